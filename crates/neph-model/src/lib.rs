@@ -1,1 +1,44 @@
-//! (being built)
+//! The vocabulary of Nephoscope as types: one noun per file.
+//!
+//! Owns what a word means (units, identities, marks, the ledger, outcomes, warnings). Does no
+//! input or output, reads no clock and knows no format but the ones serde derives.
+
+mod campaign;
+mod clock_offset;
+mod event;
+mod experiment;
+mod flow;
+mod id;
+mod ledger;
+mod mark;
+mod message;
+mod provenance;
+mod scenario;
+mod series;
+mod stage;
+mod tcp_state;
+mod throughput;
+mod time;
+mod traceroute;
+mod units;
+mod warning;
+
+pub use campaign::{Campaign, CampaignStatus, Order};
+pub use clock_offset::{ClockOffset, OneWay};
+pub use event::{Event, EventKind};
+pub use experiment::{Experiment, ExperimentStatus, Tally};
+pub use flow::{Flow, FlowIndex, FlowRole, ProbeKind};
+pub use id::{CampaignId, ExperimentId, ParseIdError, ScenarioId, Seq};
+pub use ledger::{Entry, Ledger};
+pub use mark::{Mark, Marks, PeerMarks};
+pub use message::{Message, Outcome};
+pub use provenance::{HostFacts, Load, Provenance};
+pub use scenario::Scenario;
+pub use series::{Sample, SeriesName};
+pub use stage::{Stage, StageSet};
+pub use tcp_state::TcpState;
+pub use throughput::{Throughput, ThroughputSecond};
+pub use time::{Anchor, Clock, Instant, Own, Peer, Span, Wall};
+pub use traceroute::{Hop, Traceroute};
+pub use units::{BitRate, ByteSize};
+pub use warning::Warning;

@@ -1,0 +1,84 @@
+//! A campaign: a plan being carried out.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{CampaignId, Wall};
+
+/// The order of scenarios within a block.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Order {
+    /// Shuffled anew in each block, from the campaign's seed.
+    #[default]
+    Random,
+    /// As the plan lists them.
+    Sequential,
+}
+
+/// How a campaign stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CampaignStatus {
+    /// Being carried out, or cut off.
+    Running,
+    /// Every scenario of every block has a complete experiment.
+    Complete,
+    /// Stopped by ctrl-C; can go on.
+    Interrupted,
+    /// Some scenario failed every try.
+    Incomplete,
+    /// Brought in from another tool's files.
+    Imported,
+}
+
+impl CampaignStatus {
+    /// The word for it in the catalog.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Running => "running",
+            Self::Complete => "complete",
+            Self::Interrupted => "interrupted",
+            Self::Incomplete => "incomplete",
+            Self::Imported => "imported",
+        }
+    }
+    /// The status of that name.
+    pub fn named(name: &str) -> Option<Self> {
+        [
+            Self::Running,
+            Self::Complete,
+            Self::Interrupted,
+            Self::Incomplete,
+            Self::Imported,
+        ]
+        .into_iter()
+        .find(|status| status.name() == name)
+    }
+}
+
+/// A plan being carried out.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Campaign {
+    /// Its identity.
+    pub id: CampaignId,
+    /// Its name, from the plan.
+    pub name: String,
+    /// The plan's text, byte for byte.
+    pub plan_text: String,
+    /// SHA-256 of the plan's text, hex.
+    pub plan_hash: String,
+    /// Where the plan was read from.
+    pub plan_path: String,
+    /// Decides every shuffle.
+    pub seed: u64,
+    /// The order within blocks.
+    pub order: Order,
+    /// How many blocks.
+    pub blocks: u32,
+    /// How it stands.
+    pub status: CampaignStatus,
+    /// When it began.
+    pub started: Wall,
+    /// When it ended.
+    pub ended: Option<Wall>,
+}

@@ -1,0 +1,63 @@
+//! Events: what happened to an experiment besides its messages.
+
+use serde::{Deserialize, Serialize};
+
+use crate::FlowIndex;
+
+/// What happened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum EventKind {
+    /// A connection was established.
+    Connected,
+    /// A connection was lost.
+    ConnectionLost,
+    /// A connection could not be established; tried again after a while.
+    ConnectFailed,
+    /// The wall clock stepped; kernel stamps around it were dropped.
+    ClockStepped,
+    /// A reply came after its message was counted lost.
+    LateReply,
+    /// The peer refused a message or a connection.
+    Refused,
+}
+
+impl EventKind {
+    /// The word for it in files.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Connected => "connected",
+            Self::ConnectionLost => "connection_lost",
+            Self::ConnectFailed => "connect_failed",
+            Self::ClockStepped => "clock_stepped",
+            Self::LateReply => "late_reply",
+            Self::Refused => "refused",
+        }
+    }
+    /// The kind of that name.
+    pub fn named(name: &str) -> Option<Self> {
+        [
+            Self::Connected,
+            Self::ConnectionLost,
+            Self::ConnectFailed,
+            Self::ClockStepped,
+            Self::LateReply,
+            Self::Refused,
+        ]
+        .into_iter()
+        .find(|kind| kind.name() == name)
+    }
+}
+
+/// One event of an experiment.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Event {
+    /// The flow it concerns.
+    pub flow: FlowIndex,
+    /// Nanoseconds since the experiment's start, on our monotonic clock.
+    pub at: i64,
+    /// What happened.
+    pub kind: EventKind,
+    /// In words, for people.
+    pub text: String,
+}

@@ -1,0 +1,104 @@
+//! An experiment: one execution of one scenario.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Anchor, CampaignId, ExperimentId, Flow, Own, ScenarioId, Wall, Warning};
+
+/// How an experiment stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ExperimentStatus {
+    /// Being carried out, or cut off by a crash and not yet recovered.
+    Running,
+    /// Carried out to its end.
+    Complete,
+    /// Could not be carried out; tried again later.
+    Failed,
+    /// Cut off by ctrl-C or a crash; what was measured is kept, and it is tried again.
+    Interrupted,
+}
+
+impl ExperimentStatus {
+    /// The word for it in the catalog.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Running => "running",
+            Self::Complete => "complete",
+            Self::Failed => "failed",
+            Self::Interrupted => "interrupted",
+        }
+    }
+    /// The status of that name.
+    pub fn named(name: &str) -> Option<Self> {
+        [
+            Self::Running,
+            Self::Complete,
+            Self::Failed,
+            Self::Interrupted,
+        ]
+        .into_iter()
+        .find(|status| status.name() == name)
+    }
+}
+
+/// How the messages of an experiment ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Tally {
+    /// Messages with a row: replies + lost + failed.
+    pub messages: u64,
+    /// Replied to in time.
+    pub replies: u64,
+    /// Sent and not replied to in time.
+    pub lost: u64,
+    /// Not sent.
+    pub failed: u64,
+    /// Replies that came again.
+    pub duplicates: u64,
+    /// Replies that came after a later message's reply.
+    pub reordered: u64,
+    /// Replies that came after their message was counted lost.
+    pub late: u64,
+}
+
+/// One execution of one scenario.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Experiment {
+    /// Its identity.
+    pub id: ExperimentId,
+    /// The campaign it belongs to.
+    pub campaign: CampaignId,
+    /// The scenario it carries out.
+    pub scenario: ScenarioId,
+    /// The block it belongs to, from 0.
+    pub block: u32,
+    /// Its place in the order of execution within the block, from 0.
+    pub position: u32,
+    /// 0 for the first try of this scenario in this block, 1 for the next ...
+    pub attempt: u32,
+    /// How it stands.
+    pub status: ExperimentStatus,
+    /// Why it failed or was interrupted.
+    pub reason: Option<String>,
+    /// When it started. Own marks in the store count from this moment.
+    pub started: Wall,
+    /// When it ended.
+    pub ended: Option<Wall>,
+    /// Its flows.
+    pub flows: Vec<Flow>,
+    /// How its main flow's messages ended.
+    pub tally: Tally,
+    /// What makes it less trustworthy.
+    pub warnings: Vec<Warning>,
+    /// (monotonic since start, wall) pairs, one a second: `(nanoseconds, Unix nanoseconds)`.
+    pub anchors: Vec<(i64, i64)>,
+}
+
+impl Experiment {
+    /// The stored anchors as values.
+    pub fn anchors(&self) -> impl Iterator<Item = Anchor<Own>> {
+        self.anchors.iter().map(|(at, wall)| Anchor {
+            at: crate::Instant::from_nanos(*at),
+            wall: Wall::from_unix_nanos(*wall),
+        })
+    }
+}

@@ -1,0 +1,181 @@
+//! The ledger: where one message's time went. Its entries add up to the end-to-end time exactly.
+//!
+//! The peer's clock enters only through differences within itself, so the sum never needs the
+//! offset between the two sites. Splitting the network into its directions does: see
+//! [`Ledger::directions`].
+
+use crate::{ClockOffset, Instant, Marks, OneWay, Own, Span, Stage, StageSet};
+
+/// One line of a ledger: the stages it covers and the time they took together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// One stage, or several where a mark between them is absent.
+    pub stages: StageSet,
+    /// How long. Negative only if a clock was wrong.
+    pub time: Span,
+}
+
+/// All entries of one message that was replied to, in order of time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ledger {
+    entries: [Entry; Stage::ALL.len()],
+    len: usize,
+    response: Span,
+    service: Span,
+}
+
+impl Ledger {
+    /// The ledger of a message; `None` without a reply.
+    pub fn of(marks: &Marks) -> Option<Self> {
+        let end = marks.app_recv?;
+        let mut builder = Builder::starting_at(marks.intended);
+        builder.before_the_network(marks);
+        builder.the_crossing(marks, end);
+        if marks.nic_rx.is_some() {
+            builder.close(Stage::OwnKernel, end);
+        }
+        Some(Self {
+            entries: builder.entries,
+            len: builder.len,
+            response: end - marks.intended,
+            service: end - marks.begun().unwrap_or(marks.intended),
+        })
+    }
+
+    /// The entries, in order of time.
+    pub fn entries(&self) -> &[Entry] {
+        &self.entries[..self.len]
+    }
+    /// From `intended` to `app_recv`: what a user waits when the schedule is the user's. Free of
+    /// coordinated omission.
+    pub const fn response_time(&self) -> Span {
+        self.response
+    }
+    /// From the first act (dial or send) to `app_recv`.
+    pub const fn service_time(&self) -> Span {
+        self.service
+    }
+    /// The time of a stage that stands alone; `None` if it is absent or merged with another.
+    pub fn stage(&self, stage: Stage) -> Option<Span> {
+        let alone = StageSet::only(stage);
+        self.entries()
+            .iter()
+            .find(|entry| entry.stages == alone)
+            .map(|entry| entry.time)
+    }
+
+    /// The network's two directions, told apart with the clock offset; `None` if one of the four
+    /// marks at the interfaces is absent.
+    pub fn directions(marks: &Marks, offset: ClockOffset) -> Option<(OneWay, OneWay)> {
+        let there = offset.there(marks.nic_tx?, marks.peer.rx?);
+        let back = offset.back(marks.peer.nic_tx?, marks.nic_rx?);
+        Some((there, back))
+    }
+}
+
+/// Walks along the marks; stages whose end mark is absent wait in `open` for the next one.
+struct Builder {
+    entries: [Entry; Stage::ALL.len()],
+    len: usize,
+    open: StageSet,
+    from: Instant<Own>,
+}
+
+impl Builder {
+    const fn starting_at(from: Instant<Own>) -> Self {
+        let nothing = Entry {
+            stages: StageSet::EMPTY,
+            time: Span::ZERO,
+        };
+        Self {
+            entries: [nothing; Stage::ALL.len()],
+            len: 0,
+            open: StageSet::EMPTY,
+            from,
+        }
+    }
+
+    fn push(&mut self, stages: StageSet, time: Span) {
+        self.entries[self.len] = Entry { stages, time };
+        self.len += 1;
+    }
+
+    /// Ends `stage`, and whatever is open before it, at `at`.
+    fn close(&mut self, stage: Stage, at: Instant<Own>) {
+        let stages = self.open.with(stage);
+        self.push(stages, at - self.from);
+        self.open = StageSet::EMPTY;
+        self.from = at;
+    }
+
+    fn close_or_open(&mut self, stage: Stage, at: Option<Instant<Own>>) {
+        match at {
+            Some(at) => self.close(stage, at),
+            None => self.open = self.open.with(stage),
+        }
+    }
+
+    fn before_the_network(&mut self, marks: &Marks) {
+        if let Some(dialled) = marks.dialled {
+            self.close(Stage::Lateness, dialled);
+            self.close_or_open(Stage::Connect, marks.connected);
+            if marks.secured.is_some() {
+                self.close_or_open(Stage::Secure, marks.secured);
+            }
+            self.close_or_open(Stage::Compose, marks.app_send);
+        } else {
+            self.close_or_open(Stage::Lateness, marks.app_send);
+        }
+        self.close_or_open(Stage::SendWindow, marks.queued);
+        self.close_or_open(Stage::SendQueue, marks.nic_tx);
+    }
+
+    /// From our last mark before the network to our first one after it: the peer's stages are
+    /// differences on its own clock, the network is what they leave.
+    fn the_crossing(&mut self, marks: &Marks, end: Instant<Own>) {
+        let after = marks.nic_rx.unwrap_or(end);
+        let whole = after - self.from;
+        let peer = &marks.peer;
+        let points = [
+            (Stage::PeerKernel, peer.rx),
+            (Stage::PeerApp, peer.app_rx),
+            (Stage::PeerSend, peer.app_tx),
+            (Stage::OwnKernel, peer.nic_tx),
+        ];
+        let mut crossing = self.open.with(Stage::Network);
+        let mut inner = [(StageSet::EMPTY, Span::ZERO); 3];
+        let mut count = 0;
+        let mut last = None;
+        let mut open = StageSet::EMPTY;
+        for (starts, at) in points {
+            if let Some(at) = at {
+                match last {
+                    None => crossing = open.iter().fold(crossing, StageSet::with),
+                    Some(before) => {
+                        inner[count] = (open, at - before);
+                        count += 1;
+                    }
+                }
+                last = Some(at);
+                open = StageSet::EMPTY;
+            }
+            if starts != Stage::OwnKernel {
+                open = open.with(starts);
+            }
+        }
+        crossing = open.iter().fold(crossing, StageSet::with);
+        let inside: Span = inner[..count].iter().map(|(_, time)| *time).sum();
+        if marks.nic_rx.is_none() {
+            crossing = crossing.with(Stage::OwnKernel);
+        }
+        self.push(crossing, whole - inside);
+        for (stages, time) in inner.into_iter().take(count) {
+            self.push(stages, time);
+        }
+        self.open = StageSet::EMPTY;
+        self.from = after;
+    }
+}
+
+#[cfg(test)]
+mod tests;

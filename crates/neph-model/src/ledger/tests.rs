@@ -1,0 +1,139 @@
+#![expect(
+    clippy::unnecessary_wraps,
+    reason = "reads as the marks do: present or absent"
+)]
+
+use super::*;
+use crate::{Peer, PeerMarks};
+
+fn own(nanos: i64) -> Option<Instant<Own>> {
+    Some(Instant::from_nanos(nanos))
+}
+fn peer(nanos: i64) -> Option<Instant<Peer>> {
+    Some(Instant::from_nanos(nanos))
+}
+
+/// A message with every mark; the peer's clock is 1,000,000 ahead.
+fn complete() -> Marks {
+    Marks {
+        intended: Instant::from_nanos(0),
+        dialled: own(2),
+        connected: own(42),
+        secured: own(90),
+        app_send: own(91),
+        queued: own(95),
+        nic_tx: own(97),
+        acked: own(140),
+        peer: PeerMarks {
+            rx: peer(1_000_117),
+            app_rx: peer(1_000_120),
+            app_tx: peer(1_000_180),
+            nic_tx: peer(1_000_182),
+        },
+        nic_rx: own(203),
+        app_recv: own(210),
+    }
+}
+
+fn lines(marks: &Marks) -> Vec<(String, i64)> {
+    let ledger = Ledger::of(marks).expect("there is a reply");
+    ledger
+        .entries()
+        .iter()
+        .map(|e| (e.stages.to_string(), e.time.nanos()))
+        .collect()
+}
+
+#[test]
+fn every_stage_of_a_complete_message_is_told() {
+    let expected = [
+        ("schedule lateness", 2),
+        ("connect", 40),
+        ("TLS handshake", 48),
+        ("compose", 1),
+        ("send window", 4),
+        ("send queue", 2),
+        ("network", 41),
+        ("peer kernel", 3),
+        ("peer application", 60),
+        ("peer send", 2),
+        ("own kernel", 7),
+    ];
+    let told = lines(&complete());
+    assert_eq!(told, expected.map(|(name, time)| (name.to_owned(), time)));
+}
+
+#[test]
+fn the_directions_come_with_their_bound() {
+    let offset = ClockOffset::new(Span::from_nanos(1_000_000), Span::from_nanos(5));
+    let (there, back) = Ledger::directions(&complete(), offset).expect("four marks");
+    assert_eq!((there.delay.nanos(), back.delay.nanos()), (20, 21));
+    assert_eq!(there.bound, Span::from_nanos(5));
+}
+
+#[test]
+fn a_foreign_server_leaves_network_and_peer_in_one_entry() {
+    let mut marks = complete();
+    marks.peer = PeerMarks::default();
+    let told = lines(&marks);
+    let merged = (
+        "network + peer kernel + peer application + peer send".to_owned(),
+        106,
+    );
+    assert!(told.contains(&merged), "{told:?}");
+}
+
+#[test]
+fn without_a_reply_there_is_no_ledger() {
+    let mut marks = complete();
+    marks.app_recv = None;
+    assert_eq!(Ledger::of(&marks), None);
+}
+
+/// Whatever marks are absent, the entries add up and every stage is covered exactly once.
+#[test]
+fn the_sum_is_exact_for_every_combination_of_absent_marks() {
+    for absent in 0_u32..1 << 11 {
+        let missing = |bit: u32| absent & (1 << bit) != 0;
+        let mut marks = complete();
+        let own_marks = [
+            &mut marks.connected,
+            &mut marks.secured,
+            &mut marks.app_send,
+            &mut marks.queued,
+            &mut marks.nic_tx,
+            &mut marks.nic_rx,
+            &mut marks.dialled,
+        ];
+        for (mark, bit) in own_marks.into_iter().zip(0..) {
+            if missing(bit) {
+                *mark = None;
+            }
+        }
+        let peer_marks = [
+            &mut marks.peer.rx,
+            &mut marks.peer.app_rx,
+            &mut marks.peer.app_tx,
+            &mut marks.peer.nic_tx,
+        ];
+        for (mark, bit) in peer_marks.into_iter().zip(7..) {
+            if missing(bit) {
+                *mark = None;
+            }
+        }
+        let ledger = Ledger::of(&marks).expect("there is a reply");
+        let sum: Span = ledger.entries().iter().map(|entry| entry.time).sum();
+        assert_eq!(sum, ledger.response_time(), "absent {absent:011b}");
+        for stage in Stage::ALL {
+            let times = ledger
+                .entries()
+                .iter()
+                .filter(|e| e.stages.contains(stage))
+                .count();
+            assert!(
+                times <= 1,
+                "{stage} told {times} times, absent {absent:011b}"
+            );
+        }
+    }
+}

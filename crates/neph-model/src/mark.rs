@@ -1,0 +1,106 @@
+//! Marks: the points in a message's life at which a clock was read.
+
+use crate::{Instant, Own, Peer};
+
+/// The name of a mark, in the order in which a message passes them. `Acked` stands beside the
+/// order: the peer's TCP confirms the request independently of the reply.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Mark {
+    /// When the schedule said the message should go.
+    Intended,
+    /// When the connection for this message was begun (a new connection per message only).
+    Dialled,
+    /// When that connection stood.
+    Connected,
+    /// When its TLS handshake was done.
+    Secured,
+    /// When the program handed the request to its kernel.
+    AppSend,
+    /// When the kernel queued the request's last byte towards the interface (`TX_SCHED`).
+    Queued,
+    /// When the last byte left for the interface (`TX_SOFTWARE`).
+    NicTx,
+    /// When the peer's kernel received the request's last byte.
+    PeerRx,
+    /// When the peer's program had read it.
+    PeerAppRx,
+    /// When the peer's program handed the reply to its kernel.
+    PeerAppTx,
+    /// When the reply's last byte left the peer's kernel.
+    PeerNicTx,
+    /// When our kernel received the reply's last byte.
+    NicRx,
+    /// When our program had read it.
+    AppRecv,
+    /// When the peer's TCP had acknowledged the request's last byte (`TX_ACK`).
+    Acked,
+}
+
+/// The marks that the answering side read, on its own clock.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PeerMarks {
+    /// [`Mark::PeerRx`]
+    pub rx: Option<Instant<Peer>>,
+    /// [`Mark::PeerAppRx`]
+    pub app_rx: Option<Instant<Peer>>,
+    /// [`Mark::PeerAppTx`]
+    pub app_tx: Option<Instant<Peer>>,
+    /// [`Mark::PeerNicTx`]
+    pub nic_tx: Option<Instant<Peer>>,
+}
+
+/// All marks of one message. One that could not be read is absent; nothing is invented.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Marks {
+    /// [`Mark::Intended`]
+    pub intended: Instant<Own>,
+    /// [`Mark::Dialled`]
+    pub dialled: Option<Instant<Own>>,
+    /// [`Mark::Connected`]
+    pub connected: Option<Instant<Own>>,
+    /// [`Mark::Secured`]
+    pub secured: Option<Instant<Own>>,
+    /// [`Mark::AppSend`]; absent if the message never left (no connection).
+    pub app_send: Option<Instant<Own>>,
+    /// [`Mark::Queued`]
+    pub queued: Option<Instant<Own>>,
+    /// [`Mark::NicTx`]
+    pub nic_tx: Option<Instant<Own>>,
+    /// [`Mark::Acked`]
+    pub acked: Option<Instant<Own>>,
+    /// The answering side's marks.
+    pub peer: PeerMarks,
+    /// [`Mark::NicRx`]
+    pub nic_rx: Option<Instant<Own>>,
+    /// [`Mark::AppRecv`]; absent without a reply.
+    pub app_recv: Option<Instant<Own>>,
+}
+
+impl Marks {
+    /// A message that exists so far only in the schedule.
+    pub const fn intended_at(intended: Instant<Own>) -> Self {
+        Self {
+            intended,
+            dialled: None,
+            connected: None,
+            secured: None,
+            app_send: None,
+            queued: None,
+            nic_tx: None,
+            acked: None,
+            peer: PeerMarks {
+                rx: None,
+                app_rx: None,
+                app_tx: None,
+                nic_tx: None,
+            },
+            nic_rx: None,
+            app_recv: None,
+        }
+    }
+
+    /// The first thing the program did for this message: dial, or send.
+    pub fn begun(&self) -> Option<Instant<Own>> {
+        self.dialled.or(self.app_send)
+    }
+}

@@ -1,0 +1,80 @@
+//! A message: one exchange of a probe, with its outcome, marks and TCP states.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{FlowIndex, Ledger, Marks, Seq, TcpState};
+
+/// How a message ended. Loss is an outcome, never a zero or a missing row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    /// The reply came within the timeout.
+    Reply,
+    /// The request left, and no reply came within the timeout or before the connection was lost.
+    Lost,
+    /// The request could not be sent: no connection, or the kernel refused it.
+    Failed,
+}
+
+impl Outcome {
+    /// The word for it in files and output.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Reply => "reply",
+            Self::Lost => "lost",
+            Self::Failed => "failed",
+        }
+    }
+}
+
+/// One exchange of a probe.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Message {
+    /// The flow it belongs to, within its experiment.
+    pub flow: FlowIndex,
+    /// Its number within the flow, from 0, without gaps.
+    pub seq: Seq,
+    /// How it ended.
+    pub outcome: Outcome,
+    /// When it passed which point.
+    pub marks: Marks,
+    /// Peer's wall clock minus the peer's monotonic clock, nanoseconds, where the peer told it:
+    /// turns peer marks into wall-clock time.
+    pub peer_wall_offset: Option<i64>,
+    /// Which connection of its flow carried it, from 0; a reconnect counts up.
+    pub connection: u32,
+    /// How many more times the reply came.
+    pub duplicates: u16,
+    /// The reply came after the reply of a later message (RFC 4737).
+    pub reordered: bool,
+    /// The connection's state when the request's last byte left.
+    pub tcp_at_send: Option<TcpState>,
+    /// The connection's state when the request's last byte was acknowledged.
+    pub tcp_at_ack: Option<TcpState>,
+}
+
+impl Message {
+    /// A message that exists so far only in the schedule; becomes [`Outcome::Failed`] unless sent.
+    pub const fn new(flow: FlowIndex, seq: Seq, marks: Marks) -> Self {
+        Self {
+            flow,
+            seq,
+            outcome: Outcome::Failed,
+            marks,
+            peer_wall_offset: None,
+            connection: 0,
+            duplicates: 0,
+            reordered: false,
+            tcp_at_send: None,
+            tcp_at_ack: None,
+        }
+    }
+
+    /// Where its time went; `None` unless replied to.
+    pub fn ledger(&self) -> Option<Ledger> {
+        match self.outcome {
+            Outcome::Reply => Ledger::of(&self.marks),
+            Outcome::Lost | Outcome::Failed => None,
+        }
+    }
+}

@@ -1,0 +1,118 @@
+//! Stages: the time between two neighbouring marks, each with its name on screen.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// One elementary stage of a message's life, in order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Stage {
+    /// `intended` to the first act of the program: how late the sender was.
+    Lateness,
+    /// `dialled` to `connected`: one TCP handshake.
+    Connect,
+    /// `connected` to `secured`: the TLS handshake.
+    Secure,
+    /// The fresh connection to `app_send`: building the request.
+    Compose,
+    /// `app_send` to `queued`: the system call and, on TCP, waiting for the window.
+    SendWindow,
+    /// `queued` to `nic_tx`: our queueing discipline and driver.
+    SendQueue,
+    /// `nic_tx` to `peer_rx` and `peer_nic_tx` to `nic_rx`: both directions of the network.
+    Network,
+    /// `peer_rx` to `peer_app_rx`: the peer's kernel until its program had read the request.
+    PeerKernel,
+    /// `peer_app_rx` to `peer_app_tx`: the peer's program.
+    PeerApp,
+    /// `peer_app_tx` to `peer_nic_tx`: the peer's send path.
+    PeerSend,
+    /// `nic_rx` to `app_recv`: our kernel until our program had read the reply.
+    OwnKernel,
+}
+
+impl Stage {
+    /// Every stage, in order of time.
+    pub const ALL: [Self; 11] = [
+        Self::Lateness,
+        Self::Connect,
+        Self::Secure,
+        Self::Compose,
+        Self::SendWindow,
+        Self::SendQueue,
+        Self::Network,
+        Self::PeerKernel,
+        Self::PeerApp,
+        Self::PeerSend,
+        Self::OwnKernel,
+    ];
+
+    /// The name on screen.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Lateness => "schedule lateness",
+            Self::Connect => "connect",
+            Self::Secure => "TLS handshake",
+            Self::Compose => "compose",
+            Self::SendWindow => "send window",
+            Self::SendQueue => "send queue",
+            Self::Network => "network",
+            Self::PeerKernel => "peer kernel",
+            Self::PeerApp => "peer application",
+            Self::PeerSend => "peer send",
+            Self::OwnKernel => "own kernel",
+        }
+    }
+
+    const fn bit(self) -> u16 {
+        1 << self as u16
+    }
+}
+
+impl fmt::Display for Stage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// The stages that one entry of a ledger covers: several where a mark between them is absent.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct StageSet(u16);
+
+impl StageSet {
+    /// No stage.
+    pub const EMPTY: Self = Self(0);
+
+    /// Just this one.
+    pub const fn only(stage: Stage) -> Self {
+        Self(stage.bit())
+    }
+    /// With `stage` too.
+    #[must_use]
+    pub const fn with(self, stage: Stage) -> Self {
+        Self(self.0 | stage.bit())
+    }
+    /// Whether `stage` is among them.
+    pub const fn contains(self, stage: Stage) -> bool {
+        self.0 & stage.bit() != 0
+    }
+    /// Its members, in order of time.
+    pub fn iter(self) -> impl Iterator<Item = Stage> {
+        Stage::ALL
+            .into_iter()
+            .filter(move |stage| self.contains(*stage))
+    }
+    /// Whether a mark is missing inside, so that several stages are told as one.
+    pub const fn is_merged(self) -> bool {
+        self.0.count_ones() > 1
+    }
+}
+
+/// `network`, or `network + peer send` where the mark between them is absent.
+impl fmt::Display for StageSet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names: Vec<&str> = self.iter().map(Stage::name).collect();
+        f.pad(&names.join(" + "))
+    }
+}

@@ -1,0 +1,20 @@
+//! A TCP connection's state at one moment, as the kernel told it with a send stamp (`OPT_STATS`).
+
+use serde::{Deserialize, Serialize};
+
+/// Values as Linux's `TCP_NLA_*` attributes give them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TcpState {
+    /// Congestion window in segments.
+    pub cwnd: u32,
+    /// Slow start threshold in segments; `u32::MAX` and the kernel's "infinite" mean not yet set.
+    pub ssthresh: u32,
+    /// Smoothed round-trip time in microseconds.
+    pub srtt_us: u32,
+    /// Least round-trip time seen, in microseconds.
+    pub min_rtt_us: u32,
+    /// Segments retransmitted since the connection began.
+    pub retransmissions: u32,
+    /// Most recent delivery rate in bytes per second.
+    pub delivery_rate: u64,
+}

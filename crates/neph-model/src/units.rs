@@ -1,0 +1,83 @@
+//! Sizes and rates: bytes and bits per second, never mixed up.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// A number of bytes.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
+#[serde(transparent)]
+pub struct ByteSize(pub u64);
+
+impl ByteSize {
+    /// The number of bytes.
+    pub const fn bytes(self) -> u64 {
+        self.0
+    }
+}
+
+/// `64 B`, `10 KiB`, `100 KiB`, `1.5 MiB`; a size that is no whole multiple keeps one decimal.
+impl fmt::Display for ByteSize {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const UNITS: [(u64, &str); 3] = [(1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")];
+        let text = match UNITS.iter().find(|(unit, _)| self.0 >= *unit) {
+            None => format!("{} B", self.0),
+            Some((unit, name)) if self.0.is_multiple_of(*unit) => {
+                format!("{} {name}", self.0 / unit)
+            }
+            #[expect(clippy::cast_precision_loss, reason = "display")]
+            Some((unit, name)) => format!("{:.1} {name}", self.0 as f64 / *unit as f64),
+        };
+        f.pad(&text)
+    }
+}
+
+/// A number of bits per second.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
+#[serde(transparent)]
+pub struct BitRate(pub u64);
+
+impl BitRate {
+    /// The number of bits per second.
+    pub const fn bits_per_second(self) -> u64 {
+        self.0
+    }
+}
+
+/// `3 Mbit/s`, `19.8 Mbit/s`: powers of ten, as network rates are told.
+impl fmt::Display for BitRate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const UNITS: [(u64, &str); 3] = [
+            (1_000_000_000, "Gbit/s"),
+            (1_000_000, "Mbit/s"),
+            (1_000, "kbit/s"),
+        ];
+        let text = match UNITS.iter().find(|(unit, _)| self.0 >= *unit) {
+            None => format!("{} bit/s", self.0),
+            Some((unit, name)) if self.0.is_multiple_of(*unit) => {
+                format!("{} {name}", self.0 / unit)
+            }
+            #[expect(clippy::cast_precision_loss, reason = "display")]
+            Some((unit, name)) => format!("{:.2} {name}", self.0 as f64 / *unit as f64),
+        };
+        f.pad(&text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_and_rates_print_as_people_write_them() {
+        assert_eq!(ByteSize(64).to_string(), "64 B");
+        assert_eq!(ByteSize(102_400).to_string(), "100 KiB");
+        assert_eq!(ByteSize(100_000).to_string(), "97.7 KiB");
+        assert_eq!(BitRate(3_000_000).to_string(), "3 Mbit/s");
+        assert_eq!(BitRate(19_840_000).to_string(), "19.84 Mbit/s");
+    }
+}

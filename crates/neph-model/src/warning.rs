@@ -1,0 +1,111 @@
+//! Quality warnings: a closed list, each with its advice.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::Span;
+
+/// What makes an experiment less trustworthy.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "warning", rename_all = "snake_case")]
+pub enum Warning {
+    /// The sender kept its schedule badly.
+    SenderLate {
+        /// 99th percentile of lateness.
+        p99: Span,
+        /// What was allowed.
+        bound: Span,
+    },
+    /// The hypervisor gave this machine's CPU to others.
+    CpuStolen {
+        /// Share of CPU time.
+        percent: f64,
+    },
+    /// The host had no CPU left.
+    CpuSaturated {
+        /// Share of CPU time not idle.
+        percent: f64,
+    },
+    /// The wall clock stepped during the experiment.
+    ClockStepped {
+        /// How many times.
+        times: u32,
+    },
+    /// Kernel stamps are missing on many messages, so stages are merged.
+    StampsMissing {
+        /// Share of replied messages without a complete ledger, percent.
+        percent: f64,
+    },
+    /// The connection was lost during the experiment.
+    Reconnected {
+        /// How many times.
+        times: u32,
+    },
+    /// Fewer messages than the quantiles of the report need.
+    FewMessages {
+        /// Replied messages.
+        replies: u64,
+    },
+    /// The lab's link could not keep its word.
+    LinkLate {
+        /// Packets that left more than 50 us after they were due.
+        packets: u64,
+        /// The worst of them.
+        worst: Span,
+    },
+}
+
+impl Warning {
+    /// What to do about it.
+    pub const fn advice(&self) -> &'static str {
+        match self {
+            Self::SenderLate { .. } => {
+                "use a longer interval, free a core, or give neph CAP_SYS_NICE so that it may use real-time priority"
+            }
+            Self::CpuStolen { .. } => {
+                "repeat on a machine with dedicated cores, or add blocks so that the median outlives the bursts"
+            }
+            Self::CpuSaturated { .. } => "stop other programs, or use fewer or slower flows",
+            Self::ClockStepped { .. } => {
+                "let the clock be slewed, not stepped (chrony: makestep only at start); wall-clock times around the step are unsafe"
+            }
+            Self::StampsMissing { .. } => {
+                "the interface or a proxy gives no kernel stamps: read the merged stages as one"
+            }
+            Self::Reconnected { .. } => {
+                "see the events for the reason; a firewall that ends long connections is a common one"
+            }
+            Self::FewMessages { .. } => "measure longer: p99 needs 299 messages, p99.9 needs 2995",
+            Self::LinkLate { .. } => {
+                "lower the rate through the lab's link, or free a core: the emulated delay was exceeded"
+            }
+        }
+    }
+}
+
+impl fmt::Display for Warning {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::SenderLate { p99, bound } => {
+                write!(f, "sender late: p99 {p99}, allowed {bound}")
+            }
+            Self::CpuStolen { percent } => {
+                write!(f, "the hypervisor took {percent:.1} % of the CPU")
+            }
+            Self::CpuSaturated { percent } => write!(f, "CPU {percent:.0} % busy"),
+            Self::ClockStepped { times } => write!(f, "the wall clock stepped {times} times"),
+            Self::StampsMissing { percent } => {
+                write!(f, "{percent:.0} % of the messages lack kernel stamps")
+            }
+            Self::Reconnected { times } => write!(f, "the connection was lost {times} times"),
+            Self::FewMessages { replies } => write!(f, "only {replies} replies"),
+            Self::LinkLate { packets, worst } => {
+                write!(
+                    f,
+                    "the lab's link sent {packets} packets late, the worst by {worst}"
+                )
+            }
+        }
+    }
+}

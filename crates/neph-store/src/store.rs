@@ -1,0 +1,75 @@
+//! The contract that every store keeps, whatever is behind it.
+
+use std::fmt::Debug;
+
+use neph_model::{
+    Campaign, CampaignId, CampaignStatus, Event, Experiment, ExperimentId, Message, Provenance,
+    Sample, Scenario, Throughput, Traceroute, Wall,
+};
+
+use crate::StoreError;
+
+/// Where campaigns, experiments and messages live.
+///
+/// Writing needs the workspace for oneself (the embedded store locks it); reading does not.
+pub trait Store: Debug + Send {
+    /// Adds a campaign with its matrix.
+    fn add_campaign(&mut self, campaign: &Campaign, scenarios: &[Scenario])
+    -> Result<(), StoreError>;
+    /// Records how a campaign stands, and its end if it has one.
+    fn set_campaign_status(
+        &mut self,
+        campaign: CampaignId,
+        status: CampaignStatus,
+        ended: Option<Wall>,
+    ) -> Result<(), StoreError>;
+    /// Begins an experiment: it is in the catalog as running before this returns, and everything
+    /// given to the recorder survives a kill -9 from the moment the recorder's call returned.
+    fn begin(&mut self, experiment: &Experiment) -> Result<Box<dyn Recorder>, StoreError>;
+    /// Ends an experiment: its messages become one columnar file, its journal goes away.
+    fn finish(
+        &mut self,
+        recorder: Box<dyn Recorder>,
+        experiment: &Experiment,
+        provenance: &Provenance,
+    ) -> Result<(), StoreError>;
+    /// Turns experiments that a crash left running into interrupted ones, with every message that
+    /// was recorded; returns them. Called by whoever holds the workspace for writing.
+    fn recover(&mut self) -> Result<Vec<Experiment>, StoreError>;
+    /// Adds a throughput check.
+    fn add_throughput(&mut self, campaign: CampaignId, check: &Throughput)
+    -> Result<(), StoreError>;
+    /// Adds a traceroute.
+    fn add_traceroute(&mut self, campaign: CampaignId, route: &Traceroute)
+    -> Result<(), StoreError>;
+
+    /// All campaigns, oldest first.
+    fn campaigns(&self) -> Result<Vec<Campaign>, StoreError>;
+    /// A campaign's matrix, by index.
+    fn scenarios(&self, campaign: CampaignId) -> Result<Vec<Scenario>, StoreError>;
+    /// A campaign's experiments, by block, position and attempt.
+    fn experiments(&self, campaign: CampaignId) -> Result<Vec<Experiment>, StoreError>;
+    /// An experiment's messages of all flows, by flow and sequence number. Of an experiment that
+    /// is running: those recorded so far.
+    fn messages(&self, experiment: ExperimentId) -> Result<Vec<Message>, StoreError>;
+    /// An experiment's events, by time.
+    fn events(&self, experiment: ExperimentId) -> Result<Vec<Event>, StoreError>;
+    /// An experiment's samples, by series and time.
+    fn samples(&self, experiment: ExperimentId) -> Result<Vec<Sample>, StoreError>;
+    /// An experiment's provenance, once it has ended.
+    fn provenance(&self, experiment: ExperimentId) -> Result<Option<Provenance>, StoreError>;
+    /// A campaign's throughput checks, by time.
+    fn throughputs(&self, campaign: CampaignId) -> Result<Vec<Throughput>, StoreError>;
+    /// A campaign's traceroutes, by time.
+    fn traceroutes(&self, campaign: CampaignId) -> Result<Vec<Traceroute>, StoreError>;
+}
+
+/// Takes what a running experiment measures. What a call was given is safe once it has returned.
+pub trait Recorder: Debug + Send {
+    /// Records messages. Each (flow, seq) is given once.
+    fn messages(&mut self, messages: &[Message]) -> Result<(), StoreError>;
+    /// Records an event.
+    fn event(&mut self, event: &Event) -> Result<(), StoreError>;
+    /// Records a sample.
+    fn sample(&mut self, sample: &Sample) -> Result<(), StoreError>;
+}
