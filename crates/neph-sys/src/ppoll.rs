@@ -1,0 +1,87 @@
+//! Waiting for descriptors with a timeout in nanoseconds.
+//!
+//! Owns `ppoll`. Does not own the descriptors, and keeps no state between calls.
+
+#![expect(unsafe_code, reason = "system calls; each block says why it is sound")]
+
+use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd};
+use std::time::Duration;
+
+/// A descriptor to wait for until it can be read, and what came of it.
+#[derive(Debug)]
+#[repr(transparent)]
+pub struct Awaited(libc::pollfd);
+
+impl Awaited {
+    /// Waits until `fd` is readable. The descriptor must stay open as long as this value is used;
+    /// a closed one is reported as gone, never as readable.
+    pub fn readable(fd: BorrowedFd<'_>) -> Self {
+        Self(libc::pollfd {
+            fd: fd.as_raw_fd(),
+            events: libc::POLLIN,
+            revents: 0,
+        })
+    }
+
+    /// Whether the last wait found something to read.
+    pub fn is_readable(&self) -> bool {
+        self.0.revents & libc::POLLIN != 0
+    }
+
+    /// Whether the last wait found the other end closed, or the descriptor broken or closed.
+    pub fn is_gone(&self) -> bool {
+        self.0.revents & (libc::POLLHUP | libc::POLLERR | libc::POLLNVAL) != 0
+    }
+}
+
+/// Sleeps until one of `awaited` has something, or `timeout` is over; for ever without one.
+/// A signal ends the wait early with nothing found.
+///
+/// # Errors
+/// `ENOMEM` only: the arguments cannot be wrong.
+pub fn wait(awaited: &mut [Awaited], timeout: Option<Duration>) -> io::Result<()> {
+    let limit = timeout.map(|timeout| libc::timespec {
+        tv_sec: libc::time_t::try_from(timeout.as_secs()).unwrap_or(libc::time_t::MAX),
+        tv_nsec: libc::c_long::from(timeout.subsec_nanos().cast_signed()),
+    });
+    let limit = limit.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
+    let count = awaited.len() as libc::nfds_t;
+    // SAFETY: Awaited is a transparent pollfd, the slice gives `count` of them, the timeout is
+    // null or lives on this stack frame, and a null signal mask leaves the mask alone.
+    let outcome =
+        unsafe { libc::ppoll(awaited.as_mut_ptr().cast(), count, limit, std::ptr::null()) };
+    if outcome >= 0 {
+        return Ok(());
+    }
+    match io::Error::last_os_error() {
+        error if error.kind() == io::ErrorKind::Interrupted => {
+            for one in awaited {
+                one.0.revents = 0;
+            }
+            Ok(())
+        }
+        error => Err(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write;
+    use std::os::fd::AsFd;
+
+    #[test]
+    fn a_written_pipe_is_readable_and_a_dropped_one_gone() {
+        let (reader, mut writer) = io::pipe().expect("a pipe");
+        let mut awaited = [Awaited::readable(reader.as_fd())];
+        wait(&mut awaited, Some(Duration::from_nanos(1))).expect("wait");
+        assert!(!awaited[0].is_readable() && !awaited[0].is_gone());
+        writer.write_all(b"x").expect("write");
+        wait(&mut awaited, None).expect("wait");
+        assert!(awaited[0].is_readable());
+        drop(writer);
+        wait(&mut awaited, None).expect("wait");
+        assert!(awaited[0].is_gone());
+    }
+}

@@ -1,0 +1,142 @@
+//! How the kernel schedules the calling thread: real-time priority, timer slack, CPUs, memory.
+//!
+//! Owns the system calls and their errors. Does not decide who deserves a priority: callers do,
+//! and they must sleep. `SCHED_FIFO` at full duty stalls for 50 ms in each second
+//! (`sched_rt_runtime_us`, measured), so a real-time thread never busy-polls without a budget.
+
+#![expect(unsafe_code, reason = "system calls; each block says why it is sound")]
+
+use std::io;
+use std::mem::{size_of, zeroed};
+use std::time::Duration;
+
+/// A change of the calling thread's scheduling that the kernel refused.
+#[derive(Debug, thiserror::Error)]
+#[error("{operation}: {source}")]
+pub struct SchedError {
+    operation: String,
+    source: io::Error,
+}
+
+fn refused(operation: impl Into<String>) -> SchedError {
+    SchedError {
+        operation: operation.into(),
+        source: io::Error::last_os_error(),
+    }
+}
+
+/// Gives the calling thread `SCHED_FIFO` with `priority` (1 to 99).
+///
+/// # Errors
+/// `EPERM` without `CAP_SYS_NICE`, `EINVAL` outside 1 to 99.
+pub fn use_fifo(priority: u8) -> Result<(), SchedError> {
+    set_scheduler(libc::SCHED_FIFO, priority)
+        .map_err(|()| refused(format!("give this thread SCHED_FIFO priority {priority}")))
+}
+
+/// Gives the calling thread the ordinary time-sharing policy back.
+///
+/// # Errors
+/// Whatever the kernel says; leaving a real-time policy is always permitted.
+pub fn use_normal() -> Result<(), SchedError> {
+    set_scheduler(libc::SCHED_OTHER, 0)
+        .map_err(|()| refused("give this thread the ordinary scheduling policy"))
+}
+
+fn set_scheduler(policy: libc::c_int, priority: u8) -> Result<(), ()> {
+    let parameter = libc::c_int::from(priority);
+    // SAFETY: sched_setscheduler(0, policy, &sched_param) reads one struct sched_param, which on
+    // Linux is a single int, alive for the call. The raw call, because musl's wrapper is ENOSYS.
+    let outcome = unsafe {
+        libc::syscall(
+            libc::SYS_sched_setscheduler,
+            0,
+            policy,
+            std::ptr::from_ref(&parameter),
+        )
+    };
+    if outcome == 0 { Ok(()) } else { Err(()) }
+}
+
+/// Sets how late the kernel may wake the calling thread to save power: 50 us by default, 1 ns is
+/// the least. Real-time threads have none anyway.
+///
+/// # Errors
+/// Refused only by a seccomp filter.
+pub fn set_timer_slack(slack: Duration) -> Result<(), SchedError> {
+    let nanos = libc::c_ulong::try_from(slack.as_nanos())
+        .unwrap_or(libc::c_ulong::MAX)
+        .max(1);
+    // SAFETY: PR_SET_TIMERSLACK takes one integer and touches no memory of ours.
+    match unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, nanos, 0, 0, 0) } {
+        0 => Ok(()),
+        _ => Err(refused(format!("set the timer slack to {nanos} ns"))),
+    }
+}
+
+/// Locks all memory of the process, present and future, so that no page fault delays it.
+///
+/// Only for a process that does nothing else (a link engine of its own).
+///
+/// # Errors
+/// `ENOMEM` or `EPERM` where `RLIMIT_MEMLOCK` is too small and `CAP_IPC_LOCK` is missing.
+pub fn lock_all_memory() -> Result<(), SchedError> {
+    // SAFETY: mlockall changes residency, not contents or mappings.
+    match unsafe { libc::mlockall(libc::MCL_CURRENT | libc::MCL_FUTURE) } {
+        0 => Ok(()),
+        _ => Err(refused("lock all memory of this process")),
+    }
+}
+
+/// Lets the calling thread run on these CPUs only (numbered from 0).
+///
+/// # Errors
+/// `EINVAL` when none of them exists or is permitted; numbers above 1023 are refused likewise.
+pub fn pin_to_cpus(cpus: &[usize]) -> Result<(), SchedError> {
+    // SAFETY: cpu_set_t is a plain bit mask for which all zeros is the empty set.
+    let mut set: libc::cpu_set_t = unsafe { zeroed() };
+    for &cpu in cpus
+        .iter()
+        .filter(|&&cpu| cpu < 8 * size_of::<libc::cpu_set_t>())
+    {
+        // SAFETY: the number was just checked to lie inside the mask.
+        unsafe { libc::CPU_SET(cpu, &mut set) };
+    }
+    // SAFETY: the mask is alive for the call and its true size is told; 0 is the calling thread.
+    match unsafe { libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &raw const set) } {
+        0 => Ok(()),
+        _ => Err(refused(format!("pin this thread to the CPUs {cpus:?}"))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_permitted_cpu_can_be_pinned_and_no_cpu_cannot() {
+        std::thread::spawn(|| {
+            pin_to_cpus(&[0]).expect("every machine has a CPU 0");
+            assert!(pin_to_cpus(&[]).is_err());
+        })
+        .join()
+        .expect("the thread ends");
+    }
+
+    #[test]
+    fn a_priority_out_of_range_is_refused_by_name() {
+        let error = use_fifo(100).expect_err("99 is the highest");
+        assert!(error.to_string().contains("priority 100"), "{error}");
+    }
+
+    #[test]
+    fn timer_slack_is_what_was_set() {
+        std::thread::spawn(|| {
+            set_timer_slack(Duration::from_nanos(1)).expect("slack can be set");
+            // SAFETY: PR_GET_TIMERSLACK takes no pointer.
+            assert_eq!(unsafe { libc::prctl(libc::PR_GET_TIMERSLACK) }, 1);
+        })
+        .join()
+        .expect("the thread ends");
+    }
+}
