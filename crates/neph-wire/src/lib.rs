@@ -1,1 +1,15 @@
-//! (being built)
+//! Bytes to meaning and back: the formats that Nephoscope speaks and reads.
+//!
+//! Owns: parsing and writing of every outside format. Does not own: sockets, clocks, randomness,
+//! retries or policy. Every parser is total: it never panics, and never allocates more than its
+//! input justifies. Writers append to a `Vec<u8>` that the caller keeps, parsers borrow.
+
+mod bytes;
+pub mod echo;
+pub mod frame;
+pub mod http;
+pub mod icmp;
+pub mod ip;
+pub mod marks;
+pub mod stamp;
+pub mod ws;

@@ -1,0 +1,358 @@
+//! Raw TCP: the hello that opens a connection, its answer, and length-prefixed frames.
+//!
+//! Owns the 16-byte hello and its reply and the 4-byte frame length. Does not own what a frame
+//! holds (see `echo`), nor the policy that grants or refuses.
+//!
+//! ```text
+//! hello:  "NEPH"  version u8  mode u8    reserved u16 (0)  reply_size u32  duration_ms u32
+//! reply:  "NEPR"  version u8  status u8  reserved u16 (0)  reply_size u32  max_request u32
+//! frame:  length u32, then that many bytes
+//! ```
+
+use thiserror::Error;
+
+use crate::bytes::Reader;
+
+/// Bytes of a hello and of its reply.
+pub const HELLO_LEN: usize = 16;
+
+/// The protocol version spoken here.
+pub const VERSION: u8 = 1;
+
+const HELLO_MAGIC: [u8; 4] = *b"NEPH";
+const REPLY_MAGIC: [u8; 4] = *b"NEPR";
+
+/// What the client wants the connection for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mode {
+    /// Frames there and back.
+    Echo,
+    /// The client sends bulk, the reflector sinks it.
+    Upload,
+    /// The reflector sends bulk, the client sinks it.
+    Download,
+}
+
+/// The first bytes from the client.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Hello {
+    /// What the connection is for.
+    pub mode: Mode,
+    /// Bytes of each reply's payload that the client asks for (echo).
+    pub reply_size: u32,
+    /// Milliseconds that a bulk transfer shall last (upload, download).
+    pub duration_ms: u32,
+}
+
+/// Why a reflector does not serve a connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+#[repr(u8)]
+pub enum Refusal {
+    /// The hello's version is not spoken here.
+    #[error("protocol version not supported")]
+    Version = 1,
+    /// The mode is not known or not offered.
+    #[error("mode not offered")]
+    Mode = 2,
+    /// The asked reply size exceeds the reflector's cap.
+    #[error("reply size too large")]
+    ReplySize = 3,
+    /// The asked duration exceeds the reflector's cap.
+    #[error("duration too long")]
+    Duration = 4,
+    /// Another bulk transfer is running.
+    #[error("reflector busy")]
+    Busy = 5,
+    /// The peer sends more messages a second than it may.
+    #[error("message rate exceeded")]
+    Rate = 6,
+    /// The peer, or all peers together, have too many connections.
+    #[error("too many connections")]
+    Connections = 7,
+    /// The hello broke the format in another way.
+    #[error("malformed hello")]
+    Malformed = 8,
+}
+
+/// The reflector's decision.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Status {
+    /// The connection is served.
+    Granted,
+    /// The connection is closed after this reply.
+    Refused(Refusal),
+}
+
+/// The first bytes from the reflector.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct HelloReply {
+    /// Served or not.
+    pub status: Status,
+    /// Bytes of each reply's payload that the reflector will send.
+    pub reply_size: u32,
+    /// The largest request payload in bytes that the reflector accepts.
+    pub max_request: u32,
+}
+
+/// Why bytes are not a hello, a reply to one, or a frame.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+pub enum FrameError {
+    /// Fewer than [`HELLO_LEN`] bytes.
+    #[error("decode hello: {0} bytes is too short")]
+    Short(usize),
+    /// The first four bytes are not ours.
+    #[error("decode hello: magic {0:02x?} is not ours")]
+    Magic([u8; 4]),
+    /// A version that is not spoken here.
+    #[error("decode hello: version {0} is not supported")]
+    Version(u8),
+    /// A mode that does not exist.
+    #[error("decode hello: mode {0} does not exist")]
+    Mode(u8),
+    /// A status that does not exist.
+    #[error("decode hello reply: status {0} does not exist")]
+    Status(u8),
+    /// The reserved field is not zero.
+    #[error("decode hello: reserved field is {0:#06x}, not zero")]
+    Reserved(u16),
+    /// A frame announces more than is allowed; nothing was read or allocated for it.
+    #[error("read frame: announced length {length} exceeds the cap of {max}")]
+    TooLong {
+        /// What the frame announces, in bytes.
+        length: u32,
+        /// The cap in bytes.
+        max: u32,
+    },
+}
+
+impl FrameError {
+    /// The refusal that tells a client about this error.
+    pub fn refusal(self) -> Refusal {
+        match self {
+            Self::Version(_) => Refusal::Version,
+            Self::Mode(_) => Refusal::Mode,
+            _ => Refusal::Malformed,
+        }
+    }
+}
+
+impl Mode {
+    fn from_code(code: u8) -> Result<Self, FrameError> {
+        match code {
+            0 => Ok(Self::Echo),
+            1 => Ok(Self::Upload),
+            2 => Ok(Self::Download),
+            _ => Err(FrameError::Mode(code)),
+        }
+    }
+}
+
+impl Refusal {
+    /// All refusals, in the order of their codes.
+    pub const ALL: [Self; 8] = [
+        Self::Version,
+        Self::Mode,
+        Self::ReplySize,
+        Self::Duration,
+        Self::Busy,
+        Self::Rate,
+        Self::Connections,
+        Self::Malformed,
+    ];
+}
+
+impl Status {
+    fn code(self) -> u8 {
+        match self {
+            Self::Granted => 0,
+            Self::Refused(refusal) => refusal as u8,
+        }
+    }
+
+    fn from_code(code: u8) -> Result<Self, FrameError> {
+        if code == 0 {
+            return Ok(Self::Granted);
+        }
+        let known = Refusal::ALL
+            .into_iter()
+            .find(|refusal| *refusal as u8 == code);
+        known.map(Self::Refused).ok_or(FrameError::Status(code))
+    }
+}
+
+impl Hello {
+    /// Appends the [`HELLO_LEN`] bytes of this hello.
+    pub fn encode(&self, out: &mut Vec<u8>) {
+        let words = [self.reply_size, self.duration_ms];
+        encode(HELLO_MAGIC, self.mode as u8, words, out);
+    }
+
+    /// Reads a hello from the first [`HELLO_LEN`] bytes.
+    ///
+    /// # Errors
+    /// When the bytes are too few or no hello; [`FrameError::refusal`] is what to answer.
+    pub fn decode(bytes: &[u8]) -> Result<Self, FrameError> {
+        let (mode, [reply_size, duration_ms]) = decode(HELLO_MAGIC, bytes)?;
+        Ok(Self {
+            mode: Mode::from_code(mode)?,
+            reply_size,
+            duration_ms,
+        })
+    }
+}
+
+impl HelloReply {
+    /// Appends the [`HELLO_LEN`] bytes of this reply.
+    pub fn encode(&self, out: &mut Vec<u8>) {
+        let words = [self.reply_size, self.max_request];
+        encode(REPLY_MAGIC, self.status.code(), words, out);
+    }
+
+    /// Reads a reply from the first [`HELLO_LEN`] bytes.
+    ///
+    /// # Errors
+    /// When the bytes are too few or no reply to a hello.
+    pub fn decode(bytes: &[u8]) -> Result<Self, FrameError> {
+        let (status, [reply_size, max_request]) = decode(REPLY_MAGIC, bytes)?;
+        Ok(Self {
+            status: Status::from_code(status)?,
+            reply_size,
+            max_request,
+        })
+    }
+}
+
+fn encode(magic: [u8; 4], code: u8, words: [u32; 2], out: &mut Vec<u8>) {
+    out.extend_from_slice(&magic);
+    out.extend_from_slice(&[VERSION, code, 0, 0]);
+    out.extend_from_slice(&words[0].to_be_bytes());
+    out.extend_from_slice(&words[1].to_be_bytes());
+}
+
+fn decode(magic: [u8; 4], bytes: &[u8]) -> Result<(u8, [u32; 2]), FrameError> {
+    let short = FrameError::Short(bytes.len());
+    let mut reader = Reader::new(bytes);
+    let found: [u8; 4] = reader.array().ok_or(short)?;
+    if found != magic {
+        return Err(FrameError::Magic(found));
+    }
+    let version = reader.u8().ok_or(short)?;
+    if version != VERSION {
+        return Err(FrameError::Version(version));
+    }
+    let code = reader.u8().ok_or(short)?;
+    let reserved = reader.u16().ok_or(short)?;
+    if reserved != 0 {
+        return Err(FrameError::Reserved(reserved));
+    }
+    let first = reader.u32().ok_or(short)?;
+    let second = reader.u32().ok_or(short)?;
+    Ok((code, [first, second]))
+}
+
+/// The four bytes that go before a payload of `len` bytes.
+pub fn frame_prefix(len: u32) -> [u8; 4] {
+    len.to_be_bytes()
+}
+
+/// Takes the first frame off `buf`: the bytes to consume and the payload, `None` when more bytes
+/// are needed. The announced length is held against `max` as soon as its four bytes are there,
+/// before anybody allocates for it.
+///
+/// # Errors
+/// [`FrameError::TooLong`] when the frame announces more than `max` bytes.
+pub fn next_frame(buf: &[u8], max: u32) -> Result<Option<(usize, &[u8])>, FrameError> {
+    let mut reader = Reader::new(buf);
+    let Some(length) = reader.u32() else {
+        return Ok(None);
+    };
+    if length > max {
+        return Err(FrameError::TooLong { length, max });
+    }
+    let payload = usize::try_from(length)
+        .ok()
+        .and_then(|length| reader.slice(length));
+    Ok(payload.map(|payload| (4 + payload.len(), payload)))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn any_status() -> impl Strategy<Value = Status> {
+        (0usize..=Refusal::ALL.len()).prop_map(|at| match Refusal::ALL.get(at) {
+            Some(refusal) => Status::Refused(*refusal),
+            None => Status::Granted,
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn hellos_come_back(mode in 0u8..3, reply_size: u32, duration_ms: u32, keep in 0usize..16) {
+            let mode = Mode::from_code(mode).expect("a known mode");
+            let hello = Hello { mode, reply_size, duration_ms };
+            let mut out = Vec::new();
+            hello.encode(&mut out);
+            prop_assert_eq!(out.len(), HELLO_LEN);
+            prop_assert_eq!(Hello::decode(&out), Ok(hello));
+            prop_assert_eq!(Hello::decode(&out[..keep]), Err(FrameError::Short(keep)));
+        }
+
+        #[test]
+        fn replies_come_back(status in any_status(), reply_size: u32, max_request: u32) {
+            let reply = HelloReply { status, reply_size, max_request };
+            let mut out = Vec::new();
+            reply.encode(&mut out);
+            prop_assert_eq!(HelloReply::decode(&out), Ok(reply));
+        }
+
+        #[test]
+        fn frames_come_back_whole_or_not_at_all(
+            payload in vec(any::<u8>(), 0..300),
+            rest in vec(any::<u8>(), 0..5),
+            keep in 0usize..300,
+        ) {
+            let len = u32::try_from(payload.len()).expect("small");
+            let mut buf = frame_prefix(len).to_vec();
+            buf.extend_from_slice(&payload);
+            let whole = buf.len();
+            buf.extend_from_slice(&rest);
+            prop_assert_eq!(next_frame(&buf, len), Ok(Some((whole, &payload[..]))));
+            let cut = keep % whole;
+            prop_assert_eq!(next_frame(&buf[..cut], len), Ok(None));
+        }
+
+        #[test]
+        fn too_long_is_told_from_the_length_alone(length in 1u32.., over in 1u32..) {
+            let max = length.saturating_sub(over);
+            let prefix = frame_prefix(length);
+            prop_assert_eq!(next_frame(&prefix, max), Err(FrameError::TooLong { length, max }));
+        }
+    }
+
+    #[test]
+    fn what_is_wrong_has_its_refusal() {
+        let mut out = Vec::new();
+        Hello {
+            mode: Mode::Echo,
+            reply_size: 1,
+            duration_ms: 2,
+        }
+        .encode(&mut out);
+        for (at, value, refusal) in [
+            (4, 2, Refusal::Version),
+            (5, 3, Refusal::Mode),
+            (6, 1, Refusal::Malformed),
+        ] {
+            let mut bytes = out.clone();
+            bytes[at] = value;
+            assert_eq!(
+                Hello::decode(&bytes).map_err(FrameError::refusal),
+                Err(refusal)
+            );
+        }
+    }
+}

@@ -1,0 +1,53 @@
+//! HTTP/1.1 messages (RFC 9112): heads, bodies, builders and our query parameter.
+//!
+//! Owns the bytes and the rules by which two readers could disagree about where a message ends
+//! (request smuggling): what is ambiguous is refused. Does not own connections, TLS or routing.
+
+mod body;
+mod build;
+mod chunk;
+mod head;
+mod headers;
+mod query;
+
+pub use body::{BodyError, BodyLength, BodyReader, BodyStep};
+pub(crate) use build::check_text;
+pub use build::{Connection, RequestLine, ResponseLine};
+pub use head::{MAX_HEAD, MAX_HEADERS, RequestHead, ResponseHead, parse_request, parse_response};
+pub use headers::Headers;
+pub use query::{QueryError, reply_size};
+
+use thiserror::Error;
+
+/// Why a head is refused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+pub enum HttpError {
+    /// The syntax is broken; the text says how.
+    #[error("read http head: {0}")]
+    Syntax(httparse::Error),
+    /// No end of the head within [`MAX_HEAD`] bytes.
+    #[error("read http head: longer than {MAX_HEAD} bytes")]
+    HeadTooLong,
+    /// More than [`MAX_HEADERS`] header lines.
+    #[error("read http head: more than {MAX_HEADERS} header lines")]
+    TooManyHeaders,
+    /// A request over HTTP/1.1 needs exactly one Host (RFC 9112 section 3.2).
+    #[error("read http head: Host is missing or repeated")]
+    Host,
+    /// Content-Length is not a plain decimal number below 2^63, or two lines disagree.
+    #[error("read http head: Content-Length is not one plain number")]
+    ContentLength,
+    /// Content-Length beside Transfer-Encoding (RFC 9112 section 6.3).
+    #[error("read http head: both Content-Length and Transfer-Encoding")]
+    TwoLengths,
+    /// A transfer coding other than one single `chunked`, or any over HTTP/1.0.
+    #[error("read http head: Transfer-Encoding is not just chunked")]
+    TransferEncoding,
+    /// A text that is to go into a head holds a control character, a space where none may be,
+    /// or something else than ASCII.
+    #[error("write http head: a field holds a character that may not stand in a head")]
+    Text,
+}
+
+#[cfg(test)]
+mod tests;

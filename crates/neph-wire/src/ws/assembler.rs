@@ -1,0 +1,180 @@
+//! From a buffer of received bytes to whole messages and control frames.
+//!
+//! Owns the order of fragments, the side that must mask, and the cap on a message. Does not own
+//! the receive buffer: the caller keeps it and is told how much it must hold.
+
+use super::close::{Close, parse_close};
+use super::header::{Fin, FrameHeader, Opcode, parse_header};
+use super::mask::mask_in_place;
+use super::{WsError, header};
+
+/// Which end of the connection is reading.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Role {
+    /// Reads what a server sent: never masked.
+    Client,
+    /// Reads what a client sent: always masked.
+    Server,
+}
+
+/// What a message holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// UTF-8, checked.
+    Text,
+    /// Any bytes.
+    Binary,
+}
+
+/// What one frame brought.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Event<'a> {
+    /// A whole message, unmasked.
+    Message(Kind, &'a [u8]),
+    /// A fragment was kept; its message is not whole yet.
+    Fragment,
+    /// Answer with a pong that holds the same bytes.
+    Ping(&'a [u8]),
+    /// An answer to a ping, or unasked.
+    Pong(&'a [u8]),
+    /// The peer sends nothing further.
+    Close(Option<Close<'a>>),
+}
+
+/// What the bytes at the start of the buffer are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Step<'a> {
+    /// No whole frame yet: call again when the buffer holds at least `wanted` bytes (never more
+    /// than the cap plus a header).
+    Incomplete {
+        /// Bytes that the buffer must hold, counted from its start.
+        wanted: usize,
+    },
+    /// One frame; drop `consumed` bytes from the buffer's start when done with the event.
+    Frame {
+        /// Bytes that this frame took.
+        consumed: usize,
+        /// What it brought.
+        event: Event<'a>,
+    },
+}
+
+/// Puts messages together. A message in one frame, the usual case, is handed out from the
+/// caller's buffer; only fragments are copied.
+#[derive(Debug)]
+pub struct Assembler {
+    role: Role,
+    max: usize,
+    open: Option<Kind>,
+    kept: Vec<u8>,
+    clear_kept: bool,
+}
+
+impl Assembler {
+    /// An assembler for one connection that accepts messages of at most `max` bytes.
+    pub fn new(role: Role, max: usize) -> Self {
+        Self {
+            role,
+            max,
+            open: None,
+            kept: Vec::new(),
+            clear_kept: false,
+        }
+    }
+
+    /// Reads the frame at the start of `buf` and unmasks it there. The header is held against the
+    /// cap before the payload has arrived, so that nobody makes room for what will be refused.
+    ///
+    /// # Errors
+    /// When the peer breaks the protocol or the cap; the connection must then be closed.
+    pub fn step<'a>(&'a mut self, buf: &'a mut [u8]) -> Result<Step<'a>, WsError> {
+        if std::mem::take(&mut self.clear_kept) {
+            self.kept.clear();
+        }
+        let Some(header) = parse_header(buf)? else {
+            return Ok(Step::Incomplete {
+                wanted: wanted_for_header(buf),
+            });
+        };
+        let len = self.check(&header)?;
+        let consumed = header.header_len + len;
+        let Some(payload) = buf.get_mut(header.header_len..consumed) else {
+            return Ok(Step::Incomplete { wanted: consumed });
+        };
+        if let Some(key) = header.mask {
+            mask_in_place(payload, key);
+        }
+        let event = self.take(&header, payload)?;
+        Ok(Step::Frame { consumed, event })
+    }
+
+    fn check(&self, header: &FrameHeader) -> Result<usize, WsError> {
+        if header.mask.is_some() != (self.role == Role::Server) {
+            return Err(WsError::Masking);
+        }
+        let fragments_agree = match header.opcode {
+            Opcode::Continuation => self.open.is_some(),
+            Opcode::Text | Opcode::Binary => self.open.is_none(),
+            Opcode::Close | Opcode::Ping | Opcode::Pong => true,
+        };
+        if !fragments_agree {
+            return Err(WsError::FragmentOrder);
+        }
+        let before = if header.opcode == Opcode::Continuation {
+            self.kept.len() as u64
+        } else {
+            0
+        };
+        let length = before.saturating_add(header.len);
+        let max = self.max as u64;
+        if !header.opcode.is_control() && length > max {
+            return Err(WsError::TooLong { length, max });
+        }
+        usize::try_from(header.len).map_err(|_| WsError::TooLong { length, max })
+    }
+
+    fn take<'a>(
+        &'a mut self,
+        header: &FrameHeader,
+        payload: &'a [u8],
+    ) -> Result<Event<'a>, WsError> {
+        let kind = match header.opcode {
+            Opcode::Ping => return Ok(Event::Ping(payload)),
+            Opcode::Pong => return Ok(Event::Pong(payload)),
+            Opcode::Close => return parse_close(payload).map(Event::Close),
+            Opcode::Text => Kind::Text,
+            Opcode::Binary => Kind::Binary,
+            Opcode::Continuation => self.open.take().ok_or(WsError::FragmentOrder)?,
+        };
+        if header.fin == Fin::More {
+            self.kept.extend_from_slice(payload);
+            self.open = Some(kind);
+            return Ok(Event::Fragment);
+        }
+        if header.opcode != Opcode::Continuation {
+            return message(kind, payload);
+        }
+        self.kept.extend_from_slice(payload);
+        self.clear_kept = true;
+        message(kind, &self.kept)
+    }
+}
+
+fn message(kind: Kind, bytes: &[u8]) -> Result<Event<'_>, WsError> {
+    if kind == Kind::Text && str::from_utf8(bytes).is_err() {
+        return Err(WsError::Utf8);
+    }
+    Ok(Event::Message(kind, bytes))
+}
+
+/// The least count of bytes with which an unfinished header can be whole.
+fn wanted_for_header(buf: &[u8]) -> usize {
+    let Some(second) = buf.get(1) else { return 2 };
+    let length = match second & 0x7f {
+        126 => 2,
+        127 => 8,
+        _ => 0,
+    };
+    let mask = if second & 0x80 == 0 { 0 } else { 4 };
+    (2 + length + mask).min(header::MAX_HEADER)
+}

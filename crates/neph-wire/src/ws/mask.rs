@@ -1,0 +1,17 @@
+//! The mask that a client lays over its payloads (RFC 6455 section 5.3).
+//!
+//! Owns the XOR alone; the random key is the caller's.
+
+/// Lays `key` over `payload`, or takes it off again. Eight bytes at a time: 100 kB must not cost
+/// tens of microseconds between two marks.
+pub fn mask_in_place(payload: &mut [u8], key: [u8; 4]) {
+    let [a, b, c, d] = key;
+    let wide = u64::from_ne_bytes([a, b, c, d, a, b, c, d]);
+    let (words, tail) = payload.as_chunks_mut::<8>();
+    for word in words {
+        *word = (u64::from_ne_bytes(*word) ^ wide).to_ne_bytes();
+    }
+    for (byte, key) in tail.iter_mut().zip(key.iter().cycle()) {
+        *byte ^= key;
+    }
+}
