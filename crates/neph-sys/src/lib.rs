@@ -1,1 +1,13 @@
-//! (being built)
+//! What Nephoscope asks of the kernel: the only crate with `unsafe`.
+//!
+//! Owns system calls and their errors: clocks, stamped sockets, TCP state, packet rings, network
+//! namespaces, scheduling. Knows no Nephoscope type and decides nothing.
+
+pub mod clock;
+pub mod netns;
+pub mod offload;
+pub mod ppoll;
+pub mod ring;
+pub mod sched;
+pub mod stamp;
+pub mod tcp;

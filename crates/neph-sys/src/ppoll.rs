@@ -24,6 +24,25 @@ impl Awaited {
         })
     }
 
+    /// Waits until `fd` is readable or can be written to. The descriptor must stay open likewise.
+    pub fn readable_or_writable(fd: BorrowedFd<'_>) -> Self {
+        Self(libc::pollfd {
+            fd: fd.as_raw_fd(),
+            events: libc::POLLIN | libc::POLLOUT,
+            revents: 0,
+        })
+    }
+
+    /// Whether the last wait found room to write.
+    pub fn is_writable(&self) -> bool {
+        self.0.revents & libc::POLLOUT != 0
+    }
+
+    /// Whether the last wait found something in the error queue: send stamps, or a fault.
+    pub fn has_notice(&self) -> bool {
+        self.0.revents & libc::POLLERR != 0
+    }
+
     /// Whether the last wait found something to read.
     pub fn is_readable(&self) -> bool {
         self.0.revents & libc::POLLIN != 0

@@ -1,0 +1,379 @@
+//! Sockets whose packets the kernel stamps: when received, queued, sent and acknowledged.
+//!
+//! Owns `SO_TIMESTAMPING` and its control messages (Documentation/networking/timestamping.rst).
+//! Stamps are software stamps in `CLOCK_REALTIME`; hardware clocks are not asked. Needs no
+//! privilege. The first milliseconds after the first socket of a machine asked may lack receive
+//! stamps (a static key is switched on by a work queue): [`KeepAwake`] avoids that.
+
+#![expect(unsafe_code, reason = "system calls; each block says why it is sound")]
+#![expect(clippy::cast_possible_truncation, reason = "sizes of small structs")]
+
+use std::io;
+use std::mem::{size_of, zeroed};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+
+use crate::clock::WallNanos;
+use crate::tcp::{self, TcpStats};
+
+/// `SCM_TSTAMP_SND`, `SCM_TSTAMP_SCHED`, `SCM_TSTAMP_ACK` of linux/errqueue.h.
+const SENT_INFO: u32 = 0;
+const SCHED_INFO: u32 = 1;
+const ACKED_INFO: u32 = 2;
+/// Control messages are named after the option that asks for them (asm-generic/socket.h).
+const SCM_TIMESTAMPING: libc::c_int = libc::SO_TIMESTAMPING;
+const SCM_TIMESTAMPING_OPT_STATS: libc::c_int = 54;
+/// Room for a stamp (64), an error queue entry with addresses (48), statistics (about 400), TTL.
+const CONTROL: usize = 1024;
+
+/// What a socket carries decides what the kernel can stamp.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Carrier {
+    /// UDP, ICMP: one stamp identity per datagram, counted from 0.
+    Datagrams,
+    /// TCP: a stamp's identity is the offset of a write's last byte, counted from the moment of
+    /// [`enable`]; acknowledgements and statistics too. The socket must not be closed or listening.
+    Stream,
+}
+
+/// Asks the kernel to stamp this socket's packets from now on, both ways.
+///
+/// # Errors
+/// `EINVAL` for [`Carrier::Stream`] on a socket that was never connected.
+pub fn enable(socket: BorrowedFd<'_>, carrier: Carrier) -> io::Result<()> {
+    let mut flags = libc::SOF_TIMESTAMPING_SOFTWARE
+        | libc::SOF_TIMESTAMPING_RX_SOFTWARE
+        | libc::SOF_TIMESTAMPING_TX_SOFTWARE
+        | libc::SOF_TIMESTAMPING_TX_SCHED
+        | libc::SOF_TIMESTAMPING_OPT_CMSG
+        | libc::SOF_TIMESTAMPING_OPT_ID
+        | libc::SOF_TIMESTAMPING_OPT_TSONLY;
+    if carrier == Carrier::Stream {
+        flags |= libc::SOF_TIMESTAMPING_TX_ACK
+            | libc::SOF_TIMESTAMPING_OPT_STATS
+            | libc::SOF_TIMESTAMPING_OPT_ID_TCP;
+    }
+    set_option(
+        socket,
+        libc::SOL_SOCKET,
+        libc::SO_TIMESTAMPING,
+        flags.cast_signed(),
+    )
+}
+
+/// Asks for receive stamps only.
+///
+/// # Errors
+/// None known on Linux.
+pub fn enable_receive(socket: BorrowedFd<'_>) -> io::Result<()> {
+    let flags = libc::SOF_TIMESTAMPING_SOFTWARE | libc::SOF_TIMESTAMPING_RX_SOFTWARE;
+    set_option(
+        socket,
+        libc::SOL_SOCKET,
+        libc::SO_TIMESTAMPING,
+        flags.cast_signed(),
+    )
+}
+
+/// Asks for the TTL or hop limit of each received datagram.
+///
+/// # Errors
+/// None known on Linux.
+pub fn enable_ttl(socket: BorrowedFd<'_>, family: Family) -> io::Result<()> {
+    match family {
+        Family::V4 => set_option(socket, libc::IPPROTO_IP, libc::IP_RECVTTL, 1),
+        Family::V6 => set_option(socket, libc::IPPROTO_IPV6, libc::IPV6_RECVHOPLIMIT, 1),
+    }
+}
+
+/// The two versions of the internet protocol.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Family {
+    /// IPv4
+    V4,
+    /// IPv6
+    V6,
+}
+
+pub(crate) fn set_option(
+    socket: BorrowedFd<'_>,
+    level: libc::c_int,
+    name: libc::c_int,
+    value: libc::c_int,
+) -> io::Result<()> {
+    // SAFETY: setsockopt reads one int, alive for the call, and its true size is told.
+    let outcome = unsafe {
+        libc::setsockopt(
+            socket.as_raw_fd(),
+            level,
+            name,
+            (&raw const value).cast(),
+            size_of::<libc::c_int>() as libc::socklen_t,
+        )
+    };
+    if outcome == 0 {
+        Ok(())
+    } else {
+        Err(io::Error::last_os_error())
+    }
+}
+
+/// A socket that does nothing but keep the machine's receive stamping switched on.
+#[derive(Debug)]
+pub struct KeepAwake(#[expect(dead_code, reason = "lives for its effect")] std::net::UdpSocket);
+
+impl KeepAwake {
+    /// Switches it on; sleep a few milliseconds before the first stamp is needed.
+    ///
+    /// # Errors
+    /// Where no UDP socket can be had.
+    pub fn new() -> io::Result<Self> {
+        let socket = std::net::UdpSocket::bind((Ipv4Addr::LOCALHOST, 0))?;
+        enable_receive(socket.as_fd())?;
+        Ok(Self(socket))
+    }
+}
+
+/// What one receive call brought.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Received {
+    /// Bytes put into the buffer; 0 on a stream is its end.
+    pub len: usize,
+    /// When the kernel received the packet (on a stream: the last one this call took from).
+    pub stamp: Option<WallNanos>,
+    /// Who sent it (unconnected datagram sockets only).
+    pub from: Option<SocketAddr>,
+    /// TTL or hop limit, if asked for with [`enable_ttl`].
+    pub ttl: Option<u8>,
+    /// The datagram was longer than the buffer.
+    pub truncated: bool,
+}
+
+/// Receives into `buffer`.
+///
+/// # Errors
+/// As recvmsg(2): `WouldBlock` when there is nothing, `ConnectionReset`, `ConnectionRefused` ...
+pub fn receive(socket: BorrowedFd<'_>, buffer: &mut [u8]) -> io::Result<Received> {
+    let mut control = Control([0; CONTROL]);
+    let mut call = Call::new(buffer, &mut control);
+    let len = call.receive(socket, 0)?;
+    let mut received = Received {
+        len,
+        stamp: None,
+        from: call.from(),
+        ttl: None,
+        truncated: call.header.msg_flags & libc::MSG_TRUNC != 0,
+    };
+    call.each_control(|level, kind, data| match (level, kind) {
+        (libc::SOL_SOCKET, SCM_TIMESTAMPING) => received.stamp = software_stamp(data),
+        (libc::IPPROTO_IP, libc::IP_TTL) | (libc::IPPROTO_IPV6, libc::IPV6_HOPLIMIT) => {
+            received.ttl = data.first().copied();
+        }
+        _ => {}
+    });
+    Ok(received)
+}
+
+/// At which point a packet on its way out was stamped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Point {
+    /// Entered the queueing discipline.
+    Queued,
+    /// Handed to the driver.
+    Sent,
+    /// All its bytes were acknowledged by the peer's TCP.
+    Acked,
+}
+
+/// A stamp of something that was sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SendStamp {
+    /// At which point.
+    pub point: Point,
+    /// The datagram's number, or the offset of the write's last byte, modulo 2^32.
+    pub id: u32,
+    /// When.
+    pub at: WallNanos,
+    /// The connection's statistics at that moment (streams only).
+    pub tcp: Option<TcpStats>,
+}
+
+/// What waited in a socket's error queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Notice {
+    /// A send stamp.
+    Stamp(SendStamp),
+    /// Anything else (an ICMP error, an unknown stamp): taken off the queue.
+    Other,
+}
+
+/// Takes one notice off the socket's error queue; `None` when it is empty. Never blocks.
+///
+/// # Errors
+/// As recvmsg(2).
+pub fn take_notice(socket: BorrowedFd<'_>) -> io::Result<Option<Notice>> {
+    let mut control = Control([0; CONTROL]);
+    let mut call = Call::new(&mut [], &mut control);
+    match call.receive(socket, libc::MSG_ERRQUEUE | libc::MSG_DONTWAIT) {
+        Ok(_) => {}
+        Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(None),
+        Err(error) => return Err(error),
+    }
+    let mut at = None;
+    let mut point = None;
+    let mut tcp = None;
+    call.each_control(|level, kind, data| match (level, kind) {
+        (libc::SOL_SOCKET, SCM_TIMESTAMPING) => at = software_stamp(data),
+        (libc::SOL_SOCKET, SCM_TIMESTAMPING_OPT_STATS) => tcp = Some(tcp::from_netlink(data)),
+        (libc::IPPROTO_IP, libc::IP_RECVERR) | (libc::IPPROTO_IPV6, libc::IPV6_RECVERR) => {
+            point = point_of(data);
+        }
+        _ => {}
+    });
+    Ok(Some(match (at, point) {
+        (Some(at), Some((point, id))) => Notice::Stamp(SendStamp { point, id, at, tcp }),
+        _ => Notice::Other,
+    }))
+}
+
+/// `struct scm_timestamping` is three timespecs; the first is the software stamp.
+fn software_stamp(data: &[u8]) -> Option<WallNanos> {
+    let word = |at: usize| -> Option<i64> {
+        Some(i64::from_ne_bytes(data.get(at..at + 8)?.try_into().ok()?))
+    };
+    let nanos = word(0)?.checked_mul(1_000_000_000)?.checked_add(word(8)?)?;
+    (nanos != 0).then_some(WallNanos(nanos))
+}
+
+/// `struct sock_extended_err`: errno u32, origin u8, type u8, code u8, pad, info u32, data u32.
+fn point_of(data: &[u8]) -> Option<(Point, u32)> {
+    let word = |at: usize| -> Option<u32> {
+        Some(u32::from_ne_bytes(data.get(at..at + 4)?.try_into().ok()?))
+    };
+    if *data.get(4)? != libc::SO_EE_ORIGIN_TIMESTAMPING {
+        return None;
+    }
+    let point = match word(8)? {
+        SENT_INFO => Point::Sent,
+        SCHED_INFO => Point::Queued,
+        ACKED_INFO => Point::Acked,
+        _ => return None,
+    };
+    Some((point, word(12)?))
+}
+
+/// Control buffers must be aligned as `cmsghdr` is.
+#[repr(align(8))]
+struct Control([u8; CONTROL]);
+
+/// The arguments of one recvmsg call, which point at each other.
+struct Call<'a> {
+    header: libc::msghdr,
+    /// The header points here from [`Call::receive`] on; reading it back needs no pointer.
+    name: libc::sockaddr_storage,
+    vector: libc::iovec,
+    _borrowed: std::marker::PhantomData<&'a mut [u8]>,
+}
+
+impl<'a> Call<'a> {
+    fn new(buffer: &'a mut [u8], control: &'a mut Control) -> Self {
+        // SAFETY: msghdr and sockaddr_storage are plain data for which all zeros is valid.
+        let (mut header, name): (libc::msghdr, libc::sockaddr_storage) = unsafe { zeroed() };
+        header.msg_control = control.0.as_mut_ptr().cast();
+        header.msg_controllen = CONTROL as _;
+        let vector = libc::iovec {
+            iov_base: buffer.as_mut_ptr().cast(),
+            iov_len: buffer.len(),
+        };
+        Self {
+            header,
+            name,
+            vector,
+            _borrowed: std::marker::PhantomData,
+        }
+    }
+
+    fn receive(&mut self, socket: BorrowedFd<'_>, flags: libc::c_int) -> io::Result<usize> {
+        self.header.msg_iov = &raw mut self.vector;
+        self.header.msg_iovlen = 1;
+        self.header.msg_name = (&raw mut self.name).cast();
+        self.header.msg_namelen = size_of::<libc::sockaddr_storage>() as libc::socklen_t;
+        // SAFETY: the header points at an address, a vector, a buffer and a control buffer whose
+        // true sizes it tells; self owns or exclusively borrows all of them during the call.
+        let len = unsafe { libc::recvmsg(socket.as_raw_fd(), &raw mut self.header, flags) };
+        usize::try_from(len).map_err(|_| io::Error::last_os_error())
+    }
+
+    fn each_control(&self, mut see: impl FnMut(libc::c_int, libc::c_int, &[u8])) {
+        // SAFETY: the kernel filled msg_control with msg_controllen bytes of well-formed control
+        // messages; the CMSG functions stay within them, and each data slice within its message.
+        unsafe {
+            let mut at = libc::CMSG_FIRSTHDR(&raw const self.header);
+            while !at.is_null() {
+                let whole = (*at).cmsg_len as usize;
+                let data = libc::CMSG_DATA(at);
+                let head = data as usize - at as usize;
+                let slice = std::slice::from_raw_parts(data, whole.saturating_sub(head));
+                see((*at).cmsg_level, (*at).cmsg_type, slice);
+                at = libc::CMSG_NXTHDR(&raw const self.header, at);
+            }
+        }
+    }
+
+    fn from(&self) -> Option<SocketAddr> {
+        if self.header.msg_namelen == 0 {
+            return None;
+        }
+        match libc::c_int::from(self.name.ss_family) {
+            libc::AF_INET => {
+                // SAFETY: the family says that the storage holds a sockaddr_in.
+                let v4 = unsafe { &*(&raw const self.name).cast::<libc::sockaddr_in>() };
+                let ip = Ipv4Addr::from(u32::from_be(v4.sin_addr.s_addr));
+                Some(SocketAddr::new(IpAddr::V4(ip), u16::from_be(v4.sin_port)))
+            }
+            libc::AF_INET6 => {
+                // SAFETY: the family says that the storage holds a sockaddr_in6.
+                let v6 = unsafe { &*(&raw const self.name).cast::<libc::sockaddr_in6>() };
+                let ip = Ipv6Addr::from(v6.sin6_addr.s6_addr);
+                Some(SocketAddr::new(IpAddr::V6(ip), u16::from_be(v6.sin6_port)))
+            }
+            _ => None,
+        }
+    }
+}
+
+/// Writes to a stream; the end of a message is marked, so that the kernel does not append the next
+/// message to the same packet and every message keeps stamps of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// More of this message follows.
+    Open,
+    /// These bytes end a message (`MSG_EOR`).
+    Message,
+}
+
+/// Writes as much as the kernel takes without blocking.
+///
+/// # Errors
+/// As sendmsg(2): `WouldBlock` when the send buffer is full, `BrokenPipe`, `ConnectionReset` ...
+pub fn send(socket: BorrowedFd<'_>, bytes: &[u8], ending: Ending) -> io::Result<usize> {
+    let end = match ending {
+        Ending::Open => 0,
+        Ending::Message => libc::MSG_EOR,
+    };
+    let flags = libc::MSG_NOSIGNAL | libc::MSG_DONTWAIT | end;
+    // SAFETY: send reads `bytes`, whose true length is told.
+    let sent = unsafe {
+        libc::send(
+            socket.as_raw_fd(),
+            bytes.as_ptr().cast(),
+            bytes.len(),
+            flags,
+        )
+    };
+    usize::try_from(sent).map_err(|_| io::Error::last_os_error())
+}
+
+#[cfg(test)]
+#[path = "stamp/tests.rs"]
+mod tests;

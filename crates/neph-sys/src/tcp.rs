@@ -1,0 +1,178 @@
+//! What the kernel tells of a TCP connection, and the choice of its congestion control.
+//!
+//! Owns `TCP_INFO`, `TCP_CONGESTION` and the statistics that come with a send stamp
+//! (`SCM_TIMESTAMPING_OPT_STATS`, attributes `TCP_NLA_*` of linux/tcp.h).
+
+#![expect(unsafe_code, reason = "system calls; each block says why it is sound")]
+#![expect(clippy::cast_possible_truncation, reason = "sizes of small structs")]
+
+use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd};
+
+/// A connection's state at one moment. 0 where the kernel did not tell.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TcpStats {
+    /// Congestion window, segments.
+    pub cwnd: u32,
+    /// Slow start threshold, segments.
+    pub ssthresh: u32,
+    /// Smoothed round-trip time, microseconds.
+    pub srtt_us: u32,
+    /// Least round-trip time, microseconds.
+    pub min_rtt_us: u32,
+    /// Segments retransmitted since the connection began.
+    pub retransmissions: u32,
+    /// Delivery rate, bytes per second.
+    pub delivery_rate: u64,
+}
+
+const NLA_TOTAL_RETRANS: u16 = 5;
+const NLA_DELIVERY_RATE: u16 = 7;
+const NLA_SND_CWND: u16 = 8;
+const NLA_MIN_RTT: u16 = 10;
+const NLA_SND_SSTHRESH: u16 = 15;
+const NLA_SRTT: u16 = 22;
+
+/// Reads the netlink attributes of a send stamp: length u16, type u16, value, padded to 4 bytes.
+pub(crate) fn from_netlink(mut data: &[u8]) -> TcpStats {
+    let mut stats = TcpStats::default();
+    while let Some((kind, value, rest)) = next_attribute(data) {
+        let word = || value.try_into().map_or(0, u32::from_ne_bytes);
+        let long = || value.try_into().map_or(0, u64::from_ne_bytes);
+        match kind {
+            NLA_TOTAL_RETRANS => stats.retransmissions = clamp(long()),
+            NLA_DELIVERY_RATE => stats.delivery_rate = long(),
+            NLA_SND_CWND => stats.cwnd = word(),
+            NLA_MIN_RTT => stats.min_rtt_us = word(),
+            NLA_SND_SSTHRESH => stats.ssthresh = word(),
+            // The attribute carries srtt_us as the kernel keeps it: eight times the value.
+            NLA_SRTT => stats.srtt_us = word() >> 3,
+            _ => {}
+        }
+        data = rest;
+    }
+    stats
+}
+
+fn clamp(value: u64) -> u32 {
+    u32::try_from(value).unwrap_or(u32::MAX)
+}
+
+fn next_attribute(data: &[u8]) -> Option<(u16, &[u8], &[u8])> {
+    let len = usize::from(u16::from_ne_bytes(data.get(..2)?.try_into().ok()?));
+    let kind = u16::from_ne_bytes(data.get(2..4)?.try_into().ok()?);
+    let value = data.get(4..len)?;
+    let rest = data.get(len.next_multiple_of(4)..).unwrap_or_default();
+    Some((kind, value, rest))
+}
+
+/// Asks for the connection's state now (0.8 us here).
+///
+/// # Errors
+/// `EOPNOTSUPP` or `ENOTCONN`-like where the socket is no TCP socket.
+pub fn stats(socket: BorrowedFd<'_>) -> io::Result<TcpStats> {
+    // SAFETY: tcp_info is plain data for which all zeros is valid.
+    let mut told: libc::tcp_info = unsafe { std::mem::zeroed() };
+    let mut len = size_of::<libc::tcp_info>() as libc::socklen_t;
+    // SAFETY: getsockopt writes at most `len` bytes into `told`, which is that long.
+    let outcome = unsafe {
+        libc::getsockopt(
+            socket.as_raw_fd(),
+            libc::IPPROTO_TCP,
+            libc::TCP_INFO,
+            (&raw mut told).cast(),
+            &raw mut len,
+        )
+    };
+    if outcome != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(TcpStats {
+        cwnd: told.tcpi_snd_cwnd,
+        ssthresh: told.tcpi_snd_ssthresh,
+        srtt_us: told.tcpi_rtt,
+        min_rtt_us: 0,
+        retransmissions: told.tcpi_total_retrans,
+        delivery_rate: 0,
+    })
+}
+
+/// Chooses the congestion control of this socket. In a network namespace of its own this is the
+/// only way to one that the namespace's default does not allow.
+///
+/// # Errors
+/// `ENOENT` for an algorithm the kernel does not have, `EPERM` for one it reserves to root.
+pub fn set_congestion_control(socket: BorrowedFd<'_>, name: &str) -> io::Result<()> {
+    // SAFETY: setsockopt reads name.len() bytes of `name`.
+    let outcome = unsafe {
+        libc::setsockopt(
+            socket.as_raw_fd(),
+            libc::IPPROTO_TCP,
+            libc::TCP_CONGESTION,
+            name.as_ptr().cast(),
+            libc::socklen_t::try_from(name.len()).map_err(|_| io::ErrorKind::InvalidInput)?,
+        )
+    };
+    if outcome == 0 {
+        Ok(())
+    } else {
+        Err(io::Error::last_os_error())
+    }
+}
+
+/// The congestion control of this socket, by name.
+///
+/// # Errors
+/// Where the socket is no TCP socket.
+pub fn congestion_control(socket: BorrowedFd<'_>) -> io::Result<String> {
+    let mut name = [0_u8; 16];
+    let mut len = name.len() as libc::socklen_t;
+    // SAFETY: getsockopt writes at most `len` bytes into `name`, which is that long.
+    let outcome = unsafe {
+        libc::getsockopt(
+            socket.as_raw_fd(),
+            libc::IPPROTO_TCP,
+            libc::TCP_CONGESTION,
+            name.as_mut_ptr().cast(),
+            &raw mut len,
+        )
+    };
+    if outcome != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    let end = name
+        .iter()
+        .position(|byte| *byte == 0)
+        .unwrap_or(name.len());
+    Ok(String::from_utf8_lossy(&name[..end]).into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::{TcpListener, TcpStream};
+    use std::os::fd::AsFd;
+
+    #[test]
+    fn congestion_control_is_what_was_chosen() {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("bind");
+        let stream = TcpStream::connect(listener.local_addr().expect("bound")).expect("connect");
+        set_congestion_control(stream.as_fd(), "reno").expect("every kernel has reno");
+        assert_eq!(congestion_control(stream.as_fd()).expect("told"), "reno");
+        assert!(stats(stream.as_fd()).expect("told").cwnd > 0);
+        assert!(set_congestion_control(stream.as_fd(), "nonesuch").is_err());
+    }
+
+    #[test]
+    fn a_torn_attribute_ends_the_reading() {
+        let mut data = Vec::new();
+        data.extend(8_u16.to_ne_bytes());
+        data.extend(NLA_SND_CWND.to_ne_bytes());
+        data.extend(17_u32.to_ne_bytes());
+        data.extend([200, 0, 9]);
+        assert_eq!(from_netlink(&data).cwnd, 17);
+        for len in 0..data.len() {
+            from_netlink(&data[..len]);
+        }
+    }
+}
