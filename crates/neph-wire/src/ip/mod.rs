@@ -1,1 +1,106 @@
-//! (next)
+//! Ethernet, IPv4, IPv6, TCP and UDP headers, read for link emulators and captures.
+//!
+//! Owns finding addresses, ports and payloads in a frame. Does not own reassembly, checksums or
+//! writing packets. A capture may have cut the packet (snap length): what is there is handed out,
+//! and the lengths that the headers announce are told beside it.
+
+mod ethernet;
+mod packet;
+mod transport;
+
+pub use ethernet::{Ethernet, parse_ethernet};
+pub use packet::{IpPacket, MoreFragments, parse_ip};
+pub use transport::{TcpHeader, UdpHeader, parse_tcp, parse_udp, tcp_timestamps};
+
+use std::net::IpAddr;
+
+use thiserror::Error;
+
+/// Protocol number of ICMP.
+pub const ICMP: u8 = 1;
+/// Protocol number of TCP.
+pub const TCP: u8 = 6;
+/// Protocol number of UDP.
+pub const UDP: u8 = 17;
+/// Protocol number of ICMPv6.
+pub const ICMPV6: u8 = 58;
+
+/// Why bytes are not the header that was expected.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+pub enum IpError {
+    /// The header is cut off.
+    #[error("read {0} header: cut off")]
+    Short(&'static str),
+    /// Neither 4 nor 6.
+    #[error("read IP header: version {0}")]
+    Version(u8),
+    /// A length field contradicts itself.
+    #[error("read {0} header: its length field is wrong")]
+    Length(&'static str),
+    /// More extension headers than anybody sends.
+    #[error("read IPv6 header: more than {0} extension headers")]
+    Extensions(usize),
+    /// Neither IPv4 nor IPv6 inside the frame.
+    #[error("read frame: ethertype {0:#06x} is not IP")]
+    Ethertype(u16),
+}
+
+/// What a packet belongs to: the key of a flow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct FiveTuple {
+    /// The protocol's number.
+    pub protocol: u8,
+    /// Where it comes from.
+    pub source: IpAddr,
+    /// Where it goes.
+    pub destination: IpAddr,
+    /// 0 for protocols without ports and for later fragments.
+    pub source_port: u16,
+    /// 0 for protocols without ports and for later fragments.
+    pub destination_port: u16,
+}
+
+impl FiveTuple {
+    /// The flow's other direction.
+    #[must_use]
+    pub fn reversed(self) -> Self {
+        Self {
+            protocol: self.protocol,
+            source: self.destination,
+            destination: self.source,
+            source_port: self.destination_port,
+            destination_port: self.source_port,
+        }
+    }
+
+    /// Of an IP packet.
+    pub fn of(packet: &IpPacket<'_>) -> Self {
+        let ports = match packet.protocol {
+            TCP | UDP if packet.fragment_offset == 0 => packet.payload.first_chunk::<4>(),
+            _ => None,
+        };
+        let [a, b, c, d] = ports.copied().unwrap_or_default();
+        Self {
+            protocol: packet.protocol,
+            source: packet.source,
+            destination: packet.destination,
+            source_port: u16::from_be_bytes([a, b]),
+            destination_port: u16::from_be_bytes([c, d]),
+        }
+    }
+}
+
+/// The flow that an Ethernet frame belongs to.
+///
+/// # Errors
+/// When the frame holds no IP packet, or its headers are broken.
+pub fn five_tuple(frame: &[u8]) -> Result<FiveTuple, IpError> {
+    let frame = parse_ethernet(frame)?;
+    if !frame.is_ip() {
+        return Err(IpError::Ethertype(frame.ethertype));
+    }
+    Ok(FiveTuple::of(&parse_ip(frame.payload)?))
+}
+
+#[cfg(test)]
+mod tests;

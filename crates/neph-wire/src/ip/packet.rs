@@ -1,0 +1,171 @@
+//! IPv4 and IPv6 headers as one type (RFC 791, 8200).
+//!
+//! Owns lengths, fragments and IPv6 extension headers. Does not own options, nor reassembly.
+
+use std::net::IpAddr;
+
+use super::IpError;
+use crate::bytes::Reader;
+
+/// Longer chains are refused, so that a packet cannot make a reader walk.
+const EXTENSIONS_MAX: usize = 8;
+
+/// A packet of either version.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct IpPacket<'a> {
+    /// Where it comes from.
+    pub source: IpAddr,
+    /// Where it goes.
+    pub destination: IpAddr,
+    /// The payload's protocol, behind any extension headers.
+    pub protocol: u8,
+    /// TTL or hop limit.
+    pub ttl: u8,
+    /// Type of service or traffic class: DSCP in the upper six bits, ECN in the lower two.
+    pub traffic_class: u8,
+    /// Bytes of the whole packet as its header says; the capture may hold fewer.
+    pub total_len: usize,
+    /// Bytes from the start of the packet to the payload.
+    pub header_len: usize,
+    /// Where this fragment's payload belongs, in bytes; 0 for the first and for whole packets.
+    pub fragment_offset: u16,
+    /// Whether further fragments follow.
+    pub more_fragments: MoreFragments,
+    /// The payload as far as it is there, without link-layer padding.
+    pub payload: &'a [u8],
+}
+
+/// Whether a packet is the last or only fragment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MoreFragments {
+    /// Further fragments follow.
+    Yes,
+    /// This is the last, or the packet is whole.
+    No,
+}
+
+/// Reads an IP header of the version that its first bits tell.
+///
+/// # Errors
+/// When the header is cut off or contradicts itself.
+pub fn parse_ip(bytes: &[u8]) -> Result<IpPacket<'_>, IpError> {
+    match bytes.first().map(|first| first >> 4) {
+        Some(4) => read_v4(bytes).ok_or(IpError::Short("IPv4"))?,
+        Some(6) => read_v6(bytes).ok_or(IpError::Short("IPv6"))?,
+        Some(version) => Err(IpError::Version(version)),
+        None => Err(IpError::Short("IP")),
+    }
+}
+
+fn read_v4(bytes: &[u8]) -> Option<Result<IpPacket<'_>, IpError>> {
+    let mut reader = Reader::new(bytes);
+    let header_len = usize::from(reader.u8()? & 0x0f) * 4;
+    let traffic_class = reader.u8()?;
+    let said = usize::from(reader.u16()?);
+    reader.skip(2)?;
+    let fragment = reader.u16()?;
+    let (ttl, protocol) = (reader.u8()?, reader.u8()?);
+    reader.skip(2)?;
+    let source: [u8; 4] = reader.array()?;
+    let destination: [u8; 4] = reader.array()?;
+    // Segmentation offload hands up packets beyond 64 KiB with a total length of 0.
+    let total_len = if said == 0 { bytes.len() } else { said };
+    if header_len < 20 || total_len < header_len {
+        return Some(Err(IpError::Length("IPv4")));
+    }
+    Some(Ok(IpPacket {
+        source: IpAddr::from(source),
+        destination: IpAddr::from(destination),
+        protocol,
+        ttl,
+        traffic_class,
+        total_len,
+        header_len,
+        fragment_offset: (fragment & 0x1fff) << 3,
+        more_fragments: more(fragment & 0x2000),
+        payload: bytes.get(header_len..total_len.min(bytes.len()))?,
+    }))
+}
+
+fn read_v6(bytes: &[u8]) -> Option<Result<IpPacket<'_>, IpError>> {
+    let mut reader = Reader::new(bytes);
+    let [first, second, ..] = reader.array::<4>()?;
+    let said = usize::from(reader.u16()?);
+    let (next, ttl) = (reader.u8()?, reader.u8()?);
+    let source: [u8; 16] = reader.array()?;
+    let destination: [u8; 16] = reader.array()?;
+    let total_len = if said == 0 { bytes.len() } else { 40 + said };
+    let body = bytes.get(40..total_len.min(bytes.len()))?;
+    let behind = match skip_extensions(next, body)? {
+        Ok(behind) => behind,
+        Err(error) => return Some(Err(error)),
+    };
+    Some(Ok(IpPacket {
+        source: IpAddr::from(source),
+        destination: IpAddr::from(destination),
+        protocol: behind.protocol,
+        ttl,
+        traffic_class: first << 4 | second >> 4,
+        total_len,
+        header_len: 40 + body.len() - behind.payload.len(),
+        fragment_offset: behind.fragment & 0xfff8,
+        more_fragments: more(behind.fragment & 1),
+        payload: behind.payload,
+    }))
+}
+
+struct BehindExtensions<'a> {
+    protocol: u8,
+    fragment: u16,
+    payload: &'a [u8],
+}
+
+fn skip_extensions(first: u8, body: &[u8]) -> Option<Result<BehindExtensions<'_>, IpError>> {
+    let mut reader = Reader::new(body);
+    let (mut protocol, mut fragment) = (first, 0);
+    for _ in 0..=EXTENSIONS_MAX {
+        match protocol {
+            // Hop-by-hop, routing, destination options.
+            0 | 43 | 60 => {
+                protocol = reader.u8()?;
+                let eights = usize::from(reader.u8()?);
+                reader.skip(6 + 8 * eights)?;
+            }
+            44 => {
+                protocol = reader.u8()?;
+                reader.skip(1)?;
+                fragment = reader.u16()?;
+                reader.skip(4)?;
+                if fragment & 0xfff8 != 0 {
+                    // Only the first fragment holds further headers.
+                    return Some(Ok(BehindExtensions {
+                        protocol,
+                        fragment,
+                        payload: reader.rest(),
+                    }));
+                }
+            }
+            51 => {
+                protocol = reader.u8()?;
+                let fours = usize::from(reader.u8()?);
+                reader.skip(6 + 4 * fours)?;
+            }
+            _ => {
+                return Some(Ok(BehindExtensions {
+                    protocol,
+                    fragment,
+                    payload: reader.rest(),
+                }));
+            }
+        }
+    }
+    Some(Err(IpError::Extensions(EXTENSIONS_MAX)))
+}
+
+fn more(bit: u16) -> MoreFragments {
+    if bit == 0 {
+        MoreFragments::No
+    } else {
+        MoreFragments::Yes
+    }
+}

@@ -1,0 +1,134 @@
+//! TCP and UDP headers (RFC 9293, 768) and TCP's timestamp option (RFC 7323).
+//!
+//! Owns ports, numbers, flags and where the payload starts. Does not own streams.
+
+use super::IpError;
+use crate::bytes::Reader;
+
+/// A TCP segment's header.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TcpHeader<'a> {
+    /// The port it was sent from.
+    pub source: u16,
+    /// The port it was sent to.
+    pub destination: u16,
+    /// The number of the payload's first byte.
+    pub seq: u32,
+    /// The number of the byte that is expected next.
+    pub ack: u32,
+    /// CWR, ECE, URG, ACK, PSH, RST, SYN, FIN from the highest bit to the lowest.
+    pub flags: u8,
+    /// The window as it stands, not scaled.
+    pub window: u16,
+    /// The options, unread.
+    pub options: &'a [u8],
+    /// The payload as far as it is there.
+    pub payload: &'a [u8],
+}
+
+/// A UDP datagram's header.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct UdpHeader<'a> {
+    /// The port it was sent from.
+    pub source: u16,
+    /// The port it was sent to.
+    pub destination: u16,
+    /// Bytes of payload as the header says; the capture may hold fewer.
+    pub payload_len: usize,
+    /// The payload as far as it is there.
+    pub payload: &'a [u8],
+}
+
+impl TcpHeader<'_> {
+    /// FIN: the sender is done.
+    pub const FIN: u8 = 0x01;
+    /// SYN: the connection opens.
+    pub const SYN: u8 = 0x02;
+    /// RST: the connection is refused or broken off.
+    pub const RST: u8 = 0x04;
+    /// PSH: hand the data on.
+    pub const PSH: u8 = 0x08;
+    /// ACK: the acknowledgement number holds.
+    pub const ACK: u8 = 0x10;
+}
+
+/// Reads a TCP header from the start of an IP payload.
+///
+/// # Errors
+/// When it is cut off, or its length field is below 20 bytes.
+pub fn parse_tcp(bytes: &[u8]) -> Result<TcpHeader<'_>, IpError> {
+    read_tcp(bytes).ok_or(IpError::Short("TCP"))?
+}
+
+fn read_tcp(bytes: &[u8]) -> Option<Result<TcpHeader<'_>, IpError>> {
+    let mut reader = Reader::new(bytes);
+    let (source, destination) = (reader.u16()?, reader.u16()?);
+    let (seq, ack) = (reader.u32()?, reader.u32()?);
+    let (offset, flags, window) = (reader.u8()?, reader.u8()?, reader.u16()?);
+    reader.skip(4)?;
+    let Some(options_len) = (usize::from(offset >> 4) * 4).checked_sub(20) else {
+        return Some(Err(IpError::Length("TCP")));
+    };
+    let options = reader.slice(options_len)?;
+    let payload = reader.rest();
+    Some(Ok(TcpHeader {
+        source,
+        destination,
+        seq,
+        ack,
+        flags,
+        window,
+        options,
+        payload,
+    }))
+}
+
+/// Value and echo of the timestamp option.
+pub fn tcp_timestamps(options: &[u8]) -> Option<(u32, u32)> {
+    let mut reader = Reader::new(options);
+    loop {
+        match reader.u8()? {
+            0 => return None,
+            1 => {}
+            kind => {
+                let len = usize::from(reader.u8()?).checked_sub(2)?;
+                let mut value = Reader::new(reader.slice(len)?);
+                if (kind, len) == (8, 8) {
+                    return Some((value.u32()?, value.u32()?));
+                }
+            }
+        }
+    }
+}
+
+/// Reads a UDP header from the start of an IP payload.
+///
+/// # Errors
+/// When it is cut off, or its length field is below 8 bytes.
+pub fn parse_udp(bytes: &[u8]) -> Result<UdpHeader<'_>, IpError> {
+    read_udp(bytes).ok_or(IpError::Short("UDP"))?
+}
+
+fn read_udp(bytes: &[u8]) -> Option<Result<UdpHeader<'_>, IpError>> {
+    let mut reader = Reader::new(bytes);
+    let (source, destination) = (reader.u16()?, reader.u16()?);
+    let said = usize::from(reader.u16()?);
+    reader.skip(2)?;
+    let rest = reader.rest();
+    // Segmentation offload hands up datagrams beyond 64 KiB with a length of 0.
+    let payload_len = if said == 0 {
+        Some(rest.len())
+    } else {
+        said.checked_sub(8)
+    };
+    let Some(payload_len) = payload_len else {
+        return Some(Err(IpError::Length("UDP")));
+    };
+    let payload = &rest[..payload_len.min(rest.len())];
+    Some(Ok(UdpHeader {
+        source,
+        destination,
+        payload_len,
+        payload,
+    }))
+}

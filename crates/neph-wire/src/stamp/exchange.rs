@@ -1,0 +1,236 @@
+//! Whole packets, base and TLVs: a sender's request, a reflector's answer, and reading both.
+//!
+//! Owns the symmetric size (RFC 8762 section 4.3: a reply has exactly the request's length, so that
+//! a reflector amplifies nothing) and what becomes of each TLV (RFC 8972 section 4). Does not own
+//! clocks, counts of packets or sockets.
+
+use super::StampError;
+use super::key::{Auth, Key, TAG};
+use super::packet::{ReflectorPacket, SenderPacket};
+use super::timestamp::{ErrorEstimate, Timestamp};
+use super::tlv::{self, FLAG_I, FLAG_M, FLAG_U, FollowUp, Tlvs, Type, push_zeroed};
+use crate::marks::{self, PeerMarks};
+
+/// A sender's packet as a reflector sees it.
+#[derive(Debug, Clone, Copy)]
+pub struct Request<'a> {
+    /// The base packet.
+    pub packet: SenderPacket,
+    /// What follows it, not walked over yet.
+    pub tlvs: &'a [u8],
+}
+
+/// What a reflector knows and a reply needs.
+#[derive(Debug, Clone, Copy)]
+pub struct Answer {
+    /// The reflector's own count (stateful), or the request's number (stateless).
+    pub seq: u32,
+    /// When the request was received.
+    pub receive: Timestamp,
+    /// Now, as late as possible.
+    pub timestamp: Timestamp,
+    /// How good both are, and their format.
+    pub error: ErrorEstimate,
+    /// TTL or hop limit with which the request arrived; 255 when it could not be read.
+    pub sender_ttl: u8,
+    /// Goes out when the request has room for it.
+    pub marks: PeerMarks,
+    /// Goes out when the request has room for it.
+    pub follow_up: Option<FollowUp>,
+}
+
+/// A reflector's packet as a sender sees it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Reply {
+    /// The base packet.
+    pub packet: ReflectorPacket,
+    /// Our reflector's marks; `None` from any other.
+    pub marks: Option<PeerMarks>,
+    /// The real send time of an earlier reply, where the reflector tells it.
+    pub follow_up: Option<FollowUp>,
+}
+
+/// Bytes of the TLV that asks for our marks.
+pub const MARKS_TLV: usize = tlv::HEADER + marks::LEN;
+
+const TAG_TLV: usize = tlv::HEADER + TAG;
+
+/// The size of the request that [`encode_request`] makes when asked for `size` bytes.
+///
+/// It is at least the base packet; the marks (and their tag in authenticated mode) are asked for
+/// when they fit; up to three bytes are added where a padding TLV's header would not fit.
+pub fn request_size(auth: Auth<'_>, size: usize) -> usize {
+    let needed = asked_len(auth, size);
+    match size.saturating_sub(needed) {
+        0 => needed,
+        1..tlv::HEADER => needed + tlv::HEADER,
+        _ => size,
+    }
+}
+
+/// Appends a request of [`request_size`] bytes with zeroed room for the marks.
+///
+/// # Errors
+/// [`StampError::TlvLength`] when `size` is beyond one UDP datagram (65507 bytes).
+pub fn encode_request(
+    packet: &SenderPacket,
+    auth: Auth<'_>,
+    size: usize,
+    out: &mut Vec<u8>,
+) -> Result<(), StampError> {
+    if size > 65_507 {
+        return Err(StampError::TlvLength(size));
+    }
+    let start = out.len();
+    packet.encode(auth, out);
+    if asked_len(auth, size) > auth.base_len() {
+        push_zeroed(out, Type::Marks, marks::LEN as u16);
+        if let Auth::Keyed(key) = auth {
+            let tag = tlv_tag(key, packet.seq, &out[start + auth.base_len()..]);
+            tlv::push(out, Type::Hmac, &tag)?;
+        }
+    }
+    let left = request_size(auth, size) - (out.len() - start);
+    if let Some(padding) = left.checked_sub(tlv::HEADER) {
+        let len = u16::try_from(padding).map_err(|_| StampError::TlvLength(padding))?;
+        push_zeroed(out, Type::ExtraPadding, len);
+    }
+    Ok(())
+}
+
+/// Base packet, and the TLVs that ask for something where they fit into `size`.
+fn asked_len(auth: Auth<'_>, size: usize) -> usize {
+    let tag = if matches!(auth, Auth::Keyed(_)) {
+        TAG_TLV
+    } else {
+        0
+    };
+    let with_marks = auth.base_len() + MARKS_TLV + tag;
+    if size >= with_marks {
+        with_marks
+    } else {
+        auth.base_len()
+    }
+}
+
+/// Reads a request: the base packet, and its tag in authenticated mode.
+///
+/// # Errors
+/// When the base packet cannot be believed; the reflector must not answer then.
+pub fn decode_request<'a>(bytes: &'a [u8], auth: Auth<'_>) -> Result<Request<'a>, StampError> {
+    let packet = SenderPacket::decode(bytes, auth)?;
+    Ok(Request {
+        packet,
+        tlvs: &bytes[auth.base_len()..],
+    })
+}
+
+/// Appends the reply to `request`, exactly as long as it: TLVs that are known are answered, all
+/// others go back with their flags set.
+pub fn reflect(request: &Request<'_>, answer: &Answer, auth: Auth<'_>, out: &mut Vec<u8>) {
+    ReflectorPacket {
+        seq: answer.seq,
+        timestamp: answer.timestamp,
+        error: answer.error,
+        ssid: request.packet.ssid,
+        receive: answer.receive,
+        sender_seq: request.packet.seq,
+        sender_timestamp: request.packet.timestamp,
+        sender_error: request.packet.error,
+        sender_ttl: answer.sender_ttl,
+    }
+    .encode(auth, out);
+    let first = out.len();
+    let trusted = tlvs_hold(auth, request.packet.seq, request.tlvs);
+    let mut walk = Tlvs::new(request.tlvs);
+    while let Some(tlv) = walk.next() {
+        let at = out.len();
+        let consumed = request.tlvs.len() - walk.rest().len();
+        out.extend_from_slice(&request.tlvs[at - first..consumed]);
+        out[at] = reflected_flags(tlv, trusted);
+        if out[at] == 0 {
+            answer_tlv(tlv.code, answer, &mut out[at + tlv::HEADER..]);
+        }
+        if let (true, Auth::Keyed(key)) = (tlv.code == Type::Hmac.code() && out[at] == 0, auth) {
+            let tag = tlv_tag(key, answer.seq, &out[first..at]);
+            out[at + tlv::HEADER..].copy_from_slice(&tag);
+        }
+    }
+    let cut_off = out.len();
+    out.extend_from_slice(walk.rest());
+    if let Some(flags) = out.get_mut(cut_off) {
+        *flags = FLAG_M | if trusted { 0 } else { FLAG_I };
+    }
+}
+
+/// Reads a reply: the base packet, and the TLVs that are known and were answered.
+///
+/// # Errors
+/// When the base packet cannot be believed, or in authenticated mode the TLVs cannot.
+pub fn decode_reply(bytes: &[u8], auth: Auth<'_>) -> Result<Reply, StampError> {
+    let packet = ReflectorPacket::decode(bytes, auth)?;
+    let mut reply = Reply {
+        packet,
+        marks: None,
+        follow_up: None,
+    };
+    let tlvs = &bytes[auth.base_len()..];
+    let answered = || Tlvs::new(tlvs).filter(|tlv| tlv.flags & (FLAG_U | FLAG_M | FLAG_I) == 0);
+    let told = |of: Type| answered().find(|tlv| tlv.code == of.code() && of.fits(tlv.value.len()));
+    let (marks, follow_up) = (told(Type::Marks), told(Type::FollowUp));
+    if marks.is_none() && follow_up.is_none() {
+        return Ok(reply);
+    }
+    if !tlvs_hold(auth, packet.seq, tlvs) {
+        return Err(StampError::TlvTag);
+    }
+    reply.marks = marks.and_then(|tlv| PeerMarks::decode(tlv.value).ok());
+    reply.follow_up = follow_up.and_then(|tlv| FollowUp::decode(tlv.value));
+    Ok(reply)
+}
+
+fn reflected_flags(tlv: tlv::Tlv<'_>, trusted: bool) -> u8 {
+    let integrity = if trusted { 0 } else { FLAG_I };
+    integrity
+        | match Type::from_code(tlv.code) {
+            None => FLAG_U,
+            Some(of) if !of.fits(tlv.value.len()) => FLAG_M,
+            Some(_) => 0,
+        }
+}
+
+fn answer_tlv(code: u8, answer: &Answer, value: &mut [u8]) {
+    if code == Type::Marks.code() {
+        value.copy_from_slice(&answer.marks.to_bytes());
+    } else if let (true, Some(follow_up)) = (code == Type::FollowUp.code(), answer.follow_up) {
+        value.copy_from_slice(&follow_up.to_bytes());
+    }
+}
+
+/// Over the packet's number and the TLVs up to the tag's own (RFC 8972 section 4.8).
+fn tlv_tag(key: &Key, seq: u32, tlvs: &[u8]) -> [u8; TAG] {
+    key.tag(&[&seq.to_be_bytes(), tlvs])
+}
+
+/// Whether the TLVs are what their sender wrote: always in open mode, else by their tag, behind
+/// which only padding may stand.
+fn tlvs_hold(auth: Auth<'_>, seq: u32, tlvs: &[u8]) -> bool {
+    let Auth::Keyed(key) = auth else { return true };
+    let mut walk = Tlvs::new(tlvs);
+    let mut before = 0;
+    let mut held = None;
+    while let Some(tlv) = walk.next() {
+        let is_tag = tlv.code == Type::Hmac.code();
+        let is_padding = tlv.code == Type::ExtraPadding.code();
+        if held.is_some() && !is_padding {
+            return false;
+        }
+        if is_tag {
+            let parts = [&seq.to_be_bytes()[..], &tlvs[..before]];
+            held = Some(key.verify(&parts, tlv.value).is_ok());
+        }
+        before = tlvs.len() - walk.rest().len();
+    }
+    // Padding alone needs no tag: there is nothing in it to forge.
+    held.unwrap_or_else(|| Tlvs::new(tlvs).all(|tlv| tlv.code == Type::ExtraPadding.code()))
+}
