@@ -1,0 +1,134 @@
+use neph_model::BitRate;
+
+use super::*;
+
+const TWO: &str = r#"
+version = 1
+
+[[site]]
+name = "client"
+address = "10.0.0.1/24"
+labels = { access = "home" }
+sysctls = { "net.ipv4.tcp_slow_start_after_idle" = 0 }
+congestion_control = "cubic"
+
+[[site]]
+name = "server"
+address = "10.0.0.2/24"
+address_v6 = "fd00::2/64"
+
+[[link]]
+a = "client"
+b = "server"
+delay = "6ms"
+a_to_b = { rate = "3Mbit/s", queue = "64KiB" }
+b_to_a = { delay = "7ms", loss = "1%", jitter = "uniform 1ms" }
+"#;
+
+fn only_mistake(text: &str) -> (PlacedError, String) {
+    let mut mistakes = Topology::parse(text).expect_err("there is a mistake");
+    assert_eq!(mistakes.len(), 1, "{mistakes:?}");
+    let mistake = mistakes.remove(0);
+    let place = mistake.place_in(text).to_string();
+    (mistake, place)
+}
+
+#[test]
+fn directions_override_what_is_said_for_both() {
+    let topology = Topology::parse(TWO).expect("fine");
+    let link = &topology.links[0];
+    assert_eq!(link.name, "client-server");
+    assert_eq!(link.a_to_b.delay, Span::from_millis(6));
+    assert_eq!(link.a_to_b.rate, Some(BitRate(3_000_000)));
+    assert_eq!(link.a_to_b.queue, ByteSize(65_536));
+    assert_eq!(link.b_to_a.delay, Span::from_millis(7));
+    assert_eq!(link.b_to_a.rate, None);
+    assert_eq!(link.b_to_a.jitter, Jitter::Uniform(Span::from_millis(1)));
+    let client = &topology.sites[0];
+    assert_eq!(client.sysctls["net.ipv4.tcp_slow_start_after_idle"], "0");
+    assert_eq!(client.labels["access"], "home");
+    assert_eq!(client.congestion_control.as_deref(), Some("cubic"));
+}
+
+#[test]
+fn an_unknown_key_is_placed_and_the_nearest_name_offered() {
+    let (mistake, place) = only_mistake(&TWO.replace("delay = \"6ms\"", "dealy = \"6ms\""));
+    assert_eq!(place, "19:1");
+    assert_eq!(
+        mistake.to_string(),
+        "unknown key 'dealy': did you mean 'delay'?"
+    );
+}
+
+#[test]
+fn mistakes_are_placed_with_a_remedy() {
+    for (from, to, place, part) in [
+        ("\"6ms\"", "6", "19:9", "write a text in quotes"),
+        ("\"3Mbit/s\"", "\"3 Mb\"", "20:19", "Mbit/s"),
+        (
+            "b = \"server\"",
+            "b = \"sever\"",
+            "18:5",
+            "did you mean 'server'?",
+        ),
+        (
+            "b = \"server\"",
+            "b = \"client\"",
+            "16:1",
+            "name two different sites",
+        ),
+        ("10.0.0.2/24", "10.0.0.2/33", "13:11", "10.0.0.1/24"),
+        ("10.0.0.2/24", "10.0.0.1/24", "11:1", "its own address"),
+        ("version = 1", "version = 2", "2:11", "write version = 1"),
+        (
+            "name = \"server\"",
+            "name = \"wire\"\n",
+            "12:8",
+            "the lab's own",
+        ),
+        ("rate = \"3Mbit/s\", ", "", "20:20", "drop it"),
+        ("\"net.ipv4.tcp", "\"kernel.tcp", "4:1", "below net."),
+    ] {
+        let text = TWO.replace(from, to);
+        let mistakes = Topology::parse(&text).expect_err(to);
+        let first = &mistakes[0];
+        assert_eq!(first.place_in(&text).to_string(), place, "{to}: {first}");
+        assert!(first.remedy.contains(part), "{to}: {first}");
+    }
+}
+
+#[test]
+fn an_island_is_refused() {
+    let text = format!("{TWO}\n[[site]]\nname = \"island\"\naddress = \"10.0.0.3\"\n");
+    let (mistake, _) = only_mistake(&text);
+    assert_eq!(mistake.what, "'client' cannot reach 'island'");
+}
+
+#[test]
+fn a_table_inside_a_plan_needs_no_version_and_keeps_its_places() {
+    let inner = TWO.replace("version = 1", "").replace("[[", "[[topology.");
+    let plan = format!("version = 7\n{inner}");
+    let document = DeTable::parse(&plan).expect("toml");
+    let value = document.get_ref().get("topology").expect("there");
+    let inner = value.get_ref().as_table().expect("a table");
+    assert_eq!(
+        Topology::from_table(inner, value.span()),
+        Topology::parse(TWO)
+    );
+    let wrong = plan.replace("\"7ms\"", "\"7\"");
+    let document = DeTable::parse(&wrong).expect("toml");
+    let value = document.get_ref().get("topology").expect("there");
+    let inner = value.get_ref().as_table().expect("a table");
+    let mistakes = Topology::from_table(inner, value.span()).expect_err("no unit");
+    assert_eq!(&wrong[mistakes[0].span.clone()], "\"7\"");
+}
+
+#[test]
+fn the_shipped_topologies_are_right() {
+    for text in [
+        include_str!("../../../topologies/demo.toml"),
+        include_str!("../../../topologies/idle.toml"),
+    ] {
+        Topology::parse(text).expect("shipped");
+    }
+}
