@@ -1,1 +1,30 @@
-//! (being built)
+//! Typed text with places: TOML and YAML as trees whose every key and value knows where it
+//! stands, and a cursor that turns them into values while collecting every mistake.
+//!
+//! Owns spans, lines and columns, units as people write them, and the wording of mistakes. Knows
+//! no word of Nephoscope and prints nothing.
+//!
+//! Why not serde: its tagged, untagged and flattened enums lose the place, and it stops at the
+//! first mistake.
+
+mod fields;
+mod node;
+mod place;
+mod problem;
+mod quantity;
+mod source;
+mod suggest;
+mod take;
+mod toml;
+mod yaml;
+
+pub use fields::{Fields, Placed};
+pub use node::{Entry, Node, Table, Value};
+pub use place::Place;
+pub use problem::{Fault, Problem, Problems};
+pub use quantity::{parse_duration, parse_percent, parse_rate, parse_size};
+pub use source::Source;
+pub use suggest::{did_you_mean, nearest};
+pub use take::{BitsPerSecond, Bytes, Nanos, Percent, Port, Take, choice};
+pub use toml::{parse_toml, table_of};
+pub use yaml::parse_yaml;

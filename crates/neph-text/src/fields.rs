@@ -1,0 +1,192 @@
+//! A cursor over a table: takes typed values by key, remembers what was asked for, and in the end
+//! reports every key that nobody asked for.
+
+use std::ops::Range;
+
+use crate::{Entry, Fault, Node, Problems, Table, Take, Value, did_you_mean};
+
+/// A value and the bytes it is written in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Placed<T> {
+    /// The value.
+    pub value: T,
+    /// Its bytes in the text.
+    pub span: Range<usize>,
+}
+
+/// A table that is being read. Mistakes go into the [`Problems`] it was made with; a value that
+/// has one is `None`.
+#[derive(Debug)]
+pub struct Fields<'a> {
+    table: &'a Table,
+    span: Range<usize>,
+    problems: &'a Problems<'a>,
+    asked: Vec<&'a str>,
+}
+
+impl<'a> Fields<'a> {
+    /// Reads `table`, which stands at `span`.
+    pub const fn new(table: &'a Table, span: Range<usize>, problems: &'a Problems<'a>) -> Self {
+        Self {
+            table,
+            span,
+            problems,
+            asked: Vec::new(),
+        }
+    }
+
+    /// Reads `node` if it is a table; a mistake otherwise.
+    pub fn of(node: &'a Node, problems: &'a Problems<'a>) -> Option<Self> {
+        if let Value::Table(table) = &node.value {
+            return Some(Self::new(table, node.span.clone(), problems));
+        }
+        let what = format!("this is {}", node.value.noun());
+        problems.add(node.span.clone(), Fault::new(what, "write a table here"));
+        None
+    }
+
+    /// Where the table stands.
+    pub fn span(&self) -> Range<usize> {
+        self.span.clone()
+    }
+    /// Where mistakes go.
+    pub const fn problems(&self) -> &'a Problems<'a> {
+        self.problems
+    }
+    /// Notes a mistake at `span`.
+    pub fn fault(&self, span: Range<usize>, what: impl Into<String>, remedy: impl Into<String>) {
+        self.problems.add(span, Fault::new(what, remedy));
+    }
+
+    /// The entry of `key`, which counts as known from now on.
+    pub fn entry(&mut self, key: &'a str) -> Option<&'a Entry> {
+        self.asked.push(key);
+        self.table.get(key)
+    }
+    /// The entry of `key`, which must be there.
+    pub fn needed(&mut self, key: &'a str) -> Option<&'a Entry> {
+        let entry = self.entry(key);
+        if entry.is_none() {
+            let what = format!("'{key}' is missing");
+            self.fault(self.span(), what, format!("add {key} = ..."));
+        }
+        entry
+    }
+
+    /// The value of `key`, if it is there.
+    pub fn optional<T: Take>(&mut self, key: &'a str) -> Option<Placed<T>> {
+        self.optional_with(key, T::take)
+    }
+    /// The value of `key`, which must be there.
+    pub fn required<T: Take>(&mut self, key: &'a str) -> Option<Placed<T>> {
+        self.required_with(key, T::take)
+    }
+    /// Like [`Self::optional`], by a reader of one's own.
+    pub fn optional_with<T>(
+        &mut self,
+        key: &'a str,
+        read: impl Fn(&Node) -> Result<T, Fault>,
+    ) -> Option<Placed<T>> {
+        let entry = self.entry(key)?;
+        self.read(&entry.node, &read)
+    }
+    /// Like [`Self::required`], by a reader of one's own.
+    pub fn required_with<T>(
+        &mut self,
+        key: &'a str,
+        read: impl Fn(&Node) -> Result<T, Fault>,
+    ) -> Option<Placed<T>> {
+        let entry = self.needed(key)?;
+        self.read(&entry.node, &read)
+    }
+
+    /// The values of `key`, a single one or a list; `None` if it is absent. An empty list is a
+    /// mistake, and so is a value that occurs twice.
+    pub fn one_or_list<T: Take + PartialEq>(&mut self, key: &'a str) -> Option<Vec<Placed<T>>> {
+        self.one_or_list_with(key, T::take)
+    }
+    /// Like [`Self::one_or_list`], by a reader of one's own.
+    pub fn one_or_list_with<T: PartialEq>(
+        &mut self,
+        key: &'a str,
+        read: impl Fn(&Node) -> Result<T, Fault>,
+    ) -> Option<Vec<Placed<T>>> {
+        let entry = self.entry(key)?;
+        let Value::List(nodes) = &entry.node.value else {
+            return self.read(&entry.node, &read).map(|value| vec![value]);
+        };
+        if nodes.is_empty() {
+            let what = format!("'{key}' is an empty list");
+            self.fault(entry.node.span.clone(), what, "write at least one value");
+            return None;
+        }
+        let mut values: Vec<Placed<T>> = Vec::new();
+        for node in nodes {
+            let Some(value) = self.read(node, &read) else {
+                continue;
+            };
+            if values.iter().any(|other| other.value == value.value) {
+                let what = format!("'{key}' holds this value twice");
+                self.fault(node.span.clone(), what, "remove one of them");
+                continue;
+            }
+            values.push(value);
+        }
+        Some(values)
+    }
+
+    /// The table at `key`, if it is there.
+    pub fn table(&mut self, key: &'a str) -> Option<Fields<'a>> {
+        let entry = self.entry(key)?;
+        Fields::of(&entry.node, self.problems)
+    }
+    /// The tables at `key`; none if it is absent. One table alone counts as a list of one.
+    pub fn tables(&mut self, key: &'a str) -> Vec<Fields<'a>> {
+        let Some(entry) = self.entry(key) else {
+            return Vec::new();
+        };
+        match &entry.node.value {
+            Value::List(nodes) => nodes
+                .iter()
+                .filter_map(|node| Fields::of(node, self.problems))
+                .collect(),
+            _ => Fields::of(&entry.node, self.problems).into_iter().collect(),
+        }
+    }
+
+    /// Reports every key that nobody asked for, with the nearest name that somebody did.
+    pub fn finish(self) {
+        for entry in &self.table.entries {
+            if self.asked.contains(&entry.key.as_str()) {
+                continue;
+            }
+            let what = format!("'{}' is not known here", shortened(&entry.key));
+            let remedy = did_you_mean(&entry.key, &self.asked);
+            self.fault(entry.key_span.clone(), what, remedy);
+        }
+    }
+
+    fn read<T>(&self, node: &Node, read: &impl Fn(&Node) -> Result<T, Fault>) -> Option<Placed<T>> {
+        match read(node) {
+            Ok(value) => Some(Placed {
+                value,
+                span: node.span.clone(),
+            }),
+            Err(fault) => {
+                self.problems.add(node.span.clone(), fault);
+                None
+            }
+        }
+    }
+}
+
+/// A key of a hostile file may be a megabyte long.
+fn shortened(key: &str) -> String {
+    match key.char_indices().nth(60) {
+        Some((end, _)) => format!("{}...", &key[..end]),
+        None => key.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests;

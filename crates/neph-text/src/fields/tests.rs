@@ -1,0 +1,66 @@
+use super::*;
+use crate::{Bytes, Nanos, Percent, Port, Source, parse_toml};
+
+fn problems_of(text: &str, read: impl Fn(&mut Fields<'_>)) -> Vec<String> {
+    let source = Source::new("p.toml", text);
+    let problems = Problems::new(&source);
+    let table = parse_toml(&problems);
+    let mut fields = Fields::new(&table, 0..0, &problems);
+    read(&mut fields);
+    fields.finish();
+    match problems.verdict(Some(())) {
+        Ok(()) => Vec::new(),
+        Err(found) => found.iter().map(ToString::to_string).collect(),
+    }
+}
+
+#[test]
+fn every_mistake_is_told_at_once_with_its_place_and_remedy() {
+    let text = "interval = 25\nsize = \"10 KB\"\nprot = 80\nshare = \"200%\"\n";
+    let found = problems_of(text, |fields| {
+        assert_eq!(fields.optional::<Nanos>("interval"), None);
+        assert_eq!(fields.optional::<Bytes>("size"), None);
+        assert_eq!(fields.optional::<Port>("port"), None);
+        assert_eq!(fields.optional::<Percent>("share"), None);
+        assert!(fields.required::<String>("name").is_none());
+    });
+    let expected = [
+        "p.toml:1:1: 'name' is missing; add name = ...",
+        "p.toml:1:12: 25 has no unit; write for example \"25ms\" or \"25s\"",
+        "p.toml:2:8: \"10 KB\" is not a size: 'KB' is none of B, kB, MB, GB, KiB, MiB, GiB; \
+         write for example \"64B\", \"100kB\" or \"10KiB\"",
+        "p.toml:3:1: 'prot' is not known here; did you mean 'port'?",
+        "p.toml:4:9: \"200%\" is no share; write a share from 0% to 100% such as \"0.1%\"",
+    ];
+    assert_eq!(found, expected);
+}
+
+#[test]
+fn single_values_and_lists_are_the_same_thing() {
+    let text = "a = \"25ms\"\nb = [1, 2]\nc = [1, 2, 1]\nd = []\n";
+    let found = problems_of(text, |fields| {
+        let a = fields.one_or_list::<Nanos>("a").expect("there");
+        assert_eq!(
+            (a.len(), a[0].value, a[0].span.clone()),
+            (1, Nanos(25_000_000), 4..10)
+        );
+        let b = fields.one_or_list::<u32>("b").expect("there");
+        assert_eq!(b.iter().map(|n| n.value).collect::<Vec<_>>(), [1, 2]);
+        fields.one_or_list::<u32>("c");
+        fields.one_or_list::<u32>("d");
+        assert!(fields.one_or_list::<u32>("absent").is_none());
+    });
+    let expected = [
+        "p.toml:3:12: 'c' holds this value twice; remove one of them",
+        "p.toml:4:5: 'd' is an empty list; write at least one value",
+    ];
+    assert_eq!(found, expected);
+}
+
+#[test]
+fn a_file_full_of_mistakes_tells_a_hundred_and_counts_the_rest() {
+    let text = (0..250).fold(String::new(), |text, n| text + &format!("k{n} = 1\n"));
+    let found = problems_of(&text, |_| ());
+    assert_eq!(found.len(), 101);
+    assert!(found[100].contains("150 more mistakes"), "{}", found[100]);
+}

@@ -1,0 +1,126 @@
+//! A mistake in a text: where, what, and what to write instead; and the place where a reader
+//! collects them all.
+
+use std::cell::{Cell, RefCell};
+use std::fmt;
+use std::ops::Range;
+
+use crate::{Place, Source};
+
+/// Beyond this many, further mistakes are only counted: nobody reads them, and a hostile file
+/// could hold millions.
+const MOST: usize = 100;
+
+/// A mistake, before the text it stands in is named.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fault {
+    /// What is wrong: one clause without a full stop.
+    pub what: String,
+    /// What to write instead.
+    pub remedy: String,
+}
+
+impl Fault {
+    /// What is wrong, and what to do about it.
+    pub fn new(what: impl Into<String>, remedy: impl Into<String>) -> Self {
+        Self {
+            what: what.into(),
+            remedy: remedy.into(),
+        }
+    }
+}
+
+/// A mistake at a place of a named text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problem {
+    /// The text's name.
+    pub file: String,
+    /// Where in the text.
+    pub place: Place,
+    /// What is wrong: one clause without a full stop.
+    pub what: String,
+    /// What to write instead.
+    pub remedy: String,
+}
+
+/// `plan.toml:12:7: 'intervall' is not known here; did you mean 'interval'?`
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            file,
+            place,
+            what,
+            remedy,
+        } = self;
+        write!(f, "{file}:{place}: {what}; {remedy}")
+    }
+}
+
+impl std::error::Error for Problem {}
+
+/// Collects the mistakes found in one text.
+#[derive(Debug)]
+pub struct Problems<'s> {
+    source: &'s Source,
+    found: RefCell<Vec<Problem>>,
+    more: Cell<usize>,
+}
+
+impl<'s> Problems<'s> {
+    /// None found so far in `source`.
+    pub const fn new(source: &'s Source) -> Self {
+        Self {
+            source,
+            found: RefCell::new(Vec::new()),
+            more: Cell::new(0),
+        }
+    }
+    /// The text they are found in.
+    pub const fn source(&self) -> &'s Source {
+        self.source
+    }
+    /// Notes a mistake.
+    pub fn add(&self, span: Range<usize>, fault: Fault) {
+        let mut found = self.found.borrow_mut();
+        if found.len() >= MOST {
+            self.more.set(self.more.get() + 1);
+            return;
+        }
+        found.push(Problem {
+            file: self.source.name().to_owned(),
+            place: self.source.place(span),
+            what: fault.what,
+            remedy: fault.remedy,
+        });
+    }
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.found.borrow().is_empty()
+    }
+    /// `value` if there is no mistake.
+    ///
+    /// # Errors
+    /// All mistakes, by place; at most 100 and one that tells how many more there are.
+    pub fn verdict<T>(self, value: Option<T>) -> Result<T, Vec<Problem>> {
+        let more = self.more.get();
+        let mut found = self.found.into_inner();
+        found.sort_by_key(|problem| problem.place.span.start);
+        match value {
+            Some(value) if found.is_empty() => return Ok(value),
+            _ => {}
+        }
+        let count = match (found.is_empty(), more) {
+            (false, 0) => return Err(found),
+            (false, more) => format!("{more} more mistakes"),
+            (true, _) => "it cannot be read".to_owned(),
+        };
+        let end = self.source.text().len();
+        found.push(Problem {
+            file: self.source.name().to_owned(),
+            place: self.source.place(end..end),
+            what: count,
+            remedy: "mend the first ones and check again".to_owned(),
+        });
+        Err(found)
+    }
+}
