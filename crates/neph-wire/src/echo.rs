@@ -7,8 +7,8 @@
 //! request:  "NEq1"  seq u64                          padding to the asked size, at least 12 bytes
 //! reply:    "NEr1"  seq u64  marks (56, see marks)   padding to the asked size, at least 68 bytes
 //! ```
-//! The padding is the byte stream of SplitMix64 over the word's place in the message: it costs about
-//! a nanosecond for eight bytes, no compressor on the way (a proxy, a tunnel) shrinks it within one
+//! The padding is the byte stream of `SplitMix64` over the word's place in the message: it costs
+//! about a nanosecond for eight bytes, no compressor on the way (a proxy, a tunnel) shrinks it within one
 //! message, and it depends on the place only, so that a sender can keep one padded buffer and write
 //! each message's head over it (`overwrite`). It is not checked when read.
 
@@ -81,7 +81,7 @@ impl Request {
         Ok(Self { seq })
     }
 
-    fn head(&self) -> [u8; REQUEST_MIN] {
+    fn head(self) -> [u8; REQUEST_MIN] {
         head(REQUEST_MAGIC, self.seq)
     }
 }

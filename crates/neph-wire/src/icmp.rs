@@ -1,6 +1,6 @@
-//! ICMP and ICMPv6 echo, and the errors that quote our packets (RFC 792, 4443).
+//! ICMP and `ICMPv6` echo, and the errors that quote our packets (RFC 792, 4443).
 //!
-//! Owns the messages without their IP header. Does not own sockets; on a datagram or ICMPv6 socket
+//! Owns the messages without their IP header. Does not own sockets; on a datagram or `ICMPv6` socket
 //! the kernel writes identifier and checksum itself.
 //!
 //! Our echo's payload is `"NEpi"`, the 64-bit sequence number, then zeroes: the 16 bits of the
@@ -24,7 +24,7 @@ const MAGIC: [u8; 4] = *b"NEpi";
 pub enum Family {
     /// ICMP.
     V4,
-    /// ICMPv6.
+    /// `ICMPv6`.
     V6,
 }
 
@@ -118,7 +118,7 @@ pub enum IcmpError {
     /// Fewer than [`HEADER`] bytes.
     #[error("read ICMP message: {0} bytes is too short")]
     Short(usize),
-    /// The checksum is wrong (ICMP only; an ICMPv6 checksum covers addresses that are not here).
+    /// The checksum is wrong (ICMP only; an `ICMPv6` checksum covers addresses that are not here).
     #[error("read ICMP message: checksum is wrong")]
     Checksum,
     /// The quoted packet is none.
@@ -260,7 +260,7 @@ pub fn internet_checksum(parts: &[&[u8]]) -> u16 {
     while sum > 0xffff {
         sum = (sum & 0xffff) + (sum >> 16);
     }
-    !u16::try_from(sum).expect("folded to 16 bits")
+    !((sum & 0xffff) as u16)
 }
 
 #[cfg(test)]

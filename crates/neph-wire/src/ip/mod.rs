@@ -22,7 +22,7 @@ pub const ICMP: u8 = 1;
 pub const TCP: u8 = 6;
 /// Protocol number of UDP.
 pub const UDP: u8 = 17;
-/// Protocol number of ICMPv6.
+/// Protocol number of `ICMPv6`.
 pub const ICMPV6: u8 = 58;
 
 /// Why bytes are not the header that was expected.

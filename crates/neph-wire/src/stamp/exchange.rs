@@ -84,7 +84,7 @@ pub fn encode_request(
     let start = out.len();
     packet.encode(auth, out);
     if asked_len(auth, size) > auth.base_len() {
-        push_zeroed(out, Type::Marks, marks::LEN as u16);
+        tlv::push(out, Type::Marks, &[0; marks::LEN])?;
         if let Auth::Keyed(key) = auth {
             let tag = tlv_tag(key, packet.seq, &out[start + auth.base_len()..]);
             tlv::push(out, Type::Hmac, &tag)?;

@@ -16,7 +16,7 @@ const NANOS: i64 = 1_000_000_000;
 pub enum Format {
     /// NTP: 32 bits of seconds since 1900, 32 bits of fraction.
     Ntp,
-    /// Truncated PTPv2: 32 bits of seconds since 1970, 32 bits of nanoseconds.
+    /// Truncated `PTPv2`: 32 bits of seconds since 1970, 32 bits of nanoseconds.
     Ptp,
 }
 

@@ -66,7 +66,7 @@ pub struct Assembler {
     role: Role,
     max: usize,
     open: Option<Kind>,
-    kept: Vec<u8>,
+    pub(super) kept: Vec<u8>,
     clear_kept: bool,
 }
 

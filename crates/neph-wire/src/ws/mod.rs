@@ -76,4 +76,6 @@ impl WsError {
 }
 
 #[cfg(test)]
+mod interop;
+#[cfg(test)]
 mod tests;
