@@ -190,7 +190,7 @@ proptest! {
 
     #[test]
     fn an_error_estimate_is_never_too_small(nanos in 1u64..=u64::MAX / 2) {
-        let estimate = ErrorEstimate::from_nanos(nanos, false, Format::Ptp);
+        let estimate = ErrorEstimate::from_nanos(nanos, Format::Ptp);
         prop_assert!(estimate.nanos() >= nanos);
         prop_assert!(u128::from(estimate.nanos()) <= u128::from(nanos) * 129 / 128 + 2);
         prop_assert_eq!(ErrorEstimate::from_wire(estimate.to_wire()), Ok(estimate));

@@ -90,17 +90,18 @@ fn fraction_to_nanos(fraction: i64) -> i64 {
 }
 
 impl ErrorEstimate {
-    /// The smallest estimate that is not below `nanos` of error (at least 1 ns is assumed).
-    pub fn from_nanos(nanos: u64, synchronized: bool, format: Format) -> Self {
+    /// An estimate that is not below `nanos` of error (at least 1 ns is assumed) and at most 1 %
+    /// above, of a clock that is not known to be synchronised: set the field when it is.
+    pub fn from_nanos(nanos: u64, format: Format) -> Self {
         let mut units = ((u128::from(nanos.max(1)) << 32).div_ceil(1_000_000_000)).max(1);
         let mut scale = 0;
         while units > 255 {
             units = units.div_ceil(2);
             scale += 1;
         }
-        let multiplier = u8::try_from(units).expect("at most 255 after the loop");
+        let multiplier = (units & 0xff) as u8;
         Self {
-            synchronized,
+            synchronized: false,
             format,
             scale,
             multiplier,

@@ -12,6 +12,8 @@ pub const MAX_HEADER: usize = 14;
 const FIN: u8 = 0x80;
 const MASKED: u8 = 0x80;
 const CONTROL_MAX: u64 = 125;
+const LENGTH_16: u8 = 126;
+const LENGTH_64: u8 = 127;
 
 /// What a frame is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -147,10 +149,10 @@ pub fn encode_header(
     if let Some(short) = u8::try_from(len).ok().filter(|short| *short < 126) {
         out.push(masked | short);
     } else if let Ok(medium) = u16::try_from(len) {
-        out.push(masked | 126);
+        out.push(masked | LENGTH_16);
         out.extend_from_slice(&medium.to_be_bytes());
     } else {
-        out.push(masked | 127);
+        out.push(masked | LENGTH_64);
         out.extend_from_slice(&(len as u64).to_be_bytes());
     }
     if let Some(key) = mask {

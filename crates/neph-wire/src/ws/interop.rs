@@ -123,18 +123,18 @@ impl Write for Recorded {
     }
 }
 
-#[test]
-fn tungstenites_server_is_content_with_our_client() {
-    let key = client_key(*b"0123456789abcdef");
+const SIZES: [usize; 6] = [0, 1, 125, 126, 65_535, 65_536];
+
+/// The handshake, and what comes after it: fragments with pings between them, a close.
+fn our_clients_bytes(key: &str) -> (Vec<u8>, Vec<u8>) {
     let (mut upgrade, mut wire) = (Vec::new(), Vec::new());
     let request = UpgradeRequest {
         host: "reflector:8080",
         target: "/ws",
-        key: &key,
+        key,
     };
     request.encode(&mut upgrade).expect("plain text");
-    let sizes = [0, 1, 125, 126, 65_535, 65_536];
-    for size in sizes {
+    for size in SIZES {
         encode_frame(
             &mut wire,
             Opcode::Binary,
@@ -159,12 +159,19 @@ fn tungstenites_server_is_content_with_our_client() {
             reason: "done",
         },
     );
+    (upgrade, wire)
+}
+
+#[test]
+fn tungstenites_server_is_content_with_our_client() {
+    let key = client_key(*b"0123456789abcdef");
+    let (upgrade, wire) = our_clients_bytes(&key);
     let stream = Recorded {
         input: io::Cursor::new(upgrade).chain(io::Cursor::new(wire)),
         output: Vec::new(),
     };
     let mut socket = accept(stream).expect("handshake");
-    for size in sizes {
+    for size in SIZES {
         assert_eq!(socket.read().expect("ping"), Message::Ping("!".into()));
         let mut expected = vec![7; size];
         expected.extend_from_slice(b"ab");
@@ -185,5 +192,5 @@ fn tungstenites_server_is_content_with_our_client() {
     );
     let echoed = assemble(Role::Client, &answer[head.len()..], 1000).expect("good frames");
     let lengths: Vec<usize> = echoed.iter().map(Vec::len).collect();
-    assert_eq!(lengths, sizes.map(|size| size + 2));
+    assert_eq!(lengths, SIZES.map(|size| size + 2));
 }

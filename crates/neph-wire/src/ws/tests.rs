@@ -37,7 +37,7 @@ fn frames_are_rfc_6455s_examples() {
     );
     let medium = frame(Opcode::Binary, Fin::Last, None, &[0; 256]);
     assert_eq!(medium[..4], [0x82, 0x7e, 0x01, 0x00]);
-    let large = frame(Opcode::Binary, Fin::Last, None, &[0; 65_536]);
+    let large = frame(Opcode::Binary, Fin::Last, None, &vec![0; 65_536]);
     assert_eq!(large[..10], [0x82, 0x7f, 0, 0, 0, 0, 0, 1, 0, 0]);
 }
 
