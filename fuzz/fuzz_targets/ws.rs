@@ -1,0 +1,52 @@
+//! WebSocket frames. However the bytes are cut, the same messages come out; no message exceeds the
+//! cap, nor do all together exceed what came in; a header that parses is what we would write.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use neph_wire::ws::{
+    Assembler, Event, MAX_HEADER, Role, Step, WsError, encode_header, parse_header,
+};
+
+const CAP: usize = 4096;
+
+fn messages(role: Role, bytes: &[u8], piece: usize) -> (Vec<Vec<u8>>, Option<WsError>) {
+    let mut assembler = Assembler::new(role, CAP);
+    let (mut buffer, mut out) = (Vec::new(), Vec::new());
+    for part in bytes.chunks(piece) {
+        buffer.extend_from_slice(part);
+        loop {
+            let had = buffer.len();
+            match assembler.step(&mut buffer) {
+                Err(error) => return (out, Some(error)),
+                Ok(Step::Incomplete { wanted }) => {
+                    assert!(wanted > had && wanted <= CAP + MAX_HEADER);
+                    break;
+                }
+                Ok(Step::Frame { consumed, event }) => {
+                    assert!(consumed > 0 && consumed <= had);
+                    if let Event::Message(_, payload) = event {
+                        assert!(payload.len() <= CAP);
+                        out.push(payload.to_vec());
+                    }
+                    buffer.drain(..consumed);
+                }
+            }
+        }
+    }
+    (out, None)
+}
+
+fuzz_target!(|bytes: &[u8]| {
+    let Some((first, rest)) = bytes.split_first() else { return };
+    let piece = usize::from(first >> 1).max(1);
+    let role = if first & 1 == 0 { Role::Client } else { Role::Server };
+    let pieces = messages(role, rest, piece);
+    assert_eq!(pieces, messages(role, rest, rest.len().max(1)));
+    assert!(pieces.0.iter().map(Vec::len).sum::<usize>() <= rest.len());
+    if let Ok(Some(header)) = parse_header(rest) {
+        let mut again = Vec::new();
+        let len = usize::try_from(header.len).expect("64 bits");
+        encode_header(&mut again, header.opcode, header.fin, header.mask, len);
+        assert_eq!(again, rest[..header.header_len]);
+    }
+});
