@@ -7,10 +7,10 @@
 //! request:  "NEq1"  seq u64                          padding to the asked size, at least 12 bytes
 //! reply:    "NEr1"  seq u64  marks (56, see marks)   padding to the asked size, at least 68 bytes
 //! ```
-//! The padding is the byte stream of `SplitMix64` over the word's place in the message: it costs
-//! about a nanosecond for eight bytes, no compressor on the way (a proxy, a tunnel) shrinks it within one
-//! message, and it depends on the place only, so that a sender can keep one padded buffer and write
-//! each message's head over it (`overwrite`). It is not checked when read.
+//! The padding is the byte stream of `SplitMix64` over the word's place in the message: no compressor
+//! on the way (a proxy, a tunnel) shrinks it within one message. 100 kB of it cost 9.8 us (measured,
+//! release build), too much between two marks: it depends on the place only, so that a sender keeps
+//! one padded buffer and writes each message's head over it (`overwrite`). It is not checked when read.
 
 use thiserror::Error;
 
@@ -154,8 +154,13 @@ fn overwrite(head: &[u8], message: &mut [u8]) -> Result<(), EchoError> {
 fn pad(count: usize, head: usize, start: usize, out: &mut Vec<u8>) {
     debug_assert_eq!(out.len(), start + head);
     out.resize(start + head + count, 0);
-    for (word, place) in (0u64..).zip(out[start + head..].chunks_mut(8)) {
-        place.copy_from_slice(&split_mix(word).to_be_bytes()[..place.len()]);
+    let (words, tail) = out[start + head..].as_chunks_mut::<8>();
+    let mut stream = (0..).map(|index| split_mix(index).to_be_bytes());
+    for (place, word) in words.iter_mut().zip(&mut stream) {
+        *place = word;
+    }
+    for (place, byte) in tail.iter_mut().zip(stream.next().unwrap_or_default()) {
+        *place = byte;
     }
 }
 
