@@ -1,1 +1,73 @@
-//! (being built)
+//! Pure maths on slices: quantiles, intervals, rank tests, resampling, and the shapes that figures
+//! are drawn from.
+//!
+//! This crate owns the arithmetic of a comparison. It knows no Nephoscope type, reads no clock and
+//! no file, and draws nothing. The caller chooses the unit of the values and gets results in the
+//! same unit. Whatever a sample is too small to say is refused as [`StatsError::TooFew`]; a lost
+//! message counts as a value above every reply ([`Level::Censored`]), never as a missing row.
+//!
+//! All intervals are for a confidence of [`CONFIDENCE`].
+
+#![cfg_attr(
+    test,
+    expect(
+        clippy::float_cmp,
+        reason = "where tests compare floats the results are exact"
+    )
+)]
+
+mod bootstrap;
+mod boxplot;
+mod describe;
+mod distribution;
+mod ecdf;
+mod envelope;
+mod error;
+mod friedman;
+mod holm;
+mod interval;
+mod kruskal;
+mod mannwhitney;
+mod pairs;
+mod proportion;
+mod quantile;
+mod random;
+mod ranks;
+mod real;
+mod regularity;
+mod shift;
+mod sorted;
+mod special;
+mod variation;
+mod verdict;
+mod wilcoxon;
+
+pub use bootstrap::{
+    Estimate, Experiment, Resampling, Statistic, bootstrap, bootstrap_difference,
+    experiments_needed,
+};
+pub use boxplot::{BoxPlot, Outliers, Whiskers, boxplot};
+pub use describe::{Description, FiveNumbers, describe};
+pub use distribution::{
+    binomial_above, binomial_up_to, chi_square_above, normal_above, normal_quantile, student_above,
+    student_quantile,
+};
+pub use ecdf::{EcdfPoint, TAIL_KEPT, ecdf};
+pub use envelope::{Envelope, Grid, Point, Reading, envelope};
+pub use error::StatsError;
+pub use friedman::friedman;
+pub use holm::holm;
+pub use interval::{CONFIDENCE, Interval};
+pub use kruskal::{GroupTest, kruskal};
+pub use mannwhitney::mann_whitney;
+pub use proportion::{Proportion, proportion};
+pub use quantile::{Level, Quantile, quantile, quantile_needs};
+pub use random::Random;
+pub use ranks::{Ranks, ranks};
+pub use regularity::{Regularity, Skew, Stamp, regularity, skews};
+pub use shift::{Basis, Shift, ShiftTest};
+pub use sorted::Sorted;
+pub use special::{incomplete_beta, incomplete_gamma_above};
+pub use variation::{Transit, interarrival_jitter, ipdv, pdv};
+pub use verdict::{Verdict, Wanted, Yardstick, verdict};
+pub use wilcoxon::wilcoxon;

@@ -1,0 +1,124 @@
+//! The points of an empirical distribution function, thinned for drawing.
+//! Owns which points are kept; every kept point is one of the true steps, none is moved.
+
+use std::collections::BTreeSet;
+
+use crate::error::StatsError;
+use crate::real::{real, tied, whole};
+use crate::sorted::{Sorted, refuse_fewer};
+
+/// The last steps, all of which are kept: an axis with a log tail shows them one by one.
+pub const TAIL_KEPT: usize = 100;
+
+/// One step of the distribution function.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct EcdfPoint {
+    /// A value of the sample.
+    pub value: f64,
+    /// The share of all messages, the lost ones included, that is at most `value`; 0..=1.
+    pub share: f64,
+}
+
+/// The steps of the distribution function of `replies` and `lost` further messages, which lie above
+/// every reply: with loss the last share is below 1. At most `most` points; the first step and the
+/// last [`TAIL_KEPT`] steps are always among them. Of the rest one half is spread evenly, the other
+/// half so that it gets denser towards the tail.
+///
+/// # Errors
+/// [`StatsError::TooFew`] without replies; [`StatsError::OutOfRange`] when `most` is below
+/// 2 x [`TAIL_KEPT`].
+pub fn ecdf(replies: Sorted<'_>, lost: usize, most: usize) -> Result<Vec<EcdfPoint>, StatsError> {
+    refuse_fewer("distribution function", 1, replies.len())?;
+    if most < 2 * TAIL_KEPT {
+        return Err(StatsError::OutOfRange {
+            what: "number of points",
+            value: real(most),
+            wanted: "200 or more",
+        });
+    }
+    let values = replies.values();
+    let steps: Vec<usize> = (0..values.len())
+        .filter(|&i| values.get(i + 1).is_none_or(|&next| !tied(values[i], next)))
+        .collect();
+    let n = real(values.len() + lost);
+    Ok(kept(steps.len(), most)
+        .into_iter()
+        .map(|k| EcdfPoint {
+            value: values[steps[k]],
+            share: real(steps[k] + 1) / n,
+        })
+        .collect())
+}
+
+/// At most `most` of 0..steps, ascending.
+fn kept(steps: usize, most: usize) -> BTreeSet<usize> {
+    if steps <= most {
+        return (0..steps).collect();
+    }
+    let body = steps - TAIL_KEPT;
+    let even = (most - TAIL_KEPT) / 2;
+    let dense = most - TAIL_KEPT - even;
+    let evenly = (0..even).map(|j| j * (body - 1) / (even - 1));
+    let ratio = real(steps) / real(TAIL_KEPT);
+    let densely = (0..dense).map(|j| {
+        let from_end = real(TAIL_KEPT) * ratio.powf(real(j + 1) / real(dense + 1));
+        steps.saturating_sub(whole(from_end))
+    });
+    evenly.chain(densely).chain(body..steps).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn ties_are_one_step_and_loss_keeps_it_below_one() {
+        let points = ecdf(Sorted::check(&[1.0, 1.0, 2.0]).unwrap(), 1, 200).unwrap();
+        let expected = [(1.0, 0.5), (2.0, 0.75)].map(|(value, share)| EcdfPoint { value, share });
+        assert_eq!(points, expected);
+    }
+
+    #[test]
+    fn a_million_steps_leave_no_visible_hole() {
+        let values: Vec<f64> = (0..1_000_000).map(f64::from).collect();
+        let points = ecdf(Sorted::check(&values).unwrap(), 0, 600).unwrap();
+        assert!(
+            points.len() <= 600 && points.len() > 550,
+            "{}",
+            points.len()
+        );
+        let widest = points
+            .windows(2)
+            .map(|w| w[1].share - w[0].share)
+            .fold(0.0, f64::max);
+        assert!(widest <= 1.0 / 249.0, "{widest}");
+        // Towards the tail neighbours stay within 4 % of a decade of the remaining share.
+        for w in points.windows(2).filter(|w| w[1].share < 1.0) {
+            let decades = ((1.0 - w[0].share) / (1.0 - w[1].share)).log10();
+            assert!(decades < 0.04 || 1.0 - w[0].share < 1.1e-4, "{decades}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn every_point_is_a_step_of_the_sample(
+            mut values in prop::collection::vec(-500..500_i32, 1..3000), most in 200..400_usize,
+        ) {
+            values.sort_unstable();
+            let values: Vec<f64> = values.into_iter().map(f64::from).collect();
+            let sample = Sorted::check(&values).unwrap();
+            let all = ecdf(sample, 3, usize::MAX).unwrap();
+            let points = ecdf(sample, 3, most).unwrap();
+            prop_assert!(points.len() <= most);
+            prop_assert_eq!(points[0], all[0]);
+            let tail = all.len().min(TAIL_KEPT);
+            prop_assert!(points.ends_with(&all[all.len() - tail..]));
+            for p in &points {
+                let share = real(sample.count_up_to(p.value)) / real(values.len() + 3);
+                prop_assert_eq!(share, p.share);
+            }
+        }
+    }
+}

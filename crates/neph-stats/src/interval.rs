@@ -1,0 +1,28 @@
+//! The interval type and the one confidence that is used everywhere.
+
+/// The confidence of every interval in this crate.
+pub const CONFIDENCE: f64 = 0.95;
+
+/// What an interval may leave out, both sides together.
+pub(crate) const ALPHA: f64 = 0.05;
+
+/// A closed 95 % interval, in the unit of the values it was made from.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Interval {
+    /// Lower end.
+    pub low: f64,
+    /// Upper end, never below `low`.
+    pub high: f64,
+}
+
+impl Interval {
+    /// Whether `value` lies in the interval, ends included.
+    pub fn holds(&self, value: f64) -> bool {
+        self.low <= value && value <= self.high
+    }
+
+    /// Whether the whole interval lies strictly between `-reach` and `reach`.
+    pub fn within(&self, reach: f64) -> bool {
+        -reach < self.low && self.high < reach
+    }
+}

@@ -1,0 +1,101 @@
+//! A share of messages, such as the lost ones, with Wilson's interval.
+
+use crate::distribution::normal_quantile;
+use crate::error::StatsError;
+use crate::interval::{ALPHA, Interval};
+use crate::real::real;
+
+/// A share with its 95 % interval and the n it rests on. Only [`proportion`] makes one.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Proportion {
+    hits: usize,
+    n: usize,
+    interval: Interval,
+}
+
+impl Proportion {
+    /// How many of the n, for example how many were lost.
+    pub fn hits(&self) -> usize {
+        self.hits
+    }
+
+    /// Of how many.
+    pub fn n(&self) -> usize {
+        self.n
+    }
+
+    /// The share, 0..=1.
+    pub fn share(&self) -> f64 {
+        real(self.hits) / real(self.n)
+    }
+
+    /// Wilson's 95 % interval, inside 0..=1. With no hit among n its upper end is about 3.84 / n:
+    /// no loss seen is not no loss.
+    pub fn interval(&self) -> Interval {
+        self.interval
+    }
+}
+
+/// The share `hits` of `n`, with Wilson's score interval (1927), without continuity correction.
+///
+/// # Errors
+/// [`StatsError::TooFew`] when n is 0 or smaller than `hits`.
+pub fn proportion(hits: usize, n: usize) -> Result<Proportion, StatsError> {
+    if n == 0 || hits > n {
+        return Err(StatsError::TooFew {
+            what: "proportion",
+            need: hits.max(1),
+            have: n,
+        });
+    }
+    let z = normal_quantile(1.0 - 0.5 * ALPHA);
+    let (count, share) = (real(n), real(hits) / real(n));
+    let spread = z * z / count;
+    let centre = (share + 0.5 * spread) / (1.0 + spread);
+    let reach = z * (share * (1.0 - share) / count + 0.25 * spread / count).sqrt() / (1.0 + spread);
+    // At 0 and n the formula gives exactly 0 and 1; only rounding says otherwise.
+    let low = if hits == 0 {
+        0.0
+    } else {
+        (centre - reach).max(0.0)
+    };
+    let high = if hits == n {
+        1.0
+    } else {
+        (centre + reach).min(1.0)
+    };
+    Ok(Proportion {
+        hits,
+        n,
+        interval: Interval { low, high },
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn no_loss_seen_is_not_no_loss() {
+        let p = proportion(0, 1000).unwrap();
+        assert_eq!((p.share(), p.interval().low), (0.0, 0.0));
+        assert!(
+            (p.interval().high - 0.003_826_8).abs() < 1e-6,
+            "{:?}",
+            p.interval()
+        );
+        assert!(proportion(0, 0).is_err() && proportion(3, 2).is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn the_interval_holds_the_share_and_mirrors(n in 1..5000_usize, part in 0.0..=1.0_f64) {
+            let hits = crate::real::whole(part * real(n)).min(n);
+            let (p, other) = (proportion(hits, n).unwrap(), proportion(n - hits, n).unwrap());
+            prop_assert!(p.interval().holds(p.share()));
+            prop_assert!((p.interval().low + other.interval().high - 1.0).abs() < 1e-12);
+        }
+    }
+}

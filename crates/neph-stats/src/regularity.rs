@@ -1,0 +1,142 @@
+//! How regular a sequence of time stamps is: the skew of sends and of a server's stamps.
+//!
+//! The skew of a stamp is its distance from the one before it minus what the schedule says that
+//! distance should be. Only differences of stamps of one clock enter, so a clock's offset does not.
+
+use crate::describe::{Description, describe};
+use crate::error::StatsError;
+use crate::real::real_nanos;
+use crate::sorted::{Sorted, refuse_fewer};
+
+/// One stamp of a numbered message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Stamp {
+    /// The message's number; where messages are missing, numbers are.
+    pub sequence: u64,
+    /// When, in nanoseconds of any one clock.
+    pub nanos: i64,
+}
+
+/// How far a gap was from its nominal length.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Skew {
+    /// The message that ends the gap.
+    pub sequence: u64,
+    /// Gap minus nominal gap in nanoseconds; negative when the message came early.
+    pub nanos: i64,
+}
+
+/// The regularity of a sequence.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Regularity {
+    /// The skews, one for each gap, summarised in nanoseconds.
+    pub skew: Description,
+    /// How far the last stamp lies behind the first one's schedule, in nanoseconds: a sender that
+    /// keeps an absolute schedule does not drift.
+    pub drift: i64,
+    /// The drift as a share of the time the schedule took; 1e-6 is 1 us per second.
+    pub drift_rate: f64,
+}
+
+/// The skew of every gap of `stamps`, whose numbers ascend, against `interval` nanoseconds per
+/// message. A gap over missing messages is held against as many intervals.
+///
+/// # Errors
+/// [`StatsError::TooFew`] for fewer than 2 stamps; [`StatsError::NotAscending`] for a number that
+/// does not; [`StatsError::OutOfRange`] unless the interval is above 0.
+pub fn skews(stamps: &[Stamp], interval: i64) -> Result<Vec<Skew>, StatsError> {
+    refuse_fewer("skew", 2, stamps.len())?;
+    if interval <= 0 {
+        let (what, value) = ("interval", real_nanos(interval));
+        return Err(StatsError::OutOfRange {
+            what,
+            value,
+            wanted: "above 0",
+        });
+    }
+    if let Some(before) = stamps
+        .windows(2)
+        .position(|w| w[1].sequence <= w[0].sequence)
+    {
+        return Err(StatsError::NotAscending {
+            what: "message numbers",
+            index: before + 1,
+        });
+    }
+    let skew_of = |w: &[Stamp]| {
+        let nanos = (w[1].nanos - w[0].nanos).saturating_sub(nominal(w[0], w[1], interval));
+        Skew {
+            sequence: w[1].sequence,
+            nanos,
+        }
+    };
+    Ok(stamps.windows(2).map(skew_of).collect())
+}
+
+/// Summarises [`skews`], with the same errors.
+pub fn regularity(stamps: &[Stamp], interval: i64) -> Result<Regularity, StatsError> {
+    let skews = skews(stamps, interval)?;
+    let mut nanos: Vec<f64> = skews.iter().map(|s| real_nanos(s.nanos)).collect();
+    let drift = skews
+        .iter()
+        .fold(0_i64, |sum, s| sum.saturating_add(s.nanos));
+    let planned = nominal(stamps[0], stamps[stamps.len() - 1], interval);
+    Ok(Regularity {
+        skew: describe(Sorted::sort(&mut nanos)?)?,
+        drift,
+        drift_rate: real_nanos(drift) / real_nanos(planned),
+    })
+}
+
+/// What the schedule puts between two messages.
+fn nominal(first: Stamp, last: Stamp, interval: i64) -> i64 {
+    i64::try_from(last.sequence - first.sequence)
+        .unwrap_or(i64::MAX)
+        .saturating_mul(interval)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: i64 = 1_000_000;
+
+    fn stamps(of: &[(u64, i64)]) -> Vec<Stamp> {
+        of.iter()
+            .map(|&(sequence, nanos)| Stamp { sequence, nanos })
+            .collect()
+    }
+
+    #[test]
+    fn one_late_message_gives_two_skews_and_no_drift() {
+        let late = stamps(&[(0, 0), (1, MS), (2, 2 * MS + 70), (3, 3 * MS), (4, 4 * MS)]);
+        let nanos: Vec<i64> = skews(&late, MS).unwrap().iter().map(|s| s.nanos).collect();
+        assert_eq!(nanos, [0, 70, -70, 0]);
+        assert_eq!(regularity(&late, MS).unwrap().drift, 0);
+    }
+
+    #[test]
+    fn missing_messages_are_not_lateness_and_a_slow_clock_is_drift() {
+        let gap = stamps(&[(0, 0), (1, MS), (5, 5 * MS + 3)]);
+        assert_eq!(
+            skews(&gap, MS).unwrap()[1],
+            Skew {
+                sequence: 5,
+                nanos: 3
+            }
+        );
+        let slow: Vec<(u64, i64)> = (0..1000_u32)
+            .map(|i| (i.into(), i64::from(i) * (MS + 20)))
+            .collect();
+        let r = regularity(&stamps(&slow), MS).unwrap();
+        assert_eq!((r.drift, r.skew.n), (19_980, 999));
+        assert!((r.drift_rate - 2e-5).abs() < 1e-12 && r.skew.sd.unwrap() < 1e-9);
+    }
+
+    #[test]
+    fn refuses_what_has_no_skew() {
+        assert!(skews(&stamps(&[(0, 0)]), MS).is_err());
+        assert!(skews(&stamps(&[(1, 0), (1, 5)]), MS).is_err());
+        assert!(skews(&stamps(&[(0, 0), (1, 5)]), 0).is_err());
+    }
+}

@@ -1,0 +1,142 @@
+//! What a test of two scenarios yields, and the exact null distribution of a rank sum that both
+//! tests share.
+
+use crate::interval::{ALPHA, Interval};
+use crate::real::real;
+
+/// Up to this many ranks the null distribution is counted out. All counts stay below 2^53, so the
+/// floats that hold them are exact.
+pub(crate) const EXACT_UP_TO: usize = 50;
+
+/// How a p value came about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Basis {
+    /// Counted over all arrangements of the ranks at hand, ties included.
+    Exact,
+    /// Normal approximation, corrected for ties and continuity.
+    Normal,
+}
+
+/// How far one scenario lies above the other, in the unit of the values (Hodges-Lehmann).
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Shift {
+    /// The estimate; negative when the first argument of the test was the smaller one.
+    pub estimate: f64,
+    /// Its 95 % interval; absent when there are too few experiments for any.
+    pub interval: Option<Interval>,
+}
+
+/// Result of a test of two scenarios.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct ShiftTest {
+    /// How many values the test statistic rests on (for pairs: those that differ).
+    pub n: usize,
+    /// The test statistic, see the function that made it.
+    pub statistic: f64,
+    /// Two-sided p value.
+    pub p: f64,
+    /// How p was found.
+    pub basis: Basis,
+    /// How far the two lie apart.
+    pub shift: Shift,
+}
+
+/// The number of arrangements for each value of a sum.
+#[derive(Debug)]
+pub(crate) struct Arrangements(Vec<f64>);
+
+impl Arrangements {
+    /// Sums over all subsets of `weights`, of every size.
+    pub(crate) fn of_subsets(weights: &[usize]) -> Self {
+        let mut counts = vec![0.0; weights.iter().sum::<usize>() + 1];
+        counts[0] = 1.0;
+        for &weight in weights {
+            for sum in (weight..counts.len()).rev() {
+                counts[sum] += counts[sum - weight];
+            }
+        }
+        Self(counts)
+    }
+
+    /// Sums over the subsets of `weights` that have `size` members.
+    pub(crate) fn of_subsets_sized(weights: &[usize], size: usize) -> Self {
+        let sums = weights.iter().sum::<usize>() + 1;
+        let mut counts = vec![vec![0.0; sums]; size + 1];
+        counts[0][0] = 1.0;
+        for &weight in weights {
+            for members in (1..=size).rev() {
+                let (smaller, rest) = counts.split_at_mut(members);
+                let smaller = &smaller[members - 1];
+                for sum in weight..sums {
+                    rest[0][sum] += smaller[sum - weight];
+                }
+            }
+        }
+        Self(counts.swap_remove(size))
+    }
+
+    /// Twice the smaller tail that begins at `sum`, at most 1.
+    pub(crate) fn two_sided(&self, sum: usize) -> f64 {
+        let total: f64 = self.0.iter().sum();
+        let below: f64 = self.0[..=sum].iter().sum();
+        let above: f64 = self.0[sum..].iter().sum();
+        (2.0 * below.min(above) / total).min(1.0)
+    }
+
+    /// How many sums from the smallest possible one on have together at most `tail`: the rank, from
+    /// 1, of the pair that ends the interval; 0 if even the smallest sum is too likely.
+    pub(crate) fn interval_rank(&self, tail: f64) -> usize {
+        let total: f64 = self.0.iter().sum();
+        let reached = |so_far: &mut f64, count: &f64| {
+            *so_far += count;
+            Some(*so_far)
+        };
+        let possible = self.0.iter().skip_while(|&&count| count <= 0.0);
+        possible
+            .scan(0.0, reached)
+            .take_while(|&so_far| so_far <= tail * total)
+            .count()
+    }
+}
+
+/// Whole weights with the order and ties of `ranks`: ranks are multiples of 1/2.
+pub(crate) fn doubled(ranks: &[f64]) -> Vec<usize> {
+    ranks
+        .iter()
+        .map(|r| crate::real::whole((2.0 * r).round()))
+        .collect()
+}
+
+/// The p value and the interval's rank under a normal approximation of a statistic.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Approximation {
+    pub(crate) mean: f64,
+    pub(crate) sd: f64,
+}
+
+impl Approximation {
+    /// Two-sided, corrected for continuity by 1/2; 1 where nothing varies.
+    pub(crate) fn two_sided(self, statistic: f64) -> f64 {
+        let distance = ((statistic - self.mean).abs() - 0.5).max(0.0);
+        if distance <= 0.0 || self.sd <= 0.0 {
+            return 1.0;
+        }
+        (2.0 * crate::distribution::normal_above(distance / self.sd)).min(1.0)
+    }
+
+    /// As [`Arrangements::interval_rank`].
+    pub(crate) fn interval_rank(self) -> usize {
+        let z = crate::distribution::normal_quantile(1.0 - 0.5 * ALPHA);
+        crate::real::whole((self.mean - z * self.sd + 0.5).max(0.0))
+    }
+}
+
+/// The weights 1..=n: ranks without ties.
+pub(crate) fn untied(n: usize) -> Vec<usize> {
+    (1..=n).collect()
+}
+
+/// n (n + 1) / 2.
+pub(crate) fn triangle(n: usize) -> f64 {
+    0.5 * real(n) * (real(n) + 1.0)
+}
