@@ -64,7 +64,10 @@ pub fn skews(stamps: &[Stamp], interval: i64) -> Result<Vec<Skew>, StatsError> {
         });
     }
     let skew_of = |w: &[Stamp]| {
-        let nanos = (w[1].nanos - w[0].nanos).saturating_sub(nominal(w[0], w[1], interval));
+        let nanos = w[1]
+            .nanos
+            .saturating_sub(w[0].nanos)
+            .saturating_sub(nominal(w[0], w[1], interval));
         Skew {
             sequence: w[1].sequence,
             nanos,
@@ -138,5 +141,13 @@ mod tests {
         assert!(skews(&stamps(&[(0, 0)]), MS).is_err());
         assert!(skews(&stamps(&[(1, 0), (1, 5)]), MS).is_err());
         assert!(skews(&stamps(&[(0, 0), (1, 5)]), 0).is_err());
+    }
+
+    /// A server's stamps come from outside: absurd ones must not stop the report.
+    #[test]
+    fn absurd_stamps_saturate() {
+        let absurd = stamps(&[(0, i64::MIN), (u64::MAX, i64::MAX)]);
+        assert_eq!(skews(&absurd, MS).unwrap()[0].nanos, 0);
+        assert!(regularity(&absurd, MS).is_ok());
     }
 }

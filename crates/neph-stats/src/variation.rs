@@ -1,7 +1,7 @@
 //! Delay variation as the IETF defines it: RFC 3550's jitter, RFC 5481's PDV and IPDV.
 //!
 //! All of them are differences of one-way delays, so that a constant offset between the two clocks
-//! cancels; a drift does not.
+//! cancels; a drift does not. A peer's stamps come from outside: differences saturate.
 
 use crate::error::StatsError;
 use crate::real::real_nanos;
@@ -26,7 +26,11 @@ pub struct Transit {
 pub fn interarrival_jitter(transits: &[Transit]) -> Result<f64, StatsError> {
     refuse_fewer("interarrival jitter", 2, transits.len())?;
     Ok(transits.windows(2).fold(0.0, |jitter, w| {
-        let difference = (w[1].received - w[0].received) - (w[1].sent - w[0].sent);
+        let apart = w[1].sent.saturating_sub(w[0].sent);
+        let difference = w[1]
+            .received
+            .saturating_sub(w[0].received)
+            .saturating_sub(apart);
         jitter + (real_nanos(difference).abs() - jitter) / 16.0
     }))
 }
@@ -43,7 +47,10 @@ pub fn pdv(delays: &[i64]) -> Result<Vec<i64>, StatsError> {
         need: 1,
         have: 0,
     })?;
-    Ok(delays.iter().map(|delay| delay - smallest).collect())
+    Ok(delays
+        .iter()
+        .map(|delay| delay.saturating_sub(smallest))
+        .collect())
 }
 
 /// RFC 5481 (4.1) inter-packet delay variation: each delay minus that of the message sent before it,
@@ -51,7 +58,10 @@ pub fn pdv(delays: &[i64]) -> Result<Vec<i64>, StatsError> {
 /// differences of a lost message are absent (RFC 3393, 2.2: undefined), so the result is one
 /// shorter than `delays`.
 pub fn ipdv(delays: &[Option<i64>]) -> Vec<Option<i64>> {
-    delays.windows(2).map(|w| Some(w[1]? - w[0]?)).collect()
+    delays
+        .windows(2)
+        .map(|w| Some(w[1]?.saturating_sub(w[0]?)))
+        .collect()
 }
 
 #[cfg(test)]
