@@ -1,1 +1,27 @@
-//! (being built)
+//! Where measurements live: a catalog of campaigns and experiments, and the messages in columns.
+//!
+//! Owns the [`Store`] contract, the stores behind it ([`STORES`], by URL scheme), the export
+//! formats and the import of a Latency Tester's output folder. Computes no statistics and knows no
+//! plan. Every table and column is described in `docs/schema.md`.
+
+mod catalog;
+mod columns;
+mod embedded;
+mod error;
+mod export;
+mod import;
+mod journal;
+mod open;
+#[cfg(test)]
+mod samples_for_tests;
+mod store;
+mod wall_clock;
+mod workspace;
+
+pub use columns::SCHEMA_VERSION as MESSAGE_SCHEMA_VERSION;
+pub use error::StoreError;
+pub use export::{export_csv, export_jsonl, export_latency_tester_csv, export_parquet};
+pub use import::{ImportReport, Problem, import_latency_tester};
+pub use open::{Access, STORES, StoreKind, open};
+pub use store::{MessageVisitor, Recorder, Store};
+pub use wall_clock::WallClock;

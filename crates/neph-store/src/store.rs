@@ -14,8 +14,11 @@ use crate::StoreError;
 /// Writing needs the workspace for oneself (the embedded store locks it); reading does not.
 pub trait Store: Debug + Send {
     /// Adds a campaign with its matrix.
-    fn add_campaign(&mut self, campaign: &Campaign, scenarios: &[Scenario])
-    -> Result<(), StoreError>;
+    fn add_campaign(
+        &mut self,
+        campaign: &Campaign,
+        scenarios: &[Scenario],
+    ) -> Result<(), StoreError>;
     /// Records how a campaign stands, and its end if it has one.
     fn set_campaign_status(
         &mut self,
@@ -37,11 +40,17 @@ pub trait Store: Debug + Send {
     /// was recorded; returns them. Called by whoever holds the workspace for writing.
     fn recover(&mut self) -> Result<Vec<Experiment>, StoreError>;
     /// Adds a throughput check.
-    fn add_throughput(&mut self, campaign: CampaignId, check: &Throughput)
-    -> Result<(), StoreError>;
+    fn add_throughput(
+        &mut self,
+        campaign: CampaignId,
+        check: &Throughput,
+    ) -> Result<(), StoreError>;
     /// Adds a traceroute.
-    fn add_traceroute(&mut self, campaign: CampaignId, route: &Traceroute)
-    -> Result<(), StoreError>;
+    fn add_traceroute(
+        &mut self,
+        campaign: CampaignId,
+        route: &Traceroute,
+    ) -> Result<(), StoreError>;
 
     /// All campaigns, oldest first.
     fn campaigns(&self) -> Result<Vec<Campaign>, StoreError>;
@@ -49,9 +58,22 @@ pub trait Store: Debug + Send {
     fn scenarios(&self, campaign: CampaignId) -> Result<Vec<Scenario>, StoreError>;
     /// A campaign's experiments, by block, position and attempt.
     fn experiments(&self, campaign: CampaignId) -> Result<Vec<Experiment>, StoreError>;
-    /// An experiment's messages of all flows, by flow and sequence number. Of an experiment that
-    /// is running: those recorded so far.
-    fn messages(&self, experiment: ExperimentId) -> Result<Vec<Message>, StoreError>;
+    /// Hands out an experiment's messages of all flows, by flow and sequence number, in batches
+    /// that fit in memory. Of an experiment that is running: those recorded so far.
+    fn visit_messages(
+        &self,
+        experiment: ExperimentId,
+        visit: &mut MessageVisitor<'_>,
+    ) -> Result<(), StoreError>;
+    /// All of them at once: about 400 bytes of memory each.
+    fn messages(&self, experiment: ExperimentId) -> Result<Vec<Message>, StoreError> {
+        let mut all = Vec::new();
+        self.visit_messages(experiment, &mut |batch| {
+            all.extend_from_slice(batch);
+            Ok(())
+        })?;
+        Ok(all)
+    }
     /// An experiment's events, by time.
     fn events(&self, experiment: ExperimentId) -> Result<Vec<Event>, StoreError>;
     /// An experiment's samples, by series and time.
@@ -64,8 +86,13 @@ pub trait Store: Debug + Send {
     fn traceroutes(&self, campaign: CampaignId) -> Result<Vec<Traceroute>, StoreError>;
 }
 
+/// Takes a batch of messages; an error ends the visit.
+pub type MessageVisitor<'a> = dyn FnMut(&[Message]) -> Result<(), StoreError> + 'a;
+
 /// Takes what a running experiment measures. What a call was given is safe once it has returned.
 pub trait Recorder: Debug + Send {
+    /// The experiment it records.
+    fn experiment(&self) -> ExperimentId;
     /// Records messages. Each (flow, seq) is given once.
     fn messages(&mut self, messages: &[Message]) -> Result<(), StoreError>;
     /// Records an event.

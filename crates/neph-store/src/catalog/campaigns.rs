@@ -1,0 +1,108 @@
+//! Campaigns.
+
+use neph_model::{Campaign, CampaignId, CampaignStatus, Order, Scenario, Wall};
+use rusqlite::{Connection, Result, Row, named_params};
+
+use super::row::{get_named, get_parsed};
+use super::{Catalog, scenarios};
+use crate::StoreError;
+
+const fn order_name(order: Order) -> &'static str {
+    match order {
+        Order::Random => "random",
+        Order::Sequential => "sequential",
+    }
+}
+
+fn order_named(name: &str) -> Option<Order> {
+    [Order::Random, Order::Sequential]
+        .into_iter()
+        .find(|order| order_name(*order) == name)
+}
+
+impl Catalog {
+    /// Adds a campaign with its matrix.
+    pub(crate) fn add_campaign(
+        &mut self,
+        campaign: &Campaign,
+        matrix: &[Scenario],
+    ) -> Result<(), StoreError> {
+        self.change("add the campaign", |transaction| {
+            insert(transaction, campaign)?;
+            matrix
+                .iter()
+                .try_for_each(|scenario| scenarios::insert(transaction, campaign.id, scenario))
+        })
+    }
+
+    pub(crate) fn set_campaign_status(
+        &mut self,
+        campaign: CampaignId,
+        status: CampaignStatus,
+        ended: Option<Wall>,
+    ) -> Result<(), StoreError> {
+        self.change("set the campaign's status", |transaction| {
+            let changed = transaction.execute(
+                "UPDATE campaigns SET status = :status, ended_unix_ns = :ended WHERE id = :id",
+                named_params! {
+                    ":status": status.name(),
+                    ":ended": ended.map(Wall::unix_nanos),
+                    ":id": campaign.to_string(),
+                },
+            )?;
+            match changed {
+                0 => Err(rusqlite::Error::QueryReturnedNoRows),
+                _ => Ok(()),
+            }
+        })
+    }
+
+    /// All campaigns, oldest first.
+    pub(crate) fn campaigns(&self) -> Result<Vec<Campaign>, StoreError> {
+        self.look("read the campaigns", |connection| {
+            connection
+                .prepare("SELECT * FROM campaigns ORDER BY started_unix_ns, id")?
+                .query_map([], campaign)?
+                .collect()
+        })
+    }
+}
+
+fn insert(connection: &Connection, campaign: &Campaign) -> Result<()> {
+    connection.execute(
+        "INSERT INTO campaigns VALUES (:id, :name, :plan_text, :plan_hash, :plan_path, :seed,
+            :scenario_order, :blocks, :status, :started, :ended)",
+        named_params! {
+            ":id": campaign.id.to_string(),
+            ":name": campaign.name,
+            ":plan_text": campaign.plan_text,
+            ":plan_hash": campaign.plan_hash,
+            ":plan_path": campaign.plan_path,
+            ":seed": campaign.seed.to_string(),
+            ":scenario_order": order_name(campaign.order),
+            ":blocks": campaign.blocks,
+            ":status": campaign.status.name(),
+            ":started": campaign.started.unix_nanos(),
+            ":ended": campaign.ended.map(Wall::unix_nanos),
+        },
+    )?;
+    Ok(())
+}
+
+fn campaign(row: &Row<'_>) -> Result<Campaign> {
+    Ok(Campaign {
+        id: get_parsed(row, "id", "campaign id")?,
+        name: row.get("name")?,
+        plan_text: row.get("plan_text")?,
+        plan_hash: row.get("plan_hash")?,
+        plan_path: row.get("plan_path")?,
+        seed: get_parsed(row, "seed", "seed")?,
+        order: get_named(row, "scenario_order", order_named)?,
+        blocks: row.get("blocks")?,
+        status: get_named(row, "status", CampaignStatus::named)?,
+        started: Wall::from_unix_nanos(row.get("started_unix_ns")?),
+        ended: row
+            .get::<_, Option<i64>>("ended_unix_ns")?
+            .map(Wall::from_unix_nanos),
+    })
+}

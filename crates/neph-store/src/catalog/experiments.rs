@@ -1,0 +1,211 @@
+//! Experiments and their flows.
+
+use neph_model::{
+    CampaignId, Experiment, ExperimentId, ExperimentStatus, Flow, FlowIndex, FlowRole, ProbeKind,
+    Tally, Wall,
+};
+use rusqlite::{Connection, OptionalExtension, Result, Row, named_params};
+
+use super::row::{get_json, get_named, get_parsed, get_wide, json, wide};
+use super::{Catalog, Ended, provenance, series};
+use crate::StoreError;
+
+impl Catalog {
+    /// Adds a running experiment.
+    pub(crate) fn add_experiment(&mut self, experiment: &Experiment) -> Result<(), StoreError> {
+        self.change("add the experiment", |transaction| {
+            transaction.execute(
+                "INSERT INTO experiments (id, campaign_id, scenario_id, block, position, attempt,
+                    status, started_unix_ns, messages, replies, lost, failed, duplicates,
+                    reordered, late, warnings_json, anchors_json)
+                 VALUES (:id, :campaign, :scenario, :block, :position, :attempt,
+                    'running', 0, 0, 0, 0, 0, 0, 0, 0, '[]', '[]')",
+                named_params! {
+                    ":id": experiment.id.to_string(),
+                    ":campaign": experiment.campaign.to_string(),
+                    ":scenario": experiment.scenario.to_string(),
+                    ":block": experiment.block,
+                    ":position": experiment.position,
+                    ":attempt": experiment.attempt,
+                },
+            )?;
+            update(transaction, experiment)
+        })
+    }
+
+    /// Records an experiment's end and all that came with it, once: doing it again changes nothing
+    /// but the values.
+    pub(crate) fn end_experiment(&mut self, ended: &Ended<'_>) -> Result<(), StoreError> {
+        self.change("record the experiment's end", |transaction| {
+            let id = ended.experiment.id;
+            update(transaction, ended.experiment)?;
+            series::replace_events(transaction, id, ended.events)?;
+            series::replace_samples(transaction, id, ended.samples)?;
+            ended
+                .provenance
+                .map_or(Ok(()), |known| provenance::replace(transaction, known))
+        })
+    }
+
+    /// A campaign's experiments, by block, position and attempt.
+    pub(crate) fn experiments(&self, campaign: CampaignId) -> Result<Vec<Experiment>, StoreError> {
+        self.look("read the experiments", |connection| {
+            connection
+                .prepare(
+                    "SELECT * FROM experiments WHERE campaign_id = ?1
+                     ORDER BY block, position, attempt, id",
+                )?
+                .query_map([campaign.to_string()], |row| experiment(connection, row))?
+                .collect()
+        })
+    }
+
+    /// Every experiment that is running, or was when a crash came.
+    pub(crate) fn running_experiments(&self) -> Result<Vec<Experiment>, StoreError> {
+        self.look("read the running experiments", |connection| {
+            connection
+                .prepare("SELECT * FROM experiments WHERE status = 'running' ORDER BY id")?
+                .query_map([], |row| experiment(connection, row))?
+                .collect()
+        })
+    }
+
+    /// How an experiment stands; `None` if it is unknown.
+    pub(crate) fn status_of(
+        &self,
+        experiment: ExperimentId,
+    ) -> Result<Option<ExperimentStatus>, StoreError> {
+        self.look("read the experiment's status", |connection| {
+            connection
+                .query_row(
+                    "SELECT status FROM experiments WHERE id = ?1",
+                    [experiment.to_string()],
+                    |row| get_named(row, "status", ExperimentStatus::named),
+                )
+                .optional()
+        })
+    }
+}
+
+/// Sets everything that can change after an experiment was added.
+fn update(connection: &Connection, experiment: &Experiment) -> Result<()> {
+    let tally = &experiment.tally;
+    let changed = connection.execute(
+        "UPDATE experiments SET status = :status, reason = :reason, started_unix_ns = :started,
+            ended_unix_ns = :ended, messages = :messages, replies = :replies, lost = :lost,
+            failed = :failed, duplicates = :duplicates, reordered = :reordered, late = :late,
+            warnings_json = :warnings, anchors_json = :anchors
+         WHERE id = :id",
+        named_params! {
+            ":id": experiment.id.to_string(),
+            ":status": experiment.status.name(),
+            ":reason": experiment.reason,
+            ":started": experiment.started.unix_nanos(),
+            ":ended": experiment.ended.map(Wall::unix_nanos),
+            ":messages": wide(tally.messages),
+            ":replies": wide(tally.replies),
+            ":lost": wide(tally.lost),
+            ":failed": wide(tally.failed),
+            ":duplicates": wide(tally.duplicates),
+            ":reordered": wide(tally.reordered),
+            ":late": wide(tally.late),
+            ":warnings": json(&experiment.warnings),
+            ":anchors": json(&experiment.anchors),
+        },
+    )?;
+    if changed == 0 {
+        return Err(rusqlite::Error::QueryReturnedNoRows);
+    }
+    replace_flows(connection, experiment)
+}
+
+fn replace_flows(connection: &Connection, experiment: &Experiment) -> Result<()> {
+    let id = experiment.id.to_string();
+    connection.execute("DELETE FROM flows WHERE experiment_id = ?1", [&id])?;
+    let mut insert = connection.prepare(
+        "INSERT INTO flows VALUES (:experiment, :flow, :role, :probe, :name, :source, :target,
+            :reflector, :same_clock)",
+    )?;
+    for flow in &experiment.flows {
+        insert.execute(named_params! {
+            ":experiment": id,
+            ":flow": flow.index.0,
+            ":role": flow.role.name(),
+            ":probe": flow.probe.name(),
+            ":name": flow.name,
+            ":source": flow.source.map(|address| address.to_string()),
+            ":target": flow.target.to_string(),
+            ":reflector": flow.reflector,
+            ":same_clock": flow.same_clock,
+        })?;
+    }
+    Ok(())
+}
+
+fn experiment(connection: &Connection, row: &Row<'_>) -> Result<Experiment> {
+    let id: ExperimentId = get_parsed(row, "id", "experiment id")?;
+    Ok(Experiment {
+        id,
+        campaign: get_parsed(row, "campaign_id", "campaign id")?,
+        scenario: get_parsed(row, "scenario_id", "scenario id")?,
+        block: row.get("block")?,
+        position: row.get("position")?,
+        attempt: row.get("attempt")?,
+        status: get_named(row, "status", ExperimentStatus::named)?,
+        reason: row.get("reason")?,
+        started: Wall::from_unix_nanos(row.get("started_unix_ns")?),
+        ended: row
+            .get::<_, Option<i64>>("ended_unix_ns")?
+            .map(Wall::from_unix_nanos),
+        flows: flows(connection, id)?,
+        tally: tally(row)?,
+        warnings: get_json(row, "warnings_json")?,
+        anchors: get_json(row, "anchors_json")?,
+    })
+}
+
+fn tally(row: &Row<'_>) -> Result<Tally> {
+    Ok(Tally {
+        messages: get_wide(row, "messages")?,
+        replies: get_wide(row, "replies")?,
+        lost: get_wide(row, "lost")?,
+        failed: get_wide(row, "failed")?,
+        duplicates: get_wide(row, "duplicates")?,
+        reordered: get_wide(row, "reordered")?,
+        late: get_wide(row, "late")?,
+    })
+}
+
+fn flows(connection: &Connection, experiment: ExperimentId) -> Result<Vec<Flow>> {
+    connection
+        .prepare_cached("SELECT * FROM flows WHERE experiment_id = ?1 ORDER BY flow")?
+        .query_map([experiment.to_string()], flow)?
+        .collect()
+}
+
+fn flow(row: &Row<'_>) -> Result<Flow> {
+    let source = match row.get::<_, Option<String>>("source")? {
+        Some(_) => Some(get_parsed(row, "source", "address")?),
+        None => None,
+    };
+    Ok(Flow {
+        index: FlowIndex(row.get("flow")?),
+        role: get_named(row, "role", role_named)?,
+        probe: get_named(row, "probe", ProbeKind::named)?,
+        name: row.get("name")?,
+        source,
+        target: get_parsed(row, "target", "address")?,
+        reflector: row.get("reflector")?,
+        same_clock: row.get("same_clock")?,
+    })
+}
+
+fn role_named(name: &str) -> Option<FlowRole> {
+    [
+        FlowRole::Main,
+        FlowRole::Companion,
+        FlowRole::PingDestination,
+    ]
+    .into_iter()
+    .find(|role| role.name() == name)
+}

@@ -1,0 +1,92 @@
+//! The versions of the schema: an ordered list of steps, each taken once, all or nothing.
+
+use std::path::Path;
+
+use rusqlite::{Connection, OptionalExtension, TransactionBehavior};
+
+use super::failed;
+use crate::StoreError;
+
+/// Step n (from 0) leads from version n to version n + 1. Append only.
+pub(super) const MIGRATIONS: &[&str] = &[include_str!("schema.sql")];
+
+const fn newest(steps: &[&str]) -> u32 {
+    #[expect(clippy::cast_possible_truncation, reason = "a handful of steps")]
+    let count = steps.len() as u32;
+    count
+}
+
+/// The catalog's version; 0 for an empty file.
+fn version(connection: &Connection) -> rusqlite::Result<u32> {
+    let exists = connection
+        .query_row(
+            "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'schema_version'",
+            [],
+            |_| Ok(()),
+        )
+        .optional()?;
+    if exists.is_none() {
+        return Ok(0);
+    }
+    connection.query_row("SELECT version FROM schema_version", [], |row| row.get(0))
+}
+
+/// Refuses a catalog whose version is not exactly the newest: reading never changes it.
+pub(super) fn check(
+    connection: &Connection,
+    path: &Path,
+    steps: &[&str],
+) -> Result<(), StoreError> {
+    let found = version(connection).map_err(failed("read the schema version", path))?;
+    let known = newest(steps);
+    if found > known {
+        return Err(newer(path, found, known));
+    }
+    if found < known {
+        return Err(StoreError::OlderSchema {
+            path: path.to_owned(),
+            found,
+            known,
+        });
+    }
+    Ok(())
+}
+
+fn newer(path: &Path, found: u32, known: u32) -> StoreError {
+    StoreError::NewerSchema {
+        path: path.to_owned(),
+        found,
+        known,
+    }
+}
+
+/// Takes every step that is missing, in one transaction.
+pub(super) fn bring_up_to_date(
+    connection: &mut Connection,
+    path: &Path,
+    steps: &[&str],
+) -> Result<(), StoreError> {
+    const OPERATION: &str = "bring the schema up to date";
+    let known = newest(steps);
+    let transaction = connection
+        .transaction_with_behavior(TransactionBehavior::Immediate)
+        .map_err(failed(OPERATION, path))?;
+    let found = version(&transaction).map_err(failed("read the schema version", path))?;
+    if found > known {
+        return Err(newer(path, found, known));
+    }
+    let missing = steps.iter().skip(found as usize);
+    let taken = missing
+        .map(|step| transaction.execute_batch(step))
+        .collect::<rusqlite::Result<()>>()
+        .and_then(|()| {
+            transaction.execute_batch(
+                "CREATE TABLE IF NOT EXISTS schema_version (version INTEGER NOT NULL) STRICT;
+                 DELETE FROM schema_version;",
+            )
+        })
+        .and_then(|()| transaction.execute("INSERT INTO schema_version VALUES (?1)", [known]));
+    taken
+        .and_then(|_| transaction.commit())
+        .map_err(failed(OPERATION, path))
+}

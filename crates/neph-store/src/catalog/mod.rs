@@ -1,0 +1,114 @@
+//! The catalog: everything but the messages, in one SQLite file.
+//!
+//! Owns the tables (`schema.sql`) and their versions. One file per noun turns rows to types and
+//! back. Knows nothing of journals and Parquet files.
+
+mod campaigns;
+mod checks;
+mod experiments;
+mod migrate;
+mod provenance;
+mod row;
+mod scenarios;
+mod series;
+
+#[cfg(test)]
+mod tests;
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use neph_model::{Event, Experiment, Provenance, Sample};
+use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior};
+
+use crate::{Access, StoreError};
+
+/// How long a call waits for another process's transaction. Transactions here take milliseconds.
+const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// An open catalog.
+#[derive(Debug)]
+pub(crate) struct Catalog {
+    connection: Connection,
+    path: PathBuf,
+}
+
+/// What an experiment leaves in the catalog when it ends.
+#[derive(Debug)]
+pub(crate) struct Ended<'a> {
+    pub(crate) experiment: &'a Experiment,
+    pub(crate) provenance: Option<&'a Provenance>,
+    pub(crate) events: &'a [Event],
+    pub(crate) samples: &'a [Sample],
+}
+
+impl Catalog {
+    /// Opens the catalog; for writing it is made, or brought up to date, first.
+    pub(crate) fn open(path: &Path, access: Access) -> Result<Self, StoreError> {
+        let flags = match access {
+            Access::Read => OpenFlags::SQLITE_OPEN_READ_ONLY,
+            Access::Write => OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE,
+        };
+        let connection = Connection::open_with_flags(path, flags | OpenFlags::SQLITE_OPEN_NO_MUTEX)
+            .map_err(failed("open the catalog", path))?;
+        let mut catalog = Self {
+            connection,
+            path: path.to_owned(),
+        };
+        catalog
+            .connection
+            .busy_timeout(BUSY_TIMEOUT)
+            .map_err(failed("set up the catalog", path))?;
+        match access {
+            Access::Read => migrate::check(&catalog.connection, path, migrate::MIGRATIONS)?,
+            Access::Write => {
+                // FULL: an experiment's end must be on the disk before its journal is removed.
+                catalog
+                    .connection
+                    .execute_batch(
+                        "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON;",
+                    )
+                    .map_err(failed("set up the catalog", path))?;
+                migrate::bring_up_to_date(&mut catalog.connection, path, migrate::MIGRATIONS)?;
+            }
+        }
+        Ok(catalog)
+    }
+
+    /// Runs `change` as a whole or not at all.
+    fn change(
+        &mut self,
+        operation: &'static str,
+        change: impl FnOnce(&Transaction<'_>) -> rusqlite::Result<()>,
+    ) -> Result<(), StoreError> {
+        let path = &self.path;
+        let transaction = self
+            .connection
+            .transaction_with_behavior(TransactionBehavior::Immediate)
+            .map_err(failed(operation, path))?;
+        change(&transaction)
+            .and_then(|()| transaction.commit())
+            .map_err(failed(operation, path))
+    }
+
+    fn look<T>(
+        &self,
+        operation: &'static str,
+        look: impl FnOnce(&Connection) -> rusqlite::Result<T>,
+    ) -> Result<T, StoreError> {
+        look(&self.connection).map_err(failed(operation, &self.path))
+    }
+}
+
+/// For `map_err`: what was tried in which catalog.
+fn failed(
+    operation: &'static str,
+    path: &Path,
+) -> impl FnOnce(rusqlite::Error) -> StoreError + use<> {
+    let path = path.to_owned();
+    move |source| StoreError::Catalog {
+        operation,
+        path,
+        source,
+    }
+}

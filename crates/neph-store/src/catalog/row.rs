@@ -1,0 +1,57 @@
+//! Between SQLite's values and ours. A value that means nothing here is an error that names it.
+
+use std::fmt::Display;
+use std::str::FromStr;
+
+use rusqlite::types::Type;
+use rusqlite::{Error, Result, Row};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+/// A stored value that is not one of ours.
+#[derive(Debug, thiserror::Error)]
+#[error("'{value}' is no {noun}")]
+struct Strange {
+    noun: &'static str,
+    value: String,
+}
+
+fn strange(column: &str, noun: &'static str, value: impl Display) -> Error {
+    let value = format!("{value} (column {column})");
+    Error::FromSqlConversionFailure(0, Type::Text, Box::new(Strange { noun, value }))
+}
+
+/// An unsigned 64-bit value, kept bit for bit; no count comes near the sign.
+pub(super) const fn wide(value: u64) -> i64 {
+    value.cast_signed()
+}
+
+pub(super) fn get_wide(row: &Row<'_>, column: &str) -> Result<u64> {
+    row.get::<_, i64>(column).map(i64::cast_unsigned)
+}
+
+/// A value that is stored as the text it prints as.
+pub(super) fn get_parsed<T: FromStr>(row: &Row<'_>, column: &str, noun: &'static str) -> Result<T> {
+    let text: String = row.get(column)?;
+    text.parse().map_err(|_| strange(column, noun, text))
+}
+
+/// A value that is stored as its name.
+pub(super) fn get_named<T>(
+    row: &Row<'_>,
+    column: &str,
+    named: impl FnOnce(&str) -> Option<T>,
+) -> Result<T> {
+    let name: String = row.get(column)?;
+    named(&name).ok_or_else(|| strange(column, "known name", name))
+}
+
+/// The text of a nested value.
+pub(super) fn json(value: &impl Serialize) -> String {
+    serde_json::to_string(value).expect("plain values with text keys have a JSON form")
+}
+
+pub(super) fn get_json<T: DeserializeOwned>(row: &Row<'_>, column: &str) -> Result<T> {
+    let text: String = row.get(column)?;
+    serde_json::from_str(&text).map_err(|error| strange(column, "JSON of ours", error))
+}

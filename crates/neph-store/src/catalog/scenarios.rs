@@ -1,0 +1,63 @@
+//! Scenarios: a campaign's matrix.
+
+use neph_model::{ByteSize, CampaignId, ProbeKind, Scenario, Span};
+use rusqlite::{Connection, Result, Row, named_params};
+
+use super::Catalog;
+use super::row::{get_json, get_named, get_parsed, get_wide, json, wide};
+use crate::StoreError;
+
+impl Catalog {
+    /// A campaign's scenarios, by index.
+    pub(crate) fn scenarios(&self, campaign: CampaignId) -> Result<Vec<Scenario>, StoreError> {
+        self.look("read the scenarios", |connection| {
+            connection
+                .prepare("SELECT * FROM scenarios WHERE campaign_id = ?1 ORDER BY scenario_index")?
+                .query_map([campaign.to_string()], scenario)?
+                .collect()
+        })
+    }
+}
+
+pub(super) fn insert(
+    connection: &Connection,
+    campaign: CampaignId,
+    scenario: &Scenario,
+) -> Result<()> {
+    connection.execute(
+        "INSERT INTO scenarios VALUES (:campaign, :scenario_index, :id, :label, :endpoint, :target,
+            :probe, :interval_ns, :request_bytes, :response_bytes, :messages, :parameters, :varied)",
+        named_params! {
+            ":campaign": campaign.to_string(),
+            ":scenario_index": scenario.index,
+            ":id": scenario.id.to_string(),
+            ":label": scenario.label(),
+            ":endpoint": scenario.endpoint,
+            ":target": scenario.target,
+            ":probe": scenario.probe.name(),
+            ":interval_ns": scenario.interval.nanos(),
+            ":request_bytes": wide(scenario.request_size.bytes()),
+            ":response_bytes": wide(scenario.response_size.bytes()),
+            ":messages": wide(scenario.messages),
+            ":parameters": json(&scenario.parameters),
+            ":varied": json(&scenario.varied),
+        },
+    )?;
+    Ok(())
+}
+
+fn scenario(row: &Row<'_>) -> Result<Scenario> {
+    Ok(Scenario {
+        id: get_parsed(row, "id", "scenario id")?,
+        index: row.get("scenario_index")?,
+        endpoint: row.get("endpoint")?,
+        target: row.get("target")?,
+        probe: get_named(row, "probe", ProbeKind::named)?,
+        interval: Span::from_nanos(row.get("interval_ns")?),
+        request_size: ByteSize(get_wide(row, "request_bytes")?),
+        response_size: ByteSize(get_wide(row, "response_bytes")?),
+        messages: get_wide(row, "messages")?,
+        parameters: get_json(row, "parameters_json")?,
+        varied: get_json(row, "varied_json")?,
+    })
+}

@@ -1,0 +1,110 @@
+use std::collections::BTreeSet;
+
+use rusqlite::Connection;
+
+use super::*;
+
+fn place() -> (tempfile::TempDir, PathBuf) {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let path = folder.path().join("catalog.sqlite");
+    (folder, path)
+}
+
+fn version(path: &Path) -> u32 {
+    Connection::open(path)
+        .and_then(|open| open.query_row("SELECT version FROM schema_version", [], |row| row.get(0)))
+        .expect("a versioned catalog")
+}
+
+#[test]
+fn a_newer_catalog_is_refused_for_reading_and_writing() {
+    let (_folder, path) = place();
+    drop(Catalog::open(&path, Access::Write).expect("a new catalog"));
+    let open = Connection::open(&path).expect("a catalog");
+    open.execute("UPDATE schema_version SET version = 99", [])
+        .expect("changed");
+    drop(open);
+    for access in [Access::Read, Access::Write] {
+        let error = Catalog::open(&path, access).expect_err("newer").to_string();
+        assert!(error.contains("schema version 99"), "{error}");
+    }
+    assert_eq!(version(&path), 99);
+}
+
+#[test]
+fn steps_are_taken_in_order_once_and_only_by_a_writer() {
+    let (_folder, path) = place();
+    let first = ["CREATE TABLE one (a INTEGER) STRICT; INSERT INTO one VALUES (1)"];
+    let both = [
+        first[0],
+        "ALTER TABLE one ADD COLUMN b INTEGER; UPDATE one SET b = a + 1",
+    ];
+    let mut open = Connection::open(&path).expect("a new file");
+    migrate::bring_up_to_date(&mut open, &path, &first).expect("version 1");
+    let error = migrate::check(&open, &path, &both).expect_err("older");
+    assert!(
+        matches!(
+            error,
+            StoreError::OlderSchema {
+                found: 1,
+                known: 2,
+                ..
+            }
+        ),
+        "{error}"
+    );
+    for _ in 0..2 {
+        migrate::bring_up_to_date(&mut open, &path, &both).expect("version 2");
+    }
+    migrate::check(&open, &path, &both).expect("up to date");
+    let sum: i64 = open
+        .query_row("SELECT sum(a + b) FROM one", [], |row| row.get(0))
+        .expect("one row");
+    assert_eq!((sum, version(&path)), (3, 2));
+}
+
+#[test]
+fn a_step_that_fails_leaves_the_version_before() {
+    let (_folder, path) = place();
+    let mut open = Connection::open(&path).expect("a new file");
+    let good = ["CREATE TABLE one (a INTEGER) STRICT"];
+    migrate::bring_up_to_date(&mut open, &path, &good).expect("version 1");
+    let bad = [
+        good[0],
+        "CREATE TABLE two (a INTEGER) STRICT; NO SUCH THING",
+    ];
+    migrate::bring_up_to_date(&mut open, &path, &bad).expect_err("a wrong step");
+    assert_eq!(version(&path), 1);
+    open.execute("SELECT * FROM two", []).expect_err("not made");
+}
+
+/// Every table and column of the catalog stands in docs/schema.md, below its table's heading.
+#[test]
+fn the_page_describes_every_column() {
+    let (_folder, path) = place();
+    let catalog = Catalog::open(&path, Access::Write).expect("a new catalog");
+    let page = include_str!("../../../../docs/schema.md");
+    let columns: BTreeSet<(String, String)> = catalog
+        .connection
+        .prepare(
+            "SELECT t.name, c.name FROM sqlite_schema t, pragma_table_info(t.name) c
+             WHERE t.type = 'table'",
+        )
+        .expect("a query")
+        .query_map([], |row| Ok((row.get(0)?, row.get(1)?)))
+        .expect("rows")
+        .collect::<rusqlite::Result<_>>()
+        .expect("texts");
+    assert!(columns.len() > 80, "{} columns", columns.len());
+    for (table, column) in columns {
+        let heading = format!("### `{table}`");
+        let section = page
+            .split("\n### ")
+            .find(|part| format!("### {part}").starts_with(&heading));
+        let section = section.unwrap_or_else(|| panic!("docs/schema.md lacks {heading}"));
+        assert!(
+            section.contains(&format!("| `{column}` |")),
+            "{table} lacks {column}"
+        );
+    }
+}

@@ -1,0 +1,162 @@
+//! Messages out of a Parquet file, a row group at a time.
+
+use std::fs::File;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+use neph_model::{FlowIndex, Instant, Marks, Message, Seq};
+use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
+use parquet::data_type::DataType;
+use parquet::errors::ParquetError;
+use parquet::file::reader::{FileReader, RowGroupReader, SerializedFileReader};
+
+use super::{COLUMNS, Cells, Column};
+use crate::StoreError;
+
+/// An open file of messages.
+pub(crate) struct ColumnsReader {
+    file: SerializedFileReader<File>,
+    path: PathBuf,
+}
+
+impl ColumnsReader {
+    /// Opens a file; `Ok(None)` if there is none.
+    pub(crate) fn open(path: &Path) -> Result<Option<Self>, StoreError> {
+        let file = match File::open(path) {
+            Ok(file) => file,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(StoreError::file("open", path)(error)),
+        };
+        let file = SerializedFileReader::new(file).map_err(StoreError::columns("read", path))?;
+        Ok(Some(Self {
+            file,
+            path: path.to_owned(),
+        }))
+    }
+
+    /// How many row groups there are.
+    pub(crate) fn row_groups(&self) -> usize {
+        self.file.num_row_groups()
+    }
+
+    /// The messages of one row group. A column that the file lacks leaves its values absent.
+    pub(crate) fn row_group(&self, index: usize) -> Result<Vec<Message>, StoreError> {
+        self.read(index)
+            .map_err(StoreError::columns("read", &self.path))
+    }
+
+    fn read(&self, index: usize) -> Result<Vec<Message>, ParquetError> {
+        let group = self.file.get_row_group(index)?;
+        let count = usize::try_from(group.metadata().num_rows())
+            .map_err(|_| ParquetError::General("a negative number of rows".to_owned()))?;
+        let blank = Message::new(
+            FlowIndex(0),
+            Seq(0),
+            Marks::intended_at(Instant::from_nanos(0)),
+        );
+        let mut rows = vec![blank; count];
+        for column in COLUMNS {
+            let place = (0..group.num_columns())
+                .find(|at| group.metadata().column(*at).column_path().string() == column.name);
+            match place {
+                Some(place) => read_column(&*group, place, (column, &mut rows))?,
+                None if column.required => {
+                    return Err(ParquetError::General(format!(
+                        "there is no column '{}'",
+                        column.name
+                    )));
+                }
+                None => {}
+            }
+        }
+        Ok(rows)
+    }
+}
+
+fn read_column(
+    group: &dyn RowGroupReader,
+    place: usize,
+    (column, rows): (&Column, &mut [Message]),
+) -> Result<(), ParquetError> {
+    match (&column.cells, group.get_column_reader(place)?) {
+        (Cells::Nanos(_, put), ColumnReader::Int64ColumnReader(reader)) => {
+            let cells = Values::read(reader, column, rows.len())?;
+            cells.put(rows, |row, value| put(row, value));
+        }
+        (Cells::Wide(_, put), ColumnReader::Int64ColumnReader(reader)) => {
+            let cells = Values::read(reader, column, rows.len())?;
+            cells.put(rows, |row, value| put(row, value.cast_unsigned()));
+        }
+        (Cells::Narrow(_, put), ColumnReader::Int32ColumnReader(reader)) => {
+            let cells = Values::read(reader, column, rows.len())?;
+            cells.put(rows, |row, value| put(row, value.cast_unsigned()));
+        }
+        (Cells::Flag(_, put), ColumnReader::BoolColumnReader(reader)) => {
+            let cells = Values::read(reader, column, rows.len())?;
+            cells.put(rows, |row, value| put(row, value));
+        }
+        (Cells::Word(_, put), ColumnReader::ByteArrayColumnReader(reader)) => {
+            let cells = Values::read(reader, column, rows.len())?;
+            let mut strange = false;
+            cells.put(rows, |row, value| {
+                strange |= !value.as_utf8().is_ok_and(|word| put(row, word));
+            });
+            if strange {
+                return Err(ParquetError::General(format!(
+                    "a word in column '{}' means nothing here",
+                    column.name
+                )));
+            }
+        }
+        _ => {
+            return Err(ParquetError::General(format!(
+                "column '{}' has another type",
+                column.name
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// One column of one row group.
+struct Values<V> {
+    values: Vec<V>,
+    /// 1 where a row has a value; empty if all have.
+    present: Vec<i16>,
+}
+
+impl<V> Values<V> {
+    fn read<T: DataType<T = V>>(
+        mut reader: ColumnReaderImpl<T>,
+        column: &Column,
+        count: usize,
+    ) -> Result<Self, ParquetError> {
+        let mut values = Vec::with_capacity(count);
+        let mut present = Vec::new();
+        let mut read = 0;
+        while read < count {
+            let levels = (!column.required).then_some(&mut present);
+            let (records, _, _) = reader.read_records(count - read, levels, None, &mut values)?;
+            if records == 0 {
+                return Err(ParquetError::EOF(format!(
+                    "column '{}' ends after {read} of {count} rows",
+                    column.name
+                )));
+            }
+            read += records;
+        }
+        Ok(Self { values, present })
+    }
+
+    fn put(self, rows: &mut [Message], mut put: impl FnMut(&mut Message, V)) {
+        let mut values = self.values.into_iter();
+        for (at, row) in rows.iter_mut().enumerate() {
+            if self.present.get(at).is_some_and(|level| *level == 0) {
+                continue;
+            }
+            if let Some(value) = values.next() {
+                put(row, value);
+            }
+        }
+    }
+}

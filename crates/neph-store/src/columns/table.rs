@@ -1,0 +1,193 @@
+//! The table of columns: name, whether it can be absent, and how a message gives and takes it.
+
+use neph_model::{FlowIndex, Instant, Message, Outcome, Seq, TcpState};
+
+/// One column of the messages.
+pub(crate) struct Column {
+    /// Its name, with the unit.
+    pub(crate) name: &'static str,
+    /// Every row has a value.
+    pub(crate) required: bool,
+    /// Its values.
+    pub(crate) cells: Cells,
+}
+
+/// How a column's values are typed, read from a message and put into one.
+pub(crate) enum Cells {
+    /// Nanoseconds.
+    Nanos(fn(&Message) -> Option<i64>, fn(&mut Message, i64)),
+    /// Unsigned 64 bits.
+    Wide(fn(&Message) -> Option<u64>, fn(&mut Message, u64)),
+    /// Unsigned, up to 32 bits.
+    Narrow(fn(&Message) -> Option<u32>, fn(&mut Message, u32)),
+    /// Yes or no.
+    Flag(fn(&Message) -> bool, fn(&mut Message, bool)),
+    /// One of a few words.
+    Word(fn(&Message) -> &'static str, fn(&mut Message, &str) -> bool),
+}
+
+/// A value of any column, for the exports that write text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Cell {
+    Absent,
+    Signed(i64),
+    Unsigned(u64),
+    Flag(bool),
+    Word(&'static str),
+}
+
+impl Column {
+    /// The message's value in this column.
+    pub(crate) fn cell(&self, message: &Message) -> Cell {
+        match self.cells {
+            Cells::Nanos(get, _) => get(message).map_or(Cell::Absent, Cell::Signed),
+            Cells::Wide(get, _) => get(message).map_or(Cell::Absent, Cell::Unsigned),
+            Cells::Narrow(get, _) => {
+                get(message).map_or(Cell::Absent, |value| Cell::Unsigned(u64::from(value)))
+            }
+            Cells::Flag(get, _) => Cell::Flag(get(message)),
+            Cells::Word(get, _) => Cell::Word(get(message)),
+        }
+    }
+}
+
+/// The outcome of that name.
+fn outcome_named(name: &str) -> Option<Outcome> {
+    [Outcome::Reply, Outcome::Lost, Outcome::Failed]
+        .into_iter()
+        .find(|outcome| outcome.name() == name)
+}
+
+fn put_outcome(message: &mut Message, name: &str) -> bool {
+    let outcome = outcome_named(name);
+    message.outcome = outcome.unwrap_or(message.outcome);
+    outcome.is_some()
+}
+
+const fn required(name: &'static str, cells: Cells) -> Column {
+    Column {
+        name,
+        required: true,
+        cells,
+    }
+}
+
+const fn optional(name: &'static str, cells: Cells) -> Column {
+    Column {
+        name,
+        required: false,
+        cells,
+    }
+}
+
+/// A mark that may be absent.
+macro_rules! mark {
+    ($name:literal, $($field:ident).+) => {
+        optional(
+            $name,
+            Cells::Nanos(
+                |message| message.marks.$($field).+.map(|at| at.nanos()),
+                |message, nanos| message.marks.$($field).+ = Some(Instant::from_nanos(nanos)),
+            ),
+        )
+    };
+}
+
+/// A TCP value of 32 bits.
+macro_rules! tcp {
+    ($name:literal, $state:ident, $field:ident) => {
+        optional(
+            $name,
+            Cells::Narrow(
+                |message| message.$state.map(|state| state.$field),
+                |message, value| {
+                    message.$state.get_or_insert_with(TcpState::default).$field = value;
+                },
+            ),
+        )
+    };
+}
+
+macro_rules! tcp_delivery_rate {
+    ($name:literal, $state:ident) => {
+        optional(
+            $name,
+            Cells::Wide(
+                |message| message.$state.map(|state| state.delivery_rate),
+                |message, value| {
+                    message
+                        .$state
+                        .get_or_insert_with(TcpState::default)
+                        .delivery_rate = value;
+                },
+            ),
+        )
+    };
+}
+
+/// Every column, in the order of the file.
+pub(crate) const COLUMNS: &[Column] = &[
+    required(
+        "flow",
+        Cells::Narrow(|m| Some(m.flow.0), |m, value| m.flow = FlowIndex(value)),
+    ),
+    required(
+        "seq",
+        Cells::Wide(|m| Some(m.seq.0), |m, value| m.seq = Seq(value)),
+    ),
+    required("outcome", Cells::Word(|m| m.outcome.name(), put_outcome)),
+    required(
+        "intended_ns",
+        Cells::Nanos(
+            |m| Some(m.marks.intended.nanos()),
+            |m, nanos| m.marks.intended = Instant::from_nanos(nanos),
+        ),
+    ),
+    mark!("dialled_ns", dialled),
+    mark!("connected_ns", connected),
+    mark!("secured_ns", secured),
+    mark!("app_send_ns", app_send),
+    mark!("queued_ns", queued),
+    mark!("nic_tx_ns", nic_tx),
+    mark!("acked_ns", acked),
+    mark!("peer_rx_ns", peer.rx),
+    mark!("peer_app_rx_ns", peer.app_rx),
+    mark!("peer_app_tx_ns", peer.app_tx),
+    mark!("peer_nic_tx_ns", peer.nic_tx),
+    mark!("nic_rx_ns", nic_rx),
+    mark!("app_recv_ns", app_recv),
+    optional(
+        "peer_wall_offset_ns",
+        Cells::Nanos(
+            |m| m.peer_wall_offset,
+            |m, nanos| m.peer_wall_offset = Some(nanos),
+        ),
+    ),
+    required(
+        "connection",
+        Cells::Narrow(|m| Some(m.connection), |m, value| m.connection = value),
+    ),
+    required(
+        "duplicates",
+        Cells::Narrow(
+            |m| Some(u32::from(m.duplicates)),
+            |m, value| m.duplicates = u16::try_from(value).unwrap_or(u16::MAX),
+        ),
+    ),
+    required(
+        "reordered",
+        Cells::Flag(|m| m.reordered, |m, value| m.reordered = value),
+    ),
+    tcp!("tcp_send_cwnd_segments", tcp_at_send, cwnd),
+    tcp!("tcp_send_ssthresh_segments", tcp_at_send, ssthresh),
+    tcp!("tcp_send_srtt_us", tcp_at_send, srtt_us),
+    tcp!("tcp_send_min_rtt_us", tcp_at_send, min_rtt_us),
+    tcp!("tcp_send_retransmissions", tcp_at_send, retransmissions),
+    tcp_delivery_rate!("tcp_send_delivery_rate_bytes_per_s", tcp_at_send),
+    tcp!("tcp_ack_cwnd_segments", tcp_at_ack, cwnd),
+    tcp!("tcp_ack_ssthresh_segments", tcp_at_ack, ssthresh),
+    tcp!("tcp_ack_srtt_us", tcp_at_ack, srtt_us),
+    tcp!("tcp_ack_min_rtt_us", tcp_at_ack, min_rtt_us),
+    tcp!("tcp_ack_retransmissions", tcp_at_ack, retransmissions),
+    tcp_delivery_rate!("tcp_ack_delivery_rate_bytes_per_s", tcp_at_ack),
+];

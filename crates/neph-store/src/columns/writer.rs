@@ -1,0 +1,302 @@
+//! Messages into a Parquet file, a row group at a time.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use neph_model::{Experiment, ExperimentId, Message, Scenario};
+use parquet::basic::{
+    Compression, ConvertedType, Encoding, LogicalType, Repetition, Type as Physical, ZstdLevel,
+};
+use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DataType, Int32Type, Int64Type};
+use parquet::errors::ParquetError;
+use parquet::file::metadata::KeyValue;
+use parquet::file::properties::WriterProperties;
+use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
+use parquet::schema::types::{ColumnPath, Type};
+
+use super::{COLUMNS, Cells, Column, EXPERIMENT_COLUMN, ROW_GROUP_ROWS, SCHEMA_VERSION};
+use crate::StoreError;
+
+/// How pages are compressed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Codec {
+    Snappy,
+    Zstd,
+}
+
+/// What the file says about itself (Parquet's key-value metadata).
+#[derive(Clone, Debug, Default)]
+pub(crate) struct FileFacts(Vec<(String, String)>);
+
+impl FileFacts {
+    /// A file of one experiment.
+    pub(crate) fn of(experiment: &Experiment, scenario: Option<&Scenario>) -> Self {
+        let mut facts = vec![
+            ("experiment_id", experiment.id.to_string()),
+            ("campaign_id", experiment.campaign.to_string()),
+            ("scenario_id", experiment.scenario.to_string()),
+            ("block", experiment.block.to_string()),
+            (
+                "started_unix_ns",
+                experiment.started.unix_nanos().to_string(),
+            ),
+        ];
+        if let Some(scenario) = scenario {
+            let text = serde_json::to_string(scenario).expect("a scenario is plain values");
+            facts.push(("scenario_label", scenario.label()));
+            facts.push(("scenario", text));
+        }
+        Self::version_and(facts)
+    }
+
+    /// A file of several experiments; which is which stands in a column.
+    pub(crate) fn of_several() -> Self {
+        Self::version_and(Vec::new())
+    }
+
+    fn version_and(mut facts: Vec<(&str, String)>) -> Self {
+        facts.push(("schema_version", SCHEMA_VERSION.to_string()));
+        Self(
+            facts
+                .into_iter()
+                .map(|(key, value)| (format!("nephoscope.{key}"), value))
+                .collect(),
+        )
+    }
+
+    fn into_metadata(self) -> Vec<KeyValue> {
+        self.0
+            .into_iter()
+            .map(|(key, value)| KeyValue::new(key, value))
+            .collect()
+    }
+}
+
+/// Writes one file. It is whole only after [`Self::finish`].
+pub(crate) struct ColumnsWriter {
+    file: SerializedFileWriter<File>,
+    path: PathBuf,
+    /// Whose messages come now, in a file with a column for it.
+    experiment: Option<ExperimentId>,
+    rows: Vec<Message>,
+    written: u64,
+}
+
+impl ColumnsWriter {
+    /// A file of one experiment, over whatever is there.
+    pub(crate) fn create(path: &Path, facts: FileFacts, codec: Codec) -> Result<Self, StoreError> {
+        Self::with_schema(path, facts, (codec, schema(None)))
+    }
+
+    /// A file of several experiments: [`Self::begin`] before each one's messages.
+    pub(crate) fn create_for_several(path: &Path, codec: Codec) -> Result<Self, StoreError> {
+        let leading = text_column(EXPERIMENT_COLUMN);
+        Self::with_schema(
+            path,
+            FileFacts::of_several(),
+            (codec, schema(Some(leading))),
+        )
+    }
+
+    fn with_schema(
+        path: &Path,
+        facts: FileFacts,
+        (codec, schema): (Codec, Type),
+    ) -> Result<Self, StoreError> {
+        let file = File::create(path).map_err(StoreError::file("make", path))?;
+        let properties = Arc::new(properties(facts, codec));
+        let file = SerializedFileWriter::new(file, Arc::new(schema), properties)
+            .map_err(StoreError::columns("begin", path))?;
+        Ok(Self {
+            file,
+            path: path.to_owned(),
+            experiment: None,
+            rows: Vec::new(),
+            written: 0,
+        })
+    }
+
+    /// From here on the messages are this experiment's.
+    pub(crate) fn begin(&mut self, experiment: ExperimentId) -> Result<(), StoreError> {
+        self.flush()?;
+        self.experiment = Some(experiment);
+        Ok(())
+    }
+
+    pub(crate) fn push(&mut self, message: &Message) -> Result<(), StoreError> {
+        self.rows.push(*message);
+        if self.rows.len() == ROW_GROUP_ROWS {
+            self.flush()?;
+        }
+        Ok(())
+    }
+
+    /// Completes the file and makes it outlive a power cut; tells how many rows it has.
+    pub(crate) fn finish(mut self) -> Result<u64, StoreError> {
+        self.flush()?;
+        let file = self
+            .file
+            .into_inner()
+            .map_err(StoreError::columns("finish", &self.path))?;
+        file.sync_all()
+            .map_err(StoreError::file("sync", &self.path))?;
+        Ok(self.written)
+    }
+
+    fn flush(&mut self) -> Result<(), StoreError> {
+        if self.rows.is_empty() {
+            return Ok(());
+        }
+        self.write_row_group()
+            .map_err(StoreError::columns("write", &self.path))?;
+        self.written += self.rows.len() as u64;
+        self.rows.clear();
+        Ok(())
+    }
+
+    fn write_row_group(&mut self) -> Result<(), ParquetError> {
+        let rows = &self.rows;
+        let mut group = self.file.next_row_group()?;
+        if let Some(experiment) = self.experiment {
+            let id = ByteArray::from(experiment.to_string().into_bytes());
+            write_values::<ByteArrayType>(&mut group, &vec![id; rows.len()], None)?;
+        }
+        for column in COLUMNS {
+            write_column(&mut group, column, rows)?;
+        }
+        group.close()?;
+        Ok(())
+    }
+}
+
+type Group<'a> = SerializedRowGroupWriter<'a, File>;
+
+fn write_column(
+    group: &mut Group<'_>,
+    column: &Column,
+    rows: &[Message],
+) -> Result<(), ParquetError> {
+    match column.cells {
+        Cells::Nanos(get, _) => write_optional::<Int64Type>(group, column, rows.iter().map(get)),
+        Cells::Wide(get, _) => {
+            let values = rows.iter().map(|row| get(row).map(u64::cast_signed));
+            write_optional::<Int64Type>(group, column, values)
+        }
+        Cells::Narrow(get, _) => {
+            let values = rows.iter().map(|row| get(row).map(u32::cast_signed));
+            write_optional::<Int32Type>(group, column, values)
+        }
+        Cells::Flag(get, _) => {
+            let values: Vec<bool> = rows.iter().map(get).collect();
+            write_values::<BoolType>(group, &values, None)
+        }
+        Cells::Word(get, _) => {
+            let values: Vec<ByteArray> = rows.iter().map(|row| ByteArray::from(get(row))).collect();
+            write_values::<ByteArrayType>(group, &values, None)
+        }
+    }
+}
+
+fn write_optional<T: DataType>(
+    group: &mut Group<'_>,
+    column: &Column,
+    cells: impl Iterator<Item = Option<T::T>>,
+) -> Result<(), ParquetError> {
+    let mut values = Vec::with_capacity(ROW_GROUP_ROWS);
+    if column.required {
+        values.extend(cells.flatten());
+        return write_values::<T>(group, &values, None);
+    }
+    let mut present = Vec::with_capacity(ROW_GROUP_ROWS);
+    for cell in cells {
+        present.push(i16::from(cell.is_some()));
+        values.extend(cell);
+    }
+    write_values::<T>(group, &values, Some(&present))
+}
+
+fn write_values<T: DataType>(
+    group: &mut Group<'_>,
+    values: &[T::T],
+    present: Option<&[i16]>,
+) -> Result<(), ParquetError> {
+    let Some(mut writer) = group.next_column()? else {
+        return Err(ParquetError::General("too many columns".to_owned()));
+    };
+    writer.typed::<T>().write_batch(values, present, None)?;
+    writer.close()
+}
+
+/// The file's schema; `leading` comes before the columns of the table.
+fn schema(leading: Option<Type>) -> Type {
+    let columns = COLUMNS.iter().map(|column| {
+        let (physical, logical, converted) = typing(column);
+        let repetition = if column.required {
+            Repetition::REQUIRED
+        } else {
+            Repetition::OPTIONAL
+        };
+        Type::primitive_type_builder(column.name, physical)
+            .with_repetition(repetition)
+            .with_logical_type(logical)
+            .with_converted_type(converted)
+            .build()
+            .expect("the table's types are valid")
+    });
+    let fields = leading.into_iter().chain(columns).map(Arc::new).collect();
+    Type::group_type_builder("message")
+        .with_fields(fields)
+        .build()
+        .expect("a group of valid columns is valid")
+}
+
+fn typing(column: &Column) -> (Physical, Option<LogicalType>, ConvertedType) {
+    match column.cells {
+        Cells::Nanos(..) => (Physical::INT64, None, ConvertedType::NONE),
+        Cells::Wide(..) => (Physical::INT64, unsigned(64), ConvertedType::UINT_64),
+        Cells::Narrow(..) => (Physical::INT32, unsigned(32), ConvertedType::UINT_32),
+        Cells::Flag(..) => (Physical::BOOLEAN, None, ConvertedType::NONE),
+        Cells::Word(..) => (
+            Physical::BYTE_ARRAY,
+            Some(LogicalType::String),
+            ConvertedType::UTF8,
+        ),
+    }
+}
+
+#[expect(clippy::unnecessary_wraps, reason = "the builder takes an option")]
+fn unsigned(bit_width: i8) -> Option<LogicalType> {
+    Some(LogicalType::integer(bit_width, false))
+}
+
+fn text_column(name: &str) -> Type {
+    Type::primitive_type_builder(name, Physical::BYTE_ARRAY)
+        .with_repetition(Repetition::REQUIRED)
+        .with_logical_type(Some(LogicalType::String))
+        .with_converted_type(ConvertedType::UTF8)
+        .build()
+        .expect("a text column is valid")
+}
+
+fn properties(facts: FileFacts, codec: Codec) -> WriterProperties {
+    let compression = match codec {
+        Codec::Snappy => Compression::SNAPPY,
+        Codec::Zstd => Compression::ZSTD(ZstdLevel::default()),
+    };
+    let created_by = concat!("nephoscope ", env!("CARGO_PKG_VERSION")).to_owned();
+    let mut builder = WriterProperties::builder()
+        .set_compression(compression)
+        .set_created_by(created_by)
+        .set_max_row_group_row_count(Some(ROW_GROUP_ROWS))
+        .set_key_value_metadata(Some(facts.into_metadata()));
+    for column in COLUMNS {
+        let path = ColumnPath::from(column.name);
+        if matches!(column.cells, Cells::Nanos(..)) || column.name == "seq" {
+            builder = builder
+                .set_column_dictionary_enabled(path.clone(), false)
+                .set_column_encoding(path, Encoding::DELTA_BINARY_PACKED);
+        }
+    }
+    builder.build()
+}

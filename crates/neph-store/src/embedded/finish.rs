@@ -1,0 +1,99 @@
+//! The end of an experiment: journal to columns, then the catalog, then the journal goes away.
+
+use std::fs;
+use std::path::Path;
+
+use neph_model::{Experiment, ExperimentStatus, Provenance, Scenario};
+
+use super::{Embedded, Step};
+use crate::StoreError;
+use crate::catalog::Ended;
+use crate::columns::{Codec, ColumnsWriter, FileFacts};
+use crate::journal::Contents;
+use crate::store::Recorder;
+use crate::workspace::{remove_if_there, sync_folder};
+
+/// Refuses an end that does not belong to what was recorded.
+pub(super) fn check(
+    recorder: &dyn Recorder,
+    experiment: &Experiment,
+    provenance: &Provenance,
+) -> Result<(), StoreError> {
+    let wrong = |why: String| {
+        Err(StoreError::WrongFinish {
+            experiment: experiment.id,
+            why,
+        })
+    };
+    if recorder.experiment() != experiment.id {
+        return wrong(format!("the recorder is {}'s", recorder.experiment()));
+    }
+    if provenance.experiment != experiment.id {
+        return wrong(format!("the provenance is {}'s", provenance.experiment));
+    }
+    if experiment.status == ExperimentStatus::Running {
+        return wrong("its status is still 'running'".to_owned());
+    }
+    Ok(())
+}
+
+impl Embedded {
+    /// Carries an experiment whose journal is closed to its end.
+    pub(super) fn settle(
+        &mut self,
+        experiment: &Experiment,
+        provenance: Option<&Provenance>,
+    ) -> Result<(), StoreError> {
+        let journal = self.workspace.journal_of(experiment.id);
+        let contents =
+            Contents::of(&journal, experiment.id)?.ok_or_else(|| StoreError::WrongFinish {
+                experiment: experiment.id,
+                why: format!("its journal {} is gone", journal.display()),
+            })?;
+        self.settle_contents(experiment, provenance, &contents)
+    }
+
+    /// May be done again after a kill at any point: each step replaces what an earlier try left.
+    pub(super) fn settle_contents(
+        &mut self,
+        experiment: &Experiment,
+        provenance: Option<&Provenance>,
+        contents: &Contents,
+    ) -> Result<(), StoreError> {
+        let scenario = self.scenario_of(experiment)?;
+        let partial = self.workspace.partial_messages_of(experiment.id);
+        let facts = FileFacts::of(experiment, scenario.as_ref());
+        write_columns(&partial, facts, contents)?;
+        self.gate.passed(Step::ColumnsWritten)?;
+
+        let whole = self.workspace.messages_of(experiment.id);
+        fs::rename(&partial, &whole).map_err(StoreError::file("give a name to", &partial))?;
+        sync_folder(&self.workspace.messages())?;
+        self.gate.passed(Step::ColumnsNamed)?;
+
+        self.catalog.end_experiment(&Ended {
+            experiment,
+            provenance,
+            events: &contents.events,
+            samples: &contents.samples,
+        })?;
+        self.gate.passed(Step::EndRecorded)?;
+
+        remove_if_there(&self.workspace.journal_of(experiment.id))?;
+        self.gate.passed(Step::JournalRemoved)
+    }
+
+    fn scenario_of(&self, experiment: &Experiment) -> Result<Option<Scenario>, StoreError> {
+        let scenarios = self.catalog.scenarios(experiment.campaign)?;
+        Ok(scenarios
+            .into_iter()
+            .find(|scenario| scenario.id == experiment.scenario))
+    }
+}
+
+fn write_columns(path: &Path, facts: FileFacts, contents: &Contents) -> Result<(), StoreError> {
+    let mut writer = ColumnsWriter::create(path, facts, Codec::Snappy)?;
+    contents.each_message(|message| writer.push(&message))?;
+    writer.finish()?;
+    Ok(())
+}

@@ -1,0 +1,218 @@
+//! The embedded store: a folder with a catalog, a journal per running experiment and a Parquet
+//! file per finished one.
+//!
+//! Owns the order in which these three change, so that a kill between any two steps leaves a state
+//! that `recover` completes (see [`Step`]).
+
+mod finish;
+mod messages;
+mod recover;
+mod step;
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use neph_model::{
+    Campaign, CampaignId, CampaignStatus, Event, Experiment, ExperimentId, ExperimentStatus,
+    Provenance, Sample, Scenario, Throughput, Traceroute, Wall,
+};
+
+use crate::catalog::Catalog;
+use crate::journal::{Contents, JournalWriter};
+use crate::store::{MessageVisitor, Recorder, Store};
+use crate::workspace::{Workspace, WriteLock};
+use crate::{Access, StoreError};
+use step::{Gate, Step};
+
+/// An open workspace.
+#[derive(Debug)]
+pub(crate) struct Embedded {
+    workspace: Workspace,
+    catalog: Catalog,
+    /// Held if opened for writing.
+    lock: Option<WriteLock>,
+    /// Experiments begun here and not finished: their writer is not gone.
+    recording: BTreeSet<ExperimentId>,
+    gate: Gate,
+}
+
+impl Embedded {
+    pub(crate) fn open(path: &Path, access: Access) -> Result<Self, StoreError> {
+        let workspace = Workspace::at(path);
+        let lock = match access {
+            Access::Write => {
+                workspace.make()?;
+                Some(workspace.lock()?)
+            }
+            Access::Read if workspace.catalog().exists() => None,
+            Access::Read => {
+                return Err(StoreError::NoWorkspace {
+                    path: path.to_owned(),
+                });
+            }
+        };
+        let catalog = Catalog::open(&workspace.catalog(), access)?;
+        Ok(Self {
+            workspace,
+            catalog,
+            lock,
+            recording: BTreeSet::new(),
+            gate: Gate::default(),
+        })
+    }
+
+    /// Refuses what would change a workspace that was opened for reading.
+    fn writing(&self, operation: &'static str) -> Result<(), StoreError> {
+        match self.lock {
+            Some(_) => Ok(()),
+            None => Err(StoreError::ReadOnly {
+                operation,
+                path: self.workspace.root().to_owned(),
+            }),
+        }
+    }
+
+    /// The journal's contents if the experiment is running, or was when a crash came.
+    fn journalled(&self, experiment: ExperimentId) -> Result<Option<Contents>, StoreError> {
+        match self.catalog.status_of(experiment)? {
+            None => Err(StoreError::UnknownExperiment {
+                experiment,
+                path: self.workspace.root().to_owned(),
+            }),
+            Some(ExperimentStatus::Running) => {
+                Contents::of(&self.workspace.journal_of(experiment), experiment)
+            }
+            Some(_) => Ok(None),
+        }
+    }
+}
+
+impl Store for Embedded {
+    fn add_campaign(
+        &mut self,
+        campaign: &Campaign,
+        scenarios: &[Scenario],
+    ) -> Result<(), StoreError> {
+        self.writing("add a campaign")?;
+        self.catalog.add_campaign(campaign, scenarios)
+    }
+
+    fn set_campaign_status(
+        &mut self,
+        campaign: CampaignId,
+        status: CampaignStatus,
+        ended: Option<Wall>,
+    ) -> Result<(), StoreError> {
+        self.writing("set a campaign's status")?;
+        self.catalog.set_campaign_status(campaign, status, ended)
+    }
+
+    fn begin(&mut self, experiment: &Experiment) -> Result<Box<dyn Recorder>, StoreError> {
+        self.writing("begin an experiment")?;
+        // The journal comes first: an experiment that is in the catalog always has one.
+        let journal = self.workspace.journal_of(experiment.id);
+        let recorder = JournalWriter::create(&journal, experiment.id)?;
+        self.gate.passed(Step::JournalMade)?;
+        let mut running = experiment.clone();
+        running.status = ExperimentStatus::Running;
+        running.ended = None;
+        self.catalog.add_experiment(&running)?;
+        self.gate.passed(Step::ExperimentAdded)?;
+        self.recording.insert(experiment.id);
+        Ok(Box::new(recorder))
+    }
+
+    fn finish(
+        &mut self,
+        recorder: Box<dyn Recorder>,
+        experiment: &Experiment,
+        provenance: &Provenance,
+    ) -> Result<(), StoreError> {
+        self.writing("finish an experiment")?;
+        finish::check(recorder.as_ref(), experiment, provenance)?;
+        drop(recorder);
+        self.settle(experiment, Some(provenance))?;
+        self.recording.remove(&experiment.id);
+        Ok(())
+    }
+
+    fn recover(&mut self) -> Result<Vec<Experiment>, StoreError> {
+        self.writing("recover experiments")?;
+        self.recover_all()
+    }
+
+    fn add_throughput(
+        &mut self,
+        campaign: CampaignId,
+        check: &Throughput,
+    ) -> Result<(), StoreError> {
+        self.writing("add a throughput check")?;
+        self.catalog.add_throughput(campaign, check)
+    }
+
+    fn add_traceroute(
+        &mut self,
+        campaign: CampaignId,
+        route: &Traceroute,
+    ) -> Result<(), StoreError> {
+        self.writing("add a traceroute")?;
+        self.catalog.add_traceroute(campaign, route)
+    }
+
+    fn campaigns(&self) -> Result<Vec<Campaign>, StoreError> {
+        self.catalog.campaigns()
+    }
+
+    fn scenarios(&self, campaign: CampaignId) -> Result<Vec<Scenario>, StoreError> {
+        self.catalog.scenarios(campaign)
+    }
+
+    fn experiments(&self, campaign: CampaignId) -> Result<Vec<Experiment>, StoreError> {
+        self.catalog.experiments(campaign)
+    }
+
+    fn visit_messages(
+        &self,
+        experiment: ExperimentId,
+        visit: &mut MessageVisitor<'_>,
+    ) -> Result<(), StoreError> {
+        self.visit(experiment, visit)
+    }
+
+    fn events(&self, experiment: ExperimentId) -> Result<Vec<Event>, StoreError> {
+        match self.journalled(experiment)? {
+            Some(contents) => {
+                let mut events = contents.events;
+                events.sort_by_key(|event| event.at);
+                Ok(events)
+            }
+            None => self.catalog.events(experiment),
+        }
+    }
+
+    fn samples(&self, experiment: ExperimentId) -> Result<Vec<Sample>, StoreError> {
+        match self.journalled(experiment)? {
+            Some(contents) => {
+                let mut samples = contents.samples;
+                samples.sort_by_key(|sample| (sample.series, sample.at));
+                Ok(samples)
+            }
+            None => self.catalog.samples(experiment),
+        }
+    }
+
+    fn provenance(&self, experiment: ExperimentId) -> Result<Option<Provenance>, StoreError> {
+        self.catalog.provenance(experiment)
+    }
+
+    fn throughputs(&self, campaign: CampaignId) -> Result<Vec<Throughput>, StoreError> {
+        self.catalog.throughputs(campaign)
+    }
+
+    fn traceroutes(&self, campaign: CampaignId) -> Result<Vec<Traceroute>, StoreError> {
+        self.catalog.traceroutes(campaign)
+    }
+}

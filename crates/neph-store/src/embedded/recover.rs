@@ -1,0 +1,167 @@
+//! What a crash left: running experiments become interrupted ones, with every message that was
+//! recorded. Idempotent, and safe to be killed itself: it ends experiments by the same steps.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use neph_model::{
+    EventKind, Experiment, ExperimentId, ExperimentStatus, FlowIndex, Message, Outcome, Tally, Wall,
+};
+
+use super::Embedded;
+use crate::StoreError;
+use crate::catalog::Ended;
+use crate::columns::ColumnsReader;
+use crate::journal::Contents;
+use crate::workspace::remove_if_there;
+
+impl Embedded {
+    /// Every experiment whose writer is gone, as it now stands.
+    pub(super) fn recover_all(&mut self) -> Result<Vec<Experiment>, StoreError> {
+        let mut recovered = Vec::new();
+        for experiment in self.catalog.running_experiments()? {
+            if !self.recording.contains(&experiment.id) {
+                recovered.push(self.recover_one(experiment)?);
+            }
+        }
+        self.clear_journals()?;
+        self.clear_partial_columns()?;
+        Ok(recovered)
+    }
+
+    fn recover_one(&mut self, mut experiment: Experiment) -> Result<Experiment, StoreError> {
+        let id = experiment.id;
+        experiment.status = ExperimentStatus::Interrupted;
+        if let Some(contents) = Contents::of(&self.workspace.journal_of(id), id)? {
+            Seen::in_journal(&contents)?.told_in(&mut experiment);
+            self.settle_contents(&experiment, None, &contents)?;
+            return Ok(experiment);
+        }
+        // Without a journal (a power cut, or somebody removed it) the columns may still be there.
+        if let Some(columns) = ColumnsReader::open(&self.workspace.messages_of(id))? {
+            Seen::in_columns(&columns)?.told_in(&mut experiment);
+            self.catalog.end_experiment(&Ended {
+                experiment: &experiment,
+                provenance: None,
+                events: &[],
+                samples: &[],
+            })?;
+            return Ok(experiment);
+        }
+        Seen::default().told_in(&mut experiment);
+        self.settle_contents(&experiment, None, &Contents::default())?;
+        Ok(experiment)
+    }
+
+    /// Journals whose experiment has ended, or was never added, hold nothing that is not
+    /// elsewhere. One with records that the catalog does not know is left alone: that is no crash,
+    /// and not ours to throw away.
+    fn clear_journals(&self) -> Result<(), StoreError> {
+        for path in files_in(&self.workspace.journals())? {
+            let Some(id) = experiment_of(&path, "journal") else {
+                continue;
+            };
+            let superfluous = match self.catalog.status_of(id)? {
+                Some(ExperimentStatus::Running) => false,
+                Some(_) => true,
+                None => Contents::of(&path, id)?.is_none_or(|contents| contents.is_empty()),
+            };
+            if superfluous {
+                remove_if_there(&path)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn clear_partial_columns(&self) -> Result<(), StoreError> {
+        for path in files_in(&self.workspace.messages())? {
+            if path.extension() == Some(OsStr::new("partial")) {
+                remove_if_there(&path)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What the records tell about an experiment that nobody ended.
+#[derive(Debug, Default)]
+struct Seen {
+    tally: Tally,
+    messages: u64,
+    /// The last thing that is known to have happened, since the start.
+    last: i64,
+}
+
+impl Seen {
+    fn in_journal(contents: &Contents) -> Result<Self, StoreError> {
+        let mut seen = Self::default();
+        contents.each_message(|message| {
+            seen.count(&message);
+            Ok(())
+        })?;
+        for event in &contents.events {
+            seen.last = seen.last.max(event.at);
+            if event.flow == FlowIndex(0) && event.kind == EventKind::LateReply {
+                seen.tally.late += 1;
+            }
+        }
+        Ok(seen)
+    }
+
+    fn in_columns(columns: &ColumnsReader) -> Result<Self, StoreError> {
+        let mut seen = Self::default();
+        for group in 0..columns.row_groups() {
+            columns
+                .row_group(group)?
+                .iter()
+                .for_each(|message| seen.count(message));
+        }
+        Ok(seen)
+    }
+
+    fn count(&mut self, message: &Message) {
+        self.messages += 1;
+        let end = message.marks.app_recv.unwrap_or(message.marks.intended);
+        self.last = self.last.max(end.nanos());
+        if message.flow != FlowIndex(0) {
+            return;
+        }
+        let tally = &mut self.tally;
+        tally.messages += 1;
+        match message.outcome {
+            Outcome::Reply => tally.replies += 1,
+            Outcome::Lost => tally.lost += 1,
+            Outcome::Failed => tally.failed += 1,
+        }
+        tally.duplicates += u64::from(message.duplicates);
+        tally.reordered += u64::from(message.reordered);
+    }
+
+    fn told_in(&self, experiment: &mut Experiment) {
+        experiment.tally = self.tally;
+        let started = experiment.started.unix_nanos();
+        experiment.ended = Some(Wall::from_unix_nanos(started.saturating_add(self.last)));
+        experiment.reason = Some(format!(
+            "the program ended before the experiment did; {} messages were kept",
+            self.messages
+        ));
+    }
+}
+
+fn files_in(folder: &Path) -> Result<Vec<PathBuf>, StoreError> {
+    let entries = fs::read_dir(folder).map_err(StoreError::file("list", folder))?;
+    let mut paths = entries
+        .map(|entry| entry.map(|entry| entry.path()))
+        .collect::<Result<Vec<_>, _>>()
+        .map_err(StoreError::file("list", folder))?;
+    paths.sort();
+    Ok(paths)
+}
+
+/// The experiment that a file belongs to by its name.
+fn experiment_of(path: &Path, extension: &str) -> Option<ExperimentId> {
+    let ours = path.extension() == Some(OsStr::new(extension));
+    let stem = path.file_stem()?.to_str()?;
+    ours.then(|| stem.parse().ok()).flatten()
+}

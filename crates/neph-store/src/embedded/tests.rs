@@ -1,0 +1,253 @@
+use std::fs;
+
+use neph_model::{
+    ByteSize, Campaign, CampaignId, CampaignStatus, EventKind, ExperimentStatus, FlowIndex,
+    Message, Order, ProbeKind, SeriesName, Span,
+};
+
+use super::*;
+use crate::samples_for_tests::{self as samples, message, provenance};
+
+fn open(path: &Path) -> Embedded {
+    Embedded::open(path, Access::Write).expect("a free workspace")
+}
+
+fn campaign() -> (Campaign, Scenario) {
+    let campaign = Campaign {
+        id: CampaignId::new(),
+        name: "test".to_owned(),
+        plan_text: String::new(),
+        plan_hash: String::new(),
+        plan_path: String::new(),
+        seed: u64::MAX,
+        order: Order::Random,
+        blocks: 1,
+        status: CampaignStatus::Running,
+        started: Wall::from_unix_nanos(1),
+        ended: None,
+    };
+    let scenario = Scenario {
+        id: samples::experiment().scenario,
+        index: 0,
+        endpoint: "metro".to_owned(),
+        target: "ws://10.0.0.1:8080".to_owned(),
+        probe: ProbeKind::Ws,
+        interval: Span::from_millis(1),
+        request_size: ByteSize(64),
+        response_size: ByteSize(64),
+        messages: 20,
+        parameters: std::collections::BTreeMap::new(),
+        varied: Vec::new(),
+    };
+    (campaign, scenario)
+}
+
+fn recorded() -> Vec<Message> {
+    (0..20).map(|seq| message(0, seq)).collect()
+}
+
+fn event() -> Event {
+    Event {
+        flow: FlowIndex(0),
+        at: 5_000_000,
+        kind: EventKind::Connected,
+        text: "connected".to_owned(),
+    }
+}
+
+fn sample() -> Sample {
+    Sample {
+        series: SeriesName::CpuStealPercent,
+        at: 7,
+        value: 1.5,
+    }
+}
+
+/// Begins, records and finishes; gives up at the first error, as a killed process does. Tells
+/// whether the recorder's calls had returned.
+fn carry_out(store: &mut Embedded, experiment: &Experiment) -> (bool, Result<(), StoreError>) {
+    let mut recorder = match store.begin(experiment) {
+        Ok(recorder) => recorder,
+        Err(error) => return (false, Err(error)),
+    };
+    recorder.messages(&recorded()).expect("recorded");
+    recorder.event(&event()).expect("recorded");
+    recorder.sample(&sample()).expect("recorded");
+    let mut ended = experiment.clone();
+    ended.status = ExperimentStatus::Complete;
+    ended.ended = Some(Wall::from_unix_nanos(2));
+    ended.tally.messages = 20;
+    ended.tally.replies = 20;
+    let result = store.finish(recorder, &ended, &provenance(experiment.id));
+    (true, result)
+}
+
+/// Files that no ended experiment leaves behind.
+fn left_over(store: &Embedded) -> Vec<String> {
+    [store.workspace.journals(), store.workspace.messages()]
+        .iter()
+        .flat_map(|folder| fs::read_dir(folder).expect("a folder"))
+        .map(|entry| {
+            entry
+                .expect("an entry")
+                .file_name()
+                .to_string_lossy()
+                .into_owned()
+        })
+        .filter(|name| !name.ends_with(".parquet"))
+        .collect()
+}
+
+/// After any number of kills in recovery, what was acknowledged is there and nothing else.
+fn holds(store: &Embedded, experiment: &Experiment, acknowledged: bool) {
+    let found = store.experiments(experiment.campaign).expect("readable");
+    let Some(found) = found.first() else {
+        assert!(!acknowledged, "the experiment is gone");
+        assert_eq!(left_over(store), [""; 0]);
+        return;
+    };
+    assert_ne!(found.status, ExperimentStatus::Running);
+    let expected = if acknowledged { recorded() } else { Vec::new() };
+    assert_eq!(store.messages(found.id).expect("readable"), expected);
+    let count = u64::from(acknowledged);
+    assert_eq!(found.tally.replies, 20 * count);
+    assert_eq!(
+        store.events(found.id).expect("readable").len() as u64,
+        count
+    );
+    assert_eq!(
+        store.samples(found.id).expect("readable").len() as u64,
+        count
+    );
+    assert_eq!(left_over(store), [""; 0]);
+}
+
+#[test]
+fn a_kill_after_any_step_and_during_any_step_of_recovery_loses_and_invents_nothing() {
+    for first in Step::ALL {
+        for second in Step::ALL {
+            let folder = tempfile::tempdir().expect("a temporary folder");
+            let mut experiment = samples::experiment();
+            let (campaign, scenario) = campaign();
+            experiment.campaign = campaign.id;
+            let mut store = open(folder.path());
+            store
+                .add_campaign(&campaign, &[scenario])
+                .expect("a new campaign");
+            store.gate.stop_after(first);
+            let (acknowledged, result) = carry_out(&mut store, &experiment);
+            assert!(matches!(result, Err(StoreError::Stopped)), "{first:?}");
+            drop(store);
+
+            let mut store = open(folder.path());
+            store.gate.stop_after(second);
+            let _killed_or_not = store.recover();
+            drop(store);
+
+            let mut store = open(folder.path());
+            store.recover().expect("recovered");
+            holds(&store, &experiment, acknowledged);
+            assert_eq!(store.recover().expect("again"), [], "{first:?} {second:?}");
+            holds(&store, &experiment, acknowledged);
+        }
+    }
+}
+
+#[test]
+fn a_torn_file_of_messages_and_a_torn_journal_leave_the_whole_records() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let (campaign, scenario) = campaign();
+    let mut experiment = samples::experiment();
+    experiment.campaign = campaign.id;
+    let mut store = open(folder.path());
+    store
+        .add_campaign(&campaign, &[scenario])
+        .expect("a new campaign");
+    let mut recorder = store.begin(&experiment).expect("begun");
+    recorder.messages(&recorded()).expect("recorded");
+    drop((recorder, store));
+    let workspace = Workspace::at(folder.path());
+    let journal = workspace.journal_of(experiment.id);
+    let bytes = fs::read(&journal).expect("readable");
+    fs::write(&journal, &bytes[..bytes.len() - 5]).expect("writable");
+    fs::write(workspace.partial_messages_of(experiment.id), b"PAR1 torn").expect("writable");
+
+    let mut store = open(folder.path());
+    let recovered = store.recover().expect("recovered");
+    assert_eq!(recovered[0].status, ExperimentStatus::Interrupted);
+    assert_eq!(recovered[0].tally.replies, 19);
+    assert_eq!(
+        store.messages(experiment.id).expect("readable"),
+        recorded()[..19]
+    );
+    assert_eq!(left_over(&store), [""; 0]);
+}
+
+#[test]
+fn an_experiment_that_is_being_recorded_is_not_recovered() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let (campaign, scenario) = campaign();
+    let mut experiment = samples::experiment();
+    experiment.campaign = campaign.id;
+    let mut store = open(folder.path());
+    store
+        .add_campaign(&campaign, &[scenario])
+        .expect("a new campaign");
+    let mut recorder = store.begin(&experiment).expect("begun");
+    assert_eq!(store.recover().expect("nothing to do"), []);
+    recorder.messages(&recorded()).expect("still recording");
+    assert_eq!(store.messages(experiment.id).expect("readable"), recorded());
+}
+
+#[test]
+fn without_journal_and_columns_an_experiment_is_interrupted_with_no_messages() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let (campaign, scenario) = campaign();
+    let mut experiment = samples::experiment();
+    experiment.campaign = campaign.id;
+    let mut store = open(folder.path());
+    store
+        .add_campaign(&campaign, &[scenario])
+        .expect("a new campaign");
+    drop(store.begin(&experiment).expect("begun"));
+    drop(store);
+    fs::remove_file(Workspace::at(folder.path()).journal_of(experiment.id)).expect("there");
+    let mut store = open(folder.path());
+    assert_eq!(store.recover().expect("recovered").len(), 1);
+    assert_eq!(store.messages(experiment.id).expect("readable"), []);
+}
+
+#[test]
+fn a_journal_with_records_that_the_catalog_does_not_know_is_left_alone() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let mut store = open(folder.path());
+    let id = ExperimentId::new();
+    let path = store.workspace.journal_of(id);
+    let mut stray = JournalWriter::create(&path, id).expect("a new journal");
+    stray.messages(&recorded()).expect("recorded");
+    store.recover().expect("recovered");
+    assert!(path.exists());
+}
+
+#[test]
+fn what_is_opened_for_reading_refuses_to_write_and_a_wrong_end_is_refused() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let (campaign, scenario) = campaign();
+    let mut experiment = samples::experiment();
+    experiment.campaign = campaign.id;
+    let mut store = open(folder.path());
+    store
+        .add_campaign(&campaign, &[scenario])
+        .expect("a new campaign");
+    let mut reader = Embedded::open(folder.path(), Access::Read).expect("readable");
+    let error = reader
+        .begin(&experiment)
+        .expect_err("reading only")
+        .to_string();
+    assert!(error.starts_with("cannot begin an experiment: "), "{error}");
+    let recorder = store.begin(&experiment).expect("begun");
+    let error = store
+        .finish(recorder, &experiment, &provenance(experiment.id))
+        .expect_err("still running");
+    assert!(matches!(error, StoreError::WrongFinish { .. }), "{error}");
+}

@@ -1,0 +1,184 @@
+//! What can go wrong in a store, each with the operation and the place.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use neph_model::ExperimentId;
+use parquet::errors::ParquetError;
+
+/// A store could not do what it was asked.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// The operating system refused a file operation.
+    #[error("cannot {operation} {path}: {source}", path = path.display())]
+    File {
+        /// What was tried.
+        operation: &'static str,
+        /// On which file or folder.
+        path: PathBuf,
+        /// Why not.
+        source: io::Error,
+    },
+    /// SQLite refused.
+    #[error("cannot {operation} in {path}: {source}", path = path.display())]
+    Catalog {
+        /// What was tried.
+        operation: &'static str,
+        /// The catalog's file.
+        path: PathBuf,
+        /// Why not.
+        source: rusqlite::Error,
+    },
+    /// A file of messages could not be written or read.
+    #[error("cannot {operation} {path}: {source}", path = path.display())]
+    Columns {
+        /// What was tried.
+        operation: &'static str,
+        /// The Parquet file.
+        path: PathBuf,
+        /// Why not.
+        source: ParquetError,
+    },
+    /// Stored bytes that mean nothing to this version.
+    #[error("{path} is damaged or not ours: {what}", path = path.display())]
+    Malformed {
+        /// The file.
+        path: PathBuf,
+        /// What does not fit.
+        what: String,
+    },
+    /// Somebody else holds the workspace for writing.
+    #[error(
+        "the workspace {path} is being written by another neph{writer}: wait until it ends, or use another workspace",
+        path = path.display()
+    )]
+    Locked {
+        /// The workspace.
+        path: PathBuf,
+        /// ` (process 123)`, or nothing if the holder left no number.
+        writer: String,
+    },
+    /// A writing operation on a workspace that was opened for reading.
+    #[error("cannot {operation}: {path} was opened for reading only", path = path.display())]
+    ReadOnly {
+        /// What was tried.
+        operation: &'static str,
+        /// The workspace.
+        path: PathBuf,
+    },
+    /// The catalog was made by a newer version.
+    #[error(
+        "{path} has schema version {found}, and this neph knows none above {known}: use the neph that wrote it, or a newer one",
+        path = path.display()
+    )]
+    NewerSchema {
+        /// The catalog's file.
+        path: PathBuf,
+        /// Its version.
+        found: u32,
+        /// The highest version known here.
+        known: u32,
+    },
+    /// The catalog is older than this version, and reading must not change it.
+    #[error(
+        "{path} has schema version {found}, older than {known}: `neph resume` or any measurement into this workspace brings it up to date",
+        path = path.display()
+    )]
+    OlderSchema {
+        /// The catalog's file.
+        path: PathBuf,
+        /// Its version.
+        found: u32,
+        /// The version known here.
+        known: u32,
+    },
+    /// Reading where nothing was ever written.
+    #[error("there is no workspace at {path}: a measurement makes one", path = path.display())]
+    NoWorkspace {
+        /// Where it was looked for.
+        path: PathBuf,
+    },
+    /// A URL whose scheme is not in [`crate::STORES`].
+    #[error("no store answers to '{scheme}://' (known: {known})")]
+    UnknownScheme {
+        /// The scheme asked for.
+        scheme: String,
+        /// The schemes there are.
+        known: String,
+    },
+    /// An experiment was finished that the recorder does not belong to, or as still running.
+    #[error("cannot finish experiment {experiment}: {why}")]
+    WrongFinish {
+        /// The experiment.
+        experiment: ExperimentId,
+        /// What is wrong.
+        why: String,
+    },
+    /// An experiment that is not in the catalog.
+    #[error("there is no experiment {experiment} in {path}", path = path.display())]
+    UnknownExperiment {
+        /// The experiment.
+        experiment: ExperimentId,
+        /// The workspace.
+        path: PathBuf,
+    },
+    /// A record larger than the journal takes.
+    #[error("a record of {bytes} bytes is too large for the journal {path}", path = path.display())]
+    RecordTooLarge {
+        /// The journal.
+        path: PathBuf,
+        /// Its size.
+        bytes: usize,
+    },
+    /// An export could not be written out.
+    #[error("cannot write the {format} export: {source}")]
+    Output {
+        /// The format.
+        format: &'static str,
+        /// Why not.
+        source: io::Error,
+    },
+    /// A folder in which nothing could be imported.
+    #[error("nothing to import in {path}: {why}", path = path.display())]
+    NothingToImport {
+        /// The folder.
+        path: PathBuf,
+        /// What was looked for.
+        why: String,
+    },
+    /// A test ended the work here, as a kill would.
+    #[cfg(test)]
+    #[error("stopped by a test")]
+    Stopped,
+}
+
+impl StoreError {
+    /// For `map_err`: a file operation that failed.
+    pub(crate) fn file(
+        operation: &'static str,
+        path: &Path,
+    ) -> impl FnOnce(io::Error) -> Self + use<> {
+        let path = path.to_owned();
+        move |source| Self::File {
+            operation,
+            path,
+            source,
+        }
+    }
+    /// For `map_err`: a Parquet operation that failed.
+    pub(crate) fn columns(
+        operation: &'static str,
+        path: &Path,
+    ) -> impl FnOnce(ParquetError) -> Self + use<> {
+        let path = path.to_owned();
+        move |source| Self::Columns {
+            operation,
+            path,
+            source,
+        }
+    }
+    /// For `map_err`: an export that could not be written.
+    pub(crate) fn output(format: &'static str) -> impl FnOnce(io::Error) -> Self {
+        move |source| Self::Output { format, source }
+    }
+}

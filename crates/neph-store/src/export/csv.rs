@@ -1,0 +1,93 @@
+//! CSV: a row per message with its marks, its stages and its TCP states.
+
+use std::io::Write;
+
+use neph_model::{Experiment, Message, StageSet};
+
+use super::stages;
+use crate::columns::{COLUMNS, Cell};
+use crate::{Store, StoreError};
+
+/// Writes the messages of `experiments` as CSV with a header; returns the number of rows.
+///
+/// Columns: `experiment_id`, those of the message files, `response_ns` and `service_ns`, then a
+/// column `stage_<stages>_ns` for each ledger entry that occurs: `stage_network_ns`, or
+/// `stage_network+peer_send_ns` where the mark between two stages is absent. In a row with a
+/// reply the stage columns that have a value add up to `response_ns` exactly. An absent value is
+/// an empty field.
+///
+/// # Errors
+/// What the store cannot read, or `out` does not take.
+pub fn export_csv(
+    store: &dyn Store,
+    experiments: &[Experiment],
+    out: &mut dyn Write,
+) -> Result<u64, StoreError> {
+    let entries = stages::occurring(store, experiments)?;
+    let mut line = header(&entries);
+    put(out, &line)?;
+    let mut rows = 0;
+    for experiment in experiments {
+        let id = experiment.id.to_string();
+        store.visit_messages(experiment.id, &mut |batch| {
+            for message in batch {
+                line.clear();
+                line.push_str(&id);
+                row(message, &entries, &mut line);
+                put(out, &line)?;
+                rows += 1;
+            }
+            Ok(())
+        })?;
+    }
+    out.flush().map_err(StoreError::output("CSV"))?;
+    Ok(rows)
+}
+
+fn put(out: &mut dyn Write, line: &str) -> Result<(), StoreError> {
+    out.write_all(line.as_bytes())
+        .map_err(StoreError::output("CSV"))
+}
+
+fn header(entries: &[StageSet]) -> String {
+    let mut line = "experiment_id".to_owned();
+    for column in COLUMNS {
+        line.push(',');
+        line.push_str(column.name);
+    }
+    line.push_str(",response_ns,service_ns");
+    for entry in entries {
+        line.push_str(&format!(",stage_{}_ns", stages::joined(*entry)));
+    }
+    line.push('\n');
+    line
+}
+
+fn row(message: &Message, entries: &[StageSet], line: &mut String) {
+    for column in COLUMNS {
+        line.push(',');
+        match column.cell(message) {
+            Cell::Absent => {}
+            Cell::Signed(value) => line.push_str(&value.to_string()),
+            Cell::Unsigned(value) => line.push_str(&value.to_string()),
+            Cell::Flag(value) => line.push_str(if value { "true" } else { "false" }),
+            Cell::Word(value) => line.push_str(value),
+        }
+    }
+    match message.ledger() {
+        None => line.extend(std::iter::repeat_n(',', 2 + entries.len())),
+        Some(ledger) => {
+            let response = ledger.response_time().nanos();
+            let service = ledger.service_time().nanos();
+            line.push_str(&format!(",{response},{service}"));
+            for stages in entries {
+                line.push(',');
+                let entry = ledger.entries().iter().find(|e| e.stages == *stages);
+                if let Some(entry) = entry {
+                    line.push_str(&entry.time.nanos().to_string());
+                }
+            }
+        }
+    }
+    line.push('\n');
+}

@@ -1,0 +1,16 @@
+//! Experiments out of a store, into what other programs read. Everything streams: a batch of
+//! messages is in memory at a time. The formats are described in `docs/schema.md`.
+
+mod csv;
+mod jsonl;
+mod latency_tester;
+mod parquet;
+mod stages;
+
+#[cfg(test)]
+mod tests;
+
+pub use csv::export_csv;
+pub use jsonl::export_jsonl;
+pub use latency_tester::export_latency_tester_csv;
+pub use parquet::export_parquet;

@@ -1,0 +1,49 @@
+//! How a ledger's entries are called in columns.
+
+use std::collections::BTreeSet;
+
+use neph_model::{Experiment, Stage, StageSet};
+
+use crate::{Store, StoreError};
+
+/// The name of a stage in columns and keys.
+pub(super) const fn name(stage: Stage) -> &'static str {
+    match stage {
+        Stage::Lateness => "lateness",
+        Stage::Connect => "connect",
+        Stage::Secure => "secure",
+        Stage::Compose => "compose",
+        Stage::SendWindow => "send_window",
+        Stage::SendQueue => "send_queue",
+        Stage::Network => "network",
+        Stage::PeerKernel => "peer_kernel",
+        Stage::PeerApp => "peer_app",
+        Stage::PeerSend => "peer_send",
+        Stage::OwnKernel => "own_kernel",
+    }
+}
+
+/// The name of an entry: its stages joined by `+`, as in `network+peer_send`.
+pub(super) fn joined(stages: StageSet) -> String {
+    stages.iter().map(name).collect::<Vec<_>>().join("+")
+}
+
+/// Every entry that occurs in these experiments, in order of time. Takes one pass over the
+/// messages: a table's columns must be known before its first row.
+pub(super) fn occurring(
+    store: &dyn Store,
+    experiments: &[Experiment],
+) -> Result<Vec<StageSet>, StoreError> {
+    let mut found = BTreeSet::new();
+    for experiment in experiments {
+        store.visit_messages(experiment.id, &mut |batch| {
+            for ledger in batch.iter().filter_map(neph_model::Message::ledger) {
+                found.extend(ledger.entries().iter().map(|entry| entry.stages));
+            }
+            Ok(())
+        })?;
+    }
+    let mut ordered: Vec<_> = found.into_iter().collect();
+    ordered.sort_by_key(|stages| (stages.iter().next(), *stages));
+    Ok(ordered)
+}

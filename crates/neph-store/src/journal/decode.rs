@@ -1,0 +1,142 @@
+//! Bytes to records. `None` for bytes that no record has; never a panic, whatever the bytes.
+
+use neph_model::{
+    Event, EventKind, FlowIndex, Instant, Marks, Message, Outcome, Sample, Seq, SeriesName,
+    TcpState,
+};
+
+use super::Record;
+use super::encode::{EVENT, MESSAGE, OPTIONAL_TIMES, SAMPLE, TCP_AT_ACK, TCP_AT_SEND};
+
+/// One record, if the payload is exactly one.
+pub(super) fn record(payload: &[u8]) -> Option<Record> {
+    let (kind, rest) = payload.split_first()?;
+    let mut bytes = Bytes(rest);
+    let record = match *kind {
+        MESSAGE => Record::Message(message(&mut bytes)?),
+        EVENT => Record::Event(event(&mut bytes)?),
+        SAMPLE => Record::Sample(sample(&mut bytes)?),
+        _ => return None,
+    };
+    bytes.0.is_empty().then_some(record)
+}
+
+/// What has not been read yet.
+struct Bytes<'a>(&'a [u8]);
+
+impl<'a> Bytes<'a> {
+    fn take<const N: usize>(&mut self) -> Option<[u8; N]> {
+        let (head, rest) = self.0.split_first_chunk::<N>()?;
+        self.0 = rest;
+        Some(*head)
+    }
+    fn u8(&mut self) -> Option<u8> {
+        self.take().map(u8::from_le_bytes)
+    }
+    fn u16(&mut self) -> Option<u16> {
+        self.take().map(u16::from_le_bytes)
+    }
+    fn u32(&mut self) -> Option<u32> {
+        self.take().map(u32::from_le_bytes)
+    }
+    fn u64(&mut self) -> Option<u64> {
+        self.take().map(u64::from_le_bytes)
+    }
+    fn i64(&mut self) -> Option<i64> {
+        self.take().map(i64::from_le_bytes)
+    }
+    fn text(&mut self) -> Option<&'a str> {
+        let length = usize::try_from(self.u32()?).ok()?;
+        let (head, rest) = self.0.split_at_checked(length)?;
+        self.0 = rest;
+        std::str::from_utf8(head).ok()
+    }
+}
+
+fn message(bytes: &mut Bytes<'_>) -> Option<Message> {
+    let mask = bytes.u16()?;
+    let flow = FlowIndex(bytes.u32()?);
+    let seq = Seq(bytes.u64()?);
+    let outcome = outcome(bytes.u8()?)?;
+    let reordered = bytes.u8()? != 0;
+    let duplicates = bytes.u16()?;
+    let connection = bytes.u32()?;
+    let intended = bytes.i64()?;
+    let mut times = [None; OPTIONAL_TIMES];
+    for (bit, time) in times.iter_mut().enumerate() {
+        if mask & (1 << bit) != 0 {
+            *time = Some(bytes.i64()?);
+        }
+    }
+    let mut message = Message::new(flow, seq, marks(intended, times));
+    message.peer_wall_offset = times[13];
+    message.outcome = outcome;
+    message.reordered = reordered;
+    message.duplicates = duplicates;
+    message.connection = connection;
+    if mask & TCP_AT_SEND != 0 {
+        message.tcp_at_send = Some(tcp_state(bytes)?);
+    }
+    if mask & TCP_AT_ACK != 0 {
+        message.tcp_at_ack = Some(tcp_state(bytes)?);
+    }
+    Some(message)
+}
+
+/// The order is that of `encode::message`.
+fn marks(intended: i64, times: [Option<i64>; OPTIONAL_TIMES]) -> Marks {
+    let own = |at: usize| times[at].map(Instant::from_nanos);
+    let peer = |at: usize| times[at].map(Instant::from_nanos);
+    let mut marks = Marks::intended_at(Instant::from_nanos(intended));
+    marks.dialled = own(0);
+    marks.connected = own(1);
+    marks.secured = own(2);
+    marks.app_send = own(3);
+    marks.queued = own(4);
+    marks.nic_tx = own(5);
+    marks.acked = own(6);
+    marks.peer.rx = peer(7);
+    marks.peer.app_rx = peer(8);
+    marks.peer.app_tx = peer(9);
+    marks.peer.nic_tx = peer(10);
+    marks.nic_rx = own(11);
+    marks.app_recv = own(12);
+    marks
+}
+
+const fn outcome(code: u8) -> Option<Outcome> {
+    match code {
+        0 => Some(Outcome::Reply),
+        1 => Some(Outcome::Lost),
+        2 => Some(Outcome::Failed),
+        _ => None,
+    }
+}
+
+fn tcp_state(bytes: &mut Bytes<'_>) -> Option<TcpState> {
+    Some(TcpState {
+        cwnd: bytes.u32()?,
+        ssthresh: bytes.u32()?,
+        srtt_us: bytes.u32()?,
+        min_rtt_us: bytes.u32()?,
+        retransmissions: bytes.u32()?,
+        delivery_rate: bytes.u64()?,
+    })
+}
+
+fn event(bytes: &mut Bytes<'_>) -> Option<Event> {
+    Some(Event {
+        flow: FlowIndex(bytes.u32()?),
+        at: bytes.i64()?,
+        kind: EventKind::named(bytes.text()?)?,
+        text: bytes.text()?.to_owned(),
+    })
+}
+
+fn sample(bytes: &mut Bytes<'_>) -> Option<Sample> {
+    Some(Sample {
+        at: bytes.i64()?,
+        value: f64::from_bits(bytes.u64()?),
+        series: SeriesName::named(bytes.text()?)?,
+    })
+}

@@ -1,0 +1,159 @@
+//! A journal's contents, its messages by flow and sequence number.
+//!
+//! Messages end in an order of their own. Sorting them needs only (flow, seq, place) in memory:
+//! 24 bytes each; the messages are then read from their places, which is nearly in file order.
+
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+use neph_model::{Event, ExperimentId, Message, Sample};
+
+use super::{FRAME_BYTES, JournalReader, Record, decode};
+use crate::StoreError;
+
+/// How much is read from the file at once.
+const WINDOW: usize = 1 << 14;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Place {
+    flow: u32,
+    seq: u64,
+    start: u64,
+}
+
+/// What a journal holds.
+#[derive(Debug, Default)]
+pub(crate) struct Contents {
+    /// Kept open: a reader may come while the writer finishes and removes the journal.
+    file: Option<File>,
+    path: PathBuf,
+    places: Vec<Place>,
+    /// In the order in which they were recorded.
+    pub(crate) events: Vec<Event>,
+    /// In the order in which they were recorded.
+    pub(crate) samples: Vec<Sample>,
+}
+
+impl Contents {
+    /// Reads through the whole journal once; `Ok(None)` if there is none.
+    pub(crate) fn of(path: &Path, experiment: ExperimentId) -> Result<Option<Self>, StoreError> {
+        let Some(mut reader) = JournalReader::open(path, experiment)? else {
+            return Ok(None);
+        };
+        let mut contents = Self {
+            path: path.to_owned(),
+            ..Self::default()
+        };
+        while let Some((start, record)) = reader.next()? {
+            match record {
+                Record::Message(message) => contents.places.push(Place {
+                    flow: message.flow.0,
+                    seq: message.seq.0,
+                    start,
+                }),
+                Record::Event(event) => contents.events.push(event),
+                Record::Sample(sample) => contents.samples.push(sample),
+            }
+        }
+        contents.places.sort_unstable();
+        contents.file = Some(reader.into_file());
+        Ok(Some(contents))
+    }
+
+    /// How many messages there are.
+    pub(crate) fn message_count(&self) -> usize {
+        self.places.len()
+    }
+
+    /// Whether nothing was recorded at all.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.places.is_empty() && self.events.is_empty() && self.samples.is_empty()
+    }
+
+    /// Gives every message, by flow and sequence number.
+    pub(crate) fn each_message(
+        &self,
+        mut give: impl FnMut(Message) -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
+        let Some(file) = &self.file else {
+            return Ok(());
+        };
+        let mut window = Window {
+            file,
+            bytes: Vec::new(),
+            start: 0,
+        };
+        for place in &self.places {
+            let message = window
+                .message(place.start)
+                .map_err(StoreError::file("read the journal", &self.path))?
+                .ok_or_else(|| StoreError::Malformed {
+                    path: self.path.clone(),
+                    what: format!(
+                        "the record at byte {} changed while it was read",
+                        place.start
+                    ),
+                })?;
+            give(message)?;
+        }
+        Ok(())
+    }
+}
+
+/// The part of the file that was read last.
+struct Window<'a> {
+    file: &'a File,
+    bytes: Vec<u8>,
+    start: u64,
+}
+
+impl Window<'_> {
+    fn message(&mut self, start: u64) -> std::io::Result<Option<Message>> {
+        let Some(frame) = self.slice(start, FRAME_BYTES)? else {
+            return Ok(None);
+        };
+        let Some(length) = frame.first_chunk::<4>() else {
+            return Ok(None);
+        };
+        let length = u32::from_le_bytes(*length) as usize;
+        let payload = self.slice(start + FRAME_BYTES as u64, length)?;
+        Ok(match payload.and_then(decode::record) {
+            Some(Record::Message(message)) => Some(message),
+            _ => None,
+        })
+    }
+
+    /// `length` bytes of the file from `start`; `None` beyond its end.
+    fn slice(&mut self, start: u64, length: usize) -> std::io::Result<Option<&[u8]>> {
+        let inside = start
+            .checked_sub(self.start)
+            .and_then(|skip| usize::try_from(skip).ok())
+            .filter(|skip| skip + length <= self.bytes.len());
+        let skip = match inside {
+            Some(skip) => skip,
+            None => {
+                self.refill(start, length.max(WINDOW))?;
+                0
+            }
+        };
+        Ok(self.bytes.get(skip..skip + length))
+    }
+
+    fn refill(&mut self, start: u64, length: usize) -> std::io::Result<()> {
+        self.bytes.resize(length, 0);
+        self.start = start;
+        let mut filled = 0;
+        while filled < length {
+            let read = self
+                .file
+                .read_at(&mut self.bytes[filled..], start + filled as u64)?;
+            if read == 0 {
+                break;
+            }
+            filled += read;
+        }
+        self.bytes.truncate(filled);
+        Ok(())
+    }
+}

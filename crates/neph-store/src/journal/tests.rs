@@ -1,0 +1,150 @@
+use std::fs;
+use std::path::PathBuf;
+
+use neph_model::{ExperimentId, FlowIndex};
+use proptest::prelude::*;
+
+use super::*;
+use crate::Recorder;
+use crate::samples_for_tests::{any_event, any_message, any_sample, message};
+
+fn any_record() -> impl Strategy<Value = Record> {
+    prop_oneof![
+        8 => any_message().prop_map(Record::Message),
+        1 => any_event().prop_map(Record::Event),
+        1 => any_sample().prop_map(Record::Sample),
+    ]
+}
+
+fn write(path: &std::path::Path, id: ExperimentId, records: &[Record]) {
+    let mut writer = JournalWriter::create(path, id).expect("a new journal");
+    for record in records {
+        match record {
+            Record::Message(message) => writer.messages(&[*message]),
+            Record::Event(event) => writer.event(event),
+            Record::Sample(sample) => writer.sample(sample),
+        }
+        .expect("recorded");
+    }
+}
+
+fn read(path: &std::path::Path, id: ExperimentId) -> Vec<Record> {
+    let mut reader = JournalReader::open(path, id)
+        .expect("readable")
+        .expect("there");
+    std::iter::from_fn(|| reader.next().expect("readable"))
+        .map(|(_, record)| record)
+        .collect()
+}
+
+fn place() -> (tempfile::TempDir, PathBuf, ExperimentId) {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let path = folder.path().join("x.journal");
+    (folder, path, ExperimentId::new())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn what_was_recorded_reads_back(records in prop::collection::vec(any_record(), 0..40)) {
+        let (_folder, path, id) = place();
+        write(&path, id, &records);
+        prop_assert_eq!(read(&path, id), records);
+    }
+
+    #[test]
+    fn a_cut_leaves_a_prefix(
+        records in prop::collection::vec(any_record(), 1..12),
+        cut in any::<prop::sample::Index>(),
+    ) {
+        let (_folder, path, id) = place();
+        write(&path, id, &records);
+        let bytes = fs::read(&path).expect("readable");
+        let keep = cut.index(bytes.len());
+        fs::write(&path, &bytes[..keep]).expect("writable");
+        let found = read(&path, id);
+        prop_assert!(found.len() < records.len());
+        prop_assert_eq!(&records[..found.len()], &found[..]);
+    }
+
+    #[test]
+    fn a_flipped_bit_leaves_a_prefix(
+        records in prop::collection::vec(any_record(), 1..12),
+        place_of in any::<prop::sample::Index>(),
+        bit in 0..8_u32,
+    ) {
+        let (_folder, path, id) = place();
+        write(&path, id, &records);
+        let mut bytes = fs::read(&path).expect("readable");
+        let at = place_of.index(bytes.len());
+        bytes[at] ^= 1 << bit;
+        fs::write(&path, &bytes).expect("writable");
+        let found = read(&path, id);
+        prop_assert!(found.len() < records.len());
+        prop_assert_eq!(&records[..found.len()], &found[..]);
+    }
+
+    #[test]
+    fn bytes_of_any_kind_never_panic(bytes in prop::collection::vec(any::<u8>(), 0..400)) {
+        let _record = decode::record(&bytes);
+    }
+}
+
+#[test]
+fn a_removed_record_ends_the_journal_there() {
+    let (_folder, path, id) = place();
+    let records: Vec<_> = (0..3).map(|seq| Record::Message(message(0, seq))).collect();
+    write(&path, id, &records);
+    let bytes = fs::read(&path).expect("readable");
+    let frame = (bytes.len() - HEADER_BYTES) / 3;
+    let mut without_second = bytes[..HEADER_BYTES + frame].to_vec();
+    without_second.extend(&bytes[HEADER_BYTES + 2 * frame..]);
+    fs::write(&path, without_second).expect("writable");
+    assert_eq!(read(&path, id), records[..1]);
+}
+
+#[test]
+fn a_journal_of_another_experiment_has_nothing_for_this_one() {
+    let (_folder, path, id) = place();
+    write(&path, id, &[Record::Message(message(0, 0))]);
+    assert_eq!(read(&path, ExperimentId::new()), []);
+}
+
+#[test]
+fn messages_come_back_by_flow_and_number() {
+    let (_folder, path, id) = place();
+    let mut writer = JournalWriter::create(&path, id).expect("a new journal");
+    for seq in (0..500).rev() {
+        writer
+            .messages(&[message(1, seq), message(0, seq)])
+            .expect("recorded");
+    }
+    let contents = Contents::of(&path, id).expect("readable").expect("there");
+    let mut order = Vec::new();
+    contents
+        .each_message(|message| {
+            order.push((message.flow, message.seq.0));
+            Ok(())
+        })
+        .expect("readable");
+    let expected: Vec<_> = (0..2)
+        .flat_map(|flow| (0..500).map(move |seq| (FlowIndex(flow), seq)))
+        .collect();
+    assert_eq!(order, expected);
+}
+
+#[test]
+fn a_record_beyond_the_limit_is_refused_and_spoils_nothing() {
+    let (_folder, path, id) = place();
+    let mut writer = JournalWriter::create(&path, id).expect("a new journal");
+    let huge = neph_model::Event {
+        flow: FlowIndex(0),
+        at: 0,
+        kind: neph_model::EventKind::Refused,
+        text: "x".repeat(MAX_PAYLOAD),
+    };
+    writer.event(&huge).expect_err("too large");
+    writer.messages(&[message(0, 0)]).expect("recorded");
+    assert_eq!(read(&path, id), [Record::Message(message(0, 0))]);
+}

@@ -1,0 +1,95 @@
+//! Opens a store by its URL or path. One store is one line of [`STORES`].
+
+use std::path::Path;
+
+use crate::embedded::Embedded;
+use crate::{Store, StoreError};
+
+/// What a store is opened for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// Looking only: needs no lock and may happen while another process writes.
+    Read,
+    /// Measuring or importing: needs the workspace for oneself.
+    Write,
+}
+
+/// A kind of store.
+#[derive(Clone, Copy, Debug)]
+pub struct StoreKind {
+    /// The URL scheme it answers to.
+    pub scheme: &'static str,
+    /// In words, for `--help`.
+    pub about: &'static str,
+    /// Opens what follows `scheme://`.
+    pub open: fn(&str, Access) -> Result<Box<dyn Store>, StoreError>,
+}
+
+/// Every kind of store. The first one takes paths without a scheme.
+pub const STORES: &[StoreKind] = &[StoreKind {
+    scheme: "file",
+    about: "a folder with an SQLite catalog and a Parquet file per experiment",
+    open: open_embedded,
+}];
+
+/// Opens a store: a path, or a URL with a scheme of [`STORES`]. Writing makes it where there is
+/// none and brings its schema up to date; reading does neither.
+///
+/// # Errors
+/// An unknown scheme, a workspace that somebody else writes, a newer schema, a refusing disk.
+pub fn open(url_or_path: &str, access: Access) -> Result<Box<dyn Store>, StoreError> {
+    let Some((scheme, rest)) = url_or_path.split_once("://") else {
+        return (STORES[0].open)(url_or_path, access);
+    };
+    let Some(kind) = STORES.iter().find(|kind| kind.scheme == scheme) else {
+        return Err(StoreError::UnknownScheme {
+            scheme: scheme.to_owned(),
+            known: STORES
+                .iter()
+                .map(|kind| kind.scheme)
+                .collect::<Vec<_>>()
+                .join(", "),
+        });
+    };
+    (kind.open)(rest, access)
+}
+
+fn open_embedded(path: &str, access: Access) -> Result<Box<dyn Store>, StoreError> {
+    Ok(Box::new(Embedded::open(Path::new(path), access)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_unknown_scheme_is_refused_with_the_known_ones() {
+        let error = open("oracle://host/db", Access::Read).expect_err("there is no such store");
+        assert_eq!(
+            error.to_string(),
+            "no store answers to 'oracle://' (known: file)"
+        );
+    }
+
+    #[test]
+    fn reading_nothing_says_so_and_makes_nothing() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let path = folder.path().join("ws");
+        let error = open(&path.to_string_lossy(), Access::Read).expect_err("nothing is there");
+        assert!(matches!(error, StoreError::NoWorkspace { .. }), "{error}");
+        assert!(!path.exists());
+    }
+
+    #[test]
+    fn a_second_writer_is_told_who_writes_and_a_reader_is_let_in() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let path = folder.path().to_string_lossy().into_owned();
+        let first = open(&format!("file://{path}"), Access::Write).expect("free");
+        let error = open(&path, Access::Write).expect_err("taken").to_string();
+        let writer = format!("(process {})", std::process::id());
+        assert!(error.contains(&writer), "{error}");
+        open(&path, Access::Read).expect("reading needs no lock");
+        drop(first);
+        open(&path, Access::Write).expect("free again");
+    }
+}

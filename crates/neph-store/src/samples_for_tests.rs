@@ -1,0 +1,151 @@
+//! Values for this crate's tests.
+
+use neph_model::{
+    CampaignId, Event, EventKind, Experiment, ExperimentId, ExperimentStatus, Flow, FlowIndex,
+    FlowRole, HostFacts, Instant, Load, Marks, Message, Outcome, ProbeKind, Provenance, Sample,
+    ScenarioId, Seq, SeriesName, Tally, TcpState, Wall,
+};
+use proptest::option;
+use proptest::prelude::*;
+
+/// A replied message with most marks.
+pub(crate) fn message(flow: u32, seq: u64) -> Message {
+    let start = i64::try_from(seq).expect("small") * 1_000_000;
+    let at = |offset: i64| Some(Instant::from_nanos(start + offset));
+    let mut marks = Marks::intended_at(Instant::from_nanos(start));
+    marks.app_send = at(300);
+    marks.queued = at(2_000);
+    marks.nic_tx = at(2_500);
+    marks.acked = at(40_000);
+    marks.peer.rx = Some(Instant::from_nanos(start + 7_000_000_000));
+    marks.peer.app_rx = Some(Instant::from_nanos(start + 7_000_002_000));
+    marks.peer.app_tx = Some(Instant::from_nanos(start + 7_000_004_000));
+    marks.nic_rx = at(45_000);
+    marks.app_recv = at(47_000);
+    let mut message = Message::new(FlowIndex(flow), Seq(seq), marks);
+    message.outcome = Outcome::Reply;
+    message.peer_wall_offset = Some(1_700_000_000_000_000_000);
+    message.tcp_at_ack = Some(TcpState {
+        cwnd: 10,
+        ssthresh: u32::MAX,
+        srtt_us: 41,
+        min_rtt_us: 33,
+        retransmissions: 0,
+        delivery_rate: 1_000_000,
+    });
+    message
+}
+
+/// A running experiment with one flow.
+pub(crate) fn experiment() -> Experiment {
+    Experiment {
+        id: ExperimentId::new(),
+        campaign: CampaignId::new(),
+        scenario: ScenarioId(7),
+        block: 0,
+        position: 0,
+        attempt: 0,
+        status: ExperimentStatus::Running,
+        reason: None,
+        started: Wall::from_unix_nanos(1_700_000_000_000_000_000),
+        ended: None,
+        flows: vec![Flow {
+            index: FlowIndex(0),
+            role: FlowRole::Main,
+            probe: ProbeKind::Ws,
+            name: "metro".to_owned(),
+            source: None,
+            target: "10.0.0.1:8080".parse().expect("an address"),
+            reflector: true,
+            same_clock: false,
+        }],
+        tally: Tally::default(),
+        warnings: Vec::new(),
+        anchors: Vec::new(),
+    }
+}
+
+/// A provenance that says little.
+pub(crate) fn provenance(experiment: ExperimentId) -> Provenance {
+    Provenance {
+        experiment,
+        version: "0.1.0".to_owned(),
+        commit: "abc".to_owned(),
+        plan_hash: "00".to_owned(),
+        site: None,
+        host: HostFacts::default(),
+        load: Load::default(),
+        lateness_p50: None,
+        lateness_p99: None,
+    }
+}
+
+/// Any message at all.
+pub(crate) fn any_message() -> impl Strategy<Value = Message> {
+    let identity = (any::<u32>(), any::<u64>(), 0..3_u8, any::<u32>());
+    let counts = (any::<u16>(), any::<bool>());
+    let times = prop::collection::vec(option::of(any::<i64>()), 14);
+    let tcp = (option::of(any_tcp_state()), option::of(any_tcp_state()));
+    (identity, counts, any::<i64>(), times, tcp).prop_map(
+        |((flow, seq, outcome, connection), (duplicates, reordered), intended, times, tcp)| {
+            let mut message = Message::new(FlowIndex(flow), Seq(seq), marks_of(intended, &times));
+            message.outcome = [Outcome::Reply, Outcome::Lost, Outcome::Failed][outcome as usize];
+            message.connection = connection;
+            message.duplicates = duplicates;
+            message.reordered = reordered;
+            message.peer_wall_offset = times[13];
+            (message.tcp_at_send, message.tcp_at_ack) = tcp;
+            message
+        },
+    )
+}
+
+fn marks_of(intended: i64, times: &[Option<i64>]) -> Marks {
+    let own = |at: usize| times[at].map(Instant::from_nanos);
+    let peer = |at: usize| times[at].map(Instant::from_nanos);
+    let mut marks = Marks::intended_at(Instant::from_nanos(intended));
+    marks.dialled = own(0);
+    marks.connected = own(1);
+    marks.secured = own(2);
+    marks.app_send = own(3);
+    marks.queued = own(4);
+    marks.nic_tx = own(5);
+    marks.acked = own(6);
+    marks.nic_rx = own(7);
+    marks.app_recv = own(8);
+    marks.peer.rx = peer(9);
+    marks.peer.app_rx = peer(10);
+    marks.peer.app_tx = peer(11);
+    marks.peer.nic_tx = peer(12);
+    marks
+}
+
+fn any_tcp_state() -> impl Strategy<Value = TcpState> {
+    (any::<[u32; 5]>(), any::<u64>()).prop_map(|(values, delivery_rate)| TcpState {
+        cwnd: values[0],
+        ssthresh: values[1],
+        srtt_us: values[2],
+        min_rtt_us: values[3],
+        retransmissions: values[4],
+        delivery_rate,
+    })
+}
+
+/// Any event.
+pub(crate) fn any_event() -> impl Strategy<Value = Event> {
+    (any::<u32>(), any::<i64>(), ".{0,40}").prop_map(|(flow, at, text)| Event {
+        flow: FlowIndex(flow),
+        at,
+        kind: EventKind::LateReply,
+        text,
+    })
+}
+
+/// Any sample with a value that is a number.
+pub(crate) fn any_sample() -> impl Strategy<Value = Sample> {
+    (any::<i64>(), 0.0..100.0_f64).prop_map(|(at, value)| Sample {
+        series: SeriesName::CpuStealPercent,
+        at,
+        value,
+    })
+}

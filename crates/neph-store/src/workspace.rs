@@ -1,0 +1,114 @@
+//! The folder of an embedded store: where each file lies, and who may write.
+
+use std::fs::{self, File, TryLockError};
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
+
+use neph_model::ExperimentId;
+
+use crate::StoreError;
+
+/// Paths within one workspace.
+#[derive(Clone, Debug)]
+pub(crate) struct Workspace {
+    root: PathBuf,
+}
+
+/// Held for life by whoever writes. The kernel lets go of it when the process ends, however it
+/// ends, so a kill -9 leaves no stale lock.
+#[derive(Debug)]
+pub(crate) struct WriteLock {
+    _file: File,
+}
+
+impl Workspace {
+    pub(crate) fn at(root: &Path) -> Self {
+        Self {
+            root: root.to_owned(),
+        }
+    }
+    pub(crate) fn root(&self) -> &Path {
+        &self.root
+    }
+    pub(crate) fn catalog(&self) -> PathBuf {
+        self.root.join("catalog.sqlite")
+    }
+    pub(crate) fn messages(&self) -> PathBuf {
+        self.root.join("messages")
+    }
+    pub(crate) fn messages_of(&self, experiment: ExperimentId) -> PathBuf {
+        self.messages().join(format!("{experiment}.parquet"))
+    }
+    /// The name of a file of messages until it is whole.
+    pub(crate) fn partial_messages_of(&self, experiment: ExperimentId) -> PathBuf {
+        self.messages().join(format!(".{experiment}.partial"))
+    }
+    pub(crate) fn journals(&self) -> PathBuf {
+        self.root.join("journal")
+    }
+    pub(crate) fn journal_of(&self, experiment: ExperimentId) -> PathBuf {
+        self.journals().join(format!("{experiment}.journal"))
+    }
+
+    /// Makes the folders that are not there yet.
+    pub(crate) fn make(&self) -> Result<(), StoreError> {
+        for folder in [self.messages(), self.journals()] {
+            fs::create_dir_all(&folder).map_err(StoreError::file("make the folder", &folder))?;
+        }
+        Ok(())
+    }
+
+    /// Takes the workspace for writing.
+    pub(crate) fn lock(&self) -> Result<WriteLock, StoreError> {
+        let path = self.root.join("lock");
+        let mut file = File::options()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .open(&path)
+            .map_err(StoreError::file("open", &path))?;
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
+                return Err(StoreError::Locked {
+                    path: self.root.clone(),
+                    writer: writer_told_by(&mut file),
+                });
+            }
+            Err(TryLockError::Error(source)) => {
+                return Err(StoreError::file("lock", &path)(source));
+            }
+        }
+        // The number is for people only; the lock does not depend on it.
+        file.set_len(0)
+            .and_then(|()| write!(file, "{}", std::process::id()))
+            .map_err(StoreError::file("write", &path))?;
+        Ok(WriteLock { _file: file })
+    }
+}
+
+fn writer_told_by(file: &mut File) -> String {
+    let mut text = String::new();
+    match file.read_to_string(&mut text) {
+        Ok(_) if !text.is_empty() => format!(" (process {text})"),
+        _ => String::new(),
+    }
+}
+
+/// Makes a rename or removal in `folder` outlive a power cut.
+pub(crate) fn sync_folder(folder: &Path) -> Result<(), StoreError> {
+    File::open(folder)
+        .and_then(|open| open.sync_all())
+        .map_err(StoreError::file("sync the folder", folder))
+}
+
+/// Removes a file; one that is not there is fine.
+pub(crate) fn remove_if_there(path: &Path) -> Result<(), StoreError> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            Err(StoreError::file("remove", path)(error))
+        }
+        _ => Ok(()),
+    }
+}
