@@ -4,11 +4,29 @@
 //! Owns topologies, links, verification and the undo journal. Does not measure applications: that
 //! is the probes' work, and this crate is the truth they are held against.
 
+mod counters;
+mod engine;
 mod gate;
+mod journal;
+mod lab;
+mod links;
 mod place;
+mod plan;
+mod program;
 mod route;
+mod settings;
 mod topology;
+mod truth;
+mod verify;
+mod waiting;
 
+pub use counters::{Direction, DirectionCount, Footing, LATE, LinkCounters};
+pub use engine::{Ending, Engine, EngineConfig, EngineError, Pace, TruthConfig};
 pub use gate::{Fate, Gate, Jitter, Moment, Shape, Share, transmission_time};
+pub use journal::UndoError;
+pub use lab::{Lab, LabError, LabListing, Recording, UpOptions};
 pub use place::{Place, PlacedError};
+pub use program::ProgramError;
 pub use topology::{Link, Prefix, Site, Topology};
+pub use truth::{Identity, Passing, Record, TruthError, TruthFile, Verdict};
+pub use verify::{Check, LinkCheck, LossCheck, verify, verify_against, verify_link};

@@ -66,6 +66,8 @@ pub struct Link {
     pub a: usize,
     /// Index of the other end.
     pub b: usize,
+    /// How it is carried, a name from the table of link kinds; whatever fits this kernel if none.
+    pub kind: Option<&'static str>,
     /// What happens to packets from `a` to `b`.
     pub a_to_b: Shape,
     /// What happens to packets from `b` to `a`.

@@ -91,10 +91,12 @@ fn a_delay_is_exact_and_a_normal_jitter_has_its_deviation() {
 
 #[test]
 fn loss_is_near_its_share_and_still_takes_transmission_time() {
-    let loss = Share::from_billionths(100_000_000);
-    let lossy = Shape { loss, ..shape() };
-    let lost = delays(&lossy, 100_000, Span::from_micros(1), 64);
-    let lost = lost.iter().filter(|delay| delay.is_none()).count();
+    let lossy = Shape {
+        loss: Share::from_billionths(100_000_000),
+        ..shape()
+    };
+    let passed = delays(&lossy, 100_000, Span::from_micros(1), 64);
+    let lost = passed.iter().filter(|delay| delay.is_none()).count();
     // Five standard deviations of the binomial.
     assert!((9_526..=10_474).contains(&lost), "{lost}");
     let all = Share::from_billionths(1_000_000_000);

@@ -12,6 +12,7 @@ use super::quantity::{self, Wrong};
 use super::table::{Mistakes, Reader};
 use super::{Link, Prefix, Site, Topology};
 use crate::gate::{Jitter, Shape, Share};
+use crate::links::LINKS;
 use crate::place::{PlacedError, did_you_mean};
 use crate::route;
 
@@ -177,18 +178,16 @@ fn prefix<A: FromStr>(
         Some((address, length)) => (address.parse(), length.parse().ok()),
         None => (text.parse(), Some(bits)),
     };
-    match (address, length.filter(|length| *length <= bits)) {
-        (Ok(address), Some(bits)) => Some(Prefix { address, bits }),
-        _ => {
-            let what = format!("\"{text}\" is no address");
-            mistakes.push(PlacedError::new(
-                span,
-                what,
-                format!("write for example {example}"),
-            ));
-            None
-        }
-    }
+    let Some((address, bits)) = address.ok().zip(length.filter(|length| *length <= bits)) else {
+        let what = format!("\"{text}\" is no address");
+        mistakes.push(PlacedError::new(
+            span,
+            what,
+            format!("write for example {example}"),
+        ));
+        return None;
+    };
+    Some(Prefix { address, bits })
 }
 
 fn links(reader: &Reader<'_, '_>, sites: &[Site], mistakes: &mut Mistakes) -> Vec<Link> {
@@ -227,6 +226,7 @@ fn link(
         let remedy = format!("{NAME_REMEDY}, at most 15: it names the interface at both sites");
         mistakes.push(PlacedError::new(span.clone(), what, remedy));
     }
+    let kind = kind(&table, mistakes);
     let both = features(&table, mistakes);
     let a_to_b = direction(&table, ("a_to_b", &both), mistakes);
     let b_to_a = direction(&table, ("b_to_a", &both), mistakes);
@@ -246,9 +246,24 @@ fn link(
         name,
         a,
         b,
-        a_to_b: a_to_b?,
-        b_to_a: b_to_a?,
+        kind,
+        a_to_b,
+        b_to_a,
     })
+}
+
+fn kind(table: &Reader<'_, '_>, mistakes: &mut Mistakes) -> Option<&'static str> {
+    let (text, span) = table.text("kind", mistakes)?;
+    let known: Vec<&str> = LINKS.iter().map(|kind| kind.name()).collect();
+    let found = LINKS
+        .iter()
+        .map(|kind| kind.name())
+        .find(|name| *name == text);
+    if found.is_none() {
+        let what = format!("there is no kind of link '{text}'");
+        mistakes.push(PlacedError::new(span, what, did_you_mean(text, &known)));
+    }
+    found
 }
 
 fn made_up_name(a: &Site, b: &Site, number: usize) -> String {
@@ -287,7 +302,7 @@ struct Features {
 }
 
 fn features(table: &Reader<'_, '_>, mistakes: &mut Mistakes) -> Features {
-    let queue_span = table.get("queue").map_or(0..0, |value| value.span());
+    let queue_span = table.get("queue").map_or(0..0, toml::Spanned::span);
     Features {
         delay: feature(table, ("delay", quantity::delay), mistakes),
         jitter: feature(table, ("jitter", quantity::jitter), mistakes),
@@ -297,9 +312,12 @@ fn features(table: &Reader<'_, '_>, mistakes: &mut Mistakes) -> Features {
     }
 }
 
+/// What a quantity's text means.
+type Meaning<T> = fn(&str) -> Result<T, Wrong>;
+
 fn feature<T>(
     table: &Reader<'_, '_>,
-    (key, read): (&'static str, fn(&str) -> Result<T, Wrong>),
+    (key, read): (&'static str, Meaning<T>),
     mistakes: &mut Mistakes,
 ) -> Option<T> {
     let (text, span) = table.text(key, mistakes)?;
@@ -312,7 +330,7 @@ fn direction(
     table: &Reader<'_, '_>,
     (key, both): (&'static str, &Features),
     mistakes: &mut Mistakes,
-) -> Option<Shape> {
+) -> Shape {
     let mut own = Features::default();
     if let Some(inner) = table.get(key).and_then(|value| Reader::of(value, mistakes)) {
         own = features(&inner, mistakes);
@@ -331,13 +349,13 @@ fn direction(
         .queue
         .or_else(|| both.queue.clone())
         .map_or(DEFAULT_QUEUE, |(size, _)| size);
-    Some(Shape {
+    Shape {
         delay: own.delay.or(both.delay).unwrap_or_default(),
         jitter: own.jitter.or(both.jitter).unwrap_or_default(),
         loss: own.loss.or(both.loss).unwrap_or_default(),
         rate,
         queue,
-    })
+    }
 }
 
 fn connected(topology: &Topology, span: Range<usize>, mistakes: &mut Mistakes) {

@@ -79,6 +79,12 @@ fn mistakes_are_placed_with_a_remedy() {
         ),
         ("10.0.0.2/24", "10.0.0.2/33", "13:11", "10.0.0.1/24"),
         ("10.0.0.2/24", "10.0.0.1/24", "11:1", "its own address"),
+        (
+            "delay = \"6ms\"",
+            "kind = \"netm\"",
+            "19:8",
+            "did you mean 'netem'?",
+        ),
         ("version = 1", "version = 2", "2:11", "write version = 1"),
         (
             "name = \"server\"",

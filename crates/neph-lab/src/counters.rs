@@ -1,0 +1,151 @@
+//! What a link did so far: counters that the engine writes and anybody may read while it runs.
+//!
+//! Owns the counters of both directions and what the engine was permitted. Does not judge them.
+
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
+
+use neph_model::Span;
+
+use crate::truth::Verdict;
+
+/// A packet that leaves later than this after it was due is counted as late.
+pub const LATE: Span = Span::from_micros(50);
+
+/// The direction of a packet on a link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Direction {
+    /// From the link's `a` to its `b`.
+    AToB,
+    /// From the link's `b` to its `a`.
+    BToA,
+}
+
+impl Direction {
+    /// Both, in order.
+    pub const BOTH: [Self; 2] = [Self::AToB, Self::BToA];
+
+    /// 0 or 1.
+    pub const fn index(self) -> usize {
+        match self {
+            Self::AToB => 0,
+            Self::BToA => 1,
+        }
+    }
+}
+
+/// The live counters of one link.
+#[derive(Debug, Default)]
+pub struct LinkCounters {
+    directions: [DirectionCounters; 2],
+    real_time: AtomicBool,
+    locked: AtomicBool,
+    records_missed: AtomicU64,
+}
+
+#[derive(Debug, Default)]
+struct DirectionCounters {
+    verdicts: [AtomicU64; Verdict::COUNT],
+    ring_dropped: AtomicU64,
+    late: AtomicU64,
+    worst: AtomicI64,
+}
+
+/// What one direction of a link did, at one moment.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DirectionCount {
+    /// Packets that left at the other end.
+    pub delivered: u64,
+    /// Packets lost at random, as asked.
+    pub lost: u64,
+    /// Packets that found the queue full, as asked.
+    pub queue_full: u64,
+    /// Packets longer than a frame of 1514 bytes: not carried.
+    pub too_long: u64,
+    /// Packets that the engine had no room to keep: the link did not keep its word.
+    pub overflow: u64,
+    /// Packets that the kernel refused to send: the link did not keep its word.
+    pub refused: u64,
+    /// Packets that the kernel dropped before the engine saw them: the link did not keep its word.
+    pub ring_dropped: u64,
+    /// Packets that left more than [`LATE`] after they were due.
+    pub late: u64,
+    /// How long after it was due the latest packet left.
+    pub worst_lateness: Span,
+}
+
+impl DirectionCount {
+    /// Packets that the link lost without being asked to.
+    pub fn broken(&self) -> u64 {
+        self.too_long + self.overflow + self.refused + self.ring_dropped
+    }
+}
+
+/// What the engine was permitted to do for its punctuality.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Footing {
+    /// Whether it runs under `SCHED_FIFO`.
+    pub real_time: bool,
+    /// Whether its receive rings are locked in memory.
+    pub locked: bool,
+}
+
+impl LinkCounters {
+    /// The counts of `direction` now.
+    pub fn read(&self, direction: Direction) -> DirectionCount {
+        let counters = &self.directions[direction.index()];
+        let of = |verdict: Verdict| counters.verdicts[verdict.index()].load(Ordering::Relaxed);
+        DirectionCount {
+            delivered: of(Verdict::Delivered),
+            lost: of(Verdict::Lost),
+            queue_full: of(Verdict::QueueFull),
+            too_long: of(Verdict::TooLong),
+            overflow: of(Verdict::Overflow),
+            refused: of(Verdict::Refused),
+            ring_dropped: counters.ring_dropped.load(Ordering::Relaxed),
+            late: counters.late.load(Ordering::Relaxed),
+            worst_lateness: Span::from_nanos(counters.worst.load(Ordering::Relaxed)),
+        }
+    }
+
+    /// What the engine was permitted.
+    pub fn footing(&self) -> Footing {
+        Footing {
+            real_time: self.real_time.load(Ordering::Relaxed),
+            locked: self.locked.load(Ordering::Relaxed),
+        }
+    }
+
+    /// Truth records that could not be kept because the disk was too slow.
+    pub fn records_missed(&self) -> u64 {
+        self.records_missed.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn stand_on(&self, footing: Footing) {
+        self.real_time.store(footing.real_time, Ordering::Relaxed);
+        self.locked.store(footing.locked, Ordering::Relaxed);
+    }
+
+    pub(crate) fn count(&self, direction: Direction, verdict: Verdict) {
+        let counters = &self.directions[direction.index()];
+        counters.verdicts[verdict.index()].fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn left(&self, direction: Direction, lateness: Span) {
+        let counters = &self.directions[direction.index()];
+        if lateness > LATE {
+            counters.late.fetch_add(1, Ordering::Relaxed);
+        }
+        counters
+            .worst
+            .fetch_max(lateness.nanos(), Ordering::Relaxed);
+    }
+
+    pub(crate) fn ring_dropped(&self, direction: Direction, packets: u32) {
+        let counter = &self.directions[direction.index()].ring_dropped;
+        counter.fetch_add(u64::from(packets), Ordering::Relaxed);
+    }
+
+    pub(crate) fn record_missed(&self) {
+        self.records_missed.fetch_add(1, Ordering::Relaxed);
+    }
+}

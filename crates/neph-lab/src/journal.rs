@@ -1,0 +1,239 @@
+//! What a lab acquired, written down before it was acquired, so that anybody can undo it.
+//!
+//! Owns the folder /run/neph/LAB and the file in it. One line is one thing; the last in is the
+//! first out. The file is locked while a lab comes up, so that nobody takes down what is still
+//! growing; the kernel lets go of the lock when its owner dies.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use neph_sys::netns::{self, NetNs};
+
+use crate::program;
+
+/// Where labs keep their journals: gone after a reboot, as is everything that they acquire.
+const ROOT: &str = "/run/neph";
+const FILE: &str = "journal";
+
+/// Something that a lab acquires.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Acquired {
+    /// A named network namespace.
+    Namespace(String),
+    /// An interface in a namespace.
+    Link {
+        namespace: String,
+        interface: String,
+    },
+}
+
+/// A journal that is open for writing.
+#[derive(Debug)]
+pub(crate) struct Journal {
+    file: File,
+}
+
+/// What a journal says.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Story {
+    /// The process that brought the lab up, and when it began (clock ticks since boot).
+    pub(crate) owner: Option<(u32, u64)>,
+    /// In the order in which they were acquired.
+    pub(crate) acquired: Vec<Acquired>,
+}
+
+impl Journal {
+    /// Begins the journal of `lab`, whose name must not be in use.
+    ///
+    /// # Errors
+    /// `AlreadyExists` when such a lab is there, up or crashed.
+    pub(crate) fn begin(lab: &str) -> io::Result<Self> {
+        fs::create_dir_all(ROOT)?;
+        fs::create_dir(folder(lab))?;
+        let path = folder(lab).join(FILE);
+        let file = OpenOptions::new()
+            .append(true)
+            .create_new(true)
+            .open(path)?;
+        file.lock()?;
+        let journal = Self { file };
+        let own = std::process::id();
+        journal.line(&format!("owner {own} {}", began(own).unwrap_or(0)))?;
+        Ok(journal)
+    }
+
+    /// Writes down what is about to be acquired.
+    pub(crate) fn note(&self, acquired: &Acquired) -> io::Result<()> {
+        self.line(&match acquired {
+            Acquired::Namespace(name) => format!("namespace {name}"),
+            Acquired::Link {
+                namespace,
+                interface,
+            } => format!("link {namespace} {interface}"),
+        })
+    }
+
+    /// One write for a line: a crash leaves it whole or not at all.
+    fn line(&self, text: &str) -> io::Result<()> {
+        (&self.file).write_all(format!("{text}\n").as_bytes())
+    }
+}
+
+/// The names of all labs that have a journal, sorted.
+pub(crate) fn labs() -> io::Result<Vec<String>> {
+    let entries = match fs::read_dir(ROOT) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        other => other?,
+    };
+    let mut names = Vec::new();
+    for entry in entries {
+        names.extend(entry?.file_name().into_string().ok());
+    }
+    names.sort();
+    Ok(names)
+}
+
+/// What the journal of `lab` says; nothing if there is none.
+pub(crate) fn story(lab: &str) -> io::Result<Story> {
+    match fs::read_to_string(folder(lab).join(FILE)) {
+        Ok(text) => Ok(parse(&text)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Story::default()),
+        Err(error) => Err(error),
+    }
+}
+
+fn parse(text: &str) -> Story {
+    let mut story = Story::default();
+    for line in text.lines() {
+        let words: Vec<&str> = line.split(' ').collect();
+        match words[..] {
+            ["owner", pid, since] => story.owner = pid.parse().ok().zip(since.parse().ok()),
+            ["namespace", name] => story.acquired.push(Acquired::Namespace(name.into())),
+            ["link", namespace, interface] => story.acquired.push(Acquired::Link {
+                namespace: namespace.into(),
+                interface: interface.into(),
+            }),
+            // A later version's line: what it acquired lies inside a namespace, as all does.
+            _ => tracing::warn!("journal: skipping {line:?}"),
+        }
+    }
+    story
+}
+
+/// Undoes all that `lab` acquired, last first, and forgets it. Nothing there is nothing to do.
+pub(crate) fn undo(lab: &str) -> Result<(), UndoError> {
+    let failed = |source| UndoError::Journal {
+        lab: lab.into(),
+        source,
+    };
+    match File::open(folder(lab).join(FILE)) {
+        // Until whoever is bringing it up is done, or dead.
+        Ok(file) => file.lock().map_err(failed)?,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => (),
+        Err(error) => return Err(failed(error)),
+    }
+    let acquired = story(lab).map_err(failed)?.acquired;
+    remove_links(&acquired)?;
+    for one in acquired.iter().rev() {
+        if let Acquired::Namespace(name) = one {
+            netns::remove(name)?;
+        }
+    }
+    match fs::remove_dir_all(folder(lab)) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(failed(error)),
+        _ => Ok(()),
+    }
+}
+
+/// Removes links one namespace at a time. They would go with their namespaces, but an engine of
+/// another process holds those open: losing its interfaces is what tells it to end.
+fn remove_links(acquired: &[Acquired]) -> Result<(), UndoError> {
+    let mut left: Vec<(&str, &str)> = acquired
+        .iter()
+        .rev()
+        .filter_map(|one| match one {
+            Acquired::Link {
+                namespace,
+                interface,
+            } => Some((&**namespace, &**interface)),
+            Acquired::Namespace(_) => None,
+        })
+        .collect();
+    while let Some(&(namespace, _)) = left.first() {
+        let (here, others): (Vec<_>, Vec<_>) = left.into_iter().partition(|l| l.0 == namespace);
+        if NetNs::open(namespace).is_ok() {
+            let lines: Vec<String> = here
+                .iter()
+                .map(|(_, interface)| format!("link del dev {interface}"))
+                .collect();
+            program::ip_batch_regardless(namespace, &lines)?;
+        }
+        left = others;
+    }
+    Ok(())
+}
+
+/// What kept a lab from being taken down.
+#[derive(Debug, thiserror::Error)]
+pub enum UndoError {
+    /// Its journal.
+    #[error("read or remove the journal of lab {lab}: {source}")]
+    Journal {
+        /// Which lab.
+        lab: String,
+        /// Why.
+        source: io::Error,
+    },
+    /// One of its namespaces.
+    #[error(transparent)]
+    NetNs(#[from] netns::NetNsError),
+    /// One of its links.
+    #[error(transparent)]
+    Program(#[from] program::ProgramError),
+}
+
+/// When process `pid` began, in clock ticks since boot; none when there is no such process.
+pub(crate) fn began(pid: u32) -> Option<u64> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // proc(5): the command's name, field 2, may hold anything; field 22 is the start time.
+    stat.rsplit_once(')')?
+        .1
+        .split_whitespace()
+        .nth(19)?
+        .parse()
+        .ok()
+}
+
+fn folder(lab: &str) -> PathBuf {
+    Path::new(ROOT).join(lab)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_journal_is_read_as_it_was_written() {
+        let text = "owner 12 345\nnamespace neph-x-wire\nlink neph-x-wire w0a\nfuture thing\n";
+        let link = Acquired::Link {
+            namespace: "neph-x-wire".into(),
+            interface: "w0a".into(),
+        };
+        let acquired = vec![Acquired::Namespace("neph-x-wire".into()), link];
+        assert_eq!(
+            parse(text),
+            Story {
+                owner: Some((12, 345)),
+                acquired
+            }
+        );
+        assert_eq!(parse(""), Story::default());
+    }
+
+    #[test]
+    fn this_process_has_begun_and_process_zero_has_not() {
+        assert!(began(std::process::id()).is_some_and(|ticks| ticks > 0));
+        assert_eq!(began(0), None);
+    }
+}

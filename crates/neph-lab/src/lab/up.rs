@@ -1,0 +1,201 @@
+//! Bringing a lab up: each thing goes into the journal, then is acquired.
+
+use std::io;
+
+use neph_sys::netns::{self, NetNs};
+use neph_sys::offload;
+
+use super::carrier::Carrier;
+use super::{Lab, LabError, UpOptions, exists, namespace_name};
+use crate::engine::{EngineConfig, TruthConfig};
+use crate::journal::{self, Acquired, Journal};
+use crate::links::{self, LinkKind};
+use crate::plan::{self, Operation, Plan, Program};
+use crate::program;
+use crate::settings;
+use crate::topology::Topology;
+
+/// The lab's own namespace, where the links are; no site may be called so.
+pub(super) const WIRE: &str = "wire";
+/// MiB that all receive rings of a lab share.
+const RING_BUDGET: usize = 128;
+
+pub(super) fn up(topology: &Topology, options: &UpOptions) -> Result<Lab, LabError> {
+    let journal = Journal::begin(&options.name).map_err(|source| begin_failed(options, source))?;
+    let mut lab = Lab {
+        name: options.name.clone(),
+        topology: topology.clone(),
+        carriers: Vec::new(),
+        abandoned: false,
+    };
+    let grown = grow(&mut lab, &journal, options);
+    // Lets go of its lock before a lab that failed is dropped, and so taken down.
+    drop(journal);
+    grown.map(|()| lab)
+}
+
+fn begin_failed(options: &UpOptions, source: io::Error) -> LabError {
+    match source.kind() {
+        io::ErrorKind::AlreadyExists => {
+            let name = options.name.clone();
+            let story = journal::story(&name).unwrap_or_default();
+            let alive = story
+                .owner
+                .is_some_and(|(pid, since)| journal::began(pid) == Some(since));
+            let state = if alive {
+                "up"
+            } else {
+                "left behind by a crash"
+            };
+            LabError::Taken { name, state }
+        }
+        io::ErrorKind::PermissionDenied => LabError::NotPermitted {
+            source: source.into(),
+        },
+        _ => LabError::Journal {
+            lab: options.name.clone(),
+            source,
+        },
+    }
+}
+
+fn grow(lab: &mut Lab, journal: &Journal, options: &UpOptions) -> Result<(), LabError> {
+    let topology = lab.topology.clone();
+    let wire = make_namespace(&lab.name, WIRE, journal)?;
+    settings::apply(&wire, &plan::WIRE_SETTINGS)?;
+    let mut sites = Vec::new();
+    for (index, site) in topology.sites.iter().enumerate() {
+        let namespace = make_namespace(&lab.name, &site.name, journal)?;
+        settings::apply(&namespace, &plan::settings(&topology, index))?;
+        sites.push(namespace);
+    }
+    let preferred = links::preferred(&wire, options.truth.is_some());
+    let kind = |link| links::asked_for(link).unwrap_or(preferred);
+    let plan = Plan {
+        topology: &topology,
+        wire: wire.name().to_owned(),
+        sites: sites.iter().map(|site| site.name().to_owned()).collect(),
+        kinds: topology.links.iter().map(kind).collect(),
+    };
+    note_links(&plan, journal, &lab.name)?;
+    carry_out(&plan.operations())?;
+    switch_offloads_off(&plan, &wire, &sites)?;
+    for (number, kind) in plan.kinds.iter().enumerate() {
+        if let Some(config) = engine_config(*kind, number, (&topology, options)) {
+            lab.carriers.push(Carrier::start(number, config, &wire)?);
+        }
+    }
+    Ok(())
+}
+
+fn make_namespace(lab: &str, site: &str, journal: &Journal) -> Result<NetNs, LabError> {
+    let name = namespace_name(lab, site);
+    // Somebody else's is not written down, or taking this lab down would remove it.
+    if exists(&name) {
+        return Err(LabError::Taken {
+            name,
+            state: "a namespace already",
+        });
+    }
+    note(journal, lab, &Acquired::Namespace(name.clone()))?;
+    NetNs::create(&name).map_err(|error| match error.kind() {
+        io::ErrorKind::PermissionDenied => LabError::NotPermitted {
+            source: error.into(),
+        },
+        _ => error.into(),
+    })
+}
+
+fn note_links(plan: &Plan<'_>, journal: &Journal, lab: &str) -> Result<(), LabError> {
+    for (number, kind) in plan.kinds.iter().enumerate() {
+        let link = &plan.topology.links[number];
+        let ends = match kind.engine_ends(number) {
+            Some(ends) => ends.map(|end| (&plan.wire, end)).to_vec(),
+            None => vec![(&plan.sites[link.a], link.name.clone())],
+        };
+        for (namespace, interface) in ends {
+            let namespace = namespace.clone();
+            note(
+                journal,
+                lab,
+                &Acquired::Link {
+                    namespace,
+                    interface,
+                },
+            )?;
+        }
+    }
+    Ok(())
+}
+
+fn note(journal: &Journal, lab: &str, acquired: &Acquired) -> Result<(), LabError> {
+    journal.note(acquired).map_err(|source| LabError::Journal {
+        lab: lab.to_owned(),
+        source,
+    })
+}
+
+/// Carries operations out, neighbours in the same namespace by one program.
+fn carry_out(operations: &[Operation]) -> Result<(), LabError> {
+    let alike = |a: &Operation, b: &Operation| {
+        a.namespace == b.namespace && a.program == b.program && a.program == Program::Ip
+    };
+    for batch in operations.chunk_by(alike) {
+        let namespace = &batch[0].namespace;
+        let lines: Vec<String> = batch
+            .iter()
+            .map(|operation| operation.line.clone())
+            .collect();
+        match batch[0].program {
+            Program::Ip => program::ip_batch(namespace, &lines)?,
+            Program::Tc => program::tc(namespace, &lines[0])?,
+        }
+    }
+    Ok(())
+}
+
+fn switch_offloads_off(plan: &Plan<'_>, wire: &NetNs, sites: &[NetNs]) -> Result<(), LabError> {
+    let of_wire = plan
+        .kinds
+        .iter()
+        .enumerate()
+        .filter_map(|(number, kind)| kind.engine_ends(number));
+    let of_wire: Vec<String> = of_wire.flatten().collect();
+    netns::with_namespace(wire, || {
+        of_wire.iter().try_for_each(|end| offload::switch_off(end))
+    })??;
+    for (index, site) in sites.iter().enumerate() {
+        let links = plan.topology.links.iter();
+        let own = links.filter(|link| link.a == index || link.b == index);
+        netns::with_namespace(site, || {
+            own.into_iter()
+                .try_for_each(|link| offload::switch_off(&link.name))
+        })??;
+    }
+    Ok(())
+}
+
+fn engine_config(
+    kind: &dyn LinkKind,
+    number: usize,
+    (topology, options): (&Topology, &UpOptions),
+) -> Option<EngineConfig> {
+    let link = &topology.links[number];
+    let mut pace = options.pace;
+    let share = RING_BUDGET / (2 * topology.links.len());
+    pace.ring_blocks = pace.ring_blocks.min(share).max(1);
+    Some(EngineConfig {
+        link: link.name.clone(),
+        interfaces: kind.engine_ends(number)?,
+        shapes: [link.a_to_b.clone(), link.b_to_a.clone()],
+        // Links of one lab must not draw the same fates; the generator spreads the seed itself.
+        seed: options
+            .seed
+            .wrapping_add(u64::try_from(number).unwrap_or(u64::MAX) << 32),
+        pace,
+        truth: options.truth.as_ref().map(|recording| TruthConfig {
+            path: recording.folder.join(format!("{}.truth", link.name)),
+            every: recording.every,
+        }),
+    })
+}

@@ -1,0 +1,75 @@
+//! The kinds of link: one file each, and one line in [`LINKS`].
+//!
+//! Owns the choice. A kind says which interfaces it lays between two sites; addresses and routes
+//! are the plan's.
+
+mod emulated;
+mod netem;
+
+use neph_sys::netns::NetNs;
+
+use crate::plan::Operation;
+use crate::topology::Link;
+
+/// All kinds, the one that is preferred where the kernel has it first.
+pub(crate) const LINKS: &[&dyn LinkKind] = &[&netem::Netem, &emulated::Emulated];
+
+/// A way to carry a link.
+pub(crate) trait LinkKind: Sync + std::fmt::Debug {
+    /// Its name in a topology (`kind = "..."`).
+    fn name(&self) -> &'static str;
+    /// Whether this kernel can, found out by trying inside `wire`.
+    fn works(&self, wire: &NetNs) -> bool;
+    /// Whether it can record what happened to each packet.
+    fn records(&self) -> bool;
+    /// What makes the interfaces at both sites, in order; they need not be up.
+    fn lay(&self, laying: &Laying<'_>) -> Vec<Operation>;
+    /// The interfaces in the wire namespace that an engine must carry packets between, if any.
+    fn engine_ends(&self, number: usize) -> Option<[String; 2]>;
+}
+
+/// Where a link is to be laid.
+#[derive(Debug)]
+pub(crate) struct Laying<'t> {
+    /// The link's index in the topology.
+    pub(crate) number: usize,
+    /// The link.
+    pub(crate) link: &'t Link,
+    /// The namespace that belongs to the lab itself.
+    pub(crate) wire: &'t str,
+    /// The namespaces of the link's `a` and `b`.
+    pub(crate) sites: [&'t str; 2],
+}
+
+/// The kind that `link` asks for by name, if it does.
+pub(crate) fn asked_for(link: &Link) -> Option<&'static dyn LinkKind> {
+    LINKS
+        .iter()
+        .copied()
+        .find(|kind| link.kind == Some(kind.name()))
+}
+
+/// The kind for links that do not ask: the first that works here and, where a record is wanted,
+/// can give one.
+pub(crate) fn preferred(wire: &NetNs, recorded: bool) -> &'static dyn LinkKind {
+    let fits = |kind: &&dyn LinkKind| (kind.records() || !recorded) && kind.works(wire);
+    LINKS
+        .iter()
+        .copied()
+        .find(fits)
+        .expect("the emulated link records and always works")
+}
+
+/// The hardware address of an end (0 for `a`, 1 for `b`) of the link with index `number`:
+/// locally administered, the same in every run.
+pub(crate) fn mac_bytes(number: usize, end: u8) -> [u8; 6] {
+    let [.., high, low] = number.to_be_bytes();
+    [0x02, 0x6e, 0x65, high, low, end]
+}
+
+/// [`mac_bytes`] as text.
+pub(crate) fn mac(number: usize, end: u8) -> String {
+    mac_bytes(number, end)
+        .map(|byte| format!("{byte:02x}"))
+        .join(":")
+}

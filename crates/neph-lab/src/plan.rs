@@ -1,0 +1,190 @@
+//! Every operation that brings a topology up inside its namespaces, in order, before any is done.
+//!
+//! Owns addresses, neighbours and routes, and the settings of each site. Does nothing itself.
+//!
+//! A site's address sits on its loopback interface and its links are unnumbered, as routers do
+//! it, so a site with several links needs one address only. Neighbours are entered by hand:
+//! address resolution over a link of 150 ms would otherwise be the first thing measured.
+
+use std::net::IpAddr;
+
+use crate::links::{Laying, LinkKind, mac};
+use crate::route;
+use crate::topology::{Site, Topology};
+
+/// One step inside a namespace.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Operation {
+    /// Where.
+    pub(crate) namespace: String,
+    /// By which program.
+    pub(crate) program: Program,
+    /// What it is told.
+    pub(crate) line: String,
+}
+
+/// The programs that carry operations out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Program {
+    Ip,
+    Tc,
+}
+
+impl Operation {
+    pub(crate) fn ip(namespace: &str, line: impl Into<String>) -> Self {
+        Self {
+            namespace: namespace.into(),
+            program: Program::Ip,
+            line: line.into(),
+        }
+    }
+
+    pub(crate) fn tc(namespace: &str, line: impl Into<String>) -> Self {
+        Self {
+            namespace: namespace.into(),
+            program: Program::Tc,
+            line: line.into(),
+        }
+    }
+}
+
+/// A topology with the names that its lab gives to things.
+#[derive(Debug)]
+pub(crate) struct Plan<'t> {
+    /// What is to be built.
+    pub(crate) topology: &'t Topology,
+    /// The lab's own namespace.
+    pub(crate) wire: String,
+    /// The namespace of each site.
+    pub(crate) sites: Vec<String>,
+    /// How each link is carried.
+    pub(crate) kinds: Vec<&'static dyn LinkKind>,
+}
+
+impl Plan<'_> {
+    /// All operations: links first, then each site's interfaces, addresses and routes.
+    pub(crate) fn operations(&self) -> Vec<Operation> {
+        let mut operations = Vec::new();
+        for (number, (link, kind)) in self.topology.links.iter().zip(&self.kinds).enumerate() {
+            let sites = [self.sites[link.a].as_str(), self.sites[link.b].as_str()];
+            operations.extend(kind.lay(&Laying {
+                number,
+                link,
+                wire: &self.wire,
+                sites,
+            }));
+        }
+        for site in 0..self.sites.len() {
+            self.connect(site, &mut operations);
+        }
+        operations
+    }
+
+    fn connect(&self, index: usize, operations: &mut Vec<Operation>) {
+        let (topology, namespace) = (self.topology, &self.sites[index]);
+        let mut ip = |line: String| operations.push(Operation::ip(namespace, line));
+        ip("link set dev lo up".to_owned());
+        for address in topology.sites[index].addresses() {
+            let nodad = if address.is_ipv6() { " nodad" } else { "" };
+            ip(format!("address add {} dev lo{nodad}", host(address)));
+        }
+        for (number, link) in topology.links.iter().enumerate() {
+            let (far, far_end) = match index {
+                _ if link.a == index => (link.b, 1),
+                _ if link.b == index => (link.a, 0),
+                _ => continue,
+            };
+            ip(format!("link set dev {} up", link.name));
+            for address in topology.sites[far].addresses() {
+                let mac = mac(number, far_end);
+                let line = format!("neighbour add {address} lladdr {mac} dev {}", link.name);
+                ip(line + " nud permanent");
+            }
+        }
+        for (target, hop) in route::first_hops(topology, index).into_iter().enumerate() {
+            let Some(hop) = hop else { continue };
+            let dev = &topology.links[hop.link].name;
+            let via = &topology.sites[hop.via];
+            for line in routes(&topology.sites[index], &topology.sites[target], (via, dev)) {
+                ip(line);
+            }
+        }
+    }
+}
+
+/// The routes from `own` to `target` by way of the neighbour `via` on interface `dev`, one for
+/// each address family that all three have.
+fn routes<'s>(
+    own: &'s Site,
+    target: &'s Site,
+    (via, dev): (&'s Site, &'s str),
+) -> impl Iterator<Item = String> {
+    // Locked: an application cannot choose another one, so the topology says what happens. In a
+    // namespace the sysctl takes only what the namespace may choose freely, and CUBIC is not.
+    let congestion = own
+        .congestion_control
+        .as_ref()
+        .map_or_else(String::new, |name| format!(" congctl lock {name}"));
+    target.addresses().filter_map(move |address| {
+        let same_family = |site: &Site| {
+            site.addresses()
+                .find(|candidate| candidate.is_ipv4() == address.is_ipv4())
+        };
+        let (source, gateway) = (same_family(own)?, same_family(via)?);
+        let step = if gateway == address {
+            format!("dev {dev}")
+        } else {
+            format!("via {gateway} dev {dev} onlink")
+        };
+        Some(format!(
+            "route add {} {step} src {source}{congestion}",
+            host(address)
+        ))
+    })
+}
+
+fn host(address: IpAddr) -> String {
+    let bits = if address.is_ipv4() { 32 } else { 128 };
+    format!("{address}/{bits}")
+}
+
+/// Settings of the lab's own namespace, so that no packet but the sites' is on the wire.
+pub(crate) const WIRE_SETTINGS: [(&str, &str); 2] = [
+    ("net.ipv6.conf.all.disable_ipv6", "1"),
+    ("net.ipv6.conf.default.disable_ipv6", "1"),
+];
+
+/// The settings of a site before its links are made; the topology's own come last and win.
+pub(crate) fn settings(topology: &Topology, index: usize) -> Vec<(&str, &str)> {
+    let site = &topology.sites[index];
+    let links = topology
+        .links
+        .iter()
+        .filter(|link| link.a == index || link.b == index)
+        .count();
+    let forward = if links > 1 { "1" } else { "0" };
+    let without_v6 = if site.v6.is_some() { "0" } else { "1" };
+    let mut settings = vec![
+        // A window remembered from an earlier run would spoil the next.
+        ("net.ipv4.tcp_no_metrics_save", "1"),
+        // Echo requests without root.
+        ("net.ipv4.ping_group_range", "0 2147483647"),
+        ("net.ipv4.ip_forward", forward),
+        ("net.ipv4.conf.all.rp_filter", "0"),
+        ("net.ipv4.conf.default.rp_filter", "0"),
+        ("net.ipv4.conf.all.send_redirects", "0"),
+        ("net.ipv4.conf.default.send_redirects", "0"),
+        ("net.ipv6.conf.all.disable_ipv6", without_v6),
+        ("net.ipv6.conf.default.disable_ipv6", without_v6),
+        ("net.ipv6.conf.all.forwarding", forward),
+        // No link-local addresses, no router solicitations: only what is measured is on a link.
+        ("net.ipv6.conf.default.addr_gen_mode", "1"),
+        ("net.ipv6.conf.default.accept_ra", "0"),
+    ];
+    settings.extend(
+        site.sysctls
+            .iter()
+            .map(|(name, value)| (name.as_str(), value.as_str())),
+    );
+    settings
+}

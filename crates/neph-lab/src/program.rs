@@ -1,0 +1,102 @@
+//! Running the programs `ip` and `tc` of iproute2: the only place where this crate starts one.
+//!
+//! Owns finding out that they are missing, and what they complained about.
+
+use std::io::{self, Write};
+use std::process::{Command, Stdio};
+
+/// What came of a program.
+#[derive(Debug, thiserror::Error)]
+pub enum ProgramError {
+    /// It is not installed.
+    #[error("the program '{program}' is missing: install the package iproute2")]
+    Missing {
+        /// Which one.
+        program: &'static str,
+    },
+    /// It could not be run.
+    #[error("run '{program}': {source}")]
+    NotRun {
+        /// Which one.
+        program: &'static str,
+        /// Why.
+        source: io::Error,
+    },
+    /// It said no.
+    #[error("'{command}' in namespace {namespace}: {complaint}")]
+    Refused {
+        /// The command as one would type it.
+        command: String,
+        /// Where.
+        namespace: String,
+        /// What it wrote to its standard error.
+        complaint: String,
+    },
+}
+
+/// Runs `lines` through `ip -batch` inside the namespace; stops at the first that fails.
+pub(crate) fn ip_batch(namespace: &str, lines: &[String]) -> Result<(), ProgramError> {
+    batch(
+        Command::new("ip").args(["-n", namespace, "-batch", "-"]),
+        ("ip", namespace),
+        lines,
+    )
+}
+
+/// Runs `lines` through `ip -batch`, whatever becomes of each: for taking things down.
+pub(crate) fn ip_batch_regardless(namespace: &str, lines: &[String]) -> Result<(), ProgramError> {
+    let mut command = Command::new("ip");
+    command.args(["-n", namespace, "-force", "-batch", "-"]);
+    match batch(&mut command, ("ip", namespace), lines) {
+        Err(ProgramError::Refused { .. }) => Ok(()),
+        other => other,
+    }
+}
+
+/// Runs one line of `tc` inside the namespace.
+pub(crate) fn tc(namespace: &str, line: &str) -> Result<(), ProgramError> {
+    let lines = [line.to_owned()];
+    batch(
+        Command::new("tc").args(["-n", namespace, "-batch", "-"]),
+        ("tc", namespace),
+        &lines,
+    )
+}
+
+fn batch(
+    command: &mut Command,
+    (program, namespace): (&'static str, &str),
+    lines: &[String],
+) -> Result<(), ProgramError> {
+    let command = command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped());
+    let mut child = command.spawn().map_err(|source| match source.kind() {
+        io::ErrorKind::NotFound => ProgramError::Missing { program },
+        _ => ProgramError::NotRun { program, source },
+    })?;
+    let mut input = child.stdin.take().expect("its standard input was piped");
+    // A batch that stops early closes its input: what it complained about is told below.
+    let written = input.write_all((lines.join("\n") + "\n").as_bytes());
+    drop(input);
+    let not_run = |source| ProgramError::NotRun { program, source };
+    let output = child.wait_with_output().map_err(not_run)?;
+    if output.status.success() {
+        return written.map_err(not_run);
+    }
+    let complaint = String::from_utf8_lossy(&output.stderr)
+        .trim()
+        .replace('\n', " ");
+    // "Command failed -:3" says which line it was.
+    let line = complaint
+        .rsplit_once("-:")
+        .and_then(|(_, number)| number.parse::<usize>().ok())
+        .and_then(|number| lines.get(number.checked_sub(1)?));
+    let command = format!("{program} {}", line.map_or("", String::as_str));
+    Err(ProgramError::Refused {
+        command,
+        namespace: namespace.to_owned(),
+        complaint,
+    })
+}

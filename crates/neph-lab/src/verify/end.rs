@@ -1,0 +1,174 @@
+//! One end of a link seen from its site: timed packets go out, stamped packets are seen.
+//!
+//! Owns the frames' bytes. The frames are built here and sent past the site's routing, so that a
+//! link is tested which no route prefers.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
+
+use neph_sys::netns;
+use neph_sys::ring::{PacketRing, Seat};
+
+use crate::engine::EngineError;
+use crate::lab::{Lab, LabError};
+use crate::links::mac_bytes;
+
+/// Bytes of a small packet's frame, Ethernet header included.
+pub(super) const PROBE_BYTES: u32 = 64;
+/// MiB of the ring that sees packets: 4096 frames.
+const TAP_BLOCKS: usize = 8;
+/// Where the mark of a packet of ours stands: behind Ethernet, IPv4 and UDP headers.
+const MARK_AT: usize = 42;
+const MARK: [u8; 8] = *b"nephveri";
+
+/// A packet of ours that was seen.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Seen {
+    /// Whether this end sent it.
+    pub(super) own: bool,
+    /// Its number.
+    pub(super) number: u32,
+    /// When the kernel saw it: wall nanoseconds.
+    pub(super) stamp: i64,
+}
+
+/// One end of a link.
+#[derive(Debug)]
+pub(super) struct End {
+    tap: PacketRing,
+    sender: PacketRing,
+    /// Takes the packets in, so that no unreachable message is sent about them; never read.
+    sink: UdpSocket,
+    side: u8,
+    header: [u8; MARK_AT],
+}
+
+impl End {
+    /// Opens both ends of the link with this index.
+    pub(super) fn both(lab: &Lab, number: usize) -> Result<[Self; 2], LabError> {
+        let link = &lab.topology().links[number];
+        let [a, b] = [link.a, link.b].map(|index| &lab.topology().sites[index]);
+        let open = |side: u8, site: &str, address: Ipv4Addr| -> Result<Self, LabError> {
+            let ns = lab.namespace(site)?;
+            netns::with_namespace(&ns, || Self::open(&link.name, side, address))?
+        };
+        let mut ends = [
+            open(0, &a.name, a.v4.address)?,
+            open(1, &b.name, b.v4.address)?,
+        ];
+        let ports = [ends[0].port(), ends[1].port()];
+        for (end, (from, to)) in ends.iter_mut().zip([(0_u8, 1_u8), (1, 0)]) {
+            let macs = [mac_bytes(number, from), mac_bytes(number, to)];
+            let sites = [a.v4.address, b.v4.address];
+            let addresses = [sites[usize::from(from)], sites[usize::from(to)]];
+            end.header = header(macs, addresses, ports[usize::from(to)]);
+        }
+        Ok(ends)
+    }
+
+    fn open(link: &str, side: u8, address: Ipv4Addr) -> Result<Self, LabError> {
+        let ring = |blocks| {
+            PacketRing::open(link, blocks, Seat::Tap).map_err(|source| EngineError::Ring {
+                link: link.to_owned(),
+                source,
+            })
+        };
+        let sink = UdpSocket::bind(SocketAddr::new(IpAddr::V4(address), 0)).map_err(|source| {
+            LabError::Thread {
+                link: link.to_owned(),
+                source,
+            }
+        })?;
+        let (tap, sender) = (ring(TAP_BLOCKS)?, ring(1)?);
+        Ok(Self {
+            tap,
+            sender,
+            sink,
+            side,
+            header: [0; MARK_AT],
+        })
+    }
+
+    fn port(&self) -> u16 {
+        self.sink.local_addr().map_or(9, |address| address.port())
+    }
+
+    /// Sends packet `number` as a frame of `bytes` (64 to 1514); false when the kernel had no
+    /// room for it.
+    pub(super) fn send(&self, number: u32, bytes: u32) -> bool {
+        let mut frame = [0; 1514];
+        frame[..MARK_AT].copy_from_slice(&self.header);
+        let length = u16::try_from(bytes.clamp(PROBE_BYTES, 1514)).expect("at most 1514");
+        frame[16..18].copy_from_slice(&(length - 14).to_be_bytes());
+        frame[38..40].copy_from_slice(&(length - 34).to_be_bytes());
+        let checksum = checksum(&frame[14..34]);
+        frame[24..26].copy_from_slice(&checksum.to_be_bytes());
+        frame[MARK_AT..MARK_AT + 8].copy_from_slice(&MARK);
+        frame[MARK_AT + 8] = self.side;
+        frame[MARK_AT + 9..MARK_AT + 13].copy_from_slice(&number.to_be_bytes());
+        self.sender.send(&frame[..usize::from(length)]).is_ok()
+    }
+
+    /// The next packet of ours that this end saw, sent or received; none for now.
+    pub(super) fn next_seen(&mut self) -> Option<Seen> {
+        loop {
+            let frame = self.tap.next_frame()?;
+            let Some(payload) = frame.bytes().get(MARK_AT..MARK_AT + 13) else {
+                continue;
+            };
+            if payload[..8] != MARK {
+                continue;
+            }
+            let number = u32::from_be_bytes([payload[9], payload[10], payload[11], payload[12]]);
+            return Some(Seen {
+                own: payload[8] == self.side,
+                number,
+                stamp: frame.stamp(),
+            });
+        }
+    }
+}
+
+/// Everything before the payload; lengths and the IPv4 checksum are filled in for each packet.
+/// The UDP checksum is zero: none.
+fn header(macs: [[u8; 6]; 2], addresses: [Ipv4Addr; 2], port: u16) -> [u8; MARK_AT] {
+    let mut header = [0; MARK_AT];
+    header[..6].copy_from_slice(&macs[1]);
+    header[6..12].copy_from_slice(&macs[0]);
+    header[12] = 0x08;
+    header[14] = 0x45;
+    header[22] = 64;
+    header[23] = 17;
+    header[26..30].copy_from_slice(&addresses[0].octets());
+    header[30..34].copy_from_slice(&addresses[1].octets());
+    header[34..36].copy_from_slice(&port.to_be_bytes());
+    header[36..38].copy_from_slice(&port.to_be_bytes());
+    header
+}
+
+/// RFC 1071.
+fn checksum(header: &[u8]) -> u16 {
+    let words = header
+        .chunks_exact(2)
+        .map(|pair| u32::from(u16::from_be_bytes([pair[0], pair[1]])));
+    let sum: u32 = words.sum();
+    let folded = (sum & 0xffff) + (sum >> 16);
+    !u16::try_from((folded & 0xffff) + (folded >> 16)).expect("twenty bytes fold into one word")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_checksum_of_a_header_with_its_checksum_is_zero() {
+        let mut bytes = header(
+            [[1; 6], [2; 6]],
+            [Ipv4Addr::LOCALHOST, Ipv4Addr::BROADCAST],
+            9,
+        );
+        let sum = checksum(&bytes[14..34]);
+        assert_ne!(sum, 0);
+        bytes[24..26].copy_from_slice(&sum.to_be_bytes());
+        assert_eq!(checksum(&bytes[14..34]), 0);
+    }
+}

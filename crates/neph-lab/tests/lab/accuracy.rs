@@ -1,0 +1,151 @@
+//! Links keep their word, and their records say what others measure.
+
+use std::num::NonZeroU32;
+
+use neph_lab::{
+    Direction, Lab, Record, Recording, Topology, TruthFile, UpOptions, Verdict, verify, verify_link,
+};
+
+use crate::support::{chain, name, pair, turn, up};
+
+/// Microseconds at the median and the 99th percentile (nearest rank).
+fn quantiles(mut nanos: Vec<i64>) -> (f64, f64) {
+    nanos.sort_unstable();
+    let rank = |percent: usize| nanos[(nanos.len() * percent).div_ceil(100) - 1];
+    #[expect(clippy::cast_precision_loss, reason = "display")]
+    let micros = |nanos: i64| nanos as f64 / 1e3;
+    (micros(rank(50)), micros(rank(99)))
+}
+
+#[test]
+fn delays_are_as_asked_and_the_record_agrees_with_the_measurement() {
+    let test = "delays_are_as_asked_and_the_record_agrees_with_the_measurement";
+    let Some(_turn) = turn(test) else { return };
+    let folder = tempfile::tempdir().expect("a folder");
+    let asked = ["0.1ms", "1ms", "5ms", "20ms", "100ms"];
+    let features = asked.map(|delay| format!("delay = \"{delay}\""));
+    let topology = chain(&features.each_ref().map(String::as_str));
+    let every = NonZeroU32::MIN;
+    let truth = Some(Recording {
+        folder: folder.path().into(),
+        every,
+    });
+    let options = UpOptions {
+        truth,
+        ..UpOptions::named(name('k'))
+    };
+    let lab = Lab::up(&topology, &options).expect("up");
+    let checks = verify(&lab).expect("verify");
+    lab.down().expect("down");
+    for (number, pair) in checks.chunks(2).enumerate() {
+        let path = folder.path().join(format!("path{number}.truth"));
+        let mut errors = Vec::new();
+        let mut own: [Vec<i64>; 2] = Default::default();
+        for record in TruthFile::open(&path).expect("open") {
+            if let Record::Packet {
+                passing,
+                verdict,
+                due,
+                left,
+            } = record.expect("fine")
+            {
+                assert_eq!(verdict, Verdict::Delivered);
+                errors.push(left - due);
+                own[usize::from(passing.direction)].push(left - passing.arrival);
+            }
+        }
+        let late = quantiles(errors);
+        for (check, own) in pair.iter().zip(own) {
+            assert!(check.loss.sent >= 500, "{check:?}");
+            let error = (check.delay.measured - check.delay.asked).nanos();
+            let p99 = (check.delay_p99 - check.delay.asked).nanos();
+            let own = quantiles(own).0;
+            #[expect(clippy::cast_precision_loss, reason = "microseconds")]
+            let apart = check.delay.measured.nanos() as f64 / 1e3 - own;
+            println!(
+                "{} -> {} {}: error median {:.1} p99 {:.1} us; left late {:.1}/{:.1} us; \
+                 measured - recorded {apart:.1} us",
+                check.from,
+                check.to,
+                check.delay.asked,
+                quantiles(vec![error]).0,
+                quantiles(vec![p99]).0,
+                late.0,
+                late.1
+            );
+            assert!(check.is_ok(), "{check:?}");
+            assert!(apart.abs() < 20.0, "the record says {own} us: {check:?}");
+        }
+    }
+}
+
+#[test]
+fn a_rate_and_its_queue_are_as_asked() {
+    let Some(_turn) = turn("a_rate_and_its_queue_are_as_asked") else {
+        return;
+    };
+    let features = [
+        "delay = \"1ms\"\na_to_b = { rate = \"20Mbit/s\", queue = \"64KiB\" }\n\
+         b_to_a = { rate = \"3Mbit/s\", queue = \"64KiB\" }",
+        "delay = \"5ms\"\nrate = \"200Mbit/s\"\nqueue = \"1MiB\"",
+    ];
+    let lab = up(&chain(&features), &name('l'));
+    for check in verify(&lab).expect("verify") {
+        println!(
+            "{} -> {}: {:?} {:?}",
+            check.from, check.to, check.rate, check.queue
+        );
+        assert!(check.rate.is_some() && check.queue.is_some(), "{check:?}");
+        assert!(check.is_ok(), "{check:?}");
+    }
+    let count = lab.counters(0).expect("emulated").read(Direction::AToB);
+    assert!(count.queue_full > 0 && count.broken() == 0, "{count:?}");
+    lab.down().expect("down");
+}
+
+#[test]
+fn loss_and_jitter_are_as_asked_each_direction_by_itself() {
+    let Some(_turn) = turn("loss_and_jitter_are_as_asked_each_direction_by_itself") else {
+        return;
+    };
+    let features = "delay = \"5ms\"\na_to_b = { loss = \"5%\" }\n\
+                    b_to_a = { loss = \"0.5%\", jitter = \"normal 200us\" }";
+    let lab = up(&pair(features), &name('m'));
+    for check in verify_link(&lab, 0).expect("verify") {
+        println!("{} -> {}: {:?}", check.from, check.to, check.loss);
+        assert!(check.loss.sent > 2_000 && check.is_ok(), "{check:?}");
+    }
+    lab.down().expect("down");
+}
+
+#[test]
+fn a_link_that_breaks_its_word_is_found_out() {
+    let Some(_turn) = turn("a_link_that_breaks_its_word_is_found_out") else {
+        return;
+    };
+    let features = "rate = \"10Mbit/s\"\nqueue = \"64KiB\"\ndelay = \"3ms\"";
+    let lab = up(&pair(features), &name('n'));
+    // The same links, held against another topology: every judgement must turn.
+    let other = "rate = \"11Mbit/s\"\nqueue = \"80KiB\"\ndelay = \"3.2ms\"";
+    let checks = neph_lab::verify_against(&lab, &pair(other).links[0], 0).expect("verify");
+    for check in checks {
+        assert!(!check.delay.ok, "{check:?}");
+        assert!(check.rate.is_some_and(|rate| !rate.ok), "{check:?}");
+        assert!(check.queue.is_some_and(|queue| !queue.ok), "{check:?}");
+        assert!(check.loss.ok, "{check:?}");
+    }
+    lab.down().expect("down");
+}
+
+#[test]
+fn the_demo_does_what_it_says() {
+    let Some(_turn) = turn("the_demo_does_what_it_says") else {
+        return;
+    };
+    let text = include_str!("../../topologies/demo.toml");
+    let lab = up(&Topology::parse(text).expect("shipped"), &name('o'));
+    for check in verify(&lab).expect("verify") {
+        assert!(check.is_ok(), "{check:?}");
+    }
+    lab.down().expect("down");
+}

@@ -1,0 +1,245 @@
+//! Coming up and going down: nothing stays, whatever happened in between.
+
+use std::io::Read;
+use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use neph_lab::{Lab, LabError, Topology, UpOptions};
+use neph_sys::netns::with_namespace;
+
+use crate::support::{chain, leftovers, name, pair, turn, up};
+
+#[test]
+fn up_and_down_leave_nothing() {
+    let Some(_turn) = turn("up_and_down_leave_nothing") else {
+        return;
+    };
+    let name = name('a');
+    let lab = up(&pair("delay = \"1ms\""), &name);
+    assert_eq!(leftovers(&name).len(), 7, "{:?}", leftovers(&name));
+    let listed = Lab::list().expect("list");
+    let own = listed.iter().find(|lab| lab.name == name).expect("listed");
+    assert_eq!(own.owner, Some(std::process::id()));
+    assert!(own.owner_alive && own.namespaces.len() == 2, "{own:?}");
+    let again = Lab::up(lab.topology(), &UpOptions::named(&name)).expect_err("taken");
+    assert!(
+        matches!(again, LabError::Taken { state: "up", .. }),
+        "{again}"
+    );
+    lab.down().expect("down");
+    assert_eq!(leftovers(&name), [].into());
+    Lab::down_by_name(&name).expect("down twice is fine");
+}
+
+#[test]
+fn a_lab_left_behind_is_taken_down_by_name() {
+    let Some(_turn) = turn("a_lab_left_behind_is_taken_down_by_name") else {
+        return;
+    };
+    let name = name('b');
+    up(&pair("delay = \"1ms\""), &name).abandon();
+    assert!(!leftovers(&name).is_empty());
+    Lab::down_by_name(&name).expect("down");
+    assert_eq!(leftovers(&name), [].into());
+}
+
+#[test]
+fn a_lab_whose_owner_lives_ends_its_engines_when_taken_down() {
+    let Some(_turn) = turn("a_lab_whose_owner_lives_ends_its_engines_when_taken_down") else {
+        return;
+    };
+    let name = name('c');
+    let lab = up(&chain(&["delay = \"1ms\"", "delay = \"1ms\""]), &name);
+    assert!(lab.is_carrying());
+    Lab::down_by_name(&name).expect("down");
+    assert_eq!(leftovers(&name), [].into());
+    let deadline = Instant::now() + Duration::from_secs(5);
+    while lab.is_carrying() {
+        assert!(
+            Instant::now() < deadline,
+            "the engines go on without interfaces"
+        );
+        std::thread::yield_now();
+    }
+}
+
+#[test]
+fn an_up_that_fails_half_way_leaves_nothing_and_says_why() {
+    let Some(_turn) = turn("an_up_that_fails_half_way_leaves_nothing_and_says_why") else {
+        return;
+    };
+    let name = name('d');
+    let mut topology = pair("delay = \"1ms\"");
+    topology.sites[1]
+        .sysctls
+        .insert("net.ipv4.no_such_thing".into(), "1".into());
+    let error = Lab::up(&topology, &UpOptions::named(&name)).expect_err("no such setting");
+    assert!(
+        error.to_string().contains("net.ipv4.no_such_thing"),
+        "{error}"
+    );
+    assert_eq!(leftovers(&name), [].into());
+    topology = pair("delay = \"1ms\"");
+    topology.sites[0].congestion_control = Some("nonesuch".into());
+    let error = Lab::up(&topology, &UpOptions::named(&name)).expect_err("no such algorithm");
+    assert!(
+        error.to_string().contains("congctl lock nonesuch"),
+        "{error}"
+    );
+    assert_eq!(leftovers(&name), [].into());
+}
+
+#[test]
+fn a_process_killed_at_any_moment_of_up_leaves_what_down_removes() {
+    let Some(_turn) = turn("a_process_killed_at_any_moment_of_up_leaves_what_down_removes") else {
+        return;
+    };
+    if std::env::var("NEPH_LAB_VICTIM").is_ok() {
+        return;
+    }
+    let name = name('e');
+    let own = std::env::current_exe().expect("this test binary");
+    for delay in [0, 2, 5, 8, 12, 16, 20, 25, 30, 40, 60, 100] {
+        let mut victim = Command::new(&own)
+            .args(["--exact", "life::victim", "--nocapture"])
+            .env("NEPH_LAB_VICTIM", &name)
+            .stdout(std::process::Stdio::piped())
+            .spawn()
+            .expect("start the victim");
+        // Its first byte says that it is about to begin.
+        let mut output = victim.stdout.take().expect("piped");
+        let mut heard = Vec::new();
+        while !heard.ends_with(b"BEGIN") {
+            let mut byte = [0];
+            assert_eq!(
+                output.read(&mut byte).expect("read"),
+                1,
+                "the victim ended early"
+            );
+            heard.push(byte[0]);
+        }
+        std::thread::sleep(Duration::from_millis(delay));
+        victim.kill().expect("kill -9");
+        victim.wait().expect("wait");
+        Lab::down_by_name(&name).expect("down");
+        assert_eq!(leftovers(&name), [].into(), "killed after {delay} ms");
+    }
+}
+
+/// Not a test of its own: the process that the test above kills.
+#[test]
+fn victim() {
+    let Ok(name) = std::env::var("NEPH_LAB_VICTIM") else {
+        return;
+    };
+    print!("BEGIN");
+    std::io::Write::flush(&mut std::io::stdout()).expect("flush");
+    let lab = up(&chain(&["delay = \"1ms\""; 6]), &name);
+    lab.abandon();
+    std::thread::sleep(Duration::from_secs(10));
+}
+
+#[test]
+fn two_labs_with_the_same_topology_do_not_meet() {
+    let Some(_turn) = turn("two_labs_with_the_same_topology_do_not_meet") else {
+        return;
+    };
+    let topology = pair("delay = \"1ms\"");
+    let (one, two) = (up(&topology, &name('f')), up(&topology, &name('g')));
+    for lab in [&one, &two] {
+        assert_eq!(echo_round_trips(lab, "s0", "s1", IpAddr::is_ipv4), 5);
+    }
+    one.down().expect("down");
+    assert_eq!(
+        echo_round_trips(&two, "s0", "s1", IpAddr::is_ipv4),
+        5,
+        "the other goes on"
+    );
+    two.down().expect("down");
+    assert_eq!(leftovers(&name('f')), [].into());
+    assert_eq!(leftovers(&name('g')), [].into());
+}
+
+#[test]
+fn sites_reach_each_other_over_routers_in_both_families() {
+    let Some(_turn) = turn("sites_reach_each_other_over_routers_in_both_families") else {
+        return;
+    };
+    let name = name('h');
+    let lab = up(
+        &chain(&["delay = \"2ms\"", "delay = \"3ms\"", "delay = \"0ms\""]),
+        &name,
+    );
+    assert_eq!(echo_round_trips(&lab, "s0", "s3", IpAddr::is_ipv4), 5);
+    assert_eq!(echo_round_trips(&lab, "s0", "s3", IpAddr::is_ipv6), 5);
+    lab.down().expect("down");
+}
+
+#[test]
+fn a_site_sends_with_the_congestion_control_it_was_given() {
+    let Some(_turn) = turn("a_site_sends_with_the_congestion_control_it_was_given") else {
+        return;
+    };
+    let text = include_str!("../../topologies/idle.toml");
+    let lab = up(&Topology::parse(text).expect("shipped"), &name('i'));
+    let server = lab.addresses("server").expect("there")[0];
+    let listener = with_namespace(&lab.namespace("server").expect("there"), || {
+        TcpListener::bind((server, 0)).expect("bind")
+    });
+    let target = listener
+        .as_ref()
+        .expect("enter")
+        .local_addr()
+        .expect("address");
+    let used = with_namespace(&lab.namespace("client").expect("there"), || {
+        let _stream = TcpStream::connect(target).expect("connect");
+        let ss = Command::new("ss")
+            .args(["-tinH"])
+            .output()
+            .expect("the ss program");
+        let setting = "/proc/sys/net/ipv4/tcp_slow_start_after_idle";
+        (
+            String::from_utf8_lossy(&ss.stdout).into_owned(),
+            std::fs::read_to_string(setting),
+        )
+    });
+    let (used, setting) = used.expect("enter");
+    assert!(used.contains("cubic"), "{used}");
+    assert_eq!(setting.expect("readable").trim(), "1");
+    lab.down().expect("down");
+}
+
+/// Of five datagrams from `from` to `to`, how many came back, within a second each.
+fn echo_round_trips(lab: &Lab, from: &str, to: &str, family: fn(&IpAddr) -> bool) -> usize {
+    let address = |site| {
+        *lab.addresses(site)
+            .expect("there")
+            .iter()
+            .find(|a| family(a))
+            .expect("")
+    };
+    let socket = |site| {
+        with_namespace(&lab.namespace(site).expect("there"), || {
+            let socket = UdpSocket::bind(SocketAddr::new(address(site), 0)).expect("bind");
+            socket
+                .set_read_timeout(Some(Duration::from_secs(1)))
+                .expect("timeout");
+            socket
+        })
+        .expect("enter")
+    };
+    let (asking, answering) = (socket(from), socket(to));
+    let target = answering.local_addr().expect("address");
+    let mut buffer = [0; 64];
+    (0..5)
+        .filter(|_| {
+            asking.send_to(b"there", target).expect("send");
+            let Ok((length, source)) = answering.recv_from(&mut buffer) else {
+                return false;
+            };
+            answering.send_to(&buffer[..length], source).expect("send");
+            asking.recv_from(&mut buffer).is_ok()
+        })
+        .count()
+}

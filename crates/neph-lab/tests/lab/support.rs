@@ -1,0 +1,94 @@
+//! What the tests share: privilege, one at a time, names, and looking for what was left behind.
+
+#![expect(clippy::print_stdout, reason = "a skipped test says so")]
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use neph_lab::{Lab, Topology, UpOptions};
+
+static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+
+/// Permission to use the machine: none without root. Labs that measure must not overlap.
+pub(crate) fn turn(test: &str) -> Option<MutexGuard<'static, ()>> {
+    let status = std::fs::read_to_string("/proc/self/status").expect("proc is mounted");
+    let root = status.lines().any(|line| line.starts_with("Uid:\t0\t"));
+    if !root {
+        assert!(
+            std::env::var("CI").as_deref() != Ok("true"),
+            "{test} needs root"
+        );
+        println!("SKIP {test}: labs need root");
+        return None;
+    }
+    Some(ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner))
+}
+
+/// A lab name that no other process of these tests uses.
+pub(crate) fn name(letter: char) -> String {
+    format!("{letter}{}", std::process::id())
+}
+
+/// Everything of the lab called `lab` that can be found on this machine.
+pub(crate) fn leftovers(lab: &str) -> BTreeSet<String> {
+    let mut found = BTreeSet::new();
+    let prefix = format!("neph-{lab}-");
+    for entry in std::fs::read_dir("/run/netns")
+        .into_iter()
+        .flatten()
+        .flatten()
+    {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        if name.starts_with(&prefix) {
+            found.insert(name);
+        }
+    }
+    let folder = Path::new("/run/neph").join(lab);
+    if folder.exists() {
+        found.insert(folder.display().to_string());
+    }
+    let mounts = std::fs::read_to_string("/proc/self/mounts").expect("mounts");
+    found.extend(
+        mounts
+            .lines()
+            .filter(|line| line.contains(&prefix))
+            .map(str::to_owned),
+    );
+    let links = std::fs::read_dir("/sys/class/net").expect("sysfs");
+    for entry in links.flatten() {
+        let link = entry.file_name().to_string_lossy().into_owned();
+        if link.starts_with("w0") || link.starts_with("path") {
+            found.insert(link);
+        }
+    }
+    found
+}
+
+/// Two sites, and a link between them that is described by `features`.
+pub(crate) fn pair(features: &str) -> Topology {
+    chain(&[features])
+}
+
+/// Sites `s0`, `s1`, ... in a row, with a link `path0`, `path1`, ... for each of `features`.
+pub(crate) fn chain(features: &[&str]) -> Topology {
+    let mut text = "version = 1\n".to_owned();
+    for site in 0..=features.len() {
+        text += &format!(
+            "[[site]]\nname = \"s{site}\"\naddress = \"10.9.0.{}/24\"\naddress_v6 = \"fd09::{}/64\"\n",
+            site + 1,
+            site + 1
+        );
+    }
+    for (link, features) in features.iter().enumerate() {
+        let (a, b) = (link, link + 1);
+        text +=
+            &format!("[[link]]\nname = \"path{link}\"\na = \"s{a}\"\nb = \"s{b}\"\n{features}\n");
+    }
+    Topology::parse(&text).unwrap_or_else(|mistakes| panic!("{mistakes:?}\n{text}"))
+}
+
+/// Brings a lab up that must come up.
+pub(crate) fn up(topology: &Topology, name: &str) -> Lab {
+    Lab::up(topology, &UpOptions::named(name)).expect("the lab comes up")
+}
