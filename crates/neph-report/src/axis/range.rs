@@ -1,0 +1,127 @@
+//! Which range an axis shows. One outlier must not crush the rest: the axis follows the bulk of
+//! the values, turns logarithmic where the bulk spans more than a factor of 12, and what lies
+//! outside is left to be counted in the margin.
+
+use neph_model::Span;
+use neph_stats::Sorted;
+
+use super::Scale;
+use crate::PlotSettings;
+
+/// What decides an axis's range, in milliseconds.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Spread {
+    pub(crate) min: f64,
+    /// Where the bulk begins.
+    pub(crate) low: f64,
+    pub(crate) median: f64,
+    /// Where the bulk ends.
+    pub(crate) high: f64,
+    pub(crate) max: f64,
+}
+
+impl Spread {
+    /// The bulk is the middle 99 %; with few values, nearly all of them.
+    pub(crate) fn of(sample: Sorted<'_>) -> Option<Self> {
+        let values = sample.values();
+        let last = values.len().checked_sub(1)?;
+        let outside = values.len() / 200;
+        Some(Self {
+            min: values[0],
+            low: values[outside],
+            median: values[last / 2],
+            high: values[last - outside],
+            max: values[last],
+        })
+    }
+}
+
+/// Ends that the settings fix.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Limits {
+    pub(crate) low: Option<f64>,
+    pub(crate) high: Option<f64>,
+}
+
+impl From<&PlotSettings> for Limits {
+    /// As in the Latency Tester, 0 means that the end is chosen from the data.
+    fn from(settings: &PlotSettings) -> Self {
+        let fixed = |span: Option<Span>| span.map(Span::millis_f64).filter(|ms| *ms > 0.0);
+        Self {
+            low: fixed(settings.rtt_min),
+            high: fixed(settings.rtt_max),
+        }
+    }
+}
+
+/// The scale that shows the bulk of all spreads. `None` if there is nothing to show.
+pub(crate) fn choose(spreads: &[Spread], limits: Limits) -> Option<Scale> {
+    let fold = |pick: fn(&Spread) -> f64, join: fn(f64, f64) -> f64| {
+        spreads.iter().map(pick).reduce(join)
+    };
+    let low = fold(|s| s.low, f64::min)?;
+    let high = fold(|s| s.high, f64::max)?;
+    let (min, max) = (fold(|s| s.min, f64::min)?, fold(|s| s.max, f64::max)?);
+    if low > 0.0 && high / low > 12.0 {
+        let top = if max < high * 30.0 { max } else { high * 3.0 };
+        let bottom = if min > low / 30.0 { min } else { low / 3.0 };
+        return Some(Scale::logarithmic(
+            limits.low.unwrap_or(bottom / 1.15),
+            limits.high.unwrap_or(top * 1.15),
+        ));
+    }
+    let reach = (high - low).max(high.abs() * 0.02).max(1e-4);
+    let top = if max <= high + reach { max } else { high + 0.25 * reach };
+    let bottom = if min >= low - reach { min } else { low - 0.25 * reach };
+    // An axis that could begin at 0 without losing half of its length does.
+    let from_zero = bottom >= 0.0 && bottom < 0.4 * top;
+    Some(Scale::linear(
+        limits.low.unwrap_or(if from_zero { 0.0 } else { bottom - 0.04 * (top - bottom) }),
+        limits.high.unwrap_or(top + 0.04 * (top - bottom)),
+    ))
+}
+
+/// One scale for all groups, or one for each, as the settings want it.
+pub(crate) fn shared(groups: &[Vec<Spread>], settings: &PlotSettings) -> Vec<Option<Scale>> {
+    let limits = Limits::from(settings);
+    match settings.equalization {
+        crate::Equalization::Shared => vec![choose(&groups.concat(), limits); groups.len()],
+        crate::Equalization::Separate => {
+            groups.iter().map(|group| choose(group, limits)).collect()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::axis::Spacing;
+
+    fn spread(values: &mut [f64]) -> Spread {
+        Spread::of(Sorted::sort(values).unwrap()).unwrap()
+    }
+
+    #[test]
+    fn one_outlier_does_not_crush_the_rest() {
+        let mut values: Vec<f64> = (0..1000).map(|i| 40.0 + f64::from(i) / 1000.0).collect();
+        values.push(1800.0);
+        let scale = choose(&[spread(&mut values)], Limits::default()).unwrap();
+        assert_eq!(scale.spacing, Spacing::Linear);
+        assert!(scale.low > 39.0 && scale.high < 43.0, "{scale:?}");
+    }
+
+    #[test]
+    fn scenarios_far_apart_share_a_logarithmic_axis() {
+        let groups = [spread(&mut [4.0, 4.1, 4.2]), spread(&mut [280.0, 281.0, 300.0])];
+        let scale = choose(&groups, Limits::default()).unwrap();
+        assert_eq!(scale.spacing, Spacing::Logarithmic);
+        assert!(scale.low < 4.0 && scale.high > 300.0);
+    }
+
+    #[test]
+    fn fixed_limits_win() {
+        let limits = Limits { low: Some(10.0), high: Some(20.0) };
+        let scale = choose(&[spread(&mut [14.0, 15.0, 90.0])], limits).unwrap();
+        assert_eq!((scale.low, scale.high), (10.0, 20.0));
+    }
+}

@@ -1,0 +1,101 @@
+//! Numbers as people read them. Values inside figures and tables are milliseconds.
+
+use neph_stats::Level;
+
+/// The unit of a time axis.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum TimeUnit {
+    /// Below half a millisecond.
+    Micros,
+    /// Most latencies.
+    Millis,
+    /// From 20 s.
+    Seconds,
+}
+
+impl TimeUnit {
+    /// The unit that reads best for values up to `high` milliseconds.
+    pub(crate) fn up_to(high: f64) -> Self {
+        if high < 0.5 {
+            Self::Micros
+        } else if high < 20_000.0 {
+            Self::Millis
+        } else {
+            Self::Seconds
+        }
+    }
+    /// The name on screen.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Micros => "µs",
+            Self::Millis => "ms",
+            Self::Seconds => "s",
+        }
+    }
+    /// How many of it make a millisecond.
+    pub(crate) const fn per_milli(self) -> f64 {
+        match self {
+            Self::Micros => 1000.0,
+            Self::Millis => 1.0,
+            Self::Seconds => 0.001,
+        }
+    }
+}
+
+/// Milliseconds in the unit that reads best: `0.8 µs`, `26.8 µs`, `4.21 ms`, `267.4 ms`, `1.80 s`.
+pub(crate) fn millis(value: f64) -> String {
+    let text = match value.abs() {
+        v if v < 0.1 => format!("{:.1} µs", value * 1e3),
+        v if v < 0.999_5 => format!("{:.0} µs", value * 1e3),
+        v if v < 99.995 => format!("{value:.2} ms"),
+        v if v < 999.95 => format!("{value:.1} ms"),
+        _ => format!("{:.2} s", value / 1e3),
+    };
+    text.replacen('-', "−", 1)
+}
+
+/// A level in milliseconds, or that it is decided by lost messages.
+pub(crate) fn level(level: Level) -> String {
+    match level {
+        Level::At(value) => millis(value),
+        Level::Censored => "lost".to_owned(),
+    }
+}
+
+/// A share as a percentage with as many digits as it deserves: `0 %`, `0.04 %`, `2.5 %`, `96 %`.
+pub(crate) fn percent(share: f64) -> String {
+    match share * 100.0 {
+        0.0 => "0 %".to_owned(),
+        v if v < 1.0 => format!("{v:.2} %"),
+        v if v < 10.0 => format!("{v:.1} %"),
+        v if v < 99.5 => format!("{v:.0} %"),
+        v if v < 99.995 => format!("{v:.2} %"),
+        _ => "100 %".to_owned(),
+    }
+}
+
+/// A number with a thin gap between thousands: `1 234 567`.
+pub(crate) fn count(number: usize) -> String {
+    let digits = number.to_string();
+    let mut out = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) && digits.len() > 4 {
+            out.push('\u{a0}');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_read_as_people_write_them() {
+        assert_eq!([0.0268, 4.2149, 0.812, 267.42, 1800.0].map(millis).join("|"), "26.8 µs|4.21 ms|812 µs|267.4 ms|1.80 s");
+        assert_eq!([0.0, 0.0004, 0.025, 0.962, 0.9999].map(percent).join("|"), "0 %|0.04 %|2.5 %|96 %|99.99 %");
+        assert_eq!((count(1234), count(1_234_567)), ("1234".into(), "1\u{a0}234\u{a0}567".into()));
+        assert_eq!(level(Level::Censored), "lost");
+    }
+}

@@ -1,0 +1,153 @@
+//! One message, reduced to what figures and tables need.
+
+use neph_model::{Flow, Instant, Message, Outcome, Own, Peer, Seq, Span, Stage, StageSet};
+
+/// One message of a flow.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Exchange {
+    /// Its number.
+    pub seq: Seq,
+    /// How it ended.
+    pub outcome: Outcome,
+    /// When the schedule said it should go.
+    pub intended: Instant<Own>,
+    /// When the program began with it.
+    pub begun: Option<Instant<Own>>,
+    /// When the peer's program had read it, on the peer's clock.
+    pub peer_app_rx: Option<Instant<Peer>>,
+    /// From `intended` to the reply; `None` without one.
+    pub response: Option<Span>,
+    /// From `begun` to the reply; `None` without one.
+    pub service: Option<Span>,
+    /// From the last byte's departure to its acknowledgement by the peer's TCP.
+    pub ack: Option<Span>,
+    /// Congestion window in segments when the last byte left.
+    pub cwnd: Option<u32>,
+    /// Segments that its connection had retransmitted until its last byte was acknowledged.
+    pub retransmissions: Option<u32>,
+    /// Which connection carried it, from 0.
+    pub connection: u32,
+    layout: u16,
+    first: u32,
+}
+
+/// A flow with its messages, by number.
+#[derive(Clone, Debug)]
+pub struct FlowData {
+    /// The flow.
+    pub flow: Flow,
+    /// Its messages.
+    pub exchanges: Vec<Exchange>,
+    /// The few orders of ledger entries that occur in a flow; a message points to its own.
+    layouts: Vec<Vec<StageSet>>,
+    times: Vec<Span>,
+}
+
+impl FlowData {
+    /// Takes the flow's own messages out of an experiment's.
+    pub fn new(flow: Flow, messages: &[Message]) -> Self {
+        let mut data = Self {
+            flow,
+            exchanges: Vec::new(),
+            layouts: vec![Vec::new()],
+            times: Vec::new(),
+        };
+        let mine = messages.iter().filter(|m| m.flow == data.flow.index);
+        let mine: Vec<&Message> = mine.collect();
+        data.exchanges.reserve_exact(mine.len());
+        for message in mine {
+            data.push(message);
+        }
+        data.exchanges.sort_by_key(|exchange| exchange.seq);
+        data.times.shrink_to_fit();
+        data
+    }
+
+    fn push(&mut self, message: &Message) {
+        let marks = &message.marks;
+        let ledger = message.ledger();
+        let first = u32::try_from(self.times.len())
+            .expect("an experiment of 4 billion ledger entries does not fit into memory before");
+        let mut layout = 0;
+        if let Some(ledger) = &ledger {
+            let sets: Vec<StageSet> = ledger.entries().iter().map(|entry| entry.stages).collect();
+            layout = self.layout(sets);
+            self.times.extend(ledger.entries().iter().map(|entry| entry.time));
+        }
+        let later = message.tcp_at_ack.or(message.tcp_at_send);
+        self.exchanges.push(Exchange {
+            seq: message.seq,
+            outcome: message.outcome,
+            intended: marks.intended,
+            begun: marks.begun(),
+            peer_app_rx: marks.peer.app_rx,
+            response: ledger.map(|ledger| ledger.response_time()),
+            service: ledger.map(|ledger| ledger.service_time()),
+            ack: marks.acked.zip(marks.nic_tx).map(|(acked, sent)| acked - sent),
+            cwnd: message.tcp_at_send.map(|state| state.cwnd),
+            retransmissions: later.map(|state| state.retransmissions),
+            connection: message.connection,
+            layout,
+            first,
+        });
+    }
+
+    fn layout(&mut self, sets: Vec<StageSet>) -> u16 {
+        let known = self.layouts.iter().position(|layout| *layout == sets);
+        let index = known.unwrap_or_else(|| {
+            self.layouts.push(sets);
+            self.layouts.len() - 1
+        });
+        // Ten marks can be absent or not: at most 2^11 layouts exist.
+        u16::try_from(index).expect("there are fewer layouts than marks can be absent")
+    }
+
+    /// A message's ledger: its entries in order of time; none without a reply.
+    pub fn ledger(&self, exchange: &Exchange) -> impl Iterator<Item = (StageSet, Span)> {
+        let sets = &self.layouts[usize::from(exchange.layout)];
+        let first = exchange.first as usize;
+        let times = &self.times[first..first + sets.len()];
+        sets.iter().copied().zip(times.iter().copied())
+    }
+
+    /// The round trip through the network by kernel stamps: the network stage where it stands
+    /// alone.
+    pub fn network(&self, exchange: &Exchange) -> Option<Span> {
+        let alone = StageSet::only(Stage::Network);
+        let mut entries = self.ledger(exchange);
+        entries.find(|(set, _)| *set == alone).map(|(_, time)| time)
+    }
+
+    /// The shortest round trip that the flow's stamps give: the network alone, else the service
+    /// time. For ICMP, whose peer adds next to nothing, that is the network.
+    pub fn round_trip(&self, exchange: &Exchange) -> Option<Span> {
+        self.network(exchange).or(exchange.service)
+    }
+
+    /// How many messages ended without a reply in time although they were sent.
+    pub fn lost(&self) -> usize {
+        let lost = |exchange: &&Exchange| exchange.outcome == Outcome::Lost;
+        self.exchanges.iter().filter(lost).count()
+    }
+
+    /// When segments were retransmitted, and how many: the moments at which a connection's counter
+    /// had grown from one message to the next.
+    pub fn retransmissions(&self) -> Vec<(Instant<Own>, u32)> {
+        let mut found = Vec::new();
+        let mut before: Option<(u32, u32)> = None;
+        for exchange in &self.exchanges {
+            let Some(count) = exchange.retransmissions else {
+                continue;
+            };
+            let base = match before {
+                Some((connection, seen)) if connection == exchange.connection => seen,
+                _ => 0,
+            };
+            if count > base {
+                found.push((exchange.intended, count - base));
+            }
+            before = Some((exchange.connection, count.max(base)));
+        }
+        found
+    }
+}

@@ -1,0 +1,137 @@
+//! What a report is made from: a campaign as plain values, held compactly.
+//!
+//! Owns the per-message record that figures and tables need (about 150 bytes a message, a third of
+//! a full message). Reads no store (see `load.rs`) and calculates no statistics.
+
+mod exchange;
+mod factor;
+
+use neph_model::{
+    Campaign, Event, EventKind, Experiment, FlowRole, Message, Provenance, Sample, Scenario,
+    Throughput, Traceroute,
+};
+
+pub use exchange::{Exchange, FlowData};
+pub(crate) use factor::{Factor, factors};
+
+use crate::PlotSettings;
+
+/// One experiment with everything that was measured in it.
+#[derive(Clone, Debug)]
+pub struct ExperimentData {
+    /// Its place in the catalog.
+    pub experiment: Experiment,
+    /// Index of its scenario in [`CampaignData::scenarios`].
+    pub scenario: usize,
+    /// What is needed to doubt it.
+    pub provenance: Option<Provenance>,
+    /// What happened besides its messages, by time.
+    pub events: Vec<Event>,
+    /// Series, by name and time.
+    pub samples: Vec<Sample>,
+    /// Its flows with their messages, the main one first.
+    pub flows: Vec<FlowData>,
+}
+
+impl ExperimentData {
+    /// Sorts messages, in any order, to their flows.
+    pub fn new(experiment: Experiment, scenario: usize, messages: &[Message]) -> Self {
+        let flows = experiment
+            .flows
+            .iter()
+            .map(|flow| FlowData::new(flow.clone(), messages))
+            .collect();
+        Self {
+            experiment,
+            scenario,
+            provenance: None,
+            events: Vec::new(),
+            samples: Vec::new(),
+            flows,
+        }
+    }
+
+    /// The flow that the scenario asked for.
+    pub fn main(&self) -> Option<&FlowData> {
+        self.flow(FlowRole::Main)
+    }
+    /// The ICMP echo beside it.
+    pub fn companion(&self) -> Option<&FlowData> {
+        self.flow(FlowRole::Companion)
+    }
+    fn flow(&self, role: FlowRole) -> Option<&FlowData> {
+        self.flows.iter().find(|data| data.flow.role == role)
+    }
+    /// The block as people count, from 1.
+    pub fn block(&self) -> u32 {
+        self.experiment.block.saturating_add(1)
+    }
+    /// When the main flow's connection was lost, in nanoseconds since the start.
+    pub fn reconnects(&self) -> impl Iterator<Item = i64> {
+        let lost = |event: &&Event| event.kind == EventKind::ConnectionLost;
+        self.events.iter().filter(lost).map(|event| event.at)
+    }
+}
+
+/// A campaign as plain values.
+#[derive(Clone, Debug)]
+pub struct CampaignData {
+    /// The campaign.
+    pub campaign: Campaign,
+    /// Its matrix, by index.
+    pub scenarios: Vec<Scenario>,
+    /// Its experiments, by block, position and attempt.
+    pub experiments: Vec<ExperimentData>,
+    /// How many experiments were left out because they are not complete.
+    pub left_out: usize,
+    /// Throughput checks, by time.
+    pub throughputs: Vec<Throughput>,
+    /// Traceroutes, by time.
+    pub traceroutes: Vec<Traceroute>,
+}
+
+impl CampaignData {
+    /// A scenario's experiments in the blocks that the settings show, by block.
+    pub(crate) fn experiments_of<'a>(
+        &'a self,
+        scenario: usize,
+        settings: &'a PlotSettings,
+    ) -> impl Iterator<Item = &'a ExperimentData> + 'a {
+        self.experiments.iter().filter(move |data| {
+            data.scenario == scenario && settings.shows_block(data.experiment.block)
+        })
+    }
+
+    /// The main flows of a scenario in the blocks that the settings show.
+    pub(crate) fn main_flows<'a>(
+        &'a self,
+        scenario: usize,
+        settings: &'a PlotSettings,
+    ) -> impl Iterator<Item = &'a FlowData> + 'a {
+        self.experiments_of(scenario, settings)
+            .filter_map(ExperimentData::main)
+    }
+
+    /// Indices of the scenarios that have at least one experiment to show.
+    pub(crate) fn measured(&self, settings: &PlotSettings) -> Vec<usize> {
+        (0..self.scenarios.len())
+            .filter(|index| self.experiments_of(*index, settings).next().is_some())
+            .collect()
+    }
+
+    /// The warnings of a scenario's experiments, each with its block (from 1).
+    pub(crate) fn flags(
+        &self,
+        scenario: usize,
+        settings: &PlotSettings,
+    ) -> Vec<(u32, &neph_model::Warning)> {
+        self.experiments
+            .iter()
+            .filter(|data| {
+                data.scenario == scenario && settings.shows_block(data.experiment.block)
+            })
+            .flat_map(|data| data.experiment.warnings.iter().map(|w| (data.block(), w)))
+            .collect()
+    }
+}
+

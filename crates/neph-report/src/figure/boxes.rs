@@ -1,0 +1,256 @@
+//! Box plots from each point of view: within a panel one factor varies, between panels the others.
+
+use super::boxplot::{self, Seat};
+use super::flags;
+use super::sheet::{Note, Sheet, page_name, page_title};
+use super::values::removed;
+use super::view::{groups, levels};
+use super::{Figure, Group, Latencies};
+use crate::axis::{Plot, Scale, Spread, Style, TimeUnit, count, level, percent, shared};
+use crate::data::{Factor, factors};
+use crate::palette;
+use crate::scene::{Anchor, Colour, Mark, Point, Rect, Stroke, Text, fit};
+use crate::{CampaignData, Equalization, PlotSettings};
+
+const ROW: f64 = 21.0;
+const TITLE: f64 = 20.0;
+const LABELS: f64 = 150.0;
+const NUMBERS: f64 = 210.0;
+/// Rows on one page, so that a page with its axis fits on A4.
+const ROWS: usize = 36;
+
+/// One figure for each factor that the plan varies.
+pub(crate) fn draw(data: &CampaignData, settings: &PlotSettings) -> Vec<Figure> {
+    let shown = data.measured(settings);
+    let scenarios: Vec<_> = shown.iter().map(|index| &data.scenarios[*index]).collect();
+    factors(&scenarios)
+        .iter()
+        .flat_map(|view| draw_view(data, settings, &shown, view))
+        .collect()
+}
+
+/// A group with its values and its scale.
+struct Panel {
+    group: Group,
+    rows: Vec<Latencies>,
+    scale: Option<Scale>,
+}
+
+fn draw_view(
+    data: &CampaignData,
+    settings: &PlotSettings,
+    shown: &[usize],
+    view: &Factor,
+) -> Vec<Figure> {
+    let colours = levels(data, shown, view);
+    let panels = panels(data, settings, shown, view);
+    let pages = paginate(&panels);
+    let total = pages.len();
+    let painter = Painter { data, settings, colours: &colours };
+    let heading = format!("Latency by {}", view.name());
+    pages
+        .into_iter()
+        .enumerate()
+        .map(|(page, panels)| {
+            let name = page_name(&format!("boxes-by-{}", view.name()), page, total);
+            painter.page(page_title(&heading, page, total), name, panels)
+        })
+        .collect()
+}
+
+fn panels(
+    data: &CampaignData,
+    settings: &PlotSettings,
+    shown: &[usize],
+    view: &Factor,
+) -> Vec<Panel> {
+    let with_rows: Vec<(Group, Vec<Latencies>)> = groups(data, shown, view)
+        .into_iter()
+        .map(|group| {
+            let plotted = |(index, _): &(usize, String)| Latencies::plotted(data, *index, settings);
+            let rows = group.members.iter().map(plotted).collect();
+            (group, rows)
+        })
+        .collect();
+    let spreads: Vec<Vec<Spread>> = with_rows
+        .iter()
+        .map(|(_, rows)| rows.iter().filter_map(Latencies::spread).collect())
+        .collect();
+    shared(&spreads, settings)
+        .into_iter()
+        .zip(with_rows)
+        .map(|(scale, (group, rows))| Panel { group, rows, scale })
+        .collect()
+}
+
+/// Whole panels onto pages of so many rows.
+fn paginate(panels: &[Panel]) -> Vec<&[Panel]> {
+    let mut pages = Vec::new();
+    let (mut from, mut rows) = (0, 0);
+    for (index, panel) in panels.iter().enumerate() {
+        let more = panel.rows.len() + 1;
+        if index > from && rows + more > ROWS {
+            pages.push(&panels[from..index]);
+            (from, rows) = (index, 0);
+        }
+        rows += more;
+    }
+    if from < panels.len() {
+        pages.push(&panels[from..]);
+    }
+    pages
+}
+
+struct Painter<'a> {
+    data: &'a CampaignData,
+    settings: &'a PlotSettings,
+    colours: &'a [String],
+}
+
+impl Painter<'_> {
+    fn page(&self, title: String, name: String, panels: &[Panel]) -> Figure {
+        let subtitle = format!(
+            "{}, all blocks together",
+            capital(self.settings.basis.name())
+        );
+        let mut sheet = Sheet::new(title, &subtitle);
+        for (index, panel) in panels.iter().enumerate() {
+            let last = index + 1 == panels.len();
+            let separate = self.settings.equalization == Equalization::Separate;
+            self.panel(&mut sheet, panel, last || separate);
+        }
+        let mut notes = vec![Note::plain(format!(
+            "Box: first to third quartile, with the median. Whiskers: {}. Dots: the farthest values beyond; what lies outside the axis is counted on the right.{}",
+            self.settings.whiskers_in_words(),
+            removed(self.settings)
+        ))];
+        let scenarios = panels.iter().flat_map(|p| &p.group.members).map(|(index, _)| *index);
+        notes.extend(flags::notes(self.data, scenarios, self.settings));
+        sheet.finish("boxes", name, &notes)
+    }
+
+    fn panel(&self, sheet: &mut Sheet, panel: &Panel, with_axis: bool) {
+        if !panel.group.title.is_empty() {
+            let head = sheet.take(TITLE);
+            let at = Point::new(head.x, head.bottom() - 5.0);
+            let title = fit(&panel.group.title, Style::TITLE, head.width);
+            let text = Text::new(at, Anchor::Start, Style::TITLE, title).semibold();
+            sheet.draw([Mark::Text(text)]);
+        }
+        #[expect(clippy::cast_precision_loss, reason = "a few rows")]
+        let height = panel.rows.len() as f64 * ROW;
+        let whole = sheet.take(height);
+        let Some(scale) = panel.scale else { return };
+        let unit = TimeUnit::up_to(scale.high);
+        let area = Rect::new(
+            whole.x + LABELS,
+            whole.y,
+            whole.width - LABELS - NUMBERS,
+            height,
+        );
+        let plot = Plot {
+            area,
+            x: in_unit(scale, unit),
+            y: Scale::linear(0.0, 1.0),
+        };
+        let mut marks = Vec::new();
+        if with_axis {
+            plot.x_axis(&mut marks, &axis_title(self.settings, unit));
+            sheet.take(Style::BELOW);
+        } else {
+            grid(&plot, &mut marks);
+            sheet.take(6.0);
+        }
+        let mut y = whole.y + ROW / 2.0;
+        for (row, (index, level)) in panel.rows.iter().zip(&panel.group.members) {
+            self.row(&mut marks, (row, &scale), Rect::new(whole.x, y, area.width, 0.0), (*index, level));
+            y += ROW;
+        }
+        sheet.draw(marks);
+    }
+
+    /// `place` begins at the row's left end, on its middle line, and has the plot's width.
+    fn row(
+        &self,
+        marks: &mut Vec<Mark>,
+        (latencies, scale): (&Latencies, &Scale),
+        place: Rect,
+        (index, level): (usize, &str),
+    ) {
+        let y = place.y;
+        let left = place.x + LABELS;
+        let name = fit(level, Style::LABEL, LABELS - 24.0);
+        let at = Point::new(left - 10.0, y + 4.0);
+        let label = Text::new(at, Anchor::End, Style::LABEL, name);
+        if flags::flagged(self.data, index, self.settings) {
+            let foot = Point::new(at.x - label.width() - 12.0, y + 4.0);
+            marks.push(flags::marker(foot));
+        }
+        marks.push(Mark::Text(label));
+        let colour = self.colours.iter().position(|known| known == level).unwrap_or(0);
+        let seat = Seat {
+            low: Point::new(left, y),
+            high: Point::new(left + place.width, y),
+            half: ROW * 0.3,
+        };
+        let colour = palette::line_colour(colour);
+        marks.extend(boxplot::marks(latencies, scale, seat, colour, self.settings));
+        let right = left + place.width + 10.0;
+        let (main, beyond) = row_numbers(latencies, scale);
+        let text = Text::new(Point::new(right, y + 4.0), Anchor::Start, Style::TICK, main);
+        let after = right + text.width() + 6.0;
+        marks.push(Mark::Text(text));
+        let room = NUMBERS - (after - right) - 10.0;
+        let beyond = fit(&beyond, Style::NOTE, room);
+        let note = Text::new(Point::new(after, y + 4.0), Anchor::Start, Style::NOTE, beyond);
+        marks.push(Mark::Text(note.coloured(Colour::ALARM)));
+    }
+}
+
+/// Median and n; then what the plot does not show: loss, and values outside the axis.
+fn row_numbers(latencies: &Latencies, scale: &Scale) -> (String, String) {
+    let n = latencies.len() + latencies.lost;
+    let median = neph_stats::quantile(latencies.sorted(), latencies.lost, 0.5)
+        .map_or_else(|_| "–".to_owned(), |q| level(q.value()));
+    let mut beyond = boxplot::outside(latencies.sorted().values(), scale);
+    if latencies.lost > 0 {
+        #[expect(clippy::cast_precision_loss, reason = "counts in memory")]
+        let share = latencies.lost as f64 / n as f64;
+        let loss = format!("{} lost", percent(share));
+        beyond = if beyond.is_empty() { loss } else { format!("{loss}; {beyond}") };
+    }
+    (format!("{median}, n {}", count(n)), beyond)
+}
+
+/// The same scale, told in a unit.
+pub(crate) fn in_unit(scale: Scale, unit: TimeUnit) -> Scale {
+    Scale {
+        low: scale.low * unit.per_milli(),
+        high: scale.high * unit.per_milli(),
+        ..scale
+    }
+}
+
+/// `response time, ms`.
+pub(crate) fn axis_title(settings: &PlotSettings, unit: TimeUnit) -> String {
+    format!("{}, {}", settings.basis.name(), unit.name())
+}
+
+/// With a capital first letter.
+pub(crate) fn capital(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or_else(String::new, |first| {
+        first.to_uppercase().chain(letters).collect()
+    })
+}
+
+/// Vertical grid lines and the base line, without labels.
+fn grid(plot: &Plot, marks: &mut Vec<Mark>) {
+    for tick in plot.x_ticks() {
+        let x = plot.px(tick.value);
+        let stroke = Stroke::solid(Colour::GRID, 1.0);
+        let (top, base) = (plot.area.y, plot.area.bottom());
+        marks.push(Mark::line(Point::new(x, top), Point::new(x, base), stroke));
+    }
+    plot.base_line(marks);
+}

@@ -1,0 +1,123 @@
+//! One box plot as marks, lying or standing.
+
+use neph_stats::{BoxPlot, boxplot};
+
+use super::Latencies;
+use crate::PlotSettings;
+use crate::axis::{Scale, millis};
+use crate::scene::{Colour, Fill, Mark, Point, Stroke};
+
+/// At most so many outliers are drawn on each side; all are counted.
+const DRAWN: usize = 60;
+
+/// Where a box plot stands: the line it is drawn along, from the scale's low end to its high end,
+/// and half of the box's thickness.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Seat {
+    pub(crate) low: Point,
+    pub(crate) high: Point,
+    pub(crate) half: f64,
+}
+
+impl Seat {
+    /// The place of a value, `across` pixels off the line.
+    fn at(&self, scale: &Scale, value: f64, across: f64) -> Point {
+        let share = scale.clamped(value);
+        let (dx, dy) = (self.high.x - self.low.x, self.high.y - self.low.y);
+        let long = dx.hypot(dy).max(1e-9);
+        Point::new(
+            self.low.x + dx * share - dy / long * across,
+            self.low.y + dy * share + dx / long * across,
+        )
+    }
+}
+
+/// The box plot of latencies; each value as a dot where there are too few for a box.
+pub(crate) fn marks(
+    latencies: &Latencies,
+    scale: &Scale,
+    seat: Seat,
+    colour: Colour,
+    settings: &PlotSettings,
+) -> Vec<Mark> {
+    match boxplot(latencies.sorted(), settings.whiskers(), DRAWN) {
+        Ok(numbers) => drawn(&numbers, scale, seat, colour),
+        Err(_) => latencies
+            .sorted()
+            .values()
+            .iter()
+            .map(|value| dot(seat.at(scale, *value, 0.0), colour))
+            .collect(),
+    }
+}
+
+fn drawn(numbers: &BoxPlot, scale: &Scale, seat: Seat, colour: Colour) -> Vec<Mark> {
+    let thin = Stroke::solid(colour, 1.1);
+    let at = |value: f64, across: f64| seat.at(scale, value, across);
+    let mut marks = Vec::new();
+    for (end, edge) in [(numbers.whisker_low, numbers.q1), (numbers.whisker_high, numbers.q3)] {
+        marks.push(Mark::line(at(end, 0.0), at(edge, 0.0), thin));
+        let half = seat.half * 0.5;
+        marks.push(Mark::line(at(end, -half), at(end, half), thin));
+    }
+    let corners = vec![
+        at(numbers.q1, -seat.half),
+        at(numbers.q3, -seat.half),
+        at(numbers.q3, seat.half),
+        at(numbers.q1, seat.half),
+    ];
+    let fill = Fill { colour, opacity: 0.25 };
+    marks.push(Mark::Area { points: corners.clone(), fill });
+    let mut outline = corners;
+    outline.push(outline[0]);
+    marks.push(Mark::Line { points: outline, stroke: thin });
+    let median = Stroke::solid(Colour::INK, 2.0);
+    let ends = (at(numbers.median, -seat.half), at(numbers.median, seat.half));
+    marks.push(Mark::line(ends.0, ends.1, median));
+    let outliers = numbers.below.farthest.iter().chain(&numbers.above.farthest);
+    for value in outliers.filter(|value| (0.0..=1.0).contains(&scale.share(**value))) {
+        marks.push(dot(at(*value, 0.0), colour));
+    }
+    marks
+}
+
+fn dot(centre: Point, colour: Colour) -> Mark {
+    Mark::Disc {
+        centre,
+        radius: 1.3,
+        fill: Fill { colour, opacity: 0.7 },
+    }
+}
+
+/// What lies outside of a scale, in words: `12 above, max 1.80 s`. Empty if nothing does.
+pub(crate) fn outside(values: &[f64], scale: &Scale) -> String {
+    let above = values.len() - values.partition_point(|v| scale.share(*v) <= 1.0);
+    let below = values.partition_point(|v| scale.share(*v) < 0.0);
+    let mut parts = Vec::new();
+    if let (1.., Some(max)) = (above, values.last()) {
+        parts.push(format!("{above} above, max {}", millis(*max)));
+    }
+    if let (1.., Some(min)) = (below, values.first()) {
+        parts.push(format!("{below} below, min {}", millis(*min)));
+    }
+    parts.join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_lies_outside_is_counted() {
+        let scale = Scale::linear(10.0, 20.0);
+        assert_eq!(outside(&[9.0, 12.0, 19.0, 25.0, 1800.0], &scale), "2 above, max 1.80 s, 1 below, min 9.00 ms");
+        assert_eq!(outside(&[12.0], &scale), "");
+    }
+
+    #[test]
+    fn a_standing_seat_goes_upwards() {
+        let seat = Seat { low: Point::new(50.0, 100.0), high: Point::new(50.0, 0.0), half: 5.0 };
+        let at = seat.at(&Scale::linear(0.0, 10.0), 5.0, 3.0);
+        assert!((at.y - 50.0).abs() < 1e-9 && (at.x - 53.0).abs() < 1e-9, "{at:?}");
+    }
+}

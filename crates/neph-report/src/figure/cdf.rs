@@ -1,0 +1,187 @@
+//! Cumulative distributions from each point of view.
+
+use neph_stats::ecdf;
+
+use super::boxes::{axis_title, capital, in_unit};
+use super::boxplot::outside;
+use super::flags;
+use super::legend::Swatch;
+use super::sheet::{Note, Sheet, page_name, page_title};
+use super::strip::group_title;
+use super::values::removed;
+use super::view::{groups, levels};
+use super::{Figure, Group, Latencies};
+use crate::axis::{Plot, Scale, Spread, Style, TimeUnit, shared};
+use crate::data::{Factor, factors};
+use crate::palette;
+use crate::scene::{Mark, Point, Rect};
+use crate::settings::Tail;
+use crate::{CampaignData, PlotSettings};
+
+const POINTS: usize = 400;
+const LEFT: f64 = 50.0;
+
+/// One figure for each factor that the plan varies.
+pub(crate) fn draw(data: &CampaignData, settings: &PlotSettings) -> Vec<Figure> {
+    let shown = data.measured(settings);
+    let scenarios: Vec<_> = shown.iter().map(|index| &data.scenarios[*index]).collect();
+    factors(&scenarios)
+        .iter()
+        .flat_map(|view| draw_view(data, settings, &shown, view))
+        .collect()
+}
+
+struct Panel {
+    group: Group,
+    lines: Vec<Latencies>,
+    scale: Option<Scale>,
+}
+
+fn draw_view(
+    data: &CampaignData,
+    settings: &PlotSettings,
+    shown: &[usize],
+    view: &Factor,
+) -> Vec<Figure> {
+    let levels = levels(data, shown, view);
+    let panels = panels(data, settings, shown, view);
+    let (columns, height, per_page) = if panels.len() == 1 { (1, 260.0, 1) } else { (2, 150.0, 10) };
+    let total = panels.len().div_ceil(per_page);
+    let legend: Vec<(Swatch, String)> = levels
+        .iter()
+        .enumerate()
+        .map(|(index, level)| (Swatch::Line(palette::line(index)), level.clone()))
+        .collect();
+    let heading = format!("Distribution of latency by {}", view.name());
+    panels
+        .chunks(per_page)
+        .enumerate()
+        .map(|(page, panels)| {
+            let subtitle = format!("{}, all blocks together", capital(settings.basis.name()));
+            let mut sheet = Sheet::new(page_title(&heading, page, total), &subtitle);
+            sheet.legend(&legend);
+            for row in panels.chunks(if columns == 1 { 1 } else { 2 }) {
+                let places = sheet.columns(columns, height + Style::BELOW + 24.0);
+                for (panel, place) in row.iter().zip(places) {
+                    sheet.draw(drawn(data, settings, (panel, &levels), place));
+                }
+            }
+            let scenarios = panels.iter().flat_map(|p| &p.group.members).map(|(i, _)| *i);
+            let mut notes = vec![Note::plain(explained(settings))];
+            notes.extend(flags::notes(data, scenarios, settings));
+            let name = page_name(&format!("cdf-by-{}", view.name()), page, total);
+            sheet.finish("cdf", name, &notes)
+        })
+        .collect()
+}
+
+fn explained(settings: &PlotSettings) -> String {
+    let how = match settings.tail {
+        Tail::Linear => "Each line rises to the share of messages that were replied to within that time.",
+        Tail::Logarithmic => "Each line falls to the share of messages that took longer; each decade is ten times rarer.",
+    };
+    format!(
+        "{how} Lost messages count as slower than every reply. What lies outside the axis is counted above the panel.{}",
+        removed(settings)
+    )
+}
+
+fn panels(
+    data: &CampaignData,
+    settings: &PlotSettings,
+    shown: &[usize],
+    view: &Factor,
+) -> Vec<Panel> {
+    let found: Vec<(Group, Vec<Latencies>)> = groups(data, shown, view)
+        .into_iter()
+        .map(|group| {
+            let plotted = |(index, _): &(usize, String)| Latencies::plotted(data, *index, settings);
+            let lines = group.members.iter().map(plotted).collect();
+            (group, lines)
+        })
+        .collect();
+    let spreads: Vec<Vec<Spread>> = found
+        .iter()
+        .map(|(_, lines)| lines.iter().filter_map(Latencies::spread).collect())
+        .collect();
+    shared(&spreads, settings)
+        .into_iter()
+        .zip(found)
+        .map(|(scale, (group, lines))| Panel { group, lines, scale })
+        .collect()
+}
+
+fn drawn(
+    data: &CampaignData,
+    settings: &PlotSettings,
+    (panel, levels): (&Panel, &[String]),
+    place: Rect,
+) -> Vec<Mark> {
+    let Some(scale) = panel.scale else { return Vec::new() };
+    let unit = TimeUnit::up_to(scale.high);
+    let area = Rect::new(
+        place.x + LEFT,
+        place.y + 20.0,
+        place.width - LEFT - 8.0,
+        place.height - Style::BELOW - 24.0,
+    );
+    let (y, y_title) = match settings.tail {
+        Tail::Linear => (Scale::linear(0.0, 1.0), "share of messages"),
+        Tail::Logarithmic => (Scale::logarithmic(rarest(&panel.lines), 1.0), "share that took longer"),
+    };
+    let plot = Plot { area, x: in_unit(scale, unit), y };
+    let mut marks = group_title(data, settings, &panel.group, place, &beyond(panel, &scale));
+    plot.x_axis(&mut marks, &axis_title(settings, unit));
+    plot.y_axis(&mut marks, y_title);
+    let mut lines = Vec::new();
+    for (latencies, (_, level)) in panel.lines.iter().zip(&panel.group.members) {
+        let index = levels.iter().position(|known| known == level).unwrap_or(0);
+        let points = steps(latencies, &plot, unit, settings.tail);
+        if points.len() > 1 {
+            lines.push(Mark::Line { points, stroke: palette::line(index) });
+        }
+    }
+    marks.push(plot.clipped(lines));
+    marks
+}
+
+fn beyond(panel: &Panel, scale: &Scale) -> String {
+    let mut all: Vec<f64> = panel
+        .lines
+        .iter()
+        .flat_map(|latencies| latencies.sorted().values())
+        .copied()
+        .collect();
+    all.sort_unstable_by(f64::total_cmp);
+    outside(&all, scale)
+}
+
+/// The rarest share that a logarithmic axis shows: one message of the largest scenario.
+#[expect(clippy::cast_precision_loss, reason = "counts in memory")]
+fn rarest(lines: &[Latencies]) -> f64 {
+    let most = lines.iter().map(|l| l.len() + l.lost).max().unwrap_or(1);
+    (0.7 / most.max(10) as f64).min(0.05)
+}
+
+/// The distribution as steps. On a logarithmic axis the last step, to a share of nothing, leaves
+/// through the bottom.
+fn steps(latencies: &Latencies, plot: &Plot, unit: TimeUnit, tail: Tail) -> Vec<Point> {
+    let Ok(points) = ecdf(latencies.sorted(), latencies.lost, POINTS) else {
+        return Vec::new();
+    };
+    let y = |share: f64| match tail {
+        Tail::Linear => plot.py(share),
+        Tail::Logarithmic => plot.py((1.0 - share).max(plot.y.low * 0.5)),
+    };
+    let mut before = 0.0;
+    let mut path = Vec::with_capacity(points.len() * 2);
+    for point in points {
+        let x = plot.px(point.value * unit.per_milli());
+        path.push(Point::new(x, y(before)));
+        path.push(Point::new(x, y(point.share)));
+        before = point.share;
+    }
+    // What was lost never arrives: the line goes on to the right below the top.
+    path.push(Point::new(plot.area.right(), y(before)));
+    path
+}

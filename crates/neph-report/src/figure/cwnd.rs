@@ -1,0 +1,138 @@
+//! The congestion window when each message's last byte left.
+
+use super::Figure;
+use super::flags;
+use super::legend::Swatch;
+use super::sheet::{Note, Sheet, page_name, page_title};
+use super::strip::{panel_title, segments, time_axis};
+use crate::axis::{Plot, Scale, Style};
+use crate::data::FlowData;
+use crate::palette;
+use crate::scene::{Colour, Mark, Point, Rect, Stroke};
+use crate::{CampaignData, Equalization, PlotSettings};
+
+const LEFT: f64 = 52.0;
+const HEIGHT: f64 = 84.0;
+const PER_PAGE: usize = 14;
+
+/// Nothing if no message tells its window.
+pub(crate) fn draw(data: &CampaignData, settings: &PlotSettings) -> Vec<Figure> {
+    let highest = |scenario: usize| {
+        data.main_flows(scenario, settings)
+            .flat_map(|flow| flow.exchanges.iter().filter_map(|exchange| exchange.cwnd))
+            .max()
+    };
+    let shown: Vec<(usize, u32)> = data
+        .measured(settings)
+        .into_iter()
+        .filter_map(|scenario| Some((scenario, highest(scenario)?)))
+        .collect();
+    let most = shown.iter().map(|(_, high)| *high).max().unwrap_or(0);
+    let columns = if shown.len() == 1 { 1 } else { 2 };
+    let total = shown.len().div_ceil(PER_PAGE);
+    shown
+        .chunks(PER_PAGE)
+        .enumerate()
+        .map(|(page, panels)| {
+            let title = page_title("Congestion window", page, total);
+            let subtitle = "In segments, when a message's last byte left for the interface";
+            let mut sheet = Sheet::new(title, subtitle);
+            sheet.legend(&[
+                (Swatch::Line(line_of(0)), "congestion window".to_owned()),
+                (Swatch::Tick(RETRANSMISSION), "retransmission (at the bottom)".to_owned()),
+            ]);
+            for row in panels.chunks(if columns == 1 { 1 } else { 2 }) {
+                let places = sheet.columns(columns, HEIGHT + Style::BELOW_TICKS + 24.0);
+                for ((scenario, high), place) in row.iter().zip(places) {
+                    let high = match settings.equalization {
+                        Equalization::Shared => most,
+                        Equalization::Separate => *high,
+                    };
+                    sheet.draw(drawn(data, settings, (*scenario, high), place));
+                }
+            }
+            let mut notes = vec![Note::plain("A line breaks where a new connection begins. The window while a message waits idle is not seen.")];
+            notes.extend(flags::notes(data, panels.iter().map(|(s, _)| *s), settings));
+            sheet.finish("cwnd", page_name("cwnd", page, total), &notes)
+        })
+        .collect()
+}
+
+const RETRANSMISSION: Colour = Colour::hex(0x0077_5fae);
+
+fn line_of(connection: u32) -> Stroke {
+    Stroke::solid(palette::line_colour(if connection.is_multiple_of(2) { 0 } else { 2 }), 1.3)
+}
+
+fn drawn(
+    data: &CampaignData,
+    settings: &PlotSettings,
+    (scenario, high): (usize, u32),
+    place: Rect,
+) -> Vec<Mark> {
+    let area = Rect::new(place.x + LEFT, place.y + 20.0, place.width - LEFT, HEIGHT);
+    let plot = Plot {
+        area,
+        x: Scale::linear(0.0, 1.0),
+        y: Scale::linear(0.0, f64::from(high).max(1.0) * 1.06),
+    };
+    let mut marks = panel_title(data, settings, scenario, place, "");
+    plot.y_axis(&mut marks, "segments");
+    let segments = segments(data.experiments_of(scenario, settings), area);
+    time_axis(&mut marks, &segments, area);
+    let mut inside = Vec::new();
+    for segment in &segments {
+        let Some(flow) = segment.experiment.main() else { continue };
+        inside.extend(steps(flow, &plot, &|nanos| segment.px(nanos)));
+        for (at, _) in flow.retransmissions() {
+            let x = segment.px(at.nanos());
+            let (foot, head) = (Point::new(x, area.bottom()), Point::new(x, area.bottom() - 9.0));
+            inside.push(Mark::line(foot, head, Stroke::solid(RETRANSMISSION, 1.0)));
+        }
+    }
+    marks.push(plot.clipped(inside));
+    marks
+}
+
+/// One stepped line per connection. Only changes are drawn, so that long runs stay small.
+fn steps(flow: &FlowData, plot: &Plot, px: &dyn Fn(i64) -> f64) -> Vec<Mark> {
+    let mut lines: Vec<(u32, Vec<Point>)> = Vec::new();
+    for exchange in &flow.exchanges {
+        let Some(cwnd) = exchange.cwnd else { continue };
+        let here = Point::new(px(exchange.intended.nanos()), plot.py(f64::from(cwnd)));
+        match lines.last_mut() {
+            Some((connection, points)) if *connection == exchange.connection => {
+                extend(points, here);
+            }
+            _ => lines.push((exchange.connection, vec![here])),
+        }
+    }
+    lines
+        .into_iter()
+        .map(|(connection, mut points)| {
+            if let [only] = points.as_slice() {
+                points.push(Point::new(only.x + 2.0, only.y));
+            }
+            Mark::Line { points, stroke: line_of(connection) }
+        })
+        .collect()
+}
+
+/// Goes level to the new place, then up or down. A level stretch keeps only its two ends; of
+/// several changes within a third of a pixel the extremes stay, because each was a corner.
+fn extend(points: &mut Vec<Point>, here: Point) {
+    let level = |a: &Point, b: &Point| (a.y - b.y).abs() < 0.05;
+    if let [.., before, last] = points.as_slice()
+        && level(before, last)
+        && level(last, &here)
+    {
+        points.pop();
+        points.push(here);
+        return;
+    }
+    let last = points[points.len() - 1];
+    if !level(&last, &here) {
+        points.push(Point::new(here.x, last.y));
+    }
+    points.push(here);
+}

@@ -1,0 +1,246 @@
+//! The ledger's means as bars: where the time goes in each scenario, at a glance, with whiskers
+//! over the whole distribution of the time that the stages add up to.
+
+use neph_model::StageSet;
+use neph_stats::{Sorted, quantile};
+
+use super::Figure;
+use super::boxes::in_unit;
+use super::flags;
+use super::legend::Swatch;
+use super::sheet::{Note, Sheet, page_name, page_title};
+use crate::axis::{Plot, Scale, Style, TimeUnit, millis};
+use crate::data::FlowData;
+use crate::palette;
+use crate::scene::{Anchor, Colour, Mark, Point, Rect, Stroke, Text, fit};
+use crate::{CampaignData, PlotSettings};
+
+const ROW: f64 = 24.0;
+const LABELS: f64 = 210.0;
+const SHARES: f64 = 170.0;
+const NUMBERS: f64 = 62.0;
+const PER_PAGE: usize = 30;
+
+/// The mean of every entry of a scenario's ledgers, in milliseconds; they add up to the mean
+/// response time. A message without an entry counts as 0 in it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Means {
+    pub(crate) entries: Vec<(StageSet, f64)>,
+    pub(crate) total: f64,
+}
+
+impl Means {
+    /// Over several flows; `None` without a reply.
+    pub(crate) fn of<'a>(flows: impl IntoIterator<Item = &'a FlowData>) -> Option<Self> {
+        let mut sums: Vec<(StageSet, i128)> = Vec::new();
+        let (mut replies, mut whole) = (0_u64, 0_i128);
+        for flow in flows {
+            for exchange in &flow.exchanges {
+                let Some(response) = exchange.response else { continue };
+                replies += 1;
+                whole += i128::from(response.nanos());
+                for (set, time) in flow.ledger(exchange) {
+                    let place = sums.iter().position(|(known, _)| *known == set);
+                    let place = place.unwrap_or_else(|| {
+                        sums.push((set, 0));
+                        sums.len() - 1
+                    });
+                    sums[place].1 += i128::from(time.nanos());
+                }
+            }
+        }
+        if replies == 0 {
+            return None;
+        }
+        sums.sort_by_key(|(set, _)| order(*set));
+        #[expect(clippy::cast_precision_loss, reason = "a mean for display")]
+        let mean = |sum: i128| sum as f64 / replies as f64 / 1e6;
+        Some(Self {
+            entries: sums.into_iter().map(|(set, sum)| (set, mean(sum))).collect(),
+            total: mean(whole),
+        })
+    }
+}
+
+/// By first stage, then by how many stages are told as one.
+pub(crate) fn order(set: StageSet) -> (Option<neph_model::Stage>, usize) {
+    (set.iter().next(), set.iter().count())
+}
+
+/// One scenario's row.
+struct Row {
+    scenario: usize,
+    means: Means,
+    /// Response times in milliseconds, ascending.
+    responses: Vec<f64>,
+}
+
+pub(crate) fn draw(data: &CampaignData, settings: &PlotSettings) -> Vec<Figure> {
+    let rows: Vec<Row> = data
+        .measured(settings)
+        .into_iter()
+        .filter_map(|scenario| row(data, settings, scenario))
+        .collect();
+    let longest = rows.iter().map(|row| row.means.total).fold(0.0, f64::max);
+    let reach = rows
+        .iter()
+        .filter_map(|row| whisker(&row.responses))
+        .map(|(_, high)| high)
+        .fold(0.0, f64::max);
+    // Whiskers may be cut off (and then say so), bars never are.
+    let scale = Scale::linear(0.0, reach.min(longest * 1.6).max(longest * 1.04));
+    let total = rows.len().div_ceil(PER_PAGE);
+    rows.chunks(PER_PAGE)
+        .enumerate()
+        .map(|(page, rows)| {
+            let title = page_title("Where the time goes", page, total);
+            let subtitle = "Mean of every stage over all replies, counted from when the schedule said; left in milliseconds, right as shares";
+            let mut sheet = Sheet::new(title, subtitle);
+            sheet.legend(&legend(rows.iter().map(|row| &row.means)));
+            #[expect(clippy::cast_precision_loss, reason = "a few rows")]
+            let whole = sheet.take(rows.len() as f64 * ROW + 4.0);
+            sheet.take(Style::BELOW);
+            let painter = Painter { data, settings, whole, scale };
+            sheet.draw(painter.axes());
+            for (index, row) in rows.iter().enumerate() {
+                #[expect(clippy::cast_precision_loss, reason = "a few rows")]
+                let middle = whole.y + (index as f64 + 0.5) * ROW + 2.0;
+                sheet.draw(painter.row(row, middle));
+            }
+            let mut notes = vec![Note::plain("Number: mean. Thin line below a bar: from the 5th to the 95th percentile of the whole message's time, with a tick at its median; an arrow where it leaves the axis. Hatched: stages told as one because a mark between them is missing.")];
+            notes.extend(flags::notes(data, rows.iter().map(|row| row.scenario), settings));
+            sheet.finish("ledger-bars", page_name("ledger-bars", page, total), &notes)
+        })
+        .collect()
+}
+
+fn row(data: &CampaignData, settings: &PlotSettings, scenario: usize) -> Option<Row> {
+    let means = Means::of(data.main_flows(scenario, settings))?;
+    let flows = data.main_flows(scenario, settings);
+    let responses = super::Latencies::of(flows, crate::Basis::Response);
+    let responses = responses.sorted().values().to_vec();
+    Some(Row { scenario, means, responses })
+}
+
+/// The entries that occur, in order of time.
+pub(crate) fn legend<'a>(means: impl Iterator<Item = &'a Means>) -> Vec<(Swatch, String)> {
+    let mut sets: Vec<StageSet> = means
+        .flat_map(|means| means.entries.iter().map(|(set, _)| *set))
+        .collect();
+    sets.sort_by_key(|set| order(*set));
+    sets.dedup();
+    sets.into_iter().map(|set| (Swatch::Entry(set), set.to_string())).collect()
+}
+
+/// 5th and 95th percentile; the ends where there are too few values.
+fn whisker(responses: &[f64]) -> Option<(f64, f64)> {
+    let sample = Sorted::check(responses).ok()?;
+    let at = |p: f64| quantile(sample, 0, p).ok().and_then(|q| q.value().number());
+    let (first, last) = (responses.first()?, responses.last()?);
+    Some((at(0.05).unwrap_or(*first), at(0.95).unwrap_or(*last)))
+}
+
+struct Painter<'a> {
+    data: &'a CampaignData,
+    settings: &'a PlotSettings,
+    whole: Rect,
+    scale: Scale,
+}
+
+impl Painter<'_> {
+    fn bars(&self) -> Plot {
+        let unit = TimeUnit::up_to(self.scale.high);
+        let width = self.whole.width - LABELS - NUMBERS - SHARES;
+        Plot {
+            area: Rect::new(self.whole.x + LABELS, self.whole.y, width, self.whole.height),
+            x: in_unit(self.scale, unit),
+            y: Scale::linear(0.0, 1.0),
+        }
+    }
+
+    fn shares(&self) -> Plot {
+        let x = self.whole.right() - SHARES;
+        Plot {
+            area: Rect::new(x, self.whole.y, SHARES - 8.0, self.whole.height),
+            x: Scale::linear(0.0, 100.0),
+            y: Scale::linear(0.0, 1.0),
+        }
+    }
+
+    fn axes(&self) -> Vec<Mark> {
+        let mut marks = Vec::new();
+        let unit = TimeUnit::up_to(self.scale.high);
+        self.bars().x_axis(&mut marks, &format!("mean time, {}", unit.name()));
+        self.shares().x_axis(&mut marks, "share, %");
+        marks
+    }
+
+    fn row(&self, row: &Row, middle: f64) -> Vec<Mark> {
+        let mut marks = self.label(row, middle);
+        let unit = TimeUnit::up_to(self.scale.high);
+        let (bars, shares) = (self.bars(), self.shares());
+        let (mut time, mut share) = (0.0, 0.0);
+        for (set, mean) in &row.means.entries {
+            // A wrong clock can make an entry negative; a bar cannot be.
+            let mean = mean.max(0.0);
+            let from_to = |plot: &Plot, from: f64, to: f64| {
+                let (left, right) = (plot.px(from), plot.px(to));
+                Rect::new(left, middle - 8.0, right - left, 11.0)
+            };
+            let wide = from_to(&bars, time * unit.per_milli(), (time + mean) * unit.per_milli());
+            marks.extend(palette::entry_area(*set, wide.corners()));
+            let part = mean / row.means.total.max(f64::MIN_POSITIVE) * 100.0;
+            let wide = from_to(&shares, share, share + part);
+            marks.extend(palette::entry_area(*set, wide.corners()));
+            time += mean;
+            share += part;
+        }
+        marks.extend(self.whiskers(row, middle + 7.0));
+        let end = bars.px(time * unit.per_milli());
+        let at = Point::new(end + 5.0, middle + 1.5);
+        let number = Text::new(at, Anchor::Start, Style::TICK, millis(row.means.total));
+        marks.push(Mark::Text(number));
+        marks
+    }
+
+    fn label(&self, row: &Row, middle: f64) -> Vec<Mark> {
+        let right = self.whole.x + LABELS - 10.0;
+        let name = fit(&self.data.scenarios[row.scenario].label(), Style::TICK, LABELS - 24.0);
+        let at = Point::new(right, middle + 1.5);
+        let label = Text::new(at, Anchor::End, Style::TICK, name);
+        let mut marks = Vec::new();
+        if flags::flagged(self.data, row.scenario, self.settings) {
+            let foot = Point::new(right - label.width() - 12.0, middle + 1.5);
+            marks.push(flags::marker(foot));
+        }
+        marks.push(Mark::Text(label));
+        marks
+    }
+
+    fn whiskers(&self, row: &Row, y: f64) -> Vec<Mark> {
+        let Some((low, high)) = whisker(&row.responses) else {
+            return Vec::new();
+        };
+        let plot = self.bars();
+        let px = |value: f64| plot.area.x + self.scale.clamped(value) * plot.area.width;
+        let stroke = Stroke::solid(Colour::INK, 1.0);
+        let mut marks = vec![Mark::line(Point::new(px(low), y), Point::new(px(high), y), stroke)];
+        let mut tick = |value: f64, half: f64| {
+            let x = px(value);
+            marks.push(Mark::line(Point::new(x, y - half), Point::new(x, y + half), stroke));
+        };
+        tick(low, 2.0);
+        let middle = row.responses[(row.responses.len() - 1) / 2];
+        tick(middle, 3.0);
+        if self.scale.share(high) <= 1.0 {
+            tick(high, 2.0);
+        } else {
+            let end = plot.area.right();
+            for half in [-2.5, 2.5] {
+                let from = Point::new(end - 4.0, y + half);
+                marks.push(Mark::line(from, Point::new(end, y), stroke));
+            }
+        }
+        marks
+    }
+}

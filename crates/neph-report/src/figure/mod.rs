@@ -1,0 +1,121 @@
+//! Figures: pure functions from a campaign and settings to scenes.
+//!
+//! One file per figure and one line in [`FIGURES`] for each. A figure that has many scenarios to
+//! show comes as several pages.
+
+mod boxes;
+mod boxplot;
+mod cdf;
+mod cwnd;
+mod flags;
+mod legend;
+mod ledger_bars;
+mod ledger_time;
+mod per_block;
+mod sheet;
+mod skew;
+mod strip;
+mod timeline;
+mod values;
+mod view;
+
+pub(crate) use values::Latencies;
+pub(crate) use view::{Group, groups};
+
+use crate::scene::Scene;
+use crate::{CampaignData, PlotSettings};
+
+/// One page of a figure.
+#[derive(Clone, Debug)]
+pub struct Figure {
+    /// The name of its files, such as `timeline-2`.
+    pub name: String,
+    /// The name of its kind in [`FIGURES`].
+    pub kind: &'static str,
+    /// Its title, part of the scene too.
+    pub title: String,
+    /// What it shows and how to read it.
+    pub caption: String,
+    /// Its marks.
+    pub scene: Scene,
+}
+
+/// One kind of figure.
+#[derive(Clone, Copy, Debug)]
+pub struct FigureKind {
+    /// Its name in plans, on the command line and in file names.
+    pub name: &'static str,
+    /// Its heading.
+    pub title: &'static str,
+    /// What it answers, in a sentence.
+    pub answers: &'static str,
+    /// Draws it; nothing if the campaign has nothing to show in it.
+    pub draw: fn(&CampaignData, &PlotSettings) -> Vec<Figure>,
+}
+
+/// Every figure, in the order of the report.
+pub const FIGURES: &[FigureKind] = &[
+    FigureKind {
+        name: "ledger-bars",
+        title: "Where the time goes",
+        answers: "The mean of every stage of a message's life, scenario by scenario.",
+        draw: ledger_bars::draw,
+    },
+    FigureKind {
+        name: "boxes",
+        title: "Latency, compared",
+        answers: "The same measurements from each point of view: what differs between endpoints, intervals, sizes and whatever else the plan varied.",
+        draw: boxes::draw,
+    },
+    FigureKind {
+        name: "cdf",
+        title: "Distribution of latency",
+        answers: "Which share of the messages was replied to within which time.",
+        draw: cdf::draw,
+    },
+    FigureKind {
+        name: "per-block",
+        title: "Latency, block by block",
+        answers: "Whether it matters when, and over which path, a block was measured.",
+        draw: per_block::draw,
+    },
+    FigureKind {
+        name: "timeline",
+        title: "Round trips over time",
+        answers: "End-to-end, TCP acknowledgement and ICMP round trips side by side, with retransmissions, losses and reconnects.",
+        draw: timeline::draw,
+    },
+    FigureKind {
+        name: "ledger-time",
+        title: "Where the time goes, over time",
+        answers: "The stages stacked onto each other while the experiment ran.",
+        draw: ledger_time::draw,
+    },
+    FigureKind {
+        name: "cwnd",
+        title: "Congestion window",
+        answers: "How much TCP was willing to send at once.",
+        draw: cwnd::draw,
+    },
+    FigureKind {
+        name: "send-skew",
+        title: "Regularity of our sends",
+        answers: "How far the gap between two sends was from the interval asked for.",
+        draw: skew::draw_send,
+    },
+    FigureKind {
+        name: "server-skew",
+        title: "Regularity of arrivals at the server",
+        answers: "How far the gap between two requests was from the interval when the server's program had read them.",
+        draw: skew::draw_server,
+    },
+];
+
+/// Draws every figure that the settings want.
+pub fn draw(data: &CampaignData, settings: &PlotSettings) -> Vec<Figure> {
+    FIGURES
+        .iter()
+        .filter(|kind| settings.shows_figure(kind.name))
+        .flat_map(|kind| (kind.draw)(data, settings))
+        .collect()
+}

@@ -1,0 +1,138 @@
+//! Box plots block by block: one panel per scenario, its blocks from left to right.
+
+use super::boxplot::{self, Seat};
+use super::boxes::{axis_title, capital, in_unit};
+use super::flags;
+use super::sheet::{Note, Sheet, page_name, page_title};
+use super::strip::panel_title;
+use super::values::removed;
+use super::{Figure, Latencies};
+use crate::axis::{Plot, Scale, Spread, Style, TimeUnit, shared};
+use crate::palette;
+use crate::scene::{Anchor, Colour, Mark, Point, Rect, Text, Weight, width};
+use crate::{CampaignData, PlotSettings};
+
+const HEIGHT: f64 = 108.0;
+const PER_PAGE: usize = 12;
+const LEFT: f64 = 52.0;
+
+/// One scenario's blocks.
+struct Panel {
+    scenario: usize,
+    blocks: Vec<(u32, Latencies)>,
+    scale: Option<Scale>,
+}
+
+/// Nothing if no scenario has two blocks.
+pub(crate) fn draw(data: &CampaignData, settings: &PlotSettings) -> Vec<Figure> {
+    let panels = panels(data, settings);
+    if panels.iter().all(|panel| panel.blocks.len() < 2) {
+        return Vec::new();
+    }
+    let total = panels.len().div_ceil(PER_PAGE);
+    panels
+        .chunks(PER_PAGE)
+        .enumerate()
+        .map(|(page, panels)| {
+            let title = page_title("Latency, block by block", page, total);
+            let subtitle = format!("{}, one box a block", capital(settings.basis.name()));
+            let mut sheet = Sheet::new(title, &subtitle);
+            for row in panels.chunks(2) {
+                let columns = sheet.columns(2, HEIGHT + Style::BELOW + 22.0);
+                for (panel, place) in row.iter().zip(columns) {
+                    sheet.draw(drawn(data, settings, panel, place));
+                }
+            }
+            let mut notes = vec![Note::plain(format!(
+                "Box: first to third quartile, with the median. Whiskers: {}. What lies outside the axis is counted above the panel.{}",
+                settings.whiskers_in_words(),
+                removed(settings)
+            ))];
+            let scenarios = panels.iter().map(|panel| panel.scenario);
+            notes.extend(flags::notes(data, scenarios, settings));
+            sheet.finish("per-block", page_name("per-block", page, total), &notes)
+        })
+        .collect()
+}
+
+fn panels(data: &CampaignData, settings: &PlotSettings) -> Vec<Panel> {
+    let found: Vec<(usize, Vec<(u32, Latencies)>)> = data
+        .measured(settings)
+        .into_iter()
+        .map(|scenario| {
+            let blocks = data.experiments_of(scenario, settings).map(|experiment| {
+                let all = Latencies::of(experiment.main(), settings.basis);
+                (experiment.block(), all.trimmed(settings.percentiles_to_remove))
+            });
+            (scenario, blocks.collect())
+        })
+        .collect();
+    let spreads: Vec<Vec<Spread>> = found
+        .iter()
+        .map(|(_, blocks)| blocks.iter().filter_map(|(_, l)| l.spread()).collect())
+        .collect();
+    shared(&spreads, settings)
+        .into_iter()
+        .zip(found)
+        .map(|(scale, (scenario, blocks))| Panel { scenario, blocks, scale })
+        .collect()
+}
+
+fn drawn(data: &CampaignData, settings: &PlotSettings, panel: &Panel, place: Rect) -> Vec<Mark> {
+    let Some(scale) = panel.scale else { return Vec::new() };
+    let unit = TimeUnit::up_to(scale.high);
+    let area = Rect::new(place.x + LEFT, place.y + 20.0, place.width - LEFT, HEIGHT);
+    let plot = Plot {
+        area,
+        x: Scale::linear(0.0, 1.0),
+        y: in_unit(scale, unit),
+    };
+    let outside: Vec<f64> = {
+        let mut all: Vec<f64> = panel
+            .blocks
+            .iter()
+            .flat_map(|(_, latencies)| latencies.sorted().values())
+            .copied()
+            .collect();
+        all.sort_unstable_by(f64::total_cmp);
+        all
+    };
+    let beyond = boxplot::outside(&outside, &scale);
+    let mut marks = panel_title(data, settings, panel.scenario, place, &beyond);
+    plot.y_axis(&mut marks, &axis_title(settings, unit));
+    plot.base_line(&mut marks);
+    #[expect(clippy::cast_precision_loss, reason = "a campaign has few blocks")]
+    let slot = area.width / panel.blocks.len().max(1) as f64;
+    let label_every = label_every(&panel.blocks, slot);
+    let mut x = area.x + slot / 2.0;
+    for (index, (block, latencies)) in panel.blocks.iter().enumerate() {
+        let seat = Seat {
+            low: Point::new(x, area.bottom()),
+            high: Point::new(x, area.y),
+            half: (slot * 0.32).min(14.0),
+        };
+        marks.extend(boxplot::marks(latencies, &scale, seat, palette::line_colour(0), settings));
+        if index.is_multiple_of(label_every) {
+            let at = Point::new(x, area.bottom() + 14.0);
+            let text = Text::new(at, Anchor::Middle, Style::TICK, block.to_string());
+            marks.push(Mark::Text(text.coloured(Colour::FAINT_INK)));
+        }
+        x += slot;
+    }
+    let middle = Point::new(area.x + area.width / 2.0, area.bottom() + 28.0);
+    marks.push(Mark::Text(Text::new(middle, Anchor::Middle, Style::LABEL, "block")));
+    marks
+}
+
+/// Every how many-th block has room for its number.
+fn label_every(blocks: &[(u32, Latencies)], slot: f64) -> usize {
+    let widest = blocks
+        .iter()
+        .map(|(block, _)| width(&block.to_string(), Style::TICK, Weight::Regular))
+        .fold(0.0, f64::max);
+    [1, 2, 5, 10, 20, 50, 100]
+        .into_iter()
+        .find(|every| slot * f64::from(*every) >= widest + 6.0)
+        .and_then(|every| usize::try_from(every).ok())
+        .unwrap_or(200)
+}

@@ -1,0 +1,186 @@
+//! Regularity: how far gaps between sends, and between arrivals at the server's program, were
+//! from the interval that was asked for.
+
+use neph_stats::{Skew, Sorted, Stamp, describe, skews};
+
+use super::Figure;
+use super::boxes::in_unit;
+use super::boxplot::outside;
+use super::flags;
+use super::sheet::{Note, Sheet, page_name, page_title};
+use super::strip::{panel_title, segments, time_axis};
+use super::timeline::line;
+use crate::axis::{Limits, Plot, Scale, Spread, Style, TimeUnit, choose, millis};
+use crate::data::{Exchange, FlowData};
+use crate::palette;
+use crate::scene::{Mark, Rect, Stroke};
+use crate::{CampaignData, Equalization, PlotSettings};
+
+const LEFT: f64 = 52.0;
+const HEIGHT: f64 = 84.0;
+const PER_PAGE: usize = 14;
+
+/// Which side's stamps are looked at.
+#[derive(Clone, Copy)]
+enum Side {
+    Send,
+    Server,
+}
+
+impl Side {
+    fn stamp(self, exchange: &Exchange) -> Option<i64> {
+        match self {
+            Self::Send => exchange.begun.map(neph_model::Instant::nanos),
+            Self::Server => exchange.peer_app_rx.map(neph_model::Instant::nanos),
+        }
+    }
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Send => "send-skew",
+            Self::Server => "server-skew",
+        }
+    }
+    const fn title(self) -> &'static str {
+        match self {
+            Self::Send => "Regularity of our sends",
+            Self::Server => "Regularity of arrivals at the server",
+        }
+    }
+    const fn subtitle(self) -> &'static str {
+        match self {
+            Self::Send => "Gap between two sends minus the interval; 0 is a perfect schedule",
+            Self::Server => {
+                "Gap between two requests read by the server's program minus the interval; 0 is perfect"
+            }
+        }
+    }
+}
+
+/// Of our sends.
+pub(crate) fn draw_send(data: &CampaignData, settings: &PlotSettings) -> Vec<Figure> {
+    draw(data, settings, Side::Send)
+}
+
+/// Of the server's readings.
+pub(crate) fn draw_server(data: &CampaignData, settings: &PlotSettings) -> Vec<Figure> {
+    draw(data, settings, Side::Server)
+}
+
+struct Panel {
+    scenario: usize,
+    /// All skews of all blocks in milliseconds, ascending.
+    values: Vec<f64>,
+    scale: Option<Scale>,
+}
+
+fn draw(data: &CampaignData, settings: &PlotSettings, side: Side) -> Vec<Figure> {
+    let panels = panels(data, settings, side);
+    let columns = if panels.len() == 1 { 1 } else { 2 };
+    let total = panels.len().div_ceil(PER_PAGE);
+    panels
+        .chunks(PER_PAGE)
+        .enumerate()
+        .map(|(page, panels)| {
+            let title = page_title(side.title(), page, total);
+            let mut sheet = Sheet::new(title, side.subtitle());
+            for row in panels.chunks(if columns == 1 { 1 } else { 2 }) {
+                let places = sheet.columns(columns, HEIGHT + Style::BELOW_TICKS + 24.0);
+                for (panel, place) in row.iter().zip(places) {
+                    sheet.draw(drawn(data, settings, (panel, side), place));
+                }
+            }
+            let mut notes = vec![Note::plain("sd: standard deviation of the gaps. What lies outside the axis is counted above the panel.")];
+            notes.extend(flags::notes(data, panels.iter().map(|p| p.scenario), settings));
+            sheet.finish(side.name(), page_name(side.name(), page, total), &notes)
+        })
+        .collect()
+}
+
+/// The scenarios of which there are skews.
+fn panels(data: &CampaignData, settings: &PlotSettings, side: Side) -> Vec<Panel> {
+    let mut panels: Vec<Panel> = Vec::new();
+    for scenario in data.measured(settings) {
+        let mut values: Vec<f64> = data
+            .main_flows(scenario, settings)
+            .flat_map(|flow| flow_skews(data, scenario, flow, side))
+            .map(|(_, value)| value)
+            .collect();
+        values.sort_unstable_by(f64::total_cmp);
+        if !values.is_empty() {
+            panels.push(Panel { scenario, values, scale: None });
+        }
+    }
+    let spread = |panel: &Panel| Sorted::check(&panel.values).ok().and_then(Spread::of);
+    let all: Vec<Spread> = panels.iter().filter_map(spread).collect();
+    for panel in &mut panels {
+        panel.scale = match settings.equalization {
+            Equalization::Shared => choose(&all, Limits::default()),
+            Equalization::Separate => {
+                spread(panel).and_then(|own| choose(&[own], Limits::default()))
+            }
+        };
+    }
+    panels
+}
+
+/// Moments in nanoseconds since the start, and skews in milliseconds.
+fn flow_skews(
+    data: &CampaignData,
+    scenario: usize,
+    flow: &FlowData,
+    side: Side,
+) -> Vec<(i64, f64)> {
+    let interval = data.scenarios[scenario].interval.nanos();
+    let stamped: Vec<(&Exchange, Stamp)> = flow
+        .exchanges
+        .iter()
+        .filter_map(|exchange| {
+            let nanos = side.stamp(exchange)?;
+            Some((exchange, Stamp { sequence: exchange.seq.0, nanos }))
+        })
+        .collect();
+    let stamps: Vec<Stamp> = stamped.iter().map(|(_, stamp)| *stamp).collect();
+    let found: Vec<Skew> = skews(&stamps, interval).unwrap_or_default();
+    // Each skew belongs to the message that ends its gap.
+    found
+        .iter()
+        .zip(stamped.iter().skip(1))
+        .map(|(skew, (exchange, _))| {
+            let value = neph_model::Span::from_nanos(skew.nanos).millis_f64();
+            (exchange.intended.nanos(), value)
+        })
+        .collect()
+}
+
+fn drawn(
+    data: &CampaignData,
+    settings: &PlotSettings,
+    (panel, side): (&Panel, Side),
+    place: Rect,
+) -> Vec<Mark> {
+    let Some(scale) = panel.scale else { return Vec::new() };
+    let unit = TimeUnit::up_to(scale.high.abs().max(scale.low.abs()));
+    let area = Rect::new(place.x + LEFT, place.y + 20.0, place.width - LEFT, HEIGHT);
+    let plot = Plot { area, x: Scale::linear(0.0, 1.0), y: in_unit(scale, unit) };
+    let mut beyond = outside(&panel.values, &scale);
+    let sample = Sorted::check(&panel.values).expect("differences of stamps are finite, and sorted");
+    if let Some(sd) = describe(sample).ok().and_then(|numbers| numbers.sd) {
+        let sd = format!("sd {}", millis(sd));
+        beyond = if beyond.is_empty() { sd } else { format!("{beyond}; {sd}") };
+    }
+    let mut marks = panel_title(data, settings, panel.scenario, place, &beyond);
+    plot.y_axis(&mut marks, unit.name());
+    let segments = segments(data.experiments_of(panel.scenario, settings), area);
+    time_axis(&mut marks, &segments, area);
+    let stroke = Stroke::solid(palette::line_colour(0), 1.0);
+    let mut lines = Vec::new();
+    for segment in &segments {
+        if let Some(flow) = segment.experiment.main() {
+            let skews = flow_skews(data, panel.scenario, flow, side);
+            let readings: Vec<_> = skews.into_iter().map(|(at, v)| (at, Some(v))).collect();
+            lines.extend(line(&readings, segment, (&plot, unit), stroke));
+        }
+    }
+    marks.push(plot.clipped(lines));
+    marks
+}

@@ -1,0 +1,176 @@
+//! A strip of time: a scenario's blocks side by side, each with its own time from its start, and
+//! the panel titles that figures over time share.
+
+use super::{Group, flags};
+use crate::axis::{Scale, Style, ticks};
+use crate::data::ExperimentData;
+use crate::scene::{Anchor, Colour, Mark, Point, Rect, Stroke, Text, Weight, fit, width};
+use crate::{CampaignData, PlotSettings};
+
+/// Pixels between two blocks.
+const GAP: f64 = 5.0;
+
+/// One block's part of the strip.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Segment<'a> {
+    pub(crate) experiment: &'a ExperimentData,
+    /// Left edge and width in pixels.
+    pub(crate) x: f64,
+    pub(crate) width: f64,
+    /// How long the experiment took, in seconds.
+    pub(crate) seconds: f64,
+}
+
+impl Segment<'_> {
+    /// Where a moment, in nanoseconds since the experiment's start, lies.
+    pub(crate) fn px(&self, nanos: i64) -> f64 {
+        self.x + (seconds(nanos) / self.seconds).clamp(0.0, 1.0) * self.width
+    }
+    /// How many buckets a line over this segment is worth: one every three pixels.
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a width in pixels"
+    )]
+    pub(crate) fn buckets(&self) -> usize {
+        (self.width / 3.0).ceil().max(4.0) as usize
+    }
+}
+
+/// Nanoseconds as seconds.
+pub(crate) fn seconds(nanos: i64) -> f64 {
+    neph_model::Span::from_nanos(nanos).secs_f64()
+}
+
+/// The blocks of a scenario in an area, as wide as they took long.
+pub(crate) fn segments<'a>(
+    experiments: impl Iterator<Item = &'a ExperimentData>,
+    area: Rect,
+) -> Vec<Segment<'a>> {
+    let found: Vec<(&ExperimentData, f64)> = experiments
+        .map(|experiment| (experiment, duration(experiment)))
+        .collect();
+    let total: f64 = found.iter().map(|(_, seconds)| seconds).sum();
+    #[expect(clippy::cast_precision_loss, reason = "a campaign has few blocks")]
+    let gaps = found.len().saturating_sub(1) as f64 * GAP;
+    let room = (area.width - gaps).max(1.0);
+    let mut x = area.x;
+    found
+        .into_iter()
+        .map(|(experiment, seconds)| {
+            let width = room * seconds / total;
+            let segment = Segment { experiment, x, width, seconds };
+            x += width + GAP;
+            segment
+        })
+        .collect()
+}
+
+/// Until the last scheduled message of any flow, in seconds, and a little more.
+fn duration(experiment: &ExperimentData) -> f64 {
+    let last = experiment
+        .flows
+        .iter()
+        .filter_map(|flow| flow.exchanges.last())
+        .map(|exchange| exchange.intended.nanos())
+        .max();
+    seconds(last.unwrap_or(0)).max(1e-3) * 1.005
+}
+
+/// The strip's x axis: seconds where there is one block, the blocks' numbers where there are more.
+pub(crate) fn time_axis(marks: &mut Vec<Mark>, segments: &[Segment<'_>], area: Rect) {
+    let base = area.bottom();
+    for segment in segments {
+        let ends = (Point::new(segment.x, base), Point::new(segment.x + segment.width, base));
+        marks.push(Mark::line(ends.0, ends.1, Stroke::solid(Colour::AXIS, 1.0)));
+    }
+    if let [only] = segments {
+        let scale = Scale::linear(0.0, only.seconds);
+        let extent = |label: &str| width(label, Style::TICK, Weight::Regular) + 12.0;
+        for tick in ticks(&scale, only.width, &extent) {
+            let x = only.x + scale.share(tick.value) * only.width;
+            let short = Stroke::solid(Colour::AXIS, 1.0);
+            marks.push(Mark::line(Point::new(x, base), Point::new(x, base + 4.0), short));
+            marks.push(Mark::Text(below(x, base, format!("{} s", tick.label))));
+        }
+        return;
+    }
+    let mut free_from = f64::NEG_INFINITY;
+    for segment in segments {
+        let middle = segment.x + segment.width / 2.0;
+        let number = segment.experiment.block().to_string();
+        let long = format!("block {number}, {:.0} s", segment.seconds);
+        let fits = |text: &str| width(text, Style::TICK, Weight::Regular) <= segment.width - 4.0;
+        let text = if fits(&long) { long } else { number };
+        let half = width(&text, Style::TICK, Weight::Regular) / 2.0;
+        if middle - half > free_from {
+            free_from = middle + half + 6.0;
+            marks.push(Mark::Text(below(middle, base, text)));
+        }
+    }
+}
+
+fn below(x: f64, base: f64, text: String) -> Text {
+    let at = Point::new(x, base + 14.0);
+    Text::new(at, Anchor::Middle, Style::TICK, text).coloured(Colour::FAINT_INK)
+}
+
+/// A scenario's label above its panel, a flag if it is flagged, and at the right end what lies
+/// outside the panel.
+pub(crate) fn panel_title(
+    data: &CampaignData,
+    settings: &PlotSettings,
+    scenario: usize,
+    place: Rect,
+    outside: &str,
+) -> Vec<Mark> {
+    let state = State::of(data, settings, &[scenario]);
+    title(&data.scenarios[scenario].label(), state, place, outside)
+}
+
+/// What a group's scenarios have in common, above its panel.
+pub(crate) fn group_title(
+    data: &CampaignData,
+    settings: &PlotSettings,
+    group: &Group,
+    place: Rect,
+    outside: &str,
+) -> Vec<Mark> {
+    let members: Vec<usize> = group.members.iter().map(|(index, _)| *index).collect();
+    title(&group.title, State::of(data, settings, &members), place, outside)
+}
+
+/// Whether a panel rests on a flagged experiment.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum State {
+    Sound,
+    Flagged,
+}
+
+impl State {
+    fn of(data: &CampaignData, settings: &PlotSettings, scenarios: &[usize]) -> Self {
+        if scenarios.iter().any(|index| flags::flagged(data, *index, settings)) {
+            Self::Flagged
+        } else {
+            Self::Sound
+        }
+    }
+}
+
+fn title(text: &str, state: State, place: Rect, outside: &str) -> Vec<Mark> {
+    let y = place.y + 13.0;
+    let note = Text::new(Point::new(place.right(), y), Anchor::End, Style::NOTE, outside)
+        .coloured(Colour::ALARM);
+    let room = place.width - note.width() - 20.0;
+    let text = fit(text, Style::TITLE, room / 1.06);
+    let name = Text::new(Point::new(place.x, y), Anchor::Start, Style::TITLE, text).semibold();
+    let mut marks = Vec::new();
+    if state == State::Flagged {
+        marks.push(flags::marker(Point::new(place.x + name.width() + 6.0, y)));
+    }
+    marks.push(Mark::Text(name));
+    if !outside.is_empty() {
+        marks.push(Mark::Text(note));
+    }
+    marks
+}

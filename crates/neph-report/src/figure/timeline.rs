@@ -1,0 +1,295 @@
+//! Round trips over time: end-to-end, TCP acknowledgement and ICMP, one panel per scenario, with
+//! retransmissions, losses and reconnects where they happened.
+
+use neph_model::{FlowRole, Outcome, Span};
+use neph_stats::{Grid, Reading, Sorted, envelope};
+
+use super::boxes::{axis_title, in_unit};
+use super::boxplot::outside;
+use super::flags;
+use super::legend::Swatch;
+use super::sheet::{Note, Sheet, page_name, page_title};
+use super::strip::{Segment, panel_title, segments, time_axis};
+use super::{Figure, boxes::capital};
+use crate::axis::{Plot, Scale, Spread, Style, TimeUnit, shared};
+use crate::data::{ExperimentData, FlowData};
+use crate::palette;
+use crate::scene::{Colour, Fill, Mark, Point, Rect, Stroke};
+use crate::{Basis, CampaignData, PlotSettings};
+
+const LEFT: f64 = 52.0;
+
+/// The lines of a panel, in the order of drawing.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Series {
+    EndToEnd,
+    Acknowledgement,
+    Icmp,
+    PingDestination,
+}
+
+impl Series {
+    const ALL: [Self; 4] = [
+        Self::PingDestination,
+        Self::EndToEnd,
+        Self::Acknowledgement,
+        Self::Icmp,
+    ];
+
+    fn stroke(self) -> Stroke {
+        match self {
+            Self::EndToEnd => Stroke::solid(palette::line_colour(0), 1.2),
+            Self::Acknowledgement => Stroke::solid(palette::line_colour(4), 1.1),
+            Self::Icmp => Stroke::solid(palette::line_colour(6), 1.1).dashed(3.0, 2.0),
+            Self::PingDestination => Stroke::solid(palette::line_colour(3), 1.0).dashed(1.5, 2.0),
+        }
+    }
+
+    fn name(self, basis: Basis) -> String {
+        match self {
+            Self::EndToEnd => format!("end to end ({})", basis.name()),
+            Self::Acknowledgement => "TCP acknowledgement".to_owned(),
+            Self::Icmp => "ICMP echo to the endpoint's host".to_owned(),
+            Self::PingDestination => "ICMP echo to ping destinations".to_owned(),
+        }
+    }
+
+    /// The flows that the series is read from.
+    fn flows(self, experiment: &ExperimentData) -> impl Iterator<Item = &FlowData> {
+        let role = match self {
+            Self::EndToEnd | Self::Acknowledgement => FlowRole::Main,
+            Self::Icmp => FlowRole::Companion,
+            Self::PingDestination => FlowRole::PingDestination,
+        };
+        experiment.flows.iter().filter(move |data| data.flow.role == role)
+    }
+
+    /// Milliseconds over nanoseconds since the start; a message without the value is a gap.
+    fn readings(self, flow: &FlowData, basis: Basis) -> Vec<(i64, Option<f64>)> {
+        let value = |exchange: &crate::Exchange| match (self, basis) {
+            (Self::EndToEnd, Basis::Response) => exchange.response,
+            (Self::EndToEnd, Basis::Service) => exchange.service,
+            (Self::Acknowledgement, _) => exchange.ack,
+            (Self::Icmp | Self::PingDestination, _) => flow.round_trip(exchange),
+        };
+        flow.exchanges
+            .iter()
+            .map(|exchange| (exchange.intended.nanos(), value(exchange).map(Span::millis_f64)))
+            .collect()
+    }
+}
+
+/// A page for every few scenarios.
+pub(crate) fn draw(data: &CampaignData, settings: &PlotSettings) -> Vec<Figure> {
+    let shown = data.measured(settings);
+    let groups: Vec<Vec<f64>> = shown.iter().map(|s| values(data, settings, *s)).collect();
+    let spreads: Vec<Vec<Spread>> = groups
+        .iter()
+        .map(|values| Sorted::check(values).ok().and_then(Spread::of).into_iter().collect())
+        .collect();
+    let scales = shared(&spreads, settings);
+    let (height, per_page) = match shown.len() {
+        1 => (260.0, 1),
+        2..=4 => (150.0, 4),
+        _ => (92.0, 7),
+    };
+    let total = shown.len().div_ceil(per_page);
+    let panels: Vec<Panel<'_>> = shown
+        .iter()
+        .zip(scales)
+        .zip(&groups)
+        .map(|((scenario, scale), values)| Panel { scenario: *scenario, scale, values })
+        .collect();
+    panels
+        .chunks(per_page)
+        .enumerate()
+        .map(|(page, panels)| {
+            let title = page_title("Round trips over time", page, total);
+            let subtitle = "Every message at the moment it was due; long runs keep the extremes of every few pixels";
+            let mut sheet = Sheet::new(title, subtitle);
+            sheet.legend(&legend(data, settings, panels));
+            for panel in panels {
+                let place = sheet.take(height + Style::BELOW_TICKS + 24.0);
+                sheet.draw(drawn(data, settings, panel, place));
+            }
+            let mut notes = vec![Note::plain("Gaps in a line are messages without the value. What lies outside the axis is counted above the panel.")];
+            notes.extend(flags::notes(data, panels.iter().map(|p| p.scenario), settings));
+            sheet.finish("timeline", page_name("timeline", page, total), &notes)
+        })
+        .collect()
+}
+
+struct Panel<'a> {
+    scenario: usize,
+    scale: Option<Scale>,
+    /// All values of all series, ascending.
+    values: &'a [f64],
+}
+
+fn values(data: &CampaignData, settings: &PlotSettings, scenario: usize) -> Vec<f64> {
+    let mut all: Vec<f64> = Vec::new();
+    for experiment in data.experiments_of(scenario, settings) {
+        for series in Series::ALL {
+            for flow in series.flows(experiment) {
+                let readings = series.readings(flow, settings.basis);
+                all.extend(readings.iter().filter_map(|(_, value)| *value));
+            }
+        }
+    }
+    all.sort_unstable_by(f64::total_cmp);
+    all
+}
+
+fn legend(
+    data: &CampaignData,
+    settings: &PlotSettings,
+    panels: &[Panel<'_>],
+) -> Vec<(Swatch, String)> {
+    let experiments = || {
+        panels
+            .iter()
+            .flat_map(|panel| data.experiments_of(panel.scenario, settings))
+    };
+    let mut entries: Vec<(Swatch, String)> = [Series::EndToEnd, Series::Acknowledgement, Series::Icmp, Series::PingDestination]
+        .into_iter()
+        .filter(|series| {
+            experiments().any(|experiment| {
+                series.flows(experiment).any(|flow| {
+                    series.readings(flow, settings.basis).iter().any(|(_, value)| value.is_some())
+                })
+            })
+        })
+        .map(|series| (Swatch::Line(series.stroke()), capital(&series.name(settings.basis))))
+        .collect();
+    if experiments().any(|e| e.main().is_some_and(|flow| !flow.retransmissions().is_empty())) {
+        entries.push((Swatch::Tick(RETRANSMISSION), "retransmission (at the bottom)".to_owned()));
+    }
+    if experiments().any(|e| e.main().is_some_and(|flow| flow.lost() > 0)) {
+        entries.push((Swatch::Tick(Colour::ALARM), "lost message (at the top)".to_owned()));
+    }
+    if experiments().any(|e| e.reconnects().next().is_some()) {
+        entries.push((Swatch::Line(RECONNECT), "reconnect".to_owned()));
+    }
+    entries
+}
+
+const RETRANSMISSION: Colour = Colour::hex(0x0077_5fae);
+const RECONNECT: Stroke = Stroke::solid(Colour::ALARM, 1.0).dashed(4.0, 2.0);
+
+fn drawn(
+    data: &CampaignData,
+    settings: &PlotSettings,
+    panel: &Panel<'_>,
+    place: Rect,
+) -> Vec<Mark> {
+    let Some(scale) = panel.scale else {
+        return panel_title(data, settings, panel.scenario, place, "no replies");
+    };
+    let unit = TimeUnit::up_to(scale.high);
+    let area = Rect::new(
+        place.x + LEFT,
+        place.y + 20.0,
+        place.width - LEFT,
+        place.height - Style::BELOW_TICKS - 24.0,
+    );
+    let plot = Plot { area, x: Scale::linear(0.0, 1.0), y: in_unit(scale, unit) };
+    let beyond = outside(panel.values, &scale);
+    let mut marks = panel_title(data, settings, panel.scenario, place, &beyond);
+    let title = if place.height > 130.0 {
+        axis_title(settings, unit).replace(settings.basis.name(), "round trip")
+    } else {
+        unit.name().to_owned()
+    };
+    plot.y_axis(&mut marks, &title);
+    let segments = segments(data.experiments_of(panel.scenario, settings), area);
+    time_axis(&mut marks, &segments, area);
+    let mut inside = Vec::new();
+    for segment in &segments {
+        for series in Series::ALL {
+            for flow in series.flows(segment.experiment) {
+                let readings = series.readings(flow, settings.basis);
+                inside.extend(line(&readings, segment, (&plot, unit), series.stroke()));
+            }
+        }
+        inside.extend(incidents(segment, area));
+    }
+    marks.push(plot.clipped(inside));
+    marks
+}
+
+/// Readings as lines, decimated without hiding an extreme; a run of one message is a dot.
+pub(crate) fn line(
+    readings: &[(i64, Option<f64>)],
+    segment: &Segment<'_>,
+    (plot, unit): (&Plot, TimeUnit),
+    stroke: Stroke,
+) -> Vec<Mark> {
+    let series: Vec<Reading> = readings
+        .iter()
+        .map(|(at, value)| Reading { t: super::strip::seconds(*at), v: *value })
+        .collect();
+    let grid = Grid { buckets: segment.buckets(), longest_gap: f64::INFINITY };
+    let Ok(envelope) = envelope(&series, grid) else {
+        return Vec::new();
+    };
+    let place = |point: &neph_stats::Point| {
+        let x = segment.x + (point.t / segment.seconds).clamp(0.0, 1.0) * segment.width;
+        Point::new(x, plot.py(point.v * unit.per_milli()))
+    };
+    envelope
+        .runs
+        .iter()
+        .map(|run| match run.as_slice() {
+            [only] => Mark::Disc {
+                centre: place(only),
+                radius: 1.0,
+                fill: Fill::solid(stroke.colour),
+            },
+            _ => Mark::Line { points: run.iter().map(place).collect(), stroke },
+        })
+        .collect()
+}
+
+/// Retransmissions at the bottom, losses at the top, reconnects from top to bottom.
+fn incidents(segment: &Segment<'_>, area: Rect) -> Vec<Mark> {
+    let mut marks = Vec::new();
+    let mut tick = |nanos: i64, (from, to): (f64, f64), stroke: Stroke| {
+        let x = segment.px(nanos);
+        marks.push(Mark::line(Point::new(x, from), Point::new(x, to), stroke));
+    };
+    for at in segment.experiment.reconnects() {
+        tick(at, (area.y, area.bottom()), RECONNECT);
+    }
+    let Some(main) = segment.experiment.main() else {
+        return marks;
+    };
+    let retransmitted = Stroke::solid(RETRANSMISSION, 1.0);
+    for (at, _) in thinned(main.retransmissions(), segment) {
+        tick(at.nanos(), (area.bottom() - 10.0, area.bottom()), retransmitted);
+    }
+    let lost = main.exchanges.iter().filter(|e| e.outcome == Outcome::Lost);
+    let lost = lost.map(|exchange| (exchange.intended, 1)).collect();
+    for (at, _) in thinned(lost, segment) {
+        tick(at.nanos(), (area.y, area.y + 7.0), Stroke::solid(Colour::ALARM, 1.2));
+    }
+    marks
+}
+
+/// At most one tick a pixel.
+fn thinned(
+    moments: Vec<(neph_model::Instant<neph_model::Own>, u32)>,
+    segment: &Segment<'_>,
+) -> Vec<(neph_model::Instant<neph_model::Own>, u32)> {
+    let mut last = f64::NEG_INFINITY;
+    moments
+        .into_iter()
+        .filter(|(at, _)| {
+            let x = segment.px(at.nanos());
+            let apart = x - last >= 1.0;
+            if apart {
+                last = x;
+            }
+            apart
+        })
+        .collect()
+}

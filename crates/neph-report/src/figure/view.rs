@@ -1,0 +1,61 @@
+//! Points of view: scenarios grouped so that one factor varies within a group and the others
+//! stay the same.
+
+use std::collections::BTreeMap;
+
+use crate::CampaignData;
+use crate::data::{Factor, factors};
+
+/// Scenarios that differ in one factor only.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Group {
+    /// What they have in common; empty if nothing else varies in the plan.
+    pub(crate) title: String,
+    /// Index of each scenario, with its level of the factor.
+    pub(crate) members: Vec<(usize, String)>,
+}
+
+/// The groups of one point of view, in the plan's order.
+pub(crate) fn groups(data: &CampaignData, shown: &[usize], view: &Factor) -> Vec<Group> {
+    let scenarios: Vec<_> = shown.iter().map(|index| &data.scenarios[*index]).collect();
+    let others: Vec<Factor> = factors(&scenarios)
+        .into_iter()
+        .filter(|factor| factor != view)
+        .collect();
+    let mut keys: BTreeMap<String, usize> = BTreeMap::new();
+    let mut found: Vec<(Vec<u64>, Group)> = Vec::new();
+    for index in shown {
+        let scenario = &data.scenarios[*index];
+        let levels: Vec<String> = others.iter().map(|factor| factor.level(scenario)).collect();
+        let title = levels.join(" · ");
+        let place = *keys.entry(title.clone()).or_insert_with(|| {
+            let ranks = others.iter().map(|factor| factor.rank(scenario)).collect();
+            let members = Vec::new();
+            found.push((ranks, Group { title, members }));
+            found.len() - 1
+        });
+        found[place].1.members.push((*index, view.level(scenario)));
+    }
+    for (_, group) in &mut found {
+        group
+            .members
+            .sort_by_key(|(index, _)| view.rank(&data.scenarios[*index]));
+    }
+    // Stable: endpoints stay in the plan's order, numbers ascend within them.
+    found.sort_by(|(a, _), (b, _)| a.cmp(b));
+    found.into_iter().map(|(_, group)| group).collect()
+}
+
+/// The levels of a factor over all scenarios shown, in order.
+pub(crate) fn levels(data: &CampaignData, shown: &[usize], view: &Factor) -> Vec<String> {
+    let mut found: Vec<(u64, String)> = Vec::new();
+    for index in shown {
+        let scenario = &data.scenarios[*index];
+        let level = view.level(scenario);
+        if !found.iter().any(|(_, known)| *known == level) {
+            found.push((view.rank(scenario), level));
+        }
+    }
+    found.sort_by_key(|(rank, _)| *rank);
+    found.into_iter().map(|(_, level)| level).collect()
+}

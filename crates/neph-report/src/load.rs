@@ -1,0 +1,66 @@
+//! From a store to plain values. One experiment's messages are held in full at a time.
+
+use std::collections::BTreeMap;
+
+use neph_model::{Campaign, ExperimentStatus, ScenarioId};
+use neph_store::{Store, StoreError};
+
+use crate::{CampaignData, ExperimentData};
+
+/// Which experiments a report rests on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Include {
+    /// Those that were carried out to their end.
+    #[default]
+    Complete,
+    /// Interrupted and running ones too.
+    Everything,
+}
+
+/// Reads a campaign and all its messages.
+///
+/// # Errors
+/// What the store refused.
+pub fn load(
+    store: &dyn Store,
+    campaign: &Campaign,
+    include: Include,
+) -> Result<CampaignData, StoreError> {
+    let mut scenarios = store.scenarios(campaign.id)?;
+    scenarios.sort_by_key(|scenario| scenario.index);
+    let places: BTreeMap<ScenarioId, usize> = scenarios
+        .iter()
+        .enumerate()
+        .map(|(place, scenario)| (scenario.id, place))
+        .collect();
+    let mut experiments = Vec::new();
+    let mut left_out = 0;
+    for experiment in store.experiments(campaign.id)? {
+        let wanted = match include {
+            Include::Complete => experiment.status == ExperimentStatus::Complete,
+            Include::Everything => experiment.status != ExperimentStatus::Failed,
+        };
+        let Some(place) = places.get(&experiment.scenario).filter(|_| wanted) else {
+            left_out += 1;
+            continue;
+        };
+        let id = experiment.id;
+        let mut data = ExperimentData::new(experiment, *place, &store.messages(id)?);
+        data.events = store.events(id)?;
+        data.samples = store.samples(id)?;
+        data.provenance = store.provenance(id)?;
+        experiments.push(data);
+    }
+    experiments.sort_by_key(|data| {
+        let experiment = &data.experiment;
+        (experiment.block, experiment.position, experiment.attempt)
+    });
+    Ok(CampaignData {
+        campaign: campaign.clone(),
+        scenarios,
+        experiments,
+        left_out,
+        throughputs: store.throughputs(campaign.id)?,
+        traceroutes: store.traceroutes(campaign.id)?,
+    })
+}
