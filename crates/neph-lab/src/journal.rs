@@ -6,6 +6,7 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use neph_sys::netns::{self, NetNs};
@@ -57,6 +58,10 @@ impl Journal {
             .create_new(true)
             .open(path)?;
         file.lock()?;
+        if !is_current(&file, lab) {
+            // Somebody took the lab down between the last two lines.
+            return Err(io::Error::other("it was taken down while it came up"));
+        }
         let journal = Self { file };
         let own = std::process::id();
         journal.line(&format!("owner {own} {}", began(own).unwrap_or(0)))?;
@@ -127,23 +132,40 @@ pub(crate) fn undo(lab: &str) -> Result<(), UndoError> {
         lab: lab.into(),
         source,
     };
-    match File::open(folder(lab).join(FILE)) {
-        // Until whoever is bringing it up is done, or dead.
-        Ok(file) => file.lock().map_err(failed)?,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => (),
-        Err(error) => return Err(failed(error)),
+    let file = match File::open(folder(lab).join(FILE)) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            return forget(lab).map_err(failed);
+        }
+        other => other.map_err(failed)?,
+    };
+    // Until whoever is bringing it up is done, or dead.
+    file.lock().map_err(failed)?;
+    if !is_current(&file, lab) {
+        // Somebody else took it down meanwhile; what has the name now is another lab.
+        return Ok(());
     }
-    let acquired = story(lab).map_err(failed)?.acquired;
+    let acquired = parse(&io::read_to_string(&file).map_err(failed)?).acquired;
     remove_links(&acquired)?;
     for one in acquired.iter().rev() {
         if let Acquired::Namespace(name) = one {
             netns::remove(name)?;
         }
     }
+    forget(lab).map_err(failed)
+}
+
+fn forget(lab: &str) -> io::Result<()> {
     match fs::remove_dir_all(folder(lab)) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(failed(error)),
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
         _ => Ok(()),
     }
+}
+
+/// Whether `file` is still the journal of `lab`.
+fn is_current(file: &File, lab: &str) -> bool {
+    let named = fs::metadata(folder(lab).join(FILE)).map(|named| (named.dev(), named.ino()));
+    let own = file.metadata().map(|own| (own.dev(), own.ino()));
+    matches!((named, own), (Ok(named), Ok(own)) if named == own)
 }
 
 /// Removes links one namespace at a time. They would go with their namespaces, but an engine of

@@ -1,10 +1,14 @@
 //! Links keep their word, and their records say what others measure.
 
+use std::net::UdpSocket;
 use std::num::NonZeroU32;
+use std::time::{Duration, Instant};
 
 use neph_lab::{
     Direction, Lab, Record, Recording, Topology, TruthFile, UpOptions, Verdict, verify, verify_link,
 };
+
+use neph_sys::netns::with_namespace;
 
 use crate::support::{chain, name, pair, turn, up};
 
@@ -135,6 +139,38 @@ fn a_link_that_breaks_its_word_is_found_out() {
         assert!(check.loss.ok, "{check:?}");
     }
     lab.down().expect("down");
+}
+
+#[test]
+#[ignore = "a figure of this machine: run it alone, in release"]
+fn a_link_at_its_limit_loses_nothing() {
+    let Some(_turn) = turn("a_link_at_its_limit_loses_nothing") else {
+        return;
+    };
+    let lab = up(&pair("delay = \"5ms\""), &name('p'));
+    let socket = |site: &str| {
+        let address = lab.addresses(site).expect("there")[0];
+        with_namespace(&lab.namespace(site).expect("there"), || {
+            UdpSocket::bind((address, 0))
+        })
+        .expect("enter")
+        .expect("bind")
+    };
+    let (from, to) = (socket("s0"), socket("s1"));
+    from.connect(to.local_addr().expect("address"))
+        .expect("connect");
+    let start = Instant::now();
+    let sent = (0..400_000_u32)
+        .filter(|_| from.send(&[0; 22]).is_ok())
+        .count();
+    let seconds = start.elapsed().as_secs_f64();
+    std::thread::sleep(Duration::from_millis(1_500));
+    let count = lab.counters(0).expect("emulated").read(Direction::AToB);
+    #[expect(clippy::cast_precision_loss, reason = "display")]
+    let rate = sent as f64 / seconds;
+    println!("{rate:.0} packets/s for {seconds:.1} s: {count:?}");
+    lab.down().expect("down");
+    assert_eq!((count.delivered, count.broken()), (sent as u64, 0));
 }
 
 #[test]

@@ -177,6 +177,29 @@ fn sites_reach_each_other_over_routers_in_both_families() {
 }
 
 #[test]
+fn netem_carries_a_link_or_is_named_as_missing() {
+    let Some(_turn) = turn("netem_carries_a_link_or_is_named_as_missing") else {
+        return;
+    };
+    let name = name('j');
+    match Lab::up(
+        &pair("kind = \"netem\"\ndelay = \"1ms\""),
+        &UpOptions::named(&name),
+    ) {
+        Ok(lab) => {
+            assert!(lab.counters(0).is_none());
+            assert_eq!(echo_round_trips(&lab, "s0", "s1", IpAddr::is_ipv4), 5);
+            lab.down().expect("down");
+        }
+        Err(error) => assert!(
+            error.to_string().contains("root handle 1: netem"),
+            "{error}"
+        ),
+    }
+    assert_eq!(leftovers(&name), [].into());
+}
+
+#[test]
 fn a_site_sends_with_the_congestion_control_it_was_given() {
     let Some(_turn) = turn("a_site_sends_with_the_congestion_control_it_was_given") else {
         return;
