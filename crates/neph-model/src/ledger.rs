@@ -30,9 +30,11 @@ impl Ledger {
         let end = marks.app_recv?;
         let mut builder = Builder::starting_at(marks.intended);
         builder.before_the_network(marks);
-        builder.the_crossing(marks, end);
-        if marks.nic_rx.is_some() {
-            builder.close(Stage::OwnKernel, end);
+        if !marks.is_connection_attempt() {
+            builder.the_crossing(marks, end);
+            if marks.nic_rx.is_some() {
+                builder.close(Stage::OwnKernel, end);
+            }
         }
         Some(Self {
             entries: builder.entries,
@@ -119,6 +121,9 @@ impl Builder {
         if let Some(dialled) = marks.dialled {
             self.close(Stage::Lateness, dialled);
             self.close_or_open(Stage::Connect, marks.connected);
+            if marks.is_connection_attempt() {
+                return;
+            }
             if marks.secured.is_some() {
                 self.close_or_open(Stage::Secure, marks.secured);
             }

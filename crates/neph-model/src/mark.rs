@@ -99,6 +99,11 @@ impl Marks {
         }
     }
 
+    /// Whether the message was nothing but a connection attempt: its reply is the connection.
+    pub fn is_connection_attempt(&self) -> bool {
+        self.app_send.is_none() && self.connected.is_some() && self.connected == self.app_recv
+    }
+
     /// The first thing the program did for this message: dial, or send.
     pub fn begun(&self) -> Option<Instant<Own>> {
         self.dialled.or(self.app_send)

@@ -1,1 +1,41 @@
-//! (being built)
+//! Probes: one kind of exchange each, with its asking and its answering half side by side.
+//!
+//! A flow runs on one thread of its own ([`Flow::start`]) and tells what it measures through a
+//! channel. The state machines (sessions, codecs, the reflector's connections) do no input or
+//! output and read no clock, so that they run against a simulated network too.
+
+mod channel;
+mod codec;
+mod datagram;
+mod discover;
+mod error;
+mod exchange;
+mod flow;
+mod kinds;
+mod outbox;
+mod outlet;
+mod pace;
+mod reflect;
+mod report;
+mod spec;
+mod stamp_clock;
+mod stop;
+mod stream;
+mod target;
+mod tls;
+
+pub use discover::{Asking, Discovery, discover};
+pub use error::ProbeError;
+pub use flow::Flow;
+pub use kinds::{KINDS, Scheme};
+pub use reflect::{Caps, Counted, Reflector, ReflectorSpec};
+pub use report::Report;
+pub use spec::{ConnectionUse, FlowSpec, Priority, Schedule, TlsVersion, Trust};
+pub use stop::Stop;
+pub use target::{IpVersion, Target, TargetError};
+pub use tls::{Identity, TlsError};
+
+/// Now, on our monotonic clock.
+pub fn now() -> neph_model::Instant<neph_model::Own> {
+    stamp_clock::now()
+}

@@ -160,7 +160,7 @@ pub fn sync_status() -> Option<SyncStatus> {
     let mut timex: libc::timex = unsafe { std::mem::zeroed() };
     // SAFETY: adjtimex reads and writes one struct timex, alive for the call.
     let state = unsafe { libc::adjtimex(&raw mut timex) };
-    (state >= 0).then(|| SyncStatus {
+    (state >= 0).then_some(SyncStatus {
         synchronised: timex.status & libc::STA_UNSYNC == 0,
         estimated_error_us: timex.esterror,
         max_error_us: timex.maxerror,

@@ -33,6 +33,15 @@ impl Awaited {
         })
     }
 
+    /// Waits until `fd` can be written to, whatever there is to read.
+    pub fn writable(fd: BorrowedFd<'_>) -> Self {
+        Self(libc::pollfd {
+            fd: fd.as_raw_fd(),
+            events: libc::POLLOUT,
+            revents: 0,
+        })
+    }
+
     /// Whether the last wait found room to write.
     pub fn is_writable(&self) -> bool {
         self.0.revents & libc::POLLOUT != 0
@@ -46,6 +55,11 @@ impl Awaited {
     /// Whether the last wait found something to read.
     pub fn is_readable(&self) -> bool {
         self.0.revents & libc::POLLIN != 0
+    }
+
+    /// Whether the last wait found both directions closed.
+    pub fn is_hung_up(&self) -> bool {
+        self.0.revents & (libc::POLLHUP | libc::POLLNVAL) != 0
     }
 
     /// Whether the last wait found the other end closed, or the descriptor broken or closed.

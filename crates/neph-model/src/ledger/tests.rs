@@ -84,6 +84,14 @@ fn a_foreign_server_leaves_network_and_peer_in_one_entry() {
 }
 
 #[test]
+fn a_connection_attempt_ends_when_it_is_connected() {
+    let mut marks = Marks::intended_at(Instant::from_nanos(0));
+    (marks.dialled, marks.connected, marks.app_recv) = (own(3), own(43), own(43));
+    let expected = [("schedule lateness", 3), ("connect", 40)];
+    assert_eq!(lines(&marks), expected.map(|(name, time)| (name.to_owned(), time)));
+}
+
+#[test]
 fn without_a_reply_there_is_no_ledger() {
     let mut marks = complete();
     marks.app_recv = None;

@@ -1,0 +1,136 @@
+//! HTTP/1.1, the asking side: POST with a payload to a reflector of ours, GET to anybody else.
+//!
+//! A reply is whole when its body is. Any status is a reply: the server did answer.
+
+use neph_wire::echo::{REQUEST_MIN, Request};
+use neph_wire::http::{BodyReader, BodyStep, Connection, RequestLine, parse_response};
+use neph_wire::marks::{HEADER, PeerMarks};
+
+use super::{Arrival, Codec, Opening, Step, path_asking};
+use crate::spec::{ConnectionUse, FlowSpec};
+
+/// The longest reply body that is read.
+const MAX_BODY: u64 = 1 << 30;
+
+#[derive(Debug)]
+pub(super) struct Http {
+    host: String,
+    path: String,
+    reflector: bool,
+    size: usize,
+    connection: Connection,
+    body: Option<Body>,
+    can_go_on: bool,
+}
+
+#[derive(Debug)]
+struct Body {
+    reader: BodyReader,
+    marks: Option<PeerMarks>,
+}
+
+impl Http {
+    pub(super) fn new(spec: &FlowSpec) -> Self {
+        Self {
+            host: spec.target.host_header(),
+            path: if spec.reflector {
+                path_asking(spec)
+            } else {
+                spec.target.path().to_owned()
+            },
+            reflector: spec.reflector,
+            size: spec.request_size.max(REQUEST_MIN),
+            connection: match spec.connection_use {
+                ConnectionUse::Lasting => Connection::KeepAlive,
+                ConnectionUse::PerMessage => Connection::Close,
+            },
+            body: None,
+            can_go_on: true,
+        }
+    }
+
+    const fn method(&self) -> &'static str {
+        if self.reflector { "POST" } else { "GET" }
+    }
+
+    fn head(&mut self, input: &[u8]) -> Result<Step, String> {
+        let Some(head) = parse_response(input).map_err(|error| error.to_string())? else {
+            return Ok(Step::More);
+        };
+        let taken = head.len();
+        if head.status() < 200 {
+            return Ok(Step::Took(taken, Arrival::Nothing));
+        }
+        if self.reflector && head.status() != 200 {
+            return Ok(Step::Took(
+                taken,
+                Arrival::Refused(format!("status {}", head.status())),
+            ));
+        }
+        self.can_go_on = head.keep_alive(self.method());
+        let reader = BodyReader::new(head.body(self.method()), MAX_BODY)
+            .map_err(|error| error.to_string())?;
+        let marks = head
+            .headers()
+            .only(HEADER)
+            .and_then(|text| PeerMarks::decode_hex(text).ok());
+        self.body = Some(Body { reader, marks });
+        Ok(Step::Took(taken, Arrival::Nothing))
+    }
+
+    /// A reply without a number: on one connection replies come in the order of the requests.
+    fn whole(&mut self) -> Option<Arrival> {
+        self.body.take().map(|body| Arrival::Reply {
+            seq: None,
+            marks: body.marks,
+        })
+    }
+}
+
+impl Codec for Http {
+    fn open(&mut self, _out: &mut Vec<u8>) -> Opening {
+        Opening::Ready
+    }
+
+    fn request(&mut self, seq: u64, out: &mut Vec<u8>) {
+        let line = RequestLine {
+            method: self.method(),
+            target: &self.path,
+            host: &self.host,
+            content_length: self.reflector.then_some(self.size as u64),
+            connection: self.connection,
+        };
+        line.encode(&[("Accept", "*/*"), ("User-Agent", "neph")], out)
+            .expect("a parsed target has no characters that break a head");
+        if self.reflector {
+            Request { seq }.encode_into(self.size, out);
+        }
+    }
+
+    fn step(&mut self, input: &mut [u8], _out: &mut Vec<u8>) -> Result<Step, String> {
+        let Some(body) = &mut self.body else {
+            return self.head(input);
+        };
+        match body.reader.step(input).map_err(|error| error.to_string())? {
+            BodyStep::More => Ok(Step::More),
+            BodyStep::Piece { consumed, .. } if !body.reader.is_done() => {
+                Ok(Step::Took(consumed, Arrival::Nothing))
+            }
+            BodyStep::Piece { consumed, .. } | BodyStep::Done { consumed } => Ok(Step::Took(
+                consumed,
+                self.whole().unwrap_or(Arrival::Nothing),
+            )),
+        }
+    }
+
+    fn end(&mut self) -> Option<Arrival> {
+        let body = self.body.as_mut()?;
+        body.reader.at_end_of_stream().ok()?;
+        self.can_go_on = false;
+        self.whole()
+    }
+
+    fn can_go_on(&self) -> bool {
+        self.can_go_on && self.connection == Connection::KeepAlive
+    }
+}

@@ -1,0 +1,169 @@
+//! WebSocket, the asking side: binary messages to a reflector of ours, pings to anybody else.
+//!
+//! Any server must answer a ping with a pong that holds the same bytes (RFC 6455, 5.5.2), so a
+//! ping is a message that every WebSocket server replies to. Its payload ends at 125 bytes.
+
+use std::hash::{BuildHasher, RandomState};
+
+use neph_wire::echo::{Reply, Request};
+use neph_wire::http;
+use neph_wire::ws::{
+    Assembler, Event, Fin, Opcode, Role, Step as WsStep, UpgradeRequest, check_response,
+    client_key, encode_frame, encode_header, mask_in_place,
+};
+
+use super::{Arrival, Codec, Opening, Step, path_asking};
+use crate::spec::FlowSpec;
+
+/// The longest reply that is read; a reflector never sends more than it was asked for.
+const MAX_REPLY: usize = 64 << 20;
+/// The longest payload of a control frame.
+const MAX_PING: usize = 125;
+
+#[derive(Debug)]
+pub(super) struct Ws {
+    host: String,
+    path: String,
+    key: String,
+    open: bool,
+    reflector: bool,
+    size: usize,
+    assembler: Assembler,
+    masks: Masks,
+}
+
+impl Ws {
+    pub(super) fn new(spec: &FlowSpec, entropy: u64) -> Self {
+        let mut masks = Masks::seeded(entropy);
+        let mut random = [0; 16];
+        for chunk in random.chunks_mut(4) {
+            chunk.copy_from_slice(&masks.next());
+        }
+        let path = if spec.reflector {
+            path_asking(spec)
+        } else {
+            spec.target.path().to_owned()
+        };
+        let size = if spec.reflector {
+            spec.request_size
+        } else {
+            spec.request_size.min(MAX_PING)
+        };
+        Self {
+            host: spec.target.host_header(),
+            path,
+            key: client_key(random),
+            open: false,
+            reflector: spec.reflector,
+            size,
+            assembler: Assembler::new(Role::Client, MAX_REPLY),
+            masks,
+        }
+    }
+
+    fn upgraded(&mut self, input: &[u8]) -> Result<Step, String> {
+        let Some(head) = http::parse_response(input).map_err(|error| error.to_string())? else {
+            return Ok(Step::More);
+        };
+        if let Err(error) = check_response(&head, &self.key) {
+            return Ok(Step::Took(head.len(), Arrival::Refused(error.to_string())));
+        }
+        self.open = true;
+        Ok(Step::Took(head.len(), Arrival::Opened))
+    }
+}
+
+impl Codec for Ws {
+    fn open(&mut self, out: &mut Vec<u8>) -> Opening {
+        let upgrade = UpgradeRequest {
+            host: &self.host,
+            target: &self.path,
+            key: &self.key,
+        };
+        upgrade
+            .encode(out)
+            .expect("a parsed target has no characters that break a head");
+        Opening::Wait
+    }
+
+    fn request(&mut self, seq: u64, out: &mut Vec<u8>) {
+        let mask = self.masks.next();
+        let opcode = if self.reflector {
+            Opcode::Binary
+        } else {
+            Opcode::Ping
+        };
+        let size = self.size.max(neph_wire::echo::REQUEST_MIN);
+        encode_header(out, opcode, Fin::Last, Some(mask), size);
+        let at = out.len();
+        Request { seq }.encode_into(size, out);
+        mask_in_place(&mut out[at..], mask);
+    }
+
+    fn step(&mut self, input: &mut [u8], out: &mut Vec<u8>) -> Result<Step, String> {
+        if !self.open {
+            return self.upgraded(input);
+        }
+        let step = self
+            .assembler
+            .step(input)
+            .map_err(|error| error.to_string())?;
+        let WsStep::Frame { consumed, event } = step else {
+            return Ok(Step::More);
+        };
+        let arrival = match event {
+            Event::Message(_, payload) if self.reflector => match Reply::decode(payload) {
+                Ok(reply) => Arrival::Reply {
+                    seq: Some(reply.seq),
+                    marks: Some(reply.marks),
+                },
+                Err(error) => return Err(error.to_string()),
+            },
+            Event::Pong(payload) if !self.reflector => match Request::decode(payload) {
+                Ok(request) => Arrival::Reply {
+                    seq: Some(request.seq),
+                    marks: None,
+                },
+                Err(_) => Arrival::Nothing,
+            },
+            Event::Ping(payload) => {
+                let mask = Some(self.masks.next());
+                encode_frame(out, Opcode::Pong, Fin::Last, mask, &[payload]);
+                Arrival::Nothing
+            }
+            Event::Close(close) => Arrival::Closed(match close {
+                Some(close) => {
+                    format!(
+                        "server closed with code {} {}",
+                        close.code.get(),
+                        close.reason
+                    )
+                }
+                None => "server closed without a reason".to_owned(),
+            }),
+            Event::Message(..) | Event::Pong(_) | Event::Fragment => Arrival::Nothing,
+        };
+        Ok(Step::Took(consumed, arrival))
+    }
+}
+
+/// Masking keys. They guard proxies against chosen bytes on the wire (RFC 6455, 10.3), so they
+/// start from the process's random hash keys and not from a clock.
+#[derive(Debug)]
+struct Masks(u64);
+
+impl Masks {
+    fn seeded(entropy: u64) -> Self {
+        Self(RandomState::new().hash_one(entropy))
+    }
+
+    /// splitmix64
+    fn next(&mut self) -> [u8; 4] {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut word = self.0;
+        word = (word ^ (word >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        word = (word ^ (word >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        let [a, b, c, d, ..] = (word ^ (word >> 31)).to_le_bytes();
+        [a, b, c, d]
+    }
+}

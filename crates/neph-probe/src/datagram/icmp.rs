@@ -1,0 +1,123 @@
+//! ICMP echo, the asking side. Without root where `ping_group_range` permits it.
+
+use std::io;
+use std::net::SocketAddr;
+
+use neph_model::Wall;
+use neph_wire::icmp::{EchoRequest, Family, IcmpMessage, parse};
+use socket2::{Domain, Protocol, SockAddr, Socket, Type};
+
+use super::{Answer, Codec};
+use crate::ProbeError;
+use crate::spec::FlowSpec;
+
+/// Bytes of an IPv4 header without options; a raw socket delivers it too.
+const IPV4_HEADER: usize = 20;
+
+#[derive(Debug)]
+struct Icmp {
+    family: Family,
+    /// Raw sockets see every echo reply of the host and need an identity of their own.
+    raw_ident: Option<u16>,
+    payload: usize,
+}
+
+/// The connected socket and its codec.
+pub(super) fn open(spec: &FlowSpec) -> Result<(Socket, Box<dyn Codec>), ProbeError> {
+    let (family, protocol) = match spec.address {
+        SocketAddr::V4(_) => (Family::V4, Protocol::ICMPV4),
+        SocketAddr::V6(_) => (Family::V6, Protocol::ICMPV6),
+    };
+    let domain = Domain::for_address(spec.address);
+    let fault = |source: io::Error| match source.kind() {
+        io::ErrorKind::PermissionDenied => ProbeError::IcmpForbidden,
+        _ => ProbeError::Socket {
+            operation: "open an ICMP socket to",
+            address: spec.address,
+            source,
+        },
+    };
+    let (socket, raw) = match Socket::new(domain, Type::DGRAM, Some(protocol)) {
+        Ok(socket) => (socket, false),
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => (
+            Socket::new(domain, Type::RAW, Some(protocol)).map_err(fault)?,
+            true,
+        ),
+        Err(error) => return Err(fault(error)),
+    };
+    socket.set_nonblocking(true).map_err(fault)?;
+    socket
+        .connect(&SockAddr::from(SocketAddr::new(spec.address.ip(), 0)))
+        .map_err(fault)?;
+    let raw_ident = raw.then(|| identity(spec.index.0));
+    Ok((
+        socket,
+        Box::new(Icmp {
+            family,
+            raw_ident,
+            payload: spec.request_size,
+        }),
+    ))
+}
+
+/// Distinct between flows of this process, and between processes most of the time.
+#[expect(clippy::cast_possible_truncation, reason = "an identity, not a number")]
+fn identity(flow: u32) -> u16 {
+    (std::process::id() as u16)
+        .wrapping_mul(31)
+        .wrapping_add(flow as u16)
+}
+
+impl Codec for Icmp {
+    fn request(&mut self, seq: u64, _now: Wall, out: &mut Vec<u8>) {
+        out.clear();
+        let ident = self.raw_ident.unwrap_or(0);
+        EchoRequest {
+            ident,
+            seq,
+            payload: self.payload,
+        }
+        .encode(self.family, out);
+    }
+
+    fn answer(&self, datagram: &[u8], _latest: u64) -> Option<Answer> {
+        let message = match (self.raw_ident, self.family) {
+            (Some(_), Family::V4) => datagram.get(header_len(datagram)..)?,
+            _ => datagram,
+        };
+        let IcmpMessage::EchoReply(echo) = parse(self.family, message).ok()? else {
+            return None;
+        };
+        if self.raw_ident.is_some_and(|ident| ident != echo.ident) {
+            return None;
+        }
+        Some(Answer {
+            seq: echo.seq()?,
+            marks: None,
+        })
+    }
+}
+
+fn header_len(packet: &[u8]) -> usize {
+    packet
+        .first()
+        .map_or(IPV4_HEADER, |first| usize::from(first & 0x0f) * 4)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_echo_answers_its_own_request_only() {
+        let mut ours = Icmp {
+            family: Family::V4,
+            raw_ident: None,
+            payload: 64,
+        };
+        let mut request = Vec::new();
+        ours.request(70_000, Wall::from_unix_nanos(0), &mut request);
+        assert_eq!(request.len(), neph_wire::icmp::HEADER + 64);
+        assert_eq!(ours.answer(&request, 70_000), None, "a request is no reply");
+    }
+}

@@ -1,0 +1,164 @@
+//! A flow's session over datagrams: its schedule and its book, without input or output.
+
+use std::collections::VecDeque;
+
+use neph_model::{EventKind, Instant, Message, Own, Seq, Span, Tally};
+
+use super::Answer;
+use crate::exchange::{Exchange, Expect, Reply, SendPoint};
+use crate::report::Note;
+use crate::spec::FlowSpec;
+
+/// Stamps are told within microseconds of the send; an older one will not come.
+const UNSTAMPED: usize = 4096;
+
+#[derive(Debug)]
+pub(super) struct Session {
+    spec: FlowSpec,
+    start: Option<Instant<Own>>,
+    entered: u64,
+    book: Exchange,
+    /// The kernel numbers this socket's datagrams from 0.
+    sent: u32,
+    unstamped: VecDeque<(u32, Seq)>,
+    tail_sent: bool,
+    refused: bool,
+    notes: Vec<Note>,
+}
+
+impl Session {
+    pub(super) fn new(spec: &FlowSpec) -> Self {
+        let expect = Expect {
+            peer_send: spec.reflector,
+            ack: false,
+        };
+        Self {
+            spec: spec.clone(),
+            start: None,
+            entered: 0,
+            book: Exchange::new(spec.index, spec.schedule.interval, spec.timeout, expect),
+            sent: 0,
+            unstamped: VecDeque::with_capacity(UNSTAMPED + 1),
+            tail_sent: false,
+            refused: false,
+            notes: Vec::with_capacity(64),
+        }
+    }
+
+    pub(super) const fn begin(&mut self, start: Instant<Own>) {
+        self.start = Some(start);
+    }
+
+    pub(super) fn next_due(&self) -> Option<Instant<Own>> {
+        self.spec.schedule.due(self.start?, self.entered)
+    }
+
+    /// The number of the next message.
+    pub(super) const fn next_seq(&self) -> u64 {
+        self.entered
+    }
+
+    /// The next message's time has come, and it is about to be sent.
+    pub(super) fn sending(&mut self, at: Instant<Own>) -> Option<Seq> {
+        let seq = self.book.enter(self.next_due()?);
+        self.entered += 1;
+        self.book.sent(seq, at, 0);
+        self.count(seq);
+        Some(seq)
+    }
+
+    fn count(&mut self, seq: Seq) {
+        if self.unstamped.len() == UNSTAMPED {
+            self.unstamped.pop_front();
+        }
+        self.unstamped.push_back((self.sent, seq));
+        self.sent = self.sent.wrapping_add(1);
+    }
+
+    /// The kernel would not take it: it has no number in the kernel's count either.
+    pub(super) fn not_sent(&mut self, seq: Seq, why: &std::io::Error, at: Instant<Own>) {
+        self.unstamped.pop_back();
+        self.sent = self.sent.wrapping_sub(1);
+        self.book.failed(seq, at);
+        self.refused_by(why);
+    }
+
+    /// After the last message, one exchange that is no message, for the last reply's send stamp.
+    pub(super) fn tail(&mut self) -> Option<u64> {
+        if self.tail_sent || self.next_due().is_some() || !self.book.all_decided() {
+            return None;
+        }
+        self.tail_sent = true;
+        self.book.lacks_peer_send().then_some(self.entered)
+    }
+
+    pub(super) fn stamped(&mut self, point: SendPoint, id: u32, at: Instant<Own>) {
+        let found = self.unstamped.iter().find(|(number, _)| *number == id);
+        if let Some((_, seq)) = found {
+            self.book.stamped(*seq, point, at, None);
+        }
+    }
+
+    pub(super) fn answered(
+        &mut self,
+        answer: &Answer,
+        stamp: Option<Instant<Own>>,
+        at: Instant<Own>,
+    ) {
+        if answer.marks.is_some_and(|marks| marks.app_rx.is_some()) {
+            // Only a reflector of ours tells this mark, and then its send stamp follows.
+            self.book.set_expect(Expect {
+                peer_send: true,
+                ack: false,
+            });
+        }
+        let reply = Reply {
+            nic_rx: stamp,
+            app_recv: at,
+            marks: answer.marks,
+        };
+        if let Some(message) = self.book.replied(Seq(answer.seq), &reply) {
+            self.notes.push(Note::Reply(*message));
+        }
+    }
+
+    /// The network said that nobody is there. Said once; the messages count as lost.
+    pub(super) fn refused_by(&mut self, why: &std::io::Error) {
+        if !self.refused {
+            self.refused = true;
+            self.notes
+                .push(Note::Event(EventKind::Refused, why.to_string()));
+        }
+    }
+
+    pub(super) fn clock_stepped(&mut self, step: Span) {
+        let text = format!("the wall clock stepped by {step}");
+        self.notes.push(Note::Event(EventKind::ClockStepped, text));
+    }
+
+    pub(super) fn at_time(&mut self, now: Instant<Own>) {
+        self.book.expire(now);
+    }
+    pub(super) fn next_deadline(&self) -> Option<Instant<Own>> {
+        self.book.next_deadline()
+    }
+    pub(super) fn is_done(&self) -> bool {
+        let scheduled = self.start.is_none() || self.next_due().is_some();
+        !scheduled && self.book.all_decided() && self.tail_sent
+    }
+    pub(super) fn lacks_peer_send(&self) -> bool {
+        self.book.lacks_peer_send()
+    }
+    pub(super) fn take_notes(&mut self) -> std::vec::Drain<'_, Note> {
+        self.notes.drain(..)
+    }
+    pub(super) fn take_finished(&mut self, now: Instant<Own>) -> Option<Message> {
+        self.book.take_finished(now)
+    }
+    pub(super) fn take_rest(&mut self, now: Instant<Own>) -> Option<Message> {
+        self.book.take_rest(now)
+    }
+    pub(super) const fn tally(&self) -> &Tally {
+        self.book.tally()
+    }
+}

@@ -1,0 +1,135 @@
+//! STAMP over UDP (RFC 8762), the asking side.
+//!
+//! A reflector of ours puts its marks into a private TLV (RFC 8972); from any other STAMP
+//! reflector the two timestamps of the base packet serve as `peer_rx` and `peer_app_tx`, on the
+//! reflector's wall clock.
+
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+
+use neph_model::Wall;
+use neph_wire::marks::PeerMarks;
+use neph_wire::stamp::{
+    Auth, ErrorEstimate, Format, Key, Reply, SenderPacket, Timestamp, decode_reply, encode_request,
+};
+use socket2::{Domain, Protocol, SockAddr, Socket, Type};
+
+use super::{Answer, Codec, widen};
+use crate::ProbeError;
+use crate::spec::FlowSpec;
+
+/// Our clock is read by the kernel; a microsecond is a safe estimate of the reading itself.
+const READING_ERROR_NANOS: u64 = 1_000;
+
+#[derive(Debug)]
+pub(super) struct Udp {
+    key: Option<Key>,
+    size: usize,
+    error: ErrorEstimate,
+}
+
+/// The connected socket and its codec.
+pub(super) fn open(spec: &FlowSpec) -> Result<(Socket, Box<dyn Codec>), ProbeError> {
+    let fault = |source| ProbeError::Socket {
+        operation: "open a UDP socket to",
+        address: spec.address,
+        source,
+    };
+    let domain = Domain::for_address(spec.address);
+    let socket = Socket::new(domain, Type::DGRAM, Some(Protocol::UDP)).map_err(fault)?;
+    socket.set_nonblocking(true).map_err(fault)?;
+    if let Some(port) = spec.source_port {
+        let any: SocketAddr = match spec.address {
+            SocketAddr::V4(_) => (Ipv4Addr::UNSPECIFIED, port).into(),
+            SocketAddr::V6(_) => (Ipv6Addr::UNSPECIFIED, port).into(),
+        };
+        socket.bind(&SockAddr::from(any)).map_err(fault)?;
+    }
+    socket
+        .connect(&SockAddr::from(spec.address))
+        .map_err(fault)?;
+    let key = match &spec.key {
+        None => None,
+        Some(secret) => Some(Key::new(secret).map_err(|_| ProbeError::EmptyKey)?),
+    };
+    let mut udp = Udp {
+        key,
+        size: 0,
+        error: ErrorEstimate {
+            synchronized: synchronised(),
+            ..ErrorEstimate::from_nanos(READING_ERROR_NANOS, Format::Ntp)
+        },
+    };
+    udp.size = spec.request_size.max(least_size(udp.auth())).min(65_507);
+    Ok((socket, Box::new(udp)))
+}
+
+fn synchronised() -> bool {
+    neph_sys::clock::sync_status().is_some_and(|status| status.synchronised)
+}
+
+/// The smallest request with room for a reflector's marks (and the tag that guards them).
+fn least_size(auth: Auth<'_>) -> usize {
+    const TAG_TLV: usize = 20;
+    let tag = if matches!(auth, Auth::Keyed(_)) {
+        TAG_TLV
+    } else {
+        0
+    };
+    auth.base_len() + neph_wire::stamp::MARKS_TLV + tag
+}
+
+impl Udp {
+    const fn auth(&self) -> Auth<'_> {
+        match &self.key {
+            None => Auth::Open,
+            Some(key) => Auth::Keyed(key),
+        }
+    }
+}
+
+impl Codec for Udp {
+    fn request(&mut self, seq: u64, now: Wall, out: &mut Vec<u8>) {
+        out.clear();
+        let packet = SenderPacket {
+            #[expect(
+                clippy::cast_possible_truncation,
+                reason = "STAMP numbers wrap (RFC 8762)"
+            )]
+            seq: seq as u32,
+            timestamp: Timestamp::from_unix(now.unix_nanos(), Format::Ntp).unwrap_or(Timestamp(0)),
+            error: self.error,
+            ssid: 0,
+        };
+        encode_request(&packet, self.auth(), self.size, out)
+            .expect("the size was held within one datagram when the flow was opened");
+    }
+
+    fn answer(&self, datagram: &[u8], latest: u64) -> Option<Answer> {
+        let reply = decode_reply(datagram, self.auth()).ok()?;
+        let seq = widen(reply.packet.sender_seq, latest);
+        Some(Answer {
+            seq,
+            marks: marks_of(&reply, latest),
+        })
+    }
+}
+
+fn marks_of(reply: &Reply, latest: u64) -> Option<PeerMarks> {
+    if let Some(mut marks) = reply.marks {
+        if let Some(previous) = &mut marks.previous {
+            #[expect(clippy::cast_possible_truncation, reason = "STAMP numbers wrap")]
+            let low = previous.seq as u32;
+            previous.seq = widen(low, latest);
+        }
+        return Some(marks);
+    }
+    let format = reply.packet.error.format;
+    let rx = reply.packet.receive.to_unix(format).ok()?;
+    let app_tx = reply.packet.timestamp.to_unix(format).ok()?;
+    let marks = PeerMarks {
+        rx: Some(rx),
+        app_tx: Some(app_tx),
+        ..PeerMarks::default()
+    };
+    (rx <= app_tx).then_some(marks)
+}

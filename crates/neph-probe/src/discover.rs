@@ -1,0 +1,150 @@
+//! Finding out who answers at a target before anything is measured: a reflector of ours or a
+//! stranger, and whether it reads the same clock as we do.
+//!
+//! Asks with an HTTP HEAD (for our framing, with a hello), once, on a connection of its own.
+
+use std::fs;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::io::{self, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+
+use neph_model::{ProbeKind, Span};
+use neph_sys::netns::{self, NetNs};
+use neph_wire::http::{Connection, RequestLine, parse_response};
+
+use crate::ProbeError;
+use crate::channel::Channel;
+use crate::spec::{TlsVersion, Trust};
+use crate::target::Target;
+use crate::tls;
+
+/// The response header by which a reflector tells that it is one.
+pub(crate) const REFLECTOR_HEADER: &str = "Neph-Reflector";
+/// The response header with the identity of the reflector's clock.
+pub(crate) const CLOCK_HEADER: &str = "Neph-Clock";
+
+/// Who answers at a target.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Discovery {
+    /// A reflector of ours, which returns its marks.
+    pub reflector: bool,
+    /// It reads the very clock that we read: same kernel, same time namespace.
+    pub same_clock: bool,
+    /// Why nobody could be asked, if so.
+    pub silence: Option<String>,
+}
+
+/// How to ask.
+#[derive(Clone, Debug)]
+pub struct Asking {
+    /// TLS versions, where the scheme asks for TLS.
+    pub tls_version: TlsVersion,
+    /// Whether the certificate must be believed.
+    pub trust: Trust,
+    /// How long to wait for an answer.
+    pub patience: Span,
+    /// The network namespace (lab site) to ask from.
+    pub site: Option<String>,
+}
+
+/// Asks at `target`, which is at `address`. That nobody answers is an answer too.
+///
+/// # Errors
+/// When the namespace cannot be entered.
+pub fn discover(
+    target: &Target,
+    address: SocketAddr,
+    asking: &Asking,
+) -> Result<Discovery, ProbeError> {
+    if target.kind() == ProbeKind::Icmp {
+        return Ok(Discovery::default());
+    }
+    let ask = || match ask(target, address, asking) {
+        Ok(discovery) => discovery,
+        Err(error) => Discovery {
+            silence: Some(error.to_string()),
+            ..Discovery::default()
+        },
+    };
+    match &asking.site {
+        None => Ok(ask()),
+        Some(site) => Ok(netns::with_namespace(&NetNs::open(site)?, ask)?),
+    }
+}
+
+fn ask(target: &Target, address: SocketAddr, asking: &Asking) -> io::Result<Discovery> {
+    let patience = asking.patience.to_duration();
+    let mut stream = TcpStream::connect_timeout(&address, patience)?;
+    stream.set_read_timeout(Some(patience))?;
+    stream.set_write_timeout(Some(patience))?;
+    let mut channel = match target.is_secure() {
+        false => Channel::Plain,
+        true => {
+            let config = tls::client_config(asking.tls_version, asking.trust);
+            let client = config.and_then(|config| tls::client(&config, target.host()));
+            Channel::tls(client.map_err(io::Error::other)?)
+        }
+    };
+    let mut request = Vec::new();
+    RequestLine {
+        method: "HEAD",
+        target: target.path(),
+        host: &target.host_header(),
+        content_length: None,
+        connection: Connection::Close,
+    }
+    .encode(&[("User-Agent", "neph")], &mut request)
+    .map_err(io::Error::other)?;
+    let reply = exchange(&mut stream, &mut channel, &request)?;
+    Ok(read_head(&reply))
+}
+
+/// Says `request` through the channel and reads until a head is whole or the peer ends.
+fn exchange(stream: &mut TcpStream, channel: &mut Channel, request: &[u8]) -> io::Result<Vec<u8>> {
+    let mut out = Vec::new();
+    let mut reply = Vec::new();
+    let mut asked = false;
+    let mut buffer = [0; 4096];
+    channel.speak(&mut out).map_err(io::Error::other)?;
+    loop {
+        if !asked && channel.is_ready() {
+            channel.seal(request, &mut out).map_err(io::Error::other)?;
+            asked = true;
+        }
+        stream.write_all(&out)?;
+        out.clear();
+        if matches!(parse_response(&reply), Ok(Some(_)) | Err(_)) {
+            return Ok(reply);
+        }
+        let count = stream.read(&mut buffer)?;
+        if count == 0 {
+            return Ok(reply);
+        }
+        channel
+            .open(&buffer[..count], &mut reply, &mut out)
+            .map_err(io::Error::other)?;
+    }
+}
+
+fn read_head(reply: &[u8]) -> Discovery {
+    let Ok(Some(head)) = parse_response(reply) else {
+        return Discovery::default();
+    };
+    let ours = head.headers().only(REFLECTOR_HEADER).is_some();
+    let clock = head.headers().only(CLOCK_HEADER);
+    Discovery {
+        reflector: ours,
+        same_clock: ours && clock == Some(clock_identity().as_bytes()),
+        silence: None,
+    }
+}
+
+/// Equal for two processes exactly if they read the same `CLOCK_MONOTONIC_RAW`: a hash of the
+/// kernel's boot identity and the time namespace.
+pub(crate) fn clock_identity() -> String {
+    let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+    let namespace = fs::read_link("/proc/self/ns/time").unwrap_or_default();
+    let mut hasher = DefaultHasher::new();
+    (boot.trim(), namespace).hash(&mut hasher);
+    format!("{:016x}", hasher.finish())
+}

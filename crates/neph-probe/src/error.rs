@@ -1,0 +1,41 @@
+//! Why a flow or a reflector could not be started. What happens later is an event or an outcome.
+
+use std::io;
+use std::net::SocketAddr;
+
+use neph_sys::netns::NetNsError;
+
+use crate::tls::TlsError;
+
+/// Names what was tried, on what.
+#[derive(Debug, thiserror::Error)]
+pub enum ProbeError {
+    /// TLS cannot be set up.
+    #[error(transparent)]
+    Tls(#[from] TlsError),
+    /// The site's namespace cannot be entered.
+    #[error(transparent)]
+    Site(#[from] NetNsError),
+    /// A socket cannot be had.
+    #[error("{operation} {address}: {source}")]
+    Socket {
+        /// The verb: listen on, open a socket to ...
+        operation: &'static str,
+        /// The address.
+        address: SocketAddr,
+        /// Why not.
+        source: io::Error,
+    },
+    /// No thread can be had.
+    #[error("start a thread: {0}")]
+    Thread(io::Error),
+    /// ICMP sockets are forbidden.
+    #[error(
+        "ICMP echo needs net.ipv4.ping_group_range to include your group, or CAP_NET_RAW: run \
+         'sysctl -w net.ipv4.ping_group_range=\"0 2147483647\"' as root, or use another probe"
+    )]
+    IcmpForbidden,
+    /// The key is empty.
+    #[error("the STAMP key is empty; give the secret that the reflector was started with")]
+    EmptyKey,
+}

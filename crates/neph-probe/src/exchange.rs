@@ -1,0 +1,342 @@
+//! The book of one flow's messages: which are out, what is known of each, which are finished.
+//!
+//! Sans-IO: told what happened and when, it decides loss, duplicates and reordering, puts the
+//! reflector's late marks where they belong, and hands out finished messages in order. Knows no
+//! socket, no protocol and no clock.
+
+use std::collections::VecDeque;
+
+use neph_model::{
+    FlowIndex, Instant, Marks, Message, Outcome, Own, Peer, Seq, Span, Tally, TcpState,
+};
+use neph_wire::marks::PeerMarks as WireMarks;
+
+/// Of how many finished messages the outcome is remembered, to tell late from duplicate replies.
+const MEMORY: usize = 1 << 16;
+
+/// Which marks may still come after the reply, so that a message waits for them.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Expect {
+    /// The reflector tells its send stamp with its next reply.
+    pub(crate) peer_send: bool,
+    /// The kernel tells acknowledgements.
+    pub(crate) ack: bool,
+}
+
+/// At which point of its way out a message was stamped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum SendPoint {
+    Queued,
+    NicTx,
+    Acked,
+}
+
+#[derive(Debug)]
+struct Entry {
+    message: Message,
+    /// When its outcome was decided; `None` while it is out.
+    decided: Option<Instant<Own>>,
+}
+
+/// The book.
+#[derive(Debug)]
+pub(crate) struct Exchange {
+    flow: FlowIndex,
+    timeout: Span,
+    grace: Span,
+    expect: Expect,
+    first: u64,
+    open: VecDeque<Entry>,
+    remembered: VecDeque<Outcome>,
+    highest_reply: Option<u64>,
+    tally: Tally,
+}
+
+impl Exchange {
+    /// A book for messages sent every `interval` and lost after `timeout`.
+    pub(crate) fn new(flow: FlowIndex, interval: Span, timeout: Span, expect: Expect) -> Self {
+        Self {
+            flow,
+            timeout,
+            grace: interval.times(2) + Span::from_secs(1),
+            expect,
+            first: 0,
+            open: VecDeque::with_capacity(1024),
+            remembered: VecDeque::with_capacity(MEMORY),
+            highest_reply: None,
+            tally: Tally::default(),
+        }
+    }
+
+    /// Enters the next message; returns its number.
+    pub(crate) fn enter(&mut self, intended: Instant<Own>) -> Seq {
+        let seq = Seq(self.first + self.open.len() as u64);
+        let message = Message::new(self.flow, seq, Marks::intended_at(intended));
+        self.open.push_back(Entry {
+            message,
+            decided: None,
+        });
+        seq
+    }
+
+    /// Changes what is known of a message that is still in the book.
+    pub(crate) fn with_marks(&mut self, seq: Seq, change: impl FnOnce(&mut Marks)) {
+        if let Some(entry) = self.entry_mut(seq) {
+            change(&mut entry.message.marks);
+        }
+    }
+
+    /// The program handed the message to its kernel.
+    pub(crate) fn sent(&mut self, seq: Seq, at: Instant<Own>, connection: u32) {
+        if let Some(entry) = self.entry_mut(seq) {
+            entry.message.marks.app_send = Some(at);
+            entry.message.connection = connection;
+            entry.message.outcome = Outcome::Lost;
+        }
+    }
+
+    /// The message could not be sent.
+    pub(crate) fn failed(&mut self, seq: Seq, at: Instant<Own>) {
+        self.decide(seq, Outcome::Failed, at);
+    }
+
+    /// The message cannot be replied to any more: its connection is gone. One that never left
+    /// counts as failed.
+    pub(crate) fn lost(&mut self, seq: Seq, at: Instant<Own>) {
+        let left = self
+            .entry(seq)
+            .is_some_and(|e| e.message.marks.app_send.is_some());
+        self.decide(seq, if left { Outcome::Lost } else { Outcome::Failed }, at);
+    }
+
+    /// The kernel stamped the message's last byte on its way out. A retransmission stamps again:
+    /// the first stamp counts, so that the wait for it is the network's.
+    pub(crate) fn stamped(
+        &mut self,
+        seq: Seq,
+        point: SendPoint,
+        at: Instant<Own>,
+        tcp: Option<TcpState>,
+    ) {
+        let Some(entry) = self.entry_mut(seq) else {
+            return;
+        };
+        let message = &mut entry.message;
+        let (mark, state) = match point {
+            SendPoint::Queued => (&mut message.marks.queued, None),
+            SendPoint::NicTx => (&mut message.marks.nic_tx, Some(&mut message.tcp_at_send)),
+            SendPoint::Acked => (&mut message.marks.acked, Some(&mut message.tcp_at_ack)),
+        };
+        if mark.is_none() {
+            *mark = Some(at);
+            if let Some(state) = state {
+                *state = tcp;
+            }
+        }
+    }
+
+    /// A reply came. Returns the message as it is known now, unless the reply is a duplicate, too
+    /// late, or answers nothing that was asked.
+    pub(crate) fn replied(&mut self, seq: Seq, reply: &Reply) -> Option<&Message> {
+        if let Some(marks) = &reply.marks {
+            self.place_peer_send(marks);
+        }
+        let reordered = self.highest_reply.is_some_and(|highest| seq.0 < highest);
+        let Some(at) = self.position(seq) else {
+            self.count_stray(seq);
+            return None;
+        };
+        let entry = &mut self.open[at];
+        if entry.decided.is_some() {
+            match entry.message.outcome {
+                Outcome::Reply => {
+                    entry.message.duplicates = entry.message.duplicates.saturating_add(1);
+                    self.tally.duplicates += 1;
+                }
+                Outcome::Lost | Outcome::Failed => self.tally.late += 1,
+            }
+            return None;
+        }
+        entry.message.reordered = reordered;
+        self.tally.reordered += u64::from(reordered);
+        entry.message.marks.nic_rx = reply.nic_rx;
+        entry.message.marks.app_recv = Some(reply.app_recv);
+        if let Some(marks) = &reply.marks {
+            entry.message.marks.peer.rx = marks.rx.map(Instant::from_nanos);
+            entry.message.marks.peer.app_rx = marks.app_rx.map(Instant::from_nanos);
+            entry.message.marks.peer.app_tx = marks.app_tx.map(Instant::from_nanos);
+            entry.message.peer_wall_offset = Some(marks.wall_offset);
+        }
+        self.highest_reply = Some(
+            self.highest_reply
+                .map_or(seq.0, |highest| highest.max(seq.0)),
+        );
+        self.decide(seq, Outcome::Reply, reply.app_recv);
+        self.open.get(at).map(|entry| &entry.message)
+    }
+
+    /// Tells the send stamp of an earlier reply.
+    fn place_peer_send(&mut self, marks: &WireMarks) {
+        let Some(previous) = marks.previous else {
+            return;
+        };
+        let at: Instant<Peer> = Instant::from_nanos(previous.nic_tx);
+        if let Some(entry) = self.entry_mut(Seq(previous.seq)) {
+            entry.message.marks.peer.nic_tx.get_or_insert(at);
+        }
+    }
+
+    fn count_stray(&mut self, seq: Seq) {
+        let Some(back) = self.first.checked_sub(seq.0 + 1) else {
+            return;
+        };
+        let Ok(back) = usize::try_from(back) else {
+            return;
+        };
+        match self.remembered.iter().rev().nth(back) {
+            Some(Outcome::Reply) => self.tally.duplicates += 1,
+            Some(Outcome::Lost | Outcome::Failed) => self.tally.late += 1,
+            None => {}
+        }
+    }
+
+    /// Counts as lost whatever has been out for longer than the timeout.
+    pub(crate) fn expire(&mut self, now: Instant<Own>) {
+        while let Some((seq, deadline)) = self.next_expiry()
+            && deadline <= now
+        {
+            self.lost(seq, now);
+        }
+    }
+
+    /// When [`Self::expire`] or [`Self::take_finished`] has something to do next.
+    pub(crate) fn next_deadline(&self) -> Option<Instant<Own>> {
+        let expiry = self.next_expiry().map(|(_, at)| at);
+        let front = self
+            .open
+            .front()
+            .and_then(|front| front.decided)
+            .map(|at| at + self.grace);
+        [expiry, front].into_iter().flatten().min()
+    }
+
+    fn next_expiry(&self) -> Option<(Seq, Instant<Own>)> {
+        let waiting = self.open.iter().find(|entry| entry.decided.is_none())?;
+        let since = waiting
+            .message
+            .marks
+            .begun()
+            .unwrap_or(waiting.message.marks.intended);
+        Some((waiting.message.seq, since + self.timeout))
+    }
+
+    /// Takes the oldest message if nothing more can become known of it.
+    pub(crate) fn take_finished(&mut self, now: Instant<Own>) -> Option<Message> {
+        let front = self.open.front()?;
+        let decided = front.decided?;
+        if !self.is_complete(&front.message) && now < decided + self.grace {
+            return None;
+        }
+        self.take_front()
+    }
+
+    /// Takes the oldest message, whatever is missing: the flow is over.
+    pub(crate) fn take_rest(&mut self, now: Instant<Own>) -> Option<Message> {
+        let front = self.open.front()?;
+        if front.decided.is_none() {
+            self.lost(front.message.seq, now);
+        }
+        self.take_front()
+    }
+
+    fn take_front(&mut self) -> Option<Message> {
+        let message = self.open.pop_front()?.message;
+        self.first += 1;
+        if self.remembered.len() == MEMORY {
+            self.remembered.pop_front();
+        }
+        self.remembered.push_back(message.outcome);
+        Some(message)
+    }
+
+    fn is_complete(&self, message: &Message) -> bool {
+        match message.outcome {
+            Outcome::Reply => {
+                (!self.expect.peer_send || message.marks.peer.nic_tx.is_some())
+                    && (!self.expect.ack || message.marks.acked.is_some())
+            }
+            Outcome::Lost | Outcome::Failed => true,
+        }
+    }
+
+    fn decide(&mut self, seq: Seq, outcome: Outcome, at: Instant<Own>) {
+        let Some(index) = self.position(seq) else {
+            return;
+        };
+        let entry = &mut self.open[index];
+        if entry.decided.is_some() {
+            return;
+        }
+        entry.decided = Some(at);
+        entry.message.outcome = outcome;
+        self.tally.messages += 1;
+        match outcome {
+            Outcome::Reply => self.tally.replies += 1,
+            Outcome::Lost => self.tally.lost += 1,
+            Outcome::Failed => self.tally.failed += 1,
+        }
+    }
+
+    /// How many messages are out or waiting for marks.
+    pub(crate) fn len(&self) -> usize {
+        self.open.len()
+    }
+    /// Whether every message has an outcome.
+    pub(crate) fn all_decided(&self) -> bool {
+        self.open.iter().all(|entry| entry.decided.is_some())
+    }
+    /// The last message replied to whose reply's send stamp is still unknown.
+    pub(crate) fn lacks_peer_send(&self) -> bool {
+        self.expect.peer_send
+            && self.open.iter().any(|entry| {
+                entry.message.outcome == Outcome::Reply
+                    && entry.decided.is_some()
+                    && entry.message.marks.peer.app_tx.is_some()
+                    && entry.message.marks.peer.nic_tx.is_none()
+            })
+    }
+    /// How messages ended so far.
+    pub(crate) const fn tally(&self) -> &Tally {
+        &self.tally
+    }
+    /// Which late marks are worth waiting for, once the peer is known.
+    pub(crate) const fn set_expect(&mut self, expect: Expect) {
+        self.expect = expect;
+    }
+
+    fn position(&self, seq: Seq) -> Option<usize> {
+        let at = usize::try_from(seq.0.checked_sub(self.first)?).ok()?;
+        (at < self.open.len()).then_some(at)
+    }
+    fn entry(&self, seq: Seq) -> Option<&Entry> {
+        self.open.get(self.position(seq)?)
+    }
+    fn entry_mut(&mut self, seq: Seq) -> Option<&mut Entry> {
+        let at = self.position(seq)?;
+        self.open.get_mut(at)
+    }
+}
+
+/// What came back for one message.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Reply {
+    /// When our kernel received its last byte, if it is known for this very message.
+    pub(crate) nic_rx: Option<Instant<Own>>,
+    /// When the program had read it.
+    pub(crate) app_recv: Instant<Own>,
+    /// The reflector's marks, if the peer is one.
+    pub(crate) marks: Option<WireMarks>,
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,172 @@
+use neph_wire::marks::PreviousTx;
+use proptest::prelude::*;
+
+use super::*;
+
+fn at(nanos: i64) -> Instant<Own> {
+    Instant::from_nanos(nanos)
+}
+
+fn reply(now: i64) -> Reply {
+    Reply {
+        nic_rx: Some(at(now - 1)),
+        app_recv: at(now),
+        marks: None,
+    }
+}
+
+fn book(expect: Expect) -> Exchange {
+    Exchange::new(
+        FlowIndex(0),
+        Span::from_nanos(10),
+        Span::from_nanos(100),
+        expect,
+    )
+}
+
+/// Enters and sends `count` messages, one every 10 ns.
+fn sent(expect: Expect, count: i64) -> Exchange {
+    let mut book = book(expect);
+    for n in 0..count {
+        let seq = book.enter(at(n * 10));
+        book.sent(seq, at(n * 10 + 1), 0);
+    }
+    book
+}
+
+fn finished(book: &mut Exchange, now: i64) -> Vec<(u64, Outcome)> {
+    std::iter::from_fn(|| book.take_finished(at(now)))
+        .map(|message| (message.seq.0, message.outcome))
+        .collect()
+}
+
+#[test]
+fn messages_come_out_in_order_whatever_order_replies_come_in() {
+    let mut book = sent(Expect::default(), 3);
+    book.replied(Seq(2), &reply(30));
+    assert_eq!(finished(&mut book, 31), []);
+    book.replied(Seq(0), &reply(32));
+    book.replied(Seq(1), &reply(33));
+    let expected = [
+        (0, Outcome::Reply),
+        (1, Outcome::Reply),
+        (2, Outcome::Reply),
+    ];
+    assert_eq!(finished(&mut book, 34), expected);
+    assert_eq!(book.tally().reordered, 2);
+}
+
+#[test]
+fn a_silent_message_is_lost_after_the_timeout_and_its_reply_is_late() {
+    let mut book = sent(Expect::default(), 1);
+    assert_eq!(book.next_deadline(), Some(at(101)));
+    book.expire(at(100));
+    assert!(!book.all_decided());
+    book.expire(at(101));
+    assert_eq!(finished(&mut book, 101), [(0, Outcome::Lost)]);
+    assert!(book.replied(Seq(0), &reply(140)).is_none());
+    assert_eq!((book.tally().lost, book.tally().late), (1, 1));
+}
+
+#[test]
+fn a_second_reply_is_a_duplicate_before_and_after_the_message_is_finished() {
+    let mut book = sent(Expect::default(), 1);
+    book.replied(Seq(0), &reply(20));
+    book.replied(Seq(0), &reply(21));
+    let message = book.take_finished(at(22)).expect("replied to");
+    assert_eq!(message.duplicates, 1);
+    book.replied(Seq(0), &reply(23));
+    assert_eq!((book.tally().duplicates, book.tally().replies), (2, 1));
+}
+
+#[test]
+fn a_reply_to_what_was_never_asked_changes_nothing() {
+    let mut book = sent(Expect::default(), 1);
+    assert!(book.replied(Seq(7), &reply(20)).is_none());
+    assert_eq!(*book.tally(), Tally::default());
+}
+
+#[test]
+fn the_peers_send_stamp_travels_with_the_next_reply() {
+    let mut book = sent(
+        Expect {
+            peer_send: true,
+            ack: false,
+        },
+        2,
+    );
+    let marks = |previous| {
+        Some(WireMarks {
+            app_tx: Some(5),
+            previous,
+            ..WireMarks::default()
+        })
+    };
+    book.replied(
+        Seq(0),
+        &Reply {
+            marks: marks(None),
+            ..reply(20)
+        },
+    );
+    assert_eq!(finished(&mut book, 21), [], "waits for the stamp");
+    let previous = Some(PreviousTx { seq: 0, nic_tx: 77 });
+    book.replied(
+        Seq(1),
+        &Reply {
+            marks: marks(previous),
+            ..reply(30)
+        },
+    );
+    let first = book.take_finished(at(31)).expect("complete now");
+    assert_eq!(first.marks.peer.nic_tx, Some(Instant::from_nanos(77)));
+    assert!(book.lacks_peer_send());
+    assert!(book.take_finished(at(31)).is_none());
+    let much_later = at(31 + 2_000_000_000);
+    let second = book
+        .take_finished(much_later)
+        .expect("nobody waits for ever");
+    assert_eq!(second.marks.peer.nic_tx, None);
+}
+
+#[test]
+fn the_first_of_two_send_stamps_counts() {
+    let mut book = sent(Expect::default(), 1);
+    book.stamped(Seq(0), SendPoint::NicTx, at(5), None);
+    book.stamped(Seq(0), SendPoint::NicTx, at(50), None);
+    book.replied(Seq(0), &reply(60));
+    let message = book.take_finished(at(61)).expect("replied to");
+    assert_eq!(message.marks.nic_tx, Some(at(5)));
+}
+
+#[test]
+fn what_never_left_is_failed_not_lost() {
+    let mut book = book(Expect::default());
+    let seq = book.enter(at(0));
+    book.lost(seq, at(3));
+    assert_eq!(finished(&mut book, 3), [(0, Outcome::Failed)]);
+}
+
+proptest! {
+    /// Loss, duplication and reordering at random: every message comes out exactly once, in
+    /// order, and the tally adds up.
+    #[test]
+    fn every_message_comes_out_once(replies in proptest::collection::vec(0_u64..60, 0..120)) {
+        let mut book = sent(Expect::default(), 50);
+        let mut out = Vec::new();
+        for (now, seq) in (500..).zip(&replies) {
+            book.replied(Seq(*seq), &reply(now));
+            out.extend(finished(&mut book, now));
+        }
+        while let Some(message) = book.take_rest(at(10_000)) {
+            out.push((message.seq.0, message.outcome));
+        }
+        prop_assert_eq!(out.iter().map(|(seq, _)| *seq).collect::<Vec<_>>(), (0..50).collect::<Vec<_>>());
+        let answered: std::collections::BTreeSet<u64> = replies.iter().copied().filter(|seq| *seq < 50).collect();
+        let tally = *book.tally();
+        prop_assert_eq!(tally.replies, answered.len() as u64);
+        prop_assert_eq!(tally.messages, tally.replies + tally.lost + tally.failed);
+        let strangers = replies.iter().filter(|seq| **seq >= 50).count() as u64;
+        prop_assert_eq!(tally.duplicates, replies.len() as u64 - strangers - tally.replies);
+    }
+}

@@ -1,0 +1,43 @@
+//! The table of probe kinds: which scheme asks for which kind of exchange.
+//!
+//! A new kind is one file beside this one and a line here.
+
+use neph_model::ProbeKind;
+
+/// One way of writing a target.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Scheme {
+    /// What stands before `://`.
+    pub name: &'static str,
+    /// The kind of exchange.
+    pub kind: ProbeKind,
+    /// Whether it runs over TLS.
+    pub secure: bool,
+    /// The port where none is written; `None` where one must be.
+    pub default_port: Option<u16>,
+    /// In a few words, for help texts.
+    pub summary: &'static str,
+}
+
+/// Every scheme.
+#[rustfmt::skip]
+pub const KINDS: &[Scheme] = &[
+    Scheme { name: "ws",    kind: ProbeKind::Ws,   secure: false, default_port: Some(80),  summary: "WebSocket messages on one connection" },
+    Scheme { name: "wss",   kind: ProbeKind::Ws,   secure: true,  default_port: Some(443), summary: "the same over TLS" },
+    Scheme { name: "http",  kind: ProbeKind::Http, secure: false, default_port: Some(80),  summary: "HTTP requests, kept alive or a connection each" },
+    Scheme { name: "https", kind: ProbeKind::Http, secure: true,  default_port: Some(443), summary: "the same over TLS" },
+    Scheme { name: "tcp",   kind: ProbeKind::Tcp,  secure: false, default_port: None,      summary: "framed messages on TCP; against other servers, connection attempts" },
+    Scheme { name: "udp",   kind: ProbeKind::Udp,  secure: false, default_port: Some(862), summary: "STAMP packets (RFC 8762)" },
+    Scheme { name: "icmp",  kind: ProbeKind::Icmp, secure: false, default_port: Some(0),   summary: "ICMP echo" },
+];
+
+/// The scheme of that name.
+pub(crate) fn scheme_named(name: &str) -> Option<&'static Scheme> {
+    KINDS.iter().find(|scheme| scheme.name == name)
+}
+
+/// `ws, wss, http ...`, for sentences.
+pub(crate) fn scheme_list() -> String {
+    let names: Vec<&str> = KINDS.iter().map(|scheme| scheme.name).collect();
+    names.join(", ")
+}

@@ -1,0 +1,193 @@
+//! What a connection has yet to write, and where its messages end.
+//!
+//! A message can be put in ahead of its time and held until released. Offsets count every byte
+//! since the connection was stamped, modulo 2^32, as the kernel counts them (`OPT_ID_TCP`).
+
+use std::collections::VecDeque;
+
+use neph_model::Seq;
+use neph_sys::stamp::Ending;
+
+/// A message's place in the stream.
+#[derive(Clone, Copy, Debug)]
+struct End {
+    /// Offset just behind its last byte.
+    offset: u64,
+    seq: Seq,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Outbox {
+    bytes: Vec<u8>,
+    /// How much of `bytes` is written.
+    written: usize,
+    /// How much of `bytes` may be written.
+    released: usize,
+    /// Offset of `bytes[0]`.
+    base: u64,
+    /// Ends of messages not yet wholly written.
+    unwritten: VecDeque<End>,
+    /// Ends of messages whose stamps may still come.
+    unstamped: VecDeque<End>,
+}
+
+impl Outbox {
+    /// Appends bytes that belong to no message. They go at once, or behind what is held.
+    pub(crate) fn put<E>(
+        &mut self,
+        write: impl FnOnce(&mut Vec<u8>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let nothing_held = self.released == self.bytes.len();
+        let written = write(&mut self.bytes);
+        if nothing_held {
+            self.release();
+        }
+        written
+    }
+
+    /// Appends a message, which is held until [`Self::release`].
+    pub(crate) fn hold<E>(
+        &mut self,
+        seq: Seq,
+        write: impl FnOnce(&mut Vec<u8>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        write(&mut self.bytes)?;
+        let end = End {
+            offset: self.base + self.bytes.len() as u64,
+            seq,
+        };
+        self.unwritten.push_back(end);
+        self.unstamped.push_back(end);
+        Ok(())
+    }
+
+    /// Lets everything go that is held.
+    pub(crate) fn release(&mut self) {
+        self.released = self.bytes.len();
+    }
+
+    /// What may be written next, and whether it ends a message.
+    pub(crate) fn next(&self) -> Option<(&[u8], Ending)> {
+        let ready = self
+            .bytes
+            .get(self.written..self.released)
+            .filter(|bytes| !bytes.is_empty())?;
+        let at = self.base + self.written as u64;
+        let Some(end) = self.unwritten.front() else {
+            return Some((ready, Ending::Open));
+        };
+        let to_end = usize::try_from(end.offset - at).unwrap_or(usize::MAX);
+        match ready.get(..to_end) {
+            Some(message) => Some((message, Ending::Message)),
+            None => Some((ready, Ending::Open)),
+        }
+    }
+
+    /// The socket took `count` bytes of what [`Self::next`] gave.
+    pub(crate) fn wrote(&mut self, count: usize) {
+        self.written += count;
+        let at = self.base + self.written as u64;
+        while self.unwritten.front().is_some_and(|end| end.offset <= at) {
+            self.unwritten.pop_front();
+        }
+        if self.written == self.bytes.len() {
+            self.base = at;
+            self.bytes.clear();
+            self.written = 0;
+            self.released = 0;
+        }
+    }
+
+    /// Bytes not yet written, held ones included.
+    pub(crate) fn len(&self) -> usize {
+        self.bytes.len() - self.written
+    }
+
+    /// Whether something may be written.
+    pub(crate) fn is_ready(&self) -> bool {
+        self.released > self.written
+    }
+
+    /// The message whose last byte has this stamp identity.
+    pub(crate) fn message_at(&self, id: u32) -> Option<Seq> {
+        self.unstamped
+            .iter()
+            .find(|end| stamp_id(end) == id)
+            .map(|end| end.seq)
+    }
+
+    /// No more stamps come for anything up to this identity: it was acknowledged.
+    pub(crate) fn acknowledged(&mut self, id: u32) {
+        if let Some(at) = self.unstamped.iter().position(|end| stamp_id(end) == id) {
+            self.unstamped.drain(..=at);
+        }
+    }
+
+    /// Every message not wholly written.
+    pub(crate) fn unwritten(&self) -> impl Iterator<Item = Seq> + '_ {
+        self.unwritten.iter().map(|end| end.seq)
+    }
+}
+
+/// The kernel tells the offset of the last byte, modulo 2^32.
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "the kernel counts modulo 2^32"
+)]
+const fn stamp_id(end: &End) -> u32 {
+    (end.offset - 1) as u32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn message(outbox: &mut Outbox, seq: u64, len: usize) {
+        let written: Result<(), ()> = outbox.hold(Seq(seq), |out| {
+            out.resize(out.len() + len, 7);
+            Ok(())
+        });
+        written.expect("nothing fails");
+    }
+
+    #[test]
+    fn a_held_message_waits_and_ends_where_it_ends() {
+        let mut outbox = Outbox::default();
+        let written: Result<(), ()> = outbox.put(|out| {
+            out.extend_from_slice(b"hello");
+            Ok(())
+        });
+        written.expect("nothing fails");
+        message(&mut outbox, 0, 10);
+        assert_eq!(outbox.next(), Some((&b"hello"[..], Ending::Open)));
+        outbox.wrote(5);
+        assert_eq!(outbox.next(), None);
+        message(&mut outbox, 1, 3);
+        outbox.release();
+        assert_eq!(
+            outbox.next().expect("released"),
+            (&[7; 10][..], Ending::Message)
+        );
+        outbox.wrote(4);
+        assert_eq!(
+            outbox.next().expect("the rest"),
+            (&[7; 6][..], Ending::Message)
+        );
+        outbox.wrote(6);
+        assert_eq!(
+            outbox.next().expect("the second"),
+            (&[7; 3][..], Ending::Message)
+        );
+        outbox.wrote(3);
+        assert_eq!((outbox.next(), outbox.len()), (None, 0));
+        assert_eq!(
+            (outbox.message_at(14), outbox.message_at(17)),
+            (Some(Seq(0)), Some(Seq(1)))
+        );
+        outbox.acknowledged(14);
+        assert_eq!(
+            (outbox.message_at(14), outbox.message_at(17)),
+            (None, Some(Seq(1)))
+        );
+    }
+}

@@ -1,0 +1,79 @@
+//! How a driver tells: its reports, made from what its session notes.
+
+use neph_model::{Instant, Message, Own, Span, Tally, TcpState};
+use neph_sys::stamp::Point;
+use neph_sys::tcp::TcpStats;
+
+use crate::exchange::SendPoint;
+use crate::report::{Note, Report, Reports};
+use crate::stamp_clock::{StampClock, now};
+
+/// How often both clocks are told.
+const ANCHORS: Span = Span::from_secs(1);
+
+#[derive(Debug)]
+pub(crate) struct Outlet {
+    reports: Reports,
+    anchored: Option<Instant<Own>>,
+}
+
+impl Outlet {
+    pub(crate) const fn new(reports: Reports) -> Self {
+        Self {
+            reports,
+            anchored: None,
+        }
+    }
+
+    /// Tells both clocks, if it is time.
+    pub(crate) fn anchor(&mut self, clock: &StampClock) {
+        let anchor = clock.anchor();
+        if self.anchored.is_none_or(|last| anchor.at - last >= ANCHORS) {
+            self.anchored = Some(anchor.at);
+            self.reports.tell(Report::Anchor(anchor));
+        }
+    }
+
+    pub(crate) fn notes(&mut self, notes: impl Iterator<Item = Note>) {
+        for note in notes {
+            self.reports.tell(match note {
+                Note::Reply(message) => Report::Reply(message),
+                Note::Event(kind, text) => Report::Event {
+                    at: now(),
+                    kind,
+                    text,
+                },
+            });
+        }
+    }
+
+    pub(crate) fn message(&mut self, message: Message) {
+        self.reports.tell(Report::Message(message));
+    }
+
+    pub(crate) fn end(self, tally: Tally) {
+        self.reports.end(tally);
+    }
+}
+
+impl From<Point> for SendPoint {
+    fn from(point: Point) -> Self {
+        match point {
+            Point::Queued => Self::Queued,
+            Point::Sent => Self::NicTx,
+            Point::Acked => Self::Acked,
+        }
+    }
+}
+
+/// The kernel's statistics in our words.
+pub(crate) const fn tcp_state(stats: TcpStats) -> TcpState {
+    TcpState {
+        cwnd: stats.cwnd,
+        ssthresh: stats.ssthresh,
+        srtt_us: stats.srtt_us,
+        min_rtt_us: stats.min_rtt_us,
+        retransmissions: stats.retransmissions,
+        delivery_rate: stats.delivery_rate,
+    }
+}

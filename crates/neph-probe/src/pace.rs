@@ -1,0 +1,70 @@
+//! Keeping the schedule: when the measuring thread wakes for a send, and how it spends the last
+//! microseconds before it.
+//!
+//! Owns the thread's own settings (timer slack, real-time priority). The moment itself comes from
+//! the schedule.
+
+use std::time::Duration;
+
+use neph_model::{Instant, Own, Span};
+use neph_sys::{clock, sched};
+
+use crate::spec::Priority;
+
+/// Waking takes this long at the median (12 us measured), so waits end this much early.
+const WAKING: Span = Span::from_micros(15);
+/// The very last part of a wait looks at nothing but the clock.
+const BLIND: Span = Span::from_micros(6);
+/// Above the lab's own threads would starve the link; below ordinary system threads is no use.
+const FIFO: u8 = 10;
+
+/// Makes the calling thread wake when it asked to. Returns whether it got real-time priority.
+pub(crate) fn settle_thread(priority: Priority) -> bool {
+    // Refused only in a sandbox, and then the lateness figures say what it cost.
+    let _ = sched::set_timer_slack(Duration::from_nanos(1));
+    match priority {
+        Priority::Normal => false,
+        Priority::Auto => sched::use_fifo(FIFO).is_ok(),
+    }
+}
+
+/// How one flow waits for its sends.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Pace {
+    spin: Span,
+}
+
+/// What to do about a send that is due.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Nearness {
+    /// There is time to wait for events until this moment.
+    Far(Instant<Own>),
+    /// Look at sockets, but do not sleep.
+    Close,
+    /// Look at nothing but the clock.
+    Blind,
+}
+
+impl Pace {
+    pub(crate) const fn new(spin: Span) -> Self {
+        Self { spin }
+    }
+
+    /// How near `due` is.
+    pub(crate) fn nearness(self, due: Instant<Own>, now: Instant<Own>) -> Nearness {
+        let left = due - now;
+        if left > self.spin + WAKING {
+            Nearness::Far(due - self.spin - WAKING)
+        } else if left > BLIND && self.spin > Span::ZERO {
+            Nearness::Close
+        } else {
+            Nearness::Blind
+        }
+    }
+
+    /// Waits for `due`; returns the reading that found it reached.
+    pub(crate) fn reach(self, due: Instant<Own>) -> Instant<Own> {
+        let spin = clock::Spin(self.spin.to_duration());
+        Instant::from_nanos(clock::sleep_until(clock::RawNanos(due.nanos()), spin).0)
+    }
+}

@@ -1,0 +1,127 @@
+//! WebSocket, the answering half: each message of ours is answered; any other is echoed.
+
+use neph_model::Seq;
+use neph_wire::echo::{REPLY_MIN, Reply, Request};
+use neph_wire::ws::{
+    Assembler, Close, CloseCode, Event, Fin, Opcode, Role, Step as WsStep, WsError, encode_close,
+    encode_frame, encode_header,
+};
+
+use super::{Asked, Caps, Counted, End, Line, Marks, Step};
+
+/// "Policy violation" (RFC 6455, 7.4.1): what a peer that asks too often is told.
+const POLICY: u16 = 1008;
+
+#[derive(Debug)]
+pub(super) struct WebSocket {
+    reply_size: usize,
+    assembler: Assembler,
+}
+
+impl WebSocket {
+    pub(super) fn new(reply_size: usize, caps: Caps) -> Self {
+        let max = usize::try_from(caps.request_size.bytes()).unwrap_or(usize::MAX);
+        Self {
+            reply_size: reply_size.max(REPLY_MIN),
+            assembler: Assembler::new(Role::Server, max),
+        }
+    }
+
+    pub(super) fn step(&mut self, input: &mut [u8], line: &mut Line) -> Result<Step, End> {
+        let step = match self.assembler.step(input) {
+            Ok(step) => step,
+            Err(error) => {
+                let reason = error.to_string();
+                let close = Close {
+                    code: error.close_code(),
+                    reason: &reason,
+                };
+                encode_close(&mut line.plain, None, close);
+                return Err(End::Refused(match error {
+                    WsError::TooLong { .. } => Counted::RefusedRequestSize,
+                    _ => Counted::RefusedMalformed,
+                }));
+            }
+        };
+        let WsStep::Frame { consumed, event } = step else {
+            return Ok(Step::More);
+        };
+        match event {
+            Event::Message(_, payload) => match Request::decode(payload) {
+                Ok(request) => {
+                    let reply_size = self.reply_size;
+                    return Ok(Step::Asked(Asked {
+                        taken: consumed,
+                        seq: request.seq,
+                        reply_size,
+                    }));
+                }
+                Err(_) => echo(payload, line)?,
+            },
+            Event::Ping(payload) => {
+                spend(payload, line)?;
+                encode_frame(&mut line.plain, Opcode::Pong, Fin::Last, None, &[payload]);
+            }
+            Event::Close(_) => {
+                encode_frame(&mut line.plain, Opcode::Close, Fin::Last, None, &[]);
+                return Err(End::Done);
+            }
+            Event::Pong(_) | Event::Fragment => {}
+        }
+        Ok(Step::Took(consumed))
+    }
+
+    #[expect(clippy::unused_self, reason = "all protocols answer alike")]
+    pub(super) fn reply(
+        &mut self,
+        asked: &Asked,
+        marks: &Marks,
+        line: &mut Line,
+    ) -> Result<(), End> {
+        encode_header(
+            &mut line.plain,
+            Opcode::Binary,
+            Fin::Last,
+            None,
+            asked.reply_size,
+        );
+        Reply {
+            seq: asked.seq,
+            marks: *marks,
+        }
+        .encode_into(asked.reply_size, &mut line.plain);
+        line.reply = Some(Seq(asked.seq));
+        Ok(())
+    }
+}
+
+/// Somebody else's client: its own bytes come back.
+fn echo(payload: &[u8], line: &mut Line) -> Result<(), End> {
+    spend(payload, line)?;
+    encode_frame(&mut line.plain, Opcode::Binary, Fin::Last, None, &[payload]);
+    Ok(())
+}
+
+fn spend(payload: &[u8], line: &mut Line) -> Result<(), End> {
+    if line
+        .budget
+        .spend(payload.len() as u64, crate::stamp_clock::now())
+    {
+        return Ok(());
+    }
+    refuse_rate(line);
+    Err(End::Refused(Counted::RefusedRate))
+}
+
+pub(super) fn refuse_rate(line: &mut Line) {
+    if let Some(code) = CloseCode::new(POLICY) {
+        encode_close(
+            &mut line.plain,
+            None,
+            Close {
+                code,
+                reason: "message rate exceeded",
+            },
+        );
+    }
+}

@@ -1,0 +1,59 @@
+//! What a reflector counts: what it did, and each reason for which it refused.
+
+use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+macro_rules! counted {
+    ($($variant:ident $name:literal $doc:literal,)*) => {
+        /// Something a reflector counts.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum Counted { $(#[doc = $doc] $variant,)* }
+
+        impl Counted {
+            const ALL: &'static [Self] = &[$(Self::$variant,)*];
+
+            /// Its name in output.
+            pub const fn name(self) -> &'static str {
+                match self { $(Self::$variant => $name,)* }
+            }
+        }
+    };
+}
+
+counted! {
+    Connections "connections" "Connections accepted.",
+    Replies "replies" "Messages answered.",
+    Bulk "bulk_transfers" "Bulk transfers served.",
+    RefusedConnections "refused_connections" "Connections closed at once: too many.",
+    RefusedProtocol "refused_protocol" "First bytes that no protocol begins with.",
+    RefusedTls "refused_tls" "TLS that failed, or that is not offered.",
+    RefusedHandshake "refused_handshake" "Connections that did not open their protocol in time.",
+    RefusedMalformed "refused_malformed" "Messages that break their protocol.",
+    RefusedReplySize "refused_reply_size" "Requests for a reply larger than the cap, or no size at all.",
+    RefusedRequestSize "refused_request_size" "Requests larger than the cap.",
+    RefusedRate "refused_rate" "Messages beyond the peer's rate.",
+    RefusedBusy "refused_busy" "Bulk transfers while another ran, or longer than the cap.",
+    RefusedKey "refused_key" "STAMP packets whose authentication failed.",
+    Idle "idle" "Connections closed because they said nothing.",
+    SlowReaders "slow_readers" "Connections closed because they did not read their replies.",
+}
+
+impl fmt::Display for Counted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Counters([AtomicU64; Counted::ALL.len()]);
+
+impl Counters {
+    pub(super) fn count(&self, what: Counted) {
+        self.0[what as usize].fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(super) fn all(&self) -> Vec<(Counted, u64)> {
+        let count = |what: &Counted| (*what, self.0[*what as usize].load(Ordering::Relaxed));
+        Counted::ALL.iter().map(count).collect()
+    }
+}

@@ -1,0 +1,29 @@
+//! The marks that a reflector puts into its replies.
+
+use neph_model::{Instant, Own};
+use neph_wire::marks::{PeerMarks, PreviousTx};
+
+/// What is known when a request has arrived.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Arrived {
+    /// When the kernel received its last byte, if the stamp is its own.
+    pub(super) rx: Option<Instant<Own>>,
+    /// When the program had read it.
+    pub(super) app_rx: Instant<Own>,
+}
+
+/// The marks of a reply that is written at `app_tx`.
+pub(super) fn marks(
+    arrived: Arrived,
+    app_tx: Instant<Own>,
+    wall_offset: i64,
+    previous: Option<PreviousTx>,
+) -> PeerMarks {
+    PeerMarks {
+        rx: arrived.rx.map(Instant::nanos),
+        app_rx: Some(arrived.app_rx.nanos()),
+        app_tx: Some(app_tx.nanos()),
+        wall_offset,
+        previous,
+    }
+}

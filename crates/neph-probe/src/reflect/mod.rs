@@ -1,0 +1,185 @@
+//! The answering half: one port that speaks WebSocket, HTTP, our own framing and STAMP at once.
+//!
+//! Owns listening, the caps and what is counted. A connection's protocol is in [`answerer`], which
+//! does no input or output. One thread per connection: a TLS handshake or a slow reader of one
+//! peer never delays the marks of another.
+
+mod answerer;
+mod budget;
+mod caps;
+mod counters;
+mod marks;
+mod serve;
+mod udp;
+
+use std::net::{SocketAddr, TcpListener, UdpSocket};
+use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
+use std::thread::{self, JoinHandle};
+
+use neph_model::Span;
+use neph_sys::netns::{self, NetNs};
+use neph_sys::stamp::KeepAwake;
+use rustls::ServerConfig;
+
+pub use caps::Caps;
+pub use counters::Counted;
+
+use crate::ProbeError;
+use crate::spec::TlsVersion;
+use crate::stop::Stop;
+use crate::tls::{self, Identity};
+use budget::Budgets;
+use counters::Counters;
+
+/// What a reflector is asked to be.
+#[derive(Clone, Debug)]
+pub struct ReflectorSpec {
+    /// Where it listens, TCP and UDP; port 0 takes a free one.
+    pub address: SocketAddr,
+    /// TLS beside plain text on the same port, with this certificate.
+    pub identity: Option<Identity>,
+    /// TLS versions it offers.
+    pub tls_version: TlsVersion,
+    /// Key of authenticated STAMP; with it, other packets are refused.
+    pub key: Option<Vec<u8>>,
+    /// How long the program waits before each reply: a known truth for tests.
+    pub think: Span,
+    /// What it bears from its peers.
+    pub caps: Caps,
+    /// The network namespace (lab site) to listen in; `None` is where we are.
+    pub site: Option<String>,
+}
+
+/// What all threads of a reflector share.
+#[derive(Debug)]
+struct Shared {
+    caps: Caps,
+    think: Span,
+    tls: Option<Arc<ServerConfig>>,
+    counters: Counters,
+    budgets: Budgets,
+    stop: Stop,
+    bulk: Mutex<()>,
+}
+
+impl Shared {
+    /// The right to run a bulk transfer: one at a time, so that two never share a bottleneck.
+    fn bulk_turn(&self) -> Option<MutexGuard<'_, ()>> {
+        match self.bulk.try_lock() {
+            Ok(turn) => Some(turn),
+            Err(TryLockError::Poisoned(turn)) => Some(turn.into_inner()),
+            Err(TryLockError::WouldBlock) => None,
+        }
+    }
+}
+
+/// A reflector that runs until it is stopped or dropped.
+#[derive(Debug)]
+pub struct Reflector {
+    address: SocketAddr,
+    shared: Arc<Shared>,
+    threads: Vec<JoinHandle<()>>,
+    _awake: KeepAwake,
+}
+
+impl Reflector {
+    /// Listens and answers on threads of its own.
+    ///
+    /// # Errors
+    /// When the address is taken or not ours, the certificate cannot be used, or the namespace
+    /// cannot be entered.
+    pub fn start(spec: &ReflectorSpec) -> Result<Self, ProbeError> {
+        let tls = match &spec.identity {
+            None => None,
+            Some(identity) => Some(tls::server_config(identity, spec.tls_version)?),
+        };
+        let (listener, datagrams, awake) = listen(spec)?;
+        let address = listener
+            .local_addr()
+            .map_err(|source| socket(spec.address, source))?;
+        let shared = Arc::new(Shared {
+            caps: spec.caps,
+            think: spec.think,
+            tls,
+            counters: Counters::default(),
+            budgets: Budgets::new(spec.caps),
+            stop: Stop::new(),
+            bulk: Mutex::new(()),
+        });
+        let udp = udp::Answerer::new(datagrams, spec.key.as_deref(), Arc::clone(&shared))?;
+        let accepting = Arc::clone(&shared);
+        let threads = vec![
+            spawn("neph-accept", move || serve::accept(&listener, &accepting))?,
+            spawn("neph-stamp", move || udp.run())?,
+        ];
+        Ok(Self {
+            address,
+            shared,
+            threads,
+            _awake: awake,
+        })
+    }
+
+    /// Where it listens.
+    pub const fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// What it did and refused so far, by name, in a fixed order.
+    pub fn counted(&self) -> Vec<(Counted, u64)> {
+        self.shared.counters.all()
+    }
+
+    /// Ends it and waits for its threads; open connections are closed within a moment.
+    pub fn stop(mut self) -> Vec<(Counted, u64)> {
+        self.end();
+        self.counted()
+    }
+
+    fn end(&mut self) {
+        self.shared.stop.set();
+        for thread in self.threads.drain(..) {
+            // A thread that panicked has told so on its own; there is nothing to undo.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Drop for Reflector {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+fn socket(address: SocketAddr, source: std::io::Error) -> ProbeError {
+    ProbeError::Socket {
+        operation: "listen on",
+        address,
+        source,
+    }
+}
+
+fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> Result<JoinHandle<()>, ProbeError> {
+    thread::Builder::new()
+        .name(name.to_owned())
+        .spawn(work)
+        .map_err(ProbeError::Thread)
+}
+
+type Sockets = (TcpListener, UdpSocket, KeepAwake);
+
+/// Binds TCP and UDP to the same port, in the site's namespace.
+fn listen(spec: &ReflectorSpec) -> Result<Sockets, ProbeError> {
+    let bind = || -> Result<Sockets, ProbeError> {
+        let fault = |source| socket(spec.address, source);
+        let listener = TcpListener::bind(spec.address).map_err(fault)?;
+        let address = listener.local_addr().map_err(fault)?;
+        let datagrams = UdpSocket::bind(address).map_err(fault)?;
+        let awake = KeepAwake::new().map_err(fault)?;
+        Ok((listener, datagrams, awake))
+    };
+    match &spec.site {
+        None => bind(),
+        Some(site) => netns::with_namespace(&NetNs::open(site)?, bind)?,
+    }
+}

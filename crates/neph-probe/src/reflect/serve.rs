@@ -1,0 +1,286 @@
+//! Accepting connections, and carrying one out on its socket.
+
+use std::io;
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::os::fd::AsFd;
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+
+use neph_model::{Instant, Own, Span};
+use neph_sys::clock::{self, RawNanos, Spin};
+use neph_sys::ppoll::{self, Awaited};
+use neph_sys::stamp::{self, Carrier, Notice, Point};
+
+use super::Shared;
+use super::answerer::{Answerer, End, Times};
+use super::budget::Budget;
+use super::counters::Counted;
+use super::marks::Arrived;
+use crate::stamp_clock::{StampClock, now};
+
+/// How long a thread may take to notice that the reflector stops.
+const TICK: Duration = Duration::from_millis(100);
+/// A peer that reads nothing for this long is let go.
+const SLOW: Span = Span::from_secs(10);
+/// After the last reply, what the peer still sends is read so that it gets the reply and no reset.
+const LINGER: Span = Span::from_millis(500);
+const BUFFER: usize = 256 << 10;
+
+/// Accepts connections until the reflector stops.
+pub(super) fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
+    let mut threads: Vec<thread::JoinHandle<()>> = Vec::new();
+    while !shared.stop.is_set() {
+        let mut awaited = [Awaited::readable(listener.as_fd())];
+        if ppoll::wait(&mut awaited, Some(TICK)).is_err() || !awaited[0].is_readable() {
+            continue;
+        }
+        threads.retain(|thread| !thread.is_finished());
+        let Ok((stream, peer)) = listener.accept() else {
+            continue;
+        };
+        let Some(budget) = admit(shared, peer) else {
+            shared.counters.count(Counted::RefusedConnections);
+            continue;
+        };
+        shared.counters.count(Counted::Connections);
+        let (sharing, giving_back) = (Arc::clone(shared), Arc::clone(&budget));
+        let serving = thread::Builder::new()
+            .name("neph-answer".to_owned())
+            .spawn(move || {
+                serve(&stream, &sharing, Arc::clone(&giving_back));
+                giving_back.disconnect();
+            });
+        match serving {
+            Ok(thread) => threads.push(thread),
+            Err(_) => {
+                budget.disconnect();
+                shared.counters.count(Counted::RefusedConnections);
+            }
+        }
+    }
+    for thread in threads {
+        // A thread that panicked has told so on its own; its peer alone is concerned.
+        let _ = thread.join();
+    }
+}
+
+fn admit(shared: &Shared, peer: SocketAddr) -> Option<Arc<Budget>> {
+    if shared.budgets.connections() >= shared.caps.connections {
+        return None;
+    }
+    shared
+        .budgets
+        .of(peer.ip(), now())
+        .filter(|budget| budget.connect())
+}
+
+/// Carries one connection out.
+fn serve(stream: &TcpStream, shared: &Shared, budget: Arc<Budget>) {
+    let mut server = Server {
+        stream,
+        shared,
+        answerer: Answerer::new(shared.caps, shared.think, shared.tls.clone(), budget),
+        clock: StampClock::new(),
+        since: now(),
+    };
+    let refused = match server.run() {
+        Err(Ending::Connection(End::Refused(counted)) | Ending::Refused(counted)) => Some(counted),
+        Err(Ending::Connection(End::Done) | Ending::Gone) | Ok(()) => None,
+    };
+    if let Some(counted) = refused {
+        shared.counters.count(counted);
+    }
+    server.leave();
+}
+
+struct Server<'a> {
+    stream: &'a TcpStream,
+    shared: &'a Shared,
+    answerer: Answerer,
+    clock: StampClock,
+    since: Instant<Own>,
+}
+
+/// Why the loop ends.
+enum Ending {
+    Connection(End),
+    Refused(Counted),
+    Gone,
+}
+
+impl Server<'_> {
+    fn run(&mut self) -> Result<(), Ending> {
+        let gone = |_| Ending::Gone;
+        self.stream.set_nodelay(true).map_err(gone)?;
+        self.stream.set_nonblocking(true).map_err(gone)?;
+        stamp::enable(self.stream.as_fd(), Carrier::Stream).map_err(gone)?;
+        let mut buffer = vec![0; BUFFER];
+        let mut heard = now();
+        while !self.shared.stop.is_set() {
+            if let Some(span) = self.answerer.bulk() {
+                return self.sink(span, &mut buffer);
+            }
+            if self.receive(&mut buffer)? {
+                heard = now();
+            } else {
+                self.check_patience(heard)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn check_patience(&self, heard: Instant<Own>) -> Result<(), Ending> {
+        let caps = &self.shared.caps;
+        if !self.answerer.is_open() && now() - self.since > caps.handshake {
+            return Err(Ending::Refused(Counted::RefusedHandshake));
+        }
+        if now() - heard > caps.idle {
+            return Err(Ending::Refused(Counted::Idle));
+        }
+        Ok(())
+    }
+
+    /// Waits for bytes and answers them; whether there were any.
+    fn receive(&mut self, buffer: &mut [u8]) -> Result<bool, Ending> {
+        let mut awaited = [Awaited::readable(self.stream.as_fd())];
+        ppoll::wait(&mut awaited, Some(TICK)).map_err(|_| Ending::Gone)?;
+        if awaited[0].has_notice() {
+            self.clock.refresh();
+            self.read_notices();
+        }
+        if !awaited[0].is_readable() {
+            return if awaited[0].is_hung_up() {
+                Err(Ending::Gone)
+            } else {
+                Ok(false)
+            };
+        }
+        let received = match stamp::receive(self.stream.as_fd(), buffer) {
+            Ok(received) if received.len == 0 => return Err(Ending::Gone),
+            Ok(received) => received,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(false),
+            Err(_) => return Err(Ending::Gone),
+        };
+        let app_rx = now();
+        self.clock.refresh();
+        let rx = received.stamp.and_then(|stamp| self.clock.own(stamp));
+        let before = self.answerer.replies();
+        let mut times = RealTimes {
+            wall_offset: self.clock.anchor().offset().nanos(),
+        };
+        let bytes = &buffer[..received.len];
+        let answered = self
+            .answerer
+            .received(bytes, Arrived { rx, app_rx }, &mut times);
+        let written = self.write();
+        for _ in before..self.answerer.replies() {
+            self.shared.counters.count(Counted::Replies);
+        }
+        self.read_notices();
+        answered.map_err(Ending::Connection)?;
+        written.map(|()| true)
+    }
+
+    fn write(&mut self) -> Result<(), Ending> {
+        let mut slow_since = None;
+        while let Some((bytes, ending)) = self.answerer.outbox().next() {
+            match stamp::send(self.stream.as_fd(), bytes, ending) {
+                Ok(count) => {
+                    self.answerer.outbox().wrote(count);
+                    slow_since = None;
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    let since = *slow_since.get_or_insert_with(now);
+                    if now() - since > SLOW || self.shared.stop.is_set() {
+                        return Err(Ending::Refused(Counted::SlowReaders));
+                    }
+                    self.wait_for_room()?;
+                }
+                Err(_) => return Err(Ending::Gone),
+            }
+        }
+        Ok(())
+    }
+
+    fn wait_for_room(&mut self) -> Result<(), Ending> {
+        self.read_notices();
+        let mut awaited = [Awaited::writable(self.stream.as_fd())];
+        ppoll::wait(&mut awaited, Some(TICK)).map_err(|_| Ending::Gone)
+    }
+
+    fn read_notices(&mut self) {
+        while let Ok(Some(notice)) = stamp::take_notice(self.stream.as_fd()) {
+            let Notice::Stamp(stamp) = notice else {
+                continue;
+            };
+            if stamp.point == Point::Sent
+                && let Some(at) = self.clock.own(stamp.at)
+            {
+                self.answerer.sent(stamp.id, at);
+            }
+        }
+    }
+
+    /// Takes in a bulk transfer until the peer ends it or its time is over.
+    fn sink(&mut self, span: Span, buffer: &mut [u8]) -> Result<(), Ending> {
+        let Some(_turn) = self.shared.bulk_turn() else {
+            return Err(Ending::Refused(Counted::RefusedBusy));
+        };
+        self.shared.counters.count(Counted::Bulk);
+        let latest = now() + span + SLOW;
+        while !self.shared.stop.is_set() && now() < latest {
+            let mut awaited = [Awaited::readable(self.stream.as_fd())];
+            ppoll::wait(&mut awaited, Some(TICK)).map_err(|_| Ending::Gone)?;
+            if awaited[0].has_notice() {
+                self.read_notices();
+            }
+            match stamp::receive(self.stream.as_fd(), buffer) {
+                Ok(received) if received.len == 0 => return Err(Ending::Gone),
+                Ok(_) => {}
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                Err(_) => return Err(Ending::Gone),
+            }
+        }
+        Ok(())
+    }
+
+    /// Ends the connection so that the peer gets what was written last.
+    fn leave(&mut self) {
+        if self.stream.shutdown(Shutdown::Write).is_err() {
+            return;
+        }
+        let latest = now() + LINGER;
+        let mut rest = vec![0; 4096];
+        while now() < latest {
+            let mut awaited = [Awaited::readable(self.stream.as_fd())];
+            if ppoll::wait(&mut awaited, Some(TICK)).is_err() {
+                return;
+            }
+            self.read_notices();
+            match stamp::receive(self.stream.as_fd(), &mut rest) {
+                Ok(received) if received.len > 0 => {}
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                Ok(_) | Err(_) => return,
+            }
+        }
+    }
+}
+
+/// The clocks of this machine, as of the last request.
+struct RealTimes {
+    wall_offset: i64,
+}
+
+impl Times for RealTimes {
+    fn now(&mut self) -> Instant<Own> {
+        now()
+    }
+    fn wall_offset(&mut self) -> i64 {
+        self.wall_offset
+    }
+    fn think(&mut self, span: Span) {
+        let until = RawNanos((now() + span).nanos());
+        clock::sleep_until(until, Spin::SHORT);
+    }
+}

@@ -1,0 +1,230 @@
+//! The STAMP Session-Reflector (RFC 8762), stateful, on one thread for all peers.
+//!
+//! A reply is exactly as long as its request, so that nobody can be flooded through us.
+
+use std::collections::{HashMap, VecDeque};
+use std::net::{SocketAddr, UdpSocket};
+use std::os::fd::AsFd;
+use std::sync::Arc;
+use std::time::Duration;
+
+use neph_model::{Instant, Own, Span};
+use neph_sys::clock;
+use neph_sys::stamp::{self, Carrier, Family, Notice, Point, Received};
+use neph_wire::marks::PreviousTx;
+use neph_wire::stamp::{
+    Answer, Auth, ErrorEstimate, FollowUp, Format, Key, StampError, Timestamp, decode_request,
+    reflect,
+};
+
+use super::Shared;
+use super::counters::Counted;
+use super::marks::{Arrived, marks};
+use crate::ProbeError;
+use crate::stamp_clock::{StampClock, now};
+
+/// Sessions remembered; beyond, those idle for longest are forgotten.
+const MAX_SESSIONS: usize = 1 << 16;
+/// A session that said nothing for this long may be forgotten.
+const SESSION_IDLE: Span = Span::from_secs(60);
+/// Stamps come within microseconds; an older one will not.
+const UNSTAMPED: usize = 1024;
+const READING_ERROR_NANOS: u64 = 1_000;
+
+#[derive(Debug)]
+pub(super) struct Answerer {
+    socket: UdpSocket,
+    key: Option<Key>,
+    shared: Arc<Shared>,
+    clock: StampClock,
+    sessions: HashMap<SocketAddr, Session>,
+    sent: u32,
+    unstamped: VecDeque<(u32, SocketAddr, u64)>,
+}
+
+/// One peer's session.
+#[derive(Debug)]
+struct Session {
+    replies: u32,
+    previous: Option<PreviousTx>,
+    seen: Instant<Own>,
+}
+
+impl Answerer {
+    pub(super) fn new(
+        socket: UdpSocket,
+        secret: Option<&[u8]>,
+        shared: Arc<Shared>,
+    ) -> Result<Self, ProbeError> {
+        let key = match secret {
+            None => None,
+            Some(secret) => Some(Key::new(secret).map_err(|_| ProbeError::EmptyKey)?),
+        };
+        let address = socket
+            .local_addr()
+            .map_err(|source| fault(&socket, source))?;
+        let family = if address.is_ipv4() {
+            Family::V4
+        } else {
+            Family::V6
+        };
+        socket
+            .set_read_timeout(Some(Duration::from_millis(100)))
+            .and_then(|()| stamp::enable(socket.as_fd(), Carrier::Datagrams))
+            .and_then(|()| stamp::enable_ttl(socket.as_fd(), family))
+            .map_err(|source| fault(&socket, source))?;
+        Ok(Self {
+            socket,
+            key,
+            shared,
+            clock: StampClock::new(),
+            sessions: HashMap::new(),
+            sent: 0,
+            unstamped: VecDeque::with_capacity(UNSTAMPED + 1),
+        })
+    }
+
+    pub(super) fn run(mut self) {
+        let mut buffer = vec![0; 1 << 16];
+        let mut reply = Vec::with_capacity(1 << 16);
+        while !self.shared.stop.is_set() {
+            // Errors are time-outs, or a peer's port that is closed: neither is ours to mend.
+            let Ok(received) = stamp::receive(self.socket.as_fd(), &mut buffer) else {
+                continue;
+            };
+            let app_rx = now();
+            self.clock.refresh();
+            let Some(from) = received.from else { continue };
+            let rx = received.stamp.and_then(|stamp| self.clock.own(stamp));
+            let arrived = Arrived { rx, app_rx };
+            match self.answer(
+                &buffer[..received.len],
+                &received,
+                from,
+                arrived,
+                &mut reply,
+            ) {
+                Ok(()) => {}
+                Err(counted) => self.shared.counters.count(counted),
+            }
+        }
+    }
+
+    fn answer(
+        &mut self,
+        request: &[u8],
+        received: &Received,
+        from: SocketAddr,
+        arrived: Arrived,
+        reply: &mut Vec<u8>,
+    ) -> Result<(), Counted> {
+        let budget = self.shared.budgets.of(from.ip(), arrived.app_rx);
+        if !budget.is_some_and(|b| b.spend(request.len() as u64, arrived.app_rx)) {
+            return Err(Counted::RefusedRate);
+        }
+        let auth = self.key.as_ref().map_or(Auth::Open, Auth::Keyed);
+        let request = decode_request(request, auth).map_err(|error| match error {
+            StampError::Tag | StampError::TlvTag => Counted::RefusedKey,
+            _ => Counted::RefusedMalformed,
+        })?;
+        if self.shared.think > Span::ZERO {
+            let until = arrived.app_rx + self.shared.think;
+            clock::sleep_until(clock::RawNanos(until.nanos()), clock::Spin::NONE);
+        }
+        let seq = u64::from(request.packet.seq);
+        make_room(&mut self.sessions, arrived.app_rx);
+        let fresh = Session {
+            replies: 0,
+            previous: None,
+            seen: arrived.app_rx,
+        };
+        let session = self.sessions.entry(from).or_insert(fresh);
+        let app_tx = now();
+        let wall = self.clock.anchor();
+        let wall_offset = wall.offset().nanos();
+        let time = |at: Instant<Own>| {
+            Timestamp::from_unix(wall.to_wall(at).unix_nanos(), Format::Ntp).unwrap_or(Timestamp(0))
+        };
+        let answer = Answer {
+            seq: session.replies,
+            receive: time(arrived.rx.unwrap_or(arrived.app_rx)),
+            timestamp: time(app_tx),
+            error: ErrorEstimate::from_nanos(READING_ERROR_NANOS, Format::Ntp),
+            sender_ttl: received.ttl.unwrap_or(u8::MAX),
+            marks: marks(arrived, app_tx, wall_offset, session.previous),
+            follow_up: follow_up(session, &time),
+        };
+        session.previous = None;
+        session.replies = session.replies.wrapping_add(1);
+        session.seen = app_tx;
+        reply.clear();
+        reflect(&request, &answer, auth, reply);
+        self.send(reply, from, seq);
+        Ok(())
+    }
+
+    fn send(&mut self, reply: &[u8], to: SocketAddr, seq: u64) {
+        if self.socket.send_to(reply, to).is_err() {
+            return;
+        }
+        self.shared.counters.count(Counted::Replies);
+        if self.unstamped.len() == UNSTAMPED {
+            self.unstamped.pop_front();
+        }
+        self.unstamped.push_back((self.sent, to, seq));
+        self.sent = self.sent.wrapping_add(1);
+        while let Ok(Some(notice)) = stamp::take_notice(self.socket.as_fd()) {
+            let Notice::Stamp(stamp) = notice else {
+                continue;
+            };
+            if stamp.point != Point::Sent {
+                continue;
+            }
+            let Some(at) = self.unstamped.iter().position(|(id, ..)| *id == stamp.id) else {
+                continue;
+            };
+            let Some((_, to, seq)) = self.unstamped.remove(at) else {
+                continue;
+            };
+            if let (Some(nic_tx), Some(session)) =
+                (self.clock.own(stamp.at), self.sessions.get_mut(&to))
+            {
+                session.previous = Some(PreviousTx {
+                    seq,
+                    nic_tx: nic_tx.nanos(),
+                });
+            }
+        }
+    }
+}
+
+/// RFC 8972, 4.7: told only where our own marks are not, by [`reflect`].
+fn follow_up(session: &Session, time: &impl Fn(Instant<Own>) -> Timestamp) -> Option<FollowUp> {
+    const KERNEL: u8 = 2;
+    session.previous.map(|previous| FollowUp {
+        seq: session.replies.wrapping_sub(1),
+        timestamp: time(Instant::from_nanos(previous.nic_tx)),
+        method: KERNEL,
+    })
+}
+
+fn make_room(sessions: &mut HashMap<SocketAddr, Session>, now: Instant<Own>) {
+    if sessions.len() >= MAX_SESSIONS {
+        sessions.retain(|_, session| now - session.seen < SESSION_IDLE);
+    }
+    if sessions.len() >= MAX_SESSIONS {
+        // Everybody is busy: start anew. A session that is forgotten loses one send stamp.
+        sessions.clear();
+    }
+}
+
+fn fault(socket: &UdpSocket, source: std::io::Error) -> ProbeError {
+    let address = socket
+        .local_addr()
+        .unwrap_or_else(|_| ([0, 0, 0, 0], 0).into());
+    ProbeError::Socket {
+        operation: "answer STAMP on",
+        address,
+        source,
+    }
+}

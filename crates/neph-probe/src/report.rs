@@ -1,0 +1,93 @@
+//! What a running flow tells whoever started it, through a channel that never blocks the
+//! measuring thread.
+
+use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
+
+use neph_model::{Anchor, EventKind, Instant, Message, Own, Tally};
+
+/// Room for this many reports: a second of the fastest flow.
+const ROOM: usize = 1 << 14;
+
+/// Something a flow tells.
+#[derive(Clone, Debug)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "the channel's slots are made once, ahead of time"
+)]
+pub enum Report {
+    /// A reply has just come; more marks may follow. For live output only.
+    Reply(Message),
+    /// A message is finished. Each message once, in order.
+    Message(Message),
+    /// Something happened.
+    Event {
+        /// When.
+        at: Instant<Own>,
+        /// What.
+        kind: EventKind,
+        /// In words.
+        text: String,
+    },
+    /// Both clocks, once a second.
+    Anchor(Anchor<Own>),
+    /// The flow is over; nothing follows.
+    Ended(Tally),
+}
+
+/// What a session notes for its driver to report.
+#[derive(Debug)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "kept in a list whose room is reused"
+)]
+pub(crate) enum Note {
+    Reply(Message),
+    Event(EventKind, String),
+}
+
+/// The measuring thread's end of the channel.
+#[derive(Debug)]
+pub(crate) struct Reports {
+    channel: SyncSender<Report>,
+    /// What found no room, in order; sent at the next opportunity.
+    waiting: std::collections::VecDeque<Report>,
+}
+
+impl Reports {
+    /// A channel with its room made ahead of time.
+    pub(crate) fn new() -> (Self, Receiver<Report>) {
+        let (channel, receiver) = sync_channel(ROOM);
+        (
+            Self {
+                channel,
+                waiting: std::collections::VecDeque::new(),
+            },
+            receiver,
+        )
+    }
+
+    /// Tells; keeps what finds no room. A receiver that is gone wants nothing more.
+    pub(crate) fn tell(&mut self, report: Report) {
+        self.waiting.push_back(report);
+        while let Some(report) = self.waiting.pop_front() {
+            match self.channel.try_send(report) {
+                Ok(()) => {}
+                Err(TrySendError::Full(report)) => {
+                    self.waiting.push_front(report);
+                    return;
+                }
+                Err(TrySendError::Disconnected(_)) => self.waiting.clear(),
+            }
+        }
+    }
+
+    /// Tells everything that is still waiting, and the end.
+    pub(crate) fn end(mut self, tally: Tally) {
+        self.waiting.push_back(Report::Ended(tally));
+        for report in self.waiting {
+            if self.channel.send(report).is_err() {
+                return;
+            }
+        }
+    }
+}

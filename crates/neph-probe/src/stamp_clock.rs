@@ -1,0 +1,80 @@
+//! From the kernel's wall-clock stamps to our monotonic clock, without trusting the wall clock to
+//! run evenly: both are read anew each time the thread wakes, so that a stamp is converted within
+//! microseconds of being taken, and a step between two readings is seen.
+
+use neph_model::{Anchor, Instant, Own, Span, Wall};
+use neph_sys::clock::{self, Pair, WallNanos};
+
+/// The most that daemons slew the clock (500 ppm), and room for reading both clocks.
+const SLEW: i64 = 2_000;
+const READING: i64 = 20_000;
+
+/// Now, on our clock.
+pub(crate) fn now() -> Instant<Own> {
+    Instant::from_nanos(clock::raw().0)
+}
+
+/// The latest pair of readings.
+#[derive(Debug)]
+pub(crate) struct StampClock {
+    pair: Pair,
+    /// The wall clock stepped since the last reading: stamps in between mean nothing.
+    suspect: bool,
+}
+
+impl StampClock {
+    pub(crate) fn new() -> Self {
+        Self {
+            pair: clock::pair(),
+            suspect: false,
+        }
+    }
+
+    /// Reads both clocks. Returns by how much the wall clock stepped, if it did.
+    pub(crate) fn refresh(&mut self) -> Option<Span> {
+        let pair = clock::pair();
+        let step = step_between(self.pair, pair);
+        self.suspect = step.is_some();
+        self.pair = pair;
+        step
+    }
+
+    /// A stamp on our clock; `None` where a step makes it meaningless.
+    pub(crate) fn own(&self, stamp: WallNanos) -> Option<Instant<Own>> {
+        (!self.suspect).then(|| Instant::from_nanos(self.pair.to_raw(stamp).0))
+    }
+
+    /// The latest readings.
+    pub(crate) const fn anchor(&self) -> Anchor<Own> {
+        Anchor {
+            at: Instant::from_nanos(self.pair.raw.0),
+            wall: Wall::from_unix_nanos(self.pair.wall.0),
+        }
+    }
+}
+
+fn step_between(before: Pair, after: Pair) -> Option<Span> {
+    let apart = after.offset() - before.offset();
+    let slewed = (after.raw.0 - before.raw.0) / SLEW + READING;
+    (apart.abs() > slewed).then_some(Span::from_nanos(apart))
+}
+
+#[cfg(test)]
+mod tests {
+    use neph_sys::clock::RawNanos;
+
+    use super::*;
+
+    #[test]
+    fn slewing_is_no_step_and_a_millisecond_is() {
+        let at = |raw: i64, wall: i64| Pair {
+            raw: RawNanos(raw),
+            wall: WallNanos(wall),
+        };
+        let second = 1_000_000_000;
+        assert_eq!(step_between(at(0, 0), at(second, second + 500_000)), None);
+        assert_eq!(step_between(at(0, 0), at(1_000, 15_000)), None);
+        let stepped = step_between(at(0, 0), at(second, second - 1_000_000));
+        assert_eq!(stepped, Some(Span::from_millis(-1)));
+    }
+}

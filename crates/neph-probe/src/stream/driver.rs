@@ -1,0 +1,356 @@
+//! Carries a session out on real sockets: one thread, ppoll, absolute sleeps, no async runtime.
+//!
+//! Between a send and its receive it does not lock, log or touch the disk.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::net::SocketAddr;
+use std::os::fd::AsFd;
+
+use neph_model::{Instant, Own, Span};
+use neph_sys::ppoll::{self, Awaited};
+use neph_sys::stamp::{self, Carrier, Notice};
+use neph_sys::tcp;
+use socket2::{Domain, Protocol, SockAddr, Socket, Type};
+
+use super::session::{Session, Stamped};
+use crate::ProbeError;
+use crate::codec::{self, Use};
+use crate::exchange::SendPoint;
+use crate::outlet::Outlet;
+use crate::pace::{Nearness, Pace};
+use crate::spec::FlowSpec;
+use crate::stamp_clock::{StampClock, now};
+use crate::stop::Stop;
+use crate::tls;
+
+/// Messages are built this long before their time.
+const AHEAD: Span = Span::from_micros(400);
+/// From the first connection standing to the first message.
+const SETTLE: Span = Span::from_millis(5);
+/// How long to wait for the reflector's last stamp.
+const TAIL: Span = Span::from_secs(1);
+
+/// Carries out the flow until its schedule is over or `stop` is set.
+pub(crate) fn drive(spec: &FlowSpec, outlet: Outlet, stop: &Stop) -> Result<(), ProbeError> {
+    let config = match spec.target.is_secure() {
+        true => Some(tls::client_config(spec.tls_version, spec.trust)?),
+        false => None,
+    };
+    let mut driver = Driver {
+        session: Session::new(spec, config),
+        spec,
+        outlet,
+        sockets: BTreeMap::new(),
+        clock: StampClock::new(),
+        pace: Pace::new(spec.spin),
+        buffer: vec![0; 256 << 10],
+        awaited: Vec::with_capacity(64),
+        order: Vec::with_capacity(64),
+    };
+    driver.warm_up(stop);
+    driver.run(stop);
+    driver.finish();
+    Ok(())
+}
+
+struct Driver<'a> {
+    session: Session,
+    spec: &'a FlowSpec,
+    outlet: Outlet,
+    sockets: BTreeMap<u32, Open>,
+    clock: StampClock,
+    pace: Pace,
+    buffer: Vec<u8>,
+    /// What is waited for, and whose it is; kept between waits.
+    awaited: Vec<Awaited>,
+    order: Vec<u32>,
+}
+
+/// A socket, and whether its TCP handshake is done.
+struct Open {
+    socket: Socket,
+    connected: bool,
+}
+
+impl Driver<'_> {
+    /// Opens the lasting connection before the schedule starts, for at most the timeout.
+    fn warm_up(&mut self, stop: &Stop) {
+        self.session.warm_up(now());
+        let latest = now() + self.spec.timeout;
+        loop {
+            self.turn();
+            if self.session.is_warm() || now() >= latest || stop.is_set() {
+                break;
+            }
+            self.wait_until(latest.min(now() + Stop::PATIENCE));
+        }
+        self.session.begin(now() + SETTLE);
+    }
+
+    fn run(&mut self, stop: &Stop) {
+        let mut done_since = None;
+        while !stop.is_set() {
+            let limit = match self.session.next_due() {
+                Some(due) => {
+                    if due - now() <= AHEAD {
+                        self.session.prepare();
+                    }
+                    match self.pace.nearness(due, now()) {
+                        Nearness::Blind => {
+                            self.send(due);
+                            continue;
+                        }
+                        Nearness::Close => {
+                            self.wait_until(now());
+                            continue;
+                        }
+                        Nearness::Far(until) if due - now() > AHEAD => until.min(due - AHEAD),
+                        Nearness::Far(until) => until,
+                    }
+                }
+                None => {
+                    if let Some(number) = self.session.send_tail() {
+                        self.write(number);
+                    }
+                    now() + Stop::PATIENCE
+                }
+            };
+            self.turn();
+            if self.session.is_done() {
+                let since = *done_since.get_or_insert_with(now);
+                if !self.session.lacks_peer_send() || now() >= since + TAIL {
+                    break;
+                }
+            }
+            let deadline = self.session.next_deadline().unwrap_or(limit);
+            self.wait_until(limit.min(deadline).min(now() + Stop::PATIENCE));
+        }
+    }
+
+    fn send(&mut self, due: Instant<Own>) {
+        let at = self.pace.reach(due);
+        match self.session.send(at) {
+            Some(number) => self.write(number),
+            None => self.dial_and_close(),
+        }
+        // A schedule that has fallen behind still lets replies be read in between.
+        if self.session.next_due().is_some_and(|next| next <= now()) {
+            self.wait_until(now());
+        }
+    }
+
+    /// Deadlines, sockets to open and close, and what there is to tell.
+    fn turn(&mut self) {
+        self.session.at_time(now());
+        self.dial_and_close();
+        self.outlet.anchor(&self.clock);
+        self.outlet.notes(self.session.take_notes());
+        while let Some(message) = self.session.take_finished(now()) {
+            self.outlet.message(message);
+        }
+    }
+
+    fn dial_and_close(&mut self) {
+        while let Some(number) = self.session.take_dial() {
+            self.dial(number);
+        }
+        while let Some(number) = self.session.take_close() {
+            if self.sockets.contains_key(&number) {
+                self.read_notices(number);
+                self.sockets.remove(&number);
+                self.session.closed(number);
+            }
+        }
+    }
+
+    fn dial(&mut self, number: u32) {
+        let socket = match socket_for(self.spec) {
+            Ok(socket) => socket,
+            Err(error) => return self.session.broke(number, error.to_string(), now()),
+        };
+        self.session.dialling(number, now());
+        match socket.connect(&SockAddr::from(self.spec.address)) {
+            Err(error) if !in_progress(&error) => {
+                let why = format!("connect to {}: {error}", self.spec.address);
+                self.session.broke(number, why, now());
+            }
+            _ => {
+                self.sockets.insert(
+                    number,
+                    Open {
+                        socket,
+                        connected: false,
+                    },
+                );
+            }
+        }
+    }
+
+    /// Waits until `until` or until something happens on a socket, and takes it in.
+    fn wait_until(&mut self, until: Instant<Own>) {
+        self.awaited.clear();
+        self.order.clear();
+        for (number, open) in &self.sockets {
+            let wants_room = !open.connected || self.session.has_more(*number);
+            self.awaited.push(match wants_room {
+                true => Awaited::readable_or_writable(open.socket.as_fd()),
+                false => Awaited::readable(open.socket.as_fd()),
+            });
+            self.order.push(*number);
+        }
+        let timeout = (until - now()).to_duration();
+        if ppoll::wait(&mut self.awaited, Some(timeout)).is_err() {
+            return;
+        }
+        if let Some(step) = self.clock.refresh() {
+            self.session.clock_stepped(step);
+        }
+        for at in 0..self.order.len() {
+            let (number, awaited) = (self.order[at], &self.awaited[at]);
+            let (readable, writable) = (awaited.is_readable(), awaited.is_writable());
+            let (notice, gone) = (awaited.has_notice(), awaited.is_gone());
+            if readable {
+                self.read(number);
+            }
+            if notice {
+                self.read_notices(number);
+            }
+            if writable || (gone && !readable) {
+                self.writable(number);
+            }
+        }
+    }
+
+    fn writable(&mut self, number: u32) {
+        let Some(open) = self.sockets.get_mut(&number) else {
+            return;
+        };
+        let fault = open.socket.take_error().ok().flatten();
+        if let Some(error) = fault {
+            let why = match open.connected {
+                true => error.to_string(),
+                false => format!("connect to {}: {error}", self.spec.address),
+            };
+            return self.session.broke(number, why, now());
+        }
+        if !open.connected {
+            if open.socket.peer_addr().is_err() {
+                return;
+            }
+            open.connected = true;
+            let at = now();
+            if let Err(error) = set_up(&open.socket, self.spec) {
+                return self.session.broke(number, error, at);
+            }
+            self.session.connected(number, at);
+        }
+        self.write(number);
+    }
+
+    fn write(&mut self, number: u32) {
+        let Some(open) = self.sockets.get(&number) else {
+            return;
+        };
+        while let Some((bytes, ending)) = self.session.to_write(number) {
+            match stamp::send(open.socket.as_fd(), bytes, ending) {
+                Ok(count) => self.session.wrote(number, count),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
+                Err(error) => return self.session.broke(number, error.to_string(), now()),
+            }
+        }
+    }
+
+    fn read(&mut self, number: u32) {
+        let Some(open) = self.sockets.get(&number) else {
+            return;
+        };
+        match stamp::receive(open.socket.as_fd(), &mut self.buffer) {
+            Ok(received) if received.len == 0 => self.session.ended(number, now()),
+            Ok(received) => {
+                let stamp = received.stamp.and_then(|stamp| self.clock.own(stamp));
+                let bytes = &self.buffer[..received.len];
+                self.session.received(number, bytes, stamp, &mut now);
+                if self.session.has_more(number) {
+                    self.write(number);
+                }
+            }
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+            Err(error) => self.session.broke(number, error.to_string(), now()),
+        }
+    }
+
+    fn read_notices(&mut self, number: u32) {
+        let Some(open) = self.sockets.get(&number) else {
+            return;
+        };
+        while let Ok(Some(notice)) = stamp::take_notice(open.socket.as_fd()) {
+            let Notice::Stamp(stamp) = notice else {
+                continue;
+            };
+            let Some(at) = self.clock.own(stamp.at) else {
+                continue;
+            };
+            let stamped = Stamped {
+                point: SendPoint::from(stamp.point),
+                id: stamp.id,
+                at,
+                tcp: stamp.tcp.map(crate::outlet::tcp_state),
+            };
+            self.session.stamped(number, &stamped);
+        }
+    }
+
+    fn finish(mut self) {
+        let numbers: Vec<u32> = self.sockets.keys().copied().collect();
+        for number in numbers {
+            self.read_notices(number);
+        }
+        self.turn();
+        while let Some(message) = self.session.take_rest(now()) {
+            self.outlet.message(message);
+        }
+        self.outlet.end(*self.session.tally());
+    }
+}
+
+/// A socket that is about to connect.
+fn socket_for(spec: &FlowSpec) -> io::Result<Socket> {
+    let domain = Domain::for_address(spec.address);
+    let socket = Socket::new(domain, Type::STREAM, Some(Protocol::TCP))?;
+    socket.set_nonblocking(true)?;
+    socket.set_tcp_nodelay(true)?;
+    if let Some(port) = spec.source_port {
+        socket.set_reuse_address(true)?;
+        let any: SocketAddr = match spec.address {
+            SocketAddr::V4(_) => (std::net::Ipv4Addr::UNSPECIFIED, port).into(),
+            SocketAddr::V6(_) => (std::net::Ipv6Addr::UNSPECIFIED, port).into(),
+        };
+        socket.bind(&SockAddr::from(any))?;
+        if codec::connection_use(spec) == Use::Fresh {
+            // One port cannot be used again while its last connection lingers in TIME_WAIT.
+            socket.set_linger(Some(std::time::Duration::ZERO))?;
+        }
+    }
+    Ok(socket)
+}
+
+/// What a socket can only be told once it is connected.
+fn set_up(socket: &Socket, spec: &FlowSpec) -> Result<(), String> {
+    stamp::enable(socket.as_fd(), Carrier::Stream)
+        .map_err(|error| format!("ask for kernel stamps: {error}"))?;
+    match &spec.congestion {
+        Some(name) => tcp::set_congestion_control(socket.as_fd(), name)
+            .map_err(|error| format!("use congestion control '{name}': {error}")),
+        None => Ok(()),
+    }
+}
+
+fn in_progress(error: &io::Error) -> bool {
+    error.raw_os_error() == Some(libc_einprogress()) || error.kind() == io::ErrorKind::WouldBlock
+}
+
+/// `EINPROGRESS` on Linux, which `io::ErrorKind` names only on nightly.
+const fn libc_einprogress() -> i32 {
+    115
+}

@@ -1,0 +1,201 @@
+//! TLS for both halves: what a prober believes, what a reflector shows.
+//!
+//! Owns certificate policy and version choice. Sessions are never resumed: each handshake costs
+//! what a first one costs, so that connections can be compared.
+
+use std::sync::Arc;
+
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::client::{Resumption, WebPkiServerVerifier};
+use rustls::crypto::{CryptoProvider, ring, verify_tls12_signature, verify_tls13_signature};
+use rustls::{
+    ClientConfig, ClientConnection, Connection, DigitallySignedStruct, RootCertStore, ServerConfig,
+    ServerConnection, SignatureScheme, SupportedProtocolVersion,
+};
+use rustls_pki_types::pem::PemObject;
+use rustls_pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
+
+use crate::spec::{TlsVersion, Trust};
+
+/// A TLS setting that cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum TlsError {
+    /// rustls refused.
+    #[error("TLS: {0}")]
+    Rustls(#[from] rustls::Error),
+    /// The host is neither a name nor an address.
+    #[error("TLS: '{0}' is no name a certificate could have")]
+    Name(String),
+    /// A PEM file could not be used.
+    #[error("TLS: {what} {path}: {reason}")]
+    Pem {
+        /// `certificate` or `key`.
+        what: &'static str,
+        /// The file.
+        path: String,
+        /// Why not.
+        reason: String,
+    },
+    /// No certificate could be made.
+    #[error("TLS: make a self-signed certificate: {0}")]
+    SelfSigned(#[from] rcgen::Error),
+}
+
+static ONLY_12: [&SupportedProtocolVersion; 1] = [&rustls::version::TLS12];
+static ONLY_13: [&SupportedProtocolVersion; 1] = [&rustls::version::TLS13];
+
+fn versions(version: TlsVersion) -> &'static [&'static SupportedProtocolVersion] {
+    match version {
+        TlsVersion::Any => rustls::ALL_VERSIONS,
+        TlsVersion::V12 => &ONLY_12,
+        TlsVersion::V13 => &ONLY_13,
+    }
+}
+
+/// What a prober speaks and believes.
+///
+/// # Errors
+/// Only where rustls finds its own settings contradictory.
+pub(crate) fn client_config(
+    version: TlsVersion,
+    trust: Trust,
+) -> Result<Arc<ClientConfig>, TlsError> {
+    let provider = Arc::new(ring::default_provider());
+    let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
+        .with_protocol_versions(versions(version))?;
+    let mut config = match trust {
+        Trust::Public => {
+            let roots = RootCertStore {
+                roots: webpki_roots::TLS_SERVER_ROOTS.to_vec(),
+            };
+            let verifier = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider)
+                .build()
+                .map_err(|error| rustls::Error::General(error.to_string()))?;
+            builder.with_webpki_verifier(verifier).with_no_client_auth()
+        }
+        Trust::Anything => builder
+            .dangerous()
+            .with_custom_certificate_verifier(Arc::new(AnyCertificate(provider)))
+            .with_no_client_auth(),
+    };
+    config.resumption = Resumption::disabled();
+    Ok(Arc::new(config))
+}
+
+/// A fresh client side.
+pub(crate) fn client(config: &Arc<ClientConfig>, host: &str) -> Result<Connection, TlsError> {
+    let name =
+        ServerName::try_from(host.to_owned()).map_err(|_| TlsError::Name(host.to_owned()))?;
+    Ok(ClientConnection::new(Arc::clone(config), name)?.into())
+}
+
+/// A fresh server side.
+pub(crate) fn server(config: &Arc<ServerConfig>) -> Result<Connection, TlsError> {
+    Ok(ServerConnection::new(Arc::clone(config))?.into())
+}
+
+/// Where a reflector's certificate comes from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Identity {
+    /// Made for this run, valid for these names and addresses.
+    SelfSigned(Vec<String>),
+    /// PEM files: certificate chain and private key.
+    Files {
+        /// The chain.
+        certificate: std::path::PathBuf,
+        /// The key.
+        key: std::path::PathBuf,
+    },
+}
+
+/// What a reflector shows and speaks.
+///
+/// # Errors
+/// When a file cannot be read or does not hold what it should, or key and certificate differ.
+pub(crate) fn server_config(
+    identity: &Identity,
+    version: TlsVersion,
+) -> Result<Arc<ServerConfig>, TlsError> {
+    let (chain, key) = match identity {
+        Identity::SelfSigned(names) => {
+            let made = rcgen::generate_simple_self_signed(names.clone())?;
+            let key = PrivateKeyDer::try_from(made.signing_key.serialize_der())
+                .map_err(|reason| rustls::Error::General(reason.to_owned()))?;
+            (vec![made.cert.der().clone()], key)
+        }
+        Identity::Files { certificate, key } => (
+            CertificateDer::pem_file_iter(certificate)
+                .and_then(Iterator::collect)
+                .map_err(|error| unreadable("certificate", certificate, &error))?,
+            PrivateKeyDer::from_pem_file(key).map_err(|error| unreadable("key", key, &error))?,
+        ),
+    };
+    let mut config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
+        .with_protocol_versions(versions(version))?
+        .with_no_client_auth()
+        .with_single_cert(chain, key)?;
+    config.session_storage = Arc::new(rustls::server::NoServerSessionStorage {});
+    config.send_tls13_tickets = 0;
+    Ok(Arc::new(config))
+}
+
+fn unreadable(
+    what: &'static str,
+    path: &std::path::Path,
+    error: &rustls_pki_types::pem::Error,
+) -> TlsError {
+    TlsError::Pem {
+        what,
+        path: path.display().to_string(),
+        reason: error.to_string(),
+    }
+}
+
+/// `--insecure`: the handshake's signatures are still checked, the certificate's issuer is not.
+#[derive(Debug)]
+struct AnyCertificate(Arc<CryptoProvider>);
+
+impl ServerCertVerifier for AnyCertificate {
+    fn verify_server_cert(
+        &self,
+        _end_entity: &CertificateDer<'_>,
+        _intermediates: &[CertificateDer<'_>],
+        _server_name: &ServerName<'_>,
+        _ocsp_response: &[u8],
+        _now: UnixTime,
+    ) -> Result<ServerCertVerified, rustls::Error> {
+        Ok(ServerCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        dss: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        verify_tls12_signature(
+            message,
+            cert,
+            dss,
+            &self.0.signature_verification_algorithms,
+        )
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        dss: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        verify_tls13_signature(
+            message,
+            cert,
+            dss,
+            &self.0.signature_verification_algorithms,
+        )
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.0.signature_verification_algorithms.supported_schemes()
+    }
+}

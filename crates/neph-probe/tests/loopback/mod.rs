@@ -1,0 +1,147 @@
+use std::net::SocketAddr;
+
+use neph_model::{FlowIndex, FlowRole, Message, Outcome, Span, Stage, Tally};
+use neph_probe::{
+    Asking, Caps, ConnectionUse, Flow, FlowSpec, Identity, IpVersion, Priority, Reflector,
+    ReflectorSpec, Report, Schedule, Stop, Target, TlsVersion, Trust, discover,
+};
+
+fn reflector(think: Span) -> Reflector {
+    let spec = ReflectorSpec {
+        address: SocketAddr::from(([127, 0, 0, 1], 0)),
+        identity: Some(Identity::SelfSigned(vec!["localhost".to_owned()])),
+        tls_version: TlsVersion::Any,
+        key: None,
+        think,
+        caps: Caps::default(),
+        site: None,
+    };
+    Reflector::start(&spec).expect("loopback has a free port")
+}
+
+fn flow(url: &str, count: u64) -> FlowSpec {
+    let target = Target::parse(url).expect("a good target");
+    let address = target.resolve(IpVersion::Any).expect("an address");
+    let asking = Asking {
+        tls_version: TlsVersion::Any,
+        trust: Trust::Anything,
+        patience: Span::from_secs(2),
+        site: None,
+    };
+    let found = discover(&target, address, &asking).expect("no namespace to enter");
+    FlowSpec {
+        index: FlowIndex(0),
+        role: FlowRole::Main,
+        name: "loopback".to_owned(),
+        target,
+        address,
+        schedule: Schedule {
+            interval: Span::from_millis(5),
+            count: Some(count),
+        },
+        request_size: 200,
+        response_size: 100,
+        source_port: None,
+        timeout: Span::from_secs(2),
+        tls_version: TlsVersion::Any,
+        trust: Trust::Anything,
+        connection_use: ConnectionUse::Lasting,
+        congestion: None,
+        key: None,
+        spin: FlowSpec::SPIN,
+        priority: Priority::Normal,
+        site: None,
+        reflector: found.reflector,
+    }
+}
+
+fn measure(spec: FlowSpec) -> (Vec<Message>, Tally) {
+    let flow = Flow::start(spec, Stop::new()).expect("a thread");
+    let mut messages = Vec::new();
+    let mut tally = Tally::default();
+    for report in flow.reports() {
+        match report {
+            Report::Message(message) => messages.push(message),
+            Report::Ended(ended) => tally = ended,
+            Report::Event { kind, text, .. } => println!("{kind:?} {text}"),
+            Report::Reply(_) | Report::Anchor(_) => {}
+        }
+    }
+    flow.join().expect("the flow ran");
+    (messages, tally)
+}
+
+fn assert_sums(messages: &[Message]) {
+    for message in messages {
+        let ledger = message.ledger().expect("replied to");
+        let sum: Span = ledger.entries().iter().map(|entry| entry.time).sum();
+        assert_eq!(sum, ledger.response_time());
+    }
+}
+
+#[test]
+fn every_lasting_kind_tells_every_stage() {
+    let reflector = reflector(Span::ZERO);
+    let port = reflector.address().port();
+    for scheme in ["ws", "wss", "tcp", "udp", "http", "https"] {
+        let (messages, tally) = measure(flow(&format!("{scheme}://127.0.0.1:{port}/"), 30));
+        assert_eq!((tally.messages, tally.replies), (30, 30), "{scheme}");
+        assert_sums(&messages);
+        let complete = messages
+            .iter()
+            .filter(|m| {
+                m.ledger()
+                    .is_some_and(|l| l.stage(Stage::Network).is_some())
+            })
+            .count();
+        println!("{scheme}: {complete} complete ledgers");
+        for entry in messages[5].ledger().expect("a reply").entries() {
+            println!("   {:40} {}", entry.stages.to_string(), entry.time);
+        }
+        if !scheme.starts_with("http") {
+            assert!(
+                complete >= 28,
+                "{scheme}: {complete} of 30 ledgers are complete"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_connection_per_message_tells_connect_and_handshake() {
+    let reflector = reflector(Span::ZERO);
+    let port = reflector.address().port();
+    for (scheme, secure) in [("http", false), ("https", true), ("ws", false)] {
+        let mut spec = flow(&format!("{scheme}://127.0.0.1:{port}/"), 10);
+        spec.connection_use = ConnectionUse::PerMessage;
+        let (messages, tally) = measure(spec);
+        assert_eq!(tally.replies, 10, "{scheme}");
+        assert_sums(&messages);
+        for message in &messages {
+            let ledger = message.ledger().expect("replied to");
+            assert!(ledger.stage(Stage::Connect).is_some(), "{scheme}");
+            assert_eq!(ledger.stage(Stage::Secure).is_some(), secure, "{scheme}");
+        }
+    }
+}
+
+#[test]
+fn the_servers_waiting_is_the_peer_applications() {
+    let think = Span::from_millis(20);
+    let reflector = reflector(think);
+    let port = reflector.address().port();
+    let mut spec = flow(&format!("ws://127.0.0.1:{port}"), 10);
+    spec.schedule.interval = Span::from_millis(40);
+    let (messages, _) = measure(spec);
+    for message in &messages {
+        assert_eq!(message.outcome, Outcome::Reply);
+        let waited = message
+            .ledger()
+            .and_then(|l| l.stage(Stage::PeerApp))
+            .expect("told");
+        assert!(
+            waited >= think && waited < think + Span::from_millis(5),
+            "{waited}"
+        );
+    }
+}
