@@ -1,2 +1,298 @@
-//! (being built)
-fn main() {}
+//! How fast messages go into the store, beside the same messages as SQLite rows and as a CSV file.
+//!
+//! `cargo bench -p neph-store --bench ingest [-- MESSAGES]` prints messages per second (begin,
+//! batches of 1000 and finish included) and bytes per message on disk. The peers promise what
+//! their users usually make them promise: SQLite one transaction per batch (WAL, synchronous
+//! NORMAL), the CSV file one write per batch and one sync at the end.
+
+#![expect(clippy::print_stdout, reason = "a benchmark's result is its output")]
+#![expect(clippy::cast_precision_loss, reason = "rates for people")]
+#![expect(clippy::unwrap_used, reason = "a benchmark may end at the first error")]
+
+use std::fs::{self, File};
+use std::io::Write;
+use std::path::Path;
+use std::time::{Duration, Instant as Clock};
+
+use neph_model::{
+    Campaign, CampaignId, CampaignStatus, Experiment, ExperimentId, ExperimentStatus, Flow,
+    FlowIndex, FlowRole, HostFacts, Instant, Load, Marks, Message, Order, Outcome, ProbeKind,
+    Provenance, ScenarioId, Seq, Tally, TcpState, Wall,
+};
+use neph_store::{Access, Recorder, Store, open};
+
+const BATCH: usize = 1000;
+
+fn main() {
+    // Cargo passes `--bench`; a number is how many messages.
+    let count = std::env::args()
+        .filter_map(|argument| argument.parse().ok())
+        .next()
+        .unwrap_or(2_000_000);
+    let folder = tempfile::tempdir().unwrap();
+    let messages = messages(count);
+    let store = measure("neph store", &messages, || {
+        into_store(folder.path(), &messages)
+    });
+    let rows = measure("sqlite rows", &messages, || {
+        into_sqlite(folder.path(), &messages)
+    });
+    let csv = measure("csv file", &messages, || into_csv(folder.path(), &messages));
+    println!(
+        "neph store / sqlite rows: {:.2} x the speed, {:.2} x the bytes",
+        store.0 / rows.0,
+        store.1 / rows.1
+    );
+    println!(
+        "neph store / csv file:    {:.2} x the speed, {:.2} x the bytes",
+        store.0 / csv.0,
+        store.1 / csv.1
+    );
+}
+
+/// Messages per second and bytes per message of one way to keep them.
+fn measure(name: &str, messages: &[Message], keep: impl FnOnce() -> (Duration, u64)) -> (f64, f64) {
+    let (took, bytes) = keep();
+    let rate = messages.len() as f64 / took.as_secs_f64();
+    let size = bytes as f64 / messages.len() as f64;
+    println!("{name:12} {rate:>10.0} messages/s  {size:>6.1} bytes/message");
+    (rate, size)
+}
+
+/// Splitmix64: enough to make stamps look measured.
+struct Noise(u64);
+
+impl Noise {
+    fn below(&mut self, bound: i64) -> i64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        i64::try_from((z ^ (z >> 31)) >> 1).unwrap() % bound
+    }
+}
+
+/// A WebSocket flow at 10 kHz over 4 ms with every mark and both TCP states.
+fn messages(count: u64) -> Vec<Message> {
+    let mut noise = Noise(7);
+    (0..count)
+        .map(|seq| {
+            let intended = i64::try_from(seq).unwrap() * 100_000;
+            let mut at = intended;
+            let mut next = |least: i64, spread: i64, noise: &mut Noise| {
+                at += least + noise.below(spread);
+                Some(Instant::from_nanos(at))
+            };
+            let mut marks = Marks::intended_at(Instant::from_nanos(intended));
+            marks.app_send = next(200, 3_000, &mut noise);
+            marks.queued = next(4_000, 3_000, &mut noise);
+            marks.nic_tx = next(300, 400, &mut noise);
+            marks.acked = next(4_000_000, 60_000, &mut noise);
+            marks.nic_rx = next(1_000, 9_000, &mut noise);
+            marks.app_recv = next(5_000, 20_000, &mut noise);
+            let mut peer = intended + 77_000_000_000;
+            let mut there = |least: i64, spread: i64, noise: &mut Noise| {
+                peer += least + noise.below(spread);
+                Some(Instant::from_nanos(peer))
+            };
+            marks.peer.rx = there(2_000_000, 30_000, &mut noise);
+            marks.peer.app_rx = there(5_000, 10_000, &mut noise);
+            marks.peer.app_tx = there(1_000, 4_000, &mut noise);
+            marks.peer.nic_tx = there(3_000, 4_000, &mut noise);
+            let mut message = Message::new(FlowIndex(0), Seq(seq), marks);
+            message.outcome = Outcome::Reply;
+            message.peer_wall_offset = Some(1_700_000_000_000_000_000);
+            message.tcp_at_send = Some(tcp(&mut noise));
+            message.tcp_at_ack = Some(tcp(&mut noise));
+            message
+        })
+        .collect()
+}
+
+fn tcp(noise: &mut Noise) -> TcpState {
+    let mut value = |least: u32, spread: i64| least + u32::try_from(noise.below(spread)).unwrap();
+    TcpState {
+        cwnd: value(10, 4),
+        ssthresh: u32::MAX,
+        srtt_us: value(4_000, 60),
+        min_rtt_us: 4_000,
+        retransmissions: 0,
+        delivery_rate: u64::from(value(1_000_000, 100_000)),
+    }
+}
+
+fn into_store(folder: &Path, messages: &[Message]) -> (Duration, u64) {
+    let root = folder.join("ws");
+    let mut store = open(&root.to_string_lossy(), Access::Write).unwrap();
+    let mut experiment = experiment();
+    store
+        .add_campaign(&campaign(experiment.campaign), &[])
+        .unwrap();
+    let start = Clock::now();
+    let mut recorder: Box<dyn Recorder> = store.begin(&experiment).unwrap();
+    for batch in messages.chunks(BATCH) {
+        recorder.messages(batch).unwrap();
+    }
+    let recorded = start.elapsed();
+    experiment.status = ExperimentStatus::Complete;
+    store
+        .finish(recorder, &experiment, &provenance(experiment.id))
+        .unwrap();
+    let took = start.elapsed();
+    println!(
+        "(recording {:.2} s, finishing {:.2} s)",
+        recorded.as_secs_f64(),
+        (took - recorded).as_secs_f64()
+    );
+    let file = root.join(format!("messages/{}.parquet", experiment.id));
+    (took, fs::metadata(file).unwrap().len())
+}
+
+fn campaign(id: CampaignId) -> Campaign {
+    Campaign {
+        id,
+        name: "ingest".to_owned(),
+        plan_text: String::new(),
+        plan_hash: String::new(),
+        plan_path: String::new(),
+        seed: 1,
+        order: Order::Random,
+        blocks: 1,
+        status: CampaignStatus::Running,
+        started: Wall::from_unix_nanos(0),
+        ended: None,
+    }
+}
+
+fn experiment() -> Experiment {
+    Experiment {
+        id: ExperimentId::new(),
+        campaign: CampaignId::new(),
+        scenario: ScenarioId(1),
+        block: 0,
+        position: 0,
+        attempt: 0,
+        status: ExperimentStatus::Running,
+        reason: None,
+        started: Wall::from_unix_nanos(0),
+        ended: None,
+        flows: vec![Flow {
+            index: FlowIndex(0),
+            role: FlowRole::Main,
+            probe: ProbeKind::Ws,
+            name: "metro".to_owned(),
+            source: None,
+            target: "10.0.0.1:8080".parse().unwrap(),
+            reflector: true,
+            same_clock: false,
+        }],
+        tally: Tally::default(),
+        warnings: Vec::new(),
+        anchors: Vec::new(),
+    }
+}
+
+fn provenance(experiment: ExperimentId) -> Provenance {
+    Provenance {
+        experiment,
+        version: String::new(),
+        commit: String::new(),
+        plan_hash: String::new(),
+        site: None,
+        host: HostFacts::default(),
+        load: Load::default(),
+        lateness_p50: None,
+        lateness_p99: None,
+    }
+}
+
+/// A message as the row that both peers keep.
+fn row(message: &Message) -> [Option<i64>; 28] {
+    let marks = &message.marks;
+    let own = |at: Option<Instant<neph_model::Own>>| at.map(Instant::nanos);
+    let peer = |at: Option<Instant<neph_model::Peer>>| at.map(Instant::nanos);
+    let [send, ack] = [message.tcp_at_send, message.tcp_at_ack].map(|state| {
+        let state = state.unwrap();
+        [
+            Some(i64::from(state.cwnd)),
+            Some(i64::from(state.ssthresh)),
+            Some(i64::from(state.srtt_us)),
+            Some(i64::from(state.min_rtt_us)),
+            Some(i64::from(state.retransmissions)),
+            Some(i64::try_from(state.delivery_rate).unwrap()),
+        ]
+    });
+    let mut cells = [None; 28];
+    cells[..16].copy_from_slice(&[
+        Some(i64::from(message.flow.0)),
+        Some(i64::try_from(message.seq.0).unwrap()),
+        Some(message.outcome as i64),
+        Some(marks.intended.nanos()),
+        own(marks.app_send),
+        own(marks.queued),
+        own(marks.nic_tx),
+        own(marks.acked),
+        peer(marks.peer.rx),
+        peer(marks.peer.app_rx),
+        peer(marks.peer.app_tx),
+        peer(marks.peer.nic_tx),
+        own(marks.nic_rx),
+        own(marks.app_recv),
+        message.peer_wall_offset,
+        Some(i64::from(message.connection)),
+    ]);
+    cells[16..22].copy_from_slice(&send);
+    cells[22..].copy_from_slice(&ack);
+    cells
+}
+
+fn into_sqlite(folder: &Path, messages: &[Message]) -> (Duration, u64) {
+    let path = folder.join("rows.sqlite");
+    let columns: Vec<_> = (0..28).map(|at| format!("c{at} INTEGER")).collect();
+    let places: Vec<_> = (1..=28).map(|at| format!("?{at}")).collect();
+    let mut connection = rusqlite::Connection::open(&path).unwrap();
+    connection
+        .execute_batch(&format!(
+            "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;
+             CREATE TABLE messages ({});",
+            columns.join(", ")
+        ))
+        .unwrap();
+    let insert = format!("INSERT INTO messages VALUES ({})", places.join(", "));
+    let start = Clock::now();
+    for batch in messages.chunks(BATCH) {
+        let transaction = connection.transaction().unwrap();
+        let mut statement = transaction.prepare_cached(&insert).unwrap();
+        for message in batch {
+            statement.execute(row(message)).unwrap();
+        }
+        drop(statement);
+        transaction.commit().unwrap();
+    }
+    connection
+        .execute_batch("PRAGMA wal_checkpoint(TRUNCATE)")
+        .unwrap();
+    (start.elapsed(), fs::metadata(path).unwrap().len())
+}
+
+fn into_csv(folder: &Path, messages: &[Message]) -> (Duration, u64) {
+    let path = folder.join("messages.csv");
+    let start = Clock::now();
+    let mut file = File::create(&path).unwrap();
+    let mut text = Vec::new();
+    for batch in messages.chunks(BATCH) {
+        text.clear();
+        for message in batch {
+            for cell in row(message) {
+                if let Some(value) = cell {
+                    write!(text, "{value}").unwrap();
+                }
+                text.push(b',');
+            }
+            text.push(b'\n');
+        }
+        file.write_all(&text).unwrap();
+    }
+    file.sync_all().unwrap();
+    (start.elapsed(), fs::metadata(path).unwrap().len())
+}

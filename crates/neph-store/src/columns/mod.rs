@@ -11,7 +11,7 @@ mod tests;
 
 pub(crate) use reader::ColumnsReader;
 pub(crate) use table::{COLUMNS, Cell, Cells, Column};
-pub(crate) use writer::{Codec, ColumnsWriter, FileFacts};
+pub(crate) use writer::{ColumnsWriter, FileFacts};
 
 /// Version of the messages' columns; counts up when one changes its meaning or goes away.
 pub const SCHEMA_VERSION: u32 = 1;

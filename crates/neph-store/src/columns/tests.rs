@@ -10,7 +10,7 @@ fn round_trip(messages: &[Message]) -> Vec<Message> {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let path = folder.path().join("x.parquet");
     let facts = FileFacts::of(&experiment(), None);
-    let mut writer = ColumnsWriter::create(&path, facts, Codec::Snappy).expect("a new file");
+    let mut writer = ColumnsWriter::create(&path, facts).expect("a new file");
     for message in messages {
         writer.push(message).expect("written");
     }

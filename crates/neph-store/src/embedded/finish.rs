@@ -8,7 +8,7 @@ use neph_model::{Experiment, ExperimentStatus, Provenance, Scenario};
 use super::{Embedded, Step};
 use crate::StoreError;
 use crate::catalog::Ended;
-use crate::columns::{Codec, ColumnsWriter, FileFacts};
+use crate::columns::{ColumnsWriter, FileFacts};
 use crate::journal::Contents;
 use crate::store::Recorder;
 use crate::workspace::{remove_if_there, sync_folder};
@@ -92,7 +92,7 @@ impl Embedded {
 }
 
 fn write_columns(path: &Path, facts: FileFacts, contents: &Contents) -> Result<(), StoreError> {
-    let mut writer = ColumnsWriter::create(path, facts, Codec::Snappy)?;
+    let mut writer = ColumnsWriter::create(path, facts)?;
     contents.each_message(|message| writer.push(&message))?;
     writer.finish()?;
     Ok(())

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use neph_model::Experiment;
 
-use crate::columns::{Codec, ColumnsWriter, FileFacts};
+use crate::columns::{ColumnsWriter, FileFacts};
 use crate::{Store, StoreError};
 
 /// Writes the messages of `experiments` to one Parquet file at `path`, over whatever is there;
@@ -23,9 +23,9 @@ pub fn export_parquet(
         [one] => {
             let scenarios = store.scenarios(one.campaign)?;
             let scenario = scenarios.iter().find(|known| known.id == one.scenario);
-            ColumnsWriter::create(path, FileFacts::of(one, scenario), Codec::Snappy)?
+            ColumnsWriter::create(path, FileFacts::of(one, scenario))?
         }
-        _ => ColumnsWriter::create_for_several(path, Codec::Snappy)?,
+        _ => ColumnsWriter::create_for_several(path)?,
     };
     for experiment in experiments {
         if experiments.len() > 1 {

@@ -1,3 +1,72 @@
-pub struct ImportReport;
-pub struct Problem;
-pub fn import_latency_tester() {}
+//! A Latency Tester's output folder becomes a campaign, so that old measurements get the new
+//! report.
+//!
+//! Files are told apart by their first line, not by their place. A line that cannot be read is
+//! counted and reported; it never ends the import. What old files lack stays absent; see
+//! `docs/schema.md` for what each value is taken from.
+
+mod acknowledgement;
+mod assemble;
+mod decimal;
+mod file_name;
+mod folder;
+mod lines;
+mod ping;
+mod raw;
+mod report;
+
+#[cfg(test)]
+mod tests;
+
+use std::path::Path;
+
+use crate::{Store, StoreError};
+use acknowledgement::read_tshark;
+use folder::{Kind, Source};
+use ping::PingFile;
+use raw::RawFile;
+pub use report::{ImportReport, ImportedExperiment, Problem};
+
+/// Reads a Latency Tester's output folder into `store` as a new campaign with status imported:
+/// each raw-data file is an experiment, tshark reports and pings join the experiments they fall
+/// into by time.
+///
+/// # Errors
+/// A folder without a single raw-data file, or a store or disk that refuses. Malformed content is
+/// no error: it stands in the report.
+pub fn import_latency_tester(
+    store: &mut dyn Store,
+    folder: &Path,
+) -> Result<ImportReport, StoreError> {
+    let sources = folder::sources(folder)?;
+    let mut report = ImportReport::default();
+    let of = |kind| {
+        sources
+            .iter()
+            .filter(move |source: &&Source| source.kind == kind)
+    };
+    let mut files = Vec::new();
+    for source in of(Kind::Raw) {
+        files.extend(RawFile::read(&source.path, &mut report)?);
+    }
+    if files.is_empty() {
+        return Err(StoreError::NothingToImport {
+            path: folder.to_owned(),
+            why: "no file in it has messages below the line '#client-send-timestamp,server-timestamp,e2e-rtt'".to_owned(),
+        });
+    }
+    files.sort_by_key(|file| file.started());
+    for source in of(Kind::Tshark) {
+        read_tshark(&source.path, &mut files, &mut report)?;
+    }
+    let mut pings = Vec::new();
+    for source in of(Kind::Ping) {
+        pings.push(PingFile::read(&source.path, &mut report)?);
+    }
+    for source in of(Kind::Unknown) {
+        report.ignored.push(source.path.clone());
+    }
+    let settings = folder::settings(&sources)?;
+    assemble::store_all(store, (folder, settings), (files, pings), &mut report)?;
+    Ok(report)
+}

@@ -1,0 +1,113 @@
+//! The tshark report: when TCP acknowledged which message, and what was retransmitted.
+
+use std::path::Path;
+
+use super::decimal::scaled;
+use super::lines::Lines;
+use super::raw::RawFile;
+use super::report::ImportReport;
+use crate::StoreError;
+
+/// A retransmission this long after the last reply still belongs to the experiment.
+const GRACE: i64 = 1_000_000_000;
+
+/// One line of the report. Times are Unix nanoseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Frame {
+    /// A segment sent at `sent` was acknowledged at `at`.
+    Acknowledged { sent: i64, at: i64 },
+    /// A segment was sent again.
+    Retransmitted { at: i64 },
+    /// Neither: a plain segment.
+    Other,
+}
+
+/// Reads a report and gives each acknowledgement to its message. `files` are sorted by start.
+pub(super) fn read_tshark(
+    path: &Path,
+    files: &mut [RawFile],
+    report: &mut ImportReport,
+) -> Result<(), StoreError> {
+    let ends: Vec<i64> = files.iter().map(RawFile::ended).collect();
+    let mut lines = Lines::of(path)?;
+    while let Some(line) = lines.next()? {
+        if line.text.is_empty() || line.text.starts_with('#') {
+            continue;
+        }
+        match frames(&line.text) {
+            Ok(frames) => {
+                for frame in frames {
+                    if !give(frame, files, &ends) {
+                        report.acknowledgements_outside += 1;
+                    }
+                }
+            }
+            Err(what) => report.problem(path, Some(line.number), what),
+        }
+    }
+    Ok(())
+}
+
+/// `"1611336442.75","0.0395","0","1","172.17.0.2"`; older reports lack the last two fields. A line
+/// can be an acknowledgement and a retransmission at once.
+fn frames(text: &str) -> Result<[Frame; 2], String> {
+    let fields: Vec<&str> = text
+        .split(',')
+        .map(|field| field.trim().trim_matches('"'))
+        .collect();
+    if !(3..=5).contains(&fields.len()) {
+        return Err(format!("{} fields instead of 5: left out", fields.len()));
+    }
+    let at = scaled(fields[0], 9)
+        .filter(|nanos| *nanos >= 0)
+        .ok_or_else(|| format!("'{}' is no time in Unix seconds: left out", fields[0]))?;
+    let acknowledged = match fields[1] {
+        "" => Frame::Other,
+        text => scaled(text, 9)
+            .filter(|nanos| (0..=at).contains(nanos))
+            .map(|round_trip| Frame::Acknowledged {
+                sent: at - round_trip,
+                at,
+            })
+            .ok_or_else(|| format!("'{text}' is no round trip in seconds: left out"))?,
+    };
+    let retransmitted = match fields.get(3) {
+        Some(&"1") => Frame::Retransmitted { at },
+        _ => Frame::Other,
+    };
+    Ok([acknowledged, retransmitted])
+}
+
+/// Whether the frame has found its place.
+fn give(frame: Frame, files: &mut [RawFile], ends: &[i64]) -> bool {
+    let started_by = |at: i64, files: &[RawFile]| {
+        files
+            .partition_point(|file| file.started() <= at)
+            .checked_sub(1)
+    };
+    match frame {
+        Frame::Other => true,
+        Frame::Retransmitted { at } => {
+            let place =
+                started_by(at, files).filter(|file| at <= ends[*file].saturating_add(GRACE));
+            place.map(|file| files[file].retransmissions += 1).is_some()
+        }
+        Frame::Acknowledged { sent, at } => {
+            // A segment is a message's if it left after the program sent the message and before
+            // its reply: both clocks are the client's. The last segment's acknowledgement counts.
+            let Some(file) = started_by(sent, files) else {
+                return false;
+            };
+            let messages = &mut files[file].messages;
+            let after = messages.partition_point(|message| message.sent <= sent);
+            let Some(message) = after.checked_sub(1).and_then(|at| messages.get_mut(at)) else {
+                return false;
+            };
+            if sent > message.received {
+                return false;
+            }
+            message.acked = message.acked.max(Some(at));
+            true
+        }
+    }
+}

@@ -1,0 +1,104 @@
+//! The files of an output folder, told apart by their first line.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::lines::Lines;
+use crate::StoreError;
+
+/// How deep folders are searched: a person may have sorted them.
+const DEPTH: usize = 4;
+/// A settings file is a page of text.
+const LARGEST_SETTINGS: u64 = 1 << 20;
+
+/// What a file is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// End-to-end times of one step.
+    Raw,
+    /// TCP acknowledgements from a capture.
+    Tshark,
+    /// The output of `ping -D`.
+    Ping,
+    /// The settings file of the run.
+    Settings,
+    /// None of these.
+    Unknown,
+}
+
+/// A file and what it is.
+#[derive(Clone, Debug)]
+pub(super) struct Source {
+    pub(super) path: PathBuf,
+    pub(super) kind: Kind,
+}
+
+/// Every file below `folder`, by path.
+pub(super) fn sources(folder: &Path) -> Result<Vec<Source>, StoreError> {
+    let mut found = Vec::new();
+    search(folder, DEPTH, &mut found)?;
+    found.sort_by(|one, other| one.path.cmp(&other.path));
+    Ok(found)
+}
+
+fn search(folder: &Path, depth: usize, found: &mut Vec<Source>) -> Result<(), StoreError> {
+    let failed = || StoreError::file("list", folder);
+    for entry in fs::read_dir(folder).map_err(failed())? {
+        let entry = entry.map_err(failed())?;
+        let path = entry.path();
+        let kind = entry.file_type().map_err(failed())?;
+        if kind.is_dir() && depth > 1 {
+            search(&path, depth - 1, found)?;
+        } else if kind.is_file() {
+            let kind = kind_of(&path)?;
+            found.push(Source { path, kind });
+        }
+    }
+    Ok(())
+}
+
+fn kind_of(path: &Path) -> Result<Kind, StoreError> {
+    let extension = path.extension().and_then(|extension| extension.to_str());
+    if matches!(extension, Some("yaml" | "yml")) {
+        return Ok(Kind::Settings);
+    }
+    let mut lines = Lines::of(path)?;
+    let first = loop {
+        match lines.next()? {
+            Some(line) if line.text.is_empty() => {}
+            Some(line) => break line.text,
+            None => return Ok(Kind::Unknown),
+        }
+    };
+    Ok(if first.starts_with("#client-send-timestamp") {
+        Kind::Raw
+    } else if first.starts_with("#frame-timestamp,tcp-ack-rtt") {
+        Kind::Tshark
+    } else if first.starts_with("PING ") {
+        Kind::Ping
+    } else {
+        Kind::Unknown
+    })
+}
+
+/// The settings file's path and text, if there is exactly one: it becomes the campaign's plan.
+pub(super) fn settings(sources: &[Source]) -> Result<Option<(PathBuf, String)>, StoreError> {
+    let mut settings = sources
+        .iter()
+        .filter(|source| source.kind == Kind::Settings);
+    let (Some(one), None) = (settings.next(), settings.next()) else {
+        return Ok(None);
+    };
+    let path = &one.path;
+    let length = fs::metadata(path)
+        .map_err(StoreError::file("look at", path))?
+        .len();
+    if length > LARGEST_SETTINGS {
+        return Ok(None);
+    }
+    let bytes = fs::read(path).map_err(StoreError::file("read", path))?;
+    Ok(Some((
+        path.clone(),
+        String::from_utf8_lossy(&bytes).into_owned(),
+    )))
+}

@@ -1,0 +1,179 @@
+//! The output of `ping -D`.
+
+use std::net::{IpAddr, Ipv4Addr};
+use std::path::Path;
+
+use super::decimal::scaled;
+use super::lines::Lines;
+use super::report::ImportReport;
+use crate::StoreError;
+
+/// A longer gap in the sequence is told, not filled: ping was interrupted, or the file is damaged.
+const LONGEST_GAP: u64 = 1000;
+/// `icmp_seq` has 16 bits.
+const WRAP: u64 = 1 << 16;
+
+/// One ping. Times are Unix nanoseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Ping {
+    /// When it was due; of a lost one: between its neighbours.
+    pub(super) intended: i64,
+    /// When its reply came.
+    pub(super) received: Option<i64>,
+    /// How many more times the reply came.
+    pub(super) duplicates: u16,
+}
+
+/// All pings of a file, by time.
+#[derive(Clone, Debug)]
+pub(super) struct PingFile {
+    /// The destination's name: the file's, or the host that was pinged.
+    pub(super) name: String,
+    /// Its address; unspecified if the file does not tell it.
+    pub(super) address: IpAddr,
+    pub(super) pings: Vec<Ping>,
+}
+
+/// A reply with its sequence number since the session began.
+#[derive(Clone, Copy, Debug)]
+struct Reply {
+    seq: u64,
+    ping: Ping,
+}
+
+impl PingFile {
+    pub(super) fn read(path: &Path, report: &mut ImportReport) -> Result<Self, StoreError> {
+        let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+        let mut file = Self {
+            name: stem.strip_prefix("ping_").unwrap_or_default().to_owned(),
+            address: IpAddr::V4(Ipv4Addr::UNSPECIFIED),
+            pings: Vec::new(),
+        };
+        let mut session: Vec<Reply> = Vec::new();
+        let mut lines = Lines::of(path)?;
+        while let Some(line) = lines.next()? {
+            if let Some(header) = line.text.strip_prefix("PING ") {
+                file.end_session(&mut session, (path, report));
+                file.told_by(header);
+            } else if line.text.starts_with('[') {
+                match reply(&line.text, session.last().map_or(0, |last| last.seq)) {
+                    Ok(Some(reply)) => session.push(reply),
+                    Ok(None) => {}
+                    Err(what) => report.problem(path, Some(line.number), what),
+                }
+            }
+        }
+        file.end_session(&mut session, (path, report));
+        file.pings.sort_by_key(|ping| ping.intended);
+        Ok(file)
+    }
+
+    /// `host (address) 56(84) bytes of data.`
+    fn told_by(&mut self, header: &str) {
+        let mut words = header.split_whitespace();
+        let host = words.next().unwrap_or_default();
+        if self.name.is_empty() {
+            host.clone_into(&mut self.name);
+        }
+        let told = words
+            .next()
+            .map(|word| word.trim_matches(['(', ')', ':']))
+            .and_then(|word| word.parse().ok())
+            .or_else(|| host.parse().ok());
+        self.address = told.unwrap_or(self.address);
+    }
+
+    /// Takes over the replies of one run of ping, with the lost ones between them.
+    fn end_session(
+        &mut self,
+        session: &mut Vec<Reply>,
+        (path, report): (&Path, &mut ImportReport),
+    ) {
+        session.sort_by_key(|reply| reply.seq);
+        let mut before: Option<Reply> = None;
+        for reply in session.drain(..) {
+            if let Some(last) = before {
+                if last.seq == reply.seq {
+                    if let Some(ping) = self.pings.last_mut() {
+                        ping.duplicates = ping.duplicates.saturating_add(1);
+                    }
+                    continue;
+                }
+                let missing = reply.seq - last.seq - 1;
+                if missing > LONGEST_GAP {
+                    let what = format!(
+                        "icmp_seq {} to {} are missing: not counted as lost",
+                        last.seq + 1,
+                        reply.seq - 1
+                    );
+                    report.problem(path, None, what);
+                } else {
+                    self.pings.extend(lost_between(last, reply));
+                }
+            }
+            self.pings.push(reply.ping);
+            before = Some(reply);
+        }
+    }
+}
+
+/// The pings that got no reply, evenly between their neighbours: ping keeps its interval.
+fn lost_between(last: Reply, next: Reply) -> impl Iterator<Item = Ping> {
+    let steps = i64::try_from(next.seq - last.seq).unwrap_or(i64::MAX);
+    let step = next.ping.intended.saturating_sub(last.ping.intended) / steps;
+    (1..steps).map(move |place| Ping {
+        intended: last.ping.intended + step * place,
+        received: None,
+        duplicates: 0,
+    })
+}
+
+/// `[1611336429.383812] 64 bytes from 130.192.31.254: icmp_seq=1 ttl=242 time=71.8 ms`, where the
+/// time is that of the reply. `None` for a line that says no reply came: the gap shows it.
+fn reply(text: &str, last_seq: u64) -> Result<Option<Reply>, String> {
+    let field = |name: &str| {
+        text.split_whitespace()
+            .find_map(|word| word.strip_prefix(name))
+    };
+    if !text.contains(" bytes from ") {
+        return match field("icmp_seq=") {
+            Some(_) => Ok(None),
+            None => Err("no reply and no icmp_seq: left out".to_owned()),
+        };
+    }
+    let stamp = text
+        .trim_start_matches('[')
+        .split(']')
+        .next()
+        .unwrap_or_default();
+    let received = scaled(stamp, 9)
+        .filter(|nanos| *nanos >= 0)
+        .ok_or_else(|| format!("'{stamp}' is no time in Unix seconds: left out"))?;
+    let seq = field("icmp_seq=")
+        .and_then(|seq| seq.parse::<u16>().ok())
+        .ok_or("no icmp_seq between 0 and 65535: left out")?;
+    let round_trip = field("time=")
+        .and_then(|millis| scaled(millis, 6))
+        .filter(|nanos| (0..=received).contains(nanos))
+        .ok_or("no round trip in milliseconds: left out")?;
+    Ok(Some(Reply {
+        seq: unwrapped(u64::from(seq), last_seq),
+        ping: Ping {
+            intended: received - round_trip,
+            received: Some(received),
+            duplicates: 0,
+        },
+    }))
+}
+
+/// The number since the session began: the one with these 16 bits that is nearest to the last.
+const fn unwrapped(seq: u64, last: u64) -> u64 {
+    let near = last - last % WRAP + seq;
+    if near + WRAP / 2 < last {
+        near + WRAP
+    } else if near > last + WRAP / 2 && near >= WRAP {
+        near - WRAP
+    } else {
+        near
+    }
+}

@@ -1,0 +1,133 @@
+//! A raw-data file: the messages of one step.
+
+use std::path::{Path, PathBuf};
+
+use super::decimal::scaled;
+use super::file_name::FileName;
+use super::lines::Lines;
+use super::report::ImportReport;
+use crate::StoreError;
+
+/// One message. Times are Unix nanoseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct RawMessage {
+    /// When the client sent.
+    pub(super) sent: i64,
+    /// When the server handled it, by the server's clock.
+    pub(super) server: Option<i64>,
+    /// When the client had the reply.
+    pub(super) received: i64,
+    /// When the peer's TCP had acknowledged it, from a tshark report.
+    pub(super) acked: Option<i64>,
+    /// Its reply came after a later message's.
+    pub(super) reordered: bool,
+}
+
+/// All messages of a file, by time of sending; at least one.
+#[derive(Clone, Debug)]
+pub(super) struct RawFile {
+    pub(super) path: PathBuf,
+    pub(super) name: FileName,
+    pub(super) messages: Vec<RawMessage>,
+    /// Retransmitted segments while it ran, from a tshark report.
+    pub(super) retransmissions: u64,
+}
+
+impl RawFile {
+    /// Reads a file; `None` (and a problem) if it has no message.
+    pub(super) fn read(path: &Path, report: &mut ImportReport) -> Result<Option<Self>, StoreError> {
+        let mut messages = Vec::new();
+        let mut lines = Lines::of(path)?;
+        let mut newest = i64::MIN;
+        while let Some(line) = lines.next()? {
+            if line.text.is_empty() || line.text.starts_with('#') {
+                continue;
+            }
+            match message(&line.text) {
+                Ok(mut message) => {
+                    // Lines are in the order of the replies.
+                    message.reordered = message.sent < newest;
+                    newest = newest.max(message.sent);
+                    messages.push(message);
+                }
+                Err(what) => report.problem(path, Some(line.number), what),
+            }
+        }
+        if messages.is_empty() {
+            report.problem(path, None, "no message in it: left out");
+            return Ok(None);
+        }
+        messages.sort_by_key(|message| message.sent);
+        let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+        let name = FileName::parse(&stem);
+        if !name.is_complete() {
+            report.problem(
+                path,
+                None,
+                "the name tells no interval and size: the name itself is the scenario, the interval is the measured one",
+            );
+        }
+        Ok(Some(Self {
+            path: path.to_owned(),
+            name,
+            messages,
+            retransmissions: 0,
+        }))
+    }
+
+    /// When its first message was sent.
+    pub(super) fn started(&self) -> i64 {
+        self.messages.first().map_or(0, |message| message.sent)
+    }
+
+    /// When its last reply came.
+    pub(super) fn ended(&self) -> i64 {
+        let received = self.messages.iter().map(|message| message.received);
+        received.max().unwrap_or_else(|| self.started())
+    }
+
+    /// Nanoseconds between two requests: the name's, or the median of what was measured.
+    pub(super) fn interval(&self) -> i64 {
+        if let Some(millis) = self.name.interval_ms {
+            return i64::from(millis) * 1_000_000;
+        }
+        let mut gaps: Vec<i64> = self
+            .messages
+            .windows(2)
+            .map(|pair| pair[1].sent.saturating_sub(pair[0].sent))
+            .collect();
+        gaps.sort_unstable();
+        gaps.get(gaps.len() / 2).copied().unwrap_or(0)
+    }
+}
+
+fn message(text: &str) -> Result<RawMessage, String> {
+    let mut fields = text.split(',').map(str::trim);
+    let (Some(sent), Some(server), Some(round_trip), None) =
+        (fields.next(), fields.next(), fields.next(), fields.next())
+    else {
+        return Err("not three fields: left out".to_owned());
+    };
+    let wrong = |noun: &str, value: &str| format!("'{value}' is no {noun}: left out");
+    let sent = stamp(sent).ok_or_else(|| wrong("client time in Unix nanoseconds", sent))?;
+    let server = match server {
+        "" => None,
+        text => Some(stamp(text).ok_or_else(|| wrong("server time in Unix nanoseconds", text))?),
+    };
+    let received = scaled(round_trip, 6)
+        .filter(|nanos| *nanos >= 0)
+        .and_then(|nanos| sent.checked_add(nanos))
+        .ok_or_else(|| wrong("round trip in milliseconds", round_trip))?;
+    Ok(RawMessage {
+        sent,
+        server,
+        received,
+        acked: None,
+        reordered: false,
+    })
+}
+
+/// A time after 1970: the differences of two of them always fit.
+fn stamp(text: &str) -> Option<i64> {
+    text.parse().ok().filter(|nanos| *nanos >= 0)
+}

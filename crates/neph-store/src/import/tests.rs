@@ -1,0 +1,227 @@
+use std::fs;
+
+use neph_model::{CampaignStatus, FlowRole, Message, Outcome};
+use proptest::prelude::*;
+
+use super::*;
+use crate::{Access, export_latency_tester_csv, open};
+
+const RAW: &str = "#client-send-timestamp,server-timestamp,e2e-rtt
+1611336441708429104,1611336441732325106,43.745733
+1611336441958579188,1611336441982435400,41.819516
+1611336442208693801,1611336442234417528,44.207570
+1611336442459715445,1611336442483520866,41.904871
+1611336442709978344,1611336442733883971,40.867048
+";
+
+const TSHARK: &str = "#frame-timestamp,tcp-ack-rtt,tcp-stream-id,retransmission,ip-dst
+\"1611336441.750143006\",\"0.039583780\",\"0\",,\"172.17.0.2\"
+\"1611336442.002436800\",\"0.041769282\",\"0\",\"1\",\"172.17.0.2\"
+\"1611336442.003000000\",\"0.030000000\",\"0\",,\"172.17.0.2\"
+\"1611336400.000000000\",\"0.030000000\",\"0\",,\"172.17.0.2\"
+not a line
+";
+
+const PING: &str = "PING 130.192.31.254 (130.192.31.254) 56(84) bytes of data.
+[1611336441.750000] 64 bytes from 130.192.31.254: icmp_seq=1 ttl=242 time=41.8 ms
+[1611336442.150000] no answer yet for icmp_seq=2
+[1611336442.550000] 64 bytes from 130.192.31.254: icmp_seq=3 ttl=242 time=42.0 ms
+[1611336449.360580] 64 bytes from 130.192.31.254: icmp_seq=4 ttl=242 time=45.6 ms
+[garbage] 64 bytes from 130.192.31.254: icmp_seq=5 ttl=242 time=45.6 ms
+
+--- 130.192.31.254 ping statistics ---
+5 packets transmitted, 3 received, 40% packet loss, time 4068ms
+";
+
+struct Imported {
+    _folders: [tempfile::TempDir; 2],
+    store: Box<dyn Store>,
+    report: ImportReport,
+}
+
+fn import(files: &[(&str, &[u8])]) -> Imported {
+    let source = tempfile::tempdir().expect("a temporary folder");
+    let target = tempfile::tempdir().expect("a temporary folder");
+    for (name, text) in files {
+        let path = source.path().join(name);
+        fs::create_dir_all(path.parent().expect("below the folder")).expect("made");
+        fs::write(path, text).expect("written");
+    }
+    let mut store = open(&target.path().to_string_lossy(), Access::Write).expect("free");
+    let report = import_latency_tester(store.as_mut(), source.path()).expect("imported");
+    Imported {
+        _folders: [source, target],
+        store,
+        report,
+    }
+}
+
+fn whole_folder() -> Imported {
+    import(&[
+        ("raw-data/1-1_Metro.i250.x1024.csv", RAW.as_bytes()),
+        ("raw-data/1-tcpdump_report.csv", TSHARK.as_bytes()),
+        ("raw-data/ping_Crownlabs.txt", PING.as_bytes()),
+        ("settings.yaml", b"runs: 1\n"),
+        (
+            "raw-data/1-iperf_Crownlabs.txt",
+            b"Connecting to host 1.2.3.4\n",
+        ),
+    ])
+}
+
+fn flow(imported: &Imported, index: u32) -> Vec<Message> {
+    let all = imported.store.messages(imported.report.experiments[0].id);
+    let mut messages = all.expect("readable");
+    messages.retain(|message| message.flow.0 == index);
+    messages
+}
+
+#[test]
+fn a_folder_becomes_a_campaign() {
+    let imported = whole_folder();
+    let campaign = &imported.store.campaigns().expect("readable")[0];
+    assert_eq!(campaign.status, CampaignStatus::Imported);
+    assert_eq!(campaign.plan_text, "runs: 1\n");
+    let scenarios = imported.store.scenarios(campaign.id).expect("readable");
+    assert_eq!(scenarios[0].label(), "1_Metro · every 250 ms · 1 KiB");
+    let experiments = imported.store.experiments(campaign.id).expect("readable");
+    assert_eq!(experiments[0].scenario, scenarios[0].id);
+    assert_eq!(experiments[0].tally.replies, 5);
+    assert_eq!(experiments[0].flows[1].role, FlowRole::PingDestination);
+    assert_eq!(experiments[0].flows[1].name, "Crownlabs");
+    assert_eq!(
+        experiments[0].flows[1].target.to_string(),
+        "130.192.31.254:0"
+    );
+    let ignored = &imported.report.ignored[0];
+    assert!(ignored.ends_with("raw-data/1-iperf_Crownlabs.txt"));
+}
+
+#[test]
+fn the_raw_columns_come_out_as_they_went_in() {
+    let imported = whole_folder();
+    let campaign = imported.report.campaign.expect("imported");
+    let experiments = imported.store.experiments(campaign).expect("readable");
+    let mut out = Vec::new();
+    let rows = export_latency_tester_csv(imported.store.as_ref(), &experiments, &mut out);
+    assert_eq!(rows.expect("written"), 5);
+    assert_eq!(String::from_utf8(out).expect("text"), RAW);
+}
+
+#[test]
+fn acknowledgements_go_to_the_message_they_acknowledge() {
+    let imported = whole_folder();
+    let experiment = &imported.report.experiments[0];
+    assert_eq!(
+        (experiment.acknowledged, experiment.retransmissions),
+        (2, 1)
+    );
+    assert_eq!(imported.report.acknowledgements_outside, 1);
+    let acked: Vec<_> = flow(&imported, 0)
+        .iter()
+        .map(|message| message.marks.acked.map(neph_model::Instant::nanos))
+        .collect();
+    // The second message's segments were acknowledged twice: the later one counts.
+    let expected = [Some(41_713_902), Some(294_570_896), None, None, None];
+    assert_eq!(acked, expected);
+}
+
+#[test]
+fn pings_while_it_ran_are_a_flow_and_a_gap_is_a_loss() {
+    let imported = whole_folder();
+    let pings = flow(&imported, 1);
+    let outcomes: Vec<_> = pings.iter().map(|ping| ping.outcome).collect();
+    assert_eq!(outcomes, [Outcome::Lost, Outcome::Reply]);
+    let round_trip = pings[1].ledger().expect("a reply").service_time();
+    assert_eq!(round_trip.nanos(), 42_000_000);
+    assert_eq!(pings[0].marks.app_send, None);
+    // The first was sent before the first message, the last after the experiment.
+    assert_eq!(imported.report.pings_outside, 2);
+}
+
+#[test]
+fn what_cannot_be_read_is_told_with_file_and_line() {
+    let imported = whole_folder();
+    let told: Vec<_> = imported
+        .report
+        .problems
+        .iter()
+        .map(|problem| {
+            let name = problem.path.file_name().expect("a file").to_string_lossy();
+            (name.into_owned(), problem.line)
+        })
+        .collect();
+    let expected = [
+        ("1-tcpdump_report.csv".to_owned(), Some(6)),
+        ("ping_Crownlabs.txt".to_owned(), Some(6)),
+    ];
+    assert_eq!(told, expected);
+}
+
+#[test]
+fn a_name_that_tells_nothing_is_the_scenario_and_is_told() {
+    let imported = import(&[("log.csv", RAW.as_bytes())]);
+    let campaign = imported.report.campaign.expect("imported");
+    let scenario = &imported.store.scenarios(campaign).expect("readable")[0];
+    assert_eq!(scenario.endpoint, "log");
+    assert_eq!(scenario.interval.nanos(), 250_262_899);
+    assert_eq!(scenario.parameters["request_size"], "unknown");
+    assert_eq!(imported.report.problem_count, 1);
+}
+
+#[test]
+fn a_folder_without_messages_is_refused() {
+    let source = tempfile::tempdir().expect("a temporary folder");
+    fs::write(source.path().join("x.csv"), "#client-send-timestamp\nbad\n").expect("written");
+    let target = tempfile::tempdir().expect("a temporary folder");
+    let mut store = open(&target.path().to_string_lossy(), Access::Write).expect("free");
+    let error = import_latency_tester(store.as_mut(), source.path()).expect_err("nothing there");
+    assert!(
+        matches!(error, StoreError::NothingToImport { .. }),
+        "{error}"
+    );
+    assert_eq!(store.campaigns().expect("readable"), []);
+}
+
+/// Lines that are nearly right, so that the parsers get far.
+fn any_line() -> impl Strategy<Value = String> {
+    let number = prop_oneof![
+        "[0-9]{1,19}",
+        "-?[0-9]{0,3}\\.[0-9]{0,12}",
+        "",
+        "9223372036854775807"
+    ];
+    prop_oneof![
+        prop::collection::vec(number.clone(), 1..6).prop_map(|fields| fields.join(",")),
+        (number.clone(), any::<u16>(), number).prop_map(|(at, seq, time)| format!(
+            "[{at}] 64 bytes from 1.2.3.4: icmp_seq={seq} ttl=1 time={time} ms"
+        )),
+        ".{0,80}",
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    #[test]
+    fn no_content_of_any_file_ends_the_import(
+        lines in prop::collection::vec(any_line(), 0..60),
+        name in "[0-9a-z.ix-]{1,20}",
+    ) {
+        let text = lines.join("\n");
+        let raw = format!("{RAW}{text}");
+        let tshark = format!("#frame-timestamp,tcp-ack-rtt\n{text}");
+        let ping = format!("PING x\n{text}");
+        let imported = import(&[
+            ("a/1-metro.i250.x64.csv", raw.as_bytes()),
+            (&format!("b/{name}q"), raw.as_bytes()),
+            ("c.csv", tshark.as_bytes()),
+            ("d.txt", ping.as_bytes()),
+            ("e.txt", text.as_bytes()),
+        ]);
+        prop_assert_eq!(imported.report.experiments.len(), 2);
+        for experiment in &imported.report.experiments {
+            prop_assert!(experiment.messages >= 5);
+        }
+    }
+}
