@@ -10,22 +10,24 @@
 //! in `ppoll` until the next is due. Delays run on `CLOCK_MONOTONIC_RAW`, so a step of the wall
 //! clock moves only packets that wait in the ring at that moment.
 
+mod config;
+
 use std::io;
-use std::num::NonZeroU32;
 use std::os::fd::AsFd;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use neph_model::Span;
 use neph_sys::ppoll::{self, Awaited};
-use neph_sys::ring::{PacketRing, RingError, Seat};
+use neph_sys::ring::{PacketRing, Seat};
 use neph_sys::{clock, sched};
 
 use crate::counters::{Direction, Footing, LinkCounters};
-use crate::gate::{Fate, Gate, Moment, Shape};
+use crate::gate::{Fate, Gate, Moment};
 use crate::truth::{self, Identity, Passing, Record, Recorder, TruthWriter, Verdict};
 use crate::waiting::Waiting;
+
+pub use config::{EngineConfig, EngineError, Pace, TruthConfig};
 
 /// Packets sent or read before the other side of the loop gets its turn.
 const BATCH: usize = 8;
@@ -38,85 +40,6 @@ const HOUSEKEEPING: Span = Span::from_secs(1);
 const SPIN_SHARE: i64 = 5;
 /// Spinning time that may be saved up.
 const SPIN_SAVINGS: i64 = 1_000_000;
-
-/// Everything an engine needs to know.
-#[derive(Clone, Debug)]
-pub struct EngineConfig {
-    /// The link's name, for messages and the truth file.
-    pub link: String,
-    /// The interfaces towards the link's `a` and `b`, in the namespace of the calling thread.
-    pub interfaces: [String; 2],
-    /// What happens from `a` to `b`, and from `b` to `a`.
-    pub shapes: [Shape; 2],
-    /// Seeds loss and jitter.
-    pub seed: u64,
-    /// How it is to be run.
-    pub pace: Pace,
-    /// Where to record what happened, if anywhere.
-    pub truth: Option<TruthConfig>,
-}
-
-/// How an engine is scheduled and how much memory it takes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Pace {
-    /// `SCHED_FIFO` priority, 1 to 99; none for the ordinary policy.
-    pub priority: Option<u8>,
-    /// How long before a packet is due the engine stops sleeping and spins, at most a fifth of
-    /// its time; 60 us takes 4 us off the median (measured). Zero by default: CPUs are shared.
-    pub spin: Span,
-    /// MiB of receive ring for each end.
-    pub ring_blocks: usize,
-}
-
-impl Default for Pace {
-    fn default() -> Self {
-        Self {
-            priority: Some(50),
-            spin: Span::ZERO,
-            ring_blocks: 32,
-        }
-    }
-}
-
-/// Where and how much of what happened is recorded.
-#[derive(Clone, Debug)]
-pub struct TruthConfig {
-    /// The file to write; an old one is replaced.
-    pub path: PathBuf,
-    /// One in this many packets is recorded; 1 for all.
-    pub every: NonZeroU32,
-}
-
-/// An engine that could not start or go on.
-#[derive(Debug, thiserror::Error)]
-pub enum EngineError {
-    /// An end of the link could not be opened.
-    #[error("link {link}: {source}")]
-    Ring {
-        /// Which link.
-        link: String,
-        /// What failed.
-        source: RingError,
-    },
-    /// The truth file could not be made or written.
-    #[error("link {link}: write the truth file {path}: {source}")]
-    Truth {
-        /// Which link.
-        link: String,
-        /// Which file.
-        path: PathBuf,
-        /// Why.
-        source: io::Error,
-    },
-    /// Waiting failed.
-    #[error("link {link}: wait for packets: {source}")]
-    Wait {
-        /// Which link.
-        link: String,
-        /// Why.
-        source: io::Error,
-    },
-}
 
 /// Why an engine ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -138,6 +61,8 @@ pub struct Engine {
     recorder: Option<Recorder>,
     writer: Option<TruthWriter>,
     tidied: Moment,
+    /// Whether anything happened since: an idle engine still has the last drops to count.
+    untidy: bool,
     spin_savings: i64,
 }
 
@@ -174,7 +99,7 @@ impl Engine {
             Waiting::new(),
             Moment(clock::raw().0 - HOUSEKEEPING.nanos()),
         );
-        let spin_savings = SPIN_SAVINGS;
+        let (untidy, spin_savings) = (true, SPIN_SAVINGS);
         Ok(Self {
             config,
             rings,
@@ -184,6 +109,7 @@ impl Engine {
             recorder,
             writer,
             tidied,
+            untidy,
             spin_savings,
         })
     }
@@ -202,6 +128,7 @@ impl Engine {
                 break ending;
             }
         };
+        self.tidy();
         drop(self.recorder.take());
         if let (Some(writer), Some(truth)) = (self.writer.take(), &self.config.truth) {
             let (link, path) = (self.config.link.clone(), truth.path.clone());
@@ -231,7 +158,10 @@ impl Engine {
         busy_rounds: &mut u32,
     ) -> Result<Option<Ending>, EngineError> {
         let worked = self.send_due() + self.read(Direction::AToB) + self.read(Direction::BToA) > 0;
-        self.tidy();
+        self.untidy |= worked;
+        if self.untidy && Moment(clock::raw().0) - self.tidied >= HOUSEKEEPING {
+            self.tidy();
+        }
         *busy_rounds += 1;
         if *busy_rounds < ROUNDS && (worked || self.spun()) {
             return Ok(None);
@@ -323,13 +253,11 @@ impl Engine {
         BATCH
     }
 
-    /// Once a second: asks the rings what they dropped and records an anchor.
+    /// Asks the rings what they dropped and records an anchor: once a second while packets pass,
+    /// once after the last, and at the end.
     fn tidy(&mut self) {
-        let now = Moment(clock::raw().0);
-        if now - self.tidied < HOUSEKEEPING {
-            return;
-        }
-        self.tidied = now;
+        self.tidied = Moment(clock::raw().0);
+        self.untidy = false;
         for (ring, direction) in self.rings.iter().zip(Direction::BOTH) {
             let dropped = ring.counts().map_or(0, |counts| counts.dropped);
             self.counters.ring_dropped(direction, dropped);
@@ -357,16 +285,18 @@ impl Engine {
         true
     }
 
-    /// How long to sleep: until the next packet is due, the spin left out while there are savings
-    /// for it; for ever when none waits.
+    /// How long to sleep: until the next packet is due (the spin left out while there are savings
+    /// for it) or there is something to tidy; for ever when neither is.
     fn until_next(&self) -> Option<Duration> {
         let spin = if self.spin_savings > 0 {
             self.config.pace.spin
         } else {
             Span::ZERO
         };
-        let due = self.waiting.next_due()?;
-        Some((due - Moment(clock::raw().0) - spin).to_duration())
+        let due = self.waiting.next_due().map(|due| due + -spin);
+        let tidy = self.untidy.then(|| self.tidied + HOUSEKEEPING);
+        let wake = due.into_iter().chain(tidy).min()?;
+        Some((wake - Moment(clock::raw().0)).to_duration())
     }
 
     fn rest(

@@ -1,6 +1,7 @@
-use neph_model::BitRate;
+use neph_model::{BitRate, ByteSize, Span};
 
 use super::*;
+use crate::gate::Jitter;
 
 const TWO: &str = r#"
 version = 1
@@ -58,6 +59,12 @@ fn an_unknown_key_is_placed_and_the_nearest_name_offered() {
         mistake.to_string(),
         "unknown key 'dealy': did you mean 'delay'?"
     );
+}
+
+#[test]
+fn a_site_that_cannot_be_read_is_not_told_again_at_its_links() {
+    let (mistake, _) = only_mistake(&TWO.replace("10.0.0.2/24", "10.0.0.256"));
+    assert_eq!(mistake.what, "\"10.0.0.256\" is no address");
 }
 
 #[test]
