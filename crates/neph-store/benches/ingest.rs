@@ -19,15 +19,14 @@ use neph_model::{
     FlowIndex, FlowRole, HostFacts, Instant, Load, Marks, Message, Order, Outcome, ProbeKind,
     Provenance, ScenarioId, Seq, Tally, TcpState, Wall,
 };
-use neph_store::{Access, Recorder, Store, open};
+use neph_store::{Access, Recorder, open};
 
 const BATCH: usize = 1000;
 
 fn main() {
     // Cargo passes `--bench`; a number is how many messages.
     let count = std::env::args()
-        .filter_map(|argument| argument.parse().ok())
-        .next()
+        .find_map(|argument| argument.parse().ok())
         .unwrap_or(2_000_000);
     let folder = tempfile::tempdir().unwrap();
     let messages = messages(count);
@@ -133,7 +132,7 @@ fn into_store(folder: &Path, messages: &[Message]) -> (Duration, u64) {
     for batch in messages.chunks(BATCH) {
         recorder.messages(batch).unwrap();
     }
-    let recorded = start.elapsed();
+    let recording = start.elapsed();
     experiment.status = ExperimentStatus::Complete;
     store
         .finish(recorder, &experiment, &provenance(experiment.id))
@@ -141,8 +140,8 @@ fn into_store(folder: &Path, messages: &[Message]) -> (Duration, u64) {
     let took = start.elapsed();
     println!(
         "(recording {:.2} s, finishing {:.2} s)",
-        recorded.as_secs_f64(),
-        (took - recorded).as_secs_f64()
+        recording.as_secs_f64(),
+        took.saturating_sub(recording).as_secs_f64()
     );
     let file = root.join(format!("messages/{}.parquet", experiment.id));
     (took, fs::metadata(file).unwrap().len())

@@ -14,6 +14,9 @@ pub enum Access {
     Write,
 }
 
+/// Opens a store by what follows its scheme in the URL.
+pub type OpenStore = fn(&str, Access) -> Result<Box<dyn Store>, StoreError>;
+
 /// A kind of store.
 #[derive(Clone, Copy, Debug)]
 pub struct StoreKind {
@@ -22,7 +25,7 @@ pub struct StoreKind {
     /// In words, for `--help`.
     pub about: &'static str,
     /// Opens what follows `scheme://`.
-    pub open: fn(&str, Access) -> Result<Box<dyn Store>, StoreError>,
+    pub open: OpenStore,
 }
 
 /// Every kind of store. The first one takes paths without a scheme.

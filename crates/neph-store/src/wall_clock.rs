@@ -5,6 +5,7 @@ use neph_model::{Anchor, Experiment, Instant, Own, Wall};
 /// An experiment's own clock, readable as wall-clock time.
 #[derive(Clone, Debug)]
 pub struct WallClock {
+    start: Anchor<Own>,
     anchors: Vec<Anchor<Own>>,
 }
 
@@ -15,9 +16,9 @@ impl WallClock {
             at: Instant::from_nanos(0),
             wall: experiment.started,
         };
-        let mut anchors: Vec<_> = experiment.anchors().chain([start]).collect();
+        let mut anchors: Vec<_> = experiment.anchors().collect();
         anchors.sort_by_key(|anchor| anchor.at);
-        Self { anchors }
+        Self { start, anchors }
     }
 
     /// The wall-clock time of an instant, by the anchor nearest to it: a step of the wall clock
@@ -26,8 +27,10 @@ impl WallClock {
         let after = self.anchors.partition_point(|anchor| anchor.at < at);
         let near = &self.anchors[after.saturating_sub(1)..(after + 1).min(self.anchors.len())];
         near.iter()
-            .min_by_key(|anchor| (anchor.at - at).abs())
-            .expect("the experiment's start is always an anchor")
+            .fold(self.start, |best, anchor| {
+                let nearer = (anchor.at - at).abs() < (best.at - at).abs();
+                if nearer { *anchor } else { best }
+            })
             .to_wall(at)
     }
 }

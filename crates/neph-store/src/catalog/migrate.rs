@@ -75,10 +75,9 @@ pub(super) fn bring_up_to_date(
     if found > known {
         return Err(newer(path, found, known));
     }
-    let missing = steps.iter().skip(found as usize);
+    let mut missing = steps.iter().skip(found as usize);
     let taken = missing
-        .map(|step| transaction.execute_batch(step))
-        .collect::<rusqlite::Result<()>>()
+        .try_for_each(|step| transaction.execute_batch(step))
         .and_then(|()| {
             transaction.execute_batch(
                 "CREATE TABLE IF NOT EXISTS schema_version (version INTEGER NOT NULL) STRICT;

@@ -81,7 +81,7 @@ fn read_column(
     match (&column.cells, group.get_column_reader(place)?) {
         (Cells::Nanos(_, put), ColumnReader::Int64ColumnReader(reader)) => {
             let cells = Values::read(reader, column, rows.len())?;
-            cells.put(rows, |row, value| put(row, value));
+            cells.put(rows, put);
         }
         (Cells::Wide(_, put), ColumnReader::Int64ColumnReader(reader)) => {
             let cells = Values::read(reader, column, rows.len())?;
@@ -93,7 +93,7 @@ fn read_column(
         }
         (Cells::Flag(_, put), ColumnReader::BoolColumnReader(reader)) => {
             let cells = Values::read(reader, column, rows.len())?;
-            cells.put(rows, |row, value| put(row, value));
+            cells.put(rows, put);
         }
         (Cells::Word(_, put), ColumnReader::ByteArrayColumnReader(reader)) => {
             let cells = Values::read(reader, column, rows.len())?;

@@ -23,7 +23,7 @@ use neph_model::{
 use crate::catalog::Catalog;
 use crate::journal::{Contents, JournalWriter};
 use crate::store::{MessageVisitor, Recorder, Store};
-use crate::workspace::{Workspace, WriteLock};
+use crate::workspace::{Workspace, WriteLock, remove_if_there};
 use crate::{Access, StoreError};
 use step::{Gate, Step};
 
@@ -119,7 +119,11 @@ impl Store for Embedded {
         let mut running = experiment.clone();
         running.status = ExperimentStatus::Running;
         running.ended = None;
-        self.catalog.add_experiment(&running)?;
+        if let Err(error) = self.catalog.add_experiment(&running) {
+            // Nothing was recorded; if the removal fails too, recovery clears the empty journal.
+            let _removed = remove_if_there(&journal);
+            return Err(error);
+        }
         self.gate.passed(Step::ExperimentAdded)?;
         self.recording.insert(experiment.id);
         Ok(Box::new(recorder))

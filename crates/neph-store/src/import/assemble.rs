@@ -105,7 +105,10 @@ fn campaign((folder, settings): (&Path, Option<(PathBuf, String)>), files: &[Raw
 }
 
 fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    bytes.iter().fold(String::new(), |mut text, byte| {
+        text.push_str(&format!("{byte:02x}"));
+        text
+    })
 }
 
 /// Runs count from 1; a file that tells none is of the first.
@@ -151,9 +154,11 @@ fn scenario_of(file: &RawFile) -> Scenario {
     let told = file.name.interval_ms.map(|_| interval.nanos());
     let canonical = format!("latency-tester\n{endpoint}\n{told:?}\n{}", request_size.0);
     let digest: [u8; 32] = Sha256::digest(canonical.as_bytes()).into();
-    let [a, b, c, d, e, f, g, h, ..] = digest;
+    let (head, _) = digest
+        .split_first_chunk()
+        .expect("a digest is longer than 8 bytes");
     Scenario {
-        id: ScenarioId(u64::from_be_bytes([a, b, c, d, e, f, g, h])),
+        id: ScenarioId(u64::from_be_bytes(*head)),
         index: 0,
         target: endpoint.clone(),
         endpoint,

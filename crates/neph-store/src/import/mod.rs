@@ -55,7 +55,7 @@ pub fn import_latency_tester(
             why: "no file in it has messages below the line '#client-send-timestamp,server-timestamp,e2e-rtt'".to_owned(),
         });
     }
-    files.sort_by_key(|file| file.started());
+    files.sort_by_key(RawFile::started);
     for source in of(Kind::Tshark) {
         read_tshark(&source.path, &mut files, &mut report)?;
     }

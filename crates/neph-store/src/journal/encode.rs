@@ -21,8 +21,9 @@ pub(super) const fn outcome_code(outcome: Outcome) -> u8 {
 
 pub(super) fn message(message: &Message, out: &mut Vec<u8>) {
     let marks = &message.marks;
-    let own = |at: Option<neph_model::Instant<neph_model::Own>>| at.map(|at| at.nanos());
-    let peer = |at: Option<neph_model::Instant<neph_model::Peer>>| at.map(|at| at.nanos());
+    let own = |at: Option<neph_model::Instant<neph_model::Own>>| at.map(neph_model::Instant::nanos);
+    let peer =
+        |at: Option<neph_model::Instant<neph_model::Peer>>| at.map(neph_model::Instant::nanos);
     let times: [Option<i64>; OPTIONAL_TIMES] = [
         own(marks.dialled),
         own(marks.connected),

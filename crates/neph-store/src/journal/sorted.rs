@@ -130,12 +130,11 @@ impl Window<'_> {
             .checked_sub(self.start)
             .and_then(|skip| usize::try_from(skip).ok())
             .filter(|skip| skip + length <= self.bytes.len());
-        let skip = match inside {
-            Some(skip) => skip,
-            None => {
-                self.refill(start, length.max(WINDOW))?;
-                0
-            }
+        let skip = if let Some(skip) = inside {
+            skip
+        } else {
+            self.refill(start, length.max(WINDOW))?;
+            0
         };
         Ok(self.bytes.get(skip..skip + length))
     }

@@ -1,0 +1,56 @@
+"""Runs the readings that docs/schema.md shows and checks what they read.
+
+Usage: readers.py docs/schema.md WORKSPACE EXPERIMENT. Ends with 77 if a library is missing.
+The workspace holds one experiment of 1000 messages; message n took 46,700 + n ns, and has no
+queued_ns (see message() in tests/values/mod.rs).
+"""
+
+import os
+import re
+import sys
+
+try:
+    import duckdb
+    import pandas
+    import pyarrow.parquet
+except ImportError as error:
+    print(error)
+    sys.exit(77)
+
+page, workspace, experiment = sys.argv[1:]
+blocks = re.findall(r"```python\n(.*?)```", open(page, encoding="utf-8").read(), re.S)
+assert len(blocks) == 2, f"the page shows {len(blocks)} readings"
+os.chdir(workspace)
+names = {"experiment_id": experiment}
+for block in blocks:
+    code = [line for line in block.splitlines() if not line.startswith("import ")]
+    assert len(code) == 2, f"a reading has {len(code)} lines: {block}"
+    exec(block, names)
+
+rows = names["summary"].fetchall()
+assert len(rows) == 1, rows
+name, count, median_ms = rows[0]
+assert name.endswith(f"{experiment}.parquet"), name
+assert count == 1000, count
+assert abs(median_ms - 0.0471995) < 1e-9, median_ms
+
+messages = names["messages"]
+took = messages.app_recv_ns - messages.app_send_ns
+assert list(took) == [46_700 + n for n in range(1000)]
+assert list(messages.seq) == list(range(1000))
+assert set(messages.outcome) == {"reply"}
+assert messages.queued_ns.isna().all()
+assert messages.tcp_send_ssthresh_segments.max() == 4294967295
+assert int(messages.tcp_send_delivery_rate_bytes_per_s.max()) == 2**64 - 1
+assert messages.peer_rx_ns.iloc[0] == -7_000_000_000
+assert messages.reordered.sum() == 500
+
+experiments = names["experiments"]
+assert list(experiments.id) == [experiment]
+assert list(experiments.status) == ["complete"]
+
+facts = pyarrow.parquet.read_metadata(f"messages/{experiment}.parquet").metadata
+assert facts[b"nephoscope.experiment_id"].decode() == experiment
+assert facts[b"nephoscope.schema_version"] == b"1"
+assert facts[b"nephoscope.started_unix_ns"] == b"1700000001000000000"
+print("duckdb and pandas agree on 1000 messages")

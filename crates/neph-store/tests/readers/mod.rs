@@ -1,0 +1,63 @@
+//! Other programs read the store as `docs/schema.md` says.
+
+use std::path::Path;
+use std::process::Command;
+
+use neph_model::{ExperimentStatus, Message};
+use neph_store::Access;
+
+use crate::values::{message, provenance};
+use crate::{embedded, prepared};
+
+/// What `readers.py` returns when a library is missing.
+const MISSING: i32 = 77;
+
+/// The interpreter: `NEPH_PYTHON` names one that has pandas, pyarrow and duckdb.
+fn python() -> String {
+    std::env::var("NEPH_PYTHON").unwrap_or_else(|_| "python3".to_owned())
+}
+
+fn skip(why: &str) {
+    assert!(
+        std::env::var("CI").as_deref() != Ok("true"),
+        "skipped in CI: {why}"
+    );
+    println!("SKIP duckdb_and_pandas_read_the_store_as_the_page_shows: {why}");
+}
+
+#[test]
+fn duckdb_and_pandas_read_the_store_as_the_page_shows() {
+    let place = embedded();
+    let (mut store, mut experiment) = prepared(&place);
+    let messages: Vec<Message> = (0..1_000).map(|seq| message(0, seq)).collect();
+    let mut recorder = store.begin(&experiment).expect("begun");
+    recorder.messages(&messages).expect("recorded");
+    experiment.status = ExperimentStatus::Complete;
+    store
+        .finish(recorder, &experiment, &provenance(experiment.id))
+        .expect("finished");
+    drop(store);
+    place.open(Access::Read);
+
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let ran = Command::new(python())
+        .arg(here.join("tests/readers.py"))
+        .arg(here.join("../../docs/schema.md"))
+        .arg(place.url.trim_start_matches("file://"))
+        .arg(experiment.id.to_string())
+        .output();
+    let output = match ran {
+        Ok(output) => output,
+        Err(error) => return skip(&format!("no {}: {error}", python())),
+    };
+    let told = String::from_utf8_lossy(&output.stdout);
+    if output.status.code() == Some(MISSING) {
+        return skip(told.trim());
+    }
+    let complaint = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{told}{complaint}");
+    assert!(
+        told.contains("duckdb and pandas agree on 1000 messages"),
+        "{told}"
+    );
+}

@@ -1,0 +1,172 @@
+//! Values that use every field.
+
+use std::collections::BTreeMap;
+
+use neph_model::{
+    BitRate, ByteSize, Campaign, CampaignId, CampaignStatus, Event, EventKind, Experiment,
+    ExperimentId, ExperimentStatus, Flow, FlowIndex, FlowRole, Hop, HostFacts, Instant, Load,
+    Marks, Message, Order, Outcome, ProbeKind, Provenance, Scenario, ScenarioId, Seq, Span, Tally,
+    TcpState, Throughput, ThroughputSecond, Traceroute, Wall,
+};
+
+pub(crate) fn campaign() -> Campaign {
+    Campaign {
+        id: CampaignId::new(),
+        name: "two ‘paths’, one \"plan\"".to_owned(),
+        plan_text: "version = 1\n# Größe\n".to_owned(),
+        plan_hash: "ab".repeat(32),
+        plan_path: "plans/demo.toml".to_owned(),
+        seed: u64::MAX,
+        order: Order::Sequential,
+        blocks: 2,
+        status: CampaignStatus::Running,
+        started: Wall::from_unix_nanos(1_700_000_000_000_000_001),
+        ended: None,
+    }
+}
+
+pub(crate) fn scenario(index: u32) -> Scenario {
+    Scenario {
+        id: ScenarioId(u64::MAX - u64::from(index)),
+        index,
+        endpoint: "metro".to_owned(),
+        target: "wss://metro.example:443/echo".to_owned(),
+        probe: ProbeKind::Ws,
+        interval: Span::from_micros(2_500),
+        request_size: ByteSize(10_240),
+        response_size: ByteSize(64),
+        messages: 299,
+        parameters: BTreeMap::from([("tls".to_owned(), format!("1.{index}"))]),
+        varied: vec!["tls".to_owned()],
+    }
+}
+
+/// A running experiment with two flows.
+pub(crate) fn experiment(campaign: CampaignId) -> Experiment {
+    let flow = |index, role, probe, target: &str| Flow {
+        index: FlowIndex(index),
+        role,
+        probe,
+        name: format!("flow {index}"),
+        source: None,
+        target: target.parse().expect("an address"),
+        reflector: index == 0,
+        same_clock: index == 0,
+    };
+    Experiment {
+        id: ExperimentId::new(),
+        campaign,
+        scenario: scenario(0).id,
+        block: 1,
+        position: 2,
+        attempt: 0,
+        status: ExperimentStatus::Running,
+        reason: None,
+        started: Wall::from_unix_nanos(1_700_000_001_000_000_000),
+        ended: None,
+        flows: vec![
+            flow(0, FlowRole::Main, ProbeKind::Ws, "[2001:db8::1]:443"),
+            flow(1, FlowRole::Companion, ProbeKind::Icmp, "10.0.0.1:0"),
+        ],
+        tally: Tally::default(),
+        warnings: Vec::new(),
+        anchors: Vec::new(),
+    }
+}
+
+/// A message that a number tells wholly, so that a reader can check what it was given.
+pub(crate) fn message(flow: u32, seq: u64) -> Message {
+    let start = i64::try_from(seq).expect("small") * 1_000_000;
+    let at = |offset: i64| Some(Instant::from_nanos(start + offset));
+    let mut marks = Marks::intended_at(Instant::from_nanos(start));
+    marks.app_send = at(300);
+    marks.nic_tx = at(2_500);
+    marks.acked = at(40_000);
+    marks.peer.rx = Some(Instant::from_nanos(start - 7_000_000_000));
+    marks.app_recv = at(47_000 + start / 1_000_000);
+    let mut message = Message::new(FlowIndex(flow), Seq(seq), marks);
+    message.outcome = Outcome::Reply;
+    message.connection = 3;
+    message.duplicates = u16::MAX;
+    message.reordered = seq % 2 == 1;
+    message.tcp_at_send = Some(TcpState {
+        cwnd: 10,
+        ssthresh: u32::MAX,
+        srtt_us: 41,
+        min_rtt_us: 33,
+        retransmissions: 1,
+        delivery_rate: u64::MAX,
+    });
+    message
+}
+
+pub(crate) fn event(at: i64, kind: EventKind) -> Event {
+    Event {
+        flow: FlowIndex(0),
+        at,
+        kind,
+        text: "connection reset by peer · Größe".to_owned(),
+    }
+}
+
+pub(crate) fn provenance(experiment: ExperimentId) -> Provenance {
+    let one = |key: &str, value: &str| BTreeMap::from([(key.to_owned(), value.to_owned())]);
+    Provenance {
+        experiment,
+        version: "0.1.0".to_owned(),
+        commit: "abcdef".to_owned(),
+        plan_hash: "ab".repeat(32),
+        site: Some("client".to_owned()),
+        host: HostFacts {
+            host: "probe-1".to_owned(),
+            kernel: "6.18".to_owned(),
+            cpu: "a CPU".to_owned(),
+            cores: 2,
+            clock_source: "tsc".to_owned(),
+            clock_sync: "synchronised, 5 us".to_owned(),
+            offloads: one("eth0.tso", "on"),
+            sysctls: one("net.ipv4.tcp_slow_start_after_idle", "1"),
+            congestion_control: Some("cubic".to_owned()),
+        },
+        load: Load {
+            busy_percent: 12.5,
+            steal_percent: 0.25,
+            load_average: 1.5,
+        },
+        lateness_p50: Some(Span::from_nanos(800)),
+        lateness_p99: Some(Span::from_micros(40)),
+    }
+}
+
+pub(crate) fn throughput(at: i64) -> Throughput {
+    Throughput {
+        block: 0,
+        endpoint: "metro".to_owned(),
+        tool: "neph".to_owned(),
+        started: Wall::from_unix_nanos(at),
+        seconds: vec![ThroughputSecond {
+            goodput: BitRate(3_000_000),
+            retransmissions: 2,
+            cwnd_segments: Some(33),
+            srtt: None,
+        }],
+        goodput: BitRate(2_900_000),
+        failure: Some("ended early".to_owned()),
+    }
+}
+
+pub(crate) fn route(at: i64) -> Traceroute {
+    Traceroute {
+        block: 0,
+        endpoint: "metro".to_owned(),
+        destination: "2001:db8::1".parse().expect("an address"),
+        started: Wall::from_unix_nanos(at),
+        hops: vec![Hop {
+            ttl: 1,
+            addresses: vec!["10.0.0.254".parse().expect("an address")],
+            round_trips: vec![Span::from_micros(420)],
+        }],
+        reached: true,
+        failure: None,
+    }
+}
