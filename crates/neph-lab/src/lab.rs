@@ -279,9 +279,12 @@ impl Lab {
     }
 
     fn stop_carriers(&mut self) -> Result<(), LabError> {
+        // All are told before any is waited for: closing its packet sockets takes the kernel
+        // 57 ms a link (measured: 190 links one after the other, 10.8 s).
+        let told: Vec<_> = self.carriers.drain(..).map(Carrier::tell_to_stop).collect();
         let mut outcome = Ok(());
-        for carrier in self.carriers.drain(..) {
-            if let Err(error) = carrier.stop() {
+        for stopping in told {
+            if let Err(error) = stopping.wait() {
                 outcome = Err(error.into());
             }
         }

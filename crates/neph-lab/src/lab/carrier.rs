@@ -80,11 +80,22 @@ impl Carrier {
         !self.thread.is_finished()
     }
 
-    /// Stops the engine and waits until its records are written.
-    pub(super) fn stop(self) -> Result<(), EngineError> {
+    /// Tells the engine to stop, without waiting.
+    pub(super) fn tell_to_stop(self) -> Stopping {
         drop(self.stop);
+        Stopping(self.thread)
+    }
+}
+
+/// An engine that was told to stop.
+#[derive(Debug)]
+pub(super) struct Stopping(JoinHandle<Result<Ending, EngineError>>);
+
+impl Stopping {
+    /// Waits until it has, and its records are written.
+    pub(super) fn wait(self) -> Result<(), EngineError> {
         let ended = self
-            .thread
+            .0
             .join()
             .unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         ended.map(|_| ())
