@@ -1,1 +1,29 @@
-//! (being built)
+//! Plans and campaigns: from a file to experiments carried out in order.
+//!
+//! Owns plans (typed text, then meaning), their expansion into scenarios, the order of execution,
+//! what to run next, carrying it out through a [`Carrier`], provenance and quality warnings. Sends
+//! nothing itself, reads no clock and keeps no data: carriers, clocks and stores are given to it.
+
+mod agenda;
+mod carrier;
+pub mod estimate;
+pub mod expand;
+mod meter;
+mod observer;
+pub mod order;
+pub mod plan;
+pub mod provenance;
+pub mod resolve;
+mod run;
+pub mod settings;
+mod warnings;
+
+pub use agenda::{Agenda, Past, Slot, Standing};
+pub use carrier::{
+    Carried, Carrier, CarryError, Clock, Ending, ExperimentOrder, Prepared, Progress, StopFlag,
+    ThroughputOrder, TracerouteOrder,
+};
+pub use meter::Figures;
+pub use observer::{News, Nobody, Observer};
+pub use plan::Plan;
+pub use run::{Build, Crew, RunError, resume, start};

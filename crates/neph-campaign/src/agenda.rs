@@ -1,0 +1,253 @@
+//! What to run next, from what has been run: pure, and the same on the first start and after any
+//! crash.
+//!
+//! The rule:
+//! 1. Blocks go in order, and within a block every scenario is tried once in the block's order.
+//!    A block that was begun is gone through before anything else.
+//! 2. Between two blocks, what is not complete in earlier blocks is tried again: one further try
+//!    per boundary, so that the tries of a broken endpoint are spread over the campaign and not
+//!    burnt in one bad minute.
+//! 3. After the last block, what is left is tried until it is complete or has failed as often as
+//!    the plan allows.
+//!
+//! Among what waits for another try, the scenario with the fewest complete experiments comes
+//! first. Only failures use up tries: being interrupted is not the scenario's fault.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use neph_model::{Experiment, ExperimentStatus, Order, Scenario, ScenarioId};
+
+use crate::order::order_of_block;
+use crate::plan::Plan;
+
+/// The next experiment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Slot {
+    /// The block, from 0.
+    pub block: u32,
+    /// The scenario's index in the plan's matrix.
+    pub scenario: u32,
+    /// Its place in the order of execution within the block: how many came before it there.
+    pub position: u32,
+    /// How often the scenario was tried in this block before.
+    pub attempt: u32,
+    /// Whether it is the first of its block.
+    pub begins_block: bool,
+}
+
+/// One experiment that has ended, as far as the agenda cares.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Past {
+    /// Its block.
+    pub block: u32,
+    /// Its scenario.
+    pub scenario: ScenarioId,
+    /// How it ended. Running counts as interrupted: whoever asks has recovered first.
+    pub status: ExperimentStatus,
+}
+
+impl From<&Experiment> for Past {
+    fn from(experiment: &Experiment) -> Self {
+        Self {
+            block: experiment.block,
+            scenario: experiment.scenario,
+            status: experiment.status,
+        }
+    }
+}
+
+/// How far a campaign is. The parts add up to `total`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Standing {
+    /// Scenario and block pairs.
+    pub total: u64,
+    /// With a complete experiment.
+    pub complete: u64,
+    /// Failed as often as allowed.
+    pub given_up: u64,
+    /// Still to be carried out.
+    pub open: u64,
+}
+
+/// A scenario within a block.
+#[derive(Clone, Copy, Debug, Default)]
+struct Cell {
+    tried: u32,
+    failed: u32,
+    complete: bool,
+}
+
+/// What has been carried out and what has not.
+#[derive(Debug)]
+pub struct Agenda {
+    order: Order,
+    seed: u64,
+    tries: u32,
+    blocks: u32,
+    index_of: BTreeMap<ScenarioId, u32>,
+    /// By block, then by scenario.
+    cells: Vec<Vec<Cell>>,
+    /// Experiments per block.
+    carried_out: Vec<u32>,
+    /// Complete experiments per scenario.
+    completed: Vec<u32>,
+    /// Pairs that were tried, are not complete, and may be tried again.
+    waiting: BTreeSet<(u32, u32)>,
+    /// The first block that has an untried scenario.
+    front: u32,
+    /// The order of the front block.
+    front_order: Vec<u32>,
+}
+
+impl Agenda {
+    /// The agenda of `plan` with its `scenarios` when nothing has been run. `seed` and `order` are
+    /// the campaign's own, which may differ from the plan's.
+    pub fn new(plan: &Plan, scenarios: &[Scenario], order: Order, seed: u64) -> Self {
+        let count = scenarios.len();
+        let ids = scenarios.iter().map(|scenario| scenario.id);
+        let mut agenda = Self {
+            order,
+            seed,
+            tries: plan.tries,
+            blocks: plan.blocks,
+            index_of: ids.zip(0..).collect(),
+            cells: vec![vec![Cell::default(); count]; plan.blocks as usize],
+            carried_out: vec![0; plan.blocks as usize],
+            completed: vec![0; count],
+            waiting: BTreeSet::new(),
+            front: 0,
+            front_order: Vec::new(),
+        };
+        agenda.front_order = agenda.order_of(0);
+        agenda
+    }
+
+    fn order_of(&self, block: u32) -> Vec<u32> {
+        let count = u32::try_from(self.completed.len()).expect("a matrix has at most 10,000");
+        order_of_block(self.order, self.seed, block, count)
+    }
+
+    /// Takes note of an experiment that has ended. One of a block or scenario that the plan does
+    /// not have is ignored.
+    pub fn note(&mut self, past: Past) {
+        let Some(&scenario) = self.index_of.get(&past.scenario) else {
+            return;
+        };
+        let (row, column) = (past.block as usize, scenario as usize);
+        let Some(cell) = self.cells.get_mut(row).map(|cells| &mut cells[column]) else {
+            return;
+        };
+        cell.tried += 1;
+        match past.status {
+            ExperimentStatus::Complete if !cell.complete => {
+                cell.complete = true;
+                self.completed[column] += 1;
+            }
+            ExperimentStatus::Failed => cell.failed += 1,
+            _ => {}
+        }
+        let pair = (past.block, scenario);
+        if cell.complete || cell.failed >= self.tries {
+            self.waiting.remove(&pair);
+        } else {
+            self.waiting.insert(pair);
+        }
+        self.carried_out[row] += 1;
+        self.advance();
+    }
+
+    fn advance(&mut self) {
+        while self.front < self.blocks {
+            let cells = &self.cells[self.front as usize];
+            if cells.iter().any(|cell| cell.tried == 0) {
+                return;
+            }
+            self.front += 1;
+            self.front_order = self.order_of(self.front);
+        }
+    }
+
+    /// What to run next; `None` when everything is complete or given up.
+    pub fn next(&self) -> Option<Slot> {
+        if self.front >= self.blocks {
+            return self.neediest(u32::MAX).map(|pair| self.slot(pair));
+        }
+        let begun = self.carried_out[self.front as usize] > 0;
+        if !begun && let Some(pair) = self.neediest(self.front) {
+            return Some(self.slot(pair));
+        }
+        let cells = &self.cells[self.front as usize];
+        let mut order = self.front_order.iter();
+        let scenario = order.find(|scenario| cells[**scenario as usize].tried == 0)?;
+        Some(self.slot((self.front, *scenario)))
+    }
+
+    /// Of the pairs whose next try is due before block `before` begins, the one whose scenario has
+    /// the fewest complete experiments; then the least tried, then the oldest.
+    fn neediest(&self, before: u32) -> Option<(u32, u32)> {
+        self.waiting
+            .iter()
+            .filter(|(block, scenario)| {
+                let cell = &self.cells[*block as usize][*scenario as usize];
+                before == u32::MAX || cell.tried <= before.saturating_sub(*block)
+            })
+            .min_by_key(|(block, scenario)| {
+                let cell = &self.cells[*block as usize][*scenario as usize];
+                (
+                    self.completed[*scenario as usize],
+                    cell.tried,
+                    *block,
+                    *scenario,
+                )
+            })
+            .copied()
+    }
+
+    fn slot(&self, (block, scenario): (u32, u32)) -> Slot {
+        let position = self.carried_out[block as usize];
+        Slot {
+            block,
+            scenario,
+            position,
+            attempt: self.cells[block as usize][scenario as usize].tried,
+            begins_block: position == 0,
+        }
+    }
+
+    /// How far the campaign is.
+    pub fn standing(&self) -> Standing {
+        let mut standing = Standing::default();
+        for cell in self.cells.iter().flatten() {
+            standing.total += 1;
+            if cell.complete {
+                standing.complete += 1;
+            } else if cell.failed >= self.tries {
+                standing.given_up += 1;
+            } else {
+                standing.open += 1;
+            }
+        }
+        standing
+    }
+
+    /// The pairs still to be carried out, as (block, scenario): those of blocks that were begun
+    /// and those of blocks that were not.
+    pub(crate) fn open_pairs(&self) -> impl Iterator<Item = (u32, u32)> {
+        (0..self.blocks)
+            .zip(&self.cells)
+            .flat_map(move |(block, cells)| {
+                (0..).zip(cells).filter_map(move |(scenario, cell)| {
+                    let open = !cell.complete && cell.failed < self.tries;
+                    open.then_some((block, scenario))
+                })
+            })
+    }
+
+    /// Whether any scenario of `block` has been tried.
+    pub(crate) fn has_begun(&self, block: u32) -> bool {
+        self.carried_out.get(block as usize).is_some_and(|n| *n > 0)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,202 @@
+use std::collections::BTreeMap;
+
+use neph_text::Source;
+use proptest::prelude::*;
+
+use super::*;
+use crate::expand::scenarios;
+use crate::plan::parse;
+
+fn plan(blocks: u32, sizes: u32, tries: u32) -> Plan {
+    let sizes: Vec<String> = (1..=sizes).map(|n| n.to_string()).collect();
+    let text = format!(
+        "version = 1\nname = \"p\"\ninterval = \"1s\"\nmessages = 1\nblocks = {blocks}\n\
+         tries = {tries}\nrequest_size = [{}]\n[[endpoint]]\nname = \"a\"\nurl = \"ws://a\"\n",
+        sizes.join(",")
+    );
+    parse(&Source::new("p.toml", text)).expect("no mistakes")
+}
+
+/// A store's content and the process that fills it.
+struct World {
+    plan: Plan,
+    matrix: Vec<Scenario>,
+    history: Vec<Past>,
+    agenda: Agenda,
+}
+
+impl World {
+    fn new(plan: Plan) -> Self {
+        let matrix = scenarios(&plan);
+        let agenda = Agenda::new(&plan, &matrix, Order::Random, 7);
+        Self {
+            plan,
+            matrix,
+            history: Vec::new(),
+            agenda,
+        }
+    }
+    /// What a kill and a resume do: only the history survives.
+    fn restart(&mut self) {
+        self.agenda = Agenda::new(&self.plan, &self.matrix, Order::Random, 7);
+        for past in &self.history {
+            self.agenda.note(*past);
+        }
+    }
+    fn run(&mut self, status: ExperimentStatus) -> Option<Slot> {
+        let slot = self.agenda.next()?;
+        let scenario = self.matrix[slot.scenario as usize].id;
+        let past = Past {
+            block: slot.block,
+            scenario,
+            status,
+        };
+        self.history.push(past);
+        self.agenda.note(past);
+        Some(slot)
+    }
+}
+
+#[test]
+fn blocks_are_complete_and_in_order() {
+    let mut world = World::new(plan(3, 4, 3));
+    let slots: Vec<Slot> = std::iter::from_fn(|| world.run(ExperimentStatus::Complete)).collect();
+    let blocks: Vec<u32> = slots.iter().map(|slot| slot.block).collect();
+    assert_eq!(blocks, [0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2]);
+    let order: Vec<u32> = slots[4..8].iter().map(|slot| slot.scenario).collect();
+    assert_eq!(order, order_of_block(Order::Random, 7, 1, 4));
+    assert!(
+        slots
+            .iter()
+            .all(|slot| slot.attempt == 0 && slot.begins_block == (slot.position == 0))
+    );
+    assert_eq!(
+        world.agenda.standing(),
+        Standing {
+            total: 12,
+            complete: 12,
+            ..Standing::default()
+        }
+    );
+}
+
+#[test]
+fn what_failed_is_tried_between_blocks_least_completed_first() {
+    use ExperimentStatus::{Complete, Failed};
+    let mut world = World::new(plan(3, 2, 3));
+    let failed = world.run(Failed).expect("a slot").scenario;
+    world.run(Complete);
+    // Between block 0 and block 1: again, and again it fails; then block 1, where it fails too.
+    let again = world.run(Failed).expect("a slot");
+    assert_eq!(
+        (again.block, again.scenario, again.attempt, again.position),
+        (0, failed, 1, 2)
+    );
+    for _ in 0..2 {
+        let slot = world.agenda.next().expect("a slot");
+        assert_eq!(slot.block, 1);
+        world.run(if slot.scenario == failed {
+            Failed
+        } else {
+            Complete
+        });
+    }
+    // Now both blocks wait for it: the one that was tried less often comes first.
+    assert_eq!(
+        world.run(Complete).map(|s| (s.block, s.scenario)),
+        Some((1, failed))
+    );
+    assert_eq!(
+        world.run(Failed).map(|s| (s.block, s.scenario)),
+        Some((0, failed))
+    );
+    // Block 0 has failed three times and is given up.
+    assert_eq!(world.run(Complete).map(|s| s.block), Some(2));
+    assert_eq!(world.run(Complete).map(|s| s.block), Some(2));
+    assert_eq!(world.agenda.next(), None);
+    let expected = Standing {
+        total: 6,
+        complete: 5,
+        given_up: 1,
+        open: 0,
+    };
+    assert_eq!(world.agenda.standing(), expected);
+}
+
+#[test]
+fn an_interrupted_one_is_tried_again_after_the_rest_of_its_block() {
+    use ExperimentStatus::{Complete, Interrupted};
+    let mut world = World::new(plan(1, 3, 1));
+    let first = world.run(Interrupted).expect("a slot");
+    world.restart();
+    let rest = [
+        world.run(Complete),
+        world.run(Complete),
+        world.run(Complete),
+    ];
+    assert!(
+        rest[..2]
+            .iter()
+            .flatten()
+            .all(|slot| slot.scenario != first.scenario)
+    );
+    assert_eq!(
+        rest[2].map(|slot| (slot.scenario, slot.attempt)),
+        Some((first.scenario, 1))
+    );
+    assert_eq!(world.agenda.next(), None);
+}
+
+proptest! {
+    /// 0..=5 complete, 6 and 7 fail, 8 is interrupted by ctrl-C, 9 is killed (and recovered as
+    /// interrupted), 10 is killed before the experiment was in the catalog at all.
+    #[test]
+    fn whatever_is_killed_wherever_nothing_is_skipped_and_nothing_is_done_twice(
+        blocks in 1..5_u32,
+        sizes in 1..6_u32,
+        tries in 1..4_u32,
+        fates in prop::collection::vec(0..=10_u8, 0..120),
+    ) {
+        let mut world = World::new(plan(blocks, sizes, tries));
+        let mut slots = Vec::new();
+        for fate in fates {
+            let status = match fate {
+                0..=5 => ExperimentStatus::Complete,
+                6 | 7 => ExperimentStatus::Failed,
+                8 | 9 => ExperimentStatus::Interrupted,
+                _ => { world.restart(); continue; }
+            };
+            let Some(slot) = world.run(status) else { break };
+            slots.push((slot, status));
+            if status == ExperimentStatus::Interrupted {
+                world.restart();
+            }
+        }
+        while let Some(slot) = world.run(ExperimentStatus::Complete) {
+            slots.push((slot, ExperimentStatus::Complete));
+        }
+        let mut pairs: BTreeMap<(u32, u32), (u32, u32, u32)> = BTreeMap::new();
+        let mut positions: BTreeMap<u32, u32> = BTreeMap::new();
+        let mut first_tries = Vec::new();
+        for (slot, status) in &slots {
+            let (tried, failed, complete) = pairs.entry((slot.block, slot.scenario)).or_default();
+            prop_assert_eq!(slot.attempt, *tried, "attempts count up");
+            prop_assert_eq!(*complete, 0, "nothing is tried after it is complete");
+            prop_assert!(*failed < tries, "nothing is tried after its tries are used up");
+            *tried += 1;
+            *failed += u32::from(*status == ExperimentStatus::Failed);
+            *complete += u32::from(*status == ExperimentStatus::Complete);
+            let position = positions.entry(slot.block).or_default();
+            prop_assert_eq!(slot.position, *position, "positions count up");
+            *position += 1;
+            if slot.attempt == 0 {
+                first_tries.push(slot.block);
+            }
+        }
+        prop_assert!(first_tries.is_sorted(), "blocks are begun in order, each gone through");
+        prop_assert_eq!(pairs.len(), (blocks * sizes) as usize, "nothing is skipped");
+        prop_assert!(pairs.values().all(|(_, failed, complete)| *complete == 1 || *failed == tries));
+        let standing = world.agenda.standing();
+        prop_assert_eq!((standing.open, standing.complete + standing.given_up), (0, standing.total));
+    }
+}

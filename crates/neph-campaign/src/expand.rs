@@ -1,0 +1,235 @@
+//! A plan's matrix: every combination of what it varies, as scenarios.
+//!
+//! Owns the identity of a scenario: the first 8 bytes, big-endian, of the SHA-256 of its canonical
+//! text (see [`canonical_text`]).
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use neph_model::{ByteSize, Scenario, ScenarioId, Span};
+use sha2::{Digest, Sha256};
+
+use crate::plan::{Endpoint, Plan, Skip};
+
+/// One combination of an endpoint's values.
+struct Combination<'p> {
+    endpoint: &'p Endpoint,
+    interval: Span,
+    request_size: ByteSize,
+    response_size: ByteSize,
+    parameters: BTreeMap<&'p str, &'p str>,
+}
+
+/// How many combinations a plan has before skips. Saturates.
+pub(crate) fn size(plan: &Plan) -> u64 {
+    let sizes = plan.endpoints.iter().map(|endpoint| {
+        let axes = &endpoint.axes;
+        let lengths = [
+            axes.intervals.len(),
+            axes.request_sizes.len(),
+            axes.response_sizes.len(),
+        ];
+        let others = axes.parameters.values().map(Vec::len);
+        lengths
+            .into_iter()
+            .chain(others)
+            .fold(1_u64, |size, n| size.saturating_mul(n as u64))
+    });
+    sizes.fold(0, u64::saturating_add)
+}
+
+/// The scenarios of a plan: endpoints, intervals, request sizes, reply sizes and then the other
+/// parameters by name, the last varying fastest. Their indices are their places.
+pub fn scenarios(plan: &Plan) -> Vec<Scenario> {
+    let kept: Vec<Combination<'_>> = combinations(plan)
+        .filter(|combination| !plan.skips.iter().any(|skip| combination.matches(skip)))
+        .collect();
+    let mut scenarios: Vec<Scenario> = kept
+        .iter()
+        .map(|combination| combination.scenario(plan))
+        .collect();
+    name_response_sizes(&mut scenarios);
+    let varied = varied(&scenarios);
+    for (index, scenario) in (0..).zip(&mut scenarios) {
+        scenario.index = index;
+        scenario.id = identity(scenario);
+        scenario.varied.clone_from(&varied);
+    }
+    scenarios
+}
+
+/// Whether a skip leaves anything out.
+pub(crate) fn matches_any(plan: &Plan, skip: &Skip) -> bool {
+    combinations(plan).any(|combination| combination.matches(skip))
+}
+
+fn combinations(plan: &Plan) -> impl Iterator<Item = Combination<'_>> {
+    plan.endpoints.iter().flat_map(|endpoint| {
+        let axes = &endpoint.axes;
+        let mut found = Vec::new();
+        for &interval in &axes.intervals {
+            for &request_size in &axes.request_sizes {
+                // Where the transport decides, the reply is as long as the request.
+                let echoed = [request_size];
+                let response_sizes: &[ByteSize] = if endpoint.target.on_tcp() {
+                    &axes.response_sizes
+                } else {
+                    &echoed
+                };
+                for &response_size in response_sizes {
+                    for parameters in parameter_sets(&axes.parameters) {
+                        found.push(Combination {
+                            endpoint,
+                            interval,
+                            request_size,
+                            response_size,
+                            parameters,
+                        });
+                    }
+                }
+            }
+        }
+        found
+    })
+}
+
+/// All ways to choose one value of each parameter.
+fn parameter_sets(parameters: &BTreeMap<String, Vec<String>>) -> Vec<BTreeMap<&str, &str>> {
+    let mut sets = vec![BTreeMap::new()];
+    for (name, values) in parameters {
+        sets = sets
+            .iter()
+            .flat_map(|set| {
+                values.iter().map(move |value| {
+                    let mut longer = set.clone();
+                    longer.insert(name.as_str(), value.as_str());
+                    longer
+                })
+            })
+            .collect();
+    }
+    sets
+}
+
+impl Combination<'_> {
+    fn matches(&self, skip: &Skip) -> bool {
+        fn among<T: PartialEq>(values: &[T], value: &T) -> bool {
+            values.is_empty() || values.contains(value)
+        }
+        among(&skip.endpoints, &self.endpoint.name)
+            && among(&skip.intervals, &self.interval)
+            && among(&skip.request_sizes, &self.request_size)
+            && among(&skip.response_sizes, &self.response_size)
+            && skip.parameters.iter().all(|(name, values)| {
+                self.parameters
+                    .get(name.as_str())
+                    .is_some_and(|value| values.iter().any(|other| other == value))
+            })
+    }
+
+    fn scenario(&self, plan: &Plan) -> Scenario {
+        let mut parameters: BTreeMap<String, String> = self
+            .parameters
+            .iter()
+            .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+            .collect();
+        parameters.insert("timeout".to_owned(), plan.timeout.to_string());
+        Scenario {
+            id: ScenarioId(0),
+            index: 0,
+            endpoint: self.endpoint.name.clone(),
+            target: self.endpoint.target.text.clone(),
+            probe: self.endpoint.target.probe,
+            interval: self.interval,
+            request_size: self.request_size,
+            response_size: self.response_size,
+            messages: self.endpoint.axes.length.messages(self.interval),
+            parameters,
+            varied: Vec::new(),
+        }
+    }
+}
+
+/// Reply sizes belong in labels where one endpoint has several; labels are made of parameters.
+fn name_response_sizes(scenarios: &mut [Scenario]) {
+    let mut sizes: BTreeMap<String, BTreeSet<ByteSize>> = BTreeMap::new();
+    for scenario in scenarios.iter() {
+        let of_endpoint = sizes.entry(scenario.endpoint.clone()).or_default();
+        if matches!(
+            scenario.probe,
+            neph_model::ProbeKind::Udp | neph_model::ProbeKind::Icmp
+        ) {
+            continue;
+        }
+        of_endpoint.insert(scenario.response_size);
+    }
+    for scenario in scenarios {
+        if sizes
+            .get(&scenario.endpoint)
+            .is_some_and(|sizes| sizes.len() > 1)
+        {
+            let size = scenario.response_size.to_string();
+            scenario.parameters.insert("response_size".to_owned(), size);
+        }
+    }
+}
+
+/// The parameters that are not the same, or not there, in all scenarios.
+fn varied(scenarios: &[Scenario]) -> Vec<String> {
+    let names: BTreeSet<&String> = scenarios.iter().flat_map(|s| s.parameters.keys()).collect();
+    names
+        .into_iter()
+        .filter(|name| {
+            let values: BTreeSet<Option<&String>> =
+                scenarios.iter().map(|s| s.parameters.get(*name)).collect();
+            values.len() > 1
+        })
+        .cloned()
+        .collect()
+}
+
+/// What a scenario fixes, one `key=value` a line:
+///
+/// ```text
+/// nephoscope scenario 1
+/// endpoint=metro
+/// target=ws://10.0.0.2:8080/
+/// probe=ws
+/// interval_ns=25000000
+/// request_bytes=10240
+/// response_bytes=1024
+/// messages=1200
+/// parameter tls=1.3
+/// ```
+///
+/// The parameters come by name; `response_size`, which only repeats what stands above, is left
+/// out. Values hold no line breaks: the plan refuses them. Index and labels are not part of it, so
+/// that two plans that fix the same share the scenario.
+pub fn canonical_text(scenario: &Scenario) -> String {
+    let mut text = format!(
+        "nephoscope scenario 1\nendpoint={}\ntarget={}\nprobe={}\ninterval_ns={}\n\
+         request_bytes={}\nresponse_bytes={}\nmessages={}\n",
+        scenario.endpoint,
+        scenario.target,
+        scenario.probe,
+        scenario.interval.nanos(),
+        scenario.request_size.bytes(),
+        scenario.response_size.bytes(),
+        scenario.messages
+    );
+    for (name, value) in &scenario.parameters {
+        if name != "response_size" {
+            text.push_str(&format!("parameter {name}={value}\n"));
+        }
+    }
+    text
+}
+
+/// The identity of what a scenario fixes.
+pub fn identity(scenario: &Scenario) -> ScenarioId {
+    let digest = Sha256::digest(canonical_text(scenario).as_bytes());
+    let first = digest.iter().take(8);
+    ScenarioId(first.fold(0, |bits, byte| bits << 8 | u64::from(*byte)))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,98 @@
+use neph_text::Source;
+
+use super::*;
+use crate::plan::parse;
+
+fn plan(text: &str) -> Plan {
+    parse(&Source::new("p.toml", text)).expect("no mistakes")
+}
+
+const TWO: &str = r#"
+version = 1
+name = "two"
+interval = ["25ms", "100ms"]
+request_size = [64, "1KiB"]
+duration = "1s"
+[[endpoint]]
+name = "a"
+url = "wss://a"
+tls = ["1.2", "1.3"]
+[[endpoint]]
+name = "b"
+url = "udp://b"
+"#;
+
+#[test]
+fn the_matrix_is_every_combination_in_order() {
+    let scenarios = scenarios(&plan(TWO));
+    assert_eq!(scenarios.len(), 2 * 2 * 2 + 2 * 2);
+    let labels: Vec<String> = scenarios.iter().map(Scenario::label).collect();
+    assert_eq!(labels[0], "a · every 25 ms · 64 B · tls 1.2");
+    assert_eq!(labels[1], "a · every 25 ms · 64 B · tls 1.3");
+    assert_eq!(labels[2], "a · every 25 ms · 1 KiB · tls 1.2");
+    assert_eq!(labels[11], "b · every 100 ms · 1 KiB");
+    assert_eq!((scenarios[0].messages, scenarios[11].messages), (40, 10));
+    assert_eq!(
+        scenarios[11].response_size,
+        ByteSize(1024),
+        "STAMP replies are symmetric"
+    );
+    assert!(scenarios.iter().map(|s| s.index).eq(0..12));
+    let ids: BTreeSet<ScenarioId> = scenarios.iter().map(|s| s.id).collect();
+    assert_eq!(ids.len(), 12);
+}
+
+#[test]
+fn an_identity_is_what_is_fixed_and_nothing_else() {
+    let all = scenarios(&plan(TWO));
+    // The same scenarios in a plan that varies less: other index, other labels, same identity.
+    let fewer = scenarios(&plan(
+        &TWO.replace("[\"1.2\", \"1.3\"]", "\"1.3\"")
+            .replace("two", "x"),
+    ));
+    assert_eq!(fewer[0].id, all[1].id);
+    assert_ne!(fewer[0].varied, Vec::<String>::new());
+    let slower = scenarios(&plan(&TWO.replace("100ms", "101ms")));
+    assert_eq!(
+        (slower[0].id, slower[11].id == all[11].id),
+        (all[0].id, false)
+    );
+}
+
+#[test]
+fn an_identity_never_changes_between_versions() {
+    let first = &scenarios(&plan(TWO))[0];
+    assert_eq!(
+        canonical_text(first),
+        "nephoscope scenario 1\nendpoint=a\ntarget=wss://a\nprobe=ws\ninterval_ns=25000000\n\
+         request_bytes=64\nresponse_bytes=64\nmessages=40\nparameter timeout=5.000 s\n\
+         parameter tls=1.2\n"
+    );
+    // sha256sum of the text above begins with these 16 digits.
+    assert_eq!(first.id.to_string(), "9d99e0e4950e1183");
+}
+
+#[test]
+fn skips_leave_out_what_they_match() {
+    let text = TWO.to_owned()
+        + "[[skip]]\nendpoint = \"a\"\ninterval = \"25ms\"\ntls = \"1.2\"\n\
+           [[skip]]\nrequest_size = \"1KiB\"\nendpoint = [\"b\"]\n";
+    let scenarios = scenarios(&plan(&text));
+    assert_eq!(scenarios.len(), 12 - 2 - 2);
+    assert!(scenarios.iter().map(|s| s.index).eq(0..8));
+}
+
+#[test]
+fn several_reply_sizes_show_in_labels() {
+    let scenarios = scenarios(&plan(
+        &TWO.replace("duration", "response_size = [64, 128]\nduration"),
+    ));
+    assert_eq!(
+        scenarios[0].label(),
+        "a · every 25 ms · 64 B · response_size 64 B · tls 1.2"
+    );
+    assert_eq!(
+        scenarios.last().expect("some").label(),
+        "b · every 100 ms · 1 KiB"
+    );
+}

@@ -1,0 +1,213 @@
+//! Figures of one experiment while its messages pass by: the tally, lateness, round trips.
+//!
+//! Sits between the carrier and the store's recorder; keeps eight bytes a message, not the
+//! messages.
+
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use hdrhistogram::Histogram;
+use neph_model::{
+    Event, EventKind, ExperimentId, FlowIndex, Message, Outcome, Sample, Span, Tally,
+};
+use neph_store::{Recorder, StoreError};
+
+/// Sample quantiles are the nearest rank: below this many values the 99th percentile is the
+/// greatest.
+const P99_FROM: usize = 100;
+/// Bounds of the live histogram: 1 us to a day, nanoseconds. Beyond counts as the bound.
+const SHORTEST: u64 = 1_000;
+const LONGEST: u64 = 86_400_000_000_000;
+
+/// What has been seen so far of an experiment's main flow.
+#[derive(Debug)]
+pub(crate) struct Meter {
+    tally: Tally,
+    /// Sender lateness, nanoseconds.
+    lateness: Vec<i64>,
+    /// Replied messages that lack a stamp of their path, see [`lacks_stamps`].
+    unstamped: u64,
+    connections_lost: u32,
+    /// Response times of replies, nanoseconds; three digits.
+    response: Histogram<u64>,
+    /// The peer is a reflector, so its receive stamp is to be expected.
+    reflector: bool,
+}
+
+/// Running figures of a scenario's experiment, for people who watch. Response times count from
+/// when the schedule said.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Figures {
+    /// How the messages ended so far.
+    pub tally: Tally,
+    /// Least response time.
+    pub min: Option<Span>,
+    /// Median response time.
+    pub median: Option<Span>,
+    /// 99th percentile, once there are 100 replies.
+    pub p99: Option<Span>,
+    /// Greatest response time.
+    pub max: Option<Span>,
+}
+
+impl Meter {
+    pub(crate) fn new(reflector: bool) -> Self {
+        Self {
+            tally: Tally::default(),
+            lateness: Vec::new(),
+            unstamped: 0,
+            connections_lost: 0,
+            response: Histogram::new_with_bounds(SHORTEST, LONGEST, 3)
+                .expect("three digits and these bounds are allowed"),
+            reflector,
+        }
+    }
+
+    pub(crate) fn message(&mut self, message: &Message) {
+        if message.flow != FlowIndex(0) {
+            return;
+        }
+        self.tally.messages += 1;
+        self.tally.duplicates += u64::from(message.duplicates);
+        self.tally.reordered += u64::from(message.reordered);
+        match message.outcome {
+            Outcome::Reply => self.reply(message),
+            Outcome::Lost => self.tally.lost += 1,
+            Outcome::Failed => self.tally.failed += 1,
+        }
+        if let Some(begun) = message.marks.begun() {
+            self.lateness.push((begun - message.marks.intended).nanos());
+        }
+    }
+
+    fn reply(&mut self, message: &Message) {
+        self.tally.replies += 1;
+        self.unstamped += u64::from(lacks_stamps(message, self.reflector));
+        if let Some(ledger) = message.ledger() {
+            let nanos = ledger.response_time().nanos();
+            self.response
+                .saturating_record(u64::try_from(nanos).unwrap_or(0));
+        }
+    }
+
+    pub(crate) fn event(&mut self, event: &Event) {
+        if event.flow != FlowIndex(0) {
+            return;
+        }
+        match event.kind {
+            EventKind::LateReply => self.tally.late += 1,
+            EventKind::ConnectionLost => self.connections_lost += 1,
+            _ => {}
+        }
+    }
+
+    pub(crate) const fn tally(&self) -> Tally {
+        self.tally
+    }
+    pub(crate) const fn connections_lost(&self) -> u32 {
+        self.connections_lost
+    }
+
+    /// Share of replied messages that lack stamps, percent; 0 without replies.
+    #[expect(clippy::cast_precision_loss, reason = "a share for people")]
+    pub(crate) fn unstamped_percent(&self) -> f64 {
+        if self.tally.replies == 0 {
+            return 0.0;
+        }
+        self.unstamped as f64 * 100.0 / self.tally.replies as f64
+    }
+
+    /// Median and 99th percentile of the sender's lateness, by nearest rank; the greatest instead
+    /// of the percentile below 100 messages.
+    pub(crate) fn lateness(&self) -> Option<(Span, Span)> {
+        let mut sorted = self.lateness.clone();
+        sorted.sort_unstable();
+        let last = *sorted.last()?;
+        let rank = |percent: usize| sorted[(sorted.len() * percent).div_ceil(100).max(1) - 1];
+        let p99 = if sorted.len() < P99_FROM {
+            last
+        } else {
+            rank(99)
+        };
+        Some((Span::from_nanos(rank(50)), Span::from_nanos(p99)))
+    }
+
+    pub(crate) fn figures(&self) -> Figures {
+        let some = |nanos: u64| Some(Span::from_nanos(i64::try_from(nanos).unwrap_or(i64::MAX)));
+        if self.response.is_empty() {
+            return Figures {
+                tally: self.tally,
+                ..Figures::default()
+            };
+        }
+        let enough = self.response.len() >= P99_FROM as u64;
+        Figures {
+            tally: self.tally,
+            min: some(self.response.min()),
+            median: some(self.response.value_at_quantile(0.5)),
+            p99: some(self.response.value_at_quantile(0.99)).filter(|_| enough),
+            max: some(self.response.max()),
+        }
+    }
+}
+
+/// Whether a replied message lacks a kernel stamp that its path should give: our own two, and the
+/// reflector's receive stamp. The reflector's send stamp is not counted: it travels with the next
+/// reply, so the last message of every connection lacks it by design. A connection attempt has no
+/// stamps at all, by nature.
+fn lacks_stamps(message: &Message, reflector: bool) -> bool {
+    let marks = &message.marks;
+    if marks.app_send.is_none() {
+        return false;
+    }
+    marks.nic_tx.is_none() || marks.nic_rx.is_none() || (reflector && marks.peer.rx.is_none())
+}
+
+/// A recorder that shows the meter what it records.
+#[derive(Debug)]
+pub(crate) struct MeteredRecorder {
+    inner: Box<dyn Recorder>,
+    meter: Arc<Mutex<Meter>>,
+}
+
+impl MeteredRecorder {
+    pub(crate) fn new(inner: Box<dyn Recorder>, meter: Arc<Mutex<Meter>>) -> Self {
+        Self { inner, meter }
+    }
+    /// The recorder it was made of.
+    pub(crate) fn into_inner(self) -> Box<dyn Recorder> {
+        self.inner
+    }
+}
+
+/// The meter, also after a panic elsewhere: its counts are whole after every call.
+pub(crate) fn lock(meter: &Mutex<Meter>) -> MutexGuard<'_, Meter> {
+    meter
+        .lock()
+        .unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
+/// The meter counts what has been recorded, never more.
+impl Recorder for MeteredRecorder {
+    fn experiment(&self) -> ExperimentId {
+        self.inner.experiment()
+    }
+    fn messages(&mut self, messages: &[Message]) -> Result<(), StoreError> {
+        self.inner.messages(messages)?;
+        let mut meter = lock(&self.meter);
+        for message in messages {
+            meter.message(message);
+        }
+        Ok(())
+    }
+    fn event(&mut self, event: &Event) -> Result<(), StoreError> {
+        self.inner.event(event)?;
+        lock(&self.meter).event(event);
+        Ok(())
+    }
+    fn sample(&mut self, sample: &Sample) -> Result<(), StoreError> {
+        self.inner.sample(sample)
+    }
+}
+
+#[cfg(test)]
+mod tests;

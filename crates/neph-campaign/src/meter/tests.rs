@@ -1,0 +1,125 @@
+use neph_model::{Instant, Load, Marks, Seq, Warning};
+
+use super::*;
+use crate::plan::Limits;
+use crate::warnings::warnings;
+
+fn at(span: Span) -> Instant<neph_model::Own> {
+    Instant::from_nanos(span.nanos())
+}
+
+/// Message `seq`, sent `late` after its time and replied to `rtt` after that.
+fn reply(seq: u64, late: Span, rtt: Span) -> Message {
+    let mut marks = Marks::intended_at(Instant::from_nanos(0));
+    marks.app_send = Some(at(late));
+    marks.nic_tx = marks.app_send;
+    marks.peer.rx = Some(Instant::from_nanos(5));
+    marks.nic_rx = Some(at(late + rtt));
+    marks.app_recv = marks.nic_rx;
+    let mut message = Message::new(FlowIndex(0), Seq(seq), marks);
+    message.outcome = Outcome::Reply;
+    message
+}
+
+fn metered(late: impl Fn(u64) -> i64, count: u64) -> Meter {
+    let mut meter = Meter::new(true);
+    for seq in 0..count {
+        meter.message(&reply(
+            seq,
+            Span::from_micros(late(seq)),
+            Span::from_millis(4),
+        ));
+    }
+    meter
+}
+
+const IDLE: Load = Load {
+    busy_percent: 10.0,
+    steal_percent: 0.5,
+    load_average: 0.1,
+};
+
+#[test]
+fn a_quiet_experiment_earns_no_warning() {
+    let meter = metered(|_| 12, 100);
+    assert_eq!(warnings(&meter, &IDLE, &Limits::default()), []);
+    assert_eq!(
+        meter.lateness(),
+        Some((Span::from_micros(12), Span::from_micros(12)))
+    );
+    let figures = meter.figures();
+    assert_eq!(figures.tally.replies, 100);
+    let median = figures.median.expect("there are replies").nanos();
+    assert!((4_012_000..4_020_000).contains(&median), "{median}");
+    assert!(figures.p99.is_some());
+}
+
+#[test]
+fn lateness_is_judged_by_its_99th_percentile() {
+    // One of a hundred is late: the 99th percentile is the 99th of 100 sorted values.
+    let one_late = metered(|seq| if seq == 7 { 5_000 } else { 10 }, 100);
+    assert_eq!(warnings(&one_late, &IDLE, &Limits::default()), []);
+    let two_late = metered(|seq| if seq < 2 { 5_000 } else { 10 }, 100);
+    let expected = Warning::SenderLate {
+        p99: Span::from_millis(5),
+        bound: Span::from_millis(1),
+    };
+    assert_eq!(
+        warnings(&two_late, &IDLE, &Limits::default()),
+        std::slice::from_ref(&expected)
+    );
+    // Below a hundred the greatest decides.
+    let few = metered(|seq| if seq == 0 { 5_000 } else { 10 }, 20);
+    assert_eq!(warnings(&few, &IDLE, &Limits::default()), [expected]);
+}
+
+#[test]
+fn a_busy_host_is_told() {
+    let meter = metered(|_| 10, 10);
+    let load = Load {
+        busy_percent: 97.0,
+        steal_percent: 8.0,
+        load_average: 4.0,
+    };
+    let expected = [
+        Warning::CpuStolen { percent: 8.0 },
+        Warning::CpuSaturated { percent: 97.0 },
+    ];
+    assert_eq!(warnings(&meter, &load, &Limits::default()), expected);
+}
+
+#[test]
+fn missing_stamps_lost_connections_and_few_replies_are_told() {
+    let mut meter = Meter::new(true);
+    let mut unstamped = reply(0, Span::ZERO, Span::from_millis(1));
+    unstamped.marks.nic_tx = None;
+    meter.message(&unstamped);
+    meter.message(&reply(1, Span::ZERO, Span::from_millis(1)));
+    let mut lost = reply(2, Span::ZERO, Span::ZERO);
+    lost.outcome = Outcome::Lost;
+    lost.marks.app_recv = None;
+    meter.message(&lost);
+    meter.event(&Event {
+        flow: FlowIndex(0),
+        at: 1,
+        kind: EventKind::ConnectionLost,
+        text: String::new(),
+    });
+    let expected = [
+        Warning::StampsMissing { percent: 50.0 },
+        Warning::Reconnected { times: 1 },
+        Warning::FewMessages { replies: 2 },
+    ];
+    assert_eq!(warnings(&meter, &IDLE, &Limits::default()), expected);
+    let tally = meter.tally();
+    assert_eq!((tally.messages, tally.replies, tally.lost), (3, 2, 1));
+}
+
+#[test]
+fn other_flows_are_not_counted() {
+    let mut meter = Meter::new(false);
+    let mut echo = reply(0, Span::from_millis(50), Span::from_millis(1));
+    echo.flow = FlowIndex(1);
+    meter.message(&echo);
+    assert_eq!((meter.tally(), meter.lateness()), (Tally::default(), None));
+}

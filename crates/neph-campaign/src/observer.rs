@@ -1,0 +1,92 @@
+//! What a campaign tells whoever watches it: plain values, as it goes.
+
+use neph_model::{
+    Campaign, CampaignStatus, Experiment, Scenario, Span, Throughput, Traceroute, Wall,
+};
+
+use crate::agenda::Standing;
+use crate::carrier::{Progress, ThroughputOrder};
+use crate::meter::Figures;
+
+/// Something that happened in a campaign.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum News<'a> {
+    /// The campaign begins or goes on.
+    Begun {
+        /// The campaign.
+        campaign: &'a Campaign,
+        /// Its matrix.
+        scenarios: &'a [Scenario],
+        /// How far it is.
+        standing: Standing,
+        /// Until its end, if nothing fails.
+        left: Span,
+    },
+    /// The next block is not due yet.
+    Waiting {
+        /// The block, from 0.
+        block: u32,
+        /// When it begins.
+        until: Wall,
+    },
+    /// A throughput check begins.
+    CheckBegun(&'a ThroughputOrder),
+    /// A throughput check has ended.
+    Checked(&'a Throughput),
+    /// A traceroute has ended.
+    Traced(&'a Traceroute),
+    /// An experiment begins.
+    ExperimentBegun {
+        /// The experiment.
+        experiment: &'a Experiment,
+        /// Its scenario.
+        scenario: &'a Scenario,
+        /// How far the campaign is.
+        standing: Standing,
+        /// Until the campaign's end, if nothing fails.
+        left: Span,
+    },
+    /// A few times a second while an experiment runs.
+    Running {
+        /// Its scenario.
+        scenario: &'a Scenario,
+        /// How far it is.
+        progress: Progress,
+        /// What it has measured so far.
+        figures: Figures,
+    },
+    /// An experiment has ended and is stored.
+    ExperimentEnded {
+        /// The experiment, with its tally and warnings.
+        experiment: &'a Experiment,
+        /// Its scenario.
+        scenario: &'a Scenario,
+        /// What it measured.
+        figures: Figures,
+        /// How far the campaign is now.
+        standing: Standing,
+    },
+    /// The campaign has ended, or was interrupted.
+    Ended {
+        /// How it stands.
+        status: CampaignStatus,
+        /// How far it came.
+        standing: Standing,
+    },
+}
+
+/// Watches a campaign. Called between measurements, and a few times a second during one: it must
+/// not take long.
+pub trait Observer {
+    /// Something happened.
+    fn tell(&mut self, news: &News<'_>);
+}
+
+/// Watches nothing.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Nobody;
+
+impl Observer for Nobody {
+    fn tell(&mut self, _: &News<'_>) {}
+}

@@ -1,0 +1,63 @@
+//! Plans: one versioned TOML file says what is measured.
+//!
+//! Text becomes meaning once: [`typed`] takes what was typed, [`interpret`] fills in and checks,
+//! [`Plan`] is what the rest of the program sees. The Latency Tester's settings take the same way
+//! from [`crate::settings`].
+
+mod interpret;
+mod meaning;
+mod parameter;
+mod plot;
+mod sections;
+mod target;
+mod typed;
+
+pub use meaning::{
+    Axes, Endpoint, LabPlan, LabReflector, Length, Limits, Ping, Plan, Skip, ThroughputPlan,
+    ThroughputServer, ThroughputTool, TraceroutePlan,
+};
+use neph_text::{Fields, Problem, Problems, Source, parse_toml};
+pub use parameter::{PARAMETERS, Parameter, parameter};
+pub use plot::PlotPlan;
+pub use target::Target;
+
+pub(crate) use interpret::plan as interpret;
+pub(crate) use parameter::word;
+pub(crate) use plot::{blocks as plot_blocks, check as check_plot};
+pub(crate) use sections::{
+    IPERF3_PORT, Sections, THROUGHPUT_DURATION, TypedPing, TypedThroughput, host,
+};
+pub(crate) use target::{authority_of, port_number};
+pub(crate) use typed::{TypedAxes, TypedCourse, TypedEndpoint, TypedPlan};
+
+/// Reads a TOML plan (`version = 1`). Never panics, whatever the text.
+///
+/// # Errors
+/// Every mistake, by place.
+pub fn parse(source: &Source) -> Result<Plan, Vec<Problem>> {
+    let problems = Problems::new(source);
+    let table = parse_toml(&problems);
+    // Around a mistake of syntax the rest reads wrongly: more mistakes would only mislead.
+    if !problems.is_empty() {
+        return problems.verdict(None);
+    }
+    let typed = typed::read(Fields::new(&table, 0..0, &problems));
+    let plan = interpret(typed, &problems);
+    problems.verdict(Some(plan))
+}
+
+/// Reads a plan or a Latency Tester settings file, by the ending of the source's name: `.yaml` and
+/// `.yml` are settings, everything else is a plan.
+///
+/// # Errors
+/// Every mistake, by place.
+pub fn read(source: &Source) -> Result<Plan, Vec<Problem>> {
+    let ending = source.name().rsplit('.').next().unwrap_or_default();
+    match ending.to_ascii_lowercase().as_str() {
+        "yaml" | "yml" => crate::settings::parse(source),
+        _ => parse(source),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,325 @@
+//! From what was typed to what is meant: defaults are filled in, what contradicts itself is told.
+
+mod scope;
+
+use std::collections::BTreeSet;
+use std::ops::Range;
+
+use neph_model::{ByteSize, ProbeKind, Span};
+use neph_text::{Bytes, Fault, Nanos, Placed, Problems};
+
+use super::ThroughputTool;
+use super::meaning::{Endpoint, Ping, Plan, Skip, ThroughputPlan, ThroughputServer};
+use super::parameter::{PARAMETERS, Parameter};
+use super::sections::{TypedPing, TypedThroughput};
+use super::typed::{TypedAxes, TypedPlan, TypedSkip, Written};
+use crate::expand;
+use scope::Scope;
+
+/// The most scenarios a plan may have: a report of more says nothing, and a typing mistake in five
+/// lists must not fill the memory.
+pub(crate) const MOST_SCENARIOS: u64 = 10_000;
+/// The most experiments a campaign may have.
+const MOST_EXPERIMENTS: u64 = 1_000_000;
+/// As long as a user waits.
+const DEFAULT_TIMEOUT: Span = Span::from_secs(5);
+const DEFAULT_TRIES: u32 = 3;
+const DEFAULT_PING: Span = Span::from_secs(1);
+
+/// Makes a plan of what was typed. Mistakes go into `problems`; with one, the plan is not to be
+/// used.
+pub(crate) fn plan(typed: TypedPlan, problems: &Problems<'_>) -> Plan {
+    let source = problems.source();
+    check_top(&typed, problems);
+    let endpoints = endpoints(&typed, problems);
+    let sections = typed.sections;
+    let throughput = sections
+        .throughput
+        .and_then(|typed| throughput(typed, &endpoints, problems));
+    let course = typed.course;
+    let positive =
+        |value: Option<Placed<Nanos>>| value.and_then(|v| above_zero(&v, "time", problems));
+    let plan = Plan {
+        name: typed.name.unwrap_or_default(),
+        text: source.text().to_owned(),
+        path: source.name().to_owned(),
+        endpoints,
+        skips: typed
+            .skips
+            .into_iter()
+            .map(|typed| skip(typed, problems))
+            .collect(),
+        blocks: course
+            .blocks
+            .map_or(1, |blocks| at_least_one(&blocks, "blocks", problems)),
+        block_interval: course.block_interval.map_or(Span::ZERO, |v| span(v.value)),
+        pause: course.pause.map_or(Span::ZERO, |v| span(v.value)),
+        order: course.order.unwrap_or_default(),
+        seed: course.seed,
+        timeout: positive(course.timeout).unwrap_or(DEFAULT_TIMEOUT),
+        tries: course.tries.map_or(DEFAULT_TRIES, |tries| {
+            at_least_one(&tries, "tries", problems)
+        }),
+        companion: sections.companion,
+        pings: pings(typed.pings, problems),
+        throughput,
+        traceroute: sections.traceroute,
+        plot: sections.plot,
+        lab: sections.lab,
+        limits: sections.limits,
+        notes: typed.notes,
+    };
+    for block in &plan.plot.blocks {
+        if *block >= plan.blocks {
+            let what = format!(
+                "block {} is to be shown, but there are {}",
+                u64::from(*block) + 1,
+                plan.blocks
+            );
+            problems.add(
+                sections.plot_span.clone(),
+                Fault::new(what, "name blocks of this plan"),
+            );
+        }
+    }
+    check_matrix(&plan, &typed.span, problems);
+    plan
+}
+
+fn span(nanos: Nanos) -> Span {
+    Span::from_nanos(nanos.0)
+}
+
+fn above_zero(value: &Placed<Nanos>, noun: &str, problems: &Problems<'_>) -> Option<Span> {
+    if value.value == Nanos(0) {
+        let fault = Fault::new(format!("this {noun} is zero"), "write for example \"25ms\"");
+        problems.add(value.span.clone(), fault);
+        return None;
+    }
+    Some(span(value.value))
+}
+
+fn at_least_one(value: &Placed<u32>, noun: &str, problems: &Problems<'_>) -> u32 {
+    if value.value == 0 {
+        let fault = Fault::new(format!("'{noun}' is zero"), "write 1 or more");
+        problems.add(value.span.clone(), fault);
+    }
+    value.value.max(1)
+}
+
+/// What the top of a plan can get wrong whatever the endpoints are.
+fn check_top(typed: &TypedPlan, problems: &Problems<'_>) {
+    if typed.endpoints.is_empty() {
+        let fault = Fault::new("there is no endpoint", "add [[endpoint]] with name and url");
+        problems.add(typed.span.clone(), fault);
+    }
+    one_length(&typed.axes, problems);
+    let mut names = BTreeSet::new();
+    let titles = typed
+        .endpoints
+        .iter()
+        .filter_map(|endpoint| endpoint.name.as_ref());
+    for name in titles {
+        if !names.insert(&name.value) {
+            let what = format!("two endpoints are called '{}'", name.value);
+            problems.add(
+                name.span.clone(),
+                Fault::new(what, "give each its own name"),
+            );
+        }
+    }
+    for (name, values) in &typed.axes.parameters {
+        let parameter = known(name);
+        let targets = typed.endpoints.iter().filter_map(|e| e.target.as_ref());
+        let mut targets = targets.map(|target| &target.value).peekable();
+        if targets.peek().is_some() && !targets.any(parameter.fits) {
+            let what = format!("'{name}' fits no endpoint: {}", parameter.unfit);
+            problems.add(values[0].span.clone(), Fault::new(what, "remove it"));
+        }
+    }
+}
+
+fn known(name: &str) -> &'static Parameter {
+    PARAMETERS
+        .iter()
+        .find(|parameter| parameter.name == name)
+        .expect("only names of the table are read")
+}
+
+fn one_length(axes: &TypedAxes, problems: &Problems<'_>) {
+    if let (Some(_), Some(messages)) = (&axes.duration, &axes.messages) {
+        let what = "both duration and messages are given";
+        let fault = Fault::new(
+            what,
+            "remove one: it follows from the other and the interval",
+        );
+        problems.add(messages.span.clone(), fault);
+    }
+}
+
+fn endpoints(typed: &TypedPlan, problems: &Problems<'_>) -> Vec<Endpoint> {
+    let mut endpoints = Vec::new();
+    for endpoint in &typed.endpoints {
+        let (Some(name), Some(target)) = (&endpoint.name, &endpoint.target) else {
+            continue;
+        };
+        let scope = Scope {
+            own: endpoint,
+            top: &typed.axes,
+            target: &target.value,
+            problems,
+        };
+        let Some(axes) = scope.axes() else { continue };
+        if axes.parameters.contains_key("from") && typed.sections.lab.is_none() {
+            let fault = Fault::new("'from' names a lab site, but there is no lab", "add [lab]");
+            problems.add(endpoint.span.clone(), fault);
+        }
+        endpoints.push(Endpoint {
+            name: name.value.clone(),
+            target: target.value.clone(),
+            written_at: target.span.clone(),
+            axes,
+        });
+    }
+    endpoints
+}
+
+fn skip(typed: TypedSkip, problems: &Problems<'_>) -> Skip {
+    let spans = |values: Written<Nanos>| -> Vec<Span> {
+        values
+            .into_iter()
+            .flatten()
+            .map(|v| span(v.value))
+            .collect()
+    };
+    let sizes = |values: Written<Bytes>| -> Vec<ByteSize> {
+        values
+            .into_iter()
+            .flatten()
+            .map(|v| ByteSize(v.value.0))
+            .collect()
+    };
+    let skip = Skip {
+        endpoints: typed
+            .endpoints
+            .into_iter()
+            .flatten()
+            .map(|v| v.value)
+            .collect(),
+        intervals: spans(typed.axes.intervals),
+        request_sizes: sizes(typed.axes.request_sizes),
+        response_sizes: sizes(typed.axes.response_sizes),
+        parameters: typed
+            .axes
+            .parameters
+            .into_iter()
+            .map(|(name, values)| {
+                (
+                    name.to_owned(),
+                    values.into_iter().map(|v| v.value).collect(),
+                )
+            })
+            .collect(),
+    };
+    if skip == Skip::default() && problems.is_empty() {
+        let fault = Fault::new(
+            "this skips everything",
+            "name an endpoint, interval or size",
+        );
+        problems.add(typed.span, fault);
+    }
+    skip
+}
+
+fn pings(typed: Vec<TypedPing>, problems: &Problems<'_>) -> Vec<Ping> {
+    let mut pings: Vec<Ping> = Vec::new();
+    for ping in typed {
+        let interval = ping.interval.as_ref();
+        let interval = interval.and_then(|value| above_zero(value, "interval", problems));
+        let (Some(name), Some(address)) = (ping.name, ping.address) else {
+            continue;
+        };
+        if pings.iter().any(|other| other.name == name.value) {
+            let what = format!("two pings are called '{}'", name.value);
+            problems.add(name.span, Fault::new(what, "give each its own name"));
+            continue;
+        }
+        pings.push(Ping {
+            name: name.value,
+            host: address.value,
+            interval: interval.unwrap_or(DEFAULT_PING),
+            written_at: address.span,
+        });
+    }
+    pings
+}
+
+/// Without servers of its own, our transfer goes to each endpoint's reflector once.
+fn throughput(
+    typed: TypedThroughput,
+    endpoints: &[Endpoint],
+    problems: &Problems<'_>,
+) -> Option<ThroughputPlan> {
+    let mut servers = typed.servers;
+    if servers.is_empty() && typed.tool == ThroughputTool::Neph {
+        for endpoint in endpoints
+            .iter()
+            .filter(|e| e.target.probe != ProbeKind::Icmp)
+        {
+            let target = &endpoint.target;
+            let port = target.port.expect("every scheme but icmp has one");
+            if servers
+                .iter()
+                .any(|other| other.host == target.host && other.port == port)
+            {
+                continue;
+            }
+            servers.push(ThroughputServer {
+                name: endpoint.name.clone(),
+                host: target.host.clone(),
+                port,
+                written_at: endpoint.written_at.clone(),
+            });
+        }
+    }
+    if servers.is_empty() {
+        if problems.is_empty() {
+            let what = "the throughput check has no server";
+            let fault = Fault::new(what, "add server = \"host:port\", or enabled = false");
+            problems.add(typed.span, fault);
+        }
+        return None;
+    }
+    Some(ThroughputPlan {
+        duration: typed.duration,
+        tool: typed.tool,
+        servers,
+    })
+}
+
+/// Size of the matrix, and skips that skip nothing or everything. Only of a plan without other
+/// mistakes: theirs would follow from those.
+fn check_matrix(plan: &Plan, whole: &Range<usize>, problems: &Problems<'_>) {
+    if !problems.is_empty() {
+        return;
+    }
+    let size = expand::size(plan);
+    let experiments = size.saturating_mul(u64::from(plan.blocks));
+    if size > MOST_SCENARIOS || experiments > MOST_EXPERIMENTS {
+        let what = format!("{size} scenarios in {} blocks are too many", plan.blocks);
+        let remedy =
+            format!("at most {MOST_SCENARIOS} scenarios and {MOST_EXPERIMENTS} experiments");
+        problems.add(whole.clone(), Fault::new(what, remedy));
+        return;
+    }
+    for skip in &plan.skips {
+        if !expand::matches_any(plan, skip) {
+            let fault = Fault::new("a skip matches no scenario", "remove it or mend its values");
+            problems.add(whole.clone(), fault);
+        }
+    }
+    if expand::scenarios(plan).is_empty() {
+        let fault = Fault::new("every scenario is skipped", "remove a skip");
+        problems.add(whole.clone(), fault);
+    }
+}

@@ -1,0 +1,224 @@
+//! One endpoint within its plan: its own values, else those of the top, checked against what its
+//! scheme can carry.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use neph_model::{ByteSize, Span};
+use neph_text::{Bytes, Fault, Placed, Problems};
+
+use super::{above_zero, known, one_length};
+use crate::plan::Target;
+use crate::plan::meaning::{Axes, Length};
+use crate::plan::sections::most_bytes;
+use crate::plan::typed::{TypedAxes, TypedEndpoint};
+
+const DEFAULT_REQUEST: ByteSize = ByteSize(64);
+const DEFAULT_RESPONSE: ByteSize = ByteSize(64);
+
+/// An endpoint within its plan.
+pub(super) struct Scope<'a> {
+    pub(super) own: &'a TypedEndpoint,
+    pub(super) top: &'a TypedAxes,
+    pub(super) target: &'a Target,
+    pub(super) problems: &'a Problems<'a>,
+}
+
+impl Scope<'_> {
+    fn fault(&self, at: &Range<usize>, what: impl Into<String>, remedy: impl Into<String>) {
+        self.problems.add(at.clone(), Fault::new(what, remedy));
+    }
+
+    pub(super) fn axes(&self) -> Option<Axes> {
+        one_length(&self.own.axes, self.problems);
+        let parameters = self.parameters();
+        let request_sizes = self.request_sizes();
+        let response_sizes = self.response_sizes(&request_sizes);
+        let intervals = self.intervals();
+        let length = self.length();
+        let axes = Axes {
+            intervals: intervals?,
+            request_sizes,
+            response_sizes,
+            length: length?,
+            parameters,
+        };
+        self.check_connections(&axes);
+        self.lengths_fit(&axes).then_some(axes)
+    }
+
+    fn intervals(&self) -> Option<Vec<Span>> {
+        let Some(written) = self
+            .own
+            .axes
+            .intervals
+            .as_ref()
+            .or(self.top.intervals.as_ref())
+        else {
+            self.fault(
+                &self.own.span,
+                "the interval is missing",
+                "add interval = \"100ms\"",
+            );
+            return None;
+        };
+        for value in written {
+            if (1..1_000).contains(&value.value.0) {
+                let what = "this interval is shorter than a microsecond";
+                self.fault(&value.span, what, "write \"1us\" or more");
+            }
+        }
+        let values: Vec<Span> = written
+            .iter()
+            .filter_map(|value| above_zero(value, "interval", self.problems))
+            .collect();
+        (values.len() == written.len() && !values.is_empty()).then_some(values)
+    }
+
+    fn request_sizes(&self) -> Vec<ByteSize> {
+        let written = self
+            .own
+            .axes
+            .request_sizes
+            .as_ref()
+            .or(self.top.request_sizes.as_ref());
+        self.sizes(written, DEFAULT_REQUEST)
+    }
+
+    /// UDP and ICMP send back what they got: STAMP replies are as long as requests (RFC 8762,
+    /// section 4.2.1), and so are echoes (RFC 792).
+    fn response_sizes(&self, request_sizes: &[ByteSize]) -> Vec<ByteSize> {
+        if self.target.on_tcp() {
+            let written = self.own.axes.response_sizes.as_ref();
+            return self.sizes(
+                written.or(self.top.response_sizes.as_ref()),
+                DEFAULT_RESPONSE,
+            );
+        }
+        if let Some(first) = self
+            .own
+            .axes
+            .response_sizes
+            .as_ref()
+            .and_then(|w| w.first())
+        {
+            let what = format!(
+                "{} replies are as long as their requests",
+                self.target.probe
+            );
+            self.fault(&first.span, what, "remove response_size here");
+        }
+        request_sizes[..1].to_vec()
+    }
+
+    fn sizes(&self, written: Option<&Vec<Placed<Bytes>>>, default: ByteSize) -> Vec<ByteSize> {
+        let most = most_bytes(self.target.probe);
+        for size in written.into_iter().flatten() {
+            if size.value > most {
+                let what = format!(
+                    "{} is more than {} carries",
+                    ByteSize(size.value.0),
+                    self.target.probe
+                );
+                self.fault(
+                    &size.span,
+                    what,
+                    format!("write at most {}", ByteSize(most.0)),
+                );
+            }
+        }
+        match written {
+            Some(sizes) if !sizes.is_empty() => sizes.iter().map(|s| ByteSize(s.value.0)).collect(),
+            _ => vec![default],
+        }
+    }
+
+    fn length(&self) -> Option<Length> {
+        let axes = if self.own.axes.length_written {
+            &self.own.axes
+        } else {
+            self.top
+        };
+        match (&axes.duration, &axes.messages) {
+            (_, Some(messages)) if messages.value == 0 => {
+                self.fault(&messages.span, "there are no messages", "write 1 or more");
+                None
+            }
+            (_, Some(messages)) => Some(Length::Messages(messages.value)),
+            (Some(duration), None) => {
+                above_zero(duration, "duration", self.problems).map(Length::Duration)
+            }
+            (None, None) => {
+                if !axes.length_written {
+                    let what = "neither duration nor messages is given";
+                    self.fault(
+                        &self.own.span,
+                        what,
+                        "add duration = \"30s\" or messages = 1000",
+                    );
+                }
+                None
+            }
+        }
+    }
+
+    /// Every interval must hold at least one message, and no experiment may outlast the clock.
+    fn lengths_fit(&self, axes: &Axes) -> bool {
+        for interval in &axes.intervals {
+            let count = axes.length.messages(*interval);
+            if count == 0 {
+                let what =
+                    format!("no message fits: the interval {interval} is longer than the duration");
+                self.fault(
+                    &self.own.span,
+                    what,
+                    "write a longer duration or a shorter interval",
+                );
+                return false;
+            }
+            let lasts = i64::try_from(count)
+                .ok()
+                .and_then(|n| n.checked_mul(interval.nanos()));
+            // Half of what 64 bits hold, so that sums of times stay within them.
+            if lasts.is_none_or(|nanos| nanos > i64::MAX / 2) {
+                let what =
+                    format!("{count} messages every {interval} take longer than can be counted");
+                self.fault(&self.own.span, what, "write fewer messages");
+                return false;
+            }
+        }
+        true
+    }
+
+    /// The endpoint's own parameters, and those of the top that fit it.
+    fn parameters(&self) -> BTreeMap<String, Vec<String>> {
+        let texts = |values: &Vec<Placed<String>>| values.iter().map(|v| v.value.clone()).collect();
+        let mut parameters = BTreeMap::new();
+        for (name, values) in &self.top.parameters {
+            if (known(name).fits)(self.target) {
+                parameters.insert((*name).to_owned(), texts(values));
+            }
+        }
+        for (name, values) in &self.own.axes.parameters {
+            let parameter = known(name);
+            if (parameter.fits)(self.target) {
+                parameters.insert((*name).to_owned(), texts(values));
+                continue;
+            }
+            let what = format!("'{name}' does not fit {}: {}", self.target, parameter.unfit);
+            self.fault(&values[0].span, what, "remove it");
+        }
+        parameters
+    }
+
+    /// A closed connection holds its 5-tuple for a minute (`TIME_WAIT`), so the next message could
+    /// not use the same port.
+    fn check_connections(&self, axes: &Axes) {
+        let anew = axes.parameters.get("new_connection");
+        let anew = anew.is_some_and(|values| values.iter().any(|value| value == "true"));
+        if anew && axes.parameters.contains_key("source_port") {
+            let what = "a new connection per message cannot keep one source port";
+            self.fault(&self.own.span, what, "remove source_port or new_connection");
+        }
+    }
+}

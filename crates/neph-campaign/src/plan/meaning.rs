@@ -1,0 +1,245 @@
+//! What a plan means, once it has been read: no text, no places, nothing that contradicts itself.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use neph_model::{ByteSize, Order, Span};
+use sha2::{Digest, Sha256};
+
+use super::{PlotPlan, Target};
+
+/// A plan: everything that is measured, and how.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Plan {
+    /// Its name; campaigns carry it.
+    pub name: String,
+    /// Its text, byte for byte.
+    pub text: String,
+    /// Where it was read from.
+    pub path: String,
+    /// In the order of the text; at least one, names differ.
+    pub endpoints: Vec<Endpoint>,
+    /// Combinations that are left out.
+    pub skips: Vec<Skip>,
+    /// How many passes over all scenarios; at least 1.
+    pub blocks: u32,
+    /// From the start of one block to the start of the next; a longer block is followed at once.
+    pub block_interval: Span,
+    /// Rest before each experiment but the first of a block.
+    pub pause: Span,
+    /// The order within a block.
+    pub order: Order,
+    /// Decides every shuffle; drawn anew for each campaign if absent.
+    pub seed: Option<u64>,
+    /// After how long a message counts as lost.
+    pub timeout: Span,
+    /// How often an experiment may fail before its scenario is given up in its block; at least 1.
+    pub tries: u32,
+    /// The interval of the ICMP echo beside each main flow, if there is one.
+    pub companion: Option<Span>,
+    /// Further destinations of ICMP echo.
+    pub pings: Vec<Ping>,
+    /// The throughput check at the start of each block.
+    pub throughput: Option<ThroughputPlan>,
+    /// The traceroute at the start of each block.
+    pub traceroute: Option<TraceroutePlan>,
+    /// What the report shows.
+    pub plot: PlotPlan,
+    /// The lab that is brought up for it.
+    pub lab: Option<LabPlan>,
+    /// What makes an experiment suspect.
+    pub limits: Limits,
+    /// What a reader of this plan should know, such as settings that have no effect here.
+    pub notes: Vec<String>,
+}
+
+impl Plan {
+    /// SHA-256 of its text, 64 hex digits.
+    pub fn hash(&self) -> String {
+        let digest = Sha256::digest(self.text.as_bytes());
+        digest.iter().fold(String::with_capacity(64), |hex, byte| {
+            hex + &format!("{byte:02x}")
+        })
+    }
+}
+
+/// An endpoint and what is varied towards it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Endpoint {
+    /// Its name on screen.
+    pub name: String,
+    /// Where it is reached.
+    pub target: Target,
+    /// Where the plan writes its address, in bytes of the plan's text.
+    pub written_at: Range<usize>,
+    /// Its scenarios are all combinations of these.
+    pub axes: Axes,
+}
+
+/// What multiplies into scenarios. No list is empty, no value occurs twice in its list.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Axes {
+    /// Time between two requests; never zero.
+    pub intervals: Vec<Span>,
+    /// Request payloads.
+    pub request_sizes: Vec<ByteSize>,
+    /// Reply payloads. One that the transport cannot choose (UDP, ICMP) is the request's size.
+    pub response_sizes: Vec<ByteSize>,
+    /// How long an experiment is.
+    pub length: Length,
+    /// Every other parameter, with its values.
+    pub parameters: BTreeMap<String, Vec<String>>,
+}
+
+/// How long an experiment is; the messages are derived from the duration or the other way round.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Length {
+    /// As many messages as fit.
+    Duration(Span),
+    /// As long as they take.
+    Messages(u64),
+}
+
+impl Length {
+    /// How many messages an experiment has at `interval`; 0 if the duration is shorter than it.
+    pub fn messages(self, interval: Span) -> u64 {
+        match self {
+            Self::Messages(count) => count,
+            Self::Duration(span) => {
+                let count = span.nanos() / interval.nanos().max(1);
+                u64::try_from(count).unwrap_or(0)
+            }
+        }
+    }
+}
+
+/// A combination that is left out: every condition that is given must hold.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Skip {
+    /// Names of endpoints; empty: all.
+    pub endpoints: Vec<String>,
+    /// Intervals; empty: all.
+    pub intervals: Vec<Span>,
+    /// Request sizes; empty: all.
+    pub request_sizes: Vec<ByteSize>,
+    /// Reply sizes; empty: all.
+    pub response_sizes: Vec<ByteSize>,
+    /// Values of other parameters.
+    pub parameters: BTreeMap<String, Vec<String>>,
+}
+
+/// A destination of ICMP echo beside the experiments.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ping {
+    /// Its name on screen.
+    pub name: String,
+    /// Host name or address.
+    pub host: String,
+    /// Time between two requests.
+    pub interval: Span,
+    /// Where the plan writes it.
+    pub written_at: Range<usize>,
+}
+
+/// Which program does the bulk transfer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ThroughputTool {
+    /// Our own transfer to the reflector.
+    Neph,
+    /// The iperf3 program, against an iperf3 server.
+    Iperf3,
+}
+
+impl ThroughputTool {
+    /// The word for it in plans and in [`neph_model::Throughput::tool`].
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Neph => "neph",
+            Self::Iperf3 => "iperf3",
+        }
+    }
+}
+
+/// The throughput check at the start of each block.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ThroughputPlan {
+    /// How long each transfer takes.
+    pub duration: Span,
+    /// Which program does it.
+    pub tool: ThroughputTool,
+    /// Where to; at least one, each address once.
+    pub servers: Vec<ThroughputServer>,
+}
+
+/// A destination of a throughput check.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ThroughputServer {
+    /// The endpoint's name, or the server's own.
+    pub name: String,
+    /// Host name or address, IPv6 without brackets.
+    pub host: String,
+    /// Its port.
+    pub port: u16,
+    /// Where the plan writes it.
+    pub written_at: Range<usize>,
+}
+
+/// The traceroute at the start of each block, to each host that an endpoint has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TraceroutePlan {
+    /// Greatest distance that is tried, 1 to 64.
+    pub max_hops: u8,
+    /// Questions per distance, 1 to 10.
+    pub queries: u8,
+}
+
+/// The lab that is brought up for a plan.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LabPlan {
+    /// The topology file, relative to the plan's folder.
+    pub topology: String,
+    /// The site that the prober runs in.
+    pub prober: String,
+    /// The reflectors that are started.
+    pub reflectors: Vec<LabReflector>,
+}
+
+/// A reflector in a lab site.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LabReflector {
+    /// The site.
+    pub site: String,
+    /// Arguments for `neph reflect`.
+    pub flags: Vec<String>,
+}
+
+/// What makes an experiment suspect.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Limits {
+    /// Highest 99th percentile of the sender's lateness.
+    pub lateness_p99: Span,
+    /// Highest share of CPU time that the hypervisor gives to others, percent.
+    pub steal_percent: f64,
+    /// Highest share of CPU time not idle, percent.
+    pub busy_percent: f64,
+    /// Highest share of replied messages without their kernel stamps, percent.
+    pub stamps_missing_percent: f64,
+    /// Fewest replies: below it, the report's quantiles have no ground.
+    pub fewest_replies: u64,
+}
+
+/// 1 ms of lateness is what the issue names. Steal: this project's machines lose 2-10 ms once a
+/// second or two to the hypervisor, 1 % at most, so 5 % is trouble. Busy: beyond 90 % of all cores
+/// some thread waits for one. Stamps: a few messages around a reconnect lack them; more than 1 %
+/// is a property of the path. Replies: a median's 95 % interval exists from 6 on.
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            lateness_p99: Span::from_millis(1),
+            steal_percent: 5.0,
+            busy_percent: 90.0,
+            stamps_missing_percent: 1.0,
+            fewest_replies: 6,
+        }
+    }
+}

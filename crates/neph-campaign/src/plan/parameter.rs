@@ -1,0 +1,179 @@
+//! The probe parameters that a plan may fix or vary: one row each.
+//!
+//! Intervals, sizes and lengths are not here: they have types of their own in a scenario.
+
+use neph_model::{ProbeKind, Span};
+use neph_text::{Fault, Nanos, Node, Port, Take, Value, choice};
+
+use super::Target;
+
+/// A parameter of a probe.
+#[derive(Clone, Copy, Debug)]
+pub struct Parameter {
+    /// Its key in plans and in [`neph_model::Scenario::parameters`].
+    pub name: &'static str,
+    /// What it does, for documentation.
+    pub about: &'static str,
+    /// Whether an endpoint can have it.
+    pub fits: fn(&Target) -> bool,
+    /// Why not, if it does not fit.
+    pub unfit: &'static str,
+    /// Its value as the scenario keeps it; times as [`Span`] displays them.
+    pub read: fn(&Node) -> Result<String, Fault>,
+}
+
+/// Every parameter.
+pub const PARAMETERS: &[Parameter] = &[
+    Parameter {
+        name: "congestion",
+        about: "the sender's TCP congestion control: cubic, bbr, reno or another the kernel has",
+        fits: Target::on_tcp,
+        unfit: "only TCP has congestion control",
+        read: algorithm,
+    },
+    Parameter {
+        name: "from",
+        about: "the lab site that the prober runs in, instead of the lab's prober site",
+        fits: |_| true,
+        unfit: "",
+        read: site,
+    },
+    Parameter {
+        name: "insecure",
+        about: "true: the server's certificate is not verified",
+        fits: |target| target.secure,
+        unfit: "only wss:// and https:// have a certificate",
+        read: switch,
+    },
+    Parameter {
+        name: "ip_version",
+        about: "4 or 6: which of a host's addresses is taken",
+        fits: |_| true,
+        unfit: "",
+        read: ip_version,
+    },
+    Parameter {
+        name: "key_file",
+        about: "a file with the key of authenticated STAMP (HMAC-SHA-256)",
+        fits: |target| matches!(target.probe, ProbeKind::Udp),
+        unfit: "only udp:// (STAMP) is authenticated by a key",
+        read: word,
+    },
+    Parameter {
+        name: "method",
+        about: "the HTTP method: GET, POST or PUT",
+        fits: |target| matches!(target.probe, ProbeKind::Http),
+        unfit: "only http:// and https:// have a method",
+        read: method,
+    },
+    Parameter {
+        name: "new_connection",
+        about: "true: each message has a connection of its own, as a REST client without keep-alive",
+        fits: Target::on_tcp,
+        unfit: "only TCP has connections",
+        read: switch,
+    },
+    Parameter {
+        name: "source_port",
+        about: "the local port of the flow; free choice of the kernel if absent",
+        fits: |target| !matches!(target.probe, ProbeKind::Icmp),
+        unfit: "ICMP knows no ports",
+        read: port,
+    },
+    Parameter {
+        name: "spin",
+        about: "how long the sender spins before a send: longer is more punctual and costs CPU",
+        fits: |_| true,
+        unfit: "",
+        read: spin,
+    },
+    Parameter {
+        name: "tls",
+        about: "1.2 or 1.3: that version of TLS and no other",
+        fits: |target| target.secure,
+        unfit: "only wss:// and https:// carry TLS",
+        read: tls,
+    },
+];
+
+/// The parameter of that name.
+pub fn parameter(name: &str) -> Option<&'static Parameter> {
+    PARAMETERS.iter().find(|parameter| parameter.name == name)
+}
+
+fn switch(node: &Node) -> Result<String, Fault> {
+    bool::take(node).map(|on| on.to_string())
+}
+
+fn port(node: &Node) -> Result<String, Fault> {
+    Port::take(node).map(|Port(port)| port.to_string())
+}
+
+/// At most 1 ms: a spin as long as the interval would burn a core.
+fn spin(node: &Node) -> Result<String, Fault> {
+    match Nanos::take(node)? {
+        Nanos(nanos @ 0..=1_000_000) => Ok(Span::from_nanos(nanos).to_string()),
+        _ => Err(Fault::new("this spin is too long", "write at most \"1ms\"")),
+    }
+}
+
+fn method(node: &Node) -> Result<String, Fault> {
+    choice(node, &[("GET", "GET"), ("POST", "POST"), ("PUT", "PUT")]).map(str::to_owned)
+}
+
+fn ip_version(node: &Node) -> Result<String, Fault> {
+    match node.value {
+        Value::Integer(version @ (4 | 6)) => Ok(version.to_string()),
+        _ => Err(Fault::new("this is no version of IP", "write 4 or 6")),
+    }
+}
+
+/// `"1.3"`, or 1.3 without quotes, which everybody writes once.
+fn tls(node: &Node) -> Result<String, Fault> {
+    let written = match &node.value {
+        Value::Text(text) => text.clone(),
+        Value::Real(number) => number.to_string(),
+        _ => String::new(),
+    };
+    match written.as_str() {
+        "1.2" | "1.3" => Ok(written),
+        _ => Err(Fault::new(
+            "this is no version of TLS that can be forced",
+            "write \"1.2\" or \"1.3\"; without TLS, write ws:// or http:// in the url",
+        )),
+    }
+}
+
+/// The kernel's own names, `TCP_CA_NAME_MAX` is 16 with the ending zero.
+fn algorithm(node: &Node) -> Result<String, Fault> {
+    let name = String::take(node)?;
+    let fine = (1..16).contains(&name.len())
+        && name
+            .bytes()
+            .all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_');
+    if fine {
+        return Ok(name);
+    }
+    let what = format!("\"{name}\" is no congestion control");
+    Err(Fault::new(
+        what,
+        "write for example \"cubic\", \"bbr\" or \"reno\"",
+    ))
+}
+
+fn site(node: &Node) -> Result<String, Fault> {
+    word(node)
+}
+
+/// A text of one line.
+pub(crate) fn word(node: &Node) -> Result<String, Fault> {
+    let text = String::take(node)?;
+    if text.trim().is_empty() {
+        return Err(Fault::new("this text is empty", "write a name"));
+    }
+    if text.chars().any(char::is_control) || text.len() > 200 {
+        let what = "this text has line breaks or control characters, or more than 200 bytes";
+        return Err(Fault::new(what, "write one short line"));
+    }
+    Ok(text)
+}

@@ -1,0 +1,241 @@
+//! The sections of a plan that multiply nothing: pings, companion, throughput, traceroute, plot,
+//! lab, limits.
+
+use std::ops::Range;
+
+use neph_model::Span;
+use neph_text::{Bytes, Fault, Fields, Nanos, Node, Percent, Placed, Take, choice};
+
+use super::meaning::{
+    LabPlan, LabReflector, Limits, ThroughputServer, ThroughputTool, TraceroutePlan,
+};
+use super::parameter::word;
+use super::plot::{self, PlotPlan};
+use super::target::{authority_of, port_number};
+
+/// iperf3's own port.
+pub(crate) const IPERF3_PORT: u16 = 5201;
+/// How long a throughput check takes unless the plan says otherwise.
+pub(crate) const THROUGHPUT_DURATION: Span = Span::from_secs(5);
+/// How often the companion echo goes unless the plan says otherwise: as `ping` does.
+const COMPANION_INTERVAL: Span = Span::from_secs(1);
+
+/// One `[[ping]]`.
+#[derive(Debug)]
+pub(crate) struct TypedPing {
+    pub(crate) name: Option<Placed<String>>,
+    pub(crate) address: Option<Placed<String>>,
+    pub(crate) interval: Option<Placed<Nanos>>,
+}
+
+/// `[throughput]`, whose servers may be the plan's endpoints.
+#[derive(Debug)]
+pub(crate) struct TypedThroughput {
+    pub(crate) span: Range<usize>,
+    pub(crate) duration: Span,
+    pub(crate) tool: ThroughputTool,
+    pub(crate) servers: Vec<ThroughputServer>,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Sections {
+    pub(crate) companion: Option<Span>,
+    pub(crate) throughput: Option<TypedThroughput>,
+    pub(crate) traceroute: Option<TraceroutePlan>,
+    pub(crate) plot: PlotPlan,
+    pub(crate) plot_span: Range<usize>,
+    pub(crate) lab: Option<LabPlan>,
+    pub(crate) limits: Limits,
+}
+
+pub(crate) fn read(fields: &mut Fields<'_>) -> Sections {
+    let mut sections = Sections {
+        companion: companion(fields.table("companion")),
+        throughput: fields.table("throughput").and_then(throughput),
+        traceroute: fields.table("traceroute").and_then(traceroute),
+        lab: fields.table("lab").and_then(lab),
+        limits: fields.table("limits").map_or_else(Limits::default, limits),
+        ..Sections::default()
+    };
+    if let Some(fields) = fields.table("plot") {
+        sections.plot_span = fields.span();
+        sections.plot = plot::read(fields);
+    }
+    sections
+}
+
+pub(crate) fn ping(mut fields: Fields<'_>) -> TypedPing {
+    let ping = TypedPing {
+        name: fields.required_with("name", word),
+        address: fields.required_with("address", host),
+        interval: fields.optional("interval"),
+    };
+    fields.finish();
+    ping
+}
+
+/// A host without a port.
+pub(crate) fn host(node: &Node) -> Result<String, Fault> {
+    let text = word(node)?;
+    if text.parse::<std::net::Ipv6Addr>().is_ok() {
+        return Ok(text);
+    }
+    match authority_of(&text)? {
+        (host, None) => Ok(host.to_owned()),
+        (_, Some(_)) => Err(Fault::new("ICMP knows no ports", "write the host alone")),
+    }
+}
+
+fn enabled(fields: &mut Fields<'_>) -> bool {
+    fields.optional("enabled").is_none_or(|on| on.value)
+}
+
+/// There unless switched off: without an ICMP round trip beside it, a slow message has no
+/// reference.
+fn companion(fields: Option<Fields<'_>>) -> Option<Span> {
+    let Some(mut fields) = fields else {
+        return Some(COMPANION_INTERVAL);
+    };
+    let on = enabled(&mut fields);
+    let interval = fields.optional_with("interval", positive);
+    fields.finish();
+    on.then(|| interval.map_or(COMPANION_INTERVAL, |interval| interval.value))
+}
+
+/// A time that is not zero.
+pub(crate) fn positive(node: &Node) -> Result<Span, Fault> {
+    match Nanos::take(node)? {
+        Nanos(0) => Err(Fault::new("this time is zero", "write a longer one")),
+        Nanos(nanos) => Ok(Span::from_nanos(nanos)),
+    }
+}
+
+fn throughput(mut fields: Fields<'_>) -> Option<TypedThroughput> {
+    const TOOLS: [(&str, ThroughputTool); 2] = [
+        ("neph", ThroughputTool::Neph),
+        ("iperf3", ThroughputTool::Iperf3),
+    ];
+    let on = enabled(&mut fields);
+    let duration = fields.optional_with("duration", positive);
+    let tool = fields.optional_with("tool", |node| choice(node, &TOOLS));
+    let tool = tool.map_or(ThroughputTool::Neph, |tool| tool.value);
+    let servers = fields.one_or_list_with("server", |node| server(node, tool));
+    let throughput = TypedThroughput {
+        span: fields.span(),
+        duration: duration.map_or(THROUGHPUT_DURATION, |duration| duration.value),
+        tool,
+        servers: servers
+            .unwrap_or_default()
+            .into_iter()
+            .map(|server| ThroughputServer {
+                written_at: server.span,
+                ..server.value
+            })
+            .collect(),
+    };
+    fields.finish();
+    on.then_some(throughput)
+}
+
+/// `host:port`; the port may be left out for iperf3.
+fn server(node: &Node, tool: ThroughputTool) -> Result<ThroughputServer, Fault> {
+    let text = word(node)?;
+    let (host, port) = authority_of(&text)?;
+    let port = match (port, tool) {
+        (Some(port), _) => port_number(port)?,
+        (None, ThroughputTool::Iperf3) => IPERF3_PORT,
+        (None, ThroughputTool::Neph) => {
+            let what = "the reflector's port is missing";
+            return Err(Fault::new(
+                what,
+                format!("write for example \"{text}:8080\""),
+            ));
+        }
+    };
+    Ok(ThroughputServer {
+        name: text.clone(),
+        host: host.to_owned(),
+        port,
+        written_at: 0..0,
+    })
+}
+
+fn traceroute(mut fields: Fields<'_>) -> Option<TraceroutePlan> {
+    let on = enabled(&mut fields);
+    let max_hops = fields.optional_with("max_hops", |node| small(node, 64));
+    let queries = fields.optional_with("queries", |node| small(node, 10));
+    fields.finish();
+    on.then(|| TraceroutePlan {
+        max_hops: max_hops.map_or(30, |hops| hops.value),
+        queries: queries.map_or(3, |queries| queries.value),
+    })
+}
+
+/// A number from 1 to `most`.
+fn small(node: &Node, most: u8) -> Result<u8, Fault> {
+    let number = u16::take(node).ok().and_then(|n| u8::try_from(n).ok());
+    number.filter(|n| (1..=most).contains(n)).ok_or_else(|| {
+        Fault::new(
+            "this is out of range",
+            format!("write a number from 1 to {most}"),
+        )
+    })
+}
+
+fn lab(mut fields: Fields<'_>) -> Option<LabPlan> {
+    let topology = fields.required_with("topology", word);
+    let prober = fields.required_with("prober", word);
+    let mut reflectors: Vec<LabReflector> = Vec::new();
+    for mut table in fields.tables("reflector") {
+        let site = table.required_with("site", word);
+        let flags = table.one_or_list_with("flags", word).unwrap_or_default();
+        if let Some(site) = site {
+            if reflectors.iter().any(|other| other.site == site.value) {
+                let what = format!("site '{}' already has a reflector", site.value);
+                table.fault(site.span, what, "one reflector answers every kind of probe");
+            }
+            reflectors.push(LabReflector {
+                site: site.value,
+                flags: flags.into_iter().map(|flag| flag.value).collect(),
+            });
+        }
+        table.finish();
+    }
+    fields.finish();
+    Some(LabPlan {
+        topology: topology?.value,
+        prober: prober?.value,
+        reflectors,
+    })
+}
+
+fn limits(mut fields: Fields<'_>) -> Limits {
+    let mut limits = Limits::default();
+    if let Some(bound) = fields.optional_with("lateness_p99", positive) {
+        limits.lateness_p99 = bound.value;
+    }
+    for (key, place) in [
+        ("steal", &mut limits.steal_percent),
+        ("busy", &mut limits.busy_percent),
+        ("stamps_missing", &mut limits.stamps_missing_percent),
+    ] {
+        if let Some(share) = fields.optional::<Percent>(key) {
+            *place = share.value.0;
+        }
+    }
+    if let Some(fewest) = fields.optional::<u64>("fewest_replies") {
+        limits.fewest_replies = fewest.value;
+    }
+    fields.finish();
+    limits
+}
+
+/// Request and reply payloads a transport can carry: UDP and ICMP in one unfragmented-by-us
+/// datagram (RFC 768: 65,535 less the IPv4 and UDP headers), TCP what a reflector takes by default.
+pub(crate) fn most_bytes(probe: neph_model::ProbeKind) -> Bytes {
+    use neph_model::ProbeKind::{Http, Icmp, Tcp, Udp, Ws};
+    match probe {
+        Udp | Icmp => Bytes(65_507),
+        Ws | Http | Tcp => Bytes(64 << 20),
+    }
+}

@@ -1,0 +1,288 @@
+use neph_model::{ByteSize, Order, ProbeKind, Span};
+use proptest::prelude::*;
+
+use super::*;
+
+const SMALL: &str = r#"
+version = 1
+name = "small"
+interval = ["25ms", "100ms"]
+request_size = ["10KiB", 64]
+duration = "30s"
+
+[[endpoint]]
+name = "metro"
+url = "ws://metro:8080"
+"#;
+
+fn problems_of(text: &str) -> Vec<String> {
+    let found = parse(&Source::new("p.toml", text)).expect_err("it has mistakes");
+    found.iter().map(ToString::to_string).collect()
+}
+
+/// The one mistake of [`SMALL`] with `extra` lines at its top and `own` lines in its endpoint.
+fn only_problem(extra: &str, own: &str) -> String {
+    let extra = if extra.is_empty() {
+        String::new()
+    } else {
+        format!("{extra}\n")
+    };
+    let text = SMALL.replacen("\n\n[[", &format!("\n{extra}\n[["), 1) + own;
+    let found = problems_of(&text);
+    assert_eq!(found.len(), 1, "{found:#?}");
+    found[0].clone()
+}
+
+#[test]
+fn a_small_plan_reads_with_its_defaults() {
+    let plan = parse(&Source::new("p.toml", SMALL)).expect("no mistakes");
+    assert_eq!((plan.blocks, plan.tries, plan.order), (1, 3, Order::Random));
+    assert_eq!(plan.timeout, Span::from_secs(5));
+    assert_eq!(plan.companion, Some(Span::from_secs(1)));
+    assert_eq!(plan.limits, Limits::default());
+    let endpoint = &plan.endpoints[0];
+    assert_eq!(endpoint.target.probe, ProbeKind::Ws);
+    assert_eq!(
+        endpoint.axes.request_sizes,
+        [ByteSize(10_240), ByteSize(64)]
+    );
+    assert_eq!(endpoint.axes.length, Length::Duration(Span::from_secs(30)));
+    assert_eq!(plan.hash().len(), 64);
+}
+
+#[test]
+fn an_endpoint_overrides_what_stands_at_the_top() {
+    let own = "interval = \"1s\"\nmessages = 7\nnew_connection = [true, false]\n";
+    let plan = parse(&Source::new("p.toml", SMALL.to_owned() + own)).expect("no mistakes");
+    let axes = &plan.endpoints[0].axes;
+    assert_eq!(axes.intervals, [Span::from_secs(1)]);
+    assert_eq!(axes.length, Length::Messages(7));
+    assert_eq!(axes.parameters["new_connection"], ["true", "false"]);
+}
+
+#[test]
+fn every_section_reads() {
+    let text = SMALL.to_owned()
+        + r#"
+[[ping]]
+name = "gateway"
+address = "10.0.0.1"
+interval = "5s"
+[companion]
+enabled = false
+[throughput]
+duration = "2s"
+tool = "iperf3"
+server = ["10.0.0.9", "[fd00::9]:80"]
+[traceroute]
+max_hops = 20
+[plot]
+percentiles_to_remove = 1
+equalize = false
+rtt_min = "10ms"
+rtt_max = "20ms"
+whisker_min = "10%"
+whisker_max = 90
+blocks = 1
+log_tail = true
+figures = ["timeline"]
+[lab]
+topology = "demo.toml"
+prober = "client"
+[[lab.reflector]]
+site = "metro"
+flags = ["--tls"]
+[limits]
+lateness_p99 = "2ms"
+steal = "3%"
+"#;
+    let plan = parse(&Source::new("p.toml", text)).expect("no mistakes");
+    assert_eq!(plan.pings[0].interval, Span::from_secs(5));
+    assert_eq!(plan.companion, None);
+    let check = plan.throughput.expect("there");
+    let servers: Vec<_> = check
+        .servers
+        .iter()
+        .map(|s| (s.host.as_str(), s.port))
+        .collect();
+    assert_eq!(servers, [("10.0.0.9", 5201), ("fd00::9", 80)]);
+    assert_eq!(plan.traceroute.expect("there").max_hops, 20);
+    assert_eq!(
+        (plan.plot.blocks.as_slice(), plan.plot.rtt_max),
+        ([0].as_slice(), Some(Span::from_millis(20)))
+    );
+    assert_eq!(
+        (plan.plot.whisker_min, plan.plot.whisker_max),
+        (Some(10.0), Some(90.0))
+    );
+    assert_eq!(plan.lab.expect("there").reflectors[0].flags, ["--tls"]);
+    assert_eq!(
+        (plan.limits.lateness_p99, plan.limits.steal_percent),
+        (Span::from_millis(2), 3.0)
+    );
+}
+
+#[test]
+fn our_own_throughput_check_goes_to_each_reflector_once() {
+    let text = SMALL.to_owned()
+        + "[[endpoint]]\nname = \"again\"\nurl = \"http://metro:8080\"\n\
+           [[endpoint]]\nname = \"echo\"\nurl = \"icmp://metro\"\n[throughput]\n";
+    let plan = parse(&Source::new("p.toml", text)).expect("no mistakes");
+    let check = plan.throughput.expect("there");
+    assert_eq!((check.tool, check.servers.len()), (ThroughputTool::Neph, 1));
+    assert_eq!(check.servers[0].name, "metro");
+}
+
+/// Lines at the top, lines in the endpoint, and what is said.
+const MISTAKES: &[(&str, &str, &str)] = &[
+    (
+        "intervall = 1",
+        "",
+        "p.toml:7:1: 'intervall' is not known here; did you mean 'interval'?",
+    ),
+    (
+        "timeout = 5",
+        "",
+        "p.toml:7:11: 5 has no unit; write for example \"5ms\" or \"5s\"",
+    ),
+    (
+        "timeout = \"0s\"",
+        "",
+        "p.toml:7:11: this time is zero; write for example \"25ms\"",
+    ),
+    (
+        "blocks = 0",
+        "",
+        "p.toml:7:10: 'blocks' is zero; write 1 or more",
+    ),
+    (
+        "messages = 5",
+        "",
+        "p.toml:7:12: both duration and messages are given; remove one: it follows from the other and the interval",
+    ),
+    (
+        "order = \"randm\"",
+        "",
+        "p.toml:7:9: 'randm' is not known here; did you mean 'random'?",
+    ),
+    (
+        "tls = \"1.3\"",
+        "",
+        "p.toml:7:7: 'tls' fits no endpoint: only wss:// and https:// carry TLS; remove it",
+    ),
+    (
+        "",
+        "interval = \"0ms\"",
+        "p.toml:11:12: this interval is zero; write for example \"25ms\"",
+    ),
+    (
+        "",
+        "interval = [\"1s\", \"1s\"]",
+        "p.toml:11:19: 'interval' holds this value twice; remove one of them",
+    ),
+    (
+        "",
+        "insecure = true",
+        "p.toml:11:12: 'insecure' does not fit ws://metro:8080: only wss:// and https:// have a certificate; remove it",
+    ),
+    (
+        "",
+        "messages = 0",
+        "p.toml:11:12: there are no messages; write 1 or more",
+    ),
+    (
+        "",
+        "request_size = \"1GiB\"",
+        "p.toml:11:16: 1 GiB is more than ws carries; write at most 64 MiB",
+    ),
+    (
+        "",
+        "from = \"client\"",
+        "p.toml:8:1: 'from' names a lab site, but there is no lab; add [lab]",
+    ),
+    (
+        "",
+        "new_connection = true\nsource_port = 5555",
+        "p.toml:8:1: a new connection per message cannot keep one source port; remove source_port or new_connection",
+    ),
+    (
+        "",
+        "[[endpoint]]\nname = \"metro\"\nurl = \"ws://b\"",
+        "p.toml:12:8: two endpoints are called 'metro'; give each its own name",
+    ),
+    (
+        "",
+        "[[skip]]\nendpoint = \"nobody\"",
+        "p.toml:1:1: a skip matches no scenario; remove it or mend its values",
+    ),
+    (
+        "",
+        "[plot]\nblocks = [1, 3]",
+        "p.toml:11:1: block 3 is to be shown, but there are 1; name blocks of this plan",
+    ),
+    (
+        "",
+        "[plot]\nrtt_min = \"2s\"\nrtt_max = \"1s\"",
+        "p.toml:11:1: rtt_min is not below rtt_max; exchange them",
+    ),
+    (
+        "",
+        "[throughput]\ntool = \"iperf3\"",
+        "p.toml:11:1: the throughput check has no server; add server = \"host:port\", or enabled = false",
+    ),
+];
+
+#[test]
+fn each_mistake_names_its_place_and_its_remedy() {
+    for (extra, own, expected) in MISTAKES {
+        assert_eq!(only_problem(extra, own), *expected);
+    }
+}
+
+#[test]
+fn lengths_that_cannot_be_counted_are_refused() {
+    let found = only_problem("", "messages = 9_000_000_000_000_000_000");
+    assert!(found.contains("take longer than can be counted"), "{found}");
+    let found = only_problem("", "duration = \"50ms\"");
+    assert!(
+        found.contains("no message fits: the interval 100.00 ms is longer"),
+        "{found}"
+    );
+    let ports = (1..=10_001).fold(String::new(), |list, port| list + &format!("{port},"));
+    let found = only_problem("", &format!("source_port = [{ports}]"));
+    assert!(
+        found.contains("40004 scenarios in 1 blocks are too many"),
+        "{found}"
+    );
+}
+
+#[test]
+fn mistakes_are_told_all_at_once() {
+    let found = problems_of("version = 2\nblcks = 3\n[[endpoint]]\nurl = \"wx://a\"\n");
+    assert_eq!(found.len(), 5, "{found:#?}");
+}
+
+#[test]
+fn mistakes_of_syntax_come_alone() {
+    let found = problems_of("version = \nname = 3\n");
+    assert!(
+        found.iter().all(|line| line.contains("toml.io")),
+        "{found:#?}"
+    );
+}
+
+proptest! {
+    #[test]
+    fn no_text_makes_it_panic(text in ".{0,200}") {
+        let _ = parse(&Source::new("p.toml", text));
+    }
+
+    #[test]
+    fn no_mutation_of_a_plan_makes_it_panic(at in 0..SMALL.len(), length in 0..12_usize, put in "[a-z0-9\\[\\]=\". ]{0,8}") {
+        let end = (at + length).min(SMALL.len());
+        let text = format!("{}{put}{}", &SMALL[..at], &SMALL[end..]);
+        if let Ok(plan) = parse(&Source::new("p.toml", text)) {
+            prop_assert!(!crate::expand::scenarios(&plan).is_empty());
+        }
+    }
+}

@@ -1,0 +1,176 @@
+//! What was typed: a plan's fields with their places, before they mean anything together.
+//!
+//! Owns the names of keys and the types of single values. Both the TOML plan and the Latency
+//! Tester's settings become this, so that what contradicts itself is found in one place.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use neph_model::Order;
+use neph_text::{Bytes, Fields, Nanos, Placed, choice};
+
+use super::Target;
+use super::parameter::{PARAMETERS, word};
+use super::sections::{self, Sections, TypedPing};
+
+/// Values of one key: `None` if it is not written, empty if what is written is a mistake.
+pub(crate) type Written<T> = Option<Vec<Placed<T>>>;
+
+/// What multiplies, at the top of a plan or in one endpoint.
+#[derive(Debug, Default)]
+pub(crate) struct TypedAxes {
+    pub(crate) intervals: Written<Nanos>,
+    pub(crate) request_sizes: Written<Bytes>,
+    pub(crate) response_sizes: Written<Bytes>,
+    pub(crate) duration: Option<Placed<Nanos>>,
+    pub(crate) messages: Option<Placed<u64>>,
+    /// Whether a length is written at all, right or wrong.
+    pub(crate) length_written: bool,
+    pub(crate) parameters: BTreeMap<&'static str, Vec<Placed<String>>>,
+}
+
+#[derive(Debug)]
+pub(crate) struct TypedEndpoint {
+    pub(crate) span: Range<usize>,
+    pub(crate) name: Option<Placed<String>>,
+    pub(crate) target: Option<Placed<Target>>,
+    pub(crate) axes: TypedAxes,
+}
+
+#[derive(Debug)]
+pub(crate) struct TypedSkip {
+    pub(crate) span: Range<usize>,
+    pub(crate) endpoints: Written<String>,
+    pub(crate) axes: TypedAxes,
+}
+
+/// Everything that stands at the top of a plan beside the axes.
+#[derive(Debug, Default)]
+pub(crate) struct TypedCourse {
+    pub(crate) blocks: Option<Placed<u32>>,
+    pub(crate) block_interval: Option<Placed<Nanos>>,
+    pub(crate) pause: Option<Placed<Nanos>>,
+    pub(crate) order: Option<Order>,
+    pub(crate) seed: Option<u64>,
+    pub(crate) timeout: Option<Placed<Nanos>>,
+    pub(crate) tries: Option<Placed<u32>>,
+}
+
+#[derive(Debug)]
+pub(crate) struct TypedPlan {
+    pub(crate) span: Range<usize>,
+    pub(crate) name: Option<String>,
+    pub(crate) course: TypedCourse,
+    pub(crate) axes: TypedAxes,
+    pub(crate) endpoints: Vec<TypedEndpoint>,
+    pub(crate) skips: Vec<TypedSkip>,
+    pub(crate) pings: Vec<TypedPing>,
+    pub(crate) sections: Sections,
+    pub(crate) notes: Vec<String>,
+}
+
+/// Reads a TOML plan.
+pub(crate) fn read(mut fields: Fields<'_>) -> TypedPlan {
+    version(&mut fields);
+    let plan = TypedPlan {
+        span: fields.span(),
+        name: fields.required_with("name", word).map(|name| name.value),
+        course: course(&mut fields),
+        axes: axes(&mut fields),
+        endpoints: fields
+            .tables("endpoint")
+            .into_iter()
+            .map(endpoint)
+            .collect(),
+        skips: fields.tables("skip").into_iter().map(skip).collect(),
+        pings: fields
+            .tables("ping")
+            .into_iter()
+            .map(sections::ping)
+            .collect(),
+        sections: sections::read(&mut fields),
+        notes: Vec::new(),
+    };
+    fields.finish();
+    plan
+}
+
+fn version(fields: &mut Fields<'_>) {
+    if let Some(version) = fields.required::<u32>("version")
+        && version.value != 1
+    {
+        let what = format!("version {} of the plan format is not known", version.value);
+        fields.fault(version.span, what, "write version = 1");
+    }
+}
+
+fn course(fields: &mut Fields<'_>) -> TypedCourse {
+    const ORDERS: [(&str, Order); 2] =
+        [("random", Order::Random), ("sequential", Order::Sequential)];
+    TypedCourse {
+        blocks: fields.optional("blocks"),
+        block_interval: fields.optional("block_interval"),
+        pause: fields.optional("pause"),
+        order: fields
+            .optional_with("order", |node| choice(node, &ORDERS))
+            .map(|order| order.value),
+        seed: fields.optional("seed").map(|seed| seed.value),
+        timeout: fields.optional("timeout"),
+        tries: fields.optional("tries"),
+    }
+}
+
+fn endpoint(mut fields: Fields<'_>) -> TypedEndpoint {
+    let endpoint = TypedEndpoint {
+        span: fields.span(),
+        name: fields.required_with("name", word),
+        target: fields.required_with("url", |node| Target::parse(&word(node)?)),
+        axes: axes(&mut fields),
+    };
+    fields.finish();
+    endpoint
+}
+
+fn skip(mut fields: Fields<'_>) -> TypedSkip {
+    let written = fields.entry("endpoint").is_some();
+    let endpoints = fields.one_or_list_with("endpoint", word);
+    let mut skip = TypedSkip {
+        span: fields.span(),
+        endpoints: endpoints.or_else(|| written.then(Vec::new)),
+        axes: multiplied(&mut fields),
+    };
+    skip.axes.length_written = false;
+    fields.finish();
+    skip
+}
+
+fn axes(fields: &mut Fields<'_>) -> TypedAxes {
+    let mut axes = multiplied(fields);
+    axes.length_written = fields.entry("duration").is_some() || fields.entry("messages").is_some();
+    axes.duration = fields.optional("duration");
+    axes.messages = fields.optional("messages");
+    axes
+}
+
+fn multiplied(fields: &mut Fields<'_>) -> TypedAxes {
+    let mut axes = TypedAxes {
+        intervals: written(fields, "interval"),
+        request_sizes: written(fields, "request_size"),
+        response_sizes: written(fields, "response_size"),
+        ..TypedAxes::default()
+    };
+    for parameter in PARAMETERS {
+        if let Some(values) = fields.one_or_list_with(parameter.name, parameter.read) {
+            axes.parameters.insert(parameter.name, values);
+        }
+    }
+    axes
+}
+
+fn written<T: neph_text::Take + PartialEq>(
+    fields: &mut Fields<'_>,
+    key: &'static str,
+) -> Written<T> {
+    let written = fields.entry(key).is_some();
+    fields.one_or_list(key).or_else(|| written.then(Vec::new))
+}

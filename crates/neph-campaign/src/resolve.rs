@@ -1,0 +1,59 @@
+//! Whether every host of a plan has an address: a step of its own, because it asks the network.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+use std::ops::Range;
+
+use neph_text::{Fault, Problem, Problems, Source};
+
+use crate::plan::Plan;
+
+/// The addresses of every host that a plan names, once each.
+pub type Addresses = BTreeMap<String, Vec<IpAddr>>;
+
+/// Resolves every host of `plan` through `resolver`, which is asked once per host and says why
+/// there is no address. With a lab, it should know the lab's site names. `source` is the text the
+/// plan was read from.
+///
+/// # Errors
+/// Every host without an address, at each place where the plan writes it.
+pub fn resolve(
+    plan: &Plan,
+    source: &Source,
+    resolver: &dyn Fn(&str) -> Result<Vec<IpAddr>, String>,
+) -> Result<Addresses, Vec<Problem>> {
+    let problems = Problems::new(source);
+    let mut answers: BTreeMap<String, Result<Vec<IpAddr>, String>> = BTreeMap::new();
+    for (host, written_at) in hosts(plan) {
+        let answer = answers
+            .entry(host.to_owned())
+            .or_insert_with(|| match resolver(host) {
+                Ok(found) if found.is_empty() => Err("it has no address".to_owned()),
+                answer => answer,
+            });
+        if let Err(why) = answer {
+            let fault = Fault::new(
+                format!("host '{host}' cannot be resolved: {why}"),
+                "check the name, or write an address",
+            );
+            problems.add(written_at, fault);
+        }
+    }
+    let found = answers
+        .into_iter()
+        .filter_map(|(host, answer)| Some((host, answer.ok()?)))
+        .collect();
+    problems.verdict(Some(found))
+}
+
+fn hosts(plan: &Plan) -> impl Iterator<Item = (&str, Range<usize>)> {
+    let endpoints = plan.endpoints.iter();
+    let endpoints = endpoints.map(|e| (e.target.host.as_str(), e.written_at.clone()));
+    let pings = plan
+        .pings
+        .iter()
+        .map(|p| (p.host.as_str(), p.written_at.clone()));
+    let servers = plan.throughput.iter().flat_map(|check| &check.servers);
+    let servers = servers.map(|s| (s.host.as_str(), s.written_at.clone()));
+    endpoints.chain(pings).chain(servers)
+}

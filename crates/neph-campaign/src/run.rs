@@ -1,0 +1,283 @@
+//! Carries out a campaign: asks the agenda what is next, has the carrier do it, keeps it in the
+//! store, and tells the observer.
+//!
+//! Everything acknowledged is in the store before the next step, so a kill at any moment loses
+//! nothing: [`resume`] replays the store's content through the agenda and goes on.
+
+mod blocks;
+mod experiment;
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use neph_model::{Campaign, CampaignId, CampaignStatus, Order, Scenario, Span, Wall};
+use neph_store::{Store, StoreError};
+
+use crate::agenda::{Agenda, Past, Standing};
+use crate::carrier::{Carrier, Clock, StopFlag};
+use crate::estimate::{estimate, length};
+use crate::expand::scenarios;
+use crate::observer::{News, Observer};
+use crate::plan::Plan;
+
+/// A campaign could not go on.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// The store refused.
+    #[error("cannot {operation}: {source}")]
+    Store {
+        /// What was tried.
+        operation: &'static str,
+        /// Why not.
+        source: StoreError,
+    },
+    /// The stored campaign is not the plan's.
+    #[error(
+        "campaign {campaign} cannot go on: its stored matrix differs from the one this version makes of its plan; start a new campaign"
+    )]
+    MatrixDiffers {
+        /// The campaign.
+        campaign: CampaignId,
+    },
+}
+
+/// Gives a store's error its operation.
+pub(crate) fn storing<T>(
+    operation: &'static str,
+    result: Result<T, StoreError>,
+) -> Result<T, RunError> {
+    result.map_err(|source| RunError::Store { operation, source })
+}
+
+/// Who takes part in a campaign.
+pub struct Crew<'a> {
+    /// Keeps everything; opened for writing.
+    pub store: &'a mut dyn Store,
+    /// Does the measuring.
+    pub carrier: &'a mut dyn Carrier,
+    /// Watches.
+    pub observer: &'a mut dyn Observer,
+    /// Tells the time.
+    pub clock: &'a dyn Clock,
+    /// Ends everything early when set.
+    pub stop: &'a StopFlag,
+}
+
+impl fmt::Debug for Crew<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            store,
+            carrier,
+            clock,
+            stop,
+            ..
+        } = self;
+        f.debug_struct("Crew")
+            .field("store", store)
+            .field("carrier", carrier)
+            .field("clock", clock)
+            .field("stop", stop)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The program that measures; stored with each experiment.
+#[derive(Clone, Debug)]
+pub struct Build {
+    /// Version of `neph`.
+    pub version: String,
+    /// Commit it was built from.
+    pub commit: String,
+}
+
+/// Adds a campaign for `plan` to the store and carries it out. `order` overrides the plan's. A plan
+/// without a seed gets one from the campaign's id, which is as random as ids are.
+///
+/// # Errors
+/// The store refused. What was measured until then is kept.
+pub fn start(
+    plan: &Plan,
+    order: Option<Order>,
+    build: &Build,
+    crew: &mut Crew<'_>,
+) -> Result<(Campaign, Standing), RunError> {
+    let id = CampaignId::new();
+    let campaign = Campaign {
+        id,
+        name: plan.name.clone(),
+        plan_text: plan.text.clone(),
+        plan_hash: plan.hash(),
+        plan_path: plan.path.clone(),
+        seed: plan.seed.unwrap_or_else(|| seed_from(id)),
+        order: order.unwrap_or(plan.order),
+        blocks: plan.blocks,
+        status: CampaignStatus::Running,
+        started: crew.clock.now(),
+        ended: None,
+    };
+    let matrix = scenarios(plan);
+    storing(
+        "add the campaign",
+        crew.store.add_campaign(&campaign, &matrix),
+    )?;
+    Run::new(plan, campaign, matrix, build, crew)?.carry_out()
+}
+
+/// Goes on with a campaign that was cut off, interrupted or incomplete. `plan` is what its stored
+/// text means. Recovers what a crash left behind first.
+///
+/// # Errors
+/// The store refused, or its matrix is not the plan's.
+pub fn resume(
+    plan: &Plan,
+    campaign: &Campaign,
+    build: &Build,
+    crew: &mut Crew<'_>,
+) -> Result<(Campaign, Standing), RunError> {
+    storing("recover what was cut off", crew.store.recover())?;
+    let matrix = scenarios(plan);
+    let stored = storing("read the matrix", crew.store.scenarios(campaign.id))?;
+    let same = stored.iter().map(|s| s.id).eq(matrix.iter().map(|s| s.id));
+    if !same || campaign.blocks != plan.blocks {
+        return Err(RunError::MatrixDiffers {
+            campaign: campaign.id,
+        });
+    }
+    let status = CampaignStatus::Running;
+    let set = crew.store.set_campaign_status(campaign.id, status, None);
+    storing("record that the campaign goes on", set)?;
+    let campaign = Campaign {
+        status,
+        ended: None,
+        ..campaign.clone()
+    };
+    Run::new(plan, campaign, matrix, build, crew)?.carry_out()
+}
+
+/// The last 8 bytes of a version 7 UUID are random but for two bits.
+fn seed_from(id: CampaignId) -> u64 {
+    let last = id.as_bytes().iter().skip(8);
+    last.fold(0, |seed, byte| seed << 8 | u64::from(*byte))
+}
+
+/// `span` after `from`.
+fn later(from: Wall, span: Span) -> Wall {
+    Wall::from_unix_nanos(from.unix_nanos().saturating_add(span.nanos()))
+}
+
+/// A campaign in progress.
+struct Run<'r, 'c> {
+    plan: &'r Plan,
+    campaign: Campaign,
+    matrix: Vec<Scenario>,
+    build: &'r Build,
+    crew: &'r mut Crew<'c>,
+    agenda: Agenda,
+    /// When each block was begun.
+    begun: BTreeMap<u32, Wall>,
+}
+
+impl<'r, 'c> Run<'r, 'c> {
+    fn new(
+        plan: &'r Plan,
+        campaign: Campaign,
+        matrix: Vec<Scenario>,
+        build: &'r Build,
+        crew: &'r mut Crew<'c>,
+    ) -> Result<Self, RunError> {
+        let mut agenda = Agenda::new(plan, &matrix, campaign.order, campaign.seed);
+        let past = storing("read the experiments", crew.store.experiments(campaign.id))?;
+        let checks = storing("read the checks", crew.store.throughputs(campaign.id))?;
+        let mut begun: BTreeMap<u32, Wall> = BTreeMap::new();
+        let starts = past
+            .iter()
+            .map(|experiment| (experiment.block, experiment.started));
+        for (block, started) in
+            starts.chain(checks.iter().map(|check| (check.block, check.started)))
+        {
+            let first = begun.entry(block).or_insert(started);
+            *first = started.min(*first);
+        }
+        for experiment in &past {
+            agenda.note(Past::from(experiment));
+        }
+        Ok(Self {
+            plan,
+            campaign,
+            matrix,
+            build,
+            crew,
+            agenda,
+            begun,
+        })
+    }
+
+    fn carry_out(mut self) -> Result<(Campaign, Standing), RunError> {
+        let (standing, left) = (self.agenda.standing(), self.time_left());
+        self.crew.observer.tell(&News::Begun {
+            campaign: &self.campaign,
+            scenarios: &self.matrix,
+            standing,
+            left,
+        });
+        while let Some(slot) = self.agenda.next() {
+            if slot.begins_block {
+                self.begin_block(slot.block)?;
+            } else if self.plan.pause > Span::ZERO {
+                let until = later(self.crew.clock.now(), self.plan.pause);
+                self.crew.clock.wait_until(until, self.crew.stop);
+            }
+            if self.crew.stop.is_set() {
+                return self.end(CampaignStatus::Interrupted);
+            }
+            let past = self.experiment(slot)?;
+            self.agenda.note(past);
+        }
+        match self.agenda.standing().given_up {
+            0 => self.end(CampaignStatus::Complete),
+            _ => self.end(CampaignStatus::Incomplete),
+        }
+    }
+
+    fn end(mut self, status: CampaignStatus) -> Result<(Campaign, Standing), RunError> {
+        let now = self.crew.clock.now();
+        let set = self
+            .crew
+            .store
+            .set_campaign_status(self.campaign.id, status, Some(now));
+        storing("record how the campaign ended", set)?;
+        self.campaign.status = status;
+        self.campaign.ended = Some(now);
+        let standing = self.agenda.standing();
+        self.crew.observer.tell(&News::Ended { status, standing });
+        Ok((self.campaign, standing))
+    }
+
+    /// Until the end, if nothing fails: what is open in blocks that were begun, then whole blocks
+    /// at the pace of the plan.
+    fn time_left(&self) -> Span {
+        let of_open = |begun: bool| {
+            let pairs = self.agenda.open_pairs();
+            pairs
+                .filter(move |(block, _)| self.agenda.has_begun(*block) == begun)
+                .map(|(_, scenario)| length(&self.matrix[scenario as usize]) + self.plan.pause)
+                .sum::<Span>()
+        };
+        let whole_blocks = (0..self.plan.blocks).filter(|block| !self.agenda.has_begun(*block));
+        let count = i64::try_from(whole_blocks.count()).unwrap_or(0);
+        if count == 0 {
+            return of_open(true);
+        }
+        let block = estimate(self.plan, &self.matrix).block;
+        let pace = block.max(self.plan.block_interval);
+        let next_block = self.begun.values().max().map_or(Span::ZERO, |last| {
+            let due = later(*last, self.plan.block_interval);
+            let now = self.crew.clock.now().unix_nanos();
+            Span::from_nanos(due.unix_nanos().saturating_sub(now))
+        });
+        of_open(true).max(next_block) + pace.times(count - 1) + block
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,215 @@
+//! One experiment, from its slot to its place in the store.
+
+use std::cell::RefCell;
+use std::sync::{Arc, Mutex};
+
+use neph_model::{
+    Experiment, ExperimentId, ExperimentStatus, HostFacts, Load, Provenance, Scenario, Tally,
+};
+
+use super::{Run, RunError, storing};
+use crate::agenda::{Past, Slot};
+use crate::carrier::{Carried, CarryError, Ending, ExperimentOrder, Prepared};
+use crate::meter::{Meter, MeteredRecorder, lock};
+use crate::observer::News;
+use crate::warnings::warnings;
+
+/// How it ended, as far as the store cares.
+struct End {
+    status: ExperimentStatus,
+    reason: Option<String>,
+    host: HostFacts,
+    load: Load,
+}
+
+impl End {
+    fn failed(reason: String) -> Self {
+        Self {
+            status: ExperimentStatus::Failed,
+            reason: Some(reason),
+            host: HostFacts::default(),
+            load: Load::default(),
+        }
+    }
+}
+
+impl Run<'_, '_> {
+    /// Carries out one experiment and stores it, whatever became of it.
+    pub(super) fn experiment(&mut self, slot: Slot) -> Result<Past, RunError> {
+        let scenario = self.matrix[slot.scenario as usize].clone();
+        let mut order = self.order(slot, &scenario);
+        let prepared = self.crew.carrier.prepare(&order);
+        let ready = match prepared {
+            Ok(Prepared { started, flows }) => {
+                order.experiment.started = started;
+                order.experiment.flows = flows;
+                Ok(())
+            }
+            Err(CarryError::Store(source)) => {
+                let operation = "prepare an experiment";
+                return Err(RunError::Store { operation, source });
+            }
+            Err(failed) => Err(End::failed(failed.to_string())),
+        };
+        let (standing, left) = (self.agenda.standing(), self.time_left());
+        let begun = self.crew.store.begin(&order.experiment);
+        let recorder = storing("begin an experiment", begun)?;
+        self.crew.observer.tell(&News::ExperimentBegun {
+            experiment: &order.experiment,
+            scenario: &scenario,
+            standing,
+            left,
+        });
+        let reflector = order
+            .experiment
+            .flows
+            .first()
+            .is_some_and(|flow| flow.reflector);
+        let meter = Arc::new(Mutex::new(Meter::new(reflector)));
+        let mut recorder = MeteredRecorder::new(recorder, Arc::clone(&meter));
+        let end = match ready {
+            Ok(()) => self.carry(&mut order, &mut recorder, &meter)?,
+            Err(end) => end,
+        };
+        let meter = lock(&meter);
+        self.settle(&mut order.experiment, &end, &meter);
+        let provenance = self.provenance(&order, end, &meter);
+        let inner = recorder.into_inner();
+        let finished = self
+            .crew
+            .store
+            .finish(inner, &order.experiment, &provenance);
+        storing("finish an experiment", finished)?;
+        let past = Past::from(&order.experiment);
+        self.tell_ended(&order.experiment, &scenario, &meter, past);
+        Ok(past)
+    }
+
+    fn order(&self, slot: Slot, scenario: &Scenario) -> ExperimentOrder {
+        let from = scenario.parameters.get("from").cloned();
+        ExperimentOrder {
+            experiment: Experiment {
+                id: ExperimentId::new(),
+                campaign: self.campaign.id,
+                scenario: scenario.id,
+                block: slot.block,
+                position: slot.position,
+                attempt: slot.attempt,
+                status: ExperimentStatus::Running,
+                reason: None,
+                started: self.crew.clock.now(),
+                ended: None,
+                flows: Vec::new(),
+                tally: Tally::default(),
+                warnings: Vec::new(),
+                anchors: Vec::new(),
+            },
+            scenario: scenario.clone(),
+            site: from.or_else(|| self.plan.lab.as_ref().map(|lab| lab.prober.clone())),
+            timeout: self.plan.timeout,
+            companion: self.plan.companion,
+            pings: self.plan.pings.clone(),
+            stop: self.crew.stop.clone(),
+        }
+    }
+
+    /// Has it carried out. Only a recorder's refusal is an error.
+    fn carry(
+        &mut self,
+        order: &mut ExperimentOrder,
+        recorder: &mut MeteredRecorder,
+        meter: &Mutex<Meter>,
+    ) -> Result<End, RunError> {
+        let observer = RefCell::new(&mut *self.crew.observer);
+        let carried = self.crew.carrier.carry_out(order, recorder, &|progress| {
+            let figures = lock(meter).figures();
+            observer.borrow_mut().tell(&News::Running {
+                scenario: &order.scenario,
+                progress,
+                figures,
+            });
+        });
+        match carried {
+            Ok(carried) => Ok(take(carried, &mut order.experiment)),
+            Err(CarryError::Store(source)) => {
+                let operation = "record what is measured";
+                Err(RunError::Store { operation, source })
+            }
+            Err(failed) => Ok(End::failed(failed.to_string())),
+        }
+    }
+
+    /// Fills in what the meter saw, and decides whether it counts as complete.
+    fn settle(&self, experiment: &mut Experiment, end: &End, meter: &Meter) {
+        experiment.tally = meter.tally();
+        experiment.status = end.status;
+        experiment.reason.clone_from(&end.reason);
+        let tally = experiment.tally;
+        if end.status == ExperimentStatus::Complete && tally.messages == tally.failed {
+            experiment.status = ExperimentStatus::Failed;
+            experiment.reason = Some("no message could be sent".to_owned());
+        }
+        if experiment.ended.is_none() {
+            experiment.ended = Some(self.crew.clock.now());
+        }
+        let measured = warnings(meter, &end.load, &self.plan.limits);
+        experiment.warnings.extend(measured);
+    }
+
+    fn provenance(&self, order: &ExperimentOrder, end: End, meter: &Meter) -> Provenance {
+        let lateness = meter.lateness();
+        Provenance {
+            experiment: order.experiment.id,
+            version: self.build.version.clone(),
+            commit: self.build.commit.clone(),
+            plan_hash: self.campaign.plan_hash.clone(),
+            site: order.site.clone(),
+            host: end.host,
+            load: end.load,
+            lateness_p50: lateness.map(|(p50, _)| p50),
+            lateness_p99: lateness.map(|(_, p99)| p99),
+        }
+    }
+
+    fn tell_ended(
+        &mut self,
+        experiment: &Experiment,
+        scenario: &Scenario,
+        meter: &Meter,
+        past: Past,
+    ) {
+        let mut standing = self.agenda.standing();
+        if past.status == ExperimentStatus::Complete {
+            standing.complete += 1;
+            standing.open = standing.open.saturating_sub(1);
+        }
+        self.crew.observer.tell(&News::ExperimentEnded {
+            experiment,
+            scenario,
+            figures: meter.figures(),
+            standing,
+        });
+    }
+}
+
+/// What the carrier tells becomes part of the experiment.
+fn take(carried: Carried, experiment: &mut Experiment) -> End {
+    experiment.ended = Some(carried.ended);
+    experiment.flows = carried.flows;
+    experiment.anchors = carried.anchors;
+    experiment.warnings = carried.warnings;
+    let (status, reason) = match carried.ending {
+        Ending::Complete => (ExperimentStatus::Complete, None),
+        Ending::Interrupted => (
+            ExperimentStatus::Interrupted,
+            Some("stopped by the user".to_owned()),
+        ),
+        Ending::Failed(reason) => (ExperimentStatus::Failed, Some(reason)),
+    };
+    End {
+        status,
+        reason,
+        host: carried.host,
+        load: carried.load,
+    }
+}

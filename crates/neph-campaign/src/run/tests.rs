@@ -1,0 +1,308 @@
+mod fake;
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use neph_model::ExperimentStatus;
+use neph_store::Access;
+use neph_text::Source;
+
+use super::*;
+use crate::plan::parse;
+use fake::{Fake, Fate};
+
+const PLAN: &str = r#"
+version = 1
+name = "test"
+interval = "1s"
+messages = 10
+request_size = [64, 128, 256]
+blocks = 2
+block_interval = "1min"
+pause = "1s"
+tries = 2
+seed = 5
+[[endpoint]]
+name = "a"
+url = "ws://a"
+[throughput]
+duration = "5s"
+[traceroute]
+"#;
+
+/// Writes the news down.
+#[derive(Default)]
+struct Diary(Vec<String>);
+
+impl Observer for Diary {
+    fn tell(&mut self, news: &News<'_>) {
+        let line = match news {
+            News::Begun { standing, left, .. } => {
+                format!("begun {} open, {left} left", standing.open)
+            }
+            News::Waiting { block, until } => {
+                format!("block {block} at {} s", until.unix_nanos() / 1_000_000_000)
+            }
+            News::ExperimentBegun { left, .. } => format!("{left} left"),
+            News::Running { figures, .. } => format!("running {} replies", figures.tally.replies),
+            News::Ended { status, .. } => format!("ended {}", status.name()),
+            _ => return,
+        };
+        self.0.push(line);
+    }
+}
+
+/// A workspace and the world around it.
+struct Lab {
+    plan: Plan,
+    folder: tempfile::TempDir,
+    fake: Fake,
+    diary: Diary,
+}
+
+impl Lab {
+    fn new(plan: &str, fates: &[Fate]) -> Self {
+        let fake = Fake {
+            fates: fates.iter().copied().collect(),
+            ..Fake::default()
+        };
+        // Time zero would be the epoch, which some stores take for "not set".
+        fake.time.pass(Span::from_secs(1_000));
+        Self {
+            plan: parse(&Source::new("p.toml", plan)).expect("no mistakes"),
+            folder: tempfile::tempdir().expect("a folder"),
+            fake,
+            diary: Diary::default(),
+        }
+    }
+
+    fn store(path: &Path) -> Box<dyn Store> {
+        let path = path.to_str().expect("plain characters");
+        neph_store::open(path, Access::Write).expect("a workspace")
+    }
+
+    /// Starts, or goes on with the only campaign, in a process of its own as far as the store can
+    /// tell.
+    fn go(&mut self) -> Result<(Campaign, Standing), RunError> {
+        let mut store = Self::store(self.folder.path());
+        let time = self.fake.time.clone();
+        let build = Build {
+            version: "0.1.0".to_owned(),
+            commit: "abc".to_owned(),
+        };
+        let known = store.campaigns().expect("campaigns").pop();
+        let mut crew = Crew {
+            store: store.as_mut(),
+            carrier: &mut self.fake,
+            observer: &mut self.diary,
+            clock: &time,
+            stop: &StopFlag::default(),
+        };
+        match known {
+            None => start(&self.plan, None, &build, &mut crew),
+            Some(campaign) => resume(&self.plan, &campaign, &build, &mut crew),
+        }
+    }
+
+    fn experiments(&self) -> Vec<neph_model::Experiment> {
+        let store = Self::store(self.folder.path());
+        let campaign = store.campaigns().expect("campaigns")[0].id;
+        store.experiments(campaign).expect("experiments")
+    }
+}
+
+/// Each scenario of each block has exactly one complete experiment.
+fn all_complete_once(experiments: &[neph_model::Experiment], pairs: usize) -> bool {
+    let mut complete: BTreeMap<_, u32> = BTreeMap::new();
+    for experiment in experiments {
+        let key = (experiment.block, experiment.scenario);
+        *complete.entry(key).or_default() +=
+            u32::from(experiment.status == ExperimentStatus::Complete);
+    }
+    complete.len() == pairs && complete.values().all(|n| *n == 1)
+}
+
+#[test]
+fn a_campaign_goes_through_its_blocks_in_time() {
+    let mut lab = Lab::new(PLAN, &[]);
+    let (campaign, standing) = lab.go().expect("it runs");
+    assert_eq!(
+        (campaign.status, campaign.seed),
+        (CampaignStatus::Complete, 5)
+    );
+    assert_eq!(
+        standing,
+        Standing {
+            total: 6,
+            complete: 6,
+            ..Standing::default()
+        }
+    );
+    let experiments = lab.experiments();
+    assert!(all_complete_once(&experiments, 6));
+    // Block 0: 5 s of throughput, then 3 x 10 s and two pauses. Block 1: one minute after block 0.
+    let starts: Vec<i64> = experiments
+        .iter()
+        .map(|e| e.started.unix_nanos() / 1_000_000_000 - 1_000)
+        .collect();
+    assert_eq!(starts, [5, 16, 27, 65, 76, 87]);
+    let tally = experiments[0].tally;
+    assert_eq!((tally.messages, tally.replies), (10, 10));
+    assert_eq!(
+        experiments[0].warnings,
+        [neph_model::Warning::StampsMissing { percent: 100.0 }]
+    );
+    assert_eq!((lab.fake.checks, lab.fake.routes), (2, 2));
+    let diary = &lab.diary.0;
+    assert_eq!(diary[0], "begun 6 open, 97.000 s left");
+    assert!(
+        diary.contains(&"block 1 at 1060 s".to_owned()),
+        "{diary:#?}"
+    );
+    assert!(diary.contains(&"running 10 replies".to_owned()));
+    assert_eq!(diary.last().map(String::as_str), Some("ended complete"));
+}
+
+#[test]
+fn provenance_is_kept_with_each_experiment() {
+    let mut lab = Lab::new(PLAN, &[Fate::Complete, Fate::Refused]);
+    lab.go().expect("it runs");
+    let store = Lab::store(lab.folder.path());
+    let experiments = lab_experiments(store.as_ref());
+    let provenance = store
+        .provenance(experiments[0].id)
+        .expect("read")
+        .expect("there");
+    assert_eq!(
+        (provenance.host.host.as_str(), provenance.commit.as_str()),
+        ("here", "abc")
+    );
+    assert_eq!(provenance.plan_hash, lab.plan.hash());
+    assert_eq!(provenance.lateness_p99, Some(Span::from_micros(10)));
+    let refused = experiments
+        .iter()
+        .find(|e| e.status == ExperimentStatus::Failed)
+        .expect("one");
+    assert_eq!(
+        refused.reason.as_deref(),
+        Some("connecting to ws://a failed: connection refused")
+    );
+}
+
+fn lab_experiments(store: &dyn Store) -> Vec<neph_model::Experiment> {
+    let campaign = store.campaigns().expect("campaigns")[0].id;
+    store.experiments(campaign).expect("experiments")
+}
+
+#[test]
+fn ctrl_c_keeps_what_was_measured_and_resume_goes_on() {
+    let mut lab = Lab::new(PLAN, &[Fate::Complete, Fate::CtrlC]);
+    let (campaign, _) = lab.go().expect("it runs");
+    assert_eq!(campaign.status, CampaignStatus::Interrupted);
+    let experiments = lab.experiments();
+    assert_eq!(experiments.len(), 2);
+    assert_eq!(
+        (experiments[1].status, experiments[1].tally.replies),
+        (ExperimentStatus::Interrupted, 5)
+    );
+    let (campaign, _) = lab.go().expect("it goes on");
+    assert_eq!(campaign.status, CampaignStatus::Complete);
+    let experiments = lab.experiments();
+    assert!(all_complete_once(&experiments, 6));
+    assert_eq!(experiments.len(), 7);
+    assert_eq!(
+        (lab.fake.checks, lab.fake.routes),
+        (2, 2),
+        "checks are not repeated"
+    );
+}
+
+#[test]
+fn after_a_kill_every_acknowledged_message_is_there_and_nothing_is_done_twice() {
+    let fates = [
+        Fate::Complete,
+        Fate::Killed,
+        Fate::Complete,
+        Fate::Killed,
+        Fate::Killed,
+    ];
+    let mut lab = Lab::new(PLAN, &fates);
+    let mut killed = 0;
+    while lab.go().is_err() {
+        killed += 1;
+    }
+    assert_eq!(killed, 3);
+    let experiments = lab.experiments();
+    assert!(all_complete_once(&experiments, 6));
+    assert_eq!(experiments.len(), 9);
+    let store = Lab::store(lab.folder.path());
+    for experiment in &experiments {
+        let expected = if experiment.status == ExperimentStatus::Complete {
+            10
+        } else {
+            5
+        };
+        let messages = store.messages(experiment.id).expect("messages");
+        assert!(
+            messages.iter().map(|m| m.seq.0).eq(0..expected),
+            "{experiment:?}"
+        );
+        assert_eq!(experiment.flows.len(), 1, "flows survive the kill");
+    }
+}
+
+#[test]
+fn what_fails_every_time_is_given_up_and_said() {
+    let mut lab = Lab::new(
+        &PLAN.replace("[64, 128, 256]", "64"),
+        &[Fate::Broken, Fate::Mute],
+    );
+    let (campaign, standing) = lab.go().expect("it runs");
+    assert_eq!(campaign.status, CampaignStatus::Incomplete);
+    assert_eq!((standing.complete, standing.given_up), (1, 1));
+    let reasons: Vec<_> = lab
+        .experiments()
+        .into_iter()
+        .filter_map(|e| e.reason)
+        .collect();
+    assert_eq!(
+        reasons,
+        [
+            "the connection was lost for good",
+            "no message could be sent"
+        ]
+    );
+}
+
+#[test]
+fn whatever_happens_wherever_the_campaign_ends_whole() {
+    use Fate::{Broken, Complete, CtrlC, Killed, Mute, Refused};
+    let all = [
+        Complete, Killed, CtrlC, Refused, Killed, Broken, Complete, Mute,
+    ];
+    for shift in 0..all.len() {
+        let fates: Vec<Fate> = all
+            .iter()
+            .cycle()
+            .skip(shift)
+            .step_by(3)
+            .take(8)
+            .copied()
+            .collect();
+        let mut lab = Lab::new(&PLAN.replace("tries = 2", "tries = 9"), &fates);
+        let mut status = None;
+        while status != Some(CampaignStatus::Complete) {
+            status = lab.go().ok().map(|(campaign, _)| campaign.status);
+        }
+        assert!(all_complete_once(&lab.experiments(), 6), "{fates:?}");
+        assert_eq!((lab.fake.checks, lab.fake.routes), (2, 2), "{fates:?}");
+    }
+}
+
+#[test]
+fn another_plan_does_not_go_on_with_this_campaign() {
+    let mut lab = Lab::new(PLAN, &[Fate::CtrlC]);
+    lab.go().expect("it runs");
+    lab.plan = parse(&Source::new("p.toml", PLAN.replace("256", "512"))).expect("no mistakes");
+    assert!(matches!(lab.go(), Err(RunError::MatrixDiffers { .. })));
+}

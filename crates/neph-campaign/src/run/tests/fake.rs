@@ -1,0 +1,193 @@
+//! A carrier that does what the test says, in virtual time.
+
+use std::cell::Cell;
+use std::collections::VecDeque;
+use std::net::SocketAddr;
+use std::rc::Rc;
+
+use neph_model::{
+    BitRate, Flow, FlowIndex, FlowRole, HostFacts, Instant, Load, Marks, Message, Outcome,
+    ProbeKind, Seq, Span, Throughput, Traceroute, Wall,
+};
+use neph_store::Recorder;
+
+use crate::carrier::{
+    Carried, Carrier, CarryError, Clock, Ending, ExperimentOrder, Prepared, Progress, StopFlag,
+    ThroughputOrder, TracerouteOrder,
+};
+
+/// What becomes of an experiment.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Fate {
+    Complete,
+    /// Refused before it began.
+    Refused,
+    /// It breaks off after half of its messages.
+    Broken,
+    /// Nothing can be sent.
+    Mute,
+    /// ctrl-C after half of its messages.
+    CtrlC,
+    /// The process is gone after half of its messages.
+    Killed,
+}
+
+/// Virtual time, nanoseconds.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Virtual(Rc<Cell<i64>>);
+
+impl Virtual {
+    pub(super) fn pass(&self, span: Span) {
+        self.0.set(self.0.get() + span.nanos());
+    }
+}
+
+impl Clock for Virtual {
+    fn now(&self) -> Wall {
+        Wall::from_unix_nanos(self.0.get())
+    }
+    fn wait_until(&self, until: Wall, stop: &StopFlag) {
+        if !stop.is_set() {
+            self.0.set(self.0.get().max(until.unix_nanos()));
+        }
+    }
+}
+
+/// Does what fate says; [`Fate::Complete`] when nothing is said.
+#[derive(Debug, Default)]
+pub(super) struct Fake {
+    pub(super) fates: VecDeque<Fate>,
+    pub(super) time: Virtual,
+    pub(super) fate: Option<Fate>,
+    pub(super) checks: u32,
+    pub(super) routes: u32,
+}
+
+fn message(seq: u64, outcome: Outcome) -> Message {
+    let due = i64::try_from(seq).expect("few") * 1_000_000_000;
+    let mut marks = Marks::intended_at(Instant::from_nanos(due));
+    if outcome != Outcome::Failed {
+        marks.app_send = Some(Instant::from_nanos(due + 10_000));
+    }
+    if outcome == Outcome::Reply {
+        marks.app_recv = Some(Instant::from_nanos(due + 4_000_000));
+    }
+    let mut message = Message::new(FlowIndex(0), Seq(seq), marks);
+    message.outcome = outcome;
+    message
+}
+
+impl Carrier for Fake {
+    fn prepare(&mut self, order: &ExperimentOrder) -> Result<Prepared, CarryError> {
+        let fate = self.fates.pop_front().unwrap_or(Fate::Complete);
+        self.fate = Some(fate);
+        if fate == Fate::Refused {
+            return Err(CarryError::Failed {
+                operation: format!("connecting to {}", order.scenario.target),
+                reason: "connection refused".to_owned(),
+            });
+        }
+        Ok(Prepared {
+            started: self.time.now(),
+            flows: vec![Flow {
+                index: FlowIndex(0),
+                role: FlowRole::Main,
+                probe: ProbeKind::Ws,
+                name: order.scenario.endpoint.clone(),
+                source: None,
+                target: SocketAddr::from(([10, 0, 0, 1], 80)),
+                reflector: false,
+                same_clock: false,
+            }],
+        })
+    }
+
+    fn carry_out(
+        &mut self,
+        order: &ExperimentOrder,
+        recorder: &mut dyn Recorder,
+        progress: &dyn Fn(Progress),
+    ) -> Result<Carried, CarryError> {
+        let fate = self.fate.take().expect("it was prepared");
+        let whole = matches!(fate, Fate::Complete | Fate::Mute);
+        let count = if whole {
+            order.scenario.messages
+        } else {
+            order.scenario.messages / 2
+        };
+        let outcome = if fate == Fate::Mute {
+            Outcome::Failed
+        } else {
+            Outcome::Reply
+        };
+        for seq in 0..count {
+            recorder.messages(&[message(seq, outcome)])?;
+            self.time.pass(order.scenario.interval);
+        }
+        progress(Progress {
+            elapsed: Span::from_secs(5),
+            due: count,
+        });
+        let ending = match fate {
+            Fate::Complete | Fate::Mute => Ending::Complete,
+            Fate::Broken => Ending::Failed("the connection was lost for good".to_owned()),
+            Fate::CtrlC => {
+                order.stop.set();
+                Ending::Interrupted
+            }
+            Fate::Refused => unreachable!("it was not prepared"),
+            // A store that fails ends the campaign without finishing anything: to the store that
+            // is what a kill looks like.
+            Fate::Killed => {
+                return Err(neph_store::StoreError::WrongFinish {
+                    experiment: order.experiment.id,
+                    why: "killed".to_owned(),
+                }
+                .into());
+            }
+        };
+        Ok(Carried {
+            ending,
+            ended: self.time.now(),
+            flows: order.experiment.flows.clone(),
+            anchors: vec![(0, order.experiment.started.unix_nanos())],
+            host: HostFacts {
+                host: "here".to_owned(),
+                ..HostFacts::default()
+            },
+            load: Load {
+                busy_percent: 3.0,
+                ..Load::default()
+            },
+            warnings: Vec::new(),
+        })
+    }
+
+    fn check_throughput(&mut self, order: &ThroughputOrder) -> Throughput {
+        self.checks += 1;
+        let started = self.time.now();
+        self.time.pass(order.duration);
+        Throughput {
+            block: order.block,
+            endpoint: order.server.name.clone(),
+            tool: order.tool.name().to_owned(),
+            started,
+            seconds: Vec::new(),
+            goodput: BitRate(1_000_000),
+            failure: None,
+        }
+    }
+
+    fn trace_route(&mut self, order: &TracerouteOrder) -> Traceroute {
+        self.routes += 1;
+        Traceroute {
+            block: order.block,
+            endpoint: order.endpoint.clone(),
+            destination: [10, 0, 0, 1].into(),
+            started: self.time.now(),
+            hops: Vec::new(),
+            reached: true,
+            failure: None,
+        }
+    }
+}

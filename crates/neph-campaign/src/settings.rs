@@ -1,0 +1,350 @@
+//! The Latency Tester's settings file (YAML, thesis section 4.4), accepted as it is.
+//!
+//! Every field of the thesis is taken, those for plotting included, and the per-endpoint
+//! `tls_enabled` of later versions. What is missing is inferred as the Latency Tester infers it:
+//! a run interval from the step duration (rounded up to a minute), or the other way round.
+
+use neph_model::Span;
+use neph_text::{
+    Bytes, Fault, Fields, Nanos, Node, Percent, Placed, Port, Problem, Problems, Source, Take,
+    Value, parse_yaml,
+};
+
+use crate::plan::{
+    IPERF3_PORT, Plan, PlotPlan, Sections, THROUGHPUT_DURATION, Target, ThroughputServer,
+    ThroughputTool, TypedAxes, TypedCourse, TypedEndpoint, TypedPing, TypedPlan, TypedThroughput,
+    authority_of, check_plot, host, interpret, plot_blocks, port_number, word,
+};
+
+const MINUTE: i64 = 60_000_000_000;
+const SECOND: i64 = 1_000_000_000;
+const MILLISECOND: i64 = 1_000_000;
+/// Reply payload when none is given, as the Latency Tester's client flag has it (thesis, table 4.2).
+const DEFAULT_RESPONSE: u64 = 64;
+/// The path at which the Latency Tester's server answers; our reflector answers at every path.
+const PATH: &str = "/echo";
+
+/// Reads a settings file. Never panics, whatever the text.
+///
+/// # Errors
+/// Every mistake, by place.
+pub fn parse(source: &Source) -> Result<Plan, Vec<Problem>> {
+    let problems = Problems::new(source);
+    let node = parse_yaml(&problems);
+    if !problems.is_empty() {
+        return problems.verdict(None);
+    }
+    let Some(fields) = Fields::of(&node, &problems) else {
+        return problems.verdict(None);
+    };
+    let plan = interpret(read(fields), &problems);
+    problems.verdict(Some(plan))
+}
+
+fn read(mut fields: Fields<'_>) -> TypedPlan {
+    let mut notes = Vec::new();
+    let endpoints = endpoints(&mut fields);
+    let mut axes = axes(&mut fields);
+    let course = course(&mut fields, &mut axes, endpoints.len());
+    let pings = pings(&mut fields);
+    let throughput = throughput(&mut fields);
+    let span = fields.span();
+    let plot = plot(&mut fields);
+    without_effect(&mut fields, &mut notes);
+    let source = fields.problems().source();
+    let typed = TypedPlan {
+        span: span.clone(),
+        name: Some(name_of(source.name())),
+        course,
+        axes,
+        endpoints,
+        skips: Vec::new(),
+        pings,
+        sections: Sections {
+            throughput,
+            plot,
+            plot_span: span,
+            ..Sections::default()
+        },
+        notes,
+    };
+    fields.finish();
+    typed
+}
+
+/// The settings have no name: the file's stands in.
+fn name_of(path: &str) -> String {
+    let file = path.rsplit('/').next().unwrap_or(path);
+    let stem = file.rsplit_once('.').map_or(file, |(stem, _)| stem);
+    if stem.is_empty() {
+        "latency-tester".to_owned()
+    } else {
+        stem.to_owned()
+    }
+}
+
+/// A whole number of `unit` nanoseconds, at least 1.
+fn times(node: &Node, unit: i64) -> Result<Nanos, Fault> {
+    let count = match u32::take(node)? {
+        0 => return Err(Fault::new("this time is zero", "write 1 or more")),
+        count => i64::from(count),
+    };
+    Ok(Nanos(count.saturating_mul(unit)))
+}
+
+/// Like [`times`], where 0 means that the value is to be chosen.
+fn times_or_none(fields: &mut Fields<'_>, key: &'static str, unit: i64) -> Option<Placed<Nanos>> {
+    let value = fields.optional_with(key, |node| match node.value {
+        Value::Integer(0) | Value::Nothing => Ok(None),
+        _ => times(node, unit).map(Some),
+    })?;
+    value.value.map(|nanos| Placed {
+        value: nanos,
+        span: value.span,
+    })
+}
+
+fn axes(fields: &mut Fields<'_>) -> TypedAxes {
+    let mut axes = TypedAxes::default();
+    if fields.needed("intervals").is_some() {
+        let read = fields.one_or_list_with("intervals", |node| times(node, MILLISECOND));
+        axes.intervals = Some(read.unwrap_or_default());
+    } else {
+        axes.intervals = Some(Vec::new());
+    }
+    if fields.needed("msg_sizes").is_some() {
+        axes.request_sizes = fields.one_or_list::<Bytes>("msg_sizes");
+    }
+    let response = fields.optional::<Bytes>("response_size");
+    axes.response_sizes = Some(vec![response.unwrap_or(Placed {
+        value: Bytes(DEFAULT_RESPONSE),
+        span: 0..0,
+    })]);
+    let port = fields.optional_with("source_port", |node| match node.value {
+        Value::Integer(0) | Value::Nothing => Ok(None),
+        _ => Port::take(node).map(Some),
+    });
+    if let Some((Some(Port(port)), span)) = port.map(|port| (port.value, port.span)) {
+        let value = port.to_string();
+        axes.parameters
+            .insert("source_port", vec![Placed { value, span }]);
+    }
+    axes
+}
+
+/// Runs, and the two times of which one may be inferred.
+fn course(fields: &mut Fields<'_>, axes: &mut TypedAxes, endpoints: usize) -> TypedCourse {
+    let blocks = fields.required::<u32>("runs");
+    let given =
+        fields.entry("runs_interval").is_some() || fields.entry("runs_step_duration").is_some();
+    let interval = times_or_none(fields, "runs_interval", MINUTE);
+    let step = times_or_none(fields, "runs_step_duration", SECOND);
+    let lengths = [
+        &axes.intervals.as_ref().map(Vec::len),
+        &axes.request_sizes.as_ref().map(Vec::len),
+    ];
+    let steps = lengths
+        .iter()
+        .map(|n| n.unwrap_or(1).max(1))
+        .product::<usize>()
+        * endpoints.max(1);
+    let steps = i64::try_from(steps).unwrap_or(i64::MAX);
+    let infer = |nanos: i64, span| Placed {
+        value: Nanos(nanos),
+        span,
+    };
+    let (interval, step) = match (interval, step) {
+        (None, None) => {
+            if !given || fields.problems().is_empty() {
+                let what = "neither runs_interval nor runs_step_duration is given";
+                fields.fault(fields.span(), what, "add runs_step_duration: 30");
+            }
+            (None, None)
+        }
+        (Some(interval), None) => {
+            // Whole seconds, as the Latency Tester counts them.
+            let nanos = interval.value.0 / steps / SECOND * SECOND;
+            let step = infer(nanos, interval.span.clone());
+            (Some(interval), Some(step))
+        }
+        (None, Some(step)) => {
+            let run = step.value.0.saturating_mul(steps);
+            let minutes = run / MINUTE + i64::from(run % MINUTE > 0);
+            (
+                Some(infer(minutes.saturating_mul(MINUTE), step.span.clone())),
+                Some(step),
+            )
+        }
+        both => both,
+    };
+    axes.length_written = true;
+    axes.duration = step;
+    TypedCourse {
+        blocks,
+        block_interval: interval,
+        ..TypedCourse::default()
+    }
+}
+
+fn endpoints(fields: &mut Fields<'_>) -> Vec<TypedEndpoint> {
+    let all_tls = fields
+        .optional::<bool>("tls_enabled")
+        .is_some_and(|tls| tls.value);
+    fields.needed("endpoints");
+    let tables = fields.tables("endpoints");
+    tables
+        .into_iter()
+        .map(|mut table| {
+            let tls = table
+                .optional::<bool>("tls_enabled")
+                .map_or(all_tls, |tls| tls.value);
+            let scheme = if tls { "wss" } else { "ws" };
+            let name = table.required_with("description", word);
+            let target = table.required_with("destination", |node| target(node, scheme));
+            let span = table.span();
+            table.finish();
+            TypedEndpoint {
+                span,
+                name,
+                target,
+                axes: TypedAxes::default(),
+            }
+        })
+        .collect()
+}
+
+fn target(node: &Node, scheme: &str) -> Result<Target, Fault> {
+    let destination = word(node)?;
+    if let Some((written, rest)) = destination.split_once("://") {
+        let what = format!("a destination has no scheme, but here is '{written}'");
+        return Err(Fault::new(
+            what,
+            format!("write \"{rest}\", and tls_enabled for TLS"),
+        ));
+    }
+    Target::parse(&format!("{scheme}://{destination}{PATH}"))
+}
+
+fn pings(fields: &mut Fields<'_>) -> Vec<TypedPing> {
+    let interval = times_or_none(fields, "ping_interval", SECOND);
+    let tables = fields.tables("ping_destinations");
+    tables
+        .into_iter()
+        .map(|mut table| {
+            let own = times_or_none(&mut table, "ping_interval", SECOND);
+            let ping = TypedPing {
+                name: table.required_with("name", word),
+                address: table.required_with("ip", host),
+                interval: own.or_else(|| interval.clone()),
+            };
+            table.finish();
+            ping
+        })
+        .collect()
+}
+
+fn throughput(fields: &mut Fields<'_>) -> Option<TypedThroughput> {
+    let span = fields.entry("iperf_destinations")?.node.span.clone();
+    let mut servers = Vec::new();
+    for mut table in fields.tables("iperf_destinations") {
+        let name = table.required_with("name", word);
+        let ip = table.required_with("ip", |node| {
+            let text = word(node)?;
+            authority_of(&text).map(|(host, _)| host.to_owned())
+        });
+        let port = table.optional_with("port", iperf_port);
+        if let (Some(name), Some(ip)) = (name, ip) {
+            servers.push(ThroughputServer {
+                name: name.value,
+                host: ip.value,
+                port: port.map_or(IPERF3_PORT, |port| port.value),
+                written_at: ip.span,
+            });
+        }
+        table.finish();
+    }
+    // An empty list, or one whose mistakes have been told.
+    (!servers.is_empty()).then_some(TypedThroughput {
+        span,
+        duration: THROUGHPUT_DURATION,
+        tool: ThroughputTool::Iperf3,
+        servers,
+    })
+}
+
+/// `"80"` or 80; an empty text is iperf3's own.
+fn iperf_port(node: &Node) -> Result<u16, Fault> {
+    match &node.value {
+        Value::Text(text) if text.is_empty() => Ok(IPERF3_PORT),
+        Value::Text(text) => port_number(text),
+        _ => Port::take(node).map(|Port(port)| port),
+    }
+}
+
+fn plot(fields: &mut Fields<'_>) -> PlotPlan {
+    let mut plot = PlotPlan::default();
+    if let Some(value) = fields.optional::<Percent>("percentiles_to_remove") {
+        plot.percentiles_to_remove = value.value.0;
+    }
+    if let Some(off) = fields.optional::<bool>("equalization_disabled") {
+        plot.equalize = !off.value;
+    }
+    plot.rtt_min = rtt(fields, "rtt_min");
+    plot.rtt_max = rtt(fields, "rtt_max");
+    // 0 and 0 is what an omitted pair becomes in the Latency Tester.
+    let whisker = |value: Option<Placed<Percent>>| value.map(|v| v.value.0);
+    plot.whisker_min = whisker(fields.optional("whisker_min"));
+    plot.whisker_max = whisker(fields.optional("whisker_max")).filter(|max| *max > 0.0);
+    if plot.whisker_max.is_none() {
+        plot.whisker_min = plot.whisker_min.filter(|min| *min > 0.0);
+    }
+    let empty = fields
+        .entry("runs_to_plot")
+        .is_some_and(|entry| match &entry.node.value {
+            Value::List(list) => list.is_empty(),
+            value => *value == Value::Nothing,
+        });
+    if !empty {
+        plot.blocks = plot_blocks(fields, "runs_to_plot");
+    }
+    check_plot(&plot, fields);
+    plot
+}
+
+/// Milliseconds, possibly with a fraction; 0 means that the plot chooses.
+fn rtt(fields: &mut Fields<'_>, key: &'static str) -> Option<Span> {
+    let millis = fields.optional_with(key, |node| match f64::take(node)? {
+        millis if (0.0..=1e9).contains(&millis) => Ok(millis),
+        _ => Err(Fault::new(
+            "this is out of range",
+            "write milliseconds from 0 on",
+        )),
+    })?;
+    #[expect(clippy::cast_possible_truncation, reason = "at most 10^15")]
+    let nanos = (millis.value * 1e6).round() as i64;
+    (nanos > 0).then(|| Span::from_nanos(nanos))
+}
+
+/// Settings that are taken and need nothing done.
+fn without_effect(fields: &mut Fields<'_>, notes: &mut Vec<String>) {
+    notes.push("blocks are shuffled; the Latency Tester's order is --order sequential".to_owned());
+    if fields
+        .optional::<bool>("tcpdump_enabled")
+        .is_some_and(|on| !on.value)
+    {
+        notes.push(
+            "tcpdump_enabled: false has no effect: acknowledgement times come from the kernel \
+             at no cost"
+                .to_owned(),
+        );
+    }
+    if let Some(folder) = fields.optional::<String>("exec_dir") {
+        notes.push(format!(
+            "exec_dir {} has no effect: results go to the workspace",
+            folder.value
+        ));
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,147 @@
+use neph_model::ByteSize;
+use proptest::prelude::*;
+
+use super::*;
+use crate::estimate::estimate;
+use crate::expand::scenarios;
+use crate::plan::{Length, ThroughputTool};
+
+const THESIS: &str = include_str!("../../../../plans/latency-tester.yaml");
+
+fn read(text: &str) -> Plan {
+    parse(&Source::new("settings.yaml", text)).expect("no mistakes")
+}
+
+fn problems_of(text: &str) -> Vec<String> {
+    let found = parse(&Source::new("s.yaml", text)).expect_err("mistakes");
+    found.iter().map(ToString::to_string).collect()
+}
+
+#[test]
+fn the_example_of_the_thesis_means_what_the_thesis_says() {
+    let plan = read(THESIS);
+    let scenarios = scenarios(&plan);
+    assert_eq!((scenarios.len(), plan.blocks), (12, 24));
+    let cost = estimate(&plan, &scenarios);
+    // 23 intervals of an hour, then six minutes of experiments and five seconds of iperf3.
+    assert_eq!(cost.whole, Span::from_secs(23 * 3600 + 6 * 60 + 5));
+    assert_eq!(cost.experiments, 12 * 24);
+    // 30 s at 25, 100 and 400 ms are 1200, 300 and 75 messages.
+    assert_eq!(cost.messages, (1200 + 300 + 75) * 4 * 24);
+    assert!(!cost.outlasts_interval(&plan));
+}
+
+#[test]
+fn every_field_of_the_thesis_is_taken() {
+    let plan = read(THESIS);
+    let urls: Vec<&str> = plan
+        .endpoints
+        .iter()
+        .map(|e| e.target.text.as_str())
+        .collect();
+    assert_eq!(
+        urls,
+        [
+            "wss://12.34.56.67:8080/echo",
+            "wss://latency-tester.example.com/echo"
+        ]
+    );
+    let axes = &plan.endpoints[0].axes;
+    assert_eq!(axes.length, Length::Duration(Span::from_secs(30)));
+    assert_eq!(axes.request_sizes, [ByteSize(10_240), ByteSize(102_400)]);
+    assert_eq!(axes.response_sizes, [ByteSize(1_024)]);
+    assert_eq!(axes.parameters["source_port"], ["5555"]);
+    assert_eq!(plan.block_interval, Span::from_secs(3_600));
+    let ping = &plan.pings[0];
+    assert_eq!(
+        (ping.name.as_str(), ping.interval),
+        ("Pingable-Host", Span::from_secs(30))
+    );
+    let check = plan.throughput.expect("there");
+    assert_eq!(
+        (check.tool, check.servers[0].port),
+        (ThroughputTool::Iperf3, 80)
+    );
+    assert_eq!(plan.plot.percentiles_to_remove.to_string(), "1");
+    assert!(plan.plot.equalize);
+    assert_eq!(
+        (plan.plot.rtt_min, plan.plot.rtt_max),
+        (Some(Span::from_millis(10)), Some(Span::from_millis(20)))
+    );
+    assert_eq!(
+        (plan.plot.whisker_min, plan.plot.whisker_max),
+        (Some(10.0), Some(90.0))
+    );
+    assert_eq!(plan.plot.blocks, [0, 2]);
+    assert_eq!(plan.notes.len(), 2, "{:?}", plan.notes);
+}
+
+const LEAST: &str = "runs: 2\nruns_step_duration: 25\nendpoints:\n- description: a\n  destination: a:1\n\
+                     - description: b\n  destination: b:1\nintervals: [100]\nmsg_sizes: [64, 128]\n";
+
+#[test]
+fn the_time_that_is_missing_follows_from_the_other() {
+    // 4 steps of 25 s are 100 s: two minutes when rounded up.
+    assert_eq!(read(LEAST).block_interval, Span::from_secs(120));
+    // An interval of one minute leaves 15 s for each of 4 steps.
+    let plan = read(&LEAST.replace("runs_step_duration: 25", "runs_interval: 1"));
+    assert_eq!(
+        plan.endpoints[0].axes.length,
+        Length::Duration(Span::from_secs(15))
+    );
+    let found = problems_of(&LEAST.replace("runs_step_duration: 25\n", ""));
+    assert_eq!(
+        found,
+        [
+            "s.yaml:1:1: neither runs_interval nor runs_step_duration is given; add runs_step_duration: 30"
+        ]
+    );
+}
+
+#[test]
+fn mistakes_have_their_places() {
+    for (from, to, expected) in [
+        (
+            "runs: 2",
+            "runs: many",
+            "s.yaml:1:7: this is a text; write a whole number from 0 to 4294967295",
+        ),
+        (
+            "intervals: [100]",
+            "intervals: [100, 0]",
+            "s.yaml:8:18: this time is zero; write 1 or more",
+        ),
+        (
+            "msg_sizes",
+            "msg_size",
+            "s.yaml:9:1: 'msg_size' is not known here; did you mean 'msg_sizes'?",
+        ),
+        (
+            "destination: b:1",
+            "destination: ws://b",
+            "s.yaml:7:16: a destination has no scheme, but here is 'ws'; write \"b\", and tls_enabled for TLS",
+        ),
+        (
+            "description: b",
+            "description: a",
+            "s.yaml:6:16: two endpoints are called 'a'; give each its own name",
+        ),
+    ] {
+        let found = problems_of(&LEAST.replace(from, to));
+        assert!(found.contains(&expected.to_owned()), "{found:#?}");
+    }
+}
+
+proptest! {
+    #[test]
+    fn no_text_makes_it_panic(text in ".{0,200}") {
+        let _ = parse(&Source::new("s.yaml", text));
+    }
+
+    #[test]
+    fn no_mutation_of_the_example_makes_it_panic(at in 0..THESIS.len(), length in 0..20_usize, put in "[a-z0-9:\\[\\]\\-\". \\n]{0,8}") {
+        let end = (at + length).min(THESIS.len());
+        let text = format!("{}{put}{}", &THESIS[..at], &THESIS[end..]);
+        let _ = parse(&Source::new("s.yaml", text));
+    }
+}

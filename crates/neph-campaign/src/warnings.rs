@@ -1,0 +1,38 @@
+//! Which quality warnings an experiment earns, from its figures and its host's load. Pure.
+//!
+//! The thresholds and where they come from are with [`Limits`].
+
+use neph_model::{Load, Warning};
+
+use crate::meter::Meter;
+use crate::plan::Limits;
+
+/// The warnings that figures and load give rise to, in the order of [`Warning`].
+pub(crate) fn warnings(meter: &Meter, load: &Load, limits: &Limits) -> Vec<Warning> {
+    let mut warnings = Vec::new();
+    let bound = limits.lateness_p99;
+    if let Some((_, p99)) = meter.lateness().filter(|(_, p99)| *p99 > bound) {
+        warnings.push(Warning::SenderLate { p99, bound });
+    }
+    if load.steal_percent > limits.steal_percent {
+        let percent = load.steal_percent;
+        warnings.push(Warning::CpuStolen { percent });
+    }
+    if load.busy_percent > limits.busy_percent {
+        let percent = load.busy_percent;
+        warnings.push(Warning::CpuSaturated { percent });
+    }
+    let percent = meter.unstamped_percent();
+    if percent > limits.stamps_missing_percent {
+        warnings.push(Warning::StampsMissing { percent });
+    }
+    let times = meter.connections_lost();
+    if times > 0 {
+        warnings.push(Warning::Reconnected { times });
+    }
+    let replies = meter.tally().replies;
+    if replies < limits.fewest_replies {
+        warnings.push(Warning::FewMessages { replies });
+    }
+    warnings
+}

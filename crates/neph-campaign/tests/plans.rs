@@ -1,0 +1,130 @@
+//! The plans that are shipped read, and cost what their comments say.
+
+use std::fs;
+use std::path::PathBuf;
+
+use neph_campaign::estimate::estimate;
+use neph_campaign::expand::scenarios;
+use neph_campaign::resolve::resolve;
+use neph_campaign::{Plan, plan};
+use neph_model::{Scenario, Span};
+use neph_text::Source;
+
+fn folder() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../plans")
+}
+
+fn read(name: &str) -> (Source, Plan, Vec<Scenario>) {
+    let text = fs::read_to_string(folder().join(name)).expect("a shipped plan");
+    let source = Source::new(name, text);
+    let plan = plan::read(&source).unwrap_or_else(|problems| {
+        let told: Vec<String> = problems.iter().map(ToString::to_string).collect();
+        panic!("{}", told.join("\n"))
+    });
+    let scenarios = scenarios(&plan);
+    (source, plan, scenarios)
+}
+
+#[test]
+fn the_demo_takes_about_ninety_seconds() {
+    let (_, plan, scenarios) = read("demo.toml");
+    assert_eq!((scenarios.len(), plan.blocks), (15, 2));
+    let cost = estimate(&plan, &scenarios);
+    let seconds = cost.whole.nanos() / 1_000_000_000;
+    assert!((60..=90).contains(&seconds), "{}", cost.whole);
+    // No scenario asks for more than the home's uplink of 3 Mbit/s carries.
+    for scenario in scenarios.iter().filter(|s| s.endpoint == "home") {
+        let transmission = Span::from_nanos(
+            i64::try_from(scenario.request_size.bytes()).expect("small") * 8 * 1_000 / 3,
+        );
+        assert!(transmission < scenario.interval, "{}", scenario.label());
+    }
+}
+
+#[test]
+fn the_idle_slow_start_compares_two_senders_at_four_intervals() {
+    let (_, plan, scenarios) = read("idle-slow-start.toml");
+    assert_eq!(scenarios.len(), 8);
+    assert_eq!(
+        scenarios[0].label(),
+        "server · every 25 ms · 97.7 KiB · from restarts"
+    );
+    assert!(
+        scenarios
+            .iter()
+            .all(|s| s.parameters["congestion"] == "cubic")
+    );
+    let topology = plan.lab.expect("a lab").topology;
+    assert!(folder().join(topology).exists());
+}
+
+#[test]
+fn rest_and_persistent_come_without_and_with_both_versions_of_tls() {
+    let (_, plan, scenarios) = read("rest-vs-persistent.toml");
+    let labels: Vec<String> = scenarios
+        .iter()
+        .map(|s| s.target.clone() + " " + s.parameters.get("tls").map_or("-", String::as_str))
+        .collect();
+    let (ws, http) = ("ws://10.78.0.2:8080/ -", "http://10.78.0.2:8080/ -");
+    assert_eq!(
+        labels,
+        [
+            ws,
+            "wss://10.78.0.2:8080/ 1.2",
+            "wss://10.78.0.2:8080/ 1.3",
+            http,
+            "https://10.78.0.2:8080/ 1.2",
+            "https://10.78.0.2:8080/ 1.3"
+        ]
+    );
+    assert_eq!(plan.lab.expect("a lab").reflectors[0].flags, ["--tls"]);
+}
+
+#[test]
+fn the_labs_of_the_shipped_plans_have_the_sites_that_the_plans_name() {
+    for name in [
+        "demo.toml",
+        "idle-slow-start.toml",
+        "rest-vs-persistent.toml",
+    ] {
+        let (_, plan, scenarios) = read(name);
+        let lab = plan.lab.expect("a lab");
+        let topology = fs::read_to_string(folder().join(&lab.topology)).expect("a topology");
+        let from = scenarios.iter().filter_map(|s| s.parameters.get("from"));
+        let sites = lab
+            .reflectors
+            .iter()
+            .map(|r| &r.site)
+            .chain([&lab.prober])
+            .chain(from);
+        for site in sites {
+            assert!(
+                topology.contains(&format!("name = \"{site}\"")),
+                "{name}: {site}"
+            );
+        }
+        for endpoint in &plan.endpoints {
+            assert!(
+                topology.contains(&format!("{}/", endpoint.target.host)),
+                "{name}: {}",
+                endpoint.target
+            );
+        }
+    }
+}
+
+#[test]
+fn a_host_without_an_address_is_told_where_it_stands() {
+    let (source, plan, _) = read("latency-tester.yaml");
+    let resolver = |host: &str| match host.parse() {
+        Ok(address) => Ok(vec![address]),
+        Err(_) => Err("no such name".to_owned()),
+    };
+    let found = resolve(&plan, &source, &resolver).expect_err("one host is a name");
+    let told: Vec<String> = found.iter().map(ToString::to_string).collect();
+    let expected = "latency-tester.yaml:27:16: host 'latency-tester.example.com' cannot be \
+                    resolved: no such name; check the name, or write an address";
+    assert_eq!(told, [expected]);
+    let all = resolve(&plan, &source, &|_| Ok(vec![[192, 0, 2, 1].into()])).expect("all resolve");
+    assert_eq!(all.len(), 4);
+}
