@@ -1,10 +1,10 @@
-//! Draws every figure of synthetic campaigns of 1, 12 and 60 scenarios as PNG, to be looked at.
+//! Writes the reports of synthetic campaigns of 1, 12 and 60 scenarios, to be looked at.
 //! `cargo run -p neph-report --example gallery -- FOLDER`
 
 use std::error::Error;
 use std::path::PathBuf;
 
-use neph_report::{PlotSettings, draw, png};
+use neph_report::{PlotSettings, text, write_report};
 
 #[path = "../tests/report/synthetic.rs"]
 mod synthetic;
@@ -14,11 +14,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     let campaigns = [synthetic::one(), synthetic::twelve(), synthetic::sixty()];
     for data in campaigns {
         let place = folder.join(&data.campaign.name);
-        std::fs::create_dir_all(&place)?;
-        for figure in draw(&data, &PlotSettings::default()) {
-            let file = place.join(format!("{}.png", figure.name));
-            std::fs::write(file, png(&figure.scene, 1.5)?)?;
-        }
+        let settings = PlotSettings::default();
+        write_report(&data, &settings, &place)?;
+        std::fs::write(place.join("terminal.txt"), text(&data, &settings, 120))?;
     }
     Ok(())
 }

@@ -7,17 +7,28 @@
 
 mod axis;
 mod data;
+mod error;
 mod figure;
+mod findings;
 mod load;
+mod page;
 mod palette;
 mod scene;
 mod settings;
+mod table;
+mod text;
+mod write;
 
 pub use data::{CampaignData, Exchange, ExperimentData, FlowData};
+pub use error::ReportError;
 pub use figure::{FIGURES, Figure, FigureKind, draw};
+pub use findings::{Finding, FindingKind, findings};
 pub use load::{Include, load};
 pub use scene::{
     Anchor, Colour, FONT_FAMILY, Fill, Mark, PngError, Point, Rect, Scene, Stroke, Text, Turn,
     Weight, pdf, png, svg,
 };
 pub use settings::{Basis, Equalization, PlotSettings, Tail};
+pub use table::{Cell, Column, Layer, LossCell, QuantileCell, SummaryRow, Table, summary, tables};
+pub use text::{conclusion, text};
+pub use write::write_report;

@@ -78,6 +78,9 @@ fn hatch(points: &[Point]) -> Vec<Mark> {
     lines
 }
 
+/// Retransmissions, in every figure over time.
+pub(crate) const RETRANSMISSION: Colour = Colour::hex(0x0077_5fae);
+
 const LINES: [u32; 7] = [
     0x0000_72b2, 0x00d5_5e00, 0x0000_9e73, 0x00cc_79a7, 0x00e6_9f00, 0x0056_b4e9, 0x0022_2a35,
 ];

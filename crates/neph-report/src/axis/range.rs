@@ -63,16 +63,18 @@ pub(crate) fn choose(spreads: &[Spread], limits: Limits) -> Option<Scale> {
     let high = fold(|s| s.high, f64::max)?;
     let (min, max) = (fold(|s| s.min, f64::min)?, fold(|s| s.max, f64::max)?);
     if low > 0.0 && high / low > 12.0 {
-        let top = if max < high * 30.0 { max } else { high * 3.0 };
-        let bottom = if min > low / 30.0 { min } else { low / 3.0 };
+        // What lies beyond the bulk is shown if that costs at most a fifth of the axis.
+        let spare = (high / low).powf(0.2);
+        let top = if max <= high * spare { max } else { high * spare.sqrt() };
+        let bottom = if min >= low / spare { min } else { low / spare.sqrt() };
         return Some(Scale::logarithmic(
             limits.low.unwrap_or(bottom / 1.15),
             limits.high.unwrap_or(top * 1.15),
         ));
     }
     let reach = (high - low).max(high.abs() * 0.02).max(1e-4);
-    let top = if max <= high + reach { max } else { high + 0.25 * reach };
-    let bottom = if min >= low - reach { min } else { low - 0.25 * reach };
+    let top = if max <= high + 0.6 * reach { max } else { high + 0.25 * reach };
+    let bottom = if min >= low - 0.6 * reach { min } else { low - 0.25 * reach };
     // An axis that could begin at 0 without losing half of its length does.
     let from_zero = bottom >= 0.0 && bottom < 0.4 * top;
     Some(Scale::linear(

@@ -110,6 +110,11 @@ impl FlowData {
         sets.iter().copied().zip(times.iter().copied())
     }
 
+    /// Every ledger entry that some message of the flow has.
+    pub(crate) fn stage_sets(&self) -> impl Iterator<Item = StageSet> {
+        self.layouts.iter().flatten().copied()
+    }
+
     /// The round trip through the network by kernel stamps: the network stage where it stands
     /// alone.
     pub fn network(&self, exchange: &Exchange) -> Option<Span> {

@@ -9,13 +9,13 @@ use super::{Figure, Group, Latencies};
 use crate::axis::{Plot, Scale, Spread, Style, TimeUnit, count, level, percent, shared};
 use crate::data::{Factor, factors};
 use crate::palette;
-use crate::scene::{Anchor, Colour, Mark, Point, Rect, Stroke, Text, fit};
+use crate::scene::{Anchor, Colour, Mark, Point, Rect, Stroke, Text, Weight, fit, width};
 use crate::{CampaignData, Equalization, PlotSettings};
 
 const ROW: f64 = 21.0;
 const TITLE: f64 = 20.0;
-const LABELS: f64 = 150.0;
-const NUMBERS: f64 = 210.0;
+const MOST_LABELS: f64 = 190.0;
+const NUMBERS: f64 = 262.0;
 /// Rows on one page, so that a page with its axis fits on A4.
 const ROWS: usize = 36;
 
@@ -46,7 +46,12 @@ fn draw_view(
     let panels = panels(data, settings, shown, view);
     let pages = paginate(&panels);
     let total = pages.len();
-    let painter = Painter { data, settings, colours: &colours };
+    let widest = colours
+        .iter()
+        .map(|level| width(level, Style::LABEL, Weight::Regular))
+        .fold(0.0, f64::max);
+    let labels = (widest + 26.0).min(MOST_LABELS);
+    let painter = Painter { data, settings, colours: &colours, labels };
     let heading = format!("Latency by {}", view.name());
     pages
         .into_iter()
@@ -105,6 +110,8 @@ struct Painter<'a> {
     data: &'a CampaignData,
     settings: &'a PlotSettings,
     colours: &'a [String],
+    /// How wide the column of labels is.
+    labels: f64,
 }
 
 impl Painter<'_> {
@@ -130,22 +137,20 @@ impl Painter<'_> {
     }
 
     fn panel(&self, sheet: &mut Sheet, panel: &Panel, with_axis: bool) {
-        if !panel.group.title.is_empty() {
-            let head = sheet.take(TITLE);
-            let at = Point::new(head.x, head.bottom() - 5.0);
-            let title = fit(&panel.group.title, Style::TITLE, head.width);
-            let text = Text::new(at, Anchor::Start, Style::TITLE, title).semibold();
-            sheet.draw([Mark::Text(text)]);
-        }
+        let head = sheet.take(TITLE);
+        let at = Point::new(head.x, head.bottom() - 5.0);
+        let title = fit(&panel.group.title, Style::TITLE, head.width);
+        let text = Text::new(at, Anchor::Start, Style::TITLE, title).semibold();
+        sheet.draw([Mark::Text(text)]);
         #[expect(clippy::cast_precision_loss, reason = "a few rows")]
         let height = panel.rows.len() as f64 * ROW;
         let whole = sheet.take(height);
         let Some(scale) = panel.scale else { return };
         let unit = TimeUnit::up_to(scale.high);
         let area = Rect::new(
-            whole.x + LABELS,
+            whole.x + self.labels,
             whole.y,
-            whole.width - LABELS - NUMBERS,
+            whole.width - self.labels - NUMBERS,
             height,
         );
         let plot = Plot {
@@ -178,8 +183,8 @@ impl Painter<'_> {
         (index, level): (usize, &str),
     ) {
         let y = place.y;
-        let left = place.x + LABELS;
-        let name = fit(level, Style::LABEL, LABELS - 24.0);
+        let left = place.x + self.labels;
+        let name = fit(level, Style::LABEL, self.labels - 24.0);
         let at = Point::new(left - 10.0, y + 4.0);
         let label = Text::new(at, Anchor::End, Style::LABEL, name);
         if flags::flagged(self.data, index, self.settings) {

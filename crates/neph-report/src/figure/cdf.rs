@@ -7,7 +7,7 @@ use super::boxplot::outside;
 use super::flags;
 use super::legend::Swatch;
 use super::sheet::{Note, Sheet, page_name, page_title};
-use super::strip::group_title;
+use super::strip::{Aside, group_title};
 use super::values::removed;
 use super::view::{groups, levels};
 use super::{Figure, Group, Latencies};
@@ -61,7 +61,7 @@ fn draw_view(
             let mut sheet = Sheet::new(page_title(&heading, page, total), &subtitle);
             sheet.legend(&legend);
             for row in panels.chunks(if columns == 1 { 1 } else { 2 }) {
-                let places = sheet.columns(columns, height + Style::BELOW + 24.0);
+                let places = sheet.columns(columns, height + Style::BELOW + 30.0);
                 for (panel, place) in row.iter().zip(places) {
                     sheet.draw(drawn(data, settings, (panel, &levels), place));
                 }
@@ -121,16 +121,16 @@ fn drawn(
     let unit = TimeUnit::up_to(scale.high);
     let area = Rect::new(
         place.x + LEFT,
-        place.y + 20.0,
+        place.y + 24.0,
         place.width - LEFT - 8.0,
-        place.height - Style::BELOW - 24.0,
+        place.height - Style::BELOW - 30.0,
     );
     let (y, y_title) = match settings.tail {
         Tail::Linear => (Scale::linear(0.0, 1.0), "share of messages"),
         Tail::Logarithmic => (Scale::logarithmic(rarest(&panel.lines), 1.0), "share that took longer"),
     };
     let plot = Plot { area, x: in_unit(scale, unit), y };
-    let mut marks = group_title(data, settings, &panel.group, place, &beyond(panel, &scale));
+    let mut marks = group_title(data, settings, &panel.group, place, &Aside::outside(beyond(panel, &scale)));
     plot.x_axis(&mut marks, &axis_title(settings, unit));
     plot.y_axis(&mut marks, y_title);
     let mut lines = Vec::new();

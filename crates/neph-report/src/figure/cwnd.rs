@@ -4,11 +4,11 @@ use super::Figure;
 use super::flags;
 use super::legend::Swatch;
 use super::sheet::{Note, Sheet, page_name, page_title};
-use super::strip::{panel_title, segments, time_axis};
+use super::strip::{Aside, panel_title, segments, time_axis};
 use crate::axis::{Plot, Scale, Style};
 use crate::data::FlowData;
-use crate::palette;
-use crate::scene::{Colour, Mark, Point, Rect, Stroke};
+use crate::palette::{self, RETRANSMISSION};
+use crate::scene::{Mark, Point, Rect, Stroke};
 use crate::{CampaignData, Equalization, PlotSettings};
 
 const LEFT: f64 = 52.0;
@@ -37,12 +37,17 @@ pub(crate) fn draw(data: &CampaignData, settings: &PlotSettings) -> Vec<Figure> 
             let title = page_title("Congestion window", page, total);
             let subtitle = "In segments, when a message's last byte left for the interface";
             let mut sheet = Sheet::new(title, subtitle);
-            sheet.legend(&[
-                (Swatch::Line(line_of(0)), "congestion window".to_owned()),
-                (Swatch::Tick(RETRANSMISSION), "retransmission (at the bottom)".to_owned()),
-            ]);
+            let mut entries = vec![(Swatch::Line(line_of(0)), "congestion window".to_owned())];
+            let again = |(scenario, _): &(usize, u32)| {
+                let mut flows = data.main_flows(*scenario, settings);
+                flows.any(|flow| !flow.retransmissions().is_empty())
+            };
+            if panels.iter().any(again) {
+                entries.push((Swatch::Tick(RETRANSMISSION), "retransmission (at the bottom)".into()));
+            }
+            sheet.legend(&entries);
             for row in panels.chunks(if columns == 1 { 1 } else { 2 }) {
-                let places = sheet.columns(columns, HEIGHT + Style::BELOW_TICKS + 24.0);
+                let places = sheet.columns(columns, HEIGHT + Style::BELOW_TICKS + 28.0);
                 for ((scenario, high), place) in row.iter().zip(places) {
                     let high = match settings.equalization {
                         Equalization::Shared => most,
@@ -58,8 +63,6 @@ pub(crate) fn draw(data: &CampaignData, settings: &PlotSettings) -> Vec<Figure> 
         .collect()
 }
 
-const RETRANSMISSION: Colour = Colour::hex(0x0077_5fae);
-
 fn line_of(connection: u32) -> Stroke {
     Stroke::solid(palette::line_colour(if connection.is_multiple_of(2) { 0 } else { 2 }), 1.3)
 }
@@ -70,13 +73,13 @@ fn drawn(
     (scenario, high): (usize, u32),
     place: Rect,
 ) -> Vec<Mark> {
-    let area = Rect::new(place.x + LEFT, place.y + 20.0, place.width - LEFT, HEIGHT);
+    let area = Rect::new(place.x + LEFT, place.y + 22.0, place.width - LEFT, HEIGHT);
     let plot = Plot {
         area,
         x: Scale::linear(0.0, 1.0),
         y: Scale::linear(0.0, f64::from(high).max(1.0) * 1.06),
     };
-    let mut marks = panel_title(data, settings, scenario, place, "");
+    let mut marks = panel_title(data, settings, scenario, place, &Aside::default());
     plot.y_axis(&mut marks, "segments");
     let segments = segments(data.experiments_of(scenario, settings), area);
     time_axis(&mut marks, &segments, area);

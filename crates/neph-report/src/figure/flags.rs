@@ -67,7 +67,7 @@ fn flag_note(text: &str, blocks: &[u32]) -> Note {
     let blocks = match blocks {
         [] => String::new(),
         [one] => format!(" (block {one})"),
-        _ => format!(" (first of blocks {})", numbers.join(", ")),
+        [first, ..] => format!(" (block {first}; likewise in {})", numbers[1..].join(", ")),
     };
     // Non-breaking spaces leave room for the marker.
     Note {

@@ -12,11 +12,11 @@ use super::sheet::{Note, Sheet, page_name, page_title};
 use crate::axis::{Plot, Scale, Style, TimeUnit, millis};
 use crate::data::FlowData;
 use crate::palette;
-use crate::scene::{Anchor, Colour, Mark, Point, Rect, Stroke, Text, fit};
+use crate::scene::{Anchor, Colour, Mark, Point, Rect, Stroke, Text, Weight, fit, width};
 use crate::{CampaignData, PlotSettings};
 
 const ROW: f64 = 24.0;
-const LABELS: f64 = 210.0;
+const MOST_LABELS: f64 = 290.0;
 const SHARES: f64 = 170.0;
 const NUMBERS: f64 = 62.0;
 const PER_PAGE: usize = 30;
@@ -89,6 +89,11 @@ pub(crate) fn draw(data: &CampaignData, settings: &PlotSettings) -> Vec<Figure> 
         .fold(0.0, f64::max);
     // Whiskers may be cut off (and then say so), bars never are.
     let scale = Scale::linear(0.0, reach.min(longest * 1.6).max(longest * 1.04));
+    let widest = rows
+        .iter()
+        .map(|row| width(&data.scenarios[row.scenario].label(), Style::TICK, Weight::Regular))
+        .fold(0.0, f64::max);
+    let labels = (widest + 26.0).min(MOST_LABELS);
     let total = rows.len().div_ceil(PER_PAGE);
     rows.chunks(PER_PAGE)
         .enumerate()
@@ -100,7 +105,7 @@ pub(crate) fn draw(data: &CampaignData, settings: &PlotSettings) -> Vec<Figure> 
             #[expect(clippy::cast_precision_loss, reason = "a few rows")]
             let whole = sheet.take(rows.len() as f64 * ROW + 4.0);
             sheet.take(Style::BELOW);
-            let painter = Painter { data, settings, whole, scale };
+            let painter = Painter { data, settings, whole, scale, labels };
             sheet.draw(painter.axes());
             for (index, row) in rows.iter().enumerate() {
                 #[expect(clippy::cast_precision_loss, reason = "a few rows")]
@@ -145,14 +150,16 @@ struct Painter<'a> {
     settings: &'a PlotSettings,
     whole: Rect,
     scale: Scale,
+    /// How wide the column of labels is.
+    labels: f64,
 }
 
 impl Painter<'_> {
     fn bars(&self) -> Plot {
         let unit = TimeUnit::up_to(self.scale.high);
-        let width = self.whole.width - LABELS - NUMBERS - SHARES;
+        let width = self.whole.width - self.labels - NUMBERS - SHARES;
         Plot {
-            area: Rect::new(self.whole.x + LABELS, self.whole.y, width, self.whole.height),
+            area: Rect::new(self.whole.x + self.labels, self.whole.y, width, self.whole.height),
             x: in_unit(self.scale, unit),
             y: Scale::linear(0.0, 1.0),
         }
@@ -204,8 +211,8 @@ impl Painter<'_> {
     }
 
     fn label(&self, row: &Row, middle: f64) -> Vec<Mark> {
-        let right = self.whole.x + LABELS - 10.0;
-        let name = fit(&self.data.scenarios[row.scenario].label(), Style::TICK, LABELS - 24.0);
+        let right = self.whole.x + self.labels - 10.0;
+        let name = fit(&self.data.scenarios[row.scenario].label(), Style::TICK, self.labels - 24.0);
         let at = Point::new(right, middle + 1.5);
         let label = Text::new(at, Anchor::End, Style::TICK, name);
         let mut marks = Vec::new();

@@ -8,7 +8,7 @@ use super::Figure;
 use super::flags;
 use super::ledger_bars::{Means, legend, order};
 use super::sheet::{Note, Sheet, page_name, page_title};
-use super::strip::{Segment, panel_title, segments, time_axis};
+use super::strip::{Aside, Segment, panel_title, segments, time_axis};
 use crate::axis::{Plot, Scale, Spread, Style, TimeUnit, millis};
 use crate::data::{Exchange, FlowData};
 use crate::palette;
@@ -39,7 +39,7 @@ pub(crate) fn draw(data: &CampaignData, settings: &PlotSettings) -> Vec<Figure> 
             let mut sheet = Sheet::new(title, subtitle);
             sheet.legend(&legend(panels.iter().map(|(_, means)| means)));
             for (scenario, means) in panels {
-                let place = sheet.take(height + Style::BELOW_TICKS + 24.0);
+                let place = sheet.take(height + Style::BELOW_TICKS + 26.0);
                 sheet.draw(drawn(data, settings, (*scenario, means), place));
             }
             let mut notes = vec![Note::plain("Each panel has its own scale. Hatched: stages told as one because a mark between them is missing. White: no reply.")];
@@ -74,9 +74,9 @@ fn drawn(
     sets.sort_by_key(|set| order(*set));
     let area = Rect::new(
         place.x + LEFT,
-        place.y + 20.0,
+        place.y + 22.0,
         place.width - LEFT,
-        place.height - Style::BELOW_TICKS - 24.0,
+        place.height - Style::BELOW_TICKS - 26.0,
     );
     let segments = segments(data.experiments_of(scenario, settings), area);
     let strips: Vec<Vec<Bucket>> = segments.iter().map(|s| buckets(s, &sets)).collect();
@@ -89,7 +89,7 @@ fn drawn(
         x: Scale::linear(0.0, 1.0),
         y: super::boxes::in_unit(scale, unit),
     };
-    let mut marks = panel_title(data, settings, scenario, place, &beyond);
+    let mut marks = panel_title(data, settings, scenario, place, &Aside::outside(beyond));
     plot.y_axis(&mut marks, unit.name());
     let mut inside = Vec::new();
     for strip in &strips {
@@ -114,7 +114,8 @@ fn stack_scale(totals: &[f64]) -> Option<(Scale, String)> {
     }
     let scale = Scale::linear(0.0, usual * 2.0);
     let above = totals.len() - totals.partition_point(|total| *total <= scale.high);
-    let beyond = format!("{above} steps above, max {}", millis(spread.max));
+    let steps = if above == 1 { "step" } else { "steps" };
+    let beyond = format!("{above} {steps} above, max {}", millis(spread.max));
     Some((scale, beyond))
 }
 

@@ -19,6 +19,8 @@ mod timeline;
 mod values;
 mod view;
 
+pub(crate) use boxes::capital;
+pub(crate) use ledger_bars::{Means, order};
 pub(crate) use values::Latencies;
 pub(crate) use view::{Group, groups};
 

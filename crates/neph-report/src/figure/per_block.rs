@@ -4,10 +4,10 @@ use super::boxplot::{self, Seat};
 use super::boxes::{axis_title, capital, in_unit};
 use super::flags;
 use super::sheet::{Note, Sheet, page_name, page_title};
-use super::strip::panel_title;
+use super::strip::{Aside, panel_title};
 use super::values::removed;
 use super::{Figure, Latencies};
-use crate::axis::{Plot, Scale, Spread, Style, TimeUnit, shared};
+use crate::axis::{Plot, Scale, Limits, Spread, Style, TimeUnit, choose};
 use crate::palette;
 use crate::scene::{Anchor, Colour, Mark, Point, Rect, Text, Weight, width};
 use crate::{CampaignData, PlotSettings};
@@ -38,13 +38,13 @@ pub(crate) fn draw(data: &CampaignData, settings: &PlotSettings) -> Vec<Figure> 
             let subtitle = format!("{}, one box a block", capital(settings.basis.name()));
             let mut sheet = Sheet::new(title, &subtitle);
             for row in panels.chunks(2) {
-                let columns = sheet.columns(2, HEIGHT + Style::BELOW + 22.0);
+                let columns = sheet.columns(2, HEIGHT + Style::BELOW + 26.0);
                 for (panel, place) in row.iter().zip(columns) {
                     sheet.draw(drawn(data, settings, panel, place));
                 }
             }
             let mut notes = vec![Note::plain(format!(
-                "Box: first to third quartile, with the median. Whiskers: {}. What lies outside the axis is counted above the panel.{}",
+                "Box: first to third quartile, with the median. Whiskers: {}. Each panel has its own scale. What lies outside the axis is counted above the panel.{}",
                 settings.whiskers_in_words(),
                 removed(settings)
             ))];
@@ -67,21 +67,21 @@ fn panels(data: &CampaignData, settings: &PlotSettings) -> Vec<Panel> {
             (scenario, blocks.collect())
         })
         .collect();
-    let spreads: Vec<Vec<Spread>> = found
-        .iter()
-        .map(|(_, blocks)| blocks.iter().filter_map(|(_, l)| l.spread()).collect())
-        .collect();
-    shared(&spreads, settings)
+    // Blocks are to be compared with each other: a scenario's blocks are the group.
+    found
         .into_iter()
-        .zip(found)
-        .map(|(scale, (scenario, blocks))| Panel { scenario, blocks, scale })
+        .map(|(scenario, blocks)| {
+            let spreads: Vec<Spread> = blocks.iter().filter_map(|(_, l)| l.spread()).collect();
+            let scale = choose(&spreads, Limits::from(settings));
+            Panel { scenario, blocks, scale }
+        })
         .collect()
 }
 
 fn drawn(data: &CampaignData, settings: &PlotSettings, panel: &Panel, place: Rect) -> Vec<Mark> {
     let Some(scale) = panel.scale else { return Vec::new() };
     let unit = TimeUnit::up_to(scale.high);
-    let area = Rect::new(place.x + LEFT, place.y + 20.0, place.width - LEFT, HEIGHT);
+    let area = Rect::new(place.x + LEFT, place.y + 22.0, place.width - LEFT, HEIGHT);
     let plot = Plot {
         area,
         x: Scale::linear(0.0, 1.0),
@@ -98,7 +98,7 @@ fn drawn(data: &CampaignData, settings: &PlotSettings, panel: &Panel, place: Rec
         all
     };
     let beyond = boxplot::outside(&outside, &scale);
-    let mut marks = panel_title(data, settings, panel.scenario, place, &beyond);
+    let mut marks = panel_title(data, settings, panel.scenario, place, &Aside::outside(beyond));
     plot.y_axis(&mut marks, &axis_title(settings, unit));
     plot.base_line(&mut marks);
     #[expect(clippy::cast_precision_loss, reason = "a campaign has few blocks")]

@@ -8,7 +8,7 @@ use super::boxes::in_unit;
 use super::boxplot::outside;
 use super::flags;
 use super::sheet::{Note, Sheet, page_name, page_title};
-use super::strip::{panel_title, segments, time_axis};
+use super::strip::{Aside, panel_title, segments, time_axis};
 use super::timeline::line;
 use crate::axis::{Limits, Plot, Scale, Spread, Style, TimeUnit, choose, millis};
 use crate::data::{Exchange, FlowData};
@@ -84,7 +84,7 @@ fn draw(data: &CampaignData, settings: &PlotSettings, side: Side) -> Vec<Figure>
             let title = page_title(side.title(), page, total);
             let mut sheet = Sheet::new(title, side.subtitle());
             for row in panels.chunks(if columns == 1 { 1 } else { 2 }) {
-                let places = sheet.columns(columns, HEIGHT + Style::BELOW_TICKS + 24.0);
+                let places = sheet.columns(columns, HEIGHT + Style::BELOW_TICKS + 28.0);
                 for (panel, place) in row.iter().zip(places) {
                     sheet.draw(drawn(data, settings, (panel, side), place));
                 }
@@ -160,15 +160,15 @@ fn drawn(
 ) -> Vec<Mark> {
     let Some(scale) = panel.scale else { return Vec::new() };
     let unit = TimeUnit::up_to(scale.high.abs().max(scale.low.abs()));
-    let area = Rect::new(place.x + LEFT, place.y + 20.0, place.width - LEFT, HEIGHT);
+    let area = Rect::new(place.x + LEFT, place.y + 22.0, place.width - LEFT, HEIGHT);
     let plot = Plot { area, x: Scale::linear(0.0, 1.0), y: in_unit(scale, unit) };
-    let mut beyond = outside(&panel.values, &scale);
     let sample = Sorted::check(&panel.values).expect("differences of stamps are finite, and sorted");
-    if let Some(sd) = describe(sample).ok().and_then(|numbers| numbers.sd) {
-        let sd = format!("sd {}", millis(sd));
-        beyond = if beyond.is_empty() { sd } else { format!("{beyond}; {sd}") };
-    }
-    let mut marks = panel_title(data, settings, panel.scenario, place, &beyond);
+    let sd = describe(sample).ok().and_then(|numbers| numbers.sd);
+    let aside = Aside {
+        plain: sd.map_or_else(String::new, |sd| format!("sd {}", millis(sd))),
+        outside: outside(&panel.values, &scale),
+    };
+    let mut marks = panel_title(data, settings, panel.scenario, place, &aside);
     plot.y_axis(&mut marks, unit.name());
     let segments = segments(data.experiments_of(panel.scenario, settings), area);
     time_axis(&mut marks, &segments, area);

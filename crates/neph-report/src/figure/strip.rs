@@ -122,10 +122,10 @@ pub(crate) fn panel_title(
     settings: &PlotSettings,
     scenario: usize,
     place: Rect,
-    outside: &str,
+    aside: &Aside,
 ) -> Vec<Mark> {
     let state = State::of(data, settings, &[scenario]);
-    title(&data.scenarios[scenario].label(), state, place, outside)
+    title(&data.scenarios[scenario].label(), state, place, aside)
 }
 
 /// What a group's scenarios have in common, above its panel.
@@ -134,10 +134,27 @@ pub(crate) fn group_title(
     settings: &PlotSettings,
     group: &Group,
     place: Rect,
-    outside: &str,
+    aside: &Aside,
 ) -> Vec<Mark> {
     let members: Vec<usize> = group.members.iter().map(|(index, _)| *index).collect();
-    title(&group.title, State::of(data, settings, &members), place, outside)
+    title(&group.title, State::of(data, settings, &members), place, aside)
+}
+
+/// What stands at the right end of a panel's title.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Aside {
+    /// A number about what is shown.
+    pub(crate) plain: String,
+    /// What lies outside of the panel.
+    pub(crate) outside: String,
+}
+
+impl Aside {
+    /// Only what lies outside.
+    pub(crate) fn outside(outside: String) -> Self {
+        let plain = String::new();
+        Self { plain, outside }
+    }
 }
 
 /// Whether a panel rests on a flagged experiment.
@@ -157,20 +174,25 @@ impl State {
     }
 }
 
-fn title(text: &str, state: State, place: Rect, outside: &str) -> Vec<Mark> {
+fn title(text: &str, state: State, place: Rect, aside: &Aside) -> Vec<Mark> {
     let y = place.y + 13.0;
-    let note = Text::new(Point::new(place.right(), y), Anchor::End, Style::NOTE, outside)
-        .coloured(Colour::ALARM);
-    let room = place.width - note.width() - 20.0;
-    let text = fit(text, Style::TITLE, room / 1.06);
-    let name = Text::new(Point::new(place.x, y), Anchor::Start, Style::TITLE, text).semibold();
+    let note = |right: f64, text: &str, colour: Colour| {
+        Text::new(Point::new(right, y), Anchor::End, Style::NOTE, text).coloured(colour)
+    };
+    let plain = note(place.right(), &aside.plain, Colour::FAINT_INK);
+    let gap = if aside.plain.is_empty() { 0.0 } else { 8.0 };
+    let outside = note(place.right() - plain.width() - gap, &aside.outside, Colour::ALARM);
+    let room = place.width - plain.width() - outside.width() - 28.0;
+    // A long label is set smaller before it is cut.
+    let size = if width(text, Style::TITLE, Weight::SemiBold) > room { 10.0 } else { Style::TITLE };
+    let text = fit(text, size, room / 1.04);
+    let name = Text::new(Point::new(place.x, y), Anchor::Start, size, text).semibold();
     let mut marks = Vec::new();
     if state == State::Flagged {
         marks.push(flags::marker(Point::new(place.x + name.width() + 6.0, y)));
     }
     marks.push(Mark::Text(name));
-    if !outside.is_empty() {
-        marks.push(Mark::Text(note));
-    }
+    let notes = [plain, outside].into_iter().filter(|note| !note.text.is_empty());
+    marks.extend(notes.map(Mark::Text));
     marks
 }

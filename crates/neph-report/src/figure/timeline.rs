@@ -9,11 +9,11 @@ use super::boxplot::outside;
 use super::flags;
 use super::legend::Swatch;
 use super::sheet::{Note, Sheet, page_name, page_title};
-use super::strip::{Segment, panel_title, segments, time_axis};
+use super::strip::{Aside, Segment, panel_title, segments, time_axis};
 use super::{Figure, boxes::capital};
-use crate::axis::{Plot, Scale, Spread, Style, TimeUnit, shared};
+use crate::axis::{Plot, Scale, Limits, Spread, Style, TimeUnit, choose};
 use crate::data::{ExperimentData, FlowData};
-use crate::palette;
+use crate::palette::{self, RETRANSMISSION};
 use crate::scene::{Colour, Fill, Mark, Point, Rect, Stroke};
 use crate::{Basis, CampaignData, PlotSettings};
 
@@ -83,11 +83,10 @@ impl Series {
 pub(crate) fn draw(data: &CampaignData, settings: &PlotSettings) -> Vec<Figure> {
     let shown = data.measured(settings);
     let groups: Vec<Vec<f64>> = shown.iter().map(|s| values(data, settings, *s)).collect();
-    let spreads: Vec<Vec<Spread>> = groups
-        .iter()
-        .map(|values| Sorted::check(values).ok().and_then(Spread::of).into_iter().collect())
-        .collect();
-    let scales = shared(&spreads, settings);
+    let scales = groups.iter().map(|values| {
+        let spread = Sorted::check(values).ok().and_then(Spread::of)?;
+        choose(&[spread], Limits::from(settings))
+    });
     let (height, per_page) = match shown.len() {
         1 => (260.0, 1),
         2..=4 => (150.0, 4),
@@ -109,10 +108,10 @@ pub(crate) fn draw(data: &CampaignData, settings: &PlotSettings) -> Vec<Figure> 
             let mut sheet = Sheet::new(title, subtitle);
             sheet.legend(&legend(data, settings, panels));
             for panel in panels {
-                let place = sheet.take(height + Style::BELOW_TICKS + 24.0);
+                let place = sheet.take(height + Style::BELOW_TICKS + 26.0);
                 sheet.draw(drawn(data, settings, panel, place));
             }
-            let mut notes = vec![Note::plain("Gaps in a line are messages without the value. What lies outside the axis is counted above the panel.")];
+            let mut notes = vec![Note::plain("Each panel has its own scale. Gaps in a line are messages without the value. What lies outside the axis is counted above the panel.")];
             notes.extend(flags::notes(data, panels.iter().map(|p| p.scenario), settings));
             sheet.finish("timeline", page_name("timeline", page, total), &notes)
         })
@@ -173,7 +172,6 @@ fn legend(
     entries
 }
 
-const RETRANSMISSION: Colour = Colour::hex(0x0077_5fae);
 const RECONNECT: Stroke = Stroke::solid(Colour::ALARM, 1.0).dashed(4.0, 2.0);
 
 fn drawn(
@@ -183,18 +181,18 @@ fn drawn(
     place: Rect,
 ) -> Vec<Mark> {
     let Some(scale) = panel.scale else {
-        return panel_title(data, settings, panel.scenario, place, "no replies");
+        return panel_title(data, settings, panel.scenario, place, &Aside::outside("no replies".to_owned()));
     };
     let unit = TimeUnit::up_to(scale.high);
     let area = Rect::new(
         place.x + LEFT,
-        place.y + 20.0,
+        place.y + 22.0,
         place.width - LEFT,
-        place.height - Style::BELOW_TICKS - 24.0,
+        place.height - Style::BELOW_TICKS - 26.0,
     );
     let plot = Plot { area, x: Scale::linear(0.0, 1.0), y: in_unit(scale, unit) };
     let beyond = outside(panel.values, &scale);
-    let mut marks = panel_title(data, settings, panel.scenario, place, &beyond);
+    let mut marks = panel_title(data, settings, panel.scenario, place, &Aside::outside(beyond));
     let title = if place.height > 130.0 {
         axis_title(settings, unit).replace(settings.basis.name(), "round trip")
     } else {

@@ -9,7 +9,7 @@ use crate::data::{Factor, factors};
 /// Scenarios that differ in one factor only.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Group {
-    /// What they have in common; empty if nothing else varies in the plan.
+    /// What they have in common.
     pub(crate) title: String,
     /// Index of each scenario, with its level of the factor.
     pub(crate) members: Vec<(usize, String)>,
@@ -27,7 +27,10 @@ pub(crate) fn groups(data: &CampaignData, shown: &[usize], view: &Factor) -> Vec
     for index in shown {
         let scenario = &data.scenarios[*index];
         let levels: Vec<String> = others.iter().map(|factor| factor.level(scenario)).collect();
-        let title = levels.join(" · ");
+        let mut title = levels.join(" · ");
+        if title.is_empty() {
+            title = fixed(view, scenario);
+        }
         let place = *keys.entry(title.clone()).or_insert_with(|| {
             let ranks = others.iter().map(|factor| factor.rank(scenario)).collect();
             let members = Vec::new();
@@ -44,6 +47,16 @@ pub(crate) fn groups(data: &CampaignData, shown: &[usize], view: &Factor) -> Vec
     // Stable: endpoints stay in the plan's order, numbers ascend within them.
     found.sort_by(|(a, _), (b, _)| a.cmp(b));
     found.into_iter().map(|(_, group)| group).collect()
+}
+
+/// What a plan that varies one factor only keeps the same.
+fn fixed(view: &Factor, scenario: &neph_model::Scenario) -> String {
+    let levels: Vec<String> = [Factor::Endpoint, Factor::Interval, Factor::Size]
+        .iter()
+        .filter(|factor| *factor != view)
+        .map(|factor| factor.level(scenario))
+        .collect();
+    levels.join(" · ")
 }
 
 /// The levels of a factor over all scenarios shown, in order.

@@ -135,16 +135,24 @@ fn path(points: &[Point]) -> String {
     let mut out = String::with_capacity(points.len() * 12);
     for (index, point) in points.iter().enumerate() {
         out.push(if index == 0 { 'M' } else { 'L' });
-        out.push_str(&number(point.x));
+        out.push_str(&tenths(point.x));
         out.push(' ');
-        out.push_str(&number(point.y));
+        out.push_str(&tenths(point.y));
     }
     out
 }
 
+/// One decimal: a long line is most of a page's bytes, and a tenth of a pixel is not seen.
+fn tenths(value: f64) -> String {
+    trimmed(&format!("{value:.1}"))
+}
+
 /// Two decimals at most: a hundredth of a pixel is finer than anybody prints.
 fn number(value: f64) -> String {
-    let text = format!("{value:.2}");
+    trimmed(&format!("{value:.2}"))
+}
+
+fn trimmed(text: &str) -> String {
     let text = text.trim_end_matches('0').trim_end_matches('.');
     if text == "-0" { "0".into() } else { text.into() }
 }

@@ -1,0 +1,62 @@
+//! What was flagged: warnings of the same kind in one sentence, with what to do about it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use neph_model::Warning;
+
+use super::{Finding, FindingKind, plural, real};
+use crate::{CampaignData, PlotSettings};
+
+/// Scenarios are named one by one up to this many.
+const NAMED: usize = 3;
+
+/// The experiments with one kind of warning.
+struct Flagged<'a> {
+    first: &'a Warning,
+    scenarios: BTreeSet<usize>,
+    experiments: usize,
+}
+
+pub(super) fn findings(data: &CampaignData, settings: &PlotSettings) -> Vec<Finding> {
+    let mut kinds: BTreeMap<&'static str, Flagged<'_>> = BTreeMap::new();
+    for scenario in data.measured(settings) {
+        for (_, warning) in data.flags(scenario, settings) {
+            // The advice is the same for all warnings of a kind, and for these only.
+            let flagged = kinds.entry(warning.advice()).or_insert_with(|| Flagged {
+                first: warning,
+                scenarios: BTreeSet::new(),
+                experiments: 0,
+            });
+            flagged.experiments += 1;
+            flagged.scenarios.insert(scenario);
+        }
+    }
+    if kinds.is_empty() {
+        let text = "Nothing was flagged: the sender kept its schedule, the host had time, and no stamps were missing.".to_owned();
+        return vec![Finding::new(FindingKind::Flagged, "none", text)];
+    }
+    let mut kinds: Vec<(&str, Flagged<'_>)> = kinds.into_iter().collect();
+    kinds.sort_by_key(|(_, flagged)| std::cmp::Reverse(flagged.experiments));
+    kinds.into_iter().map(|(advice, flagged)| sentence(data, advice, &flagged)).collect()
+}
+
+fn sentence(data: &CampaignData, advice: &str, flagged: &Flagged<'_>) -> Finding {
+    let mut labels = flagged.scenarios.iter().map(|index| data.scenarios[*index].label());
+    let mut what = format!("{} in {}", flagged.first, labels.next().unwrap_or_default());
+    if flagged.experiments > 1 {
+        what.push_str(&format!(", and alike in {}", plural(flagged.experiments - 1, "more experiment")));
+        let others: Vec<String> = labels.by_ref().take(NAMED).collect();
+        let more = match labels.count() {
+            0 => String::new(),
+            more => format!(" and {}", plural(more, "more scenario")),
+        };
+        what.push_str(&match others.len() {
+            0 => " of this scenario".to_owned(),
+            _ => format!(", also of {}{more}", others.join("; ")),
+        });
+    }
+    let text = format!("{}. What to do: {advice}.", crate::figure::capital(&what));
+    Finding::new(FindingKind::Flagged, "warning", text)
+        .with("experiments", real(flagged.experiments))
+        .with("scenarios", real(flagged.scenarios.len()))
+}

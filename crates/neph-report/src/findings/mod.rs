@@ -1,0 +1,83 @@
+//! Findings: sentences from data. Each is made of numbers first and can be checked by them.
+//!
+//! Owns what is worth saying and how sure it is. The tests behind it are `neph-stats`'.
+
+mod compare;
+mod dominant;
+mod endpoints;
+mod flagged;
+mod intervals;
+mod loss;
+mod measured;
+mod throughput;
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use crate::{CampaignData, PlotSettings};
+
+/// Which part of a report's beginning a finding belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FindingKind {
+    /// What was measured.
+    Measured,
+    /// What stands out.
+    StandsOut,
+    /// What was flagged.
+    Flagged,
+}
+
+/// A sentence and the numbers it rests on.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Finding {
+    /// Where it belongs.
+    pub kind: FindingKind,
+    /// What it is about, in a word: `ledger`, `endpoint`, `interval`, `loss`, `throughput` ...
+    pub topic: &'static str,
+    /// The sentence.
+    pub text: String,
+    /// The numbers in it, by name with the unit.
+    pub evidence: BTreeMap<String, f64>,
+}
+
+impl Finding {
+    pub(crate) fn new(kind: FindingKind, topic: &'static str, text: String) -> Self {
+        Self {
+            kind,
+            topic,
+            text,
+            evidence: BTreeMap::new(),
+        }
+    }
+    /// With one more number.
+    pub(crate) fn with(mut self, name: &str, value: f64) -> Self {
+        self.evidence.insert(name.to_owned(), value);
+        self
+    }
+}
+
+/// Everything worth saying about a campaign, in the order of the report.
+pub fn findings(data: &CampaignData, settings: &PlotSettings) -> Vec<Finding> {
+    let mut found = measured::findings(data, settings);
+    found.extend(dominant::findings(data, settings));
+    found.extend(endpoints::findings(data, settings));
+    found.extend(intervals::findings(data, settings));
+    found.extend(loss::findings(data, settings));
+    found.extend(throughput::findings(data, settings));
+    found.extend(flagged::findings(data, settings));
+    found
+}
+
+/// `1 block`, `3 blocks`.
+pub(crate) fn plural(number: usize, noun: &str) -> String {
+    let ending = if number == 1 { "" } else { "s" };
+    format!("{} {noun}{ending}", crate::axis::count(number))
+}
+
+/// A count as a number of evidence.
+#[expect(clippy::cast_precision_loss, reason = "counts in memory")]
+pub(crate) const fn real(count: usize) -> f64 {
+    count as f64
+}

@@ -1,0 +1,166 @@
+//! The page: words first, then figures, tables and provenance, in one HTML file that needs no
+//! network and no installed font.
+
+mod provenance;
+mod tables;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use maud::{DOCTYPE, Markup, PreEscaped, html};
+use neph_model::Wall;
+
+use crate::figure::{FIGURES, Figure};
+use crate::findings::{Finding, FindingKind};
+use crate::scene::{REGULAR, SEMIBOLD, svg};
+use crate::table::{SummaryRow, Table};
+use crate::{CampaignData, PlotSettings};
+
+const STYLE: &str = include_str!("page.css");
+const SCRIPT: &str = include_str!("page.js");
+/// So many pages of a figure are shown at once; the others unfold.
+const UNFOLDED: usize = 2;
+
+/// What a page is made of.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Contents<'a> {
+    pub(crate) data: &'a CampaignData,
+    pub(crate) settings: &'a PlotSettings,
+    pub(crate) findings: &'a [Finding],
+    pub(crate) figures: &'a [Figure],
+    pub(crate) summary: &'a [SummaryRow],
+    pub(crate) tables: &'a [Table],
+}
+
+/// The whole page.
+pub(crate) fn page(contents: &Contents<'_>) -> String {
+    let campaign = &contents.data.campaign;
+    html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                title { (campaign.name) " · Nephoscope" }
+                style { (PreEscaped(fonts())) (PreEscaped(STYLE)) }
+            }
+            body {
+                h1 { "Latency, layer by layer: " (campaign.name) }
+                p.under { (under(contents.data)) }
+                (words(contents.findings))
+                (navigation(contents))
+                @for kind in FIGURES {
+                    (section(kind, contents.figures))
+                }
+                (tables::summary(contents.summary))
+                @for table in contents.tables.iter().filter(|table| table.name != "summary") {
+                    (tables::plain(table))
+                }
+                (provenance::section(contents.data, contents.settings))
+                script { (PreEscaped(SCRIPT)) }
+            }
+        }
+    }
+    .into_string()
+}
+
+/// The figures' font, so that labels are as wide as they were measured.
+fn fonts() -> String {
+    let face = |weight: u32, file: &[u8]| {
+        format!(
+            "@font-face{{font-family:Inter;font-weight:{weight};src:url(data:font/ttf;base64,{}) format('truetype')}}\n",
+            STANDARD.encode(file)
+        )
+    };
+    face(400, REGULAR) + &face(600, SEMIBOLD)
+}
+
+fn under(data: &CampaignData) -> String {
+    let campaign = &data.campaign;
+    let ended = campaign.ended.map_or_else(
+        || campaign.status.name().to_owned(),
+        |ended| format!("to {}, {}", moment(ended), campaign.status.name()),
+    );
+    format!("Campaign {} · {} {ended}", campaign.id, moment(campaign.started))
+}
+
+/// `2026-11-21 21:30:05 UTC`.
+pub(super) fn moment(wall: Wall) -> String {
+    let seconds = wall.unix_nanos().div_euclid(1_000_000_000);
+    jiff::Timestamp::from_second(seconds).map_or_else(
+        |_| "at an unknown time".to_owned(),
+        |stamp| stamp.to_string().replace('T', " ").replace('Z', " UTC"),
+    )
+}
+
+fn words(findings: &[Finding]) -> Markup {
+    let of = |kind: FindingKind| findings.iter().filter(move |finding| finding.kind == kind);
+    html! {
+        section {
+            h3 { "What was measured" }
+            @for finding in of(FindingKind::Measured) { p { (finding.text) } }
+            h3 { "What stands out" }
+            ul { @for finding in of(FindingKind::StandsOut) { li { (finding.text) } } }
+            h3 { "What was flagged" }
+            ul.flagged { @for finding in of(FindingKind::Flagged) { li { (finding.text) } } }
+        }
+    }
+}
+
+fn navigation(contents: &Contents<'_>) -> Markup {
+    let drawn = |name: &str| contents.figures.iter().any(|figure| figure.kind == name);
+    html! {
+        nav aria-label="Contents" {
+            h3 { "Contents" }
+            ol {
+                @for kind in FIGURES.iter().filter(|kind| drawn(kind.name)) {
+                    li { a href={ "#" (kind.name) } { (kind.title) } }
+                }
+                @for table in contents.tables {
+                    li { a href={ "#" (table.name) } { (table.title) } }
+                }
+                li { a href="#provenance" { "Provenance" } }
+            }
+        }
+    }
+}
+
+fn section(kind: &crate::FigureKind, figures: &[Figure]) -> Markup {
+    let pages: Vec<&Figure> = figures.iter().filter(|figure| figure.kind == kind.name).collect();
+    let (shown, folded) = pages.split_at(pages.len().min(unfolded(&pages)));
+    html! {
+        @if !pages.is_empty() {
+            section {
+                h2 id=(kind.name) { (kind.title) }
+                p.answers { (kind.answers) }
+                @for figure in shown { (drawn(figure)) }
+                @if !folded.is_empty() {
+                    details {
+                        summary { (format!("{} more", super::findings::plural(folded.len(), "page"))) }
+                        @for figure in folded { (drawn(figure)) }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Different views are all shown; of the pages of one view, the first ones.
+fn unfolded(pages: &[&Figure]) -> usize {
+    if pages.len() <= UNFOLDED + 2 { pages.len() } else { UNFOLDED }
+}
+
+fn drawn(figure: &Figure) -> Markup {
+    let files = [("SVG", "svg"), ("PNG", "png"), ("PDF", "pdf")];
+    html! {
+        figure id={ "figure-" (figure.name) } {
+            (PreEscaped(svg(&figure.scene, &figure.name, &figure.title)))
+            figcaption {
+                "This figure as "
+                @for (index, (name, ending)) in files.iter().enumerate() {
+                    @if index > 0 { ", " }
+                    a href={ "figures/" (figure.name) "." (ending) } { (name) }
+                }
+            }
+        }
+    }
+}

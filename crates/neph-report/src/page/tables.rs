@@ -1,0 +1,165 @@
+//! Tables on the page.
+
+use maud::{Markup, html};
+use neph_stats::Level;
+
+use crate::axis::{count, percent};
+use crate::table::{Cell, Layer, QuantileCell, SummaryRow, Table, notes};
+
+/// Longer tables are folded.
+const UNFOLDED: usize = 24;
+
+/// The summary: the layers first, the ledger's stages folded below.
+pub(super) fn summary(rows: &[SummaryRow]) -> Markup {
+    let stage = |row: &&SummaryRow| matches!(row.layer, Layer::Entry(_));
+    let layers: Vec<&SummaryRow> = rows.iter().filter(|row| !stage(row)).collect();
+    let stages: Vec<&SummaryRow> = rows.iter().filter(stage).collect();
+    html! {
+        section {
+            h2 id="summary" { "Summary" }
+            p.answers { "Every layer of every scenario, in milliseconds; small: 95 % interval." }
+            (grouped(&layers))
+            details {
+                summary { "Every stage of the ledger" }
+                (grouped(&stages))
+            }
+            div.notes { @for note in notes(rows) { p { (note) } } }
+            p.notes { (files("summary")) }
+        }
+    }
+}
+
+fn grouped(rows: &[&SummaryRow]) -> Markup {
+    html! {
+        div.wide {
+            table {
+                thead {
+                    tr {
+                        th { "layer" } th { "n" } th { "loss" } th { "mean" } th { "sd" }
+                        th { "p50" } th { "p90" } th { "p99" }
+                    }
+                }
+                @for group in rows.chunk_by(|a, b| a.scenario == b.scenario) {
+                    tbody.group {
+                        tr {
+                            th colspan="8" scope="rowgroup" {
+                                (group[0].label)
+                                @if group[0].flagged { " " span.flag { "flagged" } }
+                            }
+                        }
+                        @for row in group { (line(row)) }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn line(row: &SummaryRow) -> Markup {
+    let name = row.layer.name();
+    html! {
+        tr {
+            td.words { (name.strip_prefix("stage: ").unwrap_or(&name)) }
+            td { (count(row.n)) }
+            td {
+                @match row.loss {
+                    Some(loss) => {
+                        (percent(loss.share))
+                        span.range { (percent(loss.low)) "–" (percent(loss.high)) }
+                    }
+                    None => { "" }
+                }
+            }
+            td { (real(row.mean)) }
+            td { (real(row.sd)) }
+            @for quantile in &row.quantiles {
+                td {
+                    @match quantile {
+                        QuantileCell::Known { value, low, high } => {
+                            (level(*value))
+                            span.range { (level(*low)) "–" (level(*high)) }
+                        }
+                        QuantileCell::Refused { .. } => { "–" }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn level(level: Level) -> String {
+    level.number().map_or_else(|| "lost".to_owned(), number)
+}
+
+fn real(value: Option<f64>) -> String {
+    value.map_or_else(|| "–".to_owned(), number)
+}
+
+/// Milliseconds with four significant digits, at least to the microsecond.
+pub(crate) fn number(value: f64) -> String {
+    let text = match value.abs() {
+        v if v < 99.999_5 => format!("{value:.3}"),
+        v if v < 999.995 => format!("{value:.2}"),
+        _ => format!("{value:.1}"),
+    };
+    text.replacen('-', "−", 1)
+}
+
+/// Any other table, cell by cell.
+pub(super) fn plain(table: &Table) -> Markup {
+    html! {
+        section {
+            h2 id=(table.name) { (table.title) }
+            @if table.rows.len() > UNFOLDED {
+                details {
+                    summary { (format!("{} rows", table.rows.len())) }
+                    (cells(table))
+                }
+            } @else {
+                (cells(table))
+            }
+            div.notes { @for note in &table.notes { p { (note) } } }
+            p.notes { (files(table.name)) }
+        }
+    }
+}
+
+fn cells(table: &Table) -> Markup {
+    html! {
+        div.wide {
+            table {
+                thead { tr { @for column in &table.columns { th { (heading(column.0)) } } } }
+                tbody { @for row in &table.rows { tr { @for cell in row { (one(cell)) } } } }
+            }
+        }
+    }
+}
+
+/// `goodput_mbit_s` reads as `goodput, Mbit/s`.
+fn heading(name: &str) -> String {
+    for (ending, unit) in [("_mbit_s", ", Mbit/s"), ("_ms", ", ms")] {
+        if let Some(stem) = name.strip_suffix(ending) {
+            return stem.replace('_', " ") + unit;
+        }
+    }
+    name.replace('_', " ")
+}
+
+fn one(cell: &Cell) -> Markup {
+    html! {
+        @match cell {
+            Cell::Text(text) => td.words { (text) },
+            Cell::Integer(value) => td { (value) },
+            Cell::Real(value) => td { (number(*value)) },
+            Cell::Lost => td { "lost" },
+            Cell::Absent => td { "" },
+        }
+    }
+}
+
+fn files(name: &str) -> Markup {
+    html! {
+        "This table as " a href={ "tables/" (name) ".csv" } { "csv" } ", "
+        a href={ "tables/" (name) ".json" } { "json" } "."
+    }
+}

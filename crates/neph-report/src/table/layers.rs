@@ -1,0 +1,89 @@
+//! Layers: the times of one message that stand side by side, from the application down.
+
+use neph_model::{Span, StageSet};
+
+use crate::data::{ExperimentData, FlowData};
+use crate::figure::order;
+
+/// A layer of a message's time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Layer {
+    /// From when the schedule said to the reply.
+    Response,
+    /// From the program's first act to the reply.
+    Service,
+    /// From the last byte's departure to its acknowledgement by the peer's TCP.
+    Acknowledgement,
+    /// Both directions of the network by kernel stamps.
+    Network,
+    /// The ICMP echo that ran beside.
+    Icmp,
+    /// One entry of the ledger.
+    Entry(StageSet),
+}
+
+impl Layer {
+    /// Its name on screen and in files.
+    pub fn name(self) -> String {
+        match self {
+            Self::Response => "response time".to_owned(),
+            Self::Service => "service time".to_owned(),
+            Self::Acknowledgement => "TCP acknowledgement".to_owned(),
+            Self::Network => "network round trip (kernel stamps)".to_owned(),
+            Self::Icmp => "ICMP echo".to_owned(),
+            Self::Entry(set) => format!("stage: {set}"),
+        }
+    }
+
+    /// Whether its lost messages are known, so that quantiles count them.
+    pub(crate) const fn counts_loss(self) -> bool {
+        matches!(self, Self::Response | Self::Service | Self::Icmp)
+    }
+
+    /// The layers that always come first; the ledger's entries follow.
+    pub(crate) const FIRST: [Self; 5] = [
+        Self::Response,
+        Self::Service,
+        Self::Acknowledgement,
+        Self::Network,
+        Self::Icmp,
+    ];
+
+    /// The flow it is read from.
+    pub(crate) fn flow(self, experiment: &ExperimentData) -> Option<&FlowData> {
+        match self {
+            Self::Icmp => experiment.companion(),
+            _ => experiment.main(),
+        }
+    }
+
+    /// A flow's values in milliseconds.
+    pub(crate) fn values(self, flow: &FlowData) -> Vec<f64> {
+        let times = flow.exchanges.iter().filter_map(|exchange| match self {
+            Self::Response => exchange.response,
+            Self::Service => exchange.service,
+            Self::Acknowledgement => exchange.ack,
+            Self::Network => flow.network(exchange),
+            Self::Icmp => flow.round_trip(exchange),
+            Self::Entry(wanted) => flow
+                .ledger(exchange)
+                .find(|(set, _)| *set == wanted)
+                .map(|(_, time)| time),
+        });
+        times.map(Span::millis_f64).collect()
+    }
+}
+
+/// The ledger entries that occur in these flows, in order of time.
+pub(crate) fn entries<'a>(flows: impl IntoIterator<Item = &'a FlowData>) -> Vec<Layer> {
+    let mut sets: Vec<StageSet> = Vec::new();
+    for flow in flows {
+        for set in flow.stage_sets() {
+            if !sets.contains(&set) {
+                sets.push(set);
+            }
+        }
+    }
+    sets.sort_by_key(|set| order(*set));
+    sets.into_iter().map(Layer::Entry).collect()
+}

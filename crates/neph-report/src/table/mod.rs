@@ -1,0 +1,28 @@
+//! Tables: numbers per scenario and layer, throughput checks and routes, each with the same
+//! content in every format. Owns what is in them; `neph-stats` calculates it.
+
+mod cells;
+mod layers;
+mod routes;
+mod summary;
+mod throughput;
+
+pub use cells::{Cell, Column, Table};
+pub use layers::Layer;
+pub(crate) use summary::notes;
+pub use summary::{LossCell, QuantileCell, SummaryRow, summary};
+
+use crate::{CampaignData, PlotSettings};
+
+/// Every table of a report, in its order. Tables that have nothing to tell are left out.
+pub fn tables(data: &CampaignData, settings: &PlotSettings) -> Vec<Table> {
+    let rows = summary(data, settings);
+    [
+        summary::table(&rows),
+        throughput::table(data, settings),
+        routes::table(data, settings),
+    ]
+    .into_iter()
+    .filter(|table| !table.rows.is_empty())
+    .collect()
+}

@@ -1,0 +1,203 @@
+//! The summary: every layer of every scenario in numbers, each with the interval it deserves.
+
+use neph_stats::{Level, Sorted, StatsError, describe, proportion, quantile};
+
+use super::cells::{Cell, Column, Table};
+use super::layers::{Layer, entries};
+use crate::{CampaignData, PlotSettings};
+
+/// The quantiles that the summary tells.
+pub(crate) const QUANTILES: [f64; 3] = [0.5, 0.9, 0.99];
+
+/// A share of lost messages with its 95 % interval (Wilson).
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct LossCell {
+    /// The share, 0 to 1.
+    pub share: f64,
+    /// Lower end.
+    pub low: f64,
+    /// Upper end.
+    pub high: f64,
+}
+
+/// A quantile in milliseconds, or why there is none.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum QuantileCell {
+    /// The value and its 95 % interval; [`Level::Censored`] where lost messages decide.
+    Known {
+        /// The estimate.
+        value: Level,
+        /// Lower end.
+        low: Level,
+        /// Upper end.
+        high: Level,
+    },
+    /// Too few messages.
+    Refused {
+        /// How many it takes.
+        need: usize,
+    },
+}
+
+/// One layer of one scenario, over all blocks shown.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SummaryRow {
+    /// Index of the scenario.
+    pub scenario: usize,
+    /// Its label.
+    pub label: String,
+    /// The layer.
+    pub layer: Layer,
+    /// How many experiments it rests on.
+    pub experiments: usize,
+    /// How many messages: those with a value, and the lost ones where loss counts.
+    pub n: usize,
+    /// How many of these were lost.
+    pub lost: usize,
+    /// Their share; absent for layers that do not count loss.
+    pub loss: Option<LossCell>,
+    /// Mean of the values in milliseconds.
+    pub mean: Option<f64>,
+    /// Their standard deviation in milliseconds.
+    pub sd: Option<f64>,
+    /// p50, p90 and p99.
+    pub quantiles: [QuantileCell; 3],
+    /// Whether any of its experiments is flagged.
+    pub flagged: bool,
+}
+
+/// Every layer of every measured scenario. A layer without a single value is left out.
+pub fn summary(data: &CampaignData, settings: &PlotSettings) -> Vec<SummaryRow> {
+    let mut rows = Vec::new();
+    for scenario in data.measured(settings) {
+        let mut layers = Layer::FIRST.to_vec();
+        layers.extend(entries(data.main_flows(scenario, settings)));
+        let found = layers
+            .into_iter()
+            .filter_map(|layer| row(data, settings, scenario, layer));
+        rows.extend(found);
+    }
+    rows
+}
+
+fn row(
+    data: &CampaignData,
+    settings: &PlotSettings,
+    scenario: usize,
+    layer: Layer,
+) -> Option<SummaryRow> {
+    let flows: Vec<_> = data
+        .experiments_of(scenario, settings)
+        .filter_map(|experiment| layer.flow(experiment))
+        .collect();
+    let mut values: Vec<f64> = flows.iter().flat_map(|flow| layer.values(flow)).collect();
+    let lost = if layer.counts_loss() {
+        flows.iter().map(|flow| flow.lost()).sum()
+    } else {
+        0
+    };
+    let n = values.len() + lost;
+    if n == 0 {
+        return None;
+    }
+    let sample = Sorted::sort(&mut values).expect("times are finite");
+    let numbers = describe(sample).ok();
+    let loss = proportion(lost, n).ok().filter(|_| layer.counts_loss());
+    Some(SummaryRow {
+        scenario,
+        label: data.scenarios[scenario].label(),
+        layer,
+        experiments: flows.len(),
+        n,
+        lost,
+        loss: loss.map(|loss| LossCell {
+            share: loss.share(),
+            low: loss.interval().low,
+            high: loss.interval().high,
+        }),
+        mean: numbers.as_ref().map(|numbers| numbers.mean),
+        sd: numbers.as_ref().and_then(|numbers| numbers.sd),
+        quantiles: QUANTILES.map(|p| cell(sample, lost, p)),
+        flagged: !data.flags(scenario, settings).is_empty(),
+    })
+}
+
+fn cell(sample: Sorted<'_>, lost: usize, p: f64) -> QuantileCell {
+    match quantile(sample, lost, p) {
+        Ok(found) => QuantileCell::Known {
+            value: found.value(),
+            low: found.low(),
+            high: found.high(),
+        },
+        Err(StatsError::TooFew { need, .. }) => QuantileCell::Refused { need },
+        Err(_) => QuantileCell::Refused { need: usize::MAX },
+    }
+}
+
+/// The summary for files.
+pub(super) fn table(rows: &[SummaryRow]) -> Table {
+    let columns = [
+        "scenario", "layer", "experiments", "n", "lost", "loss", "loss_low", "loss_high",
+        "mean_ms", "sd_ms", "p50_ms", "p50_low_ms", "p50_high_ms", "p90_ms", "p90_low_ms",
+        "p90_high_ms", "p99_ms", "p99_low_ms", "p99_high_ms", "flagged",
+    ];
+    Table {
+        name: "summary",
+        title: "Summary",
+        columns: columns.map(Column).to_vec(),
+        rows: rows.iter().map(cells).collect(),
+        notes: notes(rows),
+    }
+}
+
+fn cells(row: &SummaryRow) -> Vec<Cell> {
+    let count = |value: usize| Cell::Integer(value as u64);
+    let mut cells = vec![
+        Cell::Text(row.label.clone()),
+        Cell::Text(row.layer.name()),
+        count(row.experiments),
+        count(row.n),
+        if row.layer.counts_loss() { count(row.lost) } else { Cell::Absent },
+        Cell::real(row.loss.map(|loss| loss.share)),
+        Cell::real(row.loss.map(|loss| loss.low)),
+        Cell::real(row.loss.map(|loss| loss.high)),
+        Cell::real(row.mean),
+        Cell::real(row.sd),
+    ];
+    for quantile in &row.quantiles {
+        cells.extend(match quantile {
+            QuantileCell::Known { value, low, high } => [*value, *low, *high].map(level),
+            QuantileCell::Refused { .. } => [Cell::Absent, Cell::Absent, Cell::Absent],
+        });
+    }
+    cells.push(Cell::Text(if row.flagged { "yes" } else { "no" }.to_owned()));
+    cells
+}
+
+const fn level(level: Level) -> Cell {
+    match level {
+        Level::At(value) => Cell::Real(value),
+        Level::Censored => Cell::Lost,
+    }
+}
+
+/// What a reader of the summary has to know; says of refused quantiles how many messages they need.
+pub(crate) fn notes(rows: &[SummaryRow]) -> Vec<String> {
+    let mut notes = vec![
+        "All times in milliseconds; intervals are for a confidence of 95 %, of quantiles from order statistics, of loss by Wilson. They take messages as independent; between experiments expect more.".to_owned(),
+        "Lost messages count as slower than every reply in response time, service time and ICMP echo. The other layers describe messages that have the value.".to_owned(),
+    ];
+    for (place, p) in QUANTILES.iter().enumerate() {
+        let need = rows.iter().find_map(|row| match row.quantiles[place] {
+            QuantileCell::Refused { need } => Some(need),
+            QuantileCell::Known { .. } => None,
+        });
+        if let Some(need) = need {
+            notes.push(format!("–: p{:.0} needs {need} messages.", p * 100.0));
+        }
+    }
+    if rows.iter().any(|row| row.flagged) {
+        notes.push("Flagged scenarios rest on experiments with warnings, listed above.".to_owned());
+    }
+    notes
+}

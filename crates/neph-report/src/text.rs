@@ -1,0 +1,183 @@
+//! A report for a terminal: a conclusion of three sentences and one line per scenario with its
+//! box plot, as wide as the terminal.
+
+use neph_stats::{BoxPlot, boxplot, quantile};
+use unicode_width::UnicodeWidthStr;
+
+use crate::axis::{Limits, Scale, Spread, Spacing, choose, count, level, millis, percent};
+use crate::figure::Latencies;
+use crate::findings::{Finding, FindingKind, findings};
+use crate::{CampaignData, PlotSettings};
+
+/// Numbers beside the box: median, p99, n and loss.
+const NUMBERS: usize = 11 + 11 + 9 + 9;
+/// The narrowest box that tells anything.
+const NARROWEST: usize = 16;
+
+/// The conclusion and the table, `width` columns wide (at least 40), with a final line break.
+pub fn text(data: &CampaignData, settings: &PlotSettings, width: usize) -> String {
+    let width = width.max(40);
+    let mut out = conclusion(data, settings)
+        .iter()
+        .map(|finding| wrapped(&finding.text, width))
+        .collect::<String>();
+    let table = table(data, settings, width);
+    if !table.is_empty() {
+        out.push('\n');
+        out.push_str(&table);
+    }
+    out
+}
+
+/// What was measured, what stands out most, what was flagged.
+pub fn conclusion(data: &CampaignData, settings: &PlotSettings) -> Vec<Finding> {
+    let found = findings(data, settings);
+    [FindingKind::Measured, FindingKind::StandsOut, FindingKind::Flagged]
+        .into_iter()
+        .filter_map(|kind| found.iter().find(|finding| finding.kind == kind).cloned())
+        .collect()
+}
+
+fn wrapped(text: &str, width: usize) -> String {
+    let mut out = String::new();
+    let mut column = 0;
+    for word in text.split_whitespace() {
+        let long = word.width();
+        if column > 0 && column + 1 + long > width {
+            out.push('\n');
+            column = 0;
+        } else if column > 0 {
+            out.push(' ');
+            column += 1;
+        }
+        out.push_str(word);
+        column += long;
+    }
+    out.push('\n');
+    out
+}
+
+/// One scenario's line.
+struct Line {
+    label: String,
+    latencies: Latencies,
+}
+
+fn table(data: &CampaignData, settings: &PlotSettings, width: usize) -> String {
+    let lines: Vec<Line> = data
+        .measured(settings)
+        .into_iter()
+        .map(|index| Line {
+            label: data.scenarios[index].label(),
+            latencies: Latencies::of(data.main_flows(index, settings), settings.basis),
+        })
+        .collect();
+    let longest = lines.iter().map(|line| line.label.width()).max().unwrap_or(0).max(8);
+    let labels = longest.min(width.saturating_sub(NUMBERS)).max(8);
+    let room = width.saturating_sub(labels + NUMBERS + 2);
+    let spreads: Vec<Spread> = lines.iter().filter_map(|line| line.latencies.spread()).collect();
+    let scale = choose(&spreads, Limits::from(settings)).filter(|_| room >= NARROWEST);
+    let mut out = header(labels, room, scale.as_ref(), settings);
+    for line in &lines {
+        out.push_str(&row(line, labels, room, (scale.as_ref(), settings)));
+    }
+    out
+}
+
+fn header(labels: usize, room: usize, scale: Option<&Scale>, settings: &PlotSettings) -> String {
+    let mut out = format!("{:<labels$}{:>11}{:>11}{:>9}{:>9}", settings.basis.name(), "p50", "p99", "n", "lost");
+    if let Some(scale) = scale {
+        let low = millis(scale.low);
+        let high = match scale.spacing {
+            Spacing::Linear => millis(scale.high),
+            Spacing::Logarithmic => format!("log, {}", millis(scale.high)),
+        };
+        let gap = room.saturating_sub(low.width());
+        out.push_str(&format!("  {low}{high:>gap$}"));
+    }
+    out.push('\n');
+    out
+}
+
+fn row(
+    line: &Line,
+    labels: usize,
+    room: usize,
+    (scale, settings): (Option<&Scale>, &PlotSettings),
+) -> String {
+    let latencies = &line.latencies;
+    let n = latencies.len() + latencies.lost;
+    let at = |p: f64| {
+        quantile(latencies.sorted(), latencies.lost, p)
+            .map_or_else(|_| "-".to_owned(), |found| level(found.value()))
+    };
+    #[expect(clippy::cast_precision_loss, reason = "counts in memory")]
+    let lost = percent(latencies.lost as f64 / n.max(1) as f64);
+    let mut out = padded(&line.label, labels);
+    out.push_str(&format!("{:>11}{:>11}{:>9}{lost:>9}", at(0.5), at(0.99), count(n)));
+    let numbers = boxplot(latencies.sorted(), settings.whiskers(), 1);
+    if let (Some(scale), Ok(numbers)) = (scale, numbers) {
+        out.push_str("  ");
+        out.push_str(drawn(&numbers, scale, room).trim_end());
+    }
+    out.push('\n');
+    out
+}
+
+/// A box plot of characters: `  ├──▒▒┃▒──┤   ·`.
+fn drawn(numbers: &BoxPlot, scale: &Scale, room: usize) -> String {
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        clippy::cast_precision_loss,
+        reason = "a column of a terminal"
+    )]
+    let column = |value: f64| (scale.clamped(value) * (room - 1) as f64).round() as usize;
+    let mut cells = vec![' '; room];
+    let (low, high) = (column(numbers.whisker_low), column(numbers.whisker_high));
+    cells[low..=high].fill('─');
+    cells[low] = '├';
+    cells[high] = '┤';
+    cells[column(numbers.q1)..=column(numbers.q3)].fill('▒');
+    cells[column(numbers.median)] = '┃';
+    if let Some(farthest) = numbers.above.farthest.first() {
+        let place = column(*farthest);
+        if cells[place] == ' ' {
+            cells[place] = if scale.share(*farthest) > 1.0 { '›' } else { '·' };
+        }
+    }
+    cells.into_iter().collect()
+}
+
+/// Cut or filled to so many columns.
+fn padded(text: &str, columns: usize) -> String {
+    let mut out = String::new();
+    for character in text.chars() {
+        let mut longer = out.clone();
+        longer.push(character);
+        if longer.width() + usize::from(longer.len() < text.len()) > columns {
+            out.push('…');
+            break;
+        }
+        out = longer;
+    }
+    let missing = columns.saturating_sub(out.width());
+    out + &" ".repeat(missing)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn labels_are_cut_and_filled_to_their_column() {
+        assert_eq!(padded("metro", 8), "metro   ");
+        assert_eq!(padded("continent", 5), "cont…");
+    }
+
+    #[test]
+    fn long_sentences_wrap() {
+        let out = wrapped("one two three four", 9);
+        assert_eq!(out, "one two\nthree\nfour\n");
+    }
+}
