@@ -138,9 +138,9 @@ impl Store for Embedded {
         self.writing("finish an experiment")?;
         finish::check(recorder.as_ref(), experiment, provenance)?;
         drop(recorder);
-        self.settle(experiment, Some(provenance))?;
+        // Its writer is gone now: should the disk refuse below, recovery may take it up.
         self.recording.remove(&experiment.id);
-        Ok(())
+        self.settle(experiment, Some(provenance))
     }
 
     fn recover(&mut self) -> Result<Vec<Experiment>, StoreError> {

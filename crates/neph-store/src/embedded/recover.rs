@@ -26,7 +26,6 @@ impl Embedded {
             }
         }
         self.clear_journals()?;
-        self.clear_partial_columns()?;
         Ok(recovered)
     }
 
@@ -68,15 +67,6 @@ impl Embedded {
                 None => Contents::of(&path, id)?.is_none_or(|contents| contents.is_empty()),
             };
             if superfluous {
-                remove_if_there(&path)?;
-            }
-        }
-        Ok(())
-    }
-
-    fn clear_partial_columns(&self) -> Result<(), StoreError> {
-        for path in files_in(&self.workspace.messages())? {
-            if path.extension() == Some(OsStr::new("partial")) {
                 remove_if_there(&path)?;
             }
         }

@@ -251,3 +251,22 @@ fn what_is_opened_for_reading_refuses_to_write_and_a_wrong_end_is_refused() {
         .expect_err("still running");
     assert!(matches!(error, StoreError::WrongFinish { .. }), "{error}");
 }
+
+#[test]
+fn an_end_that_the_disk_refused_is_taken_up_by_the_same_process() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let (campaign, scenario) = campaign();
+    let mut experiment = samples::experiment();
+    experiment.campaign = campaign.id;
+    let mut store = open(folder.path());
+    store
+        .add_campaign(&campaign, &[scenario])
+        .expect("a new campaign");
+    store.gate.stop_after(Step::ColumnsWritten);
+    carry_out(&mut store, &experiment)
+        .1
+        .expect_err("the disk refused");
+    store.gate = Gate::default();
+    assert_eq!(store.recover().expect("recovered").len(), 1);
+    holds(&store, &experiment, true);
+}

@@ -5,14 +5,14 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 
 use neph_model::{
-    ByteSize, Campaign, CampaignId, CampaignStatus, Experiment, ExperimentId, ExperimentStatus,
-    Flow, FlowIndex, FlowRole, HostFacts, Instant, Load, Marks, Message, Order, Outcome, ProbeKind,
-    Provenance, Scenario, ScenarioId, Seq, Span, Tally, Wall,
+    CampaignId, CampaignStatus, Experiment, ExperimentId, ExperimentStatus, Flow, FlowIndex,
+    FlowRole, Message, ProbeKind, ScenarioId, Seq, Tally, Wall,
 };
-use sha2::{Digest, Sha256};
 
+use super::matrix::{block, campaign, scenario_of, scenarios};
+use super::message::{ping_message, provenance, raw_message};
 use super::ping::{Ping, PingFile};
-use super::raw::{RawFile, RawMessage};
+use super::raw::RawFile;
 use super::report::{ImportReport, ImportedExperiment};
 use crate::{Store, StoreError};
 
@@ -79,97 +79,6 @@ fn attribute<'a>(
         }
     }
     flows
-}
-
-fn campaign((folder, settings): (&Path, Option<(PathBuf, String)>), files: &[RawFile]) -> Campaign {
-    let (path, text) = settings.unwrap_or_else(|| (folder.to_owned(), String::new()));
-    let blocks = files.iter().map(block).max().unwrap_or(0) + 1;
-    let started = files.iter().map(RawFile::started).min().unwrap_or(0);
-    Campaign {
-        id: CampaignId::new(),
-        name: folder
-            .file_name()
-            .unwrap_or(folder.as_os_str())
-            .to_string_lossy()
-            .into_owned(),
-        plan_hash: hex(&Sha256::digest(text.as_bytes())),
-        plan_text: text,
-        plan_path: path.display().to_string(),
-        seed: 0,
-        order: Order::Sequential,
-        blocks,
-        status: CampaignStatus::Running,
-        started: Wall::from_unix_nanos(started),
-        ended: None,
-    }
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::new(), |mut text, byte| {
-        text.push_str(&format!("{byte:02x}"));
-        text
-    })
-}
-
-/// Runs count from 1; a file that tells none is of the first.
-fn block(file: &RawFile) -> u32 {
-    file.name.run.unwrap_or(1).saturating_sub(1)
-}
-
-/// The matrix: each scenario once, by endpoint, interval and size.
-fn scenarios(files: &[RawFile]) -> Vec<Scenario> {
-    let mut known: BTreeMap<_, Scenario> = BTreeMap::new();
-    for file in files {
-        let scenario = scenario_of(file);
-        let key = (
-            scenario.endpoint.clone(),
-            scenario.interval,
-            scenario.request_size,
-        );
-        let count = file.messages.len() as u64;
-        let entry = known.entry(key).or_insert(scenario);
-        entry.messages = entry.messages.max(count);
-    }
-    let mut scenarios: Vec<_> = known.into_values().collect();
-    for (index, scenario) in (0..).zip(&mut scenarios) {
-        scenario.index = index;
-    }
-    scenarios
-}
-
-fn scenario_of(file: &RawFile) -> Scenario {
-    let unknown = |name: &str| (name.to_owned(), "unknown".to_owned());
-    let mut parameters = BTreeMap::from([
-        ("imported".to_owned(), "latency-tester".to_owned()),
-        unknown("response_size"),
-        unknown("tls"),
-    ]);
-    if file.name.request_bytes.is_none() {
-        parameters.extend([unknown("request_size")]);
-    }
-    let interval = Span::from_nanos(file.interval());
-    let request_size = ByteSize(file.name.request_bytes.unwrap_or(0));
-    let endpoint = file.name.endpoint.clone();
-    // A file whose name tells no interval is a scenario by its name alone.
-    let told = file.name.interval_ms.map(|_| interval.nanos());
-    let canonical = format!("latency-tester\n{endpoint}\n{told:?}\n{}", request_size.0);
-    let digest: [u8; 32] = Sha256::digest(canonical.as_bytes()).into();
-    let (head, _) = digest
-        .split_first_chunk()
-        .expect("a digest is longer than 8 bytes");
-    Scenario {
-        id: ScenarioId(u64::from_be_bytes(*head)),
-        index: 0,
-        target: endpoint.clone(),
-        endpoint,
-        probe: ProbeKind::Ws,
-        interval,
-        request_size,
-        response_size: ByteSize(0),
-        messages: 0,
-        parameters,
-        varied: Vec::new(),
-    }
 }
 
 /// Hands out positions within blocks and attempts of a scenario, in order of time.
@@ -274,55 +183,4 @@ fn store_one(
         retransmissions: file.retransmissions,
         pings: flows.iter().map(|flow| flow.pings.len() as u64).sum(),
     })
-}
-
-/// Schedules were not kept: the message counts as intended when it was sent. The server's stamp is
-/// wall-clock time; counted from the experiment's start, with that start as the offset, it reads
-/// back exactly.
-fn raw_message(seq: u64, raw: &RawMessage, started: i64) -> Message {
-    let sent = Instant::from_nanos(raw.sent - started);
-    let mut marks = Marks::intended_at(sent);
-    marks.app_send = Some(sent);
-    marks.acked = raw.acked.map(|at| Instant::from_nanos(at - started));
-    marks.peer.app_rx = raw.server.map(|at| Instant::from_nanos(at - started));
-    marks.app_recv = Some(Instant::from_nanos(raw.received - started));
-    let mut message = Message::new(FlowIndex(0), Seq(seq), marks);
-    message.outcome = Outcome::Reply;
-    message.peer_wall_offset = raw.server.map(|_| started);
-    message.reordered = raw.reordered;
-    message
-}
-
-fn ping_message((flow, seq): (FlowIndex, Seq), ping: &Ping, started: i64) -> Message {
-    let intended = Instant::from_nanos(ping.intended - started);
-    let mut marks = Marks::intended_at(intended);
-    let received = ping.received.map(|at| Instant::from_nanos(at - started));
-    marks.app_send = received.map(|_| intended);
-    marks.app_recv = received;
-    let mut message = Message::new(flow, seq, marks);
-    message.outcome = received.map_or(Outcome::Lost, |_| Outcome::Reply);
-    message.duplicates = ping.duplicates;
-    message
-}
-
-fn provenance(experiment: &Experiment, (file, plan_hash): (&RawFile, &str)) -> Provenance {
-    Provenance {
-        experiment: experiment.id,
-        version: env!("CARGO_PKG_VERSION").to_owned(),
-        commit: String::new(),
-        plan_hash: plan_hash.to_owned(),
-        site: None,
-        host: HostFacts {
-            host: format!("unknown (imported from {})", file.path.display()),
-            ..HostFacts::default()
-        },
-        // Nobody measured how busy that host was: not a number, and not 0.
-        load: Load {
-            busy_percent: f64::NAN,
-            steal_percent: f64::NAN,
-            load_average: f64::NAN,
-        },
-        lateness_p50: None,
-        lateness_p99: None,
-    }
 }

@@ -11,6 +11,8 @@ mod decimal;
 mod file_name;
 mod folder;
 mod lines;
+mod matrix;
+mod message;
 mod ping;
 mod raw;
 mod report;

@@ -1,0 +1,62 @@
+//! A line of a file as a message, and what can be said about where it was measured.
+
+use neph_model::{
+    Experiment, FlowIndex, HostFacts, Instant, Load, Marks, Message, Outcome, Provenance, Seq,
+};
+
+use super::ping::Ping;
+use super::raw::{RawFile, RawMessage};
+
+/// Schedules were not kept: the message counts as intended when it was sent. The server's stamp is
+/// wall-clock time; counted from the experiment's start, with that start as the offset, it reads
+/// back exactly.
+pub(super) fn raw_message(seq: u64, raw: &RawMessage, started: i64) -> Message {
+    let sent = Instant::from_nanos(raw.sent - started);
+    let mut marks = Marks::intended_at(sent);
+    marks.app_send = Some(sent);
+    marks.acked = raw.acked.map(|at| Instant::from_nanos(at - started));
+    marks.peer.app_rx = raw.server.map(|at| Instant::from_nanos(at - started));
+    marks.app_recv = Some(Instant::from_nanos(raw.received - started));
+    let mut message = Message::new(FlowIndex(0), Seq(seq), marks);
+    message.outcome = Outcome::Reply;
+    message.peer_wall_offset = raw.server.map(|_| started);
+    message.reordered = raw.reordered;
+    message
+}
+
+pub(super) fn ping_message((flow, seq): (FlowIndex, Seq), ping: &Ping, started: i64) -> Message {
+    let intended = Instant::from_nanos(ping.intended - started);
+    let mut marks = Marks::intended_at(intended);
+    let received = ping.received.map(|at| Instant::from_nanos(at - started));
+    marks.app_send = received.map(|_| intended);
+    marks.app_recv = received;
+    let mut message = Message::new(flow, seq, marks);
+    message.outcome = received.map_or(Outcome::Lost, |_| Outcome::Reply);
+    message.duplicates = ping.duplicates;
+    message
+}
+
+pub(super) fn provenance(
+    experiment: &Experiment,
+    (file, plan_hash): (&RawFile, &str),
+) -> Provenance {
+    Provenance {
+        experiment: experiment.id,
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        commit: String::new(),
+        plan_hash: plan_hash.to_owned(),
+        site: None,
+        host: HostFacts {
+            host: format!("unknown (imported from {})", file.path.display()),
+            ..HostFacts::default()
+        },
+        // Nobody measured how busy that host was: not a number, and not 0.
+        load: Load {
+            busy_percent: f64::NAN,
+            steal_percent: f64::NAN,
+            load_average: f64::NAN,
+        },
+        lateness_p50: None,
+        lateness_p99: None,
+    }
+}
