@@ -178,7 +178,8 @@ pub trait Carrier: Debug {
         progress: &dyn Fn(Progress),
     ) -> Result<Carried, CarryError>;
 
-    /// Carries out a throughput check; a failure is part of the result.
+    /// Carries out a throughput check; a failure is part of the result. Returns only when all it
+    /// sent is acknowledged: what still stands in a queue would slow the first experiment.
     fn check_throughput(&mut self, order: &ThroughputOrder) -> Throughput;
 
     /// Carries out a traceroute; a failure is part of the result.

@@ -49,7 +49,7 @@ pub fn estimate(plan: &Plan, scenarios: &[Scenario]) -> Estimate {
         check.duration.times(servers)
     });
     let running: Span = scenarios.iter().map(length).sum();
-    let block = checks + running + plan.pause.times(count - 1);
+    let block = checks + running + plan.pause.times(count);
     let pace = block.max(plan.block_interval);
     Estimate {
         experiments: blocks.saturating_mul(scenarios.len() as u64),

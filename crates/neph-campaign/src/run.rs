@@ -223,15 +223,15 @@ impl<'r, 'c> Run<'r, 'c> {
         while let Some(slot) = self.agenda.next() {
             if slot.begins_block {
                 self.begin_block(slot.block)?;
-            } else if self.plan.pause > Span::ZERO {
+            }
+            if self.plan.pause > Span::ZERO {
                 let until = later(self.crew.clock.now(), self.plan.pause);
                 self.crew.clock.wait_until(until, self.crew.stop);
             }
             if self.crew.stop.is_set() {
                 return self.end(CampaignStatus::Interrupted);
             }
-            let past = self.experiment(slot)?;
-            self.agenda.note(past);
+            self.experiment(slot)?;
         }
         match self.agenda.standing().given_up {
             0 => self.end(CampaignStatus::Complete),

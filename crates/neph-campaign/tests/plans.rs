@@ -128,3 +128,12 @@ fn a_host_without_an_address_is_told_where_it_stands() {
     let all = resolve(&plan, &source, &|_| Ok(vec![[192, 0, 2, 1].into()])).expect("all resolve");
     assert_eq!(all.len(), 4);
 }
+
+#[test]
+fn the_readme_names_every_parameter() {
+    let readme = fs::read_to_string(folder().join("README.md")).expect("it is there");
+    for parameter in plan::PARAMETERS {
+        let row = format!("| `{}` *list* |", parameter.name);
+        assert!(readme.contains(&row), "{}", parameter.name);
+    }
+}

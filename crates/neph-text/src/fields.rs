@@ -5,6 +5,9 @@ use std::ops::Range;
 
 use crate::{Entry, Fault, Node, Problems, Table, Take, Value, did_you_mean};
 
+/// Values are compared with each other: far longer lists would cost their square.
+const LONGEST_LIST: usize = 4096;
+
 /// A value and the bytes it is written in.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Placed<T> {
@@ -59,16 +62,18 @@ impl<'a> Fields<'a> {
     }
 
     /// The entry of `key`, which counts as known from now on.
+    /// A key that stands for nothing is as good as absent.
     pub fn entry(&mut self, key: &'a str) -> Option<&'a Entry> {
         self.asked.push(key);
-        self.table.get(key)
+        let entry = self.table.get(key)?;
+        (entry.node.value != Value::Nothing).then_some(entry)
     }
     /// The entry of `key`, which must be there.
     pub fn needed(&mut self, key: &'a str) -> Option<&'a Entry> {
         let entry = self.entry(key);
         if entry.is_none() {
             let what = format!("'{key}' is missing");
-            self.fault(self.span(), what, format!("add {key} = ..."));
+            self.fault(self.span(), what, "add it");
         }
         entry
     }
@@ -120,6 +125,12 @@ impl<'a> Fields<'a> {
             self.fault(entry.node.span.clone(), what, "write at least one value");
             return None;
         }
+        if nodes.len() > LONGEST_LIST {
+            let what = format!("'{key}' holds {} values", nodes.len());
+            let remedy = format!("write at most {LONGEST_LIST}");
+            self.fault(entry.node.span.clone(), what, remedy);
+            return None;
+        }
         let mut values: Vec<Placed<T>> = Vec::new();
         for node in nodes {
             let Some(value) = self.read(node, &read) else {
@@ -160,7 +171,7 @@ impl<'a> Fields<'a> {
             if self.asked.contains(&entry.key.as_str()) {
                 continue;
             }
-            let what = format!("'{}' is not known here", shortened(&entry.key));
+            let what = format!("'{}' is not known here", entry.key);
             let remedy = did_you_mean(&entry.key, &self.asked);
             self.fault(entry.key_span.clone(), what, remedy);
         }
@@ -177,14 +188,6 @@ impl<'a> Fields<'a> {
                 None
             }
         }
-    }
-}
-
-/// A key of a hostile file may be a megabyte long.
-fn shortened(key: &str) -> String {
-    match key.char_indices().nth(60) {
-        Some((end, _)) => format!("{}...", &key[..end]),
-        None => key.to_owned(),
     }
 }
 

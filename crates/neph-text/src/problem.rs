@@ -10,6 +10,8 @@ use crate::{Place, Source};
 /// Beyond this many, further mistakes are only counted: nobody reads them, and a hostile file
 /// could hold millions.
 const MOST: usize = 100;
+/// Characters of a sentence that are shown.
+const LONGEST: usize = 300;
 
 /// A mistake, before the text it stands in is named.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -58,6 +60,20 @@ impl fmt::Display for Problem {
 
 impl std::error::Error for Problem {}
 
+/// A mistake quotes the file, and the file may hold a megabyte in one word, or bytes that a
+/// terminal obeys.
+fn fit_to_show(text: String) -> String {
+    if text.len() <= LONGEST && !text.chars().any(char::is_control) {
+        return text;
+    }
+    let shown = |c: char| if c.is_control() { '\u{fffd}' } else { c };
+    let mut fit: String = text.chars().take(LONGEST).map(shown).collect();
+    if text.chars().nth(LONGEST).is_some() {
+        fit.push_str("...");
+    }
+    fit
+}
+
 /// Collects the mistakes found in one text.
 #[derive(Debug)]
 pub struct Problems<'s> {
@@ -89,8 +105,8 @@ impl<'s> Problems<'s> {
         found.push(Problem {
             file: self.source.name().to_owned(),
             place: self.source.place(span),
-            what: fault.what,
-            remedy: fault.remedy,
+            what: fit_to_show(fault.what),
+            remedy: fit_to_show(fault.remedy),
         });
     }
     /// Whether there is none.

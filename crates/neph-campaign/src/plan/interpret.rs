@@ -110,7 +110,7 @@ fn at_least_one(value: &Placed<u32>, noun: &str, problems: &Problems<'_>) -> u32
 /// What the top of a plan can get wrong whatever the endpoints are.
 fn check_top(typed: &TypedPlan, problems: &Problems<'_>) {
     if typed.endpoints.is_empty() {
-        let fault = Fault::new("there is no endpoint", "add [[endpoint]] with name and url");
+        let fault = Fault::new("there is no endpoint", "add one, with its name and address");
         problems.add(typed.span.clone(), fault);
     }
     one_length(&typed.axes, problems);

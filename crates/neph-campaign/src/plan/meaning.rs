@@ -25,7 +25,7 @@ pub struct Plan {
     pub blocks: u32,
     /// From the start of one block to the start of the next; a longer block is followed at once.
     pub block_interval: Span,
-    /// Rest before each experiment but the first of a block.
+    /// Rest before each experiment.
     pub pause: Span,
     /// The order within a block.
     pub order: Order,

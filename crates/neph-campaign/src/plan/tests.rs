@@ -248,10 +248,10 @@ fn lengths_that_cannot_be_counted_are_refused() {
         found.contains("no message fits: the interval 100.00 ms is longer"),
         "{found}"
     );
-    let ports = (1..=10_001).fold(String::new(), |list, port| list + &format!("{port},"));
+    let ports = (1..=4_096).fold(String::new(), |list, port| list + &format!("{port},"));
     let found = only_problem("", &format!("source_port = [{ports}]"));
     assert!(
-        found.contains("40004 scenarios in 1 blocks are too many"),
+        found.contains("16384 scenarios in 1 blocks are too many"),
         "{found}"
     );
 }

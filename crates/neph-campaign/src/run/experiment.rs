@@ -4,7 +4,8 @@ use std::cell::RefCell;
 use std::sync::{Arc, Mutex};
 
 use neph_model::{
-    Experiment, ExperimentId, ExperimentStatus, HostFacts, Load, Provenance, Scenario, Tally,
+    Experiment, ExperimentId, ExperimentStatus, HostFacts, Load, ProbeKind, Provenance, Scenario,
+    Tally,
 };
 
 use super::{Run, RunError, storing};
@@ -34,8 +35,8 @@ impl End {
 }
 
 impl Run<'_, '_> {
-    /// Carries out one experiment and stores it, whatever became of it.
-    pub(super) fn experiment(&mut self, slot: Slot) -> Result<Past, RunError> {
+    /// Carries out one experiment, stores it and notes it, whatever became of it.
+    pub(super) fn experiment(&mut self, slot: Slot) -> Result<(), RunError> {
         let scenario = self.matrix[slot.scenario as usize].clone();
         let mut order = self.order(slot, &scenario);
         let prepared = self.crew.carrier.prepare(&order);
@@ -80,9 +81,14 @@ impl Run<'_, '_> {
             .store
             .finish(inner, &order.experiment, &provenance);
         storing("finish an experiment", finished)?;
-        let past = Past::from(&order.experiment);
-        self.tell_ended(&order.experiment, &scenario, &meter, past);
-        Ok(past)
+        self.agenda.note(Past::from(&order.experiment));
+        self.crew.observer.tell(&News::ExperimentEnded {
+            experiment: &order.experiment,
+            scenario: &scenario,
+            figures: meter.figures(),
+            standing: self.agenda.standing(),
+        });
+        Ok(())
     }
 
     fn order(&self, slot: Slot, scenario: &Scenario) -> ExperimentOrder {
@@ -107,7 +113,10 @@ impl Run<'_, '_> {
             scenario: scenario.clone(),
             site: from.or_else(|| self.plan.lab.as_ref().map(|lab| lab.prober.clone())),
             timeout: self.plan.timeout,
-            companion: self.plan.companion,
+            companion: self
+                .plan
+                .companion
+                .filter(|_| scenario.probe != ProbeKind::Icmp),
             pings: self.plan.pings.clone(),
             stop: self.crew.stop.clone(),
         }
@@ -169,26 +178,6 @@ impl Run<'_, '_> {
             lateness_p50: lateness.map(|(p50, _)| p50),
             lateness_p99: lateness.map(|(_, p99)| p99),
         }
-    }
-
-    fn tell_ended(
-        &mut self,
-        experiment: &Experiment,
-        scenario: &Scenario,
-        meter: &Meter,
-        past: Past,
-    ) {
-        let mut standing = self.agenda.standing();
-        if past.status == ExperimentStatus::Complete {
-            standing.complete += 1;
-            standing.open = standing.open.saturating_sub(1);
-        }
-        self.crew.observer.tell(&News::ExperimentEnded {
-            experiment,
-            scenario,
-            figures: meter.figures(),
-            standing,
-        });
     }
 }
 

@@ -140,12 +140,12 @@ fn a_campaign_goes_through_its_blocks_in_time() {
     );
     let experiments = lab.experiments();
     assert!(all_complete_once(&experiments, 6));
-    // Block 0: 5 s of throughput, then 3 x 10 s and two pauses. Block 1: one minute after block 0.
+    // Block 0: 5 s of throughput, then 3 x (1 + 10) s. Block 1: one minute after block 0.
     let starts: Vec<i64> = experiments
         .iter()
         .map(|e| e.started.unix_nanos() / 1_000_000_000 - 1_000)
         .collect();
-    assert_eq!(starts, [5, 16, 27, 65, 76, 87]);
+    assert_eq!(starts, [6, 17, 28, 66, 77, 88]);
     let tally = experiments[0].tally;
     assert_eq!((tally.messages, tally.replies), (10, 10));
     assert_eq!(
@@ -154,7 +154,7 @@ fn a_campaign_goes_through_its_blocks_in_time() {
     );
     assert_eq!((lab.fake.checks, lab.fake.routes), (2, 2));
     let diary = &lab.diary.0;
-    assert_eq!(diary[0], "begun 6 open, 97.000 s left");
+    assert_eq!(diary[0], "begun 6 open, 98.000 s left");
     assert!(
         diary.contains(&"block 1 at 1060 s".to_owned()),
         "{diary:#?}"

@@ -73,7 +73,7 @@ fn every_field_of_the_thesis_is_taken() {
         (Some(10.0), Some(90.0))
     );
     assert_eq!(plan.plot.blocks, [0, 2]);
-    assert_eq!(plan.notes.len(), 2, "{:?}", plan.notes);
+    assert_eq!(plan.notes.len(), 3, "{:?}", plan.notes);
 }
 
 const LEAST: &str = "runs: 2\nruns_step_duration: 25\nendpoints:\n- description: a\n  destination: a:1\n\
@@ -144,4 +144,15 @@ proptest! {
         let text = format!("{}{put}{}", &THESIS[..at], &THESIS[end..]);
         let _ = parse(&Source::new("s.yaml", text));
     }
+}
+
+#[test]
+fn a_key_without_a_value_is_as_good_as_absent() {
+    let text =
+        LEAST.to_owned() + "iperf_destinations:\nping_destinations:\nruns_to_plot:\nsource_port:\n";
+    let plan = read(&text);
+    assert_eq!((plan.throughput, plan.pings.len()), (None, 0));
+    assert!(plan.plot.blocks.is_empty() && plan.endpoints[0].axes.parameters.is_empty());
+    let found = problems_of(&LEAST.replace("runs: 2", "runs:"));
+    assert_eq!(found, ["s.yaml:1:1: 'runs' is missing; add it"]);
 }

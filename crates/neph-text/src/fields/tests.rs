@@ -25,7 +25,7 @@ fn every_mistake_is_told_at_once_with_its_place_and_remedy() {
         assert!(fields.required::<String>("name").is_none());
     });
     let expected = [
-        "p.toml:1:1: 'name' is missing; add name = ...",
+        "p.toml:1:1: 'name' is missing; add it",
         "p.toml:1:12: 25 has no unit; write for example \"25ms\" or \"25s\"",
         "p.toml:2:8: \"10 KB\" is not a size: 'KB' is none of B, kB, MB, GB, KiB, MiB, GiB; \
          write for example \"64B\", \"100kB\" or \"10KiB\"",
@@ -63,4 +63,28 @@ fn a_file_full_of_mistakes_tells_a_hundred_and_counts_the_rest() {
     let found = problems_of(&text, |_| ());
     assert_eq!(found.len(), 101);
     assert!(found[100].contains("150 more mistakes"), "{}", found[100]);
+}
+
+#[test]
+fn what_a_hostile_file_makes_us_say_is_short_and_harmless() {
+    let text = format!("\"a\\u001b[2J{}\" = 1\n", "x".repeat(10_000));
+    let found = problems_of(&text, |_| ());
+    assert_eq!(found.len(), 1);
+    assert!(
+        found[0].len() < 800 && !found[0].contains('\u{1b}'),
+        "{}",
+        found[0]
+    );
+}
+
+#[test]
+fn a_list_beyond_all_reason_is_refused() {
+    let text = format!("a = [{}]", "1,".repeat(5_000));
+    let found = problems_of(&text, |fields| {
+        fields.one_or_list::<u32>("a");
+    });
+    assert_eq!(
+        found,
+        ["p.toml:1:5: 'a' holds 5000 values; write at most 4096"]
+    );
 }
