@@ -1,6 +1,6 @@
 //! Marks: the points in a message's life at which a clock was read.
 
-use crate::{Instant, Own, Peer};
+use crate::{Instant, Own, Peer, Span};
 
 /// The name of a mark, in the order in which a message passes them. `Acked` stands beside the
 /// order: the peer's TCP confirms the request independently of the reply.
@@ -102,6 +102,23 @@ impl Marks {
     /// Whether the message was nothing but a connection attempt: its reply is the connection.
     pub fn is_connection_attempt(&self) -> bool {
         self.app_send.is_none() && self.connected.is_some() && self.connected == self.app_recv
+    }
+
+    /// From the request's last byte leaving to its acknowledgement: what TCP itself sees.
+    pub fn tcp_round_trip(&self) -> Option<Span> {
+        Some(self.acked? - self.nic_tx?)
+    }
+
+    /// Between our two kernel stamps, less what the peer's stamps account for: the network's round
+    /// trip where the peer is a reflector, and network and peer together where it is not.
+    pub fn network_round_trip(&self) -> Option<Span> {
+        let whole = self.nic_rx? - self.nic_tx?;
+        let peer = &self.peer;
+        let inside = match (peer.rx, peer.nic_tx.or(peer.app_tx)) {
+            (Some(rx), Some(tx)) => tx - rx,
+            _ => Span::ZERO,
+        };
+        Some(whole - inside)
     }
 
     /// The first thing the program did for this message: dial, or send.

@@ -1,1 +1,7 @@
-fn main() {}
+//! The program `neph`.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    neph::main()
+}

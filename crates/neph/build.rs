@@ -1,0 +1,22 @@
+//! Tells the program which commit it was built from.
+
+use std::path::Path;
+use std::process::Command;
+
+fn main() {
+    let git = |arguments: &[&str]| -> Option<String> {
+        let output = Command::new("git").args(arguments).output().ok()?;
+        let text = String::from_utf8(output.stdout).ok()?;
+        output.status.success().then(|| text.trim().to_owned())
+    };
+    let commit = git(&["rev-parse", "--short=12", "HEAD"]).unwrap_or_else(|| "unknown".to_owned());
+    println!("cargo::rustc-env=NEPH_COMMIT={commit}");
+    if let Some(folder) = git(&["rev-parse", "--git-dir"]) {
+        for file in ["HEAD", "logs/HEAD"] {
+            let path = Path::new(&folder).join(file);
+            if path.exists() {
+                println!("cargo::rerun-if-changed={}", path.display());
+            }
+        }
+    }
+}

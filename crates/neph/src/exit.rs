@@ -1,0 +1,102 @@
+//! How a command ends: 0 done, 1 nothing came of it, 2 usage, 130 interrupted.
+
+use std::fmt;
+use std::process::ExitCode;
+
+use miette::{LabeledSpan, MietteDiagnostic, NamedSource, Report, Severity};
+use neph_text::{Problem, Source};
+
+use crate::output;
+
+/// How a command ended that could be carried out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    /// Everything asked for was done.
+    Done,
+    /// It ran, and nothing was measured, or a check failed.
+    Nothing,
+    /// Ctrl-C ended it; what was measured is kept and was shown.
+    Interrupted,
+}
+
+/// Why a command could not be carried out.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// What was asked for makes no sense: one sentence with the remedy.
+    Usage(String),
+    /// A file that was given has mistakes, each with its place.
+    Text(Source, Vec<Problem>),
+    /// The machine or somebody else refused.
+    Refused(String),
+    /// Nobody reads our output any more.
+    OutputClosed,
+}
+
+impl Failure {
+    /// A failure that is the user's to mend.
+    pub(crate) fn usage(error: impl fmt::Display) -> Self {
+        Self::Usage(error.to_string())
+    }
+    /// A failure that the machine or a peer caused.
+    pub(crate) fn refused(error: impl fmt::Display) -> Self {
+        Self::Refused(error.to_string())
+    }
+}
+
+impl From<std::io::Error> for Failure {
+    /// Writing to standard output is all that commands do on their own.
+    fn from(error: std::io::Error) -> Self {
+        match error.kind() {
+            std::io::ErrorKind::BrokenPipe => Self::OutputClosed,
+            _ => Self::Refused(format!("write the output: {error}")),
+        }
+    }
+}
+
+/// The exit status of a command line that clap refused or answered itself (`--help`).
+pub(crate) fn usage(error: &clap::Error) -> ExitCode {
+    // Help for a closed pipe helps nobody.
+    let _ = error.print();
+    ExitCode::from(if error.use_stderr() { 2 } else { 0 })
+}
+
+/// Says why a command failed, and gives its exit status.
+pub(crate) fn status(result: Result<Outcome, Failure>) -> ExitCode {
+    match result {
+        Ok(Outcome::Done) | Err(Failure::OutputClosed) => ExitCode::SUCCESS,
+        Ok(Outcome::Nothing) => ExitCode::from(1),
+        Ok(Outcome::Interrupted) => ExitCode::from(130),
+        Err(Failure::Usage(sentence)) => {
+            output::say(&format!("neph: {sentence}"));
+            ExitCode::from(2)
+        }
+        Err(Failure::Refused(sentence)) => {
+            output::say(&format!("neph: {sentence}"));
+            ExitCode::from(1)
+        }
+        Err(Failure::Text(source, problems)) => {
+            for problem in &problems {
+                show(&source, problem);
+            }
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// Shows a mistake with the line it stands in.
+fn show(source: &Source, problem: &Problem) {
+    let start = problem.place.span.start;
+    let length = problem.place.span.len().max(1);
+    let diagnostic = MietteDiagnostic::new(format!(
+        "{}:{}: {}",
+        problem.file, problem.place, problem.what
+    ))
+    .with_severity(Severity::Error)
+    .with_help(problem.remedy.clone())
+    .with_label(LabeledSpan::new_with_span(None, start..start + length));
+    let named = NamedSource::new(source.name(), source.text().to_owned());
+    output::say(&format!(
+        "{:?}",
+        Report::new(diagnostic).with_source_code(named)
+    ));
+}

@@ -1,0 +1,21 @@
+//! Standard output and standard error: the only place that prints.
+//!
+//! A reader that goes away ends the command quietly. `NO_COLOR` and a terminal decide about colour.
+
+use std::io::{self, BufWriter, IsTerminal, StdoutLock, Write};
+
+/// Says something to the person at the terminal: never data.
+pub(crate) fn say(sentence: &str) {
+    // Where standard error is closed nobody listens.
+    let _ = writeln!(io::stderr().lock(), "{sentence}");
+}
+
+/// Standard output, for data.
+pub(crate) fn data() -> BufWriter<StdoutLock<'static>> {
+    BufWriter::new(io::stdout().lock())
+}
+
+/// Whether standard error is a terminal that can be rewritten.
+pub(crate) fn is_lively() -> bool {
+    io::stderr().is_terminal()
+}

@@ -1,0 +1,97 @@
+//! One line per message for people, in columns that do not move.
+
+use neph_model::{FlowRole, Message, Outcome, Span, Stage};
+
+use super::flows::Planned;
+
+/// The line above the messages.
+pub(super) fn heading(planned: &Planned) -> String {
+    let mut line = format!(
+        "{:>6}  {:>10}  {:>10}  {:>10}",
+        "seq", "response", "tcp", "icmp"
+    );
+    for (name, _) in shown(planned) {
+        line.push_str(&format!("  {name:>11}"));
+    }
+    line
+}
+
+/// Which stages have a column of their own: sending is told as one.
+fn shown(planned: &Planned) -> Vec<(&'static str, &'static [Stage])> {
+    use Stage::{
+        Compose, Connect, Lateness, Network, OwnKernel, PeerApp, PeerKernel, PeerSend, Secure,
+        SendQueue, SendWindow,
+    };
+    let mut stages: Vec<(&str, &[Stage])> = vec![("lateness", &[Lateness])];
+    if planned.spec.connection_use == neph_probe::ConnectionUse::PerMessage {
+        stages.push(("connect", &[Connect]));
+        if planned.spec.target.is_secure() {
+            stages.push(("tls", &[Secure]));
+        }
+    }
+    stages.push(("send", &[Compose, SendWindow, SendQueue]));
+    if planned.spec.reflector {
+        stages.push(("network", &[Network]));
+        stages.push(("peer kernel", &[PeerKernel]));
+        stages.push(("peer app", &[PeerApp]));
+        stages.push(("peer send", &[PeerSend]));
+    } else {
+        stages.push(("net + peer", &[Network, PeerKernel, PeerApp, PeerSend]));
+    }
+    stages.push(("own kernel", &[OwnKernel]));
+    stages
+}
+
+/// One message; `icmp` is the latest echo's round trip.
+pub(super) fn line(planned: &Planned, message: &Message, icmp: Option<Span>) -> String {
+    let seq = message.seq;
+    let Some(ledger) = message.ledger() else {
+        let what = match message.outcome {
+            Outcome::Lost => "no reply",
+            Outcome::Failed | Outcome::Reply => "not sent: no connection",
+        };
+        return format!("{seq:>6}  {what}");
+    };
+    let mut line = format!(
+        "{seq:>6}  {:>10}  {}  {}",
+        ledger.response_time(),
+        cell(message.marks.tcp_round_trip(), 10),
+        cell(icmp, 10)
+    );
+    for (_, stages) in shown(planned) {
+        let told: Vec<Span> = ledger
+            .entries()
+            .iter()
+            .filter(|entry| {
+                entry
+                    .stages
+                    .iter()
+                    .next()
+                    .is_some_and(|first| stages.contains(&first))
+            })
+            .map(|entry| entry.time)
+            .collect();
+        let time = (!told.is_empty()).then(|| told.into_iter().sum());
+        line.push_str("  ");
+        line.push_str(&cell(time, 11));
+    }
+    if message.duplicates > 0 {
+        line.push_str(&format!("  duplicate x{}", message.duplicates));
+    }
+    if message.reordered {
+        line.push_str("  reordered");
+    }
+    line
+}
+
+fn cell(span: Option<Span>, width: usize) -> String {
+    match span {
+        Some(span) => format!("{span:>width$}"),
+        None => format!("{:>width$}", "-"),
+    }
+}
+
+/// Whether this flow's messages have lines: the companion's go into a column.
+pub(super) fn has_lines(planned: &Planned) -> bool {
+    planned.spec.role == FlowRole::Main
+}

@@ -1,0 +1,197 @@
+//! `neph ping`: one or more flows to a target, shown message by message and as a summary.
+
+mod columns;
+mod flows;
+mod json;
+mod live;
+mod show;
+mod summary;
+mod watch;
+
+use std::path::PathBuf;
+
+use clap::{Args as ClapArgs, ValueEnum};
+use neph_model::{ByteSize, Span};
+use neph_probe::{ConnectionUse, IpVersion, Priority, TlsVersion, Trust};
+
+use crate::exit::{Failure, Outcome};
+use crate::{interrupt, output, value};
+
+/// How results are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    /// For people.
+    Text,
+    /// One document at the end.
+    Json,
+    /// One document a line, as it happens: messages, events, and the summary last.
+    Ndjson,
+    /// One line a message.
+    Csv,
+}
+
+/// A TLS version that can be demanded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum TlsChoice {
+    /// TLS 1.2
+    #[value(name = "1.2")]
+    V12,
+    /// TLS 1.3
+    #[value(name = "1.3")]
+    V13,
+}
+
+impl TlsChoice {
+    /// What was demanded; anything where nothing was.
+    pub(crate) const fn version(choice: Option<Self>) -> TlsVersion {
+        match choice {
+            None => TlsVersion::Any,
+            Some(Self::V12) => TlsVersion::V12,
+            Some(Self::V13) => TlsVersion::V13,
+        }
+    }
+}
+
+/// Options of `neph ping`.
+#[derive(Debug, ClapArgs)]
+#[command(
+    after_help = "TARGET: ws:// wss:// http:// https:// tcp:// udp:// icmp://host[:port][/path], \
+or a bare host[:port] for whatever of these answers.\n\
+Exit status: 0 measured, 1 nothing measured, 2 usage, 130 interrupted (with the summary)."
+)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is an option of the command line"
+)]
+pub(crate) struct Args {
+    /// What to measure
+    pub(crate) target: String,
+    /// Stop after this many messages
+    #[arg(long, short, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) count: Option<u64>,
+    /// Time between two messages; a bare number is seconds
+    #[arg(long, short, value_name = "TIME", value_parser = value::positive_span, default_value = "1s")]
+    pub(crate) interval: Span,
+    /// Stop after this long
+    #[arg(long, short = 'w', value_name = "TIME", value_parser = value::positive_span, conflicts_with = "count")]
+    pub(crate) duration: Option<Span>,
+    /// Request payload
+    #[arg(long, short = 's', value_name = "SIZE", value_parser = value::size, default_value = "64")]
+    pub(crate) request_size: ByteSize,
+    /// Reply payload to ask a neph reflector for
+    #[arg(long, value_name = "SIZE", value_parser = value::size, default_value = "64")]
+    pub(crate) response_size: ByteSize,
+    /// Our port
+    #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
+    pub(crate) source_port: Option<u16>,
+    /// IPv4 only
+    #[arg(short = '4', conflicts_with = "ipv6")]
+    pub(crate) ipv4: bool,
+    /// IPv6 only
+    #[arg(short = '6')]
+    pub(crate) ipv6: bool,
+    /// Demand this TLS version
+    #[arg(long, value_enum)]
+    pub(crate) tls_version: Option<TlsChoice>,
+    /// Accept any certificate
+    #[arg(long)]
+    pub(crate) insecure: bool,
+    /// A connection, and TLS if any, for each message (REST style)
+    #[arg(long)]
+    pub(crate) new_connection: bool,
+    /// Count a message lost after this long without a reply
+    #[arg(long, value_name = "TIME", value_parser = value::positive_span, default_value = "5s")]
+    pub(crate) timeout: Span,
+    /// Congestion control of our side (cubic, bbr, reno ...)
+    #[arg(long, value_name = "NAME")]
+    pub(crate) congestion: Option<String>,
+    /// Secret of authenticated STAMP; file:PATH reads it from a file
+    #[arg(long, value_name = "SECRET", value_parser = value::key)]
+    pub(crate) stamp_key: Option<Vec<u8>>,
+    /// No ICMP echo beside the probe
+    #[arg(long)]
+    pub(crate) no_icmp: bool,
+    /// Spin this long before each send; 0 saves CPU and costs about 12 us of lateness
+    #[arg(long, value_name = "TIME", value_parser = value::span, default_value = "60us")]
+    pub(crate) spin: Span,
+    /// Ordinary scheduling even where real-time priority is permitted
+    #[arg(long)]
+    pub(crate) normal_priority: bool,
+    /// How to write results
+    #[arg(long, value_enum, default_value = "text")]
+    pub(crate) format: Format,
+    /// Only the summary
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
+    /// Measure from this network namespace (a lab's site)
+    #[arg(long, value_name = "NAMESPACE")]
+    pub(crate) site: Option<String>,
+    /// Write results to this file instead of standard output
+    #[arg(long, short, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+}
+
+impl Args {
+    const fn version(&self) -> IpVersion {
+        match (self.ipv4, self.ipv6) {
+            (true, _) => IpVersion::V4,
+            (_, true) => IpVersion::V6,
+            _ => IpVersion::Any,
+        }
+    }
+    const fn trust(&self) -> Trust {
+        if self.insecure {
+            Trust::Anything
+        } else {
+            Trust::Public
+        }
+    }
+    const fn connection_use(&self) -> ConnectionUse {
+        if self.new_connection {
+            ConnectionUse::PerMessage
+        } else {
+            ConnectionUse::Lasting
+        }
+    }
+    const fn priority(&self) -> Priority {
+        if self.normal_priority {
+            Priority::Normal
+        } else {
+            Priority::Auto
+        }
+    }
+    /// How many messages; `None` until interrupted.
+    fn messages(&self) -> Option<u64> {
+        let in_time = |duration: Span| {
+            u64::try_from(duration.nanos() / self.interval.nanos())
+                .unwrap_or(0)
+                .max(1)
+        };
+        self.count.or_else(|| self.duration.map(in_time))
+    }
+}
+
+/// Measures and shows.
+pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
+    if args.interval < Span::from_micros(1) {
+        return Err(Failure::Usage(format!(
+            "an interval of {} cannot be kept; the least is 1us",
+            args.interval
+        )));
+    }
+    let stop = interrupt::stop_on_ctrl_c()?;
+    let found = flows::find(args)?;
+    let mut show = show::Show::new(args, &found)?;
+    show.begin(&found)?;
+    let watched = watch::run(&found, args, &stop, &mut show)?;
+    show.end(&found, &watched)?;
+    for sentence in &watched.failures {
+        output::say(&format!("neph: {sentence}"));
+    }
+    let measured = watched.flows.iter().any(|flow| flow.tally.replies > 0);
+    Ok(match (stop.is_set(), measured) {
+        (true, _) => Outcome::Interrupted,
+        (false, true) => Outcome::Done,
+        (false, false) => Outcome::Nothing,
+    })
+}

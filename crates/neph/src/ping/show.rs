@@ -1,0 +1,205 @@
+//! Shows what happens as it happens, in the format that was asked for.
+
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+
+use neph_model::{Anchor, EventKind, Instant, Message, Own, Span};
+use serde_json::{Value, json};
+
+use super::flows::{Found, Planned};
+use super::watch::Everything;
+use super::{Args, Format, json, live, summary};
+use crate::exit::Failure;
+use crate::output;
+
+/// Faster flows are told a second at a time.
+const LINES: Span = Span::from_millis(50);
+/// Slower flows are told at the reply: the reflector's last mark would come too late.
+const PATIENCE: Span = Span::from_secs(2);
+
+/// Writes results.
+pub(super) struct Show<'a> {
+    args: &'a Args,
+    out: Box<dyn Write>,
+    anchor: Option<Anchor<Own>>,
+    icmp: Option<Span>,
+    /// For the JSON document, which is written at the end.
+    kept: Vec<Value>,
+    second: Second,
+}
+
+/// What the current second brought, of a flow too fast for lines.
+#[derive(Default)]
+struct Second {
+    since: Option<Instant<Own>>,
+    times: Vec<Span>,
+    missing: u64,
+}
+
+impl<'a> Show<'a> {
+    pub(super) fn new(args: &'a Args, _found: &Found) -> Result<Self, Failure> {
+        let out: Box<dyn Write> = match &args.output {
+            None => Box::new(output::data()),
+            Some(path) => Box::new(BufWriter::new(File::create(path).map_err(|error| {
+                Failure::Usage(format!("--output {}: {error}", path.display()))
+            })?)),
+        };
+        let second = Second::default();
+        Ok(Self {
+            args,
+            out,
+            anchor: None,
+            icmp: None,
+            kept: Vec::new(),
+            second,
+        })
+    }
+
+    /// What runs, before it does.
+    pub(super) fn begin(&mut self, found: &Found) -> Result<(), Failure> {
+        for remark in &found.remarks {
+            output::say(&format!("neph: {remark}"));
+        }
+        match self.args.format {
+            Format::Text => {
+                for planned in &found.flows {
+                    writeln!(self.out, "{}", summary::title(planned))?;
+                }
+                if let (Some(main), true) = (found.flows.first(), self.has_lines()) {
+                    writeln!(self.out, "{}", live::heading(main))?;
+                }
+            }
+            Format::Csv => writeln!(self.out, "{}", json::csv_heading())?,
+            Format::Json | Format::Ndjson => {}
+        }
+        self.out.flush()?;
+        Ok(())
+    }
+
+    fn has_lines(&self) -> bool {
+        !self.args.quiet && self.args.interval >= LINES
+    }
+
+    /// A message is finished.
+    pub(super) fn message(&mut self, planned: &Planned, message: &Message) -> io::Result<()> {
+        match self.args.format {
+            Format::Text => {
+                if self.args.interval < PATIENCE {
+                    self.text(planned, message)?;
+                }
+                Ok(())
+            }
+            Format::Json => {
+                self.kept.push(json::message(planned, message, self.anchor));
+                Ok(())
+            }
+            Format::Ndjson if self.args.quiet => Ok(()),
+            Format::Ndjson => {
+                writeln!(self.out, "{}", json::message(planned, message, self.anchor))?;
+                self.out.flush()
+            }
+            Format::Csv => writeln!(self.out, "{}", json::csv(planned, message)),
+        }
+    }
+
+    /// A reply has just come.
+    pub(super) fn reply(&mut self, planned: &Planned, message: &Message) -> io::Result<()> {
+        if planned.spec.target.kind() == neph_model::ProbeKind::Icmp {
+            self.icmp = message.marks.network_round_trip();
+        }
+        if self.args.format == Format::Text && self.args.interval >= PATIENCE {
+            self.text(planned, message)?;
+        }
+        Ok(())
+    }
+
+    fn text(&mut self, planned: &Planned, message: &Message) -> io::Result<()> {
+        if !live::has_lines(planned) || self.args.quiet {
+            return Ok(());
+        }
+        if self.has_lines() {
+            writeln!(self.out, "{}", live::line(planned, message, self.icmp))?;
+            return self.out.flush();
+        }
+        self.tell_second(message)
+    }
+
+    fn tell_second(&mut self, message: &Message) -> io::Result<()> {
+        let since = *self.second.since.get_or_insert(message.marks.intended);
+        match message.ledger() {
+            Some(ledger) => self.second.times.push(ledger.response_time()),
+            None => self.second.missing += 1,
+        }
+        if message.marks.intended - since < Span::from_secs(1) {
+            return Ok(());
+        }
+        let second = std::mem::take(&mut self.second);
+        let mut times = second.times;
+        times.sort_unstable();
+        let middle = times.get(times.len() / 2).copied().unwrap_or(Span::ZERO);
+        writeln!(
+            self.out,
+            "{:>6} messages: {} replies, {} without; response median {middle}, least {}, greatest {}",
+            message.seq.0 + 1,
+            times.len(),
+            second.missing,
+            times.first().copied().unwrap_or(Span::ZERO),
+            times.last().copied().unwrap_or(Span::ZERO),
+        )?;
+        self.out.flush()
+    }
+
+    /// Something happened.
+    pub(super) fn event(
+        &mut self,
+        planned: &Planned,
+        at: Instant<Own>,
+        kind: EventKind,
+        text: &str,
+    ) -> io::Result<()> {
+        let value = || {
+            json!({
+                "type": "event",
+                "flow": planned.spec.name,
+                "at_unix_ns": self.anchor.map(|anchor| anchor.to_wall(at).unix_nanos()),
+                "event": kind.name(),
+                "text": text,
+            })
+        };
+        match self.args.format {
+            Format::Ndjson => writeln!(self.out, "{}", value())?,
+            Format::Json => {
+                let value = value();
+                self.kept.push(value);
+            }
+            Format::Text | Format::Csv if kind == EventKind::Connected => {}
+            Format::Text | Format::Csv => {
+                let word = kind.name().replace('_', " ");
+                output::say(&format!("neph: {}: {word}: {text}", planned.spec.target));
+            }
+        }
+        Ok(())
+    }
+
+    /// Both clocks, for wall-clock times in output.
+    pub(super) const fn anchor(&mut self, anchor: Anchor<Own>) {
+        self.anchor = Some(anchor);
+    }
+
+    /// Everything is over.
+    pub(super) fn end(&mut self, found: &Found, watched: &Everything) -> Result<(), Failure> {
+        match self.args.format {
+            Format::Text => write!(self.out, "{}", summary::text(found, watched))?,
+            Format::Ndjson => writeln!(self.out, "{}", summary::json(found, watched))?,
+            Format::Json => {
+                let mut document = summary::json(found, watched);
+                document["messages"] = std::mem::take(&mut self.kept).into();
+                serde_json::to_writer_pretty(&mut self.out, &document).map_err(io::Error::from)?;
+                writeln!(self.out)?;
+            }
+            Format::Csv => {}
+        }
+        self.out.flush()?;
+        Ok(())
+    }
+}

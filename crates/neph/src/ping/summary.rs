@@ -1,0 +1,323 @@
+//! The summary: each layer's distribution side by side, where the time went, and what is missing.
+
+use neph_model::{ClockOffset, Ledger, OneWay, ProbeKind, Span, Stage};
+use neph_stats::{Sorted, describe, quantile};
+use serde_json::{Value, json};
+
+use super::columns::Column;
+use super::flows::{Found, Planned};
+use super::watch::{Everything, Watched};
+use crate::version;
+
+/// What a flow is, in a line.
+pub(super) fn title(planned: &Planned) -> String {
+    let spec = &planned.spec;
+    let who = match (spec.target.kind(), spec.reflector) {
+        (_, true) => "neph reflector",
+        (ProbeKind::Icmp, _) => "ICMP echo",
+        (ProbeKind::Ws, _) => "a WebSocket server: measured by ping and pong",
+        (ProbeKind::Http, _) => "an HTTP server: measured by GET",
+        (ProbeKind::Tcp, _) => "a TCP server: measured by connection attempts",
+        (ProbeKind::Udp, _) => "a STAMP reflector",
+    };
+    let every = spec.schedule.interval;
+    let sizes = match spec.reflector {
+        true => format!(
+            ", request {} B, reply {} B",
+            spec.request_size, spec.response_size
+        ),
+        false => String::new(),
+    };
+    format!(
+        "{} ({}), {who}, every {every}{sizes}",
+        spec.target,
+        spec.address.ip()
+    )
+}
+
+/// The summary for people.
+pub(super) fn text(found: &Found, watched: &Everything) -> String {
+    let mut text = String::new();
+    for (planned, watched) in found.flows.iter().zip(&watched.flows) {
+        text.push_str(&format!("\n--- {} ---\n", planned.spec.target));
+        text.push_str(&counts(watched));
+        if watched.tally.replies > 0 {
+            text.push_str(&layers(planned, watched));
+            text.push_str(&stages(watched));
+            text.push_str(&directions(planned, watched));
+            text.push_str(&tcp(watched));
+            text.push_str(&missing(planned, watched));
+        }
+    }
+    text
+}
+
+fn counts(watched: &Watched) -> String {
+    let tally = &watched.tally;
+    let mut line = format!("{} messages, {} replies", tally.messages, tally.replies);
+    let share = |part: u64| {
+        #[expect(clippy::cast_precision_loss, reason = "display")]
+        let percent = part as f64 * 100.0 / tally.messages.max(1) as f64;
+        format!("{percent:.2} %")
+    };
+    line.push_str(&format!(", {} lost ({})", tally.lost, share(tally.lost)));
+    for (count, word) in [
+        (tally.failed, "not sent"),
+        (tally.late, "late"),
+        (tally.duplicates, "duplicates"),
+        (tally.reordered, "reordered"),
+    ] {
+        if count > 0 {
+            line.push_str(&format!(", {count} {word}"));
+        }
+    }
+    if watched.connections > 1 {
+        line.push_str(&format!(", {} reconnects", watched.connections - 1));
+    }
+    line + "\n"
+}
+
+/// One row of the table.
+struct Row {
+    name: String,
+    n: usize,
+    cells: Vec<String>,
+    mean: f64,
+}
+
+fn row(name: &str, values: &[f64], lost: u64) -> Option<Row> {
+    let mut values = values.to_vec();
+    let n = values.len();
+    let sorted = Sorted::sort(&mut values).ok()?;
+    let described = describe(sorted).ok()?;
+    let lost = usize::try_from(lost).unwrap_or(usize::MAX);
+    let mut cells = vec![span(described.five.min), span(described.mean)];
+    for p in [0.5, 0.9, 0.99] {
+        cells.push(match quantile(sorted, lost, p) {
+            Ok(quantile) => quantile
+                .value()
+                .number()
+                .map_or_else(|| "lost".to_owned(), span),
+            Err(_) => "-".to_owned(),
+        });
+    }
+    cells.push(span(described.five.max));
+    cells.push(described.sd.map_or_else(|| "-".to_owned(), span));
+    Some(Row {
+        name: name.to_owned(),
+        n,
+        cells,
+        mean: described.mean,
+    })
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "nanoseconds of a latency fit"
+)]
+fn span(nanos: f64) -> String {
+    Span::from_nanos(nanos.round() as i64).to_string()
+}
+
+const HEADINGS: [&str; 7] = ["min", "mean", "p50", "p90", "p99", "max", "sd"];
+
+fn heading(name: &str) -> String {
+    let mut line = format!("{name:<34}{:>8}", "n");
+    for heading in HEADINGS {
+        line.push_str(&format!("{heading:>11}"));
+    }
+    line + "\n"
+}
+
+fn render(row: &Row) -> String {
+    let mut line = format!("{:<34}{:>8}", row.name, row.n);
+    for cell in &row.cells {
+        line.push_str(&format!("{cell:>11}"));
+    }
+    line
+}
+
+fn values(watched: &Watched, column: Column) -> &[f64] {
+    let at = Column::ALL.iter().position(|known| *known == column);
+    at.and_then(|at| watched.values.get(at))
+        .map_or(&[], Vec::as_slice)
+}
+
+fn layers(planned: &Planned, watched: &Watched) -> String {
+    let network = match planned.spec.reflector {
+        true => "network (kernel stamps)",
+        false => "network and peer (kernel stamps)",
+    };
+    let lost = watched.tally.lost;
+    let rows = [
+        ("response time (from intended)", Column::Response, lost),
+        ("service time (from sending)", Column::Service, lost),
+        ("TCP (acknowledged - sent)", Column::Tcp, 0),
+        (network, Column::Network, 0),
+    ];
+    let mut text = heading("round trips");
+    for (name, column, lost) in rows {
+        if let Some(row) = row(name, values(watched, column), lost) {
+            text.push_str(&(render(&row) + "\n"));
+        }
+    }
+    let few = watched.tally.replies < 299;
+    if few {
+        text.push_str("  '-': too few messages for that quantile (p90 needs 29, p99 needs 299)\n");
+    }
+    text
+}
+
+fn stages(watched: &Watched) -> String {
+    let mut text = heading("where the time went");
+    let all: f64 = row("", values(watched, Column::Response), 0).map_or(0.0, |row| row.mean);
+    let mut merged_done = false;
+    for stage in Stage::ALL {
+        if watched.merged.contains(stage) && !merged_done {
+            merged_done = true;
+            let name = short(&watched.merged.to_string());
+            text.push_str(&stage_line(&name, values(watched, Column::Merged), all));
+        }
+        text.push_str(&stage_line(
+            stage.name(),
+            values(watched, Column::Stage(stage)),
+            all,
+        ));
+    }
+    text
+}
+
+/// A merged entry's name, on one line of the table.
+fn short(name: &str) -> String {
+    name.replace("peer application", "app")
+        .replace(" + peer ", " + ")
+}
+
+fn stage_line(name: &str, values: &[f64], all: f64) -> String {
+    let Some(row) = row(name, values, 0) else {
+        return String::new();
+    };
+    let share = if all > 0.0 {
+        row.mean / all * 100.0
+    } else {
+        0.0
+    };
+    format!("{}{share:>8.1} %\n", render(&row))
+}
+
+fn directions(planned: &Planned, watched: &Watched) -> String {
+    let offset = match planned.discovery.same_clock {
+        true => Some(ClockOffset::SAME_CLOCK),
+        false => watched.offset,
+    };
+    let both = offset
+        .zip(watched.last.as_ref())
+        .and_then(|(offset, last)| {
+            Ledger::directions(&last.marks, offset).map(|(there, back)| (offset, there, back))
+        });
+    let Some((offset, there, back)) = both else {
+        return String::new();
+    };
+    let tell = |way: OneWay| format!("{} +- {}", way.delay, way.bound);
+    let clocks = match planned.discovery.same_clock {
+        true => "the peer reads the same clock".to_owned(),
+        false => format!("clock offset {} +- {}", offset.value(), offset.bound()),
+    };
+    format!(
+        "last message: there {}, back {} ({clocks})\n",
+        tell(there),
+        tell(back)
+    )
+}
+
+fn tcp(watched: &Watched) -> String {
+    let Some(state) = watched
+        .last
+        .and_then(|last| last.tcp_at_ack.or(last.tcp_at_send))
+    else {
+        return String::new();
+    };
+    #[expect(clippy::cast_precision_loss, reason = "display")]
+    let rate = state.delivery_rate as f64 * 8.0 / 1e6;
+    format!(
+        "TCP at the end: window {} segments, srtt {}, {} retransmissions, delivery {rate:.2} Mbit/s\n",
+        state.cwnd,
+        Span::from_micros(i64::from(state.srtt_us)),
+        state.retransmissions
+    )
+}
+
+fn missing(planned: &Planned, watched: &Watched) -> String {
+    if !watched.merged.is_merged() {
+        return String::new();
+    }
+    let why = match (planned.spec.target.kind(), planned.spec.reflector) {
+        (ProbeKind::Icmp, _) => "the peer's kernel answers and tells no marks".to_owned(),
+        (_, false) => "the peer is no neph reflector and tells no marks".to_owned(),
+        (_, true) => "a mark between them was not told".to_owned(),
+    };
+    format!("{} are told as one: {why}\n", watched.merged)
+}
+
+/// The summary as JSON.
+pub(super) fn json(found: &Found, watched: &Everything) -> Value {
+    let flows: Vec<Value> = found
+        .flows
+        .iter()
+        .zip(&watched.flows)
+        .map(|(planned, watched)| flow_json(planned, watched))
+        .collect();
+    json!({ "type": "summary", "version": version::VERSION, "commit": version::COMMIT, "flows": flows })
+}
+
+fn flow_json(planned: &Planned, watched: &Watched) -> Value {
+    let numbers = |column: Column, lost: u64| numbers(values(watched, column), lost);
+    let lost = watched.tally.lost;
+    let stages: Vec<Value> = Stage::ALL
+        .into_iter()
+        .map(|stage| (stage.name().to_owned(), Column::Stage(stage)))
+        .chain([(watched.merged.to_string(), Column::Merged)])
+        .filter(|(_, column)| !values(watched, *column).is_empty())
+        .map(|(name, column)| json!({ "stage": name, "ns": numbers(column, 0) }))
+        .collect();
+    json!({
+        "target": planned.spec.target.to_string(),
+        "address": planned.spec.address.to_string(),
+        "reflector": planned.spec.reflector,
+        "same_clock": planned.discovery.same_clock,
+        "interval_ns": planned.spec.schedule.interval.nanos(),
+        "request_bytes": planned.spec.request_size,
+        "response_bytes": planned.spec.response_size,
+        "tally": watched.tally,
+        "response_ns": numbers(Column::Response, lost),
+        "service_ns": numbers(Column::Service, lost),
+        "tcp_ns": numbers(Column::Tcp, 0),
+        "network_ns": numbers(Column::Network, 0),
+        "stages": stages,
+    })
+}
+
+fn numbers(values: &[f64], lost: u64) -> Value {
+    let mut values = values.to_vec();
+    let Ok(sorted) = Sorted::sort(&mut values) else {
+        return Value::Null;
+    };
+    let Ok(described) = describe(sorted) else {
+        return Value::Null;
+    };
+    let lost = usize::try_from(lost).unwrap_or(usize::MAX);
+    let at = |p: f64| {
+        quantile(sorted, lost, p).ok().map(|quantile| {
+            json!({
+                "value": quantile.value().number(),
+                "low": quantile.low().number(),
+                "high": quantile.high().number(),
+            })
+        })
+    };
+    json!({
+        "n": described.n, "mean": described.mean, "sd": described.sd,
+        "min": described.five.min, "max": described.five.max,
+        "p50": at(0.5), "p90": at(0.9), "p99": at(0.99), "p999": at(0.999),
+    })
+}

@@ -1,0 +1,188 @@
+//! Runs the flows and collects what they tell, in bounded memory.
+
+use std::sync::mpsc::TryRecvError;
+use std::thread;
+use std::time::Duration;
+
+use neph_model::{ClockOffset, EventKind, Message, Seq, StageSet, Tally};
+use neph_probe::{Flow, Report, Stop};
+
+use super::Args;
+use super::columns::Column;
+use super::flows::{Found, Planned};
+use super::show::Show;
+use crate::exit::Failure;
+
+/// How often what the flows told is taken in.
+const TICK: Duration = Duration::from_millis(10);
+/// Messages whose values are kept for the summary; beyond, a uniform sample of them.
+const KEPT: usize = 1_000_000;
+
+/// What came of one flow.
+#[derive(Debug, Default)]
+pub(super) struct Watched {
+    pub(super) tally: Tally,
+    /// One list per column, in nanoseconds.
+    pub(super) values: Vec<Vec<f64>>,
+    /// How many replied messages the lists stand for.
+    pub(super) replied: u64,
+    /// The merged entry's stages, as the latest message had them.
+    pub(super) merged: StageSet,
+    pub(super) last: Option<Message>,
+    pub(super) connections: u32,
+    /// What the messages prove of the clock offset, kept small.
+    pub(super) offset: Option<ClockOffset>,
+    bounds: Vec<neph_model::Marks>,
+    chooser: u64,
+}
+
+/// What came of all flows.
+#[derive(Debug, Default)]
+pub(super) struct Everything {
+    pub(super) flows: Vec<Watched>,
+    /// Flows that could not begin, in a sentence each.
+    pub(super) failures: Vec<String>,
+}
+
+/// Runs the flows to their end.
+pub(super) fn run(
+    found: &Found,
+    args: &Args,
+    stop: &Stop,
+    show: &mut Show<'_>,
+) -> Result<Everything, Failure> {
+    let mut running = Vec::new();
+    let endless = args.messages().is_none();
+    let own_stop = Stop::new();
+    for planned in &found.flows {
+        let flow = Flow::start(planned.spec.clone(), own_stop.clone()).map_err(Failure::refused)?;
+        running.push(Some(flow));
+    }
+    let mut everything = Everything::default();
+    everything
+        .flows
+        .resize_with(running.len(), Watched::default);
+    loop {
+        if stop.is_set() {
+            own_stop.set();
+        }
+        let mut open = 0;
+        for (index, slot) in running.iter_mut().enumerate() {
+            let watched = &mut everything.flows[index];
+            if take(slot, &found.flows[index], watched, show)? {
+                open += 1;
+            } else if let Some(flow) = slot.take()
+                && let Err(error) = flow.join()
+            {
+                everything.failures.push(error.to_string());
+            }
+        }
+        // The companion never outlives what it accompanies.
+        if running.first().is_some_and(Option::is_none) && !endless {
+            own_stop.set();
+        }
+        if open == 0 {
+            break;
+        }
+        thread::sleep(TICK);
+    }
+    for watched in &mut everything.flows {
+        watched.offset = ClockOffset::from_messages(&watched.bounds);
+    }
+    Ok(everything)
+}
+
+/// Takes in what a flow told; whether it may tell more.
+fn take(
+    slot: &Option<Flow>,
+    planned: &Planned,
+    watched: &mut Watched,
+    show: &mut Show<'_>,
+) -> Result<bool, Failure> {
+    let Some(flow) = slot else { return Ok(false) };
+    loop {
+        match flow.reports().try_recv() {
+            Ok(Report::Message(message)) => {
+                watched.add(&message);
+                show.message(planned, &message)?;
+            }
+            Ok(Report::Reply(message)) => show.reply(planned, &message)?,
+            Ok(Report::Event { kind, text, at }) => {
+                watched.connections += u32::from(kind == EventKind::Connected);
+                show.event(planned, at, kind, &text)?;
+            }
+            Ok(Report::Anchor(anchor)) => show.anchor(anchor),
+            Ok(Report::Ended(tally)) => watched.tally = tally,
+            Err(TryRecvError::Empty) => return Ok(true),
+            Err(TryRecvError::Disconnected) => return Ok(false),
+        }
+    }
+}
+
+impl Watched {
+    fn add(&mut self, message: &Message) {
+        self.values.resize_with(Column::ALL.len(), Vec::new);
+        self.last = Some(*message);
+        let Some(ledger) = message.ledger() else {
+            return;
+        };
+        if let Some(entry) = ledger
+            .entries()
+            .iter()
+            .find(|entry| entry.stages.is_merged())
+        {
+            self.merged = entry.stages;
+        }
+        self.bound(message);
+        self.replied += 1;
+        let place = self.place(message.seq);
+        for (column, values) in Column::ALL.iter().zip(&mut self.values) {
+            #[expect(clippy::cast_precision_loss, reason = "statistics")]
+            let value = column.of(message).map(|span| span.nanos() as f64);
+            match (place, value) {
+                (Place::Append, Some(value)) => values.push(value),
+                (Place::Replace(at), Some(value)) if at < values.len() => values[at] = value,
+                _ => {}
+            }
+        }
+    }
+
+    /// Reservoir sampling: message k replaces a kept one with probability `KEPT / k`.
+    fn place(&mut self, seq: Seq) -> Place {
+        let kept = KEPT as u64;
+        if self.replied <= kept {
+            return Place::Append;
+        }
+        self.chooser = self
+            .chooser
+            .wrapping_mul(0x5851_f42d_4c95_7f2d)
+            .wrapping_add(seq.0 | 1);
+        match usize::try_from((self.chooser >> 20) % self.replied) {
+            Ok(at) if at < KEPT => Place::Replace(at),
+            _ => Place::Drop,
+        }
+    }
+
+    /// Keeps the messages that bound the clock offset: among a few, the one with the least round
+    /// trip bounds it from both sides best.
+    fn bound(&mut self, message: &Message) {
+        const FEW: usize = 256;
+        self.bounds.push(message.marks);
+        if self.bounds.len() > FEW {
+            self.bounds.sort_by_key(|marks| {
+                marks
+                    .network_round_trip()
+                    .map_or(i64::MAX, neph_model::Span::nanos)
+            });
+            self.bounds.truncate(FEW / 4);
+        }
+    }
+}
+
+/// Where a message's values go.
+#[derive(Clone, Copy)]
+enum Place {
+    Append,
+    Replace(usize),
+    Drop,
+}

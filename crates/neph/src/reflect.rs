@@ -1,0 +1,149 @@
+//! `neph reflect`: the answering half, until ctrl-C.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Args as ClapArgs;
+use neph_model::{BitRate, ByteSize, Span};
+use neph_probe::{Caps, Counted, Identity, Reflector, ReflectorSpec};
+
+use crate::exit::{Failure, Outcome};
+use crate::ping::TlsChoice;
+use crate::{interrupt, output, value};
+
+/// How often what was refused is told, while it grows.
+const TELL: Duration = Duration::from_secs(10);
+
+/// Options of `neph reflect`.
+#[derive(Debug, ClapArgs)]
+pub(crate) struct Args {
+    /// Address and port to listen on, TCP and UDP
+    #[arg(long, value_name = "ADDRESS:PORT", default_value = "0.0.0.0:8080")]
+    pub(crate) listen: SocketAddr,
+    /// Offer TLS beside plain text on the same port; makes a certificate unless one is given
+    #[arg(long)]
+    pub(crate) tls: bool,
+    /// Certificate chain (PEM); implies --tls
+    #[arg(long, value_name = "FILE", requires = "key")]
+    pub(crate) cert: Option<PathBuf>,
+    /// Private key (PEM)
+    #[arg(long, value_name = "FILE", requires = "cert")]
+    pub(crate) key: Option<PathBuf>,
+    /// Offer only this TLS version
+    #[arg(long, value_enum)]
+    pub(crate) tls_version: Option<TlsChoice>,
+    /// Secret of authenticated STAMP; file:PATH reads it from a file. Other packets are refused
+    #[arg(long, value_name = "SECRET", value_parser = value::key)]
+    pub(crate) stamp_key: Option<Vec<u8>>,
+    /// Wait this long before each reply, as a busy server would
+    #[arg(long, value_name = "TIME", value_parser = value::span, default_value = "0")]
+    pub(crate) think: Span,
+    /// Largest reply granted
+    #[arg(long, value_name = "SIZE", value_parser = value::size, default_value = "16MiB")]
+    pub(crate) max_reply: ByteSize,
+    /// Largest request read
+    #[arg(long, value_name = "SIZE", value_parser = value::size, default_value = "64MiB")]
+    pub(crate) max_request: ByteSize,
+    /// Messages a second from one address
+    #[arg(long, value_name = "N", default_value_t = 50_000)]
+    pub(crate) max_rate: u32,
+    /// Reply bytes to one address
+    #[arg(long, value_name = "RATE", value_parser = value::rate, default_value = "1Gbit/s")]
+    pub(crate) max_reply_rate: BitRate,
+    /// Connections at the same time
+    #[arg(long, value_name = "N", default_value_t = 1024)]
+    pub(crate) max_connections: u32,
+    /// Connections at the same time from one address
+    #[arg(long, value_name = "N", default_value_t = 512)]
+    pub(crate) max_connections_per_peer: u32,
+    /// Close a connection that says nothing for this long
+    #[arg(long, value_name = "TIME", value_parser = value::positive_span, default_value = "300s")]
+    pub(crate) idle: Span,
+    /// Print nothing but errors
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
+}
+
+impl Args {
+    fn spec(&self) -> ReflectorSpec {
+        let identity = match (&self.cert, &self.key) {
+            (Some(certificate), Some(key)) => Some(Identity::Files {
+                certificate: certificate.clone(),
+                key: key.clone(),
+            }),
+            _ if self.tls => Some(Identity::SelfSigned(vec![
+                "localhost".to_owned(),
+                self.listen.ip().to_string(),
+            ])),
+            _ => None,
+        };
+        ReflectorSpec {
+            address: self.listen,
+            identity,
+            tls_version: TlsChoice::version(self.tls_version),
+            key: self.stamp_key.clone(),
+            think: self.think,
+            caps: Caps {
+                reply_size: self.max_reply,
+                request_size: self.max_request,
+                messages_per_second: self.max_rate,
+                reply_rate: self.max_reply_rate,
+                connections: self.max_connections,
+                connections_per_peer: self.max_connections_per_peer,
+                idle: self.idle,
+                ..Caps::default()
+            },
+            site: None,
+        }
+    }
+}
+
+/// Answers until ctrl-C.
+pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
+    let stop = interrupt::stop_on_ctrl_c()?;
+    let spec = args.spec();
+    let reflector = Reflector::start(&spec).map_err(Failure::refused)?;
+    if !args.quiet {
+        let schemes = match spec.identity {
+            Some(_) => "ws, wss, http, https, tcp and udp (STAMP)",
+            None => "ws, http, tcp and udp (STAMP); --tls adds wss and https",
+        };
+        output::say(&format!(
+            "neph reflect: {} answers {schemes}",
+            reflector.address()
+        ));
+    }
+    let mut told = Vec::new();
+    let mut waited = Duration::ZERO;
+    while !stop.is_set() {
+        const TICK: Duration = Duration::from_millis(50);
+        std::thread::sleep(TICK);
+        waited += TICK;
+        if waited >= TELL && !args.quiet {
+            waited = Duration::ZERO;
+            tell(&mut told, reflector.counted());
+        }
+    }
+    let counted = reflector.stop();
+    if !args.quiet {
+        tell(&mut Vec::new(), counted);
+    }
+    Ok(Outcome::Done)
+}
+
+/// Says what was counted, if it changed since it was last told.
+fn tell(told: &mut Vec<(Counted, u64)>, counted: Vec<(Counted, u64)>) {
+    if *told == counted {
+        return;
+    }
+    let words: Vec<String> = counted
+        .iter()
+        .filter(|(_, count)| *count > 0)
+        .map(|(what, count)| format!("{what} {count}"))
+        .collect();
+    if !words.is_empty() {
+        output::say(&format!("neph reflect: {}", words.join(", ")));
+    }
+    *told = counted;
+}

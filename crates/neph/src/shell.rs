@@ -1,0 +1,52 @@
+//! Shell completions and man pages, from the same definitions as `--help`.
+
+use std::fs;
+use std::io::Write;
+use std::path::PathBuf;
+
+use clap::{Args, CommandFactory};
+use clap_complete::Shell;
+
+use crate::cli::Cli;
+use crate::exit::{Failure, Outcome};
+use crate::output;
+
+/// Options of `neph completions`.
+#[derive(Debug, Args)]
+pub(crate) struct CompletionArgs {
+    /// The shell
+    shell: Shell,
+}
+
+/// Options of `neph man`.
+#[derive(Debug, Args)]
+pub(crate) struct ManArgs {
+    /// Folder to write neph.1, neph-ping.1 ... into; without it neph.1 goes to standard output
+    #[arg(long, value_name = "FOLDER")]
+    output: Option<PathBuf>,
+}
+
+/// Prints a completion script.
+pub(crate) fn completions(args: &CompletionArgs) -> Result<Outcome, Failure> {
+    let mut script = Vec::new();
+    clap_complete::generate(args.shell, &mut Cli::command(), "neph", &mut script);
+    output::data().write_all(&script)?;
+    Ok(Outcome::Done)
+}
+
+/// Writes the man pages.
+pub(crate) fn man(args: &ManArgs) -> Result<Outcome, Failure> {
+    let mut command = Cli::command();
+    command.build();
+    match &args.output {
+        None => clap_mangen::Man::new(command).render(&mut output::data())?,
+        Some(folder) => {
+            let refused = |error: std::io::Error| {
+                Failure::refused(format!("write man pages to {}: {error}", folder.display()))
+            };
+            fs::create_dir_all(folder).map_err(refused)?;
+            clap_mangen::generate_to(command, folder).map_err(refused)?;
+        }
+    }
+    Ok(Outcome::Done)
+}

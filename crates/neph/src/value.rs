@@ -1,0 +1,83 @@
+//! Values as they are typed behind options.
+
+use std::fs;
+
+use neph_model::{BitRate, ByteSize, Span};
+use neph_text::{parse_duration, parse_rate, parse_size};
+
+/// `25ms`, `1s`, `2min`; a bare number is seconds, as in ping.
+pub(crate) fn span(text: &str) -> Result<Span, String> {
+    if let Ok(seconds) = text.parse::<f64>() {
+        return seconds_to_span(seconds).ok_or_else(|| format!("'{text}' is no time"));
+    }
+    parse_duration(text)
+        .map(Span::from_nanos)
+        .map_err(|fault| sentence(&fault))
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "the range is checked first"
+)]
+fn seconds_to_span(seconds: f64) -> Option<Span> {
+    let nanos = (seconds * 1e9).round();
+    (0.0..9e18)
+        .contains(&nanos)
+        .then(|| Span::from_nanos(nanos as i64))
+}
+
+/// A time longer than nothing.
+pub(crate) fn positive_span(text: &str) -> Result<Span, String> {
+    match span(text)? {
+        Span::ZERO => Err("a time above zero is needed".to_owned()),
+        span => Ok(span),
+    }
+}
+
+/// `64`, `10KiB`, `100kB`; a bare number is bytes.
+pub(crate) fn size(text: &str) -> Result<ByteSize, String> {
+    if let Ok(bytes) = text.parse() {
+        return Ok(ByteSize(bytes));
+    }
+    parse_size(text)
+        .map(ByteSize)
+        .map_err(|fault| sentence(&fault))
+}
+
+/// `3Mbit/s`
+pub(crate) fn rate(text: &str) -> Result<BitRate, String> {
+    parse_rate(text)
+        .map(BitRate)
+        .map_err(|fault| sentence(&fault))
+}
+
+/// A secret: `file:PATH` reads it from a file (without its last newline), so that it need not
+/// stand on the command line; anything else is the secret itself.
+pub(crate) fn key(text: &str) -> Result<Vec<u8>, String> {
+    let Some(path) = text.strip_prefix("file:") else {
+        return Ok(text.as_bytes().to_vec());
+    };
+    let mut secret = fs::read(path).map_err(|error| format!("read key file {path}: {error}"))?;
+    if secret.last() == Some(&b'\n') {
+        secret.pop();
+    }
+    Ok(secret)
+}
+
+fn sentence(fault: &neph_text::Fault) -> String {
+    format!("{}; {}", fault.what, fault.remedy)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bare_numbers_mean_what_ping_means() {
+        assert_eq!(span("0.2"), Ok(Span::from_millis(200)));
+        assert_eq!(span("25ms"), Ok(Span::from_millis(25)));
+        assert_eq!(size("100"), Ok(ByteSize(100)));
+        assert_eq!(size("10KiB"), Ok(ByteSize(10_240)));
+        assert!(span("-1").is_err() && span("nan").is_err() && positive_span("0").is_err());
+    }
+}

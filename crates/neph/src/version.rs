@@ -1,0 +1,10 @@
+//! Which neph this is.
+
+/// The version alone.
+pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// The commit it was built from, or `unknown` outside a checkout; see build.rs.
+pub(crate) const COMMIT: &str = env!("NEPH_COMMIT");
+
+/// Version and commit.
+pub(crate) const LONG: &str = concat!(env!("CARGO_PKG_VERSION"), " (", env!("NEPH_COMMIT"), ")");
