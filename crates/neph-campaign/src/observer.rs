@@ -30,6 +30,11 @@ pub enum News<'a> {
         /// When it begins.
         until: Wall,
     },
+    /// What failed a moment ago is not tried again at once.
+    Resting {
+        /// Until when.
+        until: Wall,
+    },
     /// A throughput check begins.
     CheckBegun(&'a ThroughputOrder),
     /// A throughput check has ended.

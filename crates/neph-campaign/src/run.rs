@@ -13,7 +13,7 @@ use std::fmt;
 use neph_model::{Campaign, CampaignId, CampaignStatus, Order, Scenario, Span, Wall};
 use neph_store::{Store, StoreError};
 
-use crate::agenda::{Agenda, Past, Standing};
+use crate::agenda::{Agenda, Past, Slot, Standing};
 use crate::carrier::{Carrier, Clock, StopFlag};
 use crate::estimate::{estimate, length};
 use crate::expand::scenarios;
@@ -40,6 +40,10 @@ pub enum RunError {
         campaign: CampaignId,
     },
 }
+
+/// What has failed rests this long before it is tried again: a service that restarts gets its
+/// chance, and a refused connection does not use up all tries within milliseconds.
+const RETRY_REST: Span = Span::from_secs(10);
 
 /// Gives a store's error its operation.
 pub(crate) fn storing<T>(
@@ -175,6 +179,8 @@ struct Run<'r, 'c> {
     agenda: Agenda,
     /// When each block was begun.
     begun: BTreeMap<u32, Wall>,
+    /// When each (block, scenario) failed last, in this process.
+    failed: BTreeMap<(u32, u32), Wall>,
 }
 
 impl<'r, 'c> Run<'r, 'c> {
@@ -209,6 +215,7 @@ impl<'r, 'c> Run<'r, 'c> {
             crew,
             agenda,
             begun,
+            failed: BTreeMap::new(),
         })
     }
 
@@ -224,10 +231,7 @@ impl<'r, 'c> Run<'r, 'c> {
             if slot.begins_block {
                 self.begin_block(slot.block)?;
             }
-            if self.plan.pause > Span::ZERO {
-                let until = later(self.crew.clock.now(), self.plan.pause);
-                self.crew.clock.wait_until(until, self.crew.stop);
-            }
+            self.rest_before(slot);
             if self.crew.stop.is_set() {
                 return self.end(CampaignStatus::Interrupted);
             }
@@ -236,6 +240,21 @@ impl<'r, 'c> Run<'r, 'c> {
         match self.agenda.standing().given_up {
             0 => self.end(CampaignStatus::Complete),
             _ => self.end(CampaignStatus::Incomplete),
+        }
+    }
+
+    /// The plan's pause, and what is left of a failed experiment's rest.
+    fn rest_before(&mut self, slot: Slot) {
+        let now = self.crew.clock.now();
+        let paused = later(now, self.plan.pause);
+        let rested = self.failed.get(&(slot.block, slot.scenario));
+        let rested = rested.map_or(paused, |failed| later(*failed, RETRY_REST));
+        if rested > paused {
+            self.crew.observer.tell(&News::Resting { until: rested });
+        }
+        let until = rested.max(paused);
+        if until > now {
+            self.crew.clock.wait_until(until, self.crew.stop);
         }
     }
 

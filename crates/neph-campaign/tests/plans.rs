@@ -1,12 +1,14 @@
 //! The plans that are shipped read, and cost what their comments say.
 
 use std::fs;
+use std::net::IpAddr;
 use std::path::PathBuf;
 
 use neph_campaign::estimate::estimate;
 use neph_campaign::expand::scenarios;
 use neph_campaign::resolve::resolve;
 use neph_campaign::{Plan, plan};
+use neph_lab::Topology;
 use neph_model::{Scenario, Span};
 use neph_text::Source;
 
@@ -89,25 +91,24 @@ fn the_labs_of_the_shipped_plans_have_the_sites_that_the_plans_name() {
     ] {
         let (_, plan, scenarios) = read(name);
         let lab = plan.lab.expect("a lab");
-        let topology = fs::read_to_string(folder().join(&lab.topology)).expect("a topology");
+        let text = fs::read_to_string(folder().join(&lab.topology)).expect("a topology");
+        let topology = Topology::parse(&text).expect("a topology without mistakes");
         let from = scenarios.iter().filter_map(|s| s.parameters.get("from"));
-        let sites = lab
-            .reflectors
-            .iter()
-            .map(|r| &r.site)
-            .chain([&lab.prober])
-            .chain(from);
-        for site in sites {
-            assert!(
-                topology.contains(&format!("name = \"{site}\"")),
-                "{name}: {site}"
-            );
+        let reflectors = lab.reflectors.iter().map(|reflector| &reflector.site);
+        for site in reflectors.chain([&lab.prober]).chain(from) {
+            assert!(topology.site_index(site).is_some(), "{name}: {site}");
         }
         for endpoint in &plan.endpoints {
+            let host: IpAddr = endpoint.target.host.parse().expect("an address");
+            let answers = |site: &&neph_lab::Site| site.addresses().any(|ip| ip == host);
+            let site = topology
+                .sites
+                .iter()
+                .find(answers)
+                .expect("a site of that address");
             assert!(
-                topology.contains(&format!("{}/", endpoint.target.host)),
-                "{name}: {}",
-                endpoint.target
+                lab.reflectors.iter().any(|r| r.site == site.name),
+                "{name}: {host}"
             );
         }
     }

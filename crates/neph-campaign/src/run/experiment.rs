@@ -81,6 +81,10 @@ impl Run<'_, '_> {
             .store
             .finish(inner, &order.experiment, &provenance);
         storing("finish an experiment", finished)?;
+        if order.experiment.status == ExperimentStatus::Failed {
+            let pair = (slot.block, slot.scenario);
+            self.failed.insert(pair, self.crew.clock.now());
+        }
         self.agenda.note(Past::from(&order.experiment));
         self.crew.observer.tell(&News::ExperimentEnded {
             experiment: &order.experiment,

@@ -260,6 +260,14 @@ fn what_fails_every_time_is_given_up_and_said() {
     let (campaign, standing) = lab.go().expect("it runs");
     assert_eq!(campaign.status, CampaignStatus::Incomplete);
     assert_eq!((standing.complete, standing.given_up), (1, 1));
+    let starts: Vec<i64> = lab
+        .experiments()
+        .iter()
+        .filter(|e| e.block == 0)
+        .map(|e| e.started.unix_nanos() / 1_000_000_000 - 1_000)
+        .collect();
+    // Half of ten messages until it broke off at 11 s, then ten seconds of rest.
+    assert_eq!(starts, [6, 21]);
     let reasons: Vec<_> = lab
         .experiments()
         .into_iter()
