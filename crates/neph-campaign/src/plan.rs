@@ -1,6 +1,6 @@
 //! Plans: one versioned TOML file says what is measured.
 //!
-//! Text becomes meaning once: [`typed`] takes what was typed, [`interpret`] fills in and checks,
+//! Text becomes meaning once: `typed` takes what was typed, `interpret` fills in and checks,
 //! [`Plan`] is what the rest of the program sees. The Latency Tester's settings take the same way
 //! from [`crate::settings`].
 
