@@ -1,6 +1,6 @@
-//! Switching off what a network interface does on the kernel's behalf.
+//! What a network interface does on the kernel's behalf: telling it, and switching it off.
 //!
-//! Owns the `ETHTOOL` set calls for checksum and segmentation offload. Why it is needed: a packet
+//! Owns the `ETHTOOL` calls for checksum and segmentation offload. Why it is needed: a packet
 //! whose checksum was left to the device is lost when it passes through a packet socket, and a
 //! segmented one is 64 KiB long where the wire would show 45 packets (both measured on veth).
 
@@ -30,6 +30,44 @@ const SWITCHES: [(u32, &str); 5] = [
     (0x0000_002c, "generic receive offload"),
 ];
 
+/// The get commands beside them, with the short names of the ethtool program.
+const STATES: [(u32, &str); 5] = [
+    (0x0000_0016, "tx"),
+    (0x0000_0014, "rx"),
+    (0x0000_001e, "tso"),
+    (0x0000_0023, "gso"),
+    (0x0000_002b, "gro"),
+];
+
+/// Every offload of every interface of the calling thread's network namespace: the interface, the
+/// offload's short name (`tx, rx, tso, gso, gro`), and whether it is on. What cannot be asked is
+/// left out.
+pub fn states() -> Vec<(String, &'static str, bool)> {
+    let Ok(any) = UdpSocket::bind(("0.0.0.0", 0)) else {
+        return Vec::new();
+    };
+    let mut states = Vec::new();
+    for interface in interfaces() {
+        for (command, name) in STATES {
+            let mut value = Value { command, value: 0 };
+            if call(&any, &interface, &mut value).is_ok() {
+                states.push((interface.clone(), name, value.value != 0));
+            }
+        }
+    }
+    states
+}
+
+/// The names of the interfaces, from the namespace's own table (/sys would show another's).
+fn interfaces() -> Vec<String> {
+    let table = std::fs::read_to_string("/proc/thread-self/net/dev").unwrap_or_default();
+    let names = table
+        .lines()
+        .skip(2)
+        .filter_map(|line| line.split_once(':'));
+    names.map(|(name, _)| name.trim().to_owned()).collect()
+}
+
 /// `struct ethtool_value`.
 #[repr(C)]
 struct Value {
@@ -50,12 +88,12 @@ pub fn switch_off(interface: &str) -> Result<(), OffloadError> {
     };
     let any = UdpSocket::bind(("0.0.0.0", 0)).map_err(|e| failed("offloads", e))?;
     for (command, what) in SWITCHES {
-        set(&any, interface, Value { command, value: 0 }).map_err(|e| failed(what, e))?;
+        call(&any, interface, &mut Value { command, value: 0 }).map_err(|e| failed(what, e))?;
     }
     Ok(())
 }
 
-fn set(socket: &UdpSocket, interface: &str, mut value: Value) -> io::Result<()> {
+fn call(socket: &UdpSocket, interface: &str, value: &mut Value) -> io::Result<()> {
     // SAFETY: ifreq is plain C data for which all zeros is valid.
     let mut request: libc::ifreq = unsafe { zeroed() };
     if interface.len() >= request.ifr_name.len() {
@@ -64,9 +102,9 @@ fn set(socket: &UdpSocket, interface: &str, mut value: Value) -> io::Result<()> 
     for (slot, byte) in request.ifr_name.iter_mut().zip(interface.bytes()) {
         *slot = libc::c_char::from_ne_bytes([byte]);
     }
-    request.ifr_ifru.ifru_data = (&raw mut value).cast();
-    // SAFETY: SIOCETHTOOL with a set command reads the ifreq and the ethtool_value it points to;
-    // both live until the call returns.
+    request.ifr_ifru.ifru_data = std::ptr::from_mut(value).cast();
+    // SAFETY: SIOCETHTOOL with these commands reads the ifreq and reads or writes the
+    // ethtool_value it points to; both live until the call returns.
     let outcome = unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCETHTOOL, &raw mut request) };
     if outcome == 0 {
         Ok(())
@@ -78,6 +116,17 @@ fn set(socket: &UdpSocket, interface: &str, mut value: Value) -> io::Result<()> 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_loopback_interface_tells_its_offloads() {
+        let states = states();
+        assert!(
+            states
+                .iter()
+                .any(|(name, what, _)| name == "lo" && *what == "gso"),
+            "{states:?}"
+        );
+    }
 
     #[test]
     fn an_interface_that_is_not_there_is_named() {

@@ -1,0 +1,49 @@
+//! The machine as the probes see it: its clocks, its interfaces, its namespaces.
+
+use std::collections::BTreeMap;
+
+use neph_model::{Anchor, Own};
+use neph_sys::netns::{self, NetNs};
+use neph_sys::{clock, offload};
+
+use crate::ProbeError;
+use crate::stamp_clock::StampClock;
+
+/// Both clocks, now.
+pub fn anchor() -> Anchor<Own> {
+    StampClock::new().anchor()
+}
+
+/// What the kernel believes of its wall clock, in words.
+pub fn clock_sync() -> String {
+    match clock::sync_status() {
+        None => "unknown: adjtimex is forbidden here".to_owned(),
+        Some(status) => format!(
+            "{}, estimated error {} us, at most {} us",
+            if status.synchronised { "synchronised" } else { "not synchronised" },
+            status.estimated_error_us,
+            status.max_error_us
+        ),
+    }
+}
+
+/// Offloads of the calling thread's interfaces: `interface.offload` to `on` or `off`.
+pub fn offloads() -> BTreeMap<String, String> {
+    let word = |on| if on { "on" } else { "off" };
+    let states = offload::states().into_iter();
+    states.map(|(name, what, on)| (format!("{name}.{what}"), word(on).to_owned())).collect()
+}
+
+/// Does `work` in the network namespace of that name, or right here.
+///
+/// # Errors
+/// When the namespace cannot be entered.
+pub fn at_site<T: Send>(
+    site: Option<&str>,
+    work: impl FnOnce() -> T + Send,
+) -> Result<T, ProbeError> {
+    match site {
+        None => Ok(work()),
+        Some(site) => Ok(netns::with_namespace(&NetNs::open(site)?, work)?),
+    }
+}
