@@ -24,10 +24,24 @@ impl std::fmt::Debug for Channel {
 /// Why a channel is of no use any more.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ChannelError {
+    #[error(
+        "TLS: the server's certificate is not trusted ({0}): name its authority with --ca-file, \
+         or accept any certificate with --insecure"
+    )]
+    Untrusted(rustls::CertificateError),
     #[error("TLS: {0}")]
-    Tls(#[from] rustls::Error),
+    Tls(rustls::Error),
     #[error("TLS: {0}")]
     Io(#[from] io::Error),
+}
+
+impl From<rustls::Error> for ChannelError {
+    fn from(error: rustls::Error) -> Self {
+        match error {
+            rustls::Error::InvalidCertificate(why) => Self::Untrusted(why),
+            other => Self::Tls(other),
+        }
+    }
 }
 
 impl Channel {

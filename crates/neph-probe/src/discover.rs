@@ -15,6 +15,7 @@ use neph_wire::http::{Connection, RequestLine, parse_response};
 use crate::ProbeError;
 use crate::channel::Channel;
 use crate::spec::{TlsVersion, Trust};
+use crate::stamp_clock::now;
 use crate::target::Target;
 use crate::tls;
 
@@ -77,13 +78,12 @@ fn ask(target: &Target, address: SocketAddr, asking: &Asking) -> io::Result<Disc
     let mut stream = TcpStream::connect_timeout(&address, patience)?;
     stream.set_read_timeout(Some(patience))?;
     stream.set_write_timeout(Some(patience))?;
-    let mut channel = match target.is_secure() {
-        false => Channel::Plain,
-        true => {
-            let config = tls::client_config(asking.tls_version, asking.trust);
-            let client = config.and_then(|config| tls::client(&config, target.host()));
-            Channel::tls(client.map_err(io::Error::other)?)
-        }
+    let mut channel = if target.is_secure() {
+        let config = tls::client_config(asking.tls_version, &asking.trust);
+        let client = config.and_then(|config| tls::client(&config, target.host()));
+        Channel::tls(client.map_err(io::Error::other)?)
+    } else {
+        Channel::Plain
     };
     let mut request = Vec::new();
     RequestLine {
@@ -95,18 +95,27 @@ fn ask(target: &Target, address: SocketAddr, asking: &Asking) -> io::Result<Disc
     }
     .encode(&[("User-Agent", "neph")], &mut request)
     .map_err(io::Error::other)?;
-    let reply = exchange(&mut stream, &mut channel, &request)?;
+    let reply = exchange(&mut stream, &mut channel, &request, asking.patience)?;
     Ok(read_head(&reply))
 }
 
 /// Says `request` through the channel and reads until a head is whole or the peer ends.
-fn exchange(stream: &mut TcpStream, channel: &mut Channel, request: &[u8]) -> io::Result<Vec<u8>> {
+fn exchange(
+    stream: &mut TcpStream,
+    channel: &mut Channel,
+    request: &[u8],
+    patience: Span,
+) -> io::Result<Vec<u8>> {
     let mut out = Vec::new();
     let mut reply = Vec::new();
     let mut asked = false;
     let mut buffer = [0; 4096];
     channel.speak(&mut out).map_err(io::Error::other)?;
+    let latest = now() + patience;
     loop {
+        if now() >= latest {
+            return Err(io::ErrorKind::TimedOut.into());
+        }
         if !asked && channel.is_ready() {
             channel.seal(request, &mut out).map_err(io::Error::other)?;
             asked = true;

@@ -17,10 +17,21 @@ const MEMORY: usize = 1 << 16;
 /// Which marks may still come after the reply, so that a message waits for them.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Expect {
+    /// The kernel tells when a request left.
+    pub(crate) sent: bool,
     /// The reflector tells its send stamp with its next reply.
     pub(crate) peer_send: bool,
     /// The kernel tells acknowledgements.
     pub(crate) ack: bool,
+}
+
+/// What a flow's messages are: decides whether one that was only dialled has left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Asks {
+    /// Requests, which need a connection first.
+    Messages,
+    /// Nothing but connections: the dialling itself is the request.
+    Connections,
 }
 
 /// At which point of its way out a message was stamped.
@@ -45,8 +56,12 @@ pub(crate) struct Exchange {
     timeout: Span,
     grace: Span,
     expect: Expect,
+    asks: Asks,
+    /// Number of the first message in `open`.
     first: u64,
     open: VecDeque<Entry>,
+    /// No message before this number is undecided, so that nobody searches from the front.
+    settled: u64,
     remembered: VecDeque<Outcome>,
     highest_reply: Option<u64>,
     tally: Tally,
@@ -60,8 +75,10 @@ impl Exchange {
             timeout,
             grace: interval.times(2) + Span::from_secs(1),
             expect,
+            asks: Asks::Messages,
             first: 0,
             open: VecDeque::with_capacity(1024),
+            settled: 0,
             remembered: VecDeque::with_capacity(MEMORY),
             highest_reply: None,
             tally: Tally::default(),
@@ -100,12 +117,22 @@ impl Exchange {
         self.decide(seq, Outcome::Failed, at);
     }
 
-    /// The message cannot be replied to any more: its connection is gone. One that never left
-    /// counts as failed.
+    /// The message was entered as sent, and then not a byte of it left.
+    pub(crate) fn never_left(&mut self, seq: Seq, at: Instant<Own>) {
+        if self.is_undecided(seq) {
+            self.with_marks(seq, |marks| marks.app_send = None);
+            self.decide(seq, Outcome::Failed, at);
+        }
+    }
+
+    /// The message cannot be replied to any more: its time is over or its connection is gone. One
+    /// that never left counts as failed.
     pub(crate) fn lost(&mut self, seq: Seq, at: Instant<Own>) {
-        let left = self
-            .entry(seq)
-            .is_some_and(|e| e.message.marks.app_send.is_some());
+        let asks = self.asks;
+        let left = self.entry(seq).is_some_and(|entry| match asks {
+            Asks::Messages => entry.message.marks.app_send.is_some(),
+            Asks::Connections => entry.message.marks.dialled.is_some(),
+        });
         self.decide(seq, if left { Outcome::Lost } else { Outcome::Failed }, at);
     }
 
@@ -221,7 +248,7 @@ impl Exchange {
     }
 
     fn next_expiry(&self) -> Option<(Seq, Instant<Own>)> {
-        let waiting = self.open.iter().find(|entry| entry.decided.is_none())?;
+        let waiting = self.entry(Seq(self.settled))?;
         let since = waiting
             .message
             .marks
@@ -262,7 +289,8 @@ impl Exchange {
     fn is_complete(&self, message: &Message) -> bool {
         match message.outcome {
             Outcome::Reply => {
-                (!self.expect.peer_send || message.marks.peer.nic_tx.is_some())
+                (!self.expect.sent || message.marks.nic_tx.is_some())
+                    && (!self.expect.peer_send || message.marks.peer.nic_tx.is_some())
                     && (!self.expect.ack || message.marks.acked.is_some())
             }
             Outcome::Lost | Outcome::Failed => true,
@@ -285,6 +313,12 @@ impl Exchange {
             Outcome::Lost => self.tally.lost += 1,
             Outcome::Failed => self.tally.failed += 1,
         }
+        while self
+            .entry(Seq(self.settled))
+            .is_some_and(|entry| entry.decided.is_some())
+        {
+            self.settled += 1;
+        }
     }
 
     /// How many messages are out or waiting for marks.
@@ -293,7 +327,11 @@ impl Exchange {
     }
     /// Whether every message has an outcome.
     pub(crate) fn all_decided(&self) -> bool {
-        self.open.iter().all(|entry| entry.decided.is_some())
+        self.entry(Seq(self.settled)).is_none()
+    }
+    /// Whether this message is in the book and has no outcome yet.
+    pub(crate) fn is_undecided(&self, seq: Seq) -> bool {
+        self.entry(seq).is_some_and(|entry| entry.decided.is_none())
     }
     /// The last message replied to whose reply's send stamp is still unknown.
     pub(crate) fn lacks_peer_send(&self) -> bool {
@@ -312,6 +350,11 @@ impl Exchange {
     /// Which late marks are worth waiting for, once the peer is known.
     pub(crate) const fn set_expect(&mut self, expect: Expect) {
         self.expect = expect;
+    }
+
+    /// What the flow's messages are; [`Asks::Messages`] unless told.
+    pub(crate) const fn set_asks(&mut self, asks: Asks) {
+        self.asks = asks;
     }
 
     fn position(&self, seq: Seq) -> Option<usize> {

@@ -8,9 +8,14 @@ use std::collections::VecDeque;
 use neph_model::Seq;
 use neph_sys::stamp::Ending;
 
+/// Room that is kept for the next messages; beyond, it is given back.
+const KEPT: usize = 1 << 20;
+
 /// A message's place in the stream.
 #[derive(Clone, Copy, Debug)]
 struct End {
+    /// Offset of its first byte.
+    start: u64,
     /// Offset just behind its last byte.
     offset: u64,
     seq: Seq,
@@ -51,8 +56,10 @@ impl Outbox {
         seq: Seq,
         write: impl FnOnce(&mut Vec<u8>) -> Result<(), E>,
     ) -> Result<(), E> {
+        let start = self.base + self.bytes.len() as u64;
         write(&mut self.bytes)?;
         let end = End {
+            start,
             offset: self.base + self.bytes.len() as u64,
             seq,
         };
@@ -95,7 +102,18 @@ impl Outbox {
             self.bytes.clear();
             self.written = 0;
             self.released = 0;
+            self.bytes.shrink_to(KEPT);
+        } else if self.written > KEPT && self.written > self.bytes.len() / 2 {
+            self.forget_written();
         }
+    }
+
+    /// A backlog that never empties must not keep what was written.
+    fn forget_written(&mut self) {
+        self.bytes.drain(..self.written);
+        self.base += self.written as u64;
+        self.released -= self.written;
+        self.written = 0;
     }
 
     /// Bytes not yet written, held ones included.
@@ -110,22 +128,31 @@ impl Outbox {
 
     /// The message whose last byte has this stamp identity.
     pub(crate) fn message_at(&self, id: u32) -> Option<Seq> {
+        self.position(id).map(|at| self.unstamped[at].seq)
+    }
+
+    /// Offsets rise, so the place is searched by halving: a long path has thousands in flight.
+    fn position(&self, id: u32) -> Option<usize> {
+        let first = self.unstamped.front()?;
+        let ahead = id.wrapping_sub(stamp_id(first));
+        let offset = first.offset + u64::from(ahead);
         self.unstamped
-            .iter()
-            .find(|end| stamp_id(end) == id)
-            .map(|end| end.seq)
+            .binary_search_by_key(&offset, |end| end.offset)
+            .ok()
     }
 
     /// No more stamps come for anything up to this identity: it was acknowledged.
     pub(crate) fn acknowledged(&mut self, id: u32) {
-        if let Some(at) = self.unstamped.iter().position(|end| stamp_id(end) == id) {
+        if let Some(at) = self.position(id) {
             self.unstamped.drain(..=at);
         }
     }
 
-    /// Every message not wholly written.
-    pub(crate) fn unwritten(&self) -> impl Iterator<Item = Seq> + '_ {
-        self.unwritten.iter().map(|end| end.seq)
+    /// Every message of which not a byte is written.
+    pub(crate) fn untouched(&self) -> impl Iterator<Item = Seq> + '_ {
+        let at = self.base + self.written as u64;
+        let ends = self.unwritten.iter();
+        ends.filter(move |end| end.start >= at).map(|end| end.seq)
     }
 }
 
@@ -148,6 +175,36 @@ mod tests {
             Ok(())
         });
         written.expect("nothing fails");
+    }
+
+    #[test]
+    fn a_backlog_that_never_empties_keeps_no_more_than_what_is_unwritten() {
+        let mut outbox = Outbox::default();
+        message(&mut outbox, 0, 100_000);
+        for seq in 1..200 {
+            message(&mut outbox, seq, 100_000);
+            outbox.release();
+            outbox.wrote(100_000);
+            assert_eq!(outbox.len(), 100_000);
+            assert!(outbox.bytes.len() <= 3 * KEPT, "{}", outbox.bytes.len());
+        }
+        assert_eq!(outbox.message_at(19_999_999), Some(Seq(199)));
+        assert_eq!(outbox.untouched().collect::<Vec<_>>(), [Seq(199)]);
+        outbox.wrote(1);
+        assert_eq!(outbox.untouched().count(), 0, "a byte of it is out");
+    }
+
+    #[test]
+    fn stamp_identities_wrap_with_the_kernels_count() {
+        let mut outbox = Outbox {
+            base: (1 << 32) - 5,
+            ..Outbox::default()
+        };
+        message(&mut outbox, 0, 4);
+        message(&mut outbox, 1, 4);
+        assert_eq!(outbox.message_at(u32::MAX - 1), Some(Seq(0)));
+        assert_eq!(outbox.message_at(2), Some(Seq(1)));
+        assert_eq!(outbox.message_at(3), None);
     }
 
     #[test]

@@ -47,8 +47,8 @@ impl Outlet {
         }
     }
 
-    pub(crate) fn message(&mut self, message: Message) {
-        self.reports.tell(Report::Message(message));
+    pub(crate) fn message(&mut self, message: &Message) {
+        self.reports.tell(Report::Message(*message));
     }
 
     pub(crate) fn end(self, tally: Tally) {

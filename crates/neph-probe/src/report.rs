@@ -7,13 +7,11 @@ use neph_model::{Anchor, EventKind, Instant, Message, Own, Tally};
 
 /// Room for this many reports: a second of the fastest flow.
 const ROOM: usize = 1 << 14;
+/// What is kept for a receiver that does not keep up: about 90 MB.
+const MAX_WAITING: usize = 1 << 18;
 
 /// Something a flow tells.
 #[derive(Clone, Debug)]
-#[expect(
-    clippy::large_enum_variant,
-    reason = "the channel's slots are made once, ahead of time"
-)]
 pub enum Report {
     /// A reply has just come; more marks may follow. For live output only.
     Reply(Message),
@@ -66,9 +64,20 @@ impl Reports {
         )
     }
 
-    /// Tells; keeps what finds no room. A receiver that is gone wants nothing more.
+    /// Tells; keeps what finds no room, up to a bound: beyond it the measuring thread waits, and
+    /// its lateness tells so. A receiver that is gone wants nothing more.
     pub(crate) fn tell(&mut self, report: Report) {
+        if matches!(report, Report::Reply(_)) && !self.waiting.is_empty() {
+            // Live output that comes late is of no use; the message itself follows.
+            return;
+        }
         self.waiting.push_back(report);
+        if self.waiting.len() > MAX_WAITING
+            && let Some(first) = self.waiting.pop_front()
+            && self.channel.send(first).is_err()
+        {
+            self.waiting.clear();
+        }
         while let Some(report) = self.waiting.pop_front() {
             match self.channel.try_send(report) {
                 Ok(()) => {}

@@ -1,6 +1,7 @@
 //! What one flow is asked to do. Plain data, decided before anything runs.
 
 use std::net::SocketAddr;
+use std::path::PathBuf;
 
 use neph_model::{FlowIndex, FlowRole, Instant, Own, Span};
 
@@ -39,11 +40,13 @@ pub enum TlsVersion {
 }
 
 /// Whether a server's certificate must be believed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Trust {
     /// By the public certificate authorities.
     #[default]
     Public,
+    /// By the public ones, and by those whose certificates this PEM file holds.
+    File(PathBuf),
     /// Not at all: any certificate will do. Never a default.
     Anything,
 }

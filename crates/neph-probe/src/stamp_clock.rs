@@ -8,6 +8,8 @@ use neph_sys::clock::{self, Pair, WallNanos};
 /// The most that daemons slew the clock (500 ppm), and room for reading both clocks.
 const SLEW: i64 = 2_000;
 const READING: i64 = 20_000;
+/// A stamp is read at most this long after it was taken, unless the thread was kept from running.
+const STALE: i64 = 1_000_000;
 
 /// Now, on our clock.
 pub(crate) fn now() -> Instant<Own> {
@@ -18,15 +20,15 @@ pub(crate) fn now() -> Instant<Own> {
 #[derive(Debug)]
 pub(crate) struct StampClock {
     pair: Pair,
-    /// The wall clock stepped since the last reading: stamps in between mean nothing.
-    suspect: bool,
+    /// The wall clock stepped: stamps read before this moment may be older than the step.
+    suspect_until: Option<i64>,
 }
 
 impl StampClock {
     pub(crate) fn new() -> Self {
         Self {
             pair: clock::pair(),
-            suspect: false,
+            suspect_until: None,
         }
     }
 
@@ -34,14 +36,19 @@ impl StampClock {
     pub(crate) fn refresh(&mut self) -> Option<Span> {
         let pair = clock::pair();
         let step = step_between(self.pair, pair);
-        self.suspect = step.is_some();
+        if step.is_some() {
+            self.suspect_until = Some(pair.raw.0 + STALE);
+        } else if self.suspect_until.is_some_and(|until| until <= pair.raw.0) {
+            self.suspect_until = None;
+        }
         self.pair = pair;
         step
     }
 
     /// A stamp on our clock; `None` where a step makes it meaningless.
     pub(crate) fn own(&self, stamp: WallNanos) -> Option<Instant<Own>> {
-        (!self.suspect).then(|| Instant::from_nanos(self.pair.to_raw(stamp).0))
+        let own = || Instant::from_nanos(self.pair.to_raw(stamp).0);
+        self.suspect_until.is_none().then(own)
     }
 
     /// The latest readings.

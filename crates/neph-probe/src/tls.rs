@@ -29,7 +29,7 @@ pub enum TlsError {
     /// A PEM file could not be used.
     #[error("TLS: {what} {path}: {reason}")]
     Pem {
-        /// `certificate` or `key`.
+        /// `certificate`, `key` or `authorities`.
         what: &'static str,
         /// The file.
         path: String,
@@ -58,16 +58,14 @@ fn versions(version: TlsVersion) -> &'static [&'static SupportedProtocolVersion]
 /// Only where rustls finds its own settings contradictory.
 pub(crate) fn client_config(
     version: TlsVersion,
-    trust: Trust,
+    trust: &Trust,
 ) -> Result<Arc<ClientConfig>, TlsError> {
     let provider = Arc::new(ring::default_provider());
     let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
         .with_protocol_versions(versions(version))?;
     let mut config = match trust {
-        Trust::Public => {
-            let roots = RootCertStore {
-                roots: webpki_roots::TLS_SERVER_ROOTS.to_vec(),
-            };
+        Trust::Public | Trust::File(_) => {
+            let roots = roots(trust)?;
             let verifier = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider)
                 .build()
                 .map_err(|error| rustls::Error::General(error.to_string()))?;
@@ -80,6 +78,26 @@ pub(crate) fn client_config(
     };
     config.resumption = Resumption::disabled();
     Ok(Arc::new(config))
+}
+
+/// The authorities that `trust` names.
+fn roots(trust: &Trust) -> Result<RootCertStore, TlsError> {
+    let mut roots = RootCertStore {
+        roots: webpki_roots::TLS_SERVER_ROOTS.to_vec(),
+    };
+    if let Trust::File(path) = trust {
+        let fault = |error: &rustls_pki_types::pem::Error| unreadable("authorities", path, error);
+        let certificates: Vec<CertificateDer<'_>> = CertificateDer::pem_file_iter(path)
+            .and_then(Iterator::collect)
+            .map_err(|error| fault(&error))?;
+        if certificates.is_empty() {
+            return Err(fault(&rustls_pki_types::pem::Error::NoItemsFound));
+        }
+        for certificate in certificates {
+            roots.add(certificate)?;
+        }
+    }
+    Ok(roots)
 }
 
 /// A fresh client side.

@@ -20,6 +20,10 @@ use crate::stop::Stop;
 
 /// From the socket's opening to the first message: receive stamps are switched on by then.
 const SETTLE: Span = Span::from_millis(20);
+/// However dense the schedule, deadlines and reports get their turn this often.
+const TURN: Span = Span::from_millis(1);
+/// Datagrams read in a row before stamps and the schedule are looked at again.
+const BATCH: usize = 64;
 /// How long to wait for the reflector's last stamp.
 const TAIL: Span = Span::from_millis(500);
 
@@ -41,6 +45,7 @@ pub(crate) fn drive(spec: &FlowSpec, outlet: Outlet, stop: &Stop) -> Result<(), 
         request: Vec::with_capacity(1 << 16),
         built: None,
         buffer: vec![0; 1 << 16],
+        turned: now(),
     };
     driver.session.begin(now() + SETTLE);
     driver.run(stop);
@@ -59,6 +64,8 @@ struct Driver {
     /// The number of the request that is built already.
     built: Option<u64>,
     buffer: Vec<u8>,
+    /// When deadlines and reports had their last turn.
+    turned: Instant<Own>,
 }
 
 /// Whether send stamps are read too, or can wait because a send is close.
@@ -72,23 +79,14 @@ impl Driver {
     fn run(&mut self, stop: &Stop) {
         let mut done_since = None;
         while !stop.is_set() {
-            let limit = match self.session.next_due() {
-                Some(due) => match self.pace.nearness(due, now()) {
-                    Nearness::Blind => {
-                        self.send(due);
-                        continue;
-                    }
-                    Nearness::Close => {
-                        self.build(due);
-                        self.take_in(now(), Notices::Later);
-                        continue;
-                    }
-                    Nearness::Far(until) => until,
-                },
-                None => {
-                    self.send_tail();
-                    now() + Stop::PATIENCE
-                }
+            let limit = if let Some(due) = self.session.next_due() {
+                let Some(limit) = self.approach(due) else {
+                    continue;
+                };
+                limit
+            } else {
+                self.send_tail();
+                now() + Stop::PATIENCE
             };
             self.turn();
             if self.session.is_done() {
@@ -100,6 +98,23 @@ impl Driver {
             let deadline = self.session.next_deadline().unwrap_or(limit);
             let until = limit.min(deadline).min(now() + Stop::PATIENCE);
             self.take_in(until, Notices::Now);
+        }
+    }
+
+    /// Does what a message that is due soon demands. Returns until when there is time for other
+    /// things, if there is any.
+    fn approach(&mut self, due: Instant<Own>) -> Option<Instant<Own>> {
+        match self.pace.nearness(due, now()) {
+            Nearness::Blind => {
+                self.send(due);
+                None
+            }
+            Nearness::Close => {
+                self.build(due);
+                self.take_in(now(), Notices::Later);
+                None
+            }
+            Nearness::Far(until) => Some(until),
         }
     }
 
@@ -132,7 +147,12 @@ impl Driver {
                 self.session.refused_by(&error);
             }
         }
+        // A schedule that has fallen behind, or is so dense that its next message is near already,
+        // still lets replies be read and told.
         if self.session.next_due().is_some_and(|next| next <= now()) {
+            self.take_in(now(), Notices::Now);
+        }
+        if now() - self.turned >= TURN {
             self.take_in(now(), Notices::Now);
             self.turn();
         }
@@ -148,11 +168,12 @@ impl Driver {
     }
 
     fn turn(&mut self) {
-        self.session.at_time(now());
+        self.turned = now();
+        self.session.at_time(self.turned);
         self.outlet.anchor(&self.clock);
         self.outlet.notes(self.session.take_notes());
         while let Some(message) = self.session.take_finished(now()) {
-            self.outlet.message(message);
+            self.outlet.message(&message);
         }
     }
 
@@ -172,14 +193,22 @@ impl Driver {
             self.session.clock_stepped(step);
         }
         if awaited.is_readable() {
-            self.read();
+            let most = match notices {
+                Notices::Now => BATCH,
+                Notices::Later => 1,
+            };
+            let mut read = 0;
+            while read < most && self.read() {
+                read += 1;
+            }
         }
         if awaited.has_notice() && notices == Notices::Now {
             self.read_notices();
         }
     }
 
-    fn read(&mut self) {
+    /// Reads one datagram; whether there was one.
+    fn read(&mut self) -> bool {
         match stamp::receive(self.socket.as_fd(), &mut self.buffer) {
             Ok(received) => {
                 let at = now();
@@ -189,9 +218,14 @@ impl Driver {
                     let stamp = received.stamp.and_then(|stamp| self.clock.own(stamp));
                     self.session.answered(&answer, stamp, at);
                 }
+                true
             }
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-            Err(error) => self.session.refused_by(&error),
+            Err(error) => {
+                if error.kind() != io::ErrorKind::WouldBlock {
+                    self.session.refused_by(&error);
+                }
+                false
+            }
         }
     }
 
@@ -211,7 +245,7 @@ impl Driver {
         self.read_notices();
         self.turn();
         while let Some(message) = self.session.take_rest(now()) {
-            self.outlet.message(message);
+            self.outlet.message(&message);
         }
         self.outlet.end(*self.session.tally());
     }

@@ -52,7 +52,7 @@ fn widen(low: u32, latest: u64) -> u64 {
         .flatten()
         .map(|base| base | u64::from(low))
         .min_by_key(|candidate| candidate.abs_diff(latest))
-        .unwrap_or(u64::from(low))
+        .unwrap_or_else(|| u64::from(low))
 }
 
 /// Sends one datagram without blocking.

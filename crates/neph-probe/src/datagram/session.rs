@@ -29,6 +29,7 @@ pub(super) struct Session {
 impl Session {
     pub(super) fn new(spec: &FlowSpec) -> Self {
         let expect = Expect {
+            sent: true,
             peer_send: spec.reflector,
             ack: false,
         };
@@ -108,6 +109,7 @@ impl Session {
         if answer.marks.is_some_and(|marks| marks.app_rx.is_some()) {
             // Only a reflector of ours tells this mark, and then its send stamp follows.
             self.book.set_expect(Expect {
+                sent: true,
                 peer_send: true,
                 ack: false,
             });

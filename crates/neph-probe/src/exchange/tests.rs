@@ -90,6 +90,7 @@ fn a_reply_to_what_was_never_asked_changes_nothing() {
 fn the_peers_send_stamp_travels_with_the_next_reply() {
     let mut book = sent(
         Expect {
+            sent: false,
             peer_send: true,
             ack: false,
         },
@@ -137,6 +138,36 @@ fn the_first_of_two_send_stamps_counts() {
     book.replied(Seq(0), &reply(60));
     let message = book.take_finished(at(61)).expect("replied to");
     assert_eq!(message.marks.nic_tx, Some(at(5)));
+}
+
+#[test]
+fn a_message_waits_for_its_own_send_stamp() {
+    let sent_expected = Expect {
+        sent: true,
+        ..Expect::default()
+    };
+    let mut book = sent(sent_expected, 1);
+    book.replied(Seq(0), &reply(20));
+    assert_eq!(finished(&mut book, 21), [], "its stamp is still to come");
+    book.stamped(Seq(0), SendPoint::NicTx, at(5), None);
+    let message = book.take_finished(at(22)).expect("complete");
+    assert_eq!(message.marks.nic_tx, Some(at(5)));
+    book.stamped(Seq(0), SendPoint::NicTx, at(6), None);
+    assert_eq!(book.len(), 0, "a stamp of what is finished changes nothing");
+}
+
+#[test]
+fn an_unanswered_connection_attempt_is_lost_and_a_refused_one_failed() {
+    let mut book = book(Expect::default());
+    book.set_asks(Asks::Connections);
+    for _ in 0..2 {
+        let seq = book.enter(at(0));
+        book.with_marks(seq, |marks| marks.dialled = Some(at(1)));
+    }
+    book.failed(Seq(1), at(2));
+    book.expire(at(101));
+    let expected = [(0, Outcome::Lost), (1, Outcome::Failed)];
+    assert_eq!(finished(&mut book, 101), expected);
 }
 
 #[test]

@@ -13,6 +13,7 @@ use neph_wire::marks::{PeerMarks, PreviousTx};
 use rustls::ServerConfig;
 
 use super::budget::Budget;
+use super::bulk_turn::BulkGate;
 use super::caps::Caps;
 use super::counters::Counted;
 use super::marks::{Arrived, marks};
@@ -23,8 +24,14 @@ use crate::tls;
 /// First byte of a TLS handshake record.
 const TLS_HANDSHAKE: u8 = 0x16;
 
+/// Replies are built ahead of what the peer reads up to here: many small requests at once must
+/// not become as many large replies in memory.
+const MAX_UNREAD: usize = 1 << 20;
+/// Room that is kept for the next message; beyond, it is given back.
+const KEPT: usize = 1 << 20;
+
 /// What time it is, and how to wait: real for a socket, virtual for a simulation.
-pub(super) trait Times {
+pub(crate) trait Times {
     fn now(&mut self) -> Instant<Own>;
     /// Wall clock minus monotonic clock, nanoseconds.
     fn wall_offset(&mut self) -> i64;
@@ -34,7 +41,7 @@ pub(super) trait Times {
 
 /// Why a connection ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum End {
+pub(crate) enum End {
     /// Refused, for a counted reason. What is in the outbox tells the peer.
     Refused(Counted),
     /// The peer asked for it, and nothing is wrong.
@@ -53,13 +60,15 @@ enum Protocol {
 
 /// The answering half.
 #[derive(Debug)]
-pub(super) struct Answerer {
+pub(crate) struct Answerer {
     line: Line,
     protocol: Protocol,
     channel: Option<Channel>,
     tls: Option<Arc<ServerConfig>>,
     /// Protocol bytes that were received and not yet read.
     inbox: Vec<u8>,
+    /// Requests wait in the inbox until replies have been written.
+    backlogged: bool,
 }
 
 /// What every protocol needs to write a reply.
@@ -68,6 +77,9 @@ struct Line {
     caps: Caps,
     think: Span,
     budget: Arc<Budget>,
+    bulk: Arc<BulkGate>,
+    /// When the bytes that are being read had come.
+    at: Instant<Own>,
     outbox: Outbox,
     /// The send stamp of the latest reply that has one.
     previous: Option<PreviousTx>,
@@ -79,16 +91,19 @@ struct Line {
 }
 
 impl Answerer {
-    pub(super) fn new(
+    pub(crate) fn new(
         caps: Caps,
         think: Span,
         tls: Option<Arc<ServerConfig>>,
         budget: Arc<Budget>,
+        bulk: Arc<BulkGate>,
     ) -> Self {
         let line = Line {
             caps,
             think,
             budget,
+            bulk,
+            at: Instant::from_nanos(0),
             outbox: Outbox::default(),
             previous: None,
             plain: Vec::new(),
@@ -101,21 +116,22 @@ impl Answerer {
             channel: None,
             tls,
             inbox: Vec::new(),
+            backlogged: false,
         }
     }
 
     /// What may be written.
-    pub(super) const fn outbox(&mut self) -> &mut Outbox {
+    pub(crate) const fn outbox(&mut self) -> &mut Outbox {
         &mut self.line.outbox
     }
 
     /// How many messages were answered.
-    pub(super) const fn replies(&self) -> u64 {
+    pub(crate) const fn replies(&self) -> u64 {
         self.line.replies
     }
 
     /// Whether a protocol has been opened: the handshake's time limit no longer applies.
-    pub(super) const fn is_open(&self) -> bool {
+    pub(crate) const fn is_open(&self) -> bool {
         match &self.protocol {
             Protocol::Unknown => false,
             Protocol::Http(http) => http.is_open(),
@@ -125,7 +141,7 @@ impl Answerer {
     }
 
     /// What is to be sunk from the socket without being looked at, and for how long.
-    pub(super) const fn bulk(&self) -> Option<Span> {
+    pub(crate) const fn bulk(&self) -> Option<Span> {
         match &self.protocol {
             Protocol::Framed(framed) => framed.bulk(),
             _ => None,
@@ -133,7 +149,7 @@ impl Answerer {
     }
 
     /// The kernel stamped the reply that ends at this offset when it left.
-    pub(super) fn sent(&mut self, id: u32, at: Instant<Own>) {
+    pub(crate) fn sent(&mut self, id: u32, at: Instant<Own>) {
         if let Some(seq) = self.line.outbox.message_at(id) {
             self.line.previous = Some(PreviousTx {
                 seq: seq.0,
@@ -144,7 +160,7 @@ impl Answerer {
     }
 
     /// Bytes came. `arrived` tells when; its kernel stamp belongs to the last byte.
-    pub(super) fn received(
+    pub(crate) fn received(
         &mut self,
         bytes: &[u8],
         arrived: Arrived,
@@ -159,6 +175,18 @@ impl Answerer {
             .outbox
             .put(|out| channel.open(bytes, inbox, out))
             .map_err(|_| End::Refused(Counted::RefusedTls))?;
+        self.resume(arrived, times)
+    }
+
+    /// Whether requests were left alone because too much was waiting to be written.
+    pub(crate) const fn is_backlogged(&self) -> bool {
+        self.backlogged
+    }
+
+    /// Goes on with what [`Self::received`] left alone.
+    pub(crate) fn resume(&mut self, arrived: Arrived, times: &mut dyn Times) -> Result<(), End> {
+        self.line.at = arrived.app_rx;
+        self.backlogged = false;
         let end = self.read(arrived, times);
         self.seal()?;
         end
@@ -182,6 +210,10 @@ impl Answerer {
     fn read(&mut self, arrived: Arrived, times: &mut dyn Times) -> Result<(), End> {
         let mut taken = 0;
         let end = loop {
+            if self.line.outbox.len() + self.line.plain.len() >= MAX_UNREAD {
+                self.backlogged = true;
+                break Ok(());
+            }
             let input = &mut self.inbox[taken..];
             let whole = input.len();
             let step = match &mut self.protocol {
@@ -220,6 +252,9 @@ impl Answerer {
             }
         };
         self.inbox.drain(..taken);
+        if self.inbox.is_empty() {
+            self.inbox.shrink_to(KEPT);
+        }
         end
     }
 
@@ -253,8 +288,14 @@ impl Answerer {
                 Err(End::Refused(Counted::RefusedRate))
             }
             (true, Protocol::Http(http)) => http.reply(asked, &marks, &mut self.line),
-            (true, Protocol::WebSocket(ws)) => ws.reply(asked, &marks, &mut self.line),
-            (true, Protocol::Framed(framed)) => framed.reply(asked, &marks, &mut self.line),
+            (true, Protocol::WebSocket(_)) => {
+                websocket::reply(asked, &marks, &mut self.line);
+                Ok(())
+            }
+            (true, Protocol::Framed(_)) => {
+                framed::reply(asked, &marks, &mut self.line);
+                Ok(())
+            }
             (true, Protocol::Unknown) => Ok(()),
         };
         self.line.replies += u64::from(end != Err(End::Refused(Counted::RefusedRate)));
@@ -282,6 +323,7 @@ impl Answerer {
         };
         outbox.release();
         plain.clear();
+        plain.shrink_to(KEPT);
         sealed.map_err(|_| End::Refused(Counted::RefusedTls))
     }
 }
@@ -330,9 +372,10 @@ fn recognise(input: &[u8]) -> Option<Result<Protocol, End>> {
             false => Some(Err(End::Refused(Counted::RefusedProtocol))),
         };
     }
-    Some(match first.is_ascii_uppercase() {
-        true => Ok(Protocol::Http(http::Http::new())),
-        false => Err(End::Refused(Counted::RefusedProtocol)),
+    Some(if first.is_ascii_uppercase() {
+        Ok(Protocol::Http(http::Http::new()))
+    } else {
+        Err(End::Refused(Counted::RefusedProtocol))
     })
 }
 

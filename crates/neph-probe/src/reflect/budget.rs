@@ -15,14 +15,14 @@ const MAX_PEERS: usize = 1 << 16;
 const SECOND: i64 = 1_000_000_000;
 
 #[derive(Debug)]
-pub(super) struct Budgets {
+pub(crate) struct Budgets {
     caps: Caps,
     peers: Mutex<HashMap<IpAddr, Arc<Budget>>>,
 }
 
 /// One peer address's budget.
 #[derive(Debug)]
-pub(super) struct Budget {
+pub(crate) struct Budget {
     caps: Caps,
     state: Mutex<State>,
 }
@@ -36,7 +36,7 @@ struct State {
 }
 
 impl Budgets {
-    pub(super) fn new(caps: Caps) -> Self {
+    pub(crate) fn new(caps: Caps) -> Self {
         Self {
             caps,
             peers: Mutex::new(HashMap::new()),
@@ -44,7 +44,7 @@ impl Budgets {
     }
 
     /// The budget of `peer`; `None` when too many peers are connected to remember another.
-    pub(super) fn of(&self, peer: IpAddr, now: Instant<Own>) -> Option<Arc<Budget>> {
+    pub(crate) fn of(&self, peer: IpAddr, now: Instant<Own>) -> Option<Arc<Budget>> {
         let mut peers = self.peers.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(budget) = peers.get(&peer) {
             return Some(Arc::clone(budget));

@@ -5,11 +5,11 @@ use neph_wire::marks::{PeerMarks, PreviousTx};
 
 /// What is known when a request has arrived.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Arrived {
+pub(crate) struct Arrived {
     /// When the kernel received its last byte, if the stamp is its own.
-    pub(super) rx: Option<Instant<Own>>,
+    pub(crate) rx: Option<Instant<Own>>,
     /// When the program had read it.
-    pub(super) app_rx: Instant<Own>,
+    pub(crate) app_rx: Instant<Own>,
 }
 
 /// The marks of a reply that is written at `app_tx`.

@@ -4,16 +4,17 @@
 //! does no input or output. One thread per connection: a TLS handshake or a slow reader of one
 //! peer never delays the marks of another.
 
-mod answerer;
-mod budget;
+pub(crate) mod answerer;
+pub(crate) mod budget;
+pub(crate) mod bulk_turn;
 mod caps;
 mod counters;
-mod marks;
+pub(crate) mod marks;
 mod serve;
 mod udp;
 
 use std::net::{SocketAddr, TcpListener, UdpSocket};
-use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
+use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 
 use neph_model::Span;
@@ -29,6 +30,7 @@ use crate::spec::TlsVersion;
 use crate::stop::Stop;
 use crate::tls::{self, Identity};
 use budget::Budgets;
+use bulk_turn::BulkGate;
 use counters::Counters;
 
 /// What a reflector is asked to be.
@@ -59,18 +61,7 @@ struct Shared {
     counters: Counters,
     budgets: Budgets,
     stop: Stop,
-    bulk: Mutex<()>,
-}
-
-impl Shared {
-    /// The right to run a bulk transfer: one at a time, so that two never share a bottleneck.
-    fn bulk_turn(&self) -> Option<MutexGuard<'_, ()>> {
-        match self.bulk.try_lock() {
-            Ok(turn) => Some(turn),
-            Err(TryLockError::Poisoned(turn)) => Some(turn.into_inner()),
-            Err(TryLockError::WouldBlock) => None,
-        }
-    }
+    bulk: Arc<BulkGate>,
 }
 
 /// A reflector that runs until it is stopped or dropped.
@@ -104,7 +95,7 @@ impl Reflector {
             counters: Counters::default(),
             budgets: Budgets::new(spec.caps),
             stop: Stop::new(),
-            bulk: Mutex::new(()),
+            bulk: Arc::default(),
         });
         let udp = udp::Answerer::new(datagrams, spec.key.as_deref(), Arc::clone(&shared))?;
         let accepting = Arc::clone(&shared);
@@ -173,6 +164,7 @@ fn listen(spec: &ReflectorSpec) -> Result<Sockets, ProbeError> {
     let bind = || -> Result<Sockets, ProbeError> {
         let fault = |source| socket(spec.address, source);
         let listener = TcpListener::bind(spec.address).map_err(fault)?;
+        listener.set_nonblocking(true).map_err(fault)?;
         let address = listener.local_addr().map_err(fault)?;
         let datagrams = UdpSocket::bind(address).map_err(fault)?;
         let awake = KeepAwake::new().map_err(fault)?;

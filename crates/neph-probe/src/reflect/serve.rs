@@ -23,6 +23,8 @@ use crate::stamp_clock::{StampClock, now};
 const TICK: Duration = Duration::from_millis(100);
 /// A peer that reads nothing for this long is let go.
 const SLOW: Span = Span::from_secs(10);
+/// After a failed accept.
+const PAUSE: Span = Span::from_millis(50);
 /// After the last reply, what the peer still sends is read so that it gets the reply and no reset.
 const LINGER: Span = Span::from_millis(500);
 const BUFFER: usize = 256 << 10;
@@ -36,27 +38,29 @@ pub(super) fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
             continue;
         }
         threads.retain(|thread| !thread.is_finished());
-        let Ok((stream, peer)) = listener.accept() else {
-            continue;
+        let (stream, peer) = match listener.accept() {
+            Ok(accepted) => accepted,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => continue,
+            Err(_) => {
+                // No descriptors left, most likely: connections that end give theirs back.
+                shared.counters.count(Counted::RefusedConnections);
+                pause();
+                continue;
+            }
         };
-        let Some(budget) = admit(shared, peer) else {
+        let Some(admitted) = admit(shared, peer) else {
             shared.counters.count(Counted::RefusedConnections);
             continue;
         };
         shared.counters.count(Counted::Connections);
-        let (sharing, giving_back) = (Arc::clone(shared), Arc::clone(&budget));
+        let sharing = Arc::clone(shared);
         let serving = thread::Builder::new()
             .name("neph-answer".to_owned())
-            .spawn(move || {
-                serve(&stream, &sharing, Arc::clone(&giving_back));
-                giving_back.disconnect();
-            });
-        match serving {
-            Ok(thread) => threads.push(thread),
-            Err(_) => {
-                budget.disconnect();
-                shared.counters.count(Counted::RefusedConnections);
-            }
+            .spawn(move || serve(&stream, &sharing, &admitted));
+        if let Ok(thread) = serving {
+            threads.push(thread);
+        } else {
+            shared.counters.count(Counted::RefusedConnections);
         }
     }
     for thread in threads {
@@ -65,7 +69,21 @@ pub(super) fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
     }
 }
 
-fn admit(shared: &Shared, peer: SocketAddr) -> Option<Arc<Budget>> {
+fn pause() {
+    let until = RawNanos((now() + PAUSE).nanos());
+    clock::sleep_until(until, Spin::NONE);
+}
+
+/// A connection that counts against its peer's budget until it is over, however it ends.
+struct Admitted(Arc<Budget>);
+
+impl Drop for Admitted {
+    fn drop(&mut self) {
+        self.0.disconnect();
+    }
+}
+
+fn admit(shared: &Shared, peer: SocketAddr) -> Option<Admitted> {
     if shared.budgets.connections() >= shared.caps.connections {
         return None;
     }
@@ -73,14 +91,21 @@ fn admit(shared: &Shared, peer: SocketAddr) -> Option<Arc<Budget>> {
         .budgets
         .of(peer.ip(), now())
         .filter(|budget| budget.connect())
+        .map(Admitted)
 }
 
 /// Carries one connection out.
-fn serve(stream: &TcpStream, shared: &Shared, budget: Arc<Budget>) {
+fn serve(stream: &TcpStream, shared: &Shared, admitted: &Admitted) {
     let mut server = Server {
         stream,
         shared,
-        answerer: Answerer::new(shared.caps, shared.think, shared.tls.clone(), budget),
+        answerer: Answerer::new(
+            shared.caps,
+            shared.think,
+            shared.tls.clone(),
+            Arc::clone(&admitted.0),
+            Arc::clone(&shared.bulk),
+        ),
         clock: StampClock::new(),
         since: now(),
     };
@@ -123,9 +148,9 @@ impl Server<'_> {
             }
             if self.receive(&mut buffer)? {
                 heard = now();
-            } else {
-                self.check_patience(heard)?;
             }
+            // A peer that trickles bytes is no reason to wait longer.
+            self.check_patience(heard)?;
         }
         Ok(())
     }
@@ -169,11 +194,14 @@ impl Server<'_> {
         let mut times = RealTimes {
             wall_offset: self.clock.anchor().offset().nanos(),
         };
+        let arrived = Arrived { rx, app_rx };
         let bytes = &buffer[..received.len];
-        let answered = self
-            .answerer
-            .received(bytes, Arrived { rx, app_rx }, &mut times);
-        let written = self.write();
+        let mut answered = self.answerer.received(bytes, arrived, &mut times);
+        let mut written = self.write();
+        while self.answerer.is_backlogged() && answered.is_ok() && written.is_ok() {
+            answered = self.answerer.resume(arrived, &mut times);
+            written = self.write();
+        }
         for _ in before..self.answerer.replies() {
             self.shared.counters.count(Counted::Replies);
         }
@@ -192,7 +220,10 @@ impl Server<'_> {
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                     let since = *slow_since.get_or_insert_with(now);
-                    if now() - since > SLOW || self.shared.stop.is_set() {
+                    if self.shared.stop.is_set() {
+                        return Err(Ending::Gone);
+                    }
+                    if now() - since > self.shared.caps.idle.min(SLOW) {
                         return Err(Ending::Refused(Counted::SlowReaders));
                     }
                     self.wait_for_room()?;
@@ -224,9 +255,6 @@ impl Server<'_> {
 
     /// Takes in a bulk transfer until the peer ends it or its time is over.
     fn sink(&mut self, span: Span, buffer: &mut [u8]) -> Result<(), Ending> {
-        let Some(_turn) = self.shared.bulk_turn() else {
-            return Err(Ending::Refused(Counted::RefusedBusy));
-        };
         self.shared.counters.count(Counted::Bulk);
         let latest = now() + span + SLOW;
         while !self.shared.stop.is_set() && now() < latest {

@@ -8,9 +8,9 @@ use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::time::Duration;
 
-use neph_model::{Instant, Own, Span};
+use neph_model::{Anchor, Instant, Own, Span};
 use neph_sys::clock;
-use neph_sys::stamp::{self, Carrier, Family, Notice, Point, Received};
+use neph_sys::stamp::{self, Carrier, Family, Notice, Point};
 use neph_wire::marks::PreviousTx;
 use neph_wire::stamp::{
     Answer, Auth, ErrorEstimate, FollowUp, Format, Key, StampError, Timestamp, decode_request,
@@ -97,33 +97,28 @@ impl Answerer {
             let Some(from) = received.from else { continue };
             let rx = received.stamp.and_then(|stamp| self.clock.own(stamp));
             let arrived = Arrived { rx, app_rx };
-            match self.answer(
-                &buffer[..received.len],
-                &received,
+            let asked = Asked {
+                bytes: &buffer[..received.len],
+                ttl: received.ttl.unwrap_or(u8::MAX),
                 from,
                 arrived,
-                &mut reply,
-            ) {
-                Ok(()) => {}
+            };
+            match self.answer(&asked, &mut reply) {
+                Ok(seq) => self.send(&reply, from, seq),
                 Err(counted) => self.shared.counters.count(counted),
             }
         }
     }
 
-    fn answer(
-        &mut self,
-        request: &[u8],
-        received: &Received,
-        from: SocketAddr,
-        arrived: Arrived,
-        reply: &mut Vec<u8>,
-    ) -> Result<(), Counted> {
-        let budget = self.shared.budgets.of(from.ip(), arrived.app_rx);
-        if !budget.is_some_and(|b| b.spend(request.len() as u64, arrived.app_rx)) {
+    /// Replaces `reply` by the answer; returns the number of the request.
+    fn answer(&mut self, asked: &Asked<'_>, reply: &mut Vec<u8>) -> Result<u64, Counted> {
+        let arrived = asked.arrived;
+        let budget = self.shared.budgets.of(asked.from.ip(), arrived.app_rx);
+        if !budget.is_some_and(|b| b.spend(asked.bytes.len() as u64, arrived.app_rx)) {
             return Err(Counted::RefusedRate);
         }
         let auth = self.key.as_ref().map_or(Auth::Open, Auth::Keyed);
-        let request = decode_request(request, auth).map_err(|error| match error {
+        let request = decode_request(asked.bytes, auth).map_err(|error| match error {
             StampError::Tag | StampError::TlvTag => Counted::RefusedKey,
             _ => Counted::RefusedMalformed,
         })?;
@@ -131,36 +126,16 @@ impl Answerer {
             let until = arrived.app_rx + self.shared.think;
             clock::sleep_until(clock::RawNanos(until.nanos()), clock::Spin::NONE);
         }
-        let seq = u64::from(request.packet.seq);
         make_room(&mut self.sessions, arrived.app_rx);
-        let fresh = Session {
+        let session = self.sessions.entry(asked.from).or_insert(Session {
             replies: 0,
             previous: None,
             seen: arrived.app_rx,
-        };
-        let session = self.sessions.entry(from).or_insert(fresh);
-        let app_tx = now();
-        let wall = self.clock.anchor();
-        let wall_offset = wall.offset().nanos();
-        let time = |at: Instant<Own>| {
-            Timestamp::from_unix(wall.to_wall(at).unix_nanos(), Format::Ntp).unwrap_or(Timestamp(0))
-        };
-        let answer = Answer {
-            seq: session.replies,
-            receive: time(arrived.rx.unwrap_or(arrived.app_rx)),
-            timestamp: time(app_tx),
-            error: ErrorEstimate::from_nanos(READING_ERROR_NANOS, Format::Ntp),
-            sender_ttl: received.ttl.unwrap_or(u8::MAX),
-            marks: marks(arrived, app_tx, wall_offset, session.previous),
-            follow_up: follow_up(session, &time),
-        };
-        session.previous = None;
-        session.replies = session.replies.wrapping_add(1);
-        session.seen = app_tx;
+        });
+        let answer = session.answer(asked, now(), self.clock.anchor());
         reply.clear();
         reflect(&request, &answer, auth, reply);
-        self.send(reply, from, seq);
-        Ok(())
+        Ok(u64::from(request.packet.seq))
     }
 
     fn send(&mut self, reply: &[u8], to: SocketAddr, seq: u64) {
@@ -194,6 +169,37 @@ impl Answerer {
                     nic_tx: nic_tx.nanos(),
                 });
             }
+        }
+    }
+}
+
+/// A datagram that came.
+struct Asked<'a> {
+    bytes: &'a [u8],
+    ttl: u8,
+    from: SocketAddr,
+    arrived: Arrived,
+}
+
+impl Session {
+    fn answer(&mut self, asked: &Asked<'_>, app_tx: Instant<Own>, wall: Anchor<Own>) -> Answer {
+        let arrived = asked.arrived;
+        let time = |at: Instant<Own>| {
+            Timestamp::from_unix(wall.to_wall(at).unix_nanos(), Format::Ntp).unwrap_or(Timestamp(0))
+        };
+        let follow_up = follow_up(self, &time);
+        let previous = self.previous.take();
+        let seq = self.replies;
+        self.replies = seq.wrapping_add(1);
+        self.seen = app_tx;
+        Answer {
+            seq,
+            receive: time(arrived.rx.unwrap_or(arrived.app_rx)),
+            timestamp: time(app_tx),
+            error: ErrorEstimate::from_nanos(READING_ERROR_NANOS, Format::Ntp),
+            sender_ttl: asked.ttl,
+            marks: marks(arrived, app_tx, wall.offset().nanos(), previous),
+            follow_up,
         }
     }
 }

@@ -19,13 +19,15 @@ pub(super) enum Phase {
     Opening,
     /// Requests may be written.
     Ready,
+    /// It has served; its socket is about to be closed.
+    Leaving,
 }
 
 /// A connection without its socket.
 #[derive(Debug)]
 pub(super) struct Connection {
     pub(super) phase: Phase,
-    /// Since when it has been in the making, or when it was ready.
+    /// Since when it has been in the making; once ready, when its latest message went.
     pub(super) since: Instant<Own>,
     /// The message that waits for it to be ready.
     pub(super) pending: Option<Seq>,
@@ -37,6 +39,8 @@ pub(super) struct Connection {
     codec: Option<Box<dyn Codec>>,
     /// Protocol bytes that were received and not yet read.
     inbox: Vec<u8>,
+    /// A request before it is sealed; kept so that nothing is allocated for it.
+    plain: Vec<u8>,
 }
 
 /// What came of bytes or of a connection's progress.
@@ -67,6 +71,7 @@ impl Connection {
             channel,
             codec,
             inbox: Vec::new(),
+            plain: Vec::new(),
         }
     }
 
@@ -110,19 +115,39 @@ impl Connection {
         let Some(codec) = &mut self.codec else {
             return Ok(());
         };
-        let channel = &mut self.channel;
+        let (channel, plain) = (&mut self.channel, &mut self.plain);
         let written = self.outbox.hold(seq, |out| match channel {
             Channel::Plain => {
                 codec.request(seq.0, out);
                 Ok(())
             }
             Channel::Tls(_) => {
-                let mut plain = Vec::new();
-                codec.request(seq.0, &mut plain);
-                channel.seal(&plain, out)
+                plain.clear();
+                codec.request(seq.0, plain);
+                channel.seal(plain, out)
             }
         });
         written.map_err(|error| error.to_string())
+    }
+
+    /// Lets message `seq` go, which was held.
+    pub(super) fn release(&mut self, seq: Seq, now: Instant<Own>) {
+        self.outbox.release();
+        self.awaiting.push_back(seq);
+        self.since = now;
+    }
+
+    /// Takes a message off those that wait for their reply: the one with this number, or the
+    /// oldest where replies have no number.
+    pub(super) fn take_awaited(&mut self, seq: Option<u64>) -> Option<Seq> {
+        let Some(seq) = seq.map(Seq) else {
+            return self.awaiting.pop_front();
+        };
+        if self.awaiting.front() == Some(&seq) {
+            return self.awaiting.pop_front();
+        }
+        let at = self.awaiting.binary_search(&seq).ok()?;
+        self.awaiting.remove(at)
     }
 
     /// Bytes came.
@@ -168,9 +193,10 @@ impl Connection {
         };
         self.inbox.drain(..taken);
         let channel = &mut self.channel;
-        let sealed = match answer.is_empty() {
-            true => Ok(()),
-            false => self.outbox.put(|out| channel.seal(&answer, out)),
+        let sealed = if answer.is_empty() {
+            Ok(())
+        } else {
+            self.outbox.put(|out| channel.seal(&answer, out))
         };
         match (fault, sealed) {
             (Some(fault), _) => tell(fault),

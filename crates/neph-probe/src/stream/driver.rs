@@ -4,18 +4,16 @@
 
 use std::collections::BTreeMap;
 use std::io;
-use std::net::SocketAddr;
 use std::os::fd::AsFd;
 
 use neph_model::{Instant, Own, Span};
 use neph_sys::ppoll::{self, Awaited};
-use neph_sys::stamp::{self, Carrier, Notice};
-use neph_sys::tcp;
-use socket2::{Domain, Protocol, SockAddr, Socket, Type};
+use neph_sys::stamp::{self, Notice};
+use socket2::{SockAddr, Socket};
 
 use super::session::{Session, Stamped};
+use super::socket::{in_progress, set_up, socket_for};
 use crate::ProbeError;
-use crate::codec::{self, Use};
 use crate::exchange::SendPoint;
 use crate::outlet::Outlet;
 use crate::pace::{Nearness, Pace};
@@ -28,14 +26,17 @@ use crate::tls;
 const AHEAD: Span = Span::from_micros(400);
 /// From the first connection standing to the first message.
 const SETTLE: Span = Span::from_millis(5);
+/// However dense the schedule, deadlines and reports get their turn this often.
+const TURN: Span = Span::from_millis(1);
 /// How long to wait for the reflector's last stamp.
 const TAIL: Span = Span::from_secs(1);
 
 /// Carries out the flow until its schedule is over or `stop` is set.
 pub(crate) fn drive(spec: &FlowSpec, outlet: Outlet, stop: &Stop) -> Result<(), ProbeError> {
-    let config = match spec.target.is_secure() {
-        true => Some(tls::client_config(spec.tls_version, spec.trust)?),
-        false => None,
+    let config = if spec.target.is_secure() {
+        Some(tls::client_config(spec.tls_version, &spec.trust)?)
+    } else {
+        None
     };
     let mut driver = Driver {
         session: Session::new(spec, config),
@@ -45,6 +46,7 @@ pub(crate) fn drive(spec: &FlowSpec, outlet: Outlet, stop: &Stop) -> Result<(), 
         clock: StampClock::new(),
         pace: Pace::new(spec.spin),
         buffer: vec![0; 256 << 10],
+        turned: now(),
         awaited: Vec::with_capacity(64),
         order: Vec::with_capacity(64),
     };
@@ -62,6 +64,8 @@ struct Driver<'a> {
     clock: StampClock,
     pace: Pace,
     buffer: Vec<u8>,
+    /// When deadlines and reports had their last turn.
+    turned: Instant<Own>,
     /// What is waited for, and whose it is; kept between waits.
     awaited: Vec<Awaited>,
     order: Vec<u32>,
@@ -91,30 +95,16 @@ impl Driver<'_> {
     fn run(&mut self, stop: &Stop) {
         let mut done_since = None;
         while !stop.is_set() {
-            let limit = match self.session.next_due() {
-                Some(due) => {
-                    if due - now() <= AHEAD {
-                        self.session.prepare();
-                    }
-                    match self.pace.nearness(due, now()) {
-                        Nearness::Blind => {
-                            self.send(due);
-                            continue;
-                        }
-                        Nearness::Close => {
-                            self.wait_until(now());
-                            continue;
-                        }
-                        Nearness::Far(until) if due - now() > AHEAD => until.min(due - AHEAD),
-                        Nearness::Far(until) => until,
-                    }
+            let limit = if let Some(due) = self.session.next_due() {
+                let Some(limit) = self.approach(due) else {
+                    continue;
+                };
+                limit
+            } else {
+                if let Some(number) = self.session.send_tail(now()) {
+                    self.write(number);
                 }
-                None => {
-                    if let Some(number) = self.session.send_tail() {
-                        self.write(number);
-                    }
-                    now() + Stop::PATIENCE
-                }
+                now() + Stop::PATIENCE
             };
             self.turn();
             if self.session.is_done() {
@@ -128,26 +118,51 @@ impl Driver<'_> {
         }
     }
 
+    /// Does what a message that is due soon demands. Returns until when there is time for other
+    /// things, if there is any.
+    fn approach(&mut self, due: Instant<Own>) -> Option<Instant<Own>> {
+        if due - now() <= AHEAD {
+            self.session.prepare(now());
+        }
+        match self.pace.nearness(due, now()) {
+            Nearness::Blind => {
+                self.send(due);
+                None
+            }
+            Nearness::Close => {
+                self.wait_until(now());
+                None
+            }
+            Nearness::Far(until) if due - now() > AHEAD => Some(until.min(due - AHEAD)),
+            Nearness::Far(until) => Some(until),
+        }
+    }
+
     fn send(&mut self, due: Instant<Own>) {
         let at = self.pace.reach(due);
         match self.session.send(at) {
             Some(number) => self.write(number),
             None => self.dial_and_close(),
         }
-        // A schedule that has fallen behind still lets replies be read in between.
+        // A schedule that has fallen behind, or is so dense that its next message is near already,
+        // still lets replies be read and told.
         if self.session.next_due().is_some_and(|next| next <= now()) {
             self.wait_until(now());
+        }
+        if now() - self.turned >= TURN {
+            self.turn();
         }
     }
 
     /// Deadlines, sockets to open and close, and what there is to tell.
     fn turn(&mut self) {
-        self.session.at_time(now());
+        self.turned = now();
+        self.session.at_time(self.turned);
         self.dial_and_close();
         self.outlet.anchor(&self.clock);
         self.outlet.notes(self.session.take_notes());
         while let Some(message) = self.session.take_finished(now()) {
-            self.outlet.message(message);
+            self.outlet.message(&message);
         }
     }
 
@@ -193,9 +208,11 @@ impl Driver<'_> {
         self.order.clear();
         for (number, open) in &self.sockets {
             let wants_room = !open.connected || self.session.has_more(*number);
-            self.awaited.push(match wants_room {
-                true => Awaited::readable_or_writable(open.socket.as_fd()),
-                false => Awaited::readable(open.socket.as_fd()),
+            let fd = open.socket.as_fd();
+            self.awaited.push(if wants_room {
+                Awaited::readable_or_writable(fd)
+            } else {
+                Awaited::readable(fd)
             });
             self.order.push(*number);
         }
@@ -209,14 +226,13 @@ impl Driver<'_> {
         for at in 0..self.order.len() {
             let (number, awaited) = (self.order[at], &self.awaited[at]);
             let (readable, writable) = (awaited.is_readable(), awaited.is_writable());
-            let (notice, gone) = (awaited.has_notice(), awaited.is_gone());
+            let (notice, hung_up) = (awaited.has_notice(), awaited.is_hung_up());
             if readable {
                 self.read(number);
             }
-            if notice {
-                self.read_notices(number);
-            }
-            if writable || (gone && !readable) {
+            // What wakes without being a stamp is a fault of the socket's.
+            let faulty = notice && self.read_notices(number) == 0;
+            if writable || ((hung_up || faulty) && !readable) {
                 self.writable(number);
             }
         }
@@ -228,9 +244,10 @@ impl Driver<'_> {
         };
         let fault = open.socket.take_error().ok().flatten();
         if let Some(error) = fault {
-            let why = match open.connected {
-                true => error.to_string(),
-                false => format!("connect to {}: {error}", self.spec.address),
+            let why = if open.connected {
+                error.to_string()
+            } else {
+                format!("connect to {}: {error}", self.spec.address)
             };
             return self.session.broke(number, why, now());
         }
@@ -266,7 +283,10 @@ impl Driver<'_> {
             return;
         };
         match stamp::receive(open.socket.as_fd(), &mut self.buffer) {
-            Ok(received) if received.len == 0 => self.session.ended(number, now()),
+            Ok(received) if received.len == 0 => {
+                self.read_notices(number);
+                self.session.ended(number, now());
+            }
             Ok(received) => {
                 let stamp = received.stamp.and_then(|stamp| self.clock.own(stamp));
                 let bytes = &self.buffer[..received.len];
@@ -276,18 +296,24 @@ impl Driver<'_> {
                 }
             }
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-            Err(error) => self.session.broke(number, error.to_string(), now()),
+            Err(error) => {
+                self.read_notices(number);
+                self.session.broke(number, error.to_string(), now());
+            }
         }
     }
 
-    fn read_notices(&mut self, number: u32) {
+    /// Takes in the stamps of what was sent; returns how many there were.
+    fn read_notices(&mut self, number: u32) -> usize {
+        let mut count = 0;
         let Some(open) = self.sockets.get(&number) else {
-            return;
+            return count;
         };
         while let Ok(Some(notice)) = stamp::take_notice(open.socket.as_fd()) {
             let Notice::Stamp(stamp) = notice else {
                 continue;
             };
+            count += 1;
             let Some(at) = self.clock.own(stamp.at) else {
                 continue;
             };
@@ -299,6 +325,7 @@ impl Driver<'_> {
             };
             self.session.stamped(number, &stamped);
         }
+        count
     }
 
     fn finish(mut self) {
@@ -308,49 +335,8 @@ impl Driver<'_> {
         }
         self.turn();
         while let Some(message) = self.session.take_rest(now()) {
-            self.outlet.message(message);
+            self.outlet.message(&message);
         }
         self.outlet.end(*self.session.tally());
     }
-}
-
-/// A socket that is about to connect.
-fn socket_for(spec: &FlowSpec) -> io::Result<Socket> {
-    let domain = Domain::for_address(spec.address);
-    let socket = Socket::new(domain, Type::STREAM, Some(Protocol::TCP))?;
-    socket.set_nonblocking(true)?;
-    socket.set_tcp_nodelay(true)?;
-    if let Some(port) = spec.source_port {
-        socket.set_reuse_address(true)?;
-        let any: SocketAddr = match spec.address {
-            SocketAddr::V4(_) => (std::net::Ipv4Addr::UNSPECIFIED, port).into(),
-            SocketAddr::V6(_) => (std::net::Ipv6Addr::UNSPECIFIED, port).into(),
-        };
-        socket.bind(&SockAddr::from(any))?;
-        if codec::connection_use(spec) == Use::Fresh {
-            // One port cannot be used again while its last connection lingers in TIME_WAIT.
-            socket.set_linger(Some(std::time::Duration::ZERO))?;
-        }
-    }
-    Ok(socket)
-}
-
-/// What a socket can only be told once it is connected.
-fn set_up(socket: &Socket, spec: &FlowSpec) -> Result<(), String> {
-    stamp::enable(socket.as_fd(), Carrier::Stream)
-        .map_err(|error| format!("ask for kernel stamps: {error}"))?;
-    match &spec.congestion {
-        Some(name) => tcp::set_congestion_control(socket.as_fd(), name)
-            .map_err(|error| format!("use congestion control '{name}': {error}")),
-        None => Ok(()),
-    }
-}
-
-fn in_progress(error: &io::Error) -> bool {
-    error.raw_os_error() == Some(libc_einprogress()) || error.kind() == io::ErrorKind::WouldBlock
-}
-
-/// `EINPROGRESS` on Linux, which `io::ErrorKind` names only on nightly.
-const fn libc_einprogress() -> i32 {
-    115
 }

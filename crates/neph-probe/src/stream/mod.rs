@@ -2,6 +2,7 @@
 
 mod connection;
 mod driver;
-mod session;
+pub(crate) mod session;
+mod socket;
 
 pub(crate) use driver::drive;

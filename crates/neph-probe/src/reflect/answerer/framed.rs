@@ -6,6 +6,8 @@ use neph_wire::frame::{
     FrameError, HELLO_LEN, Hello, HelloReply, Mode, Refusal, Status, frame_prefix, next_frame,
 };
 
+use crate::reflect::bulk_turn::BulkTurn;
+
 use super::{Asked, Counted, End, Line, Marks, Step};
 
 #[derive(Debug)]
@@ -14,8 +16,14 @@ pub(super) struct Framed(State);
 #[derive(Debug)]
 enum State {
     Greeting,
-    Echo { reply_size: usize },
-    Bulk(Span),
+    Echo {
+        reply_size: usize,
+    },
+    /// A bulk transfer, and the right to it.
+    Bulk(
+        Span,
+        #[expect(dead_code, reason = "given back when dropped")] BulkTurn,
+    ),
 }
 
 impl Framed {
@@ -29,7 +37,7 @@ impl Framed {
 
     pub(super) const fn bulk(&self) -> Option<Span> {
         match self.0 {
-            State::Bulk(span) => Some(span),
+            State::Bulk(span, _) => Some(span),
             State::Greeting | State::Echo { .. } => None,
         }
     }
@@ -38,7 +46,7 @@ impl Framed {
         match self.0 {
             State::Greeting => self.greet(input, line),
             State::Echo { reply_size } => ask(input, reply_size, line),
-            State::Bulk(_) => Ok(Step::More),
+            State::Bulk(..) => Ok(Step::More),
         }
     }
 
@@ -75,30 +83,25 @@ impl Framed {
                 if span > line.caps.bulk {
                     return Err((Refusal::Duration, Counted::RefusedBusy));
                 }
-                self.0 = State::Bulk(span);
+                let turn = line.bulk.take();
+                let turn = turn.ok_or((Refusal::Busy, Counted::RefusedBusy))?;
+                self.0 = State::Bulk(span, turn);
                 Ok(0)
             }
             Mode::Download => Err((Refusal::Mode, Counted::RefusedProtocol)),
         }
     }
+}
 
-    #[expect(clippy::unused_self, reason = "all protocols answer alike")]
-    pub(super) fn reply(
-        &mut self,
-        asked: &Asked,
-        marks: &Marks,
-        line: &mut Line,
-    ) -> Result<(), End> {
-        let size = u32::try_from(asked.reply_size).expect("the hello's size is 32 bits wide");
-        line.plain.extend_from_slice(&frame_prefix(size));
-        Reply {
-            seq: asked.seq,
-            marks: *marks,
-        }
-        .encode_into(asked.reply_size, &mut line.plain);
-        line.reply = Some(Seq(asked.seq));
-        Ok(())
+pub(super) fn reply(asked: &Asked, marks: &Marks, line: &mut Line) {
+    let size = u32::try_from(asked.reply_size).expect("the hello's size is 32 bits wide");
+    line.plain.extend_from_slice(&frame_prefix(size));
+    Reply {
+        seq: asked.seq,
+        marks: *marks,
     }
+    .encode_into(asked.reply_size, &mut line.plain);
+    line.reply = Some(Seq(asked.seq));
 }
 
 fn ask(input: &[u8], reply_size: usize, line: &Line) -> Result<Step, End> {

@@ -182,16 +182,12 @@ impl Reading {
 }
 
 fn upgrade(head: &RequestHead<'_>, line: &mut Line) -> Result<Step, End> {
-    match check_request(head) {
-        Ok(key) => {
-            server_response(key, &mut line.plain);
-            Ok(Step::Upgraded(head.len()))
-        }
-        Err(_) => {
-            refuse(400, line);
-            Err(End::Refused(Counted::RefusedMalformed))
-        }
-    }
+    let Ok(key) = check_request(head) else {
+        refuse(400, line);
+        return Err(End::Refused(Counted::RefusedMalformed));
+    };
+    server_response(key, &mut line.plain);
+    Ok(Step::Upgraded(head.len()))
 }
 
 /// Answers with a status and nothing else; the connection ends behind it.

@@ -70,29 +70,22 @@ impl WebSocket {
         }
         Ok(Step::Took(consumed))
     }
+}
 
-    #[expect(clippy::unused_self, reason = "all protocols answer alike")]
-    pub(super) fn reply(
-        &mut self,
-        asked: &Asked,
-        marks: &Marks,
-        line: &mut Line,
-    ) -> Result<(), End> {
-        encode_header(
-            &mut line.plain,
-            Opcode::Binary,
-            Fin::Last,
-            None,
-            asked.reply_size,
-        );
-        Reply {
-            seq: asked.seq,
-            marks: *marks,
-        }
-        .encode_into(asked.reply_size, &mut line.plain);
-        line.reply = Some(Seq(asked.seq));
-        Ok(())
+pub(super) fn reply(asked: &Asked, marks: &Marks, line: &mut Line) {
+    encode_header(
+        &mut line.plain,
+        Opcode::Binary,
+        Fin::Last,
+        None,
+        asked.reply_size,
+    );
+    Reply {
+        seq: asked.seq,
+        marks: *marks,
     }
+    .encode_into(asked.reply_size, &mut line.plain);
+    line.reply = Some(Seq(asked.seq));
 }
 
 /// Somebody else's client: its own bytes come back.
@@ -103,10 +96,7 @@ fn echo(payload: &[u8], line: &mut Line) -> Result<(), End> {
 }
 
 fn spend(payload: &[u8], line: &mut Line) -> Result<(), End> {
-    if line
-        .budget
-        .spend(payload.len() as u64, crate::stamp_clock::now())
-    {
+    if line.budget.spend(payload.len() as u64, line.at) {
         return Ok(());
     }
     refuse_rate(line);

@@ -1,0 +1,271 @@
+//! The lives of a session's connections: dialled, ready, replied on, lost.
+
+use neph_model::{EventKind, Instant, Own, Seq};
+
+use super::{FIRST_PAUSE, LAST_PAUSE, Session};
+use crate::channel::Channel;
+use crate::codec::{self, Use};
+use crate::exchange::{Asks, Reply};
+use crate::stream::connection::{Connection, Happening, Phase};
+use crate::tls;
+
+impl Session {
+    pub(super) fn dial(&mut self, pending: Option<Seq>, now: Instant<Own>) {
+        let number = self.dialled;
+        self.dialled += 1;
+        let channel = match &self.tls {
+            None => Ok(Channel::Plain),
+            Some(config) => tls::client(config, self.spec.target.host()).map(Channel::tls),
+        };
+        let channel = match channel {
+            Ok(channel) => channel,
+            Err(error) => {
+                self.note(EventKind::ConnectFailed, error.to_string());
+                if let Some(seq) = pending {
+                    self.book.failed(seq, now);
+                }
+                return;
+            }
+        };
+        let codec = codec::for_flow(&self.spec, u64::from(number));
+        let mut connection = Connection::new(channel, codec, now);
+        connection.pending = pending;
+        self.connections.insert(number, connection);
+        self.to_dial.push_back(number);
+    }
+
+    /// The next connection to open a socket for.
+    pub(crate) fn take_dial(&mut self) -> Option<u32> {
+        self.to_dial.pop_front()
+    }
+
+    /// A connection whose socket is to be closed.
+    pub(crate) fn take_close(&mut self) -> Option<u32> {
+        self.to_close.pop()
+    }
+
+    /// The socket is about to connect.
+    pub(crate) fn dialling(&mut self, number: u32, at: Instant<Own>) {
+        let Some(connection) = self.connections.get_mut(&number) else {
+            return;
+        };
+        connection.since = at;
+        if let Some(seq) = connection.pending {
+            self.book.with_marks(seq, |marks| marks.dialled = Some(at));
+        }
+    }
+
+    /// The socket is connected.
+    pub(crate) fn connected(&mut self, number: u32, now: Instant<Own>) {
+        self.happen(number, None, &mut || now, |connection, tell| {
+            connection.connected(tell);
+        });
+    }
+
+    /// Bytes came; `stamp` is when the kernel received the last of them.
+    pub(crate) fn received(
+        &mut self,
+        number: u32,
+        bytes: &[u8],
+        stamp: Option<Instant<Own>>,
+        clock: &mut dyn FnMut() -> Instant<Own>,
+    ) {
+        self.happen(number, stamp, clock, |connection, tell| {
+            connection.received(bytes, tell);
+        });
+    }
+
+    /// The peer closed its side.
+    pub(crate) fn ended(&mut self, number: u32, now: Instant<Own>) {
+        self.happen(number, None, &mut || now, |connection, tell| {
+            connection.ended(tell);
+        });
+    }
+
+    /// The socket is closed; nothing more comes of it.
+    pub(crate) fn closed(&mut self, number: u32) {
+        self.connections.remove(&number);
+    }
+
+    /// The socket broke, or could not be had.
+    pub(crate) fn broke(&mut self, number: u32, why: String, now: Instant<Own>) {
+        self.drop_connection(number, EventKind::ConnectionLost, why, now);
+    }
+
+    fn happen(
+        &mut self,
+        number: u32,
+        stamp: Option<Instant<Own>>,
+        clock: &mut dyn FnMut() -> Instant<Own>,
+        act: impl FnOnce(&mut Connection, &mut dyn FnMut(Happening)),
+    ) {
+        let Some(connection) = self.connections.get_mut(&number) else {
+            return;
+        };
+        let mut happenings = std::mem::take(&mut self.happenings);
+        act(connection, &mut |happening| {
+            happenings.push((happening, clock()));
+        });
+        for (happening, at) in happenings.drain(..) {
+            self.apply(number, happening, stamp, at);
+        }
+        self.happenings = happenings;
+    }
+
+    fn apply(
+        &mut self,
+        number: u32,
+        happening: Happening,
+        stamp: Option<Instant<Own>>,
+        at: Instant<Own>,
+    ) {
+        let Some(connection) = self.connections.get_mut(&number) else {
+            return;
+        };
+        match happening {
+            Happening::Connected => {
+                if let Some(seq) = connection.pending {
+                    self.book
+                        .with_marks(seq, |marks| marks.connected = Some(at));
+                }
+            }
+            Happening::Secured => {
+                if let Some(seq) = connection.pending {
+                    self.book.with_marks(seq, |marks| marks.secured = Some(at));
+                }
+            }
+            Happening::Ready => self.ready(number, at),
+            Happening::Reply {
+                seq,
+                marks,
+                ends_the_batch,
+            } => {
+                let awaited = connection.take_awaited(seq);
+                let Some(seq) = awaited.or_else(|| seq.map(Seq)) else {
+                    return;
+                };
+                if awaited.is_none() && self.book.is_undecided(seq) {
+                    // The number of a message that never went over this connection.
+                    return;
+                }
+                let reply = Reply {
+                    nic_rx: stamp.filter(|_| ends_the_batch),
+                    app_recv: at,
+                    marks,
+                };
+                self.reply(number, seq, &reply);
+            }
+            Happening::Closed(why) => {
+                self.drop_connection(number, EventKind::ConnectionLost, why, at);
+            }
+            Happening::Refused(why) => self.drop_connection(number, EventKind::Refused, why, at),
+        }
+    }
+
+    fn ready(&mut self, number: u32, at: Instant<Own>) {
+        self.pause = FIRST_PAUSE;
+        if self.way == Use::One {
+            self.note(EventKind::Connected, format!("connection {number}"));
+        }
+        let Some(connection) = self.connections.get_mut(&number) else {
+            return;
+        };
+        connection.since = at;
+        let Some(seq) = connection.pending.take() else {
+            return;
+        };
+        if self.asks == Asks::Connections {
+            let reply = Reply {
+                nic_rx: None,
+                app_recv: at,
+                marks: None,
+            };
+            return self.reply(number, seq, &reply);
+        }
+        if !self.book.is_undecided(seq) {
+            // Its time was over before the connection stood; the connection may serve the next.
+            if self.way == Use::Fresh {
+                self.leave(number);
+            }
+        } else if self.put(number, seq, at) {
+            self.hand_over(number, seq, at);
+        } else {
+            self.book.failed(seq, at);
+        }
+    }
+
+    fn reply(&mut self, number: u32, seq: Seq, reply: &Reply) {
+        if let Some(message) = self.book.replied(seq, reply) {
+            self.notes.push(crate::report::Note::Reply(*message));
+        }
+        let stays = match self.way {
+            Use::One => true,
+            Use::Idle => self
+                .connections
+                .get(&number)
+                .is_some_and(Connection::can_go_on),
+            Use::Fresh => false,
+        };
+        if !stays {
+            self.leave(number);
+        }
+    }
+
+    /// Lets go of a connection that has served: stamps may still come, messages may not.
+    fn leave(&mut self, number: u32) {
+        if let Some(connection) = self.connections.get_mut(&number)
+            && connection.phase != Phase::Leaving
+        {
+            connection.phase = Phase::Leaving;
+            self.to_close.push(number);
+        }
+    }
+
+    pub(super) fn drop_connection(
+        &mut self,
+        number: u32,
+        kind: EventKind,
+        why: String,
+        at: Instant<Own>,
+    ) {
+        let Some(connection) = self.connections.remove(&number) else {
+            return;
+        };
+        self.to_close.push(number);
+        if self.prepared == Some(number) {
+            self.prepared = None;
+        }
+        let took_along = self.settle(&connection, at);
+        if connection.phase == Phase::Leaving {
+            return;
+        }
+        let was_up = connection.phase == Phase::Ready;
+        let lasting = self.way == Use::One;
+        if lasting || !was_up || took_along > 0 {
+            let kind = match kind {
+                EventKind::ConnectionLost if !was_up => EventKind::ConnectFailed,
+                kind => kind,
+            };
+            self.note(kind, why);
+        }
+        if lasting {
+            self.dial_again = Some(at + self.pause);
+            self.pause = self.pause.times(2).min(LAST_PAUSE);
+        }
+    }
+
+    /// Decides every message that a connection took along; returns how many those were.
+    fn settle(&mut self, connection: &Connection, at: Instant<Own>) -> u64 {
+        let before = self.book.tally().messages;
+        for seq in connection.outbox.untouched() {
+            self.book.never_left(seq, at);
+        }
+        if let Some(seq) = connection.pending {
+            self.book.failed(seq, at);
+        }
+        for seq in &connection.awaiting {
+            self.book.lost(*seq, at);
+        }
+        self.book.tally().messages - before
+    }
+}

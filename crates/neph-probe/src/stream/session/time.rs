@@ -1,0 +1,81 @@
+//! What time alone brings about: losses, connections that take too long, dialling again, the end.
+
+use neph_model::{EventKind, Instant, Own, Span};
+
+use super::Session;
+use crate::codec::Use;
+use crate::stream::connection::{Connection, Phase};
+
+impl Session {
+    /// Does what its time has come for.
+    pub(crate) fn at_time(&mut self, now: Instant<Own>) {
+        self.book.expire(now);
+        self.forget_the_lost();
+        if self.dial_again.is_some_and(|at| at <= now) {
+            self.dial_again = None;
+            self.dial(None, now);
+        }
+        let (way, timeout) = (self.way, self.spec.timeout);
+        let overdue: Vec<u32> = self
+            .connections
+            .iter()
+            .filter(|(_, c)| patience_ends(c, way, timeout).is_some_and(|at| at <= now))
+            .map(|(number, _)| *number)
+            .collect();
+        for number in overdue {
+            let why = format!("no connection within {timeout}");
+            self.drop_connection(number, EventKind::ConnectFailed, why, now);
+        }
+    }
+
+    /// A lasting connection to a peer that never answers must not remember every message. Where
+    /// each connection carries one message at a time, a late reply still has to find its own.
+    fn forget_the_lost(&mut self) {
+        if self.way != Use::One {
+            return;
+        }
+        for connection in self.connections.values_mut() {
+            while let Some(oldest) = connection.awaiting.front()
+                && !self.book.is_undecided(*oldest)
+            {
+                connection.awaiting.pop_front();
+            }
+        }
+    }
+
+    /// When [`Self::at_time`] has something to do next.
+    pub(crate) fn next_deadline(&self) -> Option<Instant<Own>> {
+        let overdue = self
+            .connections
+            .values()
+            .filter_map(|connection| patience_ends(connection, self.way, self.spec.timeout))
+            .min();
+        [self.book.next_deadline(), self.dial_again, overdue]
+            .into_iter()
+            .flatten()
+            .min()
+    }
+
+    /// Whether the schedule is over, every message decided and every mark there that can come.
+    pub(crate) fn is_done(&self) -> bool {
+        let scheduled = self.start.is_none() || self.next_due().is_some();
+        !scheduled && self.book.all_decided() && (self.book.len() == 0 || self.tail_sent)
+    }
+
+    /// Whether marks may still come for messages already decided.
+    pub(crate) fn lacks_peer_send(&self) -> bool {
+        self.book.lacks_peer_send()
+    }
+}
+
+/// When a connection has taken too long: in the making for one timeout, or, where it carries one
+/// message at a time, with that message out for two (a reply after the first is still told late).
+fn patience_ends(connection: &Connection, way: Use, timeout: Span) -> Option<Instant<Own>> {
+    match connection.phase {
+        Phase::Dialling | Phase::Securing | Phase::Opening => Some(connection.since + timeout),
+        Phase::Ready if way != Use::One && !connection.awaiting.is_empty() => {
+            Some(connection.since + timeout.times(2))
+        }
+        Phase::Ready | Phase::Leaving => None,
+    }
+}
