@@ -1,5 +1,6 @@
 //! Writes the reports of synthetic campaigns of 1, 12 and 60 scenarios, to be looked at.
-//! `cargo run -p neph-report --example gallery -- FOLDER`
+//! `cargo run -p neph-report --example gallery -- FOLDER`; with a number after it, instead one
+//! scenario of so many messages, to see what a long run costs.
 
 use std::error::Error;
 use std::path::PathBuf;
@@ -11,7 +12,10 @@ mod synthetic;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let folder = PathBuf::from(std::env::args().nth(1).ok_or("name a folder")?);
-    let campaigns = [synthetic::one(), synthetic::twelve(), synthetic::sixty()];
+    let campaigns = match std::env::args().nth(2) {
+        None => vec![synthetic::one(), synthetic::twelve(), synthetic::sixty()],
+        Some(messages) => vec![synthetic::long(messages.parse()?)],
+    };
     for data in campaigns {
         let place = folder.join(&data.campaign.name);
         let settings = PlotSettings::default();

@@ -1,4 +1,4 @@
-//! From a store to plain values. One experiment's messages are held in full at a time.
+//! From a store to plain values, batch by batch: full messages are never held all at once.
 
 use std::collections::BTreeMap;
 
@@ -45,7 +45,11 @@ pub fn load(
             continue;
         };
         let id = experiment.id;
-        let mut data = ExperimentData::new(experiment, *place, &store.messages(id)?);
+        let mut data = ExperimentData::new(experiment, *place, &[]);
+        store.visit_messages(id, &mut |batch| {
+            data.add(batch);
+            Ok(())
+        })?;
         data.events = store.events(id)?;
         data.samples = store.samples(id)?;
         data.provenance = store.provenance(id)?;

@@ -36,7 +36,9 @@ pub(crate) fn entry(set: StageSet) -> Colour {
         Stage::SendWindow,
     ];
     let heavy = WEIGHT.into_iter().find(|heavy| set.contains(*heavy));
-    heavy.or_else(|| set.iter().next()).map_or(Colour::AXIS, stage)
+    heavy
+        .or_else(|| set.iter().next())
+        .map_or(Colour::AXIS, stage)
 }
 
 /// An area in a ledger entry's colour, hatched where stages are merged.
@@ -47,14 +49,20 @@ pub(crate) fn entry_area(set: StageSet, points: Vec<Point>) -> Vec<Mark> {
     }
     let hatch = hatch(&points);
     vec![
-        Mark::Area { points: points.clone(), fill },
-        Mark::Clip { within: points, marks: hatch },
+        Mark::Area {
+            points: points.clone(),
+            fill,
+        },
+        Mark::Clip {
+            within: points,
+            marks: hatch,
+        },
     ]
 }
 
 /// White lines from lower left to upper right over the bounding box of a polygon.
 fn hatch(points: &[Point]) -> Vec<Mark> {
-    const APART: f64 = 6.0;
+    const APART: f64 = 7.0;
     let fold = |pick: fn(&Point) -> f64, join: fn(f64, f64) -> f64, start: f64| {
         points.iter().map(pick).fold(start, join)
     };
@@ -72,7 +80,7 @@ fn hatch(points: &[Point]) -> Vec<Mark> {
     let mut x = ((left - height + base) / APART).floor() * APART - base;
     while x < right {
         let (from, to) = (Point::new(x, base), Point::new(x + height, top));
-        lines.push(Mark::line(from, to, Stroke::solid(Colour::WHITE, 1.2)));
+        lines.push(Mark::line(from, to, Stroke::solid(Colour::WHITE, 1.0)));
         x += APART;
     }
     lines
@@ -82,7 +90,13 @@ fn hatch(points: &[Point]) -> Vec<Mark> {
 pub(crate) const RETRANSMISSION: Colour = Colour::hex(0x0077_5fae);
 
 const LINES: [u32; 7] = [
-    0x0000_72b2, 0x00d5_5e00, 0x0000_9e73, 0x00cc_79a7, 0x00e6_9f00, 0x0056_b4e9, 0x0022_2a35,
+    0x0000_72b2,
+    0x00d5_5e00,
+    0x0000_9e73,
+    0x00cc_79a7,
+    0x00e6_9f00,
+    0x0056_b4e9,
+    0x0022_2a35,
 ];
 
 /// The line of the n-th of several things that are compared.
@@ -108,12 +122,20 @@ mod tests {
     #[test]
     fn neighbouring_stages_differ_in_lightness() {
         let usual = [
-            Stage::Lateness, Stage::Connect, Stage::Secure, Stage::SendWindow, Stage::SendQueue,
-            Stage::Network, Stage::PeerKernel, Stage::PeerApp, Stage::PeerSend, Stage::OwnKernel,
+            Stage::Lateness,
+            Stage::Connect,
+            Stage::Secure,
+            Stage::SendWindow,
+            Stage::SendQueue,
+            Stage::Network,
+            Stage::PeerKernel,
+            Stage::PeerApp,
+            Stage::PeerSend,
+            Stage::OwnKernel,
         ];
         for pair in usual.windows(2) {
             let apart = stage(pair[0]).lightness() - stage(pair[1]).lightness();
-            assert!(apart.abs() > 0.03, "{:?}: {apart}", pair);
+            assert!(apart.abs() > 0.03, "{pair:?}: {apart}");
         }
         let network = stage(Stage::Network).lightness();
         assert!(stage(Stage::SendQueue).lightness() - network > 0.2);
@@ -122,7 +144,11 @@ mod tests {
 
     #[test]
     fn merged_stages_are_hatched() {
-        let square = vec![Point::new(0.0, 0.0), Point::new(20.0, 0.0), Point::new(20.0, 9.0)];
+        let square = vec![
+            Point::new(0.0, 0.0),
+            Point::new(20.0, 0.0),
+            Point::new(20.0, 9.0),
+        ];
         let alone = StageSet::only(Stage::Network);
         assert_eq!(entry_area(alone, square.clone()).len(), 1);
         let merged = entry_area(alone.with(Stage::PeerSend), square);

@@ -84,7 +84,9 @@ impl PlotSettings {
 
     /// Whether the figure of that name is to be drawn.
     pub fn shows_figure(&self, name: &str) -> bool {
-        self.figures.as_ref().is_none_or(|names| names.contains(name))
+        self.figures
+            .as_ref()
+            .is_none_or(|names| names.contains(name))
     }
 
     /// How far whiskers reach.
@@ -105,7 +107,11 @@ impl PlotSettings {
                 format!("to the last value within {ranges} interquartile ranges")
             }
             neph_stats::Whiskers::Percentiles { low, high } => {
-                format!("from the {} to the {} percentile", low * 100.0, high * 100.0)
+                format!(
+                    "from the {} to the {} percentile",
+                    low * 100.0,
+                    high * 100.0
+                )
             }
         }
     }
@@ -121,7 +127,10 @@ mod tests {
             blocks_to_plot: Some([1, 3].into()),
             ..PlotSettings::default()
         };
-        assert_eq!([0, 1, 2].map(|block| settings.shows_block(block)), [true, false, true]);
+        assert_eq!(
+            [0, 1, 2].map(|block| settings.shows_block(block)),
+            [true, false, true]
+        );
         assert!(PlotSettings::default().shows_block(7));
     }
 }

@@ -4,13 +4,15 @@
 use neph_stats::{BoxPlot, boxplot, quantile};
 use unicode_width::UnicodeWidthStr;
 
-use crate::axis::{Limits, Scale, Spread, Spacing, choose, count, level, millis, percent};
+use crate::axis::{Limits, Scale, Spacing, Spread, choose, count, level, millis, percent};
 use crate::figure::Latencies;
 use crate::findings::{Finding, FindingKind, findings};
 use crate::{CampaignData, PlotSettings};
 
 /// Numbers beside the box: median, p99, n and loss.
 const NUMBERS: usize = 11 + 11 + 9 + 9;
+/// Labels are cut down to this; in narrower terminals they stand above their numbers.
+const SHORTEST: usize = 20;
 /// The narrowest box that tells anything.
 const NARROWEST: usize = 16;
 
@@ -32,10 +34,14 @@ pub fn text(data: &CampaignData, settings: &PlotSettings, width: usize) -> Strin
 /// What was measured, what stands out most, what was flagged.
 pub fn conclusion(data: &CampaignData, settings: &PlotSettings) -> Vec<Finding> {
     let found = findings(data, settings);
-    [FindingKind::Measured, FindingKind::StandsOut, FindingKind::Flagged]
-        .into_iter()
-        .filter_map(|kind| found.iter().find(|finding| finding.kind == kind).cloned())
-        .collect()
+    [
+        FindingKind::Measured,
+        FindingKind::StandsOut,
+        FindingKind::Flagged,
+    ]
+    .into_iter()
+    .filter_map(|kind| found.iter().find(|finding| finding.kind == kind).cloned())
+    .collect()
 }
 
 fn wrapped(text: &str, width: usize) -> String {
@@ -72,10 +78,24 @@ fn table(data: &CampaignData, settings: &PlotSettings, width: usize) -> String {
             latencies: Latencies::of(data.main_flows(index, settings), settings.basis),
         })
         .collect();
-    let longest = lines.iter().map(|line| line.label.width()).max().unwrap_or(0).max(8);
-    let labels = longest.min(width.saturating_sub(NUMBERS)).max(8);
+    let longest = lines
+        .iter()
+        .map(|line| line.label.width())
+        .max()
+        .unwrap_or(0)
+        .max(8);
+    let beside = width.saturating_sub(NUMBERS);
+    // A label that would be cut to nothing stands on a line of its own.
+    let labels = if beside < longest.min(SHORTEST) {
+        0
+    } else {
+        longest.min(beside)
+    };
     let room = width.saturating_sub(labels + NUMBERS + 2);
-    let spreads: Vec<Spread> = lines.iter().filter_map(|line| line.latencies.spread()).collect();
+    let spreads: Vec<Spread> = lines
+        .iter()
+        .filter_map(|line| line.latencies.spread())
+        .collect();
     let scale = choose(&spreads, Limits::from(settings)).filter(|_| room >= NARROWEST);
     let mut out = header(labels, room, scale.as_ref(), settings);
     for line in &lines {
@@ -85,7 +105,14 @@ fn table(data: &CampaignData, settings: &PlotSettings, width: usize) -> String {
 }
 
 fn header(labels: usize, room: usize, scale: Option<&Scale>, settings: &PlotSettings) -> String {
-    let mut out = format!("{:<labels$}{:>11}{:>11}{:>9}{:>9}", settings.basis.name(), "p50", "p99", "n", "lost");
+    let mut out = match labels {
+        0 => format!("{}\n", settings.basis.name()),
+        _ => format!("{:<labels$}", settings.basis.name()),
+    };
+    out.push_str(&format!(
+        "{:>11}{:>11}{:>9}{:>9}",
+        "p50", "p99", "n", "lost"
+    ));
     if let Some(scale) = scale {
         let low = millis(scale.low);
         let high = match scale.spacing {
@@ -113,8 +140,17 @@ fn row(
     };
     #[expect(clippy::cast_precision_loss, reason = "counts in memory")]
     let lost = percent(latencies.lost as f64 / n.max(1) as f64);
-    let mut out = padded(&line.label, labels);
-    out.push_str(&format!("{:>11}{:>11}{:>9}{lost:>9}", at(0.5), at(0.99), count(n)));
+    let mut out = if labels == 0 {
+        padded(&line.label, 40).trim_end().to_owned() + "\n"
+    } else {
+        padded(&line.label, labels)
+    };
+    out.push_str(&format!(
+        "{:>11}{:>11}{:>9}{lost:>9}",
+        at(0.5),
+        at(0.99),
+        count(n)
+    ));
     let numbers = boxplot(latencies.sorted(), settings.whiskers(), 1);
     if let (Some(scale), Ok(numbers)) = (scale, numbers) {
         out.push_str("  ");
@@ -143,7 +179,11 @@ fn drawn(numbers: &BoxPlot, scale: &Scale, room: usize) -> String {
     if let Some(farthest) = numbers.above.farthest.first() {
         let place = column(*farthest);
         if cells[place] == ' ' {
-            cells[place] = if scale.share(*farthest) > 1.0 { '›' } else { '·' };
+            cells[place] = if scale.share(*farthest) > 1.0 {
+                '›'
+            } else {
+                '·'
+            };
         }
     }
     cells.into_iter().collect()

@@ -39,10 +39,6 @@ impl Plot {
     pub(crate) fn py(&self, value: f64) -> f64 {
         self.area.bottom() - self.y.share(value) * self.area.height
     }
-    /// Where a pair of values lies.
-    pub(crate) fn at(&self, x: f64, y: f64) -> Point {
-        Point::new(self.px(x), self.py(y))
-    }
 
     /// The ticks that fit below the area.
     pub(crate) fn x_ticks(&self) -> Vec<Tick> {
@@ -60,7 +56,13 @@ impl Plot {
             .iter()
             .map(|tick| width(&tick.label, Style::TICK, Weight::Regular))
             .fold(0.0, f64::max);
-        widest + 8.0 + if title.is_empty() { 0.0 } else { Style::LABEL + 8.0 }
+        widest
+            + 8.0
+            + if title.is_empty() {
+                0.0
+            } else {
+                Style::LABEL + 8.0
+            }
     }
 
     /// Vertical grid lines, the base line and, below it, labels and title.
@@ -71,14 +73,23 @@ impl Plot {
             let grid = Stroke::solid(Colour::GRID, 1.0);
             marks.push(Mark::line(Point::new(x, top), Point::new(x, base), grid));
             let short = Stroke::solid(Colour::AXIS, 1.0);
-            marks.push(Mark::line(Point::new(x, base), Point::new(x, base + 4.0), short));
+            marks.push(Mark::line(
+                Point::new(x, base),
+                Point::new(x, base + 4.0),
+                short,
+            ));
             let at = Point::new(x, base + 14.0);
             marks.push(Mark::Text(faint(at, Anchor::Middle, tick.label)));
         }
         self.base_line(marks);
         if !title.is_empty() {
             let middle = Point::new(self.area.x + self.area.width / 2.0, base + 30.0);
-            marks.push(Mark::Text(Text::new(middle, Anchor::Middle, Style::LABEL, title)));
+            marks.push(Mark::Text(Text::new(
+                middle,
+                Anchor::Middle,
+                Style::LABEL,
+                title,
+            )));
         }
     }
 
@@ -86,7 +97,10 @@ impl Plot {
     pub(crate) fn base_line(&self, marks: &mut Vec<Mark>) {
         let base = self.area.bottom();
         let line = Stroke::solid(Colour::AXIS, 1.0);
-        let (left, right) = (Point::new(self.area.x, base), Point::new(self.area.right(), base));
+        let (left, right) = (
+            Point::new(self.area.x, base),
+            Point::new(self.area.right(), base),
+        );
         marks.push(Mark::line(left, right, line));
     }
 

@@ -56,29 +56,48 @@ impl From<&PlotSettings> for Limits {
 
 /// The scale that shows the bulk of all spreads. `None` if there is nothing to show.
 pub(crate) fn choose(spreads: &[Spread], limits: Limits) -> Option<Scale> {
-    let fold = |pick: fn(&Spread) -> f64, join: fn(f64, f64) -> f64| {
-        spreads.iter().map(pick).reduce(join)
-    };
+    let fold =
+        |pick: fn(&Spread) -> f64, join: fn(f64, f64) -> f64| spreads.iter().map(pick).reduce(join);
     let low = fold(|s| s.low, f64::min)?;
     let high = fold(|s| s.high, f64::max)?;
     let (min, max) = (fold(|s| s.min, f64::min)?, fold(|s| s.max, f64::max)?);
     if low > 0.0 && high / low > 12.0 {
         // What lies beyond the bulk is shown if that costs at most a fifth of the axis.
         let spare = (high / low).powf(0.2);
-        let top = if max <= high * spare { max } else { high * spare.sqrt() };
-        let bottom = if min >= low / spare { min } else { low / spare.sqrt() };
+        let top = if max <= high * spare {
+            max
+        } else {
+            high * spare.sqrt()
+        };
+        let bottom = if min >= low / spare {
+            min
+        } else {
+            low / spare.sqrt()
+        };
         return Some(Scale::logarithmic(
             limits.low.unwrap_or(bottom / 1.15),
             limits.high.unwrap_or(top * 1.15),
         ));
     }
     let reach = (high - low).max(high.abs() * 0.02).max(1e-4);
-    let top = if max <= high + 0.6 * reach { max } else { high + 0.25 * reach };
-    let bottom = if min >= low - 0.6 * reach { min } else { low - 0.25 * reach };
+    let top = if max <= high + 0.6 * reach {
+        max
+    } else {
+        high + 0.25 * reach
+    };
+    let bottom = if min >= low - 0.6 * reach {
+        min
+    } else {
+        low - 0.25 * reach
+    };
     // An axis that could begin at 0 without losing half of its length does.
     let from_zero = bottom >= 0.0 && bottom < 0.4 * top;
     Some(Scale::linear(
-        limits.low.unwrap_or(if from_zero { 0.0 } else { bottom - 0.04 * (top - bottom) }),
+        limits.low.unwrap_or(if from_zero {
+            0.0
+        } else {
+            bottom - 0.04 * (top - bottom)
+        }),
         limits.high.unwrap_or(top + 0.04 * (top - bottom)),
     ))
 }
@@ -88,9 +107,7 @@ pub(crate) fn shared(groups: &[Vec<Spread>], settings: &PlotSettings) -> Vec<Opt
     let limits = Limits::from(settings);
     match settings.equalization {
         crate::Equalization::Shared => vec![choose(&groups.concat(), limits); groups.len()],
-        crate::Equalization::Separate => {
-            groups.iter().map(|group| choose(group, limits)).collect()
-        }
+        crate::Equalization::Separate => groups.iter().map(|group| choose(group, limits)).collect(),
     }
 }
 
@@ -114,7 +131,10 @@ mod tests {
 
     #[test]
     fn scenarios_far_apart_share_a_logarithmic_axis() {
-        let groups = [spread(&mut [4.0, 4.1, 4.2]), spread(&mut [280.0, 281.0, 300.0])];
+        let groups = [
+            spread(&mut [4.0, 4.1, 4.2]),
+            spread(&mut [280.0, 281.0, 300.0]),
+        ];
         let scale = choose(&groups, Limits::default()).unwrap();
         assert_eq!(scale.spacing, Spacing::Logarithmic);
         assert!(scale.low < 4.0 && scale.high > 300.0);
@@ -122,7 +142,10 @@ mod tests {
 
     #[test]
     fn fixed_limits_win() {
-        let limits = Limits { low: Some(10.0), high: Some(20.0) };
+        let limits = Limits {
+            low: Some(10.0),
+            high: Some(20.0),
+        };
         let scale = choose(&[spread(&mut [14.0, 15.0, 90.0])], limits).unwrap();
         assert_eq!((scale.low, scale.high), (10.0, 20.0));
     }

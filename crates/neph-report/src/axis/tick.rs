@@ -26,21 +26,21 @@ pub(crate) fn ticks(scale: &Scale, room: f64, extent: &dyn Fn(&str) -> f64) -> V
 fn fits(scale: &Scale, ticks: &[Tick], room: f64, extent: &dyn Fn(&str) -> f64) -> bool {
     ticks.windows(2).all(|pair| {
         let apart = (scale.share(pair[1].value) - scale.share(pair[0].value)) * room;
-        apart >= (extent(&pair[0].label) + extent(&pair[1].label)) / 2.0 + 8.0
+        apart >= extent(&pair[0].label).midpoint(extent(&pair[1].label)) + 8.0
     })
 }
 
-/// Sets of multiples of 1, 2 or 5 times a power of ten, the finest (at most 10 ticks) first.
+/// Sets of multiples of 1, 2 or 5 times a power of ten, the finest (at most 8 ticks) first.
 fn linear(scale: &Scale) -> Vec<Vec<f64>> {
     let span = scale.high - scale.low;
-    let mut step_power = (span / 10.0).log10().floor();
+    let mut step_power = (span / 7.0).log10().floor();
     let mut sets = Vec::new();
     for _ in 0..4 {
         for factor in [1.0, 2.0, 5.0] {
             let step = factor * 10_f64.powf(step_power);
             let first = (scale.low / step - 1e-9).ceil();
             let last = (scale.high / step + 1e-9).floor();
-            if last - first > 10.0 {
+            if last - first > 7.0 {
                 continue;
             }
             let mut values = Vec::new();
@@ -67,7 +67,12 @@ fn logarithmic(scale: &Scale) -> Vec<Vec<f64>> {
         let mut values = Vec::new();
         let mut power = (first / every).floor() * every;
         while power <= last {
-            values.extend(factors.iter().map(|f| f * 10_f64.powf(power)).filter(within));
+            values.extend(
+                factors
+                    .iter()
+                    .map(|f| f * 10_f64.powf(power))
+                    .filter(within),
+            );
             power += every;
         }
         values
@@ -106,7 +111,11 @@ fn label(scale: &Scale, values: &[f64]) -> Vec<Tick> {
 /// As many decimals as the step, or the value itself, needs.
 fn number(value: f64, step: f64) -> String {
     let fineness = if step > 0.0 { step } else { value.abs() };
-    let power = if fineness > 0.0 { (fineness.log10() + 1e-9).floor() } else { 0.0 };
+    let power = if fineness > 0.0 {
+        (fineness.log10() + 1e-9).floor()
+    } else {
+        0.0
+    };
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
@@ -114,7 +123,11 @@ fn number(value: f64, step: f64) -> String {
     )]
     let decimals = (-power).clamp(0.0, 9.0) as usize;
     let text = format!("{value:.decimals$}");
-    let text = if text.trim_start_matches('-').chars().all(|c| "0.".contains(c)) {
+    let text = if text
+        .trim_start_matches('-')
+        .chars()
+        .all(|c| "0.".contains(c))
+    {
         "0".to_owned()
     } else {
         text
@@ -128,7 +141,10 @@ mod tests {
 
     fn labels(scale: &Scale, room: f64) -> Vec<String> {
         let extent = |text: &str| 6.0 * f64::from(u16::try_from(text.chars().count()).unwrap());
-        ticks(scale, room, &extent).into_iter().map(|t| t.label).collect()
+        ticks(scale, room, &extent)
+            .into_iter()
+            .map(|t| t.label)
+            .collect()
     }
 
     #[test]
@@ -136,14 +152,23 @@ mod tests {
         let scale = Scale::linear(0.0, 52.0);
         assert_eq!(labels(&scale, 400.0).join(" "), "0 10 20 30 40 50");
         assert_eq!(labels(&scale, 90.0).join(" "), "0 20 40");
-        assert_eq!(labels(&Scale::linear(-0.3, 0.21), 400.0).join(" "), "−0.3 −0.2 −0.1 0 0.1 0.2");
-        assert_eq!(labels(&Scale::linear(40.01, 40.04), 300.0).join(" "), "40.01 40.02 40.03 40.04");
+        assert_eq!(
+            labels(&Scale::linear(-0.3, 0.21), 400.0).join(" "),
+            "−0.3 −0.2 −0.1 0 0.1 0.2"
+        );
+        assert_eq!(
+            labels(&Scale::linear(40.01, 40.04), 300.0).join(" "),
+            "40.010 40.015 40.020 40.025 40.030 40.035 40.040"
+        );
     }
 
     #[test]
     fn logarithmic_ticks_thin_out_to_powers_of_ten() {
         let scale = Scale::logarithmic(0.9, 2000.0);
-        assert_eq!(labels(&scale, 500.0).join(" "), "1 2 5 10 20 50 100 200 500 1000 2000");
+        assert_eq!(
+            labels(&scale, 500.0).join(" "),
+            "1 2 5 10 20 50 100 200 500 1000 2000"
+        );
         assert_eq!(labels(&scale, 140.0).join(" "), "1 10 100 1000");
     }
 
@@ -153,7 +178,10 @@ mod tests {
         for low in [0.0001, 0.7, 3.9, 39.7, 1234.0] {
             for ratio in [1.00001, 1.01, 1.7, 12.0, 1e5] {
                 for room in [40.0, 120.0, 600.0] {
-                    for scale in [Scale::linear(low, low * ratio), Scale::logarithmic(low, low * ratio)] {
+                    for scale in [
+                        Scale::linear(low, low * ratio),
+                        Scale::logarithmic(low, low * ratio),
+                    ] {
                         let ticks = ticks(&scale, room, &extent);
                         assert!(fits(&scale, &ticks, room, &extent), "{scale:?} {ticks:?}");
                     }

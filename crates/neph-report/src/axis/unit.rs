@@ -70,7 +70,7 @@ pub(crate) fn percent(share: f64) -> String {
         v if v < 10.0 => format!("{v:.1} %"),
         v if v < 99.5 => format!("{v:.0} %"),
         v if v < 99.995 => format!("{v:.2} %"),
-        _ => "100 %".to_owned(),
+        v => format!("{v:.0} %"),
     }
 }
 
@@ -93,9 +93,22 @@ mod tests {
 
     #[test]
     fn numbers_read_as_people_write_them() {
-        assert_eq!([0.0268, 4.2149, 0.812, 267.42, 1800.0].map(millis).join("|"), "26.8 µs|4.21 ms|812 µs|267.4 ms|1.80 s");
-        assert_eq!([0.0, 0.0004, 0.025, 0.962, 0.9999].map(percent).join("|"), "0 %|0.04 %|2.5 %|96 %|99.99 %");
-        assert_eq!((count(1234), count(1_234_567)), ("1234".into(), "1\u{a0}234\u{a0}567".into()));
+        assert_eq!(
+            [0.0268, 4.2149, 0.812, 267.42, 1800.0]
+                .map(millis)
+                .join("|"),
+            "26.8 µs|4.21 ms|812 µs|267.4 ms|1.80 s"
+        );
+        assert_eq!(
+            [0.0, 0.0004, 0.025, 0.962, 0.9999, 2.9]
+                .map(percent)
+                .join("|"),
+            "0 %|0.04 %|2.5 %|96 %|99.99 %|290 %"
+        );
+        assert_eq!(
+            (count(1234), count(1_234_567)),
+            ("1234".into(), "1\u{a0}234\u{a0}567".into())
+        );
         assert_eq!(level(Level::Censored), "lost");
     }
 }

@@ -1,6 +1,8 @@
 //! One message, reduced to what figures and tables need.
 
-use neph_model::{Flow, Instant, Message, Outcome, Own, Peer, Seq, Span, Stage, StageSet};
+use neph_model::{
+    Entry, Flow, Instant, Ledger, Message, Outcome, Own, Peer, Seq, Span, Stage, StageSet,
+};
 
 /// One message of a flow.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -44,23 +46,25 @@ pub struct FlowData {
 }
 
 impl FlowData {
-    /// Takes the flow's own messages out of an experiment's.
-    pub fn new(flow: Flow, messages: &[Message]) -> Self {
-        let mut data = Self {
+    /// A flow without messages yet.
+    pub const fn new(flow: Flow) -> Self {
+        Self {
             flow,
             exchanges: Vec::new(),
-            layouts: vec![Vec::new()],
+            layouts: Vec::new(),
             times: Vec::new(),
-        };
-        let mine = messages.iter().filter(|m| m.flow == data.flow.index);
-        let mine: Vec<&Message> = mine.collect();
-        data.exchanges.reserve_exact(mine.len());
-        for message in mine {
-            data.push(message);
         }
-        data.exchanges.sort_by_key(|exchange| exchange.seq);
-        data.times.shrink_to_fit();
-        data
+    }
+
+    /// Adds the flow's own messages out of an experiment's, in any order.
+    pub fn add(&mut self, messages: &[Message]) {
+        let mine = self.flow.index;
+        for message in messages.iter().filter(|message| message.flow == mine) {
+            self.push(message);
+        }
+        if !self.exchanges.is_sorted_by_key(|exchange| exchange.seq) {
+            self.exchanges.sort_by_key(|exchange| exchange.seq);
+        }
     }
 
     fn push(&mut self, message: &Message) {
@@ -68,12 +72,9 @@ impl FlowData {
         let ledger = message.ledger();
         let first = u32::try_from(self.times.len())
             .expect("an experiment of 4 billion ledger entries does not fit into memory before");
-        let mut layout = 0;
-        if let Some(ledger) = &ledger {
-            let sets: Vec<StageSet> = ledger.entries().iter().map(|entry| entry.stages).collect();
-            layout = self.layout(sets);
-            self.times.extend(ledger.entries().iter().map(|entry| entry.time));
-        }
+        let entries = ledger.as_ref().map_or(&[][..], Ledger::entries);
+        let layout = self.layout(entries);
+        self.times.extend(entries.iter().map(|entry| entry.time));
         let later = message.tcp_at_ack.or(message.tcp_at_send);
         self.exchanges.push(Exchange {
             seq: message.seq,
@@ -83,7 +84,10 @@ impl FlowData {
             peer_app_rx: marks.peer.app_rx,
             response: ledger.map(|ledger| ledger.response_time()),
             service: ledger.map(|ledger| ledger.service_time()),
-            ack: marks.acked.zip(marks.nic_tx).map(|(acked, sent)| acked - sent),
+            ack: marks
+                .acked
+                .zip(marks.nic_tx)
+                .map(|(acked, sent)| acked - sent),
             cwnd: message.tcp_at_send.map(|state| state.cwnd),
             retransmissions: later.map(|state| state.retransmissions),
             connection: message.connection,
@@ -92,10 +96,14 @@ impl FlowData {
         });
     }
 
-    fn layout(&mut self, sets: Vec<StageSet>) -> u16 {
-        let known = self.layouts.iter().position(|layout| *layout == sets);
+    fn layout(&mut self, entries: &[Entry]) -> u16 {
+        let sets = || entries.iter().map(|entry| entry.stages);
+        let known = self
+            .layouts
+            .iter()
+            .position(|layout| layout.iter().copied().eq(sets()));
         let index = known.unwrap_or_else(|| {
-            self.layouts.push(sets);
+            self.layouts.push(sets().collect());
             self.layouts.len() - 1
         });
         // Ten marks can be absent or not: at most 2^11 layouts exist.

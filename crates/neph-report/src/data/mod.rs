@@ -39,15 +39,25 @@ impl ExperimentData {
         let flows = experiment
             .flows
             .iter()
-            .map(|flow| FlowData::new(flow.clone(), messages))
+            .cloned()
+            .map(FlowData::new)
             .collect();
-        Self {
+        let mut data = Self {
             experiment,
             scenario,
             provenance: None,
             events: Vec::new(),
             samples: Vec::new(),
             flows,
+        };
+        data.add(messages);
+        data
+    }
+
+    /// Adds more messages, so that a long experiment need never be held in full.
+    pub fn add(&mut self, messages: &[Message]) {
+        for flow in &mut self.flows {
+            flow.add(messages);
         }
     }
 
@@ -127,11 +137,8 @@ impl CampaignData {
     ) -> Vec<(u32, &neph_model::Warning)> {
         self.experiments
             .iter()
-            .filter(|data| {
-                data.scenario == scenario && settings.shows_block(data.experiment.block)
-            })
+            .filter(|data| data.scenario == scenario && settings.shows_block(data.experiment.block))
             .flat_map(|data| data.experiment.warnings.iter().map(|w| (data.block(), w)))
             .collect()
     }
 }
-

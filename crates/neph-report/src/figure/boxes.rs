@@ -51,7 +51,12 @@ fn draw_view(
         .map(|level| width(level, Style::LABEL, Weight::Regular))
         .fold(0.0, f64::max);
     let labels = (widest + 26.0).min(MOST_LABELS);
-    let painter = Painter { data, settings, colours: &colours, labels };
+    let painter = Painter {
+        data,
+        settings,
+        colours: &colours,
+        labels,
+    };
     let heading = format!("Latency by {}", view.name());
     pages
         .into_iter()
@@ -131,7 +136,10 @@ impl Painter<'_> {
             self.settings.whiskers_in_words(),
             removed(self.settings)
         ))];
-        let scenarios = panels.iter().flat_map(|p| &p.group.members).map(|(index, _)| *index);
+        let scenarios = panels
+            .iter()
+            .flat_map(|p| &p.group.members)
+            .map(|(index, _)| *index);
         notes.extend(flags::notes(self.data, scenarios, self.settings));
         sheet.finish("boxes", name, &notes)
     }
@@ -168,7 +176,12 @@ impl Painter<'_> {
         }
         let mut y = whole.y + ROW / 2.0;
         for (row, (index, level)) in panel.rows.iter().zip(&panel.group.members) {
-            self.row(&mut marks, (row, &scale), Rect::new(whole.x, y, area.width, 0.0), (*index, level));
+            self.row(
+                &mut marks,
+                (row, &scale),
+                Rect::new(whole.x, y, area.width, 0.0),
+                (*index, level),
+            );
             y += ROW;
         }
         sheet.draw(marks);
@@ -192,14 +205,24 @@ impl Painter<'_> {
             marks.push(flags::marker(foot));
         }
         marks.push(Mark::Text(label));
-        let colour = self.colours.iter().position(|known| known == level).unwrap_or(0);
+        let colour = self
+            .colours
+            .iter()
+            .position(|known| known == level)
+            .unwrap_or(0);
         let seat = Seat {
             low: Point::new(left, y),
             high: Point::new(left + place.width, y),
             half: ROW * 0.3,
         };
         let colour = palette::line_colour(colour);
-        marks.extend(boxplot::marks(latencies, scale, seat, colour, self.settings));
+        marks.extend(boxplot::marks(
+            latencies,
+            scale,
+            seat,
+            colour,
+            self.settings,
+        ));
         let right = left + place.width + 10.0;
         let (main, beyond) = row_numbers(latencies, scale);
         let text = Text::new(Point::new(right, y + 4.0), Anchor::Start, Style::TICK, main);
@@ -207,7 +230,12 @@ impl Painter<'_> {
         marks.push(Mark::Text(text));
         let room = NUMBERS - (after - right) - 10.0;
         let beyond = fit(&beyond, Style::NOTE, room);
-        let note = Text::new(Point::new(after, y + 4.0), Anchor::Start, Style::NOTE, beyond);
+        let note = Text::new(
+            Point::new(after, y + 4.0),
+            Anchor::Start,
+            Style::NOTE,
+            beyond,
+        );
         marks.push(Mark::Text(note.coloured(Colour::ALARM)));
     }
 }
@@ -222,7 +250,11 @@ fn row_numbers(latencies: &Latencies, scale: &Scale) -> (String, String) {
         #[expect(clippy::cast_precision_loss, reason = "counts in memory")]
         let share = latencies.lost as f64 / n as f64;
         let loss = format!("{} lost", percent(share));
-        beyond = if beyond.is_empty() { loss } else { format!("{loss}; {beyond}") };
+        beyond = if beyond.is_empty() {
+            loss
+        } else {
+            format!("{loss}; {beyond}")
+        };
     }
     (format!("{median}, n {}", count(n)), beyond)
 }

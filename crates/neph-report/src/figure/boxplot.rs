@@ -55,7 +55,10 @@ fn drawn(numbers: &BoxPlot, scale: &Scale, seat: Seat, colour: Colour) -> Vec<Ma
     let thin = Stroke::solid(colour, 1.1);
     let at = |value: f64, across: f64| seat.at(scale, value, across);
     let mut marks = Vec::new();
-    for (end, edge) in [(numbers.whisker_low, numbers.q1), (numbers.whisker_high, numbers.q3)] {
+    for (end, edge) in [
+        (numbers.whisker_low, numbers.q1),
+        (numbers.whisker_high, numbers.q3),
+    ] {
         marks.push(Mark::line(at(end, 0.0), at(edge, 0.0), thin));
         let half = seat.half * 0.5;
         marks.push(Mark::line(at(end, -half), at(end, half), thin));
@@ -66,13 +69,25 @@ fn drawn(numbers: &BoxPlot, scale: &Scale, seat: Seat, colour: Colour) -> Vec<Ma
         at(numbers.q3, seat.half),
         at(numbers.q1, seat.half),
     ];
-    let fill = Fill { colour, opacity: 0.25 };
-    marks.push(Mark::Area { points: corners.clone(), fill });
+    let fill = Fill {
+        colour,
+        opacity: 0.25,
+    };
+    marks.push(Mark::Area {
+        points: corners.clone(),
+        fill,
+    });
     let mut outline = corners;
     outline.push(outline[0]);
-    marks.push(Mark::Line { points: outline, stroke: thin });
+    marks.push(Mark::Line {
+        points: outline,
+        stroke: thin,
+    });
     let median = Stroke::solid(Colour::INK, 2.0);
-    let ends = (at(numbers.median, -seat.half), at(numbers.median, seat.half));
+    let ends = (
+        at(numbers.median, -seat.half),
+        at(numbers.median, seat.half),
+    );
     marks.push(Mark::line(ends.0, ends.1, median));
     let outliers = numbers.below.farthest.iter().chain(&numbers.above.farthest);
     for value in outliers.filter(|value| (0.0..=1.0).contains(&scale.share(**value))) {
@@ -85,7 +100,10 @@ fn dot(centre: Point, colour: Colour) -> Mark {
     Mark::Disc {
         centre,
         radius: 1.3,
-        fill: Fill { colour, opacity: 0.7 },
+        fill: Fill {
+            colour,
+            opacity: 0.7,
+        },
     }
 }
 
@@ -110,14 +128,24 @@ mod tests {
     #[test]
     fn what_lies_outside_is_counted() {
         let scale = Scale::linear(10.0, 20.0);
-        assert_eq!(outside(&[9.0, 12.0, 19.0, 25.0, 1800.0], &scale), "2 above, max 1.80 s, 1 below, min 9.00 ms");
+        assert_eq!(
+            outside(&[9.0, 12.0, 19.0, 25.0, 1800.0], &scale),
+            "2 above, max 1.80 s, 1 below, min 9.00 ms"
+        );
         assert_eq!(outside(&[12.0], &scale), "");
     }
 
     #[test]
     fn a_standing_seat_goes_upwards() {
-        let seat = Seat { low: Point::new(50.0, 100.0), high: Point::new(50.0, 0.0), half: 5.0 };
+        let seat = Seat {
+            low: Point::new(50.0, 100.0),
+            high: Point::new(50.0, 0.0),
+            half: 5.0,
+        };
         let at = seat.at(&Scale::linear(0.0, 10.0), 5.0, 3.0);
-        assert!((at.y - 50.0).abs() < 1e-9 && (at.x - 53.0).abs() < 1e-9, "{at:?}");
+        assert!(
+            (at.y - 50.0).abs() < 1e-9 && (at.x - 53.0).abs() < 1e-9,
+            "{at:?}"
+        );
     }
 }

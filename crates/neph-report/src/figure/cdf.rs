@@ -45,7 +45,11 @@ fn draw_view(
 ) -> Vec<Figure> {
     let levels = levels(data, shown, view);
     let panels = panels(data, settings, shown, view);
-    let (columns, height, per_page) = if panels.len() == 1 { (1, 260.0, 1) } else { (2, 150.0, 10) };
+    let (columns, height, per_page) = if panels.len() == 1 {
+        (1, 260.0, 1)
+    } else {
+        (2, 150.0, 10)
+    };
     let total = panels.len().div_ceil(per_page);
     let legend: Vec<(Swatch, String)> = levels
         .iter()
@@ -66,7 +70,10 @@ fn draw_view(
                     sheet.draw(drawn(data, settings, (panel, &levels), place));
                 }
             }
-            let scenarios = panels.iter().flat_map(|p| &p.group.members).map(|(i, _)| *i);
+            let scenarios = panels
+                .iter()
+                .flat_map(|p| &p.group.members)
+                .map(|(i, _)| *i);
             let mut notes = vec![Note::plain(explained(settings))];
             notes.extend(flags::notes(data, scenarios, settings));
             let name = page_name(&format!("cdf-by-{}", view.name()), page, total);
@@ -77,8 +84,12 @@ fn draw_view(
 
 fn explained(settings: &PlotSettings) -> String {
     let how = match settings.tail {
-        Tail::Linear => "Each line rises to the share of messages that were replied to within that time.",
-        Tail::Logarithmic => "Each line falls to the share of messages that took longer; each decade is ten times rarer.",
+        Tail::Linear => {
+            "Each line rises to the share of messages that were replied to within that time."
+        }
+        Tail::Logarithmic => {
+            "Each line falls to the share of messages that took longer; each decade is ten times rarer."
+        }
     };
     format!(
         "{how} Lost messages count as slower than every reply. What lies outside the axis is counted above the panel.{}",
@@ -107,7 +118,11 @@ fn panels(
     shared(&spreads, settings)
         .into_iter()
         .zip(found)
-        .map(|(scale, (group, lines))| Panel { group, lines, scale })
+        .map(|(scale, (group, lines))| Panel {
+            group,
+            lines,
+            scale,
+        })
         .collect()
 }
 
@@ -117,7 +132,9 @@ fn drawn(
     (panel, levels): (&Panel, &[String]),
     place: Rect,
 ) -> Vec<Mark> {
-    let Some(scale) = panel.scale else { return Vec::new() };
+    let Some(scale) = panel.scale else {
+        return Vec::new();
+    };
     let unit = TimeUnit::up_to(scale.high);
     let area = Rect::new(
         place.x + LEFT,
@@ -127,10 +144,23 @@ fn drawn(
     );
     let (y, y_title) = match settings.tail {
         Tail::Linear => (Scale::linear(0.0, 1.0), "share of messages"),
-        Tail::Logarithmic => (Scale::logarithmic(rarest(&panel.lines), 1.0), "share that took longer"),
+        Tail::Logarithmic => (
+            Scale::logarithmic(rarest(&panel.lines), 1.0),
+            "share that took longer",
+        ),
     };
-    let plot = Plot { area, x: in_unit(scale, unit), y };
-    let mut marks = group_title(data, settings, &panel.group, place, &Aside::outside(beyond(panel, &scale)));
+    let plot = Plot {
+        area,
+        x: in_unit(scale, unit),
+        y,
+    };
+    let mut marks = group_title(
+        data,
+        settings,
+        &panel.group,
+        place,
+        &Aside::outside(beyond(panel, &scale)),
+    );
     plot.x_axis(&mut marks, &axis_title(settings, unit));
     plot.y_axis(&mut marks, y_title);
     let mut lines = Vec::new();
@@ -138,7 +168,10 @@ fn drawn(
         let index = levels.iter().position(|known| known == level).unwrap_or(0);
         let points = steps(latencies, &plot, unit, settings.tail);
         if points.len() > 1 {
-            lines.push(Mark::Line { points, stroke: palette::line(index) });
+            lines.push(Mark::Line {
+                points,
+                stroke: palette::line(index),
+            });
         }
     }
     marks.push(plot.clipped(lines));

@@ -64,7 +64,10 @@ pub(crate) fn draw(data: &CampaignData, settings: &PlotSettings) -> Vec<Figure> 
 }
 
 fn line_of(connection: u32) -> Stroke {
-    Stroke::solid(palette::line_colour(if connection.is_multiple_of(2) { 0 } else { 2 }), 1.3)
+    Stroke::solid(
+        palette::line_colour(if connection.is_multiple_of(2) { 0 } else { 2 }),
+        1.3,
+    )
 }
 
 fn drawn(
@@ -85,11 +88,16 @@ fn drawn(
     time_axis(&mut marks, &segments, area);
     let mut inside = Vec::new();
     for segment in &segments {
-        let Some(flow) = segment.experiment.main() else { continue };
+        let Some(flow) = segment.experiment.main() else {
+            continue;
+        };
         inside.extend(steps(flow, &plot, &|nanos| segment.px(nanos)));
         for (at, _) in flow.retransmissions() {
             let x = segment.px(at.nanos());
-            let (foot, head) = (Point::new(x, area.bottom()), Point::new(x, area.bottom() - 9.0));
+            let (foot, head) = (
+                Point::new(x, area.bottom()),
+                Point::new(x, area.bottom() - 9.0),
+            );
             inside.push(Mark::line(foot, head, Stroke::solid(RETRANSMISSION, 1.0)));
         }
     }
@@ -116,7 +124,10 @@ fn steps(flow: &FlowData, plot: &Plot, px: &dyn Fn(i64) -> f64) -> Vec<Mark> {
             if let [only] = points.as_slice() {
                 points.push(Point::new(only.x + 2.0, only.y));
             }
-            Mark::Line { points, stroke: line_of(connection) }
+            Mark::Line {
+                points,
+                stroke: line_of(connection),
+            }
         })
         .collect()
 }

@@ -57,7 +57,10 @@ pub(crate) fn notes(
         .map(|(text, blocks)| flag_note(&text, &blocks))
         .collect();
     if more > 0 {
-        notes.push(flag_note(&format!("and {more} more warnings, see the report"), &[]));
+        notes.push(flag_note(
+            &format!("and {more} more warnings, see the report"),
+            &[],
+        ));
     }
     notes
 }

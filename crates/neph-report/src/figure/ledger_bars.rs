@@ -36,7 +36,9 @@ impl Means {
         let (mut replies, mut whole) = (0_u64, 0_i128);
         for flow in flows {
             for exchange in &flow.exchanges {
-                let Some(response) = exchange.response else { continue };
+                let Some(response) = exchange.response else {
+                    continue;
+                };
                 replies += 1;
                 whole += i128::from(response.nanos());
                 for (set, time) in flow.ledger(exchange) {
@@ -56,7 +58,10 @@ impl Means {
         #[expect(clippy::cast_precision_loss, reason = "a mean for display")]
         let mean = |sum: i128| sum as f64 / replies as f64 / 1e6;
         Some(Self {
-            entries: sums.into_iter().map(|(set, sum)| (set, mean(sum))).collect(),
+            entries: sums
+                .into_iter()
+                .map(|(set, sum)| (set, mean(sum)))
+                .collect(),
             total: mean(whole),
         })
     }
@@ -91,7 +96,13 @@ pub(crate) fn draw(data: &CampaignData, settings: &PlotSettings) -> Vec<Figure> 
     let scale = Scale::linear(0.0, reach.min(longest * 1.6).max(longest * 1.04));
     let widest = rows
         .iter()
-        .map(|row| width(&data.scenarios[row.scenario].label(), Style::TICK, Weight::Regular))
+        .map(|row| {
+            width(
+                &data.scenarios[row.scenario].label(),
+                Style::TICK,
+                Weight::Regular,
+            )
+        })
         .fold(0.0, f64::max);
     let labels = (widest + 26.0).min(MOST_LABELS);
     let total = rows.len().div_ceil(PER_PAGE);
@@ -124,7 +135,11 @@ fn row(data: &CampaignData, settings: &PlotSettings, scenario: usize) -> Option<
     let flows = data.main_flows(scenario, settings);
     let responses = super::Latencies::of(flows, crate::Basis::Response);
     let responses = responses.sorted().values().to_vec();
-    Some(Row { scenario, means, responses })
+    Some(Row {
+        scenario,
+        means,
+        responses,
+    })
 }
 
 /// The entries that occur, in order of time.
@@ -134,7 +149,9 @@ pub(crate) fn legend<'a>(means: impl Iterator<Item = &'a Means>) -> Vec<(Swatch,
         .collect();
     sets.sort_by_key(|set| order(*set));
     sets.dedup();
-    sets.into_iter().map(|set| (Swatch::Entry(set), set.to_string())).collect()
+    sets.into_iter()
+        .map(|set| (Swatch::Entry(set), set.to_string()))
+        .collect()
 }
 
 /// 5th and 95th percentile; the ends where there are too few values.
@@ -159,7 +176,12 @@ impl Painter<'_> {
         let unit = TimeUnit::up_to(self.scale.high);
         let width = self.whole.width - self.labels - NUMBERS - SHARES;
         Plot {
-            area: Rect::new(self.whole.x + self.labels, self.whole.y, width, self.whole.height),
+            area: Rect::new(
+                self.whole.x + self.labels,
+                self.whole.y,
+                width,
+                self.whole.height,
+            ),
             x: in_unit(self.scale, unit),
             y: Scale::linear(0.0, 1.0),
         }
@@ -177,7 +199,8 @@ impl Painter<'_> {
     fn axes(&self) -> Vec<Mark> {
         let mut marks = Vec::new();
         let unit = TimeUnit::up_to(self.scale.high);
-        self.bars().x_axis(&mut marks, &format!("mean time, {}", unit.name()));
+        self.bars()
+            .x_axis(&mut marks, &format!("mean time, {}", unit.name()));
         self.shares().x_axis(&mut marks, "share, %");
         marks
     }
@@ -194,7 +217,11 @@ impl Painter<'_> {
                 let (left, right) = (plot.px(from), plot.px(to));
                 Rect::new(left, middle - 8.0, right - left, 11.0)
             };
-            let wide = from_to(&bars, time * unit.per_milli(), (time + mean) * unit.per_milli());
+            let wide = from_to(
+                &bars,
+                time * unit.per_milli(),
+                (time + mean) * unit.per_milli(),
+            );
             marks.extend(palette::entry_area(*set, wide.corners()));
             let part = mean / row.means.total.max(f64::MIN_POSITIVE) * 100.0;
             let wide = from_to(&shares, share, share + part);
@@ -212,7 +239,11 @@ impl Painter<'_> {
 
     fn label(&self, row: &Row, middle: f64) -> Vec<Mark> {
         let right = self.whole.x + self.labels - 10.0;
-        let name = fit(&self.data.scenarios[row.scenario].label(), Style::TICK, self.labels - 24.0);
+        let name = fit(
+            &self.data.scenarios[row.scenario].label(),
+            Style::TICK,
+            self.labels - 24.0,
+        );
         let at = Point::new(right, middle + 1.5);
         let label = Text::new(at, Anchor::End, Style::TICK, name);
         let mut marks = Vec::new();
@@ -231,10 +262,18 @@ impl Painter<'_> {
         let plot = self.bars();
         let px = |value: f64| plot.area.x + self.scale.clamped(value) * plot.area.width;
         let stroke = Stroke::solid(Colour::INK, 1.0);
-        let mut marks = vec![Mark::line(Point::new(px(low), y), Point::new(px(high), y), stroke)];
+        let mut marks = vec![Mark::line(
+            Point::new(px(low), y),
+            Point::new(px(high), y),
+            stroke,
+        )];
         let mut tick = |value: f64, half: f64| {
             let x = px(value);
-            marks.push(Mark::line(Point::new(x, y - half), Point::new(x, y + half), stroke));
+            marks.push(Mark::line(
+                Point::new(x, y - half),
+                Point::new(x, y + half),
+                stroke,
+            ));
         };
         tick(low, 2.0);
         let middle = row.responses[(row.responses.len() - 1) / 2];

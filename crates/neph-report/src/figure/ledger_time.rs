@@ -82,7 +82,9 @@ fn drawn(
     let strips: Vec<Vec<Bucket>> = segments.iter().map(|s| buckets(s, &sets)).collect();
     let mut totals: Vec<f64> = strips.iter().flatten().filter_map(Bucket::total).collect();
     totals.sort_unstable_by(f64::total_cmp);
-    let Some((scale, beyond)) = stack_scale(&totals) else { return Vec::new() };
+    let Some((scale, beyond)) = stack_scale(&totals) else {
+        return Vec::new();
+    };
     let unit = TimeUnit::up_to(scale.high);
     let plot = Plot {
         area,
@@ -121,7 +123,9 @@ fn stack_scale(totals: &[f64]) -> Option<(Scale, String)> {
 
 /// Steps of at least four pixels and one message.
 fn buckets(segment: &Segment<'_>, sets: &[StageSet]) -> Vec<Bucket> {
-    let Some(flow) = segment.experiment.main() else { return Vec::new() };
+    let Some(flow) = segment.experiment.main() else {
+        return Vec::new();
+    };
     let messages = &flow.exchanges;
     let count = (segment.buckets() * 3 / 4).clamp(1, messages.len().max(1));
     let size = messages.len().div_ceil(count);
@@ -161,7 +165,10 @@ fn stack(run: &[Bucket], sets: &[StageSet], (plot, unit): (&Plot, TimeUnit)) -> 
     for (place, set) in sets.iter().enumerate() {
         let mut ceiling = floor.clone();
         for (bucket, top) in run.iter().zip(&mut ceiling) {
-            *top += bucket.means.as_ref().map_or(0.0, |means| means[place].max(0.0));
+            *top += bucket
+                .means
+                .as_ref()
+                .map_or(0.0, |means| means[place].max(0.0));
         }
         let mut points = Vec::with_capacity(run.len() * 4);
         let y = |value: f64| plot.py(value * unit.per_milli());

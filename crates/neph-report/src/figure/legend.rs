@@ -15,8 +15,6 @@ pub(crate) enum Swatch {
     Entry(StageSet),
     /// As a short vertical tick.
     Tick(Colour),
-    /// As a warning's marker.
-    Flag,
 }
 
 const SAMPLE: f64 = 18.0;
@@ -42,7 +40,12 @@ pub(crate) fn legend(
         }
         marks.extend(sample(*swatch, x, y));
         let at = Point::new(x + SAMPLE + 5.0, y + 4.0);
-        marks.push(Mark::Text(Text::new(at, Anchor::Start, Style::LABEL, label.clone())));
+        marks.push(Mark::Text(Text::new(
+            at,
+            Anchor::Start,
+            Style::LABEL,
+            label.clone(),
+        )));
         x += long + 16.0;
     }
     y + ROW / 2.0 + 6.0
@@ -51,8 +54,15 @@ pub(crate) fn legend(
 fn sample(swatch: Swatch, x: f64, y: f64) -> Vec<Mark> {
     match swatch {
         Swatch::Line(stroke) => {
-            let stroke = Stroke { width: stroke.width.max(1.8), ..stroke };
-            vec![Mark::line(Point::new(x, y), Point::new(x + SAMPLE, y), stroke)]
+            let stroke = Stroke {
+                width: stroke.width.max(1.8),
+                ..stroke
+            };
+            vec![Mark::line(
+                Point::new(x, y),
+                Point::new(x + SAMPLE, y),
+                stroke,
+            )]
         }
         Swatch::Entry(set) => {
             palette::entry_area(set, Rect::new(x, y - 5.5, SAMPLE, 11.0).corners())
@@ -60,8 +70,11 @@ fn sample(swatch: Swatch, x: f64, y: f64) -> Vec<Mark> {
         Swatch::Tick(colour) => {
             let middle = x + SAMPLE / 2.0;
             let stroke = Stroke::solid(colour, 1.4);
-            vec![Mark::line(Point::new(middle, y - 5.0), Point::new(middle, y + 5.0), stroke)]
+            vec![Mark::line(
+                Point::new(middle, y - 5.0),
+                Point::new(middle, y + 5.0),
+                stroke,
+            )]
         }
-        Swatch::Flag => vec![super::flags::marker(Point::new(x + SAMPLE - 9.0, y + 4.0))],
     }
 }

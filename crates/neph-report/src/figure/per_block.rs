@@ -1,13 +1,13 @@
 //! Box plots block by block: one panel per scenario, its blocks from left to right.
 
-use super::boxplot::{self, Seat};
 use super::boxes::{axis_title, capital, in_unit};
+use super::boxplot::{self, Seat};
 use super::flags;
 use super::sheet::{Note, Sheet, page_name, page_title};
 use super::strip::{Aside, panel_title};
 use super::values::removed;
 use super::{Figure, Latencies};
-use crate::axis::{Plot, Scale, Limits, Spread, Style, TimeUnit, choose};
+use crate::axis::{Limits, Plot, Scale, Spread, Style, TimeUnit, choose};
 use crate::palette;
 use crate::scene::{Anchor, Colour, Mark, Point, Rect, Text, Weight, width};
 use crate::{CampaignData, PlotSettings};
@@ -62,7 +62,10 @@ fn panels(data: &CampaignData, settings: &PlotSettings) -> Vec<Panel> {
         .map(|scenario| {
             let blocks = data.experiments_of(scenario, settings).map(|experiment| {
                 let all = Latencies::of(experiment.main(), settings.basis);
-                (experiment.block(), all.trimmed(settings.percentiles_to_remove))
+                (
+                    experiment.block(),
+                    all.trimmed(settings.percentiles_to_remove),
+                )
             });
             (scenario, blocks.collect())
         })
@@ -73,13 +76,19 @@ fn panels(data: &CampaignData, settings: &PlotSettings) -> Vec<Panel> {
         .map(|(scenario, blocks)| {
             let spreads: Vec<Spread> = blocks.iter().filter_map(|(_, l)| l.spread()).collect();
             let scale = choose(&spreads, Limits::from(settings));
-            Panel { scenario, blocks, scale }
+            Panel {
+                scenario,
+                blocks,
+                scale,
+            }
         })
         .collect()
 }
 
 fn drawn(data: &CampaignData, settings: &PlotSettings, panel: &Panel, place: Rect) -> Vec<Mark> {
-    let Some(scale) = panel.scale else { return Vec::new() };
+    let Some(scale) = panel.scale else {
+        return Vec::new();
+    };
     let unit = TimeUnit::up_to(scale.high);
     let area = Rect::new(place.x + LEFT, place.y + 22.0, place.width - LEFT, HEIGHT);
     let plot = Plot {
@@ -87,18 +96,8 @@ fn drawn(data: &CampaignData, settings: &PlotSettings, panel: &Panel, place: Rec
         x: Scale::linear(0.0, 1.0),
         y: in_unit(scale, unit),
     };
-    let outside: Vec<f64> = {
-        let mut all: Vec<f64> = panel
-            .blocks
-            .iter()
-            .flat_map(|(_, latencies)| latencies.sorted().values())
-            .copied()
-            .collect();
-        all.sort_unstable_by(f64::total_cmp);
-        all
-    };
-    let beyond = boxplot::outside(&outside, &scale);
-    let mut marks = panel_title(data, settings, panel.scenario, place, &Aside::outside(beyond));
+    let aside = Aside::outside(beyond(panel, &scale));
+    let mut marks = panel_title(data, settings, panel.scenario, place, &aside);
     plot.y_axis(&mut marks, &axis_title(settings, unit));
     plot.base_line(&mut marks);
     #[expect(clippy::cast_precision_loss, reason = "a campaign has few blocks")]
@@ -111,7 +110,13 @@ fn drawn(data: &CampaignData, settings: &PlotSettings, panel: &Panel, place: Rec
             high: Point::new(x, area.y),
             half: (slot * 0.32).min(14.0),
         };
-        marks.extend(boxplot::marks(latencies, &scale, seat, palette::line_colour(0), settings));
+        marks.extend(boxplot::marks(
+            latencies,
+            &scale,
+            seat,
+            palette::line_colour(0),
+            settings,
+        ));
         if index.is_multiple_of(label_every) {
             let at = Point::new(x, area.bottom() + 14.0);
             let text = Text::new(at, Anchor::Middle, Style::TICK, block.to_string());
@@ -120,8 +125,24 @@ fn drawn(data: &CampaignData, settings: &PlotSettings, panel: &Panel, place: Rec
         x += slot;
     }
     let middle = Point::new(area.x + area.width / 2.0, area.bottom() + 28.0);
-    marks.push(Mark::Text(Text::new(middle, Anchor::Middle, Style::LABEL, "block")));
+    marks.push(Mark::Text(Text::new(
+        middle,
+        Anchor::Middle,
+        Style::LABEL,
+        "block",
+    )));
     marks
+}
+
+/// What lies outside of the scale, over all blocks.
+fn beyond(panel: &Panel, scale: &Scale) -> String {
+    let blocks = panel.blocks.iter();
+    let mut all: Vec<f64> = blocks
+        .flat_map(|(_, latencies)| latencies.sorted().values())
+        .copied()
+        .collect();
+    all.sort_unstable_by(f64::total_cmp);
+    boxplot::outside(&all, scale)
 }
 
 /// Every how many-th block has room for its number.

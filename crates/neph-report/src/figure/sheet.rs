@@ -47,7 +47,12 @@ impl Sheet {
 
     /// What colours and lines mean.
     pub(crate) fn legend(&mut self, entries: &[(Swatch, String)]) {
-        self.y = legend(&mut self.marks, entries, Point::new(MARGIN, self.y), WIDTH - MARGIN);
+        self.y = legend(
+            &mut self.marks,
+            entries,
+            Point::new(MARGIN, self.y),
+            WIDTH - MARGIN,
+        );
     }
 
     /// Takes the next `height` pixels over the whole width.
@@ -169,13 +174,20 @@ mod tests {
         let text = "the quick brown fox jumps over the lazy dog";
         let lines = wrap(text, 10.0, 80.0);
         assert!(lines.len() > 2);
-        assert!(lines.iter().all(|l| width(l, 10.0, Weight::Regular) <= 80.0));
+        assert!(
+            lines
+                .iter()
+                .all(|l| width(l, 10.0, Weight::Regular) <= 80.0)
+        );
         assert_eq!(lines.join(" "), text);
     }
 
     #[test]
     fn pages_are_numbered_only_if_there_are_several() {
         assert_eq!(page_title("Boxes", 0, 1), "Boxes");
-        assert_eq!((page_title("Boxes", 1, 3), page_name("boxes", 1, 3)), ("Boxes (2 of 3)".into(), "boxes-2".into()));
+        assert_eq!(
+            (page_title("Boxes", 1, 3), page_name("boxes", 1, 3)),
+            ("Boxes (2 of 3)".into(), "boxes-2".into())
+        );
     }
 }

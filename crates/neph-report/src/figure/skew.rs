@@ -107,7 +107,11 @@ fn panels(data: &CampaignData, settings: &PlotSettings, side: Side) -> Vec<Panel
             .collect();
         values.sort_unstable_by(f64::total_cmp);
         if !values.is_empty() {
-            panels.push(Panel { scenario, values, scale: None });
+            panels.push(Panel {
+                scenario,
+                values,
+                scale: None,
+            });
         }
     }
     let spread = |panel: &Panel| Sorted::check(&panel.values).ok().and_then(Spread::of);
@@ -136,7 +140,13 @@ fn flow_skews(
         .iter()
         .filter_map(|exchange| {
             let nanos = side.stamp(exchange)?;
-            Some((exchange, Stamp { sequence: exchange.seq.0, nanos }))
+            Some((
+                exchange,
+                Stamp {
+                    sequence: exchange.seq.0,
+                    nanos,
+                },
+            ))
         })
         .collect();
     let stamps: Vec<Stamp> = stamped.iter().map(|(_, stamp)| *stamp).collect();
@@ -158,11 +168,18 @@ fn drawn(
     (panel, side): (&Panel, Side),
     place: Rect,
 ) -> Vec<Mark> {
-    let Some(scale) = panel.scale else { return Vec::new() };
+    let Some(scale) = panel.scale else {
+        return Vec::new();
+    };
     let unit = TimeUnit::up_to(scale.high.abs().max(scale.low.abs()));
     let area = Rect::new(place.x + LEFT, place.y + 22.0, place.width - LEFT, HEIGHT);
-    let plot = Plot { area, x: Scale::linear(0.0, 1.0), y: in_unit(scale, unit) };
-    let sample = Sorted::check(&panel.values).expect("differences of stamps are finite, and sorted");
+    let plot = Plot {
+        area,
+        x: Scale::linear(0.0, 1.0),
+        y: in_unit(scale, unit),
+    };
+    let sample =
+        Sorted::check(&panel.values).expect("differences of stamps are finite, and sorted");
     let sd = describe(sample).ok().and_then(|numbers| numbers.sd);
     let aside = Aside {
         plain: sd.map_or_else(String::new, |sd| format!("sd {}", millis(sd))),

@@ -59,7 +59,12 @@ pub(crate) fn segments<'a>(
         .into_iter()
         .map(|(experiment, seconds)| {
             let width = room * seconds / total;
-            let segment = Segment { experiment, x, width, seconds };
+            let segment = Segment {
+                experiment,
+                x,
+                width,
+                seconds,
+            };
             x += width + GAP;
             segment
         })
@@ -81,7 +86,10 @@ fn duration(experiment: &ExperimentData) -> f64 {
 pub(crate) fn time_axis(marks: &mut Vec<Mark>, segments: &[Segment<'_>], area: Rect) {
     let base = area.bottom();
     for segment in segments {
-        let ends = (Point::new(segment.x, base), Point::new(segment.x + segment.width, base));
+        let ends = (
+            Point::new(segment.x, base),
+            Point::new(segment.x + segment.width, base),
+        );
         marks.push(Mark::line(ends.0, ends.1, Stroke::solid(Colour::AXIS, 1.0)));
     }
     if let [only] = segments {
@@ -90,7 +98,11 @@ pub(crate) fn time_axis(marks: &mut Vec<Mark>, segments: &[Segment<'_>], area: R
         for tick in ticks(&scale, only.width, &extent) {
             let x = only.x + scale.share(tick.value) * only.width;
             let short = Stroke::solid(Colour::AXIS, 1.0);
-            marks.push(Mark::line(Point::new(x, base), Point::new(x, base + 4.0), short));
+            marks.push(Mark::line(
+                Point::new(x, base),
+                Point::new(x, base + 4.0),
+                short,
+            ));
             marks.push(Mark::Text(below(x, base, format!("{} s", tick.label))));
         }
         return;
@@ -137,7 +149,12 @@ pub(crate) fn group_title(
     aside: &Aside,
 ) -> Vec<Mark> {
     let members: Vec<usize> = group.members.iter().map(|(index, _)| *index).collect();
-    title(&group.title, State::of(data, settings, &members), place, aside)
+    title(
+        &group.title,
+        State::of(data, settings, &members),
+        place,
+        aside,
+    )
 }
 
 /// What stands at the right end of a panel's title.
@@ -166,7 +183,10 @@ enum State {
 
 impl State {
     fn of(data: &CampaignData, settings: &PlotSettings, scenarios: &[usize]) -> Self {
-        if scenarios.iter().any(|index| flags::flagged(data, *index, settings)) {
+        if scenarios
+            .iter()
+            .any(|index| flags::flagged(data, *index, settings))
+        {
             Self::Flagged
         } else {
             Self::Sound
@@ -181,10 +201,18 @@ fn title(text: &str, state: State, place: Rect, aside: &Aside) -> Vec<Mark> {
     };
     let plain = note(place.right(), &aside.plain, Colour::FAINT_INK);
     let gap = if aside.plain.is_empty() { 0.0 } else { 8.0 };
-    let outside = note(place.right() - plain.width() - gap, &aside.outside, Colour::ALARM);
+    let outside = note(
+        place.right() - plain.width() - gap,
+        &aside.outside,
+        Colour::ALARM,
+    );
     let room = place.width - plain.width() - outside.width() - 28.0;
     // A long label is set smaller before it is cut.
-    let size = if width(text, Style::TITLE, Weight::SemiBold) > room { 10.0 } else { Style::TITLE };
+    let size = if width(text, Style::TITLE, Weight::SemiBold) > room {
+        10.0
+    } else {
+        Style::TITLE
+    };
     let text = fit(text, size, room / 1.04);
     let name = Text::new(Point::new(place.x, y), Anchor::Start, size, text).semibold();
     let mut marks = Vec::new();
@@ -192,7 +220,9 @@ fn title(text: &str, state: State, place: Rect, aside: &Aside) -> Vec<Mark> {
         marks.push(flags::marker(Point::new(place.x + name.width() + 6.0, y)));
     }
     marks.push(Mark::Text(name));
-    let notes = [plain, outside].into_iter().filter(|note| !note.text.is_empty());
+    let notes = [plain, outside]
+        .into_iter()
+        .filter(|note| !note.text.is_empty());
     marks.extend(notes.map(Mark::Text));
     marks
 }

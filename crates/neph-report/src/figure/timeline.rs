@@ -11,7 +11,7 @@ use super::legend::Swatch;
 use super::sheet::{Note, Sheet, page_name, page_title};
 use super::strip::{Aside, Segment, panel_title, segments, time_axis};
 use super::{Figure, boxes::capital};
-use crate::axis::{Plot, Scale, Limits, Spread, Style, TimeUnit, choose};
+use crate::axis::{Limits, Plot, Scale, Spread, Style, TimeUnit, choose};
 use crate::data::{ExperimentData, FlowData};
 use crate::palette::{self, RETRANSMISSION};
 use crate::scene::{Colour, Fill, Mark, Point, Rect, Stroke};
@@ -61,7 +61,10 @@ impl Series {
             Self::Icmp => FlowRole::Companion,
             Self::PingDestination => FlowRole::PingDestination,
         };
-        experiment.flows.iter().filter(move |data| data.flow.role == role)
+        experiment
+            .flows
+            .iter()
+            .filter(move |data| data.flow.role == role)
     }
 
     /// Milliseconds over nanoseconds since the start; a message without the value is a gap.
@@ -74,7 +77,12 @@ impl Series {
         };
         flow.exchanges
             .iter()
-            .map(|exchange| (exchange.intended.nanos(), value(exchange).map(Span::millis_f64)))
+            .map(|exchange| {
+                (
+                    exchange.intended.nanos(),
+                    value(exchange).map(Span::millis_f64),
+                )
+            })
             .collect()
     }
 }
@@ -97,7 +105,11 @@ pub(crate) fn draw(data: &CampaignData, settings: &PlotSettings) -> Vec<Figure> 
         .iter()
         .zip(scales)
         .zip(&groups)
-        .map(|((scenario, scale), values)| Panel { scenario: *scenario, scale, values })
+        .map(|((scenario, scale), values)| Panel {
+            scenario: *scenario,
+            scale,
+            values,
+        })
         .collect();
     panels
         .chunks(per_page)
@@ -149,22 +161,44 @@ fn legend(
             .iter()
             .flat_map(|panel| data.experiments_of(panel.scenario, settings))
     };
-    let mut entries: Vec<(Swatch, String)> = [Series::EndToEnd, Series::Acknowledgement, Series::Icmp, Series::PingDestination]
-        .into_iter()
-        .filter(|series| {
-            experiments().any(|experiment| {
-                series.flows(experiment).any(|flow| {
-                    series.readings(flow, settings.basis).iter().any(|(_, value)| value.is_some())
-                })
+    let mut entries: Vec<(Swatch, String)> = [
+        Series::EndToEnd,
+        Series::Acknowledgement,
+        Series::Icmp,
+        Series::PingDestination,
+    ]
+    .into_iter()
+    .filter(|series| {
+        experiments().any(|experiment| {
+            series.flows(experiment).any(|flow| {
+                series
+                    .readings(flow, settings.basis)
+                    .iter()
+                    .any(|(_, value)| value.is_some())
             })
         })
-        .map(|series| (Swatch::Line(series.stroke()), capital(&series.name(settings.basis))))
-        .collect();
-    if experiments().any(|e| e.main().is_some_and(|flow| !flow.retransmissions().is_empty())) {
-        entries.push((Swatch::Tick(RETRANSMISSION), "retransmission (at the bottom)".to_owned()));
+    })
+    .map(|series| {
+        (
+            Swatch::Line(series.stroke()),
+            capital(&series.name(settings.basis)),
+        )
+    })
+    .collect();
+    if experiments().any(|e| {
+        e.main()
+            .is_some_and(|flow| !flow.retransmissions().is_empty())
+    }) {
+        entries.push((
+            Swatch::Tick(RETRANSMISSION),
+            "retransmission (at the bottom)".to_owned(),
+        ));
     }
     if experiments().any(|e| e.main().is_some_and(|flow| flow.lost() > 0)) {
-        entries.push((Swatch::Tick(Colour::ALARM), "lost message (at the top)".to_owned()));
+        entries.push((
+            Swatch::Tick(Colour::ALARM),
+            "lost message (at the top)".to_owned(),
+        ));
     }
     if experiments().any(|e| e.reconnects().next().is_some()) {
         entries.push((Swatch::Line(RECONNECT), "reconnect".to_owned()));
@@ -181,7 +215,13 @@ fn drawn(
     place: Rect,
 ) -> Vec<Mark> {
     let Some(scale) = panel.scale else {
-        return panel_title(data, settings, panel.scenario, place, &Aside::outside("no replies".to_owned()));
+        return panel_title(
+            data,
+            settings,
+            panel.scenario,
+            place,
+            &Aside::outside("no replies".to_owned()),
+        );
     };
     let unit = TimeUnit::up_to(scale.high);
     let area = Rect::new(
@@ -190,9 +230,19 @@ fn drawn(
         place.width - LEFT,
         place.height - Style::BELOW_TICKS - 26.0,
     );
-    let plot = Plot { area, x: Scale::linear(0.0, 1.0), y: in_unit(scale, unit) };
+    let plot = Plot {
+        area,
+        x: Scale::linear(0.0, 1.0),
+        y: in_unit(scale, unit),
+    };
     let beyond = outside(panel.values, &scale);
-    let mut marks = panel_title(data, settings, panel.scenario, place, &Aside::outside(beyond));
+    let mut marks = panel_title(
+        data,
+        settings,
+        panel.scenario,
+        place,
+        &Aside::outside(beyond),
+    );
     let title = if place.height > 130.0 {
         axis_title(settings, unit).replace(settings.basis.name(), "round trip")
     } else {
@@ -224,9 +274,15 @@ pub(crate) fn line(
 ) -> Vec<Mark> {
     let series: Vec<Reading> = readings
         .iter()
-        .map(|(at, value)| Reading { t: super::strip::seconds(*at), v: *value })
+        .map(|(at, value)| Reading {
+            t: super::strip::seconds(*at),
+            v: *value,
+        })
         .collect();
-    let grid = Grid { buckets: segment.buckets(), longest_gap: f64::INFINITY };
+    let grid = Grid {
+        buckets: segment.buckets(),
+        longest_gap: f64::INFINITY,
+    };
     let Ok(envelope) = envelope(&series, grid) else {
         return Vec::new();
     };
@@ -243,7 +299,10 @@ pub(crate) fn line(
                 radius: 1.0,
                 fill: Fill::solid(stroke.colour),
             },
-            _ => Mark::Line { points: run.iter().map(place).collect(), stroke },
+            _ => Mark::Line {
+                points: run.iter().map(place).collect(),
+                stroke,
+            },
         })
         .collect()
 }
@@ -263,12 +322,20 @@ fn incidents(segment: &Segment<'_>, area: Rect) -> Vec<Mark> {
     };
     let retransmitted = Stroke::solid(RETRANSMISSION, 1.0);
     for (at, _) in thinned(main.retransmissions(), segment) {
-        tick(at.nanos(), (area.bottom() - 10.0, area.bottom()), retransmitted);
+        tick(
+            at.nanos(),
+            (area.bottom() - 10.0, area.bottom()),
+            retransmitted,
+        );
     }
     let lost = main.exchanges.iter().filter(|e| e.outcome == Outcome::Lost);
     let lost = lost.map(|exchange| (exchange.intended, 1)).collect();
     for (at, _) in thinned(lost, segment) {
-        tick(at.nanos(), (area.y, area.y + 7.0), Stroke::solid(Colour::ALARM, 1.2));
+        tick(
+            at.nanos(),
+            (area.y, area.y + 7.0),
+            Stroke::solid(Colour::ALARM, 1.2),
+        );
     }
     marks
 }

@@ -89,7 +89,10 @@ mod tests {
 
     #[test]
     fn percentiles_are_removed_at_both_ends() {
-        let whole = Latencies { values: (0..100).map(f64::from).collect(), lost: 2 };
+        let whole = Latencies {
+            values: (0..100).map(f64::from).collect(),
+            lost: 2,
+        };
         let cut = whole.clone().trimmed(1.0);
         assert_eq!((cut.len(), cut.values[0], cut.values[97]), (98, 1.0, 98.0));
         assert_eq!(whole.clone().trimmed(0.0), whole);

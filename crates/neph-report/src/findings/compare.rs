@@ -98,8 +98,15 @@ pub(super) fn sureness(comparisons: &[Comparison]) -> String {
     }
     match (sure, comparisons.len()) {
         (0, _) => "not significant over the blocks".to_owned(),
-        (1, 1) => format!("significant over {} (p {:.3})", super::plural(blocks, "block"), corrected[0]),
-        (sure, all) if sure == all => format!("significant over {} in each, after Holm's correction", super::plural(blocks, "block")),
+        (1, 1) => format!(
+            "significant over {} (p {:.3})",
+            super::plural(blocks, "block"),
+            corrected[0]
+        ),
+        (sure, all) if sure == all => format!(
+            "significant over {} in each, after Holm's correction",
+            super::plural(blocks, "block")
+        ),
         (sure, all) => format!("significant in {sure} of {all}, after Holm's correction"),
     }
 }
@@ -123,10 +130,25 @@ mod tests {
     #[test]
     fn a_verdict_needs_enough_blocks() {
         assert_eq!((blocks_needed(1), blocks_needed(8)), (6, 9));
-        let one = |p, blocks| Comparison { shift: 1.0, interval: None, p, blocks, baseline: 4.0 };
-        assert_eq!(sureness(&[one(0.5, 2)]), "2 blocks are too few to tell this from chance; it takes 6");
-        assert_eq!(sureness(&[one(0.031, 6)]), "significant over 6 blocks (p 0.031)");
+        let one = |p, blocks| Comparison {
+            shift: 1.0,
+            interval: None,
+            p,
+            blocks,
+            baseline: 4.0,
+        };
+        assert_eq!(
+            sureness(&[one(0.5, 2)]),
+            "2 blocks are too few to tell this from chance; it takes 6"
+        );
+        assert_eq!(
+            sureness(&[one(0.031, 6)]),
+            "significant over 6 blocks (p 0.031)"
+        );
         assert_eq!(sureness(&[one(0.4, 6)]), "not significant over the blocks");
-        assert_eq!(sureness(&[one(0.002, 10), one(0.6, 10)]), "significant in 1 of 2, after Holm's correction");
+        assert_eq!(
+            sureness(&[one(0.002, 10), one(0.6, 10)]),
+            "significant in 1 of 2, after Holm's correction"
+        );
     }
 }

@@ -58,7 +58,12 @@ fn heaviest(data: &CampaignData, settings: &PlotSettings, scenario: usize) -> Op
         .iter()
         .copied()
         .max_by(|(_, a), (_, b)| a.total_cmp(b))?;
-    Some(Heaviest { scenario, set, mean, total: means.total })
+    Some(Heaviest {
+        scenario,
+        set,
+        mean,
+        total: means.total,
+    })
 }
 
 fn sentence(data: &CampaignData, set: StageSet, members: &mut [&Heaviest], all: usize) -> Finding {
@@ -118,7 +123,10 @@ fn beyond_distance(
     let (scenario, network, echo) = *found.first()?;
     let others = match found.len() - 1 {
         0 => String::new(),
-        more => format!(" The same holds, less so, for {}.", plural(more, "more scenario")),
+        more => format!(
+            " The same holds, less so, for {}.",
+            plural(more, "more scenario")
+        ),
     };
     let text = format!(
         "In {} the median network round trip is {}, while an ICMP echo takes {}: {} go into transmitting and queueing {}, not into distance.{others}",

@@ -44,7 +44,10 @@ pub(super) fn findings(data: &CampaignData, settings: &PlotSettings) -> Vec<Find
 fn fastest(data: &CampaignData, settings: &PlotSettings, shown: &[usize]) -> Option<String> {
     let medians = shown.iter().filter_map(|index| {
         let flows = data.main_flows(*index, settings);
-        let mut values = Latencies::of(flows, settings.basis).sorted().values().to_vec();
+        let mut values = Latencies::of(flows, settings.basis)
+            .sorted()
+            .values()
+            .to_vec();
         Some((median(&mut values)?, &data.scenarios[*index].endpoint))
     });
     let least = medians.min_by(|(a, _), (b, _)| a.total_cmp(b));
@@ -61,9 +64,15 @@ fn sentence(name: &str, fastest: &str, mut pairs: Vec<(String, Comparison)>) -> 
         let mut size = least.1;
         if slower == 0 {
             size.shift = -size.shift;
-            size.interval = size.interval.map(|i| neph_stats::Interval { low: -i.high, high: -i.low });
+            size.interval = size.interval.map(|i| neph_stats::Interval {
+                low: -i.high,
+                high: -i.low,
+            });
         }
-        format!("{name} is {} {direction} than {fastest} at the median", size.shift_in_words())
+        format!(
+            "{name} is {} {direction} than {fastest} at the median",
+            size.shift_in_words()
+        )
     } else {
         format!(
             "{name} is slower than {fastest} in {slower} of {}: the median shift goes from {} ({}) to {} ({})",

@@ -37,14 +37,23 @@ pub(super) fn findings(data: &CampaignData, settings: &PlotSettings) -> Vec<Find
     }
     let mut kinds: Vec<(&str, Flagged<'_>)> = kinds.into_iter().collect();
     kinds.sort_by_key(|(_, flagged)| std::cmp::Reverse(flagged.experiments));
-    kinds.into_iter().map(|(advice, flagged)| sentence(data, advice, &flagged)).collect()
+    kinds
+        .into_iter()
+        .map(|(advice, flagged)| sentence(data, advice, &flagged))
+        .collect()
 }
 
 fn sentence(data: &CampaignData, advice: &str, flagged: &Flagged<'_>) -> Finding {
-    let mut labels = flagged.scenarios.iter().map(|index| data.scenarios[*index].label());
+    let mut labels = flagged
+        .scenarios
+        .iter()
+        .map(|index| data.scenarios[*index].label());
     let mut what = format!("{} in {}", flagged.first, labels.next().unwrap_or_default());
     if flagged.experiments > 1 {
-        what.push_str(&format!(", and alike in {}", plural(flagged.experiments - 1, "more experiment")));
+        what.push_str(&format!(
+            ", and alike in {}",
+            plural(flagged.experiments - 1, "more experiment")
+        ));
         let others: Vec<String> = labels.by_ref().take(NAMED).collect();
         let more = match labels.count() {
             0 => String::new(),

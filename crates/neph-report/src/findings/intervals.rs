@@ -37,14 +37,22 @@ pub(super) fn findings(data: &CampaignData, settings: &PlotSettings) -> Vec<Find
         tried += 1;
         if compared.shift.abs() > MATTERS * compared.baseline && compared.shift.abs() > LEAST {
             let (scenario, baseline) = (*scenario, *baseline);
-            effects.push(Effect { group: group.title, scenario, baseline, compared });
+            effects.push(Effect {
+                group: group.title,
+                scenario,
+                baseline,
+                compared,
+            });
         }
     }
     if tried == 0 {
         return Vec::new();
     }
     if effects.is_empty() {
-        let text = format!("The interval makes no difference of 20 % or more at the same endpoint and size ({}).", plural(tried, "comparison"));
+        let text = format!(
+            "The interval makes no difference of 20 % or more at the same endpoint and size ({}).",
+            plural(tried, "comparison")
+        );
         return vec![Finding::new(FindingKind::StandsOut, "interval", text)];
     }
     effects.sort_by(|a, b| b.compared.shift.abs().total_cmp(&a.compared.shift.abs()));
@@ -55,7 +63,10 @@ pub(super) fn findings(data: &CampaignData, settings: &PlotSettings) -> Vec<Find
         .collect();
     let more = effects.len().saturating_sub(TOLD);
     if more > 0 {
-        let text = format!("The interval also changes the median by 20 % or more in {}.", plural(more, "other combination"));
+        let text = format!(
+            "The interval also changes the median by 20 % or more in {}.",
+            plural(more, "other combination")
+        );
         found.push(Finding::new(FindingKind::StandsOut, "interval", text));
     }
     found
@@ -64,14 +75,21 @@ pub(super) fn findings(data: &CampaignData, settings: &PlotSettings) -> Vec<Find
 fn sentence(data: &CampaignData, settings: &PlotSettings, effect: &Effect) -> Finding {
     let name = |scenario: usize| plain_span(data.scenarios[scenario].interval);
     let (long, short) = (name(effect.scenario), name(effect.baseline));
-    let direction = if effect.compared.shift > 0.0 { "slower" } else { "faster" };
+    let direction = if effect.compared.shift > 0.0 {
+        "slower"
+    } else {
+        "faster"
+    };
     let mut size = effect.compared;
     if size.shift < 0.0 {
         size.shift = -size.shift;
-        size.interval = size.interval.map(|i| neph_stats::Interval { low: -i.high, high: -i.low });
+        size.interval = size.interval.map(|i| neph_stats::Interval {
+            low: -i.high,
+            high: -i.low,
+        });
     }
-    let windows = window(data, settings, effect.scenario)
-        .zip(window(data, settings, effect.baseline));
+    let windows =
+        window(data, settings, effect.scenario).zip(window(data, settings, effect.baseline));
     let why = match windows {
         Some((idle, busy)) if idle * 2.0 <= busy && effect.compared.shift > 0.0 => format!(
             " The median congestion window is {idle:.0} segments against {busy:.0}: TCP begins slowly again after idling, and {} need several round trips.",
@@ -91,7 +109,9 @@ fn sentence(data: &CampaignData, settings: &PlotSettings, effect: &Effect) -> Fi
         .with("baseline_ms", effect.compared.baseline)
         .with("p", effect.compared.p);
     if let Some((idle, busy)) = windows {
-        finding = finding.with("cwnd_segments", idle).with("cwnd_baseline_segments", busy);
+        finding = finding
+            .with("cwnd_segments", idle)
+            .with("cwnd_baseline_segments", busy);
     }
     finding
 }

@@ -25,7 +25,11 @@ pub(super) fn findings(data: &CampaignData, settings: &PlotSettings) -> Vec<Find
     let text = if affected == 0 {
         let total = shares.iter().map(|(_, share)| share.n()).sum();
         let limit = proportion(0, total).map_or(1.0, |share| share.interval().high);
-        format!("No message was lost; with {} that bounds the loss to {}.", plural(total, "message"), percent(limit))
+        format!(
+            "No message was lost; with {} that bounds the loss to {}.",
+            plural(total, "message"),
+            percent(limit)
+        )
     } else {
         format!(
             "Messages were lost in {} of {}, most in {}: {} of {} ({}, 95 % interval {} to {}).",

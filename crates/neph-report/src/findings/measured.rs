@@ -2,67 +2,122 @@
 
 use std::collections::BTreeSet;
 
+use neph_model::Scenario;
 use neph_stats::proportion;
 
 use super::{Finding, FindingKind, plural, real};
 use crate::axis::{count, percent};
+use crate::data::{Factor, factors};
 use crate::{CampaignData, PlotSettings};
+
+/// Everything shown, counted.
+#[derive(Default)]
+struct Count {
+    experiments: usize,
+    blocks: BTreeSet<u32>,
+    messages: usize,
+    replies: usize,
+    lost: usize,
+}
+
+impl Count {
+    fn of(data: &CampaignData, settings: &PlotSettings) -> Self {
+        let mut found = Self::default();
+        for experiment in &data.experiments {
+            if !settings.shows_block(experiment.experiment.block) {
+                continue;
+            }
+            found.experiments += 1;
+            found.blocks.insert(experiment.block());
+            if let Some(main) = experiment.main() {
+                let replied = main.exchanges.iter().filter(|e| e.response.is_some());
+                found.messages += main.exchanges.len();
+                found.replies += replied.count();
+                found.lost += main.lost();
+            }
+        }
+        found
+    }
+
+    /// `, 17 lost (0.07 %, 95 % interval 0.05 % to 0.12 %)`.
+    fn loss(&self) -> String {
+        proportion(self.lost, self.lost + self.replies).map_or_else(
+            |_| String::new(),
+            |share| {
+                format!(
+                    ", {} lost ({}, 95 % interval {} to {})",
+                    count(self.lost),
+                    percent(share.share()),
+                    percent(share.interval().low),
+                    percent(share.interval().high)
+                )
+            },
+        )
+    }
+}
 
 pub(super) fn findings(data: &CampaignData, settings: &PlotSettings) -> Vec<Finding> {
     let shown = data.measured(settings);
-    let endpoints: BTreeSet<&str> = shown.iter().map(|i| data.scenarios[*i].endpoint.as_str()).collect();
-    let intervals: BTreeSet<_> = shown.iter().map(|i| data.scenarios[*i].interval).collect();
-    let sizes: BTreeSet<_> = shown.iter().map(|i| data.scenarios[*i].request_size).collect();
-    let experiments = data.experiments.iter().filter(|e| settings.shows_block(e.experiment.block));
-    let (mut total, mut messages, mut replies, mut lost) = (0, 0, 0, 0);
-    let mut blocks = BTreeSet::new();
-    for experiment in experiments {
-        total += 1;
-        blocks.insert(experiment.block());
-        let Some(main) = experiment.main() else { continue };
-        messages += main.exchanges.len();
-        replies += main.exchanges.iter().filter(|e| e.response.is_some()).count();
-        lost += main.lost();
-    }
-    let mut text = format!(
-        "{}, {} and {} {} {}, measured in {}: {}, {}, {} of them answered",
-        plural(endpoints.len(), "endpoint"),
-        plural(intervals.len(), "interval"),
-        plural(sizes.len(), "request size"),
-        "make",
-        plural(shown.len(), "scenario"),
-        plural(blocks.len(), "block"),
-        plural(total, "experiment"),
-        plural(messages, "message"),
-        count(replies),
+    let scenarios: Vec<&Scenario> = shown.iter().map(|i| &data.scenarios[*i]).collect();
+    let count = Count::of(data, settings);
+    let text = format!(
+        "{}, measured in {}: {}, {}, {} of them answered{}.{}",
+        matrix(&scenarios),
+        plural(count.blocks.len(), "block"),
+        plural(count.experiments, "experiment"),
+        plural(count.messages, "message"),
+        crate::axis::count(count.replies),
+        count.loss(),
+        missing(data, scenarios.len()),
     );
-    if let Ok(share) = proportion(lost, lost + replies) {
-        let (low, high) = (share.interval().low, share.interval().high);
-        text.push_str(&format!(
-            ", {} lost ({}, 95 % interval {} to {})",
-            count(lost),
-            percent(share.share()),
-            percent(low),
-            percent(high)
-        ));
-    }
-    text.push('.');
-    let missing = data.scenarios.len() - shown.len();
-    if missing > 0 {
-        text.push_str(&format!(" {} of the plan have nothing to show yet.", plural(missing, "scenario")));
-    }
-    if data.left_out > 0 {
-        text.push_str(&format!(
-            " {} left out, because they were not carried out to their end.",
-            if data.left_out == 1 { "1 experiment is".to_owned() } else { format!("{} experiments are", data.left_out) }
-        ));
-    }
     let finding = Finding::new(FindingKind::Measured, "campaign", text)
         .with("scenarios", real(shown.len()))
-        .with("blocks", real(blocks.len()))
-        .with("experiments", real(total))
-        .with("messages", real(messages))
-        .with("replies", real(replies))
-        .with("lost", real(lost));
+        .with("blocks", real(count.blocks.len()))
+        .with("experiments", real(count.experiments))
+        .with("messages", real(count.messages))
+        .with("replies", real(count.replies))
+        .with("lost", real(count.lost));
     vec![finding]
+}
+
+/// `12 scenarios (3 endpoints, 2 intervals, 2 request sizes)`.
+fn matrix(scenarios: &[&Scenario]) -> String {
+    let levels = |factor: &Factor| {
+        let levels: BTreeSet<String> = scenarios.iter().map(|s| factor.level(s)).collect();
+        levels.len()
+    };
+    let mut parts = vec![
+        plural(levels(&Factor::Endpoint), "endpoint"),
+        plural(levels(&Factor::Interval), "interval"),
+        plural(levels(&Factor::Size), "request size"),
+    ];
+    for factor in factors(scenarios) {
+        if let Factor::Parameter(name) = &factor {
+            parts.push(format!("{} of {name}", plural(levels(&factor), "value")));
+        }
+    }
+    format!(
+        "{} ({})",
+        plural(scenarios.len(), "scenario"),
+        parts.join(", ")
+    )
+}
+
+fn missing(data: &CampaignData, shown: usize) -> String {
+    let mut text = String::new();
+    match data.scenarios.len() - shown {
+        0 => {}
+        1 => text.push_str(" 1 more scenario of the plan has nothing to show yet."),
+        more => text.push_str(&format!(
+            " {more} more scenarios of the plan have nothing to show yet."
+        )),
+    }
+    match data.left_out {
+        0 => {}
+        1 => text.push_str(" 1 experiment is left out, because it was not carried out to its end."),
+        more => text.push_str(&format!(
+            " {more} experiments are left out, because they were not carried out to their end."
+        )),
+    }
+    text
 }

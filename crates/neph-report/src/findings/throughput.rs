@@ -34,7 +34,14 @@ pub(super) fn findings(data: &CampaignData, settings: &PlotSettings) -> Vec<Find
     let crowded: Vec<Finding> = loads
         .iter()
         .filter(|(_, needed, goodput)| *needed > NEARLY_FULL * goodput)
-        .map(|load| sentence("needs", "of", load, " Its messages wait for each other: read its latency as that of a full link."))
+        .map(|load| {
+            sentence(
+                "needs",
+                "of",
+                load,
+                " Its messages wait for each other: read its latency as that of a full link.",
+            )
+        })
         .collect();
     if crowded.is_empty() {
         return loads

@@ -80,7 +80,11 @@ fn under(data: &CampaignData) -> String {
         || campaign.status.name().to_owned(),
         |ended| format!("to {}, {}", moment(ended), campaign.status.name()),
     );
-    format!("Campaign {} · {} {ended}", campaign.id, moment(campaign.started))
+    format!(
+        "Campaign {} · {} {ended}",
+        campaign.id,
+        moment(campaign.started)
+    )
 }
 
 /// `2026-11-21 21:30:05 UTC`.
@@ -125,7 +129,10 @@ fn navigation(contents: &Contents<'_>) -> Markup {
 }
 
 fn section(kind: &crate::FigureKind, figures: &[Figure]) -> Markup {
-    let pages: Vec<&Figure> = figures.iter().filter(|figure| figure.kind == kind.name).collect();
+    let pages: Vec<&Figure> = figures
+        .iter()
+        .filter(|figure| figure.kind == kind.name)
+        .collect();
     let (shown, folded) = pages.split_at(pages.len().min(unfolded(&pages)));
     html! {
         @if !pages.is_empty() {
@@ -146,7 +153,11 @@ fn section(kind: &crate::FigureKind, figures: &[Figure]) -> Markup {
 
 /// Different views are all shown; of the pages of one view, the first ones.
 fn unfolded(pages: &[&Figure]) -> usize {
-    if pages.len() <= UNFOLDED + 2 { pages.len() } else { UNFOLDED }
+    if pages.len() <= UNFOLDED + 2 {
+        pages.len()
+    } else {
+        UNFOLDED
+    }
 }
 
 fn drawn(figure: &Figure) -> Markup {

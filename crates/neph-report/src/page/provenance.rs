@@ -100,7 +100,11 @@ fn experiments(data: &CampaignData, shown: &[&ExperimentData]) -> Markup {
 
 fn row(data: &CampaignData, one: &ExperimentData) -> Markup {
     let experiment = &one.experiment;
-    let warnings: Vec<String> = experiment.warnings.iter().map(ToString::to_string).collect();
+    let warnings: Vec<String> = experiment
+        .warnings
+        .iter()
+        .map(ToString::to_string)
+        .collect();
     let load = one.provenance.as_ref().map(|p| p.load);
     let lateness = one.provenance.as_ref().and_then(|p| p.lateness_p99);
     html! {

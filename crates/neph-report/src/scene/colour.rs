@@ -26,7 +26,10 @@ impl Colour {
     pub const ALARM: Self = Self::hex(0x00b4_2318);
 
     /// From `0xRRGGBB`.
-    #[expect(clippy::cast_possible_truncation, reason = "each shift leaves one byte")]
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "each shift leaves one byte"
+    )]
     pub const fn hex(rgb: u32) -> Self {
         Self {
             red: (rgb >> 16) as u8,

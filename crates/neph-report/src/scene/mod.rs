@@ -11,8 +11,9 @@ pub(crate) mod png;
 pub(crate) mod svg;
 
 pub use colour::Colour;
+pub use font::{FONT_FAMILY, Weight};
+pub(crate) use font::{REGULAR, SEMIBOLD};
 pub(crate) use font::{fit, width};
-pub use font::{FONT_FAMILY, REGULAR, SEMIBOLD, Weight};
 pub use mark::{Anchor, Fill, Mark, Point, Rect, Stroke, Text, Turn};
 pub use pdf::pdf;
 pub use png::{PngError, png};

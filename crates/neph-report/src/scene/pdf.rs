@@ -59,7 +59,9 @@ pub fn pdf(scene: &Scene, title: &str) -> Vec<u8> {
     for (percent, number) in &writer.opacities {
         let opacity = f32::from(*percent) / 100.0;
         let state = format!("A{number}");
-        states.insert(Name(state.as_bytes())).start::<pdf_writer::writers::ExtGraphicsState<'_>>()
+        states
+            .insert(Name(state.as_bytes()))
+            .start::<pdf_writer::writers::ExtGraphicsState<'_>>()
             .non_stroking_alpha(opacity);
     }
     states.finish();
@@ -101,7 +103,11 @@ impl Writer {
                     self.stroke(stroke);
                 }
             }
-            Mark::Disc { centre, radius, fill } => {
+            Mark::Disc {
+                centre,
+                radius,
+                fill,
+            } => {
                 self.circle(*centre, *radius);
                 self.fill(fill);
             }
@@ -158,7 +164,9 @@ impl Writer {
             .set_line_width(stroke.width as f32)
             .set_line_join(LineJoinStyle::RoundJoin);
         match stroke.dash {
-            Some((dash, gap)) => self.content.set_dash_pattern([dash as f32, gap as f32], 0.0),
+            Some((dash, gap)) => self
+                .content
+                .set_dash_pattern([dash as f32, gap as f32], 0.0),
             None => self.content.set_dash_pattern([], 0.0),
         };
         self.content.stroke();
@@ -172,7 +180,9 @@ impl Writer {
             let next = self.opacities.len();
             let number = *self.opacities.entry(percent).or_insert(next);
             let state = format!("A{number}");
-            self.content.save_state().set_parameters(Name(state.as_bytes()));
+            self.content
+                .save_state()
+                .set_parameters(Name(state.as_bytes()));
         }
         self.content.set_fill_rgb(red, green, blue).fill_nonzero();
         if percent < 100 {
@@ -226,13 +236,22 @@ mod tests {
     fn the_page_is_as_large_as_the_scene_and_keeps_its_text() {
         let mut scene = Scene::new(400.0, 200.0);
         let at = Point::new(10.0, 20.0);
-        scene.marks.push(Mark::Text(Text::new(at, Anchor::Start, 10.0, "µs")));
-        let fill = Fill { colour: Colour::INK, opacity: 0.3 };
-        scene.marks.push(Mark::Disc { centre: at, radius: 3.0, fill });
-        let file = pdf(&scene, "A title");
-        let text = String::from_utf8_lossy(&file);
-        assert!(text.starts_with("%PDF-1.") && text.trim_end().ends_with("%%EOF"));
-        assert!(text.contains("/MediaBox [0 0 300 150]"));
-        assert!(text.contains("/FontFile2") && text.contains("/ca 0.3"));
+        scene
+            .marks
+            .push(Mark::Text(Text::new(at, Anchor::Start, 10.0, "µs")));
+        let fill = Fill {
+            colour: Colour::INK,
+            opacity: 0.3,
+        };
+        scene.marks.push(Mark::Disc {
+            centre: at,
+            radius: 3.0,
+            fill,
+        });
+        let bytes = pdf(&scene, "A title");
+        let content = String::from_utf8_lossy(&bytes);
+        assert!(content.starts_with("%PDF-1.") && content.trim_end().ends_with("%%EOF"));
+        assert!(content.contains("/MediaBox [0 0 300 150]"));
+        assert!(content.contains("/FontFile2") && content.contains("/ca 0.3"));
     }
 }

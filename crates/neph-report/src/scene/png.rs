@@ -74,7 +74,11 @@ impl Canvas {
                     self.stroke(closed(&rect.corners()), stroke);
                 }
             }
-            Mark::Disc { centre, radius, fill } => {
+            Mark::Disc {
+                centre,
+                radius,
+                fill,
+            } => {
                 let mut path = PathBuilder::new();
                 path.push_circle(centre.x as f32, centre.y as f32, *radius as f32);
                 self.fill(path, fill);
@@ -104,12 +108,15 @@ impl Canvas {
         };
         let mask = self.mask.as_ref();
         let paint = paint(stroke.colour, 1.0);
-        self.pixmap.stroke_path(&path, &paint, &style, self.view, mask);
+        self.pixmap
+            .stroke_path(&path, &paint, &style, self.view, mask);
     }
 
     fn clip(&mut self, within: &[Point], marks: &[Mark]) {
         let outer = self.mask.clone();
-        let Some(path) = closed(within).finish() else { return };
+        let Some(path) = closed(within).finish() else {
+            return;
+        };
         match &mut self.mask {
             Some(mask) => mask.intersect_path(&path, FillRule::Winding, true, self.view),
             none => {
@@ -239,11 +246,17 @@ mod tests {
         let image = Pixmap::decode_png(&file).unwrap();
         let at = |x, y| image.pixel(x, y).map(|p| (p.red(), p.green())).unwrap();
         assert_eq!((image.width(), image.height()), (40, 20));
-        assert_eq!([at(4, 4), at(15, 4), at(30, 4)], [(255, 255), (255, 0), (255, 255)]);
+        assert_eq!(
+            [at(4, 4), at(15, 4), at(30, 4)],
+            [(255, 255), (255, 0), (255, 255)]
+        );
     }
 
     #[test]
     fn an_empty_scene_is_refused() {
-        assert!(matches!(png(&Scene::new(0.0, 5.0), 1.0), Err(PngError::Size { .. })));
+        assert!(matches!(
+            png(&Scene::new(0.0, 5.0), 1.0),
+            Err(PngError::Size { .. })
+        ));
     }
 }

@@ -42,10 +42,16 @@ impl Writer<'_> {
                 path(points)
             )),
             Mark::Area { points, fill } => {
-                self.put(format_args!("<path{} d=\"{}Z\"/>", fill_style(fill), path(points)));
+                self.put(format_args!(
+                    "<path{} d=\"{}Z\"/>",
+                    fill_style(fill),
+                    path(points)
+                ));
             }
             Mark::Rect { rect, fill, stroke } => {
-                let inside = fill.as_ref().map_or_else(|| " fill=\"none\"".into(), fill_style);
+                let inside = fill
+                    .as_ref()
+                    .map_or_else(|| " fill=\"none\"".into(), fill_style);
                 let outline = stroke.as_ref().map(line_style).unwrap_or_default();
                 self.put(format_args!(
                     "<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\"{inside}{outline}/>",
@@ -55,7 +61,11 @@ impl Writer<'_> {
                     number(rect.height)
                 ));
             }
-            Mark::Disc { centre, radius, fill } => self.put(format_args!(
+            Mark::Disc {
+                centre,
+                radius,
+                fill,
+            } => self.put(format_args!(
                 "<circle cx=\"{}\" cy=\"{}\" r=\"{}\"{}/>",
                 number(centre.x),
                 number(centre.y),
@@ -154,7 +164,11 @@ fn number(value: f64) -> String {
 
 fn trimmed(text: &str) -> String {
     let text = text.trim_end_matches('0').trim_end_matches('.');
-    if text == "-0" { "0".into() } else { text.into() }
+    if text == "-0" {
+        "0".into()
+    } else {
+        text.into()
+    }
 }
 
 fn escape(text: &str) -> String {
@@ -175,9 +189,18 @@ mod tests {
         let stroke = Stroke::solid(Colour::INK, 1.0).dashed(2.0, 1.5);
         scene.marks.push(Mark::Clip {
             within: Rect::new(0.0, 0.0, 60.0, 40.0).corners(),
-            marks: vec![Mark::line(Point::new(0.0, 0.125), Point::new(90.0, 30.0), stroke)],
+            marks: vec![Mark::line(
+                Point::new(0.0, 0.125),
+                Point::new(90.0, 30.0),
+                stroke,
+            )],
         });
-        let label = Text::new(Point::new(60.0, 30.0), Anchor::Middle, 11.0, "a < b & \"c\"");
+        let label = Text::new(
+            Point::new(60.0, 30.0),
+            Anchor::Middle,
+            11.0,
+            "a < b & \"c\"",
+        );
         scene.marks.push(Mark::Text(label.semibold()));
         insta::assert_snapshot!(svg(&scene, "small", "A \"small\" one"));
     }

@@ -6,14 +6,29 @@ use super::cells::{Cell, Column, Table};
 use crate::{CampaignData, PlotSettings};
 
 pub(super) fn table(data: &CampaignData, settings: &PlotSettings) -> Table {
-    let columns = ["endpoint", "block", "destination", "hop", "addresses", "least_ms", "greatest_ms", "outcome"];
-    let shown = data.traceroutes.iter().filter(|route| settings.shows_block(route.block));
+    let columns = [
+        "endpoint",
+        "block",
+        "destination",
+        "hop",
+        "addresses",
+        "least_ms",
+        "greatest_ms",
+        "outcome",
+    ];
+    let shown = data
+        .traceroutes
+        .iter()
+        .filter(|route| settings.shows_block(route.block));
     Table {
         name: "traceroute",
         title: "Routes",
         columns: columns.map(Column).to_vec(),
         rows: shown.flat_map(rows).collect(),
-        notes: vec!["Routers answer late: their times are upper bounds. An empty hop did not answer.".to_owned()],
+        notes: vec![
+            "Routers answer late: their times are upper bounds. An empty hop did not answer."
+                .to_owned(),
+        ],
     }
 }
 
@@ -32,11 +47,23 @@ fn rows(route: &Traceroute) -> Vec<Vec<Cell>> {
     };
     if route.hops.is_empty() {
         let mut row = start();
-        row.extend([Cell::Absent, Cell::Absent, Cell::Absent, Cell::Absent, Cell::Text(outcome)]);
+        row.extend([
+            Cell::Absent,
+            Cell::Absent,
+            Cell::Absent,
+            Cell::Absent,
+            Cell::Text(outcome),
+        ]);
         return vec![row];
     }
     let last = route.hops.len() - 1;
-    let ends = |hop: usize| if hop == last { Cell::Text(outcome.clone()) } else { Cell::Absent };
+    let ends = |hop: usize| {
+        if hop == last {
+            Cell::Text(outcome.clone())
+        } else {
+            Cell::Absent
+        }
+    };
     let hops = route.hops.iter().enumerate();
     hops.map(|(index, hop)| {
         let mut row = start();

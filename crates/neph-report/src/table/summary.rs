@@ -74,13 +74,13 @@ pub fn summary(data: &CampaignData, settings: &PlotSettings) -> Vec<SummaryRow> 
         layers.extend(entries(data.main_flows(scenario, settings)));
         let found = layers
             .into_iter()
-            .filter_map(|layer| row(data, settings, scenario, layer));
+            .filter_map(|layer| measured(data, settings, scenario, layer));
         rows.extend(found);
     }
     rows
 }
 
-fn row(
+fn measured(
     data: &CampaignData,
     settings: &PlotSettings,
     scenario: usize,
@@ -102,7 +102,7 @@ fn row(
     }
     let sample = Sorted::sort(&mut values).expect("times are finite");
     let numbers = describe(sample).ok();
-    let loss = proportion(lost, n).ok().filter(|_| layer.counts_loss());
+    let share = proportion(lost, n).ok().filter(|_| layer.counts_loss());
     Some(SummaryRow {
         scenario,
         label: data.scenarios[scenario].label(),
@@ -110,10 +110,10 @@ fn row(
         experiments: flows.len(),
         n,
         lost,
-        loss: loss.map(|loss| LossCell {
-            share: loss.share(),
-            low: loss.interval().low,
-            high: loss.interval().high,
+        loss: share.map(|share| LossCell {
+            share: share.share(),
+            low: share.interval().low,
+            high: share.interval().high,
         }),
         mean: numbers.as_ref().map(|numbers| numbers.mean),
         sd: numbers.as_ref().and_then(|numbers| numbers.sd),
@@ -137,9 +137,26 @@ fn cell(sample: Sorted<'_>, lost: usize, p: f64) -> QuantileCell {
 /// The summary for files.
 pub(super) fn table(rows: &[SummaryRow]) -> Table {
     let columns = [
-        "scenario", "layer", "experiments", "n", "lost", "loss", "loss_low", "loss_high",
-        "mean_ms", "sd_ms", "p50_ms", "p50_low_ms", "p50_high_ms", "p90_ms", "p90_low_ms",
-        "p90_high_ms", "p99_ms", "p99_low_ms", "p99_high_ms", "flagged",
+        "scenario",
+        "layer",
+        "experiments",
+        "n",
+        "lost",
+        "loss",
+        "loss_low",
+        "loss_high",
+        "mean_ms",
+        "sd_ms",
+        "p50_ms",
+        "p50_low_ms",
+        "p50_high_ms",
+        "p90_ms",
+        "p90_low_ms",
+        "p90_high_ms",
+        "p99_ms",
+        "p99_low_ms",
+        "p99_high_ms",
+        "flagged",
     ];
     Table {
         name: "summary",
@@ -157,7 +174,11 @@ fn cells(row: &SummaryRow) -> Vec<Cell> {
         Cell::Text(row.layer.name()),
         count(row.experiments),
         count(row.n),
-        if row.layer.counts_loss() { count(row.lost) } else { Cell::Absent },
+        if row.layer.counts_loss() {
+            count(row.lost)
+        } else {
+            Cell::Absent
+        },
         Cell::real(row.loss.map(|loss| loss.share)),
         Cell::real(row.loss.map(|loss| loss.low)),
         Cell::real(row.loss.map(|loss| loss.high)),
@@ -170,7 +191,9 @@ fn cells(row: &SummaryRow) -> Vec<Cell> {
             QuantileCell::Refused { .. } => [Cell::Absent, Cell::Absent, Cell::Absent],
         });
     }
-    cells.push(Cell::Text(if row.flagged { "yes" } else { "no" }.to_owned()));
+    cells.push(Cell::Text(
+        if row.flagged { "yes" } else { "no" }.to_owned(),
+    ));
     cells
 }
 

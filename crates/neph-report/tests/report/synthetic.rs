@@ -1,53 +1,108 @@
 //! Campaigns whose truth is known: seeded messages over links with a given round trip, rate, loss
 //! and peer, so that every number in a report can be held against what was put in.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on may panic")]
+
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
 use neph_model::{
     BitRate, ByteSize, Campaign, CampaignId, CampaignStatus, Event, EventKind, Experiment,
-    ExperimentId, ExperimentStatus, Flow, FlowIndex, FlowRole, Hop, HostFacts, Instant, Load, Marks,
-    Message, Order, Outcome, Own, ProbeKind, Provenance, Scenario, ScenarioId, Seq, Span, TcpState,
-    Throughput, ThroughputSecond, Traceroute, Wall, Warning,
+    ExperimentId, ExperimentStatus, Flow, FlowIndex, FlowRole, Hop, HostFacts, Instant, Load,
+    Marks, Message, Order, Outcome, Own, ProbeKind, Provenance, Scenario, ScenarioId, Seq, Span,
+    TcpState, Throughput, ThroughputSecond, Traceroute, Wall, Warning,
 };
 use neph_report::{CampaignData, ExperimentData};
 use neph_stats::Random;
 
 /// A link to an endpoint.
 #[derive(Clone, Copy, Debug)]
-pub struct Link {
-    pub name: &'static str,
-    pub round_trip_ms: f64,
-    pub up_mbit: f64,
-    pub loss: f64,
-    pub reflector: bool,
+pub(crate) struct Link {
+    pub(crate) name: &'static str,
+    pub(crate) round_trip_ms: f64,
+    pub(crate) up_mbit: f64,
+    pub(crate) loss: f64,
+    pub(crate) reflector: bool,
 }
 
-pub const METRO: Link = Link { name: "metro", round_trip_ms: 4.0, up_mbit: 1000.0, loss: 0.0, reflector: true };
-pub const CONTINENT: Link = Link { name: "continent", round_trip_ms: 40.0, up_mbit: 200.0, loss: 0.001, reflector: true };
-pub const HOME: Link = Link { name: "home", round_trip_ms: 12.0, up_mbit: 3.0, loss: 0.002, reflector: true };
-pub const PROXIED: Link = Link { name: "through-an-L7-proxy", round_trip_ms: 22.0, up_mbit: 100.0, loss: 0.0, reflector: false };
-pub const FAR: Link = Link { name: "us-west-2.example.net", round_trip_ms: 152.0, up_mbit: 50.0, loss: 0.004, reflector: true };
+pub(crate) const METRO: Link = Link {
+    name: "metro",
+    round_trip_ms: 4.0,
+    up_mbit: 1000.0,
+    loss: 0.0,
+    reflector: true,
+};
+pub(crate) const CONTINENT: Link = Link {
+    name: "continent",
+    round_trip_ms: 40.0,
+    up_mbit: 200.0,
+    loss: 0.001,
+    reflector: true,
+};
+pub(crate) const HOME: Link = Link {
+    name: "home",
+    round_trip_ms: 12.0,
+    up_mbit: 3.0,
+    loss: 0.002,
+    reflector: true,
+};
+pub(crate) const PROXIED: Link = Link {
+    name: "through-an-L7-proxy",
+    round_trip_ms: 22.0,
+    up_mbit: 100.0,
+    loss: 0.0,
+    reflector: false,
+};
+pub(crate) const FAR: Link = Link {
+    name: "us-west-2.example.net",
+    round_trip_ms: 152.0,
+    up_mbit: 50.0,
+    loss: 0.004,
+    reflector: true,
+};
 
 /// What to measure.
 #[derive(Clone, Debug)]
-pub struct Shape {
-    pub links: Vec<Link>,
-    pub intervals_ms: Vec<i64>,
-    pub sizes: Vec<u64>,
-    pub blocks: u32,
-    pub messages: u64,
+pub(crate) struct Shape {
+    pub(crate) links: Vec<Link>,
+    pub(crate) intervals_ms: Vec<i64>,
+    pub(crate) sizes: Vec<u64>,
+    pub(crate) blocks: u32,
+    pub(crate) messages: u64,
 }
 
-pub fn one() -> CampaignData {
-    campaign(&Shape { links: vec![CONTINENT], intervals_ms: vec![25], sizes: vec![10_240], blocks: 1, messages: 1200 })
+pub(crate) fn one() -> CampaignData {
+    campaign(&Shape {
+        links: vec![CONTINENT],
+        intervals_ms: vec![25],
+        sizes: vec![10_240],
+        blocks: 1,
+        messages: 1200,
+    })
 }
 
-pub fn twelve() -> CampaignData {
-    campaign(&Shape { links: vec![METRO, CONTINENT, HOME], intervals_ms: vec![100, 400], sizes: vec![1024, 102_400], blocks: 6, messages: 320 })
+/// One scenario of so many messages.
+pub(crate) fn long(messages: u64) -> CampaignData {
+    campaign(&Shape {
+        links: vec![CONTINENT],
+        intervals_ms: vec![1],
+        sizes: vec![64],
+        blocks: 1,
+        messages,
+    })
 }
 
-pub fn sixty() -> CampaignData {
+pub(crate) fn twelve() -> CampaignData {
+    campaign(&Shape {
+        links: vec![METRO, CONTINENT, HOME],
+        intervals_ms: vec![100, 400],
+        sizes: vec![1024, 102_400],
+        blocks: 6,
+        messages: 320,
+    })
+}
+
+pub(crate) fn sixty() -> CampaignData {
     campaign(&Shape {
         links: vec![METRO, CONTINENT, HOME, PROXIED, FAR],
         intervals_ms: vec![25, 100, 400, 1000],
@@ -57,14 +112,18 @@ pub fn sixty() -> CampaignData {
     })
 }
 
-pub fn campaign(shape: &Shape) -> CampaignData {
+pub(crate) fn campaign(shape: &Shape) -> CampaignData {
     let scenarios = scenarios(shape);
     let id = CampaignId::from_bytes([7; 16]);
     let mut random = Random::new(42);
     let mut experiments = Vec::new();
     for block in 0..shape.blocks {
         for (index, scenario) in scenarios.iter().enumerate() {
-            let link = shape.links.iter().find(|l| l.name == scenario.endpoint).unwrap();
+            let link = shape
+                .links
+                .iter()
+                .find(|l| l.name == scenario.endpoint)
+                .unwrap();
             experiments.push(experiment(id, scenario, (index, block), link, &mut random));
         }
     }
@@ -92,7 +151,7 @@ pub fn campaign(shape: &Shape) -> CampaignData {
 
 const START: i64 = 1_795_000_000_000_000_000;
 
-pub fn scenarios(shape: &Shape) -> Vec<Scenario> {
+fn scenarios(shape: &Shape) -> Vec<Scenario> {
     let mut found = Vec::new();
     for link in &shape.links {
         for interval in &shape.intervals_ms {
@@ -119,19 +178,20 @@ pub fn scenarios(shape: &Shape) -> Vec<Scenario> {
 
 fn flow(index: u32, role: FlowRole, probe: ProbeKind, name: &str, reflector: bool) -> Flow {
     let target: SocketAddr = "192.0.2.7:8080".parse().unwrap();
-    Flow { index: FlowIndex(index), role, probe, name: name.into(), source: None, target, reflector, same_clock: true }
+    Flow {
+        index: FlowIndex(index),
+        role,
+        probe,
+        name: name.into(),
+        source: None,
+        target,
+        reflector,
+        same_clock: true,
+    }
 }
 
-fn experiment(
-    campaign: CampaignId,
-    scenario: &Scenario,
-    (index, block): (usize, u32),
-    link: &Link,
-    random: &mut Random,
-) -> ExperimentData {
-    let mut id = [0; 16];
-    id[0] = u8::try_from(block).unwrap();
-    id[1] = u8::try_from(index).unwrap();
+/// The main flow's messages, then the companion's.
+pub(crate) fn messages(scenario: &Scenario, link: &Link, random: &mut Random) -> Vec<Message> {
     let mut messages = Vec::new();
     for seq in 0..scenario.messages {
         messages.push(message(scenario, seq, link, random));
@@ -144,6 +204,48 @@ fn experiment(
         at += 200_000_000;
         seq += 1;
     }
+    messages
+}
+
+/// Which experiments are flagged, and why.
+fn troubles(
+    scenario: &Scenario,
+    (index, block): (usize, u32),
+    last: i64,
+) -> (Vec<Warning>, Vec<Event>) {
+    let mut warnings = Vec::new();
+    let mut events = Vec::new();
+    if index == 1 || (index == 0 && scenario.messages > 1000) {
+        warnings.push(Warning::SenderLate {
+            p99: Span::from_micros(1_800),
+            bound: Span::from_millis(1),
+        });
+    }
+    if index == 2 && block == 1 {
+        warnings.push(Warning::Reconnected { times: 1 });
+        events.push(Event {
+            flow: FlowIndex(0),
+            at: last / 3,
+            kind: EventKind::ConnectionLost,
+            text: "reset by peer".into(),
+        });
+    }
+    (warnings, events)
+}
+
+fn experiment(
+    campaign: CampaignId,
+    scenario: &Scenario,
+    (index, block): (usize, u32),
+    link: &Link,
+    random: &mut Random,
+) -> ExperimentData {
+    let mut id = [0; 16];
+    id[0] = u8::try_from(block).unwrap();
+    id[1] = u8::try_from(index).unwrap();
+    let mut messages = messages(scenario, link, random);
+    let main = usize::try_from(scenario.messages).unwrap();
+    let last = messages[main - 1].marks.intended.nanos();
     if index == 0 && block == 0 {
         // One hiccup: an outlier that must not crush the rest.
         let slow = &mut messages[20];
@@ -151,16 +253,11 @@ fn experiment(
             *mark = mark.map(|at| Instant::from_nanos(at.nanos() + 1_760_000_000));
         }
     }
-    let lost = messages.iter().filter(|m| m.flow.0 == 0 && m.outcome == Outcome::Lost).count();
-    let mut warnings = Vec::new();
-    let mut events = Vec::new();
-    if index == 1 || (index == 0 && scenario.messages > 1000) {
-        warnings.push(Warning::SenderLate { p99: Span::from_micros(1_800), bound: Span::from_millis(1) });
-    }
-    if index == 2 && block == 1 {
-        warnings.push(Warning::Reconnected { times: 1 });
-        events.push(Event { flow: FlowIndex(0), at: last / 3, kind: EventKind::ConnectionLost, text: "reset by peer".into() });
-    }
+    let unanswered = messages
+        .iter()
+        .filter(|m| m.flow.0 == 0 && m.outcome == Outcome::Lost)
+        .count();
+    let (warnings, events) = troubles(scenario, (index, block), last);
     let experiment = Experiment {
         id: ExperimentId::from_bytes(id),
         campaign,
@@ -178,8 +275,8 @@ fn experiment(
         ],
         tally: neph_model::Tally {
             messages: scenario.messages,
-            replies: scenario.messages - u64::try_from(lost).unwrap(),
-            lost: u64::try_from(lost).unwrap(),
+            replies: scenario.messages - u64::try_from(unanswered).unwrap(),
+            lost: u64::try_from(unanswered).unwrap(),
             ..neph_model::Tally::default()
         },
         warnings,
@@ -200,7 +297,12 @@ fn nanos(micros: f64) -> i64 {
     (micros * 1000.0) as i64
 }
 
-#[expect(clippy::cast_precision_loss, clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "small numbers of a test")]
+#[expect(
+    clippy::cast_precision_loss,
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "small numbers of a test"
+)]
 fn message(scenario: &Scenario, seq: u64, link: &Link, random: &mut Random) -> Message {
     let at = i64::try_from(seq).unwrap() * scenario.interval.nanos();
     let mut marks = Marks::intended_at(Instant::from_nanos(at));
@@ -208,7 +310,11 @@ fn message(scenario: &Scenario, seq: u64, link: &Link, random: &mut Random) -> M
     // Idle slow start: what was idle for 200 ms begins with 10 segments again.
     let segments = bytes / 1448.0;
     let idle = scenario.interval >= Span::from_millis(200);
-    let cwnd = if idle { 10.0 } else { (10.0 + seq as f64 * 2.0).min(140.0) };
+    let cwnd = if idle {
+        10.0
+    } else {
+        (10.0 + seq as f64 * 2.0).min(140.0)
+    };
     let rounds = (segments / cwnd).max(1.0).log2().ceil().max(0.0);
     let lost = random.unit() < link.loss;
     let mut clock = at + nanos(3.0 + jitter(random, 4.0));
@@ -218,16 +324,24 @@ fn message(scenario: &Scenario, seq: u64, link: &Link, random: &mut Random) -> M
         clock
     };
     step(0.0, &mut marks.app_send);
-    step(9.0 + jitter(random, 2.0) + rounds * link.round_trip_ms * 1000.0, &mut marks.queued);
+    step(
+        9.0 + jitter(random, 2.0) + rounds * link.round_trip_ms * 1000.0,
+        &mut marks.queued,
+    );
     step(6.0 + jitter(random, 1.0), &mut marks.nic_tx);
     let there = link.round_trip_ms * 500.0 + bytes * 8.0 / link.up_mbit + jitter(random, 60.0);
     let back = link.round_trip_ms * 500.0 + jitter(random, 40.0);
     let peer = |t: i64| Some(Instant::from_nanos(t + 5_000_000_000));
     let sent = clock;
     let arrived = sent + nanos(there);
-    let peer_spans = [18.0 + jitter(random, 4.0), 32.0 + jitter(random, 10.0), 14.0 + jitter(random, 3.0)].map(nanos);
+    let peer_spans = [
+        18.0 + jitter(random, 4.0),
+        32.0 + jitter(random, 10.0),
+        14.0 + jitter(random, 3.0),
+    ]
+    .map(nanos);
     let left = arrived + peer_spans.iter().sum::<i64>();
-    let state = TcpState { cwnd: cwnd as u32, ssthresh: 80, srtt_us: 40_000, min_rtt_us: 39_000, retransmissions: u32::try_from(seq / 97).unwrap(), delivery_rate: 1_000_000 };
+    let state = state(cwnd as u32, seq);
     let mut message = Message::new(FlowIndex(0), Seq(seq), marks);
     message.tcp_at_send = Some(state);
     if lost {
@@ -245,8 +359,21 @@ fn message(scenario: &Scenario, seq: u64, link: &Link, random: &mut Random) -> M
         message.marks.peer.nic_tx = peer(left);
     }
     message.marks.nic_rx = Some(Instant::from_nanos(received));
-    message.marks.app_recv = Some(Instant::from_nanos(received + nanos(12.0 + jitter(random, 6.0))));
+    message.marks.app_recv = Some(Instant::from_nanos(
+        received + nanos(12.0 + jitter(random, 6.0)),
+    ));
     message
+}
+
+fn state(cwnd: u32, seq: u64) -> TcpState {
+    TcpState {
+        cwnd,
+        ssthresh: 80,
+        srtt_us: 40_000,
+        min_rtt_us: 39_000,
+        retransmissions: u32::try_from(seq / 97).unwrap(),
+        delivery_rate: 1_000_000,
+    }
 }
 
 fn ping(seq: u64, at: i64, link: &Link, random: &mut Random) -> Message {
@@ -281,19 +408,32 @@ fn provenance(experiment: ExperimentId) -> Provenance {
             sysctls: BTreeMap::from([("net.ipv4.tcp_slow_start_after_idle".into(), "1".into())]),
             congestion_control: Some("cubic".into()),
         },
-        load: Load { busy_percent: 31.0, steal_percent: 0.4, load_average: 0.7 },
+        load: Load {
+            busy_percent: 31.0,
+            steal_percent: 0.4,
+            load_average: 0.7,
+        },
         lateness_p50: Some(Span::from_micros(4)),
         lateness_p99: Some(Span::from_micros(21)),
     }
 }
 
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "small numbers of a test")]
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "small numbers of a test"
+)]
 fn throughputs(shape: &Shape) -> Vec<Throughput> {
     let mut found = Vec::new();
     for block in 0..shape.blocks {
         for link in &shape.links {
             let rate = BitRate((link.up_mbit * 940_000.0) as u64);
-            let second = ThroughputSecond { goodput: rate, retransmissions: 3, cwnd_segments: Some(88), srtt: Some(Span::from_millis(41)) };
+            let second = ThroughputSecond {
+                goodput: rate,
+                retransmissions: 3,
+                cwnd_segments: Some(88),
+                srtt: Some(Span::from_millis(41)),
+            };
             found.push(Throughput {
                 block,
                 endpoint: link.name.into(),
@@ -318,9 +458,21 @@ fn routes(shape: &Shape) -> Vec<Traceroute> {
             destination: "192.0.2.7".parse().unwrap(),
             started: Wall::from_unix_nanos(START),
             hops: vec![
-                Hop { ttl: 1, addresses: vec!["10.0.0.1".parse().unwrap()], round_trips: vec![Span::from_micros(300)] },
-                Hop { ttl: 2, addresses: Vec::new(), round_trips: Vec::new() },
-                Hop { ttl: 3, addresses: vec!["192.0.2.7".parse().unwrap()], round_trips: vec![Span::from_micros(4100), Span::from_micros(4200)] },
+                Hop {
+                    ttl: 1,
+                    addresses: vec!["10.0.0.1".parse().unwrap()],
+                    round_trips: vec![Span::from_micros(300)],
+                },
+                Hop {
+                    ttl: 2,
+                    addresses: Vec::new(),
+                    round_trips: Vec::new(),
+                },
+                Hop {
+                    ttl: 3,
+                    addresses: vec!["192.0.2.7".parse().unwrap()],
+                    round_trips: vec![Span::from_micros(4100), Span::from_micros(4200)],
+                },
             ],
             reached: true,
             failure: None,

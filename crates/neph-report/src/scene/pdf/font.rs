@@ -92,7 +92,8 @@ pub(super) fn embed(pdf: &mut Pdf, weight: Weight, refs: FontRefs) {
         .stem_v(90.0)
         .font_file2(refs.file);
     let characters = compress_to_vec_zlib(&to_characters(face), COMPRESSION);
-    pdf.stream(refs.characters, &characters).filter(Filter::FlateDecode);
+    pdf.stream(refs.characters, &characters)
+        .filter(Filter::FlateDecode);
     let packed = compress_to_vec_zlib(file, COMPRESSION);
     let length = i32::try_from(file.len()).expect("the font is 40 kB");
     let mut stream = pdf.stream(refs.file, &packed);

@@ -1,0 +1,75 @@
+//! What is written to disk.
+
+use neph_report::{PlotSettings, write_report};
+
+use crate::synthetic;
+
+#[test]
+fn a_report_is_complete_and_needs_no_network() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = synthetic::one();
+    let written = write_report(&data, &PlotSettings::default(), folder.path()).unwrap();
+    assert_eq!(written[0], folder.path().join("index.html"));
+    assert!(
+        written
+            .iter()
+            .all(|file| file.metadata().is_ok_and(|m| m.len() > 0))
+    );
+    let page = std::fs::read_to_string(&written[0]).unwrap();
+    for forbidden in ["http://", "https://", "<link", "<script src", "@import"] {
+        let found = page
+            .match_indices(forbidden)
+            .filter(|(at, _)| !page[*at..].starts_with("http://www.w3.org/2000/svg"));
+        assert_eq!(found.count(), 0, "{forbidden}");
+    }
+    for wanted in [
+        "What was measured",
+        "What stands out",
+        "What was flagged",
+        "Provenance",
+        "figures/timeline.pdf",
+        "tables/summary.csv",
+    ] {
+        assert!(page.contains(wanted), "{wanted}");
+    }
+    for link in page
+        .split("href=\"")
+        .skip(1)
+        .filter_map(|rest| rest.split('"').next())
+    {
+        let there = link.strip_prefix('#').map_or_else(
+            || folder.path().join(link).exists(),
+            |id| page.contains(&format!("id=\"{id}\"")),
+        );
+        assert!(there, "{link} leads nowhere");
+    }
+}
+
+#[test]
+fn a_name_from_a_plan_cannot_become_markup() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut data = synthetic::one();
+    data.campaign.name = "<script>alert(1)</script>".into();
+    data.scenarios[0].endpoint = "a<b>&\"c".into();
+    let written = write_report(&data, &PlotSettings::default(), folder.path()).unwrap();
+    let page = std::fs::read_to_string(&written[0]).unwrap();
+    assert!(!page.contains("<script>alert") && !page.contains("a<b>"));
+}
+
+#[test]
+fn a_folder_that_cannot_be_made_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let place = folder.path().join("taken");
+    std::fs::write(&place, "a file").unwrap();
+    let error = write_report(&synthetic::one(), &PlotSettings::default(), &place).unwrap_err();
+    assert!(error.to_string().contains("taken/figures"), "{error}");
+}
+
+#[test]
+fn a_long_run_is_drawn_in_few_marks() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = synthetic::long(50_000);
+    let written = write_report(&data, &PlotSettings::default(), folder.path()).unwrap();
+    let bytes = written[0].metadata().unwrap().len();
+    assert!(bytes < 800_000, "{bytes} bytes for one scenario");
+}

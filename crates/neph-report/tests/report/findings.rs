@@ -1,0 +1,118 @@
+//! The sentences, and the numbers behind them.
+
+use neph_report::{FindingKind, PlotSettings, findings, text};
+
+use crate::synthetic;
+
+fn sentences(data: &neph_report::CampaignData) -> String {
+    let found = findings(data, &PlotSettings::default());
+    let lines: Vec<String> = found
+        .iter()
+        .map(|finding| format!("{:?} {}: {}", finding.kind, finding.topic, finding.text))
+        .collect();
+    lines.join("\n")
+}
+
+#[test]
+fn one_scenario_in_words() {
+    insta::assert_snapshot!(sentences(&synthetic::one()));
+}
+
+#[test]
+fn twelve_scenarios_in_words() {
+    insta::assert_snapshot!(sentences(&synthetic::twelve()));
+}
+
+#[test]
+fn sixty_scenarios_stay_readable() {
+    let found = findings(&synthetic::sixty(), &PlotSettings::default());
+    assert!(found.len() < 20, "{} sentences", found.len());
+    assert!(found.iter().all(|finding| finding.text.len() < 600));
+    let merged = found.iter().any(|f| {
+        f.text
+            .contains("network + peer kernel + peer application + peer send")
+    });
+    assert!(merged, "the endpoint without a reflector has merged stages");
+}
+
+#[test]
+fn the_idle_slow_start_is_found_with_its_cause() {
+    let found = findings(&synthetic::twelve(), &PlotSettings::default());
+    let interval: Vec<_> = found.iter().filter(|f| f.topic == "interval").collect();
+    let first = interval.first().expect("the effect is there");
+    // Three more round trips of 40 ms.
+    assert!(
+        (first.evidence["shift_ms"] - 120.0).abs() < 0.5,
+        "{first:?}"
+    );
+    assert!(
+        first.text.contains("10 segments against 140"),
+        "{}",
+        first.text
+    );
+    assert!(
+        (first.evidence["p"] - 0.031_25).abs() < 1e-9,
+        "six pairs of one sign: 2 / 2^6"
+    );
+}
+
+#[test]
+fn a_home_uplink_that_is_too_narrow_is_named() {
+    let found = findings(&synthetic::twelve(), &PlotSettings::default());
+    let load = found
+        .iter()
+        .find(|f| f.topic == "throughput")
+        .expect("there is a check");
+    assert!(
+        load.text
+            .starts_with("home · every 100 ms · 100 KiB needs 8.19 Mbit/s"),
+        "{}",
+        load.text
+    );
+    let far = found
+        .iter()
+        .find(|f| f.topic == "transmission")
+        .expect("network far beyond the echo");
+    assert!(far.evidence["network_ms"] > 285.0 && far.evidence["icmp_ms"] < 12.2);
+}
+
+#[test]
+fn a_campaign_without_warnings_says_so() {
+    let mut data = synthetic::one();
+    data.experiments[0].experiment.warnings.clear();
+    let found = findings(&data, &PlotSettings::default());
+    let flagged: Vec<_> = found
+        .iter()
+        .filter(|f| f.kind == FindingKind::Flagged)
+        .collect();
+    assert!(flagged.len() == 1 && flagged[0].text.starts_with("Nothing was flagged"));
+}
+
+#[test]
+fn an_empty_campaign_is_no_panic() {
+    let mut data = synthetic::one();
+    data.experiments.clear();
+    data.left_out = 1;
+    let found = findings(&data, &PlotSettings::default());
+    assert!(
+        found[0].text.contains("1 experiment is left out"),
+        "{}",
+        found[0].text
+    );
+    assert!(neph_report::draw(&data, &PlotSettings::default()).is_empty());
+}
+
+#[test]
+fn the_terminal_view_fits_its_width() {
+    let data = synthetic::twelve();
+    for width in [40, 80, 120] {
+        let shown = text(&data, &PlotSettings::default(), width);
+        let widest = shown
+            .lines()
+            .map(|line| line.chars().count())
+            .max()
+            .unwrap();
+        assert!(widest <= width, "{widest} of {width}\n{shown}");
+    }
+    insta::assert_snapshot!(text(&data, &PlotSettings::default(), 110));
+}

@@ -1,0 +1,74 @@
+//! From the embedded store to the same numbers.
+
+use std::error::Error;
+
+use neph_model::{ExperimentStatus, FlowIndex, Message};
+use neph_report::{CampaignData, ExperimentData, Include, PlotSettings, load, summary};
+use neph_stats::Random;
+use neph_store::{Access, open};
+
+use crate::synthetic::{self, CONTINENT};
+
+/// A campaign of one experiment, with the messages it was made from.
+fn with_messages() -> (CampaignData, Vec<Message>) {
+    let mut data = synthetic::one();
+    let messages = synthetic::messages(&data.scenarios[0], &CONTINENT, &mut Random::new(3));
+    let before = &data.experiments[0];
+    let mut experiment = ExperimentData::new(before.experiment.clone(), 0, &messages);
+    experiment.provenance.clone_from(&before.provenance);
+    data.experiments = vec![experiment];
+    (data, messages)
+}
+
+/// Writes a campaign of one scenario and its messages into a workspace and reads it again.
+fn through_a_store(
+    data: &CampaignData,
+    messages: &[Message],
+    status: ExperimentStatus,
+    include: Include,
+) -> Result<CampaignData, Box<dyn Error>> {
+    let folder = tempfile::tempdir()?;
+    let place = folder.path().join("workspace");
+    let mut store = open(&place.to_string_lossy(), Access::Write)?;
+    store.add_campaign(&data.campaign, &data.scenarios)?;
+    let mut experiment = data.experiments[0].experiment.clone();
+    experiment.status = ExperimentStatus::Running;
+    let mut recorder = store.begin(&experiment)?;
+    recorder.messages(messages)?;
+    experiment.status = status;
+    let provenance = data.experiments[0]
+        .provenance
+        .clone()
+        .ok_or("a synthetic one has it")?;
+    store.finish(recorder, &experiment, &provenance)?;
+    Ok(load(store.as_ref(), &data.campaign, include)?)
+}
+
+#[test]
+fn a_stored_campaign_gives_the_same_summary() {
+    let (data, messages) = with_messages();
+    let loaded = through_a_store(
+        &data,
+        &messages,
+        ExperimentStatus::Complete,
+        Include::Complete,
+    )
+    .unwrap();
+    let settings = PlotSettings::default();
+    assert_eq!(summary(&loaded, &settings), summary(&data, &settings));
+    assert_eq!(
+        loaded.experiments[0].provenance,
+        data.experiments[0].provenance
+    );
+    assert!(messages.iter().any(|message| message.flow == FlowIndex(1)));
+}
+
+#[test]
+fn what_was_interrupted_is_left_out_unless_asked_for() {
+    let (data, messages) = with_messages();
+    let status = ExperimentStatus::Interrupted;
+    let usual = through_a_store(&data, &messages, status, Include::Complete).unwrap();
+    assert_eq!((usual.experiments.len(), usual.left_out), (0, 1));
+    let all = through_a_store(&data, &messages, status, Include::Everything).unwrap();
+    assert_eq!((all.experiments.len(), all.left_out), (1, 0));
+}

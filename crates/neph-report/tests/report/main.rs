@@ -1,0 +1,8 @@
+//! The report as a whole, over campaigns whose truth is known.
+
+mod files;
+mod findings;
+mod loading;
+mod numbers;
+mod settings;
+mod synthetic;

@@ -1,0 +1,145 @@
+//! Plot settings: what each of them changes, without measuring again.
+
+use std::collections::BTreeSet;
+
+use neph_model::Span;
+use neph_report::{Basis, Equalization, FIGURES, Figure, Mark, PlotSettings, Scene, Tail, draw};
+
+use crate::synthetic;
+
+fn words(scene: &Scene) -> Vec<String> {
+    fn collect(marks: &[Mark], out: &mut Vec<String>) {
+        for mark in marks {
+            match mark {
+                Mark::Text(text) => out.push(text.text.clone()),
+                Mark::Clip { marks, .. } => collect(marks, out),
+                _ => {}
+            }
+        }
+    }
+    let mut out = Vec::new();
+    collect(&scene.marks, &mut out);
+    out
+}
+
+fn drawn(name: &str, settings: PlotSettings) -> Vec<Figure> {
+    let settings = PlotSettings {
+        figures: Some([name.to_owned()].into()),
+        ..settings
+    };
+    draw(&synthetic::twelve(), &settings)
+}
+
+fn all_words(figures: &[Figure]) -> String {
+    figures
+        .iter()
+        .flat_map(|figure| words(&figure.scene))
+        .collect::<Vec<_>>()
+        .join("\n")
+}
+
+#[test]
+fn every_kind_is_drawn_and_named() {
+    let figures = draw(&synthetic::twelve(), &PlotSettings::default());
+    let kinds: BTreeSet<&str> = figures.iter().map(|figure| figure.kind).collect();
+    assert_eq!(kinds.len(), FIGURES.len());
+    let names: BTreeSet<&str> = figures.iter().map(|figure| figure.name.as_str()).collect();
+    assert_eq!(names.len(), figures.len(), "names of files are unique");
+    for view in ["endpoint", "interval", "size"] {
+        assert!(names.contains(format!("boxes-by-{view}").as_str()));
+        assert!(names.contains(format!("cdf-by-{view}").as_str()));
+    }
+}
+
+#[test]
+fn no_text_leaves_its_page() {
+    for data in [synthetic::one(), synthetic::twelve(), synthetic::sixty()] {
+        for figure in draw(&data, &PlotSettings::default()) {
+            for mark in &figure.scene.marks {
+                let Mark::Text(text) = mark else { continue };
+                if text.turn == neph_report::Turn::Upright {
+                    continue;
+                }
+                let left = match text.anchor {
+                    neph_report::Anchor::Start => text.at.x,
+                    neph_report::Anchor::Middle => text.at.x - text.width() / 2.0,
+                    neph_report::Anchor::End => text.at.x - text.width(),
+                };
+                let inside = left >= 0.0
+                    && left + text.width() <= figure.scene.width
+                    && text.at.y < figure.scene.height;
+                assert!(inside, "{}: {:?}", figure.name, text);
+            }
+        }
+    }
+}
+
+#[test]
+fn blocks_to_plot_leaves_the_others_out() {
+    let settings = PlotSettings {
+        blocks_to_plot: Some([2, 5].into()),
+        ..PlotSettings::default()
+    };
+    let words = all_words(&drawn("timeline", settings));
+    assert!(words.contains("block 2") && words.contains("block 5"));
+    assert!(!words.contains("block 1,") && !words.contains("block 3"));
+}
+
+#[test]
+fn percentiles_to_remove_takes_the_outlier_away() {
+    let whole = all_words(&drawn("boxes", PlotSettings::default()));
+    assert!(whole.contains("1 above, max 1.76 s"));
+    let settings = PlotSettings {
+        percentiles_to_remove: 1.0,
+        ..PlotSettings::default()
+    };
+    let cut = all_words(&drawn("boxes", settings));
+    assert!(
+        !cut.contains("above") && cut.contains("highest 1 %"),
+        "{cut}"
+    );
+}
+
+#[test]
+fn fixed_limits_count_what_lies_outside() {
+    let settings = PlotSettings {
+        rtt_min: Some(Span::from_millis(4)),
+        rtt_max: Some(Span::from_millis(20)),
+        ..PlotSettings::default()
+    };
+    let words = all_words(&drawn("boxes", settings));
+    assert!(
+        words.contains("1920 above, max") || words.contains("1919 above, max"),
+        "{words}"
+    );
+}
+
+#[test]
+fn whiskers_scales_tail_and_basis_show_in_the_figures() {
+    let settings = PlotSettings {
+        whisker_min: Some(10.0),
+        whisker_max: Some(90.0),
+        basis: Basis::Service,
+        ..PlotSettings::default()
+    };
+    let words = all_words(&drawn("boxes", settings));
+    assert!(
+        words.contains("from the 10 to the 90 percentile") && words.contains("service time, ms")
+    );
+    let tail = PlotSettings {
+        tail: Tail::Logarithmic,
+        ..PlotSettings::default()
+    };
+    let words = all_words(&drawn("cdf", tail));
+    assert!(words.contains("share that took longer") && words.contains("0.001"));
+    let axes = |settings| {
+        all_words(&drawn("boxes", settings))
+            .matches("response time, ms")
+            .count()
+    };
+    let separate = PlotSettings {
+        equalization: Equalization::Separate,
+        ..PlotSettings::default()
+    };
+    assert!(axes(separate) > axes(PlotSettings::default()));
+}
