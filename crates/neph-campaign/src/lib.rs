@@ -8,6 +8,7 @@ mod agenda;
 mod carrier;
 pub mod estimate;
 pub mod expand;
+mod local;
 mod meter;
 mod observer;
 pub mod order;
@@ -23,6 +24,7 @@ pub use carrier::{
     Carried, Carrier, CarryError, Clock, Ending, ExperimentOrder, Prepared, Progress, StopFlag,
     ThroughputOrder, TracerouteOrder,
 };
+pub use local::LocalCarrier;
 pub use meter::Figures;
 pub use observer::{News, Nobody, Observer};
 pub use plan::Plan;
