@@ -1,0 +1,218 @@
+//! The carrier that measures from this process: on this host, or in a lab site's namespace.
+//!
+//! Turns orders into flows of `neph-probe`, and what they tell into what the recorder keeps. Own
+//! marks are stored relative to the experiment's start.
+
+mod flows;
+mod intake;
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::thread;
+use std::time::Duration;
+
+use neph_model::{BitRate, Throughput, Traceroute, Wall, Warning};
+use neph_probe::{Flow as Running, IpVersion, ProbeError, Stop, Target};
+use neph_store::Recorder;
+
+use crate::carrier::{
+    Carried, Carrier, CarryError, Ending, ExperimentOrder, Prepared, Progress, StopFlag,
+    ThroughputOrder, TracerouteOrder,
+};
+use crate::plan::ThroughputTool;
+use crate::provenance::{self, CpuTimes};
+use flows::Ready;
+use intake::Intake;
+
+/// How often what the flows told is taken in, recorded and shown.
+const TICK: Duration = Duration::from_millis(50);
+
+/// Measures from this process.
+#[derive(Debug, Default)]
+pub struct LocalCarrier {
+    /// Lab site to network namespace.
+    namespaces: BTreeMap<String, String>,
+    ready: Option<Ready>,
+}
+
+impl LocalCarrier {
+    /// A carrier for this host alone.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// A carrier that finds these lab sites in these namespaces.
+    pub fn in_lab(namespaces: BTreeMap<String, String>) -> Self {
+        Self {
+            namespaces,
+            ready: None,
+        }
+    }
+
+    /// The namespace of a site that an order names.
+    fn namespace(&self, site: Option<&str>) -> Result<Option<String>, CarryError> {
+        let Some(site) = site else { return Ok(None) };
+        match self.namespaces.get(site) {
+            Some(namespace) => Ok(Some(namespace.clone())),
+            None => Err(failed(
+                format!("find site '{site}'"),
+                "the lab has no such site",
+            )),
+        }
+    }
+}
+
+fn failed(operation: impl Into<String>, reason: impl ToString) -> CarryError {
+    CarryError::Failed {
+        operation: operation.into(),
+        reason: reason.to_string(),
+    }
+}
+
+impl Carrier for LocalCarrier {
+    fn prepare(&mut self, order: &ExperimentOrder) -> Result<Prepared, CarryError> {
+        let site = self.namespace(order.site.as_deref())?;
+        let mut ready = flows::ready(order, site)?;
+        ready.origin = neph_probe::anchor();
+        let prepared = Prepared {
+            started: ready.origin.wall,
+            flows: ready.flows(),
+        };
+        self.ready = Some(ready);
+        Ok(prepared)
+    }
+
+    fn carry_out(
+        &mut self,
+        order: &ExperimentOrder,
+        recorder: &mut dyn Recorder,
+        progress: &dyn Fn(Progress),
+    ) -> Result<Carried, CarryError> {
+        let ready = self
+            .ready
+            .take()
+            .ok_or_else(|| failed("carry the experiment out", "it was not prepared"))?;
+        let before = CpuTimes::now();
+        let host = neph_probe::at_site(ready.site.as_deref(), || {
+            provenance::host_facts(neph_probe::clock_sync(), neph_probe::offloads())
+        })
+        .map_err(|error| failed("look at the host", error))?;
+        let mut intake = Intake::new(ready.origin, recorder);
+        let ending = run(order, &ready, &mut intake, progress)?;
+        let load = match (before, CpuTimes::now()) {
+            (Some(before), Some(after)) => before.load_until(after, provenance::load_average()),
+            _ => neph_model::Load::default(),
+        };
+        let steps = intake.clock_steps();
+        let mut warnings = Vec::new();
+        if steps > 0 {
+            warnings.push(Warning::ClockStepped { times: steps });
+        }
+        Ok(Carried {
+            ending,
+            ended: neph_probe::anchor().wall,
+            flows: ready.flows(),
+            anchors: intake.into_anchors(),
+            host,
+            load,
+            warnings,
+        })
+    }
+
+    fn check_throughput(&mut self, order: &ThroughputOrder) -> Throughput {
+        let started = neph_probe::anchor().wall;
+        let failure = |reason: String| Throughput {
+            block: order.block,
+            endpoint: order.server.name.clone(),
+            tool: order.tool.name().to_owned(),
+            started,
+            seconds: Vec::new(),
+            goodput: BitRate(0),
+            failure: Some(reason),
+        };
+        match self.transfer(order, started) {
+            Ok(throughput) => throughput,
+            Err(error) => failure(error.to_string()),
+        }
+    }
+
+    fn trace_route(&mut self, order: &TracerouteOrder) -> Traceroute {
+        flows::trace(order, self.namespace(order.site.as_deref()))
+    }
+}
+
+impl LocalCarrier {
+    fn transfer(&self, order: &ThroughputOrder, started: Wall) -> Result<Throughput, CarryError> {
+        let site = self.namespace(order.site.as_deref())?;
+        let stop = stopping(&order.stop);
+        let _ = (site, stop, started, ThroughputTool::Neph);
+        Err(failed("transfer", "not built yet"))
+    }
+}
+
+/// Runs what was made ready until the main flow's schedule is over, or it is stopped.
+fn run(
+    order: &ExperimentOrder,
+    ready: &Ready,
+    intake: &mut Intake<'_>,
+    progress: &dyn Fn(Progress),
+) -> Result<Ending, CarryError> {
+    let stop = Stop::new();
+    let mut running: Vec<Option<Running>> = Vec::new();
+    for spec in &ready.specs {
+        let flow = Running::start(spec.clone(), stop.clone());
+        running.push(Some(flow.map_err(|error| failed("start a flow", error))?));
+    }
+    let mut fault: Option<ProbeError> = None;
+    loop {
+        if order.stop.is_set() {
+            stop.set();
+        }
+        for (slot, spec) in running.iter_mut().zip(&ready.specs) {
+            if let Some(flow) = slot
+                && !intake.take(flow.reports(), spec.index)
+                && let Some(flow) = slot.take()
+                && let Err(error) = flow.join()
+                && spec.index.0 == 0
+            {
+                fault = Some(error);
+            }
+        }
+        intake.record()?;
+        progress(ready.progress(neph_probe::now()));
+        // What runs beside the main flow ends with it.
+        if running[0].is_none() {
+            stop.set();
+        }
+        if running.iter().all(Option::is_none) {
+            break;
+        }
+        thread::sleep(TICK);
+    }
+    Ok(match (fault, order.stop.is_set()) {
+        (Some(error), _) => Ending::Failed(error.to_string()),
+        (None, true) => Ending::Interrupted,
+        (None, false) => intake.verdict(),
+    })
+}
+
+/// The probes' flag, set when the order's is.
+fn stopping(flag: &StopFlag) -> Stop {
+    let stop = Stop::new();
+    if flag.is_set() {
+        stop.set();
+    }
+    stop
+}
+
+/// Where a host is.
+fn resolve(host: &str, port: u16) -> Result<SocketAddr, CarryError> {
+    let bracketed = if host.contains(':') {
+        format!("[{host}]")
+    } else {
+        host.to_owned()
+    };
+    Target::parse(&format!("tcp://{bracketed}:{port}"))
+        .and_then(|target| target.resolve(IpVersion::Any))
+        .map_err(|error| failed(format!("find {host}"), error))
+}

@@ -1,0 +1,224 @@
+//! From an order to the flows that run: the main one, ICMP echo beside it, and ping destinations.
+
+use std::fs;
+use std::net::SocketAddr;
+
+use neph_model::{
+    Anchor, Flow, FlowIndex, FlowRole, Instant, Own, ProbeKind, Scenario, Span, Traceroute,
+};
+use neph_probe::{
+    Asking, ConnectionUse, FlowSpec, IpVersion, Priority, Schedule, Target, TlsVersion, Trust,
+    discover,
+};
+use neph_text::parse_duration;
+
+use super::failed;
+use crate::carrier::{CarryError, ExperimentOrder, Progress, TracerouteOrder};
+
+/// How long to wait for somebody to say who they are.
+const PATIENCE: Span = Span::from_secs(5);
+/// Payload of an echo, as ping's.
+const ECHO: usize = 56;
+
+/// Everything that will run, and since when it counts.
+#[derive(Debug)]
+pub(super) struct Ready {
+    pub(super) specs: Vec<FlowSpec>,
+    pub(super) same_clock: bool,
+    pub(super) site: Option<String>,
+    pub(super) origin: Anchor<Own>,
+}
+
+/// Resolves, asks who is there, and decides what runs.
+pub(super) fn ready(order: &ExperimentOrder, site: Option<String>) -> Result<Ready, CarryError> {
+    let scenario = &order.scenario;
+    let parameter = |name: &str| scenario.parameters.get(name).map(String::as_str);
+    let target = Target::parse(&scenario.target)
+        .map_err(|error| failed(format!("read the target of '{}'", scenario.endpoint), error))?;
+    let version = match parameter("ip_version") {
+        Some("4") => IpVersion::V4,
+        Some("6") => IpVersion::V6,
+        _ => IpVersion::Any,
+    };
+    let address = target
+        .resolve(version)
+        .map_err(|error| failed(format!("find endpoint '{}'", scenario.endpoint), error))?;
+    let mut main = FlowSpec {
+        index: FlowIndex(0),
+        role: FlowRole::Main,
+        name: scenario.endpoint.clone(),
+        address,
+        schedule: Schedule {
+            interval: scenario.interval,
+            count: Some(scenario.messages),
+        },
+        request_size: fit(scenario.request_size.bytes()),
+        response_size: fit(scenario.response_size.bytes()),
+        source_port: parameter("source_port").and_then(|port| port.parse().ok()),
+        timeout: order.timeout,
+        tls_version: match parameter("tls") {
+            Some("1.2") => TlsVersion::V12,
+            Some("1.3") => TlsVersion::V13,
+            _ => TlsVersion::Any,
+        },
+        trust: match parameter("insecure") {
+            Some("true") => Trust::Anything,
+            _ => Trust::Public,
+        },
+        connection_use: match parameter("new_connection") {
+            Some("true") => ConnectionUse::PerMessage,
+            _ => ConnectionUse::Lasting,
+        },
+        congestion: parameter("congestion").map(str::to_owned),
+        key: parameter("key_file").map(read_key).transpose()?,
+        spin: spin(scenario),
+        priority: Priority::Auto,
+        site: site.clone(),
+        reflector: false,
+        target,
+    };
+    let asking = Asking {
+        tls_version: main.tls_version,
+        trust: main.trust.clone(),
+        patience: PATIENCE.min(order.timeout),
+        site: site.clone(),
+    };
+    let found = discover(&main.target, main.address, &asking)
+        .map_err(|error| failed("enter the site", error))?;
+    main.reflector = found.reflector;
+    let mut specs = vec![main];
+    beside(order, &mut specs);
+    let origin = neph_probe::anchor();
+    Ok(Ready {
+        specs,
+        same_clock: found.same_clock,
+        site,
+        origin,
+    })
+}
+
+fn fit(size: u64) -> usize {
+    usize::try_from(size).unwrap_or(usize::MAX)
+}
+
+fn spin(scenario: &Scenario) -> Span {
+    let written = scenario
+        .parameters
+        .get("spin")
+        .and_then(|text| parse_duration(text).ok());
+    written.map_or(FlowSpec::SPIN, Span::from_nanos)
+}
+
+fn read_key(path: &str) -> Result<Vec<u8>, CarryError> {
+    let mut key = fs::read(path).map_err(|error| failed(format!("read key file {path}"), error))?;
+    if key.last() == Some(&b'\n') {
+        key.pop();
+    }
+    Ok(key)
+}
+
+/// ICMP echo to the endpoint's host and to every ping destination. One that cannot be resolved is
+/// left out: its messages would all be failures of the resolver.
+fn beside(order: &ExperimentOrder, specs: &mut Vec<FlowSpec>) {
+    let main = &specs[0];
+    let length = main
+        .schedule
+        .interval
+        .times(i64::try_from(order.scenario.messages).unwrap_or(i64::MAX));
+    let mut wanted = Vec::new();
+    if let (Some(interval), true) = (order.companion, main.target.kind() != ProbeKind::Icmp) {
+        let host = main.address.ip().to_string();
+        wanted.push((FlowRole::Companion, main.name.clone(), host, interval));
+    }
+    for ping in &order.pings {
+        let (name, host) = (ping.name.clone(), ping.host.clone());
+        wanted.push((FlowRole::PingDestination, name, host, ping.interval));
+    }
+    let template = main.clone();
+    for (role, name, host, interval) in wanted {
+        let bracketed = if host.contains(':') {
+            format!("[{host}]")
+        } else {
+            host
+        };
+        let Ok(target) = Target::parse(&format!("icmp://{bracketed}")) else {
+            continue;
+        };
+        let Ok(address) = target.resolve(IpVersion::Any) else {
+            continue;
+        };
+        let count = u64::try_from(length.nanos() / interval.nanos().max(1))
+            .unwrap_or(0)
+            .max(1);
+        specs.push(FlowSpec {
+            index: FlowIndex(u32::try_from(specs.len()).unwrap_or(u32::MAX)),
+            role,
+            name,
+            target,
+            address,
+            schedule: Schedule {
+                interval,
+                count: Some(count),
+            },
+            request_size: ECHO,
+            response_size: ECHO,
+            source_port: None,
+            key: None,
+            reflector: false,
+            ..template.clone()
+        });
+    }
+}
+
+impl Ready {
+    /// The flows as the store keeps them.
+    pub(super) fn flows(&self) -> Vec<Flow> {
+        let flow = |spec: &FlowSpec| Flow {
+            index: spec.index,
+            role: spec.role,
+            probe: spec.target.kind(),
+            name: spec.name.clone(),
+            source: spec.source_port.map(|port| {
+                let any = if spec.address.is_ipv4() {
+                    [0, 0, 0, 0].into()
+                } else {
+                    [0_u16; 8].into()
+                };
+                SocketAddr::new(any, port)
+            }),
+            target: spec.address,
+            reflector: spec.reflector,
+            same_clock: self.same_clock && spec.role == FlowRole::Main,
+        };
+        self.specs.iter().map(flow).collect()
+    }
+
+    /// How far the main flow is.
+    pub(super) fn progress(&self, now: Instant<Own>) -> Progress {
+        let elapsed = now - self.origin.at;
+        let schedule = &self.specs[0].schedule;
+        let due = u64::try_from(elapsed.nanos() / schedule.interval.nanos().max(1)).unwrap_or(0);
+        Progress {
+            elapsed,
+            due: schedule.count.map_or(due, |count| due.min(count)),
+        }
+    }
+}
+
+/// Carries out a traceroute; a failure is part of the result.
+pub(super) fn trace(
+    order: &TracerouteOrder,
+    site: Result<Option<String>, CarryError>,
+) -> Traceroute {
+    let started = neph_probe::anchor().wall;
+    let _ = (site, started);
+    Traceroute {
+        block: order.block,
+        endpoint: order.endpoint.clone(),
+        destination: [0, 0, 0, 0].into(),
+        started,
+        hops: Vec::new(),
+        reached: false,
+        failure: Some("traceroute is not there yet".to_owned()),
+    }
+}

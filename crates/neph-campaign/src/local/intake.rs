@@ -1,0 +1,164 @@
+//! What running flows tell, turned into what the recorder keeps.
+
+use std::sync::mpsc::{Receiver, TryRecvError};
+
+use neph_model::{
+    Anchor, Event, EventKind, FlowIndex, Instant, Marks, Message, Own, Sample, SeriesName, Span,
+    Tally,
+};
+use neph_probe::Report;
+use neph_store::Recorder;
+
+use crate::carrier::{CarryError, Ending};
+use crate::provenance::{self, CpuTimes};
+
+/// How often the host's CPU is looked at.
+const SAMPLES: Span = Span::from_secs(1);
+
+/// Takes in reports and records them.
+pub(super) struct Intake<'a> {
+    origin: Anchor<Own>,
+    recorder: &'a mut dyn Recorder,
+    messages: Vec<Message>,
+    events: Vec<Event>,
+    anchors: Vec<(i64, i64)>,
+    clock_steps: u32,
+    main: Tally,
+    /// The last thing that went wrong with the main flow.
+    trouble: Option<String>,
+    sampled: Option<(Instant<Own>, CpuTimes)>,
+}
+
+impl<'a> Intake<'a> {
+    pub(super) fn new(origin: Anchor<Own>, recorder: &'a mut dyn Recorder) -> Self {
+        Self {
+            origin,
+            recorder,
+            messages: Vec::with_capacity(4096),
+            events: Vec::new(),
+            anchors: vec![(0, origin.wall.unix_nanos())],
+            clock_steps: 0,
+            main: Tally::default(),
+            trouble: None,
+            sampled: None,
+        }
+    }
+
+    /// Takes in what a flow told; whether it may tell more.
+    pub(super) fn take(&mut self, reports: &Receiver<Report>, flow: FlowIndex) -> bool {
+        loop {
+            match reports.try_recv() {
+                Ok(report) => self.one(report, flow),
+                Err(TryRecvError::Empty) => return true,
+                Err(TryRecvError::Disconnected) => return false,
+            }
+        }
+    }
+
+    fn one(&mut self, report: Report, flow: FlowIndex) {
+        match report {
+            Report::Reply(_) => {}
+            Report::Message(mut message) => {
+                message.marks = since(self.origin.at, message.marks);
+                self.messages.push(message);
+            }
+            Report::Event { at, kind, text } => {
+                self.clock_steps += u32::from(kind == EventKind::ClockStepped);
+                if flow.0 == 0 && kind != EventKind::Connected {
+                    self.trouble = Some(text.clone());
+                }
+                let at = (at - self.origin.at).nanos();
+                self.events.push(Event {
+                    flow,
+                    at,
+                    kind,
+                    text,
+                });
+            }
+            Report::Anchor(anchor) if flow.0 == 0 => {
+                let at = (anchor.at - self.origin.at).nanos();
+                self.anchors.push((at, anchor.wall.unix_nanos()));
+            }
+            Report::Anchor(_) => {}
+            Report::Ended(tally) if flow.0 == 0 => self.main = tally,
+            Report::Ended(_) => {}
+        }
+    }
+
+    /// Records what was taken in; it is safe when this returns.
+    pub(super) fn record(&mut self) -> Result<(), CarryError> {
+        if !self.messages.is_empty() {
+            self.recorder.messages(&self.messages)?;
+            self.messages.clear();
+        }
+        for event in self.events.drain(..) {
+            self.recorder.event(&event)?;
+        }
+        self.sample()
+    }
+
+    fn sample(&mut self) -> Result<(), CarryError> {
+        let now = neph_probe::now();
+        if self.sampled.is_some_and(|(at, _)| now - at < SAMPLES) {
+            return Ok(());
+        }
+        let Some(times) = CpuTimes::now() else {
+            return Ok(());
+        };
+        if let Some((_, before)) = self.sampled {
+            let load = before.load_until(times, provenance::load_average());
+            let at = (now - self.origin.at).nanos();
+            for (series, value) in [
+                (SeriesName::CpuBusyPercent, load.busy_percent),
+                (SeriesName::CpuStealPercent, load.steal_percent),
+            ] {
+                self.recorder.sample(&Sample { series, at, value })?;
+            }
+        }
+        self.sampled = Some((now, times));
+        Ok(())
+    }
+
+    /// How the main flow's end is to be judged: without a single reply nothing was measured.
+    pub(super) fn verdict(&self) -> Ending {
+        if self.main.replies > 0 {
+            return Ending::Complete;
+        }
+        let why = self
+            .trouble
+            .clone()
+            .unwrap_or_else(|| "nobody answers".to_owned());
+        Ending::Failed(format!(
+            "no reply to {} messages: {why}",
+            self.main.messages
+        ))
+    }
+
+    /// How often the wall clock stepped.
+    pub(super) const fn clock_steps(&self) -> u32 {
+        self.clock_steps
+    }
+
+    /// (monotonic since start, wall) pairs.
+    pub(super) fn into_anchors(self) -> Vec<(i64, i64)> {
+        self.anchors
+    }
+}
+
+/// Own marks counted from the experiment's start; the peer's stay on the peer's clock.
+fn since(origin: Instant<Own>, marks: Marks) -> Marks {
+    let rebase = |at: Instant<Own>| Instant::from_nanos((at - origin).nanos());
+    Marks {
+        intended: rebase(marks.intended),
+        dialled: marks.dialled.map(rebase),
+        connected: marks.connected.map(rebase),
+        secured: marks.secured.map(rebase),
+        app_send: marks.app_send.map(rebase),
+        queued: marks.queued.map(rebase),
+        nic_tx: marks.nic_tx.map(rebase),
+        acked: marks.acked.map(rebase),
+        peer: marks.peer,
+        nic_rx: marks.nic_rx.map(rebase),
+        app_recv: marks.app_recv.map(rebase),
+    }
+}
