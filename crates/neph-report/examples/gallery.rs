@@ -5,7 +5,7 @@
 use std::error::Error;
 use std::path::PathBuf;
 
-use neph_report::{PlotSettings, text, write_report};
+use neph_report::{Equalization, PlotSettings, Tail, text, write_report};
 
 #[path = "../tests/report/synthetic.rs"]
 mod synthetic;
@@ -21,6 +21,14 @@ fn main() -> Result<(), Box<dyn Error>> {
         let settings = PlotSettings::default();
         write_report(&data, &settings, &place)?;
         std::fs::write(place.join("terminal.txt"), text(&data, &settings, 120))?;
+        let tail = PlotSettings {
+            tail: Tail::Logarithmic,
+            equalization: Equalization::Separate,
+            whisker_min: Some(1.0),
+            whisker_max: Some(99.0),
+            ..PlotSettings::default()
+        };
+        write_report(&data, &tail, &place.join("other-settings"))?;
     }
     Ok(())
 }

@@ -15,7 +15,7 @@ use crate::{CampaignData, Equalization, PlotSettings};
 const ROW: f64 = 21.0;
 const TITLE: f64 = 20.0;
 const MOST_LABELS: f64 = 190.0;
-const NUMBERS: f64 = 262.0;
+const NUMBERS: f64 = 292.0;
 /// Rows on one page, so that a page with its axis fits on A4.
 const ROWS: usize = 36;
 

@@ -170,18 +170,32 @@ fn stack(run: &[Bucket], sets: &[StageSet], (plot, unit): (&Plot, TimeUnit)) -> 
                 .as_ref()
                 .map_or(0.0, |means| means[place].max(0.0));
         }
-        let mut points = Vec::with_capacity(run.len() * 4);
         let y = |value: f64| plot.py(value * unit.per_milli());
+        let mut points = Vec::new();
         for (bucket, top) in run.iter().zip(&ceiling) {
-            points.push(Point::new(bucket.from, y(*top)));
-            points.push(Point::new(bucket.to, y(*top)));
+            step(&mut points, (bucket.from, bucket.to), y(*top));
         }
+        let mut back = Vec::new();
         for (bucket, low) in run.iter().zip(&floor).rev() {
-            points.push(Point::new(bucket.to, y(*low)));
-            points.push(Point::new(bucket.from, y(*low)));
+            step(&mut back, (bucket.to, bucket.from), y(*low));
         }
+        points.append(&mut back);
         marks.extend(palette::entry_area(*set, points));
         floor = ceiling;
     }
     marks
+}
+
+/// Goes level from one x to another. A step that is not seen as one lengthens the last.
+fn step(points: &mut Vec<Point>, (from, to): (f64, f64), y: f64) {
+    const UNSEEN: f64 = 0.08;
+    if let [.., start, end] = points.as_mut_slice()
+        && (start.y - y).abs() < UNSEEN
+        && (start.y - end.y).abs() < 1e-9
+    {
+        end.x = to;
+        return;
+    }
+    points.push(Point::new(from, y));
+    points.push(Point::new(to, y));
 }

@@ -13,7 +13,7 @@ use crate::scene::{Anchor, Colour, Mark, Point, Rect, Text, Weight, width};
 use crate::{CampaignData, PlotSettings};
 
 const HEIGHT: f64 = 108.0;
-const PER_PAGE: usize = 12;
+const PER_PAGE: usize = 10;
 const LEFT: f64 = 52.0;
 
 /// One scenario's blocks.
