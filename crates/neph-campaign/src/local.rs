@@ -6,12 +6,11 @@
 mod flows;
 mod intake;
 
-use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::thread;
 use std::time::Duration;
 
-use neph_model::{BitRate, Throughput, Traceroute, Wall, Warning};
+use neph_model::{BitRate, Span, Throughput, Traceroute, Wall, Warning};
 use neph_probe::{Flow as Running, IpVersion, ProbeError, Stop, Target};
 use neph_store::Recorder;
 
@@ -27,11 +26,27 @@ use intake::Intake;
 /// How often what the flows told is taken in, recorded and shown.
 const TICK: Duration = Duration::from_millis(50);
 
+/// Packets that a lab's links sent late so far, and the worst lateness.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LinkLateness {
+    /// How many left more than 50 us after they were due.
+    pub packets: u64,
+    /// The worst of them.
+    pub worst: Span,
+}
+
+/// The lab that a carrier measures in, as far as the carrier needs to know it.
+pub trait Ground: std::fmt::Debug + Send {
+    /// The network namespace of a site.
+    fn namespace(&self, site: &str) -> Option<String>;
+    /// How late the links have been so far.
+    fn lateness(&self) -> LinkLateness;
+}
+
 /// Measures from this process.
 #[derive(Debug, Default)]
 pub struct LocalCarrier {
-    /// Lab site to network namespace.
-    namespaces: BTreeMap<String, String>,
+    lab: Option<Box<dyn Ground>>,
     ready: Option<Ready>,
 }
 
@@ -41,24 +56,32 @@ impl LocalCarrier {
         Self::default()
     }
 
-    /// A carrier that finds these lab sites in these namespaces.
-    pub fn in_lab(namespaces: BTreeMap<String, String>) -> Self {
+    /// A carrier for the sites of a lab.
+    pub fn in_lab(lab: Box<dyn Ground>) -> Self {
         Self {
-            namespaces,
+            lab: Some(lab),
             ready: None,
         }
     }
 
     /// The namespace of a site that an order names.
     fn namespace(&self, site: Option<&str>) -> Result<Option<String>, CarryError> {
-        let Some(site) = site else { return Ok(None) };
-        match self.namespaces.get(site) {
-            Some(namespace) => Ok(Some(namespace.clone())),
-            None => Err(failed(
+        let Some(site) = site else {
+            return Ok(None);
+        };
+        let known = self.lab.as_ref().and_then(|lab| lab.namespace(site));
+        known.map(Some).ok_or_else(|| {
+            failed(
                 format!("find site '{site}'"),
-                "the lab has no such site",
-            )),
-        }
+                "there is no lab with such a site",
+            )
+        })
+    }
+
+    fn lateness(&self) -> LinkLateness {
+        self.lab
+            .as_ref()
+            .map_or_else(LinkLateness::default, |lab| lab.lateness())
     }
 }
 
@@ -93,6 +116,7 @@ impl Carrier for LocalCarrier {
             .take()
             .ok_or_else(|| failed("carry the experiment out", "it was not prepared"))?;
         let before = CpuTimes::now();
+        let late_before = self.lateness();
         let host = neph_probe::at_site(ready.site.as_deref(), || {
             provenance::host_facts(neph_probe::clock_sync(), neph_probe::offloads())
         })
@@ -107,6 +131,13 @@ impl Carrier for LocalCarrier {
         let mut warnings = Vec::new();
         if steps > 0 {
             warnings.push(Warning::ClockStepped { times: steps });
+        }
+        let late = self.lateness();
+        if late.packets > late_before.packets {
+            warnings.push(Warning::LinkLate {
+                packets: late.packets - late_before.packets,
+                worst: late.worst,
+            });
         }
         Ok(Carried {
             ending,

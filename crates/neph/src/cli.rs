@@ -3,7 +3,7 @@
 
 use clap::{Parser, Subcommand};
 
-use crate::{ping, reflect, shell, version};
+use crate::{campaign, demo, ping, reflect, report, shell, version};
 
 /// Measures latency in cloud networks, layer by layer, and says where the time went.
 #[derive(Debug, Parser)]
@@ -16,10 +16,22 @@ pub(crate) struct Cli {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    /// A first campaign: an emulated network, measurements over it, a report; about 90 seconds.
+    Demo(demo::Args),
     /// A layered ping: application, TCP and ICMP round trips and each message's ledger.
     Ping(Box<ping::Args>),
     /// Answers probes: WebSocket, HTTP, TCP and STAMP on one port.
     Reflect(Box<reflect::Args>),
+    /// Checks a plan: every mistake with its line, column and remedy.
+    Check(campaign::PlanArgs),
+    /// Shows what a plan would do: scenarios, order, messages, bytes, minutes.
+    Plan(campaign::PlanArgs),
+    /// Carries a plan out.
+    Run(campaign::RunArgs),
+    /// Goes on with a campaign after ctrl-C, a failure or a crash.
+    Resume(campaign::ResumeArgs),
+    /// Writes a campaign's report: page, figures, tables.
+    Report(report::Args),
     /// Prints a completion script for a shell.
     Completions(shell::CompletionArgs),
     /// Writes the man pages.

@@ -3,15 +3,20 @@
 //! Joins the other crates and measures nothing itself. Data goes to standard output, everything
 //! else to standard error.
 
+mod campaign;
 mod cli;
+mod demo;
 mod exit;
 mod interrupt;
 mod output;
 mod ping;
 mod reflect;
+mod report;
 mod shell;
+mod topology;
 mod value;
 mod version;
+mod workspace;
 
 use std::process::ExitCode;
 
@@ -31,8 +36,14 @@ pub fn main() -> ExitCode {
 
 fn run(cli: Cli) -> Result<Outcome, Failure> {
     match cli.command {
+        Command::Demo(args) => demo::run(&args),
         Command::Ping(args) => ping::run(&args),
         Command::Reflect(args) => reflect::run(&args),
+        Command::Check(args) => campaign::check(&args),
+        Command::Plan(args) => campaign::preview(&args),
+        Command::Run(args) => campaign::run(&args),
+        Command::Resume(args) => campaign::resume(&args),
+        Command::Report(args) => report::run(&args),
         Command::Completions(args) => shell::completions(&args),
         Command::Man(args) => shell::man(&args),
     }

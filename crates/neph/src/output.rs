@@ -19,3 +19,12 @@ pub(crate) fn data() -> BufWriter<StdoutLock<'static>> {
 pub(crate) fn is_lively() -> bool {
     io::stderr().is_terminal()
 }
+
+/// How many columns the reader's terminal has; 100 where it is none.
+pub(crate) fn width() -> usize {
+    let told = std::env::var("COLUMNS")
+        .ok()
+        .and_then(|columns| columns.parse().ok());
+    told.or_else(|| terminal_size::terminal_size().map(|(width, _)| usize::from(width.0)))
+        .unwrap_or(100)
+}

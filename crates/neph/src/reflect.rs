@@ -66,7 +66,8 @@ pub(crate) struct Args {
 }
 
 impl Args {
-    fn spec(&self) -> ReflectorSpec {
+    /// The reflector that was asked for, here.
+    pub(crate) fn spec(&self) -> ReflectorSpec {
         let identity = match (&self.cert, &self.key) {
             (Some(certificate), Some(key)) => Some(Identity::Files {
                 certificate: certificate.clone(),

@@ -1,0 +1,95 @@
+//! Telling, message by message, what is safe: for whoever must know it from outside.
+//!
+//! Each line of the file is `experiment flow seq`, written after the store has the message.
+
+use std::fs::{File, OpenOptions};
+use std::io::Write;
+use std::path::Path;
+
+use neph_campaign::{
+    Carried, Carrier, CarryError, ExperimentOrder, Prepared, Progress, ThroughputOrder,
+    TracerouteOrder,
+};
+use neph_model::{Event, ExperimentId, Message, Sample, Throughput, Traceroute};
+use neph_store::{Recorder, StoreError};
+
+use crate::exit::Failure;
+
+/// A carrier whose recorders tell what is safe.
+#[derive(Debug)]
+pub(super) struct Acknowledging<C> {
+    inner: C,
+    file: File,
+}
+
+impl<C> Acknowledging<C> {
+    pub(super) fn new(inner: C, path: &Path) -> Result<Self, Failure> {
+        let file = OpenOptions::new()
+            .create(true)
+            .append(true)
+            .open(path)
+            .map_err(|error| {
+                Failure::Usage(format!("--acknowledge {}: {error}", path.display()))
+            })?;
+        Ok(Self { inner, file })
+    }
+}
+
+impl<C: Carrier> Carrier for Acknowledging<C> {
+    fn prepare(&mut self, order: &ExperimentOrder) -> Result<Prepared, CarryError> {
+        self.inner.prepare(order)
+    }
+
+    fn carry_out(
+        &mut self,
+        order: &ExperimentOrder,
+        recorder: &mut dyn Recorder,
+        progress: &dyn Fn(Progress),
+    ) -> Result<Carried, CarryError> {
+        let mut telling = Telling {
+            inner: recorder,
+            file: &mut self.file,
+        };
+        self.inner.carry_out(order, &mut telling, progress)
+    }
+
+    fn check_throughput(&mut self, order: &ThroughputOrder) -> Throughput {
+        self.inner.check_throughput(order)
+    }
+
+    fn trace_route(&mut self, order: &TracerouteOrder) -> Traceroute {
+        self.inner.trace_route(order)
+    }
+}
+
+#[derive(Debug)]
+struct Telling<'a> {
+    inner: &'a mut dyn Recorder,
+    file: &'a mut File,
+}
+
+impl Recorder for Telling<'_> {
+    fn experiment(&self) -> ExperimentId {
+        self.inner.experiment()
+    }
+
+    fn messages(&mut self, messages: &[Message]) -> Result<(), StoreError> {
+        self.inner.messages(messages)?;
+        let experiment = self.inner.experiment();
+        let lines: String = messages
+            .iter()
+            .map(|message| format!("{experiment} {} {}\n", message.flow.0, message.seq))
+            .collect();
+        // Whoever reads the file loses a line; the store has the message all the same.
+        let _ = self.file.write_all(lines.as_bytes());
+        Ok(())
+    }
+
+    fn event(&mut self, event: &Event) -> Result<(), StoreError> {
+        self.inner.event(event)
+    }
+
+    fn sample(&mut self, sample: &Sample) -> Result<(), StoreError> {
+        self.inner.sample(sample)
+    }
+}

@@ -1,0 +1,37 @@
+//! `neph check`: every mistake of a plan, with its place; names that have no address.
+
+use std::net::{IpAddr, ToSocketAddrs};
+
+use neph_campaign::resolve;
+
+use super::{PlanArgs, read, stage};
+use crate::exit::{Failure, Outcome};
+use crate::output;
+
+/// Checks a plan without running anything.
+pub(crate) fn run(args: &PlanArgs) -> Result<Outcome, Failure> {
+    let read = read(&args.plan)?;
+    let topology = stage::topology(&read.plan)?;
+    let sites = topology.iter().flat_map(|topology| topology.sites.iter());
+    let known: Vec<String> = sites.map(|site| site.name.clone()).collect();
+    let resolver = |host: &str| -> Result<Vec<IpAddr>, String> {
+        if known.iter().any(|site| site == host) {
+            return Err("a lab's site is reached by its address".to_owned());
+        }
+        let found = (host, 0)
+            .to_socket_addrs()
+            .map_err(|error| error.to_string())?;
+        Ok(found.map(|address| address.ip()).collect())
+    };
+    if let Err(problems) = resolve::resolve(&read.plan, &read.source, &resolver) {
+        return Err(Failure::Text(read.source, problems));
+    }
+    for note in &read.plan.notes {
+        output::say(&format!("neph: {note}"));
+    }
+    output::say(&format!(
+        "neph: {} is a good plan; neph plan shows what it does",
+        read.source.name()
+    ));
+    Ok(Outcome::Done)
+}

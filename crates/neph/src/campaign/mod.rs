@@ -1,0 +1,49 @@
+//! Plans and campaigns at the command line: check, plan, run, resume.
+
+mod acknowledge;
+mod check;
+mod preview;
+mod run;
+mod stage;
+mod watch;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use neph_campaign::{Plan, plan};
+use neph_text::Source;
+
+pub(crate) use check::run as check;
+pub(crate) use preview::run as preview;
+pub(crate) use run::{ResumeArgs, RunArgs, Settings, carry_out, resume, run};
+
+use crate::exit::Failure;
+
+/// Options of `neph check` and `neph plan`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct PlanArgs {
+    /// The plan: a TOML file, or a settings file of the Latency Tester (YAML)
+    pub(crate) plan: PathBuf,
+}
+
+/// A plan and the text it was read from.
+pub(crate) struct Read {
+    pub(crate) source: Source,
+    pub(crate) plan: Plan,
+}
+
+/// Reads a plan file.
+pub(crate) fn read(path: &Path) -> Result<Read, Failure> {
+    let name = path.display().to_string();
+    let text = fs::read_to_string(path)
+        .map_err(|error| Failure::Usage(format!("plan {name} cannot be read: {error}")))?;
+    understand(Source::new(name, text))
+}
+
+/// Reads a plan from its text.
+pub(crate) fn understand(source: Source) -> Result<Read, Failure> {
+    match plan::read(&source) {
+        Ok(plan) => Ok(Read { source, plan }),
+        Err(problems) => Err(Failure::Text(source, problems)),
+    }
+}

@@ -1,0 +1,211 @@
+//! `neph run` and `neph resume`: carrying a plan out, and going on after whatever stopped it.
+
+use std::path::PathBuf;
+
+use clap::{Args as ClapArgs, ValueEnum};
+use neph_campaign::{Build, Carrier, Clock, Crew, Plan, StopFlag};
+use neph_model::{Campaign, CampaignStatus, Order, Span, Wall};
+use neph_probe::Stop;
+use neph_store::Store;
+use neph_text::Source;
+
+use super::acknowledge::Acknowledging;
+use super::stage::Stage;
+use super::watch::Watch;
+use super::{read, understand};
+use crate::exit::{Failure, Outcome};
+use crate::workspace::{self, Workspace};
+use crate::{interrupt, output, report, version};
+
+/// The order of scenarios within a block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum OrderChoice {
+    /// Shuffled anew in each block
+    Random,
+    /// As the plan lists them
+    Sequential,
+}
+
+/// Options of `neph run`.
+#[derive(Debug, ClapArgs)]
+pub(crate) struct RunArgs {
+    /// The plan: a TOML file, or a settings file of the Latency Tester (YAML)
+    pub(crate) plan: PathBuf,
+    /// The order within a block, whatever the plan says
+    #[arg(long, value_enum)]
+    pub(crate) order: Option<OrderChoice>,
+    #[command(flatten)]
+    pub(crate) settings: Settings,
+}
+
+/// Options of `neph resume`.
+#[derive(Debug, ClapArgs)]
+pub(crate) struct ResumeArgs {
+    /// The campaign: its id, the beginning of it, its name, or the last one
+    #[arg(default_value = "last")]
+    pub(crate) campaign: String,
+    #[command(flatten)]
+    pub(crate) settings: Settings,
+}
+
+/// What both share.
+#[derive(Debug, ClapArgs)]
+pub(crate) struct Settings {
+    #[command(flatten)]
+    pub(crate) workspace: Workspace,
+    /// No progress
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
+    /// No report at the end
+    #[arg(long)]
+    pub(crate) no_report: bool,
+    /// Append 'experiment flow seq' to this file for each message that is safe in the store
+    #[arg(long, value_name = "FILE")]
+    pub(crate) acknowledge: Option<PathBuf>,
+}
+
+/// Carries a plan out.
+pub(crate) fn run(args: &RunArgs) -> Result<Outcome, Failure> {
+    let read = read(&args.plan)?;
+    let order = args.order.map(|choice| match choice {
+        OrderChoice::Random => Order::Random,
+        OrderChoice::Sequential => Order::Sequential,
+    });
+    carry_out(&read.plan, order, None, &args.settings)
+}
+
+/// Goes on with a campaign.
+pub(crate) fn resume(args: &ResumeArgs) -> Result<Outcome, Failure> {
+    let campaign = {
+        let store = args.settings.workspace.read()?;
+        workspace::campaign(store.as_ref(), &args.campaign)?
+    };
+    match campaign.status {
+        CampaignStatus::Complete => {
+            output::say(&format!(
+                "neph: campaign {} is complete already",
+                campaign.name
+            ));
+            return Ok(Outcome::Done);
+        }
+        CampaignStatus::Imported => {
+            let name = &campaign.name;
+            return Err(Failure::Usage(format!(
+                "campaign {name} was imported: there is nothing to go on with"
+            )));
+        }
+        CampaignStatus::Running | CampaignStatus::Interrupted | CampaignStatus::Incomplete => {}
+    }
+    let source = Source::new(campaign.plan_path.clone(), campaign.plan_text.clone());
+    let read = understand(source)?;
+    carry_out(&read.plan, None, Some(&campaign), &args.settings)
+}
+
+/// Sets the stage, carries out or goes on, and reports.
+pub(crate) fn carry_out(
+    plan: &Plan,
+    order: Option<Order>,
+    earlier: Option<&Campaign>,
+    settings: &Settings,
+) -> Result<Outcome, Failure> {
+    let stop = interrupt::stop_on_ctrl_c()?;
+    let mut store = settings.workspace.write()?;
+    store.recover().map_err(Failure::refused)?;
+    let stage = Stage::set(plan)?;
+    let carrier = stage.carrier();
+    let campaign = match &settings.acknowledge {
+        None => conduct(
+            plan,
+            order,
+            earlier,
+            (store.as_mut(), carrier),
+            settings,
+            &stop,
+        ),
+        Some(path) => {
+            let carrier = Acknowledging::new(carrier, path)?;
+            conduct(
+                plan,
+                order,
+                earlier,
+                (store.as_mut(), carrier),
+                settings,
+                &stop,
+            )
+        }
+    }?;
+    drop(stage);
+    if !settings.no_report {
+        report::after_run(store.as_ref(), &campaign, plan, &settings.workspace)?;
+    }
+    Ok(outcome(&campaign, &stop))
+}
+
+fn outcome(campaign: &Campaign, stop: &Stop) -> Outcome {
+    match (campaign.status, stop.is_set()) {
+        (_, true) => {
+            output::say(&format!(
+                "neph: stopped; neph resume {} goes on",
+                campaign.id
+            ));
+            Outcome::Interrupted
+        }
+        (CampaignStatus::Complete, false) => Outcome::Done,
+        (_, false) => Outcome::Nothing,
+    }
+}
+
+#[expect(
+    clippy::too_many_arguments,
+    reason = "one call, the two branches of an option"
+)]
+fn conduct<C: Carrier>(
+    plan: &Plan,
+    order: Option<Order>,
+    earlier: Option<&Campaign>,
+    (store, mut carrier): (&mut dyn Store, C),
+    settings: &Settings,
+    stop: &Stop,
+) -> Result<Campaign, Failure> {
+    let build = Build {
+        version: version::VERSION.to_owned(),
+        commit: version::COMMIT.to_owned(),
+    };
+    let mut watch = Watch::new(settings.quiet);
+    let flag = StopFlag::from(stop.flag());
+    let mut crew = Crew {
+        store,
+        carrier: &mut carrier,
+        observer: &mut watch,
+        clock: &RealClock,
+        stop: &flag,
+    };
+    let carried = match earlier {
+        None => neph_campaign::start(plan, order, &build, &mut crew),
+        Some(campaign) => neph_campaign::resume(plan, campaign, &build, &mut crew),
+    };
+    carried
+        .map(|(campaign, _)| campaign)
+        .map_err(Failure::refused)
+}
+
+/// This machine's clock.
+#[derive(Debug)]
+struct RealClock;
+
+impl Clock for RealClock {
+    fn now(&self) -> Wall {
+        neph_probe::anchor().wall
+    }
+
+    fn wait_until(&self, until: Wall, stop: &StopFlag) {
+        const TICK: Span = Span::from_millis(100);
+        while !stop.is_set() {
+            let left = Span::from_nanos(until.unix_nanos() - self.now().unix_nanos());
+            if left <= Span::ZERO {
+                return;
+            }
+            std::thread::sleep(left.min(TICK).to_duration());
+        }
+    }
+}

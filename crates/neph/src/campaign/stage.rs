@@ -1,0 +1,151 @@
+//! The stage a plan plays on: its lab, with the reflectors it asks for, up for as long as needed.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use clap::Parser;
+use neph_campaign::plan::LabReflector;
+use neph_campaign::{Ground, LinkLateness, LocalCarrier, Plan};
+use neph_lab::{Direction, Lab, LinkCounters, Topology, UpOptions};
+use neph_model::Span;
+use neph_probe::Reflector;
+
+use crate::exit::Failure;
+use crate::{output, reflect};
+
+/// Labs of campaigns are called by this and the number of their process.
+const PREFIX: &str = "run";
+
+/// A lab and its reflectors; both end when this is dropped, reflectors first.
+#[derive(Debug, Default)]
+pub(super) struct Stage {
+    reflectors: Vec<Reflector>,
+    lab: Option<Lab>,
+}
+
+impl Stage {
+    /// Brings up what the plan asks for; nothing if it asks for no lab.
+    pub(super) fn set(plan: &Plan) -> Result<Self, Failure> {
+        let (Some(topology), Some(wanted)) = (topology(plan)?, &plan.lab) else {
+            return Ok(Self::default());
+        };
+        clear_the_dead();
+        let name = format!("{PREFIX}{}", std::process::id());
+        let lab = Lab::up(&topology, &UpOptions::named(name)).map_err(Failure::refused)?;
+        let mut stage = Self {
+            reflectors: Vec::new(),
+            lab: Some(lab),
+        };
+        for reflector in &wanted.reflectors {
+            let started = stage.reflector(reflector)?;
+            stage.reflectors.push(started);
+        }
+        Ok(stage)
+    }
+
+    fn reflector(&self, wanted: &LabReflector) -> Result<Reflector, Failure> {
+        let flags = ["neph reflect"]
+            .into_iter()
+            .chain(wanted.flags.iter().map(String::as_str));
+        let parsed = ReflectFlags::try_parse_from(flags).map_err(|error| {
+            let first = error
+                .to_string()
+                .lines()
+                .next()
+                .unwrap_or_default()
+                .to_owned();
+            Failure::Usage(format!("reflector at site '{}': {first}", wanted.site))
+        })?;
+        let mut spec = parsed.args.spec();
+        let namespace = self.lab.as_ref().map(|lab| lab.namespace(&wanted.site));
+        spec.site = match namespace {
+            Some(Ok(namespace)) => Some(namespace.name().to_owned()),
+            Some(Err(error)) => return Err(Failure::usage(error)),
+            None => None,
+        };
+        Reflector::start(&spec).map_err(Failure::refused)
+    }
+
+    /// Whoever carries experiments out on this stage.
+    pub(super) fn carrier(&self) -> LocalCarrier {
+        let Some(lab) = &self.lab else {
+            return LocalCarrier::new();
+        };
+        let sites = &lab.topology().sites;
+        let namespaces = sites.iter().filter_map(|site| {
+            let namespace = lab.namespace(&site.name).ok()?;
+            Some((site.name.clone(), namespace.name().to_owned()))
+        });
+        let links = 0..lab.topology().links.len();
+        LocalCarrier::in_lab(Box::new(LabGround {
+            namespaces: namespaces.collect(),
+            links: links
+                .filter_map(|link| lab.counters(link).cloned())
+                .collect(),
+        }))
+    }
+}
+
+impl Drop for Stage {
+    fn drop(&mut self) {
+        self.reflectors.clear();
+        if let Some(lab) = self.lab.take()
+            && let Err(error) = lab.down()
+        {
+            output::say(&format!("neph: {error}; neph lab down --all tries again"));
+        }
+    }
+}
+
+#[derive(Debug, Parser)]
+struct ReflectFlags {
+    #[command(flatten)]
+    args: reflect::Args,
+}
+
+/// What the carrier needs to know of the lab.
+#[derive(Debug)]
+struct LabGround {
+    namespaces: Vec<(String, String)>,
+    links: Vec<Arc<LinkCounters>>,
+}
+
+impl Ground for LabGround {
+    fn namespace(&self, site: &str) -> Option<String> {
+        let found = self.namespaces.iter().find(|(name, _)| name == site);
+        found.map(|(_, namespace)| namespace.clone())
+    }
+
+    fn lateness(&self) -> LinkLateness {
+        let counts = self
+            .links
+            .iter()
+            .flat_map(|link| Direction::BOTH.map(|way| link.read(way)));
+        counts.fold(LinkLateness::default(), |sum, count| LinkLateness {
+            packets: sum.packets + count.late,
+            worst: Span::max(sum.worst, count.worst_lateness),
+        })
+    }
+}
+
+/// The topology that a plan asks for, if it asks for a lab.
+pub(super) fn topology(plan: &Plan) -> Result<Option<Topology>, Failure> {
+    let Some(lab) = &plan.lab else {
+        return Ok(None);
+    };
+    let folder = Path::new(&plan.path)
+        .parent()
+        .map_or_else(PathBuf::new, Path::to_path_buf);
+    super::super::topology::read(&folder.join(&lab.topology)).map(Some)
+}
+
+/// Takes down labs of earlier campaigns whose process is gone: a kill -9 leaves its lab behind.
+fn clear_the_dead() {
+    for lab in Lab::list().unwrap_or_default() {
+        if lab.name.starts_with(PREFIX) && !lab.owner_alive {
+            if let Err(error) = Lab::down_by_name(&lab.name) {
+                output::say(&format!("neph: {error}"));
+            }
+        }
+    }
+}

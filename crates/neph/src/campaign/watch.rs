@@ -1,0 +1,156 @@
+//! Progress of a campaign on standard error: a live line at a terminal, a line per experiment
+//! elsewhere.
+
+use std::io::Write;
+
+use neph_campaign::{Figures, News, Observer, Standing};
+use neph_model::{ExperimentStatus, Span};
+
+use super::preview::time;
+use crate::output;
+
+/// Shows progress.
+#[derive(Debug)]
+pub(super) struct Watch {
+    lively: bool,
+    quiet: bool,
+    left: Span,
+    standing: String,
+}
+
+impl Watch {
+    pub(super) fn new(quiet: bool) -> Self {
+        Self {
+            lively: output::is_lively(),
+            quiet,
+            left: Span::ZERO,
+            standing: String::new(),
+        }
+    }
+
+    fn stand(&mut self, standing: Standing, left: Option<Span>) {
+        self.left = left.unwrap_or(self.left);
+        self.standing = format!("{}/{}", standing.complete, standing.total);
+    }
+
+    /// Rewrites the live line.
+    fn live(&self, line: &str) {
+        if self.lively && !self.quiet {
+            let mut stderr = std::io::stderr().lock();
+            // A progress line that cannot be written is no loss.
+            let _ = write!(stderr, "\r\x1b[K{line}");
+            let _ = stderr.flush();
+        }
+    }
+
+    /// A line that stays.
+    fn line(&self, line: &str) {
+        if !self.quiet {
+            self.live("");
+            output::say(line);
+        }
+    }
+}
+
+impl Observer for Watch {
+    fn tell(&mut self, news: &News<'_>) {
+        match news {
+            News::Begun {
+                campaign,
+                scenarios,
+                standing,
+                left,
+            } => {
+                self.stand(*standing, Some(*left));
+                self.line(&format!(
+                    "campaign {} ({}): {} scenarios x {} blocks, about {}, seed {}",
+                    campaign.name,
+                    campaign.id,
+                    scenarios.len(),
+                    campaign.blocks,
+                    time(*left),
+                    campaign.seed
+                ));
+            }
+            News::Waiting { block, .. } => {
+                self.line(&format!("waiting for block {}", block + 1));
+            }
+            News::CheckBegun(order) => {
+                self.live(&format!("throughput check to {} ...", order.server.name));
+            }
+            News::Checked(check) => self.line(&match &check.failure {
+                None => format!("throughput to {}: {}", check.endpoint, check.goodput),
+                Some(why) => format!("throughput to {}: no figure: {why}", check.endpoint),
+            }),
+            News::Traced(route) => self.line(&match &route.failure {
+                None => format!(
+                    "traceroute to {}: {} hops",
+                    route.endpoint,
+                    route.hops.len()
+                ),
+                Some(why) => format!("traceroute to {}: none: {why}", route.endpoint),
+            }),
+            News::ExperimentBegun { standing, left, .. } => self.stand(*standing, Some(*left)),
+            News::Running {
+                scenario,
+                progress,
+                figures,
+            } => self.live(&format!(
+                "[{}] {}: {}/{} messages, {} | {} left",
+                self.standing,
+                scenario.label(),
+                progress.due,
+                scenario.messages,
+                told(figures),
+                time((self.left - progress.elapsed).max(Span::ZERO))
+            )),
+            News::ExperimentEnded {
+                experiment,
+                scenario,
+                figures,
+                standing,
+            } => {
+                self.stand(*standing, None);
+                let end = match experiment.status {
+                    ExperimentStatus::Complete => told(figures),
+                    status => format!(
+                        "{}: {}",
+                        status.name(),
+                        experiment.reason.as_deref().unwrap_or("no reason told")
+                    ),
+                };
+                let flags: Vec<String> = experiment
+                    .warnings
+                    .iter()
+                    .map(|warning| format!("  ! {warning}"))
+                    .collect();
+                self.line(&format!(
+                    "[{}] block {} {}: {end}{}",
+                    self.standing,
+                    experiment.block + 1,
+                    scenario.label(),
+                    flags.concat()
+                ));
+            }
+            News::Ended { status, .. } => {
+                self.line(&format!("campaign {}", status.name()));
+            }
+            _ => {}
+        }
+    }
+}
+
+fn told(figures: &Figures) -> String {
+    let tally = &figures.tally;
+    let middle = figures
+        .median
+        .map_or_else(|| "no reply".to_owned(), |m| format!("median {m}"));
+    let high = figures
+        .p99
+        .map_or_else(String::new, |p99| format!(", p99 {p99}"));
+    let lost = match tally.lost + tally.failed {
+        0 => String::new(),
+        missing => format!(", {missing} without reply"),
+    };
+    format!("{middle}{high}{lost}")
+}

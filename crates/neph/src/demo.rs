@@ -1,0 +1,115 @@
+//! `neph demo`: a lab, a campaign over it and its report, in about 90 seconds.
+//!
+//! The plan and the topology are written into the workspace, to be read and changed. Without root
+//! there is no lab: the same plan runs over loopback, and what is lost is said.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use clap::Args as ClapArgs;
+use neph_campaign::Plan;
+use neph_model::Span;
+use neph_probe::{Caps, Reflector, ReflectorSpec, TlsVersion};
+use neph_text::Source;
+
+use crate::campaign::{self, Settings};
+use crate::exit::{Failure, Outcome};
+use crate::output;
+use crate::workspace::Workspace;
+
+const PLAN: &str = include_str!("../../../plans/demo.toml");
+const TOPOLOGY: &str = include_str!("../../neph-lab/topologies/demo.toml");
+/// Where the shipped plan finds its topology in the source tree.
+const SHIPPED_AT: &str = "../crates/neph-lab/topologies/demo.toml";
+const TOPOLOGY_FILE: &str = "demo.lab.toml";
+/// The endpoints' addresses in the lab.
+const ADDRESSES: [&str; 3] = ["10.77.0.11:8080", "10.77.0.12:8080", "10.77.0.13:8080"];
+
+/// Options of `neph demo`.
+#[derive(Debug, ClapArgs)]
+pub(crate) struct Args {
+    /// Folder for plan, measurements and report
+    #[arg(default_value = "neph-demo")]
+    folder: PathBuf,
+    /// No progress
+    #[arg(long, short)]
+    quiet: bool,
+}
+
+/// Runs the demo.
+pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
+    let refused = |error: std::io::Error| {
+        Failure::refused(format!(
+            "write the demo into {}: {error}",
+            args.folder.display()
+        ))
+    };
+    fs::create_dir_all(&args.folder).map_err(refused)?;
+    let settings = Settings {
+        workspace: Workspace {
+            place: args.folder.display().to_string(),
+        },
+        quiet: args.quiet,
+        no_report: false,
+        acknowledge: None,
+    };
+    match whether_in_a_lab() {
+        Ok(()) => {
+            fs::write(args.folder.join(TOPOLOGY_FILE), TOPOLOGY).map_err(refused)?;
+            let text = PLAN.replace(SHIPPED_AT, TOPOLOGY_FILE);
+            let plan = write(&args.folder, text).map_err(refused)?;
+            campaign::carry_out(&understood(plan)?, None, None, &settings)
+        }
+        Err(why) => {
+            output::say(&format!(
+                "neph: no lab: {why}. Measuring over loopback instead: the round trips are \
+                 microseconds, and metro, continent and home do not differ"
+            ));
+            over_loopback(args, &settings)
+        }
+    }
+}
+
+/// A lab needs network namespaces, which need root.
+fn whether_in_a_lab() -> Result<(), String> {
+    let name = format!("neph-demo-try-{}", std::process::id());
+    neph_sys::netns::NetNs::create(&name).map_err(|error| error.to_string())?;
+    neph_sys::netns::remove(&name).map_err(|error| error.to_string())
+}
+
+fn write(folder: &Path, text: String) -> std::io::Result<Source> {
+    let path = folder.join("plan.toml");
+    fs::write(&path, &text)?;
+    Ok(Source::new(path.display().to_string(), text))
+}
+
+fn understood(source: Source) -> Result<Plan, Failure> {
+    campaign::understand(source).map(|read| read.plan)
+}
+
+/// One reflector on loopback for each endpoint, and the plan without its lab.
+fn over_loopback(args: &Args, settings: &Settings) -> Result<Outcome, Failure> {
+    let spec = ReflectorSpec {
+        address: ([127, 0, 0, 1], 0).into(),
+        identity: None,
+        tls_version: TlsVersion::Any,
+        key: None,
+        think: Span::ZERO,
+        caps: Caps::default(),
+        site: None,
+    };
+    let mut reflectors = Vec::new();
+    let mut text = PLAN.split("[lab]").next().unwrap_or_default().to_owned();
+    for address in ADDRESSES {
+        let reflector = Reflector::start(&spec).map_err(Failure::refused)?;
+        text = text.replace(address, &reflector.address().to_string());
+        reflectors.push(reflector);
+    }
+    let plan = write(&args.folder, text).map_err(|error| {
+        Failure::refused(format!(
+            "write the demo into {}: {error}",
+            args.folder.display()
+        ))
+    })?;
+    campaign::carry_out(&understood(plan)?, None, None, settings)
+}

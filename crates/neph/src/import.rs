@@ -1,0 +1,69 @@
+//! `neph import`: a Latency Tester's output folder becomes a campaign.
+
+use std::path::PathBuf;
+
+use clap::Args as ClapArgs;
+use neph_store::{ImportReport, StoreError, import_latency_tester};
+
+use crate::exit::{Failure, Outcome};
+use crate::output;
+use crate::workspace::Workspace;
+
+/// Problems told one by one; the rest is counted.
+const TOLD: usize = 10;
+
+/// Options of `neph import`.
+#[derive(Debug, ClapArgs)]
+pub(crate) struct Args {
+    /// The folder: raw-data CSV files, tshark reports, ping texts, settings
+    folder: PathBuf,
+    #[command(flatten)]
+    workspace: Workspace,
+}
+
+/// Imports.
+pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
+    if !args.folder.is_dir() {
+        let folder = args.folder.display();
+        return Err(Failure::usage(format!(
+            "{folder} is no folder; give the output folder of a Latency Tester"
+        )));
+    }
+    let mut store = args.workspace.write()?;
+    let report = match import_latency_tester(store.as_mut(), &args.folder) {
+        Ok(report) => report,
+        Err(error @ StoreError::NothingToImport { .. }) => return Err(Failure::usage(error)),
+        Err(error) => return Err(Failure::refused(error)),
+    };
+    tell(&report);
+    Ok(Outcome::Done)
+}
+
+fn tell(report: &ImportReport) {
+    for problem in report.problems.iter().take(TOLD) {
+        let line = problem.line.map(|line| format!(":{line}"));
+        let (path, line) = (problem.path.display(), line.unwrap_or_default());
+        output::say(&format!("{path}{line}: {}", problem.what));
+    }
+    let shown = report.problems.len().min(TOLD) as u64;
+    if report.problem_count > shown {
+        let more = report.problem_count - shown;
+        output::say(&format!("... and {more} more problems of this sort"));
+    }
+    for path in &report.ignored {
+        output::say(&format!("{}: of no known kind, left out", path.display()));
+    }
+    let outside = [
+        (report.pings_outside, "pings outside every experiment"),
+        (report.acknowledgements_outside, "acknowledgements of no message"),
+    ];
+    for (count, what) in outside.into_iter().filter(|(count, _)| *count > 0) {
+        output::say(&format!("{count} {what}: not kept"));
+    }
+    let messages: u64 = report.experiments.iter().map(|one| one.messages).sum();
+    let (count, id) = (report.experiments.len(), report.campaign);
+    let id = id.map_or_else(String::new, |id| format!(" {id}"));
+    output::say(&format!(
+        "neph import: campaign{id}: {count} experiments, {messages} messages; `neph report` shows them"
+    ));
+}

@@ -1,0 +1,168 @@
+//! `neph list`: the campaigns of a workspace, or the experiments of one campaign.
+
+use std::collections::BTreeMap;
+
+use clap::Args as ClapArgs;
+use neph_model::{Campaign, Experiment, Scenario, ScenarioId, Span, Tally, Wall};
+use neph_stats::{Sorted, quantile};
+use neph_store::Store;
+
+use crate::exit::{Failure, Outcome};
+use crate::sheet::{Cell, Column, Format, Sheet};
+use crate::workspace::{Workspace, campaign, short_length};
+use crate::{output, when};
+
+/// Options of `neph list`.
+#[derive(Debug, ClapArgs)]
+pub(crate) struct Args {
+    /// List this campaign's experiments: 'last', a name, an id or the beginning of one
+    campaign: Option<String>,
+    #[command(flatten)]
+    workspace: Workspace,
+    /// How to write the list
+    #[arg(long, value_enum, default_value = "text")]
+    format: Format,
+}
+
+/// Lists.
+pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
+    let store = args.workspace.read()?;
+    let sheet = match &args.campaign {
+        None => campaigns(store.as_ref())?,
+        Some(name) => {
+            let campaign = campaign(store.as_ref(), name)?;
+            experiments(store.as_ref(), &campaign)?
+        }
+    };
+    sheet.write(args.format, &mut output::data())?;
+    if sheet.rows.is_empty() && args.format == Format::Text {
+        output::say("neph list: nothing has been measured here yet");
+    }
+    Ok(Outcome::Done)
+}
+
+const CAMPAIGN_COLUMNS: [Column; 7] = [
+    Column::left("ID", "id"),
+    Column::left("NAME", "name"),
+    Column::left("STARTED", "started_unix_ns"),
+    Column::left("STATUS", "status"),
+    Column::right("SCENARIOS", "scenarios"),
+    Column::right("BLOCKS", "blocks"),
+    Column::right("EXPERIMENTS", "experiments"),
+];
+
+fn campaigns(store: &dyn Store) -> Result<Sheet, Failure> {
+    let all = store.campaigns().map_err(Failure::refused)?;
+    let length = short_length(all.iter().map(|one| one.id));
+    let mut sheet = Sheet::new(&CAMPAIGN_COLUMNS);
+    for one in all {
+        let scenarios = store.scenarios(one.id).map_err(Failure::refused)?.len();
+        let experiments = store.experiments(one.id).map_err(Failure::refused)?.len();
+        sheet.rows.push(vec![
+            id(&one.id.to_string(), length),
+            Cell::text(&one.name),
+            moment(one.started),
+            Cell::text(one.status.name()),
+            Cell::count(scenarios as u64),
+            Cell::count(one.blocks.into()),
+            Cell::count(experiments as u64),
+        ]);
+    }
+    Ok(sheet)
+}
+
+const EXPERIMENT_COLUMNS: [Column; 9] = [
+    Column::left("ID", "id"),
+    Column::right("BLOCK", "block"),
+    Column::right("TRY", "attempt"),
+    Column::left("SCENARIO", "scenario"),
+    Column::left("STATUS", "status"),
+    Column::right("N", "messages"),
+    Column::right("LOST", "lost"),
+    Column::right("P50", "response_p50_ns"),
+    Column::left("FLAGS", "warnings"),
+];
+
+/// One row for each experiment of `campaign`; the p50 is of response times, lost messages counted.
+pub(crate) fn experiments(store: &dyn Store, campaign: &Campaign) -> Result<Sheet, Failure> {
+    let scenarios = by_id(store.scenarios(campaign.id).map_err(Failure::refused)?);
+    let all = store.experiments(campaign.id).map_err(Failure::refused)?;
+    let length = short_length(all.iter().map(|one| one.id));
+    let mut sheet = Sheet::new(&EXPERIMENT_COLUMNS);
+    for one in &all {
+        let warnings: Vec<String> = one.warnings.iter().map(ToString::to_string).collect();
+        sheet.rows.push(vec![
+            id(&one.id.to_string(), length),
+            Cell::count(one.block.into()),
+            Cell::count(one.attempt.into()),
+            Cell::text(label(&scenarios, one.scenario)),
+            Cell::text(one.status.name()),
+            Cell::count(one.tally.messages),
+            lost(&one.tally),
+            median(store, one)?.map_or_else(Cell::absent, |p50| {
+                Cell::new(p50.to_string(), p50.nanos())
+            }),
+            Cell::text(warnings.join("; ")),
+        ]);
+    }
+    Ok(sheet)
+}
+
+/// Scenarios by their identity.
+pub(crate) fn by_id(scenarios: Vec<Scenario>) -> BTreeMap<ScenarioId, Scenario> {
+    scenarios.into_iter().map(|one| (one.id, one)).collect()
+}
+
+fn label(scenarios: &BTreeMap<ScenarioId, Scenario>, id: ScenarioId) -> String {
+    scenarios
+        .get(&id)
+        .map_or_else(|| id.to_string(), Scenario::label)
+}
+
+fn id(id: &str, length: usize) -> Cell {
+    Cell::new(&id[..length.min(id.len())], id)
+}
+
+fn moment(wall: Wall) -> Cell {
+    Cell::new(when::utc(wall), wall.unix_nanos())
+}
+
+/// `3 (0.25 %)`: how many, and of how many.
+fn lost(tally: &Tally) -> Cell {
+    let shown = match tally.lost {
+        0 => "0".to_owned(),
+        lost => format!("{lost} ({})", share(lost, tally.messages)),
+    };
+    Cell::new(shown, tally.lost)
+}
+
+/// A part of a whole in percent.
+#[expect(clippy::cast_precision_loss, reason = "display")]
+pub(crate) fn share(part: u64, whole: u64) -> String {
+    format!("{:.2} %", part as f64 * 100.0 / whole.max(1) as f64)
+}
+
+/// The median response time of the main flow; `None` without replies, or where more than half
+/// were lost.
+#[expect(
+    clippy::cast_precision_loss,
+    clippy::cast_possible_truncation,
+    reason = "nanoseconds of a response time, exact to 104 days"
+)]
+fn median(store: &dyn Store, experiment: &Experiment) -> Result<Option<Span>, Failure> {
+    let mut values: Vec<f64> = Vec::new();
+    store
+        .visit_messages(experiment.id, &mut |batch| {
+            let main = batch.iter().filter(|message| message.flow.0 == 0);
+            let ledgers = main.filter_map(neph_model::Message::ledger);
+            values.extend(ledgers.map(|ledger| ledger.response_time().nanos() as f64));
+            Ok(())
+        })
+        .map_err(Failure::refused)?;
+    let lost = usize::try_from(experiment.tally.lost).unwrap_or(usize::MAX);
+    let p50 = Sorted::sort(&mut values)
+        .and_then(|sorted| quantile(sorted, lost, 0.5))
+        .ok()
+        .and_then(|quantile| quantile.value().number());
+    Ok(p50.map(|nanos| Span::from_nanos(nanos.round() as i64)))
+}

@@ -1,0 +1,203 @@
+//! A table at the terminal, or the same table as JSON or CSV.
+//!
+//! Owns columns, alignment and quoting. Nothing is cut: a line longer than the terminal wraps.
+//! There is no colour in it, so `NO_COLOR` has nothing to switch off.
+
+use std::io::{self, Write};
+
+use clap::ValueEnum;
+use serde_json::{Map, Value};
+use unicode_width::UnicodeWidthStr;
+
+/// How a table is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    /// For people.
+    Text,
+    /// One JSON document.
+    Json,
+    /// A header and one line a row.
+    Csv,
+}
+
+/// On which side of its column a value stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Side {
+    Left,
+    Right,
+}
+
+/// A column: its heading for people, its key for programs.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Column {
+    pub(crate) heading: &'static str,
+    pub(crate) key: &'static str,
+    pub(crate) side: Side,
+}
+
+impl Column {
+    pub(crate) const fn left(heading: &'static str, key: &'static str) -> Self {
+        let side = Side::Left;
+        Self { heading, key, side }
+    }
+    pub(crate) const fn right(heading: &'static str, key: &'static str) -> Self {
+        let side = Side::Right;
+        Self { heading, key, side }
+    }
+}
+
+/// A value: as people read it, and as programs do.
+#[derive(Clone, Debug)]
+pub(crate) struct Cell {
+    pub(crate) shown: String,
+    pub(crate) value: Value,
+}
+
+impl Cell {
+    /// Shown one way, stored another: `26.8 us` and 26830.
+    pub(crate) fn new(shown: impl Into<String>, value: impl Into<Value>) -> Self {
+        Self {
+            shown: shown.into(),
+            value: value.into(),
+        }
+    }
+    /// The same for both.
+    pub(crate) fn text(text: impl Into<String>) -> Self {
+        let text = text.into();
+        Self::new(text.clone(), text)
+    }
+    /// A count.
+    pub(crate) fn count(n: u64) -> Self {
+        Self::new(n.to_string(), n)
+    }
+    /// Nothing is known.
+    pub(crate) fn absent() -> Self {
+        Self::new("-", Value::Null)
+    }
+}
+
+/// A table.
+#[derive(Clone, Debug)]
+pub(crate) struct Sheet {
+    pub(crate) columns: Vec<Column>,
+    pub(crate) rows: Vec<Vec<Cell>>,
+}
+
+impl Sheet {
+    /// An empty one.
+    pub(crate) fn new(columns: &[Column]) -> Self {
+        Self {
+            columns: columns.to_vec(),
+            rows: Vec::new(),
+        }
+    }
+
+    /// Writes it; JSON as a list of objects.
+    pub(crate) fn write(&self, format: Format, out: &mut dyn Write) -> io::Result<()> {
+        match format {
+            Format::Text => out.write_all(self.text().as_bytes()),
+            Format::Json => writeln!(out, "{:#}", self.json()),
+            Format::Csv => out.write_all(self.csv().as_bytes()),
+        }
+    }
+
+    /// Aligned, the headings first.
+    pub(crate) fn text(&self) -> String {
+        let headings = self.columns.iter().map(|column| column.heading);
+        let mut widths: Vec<usize> = headings.clone().map(UnicodeWidthStr::width).collect();
+        for row in &self.rows {
+            for (width, cell) in widths.iter_mut().zip(row) {
+                *width = (*width).max(cell.shown.width());
+            }
+        }
+        let mut text = self.line(&headings.collect::<Vec<_>>(), &widths);
+        for row in &self.rows {
+            let cells: Vec<&str> = row.iter().map(|cell| cell.shown.as_str()).collect();
+            text.push_str(&self.line(&cells, &widths));
+        }
+        text
+    }
+
+    fn line(&self, cells: &[&str], widths: &[usize]) -> String {
+        let mut line = String::new();
+        for ((cell, width), column) in cells.iter().zip(widths).zip(&self.columns) {
+            let gap = " ".repeat(width - cell.width().min(*width));
+            match column.side {
+                Side::Left => line.extend([*cell, &gap, "  "]),
+                Side::Right => line.extend([&gap, *cell, "  "]),
+            }
+        }
+        line.truncate(line.trim_end().len());
+        line + "\n"
+    }
+
+    /// A list of objects.
+    pub(crate) fn json(&self) -> Value {
+        let object = |row: &Vec<Cell>| {
+            let pairs = self.columns.iter().zip(row);
+            let object: Map<String, Value> = pairs
+                .map(|(column, cell)| (column.key.to_owned(), cell.value.clone()))
+                .collect();
+            Value::Object(object)
+        };
+        self.rows.iter().map(object).collect()
+    }
+
+    fn csv(&self) -> String {
+        let keys: Vec<String> = self.columns.iter().map(|c| c.key.to_owned()).collect();
+        let mut text = keys.join(",") + "\n";
+        for row in &self.rows {
+            let fields: Vec<String> = row.iter().map(|cell| field(&cell.value)).collect();
+            text.push_str(&(fields.join(",") + "\n"));
+        }
+        text
+    }
+}
+
+/// One field of CSV (RFC 4180); what is absent is empty.
+fn field(value: &Value) -> String {
+    let text = match value {
+        Value::Null => return String::new(),
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    };
+    if text.contains([',', '"', '\n', '\r']) {
+        format!("\"{}\"", text.replace('"', "\"\""))
+    } else {
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn two() -> Sheet {
+        let columns = [Column::left("NAME", "name"), Column::right("P50", "p50_ns")];
+        let mut sheet = Sheet::new(&columns);
+        sheet.rows.push(vec![
+            Cell::text("a · \"b\", c"),
+            Cell::new("26.8 us", 26_830),
+        ]);
+        sheet.rows.push(vec![Cell::text("d"), Cell::absent()]);
+        sheet
+    }
+
+    #[test]
+    fn people_get_columns() {
+        let expected = "\
+NAME             P50
+a · \"b\", c  26.8 us
+d                  -
+";
+        assert_eq!(two().text(), expected);
+    }
+
+    #[test]
+    fn programs_get_values_with_units_in_their_keys() {
+        let expected = "name,p50_ns\n\"a · \"\"b\"\", c\",26830\nd,\n";
+        assert_eq!(two().csv(), expected);
+        assert_eq!(two().json()[0]["p50_ns"], 26_830);
+        assert!(two().json()[1]["p50_ns"].is_null());
+    }
+}

@@ -1,0 +1,171 @@
+//! A campaign: its plan and matrix, its experiments, and what was measured once per block.
+
+use neph_model::{
+    Campaign, Experiment, Hop, Order, Scenario, Span, Throughput, Traceroute, Warning,
+};
+use neph_store::Store;
+use serde_json::json;
+
+use super::document::{Document, Pair};
+use crate::exit::Failure;
+use crate::sheet::{Cell, Column, Sheet};
+use crate::{list, when};
+
+/// Everything about it.
+pub(super) fn document(store: &dyn Store, campaign: &Campaign) -> Result<Document, Failure> {
+    let scenarios = store.scenarios(campaign.id).map_err(Failure::refused)?;
+    let experiments = store.experiments(campaign.id).map_err(Failure::refused)?;
+    let checks = store.throughputs(campaign.id).map_err(Failure::refused)?;
+    let routes = store.traceroutes(campaign.id).map_err(Failure::refused)?;
+    let mut document = Document::default();
+    document.pairs("Campaign", "campaign", facts(campaign));
+    document.table("Scenarios", "scenarios", matrix(&scenarios));
+    let rows = list::experiments(store, campaign)?;
+    document.table("Experiments", "experiments", rows);
+    document.table("Flags", "flags", flags(&experiments));
+    document.table("Throughput checks", "throughput", throughput(&checks));
+    document.table("Traceroutes", "traceroutes", traceroutes(&routes));
+    document.quote("Plan", "plan", &campaign.plan_text);
+    Ok(document)
+}
+
+fn facts(campaign: &Campaign) -> Vec<Pair> {
+    let ended = campaign.ended.map_or_else(Cell::absent, |at| {
+        Cell::new(when::utc(at), at.unix_nanos())
+    });
+    let order = match campaign.order {
+        Order::Random => "random",
+        Order::Sequential => "sequential",
+    };
+    let started = Cell::new(when::utc(campaign.started), campaign.started.unix_nanos());
+    vec![
+        Pair::new("id", "id", Cell::text(campaign.id.to_string())),
+        Pair::new("name", "name", Cell::text(&campaign.name)),
+        Pair::new("status", "status", Cell::text(campaign.status.name())),
+        Pair::new("started", "started_unix_ns", started),
+        Pair::new("ended", "ended_unix_ns", ended),
+        Pair::new("blocks", "blocks", Cell::count(campaign.blocks.into())),
+        Pair::new("order", "order", Cell::text(order)),
+        Pair::new("seed", "seed", Cell::count(campaign.seed)),
+        Pair::new("plan file", "plan_path", Cell::text(&campaign.plan_path)),
+        Pair::new("plan SHA-256", "plan_hash", Cell::text(&campaign.plan_hash)),
+    ]
+}
+
+fn matrix(scenarios: &[Scenario]) -> Sheet {
+    let mut sheet = Sheet::new(&[
+        Column::right("NO", "index"),
+        Column::left("SCENARIO", "label"),
+        Column::left("TARGET", "target"),
+        Column::left("PROBE", "probe"),
+        Column::right("INTERVAL", "interval_ns"),
+        Column::right("REQUEST", "request_bytes"),
+        Column::right("REPLY", "response_bytes"),
+        Column::right("MESSAGES", "messages"),
+        Column::left("FIXED", "parameters"),
+    ]);
+    for one in scenarios {
+        let fixed = one.parameters.iter();
+        let fixed: Vec<String> = fixed.map(|(name, value)| format!("{name}={value}")).collect();
+        let (request, reply) = (one.request_size, one.response_size);
+        sheet.rows.push(vec![
+            Cell::count(one.index.into()),
+            Cell::text(one.label()),
+            Cell::text(&one.target),
+            Cell::text(one.probe.name()),
+            Cell::new(one.interval.to_string(), one.interval.nanos()),
+            Cell::new(request.to_string(), request.bytes()),
+            Cell::new(reply.to_string(), reply.bytes()),
+            Cell::count(one.messages),
+            Cell::new(fixed.join(" "), json!(one.parameters)),
+        ]);
+    }
+    sheet
+}
+
+/// Each kind of warning once, with how many experiments have it and what to do about it.
+fn flags(experiments: &[Experiment]) -> Sheet {
+    let mut sheet = Sheet::new(&[
+        Column::right("EXPERIMENTS", "experiments"),
+        Column::left("FOR EXAMPLE", "example"),
+        Column::left("ADVICE", "advice"),
+    ]);
+    let all = || experiments.iter().flat_map(|one| &one.warnings);
+    let mut told: Vec<&Warning> = Vec::new();
+    for warning in all() {
+        let alike = |other: &&Warning| other.advice() == warning.advice();
+        if told.iter().any(alike) {
+            continue;
+        }
+        told.push(warning);
+        sheet.rows.push(vec![
+            Cell::count(all().filter(alike).count() as u64),
+            Cell::text(warning.to_string()),
+            Cell::text(warning.advice()),
+        ]);
+    }
+    sheet
+}
+
+fn throughput(checks: &[Throughput]) -> Sheet {
+    let mut sheet = Sheet::new(&[
+        Column::right("BLOCK", "block"),
+        Column::left("ENDPOINT", "endpoint"),
+        Column::left("TOOL", "tool"),
+        Column::right("GOODPUT", "goodput_bits_per_s"),
+        Column::right("RETRANSMISSIONS", "retransmissions"),
+        Column::left("BY SECOND", "seconds"),
+        Column::left("FAILURE", "failure"),
+    ]);
+    for check in checks {
+        let seconds = check.seconds.iter();
+        let retransmissions: u64 = seconds.clone().map(|s| u64::from(s.retransmissions)).sum();
+        let goodputs: Vec<String> = seconds.map(|second| second.goodput.to_string()).collect();
+        let goodput = check.goodput;
+        sheet.rows.push(vec![
+            Cell::count(check.block.into()),
+            Cell::text(&check.endpoint),
+            Cell::text(&check.tool),
+            Cell::new(goodput.to_string(), goodput.bits_per_second()),
+            Cell::count(retransmissions),
+            Cell::new(goodputs.join(", "), json!(check.seconds)),
+            Cell::new(check.failure.clone().unwrap_or_default(), json!(check.failure)),
+        ]);
+    }
+    sheet
+}
+
+fn traceroutes(routes: &[Traceroute]) -> Sheet {
+    let mut sheet = Sheet::new(&[
+        Column::right("BLOCK", "block"),
+        Column::left("ENDPOINT", "endpoint"),
+        Column::left("DESTINATION", "destination"),
+        Column::left("REACHED", "reached"),
+        Column::left("HOPS", "hops"),
+        Column::left("FAILURE", "failure"),
+    ]);
+    for route in routes {
+        let hops: Vec<String> = route.hops.iter().map(hop).collect();
+        let reached = if route.reached { "yes" } else { "no" };
+        sheet.rows.push(vec![
+            Cell::count(route.block.into()),
+            Cell::text(&route.endpoint),
+            Cell::text(route.destination.to_string()),
+            Cell::new(reached, route.reached),
+            Cell::new(hops.join(", "), json!(route.hops)),
+            Cell::new(route.failure.clone().unwrap_or_default(), json!(route.failure)),
+        ]);
+    }
+    sheet
+}
+
+/// `3 10.0.0.1 4.02 ms`, `4 *`
+fn hop(hop: &Hop) -> String {
+    let addresses: Vec<String> = hop.addresses.iter().map(ToString::to_string).collect();
+    let fastest: Option<&Span> = hop.round_trips.iter().min();
+    match (addresses.is_empty(), fastest) {
+        (true, _) => format!("{} *", hop.ttl),
+        (false, None) => format!("{} {}", hop.ttl, addresses.join("/")),
+        (false, Some(span)) => format!("{} {} {span}", hop.ttl, addresses.join("/")),
+    }
+}

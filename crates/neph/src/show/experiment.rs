@@ -1,0 +1,196 @@
+//! An experiment: what it carried out, how its messages ended, and what is needed to doubt it.
+
+use neph_model::{Campaign, Event, Experiment, Flow, Provenance, Sample, Span, Tally};
+use neph_store::Store;
+use serde_json::json;
+
+use super::document::{Document, Pair};
+use crate::exit::Failure;
+use crate::sheet::{Cell, Column, Sheet};
+use crate::{list, when};
+
+/// Everything about it.
+pub(super) fn document(
+    store: &dyn Store,
+    campaign: &Campaign,
+    experiment: &Experiment,
+) -> Result<Document, Failure> {
+    let scenarios = store.scenarios(campaign.id).map_err(Failure::refused)?;
+    let scenario = list::by_id(scenarios).remove(&experiment.scenario);
+    let label = scenario.map_or_else(|| experiment.scenario.to_string(), |known| known.label());
+    let events = store.events(experiment.id).map_err(Failure::refused)?;
+    let samples = store.samples(experiment.id).map_err(Failure::refused)?;
+    let mut document = Document::default();
+    let facts = facts(campaign, experiment, &label);
+    document.pairs("Experiment", "experiment", facts);
+    document.pairs("Messages", "tally", tally(&experiment.tally));
+    document.table("Flows", "flows", flows(&experiment.flows));
+    document.table("Flags", "flags", flags(experiment));
+    document.table("Events", "events", happened(&events));
+    document.table("Series", "series", series(&samples));
+    if let Some(known) = store.provenance(experiment.id).map_err(Failure::refused)? {
+        document.pairs("Provenance", "provenance", provenance(&known));
+    }
+    Ok(document)
+}
+
+fn facts(campaign: &Campaign, experiment: &Experiment, label: &str) -> Vec<Pair> {
+    let ended = experiment.ended.map_or_else(Cell::absent, |at| {
+        Cell::new(when::utc(at), at.unix_nanos())
+    });
+    let started = experiment.started;
+    let started = Cell::new(when::utc(started), started.unix_nanos());
+    let whose = format!("{} ({})", campaign.name, campaign.id);
+    let mut pairs = vec![
+        Pair::new("id", "id", Cell::text(experiment.id.to_string())),
+        Pair::new("campaign", "campaign", Cell::new(whose, campaign.id.to_string())),
+        Pair::new("scenario", "scenario", Cell::text(label)),
+        Pair::new("scenario id", "scenario_id", Cell::text(experiment.scenario.to_string())),
+        Pair::new("block", "block", Cell::count(experiment.block.into())),
+        Pair::new("place in block", "position", Cell::count(experiment.position.into())),
+        Pair::new("try", "attempt", Cell::count(experiment.attempt.into())),
+        Pair::new("status", "status", Cell::text(experiment.status.name())),
+        Pair::new("started", "started_unix_ns", started),
+        Pair::new("ended", "ended_unix_ns", ended),
+    ];
+    if let Some(reason) = &experiment.reason {
+        pairs.push(Pair::new("reason", "reason", Cell::text(reason)));
+    }
+    pairs
+}
+
+fn tally(tally: &Tally) -> Vec<Pair> {
+    let of = |name, key, n: u64| {
+        let shown = format!("{n} ({})", list::share(n, tally.messages));
+        Pair::new(name, key, Cell::new(shown, n))
+    };
+    vec![
+        Pair::new("messages", "messages", Cell::count(tally.messages)),
+        of("replies", "replies", tally.replies),
+        of("lost", "lost", tally.lost),
+        of("not sent", "failed", tally.failed),
+        of("duplicates", "duplicates", tally.duplicates),
+        of("reordered", "reordered", tally.reordered),
+        of("late replies", "late", tally.late),
+    ]
+}
+
+fn flows(flows: &[Flow]) -> Sheet {
+    let mut sheet = Sheet::new(&[
+        Column::right("FLOW", "flow"),
+        Column::left("ROLE", "role"),
+        Column::left("PROBE", "probe"),
+        Column::left("NAME", "name"),
+        Column::left("SOURCE", "source"),
+        Column::left("TARGET", "target"),
+        Column::left("PEER", "reflector"),
+        Column::left("CLOCK", "same_clock"),
+    ]);
+    for flow in flows {
+        let peer = if flow.reflector { "neph reflector" } else { "not ours" };
+        let clock = if flow.same_clock { "the same" } else { "its own" };
+        let source = flow.source.map(|address| address.to_string());
+        sheet.rows.push(vec![
+            Cell::count(flow.index.0.into()),
+            Cell::text(flow.role.name()),
+            Cell::text(flow.probe.name()),
+            Cell::text(&flow.name),
+            source.map_or_else(Cell::absent, Cell::text),
+            Cell::text(flow.target.to_string()),
+            Cell::new(peer, flow.reflector),
+            Cell::new(clock, flow.same_clock),
+        ]);
+    }
+    sheet
+}
+
+fn flags(experiment: &Experiment) -> Sheet {
+    let mut sheet = Sheet::new(&[
+        Column::left("FLAG", "flag"),
+        Column::left("ADVICE", "advice"),
+    ]);
+    for warning in &experiment.warnings {
+        let flag = Cell::new(warning.to_string(), json!(warning));
+        sheet.rows.push(vec![flag, Cell::text(warning.advice())]);
+    }
+    sheet
+}
+
+fn happened(events: &[Event]) -> Sheet {
+    let mut sheet = Sheet::new(&[
+        Column::right("AT", "at_ns"),
+        Column::right("FLOW", "flow"),
+        Column::left("EVENT", "kind"),
+        Column::left("IN WORDS", "text"),
+    ]);
+    for event in events {
+        sheet.rows.push(vec![
+            Cell::new(Span::from_nanos(event.at).to_string(), event.at),
+            Cell::count(event.flow.0.into()),
+            Cell::text(event.kind.name()),
+            Cell::text(&event.text),
+        ]);
+    }
+    sheet
+}
+
+/// Each series with its range; the values are in the JSON.
+fn series(samples: &[Sample]) -> Sheet {
+    let mut sheet = Sheet::new(&[
+        Column::left("SERIES", "series"),
+        Column::right("SAMPLES", "count"),
+        Column::right("LEAST", "min"),
+        Column::right("MOST", "max"),
+        Column::left("", "values"),
+    ]);
+    for group in samples.chunk_by(|a, b| a.series == b.series) {
+        let values = || group.iter().map(|sample| sample.value);
+        let (least, most) = (
+            values().fold(f64::INFINITY, f64::min),
+            values().fold(f64::NEG_INFINITY, f64::max),
+        );
+        let pairs: Vec<(i64, f64)> = group.iter().map(|s| (s.at, s.value)).collect();
+        sheet.rows.push(vec![
+            Cell::text(group[0].series.name()),
+            Cell::count(group.len() as u64),
+            Cell::new(format!("{least:.1}"), least),
+            Cell::new(format!("{most:.1}"), most),
+            Cell::new("", json!(pairs)),
+        ]);
+    }
+    sheet
+}
+
+fn provenance(known: &Provenance) -> Vec<Pair> {
+    let host = &known.host;
+    let span = |span: Option<Span>| {
+        span.map_or_else(Cell::absent, |at| Cell::new(at.to_string(), at.nanos()))
+    };
+    let percent = |value: f64| match value.is_finite() {
+        true => Cell::new(format!("{value:.1} %"), value),
+        false => Cell::absent(),
+    };
+    let optional = |text: &Option<String>| text.clone().map_or_else(Cell::absent, Cell::text);
+    let load = Cell::new(format!("{:.2}", known.load.load_average), known.load.load_average);
+    let build = format!("{} ({})", known.version, known.commit);
+    let mut pairs = vec![
+        Pair::new("neph", "neph", Cell::text(build)),
+        Pair::new("plan SHA-256", "plan_hash", Cell::text(&known.plan_hash)),
+        Pair::new("namespace", "site", optional(&known.site)),
+        Pair::new("host", "host", Cell::text(&host.host)),
+        Pair::new("kernel", "kernel", Cell::text(&host.kernel)),
+        Pair::new("CPU", "cpu", Cell::text(&host.cpu)),
+        Pair::new("clock source", "clock_source", Cell::text(&host.clock_source)),
+        Pair::new("clock", "clock_sync", Cell::text(&host.clock_sync)),
+        Pair::new("congestion control", "congestion_control", optional(&host.congestion_control)),
+        Pair::new("lateness p50", "lateness_p50_ns", span(known.lateness_p50)),
+        Pair::new("lateness p99", "lateness_p99_ns", span(known.lateness_p99)),
+        Pair::new("CPU busy", "busy_percent", percent(known.load.busy_percent)),
+        Pair::new("CPU stolen", "steal_percent", percent(known.load.steal_percent)),
+        Pair::new("load average", "load_average", load),
+    ];
+    for (name, value) in host.offloads.iter().chain(&host.sysctls) {
+        pairs.push(Pair::new(name, name, Cell::text(value)));
+    }
+    pairs
+}
