@@ -14,7 +14,7 @@ use crate::axis::{Limits, Plot, Scale, Spread, Style, TimeUnit, choose, millis};
 use crate::data::{Exchange, FlowData};
 use crate::palette;
 use crate::scene::{Mark, Rect, Stroke};
-use crate::{CampaignData, Equalization, PlotSettings};
+use crate::{CampaignData, PlotSettings};
 
 const LEFT: f64 = 52.0;
 const HEIGHT: f64 = 84.0;
@@ -89,7 +89,7 @@ fn draw(data: &CampaignData, settings: &PlotSettings, side: Side) -> Vec<Figure>
                     sheet.draw(drawn(data, settings, (panel, side), place));
                 }
             }
-            let mut notes = vec![Note::plain("sd: standard deviation of the gaps. What lies outside the axis is counted above the panel.")];
+            let mut notes = vec![Note::plain("sd: standard deviation of the gaps. Each panel has its own scale. What lies outside the axis is counted above the panel.")];
             notes.extend(flags::notes(data, panels.iter().map(|p| p.scenario), settings));
             sheet.finish(side.name(), page_name(side.name(), page, total), &notes)
         })
@@ -114,15 +114,10 @@ fn panels(data: &CampaignData, settings: &PlotSettings, side: Side) -> Vec<Panel
             });
         }
     }
-    let spread = |panel: &Panel| Sorted::check(&panel.values).ok().and_then(Spread::of);
-    let all: Vec<Spread> = panels.iter().filter_map(spread).collect();
+    // Each panel its own scale: one congested scenario would crush the microseconds of the others.
     for panel in &mut panels {
-        panel.scale = match settings.equalization {
-            Equalization::Shared => choose(&all, Limits::default()),
-            Equalization::Separate => {
-                spread(panel).and_then(|own| choose(&[own], Limits::default()))
-            }
-        };
+        let spread = Sorted::check(&panel.values).ok().and_then(Spread::of);
+        panel.scale = spread.and_then(|own| choose(&[own], Limits::default()));
     }
     panels
 }

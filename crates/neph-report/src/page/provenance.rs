@@ -109,7 +109,7 @@ fn row(data: &CampaignData, one: &ExperimentData) -> Markup {
     let lateness = one.provenance.as_ref().and_then(|p| p.lateness_p99);
     html! {
         tr {
-            td.words { (data.scenarios[one.scenario].label()) }
+            td.words.label { (data.scenarios[one.scenario].label()) }
             td { (one.block()) }
             td { (moment(experiment.started)) }
             td { (experiment.tally.messages) }

@@ -128,11 +128,25 @@ fn cells(table: &Table) -> Markup {
     html! {
         div.wide {
             table {
-                thead { tr { @for column in &table.columns { th { (heading(column.0)) } } } }
+                thead {
+                    tr {
+                        @for (place, column) in table.columns.iter().enumerate() {
+                            th.words[wordy(table, place)] { (heading(column.0)) }
+                        }
+                    }
+                }
                 tbody { @for row in &table.rows { tr { @for cell in row { (one(cell)) } } } }
             }
         }
     }
+}
+
+/// Whether a column holds words, which begin at the left.
+fn wordy(table: &Table, place: usize) -> bool {
+    table
+        .rows
+        .iter()
+        .any(|row| matches!(row.get(place), Some(Cell::Text(_))))
 }
 
 /// `goodput_mbit_s` reads as `goodput, Mbit/s`.
