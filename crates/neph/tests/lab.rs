@@ -1,0 +1,8 @@
+//! Truth: what neph measures over emulated links, held against what the links recorded.
+//!
+//! Needs root (network namespaces); says SKIP without.
+
+#[path = "lab/network_stage.rs"]
+mod network_stage;
+#[path = "lab/stage.rs"]
+mod stage;

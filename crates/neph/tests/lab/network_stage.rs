@@ -1,0 +1,122 @@
+//! The network stage is what the link did, and the server's waiting is not the network's.
+
+use neph_model::{ClockOffset, Ledger, Span, Stage};
+
+use crate::stage::{TwoSites, measure, median, privileged};
+
+/// The bound: the median network stage within this of what the link really did.
+const BOUND: i64 = 20_000;
+
+#[test]
+fn the_network_stage_is_what_the_link_did_from_a_tenth_to_a_hundred_milliseconds() {
+    if !privileged("the_network_stage_is_what_the_link_did") {
+        return;
+    }
+    println!("delay      probe  direction  link did      neph says     apart");
+    for (delay, micros) in [
+        ("100us", 100),
+        ("1ms", 1_000),
+        ("5ms", 5_000),
+        ("20ms", 20_000),
+        ("100ms", 100_000),
+    ] {
+        for scheme in ["ws", "udp"] {
+            let lab = TwoSites::up(
+                &format!("truth_{scheme}{micros}"),
+                &format!("delay = \"{delay}\""),
+            );
+            let reflector = lab.reflector(Span::ZERO);
+            let messages = measure(lab.flow(scheme, Span::from_millis(20), 60));
+            drop(reflector);
+            let mut there = Vec::new();
+            let mut back = Vec::new();
+            for message in &messages {
+                let ledger = message.ledger().expect("nothing is lost on this link");
+                let sum: Span = ledger.entries().iter().map(|entry| entry.time).sum();
+                assert_eq!(sum, ledger.response_time(), "message {}", message.seq);
+                if let Some((to, fro)) = Ledger::directions(&message.marks, ClockOffset::SAME_CLOCK)
+                {
+                    there.push(to.delay.nanos());
+                    back.push(fro.delay.nanos());
+                }
+            }
+            assert!(
+                there.len() >= 55,
+                "{} of 60 messages are complete",
+                there.len()
+            );
+            let [did_there, did_back] = lab.delays(100);
+            for (name, did, says) in [("there", did_there, there), ("back", did_back, back)] {
+                let (did, says) = (median(did), median(says));
+                let apart = says - did;
+                println!("{delay:>6} {scheme:>9} {name:>10} {did:>11} {says:>13} {apart:>9}");
+                assert!(
+                    apart.abs() < BOUND,
+                    "{delay} {scheme} {name}: {apart} ns apart"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn the_servers_waiting_moves_its_own_stage_and_no_other() {
+    if !privileged("the_servers_waiting_moves_its_own_stage") {
+        return;
+    }
+    let mut network = Vec::new();
+    for think in [0, 20, 60] {
+        let lab = TwoSites::up(&format!("think{think}"), "delay = \"5ms\"");
+        let reflector = lab.reflector(Span::from_millis(think));
+        let messages = measure(lab.flow("ws", Span::from_millis(100), 30));
+        drop(reflector);
+        let of = |stage: Stage| {
+            median(
+                messages
+                    .iter()
+                    .filter_map(|m| m.ledger()?.stage(stage))
+                    .map(Span::nanos)
+                    .collect(),
+            )
+        };
+        let (waited, crossed) = (of(Stage::PeerApp), of(Stage::Network));
+        println!("think {think} ms: peer application {waited} ns, network {crossed} ns");
+        assert!((waited - think * 1_000_000).abs() < 500_000, "{waited}");
+        network.push(crossed);
+    }
+    for moved in &network[1..] {
+        assert!(
+            (moved - network[0]).abs() < 50_000,
+            "the network moved: {network:?}"
+        );
+    }
+}
+
+#[test]
+fn application_tcp_and_icmp_stand_in_the_expected_order() {
+    if !privileged("application_tcp_and_icmp_stand_in_the_expected_order") {
+        return;
+    }
+    let lab = TwoSites::up("order", "delay = \"2ms\"");
+    let reflector = lab.reflector(Span::ZERO);
+    let app = measure(lab.flow("ws", Span::from_millis(20), 60));
+    let icmp = measure(lab.flow("icmp", Span::from_millis(20), 60));
+    drop(reflector);
+    let response = median(
+        app.iter()
+            .filter_map(|m| Some(m.ledger()?.response_time().nanos()))
+            .collect(),
+    );
+    let tcp = median(
+        app.iter()
+            .filter_map(|m| Some(m.marks.tcp_round_trip()?.nanos()))
+            .collect(),
+    );
+    let echo = median(
+        icmp.iter()
+            .filter_map(|m| Some(m.marks.network_round_trip()?.nanos()))
+            .collect(),
+    );
+    println!("application {response}, TCP {tcp}, ICMP {echo} ns");
+    assert!(response > tcp && tcp + 10_000 > echo && echo > 4_000_000);
+}

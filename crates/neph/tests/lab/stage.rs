@@ -1,0 +1,161 @@
+//! What the lab tests stand on: a two-site lab with its record, a reflector, a flow.
+
+use std::net::SocketAddr;
+use std::num::NonZeroU32;
+use std::path::PathBuf;
+
+use neph_lab::{Lab, Record, Recording, Topology, TruthFile, UpOptions, Verdict};
+use neph_model::{FlowIndex, FlowRole, Message, Span};
+use neph_probe::{
+    Caps, ConnectionUse, Flow, FlowSpec, Identity, IpVersion, Priority, Reflector, ReflectorSpec,
+    Report, Schedule, Stop, Target, TlsVersion, Trust,
+};
+
+const PORT: u16 = 8080;
+
+/// Whether namespaces can be made; without root the test is skipped and says so.
+pub(crate) fn privileged(test: &str) -> bool {
+    let root = std::fs::metadata("/proc/self").is_ok_and(|me| {
+        use std::os::unix::fs::MetadataExt;
+        me.uid() == 0
+    });
+    if !root {
+        assert!(
+            std::env::var("CI").as_deref() != Ok("true"),
+            "{test} needs root"
+        );
+        println!("SKIP {test}: network namespaces need root");
+    }
+    root
+}
+
+/// Two sites and one link, gone when dropped.
+pub(crate) struct TwoSites {
+    lab: Lab,
+    folder: PathBuf,
+}
+
+impl TwoSites {
+    /// Brings them up; `link` is the link's keys in TOML.
+    pub(crate) fn up(name: &str, link: &str) -> Self {
+        let text = format!(
+            "version = 1\n[[site]]\nname = \"client\"\naddress = \"10.79.0.1/24\"\n\
+             [[site]]\nname = \"server\"\naddress = \"10.79.0.2/24\"\n\
+             [[link]]\nname = \"path\"\na = \"client\"\nb = \"server\"\n{link}\n"
+        );
+        let topology = Topology::parse(&text).expect("a good topology");
+        let folder = std::env::temp_dir().join(format!("neph-{name}-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).expect("a folder");
+        let every = NonZeroU32::MIN;
+        let options = UpOptions {
+            truth: Some(Recording {
+                folder: folder.clone(),
+                every,
+            }),
+            ..UpOptions::named(name)
+        };
+        let lab = Lab::up(&topology, &options).expect("the lab comes up");
+        Self { lab, folder }
+    }
+
+    fn namespace(&self, site: &str) -> String {
+        self.lab
+            .namespace(site)
+            .expect("the site is there")
+            .name()
+            .to_owned()
+    }
+
+    /// A reflector at the server, with TLS beside plain text.
+    pub(crate) fn reflector(&self, think: Span) -> Reflector {
+        let spec = ReflectorSpec {
+            address: SocketAddr::from(([0, 0, 0, 0], PORT)),
+            identity: Some(Identity::SelfSigned(vec!["10.79.0.2".to_owned()])),
+            tls_version: TlsVersion::Any,
+            key: None,
+            think,
+            caps: Caps::default(),
+            site: Some(self.namespace("server")),
+        };
+        Reflector::start(&spec).expect("the reflector starts")
+    }
+
+    /// A flow from the client to the server.
+    pub(crate) fn flow(&self, scheme: &str, interval: Span, count: u64) -> FlowSpec {
+        let url = match scheme {
+            "icmp" => "icmp://10.79.0.2".to_owned(),
+            _ => format!("{scheme}://10.79.0.2:{PORT}"),
+        };
+        let target = Target::parse(&url).expect("a good target");
+        FlowSpec {
+            index: FlowIndex(0),
+            role: FlowRole::Main,
+            name: scheme.to_owned(),
+            address: target.resolve(IpVersion::V4).expect("an address"),
+            target,
+            schedule: Schedule {
+                interval,
+                count: Some(count),
+            },
+            request_size: 64,
+            response_size: 68,
+            source_port: None,
+            timeout: Span::from_secs(5),
+            tls_version: TlsVersion::Any,
+            trust: Trust::Anything,
+            connection_use: ConnectionUse::Lasting,
+            congestion: None,
+            key: None,
+            spin: FlowSpec::SPIN,
+            priority: Priority::Auto,
+            site: Some(self.namespace("client")),
+            reflector: scheme != "icmp",
+        }
+    }
+
+    /// Takes the lab down and reads what its link did: each delivered packet's real delay in
+    /// nanoseconds, of packets at least `least` bytes long, by direction.
+    pub(crate) fn delays(self, least: u32) -> [Vec<i64>; 2] {
+        self.lab.down().expect("the lab goes down");
+        let mut delays = [Vec::new(), Vec::new()];
+        let file = TruthFile::open(&self.folder.join("path.truth")).expect("the link's record");
+        for record in file {
+            let Ok(Record::Packet {
+                passing,
+                verdict: Verdict::Delivered,
+                left,
+                ..
+            }) = record
+            else {
+                continue;
+            };
+            if passing.length >= least {
+                delays[usize::from(passing.direction)].push(left - passing.arrival);
+            }
+        }
+        std::fs::remove_dir_all(&self.folder).expect("the folder is ours");
+        delays
+    }
+}
+
+/// Runs a flow to its end.
+pub(crate) fn measure(spec: FlowSpec) -> Vec<Message> {
+    let flow = Flow::start(spec, Stop::new()).expect("a thread");
+    let mut messages = Vec::new();
+    for report in flow.reports() {
+        match report {
+            Report::Message(message) => messages.push(message),
+            Report::Event { kind, text, .. } => println!("{kind:?}: {text}"),
+            Report::Reply(_) | Report::Anchor(_) | Report::Ended(_) => {}
+        }
+    }
+    flow.join().expect("the flow ran");
+    messages
+}
+
+/// The middle of some spans, in nanoseconds.
+pub(crate) fn median(mut values: Vec<i64>) -> i64 {
+    assert!(!values.is_empty(), "nothing was measured");
+    values.sort_unstable();
+    values[values.len() / 2]
+}
