@@ -164,3 +164,14 @@ impl FlowData {
         found
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A million messages have to fit into the memory of a small machine.
+    #[test]
+    fn a_message_stays_small() {
+        assert!(size_of::<Exchange>() <= 136, "{}", size_of::<Exchange>());
+    }
+}

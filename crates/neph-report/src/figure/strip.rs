@@ -174,6 +174,13 @@ impl Aside {
     }
 }
 
+/// `2 above, max 605 µs` as `2↑ 605 µs`, for a title that would be cut otherwise.
+fn arrows(outside: &str) -> String {
+    outside
+        .replace(" above, max ", "↑ ")
+        .replace(" below, min ", "↓ ")
+}
+
 /// Whether a panel rests on a flagged experiment.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum State {
@@ -201,11 +208,12 @@ fn title(text: &str, state: State, place: Rect, aside: &Aside) -> Vec<Mark> {
     };
     let plain = note(place.right(), &aside.plain, Colour::FAINT_INK);
     let gap = if aside.plain.is_empty() { 0.0 } else { 8.0 };
-    let outside = note(
-        place.right() - plain.width() - gap,
-        &aside.outside,
-        Colour::ALARM,
-    );
+    let end = place.right() - plain.width() - gap;
+    let mut outside = note(end, &aside.outside, Colour::ALARM);
+    let needed = width(text, 10.0, Weight::SemiBold) + 28.0;
+    if needed > place.width - plain.width() - outside.width() {
+        outside = note(end, &arrows(&aside.outside), Colour::ALARM);
+    }
     let room = place.width - plain.width() - outside.width() - 28.0;
     // A long label is set smaller before it is cut.
     let size = if width(text, Style::TITLE, Weight::SemiBold) > room {
