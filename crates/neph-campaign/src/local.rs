@@ -33,6 +33,24 @@ pub struct LinkLateness {
     pub packets: u64,
     /// The worst of them.
     pub worst: Span,
+    /// Packets carried, late or not.
+    pub carried: u64,
+}
+
+/// One packet in a hundred may be late: fewer move no quantile that a report tells.
+const LATE_SHARE: u64 = 100;
+
+impl LinkLateness {
+    /// The warning that what happened since `before` earns, if any.
+    fn since(self, before: Self) -> Option<Warning> {
+        let packets = self.packets - before.packets;
+        let carried = self.carried - before.carried;
+        let broken = packets * LATE_SHARE > carried;
+        broken.then_some(Warning::LinkLate {
+            packets,
+            worst: self.worst,
+        })
+    }
 }
 
 /// The lab that a carrier measures in, as far as the carrier needs to know it.
@@ -132,13 +150,7 @@ impl Carrier for LocalCarrier {
         if steps > 0 {
             warnings.push(Warning::ClockStepped { times: steps });
         }
-        let late = self.lateness();
-        if late.packets > late_before.packets {
-            warnings.push(Warning::LinkLate {
-                packets: late.packets - late_before.packets,
-                worst: late.worst,
-            });
-        }
+        warnings.extend(self.lateness().since(late_before));
         Ok(Carried {
             ending,
             ended: neph_probe::anchor().wall,

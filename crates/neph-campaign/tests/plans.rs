@@ -92,7 +92,7 @@ fn the_labs_of_the_shipped_plans_have_the_sites_that_the_plans_name() {
         let (_, plan, scenarios) = read(name);
         let lab = plan.lab.expect("a lab");
         let text = fs::read_to_string(folder().join(&lab.topology)).expect("a topology");
-        let topology = Topology::parse(&text).expect("a topology without mistakes");
+        let topology = Topology::parse(&Source::new(&*lab.topology, text)).expect("no mistakes");
         let from = scenarios.iter().filter_map(|s| s.parameters.get("from"));
         let reflectors = lab.reflectors.iter().map(|reflector| &reflector.site);
         for site in reflectors.chain([&lab.prober]).chain(from) {

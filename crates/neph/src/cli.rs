@@ -3,7 +3,9 @@
 
 use clap::{Parser, Subcommand};
 
-use crate::{campaign, demo, ping, reflect, report, shell, version};
+use crate::{
+    campaign, demo, export, import, lab, list, ping, reflect, report, shell, show, version,
+};
 
 /// Measures latency in cloud networks, layer by layer, and says where the time went.
 #[derive(Debug, Parser)]
@@ -32,6 +34,16 @@ pub(crate) enum Command {
     Resume(campaign::ResumeArgs),
     /// Writes a campaign's report: page, figures, tables.
     Report(report::Args),
+    /// Lists campaigns, or the experiments of one.
+    List(list::Args),
+    /// Shows everything that is known about a campaign or an experiment.
+    Show(show::Args),
+    /// Writes a campaign's messages as CSV, JSON lines, Parquet, or a Latency Tester's CSV.
+    Export(export::Args),
+    /// Reads a Latency Tester's output folder, so that old measurements get the new report.
+    Import(import::Args),
+    /// Emulated networks: up, check, verify, down, list.
+    Lab(lab::Args),
     /// Prints a completion script for a shell.
     Completions(shell::CompletionArgs),
     /// Writes the man pages.

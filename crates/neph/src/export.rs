@@ -120,7 +120,8 @@ fn write_partial(
     let file = File::create(path).map_err(|error| refused("create", path, &error))?;
     let mut out = BufWriter::new(file);
     let rows = write(store, experiments, (format, &mut out))?;
-    out.flush().map_err(|error| refused("write", path, &error))?;
+    out.flush()
+        .map_err(|error| refused("write", path, &error))?;
     Ok(rows)
 }
 

@@ -55,7 +55,10 @@ fn tell(report: &ImportReport) {
     }
     let outside = [
         (report.pings_outside, "pings outside every experiment"),
-        (report.acknowledgements_outside, "acknowledgements of no message"),
+        (
+            report.acknowledgements_outside,
+            "acknowledgements of no message",
+        ),
     ];
     for (count, what) in outside.into_iter().filter(|(count, _)| *count > 0) {
         output::say(&format!("{count} {what}: not kept"));

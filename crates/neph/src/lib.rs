@@ -7,15 +7,22 @@ mod campaign;
 mod cli;
 mod demo;
 mod exit;
+mod export;
+mod import;
 mod interrupt;
+mod lab;
+mod list;
 mod output;
 mod ping;
 mod reflect;
 mod report;
+mod sheet;
 mod shell;
+mod show;
 mod topology;
 mod value;
 mod version;
+mod when;
 mod workspace;
 
 use std::process::ExitCode;
@@ -44,6 +51,11 @@ fn run(cli: Cli) -> Result<Outcome, Failure> {
         Command::Run(args) => campaign::run(&args),
         Command::Resume(args) => campaign::resume(&args),
         Command::Report(args) => report::run(&args),
+        Command::List(args) => list::run(&args),
+        Command::Show(args) => show::run(&args),
+        Command::Export(args) => export::run(&args),
+        Command::Import(args) => import::run(&args),
+        Command::Lab(args) => lab::run(&args),
         Command::Completions(args) => shell::completions(&args),
         Command::Man(args) => shell::man(&args),
     }

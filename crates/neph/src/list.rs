@@ -99,9 +99,8 @@ pub(crate) fn experiments(store: &dyn Store, campaign: &Campaign) -> Result<Shee
             Cell::text(one.status.name()),
             Cell::count(one.tally.messages),
             lost(&one.tally),
-            median(store, one)?.map_or_else(Cell::absent, |p50| {
-                Cell::new(p50.to_string(), p50.nanos())
-            }),
+            median(store, one)?
+                .map_or_else(Cell::absent, |p50| Cell::new(p50.to_string(), p50.nanos())),
             Cell::text(warnings.join("; ")),
         ]);
     }

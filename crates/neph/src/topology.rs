@@ -4,6 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use neph_lab::Topology;
+use neph_text::Source;
 
 use crate::exit::Failure;
 
@@ -12,17 +13,6 @@ pub(crate) fn read(path: &Path) -> Result<Topology, Failure> {
     let name = path.display().to_string();
     let text = fs::read_to_string(path)
         .map_err(|error| Failure::Usage(format!("topology {name} cannot be read: {error}")))?;
-    Topology::parse(&text).map_err(|problems| {
-        let sentences: Vec<String> = problems
-            .iter()
-            .map(|problem| {
-                let place = problem.place_in(&text);
-                format!(
-                    "{name}:{}:{}: {}; {}",
-                    place.line, place.column, problem.what, problem.remedy
-                )
-            })
-            .collect();
-        Failure::Usage(sentences.join("\n"))
-    })
+    let source = Source::new(name, text);
+    Topology::parse(&source).map_err(|problems| Failure::Text(source, problems))
 }

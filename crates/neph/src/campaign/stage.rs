@@ -123,6 +123,7 @@ impl Ground for LabGround {
             .flat_map(|link| Direction::BOTH.map(|way| link.read(way)));
         counts.fold(LinkLateness::default(), |sum, count| LinkLateness {
             packets: sum.packets + count.late,
+            carried: sum.carried + count.delivered,
             worst: Span::max(sum.worst, count.worst_lateness),
         })
     }

@@ -22,6 +22,13 @@ pub(super) struct Planned {
     pub(super) discovery: Discovery,
 }
 
+impl Planned {
+    /// Whether the target stands for this flow, and it is no mere companion.
+    pub(super) fn is_asked_for(&self) -> bool {
+        self.spec.role == FlowRole::Main || self.spec.target.kind() != ProbeKind::Icmp
+    }
+}
+
 /// Everything that will run.
 #[derive(Debug)]
 pub(super) struct Found {

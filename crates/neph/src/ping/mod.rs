@@ -188,7 +188,17 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     for sentence in &watched.failures {
         output::say(&format!("neph: {sentence}"));
     }
-    let measured = watched.flows.iter().any(|flow| flow.tally.replies > 0);
+    let main = |at: usize| {
+        found
+            .flows
+            .get(at)
+            .is_some_and(flows::Planned::is_asked_for)
+    };
+    let measured = watched
+        .flows
+        .iter()
+        .enumerate()
+        .any(|(at, flow)| main(at) && flow.tally.replies > 0);
     Ok(match (stop.is_set(), measured) {
         (true, _) => Outcome::Interrupted,
         (false, true) => Outcome::Done,

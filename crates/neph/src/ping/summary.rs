@@ -163,7 +163,7 @@ fn layers(planned: &Planned, watched: &Watched) -> String {
     }
     let few = watched.tally.replies < 299;
     if few {
-        text.push_str("  '-': too few messages for that quantile (p90 needs 29, p99 needs 299)\n");
+        text.push_str("  '-': too few messages for that quantile (p50 needs 6, p90 29, p99 299)\n");
     }
     text
 }

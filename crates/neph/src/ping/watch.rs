@@ -78,7 +78,11 @@ pub(super) fn run(
             }
         }
         // The companion never outlives what it accompanies.
-        if running.first().is_some_and(Option::is_none) && !endless {
+        let mut asked_for = running
+            .iter()
+            .zip(&found.flows)
+            .filter(|(_, f)| f.is_asked_for());
+        if asked_for.all(|(slot, _)| slot.is_none()) && !endless {
             own_stop.set();
         }
         if open == 0 {

@@ -30,9 +30,9 @@ pub(super) fn document(store: &dyn Store, campaign: &Campaign) -> Result<Documen
 }
 
 fn facts(campaign: &Campaign) -> Vec<Pair> {
-    let ended = campaign.ended.map_or_else(Cell::absent, |at| {
-        Cell::new(when::utc(at), at.unix_nanos())
-    });
+    let ended = campaign
+        .ended
+        .map_or_else(Cell::absent, |at| Cell::new(when::utc(at), at.unix_nanos()));
     let order = match campaign.order {
         Order::Random => "random",
         Order::Sequential => "sequential",
@@ -66,7 +66,9 @@ fn matrix(scenarios: &[Scenario]) -> Sheet {
     ]);
     for one in scenarios {
         let fixed = one.parameters.iter();
-        let fixed: Vec<String> = fixed.map(|(name, value)| format!("{name}={value}")).collect();
+        let fixed: Vec<String> = fixed
+            .map(|(name, value)| format!("{name}={value}"))
+            .collect();
         let (request, reply) = (one.request_size, one.response_size);
         sheet.rows.push(vec![
             Cell::count(one.index.into()),
@@ -129,7 +131,10 @@ fn throughput(checks: &[Throughput]) -> Sheet {
             Cell::new(goodput.to_string(), goodput.bits_per_second()),
             Cell::count(retransmissions),
             Cell::new(goodputs.join(", "), json!(check.seconds)),
-            Cell::new(check.failure.clone().unwrap_or_default(), json!(check.failure)),
+            Cell::new(
+                check.failure.clone().unwrap_or_default(),
+                json!(check.failure),
+            ),
         ]);
     }
     sheet
@@ -153,7 +158,10 @@ fn traceroutes(routes: &[Traceroute]) -> Sheet {
             Cell::text(route.destination.to_string()),
             Cell::new(reached, route.reached),
             Cell::new(hops.join(", "), json!(route.hops)),
-            Cell::new(route.failure.clone().unwrap_or_default(), json!(route.failure)),
+            Cell::new(
+                route.failure.clone().unwrap_or_default(),
+                json!(route.failure),
+            ),
         ]);
     }
     sheet

@@ -35,19 +35,31 @@ pub(super) fn document(
 }
 
 fn facts(campaign: &Campaign, experiment: &Experiment, label: &str) -> Vec<Pair> {
-    let ended = experiment.ended.map_or_else(Cell::absent, |at| {
-        Cell::new(when::utc(at), at.unix_nanos())
-    });
+    let ended = experiment
+        .ended
+        .map_or_else(Cell::absent, |at| Cell::new(when::utc(at), at.unix_nanos()));
     let started = experiment.started;
     let started = Cell::new(when::utc(started), started.unix_nanos());
     let whose = format!("{} ({})", campaign.name, campaign.id);
     let mut pairs = vec![
         Pair::new("id", "id", Cell::text(experiment.id.to_string())),
-        Pair::new("campaign", "campaign", Cell::new(whose, campaign.id.to_string())),
+        Pair::new(
+            "campaign",
+            "campaign",
+            Cell::new(whose, campaign.id.to_string()),
+        ),
         Pair::new("scenario", "scenario", Cell::text(label)),
-        Pair::new("scenario id", "scenario_id", Cell::text(experiment.scenario.to_string())),
+        Pair::new(
+            "scenario id",
+            "scenario_id",
+            Cell::text(experiment.scenario.to_string()),
+        ),
         Pair::new("block", "block", Cell::count(experiment.block.into())),
-        Pair::new("place in block", "position", Cell::count(experiment.position.into())),
+        Pair::new(
+            "place in block",
+            "position",
+            Cell::count(experiment.position.into()),
+        ),
         Pair::new("try", "attempt", Cell::count(experiment.attempt.into())),
         Pair::new("status", "status", Cell::text(experiment.status.name())),
         Pair::new("started", "started_unix_ns", started),
@@ -87,8 +99,16 @@ fn flows(flows: &[Flow]) -> Sheet {
         Column::left("CLOCK", "same_clock"),
     ]);
     for flow in flows {
-        let peer = if flow.reflector { "neph reflector" } else { "not ours" };
-        let clock = if flow.same_clock { "the same" } else { "its own" };
+        let peer = if flow.reflector {
+            "neph reflector"
+        } else {
+            "not ours"
+        };
+        let clock = if flow.same_clock {
+            "the same"
+        } else {
+            "its own"
+        };
         let source = flow.source.map(|address| address.to_string());
         sheet.rows.push(vec![
             Cell::count(flow.index.0.into()),
@@ -171,7 +191,10 @@ fn provenance(known: &Provenance) -> Vec<Pair> {
         false => Cell::absent(),
     };
     let optional = |text: &Option<String>| text.clone().map_or_else(Cell::absent, Cell::text);
-    let load = Cell::new(format!("{:.2}", known.load.load_average), known.load.load_average);
+    let load = Cell::new(
+        format!("{:.2}", known.load.load_average),
+        known.load.load_average,
+    );
     let build = format!("{} ({})", known.version, known.commit);
     let mut pairs = vec![
         Pair::new("neph", "neph", Cell::text(build)),
@@ -180,13 +203,25 @@ fn provenance(known: &Provenance) -> Vec<Pair> {
         Pair::new("host", "host", Cell::text(&host.host)),
         Pair::new("kernel", "kernel", Cell::text(&host.kernel)),
         Pair::new("CPU", "cpu", Cell::text(&host.cpu)),
-        Pair::new("clock source", "clock_source", Cell::text(&host.clock_source)),
+        Pair::new(
+            "clock source",
+            "clock_source",
+            Cell::text(&host.clock_source),
+        ),
         Pair::new("clock", "clock_sync", Cell::text(&host.clock_sync)),
-        Pair::new("congestion control", "congestion_control", optional(&host.congestion_control)),
+        Pair::new(
+            "congestion control",
+            "congestion_control",
+            optional(&host.congestion_control),
+        ),
         Pair::new("lateness p50", "lateness_p50_ns", span(known.lateness_p50)),
         Pair::new("lateness p99", "lateness_p99_ns", span(known.lateness_p99)),
         Pair::new("CPU busy", "busy_percent", percent(known.load.busy_percent)),
-        Pair::new("CPU stolen", "steal_percent", percent(known.load.steal_percent)),
+        Pair::new(
+            "CPU stolen",
+            "steal_percent",
+            percent(known.load.steal_percent),
+        ),
         Pair::new("load average", "load_average", load),
     ];
     for (name, value) in host.offloads.iter().chain(&host.sysctls) {
