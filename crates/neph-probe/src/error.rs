@@ -35,6 +35,22 @@ pub enum ProbeError {
          'sysctl -w net.ipv4.ping_group_range=\"0 2147483647\"' as root, or use another probe"
     )]
     IcmpForbidden,
+    /// The reflector does not serve a bulk upload.
+    #[error("bulk upload to {target}: {reason}")]
+    UploadRefused {
+        /// The target.
+        target: String,
+        /// What it said.
+        reason: String,
+    },
+    /// A program that does the work for us could not do it.
+    #[error("{program} {reason}")]
+    Program {
+        /// Its name.
+        program: &'static str,
+        /// What became of it.
+        reason: String,
+    },
     /// The key is empty.
     #[error("the STAMP key is empty; give the secret that the reflector was started with")]
     EmptyKey,

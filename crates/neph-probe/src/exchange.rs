@@ -191,7 +191,9 @@ impl Exchange {
         if let Some(marks) = &reply.marks {
             entry.message.marks.peer.rx = marks.rx.map(Instant::from_nanos);
             entry.message.marks.peer.app_rx = marks.app_rx.map(Instant::from_nanos);
-            entry.message.marks.peer.app_tx = marks.app_tx.map(Instant::from_nanos);
+            let peer = &mut entry.message.marks.peer;
+            peer.app_tx = marks.app_tx.map(Instant::from_nanos);
+            peer.nic_tx = peer.nic_tx.filter(|left| peer.app_tx <= Some(*left));
             entry.message.peer_wall_offset = Some(marks.wall_offset);
         }
         self.highest_reply = Some(
@@ -209,7 +211,12 @@ impl Exchange {
         };
         let at: Instant<Peer> = Instant::from_nanos(previous.nic_tx);
         if let Some(entry) = self.entry_mut(Seq(previous.seq)) {
-            entry.message.marks.peer.nic_tx.get_or_insert(at);
+            let peer = &mut entry.message.marks.peer;
+            // A request that the network doubled was answered twice: the stamp of another answer
+            // than the one that came is none of this message's.
+            if peer.app_tx.is_none_or(|app_tx| at >= app_tx) {
+                peer.nic_tx.get_or_insert(at);
+            }
         }
     }
 

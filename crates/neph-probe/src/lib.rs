@@ -4,6 +4,7 @@
 //! channel. The state machines (sessions, codecs, the reflector's connections) do no input or
 //! output and read no clock, so that they run against a simulated network too.
 
+mod bulk;
 mod channel;
 mod codec;
 mod datagram;
@@ -11,31 +12,38 @@ mod discover;
 mod error;
 mod exchange;
 mod flow;
+mod iperf3;
 mod kinds;
-mod machine;
 mod outbox;
 mod outlet;
 mod pace;
 mod reflect;
 mod report;
+#[cfg(test)]
+mod sim;
 mod spec;
 mod stamp_clock;
 mod stop;
 mod stream;
 mod target;
 mod tls;
+mod traceroute;
+mod transfer;
 
+pub use bulk::{UploadSpec, upload};
 pub use discover::{Asking, Discovery, discover};
 pub use error::ProbeError;
 pub use flow::Flow;
+pub use iperf3::{Iperf3Spec, iperf3};
 pub use kinds::{KINDS, Scheme};
-pub use machine::{anchor, at_site, clock_sync, offloads};
 pub use reflect::{Caps, Counted, Reflector, ReflectorSpec};
 pub use report::Report;
 pub use spec::{ConnectionUse, FlowSpec, Priority, Schedule, TlsVersion, Trust};
 pub use stop::Stop;
 pub use target::{IpVersion, Target, TargetError};
 pub use tls::{Identity, TlsError};
+pub use traceroute::{Route, TracerouteSpec, traceroute};
+pub use transfer::Transfer;
 
 /// Now, on our monotonic clock.
 pub fn now() -> neph_model::Instant<neph_model::Own> {

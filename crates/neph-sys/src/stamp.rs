@@ -24,7 +24,7 @@ const ACKED_INFO: u32 = 2;
 const SCM_TIMESTAMPING: libc::c_int = libc::SO_TIMESTAMPING;
 const SCM_TIMESTAMPING_OPT_STATS: libc::c_int = 54;
 /// Room for a stamp (64), an error queue entry with addresses (48), statistics (about 400), TTL.
-const CONTROL: usize = 1024;
+pub(crate) const CONTROL: usize = 1024;
 
 /// What a socket carries decides what the kernel can stamp.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -237,7 +237,7 @@ pub fn take_notice(socket: BorrowedFd<'_>) -> io::Result<Option<Notice>> {
 }
 
 /// `struct scm_timestamping` is three timespecs; the first is the software stamp.
-fn software_stamp(data: &[u8]) -> Option<WallNanos> {
+pub(crate) fn software_stamp(data: &[u8]) -> Option<WallNanos> {
     let word = |at: usize| -> Option<i64> {
         Some(i64::from_ne_bytes(data.get(at..at + 8)?.try_into().ok()?))
     };
@@ -246,7 +246,7 @@ fn software_stamp(data: &[u8]) -> Option<WallNanos> {
 }
 
 /// `struct sock_extended_err`: errno u32, origin u8, type u8, code u8, pad, info u32, data u32.
-fn point_of(data: &[u8]) -> Option<(Point, u32)> {
+pub(crate) fn point_of(data: &[u8]) -> Option<(Point, u32)> {
     let word = |at: usize| -> Option<u32> {
         Some(u32::from_ne_bytes(data.get(at..at + 4)?.try_into().ok()?))
     };
@@ -264,10 +264,10 @@ fn point_of(data: &[u8]) -> Option<(Point, u32)> {
 
 /// Control buffers must be aligned as `cmsghdr` is.
 #[repr(align(8))]
-struct Control([u8; CONTROL]);
+pub(crate) struct Control(pub(crate) [u8; CONTROL]);
 
 /// The arguments of one recvmsg call, which point at each other.
-struct Call<'a> {
+pub(crate) struct Call<'a> {
     header: libc::msghdr,
     /// The header points here from [`Call::receive`] on; reading it back needs no pointer.
     name: libc::sockaddr_storage,
@@ -276,7 +276,7 @@ struct Call<'a> {
 }
 
 impl<'a> Call<'a> {
-    fn new(buffer: &'a mut [u8], control: &'a mut Control) -> Self {
+    pub(crate) fn new(buffer: &'a mut [u8], control: &'a mut Control) -> Self {
         // SAFETY: msghdr and sockaddr_storage are plain data for which all zeros is valid.
         let (mut header, name): (libc::msghdr, libc::sockaddr_storage) = unsafe { zeroed() };
         header.msg_control = control.0.as_mut_ptr().cast();
@@ -293,7 +293,11 @@ impl<'a> Call<'a> {
         }
     }
 
-    fn receive(&mut self, socket: BorrowedFd<'_>, flags: libc::c_int) -> io::Result<usize> {
+    pub(crate) fn receive(
+        &mut self,
+        socket: BorrowedFd<'_>,
+        flags: libc::c_int,
+    ) -> io::Result<usize> {
         self.header.msg_iov = &raw mut self.vector;
         self.header.msg_iovlen = 1;
         self.header.msg_name = (&raw mut self.name).cast();
@@ -304,7 +308,7 @@ impl<'a> Call<'a> {
         usize::try_from(len).map_err(|_| io::Error::last_os_error())
     }
 
-    fn each_control(&self, mut see: impl FnMut(libc::c_int, libc::c_int, &[u8])) {
+    pub(crate) fn each_control(&self, mut see: impl FnMut(libc::c_int, libc::c_int, &[u8])) {
         // SAFETY: the kernel filled msg_control with msg_controllen bytes of well-formed control
         // messages; the CMSG functions stay within them, and each data slice within its message.
         unsafe {
@@ -320,7 +324,7 @@ impl<'a> Call<'a> {
         }
     }
 
-    fn from(&self) -> Option<SocketAddr> {
+    pub(crate) fn from(&self) -> Option<SocketAddr> {
         if self.header.msg_namelen == 0 {
             return None;
         }

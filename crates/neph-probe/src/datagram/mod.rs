@@ -2,8 +2,8 @@
 
 mod driver;
 mod icmp;
-mod session;
-mod udp;
+pub(crate) mod session;
+pub(crate) mod udp;
 
 use std::os::fd::BorrowedFd;
 
@@ -18,13 +18,13 @@ use crate::spec::FlowSpec;
 
 /// What one datagram answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Answer {
-    seq: u64,
-    marks: Option<PeerMarks>,
+pub(crate) struct Answer {
+    pub(crate) seq: u64,
+    pub(crate) marks: Option<PeerMarks>,
 }
 
 /// One kind's datagrams.
-trait Codec: std::fmt::Debug {
+pub(crate) trait Codec: std::fmt::Debug {
     /// Replaces `out` by request `seq`, built at `now`.
     fn request(&mut self, seq: u64, now: Wall, out: &mut Vec<u8>);
     /// What a received datagram answers; `None` if it is none of ours. `latest` is the number of

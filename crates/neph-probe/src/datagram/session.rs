@@ -13,7 +13,7 @@ use crate::spec::FlowSpec;
 const UNSTAMPED: usize = 4096;
 
 #[derive(Debug)]
-pub(super) struct Session {
+pub(crate) struct Session {
     spec: FlowSpec,
     start: Option<Instant<Own>>,
     entered: u64,
@@ -27,7 +27,7 @@ pub(super) struct Session {
 }
 
 impl Session {
-    pub(super) fn new(spec: &FlowSpec) -> Self {
+    pub(crate) fn new(spec: &FlowSpec) -> Self {
         let expect = Expect {
             sent: true,
             peer_send: spec.reflector,
@@ -46,21 +46,21 @@ impl Session {
         }
     }
 
-    pub(super) const fn begin(&mut self, start: Instant<Own>) {
+    pub(crate) const fn begin(&mut self, start: Instant<Own>) {
         self.start = Some(start);
     }
 
-    pub(super) fn next_due(&self) -> Option<Instant<Own>> {
+    pub(crate) fn next_due(&self) -> Option<Instant<Own>> {
         self.spec.schedule.due(self.start?, self.entered)
     }
 
     /// The number of the next message.
-    pub(super) const fn next_seq(&self) -> u64 {
+    pub(crate) const fn next_seq(&self) -> u64 {
         self.entered
     }
 
     /// The next message's time has come, and it is about to be sent.
-    pub(super) fn sending(&mut self, at: Instant<Own>) -> Option<Seq> {
+    pub(crate) fn sending(&mut self, at: Instant<Own>) -> Option<Seq> {
         let seq = self.book.enter(self.next_due()?);
         self.entered += 1;
         self.book.sent(seq, at, 0);
@@ -77,7 +77,7 @@ impl Session {
     }
 
     /// The kernel would not take it: it has no number in the kernel's count either.
-    pub(super) fn not_sent(&mut self, seq: Seq, why: &std::io::Error, at: Instant<Own>) {
+    pub(crate) fn not_sent(&mut self, seq: Seq, why: &std::io::Error, at: Instant<Own>) {
         self.unstamped.pop_back();
         self.sent = self.sent.wrapping_sub(1);
         self.book.failed(seq, at);
@@ -85,7 +85,7 @@ impl Session {
     }
 
     /// After the last message, one exchange that is no message, for the last reply's send stamp.
-    pub(super) fn tail(&mut self) -> Option<u64> {
+    pub(crate) fn tail(&mut self) -> Option<u64> {
         if self.tail_sent || self.next_due().is_some() || !self.book.all_decided() {
             return None;
         }
@@ -93,14 +93,14 @@ impl Session {
         self.book.lacks_peer_send().then_some(self.entered)
     }
 
-    pub(super) fn stamped(&mut self, point: SendPoint, id: u32, at: Instant<Own>) {
+    pub(crate) fn stamped(&mut self, point: SendPoint, id: u32, at: Instant<Own>) {
         let found = self.unstamped.iter().find(|(number, _)| *number == id);
         if let Some((_, seq)) = found {
             self.book.stamped(*seq, point, at, None);
         }
     }
 
-    pub(super) fn answered(
+    pub(crate) fn answered(
         &mut self,
         answer: &Answer,
         stamp: Option<Instant<Own>>,
@@ -125,7 +125,7 @@ impl Session {
     }
 
     /// The network said that nobody is there. Said once; the messages count as lost.
-    pub(super) fn refused_by(&mut self, why: &std::io::Error) {
+    pub(crate) fn refused_by(&mut self, why: &std::io::Error) {
         if !self.refused {
             self.refused = true;
             self.notes
@@ -133,34 +133,34 @@ impl Session {
         }
     }
 
-    pub(super) fn clock_stepped(&mut self, step: Span) {
+    pub(crate) fn clock_stepped(&mut self, step: Span) {
         let text = format!("the wall clock stepped by {step}");
         self.notes.push(Note::Event(EventKind::ClockStepped, text));
     }
 
-    pub(super) fn at_time(&mut self, now: Instant<Own>) {
+    pub(crate) fn at_time(&mut self, now: Instant<Own>) {
         self.book.expire(now);
     }
-    pub(super) fn next_deadline(&self) -> Option<Instant<Own>> {
+    pub(crate) fn next_deadline(&self) -> Option<Instant<Own>> {
         self.book.next_deadline()
     }
-    pub(super) fn is_done(&self) -> bool {
+    pub(crate) fn is_done(&self) -> bool {
         let scheduled = self.start.is_none() || self.next_due().is_some();
         !scheduled && self.book.all_decided() && self.tail_sent
     }
-    pub(super) fn lacks_peer_send(&self) -> bool {
+    pub(crate) fn lacks_peer_send(&self) -> bool {
         self.book.lacks_peer_send()
     }
-    pub(super) fn take_notes(&mut self) -> std::vec::Drain<'_, Note> {
+    pub(crate) fn take_notes(&mut self) -> std::vec::Drain<'_, Note> {
         self.notes.drain(..)
     }
-    pub(super) fn take_finished(&mut self, now: Instant<Own>) -> Option<Message> {
+    pub(crate) fn take_finished(&mut self, now: Instant<Own>) -> Option<Message> {
         self.book.take_finished(now)
     }
-    pub(super) fn take_rest(&mut self, now: Instant<Own>) -> Option<Message> {
+    pub(crate) fn take_rest(&mut self, now: Instant<Own>) -> Option<Message> {
         self.book.take_rest(now)
     }
-    pub(super) const fn tally(&self) -> &Tally {
+    pub(crate) const fn tally(&self) -> &Tally {
         self.book.tally()
     }
 }

@@ -21,7 +21,7 @@ use crate::spec::FlowSpec;
 const READING_ERROR_NANOS: u64 = 1_000;
 
 #[derive(Debug)]
-pub(super) struct Udp {
+pub(crate) struct Udp {
     key: Option<Key>,
     size: usize,
     error: ErrorEstimate,
@@ -47,6 +47,11 @@ pub(super) fn open(spec: &FlowSpec) -> Result<(Socket, Box<dyn Codec>), ProbeErr
     socket
         .connect(&SockAddr::from(spec.address))
         .map_err(fault)?;
+    Ok((socket, Box::new(codec(spec)?)))
+}
+
+/// How this flow's datagrams are made and read.
+pub(crate) fn codec(spec: &FlowSpec) -> Result<Udp, ProbeError> {
     let key = match &spec.key {
         None => None,
         Some(secret) => Some(Key::new(secret).map_err(|_| ProbeError::EmptyKey)?),
@@ -60,7 +65,7 @@ pub(super) fn open(spec: &FlowSpec) -> Result<(Socket, Box<dyn Codec>), ProbeErr
         },
     };
     udp.size = spec.request_size.max(least_size(udp.auth())).min(65_507);
-    Ok((socket, Box::new(udp)))
+    Ok(udp)
 }
 
 fn synchronised() -> bool {

@@ -171,6 +171,28 @@ fn an_unanswered_connection_attempt_is_lost_and_a_refused_one_failed() {
 }
 
 #[test]
+fn the_send_stamp_of_another_answer_is_not_believed() {
+    let mut book = sent(Expect::default(), 2);
+    let mut marks = WireMarks {
+        app_tx: Some(50),
+        ..WireMarks::default()
+    };
+    let first = Reply {
+        marks: Some(marks),
+        ..reply(60)
+    };
+    book.replied(Seq(0), &first);
+    marks.previous = Some(PreviousTx { seq: 0, nic_tx: 49 });
+    let second = Reply {
+        marks: Some(marks),
+        ..reply(70)
+    };
+    book.replied(Seq(1), &second);
+    let message = book.take_finished(at(71)).expect("replied to");
+    assert_eq!(message.marks.peer.nic_tx, None);
+}
+
+#[test]
 fn what_never_left_is_failed_not_lost() {
     let mut book = book(Expect::default());
     let seq = book.enter(at(0));

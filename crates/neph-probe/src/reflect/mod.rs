@@ -11,7 +11,7 @@ mod caps;
 mod counters;
 pub(crate) mod marks;
 mod serve;
-mod udp;
+pub(crate) mod udp;
 
 use std::net::{SocketAddr, TcpListener, UdpSocket};
 use std::sync::Arc;

@@ -44,9 +44,9 @@ pub(super) struct Answerer {
 
 /// One peer's session.
 #[derive(Debug)]
-struct Session {
+pub(crate) struct Session {
     replies: u32,
-    previous: Option<PreviousTx>,
+    pub(crate) previous: Option<PreviousTx>,
     seen: Instant<Own>,
 }
 
@@ -127,11 +127,8 @@ impl Answerer {
             clock::sleep_until(clock::RawNanos(until.nanos()), clock::Spin::NONE);
         }
         make_room(&mut self.sessions, arrived.app_rx);
-        let session = self.sessions.entry(asked.from).or_insert(Session {
-            replies: 0,
-            previous: None,
-            seen: arrived.app_rx,
-        });
+        let fresh = Session::new(arrived.app_rx);
+        let session = self.sessions.entry(asked.from).or_insert(fresh);
         let answer = session.answer(asked, now(), self.clock.anchor());
         reply.clear();
         reflect(&request, &answer, auth, reply);
@@ -174,15 +171,28 @@ impl Answerer {
 }
 
 /// A datagram that came.
-struct Asked<'a> {
-    bytes: &'a [u8],
-    ttl: u8,
-    from: SocketAddr,
-    arrived: Arrived,
+pub(crate) struct Asked<'a> {
+    pub(crate) bytes: &'a [u8],
+    pub(crate) ttl: u8,
+    pub(crate) from: SocketAddr,
+    pub(crate) arrived: Arrived,
 }
 
 impl Session {
-    fn answer(&mut self, asked: &Asked<'_>, app_tx: Instant<Own>, wall: Anchor<Own>) -> Answer {
+    pub(crate) const fn new(seen: Instant<Own>) -> Self {
+        Self {
+            replies: 0,
+            previous: None,
+            seen,
+        }
+    }
+
+    pub(crate) fn answer(
+        &mut self,
+        asked: &Asked<'_>,
+        app_tx: Instant<Own>,
+        wall: Anchor<Own>,
+    ) -> Answer {
         let arrived = asked.arrived;
         let time = |at: Instant<Own>| {
             Timestamp::from_unix(wall.to_wall(at).unix_nanos(), Format::Ntp).unwrap_or(Timestamp(0))

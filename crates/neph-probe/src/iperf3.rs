@@ -1,0 +1,227 @@
+//! The `iperf3` program as an alternative to our own bulk upload, where it is installed.
+//!
+//! Owns running it within a bound and reading its JSON report. Its goodput is what it wrote, not
+//! what was acknowledged; the last line (`sum_received`) is what its server received.
+
+use std::io::{self, Read};
+use std::process::{Child, Command, Stdio};
+use std::thread::{self, JoinHandle};
+
+use neph_model::{BitRate, Span, ThroughputSecond};
+use neph_sys::clock::{self, RawNanos, Spin};
+use neph_sys::netns::{self, NetNs};
+use serde_json::Value;
+
+use crate::ProbeError;
+use crate::stamp_clock::{StampClock, now};
+use crate::stop::Stop;
+use crate::transfer::Transfer;
+
+const PROGRAM: &str = "iperf3";
+/// Beyond the asked time, for connecting and for the last exchange.
+const ALLOWANCE: Span = Span::from_secs(15);
+const LOOK_AGAIN: Span = Span::from_millis(20);
+
+/// What is asked of a run of iperf3.
+#[derive(Clone, Debug)]
+pub struct Iperf3Spec {
+    /// The server's name or address.
+    pub host: String,
+    /// Its port; iperf3's own is 5201.
+    pub port: u16,
+    /// How long it sends, whole seconds; at least one.
+    pub duration: Span,
+    /// Congestion control; `None` keeps the system's.
+    pub congestion: Option<String>,
+    /// The network namespace (lab site) to run it in.
+    pub site: Option<String>,
+}
+
+/// Runs iperf3 and reads its report; it is ended when `stop` is set or its time is over.
+///
+/// # Errors
+/// One sentence: the program is missing, its server is not there or busy, it took too long, or its
+/// report cannot be read.
+pub fn iperf3(spec: &Iperf3Spec, stop: &Stop) -> Result<Transfer, ProbeError> {
+    match &spec.site {
+        None => run(spec, stop),
+        Some(site) => netns::with_namespace(&NetNs::open(site)?, || run(spec, stop))?,
+    }
+}
+
+fn failed(reason: impl Into<String>) -> ProbeError {
+    ProbeError::Program {
+        program: PROGRAM,
+        reason: reason.into(),
+    }
+}
+
+fn run(spec: &Iperf3Spec, stop: &Stop) -> Result<Transfer, ProbeError> {
+    let started = StampClock::new().anchor().wall;
+    let mut child = command(spec).spawn().map_err(|error| match error.kind() {
+        io::ErrorKind::NotFound => {
+            failed("is not installed; install it (apt-get install iperf3), or use our own upload")
+        }
+        _ => failed(error.to_string()),
+    })?;
+    let report = reader(&mut child)?;
+    let latest = now() + spec.duration + ALLOWANCE;
+    let ended = await_end(&mut child, latest, stop);
+    let report = report.join().unwrap_or_default();
+    ended?;
+    let (seconds, goodput) = parse(&report).map_err(failed)?;
+    Ok(Transfer {
+        tool: PROGRAM,
+        started,
+        seconds,
+        goodput,
+    })
+}
+
+fn command(spec: &Iperf3Spec) -> Command {
+    let seconds = (spec.duration.nanos() / 1_000_000_000).max(1);
+    let mut command = Command::new(PROGRAM);
+    command
+        .args(["-J", "-c", &spec.host])
+        .args(["-p", &spec.port.to_string()])
+        .args(["-t", &seconds.to_string()])
+        .args(["--connect-timeout", "5000"]);
+    if let Some(name) = &spec.congestion {
+        command.args(["-C", name]);
+    }
+    command
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null());
+    command
+}
+
+/// Reads on a thread of its own: a report longer than the pipe's room would stop the program.
+fn reader(child: &mut Child) -> Result<JoinHandle<String>, ProbeError> {
+    let mut pipe = child.stdout.take().expect("stdout was piped");
+    thread::Builder::new()
+        .spawn(move || {
+            let mut report = String::new();
+            // A report that breaks off cannot be parsed, and that is told.
+            let _ = pipe.read_to_string(&mut report);
+            report
+        })
+        .map_err(ProbeError::Thread)
+}
+
+fn await_end(
+    child: &mut Child,
+    latest: neph_model::Instant<neph_model::Own>,
+    stop: &Stop,
+) -> Result<(), ProbeError> {
+    loop {
+        match child.try_wait() {
+            Ok(Some(_)) => return Ok(()),
+            Ok(None) if now() < latest && !stop.is_set() => {
+                let until = now() + LOOK_AGAIN;
+                clock::sleep_until(RawNanos(until.nanos()), Spin::NONE);
+            }
+            Ok(None) => {
+                // It may have ended this very moment; then there is nothing to kill.
+                let _ = child.kill();
+                let _ = child.wait();
+                return Err(failed(if stop.is_set() {
+                    "was stopped before its report"
+                } else {
+                    "took too long and was ended"
+                }));
+            }
+            Err(error) => return Err(failed(error.to_string())),
+        }
+    }
+}
+
+/// Seconds and overall goodput from the JSON report (`-J`).
+fn parse(report: &str) -> Result<(Vec<ThroughputSecond>, BitRate), String> {
+    let report: Value = serde_json::from_str(report)
+        .map_err(|error| format!("wrote a report that is no JSON: {error}"))?;
+    if let Some(error) = report["error"].as_str() {
+        return Err(format!("says: {error}"));
+    }
+    let segment = report["start"]["tcp_mss_default"].as_u64();
+    let intervals = report["intervals"].as_array();
+    let intervals = intervals.ok_or("wrote a report without intervals")?;
+    let seconds = intervals.iter().map(|interval| second(interval, segment));
+    let end = &report["end"];
+    let goodput = bits(&end["sum_received"])
+        .or_else(|| bits(&end["sum_sent"]))
+        .ok_or("wrote a report without a sum")?;
+    Ok((seconds.collect(), goodput))
+}
+
+fn second(interval: &Value, segment: Option<u64>) -> ThroughputSecond {
+    let (sum, stream) = (&interval["sum"], &interval["streams"][0]);
+    let word = |value: &Value| value.as_u64().and_then(|number| u32::try_from(number).ok());
+    let cwnd = stream["snd_cwnd"].as_u64();
+    let segments = cwnd
+        .zip(segment)
+        .and_then(|(cwnd, mss)| cwnd.checked_div(mss));
+    ThroughputSecond {
+        goodput: bits(sum).unwrap_or(BitRate(0)),
+        retransmissions: word(&sum["retransmits"]).unwrap_or(0),
+        cwnd_segments: segments.and_then(|count| u32::try_from(count).ok()),
+        srtt: word(&stream["rtt"]).map(|micros| Span::from_micros(i64::from(micros))),
+    }
+}
+
+/// iperf3 writes rates as floating-point numbers.
+fn bits(sum: &Value) -> Option<BitRate> {
+    let rate = sum["bits_per_second"].as_f64()?;
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "saturates, and a rate is not negative"
+    )]
+    let rate = rate.round() as u64;
+    Some(BitRate(rate))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const REPORT: &str = r#"{
+        "start": {"tcp_mss_default": 1448},
+        "intervals": [
+            {"streams": [{"snd_cwnd": 14480, "rtt": 4012}],
+             "sum": {"bits_per_second": 9.4e6, "retransmits": 3}},
+            {"streams": [{}], "sum": {"bits_per_second": 8388608.6}}
+        ],
+        "end": {"sum_sent": {"bits_per_second": 9e6}, "sum_received": {"bits_per_second": 8.5e6}}
+    }"#;
+
+    #[test]
+    fn a_report_becomes_seconds() {
+        let (seconds, goodput) = parse(REPORT).expect("a report");
+        assert_eq!(goodput, BitRate(8_500_000));
+        let expected = ThroughputSecond {
+            goodput: BitRate(9_400_000),
+            retransmissions: 3,
+            cwnd_segments: Some(10),
+            srtt: Some(Span::from_micros(4_012)),
+        };
+        assert_eq!(seconds[0], expected);
+        assert_eq!(seconds[1].goodput, BitRate(8_388_609));
+        assert_eq!(seconds[1].cwnd_segments, None);
+    }
+
+    #[test]
+    fn what_is_no_report_is_told_in_a_sentence() {
+        let told = parse(r#"{"error": "unable to connect to server"}"#).expect_err("an error");
+        assert_eq!(told, "says: unable to connect to server");
+        for bad in [
+            "",
+            "{}",
+            r#"{"intervals": []}"#,
+            "[1]",
+            r#"{"intervals": 7, "end": 1}"#,
+        ] {
+            assert!(parse(bad).is_err(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! A simulated, seeded network in virtual time: the sessions and the reflector's answerer run in
+//! it unchanged, and what it did to each packet is the truth that their marks are held against.
+
+mod datagram;
+mod stream;
+mod stream_tests;
+
+use std::net::SocketAddr;
+
+use neph_model::{FlowIndex, FlowRole, Instant, Own, Span};
+
+use crate::spec::{ConnectionUse, FlowSpec, Priority, Schedule, TlsVersion, Trust};
+use crate::target::Target;
+
+/// Peer clock minus own clock: any number does, and none may show in a result.
+pub(super) const PEER_AHEAD: i64 = 7_777_777_777;
+
+/// `SplitMix64`: the same seed, the same network.
+#[derive(Debug)]
+pub(super) struct Random(pub(super) u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut word = self.0;
+        word = (word ^ (word >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        word = (word ^ (word >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        word ^ (word >> 31)
+    }
+
+    /// From 0 to `most`, both included.
+    pub(super) fn up_to(&mut self, most: i64) -> i64 {
+        let range = most.unsigned_abs() + 1;
+        (self.next() % range).cast_signed()
+    }
+
+    pub(super) fn chance(&mut self, permille: u64) -> bool {
+        self.next() % 1000 < permille
+    }
+}
+
+/// What the network and the two hosts do.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Net {
+    /// Delay to the peer, and back, nanoseconds.
+    pub(super) there: i64,
+    pub(super) back: i64,
+    /// Added to each delay at random, up to this.
+    pub(super) jitter: i64,
+    /// What each kernel and the sender's schedule take, at random up to this.
+    pub(super) kernel: i64,
+    /// The peer's program.
+    pub(super) think: i64,
+    /// Of 1000 datagrams, so many get lost, and so many come twice.
+    pub(super) loss: u64,
+    pub(super) duplicates: u64,
+    /// Of 1000 writes, so many are held up by a lost segment, reset the connection, or are taken
+    /// by the socket in part.
+    pub(super) stalls: u64,
+    pub(super) resets: u64,
+    pub(super) partial: u64,
+}
+
+pub(super) const fn at(nanos: i64) -> Instant<Own> {
+    Instant::from_nanos(nanos)
+}
+
+/// A flow of `count` messages, one each `interval`.
+pub(super) fn spec(url: &str, count: u64, interval: Span) -> FlowSpec {
+    FlowSpec {
+        index: FlowIndex(0),
+        role: FlowRole::Main,
+        name: "simulated".to_owned(),
+        target: Target::parse(url).expect("a target"),
+        address: SocketAddr::from(([192, 0, 2, 1], 9)),
+        schedule: Schedule {
+            interval,
+            count: Some(count),
+        },
+        request_size: 200,
+        response_size: 100,
+        source_port: None,
+        timeout: Span::from_secs(2),
+        tls_version: TlsVersion::Any,
+        trust: Trust::Anything,
+        connection_use: ConnectionUse::Lasting,
+        congestion: None,
+        key: None,
+        spin: Span::ZERO,
+        priority: Priority::Normal,
+        site: None,
+        reflector: true,
+    }
+}

@@ -1,0 +1,268 @@
+use std::collections::BTreeMap;
+
+use neph_model::{ClockOffset, Ledger, Outcome, Span, Stage};
+
+use super::stream::{Outcomes, Truth, World};
+use super::{Net, PEER_AHEAD, spec};
+use crate::spec::{ConnectionUse, FlowSpec, TlsVersion, Trust};
+
+const MS: i64 = 1_000_000;
+
+const QUIET: Net = Net {
+    there: 15 * MS,
+    back: 5 * MS,
+    jitter: 3 * MS,
+    kernel: 20_000,
+    think: 700_000,
+    loss: 0,
+    duplicates: 0,
+    stalls: 0,
+    resets: 0,
+    partial: 0,
+};
+
+fn run(spec: &FlowSpec, net: Net, seed: u64) -> Outcomes {
+    World::new(spec, net, seed).run()
+}
+
+/// Each message once, in order, and counted as what it is.
+fn assert_complete(outcomes: &Outcomes, count: u64) {
+    let numbers: Vec<u64> = outcomes.messages.iter().map(|m| m.seq.0).collect();
+    assert_eq!(numbers, (0..count).collect::<Vec<_>>());
+    let of = |outcome| {
+        outcomes
+            .messages
+            .iter()
+            .filter(|m| m.outcome == outcome)
+            .count() as u64
+    };
+    let tally = outcomes.tally;
+    assert_eq!(
+        (tally.messages, tally.replies, tally.lost, tally.failed),
+        (
+            count,
+            of(Outcome::Reply),
+            of(Outcome::Lost),
+            of(Outcome::Failed)
+        )
+    );
+    assert_eq!((tally.duplicates, tally.late), (0, 0));
+}
+
+/// Every mark that is there is the truth, and every ledger adds up; returns how many are complete.
+fn assert_true(outcomes: &Outcomes) -> usize {
+    let mut nth: BTreeMap<u32, usize> = BTreeMap::new();
+    let mut complete = 0;
+    for message in &outcomes.messages {
+        let marks = &message.marks;
+        if marks.app_send.is_none() {
+            assert_eq!(message.outcome, Outcome::Failed, "it never left");
+            continue;
+        }
+        let exchange = nth.entry(message.connection).or_insert(0);
+        let truth = outcomes.truth[&message.connection].get(*exchange).copied();
+        *exchange += 1;
+        let Some(ledger) = message.ledger() else {
+            continue;
+        };
+        let truth = truth.expect("a reply to what was wholly written");
+        let seen = [
+            (marks.nic_tx.map(neph_model::Instant::nanos), truth.nic_tx),
+            (marks.acked.map(neph_model::Instant::nanos), truth.acked),
+            (peer(marks.peer.rx), truth.peer_rx),
+            (peer(marks.peer.app_rx), truth.peer_app_rx),
+            (peer(marks.peer.app_tx), truth.peer_app_tx),
+            (peer(marks.peer.nic_tx), truth.peer_nic_tx),
+            (marks.nic_rx.map(neph_model::Instant::nanos), truth.nic_rx),
+            (
+                marks.app_recv.map(neph_model::Instant::nanos),
+                truth.app_recv,
+            ),
+        ];
+        for (place, (mark, true_mark)) in seen.iter().enumerate() {
+            assert!(
+                mark.is_none_or(|mark| mark == *true_mark),
+                "{place}: {mark:?} {truth:?}"
+            );
+        }
+        assert_sum(&ledger);
+        complete += usize::from(assert_stages(&ledger, &truth));
+    }
+    complete
+}
+
+fn peer(mark: Option<neph_model::Instant<neph_model::Peer>>) -> Option<i64> {
+    mark.map(|mark| mark.nanos() - PEER_AHEAD)
+}
+
+fn assert_sum(ledger: &Ledger) {
+    let sum: Span = ledger.entries().iter().map(|entry| entry.time).sum();
+    assert_eq!(sum, ledger.response_time());
+}
+
+/// Whether all stages stand alone; then each is what the simulation injected, to the nanosecond.
+fn assert_stages(ledger: &Ledger, truth: &Truth) -> bool {
+    let injected = [
+        (
+            Stage::Network,
+            truth.peer_rx - truth.nic_tx + truth.nic_rx - truth.peer_nic_tx,
+        ),
+        (Stage::PeerKernel, truth.peer_app_rx - truth.peer_rx),
+        (Stage::PeerApp, truth.peer_app_tx - truth.peer_app_rx),
+        (Stage::PeerSend, truth.peer_nic_tx - truth.peer_app_tx),
+        (Stage::OwnKernel, truth.app_recv - truth.nic_rx),
+    ];
+    let told = injected.map(|(stage, _)| ledger.stage(stage));
+    if told.contains(&None) {
+        return false;
+    }
+    for ((stage, injected), told) in injected.into_iter().zip(told) {
+        assert_eq!(told, Some(Span::from_nanos(injected)), "{stage}");
+    }
+    true
+}
+
+#[test]
+fn on_a_quiet_network_every_ledger_is_complete_and_true() {
+    for url in ["tcp://h:9", "ws://h:9", "wss://h:9"] {
+        let spec = spec(url, 2_000, Span::from_millis(1));
+        let outcomes = run(&spec, QUIET, 1);
+        assert_complete(&outcomes, 2_000);
+        assert_eq!(outcomes.tally.replies, 2_000, "{url}");
+        assert_eq!(assert_true(&outcomes), 2_000, "{url}");
+    }
+}
+
+#[test]
+fn http_takes_a_connection_for_each_request_that_is_out() {
+    let spec = spec("http://h:9", 2_000, Span::from_millis(1));
+    let outcomes = run(&spec, QUIET, 2);
+    assert_complete(&outcomes, 2_000);
+    assert_eq!(outcomes.tally.replies, 2_000);
+    let complete = assert_true(&outcomes);
+    let connections = outcomes.truth.len();
+    assert!((20..200).contains(&connections), "{connections}");
+    assert!(
+        complete > 1_900,
+        "{complete}: all but the last on each connection"
+    );
+}
+
+#[test]
+fn the_directions_are_right_within_the_bound_of_the_clock_offset() {
+    let spec = spec("ws://h:9", 2_000, Span::from_millis(1));
+    let outcomes = run(&spec, QUIET, 3);
+    let marks = outcomes.messages.iter().map(|message| &message.marks);
+    let offset = ClockOffset::from_messages(marks).expect("all four marks are there");
+    let wrong = (offset.value() - Span::from_nanos(PEER_AHEAD)).abs();
+    assert!(wrong <= offset.bound(), "{wrong} beyond {}", offset.bound());
+    for (message, truth) in outcomes.messages.iter().zip(&outcomes.truth[&0]) {
+        let (there, back) = Ledger::directions(&message.marks, offset).expect("marks are there");
+        let injected = [
+            truth.peer_rx - truth.nic_tx,
+            truth.nic_rx - truth.peer_nic_tx,
+        ];
+        for (told, injected) in [there, back].into_iter().zip(injected) {
+            let wrong = (told.delay - Span::from_nanos(injected)).abs();
+            assert!(wrong <= told.bound, "{wrong}");
+        }
+    }
+}
+
+/// Resets at random moments, stalls longer than an interval, sockets that take a part: whatever
+/// happens, each message is decided once and no mark is wrong.
+#[test]
+fn every_message_is_decided_once_whatever_befalls_its_connection() {
+    let net = Net {
+        stalls: 5,
+        resets: 4,
+        partial: 100,
+        ..QUIET
+    };
+    let uses = [ConnectionUse::Lasting, ConnectionUse::PerMessage];
+    let mut resets = 0;
+    for (seed, url) in (0..).zip(["tcp://h:9", "ws://h:9", "http://h:9", "wss://h:9"]) {
+        for connection_use in uses {
+            let mut spec = spec(url, 2_000, Span::from_millis(2));
+            spec.connection_use = connection_use;
+            let outcomes = run(&spec, net, seed);
+            assert_complete(&outcomes, 2_000);
+            assert_true(&outcomes);
+            let tally = outcomes.tally;
+            assert!(tally.replies > 300, "{url} {connection_use:?} {tally:?}");
+            assert!(tally.lost > 0, "{url} {connection_use:?} {tally:?}");
+            resets += outcomes.resets;
+        }
+    }
+    assert!(resets > 50, "{resets} resets prove little");
+}
+
+#[test]
+fn a_schedule_far_beyond_the_paths_round_trip_keeps_its_times() {
+    let spec = spec("ws://h:9", 20_000, Span::from_micros(20));
+    let net = Net {
+        kernel: 2_000,
+        think: 5_000,
+        ..QUIET
+    };
+    let outcomes = run(&spec, net, 5);
+    assert_complete(&outcomes, 20_000);
+    assert_eq!(assert_true(&outcomes), 20_000);
+}
+
+#[test]
+fn a_connection_attempt_is_its_own_message() {
+    let mut spec = spec("tcp://h:9", 500, Span::from_millis(1));
+    spec.reflector = false;
+    let outcomes = run(&spec, Net { kernel: 0, ..QUIET }, 6);
+    assert_complete(&outcomes, 500);
+    for message in &outcomes.messages {
+        let ledger = message.ledger().expect("connected");
+        assert_sum(&ledger);
+        assert_eq!(
+            ledger.stage(Stage::Connect),
+            Some(Span::from_nanos(20 * MS))
+        );
+    }
+}
+
+/// Connect 1, TLS 1.3 1, TLS 1.2 2, exchange 1: exactly, where nothing but the path takes time.
+#[test]
+fn each_protocol_takes_the_round_trips_that_it_must() {
+    let net = Net {
+        there: 20 * MS,
+        back: 20 * MS,
+        ..Net::default()
+    };
+    let trip = Span::from_millis(40);
+    let cases = [
+        ("http://h:9", TlsVersion::Any, None),
+        ("https://h:9", TlsVersion::V13, Some(trip)),
+        ("https://h:9", TlsVersion::V12, Some(trip.times(2))),
+    ];
+    for (url, version, secure) in cases {
+        let mut spec = spec(url, 20, Span::from_millis(500));
+        spec.connection_use = ConnectionUse::PerMessage;
+        spec.tls_version = version;
+        let outcomes = run(&spec, net, 7);
+        assert_complete(&outcomes, 20);
+        for message in &outcomes.messages {
+            let ledger = message.ledger().expect("replied to");
+            assert_eq!(ledger.stage(Stage::Connect), Some(trip), "{url}");
+            assert_eq!(ledger.stage(Stage::Secure), secure, "{url} {version:?}");
+            let before = trip + secure.unwrap_or(Span::ZERO);
+            assert_eq!(ledger.response_time() - before, trip, "{url} {version:?}");
+        }
+    }
+}
+
+#[test]
+fn a_certificate_that_nobody_vouches_for_is_refused_in_a_sentence() {
+    let mut spec = spec("wss://localhost:9", 3, Span::from_millis(500));
+    spec.trust = Trust::Public;
+    let outcomes = run(&spec, QUIET, 8);
+    assert_complete(&outcomes, 3);
+    assert_eq!(outcomes.tally.failed, 3);
+    let told = &outcomes.texts[0];
+    assert!(told.contains("certificate is not trusted"), "{told}");
+}
