@@ -52,6 +52,8 @@ pub(crate) fn first_hops(topology: &Topology, start: usize) -> Vec<Option<Hop>> 
 
 #[cfg(test)]
 mod tests {
+    use neph_text::Source;
+
     use super::*;
 
     /// a - b - c in a row with 1 ms a link, and a direct link a - c that is slow one way.
@@ -74,7 +76,7 @@ mod tests {
                 "a_to_b = { delay = \"10ms\" }\nb_to_a = { delay = \"1ms\" }",
             ),
         ];
-        Topology::parse(&text.concat()).expect("fine")
+        Topology::parse(&Source::new("triangle", text.concat())).expect("fine")
     }
 
     #[test]

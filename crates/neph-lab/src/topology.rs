@@ -5,15 +5,13 @@
 
 mod quantity;
 mod read;
-mod table;
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use toml::de::DeTable;
+use neph_text::{Problem, Source};
 
 use crate::gate::Shape;
-use crate::place::PlacedError;
 
 /// Sites and links. Always connected, never empty.
 #[derive(Clone, Debug, PartialEq)]
@@ -78,21 +76,9 @@ impl Topology {
     /// Reads a topology file (`version = 1`).
     ///
     /// # Errors
-    /// Every mistake in the file, with its place in `text`; in the order of their places.
-    pub fn parse(text: &str) -> Result<Self, Vec<PlacedError>> {
-        read::file(text)
-    }
-
-    /// Reads a topology that is a table of a larger file, such as a plan, where `span` is the
-    /// table's place. Without `version`, the larger file's version holds.
-    ///
-    /// # Errors
-    /// Every mistake in the table, with its place in the larger file.
-    pub fn from_table(
-        table: &DeTable<'_>,
-        span: std::ops::Range<usize>,
-    ) -> Result<Self, Vec<PlacedError>> {
-        read::table(table, span)
+    /// Every mistake in the file, with its place; in the order of their places.
+    pub fn parse(source: &Source) -> Result<Self, Vec<Problem>> {
+        read::file(source)
     }
 
     /// The index of the site called `name`.

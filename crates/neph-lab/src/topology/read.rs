@@ -4,108 +4,85 @@
 
 mod link;
 
+use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::ops::Range;
 use std::str::FromStr;
 
-use toml::de::DeTable;
+use neph_text::{Fault, Fields, Node, Problem, Problems, Source, Take, Value, parse_toml};
 
-use super::table::{Mistakes, Reader};
 use super::{Prefix, Site, Topology};
-use crate::place::PlacedError;
 use crate::route;
 
 const NAME_REMEDY: &str = "use lower-case letters, digits and hyphens, beginning with a letter";
 
-pub(super) fn file(text: &str) -> Result<Topology, Vec<PlacedError>> {
-    let document = DeTable::parse(text).map_err(|error| {
-        let span = error.span().unwrap_or(0..0);
-        vec![PlacedError::new(
-            span,
-            error.message(),
-            "see https://toml.io for the syntax",
-        )]
-    })?;
-    if !document.get_ref().contains_key("version") {
-        let what = "'version' is missing";
-        return Err(vec![PlacedError::new(
-            0..0,
-            what,
-            "begin the file with version = 1",
-        )]);
-    }
-    table(document.get_ref(), document.span())
-}
-
-pub(super) fn table(table: &DeTable<'_>, span: Range<usize>) -> Result<Topology, Vec<PlacedError>> {
-    let mut mistakes = Vec::new();
-    let reader = Reader::new(table, span);
-    version(&reader, &mut mistakes);
-    let sites = sites(&reader, &mut mistakes);
-    let complete = mistakes.is_empty();
-    let ends = link::Ends {
-        sites: &sites,
-        complete,
+pub(super) fn file(source: &Source) -> Result<Topology, Vec<Problem>> {
+    let problems = Problems::new(source);
+    let document = parse_toml(&problems);
+    // What a broken syntax left over is not worth further complaints.
+    let topology = if problems.is_empty() {
+        let mut fields = Fields::new(&document, 0..0, &problems);
+        version(&mut fields);
+        table(fields)
+    } else {
+        None
     };
-    let links = link::links(&reader, ends, &mut mistakes);
-    let whole = reader.span();
-    reader.finish(&mut mistakes);
-    if mistakes.is_empty() {
-        let topology = Topology { sites, links };
-        connected(&topology, whole, &mut mistakes);
-        if mistakes.is_empty() {
-            return Ok(topology);
-        }
-    }
-    mistakes.sort_by_key(|mistake| mistake.span.start);
-    Err(mistakes)
+    problems.verdict(topology)
 }
 
-fn version(reader: &Reader<'_, '_>, mistakes: &mut Mistakes) {
-    let Some(value) = reader.get("version") else {
+fn version(fields: &mut Fields<'_>) {
+    let Some(entry) = fields.entry("version") else {
+        let remedy = "begin the file with version = 1";
+        fields.fault(fields.span(), "'version' is missing", remedy);
         return;
     };
-    if value
-        .get_ref()
-        .as_integer()
-        .is_none_or(|number| number.as_str() != "1")
-    {
+    if entry.node.value != Value::Integer(1) {
         let what = "this version of the topology format is not known";
-        mistakes.push(PlacedError::new(value.span(), what, "write version = 1"));
+        fields.fault(entry.node.span.clone(), what, "write version = 1");
     }
 }
 
-fn sites(reader: &Reader<'_, '_>, mistakes: &mut Mistakes) -> Vec<Site> {
+fn table(mut fields: Fields<'_>) -> Option<Topology> {
+    let problems = fields.problems();
+    let sites = sites(&mut fields);
+    let ends = link::Ends {
+        sites: &sites,
+        complete: problems.is_empty(),
+    };
+    let links = link::links(&mut fields, ends);
+    let whole = fields.span();
+    fields.finish();
+    if !problems.is_empty() {
+        return None;
+    }
+    let topology = Topology { sites, links };
+    connected(&topology, &whole, problems);
+    Some(topology)
+}
+
+fn sites(fields: &mut Fields<'_>) -> Vec<Site> {
     let mut sites: Vec<Site> = Vec::new();
-    let tables = reader.tables("site", mistakes);
-    if tables.is_empty() && mistakes.is_empty() {
+    let tables = fields.tables("site");
+    if tables.is_empty() && fields.problems().is_empty() {
         let remedy = "add [[site]] with name and address";
-        mistakes.push(PlacedError::new(reader.span(), "there is no site", remedy));
+        fields.fault(fields.span(), "there is no site", remedy);
     }
     for table in tables {
         let span = table.span();
-        let Some(site) = site(table, mistakes) else {
+        let Some(site) = site(table) else {
             continue;
         };
         for other in &sites {
             if other.name == site.name {
                 let what = format!("two sites are called '{}'", site.name);
-                mistakes.push(PlacedError::new(
-                    span.clone(),
-                    what,
-                    "give each its own name",
-                ));
+                fields.fault(span.clone(), what, "give each its own name");
             }
-            if let Some(same) = other
+            let same = other
                 .addresses()
-                .find(|ip| site.addresses().any(|own| own == *ip))
-            {
+                .find(|ip| site.addresses().any(|own| own == *ip));
+            if let Some(same) = same {
                 let what = format!("'{}' and '{}' both have {same}", other.name, site.name);
-                mistakes.push(PlacedError::new(
-                    span.clone(),
-                    what,
-                    "give each its own address",
-                ));
+                fields.fault(span.clone(), what, "give each its own address");
             }
         }
         sites.push(site);
@@ -113,92 +90,126 @@ fn sites(reader: &Reader<'_, '_>, mistakes: &mut Mistakes) -> Vec<Site> {
     sites
 }
 
-fn site(table: Reader<'_, '_>, mistakes: &mut Mistakes) -> Option<Site> {
-    let name = table
-        .needed_text("name", mistakes)
-        .and_then(|(text, span)| {
-            let fine = is_name(text) && text.len() <= 24 && text != "wire";
-            if !fine {
-                let what = format!("'{text}' cannot be a site's name");
-                let remedy = format!("{NAME_REMEDY}, at most 24; 'wire' is the lab's own");
-                mistakes.push(PlacedError::new(span, what, remedy));
-            }
-            fine.then(|| text.to_owned())
-        });
-    let v4 = table.needed_text("address", mistakes);
-    let v4 = v4.and_then(|place| prefix::<Ipv4Addr>(place, (32, "\"10.0.0.1/24\""), mistakes));
-    let v6 = table.text("address_v6", mistakes);
-    let v6 = v6.and_then(|place| prefix::<Ipv6Addr>(place, (128, "\"fd00::1/64\""), mistakes));
-    let labels = table.pairs("labels", mistakes).into_iter().collect();
-    let sysctls = sysctls(&table, mistakes);
-    let congestion_control = table.text("congestion_control", mistakes);
-    let congestion_control = congestion_control.and_then(|(text, span)| {
-        let fine = is_name(text) && text.len() < 16;
-        if !fine {
-            let what = format!("'{text}' is no congestion control");
-            mistakes.push(PlacedError::new(span, what, "write for example \"cubic\""));
-        }
-        fine.then(|| text.to_owned())
+fn site(mut table: Fields<'_>) -> Option<Site> {
+    let name = table.required_with("name", site_name);
+    let v4 = table.required_with("address", |node| {
+        prefix::<Ipv4Addr>(node, 32, "\"10.0.0.1/24\"")
     });
-    table.finish(mistakes);
+    let v6 = table.optional_with("address_v6", |node| {
+        prefix::<Ipv6Addr>(node, 128, "\"fd00::1/64\"")
+    });
+    let labels = pairs(&mut table, "labels", |_| Ok(()));
+    let sysctls = pairs(&mut table, "sysctls", sysctl_name);
+    let congestion_control = table.optional_with("congestion_control", congestion);
+    table.finish();
     Some(Site {
-        name: name?,
-        v4: v4?,
-        v6,
+        name: name?.value,
+        v4: v4?.value,
+        v6: v6.map(|v6| v6.value),
         labels,
         sysctls,
-        congestion_control,
+        congestion_control: congestion_control.map(|name| name.value),
     })
 }
 
-fn sysctls(
-    table: &Reader<'_, '_>,
-    mistakes: &mut Mistakes,
-) -> std::collections::BTreeMap<String, String> {
-    let pairs = table.pairs("sysctls", mistakes);
-    for (name, _) in &pairs {
-        let fine = name.starts_with("net.")
-            && !name.contains("..")
-            && name
-                .chars()
-                .all(|c| c.is_ascii_alphanumeric() || "._-".contains(c));
-        if !fine {
-            let what = format!("'{name}' is no setting of a network namespace");
-            let remedy = "write names below net., such as \"net.ipv4.tcp_timestamps\" = 1";
-            mistakes.push(PlacedError::new(table.span(), what, remedy));
-        }
+fn site_name(node: &Node) -> Result<String, Fault> {
+    let text = String::take(node)?;
+    if is_name(&text) && text.len() <= 24 && text != "wire" {
+        return Ok(text);
     }
-    pairs.into_iter().collect()
+    let what = format!("'{text}' cannot be a site's name");
+    let remedy = format!("{NAME_REMEDY}, at most 24; 'wire' is the lab's own");
+    Err(Fault::new(what, remedy))
 }
 
-fn prefix<A: FromStr>(
-    (text, span): (&str, Range<usize>),
-    (bits, example): (u8, &str),
-    mistakes: &mut Mistakes,
-) -> Option<Prefix<A>> {
+fn congestion(node: &Node) -> Result<String, Fault> {
+    let text = String::take(node)?;
+    if is_name(&text) && text.len() < 16 {
+        return Ok(text);
+    }
+    let what = format!("'{text}' is no congestion control");
+    Err(Fault::new(what, "write for example \"cubic\""))
+}
+
+fn sysctl_name(name: &str) -> Result<(), Fault> {
+    let fine = name.starts_with("net.")
+        && !name.contains("..")
+        && name
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || "._-".contains(c));
+    if fine {
+        return Ok(());
+    }
+    let what = format!("'{name}' is no setting of a network namespace");
+    let remedy = "write names below net., such as \"net.ipv4.tcp_timestamps\" = 1";
+    Err(Fault::new(what, remedy))
+}
+
+/// The pairs of the table `key` as texts; numbers and truth values as `/proc/sys` takes them.
+fn pairs(
+    fields: &mut Fields<'_>,
+    key: &'static str,
+    allowed: impl Fn(&str) -> Result<(), Fault>,
+) -> BTreeMap<String, String> {
+    let mut pairs = BTreeMap::new();
+    let Some(entry) = fields.entry(key) else {
+        return pairs;
+    };
+    let Value::Table(table) = &entry.node.value else {
+        let what = format!("this is {}", entry.node.value.noun());
+        fields.fault(entry.node.span.clone(), what, "write a table here");
+        return pairs;
+    };
+    let problems = fields.problems();
+    for entry in &table.entries {
+        if let Err(fault) = allowed(&entry.key) {
+            problems.add(entry.key_span.clone(), fault);
+        }
+        match plain_text(&entry.node.value) {
+            Ok(text) => {
+                pairs.insert(entry.key.clone(), text);
+            }
+            Err(fault) => problems.add(entry.node.span.clone(), fault),
+        }
+    }
+    pairs
+}
+
+fn plain_text(value: &Value) -> Result<String, Fault> {
+    match value {
+        Value::Text(text) => Ok(text.clone()),
+        Value::Integer(number) => Ok(number.to_string()),
+        Value::Real(number) => Ok(number.to_string()),
+        Value::Switch(on) => Ok(u8::from(*on).to_string()),
+        other => {
+            let what = format!("this is {}", other.noun());
+            Err(Fault::new(what, "write a text or a number"))
+        }
+    }
+}
+
+fn prefix<A: FromStr>(node: &Node, bits: u8, example: &str) -> Result<Prefix<A>, Fault> {
+    let text = String::take(node)?;
     let (address, length) = match text.split_once('/') {
         Some((address, length)) => (address.parse(), length.parse().ok()),
         None => (text.parse(), Some(bits)),
     };
-    let Some((address, bits)) = address.ok().zip(length.filter(|length| *length <= bits)) else {
-        let what = format!("\"{text}\" is no address");
-        mistakes.push(PlacedError::new(
-            span,
-            what,
+    match address.ok().zip(length.filter(|length| *length <= bits)) {
+        Some((address, bits)) => Ok(Prefix { address, bits }),
+        None => Err(Fault::new(
+            format!("\"{text}\" is no address"),
             format!("write for example {example}"),
-        ));
-        return None;
-    };
-    Some(Prefix { address, bits })
+        )),
+    }
 }
 
-fn connected(topology: &Topology, span: Range<usize>, mistakes: &mut Mistakes) {
+fn connected(topology: &Topology, span: &Range<usize>, problems: &Problems<'_>) {
     let first_hops = route::first_hops(topology, 0);
     for (index, site) in topology.sites.iter().enumerate().skip(1) {
         if first_hops[index].is_none() {
             let what = format!("'{}' cannot reach '{}'", topology.sites[0].name, site.name);
             let remedy = "add a [[link]] that joins the two parts of the topology";
-            mistakes.push(PlacedError::new(span.clone(), what, remedy));
+            problems.add(span.clone(), Fault::new(what, remedy));
         }
     }
 }

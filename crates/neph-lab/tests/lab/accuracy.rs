@@ -12,7 +12,7 @@ use neph_lab::{
 use neph_sys::clock::{self, RawNanos, Spin};
 use neph_sys::netns::with_namespace;
 
-use crate::support::{chain, name, pair, turn, up};
+use crate::support::{chain, name, pair, shipped, turn, up};
 
 /// Microseconds at the median and the 99th percentile (nearest rank).
 fn quantiles(mut nanos: Vec<i64>) -> (f64, f64) {
@@ -265,7 +265,7 @@ fn the_demo_does_what_it_says() {
         return;
     };
     let text = include_str!("../../topologies/demo.toml");
-    let lab = up(&Topology::parse(text).expect("shipped"), &name('o'));
+    let lab = up(&shipped(text), &name('o'));
     for check in verify(&lab).expect("verify") {
         assert!(check.is_ok(), "{check:?}");
     }

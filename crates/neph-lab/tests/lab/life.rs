@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use neph_lab::{Lab, LabError, Topology, UpOptions};
 use neph_sys::netns::with_namespace;
 
-use crate::support::{chain, leftovers, name, pair, turn, up};
+use crate::support::{chain, leftovers, name, pair, shipped, turn, up};
 
 #[test]
 fn up_and_down_leave_nothing() {
@@ -200,7 +200,7 @@ fn a_site_sends_with_the_congestion_control_it_was_given() {
         return;
     };
     let text = include_str!("../../topologies/idle.toml");
-    let lab = up(&Topology::parse(text).expect("shipped"), &name('i'));
+    let lab = up(&shipped(text), &name('i'));
     let server = lab.addresses("server").expect("there")[0];
     let listener = with_namespace(&lab.namespace("server").expect("there"), || {
         TcpListener::bind((server, 0)).expect("bind")

@@ -7,6 +7,7 @@ use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use neph_lab::{Lab, Topology, UpOptions};
+use neph_text::Source;
 
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
@@ -85,7 +86,13 @@ pub(crate) fn chain(features: &[&str]) -> Topology {
         text +=
             &format!("[[link]]\nname = \"path{link}\"\na = \"s{a}\"\nb = \"s{b}\"\n{features}\n");
     }
-    Topology::parse(&text).unwrap_or_else(|mistakes| panic!("{mistakes:?}\n{text}"))
+    let source = Source::new("chain", text);
+    Topology::parse(&source).unwrap_or_else(|mistakes| panic!("{mistakes:?}\n{}", source.text()))
+}
+
+/// A topology that is shipped.
+pub(crate) fn shipped(text: &str) -> Topology {
+    Topology::parse(&Source::new("shipped", text)).expect("shipped")
 }
 
 /// Brings a lab up that must come up.

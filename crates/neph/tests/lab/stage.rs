@@ -10,6 +10,7 @@ use neph_probe::{
     Caps, ConnectionUse, Flow, FlowSpec, Identity, IpVersion, Priority, Reflector, ReflectorSpec,
     Report, Schedule, Stop, Target, TlsVersion, Trust,
 };
+use neph_text::Source;
 
 const PORT: u16 = 8080;
 
@@ -43,7 +44,7 @@ impl TwoSites {
              [[site]]\nname = \"server\"\naddress = \"10.79.0.2/24\"\n\
              [[link]]\nname = \"path\"\na = \"client\"\nb = \"server\"\n{link}\n"
         );
-        let topology = Topology::parse(&text).expect("a good topology");
+        let topology = Topology::parse(&Source::new("two sites", text)).expect("a good topology");
         let folder = std::env::temp_dir().join(format!("neph-{name}-{}", std::process::id()));
         std::fs::create_dir_all(&folder).expect("a folder");
         let every = NonZeroU32::MIN;

@@ -1,16 +1,14 @@
 //! From a `[[link]]` table to a [`Link`]: what is said for both directions, then for each.
 
 use std::collections::BTreeSet;
-use std::ops::Range;
 
-use neph_model::{ByteSize, Span};
+use neph_model::{BitRate, ByteSize, Span};
+use neph_text::{Fault, Fields, Node, Placed, Take, choice, did_you_mean};
 
 use super::{NAME_REMEDY, is_name};
 use crate::gate::{Jitter, Shape, Share};
 use crate::links::LINKS;
-use crate::place::{PlacedError, did_you_mean};
-use crate::topology::quantity::{self, Wrong};
-use crate::topology::table::{Mistakes, Reader};
+use crate::topology::quantity;
 use crate::topology::{Link, Site};
 
 /// A queue where a rate is given without one: what a home access router commonly holds.
@@ -26,81 +24,63 @@ pub(super) struct Ends<'s> {
 }
 
 /// All links of a topology.
-pub(super) fn links(reader: &Reader<'_, '_>, ends: Ends<'_>, mistakes: &mut Mistakes) -> Vec<Link> {
+pub(super) fn links(fields: &mut Fields<'_>, ends: Ends<'_>) -> Vec<Link> {
     let mut links: Vec<Link> = Vec::new();
     let mut names = BTreeSet::new();
-    for (number, table) in reader.tables("link", mistakes).into_iter().enumerate() {
+    for (number, table) in fields.tables("link").into_iter().enumerate() {
         let span = table.span();
-        let Some(link) = link(table, (number, ends), mistakes) else {
+        let Some(link) = link(table, number, ends) else {
             continue;
         };
         if !names.insert(link.name.clone()) {
             let what = format!("two links are called '{}'", link.name);
-            mistakes.push(PlacedError::new(
-                span,
-                what,
-                "give one of them another 'name'",
-            ));
+            fields.fault(span, what, "give one of them another 'name'");
         }
         links.push(link);
     }
     links
 }
 
-fn link(
-    table: Reader<'_, '_>,
-    (number, ends): (usize, Ends<'_>),
-    mistakes: &mut Mistakes,
-) -> Option<Link> {
-    let a = end(&table, "a", ends, mistakes);
-    let b = end(&table, "b", ends, mistakes);
-    let given = table.text("name", mistakes);
-    if let Some((text, span)) = &given
-        && !(is_name(text) && text.len() <= 15 && *text != "lo")
-    {
-        let what = format!("'{text}' cannot be a link's name");
-        let remedy = format!("{NAME_REMEDY}, at most 15: it names the interface at both sites");
-        mistakes.push(PlacedError::new(span.clone(), what, remedy));
-    }
-    let kind = kind(&table, mistakes);
-    let both = features(&table, mistakes);
-    let a_to_b = direction(&table, ("a_to_b", &both), mistakes);
-    let b_to_a = direction(&table, ("b_to_a", &both), mistakes);
-    let span = table.span();
-    table.finish(mistakes);
+fn link(mut table: Fields<'_>, number: usize, ends: Ends<'_>) -> Option<Link> {
+    let a = end(&mut table, "a", ends);
+    let b = end(&mut table, "b", ends);
+    let given = table.optional_with("name", link_name);
+    let kinds: Vec<(&str, &'static str)> = LINKS.iter().map(|k| (k.name(), k.name())).collect();
+    let kind = table.optional_with("kind", |node| choice(node, &kinds));
+    let both = features(&mut table);
+    let a_to_b = direction(&mut table, "a_to_b", &both);
+    let b_to_a = direction(&mut table, "b_to_a", &both);
+    let (span, problems) = (table.span(), table.problems());
+    table.finish();
     let (a, b) = (a?, b?);
     let sites = ends.sites;
     if a == b {
         let what = format!("this link joins '{}' with itself", sites[a].name);
-        mistakes.push(PlacedError::new(span, what, "name two different sites"));
+        problems.add(span, Fault::new(what, "name two different sites"));
         return None;
     }
     let name = given.map_or_else(
         || made_up_name(&sites[a], &sites[b], number),
-        |(n, _)| n.into(),
+        |name| name.value,
     );
     Some(Link {
         name,
         a,
         b,
-        kind,
+        kind: kind.map(|kind| kind.value),
         a_to_b,
         b_to_a,
     })
 }
 
-fn kind(table: &Reader<'_, '_>, mistakes: &mut Mistakes) -> Option<&'static str> {
-    let (text, span) = table.text("kind", mistakes)?;
-    let known: Vec<&str> = LINKS.iter().map(|kind| kind.name()).collect();
-    let found = LINKS
-        .iter()
-        .map(|kind| kind.name())
-        .find(|name| *name == text);
-    if found.is_none() {
-        let what = format!("there is no kind of link '{text}'");
-        mistakes.push(PlacedError::new(span, what, did_you_mean(text, &known)));
+fn link_name(node: &Node) -> Result<String, Fault> {
+    let text = String::take(node)?;
+    if is_name(&text) && text.len() <= 15 && text != "lo" {
+        return Ok(text);
     }
-    found
+    let what = format!("'{text}' cannot be a link's name");
+    let remedy = format!("{NAME_REMEDY}, at most 15: it names the interface at both sites");
+    Err(Fault::new(what, remedy))
 }
 
 fn made_up_name(a: &Site, b: &Site, number: usize) -> String {
@@ -112,18 +92,15 @@ fn made_up_name(a: &Site, b: &Site, number: usize) -> String {
     }
 }
 
-fn end(
-    table: &Reader<'_, '_>,
-    key: &'static str,
-    Ends { sites, complete }: Ends<'_>,
-    mistakes: &mut Mistakes,
-) -> Option<usize> {
-    let (text, span) = table.needed_text(key, mistakes)?;
-    let found = sites.iter().position(|site| site.name == text);
+/// The index of the site that `key` names.
+fn end(table: &mut Fields<'_>, key: &'static str, ends: Ends<'_>) -> Option<usize> {
+    let Ends { sites, complete } = ends;
+    let named = table.required::<String>(key)?;
+    let found = sites.iter().position(|site| site.name == named.value);
     if found.is_none() && complete {
         let known: Vec<&str> = sites.iter().map(|site| site.name.as_str()).collect();
-        let what = format!("there is no site '{text}'");
-        mistakes.push(PlacedError::new(span, what, did_you_mean(text, &known)));
+        let what = format!("there is no site '{}'", named.value);
+        table.fault(named.span, what, did_you_mean(&named.value, &known));
     }
     found
 }
@@ -131,66 +108,45 @@ fn end(
 /// What is said about one direction, or about both; absent where nothing is said.
 #[derive(Clone, Default)]
 struct Features {
-    delay: Option<Span>,
-    jitter: Option<Jitter>,
-    loss: Option<Share>,
-    rate: Option<neph_model::BitRate>,
-    queue: Option<(ByteSize, Range<usize>)>,
+    delay: Option<Placed<Span>>,
+    jitter: Option<Placed<Jitter>>,
+    loss: Option<Placed<Share>>,
+    rate: Option<Placed<BitRate>>,
+    queue: Option<Placed<ByteSize>>,
 }
 
-fn features(table: &Reader<'_, '_>, mistakes: &mut Mistakes) -> Features {
-    let queue_span = table.get("queue").map_or(0..0, toml::Spanned::span);
+fn features(table: &mut Fields<'_>) -> Features {
     Features {
-        delay: feature(table, ("delay", quantity::delay), mistakes),
-        jitter: feature(table, ("jitter", quantity::jitter), mistakes),
-        loss: feature(table, ("loss", quantity::share), mistakes),
-        rate: feature(table, ("rate", quantity::rate), mistakes),
-        queue: feature(table, ("queue", quantity::queue), mistakes).map(|q| (q, queue_span)),
+        delay: table.optional_with("delay", quantity::delay),
+        jitter: table.optional_with("jitter", quantity::jitter),
+        loss: table.optional_with("loss", quantity::share),
+        rate: table.optional_with("rate", quantity::rate),
+        queue: table.optional_with("queue", quantity::queue),
     }
 }
 
-/// What a quantity's text means.
-type Meaning<T> = fn(&str) -> Result<T, Wrong>;
-
-fn feature<T>(
-    table: &Reader<'_, '_>,
-    (key, read): (&'static str, Meaning<T>),
-    mistakes: &mut Mistakes,
-) -> Option<T> {
-    let (text, span) = table.text(key, mistakes)?;
-    read(text)
-        .map_err(|(what, remedy)| mistakes.push(PlacedError::new(span, what, remedy)))
-        .ok()
-}
-
-fn direction(
-    table: &Reader<'_, '_>,
-    (key, both): (&'static str, &Features),
-    mistakes: &mut Mistakes,
-) -> Shape {
+fn direction(table: &mut Fields<'_>, key: &'static str, both: &Features) -> Shape {
     let mut own = Features::default();
-    if let Some(inner) = table.get(key).and_then(|value| Reader::of(value, mistakes)) {
-        own = features(&inner, mistakes);
-        inner.finish(mistakes);
+    if let Some(mut inner) = table.table(key) {
+        own = features(&mut inner);
+        inner.finish();
     }
-    let rate = own.rate.or(both.rate);
-    if let (None, Some((_, span))) = (rate, &own.queue) {
+    let rate = value(own.rate, both.rate.as_ref());
+    if let (None, Some(queue)) = (rate, &own.queue) {
         let what = "a queue without a rate never fills";
-        mistakes.push(PlacedError::new(
-            span.clone(),
-            what,
-            "add rate = \"...\" or drop it",
-        ));
+        table.fault(queue.span.clone(), what, "add rate = \"...\" or drop it");
     }
-    let queue = own
-        .queue
-        .or_else(|| both.queue.clone())
-        .map_or(DEFAULT_QUEUE, |(size, _)| size);
     Shape {
-        delay: own.delay.or(both.delay).unwrap_or_default(),
-        jitter: own.jitter.or(both.jitter).unwrap_or_default(),
-        loss: own.loss.or(both.loss).unwrap_or_default(),
+        delay: value(own.delay, both.delay.as_ref()).unwrap_or_default(),
+        jitter: value(own.jitter, both.jitter.as_ref()).unwrap_or_default(),
+        loss: value(own.loss, both.loss.as_ref()).unwrap_or_default(),
         rate,
-        queue,
+        queue: value(own.queue, both.queue.as_ref()).unwrap_or(DEFAULT_QUEUE),
     }
+}
+
+/// What the direction says, else what is said for both.
+fn value<T: Copy>(own: Option<Placed<T>>, both: Option<&Placed<T>>) -> Option<T> {
+    own.map(|own| own.value)
+        .or_else(|| both.map(|both| both.value))
 }

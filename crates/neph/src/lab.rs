@@ -1,0 +1,244 @@
+//! `neph lab`: emulated networks by hand: up, checked, verified, down, listed.
+
+mod verify;
+
+use std::fs;
+use std::io::Write;
+use std::num::NonZeroU32;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use clap::{Args as ClapArgs, Subcommand};
+use neph_lab::{Lab, LabError, Recording, Topology, UpOptions};
+
+use crate::exit::{Failure, Outcome};
+use crate::sheet::{Cell, Column, Format, Sheet};
+use crate::{interrupt, output, topology};
+
+/// How often a lab that is up looks whether it should end.
+const TICK: Duration = Duration::from_millis(50);
+
+/// Options of `neph lab`.
+#[derive(Debug, ClapArgs)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Brings a topology up, and takes it down at ctrl-C
+    Up(UpArgs),
+    /// Reads a topology file and says what is wrong with it
+    Check(CheckArgs),
+    /// Brings a topology up, measures each link against what was asked, and takes it down
+    Verify(verify::Args),
+    /// Takes a lab down, whoever brought it up
+    Down(DownArgs),
+    /// Lists the labs of this machine
+    List(ListArgs),
+}
+
+#[derive(Debug, ClapArgs)]
+struct UpArgs {
+    /// The topology file
+    file: PathBuf,
+    /// The lab's name; by default made from the file's
+    #[arg(long, value_name = "NAME")]
+    name: Option<String>,
+    /// Record what each link did to each packet, in LINK.truth in this folder
+    #[arg(long, value_name = "FOLDER")]
+    record: Option<PathBuf>,
+}
+
+#[derive(Debug, ClapArgs)]
+struct CheckArgs {
+    /// The topology file
+    file: PathBuf,
+}
+
+#[derive(Debug, ClapArgs)]
+struct DownArgs {
+    /// The lab
+    #[arg(required_unless_present = "all", conflicts_with = "all")]
+    name: Option<String>,
+    /// Every lab of this machine
+    #[arg(long)]
+    all: bool,
+}
+
+#[derive(Debug, ClapArgs)]
+struct ListArgs {
+    /// How to write the list
+    #[arg(long, value_enum, default_value = "text")]
+    format: Format,
+}
+
+/// Carries a lab command out.
+pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
+    match &args.command {
+        Command::Up(args) => up(args),
+        Command::Check(args) => check(args),
+        Command::Verify(args) => verify::run(args),
+        Command::Down(args) => down(args),
+        Command::List(args) => list(args),
+    }
+}
+
+fn up(args: &UpArgs) -> Result<Outcome, Failure> {
+    let topology = topology::read(&args.file)?;
+    let mut options = UpOptions::named(name_of(args.name.as_deref(), &args.file));
+    if let Some(folder) = &args.record {
+        fs::create_dir_all(folder).map_err(|error| {
+            Failure::refused(format!("make the folder {}: {error}", folder.display()))
+        })?;
+        options.truth = Some(Recording {
+            folder: folder.clone(),
+            every: NonZeroU32::MIN,
+        });
+    }
+    let stop = interrupt::stop_on_ctrl_c()?;
+    let lab = Lab::up(&topology, &options).map_err(failure)?;
+    let mut out = output::data();
+    sites(&lab)?.write(Format::Text, &mut out)?;
+    out.flush()?;
+    drop(out);
+    output::say(&format!(
+        "neph lab: {} is up; ctrl-C takes it down",
+        lab.name()
+    ));
+    while !stop.is_set() && lab.is_carrying() {
+        std::thread::sleep(TICK);
+    }
+    let ended_elsewhere = !stop.is_set();
+    let name = lab.name().to_owned();
+    lab.down().map_err(failure)?;
+    output::say(&format!("neph lab: {name} is down"));
+    Ok(if ended_elsewhere {
+        Outcome::Nothing
+    } else {
+        Outcome::Done
+    })
+}
+
+/// Each site with its addresses and the way in.
+fn sites(lab: &Lab) -> Result<Sheet, Failure> {
+    let mut sheet = Sheet::new(&[
+        Column::left("SITE", "site"),
+        Column::left("ADDRESSES", "addresses"),
+        Column::left("ENTER BY", "enter"),
+    ]);
+    for site in &lab.topology().sites {
+        let namespace = lab.namespace(&site.name).map_err(failure)?;
+        let addresses: Vec<String> = site.addresses().map(|ip| ip.to_string()).collect();
+        let path = format!("nsenter --net=/run/netns/{}", namespace.name());
+        sheet.rows.push(vec![
+            Cell::text(&site.name),
+            Cell::text(addresses.join(" ")),
+            Cell::text(path),
+        ]);
+    }
+    Ok(sheet)
+}
+
+fn check(args: &CheckArgs) -> Result<Outcome, Failure> {
+    let Topology { sites, links } = topology::read(&args.file)?;
+    output::say(&format!(
+        "neph lab: {} is a good topology: {} sites, {} links",
+        args.file.display(),
+        sites.len(),
+        links.len()
+    ));
+    Ok(Outcome::Done)
+}
+
+fn down(args: &DownArgs) -> Result<Outcome, Failure> {
+    let names: Vec<String> = match &args.name {
+        Some(name) => vec![name.clone()],
+        None => Lab::list()
+            .map_err(failure)?
+            .into_iter()
+            .map(|lab| lab.name)
+            .collect(),
+    };
+    if names.is_empty() {
+        output::say("neph lab: there is no lab on this machine");
+    }
+    for name in names {
+        if args.name.is_some() && !is_there(&name)? {
+            output::say(&format!("neph lab: there is no lab '{name}'"));
+            return Ok(Outcome::Nothing);
+        }
+        Lab::down_by_name(&name).map_err(failure)?;
+        output::say(&format!("neph lab: {name} is down"));
+    }
+    Ok(Outcome::Done)
+}
+
+fn is_there(name: &str) -> Result<bool, Failure> {
+    let labs = Lab::list().map_err(failure)?;
+    Ok(labs.iter().any(|lab| lab.name == name))
+}
+
+fn list(args: &ListArgs) -> Result<Outcome, Failure> {
+    let mut sheet = Sheet::new(&[
+        Column::left("NAME", "name"),
+        Column::left("STATE", "owner_alive"),
+        Column::right("PROCESS", "owner"),
+        Column::left("NAMESPACES", "namespaces"),
+    ]);
+    for lab in Lab::list().map_err(failure)? {
+        let state = if lab.owner_alive { "up" } else { "left behind" };
+        sheet.rows.push(vec![
+            Cell::text(lab.name),
+            Cell::new(state, lab.owner_alive),
+            lab.owner
+                .map_or_else(Cell::absent, |pid| Cell::count(pid.into())),
+            Cell::new(lab.namespaces.join(" "), lab.namespaces),
+        ]);
+    }
+    sheet.write(args.format, &mut output::data())?;
+    Ok(Outcome::Done)
+}
+
+/// What was typed, or the file's name without its endings, as far as a lab may be called so.
+fn name_of(given: Option<&str>, file: &Path) -> String {
+    if let Some(name) = given {
+        return name.to_owned();
+    }
+    let name = file.file_name().unwrap_or_default().to_string_lossy();
+    let stem = name.split('.').next().unwrap_or_default();
+    let mut name: String = stem
+        .to_ascii_lowercase()
+        .chars()
+        .map(|c| if c.is_ascii_alphanumeric() { c } else { '_' })
+        .skip_while(|c| !c.is_ascii_lowercase())
+        .collect();
+    name.truncate(16);
+    match name.as_str() {
+        "" => "lab".to_owned(),
+        _ => name,
+    }
+}
+
+fn failure(error: LabError) -> Failure {
+    match error {
+        LabError::Name { .. } => Failure::usage(error),
+        _ => Failure::refused(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lab_is_called_after_its_file() {
+        let called = |file: &str| name_of(None, Path::new(file));
+        assert_eq!(called("plans/idle-slow-start.lab.toml"), "idle_slow_start");
+        assert_eq!(called("3 Demo.toml"), "demo");
+        assert_eq!(called("42"), "lab");
+        assert_eq!(called("a-very-long-name-indeed.toml"), "a_very_long_name");
+        assert_eq!(name_of(Some("x"), Path::new("y.toml")), "x");
+    }
+}
