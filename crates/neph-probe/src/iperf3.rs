@@ -44,8 +44,10 @@ pub struct Iperf3Spec {
 /// report cannot be read.
 pub fn iperf3(spec: &Iperf3Spec, stop: &Stop) -> Result<Transfer, ProbeError> {
     match &spec.site {
-        None => run(spec, stop),
-        Some(site) => netns::with_namespace(&NetNs::open(site)?, || run(spec, stop))?,
+        None => run(command(PROGRAM, spec), spec.duration, stop),
+        Some(site) => netns::with_namespace(&NetNs::open(site)?, || {
+            run(command(PROGRAM, spec), spec.duration, stop)
+        })?,
     }
 }
 
@@ -56,16 +58,16 @@ fn failed(reason: impl Into<String>) -> ProbeError {
     }
 }
 
-fn run(spec: &Iperf3Spec, stop: &Stop) -> Result<Transfer, ProbeError> {
+fn run(mut command: Command, duration: Span, stop: &Stop) -> Result<Transfer, ProbeError> {
     let started = StampClock::new().anchor().wall;
-    let mut child = command(spec).spawn().map_err(|error| match error.kind() {
+    let mut child = command.spawn().map_err(|error| match error.kind() {
         io::ErrorKind::NotFound => {
             failed("is not installed; install it (apt-get install iperf3), or use our own upload")
         }
         _ => failed(error.to_string()),
     })?;
     let report = reader(&mut child)?;
-    let latest = now() + spec.duration + ALLOWANCE;
+    let latest = now() + duration + ALLOWANCE;
     let ended = await_end(&mut child, latest, stop);
     let report = report.join().unwrap_or_default();
     ended?;
@@ -78,9 +80,9 @@ fn run(spec: &Iperf3Spec, stop: &Stop) -> Result<Transfer, ProbeError> {
     })
 }
 
-fn command(spec: &Iperf3Spec) -> Command {
+fn command(program: &str, spec: &Iperf3Spec) -> Command {
     let seconds = (spec.duration.nanos() / 1_000_000_000).max(1);
-    let mut command = Command::new(PROGRAM);
+    let mut command = Command::new(program);
     command
         .args(["-J", "-c", &spec.host])
         .args(["-p", &spec.port.to_string()])
@@ -208,6 +210,35 @@ mod tests {
         assert_eq!(seconds[0], expected);
         assert_eq!(seconds[1].goodput, BitRate(8_388_609));
         assert_eq!(seconds[1].cwnd_segments, None);
+    }
+
+    fn spec() -> Iperf3Spec {
+        Iperf3Spec {
+            host: "192.0.2.1".to_owned(),
+            port: 5201,
+            duration: Span::from_secs(1),
+            congestion: None,
+            site: None,
+        }
+    }
+
+    #[test]
+    fn a_missing_program_is_one_sentence_with_a_remedy() {
+        let command = command("iperf3-that-is-not-there", &spec());
+        let told = run(command, Span::from_secs(1), &Stop::new()).expect_err("it is not there");
+        let expected = "iperf3 is not installed; install it (apt-get install iperf3), or use our \
+                        own upload";
+        assert_eq!(told.to_string(), expected);
+    }
+
+    #[test]
+    fn a_program_that_goes_on_is_ended_when_stopped() {
+        let stop = Stop::new();
+        stop.set();
+        let mut sleeper = Command::new("sleep");
+        sleeper.arg("60").stdout(Stdio::piped());
+        let told = run(sleeper, Span::from_secs(1), &stop).expect_err("it was stopped");
+        assert_eq!(told.to_string(), "iperf3 was stopped before its report");
     }
 
     #[test]

@@ -1,3 +1,8 @@
-//! Probes against a reflector over loopback: every kind measures, and the ledgers add up.
+//! Probes against a reflector over loopback: every kind measures, the ledgers add up, and what a
+//! peer must not ask for is refused without disturbing the others.
 
+mod abuse;
 mod loopback;
+mod route;
+mod support;
+mod throughput;

@@ -6,7 +6,7 @@ use neph_probe::{
     ReflectorSpec, Report, Schedule, Stop, Target, TlsVersion, Trust, discover,
 };
 
-fn reflector(think: Span) -> Reflector {
+pub(crate) fn reflector(think: Span) -> Reflector {
     let spec = ReflectorSpec {
         address: SocketAddr::from(([127, 0, 0, 1], 0)),
         identity: Some(Identity::SelfSigned(vec!["localhost".to_owned()])),
@@ -19,7 +19,7 @@ fn reflector(think: Span) -> Reflector {
     Reflector::start(&spec).expect("loopback has a free port")
 }
 
-fn flow(url: &str, count: u64) -> FlowSpec {
+pub(crate) fn flow(url: &str, count: u64) -> FlowSpec {
     let target = Target::parse(url).expect("a good target");
     let address = target.resolve(IpVersion::Any).expect("an address");
     let asking = Asking {

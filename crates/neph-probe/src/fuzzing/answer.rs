@@ -1,0 +1,154 @@
+//! A reflector's connection without a socket.
+//!
+//! Owns a clock that stands still, small caps and the driving of one connection as the socket loop
+//! drives it, with what must hold at each step.
+
+use std::net::{IpAddr, Ipv4Addr};
+use std::sync::Arc;
+
+use neph_model::{BitRate, ByteSize, Instant, Own, Span};
+
+use crate::reflect::Caps;
+use crate::reflect::answerer::{Answerer, End, Times};
+use crate::reflect::budget::Budgets;
+use crate::reflect::marks::Arrived;
+
+const REPLY: usize = 256 << 10;
+const REQUEST: usize = 16 << 10;
+const MESSAGES: u32 = 64;
+const BYTES: usize = 2 << 20;
+/// What may wait to be written before a connection leaves further requests alone.
+const UNREAD: usize = 1 << 20;
+/// No head of ours, with everything that stands around one reply, is longer.
+const AROUND: usize = 512;
+
+/// What a connection was told and why it ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Answered {
+    /// Every byte that was written.
+    pub written: Vec<u8>,
+    /// Messages that were answered.
+    pub replies: u64,
+    /// Why the reflector ended it; `None` while it would read on.
+    pub end: Option<String>,
+}
+
+/// Feeds `chunks` to a fresh connection without TLS, as if each had come in one read. The clock
+/// stands still, so a second's worth of the caps is all the peer ever gets.
+///
+/// # Panics
+/// When the reflector would write or keep more than its caps allow.
+pub fn answer(chunks: &[&[u8]]) -> Answered {
+    let caps = caps();
+    let peer = IpAddr::V4(Ipv4Addr::LOCALHOST);
+    let budgets = Budgets::new(caps);
+    let budget = budgets.of(peer, StoodStill::AT).expect("the first peer");
+    let mut answerer = Answerer::new(caps, Span::ZERO, None, budget, Arc::default());
+    let mut written = Vec::new();
+    let mut end = None;
+    for chunk in chunks {
+        end = read(&mut answerer, chunk, &mut written).err();
+        if end.is_some() || answerer.bulk().is_some() {
+            break;
+        }
+    }
+    let replies = answerer.replies();
+    assert!(replies <= u64::from(MESSAGES), "{replies} replies");
+    let most = BYTES + REPLY + (MESSAGES as usize + 2) * AROUND;
+    assert!(written.len() <= most, "{} bytes", written.len());
+    Answered {
+        written,
+        replies,
+        end: end.map(|end| format!("{end:?}")),
+    }
+}
+
+const fn caps() -> Caps {
+    Caps {
+        reply_size: ByteSize(REPLY as u64),
+        request_size: ByteSize(REQUEST as u64),
+        messages_per_second: MESSAGES,
+        reply_rate: BitRate(BYTES as u64 * 8),
+        connections: 1,
+        connections_per_peer: 1,
+        idle: Span::from_secs(1),
+        handshake: Span::from_secs(1),
+        bulk: Span::from_secs(1),
+    }
+}
+
+/// One read of the socket loop, with a peer that takes in whatever is written.
+fn read(answerer: &mut Answerer, chunk: &[u8], written: &mut Vec<u8>) -> Result<(), End> {
+    let arrived = Arrived {
+        rx: None,
+        app_rx: StoodStill::AT,
+    };
+    let mut answered = answerer.received(chunk, arrived, &mut StoodStill);
+    drain(answerer, written);
+    let mut rounds = 0;
+    while answerer.is_backlogged() && answered.is_ok() {
+        rounds += 1;
+        assert!(rounds <= MESSAGES, "a backlog that does not shrink");
+        answered = answerer.resume(arrived, &mut StoodStill);
+        drain(answerer, written);
+    }
+    answered
+}
+
+fn drain(answerer: &mut Answerer, written: &mut Vec<u8>) {
+    let outbox = answerer.outbox();
+    assert!(
+        outbox.len() <= UNREAD + REPLY.max(REQUEST) + 2 * AROUND,
+        "{} bytes wait to be written",
+        outbox.len()
+    );
+    while let Some((bytes, _)) = outbox.next() {
+        let count = bytes.len();
+        written.extend_from_slice(bytes);
+        outbox.wrote(count);
+    }
+    assert_eq!(outbox.len(), 0, "held back for ever");
+}
+
+/// A clock that stands still.
+struct StoodStill;
+
+impl StoodStill {
+    const AT: Instant<Own> = Instant::from_nanos(1_000_000_000);
+}
+
+impl Times for StoodStill {
+    fn now(&mut self) -> Instant<Own> {
+        Self::AT
+    }
+    fn wall_offset(&mut self) -> i64 {
+        0
+    }
+    fn think(&mut self, _span: Span) {}
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HELLO: &[u8] = b"NEPH\x01\x00\x00\x00\x00\x00\x01\x00\x00\x00\x00\x00";
+    const REQUEST_FRAME: &[u8] = b"\x00\x00\x00\x0cNEq1\x00\x00\x00\x00\x00\x00\x00\x05";
+
+    #[test]
+    fn a_request_is_answered_the_same_however_it_comes() {
+        let whole = [HELLO, REQUEST_FRAME, REQUEST_FRAME].concat();
+        let at_once = answer(&[&whole]);
+        assert_eq!((at_once.replies, at_once.end.clone()), (2, None));
+        assert_eq!(at_once.written.len(), 16 + 2 * (4 + 256));
+        let bytes: Vec<&[u8]> = whole.chunks(1).collect();
+        assert_eq!(answer(&bytes), at_once);
+    }
+
+    #[test]
+    fn a_peer_gets_a_seconds_worth_and_is_refused() {
+        let frames = REQUEST_FRAME.repeat(100);
+        let answered = answer(&[HELLO, &frames]);
+        assert_eq!(answered.replies, u64::from(MESSAGES));
+        assert_eq!(answered.end.as_deref(), Some("Refused(RefusedRate)"));
+    }
+}

@@ -1,0 +1,146 @@
+//! What the asking side makes of a server's bytes.
+//!
+//! Owns the driving of one codec as a connection drives it, with what must hold at each step.
+
+use std::net::{Ipv4Addr, SocketAddr};
+
+use neph_model::{FlowIndex, FlowRole, Span};
+use neph_wire::http::parse_request;
+use neph_wire::ws::{check_request, server_response};
+
+use crate::codec::{Arrival, Codec, Step, for_flow};
+use crate::spec::{ConnectionUse, FlowSpec, Priority, Schedule, TlsVersion, Trust};
+use crate::target::Target;
+
+/// Whom the asking side takes the server for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Peer {
+    /// A reflector of ours.
+    Reflector,
+    /// Anybody's server.
+    Stranger,
+}
+
+/// Feeds `chunks` to a fresh connection to `target` as if each had come in one read; a WebSocket
+/// has been agreed upon before. Returns what was understood, in order, without the chunks of a
+/// body: `None` for a target whose connection attempt is all there is to measure.
+///
+/// # Panics
+/// When the codec takes more than there is, goes on without taking anything, or answers more than
+/// it was sent.
+pub fn ask(target: &str, peer: Peer, chunks: &[&[u8]]) -> Option<Vec<String>> {
+    let spec = spec(target, peer);
+    let mut codec = for_flow(&spec, 0)?;
+    let mut out = Vec::new();
+    codec.open(&mut out);
+    let mut inbox = agreement(&out);
+    let mut understood = Vec::new();
+    let mut sent = 0;
+    for chunk in [&[][..]].iter().chain(chunks) {
+        inbox.extend_from_slice(chunk);
+        sent += chunk.len();
+        out.clear();
+        let open = read(codec.as_mut(), &mut inbox, &mut out, &mut understood);
+        // A pong is its ping and a mask of four bytes.
+        assert!(out.len() <= 3 * sent, "{} bytes for {sent}", out.len());
+        if !open {
+            return Some(understood);
+        }
+    }
+    understood.extend(codec.end().map(|arrival| format!("{arrival:?}")));
+    Some(understood)
+}
+
+/// A server's consent to the upgrade that `request` asks for; nothing if it asks for none.
+fn agreement(request: &[u8]) -> Vec<u8> {
+    let mut consent = Vec::new();
+    if let Ok(Some(head)) = parse_request(request)
+        && let Ok(key) = check_request(&head)
+    {
+        server_response(key, &mut consent);
+    }
+    consent
+}
+
+/// Reads what is whole; whether the connection goes on.
+fn read(
+    codec: &mut dyn Codec,
+    inbox: &mut Vec<u8>,
+    out: &mut Vec<u8>,
+    understood: &mut Vec<String>,
+) -> bool {
+    let mut idle = 0;
+    loop {
+        let had = inbox.len();
+        let (taken, arrival) = match codec.step(inbox, out) {
+            Ok(Step::More) => return true,
+            Ok(Step::Took(taken, arrival)) => (taken, arrival),
+            Err(why) => {
+                understood.push(why);
+                return false;
+            }
+        };
+        assert!(taken <= had, "{taken} of {had}");
+        inbox.drain(..taken);
+        idle = if taken == 0 { idle + 1 } else { 0 };
+        assert!(idle < 3, "goes on without taking anything");
+        match arrival {
+            Arrival::Nothing if taken == 0 => return true,
+            Arrival::Nothing => {}
+            Arrival::Closed(_) | Arrival::Refused(_) => {
+                understood.push(format!("{arrival:?}"));
+                return false;
+            }
+            Arrival::Opened | Arrival::Reply { .. } => understood.push(format!("{arrival:?}")),
+        }
+    }
+}
+
+fn spec(target: &str, peer: Peer) -> FlowSpec {
+    FlowSpec {
+        index: FlowIndex(0),
+        role: FlowRole::Main,
+        name: String::new(),
+        target: Target::parse(target).expect("a target that the fuzz target wrote"),
+        address: SocketAddr::from((Ipv4Addr::LOCALHOST, 1)),
+        schedule: Schedule {
+            interval: Span::from_secs(1),
+            count: Some(1),
+        },
+        request_size: 64,
+        response_size: 64,
+        source_port: None,
+        timeout: FlowSpec::TIMEOUT,
+        tls_version: TlsVersion::Any,
+        trust: Trust::Public,
+        connection_use: ConnectionUse::Lasting,
+        congestion: None,
+        key: None,
+        spin: Span::ZERO,
+        priority: Priority::Normal,
+        site: None,
+        reflector: peer == Peer::Reflector,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pong_is_a_reply_of_a_stranger() {
+        let pong = b"\x8a\x0cNEq1\x00\x00\x00\x00\x00\x00\x00\x05";
+        let understood = ask("ws://h/", Peer::Stranger, &[pong]).expect("a protocol");
+        assert_eq!(understood[0], "Opened");
+        assert_eq!(understood[1], "Reply { seq: Some(5), marks: None }");
+        let bytes: Vec<&[u8]> = pong.chunks(1).collect();
+        assert_eq!(ask("ws://h/", Peer::Stranger, &bytes), Some(understood));
+    }
+
+    #[test]
+    fn the_end_of_the_stream_ends_a_body_without_a_length() {
+        let response = b"HTTP/1.0 200 OK\r\n\r\nuntil the end";
+        let understood = ask("http://h/", Peer::Stranger, &[response]).expect("a protocol");
+        assert_eq!(understood, ["Reply { seq: None, marks: None }"]);
+    }
+}

@@ -1,0 +1,299 @@
+//! A reflector under abuse: each refusal has its own counted reason, the connection ends, and a
+//! flow that behaves loses nothing meanwhile.
+
+mod refusals;
+
+use std::fs;
+use std::io::{ErrorKind, Read, Write};
+use std::net::{SocketAddr, TcpStream, UdpSocket};
+use std::time::{Duration, Instant};
+
+use neph_model::{BitRate, ByteSize, Span, Tally};
+use neph_probe::{
+    Caps, Counted, Flow, Identity, Reflector, ReflectorSpec, Report, Stop, TlsVersion,
+};
+use neph_wire::echo::Request;
+use neph_wire::frame::{Hello, Mode, frame_prefix};
+use neph_wire::stamp::{Auth, ErrorEstimate, Format, Key, SenderPacket, Timestamp, encode_request};
+use socket2::{Domain, SockAddr, Socket, Type};
+
+use refusals::{hello, refusals};
+
+use crate::loopback::flow;
+use crate::support::eventually;
+
+const CAPS: Caps = Caps {
+    reply_size: ByteSize(1 << 20),
+    request_size: ByteSize(64 << 10),
+    messages_per_second: 2_000,
+    reply_rate: BitRate(8_000_000_000),
+    connections: 64,
+    connections_per_peer: 8,
+    idle: Span::from_millis(900),
+    handshake: Span::from_millis(400),
+    bulk: Span::from_secs(2),
+};
+fn reflector(identity: Option<Identity>, key: Option<&[u8]>) -> Reflector {
+    let spec = ReflectorSpec {
+        address: SocketAddr::from(([127, 0, 0, 1], 0)),
+        identity,
+        tls_version: TlsVersion::Any,
+        key: key.map(<[u8]>::to_vec),
+        think: Span::ZERO,
+        caps: CAPS,
+        site: None,
+    };
+    Reflector::start(&spec).expect("loopback has a free port")
+}
+
+fn counted(reflector: &Reflector, what: Counted) -> u64 {
+    let all = reflector.counted();
+    let found = all.iter().find(|(name, _)| *name == what);
+    found.expect("all are told").1
+}
+
+/// A connection from an address of its own: budgets are kept by address, and the flow that
+/// behaves has 127.0.0.1.
+fn connect(reflector: &Reflector, last: u8) -> TcpStream {
+    let socket = Socket::new(Domain::IPV4, Type::STREAM, None).expect("a socket");
+    let from = SocketAddr::from(([127, 0, 0, last], 0));
+    socket.bind(&SockAddr::from(from)).expect("bind");
+    let to = SockAddr::from(reflector.address());
+    socket.connect(&to).expect("connect");
+    let stream = TcpStream::from(socket);
+    let patience = Some(Duration::from_secs(4));
+    stream.set_read_timeout(patience).expect("a limit");
+    stream.set_write_timeout(patience).expect("a limit");
+    stream
+}
+
+/// Reads until the reflector ends the connection.
+fn read_to_the_end(stream: &mut TcpStream) -> Vec<u8> {
+    let mut all = Vec::new();
+    let mut buffer = vec![0; 65_536];
+    loop {
+        match stream.read(&mut buffer) {
+            Ok(0) => return all,
+            Ok(count) => all.extend_from_slice(&buffer[..count]),
+            Err(error) if error.kind() == ErrorKind::ConnectionReset => return all,
+            Err(error) => panic!("the connection did not end: {error}"),
+        }
+    }
+}
+
+/// A flow that behaves, until it is told to stop; its tally then.
+fn behave(url: &str) -> (Stop, std::thread::JoinHandle<Tally>) {
+    let mut spec = flow(url, 1);
+    spec.schedule.count = None;
+    let stop = Stop::new();
+    let flow = Flow::start(spec, stop.clone()).expect("a thread");
+    let watching = std::thread::spawn(move || {
+        let mut tally = Tally::default();
+        for report in flow.reports() {
+            if let Report::Ended(ended) = report {
+                tally = ended;
+            }
+        }
+        flow.join().expect("the flow ran");
+        tally
+    });
+    (stop, watching)
+}
+
+/// The most memory that this process has used, kilobytes.
+fn most_memory() -> u64 {
+    let status = fs::read_to_string("/proc/self/status").expect("/proc is there");
+    let line = status
+        .lines()
+        .find(|line| line.starts_with("VmHWM"))
+        .expect("told");
+    let digits: String = line.chars().filter(char::is_ascii_digit).collect();
+    digits.parse().expect("a number")
+}
+
+#[test]
+fn each_abuse_is_refused_for_its_own_reason_and_disturbs_nobody() {
+    let reflector = reflector(None, None);
+    let port = reflector.address().port();
+    let (stop, behaving) = behave(&format!("ws://127.0.0.1:{port}"));
+    let before = most_memory();
+    for (last, (name, bytes, reason)) in (2..).zip(refusals()) {
+        let count = counted(&reflector, reason);
+        let mut stream = connect(&reflector, last);
+        // A refusal may come before everything is written.
+        let _ = stream.write_all(&bytes);
+        read_to_the_end(&mut stream);
+        eventually(name, || counted(&reflector, reason) == count + 1);
+    }
+    trickle(&reflector);
+    say_nothing_more(&reflector);
+    take_too_many(&reflector);
+    never_read(&reflector);
+    let grown = most_memory() - before;
+    assert!(grown < 120_000, "{grown} kB for requests that were refused");
+    stop.set();
+    let tally = behaving.join().expect("no panic");
+    assert!(tally.messages > 300, "{tally:?}");
+    // The one that was out when the flow was stopped may be lost.
+    assert!(tally.messages - tally.replies <= 1, "{tally:?}");
+}
+
+/// A head that comes byte by byte is as late as one that does not come.
+fn trickle(reflector: &Reflector) {
+    let count = counted(reflector, Counted::RefusedHandshake);
+    let mut stream = connect(reflector, 100);
+    let began = Instant::now();
+    for byte in b"GET / HTTP/1.1\r\nX: "
+        .iter()
+        .chain(std::iter::repeat(&b'x'))
+    {
+        if stream.write_all(&[*byte]).is_err() {
+            break;
+        }
+        assert!(
+            began.elapsed() < Duration::from_secs(4),
+            "it goes on for ever"
+        );
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    assert_eq!(counted(reflector, Counted::RefusedHandshake), count + 1);
+}
+
+fn say_nothing_more(reflector: &Reflector) {
+    let mut stream = connect(reflector, 101);
+    stream.write_all(&hello(Mode::Echo, 100)).expect("write");
+    read_to_the_end(&mut stream);
+    eventually("idle", || counted(reflector, Counted::Idle) == 1);
+}
+
+fn take_too_many(reflector: &Reflector) {
+    let held: Vec<TcpStream> = (0..8).map(|_| connect(reflector, 102)).collect();
+    let mut ninth = connect(reflector, 102);
+    assert!(read_to_the_end(&mut ninth).is_empty());
+    eventually("too many", || {
+        counted(reflector, Counted::RefusedConnections) == 1
+    });
+    drop(held);
+    eventually("room again", || {
+        let mut again = connect(reflector, 102);
+        let asked = again.write_all(&hello(Mode::Echo, 100));
+        asked.is_ok() && again.read(&mut [0; 16]).is_ok_and(|count| count == 16)
+    });
+}
+
+/// A thousand small requests for a megabyte each, and nothing is read.
+fn never_read(reflector: &Reflector) {
+    let mut stream = connect(reflector, 103);
+    let mut bytes = hello(Mode::Echo, 1 << 20);
+    for seq in 0..1_000 {
+        bytes.extend_from_slice(&frame_prefix(12));
+        Request { seq }.encode_into(12, &mut bytes);
+    }
+    stream
+        .write_all(&bytes)
+        .expect("small enough for the buffers");
+    eventually("slow reader", || {
+        counted(reflector, Counted::SlowReaders) == 1
+    });
+}
+
+#[test]
+fn a_half_open_and_a_broken_tls_handshake_are_refused() {
+    let identity = Identity::SelfSigned(vec!["localhost".to_owned()]);
+    let reflector = reflector(Some(identity), None);
+    let port = reflector.address().port();
+    let (stop, behaving) = behave(&format!("wss://127.0.0.1:{port}"));
+    let cases: [(&[u8], Counted); 2] = [
+        (&[0x16, 3, 1], Counted::RefusedHandshake),
+        (&[0x16, 3, 1, 0, 5, 1, 0, 0, 1, 3], Counted::RefusedTls),
+    ];
+    for (bytes, reason) in cases {
+        let mut stream = connect(&reflector, 2);
+        stream.write_all(bytes).expect("write");
+        read_to_the_end(&mut stream);
+        eventually("refused", || counted(&reflector, reason) == 1);
+    }
+    stop.set();
+    let tally = behaving.join().expect("no panic");
+    assert!(
+        tally.replies > 20 && tally.messages - tally.replies <= 1,
+        "{tally:?}"
+    );
+}
+
+fn stamp_request(auth: Auth<'_>, size: usize) -> Vec<u8> {
+    let packet = SenderPacket {
+        seq: 1,
+        timestamp: Timestamp(0),
+        error: ErrorEstimate::from_nanos(1_000, Format::Ntp),
+        ssid: 0,
+    };
+    let mut out = Vec::new();
+    encode_request(&packet, auth, size, &mut out).expect("it fits");
+    out
+}
+
+#[test]
+fn a_stamp_packet_that_is_none_or_has_the_wrong_tag_gets_no_answer() {
+    let reflector = reflector(None, Some(b"right"));
+    let socket = UdpSocket::bind("127.0.0.1:0").expect("bind");
+    socket.connect(reflector.address()).expect("connect");
+    let wrong = Key::new(b"wrong").expect("a key");
+    socket.send(&[7; 10]).expect("send");
+    eventually("malformed", || {
+        counted(&reflector, Counted::RefusedMalformed) == 1
+    });
+    socket
+        .send(&stamp_request(Auth::Keyed(&wrong), 200))
+        .expect("send");
+    eventually("wrong tag", || {
+        counted(&reflector, Counted::RefusedKey) == 1
+    });
+    assert_eq!(counted(&reflector, Counted::Replies), 0);
+    let right = Key::new(b"right").expect("a key");
+    socket
+        .send(&stamp_request(Auth::Keyed(&right), 200))
+        .expect("send");
+    eventually("right tag", || counted(&reflector, Counted::Replies) == 1);
+}
+
+/// Random datagrams, some of them requests with random ends: whatever comes back is as long as
+/// what was asked with.
+#[test]
+fn no_reply_is_larger_than_its_request() {
+    let reflector = reflector(None, None);
+    let socket = UdpSocket::bind("127.0.0.1:0").expect("bind");
+    socket.connect(reflector.address()).expect("connect");
+    let patience = Some(Duration::from_secs(2));
+    socket.set_read_timeout(patience).expect("a limit");
+    let mut state = 42_u64;
+    let mut random = || {
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1);
+        state >> 33
+    };
+    let mut answered = 0;
+    for round in 0..400_u64 {
+        let size = usize::try_from(random() % 1_400).expect("small");
+        let mut bytes: Vec<u8> = (0..size).map(|_| random().to_le_bytes()[0]).collect();
+        if round % 2 == 0 {
+            let request = stamp_request(Auth::Open, 44);
+            let count = request.len().min(bytes.len());
+            bytes[..count].copy_from_slice(&request[..count]);
+        }
+        let refused = counted(&reflector, Counted::RefusedMalformed);
+        socket.send(&bytes).expect("send");
+        let replies = answered;
+        eventually("refused or answered", || {
+            counted(&reflector, Counted::RefusedMalformed) > refused
+                || counted(&reflector, Counted::Replies) > replies
+        });
+        if counted(&reflector, Counted::Replies) > answered {
+            answered += 1;
+            let mut reply = vec![0; 65_536];
+            assert_eq!(socket.recv(&mut reply).expect("it was sent"), bytes.len());
+        }
+    }
+    assert!(answered > 150, "{answered} answers prove little");
+}

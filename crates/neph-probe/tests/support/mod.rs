@@ -1,0 +1,37 @@
+//! What several tests need: skipping with a word, waiting with a deadline.
+
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// Prints why a test cannot run here; under CI that is a failure.
+pub(crate) fn skip(test: &str, reason: &str) {
+    assert!(
+        std::env::var("CI").as_deref() != Ok("true"),
+        "{test}: {reason}"
+    );
+    eprint_skip(test, reason);
+}
+
+#[expect(clippy::print_stdout, reason = "the test harness shows it")]
+fn eprint_skip(test: &str, reason: &str) {
+    println!("SKIP {test}: {reason}");
+}
+
+/// Whether a program answers to being asked for its version.
+pub(crate) fn has(program: &str, version: &str) -> bool {
+    let mut command = Command::new(program);
+    command
+        .arg(version)
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
+    command.status().is_ok_and(|status| status.success())
+}
+
+/// Looks until it is so, for at most five seconds.
+pub(crate) fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {
+    let deadline = Instant::now() + Duration::from_secs(5);
+    while !is_so() {
+        assert!(Instant::now() < deadline, "{what}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}

@@ -1,0 +1,110 @@
+use std::net::{SocketAddr, TcpListener};
+use std::process::{Child, Command, Stdio};
+
+use neph_model::Span;
+use neph_probe::{Iperf3Spec, Stop, Target, UploadSpec, iperf3, upload};
+
+use crate::loopback::reflector;
+use crate::support::{eventually, has, skip};
+
+fn spec(address: SocketAddr, duration: Span) -> UploadSpec {
+    UploadSpec {
+        target: Target::parse(&format!("wss://{address}")).expect("a target"),
+        address,
+        duration,
+        congestion: Some("reno".to_owned()),
+        site: None,
+    }
+}
+
+#[test]
+fn an_upload_tells_each_second_and_a_second_one_has_to_wait() {
+    let reflector = reflector(Span::ZERO);
+    let address = reflector.address();
+    let first =
+        std::thread::spawn(move || upload(&spec(address, Span::from_millis(2_500)), &Stop::new()));
+    let busy = || upload(&spec(address, Span::from_secs(1)), &Stop::new());
+    eventually("the reflector is busy", || {
+        busy().is_err_and(|error| error.to_string().contains("reflector busy"))
+    });
+    let done = first
+        .join()
+        .expect("no panic")
+        .expect("loopback carries it");
+    assert_eq!(
+        done.seconds.len(),
+        3,
+        "two whole seconds and a half: {done:?}"
+    );
+    for second in &done.seconds {
+        assert!(second.goodput.bits_per_second() > 10_000_000, "{second:?}");
+        assert!(
+            second.cwnd_segments.is_some_and(|cwnd| cwnd > 0),
+            "{second:?}"
+        );
+    }
+    let throughput = done.into_throughput(2, "metro");
+    assert_eq!((throughput.block, throughput.tool.as_str()), (2, "neph"));
+}
+
+#[test]
+fn an_upload_that_nobody_takes_is_one_sentence() {
+    let reflector = reflector(Span::ZERO);
+    let address = reflector.address();
+    let too_long = upload(&spec(address, Span::from_secs(3_600)), &Stop::new());
+    let told = too_long.expect_err("an hour is too long").to_string();
+    assert!(
+        told.contains("duration too long") && told.contains("wss://"),
+        "{told}"
+    );
+    drop(reflector);
+    let nobody = upload(&spec(address, Span::from_secs(1)), &Stop::new());
+    let told = nobody.expect_err("nobody listens").to_string();
+    assert!(told.contains("connect for a bulk upload to"), "{told}");
+}
+
+/// Ends with the test, also when it panics.
+struct Server(Child);
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // It may have served and ended by itself.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+fn iperf3_tells_the_same_figures() {
+    if !has("iperf3", "--version") {
+        return skip("iperf3_tells_the_same_figures", "iperf3 is not installed");
+    }
+    let free = TcpListener::bind("127.0.0.1:0").expect("bind");
+    let port = free.local_addr().expect("bound").port();
+    drop(free);
+    let spec = Iperf3Spec {
+        host: "127.0.0.1".to_owned(),
+        port,
+        duration: Span::from_secs(1),
+        congestion: None,
+        site: None,
+    };
+    let nobody = iperf3(&spec, &Stop::new()).expect_err("nobody listens yet");
+    assert!(nobody.to_string().starts_with("iperf3 says:"), "{nobody}");
+    let _server = Server(
+        Command::new("iperf3")
+            .args(["-s", "-1", "-p", &port.to_string()])
+            .stdout(Stdio::null())
+            .spawn()
+            .expect("it is installed"),
+    );
+    let mut measured = None;
+    eventually("the server listens", || {
+        measured = iperf3(&spec, &Stop::new()).ok();
+        measured.is_some()
+    });
+    let measured = measured.expect("just seen");
+    assert_eq!((measured.tool, measured.seconds.len()), ("iperf3", 1));
+    assert!(measured.goodput.bits_per_second() > 10_000_000);
+    assert!(measured.seconds[0].cwnd_segments.is_some(), "{measured:?}");
+}
