@@ -12,6 +12,7 @@
 
 mod decode;
 mod encode;
+pub mod fuzzing;
 mod reader;
 mod sorted;
 mod writer;

@@ -1,0 +1,96 @@
+//! Journals of arbitrary payloads, for the fuzz targets in the repository's `fuzz/`.
+//!
+//! Owns what must hold of any journal. Not part of the crate's interface. Compiled always, so that
+//! no change of the format can leave it behind.
+
+use std::fs;
+use std::path::Path;
+
+use neph_model::{ExperimentId, Message};
+
+use super::reader::JournalReader;
+use super::{FRAME_BYTES, HEADER_BYTES, Record, chained, encode, header};
+
+/// Writes a journal to `path` whose frames hold `payloads` under right checksums, then `tail` as it
+/// is, and reads it back. Returns the messages in it.
+///
+/// # Panics
+/// When what is read is not a prefix of the frames, or a record does not survive being written.
+pub fn framed(path: &Path, payloads: &[&[u8]], tail: &[u8]) -> Vec<Message> {
+    let experiment = ExperimentId::from_bytes([7; 16]);
+    let mut bytes = header(experiment).to_vec();
+    let mut chain = crc32fast::hash(&bytes);
+    let mut begins = Vec::new();
+    for payload in payloads {
+        begins.push(bytes.len() as u64);
+        let length = u32::try_from(payload.len())
+            .expect("an input of a fuzzer")
+            .to_le_bytes();
+        chain = chained(chain, length, payload);
+        bytes.extend_from_slice(&length);
+        bytes.extend_from_slice(&chain.to_le_bytes());
+        bytes.extend_from_slice(payload);
+    }
+    bytes.extend_from_slice(tail);
+    let records = read(path, experiment, &bytes);
+    let found: Vec<u64> = records.iter().map(|(begin, _)| *begin).collect();
+    let known = found.len().min(begins.len());
+    assert_eq!(found[..known], begins[..known], "no prefix");
+    assert!(
+        found.len() == known || tail.len() > FRAME_BYTES,
+        "records out of nothing"
+    );
+    records
+        .iter()
+        .filter_map(|(_, record)| match record {
+            Record::Message(message) => Some(*message),
+            Record::Event(_) | Record::Sample(_) => None,
+        })
+        .collect()
+}
+
+/// Reads `bytes` as the journal of an experiment whose identity stands in them, if one does.
+/// Returns how many records were found.
+///
+/// # Panics
+/// When more are found than the bytes could hold.
+pub fn whole(path: &Path, bytes: &[u8]) -> usize {
+    let identity = bytes
+        .get(12..28)
+        .and_then(|identity| identity.try_into().ok());
+    let experiment = ExperimentId::from_bytes(identity.unwrap_or([7; 16]));
+    let found = read(path, experiment, bytes).len();
+    assert!(found <= bytes.len().saturating_sub(HEADER_BYTES) / FRAME_BYTES);
+    found
+}
+
+fn read(path: &Path, experiment: ExperimentId, bytes: &[u8]) -> Vec<(u64, Record)> {
+    fs::write(path, bytes).expect("the target's own folder");
+    let mut reader = JournalReader::open(path, experiment)
+        .expect("readable")
+        .expect("just written");
+    let records: Vec<(u64, Record)> =
+        std::iter::from_fn(|| reader.next().expect("readable")).collect();
+    for (_, record) in &records {
+        check(record);
+    }
+    records
+}
+
+/// What was read is written as bytes that read as the same.
+fn check(record: &Record) {
+    let mut once = Vec::new();
+    write(record, &mut once);
+    let again = super::decode::record(&once).expect("what we write reads");
+    let mut twice = Vec::new();
+    write(&again, &mut twice);
+    assert_eq!(once, twice, "{record:?}");
+}
+
+fn write(record: &Record, out: &mut Vec<u8>) {
+    match record {
+        Record::Message(message) => encode::message(message, out),
+        Record::Event(event) => encode::event(event, out),
+        Record::Sample(sample) => encode::sample(sample, out),
+    }
+}
