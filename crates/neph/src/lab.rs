@@ -197,7 +197,9 @@ fn list(args: &ListArgs) -> Result<Outcome, Failure> {
             Cell::new(lab.namespaces.join(" "), lab.namespaces),
         ]);
     }
-    sheet.write(args.format, &mut output::data())?;
+    let mut out = output::data();
+    sheet.write(args.format, &mut out)?;
+    out.flush()?;
     Ok(Outcome::Done)
 }
 

@@ -1,6 +1,7 @@
 //! `neph list`: the campaigns of a workspace, or the experiments of one campaign.
 
 use std::collections::BTreeMap;
+use std::io::Write;
 
 use clap::Args as ClapArgs;
 use neph_model::{Campaign, Experiment, Scenario, ScenarioId, Span, Tally, Wall};
@@ -34,7 +35,10 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
             experiments(store.as_ref(), &campaign)?
         }
     };
-    sheet.write(args.format, &mut output::data())?;
+    let mut out = output::data();
+    sheet.write(args.format, &mut out)?;
+    // Dropping the buffer would swallow a refusal.
+    out.flush()?;
     if sheet.rows.is_empty() && args.format == Format::Text {
         output::say("neph list: nothing has been measured here yet");
     }

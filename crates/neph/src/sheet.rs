@@ -186,9 +186,9 @@ mod tests {
     #[test]
     fn people_get_columns() {
         let expected = "\
-NAME             P50
+NAME            P50
 a · \"b\", c  26.8 us
-d                  -
+d                 -
 ";
         assert_eq!(two().text(), expected);
     }

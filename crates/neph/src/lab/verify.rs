@@ -83,7 +83,7 @@ fn sheet(checks: &[LinkCheck]) -> Sheet {
         let [rate, rate_is] = both(check.rate, |rate| rate.bits_per_second().into());
         let [queue, queue_is] = both(check.queue, |queue| queue.bytes().into());
         let verdict = if check.is_ok() { "ok" } else { "not as asked" };
-        let lost = f64::from(loss.lost) / f64::from(loss.sent.max(1));
+        let share = f64::from(loss.lost) / f64::from(loss.sent.max(1));
         sheet.rows.push(vec![
             Cell::text(&check.link),
             Cell::text(&check.from),
@@ -92,7 +92,7 @@ fn sheet(checks: &[LinkCheck]) -> Sheet {
             Cell::new(delay.measured.to_string(), delay.measured.nanos()),
             Cell::new(check.delay_p99.to_string(), check.delay_p99.nanos()),
             Cell::new(format!("{:.2} %", loss.asked * 100.0), loss.asked),
-            Cell::new(format!("{}/{}", loss.lost, loss.sent), lost),
+            Cell::new(format!("{}/{}", loss.lost, loss.sent), share),
             rate,
             rate_is,
             queue,

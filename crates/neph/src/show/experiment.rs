@@ -186,9 +186,12 @@ fn provenance(known: &Provenance) -> Vec<Pair> {
     let span = |span: Option<Span>| {
         span.map_or_else(Cell::absent, |at| Cell::new(at.to_string(), at.nanos()))
     };
-    let percent = |value: f64| match value.is_finite() {
-        true => Cell::new(format!("{value:.1} %"), value),
-        false => Cell::absent(),
+    let percent = |value: f64| {
+        if value.is_finite() {
+            Cell::new(format!("{value:.1} %"), value)
+        } else {
+            Cell::absent()
+        }
     };
     let optional = |text: &Option<String>| text.clone().map_or_else(Cell::absent, Cell::text);
     let load = Cell::new(

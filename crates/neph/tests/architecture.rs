@@ -1,0 +1,182 @@
+//! The shape of the house, held by a test: arrows between crates only downwards, `unsafe` in one
+//! crate, printing in one file, no file that nobody can read in one sitting.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use toml::Table;
+
+/// Which crates of ours each crate may use: the table of docs/design.md. `neph` may use all.
+const MAY_USE: &[(&str, &[&str])] = &[
+    (
+        "neph-campaign",
+        &["neph-model", "neph-probe", "neph-store", "neph-text"],
+    ),
+    ("neph-lab", &["neph-model", "neph-sys", "neph-text"]),
+    ("neph-model", &[]),
+    ("neph-probe", &["neph-model", "neph-sys", "neph-wire"]),
+    ("neph-report", &["neph-model", "neph-stats", "neph-store"]),
+    ("neph-stats", &[]),
+    ("neph-store", &["neph-model"]),
+    ("neph-sys", &[]),
+    ("neph-text", &[]),
+    ("neph-wire", &[]),
+];
+
+/// Arrows that only tests need: shipped plans are held against shipped topologies.
+const TESTS_MAY_USE: &[(&str, &str)] = &[("neph-campaign", "neph-lab")];
+
+/// Lines of a file, at most (docs/design.md, section 6).
+const LONGEST: usize = 400;
+
+fn root() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// The Cargo.toml of each crate, by name.
+fn manifests() -> BTreeMap<String, Table> {
+    let folders = fs::read_dir(root().join("crates")).expect("the crates folder");
+    let mut manifests = BTreeMap::new();
+    for folder in folders {
+        let path = folder.expect("a folder").path().join("Cargo.toml");
+        let text = fs::read_to_string(&path).expect("every crate has a Cargo.toml");
+        let manifest: Table = text.parse().expect("TOML");
+        let name = manifest["package"]["name"].as_str().expect("a name");
+        manifests.insert(name.to_owned(), manifest);
+    }
+    manifests
+}
+
+/// The crates of ours that a manifest names in `section`.
+fn ours(manifest: &Table, section: &str) -> BTreeSet<String> {
+    let named = manifest.get(section).and_then(toml::Value::as_table);
+    let names = named.into_iter().flat_map(Table::keys);
+    names
+        .filter(|name| name.starts_with("neph"))
+        .cloned()
+        .collect()
+}
+
+/// Every Rust file of the crates, with its path from the root.
+fn sources() -> Vec<(String, String)> {
+    let mut files = Vec::new();
+    let mut folders = vec![root().join("crates")];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(&folder).expect("a folder of ours") {
+            let path = entry.expect("an entry").path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|ending| ending == "rs") {
+                let text = fs::read_to_string(&path).expect("Rust is UTF-8");
+                files.push((from_root(&path), text));
+            }
+        }
+    }
+    assert!(files.len() > 100, "the crates were not found");
+    files.sort();
+    files
+}
+
+fn from_root(path: &Path) -> String {
+    let path = path.strip_prefix(root()).expect("below the root");
+    path.display().to_string()
+}
+
+/// The program without comments, strings' contents aside: enough to look for keywords.
+fn code(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    text.lines()
+        .enumerate()
+        .map(|(number, line)| (number + 1, line.split("//").next().unwrap_or_default()))
+}
+
+#[test]
+fn arrows_point_downwards() {
+    let manifests = manifests();
+    let allowed: BTreeMap<&str, &[&str]> = MAY_USE.iter().copied().collect();
+    for (name, manifest) in &manifests {
+        if name == "neph" {
+            continue;
+        }
+        let allowed = allowed
+            .get(name.as_str())
+            .unwrap_or_else(|| panic!("{name} is not in the table of docs/design.md"));
+        for section in ["dependencies", "build-dependencies"] {
+            for used in ours(manifest, section) {
+                assert!(allowed.contains(&used.as_str()), "{name} uses {used}");
+            }
+        }
+        for used in ours(manifest, "dev-dependencies") {
+            let fine = allowed.contains(&used.as_str())
+                || TESTS_MAY_USE.contains(&(name.as_str(), used.as_str()));
+            assert!(fine, "the tests of {name} use {used}");
+        }
+    }
+    for (name, _) in MAY_USE {
+        assert!(manifests.contains_key(*name), "there is no crate {name}");
+    }
+}
+
+#[test]
+fn the_design_page_shows_the_same_table() {
+    let page = fs::read_to_string(root().join("docs/design.md")).expect("docs/design.md");
+    for (name, uses) in MAY_USE {
+        let row = page
+            .lines()
+            .find(|line| line.contains(&format!("| `{name}` |")))
+            .unwrap_or_else(|| panic!("docs/design.md has no row for {name}"));
+        let cell = row.trim_end_matches('|').rsplit('|').next();
+        let told: BTreeSet<String> = match cell.unwrap_or_default().trim() {
+            "none of ours" => BTreeSet::new(),
+            cell => cell
+                .split(", ")
+                .map(|part| format!("neph-{part}"))
+                .collect(),
+        };
+        let uses: BTreeSet<String> = uses.iter().map(|name| (*name).to_owned()).collect();
+        assert_eq!(told, uses, "docs/design.md about {name}");
+    }
+}
+
+#[test]
+fn only_neph_sys_is_unsafe() {
+    for (path, text) in sources() {
+        if path.starts_with("crates/neph-sys/") || path.ends_with("tests/architecture.rs") {
+            continue;
+        }
+        for (line, code) in code(&text) {
+            let mut words = code.split(|c: char| !c.is_alphanumeric() && c != '_');
+            let found = words.any(|word| word == "unsafe") && !code.contains('"');
+            assert!(!found, "{path}:{line} is unsafe");
+        }
+    }
+}
+
+#[test]
+fn only_one_file_prints() {
+    let prints = ["println!", "eprintln!", "print!", "eprint!", "dbg!"];
+    for (path, text) in sources() {
+        let exempt = path.contains("/tests") || path.contains("/benches/");
+        let exempt = exempt || path.contains("/examples/") || path.ends_with("/build.rs");
+        if exempt || path == "crates/neph/src/output.rs" {
+            continue;
+        }
+        // What follows is the file's tests, which may say SKIP.
+        let program = text.split("#[cfg(test)]").next().unwrap_or_default();
+        for (line, code) in code(program) {
+            let found = prints.iter().any(|print| code.contains(print));
+            assert!(!found, "{path}:{line} prints");
+        }
+    }
+}
+
+#[test]
+fn every_file_can_be_read_in_one_sitting() {
+    let long: Vec<String> = sources()
+        .iter()
+        .map(|(path, text)| (path, text.lines().count()))
+        .filter(|(_, lines)| *lines > LONGEST)
+        .map(|(path, lines)| format!("{path}: {lines} lines"))
+        .collect();
+    assert!(long.is_empty(), "split these: {long:#?}");
+}

@@ -1,0 +1,13 @@
+//! The command line from outside: bad input, what is listed, shown, exported and imported, and
+//! the edges. The program runs as its users run it.
+
+#[path = "cli/edges.rs"]
+mod edges;
+#[path = "cli/kept.rs"]
+mod kept;
+#[path = "cli/labs.rs"]
+mod labs;
+#[path = "cli/neph.rs"]
+mod neph;
+#[path = "cli/wrong.rs"]
+mod wrong;

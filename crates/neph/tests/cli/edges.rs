@@ -1,0 +1,136 @@
+//! The edges: who reads the output goes away, help, version, completions, man pages.
+
+use std::fs;
+use std::process::Stdio;
+
+use crate::neph::{Place, command, neph};
+
+/// Every command, in the order of `--help`.
+const COMMANDS: [&str; 15] = [
+    "demo",
+    "ping",
+    "reflect",
+    "check",
+    "plan",
+    "run",
+    "resume",
+    "report",
+    "list",
+    "show",
+    "export",
+    "import",
+    "lab",
+    "completions",
+    "man",
+];
+
+#[test]
+fn a_reader_that_goes_away_ends_neph_quietly() {
+    let place = Place::measured();
+    for arguments in [
+        vec!["list"],
+        vec!["show"],
+        vec!["export", "--format", "csv", "--output", "-"],
+        vec!["completions", "bash"],
+        vec!["man"],
+        vec!["--help"],
+    ] {
+        let mut child = place
+            .command(arguments.iter().copied())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("neph runs");
+        // As `| head -0` does.
+        drop(child.stdout.take());
+        let output = child.wait_with_output().expect("it ends");
+        let told = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(0), "{arguments:?}: {told}");
+        assert!(!told.contains("Broken pipe"), "{arguments:?}: {told}");
+        assert!(!told.contains("panicked"), "{arguments:?}: {told}");
+    }
+}
+
+#[test]
+fn an_output_that_cannot_be_written_is_said() {
+    let place = Place::measured();
+    for arguments in [vec!["list"], vec!["show"], vec!["list", "last"]] {
+        let full = fs::File::create("/dev/full").expect("Linux has it");
+        let mut command = place.command(arguments.iter().copied());
+        let output = command.stdout(full).output().expect("neph runs");
+        let told = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{arguments:?}: {told}");
+        assert!(told.contains("write the output"), "{arguments:?}: {told}");
+    }
+}
+
+#[test]
+fn help_names_every_command_and_every_command_helps() {
+    let help = neph(["--help"]);
+    assert_eq!((help.status, help.err.as_str()), (0, ""));
+    let listed: Vec<&str> = help
+        .out
+        .lines()
+        .skip_while(|line| !line.starts_with("Commands:"))
+        .skip(1)
+        .take_while(|line| !line.is_empty())
+        .filter_map(|line| line.strip_prefix("  ")?.split(' ').next())
+        .filter(|word| !word.is_empty() && *word != "help")
+        .collect();
+    assert_eq!(listed, COMMANDS);
+    for name in COMMANDS {
+        let ran = neph([name, "--help"]);
+        assert_eq!(ran.status, 0, "{name}");
+        assert!(
+            ran.out.contains(&format!("Usage: neph {name}")),
+            "{}",
+            ran.out
+        );
+    }
+}
+
+#[test]
+fn help_is_without_colour_where_colour_is_not_wanted() {
+    let ran = neph(["ping", "--help"]);
+    assert!(!ran.out.contains('\u{1b}'));
+}
+
+#[test]
+fn the_version_tells_its_commit() {
+    let short = neph(["-V"]).out;
+    assert_eq!(short.trim(), format!("neph {}", env!("CARGO_PKG_VERSION")));
+    let long = neph(["--version"]).out;
+    let commit = long.trim().rsplit('(').next().unwrap_or_default();
+    let commit = commit.trim_end_matches(')');
+    let hex = commit.len() == 12 && commit.bytes().all(|byte| byte.is_ascii_hexdigit());
+    assert!(hex || commit == "unknown", "{long}");
+}
+
+#[test]
+fn completions_know_every_command() {
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        let ran = neph(["completions", shell]);
+        assert_eq!((ran.status, ran.err.as_str()), (0, ""), "{shell}");
+        for name in COMMANDS {
+            assert!(ran.out.contains(name), "{shell} does not know {name}");
+        }
+    }
+}
+
+#[test]
+fn there_is_a_man_page_for_every_command() {
+    let place = Place::empty();
+    let ran = command()
+        .args(["man", "--output", &place.text("man")])
+        .output()
+        .expect("neph runs");
+    assert!(ran.status.success());
+    for name in COMMANDS {
+        let path = place.path("man").join(format!("neph-{name}.1"));
+        let page = fs::read_to_string(&path).expect("a page for each");
+        assert!(page.contains(".TH"), "{name}");
+    }
+    for name in ["neph-lab-up.1", "neph.1"] {
+        assert!(place.path("man").join(name).exists(), "{name}");
+    }
+}

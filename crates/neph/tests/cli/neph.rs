@@ -1,0 +1,126 @@
+//! Running neph, and a workspace that holds something.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use tempfile::TempDir;
+
+/// What a run of neph left.
+#[derive(Debug)]
+pub(crate) struct Ran {
+    pub(crate) status: i32,
+    pub(crate) out: String,
+    pub(crate) err: String,
+}
+
+impl From<Output> for Ran {
+    fn from(output: Output) -> Self {
+        Self {
+            status: output.status.code().expect("it was not killed"),
+            out: String::from_utf8(output.stdout).expect("UTF-8"),
+            err: String::from_utf8(output.stderr).expect("UTF-8"),
+        }
+    }
+}
+
+/// The program, with a clean environment as far as it matters.
+pub(crate) fn command() -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_neph"));
+    command.env_remove("NEPH_WORKSPACE").env("NO_COLOR", "1");
+    command
+}
+
+/// Runs it to its end.
+pub(crate) fn neph<'a>(args: impl IntoIterator<Item = &'a str>) -> Ran {
+    command().args(args).output().expect("neph runs").into()
+}
+
+/// A folder that goes away, with a workspace in it.
+pub(crate) struct Place {
+    folder: TempDir,
+}
+
+impl Place {
+    /// With nothing in it.
+    pub(crate) fn empty() -> Self {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        Self { folder }
+    }
+
+    /// With a campaign of two experiments, imported: no network is needed to have one.
+    pub(crate) fn measured() -> Self {
+        let place = Self::empty();
+        let old = place.path("raw-data");
+        fs::create_dir(&old).expect("a folder");
+        for (size, start) in [
+            (64, 1_600_000_000_000_000_000_i64),
+            (10_240, 1_600_000_600_000_000_000),
+        ] {
+            fs::write(old.join(format!("1-metro.i100.x{size}.csv")), raw(start)).expect("a file");
+        }
+        let ran = place.neph(["import", &old.display().to_string()]);
+        assert_eq!(ran.status, 0, "{}", ran.err);
+        place
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    pub(crate) fn text(&self, name: &str) -> String {
+        self.path(name).display().to_string()
+    }
+
+    /// The workspace's folder.
+    pub(crate) fn workspace(&self) -> PathBuf {
+        self.path("ws")
+    }
+
+    /// Runs neph with this workspace, in this folder.
+    pub(crate) fn neph<'a>(&self, args: impl IntoIterator<Item = &'a str>) -> Ran {
+        self.command(args).output().expect("neph runs").into()
+    }
+
+    pub(crate) fn command<'a>(&self, args: impl IntoIterator<Item = &'a str>) -> Command {
+        let mut command = command();
+        command
+            .args(args)
+            .env("NEPH_WORKSPACE", self.workspace())
+            .current_dir(self.folder.path());
+        command
+    }
+
+    /// The files beside the workspace: what a command wrote where its user would look.
+    pub(crate) fn files(&self) -> Vec<String> {
+        names(self.folder.path())
+    }
+}
+
+fn names(folder: &Path) -> Vec<String> {
+    let entries = fs::read_dir(folder).expect("a folder");
+    let mut names: Vec<String> = entries
+        .map(|entry| {
+            entry
+                .expect("an entry")
+                .file_name()
+                .to_string_lossy()
+                .into_owned()
+        })
+        .filter(|name| name != "ws" && name != "raw-data")
+        .collect();
+    names.sort();
+    names
+}
+
+/// Forty messages of the Latency Tester, 100 ms apart, round trips from 40.0 to 43.9 ms.
+fn raw(start: i64) -> String {
+    let mut text = "#client-send-timestamp,server-timestamp,e2e-rtt\n".to_owned();
+    for n in 0..40 {
+        let sent = start + n * 100_000_000;
+        let tenths = 400 + n;
+        let (ms, rest) = (tenths / 10, tenths % 10);
+        text.push_str(&format!("{sent},{},{ms}.{rest}00000\n", sent + 20_000_000));
+    }
+    text
+}

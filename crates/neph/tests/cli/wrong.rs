@@ -1,0 +1,113 @@
+//! Bad input: exit status 2, a sentence with the place and the remedy, nothing half-written.
+
+use std::fs;
+
+use crate::neph::{Place, neph};
+
+#[test]
+fn a_wrong_option_is_a_usage_error_with_a_hint() {
+    let ran = neph(["list", "--formt", "json"]);
+    assert_eq!(ran.status, 2);
+    assert_eq!(ran.out, "");
+    assert!(ran.err.contains("'--format'"), "{}", ran.err);
+}
+
+#[test]
+fn a_workspace_that_is_not_there_is_said_and_not_made() {
+    let place = Place::empty();
+    for command in ["list", "show", "report", "resume"] {
+        let ran = place.neph([command]);
+        assert_eq!(ran.status, 2, "{command}: {}", ran.err);
+        assert_eq!(ran.out, "");
+        assert!(ran.err.contains("there is no workspace at"), "{}", ran.err);
+        assert_eq!(ran.err.lines().count(), 1, "{}", ran.err);
+    }
+    assert!(!place.workspace().exists());
+}
+
+#[test]
+fn a_campaign_that_is_not_there_is_said_with_the_way_to_find_one() {
+    let place = Place::measured();
+    let export = ["export", "nonesuch", "--format", "csv", "--output", "x.csv"];
+    for arguments in [&["list", "nonesuch"][..], &["show", "nonesuch"], &export] {
+        let ran = place.neph(arguments.iter().copied());
+        assert_eq!(ran.status, 2, "{arguments:?}");
+        assert!(ran.err.contains("'nonesuch'"), "{}", ran.err);
+        assert!(ran.err.contains("`neph list`"), "{}", ran.err);
+    }
+    assert_eq!(place.files(), [""; 0]);
+}
+
+#[test]
+fn an_export_that_fails_leaves_no_file() {
+    let place = Place::measured();
+    let into = |path: &str| place.neph(["export", "--format", "csv", "--output", path]);
+    let ran = into("missing/x.csv");
+    assert_eq!(ran.status, 1);
+    assert!(ran.err.contains("missing/x.csv.partial"), "{}", ran.err);
+    fs::create_dir(place.path("folder")).expect("a folder");
+    let ran = into("folder");
+    assert_eq!(ran.status, 2, "{}", ran.err);
+    let ran = place.neph(["export", "--format", "parquet", "--output", "-"]);
+    assert_eq!(ran.status, 2);
+    assert!(ran.err.contains("--output FILE"), "{}", ran.err);
+    assert_eq!(place.files(), ["folder"]);
+}
+
+#[test]
+fn a_plan_with_mistakes_is_told_line_by_line_and_nothing_runs() {
+    let place = Place::empty();
+    let plan = "version = 1\nname = \"x\"\nintervall = \"25ms\"\ninterval = 0\n\n[[endpoint]]\n\
+                name = \"a\"\nurl = \"ws://127.0.0.1:1/\"\n";
+    fs::write(place.path("plan.toml"), plan).expect("a file");
+    for command in ["check", "plan", "run"] {
+        let ran = place.neph([command, "plan.toml"]);
+        assert_eq!(ran.status, 2, "{command}: {}", ran.err);
+        assert!(ran.err.contains("plan.toml:3:1"), "{}", ran.err);
+        assert!(ran.err.contains("'interval'"), "{}", ran.err);
+    }
+    assert_eq!(place.files(), ["plan.toml"]);
+    assert!(!place.workspace().exists());
+}
+
+#[test]
+fn a_plan_that_is_not_there_is_said() {
+    let place = Place::empty();
+    for command in ["check", "plan", "run"] {
+        let ran = place.neph([command, "nonesuch.toml"]);
+        assert_eq!(ran.status, 2, "{command}: {}", ran.err);
+        assert!(ran.err.contains("nonesuch.toml"), "{}", ran.err);
+    }
+}
+
+#[test]
+fn a_folder_without_measurements_is_not_imported() {
+    let place = Place::empty();
+    let ran = place.neph(["import", "nonesuch"]);
+    assert_eq!(ran.status, 2);
+    assert!(ran.err.contains("is no folder"), "{}", ran.err);
+    assert!(!place.workspace().exists());
+    fs::create_dir(place.path("empty")).expect("a folder");
+    let ran = place.neph(["import", "empty"]);
+    assert_eq!(ran.status, 2);
+    assert!(ran.err.contains("#client-send-timestamp"), "{}", ran.err);
+    let ran = place.neph(["list"]);
+    assert_eq!(ran.out.lines().count(), 1, "the heading alone: {}", ran.out);
+}
+
+#[test]
+fn a_ping_that_cannot_be_is_refused_before_it_starts() {
+    for (arguments, part) in [
+        (&["ping"][..], "<TARGET>"),
+        (&["ping", "gopher://localhost"], "gopher"),
+        (&["ping", "udp://localhost:70000"], "70000"),
+        (&["ping", "localhost", "--count", "0"], "--count"),
+        (&["ping", "localhost", "--interval", "0"], "--interval"),
+        (&["ping", "localhost", "--interval", "-1"], "'-1'"),
+    ] {
+        let ran = neph(arguments.iter().copied());
+        assert_eq!(ran.status, 2, "{arguments:?}: {}", ran.err);
+        assert_eq!(ran.out, "", "{arguments:?}");
+        assert!(ran.err.contains(part), "{arguments:?}: {}", ran.err);
+    }
+}
