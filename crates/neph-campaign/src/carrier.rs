@@ -24,6 +24,10 @@ impl StopFlag {
     pub fn set(&self) {
         self.0.store(true, Ordering::Relaxed);
     }
+    /// The flag itself, for what must watch it elsewhere.
+    pub fn shared(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.0)
+    }
     /// Whether it is set.
     pub fn is_set(&self) -> bool {
         self.0.load(Ordering::Relaxed)

@@ -173,18 +173,19 @@ fn name_response_sizes(scenarios: &mut [Scenario]) {
     }
 }
 
-/// The parameters that are not the same, or not there, in all scenarios.
+/// The parameters with more than one value towards the same endpoint. One that only tells
+/// endpoints apart says nothing that their names do not say.
 fn varied(scenarios: &[Scenario]) -> Vec<String> {
-    let names: BTreeSet<&String> = scenarios.iter().flat_map(|s| s.parameters.keys()).collect();
-    names
-        .into_iter()
-        .filter(|name| {
-            let values: BTreeSet<Option<&String>> =
-                scenarios.iter().map(|s| s.parameters.get(*name)).collect();
-            values.len() > 1
-        })
-        .cloned()
-        .collect()
+    let mut values: BTreeMap<(&str, &str), BTreeSet<&str>> = BTreeMap::new();
+    for scenario in scenarios {
+        for (name, value) in &scenario.parameters {
+            let place = (name.as_str(), scenario.endpoint.as_str());
+            values.entry(place).or_default().insert(value);
+        }
+    }
+    let several = values.iter().filter(|(_, values)| values.len() > 1);
+    let names: BTreeSet<&str> = several.map(|((name, _), _)| *name).collect();
+    names.into_iter().map(str::to_owned).collect()
 }
 
 /// What a scenario fixes, one `key=value` a line:

@@ -6,17 +6,18 @@
 mod flows;
 mod intake;
 
-use std::net::SocketAddr;
 use std::thread;
 use std::time::Duration;
 
-use neph_model::{BitRate, Span, Throughput, Traceroute, Wall, Warning};
-use neph_probe::{Flow as Running, IpVersion, ProbeError, Stop, Target};
+use neph_model::{BitRate, Span, Throughput, Traceroute, Warning};
+use neph_probe::{
+    Flow as Running, IpVersion, Iperf3Spec, ProbeError, Stop, Target, Transfer, UploadSpec,
+};
 use neph_store::Recorder;
 
 use crate::carrier::{
-    Carried, Carrier, CarryError, Ending, ExperimentOrder, Prepared, Progress, StopFlag,
-    ThroughputOrder, TracerouteOrder,
+    Carried, Carrier, CarryError, Ending, ExperimentOrder, Prepared, Progress, ThroughputOrder,
+    TracerouteOrder,
 };
 use crate::plan::ThroughputTool;
 use crate::provenance::{self, CpuTimes};
@@ -164,18 +165,17 @@ impl Carrier for LocalCarrier {
 
     fn check_throughput(&mut self, order: &ThroughputOrder) -> Throughput {
         let started = neph_probe::anchor().wall;
-        let failure = |reason: String| Throughput {
-            block: order.block,
-            endpoint: order.server.name.clone(),
-            tool: order.tool.name().to_owned(),
-            started,
-            seconds: Vec::new(),
-            goodput: BitRate(0),
-            failure: Some(reason),
-        };
-        match self.transfer(order, started) {
-            Ok(throughput) => throughput,
-            Err(error) => failure(error.to_string()),
+        match self.transfer(order) {
+            Ok(transfer) => transfer.into_throughput(order.block, &order.server.name),
+            Err(error) => Throughput {
+                block: order.block,
+                endpoint: order.server.name.clone(),
+                tool: order.tool.name().to_owned(),
+                started,
+                seconds: Vec::new(),
+                goodput: BitRate(0),
+                failure: Some(error.to_string()),
+            },
         }
     }
 
@@ -185,12 +185,49 @@ impl Carrier for LocalCarrier {
 }
 
 impl LocalCarrier {
-    fn transfer(&self, order: &ThroughputOrder, started: Wall) -> Result<Throughput, CarryError> {
+    fn transfer(&self, order: &ThroughputOrder) -> Result<Transfer, CarryError> {
         let site = self.namespace(order.site.as_deref())?;
-        let stop = stopping(&order.stop);
-        let _ = (site, stop, started, ThroughputTool::Neph);
-        Err(failed("transfer", "not built yet"))
+        let stop = Stop::from(order.stop.shared());
+        let (host, port) = (order.server.host.as_str(), order.server.port);
+        let operation = || format!("transfer to {host} port {port}");
+        match order.tool {
+            ThroughputTool::Neph => {
+                let target = target_of(host, port)?;
+                let address = target
+                    .resolve(IpVersion::Any)
+                    .map_err(|error| failed(operation(), error))?;
+                let duration = order.duration;
+                let spec = UploadSpec {
+                    target,
+                    address,
+                    duration,
+                    congestion: None,
+                    site,
+                };
+                neph_probe::upload(&spec, &stop).map_err(|error| failed(operation(), error))
+            }
+            ThroughputTool::Iperf3 => {
+                let spec = Iperf3Spec {
+                    host: host.to_owned(),
+                    port,
+                    duration: order.duration,
+                    congestion: None,
+                    site,
+                };
+                neph_probe::iperf3(&spec, &stop).map_err(|error| failed(operation(), error))
+            }
+        }
     }
+}
+
+fn target_of(host: &str, port: u16) -> Result<Target, CarryError> {
+    let bracketed = if host.contains(':') {
+        format!("[{host}]")
+    } else {
+        host.to_owned()
+    };
+    let target = Target::parse(&format!("tcp://{bracketed}:{port}"));
+    target.map_err(|error| failed(format!("find {host}"), error))
 }
 
 /// Runs what was made ready until the main flow's schedule is over, or it is stopped.
@@ -237,25 +274,4 @@ fn run(
         (None, true) => Ending::Interrupted,
         (None, false) => intake.verdict(),
     })
-}
-
-/// The probes' flag, set when the order's is.
-fn stopping(flag: &StopFlag) -> Stop {
-    let stop = Stop::new();
-    if flag.is_set() {
-        stop.set();
-    }
-    stop
-}
-
-/// Where a host is.
-fn resolve(host: &str, port: u16) -> Result<SocketAddr, CarryError> {
-    let bracketed = if host.contains(':') {
-        format!("[{host}]")
-    } else {
-        host.to_owned()
-    };
-    Target::parse(&format!("tcp://{bracketed}:{port}"))
-        .and_then(|target| target.resolve(IpVersion::Any))
-        .map_err(|error| failed(format!("find {host}"), error))
 }

@@ -67,7 +67,9 @@ impl NetNs {
             name: name.into(),
             source,
         };
-        fs::create_dir_all(FOLDER).map_err(refused)?;
+        fs::create_dir_all(FOLDER)
+            .and_then(|()| share_folder())
+            .map_err(refused)?;
         OpenOptions::new()
             .write(true)
             .create_new(true)
@@ -186,6 +188,39 @@ fn path_of(name: &str) -> Result<PathBuf, NetNsError> {
 
 fn c_path(path: &std::path::Path) -> io::Result<CString> {
     Ok(CString::new(path.as_os_str().as_encoded_bytes())?)
+}
+
+/// Makes the folder a shared mount of its own, exactly as `ip netns add` does. Whoever comes first
+/// must: `ip` would otherwise bind the folder over itself later, and names mounted before that
+/// could never be unlinked again (`EBUSY`, seen here).
+fn share_folder() -> io::Result<()> {
+    let share = libc::MS_SHARED | libc::MS_REC;
+    match mount_folder(share) {
+        Err(error) if error.raw_os_error() == Some(libc::EINVAL) => {
+            mount_folder(libc::MS_BIND | libc::MS_REC)?;
+            mount_folder(share)
+        }
+        done => done,
+    }
+}
+
+fn mount_folder(flags: libc::c_ulong) -> io::Result<()> {
+    let folder = c_path(std::path::Path::new(FOLDER))?;
+    // SAFETY: the paths are C strings alive for the call; binding and sharing need no data.
+    let outcome = unsafe {
+        libc::mount(
+            folder.as_ptr(),
+            folder.as_ptr(),
+            c"none".as_ptr(),
+            flags,
+            std::ptr::null(),
+        )
+    };
+    if outcome == 0 {
+        Ok(())
+    } else {
+        Err(io::Error::last_os_error())
+    }
 }
 
 fn unshare_and_mount(path: &std::path::Path) -> io::Result<()> {

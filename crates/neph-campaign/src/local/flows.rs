@@ -1,14 +1,14 @@
 //! From an order to the flows that run: the main one, ICMP echo beside it, and ping destinations.
 
 use std::fs;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 
 use neph_model::{
     Anchor, Flow, FlowIndex, FlowRole, Instant, Own, ProbeKind, Scenario, Span, Traceroute,
 };
 use neph_probe::{
-    Asking, ConnectionUse, FlowSpec, IpVersion, Priority, Schedule, Target, TlsVersion, Trust,
-    discover,
+    Asking, ConnectionUse, FlowSpec, IpVersion, Priority, Schedule, Stop, Target, TlsVersion,
+    TracerouteSpec, Trust, discover,
 };
 use neph_text::parse_duration;
 
@@ -211,14 +211,39 @@ pub(super) fn trace(
     site: Result<Option<String>, CarryError>,
 ) -> Traceroute {
     let started = neph_probe::anchor().wall;
-    let _ = (site, started);
-    Traceroute {
+    let failure = |destination: IpAddr, why: String| Traceroute {
         block: order.block,
         endpoint: order.endpoint.clone(),
-        destination: [0, 0, 0, 0].into(),
+        destination,
         started,
         hops: Vec::new(),
         reached: false,
-        failure: Some("traceroute is not there yet".to_owned()),
+        failure: Some(why),
+    };
+    let nowhere = IpAddr::from([0, 0, 0, 0]);
+    let host = &order.host;
+    let bracketed = if host.contains(':') {
+        format!("[{host}]")
+    } else {
+        host.clone()
+    };
+    let target = Target::parse(&format!("icmp://{bracketed}"));
+    let destination = match target.and_then(|target| target.resolve(IpVersion::Any)) {
+        Ok(address) => address.ip(),
+        Err(error) => return failure(nowhere, error.to_string()),
+    };
+    let site = match site {
+        Ok(site) => site,
+        Err(error) => return failure(destination, error.to_string()),
+    };
+    let spec = TracerouteSpec {
+        max_hops: order.settings.max_hops,
+        probes: order.settings.queries,
+        ..TracerouteSpec::default()
+    };
+    let stop = Stop::from(order.stop.shared());
+    match neph_probe::traceroute(destination, &spec, site.as_deref(), &stop) {
+        Ok(route) => route.into_traceroute(order.block, &order.endpoint, destination),
+        Err(error) => failure(destination, error.to_string()),
     }
 }
