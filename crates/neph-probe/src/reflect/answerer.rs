@@ -4,6 +4,7 @@
 
 mod framed;
 mod http;
+mod recognise;
 mod websocket;
 
 use std::sync::Arc;
@@ -17,6 +18,7 @@ use super::bulk_turn::BulkGate;
 use super::caps::Caps;
 use super::counters::Counted;
 use super::marks::{Arrived, marks};
+use super::unread::Held;
 use crate::channel::Channel;
 use crate::outbox::Outbox;
 use crate::tls;
@@ -71,6 +73,17 @@ pub(crate) struct Answerer {
     backlogged: bool,
 }
 
+/// A connection's part of what all connections share.
+#[derive(Debug)]
+pub(crate) struct Shares {
+    /// Its peer address's budget.
+    pub(crate) budget: Arc<Budget>,
+    /// The right to a bulk transfer.
+    pub(crate) bulk: Arc<BulkGate>,
+    /// Room for replies that were not read yet.
+    pub(crate) held: Held,
+}
+
 /// What every protocol needs to write a reply.
 #[derive(Debug)]
 struct Line {
@@ -78,6 +91,7 @@ struct Line {
     think: Span,
     budget: Arc<Budget>,
     bulk: Arc<BulkGate>,
+    held: Held,
     /// When the bytes that are being read had come.
     at: Instant<Own>,
     outbox: Outbox,
@@ -95,14 +109,14 @@ impl Answerer {
         caps: Caps,
         think: Span,
         tls: Option<Arc<ServerConfig>>,
-        budget: Arc<Budget>,
-        bulk: Arc<BulkGate>,
+        shares: Shares,
     ) -> Self {
         let line = Line {
             caps,
             think,
-            budget,
-            bulk,
+            budget: shares.budget,
+            bulk: shares.bulk,
+            held: shares.held,
             at: Instant::from_nanos(0),
             outbox: Outbox::default(),
             previous: None,
@@ -178,6 +192,11 @@ impl Answerer {
         self.resume(arrived, times)
     }
 
+    /// Everything in the outbox was written.
+    pub(crate) fn written(&mut self) {
+        self.line.held.give_back();
+    }
+
     /// Whether requests were left alone because too much was waiting to be written.
     pub(crate) const fn is_backlogged(&self) -> bool {
         self.backlogged
@@ -217,7 +236,7 @@ impl Answerer {
             let input = &mut self.inbox[taken..];
             let whole = input.len();
             let step = match &mut self.protocol {
-                Protocol::Unknown => match recognise(input) {
+                Protocol::Unknown => match recognise::recognise(input) {
                     None => break Ok(()),
                     Some(Err(end)) => break Err(end),
                     Some(Ok(protocol)) => {
@@ -268,10 +287,18 @@ impl Answerer {
         if !last {
             arrived.rx = None;
         }
-        let affordable = self
-            .line
-            .budget
-            .spend(asked.reply_size as u64, arrived.app_rx);
+        let size = asked.reply_size as u64;
+        let refusal = if !self.line.budget.spend(size, arrived.app_rx) {
+            Some(Counted::RefusedRate)
+        } else if !self.line.held.take(size) {
+            Some(Counted::RefusedMemory)
+        } else {
+            None
+        };
+        if let Some(counted) = refusal {
+            self.protocol.refuse_rate(&mut self.line);
+            return Err(End::Refused(counted));
+        }
         if self.line.think > Span::ZERO {
             times.think(self.line.think);
         }
@@ -282,23 +309,19 @@ impl Answerer {
             times.wall_offset(),
             self.line.previous.take(),
         );
-        let end = match (affordable, &mut self.protocol) {
-            (false, protocol) => {
-                protocol.refuse_rate(&mut self.line);
-                Err(End::Refused(Counted::RefusedRate))
-            }
-            (true, Protocol::Http(http)) => http.reply(asked, &marks, &mut self.line),
-            (true, Protocol::WebSocket(_)) => {
+        let end = match &mut self.protocol {
+            Protocol::Http(http) => http.reply(asked, &marks, &mut self.line),
+            Protocol::WebSocket(_) => {
                 websocket::reply(asked, &marks, &mut self.line);
                 Ok(())
             }
-            (true, Protocol::Framed(_)) => {
+            Protocol::Framed(_) => {
                 framed::reply(asked, &marks, &mut self.line);
                 Ok(())
             }
-            (true, Protocol::Unknown) => Ok(()),
+            Protocol::Unknown => Ok(()),
         };
-        self.line.replies += u64::from(end != Err(End::Refused(Counted::RefusedRate)));
+        self.line.replies += 1;
         self.seal()?;
         end
     }
@@ -358,25 +381,6 @@ impl Protocol {
             Self::Framed(_) | Self::Unknown => {}
         }
     }
-}
-
-/// The protocol that these bytes begin; `None` while they could begin more than one.
-fn recognise(input: &[u8]) -> Option<Result<Protocol, End>> {
-    const HELLO: &[u8] = b"NEPH";
-    let first = *input.first()?;
-    if first == HELLO[0] {
-        let known = input.len().min(HELLO.len());
-        return match input[..known] == HELLO[..known] {
-            true if known == HELLO.len() => Some(Ok(Protocol::Framed(framed::Framed::new()))),
-            true => None,
-            false => Some(Err(End::Refused(Counted::RefusedProtocol))),
-        };
-    }
-    Some(if first.is_ascii_uppercase() {
-        Ok(Protocol::Http(http::Http::new()))
-    } else {
-        Err(End::Refused(Counted::RefusedProtocol))
-    })
 }
 
 /// For replies: the marks go where the protocol has room for them.

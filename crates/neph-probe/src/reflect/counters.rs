@@ -32,6 +32,7 @@ counted! {
     RefusedReplySize "refused_reply_size" "Requests for a reply larger than the cap, or no size at all.",
     RefusedRequestSize "refused_request_size" "Requests larger than the cap.",
     RefusedRate "refused_rate" "Messages beyond the peer's rate.",
+    RefusedMemory "refused_memory" "Replies for which there was no memory: too much is unread, by all peers together.",
     RefusedBusy "refused_busy" "Bulk transfers while another ran, or longer than the cap.",
     RefusedKey "refused_key" "STAMP packets whose authentication failed.",
     Idle "idle" "Connections closed because they said nothing.",

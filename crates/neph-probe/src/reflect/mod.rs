@@ -12,6 +12,7 @@ mod counters;
 pub(crate) mod marks;
 mod serve;
 pub(crate) mod udp;
+pub(crate) mod unread;
 
 use std::net::{SocketAddr, TcpListener, UdpSocket};
 use std::sync::Arc;
@@ -32,6 +33,7 @@ use crate::tls::{self, Identity};
 use budget::Budgets;
 use bulk_turn::BulkGate;
 use counters::Counters;
+use unread::Unread;
 
 /// What a reflector is asked to be.
 #[derive(Clone, Debug)]
@@ -62,6 +64,7 @@ struct Shared {
     budgets: Budgets,
     stop: Stop,
     bulk: Arc<BulkGate>,
+    unread: Arc<Unread>,
 }
 
 /// A reflector that runs until it is stopped or dropped.
@@ -96,6 +99,7 @@ impl Reflector {
             budgets: Budgets::new(spec.caps),
             stop: Stop::new(),
             bulk: Arc::default(),
+            unread: Unread::new(),
         });
         let udp = udp::Answerer::new(datagrams, spec.key.as_deref(), Arc::clone(&shared))?;
         let accepting = Arc::clone(&shared);

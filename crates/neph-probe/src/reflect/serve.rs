@@ -13,7 +13,7 @@ use neph_sys::ppoll::{self, Awaited};
 use neph_sys::stamp::{self, Carrier, Notice, Point};
 
 use super::Shared;
-use super::answerer::{Answerer, End, Times};
+use super::answerer::{Answerer, End, Shares, Times};
 use super::budget::Budget;
 use super::counters::Counted;
 use super::marks::Arrived;
@@ -103,8 +103,11 @@ fn serve(stream: &TcpStream, shared: &Shared, admitted: &Admitted) {
             shared.caps,
             shared.think,
             shared.tls.clone(),
-            Arc::clone(&admitted.0),
-            Arc::clone(&shared.bulk),
+            Shares {
+                budget: Arc::clone(&admitted.0),
+                bulk: Arc::clone(&shared.bulk),
+                held: shared.unread.part(),
+            },
         ),
         clock: StampClock::new(),
         since: now(),
@@ -231,6 +234,7 @@ impl Server<'_> {
                 Err(_) => return Err(Ending::Gone),
             }
         }
+        self.answerer.written();
         Ok(())
     }
 

@@ -11,8 +11,9 @@ use neph_sys::stamp::Ending;
 use super::{Net, PEER_AHEAD, Random, at};
 use crate::exchange::SendPoint;
 use crate::reflect::Caps;
-use crate::reflect::answerer::Answerer;
+use crate::reflect::answerer::{Answerer, Shares};
 use crate::reflect::budget::Budgets;
+use crate::reflect::unread::Unread;
 use crate::report::Note;
 use crate::spec::FlowSpec;
 use crate::stream::session::{Session, Stamped};
@@ -245,8 +246,11 @@ impl World {
             caps,
             Span::from_nanos(self.net.think),
             self.tls.clone(),
-            budget.expect("one peer"),
-            Arc::default(),
+            Shares {
+                budget: budget.expect("one peer"),
+                bulk: Arc::default(),
+                held: Unread::new().part(),
+            },
         );
         let link = Link {
             answerer,

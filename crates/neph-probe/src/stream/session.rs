@@ -280,3 +280,6 @@ impl Session {
         self.book.tally()
     }
 }
+
+#[cfg(test)]
+mod tests;

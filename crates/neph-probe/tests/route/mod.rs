@@ -90,6 +90,22 @@ fn is_root() -> bool {
 }
 
 #[test]
+fn this_host_is_one_hop_away() {
+    for host in ["127.0.0.1", "::1"] {
+        let destination: IpAddr = host.parse().expect("an address");
+        if std::net::UdpSocket::bind((destination, 0)).is_err() {
+            skip("this_host_is_one_hop_away", "there is no IPv6 here");
+            continue;
+        }
+        let spec = TracerouteSpec::default();
+        let route = traceroute(destination, &spec, None, &Stop::new()).expect("loopback");
+        assert!(route.reached, "{route:?}");
+        let seen: Vec<&[IpAddr]> = route.hops.iter().map(|hop| &hop.addresses[..]).collect();
+        assert_eq!(seen, [[destination]]);
+    }
+}
+
+#[test]
 fn the_routers_of_a_chain_answer_in_order() {
     const NAME: &str = "the_routers_of_a_chain_answer_in_order";
     if !is_root() || !has("ip", "-V") {

@@ -2,7 +2,7 @@ use std::net::{SocketAddr, TcpListener};
 use std::process::{Child, Command, Stdio};
 
 use neph_model::Span;
-use neph_probe::{Iperf3Spec, Stop, Target, UploadSpec, iperf3, upload};
+use neph_probe::{Counted, Iperf3Spec, Stop, Target, UploadSpec, iperf3, upload};
 
 use crate::loopback::reflector;
 use crate::support::{eventually, has, skip};
@@ -23,10 +23,13 @@ fn an_upload_tells_each_second_and_a_second_one_has_to_wait() {
     let address = reflector.address();
     let first =
         std::thread::spawn(move || upload(&spec(address, Span::from_millis(2_500)), &Stop::new()));
-    let busy = || upload(&spec(address, Span::from_secs(1)), &Stop::new());
-    eventually("the reflector is busy", || {
-        busy().is_err_and(|error| error.to_string().contains("reflector busy"))
+    let is_bulk = |(what, count): &(Counted, u64)| *what == Counted::Bulk && *count == 1;
+    eventually("the first one runs", || {
+        reflector.counted().iter().any(is_bulk)
     });
+    let second = upload(&spec(address, Span::from_secs(1)), &Stop::new());
+    let told = second.expect_err("the first one has the turn").to_string();
+    assert!(told.contains("reflector busy"), "{told}");
     let done = first
         .join()
         .expect("no panic")

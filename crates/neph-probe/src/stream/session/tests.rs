@@ -1,0 +1,147 @@
+use neph_model::{Outcome, Span};
+
+use super::*;
+use crate::sim::{at, spec};
+
+const MS: i64 = 1_000_000;
+
+/// A session over HTTP with one idle connection, its first message due at 10 ms.
+fn idle() -> Session {
+    let mut session = Session::new(&spec("http://h:9", 3, Span::from_millis(10)), None);
+    session.warm_up(at(0));
+    let number = session.take_dial().expect("the first connection");
+    session.dialling(number, at(0));
+    session.connected(number, at(MS));
+    assert!(session.is_warm());
+    session.begin(at(10 * MS));
+    session
+}
+
+/// Writes everything, as a socket that takes it.
+fn write_all(session: &mut Session, number: u32) -> usize {
+    let mut all = 0;
+    while let Some((bytes, _)) = session.to_write(number) {
+        let count = bytes.len();
+        session.wrote(number, count);
+        all += count;
+    }
+    all
+}
+
+fn reply(session: &mut Session, number: u32, head: &str, now: i64) {
+    let text = format!("HTTP/1.1 200 OK\r\n{head}Content-Length: 2\r\n\r\nok");
+    session.received(number, text.as_bytes(), None, &mut || at(now));
+}
+
+fn outcomes(session: &mut Session, now: i64) -> Vec<Outcome> {
+    let finished = std::iter::from_fn(|| session.take_rest(at(now)));
+    finished.map(|message| message.outcome).collect()
+}
+
+#[test]
+fn a_connection_that_the_server_closes_while_idle_is_replaced_without_a_word() {
+    let mut session = idle();
+    session.ended(0, at(5 * MS));
+    assert_eq!(session.take_notes().count(), 0);
+    assert_eq!(session.send(at(10 * MS)), None);
+    assert_eq!(session.take_dial(), Some(1));
+    session.dialling(1, at(10 * MS));
+    session.connected(1, at(11 * MS));
+    assert!(write_all(&mut session, 1) > 0);
+    reply(&mut session, 1, "", 12 * MS);
+    assert_eq!(session.tally().replies, 1);
+}
+
+#[test]
+fn a_message_built_ahead_survives_the_death_of_its_connection() {
+    let mut session = idle();
+    session.prepare(at(9 * MS));
+    assert_eq!(session.to_write(0), None, "it is held back");
+    session.broke(0, "reset".to_owned(), at(9 * MS));
+    assert_eq!(session.send(at(10 * MS)), None);
+    let number = session.take_dial().expect("a new connection");
+    session.dialling(number, at(10 * MS));
+    session.connected(number, at(11 * MS));
+    let whole = write_all(&mut session, number);
+    reply(&mut session, number, "", 12 * MS);
+    assert_eq!((session.tally().messages, session.tally().replies), (1, 1));
+    session.prepare(at(19 * MS));
+    assert_eq!(session.send(at(20 * MS)), Some(number));
+    assert_eq!(
+        write_all(&mut session, number),
+        whole,
+        "one request, not two"
+    );
+}
+
+#[test]
+fn a_connection_that_said_close_carries_no_further_message() {
+    let mut session = idle();
+    assert_eq!(session.send(at(10 * MS)), Some(0));
+    write_all(&mut session, 0);
+    reply(&mut session, 0, "Connection: close\r\n", 12 * MS);
+    session.prepare(at(19 * MS));
+    assert_eq!(
+        session.send(at(20 * MS)),
+        None,
+        "not over the one that closes"
+    );
+    assert_eq!(
+        (session.take_close(), session.take_dial()),
+        (Some(0), Some(1))
+    );
+    session.closed(0);
+    session.broke(1, "refused".to_owned(), at(21 * MS));
+    assert_eq!(
+        outcomes(&mut session, 30 * MS),
+        [Outcome::Reply, Outcome::Failed]
+    );
+}
+
+#[test]
+fn what_the_socket_never_took_is_failed_and_what_it_took_in_part_is_lost() {
+    let mut session = Session::new(&spec("tcp://h:9", 3, Span::from_millis(10)), None);
+    session.warm_up(at(0));
+    session.take_dial();
+    session.connected(0, at(0));
+    let mut granted = Vec::new();
+    neph_wire::frame::HelloReply {
+        status: neph_wire::frame::Status::Granted,
+        reply_size: 100,
+        max_request: 1_000,
+    }
+    .encode(&mut granted);
+    write_all(&mut session, 0);
+    session.received(0, &granted, None, &mut || at(MS));
+    session.begin(at(10 * MS));
+    for n in 1..=3 {
+        assert_eq!(session.send(at(n * 10 * MS)), Some(0));
+        if n == 1 {
+            write_all(&mut session, 0);
+        }
+    }
+    session.wrote(0, 1);
+    session.broke(0, "reset".to_owned(), at(40 * MS));
+    let tally = *session.tally();
+    assert_eq!((tally.lost, tally.failed, tally.messages), (2, 1, 3));
+    let ends = outcomes(&mut session, 50 * MS);
+    assert_eq!(ends, [Outcome::Lost, Outcome::Lost, Outcome::Failed]);
+    assert!(
+        session
+            .next_deadline()
+            .is_some_and(|again| again > at(40 * MS)),
+        "dials again"
+    );
+}
+
+#[test]
+fn an_answer_that_never_comes_does_not_keep_its_connection() {
+    let mut session = idle();
+    session.send(at(10 * MS));
+    write_all(&mut session, 0);
+    session.at_time(at(10 * MS + 2_000 * MS));
+    assert_eq!(session.tally().lost, 1);
+    assert_eq!(session.take_close(), None, "a late reply is still welcome");
+    session.at_time(at(10 * MS + 4_000 * MS));
+    assert_eq!(session.take_close(), Some(0));
+}
