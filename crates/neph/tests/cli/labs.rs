@@ -113,8 +113,8 @@ fn a_lab_comes_up_says_the_way_in_and_goes_down_at_ctrl_c() {
     let own = labs.iter().find(|lab| lab["name"] == name.as_str());
     assert_eq!(own.expect("listed")["owner"], child.id());
     let pid = child.id().to_string();
-    let killed = Command::new("kill").args(["-INT", &pid]).status();
-    assert!(killed.expect("the kill program").success());
+    let killed = Command::new("sh").args(["-c", &format!("kill -INT {pid}")]).status();
+    assert!(killed.expect("a shell").success());
     assert_eq!(child.wait().expect("it ends").code(), Some(0));
     line.clear();
     err.read_to_string(&mut line).expect("readable");

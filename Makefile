@@ -1,0 +1,85 @@
+# What a person does with this repository: make demo, make test. The rest is for those who change it.
+# Every target installs what it needs (Debian packages when root) and says what it installs.
+
+CARGO ?= cargo
+TARGET := $(if $(CARGO_TARGET_DIR),$(CARGO_TARGET_DIR),target)
+MUSL := x86_64-unknown-linux-musl
+# Seconds for each fuzz target.
+SECONDS ?= 60
+
+.PHONY: help demo test check static fuzz docs man cargo lab-packages test-packages
+
+help:
+	@echo "make demo    build neph, measure over an emulated network, write a report (about 90 s after the build)"
+	@echo "make test    every test; as root also those that make network namespaces"
+	@echo "make check   formatting, lints, licences and advisories of dependencies"
+	@echo "make static  one static binary for containers and guests: $(TARGET)/$(MUSL)/release/neph"
+	@echo "make fuzz    every parser of outside bytes, SECONDS=$(SECONDS) each"
+	@echo "make docs    the documentation of the code"
+	@echo "make man     man pages and completions into $(TARGET)/man and $(TARGET)/completions"
+
+cargo:
+	@command -v $(CARGO) >/dev/null || { \
+		echo "cargo is missing. Rust 1.95 or newer: https://rustup.rs, or"; \
+		echo "  curl --proto '=https' --tlsv1.2 -sSf https://sh.rustup.rs | sh -s -- -y --profile minimal"; \
+		echo "then open a new shell and run make again."; exit 1; }
+	@command -v cc >/dev/null || tools/need cc:gcc ld:binutils
+	@test -e /usr/include/stdlib.h || tools/need no-such-program:libc6-dev
+
+lab-packages:
+	@tools/need ip:iproute2
+
+test-packages: lab-packages
+	@tools/need python3:python3 iperf3:iperf3
+	@python3 -m ensurepip --version >/dev/null 2>&1 || tools/need no-such-program:python3-venv
+
+demo: cargo lab-packages
+	$(CARGO) build --release -p neph
+	$(TARGET)/release/neph demo
+
+# One test at a time: many of them measure, and two that measure disturb each other.
+test: cargo test-packages
+	@NEPH_PYTHON=$$(tools/readers $(TARGET)/readers); \
+	test -z "$$NEPH_PYTHON" || export NEPH_PYTHON; \
+	export RUST_TEST_THREADS=1; \
+	set -x; $(CARGO) test --workspace
+
+# cargo-deny asks for the advisories of https://github.com/rustsec/advisory-db. Where the network
+# does not reach that, everything else is checked and it says so.
+check: cargo
+	$(CARGO) fmt --all --check
+	$(CARGO) clippy --workspace --all-targets -- -D warnings
+	@command -v cargo-deny >/dev/null || $(CARGO) install cargo-deny --locked
+	cargo deny check licenses bans sources
+	cargo deny check advisories || { \
+		echo "advisories were not checked, or one was found: see above"; \
+		test "$(ADVISORIES)" != required; }
+
+static: cargo
+	@if command -v rustup >/dev/null; then \
+		rustup target list --installed | grep -qx $(MUSL) || rustup target add $(MUSL); \
+	elif ! test -d "$$(rustc --print sysroot)/lib/rustlib/$(MUSL)"; then \
+		echo "the Rust target $(MUSL) is missing: rustup target add $(MUSL), or rust-std for it from https://static.rust-lang.org"; exit 1; \
+	fi
+	@tools/need musl-gcc:musl-tools
+	CC_x86_64_unknown_linux_musl=musl-gcc $(CARGO) build --release -p neph --target $(MUSL)
+	@file $(TARGET)/$(MUSL)/release/neph 2>/dev/null || ls -l $(TARGET)/$(MUSL)/release/neph
+
+fuzz: cargo
+	@command -v cargo-fuzz >/dev/null || $(CARGO) install cargo-fuzz --locked
+	cd fuzz && for target in $$($(CARGO) +nightly fuzz list); do \
+		$(CARGO) +nightly fuzz run $$target -- -max_total_time=$(SECONDS) || exit 1; \
+	done
+
+docs: cargo
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --document-private-items
+	@echo "open $(TARGET)/doc/neph/index.html"
+
+man: cargo
+	$(CARGO) build --release -p neph
+	$(TARGET)/release/neph man --output $(TARGET)/man
+	@mkdir -p $(TARGET)/completions
+	@for shell in bash zsh fish; do \
+		$(TARGET)/release/neph completions $$shell > $(TARGET)/completions/neph.$$shell || exit 1; \
+	done
+	@echo "man pages in $(TARGET)/man, completions in $(TARGET)/completions"
