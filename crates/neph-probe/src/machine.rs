@@ -20,7 +20,11 @@ pub fn clock_sync() -> String {
         None => "unknown: adjtimex is forbidden here".to_owned(),
         Some(status) => format!(
             "{}, estimated error {} us, at most {} us",
-            if status.synchronised { "synchronised" } else { "not synchronised" },
+            if status.synchronised {
+                "synchronised"
+            } else {
+                "not synchronised"
+            },
             status.estimated_error_us,
             status.max_error_us
         ),
@@ -31,7 +35,9 @@ pub fn clock_sync() -> String {
 pub fn offloads() -> BTreeMap<String, String> {
     let word = |on| if on { "on" } else { "off" };
     let states = offload::states().into_iter();
-    states.map(|(name, what, on)| (format!("{name}.{what}"), word(on).to_owned())).collect()
+    states
+        .map(|(name, what, on)| (format!("{name}.{what}"), word(on).to_owned()))
+        .collect()
 }
 
 /// Does `work` in the network namespace of that name, or right here.

@@ -9,6 +9,13 @@ use neph_model::Span;
 #[derive(Clone, Debug, Default)]
 pub struct Stop(Arc<AtomicBool>);
 
+/// Shares a flag that somebody else made.
+impl From<Arc<AtomicBool>> for Stop {
+    fn from(flag: Arc<AtomicBool>) -> Self {
+        Self(flag)
+    }
+}
+
 impl Stop {
     /// How long a waiting thread may take to notice.
     pub(crate) const PATIENCE: Span = Span::from_millis(50);

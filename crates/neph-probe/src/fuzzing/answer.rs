@@ -4,12 +4,11 @@
 //! drives it, with what must hold at each step.
 
 use std::net::{IpAddr, Ipv4Addr};
-use std::sync::Arc;
 
 use neph_model::{BitRate, ByteSize, Instant, Own, Span};
 
 use crate::reflect::Caps;
-use crate::reflect::answerer::{Answerer, End, Times};
+use crate::reflect::answerer::{Answerer, End, Shares, Times};
 use crate::reflect::budget::Budgets;
 use crate::reflect::marks::Arrived;
 
@@ -43,7 +42,7 @@ pub fn answer(chunks: &[&[u8]]) -> Answered {
     let peer = IpAddr::V4(Ipv4Addr::LOCALHOST);
     let budgets = Budgets::new(caps);
     let budget = budgets.of(peer, StoodStill::AT).expect("the first peer");
-    let mut answerer = Answerer::new(caps, Span::ZERO, None, budget, Arc::default());
+    let mut answerer = Answerer::new(caps, Span::ZERO, None, Shares::alone(budget));
     let mut written = Vec::new();
     let mut end = None;
     for chunk in chunks {
@@ -83,16 +82,16 @@ fn read(answerer: &mut Answerer, chunk: &[u8], written: &mut Vec<u8>) -> Result<
         rx: None,
         app_rx: StoodStill::AT,
     };
-    let mut answered = answerer.received(chunk, arrived, &mut StoodStill);
+    let mut outcome = answerer.received(chunk, arrived, &mut StoodStill);
     drain(answerer, written);
     let mut rounds = 0;
-    while answerer.is_backlogged() && answered.is_ok() {
+    while answerer.is_backlogged() && outcome.is_ok() {
         rounds += 1;
         assert!(rounds <= MESSAGES, "a backlog that does not shrink");
-        answered = answerer.resume(arrived, &mut StoodStill);
+        outcome = answerer.resume(arrived, &mut StoodStill);
         drain(answerer, written);
     }
-    answered
+    outcome
 }
 
 fn drain(answerer: &mut Answerer, written: &mut Vec<u8>) {

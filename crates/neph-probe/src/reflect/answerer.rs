@@ -18,7 +18,7 @@ use super::bulk_turn::BulkGate;
 use super::caps::Caps;
 use super::counters::Counted;
 use super::marks::{Arrived, marks};
-use super::unread::Held;
+use super::unread::{Held, Unread};
 use crate::channel::Channel;
 use crate::outbox::Outbox;
 use crate::tls;
@@ -82,6 +82,17 @@ pub(crate) struct Shares {
     pub(crate) bulk: Arc<BulkGate>,
     /// Room for replies that were not read yet.
     pub(crate) held: Held,
+}
+
+impl Shares {
+    /// Those of a connection that shares nothing but its peer's budget.
+    pub(crate) fn alone(budget: Arc<Budget>) -> Self {
+        Self {
+            budget,
+            bulk: Arc::default(),
+            held: Unread::new().part(),
+        }
+    }
 }
 
 /// What every protocol needs to write a reply.

@@ -13,7 +13,6 @@ use crate::exchange::SendPoint;
 use crate::reflect::Caps;
 use crate::reflect::answerer::{Answerer, Shares};
 use crate::reflect::budget::Budgets;
-use crate::reflect::unread::Unread;
 use crate::report::Note;
 use crate::spec::FlowSpec;
 use crate::stream::session::{Session, Stamped};
@@ -246,11 +245,7 @@ impl World {
             caps,
             Span::from_nanos(self.net.think),
             self.tls.clone(),
-            Shares {
-                budget: budget.expect("one peer"),
-                bulk: Arc::default(),
-                held: Unread::new().part(),
-            },
+            Shares::alone(budget.expect("one peer")),
         );
         let link = Link {
             answerer,
