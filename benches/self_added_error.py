@@ -1,0 +1,193 @@
+#!/usr/bin/env python3
+"""What each tool adds to a round trip: reported minus true, the truth being a capture.
+
+    python3 benches/self_added_error.py --neph target/release/neph [--json FILE]
+
+Needs root (namespaces, a packet socket). See README.md for what is measured and how.
+"""
+
+import argparse
+import json
+import random
+import shutil
+import sys
+import tempfile
+import time
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from askers import NEPH_PORT, SOCKPERF_PORT, Asker, askers
+from capture import Capture
+from environment import Environment, sentence
+from exchanges import Exchange, busiest_flow, exchanges
+from figures import micros, quantile, signed_micros, table
+from namespaces import SERVER_ADDRESS, Pair, veth_pair
+from processes import run, server
+from reported import Matching, Series, match
+
+QUANTILES = (0.5, 0.99)
+
+
+@dataclass
+class Result:
+    """One figure of one tool, over all rounds."""
+
+    tool: str
+    peer: str
+    figure: str
+    matching: str
+    reported: list[float] = field(default_factory=list)
+    truth: list[float] = field(default_factory=list)
+    # Reported minus true, for each matched message.
+    errors: list[float] = field(default_factory=list)
+    # Reported minus true quantile, for each round, where there is no more.
+    differences: dict[float, list[float]] = field(default_factory=dict)
+    # Median error of each round: whether the rounds agree.
+    medians: list[float] = field(default_factory=list)
+
+    def error(self, p: float) -> float | None:
+        """The error's p-quantile; where only quantiles are told, the rounds' median difference."""
+        if self.errors:
+            return quantile(self.errors, p)
+        rounds = self.differences.get(p)
+        return quantile(rounds, 0.5) if rounds else None
+
+
+Results = dict[tuple[str, str], Result]
+
+
+def add(results: Results, tool: Asker, series: Series, found: list[Exchange]) -> None:
+    """Takes one run's figure into the results."""
+    if series.matching is not Matching.QUANTILES and not series.messages:
+        return
+    fresh = Result(tool.name, tool.peer, series.figure, series.matching.value)
+    if series.matching is Matching.QUANTILES:
+        truth = [series.truth_ns(exchange) for exchange in found]
+        differences = {p: series.quantiles[p] - quantile(truth, p) for p in QUANTILES}
+        result = results.setdefault((tool.name, series.figure), fresh)
+        for p, difference in differences.items():
+            result.differences.setdefault(p, []).append(difference)
+        result.truth += truth
+        result.medians.append(differences[0.5])
+        return
+    matched = match(series, found)
+    errors = [pair.reported - pair.truth for pair in matched]
+    result = results.setdefault((tool.name, series.figure), fresh)
+    result.errors += errors
+    result.medians.append(quantile(errors, 0.5))
+    result.reported += [pair.reported for pair in matched]
+    result.truth += [pair.truth for pair in matched]
+
+
+def measure(pair: Pair, tool: Asker, count: int, results: Results) -> None:
+    """One run of one tool."""
+    with tempfile.TemporaryDirectory() as name, Capture(pair.client) as capture:
+        folder = Path(name)
+        ran = run(pair.client, tool.command(count, folder), folder, 30)
+        time.sleep(0.05)
+        found = exchanges(capture.packets())
+        if ran.status != 0:
+            raise RuntimeError(f"{tool.name} ended with {ran.status}: {ran.errors[-300:]}")
+        for series in tool.read(ran.output, folder):
+            lone = not series.new_connection and series.matching is not Matching.BY_WALL_CLOCK
+            add(results, tool, series, busiest_flow(found) if lone else found)
+
+
+def servers(pair: Pair, neph: str) -> ExitStack:
+    """The answering halves of all tools, in the server's namespace."""
+    stack = ExitStack()
+    listen = f"{SERVER_ADDRESS}:{NEPH_PORT}"
+    sockperf = ("sockperf", "server", "-i", SERVER_ADDRESS, "-p", str(SOCKPERF_PORT))
+    commands = [(neph, "reflect", "--listen", listen, "--tls", "--quiet")]
+    if shutil.which("sockperf"):
+        commands += [sockperf, (*sockperf, "--tcp")]
+    if shutil.which("irtt"):
+        commands += [("irtt", "server", "-i", "0", "-b", SERVER_ADDRESS)]
+    for command in commands:
+        stack.enter_context(server(pair.server, command))
+    return stack
+
+
+def markdown(results: Results) -> str:
+    """The table: microseconds."""
+    heading = ["tool", "figure", "n", "true p50", "error p50", "error p99", "rounds' p50"]
+    heading += ["against neph", "matched"]
+    rows = []
+    for result in sorted(results.values(), key=lambda each: (each.peer, each.figure, each.tool)):
+        own = results.get((result.peer, result.figure))
+        ratio = "-"
+        mine, theirs = own.error(0.5) if own else None, result.error(0.5)
+        if own is not result and mine and theirs is not None and mine > 0:
+            ratio = f"{theirs / mine:.1f}x"
+        spread = f"{signed_micros(min(result.medians))} to {signed_micros(max(result.medians))}"
+        rows.append(
+            [
+                *(result.tool, result.figure, str(len(result.truth))),
+                micros(quantile(result.truth, 0.5)),
+                *(signed_micros(result.error(p)) for p in QUANTILES),
+                *(spread, ratio, result.matching),
+            ]
+        )
+    return table(heading, rows)
+
+
+def as_json(results: Results, told: dict[str, str | int | float]) -> str:
+    """Everything a later comparison needs, nanoseconds."""
+    rows = []
+    for result in results.values():
+        rows.append(
+            {
+                **{"tool": result.tool, "figure": result.figure, "matching": result.matching},
+                **{"n": len(result.truth), "round_medians_ns": result.medians},
+                "true_ns": {str(p): quantile(result.truth, p) for p in QUANTILES},
+                "error_ns": {str(p): result.error(p) for p in QUANTILES},
+            }
+        )
+    return json.dumps({"environment": told, "results": rows}, indent=2)
+
+
+def options() -> argparse.Namespace:
+    """What was typed."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
+    parser.add_argument("--neph", default="target/release/neph", help="the program to measure")
+    parser.add_argument("--oha", default="oha", help="where oha is, if not in PATH")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--count", type=int, default=250, help="messages in each round")
+    parser.add_argument("--only", help="tools whose name contains this")
+    parser.add_argument("--seed", type=int, default=None, help="order of the rounds")
+    parser.add_argument("--json", type=Path, help="write the figures to this file too")
+    return parser.parse_args()
+
+
+def main() -> int:
+    """Rounds over all tools, each in a new random order."""
+    typed = options()
+    seed = random.randrange(1 << 32) if typed.seed is None else typed.seed
+    order = random.Random(seed)
+    tools = [tool for tool in askers(typed.neph, typed.oha) if shutil.which(tool.program)]
+    if typed.only:
+        tools = [tool for tool in tools if typed.only in tool.name]
+    results: Results = {}
+    failures: list[str] = []
+    environment = Environment.begin()
+    with veth_pair() as pair, servers(pair, typed.neph):
+        for _ in range(typed.rounds):
+            order.shuffle(tools)
+            for tool in tools:
+                try:
+                    measure(pair, tool, typed.count, results)
+                except (RuntimeError, ValueError) as error:
+                    failures.append(f"{tool.name}: {error}")
+    told = {**environment.tell(), "rounds": typed.rounds, "seed": seed}
+    print(markdown(results))
+    print(f"\nMicroseconds. {sentence(told)}")
+    for failure in failures:
+        print(f"left out: {failure}", file=sys.stderr)
+    if typed.json:
+        typed.json.write_text(as_json(results, told))
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
