@@ -30,6 +30,13 @@ const TESTS_MAY_USE: &[(&str, &str)] = &[("neph-campaign", "neph-lab")];
 /// Lines of a file, at most (docs/design.md, section 6).
 const LONGEST: usize = 400;
 
+/// Files that were longer when this test came, and how long they may be until they are split: no
+/// line may be added to them. An entry goes when its file is short enough.
+const STILL_LONG: &[(&str, usize)] = &[
+    ("crates/neph-report/tests/report/synthetic.rs", 481),
+    ("crates/neph-sys/src/ring.rs", 416),
+];
+
 fn root() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
@@ -172,11 +179,23 @@ fn only_one_file_prints() {
 
 #[test]
 fn every_file_can_be_read_in_one_sitting() {
-    let long: Vec<String> = sources()
+    let allowed = |path: &str| {
+        let known = STILL_LONG.iter().find(|(known, _)| *known == path);
+        known.map_or(LONGEST, |(_, lines)| *lines)
+    };
+    let sources = sources();
+    let lines = |path: &str| {
+        let found = sources.iter().find(|(known, _)| known == path);
+        found.map_or(0, |(_, text)| text.lines().count())
+    };
+    let long: Vec<String> = sources
         .iter()
-        .map(|(path, text)| (path, text.lines().count()))
-        .filter(|(_, lines)| *lines > LONGEST)
+        .map(|(path, _)| (path, lines(path)))
+        .filter(|(path, lines)| *lines > allowed(path))
         .map(|(path, lines)| format!("{path}: {lines} lines"))
         .collect();
     assert!(long.is_empty(), "split these: {long:#?}");
+    for (path, _) in STILL_LONG {
+        assert!(lines(path) > LONGEST, "{path} is short enough: strike it");
+    }
 }
