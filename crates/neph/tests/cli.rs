@@ -9,5 +9,7 @@ mod kept;
 mod labs;
 #[path = "cli/neph.rs"]
 mod neph;
+#[path = "cli/pages.rs"]
+mod pages;
 #[path = "cli/wrong.rs"]
 mod wrong;

@@ -6,7 +6,7 @@ use std::process::Stdio;
 use crate::neph::{Place, command, neph};
 
 /// Every command, in the order of `--help`.
-const COMMANDS: [&str; 15] = [
+pub(crate) const COMMANDS: [&str; 15] = [
     "demo",
     "ping",
     "reflect",

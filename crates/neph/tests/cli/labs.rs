@@ -113,7 +113,9 @@ fn a_lab_comes_up_says_the_way_in_and_goes_down_at_ctrl_c() {
     let own = labs.iter().find(|lab| lab["name"] == name.as_str());
     assert_eq!(own.expect("listed")["owner"], child.id());
     let pid = child.id().to_string();
-    let killed = Command::new("sh").args(["-c", &format!("kill -INT {pid}")]).status();
+    let killed = Command::new("sh")
+        .args(["-c", &format!("kill -INT {pid}")])
+        .status();
     assert!(killed.expect("a shell").success());
     assert_eq!(child.wait().expect("it ends").code(), Some(0));
     line.clear();
