@@ -43,6 +43,7 @@ pub(crate) fn drive(spec: &FlowSpec, outlet: Outlet, stop: &Stop) -> Result<(), 
         spec,
         outlet,
         sockets: BTreeMap::new(),
+        spare: None,
         clock: StampClock::new(),
         pace: Pace::new(spec.spin),
         buffer: vec![0; 256 << 10],
@@ -61,6 +62,8 @@ struct Driver<'a> {
     spec: &'a FlowSpec,
     outlet: Outlet,
     sockets: BTreeMap<u32, Open>,
+    /// A socket opened ahead of the message that will need it.
+    spare: Option<Socket>,
     clock: StampClock,
     pace: Pace,
     buffer: Vec<u8>,
@@ -122,7 +125,11 @@ impl Driver<'_> {
     /// things, if there is any.
     fn approach(&mut self, due: Instant<Own>) -> Option<Instant<Own>> {
         if due - now() <= AHEAD {
-            self.session.prepare(now());
+            let wants_socket = self.session.prepare(now());
+            if wants_socket && self.spare.is_none() {
+                // What fails now fails again when the message is due, and is told then.
+                self.spare = socket_for(self.spec).ok();
+            }
         }
         match self.pace.nearness(due, now()) {
             Nearness::Blind => {
@@ -180,7 +187,8 @@ impl Driver<'_> {
     }
 
     fn dial(&mut self, number: u32) {
-        let socket = match socket_for(self.spec) {
+        let spare = self.spare.take();
+        let socket = match spare.map_or_else(|| socket_for(self.spec), Ok) {
             Ok(socket) => socket,
             Err(error) => return self.session.broke(number, error.to_string(), now()),
         };

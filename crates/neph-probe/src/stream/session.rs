@@ -53,6 +53,8 @@ pub(crate) struct Session {
     /// The connection in whose outbox the next message waits, built ahead of its time. The book
     /// does not know that message yet: when the connection dies, it is simply built again.
     prepared: Option<u32>,
+    /// The connection built ahead of the message that will need it.
+    spare: Option<Connection>,
     to_dial: VecDeque<u32>,
     to_close: Vec<u32>,
     pause: Span,
@@ -90,6 +92,7 @@ impl Session {
             connections: BTreeMap::new(),
             dialled: 0,
             prepared: None,
+            spare: None,
             to_dial: VecDeque::new(),
             to_close: Vec::new(),
             pause: FIRST_PAUSE,
@@ -124,15 +127,20 @@ impl Session {
         self.spec.schedule.due(self.start?, self.entered)
     }
 
-    /// Builds the next message ahead of its time, if its connection is there already.
-    pub(crate) fn prepare(&mut self, now: Instant<Own>) {
+    /// Builds the next message ahead of its time where its connection is there already, or the
+    /// connection where it will need a new one. Returns whether it will need a socket.
+    pub(crate) fn prepare(&mut self, now: Instant<Own>) -> bool {
         if self.prepared.is_some() {
-            return;
+            return false;
         }
-        if let Some(number) = self.connection_for_next()
-            && self.put(number, Seq(self.entered), now)
-        {
-            self.prepared = Some(number);
+        match self.connection_for_next() {
+            Some(number) => {
+                if self.put(number, Seq(self.entered), now) {
+                    self.prepared = Some(number);
+                }
+                false
+            }
+            None => self.way != Use::One && self.make_spare(now),
         }
     }
 

@@ -11,14 +11,11 @@ use crate::tls;
 
 impl Session {
     pub(super) fn dial(&mut self, pending: Option<Seq>, now: Instant<Own>) {
+        let spare = self.spare.take();
         let number = self.dialled;
         self.dialled += 1;
-        let channel = match &self.tls {
-            None => Ok(Channel::Plain),
-            Some(config) => tls::client(config, self.spec.target.host()).map(Channel::tls),
-        };
-        let channel = match channel {
-            Ok(channel) => channel,
+        let mut connection = match spare.map_or_else(|| self.build(number, now), Ok) {
+            Ok(connection) => connection,
             Err(error) => {
                 self.note(EventKind::ConnectFailed, error.to_string());
                 if let Some(seq) = pending {
@@ -27,11 +24,28 @@ impl Session {
                 return;
             }
         };
-        let codec = codec::for_flow(&self.spec, u64::from(number));
-        let mut connection = Connection::new(channel, codec, now);
         connection.pending = pending;
         self.connections.insert(number, connection);
         self.to_dial.push_back(number);
+    }
+
+    /// Builds the next connection ahead of its message's time: what TLS makes for each (keys, a
+    /// hello) would be lateness otherwise. Returns whether a socket is wanted for it.
+    pub(super) fn make_spare(&mut self, now: Instant<Own>) -> bool {
+        if self.spare.is_none() {
+            // What fails now fails again when the message is due, and is told then.
+            self.spare = self.build(self.dialled, now).ok();
+        }
+        self.spare.is_some()
+    }
+
+    fn build(&self, number: u32, now: Instant<Own>) -> Result<Connection, tls::TlsError> {
+        let channel = match &self.tls {
+            None => Channel::Plain,
+            Some(config) => Channel::tls(tls::client(config, self.spec.target.host())?),
+        };
+        let codec = codec::for_flow(&self.spec, u64::from(number));
+        Ok(Connection::new(channel, codec, now))
     }
 
     /// The next connection to open a socket for.
