@@ -57,8 +57,8 @@ fn manifests() -> BTreeMap<String, Table> {
 
 /// The crates of ours that a manifest names in `section`.
 fn ours(manifest: &Table, section: &str) -> BTreeSet<String> {
-    let named = manifest.get(section).and_then(toml::Value::as_table);
-    let names = named.into_iter().flat_map(Table::keys);
+    let table = manifest.get(section).and_then(toml::Value::as_table);
+    let names = table.into_iter().flat_map(Table::keys);
     names
         .filter(|name| name.starts_with("neph"))
         .cloned()

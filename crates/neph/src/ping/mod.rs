@@ -4,6 +4,7 @@ mod columns;
 mod flows;
 mod json;
 mod live;
+mod route;
 mod show;
 mod summary;
 mod watch;
@@ -96,6 +97,9 @@ pub(crate) struct Args {
     /// Accept any certificate
     #[arg(long)]
     pub(crate) insecure: bool,
+    /// Believe the certificate authorities of this file (PEM) instead of the public ones
+    #[arg(long, value_name = "FILE", conflicts_with = "insecure")]
+    pub(crate) ca_file: Option<PathBuf>,
     /// A connection, and TLS if any, for each message (REST style)
     #[arg(long)]
     pub(crate) new_connection: bool,
@@ -123,6 +127,9 @@ pub(crate) struct Args {
     /// Only the summary
     #[arg(long, short)]
     pub(crate) quiet: bool,
+    /// Trace the route to this host before the start; without a host, to the target
+    #[arg(long, value_name = "HOST", num_args = 0..=1, default_missing_value = "")]
+    pub(crate) traceroute: Option<String>,
     /// Measure from this network namespace (a lab's site)
     #[arg(long, value_name = "NAMESPACE")]
     pub(crate) site: Option<String>,
@@ -139,11 +146,11 @@ impl Args {
             _ => IpVersion::Any,
         }
     }
-    const fn trust(&self) -> Trust {
-        if self.insecure {
-            Trust::Anything
-        } else {
-            Trust::Public
+    fn trust(&self) -> Trust {
+        match (&self.ca_file, self.insecure) {
+            (Some(file), _) => Trust::File(file.clone()),
+            (None, true) => Trust::Anything,
+            (None, false) => Trust::Public,
         }
     }
     const fn connection_use(&self) -> ConnectionUse {
@@ -181,6 +188,9 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     }
     let stop = interrupt::stop_on_ctrl_c()?;
     let found = flows::find(args)?;
+    if let Some(host) = &args.traceroute {
+        route::trace(args, host, &found, &stop)?;
+    }
     let mut show = show::Show::new(args, &found)?;
     show.begin(&found)?;
     let watched = watch::run(&found, args, &stop, &mut show)?;

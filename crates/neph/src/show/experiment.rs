@@ -1,5 +1,7 @@
 //! An experiment: what it carried out, how its messages ended, and what is needed to doubt it.
 
+use std::collections::BTreeMap;
+
 use neph_model::{Campaign, Event, Experiment, Flow, Provenance, Sample, Span, Tally};
 use neph_store::Store;
 use serde_json::json;
@@ -30,6 +32,9 @@ pub(super) fn document(
     document.table("Series", "series", series(&samples));
     if let Some(known) = store.provenance(experiment.id).map_err(Failure::refused)? {
         document.pairs("Provenance", "provenance", provenance(&known));
+        let (offloads, sysctls) = (&known.host.offloads, &known.host.sysctls);
+        document.pairs("Offloads", "offloads", settings(offloads));
+        document.pairs("Sysctls", "sysctls", settings(sysctls));
     }
     Ok(document)
 }
@@ -199,7 +204,7 @@ fn provenance(known: &Provenance) -> Vec<Pair> {
         known.load.load_average,
     );
     let build = format!("{} ({})", known.version, known.commit);
-    let mut pairs = vec![
+    vec![
         Pair::new("neph", "neph", Cell::text(build)),
         Pair::new("plan SHA-256", "plan_hash", Cell::text(&known.plan_hash)),
         Pair::new("namespace", "site", optional(&known.site)),
@@ -226,9 +231,11 @@ fn provenance(known: &Provenance) -> Vec<Pair> {
             percent(known.load.steal_percent),
         ),
         Pair::new("load average", "load_average", load),
-    ];
-    for (name, value) in host.offloads.iter().chain(&host.sysctls) {
-        pairs.push(Pair::new(name, name, Cell::text(value)));
-    }
-    pairs
+    ]
+}
+
+/// Settings by their names.
+fn settings(settings: &BTreeMap<String, String>) -> Vec<Pair> {
+    let pair = |(name, value): (&String, &String)| Pair::new(name, name, Cell::text(value));
+    settings.iter().map(pair).collect()
 }
