@@ -70,7 +70,7 @@ static: cargo
 
 fuzz: cargo
 	@command -v cargo-fuzz >/dev/null || $(CARGO) install cargo-fuzz --locked
-	cd fuzz && for target in $$($(CARGO) +nightly fuzz list); do \
+	for target in $$($(CARGO) +nightly fuzz list); do \
 		$(CARGO) +nightly fuzz run $$target -- -max_total_time=$(SECONDS) || exit 1; \
 	done
 
