@@ -5,8 +5,8 @@ use std::num::NonZeroU32;
 use std::time::{Duration, Instant};
 
 use neph_lab::{
-    Direction, DirectionCount, Lab, Record, Recording, Topology, TruthFile, UpOptions, Verdict,
-    verify, verify_link,
+    Direction, DirectionCount, Lab, Record, Recording, TruthFile, UpOptions, Verdict, verify,
+    verify_link,
 };
 
 use neph_sys::clock::{self, RawNanos, Spin};

@@ -5,7 +5,7 @@ use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use neph_lab::{Lab, LabError, Topology, UpOptions};
+use neph_lab::{Lab, LabError, UpOptions};
 use neph_sys::netns::with_namespace;
 
 use crate::support::{chain, leftovers, name, pair, shipped, turn, up};
