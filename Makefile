@@ -20,8 +20,7 @@ help:
 
 cargo:
 	@command -v $(CARGO) >/dev/null || { \
-		echo "cargo is missing. Rust 1.95 or newer: https://rustup.rs, or"; \
-		echo "  curl --proto '=https' --tlsv1.2 -sSf https://sh.rustup.rs | sh -s -- -y --profile minimal"; \
+		echo "cargo is missing: install Rust 1.95 or newer, best with rustup (minimal profile),"; \
 		echo "then open a new shell and run make again."; exit 1; }
 	@command -v cc >/dev/null || tools/need cc:gcc ld:binutils
 	@test -e /usr/include/stdlib.h || tools/need no-such-program:libc6-dev
