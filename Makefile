@@ -41,7 +41,7 @@ test: cargo test-packages
 	@NEPH_PYTHON=$$(tools/readers $(TARGET)/readers); \
 	test -z "$$NEPH_PYTHON" || export NEPH_PYTHON; \
 	export RUST_TEST_THREADS=1; \
-	set -x; $(CARGO) test --workspace
+	set -x; $(CARGO) test --workspace --no-fail-fast
 
 # Not part of make test: cargo-deny needs the advisories of github.com/rustsec/advisory-db. Where
 # the network does not reach them everything else is checked, and it says so.
