@@ -1,6 +1,6 @@
 //! What a link really did to each packet, as a file.
 //!
-//! Owns the record and its bytes. [`write`] keeps the disk away from the engine, [`read`] gives
+//! Owns the record and its bytes. [`mod@write`] keeps the disk away from the engine, [`mod@read`] gives
 //! the records back. All times are `CLOCK_REALTIME` nanoseconds, as the kernel stamps packets.
 //!
 //! The file: a header of 64 bytes (`NEPHTRU1`, record size as u32, one in how many packets as
