@@ -105,7 +105,14 @@ fn call(socket: &UdpSocket, interface: &str, value: &mut Value) -> io::Result<()
     request.ifr_ifru.ifru_data = std::ptr::from_mut(value).cast();
     // SAFETY: SIOCETHTOOL with these commands reads the ifreq and reads or writes the
     // ethtool_value it points to; both live until the call returns.
-    let outcome = unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCETHTOOL, &raw mut request) };
+    // The cast: glibc's ioctl takes an unsigned long, musl's an int.
+    let outcome = unsafe {
+        libc::ioctl(
+            socket.as_raw_fd(),
+            libc::SIOCETHTOOL as libc::Ioctl,
+            &raw mut request,
+        )
+    };
     if outcome == 0 {
         Ok(())
     } else {
