@@ -1,0 +1,72 @@
+use std::net::UdpSocket;
+use std::process::Command;
+use std::time::Duration;
+
+use super::*;
+use crate::netns::{NetNs, remove, with_namespace};
+use crate::ppoll::{Awaited, wait};
+
+fn with_loopback(test: &str, work: impl FnOnce() + Send) {
+    // SAFETY: geteuid cannot fail and touches no memory.
+    if unsafe { libc::geteuid() } != 0 {
+        assert!(
+            std::env::var("CI").as_deref() != Ok("true"),
+            "{test} needs root"
+        );
+        println!("SKIP {test}: packet sockets need root");
+        return;
+    }
+    let name = format!("nephring-{}", std::process::id());
+    let ns = NetNs::create(&name).expect("make a namespace");
+    let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+        with_namespace(&ns, || {
+            let up = Command::new("ip")
+                .args(["link", "set", "lo", "up"])
+                .status();
+            assert!(up.expect("the ip program").success());
+            work();
+        })
+    }));
+    remove(&name).expect("remove");
+    outcome
+        .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        .expect("enter");
+}
+
+#[test]
+fn frames_come_in_order_with_stamps_and_slots_are_given_back() {
+    with_loopback(
+        "frames_come_in_order_with_stamps_and_slots_are_given_back",
+        || {
+            let mut ring = PacketRing::open("lo", 1, Seat::Wire).expect("ring");
+            let socket = UdpSocket::bind("127.0.0.1:0").expect("socket");
+            let target = socket.local_addr().expect("address");
+            // More than the 512 slots of the ring, so that each is used again.
+            let mut last = 0;
+            for number in 0_u16..1300 {
+                socket.send_to(&number.to_be_bytes(), target).expect("send");
+                let mut awaited = [Awaited::readable(ring.as_fd())];
+                wait(&mut awaited, Some(Duration::from_secs(2))).expect("wait");
+                let frame = ring.next_frame().expect("a frame waits");
+                assert_eq!(frame.bytes()[42..44], number.to_be_bytes());
+                assert_eq!(frame.wire_length(), 44);
+                assert!(!frame.is_cut() && frame.stamp() > last);
+                last = frame.stamp();
+            }
+            assert!(ring.next_frame().is_none());
+            assert_eq!(
+                ring.counts().expect("counts"),
+                RingCounts {
+                    packets: 1300,
+                    dropped: 0
+                }
+            );
+        },
+    );
+}
+
+#[test]
+fn an_interface_that_is_not_there_is_named() {
+    let error = PacketRing::open("no-such-if0", 1, Seat::Tap).expect_err("it does not exist");
+    assert!(error.to_string().contains("no-such-if0"), "{error}");
+}
