@@ -6,6 +6,7 @@
 mod flows;
 mod intake;
 
+use std::fmt::Display;
 use std::thread;
 use std::time::Duration;
 
@@ -104,10 +105,10 @@ impl LocalCarrier {
     }
 }
 
-fn failed(operation: impl Into<String>, reason: impl ToString) -> CarryError {
+fn failed(operation: impl Into<String>, reason: impl Display) -> CarryError {
     CarryError::Failed {
         operation: operation.into(),
-        reason: reason.to_string(),
+        reason: format!("{reason}"),
     }
 }
 
@@ -136,7 +137,7 @@ impl Carrier for LocalCarrier {
             .ok_or_else(|| failed("carry the experiment out", "it was not prepared"))?;
         let before = CpuTimes::now();
         let late_before = self.lateness();
-        let host = neph_probe::at_site(ready.site.as_deref(), || {
+        let mut host = neph_probe::at_site(ready.site.as_deref(), || {
             provenance::host_facts(neph_probe::clock_sync(), neph_probe::offloads())
         })
         .map_err(|error| failed("look at the host", error))?;
@@ -152,10 +153,13 @@ impl Carrier for LocalCarrier {
             warnings.push(Warning::ClockStepped { times: steps });
         }
         warnings.extend(self.lateness().since(late_before));
+        host.congestion_control = intake.congestion();
+        let mut flows = ready.flows();
+        intake.place_sources(&mut flows);
         Ok(Carried {
             ending,
             ended: neph_probe::anchor().wall,
-            flows: ready.flows(),
+            flows,
             anchors: intake.into_anchors(),
             host,
             load,

@@ -1,8 +1,11 @@
 //! How a driver tells: its reports, made from what its session notes.
 
+use std::os::fd::AsFd;
+
 use neph_model::{Instant, Message, Own, Span, Tally, TcpState};
 use neph_sys::stamp::Point;
-use neph_sys::tcp::TcpStats;
+use neph_sys::tcp::{self, TcpStats};
+use socket2::Socket;
 
 use crate::exchange::SendPoint;
 use crate::report::{Note, Report, Reports};
@@ -15,6 +18,7 @@ const ANCHORS: Span = Span::from_secs(1);
 pub(crate) struct Outlet {
     reports: Reports,
     anchored: Option<Instant<Own>>,
+    opened: bool,
 }
 
 impl Outlet {
@@ -22,6 +26,22 @@ impl Outlet {
         Self {
             reports,
             anchored: None,
+            opened: false,
+        }
+    }
+
+    /// Tells where the flow's first socket is; later ones differ in their port only.
+    pub(crate) fn opened(&mut self, socket: &Socket) {
+        if std::mem::replace(&mut self.opened, true) {
+            return;
+        }
+        let local = socket
+            .local_addr()
+            .ok()
+            .and_then(|address| address.as_socket());
+        if let Some(source) = local {
+            let congestion = tcp::congestion_control(socket.as_fd()).ok();
+            self.reports.tell(Report::Opened { source, congestion });
         }
     }
 

@@ -1,6 +1,7 @@
 //! What a running flow tells whoever started it, through a channel that never blocks the
 //! measuring thread.
 
+use std::net::SocketAddr;
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 
 use neph_model::{Anchor, EventKind, Instant, Message, Own, Tally};
@@ -25,6 +26,13 @@ pub enum Report {
         kind: EventKind,
         /// In words.
         text: String,
+    },
+    /// The flow's first socket stands.
+    Opened {
+        /// Our address on it.
+        source: SocketAddr,
+        /// Its congestion control, if it is TCP.
+        congestion: Option<String>,
     },
     /// Both clocks, once a second.
     Anchor(Anchor<Own>),

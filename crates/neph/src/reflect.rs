@@ -33,7 +33,7 @@ pub(crate) struct Args {
     /// Offer only this TLS version
     #[arg(long, value_enum)]
     pub(crate) tls_version: Option<TlsChoice>,
-    /// Secret of authenticated STAMP; file:PATH reads it from a file. Other packets are refused
+    /// Secret of authenticated STAMP; `file:PATH` reads it from a file. Other packets are refused
     #[arg(long, value_name = "SECRET", value_parser = value::key)]
     pub(crate) stamp_key: Option<Vec<u8>>,
     /// Wait this long before each reply, as a busy server would

@@ -16,6 +16,10 @@ use crate::{output, value};
 
 /// Options of `neph report`.
 #[derive(Debug, ClapArgs)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is an option of the command line"
+)]
 pub(crate) struct Args {
     /// The campaign: its id, the beginning of it, its name, or the last one
     #[arg(default_value = "last")]

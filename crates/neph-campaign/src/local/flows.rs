@@ -31,23 +31,37 @@ pub(super) struct Ready {
 
 /// Resolves, asks who is there, and decides what runs.
 pub(super) fn ready(order: &ExperimentOrder, site: Option<String>) -> Result<Ready, CarryError> {
+    let mut main = main_flow(order, site.clone())?;
+    let asking = Asking {
+        tls_version: main.tls_version,
+        trust: main.trust.clone(),
+        patience: PATIENCE.min(order.timeout),
+        site: site.clone(),
+    };
+    let found = discover(&main.target, main.address, &asking)
+        .map_err(|error| failed("enter the site", error))?;
+    main.reflector = found.reflector;
+    let mut specs = vec![main];
+    beside(order, &mut specs);
+    Ok(Ready {
+        specs,
+        same_clock: found.same_clock,
+        site,
+        origin: neph_probe::anchor(),
+    })
+}
+
+/// The flow that the scenario asks for.
+fn main_flow(order: &ExperimentOrder, site: Option<String>) -> Result<FlowSpec, CarryError> {
     let scenario = &order.scenario;
     let parameter = |name: &str| scenario.parameters.get(name).map(String::as_str);
-    let target = Target::parse(&scenario.target)
-        .map_err(|error| failed(format!("read the target of '{}'", scenario.endpoint), error))?;
-    let version = match parameter("ip_version") {
-        Some("4") => IpVersion::V4,
-        Some("6") => IpVersion::V6,
-        _ => IpVersion::Any,
-    };
-    let address = target
-        .resolve(version)
-        .map_err(|error| failed(format!("find endpoint '{}'", scenario.endpoint), error))?;
-    let mut main = FlowSpec {
+    let (target, address) = place(scenario)?;
+    Ok(FlowSpec {
         index: FlowIndex(0),
         role: FlowRole::Main,
         name: scenario.endpoint.clone(),
         address,
+        target,
         schedule: Schedule {
             interval: scenario.interval,
             count: Some(scenario.messages),
@@ -73,28 +87,24 @@ pub(super) fn ready(order: &ExperimentOrder, site: Option<String>) -> Result<Rea
         key: parameter("key_file").map(read_key).transpose()?,
         spin: spin(scenario),
         priority: Priority::Auto,
-        site: site.clone(),
-        reflector: false,
-        target,
-    };
-    let asking = Asking {
-        tls_version: main.tls_version,
-        trust: main.trust.clone(),
-        patience: PATIENCE.min(order.timeout),
-        site: site.clone(),
-    };
-    let found = discover(&main.target, main.address, &asking)
-        .map_err(|error| failed("enter the site", error))?;
-    main.reflector = found.reflector;
-    let mut specs = vec![main];
-    beside(order, &mut specs);
-    let origin = neph_probe::anchor();
-    Ok(Ready {
-        specs,
-        same_clock: found.same_clock,
         site,
-        origin,
+        reflector: false,
     })
+}
+
+/// The scenario's target and where it is.
+fn place(scenario: &Scenario) -> Result<(Target, SocketAddr), CarryError> {
+    let target = Target::parse(&scenario.target)
+        .map_err(|error| failed(format!("read the target of '{}'", scenario.endpoint), error))?;
+    let version = match scenario.parameters.get("ip_version").map(String::as_str) {
+        Some("4") => IpVersion::V4,
+        Some("6") => IpVersion::V6,
+        _ => IpVersion::Any,
+    };
+    let address = target
+        .resolve(version)
+        .map_err(|error| failed(format!("find endpoint '{}'", scenario.endpoint), error))?;
+    Ok((target, address))
 }
 
 fn fit(size: u64) -> usize {

@@ -1,10 +1,12 @@
 //! What running flows tell, turned into what the recorder keeps.
 
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
 use std::sync::mpsc::{Receiver, TryRecvError};
 
 use neph_model::{
-    Anchor, Event, EventKind, FlowIndex, Instant, Marks, Message, Own, Sample, SeriesName, Span,
-    Tally,
+    Anchor, Event, EventKind, Flow, FlowIndex, Instant, Marks, Message, Own, Sample, SeriesName,
+    Span, Tally,
 };
 use neph_probe::Report;
 use neph_store::Recorder;
@@ -24,6 +26,10 @@ pub(super) struct Intake<'a> {
     anchors: Vec<(i64, i64)>,
     clock_steps: u32,
     main: Tally,
+    /// Where each flow's first socket was.
+    sources: BTreeMap<FlowIndex, SocketAddr>,
+    /// Congestion control of the main flow, if it is TCP.
+    congestion: Option<String>,
     /// The last thing that went wrong with the main flow.
     trouble: Option<String>,
     sampled: Option<(Instant<Own>, CpuTimes)>,
@@ -39,6 +45,8 @@ impl<'a> Intake<'a> {
             anchors: vec![(0, origin.wall.unix_nanos())],
             clock_steps: 0,
             main: Tally::default(),
+            sources: BTreeMap::new(),
+            congestion: None,
             trouble: None,
             sampled: None,
         }
@@ -57,7 +65,6 @@ impl<'a> Intake<'a> {
 
     fn one(&mut self, report: Report, flow: FlowIndex) {
         match report {
-            Report::Reply(_) => {}
             Report::Message(mut message) => {
                 message.marks = since(self.origin.at, message.marks);
                 self.messages.push(message);
@@ -75,13 +82,18 @@ impl<'a> Intake<'a> {
                     text,
                 });
             }
+            Report::Opened { source, congestion } => {
+                self.sources.insert(flow, source);
+                if flow.0 == 0 {
+                    self.congestion = congestion;
+                }
+            }
             Report::Anchor(anchor) if flow.0 == 0 => {
                 let at = (anchor.at - self.origin.at).nanos();
                 self.anchors.push((at, anchor.wall.unix_nanos()));
             }
-            Report::Anchor(_) => {}
             Report::Ended(tally) if flow.0 == 0 => self.main = tally,
-            Report::Ended(_) => {}
+            Report::Reply(_) | Report::Anchor(_) | Report::Ended(_) => {}
         }
     }
 
@@ -137,6 +149,21 @@ impl<'a> Intake<'a> {
     /// How often the wall clock stepped.
     pub(super) const fn clock_steps(&self) -> u32 {
         self.clock_steps
+    }
+
+    /// Puts into `flows` where their sockets were. ICMP has no port, and a flow with a connection
+    /// for each message has as many as messages.
+    pub(super) fn place_sources(&self, flows: &mut [Flow]) {
+        for flow in flows {
+            if let Some(source) = self.sources.get(&flow.index) {
+                flow.source = Some(*source);
+            }
+        }
+    }
+
+    /// Congestion control of the main flow, if it is TCP.
+    pub(super) fn congestion(&self) -> Option<String> {
+        self.congestion.clone()
     }
 
     /// (monotonic since start, wall) pairs.

@@ -3,7 +3,7 @@
 //! Intervals, sizes and lengths are not here: they have types of their own in a scenario.
 
 use neph_model::{ProbeKind, Span};
-use neph_text::{Fault, Nanos, Node, Port, Take, Value, choice};
+use neph_text::{Fault, Nanos, Node, Port, Take, Value};
 
 use super::Target;
 
@@ -60,13 +60,6 @@ pub const PARAMETERS: &[Parameter] = &[
         read: word,
     },
     Parameter {
-        name: "method",
-        about: "the HTTP method: GET, POST or PUT",
-        fits: |target| matches!(target.probe, ProbeKind::Http),
-        unfit: "only http:// and https:// have a method",
-        read: method,
-    },
-    Parameter {
         name: "new_connection",
         about: "true: each message has a connection of its own, as a REST client without keep-alive",
         fits: Target::on_tcp,
@@ -115,10 +108,6 @@ fn spin(node: &Node) -> Result<String, Fault> {
         Nanos(nanos @ 0..=1_000_000) => Ok(Span::from_nanos(nanos).to_string()),
         _ => Err(Fault::new("this spin is too long", "write at most \"1ms\"")),
     }
-}
-
-fn method(node: &Node) -> Result<String, Fault> {
-    choice(node, &[("GET", "GET"), ("POST", "POST"), ("PUT", "PUT")]).map(str::to_owned)
 }
 
 fn ip_version(node: &Node) -> Result<String, Fault> {

@@ -47,6 +47,7 @@ pub(crate) fn drive(spec: &FlowSpec, outlet: Outlet, stop: &Stop) -> Result<(), 
         buffer: vec![0; 1 << 16],
         turned: now(),
     };
+    driver.outlet.opened(&driver.socket);
     driver.session.begin(now() + SETTLE);
     driver.run(stop);
     driver.finish();

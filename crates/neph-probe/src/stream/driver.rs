@@ -268,6 +268,7 @@ impl Driver<'_> {
             if let Err(error) = set_up(&open.socket, self.spec) {
                 return self.session.broke(number, error, at);
             }
+            self.outlet.opened(&open.socket);
             self.session.connected(number, at);
         }
         self.write(number);

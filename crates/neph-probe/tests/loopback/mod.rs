@@ -63,7 +63,8 @@ fn measure(spec: FlowSpec) -> (Vec<Message>, Tally) {
         match report {
             Report::Message(message) => messages.push(message),
             Report::Ended(ended) => tally = ended,
-            Report::Event { .. } | Report::Reply(_) | Report::Anchor(_) => {}
+            Report::Event { .. } | Report::Reply(_) | Report::Opened { .. } | Report::Anchor(_) => {
+            }
         }
     }
     flow.join().expect("the flow ran");
@@ -164,7 +165,10 @@ fn a_schedule_too_dense_to_keep_starves_nobody() {
                     }
                 }
                 Report::Ended(ended) => tally = ended,
-                Report::Event { .. } | Report::Reply(_) | Report::Anchor(_) => {}
+                Report::Event { .. }
+                | Report::Reply(_)
+                | Report::Opened { .. }
+                | Report::Anchor(_) => {}
             }
         }
         flow.join().expect("the flow ran");

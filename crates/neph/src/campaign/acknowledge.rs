@@ -76,10 +76,13 @@ impl Recorder for Telling<'_> {
     fn messages(&mut self, messages: &[Message]) -> Result<(), StoreError> {
         self.inner.messages(messages)?;
         let experiment = self.inner.experiment();
-        let lines: String = messages
-            .iter()
-            .map(|message| format!("{experiment} {} {}\n", message.flow.0, message.seq))
-            .collect();
+        let mut lines = String::with_capacity(64 * messages.len());
+        for message in messages {
+            lines.push_str(&format!(
+                "{experiment} {} {}\n",
+                message.flow.0, message.seq
+            ));
+        }
         // Whoever reads the file loses a line; the store has the message all the same.
         let _ = self.file.write_all(lines.as_bytes());
         Ok(())

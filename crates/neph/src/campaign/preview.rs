@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use neph_campaign::estimate::{estimate, length};
-use neph_campaign::{expand, order};
+use neph_campaign::{Plan, expand, order};
 use neph_model::{Order, Span};
 
 use super::{PlanArgs, read};
@@ -38,22 +38,7 @@ pub(crate) fn run(args: &PlanArgs) -> Result<Outcome, Failure> {
         )?;
     }
     let cost = estimate(plan, &scenarios);
-    let seed = plan
-        .seed
-        .map_or_else(|| "drawn at the start".to_owned(), |seed| seed.to_string());
-    match (plan.order, plan.seed) {
-        (Order::Sequential, _) => writeln!(out, "\norder: as listed, in every block")?,
-        (Order::Random, None) => writeln!(out, "\norder: random within each block, seed {seed}")?,
-        (Order::Random, Some(seed)) => {
-            writeln!(out, "\norder: random within each block, seed {seed}")?;
-            let count = u32::try_from(scenarios.len()).unwrap_or(u32::MAX);
-            for block in 0..plan.blocks.min(10) {
-                let order = order::order_of_block(plan.order, seed, block, count);
-                let numbers: Vec<String> = order.iter().map(|at| (at + 1).to_string()).collect();
-                writeln!(out, "  block {}: {}", block + 1, numbers.join(" "))?;
-            }
-        }
-    }
+    tell_order(&mut out, plan, scenarios.len())?;
     writeln!(
         out,
         "cost: {} experiments, {} messages, {} out, {} back (payload)",
@@ -73,6 +58,29 @@ pub(crate) fn run(args: &PlanArgs) -> Result<Outcome, Failure> {
     }
     out.flush()?;
     Ok(Outcome::Done)
+}
+
+/// The order in which scenarios will run, where it is known already.
+fn tell_order(out: &mut impl Write, plan: &Plan, scenarios: usize) -> std::io::Result<()> {
+    const SHOWN: u32 = 10;
+    let seed = match (plan.order, plan.seed) {
+        (Order::Sequential, _) => return writeln!(out, "\norder: as listed, in every block"),
+        (Order::Random, None) => {
+            return writeln!(
+                out,
+                "\norder: random within each block, seed drawn at the start"
+            );
+        }
+        (Order::Random, Some(seed)) => seed,
+    };
+    writeln!(out, "\norder: random within each block, seed {seed}")?;
+    let count = u32::try_from(scenarios).unwrap_or(u32::MAX);
+    for block in 0..plan.blocks.min(SHOWN) {
+        let order = order::order_of_block(plan.order, seed, block, count);
+        let numbers: Vec<String> = order.iter().map(|at| (at + 1).to_string()).collect();
+        writeln!(out, "  block {}: {}", block + 1, numbers.join(" "))?;
+    }
+    Ok(())
 }
 
 /// Hours, minutes and seconds.

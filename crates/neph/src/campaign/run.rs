@@ -180,11 +180,11 @@ fn conduct<C: Carrier>(
         clock: &RealClock,
         stop: &flag,
     };
-    let carried = match earlier {
+    let ended = match earlier {
         None => neph_campaign::start(plan, order, &build, &mut crew),
         Some(campaign) => neph_campaign::resume(plan, campaign, &build, &mut crew),
     };
-    carried
+    ended
         .map(|(campaign, _)| campaign)
         .map_err(Failure::refused)
 }

@@ -143,10 +143,11 @@ pub(super) fn topology(plan: &Plan) -> Result<Option<Topology>, Failure> {
 /// Takes down labs of earlier campaigns whose process is gone: a kill -9 leaves its lab behind.
 fn clear_the_dead() {
     for lab in Lab::list().unwrap_or_default() {
-        if lab.name.starts_with(PREFIX) && !lab.owner_alive {
-            if let Err(error) = Lab::down_by_name(&lab.name) {
-                output::say(&format!("neph: {error}"));
-            }
+        if lab.name.starts_with(PREFIX)
+            && !lab.owner_alive
+            && let Err(error) = Lab::down_by_name(&lab.name)
+        {
+            output::say(&format!("neph: {error}"));
         }
     }
 }

@@ -4,7 +4,7 @@
 use std::io::Write;
 
 use neph_campaign::{Figures, News, Observer, Standing};
-use neph_model::{ExperimentStatus, Span};
+use neph_model::{Campaign, Experiment, ExperimentStatus, Span, Throughput, Traceroute};
 
 use super::preview::time;
 use crate::output;
@@ -62,48 +62,28 @@ impl Observer for Watch {
                 left,
             } => {
                 self.stand(*standing, Some(*left));
-                self.line(&format!(
-                    "campaign {} ({}): {} scenarios x {} blocks, about {}, seed {}",
-                    campaign.name,
-                    campaign.id,
-                    scenarios.len(),
-                    campaign.blocks,
-                    time(*left),
-                    campaign.seed
-                ));
+                self.line(&begun(campaign, scenarios.len(), *left));
             }
-            News::Waiting { block, .. } => {
-                self.line(&format!("waiting for block {}", block + 1));
-            }
+            News::Waiting { block, .. } => self.line(&format!("waiting for block {}", block + 1)),
             News::CheckBegun(order) => {
                 self.live(&format!("throughput check to {} ...", order.server.name));
             }
-            News::Checked(check) => self.line(&match &check.failure {
-                None => format!("throughput to {}: {}", check.endpoint, check.goodput),
-                Some(why) => format!("throughput to {}: no figure: {why}", check.endpoint),
-            }),
-            News::Traced(route) => self.line(&match &route.failure {
-                None => format!(
-                    "traceroute to {}: {} hops",
-                    route.endpoint,
-                    route.hops.len()
-                ),
-                Some(why) => format!("traceroute to {}: none: {why}", route.endpoint),
-            }),
+            News::Checked(check) => self.line(&checked(check)),
+            News::Traced(route) => self.line(&traced(route)),
             News::ExperimentBegun { standing, left, .. } => self.stand(*standing, Some(*left)),
             News::Running {
                 scenario,
                 progress,
                 figures,
-            } => self.live(&format!(
-                "[{}] {}: {}/{} messages, {} | {} left",
-                self.standing,
-                scenario.label(),
-                progress.due,
-                scenario.messages,
-                told(figures),
-                time((self.left - progress.elapsed).max(Span::ZERO))
-            )),
+            } => {
+                let left = (self.left - progress.elapsed).max(Span::ZERO);
+                let (standing, label) = (&self.standing, scenario.label());
+                let (due, of) = (progress.due, scenario.messages);
+                let (figures, left) = (told(figures), time(left));
+                self.live(&format!(
+                    "[{standing}] {label}: {due}/{of} messages, {figures} | {left} left"
+                ));
+            }
             News::ExperimentEnded {
                 experiment,
                 scenario,
@@ -111,33 +91,61 @@ impl Observer for Watch {
                 standing,
             } => {
                 self.stand(*standing, None);
-                let end = match experiment.status {
-                    ExperimentStatus::Complete => told(figures),
-                    status => format!(
-                        "{}: {}",
-                        status.name(),
-                        experiment.reason.as_deref().unwrap_or("no reason told")
-                    ),
-                };
-                let flags: Vec<String> = experiment
-                    .warnings
-                    .iter()
-                    .map(|warning| format!("  ! {warning}"))
-                    .collect();
-                self.line(&format!(
-                    "[{}] block {} {}: {end}{}",
-                    self.standing,
-                    experiment.block + 1,
-                    scenario.label(),
-                    flags.concat()
-                ));
+                let (block, label) = (experiment.block + 1, scenario.label());
+                let end = ended(experiment, figures);
+                self.line(&format!("[{}] block {block} {label}: {end}", self.standing));
             }
-            News::Ended { status, .. } => {
-                self.line(&format!("campaign {}", status.name()));
-            }
+            News::Ended { status, .. } => self.line(&format!("campaign {}", status.name())),
             _ => {}
         }
     }
+}
+
+fn begun(campaign: &Campaign, scenarios: usize, left: Span) -> String {
+    let Campaign {
+        name,
+        id,
+        blocks,
+        seed,
+        ..
+    } = campaign;
+    let left = time(left);
+    format!(
+        "campaign {name} ({id}): {scenarios} scenarios x {blocks} blocks, about {left}, seed {seed}"
+    )
+}
+
+fn checked(check: &Throughput) -> String {
+    match &check.failure {
+        None => format!("throughput to {}: {}", check.endpoint, check.goodput),
+        Some(why) => format!("throughput to {}: no figure: {why}", check.endpoint),
+    }
+}
+
+fn traced(route: &Traceroute) -> String {
+    match &route.failure {
+        None => format!(
+            "traceroute to {}: {} hops",
+            route.endpoint,
+            route.hops.len()
+        ),
+        Some(why) => format!("traceroute to {}: none: {why}", route.endpoint),
+    }
+}
+
+fn ended(experiment: &Experiment, figures: &Figures) -> String {
+    let end = match experiment.status {
+        ExperimentStatus::Complete => told(figures),
+        status => {
+            let why = experiment.reason.as_deref().unwrap_or("no reason told");
+            format!("{}: {why}", status.name())
+        }
+    };
+    let flags = experiment
+        .warnings
+        .iter()
+        .map(|warning| format!("  ! {warning}"));
+    flags.fold(end, |line, flag| line + &flag)
 }
 
 fn told(figures: &Figures) -> String {

@@ -109,7 +109,7 @@ pub(crate) struct Args {
     /// Congestion control of our side (cubic, bbr, reno ...)
     #[arg(long, value_name = "NAME")]
     pub(crate) congestion: Option<String>,
-    /// Secret of authenticated STAMP; file:PATH reads it from a file
+    /// Secret of authenticated STAMP; `file:PATH` reads it from a file
     #[arg(long, value_name = "SECRET", value_parser = value::key)]
     pub(crate) stamp_key: Option<Vec<u8>>,
     /// No ICMP echo beside the probe

@@ -21,12 +21,13 @@ pub(super) fn title(planned: &Planned) -> String {
         (ProbeKind::Udp, _) => "a STAMP reflector",
     };
     let every = spec.schedule.interval;
-    let sizes = match spec.reflector {
-        true => format!(
+    let sizes = if spec.reflector {
+        format!(
             ", request {} B, reply {} B",
             spec.request_size, spec.response_size
-        ),
-        false => String::new(),
+        )
+    } else {
+        String::new()
     };
     format!(
         "{} ({}), {who}, every {every}{sizes}",
@@ -144,9 +145,10 @@ fn values(watched: &Watched, column: Column) -> &[f64] {
 }
 
 fn layers(planned: &Planned, watched: &Watched) -> String {
-    let network = match planned.spec.reflector {
-        true => "network (kernel stamps)",
-        false => "network and peer (kernel stamps)",
+    let network = if planned.spec.reflector {
+        "network (kernel stamps)"
+    } else {
+        "network and peer (kernel stamps)"
     };
     let lost = watched.tally.lost;
     let rows = [
@@ -206,9 +208,10 @@ fn stage_line(name: &str, values: &[f64], all: f64) -> String {
 }
 
 fn directions(planned: &Planned, watched: &Watched) -> String {
-    let offset = match planned.discovery.same_clock {
-        true => Some(ClockOffset::SAME_CLOCK),
-        false => watched.offset,
+    let offset = if planned.discovery.same_clock {
+        Some(ClockOffset::SAME_CLOCK)
+    } else {
+        watched.offset
     };
     let both = offset
         .zip(watched.last.as_ref())
@@ -219,9 +222,10 @@ fn directions(planned: &Planned, watched: &Watched) -> String {
         return String::new();
     };
     let tell = |way: OneWay| format!("{} +- {}", way.delay, way.bound);
-    let clocks = match planned.discovery.same_clock {
-        true => "the peer reads the same clock".to_owned(),
-        false => format!("clock offset {} +- {}", offset.value(), offset.bound()),
+    let clocks = if planned.discovery.same_clock {
+        "the peer reads the same clock".to_owned()
+    } else {
+        format!("clock offset {} +- {}", offset.value(), offset.bound())
     };
     format!(
         "last message: there {}, back {} ({clocks})\n",

@@ -69,7 +69,7 @@ pub(super) fn run(
         let mut open = 0;
         for (index, slot) in running.iter_mut().enumerate() {
             let watched = &mut everything.flows[index];
-            if take(slot, &found.flows[index], watched, show)? {
+            if take(slot.as_ref(), &found.flows[index], watched, show)? {
                 open += 1;
             } else if let Some(flow) = slot.take()
                 && let Err(error) = flow.join()
@@ -98,7 +98,7 @@ pub(super) fn run(
 
 /// Takes in what a flow told; whether it may tell more.
 fn take(
-    slot: &Option<Flow>,
+    slot: Option<&Flow>,
     planned: &Planned,
     watched: &mut Watched,
     show: &mut Show<'_>,
@@ -115,6 +115,7 @@ fn take(
                 watched.connections += u32::from(kind == EventKind::Connected);
                 show.event(planned, at, kind, &text)?;
             }
+            Ok(Report::Opened { .. }) => {}
             Ok(Report::Anchor(anchor)) => show.anchor(anchor),
             Ok(Report::Ended(tally)) => watched.tally = tally,
             Err(TryRecvError::Empty) => return Ok(true),
