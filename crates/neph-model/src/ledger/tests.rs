@@ -88,7 +88,10 @@ fn a_connection_attempt_ends_when_it_is_connected() {
     let mut marks = Marks::intended_at(Instant::from_nanos(0));
     (marks.dialled, marks.connected, marks.app_recv) = (own(3), own(43), own(43));
     let expected = [("schedule lateness", 3), ("connect", 40)];
-    assert_eq!(lines(&marks), expected.map(|(name, time)| (name.to_owned(), time)));
+    assert_eq!(
+        lines(&marks),
+        expected.map(|(name, time)| (name.to_owned(), time))
+    );
 }
 
 #[test]
