@@ -112,7 +112,9 @@ impl Codec for Http {
             return self.head(input);
         };
         match body.reader.step(input).map_err(|error| error.to_string())? {
-            BodyStep::More => Ok(Step::More),
+            BodyStep::More if input.is_empty() => Ok(Step::More),
+            // Chunk syntax: the reader has taken it, so it must not be given to it again.
+            BodyStep::More => Ok(Step::Took(input.len(), Arrival::Nothing)),
             BodyStep::Piece { consumed, .. } if !body.reader.is_done() => {
                 Ok(Step::Took(consumed, Arrival::Nothing))
             }

@@ -150,4 +150,17 @@ mod tests {
         assert_eq!(answered.replies, u64::from(MESSAGES));
         assert_eq!(answered.end.as_deref(), Some("Refused(RefusedRate)"));
     }
+
+    /// Found by fuzzing: chunk syntax that a read cut was read twice.
+    #[test]
+    fn a_chunked_request_is_answered_the_same_however_it_comes() {
+        let request: &[u8] = b"POST /?reply=9 HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\
+            \r\n\r\n3;x\r\nabc\r\n10\r\n0123456789abcdef\r\n0\r\nA: b\r\n\r\n";
+        let at_once = answer(&[request]);
+        assert_eq!((at_once.replies, at_once.end.clone()), (1, None));
+        for size in 1..request.len() {
+            let pieces: Vec<&[u8]> = request.chunks(size).collect();
+            assert_eq!(answer(&pieces), at_once, "pieces of {size}");
+        }
+    }
 }

@@ -143,4 +143,20 @@ mod tests {
         let understood = ask("http://h/", Peer::Stranger, &[response]).expect("a protocol");
         assert_eq!(understood, ["Reply { seq: None, marks: None }"]);
     }
+
+    /// Found by fuzzing: chunk syntax that a read cut was read twice.
+    #[test]
+    fn a_chunked_reply_is_understood_the_same_however_it_comes() {
+        let response: &[u8] = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3;x\r\nabc\
+            \r\n10\r\n0123456789abcdef\r\n0\r\nA: b\r\n\r\n";
+        for size in 1..=response.len() {
+            let pieces: Vec<&[u8]> = response.chunks(size).collect();
+            let understood = ask("http://h/", Peer::Stranger, &pieces).expect("a protocol");
+            assert_eq!(
+                understood,
+                ["Reply { seq: None, marks: None }"],
+                "pieces of {size}"
+            );
+        }
+    }
 }

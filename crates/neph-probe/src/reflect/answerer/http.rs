@@ -158,8 +158,9 @@ impl Http {
 impl Reading {
     fn step(&mut self, input: &[u8], reply_size: usize) -> Result<Step, End> {
         let taken = match self.body.step(input) {
-            Ok(BodyStep::More) if !self.body.is_done() => return Ok(Step::More),
-            Ok(BodyStep::More) => 0,
+            Ok(BodyStep::More) if input.is_empty() => return Ok(Step::More),
+            // Chunk syntax: the reader has taken it, so it must not be given to it again.
+            Ok(BodyStep::More) => input.len(),
             Ok(BodyStep::Piece { consumed, payload }) => {
                 let room = neph_wire::echo::REQUEST_MIN.saturating_sub(self.start.len());
                 self.start
