@@ -1,4 +1,5 @@
-"""Writes the hand-made seeds of the fuzz targets into corpus/. Run it in this folder."""
+"""Writes the seeds of the fuzz targets into corpus/: hand-made ones, and the plans and topologies
+that are shipped, without their comments."""
 
 import pathlib
 import struct
@@ -69,8 +70,131 @@ SEEDS = {
     "marks": [MARKS, MARKS.hex().encode(), bytes([1]) + bytes(55)],
 }
 
+HELLO = b"NEPH\x01\x00\x00\x00" + struct.pack(">II", 100, 0)
+FRAME = struct.pack(">I", 12) + b"NEq1" + struct.pack(">Q", 5)
+UPGRADE = (
+    b"GET /?reply=100 HTTP/1.1\r\nHost: a\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+    b"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
+)
+
+
+def ws(opcode: int, payload: bytes, mask: bytes = b"") -> bytes:
+    """A frame of fewer than 126 bytes; with a key it is a client's."""
+    masked = bytes(b ^ mask[i % 4] for i, b in enumerate(payload)) if mask else payload
+    return bytes([0x80 | opcode, (0x80 if mask else 0) | len(payload)]) + mask + masked
+
+
+KEY = b"abcd"
+WS_REQUEST = ws(2, FRAME[4:], KEY)
+SEEDS["reflector"] = [
+    b"\x00" + HELLO + FRAME * 3,
+    b"\x07" + HELLO + FRAME * 3,
+    b"\x01NEPH\x01\x01\x00\x00" + struct.pack(">II", 0, 500) + bytes(40),
+    b"\x00NEPH\x01\x00\x00\x00" + struct.pack(">II", 0xFFFFFFFF, 0),
+    b"\x00NEPH\x01\x00\x00\x00" + struct.pack(">II", 200_000, 0) + FRAME * 9,
+    b"\x05" + UPGRADE + WS_REQUEST * 2 + ws(8, b"\x03\xe8", KEY),
+    b"\x00" + UPGRADE + ws(9, b"hi", KEY) + ws(1, b"not ours", KEY) + WS_REQUEST * 70,
+    b"\x03" + SEEDS["http_request"][0] + SEEDS["http_request"][1] + SEEDS["http_request"][2],
+    b"\x00" + SEEDS["http_request"][3],
+    b"\x00" + b"POST /?reply=65536 HTTP/1.1\r\nHost: a\r\nContent-Length: 12\r\n\r\n" + FRAME[4:],
+    b"\x02" + b"HEAD /?reply=9 HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\n\r\n" * 3,
+    b"\x00\x16\x03\x01\x00\x05hello",
+]
+OUR_REPLY = b"NEr1" + struct.pack(">Q", 5) + MARKS
+SEEDS["prober"] = [
+    b"\x00\x00" + ws(2, OUR_REPLY) * 2 + ws(9, b"hi") + ws(8, b"\x03\xe8bye"),
+    b"\x01\x03" + ws(10, FRAME[4:]) + ws(1, b"not ours") + ws(8, b""),
+    b"\x02\x00" + SEEDS["http_response"][0] * 2,
+    b"\x02\x05HTTP/1.1 100 Continue\r\n\r\n" + SEEDS["http_response"][1],
+    b"\x02\x00HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\n",
+    b"\x03\x07" + SEEDS["http_response"][1] * 2,
+    b"\x03\x00" + SEEDS["http_response"][2],
+    b"\x04\x00NEPR\x01\x00\x00\x00" + struct.pack(">II", 100, 1000)
+    + (struct.pack(">I", len(OUR_REPLY)) + OUR_REPLY) * 2,
+    b"\x04\x09" + SEEDS["frame_echo"][1],
+]
+
+
+def piece(payload: bytes) -> bytes:
+    return struct.pack("<H", len(payload)) + payload
+
+
+def text(value: bytes) -> bytes:
+    return struct.pack("<I", len(value)) + value
+
+
+RECORD = b"\x01" + struct.pack("<HIQBBHIq", 0x3FFF, 0, 7, 0, 0, 0, 0, 1000)
+JOURNALED = [
+    RECORD + struct.pack("<14q", *range(1100, 2500, 100)),
+    b"\x01" + struct.pack("<HIQBBHIq", 0xC000, 0, 8, 1, 1, 2, 1, 2000) + bytes(56),
+    b"\x02" + struct.pack("<Iq", 0, 5) + text(b"connection_lost") + text(b"reset"),
+    b"\x03" + struct.pack("<qQ", 5, 0x3FF0000000000000) + text(b"cpu_steal_percent"),
+]
+SEEDS["journal"] = [
+    b"".join(map(piece, JOURNALED)),
+    piece(JOURNALED[0]) + b"\xff\xff" + JOURNALED[1],
+    piece(JOURNALED[0]) + piece(b"") + piece(JOURNALED[2]),
+    b"NEPHJRNL" + struct.pack("<I", 1) + bytes(20),
+]
+RAW = b"""#client-send-timestamp,server-timestamp,e2e-rtt
+1611336441708429104,1611336441732325106,43.745733
+1611336442208693801,1611336442234417528,44.207570
+1611336441958579188,,41.819516
+"""
+TSHARK = b"""#frame-timestamp,tcp-ack-rtt,tcp-stream-id,retransmission,ip-dst
+"1611336441.750143006","0.039583780","0",,"172.17.0.2"
+"1611336442.002436800","0.041769282","0","1","172.17.0.2"
+"""
+PING = b"""PING 130.192.31.254 (130.192.31.254) 56(84) bytes of data.
+[1611336441.750000] 64 bytes from 130.192.31.254: icmp_seq=1 ttl=242 time=41.8 ms
+[1611336442.150000] no answer yet for icmp_seq=2
+[1611336442.550000] 64 bytes from 130.192.31.254: icmp_seq=3 ttl=242 time=42.0 ms
+"""
+SEEDS["import"] = [
+    b"\0".join([b"1-Metro.i250.x1024", RAW, b"", TSHARK, PING, b"runs: 1\n"]),
+    b"\0".join([b"3-cloud-eu-400-10240", RAW, RAW.replace(b"161133644", b"161133645"), b"", PING]),
+    b"\0".join([b"log", RAW]),
+    b"\0".join([b"x", PING, TSHARK]),
+]
+
+ROOT = pathlib.Path(__file__).parent.parent
+SHIPPED = {
+    "plan": [path for path in ROOT.glob("plans/*.toml") if ".lab." not in path.name],
+    "topology": [*ROOT.glob("plans/*.lab.toml"), *ROOT.glob("crates/neph-lab/topologies/*.toml")],
+    "settings": ROOT.glob("plans/*.yaml"),
+}
+
+
+def bare(shipped: bytes) -> bytes:
+    """Without comments: the fuzzer would spend its time on them."""
+    lines = (line for line in shipped.splitlines() if not line.startswith(b"#"))
+    return b"\n".join(line for line in lines if line) + b"\n"
+
+
+SEEDS |= {name: [bare(path.read_bytes()) for path in sorted(paths)] for name, paths in SHIPPED.items()}
+SEEDS["plan"] += [
+    b"version = 1\nname = 'n'\nmessages = 3\ninterval = '25ms'\nrequest_size = 64\n"
+    b"[[endpoint]]\nname = 'a'\nurl = 'udp://h:862'\n[[endpoint]]\nname = 'b'\nurl = 'icmp://::1'\n"
+    b"interval = ['1s', '2s']\n[[skip]]\nendpoint = 'b'\ninterval = '2s'\n[throughput]\nduration = '2s'\n"
+    b"tool = 'iperf3'\nserver = 'h:5201'\n[traceroute]\nmax_hops = 9\nqueries = 2\n",
+    b"version = 1\nname = 'n'\nduration = '1h'\ninterval = '1us'\nrequest_size = '64MiB'\nblocks = 4\n"
+    b"block_interval = '1d'\npause = '1s'\ntimeout = '5s'\ntries = 2\nseed = 7\norder = 'sequential'\n"
+    b"[[endpoint]]\nname = 'a'\nurl = 'https://[::1]:8/p?q'\ntls = ['1.2', '1.3']\nsource_port = [1, 2]\n"
+    b"[[ping]]\nname = 'p'\naddress = '1.1.1.1'\ninterval = '1s'\n[plot]\nblocks = [1]\n[limits]\nsteal = '1%'\n",
+]
+SEEDS["settings"] += [
+    b"runs: 1\nruns_interval: 1\nendpoints:\n- {description: a, destination: 'h:1', tls_enabled: true}\n"
+    b"intervals: [1]\nmsg_sizes: [1]\nruns_to_plot: [1]\nwhisker_max: 0\n",
+]
+SEEDS["topology"] += [
+    b"version = 1\n[[site]]\nname = 'a'\naddress = '10.0.0.1/24'\naddress_v6 = 'fd00::1/64'\n"
+    b"[[site]]\nname = 'b'\naddress = '10.0.0.2'\n[[link]]\na = 'a'\nb = 'b'\nkind = 'netem'\n"
+    b"delay = '5ms'\nloss = '1%'\nrate = '3Mbit/s'\nqueue = '64KiB'\n"
+    b"a_to_b = { delay = '1ms', jitter = { normal = '1ms' } }\n",
+]
+
 for target, seeds in SEEDS.items():
-    folder = pathlib.Path("corpus") / target
+    folder = pathlib.Path(__file__).parent / "corpus" / target
     folder.mkdir(parents=True, exist_ok=True)
     for number, seed in enumerate(seeds):
         (folder / f"seed-{number}").write_bytes(seed)

@@ -1,0 +1,105 @@
+//! A store that only notes which experiments ended with which messages.
+
+use std::sync::{Arc, Mutex};
+
+use neph_model::{
+    Campaign, CampaignId, CampaignStatus, Event, Experiment, ExperimentId, Message, Provenance,
+    Sample, Scenario, Throughput, Traceroute, Wall,
+};
+use neph_store::{MessageVisitor, Recorder, Store, StoreError};
+
+#[derive(Debug, Default)]
+pub struct Noted {
+    /// In the order in which they ended.
+    pub ended: Vec<(Experiment, Vec<Message>)>,
+    running: Arc<Mutex<Vec<Message>>>,
+}
+
+#[derive(Debug)]
+struct Notes(ExperimentId, Arc<Mutex<Vec<Message>>>);
+
+impl Recorder for Notes {
+    fn experiment(&self) -> ExperimentId {
+        self.0
+    }
+    fn messages(&mut self, messages: &[Message]) -> Result<(), StoreError> {
+        self.1.lock().expect("one thread").extend_from_slice(messages);
+        Ok(())
+    }
+    fn event(&mut self, _: &Event) -> Result<(), StoreError> {
+        Ok(())
+    }
+    fn sample(&mut self, _: &Sample) -> Result<(), StoreError> {
+        Ok(())
+    }
+}
+
+impl Store for Noted {
+    fn add_campaign(&mut self, _: &Campaign, scenarios: &[Scenario]) -> Result<(), StoreError> {
+        let ids: std::collections::BTreeSet<_> = scenarios.iter().map(|s| s.id).collect();
+        assert_eq!(ids.len(), scenarios.len(), "a scenario twice");
+        Ok(())
+    }
+    fn set_campaign_status(
+        &mut self,
+        _: CampaignId,
+        _: CampaignStatus,
+        _: Option<Wall>,
+    ) -> Result<(), StoreError> {
+        Ok(())
+    }
+    fn begin(&mut self, experiment: &Experiment) -> Result<Box<dyn Recorder>, StoreError> {
+        self.running.lock().expect("one thread").clear();
+        Ok(Box::new(Notes(experiment.id, Arc::clone(&self.running))))
+    }
+    fn finish(
+        &mut self,
+        _: Box<dyn Recorder>,
+        experiment: &Experiment,
+        _: &Provenance,
+    ) -> Result<(), StoreError> {
+        let messages = std::mem::take(&mut *self.running.lock().expect("one thread"));
+        self.ended.push((experiment.clone(), messages));
+        Ok(())
+    }
+    fn recover(&mut self) -> Result<Vec<Experiment>, StoreError> {
+        Ok(Vec::new())
+    }
+    fn add_throughput(&mut self, _: CampaignId, _: &Throughput) -> Result<(), StoreError> {
+        Ok(())
+    }
+    fn add_traceroute(&mut self, _: CampaignId, _: &Traceroute) -> Result<(), StoreError> {
+        Ok(())
+    }
+    fn campaigns(&self) -> Result<Vec<Campaign>, StoreError> {
+        Ok(Vec::new())
+    }
+    fn scenarios(&self, _: CampaignId) -> Result<Vec<Scenario>, StoreError> {
+        Ok(Vec::new())
+    }
+    fn experiments(&self, _: CampaignId) -> Result<Vec<Experiment>, StoreError> {
+        Ok(Vec::new())
+    }
+    fn visit_messages(
+        &self,
+        _: ExperimentId,
+        _: &mut MessageVisitor<'_>,
+    ) -> Result<(), StoreError> {
+        Ok(())
+    }
+    fn events(&self, _: ExperimentId) -> Result<Vec<Event>, StoreError> {
+        Ok(Vec::new())
+    }
+    fn samples(&self, _: ExperimentId) -> Result<Vec<Sample>, StoreError> {
+        Ok(Vec::new())
+    }
+    fn provenance(&self, _: ExperimentId) -> Result<Option<Provenance>, StoreError> {
+        Ok(None)
+    }
+    fn throughputs(&self, _: CampaignId) -> Result<Vec<Throughput>, StoreError> {
+        Ok(Vec::new())
+    }
+    fn traceroutes(&self, _: CampaignId) -> Result<Vec<Traceroute>, StoreError> {
+        Ok(Vec::new())
+    }
+}

@@ -1,0 +1,39 @@
+//! Journals. Records of any bytes under right checksums, followed by any others: what reads back is
+//! a prefix, what it tells can be written again, and its ledgers add up. Pieces of the input behind
+//! their length (16 bits) are the records, the rest is the tail.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use neph_model::Message;
+use neph_store::fuzzing::{framed, whole};
+
+#[path = "../checks/folder.rs"]
+mod folder;
+
+/// Sums of differences of such times fit into 64 bits. Beyond, arithmetic saturates.
+const FITS: u64 = 1 << 57;
+
+fuzz_target!(|bytes: &[u8]| {
+    let path = folder::path().join("x.journal");
+    whole(&path, bytes);
+    let (mut payloads, mut rest) = (Vec::new(), bytes);
+    while let Some((length, behind)) = rest.split_first_chunk::<2>()
+        && let Some((payload, behind)) = behind.split_at_checked(u16::from_le_bytes(*length).into())
+    {
+        payloads.push(payload);
+        rest = behind;
+    }
+    for message in framed(&path, &payloads, rest) {
+        adds_up(&message);
+    }
+});
+
+fn adds_up(message: &Message) {
+    let Some(ledger) = message.ledger() else { return };
+    let sum = ledger.entries().iter().map(|entry| i128::from(entry.time.nanos())).sum::<i128>();
+    let times = ledger.entries().iter().map(|entry| entry.time.nanos());
+    let whole = ledger.response_time().nanos();
+    if times.chain([whole]).all(|nanos| nanos.unsigned_abs() < FITS) {
+        assert_eq!(sum, i128::from(whole), "{message:?}");
+    }
+}

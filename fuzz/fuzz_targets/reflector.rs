@@ -1,0 +1,18 @@
+//! A connection to the reflector: our framing, HTTP and WebSocket, told apart by their first bytes.
+//! However the bytes are cut, the peer is told the same; caps and budget hold at each step
+//! (`neph_probe::fuzzing::answer` says which). The first byte is the size of the pieces.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use neph_probe::fuzzing::answer;
+
+#[path = "../checks/pieces.rs"]
+mod pieces;
+
+fuzz_target!(|bytes: &[u8]| {
+    let Some((size, bytes)) = bytes.split_first() else { return };
+    let whole = answer(&[bytes]);
+    if *size != 0 {
+        assert_eq!(answer(&pieces::cut(*size, bytes)), whole);
+    }
+});
