@@ -1,7 +1,7 @@
 """The tools whose round trips are held against the truth: how each is called and read.
 
 One class a tool, one line in `ASKERS` each. None of them is given an advantage: each sends 64
-bytes where it can be told to, one message at a time, every 10 ms where it can be paced.
+bytes where it can be told to, one message at a time, at the same interval where it can be paced.
 """
 
 import csv
@@ -17,7 +17,21 @@ from reported import Matching, Series, Told
 
 NEPH_PORT = 8080
 SOCKPERF_PORT = 11111
-INTERVAL_SECONDS = 0.01
+
+
+@dataclass(frozen=True)
+class Task:
+    """What a tool is asked for in one run."""
+
+    count: int
+    interval_ms: int
+    # For whatever it writes.
+    folder: Path
+
+    @property
+    def per_second(self) -> int:
+        """Messages a second."""
+        return 1000 // self.interval_ms
 
 
 class Asker(Protocol):
@@ -30,8 +44,8 @@ class Asker(Protocol):
     # The program that must be installed.
     program: str
 
-    def command(self, count: int, folder: Path) -> list[str]:
-        """How to have about `count` messages exchanged."""
+    def command(self, task: Task) -> list[str]:
+        """How to have about `task.count` messages exchanged."""
 
     def read(self, output: str, folder: Path) -> list[Series]:
         """What it told."""
@@ -55,15 +69,15 @@ class Neph:
         """Itself."""
         return self.name
 
-    def command(self, count: int, folder: Path) -> list[str]:
+    def command(self, task: Task) -> list[str]:
         """Messages are written to a file, so that no terminal is waited for."""
         port = "" if self.scheme == "icmp" else f":{NEPH_PORT}"
         options = ["--insecure"] if self.scheme in ("wss", "https") else []
         options += ["--new-connection"] if self.new_connection else []
         return [
             *(self.program, "ping", f"{self.scheme}://{SERVER_ADDRESS}{port}", "--no-icmp"),
-            *("--interval", "10ms", "--count", str(count), "--format", "ndjson"),
-            *("--output", str(folder / "messages"), *options),
+            *("--interval", f"{task.interval_ms}ms", "--count", str(task.count)),
+            *("--format", "ndjson", "--output", str(task.folder / "messages"), *options),
         ]
 
     def read(self, output: str, folder: Path) -> list[Series]:
@@ -99,9 +113,10 @@ class Ping:
     peer = "neph icmp"
     program = "ping"
 
-    def command(self, count: int, folder: Path) -> list[str]:
+    def command(self, task: Task) -> list[str]:
         """As root it may be as quick as this."""
-        return ["ping", "-n", "-c", str(count), "-i", str(INTERVAL_SECONDS), SERVER_ADDRESS]
+        interval = str(task.interval_ms / 1000)
+        return ["ping", "-n", "-c", str(task.count), "-i", interval, SERVER_ADDRESS]
 
     def read(self, output: str, folder: Path) -> list[Series]:
         """It tells each message to the microsecond."""
@@ -119,13 +134,13 @@ class Sockperf:
     options: tuple[str, ...] = ()
     program: str = "sockperf"
 
-    def command(self, count: int, folder: Path) -> list[str]:
+    def command(self, task: Task) -> list[str]:
         """It takes whole seconds."""
-        seconds = max(round(count * INTERVAL_SECONDS), 1) + 1
+        seconds = max(round(task.count / task.per_second), 1) + 1
         return [
             *("sockperf", "ping-pong", "-i", SERVER_ADDRESS, "-p", str(SOCKPERF_PORT)),
-            *("-t", str(seconds), "--mps", str(round(1 / INTERVAL_SECONDS)), "-m", "64"),
-            *(f"--full-log={folder / 'log'}", *self.options),
+            *("-t", str(seconds), "--mps", str(task.per_second), "-m", "64"),
+            *(f"--full-log={task.folder / 'log'}", *self.options),
         ]
 
     def read(self, output: str, folder: Path) -> list[Series]:
@@ -146,11 +161,12 @@ class Irtt:
     peer = "neph udp"
     program = "irtt"
 
-    def command(self, count: int, folder: Path) -> list[str]:
+    def command(self, task: Task) -> list[str]:
         """Its JSON tells each message."""
         return [
-            *("irtt", "client", "-Q", "-i", "10ms", "-d", f"{count * 10}ms", "-l", "64"),
-            *("--wait=200ms", "-o", str(folder / "irtt.json"), SERVER_ADDRESS),
+            *("irtt", "client", "-Q", "-i", f"{task.interval_ms}ms", "-l", "64", "--wait=200ms"),
+            *("-d", f"{task.count * task.interval_ms}ms"),
+            *("-o", str(task.folder / "irtt.json"), SERVER_ADDRESS),
         ]
 
     def read(self, output: str, folder: Path) -> list[Series]:
@@ -170,10 +186,11 @@ class Ab:
     peer = "neph http --new-connection"
     program = "ab"
 
-    def command(self, count: int, folder: Path) -> list[str]:
+    def command(self, task: Task) -> list[str]:
         """It cannot be paced."""
         url = f"http://{SERVER_ADDRESS}:{NEPH_PORT}/"
-        return ["ab", "-q", "-n", str(count), "-c", "1", "-e", str(folder / "csv"), url]
+        csv_file = str(task.folder / "csv")
+        return ["ab", "-q", "-n", str(task.count), "-c", "1", "-e", csv_file, url]
 
     def read(self, output: str, folder: Path) -> list[Series]:
         """Rows of: percentage served, milliseconds with three digits."""
@@ -192,7 +209,7 @@ class Wrk:
     peer = "neph http"
     program = "wrk"
 
-    def command(self, count: int, folder: Path) -> list[str]:
+    def command(self, task: Task) -> list[str]:
         """It takes whole seconds, and cannot be paced."""
         url = f"http://{SERVER_ADDRESS}:{NEPH_PORT}/"
         return ["wrk", "-t", "1", "-c", "1", "-d", "1s", "--latency", url]
@@ -215,11 +232,11 @@ class Oha:
     program: str
     new_connection: bool
 
-    def command(self, count: int, folder: Path) -> list[str]:
+    def command(self, task: Task) -> list[str]:
         """One connection at a time."""
         options = ["--disable-keepalive"] if self.new_connection else []
         return [
-            *(self.program, "-n", str(count), "-c", "1", "-q", str(round(1 / INTERVAL_SECONDS))),
+            *(self.program, "-n", str(task.count), "-c", "1", "-q", str(task.per_second)),
             *("--no-tui", "--output-format", "csv", *options),
             f"http://{SERVER_ADDRESS}:{NEPH_PORT}/",
         ]
@@ -240,7 +257,6 @@ def askers(neph: str, oha: str) -> list[Asker]:
     return [
         *(Neph(neph, kind) for kind in kinds),
         Neph(neph, "http", new_connection=True),
-        Neph(neph, "https", new_connection=True),
         Ping(),
         Sockperf("sockperf udp", "neph udp"),
         Sockperf("sockperf tcp", "neph tcp", ("--tcp",)),

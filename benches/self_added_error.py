@@ -17,7 +17,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from askers import NEPH_PORT, SOCKPERF_PORT, Asker, askers
+from askers import NEPH_PORT, SOCKPERF_PORT, Asker, Task, askers
 from capture import Capture
 from environment import Environment, sentence
 from exchanges import Exchange, busiest_flow, exchanges
@@ -80,11 +80,12 @@ def add(results: Results, tool: Asker, series: Series, found: list[Exchange]) ->
     result.truth += [pair.truth for pair in matched]
 
 
-def measure(pair: Pair, tool: Asker, count: int, results: Results) -> None:
+def measure(pair: Pair, tool: Asker, typed: argparse.Namespace, results: Results) -> None:
     """One run of one tool."""
     with tempfile.TemporaryDirectory() as name, Capture(pair.client) as capture:
         folder = Path(name)
-        ran = run(pair.client, tool.command(count, folder), folder, 30)
+        task = Task(typed.count, typed.interval, folder)
+        ran = run(pair.client, tool.command(task), folder, 30)
         time.sleep(0.05)
         found = exchanges(capture.packets())
         if ran.status != 0:
@@ -154,6 +155,7 @@ def options() -> argparse.Namespace:
     parser.add_argument("--oha", default="oha", help="where oha is, if not in PATH")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--count", type=int, default=250, help="messages in each round")
+    parser.add_argument("--interval", type=int, default=10, help="between messages, ms")
     parser.add_argument("--only", help="tools whose name contains this")
     parser.add_argument("--seed", type=int, default=None, help="order of the rounds")
     parser.add_argument("--json", type=Path, help="write the figures to this file too")
@@ -176,10 +178,11 @@ def main() -> int:
             order.shuffle(tools)
             for tool in tools:
                 try:
-                    measure(pair, tool, typed.count, results)
+                    measure(pair, tool, typed, results)
                 except (RuntimeError, ValueError) as error:
                     failures.append(f"{tool.name}: {error}")
-    told = {**environment.tell(), "rounds": typed.rounds, "seed": seed}
+    told = {**environment.tell(), "rounds": typed.rounds, "interval, ms": typed.interval}
+    told["seed"] = seed
     print(markdown(results))
     print(f"\nMicroseconds. {sentence(told)}")
     for failure in failures:

@@ -1,0 +1,64 @@
+"""Whether a sender falls behind its grid over a long run."""
+
+import time
+from dataclasses import dataclass
+
+from figures import micros, quantile, slope
+from namespaces import Pair
+from sending import measure
+from senders import Sender
+
+
+@dataclass(frozen=True)
+class Drift:
+    """neph's lateness over a long run: microseconds a minute, and how far its ends lie apart."""
+
+    seconds: int
+    captured_us_per_minute: float
+    told_us_per_minute: float
+    first_tenth_ns: float
+    last_tenth_ns: float
+
+    def sentence(self) -> str:
+        """For people."""
+        return (
+            f"neph at 1,000/s over {self.seconds} s: lateness moves by "
+            f"{self.captured_us_per_minute:+.2f} us a minute by the capture and "
+            f"{self.told_us_per_minute:+.2f} by its own account; its median is "
+            f"{micros(self.first_tenth_ns, 2)} us in the first tenth and "
+            f"{micros(self.last_tenth_ns, 2)} us in the last."
+        )
+
+
+def drift(pair: Pair, sender: Sender, seconds: int) -> Drift:
+    """A long run at 1,000/s: whether the sender falls behind its grid."""
+    before = _wall_minus_raw()
+    sent = measure(pair, sender, 1_000, seconds)
+    # Stamps are wall-clock time, the schedule is not: what the wall clock was slewed meanwhile
+    # is no drift of the sender's.
+    slewed = (_wall_minus_raw() - before) / sent.ran.seconds * 60 / 1e3
+    # Against the nominal interval itself: a fitted grid would hide what is looked for.
+    minutes = [stamp / 60e9 for stamp in sent.stamps_ns]
+    residuals = [stamp - at * 1e6 for at, stamp in enumerate(sent.stamps_ns)]
+    told_minutes = [at / 60_000 for at in range(len(sent.told))]
+    tenth = len(sent.told) // 10
+    from_first = [minute - minutes[0] for minute in minutes]
+    captured = slope(from_first, [residual - residuals[0] for residual in residuals]) / 1e3
+    return Drift(
+        seconds,
+        captured - slewed,
+        slope(told_minutes, sent.told) / 1e3,
+        quantile(sent.told[:tenth], 0.5),
+        quantile(sent.told[-tenth:], 0.5),
+    )
+
+
+def _wall_minus_raw() -> int:
+    """The wall clock's lead over the raw one, ns; the narrowest of some readings."""
+    readings = []
+    for _ in range(20):
+        begun = time.clock_gettime_ns(time.CLOCK_MONOTONIC_RAW)
+        wall = time.clock_gettime_ns(time.CLOCK_REALTIME)
+        ended = time.clock_gettime_ns(time.CLOCK_MONOTONIC_RAW)
+        readings.append((ended - begun, wall - (begun + ended) // 2))
+    return min(readings)[1]
