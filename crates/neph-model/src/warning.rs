@@ -94,12 +94,16 @@ impl fmt::Display for Warning {
                 write!(f, "the hypervisor took {percent:.1} % of the CPU")
             }
             Self::CpuSaturated { percent } => write!(f, "CPU {percent:.0} % busy"),
-            Self::ClockStepped { times } => write!(f, "the wall clock stepped {times} times"),
+            Self::ClockStepped { times } => write!(f, "the wall clock stepped {}", often(*times)),
             Self::StampsMissing { percent } => {
                 write!(f, "{percent:.0} % of the messages lack kernel stamps")
             }
-            Self::Reconnected { times } => write!(f, "the connection was lost {times} times"),
+            Self::Reconnected { times } => write!(f, "the connection was lost {}", often(*times)),
+            Self::FewMessages { replies: 1 } => f.write_str("only 1 reply"),
             Self::FewMessages { replies } => write!(f, "only {replies} replies"),
+            Self::LinkLate { packets: 1, worst } => {
+                write!(f, "the lab's link sent 1 packet late, by {worst}")
+            }
             Self::LinkLate { packets, worst } => {
                 write!(
                     f,
@@ -107,5 +111,45 @@ impl fmt::Display for Warning {
                 )
             }
         }
+    }
+}
+
+/// How often, as one says it.
+fn often(times: u32) -> String {
+    match times {
+        1 => "once".to_owned(),
+        2 => "twice".to_owned(),
+        more => format!("{more} times"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_happened_once_is_told_in_the_singular() {
+        let worst = Span::from_micros(80);
+        let told = [
+            Warning::ClockStepped { times: 1 },
+            Warning::Reconnected { times: 2 },
+            Warning::Reconnected { times: 3 },
+            Warning::FewMessages { replies: 1 },
+            Warning::FewMessages { replies: 0 },
+            Warning::LinkLate { packets: 1, worst },
+            Warning::LinkLate { packets: 2, worst },
+        ];
+        assert_eq!(
+            told.map(|warning| warning.to_string()),
+            [
+                "the wall clock stepped once",
+                "the connection was lost twice",
+                "the connection was lost 3 times",
+                "only 1 reply",
+                "only 0 replies",
+                "the lab's link sent 1 packet late, by 80.0 us",
+                "the lab's link sent 2 packets late, the worst by 80.0 us",
+            ]
+        );
     }
 }
