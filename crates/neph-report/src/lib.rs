@@ -3,7 +3,7 @@
 //! Owns what a report says and how it looks: findings (sentences from data), figures (marks, not
 //! pixels), tables and the page that joins them. Measures nothing, stores nothing and calculates no
 //! statistics of its own: those are `neph-stats`. Everything here is a pure function of a
-//! [`CampaignData`] and [`PlotSettings`], except [`load`] and [`write_report`].
+//! [`CampaignData`] and [`PlotSettings`], except [`load()`] and [`write_report`].
 
 mod axis;
 mod data;
