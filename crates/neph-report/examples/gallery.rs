@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use neph_report::{Equalization, PlotSettings, Tail, text, write_report};
 
-#[path = "../tests/report/synthetic.rs"]
+#[path = "../tests/report/synthetic/mod.rs"]
 mod synthetic;
 
 fn main() -> Result<(), Box<dyn Error>> {
