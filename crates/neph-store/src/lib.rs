@@ -21,9 +21,11 @@ mod workspace;
 pub use columns::SCHEMA_VERSION as MESSAGE_SCHEMA_VERSION;
 pub use error::StoreError;
 pub use export::{export_csv, export_jsonl, export_latency_tester_csv, export_parquet};
+pub use import::{
+    ImportReport, ImportedExperiment, LatencyTesterOutput, Problem, import_latency_tester,
+};
 #[doc(hidden)]
 pub use journal::fuzzing;
-pub use import::{ImportReport, ImportedExperiment, Problem, import_latency_tester};
 pub use open::{Access, OpenStore, STORES, StoreKind, open};
 pub use store::{MessageVisitor, Recorder, Store};
 pub use wall_clock::WallClock;

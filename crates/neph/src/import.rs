@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args as ClapArgs;
-use neph_store::{ImportReport, StoreError, import_latency_tester};
+use neph_store::{ImportReport, LatencyTesterOutput, StoreError};
 
 use crate::exit::{Failure, Outcome};
 use crate::output;
@@ -29,12 +29,15 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
             "{folder} is no folder; give the output folder of a Latency Tester"
         )));
     }
+    // Read first: a folder with nothing in it must not leave an empty workspace behind.
+    let output = LatencyTesterOutput::read(&args.folder).map_err(|error| match error {
+        StoreError::NothingToImport { .. } => Failure::usage(error),
+        error => Failure::refused(error),
+    })?;
     let mut store = args.workspace.write()?;
-    let report = match import_latency_tester(store.as_mut(), &args.folder) {
-        Ok(report) => report,
-        Err(error @ StoreError::NothingToImport { .. }) => return Err(Failure::usage(error)),
-        Err(error) => return Err(Failure::refused(error)),
-    };
+    let report = output
+        .import_into(store.as_mut())
+        .map_err(Failure::refused)?;
     tell(&report);
     Ok(Outcome::Done)
 }

@@ -20,7 +20,7 @@ mod report;
 #[cfg(test)]
 mod tests;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::{Store, StoreError};
 use acknowledgement::read_tshark;
@@ -29,46 +29,85 @@ use ping::PingFile;
 use raw::RawFile;
 pub use report::{ImportReport, ImportedExperiment, Problem};
 
-/// Reads a Latency Tester's output folder into `store` as a new campaign with status imported:
-/// each raw-data file is an experiment, tshark reports and pings join the experiments they fall
-/// into by time.
+/// What a Latency Tester's output folder holds, read and not yet stored.
+#[derive(Debug)]
+pub struct LatencyTesterOutput {
+    folder: PathBuf,
+    settings: Option<(PathBuf, String)>,
+    files: Vec<RawFile>,
+    pings: Vec<PingFile>,
+    report: ImportReport,
+}
+
+impl LatencyTesterOutput {
+    /// Reads `folder` and the folders in it.
+    ///
+    /// # Errors
+    /// A folder without a single raw-data file, or a disk that refuses. Malformed content is no
+    /// error: it stands in the report.
+    pub fn read(folder: &Path) -> Result<Self, StoreError> {
+        let sources = folder::sources(folder)?;
+        let mut report = ImportReport::default();
+        let of = |kind| {
+            sources
+                .iter()
+                .filter(move |source: &&Source| source.kind == kind)
+        };
+        let mut files = Vec::new();
+        for source in of(Kind::Raw) {
+            files.extend(RawFile::read(&source.path, &mut report)?);
+        }
+        if files.is_empty() {
+            return Err(StoreError::NothingToImport {
+                path: folder.to_owned(),
+                why: "no file in it has messages below the line '#client-send-timestamp,server-timestamp,e2e-rtt'".to_owned(),
+            });
+        }
+        files.sort_by_key(RawFile::started);
+        for source in of(Kind::Tshark) {
+            read_tshark(&source.path, &mut files, &mut report)?;
+        }
+        let mut pings = Vec::new();
+        for source in of(Kind::Ping) {
+            pings.push(PingFile::read(&source.path, &mut report)?);
+        }
+        for source in of(Kind::Unknown) {
+            report.ignored.push(source.path.clone());
+        }
+        Ok(Self {
+            folder: folder.to_owned(),
+            settings: folder::settings(&sources)?,
+            files,
+            pings,
+            report,
+        })
+    }
+
+    /// Adds it to `store` as a new campaign with status imported: each raw-data file is an
+    /// experiment, tshark reports and pings join the experiments they fall into by time.
+    ///
+    /// # Errors
+    /// A store that refuses.
+    pub fn import_into(self, store: &mut dyn Store) -> Result<ImportReport, StoreError> {
+        let mut report = self.report;
+        assemble::store_all(
+            store,
+            (&self.folder, self.settings),
+            (self.files, self.pings),
+            &mut report,
+        )?;
+        Ok(report)
+    }
+}
+
+/// Reads a Latency Tester's output folder into `store`. Who must not touch the store before there
+/// is something to import uses [`LatencyTesterOutput`] step by step.
 ///
 /// # Errors
-/// A folder without a single raw-data file, or a store or disk that refuses. Malformed content is
-/// no error: it stands in the report.
+/// Those of [`LatencyTesterOutput::read`] and [`LatencyTesterOutput::import_into`].
 pub fn import_latency_tester(
     store: &mut dyn Store,
     folder: &Path,
 ) -> Result<ImportReport, StoreError> {
-    let sources = folder::sources(folder)?;
-    let mut report = ImportReport::default();
-    let of = |kind| {
-        sources
-            .iter()
-            .filter(move |source: &&Source| source.kind == kind)
-    };
-    let mut files = Vec::new();
-    for source in of(Kind::Raw) {
-        files.extend(RawFile::read(&source.path, &mut report)?);
-    }
-    if files.is_empty() {
-        return Err(StoreError::NothingToImport {
-            path: folder.to_owned(),
-            why: "no file in it has messages below the line '#client-send-timestamp,server-timestamp,e2e-rtt'".to_owned(),
-        });
-    }
-    files.sort_by_key(RawFile::started);
-    for source in of(Kind::Tshark) {
-        read_tshark(&source.path, &mut files, &mut report)?;
-    }
-    let mut pings = Vec::new();
-    for source in of(Kind::Ping) {
-        pings.push(PingFile::read(&source.path, &mut report)?);
-    }
-    for source in of(Kind::Unknown) {
-        report.ignored.push(source.path.clone());
-    }
-    let settings = folder::settings(&sources)?;
-    assemble::store_all(store, (folder, settings), (files, pings), &mut report)?;
-    Ok(report)
+    LatencyTesterOutput::read(folder)?.import_into(store)
 }
