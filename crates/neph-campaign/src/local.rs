@@ -31,7 +31,7 @@ const TICK: Duration = Duration::from_millis(50);
 /// Packets that a lab's links sent late so far, and the worst lateness.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LinkLateness {
-    /// How many left more than 50 us after they were due.
+    /// How many left later than the link's tolerance (50 us, or 2 % of its delay) after they were due.
     pub packets: u64,
     /// The worst of them.
     pub worst: Span,

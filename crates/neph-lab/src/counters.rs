@@ -8,8 +8,20 @@ use neph_model::Span;
 
 use crate::truth::Verdict;
 
-/// A packet that leaves later than this after it was due is counted as late.
+/// A packet that leaves less than this after it was due is never counted as late.
 pub const LATE: Span = Span::from_micros(50);
+
+/// How late a packet may leave before it counts: [`LATE`], or a fiftieth of the link's own delay
+/// where that is more. A burst leaves one packet after the other (3.5 us each, measured), so the
+/// last of a large message is some 200 us late: nothing on a path of 20 ms, much on one of 2 ms.
+pub const fn tolerance(delay: Span) -> Span {
+    let share = delay.nanos() / 50;
+    if share > LATE.nanos() {
+        Span::from_nanos(share)
+    } else {
+        LATE
+    }
+}
 
 /// The direction of a packet on a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -67,7 +79,7 @@ pub struct DirectionCount {
     pub refused: u64,
     /// Packets that the kernel dropped before the engine saw them: the link did not keep its word.
     pub ring_dropped: u64,
-    /// Packets that left more than [`LATE`] after they were due.
+    /// Packets that left later than [`tolerance`] after they were due.
     pub late: u64,
     /// How long after it was due the latest packet left.
     pub worst_lateness: Span,
@@ -130,9 +142,10 @@ impl LinkCounters {
         counters.verdicts[verdict.index()].fetch_add(1, Ordering::Relaxed);
     }
 
-    pub(crate) fn left(&self, direction: Direction, lateness: Span) {
+    /// A packet left this long after it was due, on a link that keeps each for `delay`.
+    pub(crate) fn left(&self, direction: Direction, lateness: Span, delay: Span) {
         let counters = &self.directions[direction.index()];
-        if lateness > LATE {
+        if lateness > tolerance(delay) {
             counters.late.fetch_add(1, Ordering::Relaxed);
         }
         counters

@@ -191,7 +191,8 @@ impl Engine {
                 Err(_) => Verdict::Refused,
             };
             self.counters.count(packet.direction, verdict);
-            self.counters.left(packet.direction, now - due);
+            let delay = self.gates[packet.direction.index()].delay();
+            self.counters.left(packet.direction, now - due, delay);
             if let (Some(passing), Some(recorder)) = (packet.passing, &self.recorder) {
                 let offset = clock::pair().offset();
                 let (due, left) = (due.0 + offset, now.0 + offset);

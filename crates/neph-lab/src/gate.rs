@@ -107,6 +107,11 @@ pub struct Gate {
 }
 
 impl Gate {
+    /// How long it keeps a packet, apart from jitter, transmission and queue.
+    pub(crate) const fn delay(&self) -> Span {
+        self.shape.delay
+    }
+
     /// A gate that nothing has passed yet.
     pub fn new(shape: Shape, seed: u64) -> Self {
         let random = Xoshiro256PlusPlus::seed_from_u64(seed);

@@ -19,7 +19,7 @@ mod truth;
 mod verify;
 mod waiting;
 
-pub use counters::{Direction, DirectionCount, Footing, LATE, LinkCounters};
+pub use counters::{Direction, DirectionCount, Footing, LATE, LinkCounters, tolerance};
 pub use engine::{Ending, Engine, EngineConfig, EngineError, Pace, TruthConfig};
 pub use gate::{Fate, Gate, Jitter, Moment, Shape, Share, transmission_time};
 pub use journal::UndoError;

@@ -49,7 +49,7 @@ pub enum Warning {
     },
     /// The lab's link could not keep its word.
     LinkLate {
-        /// Packets that left more than 50 us after they were due.
+        /// Packets that left later than the link tolerates after they were due: 50 us, or 2 % of its delay.
         packets: u64,
         /// The worst of them.
         worst: Span,

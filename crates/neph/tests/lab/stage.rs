@@ -1,6 +1,9 @@
 //! What the lab tests stand on: a two-site lab with its record, a reflector, a flow.
 
-#![expect(clippy::print_stdout, reason = "a test tells what it measured and what it skipped")]
+#![expect(
+    clippy::print_stdout,
+    reason = "a test tells what it measured and what it skipped"
+)]
 
 use std::net::SocketAddr;
 use std::num::NonZeroU32;
