@@ -1,12 +1,16 @@
 """Whether a sender falls behind its grid over a long run."""
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from figures import micros, quantile, slope
 from namespaces import Pair
 from sending import measure
 from senders import Sender
+
+# Messages a second of the long run.
+RATE = 1_000
 
 
 @dataclass(frozen=True)
@@ -33,24 +37,28 @@ class Drift:
 def drift(pair: Pair, sender: Sender, seconds: int) -> Drift:
     """A long run at 1,000/s: whether the sender falls behind its grid."""
     before = _wall_minus_raw()
-    sent = measure(pair, sender, 1_000, seconds)
+    sent = measure(pair, sender, RATE, seconds)
     # Stamps are wall-clock time, the schedule is not: what the wall clock was slewed meanwhile
     # is no drift of the sender's.
     slewed = (_wall_minus_raw() - before) / sent.ran.seconds * 60 / 1e3
     # Against the nominal interval itself: a fitted grid would hide what is looked for.
-    minutes = [stamp / 60e9 for stamp in sent.stamps_ns]
-    residuals = [stamp - at * 1e6 for at, stamp in enumerate(sent.stamps_ns)]
-    told_minutes = [at / 60_000 for at in range(len(sent.told))]
+    first = sent.stamps_ns[0]
+    residuals = [stamp - first - at * 1e6 for at, stamp in enumerate(sent.stamps_ns)]
     tenth = len(sent.told) // 10
-    from_first = [minute - minutes[0] for minute in minutes]
-    captured = slope(from_first, [residual - residuals[0] for residual in residuals]) / 1e3
     return Drift(
         seconds,
-        captured - slewed,
-        slope(told_minutes, sent.told) / 1e3,
+        _per_minute(residuals) / 1e3 - slewed,
+        _per_minute(sent.told) / 1e3,
         quantile(sent.told[:tenth], 0.5),
         quantile(sent.told[-tenth:], 0.5),
     )
+
+
+def _per_minute(values: Sequence[float]) -> float:
+    """The slope of the medians of each second: a late message here or there is no drift."""
+    seconds = [values[at : at + RATE] for at in range(0, len(values) - RATE + 1, RATE)]
+    medians = [quantile(second, 0.5) for second in seconds]
+    return 60 * slope(range(len(medians)), medians)
 
 
 def _wall_minus_raw() -> int:
