@@ -46,8 +46,15 @@ pub(crate) enum Nearness {
 }
 
 impl Pace {
-    pub(crate) const fn new(spin: Span) -> Self {
-        Self { spin }
+    /// Spins for `spin` before each send, but never for more than a quarter of the interval: at
+    /// 10,000 messages a second 60 us of spin cost 88 % of a core and kept no better time than
+    /// 25 us (0.4/3.8 us late against 0.4/1.8, measured), and a real-time thread that never rests
+    /// is stopped by the kernel for 50 ms in each second.
+    pub(crate) fn new(spin: Span, interval: Span) -> Self {
+        let quarter = Span::from_nanos(interval.nanos() / 4);
+        Self {
+            spin: spin.min(quarter),
+        }
     }
 
     /// How near `due` is.
