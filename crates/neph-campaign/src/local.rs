@@ -28,12 +28,12 @@ use intake::Intake;
 /// How often what the flows told is taken in, recorded and shown.
 const TICK: Duration = Duration::from_millis(50);
 
-/// Packets that a lab's links sent late so far, and the worst lateness.
+/// Packets that a lab's links sent late so far, and the worst lateness since it was last asked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LinkLateness {
     /// How many left later than the link's tolerance (50 us, or 2 % of its delay) after they were due.
     pub packets: u64,
-    /// The worst of them.
+    /// The worst since this was last asked.
     pub worst: Span,
     /// Packets carried, late or not.
     pub carried: u64,

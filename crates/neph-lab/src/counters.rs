@@ -60,6 +60,8 @@ struct DirectionCounters {
     ring_dropped: AtomicU64,
     late: AtomicU64,
     worst: AtomicI64,
+    /// As `worst`, since it was last taken.
+    recent_worst: AtomicI64,
 }
 
 /// What one direction of a link did, at one moment.
@@ -119,6 +121,12 @@ impl LinkCounters {
         }
     }
 
+    /// How long after it was due the latest packet left since this was last asked.
+    pub fn take_worst(&self, direction: Direction) -> Span {
+        let worst = &self.directions[direction.index()].recent_worst;
+        Span::from_nanos(worst.swap(0, Ordering::Relaxed))
+    }
+
     /// What the engine was permitted.
     pub fn footing(&self) -> Footing {
         Footing {
@@ -148,9 +156,9 @@ impl LinkCounters {
         if lateness > tolerance(delay) {
             counters.late.fetch_add(1, Ordering::Relaxed);
         }
-        counters
-            .worst
-            .fetch_max(lateness.nanos(), Ordering::Relaxed);
+        for worst in [&counters.worst, &counters.recent_worst] {
+            worst.fetch_max(lateness.nanos(), Ordering::Relaxed);
+        }
     }
 
     pub(crate) fn ring_dropped(&self, direction: Direction, packets: u32) {

@@ -117,15 +117,16 @@ impl Ground for LabGround {
     }
 
     fn lateness(&self) -> LinkLateness {
-        let counts = self
-            .links
-            .iter()
-            .flat_map(|link| Direction::BOTH.map(|way| link.read(way)));
-        counts.fold(LinkLateness::default(), |sum, count| LinkLateness {
-            packets: sum.packets + count.late,
-            carried: sum.carried + count.delivered,
-            worst: Span::max(sum.worst, count.worst_lateness),
-        })
+        let mut lateness = LinkLateness::default();
+        for link in &self.links {
+            for way in Direction::BOTH {
+                let count = link.read(way);
+                lateness.packets += count.late;
+                lateness.carried += count.delivered;
+                lateness.worst = Span::max(lateness.worst, link.take_worst(way));
+            }
+        }
+        lateness
     }
 }
 
