@@ -97,7 +97,7 @@ pub(crate) fn experiments(store: &dyn Store, campaign: &Campaign) -> Result<Shee
         let warnings: Vec<String> = one.warnings.iter().map(ToString::to_string).collect();
         sheet.rows.push(vec![
             id(&one.id.to_string(), length),
-            Cell::count(one.block.into()),
+            Cell::block(one.block),
             Cell::count(one.attempt.into()),
             Cell::text(label(&scenarios, one.scenario)),
             Cell::text(one.status.name()),

@@ -70,6 +70,10 @@ impl Cell {
     pub(crate) fn count(n: u64) -> Self {
         Self::new(n.to_string(), n)
     }
+    /// A block: people count them from 1, as figures do; files and the store from 0.
+    pub(crate) fn block(block: u32) -> Self {
+        Self::new((u64::from(block) + 1).to_string(), block)
+    }
     /// Nothing is known.
     pub(crate) fn absent() -> Self {
         Self::new("-", Value::Null)

@@ -5,8 +5,8 @@ use std::net::SocketAddr;
 use std::sync::mpsc::{Receiver, TryRecvError};
 
 use neph_model::{
-    Anchor, Event, EventKind, Flow, FlowIndex, Instant, Marks, Message, Own, Sample, SeriesName,
-    Span, Tally,
+    Anchor, Event, EventKind, Flow, FlowIndex, Instant, Marks, Message, Own, ProbeKind, Sample,
+    SeriesName, Span, Tally,
 };
 use neph_probe::Report;
 use neph_store::Recorder;
@@ -157,6 +157,9 @@ impl<'a> Intake<'a> {
         for flow in flows {
             if let Some(source) = self.sources.get(&flow.index) {
                 flow.source = Some(*source);
+            }
+            if let (ProbeKind::Icmp, Some(source)) = (flow.probe, &mut flow.source) {
+                source.set_port(0);
             }
         }
     }

@@ -125,7 +125,7 @@ fn throughput(checks: &[Throughput]) -> Sheet {
         let goodputs: Vec<String> = seconds.map(|second| second.goodput.to_string()).collect();
         let goodput = check.goodput;
         sheet.rows.push(vec![
-            Cell::count(check.block.into()),
+            Cell::block(check.block),
             Cell::text(&check.endpoint),
             Cell::text(&check.tool),
             Cell::new(goodput.to_string(), goodput.bits_per_second()),
@@ -153,7 +153,7 @@ fn traceroutes(routes: &[Traceroute]) -> Sheet {
         let hops: Vec<String> = route.hops.iter().map(hop).collect();
         let reached = if route.reached { "yes" } else { "no" };
         sheet.rows.push(vec![
-            Cell::count(route.block.into()),
+            Cell::block(route.block),
             Cell::text(&route.endpoint),
             Cell::text(route.destination.to_string()),
             Cell::new(reached, route.reached),

@@ -59,7 +59,7 @@ fn facts(campaign: &Campaign, experiment: &Experiment, label: &str) -> Vec<Pair>
             "scenario_id",
             Cell::text(experiment.scenario.to_string()),
         ),
-        Pair::new("block", "block", Cell::count(experiment.block.into())),
+        Pair::new("block", "block", Cell::block(experiment.block)),
         Pair::new(
             "place in block",
             "position",
