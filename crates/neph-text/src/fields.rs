@@ -105,8 +105,9 @@ impl<'a> Fields<'a> {
         self.read(&entry.node, &read)
     }
 
-    /// The values of `key`, a single one or a list; `None` if it is absent. An empty list is a
-    /// mistake, and so is a value that occurs twice.
+    /// The values of `key`, a single one or a list; `None` if it is absent or none of them can be
+    /// read, so never without a value. An empty list is a mistake, and so is a value that occurs
+    /// twice.
     pub fn one_or_list<T: Take + PartialEq>(&mut self, key: &'a str) -> Option<Vec<Placed<T>>> {
         self.one_or_list_with(key, T::take)
     }
@@ -143,7 +144,7 @@ impl<'a> Fields<'a> {
             }
             values.push(value);
         }
-        Some(values)
+        (!values.is_empty()).then_some(values)
     }
 
     /// The table at `key`, if it is there.

@@ -262,6 +262,25 @@ fn mistakes_are_told_all_at_once() {
     assert_eq!(found.len(), 5, "{found:#?}");
 }
 
+/// Found by fuzzing: a list of which no value could be read was taken for one with values.
+#[test]
+fn a_list_of_mistakes_is_told_and_nothing_else() {
+    for (top, own) in [
+        ("tls = [\"1.4\"]\n", ""),
+        ("", "tls = [\"1.4\", \"1.5\"]\n"),
+    ] {
+        let text = format!(
+            "version = 1\nname = \"n\"\nmessages = 1\ninterval = \"1s\"\n{top}\
+             [[endpoint]]\nname = \"a\"\nurl = \"ws://h:1\"\n{own}"
+        );
+        let found = problems_of(&text);
+        assert!(
+            found.iter().all(|line| line.contains("no version of TLS")) && !found.is_empty(),
+            "{found:#?}"
+        );
+    }
+}
+
 #[test]
 fn mistakes_of_syntax_come_alone() {
     let found = problems_of("version = \nname = 3\n");
