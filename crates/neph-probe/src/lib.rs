@@ -32,6 +32,7 @@ mod target;
 mod tls;
 mod traceroute;
 mod transfer;
+mod vigil;
 
 pub use bulk::{UploadSpec, upload};
 pub use discover::{Asking, Discovery, discover};

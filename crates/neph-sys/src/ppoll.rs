@@ -52,6 +52,11 @@ impl Awaited {
         self.0.revents & libc::POLLERR != 0
     }
 
+    /// Whether the last wait found anything at all.
+    pub fn has_something(&self) -> bool {
+        self.0.revents != 0
+    }
+
     /// Whether the last wait found something to read.
     pub fn is_readable(&self) -> bool {
         self.0.revents & libc::POLLIN != 0

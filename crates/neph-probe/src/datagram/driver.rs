@@ -4,7 +4,7 @@ use std::io;
 use std::os::fd::AsFd;
 
 use neph_model::{Instant, Own, Span, Wall};
-use neph_sys::ppoll::{self, Awaited};
+use neph_sys::ppoll::Awaited;
 use neph_sys::stamp::{self, Carrier, Notice};
 use socket2::Socket;
 
@@ -17,6 +17,7 @@ use crate::pace::{Nearness, Pace};
 use crate::spec::FlowSpec;
 use crate::stamp_clock::{StampClock, now};
 use crate::stop::Stop;
+use crate::vigil::Vigil;
 
 /// From the socket's opening to the first message: receive stamps are switched on by then.
 const SETTLE: Span = Span::from_millis(20);
@@ -42,6 +43,7 @@ pub(crate) fn drive(spec: &FlowSpec, outlet: Outlet, stop: &Stop) -> Result<(), 
         outlet,
         clock: StampClock::new(),
         pace: Pace::new(spec.spin, spec.schedule.interval),
+        vigil: Vigil::for_flow(spec, now()),
         request: Vec::with_capacity(1 << 16),
         built: None,
         buffer: vec![0; 1 << 16],
@@ -61,6 +63,7 @@ struct Driver {
     outlet: Outlet,
     clock: StampClock,
     pace: Pace,
+    vigil: Vigil,
     request: Vec<u8>,
     /// The number of the request that is built already.
     built: Option<u64>,
@@ -138,6 +141,7 @@ impl Driver {
         let Some(seq) = self.session.sending(at) else {
             return;
         };
+        self.vigil.sent(at);
         if let Err(error) = send(self.socket.as_fd(), &self.request) {
             // A refusal that an earlier datagram met is told here: once more, and it goes.
             if error.kind() != io::ErrorKind::ConnectionRefused
@@ -182,8 +186,7 @@ impl Driver {
     /// replies are read: send stamps can wait.
     fn take_in(&mut self, until: Instant<Own>, notices: Notices) {
         let mut awaited = [Awaited::readable(self.socket.as_fd())];
-        let timeout = (until - now()).to_duration();
-        if ppoll::wait(&mut awaited, Some(timeout)).is_err() {
+        if self.vigil.wait(&mut awaited, until).is_err() {
             return;
         }
         let [awaited] = awaited;
@@ -218,6 +221,7 @@ impl Driver {
                 if let Some(answer) = self.codec.answer(bytes, latest) {
                     let stamp = received.stamp.and_then(|stamp| self.clock.own(stamp));
                     self.session.answered(&answer, stamp, at);
+                    self.vigil.took_in(self.session.tally().replies, at);
                 }
                 true
             }

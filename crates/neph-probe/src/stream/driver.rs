@@ -7,7 +7,7 @@ use std::io;
 use std::os::fd::AsFd;
 
 use neph_model::{Instant, Own, Span};
-use neph_sys::ppoll::{self, Awaited};
+use neph_sys::ppoll::Awaited;
 use neph_sys::stamp::{self, Notice};
 use socket2::{SockAddr, Socket};
 
@@ -21,6 +21,7 @@ use crate::spec::FlowSpec;
 use crate::stamp_clock::{StampClock, now};
 use crate::stop::Stop;
 use crate::tls;
+use crate::vigil::Vigil;
 
 /// Messages are built this long before their time.
 const AHEAD: Span = Span::from_micros(400);
@@ -46,6 +47,7 @@ pub(crate) fn drive(spec: &FlowSpec, outlet: Outlet, stop: &Stop) -> Result<(), 
         spare: None,
         clock: StampClock::new(),
         pace: Pace::new(spec.spin, spec.schedule.interval),
+        vigil: Vigil::for_flow(spec, now()),
         buffer: vec![0; 256 << 10],
         turned: now(),
         awaited: Vec::with_capacity(64),
@@ -66,6 +68,7 @@ struct Driver<'a> {
     spare: Option<Socket>,
     clock: StampClock,
     pace: Pace,
+    vigil: Vigil,
     buffer: Vec<u8>,
     /// When deadlines and reports had their last turn.
     turned: Instant<Own>,
@@ -147,6 +150,7 @@ impl Driver<'_> {
 
     fn send(&mut self, due: Instant<Own>) {
         let at = self.pace.reach(due);
+        self.vigil.sent(at);
         match self.session.send(at) {
             Some(number) => self.write(number),
             None => self.dial_and_close(),
@@ -224,8 +228,7 @@ impl Driver<'_> {
             });
             self.order.push(*number);
         }
-        let timeout = (until - now()).to_duration();
-        if ppoll::wait(&mut self.awaited, Some(timeout)).is_err() {
+        if self.vigil.wait(&mut self.awaited, until).is_err() {
             return;
         }
         if let Some(step) = self.clock.refresh() {
@@ -300,6 +303,7 @@ impl Driver<'_> {
                 let stamp = received.stamp.and_then(|stamp| self.clock.own(stamp));
                 let bytes = &self.buffer[..received.len];
                 self.session.received(number, bytes, stamp, &mut now);
+                self.vigil.took_in(self.session.tally().replies, now());
                 if self.session.has_more(number) {
                     self.write(number);
                 }
