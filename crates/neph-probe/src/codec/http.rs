@@ -3,7 +3,7 @@
 //! A reply is whole when its body is. Any status is a reply: the server did answer.
 
 use neph_wire::echo::{REQUEST_MIN, Request};
-use neph_wire::http::{BodyReader, BodyStep, Connection, RequestLine, parse_response};
+use neph_wire::http::{BodyReader, BodyStep, Connection, FlowToken, RequestLine, parse_response};
 use neph_wire::marks::{HEADER, PeerMarks};
 
 use super::{Arrival, Codec, Opening, Step, path_asking};
@@ -30,11 +30,11 @@ struct Body {
 }
 
 impl Http {
-    pub(super) fn new(spec: &FlowSpec) -> Self {
+    pub(super) fn new(spec: &FlowSpec, flow: FlowToken) -> Self {
         Self {
             host: spec.target.host_header(),
             path: if spec.reflector {
-                path_asking(spec)
+                path_asking(spec, flow)
             } else {
                 spec.target.path().to_owned()
             },

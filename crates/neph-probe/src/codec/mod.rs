@@ -7,7 +7,10 @@ mod http;
 mod tcp;
 mod ws;
 
+use std::hash::{BuildHasher, RandomState};
+
 use neph_model::ProbeKind;
+use neph_wire::http::FlowToken;
 use neph_wire::marks::PeerMarks;
 
 use crate::spec::{ConnectionUse, FlowSpec};
@@ -67,12 +70,18 @@ pub(crate) enum Opening {
     Wait,
 }
 
-/// The codec for a flow's next connection; `None` where a connection attempt is all there is to
-/// measure.
-pub(crate) fn for_flow(spec: &FlowSpec, entropy: u64) -> Option<Box<dyn Codec>> {
+/// A number by which a reflector knows one flow's connections. Two flows must not share one, and
+/// nobody should guess it.
+pub(crate) fn new_token() -> FlowToken {
+    FlowToken(RandomState::new().hash_one(0))
+}
+
+/// The codec for a flow's connection `number`; `None` where a connection attempt is all there is
+/// to measure.
+pub(crate) fn for_flow(spec: &FlowSpec, flow: FlowToken, number: u32) -> Option<Box<dyn Codec>> {
     match spec.target.kind() {
-        ProbeKind::Ws => Some(Box::new(ws::Ws::new(spec, entropy))),
-        ProbeKind::Http => Some(Box::new(http::Http::new(spec))),
+        ProbeKind::Ws => Some(Box::new(ws::Ws::new(spec, flow, number))),
+        ProbeKind::Http => Some(Box::new(http::Http::new(spec, flow))),
         ProbeKind::Tcp if spec.reflector => Some(Box::new(tcp::Framed::new(spec))),
         ProbeKind::Tcp | ProbeKind::Udp | ProbeKind::Icmp => None,
     }
@@ -100,9 +109,21 @@ pub(crate) fn connection_use(spec: &FlowSpec) -> Use {
     }
 }
 
-/// The path with our reply size in the query, for a reflector of ours.
-fn path_asking(spec: &FlowSpec) -> String {
+/// Whether a reply's send stamp comes to be known: with the next reply on its connection, or on
+/// any of the flow's where requests have room to name their flow. Our own framing has none.
+pub(crate) fn learns_peer_send(spec: &FlowSpec) -> bool {
+    let names_its_flow = spec.target.kind() != ProbeKind::Tcp;
+    spec.reflector && (names_its_flow || connection_use(spec) != Use::Fresh)
+}
+
+/// The path for a reflector of ours, with our reply size in the query, and the flow's name where
+/// it takes several connections.
+fn path_asking(spec: &FlowSpec, flow: FlowToken) -> String {
     let path = spec.target.path();
     let join = if path.contains('?') { '&' } else { '?' };
-    format!("{path}{join}reply={}", spec.response_size)
+    let reply = spec.response_size;
+    match connection_use(spec) {
+        Use::One => format!("{path}{join}reply={reply}"),
+        Use::Idle | Use::Fresh => format!("{path}{join}reply={reply}&flow={flow}"),
+    }
 }

@@ -6,7 +6,7 @@
 use std::hash::{BuildHasher, RandomState};
 
 use neph_wire::echo::{Reply, Request};
-use neph_wire::http;
+use neph_wire::http::{self, FlowToken};
 use neph_wire::ws::{
     Assembler, Event, Fin, Opcode, Role, Step as WsStep, UpgradeRequest, check_response,
     client_key, encode_frame, encode_header, mask_in_place,
@@ -33,14 +33,14 @@ pub(super) struct Ws {
 }
 
 impl Ws {
-    pub(super) fn new(spec: &FlowSpec, entropy: u64) -> Self {
-        let mut masks = Masks::seeded(entropy);
+    pub(super) fn new(spec: &FlowSpec, flow: FlowToken, number: u32) -> Self {
+        let mut masks = Masks::seeded(number);
         let mut random = [0; 16];
         for chunk in random.chunks_mut(4) {
             chunk.copy_from_slice(&masks.next());
         }
         let path = if spec.reflector {
-            path_asking(spec)
+            path_asking(spec, flow)
         } else {
             spec.target.path().to_owned()
         };
@@ -153,8 +153,8 @@ impl Codec for Ws {
 struct Masks(u64);
 
 impl Masks {
-    fn seeded(entropy: u64) -> Self {
-        Self(RandomState::new().hash_one(entropy))
+    fn seeded(number: u32) -> Self {
+        Self(RandomState::new().hash_one(number))
     }
 
     /// splitmix64

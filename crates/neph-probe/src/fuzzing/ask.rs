@@ -8,6 +8,8 @@ use neph_model::{FlowIndex, FlowRole, Span};
 use neph_wire::http::parse_request;
 use neph_wire::ws::{check_request, server_response};
 
+use neph_wire::http::FlowToken;
+
 use crate::codec::{Arrival, Codec, Step, for_flow};
 use crate::spec::{ConnectionUse, FlowSpec, Priority, Schedule, TlsVersion, Trust};
 use crate::target::Target;
@@ -30,7 +32,7 @@ pub enum Peer {
 /// it was sent.
 pub fn ask(target: &str, peer: Peer, chunks: &[&[u8]]) -> Option<Vec<String>> {
     let spec = spec(target, peer);
-    let mut codec = for_flow(&spec, 0)?;
+    let mut codec = for_flow(&spec, FlowToken(0), 0)?;
     let mut out = Vec::new();
     codec.open(&mut out);
     let mut inbox = agreement(&out);

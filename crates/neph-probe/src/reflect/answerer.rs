@@ -10,6 +10,7 @@ mod websocket;
 use std::sync::Arc;
 
 use neph_model::{Instant, Own, Seq, Span};
+use neph_wire::http::FlowToken;
 use neph_wire::marks::{PeerMarks, PreviousTx};
 use rustls::ServerConfig;
 
@@ -17,6 +18,7 @@ use super::budget::Budget;
 use super::bulk_turn::BulkGate;
 use super::caps::Caps;
 use super::counters::Counted;
+use super::departures::Departures;
 use super::marks::{Arrived, marks};
 use super::unread::{Held, Unread};
 use crate::channel::Channel;
@@ -82,6 +84,8 @@ pub(crate) struct Shares {
     pub(crate) bulk: Arc<BulkGate>,
     /// Room for replies that were not read yet.
     pub(crate) held: Held,
+    /// Send stamps for flows that take several connections.
+    pub(crate) departures: Arc<Departures>,
 }
 
 impl Shares {
@@ -91,6 +95,7 @@ impl Shares {
             budget,
             bulk: Arc::default(),
             held: Unread::new().part(),
+            departures: Arc::default(),
         }
     }
 }
@@ -103,6 +108,9 @@ struct Line {
     budget: Arc<Budget>,
     bulk: Arc<BulkGate>,
     held: Held,
+    departures: Arc<Departures>,
+    /// Whose requests these are, where the client says that it takes several connections.
+    flow: Option<FlowToken>,
     /// When the bytes that are being read had come.
     at: Instant<Own>,
     outbox: Outbox,
@@ -128,6 +136,8 @@ impl Answerer {
             budget: shares.budget,
             bulk: shares.bulk,
             held: shares.held,
+            departures: shares.departures,
+            flow: None,
             at: Instant::from_nanos(0),
             outbox: Outbox::default(),
             previous: None,
@@ -176,7 +186,7 @@ impl Answerer {
     /// The kernel stamped the reply that ends at this offset when it left.
     pub(crate) fn sent(&mut self, id: u32, at: Instant<Own>) {
         if let Some(seq) = self.line.outbox.message_at(id) {
-            self.line.previous = Some(PreviousTx {
+            self.line.departed(PreviousTx {
                 seq: seq.0,
                 nic_tx: at.nanos(),
             });
@@ -318,7 +328,7 @@ impl Answerer {
             arrived,
             app_tx,
             times.wall_offset(),
-            self.line.previous.take(),
+            self.line.take_departed(),
         );
         let end = match &mut self.protocol {
             Protocol::Http(http) => http.reply(asked, &marks, &mut self.line),
@@ -359,6 +369,23 @@ impl Answerer {
         plain.clear();
         plain.shrink_to(KEPT);
         sealed.map_err(|_| End::Refused(Counted::RefusedTls))
+    }
+}
+
+impl Line {
+    /// A reply left; a later one will tell.
+    fn departed(&mut self, departed: PreviousTx) {
+        match self.flow {
+            Some(flow) => self.departures.put(flow, departed),
+            None => self.previous = Some(departed),
+        }
+    }
+
+    fn take_departed(&mut self) -> Option<PreviousTx> {
+        match self.flow {
+            Some(flow) => self.departures.take(flow),
+            None => self.previous.take(),
+        }
     }
 }
 

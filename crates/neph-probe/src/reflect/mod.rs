@@ -9,6 +9,7 @@ pub(crate) mod budget;
 pub(crate) mod bulk_turn;
 mod caps;
 mod counters;
+pub(crate) mod departures;
 pub(crate) mod marks;
 mod serve;
 pub(crate) mod udp;
@@ -33,6 +34,7 @@ use crate::tls::{self, Identity};
 use budget::Budgets;
 use bulk_turn::BulkGate;
 use counters::Counters;
+use departures::Departures;
 use unread::Unread;
 
 /// What a reflector is asked to be.
@@ -65,6 +67,7 @@ struct Shared {
     stop: Stop,
     bulk: Arc<BulkGate>,
     unread: Arc<Unread>,
+    departures: Arc<Departures>,
 }
 
 /// A reflector that runs until it is stopped or dropped.
@@ -100,6 +103,7 @@ impl Reflector {
             stop: Stop::new(),
             bulk: Arc::default(),
             unread: Unread::new(),
+            departures: Arc::default(),
         });
         let udp = udp::Answerer::new(datagrams, spec.key.as_deref(), Arc::clone(&shared))?;
         let accepting = Arc::clone(&shared);

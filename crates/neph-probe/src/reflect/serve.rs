@@ -107,6 +107,7 @@ fn serve(stream: &TcpStream, shared: &Shared, admitted: &Admitted) {
                 budget: Arc::clone(&admitted.0),
                 bulk: Arc::clone(&shared.bulk),
                 held: shared.unread.part(),
+                departures: Arc::clone(&shared.departures),
             },
         ),
         clock: StampClock::new(),

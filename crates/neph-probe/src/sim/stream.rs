@@ -13,6 +13,7 @@ use crate::exchange::SendPoint;
 use crate::reflect::Caps;
 use crate::reflect::answerer::{Answerer, Shares};
 use crate::reflect::budget::Budgets;
+use crate::reflect::departures::Departures;
 use crate::report::Note;
 use crate::spec::FlowSpec;
 use crate::stream::session::{Session, Stamped};
@@ -81,6 +82,7 @@ pub(super) struct World {
     links: BTreeMap<u32, Link>,
     tls: Option<Arc<rustls::ServerConfig>>,
     budgets: Budgets,
+    departures: Arc<Departures>,
     outcomes: Outcomes,
 }
 
@@ -107,6 +109,7 @@ impl World {
             links: BTreeMap::new(),
             tls,
             budgets: Budgets::new(caps),
+            departures: Arc::default(),
             outcomes: Outcomes {
                 messages: Vec::new(),
                 tally: Tally::default(),
@@ -241,11 +244,15 @@ impl World {
         let peer = std::net::IpAddr::from([192, 0, 2, 9]);
         let budget = self.budgets.of(peer, at(self.now + PEER_AHEAD));
         let caps = Caps::default();
+        let shares = Shares {
+            departures: Arc::clone(&self.departures),
+            ..Shares::alone(budget.expect("one peer"))
+        };
         let answerer = Answerer::new(
             caps,
             Span::from_nanos(self.net.think),
             self.tls.clone(),
-            Shares::alone(budget.expect("one peer")),
+            shares,
         );
         let link = Link {
             answerer,

@@ -142,10 +142,18 @@ fn http_takes_a_connection_for_each_request_that_is_out() {
     let complete = assert_true(&outcomes);
     let connections = outcomes.truth.len();
     assert!((20..200).contains(&connections), "{connections}");
-    assert!(
-        complete > 1_900,
-        "{complete}: all but the last on each connection"
-    );
+    assert_eq!(complete, 2_000);
+}
+
+#[test]
+fn a_connection_per_message_learns_of_each_replys_departure_from_the_next() {
+    for url in ["http://h:9", "ws://h:9", "https://h:9"] {
+        let mut spec = spec(url, 500, Span::from_millis(3));
+        spec.connection_use = ConnectionUse::PerMessage;
+        let outcomes = run(&spec, QUIET, 9);
+        assert_complete(&outcomes, 500);
+        assert_eq!(assert_true(&outcomes), 500, "{url}");
+    }
 }
 
 #[test]

@@ -12,6 +12,7 @@ use std::sync::Arc;
 
 use neph_model::{EventKind, Instant, Message, Own, Seq, Span};
 use neph_sys::stamp::Ending;
+use neph_wire::http::FlowToken;
 use rustls::ClientConfig;
 
 use super::connection::{Connection, Happening, Phase};
@@ -44,6 +45,7 @@ pub(crate) struct Session {
     /// How messages share connections.
     way: Use,
     asks: Asks,
+    token: FlowToken,
     tls: Option<Arc<ClientConfig>>,
     start: Option<Instant<Own>>,
     entered: u64,
@@ -68,14 +70,15 @@ pub(crate) struct Session {
 impl Session {
     pub(crate) fn new(spec: &FlowSpec, tls: Option<Arc<ClientConfig>>) -> Self {
         let way = codec::connection_use(spec);
-        let asks = match codec::for_flow(spec, 0) {
+        let token = codec::new_token();
+        let asks = match codec::for_flow(spec, token, 0) {
             Some(_) => Asks::Messages,
             None => Asks::Connections,
         };
         let stamped = asks == Asks::Messages;
         let expect = Expect {
             sent: stamped,
-            peer_send: spec.reflector && way != Use::Fresh,
+            peer_send: codec::learns_peer_send(spec),
             ack: stamped,
         };
         let interval = spec.schedule.interval;
@@ -85,6 +88,7 @@ impl Session {
             spec: spec.clone(),
             way,
             asks,
+            token,
             tls,
             start: None,
             entered: 0,
@@ -211,13 +215,23 @@ impl Session {
         if !self.book.lacks_peer_send() {
             return None;
         }
-        let number = self.connection_for_next()?;
         let seq = Seq(self.entered);
+        let Some(number) = self.connection_for_next() else {
+            if self.way != Use::One {
+                self.dial(Some(seq), now);
+            }
+            return None;
+        };
         if !self.put(number, seq, now) {
             return None;
         }
         self.connections.get_mut(&number)?.release(seq, now);
         Some(number)
+    }
+
+    /// Whether this is the number of the exchange that is no message.
+    fn is_tail(&self, seq: Seq) -> bool {
+        self.tail_sent && seq == Seq(self.entered)
     }
 
     // ---- writing

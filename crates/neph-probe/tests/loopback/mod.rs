@@ -119,6 +119,7 @@ fn a_connection_per_message_tells_connect_and_handshake() {
             let ledger = message.ledger().expect("replied to");
             assert!(ledger.stage(Stage::Connect).is_some(), "{scheme}");
             assert_eq!(ledger.stage(Stage::Secure).is_some(), secure, "{scheme}");
+            assert!(ledger.stage(Stage::PeerSend).is_some(), "{scheme}");
         }
     }
 }

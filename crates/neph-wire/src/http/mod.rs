@@ -15,7 +15,7 @@ pub(crate) use build::check_text;
 pub use build::{Connection, RequestLine, ResponseLine};
 pub use head::{MAX_HEAD, MAX_HEADERS, RequestHead, ResponseHead, parse_request, parse_response};
 pub use headers::Headers;
-pub use query::{QueryError, reply_size};
+pub use query::{FlowToken, QueryError, flow_token, reply_size};
 
 use thiserror::Error;
 

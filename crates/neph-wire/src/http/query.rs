@@ -1,6 +1,7 @@
-//! The query parameter `reply=N`: the reply size that a client asks for.
+//! What a client asks of a reflector in the query: `reply=N`, the reply size, and `flow=HEX`, by
+//! which requests over several connections are known as one flow's.
 //!
-//! Owns this one parameter of a request target; others are passed over.
+//! Owns these parameters of a request target; others are passed over.
 
 use thiserror::Error;
 
@@ -29,17 +30,7 @@ pub enum QueryError {
 /// # Errors
 /// When the parameter is there and is not one number within the cap.
 pub fn reply_size(target: &str, max: u64) -> Result<Option<u64>, QueryError> {
-    let Some((_, query)) = target.split_once('?') else {
-        return Ok(None);
-    };
-    let query = query.split_once('#').map_or(query, |(query, _)| query);
-    let mut asked = query
-        .split('&')
-        .filter_map(|pair| match pair.split_once('=') {
-            Some(("reply", value)) => Some(value),
-            None if pair == "reply" => Some(""),
-            _ => None,
-        });
+    let mut asked = values(target, "reply");
     let Some(value) = asked.next() else {
         return Ok(None);
     };
@@ -47,6 +38,39 @@ pub fn reply_size(target: &str, max: u64) -> Result<Option<u64>, QueryError> {
         return Err(QueryError::Repeated);
     }
     number(value, max).map(Some)
+}
+
+/// The number by which a client's requests are known as one flow's, whatever connections they
+/// take. Made up at random by the client; on the wire 16 hexadecimal digits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct FlowToken(pub u64);
+
+impl std::fmt::Display for FlowToken {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{:016x}", self.0)
+    }
+}
+
+/// The flow that `target` belongs to; `None` when it does not say, or not in exactly one way.
+pub fn flow_token(target: &str) -> Option<FlowToken> {
+    let mut told = values(target, "flow");
+    let value = told.next().filter(|_| told.next().is_none())?;
+    let is_hex = value.len() == 16 && value.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let token = u64::from_str_radix(value, 16).ok().filter(|_| is_hex)?;
+    Some(FlowToken(token))
+}
+
+/// The values of parameter `name`, in order.
+fn values<'a>(target: &'a str, name: &'a str) -> impl Iterator<Item = &'a str> {
+    let target = target.split_once('#').map_or(target, |(target, _)| target);
+    let query = target.split_once('?').map_or("", |(_, query)| query);
+    query
+        .split('&')
+        .filter_map(move |pair| match pair.split_once('=') {
+            Some((key, value)) if key == name => Some(value),
+            None if pair == name => Some(""),
+            _ => None,
+        })
 }
 
 fn number(value: &str, max: u64) -> Result<u64, QueryError> {

@@ -219,6 +219,27 @@ fn nothing_typed_adds_a_line() {
 }
 
 #[test]
+fn the_query_names_a_flow_in_one_form_only() {
+    let token = FlowToken(0x0123_4567_89ab_cdef);
+    assert_eq!(
+        flow_token(&format!("/a?reply=9&flow={token}#x")),
+        Some(token)
+    );
+    for target in [
+        "/",
+        "/?flow",
+        "/?flow=",
+        "/?flow=12",
+        "/?flow=+123456789abcdef",
+        "/?flow=00123456789abcdef",
+        "/?flow=0123456789abcdef&flow=0123456789abcdef",
+        "/#?flow=0123456789abcdef&",
+    ] {
+        assert_eq!(flow_token(target), None, "{target}");
+    }
+}
+
+#[test]
 fn the_query_asks_for_a_reply_size() {
     let ask = |target: &str| reply_size(target, 1000);
     assert_eq!(ask("/echo"), Ok(None));

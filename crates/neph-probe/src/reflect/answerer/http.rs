@@ -4,7 +4,7 @@ use neph_model::Seq;
 use neph_wire::echo::Request;
 use neph_wire::http::{
     BodyLength, BodyReader, BodyStep, Connection, HttpError, QueryError, RequestHead, ResponseLine,
-    parse_request, reply_size,
+    flow_token, parse_request, reply_size,
 };
 use neph_wire::marks::HEADER;
 use neph_wire::ws::{check_request, server_response};
@@ -89,6 +89,7 @@ impl Http {
             }
         };
         self.reply_size = usize::try_from(size).unwrap_or(usize::MAX);
+        line.flow = flow_token(head.target());
         if head.headers().first("upgrade").is_some() {
             return upgrade(&head, line);
         }

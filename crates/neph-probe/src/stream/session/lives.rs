@@ -44,7 +44,7 @@ impl Session {
             None => Channel::Plain,
             Some(config) => Channel::tls(tls::client(config, self.spec.target.host())?),
         };
-        let codec = codec::for_flow(&self.spec, u64::from(number));
+        let codec = codec::for_flow(&self.spec, self.token, number);
         Ok(Connection::new(channel, codec, now))
     }
 
@@ -196,7 +196,7 @@ impl Session {
             };
             return self.reply(number, seq, &reply);
         }
-        if !self.book.is_undecided(seq) {
+        if !self.book.is_undecided(seq) && !self.is_tail(seq) {
             // Its time was over before the connection stood; the connection may serve the next.
             if self.way == Use::Fresh {
                 self.leave(number);
