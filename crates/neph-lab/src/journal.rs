@@ -35,6 +35,20 @@ pub(crate) struct Journal {
     file: File,
 }
 
+/// Tells one journal from another of the same name: a lab's name is used again, and so is its
+/// journal's inode, unless somebody holds it open.
+#[derive(Debug)]
+pub(crate) struct Witness(File);
+
+/// Whose lab is to be undone.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Whose<'w> {
+    /// Whatever has the name now.
+    Anybodys,
+    /// The one with this journal, if it is still there.
+    Own(&'w Witness),
+}
+
 /// What a journal says.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Story {
@@ -127,20 +141,27 @@ fn parse(text: &str) -> Story {
 }
 
 /// Undoes all that `lab` acquired, last first, and forgets it. Nothing there is nothing to do.
-pub(crate) fn undo(lab: &str) -> Result<(), UndoError> {
+pub(crate) fn undo(lab: &str, whose: Whose<'_>) -> Result<(), UndoError> {
     let failed = |source| UndoError::Journal {
         lab: lab.into(),
         source,
     };
     let file = match File::open(folder(lab).join(FILE)) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            return forget(lab).map_err(failed);
+            return match whose {
+                Whose::Anybodys => forget(lab).map_err(failed),
+                Whose::Own(_) => Ok(()),
+            };
         }
         other => other.map_err(failed)?,
     };
     // Until whoever is bringing it up is done, or dead.
     file.lock().map_err(failed)?;
-    if !is_current(&file, lab) {
+    let is_meant = match whose {
+        Whose::Anybodys => true,
+        Whose::Own(witness) => witness.is_current(lab),
+    };
+    if !is_meant || !is_current(&file, lab) {
         // Somebody else took it down meanwhile; what has the name now is another lab.
         return Ok(());
     }
@@ -166,6 +187,18 @@ fn is_current(file: &File, lab: &str) -> bool {
     let named = fs::metadata(folder(lab).join(FILE)).map(|named| (named.dev(), named.ino()));
     let own = file.metadata().map(|own| (own.dev(), own.ino()));
     matches!((named, own), (Ok(named), Ok(own)) if named == own)
+}
+
+impl Witness {
+    /// Of the journal that `lab` has now; its writer asks, while nobody else can undo it.
+    pub(crate) fn of(lab: &str) -> io::Result<Self> {
+        File::open(folder(lab).join(FILE)).map(Self)
+    }
+
+    /// Whether `lab` still has the journal that it saw.
+    pub(crate) fn is_current(&self, lab: &str) -> bool {
+        is_current(&self.0, lab)
+    }
 }
 
 /// Removes links one namespace at a time. They would go with their namespaces, but an engine of

@@ -18,8 +18,7 @@ use neph_sys::offload::OffloadError;
 
 use crate::counters::LinkCounters;
 use crate::engine::{EngineError, Pace};
-use crate::journal::{self, Acquired, UndoError};
-
+use crate::journal::{self, Acquired, UndoError, Whose, Witness};
 use crate::program::ProgramError;
 use crate::topology::Topology;
 use carrier::Carrier;
@@ -144,6 +143,7 @@ pub struct Lab {
     name: String,
     topology: Topology,
     carriers: Vec<Carrier>,
+    journal: Witness,
     abandoned: bool,
 }
 
@@ -212,6 +212,12 @@ impl Lab {
         self.carriers.iter().all(Carrier::is_running)
     }
 
+    /// Whether it was not taken down: anybody may do that by name, and another lab may have the
+    /// name by now.
+    pub fn is_there(&self) -> bool {
+        self.journal.is_current(&self.name)
+    }
+
     /// Stops the engines, waits until their records are written, and takes everything down.
     ///
     /// # Errors
@@ -219,7 +225,7 @@ impl Lab {
     pub fn down(mut self) -> Result<(), LabError> {
         self.abandoned = true;
         let carried = self.stop_carriers();
-        journal::undo(&self.name)?;
+        journal::undo(&self.name, Whose::Own(&self.journal))?;
         carried
     }
 
@@ -235,7 +241,7 @@ impl Lab {
     /// What could not be removed.
     pub fn down_by_name(name: &str) -> Result<(), LabError> {
         check_name(name)?;
-        Ok(journal::undo(name)?)
+        Ok(journal::undo(name, Whose::Anybodys)?)
     }
 
     /// All labs of this machine, by name.
@@ -298,7 +304,7 @@ impl Drop for Lab {
             tracing::warn!("lab {}: {error}", self.name);
         }
         if !self.abandoned
-            && let Err(error) = journal::undo(&self.name)
+            && let Err(error) = journal::undo(&self.name, Whose::Own(&self.journal))
         {
             tracing::warn!("lab {}: {error}; take it down by name", self.name);
         }

@@ -11,8 +11,11 @@ use neph_sys::netns::NetNs;
 use crate::plan::Operation;
 use crate::topology::Link;
 
-/// All kinds, the one that is preferred where the kernel has it first.
-pub(crate) const LINKS: &[&dyn LinkKind] = &[&netem::Netem, &emulated::Emulated];
+/// All kinds, the one that a link gets unless it asks first.
+///
+/// netem comes second although the kernel's own is cheaper: with jitter its packets overtake each
+/// other, and it keeps no record, so the same file would not mean the same network everywhere.
+pub(crate) const LINKS: &[&dyn LinkKind] = &[&emulated::Emulated, &netem::Netem];
 
 /// A way to carry a link.
 pub(crate) trait LinkKind: Sync + std::fmt::Debug {

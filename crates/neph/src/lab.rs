@@ -107,7 +107,7 @@ fn up(args: &UpArgs) -> Result<Outcome, Failure> {
         "neph lab: {} is up; ctrl-C takes it down",
         lab.name()
     ));
-    while !stop.is_set() && lab.is_carrying() {
+    while !stop.is_set() && lab.is_there() && lab.is_carrying() {
         std::thread::sleep(TICK);
     }
     let ended_elsewhere = !stop.is_set();

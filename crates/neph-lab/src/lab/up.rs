@@ -8,7 +8,7 @@ use neph_sys::offload;
 use super::carrier::Carrier;
 use super::{Lab, LabError, UpOptions, exists, namespace_name};
 use crate::engine::{EngineConfig, TruthConfig};
-use crate::journal::{self, Acquired, Journal};
+use crate::journal::{self, Acquired, Journal, Witness};
 use crate::links::{self, LinkKind};
 use crate::plan::{self, Operation, Plan, Program};
 use crate::program;
@@ -22,10 +22,12 @@ const RING_BUDGET: usize = 128;
 
 pub(super) fn up(topology: &Topology, options: &UpOptions) -> Result<Lab, LabError> {
     let journal = Journal::begin(&options.name).map_err(|source| begin_failed(options, source))?;
+    let witness = Witness::of(&options.name).map_err(|source| begin_failed(options, source))?;
     let mut lab = Lab {
         name: options.name.clone(),
         topology: topology.clone(),
         carriers: Vec::new(),
+        journal: witness,
         abandoned: false,
     };
     let grown = grow(&mut lab, &journal, options);

@@ -65,6 +65,24 @@ fn a_lab_whose_owner_lives_ends_its_engines_when_taken_down() {
 }
 
 #[test]
+fn a_lab_that_was_replaced_by_another_of_its_name_leaves_that_one_alone() {
+    let test = "a_lab_that_was_replaced_by_another_of_its_name_leaves_that_one_alone";
+    let Some(_turn) = turn(test) else {
+        return;
+    };
+    let name = name('r');
+    let first = up(&pair("delay = \"1ms\""), &name);
+    Lab::down_by_name(&name).expect("anybody may");
+    let second = up(&pair("delay = \"1ms\""), &name);
+    assert!(!first.is_there() && second.is_there());
+    first.down().expect("there is nothing of it left");
+    assert!(second.is_there() && second.is_carrying());
+    assert!(!leftovers(&name).is_empty());
+    second.down().expect("down");
+    assert_eq!(leftovers(&name), [].into());
+}
+
+#[test]
 fn an_up_that_fails_half_way_leaves_nothing_and_says_why() {
     let Some(_turn) = turn("an_up_that_fails_half_way_leaves_nothing_and_says_why") else {
         return;
