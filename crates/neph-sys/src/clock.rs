@@ -152,6 +152,9 @@ pub struct SyncStatus {
     pub estimated_error_us: i64,
     /// The bound on its error, microseconds.
     pub max_error_us: i64,
+    /// How much faster (or slower, negative) than its counter the clock is made to run, parts per
+    /// million. ntpd keeps within 500; chrony slews by up to 83,333.
+    pub rate_ppm: i64,
 }
 
 /// Asks `adjtimex` without changing anything; `None` where a sandbox forbids it.
@@ -164,6 +167,8 @@ pub fn sync_status() -> Option<SyncStatus> {
         synchronised: timex.status & libc::STA_UNSYNC == 0,
         estimated_error_us: timex.esterror,
         max_error_us: timex.maxerror,
+        // A tick is 10,000 us unless somebody changes it; the frequency has 16 bits of fraction.
+        rate_ppm: (timex.tick - 10_000) * 100 + timex.freq / 65_536,
     })
 }
 

@@ -41,18 +41,36 @@ pub enum Carrier {
 /// # Errors
 /// `EINVAL` for [`Carrier::Stream`] on a socket that was never connected.
 pub fn enable(socket: BorrowedFd<'_>, carrier: Carrier) -> io::Result<()> {
-    let mut flags = libc::SOF_TIMESTAMPING_SOFTWARE
+    match set_stamping(socket, flags(carrier)) {
+        // Unknown before Linux 6.2. Without it offsets count from the first unacknowledged byte,
+        // which is the same where nothing has been written yet.
+        Err(error) if carrier == Carrier::Stream && error.kind() == io::ErrorKind::InvalidInput => {
+            set_stamping(socket, flags(carrier) & !libc::SOF_TIMESTAMPING_OPT_ID_TCP)
+        }
+        outcome => outcome,
+    }
+}
+
+const fn flags(carrier: Carrier) -> libc::c_uint {
+    let flags = libc::SOF_TIMESTAMPING_SOFTWARE
         | libc::SOF_TIMESTAMPING_RX_SOFTWARE
         | libc::SOF_TIMESTAMPING_TX_SOFTWARE
         | libc::SOF_TIMESTAMPING_TX_SCHED
         | libc::SOF_TIMESTAMPING_OPT_CMSG
         | libc::SOF_TIMESTAMPING_OPT_ID
         | libc::SOF_TIMESTAMPING_OPT_TSONLY;
-    if carrier == Carrier::Stream {
-        flags |= libc::SOF_TIMESTAMPING_TX_ACK
-            | libc::SOF_TIMESTAMPING_OPT_STATS
-            | libc::SOF_TIMESTAMPING_OPT_ID_TCP;
+    match carrier {
+        Carrier::Datagrams => flags,
+        Carrier::Stream => {
+            flags
+                | libc::SOF_TIMESTAMPING_TX_ACK
+                | libc::SOF_TIMESTAMPING_OPT_STATS
+                | libc::SOF_TIMESTAMPING_OPT_ID_TCP
+        }
     }
+}
+
+fn set_stamping(socket: BorrowedFd<'_>, flags: libc::c_uint) -> io::Result<()> {
     set_option(
         socket,
         libc::SOL_SOCKET,
@@ -61,18 +79,24 @@ pub fn enable(socket: BorrowedFd<'_>, carrier: Carrier) -> io::Result<()> {
     )
 }
 
+/// Counts this socket's datagrams from 0 again, after a send of which nobody can say whether the
+/// kernel counted it.
+///
+/// # Errors
+/// None known on Linux.
+pub fn restart_count(socket: BorrowedFd<'_>) -> io::Result<()> {
+    // The count starts where the identities are switched on.
+    set_stamping(socket, 0)?;
+    set_stamping(socket, flags(Carrier::Datagrams))
+}
+
 /// Asks for receive stamps only.
 ///
 /// # Errors
 /// None known on Linux.
 pub fn enable_receive(socket: BorrowedFd<'_>) -> io::Result<()> {
     let flags = libc::SOF_TIMESTAMPING_SOFTWARE | libc::SOF_TIMESTAMPING_RX_SOFTWARE;
-    set_option(
-        socket,
-        libc::SOL_SOCKET,
-        libc::SO_TIMESTAMPING,
-        flags.cast_signed(),
-    )
+    set_stamping(socket, flags)
 }
 
 /// Asks for the TTL or hop limit of each received datagram.

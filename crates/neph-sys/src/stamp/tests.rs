@@ -49,6 +49,26 @@ fn a_datagram_is_stamped_when_queued_sent_and_received() {
 }
 
 #[test]
+fn a_count_that_is_restarted_begins_at_zero() {
+    let _awake = KeepAwake::new().expect("a socket");
+    let ours = UdpSocket::bind("127.0.0.1:0").expect("bind");
+    let theirs = UdpSocket::bind("127.0.0.1:0").expect("bind");
+    ours.connect(theirs.local_addr().expect("bound"))
+        .expect("connect");
+    enable(ours.as_fd(), Carrier::Datagrams).expect("stamps");
+    let mut ids = Vec::new();
+    for _ in 0..2 {
+        for _ in 0..2 {
+            ours.send(b"hello").expect("send");
+        }
+        let seen = stamps(ours.as_fd(), 4);
+        ids.extend(seen.iter().filter(|s| s.point == Point::Sent).map(|s| s.id));
+        restart_count(ours.as_fd()).expect("stamps");
+    }
+    assert_eq!(ids, [0, 1, 0, 1]);
+}
+
+#[test]
 fn a_stream_write_is_stamped_at_its_last_byte_with_the_connections_state() {
     let listener = TcpListener::bind("127.0.0.1:0").expect("bind");
     let mut ours = TcpStream::connect(listener.local_addr().expect("bound")).expect("connect");
