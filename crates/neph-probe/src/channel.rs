@@ -82,6 +82,14 @@ impl Channel {
         Ok(())
     }
 
+    /// Appends what the channel says last, so that the peer can tell an end from a cut.
+    pub(crate) fn close(&mut self, out: &mut Vec<u8>) -> Result<(), ChannelError> {
+        if let Self::Tls(connection) = self {
+            connection.send_close_notify();
+        }
+        self.speak(out)
+    }
+
     /// Appends to `plain` what `received` holds for the protocol, and to `out` what the channel
     /// answers by itself.
     pub(crate) fn open(

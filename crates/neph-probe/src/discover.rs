@@ -143,17 +143,20 @@ fn read_head(reply: &[u8]) -> Discovery {
     let clock = head.headers().only(CLOCK_HEADER);
     Discovery {
         reflector: ours,
-        same_clock: ours && clock == Some(clock_identity().as_bytes()),
+        same_clock: ours && clock_identity().is_some_and(|own| clock == Some(own.as_bytes())),
         silence: None,
     }
 }
 
 /// Equal for two processes exactly if they read the same `CLOCK_MONOTONIC_RAW`: a hash of the
-/// kernel's boot identity and the time namespace.
-pub(crate) fn clock_identity() -> String {
-    let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+/// kernel's boot identity and the time namespace. `None` where a sandbox hides the former: two
+/// hosts must not seem to share a clock.
+pub(crate) fn clock_identity() -> Option<String> {
+    let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
+    let boot = Some(boot.trim()).filter(|boot| !boot.is_empty())?;
+    // Without time namespaces (before Linux 5.6) all processes read the same clock.
     let namespace = fs::read_link("/proc/self/ns/time").unwrap_or_default();
     let mut hasher = DefaultHasher::new();
-    (boot.trim(), namespace).hash(&mut hasher);
-    format!("{:016x}", hasher.finish())
+    (boot, namespace).hash(&mut hasher);
+    Some(format!("{:016x}", hasher.finish()))
 }

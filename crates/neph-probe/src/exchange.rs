@@ -274,11 +274,13 @@ impl Exchange {
         self.take_front()
     }
 
-    /// Takes the oldest message, whatever is missing: the flow is over.
-    pub(crate) fn take_rest(&mut self, now: Instant<Own>) -> Option<Message> {
-        let front = self.open.front()?;
-        if front.decided.is_none() {
-            self.lost(front.message.seq, now);
+    /// Takes the oldest message that has an outcome, whatever is missing: the flow is over. What
+    /// is still out was cut short before its timeout: it is neither answered nor lost, and is not
+    /// counted.
+    pub(crate) fn take_rest(&mut self) -> Option<Message> {
+        while self.open.front()?.decided.is_none() {
+            self.open.pop_front();
+            self.first += 1;
         }
         self.take_front()
     }

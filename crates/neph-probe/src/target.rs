@@ -97,7 +97,7 @@ impl Target {
             None => (rest, ""),
         };
         let (host, port) = split_authority(authority);
-        if host.is_empty() || host.contains(|c: char| c.is_whitespace() || c.is_control()) {
+        if host.is_empty() || !host.bytes().all(|byte| byte.is_ascii_graphic()) {
             return Err(TargetError::Host { text: whole() });
         }
         let bad_port = |what: String| TargetError::Port {
@@ -113,7 +113,7 @@ impl Target {
             (None, Some(port)) => port,
             (None, None) => return Err(bad_port("the port is missing".to_owned())),
         };
-        if path.contains(|c: char| c.is_whitespace() || c.is_control()) {
+        if !path.bytes().all(|byte| byte.is_ascii_graphic()) {
             return Err(TargetError::Path { text: whole() });
         }
         let path = if path.starts_with('/') {
@@ -255,6 +255,8 @@ mod tests {
             ("ws://h:0", "'0' is no port"),
             ("ws://h:99999", "'99999' is no port"),
             ("http://h/a b", "percent-encode"),
+            ("http://h/\u{fc}", "percent-encode"),
+            ("ws://\u{fc}.example", "'ws://\u{fc}.example'"),
         ] {
             let told = Target::parse(text).expect_err(text).to_string();
             assert!(told.contains(part) && told.contains(text), "{told}");

@@ -55,6 +55,8 @@ pub(crate) trait Codec: std::fmt::Debug + Send {
     fn end(&mut self) -> Option<Arrival> {
         None
     }
+    /// Appends what the protocol says before a connection is left.
+    fn farewell(&mut self, _out: &mut Vec<u8>) {}
     /// Whether the connection can carry another request after the reply just read.
     fn can_go_on(&self) -> bool {
         true

@@ -8,8 +8,8 @@ use std::hash::{BuildHasher, RandomState};
 use neph_wire::echo::{Reply, Request};
 use neph_wire::http::{self, FlowToken};
 use neph_wire::ws::{
-    Assembler, Event, Fin, Opcode, Role, Step as WsStep, UpgradeRequest, check_response,
-    client_key, encode_frame, encode_header, mask_in_place,
+    Assembler, Close, CloseCode, Event, Fin, Opcode, Role, Step as WsStep, UpgradeRequest,
+    check_response, client_key, encode_close, encode_frame, encode_header, mask_in_place,
 };
 
 use super::{Arrival, Codec, Opening, Step, path_asking};
@@ -144,6 +144,18 @@ impl Codec for Ws {
             Event::Message(..) | Event::Pong(_) | Event::Fragment => Arrival::Nothing,
         };
         Ok(Step::Took(consumed, arrival))
+    }
+
+    /// A close frame, said first or in answer (RFC 6455, 5.5.1).
+    fn farewell(&mut self, out: &mut Vec<u8>) {
+        if self.open {
+            self.open = false;
+            let close = Close {
+                code: CloseCode::NORMAL,
+                reason: "",
+            };
+            encode_close(out, Some(self.masks.next()), close);
+        }
     }
 }
 

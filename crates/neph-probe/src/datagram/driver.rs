@@ -122,6 +122,12 @@ impl Driver {
         }
     }
 
+    fn refresh(&mut self) {
+        if let Some(step) = self.clock.refresh() {
+            self.session.clock_stepped(step);
+        }
+    }
+
     fn wall(&self, at: Instant<Own>) -> Wall {
         self.clock.anchor().to_wall(at)
     }
@@ -129,6 +135,7 @@ impl Driver {
     fn build(&mut self, due: Instant<Own>) {
         let seq = self.session.next_seq();
         if self.built != Some(seq) {
+            self.refresh();
             let wall = self.wall(due);
             self.codec.request(seq, wall, &mut self.request);
             self.built = Some(seq);
@@ -148,6 +155,7 @@ impl Driver {
                 || send(self.socket.as_fd(), &self.request).is_err()
             {
                 self.session.not_sent(seq, &error, now());
+                self.restart_count();
             } else {
                 self.session.refused_by(&error);
             }
@@ -160,6 +168,15 @@ impl Driver {
         if now() - self.turned >= TURN {
             self.take_in(now(), Notices::Now);
             self.turn();
+        }
+    }
+
+    /// A firewall refuses a datagram after the kernel has counted it, a full buffer before (since
+    /// Linux 6.9): nobody can tell which number the next one has.
+    fn restart_count(&mut self) {
+        self.read_notices();
+        if stamp::restart_count(self.socket.as_fd()).is_ok() {
+            self.session.count_restarted();
         }
     }
 
@@ -193,9 +210,7 @@ impl Driver {
         if !awaited.is_readable() && !awaited.has_notice() {
             return;
         }
-        if let Some(step) = self.clock.refresh() {
-            self.session.clock_stepped(step);
-        }
+        self.refresh();
         if awaited.is_readable() {
             let most = match notices {
                 Notices::Now => BATCH,
@@ -249,7 +264,7 @@ impl Driver {
     fn finish(mut self) {
         self.read_notices();
         self.turn();
-        while let Some(message) = self.session.take_rest(now()) {
+        while let Some(message) = self.session.take_rest() {
             self.outlet.message(&message);
         }
         self.outlet.end(*self.session.tally());

@@ -76,12 +76,17 @@ impl Session {
         self.sent = self.sent.wrapping_add(1);
     }
 
-    /// The kernel would not take it: it has no number in the kernel's count either.
+    /// The kernel would not take it.
     pub(crate) fn not_sent(&mut self, seq: Seq, why: &std::io::Error, at: Instant<Own>) {
-        self.unstamped.pop_back();
-        self.sent = self.sent.wrapping_sub(1);
         self.book.failed(seq, at);
         self.refused_by(why);
+    }
+
+    /// The kernel counts this socket's datagrams from 0 again. The stamps of those that left just
+    /// before are not known any more: better none than another message's.
+    pub(crate) fn count_restarted(&mut self) {
+        self.unstamped.clear();
+        self.sent = 0;
     }
 
     /// After the last message, one exchange that is no message, for the last reply's send stamp.
@@ -157,8 +162,8 @@ impl Session {
     pub(crate) fn take_finished(&mut self, now: Instant<Own>) -> Option<Message> {
         self.book.take_finished(now)
     }
-    pub(crate) fn take_rest(&mut self, now: Instant<Own>) -> Option<Message> {
-        self.book.take_rest(now)
+    pub(crate) fn take_rest(&mut self) -> Option<Message> {
+        self.book.take_rest()
     }
     pub(crate) const fn tally(&self) -> &Tally {
         self.book.tally()

@@ -193,6 +193,17 @@ fn the_send_stamp_of_another_answer_is_not_believed() {
 }
 
 #[test]
+fn what_is_still_out_at_the_end_is_neither_answered_nor_lost() {
+    let mut book = sent(Expect::default(), 4);
+    book.replied(Seq(1), &reply(60));
+    book.replied(Seq(2), &reply(61));
+    let rest = std::iter::from_fn(|| book.take_rest()).map(|message| message.seq.0);
+    assert_eq!(rest.collect::<Vec<_>>(), [1, 2]);
+    let tally = *book.tally();
+    assert_eq!((tally.messages, tally.replies, tally.lost), (2, 2, 0));
+}
+
+#[test]
 fn what_never_left_is_failed_not_lost() {
     let mut book = book(Expect::default());
     let seq = book.enter(at(0));
@@ -211,7 +222,8 @@ proptest! {
             book.replied(Seq(*seq), &reply(now));
             out.extend(finished(&mut book, now));
         }
-        while let Some(message) = book.take_rest(at(10_000)) {
+        book.expire(at(10_000));
+        while let Some(message) = book.take_rest() {
             out.push((message.seq.0, message.outcome));
         }
         prop_assert_eq!(out.iter().map(|(seq, _)| *seq).collect::<Vec<_>>(), (0..50).collect::<Vec<_>>());

@@ -7,12 +7,15 @@
 use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
 
+use neph_model::Span;
 use neph_wire::http::FlowToken;
 use neph_wire::marks::PreviousTx;
 
 /// Stamps that wait, of all flows together: a flow leaves one behind when it is over, and the
 /// oldest make room. Searching through so many takes about a microsecond.
 const ROOM: usize = 1024;
+/// A stamp that was not asked for so long is of no use: its flow is over or has given it up.
+const FRESH: Span = Span::from_secs(2);
 
 #[derive(Debug, Default)]
 pub(crate) struct Departures(Mutex<VecDeque<(FlowToken, PreviousTx)>>);
@@ -21,16 +24,20 @@ impl Departures {
     /// A reply to `flow` left.
     pub(super) fn put(&self, flow: FlowToken, departed: PreviousTx) {
         let mut waiting = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if waiting.len() == ROOM {
+        let oldest = departed.nic_tx.saturating_sub(FRESH.nanos());
+        while let Some((_, front)) = waiting.front()
+            && (front.nic_tx < oldest || waiting.len() >= ROOM)
+        {
             waiting.pop_front();
         }
         waiting.push_back((flow, departed));
     }
 
-    /// The oldest stamp that waits for `flow`.
+    /// The newest stamp that waits for `flow`: were it the oldest, a flow whose requests once came
+    /// together and left several behind would learn each later one too late.
     pub(super) fn take(&self, flow: FlowToken) -> Option<PreviousTx> {
         let mut waiting = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let at = waiting.iter().position(|(whose, _)| *whose == flow)?;
+        let at = waiting.iter().rposition(|(whose, _)| *whose == flow)?;
         waiting.remove(at).map(|(_, departed)| departed)
     }
 }
@@ -44,14 +51,32 @@ mod tests {
     }
 
     #[test]
-    fn each_flow_gets_its_own_oldest_first() {
+    fn each_flow_gets_its_own_newest_first() {
         let departures = Departures::default();
         let (one, other) = (FlowToken(1), FlowToken(2));
         departures.put(one, left(10));
         departures.put(other, left(20));
         departures.put(one, left(11));
         let taken = [one, one, one, other].map(|flow| departures.take(flow).map(|d| d.seq));
-        assert_eq!(taken, [Some(10), Some(11), None, Some(20)]);
+        assert_eq!(taken, [Some(11), Some(10), None, Some(20)]);
+    }
+
+    #[test]
+    fn a_flow_that_fell_behind_catches_up() {
+        let departures = Departures::default();
+        let second = 1_000_000_000;
+        let flow = FlowToken(1);
+        let mut told = Vec::new();
+        for seq in 0_u32..10 {
+            // The first three were asked for at once, when none had left.
+            if seq >= 3 {
+                told.push(departures.take(flow).map(|departed| departed.seq));
+            }
+            let nic_tx = i64::from(seq) * second;
+            let seq = u64::from(seq);
+            departures.put(flow, PreviousTx { seq, nic_tx });
+        }
+        assert_eq!(told, (2..9).map(Some).collect::<Vec<_>>());
     }
 
     #[test]

@@ -125,7 +125,7 @@ impl World {
                 break;
             }
         }
-        while let Some(message) = self.session.take_rest(at(self.now)) {
+        while let Some(message) = self.session.take_rest() {
             self.messages.push(message);
         }
         self.session.take_notes();

@@ -16,7 +16,7 @@ use crate::reflect::budget::Budgets;
 use crate::reflect::departures::Departures;
 use crate::report::Note;
 use crate::spec::FlowSpec;
-use crate::stream::session::{Session, Stamped};
+use crate::stream::session::{Closing, Session, Stamped};
 use crate::tls::{self, Identity};
 
 /// One exchange as the network saw it, on our clock.
@@ -151,7 +151,7 @@ impl World {
                 self.now = self.now.max(until);
             }
         }
-        while let Some(message) = self.session.take_rest(at(self.now)) {
+        while let Some(message) = self.session.take_rest() {
             self.outcomes.messages.push(message);
         }
         self.outcomes.tally = *self.session.tally();
@@ -162,7 +162,8 @@ impl World {
         self.now = self.now.max(due - self.net.kernel);
         self.session.prepare(at(self.now));
         self.now = self.now.max(due + self.random.up_to(self.net.kernel));
-        self.session.send(at(self.now));
+        let now = at(self.now);
+        self.session.send(now, &mut || now);
         self.turn();
     }
 
@@ -196,7 +197,10 @@ impl World {
             return;
         }
         match event {
-            Event::Connected => self.session.connected(number, at(self.now)),
+            Event::Connected => {
+                let now = at(self.now);
+                self.session.connected(number, now, &mut || now);
+            }
             Event::ToPeer(packet) => self.answer(number, &packet),
             Event::ToUs(packet) => self.receive(number, &packet),
             Event::Stamped(point, id, when) => {
@@ -225,7 +229,7 @@ impl World {
         for number in numbers {
             self.write(number);
         }
-        while let Some(number) = self.session.take_close() {
+        while let Some(Closing { number, .. }) = self.session.take_close() {
             self.links.remove(&number);
             self.session.closed(number);
         }

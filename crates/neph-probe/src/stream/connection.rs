@@ -219,6 +219,24 @@ impl Connection {
         ));
     }
 
+    /// What is to be written before the socket is closed; nothing where that would land in the
+    /// middle of a message.
+    pub(super) fn last_words(&mut self) -> Vec<u8> {
+        let (mut plain, mut out) = (Vec::new(), Vec::new());
+        if self.phase != Phase::Ready || self.outbox.len() > 0 {
+            return out;
+        }
+        if let Some(codec) = &mut self.codec {
+            codec.farewell(&mut plain);
+        }
+        let sealed = self.channel.seal(&plain, &mut out);
+        match sealed.and_then(|()| self.channel.close(&mut out)) {
+            Ok(()) => out,
+            // A channel that is broken already has nothing to say.
+            Err(_) => Vec::new(),
+        }
+    }
+
     /// Whether the connection can carry another request after the last reply.
     pub(super) fn can_go_on(&self) -> bool {
         self.codec.as_ref().is_some_and(|codec| codec.can_go_on())

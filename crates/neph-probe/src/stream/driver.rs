@@ -8,10 +8,10 @@ use std::os::fd::AsFd;
 
 use neph_model::{Instant, Own, Span};
 use neph_sys::ppoll::Awaited;
-use neph_sys::stamp::{self, Notice};
+use neph_sys::stamp::{self, Ending, Notice};
 use socket2::{SockAddr, Socket};
 
-use super::session::{Session, Stamped};
+use super::session::{Closing, Session, Stamped};
 use super::socket::{in_progress, set_up, socket_for};
 use crate::ProbeError;
 use crate::exchange::SendPoint;
@@ -151,7 +151,7 @@ impl Driver<'_> {
     fn send(&mut self, due: Instant<Own>) {
         let at = self.pace.reach(due);
         self.vigil.sent(at);
-        match self.session.send(at) {
+        match self.session.send(at, &mut now) {
             Some(number) => self.write(number),
             None => self.dial_and_close(),
         }
@@ -181,8 +181,10 @@ impl Driver<'_> {
         while let Some(number) = self.session.take_dial() {
             self.dial(number);
         }
-        while let Some(number) = self.session.take_close() {
-            if self.sockets.contains_key(&number) {
+        while let Some(Closing { number, last_words }) = self.session.take_close() {
+            if let Some(open) = self.sockets.get(&number) {
+                // Whether the peer gets it or not: nothing of ours depends on it.
+                let _ = stamp::send(open.socket.as_fd(), &last_words, Ending::Open);
                 self.read_notices(number);
                 self.sockets.remove(&number);
                 self.session.closed(number);
@@ -272,7 +274,7 @@ impl Driver<'_> {
                 return self.session.broke(number, error, at);
             }
             self.outlet.opened(&open.socket);
-            self.session.connected(number, at);
+            self.session.connected(number, at, &mut now);
         }
         self.write(number);
     }
@@ -347,9 +349,11 @@ impl Driver<'_> {
             self.read_notices(number);
         }
         self.turn();
-        while let Some(message) = self.session.take_rest(now()) {
+        while let Some(message) = self.session.take_rest() {
             self.outlet.message(&message);
         }
+        self.session.part();
+        self.dial_and_close();
         self.outlet.end(*self.session.tally());
     }
 }

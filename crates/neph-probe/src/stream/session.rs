@@ -38,6 +38,14 @@ pub(crate) struct Stamped {
     pub(crate) tcp: Option<neph_model::TcpState>,
 }
 
+/// A connection whose socket is to be closed.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Closing {
+    pub(crate) number: u32,
+    /// To be written first, as far as the socket takes it.
+    pub(crate) last_words: Vec<u8>,
+}
+
 /// The session.
 #[derive(Debug)]
 pub(crate) struct Session {
@@ -58,7 +66,7 @@ pub(crate) struct Session {
     /// The connection built ahead of the message that will need it.
     spare: Option<Connection>,
     to_dial: VecDeque<u32>,
-    to_close: Vec<u32>,
+    to_close: Vec<Closing>,
     pause: Span,
     dial_again: Option<Instant<Own>>,
     tail_sent: bool,
@@ -148,8 +156,13 @@ impl Session {
         }
     }
 
-    /// The next message's time has come. Returns the connection to write to now.
-    pub(crate) fn send(&mut self, now: Instant<Own>) -> Option<u32> {
+    /// The next message's time has come, at `now`; `clock` is read again where the message has to
+    /// be built first. Returns the connection to write to now.
+    pub(crate) fn send(
+        &mut self,
+        now: Instant<Own>,
+        clock: &mut dyn FnMut() -> Instant<Own>,
+    ) -> Option<u32> {
         let due = self.next_due()?;
         let seq = self.book.enter(due);
         self.entered += 1;
@@ -158,7 +171,7 @@ impl Session {
         }
         match self.connection_for_next() {
             Some(number) if self.put(number, seq, now) => {
-                return self.hand_over(number, seq, now);
+                return self.hand_over(number, seq, clock());
             }
             None if self.way != Use::One && self.connections.len() < MAX_CONNECTIONS => {
                 self.dial(Some(seq), now);
@@ -284,9 +297,9 @@ impl Session {
         self.book.take_finished(now)
     }
 
-    /// The oldest message, whatever is missing.
-    pub(crate) fn take_rest(&mut self, now: Instant<Own>) -> Option<Message> {
-        self.book.take_rest(now)
+    /// The oldest message that has an outcome, whatever is missing; the flow is over.
+    pub(crate) fn take_rest(&mut self) -> Option<Message> {
+        self.book.take_rest()
     }
 
     /// The wall clock stepped: stamps taken around it were dropped.

@@ -55,7 +55,7 @@ pub(crate) fn flow(url: &str, count: u64) -> FlowSpec {
     }
 }
 
-fn measure(spec: FlowSpec) -> (Vec<Message>, Tally) {
+pub(crate) fn measure(spec: FlowSpec) -> (Vec<Message>, Tally) {
     let flow = Flow::start(spec, Stop::new()).expect("a thread");
     let mut messages = Vec::new();
     let mut tally = Tally::default();

@@ -141,7 +141,7 @@ impl Http {
         let extra = [
             (HEADER, hex.as_ref()),
             (REFLECTOR_HEADER, "1"),
-            (CLOCK_HEADER, clock.as_str()),
+            (CLOCK_HEADER, clock.as_deref().unwrap_or("unknown")),
         ];
         head.encode(&extra, &mut line.plain)
             .expect("hexadecimal digits cannot break a head");

@@ -2,7 +2,7 @@
 
 use neph_model::{EventKind, Instant, Own, Seq};
 
-use super::{FIRST_PAUSE, LAST_PAUSE, Session};
+use super::{Closing, FIRST_PAUSE, LAST_PAUSE, Session};
 use crate::channel::Channel;
 use crate::codec::{self, Use};
 use crate::exchange::{Asks, Reply};
@@ -53,8 +53,8 @@ impl Session {
         self.to_dial.pop_front()
     }
 
-    /// A connection whose socket is to be closed.
-    pub(crate) fn take_close(&mut self) -> Option<u32> {
+    /// The next connection whose socket is to be closed.
+    pub(crate) fn take_close(&mut self) -> Option<Closing> {
         self.to_close.pop()
     }
 
@@ -69,9 +69,16 @@ impl Session {
         }
     }
 
-    /// The socket is connected.
-    pub(crate) fn connected(&mut self, number: u32, now: Instant<Own>) {
-        self.happen(number, None, &mut || now, |connection, tell| {
+    /// The socket was found connected at `at`; `clock` tells when what follows is done.
+    pub(crate) fn connected(
+        &mut self,
+        number: u32,
+        at: Instant<Own>,
+        clock: &mut dyn FnMut() -> Instant<Own>,
+    ) {
+        let mut found = Some(at);
+        let mut clock = || found.take().unwrap_or_else(&mut *clock);
+        self.happen(number, None, &mut clock, |connection, tell| {
             connection.connected(tell);
         });
     }
@@ -120,8 +127,8 @@ impl Session {
         act(connection, &mut |happening| {
             happenings.push((happening, clock()));
         });
-        for (happening, at) in happenings.drain(..) {
-            self.apply(number, happening, stamp, at);
+        for happened in happenings.drain(..) {
+            self.apply(number, happened, stamp, clock);
         }
         self.happenings = happenings;
     }
@@ -129,9 +136,9 @@ impl Session {
     fn apply(
         &mut self,
         number: u32,
-        happening: Happening,
+        (happening, at): (Happening, Instant<Own>),
         stamp: Option<Instant<Own>>,
-        at: Instant<Own>,
+        clock: &mut dyn FnMut() -> Instant<Own>,
     ) {
         let Some(connection) = self.connections.get_mut(&number) else {
             return;
@@ -148,7 +155,7 @@ impl Session {
                     self.book.with_marks(seq, |marks| marks.secured = Some(at));
                 }
             }
-            Happening::Ready => self.ready(number, at),
+            Happening::Ready => self.ready(number, at, clock),
             Happening::Reply {
                 seq,
                 marks,
@@ -176,7 +183,7 @@ impl Session {
         }
     }
 
-    fn ready(&mut self, number: u32, at: Instant<Own>) {
+    fn ready(&mut self, number: u32, at: Instant<Own>, clock: &mut dyn FnMut() -> Instant<Own>) {
         self.pause = FIRST_PAUSE;
         if self.way == Use::One {
             self.note(EventKind::Connected, format!("connection {number}"));
@@ -202,7 +209,8 @@ impl Session {
                 self.leave(number);
             }
         } else if self.put(number, seq, at) {
-            self.hand_over(number, seq, at);
+            // Building and sealing it took time, which is the compose stage.
+            self.hand_over(number, seq, clock());
         } else {
             self.book.failed(seq, at);
         }
@@ -230,8 +238,17 @@ impl Session {
         if let Some(connection) = self.connections.get_mut(&number)
             && connection.phase != Phase::Leaving
         {
+            let last_words = connection.last_words();
             connection.phase = Phase::Leaving;
-            self.to_close.push(number);
+            self.to_close.push(Closing { number, last_words });
+        }
+    }
+
+    /// The flow is over: lets go of every connection.
+    pub(crate) fn part(&mut self) {
+        let numbers: Vec<u32> = self.connections.keys().copied().collect();
+        for number in numbers {
+            self.leave(number);
         }
     }
 
@@ -242,10 +259,11 @@ impl Session {
         why: String,
         at: Instant<Own>,
     ) {
-        let Some(connection) = self.connections.remove(&number) else {
+        let Some(mut connection) = self.connections.remove(&number) else {
             return;
         };
-        self.to_close.push(number);
+        let last_words = connection.last_words();
+        self.to_close.push(Closing { number, last_words });
         if self.prepared == Some(number) {
             self.prepared = None;
         }

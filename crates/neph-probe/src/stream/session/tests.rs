@@ -1,4 +1,4 @@
-use neph_model::{Outcome, Span};
+use neph_model::{Outcome, Span, Stage};
 
 use super::*;
 use crate::sim::{at, spec};
@@ -11,7 +11,7 @@ fn idle() -> Session {
     session.warm_up(at(0));
     let number = session.take_dial().expect("the first connection");
     session.dialling(number, at(0));
-    session.connected(number, at(MS));
+    session.connected(number, at(MS), &mut || at(MS));
     assert!(session.is_warm());
     session.begin(at(10 * MS));
     session
@@ -33,9 +33,13 @@ fn reply(session: &mut Session, number: u32, head: &str, now: i64) {
     session.received(number, text.as_bytes(), None, &mut || at(now));
 }
 
-fn outcomes(session: &mut Session, now: i64) -> Vec<Outcome> {
-    let finished = std::iter::from_fn(|| session.take_rest(at(now)));
+fn outcomes(session: &mut Session) -> Vec<Outcome> {
+    let finished = std::iter::from_fn(|| session.take_rest());
     finished.map(|message| message.outcome).collect()
+}
+
+fn closing(session: &mut Session) -> Option<u32> {
+    session.take_close().map(|closing| closing.number)
 }
 
 #[test]
@@ -43,10 +47,10 @@ fn a_connection_that_the_server_closes_while_idle_is_replaced_without_a_word() {
     let mut session = idle();
     session.ended(0, at(5 * MS));
     assert_eq!(session.take_notes().count(), 0);
-    assert_eq!(session.send(at(10 * MS)), None);
+    assert_eq!(session.send(at(10 * MS), &mut || at(10 * MS)), None);
     assert_eq!(session.take_dial(), Some(1));
     session.dialling(1, at(10 * MS));
-    session.connected(1, at(11 * MS));
+    session.connected(1, at(11 * MS), &mut || at(11 * MS));
     assert!(write_all(&mut session, 1) > 0);
     reply(&mut session, 1, "", 12 * MS);
     assert_eq!(session.tally().replies, 1);
@@ -58,15 +62,15 @@ fn a_message_built_ahead_survives_the_death_of_its_connection() {
     session.prepare(at(9 * MS));
     assert_eq!(session.to_write(0), None, "it is held back");
     session.broke(0, "reset".to_owned(), at(9 * MS));
-    assert_eq!(session.send(at(10 * MS)), None);
+    assert_eq!(session.send(at(10 * MS), &mut || at(10 * MS)), None);
     let number = session.take_dial().expect("a new connection");
     session.dialling(number, at(10 * MS));
-    session.connected(number, at(11 * MS));
+    session.connected(number, at(11 * MS), &mut || at(11 * MS));
     let whole = write_all(&mut session, number);
     reply(&mut session, number, "", 12 * MS);
     assert_eq!((session.tally().messages, session.tally().replies), (1, 1));
     session.prepare(at(19 * MS));
-    assert_eq!(session.send(at(20 * MS)), Some(number));
+    assert_eq!(session.send(at(20 * MS), &mut || at(20 * MS)), Some(number));
     assert_eq!(
         write_all(&mut session, number),
         whole,
@@ -77,25 +81,22 @@ fn a_message_built_ahead_survives_the_death_of_its_connection() {
 #[test]
 fn a_connection_that_said_close_carries_no_further_message() {
     let mut session = idle();
-    assert_eq!(session.send(at(10 * MS)), Some(0));
+    assert_eq!(session.send(at(10 * MS), &mut || at(10 * MS)), Some(0));
     write_all(&mut session, 0);
     reply(&mut session, 0, "Connection: close\r\n", 12 * MS);
     session.prepare(at(19 * MS));
     assert_eq!(
-        session.send(at(20 * MS)),
+        session.send(at(20 * MS), &mut || at(20 * MS)),
         None,
         "not over the one that closes"
     );
     assert_eq!(
-        (session.take_close(), session.take_dial()),
+        (closing(&mut session), session.take_dial()),
         (Some(0), Some(1))
     );
     session.closed(0);
     session.broke(1, "refused".to_owned(), at(21 * MS));
-    assert_eq!(
-        outcomes(&mut session, 30 * MS),
-        [Outcome::Reply, Outcome::Failed]
-    );
+    assert_eq!(outcomes(&mut session), [Outcome::Reply, Outcome::Failed]);
 }
 
 #[test]
@@ -103,7 +104,7 @@ fn what_the_socket_never_took_is_failed_and_what_it_took_in_part_is_lost() {
     let mut session = Session::new(&spec("tcp://h:9", 3, Span::from_millis(10)), None);
     session.warm_up(at(0));
     session.take_dial();
-    session.connected(0, at(0));
+    session.connected(0, at(0), &mut || at(0));
     let mut granted = Vec::new();
     neph_wire::frame::HelloReply {
         status: neph_wire::frame::Status::Granted,
@@ -115,7 +116,10 @@ fn what_the_socket_never_took_is_failed_and_what_it_took_in_part_is_lost() {
     session.received(0, &granted, None, &mut || at(MS));
     session.begin(at(10 * MS));
     for n in 1..=3 {
-        assert_eq!(session.send(at(n * 10 * MS)), Some(0));
+        assert_eq!(
+            session.send(at(n * 10 * MS), &mut || at(n * 10 * MS)),
+            Some(0)
+        );
         if n == 1 {
             write_all(&mut session, 0);
         }
@@ -124,7 +128,7 @@ fn what_the_socket_never_took_is_failed_and_what_it_took_in_part_is_lost() {
     session.broke(0, "reset".to_owned(), at(40 * MS));
     let tally = *session.tally();
     assert_eq!((tally.lost, tally.failed, tally.messages), (2, 1, 3));
-    let ends = outcomes(&mut session, 50 * MS);
+    let ends = outcomes(&mut session);
     assert_eq!(ends, [Outcome::Lost, Outcome::Lost, Outcome::Failed]);
     assert!(
         session
@@ -137,11 +141,33 @@ fn what_the_socket_never_took_is_failed_and_what_it_took_in_part_is_lost() {
 #[test]
 fn an_answer_that_never_comes_does_not_keep_its_connection() {
     let mut session = idle();
-    session.send(at(10 * MS));
+    session.send(at(10 * MS), &mut || at(10 * MS));
     write_all(&mut session, 0);
     session.at_time(at(10 * MS + 2_000 * MS));
     assert_eq!(session.tally().lost, 1);
-    assert_eq!(session.take_close(), None, "a late reply is still welcome");
+    assert_eq!(closing(&mut session), None, "a late reply is still welcome");
     session.at_time(at(10 * MS + 4_000 * MS));
-    assert_eq!(session.take_close(), Some(0));
+    assert_eq!(closing(&mut session), Some(0));
+}
+
+#[test]
+fn building_a_message_is_composing_it_and_not_the_kernels_queue() {
+    let mut spec = spec("http://h:9", 1, Span::from_millis(10));
+    spec.connection_use = crate::spec::ConnectionUse::PerMessage;
+    let mut session = Session::new(&spec, None);
+    session.begin(at(0));
+    assert_eq!(session.send(at(0), &mut || at(0)), None);
+    let number = session.take_dial().expect("a connection for the message");
+    session.dialling(number, at(0));
+    let mut reading = MS;
+    session.connected(number, at(MS), &mut || {
+        reading += 5;
+        at(reading)
+    });
+    assert!(write_all(&mut session, number) > 0);
+    reply(&mut session, number, "", 2 * MS);
+    let message = session.take_rest().expect("replied to");
+    let ledger = message.ledger().expect("complete enough");
+    assert_eq!(ledger.stage(Stage::Connect), Some(Span::from_millis(1)));
+    assert!(ledger.stage(Stage::Compose) > Some(Span::ZERO));
 }
