@@ -1,4 +1,5 @@
-//! Writes the reports of synthetic campaigns of 1, 12 and 60 scenarios, to be looked at.
+//! Writes the reports of synthetic campaigns of 1, 12 and 60 scenarios, and of one beside somebody
+//! else's slow server, to be looked at.
 //! `cargo run -p neph-report --example gallery -- FOLDER`; with a number after it, instead one
 //! scenario of so many messages, to see what a long run costs.
 
@@ -13,7 +14,12 @@ mod synthetic;
 fn main() -> Result<(), Box<dyn Error>> {
     let folder = PathBuf::from(std::env::args().nth(1).ok_or("name a folder")?);
     let campaigns = match std::env::args().nth(2) {
-        None => vec![synthetic::one(), synthetic::twelve(), synthetic::sixty()],
+        None => vec![
+            synthetic::one(),
+            synthetic::over(&[synthetic::METRO, synthetic::FOREIGN], 6),
+            synthetic::twelve(),
+            synthetic::sixty(),
+        ],
         Some(messages) => vec![synthetic::long(messages.parse()?)],
     };
     for data in campaigns {

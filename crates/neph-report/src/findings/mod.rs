@@ -2,6 +2,7 @@
 //!
 //! Owns what is worth saying and how sure it is. The tests behind it are `neph-stats`'.
 
+mod beyond_ping;
 mod compare;
 mod dominant;
 mod endpoints;
@@ -62,6 +63,7 @@ impl Finding {
 pub fn findings(data: &CampaignData, settings: &PlotSettings) -> Vec<Finding> {
     let mut found = measured::findings(data, settings);
     found.extend(dominant::findings(data, settings));
+    found.extend(beyond_ping::findings(data, settings));
     found.extend(endpoints::findings(data, settings));
     found.extend(intervals::findings(data, settings));
     found.extend(loss::findings(data, settings));

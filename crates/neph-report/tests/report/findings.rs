@@ -2,7 +2,7 @@
 
 use neph_report::{FindingKind, PlotSettings, findings, text};
 
-use crate::synthetic;
+use crate::synthetic::{self, FOREIGN, Link};
 
 fn sentences(data: &neph_report::CampaignData) -> String {
     let found = findings(data, &PlotSettings::default());
@@ -74,6 +74,31 @@ fn a_home_uplink_that_is_too_narrow_is_named() {
         .find(|f| f.topic == "transmission")
         .expect("network far beyond the echo");
     assert!(far.evidence["network_ms"] > 285.0 && far.evidence["icmp_ms"] < 12.2);
+}
+
+#[test]
+fn a_servers_work_is_not_blamed_on_the_network() {
+    let of = |link: Link| findings(&synthetic::over(&[link], 1), &PlotSettings::default());
+    // 90 ms of work, 10 ms away, and no marks of the server's: nobody can tell which it was.
+    let merged = of(FOREIGN);
+    assert!(merged.iter().all(|f| f.topic != "transmission"));
+    let told = merged.iter().find(|f| f.topic == "beyond_ping");
+    let text = &told.expect("ten times an echo is worth telling").text;
+    for wanted in [
+        "at least 90.1",
+        "not the path as ping sees it",
+        "Whether the network or the server took that cannot be told here",
+    ] {
+        assert!(text.contains(wanted), "{text}");
+    }
+    // With its marks everybody can: the network takes no longer than the echo.
+    let reflector = true;
+    let told = of(Link { reflector, ..FOREIGN });
+    assert!(
+        told.iter()
+            .all(|f| f.topic != "transmission" && f.topic != "beyond_ping")
+    );
+    assert!(told.iter().any(|f| f.text.contains("is peer application in foreign")));
 }
 
 #[test]

@@ -71,7 +71,7 @@ fn message(scenario: &Scenario, seq: u64, link: &Link, random: &mut Random) -> M
     let arrived = sent + nanos(there);
     let peer_spans = [
         18.0 + jitter(random, 4.0),
-        32.0 + jitter(random, 10.0),
+        link.work_ms * 1000.0 + 32.0 + jitter(random, 10.0),
         14.0 + jitter(random, 3.0),
     ]
     .map(nanos);

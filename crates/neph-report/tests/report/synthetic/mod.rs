@@ -18,7 +18,7 @@ use neph_model::{
 use neph_report::{CampaignData, ExperimentData};
 use neph_stats::Random;
 
-pub(crate) use link::{CONTINENT, FAR, HOME, Link, METRO, PROXIED};
+pub(crate) use link::{CONTINENT, FAR, FOREIGN, HOME, Link, METRO, PROXIED};
 pub(crate) use message::messages;
 use surroundings::{provenance, routes, throughputs};
 
@@ -50,6 +50,17 @@ pub(crate) fn long(messages: u64) -> CampaignData {
         sizes: vec![64],
         blocks: 1,
         messages,
+    })
+}
+
+/// One small scenario over each link, in so many blocks.
+pub(crate) fn over(links: &[Link], blocks: u32) -> CampaignData {
+    campaign(&Shape {
+        links: links.to_vec(),
+        intervals_ms: vec![100],
+        sizes: vec![1024],
+        blocks,
+        messages: 300,
     })
 }
 
