@@ -11,6 +11,8 @@ use crate::{CampaignData, PlotSettings};
 
 /// Numbers beside the box: median, p99, n and loss.
 const NUMBERS: usize = 11 + 11 + 9 + 9;
+/// And, where there are any, messages that could not be sent.
+const NOT_SENT: usize = 10;
 /// Labels are cut down to this; in narrower terminals they stand above their numbers.
 const SHORTEST: usize = 20;
 /// The narrowest box that tells anything.
@@ -84,27 +86,46 @@ fn table(data: &CampaignData, settings: &PlotSettings, width: usize) -> String {
         .max()
         .unwrap_or(0)
         .max(8);
-    let beside = width.saturating_sub(NUMBERS);
+    let not_sent = lines.iter().map(|line| line.latencies.failed).max();
+    let not_sent = not_sent.filter(|most| *most > 0).map_or(0, |_| NOT_SENT);
+    let beside = width.saturating_sub(NUMBERS + not_sent);
     // A label that would be cut to nothing stands on a line of its own.
     let labels = if beside < longest.min(SHORTEST) {
         0
     } else {
         longest.min(beside)
     };
-    let room = width.saturating_sub(labels + NUMBERS + 2);
+    let room = width.saturating_sub(labels + NUMBERS + not_sent + 2);
     let spreads: Vec<Spread> = lines
         .iter()
         .filter_map(|line| line.latencies.spread())
         .collect();
     let scale = choose(&spreads, Limits::from(settings)).filter(|_| room >= NARROWEST);
-    let mut out = header(labels, room, scale.as_ref(), settings);
+    let columns = Columns {
+        labels,
+        not_sent,
+        room,
+    };
+    let mut out = header(columns, scale.as_ref(), settings);
     for line in &lines {
-        out.push_str(&row(line, labels, room, (scale.as_ref(), settings)));
+        out.push_str(&row(line, columns, (scale.as_ref(), settings)));
     }
     out
 }
 
-fn header(labels: usize, room: usize, scale: Option<&Scale>, settings: &PlotSettings) -> String {
+/// How wide a table's parts are; 0: not there.
+#[derive(Clone, Copy)]
+struct Columns {
+    /// The labels; without them they stand on lines of their own.
+    labels: usize,
+    /// The number of messages that could not be sent.
+    not_sent: usize,
+    /// The box plots.
+    room: usize,
+}
+
+fn header(columns: Columns, scale: Option<&Scale>, settings: &PlotSettings) -> String {
+    let labels = columns.labels;
     let mut out = match labels {
         0 => format!("{}\n", settings.basis.name()),
         _ => format!("{:<labels$}", settings.basis.name()),
@@ -113,13 +134,16 @@ fn header(labels: usize, room: usize, scale: Option<&Scale>, settings: &PlotSett
         "{:>11}{:>11}{:>9}{:>9}",
         "p50", "p99", "n", "lost"
     ));
+    if columns.not_sent > 0 {
+        out.push_str(&format!("{:>1$}", "not sent", columns.not_sent));
+    }
     if let Some(scale) = scale {
         let low = millis(scale.low);
         let high = match scale.spacing {
             Spacing::Linear => millis(scale.high),
             Spacing::Logarithmic => format!("log, {}", millis(scale.high)),
         };
-        let gap = room.saturating_sub(low.width());
+        let gap = columns.room.saturating_sub(low.width());
         out.push_str(&format!("  {low}{high:>gap$}"));
     }
     out.push('\n');
@@ -128,33 +152,33 @@ fn header(labels: usize, room: usize, scale: Option<&Scale>, settings: &PlotSett
 
 fn row(
     line: &Line,
-    labels: usize,
-    room: usize,
+    columns: Columns,
     (scale, settings): (Option<&Scale>, &PlotSettings),
 ) -> String {
     let latencies = &line.latencies;
-    let n = latencies.len() + latencies.lost;
     let at = |p: f64| {
-        quantile(latencies.sorted(), latencies.lost, p)
+        quantile(latencies.sorted(), latencies.unanswered(), p)
             .map_or_else(|_| "-".to_owned(), |found| level(found.value()))
     };
-    #[expect(clippy::cast_precision_loss, reason = "counts in memory")]
-    let lost = percent(latencies.lost as f64 / n.max(1) as f64);
-    let mut out = if labels == 0 {
-        padded(&line.label, 40).trim_end().to_owned() + "\n"
-    } else {
-        padded(&line.label, labels)
+    let mut out = match columns.labels {
+        0 => padded(&line.label, 40).trim_end().to_owned() + "\n",
+        labels => padded(&line.label, labels),
     };
     out.push_str(&format!(
-        "{:>11}{:>11}{:>9}{lost:>9}",
+        "{:>11}{:>11}{:>9}{:>9}",
         at(0.5),
         at(0.99),
-        count(n)
+        count(latencies.count()),
+        percent(latencies.loss())
     ));
+    if columns.not_sent > 0 {
+        let not_sent = count(latencies.failed);
+        out.push_str(&format!("{not_sent:>0$}", columns.not_sent));
+    }
     let numbers = boxplot(latencies.sorted(), settings.whiskers(), 1);
     if let (Some(scale), Ok(numbers)) = (scale, numbers) {
         out.push_str("  ");
-        out.push_str(drawn(&numbers, scale, room).trim_end());
+        out.push_str(drawn(&numbers, scale, columns.room).trim_end());
     }
     out.push('\n');
     out

@@ -139,8 +139,17 @@ impl FlowData {
 
     /// How many messages ended without a reply in time although they were sent.
     pub fn lost(&self) -> usize {
-        let lost = |exchange: &&Exchange| exchange.outcome == Outcome::Lost;
-        self.exchanges.iter().filter(lost).count()
+        self.ended(Outcome::Lost)
+    }
+
+    /// How many messages could not be sent at all.
+    pub fn failed(&self) -> usize {
+        self.ended(Outcome::Failed)
+    }
+
+    fn ended(&self, outcome: Outcome) -> usize {
+        let ended = |exchange: &&Exchange| exchange.outcome == outcome;
+        self.exchanges.iter().filter(ended).count()
     }
 
     /// When segments were retransmitted, and how many: the moments at which a connection's counter

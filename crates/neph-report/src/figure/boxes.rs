@@ -240,23 +240,22 @@ impl Painter<'_> {
     }
 }
 
-/// Median and n; then what the plot does not show: loss, and values outside the axis.
+/// Median and n; then what the plot does not show: messages without an answer, and values outside
+/// the axis.
 fn row_numbers(latencies: &Latencies, scale: &Scale) -> (String, String) {
-    let n = latencies.len() + latencies.lost;
-    let median = neph_stats::quantile(latencies.sorted(), latencies.lost, 0.5)
+    let median = neph_stats::quantile(latencies.sorted(), latencies.unanswered(), 0.5)
         .map_or_else(|_| "–".to_owned(), |q| level(q.value()));
-    let mut beyond = boxplot::outside(latencies.sorted().values(), scale);
+    let mut beyond = Vec::new();
     if latencies.lost > 0 {
-        #[expect(clippy::cast_precision_loss, reason = "counts in memory")]
-        let share = latencies.lost as f64 / n as f64;
-        let loss = format!("{} lost", percent(share));
-        beyond = if beyond.is_empty() {
-            loss
-        } else {
-            format!("{loss}; {beyond}")
-        };
+        beyond.push(format!("{} lost", percent(latencies.loss())));
     }
-    (format!("{median}, n {}", count(n)), beyond)
+    if latencies.failed > 0 {
+        beyond.push(format!("{} not sent", count(latencies.failed)));
+    }
+    let outside = boxplot::outside(latencies.sorted().values(), scale);
+    beyond.extend(Some(outside).filter(|words| !words.is_empty()));
+    let main = format!("{median}, n {}", count(latencies.count()));
+    (main, beyond.join("; "))
 }
 
 /// The same scale, told in a unit.

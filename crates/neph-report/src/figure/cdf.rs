@@ -93,7 +93,7 @@ fn explained(settings: &PlotSettings) -> String {
         }
     };
     format!(
-        "{how} Lost messages count as slower than every reply. What lies outside the axis is counted above the panel.{}",
+        "{how} Messages that were lost or could not be sent count as slower than every reply. What lies outside the axis is counted above the panel.{}",
         removed(settings)
     )
 }
@@ -193,14 +193,14 @@ fn beyond(panel: &Panel, scale: &Scale) -> String {
 /// The rarest share that a logarithmic axis shows: one message of the largest scenario.
 #[expect(clippy::cast_precision_loss, reason = "counts in memory")]
 fn rarest(lines: &[Latencies]) -> f64 {
-    let most = lines.iter().map(|l| l.len() + l.lost).max().unwrap_or(1);
+    let most = lines.iter().map(Latencies::count).max().unwrap_or(1);
     (0.7 / most.max(10) as f64).min(0.05)
 }
 
 /// The distribution as steps. On a logarithmic axis the last step, to a share of nothing, leaves
 /// through the bottom.
 fn steps(latencies: &Latencies, plot: &Plot, unit: TimeUnit, tail: Tail) -> Vec<Point> {
-    let Ok(points) = ecdf(latencies.sorted(), latencies.lost, POINTS) else {
+    let Ok(points) = ecdf(latencies.sorted(), latencies.unanswered(), POINTS) else {
         return Vec::new();
     };
     let y = |share: f64| match tail {
@@ -215,7 +215,7 @@ fn steps(latencies: &Latencies, plot: &Plot, unit: TimeUnit, tail: Tail) -> Vec<
         path.push(Point::new(x, y(point.share)));
         before = point.share;
     }
-    // What was lost never arrives: the line goes on to the right below the top.
+    // What was never answered never arrives: the line goes on to the right below the top.
     path.push(Point::new(plot.area.right(), y(before)));
     path
 }

@@ -200,12 +200,20 @@ fn legend(
             "lost message (at the top)".to_owned(),
         ));
     }
+    if experiments().any(|e| e.main().is_some_and(|flow| flow.failed() > 0)) {
+        entries.push((
+            Swatch::Tick(NOT_SENT),
+            "message not sent (at the top)".to_owned(),
+        ));
+    }
     if experiments().any(|e| e.reconnects().next().is_some()) {
         entries.push((Swatch::Line(RECONNECT), "reconnect".to_owned()));
     }
     entries
 }
 
+/// The mark of a message that could not be sent.
+const NOT_SENT: Colour = Colour::FAINT_INK;
 const RECONNECT: Stroke = Stroke::solid(Colour::ALARM, 1.0).dashed(4.0, 2.0);
 
 fn drawn(
@@ -328,14 +336,16 @@ fn incidents(segment: &Segment<'_>, area: Rect) -> Vec<Mark> {
             retransmitted,
         );
     }
-    let lost = main.exchanges.iter().filter(|e| e.outcome == Outcome::Lost);
-    let lost = lost.map(|exchange| (exchange.intended, 1)).collect();
-    for (at, _) in thinned(lost, segment) {
-        tick(
-            at.nanos(),
-            (area.y, area.y + 7.0),
-            Stroke::solid(Colour::ALARM, 1.2),
-        );
+    for (outcome, colour) in [(Outcome::Failed, NOT_SENT), (Outcome::Lost, Colour::ALARM)] {
+        let ended = main.exchanges.iter().filter(|e| e.outcome == outcome);
+        let ended = ended.map(|exchange| (exchange.intended, 1)).collect();
+        for (at, _) in thinned(ended, segment) {
+            tick(
+                at.nanos(),
+                (area.y, area.y + 7.0),
+                Stroke::solid(colour, 1.2),
+            );
+        }
     }
     marks
 }

@@ -7,11 +7,15 @@ use crate::axis::Spread;
 use crate::data::FlowData;
 use crate::{Basis, CampaignData, PlotSettings};
 
-/// A scenario's latencies in milliseconds, ascending, and how many messages were lost.
+/// A scenario's latencies in milliseconds, ascending, and how many messages have none.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Latencies {
     values: Vec<f64>,
+    /// Messages without a reply in time.
     pub(crate) lost: usize,
+    /// Messages that could not be sent. The schedule wanted them: they have no response time. What
+    /// was never sent has no service time to miss, so that it is no part of that.
+    pub(crate) failed: usize,
 }
 
 impl Latencies {
@@ -20,6 +24,9 @@ impl Latencies {
         let mut found = Self::default();
         for flow in flows {
             found.lost += flow.lost();
+            if basis == Basis::Response {
+                found.failed += flow.failed();
+            }
             let times = flow.exchanges.iter().filter_map(|exchange| match basis {
                 Basis::Response => exchange.response,
                 Basis::Service => exchange.service,
@@ -36,7 +43,8 @@ impl Latencies {
             .trimmed(settings.percentiles_to_remove)
     }
 
-    /// Without so many percentiles at each end.
+    /// Without so many percentiles at each end. What was never answered lies above every reply, so
+    /// it is the first to go: lost messages, then those that were not sent.
     pub(crate) fn trimmed(mut self, percentiles: f64) -> Self {
         let share = (percentiles / 100.0).clamp(0.0, 0.499);
         #[expect(
@@ -45,13 +53,15 @@ impl Latencies {
             clippy::cast_precision_loss,
             reason = "a share of a count in memory"
         )]
-        let each = (self.values.len() as f64 * share).floor() as usize;
-        self.values.truncate(self.values.len() - each);
-        self.values.drain(..each);
-        if each > 0 {
-            // Lost messages lie above every reply: they are the first to be removed.
-            self.lost = 0;
+        let each = (self.count() as f64 * share).floor() as usize;
+        let mut above = each;
+        for unanswered in [&mut self.lost, &mut self.failed] {
+            let gone = above.min(*unanswered);
+            *unanswered -= gone;
+            above -= gone;
         }
+        self.values.truncate(self.values.len().saturating_sub(above));
+        self.values.drain(..each.min(self.values.len()));
         self
     }
 
@@ -60,9 +70,20 @@ impl Latencies {
         Sorted::check(&self.values).expect("times are finite and were sorted")
     }
 
-    /// How many replies.
-    pub(crate) fn len(&self) -> usize {
-        self.values.len()
+    /// How many messages were never answered: they count as slower than every reply.
+    pub(crate) const fn unanswered(&self) -> usize {
+        self.lost + self.failed
+    }
+
+    /// The share of the messages sent that were lost.
+    #[expect(clippy::cast_precision_loss, reason = "counts in memory")]
+    pub(crate) fn loss(&self) -> f64 {
+        self.lost as f64 / (self.values.len() + self.lost).max(1) as f64
+    }
+
+    /// How many messages, answered or not.
+    pub(crate) fn count(&self) -> usize {
+        self.values.len() + self.unanswered()
     }
 
     /// What an axis needs to know.
@@ -75,7 +96,7 @@ impl Latencies {
 pub(crate) fn removed(settings: &PlotSettings) -> String {
     if settings.percentiles_to_remove > 0.0 {
         format!(
-            " The lowest and the highest {} % of each group's values are left out.",
+            " The lowest and the highest {} % of each group's messages are left out, unanswered ones as the highest.",
             settings.percentiles_to_remove
         )
     } else {
@@ -84,17 +105,53 @@ pub(crate) fn removed(settings: &PlotSettings) -> String {
 }
 
 #[cfg(test)]
+impl Latencies {
+    /// One reply for each millisecond, and so many lost messages.
+    pub(crate) fn answered(millis: impl Iterator<Item = i32>, lost: usize) -> Self {
+        Self {
+            values: millis.map(f64::from).collect(),
+            lost,
+            failed: 0,
+        }
+    }
+}
+
+#[cfg(test)]
 mod tests {
     use super::*;
 
+    fn hundred(lost: usize, failed: usize) -> Latencies {
+        Latencies {
+            failed,
+            ..Latencies::answered(0..100, lost)
+        }
+    }
+
+    fn ends(latencies: &Latencies) -> (f64, f64) {
+        let values = latencies.sorted().values();
+        (values[0], values[values.len() - 1])
+    }
+
     #[test]
     fn percentiles_are_removed_at_both_ends() {
-        let whole = Latencies {
-            values: (0..100).map(f64::from).collect(),
-            lost: 2,
-        };
-        let cut = whole.clone().trimmed(1.0);
-        assert_eq!((cut.len(), cut.values[0], cut.values[97]), (98, 1.0, 98.0));
-        assert_eq!(whole.clone().trimmed(0.0), whole);
+        let cut = hundred(0, 0).trimmed(1.0);
+        assert_eq!((cut.count(), ends(&cut)), (98, (1.0, 98.0)));
+        assert_eq!(hundred(2, 0).trimmed(0.0), hundred(2, 0));
+    }
+
+    #[test]
+    fn what_was_lost_is_removed_first_and_only_as_much_as_was_asked_for() {
+        // 5 % of 150 are 7: of 50 lost ones 43 stay, and every reply above the seven fastest.
+        let cut = hundred(50, 0).trimmed(5.0);
+        assert_eq!((cut.lost, ends(&cut)), (43, (7.0, 99.0)));
+        // 5 % of 104 are 5: three lost, one that was not sent, and the slowest reply.
+        let cut = hundred(3, 1).trimmed(5.0);
+        assert_eq!((cut.unanswered(), ends(&cut)), (0, (5.0, 98.0)));
+    }
+
+    #[test]
+    fn more_can_be_removed_than_was_answered() {
+        let cut = Latencies::answered(1..=2, 98).trimmed(10.0);
+        assert_eq!((cut.lost, cut.count()), (88, 88));
     }
 }

@@ -1,50 +1,114 @@
-//! Lost messages: how many, and where most.
+//! Messages without an answer: how many were lost, and where most; how many could not be sent.
 
 use neph_stats::{Proportion, proportion};
 
 use super::{Finding, FindingKind, plural, real};
-use crate::axis::percent;
-use crate::figure::Latencies;
+use crate::axis::{count, percent};
 use crate::{CampaignData, PlotSettings};
 
+/// How a scenario's messages ended.
+struct Ends {
+    scenario: usize,
+    /// Lost ones of those that were sent; nothing if none was.
+    lost: Option<Proportion>,
+    failed: usize,
+    messages: usize,
+}
+
+impl Ends {
+    fn of(data: &CampaignData, settings: &PlotSettings, scenario: usize) -> Self {
+        let (mut lost, mut failed, mut messages) = (0, 0, 0);
+        for flow in data.main_flows(scenario, settings) {
+            lost += flow.lost();
+            failed += flow.failed();
+            messages += flow.exchanges.len();
+        }
+        Self {
+            scenario,
+            lost: proportion(lost, messages - failed).ok(),
+            failed,
+            messages,
+        }
+    }
+
+    fn share(&self) -> f64 {
+        self.lost.map_or(0.0, |lost| lost.share())
+    }
+}
+
 pub(super) fn findings(data: &CampaignData, settings: &PlotSettings) -> Vec<Finding> {
-    let mut shares: Vec<(usize, Proportion)> = data
-        .measured(settings)
-        .into_iter()
-        .filter_map(|scenario| {
-            let found = Latencies::of(data.main_flows(scenario, settings), settings.basis);
-            let share = proportion(found.lost, found.lost + found.len()).ok()?;
-            Some((scenario, share))
-        })
+    let shown = data.measured(settings).into_iter();
+    let all: Vec<Ends> = shown
+        .map(|scenario| Ends::of(data, settings, scenario))
+        .filter(|ends| ends.messages > 0)
         .collect();
-    shares.sort_by(|(_, a), (_, b)| b.share().total_cmp(&a.share()));
-    let Some((scenario, worst)) = shares.first() else {
+    let not_sent = not_sent(data, &all);
+    let text = [lost(data, &all), not_sent].into_iter().flatten();
+    let text: Vec<String> = text.collect();
+    if text.is_empty() {
         return Vec::new();
-    };
-    let affected = shares.iter().filter(|(_, share)| share.hits() > 0).count();
-    let text = if affected == 0 {
-        let total = shares.iter().map(|(_, share)| share.n()).sum();
+    }
+    let affected = all.iter().filter(|ends| ends.share() > 0.0).count();
+    let worst = all.iter().map(Ends::share).fold(0.0, f64::max);
+    let failed = all.iter().map(|ends| ends.failed).sum();
+    let finding = Finding::new(FindingKind::StandsOut, "loss", text.join(" "))
+        .with("scenarios_with_loss", real(affected))
+        .with("worst_share", worst)
+        .with("not_sent", real(failed));
+    vec![finding]
+}
+
+/// The sentence about messages that were sent; none if no message was.
+fn lost(data: &CampaignData, all: &[Ends]) -> Option<String> {
+    let sent: Vec<(usize, Proportion)> = all
+        .iter()
+        .filter_map(|ends| Some((ends.scenario, ends.lost?)))
+        .collect();
+    let affected = sent.iter().filter(|(_, lost)| lost.hits() > 0).count();
+    let (scenario, worst) = sent
+        .iter()
+        .max_by(|(a, x), (b, y)| x.share().total_cmp(&y.share()).then(b.cmp(a)))?;
+    if affected == 0 {
+        let total = sent.iter().map(|(_, lost)| lost.n()).sum();
         let limit = proportion(0, total).map_or(1.0, |share| share.interval().high);
-        format!(
-            "No message was lost; with {} that bounds the loss to {}.",
+        // Whoever could not send everything has not seen what would have been lost.
+        let which = if all.iter().any(|ends| ends.failed > 0) {
+            "No message that was sent was lost"
+        } else {
+            "No message was lost"
+        };
+        return Some(format!(
+            "{which}; with {} that bounds the loss to {}.",
             plural(total, "message"),
             percent(limit)
-        )
-    } else {
+        ));
+    }
+    Some(format!(
+        "Messages were lost in {} of {}, most in {}: {} of {} ({}, 95 % interval {} to {}).",
+        affected,
+        plural(sent.len(), "scenario"),
+        data.scenarios[*scenario].label(),
+        worst.hits(),
+        worst.n(),
+        percent(worst.share()),
+        percent(worst.interval().low),
+        percent(worst.interval().high),
+    ))
+}
+
+/// The sentence about messages that could not be sent; none if all were.
+fn not_sent(data: &CampaignData, all: &[Ends]) -> Option<String> {
+    let failed: usize = all.iter().map(|ends| ends.failed).sum();
+    let affected = all.iter().filter(|ends| ends.failed > 0).count();
+    let most = all.iter().rev().max_by_key(|ends| ends.failed)?;
+    (failed > 0).then(|| {
         format!(
-            "Messages were lost in {} of {}, most in {}: {} of {} ({}, 95 % interval {} to {}).",
-            affected,
-            plural(shares.len(), "scenario"),
-            data.scenarios[*scenario].label(),
-            worst.hits(),
-            worst.n(),
-            percent(worst.share()),
-            percent(worst.interval().low),
-            percent(worst.interval().high),
+            "{} could not be sent, in {affected} of {}, most in {}: {} of {}. In response time they count as slower than every reply.",
+            plural(failed, "message"),
+            plural(all.len(), "scenario"),
+            data.scenarios[most.scenario].label(),
+            count(most.failed),
+            count(most.messages),
         )
-    };
-    let finding = Finding::new(FindingKind::StandsOut, "loss", text)
-        .with("scenarios_with_loss", real(affected))
-        .with("worst_share", worst.share());
-    vec![finding]
+    })
 }

@@ -18,6 +18,7 @@ struct Count {
     messages: usize,
     replies: usize,
     lost: usize,
+    failed: usize,
 }
 
 impl Count {
@@ -34,9 +35,18 @@ impl Count {
                 found.messages += main.exchanges.len();
                 found.replies += replied.count();
                 found.lost += main.lost();
+                found.failed += main.failed();
             }
         }
         found
+    }
+
+    /// `, 3 not sent`; nothing where all were.
+    fn not_sent(&self) -> String {
+        match self.failed {
+            0 => String::new(),
+            failed => format!(", {} not sent", count(failed)),
+        }
     }
 
     /// `, 17 lost (0.07 %, 95 % interval 0.05 % to 0.12 %)`.
@@ -61,13 +71,14 @@ pub(super) fn findings(data: &CampaignData, settings: &PlotSettings) -> Vec<Find
     let scenarios: Vec<&Scenario> = shown.iter().map(|i| &data.scenarios[*i]).collect();
     let count = Count::of(data, settings);
     let text = format!(
-        "{}, measured in {}: {}, {}, {} of them answered{}.{}",
+        "{}, measured in {}: {}, {}, {} of them answered{}{}.{}",
         matrix(&scenarios),
         plural(count.blocks.len(), "block"),
         plural(count.experiments, "experiment"),
         plural(count.messages, "message"),
         crate::axis::count(count.replies),
         count.loss(),
+        count.not_sent(),
         missing(data, scenarios.len()),
     );
     let finding = Finding::new(FindingKind::Measured, "campaign", text)
@@ -76,7 +87,8 @@ pub(super) fn findings(data: &CampaignData, settings: &PlotSettings) -> Vec<Find
         .with("experiments", real(count.experiments))
         .with("messages", real(count.messages))
         .with("replies", real(count.replies))
-        .with("lost", real(count.lost));
+        .with("lost", real(count.lost))
+        .with("not_sent", real(count.failed));
     vec![finding]
 }
 

@@ -88,7 +88,7 @@ fn experiments(data: &CampaignData, shown: &[&ExperimentData]) -> Markup {
                 thead {
                     tr {
                         th { "scenario" } th { "block" } th { "started" } th { "messages" }
-                        th { "lost" } th { "CPU busy" } th { "stolen" } th { "lateness p99" }
+                        th { "lost" } th { "not sent" } th { "CPU busy" } th { "stolen" } th { "lateness p99" }
                         th.words { "warnings" }
                     }
                 }
@@ -114,6 +114,7 @@ fn row(data: &CampaignData, one: &ExperimentData) -> Markup {
             td { (moment(experiment.started)) }
             td { (experiment.tally.messages) }
             td { (experiment.tally.lost) }
+            td { (experiment.tally.failed) }
             td { @if let Some(load) = load { (format!("{:.0} %", load.busy_percent)) } }
             td { @if let Some(load) = load { (format!("{:.1} %", load.steal_percent)) } }
             td { @if let Some(late) = lateness { (late) } }

@@ -40,6 +40,12 @@ impl Layer {
         matches!(self, Self::Response | Self::Service | Self::Icmp)
     }
 
+    /// Whether messages that could not be sent are known and have to count: they are missing from
+    /// the time that is counted from the schedule, and never began any other.
+    pub(crate) const fn counts_failures(self) -> bool {
+        matches!(self, Self::Response)
+    }
+
     /// The layers that always come first; the ledger's entries follow.
     pub(crate) const FIRST: [Self; 5] = [
         Self::Response,

@@ -23,7 +23,7 @@ pub struct LossCell {
 /// A quantile in milliseconds, or why there is none.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum QuantileCell {
-    /// The value and its 95 % interval; [`Level::Censored`] where lost messages decide.
+    /// The value and its 95 % interval; [`Level::Censored`] where messages without an answer decide.
     Known {
         /// The estimate.
         value: Level,
@@ -50,11 +50,13 @@ pub struct SummaryRow {
     pub layer: Layer,
     /// How many experiments it rests on.
     pub experiments: usize,
-    /// How many messages: those with a value, and the lost ones where loss counts.
+    /// How many messages: those with a value, and those without an answer where they count.
     pub n: usize,
     /// How many of these were lost.
     pub lost: usize,
-    /// Their share; absent for layers that do not count loss.
+    /// How many of these could not be sent; absent for layers that do not begin with the schedule.
+    pub not_sent: Option<usize>,
+    /// The share of messages sent that were lost; absent for layers that do not count loss.
     pub loss: Option<LossCell>,
     /// Mean of the values in milliseconds.
     pub mean: Option<f64>,
@@ -96,13 +98,18 @@ fn measured(
     } else {
         0
     };
-    let n = values.len() + lost;
+    let not_sent = layer
+        .counts_failures()
+        .then(|| flows.iter().map(|flow| flow.failed()).sum());
+    let sent = values.len() + lost;
+    let unanswered = lost + not_sent.unwrap_or(0);
+    let n = values.len() + unanswered;
     if n == 0 {
         return None;
     }
     let sample = Sorted::sort(&mut values).expect("times are finite");
     let numbers = describe(sample).ok();
-    let share = proportion(lost, n).ok().filter(|_| layer.counts_loss());
+    let share = proportion(lost, sent).ok().filter(|_| layer.counts_loss());
     Some(SummaryRow {
         scenario,
         label: data.scenarios[scenario].label(),
@@ -110,6 +117,7 @@ fn measured(
         experiments: flows.len(),
         n,
         lost,
+        not_sent,
         loss: share.map(|share| LossCell {
             share: share.share(),
             low: share.interval().low,
@@ -117,13 +125,13 @@ fn measured(
         }),
         mean: numbers.as_ref().map(|numbers| numbers.mean),
         sd: numbers.as_ref().and_then(|numbers| numbers.sd),
-        quantiles: QUANTILES.map(|p| cell(sample, lost, p)),
+        quantiles: QUANTILES.map(|p| cell(sample, unanswered, p)),
         flagged: !data.flags(scenario, settings).is_empty(),
     })
 }
 
-fn cell(sample: Sorted<'_>, lost: usize, p: f64) -> QuantileCell {
-    match quantile(sample, lost, p) {
+fn cell(sample: Sorted<'_>, unanswered: usize, p: f64) -> QuantileCell {
+    match quantile(sample, unanswered, p) {
         Ok(found) => QuantileCell::Known {
             value: found.value(),
             low: found.low(),
@@ -145,6 +153,7 @@ pub(super) fn table(rows: &[SummaryRow]) -> Table {
         "loss",
         "loss_low",
         "loss_high",
+        "not_sent",
         "mean_ms",
         "sd_ms",
         "p50_ms",
@@ -182,6 +191,7 @@ fn cells(row: &SummaryRow) -> Vec<Cell> {
         Cell::real(row.loss.map(|loss| loss.share)),
         Cell::real(row.loss.map(|loss| loss.low)),
         Cell::real(row.loss.map(|loss| loss.high)),
+        row.not_sent.map_or(Cell::Absent, count),
         Cell::real(row.mean),
         Cell::real(row.sd),
     ];
@@ -210,6 +220,9 @@ pub(crate) fn notes(rows: &[SummaryRow]) -> Vec<String> {
         "All times in milliseconds; intervals are for a confidence of 95 %, of quantiles from order statistics, of loss by Wilson. They take messages as independent; between experiments expect more.".to_owned(),
         "Lost messages count as slower than every reply in response time, service time and ICMP echo. The other layers describe messages that have the value.".to_owned(),
     ];
+    if rows.iter().any(|row| row.not_sent.is_some_and(|n| n > 0)) {
+        notes.push("Messages that could not be sent count as slower than every reply in response time, which begins with the schedule; loss is the share of those that were sent.".to_owned());
+    }
     for (place, p) in QUANTILES.iter().enumerate() {
         let need = rows.iter().find_map(|row| match row.quantiles[place] {
             QuantileCell::Refused { need } => Some(need),

@@ -1,10 +1,11 @@
 //! The sentences, and the numbers behind them.
 
-use neph_report::{FindingKind, PlotSettings, findings, text};
+use neph_model::Outcome;
+use neph_report::{CampaignData, ExperimentData, FindingKind, PlotSettings, findings, text};
 
-use crate::synthetic::{self, FOREIGN, Link};
+use crate::synthetic::{self, FOREIGN, Link, METRO};
 
-fn sentences(data: &neph_report::CampaignData) -> String {
+fn sentences(data: &CampaignData) -> String {
     let found = findings(data, &PlotSettings::default());
     let lines: Vec<String> = found
         .iter()
@@ -99,6 +100,39 @@ fn a_servers_work_is_not_blamed_on_the_network() {
             .all(|f| f.topic != "transmission" && f.topic != "beyond_ping")
     );
     assert!(told.iter().any(|f| f.text.contains("is peer application in foreign")));
+}
+
+/// Each of the scenario's first messages ends so.
+fn ending(data: &mut CampaignData, scenario: usize, messages: usize, outcome: Outcome) {
+    let of_scenario = |one: &&mut ExperimentData| one.scenario == scenario;
+    for experiment in data.experiments.iter_mut().filter(of_scenario) {
+        for exchange in experiment.flows[0].exchanges.iter_mut().take(messages) {
+            exchange.outcome = outcome;
+            (exchange.response, exchange.service) = (None, None);
+        }
+    }
+}
+
+#[test]
+fn messages_that_could_not_be_sent_do_not_vanish() {
+    let mut data = synthetic::over(&[METRO], 1);
+    ending(&mut data, 0, 200, Outcome::Failed);
+    let said = sentences(&data);
+    assert!(
+        said.contains("100 of them answered, 0 lost (0 %, 95 % interval 0 % to 3.7 %), 200 not sent."),
+        "{said}"
+    );
+    assert!(said.contains("No message that was sent was lost; with 100 messages"));
+    assert!(said.contains("200 messages could not be sent, in 1 of 1 scenario, most in metro"));
+    assert!(!said.contains("No message was lost"));
+    let shown = text(&data, &PlotSettings::default(), 100);
+    let row = shown.lines().last().unwrap();
+    assert!(shown.contains("lost  not sent") && row.contains("0 %       200"), "{shown}");
+    assert!(row.contains("       lost"), "more than half went unanswered: {row}");
+    // The worst case: nothing was sent, and there is no loss to speak of.
+    ending(&mut data, 0, 300, Outcome::Failed);
+    let said = sentences(&data);
+    assert!(said.contains("300 messages could not be sent") && !said.contains("No message"));
 }
 
 #[test]

@@ -4,7 +4,7 @@
 
 use neph_model::{FlowIndex, Instant, Marks, Message, Outcome, Seq, Stage, StageSet};
 use neph_report::{
-    CampaignData, ExperimentData, Layer, PlotSettings, QuantileCell, summary, tables,
+    CampaignData, ExperimentData, Layer, PlotSettings, QuantileCell, SummaryRow, summary, tables,
 };
 use neph_stats::Level;
 
@@ -143,6 +143,44 @@ fn a_quantile_that_loss_decides_has_no_number() {
         line.contains(",100,60,0.6,") && line.contains(",lost,"),
         "{line}"
     );
+}
+
+#[test]
+fn what_could_not_be_sent_is_counted_apart_from_loss() {
+    let mut data = hundred();
+    // The connection was down for the last 60: two of the 40 others were lost.
+    let messages: Vec<Message> = (0..100)
+        .map(|number| {
+            let mut one = message(number);
+            one.outcome = match number {
+                0..38 => Outcome::Reply,
+                38 | 39 => Outcome::Lost,
+                _ => Outcome::Failed,
+            };
+            one
+        })
+        .collect();
+    let experiment = data.experiments[0].experiment.clone();
+    data.experiments = vec![ExperimentData::new(experiment, 0, &messages)];
+    let rows = summary(&data, &PlotSettings::default());
+    let response = &rows[0];
+    assert_eq!(
+        (response.n, response.lost, response.not_sent),
+        (100, 2, Some(60))
+    );
+    assert!(close(response.loss.unwrap().share, 0.05), "of 40 sent");
+    let censored = |row: &SummaryRow| {
+        matches!(row.quantiles[0], QuantileCell::Known { value, .. } if value == Level::Censored)
+    };
+    assert!(censored(response), "the schedule wanted them");
+    let service = &rows[1];
+    assert_eq!(
+        (service.layer.clone(), service.n, service.not_sent),
+        (Layer::Service, 40, None)
+    );
+    assert!(!censored(service), "of what was sent half was answered");
+    let csv = tables(&data, &PlotSettings::default())[0].csv();
+    assert!(csv.lines().next().unwrap().contains(",loss_high,not_sent,mean_ms,"));
 }
 
 #[test]
