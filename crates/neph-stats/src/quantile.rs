@@ -108,6 +108,17 @@ pub fn quantile(replies: Sorted<'_>, lost: usize, p: f64) -> Result<Quantile, St
     })
 }
 
+/// The type 7 median of one experiment's messages, however few: what a test over experiments, which
+/// has an n of its own, takes as its value.
+///
+/// # Errors
+/// [`StatsError::TooFew`] without messages.
+pub fn median(replies: Sorted<'_>, lost: usize) -> Result<Level, StatsError> {
+    let n = replies.len() + lost;
+    refuse_fewer("median", 1, n)?;
+    Ok(type_seven(replies, n, 0.5))
+}
+
 /// The smallest n for which some pair of order statistics covers the quantile `p` with 95 %:
 /// 6 for p50, 29 for p90, 299 for p99, 2995 for p99.9.
 ///
@@ -245,6 +256,17 @@ mod tests {
                 Err(StatsError::OutOfRange { .. })
             ));
         }
+    }
+
+    #[test]
+    fn the_median_of_an_experiment_counts_its_loss() {
+        let replies = one_to(3);
+        let of = |lost| median(Sorted::check(&replies).unwrap(), lost);
+        assert_eq!(of(0), Ok(Level::At(2.0)));
+        assert_eq!(of(1), Ok(Level::At(2.5)));
+        // Between the slowest reply and a lost message there is no number.
+        assert_eq!(of(3), Ok(Level::Censored));
+        assert!(median(Sorted::check(&[]).unwrap(), 0).is_err());
     }
 
     #[test]

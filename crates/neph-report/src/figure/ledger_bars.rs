@@ -2,13 +2,13 @@
 //! over the whole distribution of the time that the stages add up to.
 
 use neph_model::StageSet;
-use neph_stats::{Sorted, quantile};
+use neph_stats::{Level, quantile};
 
-use super::Figure;
 use super::boxes::in_unit;
 use super::flags;
 use super::legend::Swatch;
 use super::sheet::{Note, Sheet, page_name, page_title};
+use super::{Figure, Latencies};
 use crate::axis::{Plot, Scale, Style, TimeUnit, millis};
 use crate::data::FlowData;
 use crate::palette;
@@ -76,8 +76,7 @@ pub(crate) fn order(set: StageSet) -> (Option<neph_model::Stage>, usize) {
 struct Row {
     scenario: usize,
     means: Means,
-    /// Response times in milliseconds, ascending.
-    responses: Vec<f64>,
+    responses: Latencies,
 }
 
 pub(crate) fn draw(data: &CampaignData, settings: &PlotSettings) -> Vec<Figure> {
@@ -123,7 +122,7 @@ pub(crate) fn draw(data: &CampaignData, settings: &PlotSettings) -> Vec<Figure> 
                 let middle = whole.y + (index as f64 + 0.5) * ROW + 2.0;
                 sheet.draw(painter.row(row, middle));
             }
-            let mut notes = vec![Note::plain("Number: mean. Thin line below a bar: from the 5th to the 95th percentile of the whole message's time, with a tick at its median; an arrow where it leaves the axis. Hatched: stages told as one because a mark between them is missing.")];
+            let mut notes = vec![Note::plain("Number: mean. Thin line below a bar: from the 5th to the 95th percentile of the whole message's time, with a tick at its median; an arrow where it leaves the axis, or where messages without an answer, slower than every reply, decide it. Hatched: stages told as one because a mark between them is missing.")];
             notes.extend(flags::notes(data, rows.iter().map(|row| row.scenario), settings));
             sheet.finish("ledger-bars", page_name("ledger-bars", page, total), &notes)
         })
@@ -133,12 +132,10 @@ pub(crate) fn draw(data: &CampaignData, settings: &PlotSettings) -> Vec<Figure> 
 fn row(data: &CampaignData, settings: &PlotSettings, scenario: usize) -> Option<Row> {
     let means = Means::of(data.main_flows(scenario, settings))?;
     let flows = data.main_flows(scenario, settings);
-    let responses = super::Latencies::of(flows, crate::Basis::Response);
-    let responses = responses.sorted().values().to_vec();
     Some(Row {
         scenario,
         means,
-        responses,
+        responses: Latencies::of(flows, crate::Basis::Response),
     })
 }
 
@@ -154,12 +151,20 @@ pub(crate) fn legend<'a>(means: impl Iterator<Item = &'a Means>) -> Vec<(Swatch,
         .collect()
 }
 
-/// 5th and 95th percentile; the ends where there are too few values.
-fn whisker(responses: &[f64]) -> Option<(f64, f64)> {
-    let sample = Sorted::check(responses).ok()?;
-    let at = |p: f64| quantile(sample, 0, p).ok().and_then(|q| q.value().number());
-    let (first, last) = (responses.first()?, responses.last()?);
-    Some((at(0.05).unwrap_or(*first), at(0.95).unwrap_or(*last)))
+/// 5th and 95th percentile, infinite where unanswered messages decide; the ends where there are too
+/// few messages for percentiles.
+fn whisker(responses: &Latencies) -> Option<(f64, f64)> {
+    let values = responses.sorted().values();
+    let (first, last) = (*values.first()?, *values.last()?);
+    let at = |p: f64, end: f64| {
+        quantile(responses.sorted(), responses.unanswered(), p)
+            .map_or(end, |found| found.value().number().unwrap_or(f64::INFINITY))
+    };
+    let end = match responses.unanswered() {
+        0 => last,
+        _ => f64::INFINITY,
+    };
+    Some((at(0.05, first), at(0.95, end)))
 }
 
 struct Painter<'a> {
@@ -275,9 +280,12 @@ impl Painter<'_> {
                 stroke,
             ));
         };
-        tick(low, 2.0);
-        let middle = row.responses[(row.responses.len() - 1) / 2];
-        tick(middle, 3.0);
+        if self.scale.share(low) <= 1.0 {
+            tick(low, 2.0);
+        }
+        if let Some(Level::At(middle)) = row.responses.median() {
+            tick(middle, 3.0);
+        }
         if self.scale.share(high) <= 1.0 {
             tick(high, 2.0);
         } else {
@@ -288,5 +296,18 @@ impl Painter<'_> {
             }
         }
         marks
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_whisker_that_loss_decides_has_no_end() {
+        let ends = |lost: usize| whisker(&Latencies::answered(1..=100, lost)).unwrap();
+        assert!(ends(0).1 < 96.0);
+        assert!(ends(10).1.is_infinite());
+        assert!(ends(10).0 < 7.0);
     }
 }

@@ -1,7 +1,7 @@
 //! The latencies that a figure shows: one scenario's, over blocks, as the settings want them.
 
 use neph_model::Span;
-use neph_stats::Sorted;
+use neph_stats::{Level, Sorted};
 
 use crate::axis::Spread;
 use crate::data::FlowData;
@@ -60,7 +60,8 @@ impl Latencies {
             *unanswered -= gone;
             above -= gone;
         }
-        self.values.truncate(self.values.len().saturating_sub(above));
+        self.values
+            .truncate(self.values.len().saturating_sub(above));
         self.values.drain(..each.min(self.values.len()));
         self
     }
@@ -84,6 +85,11 @@ impl Latencies {
     /// How many messages, answered or not.
     pub(crate) fn count(&self) -> usize {
         self.values.len() + self.unanswered()
+    }
+
+    /// The middle message's time, however few there are; `None` without any message.
+    pub(crate) fn median(&self) -> Option<Level> {
+        neph_stats::median(self.sorted(), self.unanswered()).ok()
     }
 
     /// What an axis needs to know.

@@ -1,15 +1,41 @@
-//! Comparing two scenarios block by block: medians of experiments, paired by block.
+//! Comparing two scenarios block by block: medians of experiments, paired by block, and the verdict.
+//!
+//! A message without an answer lies above every reply, so that a block of which half went
+//! unanswered has a median above every number; a difference to it is infinite.
 
 use std::collections::BTreeMap;
 
-use neph_stats::{Interval, Sorted, describe, wilcoxon};
+use neph_stats::{
+    Interval, Level, Shift, Sorted, Verdict, Wanted, Yardstick, describe, holm, verdict, wilcoxon,
+};
 
 use crate::axis::millis;
 use crate::figure::Latencies;
 use crate::{CampaignData, PlotSettings};
 
 /// The level of significance of every sentence.
-pub(super) const ALPHA: f64 = 0.05;
+const ALPHA: f64 = 0.05;
+/// What stands for an infinite difference in a test, which wants numbers, in milliseconds: 30 years.
+const INFINITE: f64 = 1e12;
+
+/// The smallest difference that is worth a verdict.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct LeastEffect {
+    /// As a share of the baseline's median.
+    pub(super) share: f64,
+    /// And at least so many milliseconds.
+    pub(super) millis: f64,
+}
+
+impl LeastEffect {
+    fn beside(self, baseline: f64) -> f64 {
+        if baseline.is_finite() {
+            self.millis.max(self.share * baseline)
+        } else {
+            self.millis
+        }
+    }
+}
 
 /// One scenario against another.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -25,19 +51,76 @@ pub(super) struct Comparison {
     pub(super) blocks: usize,
     /// The baseline's median over blocks in milliseconds.
     pub(super) baseline: f64,
+    /// The smallest difference in milliseconds that matters here.
+    pub(super) least: f64,
 }
 
 impl Comparison {
-    /// `12.0 ms (95 % interval 11.8 to 12.3 ms)`, without the interval where there is none.
-    pub(super) fn shift_in_words(&self) -> String {
+    /// What may be said, given p after Holm's correction.
+    fn verdict(&self, p: f64) -> Verdict {
+        let shift = Shift {
+            estimate: self.shift,
+            interval: self.interval,
+        };
+        let yardstick = Yardstick {
+            minimum_effect: self.least,
+            alpha: ALPHA,
+            wanted: Wanted::Lower,
+        };
+        verdict(shift, p, yardstick).unwrap_or(Verdict::Inconclusive)
+    }
+
+    /// How far apart the two are: `12.0 ms (95 % interval 11.8 ms to 12.3 ms)`, without the
+    /// interval where there is none.
+    fn size_in_words(&self) -> String {
+        if self.shift.is_infinite() {
+            return "immeasurably".to_owned();
+        }
+        let turned = self.shift < 0.0;
         let interval = self.interval.map_or_else(String::new, |interval| {
-            format!(
-                " (95 % interval {} to {})",
-                millis(interval.low),
-                millis(interval.high)
-            )
+            let (low, high) = if turned {
+                (-interval.high, -interval.low)
+            } else {
+                (interval.low, interval.high)
+            };
+            format!(" (95 % interval {} to {})", told(low), told(high))
         });
-        format!("{}{interval}", millis(self.shift))
+        format!("{}{interval}", told(self.shift.abs()))
+    }
+
+    /// What may be said of the two by their names; `slower` and `faster` only with a verdict.
+    pub(super) fn in_words(&self, verdict: Verdict, name: &str, other: &str) -> String {
+        let size = self.size_in_words();
+        match verdict {
+            Verdict::Worse => format!("{name} is {size} slower than {other}"),
+            Verdict::Better => format!("{name} is {size} faster than {other}"),
+            Verdict::Equivalent => {
+                let least = millis(self.least);
+                format!("{name} and {other} differ by {size}, less than the {least} that matter,")
+            }
+            Verdict::Inconclusive if self.shift > 0.0 => {
+                format!("{name} lies {size} above {other}")
+            }
+            Verdict::Inconclusive => format!("{name} lies {size} below {other}"),
+        }
+    }
+}
+
+/// Milliseconds, or that there is no end to them.
+pub(super) fn told(value: f64) -> String {
+    match value {
+        f64::INFINITY => "∞".to_owned(),
+        f64::NEG_INFINITY => "−∞".to_owned(),
+        value => millis(value),
+    }
+}
+
+/// A sentence about what has no number; nothing if everything has one.
+pub(super) fn why_infinite(comparisons: &[Comparison]) -> &'static str {
+    if comparisons.iter().any(|c| c.shift.is_infinite()) {
+        " Half or more of the slower one's messages went unanswered, so that there is no median to subtract."
+    } else {
+        ""
     }
 }
 
@@ -47,67 +130,119 @@ pub(super) fn median(values: &mut [f64]) -> Option<f64> {
     describe(sample).ok().map(|numbers| numbers.five.median)
 }
 
-/// Each block's median, of the replies.
-fn medians(data: &CampaignData, settings: &PlotSettings, scenario: usize) -> BTreeMap<u32, f64> {
+/// Each block's median; an experiment without messages has none.
+fn medians(data: &CampaignData, settings: &PlotSettings, scenario: usize) -> BTreeMap<u32, Level> {
     data.experiments_of(scenario, settings)
         .filter_map(|experiment| {
             let latencies = Latencies::of(experiment.main(), settings.basis);
-            let numbers = describe(latencies.sorted()).ok()?;
-            Some((experiment.block(), numbers.five.median))
+            Some((experiment.block(), latencies.median()?))
         })
         .collect()
 }
 
-/// Compares the blocks that both scenarios have; `None` without one.
+/// Candidate minus baseline; `None` if neither has a number.
+fn difference(candidate: Level, baseline: Level) -> Option<f64> {
+    match (candidate, baseline) {
+        (Level::At(one), Level::At(other)) => Some(one - other),
+        (Level::Censored, Level::At(_)) => Some(INFINITE),
+        (Level::At(_), Level::Censored) => Some(-INFINITE),
+        (Level::Censored, Level::Censored) => None,
+    }
+}
+
+/// A number that a test made of differences; infinite if infinite ones decided it: half of
+/// [`INFINITE`] is the least that a mean of two can then be.
+fn undone(value: f64) -> f64 {
+    if value.abs() > INFINITE / 4.0 {
+        f64::INFINITY.copysign(value)
+    } else {
+        value
+    }
+}
+
+/// Compares the blocks that both scenarios have; `None` without one in which either has a median.
 pub(super) fn compare(
     data: &CampaignData,
     settings: &PlotSettings,
-    candidate: usize,
-    baseline: usize,
+    (candidate, baseline): (usize, usize),
+    least: LeastEffect,
 ) -> Option<Comparison> {
     let (of, against) = (
         medians(data, settings, candidate),
         medians(data, settings, baseline),
     );
-    let pairs: Vec<(f64, f64)> = of
+    let pairs: Vec<(f64, Level)> = of
         .iter()
-        .filter_map(|(block, value)| Some((*value, *against.get(block)?)))
+        .filter_map(|(block, one)| {
+            let other = *against.get(block)?;
+            Some((difference(*one, other)?, other))
+        })
         .collect();
-    let (first, mut second): (Vec<f64>, Vec<f64>) = pairs.into_iter().unzip();
-    let test = wilcoxon(&first, &second).ok()?;
+    let differences: Vec<f64> = pairs.iter().map(|(difference, _)| *difference).collect();
+    let test = wilcoxon(&differences, &vec![0.0; pairs.len()]).ok()?;
+    let baseline = middle(pairs.iter().map(|(_, baseline)| *baseline))?;
     Some(Comparison {
-        shift: test.shift.estimate,
-        interval: test.shift.interval,
+        shift: undone(test.shift.estimate),
+        interval: test.shift.interval.map(|interval| Interval {
+            low: undone(interval.low),
+            high: undone(interval.high),
+        }),
         p: test.p,
-        blocks: first.len(),
-        baseline: median(&mut second)?,
+        blocks: pairs.len(),
+        baseline,
+        least: least.beside(baseline),
     })
+}
+
+/// The median of medians, infinite where those without a number decide it.
+fn middle(medians: impl Iterator<Item = Level> + Clone) -> Option<f64> {
+    let mut known: Vec<f64> = medians.clone().filter_map(Level::number).collect();
+    let censored = medians.count() - known.len();
+    let sample = Sorted::sort(&mut known).ok()?;
+    let level = neph_stats::median(sample, censored).ok()?;
+    Some(level.number().unwrap_or(f64::INFINITY))
+}
+
+/// The p values after Holm's correction.
+fn corrected(comparisons: &[Comparison]) -> Vec<f64> {
+    let p_values: Vec<f64> = comparisons.iter().map(|c| c.p).collect();
+    holm(&p_values).expect("a test's p values lie between 0 and 1")
+}
+
+/// What may be said of each, after Holm's correction.
+pub(super) fn verdicts(comparisons: &[Comparison]) -> Vec<Verdict> {
+    let judged = comparisons.iter().zip(corrected(comparisons));
+    judged.map(|(c, p)| c.verdict(p)).collect()
 }
 
 /// How sure a set of comparisons is, after Holm's correction: a clause to end a sentence with.
 pub(super) fn sureness(comparisons: &[Comparison]) -> String {
-    let p_values: Vec<f64> = comparisons.iter().map(|c| c.p).collect();
-    let corrected = neph_stats::holm(&p_values).unwrap_or_default();
+    let corrected = corrected(comparisons);
     let sure = corrected.iter().filter(|p| **p < ALPHA).count();
     let blocks = comparisons.iter().map(|c| c.blocks).min().unwrap_or(0);
     let needed = blocks_needed(comparisons.len());
+    let counted = super::plural(blocks, "block");
     if blocks < needed {
-        let counted = super::plural(blocks, "block");
         let verb = if blocks == 1 { "is" } else { "are" };
         return format!("{counted} {verb} too few to tell this from chance; it takes {needed}");
     }
-    match (sure, comparisons.len()) {
+    match (sure, comparisons) {
         (0, _) => "not significant over the blocks".to_owned(),
-        (1, 1) => format!(
-            "significant over {} (p {:.3})",
-            super::plural(blocks, "block"),
-            corrected[0]
-        ),
-        (sure, all) if sure == all => format!(
-            "significant over {} in each, after Holm's correction",
-            super::plural(blocks, "block")
-        ),
-        (sure, all) => format!("significant in {sure} of {all}, after Holm's correction"),
+        (1, [one]) => {
+            let small = if one.shift.abs() < one.least {
+                format!(", but less than the {} that matter", millis(one.least))
+            } else {
+                String::new()
+            };
+            format!("significant over {counted} (p {:.3}){small}", corrected[0])
+        }
+        (sure, all) if sure == all.len() => {
+            format!("significant over {counted} in each, after Holm's correction")
+        }
+        (sure, all) => {
+            let all = all.len();
+            format!("significant in {sure} of {all}, after Holm's correction")
+        }
     }
 }
 
@@ -127,16 +262,20 @@ fn blocks_needed(comparisons: usize) -> usize {
 mod tests {
     use super::*;
 
-    #[test]
-    fn a_verdict_needs_enough_blocks() {
-        assert_eq!((blocks_needed(1), blocks_needed(8)), (6, 9));
-        let one = |p, blocks| Comparison {
+    fn one(p: f64, blocks: usize) -> Comparison {
+        Comparison {
             shift: 1.0,
             interval: None,
             p,
             blocks,
             baseline: 4.0,
-        };
+            least: 0.2,
+        }
+    }
+
+    #[test]
+    fn a_verdict_needs_enough_blocks() {
+        assert_eq!((blocks_needed(1), blocks_needed(8)), (6, 9));
         assert_eq!(
             sureness(&[one(0.5, 2)]),
             "2 blocks are too few to tell this from chance; it takes 6"
@@ -149,6 +288,38 @@ mod tests {
         assert_eq!(
             sureness(&[one(0.002, 10), one(0.6, 10)]),
             "significant in 1 of 2, after Holm's correction"
+        );
+    }
+
+    #[test]
+    fn slower_is_a_verdict_and_needs_significance_and_effect() {
+        let said = |comparison: Comparison| {
+            let verdict = verdicts(&[comparison])[0];
+            comparison.in_words(verdict, "a", "b")
+        };
+        assert_eq!(said(one(0.031, 6)), "a is 1.00 ms slower than b");
+        assert_eq!(said(one(0.4, 6)), "a lies 1.00 ms above b");
+        let narrow = Interval {
+            low: 0.01,
+            high: 0.1,
+        };
+        let small = Comparison {
+            shift: -0.05,
+            interval: Some(narrow),
+            ..one(0.031, 6)
+        };
+        assert_eq!(
+            said(small),
+            "a and b differ by 50.0 µs (95 % interval −100 µs to −10.0 µs), less than the 200 µs that matter,"
+        );
+        let unsure = Comparison {
+            interval: None,
+            ..small
+        };
+        assert_eq!(said(unsure), "a lies 50.0 µs below b");
+        assert_eq!(
+            sureness(&[unsure]),
+            "significant over 6 blocks (p 0.031), but less than the 200 µs that matter"
         );
     }
 }

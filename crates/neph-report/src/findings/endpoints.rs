@@ -1,11 +1,20 @@
 //! Differences between endpoints, with everything else the same.
 
-use super::compare::{Comparison, compare, median, sureness};
+use neph_stats::{Level, Verdict};
+
+use super::compare::{
+    Comparison, LeastEffect, compare, sureness, told, verdicts, why_infinite,
+};
 use super::{Finding, FindingKind, plural, real};
-use crate::axis::millis;
 use crate::data::Factor;
 use crate::figure::{Latencies, groups};
 use crate::{CampaignData, PlotSettings};
+
+/// Endpoints differ if by 5 % of the faster one, and by more than the waking of a thread.
+const MATTERS: LeastEffect = LeastEffect {
+    share: 0.05,
+    millis: 0.02,
+};
 
 /// One sentence for each endpoint against the fastest one.
 pub(super) fn findings(data: &CampaignData, settings: &PlotSettings) -> Vec<Finding> {
@@ -31,7 +40,8 @@ pub(super) fn findings(data: &CampaignData, settings: &PlotSettings) -> Vec<Find
                         let mut members = group.members.iter().map(|(index, _)| *index);
                         members.find(|index| data.scenarios[*index].endpoint == wanted)
                     };
-                    let compared = compare(data, settings, of(name)?, of(&fastest)?)?;
+                    let pair = (of(name)?, of(&fastest)?);
+                    let compared = compare(data, settings, pair, MATTERS)?;
                     Some((group.title.clone(), compared))
                 })
                 .collect();
@@ -40,15 +50,14 @@ pub(super) fn findings(data: &CampaignData, settings: &PlotSettings) -> Vec<Find
         .collect()
 }
 
-/// The endpoint whose least scenario median is the smallest.
+/// The endpoint whose least scenario median is the smallest; none if no scenario has a median.
 fn fastest(data: &CampaignData, settings: &PlotSettings, shown: &[usize]) -> Option<String> {
     let medians = shown.iter().filter_map(|index| {
-        let flows = data.main_flows(*index, settings);
-        let mut values = Latencies::of(flows, settings.basis)
-            .sorted()
-            .values()
-            .to_vec();
-        Some((median(&mut values)?, &data.scenarios[*index].endpoint))
+        let latencies = Latencies::of(data.main_flows(*index, settings), settings.basis);
+        let Level::At(median) = latencies.median()? else {
+            return None;
+        };
+        Some((median, &data.scenarios[*index].endpoint))
     });
     let least = medians.min_by(|(a, _), (b, _)| a.total_cmp(b));
     least.map(|(_, name)| name.clone())
@@ -57,33 +66,27 @@ fn fastest(data: &CampaignData, settings: &PlotSettings, shown: &[usize]) -> Opt
 fn sentence(name: &str, fastest: &str, mut pairs: Vec<(String, Comparison)>) -> Option<Finding> {
     pairs.sort_by(|(_, a), (_, b)| a.shift.total_cmp(&b.shift));
     let comparisons: Vec<Comparison> = pairs.iter().map(|(_, c)| *c).collect();
+    let verdicts = verdicts(&comparisons);
     let (least, most) = (pairs.first()?, pairs.last()?);
-    let slower = comparisons.iter().filter(|c| c.shift > 0.0).count();
-    let how = if pairs.len() == 1 {
-        let direction = if slower == 1 { "slower" } else { "faster" };
-        let mut size = least.1;
-        if slower == 0 {
-            size.shift = -size.shift;
-            size.interval = size.interval.map(|i| neph_stats::Interval {
-                low: -i.high,
-                high: -i.low,
-            });
-        }
-        format!(
-            "{name} is {} {direction} than {fastest} at the median",
-            size.shift_in_words()
-        )
+    let how = if let [only] = comparisons.as_slice() {
+        format!("{} at the median", only.in_words(verdicts[0], name, fastest))
     } else {
         format!(
-            "{name} is slower than {fastest} in {slower} of {}: the median shift goes from {} ({}) to {} ({})",
-            plural(pairs.len(), "combination"),
-            millis(least.1.shift),
+            "{} median shift from {fastest} to {name} goes from {} ({}) to {} ({}) over {}",
+            counted(name, fastest, &verdicts),
+            told(least.1.shift),
             least.0,
-            millis(most.1.shift),
-            most.0
+            told(most.1.shift),
+            most.0,
+            plural(pairs.len(), "combination"),
         )
     };
-    let text = format!("{how}; {}.", sureness(&comparisons));
+    let text = format!(
+        "{how}; {}.{}",
+        sureness(&comparisons),
+        why_infinite(&comparisons)
+    );
+    let slower = count(&verdicts, Verdict::Worse);
     let finding = Finding::new(FindingKind::StandsOut, "endpoint", text)
         .with("shift_least_ms", least.1.shift)
         .with("shift_most_ms", most.1.shift)
@@ -91,4 +94,31 @@ fn sentence(name: &str, fastest: &str, mut pairs: Vec<(String, Comparison)>) -> 
         .with("slower", real(slower))
         .with("blocks", real(least.1.blocks));
     Some(finding)
+}
+
+/// `a is slower than b in 3 of 4 combinations, undecided in 1: the`; `The` without a verdict.
+fn counted(name: &str, fastest: &str, verdicts: &[Verdict]) -> String {
+    let of = |verdict: Verdict| count(verdicts, verdict);
+    let all = plural(verdicts.len(), "combination");
+    let mut parts: Vec<String> = [
+        (of(Verdict::Worse), format!("slower than {fastest}")),
+        (of(Verdict::Better), format!("faster than {fastest}")),
+        (of(Verdict::Equivalent), format!("as fast as {fastest}")),
+    ]
+    .into_iter()
+    .filter(|(count, _)| *count > 0)
+    .map(|(count, how)| format!("{how} in {count} of {all}"))
+    .collect();
+    if parts.is_empty() {
+        return "The".to_owned();
+    }
+    match of(Verdict::Inconclusive) {
+        0 => {}
+        open => parts.push(format!("undecided in {open}")),
+    }
+    format!("{name} is {}: the", parts.join(", "))
+}
+
+fn count(verdicts: &[Verdict], wanted: Verdict) -> usize {
+    verdicts.iter().filter(|verdict| **verdict == wanted).count()
 }

@@ -1,19 +1,21 @@
 //! The effect of the interval with size and endpoint the same: a connection that idles between
 //! messages loses its congestion window (RFC 2861, RFC 5681 section 4.1) and pays round trips.
 
-use super::compare::{Comparison, compare, median, sureness};
+use neph_stats::Verdict;
+
+use super::compare::{Comparison, LeastEffect, compare, median, sureness, told, verdicts, why_infinite};
 use super::{Finding, FindingKind, plural};
-use crate::axis::millis;
 use crate::data::{Factor, plain_span};
 use crate::figure::groups;
 use crate::{CampaignData, PlotSettings};
 
 /// Sentences for the strongest effects; the others are counted.
 const TOLD: usize = 3;
-/// Share of the baseline from which an effect matters.
-const MATTERS: f64 = 0.2;
-/// And its least size in milliseconds.
-const LEAST: f64 = 0.5;
+/// From a fifth of the shorter interval's median on the interval matters.
+const MATTERS: LeastEffect = LeastEffect {
+    share: 0.2,
+    millis: 0.5,
+};
 
 /// A longer interval against the shortest one of its group.
 struct Effect {
@@ -25,17 +27,18 @@ struct Effect {
 
 pub(super) fn findings(data: &CampaignData, settings: &PlotSettings) -> Vec<Finding> {
     let shown = data.measured(settings);
-    let mut tried = 0;
+    let mut small: Vec<Comparison> = Vec::new();
     let mut effects: Vec<Effect> = Vec::new();
     for group in groups(data, &shown, &Factor::Interval) {
         let [(baseline, _), .., (scenario, _)] = group.members.as_slice() else {
             continue;
         };
-        let Some(compared) = compare(data, settings, *scenario, *baseline) else {
+        let Some(compared) = compare(data, settings, (*scenario, *baseline), MATTERS) else {
             continue;
         };
-        tried += 1;
-        if compared.shift.abs() > MATTERS * compared.baseline && compared.shift.abs() > LEAST {
+        if compared.shift.abs() < compared.least {
+            small.push(compared);
+        } else {
             let (scenario, baseline) = (*scenario, *baseline);
             effects.push(Effect {
                 group: group.title,
@@ -45,15 +48,8 @@ pub(super) fn findings(data: &CampaignData, settings: &PlotSettings) -> Vec<Find
             });
         }
     }
-    if tried == 0 {
-        return Vec::new();
-    }
     if effects.is_empty() {
-        let text = format!(
-            "The interval makes no difference of 20 % or more at the same endpoint and size ({}).",
-            plural(tried, "comparison")
-        );
-        return vec![Finding::new(FindingKind::StandsOut, "interval", text)];
+        return no_effect(&small).into_iter().collect();
     }
     effects.sort_by(|a, b| b.compared.shift.abs().total_cmp(&a.compared.shift.abs()));
     let mut found: Vec<Finding> = effects
@@ -64,7 +60,7 @@ pub(super) fn findings(data: &CampaignData, settings: &PlotSettings) -> Vec<Find
     let more = effects.len().saturating_sub(TOLD);
     if more > 0 {
         let text = format!(
-            "The interval also changes the median by 20 % or more in {}.",
+            "The median also differs by 20 % or more between intervals in {}.",
             plural(more, "other combination")
         );
         found.push(Finding::new(FindingKind::StandsOut, "interval", text));
@@ -72,22 +68,32 @@ pub(super) fn findings(data: &CampaignData, settings: &PlotSettings) -> Vec<Find
     found
 }
 
+/// That no difference was seen, and of how many comparisons it is sure that there is none.
+fn no_effect(small: &[Comparison]) -> Option<Finding> {
+    let equal = |verdict: &&Verdict| **verdict == Verdict::Equivalent;
+    let sure = verdicts(small).iter().filter(equal).count();
+    let compared = plural(small.len(), "comparison");
+    let text = match (sure, small.len()) {
+        (_, 0) => return None,
+        (sure, all) if sure == all => format!(
+            "The interval makes no difference of 20 % or more at the same endpoint and size ({compared})."
+        ),
+        (sure, _) => format!(
+            "No median differs by 20 % or more between intervals at the same endpoint and size ({compared}, {sure} of them with enough blocks to be sure)."
+        ),
+    };
+    Some(Finding::new(FindingKind::StandsOut, "interval", text))
+}
+
 fn sentence(data: &CampaignData, settings: &PlotSettings, effect: &Effect) -> Finding {
     let name = |scenario: usize| plain_span(data.scenarios[scenario].interval);
     let (long, short) = (name(effect.scenario), name(effect.baseline));
-    let direction = if effect.compared.shift > 0.0 {
-        "slower"
-    } else {
-        "faster"
-    };
-    let mut size = effect.compared;
-    if size.shift < 0.0 {
-        size.shift = -size.shift;
-        size.interval = size.interval.map(|i| neph_stats::Interval {
-            low: -i.high,
-            high: -i.low,
-        });
-    }
+    let compared = effect.compared;
+    let how = compared.in_words(
+        verdicts(&[compared])[0],
+        &format!("a message every {long}"),
+        &format!("one every {short}"),
+    );
     let windows =
         window(data, settings, effect.scenario).zip(window(data, settings, effect.baseline));
     let why = match windows {
@@ -98,11 +104,11 @@ fn sentence(data: &CampaignData, settings: &PlotSettings, effect: &Effect) -> Fi
         _ => String::new(),
     };
     let text = format!(
-        "{}: a message every {long} is {} {direction} than one every {short} (median {} there); {}.{why}",
+        "{}: {how} (median {} there); {}.{why}{}",
         effect.group,
-        size.shift_in_words(),
-        millis(effect.compared.baseline),
-        sureness(&[effect.compared]),
+        told(compared.baseline),
+        sureness(&[compared]),
+        why_infinite(&[compared]),
     );
     let mut finding = Finding::new(FindingKind::StandsOut, "interval", text)
         .with("shift_ms", effect.compared.shift)

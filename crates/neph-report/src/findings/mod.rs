@@ -39,7 +39,8 @@ pub struct Finding {
     pub topic: &'static str,
     /// The sentence.
     pub text: String,
-    /// The numbers in it, by name with the unit.
+    /// The numbers in it, by name with the unit; infinite (`null` in json) where messages without an
+    /// answer decide.
     pub evidence: BTreeMap<String, f64>,
 }
 

@@ -3,7 +3,7 @@
 use neph_model::Outcome;
 use neph_report::{CampaignData, ExperimentData, FindingKind, PlotSettings, findings, text};
 
-use crate::synthetic::{self, FOREIGN, Link, METRO};
+use crate::synthetic::{self, CONTINENT, FOREIGN, Link, METRO};
 
 fn sentences(data: &CampaignData) -> String {
     let found = findings(data, &PlotSettings::default());
@@ -133,6 +133,43 @@ fn messages_that_could_not_be_sent_do_not_vanish() {
     ending(&mut data, 0, 300, Outcome::Failed);
     let said = sentences(&data);
     assert!(said.contains("300 messages could not be sent") && !said.contains("No message"));
+}
+
+#[test]
+fn an_endpoint_that_answers_fast_but_seldom_is_not_the_fastest() {
+    // metro replies ten times faster than continent, to fewer than half of its messages.
+    let mut data = synthetic::over(&[METRO, CONTINENT], 6);
+    ending(&mut data, 0, 180, Outcome::Lost);
+    let found = findings(&data, &PlotSettings::default());
+    let endpoint = found.iter().find(|f| f.topic == "endpoint").unwrap();
+    assert_eq!(
+        endpoint.text,
+        "metro is immeasurably slower than continent at the median; significant over 6 blocks (p 0.031). Half or more of the slower one's messages went unanswered, so that there is no median to subtract."
+    );
+    assert!(endpoint.evidence["shift_least_ms"].is_infinite());
+    // As long as most are answered, the loss moves the median and no more.
+    let mut data = synthetic::over(&[METRO, CONTINENT], 6);
+    ending(&mut data, 0, 100, Outcome::Failed);
+    let said = sentences(&data);
+    assert!(said.contains("continent is 36.0"), "{said}");
+}
+
+#[test]
+fn slower_is_said_only_of_what_is_significant_and_matters() {
+    // Twins differ by their jitter alone: significant or not, 5 % of 4 ms it is not.
+    let twin = Link {
+        name: "twin",
+        ..METRO
+    };
+    let said = sentences(&synthetic::over(&[METRO, twin], 6));
+    assert!(said.contains("less than the 211 µs that matter, at the median"), "{said}");
+    assert!(!said.contains("slower") && !said.contains("faster"), "{said}");
+    // Three blocks can tell nothing, however far apart the medians lie.
+    let said = sentences(&synthetic::over(&[METRO, CONTINENT], 3));
+    assert!(
+        said.contains("continent lies 36.0") && said.contains("above metro at the median; 3 blocks are too few"),
+        "{said}"
+    );
 }
 
 #[test]
