@@ -167,7 +167,7 @@ fn name_response_sizes(scenarios: &mut [Scenario]) {
             .get(&scenario.endpoint)
             .is_some_and(|sizes| sizes.len() > 1)
         {
-            let size = scenario.response_size.to_string();
+            let size = scenario.response_size.exact();
             scenario.parameters.insert("response_size".to_owned(), size);
         }
     }

@@ -35,13 +35,14 @@ pub struct Scenario {
 }
 
 impl Scenario {
-    /// `continent · every 100 ms · 10 KiB`, and what else varies in this plan.
+    /// `continent · every 100 ms · 10 KiB`, and what else varies in this plan. Nothing in it is
+    /// rounded: 1472 and 1473 bytes may be two scenarios.
     pub fn label(&self) -> String {
         let mut label = format!(
             "{} · every {} · {}",
             self.endpoint,
-            short(self.interval),
-            self.request_size
+            self.interval.exact(),
+            self.request_size.exact()
         );
         for name in &self.varied {
             if let Some(value) = self.parameters.get(name) {
@@ -52,36 +53,28 @@ impl Scenario {
     }
 }
 
-/// Without trailing zeros: `25 ms`, `2.5 ms`, `1 s`.
-fn short(span: Span) -> String {
-    let (unit, name) = match span.nanos() {
-        n if n >= 1_000_000_000 => (1_000_000_000, "s"),
-        n if n >= 1_000_000 => (1_000_000, "ms"),
-        n if n >= 1_000 => (1_000, "us"),
-        _ => (1, "ns"),
-    };
-    let whole = span.nanos() / unit;
-    if whole * unit == span.nanos() {
-        return format!("{whole} {name}");
-    }
-    #[expect(clippy::cast_precision_loss, reason = "display")]
-    let value = span.nanos() as f64 / unit as f64;
-    let digits = format!("{value:.3}");
-    format!(
-        "{} {name}",
-        digits.trim_end_matches('0').trim_end_matches('.')
-    )
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn intervals_read_without_trailing_zeros() {
-        assert_eq!(short(Span::from_millis(25)), "25 ms");
-        assert_eq!(short(Span::from_micros(2_500)), "2.5 ms");
-        assert_eq!(short(Span::from_secs(1)), "1 s");
-        assert_eq!(short(Span::from_millis(1_500)), "1.5 s");
+    fn labels_tell_apart_what_differs() {
+        let scenario = |bytes: u64, nanos: i64| Scenario {
+            id: ScenarioId(0),
+            index: 0,
+            endpoint: "a".to_owned(),
+            target: "ws://192.0.2.1:8080/".to_owned(),
+            probe: ProbeKind::Ws,
+            interval: Span::from_nanos(nanos),
+            request_size: ByteSize(bytes),
+            response_size: ByteSize(64),
+            messages: 10,
+            parameters: BTreeMap::new(),
+            varied: Vec::new(),
+        };
+        let label = |bytes, nanos| scenario(bytes, nanos).label();
+        assert_eq!(label(1472, 25_000_000), "a · every 25 ms · 1472 B");
+        assert_eq!(label(1473, 25_000_000), "a · every 25 ms · 1473 B");
+        assert_eq!(label(1536, 1_000_100), "a · every 1.0001 ms · 1.5 KiB");
     }
 }

@@ -66,6 +66,22 @@ impl Span {
     pub const fn times(self, n: i64) -> Self {
         Self(self.0.saturating_mul(n))
     }
+    /// Every digit and no trailing zero: `25 ms`, `2.5 ms`, `33.333333 ms`. For labels, which have to
+    /// tell apart what differs.
+    pub fn exact(self) -> String {
+        let (unit, digits, name) = match self.0.unsigned_abs() {
+            1_000_000_000.. => (1_000_000_000, 9, "s"),
+            1_000_000.. => (1_000_000, 6, "ms"),
+            1_000.. => (1_000, 3, "us"),
+            _ => (1, 0, "ns"),
+        };
+        let (whole, rest) = (self.0 / unit, (self.0 % unit).unsigned_abs());
+        if rest == 0 {
+            return format!("{whole} {name}");
+        }
+        let fraction = format!("{rest:0digits$}");
+        format!("{whole}.{} {name}", fraction.trim_end_matches('0'))
+    }
     /// As a standard duration; a negative span becomes zero.
     pub fn to_duration(self) -> std::time::Duration {
         std::time::Duration::from_nanos(u64::try_from(self.0).unwrap_or(0))
@@ -225,6 +241,17 @@ mod tests {
         assert_eq!(Span::from_nanos(-26_830).to_string(), "-26.8 us");
         assert_eq!(Span::from_micros(40_123).to_string(), "40.12 ms");
         assert_eq!(Span::from_millis(1_500).to_string(), "1.500 s");
+    }
+
+    #[test]
+    fn labels_tell_any_two_times_apart() {
+        assert_eq!(Span::from_millis(25).exact(), "25 ms");
+        assert_eq!(Span::from_micros(2_500).exact(), "2.5 ms");
+        assert_eq!(Span::from_secs(1).exact(), "1 s");
+        assert_eq!(Span::from_millis(1_500).exact(), "1.5 s");
+        assert_eq!(Span::from_nanos(1_000_100).exact(), "1.0001 ms");
+        assert_eq!(Span::from_nanos(33_333_333).exact(), "33.333333 ms");
+        assert_eq!(Span::ZERO.exact(), "0 ns");
     }
 
     #[test]

@@ -16,6 +16,20 @@ impl ByteSize {
     pub const fn bytes(self) -> u64 {
         self.0
     }
+    /// As it prints, but in plain bytes where that would round: `1.5 KiB`, `1472 B`. For labels,
+    /// which have to tell apart what differs.
+    pub fn exact(self) -> String {
+        let unit = 1024_u128.pow(match self.0 {
+            0..=0xf_ffff => 1,
+            0x10_0000..=0x3fff_ffff => 2,
+            _ => 3,
+        });
+        if (u128::from(self.0) * 10).is_multiple_of(unit) {
+            self.to_string()
+        } else {
+            format!("{} B", self.0)
+        }
+    }
 }
 
 /// `64 B`, `10 KiB`, `100 KiB`, `1.5 MiB`; a size that is no whole multiple keeps one decimal.
@@ -71,6 +85,15 @@ impl fmt::Display for BitRate {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn labels_tell_any_two_sizes_apart() {
+        let exact = [64, 1400, 1450, 1472, 1536, 10_240, 100_000, (3 << 30) + 1];
+        assert_eq!(
+            exact.map(|bytes| ByteSize(bytes).exact()).join(", "),
+            "64 B, 1400 B, 1450 B, 1472 B, 1.5 KiB, 10 KiB, 100000 B, 3221225473 B"
+        );
+    }
 
     #[test]
     fn sizes_and_rates_print_as_people_write_them() {

@@ -95,4 +95,14 @@ fn several_reply_sizes_show_in_labels() {
         scenarios.last().expect("some").label(),
         "b · every 100 ms · 1 KiB"
     );
+    // Sizes that round alike are several all the same.
+    let scenarios = self::scenarios(&plan(
+        &TWO.replace("duration", "response_size = [1472, 1473]\nduration"),
+    ));
+    assert!(scenarios[0].label().contains("response_size 1472 B"));
+    assert!(
+        scenarios
+            .iter()
+            .any(|s| s.label().contains("response_size 1473 B"))
+    );
 }

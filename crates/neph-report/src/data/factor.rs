@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use neph_model::{Scenario, Span};
+use neph_model::Scenario;
 
 /// Something that a plan varies.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -28,12 +28,12 @@ impl Factor {
         }
     }
 
-    /// Its level in a scenario, as people read it.
+    /// Its level in a scenario, as people read it. Levels are compared by it: it rounds nothing.
     pub(crate) fn level(&self, scenario: &Scenario) -> String {
         match self {
             Self::Endpoint => scenario.endpoint.clone(),
-            Self::Interval => format!("every {}", plain_span(scenario.interval)),
-            Self::Size => scenario.request_size.to_string(),
+            Self::Interval => format!("every {}", scenario.interval.exact()),
+            Self::Size => scenario.request_size.exact(),
             Self::Parameter(name) => {
                 let value = scenario.parameters.get(name).map_or("-", String::as_str);
                 format!("{name} {value}")
@@ -67,17 +67,29 @@ pub(crate) fn factors(scenarios: &[&Scenario]) -> Vec<Factor> {
     found
 }
 
-/// Without trailing zeros: `25 ms`, `2.5 ms`, `1 s`.
-pub(crate) fn plain_span(span: Span) -> String {
-    let nanos = span.nanos();
-    let (unit, name) = match nanos.unsigned_abs() {
-        1_000_000_000.. => (1e9, "s"),
-        1_000_000.. => (1e6, "ms"),
-        1_000.. => (1e3, "us"),
-        _ => (1.0, "ns"),
-    };
-    let value = span.millis_f64() * 1e6 / unit;
-    let digits = format!("{value:.3}");
-    let digits = digits.trim_end_matches('0').trim_end_matches('.');
-    format!("{digits} {name}")
+#[cfg(test)]
+mod tests {
+    use neph_model::{ByteSize, ProbeKind, ScenarioId, Span};
+
+    use super::*;
+
+    #[test]
+    fn sizes_that_round_alike_are_two_levels() {
+        let scenario = |bytes: u64| Scenario {
+            id: ScenarioId(bytes),
+            index: 0,
+            endpoint: "a".to_owned(),
+            target: "ws://192.0.2.1:8080/".to_owned(),
+            probe: ProbeKind::Ws,
+            interval: Span::from_millis(25),
+            request_size: ByteSize(bytes),
+            response_size: ByteSize(64),
+            messages: 10,
+            parameters: [("tls".to_owned(), "1.3".to_owned())].into(),
+            varied: Vec::new(),
+        };
+        let (one, other) = (scenario(1472), scenario(1473));
+        assert_eq!(factors(&[&one, &other]), [Factor::Size]);
+        assert_eq!(Factor::Size.level(&other), "1473 B");
+    }
 }

@@ -12,7 +12,7 @@ use neph_model::{
 };
 
 pub use exchange::{Exchange, FlowData};
-pub(crate) use factor::{Factor, factors, plain_span};
+pub(crate) use factor::{Factor, factors};
 
 use crate::PlotSettings;
 

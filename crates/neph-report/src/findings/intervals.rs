@@ -3,9 +3,11 @@
 
 use neph_stats::Verdict;
 
-use super::compare::{Comparison, LeastEffect, compare, median, sureness, told, verdicts, why_infinite};
+use super::compare::{
+    Comparison, LeastEffect, compare, median, sureness, told, verdicts, why_infinite,
+};
 use super::{Finding, FindingKind, plural};
-use crate::data::{Factor, plain_span};
+use crate::data::Factor;
 use crate::figure::groups;
 use crate::{CampaignData, PlotSettings};
 
@@ -86,7 +88,7 @@ fn no_effect(small: &[Comparison]) -> Option<Finding> {
 }
 
 fn sentence(data: &CampaignData, settings: &PlotSettings, effect: &Effect) -> Finding {
-    let name = |scenario: usize| plain_span(data.scenarios[scenario].interval);
+    let name = |scenario: usize| data.scenarios[scenario].interval.exact();
     let (long, short) = (name(effect.scenario), name(effect.baseline));
     let compared = effect.compared;
     let how = compared.in_words(
