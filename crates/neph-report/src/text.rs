@@ -69,16 +69,27 @@ fn wrapped(text: &str, width: usize) -> String {
 struct Line {
     label: String,
     latencies: Latencies,
+    /// Share lost; nothing where nobody knows it.
+    loss: Option<f64>,
+}
+
+impl Line {
+    fn of(data: &CampaignData, settings: &PlotSettings, scenario: usize) -> Self {
+        let latencies = Latencies::of(data.main_flows(scenario, settings), settings.basis);
+        let is_known = latencies.count() > 0 && !data.is_imported();
+        Self {
+            label: data.scenarios[scenario].label(),
+            loss: is_known.then(|| latencies.loss()),
+            latencies,
+        }
+    }
 }
 
 fn table(data: &CampaignData, settings: &PlotSettings, width: usize) -> String {
     let lines: Vec<Line> = data
         .measured(settings)
         .into_iter()
-        .map(|index| Line {
-            label: data.scenarios[index].label(),
-            latencies: Latencies::of(data.main_flows(index, settings), settings.basis),
-        })
+        .map(|scenario| Line::of(data, settings, scenario))
         .collect();
     let longest = lines
         .iter()
@@ -169,7 +180,7 @@ fn row(
         at(0.5),
         at(0.99),
         count(latencies.count()),
-        percent(latencies.loss())
+        line.loss.map_or_else(|| "-".to_owned(), percent)
     ));
     if columns.not_sent > 0 {
         let not_sent = count(latencies.failed);

@@ -7,7 +7,7 @@ mod exchange;
 mod factor;
 
 use neph_model::{
-    Campaign, Event, EventKind, Experiment, FlowRole, Message, Provenance, Sample, Scenario,
+    Campaign, CampaignStatus, Event, EventKind, Experiment, FlowRole, Message, Provenance, Sample, Scenario,
     Throughput, Traceroute,
 };
 
@@ -101,6 +101,12 @@ pub struct CampaignData {
 }
 
 impl CampaignData {
+    /// Whether it was measured by somebody else's tool, whose files hold the replies and nothing of
+    /// lost messages, the schedule or the host.
+    pub(crate) fn is_imported(&self) -> bool {
+        self.campaign.status == CampaignStatus::Imported
+    }
+
     /// A scenario's experiments in the blocks that the settings show, by block.
     pub(crate) fn experiments_of<'a>(
         &'a self,

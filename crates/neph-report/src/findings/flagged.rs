@@ -32,8 +32,12 @@ pub(super) fn findings(data: &CampaignData, settings: &PlotSettings) -> Vec<Find
         }
     }
     if kinds.is_empty() {
-        let text = "Nothing was flagged: the sender kept its schedule, the host had time, and no stamps were missing.".to_owned();
-        return vec![Finding::new(FindingKind::Flagged, "none", text)];
+        let text = if data.is_imported() {
+            "Nothing could be flagged: the imported files tell nothing of the sender's schedule, its host's load or kernel stamps."
+        } else {
+            "Nothing was flagged: the sender kept its schedule, the host had time, and no stamps were missing."
+        };
+        return vec![Finding::new(FindingKind::Flagged, "none", text.to_owned())];
     }
     let mut kinds: Vec<(&str, Flagged<'_>)> = kinds.into_iter().collect();
     kinds.sort_by_key(|(_, flagged)| std::cmp::Reverse(flagged.experiments));

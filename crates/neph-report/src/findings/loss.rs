@@ -37,6 +37,14 @@ impl Ends {
 }
 
 pub(super) fn findings(data: &CampaignData, settings: &PlotSettings) -> Vec<Finding> {
+    if data.is_imported() {
+        let text = "How many messages were lost is not known: the imported files hold replies only, so that quantiles are those of the replies.";
+        return vec![Finding::new(
+            FindingKind::StandsOut,
+            "loss",
+            text.to_owned(),
+        )];
+    }
     let shown = data.measured(settings).into_iter();
     let all: Vec<Ends> = shown
         .map(|scenario| Ends::of(data, settings, scenario))

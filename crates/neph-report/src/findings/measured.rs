@@ -70,15 +70,20 @@ pub(super) fn findings(data: &CampaignData, settings: &PlotSettings) -> Vec<Find
     let shown = data.measured(settings);
     let scenarios: Vec<&Scenario> = shown.iter().map(|i| &data.scenarios[*i]).collect();
     let count = Count::of(data, settings);
+    // What was lost is not in imported files.
+    let unanswered = if data.is_imported() {
+        String::new()
+    } else {
+        count.loss() + &count.not_sent()
+    };
     let text = format!(
-        "{}, measured in {}: {}, {}, {} of them answered{}{}.{}",
+        "{}, measured in {}: {}, {}, {} of them answered{}.{}",
         matrix(&scenarios),
         plural(count.blocks.len(), "block"),
         plural(count.experiments, "experiment"),
         plural(count.messages, "message"),
         crate::axis::count(count.replies),
-        count.loss(),
-        count.not_sent(),
+        unanswered,
         missing(data, scenarios.len()),
     );
     let finding = Finding::new(FindingKind::Measured, "campaign", text)
@@ -86,10 +91,15 @@ pub(super) fn findings(data: &CampaignData, settings: &PlotSettings) -> Vec<Find
         .with("blocks", real(count.blocks.len()))
         .with("experiments", real(count.experiments))
         .with("messages", real(count.messages))
-        .with("replies", real(count.replies))
-        .with("lost", real(count.lost))
-        .with("not_sent", real(count.failed));
-    vec![finding]
+        .with("replies", real(count.replies));
+    if data.is_imported() {
+        return vec![finding];
+    }
+    vec![
+        finding
+            .with("lost", real(count.lost))
+            .with("not_sent", real(count.failed)),
+    ]
 }
 
 /// `12 scenarios (3 endpoints, 2 intervals, 2 request sizes)`.

@@ -7,7 +7,11 @@ use neph_model::{HostFacts, Order, Provenance};
 
 use super::moment;
 use crate::data::ExperimentData;
+use crate::findings::plural;
 use crate::{CampaignData, PlotSettings};
+
+/// What nobody has recorded.
+const UNKNOWN: &str = "–";
 
 pub(super) fn section(data: &CampaignData, settings: &PlotSettings) -> Markup {
     let campaign = &data.campaign;
@@ -19,18 +23,22 @@ pub(super) fn section(data: &CampaignData, settings: &PlotSettings) -> Markup {
     let known: Vec<&Provenance> = shown.iter().filter_map(|e| e.provenance.as_ref()).collect();
     let versions: BTreeSet<String> = known
         .iter()
-        .map(|p| format!("{} (commit {})", p.version, p.commit))
+        .map(|p| match p.commit.as_str() {
+            "" => p.version.clone(),
+            commit => format!("{} (commit {commit})", p.version),
+        })
         .collect();
     let order = match campaign.order {
-        Order::Random => "random within each block",
-        Order::Sequential => "as the plan lists them",
+        _ if data.is_imported() => UNKNOWN.to_owned(),
+        Order::Random => format!("random within each block, seed {}", campaign.seed),
+        Order::Sequential => format!("as the plan lists them, seed {}", campaign.seed),
     };
     html! {
         section {
             h2 id="provenance" { "Provenance" }
             dl {
                 dt { "Plan" } dd { (campaign.plan_path) ", SHA-256 " (campaign.plan_hash) }
-                dt { "Order" } dd { (order) ", seed " (campaign.seed) }
+                dt { "Order" } dd { (order) }
                 dt { "Nephoscope" } dd { (listed(&versions)) }
                 @for (count, host) in hosts(&known) { (facts(host, count)) }
             }
@@ -63,22 +71,38 @@ fn facts(host: &HostFacts, experiments: usize) -> Markup {
         let pairs: BTreeSet<String> = map.iter().map(|(k, v)| format!("{k} = {v}")).collect();
         listed(&pairs)
     };
+    let count = plural(experiments, "experiment");
+    let machine = match host.cores {
+        0 => host.host.clone(),
+        cores => format!("{}, {}, {cores} cores", host.host, host.cpu),
+    };
     html! {
-        dt { "Host" }
-        dd { (host.host) ", " (host.cpu) ", " (host.cores) " cores (" (experiments) " experiments)" }
-        dt { "Kernel" } dd { (host.kernel) }
-        dt { "Clock" } dd { (host.clock_source) "; " (host.clock_sync) }
-        dt { "Congestion control" } dd { (host.congestion_control.as_deref().unwrap_or("–")) }
+        dt { "Host" } dd { (machine) " (" (count) ")" }
+        dt { "Kernel" } dd { (known(&host.kernel)) }
+        dt { "Clock" } dd { (known(&host.clock_source)) "; " (known(&host.clock_sync)) }
+        dt { "Congestion control" } dd { (host.congestion_control.as_deref().unwrap_or(UNKNOWN)) }
         dt { "Offloads" } dd { (pairs(&host.offloads)) }
         dt { "Sysctls" } dd { (pairs(&host.sysctls)) }
     }
 }
 
+fn known(text: &str) -> &str {
+    if text.is_empty() { UNKNOWN } else { text }
+}
+
 fn listed(items: &BTreeSet<String>) -> String {
     if items.is_empty() {
-        return "–".to_owned();
+        return UNKNOWN.to_owned();
     }
     items.iter().cloned().collect::<Vec<_>>().join("; ")
+}
+
+/// Percent with so many digits. What was not measured is stored as no number.
+fn share(percent: Option<f64>, digits: usize) -> String {
+    percent.filter(|percent| percent.is_finite()).map_or_else(
+        || UNKNOWN.to_owned(),
+        |percent| format!("{percent:.digits$} %"),
+    )
 }
 
 fn experiments(data: &CampaignData, shown: &[&ExperimentData]) -> Markup {
@@ -113,11 +137,15 @@ fn row(data: &CampaignData, one: &ExperimentData) -> Markup {
             td { (one.block()) }
             td { (moment(experiment.started)) }
             td { (experiment.tally.messages) }
-            td { (experiment.tally.lost) }
-            td { (experiment.tally.failed) }
-            td { @if let Some(load) = load { (format!("{:.0} %", load.busy_percent)) } }
-            td { @if let Some(load) = load { (format!("{:.1} %", load.steal_percent)) } }
-            td { @if let Some(late) = lateness { (late) } }
+            @if data.is_imported() {
+                td { (UNKNOWN) } td { (UNKNOWN) }
+            } @else {
+                td { (experiment.tally.lost) }
+                td { (experiment.tally.failed) }
+            }
+            td { (share(load.map(|load| load.busy_percent), 0)) }
+            td { (share(load.map(|load| load.steal_percent), 1)) }
+            td { (lateness.map_or_else(|| UNKNOWN.to_owned(), |late| late.to_string())) }
             td.words { (warnings.join("; ")) }
         }
     }

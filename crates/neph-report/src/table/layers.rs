@@ -2,11 +2,12 @@
 
 use neph_model::{Span, StageSet};
 
+use crate::CampaignData;
 use crate::data::{ExperimentData, FlowData};
 use crate::figure::order;
 
 /// A layer of a message's time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Layer {
     /// From when the schedule said to the reply.
     Response,
@@ -24,7 +25,7 @@ pub enum Layer {
 
 impl Layer {
     /// Its name on screen and in files.
-    pub fn name(self) -> String {
+    pub fn name(&self) -> String {
         match self {
             Self::Response => "response time".to_owned(),
             Self::Service => "service time".to_owned(),
@@ -35,15 +36,20 @@ impl Layer {
         }
     }
 
-    /// Whether its lost messages are known, so that quantiles count them.
-    pub(crate) const fn counts_loss(self) -> bool {
-        matches!(self, Self::Response | Self::Service | Self::Icmp)
+    /// Whether its lost messages are known, so that quantiles count them. Imported files hold
+    /// replies only, except those of ping.
+    pub(crate) fn counts_loss(&self, data: &CampaignData) -> bool {
+        match self {
+            Self::Response | Self::Service => !data.is_imported(),
+            Self::Icmp => true,
+            Self::Acknowledgement | Self::Network | Self::Entry(_) => false,
+        }
     }
 
     /// Whether messages that could not be sent are known and have to count: they are missing from
     /// the time that is counted from the schedule, and never began any other.
-    pub(crate) const fn counts_failures(self) -> bool {
-        matches!(self, Self::Response)
+    pub(crate) fn counts_failures(&self, data: &CampaignData) -> bool {
+        *self == Self::Response && !data.is_imported()
     }
 
     /// The layers that always come first; the ledger's entries follow.
@@ -56,7 +62,7 @@ impl Layer {
     ];
 
     /// The flow it is read from.
-    pub(crate) fn flow(self, experiment: &ExperimentData) -> Option<&FlowData> {
+    pub(crate) fn flow<'a>(&self, experiment: &'a ExperimentData) -> Option<&'a FlowData> {
         match self {
             Self::Icmp => experiment.companion(),
             _ => experiment.main(),
@@ -64,7 +70,7 @@ impl Layer {
     }
 
     /// A flow's values in milliseconds.
-    pub(crate) fn values(self, flow: &FlowData) -> Vec<f64> {
+    pub(crate) fn values(&self, flow: &FlowData) -> Vec<f64> {
         let times = flow.exchanges.iter().filter_map(|exchange| match self {
             Self::Response => exchange.response,
             Self::Service => exchange.service,
@@ -73,7 +79,7 @@ impl Layer {
             Self::Icmp => flow.round_trip(exchange),
             Self::Entry(wanted) => flow
                 .ledger(exchange)
-                .find(|(set, _)| *set == wanted)
+                .find(|(set, _)| set == wanted)
                 .map(|(_, time)| time),
         });
         times.map(Span::millis_f64).collect()

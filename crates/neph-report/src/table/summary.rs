@@ -52,8 +52,8 @@ pub struct SummaryRow {
     pub experiments: usize,
     /// How many messages: those with a value, and those without an answer where they count.
     pub n: usize,
-    /// How many of these were lost.
-    pub lost: usize,
+    /// How many of these were lost; absent for layers that do not count loss.
+    pub lost: Option<usize>,
     /// How many of these could not be sent; absent for layers that do not begin with the schedule.
     pub not_sent: Option<usize>,
     /// The share of messages sent that were lost; absent for layers that do not count loss.
@@ -93,13 +93,14 @@ fn measured(
         .filter_map(|experiment| layer.flow(experiment))
         .collect();
     let mut values: Vec<f64> = flows.iter().flat_map(|flow| layer.values(flow)).collect();
-    let lost = if layer.counts_loss() {
+    let counts_loss = layer.counts_loss(data);
+    let lost = if counts_loss {
         flows.iter().map(|flow| flow.lost()).sum()
     } else {
         0
     };
     let not_sent = layer
-        .counts_failures()
+        .counts_failures(data)
         .then(|| flows.iter().map(|flow| flow.failed()).sum());
     let sent = values.len() + lost;
     let unanswered = lost + not_sent.unwrap_or(0);
@@ -109,14 +110,14 @@ fn measured(
     }
     let sample = Sorted::sort(&mut values).expect("times are finite");
     let numbers = describe(sample).ok();
-    let share = proportion(lost, sent).ok().filter(|_| layer.counts_loss());
+    let share = proportion(lost, sent).ok().filter(|_| counts_loss);
     Some(SummaryRow {
         scenario,
         label: data.scenarios[scenario].label(),
         layer,
         experiments: flows.len(),
         n,
-        lost,
+        lost: counts_loss.then_some(lost),
         not_sent,
         loss: share.map(|share| LossCell {
             share: share.share(),
@@ -183,11 +184,7 @@ fn cells(row: &SummaryRow) -> Vec<Cell> {
         Cell::Text(row.layer.name()),
         count(row.experiments),
         count(row.n),
-        if row.layer.counts_loss() {
-            count(row.lost)
-        } else {
-            Cell::Absent
-        },
+        row.lost.map_or(Cell::Absent, count),
         Cell::real(row.loss.map(|loss| loss.share)),
         Cell::real(row.loss.map(|loss| loss.low)),
         Cell::real(row.loss.map(|loss| loss.high)),
@@ -218,7 +215,7 @@ const fn level(level: Level) -> Cell {
 pub(crate) fn notes(rows: &[SummaryRow]) -> Vec<String> {
     let mut notes = vec![
         "All times in milliseconds; intervals are for a confidence of 95 %, of quantiles from order statistics, of loss by Wilson. They take messages as independent; between experiments expect more.".to_owned(),
-        "Lost messages count as slower than every reply in response time, service time and ICMP echo. The other layers describe messages that have the value.".to_owned(),
+        "Lost messages count as slower than every reply in response time, service time and ICMP echo. The other layers, and imported replies, describe messages that have the value.".to_owned(),
     ];
     if rows.iter().any(|row| row.not_sent.is_some_and(|n| n > 0)) {
         notes.push("Messages that could not be sent count as slower than every reply in response time, which begins with the schedule; loss is the share of those that were sent.".to_owned());

@@ -1,6 +1,6 @@
 //! The sentences, and the numbers behind them.
 
-use neph_model::Outcome;
+use neph_model::{CampaignStatus, Outcome};
 use neph_report::{CampaignData, ExperimentData, FindingKind, PlotSettings, findings, text};
 
 use crate::synthetic::{self, CONTINENT, FOREIGN, Link, METRO};
@@ -182,6 +182,32 @@ fn a_campaign_without_warnings_says_so() {
         .filter(|f| f.kind == FindingKind::Flagged)
         .collect();
     assert!(flagged.len() == 1 && flagged[0].text.starts_with("Nothing was flagged"));
+}
+
+#[test]
+fn an_import_claims_nothing_that_its_files_do_not_tell() {
+    let mut data = synthetic::over(&[METRO], 1);
+    data.campaign.status = CampaignStatus::Imported;
+    let provenance = data.experiments[0].provenance.as_mut().unwrap();
+    provenance.load.busy_percent = f64::NAN;
+    provenance.load.steal_percent = f64::NAN;
+    provenance.lateness_p99 = None;
+    let said = sentences(&data);
+    assert!(said.contains("300 of them answered.\n"), "{said}");
+    assert!(said.contains("How many messages were lost is not known"), "{said}");
+    assert!(said.contains("Nothing could be flagged"), "{said}");
+    for wrong in ["No message was lost", "bounds the loss", "kept its schedule"] {
+        assert!(!said.contains(wrong), "{said}");
+    }
+    let shown = text(&data, &PlotSettings::default(), 100);
+    assert!(shown.contains("      300        -"), "{shown}");
+    let rows = neph_report::summary(&data, &PlotSettings::default());
+    assert!(rows[0].loss.is_none() && rows[0].lost.is_none());
+    let folder = tempfile::tempdir().unwrap();
+    let settings = PlotSettings::default();
+    let written = neph_report::write_report(&data, &settings, folder.path()).unwrap();
+    let page = std::fs::read_to_string(&written[0]).unwrap();
+    assert!(!page.contains("NaN"));
 }
 
 #[test]
