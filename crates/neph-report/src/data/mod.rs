@@ -69,8 +69,15 @@ impl ExperimentData {
     pub fn companion(&self) -> Option<&FlowData> {
         self.flow(FlowRole::Companion)
     }
+    /// The ICMP echoes to the destinations that the plan names.
+    pub(crate) fn ping_destinations(&self) -> impl Iterator<Item = &FlowData> {
+        self.of_role(FlowRole::PingDestination)
+    }
     fn flow(&self, role: FlowRole) -> Option<&FlowData> {
-        self.flows.iter().find(|data| data.flow.role == role)
+        self.of_role(role).next()
+    }
+    fn of_role(&self, role: FlowRole) -> impl Iterator<Item = &FlowData> {
+        self.flows.iter().filter(move |data| data.flow.role == role)
     }
     /// The block as people count, from 1.
     pub fn block(&self) -> u32 {

@@ -19,6 +19,8 @@ pub enum Layer {
     Network,
     /// The ICMP echo that ran beside.
     Icmp,
+    /// The ICMP echo to a ping destination of that name.
+    Ping(String),
     /// One entry of the ledger.
     Entry(StageSet),
 }
@@ -32,6 +34,7 @@ impl Layer {
             Self::Acknowledgement => "TCP acknowledgement".to_owned(),
             Self::Network => "network round trip (kernel stamps)".to_owned(),
             Self::Icmp => "ICMP echo".to_owned(),
+            Self::Ping(destination) => format!("ICMP echo to {destination}"),
             Self::Entry(set) => format!("stage: {set}"),
         }
     }
@@ -41,7 +44,7 @@ impl Layer {
     pub(crate) fn counts_loss(&self, data: &CampaignData) -> bool {
         match self {
             Self::Response | Self::Service => !data.is_imported(),
-            Self::Icmp => true,
+            Self::Icmp | Self::Ping(_) => true,
             Self::Acknowledgement | Self::Network | Self::Entry(_) => false,
         }
     }
@@ -52,7 +55,7 @@ impl Layer {
         *self == Self::Response && !data.is_imported()
     }
 
-    /// The layers that always come first; the ledger's entries follow.
+    /// The layers that always come first; ping destinations and the ledger's entries follow.
     pub(crate) const FIRST: [Self; 5] = [
         Self::Response,
         Self::Service,
@@ -65,6 +68,9 @@ impl Layer {
     pub(crate) fn flow<'a>(&self, experiment: &'a ExperimentData) -> Option<&'a FlowData> {
         match self {
             Self::Icmp => experiment.companion(),
+            Self::Ping(destination) => experiment
+                .ping_destinations()
+                .find(|flow| flow.flow.name == *destination),
             _ => experiment.main(),
         }
     }
@@ -76,7 +82,7 @@ impl Layer {
             Self::Service => exchange.service,
             Self::Acknowledgement => exchange.ack,
             Self::Network => flow.network(exchange),
-            Self::Icmp => flow.round_trip(exchange),
+            Self::Icmp | Self::Ping(_) => flow.round_trip(exchange),
             Self::Entry(wanted) => flow
                 .ledger(exchange)
                 .find(|(set, _)| set == wanted)
@@ -98,4 +104,21 @@ pub(crate) fn entries<'a>(flows: impl IntoIterator<Item = &'a FlowData>) -> Vec<
     }
     sets.sort_by_key(|set| order(*set));
     sets.into_iter().map(Layer::Entry).collect()
+}
+
+/// The ping destinations of these experiments, in the plan's order.
+pub(crate) fn destinations<'a>(
+    experiments: impl IntoIterator<Item = &'a ExperimentData>,
+) -> Vec<Layer> {
+    let mut found: Vec<Layer> = Vec::new();
+    for flow in experiments
+        .into_iter()
+        .flat_map(ExperimentData::ping_destinations)
+    {
+        let layer = Layer::Ping(flow.flow.name.clone());
+        if !found.contains(&layer) {
+            found.push(layer);
+        }
+    }
+    found
 }

@@ -3,7 +3,7 @@
 use neph_stats::{Level, Sorted, StatsError, describe, proportion, quantile};
 
 use super::cells::{Cell, Column, Table};
-use super::layers::{Layer, entries};
+use super::layers::{Layer, destinations, entries};
 use crate::{CampaignData, PlotSettings};
 
 /// The quantiles that the summary tells.
@@ -73,6 +73,7 @@ pub fn summary(data: &CampaignData, settings: &PlotSettings) -> Vec<SummaryRow> 
     let mut rows = Vec::new();
     for scenario in data.measured(settings) {
         let mut layers = Layer::FIRST.to_vec();
+        layers.extend(destinations(data.experiments_of(scenario, settings)));
         layers.extend(entries(data.main_flows(scenario, settings)));
         let found = layers
             .into_iter()

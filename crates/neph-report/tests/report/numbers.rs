@@ -2,7 +2,9 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on may panic")]
 
-use neph_model::{FlowIndex, Instant, Marks, Message, Outcome, Seq, Stage, StageSet};
+use neph_model::{
+    Flow, FlowIndex, FlowRole, Instant, Marks, Message, Outcome, ProbeKind, Seq, Stage, StageSet,
+};
 use neph_report::{
     CampaignData, ExperimentData, Layer, PlotSettings, QuantileCell, SummaryRow, summary, tables,
 };
@@ -169,9 +171,7 @@ fn what_could_not_be_sent_is_counted_apart_from_loss() {
         (100, Some(2), Some(60))
     );
     assert!(close(response.loss.unwrap().share, 0.05), "of 40 sent");
-    let censored = |row: &SummaryRow| {
-        matches!(row.quantiles[0], QuantileCell::Known { value, .. } if value == Level::Censored)
-    };
+    let censored = |row: &SummaryRow| matches!(row.quantiles[0], QuantileCell::Known { value, .. } if value == Level::Censored);
     assert!(censored(response), "the schedule wanted them");
     let service = &rows[1];
     assert_eq!(
@@ -180,7 +180,12 @@ fn what_could_not_be_sent_is_counted_apart_from_loss() {
     );
     assert!(!censored(service), "of what was sent half was answered");
     let csv = tables(&data, &PlotSettings::default())[0].csv();
-    assert!(csv.lines().next().unwrap().contains(",loss_high,not_sent,mean_ms,"));
+    assert!(
+        csv.lines()
+            .next()
+            .unwrap()
+            .contains(",loss_high,not_sent,mean_ms,")
+    );
 }
 
 #[test]
@@ -200,6 +205,38 @@ fn the_ledger_means_in_a_synthetic_campaign_are_the_links() {
     // 12 ms and 100 KiB at 3 Mbit/s: 273.1 ms.
     let home = network("home · every 400 ms · 100 KiB");
     assert!((285.1..285.3).contains(&home), "{home}");
+}
+
+#[test]
+fn ping_destinations_have_their_rows() {
+    let mut data = hundred();
+    let mut experiment = data.experiments[0].experiment.clone();
+    let destination = |index: u32, name: &str| Flow {
+        index: FlowIndex(index),
+        role: FlowRole::PingDestination,
+        probe: ProbeKind::Icmp,
+        name: name.into(),
+        ..experiment.flows[0].clone()
+    };
+    let added = [destination(7, "gateway"), destination(8, "elsewhere")];
+    experiment.flows.extend(added);
+    let messages: Vec<Message> = (0..60)
+        .map(|number| Message {
+            flow: FlowIndex(7 + u32::from(number >= 50)),
+            ..message(number)
+        })
+        .chain([Message {
+            flow: FlowIndex(7),
+            ..message(99)
+        }])
+        .collect();
+    data.experiments = vec![ExperimentData::new(experiment, 0, &messages)];
+    let rows = summary(&data, &PlotSettings::default());
+    let gateway = &rows[0];
+    assert_eq!(gateway.layer.name(), "ICMP echo to gateway");
+    assert_eq!((gateway.n, gateway.lost), (51, Some(1)));
+    assert_eq!(rows[1].layer, Layer::Ping("elsewhere".to_owned()));
+    assert_eq!(rows[1].n, 10);
 }
 
 #[test]
