@@ -13,7 +13,7 @@ pub enum Include {
     /// Those that were carried out to their end.
     #[default]
     Complete,
-    /// Interrupted and running ones too.
+    /// Interrupted, failed and running ones too.
     Everything,
 }
 
@@ -38,7 +38,7 @@ pub fn load(
     for experiment in store.experiments(campaign.id)? {
         let wanted = match include {
             Include::Complete => experiment.status == ExperimentStatus::Complete,
-            Include::Everything => experiment.status != ExperimentStatus::Failed,
+            Include::Everything => true,
         };
         let Some(place) = places.get(&experiment.scenario).filter(|_| wanted) else {
             left_out += 1;

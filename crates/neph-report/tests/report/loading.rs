@@ -64,11 +64,30 @@ fn a_stored_campaign_gives_the_same_summary() {
 }
 
 #[test]
-fn what_was_interrupted_is_left_out_unless_asked_for() {
+fn what_did_not_end_well_is_left_out_unless_asked_for() {
     let (data, messages) = with_messages();
-    let status = ExperimentStatus::Interrupted;
-    let usual = through_a_store(&data, &messages, status, Include::Complete).unwrap();
-    assert_eq!((usual.experiments.len(), usual.left_out), (0, 1));
-    let all = through_a_store(&data, &messages, status, Include::Everything).unwrap();
-    assert_eq!((all.experiments.len(), all.left_out), (1, 0));
+    for status in [ExperimentStatus::Interrupted, ExperimentStatus::Failed] {
+        let usual = through_a_store(&data, &messages, status, Include::Complete).unwrap();
+        assert_eq!((usual.experiments.len(), usual.left_out), (0, 1));
+        let all = through_a_store(&data, &messages, status, Include::Everything).unwrap();
+        assert_eq!((all.experiments.len(), all.left_out), (1, 0), "{status:?}");
+        let rows = summary(&all, &PlotSettings::default());
+        assert!(rows[0].n > 0, "its messages are shown");
+    }
+}
+
+#[test]
+fn an_experiment_that_measured_nothing_breaks_no_report() {
+    let (data, _) = with_messages();
+    let failed = ExperimentStatus::Failed;
+    let all = through_a_store(&data, &[], failed, Include::Everything).unwrap();
+    let settings = PlotSettings::default();
+    assert!(summary(&all, &settings).is_empty());
+    let shown = neph_report::text(&all, &settings, 200);
+    assert!(
+        shown.contains("1 experiment, 0 messages, 0 of them answered."),
+        "{shown}"
+    );
+    let folder = tempfile::tempdir().unwrap();
+    neph_report::write_report(&all, &settings, folder.path()).unwrap();
 }
