@@ -1,14 +1,17 @@
 //! `neph report`: the page, the figures and the tables of a campaign.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use clap::Args as ClapArgs;
 use neph_campaign::Plan;
 use neph_campaign::plan::PlotPlan;
 use neph_model::{Campaign, Span};
-use neph_report::{Basis, Equalization, Include, PlotSettings, Tail, load, write_report};
+use neph_report::{
+    Basis, CampaignData, Equalization, FIGURES, Include, PlotSettings, Tail, load, write_report,
+};
 use neph_store::Store;
-use neph_text::Source;
+use neph_text::{Fault, Problem, Problems, Source};
 
 use crate::exit::{Failure, Outcome};
 use crate::workspace::{self, Workspace};
@@ -79,7 +82,11 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     } else {
         Include::Complete
     };
-    write(store.as_ref(), &campaign, &settings, &folder, include)?;
+    let data = load(store.as_ref(), &campaign, include).map_err(Failure::refused)?;
+    if let Some(nothing) = without_blocks(&data, &settings) {
+        return Err(Failure::Usage(nothing));
+    }
+    write(&data, &settings, &folder)?;
     Ok(Outcome::Done)
 }
 
@@ -90,14 +97,41 @@ pub(crate) fn after_run(
     plan: &Plan,
     workspace: &Workspace,
 ) -> Result<(), Failure> {
-    let folder = folder_of(workspace, campaign);
-    write(
-        store,
-        campaign,
-        &settings_of(&plan.plot),
-        &folder,
-        Include::Complete,
-    )
+    let settings = settings_of(&plan.plot);
+    let data = load(store, campaign, Include::Complete).map_err(Failure::refused)?;
+    if let Some(nothing) = without_blocks(&data, &settings) {
+        // The campaign may not have come that far; what it has measured is kept.
+        output::say(&format!("neph: no report: {nothing}"));
+        return Ok(());
+    }
+    write(&data, &settings, &folder_of(workspace, campaign))
+}
+
+/// What is to be said where none of the blocks to show was measured; says what is missing where
+/// some were.
+fn without_blocks(data: &CampaignData, settings: &PlotSettings) -> Option<String> {
+    let (wanted, measured) = (settings.blocks_to_plot.as_ref()?, data.blocks());
+    let missing: BTreeSet<u32> = wanted.difference(&measured).copied().collect();
+    if missing.is_empty() || measured.is_empty() {
+        return None;
+    }
+    let sentence = format!(
+        "nothing to show of {}: the campaign has measured {}",
+        blocks(&missing),
+        blocks(&measured)
+    );
+    if missing.len() == wanted.len() {
+        return Some(sentence);
+    }
+    output::say(&format!("neph: {sentence}"));
+    None
+}
+
+/// `block 3`, `blocks 1, 2, 4`.
+fn blocks(numbers: &BTreeSet<u32>) -> String {
+    let listed: Vec<String> = numbers.iter().map(ToString::to_string).collect();
+    let noun = if listed.len() == 1 { "block" } else { "blocks" };
+    format!("{noun} {}", listed.join(", "))
 }
 
 /// Where a campaign's report goes unless told otherwise.
@@ -108,21 +142,14 @@ fn folder_of(workspace: &Workspace, campaign: &Campaign) -> PathBuf {
         .join(campaign.id.to_string())
 }
 
-fn write(
-    store: &dyn Store,
-    campaign: &Campaign,
-    settings: &PlotSettings,
-    folder: &Path,
-    include: Include,
-) -> Result<(), Failure> {
+fn write(data: &CampaignData, settings: &PlotSettings, folder: &Path) -> Result<(), Failure> {
     use std::io::Write;
-    let data = load(store, campaign, include).map_err(Failure::refused)?;
-    let written = write_report(&data, settings, folder).map_err(Failure::refused)?;
+    let written = write_report(data, settings, folder).map_err(Failure::refused)?;
     let mut out = output::data();
     write!(
         out,
         "{}",
-        neph_report::text(&data, settings, output::width())
+        neph_report::text(data, settings, output::width())
     )?;
     if let Some(page) = written.first() {
         writeln!(out, "\nreport: {}", page.display())?;
@@ -160,8 +187,47 @@ fn settings_of(plot: &PlotPlan) -> PlotSettings {
             Tail::Linear
         },
         basis: Basis::Response,
-        figures: (!plot.figures.is_empty()).then(|| plot.figures.iter().cloned().collect()),
+        figures: figures_of(plot),
     }
+}
+
+/// The figures that a plan asks for. A campaign's plan that was stored with other names is told of,
+/// not refused: what was measured is to be shown.
+fn figures_of(plot: &PlotPlan) -> Option<BTreeSet<String>> {
+    let names = plot.figures.iter().map(|figure| &figure.value);
+    let (known, unknown): (BTreeSet<String>, BTreeSet<String>) =
+        names.cloned().partition(|name| is_figure(name));
+    for name in unknown {
+        output::say(&format!(
+            "neph: [plot] of the campaign's plan: {}",
+            no_figure(&name)
+        ));
+    }
+    (!known.is_empty()).then_some(known)
+}
+
+/// Refuses names in a plan that no figure has.
+pub(crate) fn check_figures(plot: &PlotPlan, source: &Source) -> Result<(), Vec<Problem>> {
+    let problems = Problems::new(source);
+    for figure in plot.figures.iter().filter(|one| !is_figure(&one.value)) {
+        let what = format!("there is no figure '{}'", figure.value);
+        let fault = Fault::new(what, format!("there are {}", figure_names()));
+        problems.add(figure.span.clone(), fault);
+    }
+    problems.verdict(Some(()))
+}
+
+fn is_figure(name: &str) -> bool {
+    FIGURES.iter().any(|figure| figure.name == name)
+}
+
+fn figure_names() -> String {
+    let names: Vec<&str> = FIGURES.iter().map(|figure| figure.name).collect();
+    names.join(", ")
+}
+
+fn no_figure(name: &str) -> String {
+    format!("there is no figure '{name}'; there are {}", figure_names())
 }
 
 impl Args {
@@ -206,20 +272,9 @@ impl Args {
     }
 
     fn check_figures(&self) -> Result<(), Failure> {
-        let known: Vec<&str> = neph_report::FIGURES
-            .iter()
-            .map(|figure| figure.name)
-            .collect();
-        match self
-            .figures
-            .iter()
-            .find(|name| !known.contains(&name.as_str()))
-        {
+        match self.figures.iter().find(|name| !is_figure(name)) {
             None => Ok(()),
-            Some(name) => Err(Failure::Usage(format!(
-                "--figures: there is no figure '{name}'; there are {}",
-                known.join(", ")
-            ))),
+            Some(name) => Err(Failure::Usage(format!("--figures: {}", no_figure(name)))),
         }
     }
 }

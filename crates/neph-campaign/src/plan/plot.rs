@@ -3,7 +3,7 @@
 //! Plain values: the binary turns them into the report's own settings.
 
 use neph_model::Span;
-use neph_text::{Fields, Nanos, Percent};
+use neph_text::{Fields, Nanos, Percent, Placed};
 
 use super::parameter::word;
 
@@ -26,8 +26,8 @@ pub struct PlotPlan {
     pub blocks: Vec<u32>,
     /// Distribution figures show the tail on a logarithmic axis.
     pub log_tail: bool,
-    /// Names of figures; empty: all. The report knows which there are.
-    pub figures: Vec<String>,
+    /// Names of figures with their places; empty: all. The report knows which there are.
+    pub figures: Vec<Placed<String>>,
 }
 
 impl Default for PlotPlan {
@@ -65,8 +65,7 @@ pub(crate) fn read(mut fields: Fields<'_>) -> PlotPlan {
     if let Some(value) = fields.optional::<bool>("log_tail") {
         plot.log_tail = value.value;
     }
-    let figures = fields.one_or_list_with("figures", word).unwrap_or_default();
-    plot.figures = figures.into_iter().map(|figure| figure.value).collect();
+    plot.figures = fields.one_or_list_with("figures", word).unwrap_or_default();
     check(&plot, &fields);
     fields.finish();
     plot

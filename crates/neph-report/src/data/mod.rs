@@ -6,9 +6,11 @@
 mod exchange;
 mod factor;
 
+use std::collections::BTreeSet;
+
 use neph_model::{
-    Campaign, CampaignStatus, Event, EventKind, Experiment, FlowRole, Message, Provenance, Sample, Scenario,
-    Throughput, Traceroute,
+    Campaign, CampaignStatus, Event, EventKind, Experiment, FlowRole, Message, Provenance, Sample,
+    Scenario, Throughput, Traceroute,
 };
 
 pub use exchange::{Exchange, FlowData};
@@ -112,6 +114,11 @@ impl CampaignData {
     /// lost messages, the schedule or the host.
     pub(crate) fn is_imported(&self) -> bool {
         self.campaign.status == CampaignStatus::Imported
+    }
+
+    /// The blocks that something was measured in, counted from 1.
+    pub fn blocks(&self) -> BTreeSet<u32> {
+        self.experiments.iter().map(ExperimentData::block).collect()
     }
 
     /// A scenario's experiments in the blocks that the settings show, by block.

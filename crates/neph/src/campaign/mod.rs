@@ -18,6 +18,7 @@ pub(crate) use preview::run as preview;
 pub(crate) use run::{ResumeArgs, RunArgs, Settings, carry_out, resume, run};
 
 use crate::exit::Failure;
+use crate::report;
 
 /// Options of `neph check` and `neph plan`.
 #[derive(Debug, clap::Args)]
@@ -32,12 +33,17 @@ pub(crate) struct Read {
     pub(crate) plan: Plan,
 }
 
-/// Reads a plan file.
+/// Reads a plan file, from which a campaign may begin: what its report cannot draw is told before
+/// anything is measured.
 pub(crate) fn read(path: &Path) -> Result<Read, Failure> {
     let name = path.display().to_string();
     let text = fs::read_to_string(path)
         .map_err(|error| Failure::Usage(format!("plan {name} cannot be read: {error}")))?;
-    understand(Source::new(name, text))
+    let read = understand(Source::new(name, text))?;
+    match report::check_figures(&read.plan.plot, &read.source) {
+        Ok(()) => Ok(read),
+        Err(problems) => Err(Failure::Text(read.source, problems)),
+    }
 }
 
 /// Reads a plan from its text.

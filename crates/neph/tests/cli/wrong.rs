@@ -110,3 +110,36 @@ fn a_ping_that_cannot_be_is_refused_before_it_starts() {
         assert!(ran.err.contains(part), "{arguments:?}: {}", ran.err);
     }
 }
+
+#[test]
+fn blocks_that_were_not_measured_make_no_empty_report() {
+    let place = Place::measured();
+    let ran = place.neph(["report", "--blocks", "9"]);
+    assert_eq!((ran.status, ran.out.as_str()), (2, ""));
+    let said = "neph: nothing to show of block 9: the campaign has measured block 1\n";
+    assert_eq!(ran.err, said);
+    assert!(!place.workspace().join("reports").exists());
+    // What can be shown is shown, and what cannot is told.
+    let ran = place.neph(["report", "--blocks", "1,9"]);
+    assert_eq!((ran.status, ran.err.as_str()), (0, said));
+}
+
+#[test]
+fn a_plan_that_asks_for_an_unknown_figure_is_refused_with_those_there_are() {
+    let place = Place::empty();
+    let plan = "version = 1\nname = \"x\"\ninterval = \"25ms\"\nduration = \"1s\"\n\
+        request_size = 64\n\n[[endpoint]]\nname = \"a\"\nurl = \"ws://127.0.0.1:9/\"\n\n\
+        [plot]\nfigures = [\"timeline\", \"box\"]\n";
+    fs::write(place.path("p.toml"), plan).expect("a file");
+    for command in ["check", "plan", "run"] {
+        let ran = place.neph([command, "p.toml"]);
+        assert_eq!(ran.status, 2, "{command}: {}", ran.err);
+        assert!(
+            ran.err.contains("p.toml:12:24: there is no figure 'box'"),
+            "{}",
+            ran.err
+        );
+        assert!(ran.err.contains("ledger-bars, boxes, cdf"), "{}", ran.err);
+    }
+    assert!(!place.workspace().exists());
+}
