@@ -6,7 +6,8 @@
 use std::collections::BTreeMap;
 
 use neph_stats::{
-    Interval, Level, Shift, Sorted, Verdict, Wanted, Yardstick, describe, holm, verdict, wilcoxon,
+    Interval, Level, Shift, Sorted, Verdict, Wanted, Yardstick, describe, friedman, holm, verdict,
+    wilcoxon,
 };
 
 use crate::axis::millis;
@@ -45,7 +46,8 @@ pub(super) struct Comparison {
     pub(super) shift: f64,
     /// Its 95 % interval; exists from 6 blocks on.
     pub(super) interval: Option<Interval>,
-    /// Two-sided p of Wilcoxon's signed-rank test.
+    /// Two-sided p of Wilcoxon's signed-rank test; not below that of the test over several scenarios
+    /// that it follows up.
     pub(super) p: f64,
     /// How many blocks both have.
     pub(super) blocks: usize,
@@ -56,6 +58,12 @@ pub(super) struct Comparison {
 }
 
 impl Comparison {
+    /// As the follow-up of a test over several scenarios: two of them differ only if any do.
+    pub(super) fn following(mut self, any_differs: Option<f64>) -> Self {
+        self.p = any_differs.map_or(self.p, |p| p.max(self.p));
+        self
+    }
+
     /// What may be said, given p after Holm's correction.
     fn verdict(&self, p: f64) -> Verdict {
         let shift = Shift {
@@ -194,6 +202,27 @@ pub(super) fn compare(
     })
 }
 
+/// Friedman's p over several scenarios, in the blocks that all of them have: whether any differs
+/// from the others. `None` for fewer than three, for which [`compare`] is the test.
+pub(super) fn any_differs(
+    data: &CampaignData,
+    settings: &PlotSettings,
+    scenarios: impl Iterator<Item = usize>,
+) -> Option<f64> {
+    let columns: Vec<BTreeMap<u32, Level>> = scenarios
+        .map(|scenario| medians(data, settings, scenario))
+        .filter(|medians| !medians.is_empty())
+        .collect();
+    let row = |block: &u32| -> Option<Vec<f64>> {
+        let levels = columns.iter().map(|medians| medians.get(block));
+        levels
+            .map(|level| Some(level?.number().unwrap_or(INFINITE)))
+            .collect()
+    };
+    let rows: Vec<Vec<f64>> = columns.first()?.keys().filter_map(row).collect();
+    friedman(&rows).ok().map(|test| test.p)
+}
+
 /// The median of medians, infinite where those without a number decide it.
 fn middle(medians: impl Iterator<Item = Level> + Clone) -> Option<f64> {
     let mut known: Vec<f64> = medians.clone().filter_map(Level::number).collect();
@@ -229,7 +258,8 @@ pub(super) fn sureness(comparisons: &[Comparison]) -> String {
     match (sure, comparisons) {
         (0, _) => "not significant over the blocks".to_owned(),
         (1, [one]) => {
-            let small = if one.shift.abs() < one.least {
+            let undecided = one.verdict(corrected[0]) == Verdict::Inconclusive;
+            let small = if undecided {
                 format!(", but less than the {} that matter", millis(one.least))
             } else {
                 String::new()

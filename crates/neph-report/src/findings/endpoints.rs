@@ -3,11 +3,11 @@
 use neph_stats::{Level, Verdict};
 
 use super::compare::{
-    Comparison, LeastEffect, compare, sureness, told, verdicts, why_infinite,
+    Comparison, LeastEffect, any_differs, compare, sureness, told, verdicts, why_infinite,
 };
 use super::{Finding, FindingKind, plural, real};
 use crate::data::Factor;
-use crate::figure::{Latencies, groups};
+use crate::figure::{Group, Latencies, groups};
 use crate::{CampaignData, PlotSettings};
 
 /// Endpoints differ if by 5 % of the faster one, and by more than the waking of a thread.
@@ -19,7 +19,14 @@ const MATTERS: LeastEffect = LeastEffect {
 /// One sentence for each endpoint against the fastest one.
 pub(super) fn findings(data: &CampaignData, settings: &PlotSettings) -> Vec<Finding> {
     let shown = data.measured(settings);
-    let groups = groups(data, &shown, &Factor::Endpoint);
+    let groups: Vec<(Group, Option<f64>)> = groups(data, &shown, &Factor::Endpoint)
+        .into_iter()
+        .map(|group| {
+            let members = group.members.iter().map(|(index, _)| *index);
+            let differ = any_differs(data, settings, members);
+            (group, differ)
+        })
+        .collect();
     let Some(fastest) = fastest(data, settings, &shown) else {
         return Vec::new();
     };
@@ -35,14 +42,14 @@ pub(super) fn findings(data: &CampaignData, settings: &PlotSettings) -> Vec<Find
         .filter_map(|name| {
             let pairs: Vec<(String, Comparison)> = groups
                 .iter()
-                .filter_map(|group| {
+                .filter_map(|(group, differ)| {
                     let of = |wanted: &str| {
                         let mut members = group.members.iter().map(|(index, _)| *index);
                         members.find(|index| data.scenarios[*index].endpoint == wanted)
                     };
                     let pair = (of(name)?, of(&fastest)?);
                     let compared = compare(data, settings, pair, MATTERS)?;
-                    Some((group.title.clone(), compared))
+                    Some((group.title.clone(), compared.following(*differ)))
                 })
                 .collect();
             sentence(name, &fastest, pairs)
@@ -69,7 +76,10 @@ fn sentence(name: &str, fastest: &str, mut pairs: Vec<(String, Comparison)>) -> 
     let verdicts = verdicts(&comparisons);
     let (least, most) = (pairs.first()?, pairs.last()?);
     let how = if let [only] = comparisons.as_slice() {
-        format!("{} at the median", only.in_words(verdicts[0], name, fastest))
+        format!(
+            "{} at the median",
+            only.in_words(verdicts[0], name, fastest)
+        )
     } else {
         format!(
             "{} median shift from {fastest} to {name} goes from {} ({}) to {} ({}) over {}",
@@ -120,5 +130,8 @@ fn counted(name: &str, fastest: &str, verdicts: &[Verdict]) -> String {
 }
 
 fn count(verdicts: &[Verdict], wanted: Verdict) -> usize {
-    verdicts.iter().filter(|verdict| **verdict == wanted).count()
+    verdicts
+        .iter()
+        .filter(|verdict| **verdict == wanted)
+        .count()
 }

@@ -1,6 +1,6 @@
 //! The sentences, and the numbers behind them.
 
-use neph_model::{CampaignStatus, Outcome};
+use neph_model::{CampaignStatus, Outcome, Span};
 use neph_report::{CampaignData, ExperimentData, FindingKind, PlotSettings, findings, text};
 
 use crate::synthetic::{self, CONTINENT, FOREIGN, Link, METRO};
@@ -94,12 +94,18 @@ fn a_servers_work_is_not_blamed_on_the_network() {
     }
     // With its marks everybody can: the network takes no longer than the echo.
     let reflector = true;
-    let told = of(Link { reflector, ..FOREIGN });
+    let told = of(Link {
+        reflector,
+        ..FOREIGN
+    });
     assert!(
         told.iter()
             .all(|f| f.topic != "transmission" && f.topic != "beyond_ping")
     );
-    assert!(told.iter().any(|f| f.text.contains("is peer application in foreign")));
+    assert!(
+        told.iter()
+            .any(|f| f.text.contains("is peer application in foreign"))
+    );
 }
 
 /// Each of the scenario's first messages ends so.
@@ -119,7 +125,9 @@ fn messages_that_could_not_be_sent_do_not_vanish() {
     ending(&mut data, 0, 200, Outcome::Failed);
     let said = sentences(&data);
     assert!(
-        said.contains("100 of them answered, 0 lost (0 %, 95 % interval 0 % to 3.7 %), 200 not sent."),
+        said.contains(
+            "100 of them answered, 0 lost (0 %, 95 % interval 0 % to 3.7 %), 200 not sent."
+        ),
         "{said}"
     );
     assert!(said.contains("No message that was sent was lost; with 100 messages"));
@@ -127,8 +135,14 @@ fn messages_that_could_not_be_sent_do_not_vanish() {
     assert!(!said.contains("No message was lost"));
     let shown = text(&data, &PlotSettings::default(), 100);
     let row = shown.lines().last().unwrap();
-    assert!(shown.contains("lost  not sent") && row.contains("0 %       200"), "{shown}");
-    assert!(row.contains("       lost"), "more than half went unanswered: {row}");
+    assert!(
+        shown.contains("lost  not sent") && row.contains("0 %       200"),
+        "{shown}"
+    );
+    assert!(
+        row.contains("       lost"),
+        "more than half went unanswered: {row}"
+    );
     // The worst case: nothing was sent, and there is no loss to speak of.
     ending(&mut data, 0, 300, Outcome::Failed);
     let said = sentences(&data);
@@ -151,7 +165,7 @@ fn an_endpoint_that_answers_fast_but_seldom_is_not_the_fastest() {
     let mut data = synthetic::over(&[METRO, CONTINENT], 6);
     ending(&mut data, 0, 100, Outcome::Failed);
     let said = sentences(&data);
-    assert!(said.contains("continent is 36.0"), "{said}");
+    assert!(said.contains("continent is 35.98 ms"), "{said}");
 }
 
 #[test]
@@ -162,12 +176,19 @@ fn slower_is_said_only_of_what_is_significant_and_matters() {
         ..METRO
     };
     let said = sentences(&synthetic::over(&[METRO, twin], 6));
-    assert!(said.contains("less than the 211 µs that matter, at the median"), "{said}");
-    assert!(!said.contains("slower") && !said.contains("faster"), "{said}");
+    assert!(
+        said.contains("less than the 211 µs that matter, at the median"),
+        "{said}"
+    );
+    assert!(
+        !said.contains("slower") && !said.contains("faster"),
+        "{said}"
+    );
     // Three blocks can tell nothing, however far apart the medians lie.
     let said = sentences(&synthetic::over(&[METRO, CONTINENT], 3));
     assert!(
-        said.contains("continent lies 36.0") && said.contains("above metro at the median; 3 blocks are too few"),
+        said.contains("continent lies 36.0")
+            && said.contains("above metro at the median; 3 blocks are too few"),
         "{said}"
     );
 }
@@ -185,6 +206,40 @@ fn a_campaign_without_warnings_says_so() {
 }
 
 #[test]
+fn of_several_endpoints_two_differ_only_if_any_do() {
+    let link = |name| Link { name, ..METRO };
+    let mut data = synthetic::over(&[link("a"), link("b"), link("c")], 6);
+    for experiment in &mut data.experiments {
+        let block = experiment.experiment.block;
+        let micros = match (experiment.scenario, block % 3) {
+            (0, _) => 4000,
+            (1, _) => 5000,
+            (_, 0) => 3000,
+            (_, 1) => 4500,
+            _ => 6000,
+        };
+        for exchange in &mut experiment.flows[0].exchanges {
+            exchange.response = Some(Span::from_micros(micros));
+        }
+    }
+    // Alone the pair is significant (p 0.031). Among the ranks 1 to 3 of each block a has 8 of 36,
+    // b 16 and c 12: 12 / (6 * 3 * 4) * (64 + 256 + 144) - 3 * 6 * 4 = 5.33, p = exp(-2.67) = 0.069.
+    let said = sentences(&data);
+    assert!(
+        said.contains("b lies 1.00 ms (95 % interval 1.00 ms to 1.00 ms) above a at the median; not significant"),
+        "{said}"
+    );
+    data.experiments
+        .retain(|experiment| experiment.scenario < 2);
+    let said = sentences(&data);
+    assert!(
+        said.contains("b is 1.00 ms")
+            && said.contains("slower than a at the median; significant over 6 blocks (p 0.031)"),
+        "{said}"
+    );
+}
+
+#[test]
 fn an_import_claims_nothing_that_its_files_do_not_tell() {
     let mut data = synthetic::over(&[METRO], 1);
     data.campaign.status = CampaignStatus::Imported;
@@ -194,9 +249,16 @@ fn an_import_claims_nothing_that_its_files_do_not_tell() {
     provenance.lateness_p99 = None;
     let said = sentences(&data);
     assert!(said.contains("300 of them answered.\n"), "{said}");
-    assert!(said.contains("How many messages were lost is not known"), "{said}");
+    assert!(
+        said.contains("How many messages were lost is not known"),
+        "{said}"
+    );
     assert!(said.contains("Nothing could be flagged"), "{said}");
-    for wrong in ["No message was lost", "bounds the loss", "kept its schedule"] {
+    for wrong in [
+        "No message was lost",
+        "bounds the loss",
+        "kept its schedule",
+    ] {
         assert!(!said.contains(wrong), "{said}");
     }
     let shown = text(&data, &PlotSettings::default(), 100);
