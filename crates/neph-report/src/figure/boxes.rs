@@ -132,7 +132,7 @@ impl Painter<'_> {
             self.panel(&mut sheet, panel, last || separate);
         }
         let mut notes = vec![Note::plain(format!(
-            "Box: first to third quartile, with the median. Whiskers: {}. Dots: the farthest values beyond; what lies outside the axis is counted on the right.{}",
+            "Box: first to third quartile of the replies, with their median. Whiskers: {}. Dots: the farthest values beyond; what lies outside the axis is counted on the right, where the median counts messages without an answer too.{}",
             self.settings.whiskers_in_words(),
             removed(self.settings)
         ))];

@@ -44,7 +44,7 @@ pub(crate) fn draw(data: &CampaignData, settings: &PlotSettings) -> Vec<Figure> 
                 }
             }
             let mut notes = vec![Note::plain(format!(
-                "Box: first to third quartile, with the median. Whiskers: {}. Each panel has its own scale. What lies outside the axis is counted above the panel.{}",
+                "Box: first to third quartile of the replies, with their median. Whiskers: {}. Each panel has its own scale. What lies outside the axis is counted above the panel.{}",
                 settings.whiskers_in_words(),
                 removed(settings)
             ))];
