@@ -16,18 +16,24 @@ impl ByteSize {
     pub const fn bytes(self) -> u64 {
         self.0
     }
-    /// As it prints, but in plain bytes where that would round: `1.5 KiB`, `1472 B`. For labels,
-    /// which have to tell apart what differs.
+    /// As it prints, but never rounded: `1.5 KiB`, `100 kB`, `1472 B`. For labels, which have to
+    /// tell apart what differs.
     pub fn exact(self) -> String {
+        const DECIMAL: [(u64, &str); 3] = [(1_000_000_000, "GB"), (1_000_000, "MB"), (1000, "kB")];
         let unit = 1024_u128.pow(match self.0 {
             0..=0xf_ffff => 1,
             0x10_0000..=0x3fff_ffff => 2,
             _ => 3,
         });
         if (u128::from(self.0) * 10).is_multiple_of(unit) {
-            self.to_string()
-        } else {
-            format!("{} B", self.0)
+            return self.to_string();
+        }
+        match DECIMAL
+            .iter()
+            .find(|(unit, _)| self.0.is_multiple_of(*unit))
+        {
+            Some((unit, name)) => format!("{} {name}", self.0 / unit),
+            None => format!("{} B", self.0),
         }
     }
 }
@@ -91,7 +97,7 @@ mod tests {
         let exact = [64, 1400, 1450, 1472, 1536, 10_240, 100_000, (3 << 30) + 1];
         assert_eq!(
             exact.map(|bytes| ByteSize(bytes).exact()).join(", "),
-            "64 B, 1400 B, 1450 B, 1472 B, 1.5 KiB, 10 KiB, 100000 B, 3221225473 B"
+            "64 B, 1400 B, 1450 B, 1472 B, 1.5 KiB, 10 KiB, 100 kB, 3221225473 B"
         );
     }
 

@@ -88,3 +88,56 @@ fn number(value: &str, max: u64) -> Result<u64, QueryError> {
         .filter(|size| *size <= max)
         .ok_or(QueryError::TooLarge { max })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_query_names_a_flow_in_one_form_only() {
+        let token = FlowToken(0x0123_4567_89ab_cdef);
+        assert_eq!(
+            flow_token(&format!("/a?reply=9&flow={token}#x")),
+            Some(token)
+        );
+        for target in [
+            "/",
+            "/?flow",
+            "/?flow=",
+            "/?flow=12",
+            "/?flow=+123456789abcdef",
+            "/?flow=00123456789abcdef",
+            "/?flow=0123456789abcdef&flow=0123456789abcdef",
+            "/#?flow=0123456789abcdef&",
+        ] {
+            assert_eq!(flow_token(target), None, "{target}");
+        }
+    }
+
+    #[test]
+    fn the_query_asks_for_a_reply_size() {
+        let ask = |target: &str| reply_size(target, 1000);
+        assert_eq!(ask("/echo"), Ok(None));
+        assert_eq!(ask("/echo?x=1&replying=3"), Ok(None));
+        assert_eq!(ask("/echo?x=1&reply=1000#top"), Ok(Some(1000)));
+        assert_eq!(ask("/?reply=-5"), Err(QueryError::Negative));
+        for text in [
+            "/?reply=",
+            "/?reply",
+            "/?reply=+5",
+            "/?reply=1k",
+            "/?reply=-",
+            "/?reply=%31",
+        ] {
+            assert_eq!(ask(text), Err(QueryError::NotANumber), "{text}");
+        }
+        for text in [
+            "/?reply=1001",
+            "/?reply=10000000000",
+            "/?reply=99999999999999999999999999",
+        ] {
+            assert_eq!(ask(text), Err(QueryError::TooLarge { max: 1000 }), "{text}");
+        }
+        assert_eq!(ask("/?reply=1&reply=2"), Err(QueryError::Repeated));
+    }
+}
