@@ -71,7 +71,7 @@ impl Warning {
                 "let the clock be slewed, not stepped (chrony: makestep only at start); wall-clock times around the step are unsafe"
             }
             Self::StampsMissing { .. } => {
-                "the interface or a proxy gives no kernel stamps: read the merged stages as one"
+                "messages that one call reads together have no stamp of their own, and some interfaces and proxies give none: read the merged stages as one"
             }
             Self::Reconnected { .. } => {
                 "see the events for the reason; a firewall that ends long connections is a common one"
