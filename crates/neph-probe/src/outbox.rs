@@ -121,6 +121,23 @@ impl Outbox {
         self.bytes.len() - self.written
     }
 
+    /// What is not written will not be; stamps of what was written may still come.
+    pub(crate) fn give_up(&mut self) {
+        self.bytes = Vec::new();
+        (self.written, self.released) = (0, 0);
+        self.unwritten.clear();
+    }
+
+    /// What it occupies, in use or not.
+    pub(crate) const fn capacity(&self) -> usize {
+        self.bytes.capacity()
+    }
+
+    /// Keeps no more than `bytes` of what is not in use.
+    pub(crate) fn shrink_to(&mut self, bytes: usize) {
+        self.bytes.shrink_to(bytes);
+    }
+
     /// Whether something may be written.
     pub(crate) fn is_ready(&self) -> bool {
         self.released > self.written

@@ -45,6 +45,10 @@ pub(crate) struct Args {
     /// Largest request read
     #[arg(long, value_name = "SIZE", value_parser = value::size, default_value = "64MiB")]
     pub(crate) max_request: ByteSize,
+    /// Memory for requests that are not whole and replies that are not read yet, of all peers
+    /// together; one address gets a quarter, small messages need none
+    #[arg(long, value_name = "SIZE", value_parser = value::size, default_value = "512MiB")]
+    pub(crate) max_memory: ByteSize,
     /// Messages a second from one address
     #[arg(long, value_name = "N", default_value_t = 50_000)]
     pub(crate) max_rate: u32,
@@ -88,6 +92,7 @@ impl Args {
             caps: Caps {
                 reply_size: self.max_reply,
                 request_size: self.max_request,
+                memory: self.max_memory,
                 messages_per_second: self.max_rate,
                 reply_rate: self.max_reply_rate,
                 connections: self.max_connections,

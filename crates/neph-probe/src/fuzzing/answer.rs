@@ -17,7 +17,7 @@ const REQUEST: usize = 16 << 10;
 const MESSAGES: u32 = 64;
 const BYTES: usize = 2 << 20;
 /// What may wait to be written before a connection leaves further requests alone.
-const UNREAD: usize = 1 << 20;
+const UNREAD: usize = 64 << 10;
 /// No head of ours, with everything that stands around one reply, is longer.
 const AROUND: usize = 512;
 
@@ -42,7 +42,7 @@ pub fn answer(chunks: &[&[u8]]) -> Answered {
     let peer = IpAddr::V4(Ipv4Addr::LOCALHOST);
     let budgets = Budgets::new(caps);
     let budget = budgets.of(peer, StoodStill::AT).expect("the first peer");
-    let mut answerer = Answerer::new(caps, Span::ZERO, None, Shares::alone(budget));
+    let mut answerer = Answerer::new(caps, Span::ZERO, None, Shares::alone(&caps, budget));
     let mut written = Vec::new();
     let mut end = None;
     for chunk in chunks {
@@ -66,6 +66,7 @@ const fn caps() -> Caps {
     Caps {
         reply_size: ByteSize(REPLY as u64),
         request_size: ByteSize(REQUEST as u64),
+        memory: ByteSize(0),
         messages_per_second: MESSAGES,
         reply_rate: BitRate(BYTES as u64 * 8),
         connections: 1,
@@ -107,6 +108,7 @@ fn drain(answerer: &mut Answerer, written: &mut Vec<u8>) {
         outbox.wrote(count);
     }
     assert_eq!(outbox.len(), 0, "held back for ever");
+    answerer.written();
 }
 
 /// A clock that stands still.

@@ -4,33 +4,37 @@
 
 mod framed;
 mod http;
+mod line;
+mod protocol;
 mod recognise;
 mod websocket;
 
 use std::sync::Arc;
 
-use neph_model::{Instant, Own, Seq, Span};
-use neph_wire::http::FlowToken;
+use neph_model::{Instant, Own, Span};
 use neph_wire::marks::{PeerMarks, PreviousTx};
 use rustls::ServerConfig;
 
-use super::budget::Budget;
-use super::bulk_turn::BulkGate;
+pub(crate) use line::Shares;
+
 use super::caps::Caps;
 use super::counters::Counted;
-use super::departures::Departures;
 use super::marks::{Arrived, marks};
-use super::unread::{Held, Unread};
+use super::progress::{Progress, WINDOW};
+use super::room::{Held, OWN};
 use crate::channel::Channel;
 use crate::outbox::Outbox;
 use crate::tls;
+use line::Line;
+use protocol::Protocol;
 
 /// First byte of a TLS handshake record.
 const TLS_HANDSHAKE: u8 = 0x16;
 
 /// Replies are built ahead of what the peer reads up to here: many small requests at once must
-/// not become as many large replies in memory.
-const MAX_UNREAD: usize = 1 << 20;
+/// not become as many large replies in memory. It is half of what is the connection's own, so
+/// that a reply as large as this goes whatever others hold.
+const MAX_UNREAD: usize = OWN / 2;
 /// Room that is kept for the next message; beyond, it is given back.
 const KEPT: usize = 1 << 20;
 
@@ -52,16 +56,6 @@ pub(crate) enum End {
     Done,
 }
 
-/// What a connection is for, once it is known.
-#[derive(Debug)]
-enum Protocol {
-    /// Too few bytes yet.
-    Unknown,
-    Http(http::Http),
-    WebSocket(websocket::WebSocket),
-    Framed(framed::Framed),
-}
-
 /// The answering half.
 #[derive(Debug)]
 pub(crate) struct Answerer {
@@ -73,54 +67,19 @@ pub(crate) struct Answerer {
     inbox: Vec<u8>,
     /// Requests wait in the inbox until replies have been written.
     backlogged: bool,
-}
-
-/// A connection's part of what all connections share.
-#[derive(Debug)]
-pub(crate) struct Shares {
-    /// Its peer address's budget.
-    pub(crate) budget: Arc<Budget>,
-    /// The right to a bulk transfer.
-    pub(crate) bulk: Arc<BulkGate>,
-    /// Room for replies that were not read yet.
-    pub(crate) held: Held,
-    /// Send stamps for flows that take several connections.
-    pub(crate) departures: Arc<Departures>,
-}
-
-impl Shares {
-    /// Those of a connection that shares nothing but its peer's budget.
-    pub(crate) fn alone(budget: Arc<Budget>) -> Self {
-        Self {
-            budget,
-            bulk: Arc::default(),
-            held: Unread::new().part(),
-            departures: Arc::default(),
-        }
-    }
-}
-
-/// What every protocol needs to write a reply.
-#[derive(Debug)]
-struct Line {
-    caps: Caps,
-    think: Span,
-    budget: Arc<Budget>,
-    bulk: Arc<BulkGate>,
+    /// Memory for requests that are not whole yet.
     held: Held,
-    departures: Arc<Departures>,
-    /// Whose requests these are, where the client says that it takes several connections.
-    flow: Option<FlowToken>,
-    /// When the bytes that are being read had come.
-    at: Instant<Own>,
-    outbox: Outbox,
-    /// The send stamp of the latest reply that has one.
-    previous: Option<PreviousTx>,
-    /// Replies wait here until the channel has sealed them.
-    plain: Vec<u8>,
-    /// The reply that `plain` ends with, if it ends with one.
-    reply: Option<Seq>,
-    replies: u64,
+    unfinished: Option<Unfinished>,
+}
+
+/// A request of which some is here.
+#[derive(Debug)]
+struct Unfinished {
+    /// Which one: how many became whole before.
+    message: u64,
+    /// Its bytes so far.
+    bytes: u64,
+    progress: Progress,
 }
 
 impl Answerer {
@@ -130,28 +89,16 @@ impl Answerer {
         tls: Option<Arc<ServerConfig>>,
         shares: Shares,
     ) -> Self {
-        let line = Line {
-            caps,
-            think,
-            budget: shares.budget,
-            bulk: shares.bulk,
-            held: shares.held,
-            departures: shares.departures,
-            flow: None,
-            at: Instant::from_nanos(0),
-            outbox: Outbox::default(),
-            previous: None,
-            plain: Vec::new(),
-            reply: None,
-            replies: 0,
-        };
+        let held = shares.held();
         Self {
-            line,
+            line: Line::new(caps, think, shares),
             protocol: Protocol::Unknown,
             channel: None,
             tls,
             inbox: Vec::new(),
             backlogged: false,
+            held,
+            unfinished: None,
         }
     }
 
@@ -167,12 +114,7 @@ impl Answerer {
 
     /// Whether a protocol has been opened: the handshake's time limit no longer applies.
     pub(crate) const fn is_open(&self) -> bool {
-        match &self.protocol {
-            Protocol::Unknown => false,
-            Protocol::Http(http) => http.is_open(),
-            Protocol::WebSocket(_) => true,
-            Protocol::Framed(framed) => framed.is_open(),
-        }
+        self.protocol.is_open()
     }
 
     /// What is to be sunk from the socket without being looked at, and for how long.
@@ -215,7 +157,21 @@ impl Answerer {
 
     /// Everything in the outbox was written.
     pub(crate) fn written(&mut self) {
-        self.line.held.give_back();
+        self.line.written();
+    }
+
+    /// Nothing more is read or written; only stamps may still come.
+    pub(crate) fn let_go(&mut self) {
+        self.protocol = Protocol::Unknown;
+        self.inbox = Vec::new();
+        self.held.give_back();
+        self.line.let_go();
+    }
+
+    /// Whether a request that was begun does not get on.
+    pub(crate) fn is_stalled(&mut self, now: Instant<Own>) -> bool {
+        let unfinished = self.unfinished.as_mut();
+        unfinished.is_some_and(|one| one.progress.is_too_slow(one.bytes, now))
     }
 
     /// Whether requests were left alone because too much was waiting to be written.
@@ -227,9 +183,48 @@ impl Answerer {
     pub(crate) fn resume(&mut self, arrived: Arrived, times: &mut dyn Times) -> Result<(), End> {
         self.line.at = arrived.app_rx;
         self.backlogged = false;
-        let end = self.read(arrived, times);
+        let end = self.read(arrived, times).and_then(|()| self.settle(times));
         self.seal()?;
         end
+    }
+
+    /// Charges and times what is not whole yet.
+    fn settle(&mut self, times: &mut dyn Times) -> Result<(), End> {
+        if self.backlogged {
+            return Ok(());
+        }
+        let held = self.inbox.len() + self.protocol.kept();
+        if held == 0 {
+            if !self.held.keep(self.inbox.capacity() as u64) {
+                self.inbox.shrink_to(OWN / 2);
+            }
+        } else if !self.held.hold(held as u64) {
+            self.protocol.refuse(Counted::RefusedMemory, &mut self.line);
+            return Err(End::Refused(Counted::RefusedMemory));
+        }
+        self.time(times);
+        Ok(())
+    }
+
+    fn time(&mut self, times: &mut dyn Times) {
+        let seen = self.protocol.seen();
+        if self.inbox.is_empty() && seen.is_none() {
+            self.unfinished = None;
+            return;
+        }
+        let message = self.line.whole;
+        let bytes = seen.unwrap_or(0) + self.inbox.len() as u64;
+        let known = self.unfinished.as_mut();
+        if let Some(one) = known.filter(|one| one.message == message) {
+            one.bytes = bytes;
+            return;
+        }
+        let window = self.line.caps.idle.min(WINDOW);
+        self.unfinished = Some(Unfinished {
+            message,
+            bytes,
+            progress: Progress::begun(window, bytes, times.now()),
+        });
     }
 
     fn choose_channel(&mut self, bytes: &[u8]) -> Result<(), End> {
@@ -308,16 +303,9 @@ impl Answerer {
         if !last {
             arrived.rx = None;
         }
-        let size = asked.reply_size as u64;
-        let refusal = if !self.line.budget.spend(size, arrived.app_rx) {
-            Some(Counted::RefusedRate)
-        } else if !self.line.held.take(size) {
-            Some(Counted::RefusedMemory)
-        } else {
-            None
-        };
-        if let Some(counted) = refusal {
-            self.protocol.refuse_rate(&mut self.line);
+        self.line.whole += 1;
+        if let Err(counted) = self.line.grant(asked.reply_size) {
+            self.protocol.refuse(counted, &mut self.line);
             return Err(End::Refused(counted));
         }
         if self.line.think > Span::ZERO {
@@ -372,23 +360,6 @@ impl Answerer {
     }
 }
 
-impl Line {
-    /// A reply left; a later one will tell.
-    fn departed(&mut self, departed: PreviousTx) {
-        match self.flow {
-            Some(flow) => self.departures.put(flow, departed),
-            None => self.previous = Some(departed),
-        }
-    }
-
-    fn take_departed(&mut self) -> Option<PreviousTx> {
-        match self.flow {
-            Some(flow) => self.departures.take(flow),
-            None => self.previous.take(),
-        }
-    }
-}
-
 /// What one step of reading brought.
 #[derive(Debug)]
 enum Step {
@@ -408,17 +379,6 @@ struct Asked {
     taken: usize,
     seq: u64,
     reply_size: usize,
-}
-
-impl Protocol {
-    /// Tells the peer that it asks too often.
-    fn refuse_rate(&mut self, line: &mut Line) {
-        match self {
-            Self::Http(_) => http::refuse(429, line),
-            Self::WebSocket(_) => websocket::refuse_rate(line),
-            Self::Framed(_) | Self::Unknown => {}
-        }
-    }
 }
 
 /// For replies: the marks go where the protocol has room for them.

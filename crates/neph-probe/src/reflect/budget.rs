@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use neph_model::{Instant, Own};
 
 use super::caps::Caps;
+use super::room::Room;
 
 /// Peers are remembered up to here; beyond, those without a connection are forgotten first.
 const MAX_PEERS: usize = 1 << 16;
@@ -24,6 +25,7 @@ pub(crate) struct Budgets {
 #[derive(Debug)]
 pub(crate) struct Budget {
     caps: Caps,
+    room: Arc<Room>,
     state: Mutex<State>,
 }
 
@@ -77,8 +79,14 @@ impl Budget {
         };
         Self {
             caps,
+            room: Arc::new(Room::of_peer(&caps)),
             state: Mutex::new(state),
         }
+    }
+
+    /// Its part of the memory for messages.
+    pub(super) const fn room(&self) -> &Arc<Room> {
+        &self.room
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, State> {

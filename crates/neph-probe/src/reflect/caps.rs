@@ -9,6 +9,9 @@ pub struct Caps {
     pub reply_size: ByteSize,
     /// Largest request payload that is read.
     pub request_size: ByteSize,
+    /// Memory for requests that are not whole and replies that are not read yet, of all peers
+    /// together; one peer address gets a quarter. Small messages need none of it.
+    pub memory: ByteSize,
     /// Messages a second from one peer address; a second's worth may come at once.
     pub messages_per_second: u32,
     /// Reply payload to one peer address.
@@ -30,6 +33,7 @@ impl Default for Caps {
         Self {
             reply_size: ByteSize(16 << 20),
             request_size: ByteSize(64 << 20),
+            memory: ByteSize(512 << 20),
             messages_per_second: 50_000,
             reply_rate: BitRate(1_000_000_000),
             connections: 1024,

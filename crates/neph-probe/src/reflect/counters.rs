@@ -32,11 +32,12 @@ counted! {
     RefusedReplySize "refused_reply_size" "Requests for a reply larger than the cap, or no size at all.",
     RefusedRequestSize "refused_request_size" "Requests larger than the cap.",
     RefusedRate "refused_rate" "Messages beyond the peer's rate.",
-    RefusedMemory "refused_memory" "Replies for which there was no memory: too much is unread, by all peers together.",
+    RefusedMemory "refused_memory" "Messages for which there was no memory: too much is not whole or unread, of this peer or of all.",
     RefusedBusy "refused_busy" "Bulk transfers while another ran, or longer than the cap.",
     RefusedKey "refused_key" "STAMP packets whose authentication failed.",
     Idle "idle" "Connections closed because they said nothing.",
-    SlowReaders "slow_readers" "Connections closed because they did not read their replies.",
+    SlowWriters "slow_writers" "Connections closed because a request did not become whole, or too slowly.",
+    SlowReaders "slow_readers" "Connections closed because they did not read their replies, or too slowly.",
 }
 
 impl fmt::Display for Counted {

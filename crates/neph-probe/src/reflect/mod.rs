@@ -11,9 +11,10 @@ mod caps;
 mod counters;
 pub(crate) mod departures;
 pub(crate) mod marks;
+mod progress;
+mod room;
 mod serve;
 pub(crate) mod udp;
-pub(crate) mod unread;
 
 use std::net::{SocketAddr, TcpListener, UdpSocket};
 use std::sync::Arc;
@@ -35,7 +36,7 @@ use budget::Budgets;
 use bulk_turn::BulkGate;
 use counters::Counters;
 use departures::Departures;
-use unread::Unread;
+use room::Room;
 
 /// What a reflector is asked to be.
 #[derive(Clone, Debug)]
@@ -66,7 +67,7 @@ struct Shared {
     budgets: Budgets,
     stop: Stop,
     bulk: Arc<BulkGate>,
-    unread: Arc<Unread>,
+    room: Arc<Room>,
     departures: Arc<Departures>,
 }
 
@@ -102,7 +103,7 @@ impl Reflector {
             budgets: Budgets::new(spec.caps),
             stop: Stop::new(),
             bulk: Arc::default(),
-            unread: Unread::new(),
+            room: Arc::new(Room::of_all(&spec.caps)),
             departures: Arc::default(),
         });
         let udp = udp::Answerer::new(datagrams, spec.key.as_deref(), Arc::clone(&shared))?;

@@ -17,12 +17,13 @@ use super::answerer::{Answerer, End, Shares, Times};
 use super::budget::Budget;
 use super::counters::Counted;
 use super::marks::Arrived;
+use super::progress::{Progress, WINDOW};
 use crate::stamp_clock::{StampClock, now};
 
 /// How long a thread may take to notice that the reflector stops.
 const TICK: Duration = Duration::from_millis(100);
-/// A peer that reads nothing for this long is let go.
-const SLOW: Span = Span::from_secs(10);
+/// How much longer than agreed a bulk transfer may take.
+const OVERTIME: Span = Span::from_secs(10);
 /// After a failed accept.
 const PAUSE: Span = Span::from_millis(50);
 /// After the last reply, what the peer still sends is read so that it gets the reply and no reset.
@@ -106,7 +107,7 @@ fn serve(stream: &TcpStream, shared: &Shared, admitted: &Admitted) {
             Shares {
                 budget: Arc::clone(&admitted.0),
                 bulk: Arc::clone(&shared.bulk),
-                held: shared.unread.part(),
+                room: Arc::clone(&shared.room),
                 departures: Arc::clone(&shared.departures),
             },
         ),
@@ -159,13 +160,16 @@ impl Server<'_> {
         Ok(())
     }
 
-    fn check_patience(&self, heard: Instant<Own>) -> Result<(), Ending> {
+    fn check_patience(&mut self, heard: Instant<Own>) -> Result<(), Ending> {
         let caps = &self.shared.caps;
         if !self.answerer.is_open() && now() - self.since > caps.handshake {
             return Err(Ending::Refused(Counted::RefusedHandshake));
         }
         if now() - heard > caps.idle {
             return Err(Ending::Refused(Counted::Idle));
+        }
+        if self.answerer.is_stalled(now()) {
+            return Err(Ending::Refused(Counted::SlowWriters));
         }
         Ok(())
     }
@@ -215,19 +219,22 @@ impl Server<'_> {
     }
 
     fn write(&mut self) -> Result<(), Ending> {
-        let mut slow_since = None;
+        let mut progress: Option<Progress> = None;
+        let mut written = 0;
         while let Some((bytes, ending)) = self.answerer.outbox().next() {
             match stamp::send(self.stream.as_fd(), bytes, ending) {
                 Ok(count) => {
                     self.answerer.outbox().wrote(count);
-                    slow_since = None;
+                    written += count as u64;
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                    let since = *slow_since.get_or_insert_with(now);
                     if self.shared.stop.is_set() {
                         return Err(Ending::Gone);
                     }
-                    if now() - since > self.shared.caps.idle.min(SLOW) {
+                    let window = self.shared.caps.idle.min(WINDOW);
+                    let progress =
+                        progress.get_or_insert_with(|| Progress::begun(window, written, now()));
+                    if progress.is_too_slow(written, now()) {
                         return Err(Ending::Refused(Counted::SlowReaders));
                     }
                     self.wait_for_room()?;
@@ -261,7 +268,7 @@ impl Server<'_> {
     /// Takes in a bulk transfer until the peer ends it or its time is over.
     fn sink(&mut self, span: Span, buffer: &mut [u8]) -> Result<(), Ending> {
         self.shared.counters.count(Counted::Bulk);
-        let latest = now() + span + SLOW;
+        let latest = now() + span + OVERTIME;
         while !self.shared.stop.is_set() && now() < latest {
             let mut awaited = [Awaited::readable(self.stream.as_fd())];
             ppoll::wait(&mut awaited, Some(TICK)).map_err(|_| Ending::Gone)?;
@@ -280,6 +287,7 @@ impl Server<'_> {
 
     /// Ends the connection so that the peer gets what was written last.
     fn leave(&mut self) {
+        self.answerer.let_go();
         if self.stream.shutdown(Shutdown::Write).is_err() {
             return;
         }

@@ -250,7 +250,7 @@ impl World {
         let caps = Caps::default();
         let shares = Shares {
             departures: Arc::clone(&self.departures),
-            ..Shares::alone(budget.expect("one peer"))
+            ..Shares::alone(&caps, budget.expect("one peer"))
         };
         let answerer = Answerer::new(
             caps,

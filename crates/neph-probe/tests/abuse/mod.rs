@@ -1,6 +1,7 @@
 //! A reflector under abuse: each refusal has its own counted reason, the connection ends, and a
 //! flow that behaves loses nothing meanwhile.
 
+mod memory;
 mod refusals;
 
 use std::fs;
@@ -25,6 +26,7 @@ use crate::support::eventually;
 const CAPS: Caps = Caps {
     reply_size: ByteSize(1 << 20),
     request_size: ByteSize(64 << 10),
+    memory: ByteSize(64 << 20),
     messages_per_second: 2_000,
     reply_rate: BitRate(8_000_000_000),
     connections: 64,
@@ -33,17 +35,33 @@ const CAPS: Caps = Caps {
     handshake: Span::from_millis(400),
     bulk: Span::from_secs(2),
 };
-fn reflector(identity: Option<Identity>, key: Option<&[u8]>) -> Reflector {
-    let spec = ReflectorSpec {
+
+fn spec() -> ReflectorSpec {
+    ReflectorSpec {
         address: SocketAddr::from(([127, 0, 0, 1], 0)),
-        identity,
+        identity: None,
         tls_version: TlsVersion::Any,
-        key: key.map(<[u8]>::to_vec),
+        key: None,
         think: Span::ZERO,
         caps: CAPS,
         site: None,
-    };
-    Reflector::start(&spec).expect("loopback has a free port")
+    }
+}
+
+fn start(spec: &ReflectorSpec) -> Reflector {
+    Reflector::start(spec).expect("loopback has a free port")
+}
+
+fn with_caps(caps: Caps) -> Reflector {
+    start(&ReflectorSpec { caps, ..spec() })
+}
+
+fn reflector(identity: Option<Identity>, key: Option<&[u8]>) -> Reflector {
+    start(&ReflectorSpec {
+        identity,
+        key: key.map(<[u8]>::to_vec),
+        ..spec()
+    })
 }
 
 fn counted(reflector: &Reflector, what: Counted) -> u64 {

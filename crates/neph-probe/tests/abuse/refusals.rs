@@ -26,7 +26,7 @@ fn framed(parts: &[&[u8]]) -> Vec<u8> {
     out
 }
 
-fn upgraded(frame: &[u8]) -> Vec<u8> {
+pub(super) fn upgraded(frame: &[u8]) -> Vec<u8> {
     let mut out = format!("GET / HTTP/1.1\r\n{UPGRADE}").into_bytes();
     out.extend_from_slice(frame);
     out

@@ -8,6 +8,9 @@ use super::header::{Fin, FrameHeader, Opcode, parse_header};
 use super::mask::mask_in_place;
 use super::{WsError, header};
 
+/// Room that is kept for the fragments of the next message; beyond, it is given back.
+const KEPT: usize = 64 << 10;
+
 /// Which end of the connection is reading.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
@@ -82,6 +85,11 @@ impl Assembler {
         }
     }
 
+    /// Bytes of fragments that wait for the rest of their message.
+    pub const fn kept(&self) -> usize {
+        if self.clear_kept { 0 } else { self.kept.len() }
+    }
+
     /// Reads the frame at the start of `buf` and unmasks it there. The header is held against the
     /// cap before the payload has arrived, so that nobody makes room for what will be refused.
     ///
@@ -90,6 +98,7 @@ impl Assembler {
     pub fn step<'a>(&'a mut self, buf: &'a mut [u8]) -> Result<Step<'a>, WsError> {
         if std::mem::take(&mut self.clear_kept) {
             self.kept.clear();
+            self.kept.shrink_to(KEPT);
         }
         let Some(header) = parse_header(buf)? else {
             return Ok(Step::Incomplete {

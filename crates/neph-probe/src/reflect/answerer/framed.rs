@@ -46,7 +46,8 @@ impl Framed {
         match self.0 {
             State::Greeting => self.greet(input, line),
             State::Echo { reply_size } => ask(input, reply_size, line),
-            State::Bulk(..) => Ok(Step::More),
+            State::Bulk(..) if input.is_empty() => Ok(Step::More),
+            State::Bulk(..) => Ok(Step::Took(input.len())),
         }
     }
 

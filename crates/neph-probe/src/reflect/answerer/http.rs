@@ -19,7 +19,8 @@ const DEFAULT_REPLY: u64 = 64;
 pub(super) struct Http {
     request: Option<Reading>,
     reply_size: usize,
-    answered: bool,
+    /// A head was whole: what comes of its body has a time limit of its own.
+    open: bool,
 }
 
 /// A request whose body is being read.
@@ -37,7 +38,7 @@ impl Http {
         Self {
             request: None,
             reply_size: 0,
-            answered: false,
+            open: false,
         }
     }
 
@@ -47,7 +48,12 @@ impl Http {
     }
 
     pub(super) const fn is_open(&self) -> bool {
-        self.answered
+        self.open
+    }
+
+    /// How many bytes of a request's body are here; `None` between requests.
+    pub(super) fn seen(&self) -> Option<u64> {
+        self.request.as_ref().map(|request| request.body.seen())
     }
 
     pub(super) fn step(&mut self, input: &[u8], line: &mut Line) -> Result<Step, End> {
@@ -88,6 +94,7 @@ impl Http {
                 return Err(End::Refused(Counted::RefusedReplySize));
             }
         };
+        self.open = true;
         self.reply_size = usize::try_from(size).unwrap_or(usize::MAX);
         line.flow = flow_token(head.target());
         if head.headers().first("upgrade").is_some() {
@@ -128,7 +135,6 @@ impl Http {
         let Some(request) = self.request.take() else {
             return Ok(());
         };
-        self.answered = true;
         let mut hex = Vec::with_capacity(neph_wire::marks::HEX_LEN);
         marks.encode_hex(&mut hex);
         let hex = String::from_utf8_lossy(&hex);

@@ -9,8 +9,8 @@ use neph_wire::ws::{
 
 use super::{Asked, Caps, Counted, End, Line, Marks, Step};
 
-/// "Policy violation" (RFC 6455, 7.4.1): what a peer that asks too often is told.
-const POLICY: u16 = 1008;
+/// "Try again later" (IANA's registry): what a peer is told for whom there is no memory now.
+const TRY_AGAIN: u16 = 1013;
 
 #[derive(Debug)]
 pub(super) struct WebSocket {
@@ -25,6 +25,11 @@ impl WebSocket {
             reply_size: reply_size.max(REPLY_MIN),
             assembler: Assembler::new(Role::Server, max),
         }
+    }
+
+    /// Bytes of fragments whose message is not whole yet.
+    pub(super) const fn kept(&self) -> usize {
+        self.assembler.kept()
     }
 
     pub(super) fn step(&mut self, input: &mut [u8], line: &mut Line) -> Result<Step, End> {
@@ -59,7 +64,7 @@ impl WebSocket {
                 Err(_) => echo(payload, line)?,
             },
             Event::Ping(payload) => {
-                spend(payload, line)?;
+                grant(payload, line)?;
                 encode_frame(&mut line.plain, Opcode::Pong, Fin::Last, None, &[payload]);
             }
             Event::Close(_) => {
@@ -90,28 +95,37 @@ pub(super) fn reply(asked: &Asked, marks: &Marks, line: &mut Line) {
 
 /// Somebody else's client: its own bytes come back.
 fn echo(payload: &[u8], line: &mut Line) -> Result<(), End> {
-    spend(payload, line)?;
+    line.whole += 1;
+    if payload.len() as u64 > line.caps.reply_size.bytes() {
+        close(
+            CloseCode::TOO_BIG,
+            "message larger than the largest reply",
+            line,
+        );
+        return Err(End::Refused(Counted::RefusedReplySize));
+    }
+    grant(payload, line)?;
     encode_frame(&mut line.plain, Opcode::Binary, Fin::Last, None, &[payload]);
     Ok(())
 }
 
-fn spend(payload: &[u8], line: &mut Line) -> Result<(), End> {
-    if line.budget.spend(payload.len() as u64, line.at) {
-        return Ok(());
-    }
-    refuse_rate(line);
-    Err(End::Refused(Counted::RefusedRate))
+fn grant(payload: &[u8], line: &mut Line) -> Result<(), End> {
+    line.grant(payload.len()).map_err(|counted| {
+        refuse(counted, line);
+        End::Refused(counted)
+    })
 }
 
-pub(super) fn refuse_rate(line: &mut Line) {
-    if let Some(code) = CloseCode::new(POLICY) {
-        encode_close(
-            &mut line.plain,
-            None,
-            Close {
-                code,
-                reason: "message rate exceeded",
-            },
-        );
+/// Tells the peer that it asks too often, or too much at the moment.
+pub(super) fn refuse(counted: Counted, line: &mut Line) {
+    match CloseCode::new(TRY_AGAIN) {
+        Some(code) if counted == Counted::RefusedMemory => {
+            close(code, "no memory for this message now", line);
+        }
+        _ => close(CloseCode::POLICY, "message rate exceeded", line),
     }
+}
+
+fn close(code: CloseCode, reason: &str, line: &mut Line) {
+    encode_close(&mut line.plain, None, Close { code, reason });
 }

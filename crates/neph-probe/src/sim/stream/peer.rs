@@ -59,6 +59,7 @@ impl World {
             let delay = self.net.back + self.random.up_to(self.net.jitter) + self.stall();
             let link = self.links.get_mut(&number).expect("looked for");
             let Some((bytes, ending)) = link.answerer.outbox().next() else {
+                link.answerer.written();
                 return;
             };
             let bytes = bytes.to_vec();

@@ -1,0 +1,77 @@
+//! Whether a peer gets on with what it began: a request that it sends, a reply that it reads.
+//!
+//! Were any progress enough, a byte now and then would hold megabytes for days.
+
+use neph_model::{Instant, Own, Span};
+
+/// A line of 64 kbit/s does twice as much.
+const LEAST_BYTES_PER_SECOND: i64 = 4_000;
+/// Progress is looked at over so long: a path that is down for a moment is no abuse.
+pub(crate) const WINDOW: Span = Span::from_secs(10);
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Progress {
+    window: Span,
+    since: Instant<Own>,
+    from: u64,
+}
+
+impl Progress {
+    /// Something was begun, of which `bytes` are done.
+    pub(crate) const fn begun(window: Span, bytes: u64, now: Instant<Own>) -> Self {
+        Self {
+            window,
+            since: now,
+            from: bytes,
+        }
+    }
+
+    /// Whether a window is over in which too little was done; `bytes` are done by now.
+    pub(crate) fn is_too_slow(&mut self, bytes: u64, now: Instant<Own>) -> bool {
+        if now - self.since < self.window {
+            return false;
+        }
+        if bytes.saturating_sub(self.from) < self.least() {
+            return true;
+        }
+        (self.since, self.from) = (now, bytes);
+        false
+    }
+
+    fn least(&self) -> u64 {
+        let bytes = self.window.nanos().saturating_mul(LEAST_BYTES_PER_SECOND) / 1_000_000_000;
+        u64::try_from(bytes).unwrap_or(0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn second(at: i64) -> Instant<Own> {
+        Instant::from_nanos(at * 1_000_000_000)
+    }
+
+    /// The first second in which a peer that does so many bytes a second is too slow.
+    fn given_up(bytes_per_second: u64) -> Option<i64> {
+        let mut progress = Progress::begun(WINDOW, 0, second(0));
+        (1..=3600)
+            .zip(1..)
+            .find(|(at, done)| progress.is_too_slow(done * bytes_per_second, second(*at)))
+            .map(|(at, _)| at)
+    }
+
+    #[test]
+    fn a_slow_line_gets_on_and_a_trickle_does_not() {
+        assert_eq!(given_up(8_000), None, "64 kbit/s");
+        assert_eq!(given_up(100), Some(10));
+    }
+
+    #[test]
+    fn what_came_quickly_buys_no_time_for_the_last_byte() {
+        let mut progress = Progress::begun(WINDOW, 0, second(0));
+        assert!(!progress.is_too_slow(64 << 20, second(10)));
+        assert!(!progress.is_too_slow(64 << 20, second(19)));
+        assert!(progress.is_too_slow((64 << 20) + 10, second(20)));
+    }
+}

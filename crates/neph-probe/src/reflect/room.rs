@@ -1,0 +1,208 @@
+//! How much memory peers make a reflector hold: requests that are not whole yet, and replies that
+//! were not read yet.
+//!
+//! Every connection has a little of its own, so that small messages go through whatever others do.
+//! What it holds beyond that comes out of one room, of which one peer address gets a quarter.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::caps::Caps;
+
+/// What a connection may hold of requests, and of replies, without asking for room.
+pub(crate) const OWN: usize = 128 << 10;
+/// One peer address gets this part of the room.
+const SHARE: u64 = 4;
+
+/// Bytes that may be held, and those that are.
+#[derive(Debug)]
+pub(crate) struct Room {
+    size: u64,
+    held: AtomicU64,
+}
+
+impl Room {
+    pub(crate) const fn new(size: u64) -> Self {
+        let held = AtomicU64::new(0);
+        Self { size, held }
+    }
+
+    /// The room of all peers together. The largest message always fits an empty one.
+    pub(crate) fn of_all(caps: &Caps) -> Self {
+        Self::new(caps.memory.bytes().max(largest(caps)))
+    }
+
+    /// One peer address's part of it.
+    pub(crate) fn of_peer(caps: &Caps) -> Self {
+        Self::new((caps.memory.bytes() / SHARE).max(largest(caps)))
+    }
+
+    /// Takes `bytes`, if no more than `limit` are held then.
+    fn take(&self, bytes: u64, limit: u64) -> bool {
+        let more = |held: u64| held.checked_add(bytes).filter(|sum| *sum <= limit);
+        let taken = self
+            .held
+            .fetch_update(Ordering::AcqRel, Ordering::Acquire, more);
+        taken.is_ok()
+    }
+
+    fn give_back(&self, bytes: u64) {
+        self.held.fetch_sub(bytes, Ordering::AcqRel);
+    }
+}
+
+fn largest(caps: &Caps) -> u64 {
+    caps.request_size.bytes().max(caps.reply_size.bytes())
+}
+
+/// What one connection holds of one kind; given back when dropped.
+#[derive(Debug)]
+pub(crate) struct Held {
+    all: Arc<Room>,
+    peer: Arc<Room>,
+    bytes: u64,
+}
+
+/// How full the rooms may get.
+#[derive(Clone, Copy)]
+enum UpTo {
+    Full,
+    Half,
+}
+
+impl Held {
+    /// Nothing yet.
+    pub(crate) const fn new(all: Arc<Room>, peer: Arc<Room>) -> Self {
+        let bytes = 0;
+        Self { all, peer, bytes }
+    }
+
+    /// What it holds.
+    pub(crate) const fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Holds `bytes` in all from here on; where there is no room for them, as many as before.
+    pub(crate) fn hold(&mut self, bytes: u64) -> bool {
+        self.change(bytes, UpTo::Full)
+    }
+
+    /// Keeps `bytes` that nobody needs at the moment, to be quicker next time; nothing where the
+    /// rooms are half full, since what is needed goes first.
+    pub(crate) fn keep(&mut self, bytes: u64) -> bool {
+        self.give_back();
+        self.change(bytes, UpTo::Half)
+    }
+
+    /// Holds nothing from here on.
+    pub(crate) fn give_back(&mut self) {
+        let charged = charged(self.bytes);
+        if charged > 0 {
+            self.peer.give_back(charged);
+            self.all.give_back(charged);
+        }
+        self.bytes = 0;
+    }
+
+    fn change(&mut self, bytes: u64, up_to: UpTo) -> bool {
+        let limit = |room: &Room| match up_to {
+            UpTo::Full => room.size,
+            UpTo::Half => room.size / 2,
+        };
+        let (had, wanted) = (charged(self.bytes), charged(bytes));
+        if let Some(more) = wanted.checked_sub(had).filter(|more| *more > 0) {
+            if !self.peer.take(more, limit(&self.peer)) {
+                return false;
+            }
+            if !self.all.take(more, limit(&self.all)) {
+                self.peer.give_back(more);
+                return false;
+            }
+        } else if had > wanted {
+            self.peer.give_back(had - wanted);
+            self.all.give_back(had - wanted);
+        }
+        self.bytes = bytes;
+        true
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.give_back();
+    }
+}
+
+/// What comes out of the room: all but the connection's own.
+const fn charged(bytes: u64) -> u64 {
+    bytes.saturating_sub(OWN as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use neph_model::ByteSize;
+
+    use super::*;
+
+    const OF_ITS_OWN: u64 = OWN as u64;
+
+    fn rooms(all: u64, peer: u64) -> (Arc<Room>, Arc<Room>) {
+        (Arc::new(Room::new(all)), Arc::new(Room::new(peer)))
+    }
+
+    #[test]
+    fn a_peer_that_fills_its_part_leaves_the_rest_to_others() {
+        let (all, peer) = rooms(100, 60);
+        let other = Arc::new(Room::new(60));
+        let held = |peer: &Arc<Room>| Held::new(Arc::clone(&all), Arc::clone(peer));
+        let (mut first, mut second, mut neighbour) = (held(&peer), held(&peer), held(&other));
+        assert!(first.hold(OF_ITS_OWN + 50));
+        assert!(!second.hold(OF_ITS_OWN + 11), "its address has 60");
+        assert!(second.hold(OF_ITS_OWN + 10));
+        assert!(!neighbour.hold(OF_ITS_OWN + 41), "there are 100");
+        assert!(neighbour.hold(OF_ITS_OWN + 40));
+        drop(first);
+        assert!(neighbour.hold(OF_ITS_OWN + 60));
+        assert!(!neighbour.hold(u64::MAX));
+        neighbour.give_back();
+        drop((second, neighbour));
+        assert!(held(&peer).hold(OF_ITS_OWN + 60));
+    }
+
+    #[test]
+    fn small_messages_need_no_room() {
+        let (all, peer) = rooms(0, 0);
+        let mut held = Held::new(all, peer);
+        assert!(held.hold(OF_ITS_OWN));
+        assert!(!held.hold(OF_ITS_OWN + 1));
+        assert_eq!(held.bytes(), OF_ITS_OWN);
+    }
+
+    #[test]
+    fn what_is_only_kept_leaves_half_of_the_room() {
+        let (all, peer) = rooms(100, 100);
+        let held = || Held::new(Arc::clone(&all), Arc::clone(&peer));
+        let (mut idle, mut also_idle, mut busy) = (held(), held(), held());
+        assert!(idle.keep(OF_ITS_OWN + 50));
+        assert!(!also_idle.keep(OF_ITS_OWN + 1));
+        assert!(busy.hold(OF_ITS_OWN + 50));
+        assert!(!idle.keep(OF_ITS_OWN + 50), "the room is needed");
+        assert!(busy.hold(OF_ITS_OWN + 100));
+    }
+
+    #[test]
+    fn the_largest_message_fits_even_a_small_room() {
+        let caps = Caps {
+            memory: ByteSize(1),
+            request_size: ByteSize(100),
+            reply_size: ByteSize(200),
+            ..Caps::default()
+        };
+        let mut held = Held::new(
+            Arc::new(Room::of_all(&caps)),
+            Arc::new(Room::of_peer(&caps)),
+        );
+        assert!(held.hold(OF_ITS_OWN + 200));
+        assert!(!held.hold(OF_ITS_OWN + 201));
+    }
+}

@@ -1,0 +1,201 @@
+//! Peers that make a reflector hold memory: each gets its share and its time, and no more.
+
+use super::*;
+
+use super::refusals::upgraded;
+
+const MEGABYTE: usize = 1 << 20;
+/// Small enough that a few connections fill the room.
+const TIGHT: Caps = Caps {
+    request_size: ByteSize(MEGABYTE as u64),
+    memory: ByteSize(4 << 20),
+    ..CAPS
+};
+
+fn tight(caps: Caps) -> (Reflector, Stop, std::thread::JoinHandle<Tally>) {
+    let reflector = with_caps(caps);
+    let port = reflector.address().port();
+    let (stop, behaving) = behave(&format!("ws://127.0.0.1:{port}"));
+    (reflector, stop, behaving)
+}
+
+fn lost_nothing(reflector: &Reflector, stop: &Stop, behaving: std::thread::JoinHandle<Tally>) {
+    eventually("the others are answered", || {
+        counted(reflector, Counted::Replies) > 20
+    });
+    stop.set();
+    let tally = behaving.join().expect("no panic");
+    // The one that was out when the flow was stopped may be lost.
+    assert!(tally.messages - tally.replies <= 1, "{tally:?}");
+}
+
+/// A hello for replies of that size, and a request of `size` bytes.
+fn request(reply_size: usize, size: usize) -> Vec<u8> {
+    let mut out = hello(
+        Mode::Echo,
+        u32::try_from(reply_size).expect("below a gigabyte"),
+    );
+    out.extend_from_slice(&frame_prefix(
+        u32::try_from(size).expect("below a gigabyte"),
+    ));
+    Request { seq: 1 }.encode_into(size, &mut out);
+    out
+}
+
+/// Sends all but the end of what it announced; may be cut off.
+fn send_most(stream: &mut TcpStream, bytes: &[u8]) {
+    let _ = stream.write_all(&bytes[..bytes.len() - 1]);
+}
+
+#[test]
+fn requests_that_never_become_whole_take_neither_the_room_nor_the_time_of_others() {
+    let caps = Caps {
+        idle: Span::from_secs(3),
+        ..TIGHT
+    };
+    let (reflector, stop, behaving) = tight(caps);
+    let most = request(100, MEGABYTE);
+    let refused = || counted(&reflector, Counted::RefusedMemory);
+    let mut hoarders: Vec<TcpStream> = (0..4).map(|_| connect(&reflector, 104)).collect();
+    for stream in &mut hoarders {
+        send_most(stream, &most);
+    }
+    eventually("one address gets a quarter", || refused() >= 3);
+    let before = refused();
+    for last in 105..112 {
+        let mut stream = connect(&reflector, last);
+        send_most(&mut stream, &most);
+        hoarders.push(stream);
+    }
+    eventually("all together get what there is", || refused() > before);
+    let mut neighbour = connect(&reflector, 120);
+    neighbour.write_all(&request(100, 100_000)).expect("write");
+    let mut reply = [0; 16 + 4 + 100];
+    neighbour
+        .read_exact(&mut reply)
+        .expect("small ones need no room");
+    eventually("the others' time is over", || {
+        let over = [Counted::SlowWriters, Counted::Idle];
+        over.iter().any(|reason| counted(&reflector, *reason) >= 1)
+    });
+    lost_nothing(&reflector, &stop, behaving);
+}
+
+#[test]
+fn fragments_take_room_as_whole_frames_do() {
+    let (reflector, stop, behaving) = tight(Caps {
+        idle: Span::from_secs(3),
+        ..TIGHT
+    });
+    let length = (MEGABYTE as u64 - 1).to_be_bytes();
+    let mut fragment = [&[0x02, 0xff][..], &length, &[0; 4]].concat();
+    fragment.resize(fragment.len() + MEGABYTE - 1, 7);
+    let bytes = upgraded(&fragment);
+    let mut hoarders: Vec<TcpStream> = (0..3).map(|_| connect(&reflector, 104)).collect();
+    for stream in &mut hoarders {
+        let _ = stream.write_all(&bytes);
+    }
+    eventually("one address gets a quarter", || {
+        counted(&reflector, Counted::RefusedMemory) >= 2
+    });
+    lost_nothing(&reflector, &stop, behaving);
+}
+
+#[test]
+fn a_byte_now_and_then_keeps_no_request_alive() {
+    let (reflector, stop, behaving) = tight(TIGHT);
+    let mut stream = connect(&reflector, 104);
+    let bytes = request(100, MEGABYTE);
+    let began = Instant::now();
+    for byte in &bytes {
+        if stream.write_all(&[*byte]).is_err() {
+            break;
+        }
+        assert!(
+            began.elapsed() < Duration::from_secs(4),
+            "it goes on for ever"
+        );
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    assert_eq!(counted(&reflector, Counted::SlowWriters), 1);
+    lost_nothing(&reflector, &stop, behaving);
+}
+
+/// A line of half a megabit is slow, and no abuse: its first body takes longer than a handshake.
+#[test]
+fn a_body_that_takes_its_time_is_answered() {
+    let reflector = with_caps(CAPS);
+    let mut stream = connect(&reflector, 104);
+    stream
+        .write_all(
+            b"POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 60000\r\nConnection: close\r\n\r\n",
+        )
+        .expect("write");
+    for _ in 0..10 {
+        stream.write_all(&[7; 6_000]).expect("it is read");
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    let answer = read_to_the_end(&mut stream);
+    assert!(answer.starts_with(b"HTTP/1.1 200"), "{answer:?}");
+}
+
+#[test]
+fn an_echo_is_no_larger_than_the_largest_reply() {
+    let reflector = with_caps(Caps {
+        reply_size: ByteSize(1_000),
+        ..CAPS
+    });
+    let mut frame = vec![0x82, 0xfe, 0x03, 0xe9, 0, 0, 0, 0];
+    frame.resize(frame.len() + 1_001, 7);
+    let mut stream = connect(&reflector, 104);
+    stream.write_all(&upgraded(&frame)).expect("write");
+    read_to_the_end(&mut stream);
+    assert_eq!(counted(&reflector, Counted::RefusedReplySize), 1);
+}
+
+const REPLY: usize = 16 << 20;
+
+#[test]
+fn replies_that_one_peer_leaves_unread_leave_room_for_others() {
+    let (reflector, stop, behaving) = tight(Caps {
+        reply_size: ByteSize(REPLY as u64),
+        memory: ByteSize(4 * REPLY as u64),
+        idle: Span::from_secs(5),
+        ..CAPS
+    });
+    let asked = request(REPLY, 100);
+    let mut hoarders: Vec<TcpStream> = (0..4).map(|_| connect(&reflector, 104)).collect();
+    for stream in &mut hoarders {
+        stream.write_all(&asked).expect("write");
+    }
+    eventually("one address gets a quarter", || {
+        counted(&reflector, Counted::RefusedMemory) >= 3
+    });
+    let mut neighbour = connect(&reflector, 120);
+    neighbour.write_all(&asked).expect("write");
+    let mut reply = vec![0; 16 + 4 + REPLY];
+    neighbour
+        .read_exact(&mut reply)
+        .expect("there is room for it");
+    lost_nothing(&reflector, &stop, behaving);
+}
+
+#[test]
+fn a_byte_now_and_then_keeps_no_reply_alive() {
+    let (reflector, stop, behaving) = tight(Caps {
+        reply_size: ByteSize(REPLY as u64),
+        ..CAPS
+    });
+    let mut stream = connect(&reflector, 104);
+    stream.write_all(&request(REPLY, 100)).expect("write");
+    let began = Instant::now();
+    while counted(&reflector, Counted::SlowReaders) == 0 {
+        assert!(
+            began.elapsed() < Duration::from_secs(4),
+            "it goes on for ever"
+        );
+        let _ = stream.read(&mut [0; 10]);
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    lost_nothing(&reflector, &stop, behaving);
+}
