@@ -4,6 +4,7 @@
 //! namespaces, scheduling. Knows no Nephoscope type and decides nothing.
 
 pub mod clock;
+pub mod destination;
 pub mod icmp_error;
 pub mod netns;
 pub mod offload;

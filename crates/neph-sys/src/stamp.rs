@@ -10,10 +10,11 @@
 
 use std::io;
 use std::mem::{size_of, zeroed};
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 
 use crate::clock::WallNanos;
+use crate::destination;
 use crate::tcp::{self, TcpStats};
 
 /// `SCM_TSTAMP_SND`, `SCM_TSTAMP_SCHED`, `SCM_TSTAMP_ACK` of linux/errqueue.h.
@@ -167,6 +168,8 @@ pub struct Received {
     pub stamp: Option<WallNanos>,
     /// Who sent it (unconnected datagram sockets only).
     pub from: Option<SocketAddr>,
+    /// Which address of ours it was sent to, if asked for with [`destination::enable`].
+    pub to: Option<IpAddr>,
     /// TTL or hop limit, if asked for with [`enable_ttl`].
     pub ttl: Option<u8>,
     /// The datagram was longer than the buffer.
@@ -185,6 +188,7 @@ pub fn receive(socket: BorrowedFd<'_>, buffer: &mut [u8]) -> io::Result<Received
         len,
         stamp: None,
         from: call.from(),
+        to: None,
         ttl: None,
         truncated: call.header.msg_flags & libc::MSG_TRUNC != 0,
     };
@@ -193,7 +197,7 @@ pub fn receive(socket: BorrowedFd<'_>, buffer: &mut [u8]) -> io::Result<Received
         (libc::IPPROTO_IP, libc::IP_TTL) | (libc::IPPROTO_IPV6, libc::IPV6_HOPLIMIT) => {
             received.ttl = data.first().copied();
         }
-        _ => {}
+        _ => received.to = destination::named(level, kind, data).or(received.to),
     });
     Ok(received)
 }
@@ -363,7 +367,9 @@ impl<'a> Call<'a> {
                 // SAFETY: the family says that the storage holds a sockaddr_in6.
                 let v6 = unsafe { &*(&raw const self.name).cast::<libc::sockaddr_in6>() };
                 let ip = Ipv6Addr::from(v6.sin6_addr.s6_addr);
-                Some(SocketAddr::new(IpAddr::V6(ip), u16::from_be(v6.sin6_port)))
+                let port = u16::from_be(v6.sin6_port);
+                // The scope tells the interface of a link-local peer: no reply goes without it.
+                Some(SocketAddrV6::new(ip, port, 0, v6.sin6_scope_id).into())
             }
             _ => None,
         }

@@ -3,13 +3,14 @@
 //! A reply is exactly as long as its request, so that nobody can be flooded through us.
 
 use std::collections::{HashMap, VecDeque};
-use std::net::{SocketAddr, UdpSocket};
+use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::time::Duration;
 
 use neph_model::{Anchor, Instant, Own, Span};
 use neph_sys::clock;
+use neph_sys::destination;
 use neph_sys::stamp::{self, Carrier, Family, Notice, Point};
 use neph_wire::marks::PreviousTx;
 use neph_wire::stamp::{
@@ -72,6 +73,7 @@ impl Answerer {
             .set_read_timeout(Some(Duration::from_millis(100)))
             .and_then(|()| stamp::enable(socket.as_fd(), Carrier::Datagrams))
             .and_then(|()| stamp::enable_ttl(socket.as_fd(), family))
+            .and_then(|()| destination::enable(socket.as_fd(), family))
             .map_err(|source| fault(&socket, source))?;
         Ok(Self {
             socket,
@@ -104,7 +106,7 @@ impl Answerer {
                 arrived,
             };
             match self.answer(&asked, &mut reply) {
-                Ok(seq) => self.send(&reply, from, seq),
+                Ok(seq) => self.send(&reply, received.to, from, seq),
                 Err(counted) => self.shared.counters.count(counted),
             }
         }
@@ -135,8 +137,9 @@ impl Answerer {
         Ok(u64::from(request.packet.seq))
     }
 
-    fn send(&mut self, reply: &[u8], to: SocketAddr, seq: u64) {
-        if self.socket.send_to(reply, to).is_err() {
+    /// Replies from the address that was asked: a peer takes no other's word.
+    fn send(&mut self, reply: &[u8], from: Option<IpAddr>, to: SocketAddr, seq: u64) {
+        if destination::send(self.socket.as_fd(), reply, from, to).is_err() {
             return;
         }
         self.shared.counters.count(Counted::Replies);

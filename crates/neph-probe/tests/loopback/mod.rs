@@ -6,8 +6,8 @@ use neph_probe::{
     ReflectorSpec, Report, Schedule, Stop, Target, TlsVersion, Trust, discover,
 };
 
-pub(crate) fn reflector(think: Span) -> Reflector {
-    let spec = ReflectorSpec {
+fn spec(think: Span) -> ReflectorSpec {
+    ReflectorSpec {
         address: SocketAddr::from(([127, 0, 0, 1], 0)),
         identity: Some(Identity::SelfSigned(vec!["localhost".to_owned()])),
         tls_version: TlsVersion::Any,
@@ -15,8 +15,11 @@ pub(crate) fn reflector(think: Span) -> Reflector {
         think,
         caps: Caps::default(),
         site: None,
-    };
-    Reflector::start(&spec).expect("loopback has a free port")
+    }
+}
+
+pub(crate) fn reflector(think: Span) -> Reflector {
+    Reflector::start(&spec(think)).expect("loopback has a free port")
 }
 
 pub(crate) fn flow(url: &str, count: u64) -> FlowSpec {
@@ -175,5 +178,21 @@ fn a_schedule_too_dense_to_keep_starves_nobody() {
         flow.join().expect("the flow ran");
         assert_eq!(told, tally.messages, "{scheme}");
         assert!(tally.replies >= 1_000, "{scheme}: {tally:?}");
+    }
+}
+
+/// A site with several addresses: a prober hears only the one that it asked.
+#[test]
+fn a_reflector_on_all_addresses_answers_stamp_from_the_one_that_was_asked() {
+    for all in ["0.0.0.0:0", "[::]:0"] {
+        let mut spec = spec(Span::ZERO);
+        spec.address = all.parse().expect("an address");
+        let Ok(reflector) = Reflector::start(&spec) else {
+            assert_eq!(all, "[::]:0", "IPv6 alone may be missing");
+            continue;
+        };
+        let port = reflector.address().port();
+        let (_, tally) = measure(flow(&format!("udp://127.0.0.2:{port}"), 5));
+        assert_eq!((tally.messages, tally.replies), (5, 5), "{all}");
     }
 }

@@ -1,0 +1,229 @@
+//! To which of our addresses a datagram came, and replying from that address.
+//!
+//! A socket that listens on all addresses leaves the choice of the sender's address to the routes,
+//! and a peer that asked another one of ours drops the reply. Owns `IP_PKTINFO` and
+//! `IPV6_RECVPKTINFO` (ip(7), RFC 3542). On an IPv6 socket both serve IPv4 peers too, as mapped
+//! addresses.
+
+#![expect(unsafe_code, reason = "system calls; each block says why it is sound")]
+#![expect(clippy::cast_possible_truncation, reason = "sizes of small structs")]
+
+use std::io;
+use std::mem::{size_of, zeroed};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6};
+use std::os::fd::{AsRawFd, BorrowedFd};
+
+use crate::stamp::{Family, set_option};
+
+/// Asks for the destination of each received datagram.
+///
+/// # Errors
+/// None known on Linux.
+pub fn enable(socket: BorrowedFd<'_>, family: Family) -> io::Result<()> {
+    match family {
+        Family::V4 => set_option(socket, libc::IPPROTO_IP, libc::IP_PKTINFO, 1),
+        Family::V6 => set_option(socket, libc::IPPROTO_IPV6, libc::IPV6_RECVPKTINFO, 1),
+    }
+}
+
+/// The address of ours that a control message names. Of a datagram to a group or to everybody it
+/// is the interface's own one (IPv4), or none.
+pub(crate) fn named(level: libc::c_int, kind: libc::c_int, data: &[u8]) -> Option<IpAddr> {
+    match (level, kind) {
+        (libc::IPPROTO_IP, libc::IP_PKTINFO) => {
+            // struct in_pktinfo: interface, our address, destination in the header.
+            let ours: [u8; 4] = data.get(4..8)?.try_into().ok()?;
+            Some(Ipv4Addr::from(ours).into())
+        }
+        (libc::IPPROTO_IPV6, libc::IPV6_PKTINFO) => {
+            // struct in6_pktinfo: destination, interface.
+            let ours: [u8; 16] = data.get(..16)?.try_into().ok()?;
+            let ours = Ipv6Addr::from(ours);
+            (!ours.is_multicast()).then_some(ours.into())
+        }
+        _ => None,
+    }
+}
+
+/// Sends a datagram from this address of ours; the routes choose where it is `None`.
+///
+/// # Errors
+/// As sendmsg(2): `InvalidInput` or `AddrNotAvailable` where `from` is not ours (any more).
+pub fn send(
+    socket: BorrowedFd<'_>,
+    bytes: &[u8],
+    from: Option<IpAddr>,
+    to: SocketAddr,
+) -> io::Result<usize> {
+    // SAFETY: sockaddr_storage and msghdr are plain data for which all zeros is valid.
+    let (mut name, mut header): (libc::sockaddr_storage, libc::msghdr) = unsafe { zeroed() };
+    let mut control = Control([0; SPACE]);
+    let mut vector = libc::iovec {
+        iov_base: bytes.as_ptr().cast_mut().cast(),
+        iov_len: bytes.len(),
+    };
+    header.msg_namelen = match to {
+        SocketAddr::V4(to) => put(&mut name, v4(to)),
+        SocketAddr::V6(to) => put(&mut name, v6(to)),
+    };
+    header.msg_name = (&raw mut name).cast();
+    header.msg_iov = &raw mut vector;
+    header.msg_iovlen = 1;
+    if let Some(from) = from {
+        header.msg_control = control.0.as_mut_ptr().cast();
+        header.msg_controllen = match from {
+            IpAddr::V4(from) => tell(
+                &mut control,
+                libc::IPPROTO_IP,
+                libc::IP_PKTINFO,
+                info4(from),
+            ),
+            IpAddr::V6(from) => {
+                let (level, kind) = (libc::IPPROTO_IPV6, libc::IPV6_PKTINFO);
+                tell(&mut control, level, kind, info6(from))
+            }
+        } as _;
+    }
+    // SAFETY: the header points at an address, a vector, the caller's bytes (only read) and a
+    // control message, all alive for the call, and tells their true sizes.
+    let sent = unsafe { libc::sendmsg(socket.as_raw_fd(), &raw const header, libc::MSG_NOSIGNAL) };
+    usize::try_from(sent).map_err(|_| io::Error::last_os_error())
+}
+
+/// Room for one control message with the larger of the two structures.
+const SPACE: usize = 64;
+
+/// Control buffers must be aligned as `cmsghdr` is.
+#[repr(align(8))]
+struct Control([u8; SPACE]);
+
+/// Writes one control message; returns its length with padding.
+fn tell<T>(control: &mut Control, level: libc::c_int, kind: libc::c_int, told: T) -> usize {
+    const HEAD: usize = size_of::<libc::cmsghdr>();
+    const { assert!(HEAD + size_of::<T>() <= SPACE && align_of::<T>() <= 8) };
+    // SAFETY: all zeros is a valid cmsghdr.
+    let mut head: libc::cmsghdr = unsafe { zeroed() };
+    head.cmsg_len = (HEAD + size_of::<T>()) as _;
+    head.cmsg_level = level;
+    head.cmsg_type = kind;
+    let at = (&raw mut *control).cast::<libc::cmsghdr>();
+    // SAFETY: head and structure fit the buffer (asserted above), which is aligned for both: the
+    // head's length is a multiple of 8.
+    unsafe {
+        at.write(head);
+        at.add(1).cast::<T>().write(told);
+    }
+    HEAD + size_of::<T>().next_multiple_of(8)
+}
+
+/// Writes a socket address; returns its length.
+fn put<T>(name: &mut libc::sockaddr_storage, address: T) -> libc::socklen_t {
+    const { assert!(size_of::<T>() <= size_of::<libc::sockaddr_storage>()) };
+    // SAFETY: a sockaddr_storage is large and aligned enough for every kind of socket address.
+    unsafe { (&raw mut *name).cast::<T>().write(address) };
+    size_of::<T>() as libc::socklen_t
+}
+
+fn v4(address: SocketAddrV4) -> libc::sockaddr_in {
+    libc::sockaddr_in {
+        sin_family: libc::AF_INET as libc::sa_family_t,
+        sin_port: address.port().to_be(),
+        sin_addr: in_addr(*address.ip()),
+        sin_zero: [0; 8],
+    }
+}
+
+fn v6(address: SocketAddrV6) -> libc::sockaddr_in6 {
+    libc::sockaddr_in6 {
+        sin6_family: libc::AF_INET6 as libc::sa_family_t,
+        sin6_port: address.port().to_be(),
+        sin6_flowinfo: 0,
+        sin6_addr: in6_addr(*address.ip()),
+        sin6_scope_id: address.scope_id(),
+    }
+}
+
+const fn in_addr(ip: Ipv4Addr) -> libc::in_addr {
+    libc::in_addr {
+        s_addr: u32::from_ne_bytes(ip.octets()),
+    }
+}
+
+const fn in6_addr(ip: Ipv6Addr) -> libc::in6_addr {
+    libc::in6_addr {
+        s6_addr: ip.octets(),
+    }
+}
+
+/// The interface is left to the routes.
+const fn info4(from: Ipv4Addr) -> libc::in_pktinfo {
+    libc::in_pktinfo {
+        ipi_ifindex: 0,
+        ipi_spec_dst: in_addr(from),
+        ipi_addr: in_addr(Ipv4Addr::UNSPECIFIED),
+    }
+}
+
+const fn info6(from: Ipv6Addr) -> libc::in6_pktinfo {
+    libc::in6_pktinfo {
+        ipi6_addr: in6_addr(from),
+        ipi6_ifindex: 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::UdpSocket;
+    use std::os::fd::AsFd;
+    use std::time::Duration;
+
+    use super::*;
+    use crate::stamp;
+
+    /// Asks `asked` of a socket that listens on `all`; who answers.
+    fn answers(all: &str, asked: &str, family: Family) -> io::Result<IpAddr> {
+        let theirs = UdpSocket::bind((all, 0))?;
+        enable(theirs.as_fd(), family)?;
+        let port = theirs.local_addr()?.port();
+        let asked: IpAddr = asked.parse().expect("an address");
+        let here: IpAddr = match asked {
+            IpAddr::V4(_) => Ipv4Addr::LOCALHOST.into(),
+            IpAddr::V6(_) => Ipv6Addr::LOCALHOST.into(),
+        };
+        let ours = UdpSocket::bind((here, 0))?;
+        ours.set_read_timeout(Some(Duration::from_secs(2)))?;
+        ours.send_to(b"hello", (asked, port))?;
+        let mut buffer = [0; 16];
+        let received = stamp::receive(theirs.as_fd(), &mut buffer)?;
+        let (from, to) = (received.from.expect("told"), received.to);
+        assert_eq!(to.map(|ip| ip.to_canonical()), Some(asked));
+        assert_eq!(send(theirs.as_fd(), b"world!", to, from)?, 6);
+        let (len, answered) = ours.recv_from(&mut buffer)?;
+        assert_eq!((&buffer[..len], answered.port()), (&b"world!"[..], port));
+        Ok(answered.ip())
+    }
+
+    #[test]
+    fn a_reply_leaves_from_the_address_that_was_asked() {
+        for asked in ["127.0.0.1", "127.0.0.2"] {
+            let answered = answers("0.0.0.0", asked, Family::V4).expect("loopback");
+            assert_eq!(answered.to_string(), asked);
+        }
+        if UdpSocket::bind("[::1]:0").is_err() {
+            // A machine without IPv6 has no such peers either.
+            return;
+        }
+        for asked in ["127.0.0.2", "::1"] {
+            let answered = answers("::", asked, Family::V6).expect("loopback");
+            assert_eq!(answered.to_string(), asked);
+        }
+    }
+
+    #[test]
+    fn an_address_that_is_not_ours_is_refused() {
+        let socket = UdpSocket::bind("0.0.0.0:0").expect("a port");
+        let to = socket.local_addr().expect("bound");
+        let from = Some(Ipv4Addr::new(192, 0, 2, 1).into());
+        assert!(send(socket.as_fd(), b"x", from, to).is_err());
+    }
+}
