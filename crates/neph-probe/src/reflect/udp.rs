@@ -115,15 +115,16 @@ impl Answerer {
     /// Replaces `reply` by the answer; returns the number of the request.
     fn answer(&mut self, asked: &Asked<'_>, reply: &mut Vec<u8>) -> Result<u64, Counted> {
         let arrived = asked.arrived;
-        let budget = self.shared.budgets.of(asked.from.ip(), arrived.app_rx);
-        if !budget.is_some_and(|b| b.spend(asked.bytes.len() as u64, arrived.app_rx)) {
-            return Err(Counted::RefusedRate);
-        }
         let auth = self.key.as_ref().map_or(Auth::Open, Auth::Keyed);
         let request = decode_request(asked.bytes, auth).map_err(|error| match error {
             StampError::Tag | StampError::TlvTag => Counted::RefusedKey,
             _ => Counted::RefusedMalformed,
         })?;
+        // Only now: anybody can send anything under any address, and each costs a budget.
+        let budget = self.shared.budgets.of(asked.from.ip(), arrived.app_rx);
+        if !budget.is_some_and(|b| b.spend(asked.bytes.len() as u64, arrived.app_rx)) {
+            return Err(Counted::RefusedRate);
+        }
         if self.shared.think > Span::ZERO {
             let until = arrived.app_rx + self.shared.think;
             clock::sleep_until(clock::RawNanos(until.nanos()), clock::Spin::NONE);

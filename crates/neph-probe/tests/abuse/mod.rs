@@ -276,6 +276,31 @@ fn a_stamp_packet_that_is_none_or_has_the_wrong_tag_gets_no_answer() {
     eventually("right tag", || counted(&reflector, Counted::Replies) == 1);
 }
 
+/// Anybody can send anything under anybody's address: only what is proved costs its owner.
+#[test]
+fn packets_with_a_wrong_tag_use_up_nobodys_rate() {
+    let reflector = start(&ReflectorSpec {
+        key: Some(b"right".to_vec()),
+        caps: Caps {
+            messages_per_second: 5,
+            ..CAPS
+        },
+        ..spec()
+    });
+    let socket = UdpSocket::bind("127.0.0.1:0").expect("bind");
+    socket.connect(reflector.address()).expect("connect");
+    let [wrong, right] = [&b"wrong"[..], b"right"].map(|secret| Key::new(secret).expect("a key"));
+    let send = |key| socket.send(&stamp_request(Auth::Keyed(key), 200));
+    for _ in 0..20 {
+        send(&wrong).expect("send");
+    }
+    eventually("wrong tags", || {
+        counted(&reflector, Counted::RefusedKey) == 20
+    });
+    send(&right).expect("send");
+    eventually("right tag", || counted(&reflector, Counted::Replies) == 1);
+}
+
 /// Random datagrams, some of them requests with random ends: whatever comes back is as long as
 /// what was asked with.
 #[test]
