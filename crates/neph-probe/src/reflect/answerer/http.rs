@@ -7,7 +7,7 @@ use neph_wire::http::{
     flow_token, parse_request, reply_size,
 };
 use neph_wire::marks::HEADER;
-use neph_wire::ws::{check_request, server_response};
+use neph_wire::ws::{HandshakeError, check_request, server_response};
 
 use super::{Asked, Counted, End, Line, Marks, Step};
 use crate::discover::{CLOCK_HEADER, REFLECTOR_HEADER, clock_identity};
@@ -97,7 +97,8 @@ impl Http {
         self.open = true;
         self.reply_size = usize::try_from(size).unwrap_or(usize::MAX);
         line.flow = flow_token(head.target());
-        if head.headers().first("upgrade").is_some() {
+        // Other protocols may be declined by not speaking of them (RFC 9110, 7.8).
+        if head.headers().lists("upgrade", "websocket") {
             return upgrade(&head, line);
         }
         self.begin(&head, line)
@@ -190,21 +191,76 @@ impl Reading {
 }
 
 fn upgrade(head: &RequestHead<'_>, line: &mut Line) -> Result<Step, End> {
-    let Ok(key) = check_request(head) else {
-        refuse(400, line);
-        return Err(End::Refused(Counted::RefusedMalformed));
-    };
-    server_response(key, &mut line.plain);
-    Ok(Step::Upgraded(head.len()))
+    match check_request(head) {
+        Ok(key) => {
+            server_response(key, &mut line.plain);
+            return Ok(Step::Upgraded(head.len()));
+        }
+        // What is spoken here (RFC 6455, 4.2.2; RFC 9110, 15.5.22).
+        Err(HandshakeError::Version) => refuse_with(
+            426,
+            &[
+                ("Sec-WebSocket-Version", "13"),
+                ("Upgrade", "websocket"),
+                ("Connection", "Upgrade"),
+            ],
+            line,
+        ),
+        Err(_) => refuse(400, line),
+    }
+    Err(End::Refused(Counted::RefusedMalformed))
 }
 
 /// Answers with a status and nothing else; the connection ends behind it.
 pub(super) fn refuse(status: u16, line: &mut Line) {
+    refuse_with(status, &[], line);
+}
+
+fn refuse_with(status: u16, extra: &[(&str, &str)], line: &mut Line) {
     ResponseLine {
         status,
         content_length: Some(0),
         connection: Connection::Close,
     }
-    .encode(&[], &mut line.plain)
-    .expect("there is no text in it");
+    .encode(extra, &mut line.plain)
+    .expect("nothing a peer typed is in it");
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::fuzzing;
+
+    fn asked(headers: &str) -> String {
+        let request = format!("GET /?reply=3 HTTP/1.1\r\nHost: h\r\n{headers}\r\n");
+        let answered = fuzzing::answer(&[request.as_bytes()]);
+        String::from_utf8(answered.written).expect("text")
+    }
+
+    #[test]
+    fn an_upgrade_to_something_else_is_served_as_plain_http() {
+        // curl --http2
+        let told = asked(
+            "Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\n\
+             HTTP2-Settings: AAMAAABkAAQAAP__\r\n",
+        );
+        assert!(told.starts_with("HTTP/1.1 200 OK\r\n"), "{told}");
+        assert!(told.ends_with("\r\n\r\n..."), "{told}");
+    }
+
+    #[test]
+    fn a_client_of_another_websocket_version_is_told_which_one_is_spoken() {
+        let handshake = "Connection: Upgrade\r\nUpgrade: websocket\r\n\
+             Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n";
+        let told = asked(&format!("{handshake}Sec-WebSocket-Version: 8\r\n"));
+        assert!(
+            told.starts_with("HTTP/1.1 426 Upgrade Required\r\n"),
+            "{told}"
+        );
+        assert!(told.contains("\r\nSec-WebSocket-Version: 13\r\n"), "{told}");
+        let told = asked(&format!("{handshake}Sec-WebSocket-Version: 13\r\n"));
+        assert!(told.starts_with("HTTP/1.1 101 "), "{told}");
+        let told =
+            asked("Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n");
+        assert!(told.starts_with("HTTP/1.1 400 "), "no key: {told}");
+    }
 }
