@@ -9,7 +9,14 @@ use rustls::Connection;
 /// What a stream's bytes go through.
 pub(crate) enum Channel {
     Plain,
-    Tls(Box<Connection>),
+    Tls(Box<Tls>),
+}
+
+pub(crate) struct Tls {
+    connection: Connection,
+    records: Records,
+    /// See [`Channel::ends_whole`].
+    ends_whole: bool,
 }
 
 impl std::fmt::Debug for Channel {
@@ -49,22 +56,26 @@ impl Channel {
     /// asked for.
     pub(crate) fn tls(mut connection: Connection) -> Self {
         connection.set_buffer_limit(None);
-        Self::Tls(Box::new(connection))
+        Self::Tls(Box::new(Tls {
+            connection,
+            records: Records::default(),
+            ends_whole: false,
+        }))
     }
 
     /// Whether protocol bytes may flow.
     pub(crate) fn is_ready(&self) -> bool {
         match self {
             Self::Plain => true,
-            Self::Tls(connection) => !connection.is_handshaking(),
+            Self::Tls(tls) => !tls.connection.is_handshaking(),
         }
     }
 
     /// Appends whatever the channel itself has to say (a handshake's next flight, an alert).
     pub(crate) fn speak(&mut self, out: &mut Vec<u8>) -> Result<(), ChannelError> {
-        if let Self::Tls(connection) = self {
-            while connection.wants_write() {
-                connection.write_tls(out)?;
+        if let Self::Tls(tls) = self {
+            while tls.connection.wants_write() {
+                tls.connection.write_tls(out)?;
             }
         }
         Ok(())
@@ -74,8 +85,8 @@ impl Channel {
     pub(crate) fn seal(&mut self, plain: &[u8], out: &mut Vec<u8>) -> Result<(), ChannelError> {
         match self {
             Self::Plain => out.extend_from_slice(plain),
-            Self::Tls(connection) => {
-                connection.writer().write_all(plain)?;
+            Self::Tls(tls) => {
+                tls.connection.writer().write_all(plain)?;
                 self.speak(out)?;
             }
         }
@@ -98,14 +109,41 @@ impl Channel {
         plain: &mut Vec<u8>,
         out: &mut Vec<u8>,
     ) -> Result<(), ChannelError> {
-        let Self::Tls(connection) = self else {
+        let Self::Tls(tls) = self else {
             plain.extend_from_slice(received);
             return Ok(());
         };
         while !received.is_empty() {
-            if connection.read_tls(&mut received)? == 0 {
-                break;
-            }
+            let (count, ends) = tls.records.pass(received);
+            let (record, rest) = received.split_at(count);
+            let before = plain.len();
+            tls.open(record, plain, out)?;
+            tls.ends_whole = ends && plain.len() > before;
+            received = rest;
+        }
+        self.speak(out)
+    }
+
+    /// Whether the last byte that was received carried, or sealed, the last byte that the protocol
+    /// got. Only then can the kernel's stamp of a read be a message's own: behind the record that
+    /// ends the message may come a part of the next one, or a record of TLS's own.
+    pub(crate) const fn ends_whole(&self) -> bool {
+        match self {
+            Self::Plain => true,
+            Self::Tls(tls) => tls.ends_whole,
+        }
+    }
+}
+
+impl Tls {
+    fn open(
+        &mut self,
+        mut received: &[u8],
+        plain: &mut Vec<u8>,
+        out: &mut Vec<u8>,
+    ) -> Result<(), ChannelError> {
+        let connection = &mut self.connection;
+        while !received.is_empty() && connection.read_tls(&mut received)? > 0 {
             let state = connection.process_new_packets().inspect_err(|_| {
                 // The alert that tells the peer why; if it cannot be built, the error still can.
                 let _ = connection.write_tls(out);
@@ -114,6 +152,69 @@ impl Channel {
             plain.resize(at + state.plaintext_bytes_to_read(), 0);
             connection.reader().read_exact(&mut plain[at..])?;
         }
-        self.speak(out)
+        Ok(())
+    }
+}
+
+/// Where TLS records end (RFC 8446, 5.1: type, version and length before each), which rustls does
+/// not tell.
+#[derive(Default)]
+struct Records {
+    head: [u8; Self::HEAD],
+    /// How much of the head is there.
+    known: usize,
+    /// How much of the body is not.
+    left: usize,
+}
+
+impl Records {
+    const HEAD: usize = 5;
+
+    /// How many of `bytes` belong to the record that they go on with, and whether they end it.
+    fn pass(&mut self, bytes: &[u8]) -> (usize, bool) {
+        let of_head = bytes.len().min(Self::HEAD - self.known);
+        self.head[self.known..self.known + of_head].copy_from_slice(&bytes[..of_head]);
+        self.known += of_head;
+        if self.known < Self::HEAD {
+            return (of_head, false);
+        }
+        if of_head > 0 {
+            self.left = u16::from_be_bytes([self.head[3], self.head[4]]).into();
+        }
+        let of_body = self.left.min(bytes.len() - of_head);
+        self.left -= of_body;
+        if self.left == 0 {
+            self.known = 0;
+        }
+        (of_head + of_body, self.left == 0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn records_end_where_they_end_however_they_come() {
+        let stream = [
+            &[22, 3, 1, 0, 2, 7, 7][..],
+            &[23, 3, 3, 0, 0],
+            &[23, 3, 3, 1, 0],
+            &[9; 256],
+        ]
+        .concat();
+        let ends = [7, 12, 12 + 261];
+        for size in 1..=stream.len() {
+            let (mut records, mut at, mut seen) = (Records::default(), 0, Vec::new());
+            for mut piece in stream.chunks(size) {
+                while !piece.is_empty() {
+                    let (count, ended) = records.pass(piece);
+                    at += count;
+                    seen.extend(ended.then_some(at));
+                    piece = &piece[count..];
+                }
+            }
+            assert_eq!(seen, ends, "pieces of {size}");
+        }
     }
 }

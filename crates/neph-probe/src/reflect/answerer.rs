@@ -250,7 +250,6 @@ impl Answerer {
                 break Ok(());
             }
             let input = &mut self.inbox[taken..];
-            let whole = input.len();
             let step = match &mut self.protocol {
                 Protocol::Unknown => match recognise::recognise(input) {
                     None => break Ok(()),
@@ -278,7 +277,8 @@ impl Answerer {
                         Protocol::WebSocket(websocket::WebSocket::new(reply_size, self.line.caps));
                 }
                 Ok(Step::Asked(asked)) => {
-                    let last = taken + asked.taken == self.inbox.len() && asked.taken <= whole;
+                    let whole = self.channel.as_ref().is_some_and(Channel::ends_whole);
+                    let last = whole && taken + asked.taken == self.inbox.len();
                     taken += asked.taken;
                     if let Err(end) = self.reply(&asked, arrived, last, times) {
                         break Err(end);

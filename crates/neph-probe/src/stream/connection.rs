@@ -178,7 +178,8 @@ impl Connection {
                             tell(Happening::Ready);
                         }
                         Arrival::Reply { seq, marks } => {
-                            let ends_the_batch = taken == self.inbox.len();
+                            let ends_the_batch =
+                                taken == self.inbox.len() && self.channel.ends_whole();
                             tell(Happening::Reply {
                                 seq,
                                 marks,

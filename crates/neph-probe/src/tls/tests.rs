@@ -38,7 +38,7 @@ fn certificate(folder: &Folder, name: &str) -> (Identity, Trust) {
 }
 
 /// Both sides of a handshake, in memory.
-fn shake(identity: &Identity, trust: &Trust) -> Result<(), ChannelError> {
+fn shake(identity: &Identity, trust: &Trust) -> Result<[Channel; 2], ChannelError> {
     let version = TlsVersion::Any;
     let ours = client_config(version, trust).expect("a client's settings");
     let theirs = server_config(identity, version).expect("a server's settings");
@@ -50,7 +50,38 @@ fn shake(identity: &Identity, trust: &Trust) -> Result<(), ChannelError> {
         theirs.open(&std::mem::take(&mut to_them), &mut plain, &mut to_us)?;
         ours.open(&std::mem::take(&mut to_us), &mut plain, &mut to_them)?;
     }
-    Ok(())
+    Ok([ours, theirs])
+}
+
+/// The kernel stamps the last byte of a read: what it belongs to must be known to the byte.
+#[test]
+fn a_read_that_goes_on_into_the_next_record_has_no_stamp_of_its_messages() {
+    let identity = Identity::SelfSigned(vec!["localhost".to_owned()]);
+    let [mut ours, mut theirs] = shake(&identity, &Trust::Anything).expect("nothing is wrong");
+    let mut sealed = |plain: &[u8]| {
+        let mut out = Vec::new();
+        ours.seal(plain, &mut out).expect("it is open");
+        out
+    };
+    let mut plain = Vec::new();
+    let mut ends_whole = |bytes: &[u8]| {
+        let opened = theirs.open(bytes, &mut plain, &mut Vec::new());
+        opened.expect("it was sealed");
+        theirs.ends_whole()
+    };
+    assert!(ends_whole(&sealed(b"one")));
+    let [two, three] = [sealed(b"two"), sealed(b"three")];
+    let (begun, rest) = three.split_at(4);
+    assert!(!ends_whole(&[&two, begun].concat()));
+    assert!(
+        !ends_whole(&rest[..rest.len() - 1]),
+        "its seal is not whole"
+    );
+    assert!(ends_whole(&rest[rest.len() - 1..]));
+    assert!(ends_whole(
+        &[sealed(b"four"), sealed(&vec![5; 40_000])].concat()
+    ));
+    assert_eq!(plain.len(), "onetwothreefour".len() + 40_000);
 }
 
 #[test]
