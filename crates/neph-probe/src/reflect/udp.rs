@@ -21,6 +21,7 @@ use neph_wire::stamp::{
 use super::Shared;
 use super::counters::Counted;
 use super::marks::{Arrived, marks};
+use super::synchrony::Synchrony;
 use crate::ProbeError;
 use crate::stamp_clock::{StampClock, now};
 
@@ -30,7 +31,6 @@ const MAX_SESSIONS: usize = 1 << 16;
 const SESSION_IDLE: Span = Span::from_secs(60);
 /// Stamps come within microseconds; an older one will not.
 const UNSTAMPED: usize = 1024;
-const READING_ERROR_NANOS: u64 = 1_000;
 
 #[derive(Debug)]
 pub(super) struct Answerer {
@@ -38,6 +38,7 @@ pub(super) struct Answerer {
     key: Option<Key>,
     shared: Arc<Shared>,
     clock: StampClock,
+    synchrony: Synchrony,
     sessions: HashMap<SocketAddr, Session>,
     sent: u32,
     unstamped: VecDeque<(u32, SocketAddr, u64)>,
@@ -80,6 +81,7 @@ impl Answerer {
             key,
             shared,
             clock: StampClock::new(),
+            synchrony: Synchrony::new(now()),
             sessions: HashMap::new(),
             sent: 0,
             unstamped: VecDeque::with_capacity(UNSTAMPED + 1),
@@ -92,6 +94,7 @@ impl Answerer {
         while !self.shared.stop.is_set() {
             // Errors are time-outs, or a peer's port that is closed: neither is ours to mend.
             let Ok(received) = stamp::receive(self.socket.as_fd(), &mut buffer) else {
+                self.synchrony.refresh(now());
                 continue;
             };
             let app_rx = now();
@@ -109,6 +112,8 @@ impl Answerer {
                 Ok(seq) => self.send(&reply, received.to, from, seq),
                 Err(counted) => self.shared.counters.count(counted),
             }
+            // Here, where no reply waits for it.
+            self.synchrony.refresh(app_rx);
         }
     }
 
@@ -132,7 +137,7 @@ impl Answerer {
         make_room(&mut self.sessions, arrived.app_rx);
         let fresh = Session::new(arrived.app_rx);
         let session = self.sessions.entry(asked.from).or_insert(fresh);
-        let answer = session.answer(asked, now(), self.clock.anchor());
+        let answer = session.answer(asked, now(), self.clock.anchor(), self.synchrony.estimate());
         reply.clear();
         reflect(&request, &answer, auth, reply);
         Ok(u64::from(request.packet.seq))
@@ -196,6 +201,7 @@ impl Session {
         asked: &Asked<'_>,
         app_tx: Instant<Own>,
         wall: Anchor<Own>,
+        error: ErrorEstimate,
     ) -> Answer {
         let arrived = asked.arrived;
         let time = |at: Instant<Own>| {
@@ -210,7 +216,7 @@ impl Session {
             seq,
             receive: time(arrived.rx.unwrap_or(arrived.app_rx)),
             timestamp: time(app_tx),
-            error: ErrorEstimate::from_nanos(READING_ERROR_NANOS, Format::Ntp),
+            error,
             sender_ttl: asked.ttl,
             marks: marks(arrived, app_tx, wall.offset().nanos(), previous),
             follow_up,

@@ -6,7 +6,7 @@ use neph_model::{
     Anchor, ClockOffset, Instant, Ledger, Message, Outcome, Span, Stage, Tally, Wall,
 };
 use neph_wire::marks::PreviousTx;
-use neph_wire::stamp::{Auth, Key, decode_request, reflect};
+use neph_wire::stamp::{Auth, ErrorEstimate, Format, Key, decode_request, reflect};
 
 use super::{Net, PEER_AHEAD, Random, at, spec};
 use crate::datagram::session::Session;
@@ -182,7 +182,10 @@ impl World {
             at: at(0),
             wall: Wall::from_unix_nanos(WALL),
         };
-        let answer = self.peer.answer(&asked, at(app_tx + PEER_AHEAD), wall);
+        let error = ErrorEstimate::from_nanos(1_000, Format::Ntp);
+        let answer = self
+            .peer
+            .answer(&asked, at(app_tx + PEER_AHEAD), wall, error);
         let mut reply = Vec::new();
         reflect(&request, &answer, auth, &mut reply);
         assert_eq!(reply.len(), bytes.len(), "never larger than the request");

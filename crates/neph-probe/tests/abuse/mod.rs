@@ -15,7 +15,9 @@ use neph_probe::{
 };
 use neph_wire::echo::Request;
 use neph_wire::frame::{Mode, frame_prefix};
-use neph_wire::stamp::{Auth, ErrorEstimate, Format, Key, SenderPacket, Timestamp, encode_request};
+use neph_wire::stamp::{
+    Auth, ErrorEstimate, Format, Key, SenderPacket, Timestamp, decode_reply, encode_request,
+};
 use socket2::{Domain, SockAddr, Socket, Type};
 
 use refusals::{hello, refusals};
@@ -274,6 +276,26 @@ fn a_stamp_packet_that_is_none_or_has_the_wrong_tag_gets_no_answer() {
         .send(&stamp_request(Auth::Keyed(&right), 200))
         .expect("send");
     eventually("right tag", || counted(&reflector, Counted::Replies) == 1);
+}
+
+#[test]
+fn a_stamp_reply_tells_what_the_kernel_believes_of_its_clock() {
+    let reflector = reflector(None, None);
+    let socket = UdpSocket::bind("127.0.0.1:0").expect("bind");
+    socket.connect(reflector.address()).expect("connect");
+    let patience = Some(Duration::from_secs(2));
+    socket.set_read_timeout(patience).expect("a limit");
+    socket.send(&stamp_request(Auth::Open, 44)).expect("send");
+    let mut buffer = [0; 100];
+    let len = socket.recv(&mut buffer).expect("an answer");
+    let told = decode_reply(&buffer[..len], Auth::Open).expect("a reply");
+    let error = told.packet.error;
+    assert_eq!(
+        error.synchronized,
+        neph_probe::clock_sync().starts_with("synchronised")
+    );
+    // A clock that nobody keeps may be off by anything.
+    assert!(error.synchronized || error.nanos() > 1_000_000, "{error:?}");
 }
 
 /// Anybody can send anything under anybody's address: only what is proved costs its owner.
