@@ -193,12 +193,18 @@ impl Answerer {
         if self.backlogged {
             return Ok(());
         }
-        let held = self.inbox.len() + self.protocol.kept();
-        if held == 0 {
-            if !self.held.keep(self.inbox.capacity() as u64) {
-                self.inbox.shrink_to(OWN / 2);
-            }
-        } else if !self.held.hold(held as u64) {
+        let kept = self.protocol.kept();
+        let needed = self.inbox.len() + kept;
+        let spare = self.inbox.capacity().min(KEPT);
+        let all = kept + self.inbox.len().max(spare);
+        let has_room = match needed {
+            0 => self.held.keep(all as u64),
+            _ => self.held.hold(all as u64),
+        };
+        if !has_room {
+            self.inbox.shrink_to(OWN / 2);
+        }
+        if !has_room && !self.held.hold(needed as u64) {
             self.protocol.refuse(Counted::RefusedMemory, &mut self.line);
             return Err(End::Refused(Counted::RefusedMemory));
         }
@@ -287,7 +293,8 @@ impl Answerer {
             }
         };
         self.inbox.drain(..taken);
-        if self.inbox.is_empty() {
+        if taken > 0 {
+            // Also where the next message has begun: a large one leaves nothing behind.
             self.inbox.shrink_to(KEPT);
         }
         end
@@ -383,3 +390,6 @@ struct Asked {
 
 /// For replies: the marks go where the protocol has room for them.
 type Marks = PeerMarks;
+
+#[cfg(test)]
+mod tests;

@@ -106,6 +106,24 @@ fn fragments_count_together_against_the_cap() {
 }
 
 #[test]
+fn a_message_in_fragments_leaves_no_memory_behind() {
+    let mut assembler = Assembler::new(Role::Client, 1 << 20);
+    let half = vec![7; 1 << 19];
+    let mut first = frame(Opcode::Binary, Fin::More, None, &half);
+    assert!(assembler.step(&mut first).is_ok());
+    assert_eq!(assembler.kept(), half.len());
+    let mut last = frame(Opcode::Continuation, Fin::Last, None, &half);
+    let whole = assembler.step(&mut last).expect("nothing is wrong");
+    assert!(matches!(
+        whole,
+        Step::Frame { event: Event::Message(Kind::Binary, bytes), .. } if bytes.len() == 1 << 20
+    ));
+    assert_eq!(assembler.kept(), 0);
+    assert!(assembler.step(&mut []).is_ok());
+    assert!(assembler.kept.capacity() < 1 << 17);
+}
+
+#[test]
 fn the_wrong_order_or_side_is_refused() {
     let step = |role, mut bytes: Vec<u8>| {
         Assembler::new(role, 10)

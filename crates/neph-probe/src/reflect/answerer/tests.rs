@@ -1,0 +1,95 @@
+//! What a connection keeps of requests, and how long it waits for their ends.
+
+use std::net::{IpAddr, Ipv4Addr};
+
+use neph_wire::echo::Request;
+use neph_wire::frame::{Hello, Mode, frame_prefix};
+
+use super::*;
+use crate::reflect::budget::Budgets;
+
+struct Seconds(i64);
+
+impl Seconds {
+    const fn at(&self) -> Instant<Own> {
+        Instant::from_nanos(self.0 * 1_000_000_000)
+    }
+}
+
+impl Times for Seconds {
+    fn now(&mut self) -> Instant<Own> {
+        self.at()
+    }
+    fn wall_offset(&mut self) -> i64 {
+        0
+    }
+    fn think(&mut self, _span: Span) {}
+}
+
+fn answerer(caps: Caps) -> Answerer {
+    let budgets = Budgets::new(caps);
+    let peer = IpAddr::V4(Ipv4Addr::LOCALHOST);
+    let budget = budgets.of(peer, Seconds(0).at()).expect("the first peer");
+    let shares = Shares::alone(&caps, budget);
+    Answerer::new(caps, Span::ZERO, None, shares)
+}
+
+fn greeted() -> Answerer {
+    let mut answerer = answerer(Caps::default());
+    let mut hello = Vec::new();
+    Hello {
+        mode: Mode::Echo,
+        reply_size: 64,
+        duration_ms: 0,
+    }
+    .encode(&mut hello);
+    give(&mut answerer, &hello, 0);
+    answerer
+}
+
+fn give(answerer: &mut Answerer, bytes: &[u8], second: i64) {
+    let mut times = Seconds(second);
+    let arrived = Arrived {
+        rx: None,
+        app_rx: times.at(),
+    };
+    answerer
+        .received(bytes, arrived, &mut times)
+        .expect("nothing is wrong");
+}
+
+fn request(size: u32) -> Vec<u8> {
+    let mut out = frame_prefix(size).to_vec();
+    Request { seq: 1 }.encode_into(size as usize, &mut out);
+    out
+}
+
+#[test]
+fn a_large_message_leaves_no_memory_behind_though_the_next_has_begun() {
+    let mut answerer = greeted();
+    let mut bytes = request(20 << 20);
+    bytes.push(0);
+    for piece in bytes.chunks(256 << 10) {
+        give(&mut answerer, piece, 0);
+    }
+    assert_eq!((answerer.replies(), answerer.inbox.len()), (1, 1));
+    assert!(answerer.inbox.capacity() <= KEPT);
+    assert!(answerer.held.bytes() <= KEPT as u64);
+}
+
+#[test]
+fn each_message_has_a_time_of_its_own_and_silence_between_them_costs_nothing() {
+    let mut answerer = greeted();
+    let small = request(100);
+    for second in 0..100 {
+        // The end of one and the beginning of the next.
+        let at = 50.min(usize::try_from(second).expect("positive") * 100);
+        give(&mut answerer, &small[at..], second);
+        give(&mut answerer, &small[..50], second);
+        assert!(!answerer.is_stalled(Seconds(second).at()), "{second}");
+    }
+    assert!(!answerer.is_stalled(Seconds(108).at()));
+    assert!(answerer.is_stalled(Seconds(109).at()));
+    give(&mut answerer, &small[50..], 109);
+    assert!(!answerer.is_stalled(Seconds(1_000).at()));
+}
