@@ -95,8 +95,8 @@ impl Channel {
 
     /// Appends what the channel says last, so that the peer can tell an end from a cut.
     pub(crate) fn close(&mut self, out: &mut Vec<u8>) -> Result<(), ChannelError> {
-        if let Self::Tls(connection) = self {
-            connection.send_close_notify();
+        if let Self::Tls(tls) = self {
+            tls.connection.send_close_notify();
         }
         self.speak(out)
     }

@@ -28,6 +28,7 @@ mod spec;
 mod stamp_clock;
 mod stop;
 mod stream;
+mod synchrony;
 mod target;
 mod tls;
 mod traceroute;

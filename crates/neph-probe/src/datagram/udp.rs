@@ -16,9 +16,8 @@ use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 use super::{Answer, Codec, widen};
 use crate::ProbeError;
 use crate::spec::FlowSpec;
-
-/// What lies between the reading of the clock and the moment it stands for.
-const READING_ERROR_NANOS: u64 = 1_000;
+use crate::stamp_clock::now;
+use crate::synchrony::Synchrony;
 
 #[derive(Debug)]
 pub(crate) struct Udp {
@@ -59,21 +58,10 @@ pub(crate) fn codec(spec: &FlowSpec) -> Result<Udp, ProbeError> {
     let mut udp = Udp {
         key,
         size: 0,
-        error: error_estimate(),
+        error: Synchrony::new(now()).estimate(),
     };
     udp.size = spec.request_size.max(least_size(udp.auth())).min(65_507);
     Ok(udp)
-}
-
-/// What the kernel believes of this host's wall clock (RFC 8762, 4.2.1).
-fn error_estimate() -> ErrorEstimate {
-    let status = neph_sys::clock::sync_status();
-    let micros = status.map_or(0, |status| status.max_error_us);
-    let clock = u64::try_from(micros).unwrap_or(0).saturating_mul(1000);
-    ErrorEstimate {
-        synchronized: status.is_some_and(|status| status.synchronised),
-        ..ErrorEstimate::from_nanos(clock.saturating_add(READING_ERROR_NANOS), Format::Ntp)
-    }
 }
 
 /// The smallest request with room for a reflector's marks (and the tag that guards them).

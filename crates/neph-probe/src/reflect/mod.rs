@@ -14,7 +14,6 @@ pub(crate) mod marks;
 mod progress;
 mod room;
 mod serve;
-mod synchrony;
 pub(crate) mod udp;
 
 use std::net::{SocketAddr, TcpListener, UdpSocket};

@@ -21,9 +21,9 @@ use neph_wire::stamp::{
 use super::Shared;
 use super::counters::Counted;
 use super::marks::{Arrived, marks};
-use super::synchrony::Synchrony;
 use crate::ProbeError;
 use crate::stamp_clock::{StampClock, now};
+use crate::synchrony::Synchrony;
 
 /// Sessions remembered; beyond, those idle for longest are forgotten.
 const MAX_SESSIONS: usize = 1 << 16;

@@ -12,14 +12,14 @@ const READING_ERROR_NANOS: u64 = 1_000;
 const UNKNOWN_MICROS: i64 = 16_000_000;
 
 #[derive(Debug)]
-pub(super) struct Synchrony {
+pub(crate) struct Synchrony {
     asked: Instant<Own>,
     estimate: ErrorEstimate,
 }
 
 impl Synchrony {
     /// As of now.
-    pub(super) fn new(now: Instant<Own>) -> Self {
+    pub(crate) fn new(now: Instant<Own>) -> Self {
         Self {
             asked: now,
             estimate: estimate(clock::sync_status()),
@@ -27,13 +27,13 @@ impl Synchrony {
     }
 
     /// Asks the kernel again if its latest word is old.
-    pub(super) fn refresh(&mut self, now: Instant<Own>) {
+    pub(crate) fn refresh(&mut self, now: Instant<Own>) {
         if now - self.asked >= FRESH {
             *self = Self::new(now);
         }
     }
 
-    pub(super) const fn estimate(&self) -> ErrorEstimate {
+    pub(crate) const fn estimate(&self) -> ErrorEstimate {
         self.estimate
     }
 }
@@ -57,6 +57,7 @@ mod tests {
             synchronised: true,
             estimated_error_us: 7,
             max_error_us,
+            rate_ppm: 0,
         }
     }
 
