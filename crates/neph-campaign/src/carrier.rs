@@ -51,6 +51,9 @@ pub struct ExperimentOrder {
     pub scenario: Scenario,
     /// The lab site whose namespace the prober runs in; this host as it is if absent.
     pub site: Option<String>,
+    /// A reflector answered at this endpoint earlier in the campaign: a stranger would be measured
+    /// differently, so nobody else will do.
+    pub reflector: bool,
     /// After how long a message counts as lost.
     pub timeout: Span,
     /// Interval of the ICMP echo beside the main flow, if there is to be one.

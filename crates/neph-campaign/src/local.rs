@@ -5,8 +5,10 @@
 
 mod flows;
 mod intake;
+mod peer;
 
 use std::fmt::Display;
+use std::net::SocketAddr;
 use std::thread;
 use std::time::Duration;
 
@@ -59,6 +61,8 @@ impl LinkLateness {
 pub trait Ground: std::fmt::Debug + Send {
     /// The network namespace of a site.
     fn namespace(&self, site: &str) -> Option<String>;
+    /// Whether one of the lab's own reflectors listens there.
+    fn reflects(&self, address: SocketAddr) -> bool;
     /// How late the links have been so far.
     fn lateness(&self) -> LinkLateness;
 }
@@ -116,6 +120,10 @@ impl Carrier for LocalCarrier {
     fn prepare(&mut self, order: &ExperimentOrder) -> Result<Prepared, CarryError> {
         let site = self.namespace(order.site.as_deref())?;
         let mut ready = flows::ready(order, site)?;
+        let address = ready.specs[0].address;
+        let own = self.lab.as_ref().is_some_and(|lab| lab.reflects(address));
+        let expected = order.reflector || own;
+        peer::judge(&ready.found, &ready.specs[0], expected)?;
         ready.origin = neph_probe::anchor();
         let prepared = Prepared {
             started: ready.origin.wall,
@@ -152,6 +160,7 @@ impl Carrier for LocalCarrier {
         if steps > 0 {
             warnings.push(Warning::ClockStepped { times: steps });
         }
+        warnings.extend(peer::sizes_not_applied(&ready.specs[0]));
         warnings.extend(self.lateness().since(late_before));
         host.congestion_control = intake.congestion();
         let mut flows = ready.flows();

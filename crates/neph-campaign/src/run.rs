@@ -7,10 +7,10 @@
 mod blocks;
 mod experiment;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-use neph_model::{Campaign, CampaignId, CampaignStatus, Order, Scenario, Span, Wall};
+use neph_model::{Campaign, CampaignId, CampaignStatus, Experiment, Order, Scenario, Span, Wall};
 use neph_store::{Store, StoreError};
 
 use crate::agenda::{Agenda, Past, Slot, Standing};
@@ -164,6 +164,12 @@ fn seed_from(id: CampaignId) -> u64 {
     last.fold(0, |seed, byte| seed << 8 | u64::from(*byte))
 }
 
+/// The endpoint of an experiment, if a reflector answered there.
+fn reflector_of(experiment: &Experiment) -> Option<String> {
+    let main = experiment.flows.first().filter(|flow| flow.reflector)?;
+    Some(main.name.clone())
+}
+
 /// `span` after `from`.
 fn later(from: Wall, span: Span) -> Wall {
     Wall::from_unix_nanos(from.unix_nanos().saturating_add(span.nanos()))
@@ -181,6 +187,8 @@ struct Run<'r, 'c> {
     begun: BTreeMap<u32, Wall>,
     /// When each (block, scenario) failed last, in this process.
     failed: BTreeMap<(u32, u32), Wall>,
+    /// Endpoints at which a reflector has answered.
+    reflectors: BTreeSet<String>,
 }
 
 impl<'r, 'c> Run<'r, 'c> {
@@ -216,6 +224,7 @@ impl<'r, 'c> Run<'r, 'c> {
             agenda,
             begun,
             failed: BTreeMap::new(),
+            reflectors: past.iter().filter_map(reflector_of).collect(),
         })
     }
 

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::Span;
+use crate::{ByteSize, Span};
 
 /// What makes an experiment less trustworthy.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -47,6 +47,13 @@ pub enum Warning {
         /// Replied messages.
         replies: u64,
     },
+    /// A stranger answers, from whom the sizes that the plan asks for cannot be had.
+    SizesNotApplied {
+        /// What the plan asks each request to carry.
+        request: ByteSize,
+        /// What it asks each reply to carry.
+        response: ByteSize,
+    },
     /// The lab's link could not keep its word.
     LinkLate {
         /// Packets that left later than the link tolerates after they were due: 50 us, or 2 % of its delay.
@@ -77,6 +84,9 @@ impl Warning {
                 "see the events for the reason; a firewall that ends long connections is a common one"
             }
             Self::FewMessages { .. } => "measure longer: p99 needs 299 messages, p99.9 needs 2995",
+            Self::SizesNotApplied { .. } => {
+                "run neph reflect at the endpoint; else a ws:// request carries at most 125 bytes and comes back as it is, http:// gets what is there, and tcp:// only connects"
+            }
             Self::LinkLate { .. } => {
                 "lower the rate through the lab's link, or free a core: the emulated delay was exceeded"
             }
@@ -101,6 +111,10 @@ impl fmt::Display for Warning {
             Self::Reconnected { times } => write!(f, "the connection was lost {}", often(*times)),
             Self::FewMessages { replies: 1 } => f.write_str("only 1 reply"),
             Self::FewMessages { replies } => write!(f, "only {replies} replies"),
+            Self::SizesNotApplied { request, response } => write!(
+                f,
+                "no reflector answers: requests of {request} and replies of {response} are not what was measured"
+            ),
             Self::LinkLate { packets: 1, worst } => {
                 write!(f, "the lab's link sent 1 packet late, by {worst}")
             }
@@ -136,6 +150,10 @@ mod tests {
             Warning::Reconnected { times: 3 },
             Warning::FewMessages { replies: 1 },
             Warning::FewMessages { replies: 0 },
+            Warning::SizesNotApplied {
+                request: ByteSize(64),
+                response: ByteSize(1 << 20),
+            },
             Warning::LinkLate { packets: 1, worst },
             Warning::LinkLate { packets: 2, worst },
         ];
@@ -147,6 +165,7 @@ mod tests {
                 "the connection was lost 3 times",
                 "only 1 reply",
                 "only 0 replies",
+                "no reflector answers: requests of 64 B and replies of 1 MiB are not what was measured",
                 "the lab's link sent 1 packet late, by 80.0 us",
                 "the lab's link sent 2 packets late, the worst by 80.0 us",
             ]

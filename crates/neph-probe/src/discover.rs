@@ -31,6 +31,8 @@ pub struct Discovery {
     pub reflector: bool,
     /// It reads the very clock that we read: same kernel, same time namespace.
     pub same_clock: bool,
+    /// Somebody took the connection, whatever came of it.
+    pub accepted: bool,
     /// Why nobody could be asked, if so.
     pub silence: Option<String>,
 }
@@ -60,22 +62,28 @@ pub fn discover(
     if target.kind() == ProbeKind::Icmp {
         return Ok(Discovery::default());
     }
-    let ask = || match ask(target, address, asking) {
-        Ok(discovery) => discovery,
-        Err(error) => Discovery {
-            silence: Some(error.to_string()),
-            ..Discovery::default()
-        },
-    };
+    let ask = || ask(target, address, asking);
     match &asking.site {
         None => Ok(ask()),
         Some(site) => Ok(netns::with_namespace(&NetNs::open(site)?, ask)?),
     }
 }
 
-fn ask(target: &Target, address: SocketAddr, asking: &Asking) -> io::Result<Discovery> {
+fn ask(target: &Target, address: SocketAddr, asking: &Asking) -> Discovery {
+    let silence = |accepted: bool, error: &io::Error| Discovery {
+        accepted,
+        silence: Some(error.to_string()),
+        ..Discovery::default()
+    };
+    match TcpStream::connect_timeout(&address, asking.patience.to_duration()) {
+        Ok(stream) => head(stream, target, asking).unwrap_or_else(|error| silence(true, &error)),
+        Err(error) => silence(false, &error),
+    }
+}
+
+/// Asks over a connection that was accepted.
+fn head(mut stream: TcpStream, target: &Target, asking: &Asking) -> io::Result<Discovery> {
     let patience = asking.patience.to_duration();
-    let mut stream = TcpStream::connect_timeout(&address, patience)?;
     stream.set_read_timeout(Some(patience))?;
     stream.set_write_timeout(Some(patience))?;
     let mut channel = if target.is_secure() {
@@ -125,7 +133,13 @@ fn exchange(
         if matches!(parse_response(&reply), Ok(Some(_)) | Err(_)) {
             return Ok(reply);
         }
-        let count = stream.read(&mut buffer)?;
+        // What a socket calls "temporarily unavailable" is a read that took too long.
+        let count = stream
+            .read(&mut buffer)
+            .map_err(|error| match error.kind() {
+                io::ErrorKind::WouldBlock => io::ErrorKind::TimedOut.into(),
+                _ => error,
+            })?;
         if count == 0 {
             return Ok(reply);
         }
@@ -136,15 +150,19 @@ fn exchange(
 }
 
 fn read_head(reply: &[u8]) -> Discovery {
+    let stranger = Discovery {
+        accepted: true,
+        ..Discovery::default()
+    };
     let Ok(Some(head)) = parse_response(reply) else {
-        return Discovery::default();
+        return stranger;
     };
     let ours = head.headers().only(REFLECTOR_HEADER).is_some();
     let clock = head.headers().only(CLOCK_HEADER);
     Discovery {
         reflector: ours,
         same_clock: ours && clock_identity().is_some_and(|own| clock == Some(own.as_bytes())),
-        silence: None,
+        ..stranger
     }
 }
 

@@ -7,15 +7,16 @@ use neph_model::{
     Anchor, Flow, FlowIndex, FlowRole, Instant, Own, ProbeKind, Scenario, Span, Traceroute,
 };
 use neph_probe::{
-    Asking, ConnectionUse, FlowSpec, IpVersion, Priority, Schedule, Stop, Target, TlsVersion,
-    TracerouteSpec, Trust, discover,
+    Asking, ConnectionUse, Discovery, FlowSpec, IpVersion, Priority, Schedule, Stop, Target,
+    TlsVersion, TracerouteSpec, Trust, discover,
 };
 use neph_text::parse_duration;
 
 use super::failed;
 use crate::carrier::{CarryError, ExperimentOrder, Progress, TracerouteOrder};
 
-/// How long to wait for somebody to say who they are.
+/// How long to wait at least for somebody to say who they are: this is not yet the measurement, so
+/// a short timeout of the plan does not bind it, and a lost SYN is sent again after 1 and 3 s.
 const PATIENCE: Span = Span::from_secs(5);
 /// Payload of an echo, as ping's.
 const ECHO: usize = 56;
@@ -24,7 +25,8 @@ const ECHO: usize = 56;
 #[derive(Debug)]
 pub(super) struct Ready {
     pub(super) specs: Vec<FlowSpec>,
-    pub(super) same_clock: bool,
+    /// Who answers the main flow.
+    pub(super) found: Discovery,
     pub(super) site: Option<String>,
     pub(super) origin: Anchor<Own>,
 }
@@ -35,7 +37,7 @@ pub(super) fn ready(order: &ExperimentOrder, site: Option<String>) -> Result<Rea
     let asking = Asking {
         tls_version: main.tls_version,
         trust: main.trust.clone(),
-        patience: PATIENCE.min(order.timeout),
+        patience: PATIENCE.max(order.timeout),
         site: site.clone(),
     };
     let found = discover(&main.target, main.address, &asking)
@@ -45,14 +47,17 @@ pub(super) fn ready(order: &ExperimentOrder, site: Option<String>) -> Result<Rea
     beside(order, &mut specs);
     Ok(Ready {
         specs,
-        same_clock: found.same_clock,
+        found,
         site,
         origin: neph_probe::anchor(),
     })
 }
 
 /// The flow that the scenario asks for.
-fn main_flow(order: &ExperimentOrder, site: Option<String>) -> Result<FlowSpec, CarryError> {
+pub(super) fn main_flow(
+    order: &ExperimentOrder,
+    site: Option<String>,
+) -> Result<FlowSpec, CarryError> {
     let scenario = &order.scenario;
     let parameter = |name: &str| scenario.parameters.get(name).map(String::as_str);
     let (target, address) = place(scenario)?;
@@ -198,7 +203,7 @@ impl Ready {
             }),
             target: spec.address,
             reflector: spec.reflector,
-            same_clock: self.same_clock && spec.role == FlowRole::Main,
+            same_clock: self.found.same_clock && spec.role == FlowRole::Main,
         };
         self.specs.iter().map(flow).collect()
     }

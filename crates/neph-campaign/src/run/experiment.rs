@@ -8,7 +8,7 @@ use neph_model::{
     Tally,
 };
 
-use super::{Run, RunError, storing};
+use super::{Run, RunError, reflector_of, storing};
 use crate::agenda::{Past, Slot};
 use crate::carrier::{Carried, CarryError, Ending, ExperimentOrder, Prepared};
 use crate::meter::{Meter, MeteredRecorder, lock};
@@ -44,6 +44,7 @@ impl Run<'_, '_> {
             Ok(Prepared { started, flows }) => {
                 order.experiment.started = started;
                 order.experiment.flows = flows;
+                self.reflectors.extend(reflector_of(&order.experiment));
                 Ok(())
             }
             Err(CarryError::Store(source)) => {
@@ -116,6 +117,7 @@ impl Run<'_, '_> {
             },
             scenario: scenario.clone(),
             site: from.or_else(|| self.plan.lab.as_ref().map(|lab| lab.prober.clone())),
+            reflector: self.reflectors.contains(&scenario.endpoint),
             timeout: self.plan.timeout,
             companion: self
                 .plan

@@ -308,6 +308,17 @@ fn whatever_happens_wherever_the_campaign_ends_whole() {
 }
 
 #[test]
+fn where_a_reflector_answered_once_nobody_else_will_do() {
+    let mut lab = Lab::new(PLAN, &[Fate::Refused, Fate::Complete, Fate::CtrlC]);
+    lab.fake.reflector = true;
+    lab.go().expect("it runs");
+    assert_eq!(lab.fake.expected, [false, false, true]);
+    lab.fake.expected.clear();
+    lab.go().expect("it goes on");
+    assert_eq!(lab.fake.expected, [true; 5], "also after a resume");
+}
+
+#[test]
 fn another_plan_does_not_go_on_with_this_campaign() {
     let mut lab = Lab::new(PLAN, &[Fate::CtrlC]);
     lab.go().expect("it runs");

@@ -1,5 +1,6 @@
 //! The stage a plan plays on: its lab, with the reflectors it asks for, up for as long as needed.
 
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -20,6 +21,8 @@ const PREFIX: &str = "run";
 #[derive(Debug, Default)]
 pub(super) struct Stage {
     reflectors: Vec<Reflector>,
+    /// Where they listen.
+    reflecting: Vec<SocketAddr>,
     lab: Option<Lab>,
 }
 
@@ -34,11 +37,22 @@ impl Stage {
         let lab = Lab::up(&topology, &UpOptions::named(name)).map_err(Failure::refused)?;
         let mut stage = Self {
             reflectors: Vec::new(),
+            reflecting: Vec::new(),
             lab: Some(lab),
         };
-        for reflector in &wanted.reflectors {
-            let started = stage.reflector(reflector)?;
-            stage.reflectors.push(started);
+        for wanted in &wanted.reflectors {
+            let reflector = stage.reflector(wanted)?;
+            let sites = topology.sites.iter();
+            let site = sites.filter(|site| site.name == wanted.site);
+            let own = reflector.address();
+            stage.reflecting.extend(match own.ip().is_unspecified() {
+                true => site
+                    .flat_map(|site| site.addresses())
+                    .map(|ip| SocketAddr::new(ip, own.port()))
+                    .collect(),
+                false => vec![own],
+            });
+            stage.reflectors.push(reflector);
         }
         Ok(stage)
     }
@@ -82,6 +96,7 @@ impl Stage {
             links: links
                 .filter_map(|link| lab.counters(link).cloned())
                 .collect(),
+            reflecting: self.reflecting.clone(),
         }))
     }
 }
@@ -108,12 +123,17 @@ struct ReflectFlags {
 struct LabGround {
     namespaces: Vec<(String, String)>,
     links: Vec<Arc<LinkCounters>>,
+    reflecting: Vec<SocketAddr>,
 }
 
 impl Ground for LabGround {
     fn namespace(&self, site: &str) -> Option<String> {
         let found = self.namespaces.iter().find(|(name, _)| name == site);
         found.map(|(_, namespace)| namespace.clone())
+    }
+
+    fn reflects(&self, address: SocketAddr) -> bool {
+        self.reflecting.contains(&address)
     }
 
     fn lateness(&self) -> LinkLateness {

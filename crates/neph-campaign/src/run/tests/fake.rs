@@ -61,6 +61,10 @@ pub(super) struct Fake {
     pub(super) fate: Option<Fate>,
     pub(super) checks: u32,
     pub(super) routes: u32,
+    /// Whether a reflector answers.
+    pub(super) reflector: bool,
+    /// Whether each experiment was ordered to find one.
+    pub(super) expected: Vec<bool>,
 }
 
 fn message(seq: u64, outcome: Outcome) -> Message {
@@ -81,6 +85,7 @@ impl Carrier for Fake {
     fn prepare(&mut self, order: &ExperimentOrder) -> Result<Prepared, CarryError> {
         let fate = self.fates.pop_front().unwrap_or(Fate::Complete);
         self.fate = Some(fate);
+        self.expected.push(order.reflector);
         if fate == Fate::Refused {
             return Err(CarryError::Failed {
                 operation: format!("connecting to {}", order.scenario.target),
@@ -96,7 +101,7 @@ impl Carrier for Fake {
                 name: order.scenario.endpoint.clone(),
                 source: None,
                 target: SocketAddr::from(([10, 0, 0, 1], 80)),
-                reflector: false,
+                reflector: self.reflector,
                 same_clock: false,
             }],
         })

@@ -1,0 +1,190 @@
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener};
+use std::thread;
+
+use neph_model::{
+    ByteSize, CampaignId, Experiment, ExperimentId, ExperimentStatus, Scenario, Span, Tally, Wall,
+    Warning,
+};
+use neph_probe::{Caps, Reflector, ReflectorSpec, TlsVersion};
+use neph_text::Source;
+
+use super::*;
+use crate::carrier::{Carrier, ExperimentOrder, Prepared, StopFlag};
+use crate::expand::scenarios;
+use crate::local::{Ground, LinkLateness, LocalCarrier};
+use crate::plan::parse;
+
+/// The only scenario of a plan for `url`, with the plan's default sizes of 64 B.
+fn scenario(url: &str) -> Scenario {
+    let plan = format!(
+        "version = 1\nname = \"p\"\ninterval = \"1ms\"\nmessages = 1\n\
+         [[endpoint]]\nname = \"e\"\nurl = \"{url}\"\n"
+    );
+    let plan = parse(&Source::new("p.toml", plan)).expect("a good plan");
+    scenarios(&plan).remove(0)
+}
+
+fn order(url: &str) -> ExperimentOrder {
+    let scenario = scenario(url);
+    ExperimentOrder {
+        experiment: Experiment {
+            id: ExperimentId::new(),
+            campaign: CampaignId::new(),
+            scenario: scenario.id,
+            block: 0,
+            position: 0,
+            attempt: 0,
+            status: ExperimentStatus::Running,
+            reason: None,
+            started: Wall::from_unix_nanos(0),
+            ended: None,
+            flows: Vec::new(),
+            tally: Tally::default(),
+            warnings: Vec::new(),
+            anchors: Vec::new(),
+        },
+        scenario,
+        site: None,
+        reflector: false,
+        timeout: Span::from_millis(10),
+        companion: None,
+        pings: Vec::new(),
+        stop: StopFlag::default(),
+    }
+}
+
+fn reflector() -> Reflector {
+    Reflector::start(&ReflectorSpec {
+        address: ([127, 0, 0, 1], 0).into(),
+        identity: None,
+        tls_version: TlsVersion::Any,
+        key: None,
+        think: Span::ZERO,
+        caps: Caps::default(),
+        site: None,
+    })
+    .expect("a reflector")
+}
+
+/// Takes one connection, reads a question, and says `answer`, if anything, until the peer ends.
+fn stranger(answer: &'static str) -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = listener.local_addr().expect("an address");
+    thread::spawn(move || {
+        let (mut stream, _) = listener.accept().expect("a connection");
+        let mut question = [0; 1024];
+        let _ = stream.read(&mut question);
+        let _ = stream.write_all(answer.as_bytes());
+        let _ = stream.read_to_end(&mut Vec::new());
+    });
+    address
+}
+
+/// A port on which nobody listens.
+fn nobody() -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    listener.local_addr().expect("an address")
+}
+
+fn prepared(order: &ExperimentOrder) -> Result<Prepared, String> {
+    let carrier = LocalCarrier::new().prepare(order);
+    carrier.map_err(|error| error.to_string())
+}
+
+const ANSWER: &str = "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n";
+
+#[test]
+fn where_nobody_can_be_asked_the_experiment_fails_and_says_so() {
+    for scheme in ["ws", "http", "tcp"] {
+        let address = nobody();
+        let told = prepared(&order(&format!("{scheme}://{address}"))).expect_err("nobody there");
+        assert!(
+            told.contains(&format!("{address} who it is failed")),
+            "{told}"
+        );
+        assert!(told.contains("refused"), "{told}");
+    }
+    // A reflector of STAMP that is not ours listens on UDP alone.
+    let udp = prepared(&order(&format!("udp://{}", nobody())));
+    assert!(!udp.expect("it runs").flows[0].reflector);
+}
+
+#[test]
+fn a_reflector_and_a_stranger_are_told_apart_whatever_the_timeout() {
+    let ours = reflector();
+    let found = prepared(&order(&format!("ws://{}", ours.address()))).expect("it answers");
+    assert!(found.flows[0].reflector);
+    let found = prepared(&order(&format!("ws://{}", stranger(ANSWER)))).expect("it answers");
+    assert!(!found.flows[0].reflector);
+}
+
+#[test]
+fn a_stranger_in_a_reflectors_place_is_not_measured() {
+    for scheme in ["ws", "http", "tcp", "udp"] {
+        let mut order = order(&format!("{scheme}://{}", stranger(ANSWER)));
+        order.reflector = true;
+        let told = prepared(&order).expect_err("the reflector is gone");
+        assert!(told.ends_with("and somebody else answers"), "{told}");
+    }
+}
+
+/// A lab whose reflector should be there.
+#[derive(Debug)]
+struct Own(SocketAddr);
+
+impl Ground for Own {
+    fn namespace(&self, _: &str) -> Option<String> {
+        None
+    }
+    fn reflects(&self, address: SocketAddr) -> bool {
+        address == self.0
+    }
+    fn lateness(&self) -> LinkLateness {
+        LinkLateness::default()
+    }
+}
+
+#[test]
+fn the_labs_own_reflector_must_answer() {
+    let address = stranger(ANSWER);
+    let mut carrier = LocalCarrier::in_lab(Box::new(Own(address)));
+    let told = carrier.prepare(&order(&format!("http://{address}")));
+    assert!(told.is_err(), "{told:?}");
+    let address = stranger(ANSWER);
+    let mut carrier = LocalCarrier::in_lab(Box::new(Own(nobody())));
+    carrier
+        .prepare(&order(&format!("http://{address}")))
+        .expect("others may be strangers");
+}
+
+/// The flow towards a stranger.
+fn flow(url: &str, request: usize, response: usize) -> FlowSpec {
+    let mut order = order(url);
+    order.scenario.request_size = ByteSize(request as u64);
+    order.scenario.response_size = ByteSize(response as u64);
+    crate::local::flows::main_flow(&order, None).expect("an address needs no resolver")
+}
+
+#[test]
+fn sizes_that_a_stranger_cannot_be_asked_for_are_flagged() {
+    let flagged =
+        |url: &str, request, response| sizes_not_applied(&flow(url, request, response)).is_some();
+    assert!(!flagged("ws://127.0.0.1:1", 125, 125));
+    assert!(flagged("ws://127.0.0.1:1", 126, 126));
+    assert!(flagged("ws://127.0.0.1:1", 64, 125));
+    assert!(flagged("http://127.0.0.1:1", 64, 64));
+    assert!(flagged("tcp://127.0.0.1:1", 64, 64));
+    assert!(!flagged("udp://127.0.0.1:1", 1400, 1400));
+    assert!(!flagged("icmp://127.0.0.1", 1400, 1400));
+    let mut ours = flow("http://127.0.0.1:1", 10_000, 1024);
+    assert_eq!(
+        sizes_not_applied(&ours),
+        Some(Warning::SizesNotApplied {
+            request: ByteSize(10_000),
+            response: ByteSize(1024),
+        })
+    );
+    ours.reflector = true;
+    assert_eq!(sizes_not_applied(&ours), None);
+}
