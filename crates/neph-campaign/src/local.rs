@@ -12,7 +12,7 @@ use std::net::SocketAddr;
 use std::thread;
 use std::time::Duration;
 
-use neph_model::{BitRate, Span, Throughput, Traceroute, Warning};
+use neph_model::{BitRate, FlowIndex, FlowRole, Span, Throughput, Traceroute, Warning};
 use neph_probe::{
     Flow as Running, IpVersion, Iperf3Spec, ProbeError, Stop, Target, Transfer, UploadSpec,
 };
@@ -24,7 +24,7 @@ use crate::carrier::{
 };
 use crate::plan::ThroughputTool;
 use crate::provenance::{self, CpuTimes};
-use flows::Ready;
+use flows::{Missing, Ready};
 use intake::Intake;
 
 /// How often what the flows told is taken in, recorded and shown.
@@ -139,7 +139,7 @@ impl Carrier for LocalCarrier {
         recorder: &mut dyn Recorder,
         progress: &dyn Fn(Progress),
     ) -> Result<Carried, CarryError> {
-        let ready = self
+        let mut ready = self
             .ready
             .take()
             .ok_or_else(|| failed("carry the experiment out", "it was not prepared"))?;
@@ -150,6 +150,9 @@ impl Carrier for LocalCarrier {
         })
         .map_err(|error| failed("look at the host", error))?;
         let mut intake = Intake::new(ready.origin, recorder);
+        for missing in ready.missing.drain(..) {
+            intake.miss(missing, FlowIndex(0));
+        }
         let ending = run(order, &ready, &mut intake, progress)?;
         let load = match (before, CpuTimes::now()) {
             (Some(before), Some(after)) => before.load_until(after, provenance::load_average()),
@@ -161,6 +164,7 @@ impl Carrier for LocalCarrier {
             warnings.push(Warning::ClockStepped { times: steps });
         }
         warnings.extend(peer::sizes_not_applied(&ready.specs[0]));
+        warnings.extend(intake.echo_missing());
         warnings.extend(self.lateness().since(late_before));
         host.congestion_control = intake.congestion();
         let mut flows = ready.flows();
@@ -266,9 +270,13 @@ fn run(
                 && !intake.take(flow.reports(), spec.index)
                 && let Some(flow) = slot.take()
                 && let Err(error) = flow.join()
-                && spec.index.0 == 0
             {
-                fault = Some(error);
+                if spec.role == FlowRole::Main {
+                    fault = Some(error);
+                } else {
+                    let (name, why) = (spec.name.clone(), error.to_string());
+                    intake.miss(Missing { name, why }, spec.index);
+                }
             }
         }
         intake.record()?;
@@ -288,3 +296,6 @@ fn run(
         (None, false) => intake.verdict(),
     })
 }
+
+#[cfg(test)]
+mod tests;

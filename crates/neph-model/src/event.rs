@@ -16,6 +16,8 @@ pub enum EventKind {
     ConnectFailed,
     /// The wall clock stepped; kernel stamps around it were dropped.
     ClockStepped,
+    /// A flow beside the main one could not run; told of the main flow if it never came to be.
+    FlowFailed,
     /// A reply came after its message was counted lost.
     LateReply,
     /// The peer refused a message or a connection.
@@ -30,6 +32,7 @@ impl EventKind {
             Self::ConnectionLost => "connection_lost",
             Self::ConnectFailed => "connect_failed",
             Self::ClockStepped => "clock_stepped",
+            Self::FlowFailed => "flow_failed",
             Self::LateReply => "late_reply",
             Self::Refused => "refused",
         }
@@ -41,6 +44,7 @@ impl EventKind {
             Self::ConnectionLost,
             Self::ConnectFailed,
             Self::ClockStepped,
+            Self::FlowFailed,
             Self::LateReply,
             Self::Refused,
         ]

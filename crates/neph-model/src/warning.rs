@@ -54,6 +54,13 @@ pub enum Warning {
         /// What it asks each reply to carry.
         response: ByteSize,
     },
+    /// ICMP echo that the plan wants beside the main flow could not be sent.
+    EchoMissing {
+        /// To whom, by name.
+        names: Vec<String>,
+        /// Why not to the first of them.
+        why: String,
+    },
     /// The lab's link could not keep its word.
     LinkLate {
         /// Packets that left later than the link tolerates after they were due: 50 us, or 2 % of its delay.
@@ -87,6 +94,9 @@ impl Warning {
             Self::SizesNotApplied { .. } => {
                 "run neph reflect at the endpoint; else a ws:// request carries at most 125 bytes and comes back as it is, http:// gets what is there, and tcp:// only connects"
             }
+            Self::EchoMissing { .. } => {
+                "mend the reason (the events tell each), or switch it off in the plan: [companion] enabled = false"
+            }
             Self::LinkLate { .. } => {
                 "lower the rate through the lab's link, or free a core: the emulated delay was exceeded"
             }
@@ -115,6 +125,9 @@ impl fmt::Display for Warning {
                 f,
                 "no reflector answers: requests of {request} and replies of {response} are not what was measured"
             ),
+            Self::EchoMissing { names, why } => {
+                write!(f, "no ICMP echo to {}: {why}", names.join(", "))
+            }
             Self::LinkLate { packets: 1, worst } => {
                 write!(f, "the lab's link sent 1 packet late, by {worst}")
             }
@@ -154,6 +167,10 @@ mod tests {
                 request: ByteSize(64),
                 response: ByteSize(1 << 20),
             },
+            Warning::EchoMissing {
+                names: vec!["metro".to_owned(), "dns".to_owned()],
+                why: "not permitted".to_owned(),
+            },
             Warning::LinkLate { packets: 1, worst },
             Warning::LinkLate { packets: 2, worst },
         ];
@@ -166,6 +183,7 @@ mod tests {
                 "only 1 reply",
                 "only 0 replies",
                 "no reflector answers: requests of 64 B and replies of 1 MiB are not what was measured",
+                "no ICMP echo to metro, dns: not permitted",
                 "the lab's link sent 1 packet late, by 80.0 us",
                 "the lab's link sent 2 packets late, the worst by 80.0 us",
             ]

@@ -8,7 +8,7 @@ use neph_model::{
 };
 use neph_probe::{
     Asking, ConnectionUse, Discovery, FlowSpec, IpVersion, Priority, Schedule, Stop, Target,
-    TlsVersion, TracerouteSpec, Trust, discover,
+    TargetError, TlsVersion, TracerouteSpec, Trust, discover,
 };
 use neph_text::parse_duration;
 
@@ -25,10 +25,21 @@ const ECHO: usize = 56;
 #[derive(Debug)]
 pub(super) struct Ready {
     pub(super) specs: Vec<FlowSpec>,
+    /// What the order wants beside the main flow and cannot have.
+    pub(super) missing: Vec<Missing>,
     /// Who answers the main flow.
     pub(super) found: Discovery,
     pub(super) site: Option<String>,
     pub(super) origin: Anchor<Own>,
+}
+
+/// An ICMP echo that does not go.
+#[derive(Debug)]
+pub(super) struct Missing {
+    /// To whom, by name.
+    pub(super) name: String,
+    /// Why not.
+    pub(super) why: String,
 }
 
 /// Resolves, asks who is there, and decides what runs.
@@ -44,9 +55,10 @@ pub(super) fn ready(order: &ExperimentOrder, site: Option<String>) -> Result<Rea
         .map_err(|error| failed("enter the site", error))?;
     main.reflector = found.reflector;
     let mut specs = vec![main];
-    beside(order, &mut specs);
+    let missing = beside(order, &mut specs);
     Ok(Ready {
         specs,
+        missing,
         found,
         site,
         origin: neph_probe::anchor(),
@@ -133,8 +145,8 @@ fn read_key(path: &str) -> Result<Vec<u8>, CarryError> {
 }
 
 /// ICMP echo to the endpoint's host and to every ping destination. One that cannot be resolved is
-/// left out: its messages would all be failures of the resolver.
-fn beside(order: &ExperimentOrder, specs: &mut Vec<FlowSpec>) {
+/// left out, and returned: its messages would all be failures of the resolver.
+fn beside(order: &ExperimentOrder, specs: &mut Vec<FlowSpec>) -> Vec<Missing> {
     let main = &specs[0];
     let length = main
         .schedule
@@ -150,17 +162,15 @@ fn beside(order: &ExperimentOrder, specs: &mut Vec<FlowSpec>) {
         wanted.push((FlowRole::PingDestination, name, host, ping.interval));
     }
     let template = main.clone();
+    let mut missing = Vec::new();
     for (role, name, host, interval) in wanted {
-        let bracketed = if host.contains(':') {
-            format!("[{host}]")
-        } else {
-            host
-        };
-        let Ok(target) = Target::parse(&format!("icmp://{bracketed}")) else {
-            continue;
-        };
-        let Ok(address) = target.resolve(IpVersion::Any) else {
-            continue;
+        let (target, address) = match echo_to(&host) {
+            Ok(place) => place,
+            Err(error) => {
+                let why = error.to_string();
+                missing.push(Missing { name, why });
+                continue;
+            }
         };
         let count = u64::try_from(length.nanos() / interval.nanos().max(1))
             .unwrap_or(0)
@@ -183,6 +193,19 @@ fn beside(order: &ExperimentOrder, specs: &mut Vec<FlowSpec>) {
             ..template.clone()
         });
     }
+    missing
+}
+
+/// Where an echo to `host` goes.
+fn echo_to(host: &str) -> Result<(Target, SocketAddr), TargetError> {
+    let bracketed = if host.contains(':') {
+        format!("[{host}]")
+    } else {
+        host.to_owned()
+    };
+    let target = Target::parse(&format!("icmp://{bracketed}"))?;
+    let address = target.resolve(IpVersion::Any)?;
+    Ok((target, address))
 }
 
 impl Ready {
@@ -236,15 +259,8 @@ pub(super) fn trace(
         failure: Some(why),
     };
     let nowhere = IpAddr::from([0, 0, 0, 0]);
-    let host = &order.host;
-    let bracketed = if host.contains(':') {
-        format!("[{host}]")
-    } else {
-        host.clone()
-    };
-    let target = Target::parse(&format!("icmp://{bracketed}"));
-    let destination = match target.and_then(|target| target.resolve(IpVersion::Any)) {
-        Ok(address) => address.ip(),
+    let destination = match echo_to(&order.host) {
+        Ok((_, address)) => address.ip(),
         Err(error) => return failure(nowhere, error.to_string()),
     };
     let site = match site {

@@ -6,11 +6,12 @@ use std::sync::mpsc::{Receiver, TryRecvError};
 
 use neph_model::{
     Anchor, Event, EventKind, Flow, FlowIndex, Instant, Marks, Message, Own, ProbeKind, Sample,
-    SeriesName, Span, Tally,
+    SeriesName, Span, Tally, Warning,
 };
 use neph_probe::Report;
 use neph_store::Recorder;
 
+use super::flows::Missing;
 use crate::carrier::{CarryError, Ending};
 use crate::provenance::{self, CpuTimes};
 
@@ -33,6 +34,8 @@ pub(super) struct Intake<'a> {
     /// The last thing that went wrong with the main flow.
     trouble: Option<String>,
     sampled: Option<(Instant<Own>, CpuTimes)>,
+    /// ICMP echo that did not go.
+    missing: Vec<Missing>,
 }
 
 impl<'a> Intake<'a> {
@@ -49,6 +52,7 @@ impl<'a> Intake<'a> {
             congestion: None,
             trouble: None,
             sampled: None,
+            missing: Vec::new(),
         }
     }
 
@@ -95,6 +99,28 @@ impl<'a> Intake<'a> {
             Report::Ended(tally) if flow.0 == 0 => self.main = tally,
             Report::Reply(_) | Report::Anchor(_) | Report::Ended(_) => {}
         }
+    }
+
+    /// Takes note that an echo beside the main flow does not go; `flow` is the main one's if it
+    /// never came to be.
+    pub(super) fn miss(&mut self, missing: Missing, flow: FlowIndex) {
+        let Missing { name, why } = &missing;
+        self.events.push(Event {
+            flow,
+            at: (neph_probe::now() - self.origin.at).nanos(),
+            kind: EventKind::FlowFailed,
+            text: format!("no ICMP echo to {name}: {why}"),
+        });
+        self.missing.push(missing);
+    }
+
+    /// The warning that missing echoes earn: one, however many.
+    pub(super) fn echo_missing(&self) -> Option<Warning> {
+        let first = self.missing.first()?;
+        Some(Warning::EchoMissing {
+            names: self.missing.iter().map(|one| one.name.clone()).collect(),
+            why: first.why.clone(),
+        })
     }
 
     /// Records what was taken in; it is safe when this returns.

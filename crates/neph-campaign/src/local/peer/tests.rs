@@ -2,70 +2,13 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener};
 use std::thread;
 
-use neph_model::{
-    ByteSize, CampaignId, Experiment, ExperimentId, ExperimentStatus, Scenario, Span, Tally, Wall,
-    Warning,
-};
-use neph_probe::{Caps, Reflector, ReflectorSpec, TlsVersion};
-use neph_text::Source;
+use neph_model::{ByteSize, Warning};
 
 use super::*;
-use crate::carrier::{Carrier, ExperimentOrder, Prepared, StopFlag};
-use crate::expand::scenarios;
+use crate::carrier::{Carrier, ExperimentOrder, Prepared};
+use crate::local::flows::main_flow;
+use crate::local::tests::{order, reflector};
 use crate::local::{Ground, LinkLateness, LocalCarrier};
-use crate::plan::parse;
-
-/// The only scenario of a plan for `url`, with the plan's default sizes of 64 B.
-fn scenario(url: &str) -> Scenario {
-    let plan = format!(
-        "version = 1\nname = \"p\"\ninterval = \"1ms\"\nmessages = 1\n\
-         [[endpoint]]\nname = \"e\"\nurl = \"{url}\"\n"
-    );
-    let plan = parse(&Source::new("p.toml", plan)).expect("a good plan");
-    scenarios(&plan).remove(0)
-}
-
-fn order(url: &str) -> ExperimentOrder {
-    let scenario = scenario(url);
-    ExperimentOrder {
-        experiment: Experiment {
-            id: ExperimentId::new(),
-            campaign: CampaignId::new(),
-            scenario: scenario.id,
-            block: 0,
-            position: 0,
-            attempt: 0,
-            status: ExperimentStatus::Running,
-            reason: None,
-            started: Wall::from_unix_nanos(0),
-            ended: None,
-            flows: Vec::new(),
-            tally: Tally::default(),
-            warnings: Vec::new(),
-            anchors: Vec::new(),
-        },
-        scenario,
-        site: None,
-        reflector: false,
-        timeout: Span::from_millis(10),
-        companion: None,
-        pings: Vec::new(),
-        stop: StopFlag::default(),
-    }
-}
-
-fn reflector() -> Reflector {
-    Reflector::start(&ReflectorSpec {
-        address: ([127, 0, 0, 1], 0).into(),
-        identity: None,
-        tls_version: TlsVersion::Any,
-        key: None,
-        think: Span::ZERO,
-        caps: Caps::default(),
-        site: None,
-    })
-    .expect("a reflector")
-}
 
 /// Takes one connection, reads a question, and says `answer`, if anything, until the peer ends.
 fn stranger(answer: &'static str) -> SocketAddr {
@@ -163,7 +106,7 @@ fn flow(url: &str, request: usize, response: usize) -> FlowSpec {
     let mut order = order(url);
     order.scenario.request_size = ByteSize(request as u64);
     order.scenario.response_size = ByteSize(response as u64);
-    crate::local::flows::main_flow(&order, None).expect("an address needs no resolver")
+    main_flow(&order, None).expect("an address needs no resolver")
 }
 
 #[test]
