@@ -11,7 +11,8 @@
 //!    the plan allows.
 //!
 //! Among what waits for another try, the scenario with the fewest complete experiments comes
-//! first. Only failures use up tries: being interrupted is not the scenario's fault.
+//! first. Only failures use up tries: being interrupted is not the scenario's fault. Whoever resumes
+//! asks for what is unfinished, so it has all its tries again.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -154,6 +155,18 @@ impl Agenda {
         }
         self.carried_out[row] += 1;
         self.advance();
+    }
+
+    /// Gives what is not complete all its tries again.
+    pub fn allow_again(&mut self) {
+        for (block, cells) in (0..).zip(&mut self.cells) {
+            for (scenario, cell) in (0..).zip(cells) {
+                cell.failed = 0;
+                if cell.tried > 0 && !cell.complete {
+                    self.waiting.insert((block, scenario));
+                }
+            }
+        }
     }
 
     fn advance(&mut self) {

@@ -127,8 +127,9 @@ pub fn start(
     Run::new(plan, campaign, matrix, build, crew)?.carry_out()
 }
 
-/// Goes on with a campaign that was cut off, interrupted or incomplete. `plan` is what its stored
-/// text means. Recovers what a crash left behind first.
+/// Goes on with a campaign that was cut off, interrupted or incomplete: what is not complete has
+/// all its tries again, however often it failed before. `plan` is what its stored text means.
+/// Recovers what a crash left behind first.
 ///
 /// # Errors
 /// The store refused, or its matrix is not the plan's.
@@ -215,6 +216,7 @@ impl<'r, 'c> Run<'r, 'c> {
         for experiment in &past {
             agenda.note(Past::from(experiment));
         }
+        agenda.allow_again();
         Ok(Self {
             plan,
             campaign,

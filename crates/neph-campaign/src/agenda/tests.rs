@@ -42,6 +42,7 @@ impl World {
         for past in &self.history {
             self.agenda.note(*past);
         }
+        self.agenda.allow_again();
     }
     fn run(&mut self, status: ExperimentStatus) -> Option<Slot> {
         let slot = self.agenda.next()?;
@@ -164,21 +165,29 @@ proptest! {
                 0..=5 => ExperimentStatus::Complete,
                 6 | 7 => ExperimentStatus::Failed,
                 8 | 9 => ExperimentStatus::Interrupted,
-                _ => { world.restart(); continue; }
+                _ => { world.restart(); slots.push(None); continue; }
             };
             let Some(slot) = world.run(status) else { break };
-            slots.push((slot, status));
+            slots.push(Some((slot, status)));
             if status == ExperimentStatus::Interrupted {
                 world.restart();
+                slots.push(None);
             }
         }
         while let Some(slot) = world.run(ExperimentStatus::Complete) {
-            slots.push((slot, ExperimentStatus::Complete));
+            slots.push(Some((slot, ExperimentStatus::Complete)));
         }
         let mut pairs: BTreeMap<(u32, u32), (u32, u32, u32)> = BTreeMap::new();
         let mut positions: BTreeMap<u32, u32> = BTreeMap::new();
         let mut first_tries = Vec::new();
-        for (slot, status) in &slots {
+        for step in &slots {
+            let Some((slot, status)) = step else {
+                // Resuming allows all tries again.
+                for (_, failed, _) in pairs.values_mut() {
+                    *failed = 0;
+                }
+                continue;
+            };
             let (tried, failed, complete) = pairs.entry((slot.block, slot.scenario)).or_default();
             prop_assert_eq!(slot.attempt, *tried, "attempts count up");
             prop_assert_eq!(*complete, 0, "nothing is tried after it is complete");

@@ -283,6 +283,29 @@ fn what_fails_every_time_is_given_up_and_said() {
 }
 
 #[test]
+fn resuming_an_incomplete_campaign_tries_again_what_was_given_up() {
+    let fates = [Fate::Refused; 4];
+    let mut lab = Lab::new(&PLAN.replace("[64, 128, 256]", "64"), &fates);
+    let (campaign, standing) = lab.go().expect("it runs");
+    assert_eq!(campaign.status, CampaignStatus::Incomplete);
+    assert_eq!((standing.given_up, standing.open), (2, 0));
+    lab.fake
+        .fates
+        .extend([Fate::Refused, Fate::Complete, Fate::Refused]);
+    let (campaign, standing) = lab.go().expect("it goes on");
+    let mut backwards = lab.diary.0.iter().rev();
+    let begun = backwards.find(|line| line.starts_with("begun"));
+    let last = begun.expect("it began");
+    assert!(last.starts_with("begun 2 open"), "{last}");
+    assert_eq!(campaign.status, CampaignStatus::Incomplete);
+    assert_eq!((standing.complete, standing.given_up), (1, 1));
+    let (campaign, _) = lab.go().expect("it goes on");
+    assert_eq!(campaign.status, CampaignStatus::Complete);
+    assert!(all_complete_once(&lab.experiments(), 2));
+    assert_eq!(lab.experiments().len(), 4 + 3 + 1);
+}
+
+#[test]
 fn whatever_happens_wherever_the_campaign_ends_whole() {
     use Fate::{Broken, Complete, CtrlC, Killed, Mute, Refused};
     let all = [

@@ -5,6 +5,7 @@ mod check;
 mod preview;
 mod run;
 mod stage;
+mod unfinished;
 mod watch;
 
 use std::fs;

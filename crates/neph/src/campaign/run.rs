@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, ValueEnum};
-use neph_campaign::{Build, Carrier, Clock, Crew, Plan, StopFlag};
+use neph_campaign::{Build, Carrier, Clock, Crew, Plan, Standing, StopFlag};
 use neph_model::{Campaign, CampaignStatus, Order, Span, Wall};
 use neph_probe::Stop;
 use neph_store::Store;
@@ -12,7 +12,7 @@ use neph_text::Source;
 use super::acknowledge::Acknowledging;
 use super::stage::Stage;
 use super::watch::Watch;
-use super::{read, understand};
+use super::{read, understand, unfinished};
 use crate::exit::{Failure, Outcome};
 use crate::workspace::{self, Workspace};
 use crate::{interrupt, output, report, version};
@@ -113,7 +113,7 @@ pub(crate) fn carry_out(
     store.recover().map_err(Failure::refused)?;
     let stage = Stage::set(plan)?;
     let carrier = stage.carrier();
-    let campaign = match &settings.acknowledge {
+    let (campaign, standing) = match &settings.acknowledge {
         None => conduct(
             plan,
             order,
@@ -138,20 +138,19 @@ pub(crate) fn carry_out(
     if !settings.no_report {
         report::after_run(store.as_ref(), &campaign, plan, &settings.workspace)?;
     }
-    Ok(outcome(&campaign, &stop))
-}
-
-fn outcome(campaign: &Campaign, stop: &Stop) -> Outcome {
     match (campaign.status, stop.is_set()) {
         (_, true) => {
             output::say(&format!(
                 "neph: stopped; neph resume {} goes on",
                 campaign.id
             ));
-            Outcome::Interrupted
+            Ok(Outcome::Interrupted)
         }
-        (CampaignStatus::Complete, false) => Outcome::Done,
-        (_, false) => Outcome::Nothing,
+        (CampaignStatus::Complete, false) => Ok(Outcome::Done),
+        (_, false) => {
+            unfinished::tell(store.as_ref(), &campaign, standing)?;
+            Ok(Outcome::Nothing)
+        }
     }
 }
 
@@ -166,7 +165,7 @@ fn conduct<C: Carrier>(
     (store, mut carrier): (&mut dyn Store, C),
     settings: &Settings,
     stop: &Stop,
-) -> Result<Campaign, Failure> {
+) -> Result<(Campaign, Standing), Failure> {
     let build = Build {
         version: version::VERSION.to_owned(),
         commit: version::COMMIT.to_owned(),
@@ -184,9 +183,7 @@ fn conduct<C: Carrier>(
         None => neph_campaign::start(plan, order, &build, &mut crew),
         Some(campaign) => neph_campaign::resume(plan, campaign, &build, &mut crew),
     };
-    ended
-        .map(|(campaign, _)| campaign)
-        .map_err(Failure::refused)
+    ended.map_err(Failure::refused)
 }
 
 /// This machine's clock.

@@ -62,7 +62,7 @@ impl Observer for Watch {
                 left,
             } => {
                 self.stand(*standing, Some(*left));
-                self.line(&begun(campaign, scenarios.len(), *left));
+                self.line(&begun(campaign, scenarios.len(), *standing, *left));
             }
             News::Waiting { block, .. } => self.line(&format!("waiting for block {}", block + 1)),
             News::CheckBegun(order) => {
@@ -101,7 +101,7 @@ impl Observer for Watch {
     }
 }
 
-fn begun(campaign: &Campaign, scenarios: usize, left: Span) -> String {
+fn begun(campaign: &Campaign, scenarios: usize, standing: Standing, left: Span) -> String {
     let Campaign {
         name,
         id,
@@ -110,8 +110,19 @@ fn begun(campaign: &Campaign, scenarios: usize, left: Span) -> String {
         ..
     } = campaign;
     let left = time(left);
+    let Standing {
+        total,
+        complete,
+        open,
+        ..
+    } = standing;
+    let to_do = match complete {
+        0 => String::new(),
+        _ => format!(", {complete} of {total} experiments complete, {open} to do"),
+    };
     format!(
-        "campaign {name} ({id}): {scenarios} scenarios x {blocks} blocks, about {left}, seed {seed}"
+        "campaign {name} ({id}): {scenarios} scenarios x {blocks} blocks{to_do}, about {left}, \
+         seed {seed}"
     )
 }
 

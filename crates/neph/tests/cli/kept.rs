@@ -104,3 +104,26 @@ fn one_experiment_can_be_exported_alone_and_imported_again() {
         experiments[0]["response_p50_ns"]
     );
 }
+
+#[test]
+fn what_failed_every_try_is_told_and_tried_again_by_resume() {
+    let place = Place::empty();
+    // Nobody listens on port 1.
+    let plan = "version = 1\nname = \"x\"\ninterval = \"1ms\"\nmessages = 1\ntries = 1\n\n\
+                [[endpoint]]\nname = \"a\"\nurl = \"ws://127.0.0.1:1/\"\n";
+    fs::write(place.path("plan.toml"), plan).expect("a file");
+    let run: &[&str] = &["run", "plan.toml", "--quiet", "--no-report"];
+    let resume: &[&str] = &["resume", "--quiet", "--no-report"];
+    for (tried, command) in [(1, run), (2, resume)] {
+        let ran = place.neph(command.iter().copied());
+        assert_eq!(ran.status, 1, "{}", ran.err);
+        for part in [
+            "failed every try in block 1: asking ws://127.0.0.1:1",
+            "1 of 1 experiments are left to do; neph resume",
+        ] {
+            assert!(ran.err.contains(part), "{part}: {}", ran.err);
+        }
+        let listed = json(&place.neph(["list", "last", "--format", "json"]).out);
+        assert_eq!(listed.as_array().map(Vec::len), Some(tried));
+    }
+}

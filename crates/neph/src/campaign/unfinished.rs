@@ -1,0 +1,85 @@
+//! What a campaign that ended incomplete lacks and why, and the way on.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use neph_campaign::Standing;
+use neph_model::{Campaign, Experiment, ExperimentStatus, Scenario, ScenarioId};
+use neph_store::Store;
+
+use crate::exit::Failure;
+use crate::output;
+
+/// Scenarios are told one by one up to this many.
+const TOLD: usize = 5;
+
+/// Says what is left to do.
+pub(super) fn tell(
+    store: &dyn Store,
+    campaign: &Campaign,
+    standing: Standing,
+) -> Result<(), Failure> {
+    let scenarios = store.scenarios(campaign.id).map_err(Failure::refused)?;
+    let experiments = store.experiments(campaign.id).map_err(Failure::refused)?;
+    let lacking = lacking(&experiments);
+    for (id, Lacking { blocks, reason }) in lacking.iter().take(TOLD) {
+        let scenario = scenarios.iter().find(|scenario| scenario.id == *id);
+        let label = scenario.map_or_else(|| id.to_string(), Scenario::label);
+        let numbers: Vec<String> = blocks.iter().map(|block| (block + 1).to_string()).collect();
+        let blocks = if numbers.len() == 1 {
+            "block"
+        } else {
+            "blocks"
+        };
+        let numbers = numbers.join(", ");
+        output::say(&format!(
+            "neph: {label} failed every try in {blocks} {numbers}: {reason}"
+        ));
+    }
+    if lacking.len() > TOLD {
+        output::say(&format!(
+            "neph: and {} more scenarios",
+            lacking.len() - TOLD
+        ));
+    }
+    let Standing {
+        total, given_up, ..
+    } = standing;
+    output::say(&format!(
+        "neph: {given_up} of {total} experiments are left to do; neph resume {} tries them again",
+        campaign.id
+    ));
+    Ok(())
+}
+
+/// A scenario that is not complete.
+struct Lacking<'a> {
+    /// In which blocks, from 0.
+    blocks: Vec<u32>,
+    /// Why it failed last.
+    reason: &'a str,
+}
+
+/// The scenarios that have blocks without a complete experiment. Experiments come by block.
+fn lacking(experiments: &[Experiment]) -> BTreeMap<ScenarioId, Lacking<'_>> {
+    let complete: BTreeSet<(u32, ScenarioId)> = experiments
+        .iter()
+        .filter(|one| one.status == ExperimentStatus::Complete)
+        .map(|one| (one.block, one.scenario))
+        .collect();
+    let mut lacking: BTreeMap<ScenarioId, Lacking<'_>> = BTreeMap::new();
+    for one in experiments {
+        if complete.contains(&(one.block, one.scenario)) {
+            continue;
+        }
+        let reason = one.reason.as_deref().unwrap_or("no reason told");
+        let entry = lacking.entry(one.scenario).or_insert_with(|| Lacking {
+            blocks: Vec::new(),
+            reason,
+        });
+        entry.reason = reason;
+        if entry.blocks.last() != Some(&one.block) {
+            entry.blocks.push(one.block);
+        }
+    }
+    lacking
+}
