@@ -22,6 +22,7 @@ pub use plot::PlotPlan;
 pub use target::Target;
 
 pub(crate) use interpret::plan as interpret;
+pub(crate) use meaning::hash_of;
 pub(crate) use parameter::word;
 pub(crate) use plot::{blocks as plot_blocks, check as check_plot};
 pub(crate) use sections::{

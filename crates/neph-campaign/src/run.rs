@@ -18,7 +18,7 @@ use crate::carrier::{Carrier, Clock, StopFlag};
 use crate::estimate::{estimate, length};
 use crate::expand::scenarios;
 use crate::observer::{News, Observer};
-use crate::plan::Plan;
+use crate::plan::{Plan, hash_of};
 
 /// A campaign could not go on.
 #[derive(Debug, thiserror::Error)]
@@ -94,14 +94,16 @@ pub struct Build {
     pub commit: String,
 }
 
-/// Adds a campaign for `plan` to the store and carries it out. `order` overrides the plan's. A plan
-/// without a seed gets one from the campaign's id, which is as random as ids are.
+/// Adds a campaign for `plan` to the store and carries it out. `order` overrides the plan's;
+/// `topology` is the text of its lab's file, kept with the plan. A plan without a seed gets one
+/// from the campaign's id, which is as random as ids are.
 ///
 /// # Errors
 /// The store refused. What was measured until then is kept.
 pub fn start(
     plan: &Plan,
     order: Option<Order>,
+    topology: Option<&str>,
     build: &Build,
     crew: &mut Crew<'_>,
 ) -> Result<(Campaign, Standing), RunError> {
@@ -112,6 +114,8 @@ pub fn start(
         plan_text: plan.text.clone(),
         plan_hash: plan.hash(),
         plan_path: plan.path.clone(),
+        topology_text: topology.map(str::to_owned),
+        topology_hash: topology.map(hash_of),
         seed: plan.seed.unwrap_or_else(|| seed_from(id)),
         order: order.unwrap_or(plan.order),
         blocks: plan.blocks,

@@ -69,6 +69,10 @@ pub struct Campaign {
     pub plan_hash: String,
     /// Where the plan was read from.
     pub plan_path: String,
+    /// The topology file of the lab that the plan asks for, byte for byte; absent without a lab.
+    pub topology_text: Option<String>,
+    /// SHA-256 of the topology's text, hex.
+    pub topology_hash: Option<String>,
     /// Decides every shuffle.
     pub seed: u64,
     /// The order within blocks.

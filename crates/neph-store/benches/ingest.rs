@@ -154,6 +154,8 @@ fn campaign(id: CampaignId) -> Campaign {
         plan_text: String::new(),
         plan_hash: String::new(),
         plan_path: String::new(),
+        topology_text: None,
+        topology_hash: None,
         seed: 1,
         order: Order::Random,
         blocks: 1,

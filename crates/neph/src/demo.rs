@@ -7,7 +7,6 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use clap::Args as ClapArgs;
-use neph_campaign::Plan;
 use neph_model::Span;
 use neph_probe::{Caps, Reflector, ReflectorSpec, TlsVersion};
 use neph_text::Source;
@@ -58,7 +57,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
             fs::write(args.folder.join(TOPOLOGY_FILE), TOPOLOGY).map_err(refused)?;
             let text = PLAN.replace(SHIPPED_AT, TOPOLOGY_FILE);
             let plan = write(&args.folder, text).map_err(refused)?;
-            campaign::carry_out(&understood(plan)?, None, None, &settings)
+            campaign::carry_out(&campaign::understand(plan)?, None, None, &settings)
         }
         Err(why) => {
             output::say(&format!(
@@ -81,10 +80,6 @@ fn write(folder: &Path, text: String) -> std::io::Result<Source> {
     let path = folder.join("plan.toml");
     fs::write(&path, &text)?;
     Ok(Source::new(path.display().to_string(), text))
-}
-
-fn understood(source: Source) -> Result<Plan, Failure> {
-    campaign::understand(source).map(|read| read.plan)
 }
 
 /// One reflector on loopback for each endpoint, and the plan without its lab.
@@ -111,5 +106,5 @@ fn over_loopback(args: &Args, settings: &Settings) -> Result<Outcome, Failure> {
             args.folder.display()
         ))
     })?;
-    campaign::carry_out(&understood(plan)?, None, None, settings)
+    campaign::carry_out(&campaign::understand(plan)?, None, None, settings)
 }

@@ -10,9 +10,21 @@ use crate::exit::Failure;
 
 /// Reads a topology file.
 pub(crate) fn read(path: &Path) -> Result<Topology, Failure> {
+    understand(load(path)?).map(|(topology, _)| topology)
+}
+
+/// A topology file's text.
+pub(crate) fn load(path: &Path) -> Result<Source, Failure> {
     let name = path.display().to_string();
     let text = fs::read_to_string(path)
         .map_err(|error| Failure::Usage(format!("topology {name} cannot be read: {error}")))?;
-    let source = Source::new(name, text);
-    Topology::parse(&source).map_err(|problems| Failure::Text(source, problems))
+    Ok(Source::new(name, text))
+}
+
+/// What a topology file's text means, beside the text.
+pub(crate) fn understand(source: Source) -> Result<(Topology, Source), Failure> {
+    match Topology::parse(&source) {
+        Ok(topology) => Ok((topology, source)),
+        Err(problems) => Err(Failure::Text(source, problems)),
+    }
 }

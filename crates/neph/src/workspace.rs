@@ -44,6 +44,13 @@ impl Workspace {
     pub(crate) fn write(&self) -> Result<Box<dyn Store>, Failure> {
         self.open(Access::Write)
     }
+    /// Opens it to go on with what is there: brings an older one up to date, makes none.
+    pub(crate) fn existing(&self) -> Result<Box<dyn Store>, Failure> {
+        match open(&self.place, Access::Read) {
+            Err(StoreError::OlderSchema { .. }) => self.write(),
+            _ => self.read(),
+        }
+    }
     fn open(&self, access: Access) -> Result<Box<dyn Store>, Failure> {
         open(&self.place, access).map_err(|error| match error {
             StoreError::NoWorkspace { .. } => Failure::usage(format!(
@@ -173,6 +180,8 @@ mod tests {
             plan_text: String::new(),
             plan_hash: String::new(),
             plan_path: String::new(),
+            topology_text: None,
+            topology_hash: None,
             seed: 1,
             order: Order::Random,
             blocks: 1,

@@ -56,11 +56,16 @@ pub struct Plan {
 impl Plan {
     /// SHA-256 of its text, 64 hex digits.
     pub fn hash(&self) -> String {
-        let digest = Sha256::digest(self.text.as_bytes());
-        digest.iter().fold(String::with_capacity(64), |hex, byte| {
-            hex + &format!("{byte:02x}")
-        })
+        hash_of(&self.text)
     }
+}
+
+/// SHA-256 of a text, 64 hex digits.
+pub(crate) fn hash_of(text: &str) -> String {
+    let digest = Sha256::digest(text.as_bytes());
+    digest.iter().fold(String::with_capacity(64), |hex, byte| {
+        hex + &format!("{byte:02x}")
+    })
 }
 
 /// An endpoint and what is varied towards it.

@@ -30,6 +30,8 @@ duration = "5s"
 [traceroute]
 "#;
 
+const TOPOLOGY: &str = "version = 1\n";
+
 /// Writes the news down.
 #[derive(Default)]
 struct Diary(Vec<String>);
@@ -99,7 +101,7 @@ impl Lab {
             stop: &StopFlag::default(),
         };
         match known {
-            None => start(&self.plan, None, &build, &mut crew),
+            None => start(&self.plan, None, Some(TOPOLOGY), &build, &mut crew),
             Some(campaign) => resume(&self.plan, &campaign, &build, &mut crew),
         }
     }
@@ -179,6 +181,9 @@ fn provenance_is_kept_with_each_experiment() {
     );
     assert_eq!(provenance.plan_hash, lab.plan.hash());
     assert_eq!(provenance.lateness_p99, Some(Span::from_micros(10)));
+    let campaign = &store.campaigns().expect("campaigns")[0];
+    assert_eq!(campaign.topology_text.as_deref(), Some(TOPOLOGY));
+    assert_eq!(campaign.topology_hash, Some(hash_of(TOPOLOGY)));
     let refused = experiments
         .iter()
         .find(|e| e.status == ExperimentStatus::Failed)

@@ -38,6 +38,9 @@ pub(super) fn section(data: &CampaignData, settings: &PlotSettings) -> Markup {
             h2 id="provenance" { "Provenance" }
             dl {
                 dt { "Plan" } dd { (campaign.plan_path) ", SHA-256 " (campaign.plan_hash) }
+                @if let Some(hash) = &campaign.topology_hash {
+                    dt { "Topology" } dd { "SHA-256 " (hash) }
+                }
                 dt { "Order" } dd { (order) }
                 dt { "Nephoscope" } dd { (listed(&versions)) }
                 @for (count, host) in hosts(&known) { (facts(host, count)) }
@@ -49,6 +52,12 @@ pub(super) fn section(data: &CampaignData, settings: &PlotSettings) -> Markup {
             details {
                 summary { "The plan" }
                 pre { (campaign.plan_text) }
+            }
+            @if let Some(topology) = &campaign.topology_text {
+                details {
+                    summary { "The lab's topology" }
+                    pre { (topology) }
+                }
             }
         }
     }

@@ -71,7 +71,7 @@ impl Catalog {
 fn insert(connection: &Connection, campaign: &Campaign) -> Result<()> {
     connection.execute(
         "INSERT INTO campaigns VALUES (:id, :name, :plan_text, :plan_hash, :plan_path, :seed,
-            :scenario_order, :blocks, :status, :started, :ended)",
+            :scenario_order, :blocks, :status, :started, :ended, :topology_text, :topology_hash)",
         named_params! {
             ":id": campaign.id.to_string(),
             ":name": campaign.name,
@@ -84,6 +84,8 @@ fn insert(connection: &Connection, campaign: &Campaign) -> Result<()> {
             ":status": campaign.status.name(),
             ":started": campaign.started.unix_nanos(),
             ":ended": campaign.ended.map(Wall::unix_nanos),
+            ":topology_text": campaign.topology_text,
+            ":topology_hash": campaign.topology_hash,
         },
     )?;
     Ok(())
@@ -96,6 +98,8 @@ fn campaign(row: &Row<'_>) -> Result<Campaign> {
         plan_text: row.get("plan_text")?,
         plan_hash: row.get("plan_hash")?,
         plan_path: row.get("plan_path")?,
+        topology_text: row.get("topology_text")?,
+        topology_hash: row.get("topology_hash")?,
         seed: get_parsed(row, "seed", "seed")?,
         order: get_named(row, "scenario_order", order_named)?,
         blocks: row.get("blocks")?,

@@ -1,6 +1,6 @@
 //! The catalog: everything but the messages, in one SQLite file.
 //!
-//! Owns the tables (`schema.sql`) and their versions. One file per noun turns rows to types and
+//! Owns the tables (`schema.sql` and the steps after it) and their versions. One file per noun turns rows to types and
 //! back. Knows nothing of journals and Parquet files.
 
 mod campaigns;

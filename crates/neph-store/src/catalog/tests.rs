@@ -78,6 +78,26 @@ fn a_step_that_fails_leaves_the_version_before() {
     open.execute("SELECT * FROM two", []).expect_err("not made");
 }
 
+#[test]
+fn what_version_1_kept_is_there_after_the_step_to_version_2() {
+    let (_folder, path) = place();
+    let mut open = Connection::open(&path).expect("a new file");
+    migrate::bring_up_to_date(&mut open, &path, &migrate::MIGRATIONS[..1]).expect("version 1");
+    open.execute(
+        "INSERT INTO campaigns VALUES ('018f3b1e-7c2a-7000-8000-000000000001', 'old', 'version = 1',
+            'ab', 'plan.toml', '7', 'random', 2, 'interrupted', 5, NULL)",
+        [],
+    )
+    .expect("a campaign of version 1");
+    drop(open);
+    let catalog = Catalog::open(&path, Access::Write).expect("brought up to date");
+    let campaigns = catalog.campaigns().expect("campaigns");
+    assert_eq!(campaigns.len(), 1);
+    let old = &campaigns[0];
+    assert_eq!((old.name.as_str(), old.seed, old.blocks), ("old", 7, 2));
+    assert_eq!((&old.topology_text, &old.topology_hash), (&None, &None));
+}
+
 /// Every table and column of the catalog stands in docs/schema.md, below its table's heading.
 #[test]
 fn the_page_describes_every_column() {

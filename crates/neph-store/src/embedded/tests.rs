@@ -19,6 +19,8 @@ fn campaign() -> (Campaign, Scenario) {
         plan_text: String::new(),
         plan_hash: String::new(),
         plan_path: String::new(),
+        topology_text: None,
+        topology_hash: None,
         seed: u64::MAX,
         order: Order::Random,
         blocks: 1,

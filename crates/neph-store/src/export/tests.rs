@@ -15,6 +15,8 @@ fn filled() -> (tempfile::TempDir, Box<dyn Store>, Vec<Experiment>) {
         plan_text: String::new(),
         plan_hash: String::new(),
         plan_path: String::new(),
+        topology_text: None,
+        topology_hash: None,
         seed: 1,
         order: Order::Random,
         blocks: 1,

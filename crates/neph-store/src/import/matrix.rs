@@ -29,6 +29,8 @@ pub(super) fn campaign(
         plan_hash: hex(&Sha256::digest(text.as_bytes())),
         plan_text: text,
         plan_path: path.display().to_string(),
+        topology_text: None,
+        topology_hash: None,
         seed: 0,
         order: Order::Sequential,
         blocks,

@@ -16,6 +16,8 @@ pub(crate) fn campaign() -> Campaign {
         plan_text: "version = 1\n# Größe\n".to_owned(),
         plan_hash: "ab".repeat(32),
         plan_path: "plans/demo.toml".to_owned(),
+        topology_text: Some("version = 1\n".to_owned()),
+        topology_hash: Some("ef".repeat(32)),
         seed: u64::MAX,
         order: Order::Sequential,
         blocks: 2,

@@ -4,15 +4,17 @@ use std::net::{IpAddr, ToSocketAddrs};
 
 use neph_campaign::resolve;
 
-use super::{PlanArgs, read, stage};
+use super::{PlanArgs, read};
 use crate::exit::{Failure, Outcome};
 use crate::output;
 
 /// Checks a plan without running anything.
 pub(crate) fn run(args: &PlanArgs) -> Result<Outcome, Failure> {
     let read = read(&args.plan)?;
-    let topology = stage::topology(&read.plan)?;
-    let sites = topology.iter().flat_map(|topology| topology.sites.iter());
+    let sites = read
+        .topology
+        .iter()
+        .flat_map(|(topology, _)| &topology.sites);
     let known: Vec<String> = sites.map(|site| site.name.clone()).collect();
     let resolver = |host: &str| -> Result<Vec<IpAddr>, String> {
         if known.iter().any(|site| site == host) {

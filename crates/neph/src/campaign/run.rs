@@ -3,16 +3,15 @@
 use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, ValueEnum};
-use neph_campaign::{Build, Carrier, Clock, Crew, Plan, Standing, StopFlag};
+use neph_campaign::{Build, Carrier, Clock, Crew, Standing, StopFlag};
 use neph_model::{Campaign, CampaignStatus, Order, Span, Wall};
 use neph_probe::Stop;
 use neph_store::Store;
-use neph_text::Source;
 
 use super::acknowledge::Acknowledging;
 use super::stage::Stage;
 use super::watch::Watch;
-use super::{read, understand, unfinished};
+use super::{Read, read, understand_kept, unfinished};
 use crate::exit::{Failure, Outcome};
 use crate::workspace::{self, Workspace};
 use crate::{interrupt, output, report, version};
@@ -71,13 +70,13 @@ pub(crate) fn run(args: &RunArgs) -> Result<Outcome, Failure> {
         OrderChoice::Random => Order::Random,
         OrderChoice::Sequential => Order::Sequential,
     });
-    carry_out(&read.plan, order, None, &args.settings)
+    carry_out(&read, order, None, &args.settings)
 }
 
 /// Goes on with a campaign.
 pub(crate) fn resume(args: &ResumeArgs) -> Result<Outcome, Failure> {
     let campaign = {
-        let store = args.settings.workspace.read()?;
+        let store = args.settings.workspace.existing()?;
         workspace::campaign(store.as_ref(), &args.campaign)?
     };
     match campaign.status {
@@ -96,14 +95,13 @@ pub(crate) fn resume(args: &ResumeArgs) -> Result<Outcome, Failure> {
         }
         CampaignStatus::Running | CampaignStatus::Interrupted | CampaignStatus::Incomplete => {}
     }
-    let source = Source::new(campaign.plan_path.clone(), campaign.plan_text.clone());
-    let read = understand(source)?;
-    carry_out(&read.plan, None, Some(&campaign), &args.settings)
+    let read = understand_kept(&campaign)?;
+    carry_out(&read, None, Some(&campaign), &args.settings)
 }
 
 /// Sets the stage, carries out or goes on, and reports.
 pub(crate) fn carry_out(
-    plan: &Plan,
+    read: &Read,
     order: Option<Order>,
     earlier: Option<&Campaign>,
     settings: &Settings,
@@ -111,11 +109,12 @@ pub(crate) fn carry_out(
     let stop = interrupt::stop_on_ctrl_c()?;
     let mut store = settings.workspace.write()?;
     store.recover().map_err(Failure::refused)?;
-    let stage = Stage::set(plan)?;
+    let topology = read.topology.as_ref().map(|(topology, _)| topology);
+    let stage = Stage::set(&read.plan, topology)?;
     let carrier = stage.carrier();
     let (campaign, standing) = match &settings.acknowledge {
         None => conduct(
-            plan,
+            read,
             order,
             earlier,
             (store.as_mut(), carrier),
@@ -125,7 +124,7 @@ pub(crate) fn carry_out(
         Some(path) => {
             let carrier = Acknowledging::new(carrier, path)?;
             conduct(
-                plan,
+                read,
                 order,
                 earlier,
                 (store.as_mut(), carrier),
@@ -136,7 +135,7 @@ pub(crate) fn carry_out(
     }?;
     drop(stage);
     if !settings.no_report {
-        report::after_run(store.as_ref(), &campaign, plan, &settings.workspace)?;
+        report::after_run(store.as_ref(), &campaign, &read.plan, &settings.workspace)?;
     }
     match (campaign.status, stop.is_set()) {
         (_, true) => {
@@ -159,7 +158,7 @@ pub(crate) fn carry_out(
     reason = "one call, the two branches of an option"
 )]
 fn conduct<C: Carrier>(
-    plan: &Plan,
+    read: &Read,
     order: Option<Order>,
     earlier: Option<&Campaign>,
     (store, mut carrier): (&mut dyn Store, C),
@@ -179,8 +178,10 @@ fn conduct<C: Carrier>(
         clock: &RealClock,
         stop: &flag,
     };
+    let plan = &read.plan;
+    let topology = read.topology.as_ref().map(|(_, source)| source.text());
     let ended = match earlier {
-        None => neph_campaign::start(plan, order, &build, &mut crew),
+        None => neph_campaign::start(plan, order, topology, &build, &mut crew),
         Some(campaign) => neph_campaign::resume(plan, campaign, &build, &mut crew),
     };
     ended.map_err(Failure::refused)

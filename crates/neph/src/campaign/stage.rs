@@ -1,7 +1,6 @@
 //! The stage a plan plays on: its lab, with the reflectors it asks for, up for as long as needed.
 
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::Parser;
@@ -28,13 +27,13 @@ pub(super) struct Stage {
 
 impl Stage {
     /// Brings up what the plan asks for; nothing if it asks for no lab.
-    pub(super) fn set(plan: &Plan) -> Result<Self, Failure> {
-        let (Some(topology), Some(wanted)) = (topology(plan)?, &plan.lab) else {
+    pub(super) fn set(plan: &Plan, topology: Option<&Topology>) -> Result<Self, Failure> {
+        let (Some(topology), Some(wanted)) = (topology, &plan.lab) else {
             return Ok(Self::default());
         };
         clear_the_dead();
         let name = format!("{PREFIX}{}", std::process::id());
-        let lab = Lab::up(&topology, &UpOptions::named(name)).map_err(Failure::refused)?;
+        let lab = Lab::up(topology, &UpOptions::named(name)).map_err(Failure::refused)?;
         let mut stage = Self {
             reflectors: Vec::new(),
             reflecting: Vec::new(),
@@ -148,17 +147,6 @@ impl Ground for LabGround {
         }
         lateness
     }
-}
-
-/// The topology that a plan asks for, if it asks for a lab.
-pub(super) fn topology(plan: &Plan) -> Result<Option<Topology>, Failure> {
-    let Some(lab) = &plan.lab else {
-        return Ok(None);
-    };
-    let folder = Path::new(&plan.path)
-        .parent()
-        .map_or_else(PathBuf::new, Path::to_path_buf);
-    super::super::topology::read(&folder.join(&lab.topology)).map(Some)
 }
 
 /// Takes down labs of earlier campaigns whose process is gone: a kill -9 leaves its lab behind.

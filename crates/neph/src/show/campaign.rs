@@ -26,6 +26,9 @@ pub(super) fn document(store: &dyn Store, campaign: &Campaign) -> Result<Documen
     document.table("Throughput checks", "throughput", throughput(&checks));
     document.table("Traceroutes", "traceroutes", traceroutes(&routes));
     document.quote("Plan", "plan", &campaign.plan_text);
+    if let Some(topology) = &campaign.topology_text {
+        document.quote("Topology", "topology", topology);
+    }
     Ok(document)
 }
 
@@ -38,7 +41,7 @@ fn facts(campaign: &Campaign) -> Vec<Pair> {
         Order::Sequential => "sequential",
     };
     let started = Cell::new(when::utc(campaign.started), campaign.started.unix_nanos());
-    vec![
+    let mut pairs = vec![
         Pair::new("id", "id", Cell::text(campaign.id.to_string())),
         Pair::new("name", "name", Cell::text(&campaign.name)),
         Pair::new("status", "status", Cell::text(campaign.status.name())),
@@ -49,7 +52,12 @@ fn facts(campaign: &Campaign) -> Vec<Pair> {
         Pair::new("seed", "seed", Cell::count(campaign.seed)),
         Pair::new("plan file", "plan_path", Cell::text(&campaign.plan_path)),
         Pair::new("plan SHA-256", "plan_hash", Cell::text(&campaign.plan_hash)),
-    ]
+    ];
+    if let Some(hash) = &campaign.topology_hash {
+        let title = "topology SHA-256";
+        pairs.push(Pair::new(title, "topology_hash", Cell::text(hash)));
+    }
+    pairs
 }
 
 fn matrix(scenarios: &[Scenario]) -> Sheet {

@@ -1,4 +1,4 @@
-//! Labs at the command line: read, up, verified, down. The last three need root.
+//! Labs at the command line: read, up, verified, down, and carried out in. Most need root.
 
 #![expect(clippy::print_stdout, reason = "a skipped test says so")]
 
@@ -152,4 +152,31 @@ fn a_lab_is_verified() {
     // must hold is that the verdict decides about the status.
     let all_ok = checks.iter().all(|check| check["ok"] == true);
     assert_eq!(ran.status, i32::from(!all_ok), "{}", ran.err);
+}
+
+#[test]
+fn a_campaign_goes_on_in_the_lab_it_began_in_whatever_became_of_the_files() {
+    let test = "a_campaign_goes_on_in_the_lab_it_began_in_whatever_became_of_the_files";
+    if !privileged(test) {
+        return;
+    }
+    let place = place(TWO);
+    // Nobody reflects at b, so there is always something left to do.
+    let plan = "version = 1\nname = \"x\"\ninterval = \"1ms\"\nmessages = 1\ntries = 1\n\n\
+                [[endpoint]]\nname = \"b\"\nurl = \"ws://10.80.0.2:8080/\"\n\n\
+                [lab]\ntopology = \"two.toml\"\nprober = \"a\"\n";
+    fs::write(place.path("plan.toml"), plan).expect("a file");
+    let ran = place.neph(["run", "plan.toml", "--no-report"]);
+    assert_eq!(ran.status, 1, "{}", ran.err);
+    for file in ["two.toml", "plan.toml"] {
+        fs::remove_file(place.path(file)).expect("removed");
+    }
+    let ran = place.neph(["resume", "--no-report"]);
+    assert_eq!(ran.status, 1, "{}", ran.err);
+    assert!(ran.err.contains("are left to do"), "{}", ran.err);
+    assert!(!ran.err.contains("cannot be read"), "{}", ran.err);
+    let shown: Value =
+        serde_json::from_str(&place.neph(["show", "--format", "json"]).out).expect("JSON");
+    assert_eq!(shown["topology"], TWO);
+    assert_eq!(shown["experiments"].as_array().map(Vec::len), Some(2));
 }

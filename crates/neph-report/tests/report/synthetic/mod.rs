@@ -106,6 +106,8 @@ pub(crate) fn campaign(shape: &Shape) -> CampaignData {
             plan_text: "version = 1\nname = \"synthetic\"\n".into(),
             plan_hash: "9f".repeat(32),
             plan_path: "plans/synthetic.toml".into(),
+            topology_text: None,
+            topology_hash: None,
             seed: 42,
             order: Order::Random,
             blocks: shape.blocks,
