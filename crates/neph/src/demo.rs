@@ -1,9 +1,11 @@
 //! `neph demo`: a lab, a campaign over it and its report, in about 90 seconds.
 //!
-//! The plan and the topology are written into the workspace, to be read and changed. Without root
-//! there is no lab: the same plan runs over loopback, and what is lost is said.
+//! The plan and the topology are written into the workspace, to be read and changed: what somebody
+//! changed there is kept. Without root there is no lab: the same plan runs over loopback, and what
+//! is lost is said.
 
 use std::fs;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use clap::Args as ClapArgs;
@@ -20,7 +22,10 @@ const PLAN: &str = include_str!("../../../plans/demo.toml");
 const TOPOLOGY: &str = include_str!("../../neph-lab/topologies/demo.toml");
 /// Where the shipped plan finds its topology in the source tree.
 const SHIPPED_AT: &str = "../crates/neph-lab/topologies/demo.toml";
+const PLAN_FILE: &str = "plan.toml";
 const TOPOLOGY_FILE: &str = "demo.lab.toml";
+/// The plan without its lab. Its ports are good for one run, so it is written anew by each.
+const LOOPBACK_FILE: &str = "plan.loopback.toml";
 /// The endpoints' addresses in the lab.
 const ADDRESSES: [&str; 3] = ["10.77.0.11:8080", "10.77.0.12:8080", "10.77.0.13:8080"];
 
@@ -54,9 +59,9 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     };
     match whether_in_a_lab() {
         Ok(()) => {
-            fs::write(args.folder.join(TOPOLOGY_FILE), TOPOLOGY).map_err(refused)?;
-            let text = PLAN.replace(SHIPPED_AT, TOPOLOGY_FILE);
-            let plan = write(&args.folder, text).map_err(refused)?;
+            let plan = PLAN.replace(SHIPPED_AT, TOPOLOGY_FILE);
+            keep(&args.folder.join(TOPOLOGY_FILE), TOPOLOGY).map_err(refused)?;
+            let plan = keep(&args.folder.join(PLAN_FILE), &plan).map_err(refused)?;
             campaign::carry_out(&campaign::understand(plan)?, None, None, &settings)
         }
         Err(why) => {
@@ -76,10 +81,25 @@ fn whether_in_a_lab() -> Result<(), String> {
     neph_sys::netns::remove(&name).map_err(|error| error.to_string())
 }
 
-fn write(folder: &Path, text: String) -> std::io::Result<Source> {
-    let path = folder.join("plan.toml");
-    fs::write(&path, &text)?;
-    Ok(Source::new(path.display().to_string(), text))
+/// Writes a shipped file, unless there is one that somebody changed: that one is kept and used.
+fn keep(path: &Path, shipped: &str) -> std::io::Result<Source> {
+    let name = path.display().to_string();
+    let text = match fs::read_to_string(path) {
+        Ok(text) if text != shipped => {
+            output::say(&format!(
+                "neph: {name} is not what this version of the demo ships: it is kept and used as \
+                 it is; without it, the shipped one is written again"
+            ));
+            text
+        }
+        Ok(text) => text,
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            fs::write(path, shipped)?;
+            shipped.to_owned()
+        }
+        Err(error) => return Err(error),
+    };
+    Ok(Source::new(name, text))
 }
 
 /// One reflector on loopback for each endpoint, and the plan without its lab.
@@ -100,11 +120,32 @@ fn over_loopback(args: &Args, settings: &Settings) -> Result<Outcome, Failure> {
         text = text.replace(address, &reflector.address().to_string());
         reflectors.push(reflector);
     }
-    let plan = write(&args.folder, text).map_err(|error| {
+    let path = args.folder.join(LOOPBACK_FILE);
+    fs::write(&path, &text).map_err(|error| {
         Failure::refused(format!(
             "write the demo into {}: {error}",
             args.folder.display()
         ))
     })?;
+    let plan = Source::new(path.display().to_string(), text);
     campaign::carry_out(&campaign::understand(plan)?, None, None, settings)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_that_somebody_changed_is_kept_and_used() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join(PLAN_FILE);
+        let used = |shipped| keep(&path, shipped).expect("a file").text().to_owned();
+        assert_eq!(used("shipped"), "shipped");
+        assert_eq!(used("shipped"), "shipped", "and again");
+        fs::write(&path, "changed").expect("written");
+        assert_eq!(used("shipped"), "changed");
+        assert_eq!(fs::read_to_string(&path).expect("there"), "changed");
+        fs::remove_file(&path).expect("removed");
+        assert_eq!(used("shipped"), "shipped");
+    }
 }
