@@ -2,6 +2,7 @@
 
 use neph_model::{ByteSize, Scenario, Span};
 
+use crate::pairs::sites_to_server;
 use crate::plan::Plan;
 
 /// What a whole campaign takes if nothing fails. Payload bytes of main flows only: headers, TLS,
@@ -45,8 +46,10 @@ pub fn estimate(plan: &Plan, scenarios: &[Scenario]) -> Estimate {
     };
     let count = i64::try_from(scenarios.len()).unwrap_or(i64::MAX);
     let checks = plan.throughput.as_ref().map_or(Span::ZERO, |check| {
-        let servers = i64::try_from(check.servers.len()).unwrap_or(i64::MAX);
-        check.duration.times(servers)
+        let servers = check.servers.iter();
+        let pairs = servers.map(|server| sites_to_server(plan, scenarios, server).len());
+        let pairs = i64::try_from(pairs.sum::<usize>()).unwrap_or(i64::MAX);
+        check.duration.times(pairs)
     });
     let running: Span = scenarios.iter().map(length).sum();
     let block = checks + running + plan.pause.times(count);

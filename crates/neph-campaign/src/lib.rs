@@ -12,6 +12,7 @@ mod local;
 mod meter;
 mod observer;
 pub mod order;
+mod pairs;
 pub mod plan;
 pub mod provenance;
 pub mod resolve;

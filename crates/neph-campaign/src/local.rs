@@ -187,6 +187,7 @@ impl Carrier for LocalCarrier {
             Err(error) => Throughput {
                 block: order.block,
                 endpoint: order.server.name.clone(),
+                site: None,
                 tool: order.tool.name().to_owned(),
                 started,
                 seconds: Vec::new(),

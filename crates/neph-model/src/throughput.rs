@@ -17,13 +17,15 @@ pub struct ThroughputSecond {
     pub srtt: Option<Span>,
 }
 
-/// A bulk transfer towards one endpoint at the start of a block.
+/// A bulk transfer of one pair at the start of a block.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Throughput {
     /// The block, from 0.
     pub block: u32,
     /// The endpoint's or iperf3 destination's name.
     pub endpoint: String,
+    /// The site that sent; absent: the host as it is.
+    pub site: Option<String>,
     /// `neph` or `iperf3`.
     pub tool: String,
     /// When it started.

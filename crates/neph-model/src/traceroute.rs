@@ -24,6 +24,8 @@ pub struct Traceroute {
     pub block: u32,
     /// The endpoint's name, or the address asked for.
     pub endpoint: String,
+    /// The site that asked; absent: the host as it is.
+    pub site: Option<String>,
     /// The destination.
     pub destination: IpAddr,
     /// When it started.

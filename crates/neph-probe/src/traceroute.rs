@@ -68,6 +68,7 @@ impl Route {
         Traceroute {
             block,
             endpoint: endpoint.to_owned(),
+            site: None,
             destination,
             started: self.started,
             hops: self.hops,

@@ -21,6 +21,7 @@ impl Transfer {
         Throughput {
             block,
             endpoint: endpoint.to_owned(),
+            site: None,
             tool: self.tool.to_owned(),
             started: self.started,
             seconds: self.seconds,

@@ -252,6 +252,7 @@ pub(super) fn trace(
     let failure = |destination: IpAddr, why: String| Traceroute {
         block: order.block,
         endpoint: order.endpoint.clone(),
+        site: None,
         destination,
         started,
         hops: Vec::new(),

@@ -1,10 +1,12 @@
-//! What happens at the start of a block: waiting until it is due, throughput checks, traceroutes.
+//! What happens at the start of a block: waiting until it is due, then throughput checks and
+//! traceroutes of every pair that the plan measures.
 
-use neph_model::Span;
+use neph_model::{Span, Throughput, Traceroute};
 
 use super::{Run, RunError, later, storing};
 use crate::carrier::{ThroughputOrder, TracerouteOrder};
 use crate::observer::News;
+use crate::pairs::{sites_to_endpoint, sites_to_server};
 
 impl Run<'_, '_> {
     /// Returns early, and is done over on resume, when the stop flag is set.
@@ -44,8 +46,12 @@ impl Run<'_, '_> {
         };
         let id = self.campaign.id;
         let done = storing("read the checks", self.crew.store.throughputs(id))?;
-        for server in &check.servers {
-            let there = |d: &neph_model::Throughput| d.block == block && d.endpoint == server.name;
+        for (server, site) in check.servers.iter().flat_map(|server| {
+            let sites = sites_to_server(self.plan, &self.matrix, server);
+            sites.into_iter().map(move |site| (server, site))
+        }) {
+            let there =
+                |d: &Throughput| (d.block, &d.endpoint, &d.site) == (block, &server.name, &site);
             if done.iter().any(there) || self.crew.stop.is_set() {
                 continue;
             }
@@ -54,19 +60,20 @@ impl Run<'_, '_> {
                 server: server.clone(),
                 duration: check.duration,
                 tool: check.tool,
-                site: self.plan.lab.as_ref().map(|lab| lab.prober.clone()),
+                site: site.clone(),
                 stop: self.crew.stop.clone(),
             };
             self.crew.observer.tell(&News::CheckBegun(&order));
-            let result = self.crew.carrier.check_throughput(&order);
+            let result = Throughput {
+                site,
+                ..self.crew.carrier.check_throughput(&order)
+            };
             if self.crew.stop.is_set() {
                 // Cut short: its figure would be wrong. On resume it is done over.
                 return Ok(());
             }
-            storing(
-                "add a throughput check",
-                self.crew.store.add_throughput(id, &result),
-            )?;
+            let added = self.crew.store.add_throughput(id, &result);
+            storing("add a throughput check", added)?;
             self.crew.observer.tell(&News::Checked(&result));
         }
         Ok(())
@@ -78,27 +85,32 @@ impl Run<'_, '_> {
         };
         let id = self.campaign.id;
         let done = storing("read the traceroutes", self.crew.store.traceroutes(id))?;
-        for endpoint in &self.plan.endpoints {
+        for (endpoint, site) in self.plan.endpoints.iter().flat_map(|endpoint| {
+            let sites = sites_to_endpoint(self.plan, &self.matrix, &endpoint.name);
+            sites.into_iter().map(move |site| (endpoint, site))
+        }) {
             let there =
-                |d: &neph_model::Traceroute| d.block == block && d.endpoint == endpoint.name;
+                |d: &Traceroute| (d.block, &d.endpoint, &d.site) == (block, &endpoint.name, &site);
             if done.iter().any(there) || self.crew.stop.is_set() {
                 continue;
             }
-            let result = self.crew.carrier.trace_route(&TracerouteOrder {
+            let order = TracerouteOrder {
                 block,
                 endpoint: endpoint.name.clone(),
                 host: endpoint.target.host.clone(),
                 settings,
-                site: self.plan.lab.as_ref().map(|lab| lab.prober.clone()),
+                site: site.clone(),
                 stop: self.crew.stop.clone(),
-            });
+            };
+            let result = Traceroute {
+                site,
+                ..self.crew.carrier.trace_route(&order)
+            };
             if self.crew.stop.is_set() {
                 return Ok(());
             }
-            storing(
-                "add a traceroute",
-                self.crew.store.add_traceroute(id, &result),
-            )?;
+            let added = self.crew.store.add_traceroute(id, &result);
+            storing("add a traceroute", added)?;
             self.crew.observer.tell(&News::Traced(&result));
         }
         Ok(())

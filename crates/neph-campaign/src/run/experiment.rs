@@ -13,6 +13,7 @@ use crate::agenda::{Past, Slot};
 use crate::carrier::{Carried, CarryError, Ending, ExperimentOrder, Prepared};
 use crate::meter::{Meter, MeteredRecorder, lock};
 use crate::observer::News;
+use crate::pairs::site_of;
 use crate::warnings::warnings;
 
 /// How it ended, as far as the store cares.
@@ -97,7 +98,6 @@ impl Run<'_, '_> {
     }
 
     fn order(&self, slot: Slot, scenario: &Scenario) -> ExperimentOrder {
-        let from = scenario.parameters.get("from").cloned();
         ExperimentOrder {
             experiment: Experiment {
                 id: ExperimentId::new(),
@@ -116,7 +116,7 @@ impl Run<'_, '_> {
                 anchors: Vec::new(),
             },
             scenario: scenario.clone(),
-            site: from.or_else(|| self.plan.lab.as_ref().map(|lab| lab.prober.clone())),
+            site: site_of(self.plan, scenario),
             reflector: self.reflectors.contains(&scenario.endpoint),
             timeout: self.plan.timeout,
             companion: self

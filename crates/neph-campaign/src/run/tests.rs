@@ -257,6 +257,32 @@ fn after_a_kill_every_acknowledged_message_is_there_and_nothing_is_done_twice() 
 }
 
 #[test]
+fn what_is_measured_once_per_block_is_measured_for_every_pair() {
+    let text = PLAN.replace(
+        "url = \"ws://a\"",
+        "url = \"ws://a\"\nfrom = [\"x\", \"y\"]",
+    );
+    let text = text + "[lab]\ntopology = \"t.toml\"\nprober = \"z\"\n";
+    let mut lab = Lab::new(&text, &[]);
+    lab.go().expect("it runs");
+    let store = Lab::store(lab.folder.path());
+    let campaign = store.campaigns().expect("campaigns")[0].id;
+    let checks = store.throughputs(campaign).expect("checks").into_iter();
+    let checks: Vec<_> = checks.map(|check| (check.block, check.site)).collect();
+    let routes = store.traceroutes(campaign).expect("routes").into_iter();
+    let routes: Vec<_> = routes.map(|route| (route.block, route.site)).collect();
+    let site = |name: &str| Some(name.to_owned());
+    let every_pair = [
+        (0, site("x")),
+        (0, site("y")),
+        (1, site("x")),
+        (1, site("y")),
+    ];
+    assert_eq!(checks, every_pair);
+    assert_eq!(routes, every_pair);
+}
+
+#[test]
 fn what_fails_every_time_is_given_up_and_said() {
     let mut lab = Lab::new(
         &PLAN.replace("[64, 128, 256]", "64"),

@@ -1,5 +1,7 @@
 //! Whether the network carries what the scenarios ask of it.
 
+use std::collections::BTreeMap;
+
 use neph_model::{BitRate, Scenario};
 
 use super::compare::median;
@@ -10,21 +12,22 @@ use crate::{CampaignData, PlotSettings};
 /// From this share of the measured throughput on, messages queue behind each other.
 const NEARLY_FULL: f64 = 0.8;
 
+/// An endpoint and the site that measures it.
+type Pair<'a> = (&'a str, Option<&'a str>);
+
 pub(super) fn findings(data: &CampaignData, settings: &PlotSettings) -> Vec<Finding> {
-    let mut endpoints: Vec<&str> = Vec::new();
-    for check in &data.throughputs {
-        if !endpoints.contains(&check.endpoint.as_str()) {
-            endpoints.push(&check.endpoint);
-        }
+    let mut pairs: BTreeMap<Pair<'_>, Vec<&Scenario>> = BTreeMap::new();
+    for index in data.measured(settings) {
+        let scenario = &data.scenarios[index];
+        let pair = (scenario.endpoint.as_str(), site_of(data, index));
+        pairs.entry(pair).or_default().push(scenario);
     }
-    let shown = data.measured(settings);
-    let mut loads: Vec<(&Scenario, f64, f64)> = endpoints
+    let mut loads: Vec<(&Scenario, f64, f64)> = pairs
         .into_iter()
-        .filter_map(|endpoint| {
-            let goodput = goodput(data, settings, endpoint)?;
-            let scenarios = shown.iter().map(|index| &data.scenarios[*index]);
+        .filter_map(|(pair, scenarios)| {
+            let goodput = goodput(data, settings, pair)?;
             let (scenario, needed) = scenarios
-                .filter(|scenario| scenario.endpoint == endpoint)
+                .into_iter()
                 .map(|scenario| (scenario, needed(scenario)))
                 .max_by(|(_, a), (_, b)| a.total_cmp(b))?;
             Some((scenario, needed, goodput))
@@ -74,13 +77,26 @@ fn needed(scenario: &Scenario) -> f64 {
     scenario.request_size.bytes() as f64 * 8.0 / seconds
 }
 
-/// The median of an endpoint's checks, in bits per second.
+/// The site that a scenario's experiments ran in.
+fn site_of(data: &CampaignData, scenario: usize) -> Option<&str> {
+    let experiments = data.experiments.iter();
+    let mut own = experiments.filter(|one| one.scenario == scenario);
+    own.find_map(|one| one.provenance.as_ref()?.site.as_deref())
+}
+
+/// The median of a pair's checks, in bits per second. A check that tells no site is of the host as
+/// it is, or of an older version that measured from one site only.
 #[expect(clippy::cast_precision_loss, reason = "bits per second")]
-fn goodput(data: &CampaignData, settings: &PlotSettings, endpoint: &str) -> Option<f64> {
+fn goodput(
+    data: &CampaignData,
+    settings: &PlotSettings,
+    (endpoint, site): Pair<'_>,
+) -> Option<f64> {
     let mut rates: Vec<f64> = data
         .throughputs
         .iter()
         .filter(|check| check.endpoint == endpoint && check.failure.is_none())
+        .filter(|check| check.site.is_none() || check.site.as_deref() == site)
         .filter(|check| settings.shows_block(check.block))
         .map(|check| check.goodput.bits_per_second() as f64)
         .collect();

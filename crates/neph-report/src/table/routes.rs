@@ -8,6 +8,7 @@ use crate::{CampaignData, PlotSettings};
 pub(super) fn table(data: &CampaignData, settings: &PlotSettings) -> Table {
     let columns = [
         "endpoint",
+        "from",
         "block",
         "destination",
         "hop",
@@ -41,6 +42,7 @@ fn rows(route: &Traceroute) -> Vec<Vec<Cell>> {
     let start = || {
         vec![
             Cell::Text(route.endpoint.clone()),
+            route.site.clone().map_or(Cell::Absent, Cell::Text),
             Cell::Integer(u64::from(route.block) + 1),
             Cell::Text(route.destination.to_string()),
         ]

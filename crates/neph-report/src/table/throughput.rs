@@ -8,6 +8,7 @@ use crate::{CampaignData, PlotSettings};
 pub(super) fn table(data: &CampaignData, settings: &PlotSettings) -> Table {
     let columns = [
         "endpoint",
+        "from",
         "block",
         "tool",
         "seconds",
@@ -51,6 +52,7 @@ fn row(check: &Throughput) -> Vec<Cell> {
     let cwnd = check.seconds.last().and_then(|second| second.cwnd_segments);
     vec![
         Cell::Text(check.endpoint.clone()),
+        check.site.clone().map_or(Cell::Absent, Cell::Text),
         Cell::Integer(u64::from(check.block) + 1),
         Cell::Text(check.tool.clone()),
         Cell::Integer(check.seconds.len() as u64),

@@ -194,6 +194,24 @@ fn slower_is_said_only_of_what_is_significant_and_matters() {
 }
 
 #[test]
+fn throughput_is_compared_with_checks_from_the_same_site_only() {
+    let mut data = synthetic::twelve();
+    for check in &mut data.throughputs {
+        check.site = Some("elsewhere".to_owned());
+    }
+    let compared = |data: &CampaignData| {
+        let found = findings(data, &PlotSettings::default());
+        found.iter().any(|f| f.topic == "throughput")
+    };
+    assert!(!compared(&data));
+    for experiment in &mut data.experiments {
+        let provenance = experiment.provenance.as_mut().expect("it is kept");
+        provenance.site = Some("elsewhere".to_owned());
+    }
+    assert!(compared(&data));
+}
+
+#[test]
 fn a_campaign_without_warnings_says_so() {
     let mut data = synthetic::one();
     data.experiments[0].experiment.warnings.clear();

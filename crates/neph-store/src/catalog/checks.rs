@@ -16,7 +16,7 @@ impl Catalog {
         self.change("add the throughput check", |transaction| {
             transaction.execute(
                 "INSERT INTO throughput VALUES (NULL, :campaign, :block, :endpoint, :tool,
-                    :started, :goodput, :failure, :seconds)",
+                    :started, :goodput, :failure, :seconds, :site)",
                 named_params! {
                     ":campaign": campaign.to_string(),
                     ":block": check.block,
@@ -26,6 +26,7 @@ impl Catalog {
                     ":goodput": wide(check.goodput.bits_per_second()),
                     ":failure": check.failure,
                     ":seconds": json(&check.seconds),
+                    ":site": check.site,
                 },
             )?;
             Ok(())
@@ -40,7 +41,7 @@ impl Catalog {
         self.change("add the traceroute", |transaction| {
             transaction.execute(
                 "INSERT INTO traceroute VALUES (NULL, :campaign, :block, :endpoint, :destination,
-                    :started, :reached, :failure, :hops)",
+                    :started, :reached, :failure, :hops, :site)",
                 named_params! {
                     ":campaign": campaign.to_string(),
                     ":block": route.block,
@@ -50,6 +51,7 @@ impl Catalog {
                     ":reached": route.reached,
                     ":failure": route.failure,
                     ":hops": json(&route.hops),
+                    ":site": route.site,
                 },
             )?;
             Ok(())
@@ -85,6 +87,7 @@ fn throughput(row: &Row<'_>) -> Result<Throughput> {
     Ok(Throughput {
         block: row.get("block")?,
         endpoint: row.get("endpoint")?,
+        site: row.get("site")?,
         tool: row.get("tool")?,
         started: Wall::from_unix_nanos(row.get("started_unix_ns")?),
         seconds: get_json(row, "seconds_json")?,
@@ -97,6 +100,7 @@ fn traceroute(row: &Row<'_>) -> Result<Traceroute> {
     Ok(Traceroute {
         block: row.get("block")?,
         endpoint: row.get("endpoint")?,
+        site: row.get("site")?,
         destination: get_parsed(row, "destination", "address")?,
         started: Wall::from_unix_nanos(row.get("started_unix_ns")?),
         hops: get_json(row, "hops_json")?,

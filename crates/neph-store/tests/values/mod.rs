@@ -144,6 +144,7 @@ pub(crate) fn throughput(at: i64) -> Throughput {
     Throughput {
         block: 0,
         endpoint: "metro".to_owned(),
+        site: Some("client".to_owned()),
         tool: "neph".to_owned(),
         started: Wall::from_unix_nanos(at),
         seconds: vec![ThroughputSecond {
@@ -161,6 +162,7 @@ pub(crate) fn route(at: i64) -> Traceroute {
     Traceroute {
         block: 0,
         endpoint: "metro".to_owned(),
+        site: Some("client".to_owned()),
         destination: "2001:db8::1".parse().expect("an address"),
         started: Wall::from_unix_nanos(at),
         hops: vec![Hop {

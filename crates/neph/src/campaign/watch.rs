@@ -66,7 +66,8 @@ impl Observer for Watch {
             }
             News::Waiting { block, .. } => self.line(&format!("waiting for block {}", block + 1)),
             News::CheckBegun(order) => {
-                self.live(&format!("throughput check to {} ...", order.server.name));
+                let pair = pair(order.site.as_deref(), &order.server.name);
+                self.live(&format!("throughput check {pair} ..."));
             }
             News::Checked(check) => self.line(&checked(check)),
             News::Traced(route) => self.line(&traced(route)),
@@ -127,20 +128,24 @@ fn begun(campaign: &Campaign, scenarios: usize, standing: Standing, left: Span) 
 }
 
 fn checked(check: &Throughput) -> String {
+    let pair = pair(check.site.as_deref(), &check.endpoint);
     match &check.failure {
-        None => format!("throughput to {}: {}", check.endpoint, check.goodput),
-        Some(why) => format!("throughput to {}: no figure: {why}", check.endpoint),
+        None => format!("throughput {pair}: {}", check.goodput),
+        Some(why) => format!("throughput {pair}: no figure: {why}"),
     }
 }
 
+/// `from a to b`, `to b`
+fn pair(site: Option<&str>, endpoint: &str) -> String {
+    let from = site.map_or_else(String::new, |site| format!("from {site} "));
+    format!("{from}to {endpoint}")
+}
+
 fn traced(route: &Traceroute) -> String {
+    let pair = pair(route.site.as_deref(), &route.endpoint);
     match &route.failure {
-        None => format!(
-            "traceroute to {}: {} hops",
-            route.endpoint,
-            route.hops.len()
-        ),
-        Some(why) => format!("traceroute to {}: none: {why}", route.endpoint),
+        None => format!("traceroute {pair}: {} hops", route.hops.len()),
+        Some(why) => format!("traceroute {pair}: none: {why}"),
     }
 }
 

@@ -121,6 +121,7 @@ fn throughput(checks: &[Throughput]) -> Sheet {
     let mut sheet = Sheet::new(&[
         Column::right("BLOCK", "block"),
         Column::left("ENDPOINT", "endpoint"),
+        Column::left("FROM", "site"),
         Column::left("TOOL", "tool"),
         Column::right("GOODPUT", "goodput_bits_per_s"),
         Column::right("RETRANSMISSIONS", "retransmissions"),
@@ -135,6 +136,7 @@ fn throughput(checks: &[Throughput]) -> Sheet {
         sheet.rows.push(vec![
             Cell::block(check.block),
             Cell::text(&check.endpoint),
+            check.site.as_ref().map_or_else(Cell::absent, Cell::text),
             Cell::text(&check.tool),
             Cell::new(goodput.to_string(), goodput.bits_per_second()),
             Cell::count(retransmissions),
@@ -152,6 +154,7 @@ fn traceroutes(routes: &[Traceroute]) -> Sheet {
     let mut sheet = Sheet::new(&[
         Column::right("BLOCK", "block"),
         Column::left("ENDPOINT", "endpoint"),
+        Column::left("FROM", "site"),
         Column::left("DESTINATION", "destination"),
         Column::left("REACHED", "reached"),
         Column::left("HOPS", "hops"),
@@ -163,6 +166,7 @@ fn traceroutes(routes: &[Traceroute]) -> Sheet {
         sheet.rows.push(vec![
             Cell::block(route.block),
             Cell::text(&route.endpoint),
+            route.site.as_ref().map_or_else(Cell::absent, Cell::text),
             Cell::text(route.destination.to_string()),
             Cell::new(reached, route.reached),
             Cell::new(hops.join(", "), json!(route.hops)),

@@ -175,6 +175,7 @@ impl Carrier for Fake {
         Throughput {
             block: order.block,
             endpoint: order.server.name.clone(),
+            site: None,
             tool: order.tool.name().to_owned(),
             started,
             seconds: Vec::new(),
@@ -188,6 +189,7 @@ impl Carrier for Fake {
         Traceroute {
             block: order.block,
             endpoint: order.endpoint.clone(),
+            site: None,
             destination: [10, 0, 0, 1].into(),
             started: self.time.now(),
             hops: Vec::new(),

@@ -56,6 +56,7 @@ pub(super) fn throughputs(shape: &Shape) -> Vec<Throughput> {
             found.push(Throughput {
                 block,
                 endpoint: link.name.into(),
+                site: Some("client".into()),
                 tool: "neph".into(),
                 started: Wall::from_unix_nanos(START),
                 seconds: vec![second; 5],
@@ -74,6 +75,7 @@ pub(super) fn routes(shape: &Shape) -> Vec<Traceroute> {
         .map(|link| Traceroute {
             block: 0,
             endpoint: link.name.into(),
+            site: Some("client".into()),
             destination: "192.0.2.7".parse().unwrap(),
             started: Wall::from_unix_nanos(START),
             hops: vec![
