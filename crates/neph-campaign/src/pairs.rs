@@ -9,7 +9,7 @@ use crate::plan::{Plan, ThroughputServer};
 /// it is without a lab.
 pub(crate) fn site_of(plan: &Plan, scenario: &Scenario) -> Option<String> {
     let from = scenario.parameters.get("from").cloned();
-    from.or_else(|| plan.lab.as_ref().map(|lab| lab.prober.clone()))
+    from.or_else(|| plan.lab.as_ref().map(|lab| lab.prober.value.clone()))
 }
 
 /// The sites that an endpoint is measured from, in the order of the matrix.

@@ -56,7 +56,7 @@ fn the_idle_slow_start_compares_two_senders_at_four_intervals() {
             .iter()
             .all(|s| s.parameters["congestion"] == "cubic")
     );
-    let topology = plan.lab.expect("a lab").topology;
+    let topology = plan.lab.expect("a lab").topology.value;
     assert!(folder().join(topology).exists());
 }
 
@@ -79,7 +79,8 @@ fn rest_and_persistent_come_without_and_with_both_versions_of_tls() {
             "https://10.78.0.2:8080/ 1.3"
         ]
     );
-    assert_eq!(plan.lab.expect("a lab").reflectors[0].flags, ["--tls"]);
+    let flags = &plan.lab.expect("a lab").reflectors[0].flags;
+    assert_eq!(flags[0].value, "--tls");
 }
 
 #[test]
@@ -91,11 +92,13 @@ fn the_labs_of_the_shipped_plans_have_the_sites_that_the_plans_name() {
     ] {
         let (_, plan, scenarios) = read(name);
         let lab = plan.lab.expect("a lab");
-        let text = fs::read_to_string(folder().join(&lab.topology)).expect("a topology");
-        let topology = Topology::parse(&Source::new(&*lab.topology, text)).expect("no mistakes");
+        let text = fs::read_to_string(folder().join(&lab.topology.value)).expect("a topology");
+        let topology =
+            Topology::parse(&Source::new(&*lab.topology.value, text)).expect("no mistakes");
         let from = scenarios.iter().filter_map(|s| s.parameters.get("from"));
-        let reflectors = lab.reflectors.iter().map(|reflector| &reflector.site);
-        for site in reflectors.chain([&lab.prober]).chain(from) {
+        let reflectors = lab.reflectors.iter();
+        let reflectors = reflectors.map(|reflector| &reflector.site.value);
+        for site in reflectors.chain([&lab.prober.value]).chain(from) {
             assert!(topology.site_index(site).is_some(), "{name}: {site}");
         }
         for endpoint in &plan.endpoints {
@@ -107,7 +110,7 @@ fn the_labs_of_the_shipped_plans_have_the_sites_that_the_plans_name() {
                 .find(answers)
                 .expect("a site of that address");
             assert!(
-                lab.reflectors.iter().any(|r| r.site == site.name),
+                lab.reflectors.iter().any(|r| r.site.value == site.name),
                 "{name}: {host}"
             );
         }

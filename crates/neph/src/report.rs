@@ -11,7 +11,7 @@ use neph_report::{
     Basis, CampaignData, Equalization, FIGURES, Include, PlotSettings, Tail, load, write_report,
 };
 use neph_store::Store;
-use neph_text::{Fault, Problem, Problems, Source};
+use neph_text::{Fault, Problems, Source};
 
 use crate::exit::{Failure, Outcome};
 use crate::workspace::{self, Workspace};
@@ -206,15 +206,13 @@ fn figures_of(plot: &PlotPlan) -> Option<BTreeSet<String>> {
     (!known.is_empty()).then_some(known)
 }
 
-/// Refuses names in a plan that no figure has.
-pub(crate) fn check_figures(plot: &PlotPlan, source: &Source) -> Result<(), Vec<Problem>> {
-    let problems = Problems::new(source);
+/// Notes names in a plan that no figure has.
+pub(crate) fn check_figures(plot: &PlotPlan, problems: &Problems<'_>) {
     for figure in plot.figures.iter().filter(|one| !is_figure(&one.value)) {
         let what = format!("there is no figure '{}'", figure.value);
         let fault = Fault::new(what, format!("there are {}", figure_names()));
         problems.add(figure.span.clone(), fault);
     }
-    problems.verdict(Some(()))
 }
 
 fn is_figure(name: &str) -> bool {

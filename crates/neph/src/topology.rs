@@ -10,14 +10,15 @@ use crate::exit::Failure;
 
 /// Reads a topology file.
 pub(crate) fn read(path: &Path) -> Result<Topology, Failure> {
-    understand(load(path)?).map(|(topology, _)| topology)
+    let source = load(path).map_err(Failure::Usage)?;
+    understand(source).map(|(topology, _)| topology)
 }
 
-/// A topology file's text.
-pub(crate) fn load(path: &Path) -> Result<Source, Failure> {
+/// A topology file's text, or a sentence that says why there is none.
+pub(crate) fn load(path: &Path) -> Result<Source, String> {
     let name = path.display().to_string();
     let text = fs::read_to_string(path)
-        .map_err(|error| Failure::Usage(format!("topology {name} cannot be read: {error}")))?;
+        .map_err(|error| format!("topology {name} cannot be read: {error}"))?;
     Ok(Source::new(name, text))
 }
 

@@ -32,6 +32,7 @@ pub(crate) fn plan(typed: TypedPlan, problems: &Problems<'_>) -> Plan {
     let source = problems.source();
     check_top(&typed, problems);
     let endpoints = endpoints(&typed, problems);
+    let (sites, key_files) = (written(&typed, "from"), written(&typed, "key_file"));
     let sections = typed.sections;
     let throughput = sections
         .throughput
@@ -66,6 +67,8 @@ pub(crate) fn plan(typed: TypedPlan, problems: &Problems<'_>) -> Plan {
         traceroute: sections.traceroute,
         plot: sections.plot,
         lab: sections.lab,
+        sites,
+        key_files,
         limits: sections.limits,
         notes: typed.notes,
     };
@@ -84,6 +87,17 @@ pub(crate) fn plan(typed: TypedPlan, problems: &Problems<'_>) -> Plan {
     }
     check_matrix(&plan, &typed.span, problems);
     plan
+}
+
+/// Every value of a parameter, at the top and in the endpoints.
+fn written(typed: &TypedPlan, parameter: &str) -> Vec<Placed<String>> {
+    let own = typed.endpoints.iter().map(|endpoint| &endpoint.axes);
+    std::iter::once(&typed.axes)
+        .chain(own)
+        .filter_map(|axes| axes.parameters.get(parameter))
+        .flatten()
+        .cloned()
+        .collect()
 }
 
 fn span(nanos: Nanos) -> Span {

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use neph_model::{ByteSize, Order, Span};
+use neph_text::Placed;
 use sha2::{Digest, Sha256};
 
 use super::{PlotPlan, Target};
@@ -47,6 +48,10 @@ pub struct Plan {
     pub plot: PlotPlan,
     /// The lab that is brought up for it.
     pub lab: Option<LabPlan>,
+    /// Sites that `from` names, wherever it is written: the topology knows which there are.
+    pub sites: Vec<Placed<String>>,
+    /// Files that `key_file` names, wherever it is written.
+    pub key_files: Vec<Placed<String>>,
     /// What makes an experiment suspect.
     pub limits: Limits,
     /// What a reader of this plan should know, such as settings that have no effect here.
@@ -202,9 +207,9 @@ pub struct TraceroutePlan {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LabPlan {
     /// The topology file, relative to the plan's folder.
-    pub topology: String,
+    pub topology: Placed<String>,
     /// The site that the prober runs in.
-    pub prober: String,
+    pub prober: Placed<String>,
     /// The reflectors that are started.
     pub reflectors: Vec<LabReflector>,
 }
@@ -213,9 +218,9 @@ pub struct LabPlan {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LabReflector {
     /// The site.
-    pub site: String,
+    pub site: Placed<String>,
     /// Arguments for `neph reflect`.
-    pub flags: Vec<String>,
+    pub flags: Vec<Placed<String>>,
 }
 
 /// What makes an experiment suspect.

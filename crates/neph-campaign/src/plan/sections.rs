@@ -190,21 +190,22 @@ fn lab(mut fields: Fields<'_>) -> Option<LabPlan> {
         let site = table.required_with("site", word);
         let flags = table.one_or_list_with("flags", word).unwrap_or_default();
         if let Some(site) = site {
-            if reflectors.iter().any(|other| other.site == site.value) {
+            if reflectors
+                .iter()
+                .any(|other| other.site.value == site.value)
+            {
                 let what = format!("site '{}' already has a reflector", site.value);
-                table.fault(site.span, what, "one reflector answers every kind of probe");
+                let remedy = "one reflector answers every kind of probe";
+                table.fault(site.span.clone(), what, remedy);
             }
-            reflectors.push(LabReflector {
-                site: site.value,
-                flags: flags.into_iter().map(|flag| flag.value).collect(),
-            });
+            reflectors.push(LabReflector { site, flags });
         }
         table.finish();
     }
     fields.finish();
     Some(LabPlan {
-        topology: topology?.value,
-        prober: prober?.value,
+        topology: topology?,
+        prober: prober?,
         reflectors,
     })
 }

@@ -115,7 +115,8 @@ steal = "3%"
         (plan.plot.whisker_min, plan.plot.whisker_max),
         (Some(10.0), Some(90.0))
     );
-    assert_eq!(plan.lab.expect("there").reflectors[0].flags, ["--tls"]);
+    let flags = &plan.lab.expect("there").reflectors[0].flags;
+    assert_eq!(flags[0].value, "--tls");
     assert_eq!(
         (plan.limits.lateness_p99, plan.limits.steal_percent),
         (Span::from_millis(2), 3.0)

@@ -2,6 +2,7 @@
 
 mod acknowledge;
 mod check;
+mod outside;
 mod preview;
 mod run;
 mod stage;
@@ -14,7 +15,7 @@ use std::path::{Path, PathBuf};
 use neph_campaign::{Plan, plan};
 use neph_lab::Topology;
 use neph_model::Campaign;
-use neph_text::Source;
+use neph_text::{Problems, Source};
 
 pub(crate) use check::run as check;
 pub(crate) use preview::run as preview;
@@ -38,29 +39,41 @@ pub(crate) struct Read {
     pub(crate) topology: Option<(Topology, Source)>,
 }
 
-/// Reads a plan file, from which a campaign may begin: what its report cannot draw is told before
-/// anything is measured.
+impl Read {
+    /// Itself, unless `check` finds problems in it.
+    fn held_against(self, check: impl Fn(&Self, &Problems<'_>)) -> Result<Self, Failure> {
+        let problems = Problems::new(&self.source);
+        check(&self, &problems);
+        match problems.verdict(Some(())) {
+            Ok(()) => Ok(self),
+            Err(found) => Err(Failure::Text(self.source, found)),
+        }
+    }
+}
+
+/// Reads a plan file, from which a campaign may begin.
 pub(crate) fn read(path: &Path) -> Result<Read, Failure> {
     let name = path.display().to_string();
     let text = fs::read_to_string(path)
         .map_err(|error| Failure::Usage(format!("plan {name} cannot be read: {error}")))?;
-    let read = understand(Source::new(name, text))?;
-    match report::check_figures(&read.plan.plot, &read.source) {
-        Ok(()) => Ok(read),
-        Err(problems) => Err(Failure::Text(read.source, problems)),
-    }
+    understand(Source::new(name, text))
 }
 
-/// Reads a plan from its text, and the topology file that it names.
+/// Reads a plan from its text, and the topology file that it names. What the plan names and is not
+/// there, and what its report cannot draw, is told before anything is measured.
 pub(crate) fn understand(source: Source) -> Result<Read, Failure> {
-    read_both(source, |file| crate::topology::load(&file))
+    let read = read_both(source, |file| crate::topology::load(&file))?;
+    read.held_against(|read, problems| {
+        outside::check(read, problems);
+        report::check_figures(&read.plan.plot, problems);
+    })
 }
 
 /// Reads the plan of a campaign, and the topology that was kept with it: files that were changed
-/// since change nothing.
+/// since change nothing. Figures that this version does not know are the report's to tell of.
 fn understand_kept(campaign: &Campaign) -> Result<Read, Failure> {
     let source = Source::new(campaign.plan_path.clone(), campaign.plan_text.clone());
-    read_both(source, |file| {
+    let read = read_both(source, |file| {
         let name = file.display().to_string();
         if let Some(text) = &campaign.topology_text {
             return Ok(Source::new(name, text.clone()));
@@ -71,13 +84,14 @@ fn understand_kept(campaign: &Campaign) -> Result<Read, Failure> {
             campaign.name
         ));
         crate::topology::load(&file)
-    })
+    })?;
+    read.held_against(outside::check)
 }
 
 /// Reads a plan, and the topology that it names from where `load` finds it.
 fn read_both(
     source: Source,
-    load: impl FnOnce(PathBuf) -> Result<Source, Failure>,
+    load: impl FnOnce(PathBuf) -> Result<Source, String>,
 ) -> Result<Read, Failure> {
     let plan = match plan::read(&source) {
         Ok(plan) => plan,
@@ -88,8 +102,10 @@ fn read_both(
         Some(lab) => {
             let folder = Path::new(&plan.path).parent();
             let file = folder.map_or_else(PathBuf::new, Path::to_path_buf);
-            let loaded = load(file.join(&lab.topology))?;
-            Some(crate::topology::understand(loaded)?)
+            match load(file.join(&lab.topology.value)) {
+                Ok(loaded) => Some(crate::topology::understand(loaded)?),
+                Err(why) => return Err(outside::no_topology(lab, source, &why)),
+            }
         }
     };
     Ok(Read {

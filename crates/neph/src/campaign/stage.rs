@@ -6,7 +6,7 @@ use std::sync::Arc;
 use clap::Parser;
 use neph_campaign::plan::LabReflector;
 use neph_campaign::{Ground, LinkLateness, LocalCarrier, Plan};
-use neph_lab::{Direction, Lab, LinkCounters, Topology, UpOptions};
+use neph_lab::{Direction, Lab, LinkCounters, Site, Topology, UpOptions};
 use neph_model::Span;
 use neph_probe::Reflector;
 
@@ -41,36 +41,27 @@ impl Stage {
         };
         for wanted in &wanted.reflectors {
             let reflector = stage.reflector(wanted)?;
-            let sites = topology.sites.iter();
-            let site = sites.filter(|site| site.name == wanted.site);
             let own = reflector.address();
-            stage.reflecting.extend(match own.ip().is_unspecified() {
-                true => site
-                    .flat_map(|site| site.addresses())
-                    .map(|ip| SocketAddr::new(ip, own.port()))
-                    .collect(),
-                false => vec![own],
-            });
+            if own.ip().is_unspecified() {
+                let sites = topology.sites.iter();
+                let site = sites.filter(|site| site.name == wanted.site.value);
+                let addresses = site.flat_map(Site::addresses);
+                let reflecting = addresses.map(|ip| SocketAddr::new(ip, own.port()));
+                stage.reflecting.extend(reflecting);
+            } else {
+                stage.reflecting.push(own);
+            }
             stage.reflectors.push(reflector);
         }
         Ok(stage)
     }
 
     fn reflector(&self, wanted: &LabReflector) -> Result<Reflector, Failure> {
-        let flags = ["neph reflect"]
-            .into_iter()
-            .chain(wanted.flags.iter().map(String::as_str));
-        let parsed = ReflectFlags::try_parse_from(flags).map_err(|error| {
-            let first = error
-                .to_string()
-                .lines()
-                .next()
-                .unwrap_or_default()
-                .to_owned();
-            Failure::Usage(format!("reflector at site '{}': {first}", wanted.site))
-        })?;
-        let mut spec = parsed.args.spec();
-        let namespace = self.lab.as_ref().map(|lab| lab.namespace(&wanted.site));
+        let site = &wanted.site.value;
+        let flags = reflect_flags(wanted)
+            .map_err(|why| Failure::Usage(format!("reflector at site '{site}': {why}")))?;
+        let mut spec = flags.spec();
+        let namespace = self.lab.as_ref().map(|lab| lab.namespace(site));
         spec.site = match namespace {
             Some(Ok(namespace)) => Some(namespace.name().to_owned()),
             Some(Err(error)) => return Err(Failure::usage(error)),
@@ -115,6 +106,18 @@ impl Drop for Stage {
 struct ReflectFlags {
     #[command(flatten)]
     args: reflect::Args,
+}
+
+/// What a reflector's flags mean, or the first line of what `neph reflect` would say of them.
+pub(super) fn reflect_flags(wanted: &LabReflector) -> Result<reflect::Args, String> {
+    let flags = wanted.flags.iter().map(|flag| flag.value.as_str());
+    let all = std::iter::once("neph reflect").chain(flags);
+    let parsed = ReflectFlags::try_parse_from(all).map_err(|error| {
+        let told = error.to_string();
+        let first = told.lines().next().unwrap_or_default();
+        first.trim_start_matches("error: ").to_owned()
+    })?;
+    Ok(parsed.args)
 }
 
 /// What the carrier needs to know of the lab.

@@ -143,3 +143,56 @@ fn a_plan_that_asks_for_an_unknown_figure_is_refused_with_those_there_are() {
     }
     assert!(!place.workspace().exists());
 }
+
+#[test]
+fn what_a_plan_names_outside_itself_is_checked_where_it_is_written() {
+    let place = Place::empty();
+    let topology = "version = 1\n[[site]]\nname = \"client\"\naddress = \"10.80.1.1/24\"\n\
+                    [[site]]\nname = \"server\"\naddress = \"10.80.1.2/24\"\n\
+                    [[link]]\nname = \"path\"\na = \"client\"\nb = \"server\"\n";
+    fs::write(place.path("lab.toml"), topology).expect("a file");
+    let plan = r#"version = 1
+name = "x"
+interval = "25ms"
+messages = 1
+from = ["client", "clyent"]
+[[endpoint]]
+name = "a"
+url = "udp://10.80.1.2:8080"
+key_file = "missing.key"
+[plot]
+figures = ["cdf", "cfd"]
+[lab]
+topology = "lab.toml"
+prober = "nowhere"
+[[lab.reflector]]
+site = "sever"
+[[lab.reflector]]
+site = "server"
+flags = ["--tls", "--listn"]
+"#;
+    fs::write(place.path("plan.toml"), plan).expect("a file");
+    let found = [
+        ("plan.toml:5:19", "did you mean 'client'?"),
+        ("plan.toml:9:12", "missing.key cannot be read"),
+        ("plan.toml:11:19", "there is no figure 'cfd'"),
+        ("plan.toml:14:10", "known here: client, server"),
+        ("plan.toml:16:8", "did you mean 'server'?"),
+        ("plan.toml:19:10", "'--listn'"),
+    ];
+    for command in ["check", "plan", "run"] {
+        let ran = place.neph([command, "plan.toml"]);
+        assert_eq!((ran.status, ran.out.as_str()), (2, ""), "{command}");
+        for (at, what) in found {
+            assert!(ran.err.contains(at), "{command}: {at}: {}", ran.err);
+            assert!(ran.err.contains(what), "{command}: {what}: {}", ran.err);
+        }
+    }
+    let elsewhere = plan.replace("lab.toml", "lib.toml");
+    fs::write(place.path("plan.toml"), elsewhere).expect("a file");
+    let ran = place.neph(["check", "plan.toml"]);
+    assert_eq!(ran.status, 2, "{}", ran.err);
+    assert!(ran.err.contains("plan.toml:13:12"), "{}", ran.err);
+    assert!(ran.err.contains("lib.toml cannot be read"), "{}", ran.err);
+    assert!(!place.workspace().exists());
+}

@@ -1,0 +1,82 @@
+//! What a plan names outside itself, held against what is there: the sites of its lab's topology,
+//! the flags of its reflectors, key files.
+
+use std::fs::File;
+use std::ops::Range;
+
+use neph_campaign::Plan;
+use neph_campaign::plan::{LabPlan, LabReflector};
+use neph_lab::Topology;
+use neph_text::{Fault, Problems, Source, did_you_mean};
+
+use super::Read;
+use super::stage::reflect_flags;
+use crate::exit::Failure;
+
+/// Notes everything that a plan names and that is not there, or not as it would have to be.
+pub(super) fn check(read: &Read, problems: &Problems<'_>) {
+    let plan = &read.plan;
+    if let (Some(lab), Some((topology, _))) = (&plan.lab, &read.topology) {
+        check_sites(plan, lab, topology, problems);
+        for reflector in &lab.reflectors {
+            check_flags(reflector, problems);
+        }
+    }
+    for key in &plan.key_files {
+        check_file("key file", &key.value, &key.span, problems);
+    }
+}
+
+/// The failure that a plan's topology cannot be had.
+pub(super) fn no_topology(lab: &LabPlan, source: Source, why: &str) -> Failure {
+    let problems = Problems::new(&source);
+    let remedy = "write the file's path as seen from the plan's folder";
+    problems.add(lab.topology.span.clone(), Fault::new(why, remedy));
+    let found = problems.verdict::<()>(None).err().unwrap_or_default();
+    Failure::Text(source, found)
+}
+
+fn check_sites(plan: &Plan, lab: &LabPlan, topology: &Topology, problems: &Problems<'_>) {
+    let known: Vec<&str> = topology.sites.iter().map(|s| s.name.as_str()).collect();
+    let reflecting = lab.reflectors.iter().map(|reflector| &reflector.site);
+    let named = std::iter::once(&lab.prober)
+        .chain(reflecting)
+        .chain(&plan.sites);
+    for site in named {
+        if !known.contains(&site.value.as_str()) {
+            let what = format!("the topology has no site '{}'", site.value);
+            let fault = Fault::new(what, did_you_mean(&site.value, &known));
+            problems.add(site.span.clone(), fault);
+        }
+    }
+}
+
+fn check_flags(reflector: &LabReflector, problems: &Problems<'_>) {
+    let first = reflector.flags.first().unwrap_or(&reflector.site);
+    let last = reflector.flags.last().unwrap_or(&reflector.site);
+    let span = first.span.start..last.span.end;
+    match reflect_flags(reflector) {
+        Ok(args) => {
+            for (noun, path) in [("certificate", &args.cert), ("key", &args.key)] {
+                if let Some(path) = path {
+                    check_file(noun, &path.display().to_string(), &span, problems);
+                }
+            }
+        }
+        Err(why) => {
+            let what = format!("neph reflect would not take these flags: {why}");
+            problems.add(
+                span,
+                Fault::new(what, "neph reflect --help tells which there are"),
+            );
+        }
+    }
+}
+
+fn check_file(noun: &str, path: &str, span: &Range<usize>, problems: &Problems<'_>) {
+    if let Err(error) = File::open(path) {
+        let what = format!("{noun} {path} cannot be read: {error}");
+        let remedy = "write its path as seen from the folder that neph is started in";
+        problems.add(span.clone(), Fault::new(what, remedy));
+    }
+}
