@@ -49,7 +49,7 @@ fn the_idle_slow_start_compares_two_senders_at_four_intervals() {
     assert_eq!(scenarios.len(), 8);
     assert_eq!(
         scenarios[0].label(),
-        "server · every 25 ms · 97.7 KiB · from restarts"
+        "server · every 25 ms · 100 kB · from restarts"
     );
     assert!(
         scenarios
