@@ -1,0 +1,139 @@
+//! Asking a socket for stamps, and for what else is told beside each packet.
+
+#![expect(unsafe_code, reason = "system calls; each block says why it is sound")]
+
+use std::io;
+use std::mem::size_of;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+
+/// What a socket carries decides what the kernel can stamp.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Carrier {
+    /// UDP, ICMP: one stamp identity per datagram, counted from 0.
+    Datagrams,
+    /// TCP: a stamp's identity is the offset of a write's last byte, counted from the moment of
+    /// [`enable`]; acknowledgements and statistics too. The socket must not be closed or listening.
+    Stream,
+}
+
+/// Asks the kernel to stamp this socket's packets from now on, both ways.
+///
+/// # Errors
+/// `EINVAL` for [`Carrier::Stream`] on a socket that was never connected.
+pub fn enable(socket: BorrowedFd<'_>, carrier: Carrier) -> io::Result<()> {
+    match set_stamping(socket, flags(carrier)) {
+        // Unknown before Linux 6.2. Without it offsets count from the first unacknowledged byte,
+        // which is the same where nothing has been written yet.
+        Err(error) if carrier == Carrier::Stream && error.kind() == io::ErrorKind::InvalidInput => {
+            set_stamping(socket, flags(carrier) & !libc::SOF_TIMESTAMPING_OPT_ID_TCP)
+        }
+        outcome => outcome,
+    }
+}
+
+const fn flags(carrier: Carrier) -> libc::c_uint {
+    let flags = libc::SOF_TIMESTAMPING_SOFTWARE
+        | libc::SOF_TIMESTAMPING_RX_SOFTWARE
+        | libc::SOF_TIMESTAMPING_TX_SOFTWARE
+        | libc::SOF_TIMESTAMPING_TX_SCHED
+        | libc::SOF_TIMESTAMPING_OPT_CMSG
+        | libc::SOF_TIMESTAMPING_OPT_ID
+        | libc::SOF_TIMESTAMPING_OPT_TSONLY;
+    match carrier {
+        Carrier::Datagrams => flags,
+        Carrier::Stream => {
+            flags
+                | libc::SOF_TIMESTAMPING_TX_ACK
+                | libc::SOF_TIMESTAMPING_OPT_STATS
+                | libc::SOF_TIMESTAMPING_OPT_ID_TCP
+        }
+    }
+}
+
+fn set_stamping(socket: BorrowedFd<'_>, flags: libc::c_uint) -> io::Result<()> {
+    set_option(
+        socket,
+        libc::SOL_SOCKET,
+        libc::SO_TIMESTAMPING,
+        flags.cast_signed(),
+    )
+}
+
+/// Counts this socket's datagrams from 0 again, after a send of which nobody can say whether the
+/// kernel counted it.
+///
+/// # Errors
+/// None known on Linux.
+pub fn restart_count(socket: BorrowedFd<'_>) -> io::Result<()> {
+    // The count starts where the identities are switched on.
+    set_stamping(socket, 0)?;
+    set_stamping(socket, flags(Carrier::Datagrams))
+}
+
+/// Asks for receive stamps only.
+///
+/// # Errors
+/// None known on Linux.
+pub fn enable_receive(socket: BorrowedFd<'_>) -> io::Result<()> {
+    let flags = libc::SOF_TIMESTAMPING_SOFTWARE | libc::SOF_TIMESTAMPING_RX_SOFTWARE;
+    set_stamping(socket, flags)
+}
+
+/// Asks for the TTL or hop limit of each received datagram.
+///
+/// # Errors
+/// None known on Linux.
+pub fn enable_ttl(socket: BorrowedFd<'_>, family: Family) -> io::Result<()> {
+    match family {
+        Family::V4 => set_option(socket, libc::IPPROTO_IP, libc::IP_RECVTTL, 1),
+        Family::V6 => set_option(socket, libc::IPPROTO_IPV6, libc::IPV6_RECVHOPLIMIT, 1),
+    }
+}
+
+/// The two versions of the internet protocol.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Family {
+    /// IPv4
+    V4,
+    /// IPv6
+    V6,
+}
+
+pub(crate) fn set_option(
+    socket: BorrowedFd<'_>,
+    level: libc::c_int,
+    name: libc::c_int,
+    value: libc::c_int,
+) -> io::Result<()> {
+    // SAFETY: setsockopt reads one int, alive for the call, and its true size is told.
+    let outcome = unsafe {
+        libc::setsockopt(
+            socket.as_raw_fd(),
+            level,
+            name,
+            (&raw const value).cast(),
+            size_of::<libc::c_int>() as libc::socklen_t,
+        )
+    };
+    if outcome == 0 {
+        Ok(())
+    } else {
+        Err(io::Error::last_os_error())
+    }
+}
+
+/// A socket that does nothing but keep the machine's receive stamping switched on.
+#[derive(Debug)]
+pub struct KeepAwake(#[expect(dead_code, reason = "lives for its effect")] std::net::UdpSocket);
+
+impl KeepAwake {
+    /// Switches it on; sleep a few milliseconds before the first stamp is needed.
+    ///
+    /// # Errors
+    /// Where no UDP socket can be had.
+    pub fn new() -> io::Result<Self> {
+        let socket = std::net::UdpSocket::bind((std::net::Ipv4Addr::LOCALHOST, 0))?;
+        enable_receive(socket.as_fd())?;
+        Ok(Self(socket))
+    }
+}
