@@ -71,6 +71,23 @@ pub enum Warning {
 }
 
 impl Warning {
+    /// How bad it is, beside others of its kind only.
+    #[expect(clippy::cast_precision_loss, reason = "compared, not printed")]
+    pub fn magnitude(&self) -> f64 {
+        match self {
+            Self::SenderLate { p99: span, .. } | Self::LinkLate { worst: span, .. } => {
+                span.nanos() as f64
+            }
+            Self::CpuStolen { percent }
+            | Self::CpuSaturated { percent }
+            | Self::StampsMissing { percent } => *percent,
+            Self::ClockStepped { times } | Self::Reconnected { times } => f64::from(*times),
+            Self::FewMessages { replies } => -(*replies as f64),
+            Self::EchoMissing { names, .. } => names.len() as f64,
+            Self::SizesNotApplied { .. } => 0.0,
+        }
+    }
+
     /// What to do about it.
     pub const fn advice(&self) -> &'static str {
         match self {

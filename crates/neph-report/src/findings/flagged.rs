@@ -12,7 +12,9 @@ const NAMED: usize = 3;
 
 /// The experiments with one kind of warning.
 struct Flagged<'a> {
-    first: &'a Warning,
+    worst: &'a Warning,
+    /// Where it was at its worst.
+    scenario: usize,
     scenarios: BTreeSet<usize>,
     experiments: usize,
 }
@@ -23,10 +25,14 @@ pub(super) fn findings(data: &CampaignData, settings: &PlotSettings) -> Vec<Find
         for (_, warning) in data.flags(scenario, settings) {
             // The advice is the same for all warnings of a kind, and for these only.
             let flagged = kinds.entry(warning.advice()).or_insert_with(|| Flagged {
-                first: warning,
+                worst: warning,
+                scenario,
                 scenarios: BTreeSet::new(),
                 experiments: 0,
             });
+            if warning.magnitude() > flagged.worst.magnitude() {
+                (flagged.worst, flagged.scenario) = (warning, scenario);
+            }
             flagged.experiments += 1;
             flagged.scenarios.insert(scenario);
         }
@@ -48,24 +54,25 @@ pub(super) fn findings(data: &CampaignData, settings: &PlotSettings) -> Vec<Find
 }
 
 fn sentence(data: &CampaignData, advice: &str, flagged: &Flagged<'_>) -> Finding {
-    let mut labels = flagged
-        .scenarios
-        .iter()
-        .map(|index| data.scenarios[*index].label());
-    let mut what = format!("{} in {}", flagged.first, labels.next().unwrap_or_default());
+    let label = |index: &usize| data.scenarios[*index].label();
+    let mut what = format!("{} in {}", flagged.worst, label(&flagged.scenario));
     if flagged.experiments > 1 {
         what.push_str(&format!(
             ", and alike in {}",
             plural(flagged.experiments - 1, "more experiment")
         ));
-        let others: Vec<String> = labels.by_ref().take(NAMED).collect();
-        let more = match labels.count() {
+        let mut others = flagged
+            .scenarios
+            .iter()
+            .filter(|index| **index != flagged.scenario);
+        let named: Vec<String> = others.by_ref().take(NAMED).map(label).collect();
+        let more = match others.count() {
             0 => String::new(),
             more => format!(" and {}", plural(more, "more scenario")),
         };
-        what.push_str(&match others.len() {
+        what.push_str(&match named.len() {
             0 => " of this scenario".to_owned(),
-            _ => format!(", also of {}{more}", others.join("; ")),
+            _ => format!(", also of {}{more}", named.join("; ")),
         });
     }
     let text = format!("{}. What to do: {advice}.", crate::figure::capital(&what));

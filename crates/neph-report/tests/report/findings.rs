@@ -1,6 +1,6 @@
 //! The sentences, and the numbers behind them.
 
-use neph_model::{CampaignStatus, Outcome, Span};
+use neph_model::{CampaignStatus, Outcome, Span, Warning};
 use neph_report::{CampaignData, ExperimentData, FindingKind, PlotSettings, findings, text};
 
 use crate::synthetic::{self, CONTINENT, FOREIGN, Link, METRO};
@@ -221,6 +221,28 @@ fn a_campaign_without_warnings_says_so() {
         .filter(|f| f.kind == FindingKind::Flagged)
         .collect();
     assert!(flagged.len() == 1 && flagged[0].text.starts_with("Nothing was flagged"));
+}
+
+#[test]
+fn of_warnings_alike_the_worst_is_told_and_where_it_was() {
+    let mut data = synthetic::twelve();
+    let late = |micros| Warning::LinkLate {
+        packets: 3,
+        worst: Span::from_micros(micros),
+    };
+    for (experiment, micros) in data.experiments.iter_mut().zip([200, 900, 300]) {
+        experiment.experiment.warnings = vec![late(micros)];
+    }
+    let worst = data.scenarios[data.experiments[1].scenario].label();
+    let found = findings(&data, &PlotSettings::default());
+    let told = found
+        .iter()
+        .find(|finding| finding.text.contains("packets late"));
+    let told = &told.expect("it was flagged").text;
+    assert!(
+        told.contains(&format!("900.0 us in {worst}")) && told.contains("2 more"),
+        "{told}"
+    );
 }
 
 #[test]
