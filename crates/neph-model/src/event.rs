@@ -22,6 +22,9 @@ pub enum EventKind {
     LateReply,
     /// The peer refused a message or a connection.
     Refused,
+    /// A segment was sent again, as a packet capture saw it. Our own sockets tell retransmissions
+    /// in [`crate::TcpState`] instead.
+    Retransmitted,
 }
 
 impl EventKind {
@@ -35,6 +38,7 @@ impl EventKind {
             Self::FlowFailed => "flow_failed",
             Self::LateReply => "late_reply",
             Self::Refused => "refused",
+            Self::Retransmitted => "retransmitted",
         }
     }
     /// The kind of that name.
@@ -47,6 +51,7 @@ impl EventKind {
             Self::FlowFailed,
             Self::LateReply,
             Self::Refused,
+            Self::Retransmitted,
         ]
         .into_iter()
         .find(|kind| kind.name() == name)

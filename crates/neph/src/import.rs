@@ -3,8 +3,9 @@
 use std::path::PathBuf;
 
 use clap::Args as ClapArgs;
-use neph_store::{ImportReport, LatencyTesterOutput, StoreError};
+use neph_store::{ImportReport, ImportedExperiment, LatencyTesterOutput, StoreError};
 
+use crate::counted::counted;
 use crate::exit::{Failure, Outcome};
 use crate::output;
 use crate::workspace::Workspace;
@@ -66,10 +67,34 @@ fn tell(report: &ImportReport) {
     for (count, what) in outside.into_iter().filter(|(count, _)| *count > 0) {
         output::say(&format!("{count} {what}: not kept"));
     }
-    let messages: u64 = report.experiments.iter().map(|one| one.messages).sum();
-    let (count, id) = (report.experiments.len(), report.campaign);
-    let id = id.map_or_else(String::new, |id| format!(" {id}"));
-    output::say(&format!(
-        "neph import: campaign{id}: {count} experiments, {messages} messages; `neph report` shows them"
-    ));
+    output::say(&told(report));
+}
+
+/// What came of it. The campaign is named: `last` is the latest measured, and these are old.
+fn told(report: &ImportReport) -> String {
+    let sum = |count: fn(&ImportedExperiment) -> u64| report.experiments.iter().map(count).sum();
+    let (messages, acknowledged, retransmissions, pings): (u64, u64, u64, u64) = (
+        sum(|one| one.messages),
+        sum(|one| one.acknowledged),
+        sum(|one| one.retransmissions),
+        sum(|one| one.pings),
+    );
+    let mut line = format!(
+        "neph import: {}, {}",
+        counted(report.experiments.len() as u64, "experiment"),
+        counted(messages, "message"),
+    );
+    for (count, noun) in [
+        (acknowledged, "acknowledgement"),
+        (retransmissions, "retransmission"),
+        (pings, "ping"),
+    ] {
+        if count > 0 {
+            line.push_str(&format!(", {}", counted(count, noun)));
+        }
+    }
+    if let Some(id) = report.campaign {
+        line.push_str(&format!("; `neph report {id}` shows them"));
+    }
+    line
 }

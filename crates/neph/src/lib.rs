@@ -5,6 +5,7 @@
 
 mod campaign;
 mod cli;
+mod counted;
 mod demo;
 mod exit;
 mod export;

@@ -9,8 +9,8 @@ mod factor;
 use std::collections::BTreeSet;
 
 use neph_model::{
-    Campaign, CampaignStatus, Event, EventKind, Experiment, FlowRole, Message, Provenance, Sample,
-    Scenario, Throughput, Traceroute,
+    Campaign, CampaignStatus, Event, EventKind, Experiment, FlowRole, Instant, Message, Own,
+    Provenance, Sample, Scenario, Throughput, Traceroute,
 };
 
 pub use exchange::{Exchange, FlowData};
@@ -89,6 +89,16 @@ impl ExperimentData {
     pub fn reconnects(&self) -> impl Iterator<Item = i64> {
         let lost = |event: &&Event| event.kind == EventKind::ConnectionLost;
         self.events.iter().filter(lost).map(|event| event.at)
+    }
+    /// When segments of the main flow were sent again, and how many: as its sockets counted them,
+    /// or as the capture beside an imported measurement saw them.
+    pub fn retransmissions(&self) -> Vec<(Instant<Own>, u32)> {
+        let mut counted = self.main().map_or_else(Vec::new, FlowData::retransmissions);
+        let seen = |event: &&Event| event.kind == EventKind::Retransmitted;
+        let captured = self.events.iter().filter(seen);
+        counted.extend(captured.map(|event| (Instant::from_nanos(event.at), 1)));
+        counted.sort_by_key(|(at, _)| *at);
+        counted
     }
 }
 

@@ -185,10 +185,7 @@ fn legend(
         )
     })
     .collect();
-    if experiments().any(|e| {
-        e.main()
-            .is_some_and(|flow| !flow.retransmissions().is_empty())
-    }) {
+    if experiments().any(|e| !e.retransmissions().is_empty()) {
         entries.push((
             Swatch::Tick(RETRANSMISSION),
             "retransmission (at the bottom)".to_owned(),
@@ -325,17 +322,17 @@ fn incidents(segment: &Segment<'_>, area: Rect) -> Vec<Mark> {
     for at in segment.experiment.reconnects() {
         tick(at, (area.y, area.bottom()), RECONNECT);
     }
-    let Some(main) = segment.experiment.main() else {
-        return marks;
-    };
     let retransmitted = Stroke::solid(RETRANSMISSION, 1.0);
-    for (at, _) in thinned(main.retransmissions(), segment) {
+    for (at, _) in thinned(segment.experiment.retransmissions(), segment) {
         tick(
             at.nanos(),
             (area.bottom() - 10.0, area.bottom()),
             retransmitted,
         );
     }
+    let Some(main) = segment.experiment.main() else {
+        return marks;
+    };
     for (outcome, colour) in [(Outcome::Failed, NOT_SENT), (Outcome::Lost, Colour::ALARM)] {
         let ended = main.exchanges.iter().filter(|e| e.outcome == outcome);
         let ended = ended.map(|exchange| (exchange.intended, 1)).collect();

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::decimal::scaled;
 use super::lines::Lines;
-use super::raw::RawFile;
+use super::raw::{RawFile, Retransmission};
 use super::report::ImportReport;
 use crate::StoreError;
 
@@ -12,12 +12,12 @@ use crate::StoreError;
 const GRACE: i64 = 1_000_000_000;
 
 /// One line of the report. Times are Unix nanoseconds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 enum Frame {
     /// A segment sent at `sent` was acknowledged at `at`.
     Acknowledged { sent: i64, at: i64 },
     /// A segment was sent again.
-    Retransmitted { at: i64 },
+    Retransmitted(Retransmission),
     /// Neither: a plain segment.
     Other,
 }
@@ -72,10 +72,25 @@ fn frames(text: &str) -> Result<[Frame; 2], String> {
             .ok_or_else(|| format!("'{text}' is no round trip in seconds: left out"))?,
     };
     let retransmitted = match fields.get(3) {
-        Some(&"1") => Frame::Retransmitted { at },
+        Some(&"1") => Frame::Retransmitted(Retransmission {
+            at,
+            text: in_words(fields[2], fields.get(4).copied().unwrap_or_default()),
+        }),
         _ => Frame::Other,
     };
     Ok([acknowledged, retransmitted])
+}
+
+/// What the line tells of the segment: older reports name no destination.
+fn in_words(stream: &str, destination: &str) -> String {
+    let mut text = "a segment was sent again".to_owned();
+    if !destination.is_empty() {
+        text.push_str(&format!(" to {destination}"));
+    }
+    if !stream.is_empty() {
+        text.push_str(&format!(" (tcp.stream {stream})"));
+    }
+    text
 }
 
 /// Whether the frame has found its place.
@@ -87,10 +102,12 @@ fn give(frame: Frame, files: &mut [RawFile], ends: &[i64]) -> bool {
     };
     match frame {
         Frame::Other => true,
-        Frame::Retransmitted { at } => {
-            let place =
-                started_by(at, files).filter(|file| at <= ends[*file].saturating_add(GRACE));
-            place.map(|file| files[file].retransmissions += 1).is_some()
+        Frame::Retransmitted(segment) => {
+            let place = started_by(segment.at, files)
+                .filter(|file| segment.at <= ends[*file].saturating_add(GRACE));
+            place
+                .map(|file| files[file].retransmissions.push(segment))
+                .is_some()
         }
         Frame::Acknowledged { sent, at } => {
             // A segment is a message's if it left after the program sent the message and before

@@ -5,8 +5,8 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 
 use neph_model::{
-    CampaignId, CampaignStatus, Experiment, ExperimentId, ExperimentStatus, Flow, FlowIndex,
-    FlowRole, Message, ProbeKind, ScenarioId, Seq, Tally, Wall,
+    CampaignId, CampaignStatus, Event, EventKind, Experiment, ExperimentId, ExperimentStatus, Flow,
+    FlowIndex, FlowRole, Message, ProbeKind, ScenarioId, Seq, Tally, Wall,
 };
 
 use super::matrix::{block, campaign, scenario_of, scenarios};
@@ -172,6 +172,14 @@ fn store_one(
     for batch in messages.chunks(BATCH) {
         recorder.messages(batch)?;
     }
+    for segment in &file.retransmissions {
+        recorder.event(&Event {
+            flow: FlowIndex(0),
+            at: segment.at - started,
+            kind: EventKind::Retransmitted,
+            text: segment.text.clone(),
+        })?;
+    }
     let provenance = provenance(&experiment, (file, plan_hash));
     store.finish(recorder, &experiment, &provenance)?;
     let acknowledged = file.messages.iter().filter(|m| m.acked.is_some()).count();
@@ -180,7 +188,7 @@ fn store_one(
         path: file.path.clone(),
         messages: file.messages.len() as u64,
         acknowledged: acknowledged as u64,
-        retransmissions: file.retransmissions,
+        retransmissions: file.retransmissions.len() as u64,
         pings: flows.iter().map(|flow| flow.pings.len() as u64).sum(),
     })
 }

@@ -23,6 +23,15 @@ pub(super) struct RawMessage {
     pub(super) reordered: bool,
 }
 
+/// A segment that was sent again, from a tshark report.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Retransmission {
+    /// When, in Unix nanoseconds.
+    pub(super) at: i64,
+    /// What the report tells of it, in words.
+    pub(super) text: String,
+}
+
 /// All messages of a file, by time of sending; at least one.
 #[derive(Clone, Debug)]
 pub(super) struct RawFile {
@@ -30,7 +39,7 @@ pub(super) struct RawFile {
     pub(super) name: FileName,
     pub(super) messages: Vec<RawMessage>,
     /// Retransmitted segments while it ran, from a tshark report.
-    pub(super) retransmissions: u64,
+    pub(super) retransmissions: Vec<Retransmission>,
 }
 
 impl RawFile {
@@ -71,7 +80,7 @@ impl RawFile {
             path: path.to_owned(),
             name,
             messages,
-            retransmissions: 0,
+            retransmissions: Vec::new(),
         }))
     }
 

@@ -1,6 +1,6 @@
 use std::fs;
 
-use neph_model::{CampaignStatus, FlowRole, Message, Outcome};
+use neph_model::{CampaignStatus, EventKind, FlowRole, Message, Outcome};
 use proptest::prelude::*;
 
 use super::*;
@@ -167,6 +167,24 @@ fn a_name_that_tells_nothing_is_the_scenario_and_is_told() {
     assert_eq!(scenario.interval.nanos(), 250_262_899);
     assert_eq!(scenario.parameters["request_size"], "unknown");
     assert_eq!(imported.report.problem_count, 1);
+}
+
+#[test]
+fn retransmissions_are_events_of_the_experiment_they_fall_into() {
+    let imported = whole_folder();
+    let experiment = &imported.report.experiments[0];
+    let events = imported.store.events(experiment.id).expect("readable");
+    let told: Vec<_> = events
+        .iter()
+        .map(|event| (event.kind, event.flow.0, event.at, event.text.as_str()))
+        .collect();
+    let expected = (
+        EventKind::Retransmitted,
+        0,
+        294_007_696,
+        "a segment was sent again to 172.17.0.2 (tcp.stream 0)",
+    );
+    assert_eq!(told, [expected]);
 }
 
 #[test]
