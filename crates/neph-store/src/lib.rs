@@ -20,7 +20,10 @@ mod workspace;
 
 pub use columns::SCHEMA_VERSION as MESSAGE_SCHEMA_VERSION;
 pub use error::StoreError;
-pub use export::{export_csv, export_jsonl, export_latency_tester_csv, export_parquet};
+pub use export::{
+    export_csv, export_jsonl, export_latency_tester_csv, export_latency_tester_folder,
+    export_parquet,
+};
 pub use import::{
     ImportReport, ImportedExperiment, LatencyTesterOutput, Problem, import_latency_tester,
 };

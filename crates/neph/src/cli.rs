@@ -38,7 +38,7 @@ pub(crate) enum Command {
     List(list::Args),
     /// Shows everything that is known about a campaign or an experiment.
     Show(show::Args),
-    /// Writes a campaign's messages as CSV, JSON lines, Parquet, or a Latency Tester's CSV.
+    /// Writes a campaign's messages as CSV, JSON lines, Parquet, or a Latency Tester's folder.
     Export(export::Args),
     /// Reads a Latency Tester's output folder, so that old measurements get the new report.
     Import(import::Args),

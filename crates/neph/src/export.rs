@@ -1,17 +1,19 @@
-//! `neph export`: a campaign's messages as CSV, JSON lines, Parquet, or a Latency Tester's CSV.
+//! `neph export`: a campaign's messages as CSV, JSON lines, Parquet, or a Latency Tester's folder.
 //!
-//! A file appears under its name only when it is whole.
+//! A file or folder appears under its name only when it is whole.
 
 use std::fs::{self, File};
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use clap::{Args as ClapArgs, ValueEnum};
-use neph_model::Experiment;
+use neph_model::{Campaign, Experiment, ExperimentStatus};
 use neph_store::{
-    Store, StoreError, export_csv, export_jsonl, export_latency_tester_csv, export_parquet,
+    Store, StoreError, export_csv, export_jsonl, export_latency_tester_csv,
+    export_latency_tester_folder, export_parquet,
 };
 
+use crate::counted::counted;
 use crate::exit::{Failure, Outcome};
 use crate::output;
 use crate::workspace::{LAST, Workspace, campaign, experiment};
@@ -25,7 +27,7 @@ enum Format {
     Jsonl,
     /// The columns as they are stored.
     Parquet,
-    /// The Latency Tester's three columns; replied messages only.
+    /// A Latency Tester's output folder, a file per experiment; replied messages only.
     LatencyTester,
 }
 
@@ -40,41 +42,43 @@ pub(crate) struct Args {
     /// What to write
     #[arg(long, value_enum)]
     format: Format,
-    /// The file; '-' is standard output (not for Parquet)
+    /// The file; '-' is standard output (not for Parquet). For latency-tester a new folder, or
+    /// with --experiment a file
     #[arg(long, short, value_name = "FILE")]
     output: PathBuf,
     /// Only this experiment: its id or the beginning of one
     #[arg(long, value_name = "ID")]
     experiment: Option<String>,
+    /// Interrupted, failed and running experiments too; the column 'status' tells them apart
+    #[arg(long)]
+    everything: bool,
+}
+
+/// What will be written.
+struct Chosen {
+    campaign: Campaign,
+    experiments: Vec<Experiment>,
+    /// How many are not complete, and nobody asked for them.
+    left_out: usize,
 }
 
 /// Exports.
 pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let to_standard_output = args.output.as_os_str() == "-";
-    if to_standard_output && args.format == Format::Parquet {
-        return Err(Failure::usage(
-            "Parquet ends with its table of contents and needs a file; give --output FILE",
-        ));
+    if to_standard_output {
+        args.check_standard_output()?;
     }
     let store = args.workspace.read()?;
-    let campaign = campaign(store.as_ref(), &args.campaign)?;
-    let experiments = match &args.experiment {
-        Some(id) => vec![experiment(store.as_ref(), &campaign, id)?],
-        None => store.experiments(campaign.id).map_err(Failure::refused)?,
-    };
+    let chosen = args.choose(store.as_ref())?;
     let rows = if to_standard_output {
         let mut out = output::data();
-        let rows = write(store.as_ref(), &experiments, (args.format, &mut out))?;
+        let rows = write(store.as_ref(), &chosen.experiments, (args.format, &mut out))?;
         out.flush()?;
         rows
     } else {
-        to_file(store.as_ref(), &experiments, args)?
+        to_path(store.as_ref(), &chosen, args)?
     };
-    let (count, name) = (experiments.len(), &campaign.name);
-    output::say(&format!(
-        "neph export: {rows} messages of {count} experiments of '{name}' written to {}",
-        args.output.display()
-    ));
+    output::say(&told(rows, &chosen, &args.output));
     Ok(if rows > 0 {
         Outcome::Done
     } else {
@@ -82,31 +86,122 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     })
 }
 
-/// Writes beside the file, then renames: whoever reads it never sees half of it.
-fn to_file(store: &dyn Store, experiments: &[Experiment], args: &Args) -> Result<u64, Failure> {
+impl Args {
+    /// A Latency Tester's rows do not tell whose they are: each experiment has a file of its own.
+    fn is_folder(&self) -> bool {
+        self.format == Format::LatencyTester && self.experiment.is_none()
+    }
+
+    fn check_standard_output(&self) -> Result<(), Failure> {
+        if self.format == Format::Parquet {
+            return Err(Failure::usage(
+                "Parquet ends with its table of contents and needs a file; give --output FILE",
+            ));
+        }
+        if self.is_folder() {
+            return Err(Failure::usage(
+                "the Latency Tester has a file for each experiment; give --output FOLDER, or --experiment ID for one of them",
+            ));
+        }
+        Ok(())
+    }
+
+    fn choose(&self, store: &dyn Store) -> Result<Chosen, Failure> {
+        let campaign = campaign(store, &self.campaign)?;
+        if let Some(id) = &self.experiment {
+            return Ok(Chosen {
+                experiments: vec![experiment(store, &campaign, id)?],
+                campaign,
+                left_out: 0,
+            });
+        }
+        let mut experiments = store.experiments(campaign.id).map_err(Failure::refused)?;
+        let all = experiments.len();
+        experiments.retain(|one| self.everything || one.status == ExperimentStatus::Complete);
+        Ok(Chosen {
+            left_out: all - experiments.len(),
+            campaign,
+            experiments,
+        })
+    }
+}
+
+fn told(rows: u64, chosen: &Chosen, output: &Path) -> String {
+    let mut line = format!(
+        "neph export: {} of {} of '{}' written to {}",
+        counted(rows, "message"),
+        counted(chosen.experiments.len() as u64, "experiment"),
+        chosen.campaign.name,
+        output.display()
+    );
+    match chosen.left_out {
+        0 => {}
+        1 => line.push_str("; 1 that is not complete left out (--everything takes it)"),
+        several => line.push_str(&format!(
+            "; {several} that are not complete left out (--everything takes them)"
+        )),
+    }
+    line
+}
+
+/// Writes beside the name, then renames: whoever reads it never sees half of it.
+fn to_path(store: &dyn Store, chosen: &Chosen, args: &Args) -> Result<u64, Failure> {
     let path = &args.output;
     let Some(name) = path.file_name() else {
         let path = path.display();
         return Err(Failure::usage(format!("'{path}' names no file; give one")));
     };
+    let mut partial = name.to_owned();
+    partial.push(".partial");
+    let partial = path.with_file_name(partial);
+    if args.is_folder() {
+        return to_folder(store, chosen, (path, &partial));
+    }
     if path.is_dir() {
         let path = path.display();
         return Err(Failure::usage(format!(
             "{path} is a folder; give the name of a file in it"
         )));
     }
-    let mut partial = name.to_owned();
-    partial.push(".partial");
-    let partial = path.with_file_name(partial);
-    let written = write_partial(store, experiments, (args.format, &partial)).and_then(|rows| {
-        fs::rename(&partial, path).map_err(|error| refused("rename", &partial, &error))?;
-        Ok(rows)
-    });
+    let written = write_partial(store, &chosen.experiments, (args.format, &partial));
+    let written = written.and_then(|rows| named(&partial, path).map(|()| rows));
     if written.is_err() {
         // What failed is said already; a file that was never made cannot be removed.
         let _ = fs::remove_file(&partial);
     }
     written
+}
+
+/// The folder must be new or empty: files of an earlier export would be read with these.
+fn to_folder(
+    store: &dyn Store,
+    chosen: &Chosen,
+    (path, partial): (&Path, &Path),
+) -> Result<u64, Failure> {
+    let is_free = match fs::read_dir(path) {
+        Ok(mut entries) => entries.next().is_none(),
+        Err(error) => error.kind() == std::io::ErrorKind::NotFound,
+    };
+    if !is_free {
+        let path = path.display();
+        return Err(Failure::usage(format!(
+            "{path} is there already; give the name of a new folder"
+        )));
+    }
+    fs::create_dir(partial).map_err(|error| refused("create", partial, &error))?;
+    let experiments = (&chosen.campaign, chosen.experiments.as_slice());
+    let written =
+        export_latency_tester_folder(store, experiments, partial).map_err(Failure::refused);
+    let written = written.and_then(|rows| named(partial, path).map(|()| rows));
+    if written.is_err() {
+        // It is ours: nobody else had a folder of that name when we made it.
+        let _ = fs::remove_dir_all(partial);
+    }
+    written
+}
+
+fn named(partial: &Path, path: &Path) -> Result<(), Failure> {
+    fs::rename(partial, path).map_err(|error| refused("rename", partial, &error))
 }
 
 fn write_partial(
@@ -130,11 +225,12 @@ fn write(
     experiments: &[Experiment],
     (format, out): (Format, &mut dyn Write),
 ) -> Result<u64, Failure> {
-    let rows = match format {
-        Format::Csv => export_csv(store, experiments, out),
-        Format::Jsonl => export_jsonl(store, experiments, out),
-        Format::LatencyTester => export_latency_tester_csv(store, experiments, out),
-        Format::Parquet => unreachable!("a Parquet file is written by its path"),
+    let rows = match (format, experiments) {
+        (Format::Csv, _) => export_csv(store, experiments, out),
+        (Format::Jsonl, _) => export_jsonl(store, experiments, out),
+        (Format::LatencyTester, [one]) => export_latency_tester_csv(store, one, out),
+        (Format::LatencyTester, _) => unreachable!("several experiments are written as a folder"),
+        (Format::Parquet, _) => unreachable!("a Parquet file is written by its path"),
     };
     rows.map_err(|error| match error {
         StoreError::Output { source, .. } => source.into(),

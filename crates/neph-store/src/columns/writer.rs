@@ -4,7 +4,7 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use neph_model::{Experiment, ExperimentId, Message, Scenario};
+use neph_model::{Experiment, Message, Scenario};
 use parquet::basic::{
     Compression, ConvertedType, Encoding, LogicalType, Repetition, Type as Physical,
 };
@@ -15,7 +15,10 @@ use parquet::file::properties::WriterProperties;
 use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::schema::types::{ColumnPath, Type};
 
-use super::{COLUMNS, Cells, Column, EXPERIMENT_COLUMN, ROW_GROUP_ROWS, SCHEMA_VERSION};
+use super::{
+    Belonging, COLUMNS, Cells, Column, Constant, LEADING, Leading, LeadingCells, ROW_GROUP_ROWS,
+    SCHEMA_VERSION,
+};
 use crate::StoreError;
 
 /// What the file says about itself (Parquet's key-value metadata).
@@ -43,7 +46,7 @@ impl FileFacts {
         Self::version_and(facts)
     }
 
-    /// A file of several experiments; which is which stands in a column.
+    /// A file of several experiments; which is which stands in its leading columns.
     pub(crate) fn of_several() -> Self {
         Self::version_and(Vec::new())
     }
@@ -70,8 +73,8 @@ impl FileFacts {
 pub(crate) struct ColumnsWriter {
     file: SerializedFileWriter<File>,
     path: PathBuf,
-    /// Whose messages come now, in a file with a column for it.
-    experiment: Option<ExperimentId>,
+    /// Whose messages come now, in a file with columns for it.
+    leading: Vec<Constant>,
     rows: Vec<Message>,
     written: u64,
 }
@@ -79,13 +82,13 @@ pub(crate) struct ColumnsWriter {
 impl ColumnsWriter {
     /// A file of one experiment, over whatever is there.
     pub(crate) fn create(path: &Path, facts: FileFacts) -> Result<Self, StoreError> {
-        Self::with_schema(path, facts, schema(None))
+        Self::with_schema(path, facts, schema(&[]))
     }
 
-    /// A file of several experiments: [`Self::begin`] before each one's messages.
-    pub(crate) fn create_for_several(path: &Path) -> Result<Self, StoreError> {
-        let leading = text_column(EXPERIMENT_COLUMN);
-        Self::with_schema(path, FileFacts::of_several(), schema(Some(leading)))
+    /// A file for other programs, in which each row tells whose it is: [`Self::begin`] before
+    /// each experiment's messages.
+    pub(crate) fn create_leading(path: &Path, facts: FileFacts) -> Result<Self, StoreError> {
+        Self::with_schema(path, facts, schema(LEADING))
     }
 
     fn with_schema(path: &Path, facts: FileFacts, schema: Type) -> Result<Self, StoreError> {
@@ -96,16 +99,16 @@ impl ColumnsWriter {
         Ok(Self {
             file,
             path: path.to_owned(),
-            experiment: None,
+            leading: Vec::new(),
             rows: Vec::new(),
             written: 0,
         })
     }
 
     /// From here on the messages are this experiment's.
-    pub(crate) fn begin(&mut self, experiment: ExperimentId) -> Result<(), StoreError> {
+    pub(crate) fn begin(&mut self, whose: &Belonging<'_>) -> Result<(), StoreError> {
         self.flush()?;
-        self.experiment = Some(experiment);
+        self.leading = whose.constants().map(|(_, value)| value).collect();
         Ok(())
     }
 
@@ -143,9 +146,8 @@ impl ColumnsWriter {
     fn write_row_group(&mut self) -> Result<(), ParquetError> {
         let rows = &self.rows;
         let mut group = self.file.next_row_group()?;
-        if let Some(experiment) = self.experiment {
-            let id = ByteArray::from(experiment.to_string().into_bytes());
-            write_values::<ByteArrayType>(&mut group, &vec![id; rows.len()], None)?;
+        for constant in &self.leading {
+            write_constant(&mut group, constant, rows.len())?;
         }
         for column in COLUMNS {
             write_column(&mut group, column, rows)?;
@@ -156,6 +158,22 @@ impl ColumnsWriter {
 }
 
 type Group<'a> = SerializedRowGroupWriter<'a, File>;
+
+fn write_constant(
+    group: &mut Group<'_>,
+    constant: &Constant,
+    rows: usize,
+) -> Result<(), ParquetError> {
+    match constant {
+        Constant::Text(text) => {
+            let text = ByteArray::from(text.as_bytes().to_vec());
+            write_values::<ByteArrayType>(group, &vec![text; rows], None)
+        }
+        Constant::Count(count) => {
+            write_values::<Int32Type>(group, &vec![count.cast_signed(); rows], None)
+        }
+    }
+}
 
 fn write_column(
     group: &mut Group<'_>,
@@ -214,54 +232,59 @@ fn write_values<T: DataType>(
 }
 
 /// The file's schema; `leading` comes before the columns of the table.
-fn schema(leading: Option<Type>) -> Type {
+fn schema(leading: &[Leading]) -> Type {
+    let leading = leading.iter().map(|column| {
+        let typing = match column.cells {
+            LeadingCells::Text(_) => TEXT,
+            LeadingCells::Count(_) => (Physical::INT32, unsigned(32), ConvertedType::UINT_32),
+        };
+        field(column.name, Repetition::REQUIRED, typing)
+    });
     let columns = COLUMNS.iter().map(|column| {
-        let (physical, logical, converted) = typing(column);
         let repetition = if column.required {
             Repetition::REQUIRED
         } else {
             Repetition::OPTIONAL
         };
-        Type::primitive_type_builder(column.name, physical)
-            .with_repetition(repetition)
-            .with_logical_type(logical)
-            .with_converted_type(converted)
-            .build()
-            .expect("the table's types are valid")
+        field(column.name, repetition, typing(column))
     });
-    let fields = leading.into_iter().chain(columns).map(Arc::new).collect();
+    let fields = leading.chain(columns).map(Arc::new).collect();
     Type::group_type_builder("message")
         .with_fields(fields)
         .build()
         .expect("a group of valid columns is valid")
 }
 
-fn typing(column: &Column) -> (Physical, Option<LogicalType>, ConvertedType) {
+type Typing = (Physical, Option<LogicalType>, ConvertedType);
+
+const TEXT: Typing = (
+    Physical::BYTE_ARRAY,
+    Some(LogicalType::String),
+    ConvertedType::UTF8,
+);
+
+fn field(name: &str, repetition: Repetition, (physical, logical, converted): Typing) -> Type {
+    Type::primitive_type_builder(name, physical)
+        .with_repetition(repetition)
+        .with_logical_type(logical)
+        .with_converted_type(converted)
+        .build()
+        .expect("the table's types are valid")
+}
+
+fn typing(column: &Column) -> Typing {
     match column.cells {
         Cells::Nanos(..) => (Physical::INT64, None, ConvertedType::NONE),
         Cells::Wide(..) => (Physical::INT64, unsigned(64), ConvertedType::UINT_64),
         Cells::Narrow(..) => (Physical::INT32, unsigned(32), ConvertedType::UINT_32),
         Cells::Flag(..) => (Physical::BOOLEAN, None, ConvertedType::NONE),
-        Cells::Word(..) => (
-            Physical::BYTE_ARRAY,
-            Some(LogicalType::String),
-            ConvertedType::UTF8,
-        ),
+        Cells::Word(..) => TEXT,
     }
 }
 
 #[expect(clippy::unnecessary_wraps, reason = "the builder takes an option")]
 fn unsigned(bit_width: i8) -> Option<LogicalType> {
     Some(LogicalType::integer(bit_width, false))
-}
-
-fn text_column(name: &str) -> Type {
-    Type::primitive_type_builder(name, Physical::BYTE_ARRAY)
-        .with_repetition(Repetition::REQUIRED)
-        .with_logical_type(Some(LogicalType::String))
-        .with_converted_type(ConvertedType::UTF8)
-        .build()
-        .expect("a text column is valid")
 }
 
 /// Measured with benches/ingest.rs, 2 M messages with every mark, whole ingest: Snappy 32.6

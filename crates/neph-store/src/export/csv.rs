@@ -5,12 +5,13 @@ use std::io::Write;
 use neph_model::{Experiment, Message, StageSet};
 
 use super::stages;
-use crate::columns::{COLUMNS, Cell};
+use crate::columns::{Belonging, COLUMNS, Cell, Constant, LEADING};
 use crate::{Store, StoreError};
 
 /// Writes the messages of `experiments` as CSV with a header; returns the number of rows.
 ///
-/// Columns: `experiment_id`, those of the message files, `response_ns` and `service_ns`, then a
+/// Columns: which experiment the row belongs to (`experiment_id`, `scenario`, `block`, `status`
+/// ...), those of the message files, `response_ns` and `service_ns`, then a
 /// column `stage_<stages>_ns` for each ledger entry that occurs: `stage_network_ns`, or
 /// `stage_network+peer_send_ns` where the mark between two stages is absent. In a row with a
 /// reply the stage columns that have a value add up to `response_ns` exactly. An absent value is
@@ -28,11 +29,12 @@ pub fn export_csv(
     put(out, &line)?;
     let mut rows = 0;
     for experiment in experiments {
-        let id = experiment.id.to_string();
+        let scenarios = store.scenarios(experiment.campaign)?;
+        let whose = whose(&Belonging::of(experiment, &scenarios));
         store.visit_messages(experiment.id, &mut |batch| {
             for message in batch {
                 line.clear();
-                line.push_str(&id);
+                line.push_str(&whose);
                 row(message, &entries, &mut line);
                 put(out, &line)?;
                 rows += 1;
@@ -50,17 +52,38 @@ fn put(out: &mut dyn Write, line: &str) -> Result<(), StoreError> {
 }
 
 fn header(entries: &[StageSet]) -> String {
-    let mut line = "experiment_id".to_owned();
-    for column in COLUMNS {
-        line.push(',');
-        line.push_str(column.name);
-    }
+    let leading = LEADING.iter().map(|column| column.name);
+    let names: Vec<&str> = leading
+        .chain(COLUMNS.iter().map(|column| column.name))
+        .collect();
+    let mut line = names.join(",");
     line.push_str(",response_ns,service_ns");
     for entry in entries {
         line.push_str(&format!(",stage_{}_ns", stages::joined(*entry)));
     }
     line.push('\n');
     line
+}
+
+/// The leading fields of an experiment's rows.
+fn whose(belonging: &Belonging<'_>) -> String {
+    let fields: Vec<String> = belonging
+        .constants()
+        .map(|(_, value)| match value {
+            Constant::Text(text) => quoted(&text),
+            Constant::Count(count) => count.to_string(),
+        })
+        .collect();
+    fields.join(",")
+}
+
+/// A field in quotes where it needs them (RFC 4180): endpoints may be called anything.
+fn quoted(text: &str) -> String {
+    if text.contains(['"', ',', '\n', '\r']) {
+        format!("\"{}\"", text.replace('"', "\"\""))
+    } else {
+        text.to_owned()
+    }
 }
 
 fn row(message: &Message, entries: &[StageSet], line: &mut String) {

@@ -6,12 +6,13 @@ use neph_model::{Experiment, Message};
 use serde_json::{Map, Value};
 
 use super::stages;
-use crate::columns::{COLUMNS, Cell};
+use crate::columns::{Belonging, COLUMNS, Cell, Constant};
 use crate::{Store, StoreError};
 
 /// Writes the messages of `experiments`, one JSON object a line; returns the number of lines.
 ///
-/// Keys: `experiment_id`, the columns of the message files, and for a reply `response_ns`,
+/// Keys: which experiment it belongs to (`experiment_id`, `scenario`, `block`, `status` ...), the
+/// columns of the message files, and for a reply `response_ns`,
 /// `service_ns` and `stages_ns`, an object from `network` or `network+peer_send` to nanoseconds
 /// that add up to `response_ns`. What is absent has no key.
 ///
@@ -24,10 +25,11 @@ pub fn export_jsonl(
 ) -> Result<u64, StoreError> {
     let mut lines = 0;
     for experiment in experiments {
-        let id = experiment.id.to_string();
+        let scenarios = store.scenarios(experiment.campaign)?;
+        let whose = whose(&Belonging::of(experiment, &scenarios));
         store.visit_messages(experiment.id, &mut |batch| {
             for message in batch {
-                let object = object(&id, message);
+                let object = object(&whose, message);
                 serde_json::to_writer(&mut *out, &object)
                     .map_err(std::io::Error::from)
                     .and_then(|()| out.write_all(b"\n"))
@@ -41,9 +43,20 @@ pub fn export_jsonl(
     Ok(lines)
 }
 
-fn object(id: &str, message: &Message) -> Map<String, Value> {
-    let mut object = Map::new();
-    object.insert("experiment_id".to_owned(), id.into());
+/// The leading keys of an experiment's objects.
+fn whose(belonging: &Belonging<'_>) -> Map<String, Value> {
+    let pairs = belonging.constants().map(|(name, value)| {
+        let value: Value = match value {
+            Constant::Text(text) => text.into(),
+            Constant::Count(count) => count.into(),
+        };
+        (name.to_owned(), value)
+    });
+    pairs.collect()
+}
+
+fn object(whose: &Map<String, Value>, message: &Message) -> Map<String, Value> {
+    let mut object = whose.clone();
     for column in COLUMNS {
         let value: Value = match column.cell(message) {
             Cell::Absent => continue,

@@ -1,5 +1,7 @@
 //! The Latency Tester's own columns, for the scripts that people have for them.
 
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 use std::io::Write;
 
 use neph_model::{Experiment, FlowIndex, Message};
@@ -9,8 +11,9 @@ use crate::{Store, StoreError, WallClock};
 /// Their header, byte for byte.
 const HEADER: &str = "#client-send-timestamp,server-timestamp,e2e-rtt\n";
 
-/// Writes the replied messages of the main flow of `experiments` as the Latency Tester does:
-/// Unix nanoseconds, Unix nanoseconds, milliseconds with 6 decimals. Returns the number of rows.
+/// Writes the replied messages of the main flow of `experiment` as the Latency Tester does: Unix
+/// nanoseconds, Unix nanoseconds, milliseconds with 6 decimals, in the order of the replies.
+/// Returns the number of rows. One experiment a file: nothing in a row tells whose it is.
 ///
 /// The server's time is when its program had read the request, or the nearest mark there is; empty
 /// if the peer told none. The round trip is the service time, from dialling or sending on. The
@@ -20,27 +23,44 @@ const HEADER: &str = "#client-send-timestamp,server-timestamp,e2e-rtt\n";
 /// What the store cannot read, or `out` does not take.
 pub fn export_latency_tester_csv(
     store: &dyn Store,
-    experiments: &[Experiment],
+    experiment: &Experiment,
     out: &mut dyn Write,
 ) -> Result<u64, StoreError> {
     let failed = || StoreError::output("Latency Tester");
     out.write_all(HEADER.as_bytes()).map_err(failed())?;
     let mut rows = 0;
-    for experiment in experiments {
-        let clock = WallClock::of(experiment);
-        store.visit_messages(experiment.id, &mut |batch| {
-            for row in batch.iter().filter_map(|message| row(message, &clock)) {
-                out.write_all(row.as_bytes()).map_err(failed())?;
-                rows += 1;
+    let clock = WallClock::of(experiment);
+    let mut waiting: BinaryHeap<Reverse<Row>> = BinaryHeap::new();
+    store.visit_messages(experiment.id, &mut |batch| {
+        for row in batch.iter().filter_map(|message| row(message, &clock)) {
+            // Messages come as they were sent: whatever was received before is in its order.
+            while let Some(Reverse(first)) = waiting.peek()
+                && first.received <= row.sent
+            {
+                out.write_all(first.text.as_bytes()).map_err(failed())?;
+                waiting.pop();
             }
-            Ok(())
-        })?;
+            waiting.push(Reverse(row));
+            rows += 1;
+        }
+        Ok(())
+    })?;
+    while let Some(Reverse(row)) = waiting.pop() {
+        out.write_all(row.text.as_bytes()).map_err(failed())?;
     }
     out.flush().map_err(failed())?;
     Ok(rows)
 }
 
-fn row(message: &Message, clock: &WallClock) -> Option<String> {
+/// A line, ordered by when its reply came.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct Row {
+    received: i64,
+    sent: i64,
+    text: String,
+}
+
+fn row(message: &Message, clock: &WallClock) -> Option<Row> {
     if message.flow != FlowIndex(0) {
         return None;
     }
@@ -60,5 +80,9 @@ fn row(message: &Message, clock: &WallClock) -> Option<String> {
         round_trip.unsigned_abs() / 1_000_000,
         round_trip.unsigned_abs() % 1_000_000,
     );
-    Some(format!("{sent},{server},{sign}{millis}.{rest:06}\n"))
+    Some(Row {
+        received: sent.saturating_add(round_trip),
+        sent,
+        text: format!("{sent},{server},{sign}{millis}.{rest:06}\n"),
+    })
 }

@@ -4,6 +4,7 @@
 mod csv;
 mod jsonl;
 mod latency_tester;
+mod latency_tester_folder;
 mod parquet;
 mod stages;
 
@@ -13,4 +14,5 @@ mod tests;
 pub use csv::export_csv;
 pub use jsonl::export_jsonl;
 pub use latency_tester::export_latency_tester_csv;
+pub use latency_tester_folder::export_latency_tester_folder;
 pub use parquet::export_parquet;

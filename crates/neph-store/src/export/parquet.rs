@@ -1,16 +1,16 @@
-//! Parquet: the file of an experiment, or several merged into one with a column that tells them
-//! apart.
+//! Parquet: the messages of one or several experiments, with columns that tell whose they are.
 
 use std::path::Path;
 
 use neph_model::Experiment;
 
-use crate::columns::{ColumnsWriter, FileFacts};
+use crate::columns::{Belonging, ColumnsWriter, FileFacts};
 use crate::{Store, StoreError};
 
 /// Writes the messages of `experiments` to one Parquet file at `path`, over whatever is there;
-/// returns the number of rows. With exactly one experiment the file is as the store keeps it; with
-/// several the first column is `experiment_id`.
+/// returns the number of rows. The columns are those of the store's own files, after those that
+/// tell whose a row is (`experiment_id`, `scenario`, `block`, `status` ...). The file of a single
+/// experiment also has the metadata of the store's.
 ///
 /// # Errors
 /// What the store cannot read, or the disk does not take.
@@ -19,18 +19,17 @@ pub fn export_parquet(
     experiments: &[Experiment],
     path: &Path,
 ) -> Result<u64, StoreError> {
-    let mut writer = match experiments {
+    let facts = match experiments {
         [one] => {
             let scenarios = store.scenarios(one.campaign)?;
-            let scenario = scenarios.iter().find(|known| known.id == one.scenario);
-            ColumnsWriter::create(path, FileFacts::of(one, scenario))?
+            FileFacts::of(one, Belonging::of(one, &scenarios).scenario)
         }
-        _ => ColumnsWriter::create_for_several(path)?,
+        _ => FileFacts::of_several(),
     };
+    let mut writer = ColumnsWriter::create_leading(path, facts)?;
     for experiment in experiments {
-        if experiments.len() > 1 {
-            writer.begin(experiment.id)?;
-        }
+        let scenarios = store.scenarios(experiment.campaign)?;
+        writer.begin(&Belonging::of(experiment, &scenarios))?;
         store.visit_messages(experiment.id, &mut |batch| {
             batch.iter().try_for_each(|message| writer.push(message))
         })?;

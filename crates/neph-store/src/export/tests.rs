@@ -1,9 +1,33 @@
-use neph_model::{Campaign, CampaignId, CampaignStatus, Experiment, ExperimentStatus, Order, Wall};
+use std::collections::BTreeMap;
+use std::fs;
+
+use ::parquet::file::reader::{FileReader, SerializedFileReader};
+use neph_model::{
+    ByteSize, Campaign, CampaignId, CampaignStatus, Experiment, ExperimentStatus, Order, ProbeKind,
+    Scenario, ScenarioId, Span, Wall,
+};
 
 use super::*;
 use crate::columns::ColumnsReader;
 use crate::samples_for_tests::{self as samples, message, provenance};
 use crate::{Access, Store, open};
+
+/// What both experiments carry out: an endpoint with a name that CSV must quote.
+fn scenario() -> Scenario {
+    Scenario {
+        id: ScenarioId(7),
+        index: 0,
+        endpoint: "metro, \"east\"".to_owned(),
+        target: "ws://10.0.0.1:8080/".to_owned(),
+        probe: ProbeKind::Ws,
+        interval: Span::from_micros(2_500),
+        request_size: ByteSize(64),
+        response_size: ByteSize(64),
+        messages: 3,
+        parameters: BTreeMap::from([("tls".to_owned(), "1.3 / strict".to_owned())]),
+        varied: vec!["tls".to_owned()],
+    }
+}
 
 /// Two experiments: the second has a lost message and lacks a mark in one row.
 fn filled() -> (tempfile::TempDir, Box<dyn Store>, Vec<Experiment>) {
@@ -24,7 +48,7 @@ fn filled() -> (tempfile::TempDir, Box<dyn Store>, Vec<Experiment>) {
         started: Wall::from_unix_nanos(1),
         ended: None,
     };
-    store.add_campaign(&campaign, &[]).expect("added");
+    store.add_campaign(&campaign, &[scenario()]).expect("added");
     let mut lost = message(0, 1);
     lost.outcome = neph_model::Outcome::Lost;
     lost.marks.app_recv = None;
@@ -68,7 +92,9 @@ fn in_each_csv_row_the_stages_add_up_and_merged_ones_have_a_column_of_their_own(
     };
     let mut replies = 0;
     for line in lines {
-        assert_eq!(line.len(), header.len());
+        // One comma stands within a quoted field.
+        assert_eq!(line.len(), header.len() + 1);
+        let line = &line[1..];
         if line[place("outcome")] != "reply" {
             assert_eq!(line[place("response_ns")], "");
             continue;
@@ -76,7 +102,7 @@ fn in_each_csv_row_the_stages_add_up_and_merged_ones_have_a_column_of_their_own(
         replies += 1;
         let stages = header
             .iter()
-            .zip(&line)
+            .zip(line)
             .filter(|(name, value)| name.starts_with("stage_") && !value.is_empty());
         let sum: i64 = stages
             .map(|(_, value)| value.parse::<i64>().expect("ns"))
@@ -108,14 +134,14 @@ fn json_lines_say_the_same_and_leave_out_what_is_absent() {
 fn the_latency_testers_columns_are_its_own() {
     let (_folder, store, experiments) = filled();
     let mut out = Vec::new();
-    export_latency_tester_csv(store.as_ref(), &experiments[..1], &mut out).expect("written");
+    export_latency_tester_csv(store.as_ref(), &experiments[0], &mut out).expect("written");
     let expected = "#client-send-timestamp,server-timestamp,e2e-rtt\n\
                     1700000000000000300,1700000007000002000,0.046700\n";
     assert_eq!(String::from_utf8(out).expect("text"), expected);
 }
 
 #[test]
-fn several_experiments_merge_into_one_parquet_file_and_one_stays_as_it_is() {
+fn the_messages_of_one_and_of_several_experiments_come_out_of_a_parquet_file() {
     let (folder, store, experiments) = filled();
     let path = folder.path().join("out.parquet");
     let rows = |path: &std::path::Path| {
@@ -140,4 +166,82 @@ fn several_experiments_merge_into_one_parquet_file_and_one_stays_as_it_is() {
         3
     );
     assert_eq!(rows(&path), store.messages(last[0].id).expect("readable"));
+}
+
+/// The same experiments as an aborted first try and a second that went well.
+fn aborted_and_again() -> (tempfile::TempDir, Box<dyn Store>, Vec<Experiment>) {
+    let (folder, store, mut experiments) = filled();
+    experiments[0].status = ExperimentStatus::Interrupted;
+    experiments[1].attempt = 1;
+    (folder, store, experiments)
+}
+
+#[test]
+fn every_row_tells_whose_it_is() {
+    let (folder, store, experiments) = aborted_and_again();
+    let id = |at: usize| experiments[at].id.to_string();
+    let scenario = "metro, \"east\" · every 2.5 ms · 64 B · tls 1.3 / strict";
+
+    let mut out = Vec::new();
+    export_csv(store.as_ref(), &experiments, &mut out).expect("written");
+    let text = String::from_utf8(out).expect("text");
+    assert!(
+        text.starts_with("experiment_id,scenario_id,scenario,block,attempt,status,flow,seq,"),
+        "{text}"
+    );
+    let quoted = "\"metro, \"\"east\"\" · every 2.5 ms · 64 B · tls 1.3 / strict\"";
+    for (line, (at, rest)) in text.lines().skip(1).zip([
+        (0, "0,0,interrupted,0,0,reply"),
+        (1, "0,1,complete,0,0,reply"),
+        (1, "0,1,complete,0,1,lost"),
+    ]) {
+        let start = format!("{},{},{quoted},{rest},", id(at), ScenarioId(7));
+        assert!(line.starts_with(&start), "{line}: {start}");
+    }
+
+    let mut out = Vec::new();
+    export_jsonl(store.as_ref(), &experiments, &mut out).expect("written");
+    let text = String::from_utf8(out).expect("text");
+    let first: serde_json::Value =
+        serde_json::from_str(text.lines().next().expect("a line")).expect("JSON");
+    assert_eq!(first["scenario"], scenario);
+    assert_eq!((&first["block"], &first["attempt"]), (&0.into(), &0.into()));
+    assert_eq!(first["status"], "interrupted");
+
+    // A single experiment's file has the same columns: what reads one reads the other.
+    for chosen in [&experiments[..], &experiments[1..]] {
+        let path = folder.path().join("out.parquet");
+        export_parquet(store.as_ref(), chosen, &path).expect("written");
+        let file = fs::File::open(&path).expect("there");
+        let reader = SerializedFileReader::new(file).expect("Parquet");
+        let row = reader.get_row_iter(None).expect("rows").last();
+        let row = row.expect("a row").expect("readable").to_string();
+        let start = format!(
+            "{{experiment_id: \"{}\", scenario_id: \"{}\", scenario: \"{scenario}\", \
+             block: 0, attempt: 1, status: \"complete\", flow: 0, seq: 2,",
+            id(1),
+            ScenarioId(7)
+        );
+        assert!(row.starts_with(&start), "{row}: {start}");
+    }
+}
+
+#[test]
+fn a_latency_testers_folder_keeps_apart_what_must_not_be_pooled() {
+    let (folder, store, mut experiments) = aborted_and_again();
+    experiments.push(experiments[1].clone());
+    let campaign = &store.campaigns().expect("readable")[0];
+    let out = folder.path().join("out");
+    let rows = export_latency_tester_folder(store.as_ref(), (campaign, &experiments), &out);
+    assert_eq!(rows.expect("written"), 1 + 2 + 2);
+    let name = "1-metro, \"east\"_tls-1.3_strict.i2.5.x64.csv";
+    for (path, lines) in [
+        (format!("raw-data/interrupted/{name}"), 2),
+        (format!("raw-data/{name}"), 3),
+        (format!("raw-data/again-2/{name}"), 3),
+    ] {
+        let text = fs::read_to_string(out.join(&path)).expect(&path);
+        assert_eq!(text.lines().count(), lines, "{path}");
+    }
+    assert!(!out.join("settings.yaml").exists(), "the plan was none");
 }

@@ -1,20 +1,47 @@
-//! What the name of a raw-data file tells.
+//! The name of a raw-data file: what it tells, and how it is written.
 //!
 //! The published tool writes `1-130.192.31.242:8080.i250.x1024.csv`: run, endpoint, interval in
 //! milliseconds, request size in bytes. `1.endpoint.x250.x1024.csv` and `1-endpoint-250-1024.csv`
-//! are understood too.
+//! are understood too, and `.i2.5`, as exports of ours write an interval that is no whole
+//! millisecond.
+
+use std::fmt;
+
+use neph_model::Span;
+
+use super::decimal::scaled;
 
 /// A name's parts. What it does not tell is absent.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct FileName {
+pub(crate) struct FileName {
     /// The run, from 1.
-    pub(super) run: Option<u32>,
+    pub(crate) run: Option<u32>,
     /// The endpoint; the whole name if nothing else is told.
-    pub(super) endpoint: String,
-    /// Milliseconds between two requests.
-    pub(super) interval_ms: Option<u32>,
+    pub(crate) endpoint: String,
+    /// From one request to the next.
+    pub(crate) interval: Option<Span>,
     /// Bytes of a request.
-    pub(super) request_bytes: Option<u64>,
+    pub(crate) request_bytes: Option<u64>,
+}
+
+/// The published tool's way of writing it, without the extension.
+impl fmt::Display for FileName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(run) = self.run {
+            write!(f, "{run}-")?;
+        }
+        f.write_str(&self.endpoint)?;
+        if let Some(interval) = self.interval {
+            let (whole, rest) = (interval.nanos() / 1_000_000, interval.nanos() % 1_000_000);
+            let fraction = format!(".{rest:06}");
+            let fraction = fraction.trim_end_matches('0').trim_end_matches('.');
+            write!(f, ".i{whole}{fraction}")?;
+        }
+        match self.request_bytes {
+            Some(bytes) => write!(f, ".x{bytes}"),
+            None => Ok(()),
+        }
+    }
 }
 
 impl FileName {
@@ -25,39 +52,50 @@ impl FileName {
             .unwrap_or_else(|| Self {
                 run: None,
                 endpoint: stem.to_owned(),
-                interval_ms: None,
+                interval: None,
                 request_bytes: None,
             })
     }
 
     /// Whether the name fixes a scenario.
     pub(super) const fn is_complete(&self) -> bool {
-        self.interval_ms.is_some() && self.request_bytes.is_some()
+        self.interval.is_some() && self.request_bytes.is_some()
     }
 }
 
 /// `<run>-<endpoint>.i<interval>.x<size>` and `<run>.<endpoint>.x<interval>.x<size>`.
 fn dotted(stem: &str) -> Option<FileName> {
-    let (rest, size) = stem.rsplit_once('.')?;
-    let (rest, interval) = rest.rsplit_once('.')?;
-    let size = size.strip_prefix('x')?;
+    let (rest, size) = stem.rsplit_once(".x")?;
+    let decimal = rest
+        .rsplit_once(".i")
+        .and_then(|(rest, interval)| Some((rest, decimal_millis(interval)?)));
     // After `.i` the endpoint may be a bare address: only a dash sets its run apart.
-    let (interval, separators): (_, &[char]) = match interval.strip_prefix('i') {
-        Some(interval) => (interval, &['-']),
-        None => (interval.strip_prefix('x')?, &['-', '.']),
-    };
-    complete(rest, separators, (interval, size))
+    if let Some((rest, interval)) = decimal {
+        return complete(rest, &['-'], (interval, size));
+    }
+    let (rest, interval) = rest.rsplit_once(".x")?;
+    complete(rest, &['-', '.'], (millis(interval)?, size))
 }
 
 /// `<run>-<endpoint>-<interval>-<size>`.
 fn dashed(stem: &str) -> Option<FileName> {
     let (rest, size) = stem.rsplit_once('-')?;
     let (rest, interval) = rest.rsplit_once('-')?;
-    complete(rest, &['-'], (interval, size))
+    complete(rest, &['-'], (millis(interval)?, size))
 }
 
-fn complete(rest: &str, separators: &[char], (interval, size): (&str, &str)) -> Option<FileName> {
-    let interval_ms = number(interval)?;
+fn millis(text: &str) -> Option<Span> {
+    number::<u32>(text).map(|millis| Span::from_millis(millis.into()))
+}
+
+/// `250` or `2.5`.
+fn decimal_millis(text: &str) -> Option<Span> {
+    text.starts_with(|first: char| first.is_ascii_digit())
+        .then(|| scaled(text, 6).map(Span::from_nanos))
+        .flatten()
+}
+
+fn complete(rest: &str, separators: &[char], (interval, size): (Span, &str)) -> Option<FileName> {
     let request_bytes = number(size)?;
     let split = rest
         .split_once(separators)
@@ -70,7 +108,7 @@ fn complete(rest: &str, separators: &[char], (interval, size): (&str, &str)) -> 
     Some(FileName {
         run,
         endpoint: endpoint.to_owned(),
-        interval_ms: Some(interval_ms),
+        interval: Some(interval),
         request_bytes: Some(request_bytes),
     })
 }
@@ -83,7 +121,7 @@ fn number<T: std::str::FromStr>(text: &str) -> Option<T> {
 
 #[cfg(test)]
 mod tests {
-    use super::FileName;
+    use super::*;
 
     #[test]
     fn names_tell_run_endpoint_interval_and_size() {
@@ -107,10 +145,32 @@ mod tests {
             let expected = FileName {
                 run,
                 endpoint: endpoint.to_owned(),
-                interval_ms: Some(interval),
+                interval: Some(Span::from_millis(interval)),
                 request_bytes: Some(size),
             };
             assert_eq!(FileName::parse(stem), expected);
+        }
+    }
+
+    #[test]
+    fn a_name_that_we_write_is_read_back() {
+        for (endpoint, interval, stem) in [
+            ("a-b.i1.x2", Span::from_millis(250), "3-a-b.i1.x2.i250.x64"),
+            (
+                "1.2.3.4:80",
+                Span::from_micros(2_500),
+                "3-1.2.3.4:80.i2.5.x64",
+            ),
+            ("x", Span::from_micros(40), "3-x.i0.04.x64"),
+        ] {
+            let name = FileName {
+                run: Some(3),
+                endpoint: endpoint.to_owned(),
+                interval: Some(interval),
+                request_bytes: Some(64),
+            };
+            assert_eq!(name.to_string(), stem);
+            assert_eq!(FileName::parse(stem), name);
         }
     }
 

@@ -87,7 +87,7 @@ pub(super) fn scenario_of(file: &RawFile) -> Scenario {
     let request_size = ByteSize(file.name.request_bytes.unwrap_or(0));
     let endpoint = file.name.endpoint.clone();
     // A file whose name tells no interval is a scenario by its name alone.
-    let told = file.name.interval_ms.map(|_| interval.nanos());
+    let told = file.name.interval.map(|_| interval.nanos());
     let canonical = format!("latency-tester\n{endpoint}\n{told:?}\n{}", request_size.0);
     let digest: [u8; 32] = Sha256::digest(canonical.as_bytes()).into();
     let (head, _) = digest

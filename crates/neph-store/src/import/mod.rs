@@ -24,6 +24,7 @@ use std::path::{Path, PathBuf};
 
 use crate::{Store, StoreError};
 use acknowledgement::read_tshark;
+pub(crate) use file_name::FileName;
 use folder::{Kind, Source};
 use ping::PingFile;
 use raw::RawFile;

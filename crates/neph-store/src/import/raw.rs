@@ -97,8 +97,8 @@ impl RawFile {
 
     /// Nanoseconds between two requests: the name's, or the median of what was measured.
     pub(super) fn interval(&self) -> i64 {
-        if let Some(millis) = self.name.interval_ms {
-            return i64::from(millis) * 1_000_000;
+        if let Some(interval) = self.name.interval {
+            return interval.nanos();
         }
         let mut gaps: Vec<i64> = self
             .messages

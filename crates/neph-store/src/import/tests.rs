@@ -1,10 +1,12 @@
+use std::collections::BTreeMap;
 use std::fs;
+use std::path::Path;
 
 use neph_model::{CampaignStatus, EventKind, FlowRole, Message, Outcome};
 use proptest::prelude::*;
 
 use super::*;
-use crate::{Access, export_latency_tester_csv, open};
+use crate::{Access, export_latency_tester_csv, export_latency_tester_folder, open};
 
 const RAW: &str = "#client-send-timestamp,server-timestamp,e2e-rtt
 1611336441708429104,1611336441732325106,43.745733
@@ -103,9 +105,68 @@ fn the_raw_columns_come_out_as_they_went_in() {
     let campaign = imported.report.campaign.expect("imported");
     let experiments = imported.store.experiments(campaign).expect("readable");
     let mut out = Vec::new();
-    let rows = export_latency_tester_csv(imported.store.as_ref(), &experiments, &mut out);
+    let rows = export_latency_tester_csv(imported.store.as_ref(), &experiments[0], &mut out);
     assert_eq!(rows.expect("written"), 5);
     assert_eq!(String::from_utf8(out).expect("text"), RAW);
+}
+
+/// Another endpoint, two runs, an interval of 2.5 ms, and a reply that came after a later one's.
+const REORDERED: &str = "#client-send-timestamp,server-timestamp,e2e-rtt
+1611336542708429104,1611336542732325106,3.745733
+1611336542713693801,,1.207570
+1611336542711193801,1611336542734417528,44.207570
+";
+
+fn folder_of(imported: &Imported, folder: &Path) -> BTreeMap<String, String> {
+    let campaign = &imported.store.campaigns().expect("readable")[0];
+    let experiments = imported.store.experiments(campaign.id).expect("readable");
+    let store = imported.store.as_ref();
+    export_latency_tester_folder(store, (campaign, &experiments), folder).expect("written");
+    let entries = fs::read_dir(folder.join("raw-data")).expect("a folder");
+    entries
+        .map(|entry| {
+            let path = entry.expect("an entry").path();
+            let name = path.file_name().expect("a name").to_string_lossy();
+            let text = fs::read_to_string(&path).expect("a text");
+            (name.into_owned(), text)
+        })
+        .collect()
+}
+
+#[test]
+fn an_exported_folder_has_the_files_that_were_imported_and_imports_the_same() {
+    let files = [
+        ("raw-data/1-1_Metro.i250.x1024.csv", RAW),
+        ("raw-data/2-1_Metro.i250.x1024.csv", REORDERED),
+        ("raw-data/1-10.0.0.1:8080.i2.5.x64.csv", REORDERED),
+        ("settings.yaml", "runs: 2\n"),
+    ];
+    let first = import(&files.map(|(name, text)| (name, text.as_bytes())));
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let out = folder_of(&first, folder.path());
+    let raw: BTreeMap<String, String> = files[..3]
+        .iter()
+        .map(|(name, text)| (name.replace("raw-data/", ""), (*text).to_owned()))
+        .collect();
+    assert_eq!(out, raw);
+
+    let mut store = open(&folder.path().join("ws").to_string_lossy(), Access::Write).expect("free");
+    let report = import_latency_tester(store.as_mut(), folder.path()).expect("imported");
+    assert_eq!(report.problem_count, 0, "{:?}", report.problems);
+    let told = |store: &dyn crate::Store| {
+        let campaign = store.campaigns().expect("readable").remove(0);
+        let scenarios = store.scenarios(campaign.id).expect("readable");
+        let experiments = store.experiments(campaign.id).expect("readable");
+        let messages: Vec<_> = experiments
+            .iter()
+            .map(|one| {
+                let messages = store.messages(one.id).expect("readable");
+                (one.block, one.scenario, one.tally, messages)
+            })
+            .collect();
+        (campaign.plan_text, campaign.blocks, scenarios, messages)
+    };
+    assert_eq!(told(store.as_ref()), told(first.store.as_ref()));
 }
 
 #[test]
@@ -124,6 +185,24 @@ fn acknowledgements_go_to_the_message_they_acknowledge() {
     // The second message's segments were acknowledged twice: the later one counts.
     let expected = [Some(41_713_902), Some(294_570_896), None, None, None];
     assert_eq!(acked, expected);
+}
+
+#[test]
+fn retransmissions_are_events_of_the_experiment_they_fall_into() {
+    let imported = whole_folder();
+    let experiment = &imported.report.experiments[0];
+    let events = imported.store.events(experiment.id).expect("readable");
+    let told: Vec<_> = events
+        .iter()
+        .map(|event| (event.kind, event.flow.0, event.at, event.text.as_str()))
+        .collect();
+    let expected = (
+        EventKind::Retransmitted,
+        0,
+        294_007_696,
+        "a segment was sent again to 172.17.0.2 (tcp.stream 0)",
+    );
+    assert_eq!(told, [expected]);
 }
 
 #[test]
@@ -167,24 +246,6 @@ fn a_name_that_tells_nothing_is_the_scenario_and_is_told() {
     assert_eq!(scenario.interval.nanos(), 250_262_899);
     assert_eq!(scenario.parameters["request_size"], "unknown");
     assert_eq!(imported.report.problem_count, 1);
-}
-
-#[test]
-fn retransmissions_are_events_of_the_experiment_they_fall_into() {
-    let imported = whole_folder();
-    let experiment = &imported.report.experiments[0];
-    let events = imported.store.events(experiment.id).expect("readable");
-    let told: Vec<_> = events
-        .iter()
-        .map(|event| (event.kind, event.flow.0, event.at, event.text.as_str()))
-        .collect();
-    let expected = (
-        EventKind::Retransmitted,
-        0,
-        294_007_696,
-        "a segment was sent again to 172.17.0.2 (tcp.stream 0)",
-    );
-    assert_eq!(told, [expected]);
 }
 
 #[test]

@@ -199,10 +199,11 @@ fn provenance(known: &Provenance) -> Vec<Pair> {
         }
     };
     let optional = |text: &Option<String>| text.clone().map_or_else(Cell::absent, Cell::text);
-    let load = Cell::new(
-        format!("{:.2}", known.load.load_average),
-        known.load.load_average,
-    );
+    // Nobody measured how busy the host of an imported experiment was.
+    let load = match known.load.load_average {
+        load if load.is_finite() => Cell::new(format!("{load:.2}"), load),
+        _ => Cell::absent(),
+    };
     let build = format!("{} ({})", known.version, known.commit);
     vec![
         Pair::new("neph", "neph", Cell::text(build)),

@@ -2,9 +2,11 @@
 
 use std::fs;
 
+use neph_model::{Experiment, ExperimentId, ExperimentStatus, Provenance};
+use neph_store::{Access, open};
 use serde_json::Value;
 
-use crate::neph::Place;
+use crate::neph::{Place, raw};
 
 fn json(text: &str) -> Value {
     serde_json::from_str(text).expect("JSON")
@@ -63,6 +65,10 @@ fn a_campaign_and_an_experiment_are_shown() {
     ] {
         assert!(text.contains(part), "{part}: {text}");
     }
+    assert!(
+        !text.contains("NaN"),
+        "what was not measured is '-': {text}"
+    );
     let shown = json(&place.neph(["show", id, "--format", "json"]).out);
     assert_eq!(shown["tally"]["replies"], 40);
 }
@@ -70,7 +76,7 @@ fn a_campaign_and_an_experiment_are_shown() {
 #[test]
 fn every_export_has_every_message() {
     let place = Place::measured();
-    for (format, lines) in [("csv", 81), ("jsonl", 80), ("latency-tester", 81)] {
+    for (format, lines) in [("csv", 81), ("jsonl", 80)] {
         let ran = place.neph(["export", "--format", format, "--output", format]);
         assert_eq!(ran.status, 0, "{}", ran.err);
         assert_eq!(ran.out, "");
@@ -83,6 +89,101 @@ fn every_export_has_every_message() {
     assert_eq!(ran.status, 0, "{}", ran.err);
     let bytes = fs::read(place.path("x.parquet")).expect("written");
     assert!(bytes.starts_with(b"PAR1") && bytes.ends_with(b"PAR1"));
+}
+
+/// Adds a second try of the second experiment that was cut off.
+fn add_one_cut_off(place: &Place) {
+    let workspace = place.workspace().display().to_string();
+    let mut store = open(&workspace, Access::Write).expect("free");
+    let campaign = store.campaigns().expect("readable")[0].id;
+    let first = store.experiments(campaign).expect("readable").remove(1);
+    let messages = store.messages(first.id).expect("readable");
+    let known = store.provenance(first.id).expect("readable");
+    let mut again = Experiment {
+        id: ExperimentId::new(),
+        attempt: 1,
+        status: ExperimentStatus::Running,
+        ..first
+    };
+    let mut recorder = store.begin(&again).expect("begun");
+    recorder.messages(&messages).expect("recorded");
+    again.status = ExperimentStatus::Interrupted;
+    let provenance = Provenance {
+        experiment: again.id,
+        ..known.expect("every finished one has it")
+    };
+    store
+        .finish(recorder, &again, &provenance)
+        .expect("finished");
+}
+
+#[test]
+fn an_export_is_of_complete_experiments_unless_everything_is_asked_for() {
+    let place = Place::measured();
+    add_one_cut_off(&place);
+    let export = ["export", "--format", "csv", "--output", "-"];
+    let ran = place.neph(export);
+    assert_eq!(
+        (ran.status, ran.out.lines().count()),
+        (0, 81),
+        "{}",
+        ran.err
+    );
+    assert!(!ran.out.contains("interrupted"));
+    let left = "80 messages of 2 experiments of 'raw-data' written to -; 1 that is not complete";
+    assert!(ran.err.contains(left), "{}", ran.err);
+    let ran = place.neph(export.into_iter().chain(["--everything"]));
+    assert_eq!(ran.out.lines().count(), 121, "{}", ran.err);
+    let cut_off = ran
+        .out
+        .lines()
+        .filter(|line| line.contains(",metro · every 100 ms · 10 KiB,0,1,interrupted,"));
+    assert_eq!(cut_off.count(), 40);
+}
+
+#[test]
+fn a_latency_testers_folder_is_exported_and_imported_again() {
+    let place = Place::measured();
+    let export = ["export", "--format", "latency-tester", "--output"];
+    let ran = place.neph(export.into_iter().chain(["out"]));
+    assert_eq!((ran.status, ran.out.as_str()), (0, ""), "{}", ran.err);
+    for name in ["1-metro.i100.x64.csv", "1-metro.i100.x10240.csv"] {
+        let [old, new] = ["raw-data", "out/raw-data"].map(|folder| {
+            fs::read_to_string(place.path(folder).join(name)).expect("one file per experiment")
+        });
+        assert!(old == new, "{name}: {new}");
+    }
+    assert_eq!(place.neph(["import", "out"]).status, 0);
+    assert_eq!(place.files(), ["out"]);
+    for (output, part) in [("out", "is there already"), ("-", "--output FOLDER")] {
+        let ran = place.neph(export.into_iter().chain([output]));
+        assert_eq!(ran.status, 2, "{}", ran.err);
+        assert!(ran.err.contains(part), "{}", ran.err);
+    }
+}
+
+#[test]
+fn an_import_names_the_campaign_that_it_became_however_old_it_is() {
+    let place = Place::measured();
+    fs::create_dir(place.path("older")).expect("a folder");
+    let text = raw(1_500_000_000_000_000_000);
+    fs::write(place.path("older/1-metro.i100.x64.csv"), text).expect("a file");
+    let report = "#frame-timestamp,tcp-ack-rtt,tcp-stream-id,retransmission,ip-dst\n\
+                  \"1500000000.050\",\"0.050\",\"0\",\"1\",\"10.0.0.1\"\n";
+    fs::write(place.path("older/1-tcpdump_report.csv"), report).expect("a file");
+    let ran = place.neph(["import", "older"]);
+    let campaigns = json(&place.neph(["list", "--format", "json"]).out);
+    assert_eq!(campaigns[0]["name"], "older", "the oldest comes first");
+    let id = campaigns[0]["id"].as_str().expect("a text");
+    let told = format!(
+        "neph import: 1 experiment, 40 messages, 1 acknowledgement, 1 retransmission; \
+         `neph report {id}` shows them\n"
+    );
+    assert_eq!(ran.err, told);
+    let experiments = json(&place.neph(["list", id, "--format", "json"]).out);
+    let id = experiments[0]["id"].as_str().expect("a text");
+    let shown = json(&place.neph(["show", id, "--format", "json"]).out);
+    assert_eq!(shown["events"][0]["kind"], "retransmitted");
 }
 
 #[test]

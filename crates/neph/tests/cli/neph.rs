@@ -114,7 +114,7 @@ fn names(folder: &Path) -> Vec<String> {
 }
 
 /// Forty messages of the Latency Tester, 100 ms apart, round trips from 40.0 to 43.9 ms.
-fn raw(start: i64) -> String {
+pub(crate) fn raw(start: i64) -> String {
     let mut text = "#client-send-timestamp,server-timestamp,e2e-rtt\n".to_owned();
     for n in 0..40 {
         let sent = start + n * 100_000_000;

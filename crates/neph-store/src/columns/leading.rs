@@ -1,0 +1,85 @@
+//! The columns that come first where rows of several experiments stand together: without them
+//! aborted tries and repeats would be pooled with what was carried out to its end.
+
+use neph_model::{Experiment, Scenario};
+
+/// An experiment and what it carried out.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Belonging<'a> {
+    pub(crate) experiment: &'a Experiment,
+    pub(crate) scenario: Option<&'a Scenario>,
+}
+
+/// One of these columns: its name, and its value for all rows of an experiment.
+pub(crate) struct Leading {
+    pub(crate) name: &'static str,
+    pub(crate) cells: LeadingCells,
+}
+
+/// How its values are typed.
+pub(crate) enum LeadingCells {
+    Text(fn(&Belonging<'_>) -> String),
+    Count(fn(&Belonging<'_>) -> u32),
+}
+
+/// A value of one of these columns.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Constant {
+    Text(String),
+    Count(u32),
+}
+
+impl<'a> Belonging<'a> {
+    /// Of an experiment of the campaign whose matrix this is.
+    pub(crate) fn of(experiment: &'a Experiment, scenarios: &'a [Scenario]) -> Self {
+        let mut all = scenarios.iter();
+        Self {
+            experiment,
+            scenario: all.find(|known| known.id == experiment.scenario),
+        }
+    }
+
+    /// Every leading column's name and value, in order.
+    pub(crate) fn constants(&self) -> impl Iterator<Item = (&'static str, Constant)> {
+        LEADING.iter().map(|column| {
+            let value = match column.cells {
+                LeadingCells::Text(get) => Constant::Text(get(self)),
+                LeadingCells::Count(get) => Constant::Count(get(self)),
+            };
+            (column.name, value)
+        })
+    }
+}
+
+fn label(of: &Belonging<'_>) -> String {
+    let id = || of.experiment.scenario.to_string();
+    of.scenario.map_or_else(id, Scenario::label)
+}
+
+/// Every leading column, in order.
+pub(crate) const LEADING: &[Leading] = &[
+    Leading {
+        name: "experiment_id",
+        cells: LeadingCells::Text(|of| of.experiment.id.to_string()),
+    },
+    Leading {
+        name: "scenario_id",
+        cells: LeadingCells::Text(|of| of.experiment.scenario.to_string()),
+    },
+    Leading {
+        name: "scenario",
+        cells: LeadingCells::Text(label),
+    },
+    Leading {
+        name: "block",
+        cells: LeadingCells::Count(|of| of.experiment.block),
+    },
+    Leading {
+        name: "attempt",
+        cells: LeadingCells::Count(|of| of.experiment.attempt),
+    },
+    Leading {
+        name: "status",
+        cells: LeadingCells::Text(|of| of.experiment.status.name().to_owned()),
+    },
+];

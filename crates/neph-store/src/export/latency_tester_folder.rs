@@ -1,0 +1,95 @@
+//! A Latency Tester's output folder: `raw-data/` with one file per experiment, named as it names
+//! them, and the settings beside it. What is written here is what the import reads.
+
+use std::collections::BTreeSet;
+use std::fs::{self, File};
+use std::io::BufWriter;
+use std::path::{Path, PathBuf};
+
+use neph_model::{Campaign, Experiment, ExperimentStatus, Scenario};
+
+use super::latency_tester::export_latency_tester_csv;
+use crate::columns::Belonging;
+use crate::import::FileName;
+use crate::{Store, StoreError};
+
+/// Its folder of measurements.
+const RAW_DATA: &str = "raw-data";
+/// Its settings, by any name that ends so.
+const SETTINGS: &str = "settings.yaml";
+
+/// Writes `experiments` of `campaign` below `folder`, which is made if it is not there; returns the
+/// number of rows. A file is `raw-data/<run>-<endpoint>.i<milliseconds>.x<bytes>.csv`; whatever
+/// else varies in the campaign follows the endpoint's name. Experiments that are not complete
+/// stand in a folder called after their status, a repeat in `again-2`: nothing is pooled. The plan
+/// is written too if it was a settings file.
+///
+/// # Errors
+/// What the store cannot read, or the disk does not take.
+pub fn export_latency_tester_folder(
+    store: &dyn Store,
+    (campaign, experiments): (&Campaign, &[Experiment]),
+    folder: &Path,
+) -> Result<u64, StoreError> {
+    let scenarios = store.scenarios(campaign.id)?;
+    let mut taken = BTreeSet::new();
+    let mut rows = 0;
+    for experiment in experiments {
+        let whose = Belonging::of(experiment, &scenarios);
+        let path = folder.join(RAW_DATA).join(place(&whose, &mut taken));
+        let parent = path.parent().unwrap_or(folder);
+        fs::create_dir_all(parent).map_err(StoreError::file("make", parent))?;
+        let file = File::create(&path).map_err(StoreError::file("make", &path))?;
+        rows += export_latency_tester_csv(store, experiment, &mut BufWriter::new(file))?;
+    }
+    if is_settings(&campaign.plan_path) {
+        let path = folder.join(SETTINGS);
+        fs::write(&path, &campaign.plan_text).map_err(StoreError::file("write", &path))?;
+    }
+    Ok(rows)
+}
+
+fn is_settings(plan: &str) -> bool {
+    let extension = Path::new(plan).extension();
+    extension.is_some_and(|extension| extension == "yaml" || extension == "yml")
+}
+
+/// Where an experiment's file goes below `raw-data`: a place that no other has.
+fn place(whose: &Belonging<'_>, taken: &mut BTreeSet<PathBuf>) -> PathBuf {
+    let folder = match whose.experiment.status {
+        ExperimentStatus::Complete => PathBuf::new(),
+        status => PathBuf::from(status.name()),
+    };
+    let name = name(whose);
+    let mut path = folder.join(&name);
+    let mut time = 2;
+    while !taken.insert(path.clone()) {
+        path = folder.join(format!("again-{time}")).join(&name);
+        time += 1;
+    }
+    path
+}
+
+fn name(whose: &Belonging<'_>) -> String {
+    let known = whose.scenario;
+    let endpoint = known.map_or_else(|| whose.experiment.scenario.to_string(), endpoint);
+    let name = FileName {
+        run: Some(whose.experiment.block.saturating_add(1)),
+        endpoint,
+        interval: known.map(|scenario| scenario.interval),
+        request_bytes: known.map(|scenario| scenario.request_size.bytes()),
+    };
+    // The two characters that no file name can hold.
+    format!("{name}.csv").replace(['/', '\0'], "_")
+}
+
+/// The endpoint's name and whatever else tells this scenario from others.
+fn endpoint(scenario: &Scenario) -> String {
+    let mut text = scenario.endpoint.clone();
+    for name in &scenario.varied {
+        if let Some(value) = scenario.parameters.get(name) {
+            text.push_str(&format!("_{name}-{}", value.replace(' ', "")));
+        }
+    }
+    text
+}
