@@ -7,6 +7,7 @@ mod live;
 mod route;
 mod show;
 mod summary;
+mod summary_csv;
 mod watch;
 
 use std::path::PathBuf;
@@ -125,7 +126,7 @@ pub(crate) struct Args {
     /// How to write results
     #[arg(long, value_enum, default_value = "text")]
     pub(crate) format: Format,
-    /// Only the summary
+    /// Only the summary, in any format; what goes wrong is still said on standard error
     #[arg(long, short)]
     pub(crate) quiet: bool,
     /// Trace the route to this host before the start; without a host, to the target

@@ -3,18 +3,18 @@
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 
-use neph_model::{Anchor, EventKind, Instant, Message, Own, Span};
+use neph_model::{Anchor, EventKind, Instant, Message, Own, Span, Traceroute};
 use serde_json::{Value, json};
 
 use super::flows::{Found, Planned};
 use super::watch::Everything;
-use super::{Args, Format, json, live, summary};
+use super::{Args, Format, json, live, route, summary, summary_csv};
 use crate::exit::Failure;
 use crate::output;
 
 /// Faster flows are told a second at a time.
 const LINES: Span = Span::from_millis(50);
-/// Slower flows are told at the reply: the reflector's last mark would come too late.
+/// Slower flows' replies are told as they come: the reflector's last mark would come too late.
 const PATIENCE: Span = Span::from_secs(2);
 
 /// Writes results.
@@ -37,7 +37,7 @@ struct Second {
 }
 
 impl<'a> Show<'a> {
-    pub(super) fn new(args: &'a Args, _found: &Found) -> Result<Self, Failure> {
+    pub(super) fn new(args: &'a Args) -> Result<Self, Failure> {
         let out: Box<dyn Write> = match &args.output {
             None => Box::new(output::data()),
             Some(path) => Box::new(BufWriter::new(File::create(path).map_err(|error| {
@@ -55,6 +55,22 @@ impl<'a> Show<'a> {
         })
     }
 
+    /// The way to the target.
+    pub(super) fn route(&mut self, route: &Traceroute) -> Result<(), Failure> {
+        if self.args.format == Format::Ndjson && !self.args.quiet {
+            writeln!(
+                self.out,
+                "{}",
+                json!({ "type": "traceroute", "route": route })
+            )?;
+            self.out.flush()?;
+        } else {
+            // Where results go elsewhere or must stay one document, people still see the route.
+            output::say(&route::text(route));
+        }
+        Ok(())
+    }
+
     /// What runs, before it does.
     pub(super) fn begin(&mut self, found: &Found) -> Result<(), Failure> {
         for remark in &found.remarks {
@@ -69,8 +85,8 @@ impl<'a> Show<'a> {
                     writeln!(self.out, "{}", live::heading(main))?;
                 }
             }
-            Format::Csv => writeln!(self.out, "{}", json::csv_heading())?,
-            Format::Json | Format::Ndjson => {}
+            Format::Csv if !self.args.quiet => writeln!(self.out, "{}", json::csv_heading())?,
+            Format::Csv | Format::Json | Format::Ndjson => {}
         }
         self.out.flush()?;
         Ok(())
@@ -82,18 +98,17 @@ impl<'a> Show<'a> {
 
     /// A message is finished.
     pub(super) fn message(&mut self, planned: &Planned, message: &Message) -> io::Result<()> {
+        if self.args.quiet {
+            return Ok(());
+        }
         match self.args.format {
-            Format::Text => {
-                if self.args.interval < PATIENCE {
-                    self.text(planned, message)?;
-                }
-                Ok(())
-            }
+            // Of a slow flow's message that was replied to, the reply has told already.
+            Format::Text if self.args.interval >= PATIENCE && message.ledger().is_some() => Ok(()),
+            Format::Text => self.text(planned, message),
             Format::Json => {
                 self.kept.push(json::message(planned, message, self.anchor));
                 Ok(())
             }
-            Format::Ndjson if self.args.quiet => Ok(()),
             Format::Ndjson => {
                 writeln!(self.out, "{}", json::message(planned, message, self.anchor))?;
                 self.out.flush()
@@ -107,14 +122,15 @@ impl<'a> Show<'a> {
         if planned.spec.target.kind() == neph_model::ProbeKind::Icmp {
             self.icmp = message.marks.network_round_trip();
         }
-        if self.args.format == Format::Text && self.args.interval >= PATIENCE {
+        let at_the_reply = self.args.interval >= PATIENCE && !self.args.quiet;
+        if self.args.format == Format::Text && at_the_reply {
             self.text(planned, message)?;
         }
         Ok(())
     }
 
     fn text(&mut self, planned: &Planned, message: &Message) -> io::Result<()> {
-        if !live::has_lines(planned) || self.args.quiet {
+        if !live::has_lines(planned) {
             return Ok(());
         }
         if self.has_lines() {
@@ -167,13 +183,13 @@ impl<'a> Show<'a> {
             })
         };
         match self.args.format {
-            Format::Ndjson => writeln!(self.out, "{}", value())?,
-            Format::Json => {
+            Format::Ndjson if !self.args.quiet => writeln!(self.out, "{}", value())?,
+            Format::Json if !self.args.quiet => {
                 let value = value();
                 self.kept.push(value);
             }
-            Format::Text | Format::Csv if kind == EventKind::Connected => {}
-            Format::Text | Format::Csv => {
+            _ if kind == EventKind::Connected => {}
+            _ => {
                 let word = kind.name().replace('_', " ");
                 output::say(&format!("neph: {}: {word}: {text}", planned.spec.target));
             }
@@ -193,9 +209,14 @@ impl<'a> Show<'a> {
             Format::Ndjson => writeln!(self.out, "{}", summary::json(found, watched))?,
             Format::Json => {
                 let mut document = summary::json(found, watched);
-                document["messages"] = std::mem::take(&mut self.kept).into();
+                if !self.args.quiet {
+                    document["messages"] = std::mem::take(&mut self.kept).into();
+                }
                 serde_json::to_writer_pretty(&mut self.out, &document).map_err(io::Error::from)?;
                 writeln!(self.out)?;
+            }
+            Format::Csv if self.args.quiet => {
+                write!(self.out, "{}", summary_csv::csv(found, watched))?;
             }
             Format::Csv => {}
         }
