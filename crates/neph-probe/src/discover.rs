@@ -7,10 +7,12 @@ use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
+use std::sync::Arc;
 
 use neph_model::{ProbeKind, Span};
 use neph_sys::netns::{self, NetNs};
 use neph_wire::http::{Connection, RequestLine, parse_response};
+use rustls::ClientConfig;
 
 use crate::ProbeError;
 use crate::channel::Channel;
@@ -31,8 +33,10 @@ pub struct Discovery {
     pub reflector: bool,
     /// It reads the very clock that we read: same kernel, same time namespace.
     pub same_clock: bool,
-    /// Somebody took the connection, whatever came of it.
+    /// Somebody took the connection, whatever was said on it.
     pub accepted: bool,
+    /// The status of the answer, if it was in HTTP.
+    pub http: Option<u16>,
     /// Why nobody could be asked, if so.
     pub silence: Option<String>,
 }
@@ -53,7 +57,7 @@ pub struct Asking {
 /// Asks at `target`, which is at `address`. That nobody answers is an answer too.
 ///
 /// # Errors
-/// When the namespace cannot be entered.
+/// When the namespace cannot be entered, or TLS cannot be had as it is asked for.
 pub fn discover(
     target: &Target,
     address: SocketAddr,
@@ -62,36 +66,52 @@ pub fn discover(
     if target.kind() == ProbeKind::Icmp {
         return Ok(Discovery::default());
     }
-    let ask = || ask(target, address, asking);
+    let config = target
+        .is_secure()
+        .then(|| tls::client_config(asking.tls_version, &asking.trust))
+        .transpose()?;
+    let ask = || ask(target, address, (asking.patience, config.as_ref()));
     match &asking.site {
         None => Ok(ask()),
         Some(site) => Ok(netns::with_namespace(&NetNs::open(site)?, ask)?),
     }
 }
 
-fn ask(target: &Target, address: SocketAddr, asking: &Asking) -> Discovery {
-    let silence = |accepted: bool, error: &io::Error| Discovery {
+fn ask(
+    target: &Target,
+    address: SocketAddr,
+    (patience, config): (Span, Option<&Arc<ClientConfig>>),
+) -> Discovery {
+    let silent = |accepted: bool, error: &io::Error| Discovery {
         accepted,
-        silence: Some(error.to_string()),
+        silence: Some(match error.kind() {
+            io::ErrorKind::TimedOut | io::ErrorKind::WouldBlock => {
+                format!("no answer in {patience}")
+            }
+            _ => error.to_string(),
+        }),
         ..Discovery::default()
     };
-    match TcpStream::connect_timeout(&address, asking.patience.to_duration()) {
-        Ok(stream) => head(stream, target, asking).unwrap_or_else(|error| silence(true, &error)),
-        Err(error) => silence(false, &error),
+    match TcpStream::connect_timeout(&address, patience.to_duration()) {
+        Err(error) => silent(false, &error),
+        Ok(stream) => converse(stream, target, (patience, config))
+            .unwrap_or_else(|error| silent(true, &error)),
     }
 }
 
-/// Asks over a connection that was accepted.
-fn head(mut stream: TcpStream, target: &Target, asking: &Asking) -> io::Result<Discovery> {
-    let patience = asking.patience.to_duration();
-    stream.set_read_timeout(Some(patience))?;
-    stream.set_write_timeout(Some(patience))?;
-    let mut channel = if target.is_secure() {
-        let config = tls::client_config(asking.tls_version, &asking.trust);
-        let client = config.and_then(|config| tls::client(&config, target.host()));
-        Channel::tls(client.map_err(io::Error::other)?)
-    } else {
-        Channel::Plain
+fn converse(
+    mut stream: TcpStream,
+    target: &Target,
+    (patience, config): (Span, Option<&Arc<ClientConfig>>),
+) -> io::Result<Discovery> {
+    stream.set_read_timeout(Some(patience.to_duration()))?;
+    stream.set_write_timeout(Some(patience.to_duration()))?;
+    let mut channel = match config {
+        Some(config) => {
+            let client = tls::client(config, target.host());
+            Channel::tls(client.map_err(io::Error::other)?)
+        }
+        None => Channel::Plain,
     };
     let mut request = Vec::new();
     RequestLine {
@@ -103,7 +123,7 @@ fn head(mut stream: TcpStream, target: &Target, asking: &Asking) -> io::Result<D
     }
     .encode(&[("User-Agent", "neph")], &mut request)
     .map_err(io::Error::other)?;
-    let reply = exchange(&mut stream, &mut channel, &request, asking.patience)?;
+    let reply = exchange(&mut stream, &mut channel, &request, patience)?;
     Ok(read_head(&reply))
 }
 
@@ -133,13 +153,7 @@ fn exchange(
         if matches!(parse_response(&reply), Ok(Some(_)) | Err(_)) {
             return Ok(reply);
         }
-        // What a socket calls "temporarily unavailable" is a read that took too long.
-        let count = stream
-            .read(&mut buffer)
-            .map_err(|error| match error.kind() {
-                io::ErrorKind::WouldBlock => io::ErrorKind::TimedOut.into(),
-                _ => error,
-            })?;
+        let count = stream.read(&mut buffer)?;
         if count == 0 {
             return Ok(reply);
         }
@@ -150,19 +164,20 @@ fn exchange(
 }
 
 fn read_head(reply: &[u8]) -> Discovery {
-    let stranger = Discovery {
-        accepted: true,
-        ..Discovery::default()
-    };
     let Ok(Some(head)) = parse_response(reply) else {
-        return stranger;
+        return Discovery {
+            accepted: true,
+            ..Discovery::default()
+        };
     };
     let ours = head.headers().only(REFLECTOR_HEADER).is_some();
     let clock = head.headers().only(CLOCK_HEADER);
     Discovery {
         reflector: ours,
         same_clock: ours && clock_identity().is_some_and(|own| clock == Some(own.as_bytes())),
-        ..stranger
+        accepted: true,
+        http: Some(head.status()),
+        silence: None,
     }
 }
 

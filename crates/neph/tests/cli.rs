@@ -11,5 +11,7 @@ mod labs;
 mod neph;
 #[path = "cli/pages.rs"]
 mod pages;
+#[path = "cli/pings.rs"]
+mod pings;
 #[path = "cli/wrong.rs"]
 mod wrong;

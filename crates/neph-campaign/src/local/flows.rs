@@ -52,7 +52,7 @@ pub(super) fn ready(order: &ExperimentOrder, site: Option<String>) -> Result<Rea
         site: site.clone(),
     };
     let found = discover(&main.target, main.address, &asking)
-        .map_err(|error| failed("enter the site", error))?;
+        .map_err(|error| failed("ask who answers", error))?;
     main.reflector = found.reflector;
     let mut specs = vec![main];
     let missing = beside(order, &mut specs);

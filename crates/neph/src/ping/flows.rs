@@ -3,13 +3,15 @@
 use std::net::SocketAddr;
 
 use neph_model::{FlowIndex, FlowRole, ProbeKind, Span};
-use neph_probe::{Asking, Discovery, FlowSpec, KINDS, Schedule, Target, TargetError, discover};
+use neph_probe::{
+    Asking, Discovery, FlowSpec, IpVersion, KINDS, ProbeError, Schedule, Target, TargetError,
+    discover,
+};
 
 use super::Args;
+use super::answer::whoever_answers;
 use crate::exit::Failure;
 
-/// Where a reflector listens unless told otherwise.
-const REFLECTOR_PORT: u16 = 8080;
 /// ICMP beside a fast flow goes no faster than this.
 const ICMP_INTERVAL: Span = Span::from_millis(200);
 /// How long to wait for somebody to say who they are.
@@ -45,8 +47,7 @@ pub(super) fn find(args: &Args) -> Result<Found, Failure> {
     };
     if args.target.contains("://") {
         let target = Target::parse(&args.target).map_err(Failure::usage)?;
-        let address = resolve(&target, args)?;
-        let discovery = ask(&target, address, args)?;
+        let (address, discovery) = ask(&target, args)?;
         if let (Some(silence), false) = (&discovery.silence, target.kind() == ProbeKind::Udp) {
             found
                 .remarks
@@ -60,21 +61,59 @@ pub(super) fn find(args: &Args) -> Result<Found, Failure> {
     Ok(found)
 }
 
-fn resolve(target: &Target, args: &Args) -> Result<SocketAddr, Failure> {
-    target.resolve(args.version()).map_err(|error| match error {
+/// A name's address, and behind it its first of the other version where none was demanded.
+pub(super) fn addresses(target: &Target, version: IpVersion) -> Result<Vec<SocketAddr>, Failure> {
+    let first = target.resolve(version).map_err(|error| match error {
         TargetError::Unresolved { .. } => Failure::refused(error),
         other => Failure::usage(other),
-    })
+    })?;
+    let other = match (version, first.is_ipv6()) {
+        (IpVersion::Any, true) => target.resolve(IpVersion::V4).ok(),
+        (IpVersion::Any, false) => target.resolve(IpVersion::V6).ok(),
+        _ => None,
+    };
+    Ok([first].into_iter().chain(other).collect())
 }
 
-fn ask(target: &Target, address: SocketAddr, args: &Args) -> Result<Discovery, Failure> {
-    let asking = Asking {
-        tls_version: super::TlsChoice::version(args.tls_version),
-        trust: args.trust(),
-        patience: PATIENCE.min(args.timeout),
-        site: args.site.clone(),
-    };
-    discover(target, address, &asking).map_err(Failure::refused)
+/// Asks who answers: at the name's first address, and if nobody does so there, at the other
+/// version's. A reflector on 0.0.0.0 is not to be found at the `::1` that localhost may mean first.
+fn ask(target: &Target, args: &Args) -> Result<(SocketAddr, Discovery), Failure> {
+    let mut silent = None;
+    for address in addresses(target, args.version())? {
+        let discovery = discover(target, address, &args.asking()).map_err(failure)?;
+        if discovery.silence.is_none() {
+            return Ok((address, discovery));
+        }
+        silent = silent.or(Some((address, discovery)));
+    }
+    silent.ok_or_else(|| Failure::refused(format!("target {target} has no address")))
+}
+
+/// Why a flow cannot begin: the user's to mend where an option names what cannot be.
+pub(super) fn failure(error: ProbeError) -> Failure {
+    match error {
+        ProbeError::Tls(_) | ProbeError::EmptyKey => Failure::usage(error),
+        ProbeError::Site(ref fault)
+            if matches!(
+                fault.kind(),
+                std::io::ErrorKind::NotFound | std::io::ErrorKind::InvalidInput
+            ) =>
+        {
+            Failure::usage(error)
+        }
+        error => Failure::refused(error),
+    }
+}
+
+impl Args {
+    fn asking(&self) -> Asking {
+        Asking {
+            tls_version: super::TlsChoice::version(self.tls_version),
+            trust: self.trust(),
+            patience: PATIENCE.min(self.timeout),
+            site: self.site.clone(),
+        }
+    }
 }
 
 impl Found {
@@ -114,45 +153,37 @@ impl Found {
     }
 }
 
-/// A bare host: one flow for each way in which it answers, reflector first.
+/// A bare host: whatever of the usual answers, or else ICMP.
 fn whatever_answers(args: &Args, found: &mut Found) -> Result<(), Failure> {
-    let (host, port) = match args.target.rsplit_once(':') {
-        Some((host, port)) if !host.contains(':') || host.ends_with(']') => (host, Some(port)),
-        _ => (args.target.as_str(), None),
+    let answers = whoever_answers(args, &args.asking())?;
+    let Some(best) = answers.best else {
+        let schemes: Vec<&str> = KINDS.iter().map(|scheme| scheme.name).collect();
+        found.remarks.push(format!(
+            "{}; ICMP only (name a scheme and port to measure more: {})",
+            answers.sentence,
+            schemes.join(", ")
+        ));
+        let typed = Target::parse(&format!("http://{}", args.target)).map_err(Failure::usage)?;
+        let host = bracketed(typed.host());
+        let target = Target::parse(&format!("icmp://{host}")).map_err(Failure::usage)?;
+        let address = addresses(&target, args.version())?[0];
+        found.add(args, target, address, Discovery::default());
+        return Ok(());
     };
-    let host = if host.contains(':') && !host.starts_with('[') {
+    found.remarks.push(answers.sentence);
+    for target in best.targets {
+        found.add(args, target, best.address, best.discovery.clone());
+    }
+    Ok(())
+}
+
+/// A host as targets write it.
+pub(super) fn bracketed(host: &str) -> String {
+    if host.contains(':') {
         format!("[{host}]")
     } else {
         host.to_owned()
-    };
-    let port = match port {
-        None => REFLECTOR_PORT,
-        Some(digits) => digits.parse().map_err(|_| {
-            Failure::Usage(format!("target '{}': '{digits}' is no port", args.target))
-        })?,
-    };
-    let target = |scheme: &str| Target::parse(&format!("{scheme}://{host}:{port}"));
-    let first = target("ws").map_err(Failure::usage)?;
-    let address = resolve(&first, args)?;
-    let discovery = ask(&first, address, args)?;
-    if discovery.reflector {
-        for scheme in ["ws", "tcp", "udp"] {
-            let target = target(scheme).map_err(Failure::usage)?;
-            found.add(args, target, address, discovery.clone());
-        }
-    } else if discovery.silence.is_none() {
-        let target = target("tcp").map_err(Failure::usage)?;
-        found.add(args, target, address, discovery);
-    } else {
-        let schemes: Vec<&str> = KINDS.iter().map(|scheme| scheme.name).collect();
-        found.remarks.push(format!(
-            "nobody answers at {address}; ICMP only (name a scheme and port to measure more: {})",
-            schemes.join(", ")
-        ));
-        let target = Target::parse(&format!("icmp://{host}")).map_err(Failure::usage)?;
-        found.add(args, target, address, Discovery::default());
     }
-    Ok(())
 }
 
 fn add_icmp(args: &Args, found: &mut Found) {
@@ -163,13 +194,8 @@ fn add_icmp(args: &Args, found: &mut Found) {
         return;
     }
     let address = SocketAddr::new(main.spec.address.ip(), 0);
-    let host = main.spec.target.host().to_owned();
-    let bracketed = if host.contains(':') {
-        format!("[{host}]")
-    } else {
-        host
-    };
-    let Ok(target) = Target::parse(&format!("icmp://{bracketed}")) else {
+    let host = bracketed(main.spec.target.host());
+    let Ok(target) = Target::parse(&format!("icmp://{host}")) else {
         return;
     };
     found.add(args, target, address, Discovery::default());

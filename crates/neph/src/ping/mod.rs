@@ -1,5 +1,6 @@
 //! `neph ping`: one or more flows to a target, shown message by message and as a summary.
 
+mod answer;
 mod columns;
 mod flows;
 mod json;
@@ -17,7 +18,7 @@ use neph_model::{ByteSize, Span};
 use neph_probe::{ConnectionUse, IpVersion, Priority, TlsVersion, Trust};
 
 use crate::exit::{Failure, Outcome};
-use crate::{interrupt, output, value};
+use crate::{interrupt, value};
 
 /// How results are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -190,16 +191,13 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     }
     let stop = interrupt::stop_on_ctrl_c()?;
     let found = flows::find(args)?;
+    let mut show = show::Show::new(args)?;
     if let Some(host) = &args.traceroute {
-        route::trace(args, host, &found, &stop)?;
+        show.route(&route::trace(args, host, &found, &stop)?)?;
     }
-    let mut show = show::Show::new(args, &found)?;
     show.begin(&found)?;
-    let watched = watch::run(&found, args, &stop, &mut show)?;
+    let watched = watch::run(&found, &stop, &mut show)?;
     show.end(&found, &watched)?;
-    for sentence in &watched.failures {
-        output::say(&format!("neph: {sentence}"));
-    }
     let main = |at: usize| {
         found
             .flows

@@ -4,14 +4,14 @@ use std::sync::mpsc::TryRecvError;
 use std::thread;
 use std::time::Duration;
 
-use neph_model::{ClockOffset, EventKind, Message, Seq, StageSet, Tally};
+use neph_model::{ClockOffset, EventKind, FlowRole, Message, Seq, StageSet, Tally};
 use neph_probe::{Flow, Report, Stop};
 
-use super::Args;
 use super::columns::Column;
-use super::flows::{Found, Planned};
+use super::flows::{Found, Planned, failure};
 use super::show::Show;
 use crate::exit::Failure;
+use crate::output;
 
 /// How often what the flows told is taken in.
 const TICK: Duration = Duration::from_millis(10);
@@ -40,19 +40,15 @@ pub(super) struct Watched {
 #[derive(Debug, Default)]
 pub(super) struct Everything {
     pub(super) flows: Vec<Watched>,
-    /// Flows that could not begin, in a sentence each.
-    pub(super) failures: Vec<String>,
 }
 
 /// Runs the flows to their end.
-pub(super) fn run(
-    found: &Found,
-    args: &Args,
-    stop: &Stop,
-    show: &mut Show<'_>,
-) -> Result<Everything, Failure> {
+///
+/// # Errors
+/// When the main flow cannot begin: what accompanies it is of no use alone. Of any other flow that
+/// cannot, a sentence is said.
+pub(super) fn run(found: &Found, stop: &Stop, show: &mut Show<'_>) -> Result<Everything, Failure> {
     let mut running = Vec::new();
-    let endless = args.messages().is_none();
     let own_stop = Stop::new();
     for planned in &found.flows {
         let flow = Flow::start(planned.spec.clone(), own_stop.clone()).map_err(Failure::refused)?;
@@ -74,7 +70,11 @@ pub(super) fn run(
             } else if let Some(flow) = slot.take()
                 && let Err(error) = flow.join()
             {
-                everything.failures.push(error.to_string());
+                if found.flows[index].spec.role == FlowRole::Main {
+                    own_stop.set();
+                    return Err(failure(error));
+                }
+                output::say(&format!("neph: {error}"));
             }
         }
         // The companion never outlives what it accompanies.
@@ -82,7 +82,7 @@ pub(super) fn run(
             .iter()
             .zip(&found.flows)
             .filter(|(_, f)| f.is_asked_for());
-        if asked_for.all(|(slot, _)| slot.is_none()) && !endless {
+        if asked_for.all(|(slot, _)| slot.is_none()) {
             own_stop.set();
         }
         if open == 0 {

@@ -1,0 +1,355 @@
+//! A bare host: asks at every likely place at once who answers, and picks the best answer.
+
+use std::net::SocketAddr;
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::thread;
+
+use neph_model::Span;
+use neph_probe::{Asking, Discovery, ProbeError, Target, now};
+
+use super::Args;
+use super::flows::{addresses, bracketed, failure};
+use crate::exit::Failure;
+
+/// Where a reflector listens unless told otherwise.
+const REFLECTOR_PORT: u16 = 8080;
+/// Once somebody has answered, the others get as long again, and this much more.
+const GRACE: Span = Span::from_millis(100);
+
+/// Somebody who answers, and how to measure them.
+#[derive(Debug)]
+pub(super) struct Answer {
+    /// One target for each flow, the main one first.
+    pub(super) targets: Vec<Target>,
+    pub(super) address: SocketAddr,
+    pub(super) discovery: Discovery,
+}
+
+/// What came of asking.
+#[derive(Debug)]
+pub(super) struct Answers {
+    /// The best one.
+    pub(super) best: Option<Answer>,
+    /// Who answers, or why nobody does.
+    pub(super) sentence: String,
+}
+
+/// One place and what it said.
+#[derive(Debug)]
+struct Place {
+    target: Target,
+    address: SocketAddr,
+    said: Option<Discovery>,
+}
+
+/// How well a place can be measured; the least is the best.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Rank {
+    Reflector,
+    Https,
+    Http,
+    /// It takes connections.
+    Tcp,
+}
+
+/// Asks at the reflector's port, for https and for http; at a port that was typed, with and
+/// without TLS. Nobody is waited for longer than `asking` allows.
+pub(super) fn whoever_answers(args: &Args, asking: &Asking) -> Result<Answers, Failure> {
+    let typed = Typed::parse(&args.target)?;
+    let mut places = Vec::new();
+    for address in addresses(&typed.plain, args.version())? {
+        for target in typed.targets()? {
+            places.push(Place {
+                address: SocketAddr::new(address.ip(), target.port()),
+                target,
+                said: None,
+            });
+        }
+    }
+    ask_all(&mut places, asking).map_err(failure)?;
+    let Some((rank, place)) = best(&places) else {
+        return Ok(Answers {
+            best: None,
+            sentence: nobody(&places),
+        });
+    };
+    let answer = typed.answer(rank, place)?;
+    Ok(Answers {
+        sentence: sentence(&places, (place, &answer)),
+        best: Some(answer),
+    })
+}
+
+/// A target without a scheme.
+struct Typed {
+    /// As http and as https: a port that is the same in both was typed.
+    plain: Target,
+    secure: Target,
+}
+
+impl Typed {
+    fn parse(text: &str) -> Result<Self, Failure> {
+        let with = |scheme: &str| Target::parse(&format!("{scheme}://{text}"));
+        Ok(Self {
+            plain: with("http").map_err(Failure::usage)?,
+            secure: with("https").map_err(Failure::usage)?,
+        })
+    }
+
+    fn at(&self, scheme: &str, port: u16) -> Result<Target, Failure> {
+        let (host, path) = (bracketed(self.plain.host()), self.plain.path());
+        Target::parse(&format!("{scheme}://{host}:{port}{path}")).map_err(Failure::usage)
+    }
+
+    fn targets(&self) -> Result<Vec<Target>, Failure> {
+        let (plain, secure) = (self.plain.port(), self.secure.port());
+        if plain == secure {
+            return Ok(vec![self.plain.clone(), self.secure.clone()]);
+        }
+        Ok(vec![
+            self.at("http", REFLECTOR_PORT)?,
+            self.secure.clone(),
+            self.plain.clone(),
+        ])
+    }
+
+    /// One flow for each way in which a reflector answers; one for anybody else.
+    fn answer(&self, rank: Rank, place: &Place) -> Result<Answer, Failure> {
+        let port = place.target.port();
+        let schemes: &[&str] = match rank {
+            Rank::Reflector if !place.target.is_secure() => &["ws", "tcp", "udp"],
+            // Behind a proxy: HTTP is what is known to pass it.
+            Rank::Reflector | Rank::Https => &["https"],
+            Rank::Http => &["http"],
+            Rank::Tcp => &["tcp"],
+        };
+        let targets: Result<Vec<Target>, Failure> =
+            schemes.iter().map(|scheme| self.at(scheme, port)).collect();
+        Ok(Answer {
+            targets: targets?,
+            address: place.address,
+            discovery: place.said.clone().unwrap_or_default(),
+        })
+    }
+}
+
+impl Place {
+    fn rank(&self) -> Option<Rank> {
+        let said = self.said.as_ref()?;
+        match said.http {
+            _ if said.reflector => Some(Rank::Reflector),
+            Some(_) if self.target.is_secure() => Some(Rank::Https),
+            // Whoever calls a plain request bad expects something else: TLS, mostly.
+            Some(status) if status != 400 => Some(Rank::Http),
+            // A TLS server that we do not believe takes connections all the same.
+            _ => (said.connected && !self.target.is_secure()).then_some(Rank::Tcp),
+        }
+    }
+}
+
+/// The place that can be measured best; of several, the first.
+fn best(places: &[Place]) -> Option<(Rank, &Place)> {
+    let ranked = places
+        .iter()
+        .filter_map(|place| Some((place.rank()?, place)));
+    ranked.min_by_key(|(rank, _)| *rank)
+}
+
+/// Asks everywhere at once.
+fn ask_all(places: &mut [Place], asking: &Asking) -> Result<(), ProbeError> {
+    let (sender, receiver) = channel();
+    let began = now();
+    for (number, place) in places.iter().enumerate() {
+        ask(number, place, (asking, sender.clone()))?;
+    }
+    drop(sender);
+    let mut until = began + asking.patience;
+    loop {
+        let left = (until - now()).max(Span::ZERO);
+        match receiver.recv_timeout(left.to_duration()) {
+            Ok((number, said)) => {
+                let place = &mut places[number];
+                place.said = Some(said?);
+                if place.rank().is_some() {
+                    until = until.min(now() + (now() - began) + GRACE);
+                }
+            }
+            Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => return Ok(()),
+        }
+    }
+}
+
+type Said = (usize, Result<Discovery, ProbeError>);
+
+/// On a thread that is left to itself: what it learns too late nobody wants to know.
+fn ask(
+    number: usize,
+    place: &Place,
+    (asking, sender): (&Asking, Sender<Said>),
+) -> Result<(), ProbeError> {
+    let (target, address, asking) = (place.target.clone(), place.address, asking.clone());
+    let asked = move || {
+        // Nobody may be listening any more.
+        let _ = sender.send((number, neph_probe::discover(&target, address, &asking)));
+    };
+    let thread = thread::Builder::new().name("neph-ask".to_owned());
+    thread.spawn(asked).map_err(ProbeError::Thread)?;
+    Ok(())
+}
+
+/// The place, and which of its addresses where there are several.
+fn named(target: &Target, place: &Place, places: &[Place]) -> String {
+    let ip = place.address.ip();
+    if places.iter().any(|other| other.address.ip() != ip) {
+        format!("{target} ({ip})")
+    } else {
+        target.to_string()
+    }
+}
+
+/// `https://h:443 answers; http://h:80 too`, and who took the connection but did not answer.
+fn sentence(places: &[Place], (best, answer): (&Place, &Answer)) -> String {
+    let chosen = answer.targets.first().unwrap_or(&best.target);
+    let mut text = format!("{} answers", named(chosen, best, places));
+    for place in places.iter().filter(|place| !std::ptr::eq(*place, best)) {
+        let silence = place.said.as_ref().and_then(|said| {
+            let why = said.silence.as_ref();
+            why.filter(|_| said.connected)
+        });
+        let name = named(&place.target, place, places);
+        match (silence, place.rank()) {
+            (Some(why), _) => text.push_str(&format!("; {name}: {why}")),
+            (None, Some(_)) => text.push_str(&format!("; {name} too")),
+            (None, None) => {}
+        }
+    }
+    text
+}
+
+/// `nobody answers: https://h:443: connection refused; ...`
+fn nobody(places: &[Place]) -> String {
+    let each = places.iter().map(|place| {
+        let said = place.said.as_ref().and_then(|said| said.silence.as_deref());
+        let name = named(&place.target, place, places);
+        format!("{name}: {}", said.unwrap_or("no answer in time"))
+    });
+    format!("nobody answers: {}", each.collect::<Vec<_>>().join("; "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn place(target: &str, said: Discovery) -> Place {
+        let target = Target::parse(target).expect("a target");
+        Place {
+            address: SocketAddr::from(([192, 0, 2, 1], target.port())),
+            target,
+            said: Some(said),
+        }
+    }
+
+    fn http(status: u16) -> Discovery {
+        Discovery {
+            connected: true,
+            http: Some(status),
+            ..Discovery::default()
+        }
+    }
+
+    fn reflector() -> Discovery {
+        Discovery {
+            reflector: true,
+            ..http(200)
+        }
+    }
+
+    fn refused() -> Discovery {
+        Discovery {
+            silence: Some("connection refused".to_owned()),
+            ..Discovery::default()
+        }
+    }
+
+    fn untrusted() -> Discovery {
+        Discovery {
+            connected: true,
+            silence: Some("invalid peer certificate".to_owned()),
+            ..Discovery::default()
+        }
+    }
+
+    fn chosen(said: [Discovery; 3]) -> (Option<Vec<String>>, String) {
+        let typed = Typed::parse("h").expect("a host");
+        let targets = typed.targets().expect("targets");
+        let names: Vec<String> = targets.iter().map(ToString::to_string).collect();
+        let places: Vec<Place> = names
+            .iter()
+            .zip(said)
+            .map(|(name, said)| place(name, said))
+            .collect();
+        let Some((rank, found)) = best(&places) else {
+            return (None, nobody(&places));
+        };
+        let answer = typed.answer(rank, found).expect("targets");
+        let flows = answer.targets.iter().map(ToString::to_string).collect();
+        (Some(flows), sentence(&places, (found, &answer)))
+    }
+
+    #[test]
+    fn a_reflector_comes_first_then_https_then_http_then_whoever_takes_connections() {
+        let list = |targets: &[&str]| {
+            let targets = targets.iter().map(|target| (*target).to_owned());
+            Some(targets.collect::<Vec<_>>())
+        };
+        let ours = list(&["ws://h:8080", "tcp://h:8080", "udp://h:8080"]);
+        for (said, flows, told) in [
+            (
+                [reflector(), http(200), http(301)],
+                ours,
+                "ws://h:8080 answers; https://h:443 too; http://h:80 too",
+            ),
+            (
+                [refused(), http(404), http(301)],
+                list(&["https://h:443"]),
+                "https://h:443 answers; http://h:80 too",
+            ),
+            (
+                [refused(), untrusted(), http(301)],
+                list(&["http://h:80"]),
+                "http://h:80 answers; https://h:443: invalid peer certificate",
+            ),
+            (
+                [http(400), refused(), refused()],
+                list(&["tcp://h:8080"]),
+                "tcp://h:8080 answers",
+            ),
+            (
+                [refused(), reflector(), refused()],
+                list(&["https://h:443"]),
+                "https://h:443 answers",
+            ),
+            (
+                [refused(), refused(), refused()],
+                None,
+                "nobody answers: http://h:8080: connection refused; \
+                 https://h:443: connection refused; http://h:80: connection refused",
+            ),
+        ] {
+            assert_eq!(chosen(said), (flows, told.to_owned()));
+        }
+    }
+
+    #[test]
+    fn a_port_that_was_typed_is_asked_with_and_without_tls_and_no_other() {
+        for (typed, places) in [
+            ("h:9", ["http://h:9", "https://h:9"]),
+            ("[::1]:9/x", ["http://[::1]:9/x", "https://[::1]:9/x"]),
+        ] {
+            let targets = Typed::parse(typed).and_then(|typed| typed.targets());
+            let targets = targets.expect("a host and a port");
+            let told: Vec<String> = targets.iter().map(ToString::to_string).collect();
+            assert_eq!(told, places);
+        }
+    }
+}

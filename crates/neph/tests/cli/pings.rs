@@ -1,0 +1,202 @@
+//! `neph ping` on loopback: who is found behind a bare host, what is shown in each format, and what
+//! becomes of a flow that cannot begin.
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener, UdpSocket};
+use std::process::{Child, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use neph_model::Span;
+use neph_probe::{Caps, Reflector, ReflectorSpec, TlsVersion};
+use serde_json::Value;
+
+use crate::neph::{Place, Ran, command, neph};
+
+fn reflector() -> Reflector {
+    let spec = ReflectorSpec {
+        address: SocketAddr::from(([127, 0, 0, 1], 0)),
+        identity: None,
+        tls_version: TlsVersion::Any,
+        key: None,
+        think: Span::ZERO,
+        caps: Caps::default(),
+        site: None,
+    };
+    Reflector::start(&spec).expect("loopback has a free port")
+}
+
+/// Takes connections, reads something and answers `reply` to each; leaves them open.
+fn server(reply: &'static str) -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("loopback has a free port");
+    let port = listener.local_addr().expect("an address").port();
+    thread::spawn(move || {
+        let mut open = Vec::new();
+        for mut stream in listener.incoming().flatten() {
+            let mut buffer = [0; 4096];
+            let asked = stream.read(&mut buffer).unwrap_or(0);
+            if asked > 0 && buffer.is_ascii() {
+                // Whoever went away needs no answer.
+                let _ = stream.write_all(reply.as_bytes());
+            }
+            open.push(stream);
+        }
+    });
+    port
+}
+
+/// A few messages, fast, without ICMP.
+fn few(target: &str, more: &[&str]) -> Ran {
+    let some = ["ping", target, "--no-icmp", "-c", "3", "-i", "60ms"];
+    neph(some.into_iter().chain(more.iter().copied()))
+}
+
+#[test]
+fn behind_a_bare_host_and_port_whoever_answers_is_measured_and_named() {
+    let reflector = reflector();
+    let port = reflector.address().port();
+    let http = server("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
+    let other = server("220 ready\r\n");
+    for (target, told) in [
+        (
+            format!("127.0.0.1:{port}"),
+            format!("ws://127.0.0.1:{port} answers"),
+        ),
+        // The reflector is not at ::1, which may come first.
+        (
+            format!("localhost:{port}"),
+            format!("ws://localhost:{port}"),
+        ),
+        (
+            format!("127.0.0.1:{http}"),
+            format!("http://127.0.0.1:{http} answers"),
+        ),
+        (
+            format!("127.0.0.1:{other}"),
+            format!("tcp://127.0.0.1:{other} answers"),
+        ),
+    ] {
+        let ran = few(&target, &["--timeout", "500ms"]);
+        assert_eq!(ran.status, 0, "{target}: {}{}", ran.out, ran.err);
+        assert!(ran.err.contains(&told), "{target}: {}", ran.err);
+    }
+}
+
+#[test]
+fn a_name_with_two_addresses_is_measured_at_the_one_that_answers() {
+    let reflector = reflector();
+    let ran = few(
+        &format!("ws://localhost:{}", reflector.address().port()),
+        &[],
+    );
+    assert_eq!(ran.status, 0, "{}{}", ran.out, ran.err);
+    assert!(
+        ran.out.contains("(127.0.0.1), neph reflector"),
+        "{}",
+        ran.out
+    );
+}
+
+#[test]
+fn a_message_without_a_reply_has_its_line_however_slow_the_flow() {
+    let deaf = UdpSocket::bind("127.0.0.1:0").expect("loopback has a free port");
+    let target = format!("udp://{}", deaf.local_addr().expect("an address"));
+    for interval in ["100ms", "2s"] {
+        let arguments = [
+            "ping",
+            &target,
+            "--no-icmp",
+            "-c",
+            "1",
+            "--timeout",
+            "200ms",
+            "-i",
+        ];
+        let ran = neph(arguments.into_iter().chain([interval]));
+        assert_eq!(ran.status, 1, "{}", ran.err);
+        let lines = ran.out.lines().filter(|line| *line == "     0  no reply");
+        assert_eq!(lines.count(), 1, "{interval}: {}", ran.out);
+    }
+}
+
+#[test]
+fn quiet_is_only_the_summary_in_every_format() {
+    let reflector = reflector();
+    let target = format!("ws://{}", reflector.address());
+    let quiet = |format: &str| {
+        let ran = few(&target, &["-q", "--format", format]);
+        assert_eq!((ran.status, ran.err.as_str()), (0, ""), "{format}");
+        ran.out
+    };
+    let json = |text: &str| serde_json::from_str::<Value>(text).expect("JSON");
+
+    let text = quiet("text");
+    assert!(text.contains("3 messages, 3 replies"), "{text}");
+    assert!(!text.contains("seq    response"), "a heading: {text}");
+
+    let ndjson = quiet("ndjson");
+    assert_eq!(ndjson.lines().count(), 1, "{ndjson}");
+    assert_eq!(json(&ndjson)["flows"][0]["tally"]["replies"], 3);
+
+    let document = json(&quiet("json"));
+    assert_eq!(document["flows"][0]["tally"]["replies"], 3);
+    assert!(document.get("messages").is_none());
+
+    let csv = quiet("csv");
+    let heading =
+        "target,quantity,messages,lost,n,min_ns,mean_ns,p50_ns,p90_ns,p99_ns,max_ns,sd_ns";
+    assert_eq!(csv.lines().next(), Some(heading));
+    let columns = heading.split(',').count();
+    assert!(csv.lines().all(|line| line.split(',').count() == columns));
+    let response = format!("\n{target},response,3,0,3,");
+    assert!(csv.contains(&response), "{csv}");
+    assert!(csv.contains(",stage network,3,0,3,"), "{csv}");
+}
+
+#[test]
+fn a_csv_summary_tells_the_loss_of_a_flow_without_any_reply() {
+    let deaf = UdpSocket::bind("127.0.0.1:0").expect("loopback has a free port");
+    let target = format!("udp://{}", deaf.local_addr().expect("an address"));
+    let ran = few(&target, &["-q", "--format", "csv", "--timeout", "200ms"]);
+    assert_eq!(ran.status, 1, "{}", ran.err);
+    let row = format!("{target},response,3,3,,,,,,,,");
+    assert_eq!(ran.out.lines().nth(1), Some(row.as_str()), "{}", ran.out);
+}
+
+/// Its end, or a failure if it does not come.
+fn ended(mut child: Child) -> Ran {
+    let deadline = Instant::now() + Duration::from_secs(20);
+    while child.try_wait().expect("a child").is_none() {
+        if Instant::now() > deadline {
+            child.kill().expect("it runs");
+            let output = child.wait_with_output().expect("it is over");
+            panic!("it never ended: {output:?}");
+        }
+        thread::sleep(Duration::from_millis(20));
+    }
+    child.wait_with_output().expect("it is over").into()
+}
+
+#[test]
+fn a_main_flow_that_cannot_begin_ends_the_command_with_its_sentence() {
+    let reflector = reflector();
+    let place = Place::empty();
+    let taken = UdpSocket::bind("0.0.0.0:0").expect("a free port");
+    let port = taken.local_addr().expect("an address").port().to_string();
+    let nowhere = place.text("authorities.pem");
+    let [udp, wss] = ["udp", "wss"].map(|scheme| format!("{scheme}://{}", reflector.address()));
+    let bare = reflector.address().to_string();
+    for (arguments, status, part) in [
+        (vec![&*udp, "--source-port", &port], 1, "in use"),
+        (vec![&*wss, "--ca-file", &nowhere], 2, "authorities.pem"),
+        (vec![&*bare, "--ca-file", &nowhere], 2, "authorities.pem"),
+        (vec![&*udp, "--site", "nonesuch"], 2, "nonesuch"),
+    ] {
+        let mut endless = command();
+        endless.arg("ping").args(&arguments);
+        endless.stdout(Stdio::piped()).stderr(Stdio::piped());
+        let ran = ended(endless.spawn().expect("neph runs"));
+        assert_eq!(ran.status, status, "{arguments:?}: {}", ran.err);
+        assert!(ran.err.contains(part), "{arguments:?}: {}", ran.err);
+    }
+}
