@@ -10,6 +10,7 @@ use neph_probe::{Caps, Counted, Identity, Reflector, ReflectorSpec};
 
 use crate::exit::{Failure, Outcome};
 use crate::ping::TlsChoice;
+use crate::value::Secret;
 use crate::{interrupt, output, value};
 
 /// How often what was refused is told, while it grows.
@@ -34,8 +35,8 @@ pub(crate) struct Args {
     #[arg(long, value_enum)]
     pub(crate) tls_version: Option<TlsChoice>,
     /// Secret of authenticated STAMP; `file:PATH` reads it from a file. Other packets are refused
-    #[arg(long, value_name = "SECRET", value_parser = value::key)]
-    pub(crate) stamp_key: Option<Vec<u8>>,
+    #[arg(long, value_name = "SECRET", value_parser = value::secret)]
+    pub(crate) stamp_key: Option<Secret>,
     /// Wait this long before each reply, as a busy server would
     #[arg(long, value_name = "TIME", value_parser = value::span, default_value = "0")]
     pub(crate) think: Span,
@@ -87,7 +88,7 @@ impl Args {
             address: self.listen,
             identity,
             tls_version: TlsChoice::version(self.tls_version),
-            key: self.stamp_key.clone(),
+            key: self.stamp_key.as_ref().map(Secret::bytes),
             think: self.think,
             caps: Caps {
                 reply_size: self.max_reply,

@@ -1,5 +1,6 @@
 //! Values as they are typed behind options.
 
+use std::fmt;
 use std::fs;
 
 use neph_model::{BitRate, ByteSize, Span};
@@ -51,17 +52,34 @@ pub(crate) fn rate(text: &str) -> Result<BitRate, String> {
         .map_err(|fault| sentence(&fault))
 }
 
+/// A secret that both sides know. A type of its own: clap takes an option of bytes for many
+/// options of one byte.
+#[derive(Clone, PartialEq, Eq)]
+pub(crate) struct Secret(Vec<u8>);
+
+impl Secret {
+    pub(crate) fn bytes(&self) -> Vec<u8> {
+        self.0.clone()
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Secret")
+    }
+}
+
 /// A secret: `file:PATH` reads it from a file (without its last newline), so that it need not
 /// stand on the command line; anything else is the secret itself.
-pub(crate) fn key(text: &str) -> Result<Vec<u8>, String> {
+pub(crate) fn secret(text: &str) -> Result<Secret, String> {
     let Some(path) = text.strip_prefix("file:") else {
-        return Ok(text.as_bytes().to_vec());
+        return Ok(Secret(text.as_bytes().to_vec()));
     };
     let mut secret = fs::read(path).map_err(|error| format!("read key file {path}: {error}"))?;
     if secret.last() == Some(&b'\n') {
         secret.pop();
     }
-    Ok(secret)
+    Ok(Secret(secret))
 }
 
 fn sentence(fault: &neph_text::Fault) -> String {

@@ -142,7 +142,7 @@ impl Found {
             trust: args.trust(),
             connection_use: args.connection_use(),
             congestion: args.congestion.clone(),
-            key: args.stamp_key.clone(),
+            key: args.stamp_key.as_ref().map(crate::value::Secret::bytes),
             spin: args.spin,
             priority: args.priority(),
             site: args.site.clone(),

@@ -18,6 +18,7 @@ use neph_model::{ByteSize, Span};
 use neph_probe::{ConnectionUse, IpVersion, Priority, TlsVersion, Trust};
 
 use crate::exit::{Failure, Outcome};
+use crate::value::Secret;
 use crate::{interrupt, value};
 
 /// How results are written.
@@ -112,8 +113,8 @@ pub(crate) struct Args {
     #[arg(long, value_name = "NAME")]
     pub(crate) congestion: Option<String>,
     /// Secret of authenticated STAMP; `file:PATH` reads it from a file
-    #[arg(long, value_name = "SECRET", value_parser = value::key)]
-    pub(crate) stamp_key: Option<Vec<u8>>,
+    #[arg(long, value_name = "SECRET", value_parser = value::secret)]
+    pub(crate) stamp_key: Option<Secret>,
     /// No ICMP echo beside the probe
     #[arg(long)]
     pub(crate) no_icmp: bool,
