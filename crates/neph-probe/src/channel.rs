@@ -36,6 +36,10 @@ pub(crate) enum ChannelError {
          or accept any certificate with --insecure"
     )]
     Untrusted(rustls::CertificateError),
+    #[error(
+        "TLS: what came is no TLS ({0:?}); if plain text is spoken there, use the scheme without TLS"
+    )]
+    NotTls(rustls::InvalidMessage),
     #[error("TLS: {0}")]
     Tls(rustls::Error),
     #[error("TLS: {0}")]
@@ -46,6 +50,7 @@ impl From<rustls::Error> for ChannelError {
     fn from(error: rustls::Error) -> Self {
         match error {
             rustls::Error::InvalidCertificate(why) => Self::Untrusted(why),
+            rustls::Error::InvalidMessage(why) => Self::NotTls(why),
             other => Self::Tls(other),
         }
     }

@@ -49,6 +49,17 @@ pub(super) fn open(spec: &FlowSpec) -> Result<(Socket, Box<dyn Codec>), ProbeErr
     Ok((socket, Box::new(codec(spec)?)))
 }
 
+impl FlowSpec {
+    /// How large its STAMP requests are, and the replies: what was asked for, but with room for a
+    /// reflector's marks, and within one datagram.
+    ///
+    /// # Errors
+    /// When the key is empty.
+    pub fn stamp_bytes(&self) -> Result<usize, ProbeError> {
+        Ok(codec(self)?.size)
+    }
+}
+
 /// How this flow's datagrams are made and read.
 pub(crate) fn codec(spec: &FlowSpec) -> Result<Udp, ProbeError> {
     let key = match &spec.key {

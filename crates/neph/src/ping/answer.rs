@@ -134,6 +134,14 @@ impl Typed {
 }
 
 impl Place {
+    /// Whether https there would have been measured rather than `best`. Where plain text is
+    /// spoken at the same port nobody misses it.
+    fn is_missed_by(&self, best: &Self) -> bool {
+        let is_plain_port =
+            best.rank() == Some(Rank::Http) && best.target.port() == self.target.port();
+        self.target.is_secure() && best.rank() > Some(Rank::Https) && !is_plain_port
+    }
+
     fn rank(&self) -> Option<Rank> {
         let said = self.said.as_ref()?;
         match said.http {
@@ -207,20 +215,22 @@ fn named(target: &Target, place: &Place, places: &[Place]) -> String {
     }
 }
 
-/// `https://h:443 answers; http://h:80 too`, and who took the connection but did not answer.
+/// `https://h:443 answers; http://h:80 too`, and why a better place could not be used although
+/// somebody is there: a certificate that is not believed, mostly.
 fn sentence(places: &[Place], (best, answer): (&Place, &Answer)) -> String {
     let chosen = answer.targets.first().unwrap_or(&best.target);
     let mut text = format!("{} answers", named(chosen, best, places));
     for place in places.iter().filter(|place| !std::ptr::eq(*place, best)) {
-        let silence = place.said.as_ref().and_then(|said| {
-            let why = said.silence.as_ref();
-            why.filter(|_| said.connected)
-        });
         let name = named(&place.target, place, places);
-        match (silence, place.rank()) {
-            (Some(why), _) => text.push_str(&format!("; {name}: {why}")),
-            (None, Some(_)) => text.push_str(&format!("; {name} too")),
-            (None, None) => {}
+        let said = place.said.as_ref().filter(|said| said.connected);
+        match said.map(|said| &said.silence) {
+            Some(Some(why)) if place.is_missed_by(best) => {
+                text.push_str(&format!("; {name}: {why}"));
+            }
+            Some(None) if place.rank().is_some_and(|rank| rank < Rank::Tcp) => {
+                text.push_str(&format!("; {name} too"));
+            }
+            _ => {}
         }
     }
     text

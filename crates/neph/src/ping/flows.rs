@@ -14,6 +14,8 @@ use crate::exit::Failure;
 
 /// ICMP beside a fast flow goes no faster than this.
 const ICMP_INTERVAL: Span = Span::from_millis(200);
+/// 65,535 bytes of an IPv4 packet without its header and UDP's or ICMP's.
+const LARGEST_DATAGRAM: u64 = 65_507;
 /// How long to wait for somebody to say who they are.
 const PATIENCE: Span = Span::from_secs(2);
 
@@ -47,18 +49,36 @@ pub(super) fn find(args: &Args) -> Result<Found, Failure> {
     };
     if args.target.contains("://") {
         let target = Target::parse(&args.target).map_err(Failure::usage)?;
+        check_size(&target, args)?;
         let (address, discovery) = ask(&target, args)?;
         if let (Some(silence), false) = (&discovery.silence, target.kind() == ProbeKind::Udp) {
             found
                 .remarks
                 .push(format!("{target} did not say who it is: {silence}"));
         }
-        found.add(args, target, address, discovery);
+        if let (ProbeKind::Http, Some(status @ 400..)) = (target.kind(), discovery.http) {
+            found.remarks.push(format!(
+                "{target} answers HEAD with status {status}; what it answers to GET is measured"
+            ));
+        }
+        found.add(args, target, (address, discovery))?;
     } else {
         whatever_answers(args, &mut found)?;
     }
-    add_icmp(args, &mut found);
+    add_icmp(args, &mut found)?;
     Ok(found)
+}
+
+/// What fits into no datagram cannot be meant.
+fn check_size(target: &Target, args: &Args) -> Result<(), Failure> {
+    let is_datagram = matches!(target.kind(), ProbeKind::Udp | ProbeKind::Icmp);
+    if is_datagram && args.request_size.bytes() > LARGEST_DATAGRAM {
+        return Err(Failure::Usage(format!(
+            "--request-size {}: a datagram carries at most {LARGEST_DATAGRAM} bytes",
+            args.request_size.bytes()
+        )));
+    }
+    Ok(())
 }
 
 /// A name's address, and behind it its first of the other version where none was demanded.
@@ -117,7 +137,12 @@ impl Args {
 }
 
 impl Found {
-    fn add(&mut self, args: &Args, target: Target, address: SocketAddr, discovery: Discovery) {
+    fn add(
+        &mut self,
+        args: &Args,
+        target: Target,
+        (address, discovery): (SocketAddr, Discovery),
+    ) -> Result<(), Failure> {
         let index = u32::try_from(self.flows.len()).unwrap_or(u32::MAX);
         let role = if index == 0 {
             FlowRole::Main
@@ -125,7 +150,7 @@ impl Found {
             FlowRole::Companion
         };
         let fit = |size: u64| usize::try_from(size).unwrap_or(usize::MAX);
-        let spec = FlowSpec {
+        let mut spec = FlowSpec {
             index: FlowIndex(index),
             role,
             name: target.kind().name().to_owned(),
@@ -149,7 +174,12 @@ impl Found {
             reflector: discovery.reflector,
             target,
         };
+        if spec.target.kind() == ProbeKind::Udp {
+            spec.request_size = spec.stamp_bytes().map_err(failure)?;
+            spec.response_size = spec.request_size;
+        }
         self.flows.push(Planned { spec, discovery });
+        Ok(())
     }
 }
 
@@ -167,12 +197,11 @@ fn whatever_answers(args: &Args, found: &mut Found) -> Result<(), Failure> {
         let host = bracketed(typed.host());
         let target = Target::parse(&format!("icmp://{host}")).map_err(Failure::usage)?;
         let address = addresses(&target, args.version())?[0];
-        found.add(args, target, address, Discovery::default());
-        return Ok(());
+        return found.add(args, target, (address, Discovery::default()));
     };
     found.remarks.push(answers.sentence);
     for target in best.targets {
-        found.add(args, target, best.address, best.discovery.clone());
+        found.add(args, target, (best.address, best.discovery.clone()))?;
     }
     Ok(())
 }
@@ -186,19 +215,19 @@ pub(super) fn bracketed(host: &str) -> String {
     }
 }
 
-fn add_icmp(args: &Args, found: &mut Found) {
+fn add_icmp(args: &Args, found: &mut Found) -> Result<(), Failure> {
     let Some(main) = found.flows.first() else {
-        return;
+        return Ok(());
     };
     if args.no_icmp || main.spec.target.kind() == ProbeKind::Icmp {
-        return;
+        return Ok(());
     }
     let address = SocketAddr::new(main.spec.address.ip(), 0);
     let host = bracketed(main.spec.target.host());
     let Ok(target) = Target::parse(&format!("icmp://{host}")) else {
-        return;
+        return Ok(());
     };
-    found.add(args, target, address, Discovery::default());
+    found.add(args, target, (address, Discovery::default()))?;
     if let Some(icmp) = found.flows.last_mut() {
         let spec = &mut icmp.spec;
         spec.role = FlowRole::Companion;
@@ -212,4 +241,5 @@ fn add_icmp(args: &Args, found: &mut Found) {
             schedule.interval = ICMP_INTERVAL;
         }
     }
+    Ok(())
 }

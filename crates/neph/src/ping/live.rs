@@ -1,6 +1,6 @@
 //! One line per message for people, in columns that do not move.
 
-use neph_model::{FlowRole, Message, Outcome, Span, Stage};
+use neph_model::{FlowRole, Message, Outcome, ProbeKind, Span, Stage};
 
 use super::flows::Planned;
 
@@ -16,21 +16,30 @@ pub(super) fn heading(planned: &Planned) -> String {
     line
 }
 
-/// Which stages have a column of their own: sending is told as one.
+/// Which stages have a column of their own: sending is told as one, and with it a connection that
+/// had to be made anew although it was to last.
 fn shown(planned: &Planned) -> Vec<(&'static str, &'static [Stage])> {
     use Stage::{
         Compose, Connect, Lateness, Network, OwnKernel, PeerApp, PeerKernel, PeerSend, Secure,
         SendQueue, SendWindow,
     };
+    let spec = &planned.spec;
     let mut stages: Vec<(&str, &[Stage])> = vec![("lateness", &[Lateness])];
-    if planned.spec.connection_use == neph_probe::ConnectionUse::PerMessage {
+    if spec.target.kind() == ProbeKind::Tcp && !spec.reflector {
+        // The attempt is the message.
         stages.push(("connect", &[Connect]));
-        if planned.spec.target.is_secure() {
+        return stages;
+    }
+    if spec.connection_use == neph_probe::ConnectionUse::PerMessage {
+        stages.push(("connect", &[Connect]));
+        if spec.target.is_secure() {
             stages.push(("tls", &[Secure]));
         }
+        stages.push(("send", &[Compose, SendWindow, SendQueue]));
+    } else {
+        stages.push(("send", &[Connect, Secure, Compose, SendWindow, SendQueue]));
     }
-    stages.push(("send", &[Compose, SendWindow, SendQueue]));
-    if planned.spec.reflector {
+    if spec.reflector {
         stages.push(("network", &[Network]));
         stages.push(("peer kernel", &[PeerKernel]));
         stages.push(("peer app", &[PeerApp]));
@@ -48,7 +57,10 @@ pub(super) fn line(planned: &Planned, message: &Message, icmp: Option<Span>) -> 
     let Some(ledger) = message.ledger() else {
         let what = match message.outcome {
             Outcome::Lost => "no reply",
-            Outcome::Failed | Outcome::Reply => "not sent: no connection",
+            Outcome::Failed | Outcome::Reply => match planned.spec.target.kind() {
+                ProbeKind::Udp | ProbeKind::Icmp => "not sent",
+                ProbeKind::Ws | ProbeKind::Http | ProbeKind::Tcp => "not sent: no connection",
+            },
         };
         return format!("{seq:>6}  {what}");
     };

@@ -14,11 +14,15 @@ use serde_json::Value;
 use crate::neph::{Place, Ran, command, neph};
 
 fn reflector() -> Reflector {
+    keyed(None)
+}
+
+fn keyed(key: Option<&str>) -> Reflector {
     let spec = ReflectorSpec {
         address: SocketAddr::from(([127, 0, 0, 1], 0)),
         identity: None,
         tls_version: TlsVersion::Any,
-        key: None,
+        key: key.map(|secret| secret.as_bytes().to_vec()),
         think: Span::ZERO,
         caps: Caps::default(),
         site: None,
@@ -161,6 +165,47 @@ fn a_csv_summary_tells_the_loss_of_a_flow_without_any_reply() {
     assert_eq!(ran.status, 1, "{}", ran.err);
     let row = format!("{target},response,3,3,,,,,,,,");
     assert_eq!(ran.out.lines().nth(1), Some(row.as_str()), "{}", ran.out);
+}
+
+#[test]
+fn a_secret_is_typed_or_read_from_a_file_and_must_be_the_reflectors() {
+    let reflector = keyed(Some("open sesame"));
+    let target = format!("udp://{}", reflector.address());
+    let place = Place::empty();
+    std::fs::write(place.path("key"), "open sesame\n").expect("a file");
+    let file = format!("file:{}", place.text("key"));
+    for (secret, status) in [("open sesame", 0), (&*file, 0), ("open barley", 1)] {
+        let ran = few(
+            &target,
+            &["--stamp-key", secret, "--timeout", "300ms", "-q"],
+        );
+        assert_eq!(ran.status, status, "{secret}: {}{}", ran.out, ran.err);
+    }
+}
+
+#[test]
+fn a_connection_attempt_is_shown_as_one_and_sizes_as_they_are_sent() {
+    let other = server("220 ready\r\n");
+    let ran = few(&format!("tcp://127.0.0.1:{other}"), &[]);
+    let heading = "   seq    response         tcp        icmp     lateness      connect";
+    assert!(ran.out.lines().any(|line| line == heading), "{}", ran.out);
+    let reflector = reflector();
+    let target = format!("udp://{}", reflector.address());
+    let ran = few(&target, &["--response-size", "10kB", "-s", "200"]);
+    let sizes = "request 200 B, reply 200 B";
+    assert!(ran.out.contains(sizes), "a reply is no larger: {}", ran.out);
+}
+
+#[test]
+fn an_http_server_that_refuses_is_measured_and_said() {
+    let http = server("HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n");
+    let ran = few(&format!("http://127.0.0.1:{http}"), &["-q"]);
+    assert_eq!(ran.status, 0, "{}", ran.err);
+    assert!(
+        ran.err.contains("answers HEAD with status 404"),
+        "{}",
+        ran.err
+    );
 }
 
 /// Its end, or a failure if it does not come.

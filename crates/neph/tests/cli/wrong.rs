@@ -103,6 +103,9 @@ fn a_ping_that_cannot_be_is_refused_before_it_starts() {
         (&["ping", "localhost", "--count", "0"], "--count"),
         (&["ping", "localhost", "--interval", "0"], "--interval"),
         (&["ping", "localhost", "--interval", "-1"], "'-1'"),
+        (&["ping", "udp://127.0.0.1", "-s", "70000"], "65507"),
+        (&["ping", "icmp://127.0.0.1", "-s", "70000"], "65507"),
+        (&["ping", "udp://127.0.0.1", "--stamp-key", ""], "empty"),
     ] {
         let ran = neph(arguments.iter().copied());
         assert_eq!(ran.status, 2, "{arguments:?}: {}", ran.err);
