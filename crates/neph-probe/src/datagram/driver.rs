@@ -221,8 +221,10 @@ impl Driver {
                 read += 1;
             }
         }
-        if awaited.has_notice() && notices == Notices::Now {
-            self.read_notices();
+        if awaited.has_notice() && notices == Notices::Now && self.read_notices() == 0 {
+            // No stamp but an error (the peer's port is closed, says ICMP): reading takes it away.
+            // Left there, it would end every wait at once.
+            self.read();
         }
     }
 
@@ -249,8 +251,11 @@ impl Driver {
         }
     }
 
-    fn read_notices(&mut self) {
+    /// Reads what the kernel has to tell of what was sent; how much there was.
+    fn read_notices(&mut self) -> usize {
+        let mut read = 0;
         while let Ok(Some(notice)) = stamp::take_notice(self.socket.as_fd()) {
+            read += 1;
             let Notice::Stamp(stamp) = notice else {
                 continue;
             };
@@ -259,6 +264,7 @@ impl Driver {
                     .stamped(SendPoint::from(stamp.point), stamp.id, at);
             }
         }
+        read
     }
 
     fn finish(mut self) {

@@ -1,7 +1,7 @@
 //! `neph ping` on loopback: who is found behind a bare host, what is shown in each format, and what
 //! becomes of a flow that cannot begin.
 
-use std::io::{Read, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, UdpSocket};
 use std::process::{Child, Stdio};
 use std::thread;
@@ -121,6 +121,49 @@ fn a_message_without_a_reply_has_its_line_however_slow_the_flow() {
         let lines = ran.out.lines().filter(|line| *line == "     0  no reply");
         assert_eq!(lines.count(), 1, "{interval}: {}", ran.out);
     }
+}
+
+/// User and system time of a process so far, in ticks of 10 ms.
+fn cpu_ticks(child: &Child) -> u64 {
+    let path = format!("/proc/{}/stat", child.id());
+    let text = std::fs::read_to_string(path).expect("it runs");
+    let fields: Vec<&str> = text
+        .rsplit(") ")
+        .next()
+        .expect("a line")
+        .split(' ')
+        .collect();
+    let ticks = |at: usize| fields[at].parse::<u64>().expect("a number");
+    ticks(11) + ticks(12)
+}
+
+#[test]
+fn a_closed_port_costs_no_cpu() {
+    let gone = UdpSocket::bind("127.0.0.1:0").expect("loopback has a free port");
+    let target = format!("udp://{}", gone.local_addr().expect("an address"));
+    drop(gone);
+    let mut endless = command();
+    endless.args([
+        "ping",
+        &target,
+        "--no-icmp",
+        "-i",
+        "300ms",
+        "--timeout",
+        "200ms",
+    ]);
+    endless.stdout(Stdio::piped()).stderr(Stdio::null());
+    let mut child = endless.spawn().expect("neph runs");
+    let out = BufReader::new(child.stdout.take().expect("piped"));
+    let lines = out.lines().map(|line| line.expect("UTF-8"));
+    // The third message is given up 800 ms after the first was sent.
+    lines
+        .take_while(|line| line != "     2  no reply")
+        .for_each(drop);
+    let ticks = cpu_ticks(&child);
+    child.kill().expect("it runs");
+    child.wait().expect("it is over");
+    assert!(ticks < 40, "{ticks} ticks: it never slept");
 }
 
 #[test]
