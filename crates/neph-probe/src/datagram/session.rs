@@ -54,6 +54,11 @@ impl Session {
         self.spec.schedule.due(self.start?, self.entered)
     }
 
+    /// Nothing more is due.
+    pub(crate) const fn end_schedule(&mut self) {
+        self.spec.schedule.count = Some(self.entered);
+    }
+
     /// The number of the next message.
     pub(crate) const fn next_seq(&self) -> u64 {
         self.entered

@@ -100,7 +100,18 @@ impl Driver<'_> {
 
     fn run(&mut self, stop: &Stop) {
         let mut done_since = None;
-        while !stop.is_set() {
+        let mut latest = None;
+        loop {
+            if stop.is_set() {
+                let session = &mut self.session;
+                let latest = *latest.get_or_insert_with(|| {
+                    session.end_schedule();
+                    now() + Stop::LAST_REPLIES
+                });
+                if now() >= latest {
+                    break;
+                }
+            }
             let limit = if let Some(due) = self.session.next_due() {
                 let Some(limit) = self.approach(due) else {
                     continue;

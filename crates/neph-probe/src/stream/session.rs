@@ -139,6 +139,11 @@ impl Session {
         self.spec.schedule.due(self.start?, self.entered)
     }
 
+    /// Nothing more is due, but for a message that waits in an outbox already.
+    pub(crate) fn end_schedule(&mut self) {
+        self.spec.schedule.count = Some(self.entered + u64::from(self.prepared.is_some()));
+    }
+
     /// Builds the next message ahead of its time where its connection is there already, or the
     /// connection where it will need a new one. Returns whether it will need a socket.
     pub(crate) fn prepare(&mut self, now: Instant<Own>) -> bool {

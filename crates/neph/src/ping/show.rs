@@ -113,7 +113,14 @@ impl<'a> Show<'a> {
                 writeln!(self.out, "{}", json::message(planned, message, self.anchor))?;
                 self.out.flush()
             }
-            Format::Csv => writeln!(self.out, "{}", json::csv(planned, message)),
+            Format::Csv => {
+                writeln!(self.out, "{}", json::csv(planned, message))?;
+                // Somebody may be watching; faster flows fill the buffer soon enough.
+                if self.args.interval >= LINES {
+                    self.out.flush()?;
+                }
+                Ok(())
+            }
         }
     }
 

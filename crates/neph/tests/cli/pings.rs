@@ -4,6 +4,7 @@
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, UdpSocket};
 use std::process::{Child, Stdio};
+use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -120,6 +121,103 @@ fn a_message_without_a_reply_has_its_line_however_slow_the_flow() {
         assert_eq!(ran.status, 1, "{}", ran.err);
         let lines = ran.out.lines().filter(|line| *line == "     0  no reply");
         assert_eq!(lines.count(), 1, "{interval}: {}", ran.out);
+    }
+}
+
+/// Sends a signal, as ctrl-C and `kill` do.
+fn signal(name: &str, child: &Child) {
+    let pid = child.id().to_string();
+    let sent = std::process::Command::new("kill")
+        .args(["-s", name, &pid])
+        .status();
+    assert!(sent.expect("kill runs").success());
+}
+
+/// What happens at a server that answers when it is told to.
+struct Held {
+    target: String,
+    /// A request is there.
+    asked: Receiver<()>,
+    answer: Sender<()>,
+}
+
+/// An HTTP server that holds its answers to GET back.
+fn held_http() -> Held {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("loopback has a free port");
+    let address = listener.local_addr().expect("an address");
+    let ((ask, asked), (answer, told)) = (channel(), channel());
+    thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            let mut buffer = [0; 4096];
+            while stream.read(&mut buffer).is_ok_and(|count| count > 0) {
+                if buffer.starts_with(b"GET") {
+                    ask.send(()).expect("the test goes on");
+                    told.recv().expect("the test goes on");
+                }
+                let reply = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
+                stream.write_all(reply).expect("neph waits");
+            }
+        }
+    });
+    Held {
+        target: format!("http://{address}"),
+        asked,
+        answer,
+    }
+}
+
+/// A relay to a STAMP reflector that holds the requests back.
+fn held_udp(reflector: &Reflector) -> Held {
+    let socket = UdpSocket::bind("127.0.0.1:0").expect("loopback has a free port");
+    let beyond = UdpSocket::bind("127.0.0.1:0").expect("loopback has a free port");
+    beyond.connect(reflector.address()).expect("an address");
+    let target = format!("udp://{}", socket.local_addr().expect("an address"));
+    let ((ask, asked), (answer, told)) = (channel(), channel());
+    thread::spawn(move || {
+        let mut buffer = [0; 4096];
+        let (count, from) = socket.recv_from(&mut buffer).expect("a request");
+        ask.send(()).expect("the test goes on");
+        told.recv().expect("the test goes on");
+        beyond.send(&buffer[..count]).expect("sent on");
+        let count = beyond.recv(&mut buffer).expect("a reply");
+        socket.send_to(&buffer[..count], from).expect("sent back");
+    });
+    Held {
+        target,
+        asked,
+        answer,
+    }
+}
+
+#[test]
+fn ctrl_c_waits_for_the_reply_that_is_under_way() {
+    let reflector = reflector();
+    for held in [held_http(), held_udp(&reflector)] {
+        let target = held.target.as_str();
+        let mut endless = command();
+        endless.args([
+            "ping",
+            target,
+            "--no-icmp",
+            "-i",
+            "10s",
+            "--format",
+            "ndjson",
+        ]);
+        endless.stdout(Stdio::piped()).stderr(Stdio::piped());
+        let child = endless.spawn().expect("neph runs");
+        held.asked.recv().expect("a request");
+        signal("INT", &child);
+        // Longer than the sending flow takes to notice.
+        thread::sleep(Duration::from_millis(200));
+        held.answer.send(()).expect("it waits");
+        let ran = ended(child);
+        assert_eq!(ran.status, 130, "{target}: {}", ran.err);
+        let last = ran.out.lines().last().expect("a summary");
+        let summary: Value = serde_json::from_str(last).expect("JSON");
+        let tally = &summary["flows"][0]["tally"];
+        let counted = (&tally["messages"], &tally["replies"]);
+        assert_eq!(counted, (&1.into(), &1.into()), "{target}: {tally}");
     }
 }
 
