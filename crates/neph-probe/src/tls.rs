@@ -36,6 +36,16 @@ pub enum TlsError {
         /// Why not.
         reason: String,
     },
+    /// The key is not the certificate's, or either cannot be used.
+    #[error("TLS: certificate {certificate} and key {key} do not go together: {reason}")]
+    Pair {
+        /// The chain's file.
+        certificate: String,
+        /// The key's file.
+        key: String,
+        /// Why not.
+        reason: rustls::Error,
+    },
     /// No certificate could be made.
     #[error("TLS: make a self-signed certificate: {0}")]
     SelfSigned(#[from] rcgen::Error),
@@ -86,14 +96,9 @@ fn roots(trust: &Trust) -> Result<RootCertStore, TlsError> {
         roots: webpki_roots::TLS_SERVER_ROOTS.to_vec(),
     };
     if let Trust::File(path) = trust {
-        let fault = |error: &rustls_pki_types::pem::Error| unreadable("authorities", path, error);
-        let certificates: Vec<CertificateDer<'_>> = CertificateDer::pem_file_iter(path)
-            .and_then(Iterator::collect)
-            .map_err(|error| fault(&error))?;
-        if certificates.is_empty() {
-            return Err(fault(&rustls_pki_types::pem::Error::NoItemsFound));
-        }
-        for certificate in certificates {
+        let authorities =
+            certificates(path).map_err(|error| unreadable("authorities", path, &error))?;
+        for certificate in authorities {
             roots.add(certificate)?;
         }
     }
@@ -151,10 +156,29 @@ pub(crate) fn server_config(
     let mut config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
         .with_protocol_versions(versions(version))?
         .with_no_client_auth()
-        .with_single_cert(chain, key)?;
+        .with_single_cert(chain, key)
+        .map_err(|reason| match identity {
+            Identity::SelfSigned(_) => TlsError::Rustls(reason),
+            Identity::Files { certificate, key } => TlsError::Pair {
+                certificate: certificate.display().to_string(),
+                key: key.display().to_string(),
+                reason,
+            },
+        })?;
     config.session_storage = Arc::new(rustls::server::NoServerSessionStorage {});
     config.send_tls13_tickets = 0;
     Ok(Arc::new(config))
+}
+
+/// The certificates in a PEM file, one at least.
+fn certificates(
+    path: &std::path::Path,
+) -> Result<Vec<CertificateDer<'static>>, rustls_pki_types::pem::Error> {
+    let found: Vec<_> = CertificateDer::pem_file_iter(path)?.collect::<Result<_, _>>()?;
+    if found.is_empty() {
+        return Err(rustls_pki_types::pem::Error::NoItemsFound);
+    }
+    Ok(found)
 }
 
 fn unreadable(

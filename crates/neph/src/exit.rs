@@ -1,9 +1,11 @@
 //! How a command ends: 0 done, 1 nothing came of it, 2 usage, 130 interrupted.
 
 use std::fmt;
+use std::io::ErrorKind;
 use std::process::ExitCode;
 
 use miette::{LabeledSpan, MietteDiagnostic, NamedSource, Report, Severity};
+use neph_probe::ProbeError;
 use neph_text::{Problem, Source};
 
 use crate::output;
@@ -47,8 +49,27 @@ impl From<std::io::Error> for Failure {
     /// Writing to standard output is all that commands do on their own.
     fn from(error: std::io::Error) -> Self {
         match error.kind() {
-            std::io::ErrorKind::BrokenPipe => Self::OutputClosed,
+            ErrorKind::BrokenPipe => Self::OutputClosed,
             _ => Self::Refused(format!("write the output: {error}")),
+        }
+    }
+}
+
+impl From<ProbeError> for Failure {
+    /// Where an option names what cannot be, the user mends it: a file without a certificate, a
+    /// namespace that is not there.
+    fn from(error: ProbeError) -> Self {
+        let is_usage = match &error {
+            ProbeError::Tls(_) | ProbeError::EmptyKey => true,
+            ProbeError::Site(fault) => {
+                matches!(fault.kind(), ErrorKind::NotFound | ErrorKind::InvalidInput)
+            }
+            _ => false,
+        };
+        if is_usage {
+            Self::usage(error)
+        } else {
+            Self::refused(error)
         }
     }
 }

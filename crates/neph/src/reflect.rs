@@ -51,16 +51,16 @@ pub(crate) struct Args {
     #[arg(long, value_name = "SIZE", value_parser = value::size, default_value = "512MiB")]
     pub(crate) max_memory: ByteSize,
     /// Messages a second from one address
-    #[arg(long, value_name = "N", default_value_t = 50_000)]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), default_value_t = 50_000)]
     pub(crate) max_rate: u32,
     /// Reply bytes to one address
     #[arg(long, value_name = "RATE", value_parser = value::rate, default_value = "1Gbit/s")]
     pub(crate) max_reply_rate: BitRate,
     /// Connections at the same time
-    #[arg(long, value_name = "N", default_value_t = 1024)]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), default_value_t = 1024)]
     pub(crate) max_connections: u32,
     /// Connections at the same time from one address
-    #[arg(long, value_name = "N", default_value_t = 512)]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), default_value_t = 512)]
     pub(crate) max_connections_per_peer: u32,
     /// Close a connection that says nothing for this long
     #[arg(long, value_name = "TIME", value_parser = value::positive_span, default_value = "300s")]
@@ -110,7 +110,12 @@ impl Args {
 pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let stop = interrupt::stop_on_ctrl_c()?;
     let spec = args.spec();
-    let reflector = Reflector::start(&spec).map_err(Failure::refused)?;
+    if spec.identity.is_none() && args.tls_version.is_some() {
+        return Err(Failure::usage(
+            "--tls-version: no TLS is offered; give --tls, or --cert and --key, too",
+        ));
+    }
+    let reflector = Reflector::start(&spec)?;
     if !args.quiet {
         let schemes = match spec.identity {
             Some(_) => "ws, wss, http, https, tcp and udp (STAMP)",

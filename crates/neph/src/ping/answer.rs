@@ -8,7 +8,7 @@ use neph_model::Span;
 use neph_probe::{Asking, Discovery, ProbeError, Target, now};
 
 use super::Args;
-use super::flows::{addresses, bracketed, failure};
+use super::flows::{addresses, bracketed};
 use crate::exit::Failure;
 
 /// Where a reflector listens unless told otherwise.
@@ -66,7 +66,7 @@ pub(super) fn whoever_answers(args: &Args, asking: &Asking) -> Result<Answers, F
             });
         }
     }
-    ask_all(&mut places, asking).map_err(failure)?;
+    ask_all(&mut places, asking)?;
     let Some((rank, place)) = best(&places) else {
         return Ok(Answers {
             best: None,
@@ -150,7 +150,7 @@ impl Place {
             // Whoever calls a plain request bad expects something else: TLS, mostly.
             Some(status) if status != 400 => Some(Rank::Http),
             // A TLS server that we do not believe takes connections all the same.
-            _ => (said.connected && !self.target.is_secure()).then_some(Rank::Tcp),
+            _ => (said.accepted && !self.target.is_secure()).then_some(Rank::Tcp),
         }
     }
 }
@@ -222,7 +222,7 @@ fn sentence(places: &[Place], (best, answer): (&Place, &Answer)) -> String {
     let mut text = format!("{} answers", named(chosen, best, places));
     for place in places.iter().filter(|place| !std::ptr::eq(*place, best)) {
         let name = named(&place.target, place, places);
-        let said = place.said.as_ref().filter(|said| said.connected);
+        let said = place.said.as_ref().filter(|said| said.accepted);
         match said.map(|said| &said.silence) {
             Some(Some(why)) if place.is_missed_by(best) => {
                 text.push_str(&format!("; {name}: {why}"));

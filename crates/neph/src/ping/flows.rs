@@ -4,8 +4,7 @@ use std::net::SocketAddr;
 
 use neph_model::{FlowIndex, FlowRole, ProbeKind, Span};
 use neph_probe::{
-    Asking, Discovery, FlowSpec, IpVersion, KINDS, ProbeError, Schedule, Target, TargetError,
-    discover,
+    Asking, Discovery, FlowSpec, IpVersion, KINDS, Schedule, Target, TargetError, discover,
 };
 
 use super::Args;
@@ -100,29 +99,13 @@ pub(super) fn addresses(target: &Target, version: IpVersion) -> Result<Vec<Socke
 fn ask(target: &Target, args: &Args) -> Result<(SocketAddr, Discovery), Failure> {
     let mut silent = None;
     for address in addresses(target, args.version())? {
-        let discovery = discover(target, address, &args.asking()).map_err(failure)?;
+        let discovery = discover(target, address, &args.asking())?;
         if discovery.silence.is_none() {
             return Ok((address, discovery));
         }
         silent = silent.or(Some((address, discovery)));
     }
     silent.ok_or_else(|| Failure::refused(format!("target {target} has no address")))
-}
-
-/// Why a flow cannot begin: the user's to mend where an option names what cannot be.
-pub(super) fn failure(error: ProbeError) -> Failure {
-    match error {
-        ProbeError::Tls(_) | ProbeError::EmptyKey => Failure::usage(error),
-        ProbeError::Site(ref fault)
-            if matches!(
-                fault.kind(),
-                std::io::ErrorKind::NotFound | std::io::ErrorKind::InvalidInput
-            ) =>
-        {
-            Failure::usage(error)
-        }
-        error => Failure::refused(error),
-    }
 }
 
 impl Args {
@@ -175,7 +158,7 @@ impl Found {
             target,
         };
         if spec.target.kind() == ProbeKind::Udp {
-            spec.request_size = spec.stamp_bytes().map_err(failure)?;
+            spec.request_size = spec.stamp_bytes()?;
             spec.response_size = spec.request_size;
         }
         self.flows.push(Planned { spec, discovery });

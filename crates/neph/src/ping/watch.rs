@@ -8,7 +8,7 @@ use neph_model::{ClockOffset, EventKind, FlowRole, Message, Seq, StageSet, Tally
 use neph_probe::{Flow, Report, Stop};
 
 use super::columns::Column;
-use super::flows::{Found, Planned, failure};
+use super::flows::{Found, Planned};
 use super::show::Show;
 use crate::exit::Failure;
 use crate::output;
@@ -51,7 +51,7 @@ pub(super) fn run(found: &Found, stop: &Stop, show: &mut Show<'_>) -> Result<Eve
     let mut running = Vec::new();
     let own_stop = Stop::new();
     for planned in &found.flows {
-        let flow = Flow::start(planned.spec.clone(), own_stop.clone()).map_err(Failure::refused)?;
+        let flow = Flow::start(planned.spec.clone(), own_stop.clone())?;
         running.push(Some(flow));
     }
     let mut everything = Everything::default();
@@ -72,7 +72,7 @@ pub(super) fn run(found: &Found, stop: &Stop, show: &mut Show<'_>) -> Result<Eve
             {
                 if found.flows[index].spec.role == FlowRole::Main {
                     own_stop.set();
-                    return Err(failure(error));
+                    return Err(error.into());
                 }
                 output::say(&format!("neph: {error}"));
             }

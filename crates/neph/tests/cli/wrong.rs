@@ -199,3 +199,29 @@ flags = ["--tls", "--listn"]
     assert!(ran.err.contains("lib.toml cannot be read"), "{}", ran.err);
     assert!(!place.workspace().exists());
 }
+
+#[test]
+fn a_reflector_that_cannot_be_is_refused_before_it_listens() {
+    let place = Place::empty();
+    fs::write(place.path("empty.pem"), "").expect("a file");
+    let (missing, empty) = (place.text("missing.pem"), place.text("empty.pem"));
+    for (arguments, part) in [
+        (&["--cert", &missing, "--key", &missing][..], "missing.pem"),
+        (&["--cert", &empty, "--key", &empty], "empty.pem"),
+        (&["--tls-version", "1.3"], "give --tls"),
+        (&["--stamp-key", ""], "empty"),
+        (&["--max-rate", "0"], "--max-rate"),
+        (&["--max-connections", "0"], "--max-connections"),
+        (&["--listen", "localhost:1"], "--listen"),
+    ] {
+        let common = ["reflect", "--listen", "127.0.0.1:0"];
+        let common = if arguments[0] == "--listen" {
+            &common[..1]
+        } else {
+            &common
+        };
+        let ran = neph(common.iter().chain(arguments).copied());
+        assert_eq!(ran.status, 2, "{arguments:?}: {}", ran.err);
+        assert!(ran.err.contains(part), "{arguments:?}: {}", ran.err);
+    }
+}
