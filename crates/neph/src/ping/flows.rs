@@ -1,11 +1,14 @@
 //! From what was typed to the flows that run: the target's own, and ICMP echo beside it.
 
-use std::net::SocketAddr;
+use std::fs;
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::os::fd::AsFd;
 
 use neph_model::{FlowIndex, FlowRole, ProbeKind, Span};
 use neph_probe::{
     Asking, Discovery, FlowSpec, IpVersion, KINDS, Schedule, Target, TargetError, discover,
 };
+use neph_sys::tcp::set_congestion_control;
 
 use super::Args;
 use super::answer::whoever_answers;
@@ -15,6 +18,8 @@ use crate::exit::Failure;
 const ICMP_INTERVAL: Span = Span::from_millis(200);
 /// 65,535 bytes of an IPv4 packet without its header and UDP's or ICMP's.
 const LARGEST_DATAGRAM: u64 = 65_507;
+/// What the kernel has loaded; others may be loaded on demand.
+const CONGESTION_CONTROLS: &str = "/proc/sys/net/ipv4/tcp_available_congestion_control";
 /// How long to wait for somebody to say who they are.
 const PATIENCE: Span = Span::from_secs(2);
 
@@ -46,6 +51,9 @@ pub(super) fn find(args: &Args) -> Result<Found, Failure> {
         flows: Vec::new(),
         remarks: Vec::new(),
     };
+    if let Some(name) = &args.congestion {
+        check_congestion(name)?;
+    }
     if args.target.contains("://") {
         let target = Target::parse(&args.target).map_err(Failure::usage)?;
         check_size(&target, args)?;
@@ -55,11 +63,7 @@ pub(super) fn find(args: &Args) -> Result<Found, Failure> {
                 .remarks
                 .push(format!("{target} did not say who it is: {silence}"));
         }
-        if let (ProbeKind::Http, Some(status @ 400..)) = (target.kind(), discovery.http) {
-            found.remarks.push(format!(
-                "{target} answers HEAD with status {status}; what it answers to GET is measured"
-            ));
-        }
+        found.remarks.extend(bad_status(&target, &discovery));
         found.add(args, target, (address, discovery))?;
     } else {
         whatever_answers(args, &mut found)?;
@@ -78,6 +82,27 @@ fn check_size(target: &Target, args: &Args) -> Result<(), Failure> {
         )));
     }
     Ok(())
+}
+
+/// Round trips of error pages are round trips, but mostly not those that were meant.
+fn bad_status(target: &Target, discovery: &Discovery) -> Option<String> {
+    let status = discovery.http.filter(|status| *status >= 400)?;
+    (target.kind() == ProbeKind::Http).then(|| {
+        format!("{target} answers HEAD with status {status}; what it answers to GET is measured")
+    })
+}
+
+/// A kernel that does not have it would say so at every connection, and none would stand.
+fn check_congestion(name: &str) -> Result<(), Failure> {
+    let socket = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))
+        .map_err(|error| Failure::Refused(format!("open a TCP socket: {error}")))?;
+    set_congestion_control(socket.as_fd(), name).map_err(|error| {
+        let known = fs::read_to_string(CONGESTION_CONTROLS).unwrap_or_default();
+        Failure::Usage(format!(
+            "--congestion {name}: {error}; loaded here: {}",
+            known.trim()
+        ))
+    })
 }
 
 /// A name's address, and behind it its first of the other version where none was demanded.
@@ -184,6 +209,7 @@ fn whatever_answers(args: &Args, found: &mut Found) -> Result<(), Failure> {
     };
     found.remarks.push(answers.sentence);
     for target in best.targets {
+        found.remarks.extend(bad_status(&target, &best.discovery));
         found.add(args, target, (best.address, best.discovery.clone()))?;
     }
     Ok(())

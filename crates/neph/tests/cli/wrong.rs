@@ -106,6 +106,10 @@ fn a_ping_that_cannot_be_is_refused_before_it_starts() {
         (&["ping", "udp://127.0.0.1", "-s", "70000"], "65507"),
         (&["ping", "icmp://127.0.0.1", "-s", "70000"], "65507"),
         (&["ping", "udp://127.0.0.1", "--stamp-key", ""], "empty"),
+        (
+            &["ping", "ws://127.0.0.1:1", "--congestion", "nonesuch"],
+            "loaded here: ",
+        ),
     ] {
         let ran = neph(arguments.iter().copied());
         assert_eq!(ran.status, 2, "{arguments:?}: {}", ran.err);
