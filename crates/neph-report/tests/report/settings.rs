@@ -2,8 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use neph_model::Span;
-use neph_report::{Basis, Equalization, FIGURES, Figure, Mark, PlotSettings, Scene, Tail, draw};
+use neph_model::{Event, EventKind, FlowIndex, Span};
+use neph_report::{
+    Basis, CampaignData, Equalization, FIGURES, Figure, Mark, PlotSettings, Scene, Tail, draw,
+};
 
 use crate::synthetic;
 
@@ -49,6 +51,31 @@ fn every_kind_is_drawn_and_named() {
         assert!(names.contains(format!("boxes-by-{view}").as_str()));
         assert!(names.contains(format!("cdf-by-{view}").as_str()));
     }
+}
+
+#[test]
+fn retransmissions_that_only_a_capture_saw_are_drawn_too() {
+    let mut data = synthetic::one();
+    for flow in data.experiments.iter_mut().flat_map(|e| &mut e.flows) {
+        for exchange in &mut flow.exchanges {
+            exchange.retransmissions = None;
+        }
+    }
+    let told = |data: &CampaignData| {
+        let settings = PlotSettings {
+            figures: Some(["timeline".to_owned()].into()),
+            ..PlotSettings::default()
+        };
+        all_words(&draw(data, &settings)).contains("retransmission (at the bottom)")
+    };
+    assert!(!told(&data), "there are none");
+    data.experiments[0].events.push(Event {
+        flow: FlowIndex(0),
+        at: 1_000_000,
+        kind: EventKind::Retransmitted,
+        text: "a segment was sent again".into(),
+    });
+    assert!(told(&data));
 }
 
 #[test]
