@@ -349,6 +349,17 @@ fn an_http_server_that_refuses_is_measured_and_said() {
     );
 }
 
+#[test]
+fn what_becomes_of_the_exchange_after_the_last_message_is_not_told() {
+    let reflector = reflector();
+    let free = TcpListener::bind("0.0.0.0:0").and_then(|socket| socket.local_addr());
+    let port = free.expect("a free port").port().to_string();
+    // The one port that it may use still belongs to the connection of the last message.
+    let target = format!("http://{}", reflector.address());
+    let ran = few(&target, &["--new-connection", "--source-port", &port]);
+    assert_eq!((ran.status, ran.err.as_str()), (0, ""));
+}
+
 /// Its end, or a failure if it does not come.
 fn ended(mut child: Child) -> Ran {
     let deadline = Instant::now() + Duration::from_secs(20);

@@ -273,7 +273,9 @@ impl Session {
         }
         let was_up = connection.phase == Phase::Ready;
         let lasting = self.way == Use::One;
-        if lasting || !was_up || took_along > 0 {
+        // The exchange after the last message is none: without it a mark is absent, that is all.
+        let for_the_tail = connection.pending.is_some_and(|seq| self.is_tail(seq));
+        if (lasting || !was_up || took_along > 0) && !for_the_tail {
             let kind = match kind {
                 EventKind::ConnectionLost if !was_up => EventKind::ConnectFailed,
                 kind => kind,
