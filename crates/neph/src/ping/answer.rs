@@ -261,7 +261,7 @@ mod tests {
 
     fn http(status: u16) -> Discovery {
         Discovery {
-            connected: true,
+            accepted: true,
             http: Some(status),
             ..Discovery::default()
         }
@@ -283,7 +283,7 @@ mod tests {
 
     fn untrusted() -> Discovery {
         Discovery {
-            connected: true,
+            accepted: true,
             silence: Some("invalid peer certificate".to_owned()),
             ..Discovery::default()
         }
