@@ -124,8 +124,8 @@ impl Builder {
             if marks.is_connection_attempt() {
                 return;
             }
-            if marks.secured.is_some() {
-                self.close_or_open(Stage::Secure, marks.secured);
+            if let Some(opened) = marks.opened {
+                self.close(Stage::Handshake, opened);
             }
             self.close_or_open(Stage::Compose, marks.app_send);
         } else {

@@ -12,8 +12,8 @@ pub enum Mark {
     Dialled,
     /// When that connection stood.
     Connected,
-    /// When its TLS handshake was done.
-    Secured,
+    /// When its handshakes above TCP were done: TLS, the WebSocket upgrade, our own hello.
+    Opened,
     /// When the program handed the request to its kernel.
     AppSend,
     /// When the kernel queued the request's last byte towards the interface (`TX_SCHED`).
@@ -58,8 +58,8 @@ pub struct Marks {
     pub dialled: Option<Instant<Own>>,
     /// [`Mark::Connected`]
     pub connected: Option<Instant<Own>>,
-    /// [`Mark::Secured`]
-    pub secured: Option<Instant<Own>>,
+    /// [`Mark::Opened`]
+    pub opened: Option<Instant<Own>>,
     /// [`Mark::AppSend`]; absent if the message never left (no connection).
     pub app_send: Option<Instant<Own>>,
     /// [`Mark::Queued`]
@@ -83,7 +83,7 @@ impl Marks {
             intended,
             dialled: None,
             connected: None,
-            secured: None,
+            opened: None,
             app_send: None,
             queued: None,
             nic_tx: None,

@@ -12,8 +12,8 @@ pub enum Stage {
     Lateness,
     /// `dialled` to `connected`: one TCP handshake.
     Connect,
-    /// `connected` to `secured`: the TLS handshake.
-    Secure,
+    /// `connected` to `opened`: the handshakes above TCP (TLS, the WebSocket upgrade).
+    Handshake,
     /// The fresh connection to `app_send`: building the request.
     Compose,
     /// `app_send` to `queued`: the system call and, on TCP, waiting for the window.
@@ -37,7 +37,7 @@ impl Stage {
     pub const ALL: [Self; 11] = [
         Self::Lateness,
         Self::Connect,
-        Self::Secure,
+        Self::Handshake,
         Self::Compose,
         Self::SendWindow,
         Self::SendQueue,
@@ -53,7 +53,7 @@ impl Stage {
         match self {
             Self::Lateness => "schedule lateness",
             Self::Connect => "connect",
-            Self::Secure => "TLS handshake",
+            Self::Handshake => "handshake",
             Self::Compose => "compose",
             Self::SendWindow => "send window",
             Self::SendQueue => "send queue",

@@ -13,7 +13,7 @@ pub(crate) const fn stage(stage: Stage) -> Colour {
     Colour::hex(match stage {
         Stage::Lateness => 0x00c7_e5bf,
         Stage::Connect => 0x00c9_bfe3,
-        Stage::Secure => 0x0077_5fae,
+        Stage::Handshake => 0x0077_5fae,
         Stage::Compose => 0x0058_a868,
         Stage::SendWindow => 0x00b5_daf0,
         Stage::SendQueue => 0x0056_b4e9,
@@ -31,7 +31,7 @@ pub(crate) fn entry(set: StageSet) -> Colour {
     const WEIGHT: [Stage; 5] = [
         Stage::Network,
         Stage::PeerApp,
-        Stage::Secure,
+        Stage::Handshake,
         Stage::Connect,
         Stage::SendWindow,
     ];
@@ -124,7 +124,7 @@ mod tests {
         let usual = [
             Stage::Lateness,
             Stage::Connect,
-            Stage::Secure,
+            Stage::Handshake,
             Stage::SendWindow,
             Stage::SendQueue,
             Stage::Network,

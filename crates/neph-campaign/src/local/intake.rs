@@ -208,7 +208,7 @@ fn since(origin: Instant<Own>, marks: Marks) -> Marks {
         intended: rebase(marks.intended),
         dialled: marks.dialled.map(rebase),
         connected: marks.connected.map(rebase),
-        secured: marks.secured.map(rebase),
+        opened: marks.opened.map(rebase),
         app_send: marks.app_send.map(rebase),
         queued: marks.queued.map(rebase),
         nic_tx: marks.nic_tx.map(rebase),

@@ -19,7 +19,7 @@ fn complete() -> Marks {
         intended: Instant::from_nanos(0),
         dialled: own(2),
         connected: own(42),
-        secured: own(90),
+        opened: own(90),
         app_send: own(91),
         queued: own(95),
         nic_tx: own(97),
@@ -49,7 +49,7 @@ fn every_stage_of_a_complete_message_is_told() {
     let expected = [
         ("schedule lateness", 2),
         ("connect", 40),
-        ("TLS handshake", 48),
+        ("handshake", 48),
         ("compose", 1),
         ("send window", 4),
         ("send queue", 2),
@@ -109,7 +109,7 @@ fn the_sum_is_exact_for_every_combination_of_absent_marks() {
         let mut marks = complete();
         let own_marks = [
             &mut marks.connected,
-            &mut marks.secured,
+            &mut marks.opened,
             &mut marks.app_send,
             &mut marks.queued,
             &mut marks.nic_tx,

@@ -234,7 +234,7 @@ fn a_connection_attempt_is_its_own_message() {
     }
 }
 
-/// Connect 1, TLS 1.3 1, TLS 1.2 2, exchange 1: exactly, where nothing but the path takes time.
+/// Connect 1, TLS 1.3 1, TLS 1.2 2, upgrade 1, exchange 1: exactly, where nothing but the path takes time.
 #[test]
 fn each_protocol_takes_the_round_trips_that_it_must() {
     let net = Net {
@@ -247,8 +247,10 @@ fn each_protocol_takes_the_round_trips_that_it_must() {
         ("http://h:9", TlsVersion::Any, None),
         ("https://h:9", TlsVersion::V13, Some(trip)),
         ("https://h:9", TlsVersion::V12, Some(trip.times(2))),
+        ("ws://h:9", TlsVersion::Any, Some(trip)),
+        ("wss://h:9", TlsVersion::V13, Some(trip.times(2))),
     ];
-    for (url, version, secure) in cases {
+    for (url, version, handshake) in cases {
         let mut spec = spec(url, 20, Span::from_millis(500));
         spec.connection_use = ConnectionUse::PerMessage;
         spec.tls_version = version;
@@ -257,8 +259,9 @@ fn each_protocol_takes_the_round_trips_that_it_must() {
         for message in &outcomes.messages {
             let ledger = message.ledger().expect("replied to");
             assert_eq!(ledger.stage(Stage::Connect), Some(trip), "{url}");
-            assert_eq!(ledger.stage(Stage::Secure), secure, "{url} {version:?}");
-            let before = trip + secure.unwrap_or(Span::ZERO);
+            let told = ledger.stage(Stage::Handshake);
+            assert_eq!(told, handshake, "{url} {version:?}");
+            let before = trip + handshake.unwrap_or(Span::ZERO);
             assert_eq!(ledger.response_time() - before, trip, "{url} {version:?}");
         }
     }

@@ -47,7 +47,8 @@ pub(super) struct Connection {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Happening {
     Connected,
-    Secured,
+    /// A handshake above TCP is done; another may follow.
+    Opened,
     Ready,
     /// A reply, and whether its last byte was the last one received: only then is the kernel's
     /// receive stamp its own.
@@ -90,7 +91,7 @@ impl Connection {
     fn advance(&mut self, tell: &mut dyn FnMut(Happening)) {
         if self.phase == Phase::Securing && self.channel.is_ready() {
             if matches!(self.channel, Channel::Tls(_)) {
-                tell(Happening::Secured);
+                tell(Happening::Opened);
             }
             self.phase = Phase::Opening;
             let Some(codec) = &mut self.codec else {
@@ -175,6 +176,7 @@ impl Connection {
                         Arrival::Nothing => {}
                         Arrival::Opened => {
                             self.phase = Phase::Ready;
+                            tell(Happening::Opened);
                             tell(Happening::Ready);
                         }
                         Arrival::Reply { seq, marks } => {

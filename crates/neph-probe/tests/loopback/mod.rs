@@ -112,7 +112,7 @@ fn every_lasting_kind_tells_every_stage() {
 fn a_connection_per_message_tells_connect_and_handshake() {
     let reflector = reflector(Span::ZERO);
     let port = reflector.address().port();
-    for (scheme, secure) in [("http", false), ("https", true), ("ws", false)] {
+    for (scheme, secure) in [("http", false), ("https", true), ("ws", true)] {
         let mut spec = flow(&format!("{scheme}://127.0.0.1:{port}/"), 10);
         spec.connection_use = ConnectionUse::PerMessage;
         let (messages, tally) = measure(spec);
@@ -121,7 +121,7 @@ fn a_connection_per_message_tells_connect_and_handshake() {
         for message in &messages {
             let ledger = message.ledger().expect("replied to");
             assert!(ledger.stage(Stage::Connect).is_some(), "{scheme}");
-            assert_eq!(ledger.stage(Stage::Secure).is_some(), secure, "{scheme}");
+            assert_eq!(ledger.stage(Stage::Handshake).is_some(), secure, "{scheme}");
             assert!(ledger.stage(Stage::PeerSend).is_some(), "{scheme}");
         }
     }

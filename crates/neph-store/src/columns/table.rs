@@ -145,7 +145,7 @@ pub(crate) const COLUMNS: &[Column] = &[
     ),
     mark!("dialled_ns", dialled),
     mark!("connected_ns", connected),
-    mark!("secured_ns", secured),
+    mark!("opened_ns", opened),
     mark!("app_send_ns", app_send),
     mark!("queued_ns", queued),
     mark!("nic_tx_ns", nic_tx),

@@ -11,7 +11,7 @@ pub(super) const fn name(stage: Stage) -> &'static str {
     match stage {
         Stage::Lateness => "lateness",
         Stage::Connect => "connect",
-        Stage::Secure => "secure",
+        Stage::Handshake => "handshake",
         Stage::Compose => "compose",
         Stage::SendWindow => "send_window",
         Stage::SendQueue => "send_queue",

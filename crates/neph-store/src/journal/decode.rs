@@ -90,7 +90,7 @@ fn marks(intended: i64, times: [Option<i64>; OPTIONAL_TIMES]) -> Marks {
     let mut marks = Marks::intended_at(Instant::from_nanos(intended));
     marks.dialled = own(0);
     marks.connected = own(1);
-    marks.secured = own(2);
+    marks.opened = own(2);
     marks.app_send = own(3);
     marks.queued = own(4);
     marks.nic_tx = own(5);

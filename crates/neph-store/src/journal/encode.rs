@@ -27,7 +27,7 @@ pub(super) fn message(message: &Message, out: &mut Vec<u8>) {
     let times: [Option<i64>; OPTIONAL_TIMES] = [
         own(marks.dialled),
         own(marks.connected),
-        own(marks.secured),
+        own(marks.opened),
         own(marks.app_send),
         own(marks.queued),
         own(marks.nic_tx),

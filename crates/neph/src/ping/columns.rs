@@ -28,7 +28,7 @@ impl Column {
         Self::Network,
         Self::Stage(Stage::Lateness),
         Self::Stage(Stage::Connect),
-        Self::Stage(Stage::Secure),
+        Self::Stage(Stage::Handshake),
         Self::Stage(Stage::Compose),
         Self::Stage(Stage::SendWindow),
         Self::Stage(Stage::SendQueue),

@@ -65,7 +65,7 @@ fn each_mark(marks: &Marks) -> [(&'static str, Option<i64>); 14] {
         ("intended_ns", Some(marks.intended.nanos())),
         ("dialled_ns", own(marks.dialled)),
         ("connected_ns", own(marks.connected)),
-        ("secured_ns", own(marks.secured)),
+        ("opened_ns", own(marks.opened)),
         ("app_send_ns", own(marks.app_send)),
         ("queued_ns", own(marks.queued)),
         ("nic_tx_ns", own(marks.nic_tx)),

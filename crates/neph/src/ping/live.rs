@@ -20,7 +20,7 @@ pub(super) fn heading(planned: &Planned) -> String {
 /// had to be made anew although it was to last.
 fn shown(planned: &Planned) -> Vec<(&'static str, &'static [Stage])> {
     use Stage::{
-        Compose, Connect, Lateness, Network, OwnKernel, PeerApp, PeerKernel, PeerSend, Secure,
+        Compose, Connect, Handshake, Lateness, Network, OwnKernel, PeerApp, PeerKernel, PeerSend,
         SendQueue, SendWindow,
     };
     let spec = &planned.spec;
@@ -32,12 +32,15 @@ fn shown(planned: &Planned) -> Vec<(&'static str, &'static [Stage])> {
     }
     if spec.connection_use == neph_probe::ConnectionUse::PerMessage {
         stages.push(("connect", &[Connect]));
-        if spec.target.is_secure() {
-            stages.push(("tls", &[Secure]));
+        if spec.target.is_secure() || spec.target.kind() != ProbeKind::Http {
+            stages.push(("handshake", &[Handshake]));
         }
         stages.push(("send", &[Compose, SendWindow, SendQueue]));
     } else {
-        stages.push(("send", &[Connect, Secure, Compose, SendWindow, SendQueue]));
+        stages.push((
+            "send",
+            &[Connect, Handshake, Compose, SendWindow, SendQueue],
+        ));
     }
     if spec.reflector {
         stages.push(("network", &[Network]));

@@ -150,9 +150,9 @@ impl Session {
                         .with_marks(seq, |marks| marks.connected = Some(at));
                 }
             }
-            Happening::Secured => {
+            Happening::Opened => {
                 if let Some(seq) = connection.pending {
-                    self.book.with_marks(seq, |marks| marks.secured = Some(at));
+                    self.book.with_marks(seq, |marks| marks.opened = Some(at));
                 }
             }
             Happening::Ready => self.ready(number, at, clock),
