@@ -2,7 +2,7 @@
 //!
 //! A new kind is one file beside this one and a line here.
 
-use neph_model::ProbeKind;
+use neph_model::{ByteSize, ProbeKind};
 
 /// One way of writing a target.
 #[derive(Debug, PartialEq, Eq)]
@@ -30,6 +30,15 @@ pub const KINDS: &[Scheme] = &[
     Scheme { name: "udp",   kind: ProbeKind::Udp,  secure: false, default_port: Some(862), summary: "STAMP packets (RFC 8762)" },
     Scheme { name: "icmp",  kind: ProbeKind::Icmp, secure: false, default_port: Some(0),   summary: "ICMP echo" },
 ];
+
+/// Request and reply payloads that a kind can carry: UDP and ICMP in one unfragmented-by-us
+/// datagram (RFC 768: 65,535 less the IPv4 and UDP headers), TCP what a reflector takes by default.
+pub const fn most_payload(kind: ProbeKind) -> ByteSize {
+    match kind {
+        ProbeKind::Udp | ProbeKind::Icmp => ByteSize(65_507),
+        ProbeKind::Ws | ProbeKind::Http | ProbeKind::Tcp => ByteSize(64 << 20),
+    }
+}
 
 /// The scheme of that name.
 pub(crate) fn scheme_named(name: &str) -> Option<&'static Scheme> {

@@ -40,7 +40,7 @@ pub use discover::{Asking, Discovery, discover};
 pub use error::ProbeError;
 pub use flow::Flow;
 pub use iperf3::{Iperf3Spec, iperf3};
-pub use kinds::{KINDS, Scheme};
+pub use kinds::{KINDS, Scheme, most_payload};
 pub use machine::{anchor, at_site, clock_sync, offloads};
 pub use reflect::{Caps, Counted, Reflector, ReflectorSpec};
 pub use report::Report;

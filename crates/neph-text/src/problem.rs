@@ -95,19 +95,23 @@ impl<'s> Problems<'s> {
     pub const fn source(&self) -> &'s Source {
         self.source
     }
-    /// Notes a mistake.
+    /// Notes a mistake; once, however many readers of one value find the same.
     pub fn add(&self, span: Range<usize>, fault: Fault) {
         let mut found = self.found.borrow_mut();
-        if found.len() >= MOST {
-            self.more.set(self.more.get() + 1);
-            return;
-        }
-        found.push(Problem {
+        let problem = Problem {
             file: self.source.name().to_owned(),
             place: self.source.place(span),
             what: fit_to_show(fault.what),
             remedy: fit_to_show(fault.remedy),
-        });
+        };
+        if found.contains(&problem) {
+            return;
+        }
+        if found.len() >= MOST {
+            self.more.set(self.more.get() + 1);
+            return;
+        }
+        found.push(problem);
     }
     /// Whether there is none.
     pub fn is_empty(&self) -> bool {

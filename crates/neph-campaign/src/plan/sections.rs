@@ -4,7 +4,7 @@
 use std::ops::Range;
 
 use neph_model::Span;
-use neph_text::{Bytes, Fault, Fields, Nanos, Node, Percent, Placed, Take, choice};
+use neph_text::{Fault, Fields, Nanos, Node, Percent, Placed, Take, choice};
 
 use super::meaning::{
     LabPlan, LabReflector, Limits, ThroughputServer, ThroughputTool, TraceroutePlan,
@@ -229,14 +229,4 @@ fn limits(mut fields: Fields<'_>) -> Limits {
     }
     fields.finish();
     limits
-}
-
-/// Request and reply payloads a transport can carry: UDP and ICMP in one unfragmented-by-us
-/// datagram (RFC 768: 65,535 less the IPv4 and UDP headers), TCP what a reflector takes by default.
-pub(crate) fn most_bytes(probe: neph_model::ProbeKind) -> Bytes {
-    use neph_model::ProbeKind::{Http, Icmp, Tcp, Udp, Ws};
-    match probe {
-        Udp | Icmp => Bytes(65_507),
-        Ws | Http | Tcp => Bytes(64 << 20),
-    }
 }

@@ -258,6 +258,30 @@ fn lengths_that_cannot_be_counted_are_refused() {
 }
 
 #[test]
+fn a_size_is_held_against_every_kind_that_is_to_carry_it_and_told_once_for_each() {
+    let too_large = |size: &str| {
+        let small = SMALL.replace("[\"10KiB\", 64]", size);
+        problems_of(&format!(
+            "{small}[[endpoint]]\nname = \"again\"\nurl = \"ws://metro:8081\"\n\
+             [[endpoint]]\nname = \"echo\"\nurl = \"icmp://metro\"\n"
+        ))
+    };
+    let icmp = "is more than icmp carries; write at most 65507 B";
+    assert_eq!(
+        too_large("\"64KiB\""),
+        [format!("p.toml:5:16: 64 KiB {icmp}")]
+    );
+    let ws = "is more than ws carries; write at most 64 MiB";
+    assert_eq!(
+        too_large("\"100GiB\""),
+        [
+            format!("p.toml:5:16: 100 GiB {ws}"),
+            format!("p.toml:5:16: 100 GiB {icmp}")
+        ]
+    );
+}
+
+#[test]
 fn mistakes_are_told_all_at_once() {
     let found = problems_of("version = 2\nblcks = 3\n[[endpoint]]\nurl = \"wx://a\"\n");
     assert_eq!(found.len(), 5, "{found:#?}");

@@ -7,6 +7,7 @@ use std::os::fd::AsFd;
 use neph_model::{FlowIndex, FlowRole, ProbeKind, Span};
 use neph_probe::{
     Asking, Discovery, FlowSpec, IpVersion, KINDS, Schedule, Target, TargetError, discover,
+    most_payload,
 };
 use neph_sys::tcp::set_congestion_control;
 
@@ -16,8 +17,6 @@ use crate::exit::Failure;
 
 /// ICMP beside a fast flow goes no faster than this.
 const ICMP_INTERVAL: Span = Span::from_millis(200);
-/// 65,535 bytes of an IPv4 packet without its header and UDP's or ICMP's.
-const LARGEST_DATAGRAM: u64 = 65_507;
 /// What the kernel has loaded; others may be loaded on demand.
 const CONGESTION_CONTROLS: &str = "/proc/sys/net/ipv4/tcp_available_congestion_control";
 /// How long to wait for somebody to say who they are.
@@ -56,7 +55,7 @@ pub(super) fn find(args: &Args) -> Result<Found, Failure> {
     }
     if args.target.contains("://") {
         let target = Target::parse(&args.target).map_err(Failure::usage)?;
-        check_size(&target, args)?;
+        check_sizes(target.kind(), args)?;
         let (address, discovery) = ask(&target, args)?;
         if let (Some(silence), false) = (&discovery.silence, target.kind() == ProbeKind::Udp) {
             found
@@ -72,14 +71,24 @@ pub(super) fn find(args: &Args) -> Result<Found, Failure> {
     Ok(found)
 }
 
-/// What fits into no datagram cannot be meant.
-fn check_size(target: &Target, args: &Args) -> Result<(), Failure> {
-    let is_datagram = matches!(target.kind(), ProbeKind::Udp | ProbeKind::Icmp);
-    if is_datagram && args.request_size.bytes() > LARGEST_DATAGRAM {
-        return Err(Failure::Usage(format!(
-            "--request-size {}: a datagram carries at most {LARGEST_DATAGRAM} bytes",
-            args.request_size.bytes()
-        )));
+/// What no message of this kind carries cannot be meant. Replies of datagrams are as long as their
+/// requests, whatever is asked for.
+fn check_sizes(kind: ProbeKind, args: &Args) -> Result<(), Failure> {
+    let most = most_payload(kind);
+    let is_datagram = matches!(kind, ProbeKind::Udp | ProbeKind::Icmp);
+    let sizes = [
+        ("--request-size", args.request_size),
+        ("--response-size", args.response_size),
+    ];
+    let asked_for = sizes.into_iter().take(if is_datagram { 1 } else { 2 });
+    for (option, size) in asked_for {
+        if size > most {
+            return Err(Failure::Usage(format!(
+                "{option} {}: {kind} carries at most {}",
+                size.exact(),
+                most.exact()
+            )));
+        }
     }
     Ok(())
 }
@@ -191,8 +200,10 @@ impl Found {
     }
 }
 
-/// A bare host: whatever of the usual answers, or else ICMP.
+/// A bare host: whatever of the usual answers, or else ICMP. What the streams can carry and a
+/// datagram cannot is told, and measured without.
 fn whatever_answers(args: &Args, found: &mut Found) -> Result<(), Failure> {
+    check_sizes(ProbeKind::Tcp, args)?;
     let answers = whoever_answers(args, &args.asking())?;
     let Some(best) = answers.best else {
         let schemes: Vec<&str> = KINDS.iter().map(|scheme| scheme.name).collect();
@@ -204,11 +215,18 @@ fn whatever_answers(args: &Args, found: &mut Found) -> Result<(), Failure> {
         let typed = Target::parse(&format!("http://{}", args.target)).map_err(Failure::usage)?;
         let host = bracketed(typed.host());
         let target = Target::parse(&format!("icmp://{host}")).map_err(Failure::usage)?;
+        check_sizes(target.kind(), args)?;
         let address = addresses(&target, args.version())?[0];
         return found.add(args, target, (address, Discovery::default()));
     };
     found.remarks.push(answers.sentence);
     for target in best.targets {
+        if let (ProbeKind::Udp, Err(Failure::Usage(why))) =
+            (target.kind(), check_sizes(target.kind(), args))
+        {
+            found.remarks.push(format!("{target} is left out: {why}"));
+            continue;
+        }
         found.remarks.extend(bad_status(&target, &best.discovery));
         found.add(args, target, (best.address, best.discovery.clone()))?;
     }

@@ -397,3 +397,40 @@ fn a_main_flow_that_cannot_begin_ends_the_command_with_its_sentence() {
         assert!(ran.err.contains(part), "{arguments:?}: {}", ran.err);
     }
 }
+
+#[test]
+fn a_size_that_no_message_of_the_kind_carries_is_refused_before_anything_is_sent() {
+    let port = server("220 ready\r\n");
+    let [ws, icmp] = ["ws", "icmp"].map(|scheme| format!("{scheme}://127.0.0.1"));
+    let bare = format!("127.0.0.1:{port}");
+    for (target, option, size, why) in [
+        (
+            &ws,
+            "--request-size",
+            "100 GiB",
+            "ws carries at most 64 MiB",
+        ),
+        (
+            &ws,
+            "--response-size",
+            "100 GiB",
+            "ws carries at most 64 MiB",
+        ),
+        (
+            &icmp,
+            "--request-size",
+            "64 KiB",
+            "icmp carries at most 65507 B",
+        ),
+        (
+            &bare,
+            "--request-size",
+            "100 GiB",
+            "tcp carries at most 64 MiB",
+        ),
+    ] {
+        let ran = few(target, &[option, size]);
+        let told = format!("neph: {option} {size}: {why}\n");
+        assert_eq!((ran.status, ran.err), (2, told), "{target}");
+    }
+}

@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use neph_model::{ByteSize, Span};
+use neph_probe::most_payload;
 use neph_text::{Bytes, Fault, Placed, Problems};
 
 use super::{above_zero, known, one_length};
 use crate::plan::Target;
 use crate::plan::meaning::{Axes, Length};
-use crate::plan::sections::most_bytes;
 use crate::plan::typed::{TypedAxes, TypedEndpoint};
 
 const DEFAULT_REQUEST: ByteSize = ByteSize(64);
@@ -112,19 +112,17 @@ impl Scope<'_> {
     }
 
     fn sizes(&self, written: Option<&Vec<Placed<Bytes>>>, default: ByteSize) -> Vec<ByteSize> {
-        let most = most_bytes(self.target.probe);
+        let most = most_payload(self.target.probe);
         for size in written.into_iter().flatten() {
-            if size.value > most {
+            let bytes = ByteSize(size.value.0);
+            if bytes > most {
                 let what = format!(
                     "{} is more than {} carries",
-                    ByteSize(size.value.0),
+                    bytes.exact(),
                     self.target.probe
                 );
-                self.fault(
-                    &size.span,
-                    what,
-                    format!("write at most {}", ByteSize(most.0)),
-                );
+                let remedy = format!("write at most {}", most.exact());
+                self.fault(&size.span, what, remedy);
             }
         }
         match written {
