@@ -26,6 +26,16 @@ pub enum ProbeError {
         /// Why not.
         source: io::Error,
     },
+    /// The port that was asked for belongs to somebody else.
+    #[error("take source port {port} to reach {address}: {source}; name another --source-port")]
+    SourcePort {
+        /// Ours.
+        port: u16,
+        /// Who is to be reached.
+        address: SocketAddr,
+        /// Why not.
+        source: io::Error,
+    },
     /// No thread can be had.
     #[error("start a thread: {0}")]
     Thread(io::Error),

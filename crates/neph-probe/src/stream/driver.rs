@@ -44,7 +44,7 @@ pub(crate) fn drive(spec: &FlowSpec, outlet: Outlet, stop: &Stop) -> Result<(), 
         spec,
         outlet,
         sockets: BTreeMap::new(),
-        spare: None,
+        spare: first_socket(spec)?,
         clock: StampClock::new(),
         pace: Pace::new(spec.spin, spec.schedule.interval),
         vigil: Vigil::for_flow(spec, now()),
@@ -57,6 +57,19 @@ pub(crate) fn drive(spec: &FlowSpec, outlet: Outlet, stop: &Stop) -> Result<(), 
     driver.run(stop);
     driver.finish();
     Ok(())
+}
+
+/// Where a port was asked for, the first socket that has it: if it cannot be had nothing can begin.
+fn first_socket(spec: &FlowSpec) -> Result<Option<Socket>, ProbeError> {
+    let Some(port) = spec.source_port else {
+        return Ok(None);
+    };
+    let socket = socket_for(spec).map_err(|source| ProbeError::SourcePort {
+        port,
+        address: spec.address,
+        source,
+    })?;
+    Ok(Some(socket))
 }
 
 struct Driver<'a> {
