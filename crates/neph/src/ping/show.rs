@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 
-use neph_model::{Anchor, EventKind, Instant, Message, Own, Span, Traceroute};
+use neph_model::{Anchor, EventKind, Instant, Message, Own, ProbeKind, Span, Traceroute};
 use serde_json::{Value, json};
 
 use super::flows::{Found, Planned};
@@ -22,10 +22,38 @@ pub(super) struct Show<'a> {
     args: &'a Args,
     out: Box<dyn Write>,
     anchor: Option<Anchor<Own>>,
-    icmp: Option<Span>,
+    icmp: Option<Echo>,
     /// For the JSON document, which is written at the end.
     kept: Vec<Value>,
     second: Second,
+}
+
+/// The latest echo's round trip.
+#[derive(Clone, Copy, Debug)]
+struct Echo {
+    at: Instant<Own>,
+    every: Span,
+    round_trip: Span,
+}
+
+impl Echo {
+    /// Of a message that is replied to; whether its send stamp is here by then is the kernel's
+    /// affair.
+    fn of(planned: &Planned, message: &Message) -> Option<Self> {
+        Some(Self {
+            at: message.marks.intended,
+            every: planned.spec.schedule.interval,
+            round_trip: message.marks.network_round_trip()?,
+        })
+    }
+
+    /// Whether it stands for the network of `message`: they went within one interval, and as much
+    /// apart as two flows' starts are.
+    fn is_of(&self, message: &Message) -> bool {
+        let apart = message.marks.intended - self.at;
+        let most = self.every + Span::from_nanos(self.every.nanos() / 2);
+        (-most..=most).contains(&apart)
+    }
 }
 
 /// What the current second brought, of a flow too fast for lines.
@@ -98,6 +126,7 @@ impl<'a> Show<'a> {
 
     /// A message is finished.
     pub(super) fn message(&mut self, planned: &Planned, message: &Message) -> io::Result<()> {
+        self.echo(planned, message);
         if self.args.quiet {
             return Ok(());
         }
@@ -126,9 +155,7 @@ impl<'a> Show<'a> {
 
     /// A reply has just come.
     pub(super) fn reply(&mut self, planned: &Planned, message: &Message) -> io::Result<()> {
-        if planned.spec.target.kind() == neph_model::ProbeKind::Icmp {
-            self.icmp = message.marks.network_round_trip();
-        }
+        self.echo(planned, message);
         let at_the_reply = self.args.interval >= PATIENCE && !self.args.quiet;
         if self.args.format == Format::Text && at_the_reply {
             self.text(planned, message)?;
@@ -136,12 +163,20 @@ impl<'a> Show<'a> {
         Ok(())
     }
 
+    fn echo(&mut self, planned: &Planned, message: &Message) {
+        if planned.spec.target.kind() == ProbeKind::Icmp {
+            self.icmp = Echo::of(planned, message).or(self.icmp);
+        }
+    }
+
     fn text(&mut self, planned: &Planned, message: &Message) -> io::Result<()> {
         if !live::has_lines(planned) {
             return Ok(());
         }
         if self.has_lines() {
-            writeln!(self.out, "{}", live::line(planned, message, self.icmp))?;
+            let echo = self.icmp.filter(|echo| echo.is_of(message));
+            let round_trip = echo.map(|echo| echo.round_trip);
+            writeln!(self.out, "{}", live::line(planned, message, round_trip))?;
             return self.out.flush();
         }
         self.tell_second(message)
