@@ -15,7 +15,7 @@ use neph_wire::http::{Connection, RequestLine, parse_response};
 use rustls::ClientConfig;
 
 use crate::ProbeError;
-use crate::channel::Channel;
+use crate::channel::{Channel, ChannelError};
 use crate::spec::{TlsVersion, Trust};
 use crate::stamp_clock::now;
 use crate::target::Target;
@@ -39,6 +39,8 @@ pub struct Discovery {
     pub http: Option<u16>,
     /// Why nobody could be asked, if so.
     pub silence: Option<String>,
+    /// Its certificate is not trusted: asking again mends nothing.
+    pub untrusted: bool,
 }
 
 /// How to ask.
@@ -84,6 +86,7 @@ fn ask(
 ) -> Discovery {
     let silent = |accepted: bool, error: &io::Error| Discovery {
         accepted,
+        untrusted: is_untrusted(error),
         silence: Some(match error.kind() {
             io::ErrorKind::TimedOut | io::ErrorKind::WouldBlock => {
                 format!("no answer in {patience}")
@@ -97,6 +100,11 @@ fn ask(
         Ok(stream) => converse(stream, target, (patience, config))
             .unwrap_or_else(|error| silent(true, &error)),
     }
+}
+
+fn is_untrusted(error: &io::Error) -> bool {
+    let inner = error.get_ref().and_then(|inner| inner.downcast_ref());
+    matches!(inner, Some(ChannelError::Untrusted(_)))
 }
 
 fn converse(
@@ -177,7 +185,7 @@ fn read_head(reply: &[u8]) -> Discovery {
         same_clock: ours && clock_identity().is_some_and(|own| clock == Some(own.as_bytes())),
         accepted: true,
         http: Some(head.status()),
-        silence: None,
+        ..Discovery::default()
     }
 }
 

@@ -57,11 +57,11 @@ pub(super) fn find(args: &Args) -> Result<Found, Failure> {
         let target = Target::parse(&args.target).map_err(Failure::usage)?;
         check_sizes(target.kind(), args)?;
         let (address, discovery) = ask(&target, args)?;
-        if let (Some(silence), false) = (&discovery.silence, target.kind() == ProbeKind::Udp) {
-            found
-                .remarks
-                .push(format!("{target} did not say who it is: {silence}"));
+        if discovery.untrusted && args.messages().is_none() {
+            let why = discovery.silence.unwrap_or_default();
+            return Err(Failure::Refused(format!("{target}: {why}")));
         }
+        found.remarks.extend(silence(&target, &discovery));
         found.remarks.extend(bad_status(&target, &discovery));
         found.add(args, target, (address, discovery))?;
     } else {
@@ -91,6 +91,16 @@ fn check_sizes(kind: ProbeKind, args: &Args) -> Result<(), Failure> {
         }
     }
     Ok(())
+}
+
+/// Why it is not known who answers. Whether a STAMP reflector answers, TCP cannot tell.
+fn silence(target: &Target, discovery: &Discovery) -> Option<String> {
+    let silence = discovery.silence.as_ref()?;
+    match target.kind() {
+        ProbeKind::Udp => None,
+        _ if discovery.accepted => Some(format!("{target} did not say who it is: {silence}")),
+        _ => Some(format!("nobody answers at {target}: {silence}")),
+    }
 }
 
 /// Round trips of error pages are round trips, but mostly not those that were meant.
@@ -129,15 +139,20 @@ pub(super) fn addresses(target: &Target, version: IpVersion) -> Result<Vec<Socke
 }
 
 /// Asks who answers: at the name's first address, and if nobody does so there, at the other
-/// version's. A reflector on 0.0.0.0 is not to be found at the `::1` that localhost may mean first.
+/// version's; at best at one that takes the connection. A reflector on 0.0.0.0 is not to be found at the `::1` that localhost may mean first.
 fn ask(target: &Target, args: &Args) -> Result<(SocketAddr, Discovery), Failure> {
-    let mut silent = None;
+    let mut silent: Option<(SocketAddr, Discovery)> = None;
     for address in addresses(target, args.version())? {
         let discovery = discover(target, address, &args.asking())?;
         if discovery.silence.is_none() {
             return Ok((address, discovery));
         }
-        silent = silent.or(Some((address, discovery)));
+        if silent
+            .as_ref()
+            .is_none_or(|(_, first)| discovery.accepted && !first.accepted)
+        {
+            silent = Some((address, discovery));
+        }
     }
     silent.ok_or_else(|| Failure::refused(format!("target {target} has no address")))
 }

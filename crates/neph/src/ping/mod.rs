@@ -3,6 +3,7 @@
 mod answer;
 mod columns;
 mod flows;
+mod hope;
 mod json;
 mod live;
 mod route;
@@ -19,7 +20,7 @@ use neph_probe::{ConnectionUse, IpVersion, Priority, TlsVersion, Trust};
 
 use crate::exit::{Failure, Outcome};
 use crate::value::Secret;
-use crate::{interrupt, value};
+use crate::{interrupt, output, value};
 
 /// How results are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -199,6 +200,9 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     show.begin(&found)?;
     let watched = watch::run(&found, &stop, &mut show)?;
     show.end(&found, &watched)?;
+    if let Some(why) = &watched.given_up {
+        output::say(&format!("neph: {why}"));
+    }
     let main = |at: usize| {
         found
             .flows

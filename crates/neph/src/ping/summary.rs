@@ -12,14 +12,7 @@ use crate::version;
 /// What a flow is, in a line.
 pub(super) fn title(planned: &Planned) -> String {
     let spec = &planned.spec;
-    let who = match (spec.target.kind(), spec.reflector) {
-        (_, true) => "neph reflector",
-        (ProbeKind::Icmp, _) => "ICMP echo",
-        (ProbeKind::Ws, _) => "a WebSocket server: measured by ping and pong",
-        (ProbeKind::Http, _) => "an HTTP server: measured by GET",
-        (ProbeKind::Tcp, _) => "a TCP server: measured by connection attempts",
-        (ProbeKind::Udp, _) => "a STAMP reflector",
-    };
+    let who = who(planned);
     let every = spec.schedule.interval;
     let sizes = if spec.reflector {
         format!(
@@ -34,6 +27,24 @@ pub(super) fn title(planned: &Planned) -> String {
         spec.target,
         spec.address.ip()
     )
+}
+
+/// Whom it is measured with: nothing is claimed of somebody who said nothing.
+fn who(planned: &Planned) -> &'static str {
+    let (spec, discovery) = (&planned.spec, &planned.discovery);
+    let is_silent = discovery.silence.is_some();
+    match spec.target.kind() {
+        _ if spec.reflector => "neph reflector",
+        ProbeKind::Icmp => "ICMP echo",
+        ProbeKind::Udp => "a STAMP reflector",
+        _ if discovery.untrusted => "a server whose certificate is not trusted",
+        _ if is_silent && !discovery.accepted => "nobody answers yet",
+        ProbeKind::Tcp => "a TCP server: measured by connection attempts",
+        ProbeKind::Ws if is_silent => "an unknown server: measured by WebSocket ping and pong",
+        ProbeKind::Http if is_silent => "an unknown server: measured by GET",
+        ProbeKind::Ws => "a WebSocket server: measured by ping and pong",
+        ProbeKind::Http => "an HTTP server: measured by GET",
+    }
 }
 
 /// The summary for people.

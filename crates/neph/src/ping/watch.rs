@@ -4,11 +4,12 @@ use std::sync::mpsc::TryRecvError;
 use std::thread;
 use std::time::Duration;
 
-use neph_model::{ClockOffset, EventKind, FlowRole, Message, Seq, StageSet, Tally};
-use neph_probe::{Flow, Report, Stop};
+use neph_model::{ClockOffset, EventKind, FlowRole, Instant, Message, Own, Seq, StageSet, Tally};
+use neph_probe::{Flow, Report, Stop, now};
 
 use super::columns::Column;
 use super::flows::{Found, Planned};
+use super::hope::Hope;
 use super::show::Show;
 use crate::exit::Failure;
 use crate::output;
@@ -34,12 +35,15 @@ pub(super) struct Watched {
     pub(super) offset: Option<ClockOffset>,
     bounds: Vec<neph_model::Marks>,
     chooser: u64,
+    hope: Hope,
 }
 
 /// What came of all flows.
 #[derive(Debug, Default)]
 pub(super) struct Everything {
     pub(super) flows: Vec<Watched>,
+    /// Why it ended before anybody asked it to: nobody has ever answered.
+    pub(super) given_up: Option<String>,
 }
 
 /// Runs the flows to their end.
@@ -63,7 +67,8 @@ pub(super) fn run(found: &Found, stop: &Stop, show: &mut Show<'_>) -> Result<Eve
             own_stop.set();
         }
         let mut open = 0;
-        for (index, slot) in running.iter_mut().enumerate() {
+        // Backwards: the companion's echo has a column in the lines of what it accompanies.
+        for (index, slot) in running.iter_mut().enumerate().rev() {
             let watched = &mut everything.flows[index];
             if take(slot.as_ref(), &found.flows[index], watched, show)? {
                 open += 1;
@@ -84,6 +89,12 @@ pub(super) fn run(found: &Found, stop: &Stop, show: &mut Show<'_>) -> Result<Eve
             .filter(|(_, f)| f.is_asked_for());
         if asked_for.all(|(slot, _)| slot.is_none()) {
             own_stop.set();
+        }
+        if everything.given_up.is_none() {
+            everything.given_up = everything.hopeless(found, now());
+            if everything.given_up.is_some() {
+                own_stop.set();
+            }
         }
         if open == 0 {
             break;
@@ -107,12 +118,19 @@ fn take(
     loop {
         match flow.reports().try_recv() {
             Ok(Report::Message(message)) => {
+                if message.ledger().is_some() {
+                    watched.hope.answered();
+                }
                 watched.add(&message);
                 show.message(planned, &message)?;
             }
-            Ok(Report::Reply(message)) => show.reply(planned, &message)?,
+            Ok(Report::Reply(message)) => {
+                watched.hope.answered();
+                show.reply(planned, &message)?;
+            }
             Ok(Report::Event { kind, text, at }) => {
                 watched.connections += u32::from(kind == EventKind::Connected);
+                watched.hope.event(kind, &text, now());
                 show.event(planned, at, kind, &text)?;
             }
             Ok(Report::Opened { .. }) => {}
@@ -121,6 +139,24 @@ fn take(
             Err(TryRecvError::Empty) => return Ok(true),
             Err(TryRecvError::Disconnected) => return Ok(false),
         }
+    }
+}
+
+impl Everything {
+    /// Why nothing will come of it: each flow that was asked for is to go on until it is stopped,
+    /// and has only met refusals. Whoever said how many messages there are gets as many.
+    fn hopeless(&self, found: &Found, now: Instant<Own>) -> Option<String> {
+        let asked_for = self.flows.iter().zip(&found.flows);
+        let mut whys =
+            asked_for
+                .filter(|(_, planned)| planned.is_asked_for())
+                .map(|(watched, planned)| {
+                    let why = watched.hope.lost(now)?;
+                    let is_endless = planned.spec.schedule.count.is_none();
+                    is_endless.then(|| format!("{}: {why}", planned.spec.target))
+                });
+        let first = whys.next()??;
+        whys.all(|why| why.is_some()).then_some(first)
     }
 }
 

@@ -9,7 +9,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use neph_model::Span;
-use neph_probe::{Caps, Reflector, ReflectorSpec, TlsVersion};
+use neph_probe::{Caps, Identity, Reflector, ReflectorSpec, TlsVersion};
 use serde_json::Value;
 
 use crate::neph::{Place, Ran, command, neph};
@@ -19,9 +19,13 @@ fn reflector() -> Reflector {
 }
 
 fn keyed(key: Option<&str>) -> Reflector {
+    start(None, key)
+}
+
+fn start(identity: Option<Identity>, key: Option<&str>) -> Reflector {
     let spec = ReflectorSpec {
         address: SocketAddr::from(([127, 0, 0, 1], 0)),
-        identity: None,
+        identity,
         tls_version: TlsVersion::Any,
         key: key.map(|secret| secret.as_bytes().to_vec()),
         think: Span::ZERO,
@@ -381,10 +385,15 @@ fn a_main_flow_that_cannot_begin_ends_the_command_with_its_sentence() {
     let taken = UdpSocket::bind("0.0.0.0:0").expect("a free port");
     let port = taken.local_addr().expect("an address").port().to_string();
     let nowhere = place.text("authorities.pem");
-    let [udp, wss] = ["udp", "wss"].map(|scheme| format!("{scheme}://{}", reflector.address()));
+    let [udp, tcp, wss] =
+        ["udp", "tcp", "wss"].map(|scheme| format!("{scheme}://{}", reflector.address()));
     let bare = reflector.address().to_string();
+    let busy = TcpListener::bind("0.0.0.0:0").and_then(|socket| Ok((socket.local_addr()?, socket)));
+    let (busy, _listening) = busy.expect("a free port");
+    let busy = busy.port().to_string();
     for (arguments, status, part) in [
         (vec![&*udp, "--source-port", &port], 1, "in use"),
+        (vec![&*tcp, "--source-port", &busy], 1, "in use"),
         (vec![&*wss, "--ca-file", &nowhere], 2, "authorities.pem"),
         (vec![&*bare, "--ca-file", &nowhere], 2, "authorities.pem"),
         (vec![&*udp, "--site", "nonesuch"], 2, "nonesuch"),
@@ -433,4 +442,72 @@ fn a_size_that_no_message_of_the_kind_carries_is_refused_before_anything_is_sent
         let told = format!("neph: {option} {size}: {why}\n");
         assert_eq!((ran.status, ran.err), (2, told), "{target}");
     }
+}
+
+#[test]
+fn of_whom_nobody_heard_anything_nothing_is_claimed() {
+    let gone = TcpListener::bind("127.0.0.1:0").and_then(|socket| socket.local_addr());
+    let gone = gone.expect("a free port");
+    for scheme in ["ws", "http", "tcp"] {
+        let target = format!("{scheme}://{gone}");
+        let ran = few(&target, &["--timeout", "200ms"]);
+        assert_eq!(ran.status, 1, "{}", ran.err);
+        let title = format!("{target} (127.0.0.1), nobody answers yet, every 60.00 ms");
+        assert_eq!(ran.out.lines().next(), Some(title.as_str()));
+        let remark = format!("neph: nobody answers at {target}: Connection refused");
+        assert!(ran.err.starts_with(&remark), "{}", ran.err);
+    }
+}
+
+#[test]
+fn a_certificate_that_is_not_trusted_ends_what_has_no_end_at_once() {
+    let secure = start(
+        Some(Identity::SelfSigned(vec!["127.0.0.1".to_owned()])),
+        None,
+    );
+    let target = format!("wss://{}", secure.address());
+    let mut endless = command();
+    endless.args(["ping", &target]);
+    endless.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let ran = ended(endless.spawn().expect("neph runs"));
+    assert_eq!((ran.status, ran.out.as_str()), (1, ""), "{}", ran.err);
+    assert!(
+        ran.err.contains("is not trusted") && ran.err.contains("--ca-file"),
+        "{}",
+        ran.err
+    );
+
+    let ran = few(&target, &["--timeout", "200ms"]);
+    assert_eq!(ran.status, 1, "{}", ran.err);
+    let title = format!("{target} (127.0.0.1), a server whose certificate is not trusted");
+    assert!(ran.out.starts_with(&title), "{}", ran.out);
+    assert!(
+        ran.out.contains("3 messages, 0 replies"),
+        "what was asked for is tried: {}",
+        ran.out
+    );
+}
+
+#[test]
+fn the_latest_echo_stands_in_the_lines_of_what_it_accompanies() {
+    let reflector = reflector();
+    let target = format!("ws://{}", reflector.address());
+    let ran = neph(["ping", &target, "-c", "4", "-i", "300ms"]);
+    if ran.err.contains("ping_group_range") {
+        eprintln!("SKIP: ICMP echo is forbidden here");
+        assert!(std::env::var_os("CI").is_none(), "CI may send echoes");
+        return;
+    }
+    let line = ran.out.lines().find(|line| line.starts_with("     1  "));
+    let cells: Vec<&str> = line.expect("a line").split_whitespace().collect();
+    let heading = ran
+        .out
+        .lines()
+        .find(|line| line.starts_with("   seq"))
+        .expect("a heading");
+    let units = heading
+        .split_whitespace()
+        .position(|name| name == "icmp")
+        .expect("a column");
+    assert!(!cells[..=2 * units].contains(&"-"), "{}", ran.out);
 }
