@@ -41,6 +41,13 @@ pub enum RunError {
     },
 }
 
+impl RunError {
+    /// Whether the store's disk had no room.
+    pub fn is_disk_full(&self) -> bool {
+        matches!(self, Self::Store { source, .. } if source.is_disk_full())
+    }
+}
+
 /// What has failed rests this long before it is tried again: a service that restarts gets its
 /// chance, and a refused connection does not use up all tries within milliseconds.
 const RETRY_REST: Span = Span::from_secs(10);

@@ -153,6 +153,26 @@ pub enum StoreError {
 }
 
 impl StoreError {
+    /// Whether the disk had no room: what is there is whole, and more fits once there is.
+    pub fn is_disk_full(&self) -> bool {
+        let full = |source: &io::Error| {
+            matches!(
+                source.kind(),
+                io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded
+            )
+        };
+        match self {
+            Self::File { source, .. } | Self::Output { source, .. } => full(source),
+            Self::Catalog { source, .. } => {
+                source.sqlite_error_code() == Some(rusqlite::ErrorCode::DiskFull)
+            }
+            Self::Columns {
+                source: ParquetError::External(source),
+                ..
+            } => source.downcast_ref().is_some_and(full),
+            _ => false,
+        }
+    }
     /// For `map_err`: a file operation that failed.
     pub(crate) fn file(
         operation: &'static str,
@@ -180,5 +200,33 @@ impl StoreError {
     /// For `map_err`: an export that could not be written.
     pub(crate) fn output(format: &'static str) -> impl FnOnce(io::Error) -> Self {
         move |source| Self::Output { format, source }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_full_disk_is_known_wherever_it_was_met() {
+        let path = || PathBuf::from("there");
+        let full = || io::Error::from(io::ErrorKind::StorageFull);
+        let sqlite = |code| rusqlite::Error::SqliteFailure(rusqlite::ffi::Error::new(code), None);
+        let catalog = |source| StoreError::Catalog {
+            operation: "read",
+            path: path(),
+            source,
+        };
+        let columns = |source| StoreError::Columns {
+            operation: "write",
+            path: path(),
+            source: ParquetError::External(source),
+        };
+        assert!(StoreError::file("write", &path())(full()).is_disk_full());
+        assert!(StoreError::output("CSV")(full()).is_disk_full());
+        assert!(catalog(sqlite(rusqlite::ffi::SQLITE_FULL)).is_disk_full());
+        assert!(!catalog(sqlite(rusqlite::ffi::SQLITE_BUSY)).is_disk_full());
+        assert!(columns(Box::new(full())).is_disk_full());
+        assert!(!StoreError::NoWorkspace { path: path() }.is_disk_full());
     }
 }

@@ -3,7 +3,7 @@
 //! A file or folder appears under its name only when it is whole.
 
 use std::fs::{self, File};
-use std::io::{BufWriter, Write};
+use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use clap::{Args as ClapArgs, ValueEnum};
@@ -72,7 +72,12 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let chosen = args.choose(store.as_ref())?;
     let rows = if to_standard_output {
         let mut out = output::data();
-        let rows = write(store.as_ref(), &chosen.experiments, (args.format, &mut out))?;
+        let rows = write(store.as_ref(), &chosen.experiments, (args.format, &mut out)).map_err(
+            |error| match error {
+                StoreError::Output { source, .. } => source.into(),
+                other => Failure::refused(other),
+            },
+        )?;
         out.flush()?;
         rows
     } else {
@@ -214,9 +219,12 @@ fn write_partial(
     }
     let file = File::create(path).map_err(|error| refused("create", path, &error))?;
     let mut out = BufWriter::new(file);
-    let rows = write(store, experiments, (format, &mut out))?;
-    out.flush()
-        .map_err(|error| refused("write", path, &error))?;
+    let unwritten = |error: &io::Error| refused("write", path, error);
+    let rows = write(store, experiments, (format, &mut out)).map_err(|error| match error {
+        StoreError::Output { source, .. } => unwritten(&source),
+        other => Failure::refused(other),
+    })?;
+    out.flush().map_err(|error| unwritten(&error))?;
     Ok(rows)
 }
 
@@ -224,18 +232,14 @@ fn write(
     store: &dyn Store,
     experiments: &[Experiment],
     (format, out): (Format, &mut dyn Write),
-) -> Result<u64, Failure> {
-    let rows = match (format, experiments) {
+) -> Result<u64, StoreError> {
+    match (format, experiments) {
         (Format::Csv, _) => export_csv(store, experiments, out),
         (Format::Jsonl, _) => export_jsonl(store, experiments, out),
         (Format::LatencyTester, [one]) => export_latency_tester_csv(store, one, out),
         (Format::LatencyTester, _) => unreachable!("several experiments are written as a folder"),
         (Format::Parquet, _) => unreachable!("a Parquet file is written by its path"),
-    };
-    rows.map_err(|error| match error {
-        StoreError::Output { source, .. } => source.into(),
-        other => Failure::refused(other),
-    })
+    }
 }
 
 fn refused(operation: &str, path: &Path, error: &std::io::Error) -> Failure {

@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, ValueEnum};
-use neph_campaign::{Build, Carrier, Clock, Crew, Standing, StopFlag};
-use neph_model::{Campaign, CampaignStatus, Order, Span, Wall};
+use neph_campaign::{Build, Carrier, Clock, Crew, RunError, Standing, StopFlag};
+use neph_model::{Campaign, CampaignId, CampaignStatus, Order, Span, Wall};
 use neph_probe::Stop;
 use neph_store::Store;
 
@@ -184,7 +184,18 @@ fn conduct<C: Carrier>(
         None => neph_campaign::start(plan, order, topology, &build, &mut crew),
         Some(campaign) => neph_campaign::resume(plan, campaign, &build, &mut crew),
     };
-    ended.map_err(Failure::refused)
+    ended.map_err(|error| Failure::refused(with_the_way_on(&error, watch.campaign())))
+}
+
+/// Why a campaign that has begun was cut off, and how it goes on.
+fn with_the_way_on(error: &RunError, campaign: Option<CampaignId>) -> String {
+    match (error, campaign) {
+        (RunError::MatrixDiffers { .. }, _) | (_, None) => error.to_string(),
+        (_, Some(id)) if error.is_disk_full() => {
+            format!("{error}; what was measured is kept: free space, then neph resume {id}")
+        }
+        (_, Some(id)) => format!("{error}; what was measured is kept: neph resume {id} goes on"),
+    }
 }
 
 /// This machine's clock.
@@ -205,5 +216,39 @@ impl Clock for RealClock {
             }
             std::thread::sleep(left.min(TICK).to_duration());
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+
+    use neph_store::StoreError;
+
+    use super::*;
+
+    fn refused(source: io::Error) -> RunError {
+        RunError::Store {
+            operation: "finish an experiment",
+            source: StoreError::Output {
+                format: "CSV",
+                source,
+            },
+        }
+    }
+
+    #[test]
+    fn a_campaign_that_the_store_cut_off_is_told_with_the_way_on() {
+        let id = CampaignId::new();
+        let full = refused(io::ErrorKind::StorageFull.into());
+        let told = with_the_way_on(&full, Some(id));
+        let way = format!("; what was measured is kept: free space, then neph resume {id}");
+        assert!(told.ends_with(&way), "{told}");
+        assert_eq!(with_the_way_on(&full, None), full.to_string());
+        let other = with_the_way_on(&refused(io::ErrorKind::PermissionDenied.into()), Some(id));
+        assert!(
+            other.ends_with(&format!("neph resume {id} goes on")),
+            "{other}"
+        );
     }
 }

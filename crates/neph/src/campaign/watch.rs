@@ -4,7 +4,9 @@
 use std::io::Write;
 
 use neph_campaign::{Figures, News, Observer, Standing};
-use neph_model::{Campaign, Experiment, ExperimentStatus, Span, Throughput, Traceroute};
+use neph_model::{
+    Campaign, CampaignId, Experiment, ExperimentStatus, Span, Throughput, Traceroute,
+};
 
 use super::preview::time;
 use crate::output;
@@ -16,6 +18,8 @@ pub(super) struct Watch {
     quiet: bool,
     left: Span,
     standing: String,
+    /// The campaign, once it is in the store.
+    campaign: Option<CampaignId>,
 }
 
 impl Watch {
@@ -25,7 +29,12 @@ impl Watch {
             quiet,
             left: Span::ZERO,
             standing: String::new(),
+            campaign: None,
         }
+    }
+
+    pub(super) const fn campaign(&self) -> Option<CampaignId> {
+        self.campaign
     }
 
     fn stand(&mut self, standing: Standing, left: Option<Span>) {
@@ -61,6 +70,7 @@ impl Observer for Watch {
                 standing,
                 left,
             } => {
+                self.campaign = Some(campaign.id);
                 self.stand(*standing, Some(*left));
                 self.line(&begun(campaign, scenarios.len(), *standing, *left));
             }
