@@ -28,6 +28,10 @@ pub(crate) const CLOCK_HEADER: &str = "Neph-Clock";
 
 /// Who answers at a target.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a fact of its own, and most combinations occur"
+)]
 pub struct Discovery {
     /// A reflector of ours, which returns its marks.
     pub reflector: bool,
