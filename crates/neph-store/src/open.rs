@@ -91,8 +91,10 @@ mod tests {
         let error = open(&path, Access::Write).expect_err("taken").to_string();
         let writer = format!("(process {})", std::process::id());
         assert!(error.contains(&writer), "{error}");
-        open(&path, Access::Read).expect("reading needs no lock");
+        let reader = open(&path, Access::Read).expect("reading needs no lock");
+        assert!(reader.is_being_written().expect("told"));
         drop(first);
+        assert!(!reader.is_being_written().expect("told"));
         open(&path, Access::Write).expect("free again");
     }
 }

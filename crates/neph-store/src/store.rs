@@ -37,7 +37,7 @@ pub trait Store: Debug + Send {
         provenance: &Provenance,
     ) -> Result<(), StoreError>;
     /// Turns experiments that a crash left running into interrupted ones, with every message that
-    /// was recorded; returns them. Called by whoever holds the workspace for writing.
+    /// was recorded, and so their campaigns; returns the experiments. Called by whoever holds the workspace for writing.
     fn recover(&mut self) -> Result<Vec<Experiment>, StoreError>;
     /// Adds a throughput check.
     fn add_throughput(
@@ -52,6 +52,9 @@ pub trait Store: Debug + Send {
         route: &Traceroute,
     ) -> Result<(), StoreError>;
 
+    /// Whether somebody, this process too, holds it for writing: without them nothing that is said
+    /// to be running is.
+    fn is_being_written(&self) -> Result<bool, StoreError>;
     /// All campaigns, oldest first.
     fn campaigns(&self) -> Result<Vec<Campaign>, StoreError>;
     /// A campaign's matrix, by index.

@@ -88,6 +88,24 @@ impl Workspace {
     }
 }
 
+impl Workspace {
+    /// Whether somebody has it for writing. Looks through a shared lock of its own, which is gone
+    /// at once.
+    pub(crate) fn is_locked(&self) -> Result<bool, StoreError> {
+        let path = self.root.join("lock");
+        let file = match File::open(&path) {
+            Ok(file) => file,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(false),
+            Err(error) => return Err(StoreError::file("open", &path)(error)),
+        };
+        match file.try_lock_shared() {
+            Ok(()) => Ok(false),
+            Err(TryLockError::WouldBlock) => Ok(true),
+            Err(TryLockError::Error(source)) => Err(StoreError::file("lock", &path)(source)),
+        }
+    }
+}
+
 fn writer_told_by(file: &mut File) -> String {
     let mut text = String::new();
     match file.read_to_string(&mut text) {

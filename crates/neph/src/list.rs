@@ -4,13 +4,15 @@ use std::collections::BTreeMap;
 use std::io::Write;
 
 use clap::Args as ClapArgs;
-use neph_model::{Campaign, Experiment, Scenario, ScenarioId, Span, Tally, Wall};
+use neph_model::{
+    Campaign, CampaignStatus, Experiment, ExperimentStatus, Scenario, ScenarioId, Span, Wall,
+};
 use neph_stats::{Sorted, quantile};
 use neph_store::Store;
 
 use crate::exit::{Failure, Outcome};
 use crate::sheet::{Cell, Column, Format, Sheet};
-use crate::workspace::{Workspace, campaign, short_length};
+use crate::workspace::{Workspace, campaign, is_cut_off, short_length};
 use crate::{output, when};
 
 /// Options of `neph list`.
@@ -66,13 +68,35 @@ fn campaigns(store: &dyn Store) -> Result<Sheet, Failure> {
             id(&one.id.to_string(), length),
             Cell::text(&one.name),
             moment(one.started),
-            Cell::text(one.status.name()),
+            campaign_status(store, &one)?,
             Cell::count(scenarios as u64),
             Cell::count(one.blocks.into()),
             Cell::count(experiments as u64),
         ]);
     }
     Ok(sheet)
+}
+
+/// How a campaign stands, with the way on where nobody carries it out any more.
+pub(crate) fn campaign_status(store: &dyn Store, campaign: &Campaign) -> Result<Cell, Failure> {
+    let is_running = campaign.status == CampaignStatus::Running;
+    Ok(if is_cut_off(store, is_running)? {
+        let shown = format!("interrupted (neph resume {})", campaign.id);
+        Cell::new(shown, CampaignStatus::Interrupted.name())
+    } else {
+        Cell::text(campaign.status.name())
+    })
+}
+
+/// How an experiment stands.
+pub(crate) fn experiment_status(store: &dyn Store, one: &Experiment) -> Result<Cell, Failure> {
+    let is_running = one.status == ExperimentStatus::Running;
+    let status = if is_cut_off(store, is_running)? {
+        ExperimentStatus::Interrupted
+    } else {
+        one.status
+    };
+    Ok(Cell::text(status.name()))
 }
 
 const EXPERIMENT_COLUMNS: [Column; 9] = [
@@ -95,15 +119,16 @@ pub(crate) fn experiments(store: &dyn Store, campaign: &Campaign) -> Result<Shee
     let mut sheet = Sheet::new(&EXPERIMENT_COLUMNS);
     for one in &all {
         let warnings: Vec<String> = one.warnings.iter().map(ToString::to_string).collect();
+        let seen = Seen::of(store, one)?;
         sheet.rows.push(vec![
             id(&one.id.to_string(), length),
             Cell::block(one.block),
             Cell::count(one.attempt.into()),
             Cell::text(label(&scenarios, one.scenario)),
-            Cell::text(one.status.name()),
-            Cell::count(one.tally.messages),
-            lost(&one.tally),
-            median(store, one)?
+            experiment_status(store, one)?,
+            Cell::count(seen.messages),
+            lost(&seen),
+            seen.p50()
                 .map_or_else(Cell::absent, |p50| Cell::new(p50.to_string(), p50.nanos())),
             Cell::text(warnings.join("; ")),
         ]);
@@ -131,12 +156,12 @@ fn moment(wall: Wall) -> Cell {
 }
 
 /// `3 (0.25 %)`: how many, and of how many.
-fn lost(tally: &Tally) -> Cell {
-    let shown = match tally.lost {
+fn lost(seen: &Seen) -> Cell {
+    let shown = match seen.lost {
         0 => "0".to_owned(),
-        lost => format!("{lost} ({})", share(lost, tally.messages)),
+        lost => format!("{lost} ({})", share(lost, seen.messages)),
     };
-    Cell::new(shown, tally.lost)
+    Cell::new(shown, seen.lost)
 }
 
 /// A part of a whole in percent.
@@ -145,27 +170,55 @@ pub(crate) fn share(part: u64, whole: u64) -> String {
     format!("{:.2} %", part as f64 * 100.0 / whole.max(1) as f64)
 }
 
-/// The median response time of the main flow; `None` without replies, or where more than half
-/// were lost.
-#[expect(
-    clippy::cast_precision_loss,
-    clippy::cast_possible_truncation,
-    reason = "nanoseconds of a response time, exact to 104 days"
-)]
-fn median(store: &dyn Store, experiment: &Experiment) -> Result<Option<Span>, Failure> {
-    let mut values: Vec<f64> = Vec::new();
-    store
-        .visit_messages(experiment.id, &mut |batch| {
-            let main = batch.iter().filter(|message| message.flow.0 == 0);
-            let ledgers = main.filter_map(neph_model::Message::ledger);
-            values.extend(ledgers.map(|ledger| ledger.response_time().nanos() as f64));
-            Ok(())
+/// An experiment's main flow in numbers.
+struct Seen {
+    messages: u64,
+    lost: u64,
+    /// Response times in nanoseconds, as they came.
+    times: Vec<f64>,
+}
+
+impl Seen {
+    /// What has ended has been counted; of what has not, the messages recorded so far are.
+    #[expect(
+        clippy::cast_precision_loss,
+        reason = "nanoseconds of a response time, exact to 104 days"
+    )]
+    fn of(store: &dyn Store, experiment: &Experiment) -> Result<Self, Failure> {
+        let (mut messages, mut lost) = (0, 0);
+        let mut times: Vec<f64> = Vec::new();
+        store
+            .visit_messages(experiment.id, &mut |batch| {
+                for message in batch.iter().filter(|message| message.flow.0 == 0) {
+                    messages += 1;
+                    lost += u64::from(message.outcome == neph_model::Outcome::Lost);
+                    let time = message.ledger().map(|ledger| ledger.response_time());
+                    times.extend(time.map(|time| time.nanos() as f64));
+                }
+                Ok(())
+            })
+            .map_err(Failure::refused)?;
+        if experiment.status != ExperimentStatus::Running {
+            (messages, lost) = (experiment.tally.messages, experiment.tally.lost);
+        }
+        Ok(Self {
+            messages,
+            lost,
+            times,
         })
-        .map_err(Failure::refused)?;
-    let lost = usize::try_from(experiment.tally.lost).unwrap_or(usize::MAX);
-    let p50 = Sorted::sort(&mut values)
-        .and_then(|sorted| quantile(sorted, lost, 0.5))
-        .ok()
-        .and_then(|quantile| quantile.value().number());
-    Ok(p50.map(|nanos| Span::from_nanos(nanos.round() as i64)))
+    }
+
+    /// The median response time; `None` without replies, or where more than half were lost.
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "nanoseconds of a response time, exact to 104 days"
+    )]
+    fn p50(mut self) -> Option<Span> {
+        let lost = usize::try_from(self.lost).unwrap_or(usize::MAX);
+        let p50 = Sorted::sort(&mut self.times)
+            .and_then(|sorted| quantile(sorted, lost, 0.5))
+            .ok()
+            .and_then(|quantile| quantile.value().number());
+        p50.map(|nanos| Span::from_nanos(nanos.round() as i64))
+    }
 }

@@ -71,6 +71,12 @@ pub(crate) enum Subject {
     Experiment(Box<(Campaign, Experiment)>),
 }
 
+/// Whether what is said to be running was cut off: whoever runs something holds the workspace, and
+/// nobody could say it after a kill -9.
+pub(crate) fn is_cut_off(store: &dyn Store, is_running: bool) -> Result<bool, Failure> {
+    Ok(is_running && !store.is_being_written().map_err(Failure::refused)?)
+}
+
 /// The campaign called `name`.
 pub(crate) fn campaign(store: &dyn Store, name: &str) -> Result<Campaign, Failure> {
     let campaigns = store.campaigns().map_err(Failure::refused)?;

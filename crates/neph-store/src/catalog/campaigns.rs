@@ -57,6 +57,16 @@ impl Catalog {
         })
     }
 
+    /// Campaigns whose process is gone are as interrupted as by ctrl-C.
+    pub(crate) fn interrupt_running_campaigns(&mut self) -> Result<(), StoreError> {
+        let [from, to] = [CampaignStatus::Running, CampaignStatus::Interrupted];
+        self.change("end campaigns that were cut off", |transaction| {
+            let sql = "UPDATE campaigns SET status = ?2 WHERE status = ?1";
+            transaction.execute(sql, [from.name(), to.name()])?;
+            Ok(())
+        })
+    }
+
     /// All campaigns, oldest first.
     pub(crate) fn campaigns(&self) -> Result<Vec<Campaign>, StoreError> {
         self.look("read the campaigns", |connection| {

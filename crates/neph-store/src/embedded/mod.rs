@@ -166,6 +166,13 @@ impl Store for Embedded {
         self.catalog.add_traceroute(campaign, route)
     }
 
+    fn is_being_written(&self) -> Result<bool, StoreError> {
+        match self.lock {
+            Some(_) => Ok(true),
+            None => self.workspace.is_locked(),
+        }
+    }
+
     fn campaigns(&self) -> Result<Vec<Campaign>, StoreError> {
         self.catalog.campaigns()
     }

@@ -17,7 +17,8 @@ use crate::journal::Contents;
 use crate::workspace::remove_if_there;
 
 impl Embedded {
-    /// Every experiment whose writer is gone, as it now stands.
+    /// Every experiment whose writer is gone, as it now stands. Whoever holds the workspace and
+    /// records nothing carries no campaign out, and nobody else does.
     pub(super) fn recover_all(&mut self) -> Result<Vec<Experiment>, StoreError> {
         let mut recovered = Vec::new();
         for experiment in self.catalog.running_experiments()? {
@@ -26,6 +27,9 @@ impl Embedded {
             }
         }
         self.clear_journals()?;
+        if self.recording.is_empty() {
+            self.catalog.interrupt_running_campaigns()?;
+        }
         Ok(recovered)
     }
 

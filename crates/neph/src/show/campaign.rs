@@ -18,7 +18,8 @@ pub(super) fn document(store: &dyn Store, campaign: &Campaign) -> Result<Documen
     let checks = store.throughputs(campaign.id).map_err(Failure::refused)?;
     let routes = store.traceroutes(campaign.id).map_err(Failure::refused)?;
     let mut document = Document::default();
-    document.pairs("Campaign", "campaign", facts(campaign));
+    let status = list::campaign_status(store, campaign)?;
+    document.pairs("Campaign", "campaign", facts(campaign, status));
     document.table("Scenarios", "scenarios", matrix(&scenarios));
     let rows = list::experiments(store, campaign)?;
     document.table("Experiments", "experiments", rows);
@@ -32,7 +33,7 @@ pub(super) fn document(store: &dyn Store, campaign: &Campaign) -> Result<Documen
     Ok(document)
 }
 
-fn facts(campaign: &Campaign) -> Vec<Pair> {
+fn facts(campaign: &Campaign, status: Cell) -> Vec<Pair> {
     let ended = campaign
         .ended
         .map_or_else(Cell::absent, |at| Cell::new(when::utc(at), at.unix_nanos()));
@@ -44,7 +45,7 @@ fn facts(campaign: &Campaign) -> Vec<Pair> {
     let mut pairs = vec![
         Pair::new("id", "id", Cell::text(campaign.id.to_string())),
         Pair::new("name", "name", Cell::text(&campaign.name)),
-        Pair::new("status", "status", Cell::text(campaign.status.name())),
+        Pair::new("status", "status", status),
         Pair::new("started", "started_unix_ns", started),
         Pair::new("ended", "ended_unix_ns", ended),
         Pair::new("blocks", "blocks", Cell::count(campaign.blocks.into())),

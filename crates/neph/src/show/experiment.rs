@@ -23,7 +23,8 @@ pub(super) fn document(
     let events = store.events(experiment.id).map_err(Failure::refused)?;
     let samples = store.samples(experiment.id).map_err(Failure::refused)?;
     let mut document = Document::default();
-    let facts = facts(campaign, experiment, &label);
+    let status = list::experiment_status(store, experiment)?;
+    let facts = facts(campaign, experiment, (&label, status));
     document.pairs("Experiment", "experiment", facts);
     document.pairs("Messages", "tally", tally(&experiment.tally));
     document.table("Flows", "flows", flows(&experiment.flows));
@@ -39,7 +40,7 @@ pub(super) fn document(
     Ok(document)
 }
 
-fn facts(campaign: &Campaign, experiment: &Experiment, label: &str) -> Vec<Pair> {
+fn facts(campaign: &Campaign, experiment: &Experiment, (label, status): (&str, Cell)) -> Vec<Pair> {
     let ended = experiment
         .ended
         .map_or_else(Cell::absent, |at| Cell::new(when::utc(at), at.unix_nanos()));
@@ -66,7 +67,7 @@ fn facts(campaign: &Campaign, experiment: &Experiment, label: &str) -> Vec<Pair>
             Cell::count(experiment.position.into()),
         ),
         Pair::new("try", "attempt", Cell::count(experiment.attempt.into())),
-        Pair::new("status", "status", Cell::text(experiment.status.name())),
+        Pair::new("status", "status", status),
         Pair::new("started", "started_unix_ns", started),
         Pair::new("ended", "ended_unix_ns", ended),
     ];

@@ -2,7 +2,10 @@
 
 use std::fs;
 
-use neph_model::{Experiment, ExperimentId, ExperimentStatus, Provenance};
+use neph_model::{
+    Campaign, CampaignId, CampaignStatus, Experiment, ExperimentId, ExperimentStatus, Provenance,
+    Tally,
+};
 use neph_store::{Access, open};
 use serde_json::Value;
 
@@ -115,6 +118,91 @@ fn add_one_cut_off(place: &Place) {
     store
         .finish(recorder, &again, &provenance)
         .expect("finished");
+}
+
+/// What a kill -9 leaves of a campaign: it and its second try of an experiment are said to be
+/// running.
+fn leave_one_running(place: &Place) -> Campaign {
+    let workspace = place.workspace().display().to_string();
+    let mut store = open(&workspace, Access::Write).expect("free");
+    let earlier = store.campaigns().expect("readable").remove(0);
+    let matrix = store.scenarios(earlier.id).expect("readable");
+    let first = store.experiments(earlier.id).expect("readable").remove(0);
+    let messages = store.messages(first.id).expect("readable");
+    let campaign = Campaign {
+        id: CampaignId::new(),
+        name: "killed".to_owned(),
+        status: CampaignStatus::Running,
+        ..earlier
+    };
+    store.add_campaign(&campaign, &matrix).expect("added");
+    let running = Experiment {
+        id: ExperimentId::new(),
+        campaign: campaign.id,
+        status: ExperimentStatus::Running,
+        tally: Tally::default(),
+        ended: None,
+        ..first
+    };
+    let mut recorder = store.begin(&running).expect("begun");
+    recorder.messages(&messages).expect("recorded");
+    campaign
+}
+
+#[test]
+fn what_was_killed_is_listed_as_interrupted_with_the_way_on_and_what_it_measured() {
+    let place = Place::measured();
+    let killed = leave_one_running(&place);
+    let list = place.neph(["list"]).out;
+    let told = format!("interrupted (neph resume {})", killed.id);
+    assert!(list.contains(&told) && !list.contains("running"), "{list}");
+    let shown = json(&place.neph(["show", "killed", "--format", "json"]).out);
+    assert_eq!(shown["campaign"]["status"], "interrupted");
+    let experiments = json(&place.neph(["list", "killed", "--format", "json"]).out);
+    assert_eq!(experiments[0]["status"], "interrupted");
+    assert_eq!(experiments[0]["messages"], 40);
+
+    let workspace = place.workspace().display().to_string();
+    let mut writer = open(&workspace, Access::Write).expect("free");
+    assert!(
+        place.neph(["list"]).out.contains("running"),
+        "somebody is there"
+    );
+    writer.recover().expect("recovered");
+    let status = |name: &str| {
+        let campaigns = writer.campaigns().expect("readable");
+        campaigns
+            .iter()
+            .find(|one| one.name == name)
+            .map(|one| one.status)
+    };
+    assert_eq!(status("killed"), Some(CampaignStatus::Interrupted));
+}
+
+#[test]
+fn a_file_that_cannot_be_written_is_named() {
+    let place = Place::measured();
+    let partial = place.path("out.jsonl.partial");
+    std::os::unix::fs::symlink("/dev/full", &partial).expect("a link");
+    let ran = place.neph(["export", "--format", "jsonl", "--output", "out.jsonl"]);
+    assert_eq!(ran.status, 1, "{}", ran.err);
+    assert!(
+        ran.err.contains("write out.jsonl.partial: No space left"),
+        "{}",
+        ran.err
+    );
+    assert!(!partial.is_symlink(), "nothing is left");
+    let ran = place.neph([
+        "ping",
+        "udp://127.0.0.1:9",
+        "--no-icmp",
+        "-c",
+        "1",
+        "--output",
+        "/dev/full",
+    ]);
+    assert_eq!(ran.status, 1, "{}", ran.err);
+    assert!(ran.err.contains("/dev/full: No space left"), "{}", ran.err);
 }
 
 #[test]
