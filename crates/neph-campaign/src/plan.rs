@@ -36,6 +36,14 @@ pub(crate) use typed::{TypedAxes, TypedCourse, TypedEndpoint, TypedPlan};
 /// # Errors
 /// Every mistake, by place.
 pub fn parse(source: &Source) -> Result<Plan, Vec<Problem>> {
+    parse_with(source, &|_, _| ())
+}
+
+/// What somebody else knows of a plan: called with what was understood of it, whatever mistakes
+/// there are already, so that all are told together.
+pub type Also<'a> = &'a dyn Fn(&Plan, &Problems<'_>);
+
+fn parse_with(source: &Source, also: Also<'_>) -> Result<Plan, Vec<Problem>> {
     let problems = Problems::new(source);
     let table = parse_toml(&problems);
     // Around a mistake of syntax the rest reads wrongly: more mistakes would only mislead.
@@ -44,6 +52,7 @@ pub fn parse(source: &Source) -> Result<Plan, Vec<Problem>> {
     }
     let typed = typed::read(Fields::new(&table, 0..0, &problems));
     let plan = interpret(typed, &problems);
+    also(&plan, &problems);
     problems.verdict(Some(plan))
 }
 
@@ -53,10 +62,18 @@ pub fn parse(source: &Source) -> Result<Plan, Vec<Problem>> {
 /// # Errors
 /// Every mistake, by place.
 pub fn read(source: &Source) -> Result<Plan, Vec<Problem>> {
+    read_with(source, &|_, _| ())
+}
+
+/// As [`read`], held against what else is known.
+///
+/// # Errors
+/// Every mistake, those of `also` among them, by place.
+pub fn read_with(source: &Source, also: Also<'_>) -> Result<Plan, Vec<Problem>> {
     let ending = source.name().rsplit('.').next().unwrap_or_default();
     match ending.to_ascii_lowercase().as_str() {
-        "yaml" | "yml" => crate::settings::parse(source),
-        _ => parse(source),
+        "yaml" | "yml" => crate::settings::parse_with(source, also),
+        _ => parse_with(source, also),
     }
 }
 

@@ -11,7 +11,7 @@ use neph_text::{
 };
 
 use crate::plan::{
-    IPERF3_PORT, Plan, PlotPlan, Sections, THROUGHPUT_DURATION, Target, ThroughputServer,
+    Also, IPERF3_PORT, Plan, PlotPlan, Sections, THROUGHPUT_DURATION, Target, ThroughputServer,
     ThroughputTool, TypedAxes, TypedCourse, TypedEndpoint, TypedPing, TypedPlan, TypedThroughput,
     authority_of, check_plot, host, interpret, plot_blocks, port_number, word,
 };
@@ -29,6 +29,10 @@ const PATH: &str = "/echo";
 /// # Errors
 /// Every mistake, by place.
 pub fn parse(source: &Source) -> Result<Plan, Vec<Problem>> {
+    parse_with(source, &|_, _| ())
+}
+
+pub(crate) fn parse_with(source: &Source, also: Also<'_>) -> Result<Plan, Vec<Problem>> {
     let problems = Problems::new(source);
     let node = parse_yaml(&problems);
     if !problems.is_empty() {
@@ -38,6 +42,7 @@ pub fn parse(source: &Source) -> Result<Plan, Vec<Problem>> {
         return problems.verdict(None);
     };
     let plan = interpret(read(fields), &problems);
+    also(&plan, &problems);
     problems.verdict(Some(plan))
 }
 

@@ -70,6 +70,7 @@ fn carry_out(spec: &UploadSpec, stop: &Stop) -> Result<Transfer, ProbeError> {
         .map_err(fault("connect for a bulk upload to"))?;
     if let Some(name) = &spec.congestion {
         tcp::set_congestion_control(stream.as_fd(), name)
+            .map_err(|error| io::Error::new(error.kind(), format!("'{name}': {error}")))
             .map_err(fault("choose the congestion control of an upload to"))?;
     }
     greet(&mut stream, spec)?;

@@ -5,6 +5,7 @@
 
 mod campaign;
 mod cli;
+mod congestion;
 mod counted;
 mod demo;
 mod exit;

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 
 use neph_model::{ByteSize, ProbeKind, Span};
-use neph_text::{Bytes, Fault, Nanos, Placed, Problems};
+use neph_text::{Bytes, Fault, Nanos, Placed, Problems, did_you_mean};
 
 use super::ThroughputTool;
 use super::meaning::{Endpoint, Ping, Plan, Skip, ThroughputPlan, ThroughputServer};
@@ -32,7 +32,10 @@ pub(crate) fn plan(typed: TypedPlan, problems: &Problems<'_>) -> Plan {
     let source = problems.source();
     check_top(&typed, problems);
     let endpoints = endpoints(&typed, problems);
-    let (sites, key_files) = (written(&typed, "from"), written(&typed, "key_file"));
+    let [sites, key_files, congestions] =
+        ["from", "key_file", "congestion"].map(|parameter| written(&typed, parameter));
+    let names: Vec<String> = names(&typed);
+    let skip_spans: Vec<Range<usize>> = typed.skips.iter().map(|skip| skip.span.clone()).collect();
     let sections = typed.sections;
     let throughput = sections
         .throughput
@@ -48,7 +51,7 @@ pub(crate) fn plan(typed: TypedPlan, problems: &Problems<'_>) -> Plan {
         skips: typed
             .skips
             .into_iter()
-            .map(|typed| skip(typed, problems))
+            .map(|typed| skip(typed, &names, problems))
             .collect(),
         blocks: course
             .blocks
@@ -69,6 +72,7 @@ pub(crate) fn plan(typed: TypedPlan, problems: &Problems<'_>) -> Plan {
         lab: sections.lab,
         sites,
         key_files,
+        congestions,
         limits: sections.limits,
         notes: typed.notes,
     };
@@ -85,8 +89,14 @@ pub(crate) fn plan(typed: TypedPlan, problems: &Problems<'_>) -> Plan {
             );
         }
     }
-    check_matrix(&plan, &typed.span, problems);
+    check_matrix(&plan, (&typed.span, &skip_spans), problems);
     plan
+}
+
+/// What the endpoints are called, whatever is wrong with them.
+fn names(typed: &TypedPlan) -> Vec<String> {
+    let names = typed.endpoints.iter().filter_map(|one| one.name.as_ref());
+    names.map(|name| name.value.clone()).collect()
 }
 
 /// Every value of a parameter, at the top and in the endpoints.
@@ -198,7 +208,15 @@ fn endpoints(typed: &TypedPlan, problems: &Problems<'_>) -> Vec<Endpoint> {
     endpoints
 }
 
-fn skip(typed: TypedSkip, problems: &Problems<'_>) -> Skip {
+fn skip(typed: TypedSkip, known: &[String], problems: &Problems<'_>) -> Skip {
+    for name in typed.endpoints.iter().flatten() {
+        if !known.contains(&name.value) {
+            let what = format!("there is no endpoint '{}' to skip", name.value);
+            let known: Vec<&str> = known.iter().map(String::as_str).collect();
+            let fault = Fault::new(what, did_you_mean(&name.value, &known));
+            problems.add(name.span.clone(), fault);
+        }
+    }
     let spans = |values: Written<Nanos>| -> Vec<Span> {
         values
             .into_iter()
@@ -313,7 +331,11 @@ fn throughput(
 
 /// Size of the matrix, and skips that skip nothing or everything. Only of a plan without other
 /// mistakes: theirs would follow from those.
-fn check_matrix(plan: &Plan, whole: &Range<usize>, problems: &Problems<'_>) {
+fn check_matrix(
+    plan: &Plan,
+    (whole, skips): (&Range<usize>, &[Range<usize>]),
+    problems: &Problems<'_>,
+) {
     if !problems.is_empty() {
         return;
     }
@@ -326,10 +348,13 @@ fn check_matrix(plan: &Plan, whole: &Range<usize>, problems: &Problems<'_>) {
         problems.add(whole.clone(), Fault::new(what, remedy));
         return;
     }
-    for skip in &plan.skips {
+    for (skip, span) in plan.skips.iter().zip(skips) {
         if !expand::matches_any(plan, skip) {
-            let fault = Fault::new("a skip matches no scenario", "remove it or mend its values");
-            problems.add(whole.clone(), fault);
+            let fault = Fault::new(
+                "this skip matches no scenario",
+                "remove it or mend its values",
+            );
+            problems.add(span.clone(), fault);
         }
     }
     if expand::scenarios(plan).is_empty() {

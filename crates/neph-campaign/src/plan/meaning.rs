@@ -52,6 +52,8 @@ pub struct Plan {
     pub sites: Vec<Placed<String>>,
     /// Files that `key_file` names, wherever it is written.
     pub key_files: Vec<Placed<String>>,
+    /// Congestion controls that are asked for, wherever: the kernel knows which there are.
+    pub congestions: Vec<Placed<String>>,
     /// What makes an experiment suspect.
     pub limits: Limits,
     /// What a reader of this plan should know, such as settings that have no effect here.

@@ -213,8 +213,13 @@ const MISTAKES: &[(&str, &str, &str)] = &[
     ),
     (
         "",
+        "[[skip]]\nrequest_size = \"1MiB\"",
+        "p.toml:11:1: this skip matches no scenario; remove it or mend its values",
+    ),
+    (
+        "",
         "[[skip]]\nendpoint = \"nobody\"",
-        "p.toml:1:1: a skip matches no scenario; remove it or mend its values",
+        "p.toml:12:12: there is no endpoint 'nobody' to skip; known here: metro",
     ),
     (
         "",

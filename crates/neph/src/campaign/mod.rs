@@ -62,10 +62,14 @@ pub(crate) fn read(path: &Path) -> Result<Read, Failure> {
 /// Reads a plan from its text, and the topology file that it names. What the plan names and is not
 /// there, and what its report cannot draw, is told before anything is measured.
 pub(crate) fn understand(source: Source) -> Result<Read, Failure> {
-    let read = read_both(source, |file| crate::topology::load(&file))?;
+    let here = |plan: &Plan, problems: &Problems<'_>| {
+        outside::check(plan, problems);
+        report::check_figures(&plan.plot, problems);
+    };
+    let read = read_both(source, &here, |file| crate::topology::load(&file))?;
     read.held_against(|read, problems| {
-        outside::check(read, problems);
-        report::check_figures(&read.plan.plot, problems);
+        here(&read.plan, problems);
+        outside::check_sites(read, problems);
     })
 }
 
@@ -73,7 +77,7 @@ pub(crate) fn understand(source: Source) -> Result<Read, Failure> {
 /// since change nothing. Figures that this version does not know are the report's to tell of.
 fn understand_kept(campaign: &Campaign) -> Result<Read, Failure> {
     let source = Source::new(campaign.plan_path.clone(), campaign.plan_text.clone());
-    let read = read_both(source, |file| {
+    let read = read_both(source, &outside::check, |file| {
         let name = file.display().to_string();
         if let Some(text) = &campaign.topology_text {
             return Ok(Source::new(name, text.clone()));
@@ -85,15 +89,25 @@ fn understand_kept(campaign: &Campaign) -> Result<Read, Failure> {
         ));
         crate::topology::load(&file)
     })?;
-    read.held_against(outside::check)
+    read.held_against(|read, problems| {
+        outside::check(&read.plan, problems);
+        outside::check_sites(read, problems);
+    })
 }
 
-/// Reads a plan, and the topology that it names from where `load` finds it.
+/// Reads a plan, and the topology that it names from where `load` finds it. The mistakes of a plan
+/// that has some come with those that it has `here`; without, its reader looks at those and at the
+/// topology's together.
 fn read_both(
     source: Source,
+    here: plan::Also<'_>,
     load: impl FnOnce(PathBuf) -> Result<Source, String>,
 ) -> Result<Read, Failure> {
-    let plan = match plan::read(&source) {
+    let plan = match plan::read_with(&source, &|plan, problems| {
+        if !problems.is_empty() {
+            here(plan, problems);
+        }
+    }) {
         Ok(plan) => plan,
         Err(problems) => return Err(Failure::Text(source, problems)),
     };

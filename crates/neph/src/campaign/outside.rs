@@ -1,5 +1,5 @@
 //! What a plan names outside itself, held against what is there: the sites of its lab's topology,
-//! the flags of its reflectors, key files.
+//! the flags of its reflectors, key files, this kernel's congestion controls.
 
 use std::fs::File;
 use std::ops::Range;
@@ -11,19 +11,35 @@ use neph_text::{Fault, Problems, Source, did_you_mean};
 
 use super::Read;
 use super::stage::reflect_flags;
+use crate::congestion::{self, Unusable};
 use crate::exit::Failure;
 
-/// Notes everything that a plan names and that is not there, or not as it would have to be.
-pub(super) fn check(read: &Read, problems: &Problems<'_>) {
-    let plan = &read.plan;
-    if let (Some(lab), Some((topology, _))) = (&plan.lab, &read.topology) {
-        check_sites(plan, lab, topology, problems);
-        for reflector in &lab.reflectors {
-            check_flags(reflector, problems);
-        }
+/// Notes everything that a plan names and that is not here, or not as it would have to be. The
+/// prober is on this host, in a lab too.
+pub(super) fn check(plan: &Plan, problems: &Problems<'_>) {
+    for reflector in plan.lab.iter().flat_map(|lab| &lab.reflectors) {
+        check_flags(reflector, problems);
     }
     for key in &plan.key_files {
         check_file("key file", &key.value, &key.span, problems);
+    }
+    for name in &plan.congestions {
+        if let Err(Unusable { why, loaded }) = congestion::check(&name.value) {
+            let what = format!(
+                "congestion control '{}' cannot be had here: {why}",
+                name.value
+            );
+            let fault = Fault::new(what, format!("loaded are {loaded}"));
+            problems.add(name.span.clone(), fault);
+        }
+    }
+}
+
+/// Notes every site that the topology does not have.
+pub(super) fn check_sites(read: &Read, problems: &Problems<'_>) {
+    let plan = &read.plan;
+    if let (Some(lab), Some((topology, _))) = (&plan.lab, &read.topology) {
+        check_sites_of(plan, lab, topology, problems);
     }
 }
 
@@ -36,7 +52,7 @@ pub(super) fn no_topology(lab: &LabPlan, source: Source, why: &str) -> Failure {
     Failure::Text(source, found)
 }
 
-fn check_sites(plan: &Plan, lab: &LabPlan, topology: &Topology, problems: &Problems<'_>) {
+fn check_sites_of(plan: &Plan, lab: &LabPlan, topology: &Topology, problems: &Problems<'_>) {
     let known: Vec<&str> = topology.sites.iter().map(|s| s.name.as_str()).collect();
     let reflecting = lab.reflectors.iter().map(|reflector| &reflector.site);
     let named = std::iter::once(&lab.prober)

@@ -1,24 +1,20 @@
 //! From what was typed to the flows that run: the target's own, and ICMP echo beside it.
 
-use std::fs;
-use std::net::{Ipv4Addr, SocketAddr, TcpListener};
-use std::os::fd::AsFd;
+use std::net::SocketAddr;
 
 use neph_model::{FlowIndex, FlowRole, ProbeKind, Span};
 use neph_probe::{
     Asking, Discovery, FlowSpec, IpVersion, KINDS, Schedule, Target, TargetError, discover,
     most_payload,
 };
-use neph_sys::tcp::set_congestion_control;
 
 use super::Args;
 use super::answer::whoever_answers;
+use crate::congestion::{self, Unusable};
 use crate::exit::Failure;
 
 /// ICMP beside a fast flow goes no faster than this.
 const ICMP_INTERVAL: Span = Span::from_millis(200);
-/// What the kernel has loaded; others may be loaded on demand.
-const CONGESTION_CONTROLS: &str = "/proc/sys/net/ipv4/tcp_available_congestion_control";
 /// How long to wait for somebody to say who they are.
 const PATIENCE: Span = Span::from_secs(2);
 
@@ -111,16 +107,9 @@ fn bad_status(target: &Target, discovery: &Discovery) -> Option<String> {
     })
 }
 
-/// A kernel that does not have it would say so at every connection, and none would stand.
 fn check_congestion(name: &str) -> Result<(), Failure> {
-    let socket = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))
-        .map_err(|error| Failure::Refused(format!("open a TCP socket: {error}")))?;
-    set_congestion_control(socket.as_fd(), name).map_err(|error| {
-        let known = fs::read_to_string(CONGESTION_CONTROLS).unwrap_or_default();
-        Failure::Usage(format!(
-            "--congestion {name}: {error}; loaded here: {}",
-            known.trim()
-        ))
+    congestion::check(name).map_err(|Unusable { why, loaded }| {
+        Failure::Usage(format!("--congestion {name}: {why}; loaded here: {loaded}"))
     })
 }
 

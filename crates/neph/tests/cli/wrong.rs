@@ -229,3 +229,32 @@ fn a_reflector_that_cannot_be_is_refused_before_it_listens() {
         assert!(ran.err.contains(part), "{arguments:?}: {}", ran.err);
     }
 }
+
+#[test]
+fn what_is_not_here_is_told_with_every_other_mistake() {
+    let place = Place::empty();
+    let plan = "version = 1\nname = \"x\"\ninterval = \"25ms\"\nduration = \"1s\"\n\
+        congestion = [\"reno\", \"nosuch\"]\n[[endpoint]]\nname = \"a\"\nurl = \"ws://127.0.0.1:9/\"\n\
+        [[skip]]\nendpoint = \"b\"\n[plot]\nfigures = [\"timelin\"]\n";
+    fs::write(place.path("p.toml"), plan).expect("a file");
+    let told = |what: &[&str]| {
+        let ran = place.neph(["check", "p.toml"]);
+        assert_eq!(ran.status, 2, "{}", ran.err);
+        for part in what {
+            assert!(ran.err.contains(part), "{part}: {}", ran.err);
+        }
+    };
+    let missing = "p.toml:5:23: congestion control 'nosuch' cannot be had here";
+    let figure = "p.toml:12:12: there is no figure 'timelin'";
+    told(&[
+        missing,
+        figure,
+        "p.toml:10:12: there is no endpoint 'b' to skip",
+    ]);
+    let alone = plan.replace(
+        "[[skip]]\nendpoint = \"b\"\n[plot]\nfigures = [\"timelin\"]\n",
+        "",
+    );
+    fs::write(place.path("p.toml"), alone).expect("a file");
+    told(&[missing]);
+}
