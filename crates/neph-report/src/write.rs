@@ -98,7 +98,7 @@ mod tests {
         fs::create_dir_all(&folder).expect("a folder");
         let path = write(folder.join("index.html"), b"whole").expect("there is room");
         std::os::unix::fs::symlink("/dev/full", folder.join("index.html.partial")).expect("a link");
-        write(path.clone(), &[b'x'; 1 << 16]).expect_err("the disk is full");
+        write(path.clone(), "x".repeat(1 << 16).as_bytes()).expect_err("the disk is full");
         let left = fs::read(&path).expect("the earlier file");
         let files = fs::read_dir(&folder).expect("a folder").count();
         fs::remove_dir_all(&folder).expect("ours");

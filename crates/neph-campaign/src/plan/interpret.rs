@@ -34,7 +34,7 @@ pub(crate) fn plan(typed: TypedPlan, problems: &Problems<'_>) -> Plan {
     let endpoints = endpoints(&typed, problems);
     let [sites, key_files, congestions] =
         ["from", "key_file", "congestion"].map(|parameter| written(&typed, parameter));
-    let names: Vec<String> = names(&typed);
+    let names = names(&typed);
     let skip_spans: Vec<Range<usize>> = typed.skips.iter().map(|skip| skip.span.clone()).collect();
     let sections = typed.sections;
     let throughput = sections
@@ -76,6 +76,13 @@ pub(crate) fn plan(typed: TypedPlan, problems: &Problems<'_>) -> Plan {
         limits: sections.limits,
         notes: typed.notes,
     };
+    check_blocks(&plan, &sections.plot_span, problems);
+    check_matrix(&plan, (&typed.span, &skip_spans), problems);
+    plan
+}
+
+/// Blocks that the report is to show must be there.
+fn check_blocks(plan: &Plan, written_at: &Range<usize>, problems: &Problems<'_>) {
     for block in &plan.plot.blocks {
         if *block >= plan.blocks {
             let what = format!(
@@ -84,13 +91,11 @@ pub(crate) fn plan(typed: TypedPlan, problems: &Problems<'_>) -> Plan {
                 plan.blocks
             );
             problems.add(
-                sections.plot_span.clone(),
+                written_at.clone(),
                 Fault::new(what, "name blocks of this plan"),
             );
         }
     }
-    check_matrix(&plan, (&typed.span, &skip_spans), problems);
-    plan
 }
 
 /// What the endpoints are called, whatever is wrong with them.
