@@ -35,6 +35,15 @@ pub(crate) fn positive_span(text: &str) -> Result<Span, String> {
     }
 }
 
+/// A number of things, one of them at least.
+pub(crate) fn at_least_one(text: &str) -> Result<u64, String> {
+    match text.parse() {
+        Ok(0) => Err("at least 1 is needed".to_owned()),
+        Ok(count) => Ok(count),
+        Err(_) => Err("write a whole number, at least 1".to_owned()),
+    }
+}
+
 /// `64`, `10KiB`, `100kB`; a bare number is bytes.
 pub(crate) fn size(text: &str) -> Result<ByteSize, String> {
     if let Ok(bytes) = text.parse() {

@@ -72,7 +72,7 @@ pub(crate) struct Args {
     /// What to measure
     pub(crate) target: String,
     /// Stop after this many messages
-    #[arg(long, short, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, short, value_name = "N", value_parser = value::at_least_one)]
     pub(crate) count: Option<u64>,
     /// Time between two messages; a bare number is seconds
     #[arg(long, short, value_name = "TIME", value_parser = value::positive_span, default_value = "1s")]

@@ -57,7 +57,7 @@ pub(super) fn text(found: &Found, watched: &Everything) -> String {
             text.push_str(&layers(planned, watched));
             text.push_str(&stages(watched));
             text.push_str(&directions(planned, watched));
-            text.push_str(&tcp(watched));
+            text.push_str(&tcp(planned, watched));
             text.push_str(&missing(planned, watched));
         }
     }
@@ -66,7 +66,11 @@ pub(super) fn text(found: &Found, watched: &Everything) -> String {
 
 fn counts(watched: &Watched) -> String {
     let tally = &watched.tally;
-    let mut line = format!("{} messages, {} replies", tally.messages, tally.replies);
+    let several = |count: u64, one: &str, many: &str| {
+        format!("{count} {}", if count == 1 { one } else { many })
+    };
+    let mut line = several(tally.messages, "message", "messages");
+    line.push_str(&format!(", {}", several(tally.replies, "reply", "replies")));
     let share = |part: u64| {
         #[expect(clippy::cast_precision_loss, reason = "display")]
         let percent = part as f64 * 100.0 / tally.messages.max(1) as f64;
@@ -80,11 +84,13 @@ fn counts(watched: &Watched) -> String {
         (tally.reordered, "reordered"),
     ] {
         if count > 0 {
-            line.push_str(&format!(", {count} {word}"));
+            let one = word.trim_end_matches('s');
+            line.push_str(&format!(", {}", several(count, one, word)));
         }
     }
     if watched.connections > 1 {
-        line.push_str(&format!(", {} reconnects", watched.connections - 1));
+        let again = u64::from(watched.connections - 1);
+        line.push_str(&format!(", {}", several(again, "reconnect", "reconnects")));
     }
     line + "\n"
 }
@@ -245,21 +251,30 @@ fn directions(planned: &Planned, watched: &Watched) -> String {
     )
 }
 
-fn tcp(watched: &Watched) -> String {
+/// A segment on the usual paths, in bytes.
+const SEGMENT: u64 = 1448;
+
+/// TCP's own view. A message that the window holds is gone before the path could set a rate: what
+/// TCP calls its delivery rate then is the message's size over some time, and is not told.
+fn tcp(planned: &Planned, watched: &Watched) -> String {
     let Some(state) = watched
         .last
         .and_then(|last| last.tcp_at_ack.or(last.tcp_at_send))
     else {
         return String::new();
     };
-    #[expect(clippy::cast_precision_loss, reason = "display")]
-    let rate = state.delivery_rate as f64 * 8.0 / 1e6;
-    format!(
-        "TCP at the end: window {} segments, srtt {}, {} retransmissions, delivery {rate:.2} Mbit/s\n",
+    let mut line = format!(
+        "TCP at the end: window {} segments, srtt {}, {} retransmissions",
         state.cwnd,
         Span::from_micros(i64::from(state.srtt_us)),
         state.retransmissions
-    )
+    );
+    if planned.spec.request_size as u64 > u64::from(state.cwnd) * SEGMENT {
+        #[expect(clippy::cast_precision_loss, reason = "display")]
+        let rate = state.delivery_rate as f64 * 8.0 / 1e6;
+        line.push_str(&format!(", delivery {rate:.2} Mbit/s"));
+    }
+    line + "\n"
 }
 
 fn missing(planned: &Planned, watched: &Watched) -> String {

@@ -511,3 +511,20 @@ fn the_latest_echo_stands_in_the_lines_of_what_it_accompanies() {
         .expect("a column");
     assert!(!cells[..=2 * units].contains(&"-"), "{}", ran.out);
 }
+
+#[test]
+fn one_message_is_told_as_one_and_no_rate_of_what_fits_the_window() {
+    let reflector = reflector();
+    let target = format!("ws://{}", reflector.address());
+    let ran = neph(["ping", &target, "--no-icmp", "-c", "1"]);
+    assert!(
+        ran.out.contains("\n1 message, 1 reply, 0 lost"),
+        "{}",
+        ran.out
+    );
+    assert!(ran.out.contains("TCP at the end: window"), "{}", ran.out);
+    assert!(!ran.out.contains("delivery"), "{}", ran.out);
+    let ran = neph(["ping", &target, "-c", "0"]);
+    assert_eq!(ran.status, 2);
+    assert!(ran.err.contains("at least 1 is needed"), "{}", ran.err);
+}
