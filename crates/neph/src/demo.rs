@@ -59,7 +59,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     };
     match whether_in_a_lab() {
         Ok(()) => {
-            let plan = PLAN.replace(SHIPPED_AT, TOPOLOGY_FILE);
+            let plan = demo_plan();
             keep(&args.folder.join(TOPOLOGY_FILE), TOPOLOGY).map_err(refused)?;
             let plan = keep(&args.folder.join(PLAN_FILE), &plan).map_err(refused)?;
             campaign::carry_out(&campaign::understand(plan)?, None, None, &settings)
@@ -72,6 +72,13 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
             over_loopback(args, &settings)
         }
     }
+}
+
+/// The shipped plan, which finds its topology beside itself.
+fn demo_plan() -> String {
+    let in_the_source = SHIPPED_AT.trim_start_matches("../");
+    PLAN.replace(SHIPPED_AT, TOPOLOGY_FILE)
+        .replace(in_the_source, TOPOLOGY_FILE)
 }
 
 /// A lab needs network namespaces, which need root.
@@ -134,6 +141,13 @@ fn over_loopback(args: &Args, settings: &Settings) -> Result<Outcome, Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_demos_plan_names_the_topology_beside_it_and_no_file_of_the_source() {
+        let plan = demo_plan();
+        assert_eq!(plan.matches(TOPOLOGY_FILE).count(), 2, "{plan}");
+        assert!(!plan.contains("crates/"), "{plan}");
+    }
 
     #[test]
     fn a_file_that_somebody_changed_is_kept_and_used() {

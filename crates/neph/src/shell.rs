@@ -4,7 +4,7 @@ use std::fs;
 use std::io::Write;
 use std::path::PathBuf;
 
-use clap::{Args, CommandFactory};
+use clap::{Args, Command, CommandFactory};
 use clap_complete::Shell;
 
 use crate::cli::Cli;
@@ -36,7 +36,8 @@ pub(crate) fn completions(args: &CompletionArgs) -> Result<Outcome, Failure> {
 
 /// Writes the man pages.
 pub(crate) fn man(args: &ManArgs) -> Result<Outcome, Failure> {
-    let mut command = Cli::command();
+    // clap's own `help` would get a page, and each command below it one more, all saying the same.
+    let mut command = without_help(Cli::command());
     command.build();
     match &args.output {
         None => clap_mangen::Man::new(command).render(&mut output::data())?,
@@ -49,4 +50,10 @@ pub(crate) fn man(args: &ManArgs) -> Result<Outcome, Failure> {
         }
     }
     Ok(Outcome::Done)
+}
+
+fn without_help(command: Command) -> Command {
+    command
+        .disable_help_subcommand(true)
+        .mut_subcommands(without_help)
 }

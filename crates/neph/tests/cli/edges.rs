@@ -133,4 +133,8 @@ fn there_is_a_man_page_for_every_command() {
     for name in ["neph-lab-up.1", "neph.1"] {
         assert!(place.path("man").join(name).exists(), "{name}");
     }
+    let pages = fs::read_dir(place.path("man")).expect("a folder");
+    let names = pages.map(|page| page.expect("an entry").file_name());
+    let about_help = names.filter(|name| name.to_string_lossy().contains("help"));
+    assert_eq!(about_help.count(), 0);
 }
