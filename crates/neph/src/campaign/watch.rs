@@ -1,11 +1,12 @@
 //! Progress of a campaign on standard error: a live line at a terminal, a line per experiment
 //! elsewhere.
 
+use std::collections::BTreeSet;
 use std::io::Write;
 
 use neph_campaign::{Figures, News, Observer, Standing};
 use neph_model::{
-    Campaign, CampaignId, Experiment, ExperimentStatus, Span, Throughput, Traceroute,
+    Campaign, CampaignId, Experiment, ExperimentStatus, Span, Throughput, Traceroute, Warning,
 };
 
 use super::preview::time;
@@ -20,6 +21,8 @@ pub(super) struct Watch {
     standing: String,
     /// The campaign, once it is in the store.
     campaign: Option<CampaignId>,
+    /// Why there are no echoes, as far as it is said.
+    without_echo: BTreeSet<String>,
 }
 
 impl Watch {
@@ -30,11 +33,22 @@ impl Watch {
             left: Span::ZERO,
             standing: String::new(),
             campaign: None,
+            without_echo: BTreeSet::new(),
         }
     }
 
     pub(super) const fn campaign(&self) -> Option<CampaignId> {
         self.campaign
+    }
+
+    /// A flag as it is shown: what forbids echoes forbids them all, and needs its sentence once.
+    fn flag(&mut self, warning: &Warning) -> String {
+        match warning {
+            Warning::EchoMissing { why, .. } if !self.without_echo.insert(why.clone()) => {
+                "  ! no ICMP echo, as before".to_owned()
+            }
+            _ => format!("  ! {warning}"),
+        }
     }
 
     fn stand(&mut self, standing: Standing, left: Option<Span>) {
@@ -103,7 +117,9 @@ impl Observer for Watch {
             } => {
                 self.stand(*standing, None);
                 let (block, label) = (experiment.block + 1, scenario.label());
-                let end = ended(experiment, figures);
+                let flags = experiment.warnings.iter().map(|warning| self.flag(warning));
+                let flags: String = flags.collect();
+                let end = ended(experiment, figures) + &flags;
                 self.line(&format!("[{}] block {block} {label}: {end}", self.standing));
             }
             News::Ended { status, .. } => self.line(&format!("campaign {}", status.name())),
@@ -160,18 +176,13 @@ fn traced(route: &Traceroute) -> String {
 }
 
 fn ended(experiment: &Experiment, figures: &Figures) -> String {
-    let end = match experiment.status {
+    match experiment.status {
         ExperimentStatus::Complete => told(figures),
         status => {
             let why = experiment.reason.as_deref().unwrap_or("no reason told");
             format!("{}: {why}", status.name())
         }
-    };
-    let flags = experiment
-        .warnings
-        .iter()
-        .map(|warning| format!("  ! {warning}"));
-    flags.fold(end, |line, flag| line + &flag)
+    }
 }
 
 fn told(figures: &Figures) -> String {
@@ -187,4 +198,30 @@ fn told(figures: &Figures) -> String {
         missing => format!(", {missing} without reply"),
     };
     format!("{middle}{high}{lost}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn why_there_are_no_echoes_is_said_once() {
+        let mut watch = Watch::new(true);
+        let missing = |name: &str, why: &str| Warning::EchoMissing {
+            names: vec![name.to_owned()],
+            why: why.to_owned(),
+        };
+        let (forbidden, unknown) = (missing("home", "forbidden"), missing("b", "unknown host"));
+        assert_eq!(
+            watch.flag(&forbidden),
+            "  ! no ICMP echo to home: forbidden"
+        );
+        let again = missing("metro", "forbidden");
+        assert_eq!(watch.flag(&again), "  ! no ICMP echo, as before");
+        assert_eq!(watch.flag(&unknown), "  ! no ICMP echo to b: unknown host");
+        let other = Warning::FewMessages { replies: 1 };
+        for _ in 0..2 {
+            assert_eq!(watch.flag(&other), "  ! only 1 reply");
+        }
+    }
 }
