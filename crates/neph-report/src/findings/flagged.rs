@@ -55,7 +55,8 @@ pub(super) fn findings(data: &CampaignData, settings: &PlotSettings) -> Vec<Find
 
 fn sentence(data: &CampaignData, advice: &str, flagged: &Flagged<'_>) -> Finding {
     let label = |index: &usize| data.scenarios[*index].label();
-    let mut what = format!("{} in {}", flagged.worst, label(&flagged.scenario));
+    let (fact, reason) = told(flagged.worst);
+    let mut what = format!("{fact} in {}", label(&flagged.scenario));
     if flagged.experiments > 1 {
         what.push_str(&format!(
             ", and alike in {}",
@@ -75,8 +76,41 @@ fn sentence(data: &CampaignData, advice: &str, flagged: &Flagged<'_>) -> Finding
             _ => format!(", also of {}{more}", named.join("; ")),
         });
     }
-    let text = format!("{}. What to do: {advice}.", crate::figure::capital(&what));
+    let text = format!(
+        "{}{reason}. What to do: {advice}.",
+        crate::figure::capital(&what)
+    );
     Finding::new(FindingKind::Flagged, "warning", text)
         .with("experiments", real(flagged.experiments))
         .with("scenarios", real(flagged.scenarios.len()))
+}
+
+/// What was flagged, and why where that is a sentence of its own: it stands last, because no place
+/// can follow it.
+fn told(warning: &Warning) -> (String, String) {
+    match warning {
+        Warning::EchoMissing { names, why } => (
+            format!("ICMP echo to {} could not be sent", names.join(", ")),
+            format!(": {why}"),
+        ),
+        _ => (warning.to_string(), String::new()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reason_that_is_a_sentence_stands_last() {
+        let missing = Warning::EchoMissing {
+            names: vec!["home".to_owned()],
+            why: "run this, or use another probe".to_owned(),
+        };
+        let (fact, reason) = told(&missing);
+        assert_eq!(fact, "ICMP echo to home could not be sent");
+        assert_eq!(reason, ": run this, or use another probe");
+        let few = Warning::FewMessages { replies: 1 };
+        assert_eq!(told(&few), ("only 1 reply".to_owned(), String::new()));
+    }
 }
