@@ -27,7 +27,7 @@ pub enum ProbeError {
         source: io::Error,
     },
     /// The port that was asked for belongs to somebody else.
-    #[error("take source port {port} to reach {address}: {source}; name another --source-port")]
+    #[error("take source port {port} to reach {address}: {source}; choose another one")]
     SourcePort {
         /// Ours.
         port: u16,

@@ -13,5 +13,7 @@ mod neph;
 mod pages;
 #[path = "cli/pings.rs"]
 mod pings;
+#[path = "cli/refusals.rs"]
+mod refusals;
 #[path = "cli/wrong.rs"]
 mod wrong;

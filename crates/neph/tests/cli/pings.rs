@@ -1,7 +1,7 @@
 //! `neph ping` on loopback: who is found behind a bare host, what is shown in each format, and what
 //! becomes of a flow that cannot begin.
 
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, UdpSocket};
 use std::process::{Child, Stdio};
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use crate::neph::{Place, Ran, command, neph};
 
-fn reflector() -> Reflector {
+pub(crate) fn reflector() -> Reflector {
     keyed(None)
 }
 
@@ -22,7 +22,7 @@ fn keyed(key: Option<&str>) -> Reflector {
     start(None, key)
 }
 
-fn start(identity: Option<Identity>, key: Option<&str>) -> Reflector {
+pub(crate) fn start(identity: Option<Identity>, key: Option<&str>) -> Reflector {
     let spec = ReflectorSpec {
         address: SocketAddr::from(([127, 0, 0, 1], 0)),
         identity,
@@ -36,7 +36,7 @@ fn start(identity: Option<Identity>, key: Option<&str>) -> Reflector {
 }
 
 /// Takes connections, reads something and answers `reply` to each; leaves them open.
-fn server(reply: &'static str) -> u16 {
+pub(crate) fn server(reply: &'static str) -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").expect("loopback has a free port");
     let port = listener.local_addr().expect("an address").port();
     thread::spawn(move || {
@@ -55,7 +55,7 @@ fn server(reply: &'static str) -> u16 {
 }
 
 /// A few messages, fast, without ICMP.
-fn few(target: &str, more: &[&str]) -> Ran {
+pub(crate) fn few(target: &str, more: &[&str]) -> Ran {
     let some = ["ping", target, "--no-icmp", "-c", "3", "-i", "60ms"];
     neph(some.into_iter().chain(more.iter().copied()))
 }
@@ -225,49 +225,6 @@ fn ctrl_c_waits_for_the_reply_that_is_under_way() {
     }
 }
 
-/// User and system time of a process so far, in ticks of 10 ms.
-fn cpu_ticks(child: &Child) -> u64 {
-    let path = format!("/proc/{}/stat", child.id());
-    let text = std::fs::read_to_string(path).expect("it runs");
-    let fields: Vec<&str> = text
-        .rsplit(") ")
-        .next()
-        .expect("a line")
-        .split(' ')
-        .collect();
-    let ticks = |at: usize| fields[at].parse::<u64>().expect("a number");
-    ticks(11) + ticks(12)
-}
-
-#[test]
-fn a_closed_port_costs_no_cpu() {
-    let gone = UdpSocket::bind("127.0.0.1:0").expect("loopback has a free port");
-    let target = format!("udp://{}", gone.local_addr().expect("an address"));
-    drop(gone);
-    let mut endless = command();
-    endless.args([
-        "ping",
-        &target,
-        "--no-icmp",
-        "-i",
-        "300ms",
-        "--timeout",
-        "200ms",
-    ]);
-    endless.stdout(Stdio::piped()).stderr(Stdio::null());
-    let mut child = endless.spawn().expect("neph runs");
-    let out = BufReader::new(child.stdout.take().expect("piped"));
-    let lines = out.lines().map(|line| line.expect("UTF-8"));
-    // The third message is given up 800 ms after the first was sent.
-    lines
-        .take_while(|line| line != "     2  no reply")
-        .for_each(drop);
-    let ticks = cpu_ticks(&child);
-    child.kill().expect("it runs");
-    child.wait().expect("it is over");
-    assert!(ticks < 40, "{ticks} ticks: it never slept");
-}
-
 #[test]
 fn quiet_is_only_the_summary_in_every_format() {
     let reflector = reflector();
@@ -365,7 +322,7 @@ fn what_becomes_of_the_exchange_after_the_last_message_is_not_told() {
 }
 
 /// Its end, or a failure if it does not come.
-fn ended(mut child: Child) -> Ran {
+pub(crate) fn ended(mut child: Child) -> Ran {
     let deadline = Instant::now() + Duration::from_secs(20);
     while child.try_wait().expect("a child").is_none() {
         if Instant::now() > deadline {
@@ -376,116 +333,6 @@ fn ended(mut child: Child) -> Ran {
         thread::sleep(Duration::from_millis(20));
     }
     child.wait_with_output().expect("it is over").into()
-}
-
-#[test]
-fn a_main_flow_that_cannot_begin_ends_the_command_with_its_sentence() {
-    let reflector = reflector();
-    let place = Place::empty();
-    let taken = UdpSocket::bind("0.0.0.0:0").expect("a free port");
-    let port = taken.local_addr().expect("an address").port().to_string();
-    let nowhere = place.text("authorities.pem");
-    let [udp, tcp, wss] =
-        ["udp", "tcp", "wss"].map(|scheme| format!("{scheme}://{}", reflector.address()));
-    let bare = reflector.address().to_string();
-    let busy = TcpListener::bind("0.0.0.0:0").and_then(|socket| Ok((socket.local_addr()?, socket)));
-    let (busy, _listening) = busy.expect("a free port");
-    let busy = busy.port().to_string();
-    for (arguments, status, part) in [
-        (vec![&*udp, "--source-port", &port], 1, "in use"),
-        (vec![&*tcp, "--source-port", &busy], 1, "in use"),
-        (vec![&*wss, "--ca-file", &nowhere], 2, "authorities.pem"),
-        (vec![&*bare, "--ca-file", &nowhere], 2, "authorities.pem"),
-        (vec![&*udp, "--site", "nonesuch"], 2, "nonesuch"),
-    ] {
-        let mut endless = command();
-        endless.arg("ping").args(&arguments);
-        endless.stdout(Stdio::piped()).stderr(Stdio::piped());
-        let ran = ended(endless.spawn().expect("neph runs"));
-        assert_eq!(ran.status, status, "{arguments:?}: {}", ran.err);
-        assert!(ran.err.contains(part), "{arguments:?}: {}", ran.err);
-    }
-}
-
-#[test]
-fn a_size_that_no_message_of_the_kind_carries_is_refused_before_anything_is_sent() {
-    let port = server("220 ready\r\n");
-    let [ws, icmp] = ["ws", "icmp"].map(|scheme| format!("{scheme}://127.0.0.1"));
-    let bare = format!("127.0.0.1:{port}");
-    for (target, option, size, why) in [
-        (
-            &ws,
-            "--request-size",
-            "100 GiB",
-            "ws carries at most 64 MiB",
-        ),
-        (
-            &ws,
-            "--response-size",
-            "100 GiB",
-            "ws carries at most 64 MiB",
-        ),
-        (
-            &icmp,
-            "--request-size",
-            "64 KiB",
-            "icmp carries at most 65507 B",
-        ),
-        (
-            &bare,
-            "--request-size",
-            "100 GiB",
-            "tcp carries at most 64 MiB",
-        ),
-    ] {
-        let ran = few(target, &[option, size]);
-        let told = format!("neph: {option} {size}: {why}\n");
-        assert_eq!((ran.status, ran.err), (2, told), "{target}");
-    }
-}
-
-#[test]
-fn of_whom_nobody_heard_anything_nothing_is_claimed() {
-    let gone = TcpListener::bind("127.0.0.1:0").and_then(|socket| socket.local_addr());
-    let gone = gone.expect("a free port");
-    for scheme in ["ws", "http", "tcp"] {
-        let target = format!("{scheme}://{gone}");
-        let ran = few(&target, &["--timeout", "200ms"]);
-        assert_eq!(ran.status, 1, "{}", ran.err);
-        let title = format!("{target} (127.0.0.1), nobody answers yet, every 60.00 ms");
-        assert_eq!(ran.out.lines().next(), Some(title.as_str()));
-        let remark = format!("neph: nobody answers at {target}: Connection refused");
-        assert!(ran.err.starts_with(&remark), "{}", ran.err);
-    }
-}
-
-#[test]
-fn a_certificate_that_is_not_trusted_ends_what_has_no_end_at_once() {
-    let secure = start(
-        Some(Identity::SelfSigned(vec!["127.0.0.1".to_owned()])),
-        None,
-    );
-    let target = format!("wss://{}", secure.address());
-    let mut endless = command();
-    endless.args(["ping", &target]);
-    endless.stdout(Stdio::piped()).stderr(Stdio::piped());
-    let ran = ended(endless.spawn().expect("neph runs"));
-    assert_eq!((ran.status, ran.out.as_str()), (1, ""), "{}", ran.err);
-    assert!(
-        ran.err.contains("is not trusted") && ran.err.contains("--ca-file"),
-        "{}",
-        ran.err
-    );
-
-    let ran = few(&target, &["--timeout", "200ms"]);
-    assert_eq!(ran.status, 1, "{}", ran.err);
-    let title = format!("{target} (127.0.0.1), a server whose certificate is not trusted");
-    assert!(ran.out.starts_with(&title), "{}", ran.out);
-    assert!(
-        ran.out.contains("3 messages, 0 replies"),
-        "what was asked for is tried: {}",
-        ran.out
-    );
 }
 
 #[test]
