@@ -34,14 +34,14 @@ pub fn load(
         .map(|(place, scenario)| (scenario.id, place))
         .collect();
     let mut experiments = Vec::new();
-    let mut left_out = 0;
+    let mut left_out = Vec::new();
     for experiment in store.experiments(campaign.id)? {
         let wanted = match include {
             Include::Complete => experiment.status == ExperimentStatus::Complete,
             Include::Everything => true,
         };
         let Some(place) = places.get(&experiment.scenario).filter(|_| wanted) else {
-            left_out += 1;
+            left_out.push(experiment);
             continue;
         };
         let id = experiment.id;

@@ -111,8 +111,8 @@ pub struct CampaignData {
     pub scenarios: Vec<Scenario>,
     /// Its experiments, by block, position and attempt.
     pub experiments: Vec<ExperimentData>,
-    /// How many experiments were left out because they are not complete.
-    pub left_out: usize,
+    /// Experiments of which nothing is shown, because they are not complete.
+    pub left_out: Vec<Experiment>,
     /// Throughput checks, by time.
     pub throughputs: Vec<Throughput>,
     /// Traceroutes, by time.

@@ -38,6 +38,9 @@ pub(super) fn findings(data: &CampaignData, settings: &PlotSettings) -> Vec<Find
         }
     }
     if kinds.is_empty() {
+        if !is_whole(data, settings) {
+            return Vec::new();
+        }
         let text = if data.is_imported() {
             "Nothing could be flagged: the imported files tell nothing of the sender's schedule, its host's load or kernel stamps."
         } else {
@@ -51,6 +54,12 @@ pub(super) fn findings(data: &CampaignData, settings: &PlotSettings) -> Vec<Find
         .into_iter()
         .map(|(advice, flagged)| sentence(data, advice, &flagged))
         .collect()
+}
+
+/// Whether there is something that nothing was flagged of: something was measured, and nothing
+/// failed.
+fn is_whole(data: &CampaignData, settings: &PlotSettings) -> bool {
+    !data.measured(settings).is_empty() && super::failed::findings(data, settings).is_none()
 }
 
 fn sentence(data: &CampaignData, advice: &str, flagged: &Flagged<'_>) -> Finding {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use neph_model::Scenario;
+use neph_model::{ExperimentStatus, Scenario};
 use neph_stats::proportion;
 
 use super::{Finding, FindingKind, plural, real};
@@ -76,16 +76,20 @@ pub(super) fn findings(data: &CampaignData, settings: &PlotSettings) -> Vec<Find
     } else {
         count.loss() + &count.not_sent()
     };
-    let text = format!(
-        "{}, measured in {}: {}, {}, {} of them answered{}.{}",
-        matrix(&scenarios),
-        plural(count.blocks.len(), "block"),
-        plural(count.experiments, "experiment"),
-        plural(count.messages, "message"),
-        crate::axis::count(count.replies),
-        unanswered,
-        missing(data, scenarios.len()),
-    );
+    let text = if scenarios.is_empty() {
+        format!("Nothing was measured.{}", missing(data, settings, 0))
+    } else {
+        format!(
+            "{}, measured in {}: {}, {}, {} of them answered{}.{}",
+            matrix(&scenarios),
+            plural(count.blocks.len(), "block"),
+            plural(count.experiments, "experiment"),
+            plural(count.messages, "message"),
+            crate::axis::count(count.replies),
+            unanswered,
+            missing(data, settings, scenarios.len()),
+        )
+    };
     let finding = Finding::new(FindingKind::Measured, "campaign", text)
         .with("scenarios", real(shown.len()))
         .with("blocks", real(count.blocks.len()))
@@ -125,16 +129,24 @@ fn matrix(scenarios: &[&Scenario]) -> String {
     )
 }
 
-fn missing(data: &CampaignData, shown: usize) -> String {
+/// What the plan has and the report does not; experiments that failed have a sentence of their own.
+fn missing(data: &CampaignData, settings: &PlotSettings, shown: usize) -> String {
     let mut text = String::new();
+    let more = if shown == 0 { "" } else { "more " };
     match data.scenarios.len() - shown {
         0 => {}
-        1 => text.push_str(" 1 more scenario of the plan has nothing to show yet."),
-        more => text.push_str(&format!(
-            " {more} more scenarios of the plan have nothing to show yet."
+        1 => text.push_str(&format!(
+            " 1 {more}scenario of the plan has nothing to show yet."
+        )),
+        rest => text.push_str(&format!(
+            " {rest} {more}scenarios of the plan have nothing to show yet."
         )),
     }
-    match data.left_out {
+    let cut_off = data
+        .left_out
+        .iter()
+        .filter(|one| one.status != ExperimentStatus::Failed && settings.shows_block(one.block));
+    match cut_off.count() {
         0 => {}
         1 => text.push_str(" 1 experiment is left out, because it was not carried out to its end."),
         more => text.push_str(&format!(

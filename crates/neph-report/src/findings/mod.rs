@@ -6,6 +6,7 @@ mod beyond_ping;
 mod compare;
 mod dominant;
 mod endpoints;
+mod failed;
 mod flagged;
 mod intervals;
 mod loss;
@@ -69,6 +70,7 @@ pub fn findings(data: &CampaignData, settings: &PlotSettings) -> Vec<Finding> {
     found.extend(intervals::findings(data, settings));
     found.extend(loss::findings(data, settings));
     found.extend(throughput::findings(data, settings));
+    found.extend(failed::findings(data, settings));
     found.extend(flagged::findings(data, settings));
     found
 }

@@ -102,10 +102,14 @@ fn words(findings: &[Finding]) -> Markup {
         section {
             h3 { "What was measured" }
             @for finding in of(FindingKind::Measured) { p { (finding.text) } }
-            h3 { "What stands out" }
-            ul { @for finding in of(FindingKind::StandsOut) { li { (finding.text) } } }
-            h3 { "What was flagged" }
-            ul.flagged { @for finding in of(FindingKind::Flagged) { li { (finding.text) } } }
+            @if of(FindingKind::StandsOut).next().is_some() {
+                h3 { "What stands out" }
+                ul { @for finding in of(FindingKind::StandsOut) { li { (finding.text) } } }
+            }
+            @if of(FindingKind::Flagged).next().is_some() {
+                h3 { "What was flagged" }
+                ul.flagged { @for finding in of(FindingKind::Flagged) { li { (finding.text) } } }
+            }
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The sentences, and the numbers behind them.
 
-use neph_model::{CampaignStatus, Outcome, Span, Warning};
+use neph_model::{CampaignStatus, ExperimentStatus, Outcome, Span, Warning};
 use neph_report::{CampaignData, ExperimentData, FindingKind, PlotSettings, findings, text};
 
 use crate::synthetic::{self, CONTINENT, FOREIGN, Link, METRO};
@@ -313,16 +313,67 @@ fn an_import_claims_nothing_that_its_files_do_not_tell() {
 }
 
 #[test]
+fn what_failed_is_told_with_its_reason_and_is_not_nothing_flagged() {
+    let mut data = synthetic::over(&[METRO, CONTINENT], 3);
+    for experiment in &mut data.experiments {
+        experiment.experiment.warnings.clear();
+    }
+    let (dead, alive): (Vec<_>, Vec<_>) = data
+        .experiments
+        .drain(..)
+        .partition(|one| one.scenario == 1);
+    data.experiments = alive;
+    data.left_out = dead.into_iter().map(|one| one.experiment).collect();
+    for experiment in &mut data.left_out {
+        experiment.status = ExperimentStatus::Failed;
+        experiment.reason = Some(format!("refused in block {}", experiment.block));
+    }
+    let said = sentences(&data);
+    assert!(
+        said.contains("Flagged failed: 3 experiments failed: continent · every 100 ms · 1 KiB. The first reason: refused in block 0."),
+        "{said}"
+    );
+    assert!(!said.contains("Nothing was flagged"), "{said}");
+    let shown = text(&data, &PlotSettings::default(), 400);
+    assert!(shown.contains("3 experiments failed"), "{shown}");
+    // Tried again, it succeeded: told, but nothing is left to do.
+    let mut again = data.clone();
+    again.left_out.truncate(1);
+    let mut experiment = again.experiments[0].clone();
+    experiment.experiment.scenario = again.left_out[0].scenario;
+    experiment.scenario = 1;
+    again.experiments.push(experiment);
+    let said = sentences(&again);
+    assert!(
+        said.contains("1 experiment failed at first and succeeded later: continent")
+            && said.contains("The reason: refused in block 0.")
+            && !said.contains("neph resume"),
+        "{said}"
+    );
+    // Nothing but failures: no matrix of nothing, and the reason still.
+    data.experiments.clear();
+    let said = sentences(&data);
+    assert!(
+        said.contains("Nothing was measured. 2 scenarios of the plan have nothing to show yet.")
+            && said.contains("3 experiments failed")
+            && !said.contains("Nothing was flagged"),
+        "{said}"
+    );
+}
+
+#[test]
 fn an_empty_campaign_is_no_panic() {
     let mut data = synthetic::one();
-    data.experiments.clear();
-    data.left_out = 1;
-    let found = findings(&data, &PlotSettings::default());
+    let mut cut_off = data.experiments.remove(0).experiment;
+    cut_off.status = ExperimentStatus::Interrupted;
+    data.left_out = vec![cut_off];
+    let said = sentences(&data);
     assert!(
-        found[0].text.contains("1 experiment is left out"),
-        "{}",
-        found[0].text
+        said.starts_with("Measured campaign: Nothing was measured. 1 scenario of the plan")
+            && said.contains("1 experiment is left out"),
+        "{said}"
     );
+    assert!(!said.contains("Nothing was flagged"), "{said}");
     assert!(neph_report::draw(&data, &PlotSettings::default()).is_empty());
 }
 

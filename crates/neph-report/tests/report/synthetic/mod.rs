@@ -117,7 +117,7 @@ pub(crate) fn campaign(shape: &Shape) -> CampaignData {
         },
         scenarios,
         experiments,
-        left_out: 0,
+        left_out: Vec::new(),
         throughputs: throughputs(shape),
         traceroutes: routes(shape),
     }
