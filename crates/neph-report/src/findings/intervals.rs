@@ -98,13 +98,9 @@ fn sentence(data: &CampaignData, settings: &PlotSettings, effect: &Effect) -> Fi
     );
     let windows =
         window(data, settings, effect.scenario).zip(window(data, settings, effect.baseline));
-    let why = match windows {
-        Some((idle, busy)) if idle * 2.0 <= busy && effect.compared.shift > 0.0 => format!(
-            " The median congestion window is {idle:.0} segments against {busy:.0}: TCP begins slowly again after idling, and {} need several round trips.",
-            data.scenarios[effect.scenario].request_size
-        ),
-        _ => String::new(),
-    };
+    let why = windows.map_or_else(String::new, |windows| {
+        cause(data, settings, effect, windows).unwrap_or_default()
+    });
     let text = format!(
         "{}: {how} (median {} there); {}.{why}{}",
         effect.group,
@@ -122,6 +118,76 @@ fn sentence(data: &CampaignData, settings: &PlotSettings, effect: &Effect) -> Fi
             .with("cwnd_baseline_segments", busy);
     }
     finding
+}
+
+/// Why the longer interval is slower, where the windows show it.
+fn cause(
+    data: &CampaignData,
+    settings: &PlotSettings,
+    effect: &Effect,
+    (idle, busy): (f64, f64),
+) -> Option<String> {
+    if idle * 2.0 > busy || effect.compared.shift <= 0.0 {
+        return None;
+    }
+    let windows =
+        format!(" The median congestion window is {idle:.0} segments against {busy:.0}: ");
+    match Growth::of(data, settings, effect.scenario) {
+        Growth::First => Some(format!(
+            "{windows}it was still growing for the first time since the connection began; a longer experiment leaves that behind."
+        )),
+        Growth::Again if restarts(data, settings, effect.scenario) => Some(format!(
+            "{windows}TCP begins slowly again after idling, and {} need several round trips.",
+            data.scenarios[effect.scenario].request_size.exact()
+        )),
+        Growth::Again => None,
+    }
+}
+
+/// Whether the hosts that sent forget the window while idle; one that tells nothing does, as Linux
+/// does unless told otherwise.
+fn restarts(data: &CampaignData, settings: &PlotSettings, scenario: usize) -> bool {
+    let setting = "net.ipv4.tcp_slow_start_after_idle";
+    data.experiments_of(scenario, settings)
+        .filter_map(|experiment| experiment.provenance.as_ref()?.host.sysctls.get(setting))
+        .all(|value| value.trim() != "0")
+}
+
+/// How the congestion window went from message to message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Growth {
+    /// For most messages it was larger than ever before in their connection.
+    First,
+    /// It came back to where it had been before.
+    Again,
+}
+
+impl Growth {
+    /// A window that is so much larger than every earlier one has grown; less is noise.
+    const GROWN: f64 = 1.1;
+
+    fn of(data: &CampaignData, settings: &PlotSettings, scenario: usize) -> Self {
+        let (mut grown, mut all) = (0, 0);
+        for flow in data.main_flows(scenario, settings) {
+            let mut largest: Option<(u32, f64)> = None;
+            for exchange in &flow.exchanges {
+                let Some(window) = exchange.cwnd.map(f64::from) else {
+                    continue;
+                };
+                let earlier = largest.filter(|(connection, _)| *connection == exchange.connection);
+                // A connection's first window is larger than none.
+                let earlier = earlier.map_or(0.0, |(_, window)| window);
+                grown += usize::from(window > earlier * Self::GROWN);
+                all += 1;
+                largest = Some((exchange.connection, earlier.max(window)));
+            }
+        }
+        if 2 * grown > all {
+            Self::First
+        } else {
+            Self::Again
+        }
+    }
 }
 
 fn window(data: &CampaignData, settings: &PlotSettings, scenario: usize) -> Option<f64> {

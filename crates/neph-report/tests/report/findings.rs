@@ -1,6 +1,6 @@
 //! The sentences, and the numbers behind them.
 
-use neph_model::{CampaignStatus, ExperimentStatus, Outcome, Span, Warning};
+use neph_model::{ByteSize, CampaignStatus, ExperimentStatus, Outcome, Span, Warning};
 use neph_report::{CampaignData, ExperimentData, FindingKind, PlotSettings, findings, text};
 
 use crate::synthetic::{self, CONTINENT, FOREIGN, Link, METRO};
@@ -54,6 +54,55 @@ fn the_idle_slow_start_is_found_with_its_cause() {
     assert!(
         (first.evidence["p"] - 0.031_25).abs() < 1e-9,
         "six pairs of one sign: 2 / 2^6"
+    );
+}
+
+#[test]
+fn slow_start_after_idling_is_blamed_only_where_the_windows_show_it() {
+    let of_interval = |data: &CampaignData| {
+        let found = findings(data, &PlotSettings::default());
+        let first = found.into_iter().find(|f| f.topic == "interval");
+        first.expect("the effect is there").text
+    };
+    // Four messages whose window only ever grew: nothing was forgotten.
+    let mut data = synthetic::twelve();
+    for experiment in &mut data.experiments {
+        let exchanges = &mut experiment.flows[0].exchanges;
+        if exchanges[0].cwnd == exchanges[1].cwnd {
+            exchanges.truncate(4);
+            for (exchange, window) in exchanges.iter_mut().zip([10, 22, 41, 68]) {
+                exchange.cwnd = Some(window);
+            }
+        }
+    }
+    let text = of_interval(&data);
+    assert!(
+        text.contains("still growing for the first time") && !text.contains("after idling"),
+        "{text}"
+    );
+    // A host that keeps the window while idle has not forgotten it either.
+    let mut data = synthetic::twelve();
+    for experiment in &mut data.experiments {
+        let provenance = experiment.provenance.as_mut().expect("it is kept");
+        let sysctls = &mut provenance.host.sysctls;
+        sysctls.insert("net.ipv4.tcp_slow_start_after_idle".into(), "0".into());
+    }
+    let text = of_interval(&data);
+    assert!(
+        text.contains("slower") && !text.contains("window"),
+        "{text}"
+    );
+    // Sizes are told as the labels tell them.
+    let mut data = synthetic::twelve();
+    for scenario in &mut data.scenarios {
+        if scenario.request_size.bytes() == 102_400 {
+            scenario.request_size = ByteSize(100_000);
+        }
+    }
+    let text = of_interval(&data);
+    assert!(
+        text.contains("and 100 kB need several round trips"),
+        "{text}"
     );
 }
 
