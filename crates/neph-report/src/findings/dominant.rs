@@ -1,5 +1,6 @@
 //! Where the time goes: which stage takes most of it in which scenario.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use neph_model::StageSet;
@@ -24,6 +25,10 @@ impl Heaviest {
     fn share(&self) -> f64 {
         self.mean / self.total.max(f64::MIN_POSITIVE)
     }
+
+    fn is_most(&self) -> bool {
+        self.share() > 0.5
+    }
 }
 
 pub(super) fn findings(data: &CampaignData, settings: &PlotSettings) -> Vec<Finding> {
@@ -32,15 +37,17 @@ pub(super) fn findings(data: &CampaignData, settings: &PlotSettings) -> Vec<Find
         .into_iter()
         .filter_map(|scenario| heaviest(data, settings, scenario))
         .collect();
-    let mut by_set: BTreeMap<StageSet, Vec<&Heaviest>> = BTreeMap::new();
+    // Those of which it is most before those of which it is merely the largest part.
+    let mut by_set: BTreeMap<(Reverse<bool>, StageSet), Vec<&Heaviest>> = BTreeMap::new();
     for one in &all {
-        by_set.entry(one.set).or_default().push(one);
+        let group = (Reverse(one.is_most()), one.set);
+        by_set.entry(group).or_default().push(one);
     }
-    let mut groups: Vec<(StageSet, Vec<&Heaviest>)> = by_set.into_iter().collect();
-    groups.sort_by_key(|(set, members)| (std::cmp::Reverse(members.len()), *set));
+    let mut groups: Vec<Vec<&Heaviest>> = by_set.into_values().collect();
+    groups.sort_by_key(|members| Reverse(members.len()));
     groups
         .iter_mut()
-        .map(|(set, members)| sentence(data, *set, members, all.len()))
+        .map(|members| sentence(data, members, all.len()))
         .collect()
 }
 
@@ -51,7 +58,12 @@ fn heaviest(data: &CampaignData, settings: &PlotSettings, scenario: usize) -> Op
         .iter()
         .copied()
         .max_by(|(_, a), (_, b)| a.total_cmp(b))?;
-    Some(Heaviest {
+    let is_everything = means
+        .entries
+        .iter()
+        .all(|(other, mean)| *other == set || *mean == 0.0);
+    // That the whole is the whole tells nothing.
+    (!set.is_merged() || !is_everything).then_some(Heaviest {
         scenario,
         set,
         mean,
@@ -59,7 +71,14 @@ fn heaviest(data: &CampaignData, settings: &PlotSettings, scenario: usize) -> Op
     })
 }
 
-fn sentence(data: &CampaignData, set: StageSet, members: &mut [&Heaviest], all: usize) -> Finding {
+/// A sentence about scenarios of the same stage, of which it is most or not in all alike.
+fn sentence(data: &CampaignData, members: &mut [&Heaviest], all: usize) -> Finding {
+    let set = members[0].set;
+    let part = if members[0].is_most() {
+        "Most"
+    } else {
+        "The largest part"
+    };
     members.sort_by(|a, b| b.share().total_cmp(&a.share()));
     let (most, least) = (members[0].share(), members[members.len() - 1].share());
     let text = if members.len() <= NAMED {
@@ -75,7 +94,7 @@ fn sentence(data: &CampaignData, set: StageSet, members: &mut [&Heaviest], all: 
                 )
             })
             .collect();
-        format!("Most of the time is {set} in {}.", named.join("; "))
+        format!("{part} of the mean time is {set} in {}.", named.join("; "))
     } else {
         let which = if members.len() == all { "all" } else { "of" };
         let scenarios = if which == "all" {
@@ -84,7 +103,7 @@ fn sentence(data: &CampaignData, set: StageSet, members: &mut [&Heaviest], all: 
             format!("{} of {}", members.len(), plural(all, "scenario"))
         };
         format!(
-            "Most of the time is {set} in {scenarios}: from {} ({}) to {} ({}).",
+            "{part} of the mean time is {set} in {scenarios}: from {} ({}) to {} ({}).",
             percent(least),
             data.scenarios[members[members.len() - 1].scenario].label(),
             percent(most),

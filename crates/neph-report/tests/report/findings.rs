@@ -1,9 +1,10 @@
 //! The sentences, and the numbers behind them.
 
-use neph_model::{ByteSize, CampaignStatus, ExperimentStatus, Outcome, Span, Warning};
+use neph_model::{ByteSize, CampaignStatus, ExperimentStatus, Marks, Outcome, Span, Warning};
 use neph_report::{CampaignData, ExperimentData, FindingKind, PlotSettings, findings, text};
+use neph_stats::Random;
 
-use crate::synthetic::{self, CONTINENT, FOREIGN, Link, METRO};
+use crate::synthetic::{self, CONTINENT, FOREIGN, Link, METRO, Shape};
 
 fn sentences(data: &CampaignData) -> String {
     let found = findings(data, &PlotSettings::default());
@@ -104,6 +105,45 @@ fn slow_start_after_idling_is_blamed_only_where_the_windows_show_it() {
         text.contains("and 100 kB need several round trips"),
         "{text}"
     );
+}
+
+#[test]
+fn a_stage_is_most_of_the_mean_time_only_from_a_half_on() {
+    let data = synthetic::campaign(&Shape {
+        links: vec![Link {
+            work_ms: 100.0,
+            ..CONTINENT
+        }],
+        intervals_ms: vec![400],
+        sizes: vec![102_400],
+        blocks: 1,
+        messages: 300,
+    });
+    // 120 ms of waiting for the window, 100 ms of work, 44 ms on the way.
+    let said = sentences(&data);
+    assert!(
+        said.contains("The largest part of the mean time is send window in continent")
+            && said.contains(", 44 %)")
+            && !said.contains("Most of the"),
+        "{said}"
+    );
+}
+
+#[test]
+fn that_the_whole_ledger_is_everything_is_not_worth_a_sentence() {
+    let mut data = synthetic::over(&[METRO], 1);
+    let scenario = &data.scenarios[0];
+    let mut messages = synthetic::messages(scenario, &METRO, &mut Random::new(1));
+    for message in &mut messages {
+        let received = message.marks.app_recv;
+        message.marks = Marks::intended_at(message.marks.intended);
+        message.marks.app_send = Some(message.marks.intended);
+        message.marks.app_recv = received;
+    }
+    let experiment = data.experiments[0].experiment.clone();
+    data.experiments = vec![ExperimentData::new(experiment, 0, &messages)];
+    let found = findings(&data, &PlotSettings::default());
+    assert!(found.iter().all(|f| f.topic != "ledger"), "{found:?}");
 }
 
 #[test]
