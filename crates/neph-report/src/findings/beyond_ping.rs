@@ -6,7 +6,7 @@ use neph_model::{Span, Stage, StageSet};
 use super::compare::median;
 use super::{Finding, FindingKind, plural, real};
 use crate::axis::millis;
-use crate::data::FlowData;
+use crate::data::{Exchange, FlowData};
 use crate::{CampaignData, PlotSettings};
 
 /// A round trip that takes this many times an echo's carries more than distance.
@@ -19,13 +19,22 @@ struct Beyond {
     scenario: usize,
     /// The stages that the time is told of.
     set: StageSet,
-    /// Their median in milliseconds.
+    /// The median of the entry with the network in milliseconds.
+    network: f64,
+    /// The same with the wait for TCP's window, which fills behind the same bottleneck, where the
+    /// network is told alone.
     time: f64,
-    /// The echo's median in milliseconds.
+    /// The quickest echo in milliseconds: an echo beside the messages waits in the same queue, so
+    /// that only this one is the path alone.
     echo: f64,
 }
 
 impl Beyond {
+    /// What is not distance, in milliseconds.
+    fn excess(&self) -> f64 {
+        self.time - self.echo
+    }
+
     fn is_network(&self) -> bool {
         is_network(self.set)
     }
@@ -45,7 +54,7 @@ pub(super) fn findings(data: &CampaignData, settings: &PlotSettings) -> Vec<Find
         .into_iter()
         .filter_map(|scenario| beyond(data, settings, scenario))
         .collect();
-    all.sort_by(|a, b| (b.time / b.echo).total_cmp(&(a.time / a.echo)));
+    all.sort_by(|a, b| b.excess().total_cmp(&a.excess()));
     let (network, merged): (Vec<Beyond>, Vec<Beyond>) =
         all.into_iter().partition(Beyond::is_network);
     let transmission = first(data, &network, "transmission", transmission);
@@ -69,7 +78,8 @@ fn first(
         text.push_str(&format!(" The same holds, less so, for {more}."));
     }
     let finding = Finding::new(FindingKind::StandsOut, topic, text)
-        .with("network_ms", worst.time)
+        .with("network_ms", worst.network)
+        .with("with_window_ms", worst.time)
         .with("icmp_ms", worst.echo)
         .with("scenarios", real(members.len()));
     Some(finding)
@@ -78,23 +88,24 @@ fn first(
 fn transmission(data: &CampaignData, one: &Beyond) -> String {
     let scenario = &data.scenarios[one.scenario];
     format!(
-        "In {} the median network round trip is {}, while an ICMP echo takes {}: {} go into transmitting and queueing {}, not into distance.",
+        "{}: {} of {} go into transmitting and queueing {}, not into distance (median of {}; the quickest ICMP echo takes {}).",
         scenario.label(),
+        millis(one.excess()),
         millis(one.time),
+        scenario.request_size.exact(),
+        one.set.with(Stage::SendWindow),
         millis(one.echo),
-        millis(one.time - one.echo),
-        scenario.request_size,
     )
 }
 
 fn undecided(data: &CampaignData, one: &Beyond) -> String {
     format!(
-        "In {} the median of {} is {}, while an ICMP echo takes {}: at least {} of it is not the path as ping sees it. Whether {} took that cannot be told here, because the marks between them are missing.",
+        "In {} the median of {} is {}, while the quickest ICMP echo takes {}: at least {} of it is not the path as ping sees it. Whether {} took that cannot be told here, because the marks between them are missing.",
         data.scenarios[one.scenario].label(),
         one.set,
         millis(one.time),
         millis(one.echo),
-        millis(one.time - one.echo),
+        millis(one.excess()),
         suspects(one.set),
     )
 }
@@ -118,45 +129,67 @@ fn suspects(set: StageSet) -> String {
 }
 
 fn beyond(data: &CampaignData, settings: &PlotSettings, scenario: usize) -> Option<Beyond> {
-    let (set, time) = under_way(data.main_flows(scenario, settings))?;
+    let (set, network, time) = under_way(data.main_flows(scenario, settings))?;
     let companions = data
         .experiments_of(scenario, settings)
         .filter_map(|experiment| experiment.companion());
-    let mut echoes: Vec<f64> = companions
+    let echo = companions
         .flat_map(|flow| flow.exchanges.iter().filter_map(|one| flow.round_trip(one)))
-        .map(Span::millis_f64)
-        .collect();
-    let echo = median(&mut echoes)?;
-    let is_far = time > echo * FAR_BEYOND && time - echo > WORTH_TELLING;
+        .min()?
+        .millis_f64();
+    // Of the network alone: waiting for the window on a path without a queue is round trips, which
+    // are distance.
+    let is_far = network > echo * FAR_BEYOND && network - echo > WORTH_TELLING;
     is_far.then_some(Beyond {
         scenario,
         set,
+        network,
         time,
         echo,
     })
 }
 
-/// The median of the entries that hold the network, and the stages that they are told of: the
-/// network's own entries where most messages have one, else everything that some message's entry
-/// mixes with it.
-fn under_way<'a>(flows: impl Iterator<Item = &'a FlowData>) -> Option<(StageSet, f64)> {
-    let entries: Vec<(StageSet, f64)> = flows
+/// A message's entry that holds the network.
+struct UnderWay {
+    set: StageSet,
+    network: Span,
+    /// With the wait for TCP's window.
+    time: Span,
+}
+
+impl UnderWay {
+    fn of(flow: &FlowData, exchange: &Exchange) -> Option<Self> {
+        let mut entries = flow.ledger(exchange);
+        let (set, network) = entries.find(|(set, _)| set.contains(Stage::Network))?;
+        let window = StageSet::only(Stage::SendWindow);
+        let waited: Span = flow
+            .ledger(exchange)
+            .filter(|(other, _)| *other == window && is_network(set))
+            .map(|(_, time)| time)
+            .sum();
+        let time = network + waited;
+        Some(Self { set, network, time })
+    }
+}
+
+/// The stages that the messages' time under way is told of, the median of their entries and the
+/// same with the wait for the window: the network's own entries where most messages have one, else
+/// everything that some message's entry mixes with it.
+fn under_way<'a>(flows: impl Iterator<Item = &'a FlowData>) -> Option<(StageSet, f64, f64)> {
+    let mut entries: Vec<UnderWay> = flows
         .flat_map(|flow| flow.exchanges.iter().map(move |one| (flow, one)))
-        .filter_map(|(flow, one)| {
-            flow.ledger(one)
-                .find(|(set, _)| set.contains(Stage::Network))
-        })
-        .map(|(set, time)| (set, time.millis_f64()))
+        .filter_map(|(flow, one)| UnderWay::of(flow, one))
         .collect();
-    let alone = entries.iter().filter(|(set, _)| is_network(*set)).count();
+    let alone = entries.iter().filter(|one| is_network(one.set)).count();
     let mostly_alone = 2 * alone > entries.len();
-    let kept = entries
+    entries.retain(|one| is_network(one.set) == mostly_alone);
+    let set = entries
         .iter()
-        .filter(|(set, _)| is_network(*set) == mostly_alone);
-    let set = kept
-        .clone()
-        .flat_map(|(set, _)| set.iter())
+        .flat_map(|one| one.set.iter())
         .fold(StageSet::EMPTY, StageSet::with);
-    let mut times: Vec<f64> = kept.map(|(_, time)| *time).collect();
-    Some((set, median(&mut times)?))
+    let of = |time: fn(&UnderWay) -> Span| {
+        let mut times: Vec<f64> = entries.iter().map(|one| time(one).millis_f64()).collect();
+        median(&mut times)
+    };
+    Some((set, of(|one| one.network)?, of(|one| one.time)?))
 }

@@ -4,7 +4,7 @@ use neph_model::{ByteSize, CampaignStatus, ExperimentStatus, Marks, Outcome, Spa
 use neph_report::{CampaignData, ExperimentData, FindingKind, PlotSettings, findings, text};
 use neph_stats::Random;
 
-use crate::synthetic::{self, CONTINENT, FOREIGN, Link, METRO, Shape};
+use crate::synthetic::{self, CONTINENT, FOREIGN, HOME, Link, METRO, Shape};
 
 fn sentences(data: &CampaignData) -> String {
     let found = findings(data, &PlotSettings::default());
@@ -164,6 +164,41 @@ fn a_home_uplink_that_is_too_narrow_is_named() {
         .find(|f| f.topic == "transmission")
         .expect("network far beyond the echo");
     assert!(far.evidence["network_ms"] > 285.0 && far.evidence["icmp_ms"] < 12.2);
+}
+
+#[test]
+fn the_largest_transmission_leads_and_the_path_is_the_quickest_echo() {
+    // 10 KiB queue 27 ms at 3 Mbit/s; 100 KiB wait for the window behind the same bottleneck.
+    let mut data = synthetic::campaign(&Shape {
+        links: vec![HOME],
+        intervals_ms: vec![400],
+        sizes: vec![10_240, 102_400],
+        blocks: 1,
+        messages: 300,
+    });
+    // Most echoes wait in the messages' queue.
+    for experiment in &mut data.experiments {
+        let echoes = experiment.flows[1].exchanges.iter_mut();
+        for (_, echo) in echoes.enumerate().filter(|(number, _)| number % 4 > 0) {
+            echo.service = echo.service.map(|time| time + Span::from_millis(95));
+        }
+    }
+    let found = findings(&data, &PlotSettings::default());
+    let told: Vec<_> = found.iter().filter(|f| f.topic == "transmission").collect();
+    let [only] = told.as_slice() else {
+        panic!("one sentence: {told:?}")
+    };
+    let (icmp, time) = (only.evidence["icmp_ms"], only.evidence["with_window_ms"]);
+    assert!((12.0..12.1).contains(&icmp), "{}", only.text);
+    // Three rounds for the window and 285 ms under way.
+    assert!((320.0..323.0).contains(&time), "{}", only.text);
+    assert!(
+        only.text.starts_with("home · every 400 ms · 100 KiB: 309")
+            && only.text.contains("the quickest ICMP echo takes 12.0")
+            && only.text.contains("less so, for 1 more scenario"),
+        "{}",
+        only.text
+    );
 }
 
 #[test]
