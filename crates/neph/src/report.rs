@@ -1,6 +1,7 @@
 //! `neph report`: the page, the figures and the tables of a campaign.
 
 use std::collections::BTreeSet;
+use std::fmt::Display;
 use std::path::{Path, PathBuf};
 
 use clap::Args as ClapArgs;
@@ -228,6 +229,20 @@ fn no_figure(name: &str) -> String {
     format!("there is no figure '{name}'; there are {}", figure_names())
 }
 
+/// Refuses limits of which nothing lies between, as `neph check` does; either may be the plan's.
+fn not_backwards<T: PartialOrd + Display>(
+    name: &str,
+    low: Option<T>,
+    high: Option<T>,
+) -> Result<(), Failure> {
+    match low.zip(high) {
+        Some((low, high)) if low >= high => Err(Failure::Usage(format!(
+            "--{name}-min {low} is not below --{name}-max {high}: give a smaller minimum or a greater maximum"
+        ))),
+        _ => Ok(()),
+    }
+}
+
 impl Args {
     fn apply(&self, settings: &mut PlotSettings) -> Result<(), Failure> {
         let percent = |name: &str, value: Option<f64>, below: f64| match value {
@@ -250,6 +265,8 @@ impl Args {
         }
         settings.rtt_min = self.rtt_min.or(settings.rtt_min);
         settings.rtt_max = self.rtt_max.or(settings.rtt_max);
+        not_backwards("rtt", settings.rtt_min, settings.rtt_max)?;
+        not_backwards("whisker", settings.whisker_min, settings.whisker_max)?;
         if !self.blocks.is_empty() {
             if self.blocks.contains(&0) {
                 return Err(Failure::Usage("--blocks counts from 1".to_owned()));

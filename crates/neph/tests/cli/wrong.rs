@@ -119,6 +119,26 @@ fn a_ping_that_cannot_be_is_refused_before_it_starts() {
 }
 
 #[test]
+fn limits_with_nothing_between_them_make_no_report() {
+    let place = Place::measured();
+    for (limits, said) in [
+        (
+            ["--rtt-min", "5s", "--rtt-max", "1s"],
+            "--rtt-min 5.000 s is not below --rtt-max 1.000 s",
+        ),
+        (
+            ["--whisker-min", "20", "--whisker-max", "10"],
+            "--whisker-min 20 is not below --whisker-max 10",
+        ),
+    ] {
+        let ran = place.neph(["report"].into_iter().chain(limits));
+        assert_eq!((ran.status, ran.out.as_str()), (2, ""), "{}", ran.err);
+        assert!(ran.err.contains(said), "{}", ran.err);
+        assert!(!place.workspace().join("reports").exists());
+    }
+}
+
+#[test]
 fn blocks_that_were_not_measured_make_no_empty_report() {
     let place = Place::measured();
     let ran = place.neph(["report", "--blocks", "9"]);
