@@ -35,8 +35,8 @@ impl Factor {
             Self::Interval => format!("every {}", scenario.interval.exact()),
             Self::Size => scenario.request_size.exact(),
             Self::Parameter(name) => {
-                let value = scenario.parameters.get(name).map_or("-", String::as_str);
-                format!("{name} {value}")
+                let value = scenario.parameters.get(name);
+                value.map_or_else(|| format!("no {name}"), |value| format!("{name} {value}"))
             }
         }
     }
@@ -91,5 +91,10 @@ mod tests {
         let (one, other) = (scenario(1472), scenario(1473));
         assert_eq!(factors(&[&one, &other]), [Factor::Size]);
         assert_eq!(Factor::Size.level(&other), "1473 B");
+        let level = |name: &str| Factor::Parameter(name.to_owned()).level(&one);
+        assert_eq!(
+            (level("tls"), level("sni")),
+            ("tls 1.3".into(), "no sni".into())
+        );
     }
 }

@@ -14,6 +14,8 @@ use crate::{CampaignData, Equalization, PlotSettings};
 const LEFT: f64 = 52.0;
 const HEIGHT: f64 = 84.0;
 const PER_PAGE: usize = 14;
+/// A window that fills less than this part of the shared scale is drawn on its own.
+const FLAT: u32 = 20;
 
 /// Nothing if no message tells its window.
 pub(crate) fn draw(data: &CampaignData, settings: &PlotSettings) -> Vec<Figure> {
@@ -49,11 +51,7 @@ pub(crate) fn draw(data: &CampaignData, settings: &PlotSettings) -> Vec<Figure> 
             for row in panels.chunks(if columns == 1 { 1 } else { 2 }) {
                 let places = sheet.columns(columns, HEIGHT + Style::BELOW_TICKS + 28.0);
                 for ((scenario, high), place) in row.iter().zip(places) {
-                    let high = match settings.equalization {
-                        Equalization::Shared => most,
-                        Equalization::Separate => *high,
-                    };
-                    sheet.draw(drawn(data, settings, (*scenario, high), place));
+                    sheet.draw(drawn(data, settings, (*scenario, top(*high, most, settings)), place));
                 }
             }
             let mut notes = vec![Note::plain("A line breaks where a new connection begins. The window while a message waits idle is not seen.")];
@@ -61,6 +59,23 @@ pub(crate) fn draw(data: &CampaignData, settings: &PlotSettings) -> Vec<Figure> 
             sheet.finish("cwnd", page_name("cwnd", page, total), &notes)
         })
         .collect()
+}
+
+/// The end of a panel's axis in segments.
+#[derive(Clone, Copy)]
+enum Top {
+    /// As the settings have it for all panels.
+    Usual(u32),
+    /// Its own, because the shared one would leave a flat line at 0.
+    Own(u32),
+}
+
+fn top(high: u32, most: u32, settings: &PlotSettings) -> Top {
+    match settings.equalization {
+        Equalization::Separate => Top::Usual(high),
+        Equalization::Shared if high < most / FLAT => Top::Own(high),
+        Equalization::Shared => Top::Usual(most),
+    }
 }
 
 fn line_of(connection: u32) -> Stroke {
@@ -73,16 +88,24 @@ fn line_of(connection: u32) -> Stroke {
 fn drawn(
     data: &CampaignData,
     settings: &PlotSettings,
-    (scenario, high): (usize, u32),
+    (scenario, top): (usize, Top),
     place: Rect,
 ) -> Vec<Mark> {
+    let (high, said) = match top {
+        Top::Usual(high) => (high, ""),
+        Top::Own(high) => (high, "own scale"),
+    };
+    let aside = Aside {
+        plain: said.to_owned(),
+        outside: String::new(),
+    };
     let area = Rect::new(place.x + LEFT, place.y + 22.0, place.width - LEFT, HEIGHT);
     let plot = Plot {
         area,
         x: Scale::linear(0.0, 1.0),
         y: Scale::linear(0.0, f64::from(high).max(1.0) * 1.06),
     };
-    let mut marks = panel_title(data, settings, scenario, place, &Aside::default());
+    let mut marks = panel_title(data, settings, scenario, place, &aside);
     plot.y_axis(&mut marks, "segments");
     let segments = segments(data.experiments_of(scenario, settings), area);
     time_axis(&mut marks, &segments, area);

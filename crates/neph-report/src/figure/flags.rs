@@ -1,16 +1,18 @@
 //! Flags: warnings, visible in every figure that is made from a flagged experiment.
 
-use std::collections::HashMap;
 use std::mem::{Discriminant, discriminant};
 
 use neph_model::Warning;
 
 use super::sheet::Note;
+use crate::findings::plural;
 use crate::scene::{Colour, Fill, Mark, Point};
 use crate::{CampaignData, PlotSettings};
 
-/// At most this many warnings are spelled out below a figure; the report's text has all.
+/// Up to this many warnings are spelled out below a figure one by one; of more, each kind is.
 const SPELLED_OUT: usize = 6;
+/// Of the scenarios with a warning of the same kind so many more are named.
+const NAMED: usize = 3;
 
 /// A small pennant whose foot stands on a text's base line at `at`; it takes 9 pixels.
 pub(crate) fn marker(at: Point) -> Mark {
@@ -32,49 +34,80 @@ pub(crate) fn flagged(data: &CampaignData, scenario: usize, settings: &PlotSetti
     !data.flags(scenario, settings).is_empty()
 }
 
-/// The warnings of the scenarios on a page, the same warning of several blocks in one line.
+/// A scenario's warnings of one kind.
+struct Line {
+    kind: Discriminant<Warning>,
+    label: String,
+    warning: String,
+    blocks: Vec<u32>,
+}
+
+/// The warnings of the scenarios on a page, the same warning of several blocks in one line; where
+/// they are many, the same warning of several scenarios too.
 pub(crate) fn notes(
     data: &CampaignData,
     scenarios: impl IntoIterator<Item = usize>,
     settings: &PlotSettings,
 ) -> Vec<Note> {
-    let mut lines: Vec<(String, Vec<u32>)> = Vec::new();
-    for scenario in scenarios {
-        let label = data.scenarios[scenario].label();
-        let mut kinds: HashMap<Discriminant<Warning>, usize> = HashMap::new();
-        for (block, warning) in data.flags(scenario, settings) {
-            let line = *kinds.entry(discriminant(warning)).or_insert_with(|| {
-                lines.push((format!("{label}: {warning}"), Vec::new()));
-                lines.len() - 1
-            });
-            lines[line].1.push(block);
+    let lines: Vec<Line> = scenarios
+        .into_iter()
+        .flat_map(|scenario| lines_of(data, scenario, settings))
+        .collect();
+    if lines.len() <= SPELLED_OUT {
+        return lines.iter().map(|line| flag_note(line, &[])).collect();
+    }
+    let mut kinds: Vec<Vec<&Line>> = Vec::new();
+    for line in &lines {
+        match kinds.iter_mut().find(|known| known[0].kind == line.kind) {
+            Some(known) => known.push(line),
+            None => kinds.push(vec![line]),
         }
     }
-    let more = lines.len().saturating_sub(SPELLED_OUT);
-    let mut notes: Vec<Note> = lines
-        .into_iter()
-        .take(SPELLED_OUT)
-        .map(|(text, blocks)| flag_note(&text, &blocks))
-        .collect();
-    if more > 0 {
-        notes.push(flag_note(
-            &format!("and {more} more warnings, see the report"),
-            &[],
-        ));
-    }
-    notes
+    let note = |alike: &Vec<&Line>| flag_note(alike[0], &alike[1..]);
+    kinds.iter().map(note).collect()
 }
 
-fn flag_note(text: &str, blocks: &[u32]) -> Note {
-    let numbers: Vec<String> = blocks.iter().map(u32::to_string).collect();
-    let blocks = match blocks {
+fn lines_of(data: &CampaignData, scenario: usize, settings: &PlotSettings) -> Vec<Line> {
+    let mut lines: Vec<Line> = Vec::new();
+    for (block, warning) in data.flags(scenario, settings) {
+        let kind = discriminant(warning);
+        match lines.iter_mut().find(|line| line.kind == kind) {
+            Some(line) => line.blocks.push(block),
+            None => lines.push(Line {
+                kind,
+                label: data.scenarios[scenario].label(),
+                warning: warning.to_string(),
+                blocks: vec![block],
+            }),
+        }
+    }
+    lines
+}
+
+/// One line, with the other scenarios that have the same warning.
+fn flag_note(line: &Line, others: &[&Line]) -> Note {
+    let numbers: Vec<String> = line.blocks.iter().map(u32::to_string).collect();
+    let blocks = match line.blocks.as_slice() {
         [] => String::new(),
         [one] => format!(" (block {one})"),
         [first, ..] => format!(" (block {first}; likewise in {})", numbers[1..].join(", ")),
     };
+    let mut text = format!("{}: {}{blocks}", line.label, line.warning);
+    if !others.is_empty() {
+        let labels: Vec<&str> = others
+            .iter()
+            .take(NAMED)
+            .map(|other| other.label.as_str())
+            .collect();
+        text.push_str(&format!("; likewise {}", labels.join("; ")));
+        let more = others.len().saturating_sub(NAMED);
+        if more > 0 {
+            text.push_str(&format!(" and {}", plural(more, "more scenario")));
+        }
+    }
     // Non-breaking spaces leave room for the marker.
     Note {
-        text: format!("\u{a0}\u{a0}\u{a0}\u{a0}\u{a0}{text}{blocks}"),
+        text: format!("\u{a0}\u{a0}\u{a0}\u{a0}\u{a0}{text}"),
         flagged: true,
     }
 }

@@ -10,7 +10,7 @@ use super::flags;
 use super::sheet::{Note, Sheet, page_name, page_title};
 use super::strip::{Aside, panel_title, segments, time_axis};
 use super::timeline::line;
-use crate::axis::{Limits, Plot, Scale, Spread, Style, TimeUnit, choose, millis};
+use crate::axis::{Limits, Plot, Scale, Spacing, Spread, Style, TimeUnit, choose, millis};
 use crate::data::{Exchange, FlowData};
 use crate::palette;
 use crate::scene::{Mark, Rect, Stroke};
@@ -19,6 +19,8 @@ use crate::{CampaignData, PlotSettings};
 const LEFT: f64 = 52.0;
 const HEIGHT: f64 = 84.0;
 const PER_PAGE: usize = 14;
+/// Every panel shows at least so many milliseconds on both sides of 0.
+const LEAST: f64 = 1e-3;
 
 /// Which side's stamps are looked at.
 #[derive(Clone, Copy)]
@@ -89,7 +91,7 @@ fn draw(data: &CampaignData, settings: &PlotSettings, side: Side) -> Vec<Figure>
                     sheet.draw(drawn(data, settings, (panel, side), place));
                 }
             }
-            let mut notes = vec![Note::plain("sd: standard deviation of the gaps. Each panel has its own scale. What lies outside the axis is counted above the panel.")];
+            let mut notes = vec![Note::plain("sd: standard deviation of the gaps. Each panel has its own scale, of at least 1 µs to both sides. What lies outside the axis is counted above the panel.")];
             notes.extend(flags::notes(data, panels.iter().map(|p| p.scenario), settings));
             sheet.finish(side.name(), page_name(side.name(), page, total), &notes)
         })
@@ -117,9 +119,19 @@ fn panels(data: &CampaignData, settings: &PlotSettings, side: Side) -> Vec<Panel
     // Each panel its own scale: one congested scenario would crush the microseconds of the others.
     for panel in &mut panels {
         let spread = Sorted::check(&panel.values).ok().and_then(Spread::of);
-        panel.scale = spread.and_then(|own| choose(&[own], Limits::default()));
+        let scale = spread.and_then(|own| choose(&[own], Limits::default()));
+        panel.scale = scale.map(at_least);
     }
     panels
+}
+
+/// The scale with room for [`LEAST`]: less than that is the clock's noise, and not to be blown up to
+/// the height of what matters.
+fn at_least(scale: Scale) -> Scale {
+    match scale.spacing {
+        Spacing::Linear => Scale::linear(scale.low.min(-LEAST), scale.high.max(LEAST)),
+        Spacing::Logarithmic => scale,
+    }
 }
 
 /// Moments in nanoseconds since the start, and skews in milliseconds.

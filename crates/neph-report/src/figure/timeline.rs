@@ -11,7 +11,7 @@ use super::legend::Swatch;
 use super::sheet::{Note, Sheet, page_name, page_title};
 use super::strip::{Aside, Segment, panel_title, segments, time_axis};
 use super::{Figure, boxes::capital};
-use crate::axis::{Limits, Plot, Scale, Spread, Style, TimeUnit, choose};
+use crate::axis::{Limits, Plot, Scale, Spacing, Spread, Style, TimeUnit, choose};
 use crate::data::{ExperimentData, FlowData};
 use crate::palette::{self, RETRANSMISSION};
 use crate::scene::{Colour, Fill, Mark, Point, Rect, Stroke};
@@ -123,7 +123,7 @@ pub(crate) fn draw(data: &CampaignData, settings: &PlotSettings) -> Vec<Figure> 
                 let place = sheet.take(height + Style::BELOW_TICKS + 26.0);
                 sheet.draw(drawn(data, settings, panel, place));
             }
-            let mut notes = vec![Note::plain("Each panel has its own scale. Gaps in a line are messages without the value. What lies outside the axis is counted above the panel.")];
+            let mut notes = vec![Note::plain("Each panel has its own scale, logarithmic where its axis says log. Gaps in a line are messages without the value. What lies outside the axis is counted above the panel.")];
             notes.extend(flags::notes(data, panels.iter().map(|p| p.scenario), settings));
             sheet.finish("timeline", page_name("timeline", page, total), &notes)
         })
@@ -253,7 +253,11 @@ fn drawn(
     } else {
         unit.name().to_owned()
     };
-    plot.y_axis(&mut marks, &title);
+    let spacing = match scale.spacing {
+        Spacing::Linear => "",
+        Spacing::Logarithmic => ", log",
+    };
+    plot.y_axis(&mut marks, &format!("{title}{spacing}"));
     let segments = segments(data.experiments_of(panel.scenario, settings), area);
     time_axis(&mut marks, &segments, area);
     let mut inside = Vec::new();
@@ -269,6 +273,10 @@ fn drawn(
     marks.push(plot.clipped(inside));
     marks
 }
+
+/// Messages that are so many pixels apart are marked one by one: a line alone would hide how few
+/// they are.
+const MARKED: f64 = 10.0;
 
 /// Readings as lines, decimated without hiding an extreme; a run of one message is a dot.
 pub(crate) fn line(
@@ -295,21 +303,28 @@ pub(crate) fn line(
         let x = segment.x + (point.t / segment.seconds).clamp(0.0, 1.0) * segment.width;
         Point::new(x, plot.py(point.v * unit.per_milli()))
     };
-    envelope
-        .runs
-        .iter()
-        .map(|run| match run.as_slice() {
-            [only] => Mark::Disc {
-                centre: place(only),
-                radius: 1.0,
-                fill: Fill::solid(stroke.colour),
-            },
-            _ => Mark::Line {
-                points: run.iter().map(place).collect(),
-                stroke,
-            },
-        })
-        .collect()
+    let dot = |centre: Point, radius: f64| Mark::Disc {
+        centre,
+        radius,
+        fill: Fill::solid(stroke.colour),
+    };
+    let points = envelope.runs.iter().map(Vec::len).sum();
+    let radius = if segment.width >= MARKED * crate::findings::real(points) {
+        2.0
+    } else {
+        1.0
+    };
+    let mut marks = Vec::new();
+    for run in &envelope.runs {
+        let points: Vec<Point> = run.iter().map(place).collect();
+        if points.len() == 1 || radius > 1.0 {
+            marks.extend(points.iter().map(|at| dot(*at, radius)));
+        }
+        if points.len() > 1 {
+            marks.push(Mark::Line { points, stroke });
+        }
+    }
+    marks
 }
 
 /// Retransmissions at the bottom, losses at the top, reconnects from top to bottom.

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use neph_model::{Event, EventKind, FlowIndex, Span};
+use neph_model::{Event, EventKind, FlowIndex, Span, Warning};
 use neph_report::{
     Basis, CampaignData, Equalization, FIGURES, Figure, Mark, PlotSettings, Scene, Tail, draw,
 };
 
-use crate::synthetic;
+use crate::synthetic::{self, CONTINENT, METRO};
 
 fn words(scene: &Scene) -> Vec<String> {
     fn collect(marks: &[Mark], out: &mut Vec<String>) {
@@ -76,6 +76,93 @@ fn retransmissions_that_only_a_capture_saw_are_drawn_too() {
         text: "a segment was sent again".into(),
     });
     assert!(told(&data));
+}
+
+fn of(data: &CampaignData, figure: &str) -> Vec<Figure> {
+    let settings = PlotSettings {
+        figures: Some([figure.to_owned()].into()),
+        ..PlotSettings::default()
+    };
+    draw(data, &settings)
+}
+
+fn dots(figures: &[Figure]) -> usize {
+    fn within(marks: &[Mark]) -> usize {
+        let each = marks.iter().map(|mark| match mark {
+            Mark::Disc { .. } => 1,
+            Mark::Clip { marks, .. } => within(marks),
+            _ => 0,
+        });
+        each.sum()
+    }
+    figures.iter().map(|one| within(&one.scene.marks)).sum()
+}
+
+#[test]
+fn a_timeline_of_few_messages_marks_each() {
+    let mut data = synthetic::over(&[CONTINENT], 1);
+    assert_eq!(dots(&of(&data, "timeline")), 0, "300 make a line");
+    let exchanges = &mut data.experiments[0].flows[0].exchanges;
+    exchanges.retain(|exchange| exchange.seq.0 % 15 == 0 && exchange.response.is_some());
+    assert!(dots(&of(&data, "timeline")) >= 2 * exchanges_of(&data));
+}
+
+fn exchanges_of(data: &CampaignData) -> usize {
+    data.experiments[0].flows[0].exchanges.len()
+}
+
+#[test]
+fn a_logarithmic_timeline_says_so_at_its_axis() {
+    let mut data = synthetic::over(&[CONTINENT], 1);
+    assert!(!all_words(&of(&data, "timeline")).contains("ms, log"));
+    for exchange in &mut data.experiments[0].flows[0].exchanges {
+        exchange.response = exchange.response.map(|time| time + Span::from_millis(900));
+    }
+    let words = all_words(&of(&data, "timeline"));
+    assert!(words.contains(", log"), "{words}");
+}
+
+#[test]
+fn a_window_that_a_shared_scale_would_flatten_has_its_own() {
+    let mut data = synthetic::over(&[CONTINENT, METRO], 1);
+    let own = |data: &CampaignData| all_words(&of(data, "cwnd")).contains("own scale");
+    assert!(!own(&data), "windows alike share one");
+    for exchange in &mut data.experiments[0].flows[0].exchanges {
+        exchange.cwnd = exchange.cwnd.map(|window| window * 100);
+    }
+    assert!(own(&data));
+}
+
+#[test]
+fn the_noise_of_a_clock_is_not_blown_up_to_a_panels_height() {
+    let mut data = synthetic::over(&[METRO], 1);
+    for exchange in &mut data.experiments[0].flows[0].exchanges {
+        exchange.begun = Some(exchange.intended);
+    }
+    let words = all_words(&of(&data, "send-skew"));
+    assert!(
+        words.contains("\n1.0\n") || words.contains("\n1\n"),
+        "{words}"
+    );
+}
+
+#[test]
+fn of_many_warnings_every_kind_is_spelled_out() {
+    let mut data = synthetic::twelve();
+    for experiment in &mut data.experiments {
+        experiment.experiment.warnings = vec![Warning::Reconnected { times: 1 }];
+    }
+    let last = data.experiments.last_mut().expect("there are 72");
+    last.experiment.warnings.push(Warning::LinkLate {
+        packets: 3,
+        worst: Span::from_micros(200),
+    });
+    let words = all_words(&of(&data, "ledger-bars")).replace('\n', " ");
+    assert!(
+        words.contains("and 8 more scenarios") && words.contains("packets late"),
+        "{words}"
+    );
+    assert!(!words.contains("see the report"));
 }
 
 #[test]
