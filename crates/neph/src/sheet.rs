@@ -66,6 +66,13 @@ impl Cell {
         let text = text.into();
         Self::new(text.clone(), text)
     }
+    /// Words that may not have been recorded; nothing instead of none.
+    pub(crate) fn known(text: &str) -> Self {
+        if text.is_empty() {
+            return Self::absent();
+        }
+        Self::text(text)
+    }
     /// A count.
     pub(crate) fn count(n: u64) -> Self {
         Self::new(n.to_string(), n)

@@ -33,11 +33,17 @@ pub(super) fn section(data: &CampaignData, settings: &PlotSettings) -> Markup {
         Order::Random => format!("random within each block, seed {}", campaign.seed),
         Order::Sequential => format!("as the plan lists them, seed {}", campaign.seed),
     };
+    // An import without its tool's settings has only the folder that it came from.
+    let has_plan = !campaign.plan_text.is_empty();
+    let source = if has_plan { "Plan" } else { "Imported from" };
     html! {
         section {
             h2 id="provenance" { "Provenance" }
             dl {
-                dt { "Plan" } dd { (campaign.plan_path) ", SHA-256 " (campaign.plan_hash) }
+                dt { (source) } dd {
+                    (campaign.plan_path)
+                    @if has_plan { ", SHA-256 " (campaign.plan_hash) }
+                }
                 @if let Some(hash) = &campaign.topology_hash {
                     dt { "Topology" } dd { "SHA-256 " (hash) }
                 }
@@ -49,9 +55,11 @@ pub(super) fn section(data: &CampaignData, settings: &PlotSettings) -> Markup {
                 summary { "Experiments, one by one" }
                 (experiments(data, &shown))
             }
-            details {
-                summary { "The plan" }
-                pre { (campaign.plan_text) }
+            @if has_plan {
+                details {
+                    summary { "The plan" }
+                    pre { (campaign.plan_text) }
+                }
             }
             @if let Some(topology) = &campaign.topology_text {
                 details {

@@ -407,6 +407,7 @@ fn of_several_endpoints_two_differ_only_if_any_do() {
 fn an_import_claims_nothing_that_its_files_do_not_tell() {
     let mut data = synthetic::over(&[METRO], 1);
     data.campaign.status = CampaignStatus::Imported;
+    data.campaign.plan_text.clear();
     let provenance = data.experiments[0].provenance.as_mut().unwrap();
     provenance.load.busy_percent = f64::NAN;
     provenance.load.steal_percent = f64::NAN;
@@ -434,6 +435,7 @@ fn an_import_claims_nothing_that_its_files_do_not_tell() {
     let written = neph_report::write_report(&data, &settings, folder.path()).unwrap();
     let page = std::fs::read_to_string(&written[0]).unwrap();
     assert!(!page.contains("NaN"));
+    assert!(!page.contains("The plan") && !page.contains("SHA-256 9f"));
 }
 
 #[test]

@@ -26,7 +26,7 @@ pub(super) fn campaign(
             .unwrap_or(folder.as_os_str())
             .to_string_lossy()
             .into_owned(),
-        plan_hash: hex(&Sha256::digest(text.as_bytes())),
+        plan_hash: plan_hash(&text),
         plan_text: text,
         plan_path: path.display().to_string(),
         topology_text: None,
@@ -38,6 +38,14 @@ pub(super) fn campaign(
         started: Wall::from_unix_nanos(started),
         ended: None,
     }
+}
+
+/// Empty where there are no settings: the hash of nothing would pass for that of a plan.
+fn plan_hash(text: &str) -> String {
+    if text.is_empty() {
+        return String::new();
+    }
+    hex(&Sha256::digest(text.as_bytes()))
 }
 
 fn hex(bytes: &[u8]) -> String {

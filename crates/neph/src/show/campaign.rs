@@ -52,7 +52,11 @@ fn facts(campaign: &Campaign, status: Cell) -> Vec<Pair> {
         Pair::new("order", "order", Cell::text(order)),
         Pair::new("seed", "seed", Cell::count(campaign.seed)),
         Pair::new("plan file", "plan_path", Cell::text(&campaign.plan_path)),
-        Pair::new("plan SHA-256", "plan_hash", Cell::text(&campaign.plan_hash)),
+        Pair::new(
+            "plan SHA-256",
+            "plan_hash",
+            Cell::known(&campaign.plan_hash),
+        ),
     ];
     if let Some(hash) = &campaign.topology_hash {
         let title = "topology SHA-256";

@@ -122,7 +122,7 @@ fn flows(flows: &[Flow]) -> Sheet {
             Cell::text(flow.probe.name()),
             Cell::text(&flow.name),
             source.map_or_else(Cell::absent, Cell::text),
-            Cell::text(flow.target.to_string()),
+            target(flow),
             Cell::new(peer, flow.reflector),
             Cell::new(clock, flow.same_clock),
         ]);
@@ -187,6 +187,14 @@ fn series(samples: &[Sample]) -> Sheet {
     sheet
 }
 
+/// An imported flow may not tell whom it was for.
+fn target(flow: &Flow) -> Cell {
+    if flow.target.ip().is_unspecified() && flow.target.port() == 0 {
+        return Cell::absent();
+    }
+    Cell::text(flow.target.to_string())
+}
+
 fn provenance(known: &Provenance) -> Vec<Pair> {
     let host = &known.host;
     let span = |span: Option<Span>| {
@@ -208,17 +216,17 @@ fn provenance(known: &Provenance) -> Vec<Pair> {
     let build = format!("{} ({})", known.version, known.commit);
     vec![
         Pair::new("neph", "neph", Cell::text(build)),
-        Pair::new("plan SHA-256", "plan_hash", Cell::text(&known.plan_hash)),
+        Pair::new("plan SHA-256", "plan_hash", Cell::known(&known.plan_hash)),
         Pair::new("namespace", "site", optional(&known.site)),
-        Pair::new("host", "host", Cell::text(&host.host)),
-        Pair::new("kernel", "kernel", Cell::text(&host.kernel)),
-        Pair::new("CPU", "cpu", Cell::text(&host.cpu)),
+        Pair::new("host", "host", Cell::known(&host.host)),
+        Pair::new("kernel", "kernel", Cell::known(&host.kernel)),
+        Pair::new("CPU", "cpu", Cell::known(&host.cpu)),
         Pair::new(
             "clock source",
             "clock_source",
-            Cell::text(&host.clock_source),
+            Cell::known(&host.clock_source),
         ),
-        Pair::new("clock", "clock_sync", Cell::text(&host.clock_sync)),
+        Pair::new("clock", "clock_sync", Cell::known(&host.clock_sync)),
         Pair::new(
             "congestion control",
             "congestion_control",

@@ -272,6 +272,9 @@ fn an_import_names_the_campaign_that_it_became_however_old_it_is() {
     let id = experiments[0]["id"].as_str().expect("a text");
     let shown = json(&place.neph(["show", id, "--format", "json"]).out);
     assert_eq!(shown["events"][0]["kind"], "retransmitted");
+    // What its files do not tell is not made up: no plan, hence no hash of one, and no address.
+    assert!(shown["provenance"]["plan_hash"].is_null(), "{shown}");
+    assert!(shown["flows"][0]["target"].is_null(), "{shown}");
 }
 
 #[test]
