@@ -163,8 +163,10 @@ enum Growth {
 }
 
 impl Growth {
-    /// A window that is so much larger than every earlier one has grown; less is noise.
-    const GROWN: f64 = 1.1;
+    /// A window that is so many times every earlier one has gone on growing. One that began again
+    /// ends each message a little above the last one, as the slow start's threshold rises: not by
+    /// this much.
+    const GROWN: f64 = 1.5;
 
     fn of(data: &CampaignData, settings: &PlotSettings, scenario: usize) -> Self {
         let (mut grown, mut all) = (0, 0);
