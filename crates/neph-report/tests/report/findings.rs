@@ -1,12 +1,12 @@
 //! The sentences, and the numbers behind them.
 
-use neph_model::{ByteSize, CampaignStatus, ExperimentStatus, Marks, Outcome, Span, Warning};
+use neph_model::{ByteSize, CampaignStatus, ExperimentStatus, Marks, Span, Warning};
 use neph_report::{CampaignData, ExperimentData, FindingKind, PlotSettings, findings, text};
 use neph_stats::Random;
 
 use crate::synthetic::{self, CONTINENT, FOREIGN, HOME, Link, METRO, Shape};
 
-fn sentences(data: &CampaignData) -> String {
+pub(crate) fn sentences(data: &CampaignData) -> String {
     let found = findings(data, &PlotSettings::default());
     let lines: Vec<String> = found
         .iter()
@@ -243,109 +243,6 @@ fn a_servers_work_is_not_blamed_on_the_network() {
     );
 }
 
-/// Each of the scenario's first messages ends so.
-fn ending(data: &mut CampaignData, scenario: usize, messages: usize, outcome: Outcome) {
-    let of_scenario = |one: &&mut ExperimentData| one.scenario == scenario;
-    for experiment in data.experiments.iter_mut().filter(of_scenario) {
-        for exchange in experiment.flows[0].exchanges.iter_mut().take(messages) {
-            exchange.outcome = outcome;
-            (exchange.response, exchange.service) = (None, None);
-        }
-    }
-}
-
-#[test]
-fn messages_that_could_not_be_sent_do_not_vanish() {
-    let mut data = synthetic::over(&[METRO], 1);
-    ending(&mut data, 0, 200, Outcome::Failed);
-    let said = sentences(&data);
-    assert!(
-        said.contains(
-            "100 of them answered, 0 lost (0 %, 95 % interval 0 % to 3.7 %), 200 not sent."
-        ),
-        "{said}"
-    );
-    assert!(said.contains("No message that was sent was lost; with 100 messages"));
-    assert!(said.contains("200 messages could not be sent, in 1 of 1 scenario, most in metro"));
-    assert!(!said.contains("No message was lost"));
-    let shown = text(&data, &PlotSettings::default(), 100);
-    let row = shown.lines().last().unwrap();
-    assert!(
-        shown.contains("lost  not sent") && row.contains("0 %       200"),
-        "{shown}"
-    );
-    assert!(
-        row.contains("       lost"),
-        "more than half went unanswered: {row}"
-    );
-    // The worst case: nothing was sent, and there is no loss to speak of.
-    ending(&mut data, 0, 300, Outcome::Failed);
-    let said = sentences(&data);
-    assert!(said.contains("300 messages could not be sent") && !said.contains("No message"));
-}
-
-#[test]
-fn an_endpoint_that_answers_fast_but_seldom_is_not_the_fastest() {
-    // metro replies ten times faster than continent, to fewer than half of its messages.
-    let mut data = synthetic::over(&[METRO, CONTINENT], 6);
-    ending(&mut data, 0, 180, Outcome::Lost);
-    let found = findings(&data, &PlotSettings::default());
-    let endpoint = found.iter().find(|f| f.topic == "endpoint").unwrap();
-    assert_eq!(
-        endpoint.text,
-        "metro is immeasurably slower than continent at the median; significant over 6 blocks (p 0.031). Half or more of the slower one's messages went unanswered, so that there is no median to subtract."
-    );
-    assert!(endpoint.evidence["shift_least_ms"].is_infinite());
-    // As long as most are answered, the loss moves the median and no more.
-    let mut data = synthetic::over(&[METRO, CONTINENT], 6);
-    ending(&mut data, 0, 100, Outcome::Failed);
-    let said = sentences(&data);
-    assert!(said.contains("continent is 35.98 ms"), "{said}");
-}
-
-#[test]
-fn slower_is_said_only_of_what_is_significant_and_matters() {
-    // Twins differ by their jitter alone: significant or not, 5 % of 4 ms it is not.
-    let twin = Link {
-        name: "twin",
-        ..METRO
-    };
-    let said = sentences(&synthetic::over(&[METRO, twin], 6));
-    assert!(
-        said.contains("less than the 211 µs that matter, at the median"),
-        "{said}"
-    );
-    assert!(
-        !said.contains("slower") && !said.contains("faster"),
-        "{said}"
-    );
-    // Three blocks can tell nothing, however far apart the medians lie.
-    let said = sentences(&synthetic::over(&[METRO, CONTINENT], 3));
-    assert!(
-        said.contains("continent lies 36.0")
-            && said.contains("above metro at the median; 3 blocks are too few"),
-        "{said}"
-    );
-}
-
-#[test]
-fn throughput_is_compared_with_checks_from_the_same_site_only() {
-    let mut data = synthetic::twelve();
-    for check in &mut data.throughputs {
-        check.site = Some("elsewhere".to_owned());
-    }
-    let compared = |data: &CampaignData| {
-        let found = findings(data, &PlotSettings::default());
-        found.iter().any(|f| f.topic == "throughput")
-    };
-    assert!(!compared(&data));
-    for experiment in &mut data.experiments {
-        let provenance = experiment.provenance.as_mut().expect("it is kept");
-        provenance.site = Some("elsewhere".to_owned());
-    }
-    assert!(compared(&data));
-}
-
 #[test]
 fn a_campaign_without_warnings_says_so() {
     let mut data = synthetic::one();
@@ -377,40 +274,6 @@ fn of_warnings_alike_the_worst_is_told_and_where_it_was() {
     assert!(
         told.contains(&format!("900.0 us in {worst}")) && told.contains("2 more"),
         "{told}"
-    );
-}
-
-#[test]
-fn of_several_endpoints_two_differ_only_if_any_do() {
-    let link = |name| Link { name, ..METRO };
-    let mut data = synthetic::over(&[link("a"), link("b"), link("c")], 6);
-    for experiment in &mut data.experiments {
-        let block = experiment.experiment.block;
-        let micros = match (experiment.scenario, block % 3) {
-            (0, _) => 4000,
-            (1, _) => 5000,
-            (_, 0) => 3000,
-            (_, 1) => 4500,
-            _ => 6000,
-        };
-        for exchange in &mut experiment.flows[0].exchanges {
-            exchange.response = Some(Span::from_micros(micros));
-        }
-    }
-    // Alone the pair is significant (p 0.031). Among the ranks 1 to 3 of each block a has 8 of 36,
-    // b 16 and c 12: 12 / (6 * 3 * 4) * (64 + 256 + 144) - 3 * 6 * 4 = 5.33, p = exp(-2.67) = 0.069.
-    let said = sentences(&data);
-    assert!(
-        said.contains("b lies 1.00 ms (95 % interval 1.00 ms to 1.00 ms) above a at the median; not significant"),
-        "{said}"
-    );
-    data.experiments
-        .retain(|experiment| experiment.scenario < 2);
-    let said = sentences(&data);
-    assert!(
-        said.contains("b is 1.00 ms")
-            && said.contains("slower than a at the median; significant over 6 blocks (p 0.031)"),
-        "{said}"
     );
 }
 
@@ -447,55 +310,6 @@ fn an_import_claims_nothing_that_its_files_do_not_tell() {
     let page = std::fs::read_to_string(&written[0]).unwrap();
     assert!(!page.contains("NaN"));
     assert!(!page.contains("The plan") && !page.contains("SHA-256 9f"));
-}
-
-#[test]
-fn what_failed_is_told_with_its_reason_and_is_not_nothing_flagged() {
-    let mut data = synthetic::over(&[METRO, CONTINENT], 3);
-    for experiment in &mut data.experiments {
-        experiment.experiment.warnings.clear();
-    }
-    let (dead, alive): (Vec<_>, Vec<_>) = data
-        .experiments
-        .drain(..)
-        .partition(|one| one.scenario == 1);
-    data.experiments = alive;
-    data.left_out = dead.into_iter().map(|one| one.experiment).collect();
-    for experiment in &mut data.left_out {
-        experiment.status = ExperimentStatus::Failed;
-        experiment.reason = Some(format!("refused in block {}", experiment.block));
-    }
-    let said = sentences(&data);
-    assert!(
-        said.contains("Flagged failed: 3 experiments failed: continent · every 100 ms · 1 KiB. The first reason: refused in block 0."),
-        "{said}"
-    );
-    assert!(!said.contains("Nothing was flagged"), "{said}");
-    let shown = text(&data, &PlotSettings::default(), 400);
-    assert!(shown.contains("3 experiments failed"), "{shown}");
-    // Tried again, it succeeded: told, but nothing is left to do.
-    let mut again = data.clone();
-    again.left_out.truncate(1);
-    let mut experiment = again.experiments[0].clone();
-    experiment.experiment.scenario = again.left_out[0].scenario;
-    experiment.scenario = 1;
-    again.experiments.push(experiment);
-    let said = sentences(&again);
-    assert!(
-        said.contains("1 experiment failed at first and succeeded later: continent")
-            && said.contains("The reason: refused in block 0.")
-            && !said.contains("neph resume"),
-        "{said}"
-    );
-    // Nothing but failures: no matrix of nothing, and the reason still.
-    data.experiments.clear();
-    let said = sentences(&data);
-    assert!(
-        said.contains("Nothing was measured. 2 scenarios of the plan have nothing to show yet.")
-            && said.contains("3 experiments failed")
-            && !said.contains("Nothing was flagged"),
-        "{said}"
-    );
 }
 
 #[test]

@@ -1,8 +1,10 @@
 //! The report as a whole, over campaigns whose truth is known.
 
+mod comparisons;
 mod files;
 mod findings;
 mod loading;
 mod numbers;
 mod settings;
 mod synthetic;
+mod unanswered;
