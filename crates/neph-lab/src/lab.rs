@@ -28,8 +28,7 @@ use carrier::Carrier;
 pub struct UpOptions {
     /// Its name: a lower-case letter, then at most 15 lower-case letters, digits or underscores.
     pub name: String,
-    /// Where to record what the links did, if anywhere. Then netem carries only links that ask for
-    /// it by name, and those have no record.
+    /// Where to record what the links did, if anywhere. Links that netem carries have no record.
     pub truth: Option<Recording>,
     /// Seeds loss and jitter of all links.
     pub seed: u64,

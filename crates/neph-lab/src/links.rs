@@ -1,12 +1,10 @@
 //! The kinds of link: one file each, and one line in [`LINKS`].
 //!
-//! Owns the choice. A kind says which interfaces it lays between two sites; addresses and routes
+//! Owns which carries a link. A kind says which interfaces it lays between two sites; addresses and routes
 //! are the plan's.
 
 mod emulated;
 mod netem;
-
-use neph_sys::netns::NetNs;
 
 use crate::plan::Operation;
 use crate::topology::Link;
@@ -21,10 +19,6 @@ pub(crate) const LINKS: &[&dyn LinkKind] = &[&emulated::Emulated, &netem::Netem]
 pub(crate) trait LinkKind: Sync + std::fmt::Debug {
     /// Its name in a topology (`kind = "..."`).
     fn name(&self) -> &'static str;
-    /// Whether this kernel can, found out by trying inside `wire`.
-    fn works(&self, wire: &NetNs) -> bool;
-    /// Whether it can record what happened to each packet.
-    fn records(&self) -> bool;
     /// What makes the interfaces at both sites, in order; they need not be up.
     fn lay(&self, laying: &Laying<'_>) -> Vec<Operation>;
     /// The interfaces in the wire namespace that an engine must carry packets between, if any.
@@ -44,23 +38,10 @@ pub(crate) struct Laying<'t> {
     pub(crate) sites: [&'t str; 2],
 }
 
-/// The kind that `link` asks for by name, if it does.
-pub(crate) fn asked_for(link: &Link) -> Option<&'static dyn LinkKind> {
-    LINKS
-        .iter()
-        .copied()
-        .find(|kind| link.kind == Some(kind.name()))
-}
-
-/// The kind for links that do not ask: the first that works here and, where a record is wanted,
-/// can give one.
-pub(crate) fn preferred(wire: &NetNs, recorded: bool) -> &'static dyn LinkKind {
-    let fits = |kind: &&dyn LinkKind| (kind.records() || !recorded) && kind.works(wire);
-    LINKS
-        .iter()
-        .copied()
-        .find(fits)
-        .expect("the emulated link records and always works")
+/// The kind that carries `link`: the one that it asks for by name, or the first.
+pub(crate) fn kind_of(link: &Link) -> &'static dyn LinkKind {
+    let asked = LINKS.iter().find(|kind| link.kind == Some(kind.name()));
+    *asked.unwrap_or(&LINKS[0])
 }
 
 /// The hardware address of an end (0 for `a`, 1 for `b`) of the link with index `number`:

@@ -71,13 +71,11 @@ fn grow(lab: &mut Lab, journal: &Journal, options: &UpOptions) -> Result<(), Lab
         settings::apply(&namespace, &plan::settings(&topology, index))?;
         sites.push(namespace);
     }
-    let preferred = links::preferred(&wire, options.truth.is_some());
-    let kind = |link| links::asked_for(link).unwrap_or(preferred);
     let plan = Plan {
         topology: &topology,
         wire: wire.name().to_owned(),
         sites: sites.iter().map(|site| site.name().to_owned()).collect(),
-        kinds: topology.links.iter().map(kind).collect(),
+        kinds: topology.links.iter().map(links::kind_of).collect(),
     };
     note_links(&plan, journal, &lab.name)?;
     carry_out(&plan.operations())?;

@@ -1,8 +1,6 @@
 //! The link that Nephoscope carries itself: a veth pair for each end, whose far sides lie in the
 //! lab's wire namespace, with an [`crate::Engine`] between them.
 
-use neph_sys::netns::NetNs;
-
 use super::{Laying, LinkKind, mac};
 use crate::plan::Operation;
 
@@ -12,14 +10,6 @@ pub(crate) struct Emulated;
 impl LinkKind for Emulated {
     fn name(&self) -> &'static str {
         "emulated"
-    }
-
-    fn works(&self, _wire: &NetNs) -> bool {
-        true
-    }
-
-    fn records(&self) -> bool {
-        true
     }
 
     fn lay(&self, laying: &Laying<'_>) -> Vec<Operation> {

@@ -1,12 +1,9 @@
 //! The link that the kernel carries: one veth pair between the sites, with netem (delay, jitter,
 //! loss) and tbf (rate, queue in bytes) on both ends. It keeps no record of what it did.
 
-use neph_sys::netns::NetNs;
-
 use super::{Laying, LinkKind, mac};
 use crate::gate::{Jitter, Shape};
 use crate::plan::Operation;
-use crate::program;
 
 /// Packets that netem may hold: 500 ms at 200,000 packets/s. Its queue must never be the limit.
 const LIMIT: u32 = 100_000;
@@ -17,17 +14,6 @@ pub(crate) struct Netem;
 impl LinkKind for Netem {
     fn name(&self) -> &'static str {
         "netem"
-    }
-
-    fn works(&self, wire: &NetNs) -> bool {
-        let wire = wire.name();
-        program::tc(wire, "qdisc add dev lo root netem delay 1ms")
-            .and_then(|()| program::tc(wire, "qdisc del dev lo root"))
-            .is_ok()
-    }
-
-    fn records(&self) -> bool {
-        false
     }
 
     fn lay(&self, laying: &Laying<'_>) -> Vec<Operation> {

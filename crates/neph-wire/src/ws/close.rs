@@ -38,6 +38,8 @@ impl CloseCode {
     pub const TOO_BIG: Self = Self(1009);
     /// 1011: an error at the closing side.
     pub const INTERNAL: Self = Self(1011);
+    /// 1013: too much at the moment (IANA's registry).
+    pub const TRY_AGAIN: Self = Self(1013);
 
     /// A code that may travel: 1000-1003, 1007-1014 (registered) or 3000-4999 (libraries and
     /// applications); `None` for all others.

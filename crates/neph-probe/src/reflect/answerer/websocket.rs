@@ -9,9 +9,6 @@ use neph_wire::ws::{
 
 use super::{Asked, Caps, Counted, End, Line, Marks, Step};
 
-/// "Try again later" (IANA's registry): what a peer is told for whom there is no memory now.
-const TRY_AGAIN: u16 = 1013;
-
 #[derive(Debug)]
 pub(super) struct WebSocket {
     reply_size: usize,
@@ -118,9 +115,9 @@ fn grant(payload: &[u8], line: &mut Line) -> Result<(), End> {
 
 /// Tells the peer that it asks too often, or too much at the moment.
 pub(super) fn refuse(counted: Counted, line: &mut Line) {
-    match CloseCode::new(TRY_AGAIN) {
-        Some(code) if counted == Counted::RefusedMemory => {
-            close(code, "no memory for this message now", line);
+    match counted {
+        Counted::RefusedMemory => {
+            close(CloseCode::TRY_AGAIN, "no memory for this message now", line);
         }
         _ => close(CloseCode::POLICY, "message rate exceeded", line),
     }
