@@ -11,12 +11,14 @@ mod datagram;
 mod discover;
 mod error;
 mod exchange;
+mod finish;
 mod flow;
 #[doc(hidden)]
 pub mod fuzzing;
 mod iperf3;
 mod kinds;
 mod machine;
+mod numbered;
 mod outbox;
 mod outlet;
 mod pace;

@@ -19,9 +19,6 @@ impl From<Arc<AtomicBool>> for Stop {
 impl Stop {
     /// How long a waiting thread may take to notice.
     pub(crate) const PATIENCE: Span = Span::from_millis(50);
-    /// How long replies to what is under way are still taken once nothing more is sent: a message
-    /// that was sent just before the end is not lost.
-    pub(crate) const LAST_REPLIES: Span = Span::from_secs(1);
 
     /// A flag that is not set.
     pub fn new() -> Self {

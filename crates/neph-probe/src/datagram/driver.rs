@@ -12,6 +12,7 @@ use super::session::Session;
 use super::{Codec, open, send};
 use crate::ProbeError;
 use crate::exchange::SendPoint;
+use crate::finish::Finish;
 use crate::outlet::Outlet;
 use crate::pace::{Nearness, Pace};
 use crate::spec::FlowSpec;
@@ -81,19 +82,8 @@ enum Notices {
 
 impl Driver {
     fn run(&mut self, stop: &Stop) {
-        let mut done_since = None;
-        let mut latest = None;
-        loop {
-            if stop.is_set() {
-                let session = &mut self.session;
-                let latest = *latest.get_or_insert_with(|| {
-                    session.end_schedule();
-                    now() + Stop::LAST_REPLIES
-                });
-                if now() >= latest {
-                    break;
-                }
-            }
+        let mut finish = Finish::new(stop, TAIL);
+        while !finish.is_cut_off(now(), || self.session.end_schedule()) {
             let limit = if let Some(due) = self.session.next_due() {
                 let Some(limit) = self.approach(due) else {
                     continue;
@@ -104,11 +94,8 @@ impl Driver {
                 now() + Stop::PATIENCE
             };
             self.turn();
-            if self.session.is_done() {
-                let since = *done_since.get_or_insert_with(now);
-                if !self.session.lacks_peer_send() || now() >= since + TAIL {
-                    break;
-                }
+            if self.session.is_done() && finish.is_complete(self.session.lacks_peer_send(), now()) {
+                break;
             }
             let deadline = self.session.next_deadline().unwrap_or(limit);
             let until = limit.min(deadline).min(now() + Stop::PATIENCE);

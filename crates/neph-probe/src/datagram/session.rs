@@ -1,11 +1,10 @@
 //! A flow's session over datagrams: its schedule and its book, without input or output.
 
-use std::collections::VecDeque;
-
 use neph_model::{EventKind, Instant, Message, Own, Seq, Span, Tally};
 
 use super::Answer;
 use crate::exchange::{Exchange, Expect, Reply, SendPoint};
+use crate::numbered::Numbered;
 use crate::report::Note;
 use crate::spec::FlowSpec;
 
@@ -18,9 +17,7 @@ pub(crate) struct Session {
     start: Option<Instant<Own>>,
     entered: u64,
     book: Exchange,
-    /// The kernel numbers this socket's datagrams from 0.
-    sent: u32,
-    unstamped: VecDeque<(u32, Seq)>,
+    unstamped: Numbered<Seq>,
     tail_sent: bool,
     refused: bool,
     notes: Vec<Note>,
@@ -38,8 +35,7 @@ impl Session {
             start: None,
             entered: 0,
             book: Exchange::new(spec.index, spec.schedule.interval, spec.timeout, expect),
-            sent: 0,
-            unstamped: VecDeque::with_capacity(UNSTAMPED + 1),
+            unstamped: Numbered::new(UNSTAMPED),
             tail_sent: false,
             refused: false,
             notes: Vec::with_capacity(64),
@@ -69,16 +65,8 @@ impl Session {
         let seq = self.book.enter(self.next_due()?);
         self.entered += 1;
         self.book.sent(seq, at, 0);
-        self.count(seq);
+        self.unstamped.count(seq);
         Some(seq)
-    }
-
-    fn count(&mut self, seq: Seq) {
-        if self.unstamped.len() == UNSTAMPED {
-            self.unstamped.pop_front();
-        }
-        self.unstamped.push_back((self.sent, seq));
-        self.sent = self.sent.wrapping_add(1);
     }
 
     /// The kernel would not take it.
@@ -87,11 +75,9 @@ impl Session {
         self.refused_by(why);
     }
 
-    /// The kernel counts this socket's datagrams from 0 again. The stamps of those that left just
-    /// before are not known any more: better none than another message's.
+    /// The kernel counts this socket's datagrams from 0 again.
     pub(crate) fn count_restarted(&mut self) {
-        self.unstamped.clear();
-        self.sent = 0;
+        self.unstamped.restart();
     }
 
     /// After the last message, one exchange that is no message, for the last reply's send stamp.
@@ -104,8 +90,7 @@ impl Session {
     }
 
     pub(crate) fn stamped(&mut self, point: SendPoint, id: u32, at: Instant<Own>) {
-        let found = self.unstamped.iter().find(|(number, _)| *number == id);
-        if let Some((_, seq)) = found {
+        if let Some(seq) = self.unstamped.get(id) {
             self.book.stamped(*seq, point, at, None);
         }
     }

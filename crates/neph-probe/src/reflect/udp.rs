@@ -2,7 +2,7 @@
 //!
 //! A reply is exactly as long as its request, so that nobody can be flooded through us.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::os::fd::AsFd;
 use std::sync::Arc;
@@ -22,6 +22,7 @@ use super::Shared;
 use super::counters::Counted;
 use super::marks::{Arrived, marks};
 use crate::ProbeError;
+use crate::numbered::Numbered;
 use crate::stamp_clock::{StampClock, now};
 use crate::synchrony::Synchrony;
 
@@ -40,8 +41,7 @@ pub(super) struct Answerer {
     clock: StampClock,
     synchrony: Synchrony,
     sessions: HashMap<SocketAddr, Session>,
-    sent: u32,
-    unstamped: VecDeque<(u32, SocketAddr, u64)>,
+    unstamped: Numbered<(SocketAddr, u64)>,
 }
 
 /// One peer's session.
@@ -83,8 +83,7 @@ impl Answerer {
             clock: StampClock::new(),
             synchrony: Synchrony::new(now()),
             sessions: HashMap::new(),
-            sent: 0,
-            unstamped: VecDeque::with_capacity(UNSTAMPED + 1),
+            unstamped: Numbered::new(UNSTAMPED),
         })
     }
 
@@ -149,11 +148,7 @@ impl Answerer {
             return;
         }
         self.shared.counters.count(Counted::Replies);
-        if self.unstamped.len() == UNSTAMPED {
-            self.unstamped.pop_front();
-        }
-        self.unstamped.push_back((self.sent, to, seq));
-        self.sent = self.sent.wrapping_add(1);
+        self.unstamped.count((to, seq));
         while let Ok(Some(notice)) = stamp::take_notice(self.socket.as_fd()) {
             let Notice::Stamp(stamp) = notice else {
                 continue;
@@ -161,10 +156,7 @@ impl Answerer {
             if stamp.point != Point::Sent {
                 continue;
             }
-            let Some(at) = self.unstamped.iter().position(|(id, ..)| *id == stamp.id) else {
-                continue;
-            };
-            let Some((_, to, seq)) = self.unstamped.remove(at) else {
+            let Some((to, seq)) = self.unstamped.take(stamp.id) else {
                 continue;
             };
             if let (Some(nic_tx), Some(session)) =

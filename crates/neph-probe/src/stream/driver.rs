@@ -15,6 +15,7 @@ use super::session::{Closing, Session, Stamped};
 use super::socket::{in_progress, set_up, socket_for};
 use crate::ProbeError;
 use crate::exchange::SendPoint;
+use crate::finish::Finish;
 use crate::outlet::Outlet;
 use crate::pace::{Nearness, Pace};
 use crate::spec::FlowSpec;
@@ -112,19 +113,8 @@ impl Driver<'_> {
     }
 
     fn run(&mut self, stop: &Stop) {
-        let mut done_since = None;
-        let mut latest = None;
-        loop {
-            if stop.is_set() {
-                let session = &mut self.session;
-                let latest = *latest.get_or_insert_with(|| {
-                    session.end_schedule();
-                    now() + Stop::LAST_REPLIES
-                });
-                if now() >= latest {
-                    break;
-                }
-            }
+        let mut finish = Finish::new(stop, TAIL);
+        while !finish.is_cut_off(now(), || self.session.end_schedule()) {
             let limit = if let Some(due) = self.session.next_due() {
                 let Some(limit) = self.approach(due) else {
                     continue;
@@ -137,11 +127,8 @@ impl Driver<'_> {
                 now() + Stop::PATIENCE
             };
             self.turn();
-            if self.session.is_done() {
-                let since = *done_since.get_or_insert_with(now);
-                if !self.session.lacks_peer_send() || now() >= since + TAIL {
-                    break;
-                }
+            if self.session.is_done() && finish.is_complete(self.session.lacks_peer_send(), now()) {
+                break;
             }
             let deadline = self.session.next_deadline().unwrap_or(limit);
             self.wait_until(limit.min(deadline).min(now() + Stop::PATIENCE));

@@ -1,0 +1,84 @@
+//! When a flow's loop ends: everything is known that can be, or somebody stopped it.
+//!
+//! Time is an argument. Does not know sessions: their drivers say how far they are.
+
+use neph_model::{Instant, Own, Span};
+
+use crate::stop::Stop;
+
+/// How long replies to what is under way are still taken once nothing more is sent: a message that
+/// was sent just before the end is not lost.
+const LAST_REPLIES: Span = Span::from_secs(1);
+
+/// One flow's way to its end.
+#[derive(Debug)]
+pub(crate) struct Finish<'s> {
+    stop: &'s Stop,
+    /// How long the reflector's last stamp is waited for.
+    tail: Span,
+    /// When a flow that was stopped takes no more replies.
+    latest: Option<Instant<Own>>,
+    done_since: Option<Instant<Own>>,
+}
+
+impl<'s> Finish<'s> {
+    pub(crate) const fn new(stop: &'s Stop, tail: Span) -> Self {
+        Self {
+            stop,
+            tail,
+            latest: None,
+            done_since: None,
+        }
+    }
+
+    /// Whether the flow was stopped and has had its time for last replies. `end_schedule` is
+    /// called once, when the stop is noticed.
+    pub(crate) fn is_cut_off(&mut self, now: Instant<Own>, end_schedule: impl FnOnce()) -> bool {
+        if !self.stop.is_set() {
+            return false;
+        }
+        let latest = *self.latest.get_or_insert_with(|| {
+            end_schedule();
+            now + LAST_REPLIES
+        });
+        now >= latest
+    }
+
+    /// Whether a flow whose messages are all decided need not wait any more.
+    pub(crate) fn is_complete(&mut self, lacks_a_stamp: bool, now: Instant<Own>) -> bool {
+        let since = *self.done_since.get_or_insert(now);
+        !lacks_a_stamp || now >= since + self.tail
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const fn at(millis: i64) -> Instant<Own> {
+        Instant::from_nanos(millis * 1_000_000)
+    }
+
+    #[test]
+    fn a_stop_ends_the_schedule_once_and_leaves_a_second_for_replies() {
+        let stop = Stop::new();
+        let mut finish = Finish::new(&stop, Span::ZERO);
+        let mut ended = 0;
+        assert!(!finish.is_cut_off(at(0), || ended += 1));
+        stop.set();
+        assert!(!finish.is_cut_off(at(5), || ended += 1));
+        assert!(!finish.is_cut_off(at(1_004), || ended += 1));
+        assert!(finish.is_cut_off(at(1_005), || ended += 1));
+        assert_eq!(ended, 1);
+    }
+
+    #[test]
+    fn the_last_stamp_is_waited_for_but_not_for_ever() {
+        let stop = Stop::new();
+        let mut finish = Finish::new(&stop, Span::from_millis(500));
+        assert!(!finish.is_complete(true, at(10)));
+        assert!(!finish.is_complete(true, at(509)));
+        assert!(finish.is_complete(true, at(510)));
+        assert!(Finish::new(&stop, Span::from_millis(500)).is_complete(false, at(10)));
+    }
+}
