@@ -196,7 +196,7 @@ fn read_head(reply: &[u8]) -> Discovery {
 /// Equal for two processes exactly if they read the same `CLOCK_MONOTONIC_RAW`: a hash of the
 /// kernel's boot identity and the time namespace. `None` where a sandbox hides the former: two
 /// hosts must not seem to share a clock.
-pub(crate) fn clock_identity() -> Option<String> {
+fn clock_identity() -> Option<String> {
     let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
     let boot = Some(boot.trim()).filter(|boot| !boot.is_empty())?;
     // Without time namespaces (before Linux 5.6) all processes read the same clock.
@@ -204,4 +204,9 @@ pub(crate) fn clock_identity() -> Option<String> {
     let mut hasher = DefaultHasher::new();
     (boot, namespace).hash(&mut hasher);
     Some(format!("{:016x}", hasher.finish()))
+}
+
+/// [`clock_identity`] as a reflector tells it.
+pub(crate) fn told_identity() -> Arc<str> {
+    clock_identity().map_or_else(|| "unknown".into(), Into::into)
 }

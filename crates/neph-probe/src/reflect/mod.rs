@@ -29,6 +29,7 @@ pub use caps::Caps;
 pub use counters::Counted;
 
 use crate::ProbeError;
+use crate::discover::told_identity;
 use crate::spec::TlsVersion;
 use crate::stop::Stop;
 use crate::tls::{self, Identity};
@@ -69,6 +70,8 @@ struct Shared {
     bulk: Arc<BulkGate>,
     room: Arc<Room>,
     departures: Arc<Departures>,
+    /// Read once: a reply must not wait for two files.
+    clock: Arc<str>,
 }
 
 /// A reflector that runs until it is stopped or dropped.
@@ -105,6 +108,7 @@ impl Reflector {
             bulk: Arc::default(),
             room: Arc::new(Room::of_all(&spec.caps)),
             departures: Arc::default(),
+            clock: told_identity(),
         });
         let udp = udp::Answerer::new(datagrams, spec.key.as_deref(), Arc::clone(&shared))?;
         let accepting = Arc::clone(&shared);

@@ -106,6 +106,7 @@ fn serve(stream: &TcpStream, shared: &Shared, admitted: &Admitted) {
                 bulk: Arc::clone(&shared.bulk),
                 room: Arc::clone(&shared.room),
                 departures: Arc::clone(&shared.departures),
+                clock: Arc::clone(&shared.clock),
             },
         ),
         clock: StampClock::new(),

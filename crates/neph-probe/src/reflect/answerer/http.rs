@@ -1,5 +1,7 @@
 //! HTTP/1.1, the answering half: any request is answered with as many bytes as it asks for.
 
+use std::sync::Arc;
+
 use neph_model::Seq;
 use neph_wire::echo::Request;
 use neph_wire::http::{
@@ -10,7 +12,7 @@ use neph_wire::marks::HEADER;
 use neph_wire::ws::{HandshakeError, check_request, server_response};
 
 use super::{Asked, Counted, End, Line, Marks, Step};
-use crate::discover::{CLOCK_HEADER, REFLECTOR_HEADER, clock_identity};
+use crate::discover::{CLOCK_HEADER, REFLECTOR_HEADER};
 
 /// What a request without `reply=` gets.
 const DEFAULT_REPLY: u64 = 64;
@@ -139,7 +141,7 @@ impl Http {
         let mut hex = Vec::with_capacity(neph_wire::marks::HEX_LEN);
         marks.encode_hex(&mut hex);
         let hex = String::from_utf8_lossy(&hex);
-        let clock = clock_identity();
+        let clock = Arc::clone(&line.clock);
         let head = ResponseLine {
             status: 200,
             content_length: Some(asked.reply_size as u64),
@@ -148,7 +150,7 @@ impl Http {
         let extra = [
             (HEADER, hex.as_ref()),
             (REFLECTOR_HEADER, "1"),
-            (CLOCK_HEADER, clock.as_deref().unwrap_or("unknown")),
+            (CLOCK_HEADER, &clock),
         ];
         head.encode(&extra, &mut line.plain)
             .expect("hexadecimal digits cannot break a head");

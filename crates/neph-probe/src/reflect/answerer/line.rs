@@ -6,6 +6,7 @@ use neph_model::{Instant, Own, Seq, Span};
 use neph_wire::http::FlowToken;
 use neph_wire::marks::PreviousTx;
 
+use crate::discover::told_identity;
 use crate::outbox::Outbox;
 use crate::reflect::budget::Budget;
 use crate::reflect::bulk_turn::BulkGate;
@@ -28,6 +29,8 @@ pub(crate) struct Shares {
     pub(crate) room: Arc<Room>,
     /// Send stamps for flows that take several connections.
     pub(crate) departures: Arc<Departures>,
+    /// Which clock its marks are read from.
+    pub(crate) clock: Arc<str>,
 }
 
 impl Shares {
@@ -38,6 +41,7 @@ impl Shares {
             bulk: Arc::default(),
             room: Arc::new(Room::of_all(caps)),
             departures: Arc::default(),
+            clock: told_identity(),
         }
     }
 
@@ -54,6 +58,8 @@ pub(super) struct Line {
     pub(super) bulk: Arc<BulkGate>,
     budget: Arc<Budget>,
     departures: Arc<Departures>,
+    /// Which clock its marks are read from.
+    pub(super) clock: Arc<str>,
     /// Whose requests these are, where the client says that it takes several connections.
     pub(super) flow: Option<FlowToken>,
     /// When the bytes that are being read had come.
@@ -83,6 +89,7 @@ impl Line {
             bulk: shares.bulk,
             budget: shares.budget,
             departures: shares.departures,
+            clock: shares.clock,
             flow: None,
             at: Instant::from_nanos(0),
             outbox: Outbox::default(),
