@@ -145,10 +145,19 @@ impl Answerer {
     /// Replies from the address that was asked: a peer takes no other's word.
     fn send(&mut self, reply: &[u8], from: Option<IpAddr>, to: SocketAddr, seq: u64) {
         if destination::send(self.socket.as_fd(), reply, from, to).is_err() {
+            // As in the asking half: nobody can tell whether the kernel counted it.
+            self.read_notices();
+            if stamp::restart_count(self.socket.as_fd()).is_ok() {
+                self.unstamped.restart();
+            }
             return;
         }
         self.shared.counters.count(Counted::Replies);
         self.unstamped.count((to, seq));
+        self.read_notices();
+    }
+
+    fn read_notices(&mut self) {
         while let Ok(Some(notice)) = stamp::take_notice(self.socket.as_fd()) {
             let Notice::Stamp(stamp) = notice else {
                 continue;
