@@ -9,8 +9,7 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use clap::Args as ClapArgs;
-use neph_model::Span;
-use neph_probe::{Caps, Reflector, ReflectorSpec, TlsVersion};
+use neph_probe::{Reflector, ReflectorSpec};
 use neph_text::Source;
 
 use crate::campaign::{self, Settings};
@@ -111,15 +110,7 @@ fn keep(path: &Path, shipped: &str) -> std::io::Result<Source> {
 
 /// One reflector on loopback for each endpoint, and the plan without its lab.
 fn over_loopback(args: &Args, settings: &Settings) -> Result<Outcome, Failure> {
-    let spec = ReflectorSpec {
-        address: ([127, 0, 0, 1], 0).into(),
-        identity: None,
-        tls_version: TlsVersion::Any,
-        key: None,
-        think: Span::ZERO,
-        caps: Caps::default(),
-        site: None,
-    };
+    let spec = ReflectorSpec::at(([127, 0, 0, 1], 0).into());
     let mut reflectors = Vec::new();
     let mut text = PLAN.split("[lab]").next().unwrap_or_default().to_owned();
     for address in ADDRESSES {

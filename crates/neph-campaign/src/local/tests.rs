@@ -2,7 +2,7 @@ use neph_model::{
     CampaignId, Event, EventKind, Experiment, ExperimentId, ExperimentStatus, Message, Sample,
     Scenario, Tally, Wall,
 };
-use neph_probe::{Caps, Reflector, ReflectorSpec, TlsVersion};
+use neph_probe::{Reflector, ReflectorSpec};
 use neph_store::StoreError;
 use neph_text::Source;
 
@@ -51,16 +51,8 @@ pub(super) fn order(url: &str) -> ExperimentOrder {
 }
 
 pub(super) fn reflector() -> Reflector {
-    Reflector::start(&ReflectorSpec {
-        address: ([127, 0, 0, 1], 0).into(),
-        identity: None,
-        tls_version: TlsVersion::Any,
-        key: None,
-        think: Span::ZERO,
-        caps: Caps::default(),
-        site: None,
-    })
-    .expect("a reflector")
+    let here = ([127, 0, 0, 1], 0).into();
+    Reflector::start(&ReflectorSpec::at(here)).expect("a reflector")
 }
 
 /// Keeps the events.

@@ -58,6 +58,22 @@ pub struct ReflectorSpec {
     pub site: Option<String>,
 }
 
+impl ReflectorSpec {
+    /// A reflector here at `address`: plain text and TLS of any version if it gets an identity,
+    /// open STAMP, no waiting, the default caps.
+    pub fn at(address: SocketAddr) -> Self {
+        Self {
+            address,
+            identity: None,
+            tls_version: TlsVersion::Any,
+            key: None,
+            think: Span::ZERO,
+            caps: Caps::default(),
+            site: None,
+        }
+    }
+}
+
 /// What all threads of a reflector share.
 #[derive(Debug)]
 struct Shared {

@@ -105,18 +105,7 @@ fn fragments_take_room_as_whole_frames_do() {
 fn a_byte_now_and_then_keeps_no_request_alive() {
     let (reflector, stop, behaving) = tight(TIGHT);
     let mut stream = connect(&reflector, 104);
-    let bytes = request(100, MEGABYTE);
-    let began = Instant::now();
-    for byte in &bytes {
-        if stream.write_all(&[*byte]).is_err() {
-            break;
-        }
-        assert!(
-            began.elapsed() < Duration::from_secs(4),
-            "it goes on for ever"
-        );
-        std::thread::sleep(Duration::from_millis(20));
-    }
+    drip(&mut stream, &request(100, MEGABYTE));
     assert_eq!(counted(&reflector, Counted::SlowWriters), 1);
     lost_nothing(&reflector, &stop, behaving);
 }

@@ -10,9 +10,7 @@ use std::net::{SocketAddr, TcpStream, UdpSocket};
 use std::time::{Duration, Instant};
 
 use neph_model::{BitRate, ByteSize, Span, Tally};
-use neph_probe::{
-    Caps, Counted, Flow, Identity, Reflector, ReflectorSpec, Report, Stop, TlsVersion,
-};
+use neph_probe::{Caps, Counted, Flow, Identity, Reflector, ReflectorSpec, Report, Stop};
 use neph_wire::echo::Request;
 use neph_wire::frame::{Mode, frame_prefix};
 use neph_wire::stamp::{
@@ -40,13 +38,8 @@ const CAPS: Caps = Caps {
 
 fn spec() -> ReflectorSpec {
     ReflectorSpec {
-        address: SocketAddr::from(([127, 0, 0, 1], 0)),
-        identity: None,
-        tls_version: TlsVersion::Any,
-        key: None,
-        think: Span::ZERO,
         caps: CAPS,
-        site: None,
+        ..ReflectorSpec::at(SocketAddr::from(([127, 0, 0, 1], 0)))
     }
 }
 
@@ -159,15 +152,10 @@ fn each_abuse_is_refused_for_its_own_reason_and_disturbs_nobody() {
     assert!(tally.messages - tally.replies <= 1, "{tally:?}");
 }
 
-/// A head that comes byte by byte is as late as one that does not come.
-fn trickle(reflector: &Reflector) {
-    let count = counted(reflector, Counted::RefusedHandshake);
-    let mut stream = connect(reflector, 100);
+/// Sends byte by byte until the reflector has had enough.
+fn drip<'b>(stream: &mut TcpStream, bytes: impl IntoIterator<Item = &'b u8>) {
     let began = Instant::now();
-    for byte in b"GET / HTTP/1.1\r\nX: "
-        .iter()
-        .chain(std::iter::repeat(&b'x'))
-    {
+    for byte in bytes {
         if stream.write_all(&[*byte]).is_err() {
             break;
         }
@@ -177,6 +165,14 @@ fn trickle(reflector: &Reflector) {
         );
         std::thread::sleep(Duration::from_millis(20));
     }
+}
+
+/// A head that comes byte by byte is as late as one that does not come.
+fn trickle(reflector: &Reflector) {
+    let count = counted(reflector, Counted::RefusedHandshake);
+    let mut stream = connect(reflector, 100);
+    let head = b"GET / HTTP/1.1\r\nX: ".iter();
+    drip(&mut stream, head.chain(std::iter::repeat(&b'x')));
     assert_eq!(counted(reflector, Counted::RefusedHandshake), count + 1);
 }
 

@@ -2,19 +2,15 @@ use std::net::SocketAddr;
 
 use neph_model::{FlowIndex, FlowRole, Message, Span, Stage, Tally};
 use neph_probe::{
-    Asking, Caps, ConnectionUse, Flow, FlowSpec, Identity, IpVersion, Priority, Reflector,
-    ReflectorSpec, Report, Schedule, Stop, Target, TlsVersion, Trust, discover,
+    Asking, ConnectionUse, Flow, FlowSpec, Identity, IpVersion, Priority, Reflector, ReflectorSpec,
+    Report, Schedule, Stop, Target, TlsVersion, Trust, discover,
 };
 
 fn spec(think: Span) -> ReflectorSpec {
     ReflectorSpec {
-        address: SocketAddr::from(([127, 0, 0, 1], 0)),
         identity: Some(Identity::SelfSigned(vec!["localhost".to_owned()])),
-        tls_version: TlsVersion::Any,
-        key: None,
         think,
-        caps: Caps::default(),
-        site: None,
+        ..ReflectorSpec::at(SocketAddr::from(([127, 0, 0, 1], 0)))
     }
 }
 

@@ -8,8 +8,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use neph_model::Span;
-use neph_probe::{Caps, Identity, Reflector, ReflectorSpec, TlsVersion};
+use neph_probe::{Identity, Reflector, ReflectorSpec};
 use serde_json::Value;
 
 use crate::neph::{Place, Ran, command, neph};
@@ -24,13 +23,9 @@ fn keyed(key: Option<&str>) -> Reflector {
 
 pub(crate) fn start(identity: Option<Identity>, key: Option<&str>) -> Reflector {
     let spec = ReflectorSpec {
-        address: SocketAddr::from(([127, 0, 0, 1], 0)),
         identity,
-        tls_version: TlsVersion::Any,
         key: key.map(|secret| secret.as_bytes().to_vec()),
-        think: Span::ZERO,
-        caps: Caps::default(),
-        site: None,
+        ..ReflectorSpec::at(SocketAddr::from(([127, 0, 0, 1], 0)))
     };
     Reflector::start(&spec).expect("loopback has a free port")
 }

@@ -12,8 +12,8 @@ use std::path::PathBuf;
 use neph_lab::{Lab, Record, Recording, Topology, TruthFile, UpOptions, Verdict};
 use neph_model::{FlowIndex, FlowRole, Message, Span};
 use neph_probe::{
-    Caps, ConnectionUse, Flow, FlowSpec, Identity, IpVersion, Priority, Reflector, ReflectorSpec,
-    Report, Schedule, Stop, Target, TlsVersion, Trust,
+    ConnectionUse, Flow, FlowSpec, Identity, IpVersion, Priority, Reflector, ReflectorSpec, Report,
+    Schedule, Stop, Target, TlsVersion, Trust,
 };
 use neph_text::Source;
 
@@ -75,13 +75,10 @@ impl TwoSites {
     /// A reflector at the server, with TLS beside plain text.
     pub(crate) fn reflector(&self, think: Span) -> Reflector {
         let spec = ReflectorSpec {
-            address: SocketAddr::from(([0, 0, 0, 0], PORT)),
             identity: Some(Identity::SelfSigned(vec!["10.79.0.2".to_owned()])),
-            tls_version: TlsVersion::Any,
-            key: None,
             think,
-            caps: Caps::default(),
             site: Some(self.namespace("server")),
+            ..ReflectorSpec::at(SocketAddr::from(([0, 0, 0, 0], PORT)))
         };
         Reflector::start(&spec).expect("the reflector starts")
     }
