@@ -16,16 +16,18 @@ impl ByteSize {
     pub const fn bytes(self) -> u64 {
         self.0
     }
+    /// The largest unit that it has one of.
+    fn binary_unit(self) -> Option<(u64, &'static str)> {
+        const UNITS: [(u64, &str); 3] = [(1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")];
+        UNITS.into_iter().find(|(unit, _)| self.0 >= *unit)
+    }
     /// As it prints, but never rounded: `1.5 KiB`, `100 kB`, `1472 B`. For labels, which have to
     /// tell apart what differs.
     pub fn exact(self) -> String {
         const DECIMAL: [(u64, &str); 3] = [(1_000_000_000, "GB"), (1_000_000, "MB"), (1000, "kB")];
-        let unit = 1024_u128.pow(match self.0 {
-            0..=0xf_ffff => 1,
-            0x10_0000..=0x3fff_ffff => 2,
-            _ => 3,
-        });
-        if (u128::from(self.0) * 10).is_multiple_of(unit) {
+        // Below 1 KiB too: 1000 B are 1 kB.
+        let unit = self.binary_unit().map_or(1 << 10, |(unit, _)| unit);
+        if (u128::from(self.0) * 10).is_multiple_of(unit.into()) {
             return self.to_string();
         }
         match DECIMAL
@@ -41,14 +43,13 @@ impl ByteSize {
 /// `64 B`, `10 KiB`, `100 KiB`, `1.5 MiB`; a size that is no whole multiple keeps one decimal.
 impl fmt::Display for ByteSize {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        const UNITS: [(u64, &str); 3] = [(1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")];
-        let text = match UNITS.iter().find(|(unit, _)| self.0 >= *unit) {
+        let text = match self.binary_unit() {
             None => format!("{} B", self.0),
-            Some((unit, name)) if self.0.is_multiple_of(*unit) => {
+            Some((unit, name)) if self.0.is_multiple_of(unit) => {
                 format!("{} {name}", self.0 / unit)
             }
             #[expect(clippy::cast_precision_loss, reason = "display")]
-            Some((unit, name)) => format!("{:.1} {name}", self.0 as f64 / *unit as f64),
+            Some((unit, name)) => format!("{:.1} {name}", self.0 as f64 / unit as f64),
         };
         f.pad(&text)
     }

@@ -1,7 +1,7 @@
 //! A report for a terminal: a conclusion of three sentences and one line per scenario with its
 //! box plot, as wide as the terminal.
 
-use neph_stats::{BoxPlot, boxplot, quantile};
+use neph_stats::{BoxPlot, boxplot};
 use unicode_width::UnicodeWidthStr;
 
 use crate::axis::{Limits, Scale, Spacing, Spread, choose, count, level, millis, percent};
@@ -168,8 +168,8 @@ fn row(
 ) -> String {
     let latencies = &line.latencies;
     let at = |p: f64| {
-        quantile(latencies.sorted(), latencies.unanswered(), p)
-            .map_or_else(|_| "-".to_owned(), |found| level(found.value()))
+        let found = latencies.quantile(p);
+        found.map_or_else(|| "-".to_owned(), level)
     };
     let mut out = match columns.labels {
         0 => padded(&line.label, 40).trim_end().to_owned() + "\n",

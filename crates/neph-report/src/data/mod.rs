@@ -78,7 +78,8 @@ impl ExperimentData {
     fn flow(&self, role: FlowRole) -> Option<&FlowData> {
         self.of_role(role).next()
     }
-    fn of_role(&self, role: FlowRole) -> impl Iterator<Item = &FlowData> {
+    /// The flows that are there for that reason.
+    pub(crate) fn of_role(&self, role: FlowRole) -> impl Iterator<Item = &FlowData> {
         self.flows.iter().filter(move |data| data.flow.role == role)
     }
     /// The block as people count, from 1.

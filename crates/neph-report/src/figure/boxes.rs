@@ -243,8 +243,8 @@ impl Painter<'_> {
 /// Median and n; then what the plot does not show: messages without an answer, and values outside
 /// the axis.
 fn row_numbers(latencies: &Latencies, scale: &Scale) -> (String, String) {
-    let median = neph_stats::quantile(latencies.sorted(), latencies.unanswered(), 0.5)
-        .map_or_else(|_| "–".to_owned(), |q| level(q.value()));
+    let median = latencies.quantile(0.5);
+    let median = median.map_or_else(|| "–".to_owned(), level);
     let mut beyond = Vec::new();
     if latencies.lost > 0 {
         beyond.push(format!("{} lost", percent(latencies.loss())));

@@ -5,14 +5,12 @@ use std::mem::{Discriminant, discriminant};
 use neph_model::Warning;
 
 use super::sheet::Note;
-use crate::findings::plural;
+use crate::findings::first_few;
 use crate::scene::{Colour, Fill, Mark, Point};
 use crate::{CampaignData, PlotSettings};
 
 /// Up to this many warnings are spelled out below a figure one by one; of more, each kind is.
 const SPELLED_OUT: usize = 6;
-/// Of the scenarios with a warning of the same kind so many more are named.
-const NAMED: usize = 3;
 
 /// A small pennant whose foot stands on a text's base line at `at`; it takes 9 pixels.
 pub(crate) fn marker(at: Point) -> Mark {
@@ -94,16 +92,8 @@ fn flag_note(line: &Line, others: &[&Line]) -> Note {
     };
     let mut text = format!("{}: {}{blocks}", line.label, line.warning);
     if !others.is_empty() {
-        let labels: Vec<&str> = others
-            .iter()
-            .take(NAMED)
-            .map(|other| other.label.as_str())
-            .collect();
-        text.push_str(&format!("; likewise {}", labels.join("; ")));
-        let more = others.len().saturating_sub(NAMED);
-        if more > 0 {
-            text.push_str(&format!(" and {}", plural(more, "more scenario")));
-        }
+        let labels: Vec<&str> = others.iter().map(|other| other.label.as_str()).collect();
+        text.push_str(&format!("; likewise {}", first_few(&labels)));
     }
     // Non-breaking spaces leave room for the marker.
     Note {

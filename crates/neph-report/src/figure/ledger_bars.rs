@@ -2,7 +2,7 @@
 //! over the whole distribution of the time that the stages add up to.
 
 use neph_model::StageSet;
-use neph_stats::{Level, quantile};
+use neph_stats::Level;
 
 use super::boxes::in_unit;
 use super::flags;
@@ -157,8 +157,8 @@ fn whisker(responses: &Latencies) -> Option<(f64, f64)> {
     let values = responses.sorted().values();
     let (first, last) = (*values.first()?, *values.last()?);
     let at = |p: f64, end: f64| {
-        quantile(responses.sorted(), responses.unanswered(), p)
-            .map_or(end, |found| found.value().number().unwrap_or(f64::INFINITY))
+        let found = responses.quantile(p);
+        found.map_or(end, |level| level.number().unwrap_or(f64::INFINITY))
     };
     let end = match responses.unanswered() {
         0 => last,

@@ -61,10 +61,7 @@ impl Series {
             Self::Icmp => FlowRole::Companion,
             Self::PingDestination => FlowRole::PingDestination,
         };
-        experiment
-            .flows
-            .iter()
-            .filter(move |data| data.flow.role == role)
+        experiment.of_role(role)
     }
 
     /// Milliseconds over nanoseconds since the start; a message without the value is a gap.

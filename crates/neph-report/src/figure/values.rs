@@ -92,6 +92,12 @@ impl Latencies {
         neph_stats::median(self.sorted(), self.unanswered()).ok()
     }
 
+    /// The quantile `p`; `None` with too few messages for it.
+    pub(crate) fn quantile(&self, p: f64) -> Option<Level> {
+        let found = neph_stats::quantile(self.sorted(), self.unanswered(), p);
+        found.ok().map(|quantile| quantile.value())
+    }
+
     /// What an axis needs to know.
     pub(crate) fn spread(&self) -> Option<Spread> {
         Spread::of(self.sorted())

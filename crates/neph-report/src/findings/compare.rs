@@ -6,8 +6,7 @@
 use std::collections::BTreeMap;
 
 use neph_stats::{
-    Interval, Level, Shift, Sorted, Verdict, Wanted, Yardstick, describe, friedman, holm, verdict,
-    wilcoxon,
+    Interval, Level, Shift, Sorted, Verdict, Wanted, Yardstick, friedman, holm, verdict, wilcoxon,
 };
 
 use crate::axis::millis;
@@ -135,11 +134,14 @@ pub(super) fn why_infinite(comparisons: &[Comparison]) -> &'static str {
 /// The middle value; `None` without values.
 pub(super) fn median(values: &mut [f64]) -> Option<f64> {
     let sample = Sorted::sort(values).ok()?;
-    describe(sample).ok().map(|numbers| numbers.five.median)
+    neph_stats::median(sample, 0).ok()?.number()
 }
 
-/// Each block's median; an experiment without messages has none.
-fn medians(data: &CampaignData, settings: &PlotSettings, scenario: usize) -> BTreeMap<u32, Level> {
+/// Each block's median.
+pub(super) type Medians = BTreeMap<u32, Level>;
+
+/// A scenario's; an experiment without messages has none.
+pub(super) fn medians(data: &CampaignData, settings: &PlotSettings, scenario: usize) -> Medians {
     data.experiments_of(scenario, settings)
         .filter_map(|experiment| {
             let latencies = Latencies::of(experiment.main(), settings.basis);
@@ -170,19 +172,14 @@ fn undone(value: f64) -> f64 {
 
 /// Compares the blocks that both scenarios have; `None` without one in which either has a median.
 pub(super) fn compare(
-    data: &CampaignData,
-    settings: &PlotSettings,
-    (candidate, baseline): (usize, usize),
+    candidate: &Medians,
+    baseline: &Medians,
     least: LeastEffect,
 ) -> Option<Comparison> {
-    let (of, against) = (
-        medians(data, settings, candidate),
-        medians(data, settings, baseline),
-    );
-    let pairs: Vec<(f64, Level)> = of
+    let pairs: Vec<(f64, Level)> = candidate
         .iter()
         .filter_map(|(block, one)| {
-            let other = *against.get(block)?;
+            let other = *baseline.get(block)?;
             Some((difference(*one, other)?, other))
         })
         .collect();
@@ -204,15 +201,8 @@ pub(super) fn compare(
 
 /// Friedman's p over several scenarios, in the blocks that all of them have: whether any differs
 /// from the others. `None` for fewer than three, for which [`compare`] is the test.
-pub(super) fn any_differs(
-    data: &CampaignData,
-    settings: &PlotSettings,
-    scenarios: impl Iterator<Item = usize>,
-) -> Option<f64> {
-    let columns: Vec<BTreeMap<u32, Level>> = scenarios
-        .map(|scenario| medians(data, settings, scenario))
-        .filter(|medians| !medians.is_empty())
-        .collect();
+pub(super) fn any_differs<'m>(scenarios: impl Iterator<Item = &'m Medians>) -> Option<f64> {
+    let columns: Vec<&Medians> = scenarios.filter(|medians| !medians.is_empty()).collect();
     let row = |block: &u32| -> Option<Vec<f64>> {
         let levels = columns.iter().map(|medians| medians.get(block));
         levels

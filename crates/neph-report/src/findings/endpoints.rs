@@ -3,11 +3,12 @@
 use neph_stats::{Level, Verdict};
 
 use super::compare::{
-    Comparison, LeastEffect, any_differs, compare, sureness, told, verdicts, why_infinite,
+    Comparison, LeastEffect, Medians, any_differs, compare, medians, sureness, told, verdicts,
+    why_infinite,
 };
 use super::{Finding, FindingKind, plural, real};
 use crate::data::Factor;
-use crate::figure::{Group, Latencies, groups};
+use crate::figure::{Latencies, groups};
 use crate::{CampaignData, PlotSettings};
 
 /// Endpoints differ if by 5 % of the faster one, and by more than the waking of a thread.
@@ -16,16 +17,39 @@ const MATTERS: LeastEffect = LeastEffect {
     millis: 0.02,
 };
 
+/// Scenarios that differ in their endpoint only.
+struct Compared<'d> {
+    title: String,
+    endpoints: Vec<(&'d str, Medians)>,
+}
+
+impl Compared<'_> {
+    fn of(&self, endpoint: &str) -> Option<&Medians> {
+        let mut all = self.endpoints.iter();
+        all.find(|(name, _)| *name == endpoint)
+            .map(|(_, medians)| medians)
+    }
+}
+
 /// One sentence for each endpoint against the fastest one.
 pub(super) fn findings(data: &CampaignData, settings: &PlotSettings) -> Vec<Finding> {
     let shown = data.measured(settings);
-    let groups: Vec<(Group, Option<f64>)> = groups(data, &shown, &Factor::Endpoint)
+    let groups: Vec<Compared<'_>> = groups(data, &shown, &Factor::Endpoint)
         .into_iter()
         .map(|group| {
-            let members = group.members.iter().map(|(index, _)| *index);
-            let differ = any_differs(data, settings, members);
-            (group, differ)
+            let of = |index: usize| {
+                let name = data.scenarios[index].endpoint.as_str();
+                (name, medians(data, settings, index))
+            };
+            Compared {
+                title: group.title,
+                endpoints: group.members.iter().map(|(index, _)| of(*index)).collect(),
+            }
         })
+        .collect();
+    let differ: Vec<Option<f64>> = groups
+        .iter()
+        .map(|group| any_differs(group.endpoints.iter().map(|(_, medians)| medians)))
         .collect();
     let Some(fastest) = fastest(data, settings, &shown) else {
         return Vec::new();
@@ -42,13 +66,9 @@ pub(super) fn findings(data: &CampaignData, settings: &PlotSettings) -> Vec<Find
         .filter_map(|name| {
             let pairs: Vec<(String, Comparison)> = groups
                 .iter()
+                .zip(&differ)
                 .filter_map(|(group, differ)| {
-                    let of = |wanted: &str| {
-                        let mut members = group.members.iter().map(|(index, _)| *index);
-                        members.find(|index| data.scenarios[*index].endpoint == wanted)
-                    };
-                    let pair = (of(name)?, of(&fastest)?);
-                    let compared = compare(data, settings, pair, MATTERS)?;
+                    let compared = compare(group.of(name)?, group.of(&fastest)?, MATTERS)?;
                     Some((group.title.clone(), compared.following(*differ)))
                 })
                 .collect();

@@ -4,11 +4,8 @@ use std::collections::BTreeSet;
 
 use neph_model::{Experiment, ExperimentStatus, ScenarioId};
 
-use super::{Finding, FindingKind, plural, real};
+use super::{Finding, FindingKind, first_few, plural, real};
 use crate::{CampaignData, PlotSettings};
-
-/// Scenarios are named one by one up to this many.
-const NAMED: usize = 3;
 
 /// One execution of a scenario, however often it was tried.
 type Cell = (ScenarioId, u32);
@@ -18,7 +15,7 @@ const fn cell(experiment: &Experiment) -> Cell {
 }
 
 /// Every failed try in the blocks that are shown, whether its messages are shown or not.
-fn failed<'a>(
+pub(super) fn failed<'a>(
     data: &'a CampaignData,
     settings: &'a PlotSettings,
 ) -> impl Iterator<Item = &'a Experiment> + 'a {
@@ -73,12 +70,7 @@ fn named(data: &CampaignData, cells: &BTreeSet<Cell>) -> (String, usize) {
         .filter(|scenario| ids.contains(&scenario.id))
         .map(neph_model::Scenario::label)
         .collect();
-    let shown = labels.iter().take(NAMED).cloned().collect::<Vec<_>>();
-    let more = match labels.len().saturating_sub(NAMED) {
-        0 => String::new(),
-        more => format!(" and {}", plural(more, "more scenario")),
-    };
-    (format!("{}{more}", shown.join("; ")), labels.len())
+    (first_few(&labels), labels.len())
 }
 
 /// Why it failed, as a part of a sentence.

@@ -4,11 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use neph_model::Warning;
 
-use super::{Finding, FindingKind, plural, real};
+use super::failed::failed;
+use super::{Finding, FindingKind, first_few, plural, real};
 use crate::{CampaignData, PlotSettings};
-
-/// Scenarios are named one by one up to this many.
-const NAMED: usize = 3;
 
 /// The experiments with one kind of warning.
 struct Flagged<'a> {
@@ -59,7 +57,7 @@ pub(super) fn findings(data: &CampaignData, settings: &PlotSettings) -> Vec<Find
 /// Whether there is something that nothing was flagged of: something was measured, and nothing
 /// failed.
 fn is_whole(data: &CampaignData, settings: &PlotSettings) -> bool {
-    !data.measured(settings).is_empty() && super::failed::findings(data, settings).is_none()
+    !data.measured(settings).is_empty() && failed(data, settings).next().is_none()
 }
 
 fn sentence(data: &CampaignData, advice: &str, flagged: &Flagged<'_>) -> Finding {
@@ -71,18 +69,12 @@ fn sentence(data: &CampaignData, advice: &str, flagged: &Flagged<'_>) -> Finding
             ", and alike in {}",
             plural(flagged.experiments - 1, "more experiment")
         ));
-        let mut others = flagged
-            .scenarios
-            .iter()
-            .filter(|index| **index != flagged.scenario);
-        let named: Vec<String> = others.by_ref().take(NAMED).map(label).collect();
-        let more = match others.count() {
-            0 => String::new(),
-            more => format!(" and {}", plural(more, "more scenario")),
-        };
-        what.push_str(&match named.len() {
-            0 => " of this scenario".to_owned(),
-            _ => format!(", also of {}{more}", named.join("; ")),
+        let others = flagged.scenarios.iter();
+        let others = others.filter(|index| **index != flagged.scenario);
+        let others: Vec<String> = others.map(label).collect();
+        what.push_str(&match others.as_slice() {
+            [] => " of this scenario".to_owned(),
+            others => format!(", also of {}", first_few(others)),
         });
     }
     let text = format!(

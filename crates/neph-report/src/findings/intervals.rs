@@ -4,7 +4,7 @@
 use neph_stats::Verdict;
 
 use super::compare::{
-    Comparison, LeastEffect, compare, median, sureness, told, verdicts, why_infinite,
+    Comparison, LeastEffect, compare, median, medians, sureness, told, verdicts, why_infinite,
 };
 use super::{Finding, FindingKind, plural};
 use crate::data::Factor;
@@ -35,7 +35,8 @@ pub(super) fn findings(data: &CampaignData, settings: &PlotSettings) -> Vec<Find
         let [(baseline, _), .., (scenario, _)] = group.members.as_slice() else {
             continue;
         };
-        let Some(compared) = compare(data, settings, (*scenario, *baseline), MATTERS) else {
+        let [of, against] = [scenario, baseline].map(|index| medians(data, settings, *index));
+        let Some(compared) = compare(&of, &against, MATTERS) else {
             continue;
         };
         if compared.shift.abs() < compared.least {

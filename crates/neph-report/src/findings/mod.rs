@@ -81,6 +81,19 @@ pub(crate) fn plural(number: usize, noun: &str) -> String {
     format!("{} {noun}{ending}", crate::axis::count(number))
 }
 
+/// Of a list of scenarios so many are named, the others counted.
+const NAMED: usize = 3;
+
+/// `a; b; c and 2 more scenarios`.
+pub(crate) fn first_few<L: AsRef<str>>(labels: &[L]) -> String {
+    let named: Vec<&str> = labels.iter().take(NAMED).map(AsRef::as_ref).collect();
+    let more = match labels.len().saturating_sub(NAMED) {
+        0 => String::new(),
+        more => format!(" and {}", plural(more, "more scenario")),
+    };
+    format!("{}{more}", named.join("; "))
+}
+
 /// A count as a number of evidence.
 #[expect(clippy::cast_precision_loss, reason = "counts in memory")]
 pub(crate) const fn real(count: usize) -> f64 {

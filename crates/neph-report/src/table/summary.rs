@@ -94,31 +94,28 @@ fn measured(
         .filter_map(|experiment| layer.flow(experiment))
         .collect();
     let mut values: Vec<f64> = flows.iter().flat_map(|flow| layer.values(flow)).collect();
-    let counts_loss = layer.counts_loss(data);
-    let lost = if counts_loss {
-        flows.iter().map(|flow| flow.lost()).sum()
-    } else {
-        0
-    };
+    let lost: Option<usize> = layer
+        .counts_loss(data)
+        .then(|| flows.iter().map(|flow| flow.lost()).sum());
     let not_sent = layer
         .counts_failures(data)
         .then(|| flows.iter().map(|flow| flow.failed()).sum());
-    let sent = values.len() + lost;
-    let unanswered = lost + not_sent.unwrap_or(0);
+    let sent = values.len() + lost.unwrap_or(0);
+    let unanswered = lost.unwrap_or(0) + not_sent.unwrap_or(0);
     let n = values.len() + unanswered;
     if n == 0 {
         return None;
     }
     let sample = Sorted::sort(&mut values).expect("times are finite");
     let numbers = describe(sample).ok();
-    let share = proportion(lost, sent).ok().filter(|_| counts_loss);
+    let share = lost.and_then(|lost| proportion(lost, sent).ok());
     Some(SummaryRow {
         scenario,
         label: data.scenarios[scenario].label(),
         layer,
         experiments: flows.len(),
         n,
-        lost: counts_loss.then_some(lost),
+        lost,
         not_sent,
         loss: share.map(|share| LossCell {
             share: share.share(),
