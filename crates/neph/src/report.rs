@@ -14,6 +14,7 @@ use neph_report::{
 use neph_store::Store;
 use neph_text::{Fault, Problems, Source};
 
+use crate::counted::blocks;
 use crate::exit::{Failure, Outcome};
 use crate::workspace::{self, Workspace};
 use crate::{output, value};
@@ -118,21 +119,14 @@ fn without_blocks(data: &CampaignData, settings: &PlotSettings) -> Option<String
     }
     let sentence = format!(
         "nothing to show of {}: the campaign has measured {}",
-        blocks(&missing),
-        blocks(&measured)
+        blocks(missing.iter().copied()),
+        blocks(measured)
     );
     if missing.len() == wanted.len() {
         return Some(sentence);
     }
     output::say(&format!("neph: {sentence}"));
     None
-}
-
-/// `block 3`, `blocks 1, 2, 4`.
-fn blocks(numbers: &BTreeSet<u32>) -> String {
-    let listed: Vec<String> = numbers.iter().map(ToString::to_string).collect();
-    let noun = if listed.len() == 1 { "block" } else { "blocks" };
-    format!("{noun} {}", listed.join(", "))
 }
 
 /// Where a campaign's report goes unless told otherwise.

@@ -167,11 +167,15 @@ impl Sheet {
 
 /// One field of CSV (RFC 4180); what is absent is empty.
 fn field(value: &Value) -> String {
-    let text = match value {
-        Value::Null => return String::new(),
-        Value::String(text) => text.clone(),
-        other => other.to_string(),
-    };
+    match value {
+        Value::Null => String::new(),
+        Value::String(text) => quoted(text.clone()),
+        other => quoted(other.to_string()),
+    }
+}
+
+/// A text as a field of CSV.
+pub(crate) fn quoted(text: String) -> String {
     if text.contains([',', '"', '\n', '\r']) {
         format!("\"{}\"", text.replace('"', "\"\""))
     } else {

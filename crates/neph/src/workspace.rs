@@ -48,17 +48,21 @@ impl Workspace {
     pub(crate) fn existing(&self) -> Result<Box<dyn Store>, Failure> {
         match open(&self.place, Access::Read) {
             Err(StoreError::OlderSchema { .. }) => self.write(),
-            _ => self.read(),
+            opened => opened.map_err(refused),
         }
     }
     fn open(&self, access: Access) -> Result<Box<dyn Store>, Failure> {
-        open(&self.place, access).map_err(|error| match error {
-            StoreError::NoWorkspace { .. } => Failure::usage(format!(
-                "{error}; --workspace FOLDER or NEPH_WORKSPACE names another"
-            )),
-            StoreError::UnknownScheme { .. } => Failure::usage(error),
-            _ => Failure::refused(error),
-        })
+        open(&self.place, access).map_err(refused)
+    }
+}
+
+fn refused(error: StoreError) -> Failure {
+    match error {
+        StoreError::NoWorkspace { .. } => Failure::usage(format!(
+            "{error}; --workspace FOLDER or NEPH_WORKSPACE names another"
+        )),
+        StoreError::UnknownScheme { .. } => Failure::usage(error),
+        _ => Failure::refused(error),
     }
 }
 

@@ -4,6 +4,7 @@ use std::io::Write;
 
 use neph_model::{Experiment, Message, StageSet};
 
+use super::matrices::Matrices;
 use super::stages;
 use crate::columns::{Belonging, COLUMNS, Cell, Constant, LEADING};
 use crate::{Store, StoreError};
@@ -27,10 +28,10 @@ pub fn export_csv(
     let entries = stages::occurring(store, experiments)?;
     let mut line = header(&entries);
     put(out, &line)?;
+    let matrices = Matrices::of(store, experiments)?;
     let mut rows = 0;
     for experiment in experiments {
-        let scenarios = store.scenarios(experiment.campaign)?;
-        let whose = whose(&Belonging::of(experiment, &scenarios));
+        let whose = whose(&matrices.belonging(experiment));
         store.visit_messages(experiment.id, &mut |batch| {
             for message in batch {
                 line.clear();

@@ -5,6 +5,7 @@ use std::io::Write;
 use neph_model::{Experiment, Message};
 use serde_json::{Map, Value};
 
+use super::matrices::Matrices;
 use super::stages;
 use crate::columns::{Belonging, COLUMNS, Cell, Constant};
 use crate::{Store, StoreError};
@@ -23,10 +24,10 @@ pub fn export_jsonl(
     experiments: &[Experiment],
     out: &mut dyn Write,
 ) -> Result<u64, StoreError> {
+    let matrices = Matrices::of(store, experiments)?;
     let mut lines = 0;
     for experiment in experiments {
-        let scenarios = store.scenarios(experiment.campaign)?;
-        let whose = whose(&Belonging::of(experiment, &scenarios));
+        let whose = whose(&matrices.belonging(experiment));
         store.visit_messages(experiment.id, &mut |batch| {
             for message in batch {
                 let object = object(&whose, message);

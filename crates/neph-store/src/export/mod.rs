@@ -5,6 +5,7 @@ mod csv;
 mod jsonl;
 mod latency_tester;
 mod latency_tester_folder;
+mod matrices;
 mod parquet;
 mod stages;
 

@@ -4,7 +4,8 @@ use std::path::Path;
 
 use neph_model::Experiment;
 
-use crate::columns::{Belonging, ColumnsWriter, FileFacts};
+use super::matrices::Matrices;
+use crate::columns::{ColumnsWriter, FileFacts};
 use crate::{Store, StoreError};
 
 /// Writes the messages of `experiments` to one Parquet file at `path`, over whatever is there;
@@ -19,17 +20,14 @@ pub fn export_parquet(
     experiments: &[Experiment],
     path: &Path,
 ) -> Result<u64, StoreError> {
+    let matrices = Matrices::of(store, experiments)?;
     let facts = match experiments {
-        [one] => {
-            let scenarios = store.scenarios(one.campaign)?;
-            FileFacts::of(one, Belonging::of(one, &scenarios).scenario)
-        }
+        [one] => FileFacts::of(one, matrices.belonging(one).scenario),
         _ => FileFacts::of_several(),
     };
     let mut writer = ColumnsWriter::create_leading(path, facts)?;
     for experiment in experiments {
-        let scenarios = store.scenarios(experiment.campaign)?;
-        writer.begin(&Belonging::of(experiment, &scenarios))?;
+        writer.begin(&matrices.belonging(experiment))?;
         store.visit_messages(experiment.id, &mut |batch| {
             batch.iter().try_for_each(|message| writer.push(message))
         })?;

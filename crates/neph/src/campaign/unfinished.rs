@@ -6,6 +6,7 @@ use neph_campaign::Standing;
 use neph_model::{Campaign, Experiment, ExperimentStatus, Scenario, ScenarioId};
 use neph_store::Store;
 
+use crate::counted;
 use crate::exit::Failure;
 use crate::output;
 
@@ -24,21 +25,16 @@ pub(super) fn tell(
     for (id, Lacking { blocks, reason }) in lacking.iter().take(TOLD) {
         let scenario = scenarios.iter().find(|scenario| scenario.id == *id);
         let label = scenario.map_or_else(|| id.to_string(), Scenario::label);
-        let numbers: Vec<String> = blocks.iter().map(|block| (block + 1).to_string()).collect();
-        let blocks = if numbers.len() == 1 {
-            "block"
-        } else {
-            "blocks"
-        };
-        let numbers = numbers.join(", ");
+        let blocks = counted::blocks(blocks.iter().map(|block| block + 1));
         output::say(&format!(
-            "neph: {label} failed every try in {blocks} {numbers}: {reason}"
+            "neph: {label} failed every try in {blocks}: {reason}"
         ));
     }
-    if lacking.len() > TOLD {
+    let more = lacking.len().saturating_sub(TOLD) as u64;
+    if more > 0 {
         output::say(&format!(
-            "neph: and {} more scenarios",
-            lacking.len() - TOLD
+            "neph: and {}",
+            counted::counted(more, "more scenario")
         ));
     }
     let Standing {

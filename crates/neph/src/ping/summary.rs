@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use super::columns::Column;
 use super::flows::{Found, Planned};
 use super::watch::{Everything, Watched};
+use crate::counted::counted;
 use crate::version;
 
 /// What a flow is, in a line.
@@ -66,31 +67,30 @@ pub(super) fn text(found: &Found, watched: &Everything) -> String {
 
 fn counts(watched: &Watched) -> String {
     let tally = &watched.tally;
-    let several = |count: u64, one: &str, many: &str| {
-        format!("{count} {}", if count == 1 { one } else { many })
+    let replies = match tally.replies {
+        1 => "1 reply".to_owned(),
+        many => format!("{many} replies"),
     };
-    let mut line = several(tally.messages, "message", "messages");
-    line.push_str(&format!(", {}", several(tally.replies, "reply", "replies")));
+    let mut line = format!("{}, {replies}", counted(tally.messages, "message"));
     let share = |part: u64| {
         #[expect(clippy::cast_precision_loss, reason = "display")]
         let percent = part as f64 * 100.0 / tally.messages.max(1) as f64;
         format!("{percent:.2} %")
     };
     line.push_str(&format!(", {} lost ({})", tally.lost, share(tally.lost)));
-    for (count, word) in [
-        (tally.failed, "not sent"),
-        (tally.late, "late"),
-        (tally.duplicates, "duplicates"),
-        (tally.reordered, "reordered"),
+    for (count, told) in [
+        (tally.failed, format!("{} not sent", tally.failed)),
+        (tally.late, format!("{} late", tally.late)),
+        (tally.duplicates, counted(tally.duplicates, "duplicate")),
+        (tally.reordered, format!("{} reordered", tally.reordered)),
     ] {
         if count > 0 {
-            let one = word.trim_end_matches('s');
-            line.push_str(&format!(", {}", several(count, one, word)));
+            line.push_str(&format!(", {told}"));
         }
     }
     if watched.connections > 1 {
         let again = u64::from(watched.connections - 1);
-        line.push_str(&format!(", {}", several(again, "reconnect", "reconnects")));
+        line.push_str(&format!(", {}", counted(again, "reconnect")));
     }
     line + "\n"
 }

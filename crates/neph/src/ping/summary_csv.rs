@@ -5,6 +5,7 @@ use serde_json::Value;
 use super::flows::Found;
 use super::summary;
 use super::watch::Everything;
+use crate::sheet::quoted;
 
 const HEADING: &str =
     "target,quantity,messages,lost,n,min_ns,mean_ns,p50_ns,p90_ns,p99_ns,max_ns,sd_ns";
@@ -47,12 +48,8 @@ fn row(flow: &Value, (quantity, numbers): (&str, &Value)) -> String {
     }
     cells.push(cell(&numbers["max"]));
     cells.push(cell(&numbers["sd"]));
-    for cell in &mut cells {
-        if cell.contains([',', '"']) {
-            *cell = format!("\"{}\"", cell.replace('"', "\"\""));
-        }
-    }
-    cells.join(",") + "\n"
+    let fields: Vec<String> = cells.into_iter().map(quoted).collect();
+    fields.join(",") + "\n"
 }
 
 /// Whole nanoseconds; what is not known is empty.

@@ -1,0 +1,32 @@
+//! To what exported experiments belong: each campaign's scenarios, read once.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use neph_model::{CampaignId, Experiment, Scenario};
+
+use crate::columns::Belonging;
+use crate::{Store, StoreError};
+
+/// The scenarios of the campaigns of some experiments.
+pub(super) struct Matrices(BTreeMap<CampaignId, Vec<Scenario>>);
+
+impl Matrices {
+    pub(super) fn of(store: &dyn Store, experiments: &[Experiment]) -> Result<Self, StoreError> {
+        let campaigns: BTreeSet<CampaignId> = experiments
+            .iter()
+            .map(|experiment| experiment.campaign)
+            .collect();
+        let read = |campaign| Ok((campaign, store.scenarios(campaign)?));
+        campaigns
+            .into_iter()
+            .map(read)
+            .collect::<Result<_, _>>()
+            .map(Self)
+    }
+
+    /// What `experiment`, which is one of them, belongs to.
+    pub(super) fn belonging<'m>(&'m self, experiment: &'m Experiment) -> Belonging<'m> {
+        let scenarios = self.0.get(&experiment.campaign);
+        Belonging::of(experiment, scenarios.map_or(&[], Vec::as_slice))
+    }
+}
