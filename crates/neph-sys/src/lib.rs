@@ -13,3 +13,4 @@ pub mod ring;
 pub mod sched;
 pub mod stamp;
 pub mod tcp;
+pub mod tun;
