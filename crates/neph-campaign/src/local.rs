@@ -210,7 +210,8 @@ impl LocalCarrier {
         let operation = || format!("transfer to {host} port {port}");
         match order.tool {
             ThroughputTool::Neph => {
-                let target = target_of(host, port)?;
+                let target = Target::tcp(host, port)
+                    .map_err(|error| failed(format!("find {host}"), error))?;
                 let address = target
                     .resolve(IpVersion::Any)
                     .map_err(|error| failed(operation(), error))?;
@@ -236,16 +237,6 @@ impl LocalCarrier {
             }
         }
     }
-}
-
-fn target_of(host: &str, port: u16) -> Result<Target, CarryError> {
-    let bracketed = if host.contains(':') {
-        format!("[{host}]")
-    } else {
-        host.to_owned()
-    };
-    let target = Target::parse(&format!("tcp://{bracketed}:{port}"));
-    target.map_err(|error| failed(format!("find {host}"), error))
 }
 
 /// Runs what was made ready until the main flow's schedule is over, or it is stopped.

@@ -31,6 +31,10 @@ pub const KINDS: &[Scheme] = &[
     Scheme { name: "icmp",  kind: ProbeKind::Icmp, secure: false, default_port: Some(0),   summary: "ICMP echo" },
 ];
 
+/// The longest payload of a WebSocket ping (RFC 6455, section 5.5), which a server that is no
+/// reflector returns as it is.
+pub const LONGEST_WS_PING: usize = 125;
+
 /// Request and reply payloads that a kind can carry: UDP and ICMP in one unfragmented-by-us
 /// datagram (RFC 768: 65,535 less the IPv4 and UDP headers), TCP what a reflector takes by default.
 pub const fn most_payload(kind: ProbeKind) -> ByteSize {

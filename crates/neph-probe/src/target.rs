@@ -81,6 +81,22 @@ pub struct Target {
 }
 
 impl Target {
+    /// ICMP echo to a host: a name, or an address with or without brackets.
+    ///
+    /// # Errors
+    /// As [`Self::parse`].
+    pub fn icmp(host: &str) -> Result<Self, TargetError> {
+        Self::parse(&format!("icmp://{}", bracketed(host)))
+    }
+
+    /// Our framing on TCP, at a port of a host.
+    ///
+    /// # Errors
+    /// As [`Self::parse`].
+    pub fn tcp(host: &str, port: u16) -> Result<Self, TargetError> {
+        Self::parse(&format!("tcp://{}:{port}", bracketed(host)))
+    }
+
     /// Reads `scheme://host[:port][/path]`.
     ///
     /// # Errors
@@ -200,7 +216,8 @@ impl fmt::Display for Target {
     }
 }
 
-fn bracketed(host: &str) -> String {
+/// A host as targets write it: an IPv6 address in brackets.
+pub fn bracketed(host: &str) -> String {
     if host.parse::<IpAddr>().is_ok_and(|ip| ip.is_ipv6()) {
         format!("[{host}]")
     } else {

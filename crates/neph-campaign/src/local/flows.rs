@@ -198,12 +198,7 @@ fn beside(order: &ExperimentOrder, specs: &mut Vec<FlowSpec>) -> Vec<Missing> {
 
 /// Where an echo to `host` goes.
 fn echo_to(host: &str) -> Result<(Target, SocketAddr), TargetError> {
-    let bracketed = if host.contains(':') {
-        format!("[{host}]")
-    } else {
-        host.to_owned()
-    };
-    let target = Target::parse(&format!("icmp://{bracketed}"))?;
+    let target = Target::icmp(host)?;
     let address = target.resolve(IpVersion::Any)?;
     Ok((target, address))
 }

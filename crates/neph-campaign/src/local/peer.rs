@@ -4,14 +4,10 @@
 //! then by the other, would be two measurements under one name.
 
 use neph_model::{ByteSize, ProbeKind, Warning};
-use neph_probe::{Discovery, FlowSpec};
+use neph_probe::{Discovery, FlowSpec, LONGEST_WS_PING};
 
 use super::failed;
 use crate::carrier::CarryError;
-
-/// The longest payload of a WebSocket ping (RFC 6455, section 5.5), which a stranger returns as it
-/// is.
-const LONGEST_PING: usize = 125;
 
 /// Whether the flow can run as what was found. `expected`: it must be a reflector.
 pub(super) fn judge(found: &Discovery, main: &FlowSpec, expected: bool) -> Result<(), CarryError> {
@@ -48,7 +44,7 @@ pub(super) fn sizes_not_applied(main: &FlowSpec) -> Option<Warning> {
     let (request, response) = (main.request_size, main.response_size);
     let applied = match main.target.kind() {
         _ if main.reflector => true,
-        ProbeKind::Ws => request <= LONGEST_PING && response == request,
+        ProbeKind::Ws => request <= LONGEST_WS_PING && response == request,
         ProbeKind::Http | ProbeKind::Tcp => false,
         ProbeKind::Udp | ProbeKind::Icmp => true,
     };

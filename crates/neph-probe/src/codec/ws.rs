@@ -13,12 +13,11 @@ use neph_wire::ws::{
 };
 
 use super::{Arrival, Codec, Opening, Step, path_asking};
+use crate::kinds::LONGEST_WS_PING;
 use crate::spec::FlowSpec;
 
 /// The longest reply that is read; a reflector never sends more than it was asked for.
 const MAX_REPLY: usize = 64 << 20;
-/// The longest payload of a control frame.
-const MAX_PING: usize = 125;
 
 #[derive(Debug)]
 pub(super) struct Ws {
@@ -47,7 +46,7 @@ impl Ws {
         let size = if spec.reflector {
             spec.request_size
         } else {
-            spec.request_size.min(MAX_PING)
+            spec.request_size.min(LONGEST_WS_PING)
         };
         Self {
             host: spec.target.host_header(),

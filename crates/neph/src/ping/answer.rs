@@ -5,10 +5,10 @@ use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread;
 
 use neph_model::Span;
-use neph_probe::{Asking, Discovery, ProbeError, Target, now};
+use neph_probe::{Asking, Discovery, ProbeError, Target, bracketed, now};
 
 use super::Args;
-use super::flows::{addresses, bracketed};
+use super::flows::addresses;
 use crate::exit::Failure;
 
 /// Where a reflector listens unless told otherwise.

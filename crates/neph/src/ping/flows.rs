@@ -217,8 +217,7 @@ fn whatever_answers(args: &Args, found: &mut Found) -> Result<(), Failure> {
             schemes.join(", ")
         ));
         let typed = Target::parse(&format!("http://{}", args.target)).map_err(Failure::usage)?;
-        let host = bracketed(typed.host());
-        let target = Target::parse(&format!("icmp://{host}")).map_err(Failure::usage)?;
+        let target = Target::icmp(typed.host()).map_err(Failure::usage)?;
         check_sizes(target.kind(), args)?;
         let address = addresses(&target, args.version())?[0];
         return found.add(args, target, (address, Discovery::default()));
@@ -237,15 +236,6 @@ fn whatever_answers(args: &Args, found: &mut Found) -> Result<(), Failure> {
     Ok(())
 }
 
-/// A host as targets write it.
-pub(super) fn bracketed(host: &str) -> String {
-    if host.contains(':') {
-        format!("[{host}]")
-    } else {
-        host.to_owned()
-    }
-}
-
 fn add_icmp(args: &Args, found: &mut Found) -> Result<(), Failure> {
     let Some(main) = found.flows.first() else {
         return Ok(());
@@ -254,8 +244,7 @@ fn add_icmp(args: &Args, found: &mut Found) -> Result<(), Failure> {
         return Ok(());
     }
     let address = SocketAddr::new(main.spec.address.ip(), 0);
-    let host = bracketed(main.spec.target.host());
-    let Ok(target) = Target::parse(&format!("icmp://{host}")) else {
+    let Ok(target) = Target::icmp(main.spec.target.host()) else {
         return Ok(());
     };
     found.add(args, target, (address, Discovery::default()))?;

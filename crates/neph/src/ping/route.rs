@@ -6,7 +6,7 @@ use neph_model::Traceroute;
 use neph_probe::{Stop, Target, TracerouteSpec, traceroute};
 
 use super::Args;
-use super::flows::{Found, bracketed};
+use super::flows::Found;
 use crate::exit::Failure;
 
 /// Traces the route to `host`, or to the target where `host` is empty.
@@ -26,8 +26,7 @@ pub(super) fn trace(
 }
 
 fn resolve(args: &Args, host: &str) -> Result<IpAddr, Failure> {
-    let host = bracketed(host);
-    let target = Target::parse(&format!("icmp://{host}")).map_err(Failure::usage)?;
+    let target = Target::icmp(host).map_err(Failure::usage)?;
     let address = target.resolve(args.version()).map_err(Failure::refused)?;
     Ok(address.ip())
 }
