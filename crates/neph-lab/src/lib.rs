@@ -21,10 +21,13 @@ mod waiting;
 
 pub use counters::{Direction, DirectionCount, Footing, LATE, LinkCounters, tolerance};
 pub use engine::{Ending, Engine, EngineConfig, EngineError, Pace, TruthConfig};
-pub use gate::{Fate, Gate, Jitter, Moment, Shape, Share, transmission_time};
+pub use gate::{
+    Arrival, Cause, Departure, Fate, Gate, GilbertElliott, Jitter, Loss, Moment, Partial,
+    PartialWire, QueueLimit, Shape, Share, Trace, Treatment, Wire, transmission_time,
+};
 pub use journal::UndoError;
 pub use lab::{Lab, LabError, LabListing, Recording, UpOptions};
 pub use program::ProgramError;
 pub use topology::{Link, Prefix, Site, Topology};
-pub use truth::{Identity, Passing, Record, TruthError, TruthFile, Verdict};
+pub use truth::{Handling, Identity, Passing, Record, TruthError, TruthFile, Verdict};
 pub use verify::{Check, LinkCheck, LossCheck, verify, verify_against, verify_link};

@@ -2,7 +2,9 @@
 //!
 //! Owns the file as a whole and its sites; links are read in [`link`].
 
+mod features;
 mod link;
+mod trace;
 
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, Ipv6Addr};

@@ -20,6 +20,11 @@ fn packet(number: i64) -> Record {
     };
     Record::Packet {
         passing,
+        handling: Handling {
+            flipped: Some(12_111),
+            copy: true,
+            early: number % 2 == 0,
+        },
         verdict: Verdict::Refused,
         due: number + 5,
         left: number + 6,
@@ -70,6 +75,20 @@ fn another_file_is_refused() {
 }
 
 #[test]
+fn a_file_of_the_first_version_is_refused_with_a_sentence() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("old.truth");
+    let mut old = vec![0; 200];
+    old[..8].copy_from_slice(b"NEPHTRU1");
+    std::fs::write(&path, old).expect("write");
+    let error = TruthFile::open(&path).expect_err("old").to_string();
+    assert!(
+        error.contains("has version 1") && error.contains("reads version 2"),
+        "{error}"
+    );
+}
+
+#[test]
 fn a_router_does_not_change_an_identity_and_a_payload_does() {
     let mut frame = vec![0; 14 + 60];
     frame[12] = 8;
@@ -95,11 +114,12 @@ proptest! {
     #[test]
     fn no_frame_and_no_record_makes_it_panic(
         frame in prop::collection::vec(any::<u8>(), 0..200),
-        bytes in any::<[u8; 32]>(),
+        bytes in any::<([u8; 32], [u8; 24])>(),
     ) {
         Identity::of(&frame);
         let mut record = [0; RECORD_BYTES];
-        record[..32].copy_from_slice(&bytes);
+        record[..32].copy_from_slice(&bytes.0);
+        record[32..].copy_from_slice(&bytes.1);
         if let Some(decoded) = Record::decode(&record) {
             prop_assert_eq!(Record::decode(&decoded.encode()), Some(decoded));
         }
