@@ -25,7 +25,7 @@ use neph_sys::ring::{PacketRing, Seat};
 use neph_sys::{clock, sched};
 
 use crate::counters::{Direction, Footing, LinkCounters};
-use crate::gate::{Gate, Moment};
+use crate::gate::{Change, Gate, Moment};
 use crate::truth::{self, TruthWriter};
 use carriage::Carriage;
 
@@ -37,6 +37,9 @@ const BATCH: usize = 8;
 const ROUNDS: u32 = 256;
 /// How often rings are asked for drops and an anchor is recorded.
 const HOUSEKEEPING: Span = Span::from_secs(1);
+/// How often an engine with a schedule looks for a new cue while no packet wakes it. None is
+/// missed and none comes late by that: a packet finds what holds at its own moment.
+const CUE_WATCH: Span = Span::from_millis(100);
 /// Of the engine's time, at most one part in this many is spent spinning: `SCHED_FIFO` at full
 /// duty is stalled by the kernel for 50 ms in each second.
 const SPIN_SHARE: i64 = 5;
@@ -92,9 +95,7 @@ impl Engine {
             })
         });
         let (recorder, writer) = started.transpose()?.unzip();
-        let [there, back] = config.shapes.clone();
-        // The directions must not draw the same fates.
-        let gates = [Gate::new(there, config.seed), Gate::new(back, !config.seed)];
+        let gates = gates(&config);
         Ok(Self {
             config,
             rings,
@@ -151,6 +152,7 @@ impl Engine {
         stop: &io::PipeReader,
         busy_rounds: &mut u32,
     ) -> Result<Option<Ending>, EngineError> {
+        self.carriage.heed(self.config.cue.last());
         let worked = self.send_due() + self.read(Direction::AToB) + self.read(Direction::BToA) > 0;
         self.untidy |= worked;
         if self.untidy && Moment(clock::raw().0) - self.tidied >= HOUSEKEEPING {
@@ -232,8 +234,10 @@ impl Engine {
         };
         let due = self.carriage.next_due().map(|due| due + -spin);
         let tidy = self.untidy.then(|| self.tidied + HOUSEKEEPING);
-        let wake = due.into_iter().chain(tidy).min()?;
-        Some((wake - Moment(clock::raw().0)).to_duration())
+        let now = Moment(clock::raw().0);
+        let look = (!self.config.schedule.is_empty()).then(|| now + CUE_WATCH);
+        let wake = due.into_iter().chain(tidy).chain(look).min()?;
+        Some((wake - now).to_duration())
     }
 
     fn rest(
@@ -257,4 +261,23 @@ impl Engine {
             () => None,
         })
     }
+}
+
+/// The gates of both directions.
+fn gates(config: &EngineConfig) -> [Gate; 2] {
+    // The directions must not draw the same fates.
+    let seeds = [config.seed, !config.seed];
+    Direction::BOTH.map(|direction| {
+        let about = |change: &Change| change.direction.is_none_or(|only| only == direction);
+        let changes = (0..).zip(&config.schedule);
+        let changes = changes.filter(|(_, change)| about(change));
+        let index = direction.index();
+        Gate::scheduled(
+            config.shapes[index].clone(),
+            changes
+                .map(|(number, change)| (number, change.clone()))
+                .collect(),
+            seeds[index],
+        )
+    })
 }

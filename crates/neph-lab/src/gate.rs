@@ -1,11 +1,14 @@
 //! The decision about each packet of one direction of a link: when it leaves, or why it does not.
 //!
-//! Owns the order of things: MTU, queue and transmission, then the wire. Reads no clock and
+//! Owns the order of things: MTU, queue and transmission, then a path and its wire; and what
+//! changes when. Reads no clock and
 //! touches no packet: the engine tells it when a packet came and how long it is, tests do the same
 //! in virtual time. The same seed and the same arrivals give the same fates, however late it is
 //! asked for them.
 
+mod change;
 mod fate;
+mod flow;
 mod jitter;
 mod loss;
 mod moment;
@@ -13,6 +16,7 @@ mod partial;
 mod random;
 mod shape;
 mod share;
+mod timetable;
 mod transmitter;
 mod way;
 
@@ -20,45 +24,81 @@ use std::collections::VecDeque;
 
 use neph_model::Span;
 
+pub use change::{Change, Turn, What};
 pub use fate::{Arrival, Cause, Departure, Fate, Treatment};
+pub(crate) use flow::digest;
 pub use jitter::{Jitter, Trace};
 pub use loss::{GilbertElliott, Loss};
 pub use moment::Moment;
 pub use partial::{Partial, PartialWire};
 use random::Random;
 pub(crate) use shape::{ETHERNET, FULL_FRAME};
-pub use shape::{QueueLimit, Shape, Wire, transmission_time};
+pub use shape::{Path, QueueLimit, Shape, Wire, transmission_time};
 pub use share::Share;
+pub use timetable::Step;
+use timetable::Timetable;
 use transmitter::Transmitter;
 use way::Way;
 
 /// One direction's state.
 #[derive(Clone, Debug)]
 pub struct Gate {
+    /// What is asked while no change holds.
+    base: Shape,
     shape: Shape,
+    timetable: Timetable,
     random: Random,
+    /// Seeds the choice of paths: as it was in the beginning, and since the last reshuffle.
+    hash: [u64; 2],
     transmitter: Transmitter,
-    way: Way,
+    ways: Vec<Way>,
     /// The fates of packets that stood in the queue, in the order in which they came.
     decided: VecDeque<Fate>,
+    steps: VecDeque<Step>,
 }
 
 impl Gate {
-    /// A gate that nothing has passed yet.
+    /// A gate that nothing has passed yet and that never changes.
     pub fn new(shape: Shape, seed: u64) -> Self {
-        let way = Way::new(shape.wire.clone());
+        Self::scheduled(shape, Vec::new(), seed)
+    }
+
+    /// A gate that nothing has passed yet, with changes that each have a number.
+    pub fn scheduled(shape: Shape, changes: Vec<(u16, Change)>, seed: u64) -> Self {
+        let ways = (0..).zip(shape.wires());
+        let ways = ways.map(|(number, wire)| Way::new(number, wire.clone()));
         Self {
+            ways: ways.collect(),
+            base: shape.clone(),
             shape,
+            timetable: Timetable::new(changes),
             random: Random::new(seed),
+            hash: [seed; 2],
             transmitter: Transmitter::new(),
-            way,
             decided: VecDeque::new(),
+            steps: VecDeque::new(),
         }
     }
 
-    /// How long it keeps a packet, apart from jitter, transmission and queue.
-    pub(crate) const fn delay(&self) -> Span {
-        self.way.wire.delay
+    /// How long the path with this index keeps a packet, apart from jitter.
+    pub(crate) fn delay(&self, path: u8) -> Span {
+        let way = self.ways.get(usize::from(path));
+        way.map_or(Span::ZERO, |way| way.wire.delay)
+    }
+
+    /// Whether it wants to know a packet's flow.
+    pub(crate) const fn has_paths(&self) -> bool {
+        self.ways.len() > 1
+    }
+
+    /// Lets the schedule and the traces begin anew at `at`, with the paths as they were chosen in
+    /// the beginning.
+    pub fn cue(&mut self, at: Moment) {
+        self.advance(at);
+        self.timetable.restart(at);
+        self.ways.iter_mut().for_each(Way::rewind);
+        self.hash[1] = self.hash[0];
+        self.take_shape(self.base.clone());
     }
 
     /// Decides about a packet; none while it stands in the queue. What was decided meanwhile about
@@ -67,28 +107,32 @@ impl Gate {
         self.advance(packet.at);
         let mtu = self.shape.mtu;
         if mtu.is_some_and(|mtu| packet.length > mtu + ETHERNET) {
-            return Some(Fate::Dropped(Cause::OverMtu));
+            return Some(Fate::Dropped(Cause::OverMtu, None));
         }
-        let Some(rate) = self.shape.rate else {
-            return Some(self.way.pass(packet.at, &mut self.random));
-        };
-        let limits = (self.shape.queue, rate);
+        if !self.transmitter.is_busy(packet.at) {
+            return Some(self.transmit(packet, packet.at));
+        }
+        // Without a rate it is busy no longer than it takes to empty the queue of one that was.
+        let limits = (self.shape.queue, self.shape.rate);
         if !self.transmitter.has_room(packet, limits) {
-            return Some(Fate::Dropped(Cause::QueueFull));
+            return Some(Fate::Dropped(Cause::QueueFull, None));
         }
-        if self.transmitter.is_busy(packet.at) {
-            self.transmitter.push(packet);
-            return None;
-        }
-        Some(self.transmit(packet, packet.at))
+        self.transmitter.push(packet);
+        None
     }
 
-    /// Lets time pass until `now`: transmissions that began by then are decided about.
+    /// Lets time pass until `now`: what changed by then has changed, and transmissions that began
+    /// are decided about.
     pub fn advance(&mut self, now: Moment) {
-        while let Some(start) = self.transmitter.next_start().filter(|start| *start <= now) {
-            if let Some(packet) = self.transmitter.pop() {
-                let fate = self.transmit(packet, start);
-                self.decided.push_back(fate);
+        loop {
+            let turn = self.timetable.next().filter(|turn| *turn <= now);
+            let start = self.transmitter.next_start();
+            let start = start.filter(|start| *start <= now);
+            match (turn, start) {
+                (None, None) => return,
+                (Some(turn), start) if start.is_none_or(|start| turn <= start) => self.turn(turn),
+                (_, Some(start)) => self.begin(start),
+                (Some(turn), None) => self.turn(turn),
             }
         }
     }
@@ -98,18 +142,63 @@ impl Gate {
         self.decided.pop_front()
     }
 
+    /// The next change that came about.
+    pub fn next_step(&mut self) -> Option<Step> {
+        self.steps.pop_front()
+    }
+
     /// When it must be told that time has passed, at the latest, so that no packet leaves late.
     pub fn next_turn(&self) -> Option<Moment> {
-        let start = self.transmitter.next_start()?;
-        Some(start + self.way.least())
+        let least = || self.ways.iter().map(Way::least).min().unwrap_or_default();
+        let start = self.transmitter.next_start();
+        let start = start.map(|start| start + least());
+        match (start, self.timetable.next()) {
+            (Some(start), Some(turn)) => Some(start.min(turn)),
+            (start, turn) => start.or(turn),
+        }
+    }
+
+    fn turn(&mut self, at: Moment) {
+        self.steps.extend(self.timetable.turn());
+        self.hash[1] = match self.timetable.reshuffles(at) {
+            0 => self.hash[0],
+            times => flow::reshuffled(self.hash[0], times),
+        };
+        self.take_shape(self.timetable.shape(&self.base, at));
+    }
+
+    fn take_shape(&mut self, shape: Shape) {
+        for (way, wire) in self.ways.iter_mut().zip(shape.wires()) {
+            way.wire = wire.clone();
+        }
+        self.shape = shape;
+    }
+
+    /// The first of the queue begins to be sent.
+    fn begin(&mut self, start: Moment) {
+        if let Some(packet) = self.transmitter.pop() {
+            let fate = self.transmit(packet, start);
+            self.decided.push_back(fate);
+        }
     }
 
     fn transmit(&mut self, packet: Arrival, start: Moment) -> Fate {
-        let sent = self.transmitter.send(start, packet.length, self.shape.rate);
-        self.way.pass(sent, &mut self.random)
+        let sent = match self.shape.rate {
+            None => start,
+            Some(rate) => self.transmitter.send(start, packet.length, rate),
+        };
+        let chosen = match self.ways.len() {
+            1 => 0,
+            _ => flow::choose(packet.flow, self.hash[1], &self.shape.paths),
+        };
+        self.ways[chosen].pass(sent, &mut self.random)
     }
 }
 
 #[cfg(test)]
 #[path = "gate/tests.rs"]
 mod tests;
+
+#[cfg(test)]
+#[path = "gate/paths_tests.rs"]
+mod paths_tests;

@@ -5,6 +5,7 @@
 //! is the probes' work, and this crate is the truth they are held against.
 
 mod counters;
+mod cue;
 mod engine;
 mod gate;
 mod journal;
@@ -20,10 +21,12 @@ mod verify;
 mod waiting;
 
 pub use counters::{Direction, DirectionCount, Footing, LATE, LinkCounters, tolerance};
+pub use cue::Cue;
 pub use engine::{Ending, Engine, EngineConfig, EngineError, Pace, TruthConfig};
 pub use gate::{
-    Arrival, Cause, Departure, Fate, Gate, GilbertElliott, Jitter, Loss, Moment, Partial,
-    PartialWire, QueueLimit, Shape, Share, Trace, Treatment, Wire, transmission_time,
+    Arrival, Cause, Change, Departure, Fate, Gate, GilbertElliott, Jitter, Loss, Moment, Partial,
+    PartialWire, Path, QueueLimit, Shape, Share, Step, Trace, Treatment, Turn, What, Wire,
+    transmission_time,
 };
 pub use journal::UndoError;
 pub use lab::{Lab, LabError, LabListing, Recording, UpOptions};

@@ -11,7 +11,7 @@ use neph_sys::ring::{Frame, PacketRing};
 
 use super::flip::flip;
 use crate::counters::{Direction, LinkCounters};
-use crate::gate::{Arrival, Departure, Fate, Gate, Moment};
+use crate::gate::{Arrival, Departure, Fate, Gate, Moment, digest};
 use crate::truth::{Handling, Identity, Passing, Record, Recorder, Verdict};
 use crate::waiting::{Slot, Waiting};
 
@@ -25,6 +25,8 @@ pub(super) struct Carriage {
     queued: [VecDeque<Option<Slot>>; 2],
     counters: Arc<LinkCounters>,
     recorder: Option<Recorder>,
+    /// The cue that was heeded last.
+    cue: Option<Moment>,
 }
 
 impl Carriage {
@@ -39,6 +41,21 @@ impl Carriage {
             queued: Default::default(),
             counters,
             recorder,
+            cue: None,
+        }
+    }
+
+    /// Lets the schedules begin anew if this cue was not heeded yet.
+    pub(super) fn heed(&mut self, cue: Option<Moment>) {
+        let Some(at) = cue.filter(|_| self.cue != cue) else {
+            return;
+        };
+        self.cue = cue;
+        let wall = at.0 + clock::pair().offset();
+        self.write_down(Record::Cue { at: wall });
+        for direction in Direction::BOTH {
+            self.gates[direction.index()].cue(at);
+            self.settle(direction);
         }
     }
 
@@ -58,19 +75,25 @@ impl Carriage {
             identity: Identity::of(frame.bytes()),
         });
         if frame.is_cut() {
-            self.drop_packet((direction, passing), Verdict::TooLong);
+            self.drop_packet((direction, passing), (Verdict::TooLong, None));
             return;
         }
         let length = frame.wire_length();
-        let fate = self.gates[direction.index()].admit(Arrival { at, length });
+        let gate = &mut self.gates[direction.index()];
+        let flow = if gate.has_paths() {
+            digest(frame.bytes())
+        } else {
+            None
+        };
+        let fate = gate.admit(Arrival { at, length, flow });
         self.settle(direction);
-        if let Some(Fate::Dropped(cause)) = fate {
-            self.drop_packet((direction, passing), cause.into());
+        if let Some(Fate::Dropped(cause, path)) = fate {
+            self.drop_packet((direction, passing), (cause.into(), path));
             return;
         }
         let slot = self.waiting.keep(frame.bytes(), (direction, passing));
         if slot.is_none() {
-            self.drop_packet((direction, passing), Verdict::Overflow);
+            self.drop_packet((direction, passing), (Verdict::Overflow, None));
         }
         match (fate, slot) {
             (Some(Fate::Leaves(departure)), Some(slot)) => self.leave(slot, departure),
@@ -90,27 +113,41 @@ impl Carriage {
         }
     }
 
-    /// Carries out what a gate decided about the packets in its queue.
+    /// Carries out what a gate decided about the packets in its queue, and writes down what
+    /// changed.
     fn settle(&mut self, direction: Direction) {
+        while let Some(step) = self.gates[direction.index()].next_step() {
+            self.write_down(Record::Step {
+                direction: u8::from(direction == Direction::BToA),
+                number: step.number,
+                turn: step.turn,
+                at: step.at.0 + clock::pair().offset(),
+            });
+        }
         while let Some(fate) = self.gates[direction.index()].next_decided() {
             let kept = self.queued[direction.index()].pop_front();
             // One that there was no room for was counted when it came.
             let Some(slot) = kept.flatten() else { continue };
             match fate {
                 Fate::Leaves(departure) => self.leave(slot, departure),
-                Fate::Dropped(cause) => {
+                Fate::Dropped(cause, path) => {
                     let passing = self.waiting.packet(slot).passing;
                     self.waiting.forget(slot);
-                    self.drop_packet((direction, passing), cause.into());
+                    self.drop_packet((direction, passing), (cause.into(), path));
                 }
             }
         }
     }
 
     fn leave(&mut self, slot: Slot, departure: Departure) {
-        let Departure { due, treatment } = departure;
+        let Departure {
+            due,
+            path,
+            treatment,
+        } = departure;
         let packet = self.waiting.packet(slot);
         packet.handling = Handling {
+            path: Some(path),
             flipped: treatment
                 .corrupt
                 .and_then(|draw| flip(packet.frame_mut(), draw)),
@@ -124,7 +161,7 @@ impl Carriage {
         }
         match self.waiting.keep_copy(slot) {
             Some(copy) => self.waiting.leave(copy, due),
-            None => self.drop_packet(lost, Verdict::Overflow),
+            None => self.drop_packet(lost, (Verdict::Overflow, Some(path))),
         }
     }
 
@@ -146,7 +183,7 @@ impl Carriage {
             self.counters.count(direction, Verdict::Refused);
             Verdict::Refused
         };
-        let delay = self.gates[direction.index()].delay();
+        let delay = self.gates[direction.index()].delay(packet.handling.path.unwrap_or(0));
         self.counters.left(direction, now - due, delay);
         if let (Some(passing), Some(recorder)) = (packet.passing, &self.recorder) {
             let offset = clock::pair().offset();
@@ -176,12 +213,19 @@ impl Carriage {
         self.counters.ring_dropped(direction, packets);
     }
 
-    fn drop_packet(&self, (direction, passing): (Direction, Option<Passing>), verdict: Verdict) {
+    fn drop_packet(
+        &self,
+        (direction, passing): (Direction, Option<Passing>),
+        (verdict, path): (Verdict, Option<u8>),
+    ) {
         self.counters.count(direction, verdict);
         if let Some(passing) = passing {
             self.write_down(Record::Packet {
                 passing,
-                handling: Handling::default(),
+                handling: Handling {
+                    path,
+                    ..Handling::default()
+                },
                 verdict,
                 due: 0,
                 left: 0,

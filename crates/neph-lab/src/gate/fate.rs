@@ -9,6 +9,8 @@ pub struct Arrival {
     pub at: Moment,
     /// Bytes, Ethernet header included.
     pub length: u32,
+    /// A number for its flow; none for what belongs to no flow.
+    pub flow: Option<u64>,
 }
 
 /// What becomes of a packet.
@@ -16,8 +18,8 @@ pub struct Arrival {
 pub enum Fate {
     /// It leaves.
     Leaves(Departure),
-    /// It never does.
-    Dropped(Cause),
+    /// It never does; with the path it was on by then, if it was on one.
+    Dropped(Cause, Option<u8>),
 }
 
 /// How a packet leaves.
@@ -25,6 +27,8 @@ pub enum Fate {
 pub struct Departure {
     /// When.
     pub due: Moment,
+    /// The index of the path that it takes.
+    pub path: u8,
     /// What is done to it on the way.
     pub treatment: Treatment,
 }

@@ -12,7 +12,7 @@ pub(crate) const FULL_FRAME: u32 = 1514;
 /// What one direction of a link does to packets: transmission first, then the wire.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Shape {
-    /// What happens behind the transmitter.
+    /// What happens behind the transmitter, where there is one path.
     pub wire: Wire,
     /// Transmission rate; counted over whole frames, Ethernet header included, as `tc` does.
     pub rate: Option<BitRate>,
@@ -21,6 +21,28 @@ pub struct Shape {
     pub queue: QueueLimit,
     /// The longest packet in bytes, without its Ethernet header; a longer one is dropped.
     pub mtu: Option<u32>,
+    /// Parallel paths behind the transmitter, which they share; none for the one wire above.
+    pub paths: Vec<Path>,
+}
+
+/// One of several ways over a link. Each keeps its own packets in order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Path {
+    /// What it is called.
+    pub name: String,
+    /// How many flows it gets, in proportion to the others; none at 0.
+    pub weight: u32,
+    /// What it does to packets.
+    pub wire: Wire,
+}
+
+impl Shape {
+    /// The wire of each path, or the only one.
+    pub(crate) fn wires(&self) -> impl Iterator<Item = &Wire> {
+        let only = self.paths.is_empty().then_some(&self.wire);
+        only.into_iter()
+            .chain(self.paths.iter().map(|path| &path.wire))
+    }
 }
 
 /// What a wire does to packets that are on it.

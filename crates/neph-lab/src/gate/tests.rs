@@ -23,6 +23,14 @@ fn bytes(bytes: u64) -> QueueLimit {
     QueueLimit::Bytes(ByteSize(bytes))
 }
 
+const fn arrival(at: Moment, length: u32) -> Arrival {
+    Arrival {
+        at,
+        length,
+        flow: None,
+    }
+}
+
 /// The fates of packets (gap before it, length) in the order in which they came.
 fn fates(gate: &mut Gate, packets: &[(Span, u32)]) -> Vec<(Moment, Fate)> {
     let mut fates: Vec<(Moment, Option<Fate>)> = Vec::new();
@@ -30,7 +38,7 @@ fn fates(gate: &mut Gate, packets: &[(Span, u32)]) -> Vec<(Moment, Fate)> {
     for (gap, length) in packets {
         at = at + *gap;
         let length = *length;
-        fates.push((at, gate.admit(Arrival { at, length })));
+        fates.push((at, gate.admit(arrival(at, length))));
     }
     gate.advance(Moment::NEVER);
     decided.extend(std::iter::from_fn(|| gate.next_decided()));
@@ -48,7 +56,7 @@ fn delays(shape: &Shape, packets: usize, (gap, length): (Span, u32)) -> Vec<Opti
         .into_iter()
         .map(|(at, fate)| match fate {
             Fate::Leaves(departure) => Some(departure.due - at),
-            Fate::Dropped(_) => None,
+            Fate::Dropped(..) => None,
         })
         .collect()
 }
@@ -137,15 +145,15 @@ fn loss_is_near_its_share_and_still_takes_transmission_time() {
     lossy.rate = Some(BitRate(8_000));
     lossy.queue = bytes(1_514);
     let mut gate = Gate::new(lossy, 1);
-    let at = |at| Arrival {
-        at: Moment(at),
-        length: 1000,
-    };
-    assert_eq!(gate.admit(at(0)), Some(Fate::Dropped(Cause::Random)));
+    let at = |at| arrival(Moment(at), 1000);
+    assert_eq!(
+        gate.admit(at(0)),
+        Some(Fate::Dropped(Cause::Random, Some(0)))
+    );
     // A thousand bytes take one second, of which this much is left.
     assert_eq!(
         gate.admit(at(300_000_000)),
-        Some(Fate::Dropped(Cause::QueueFull))
+        Some(Fate::Dropped(Cause::QueueFull, None))
     );
     assert_eq!(gate.admit(at(999_999_999)), None);
 }
@@ -158,11 +166,8 @@ fn a_frame_over_the_mtu_is_dropped_and_takes_no_time() {
         ..Shape::default()
     };
     let mut gate = Gate::new(shape, 1);
-    let at = |length| Arrival {
-        at: Moment(0),
-        length,
-    };
-    let over = Some(Fate::Dropped(Cause::OverMtu));
+    let at = |length| arrival(Moment(0), length);
+    let over = Some(Fate::Dropped(Cause::OverMtu, None));
     assert_eq!(gate.admit(at(1_415)), over);
     let fits = gate.admit(at(1_414));
     let Some(Fate::Leaves(departure)) = fits else {
@@ -180,7 +185,7 @@ fn each_share_of_packets_is_treated_as_asked_and_no_other() {
     let mut gate = Gate::new(shape, 3);
     let (mut corrupt, mut duplicate, mut early, mut all_three) = (0, 0, 0, 0);
     for (at, fate) in fates(&mut gate, &vec![(Span::from_micros(1), 64); 100_000]) {
-        let Fate::Leaves(Departure { due, treatment }) = fate else {
+        let Fate::Leaves(Departure { due, treatment, .. }) = fate else {
             panic!("nothing is lost");
         };
         let delay = if treatment.early { 0 } else { 10 };
@@ -212,7 +217,7 @@ fn an_early_packet_overtakes_and_holds_nobody_back() {
         .iter()
         .filter_map(|(_, fate)| match fate {
             Fate::Leaves(departure) => Some((departure.due, departure.treatment.early)),
-            Fate::Dropped(_) => None,
+            Fate::Dropped(..) => None,
         })
         .collect();
     let overtaken = due.windows(2).filter(|two| two[1].0 < two[0].0);
@@ -226,10 +231,7 @@ fn a_gate_wants_to_be_told_the_time_before_anything_of_its_queue_is_due() {
     let mut shape = wire(Span::from_millis(5), Jitter::None);
     shape.rate = Some(BitRate(8_000_000));
     let mut gate = Gate::new(shape, 1);
-    let packet = Arrival {
-        at: Moment(0),
-        length: 1000,
-    };
+    let packet = arrival(Moment(0), 1000);
     assert!(gate.admit(packet).is_some() && gate.next_turn().is_none());
     assert_eq!(gate.admit(packet), None);
     // The second begins after a millisecond and is due six later.
@@ -311,7 +313,7 @@ proptest! {
             for part in 1..=4 {
                 eager.advance(from + Span::from_nanos((at - from).nanos() * part / 4));
             }
-            match eager.admit(Arrival { at, length }) {
+            match eager.admit(arrival(at, length)) {
                 Some(fate) => eagerly.push((number, fate)),
                 None => standing.push(number),
             }

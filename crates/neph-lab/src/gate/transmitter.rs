@@ -36,9 +36,14 @@ impl Transmitter {
     }
 
     /// Whether `packet` fits beside what waits already.
-    pub(super) fn has_room(&self, packet: Arrival, (limit, rate): (QueueLimit, BitRate)) -> bool {
+    pub(super) fn has_room(
+        &self,
+        packet: Arrival,
+        (limit, rate): (QueueLimit, Option<BitRate>),
+    ) -> bool {
         match limit {
             QueueLimit::Bytes(limit) => {
+                let rate = rate.unwrap_or(BitRate(0));
                 let sending = bits_in(self.busy_until - packet.at, rate) / 8;
                 let waiting = sending + u128::from(self.bytes);
                 waiting + u128::from(packet.length) <= u128::from(limit.0)
@@ -63,9 +68,8 @@ impl Transmitter {
     }
 
     /// Sends a packet of `length` bytes from `start` on; says when its last bit is on the wire.
-    pub(super) fn send(&mut self, start: Moment, length: u32, rate: Option<BitRate>) -> Moment {
-        let time = rate.map_or(Span::ZERO, |rate| transmission_time(length, rate));
-        self.busy_until = start + time;
+    pub(super) fn send(&mut self, start: Moment, length: u32, rate: BitRate) -> Moment {
+        self.busy_until = start + transmission_time(length, rate);
         self.busy_until
     }
 

@@ -11,6 +11,8 @@ use super::{Jitter, Moment, Share};
 /// One wire's state.
 #[derive(Clone, Debug)]
 pub(super) struct Way {
+    /// The path's index.
+    number: u8,
     pub(super) wire: Wire,
     last_due: Moment,
     weather: Weather,
@@ -19,9 +21,10 @@ pub(super) struct Way {
 }
 
 impl Way {
-    /// A wire that nothing has passed yet.
-    pub(super) fn new(wire: Wire) -> Self {
+    /// A wire that nothing has passed yet, of the path with this index.
+    pub(super) fn new(number: u8, wire: Wire) -> Self {
         Self {
+            number,
             wire,
             last_due: Moment::DAWN,
             weather: Weather::default(),
@@ -32,7 +35,7 @@ impl Way {
     /// What becomes of a packet whose last bit is on the wire at `sent`.
     pub(super) fn pass(&mut self, sent: Moment, random: &mut Random) -> Fate {
         if let Some(cause) = self.weather.next(&self.wire.loss, random) {
-            return Fate::Dropped(cause);
+            return Fate::Dropped(cause, Some(self.number));
         }
         let treatment = Treatment {
             corrupt: random.hits(self.wire.corrupt).then(|| random.number()),
@@ -47,7 +50,16 @@ impl Way {
             self.last_due = self.last_due.max(sent + delay);
             self.last_due
         };
-        Fate::Leaves(Departure { due, treatment })
+        Fate::Leaves(Departure {
+            due,
+            path: self.number,
+            treatment,
+        })
+    }
+
+    /// The next packet takes the first entry of a trace.
+    pub(super) fn rewind(&mut self) {
+        self.taken = 0;
     }
 
     /// What no packet can pass faster than.

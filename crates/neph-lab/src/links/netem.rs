@@ -46,7 +46,12 @@ impl LinkKind for Netem {
         let shapes = [&link.a_to_b, &link.b_to_a];
         let traced = |shape: &&Shape| matches!(shape.wire.jitter, Jitter::Trace(_));
         let trace = shapes.iter().any(traced);
-        let refused = [(trace, ("jitter", "follow a trace"))];
+        let paths = shapes.iter().any(|shape| !shape.paths.is_empty());
+        let refused = [
+            (trace, ("jitter", "follow a trace")),
+            (paths, ("path", "have several paths")),
+            (!link.schedule.is_empty(), ("schedule", "change in time")),
+        ];
         let refused = refused.into_iter().filter(|(asked, _)| *asked);
         refused.map(|(_, refused)| refused).collect()
     }

@@ -4,6 +4,8 @@
 
 mod features;
 mod link;
+mod path;
+mod schedule;
 mod trace;
 
 use std::collections::BTreeMap;
@@ -226,3 +228,7 @@ fn is_name(text: &str) -> bool {
 #[cfg(test)]
 #[path = "read/tests.rs"]
 mod tests;
+
+#[cfg(test)]
+#[path = "read/link_tests.rs"]
+mod link_tests;

@@ -1,9 +1,14 @@
 //! One line of the truth, and its 56 bytes.
 
 use super::{Identity, RECORD_BYTES, Verdict};
+use crate::gate::Turn;
 
 const KIND_PACKET: u8 = 1;
 const KIND_ANCHOR: u8 = 2;
+const KIND_STEP: u8 = 3;
+const KIND_CUE: u8 = 4;
+
+const TURNS: [Turn; 3] = [Turn::Begins, Turn::Ends, Turn::Reshuffles];
 
 /// A packet on its way over a link: when it came, and what it can be recognised by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,6 +27,8 @@ pub struct Passing {
 /// What the link did to a packet on the way, beside delaying it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Handling {
+    /// The index of the path it took; none when it was dropped before, and on netem.
+    pub path: Option<u8>,
     /// The bit that was flipped, counted from the frame's first (the highest of its byte comes
     /// first).
     pub flipped: Option<u16>,
@@ -47,6 +54,22 @@ pub enum Record {
         /// When it left: read right before it was handed to the kernel; 0 if never.
         left: i64,
     },
+    /// An entry of the link's schedule came about.
+    Step {
+        /// 0 for `a` to `b`, 1 for the way back.
+        direction: u8,
+        /// The entry's index in the link's schedule.
+        number: u16,
+        /// Which way it turned.
+        turn: Turn,
+        /// When; wall nanoseconds.
+        at: i64,
+    },
+    /// The schedule began anew.
+    Cue {
+        /// When; wall nanoseconds.
+        at: i64,
+    },
     /// One moment on both clocks, once a second.
     Anchor {
         /// `CLOCK_REALTIME` nanoseconds.
@@ -67,6 +90,7 @@ mod at {
     pub(super) const IP_ID: usize = 44;
     pub(super) const SOURCE_PORT: usize = 46;
     pub(super) const DESTINATION_PORT: usize = 48;
+    pub(super) const PATH: usize = 50;
     pub(super) const FLAGS: usize = 51;
     pub(super) const FLIPPED: usize = 52;
 }
@@ -74,6 +98,7 @@ mod at {
 const COPY: u8 = 1;
 const EARLY: u8 = 2;
 const FLIPPED: u8 = 4;
+const ON_A_PATH: u8 = 8;
 
 impl Record {
     pub(crate) fn encode(&self) -> [u8; RECORD_BYTES] {
@@ -84,6 +109,20 @@ impl Record {
                 put(0, &[KIND_ANCHOR]);
                 put(8, &wall.to_le_bytes());
                 put(16, &raw.to_le_bytes());
+            }
+            Self::Step {
+                direction,
+                number,
+                turn,
+                at,
+            } => {
+                put(0, &[KIND_STEP, *direction, *turn as u8]);
+                put(4, &number.to_le_bytes());
+                put(8, &at.to_le_bytes());
+            }
+            Self::Cue { at } => {
+                put(0, &[KIND_CUE]);
+                put(8, &at.to_le_bytes());
             }
             Self::Packet {
                 passing,
@@ -112,6 +151,7 @@ impl Record {
                     at::DESTINATION_PORT,
                     &identity.destination_port.to_le_bytes(),
                 );
+                put(at::PATH, &[handling.path.unwrap_or_default()]);
                 put(at::FLAGS, &[handling.flags()]);
                 let flipped = handling.flipped.unwrap_or_default();
                 put(at::FLIPPED, &flipped.to_le_bytes());
@@ -128,6 +168,13 @@ impl Record {
                 wall: time(8),
                 raw: time(16),
             }),
+            KIND_STEP if bytes[1] < 2 => Some(Self::Step {
+                direction: bytes[1],
+                turn: *TURNS.get(usize::from(bytes[2]))?,
+                number: u16::from_le_bytes(take(bytes, 4)),
+                at: time(8),
+            }),
+            KIND_CUE => Some(Self::Cue { at: time(8) }),
             KIND_PACKET if bytes[1] < 2 => Some(Self::Packet {
                 passing: Passing {
                     direction: bytes[1],
@@ -135,7 +182,7 @@ impl Record {
                     arrival: time(at::ARRIVAL),
                     identity: identity(bytes),
                 },
-                handling: Handling::decode(bytes[at::FLAGS], take(bytes, at::FLIPPED)),
+                handling: Handling::decode(bytes[at::FLAGS], bytes),
                 verdict: *Verdict::ALL.get(usize::from(bytes[2]))?,
                 due: time(at::DUE),
                 left: time(at::LEFT),
@@ -164,12 +211,17 @@ fn take<const N: usize>(bytes: &[u8; RECORD_BYTES], at: usize) -> [u8; N] {
 impl Handling {
     fn flags(self) -> u8 {
         let flag = |set: bool, flag: u8| if set { flag } else { 0 };
-        flag(self.copy, COPY) | flag(self.early, EARLY) | flag(self.flipped.is_some(), FLIPPED)
+        flag(self.path.is_some(), ON_A_PATH)
+            | flag(self.copy, COPY)
+            | flag(self.early, EARLY)
+            | flag(self.flipped.is_some(), FLIPPED)
     }
 
-    fn decode(flags: u8, bit: [u8; 2]) -> Self {
+    fn decode(flags: u8, bytes: &[u8; RECORD_BYTES]) -> Self {
+        let bit = u16::from_le_bytes(take(bytes, at::FLIPPED));
         Self {
-            flipped: (flags & FLIPPED != 0).then(|| u16::from_le_bytes(bit)),
+            path: (flags & ON_A_PATH != 0).then_some(bytes[at::PATH]),
+            flipped: (flags & FLIPPED != 0).then_some(bit),
             copy: flags & COPY != 0,
             early: flags & EARLY != 0,
         }

@@ -3,6 +3,7 @@ use std::num::NonZeroU32;
 use proptest::prelude::*;
 
 use super::*;
+use crate::gate::Turn;
 
 fn packet(number: i64) -> Record {
     let identity = Identity {
@@ -21,6 +22,7 @@ fn packet(number: i64) -> Record {
     Record::Packet {
         passing,
         handling: Handling {
+            path: (number > 3).then_some(63),
             flipped: Some(12_111),
             copy: true,
             early: number % 2 == 0,
@@ -40,9 +42,18 @@ fn what_was_written_is_read_and_a_cut_record_ends_it() {
     let written: Vec<Record> = (0..10)
         .filter(|_| recorder.wants_next())
         .map(packet)
-        .chain([Record::Anchor { wall: 1, raw: 2 }])
+        .chain([
+            Record::Anchor { wall: 1, raw: 2 },
+            Record::Cue { at: 3 },
+            Record::Step {
+                direction: 1,
+                number: 999,
+                turn: Turn::Reshuffles,
+                at: 4,
+            },
+        ])
         .collect();
-    assert_eq!(written.len(), 5, "packets 0, 3, 6, 9 and the anchor");
+    assert_eq!(written.len(), 7, "packets 0, 3, 6, 9 and the rest");
     assert!(written.iter().all(|record| recorder.record(*record)));
     drop(recorder);
     writer.finish().expect("written");
@@ -60,7 +71,7 @@ fn what_was_written_is_read_and_a_cut_record_ends_it() {
     assert_eq!(read(&path), written);
     assert_eq!(TruthFile::open(&path).expect("open").link(), "uplink");
     file.set_len(whole - 1).expect("cut");
-    assert_eq!(read(&path), written[..4]);
+    assert_eq!(read(&path), written[..6]);
 }
 
 #[test]

@@ -3,4 +3,5 @@
 mod accuracy;
 mod features;
 mod life;
+mod schedule;
 mod support;

@@ -6,10 +6,13 @@ use std::ops::Range;
 use neph_text::{Fault, Fields, Node, Take, choice, did_you_mean};
 
 use super::features::features;
-use super::{NAME_REMEDY, is_name};
-use crate::gate::{Partial, Shape};
+use super::{NAME_REMEDY, is_name, path, schedule};
+use crate::gate::{Change, Partial, Shape, What};
 use crate::links::{LINKS, kind_of};
 use crate::topology::{Link, Site};
+
+/// The tables that say something about one direction only.
+pub(super) const DIRECTIONS: [&str; 2] = ["a_to_b", "b_to_a"];
 
 /// What links may join.
 #[derive(Clone, Copy)]
@@ -45,8 +48,12 @@ fn link(mut table: Fields<'_>, number: usize, ends: Ends<'_>) -> Option<Link> {
     let kinds: Vec<(&str, &'static str)> = LINKS.iter().map(|k| (k.name(), k.name())).collect();
     let kind = table.optional_with("kind", |node| choice(node, &kinds));
     let both = features(&mut table);
-    let a_to_b = direction(&mut table, "a_to_b", &both);
-    let b_to_a = direction(&mut table, "b_to_a", &both);
+    let mut shapes = DIRECTIONS.map(|key| direction(&mut table, key, &both));
+    let paths = path::paths(&mut table);
+    path::lay(&paths, &mut shapes);
+    let schedule = schedule::changes(&mut table, &paths);
+    useless_queues(&mut table, &shapes, &schedule);
+    let [a_to_b, b_to_a] = shapes;
     let link = a.zip(b).map(|(a, b)| Link {
         name: given.map_or_else(
             || made_up_name(&ends.sites[a], &ends.sites[b], number),
@@ -57,6 +64,7 @@ fn link(mut table: Fields<'_>, number: usize, ends: Ends<'_>) -> Option<Link> {
         kind: kind.map(|kind| kind.value),
         a_to_b,
         b_to_a,
+        schedule,
     });
     if let Some(link) = &link {
         carried(&mut table, link);
@@ -89,7 +97,7 @@ fn place(table: &mut Fields<'_>, key: &'static str) -> Range<usize> {
         Some(entry.node.span.clone())
     };
     let mut found = said(table);
-    for direction in ["a_to_b", "b_to_a"] {
+    for direction in DIRECTIONS {
         found = found.or_else(|| said(&mut table.table(direction)?));
     }
     found.unwrap_or_else(|| table.span())
@@ -135,13 +143,24 @@ fn direction(table: &mut Fields<'_>, key: &'static str, both: &Partial) -> Shape
     };
     let own = features(&mut inner);
     own.apply(&mut shape);
-    if shape.rate.is_none()
-        && let Some(queue) = inner.entry("queue")
-    {
-        let what = "a queue without a rate never fills";
-        let span = queue.node.span.clone();
-        inner.fault(span, what, "add rate = \"...\" or drop it");
-    }
     inner.finish();
     shape
+}
+
+/// A queue that a direction is given, and that can never fill.
+fn useless_queues(table: &mut Fields<'_>, shapes: &[Shape; 2], schedule: &[Change]) {
+    let rate = |change: &Change| matches!(&change.what, What::Override(it) if it.rate.is_some());
+    if schedule.iter().any(rate) {
+        return;
+    }
+    for (key, shape) in DIRECTIONS.into_iter().zip(shapes) {
+        if shape.rate.is_none()
+            && let Some(mut inner) = table.table(key)
+            && let Some(queue) = inner.entry("queue")
+        {
+            let what = "a queue without a rate never fills";
+            let span = queue.node.span.clone();
+            inner.fault(span, what, "add rate = \"...\" or drop it");
+        }
+    }
 }
