@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 
 use neph_model::Span;
 
-use crate::truth::Verdict;
+use crate::truth::{Handling, Verdict};
 
 /// A packet that leaves less than this after it was due is never counted as late.
 pub const LATE: Span = Span::from_micros(50);
@@ -57,6 +57,9 @@ pub struct LinkCounters {
 #[derive(Debug, Default)]
 struct DirectionCounters {
     verdicts: [AtomicU64; Verdict::COUNT],
+    corrupted: AtomicU64,
+    copies: AtomicU64,
+    early: AtomicU64,
     ring_dropped: AtomicU64,
     late: AtomicU64,
     worst: AtomicI64,
@@ -67,12 +70,22 @@ struct DirectionCounters {
 /// What one direction of a link did, at one moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DirectionCount {
-    /// Packets that left at the other end.
+    /// Packets that left at the other end, copies not counted.
     pub delivered: u64,
+    /// Copies that left at the other end, as asked.
+    pub copies: u64,
+    /// Of the delivered packets, those that left with a flipped bit, as asked.
+    pub corrupted: u64,
+    /// Of the delivered packets, those that skipped their delay, as asked.
+    pub early: u64,
     /// Packets lost at random, as asked.
     pub lost: u64,
+    /// Packets lost in bursts, as asked.
+    pub lost_in_burst: u64,
     /// Packets that found the queue full, as asked.
     pub queue_full: u64,
+    /// Packets longer than the link's MTU, dropped as asked.
+    pub over_mtu: u64,
     /// Packets longer than a frame of 1514 bytes: not carried.
     pub too_long: u64,
     /// Packets that the engine had no room to keep: the link did not keep its word.
@@ -110,8 +123,13 @@ impl LinkCounters {
         let of = |verdict: Verdict| counters.verdicts[verdict.index()].load(Ordering::Relaxed);
         DirectionCount {
             delivered: of(Verdict::Delivered),
+            copies: counters.copies.load(Ordering::Relaxed),
+            corrupted: counters.corrupted.load(Ordering::Relaxed),
+            early: counters.early.load(Ordering::Relaxed),
             lost: of(Verdict::Lost),
+            lost_in_burst: of(Verdict::LostInBurst),
             queue_full: of(Verdict::QueueFull),
+            over_mtu: of(Verdict::OverMtu),
             too_long: of(Verdict::TooLong),
             overflow: of(Verdict::Overflow),
             refused: of(Verdict::Refused),
@@ -148,6 +166,22 @@ impl LinkCounters {
     pub(crate) fn count(&self, direction: Direction, verdict: Verdict) {
         let counters = &self.directions[direction.index()];
         counters.verdicts[verdict.index()].fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// A packet was delivered, in this state.
+    pub(crate) fn deliver(&self, direction: Direction, handling: Handling) {
+        let counters = &self.directions[direction.index()];
+        if handling.copy {
+            counters.copies.fetch_add(1, Ordering::Relaxed);
+            return;
+        }
+        self.count(direction, Verdict::Delivered);
+        if handling.flipped.is_some() {
+            counters.corrupted.fetch_add(1, Ordering::Relaxed);
+        }
+        if handling.early {
+            counters.early.fetch_add(1, Ordering::Relaxed);
+        }
     }
 
     /// A packet left this long after it was due, on a link that keeps each for `delay`.

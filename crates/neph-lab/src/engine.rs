@@ -1,7 +1,7 @@
 //! The user-space link: takes frames from one interface, keeps them as long as its gates say, and
 //! sends them out of the other.
 //!
-//! Owns the loop and its sleep. The decisions are the gates', the bytes are [`Waiting`]'s. One
+//! Owns the loop and its sleep. The decisions are the gates', the bytes are [`Carriage`]'s. One
 //! engine carries one link, both directions, on one thread: links do not wait for each other, the
 //! kernel spreads them over the CPUs, and an idle one costs nothing. [`Engine::run`] works on a
 //! thread of any process: the lab's own, or one that does nothing else.
@@ -10,7 +10,9 @@
 //! in `ppoll` until the next is due. Delays run on `CLOCK_MONOTONIC_RAW`, so a step of the wall
 //! clock moves only packets that wait in the ring at that moment.
 
+mod carriage;
 mod config;
+mod flip;
 
 use std::io;
 use std::os::fd::AsFd;
@@ -23,9 +25,9 @@ use neph_sys::ring::{PacketRing, Seat};
 use neph_sys::{clock, sched};
 
 use crate::counters::{Direction, Footing, LinkCounters};
-use crate::gate::{Fate, Gate, Moment};
-use crate::truth::{self, Identity, Passing, Record, Recorder, TruthWriter, Verdict};
-use crate::waiting::Waiting;
+use crate::gate::{Change, Gate, Moment};
+use crate::truth::{self, TruthWriter};
+use carriage::Carriage;
 
 pub use config::{EngineConfig, EngineError, Pace, TruthConfig};
 
@@ -35,6 +37,9 @@ const BATCH: usize = 8;
 const ROUNDS: u32 = 256;
 /// How often rings are asked for drops and an anchor is recorded.
 const HOUSEKEEPING: Span = Span::from_secs(1);
+/// How often an engine with a schedule looks for a new cue while no packet wakes it. None is
+/// missed and none comes late by that: a packet finds what holds at its own moment.
+const CUE_WATCH: Span = Span::from_millis(100);
 /// Of the engine's time, at most one part in this many is spent spinning: `SCHED_FIFO` at full
 /// duty is stalled by the kernel for 50 ms in each second.
 const SPIN_SHARE: i64 = 5;
@@ -55,10 +60,8 @@ pub enum Ending {
 pub struct Engine {
     config: EngineConfig,
     rings: [PacketRing; 2],
-    gates: [Gate; 2],
-    waiting: Waiting,
+    carriage: Carriage,
     counters: Arc<LinkCounters>,
-    recorder: Option<Recorder>,
     writer: Option<TruthWriter>,
     tidied: Moment,
     /// Whether anything happened since: an idle engine still has the last drops to count.
@@ -92,25 +95,16 @@ impl Engine {
             })
         });
         let (recorder, writer) = started.transpose()?.unzip();
-        let [there, back] = config.shapes.clone();
-        // The directions must not draw the same fates.
-        let gates = [Gate::new(there, config.seed), Gate::new(back, !config.seed)];
-        let (waiting, tidied) = (
-            Waiting::new(),
-            Moment(clock::raw().0 - HOUSEKEEPING.nanos()),
-        );
-        let (untidy, spin_savings) = (true, SPIN_SAVINGS);
+        let gates = gates(&config);
         Ok(Self {
             config,
             rings,
-            gates,
-            waiting,
+            carriage: Carriage::new(gates, Arc::clone(&counters), recorder),
             counters,
-            recorder,
             writer,
-            tidied,
-            untidy,
-            spin_savings,
+            tidied: Moment(clock::raw().0 - HOUSEKEEPING.nanos()),
+            untidy: true,
+            spin_savings: SPIN_SAVINGS,
         })
     }
 
@@ -129,7 +123,8 @@ impl Engine {
             }
         };
         self.tidy();
-        drop(self.recorder.take());
+        // The writer ends when nobody can hand it anything more.
+        drop(self.carriage);
         if let (Some(writer), Some(truth)) = (self.writer.take(), &self.config.truth) {
             let (link, path) = (self.config.link.clone(), truth.path.clone());
             writer
@@ -157,6 +152,7 @@ impl Engine {
         stop: &io::PipeReader,
         busy_rounds: &mut u32,
     ) -> Result<Option<Ending>, EngineError> {
+        self.carriage.heed(self.config.cue.last());
         let worked = self.send_due() + self.read(Direction::AToB) + self.read(Direction::BToA) > 0;
         self.untidy |= worked;
         if self.untidy && Moment(clock::raw().0) - self.tidied >= HOUSEKEEPING {
@@ -179,30 +175,9 @@ impl Engine {
     fn send_due(&mut self) -> usize {
         for sent in 0..BATCH {
             let now = Moment(clock::raw().0);
-            if self.waiting.next_due().is_none_or(|due| due > now) {
+            self.carriage.advance(now);
+            if !self.carriage.send_next(now, &self.rings) {
                 return sent;
-            }
-            let Some((due, packet)) = self.waiting.take() else {
-                return sent;
-            };
-            let out = &self.rings[1 - packet.direction.index()];
-            let verdict = match out.send(packet.frame()) {
-                Ok(()) => Verdict::Delivered,
-                Err(_) => Verdict::Refused,
-            };
-            self.counters.count(packet.direction, verdict);
-            let delay = self.gates[packet.direction.index()].delay();
-            self.counters.left(packet.direction, now - due, delay);
-            if let (Some(passing), Some(recorder)) = (packet.passing, &self.recorder) {
-                let offset = clock::pair().offset();
-                let (due, left) = (due.0 + offset, now.0 + offset);
-                let record = Record::Packet {
-                    passing,
-                    verdict,
-                    due,
-                    left,
-                };
-                note(recorder, record, &self.counters);
             }
         }
         BATCH
@@ -219,37 +194,7 @@ impl Engine {
             // One reading serves the batch: it takes less than 30 us.
             let pair = pair.get_or_insert_with(clock::pair);
             let arrival = Moment(pair.to_raw(clock::WallNanos(frame.stamp())).0);
-            let wanted = self.recorder.as_mut().is_some_and(Recorder::wants_next);
-            let passing = wanted.then(|| Passing {
-                direction: u8::from(direction == Direction::BToA),
-                length: frame.wire_length(),
-                arrival: frame.stamp(),
-                identity: Identity::of(frame.bytes()),
-            });
-            let verdict = if frame.is_cut() {
-                Verdict::TooLong
-            } else {
-                match self.gates[direction.index()].admit(arrival, frame.wire_length()) {
-                    Fate::Leaves(due) => {
-                        if self.waiting.keep(due, frame.bytes(), (direction, passing)) {
-                            continue;
-                        }
-                        Verdict::Overflow
-                    }
-                    Fate::Lost => Verdict::Lost,
-                    Fate::QueueFull => Verdict::QueueFull,
-                }
-            };
-            self.counters.count(direction, verdict);
-            if let (Some(passing), Some(recorder)) = (passing, &self.recorder) {
-                let record = Record::Packet {
-                    passing,
-                    verdict,
-                    due: 0,
-                    left: 0,
-                };
-                note(recorder, record, &self.counters);
-            }
+            self.carriage.take_in(direction, &frame, arrival);
         }
         BATCH
     }
@@ -261,23 +206,16 @@ impl Engine {
         self.untidy = false;
         for (ring, direction) in self.rings.iter().zip(Direction::BOTH) {
             let dropped = ring.counts().map_or(0, |counts| counts.dropped);
-            self.counters.ring_dropped(direction, dropped);
+            self.carriage.ring_dropped(direction, dropped);
         }
-        if let Some(recorder) = &self.recorder {
-            let pair = clock::pair();
-            let record = Record::Anchor {
-                wall: pair.wall.0,
-                raw: pair.raw.0,
-            };
-            note(recorder, record, &self.counters);
-        }
+        self.carriage.anchor();
     }
 
     /// Whether the next packet is so near that a moment was spent spinning instead of sleeping.
     fn spun(&mut self) -> bool {
         let before = Moment(clock::raw().0);
         let near = |due: Moment| due - before <= self.config.pace.spin;
-        if self.spin_savings <= 0 || !self.waiting.next_due().is_some_and(near) {
+        if self.spin_savings <= 0 || !self.carriage.next_due().is_some_and(near) {
             return false;
         }
         std::hint::spin_loop();
@@ -294,10 +232,12 @@ impl Engine {
         } else {
             Span::ZERO
         };
-        let due = self.waiting.next_due().map(|due| due + -spin);
+        let due = self.carriage.next_due().map(|due| due + -spin);
         let tidy = self.untidy.then(|| self.tidied + HOUSEKEEPING);
-        let wake = due.into_iter().chain(tidy).min()?;
-        Some((wake - Moment(clock::raw().0)).to_duration())
+        let now = Moment(clock::raw().0);
+        let look = (!self.config.schedule.is_empty()).then(|| now + CUE_WATCH);
+        let wake = due.into_iter().chain(tidy).chain(look).min()?;
+        Some((wake - now).to_duration())
     }
 
     fn rest(
@@ -323,8 +263,21 @@ impl Engine {
     }
 }
 
-fn note(recorder: &Recorder, record: Record, counters: &LinkCounters) {
-    if !recorder.record(record) {
-        counters.record_missed();
-    }
+/// The gates of both directions.
+fn gates(config: &EngineConfig) -> [Gate; 2] {
+    // The directions must not draw the same fates.
+    let seeds = [config.seed, !config.seed];
+    Direction::BOTH.map(|direction| {
+        let about = |change: &Change| change.direction.is_none_or(|only| only == direction);
+        let changes = (0..).zip(&config.schedule);
+        let changes = changes.filter(|(_, change)| about(change));
+        let index = direction.index();
+        Gate::scheduled(
+            config.shapes[index].clone(),
+            changes
+                .map(|(number, change)| (number, change.clone()))
+                .collect(),
+            seeds[index],
+        )
+    })
 }

@@ -1,197 +1,204 @@
 //! The decision about each packet of one direction of a link: when it leaves, or why it does not.
 //!
-//! Owns rate, queue, delay, jitter and loss. Reads no clock and touches no packet: the engine
-//! tells it when a packet came and how long it is, tests do the same in virtual time. The same
-//! seed and the same arrivals give the same fates.
+//! Owns the order of things: MTU, queue and transmission, then a path and its wire; and what
+//! changes when. Reads no clock and
+//! touches no packet: the engine tells it when a packet came and how long it is, tests do the same
+//! in virtual time. The same seed and the same arrivals give the same fates, however late it is
+//! asked for them.
 
-use neph_model::{BitRate, ByteSize, Span};
-use rand_xoshiro::Xoshiro256PlusPlus;
-use rand_xoshiro::rand_core::{Rng, SeedableRng};
+mod change;
+mod fate;
+mod flow;
+mod jitter;
+mod loss;
+mod moment;
+mod partial;
+mod random;
+mod shape;
+mod share;
+mod timetable;
+mod transmitter;
+mod way;
 
-/// A moment in nanoseconds, on the clock of whoever drives the gate.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Moment(pub i64);
+use std::collections::VecDeque;
 
-impl std::ops::Add<Span> for Moment {
-    type Output = Self;
-    fn add(self, span: Span) -> Self {
-        Self(self.0.saturating_add(span.nanos()))
-    }
-}
+use neph_model::Span;
 
-impl std::ops::Sub for Moment {
-    type Output = Span;
-    fn sub(self, earlier: Self) -> Span {
-        Span::from_nanos(self.0.saturating_sub(earlier.0))
-    }
-}
+pub use change::{Change, Turn, What};
+pub use fate::{Arrival, Cause, Departure, Fate, Treatment};
+pub(crate) use flow::digest;
+pub use jitter::{Jitter, Trace};
+pub use loss::{GilbertElliott, Loss};
+pub use moment::Moment;
+pub use partial::{Partial, PartialWire};
+use random::Random;
+pub(crate) use shape::{ETHERNET, FULL_FRAME};
+pub use shape::{Path, QueueLimit, Shape, Wire, transmission_time};
+pub use share::Share;
+pub use timetable::Step;
+use timetable::Timetable;
+use transmitter::Transmitter;
+use way::Way;
 
-/// What one direction of a link does to packets.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Shape {
-    /// Time on the wire, without transmission and queue; at least 0.
-    pub delay: Span,
-    /// How the delay varies from packet to packet. Packets never overtake each other.
-    pub jitter: Jitter,
-    /// Share of packets lost at random, each by itself. They are lost on the wire: they have
-    /// taken their transmission time, as a damaged frame does.
-    pub loss: Share,
-    /// Transmission rate; counted over whole frames, Ethernet header included, as `tc` does.
-    pub rate: Option<BitRate>,
-    /// Bytes that may wait for transmission, the frame being sent included; the one that does
-    /// not fit is dropped (drop-tail). Without a rate nothing ever waits.
-    pub queue: ByteSize,
-}
-
-/// How a delay varies.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Jitter {
-    /// Not at all.
-    #[default]
-    None,
-    /// Evenly, at most this much either way.
-    Uniform(Span),
-    /// Normally, with this standard deviation; a delay never falls below zero.
-    Normal(Span),
-}
-
-impl Jitter {
-    /// How far from the middle the jitter usually goes: its bound, or three deviations.
-    pub fn reach(self) -> Span {
-        match self {
-            Self::None => Span::ZERO,
-            Self::Uniform(bound) => bound,
-            Self::Normal(deviation) => deviation.times(3),
-        }
-    }
-}
-
-/// A share between none and all, in billionths.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Share(u32);
-
-impl Share {
-    /// From billionths; more than all is all.
-    pub const fn from_billionths(billionths: u32) -> Self {
-        Self(if billionths > 1_000_000_000 {
-            1_000_000_000
-        } else {
-            billionths
-        })
-    }
-
-    /// Between 0 and 1, for statistics and display.
-    pub fn fraction(self) -> f64 {
-        f64::from(self.0) / 1e9
-    }
-}
-
-/// What becomes of a packet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fate {
-    /// It leaves at this moment.
-    Leaves(Moment),
-    /// It is lost on the wire at random.
-    Lost,
-    /// It found the queue full.
-    QueueFull,
-}
-
-/// One direction's state: until when the transmitter is busy, and when the last packet leaves.
+/// One direction's state.
 #[derive(Clone, Debug)]
 pub struct Gate {
+    /// What is asked while no change holds.
+    base: Shape,
     shape: Shape,
-    random: Xoshiro256PlusPlus,
-    busy_until: Moment,
-    last_due: Moment,
+    timetable: Timetable,
+    random: Random,
+    /// Seeds the choice of paths: as it was in the beginning, and since the last reshuffle.
+    hash: [u64; 2],
+    transmitter: Transmitter,
+    ways: Vec<Way>,
+    /// The fates of packets that stood in the queue, in the order in which they came.
+    decided: VecDeque<Fate>,
+    steps: VecDeque<Step>,
 }
 
 impl Gate {
-    /// How long it keeps a packet, apart from jitter, transmission and queue.
-    pub(crate) const fn delay(&self) -> Span {
-        self.shape.delay
-    }
-
-    /// A gate that nothing has passed yet.
+    /// A gate that nothing has passed yet and that never changes.
     pub fn new(shape: Shape, seed: u64) -> Self {
-        let random = Xoshiro256PlusPlus::seed_from_u64(seed);
-        let never = Moment(i64::MIN / 2);
+        Self::scheduled(shape, Vec::new(), seed)
+    }
+
+    /// A gate that nothing has passed yet, with changes that each have a number.
+    pub fn scheduled(shape: Shape, changes: Vec<(u16, Change)>, seed: u64) -> Self {
+        let ways = (0..).zip(shape.wires());
+        let ways = ways.map(|(number, wire)| Way::new(number, wire.clone()));
         Self {
+            ways: ways.collect(),
+            base: shape.clone(),
             shape,
-            random,
-            busy_until: never,
-            last_due: never,
+            timetable: Timetable::new(changes),
+            random: Random::new(seed),
+            hash: [seed; 2],
+            transmitter: Transmitter::new(),
+            decided: VecDeque::new(),
+            steps: VecDeque::new(),
         }
     }
 
-    /// Decides about a packet of `length` bytes (Ethernet header included) that came at `arrival`.
-    pub fn admit(&mut self, arrival: Moment, length: u32) -> Fate {
-        let Some(transmitted) = self.transmit(arrival, length) else {
-            return Fate::QueueFull;
-        };
-        if self.shape.loss.0 > 0 && self.below_one() < self.shape.loss.fraction() {
-            return Fate::Lost;
-        }
-        let delay = (self.shape.delay + self.deviation()).max(Span::ZERO);
-        self.last_due = self.last_due.max(transmitted + delay);
-        Fate::Leaves(self.last_due)
+    /// How long the path with this index keeps a packet, apart from jitter.
+    pub(crate) fn delay(&self, path: u8) -> Span {
+        let way = self.ways.get(usize::from(path));
+        way.map_or(Span::ZERO, |way| way.wire.delay)
     }
 
-    /// When the packet's last bit is on the wire; none if the queue has no room for it.
-    fn transmit(&mut self, arrival: Moment, length: u32) -> Option<Moment> {
-        let Some(rate) = self.shape.rate else {
-            return Some(arrival);
-        };
-        let start = self.busy_until.max(arrival);
-        let waiting = bits_in(start - arrival, rate) / 8;
-        if waiting + u128::from(length) > u128::from(self.shape.queue.0) {
-            return None;
-        }
-        self.busy_until = start + transmission_time(length, rate);
-        Some(self.busy_until)
+    /// Whether it wants to know a packet's flow.
+    pub(crate) const fn has_paths(&self) -> bool {
+        self.ways.len() > 1
     }
 
-    fn deviation(&mut self) -> Span {
-        match self.shape.jitter {
-            Jitter::None => Span::ZERO,
-            Jitter::Uniform(bound) => scaled(bound, 2.0 * self.below_one() - 1.0),
-            Jitter::Normal(deviation) => {
-                // Box and Muller, 1958; 1 - u keeps the logarithm finite.
-                let radius = (-2.0 * (1.0 - self.below_one()).ln()).sqrt();
-                let angle = std::f64::consts::TAU * self.below_one();
-                scaled(deviation, radius * angle.cos())
+    /// Lets the schedule and the traces begin anew at `at`, with the paths as they were chosen in
+    /// the beginning.
+    pub fn cue(&mut self, at: Moment) {
+        self.advance(at);
+        self.timetable.restart(at);
+        self.ways.iter_mut().for_each(Way::rewind);
+        self.hash[1] = self.hash[0];
+        self.take_shape(self.base.clone());
+    }
+
+    /// Decides about a packet; none while it stands in the queue. What was decided meanwhile about
+    /// those that stood there is [`Self::next_decided`].
+    pub fn admit(&mut self, packet: Arrival) -> Option<Fate> {
+        self.advance(packet.at);
+        let mtu = self.shape.mtu;
+        if mtu.is_some_and(|mtu| packet.length > mtu + ETHERNET) {
+            return Some(Fate::Dropped(Cause::OverMtu, None));
+        }
+        if !self.transmitter.is_busy(packet.at) {
+            return Some(self.transmit(packet, packet.at));
+        }
+        // Without a rate it is busy no longer than it takes to empty the queue of one that was.
+        let limits = (self.shape.queue, self.shape.rate);
+        if !self.transmitter.has_room(packet, limits) {
+            return Some(Fate::Dropped(Cause::QueueFull, None));
+        }
+        self.transmitter.push(packet);
+        None
+    }
+
+    /// Lets time pass until `now`: what changed by then has changed, and transmissions that began
+    /// are decided about.
+    pub fn advance(&mut self, now: Moment) {
+        loop {
+            let turn = self.timetable.next().filter(|turn| *turn <= now);
+            let start = self.transmitter.next_start();
+            let start = start.filter(|start| *start <= now);
+            match (turn, start) {
+                (None, None) => return,
+                (Some(turn), start) if start.is_none_or(|start| turn <= start) => self.turn(turn),
+                (_, Some(start)) => self.begin(start),
+                (Some(turn), None) => self.turn(turn),
             }
         }
     }
 
-    /// Evenly from [0, 1), with the 53 bits that a float holds.
-    #[expect(clippy::cast_precision_loss, reason = "53 bits are exact")]
-    fn below_one(&mut self) -> f64 {
-        (self.random.next_u64() >> 11) as f64 / (1_u64 << 53) as f64
+    /// The fate of the next packet that left the queue, in the order in which they came.
+    pub fn next_decided(&mut self) -> Option<Fate> {
+        self.decided.pop_front()
     }
-}
 
-/// How long `length` bytes take at `rate`, rounded to the nanosecond.
-pub fn transmission_time(length: u32, rate: BitRate) -> Span {
-    let rate = u128::from(rate.0.max(1));
-    let nanos = (u128::from(length) * 8_000_000_000 + rate / 2) / rate;
-    Span::from_nanos(i64::try_from(nanos).unwrap_or(i64::MAX))
-}
+    /// The next change that came about.
+    pub fn next_step(&mut self) -> Option<Step> {
+        self.steps.pop_front()
+    }
 
-fn bits_in(span: Span, rate: BitRate) -> u128 {
-    let nanos = u128::try_from(span.nanos()).unwrap_or(0);
-    nanos * u128::from(rate.0) / 1_000_000_000
-}
+    /// When it must be told that time has passed, at the latest, so that no packet leaves late.
+    pub fn next_turn(&self) -> Option<Moment> {
+        let least = || self.ways.iter().map(Way::least).min().unwrap_or_default();
+        let start = self.transmitter.next_start();
+        let start = start.map(|start| start + least());
+        match (start, self.timetable.next()) {
+            (Some(start), Some(turn)) => Some(start.min(turn)),
+            (start, turn) => start.or(turn),
+        }
+    }
 
-#[expect(
-    clippy::cast_precision_loss,
-    clippy::cast_possible_truncation,
-    reason = "a random factor needs no last nanosecond"
-)]
-fn scaled(span: Span, factor: f64) -> Span {
-    Span::from_nanos((span.nanos() as f64 * factor) as i64)
+    fn turn(&mut self, at: Moment) {
+        self.steps.extend(self.timetable.turn());
+        self.hash[1] = match self.timetable.reshuffles(at) {
+            0 => self.hash[0],
+            times => flow::reshuffled(self.hash[0], times),
+        };
+        self.take_shape(self.timetable.shape(&self.base, at));
+    }
+
+    fn take_shape(&mut self, shape: Shape) {
+        for (way, wire) in self.ways.iter_mut().zip(shape.wires()) {
+            way.wire = wire.clone();
+        }
+        self.shape = shape;
+    }
+
+    /// The first of the queue begins to be sent.
+    fn begin(&mut self, start: Moment) {
+        if let Some(packet) = self.transmitter.pop() {
+            let fate = self.transmit(packet, start);
+            self.decided.push_back(fate);
+        }
+    }
+
+    fn transmit(&mut self, packet: Arrival, start: Moment) -> Fate {
+        let sent = match self.shape.rate {
+            None => start,
+            Some(rate) => self.transmitter.send(start, packet.length, rate),
+        };
+        let chosen = match self.ways.len() {
+            1 => 0,
+            _ => flow::choose(packet.flow, self.hash[1], &self.shape.paths),
+        };
+        self.ways[chosen].pass(sent, &mut self.random)
+    }
 }
 
 #[cfg(test)]
 #[path = "gate/tests.rs"]
 mod tests;
+
+#[cfg(test)]
+#[path = "gate/paths_tests.rs"]
+mod paths_tests;

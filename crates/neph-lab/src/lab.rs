@@ -17,6 +17,7 @@ use neph_sys::netns::{self, NetNs, NetNsError};
 use neph_sys::offload::OffloadError;
 
 use crate::counters::LinkCounters;
+use crate::cue::Cue;
 use crate::engine::{EngineError, Pace};
 use crate::journal::{self, Acquired, UndoError, Whose, Witness};
 use crate::program::ProgramError;
@@ -143,6 +144,7 @@ pub struct Lab {
     topology: Topology,
     carriers: Vec<Carrier>,
     journal: Witness,
+    cue: Arc<Cue>,
     abandoned: bool,
 }
 
@@ -204,6 +206,16 @@ impl Lab {
             .iter()
             .find(|carrier| carrier.number() == link)
             .map(Carrier::counters)
+    }
+
+    /// Lets the schedules of all links begin anew now, as they did when the lab came up.
+    pub fn cue(&self) {
+        self.cue.give();
+    }
+
+    /// What [`Self::cue`] gives, for whoever has no lab at hand.
+    pub fn cue_giver(&self) -> Arc<Cue> {
+        Arc::clone(&self.cue)
     }
 
     /// Whether all engines still run.

@@ -5,6 +5,7 @@
 //! is the probes' work, and this crate is the truth they are held against.
 
 mod counters;
+mod cue;
 mod engine;
 mod gate;
 mod journal;
@@ -21,12 +22,17 @@ mod verify;
 mod waiting;
 
 pub use counters::{Direction, DirectionCount, Footing, LATE, LinkCounters, tolerance};
+pub use cue::Cue;
 pub use engine::{Ending, Engine, EngineConfig, EngineError, Pace, TruthConfig};
-pub use gate::{Fate, Gate, Jitter, Moment, Shape, Share, transmission_time};
+pub use gate::{
+    Arrival, Cause, Change, Departure, Fate, Gate, GilbertElliott, Jitter, Loss, Moment, Partial,
+    PartialWire, Path, QueueLimit, Shape, Share, Step, Trace, Treatment, Turn, What, Wire,
+    transmission_time,
+};
 pub use journal::UndoError;
 pub use lab::{Lab, LabError, LabListing, Recording, UpOptions};
 pub use predict::{PROTOCOLS, Path, Protocol};
 pub use program::ProgramError;
 pub use topology::{Link, Prefix, Site, Topology};
-pub use truth::{Identity, Passing, Record, TruthError, TruthFile, Verdict};
+pub use truth::{Handling, Identity, Passing, Record, TruthError, TruthFile, Verdict};
 pub use verify::{Check, LinkCheck, LossCheck, verify, verify_against, verify_link};

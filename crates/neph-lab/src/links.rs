@@ -23,6 +23,8 @@ pub(crate) trait LinkKind: Sync + std::fmt::Debug {
     fn lay(&self, laying: &Laying<'_>) -> Vec<Operation>;
     /// The interfaces in the wire namespace that an engine must carry packets between, if any.
     fn engine_ends(&self, number: usize) -> Option<[String; 2]>;
+    /// What `link` asks for that this kind cannot do: the key that asks, and what it is.
+    fn refuses(&self, link: &Link) -> Vec<(&'static str, &'static str)>;
 }
 
 /// Where a link is to be laid.

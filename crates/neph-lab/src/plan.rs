@@ -94,6 +94,14 @@ impl Plan<'_> {
                 _ if link.b == index => (link.a, 0),
                 _ => continue,
             };
+            let shape = if link.a == index {
+                &link.a_to_b
+            } else {
+                &link.b_to_a
+            };
+            if let Some(mtu) = shape.mtu {
+                ip(format!("link set dev {} mtu {mtu}", link.name));
+            }
             ip(format!("link set dev {} up", link.name));
             for address in topology.sites[far].addresses() {
                 let mac = mac(number, far_end);

@@ -83,7 +83,7 @@ struct Way {
 
 impl Way {
     fn add(&mut self, shape: &crate::gate::Shape) {
-        self.delay += shape.delay;
+        self.delay += shape.wire.delay;
         self.rates.extend(shape.rate);
     }
 

@@ -36,8 +36,8 @@ pub(crate) fn first_hops(topology: &Topology, start: usize) -> Vec<Option<Hop>> 
         hops[site] = first;
         for (index, link) in topology.links.iter().enumerate() {
             let (far, delay) = match site {
-                _ if link.a == site => (link.b, link.a_to_b.delay),
-                _ if link.b == site => (link.a, link.b_to_a.delay),
+                _ if link.a == site => (link.b, link.a_to_b.wire.delay),
+                _ if link.b == site => (link.a, link.b_to_a.wire.delay),
                 _ => continue,
             };
             let first = first.or(Some(Hop {

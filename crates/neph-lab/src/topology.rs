@@ -11,7 +11,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use neph_text::{Problem, Source};
 
-use crate::gate::Shape;
+use crate::gate::{Change, Shape};
 
 /// Sites and links. Always connected, never empty.
 #[derive(Clone, Debug, PartialEq)]
@@ -70,6 +70,8 @@ pub struct Link {
     pub a_to_b: Shape,
     /// What happens to packets from `b` to `a`.
     pub b_to_a: Shape,
+    /// What changes when, counted from the lab's cue; of two that hold at once, the later wins.
+    pub schedule: Vec<Change>,
 }
 
 impl Topology {

@@ -145,14 +145,14 @@ fn check_delay(small: &[Sighting], shape: &Shape) -> (Check<Span>, Span) {
     let mut delays: Vec<Span> = small.iter().filter_map(Sighting::delay).collect();
     delays.sort_unstable();
     let transmission = shape.rate.map(|rate| transmission_time(PROBE_BYTES, rate));
-    let asked = shape.delay + transmission.unwrap_or_default();
+    let asked = shape.wire.delay + transmission.unwrap_or_default();
     let nearest_rank = |percent: usize| {
         let rank = (delays.len() * percent).div_ceil(100);
         delays.get(rank.saturating_sub(1)).copied()
     };
     let Some((median, p99)) = nearest_rank(50).zip(nearest_rank(99)) else {
         // Nothing arrived: right only where everything was to be lost.
-        let ok = shape.loss.fraction() >= 1.0;
+        let ok = shape.wire.loss.fraction() >= 1.0;
         return (
             Check {
                 asked,
@@ -162,7 +162,7 @@ fn check_delay(small: &[Sighting], shape: &Shape) -> (Check<Span>, Span) {
             Span::ZERO,
         );
     };
-    let ok = (median - asked).abs() <= DELAY_TOLERANCE + shape.jitter.reach();
+    let ok = (median - asked).abs() <= DELAY_TOLERANCE + shape.wire.jitter.reach();
     (
         Check {
             asked,
@@ -179,7 +179,7 @@ fn check_loss(small: &[Sighting], shape: &Shape) -> LossCheck {
     };
     let sent = count(|sighting| sighting.left.is_some());
     let lost = count(|sighting| sighting.left.is_some() && sighting.came.is_none());
-    let (asked, interval) = (shape.loss.fraction(), wilson(lost, sent));
+    let (asked, interval) = (shape.wire.loss.fraction(), wilson(lost, sent));
     let ok = match asked {
         0.0 => lost == 0,
         _ => (interval.0..=interval.1).contains(&asked),
@@ -221,7 +221,7 @@ fn check_rate(flood: &[Sighting], shape: &Shape) -> Option<Check<BitRate>> {
     let came: Vec<i64> = flood.iter().filter_map(|sighting| sighting.came).collect();
     let (first, last) = (came.first()?, came.last()?);
     let nanos = (last - first) as f64;
-    let kept = 1.0 - shape.loss.fraction();
+    let kept = 1.0 - shape.wire.loss.fraction();
     if came.len() < 20 || nanos <= 0.0 || kept <= 0.0 {
         return Some(Check {
             asked,
@@ -232,8 +232,8 @@ fn check_rate(flood: &[Sighting], shape: &Shape) -> Option<Check<BitRate>> {
     let bits = (came.len() - 1) as f64 * f64::from(FLOOD_BYTES) * 8.0 / kept;
     let measured = bits * 1e9 / nanos;
     let slack = 0.01
-        + 2.0 * shape.jitter.reach().nanos() as f64 / nanos
-        + Z99 * (shape.loss.fraction() / came.len() as f64).sqrt();
+        + 2.0 * shape.wire.jitter.reach().nanos() as f64 / nanos
+        + Z99 * (shape.wire.loss.fraction() / came.len() as f64).sqrt();
     let ok = (measured / asked.0 as f64 - 1.0).abs() <= slack;
     Some(Check {
         asked,
@@ -244,7 +244,7 @@ fn check_rate(flood: &[Sighting], shape: &Shape) -> Option<Check<BitRate>> {
 
 /// The queue by the longest wait: what stood before the last packet that found room, and itself.
 fn check_queue(flood: &exchange::Flood, shape: &Shape) -> Option<Check<ByteSize>> {
-    let (rate, asked) = (shape.rate?, shape.queue);
+    let (rate, asked) = (shape.rate?, shape.queue.bytes_of(FLOOD_BYTES));
     if !flood.filled || !flood.drained {
         return None;
     }
@@ -253,11 +253,11 @@ fn check_queue(flood: &exchange::Flood, shape: &Shape) -> Option<Check<ByteSize>
         let nanos = u128::try_from(span.nanos()).unwrap_or(0);
         u64::try_from(nanos * u128::from(rate.0) / 8_000_000_000).unwrap_or(u64::MAX)
     };
-    let measured = ByteSize(bytes_in(longest - shape.delay));
+    let measured = ByteSize(bytes_in(longest - shape.wire.delay));
     // The last frame may miss the limit by almost its own length.
     let slack = 2 * u64::from(FLOOD_BYTES)
         + asked.0 / 50
-        + bytes_in(DELAY_TOLERANCE.times(4) + shape.jitter.reach());
+        + bytes_in(DELAY_TOLERANCE.times(4) + shape.wire.jitter.reach());
     Some(Check {
         asked,
         measured,
@@ -289,13 +289,8 @@ mod tests {
 
     #[test]
     fn a_link_that_loses_without_being_asked_is_not_ok() {
-        let shape = Shape {
-            delay: Span::from_millis(5),
-            jitter: crate::gate::Jitter::None,
-            loss: crate::gate::Share::default(),
-            rate: None,
-            queue: ByteSize(1514),
-        };
+        let mut shape = Shape::default();
+        shape.wire.delay = Span::from_millis(5);
         let fine = Sighting {
             left: Some(0),
             came: Some(5_010_000),

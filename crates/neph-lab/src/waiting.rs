@@ -10,7 +10,7 @@ use neph_sys::ring::LONGEST_FRAME;
 
 use crate::counters::Direction;
 use crate::gate::Moment;
-use crate::truth::Passing;
+use crate::truth::{Handling, Passing};
 
 /// Slots made at the start; more are made as needed.
 const FIRST_SLOTS: usize = 512;
@@ -24,6 +24,8 @@ pub(crate) struct Packet {
     pub(crate) direction: Direction,
     /// What the truth will say about it, if it is among those recorded.
     pub(crate) passing: Option<Passing>,
+    /// What is done to it.
+    pub(crate) handling: Handling,
     length: usize,
     bytes: Box<[u8; LONGEST_FRAME]>,
 }
@@ -33,15 +35,24 @@ impl Packet {
     pub(crate) fn frame(&self) -> &[u8] {
         &self.bytes[..self.length]
     }
+
+    /// [`Self::frame`], to be changed.
+    pub(crate) fn frame_mut(&mut self) -> &mut [u8] {
+        &mut self.bytes[..self.length]
+    }
 }
+
+/// Where a packet is kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Slot(usize);
 
 /// All packets that wait on one link.
 #[derive(Debug)]
 pub(crate) struct Waiting {
     /// Due moment, then order of arrival (so that equals leave in order), then slot.
-    heap: BinaryHeap<Reverse<(Moment, u64, usize)>>,
+    heap: BinaryHeap<Reverse<(Moment, u64, Slot)>>,
     slots: Vec<Packet>,
-    free: Vec<usize>,
+    free: Vec<Slot>,
     arrived: u64,
 }
 
@@ -50,29 +61,61 @@ impl Waiting {
         Self {
             heap: BinaryHeap::with_capacity(MOST_SLOTS),
             slots: (0..FIRST_SLOTS).map(|_| empty()).collect(),
-            free: (0..FIRST_SLOTS).collect(),
+            free: (0..FIRST_SLOTS).map(Slot).collect(),
             arrived: 0,
         }
     }
 
-    /// Keeps a copy of `frame` until `due`; false when there is no room for it.
+    /// Keeps a copy of `frame`, without a moment to leave at yet; none when there is no room.
     pub(crate) fn keep(
         &mut self,
-        due: Moment,
         frame: &[u8],
         (direction, passing): (Direction, Option<Passing>),
-    ) -> bool {
-        let Some(slot) = self.free.pop().or_else(|| self.grow()) else {
-            return false;
-        };
-        let packet = &mut self.slots[slot];
+    ) -> Option<Slot> {
+        let slot = self.free.pop().or_else(|| self.grow())?;
+        let packet = self.packet(slot);
         packet.direction = direction;
         packet.passing = passing;
+        packet.handling = Handling::default();
         packet.length = frame.len();
         packet.bytes[..frame.len()].copy_from_slice(frame);
+        Some(slot)
+    }
+
+    /// Keeps a second packet like the one in `slot`; none when there is no room.
+    pub(crate) fn keep_copy(&mut self, slot: Slot) -> Option<Slot> {
+        let copy = self.free.pop().or_else(|| self.grow())?;
+        // Two slots of one list: the bytes go out and in again.
+        let bytes = *self.packet(slot).bytes;
+        let original = self.packet(slot);
+        let (direction, passing) = (original.direction, original.passing);
+        let (handling, length) = (original.handling, original.length);
+        let packet = self.packet(copy);
+        *packet.bytes = bytes;
+        packet.direction = direction;
+        packet.passing = passing;
+        packet.length = length;
+        packet.handling = Handling {
+            copy: true,
+            ..handling
+        };
+        Some(copy)
+    }
+
+    /// The packet kept in `slot`.
+    pub(crate) fn packet(&mut self, slot: Slot) -> &mut Packet {
+        &mut self.slots[slot.0]
+    }
+
+    /// Lets the packet in `slot` leave at `due`.
+    pub(crate) fn leave(&mut self, slot: Slot, due: Moment) {
         self.arrived += 1;
         self.heap.push(Reverse((due, self.arrived, slot)));
-        true
+    }
+
+    /// Forgets the packet in `slot`, which was not to leave.
+    pub(crate) fn forget(&mut self, slot: Slot) {
+        self.free.push(slot);
     }
 
     /// When the next packet is due.
@@ -84,13 +127,13 @@ impl Waiting {
     pub(crate) fn take(&mut self) -> Option<(Moment, &Packet)> {
         let Reverse((due, _, slot)) = self.heap.pop()?;
         self.free.push(slot);
-        Some((due, &self.slots[slot]))
+        Some((due, &self.slots[slot.0]))
     }
 
-    fn grow(&mut self) -> Option<usize> {
+    fn grow(&mut self) -> Option<Slot> {
         let slot = self.slots.len();
         (slot < MOST_SLOTS).then(|| self.slots.push(empty()))?;
-        Some(slot)
+        Some(Slot(slot))
     }
 }
 
@@ -100,6 +143,7 @@ fn empty() -> Packet {
     Packet {
         direction: Direction::AToB,
         passing: None,
+        handling: Handling::default(),
         length: 0,
         bytes,
     }
@@ -109,11 +153,14 @@ fn empty() -> Packet {
 mod tests {
     use super::*;
 
+    const WAY: (Direction, Option<Passing>) = (Direction::AToB, None);
+
     #[test]
     fn packets_come_out_when_due_and_equals_in_order() {
         let mut waiting = Waiting::new();
         for (due, byte) in [(30, 1), (10, 2), (30, 3), (20, 4)] {
-            assert!(waiting.keep(Moment(due), &[byte; 60], (Direction::AToB, None)));
+            let slot = waiting.keep(&[byte; 60], WAY).expect("room");
+            waiting.leave(slot, Moment(due));
         }
         assert_eq!(waiting.next_due(), Some(Moment(10)));
         let order: Vec<u8> =
@@ -125,10 +172,26 @@ mod tests {
     #[test]
     fn what_does_not_fit_is_refused_and_slots_are_used_again() {
         let mut waiting = Waiting::new();
-        let mut keep = |due| waiting.keep(Moment(due), &[0; 60], (Direction::BToA, None));
-        assert!((0..65_536).all(&mut keep));
-        assert!(!keep(0));
+        let slots: Vec<Slot> = std::iter::from_fn(|| waiting.keep(&[0; 60], WAY)).collect();
+        assert_eq!(slots.len(), 65_536);
+        assert_eq!(waiting.keep_copy(slots[0]), None);
+        waiting.leave(slots[0], Moment(0));
         assert!(waiting.take().is_some());
-        assert!(waiting.keep(Moment(0), &[0; 60], (Direction::BToA, None)));
+        assert!(waiting.keep(&[0; 60], WAY).is_some());
+        waiting.forget(slots[1]);
+        assert!(waiting.keep(&[0; 60], WAY).is_some());
+    }
+
+    #[test]
+    fn a_copy_has_the_bytes_that_the_packet_has_by_then() {
+        let mut waiting = Waiting::new();
+        let slot = waiting.keep(&[7; 60], WAY).expect("room");
+        waiting.packet(slot).frame_mut()[59] = 8;
+        let copy = waiting.keep_copy(slot).expect("room");
+        let frame = waiting.packet(slot).frame().to_vec();
+        let copy = waiting.packet(copy);
+        assert_eq!(copy.frame(), frame);
+        assert!(copy.handling.copy);
+        assert!(!waiting.packet(slot).handling.copy);
     }
 }

@@ -3,11 +3,13 @@
 use std::io;
 use std::num::NonZeroU32;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use neph_model::Span;
 use neph_sys::ring::RingError;
 
-use crate::gate::Shape;
+use crate::cue::Cue;
+use crate::gate::{Change, Shape};
 
 /// Everything an engine needs to know.
 #[derive(Clone, Debug)]
@@ -18,7 +20,11 @@ pub struct EngineConfig {
     pub interfaces: [String; 2],
     /// What happens from `a` to `b`, and from `b` to `a`.
     pub shapes: [Shape; 2],
-    /// Seeds loss and jitter.
+    /// What changes when, both ways.
+    pub schedule: Vec<Change>,
+    /// When the schedule begins; engines of one lab share it.
+    pub cue: Arc<Cue>,
+    /// Seeds whatever is left to chance.
     pub seed: u64,
     /// How it is to be run.
     pub pace: Pace,

@@ -1,26 +1,62 @@
+use neph_model::{BitRate, ByteSize};
 use proptest::prelude::*;
 
 use super::*;
 
-fn shape() -> Shape {
+const fn percent(percent: u32) -> Share {
+    Share::from_billionths(percent * 10_000_000)
+}
+
+fn wire(delay: Span, jitter: Jitter) -> Shape {
+    let wire = Wire {
+        delay,
+        jitter,
+        ..Wire::default()
+    };
     Shape {
-        delay: Span::ZERO,
-        jitter: Jitter::None,
-        loss: Share::default(),
-        rate: None,
-        queue: ByteSize(65_536),
+        wire,
+        ..Shape::default()
     }
 }
 
-fn delays(shape: &Shape, packets: i64, gap: Span, length: u32) -> Vec<Option<Span>> {
+fn bytes(bytes: u64) -> QueueLimit {
+    QueueLimit::Bytes(ByteSize(bytes))
+}
+
+const fn arrival(at: Moment, length: u32) -> Arrival {
+    Arrival {
+        at,
+        length,
+        flow: None,
+    }
+}
+
+/// The fates of packets (gap before it, length) in the order in which they came.
+fn fates(gate: &mut Gate, packets: &[(Span, u32)]) -> Vec<(Moment, Fate)> {
+    let mut fates: Vec<(Moment, Option<Fate>)> = Vec::new();
+    let (mut at, mut decided) = (Moment(0), Vec::new());
+    for (gap, length) in packets {
+        at = at + *gap;
+        let length = *length;
+        fates.push((at, gate.admit(arrival(at, length))));
+    }
+    gate.advance(Moment::NEVER);
+    decided.extend(std::iter::from_fn(|| gate.next_decided()));
+    let mut decided = decided.into_iter();
+    let all = fates.into_iter();
+    all.map(|(at, fate)| (at, fate.or_else(|| decided.next()).expect("decided")))
+        .collect()
+}
+
+/// The delays of as many packets of `length` bytes, `gap` apart; none for those that are dropped.
+fn delays(shape: &Shape, packets: usize, (gap, length): (Span, u32)) -> Vec<Option<Span>> {
     let mut gate = Gate::new(shape.clone(), 7);
-    (0..packets)
-        .map(|number| {
-            let arrival = Moment(0) + gap.times(number);
-            match gate.admit(arrival, length) {
-                Fate::Leaves(due) => Some(due - arrival),
-                Fate::Lost | Fate::QueueFull => None,
-            }
+    let fates = fates(&mut gate, &vec![(gap, length); packets]);
+    fates
+        .into_iter()
+        .map(|(at, fate)| match fate {
+            Fate::Leaves(departure) => Some(departure.due - at),
+            Fate::Dropped(..) => None,
         })
         .collect()
 }
@@ -29,10 +65,11 @@ fn delays(shape: &Shape, packets: i64, gap: Span, length: u32) -> Vec<Option<Spa
 fn a_full_queue_of_64_kib_at_20_mbit_waits_26_2_ms_and_passes_20_mbit() {
     let shape = Shape {
         rate: Some(BitRate(20_000_000)),
-        ..shape()
+        queue: bytes(65_536),
+        ..Shape::default()
     };
     // 40 Mbit/s offered for 2 s.
-    let delays = delays(&shape, 6_600, Span::from_nanos(302_800), 1514);
+    let delays = delays(&shape, 6_600, (Span::from_nanos(302_800), 1514));
     let longest = delays.iter().flatten().max().expect("some pass").nanos();
     assert!((25_600_000..=26_214_400).contains(&longest), "{longest}");
     let steady = &delays[1_000..];
@@ -45,36 +82,43 @@ fn a_full_queue_of_64_kib_at_20_mbit_waits_26_2_ms_and_passes_20_mbit() {
 }
 
 #[test]
+fn a_queue_of_ten_packets_holds_ten_whatever_their_length() {
+    let shape = Shape {
+        rate: Some(BitRate(8_000_000)),
+        queue: QueueLimit::Packets(10),
+        ..Shape::default()
+    };
+    for length in [100, 1_500] {
+        // All at once: one is being sent, nine wait, the rest is dropped.
+        let delays = delays(&shape, 30, (Span::ZERO, length));
+        assert_eq!(delays.iter().flatten().count(), 10);
+        let last = transmission_time(length, BitRate(8_000_000)).times(10);
+        assert_eq!(delays[9], Some(last));
+    }
+}
+
+#[test]
 fn a_hundred_kilobytes_at_3_mbit_take_267_ms_and_are_not_dropped() {
-    let queue = ByteSize(256 * 1024);
     let shape = Shape {
         rate: Some(BitRate(3_000_000)),
-        queue,
-        ..shape()
+        ..Shape::default()
     };
-    let delays = delays(&shape, 100, Span::ZERO, 1000);
+    let delays = delays(&shape, 100, (Span::ZERO, 1000));
     assert_eq!(delays.last(), Some(&Some(Span::from_nanos(266_666_700))));
 }
 
 #[test]
 fn a_delay_is_exact_and_a_normal_jitter_has_its_deviation() {
-    let plain = Shape {
-        delay: Span::from_millis(5),
-        ..shape()
-    };
+    let plain = wire(Span::from_millis(5), Jitter::None);
     assert!(
-        delays(&plain, 100, Span::ZERO, 64)
+        delays(&plain, 100, (Span::ZERO, 64))
             .iter()
             .all(|d| *d == Some(Span::from_millis(5)))
     );
     let jitter = Jitter::Normal(Span::from_millis(2));
-    let shape = Shape {
-        delay: Span::from_millis(20),
-        jitter,
-        ..shape()
-    };
+    let shape = wire(Span::from_millis(20), jitter);
     // So far apart that none has to wait for the one before.
-    let delays = delays(&shape, 20_000, Span::from_secs(1), 64);
+    let delays = delays(&shape, 20_000, (Span::from_secs(1), 64));
     let millis: Vec<f64> = delays
         .iter()
         .flatten()
@@ -91,67 +135,164 @@ fn a_delay_is_exact_and_a_normal_jitter_has_its_deviation() {
 
 #[test]
 fn loss_is_near_its_share_and_still_takes_transmission_time() {
-    let lossy = Shape {
-        loss: Share::from_billionths(100_000_000),
-        ..shape()
-    };
-    let passed = delays(&lossy, 100_000, Span::from_micros(1), 64);
+    let mut lossy = Shape::default();
+    lossy.wire.loss = Loss::Random(percent(10));
+    let passed = delays(&lossy, 100_000, (Span::from_micros(1), 64));
     let lost = passed.iter().filter(|delay| delay.is_none()).count();
     // Five standard deviations of the binomial.
     assert!((9_526..=10_474).contains(&lost), "{lost}");
-    let all = Share::from_billionths(1_000_000_000);
-    let mut gate = Gate::new(
-        Shape {
-            loss: all,
-            rate: Some(BitRate(8_000)),
-            ..shape()
-        },
-        1,
+    lossy.wire.loss = Loss::Random(Share::ALL);
+    lossy.rate = Some(BitRate(8_000));
+    lossy.queue = bytes(1_514);
+    let mut gate = Gate::new(lossy, 1);
+    let at = |at| arrival(Moment(at), 1000);
+    assert_eq!(
+        gate.admit(at(0)),
+        Some(Fate::Dropped(Cause::Random, Some(0)))
     );
-    assert_eq!(gate.admit(Moment(0), 1000), Fate::Lost);
-    assert_eq!(gate.busy_until, Moment(1_000_000_000));
+    // A thousand bytes take one second, of which this much is left.
+    assert_eq!(
+        gate.admit(at(300_000_000)),
+        Some(Fate::Dropped(Cause::QueueFull, None))
+    );
+    assert_eq!(gate.admit(at(999_999_999)), None);
+}
+
+#[test]
+fn a_frame_over_the_mtu_is_dropped_and_takes_no_time() {
+    let shape = Shape {
+        mtu: Some(1_400),
+        rate: Some(BitRate(8_000)),
+        ..Shape::default()
+    };
+    let mut gate = Gate::new(shape, 1);
+    let at = |length| arrival(Moment(0), length);
+    let over = Some(Fate::Dropped(Cause::OverMtu, None));
+    assert_eq!(gate.admit(at(1_415)), over);
+    let fits = gate.admit(at(1_414));
+    let Some(Fate::Leaves(departure)) = fits else {
+        panic!("{fits:?}");
+    };
+    assert_eq!(departure.due, Moment(1_414_000_000));
+}
+
+#[test]
+fn each_share_of_packets_is_treated_as_asked_and_no_other() {
+    let mut shape = wire(Span::from_millis(10), Jitter::None);
+    shape.wire.corrupt = percent(10);
+    shape.wire.duplicate = percent(20);
+    shape.wire.reorder = percent(30);
+    let mut gate = Gate::new(shape, 3);
+    let (mut corrupt, mut duplicate, mut early, mut all_three) = (0, 0, 0, 0);
+    for (at, fate) in fates(&mut gate, &vec![(Span::from_micros(1), 64); 100_000]) {
+        let Fate::Leaves(Departure { due, treatment, .. }) = fate else {
+            panic!("nothing is lost");
+        };
+        let delay = if treatment.early { 0 } else { 10 };
+        assert_eq!(due - at, Span::from_millis(delay));
+        corrupt += i32::from(treatment.corrupt.is_some());
+        duplicate += i32::from(treatment.duplicate);
+        early += i32::from(treatment.early);
+        let all = treatment.early && treatment.duplicate && treatment.corrupt.is_some();
+        all_three += i32::from(all);
+    }
+    // Within five standard deviations of the binomial.
+    for (count, asked, slack) in [
+        (corrupt, 10_000, 474),
+        (duplicate, 20_000, 632),
+        (early, 30_000, 725),
+        (all_three, 600, 122),
+    ] {
+        assert!((count - asked).abs() <= slack, "{count} and not {asked}");
+    }
+}
+
+#[test]
+fn an_early_packet_overtakes_and_holds_nobody_back() {
+    let mut shape = wire(Span::from_millis(10), Jitter::None);
+    shape.wire.reorder = percent(50);
+    let mut gate = Gate::new(shape, 3);
+    let fates = fates(&mut gate, &vec![(Span::from_millis(1), 64); 200]);
+    let due: Vec<(Moment, bool)> = fates
+        .iter()
+        .filter_map(|(_, fate)| match fate {
+            Fate::Leaves(departure) => Some((departure.due, departure.treatment.early)),
+            Fate::Dropped(..) => None,
+        })
+        .collect();
+    let overtaken = due.windows(2).filter(|two| two[1].0 < two[0].0);
+    assert!(overtaken.count() > 30);
+    let in_order: Vec<Moment> = due.iter().filter(|due| !due.1).map(|due| due.0).collect();
+    assert!(in_order.is_sorted());
+}
+
+#[test]
+fn a_gate_wants_to_be_told_the_time_before_anything_of_its_queue_is_due() {
+    let mut shape = wire(Span::from_millis(5), Jitter::None);
+    shape.rate = Some(BitRate(8_000_000));
+    let mut gate = Gate::new(shape, 1);
+    let packet = arrival(Moment(0), 1000);
+    assert!(gate.admit(packet).is_some() && gate.next_turn().is_none());
+    assert_eq!(gate.admit(packet), None);
+    // The second begins after a millisecond and is due six later.
+    let turn = gate.next_turn().expect("one stands in the queue");
+    assert_eq!(turn, Moment(6_000_000));
+    gate.advance(turn);
+    let fate = gate.next_decided();
+    let Some(Fate::Leaves(departure)) = fate else {
+        panic!("{fate:?}");
+    };
+    assert_eq!(departure.due, Moment(7_000_000));
+    assert_eq!(gate.next_turn(), None);
 }
 
 fn any_shape() -> impl Strategy<Value = Shape> {
+    let span = |most| (0_i64..most).prop_map(Span::from_nanos);
     let jitter = prop_oneof![
         Just(Jitter::None),
-        (0_i64..5_000_000).prop_map(|nanos| Jitter::Uniform(Span::from_nanos(nanos))),
-        (0_i64..5_000_000).prop_map(|nanos| Jitter::Normal(Span::from_nanos(nanos))),
+        span(5_000_000).prop_map(Jitter::Uniform),
+        span(5_000_000).prop_map(Jitter::Normal),
+        span(5_000_000).prop_map(Jitter::Pareto),
     ];
     let rate = prop::option::of((1_000_u64..1_000_000_000).prop_map(BitRate));
-    (
-        0_i64..100_000_000,
-        jitter,
-        0_u32..1_000_000_000,
-        rate,
-        1514_u64..1_000_000,
-    )
-        .prop_map(|(delay, jitter, loss, rate, queue)| Shape {
-            delay: Span::from_nanos(delay),
-            jitter,
-            loss: Share::from_billionths(loss),
+    let queue = prop_oneof![
+        (1514_u64..1_000_000).prop_map(bytes),
+        (1_u32..200).prop_map(QueueLimit::Packets),
+    ];
+    let loss = (0_u32..1_000_000_000).prop_map(Share::from_billionths);
+    (span(100_000_000), jitter, loss, rate, queue).prop_map(|(delay, jitter, loss, rate, queue)| {
+        let mut shape = wire(delay, jitter);
+        shape.wire.loss = Loss::Random(loss);
+        Shape {
             rate,
-            queue: ByteSize(queue),
-        })
+            queue,
+            ..shape
+        }
+    })
+}
+
+fn any_packets() -> impl Strategy<Value = Vec<(Span, u32)>> {
+    let gap = (0_i64..3_000_000).prop_map(Span::from_nanos);
+    prop::collection::vec((gap, 60_u32..1514), 1..300)
 }
 
 proptest! {
     #[test]
     fn packets_keep_their_order_and_never_leave_before_they_came(
         shape in any_shape(),
-        packets in prop::collection::vec((0_i64..3_000_000, 60_u32..1514), 1..300),
+        packets in any_packets(),
         seed in any::<u64>(),
     ) {
-        let (mut gate, mut again) = (Gate::new(shape.clone(), seed), Gate::new(shape.clone(), seed));
-        let (mut now, mut last) = (Moment(0), Moment(i64::MIN));
-        for (gap, length) in packets {
-            now = now + Span::from_nanos(gap);
-            let fate = gate.admit(now, length);
-            prop_assert_eq!(fate, again.admit(now, length));
-            if let Fate::Leaves(due) = fate {
+        let mut gate = Gate::new(shape.clone(), seed);
+        let mut again = Gate::new(shape.clone(), seed);
+        let first = fates(&mut gate, &packets);
+        prop_assert_eq!(&first, &fates(&mut again, &packets));
+        let mut last = Moment(i64::MIN);
+        for (now, fate) in first {
+            if let Fate::Leaves(Departure { due, .. }) = fate {
                 prop_assert!(due >= last && due >= now);
-                if shape.jitter == Jitter::None {
-                    prop_assert!(due - now >= shape.delay);
+                if matches!(shape.wire.jitter, Jitter::None | Jitter::Pareto(_)) {
+                    prop_assert!(due - now >= shape.wire.delay);
                 }
                 last = due;
             }
@@ -159,21 +300,49 @@ proptest! {
     }
 
     #[test]
+    fn asking_often_or_once_gives_the_same_fates(
+        shape in any_shape(),
+        packets in any_packets(),
+    ) {
+        let (mut lazy, mut eager) = (Gate::new(shape.clone(), 1), Gate::new(shape, 1));
+        let asked_once = fates(&mut lazy, &packets);
+        let (mut at, mut standing, mut eagerly) = (Moment(0), Vec::new(), Vec::new());
+        for (number, (gap, length)) in packets.into_iter().enumerate() {
+            let from = at;
+            at = at + gap;
+            for part in 1..=4 {
+                eager.advance(from + Span::from_nanos((at - from).nanos() * part / 4));
+            }
+            match eager.admit(arrival(at, length)) {
+                Some(fate) => eagerly.push((number, fate)),
+                None => standing.push(number),
+            }
+        }
+        eager.advance(Moment::NEVER);
+        for number in standing {
+            eagerly.push((number, eager.next_decided().expect("all are decided")));
+        }
+        eagerly.sort_by_key(|(number, _)| *number);
+        for ((_, once), (_, often)) in asked_once.into_iter().zip(eagerly) {
+            prop_assert_eq!(once, often);
+        }
+    }
+
+    #[test]
     fn nothing_waits_longer_than_a_full_queue_takes(
         rate in 1_000_u64..1_000_000_000,
         queue in 1514_u64..1_000_000,
-        packets in prop::collection::vec((0_i64..3_000_000, 60_u32..1514), 1..300),
+        packets in any_packets(),
     ) {
-        let (rate, queue) = (BitRate(rate), ByteSize(queue));
-        let mut gate = Gate::new(Shape { rate: Some(rate), queue, ..shape() }, 1);
-        // One byte and one nanosecond of rounding a packet.
-        let bound = transmission_time(u32::try_from(queue.0 + 1).expect("small"), rate);
-        let mut now = Moment(0);
-        for (gap, length) in packets {
-            now = now + Span::from_nanos(gap);
-            if let Fate::Leaves(due) = gate.admit(now, length) {
-                prop_assert!(due - now <= bound + Span::from_nanos(1));
-                prop_assert!(due - now >= transmission_time(length, rate));
+        let rate = BitRate(rate);
+        let shape = Shape { rate: Some(rate), queue: bytes(queue), ..Shape::default() };
+        // One byte, and one nanosecond of rounding a packet.
+        let bound = transmission_time(u32::try_from(queue + 1).expect("small"), rate);
+        let rounding = Span::from_nanos(i64::try_from(packets.len()).expect("few"));
+        for ((now, fate), (_, length)) in fates(&mut Gate::new(shape, 1), &packets).iter().zip(&packets) {
+            if let Fate::Leaves(Departure { due, .. }) = fate {
+                prop_assert!(*due - *now <= bound + rounding);
+                prop_assert!(*due - *now >= transmission_time(*length, rate));
             }
         }
     }

@@ -1,12 +1,14 @@
 //! Bringing a lab up: each thing goes into the journal, then is acquired.
 
 use std::io;
+use std::sync::Arc;
 
 use neph_sys::netns::{self, NetNs};
 use neph_sys::offload;
 
 use super::carrier::Carrier;
 use super::{Lab, LabError, UpOptions, exists, namespace_name};
+use crate::cue::Cue;
 use crate::engine::{EngineConfig, TruthConfig};
 use crate::journal::{self, Acquired, Journal, Witness};
 use crate::links::{self, LinkKind};
@@ -28,6 +30,7 @@ pub(super) fn up(topology: &Topology, options: &UpOptions) -> Result<Lab, LabErr
         topology: topology.clone(),
         carriers: Vec::new(),
         journal: witness,
+        cue: Arc::default(),
         abandoned: false,
     };
     let grown = grow(&mut lab, &journal, options);
@@ -81,10 +84,11 @@ fn grow(lab: &mut Lab, journal: &Journal, options: &UpOptions) -> Result<(), Lab
     carry_out(&plan.operations())?;
     switch_offloads_off(&plan, &wire, &sites)?;
     for (number, kind) in plan.kinds.iter().enumerate() {
-        if let Some(config) = engine_config(*kind, number, (&topology, options)) {
+        if let Some(config) = engine_config(*kind, number, (&topology, options, &lab.cue)) {
             lab.carriers.push(Carrier::start(number, config, &wire)?);
         }
     }
+    lab.cue();
     Ok(())
 }
 
@@ -178,7 +182,7 @@ fn switch_offloads_off(plan: &Plan<'_>, wire: &NetNs, sites: &[NetNs]) -> Result
 fn engine_config(
     kind: &dyn LinkKind,
     number: usize,
-    (topology, options): (&Topology, &UpOptions),
+    (topology, options, cue): (&Topology, &UpOptions, &Arc<Cue>),
 ) -> Option<EngineConfig> {
     let link = &topology.links[number];
     let mut pace = options.pace;
@@ -188,6 +192,8 @@ fn engine_config(
         link: link.name.clone(),
         interfaces: kind.engine_ends(number)?,
         shapes: [link.a_to_b.clone(), link.b_to_a.clone()],
+        schedule: link.schedule.clone(),
+        cue: Arc::clone(cue),
         // Links of one lab must not draw the same fates; the generator spreads the seed itself.
         seed: options
             .seed

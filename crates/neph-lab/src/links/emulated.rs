@@ -3,6 +3,7 @@
 
 use super::{Laying, LinkKind, mac};
 use crate::plan::Operation;
+use crate::topology::Link;
 
 #[derive(Debug)]
 pub(crate) struct Emulated;
@@ -31,6 +32,10 @@ impl LinkKind for Emulated {
 
     fn engine_ends(&self, number: usize) -> Option<[String; 2]> {
         Some(wire_ends(number))
+    }
+
+    fn refuses(&self, _link: &Link) -> Vec<(&'static str, &'static str)> {
+        Vec::new()
     }
 }
 

@@ -1,9 +1,13 @@
 //! The link that the kernel carries: one veth pair between the sites, with netem (delay, jitter,
-//! loss) and tbf (rate, queue in bytes) on both ends. It keeps no record of what it did.
+//! loss, corruption, duplicates, reordering), tbf (rate, queue) and pfifo (a queue in packets) on
+//! both ends. It keeps no record of what it did.
+
+use neph_model::Span;
 
 use super::{Laying, LinkKind, mac};
-use crate::gate::{Jitter, Shape};
+use crate::gate::{FULL_FRAME, Jitter, Loss, QueueLimit, Shape, Share, Wire};
 use crate::plan::Operation;
+use crate::topology::Link;
 
 /// Packets that netem may hold: 500 ms at 200,000 packets/s. Its queue must never be the limit.
 const LIMIT: u32 = 100_000;
@@ -25,7 +29,11 @@ impl LinkKind for Netem {
         );
         let mut operations = vec![Operation::ip(a, line)];
         for (site, shape) in [(a, &laying.link.a_to_b), (b, &laying.link.b_to_a)] {
-            operations.extend(shape_lines(name, shape).map(|line| Operation::tc(site, line)));
+            operations.extend(
+                shape_lines(name, shape)
+                    .into_iter()
+                    .map(|line| Operation::tc(site, line)),
+            );
         }
         operations
     }
@@ -33,71 +41,154 @@ impl LinkKind for Netem {
     fn engine_ends(&self, _number: usize) -> Option<[String; 2]> {
         None
     }
+
+    fn refuses(&self, link: &Link) -> Vec<(&'static str, &'static str)> {
+        let shapes = [&link.a_to_b, &link.b_to_a];
+        let traced = |shape: &&Shape| matches!(shape.wire.jitter, Jitter::Trace(_));
+        let trace = shapes.iter().any(traced);
+        let paths = shapes.iter().any(|shape| !shape.paths.is_empty());
+        let refused = [
+            (trace, ("jitter", "follow a trace")),
+            (paths, ("path", "have several paths")),
+            (!link.schedule.is_empty(), ("schedule", "change in time")),
+        ];
+        let refused = refused.into_iter().filter(|(asked, _)| *asked);
+        refused.map(|(_, refused)| refused).collect()
+    }
 }
 
 /// What tc is told about one direction. netem counts time in whole microseconds below 1.22.
-fn shape_lines(interface: &str, shape: &Shape) -> impl Iterator<Item = String> {
-    let micros = |nanos: i64| (nanos + 500) / 1000;
-    let delay = format!("delay {}us", micros(shape.delay.nanos()));
-    let jitter = match shape.jitter {
-        Jitter::None => String::new(),
-        Jitter::Uniform(bound) => format!(" {}us", micros(bound.nanos())),
-        Jitter::Normal(deviation) => {
-            format!(" {}us distribution normal", micros(deviation.nanos()))
-        }
-    };
-    let loss = match shape.loss.fraction() {
-        0.0 => String::new(),
-        lost => format!(" loss {:.7}%", lost * 100.0),
-    };
-    let netem = format!(
-        "qdisc add dev {interface} root handle 1: netem limit {LIMIT} {delay}{jitter}{loss}"
+fn shape_lines(interface: &str, shape: &Shape) -> Vec<String> {
+    let wire = &shape.wire;
+    let mut netem = format!(
+        "qdisc add dev {interface} root handle 1: netem limit {LIMIT} {}{}",
+        delay(wire),
+        loss(&wire.loss)
     );
-    let tbf = shape.rate.map(|rate| {
-        let (rate, queue) = (rate.bits_per_second(), shape.queue.bytes());
-        format!(
-            "qdisc add dev {interface} parent 1: handle 2: tbf rate {rate}bit burst 1600 \
-             limit {queue}"
-        )
-    });
-    std::iter::once(netem).chain(tbf)
+    let shares = [
+        ("corrupt", wire.corrupt),
+        ("duplicate", wire.duplicate),
+        ("reorder", wire.reorder),
+    ];
+    for (name, share) in shares.into_iter().filter(|(_, share)| *share > Share::NONE) {
+        netem += &format!(" {name} {}", percent(share));
+    }
+    let mut lines = vec![netem];
+    let Some(rate) = shape.rate else { return lines };
+    let (rate, bytes) = (rate.bits_per_second(), shape.queue.bytes_of(FULL_FRAME));
+    lines.push(format!(
+        "qdisc add dev {interface} parent 1: handle 2: tbf rate {rate}bit burst 1600 limit {}",
+        bytes.bytes()
+    ));
+    if let QueueLimit::Packets(packets) = shape.queue {
+        lines.push(format!(
+            "qdisc add dev {interface} parent 2: handle 3: pfifo limit {packets}"
+        ));
+    }
+    lines
+}
+
+fn delay(wire: &Wire) -> String {
+    let micros = |span: Span| (span.nanos() + 500) / 1000;
+    let delay = micros(wire.delay);
+    match &wire.jitter {
+        // A trace is refused when the topology is read.
+        Jitter::None | Jitter::Trace(_) => format!("delay {delay}us"),
+        Jitter::Uniform(bound) => format!("delay {delay}us {}us", micros(*bound)),
+        Jitter::Normal(deviation) => {
+            let deviation = micros(*deviation);
+            format!("delay {delay}us {deviation}us distribution normal")
+        }
+        Jitter::Pareto(mean) => {
+            // netem's table is 4/3 (X - 3/2), ours twice the mean times (X - 1): the same X.
+            let (middle, scale) = (wire.delay + *mean, mean.times(3).nanos() / 2);
+            let (middle, scale) = (micros(middle), micros(Span::from_nanos(scale)));
+            format!("delay {middle}us {scale}us distribution pareto")
+        }
+    }
+}
+
+fn loss(loss: &Loss) -> String {
+    match loss {
+        Loss::Random(Share::NONE) => String::new(),
+        Loss::Random(share) => format!(" loss {}", percent(*share)),
+        Loss::GilbertElliott(model) => {
+            let shares = [model.to_bad, model.to_good, model.loss_bad, model.loss_good];
+            let [p, r, bad, good] = shares.map(percent);
+            format!(" loss gemodel {p} {r} {bad} {good}")
+        }
+    }
+}
+
+fn percent(share: Share) -> String {
+    format!("{:.7}%", share.fraction() * 100.0)
 }
 
 #[cfg(test)]
 mod tests {
-    use neph_model::{BitRate, ByteSize, Span};
+    use neph_model::BitRate;
 
     use super::*;
-    use crate::gate::Share;
+    use crate::gate::GilbertElliott;
 
     #[test]
     fn a_shape_becomes_what_tc_understands() {
         let mut shape = Shape {
+            rate: Some(BitRate(3_000_000)),
+            queue: QueueLimit::Packets(100),
+            ..Shape::default()
+        };
+        shape.wire = Wire {
             delay: Span::from_micros(1500),
             jitter: Jitter::Normal(Span::from_millis(2)),
-            loss: Share::from_billionths(1_000_000),
-            rate: Some(BitRate(3_000_000)),
-            queue: ByteSize(262_144),
+            loss: Loss::Random(Share::from_billionths(1_000_000)),
+            ..Wire::default()
         };
-        let lines: Vec<String> = shape_lines("up", &shape).collect();
         assert_eq!(
-            lines,
+            shape_lines("up", &shape),
             [
                 "qdisc add dev up root handle 1: netem limit 100000 delay 1500us 2000us \
                  distribution normal loss 0.1000000%",
-                "qdisc add dev up parent 1: handle 2: tbf rate 3000000bit burst 1600 limit 262144",
+                "qdisc add dev up parent 1: handle 2: tbf rate 3000000bit burst 1600 limit 151400",
+                "qdisc add dev up parent 2: handle 3: pfifo limit 100",
             ]
         );
-        shape = Shape {
-            rate: None,
-            jitter: Jitter::None,
-            loss: Share::default(),
-            ..shape
+        shape.queue = QueueLimit::default();
+        assert!(shape_lines("up", &shape)[1].ends_with("limit 262144"));
+    }
+
+    #[test]
+    fn what_netem_does_to_packets_is_said_in_its_words() {
+        let percent = |percent: u32| Share::from_billionths(percent * 10_000_000);
+        let wire = Wire {
+            delay: Span::from_millis(10),
+            jitter: Jitter::Pareto(Span::from_millis(2)),
+            loss: Loss::GilbertElliott(GilbertElliott {
+                to_bad: percent(1),
+                to_good: percent(20),
+                loss_good: percent(2),
+                loss_bad: Share::ALL,
+            }),
+            corrupt: percent(3),
+            duplicate: percent(4),
+            reorder: percent(5),
         };
-        let lines: Vec<String> = shape_lines("up", &shape).collect();
+        let shape = Shape {
+            wire,
+            ..Shape::default()
+        };
         assert_eq!(
-            lines,
-            ["qdisc add dev up root handle 1: netem limit 100000 delay 1500us"]
+            shape_lines("up", &shape),
+            [
+                "qdisc add dev up root handle 1: netem limit 100000 delay 12000us 3000us \
+                 distribution pareto loss gemodel 1.0000000% 20.0000000% 100.0000000% 2.0000000% \
+                 corrupt 3.0000000% duplicate 4.0000000% reorder 5.0000000%"
+            ]
+        );
+        let plain = Shape::default();
+        assert_eq!(
+            shape_lines("up", &plain),
+            ["qdisc add dev up root handle 1: netem limit 100000 delay 0us"]
         );
     }
 }

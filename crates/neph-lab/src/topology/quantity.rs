@@ -2,15 +2,21 @@
 //!
 //! Owns the ranges. Units are read by `neph-text`.
 
+use std::ops::RangeInclusive;
+use std::sync::Arc;
+
 use neph_model::{BitRate, ByteSize, Span};
 use neph_text::{Fault, Node, Take, parse_duration, parse_percent, parse_rate, parse_size};
 
-use crate::gate::{Jitter, Share};
+use crate::gate::{Jitter, QueueLimit, Share, Trace};
 
-const LONGEST_DELAY: Span = Span::from_secs(60);
-const RATES: std::ops::RangeInclusive<u64> = 1_000..=100_000_000_000;
+pub(super) const LONGEST_DELAY: Span = Span::from_secs(60);
+const RATES: RangeInclusive<u64> = 1_000..=100_000_000_000;
 /// From one full frame on: less could never hold anything.
-const QUEUES: std::ops::RangeInclusive<u64> = 1514..=1_073_741_824;
+const QUEUES: RangeInclusive<u64> = 1514..=1_073_741_824;
+const PACKETS: RangeInclusive<u32> = 1..=1_000_000;
+/// From what every IPv4 host must take to what a frame here can carry.
+const MTUS: RangeInclusive<u32> = 576..=1500;
 
 /// A delay from 0 to 60 s.
 pub(super) fn delay(node: &Node) -> Result<Span, Fault> {
@@ -36,15 +42,33 @@ pub(super) fn rate(node: &Node) -> Result<BitRate, Fault> {
     Ok(BitRate(rate))
 }
 
-/// A queue from one full frame (1514 B) to 1 GiB.
-pub(super) fn queue(node: &Node) -> Result<ByteSize, Fault> {
+/// A queue from one full frame (1514 B) to 1 GiB, or from 1 to 1,000,000 packets.
+pub(super) fn queue(node: &Node) -> Result<QueueLimit, Fault> {
     let text = text(node, "256KiB")?;
+    if let Some(number) = text.trim().strip_suffix("packets") {
+        let packets = number.trim().parse().ok();
+        let packets = packets.filter(|packets| PACKETS.contains(packets));
+        let wanted = "a number of packets such as \"100 packets\", from 1 to 1000000";
+        return packets
+            .map(QueueLimit::Packets)
+            .ok_or_else(|| out_of_range(&text, wanted));
+    }
     let bytes = parse_size(&text)?;
     if !QUEUES.contains(&bytes) {
         let wanted = "a size such as \"256KiB\", from 1514B (one full frame) to 1GiB";
         return Err(out_of_range(&text, wanted));
     }
-    Ok(ByteSize(bytes))
+    Ok(QueueLimit::Bytes(ByteSize(bytes)))
+}
+
+/// An MTU from 576 to 1500 bytes.
+pub(super) fn mtu(node: &Node) -> Result<u32, Fault> {
+    let bytes = u32::take(node)?;
+    if MTUS.contains(&bytes) {
+        return Ok(bytes);
+    }
+    let wanted = "the longest packet without its Ethernet header such as 1400, from 576 to 1500";
+    Err(out_of_range(&bytes.to_string(), wanted))
 }
 
 /// A share from 0 % to 100 %, exact to one in 10^9.
@@ -59,18 +83,27 @@ pub(super) fn share(node: &Node) -> Result<Share, Fault> {
     Ok(Share::from_billionths(billionths))
 }
 
-/// `none`, `uniform 2ms` or `normal 2ms`.
-pub(super) fn jitter(node: &Node) -> Result<Jitter, Fault> {
+/// `none`, `uniform 2ms`, `normal 2ms`, `pareto 2ms` or `trace FILE`, which `trace` reads.
+pub(super) fn jitter(
+    node: &Node,
+    trace: &impl Fn(&str) -> Result<Arc<Trace>, Fault>,
+) -> Result<Jitter, Fault> {
     let text = text(node, "uniform 2ms")?;
-    let mut words = text.split_whitespace();
-    match (words.next(), words.next(), words.next()) {
-        (Some("none"), None, None) => Ok(Jitter::None),
-        (Some("uniform"), Some(time), None) => delay_of(time).map(Jitter::Uniform),
-        (Some("normal"), Some(time), None) => delay_of(time).map(Jitter::Normal),
+    let (kind, rest) = match text.trim().split_once(char::is_whitespace) {
+        Some((kind, rest)) => (kind, rest.trim()),
+        None => (text.trim(), ""),
+    };
+    match (kind, rest) {
+        ("none", "") => Ok(Jitter::None),
+        ("uniform", time) if !time.is_empty() => delay_of(time).map(Jitter::Uniform),
+        ("normal", time) if !time.is_empty() => delay_of(time).map(Jitter::Normal),
+        ("pareto", time) if !time.is_empty() => delay_of(time).map(Jitter::Pareto),
+        ("trace", file) if !file.is_empty() => trace(file).map(Jitter::Trace),
         _ => Err(Fault::new(
             format!("\"{text}\" is no jitter"),
-            "write \"none\", \"uniform 2ms\" (at most 2 ms either way) or \"normal 2ms\" \
-             (standard deviation 2 ms)",
+            "write \"none\", \"uniform 2ms\" (at most 2 ms either way), \"normal 2ms\" \
+             (standard deviation 2 ms), \"pareto 2ms\" (2 ms longer in the mean) or \
+             \"trace delays.csv\"",
         )),
     }
 }
@@ -103,21 +136,28 @@ mod tests {
         }
     }
 
+    fn jitter_of(text: &str) -> Result<Jitter, Fault> {
+        jitter(&node(text), &|file| Err(Fault::new(file, "no trace here")))
+    }
+
     #[test]
     fn quantities_are_read_exactly() {
         assert_eq!(delay(&node("0.1ms")), Ok(Span::from_micros(100)));
         assert_eq!(delay(&node("20 ms")), Ok(Span::from_millis(20)));
         assert_eq!(rate(&node("3Mbit/s")), Ok(BitRate(3_000_000)));
-        assert_eq!(queue(&node("256KiB")), Ok(ByteSize(262_144)));
+        let bytes = QueueLimit::Bytes(ByteSize(262_144));
+        assert_eq!(queue(&node("256KiB")), Ok(bytes));
+        let packets = QueueLimit::Packets(100);
+        assert_eq!(queue(&node("100 packets")), Ok(packets));
         assert_eq!(share(&node("0.1%")), Ok(Share::from_billionths(1_000_000)));
         assert_eq!(
             share(&node("100%")),
             Ok(Share::from_billionths(1_000_000_000))
         );
-        assert_eq!(
-            jitter(&node("normal 2ms")),
-            Ok(Jitter::Normal(Span::from_millis(2)))
-        );
+        let two = Span::from_millis(2);
+        assert_eq!(jitter_of("normal 2ms"), Ok(Jitter::Normal(two)));
+        assert_eq!(jitter_of("pareto  2 ms"), Ok(Jitter::Pareto(two)));
+        assert_eq!(jitter_of("none"), Ok(Jitter::None));
     }
 
     #[test]
@@ -132,6 +172,13 @@ mod tests {
             assert!(fault.remedy.contains("ms\""), "{fault:?}");
         }
         assert!(rate(&node("0Mbit/s")).is_err() && queue(&node("10B")).is_err());
-        assert!(share(&node("101%")).is_err() && jitter(&node("pareto 1ms")).is_err());
+        assert!(queue(&node("0 packets")).is_err() && queue(&node("x packets")).is_err());
+        assert!(share(&node("101%")).is_err() && jitter_of("weibull 1ms").is_err());
+        assert!(jitter_of("pareto").is_err() && jitter_of("none 1ms").is_err());
+        assert_eq!(
+            jitter_of("trace a.csv b").expect_err("none").what,
+            "a.csv b"
+        );
+        assert!(mtu(&node("1400")).is_err());
     }
 }

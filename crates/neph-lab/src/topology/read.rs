@@ -2,7 +2,11 @@
 //!
 //! Owns the file as a whole and its sites; links are read in [`link`].
 
+mod features;
 mod link;
+mod path;
+mod schedule;
+mod trace;
 
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, Ipv6Addr};
@@ -224,3 +228,7 @@ fn is_name(text: &str) -> bool {
 #[cfg(test)]
 #[path = "read/tests.rs"]
 mod tests;
+
+#[cfg(test)]
+#[path = "read/link_tests.rs"]
+mod link_tests;

@@ -18,12 +18,23 @@ pub enum TruthError {
         source: io::Error,
     },
     /// The bytes are not what this version writes.
-    #[error("{path} is no truth file of this version: {what}")]
+    #[error("{path} is no truth file: {what}")]
     Strange {
         /// Which file.
         path: PathBuf,
         /// What is wrong.
         what: &'static str,
+    },
+    /// Another version of neph wrote it.
+    #[error(
+        "the truth file {path} has version {found} of the format, this neph reads version {}: \
+         record again, or read it with the neph that wrote it", char::from(MAGIC[7])
+    )]
+    Version {
+        /// Which file.
+        path: PathBuf,
+        /// The version it has.
+        found: char,
     },
 }
 
@@ -53,10 +64,16 @@ impl TruthFile {
         let number = |at: usize| {
             u32::from_le_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]])
         };
-        if &header[..8] != MAGIC || number(8) as usize != RECORD_BYTES {
-            return Err(TruthError::Strange {
+        let (kind, version) = header[..8].split_at(7);
+        if kind != &MAGIC[..7] {
+            let path = path.into();
+            let what = "the header differs";
+            return Err(TruthError::Strange { path, what });
+        }
+        if version != &MAGIC[7..] || number(8) as usize != RECORD_BYTES {
+            return Err(TruthError::Version {
                 path: path.into(),
-                what: "the header differs",
+                found: char::from(version[0]),
             });
         }
         let name: Vec<u8> = header[16..]

@@ -3,6 +3,7 @@ use std::num::NonZeroU32;
 use proptest::prelude::*;
 
 use super::*;
+use crate::gate::Turn;
 
 fn packet(number: i64) -> Record {
     let identity = Identity {
@@ -20,6 +21,12 @@ fn packet(number: i64) -> Record {
     };
     Record::Packet {
         passing,
+        handling: Handling {
+            path: (number > 3).then_some(63),
+            flipped: Some(12_111),
+            copy: true,
+            early: number % 2 == 0,
+        },
         verdict: Verdict::Refused,
         due: number + 5,
         left: number + 6,
@@ -35,9 +42,18 @@ fn what_was_written_is_read_and_a_cut_record_ends_it() {
     let written: Vec<Record> = (0..10)
         .filter(|_| recorder.wants_next())
         .map(packet)
-        .chain([Record::Anchor { wall: 1, raw: 2 }])
+        .chain([
+            Record::Anchor { wall: 1, raw: 2 },
+            Record::Cue { at: 3 },
+            Record::Step {
+                direction: 1,
+                number: 999,
+                turn: Turn::Reshuffles,
+                at: 4,
+            },
+        ])
         .collect();
-    assert_eq!(written.len(), 5, "packets 0, 3, 6, 9 and the anchor");
+    assert_eq!(written.len(), 7, "packets 0, 3, 6, 9 and the rest");
     assert!(written.iter().all(|record| recorder.record(*record)));
     drop(recorder);
     writer.finish().expect("written");
@@ -55,7 +71,7 @@ fn what_was_written_is_read_and_a_cut_record_ends_it() {
     assert_eq!(read(&path), written);
     assert_eq!(TruthFile::open(&path).expect("open").link(), "uplink");
     file.set_len(whole - 1).expect("cut");
-    assert_eq!(read(&path), written[..4]);
+    assert_eq!(read(&path), written[..6]);
 }
 
 #[test]
@@ -67,6 +83,20 @@ fn another_file_is_refused() {
         TruthFile::open(&path),
         Err(TruthError::Strange { .. })
     ));
+}
+
+#[test]
+fn a_file_of_the_first_version_is_refused_with_a_sentence() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("old.truth");
+    let mut old = vec![0; 200];
+    old[..8].copy_from_slice(b"NEPHTRU1");
+    std::fs::write(&path, old).expect("write");
+    let error = TruthFile::open(&path).expect_err("old").to_string();
+    assert!(
+        error.contains("has version 1") && error.contains("reads version 2"),
+        "{error}"
+    );
 }
 
 #[test]
@@ -95,11 +125,12 @@ proptest! {
     #[test]
     fn no_frame_and_no_record_makes_it_panic(
         frame in prop::collection::vec(any::<u8>(), 0..200),
-        bytes in any::<[u8; 32]>(),
+        bytes in any::<([u8; 32], [u8; 24])>(),
     ) {
         Identity::of(&frame);
         let mut record = [0; RECORD_BYTES];
-        record[..32].copy_from_slice(&bytes);
+        record[..32].copy_from_slice(&bytes.0);
+        record[32..].copy_from_slice(&bytes.1);
         if let Some(decoded) = Record::decode(&record) {
             prop_assert_eq!(Record::decode(&decoded.encode()), Some(decoded));
         }

@@ -51,7 +51,7 @@ pub(super) struct Flood {
 
 /// Small packets both ways; denser where loss is to be estimated.
 pub(super) fn burst(ends: &mut [End; 2], shapes: [&Shape; 2]) -> [Vec<Sighting>; 2] {
-    let lossy = shapes.iter().any(|shape| shape.loss.fraction() > 0.0);
+    let lossy = shapes.iter().any(|shape| shape.wire.loss.fraction() > 0.0);
     let least = Span::from_micros(if lossy { 250 } else { 1_000 });
     let times = shapes.iter().filter_map(|shape| shape.rate);
     let slowest = times
@@ -76,7 +76,7 @@ pub(super) fn burst(ends: &mut [End; 2], shapes: [&Shape; 2]) -> [Vec<Sighting>;
     }
     let longest = shapes
         .iter()
-        .map(|shape| shape.delay + shape.jitter.reach())
+        .map(|shape| shape.wire.delay + shape.wire.jitter.reach())
         .max();
     let deadline = clock::raw().0 + (longest.unwrap_or_default() + GRACE).nanos();
     while clock::raw().0 < deadline && !all_came(&seen) {
@@ -105,7 +105,7 @@ pub(super) fn flood(ends: &mut [End; 2], shapes: [&Shape; 2]) -> [Flood; 2] {
     }
     let longest = shapes
         .iter()
-        .map(|shape| shape.delay + shape.jitter.reach())
+        .map(|shape| shape.wire.delay + shape.wire.jitter.reach())
         .max();
     let deadline = clock::raw().0 + (longest.unwrap_or_default() + FLOOD).nanos();
     // Drained when nothing came for longer than any two packets of the flood lie apart.
@@ -138,7 +138,7 @@ pub(super) fn flood(ends: &mut [End; 2], shapes: [&Shape; 2]) -> [Flood; 2] {
 fn frames_to_fill(shape: &Shape) -> u32 {
     let Some(rate) = shape.rate else { return 0 };
     let beyond = i128::from(rate.0) * i128::from(BEYOND.nanos()) / 8_000_000_000;
-    let bytes = i128::from(shape.queue.0) * 5 / 4 + beyond;
+    let bytes = i128::from(shape.queue.bytes_of(FLOOD_BYTES).0) * 5 / 4 + beyond;
     u32::try_from(bytes / i128::from(FLOOD_BYTES))
         .unwrap_or(u32::MAX)
         .clamp(40, MOST_FLOODED)

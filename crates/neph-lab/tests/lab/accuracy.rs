@@ -53,6 +53,7 @@ fn delays_are_as_asked_and_the_record_agrees_with_the_measurement() {
                 verdict,
                 due,
                 left,
+                ..
             } = record.expect("fine")
             {
                 assert_eq!(verdict, Verdict::Delivered);

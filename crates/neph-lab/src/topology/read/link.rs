@@ -1,18 +1,18 @@
 //! From a `[[link]]` table to a [`Link`]: what is said for both directions, then for each.
 
 use std::collections::BTreeSet;
+use std::ops::Range;
 
-use neph_model::{BitRate, ByteSize, Span};
-use neph_text::{Fault, Fields, Node, Placed, Take, choice, did_you_mean};
+use neph_text::{Fault, Fields, Node, Take, choice, did_you_mean};
 
-use super::{NAME_REMEDY, is_name};
-use crate::gate::{Jitter, Shape, Share};
-use crate::links::LINKS;
-use crate::topology::quantity;
+use super::features::features;
+use super::{NAME_REMEDY, is_name, path, schedule};
+use crate::gate::{Change, Partial, Shape, What};
+use crate::links::{LINKS, kind_of};
 use crate::topology::{Link, Site};
 
-/// A queue where a rate is given without one: what a home access router commonly holds.
-const DEFAULT_QUEUE: ByteSize = ByteSize(256 * 1024);
+/// The tables that say something about one direction only.
+pub(super) const DIRECTIONS: [&str; 2] = ["a_to_b", "b_to_a"];
 
 /// What links may join.
 #[derive(Clone, Copy)]
@@ -48,29 +48,59 @@ fn link(mut table: Fields<'_>, number: usize, ends: Ends<'_>) -> Option<Link> {
     let kinds: Vec<(&str, &'static str)> = LINKS.iter().map(|k| (k.name(), k.name())).collect();
     let kind = table.optional_with("kind", |node| choice(node, &kinds));
     let both = features(&mut table);
-    let a_to_b = direction(&mut table, "a_to_b", &both);
-    let b_to_a = direction(&mut table, "b_to_a", &both);
-    let (span, problems) = (table.span(), table.problems());
-    table.finish();
-    let (a, b) = (a?, b?);
-    let sites = ends.sites;
-    if a == b {
-        let what = format!("this link joins '{}' with itself", sites[a].name);
-        problems.add(span, Fault::new(what, "name two different sites"));
-        return None;
-    }
-    let name = given.map_or_else(
-        || made_up_name(&sites[a], &sites[b], number),
-        |name| name.value,
-    );
-    Some(Link {
-        name,
+    let mut shapes = DIRECTIONS.map(|key| direction(&mut table, key, &both));
+    let paths = path::paths(&mut table);
+    path::lay(&paths, &mut shapes);
+    let schedule = schedule::changes(&mut table, &paths);
+    useless_queues(&mut table, &shapes, &schedule);
+    let [a_to_b, b_to_a] = shapes;
+    let link = a.zip(b).map(|(a, b)| Link {
+        name: given.map_or_else(
+            || made_up_name(&ends.sites[a], &ends.sites[b], number),
+            |name| name.value,
+        ),
         a,
         b,
         kind: kind.map(|kind| kind.value),
         a_to_b,
         b_to_a,
-    })
+        schedule,
+    });
+    if let Some(link) = &link {
+        carried(&mut table, link);
+    }
+    let (span, problems) = (table.span(), table.problems());
+    table.finish();
+    let link = link?;
+    if link.a == link.b {
+        let what = format!("this link joins '{}' with itself", ends.sites[link.a].name);
+        problems.add(span, Fault::new(what, "name two different sites"));
+        return None;
+    }
+    Some(link)
+}
+
+/// Whether the link's kind can do what is asked.
+fn carried(table: &mut Fields<'_>, link: &Link) {
+    let kind = kind_of(link);
+    for (key, what) in kind.refuses(link) {
+        let span = place(table, key);
+        let what = format!("a link of kind \"{}\" cannot {what}", kind.name());
+        table.fault(span, what, "leave 'kind' out or drop this");
+    }
+}
+
+/// Where `key` is said about a link: for both directions, or else for one.
+fn place(table: &mut Fields<'_>, key: &'static str) -> Range<usize> {
+    let said = |table: &mut Fields<'_>| {
+        let entry = table.entry(key)?;
+        Some(entry.node.span.clone())
+    };
+    let mut found = said(table);
+    for direction in DIRECTIONS {
+        found = found.or_else(|| said(&mut table.table(direction)?));
+    }
+    found.unwrap_or_else(|| table.span())
 }
 
 fn link_name(node: &Node) -> Result<String, Fault> {
@@ -105,48 +135,32 @@ fn end(table: &mut Fields<'_>, key: &'static str, ends: Ends<'_>) -> Option<usiz
     found
 }
 
-/// What is said about one direction, or about both; absent where nothing is said.
-#[derive(Clone, Default)]
-struct Features {
-    delay: Option<Placed<Span>>,
-    jitter: Option<Placed<Jitter>>,
-    loss: Option<Placed<Share>>,
-    rate: Option<Placed<BitRate>>,
-    queue: Option<Placed<ByteSize>>,
+fn direction(table: &mut Fields<'_>, key: &'static str, both: &Partial) -> Shape {
+    let mut shape = Shape::default();
+    both.apply(&mut shape);
+    let Some(mut inner) = table.table(key) else {
+        return shape;
+    };
+    let own = features(&mut inner);
+    own.apply(&mut shape);
+    inner.finish();
+    shape
 }
 
-fn features(table: &mut Fields<'_>) -> Features {
-    Features {
-        delay: table.optional_with("delay", quantity::delay),
-        jitter: table.optional_with("jitter", quantity::jitter),
-        loss: table.optional_with("loss", quantity::share),
-        rate: table.optional_with("rate", quantity::rate),
-        queue: table.optional_with("queue", quantity::queue),
+/// A queue that a direction is given, and that can never fill.
+fn useless_queues(table: &mut Fields<'_>, shapes: &[Shape; 2], schedule: &[Change]) {
+    let rate = |change: &Change| matches!(&change.what, What::Override(it) if it.rate.is_some());
+    if schedule.iter().any(rate) {
+        return;
     }
-}
-
-fn direction(table: &mut Fields<'_>, key: &'static str, both: &Features) -> Shape {
-    let mut own = Features::default();
-    if let Some(mut inner) = table.table(key) {
-        own = features(&mut inner);
-        inner.finish();
+    for (key, shape) in DIRECTIONS.into_iter().zip(shapes) {
+        if shape.rate.is_none()
+            && let Some(mut inner) = table.table(key)
+            && let Some(queue) = inner.entry("queue")
+        {
+            let what = "a queue without a rate never fills";
+            let span = queue.node.span.clone();
+            inner.fault(span, what, "add rate = \"...\" or drop it");
+        }
     }
-    let rate = value(own.rate, both.rate.as_ref());
-    if let (None, Some(queue)) = (rate, &own.queue) {
-        let what = "a queue without a rate never fills";
-        table.fault(queue.span.clone(), what, "add rate = \"...\" or drop it");
-    }
-    Shape {
-        delay: value(own.delay, both.delay.as_ref()).unwrap_or_default(),
-        jitter: value(own.jitter, both.jitter.as_ref()).unwrap_or_default(),
-        loss: value(own.loss, both.loss.as_ref()).unwrap_or_default(),
-        rate,
-        queue: value(own.queue, both.queue.as_ref()).unwrap_or(DEFAULT_QUEUE),
-    }
-}
-
-/// What the direction says, else what is said for both.
-fn value<T: Copy>(own: Option<Placed<T>>, both: Option<&Placed<T>>) -> Option<T> {
-    own.map(|own| own.value)
-        .or_else(|| both.map(|both| both.value))
 }

@@ -1,9 +1,9 @@
 use neph_model::{BitRate, ByteSize, Span};
 
 use super::*;
-use crate::gate::Jitter;
+use crate::gate::{Jitter, QueueLimit};
 
-const TWO: &str = r#"
+pub(super) const TWO: &str = r#"
 version = 1
 
 [[site]]
@@ -26,7 +26,7 @@ a_to_b = { rate = "3Mbit/s", queue = "64KiB" }
 b_to_a = { delay = "7ms", loss = "1%", jitter = "uniform 1ms" }
 "#;
 
-fn parse(text: &str) -> Result<Topology, Vec<Problem>> {
+pub(super) fn parse(text: &str) -> Result<Topology, Vec<Problem>> {
     Topology::parse(&Source::new("lab.toml", text))
 }
 
@@ -41,12 +41,15 @@ fn directions_override_what_is_said_for_both() {
     let topology = parse(TWO).expect("fine");
     let link = &topology.links[0];
     assert_eq!(link.name, "client-server");
-    assert_eq!(link.a_to_b.delay, Span::from_millis(6));
+    assert_eq!(link.a_to_b.wire.delay, Span::from_millis(6));
     assert_eq!(link.a_to_b.rate, Some(BitRate(3_000_000)));
-    assert_eq!(link.a_to_b.queue, ByteSize(65_536));
-    assert_eq!(link.b_to_a.delay, Span::from_millis(7));
+    assert_eq!(link.a_to_b.queue, QueueLimit::Bytes(ByteSize(65_536)));
+    assert_eq!(link.b_to_a.wire.delay, Span::from_millis(7));
     assert_eq!(link.b_to_a.rate, None);
-    assert_eq!(link.b_to_a.jitter, Jitter::Uniform(Span::from_millis(1)));
+    assert_eq!(
+        link.b_to_a.wire.jitter,
+        Jitter::Uniform(Span::from_millis(1))
+    );
     let client = &topology.sites[0];
     assert_eq!(client.sysctls["net.ipv4.tcp_slow_start_after_idle"], "0");
     assert_eq!(client.labels["access"], "home");

@@ -1,0 +1,96 @@
+//! A bit that turns over on the wire.
+//!
+//! Owns which bits may: those that a checksum of the receiver covers, so that the damage is found
+//! where a faulty cable's is when a switch made a new frame checksum over it. With one bit flipped
+//! the Internet checksum always differs.
+
+use crate::gate::ETHERNET;
+
+const IPV6_HEADER: usize = 40;
+
+/// Flips one bit of `frame` that `draw` picks: of an IPv4 packet any, of an IPv6 packet any behind
+/// its header, which has no checksum, of anything else any behind the Ethernet header. Says which,
+/// counted from the frame's first; none when there is no such bit.
+pub(super) fn flip(frame: &mut [u8], draw: u64) -> Option<u16> {
+    let (first, last) = covered(frame)?;
+    let bits = u64::try_from((last - first) * 8).ok()?;
+    let bit = first * 8 + usize::try_from(draw.checked_rem(bits)?).ok()?;
+    frame[bit / 8] ^= 0x80 >> (bit % 8);
+    u16::try_from(bit).ok()
+}
+
+/// The first byte that may be hit, and the one behind the last: padding is not part of a packet.
+fn covered(frame: &[u8]) -> Option<(usize, usize)> {
+    let ethernet = usize::try_from(ETHERNET).ok()?;
+    let packet = frame.get(ethernet..)?;
+    let length = |at: usize| {
+        let bytes = packet.get(at..at + 2)?;
+        Some(usize::from(u16::from_be_bytes([bytes[0], bytes[1]])))
+    };
+    let (first, last) = match frame[ethernet - 2..ethernet] {
+        [0x08, 0x00] => (ethernet, ethernet + length(2)?),
+        [0x86, 0xdd] => {
+            let first = ethernet + IPV6_HEADER;
+            (first, first + length(4)?)
+        }
+        _ => (ethernet, frame.len()),
+    };
+    let last = last.min(frame.len());
+    (first < last).then_some((first, last))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A frame of `length` bytes whose packet says that it has `said` bytes.
+    fn frame(kind: [u8; 2], length: usize, (at, said): (usize, u16)) -> Vec<u8> {
+        let mut frame = vec![0; length];
+        frame[12..14].copy_from_slice(&kind);
+        frame[14 + at..16 + at].copy_from_slice(&said.to_be_bytes());
+        frame
+    }
+
+    /// The bytes that are ever hit: the first and the last.
+    fn hit(frame: &[u8]) -> Option<(usize, usize)> {
+        let mut bytes = (0..20_000).filter_map(|draw| {
+            let mut hit = frame.to_vec();
+            let bit = usize::from(flip(&mut hit, draw)?);
+            let differ: u32 = std::iter::zip(&hit, frame)
+                .map(|(a, b)| (a ^ b).count_ones())
+                .sum();
+            assert_eq!(differ, 1, "one bit");
+            assert_ne!(hit[bit / 8], frame[bit / 8], "and it is the one told");
+            Some(bit / 8)
+        });
+        let first = bytes.next()?;
+        Some(bytes.fold((first, first), |(low, high), byte| {
+            (low.min(byte), high.max(byte))
+        }))
+    }
+
+    #[test]
+    fn only_what_a_checksum_covers_is_hit() {
+        let v4 = frame([8, 0], 60, (2, 40));
+        assert_eq!(hit(&v4), Some((14, 53)), "not the padding");
+        let v6 = frame([0x86, 0xdd], 100, (4, 46));
+        assert_eq!(hit(&v6), Some((54, 99)), "not the header");
+        assert_eq!(hit(&frame([8, 6], 42, (2, 0))), Some((14, 41)));
+        let lying = frame([8, 0], 60, (2, 9_000));
+        assert_eq!(hit(&lying), Some((14, 59)));
+    }
+
+    #[test]
+    fn what_holds_nothing_stays_as_it_is() {
+        for mut empty in [
+            vec![0; 14],
+            vec![0; 3],
+            frame([0x86, 0xdd], 54, (4, 0)),
+            frame([8, 0], 60, (2, 0)),
+        ] {
+            let before = empty.clone();
+            assert_eq!(flip(&mut empty, 7), None);
+            assert_eq!(empty, before);
+        }
+    }
+}

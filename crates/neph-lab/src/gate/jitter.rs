@@ -1,0 +1,143 @@
+//! How a delay varies from packet to packet.
+
+use std::sync::Arc;
+
+use neph_model::Span;
+
+use super::random::{Random, scaled};
+
+/// The shape parameter of [`Jitter::Pareto`], as in netem's table: mean and variance exist, the
+/// third moment does not.
+const PARETO_SHAPE: f64 = 3.0;
+
+/// How a delay varies.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Jitter {
+    /// Not at all.
+    #[default]
+    None,
+    /// Evenly, at most this much either way.
+    Uniform(Span),
+    /// Normally, with this standard deviation; a delay never falls below zero.
+    Normal(Span),
+    /// Longer only, with a heavy tail, by this much in the mean. With m for the mean, the excess
+    /// is 2m (X - 1), where X has the Pareto distribution with shape 3 and least value 1: it is
+    /// above e with probability (1 + e / 2m)^-3. Its median is 0.52 m, its standard deviation
+    /// 1.73 m, its p99 7.3 m, its p99.9 18 m. netem's `distribution pareto` is the same X, shifted
+    /// to mean 0.
+    Pareto(Span),
+    /// By what a file says, one entry a packet, from the first again after the last.
+    Trace(Arc<Trace>),
+}
+
+impl Jitter {
+    /// How far from the middle the jitter usually goes: its bound, or what 99.7 % stay within.
+    pub fn reach(&self) -> Span {
+        match self {
+            Self::None => Span::ZERO,
+            Self::Uniform(bound) => *bound,
+            Self::Normal(deviation) => deviation.times(3),
+            Self::Pareto(mean) => scaled(*mean, pareto_excess(0.997)),
+            Self::Trace(trace) => trace.longest(),
+        }
+    }
+
+    /// How much longer (or shorter) the next delay is. `taken` counts entries of a trace.
+    pub(super) fn draw(&self, random: &mut Random, taken: &mut usize) -> Span {
+        match self {
+            Self::None => Span::ZERO,
+            Self::Uniform(bound) => scaled(*bound, 2.0 * random.below_one() - 1.0),
+            Self::Normal(deviation) => scaled(*deviation, random.normal()),
+            Self::Pareto(mean) => scaled(*mean, pareto_excess(random.below_one())),
+            Self::Trace(trace) => {
+                let entry = trace.delays[*taken % trace.delays.len()];
+                *taken = (*taken + 1) % trace.delays.len();
+                entry
+            }
+        }
+    }
+}
+
+/// The quantile `at` (0 up to, not including, 1) of the excess whose mean is 1.
+fn pareto_excess(at: f64) -> f64 {
+    (PARETO_SHAPE - 1.0) * ((1.0 - at).powf(-1.0 / PARETO_SHAPE) - 1.0)
+}
+
+/// Delays that were measured somewhere, in order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Trace {
+    delays: Vec<Span>,
+}
+
+impl Trace {
+    /// From its entries; none if there are none.
+    pub fn new(delays: Vec<Span>) -> Option<Self> {
+        (!delays.is_empty()).then_some(Self { delays })
+    }
+
+    /// Its entries, in order.
+    pub fn delays(&self) -> &[Span] {
+        &self.delays
+    }
+
+    fn longest(&self) -> Span {
+        self.delays.iter().copied().max().unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `count` draws, in milliseconds, in order of size.
+    fn drawn(jitter: &Jitter, count: usize) -> Vec<f64> {
+        let (mut random, mut taken) = (Random::new(5), 0);
+        let mut millis: Vec<f64> = (0..count)
+            .map(|_| jitter.draw(&mut random, &mut taken).millis_f64())
+            .collect();
+        millis.sort_by(f64::total_cmp);
+        millis
+    }
+
+    #[test]
+    fn a_pareto_excess_has_its_mean_and_the_quantiles_of_its_formula() {
+        let millis = drawn(&Jitter::Pareto(Span::from_millis(2)), 400_000);
+        let mean = millis.iter().sum::<f64>() / 400_000.0;
+        // Five standard errors: 1.73 * 2 ms / sqrt(400,000).
+        assert!((mean - 2.0).abs() < 0.028, "{mean}");
+        assert!(millis[0] >= 0.0);
+        // Quantile of a Pareto distribution with shape 3 and least value 1, shifted and scaled.
+        for (rank, at) in [(200_000, 0.5_f64), (360_000, 0.9), (396_000, 0.99)] {
+            let by_formula = 4.0 * ((1.0 - at).powf(-1.0 / 3.0) - 1.0);
+            let off = (millis[rank] / by_formula - 1.0).abs();
+            assert!(off < 0.03, "{at}: {} and not {by_formula}", millis[rank]);
+        }
+        let within = Jitter::Pareto(Span::from_millis(2)).reach().millis_f64();
+        let share = millis.iter().filter(|excess| **excess <= within).count();
+        assert!((398_600..=399_000).contains(&share), "{share}");
+    }
+
+    #[test]
+    fn a_uniform_jitter_is_even_and_keeps_its_bound() {
+        let millis = drawn(&Jitter::Uniform(Span::from_millis(3)), 90_000);
+        assert!(millis[0] >= -3.0 && millis[89_999] <= 3.0);
+        for (rank, value) in [(15_000, -2.0), (45_000, 0.0), (75_000, 2.0)] {
+            assert!((millis[rank] - value).abs() < 0.05, "{}", millis[rank]);
+        }
+    }
+
+    #[test]
+    fn a_trace_gives_its_entries_in_order_and_again() {
+        let delays = vec![Span::from_millis(1), Span::from_millis(5), Span::ZERO];
+        let jitter = Jitter::Trace(Arc::new(Trace::new(delays.clone()).expect("three")));
+        let (mut random, mut taken) = (Random::new(5), 0);
+        let draws: Vec<Span> = (0..7)
+            .map(|_| jitter.draw(&mut random, &mut taken))
+            .collect();
+        assert_eq!(draws[..3], delays);
+        assert_eq!(draws[3..6], delays);
+        assert_eq!(draws[6], delays[0]);
+        assert_eq!(jitter.reach(), Span::from_millis(5));
+        assert_eq!(Trace::new(Vec::new()), None);
+    }
+}

@@ -1,0 +1,183 @@
+//! Which packets are lost on the wire: each by itself, or in bursts.
+
+use super::random::Random;
+use super::{Cause, Share};
+
+/// How packets are lost. They are lost on the wire: they have taken their transmission time, as a
+/// damaged frame does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Loss {
+    /// Each by itself.
+    Random(Share),
+    /// In bursts.
+    GilbertElliott(GilbertElliott),
+}
+
+impl Default for Loss {
+    fn default() -> Self {
+        Self::Random(Share::NONE)
+    }
+}
+
+impl Loss {
+    /// The share lost in the long run, 0 to 1.
+    pub fn fraction(&self) -> f64 {
+        match self {
+            Self::Random(share) => share.fraction(),
+            Self::GilbertElliott(model) => model.stationary_loss(),
+        }
+    }
+}
+
+/// Two states, good and bad, each with its own loss (Gilbert 1960, Elliott 1963). A packet is
+/// judged by the state that it finds; then the state changes or stays.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct GilbertElliott {
+    /// p: the probability that good becomes bad after a packet.
+    pub to_bad: Share,
+    /// r: the probability that bad becomes good after a packet.
+    pub to_good: Share,
+    /// The share lost in the good state.
+    pub loss_good: Share,
+    /// The share lost in the bad state.
+    pub loss_bad: Share,
+}
+
+impl GilbertElliott {
+    /// The share of packets that find the bad state in the long run: p / (p + r). A link that
+    /// never changes stays good.
+    pub fn bad_share(&self) -> f64 {
+        let (p, r) = (self.to_bad.fraction(), self.to_good.fraction());
+        if p > 0.0 { p / (p + r) } else { 0.0 }
+    }
+
+    /// The share of packets lost in the long run, 0 to 1.
+    pub fn stationary_loss(&self) -> f64 {
+        let bad = self.bad_share();
+        (1.0 - bad) * self.loss_good.fraction() + bad * self.loss_bad.fraction()
+    }
+
+    /// How many packets are lost in a row, in the mean over all rows: the share lost over the
+    /// share at which a row begins, which is 1 / r where only the bad state loses, and all.
+    /// Zero where nothing is lost, infinite where everything is.
+    pub fn mean_burst(&self) -> f64 {
+        let lost = self.stationary_loss();
+        if lost <= 0.0 {
+            return 0.0;
+        }
+        let (p, r) = (self.to_bad.fraction(), self.to_good.fraction());
+        let (good, bad) = (self.loss_good.fraction(), self.loss_bad.fraction());
+        let after_good = (1.0 - p) * good + p * bad;
+        let after_bad = r * good + (1.0 - r) * bad;
+        let share_bad = self.bad_share();
+        let two = (1.0 - share_bad) * good * after_good + share_bad * bad * after_bad;
+        lost / (lost - two).max(0.0)
+    }
+}
+
+/// Where a direction stands in its model.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Weather {
+    #[default]
+    Unknown,
+    Good,
+    Bad,
+}
+
+impl Weather {
+    /// Why the next packet is lost, if it is.
+    pub(super) fn next(&mut self, loss: &Loss, random: &mut Random) -> Option<Cause> {
+        match loss {
+            Loss::Random(share) => random.hits(*share).then_some(Cause::Random),
+            Loss::GilbertElliott(model) => self.judge(model, random),
+        }
+    }
+
+    fn judge(&mut self, model: &GilbertElliott, random: &mut Random) -> Option<Cause> {
+        if *self == Self::Unknown {
+            // From the start as it is in the long run: a short test sees no other link.
+            let bad = random.below_one() < model.bad_share();
+            *self = if bad { Self::Bad } else { Self::Good };
+        }
+        let (share, change, other, cause) = match *self {
+            Self::Bad => (model.loss_bad, model.to_good, Self::Good, Cause::Burst),
+            _ => (model.loss_good, model.to_bad, Self::Bad, Cause::Random),
+        };
+        let lost = random.hits(share);
+        if random.hits(change) {
+            *self = other;
+        }
+        lost.then_some(cause)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const fn percent(percent: u32) -> Share {
+        Share::from_billionths(percent * 10_000_000)
+    }
+
+    fn model([p, r, good, bad]: [u32; 4]) -> GilbertElliott {
+        GilbertElliott {
+            to_bad: percent(p),
+            to_good: percent(r),
+            loss_good: percent(good),
+            loss_bad: percent(bad),
+        }
+    }
+
+    /// The share lost of `packets`, and the mean length of the rows of lost ones.
+    fn long_run(model: GilbertElliott, packets: u32) -> (f64, f64) {
+        let (mut random, mut weather) = (Random::new(11), Weather::default());
+        let (mut lost, mut rows, mut before) = (0_u32, 0_u32, false);
+        for _ in 0..packets {
+            let now = weather.next(&Loss::GilbertElliott(model), &mut random);
+            lost += u32::from(now.is_some());
+            rows += u32::from(now.is_some() && !before);
+            before = now.is_some();
+        }
+        let share = f64::from(lost) / f64::from(packets);
+        (share, f64::from(lost) / f64::from(rows.max(1)))
+    }
+
+    #[test]
+    fn bursts_have_the_share_and_the_length_of_their_model() {
+        for numbers in [
+            [1, 20, 0, 100],
+            [2, 10, 1, 50],
+            [5, 5, 0, 30],
+            [30, 70, 10, 90],
+        ] {
+            let model = model(numbers);
+            let (loss, burst) = long_run(model, 2_000_000);
+            let (asked, length) = (model.stationary_loss(), model.mean_burst());
+            assert!((loss / asked - 1.0).abs() < 0.03, "{numbers:?}: {loss}");
+            assert!((burst / length - 1.0).abs() < 0.03, "{numbers:?}: {burst}");
+        }
+    }
+
+    #[test]
+    fn where_only_the_bad_state_loses_a_burst_takes_one_over_r() {
+        let model = model([1, 20, 0, 100]);
+        assert!((model.mean_burst() - 5.0).abs() < 1e-9);
+        assert!((model.stationary_loss() - 1.0 / 21.0).abs() < 1e-12);
+        assert!(Loss::GilbertElliott(model).fraction() > 0.047);
+    }
+
+    #[test]
+    fn the_ends_of_the_range_mean_what_they_say() {
+        assert!(model([0, 10, 0, 100]).mean_burst() <= 0.0);
+        assert!(long_run(model([0, 10, 0, 100]), 1_000).0 <= 0.0);
+        assert!(model([10, 10, 100, 100]).mean_burst().is_infinite());
+        let alone = model([0, 0, 10, 100]);
+        // Without states a row of losses ends with probability 0.9.
+        assert!((alone.mean_burst() - 1.0 / 0.9).abs() < 1e-9);
+        let (loss, _) = long_run(model([100, 100, 0, 100]), 1_001);
+        assert!(
+            (loss - 0.5).abs() < 0.001,
+            "good and bad take turns: {loss}"
+        );
+    }
+}

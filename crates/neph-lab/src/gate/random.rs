@@ -1,0 +1,50 @@
+//! What a gate leaves to chance: a seeded generator, the same in every run.
+
+use neph_model::Span;
+use rand_xoshiro::Xoshiro256PlusPlus;
+use rand_xoshiro::rand_core::{Rng, SeedableRng};
+
+use super::Share;
+
+/// A stream of draws.
+#[derive(Clone, Debug)]
+pub(super) struct Random(Xoshiro256PlusPlus);
+
+impl Random {
+    pub(super) fn new(seed: u64) -> Self {
+        Self(Xoshiro256PlusPlus::seed_from_u64(seed))
+    }
+
+    /// Any number.
+    pub(super) fn number(&mut self) -> u64 {
+        self.0.next_u64()
+    }
+
+    /// Whether this one belongs to `share`. Nothing is drawn where the share is nothing, so that
+    /// a feature that is not used does not change what the others draw.
+    pub(super) fn hits(&mut self, share: Share) -> bool {
+        share > Share::NONE && self.below_one() < share.fraction()
+    }
+
+    /// Evenly from [0, 1), with the 53 bits that a float holds.
+    #[expect(clippy::cast_precision_loss, reason = "53 bits are exact")]
+    pub(super) fn below_one(&mut self) -> f64 {
+        (self.0.next_u64() >> 11) as f64 / (1_u64 << 53) as f64
+    }
+
+    /// From the normal distribution with mean 0 and deviation 1 (Box and Muller, 1958).
+    pub(super) fn normal(&mut self) -> f64 {
+        // 1 - u keeps the logarithm finite.
+        let radius = (-2.0 * (1.0 - self.below_one()).ln()).sqrt();
+        radius * (std::f64::consts::TAU * self.below_one()).cos()
+    }
+}
+
+#[expect(
+    clippy::cast_precision_loss,
+    clippy::cast_possible_truncation,
+    reason = "a random factor needs no last nanosecond"
+)]
+pub(super) fn scaled(span: Span, factor: f64) -> Span {
+    Span::from_nanos((span.nanos() as f64 * factor) as i64)
+}

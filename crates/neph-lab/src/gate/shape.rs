@@ -1,0 +1,99 @@
+//! What one direction of a link does to packets: asked for by a topology, carried out by a gate.
+
+use neph_model::{BitRate, ByteSize, Span};
+
+use super::{Jitter, Loss, Share};
+
+/// Bytes of the header in front of what an MTU counts.
+pub(crate) const ETHERNET: u32 = 14;
+/// Bytes of a full frame, Ethernet header included.
+pub(crate) const FULL_FRAME: u32 = 1514;
+
+/// What one direction of a link does to packets: transmission first, then the wire.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Shape {
+    /// What happens behind the transmitter, where there is one path.
+    pub wire: Wire,
+    /// Transmission rate; counted over whole frames, Ethernet header included, as `tc` does.
+    pub rate: Option<BitRate>,
+    /// What may wait for transmission; what does not fit is dropped. Without a rate nothing ever
+    /// waits.
+    pub queue: QueueLimit,
+    /// The longest packet in bytes, without its Ethernet header; a longer one is dropped.
+    pub mtu: Option<u32>,
+    /// Parallel paths behind the transmitter, which they share; none for the one wire above.
+    pub paths: Vec<Path>,
+}
+
+/// One of several ways over a link. Each keeps its own packets in order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Path {
+    /// What it is called.
+    pub name: String,
+    /// How many flows it gets, in proportion to the others; none at 0.
+    pub weight: u32,
+    /// What it does to packets.
+    pub wire: Wire,
+}
+
+impl Shape {
+    /// The wire of each path, or the only one.
+    pub(crate) fn wires(&self) -> impl Iterator<Item = &Wire> {
+        let only = self.paths.is_empty().then_some(&self.wire);
+        only.into_iter()
+            .chain(self.paths.iter().map(|path| &path.wire))
+    }
+}
+
+/// What a wire does to packets that are on it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Wire {
+    /// Time on the wire, without transmission and queue; at least 0.
+    pub delay: Span,
+    /// How the delay varies from packet to packet. Packets never overtake each other, except
+    /// those that [`Self::reorder`] picks.
+    pub jitter: Jitter,
+    /// Which packets are lost.
+    pub loss: Loss,
+    /// The share of packets that arrive with one bit flipped, behind the back of the checksums.
+    pub corrupt: Share,
+    /// The share of packets that arrive twice: the copy, flipped bit included, leaves right
+    /// behind the packet and takes no transmission time.
+    pub duplicate: Share,
+    /// The share of packets that skip delay and jitter: they leave as soon as they are
+    /// transmitted, and so overtake whatever is on the wire (netem's `reorder`).
+    pub reorder: Share,
+}
+
+/// How much may wait for transmission, the frame being sent included.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum QueueLimit {
+    /// Bytes; of the frame being sent, those that are not on the wire yet.
+    Bytes(ByteSize),
+    /// Packets.
+    Packets(u32),
+}
+
+/// What a home access router commonly holds.
+impl Default for QueueLimit {
+    fn default() -> Self {
+        Self::Bytes(ByteSize(256 * 1024))
+    }
+}
+
+impl QueueLimit {
+    /// The bytes it holds of frames of `length` bytes.
+    pub fn bytes_of(self, length: u32) -> ByteSize {
+        match self {
+            Self::Bytes(bytes) => bytes,
+            Self::Packets(packets) => ByteSize(u64::from(packets) * u64::from(length)),
+        }
+    }
+}
+
+/// How long `length` bytes take at `rate`, rounded to the nanosecond.
+pub fn transmission_time(length: u32, rate: BitRate) -> Span {
+    let rate = u128::from(rate.0.max(1));
+    let nanos = (u128::from(length) * 8_000_000_000 + rate / 2) / rate;
+    Span::from_nanos(i64::try_from(nanos).unwrap_or(i64::MAX))
+}

@@ -1,0 +1,204 @@
+//! The changes of one direction of a link, in time.
+//!
+//! Owns the cue and the moment of the next change. What holds at a moment follows from the moment
+//! alone, so that a gate that slept through a day wakes up as one that did not.
+
+use neph_model::Span;
+
+use super::Moment;
+use super::change::{Change, Turn, What};
+use super::shape::Shape;
+
+/// A change of a schedule that came about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Step {
+    /// The change's index in the link's schedule.
+    pub number: u16,
+    /// When it came about.
+    pub at: Moment,
+    /// Which way it turned.
+    pub turn: Turn,
+}
+
+/// One direction's changes. Nothing happens before the first cue.
+#[derive(Clone, Debug)]
+pub(super) struct Timetable {
+    changes: Vec<(u16, Change)>,
+    cue: Moment,
+    next: Option<Moment>,
+}
+
+impl Timetable {
+    /// `changes`, each with its index in the link's schedule.
+    pub(super) const fn new(changes: Vec<(u16, Change)>) -> Self {
+        Self {
+            changes,
+            cue: Moment::DAWN,
+            next: None,
+        }
+    }
+
+    /// Counts from `cue` on.
+    pub(super) fn restart(&mut self, cue: Moment) {
+        self.cue = cue;
+        // What begins with the cue is still to come.
+        self.look_beyond(cue + Span::from_nanos(-1));
+    }
+
+    /// When something changes next.
+    pub(super) const fn next(&self) -> Option<Moment> {
+        self.next
+    }
+
+    /// Lets the moment [`Self::next`] pass: what comes about then.
+    pub(super) fn turn(&mut self) -> Vec<Step> {
+        let Some(at) = self.next else {
+            return Vec::new();
+        };
+        let (now, before) = (at - self.cue, at - self.cue - Span::from_nanos(1));
+        let mut steps = Vec::new();
+        for (number, change) in &self.changes {
+            let turn = match change.what {
+                What::Reshuffle => Turn::Reshuffles,
+                _ => Turn::Begins,
+            };
+            let ends = change.ended(now) > change.ended(before);
+            let begins = change.begun(now) > change.begun(before);
+            for (turn, comes) in [(Turn::Ends, ends), (turn, begins)] {
+                let number = *number;
+                steps.extend(comes.then_some(Step { number, at, turn }));
+            }
+        }
+        self.look_beyond(at);
+        steps
+    }
+
+    /// `base` with what holds at `at`, later entries over earlier ones.
+    pub(super) fn shape(&self, base: &Shape, at: Moment) -> Shape {
+        let mut shape = base.clone();
+        for (_, change) in &self.changes {
+            change.apply(at - self.cue, &mut shape);
+        }
+        shape
+    }
+
+    /// How often flows were spread anew by `at`.
+    pub(super) fn reshuffles(&self, at: Moment) -> u64 {
+        let shuffles = self
+            .changes
+            .iter()
+            .filter(|(_, change)| change.what == What::Reshuffle);
+        let count: i64 = shuffles
+            .map(|(_, change)| change.begun(at - self.cue))
+            .sum();
+        u64::try_from(count).unwrap_or(0)
+    }
+
+    fn look_beyond(&mut self, at: Moment) {
+        let time = at - self.cue;
+        let next = self.changes.iter();
+        let next = next.filter_map(|(_, change)| change.next_after(time)).min();
+        self.next = next.map(|next| self.cue + next);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Turn::{Begins, Ends, Reshuffles};
+    use super::*;
+    use crate::gate::{Partial, PartialWire};
+
+    const fn secs(secs: i64) -> Span {
+        Span::from_secs(secs)
+    }
+
+    /// A delay of `delay` seconds (or a reshuffle for 0) at, until and every so many seconds.
+    fn change(delay: i64, at: i64, until: Option<i64>, every: Option<i64>) -> Change {
+        let wire = PartialWire {
+            delay: Some(secs(delay)),
+            ..PartialWire::default()
+        };
+        Change {
+            direction: None,
+            at: secs(at),
+            until: until.map(secs),
+            every: every.map(secs),
+            what: match delay {
+                0 => What::Reshuffle,
+                _ => What::Override(Partial {
+                    wire,
+                    ..Partial::default()
+                }),
+            },
+        }
+    }
+
+    /// (second, number, turn) of everything that comes about in the first `until` seconds.
+    fn story(timetable: &mut Timetable, until: i64) -> Vec<(i64, u16, Turn)> {
+        let end = timetable.cue + secs(until);
+        let mut story = Vec::new();
+        while timetable.next().is_some_and(|next| next < end) {
+            for step in timetable.turn() {
+                let at = (step.at - timetable.cue).nanos() / 1_000_000_000;
+                story.push((at, step.number, step.turn));
+            }
+        }
+        story
+    }
+
+    #[test]
+    fn nothing_happens_before_the_cue_and_everything_again_after_the_next() {
+        let mut timetable = Timetable::new(vec![(4, change(2, 0, Some(5), None))]);
+        assert_eq!(timetable.next(), None);
+        for cue in [Moment(7), Moment(100_000_000_000)] {
+            timetable.restart(cue);
+            assert_eq!(timetable.next(), Some(cue));
+            let told = story(&mut timetable, 1_000);
+            assert_eq!(told, [(0, 4, Turn::Begins), (5, 4, Turn::Ends)]);
+        }
+    }
+
+    #[test]
+    fn day_and_night_alternate_and_reshuffles_come_in_between() {
+        let night = change(2, 10, Some(25), Some(30));
+        let mut timetable = Timetable::new(vec![(0, night), (1, change(0, 20, None, Some(20)))]);
+        timetable.restart(Moment(0));
+        assert_eq!(
+            story(&mut timetable, 71),
+            [
+                (10, 0, Begins),
+                (20, 1, Reshuffles),
+                (25, 0, Ends),
+                (40, 0, Begins),
+                (40, 1, Reshuffles),
+                (55, 0, Ends),
+                (60, 1, Reshuffles),
+                (70, 0, Begins),
+            ]
+        );
+        let delay = |at| {
+            let at = Moment(0) + secs(at);
+            timetable.shape(&Shape::default(), at).wire.delay
+        };
+        let delays: Vec<i64> = [9, 10, 24, 25, 39, 40, 54, 55, 30_010]
+            .into_iter()
+            .map(|at| delay(at).nanos() / 1_000_000_000)
+            .collect();
+        assert_eq!(delays, [0, 2, 2, 0, 0, 2, 2, 0, 2]);
+        assert_eq!(timetable.reshuffles(Moment(0) + secs(60)), 3);
+    }
+
+    #[test]
+    fn of_two_that_hold_the_later_in_the_file_wins() {
+        let mut timetable = Timetable::new(vec![
+            (0, change(2, 0, None, None)),
+            (1, change(3, 10, Some(20), None)),
+        ]);
+        timetable.restart(Moment(0));
+        let delay = |at| {
+            let at = Moment(0) + secs(at);
+            timetable.shape(&Shape::default(), at).wire.delay
+        };
+        assert_eq!([5, 15, 20].map(delay), [2, 3, 2].map(secs));
+    }
+}

@@ -1,0 +1,76 @@
+//! A wire with what passed it already: keeps its packets in order and remembers its bursts.
+
+use neph_model::Span;
+
+use super::fate::{Departure, Fate, Treatment};
+use super::loss::Weather;
+use super::random::Random;
+use super::shape::Wire;
+use super::{Jitter, Moment, Share};
+
+/// One wire's state.
+#[derive(Clone, Debug)]
+pub(super) struct Way {
+    /// The path's index.
+    number: u8,
+    pub(super) wire: Wire,
+    last_due: Moment,
+    weather: Weather,
+    /// Entries taken from a trace.
+    taken: usize,
+}
+
+impl Way {
+    /// A wire that nothing has passed yet, of the path with this index.
+    pub(super) fn new(number: u8, wire: Wire) -> Self {
+        Self {
+            number,
+            wire,
+            last_due: Moment::DAWN,
+            weather: Weather::default(),
+            taken: 0,
+        }
+    }
+
+    /// What becomes of a packet whose last bit is on the wire at `sent`.
+    pub(super) fn pass(&mut self, sent: Moment, random: &mut Random) -> Fate {
+        if let Some(cause) = self.weather.next(&self.wire.loss, random) {
+            return Fate::Dropped(cause, Some(self.number));
+        }
+        let treatment = Treatment {
+            corrupt: random.hits(self.wire.corrupt).then(|| random.number()),
+            duplicate: random.hits(self.wire.duplicate),
+            early: random.hits(self.wire.reorder),
+        };
+        let due = if treatment.early {
+            sent
+        } else {
+            let deviation = self.wire.jitter.draw(random, &mut self.taken);
+            let delay = (self.wire.delay + deviation).max(Span::ZERO);
+            self.last_due = self.last_due.max(sent + delay);
+            self.last_due
+        };
+        Fate::Leaves(Departure {
+            due,
+            path: self.number,
+            treatment,
+        })
+    }
+
+    /// The next packet takes the first entry of a trace.
+    pub(super) fn rewind(&mut self) {
+        self.taken = 0;
+    }
+
+    /// What no packet can pass faster than.
+    pub(super) fn least(&self) -> Span {
+        if self.wire.reorder > Share::NONE {
+            return Span::ZERO;
+        }
+        match self.wire.jitter {
+            Jitter::None | Jitter::Pareto(_) | Jitter::Trace(_) => self.wire.delay,
+            Jitter::Uniform(bound) => (self.wire.delay - bound).max(Span::ZERO),
+            Jitter::Normal(_) => Span::ZERO,
+        }
+    }
+}

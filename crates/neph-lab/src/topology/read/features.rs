@@ -1,0 +1,69 @@
+//! What a table says about a direction of a link, or about both.
+
+use std::path::Path;
+
+use neph_text::{Fields, Placed, Value, choice};
+
+use super::trace;
+use crate::gate::{GilbertElliott, Loss, Partial, PartialWire, Share};
+use crate::topology::quantity;
+
+/// Everything that a direction of a link can be asked for.
+pub(super) fn features(table: &mut Fields<'_>) -> Partial {
+    let mut said = Partial {
+        wire: wire(table),
+        ..Partial::default()
+    };
+    said.rate = value(table.optional_with("rate", quantity::rate));
+    said.queue = value(table.optional_with("queue", quantity::queue));
+    said.mtu = value(table.optional_with("mtu", quantity::mtu));
+    said
+}
+
+/// What the wire behind the transmitter can be asked for.
+pub(super) fn wire(table: &mut Fields<'_>) -> PartialWire {
+    // A trace's file is named from where the topology is.
+    let topology = Path::new(table.problems().source().name());
+    let folder = topology
+        .parent()
+        .unwrap_or_else(|| Path::new(""))
+        .to_owned();
+    let trace = |text: &str| trace::read(&folder, text);
+    let jitter = table.optional_with("jitter", |node| quantity::jitter(node, &trace));
+    PartialWire {
+        delay: value(table.optional_with("delay", quantity::delay)),
+        jitter: value(jitter),
+        loss: loss(table),
+        corrupt: value(table.optional_with("corrupt", quantity::share)),
+        duplicate: value(table.optional_with("duplicate", quantity::share)),
+        reorder: value(table.optional_with("reorder", quantity::share)),
+    }
+}
+
+/// A share, or a table that describes bursts.
+fn loss(table: &mut Fields<'_>) -> Option<Loss> {
+    let entry = table.entry("loss")?;
+    if !matches!(entry.node.value, Value::Table(_)) {
+        let share = table.optional_with("loss", quantity::share)?;
+        return Some(Loss::Random(share.value));
+    }
+    let mut model = Fields::of(&entry.node, table.problems())?;
+    let models = [("gilbert-elliott", ())];
+    let named = model.required_with("model", |node| choice(node, &models));
+    let to_bad = model.required_with("p", quantity::share);
+    let to_good = model.required_with("r", quantity::share);
+    let loss_good = model.optional_with("good", quantity::share);
+    let loss_bad = model.optional_with("bad", quantity::share);
+    model.finish();
+    named?;
+    Some(Loss::GilbertElliott(GilbertElliott {
+        to_bad: to_bad?.value,
+        to_good: to_good?.value,
+        loss_good: value(loss_good).unwrap_or(Share::NONE),
+        loss_bad: value(loss_bad).unwrap_or(Share::ALL),
+    }))
+}
+
+fn value<T>(placed: Option<Placed<T>>) -> Option<T> {
+    placed.map(|placed| placed.value)
+}

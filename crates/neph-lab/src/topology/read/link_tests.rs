@@ -1,0 +1,248 @@
+//! What a `[[link]]` can say, and what is said about its mistakes.
+
+use neph_model::{BitRate, Span};
+
+use super::tests::{TWO, parse};
+use super::*;
+use crate::counters::Direction;
+use crate::gate::{GilbertElliott, Jitter, Loss, QueueLimit, Share, What};
+
+/// [`TWO`], with `features` for its link instead of its delay.
+fn with(features: &str) -> String {
+    TWO.replace("delay = \"6ms\"", features)
+}
+
+#[test]
+fn bursts_damage_and_limits_are_read() {
+    let loss = "loss = { model = \"gilbert-elliott\", p = \"1%\", r = \"20%\", good = \"0.5%\" }";
+    let rest = "corrupt = \"1%\"\nduplicate = \"2%\"\nreorder = \"3%\"\nmtu = 1400\n\
+                delay = \"4ms\"\njitter = \"pareto 1ms\"\nqueue = \"50 packets\"";
+    let topology = parse(&with(&format!("{loss}\n{rest}"))).expect("fine");
+    let shape = &topology.links[0].a_to_b;
+    let percent = |tenths: u32| Share::from_billionths(tenths * 1_000_000);
+    let model = GilbertElliott {
+        to_bad: percent(10),
+        to_good: percent(200),
+        loss_good: percent(5),
+        loss_bad: Share::ALL,
+    };
+    assert_eq!(shape.wire.loss, Loss::GilbertElliott(model));
+    assert_eq!(shape.wire.corrupt, percent(10));
+    assert_eq!(shape.wire.duplicate, percent(20));
+    assert_eq!(shape.wire.reorder, percent(30));
+    assert_eq!(shape.mtu, Some(1400));
+    assert_eq!(shape.wire.jitter, Jitter::Pareto(Span::from_millis(1)));
+    let back = &topology.links[0].b_to_a;
+    assert_eq!(back.queue, QueueLimit::Packets(50));
+    assert_eq!(back.wire.loss, Loss::Random(percent(10)));
+}
+
+#[test]
+fn a_trace_is_found_beside_the_topology() {
+    let folder = tempfile::tempdir().expect("a folder");
+    std::fs::write(folder.path().join("day.txt"), "1ms\n2ms\n").expect("write");
+    let name = folder.path().join("lab.toml").display().to_string();
+    let read = |file: &str| {
+        let text = with(&format!("jitter = \"trace {file}\""));
+        Topology::parse(&Source::new(name.clone(), text))
+    };
+    let topology = read("day.txt").expect("fine");
+    let Jitter::Trace(trace) = &topology.links[0].a_to_b.wire.jitter else {
+        panic!("{topology:?}");
+    };
+    assert_eq!(trace.delays(), [Span::from_millis(1), Span::from_millis(2)]);
+    let mistakes = read("night.txt").expect_err("there is none");
+    assert!(mistakes[0].what.contains("night.txt cannot be read"));
+    assert_eq!(mistakes[0].place.to_string(), "19:10");
+}
+
+#[test]
+fn what_the_features_of_a_link_cannot_be_is_placed() {
+    let burst = "loss = { model = \"gilbert\", p = \"1%\" }";
+    for (features, place, part) in [
+        (burst, "19:18", "known here: gilbert-elliott"),
+        (burst, "19:8", "add it"),
+        ("queue = \"0 packets\"", "19:9", "from 1 to 1000000"),
+        ("mtu = 9000", "19:7", "from 576 to 1500"),
+        ("corrupt = \"101%\"", "19:11", "from 0% to 100%"),
+    ] {
+        let mistakes = parse(&with(features)).expect_err(features);
+        let found = mistakes
+            .iter()
+            .any(|it| it.place.to_string() == place && it.remedy.contains(part));
+        assert!(found, "{features}: {mistakes:?}");
+    }
+}
+
+#[test]
+fn what_a_kind_of_link_cannot_do_is_placed_where_it_is_asked() {
+    let folder = tempfile::tempdir().expect("a folder");
+    std::fs::write(folder.path().join("day.txt"), "1ms\n").expect("write");
+    let text = with("kind = \"netem\"").replace("uniform 1ms", "trace day.txt");
+    let name = folder.path().join("lab.toml").display().to_string();
+    let mistakes = Topology::parse(&Source::new(name, text)).expect_err("netem has no traces");
+    assert_eq!(mistakes.len(), 1, "{mistakes:?}");
+    assert_eq!(mistakes[0].place.to_string(), "21:49");
+    assert!(mistakes[0].what.contains("\"netem\" cannot follow a trace"));
+}
+
+const TWO_PATHS: &str = r#"
+[[link.path]]
+name = "short"
+weight = 3
+delay = "8ms"
+[[link.path]]
+b_to_a = { delay = "20ms", loss = "1%" }
+"#;
+
+#[test]
+fn paths_say_what_they_do_otherwise_each_direction_by_itself() {
+    let features = "delay = \"16ms\"\nduplicate = \"1%\"";
+    let topology = parse(&(with(features) + TWO_PATHS)).expect("fine");
+    let link = &topology.links[0];
+    let of = |shape: &crate::gate::Shape| -> Vec<(String, u32, Span)> {
+        let paths = shape.paths.iter();
+        paths
+            .map(|path| (path.name.clone(), path.weight, path.wire.delay))
+            .collect()
+    };
+    let named = |name: &str, weight, ms| (name.to_owned(), weight, Span::from_millis(ms));
+    assert_eq!(
+        of(&link.a_to_b),
+        [named("short", 3, 8), named("path2", 1, 16)]
+    );
+    assert_eq!(
+        of(&link.b_to_a),
+        [named("short", 3, 8), named("path2", 1, 20)]
+    );
+    let back = &link.b_to_a.paths[1].wire;
+    assert_eq!(back.loss, Loss::Random(Share::from_billionths(10_000_000)));
+    assert_eq!(back.duplicate, Share::from_billionths(10_000_000));
+}
+
+const SCHEDULE: &str = r#"
+[[link.schedule]]
+at = "15s"
+until = "40s"
+direction = "a_to_b"
+rate = "1Mbit/s"
+delay = "80ms"
+[[link.schedule]]
+at = "10s"
+every = "10s"
+reshuffle = true
+[[link.schedule]]
+at = "30s"
+until = "60s"
+every = "1min"
+path = "short"
+weight = 0
+loss = "100%"
+"#;
+
+#[test]
+fn a_schedule_is_read() {
+    let text = TWO.to_owned() + TWO_PATHS + SCHEDULE;
+    let topology = parse(&text).expect("fine");
+    let [first, second, third] = &topology.links[0].schedule[..] else {
+        panic!("three");
+    };
+    assert_eq!(first.direction, Some(Direction::AToB));
+    assert_eq!(
+        (first.at, first.until),
+        (Span::from_secs(15), Some(Span::from_secs(40)))
+    );
+    let What::Override(said) = &first.what else {
+        panic!("{first:?}");
+    };
+    assert_eq!(said.rate, Some(BitRate(1_000_000)));
+    assert_eq!(said.wire.delay, Some(Span::from_millis(80)));
+    assert_eq!(
+        (&second.what, second.every),
+        (&What::Reshuffle, Some(Span::from_secs(10)))
+    );
+    let What::OverridePath(0, Some(0), wire) = &third.what else {
+        panic!("{third:?}");
+    };
+    assert_eq!(wire.loss, Some(Loss::Random(Share::ALL)));
+}
+
+#[test]
+fn what_a_schedule_cannot_be_is_said_with_a_remedy() {
+    for (from, to, part) in [
+        (
+            "until = \"40s\"",
+            "until = \"15s\"",
+            "write a time after 'at'",
+        ),
+        ("until = \"60s\"", "", "add 'until'"),
+        (
+            "every = \"1min\"",
+            "every = \"30s\"",
+            "longer than from 'at' to 'until'",
+        ),
+        ("every = \"10s\"", "every = \"1ms\"", "at least 10ms"),
+        ("every = \"10s\"", "until = \"11s\"", "drop 'until'"),
+        ("reshuffle = true", "reshuffle = false", "say what it does"),
+        (
+            "reshuffle = true",
+            "reshuffle = true\nmtu = 600",
+            "of its own",
+        ),
+        (
+            "path = \"short\"",
+            "path = \"shrot\"",
+            "did you mean 'short'?",
+        ),
+        ("weight = 0\nloss", "weight = 1001\nloss", "from 0 to 1000"),
+        (
+            "weight = 0\nloss",
+            "rate = \"1Mbit/s\"\nloss",
+            "say it of the link",
+        ),
+        ("direction = \"a_to_b\"", "direction = \"a\"", "a_to_b"),
+        ("at = \"10s\"", "at = \"31d\"", "at most 30d"),
+        ("name = \"short\"", "name = \"path2\"", "another 'name'"),
+    ] {
+        let text = TWO.to_owned() + TWO_PATHS + &SCHEDULE.replace(from, to);
+        let text = if from.starts_with("name") {
+            text.replace(from, to)
+        } else {
+            text
+        };
+        let mistakes = parse(&text).expect_err(to);
+        let found = mistakes.iter().any(|mistake| mistake.remedy.contains(part));
+        assert!(found, "{to}: {mistakes:?}");
+    }
+    let alone = parse(&(TWO.to_owned() + "[[link.schedule]]\nreshuffle = true\n"));
+    let mistakes = alone.expect_err("one path only");
+    assert!(
+        mistakes[0].remedy.contains("add [[link.path]]"),
+        "{mistakes:?}"
+    );
+}
+
+#[test]
+fn netem_has_neither_paths_nor_schedules() {
+    let text = with("kind = \"netem\"") + TWO_PATHS + SCHEDULE;
+    let told: Vec<String> = parse(&text)
+        .expect_err("netem cannot")
+        .into_iter()
+        .map(|mistake| mistake.what)
+        .collect();
+    assert_eq!(
+        told,
+        [
+            "a link of kind \"netem\" cannot have several paths",
+            "a link of kind \"netem\" cannot change in time",
+        ]
+    );
+}
+
+#[test]
+fn a_queue_is_for_a_rate_that_may_come_with_the_schedule() {
+    let text = TWO.replace("rate = \"3Mbit/s\", ", "");
+    assert!(parse(&text).is_err());
+    let later = "[[link.schedule]]\nat = \"1s\"\nrate = \"1Mbit/s\"\n";
+    assert!(parse(&(text + later)).is_ok());
+}

@@ -1,0 +1,118 @@
+//! From `[[link.path]]` tables to the paths of both directions.
+
+use neph_text::{Fault, Fields, Node, Take};
+
+use super::features::wire;
+use super::is_name;
+use super::link::DIRECTIONS;
+use crate::gate::{PartialWire, Path, Shape};
+
+/// The most paths: as many as a record of the truth can tell apart and an operator would build.
+const MOST: usize = 64;
+const HEAVIEST: u32 = 1_000;
+
+/// A path as it is said: what both directions have in common, and each its own.
+#[derive(Debug)]
+pub(super) struct SaidPath {
+    pub(super) name: String,
+    weight: u32,
+    both: PartialWire,
+    own: [PartialWire; 2],
+}
+
+impl SaidPath {
+    /// The path in a direction (by index) whose wires are like that of `shape` in the rest.
+    fn of(&self, shape: &Shape, direction: usize) -> Path {
+        let mut wire = shape.wire.clone();
+        self.both.apply(&mut wire);
+        self.own[direction].apply(&mut wire);
+        Path {
+            name: self.name.clone(),
+            weight: self.weight,
+            wire,
+        }
+    }
+}
+
+/// Lays `paths` into both directions.
+pub(super) fn lay(paths: &[SaidPath], shapes: &mut [Shape; 2]) {
+    for (direction, shape) in shapes.iter_mut().enumerate() {
+        let laid = paths.iter().map(|path| path.of(shape, direction));
+        shape.paths = laid.collect();
+    }
+}
+
+/// All paths of a link, in the order of the file.
+pub(super) fn paths(link: &mut Fields<'_>) -> Vec<SaidPath> {
+    let mut paths: Vec<SaidPath> = Vec::new();
+    for (table, number) in link.tables("path").into_iter().zip(1..) {
+        let span = table.span();
+        let Some(path) = path(table, number) else {
+            continue;
+        };
+        if paths.iter().any(|other| other.name == path.name) {
+            let what = format!("two paths of this link are called '{}'", path.name);
+            link.fault(span, what, "give one of them another 'name'");
+        } else if paths.len() == MOST {
+            let what = format!("this link has more than {MOST} paths");
+            link.fault(span, what, "drop some");
+        }
+        paths.push(path);
+    }
+    paths
+}
+
+fn path(mut table: Fields<'_>, number: usize) -> Option<SaidPath> {
+    let given = table.optional_with("name", path_name);
+    let named = given.is_some() || table.entry("name").is_none();
+    let heavy = table.optional_with("weight", weight);
+    let both = wire(&mut table);
+    shared(&mut table);
+    let own = DIRECTIONS.map(|direction| {
+        let Some(mut inner) = table.table(direction) else {
+            return PartialWire::default();
+        };
+        let own = wire(&mut inner);
+        inner.finish();
+        own
+    });
+    table.finish();
+    named.then(|| SaidPath {
+        name: given.map_or_else(|| format!("path{number}"), |name| name.value),
+        weight: heavy.map_or(1, |weight| weight.value),
+        both,
+        own,
+    })
+}
+
+fn path_name(node: &Node) -> Result<String, Fault> {
+    let text = String::take(node)?;
+    if is_name(&text) && text.len() <= 24 {
+        return Ok(text);
+    }
+    let what = format!("'{text}' cannot be a path's name");
+    Err(Fault::new(
+        what,
+        format!("{}, at most 24", super::NAME_REMEDY),
+    ))
+}
+
+/// What a path is asked for that only the link has.
+pub(super) fn shared(table: &mut Fields<'_>) {
+    for key in ["rate", "queue", "mtu"] {
+        if let Some(entry) = table.entry(key) {
+            let what = format!("a path has no '{key}' of its own: all share the link's");
+            table.fault(entry.key_span.clone(), what, "say it of the link");
+        }
+    }
+}
+
+/// A weight from 0 to 1000.
+pub(super) fn weight(node: &Node) -> Result<u32, Fault> {
+    let weight = u32::take(node)?;
+    if weight <= HEAVIEST {
+        return Ok(weight);
+    }
+    let remedy = format!("write a whole number from 0 to {HEAVIEST}");
+    Err(Fault::new(format!("{weight} is out of range"), remedy))
+}

@@ -1,0 +1,134 @@
+//! A file of delays that were measured somewhere: one a line, or a column of a CSV file.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
+use std::sync::Arc;
+
+use neph_model::Span;
+use neph_text::{Fault, parse_duration};
+
+use crate::gate::Trace;
+use crate::topology::quantity::LONGEST_DELAY;
+
+/// The longest file.
+const MOST_BYTES: u64 = 64 << 20;
+/// The most entries: 8 MiB in memory.
+const MOST_ENTRIES: usize = 1_000_000;
+/// What the unit of a column of plain numbers may be, as the end of its name.
+const UNITS: [&str; 4] = ["ns", "us", "ms", "s"];
+const REMEDY: &str = "write one delay a line such as 4.2ms, or name a column of a CSV file as in \
+                      \"trace delays.csv delay_ms\"";
+
+/// The trace that `words` names (a file, perhaps a column), its file seen from `folder`.
+pub(super) fn read(folder: &Path, words: &str) -> Result<Arc<Trace>, Fault> {
+    let (file, column) = match words.split_once(char::is_whitespace) {
+        Some((file, column)) => (file, Some(column.trim())),
+        None => (words, None),
+    };
+    let text = load(&folder.join(file)).map_err(|error| {
+        let what = format!("the trace {file} cannot be read: {error}");
+        Fault::new(what, "name a file beside the topology file")
+    })?;
+    let delays = entries(&text, column).map_err(|(line, what)| {
+        let place = if line > 0 {
+            format!("{file}:{line}: ")
+        } else {
+            format!("{file}: ")
+        };
+        Fault::new(format!("{place}{what}"), REMEDY)
+    })?;
+    let trace = Trace::new(delays);
+    let none = || Fault::new(format!("the trace {file} holds no delay"), REMEDY);
+    trace.map(Arc::new).ok_or_else(none)
+}
+
+fn load(path: &Path) -> io::Result<String> {
+    let mut text = String::new();
+    let mut file = File::open(path)?.take(MOST_BYTES + 1);
+    file.read_to_string(&mut text)?;
+    if file.limit() == 0 {
+        return Err(io::Error::other("it is longer than 64 MiB"));
+    }
+    Ok(text)
+}
+
+/// The delays of a text, or the line that is wrong (0 for the whole) and why.
+fn entries(text: &str, column: Option<&str>) -> Result<Vec<Span>, (usize, String)> {
+    let mut lines = text
+        .lines()
+        .zip(1..)
+        .map(|(line, number)| (number, line.trim()))
+        .filter(|(_, line)| !line.is_empty() && !line.starts_with('#'));
+    let (mut at, mut unit) = (0, "");
+    if let Some(name) = column {
+        let header = lines.next().map_or("", |(_, line)| line);
+        at = cells(header)
+            .position(|cell| cell == name)
+            .ok_or_else(|| (0, format!("there is no column '{name}'")))?;
+        let ending = name.rsplit_once('_').map_or("", |(_, ending)| ending);
+        unit = UNITS.iter().find(|unit| **unit == ending).unwrap_or(&"");
+    }
+    let mut delays = Vec::new();
+    for (number, line) in lines {
+        let cell = cells(line).nth(at).unwrap_or_default();
+        let plain = cell.ends_with(|c: char| c.is_ascii_digit());
+        let delay = parse_duration(&format!("{cell}{}", if plain { unit } else { "" }));
+        let delay = delay.map_err(|fault| (number, fault.what))?;
+        let delay = Span::from_nanos(delay);
+        if delay > LONGEST_DELAY {
+            return Err((number, format!("\"{cell}\" is longer than 60 s")));
+        }
+        if delays.len() == MOST_ENTRIES {
+            return Err((number, format!("more than {MOST_ENTRIES} delays")));
+        }
+        delays.push(delay);
+    }
+    Ok(delays)
+}
+
+fn cells(line: &str) -> impl Iterator<Item = &str> {
+    line.split(',').map(|cell| cell.trim().trim_matches('"'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_delay_a_line_or_a_column_is_read() {
+        let micros = |micros: &[i64]| Ok(micros.iter().map(|us| Span::from_micros(*us)).collect());
+        assert_eq!(
+            entries("# a day\n4ms\n\n0.5 ms\n", None),
+            micros(&[4_000, 500])
+        );
+        let csv = "when, delay_ms ,\"rtt\"\n1,4.25,9ms\n2,0.1,\"10us\"\n";
+        assert_eq!(entries(csv, Some("delay_ms")), micros(&[4_250, 100]));
+        assert_eq!(entries(csv, Some("rtt")), micros(&[9_000, 10]));
+    }
+
+    #[test]
+    fn what_is_wrong_is_placed_in_the_trace() {
+        let wrong = |text, column| entries(text, column).expect_err("wrong");
+        let (line, what) = wrong("4ms\n# x\n5\n", None);
+        assert!(line == 3 && what.contains("unit is missing"), "{what}");
+        assert_eq!(wrong("61s\n", None).0, 1);
+        let (line, what) = wrong("a,b\n1ms,2ms\n", Some("c"));
+        assert!(line == 0 && what.contains("no column 'c'"), "{what}");
+        assert_eq!(wrong("a,b\n1ms\n", Some("b")).0, 2);
+        assert_eq!(wrong("a_ms\n-1\n", Some("a_ms")).0, 2);
+    }
+
+    #[test]
+    fn a_file_is_named_from_the_topologys_folder() {
+        let folder = tempfile::tempdir().expect("a folder");
+        std::fs::write(folder.path().join("day.csv"), "d_us\n7\n8\n").expect("write");
+        let trace = read(folder.path(), "day.csv d_us").expect("fine");
+        assert_eq!(trace.delays(), [Span::from_micros(7), Span::from_micros(8)]);
+        let none = read(folder.path(), "night.csv").expect_err("missing");
+        assert!(none.what.contains("night.csv cannot be read"), "{none:?}");
+        std::fs::write(folder.path().join("empty"), "# nothing\n").expect("write");
+        let none = read(folder.path(), "empty").expect_err("empty");
+        assert!(none.what.contains("no delay"), "{none:?}");
+    }
+}

@@ -1,0 +1,229 @@
+//! One line of the truth, and its 56 bytes.
+
+use super::{Identity, RECORD_BYTES, Verdict};
+use crate::gate::Turn;
+
+const KIND_PACKET: u8 = 1;
+const KIND_ANCHOR: u8 = 2;
+const KIND_STEP: u8 = 3;
+const KIND_CUE: u8 = 4;
+
+const TURNS: [Turn; 3] = [Turn::Begins, Turn::Ends, Turn::Reshuffles];
+
+/// A packet on its way over a link: when it came, and what it can be recognised by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Passing {
+    /// 0 for `a` to `b`, 1 for the way back.
+    pub direction: u8,
+    /// Bytes, Ethernet header included.
+    pub length: u32,
+    /// The kernel's stamp when it came; wall nanoseconds.
+    pub arrival: i64,
+    /// What it can be recognised by elsewhere: of the packet as it came, whatever the link did to
+    /// its bytes.
+    pub identity: Identity,
+}
+
+/// What the link did to a packet on the way, beside delaying it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Handling {
+    /// The index of the path it took; none when it was dropped before, and on netem.
+    pub path: Option<u8>,
+    /// The bit that was flipped, counted from the frame's first (the highest of its byte comes
+    /// first).
+    pub flipped: Option<u16>,
+    /// Whether this is the copy of a packet that arrived twice.
+    pub copy: bool,
+    /// Whether it skipped its delay and so overtook others.
+    pub early: bool,
+}
+
+/// One line of the truth.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Record {
+    /// What happened to a packet.
+    Packet {
+        /// Which one.
+        passing: Passing,
+        /// What was done to it.
+        handling: Handling,
+        /// What became of it.
+        verdict: Verdict,
+        /// When it should have left; wall nanoseconds, 0 if never.
+        due: i64,
+        /// When it left: read right before it was handed to the kernel; 0 if never.
+        left: i64,
+    },
+    /// An entry of the link's schedule came about.
+    Step {
+        /// 0 for `a` to `b`, 1 for the way back.
+        direction: u8,
+        /// The entry's index in the link's schedule.
+        number: u16,
+        /// Which way it turned.
+        turn: Turn,
+        /// When; wall nanoseconds.
+        at: i64,
+    },
+    /// The schedule began anew.
+    Cue {
+        /// When; wall nanoseconds.
+        at: i64,
+    },
+    /// One moment on both clocks, once a second.
+    Anchor {
+        /// `CLOCK_REALTIME` nanoseconds.
+        wall: i64,
+        /// `CLOCK_MONOTONIC_RAW` nanoseconds.
+        raw: i64,
+    },
+}
+
+/// Where each field of a packet stands in its record.
+mod at {
+    pub(super) const LENGTH: usize = 4;
+    pub(super) const ARRIVAL: usize = 8;
+    pub(super) const DUE: usize = 16;
+    pub(super) const LEFT: usize = 24;
+    pub(super) const HASH: usize = 32;
+    pub(super) const TCP_SEQ: usize = 40;
+    pub(super) const IP_ID: usize = 44;
+    pub(super) const SOURCE_PORT: usize = 46;
+    pub(super) const DESTINATION_PORT: usize = 48;
+    pub(super) const PATH: usize = 50;
+    pub(super) const FLAGS: usize = 51;
+    pub(super) const FLIPPED: usize = 52;
+}
+
+const COPY: u8 = 1;
+const EARLY: u8 = 2;
+const FLIPPED: u8 = 4;
+const ON_A_PATH: u8 = 8;
+
+impl Record {
+    pub(crate) fn encode(&self) -> [u8; RECORD_BYTES] {
+        let mut bytes = [0; RECORD_BYTES];
+        let mut put = |at: usize, value: &[u8]| bytes[at..at + value.len()].copy_from_slice(value);
+        match self {
+            Self::Anchor { wall, raw } => {
+                put(0, &[KIND_ANCHOR]);
+                put(8, &wall.to_le_bytes());
+                put(16, &raw.to_le_bytes());
+            }
+            Self::Step {
+                direction,
+                number,
+                turn,
+                at,
+            } => {
+                put(0, &[KIND_STEP, *direction, *turn as u8]);
+                put(4, &number.to_le_bytes());
+                put(8, &at.to_le_bytes());
+            }
+            Self::Cue { at } => {
+                put(0, &[KIND_CUE]);
+                put(8, &at.to_le_bytes());
+            }
+            Self::Packet {
+                passing,
+                handling,
+                verdict,
+                due,
+                left,
+            } => {
+                let Passing {
+                    direction,
+                    length,
+                    arrival,
+                    identity,
+                } = passing;
+                let verdict = u8::try_from(verdict.index()).expect("fewer than 256 verdicts");
+                put(0, &[KIND_PACKET, *direction, verdict, identity.protocol]);
+                put(at::LENGTH, &length.to_le_bytes());
+                put(at::ARRIVAL, &arrival.to_le_bytes());
+                put(at::DUE, &due.to_le_bytes());
+                put(at::LEFT, &left.to_le_bytes());
+                put(at::HASH, &identity.hash.to_le_bytes());
+                put(at::TCP_SEQ, &identity.tcp_seq.to_le_bytes());
+                put(at::IP_ID, &identity.ip_id.to_le_bytes());
+                put(at::SOURCE_PORT, &identity.source_port.to_le_bytes());
+                put(
+                    at::DESTINATION_PORT,
+                    &identity.destination_port.to_le_bytes(),
+                );
+                put(at::PATH, &[handling.path.unwrap_or_default()]);
+                put(at::FLAGS, &[handling.flags()]);
+                let flipped = handling.flipped.unwrap_or_default();
+                put(at::FLIPPED, &flipped.to_le_bytes());
+            }
+        }
+        bytes
+    }
+
+    /// The record in `bytes`; none when its kind, direction or verdict is not known.
+    pub(crate) fn decode(bytes: &[u8; RECORD_BYTES]) -> Option<Self> {
+        let time = |at| i64::from_le_bytes(take(bytes, at));
+        match bytes[0] {
+            KIND_ANCHOR => Some(Self::Anchor {
+                wall: time(8),
+                raw: time(16),
+            }),
+            KIND_STEP if bytes[1] < 2 => Some(Self::Step {
+                direction: bytes[1],
+                turn: *TURNS.get(usize::from(bytes[2]))?,
+                number: u16::from_le_bytes(take(bytes, 4)),
+                at: time(8),
+            }),
+            KIND_CUE => Some(Self::Cue { at: time(8) }),
+            KIND_PACKET if bytes[1] < 2 => Some(Self::Packet {
+                passing: Passing {
+                    direction: bytes[1],
+                    length: u32::from_le_bytes(take(bytes, at::LENGTH)),
+                    arrival: time(at::ARRIVAL),
+                    identity: identity(bytes),
+                },
+                handling: Handling::decode(bytes[at::FLAGS], bytes),
+                verdict: *Verdict::ALL.get(usize::from(bytes[2]))?,
+                due: time(at::DUE),
+                left: time(at::LEFT),
+            }),
+            _ => None,
+        }
+    }
+}
+
+fn identity(bytes: &[u8; RECORD_BYTES]) -> Identity {
+    let short = |at| u16::from_le_bytes(take(bytes, at));
+    Identity {
+        protocol: bytes[3],
+        hash: u64::from_le_bytes(take(bytes, at::HASH)),
+        tcp_seq: u32::from_le_bytes(take(bytes, at::TCP_SEQ)),
+        ip_id: short(at::IP_ID),
+        source_port: short(at::SOURCE_PORT),
+        destination_port: short(at::DESTINATION_PORT),
+    }
+}
+
+fn take<const N: usize>(bytes: &[u8; RECORD_BYTES], at: usize) -> [u8; N] {
+    bytes[at..at + N].try_into().expect("N bytes were sliced")
+}
+
+impl Handling {
+    fn flags(self) -> u8 {
+        let flag = |set: bool, flag: u8| if set { flag } else { 0 };
+        flag(self.path.is_some(), ON_A_PATH)
+            | flag(self.copy, COPY)
+            | flag(self.early, EARLY)
+            | flag(self.flipped.is_some(), FLIPPED)
+    }
+
+    fn decode(flags: u8, bytes: &[u8; RECORD_BYTES]) -> Self {
+        let bit = u16::from_le_bytes(take(bytes, at::FLIPPED));
+        Self {
+            path: (flags & ON_A_PATH != 0).then_some(bytes[at::PATH]),
+            flipped: (flags & FLIPPED != 0).then_some(bit),
+            copy: flags & COPY != 0,
+            early: flags & EARLY != 0,
+        }
+    }
+}

@@ -1,0 +1,55 @@
+//! What became of a packet on a link, and why.
+
+use crate::gate::Cause;
+
+/// What became of a packet on a link, and why.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Verdict {
+    /// It left at the other end.
+    Delivered,
+    /// Lost at random, or in the good state of a Gilbert-Elliott model, as asked.
+    Lost,
+    /// Lost in the bad state of a Gilbert-Elliott model, as asked.
+    LostInBurst,
+    /// It found the queue full, as asked.
+    QueueFull,
+    /// Longer than the link's MTU: dropped as asked.
+    OverMtu,
+    /// Longer than a frame of 1514 bytes.
+    TooLong,
+    /// The engine had no room for it.
+    Overflow,
+    /// The kernel refused to send it.
+    Refused,
+}
+
+impl Verdict {
+    /// How many verdicts there are.
+    pub(crate) const COUNT: usize = Self::ALL.len();
+    /// All, in the order of their numbers in the file.
+    pub(super) const ALL: [Self; 8] = [
+        Self::Delivered,
+        Self::Lost,
+        Self::LostInBurst,
+        Self::QueueFull,
+        Self::OverMtu,
+        Self::TooLong,
+        Self::Overflow,
+        Self::Refused,
+    ];
+
+    pub(crate) const fn index(self) -> usize {
+        self as usize
+    }
+}
+
+impl From<Cause> for Verdict {
+    fn from(cause: Cause) -> Self {
+        match cause {
+            Cause::Random => Self::Lost,
+            Cause::Burst => Self::LostInBurst,
+            Cause::QueueFull => Self::QueueFull,
+            Cause::OverMtu => Self::OverMtu,
+        }
+    }
+}

@@ -1,0 +1,170 @@
+//! What a link does to packets beside delaying them, seen by the kernels of its sites.
+
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream, UdpSocket};
+use std::time::Duration;
+
+use neph_lab::{Direction, DirectionCount, Lab, Record, Recording, TruthFile, UpOptions};
+use neph_sys::netns::with_namespace;
+
+use crate::support::{name, pair, turn, up};
+
+/// A socket at `site` that gives up after a second.
+fn udp(lab: &Lab, site: &str) -> UdpSocket {
+    let address = lab.addresses(site).expect("there")[0];
+    let socket = with_namespace(&lab.namespace(site).expect("there"), || {
+        UdpSocket::bind((address, 0))
+    });
+    let socket = socket.expect("enter").expect("bind");
+    let second = Some(Duration::from_secs(1));
+    socket.set_read_timeout(second).expect("timeout");
+    socket
+}
+
+/// The counter `name` of `protocol` in the kernel of `site`.
+fn kernel_count(lab: &Lab, site: &str, (protocol, name): (&str, &str)) -> u64 {
+    let snmp = with_namespace(&lab.namespace(site).expect("there"), || {
+        std::fs::read_to_string("/proc/thread-self/net/snmp")
+    });
+    let snmp = snmp.expect("enter").expect("snmp");
+    let mut lines = snmp
+        .lines()
+        .filter_map(|line| line.strip_prefix(&format!("{protocol}: ")));
+    let [names, values] = [lines.next(), lines.next()].map(|line| line.expect("two lines"));
+    let mut both = names.split(' ').zip(values.split(' '));
+    let (_, value) = both
+        .find(|(own, _)| *own == name)
+        .expect("the kernel counts it");
+    value.parse().expect("a number")
+}
+
+fn count(lab: &Lab) -> DirectionCount {
+    lab.counters(0).expect("emulated").read(Direction::AToB)
+}
+
+/// Sends numbered datagrams of 500 bytes from `s0` to `s1`, so few that all fit the receiving
+/// socket; what arrives, in order.
+fn send_numbers(lab: &Lab, numbers: std::ops::Range<u32>) -> Vec<u32> {
+    let (from, to) = (udp(lab, "s0"), udp(lab, "s1"));
+    let target = to.local_addr().expect("address");
+    let mut message = [0x5a; 500];
+    for number in numbers {
+        message[..4].copy_from_slice(&number.to_be_bytes());
+        from.send_to(&message, target).expect("send");
+        std::thread::sleep(Duration::from_micros(200));
+    }
+    let (mut arrived, mut buffer) = (Vec::new(), [0; 600]);
+    while let Ok(length) = to.recv(&mut buffer) {
+        assert!(length == 500 && buffer[4..500] == message[4..], "unharmed");
+        arrived.push(u32::from_be_bytes([
+            buffer[0], buffer[1], buffer[2], buffer[3],
+        ]));
+    }
+    arrived
+}
+
+#[test]
+fn a_flipped_bit_makes_a_datagram_vanish_and_tcp_send_again() {
+    let Some(_turn) = turn("a_flipped_bit_makes_a_datagram_vanish_and_tcp_send_again") else {
+        return;
+    };
+    let folder = tempfile::tempdir().expect("a folder");
+    let options = UpOptions {
+        truth: Some(Recording {
+            folder: folder.path().into(),
+            every: std::num::NonZeroU32::MIN,
+        }),
+        ..UpOptions::named(name('t'))
+    };
+    let lab = Lab::up(
+        &pair("delay = \"1ms\"\na_to_b = { corrupt = \"20%\" }"),
+        &options,
+    );
+    let lab = lab.expect("up");
+    let arrived = send_numbers(&lab, 0..120);
+    let counted = count(&lab);
+    assert_eq!(counted.delivered, 120);
+    assert!((5..=50).contains(&counted.corrupted), "{counted:?}");
+    let left = usize::try_from(120 - counted.corrupted).expect("few");
+    assert_eq!(arrived.len(), left, "none of those that were hit");
+    let found = kernel_count(&lab, "s1", ("Udp", "InCsumErrors"));
+    let in_header = kernel_count(&lab, "s1", ("Ip", "InHdrErrors"));
+    assert!(found > 0 && found + in_header <= counted.corrupted);
+    transfer(&lab, 300_000);
+    let again = kernel_count(&lab, "s0", ("Tcp", "RetransSegs"));
+    assert!(again >= kernel_count(&lab, "s1", ("Tcp", "InCsumErrors")) && again > 0);
+    let corrupted = count(&lab).corrupted;
+    lab.down().expect("down");
+    let mut flipped = 0;
+    for record in TruthFile::open(&folder.path().join("path0.truth")).expect("open") {
+        if let Record::Packet {
+            handling, passing, ..
+        } = record.expect("fine")
+        {
+            let known = passing.identity.protocol;
+            assert!(matches!(known, 6 | 17), "as it came: {known}");
+            flipped += u64::from(handling.flipped.is_some_and(|bit| bit >= 14 * 8));
+        }
+    }
+    assert_eq!(flipped, corrupted);
+}
+
+/// Sends `bytes` from `s0` to `s1` over TCP and waits until all are there.
+fn transfer(lab: &Lab, bytes: usize) {
+    let address = lab.addresses("s1").expect("there")[0];
+    let listener = with_namespace(&lab.namespace("s1").expect("there"), || {
+        TcpListener::bind((address, 0))
+    });
+    let listener = listener.expect("enter").expect("bind");
+    let target = listener.local_addr().expect("address");
+    let stream = with_namespace(&lab.namespace("s0").expect("there"), || {
+        TcpStream::connect(target)
+    });
+    let mut stream = stream.expect("enter").expect("connect");
+    let (mut accepted, _) = listener.accept().expect("accept");
+    let ten = Some(Duration::from_secs(10));
+    accepted.set_read_timeout(ten).expect("timeout");
+    let sender = std::thread::spawn(move || stream.write_all(&vec![7; bytes]));
+    let mut received = Vec::new();
+    accepted.read_to_end(&mut received).expect("all of it");
+    assert!(received.len() == bytes && received.iter().all(|byte| *byte == 7));
+    sender.join().expect("no panic").expect("sent");
+}
+
+#[test]
+fn a_duplicate_arrives_right_behind_and_a_reordered_packet_before_its_turn() {
+    let test = "a_duplicate_arrives_right_behind_and_a_reordered_packet_before_its_turn";
+    let Some(_turn) = turn(test) else { return };
+    let lab = up(&pair("delay = \"5ms\"\nduplicate = \"100%\""), &name('u'));
+    let arrived = send_numbers(&lab, 0..50);
+    let twice: Vec<u32> = (0..50).flat_map(|number| [number, number]).collect();
+    assert_eq!(arrived, twice);
+    let counted = count(&lab);
+    assert_eq!((counted.delivered, counted.copies), (50, 50));
+    lab.down().expect("down");
+    let lab = up(&pair("delay = \"20ms\"\nreorder = \"20%\""), &name('v'));
+    let arrived = send_numbers(&lab, 0..120);
+    let overtook = arrived.windows(2).filter(|two| two[1] < two[0]).count();
+    let early = count(&lab).early;
+    assert!(
+        (5..=50).contains(&early) && overtook > 5,
+        "{early} {overtook}"
+    );
+    assert_eq!(arrived.len(), 120);
+    lab.down().expect("down");
+}
+
+#[test]
+fn a_site_sends_nothing_longer_than_the_mtu_of_its_link() {
+    let Some(_turn) = turn("a_site_sends_nothing_longer_than_the_mtu_of_its_link") else {
+        return;
+    };
+    let lab = up(&pair("delay = \"1ms\"\nmtu = 1300"), &name('w'));
+    transfer(&lab, 100_000);
+    let counted = count(&lab);
+    assert!(
+        counted.delivered >= 77 && counted.over_mtu == 0,
+        "{counted:?}"
+    );
+    lab.down().expect("down");
+}
