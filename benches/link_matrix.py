@@ -67,8 +67,16 @@ def percent(share: float) -> str:
     return f"{100 * share:.2f} %"
 
 
-def off(row: dict, measured: str) -> float:
-    return row[measured] - row["delay_asked_ns"]
+def off(row: dict, asked: str, measured: str) -> float:
+    return row[measured] - row[asked]
+
+
+def median_off(row: dict) -> float:
+    return off(row, "delay_asked_ns", "delay_median_ns")
+
+
+def p99_off(row: dict) -> float:
+    return off(row, "delay_p99_asked_ns", "delay_p99_ns")
 
 
 def rate_off(row: dict) -> float | None:
@@ -88,8 +96,8 @@ def markdown(rows: list[dict]) -> str:
             percent(row["loss_measured"]),
             "-" if asked is None else f"{asked / 1e6:.0f} Mbit/s",
             "-" if rate is None else f"{100 * rate:+.2f} %",
-            signed_micros(off(row, "delay_median_ns")),
-            signed_micros(off(row, "delay_p99_ns")),
+            signed_micros(median_off(row)),
+            signed_micros(p99_off(row)),
             "ok" if row["ok"] else "not as asked",
         ])
     return table(heading, lines)
@@ -97,8 +105,8 @@ def markdown(rows: list[dict]) -> str:
 
 def summary(rows: list[dict]) -> str:
     """How many of all keep which promise, and the worst of each."""
-    medians = [abs(off(row, "delay_median_ns")) for row in rows]
-    tails = [off(row, "delay_p99_ns") for row in rows]
+    medians = [abs(median_off(row)) for row in rows]
+    tails = [p99_off(row) for row in rows]
     rates = [abs(rate) for row in rows if (rate := rate_off(row)) is not None]
     worst = f"worst {signed_micros(max(medians))} and {signed_micros(max(tails))} us"
     return (

@@ -35,4 +35,7 @@ pub use predict::{PROTOCOLS, Path, Protocol};
 pub use program::ProgramError;
 pub use topology::{Link, Prefix, Site, Topology};
 pub use truth::{Handling, Identity, Passing, Record, TruthError, TruthFile, Verdict};
-pub use verify::{Check, LinkCheck, LossCheck, verify, verify_against, verify_link};
+pub use verify::{
+    Check, DelayCheck, JitterCheck, Lateness, LinkCheck, LossCheck, Quantiles, verify,
+    verify_against, verify_link,
+};

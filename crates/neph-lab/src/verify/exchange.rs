@@ -1,26 +1,33 @@
-//! Packets over a link in both directions at once, and when each was seen at either end.
+//! Packets over a link, and when each was seen at either end.
 //!
-//! Owns the schedules: a burst of small packets far enough apart not to wait for each other, and
-//! a flood of full ones that fills a queue.
+//! Owns the schedules: a trickle of small packets far enough apart not to wait for each other, and
+//! a stream of full ones that fills a queue and keeps it full.
 
 use neph_model::Span;
 use neph_sys::clock::{self, RawNanos, Spin};
 
 use super::end::{End, PROBE_BYTES};
-use crate::gate::{Shape, transmission_time};
+use super::longest;
+use crate::gate::{ETHERNET, FULL_FRAME, Shape, transmission_time};
 
-/// Bytes of a full frame, Ethernet header included.
-pub(super) const FLOOD_BYTES: u32 = 1514;
-/// How long a burst lasts.
-const BURST: Span = Span::from_millis(600);
-/// How long a flood is waited for, the link's delay excepted.
-const FLOOD: Span = Span::from_millis(1_200);
-/// How much longer than a queue takes the flood goes on, in time at the link's rate.
-const BEYOND: Span = Span::from_millis(200);
-/// What a sender here manages of full frames in both directions: 100,000/s is 1.2 Gbit/s each.
-const MOST_FLOODED: u32 = 100_000;
+/// How long a trickle lasts without and with jitter: a distribution needs more packets.
+const TRICKLE: Span = Span::from_millis(600);
+const JITTERY: Span = Span::from_secs(2);
+/// Between two packets of a trickle, at most.
+const SPARSE: Span = Span::from_millis(10);
+/// How long a stream goes on once its queue is full, and how many frames at least.
+const STREAM: Span = Span::from_millis(150);
+const FEWEST: i64 = 60;
+/// What a stream is faster than its link: 13 to 10.
+const FASTER: (i64, i64) = (13, 10);
+/// What a sender here manages in a second or so.
+const MOST: i64 = 150_000;
+/// A queue that takes longer to drain is not waited for.
+const DRAIN: Span = Span::from_millis(2_500);
 /// The kernel takes this long at most from one end to the other, beside what the link was asked.
 const GRACE: Span = Span::from_millis(100);
+/// Frames between two looks at what came.
+const LOOK: i64 = 16;
 
 /// When a packet was seen at both ends: wall nanoseconds.
 #[derive(Clone, Copy, Debug, Default)]
@@ -39,26 +46,25 @@ impl Sighting {
     }
 }
 
-/// What a flood gave.
-#[derive(Debug, Default)]
-pub(super) struct Flood {
+/// What a stream gave.
+#[derive(Debug)]
+pub(super) struct Stream {
     pub(super) sightings: Vec<Sighting>,
-    /// Whether some found the queue full.
-    pub(super) filled: bool,
+    /// Bytes of each frame.
+    pub(super) bytes: u32,
     /// Whether all that found room came in time.
     pub(super) drained: bool,
 }
 
-/// Small packets both ways; denser where loss is to be estimated.
-pub(super) fn burst(ends: &mut [End; 2], shapes: [&Shape; 2]) -> [Vec<Sighting>; 2] {
-    let lossy = shapes.iter().any(|shape| shape.wire.loss.fraction() > 0.0);
-    let least = Span::from_micros(if lossy { 250 } else { 1_000 });
-    let times = shapes.iter().filter_map(|shape| shape.rate);
-    let slowest = times
-        .map(|rate| transmission_time(PROBE_BYTES, rate).times(2))
-        .max();
-    let gap = slowest.unwrap_or_default().max(least);
-    let count = usize::try_from(BURST.nanos() / gap.nanos())
+/// Small packets both ways at once; denser where loss is to be estimated, sparser where jitter
+/// would make them wait for each other.
+pub(super) fn trickle(ends: &mut [End; 2], shapes: [&Shape; 2]) -> [Vec<Sighting>; 2] {
+    let gap = gap(shapes);
+    let jittery = shapes
+        .iter()
+        .any(|shape| shape.wire.jitter.reach() > Span::ZERO);
+    let lasts = if jittery { JITTERY } else { TRICKLE };
+    let count = usize::try_from(lasts.nanos() / gap.nanos())
         .expect("positive")
         .max(4);
     let mut seen = [
@@ -74,11 +80,8 @@ pub(super) fn burst(ends: &mut [End; 2], shapes: [&Shape; 2]) -> [Vec<Sighting>;
         }
         watch(ends, &mut seen);
     }
-    let longest = shapes
-        .iter()
-        .map(|shape| shape.wire.delay + shape.wire.jitter.reach())
-        .max();
-    let deadline = clock::raw().0 + (longest.unwrap_or_default() + GRACE).nanos();
+    let longest = shapes.map(longest).into_iter().max().unwrap_or_default();
+    let deadline = clock::raw().0 + (longest + GRACE).nanos();
     while clock::raw().0 < deadline && !all_came(&seen) {
         clock::sleep_until(RawNanos(clock::raw().0 + 1_000_000), Spin::NONE);
         watch(ends, &mut seen);
@@ -86,62 +89,75 @@ pub(super) fn burst(ends: &mut [End; 2], shapes: [&Shape; 2]) -> [Vec<Sighting>;
     seen
 }
 
-/// Full frames both ways where a rate was asked, as fast as they can be sent.
-pub(super) fn flood(ends: &mut [End; 2], shapes: [&Shape; 2]) -> [Flood; 2] {
-    let counts = shapes.map(frames_to_fill);
-    let mut seen = counts.map(|count| vec![Sighting::default(); count as usize]);
-    for number in 0..counts[0].max(counts[1]) {
-        for (end, count) in ends.iter().zip(counts) {
-            if number < count {
-                end.send(number, FLOOD_BYTES);
-            }
+fn gap(shapes: [&Shape; 2]) -> Span {
+    let lossy = shapes.iter().any(|shape| shape.wire.loss.fraction() > 0.0);
+    let least = Span::from_micros(if lossy { 250 } else { 1_000 });
+    let gaps = shapes.iter().flat_map(|shape| {
+        // A packet that its sender sent late must have gone before the next one comes.
+        let transmitted = shape
+            .rate
+            .map(|rate| transmission_time(PROBE_BYTES, rate).times(4));
+        let apart = shape.wire.jitter.reach().times(2).min(SPARSE);
+        [transmitted.unwrap_or_default(), apart]
+    });
+    gaps.max().unwrap_or_default().max(least)
+}
+
+/// Full frames from one side where a rate was asked, faster than it, so that they queue.
+pub(super) fn stream(ends: &mut [End; 2], side: usize, shape: &Shape) -> Option<Stream> {
+    let rate = shape.rate?;
+    let bytes = shape.mtu.map_or(FULL_FRAME, |mtu| {
+        (mtu + ETHERNET).clamp(PROBE_BYTES, FULL_FRAME)
+    });
+    let frame = transmission_time(bytes, rate);
+    let gap = (frame.nanos() * FASTER.1 / FASTER.0).max(1);
+    let room = i64::try_from(shape.queue.bytes_of(bytes).0 / u64::from(bytes)).unwrap_or(MOST);
+    // At once what fits into the queue, then what keeps it full.
+    let burst = (room * 11 / 10).min(MOST / 2);
+    let lasting = (STREAM.nanos() / gap).max(FEWEST);
+    // A queue that a fast link empties while it is being filled is filled by what comes after.
+    let count = burst + lasting.min(MOST - burst);
+    let mut seen: [Vec<Sighting>; 2] = Default::default();
+    seen[side] = vec![Sighting::default(); usize::try_from(count).expect("positive")];
+    let start = clock::raw().0;
+    let mut next = 0;
+    while next < count {
+        let now = clock::raw().0;
+        let due = (burst + (now - start) / gap).min(count);
+        let until = due.min(next + LOOK);
+        for number in next..until {
+            ends[side].send(u32::try_from(number).expect("at most MOST"), bytes);
         }
-        if number % 16 == 0 {
-            watch(ends, &mut seen);
+        next = until;
+        watch(ends, &mut seen);
+        if next == due && next < count {
+            clock::sleep_until(RawNanos(start + (next - burst + 1) * gap), Spin::NONE);
         }
     }
-    if counts == [0, 0] {
-        return Default::default();
-    }
-    let longest = shapes
-        .iter()
-        .map(|shape| shape.wire.delay + shape.wire.jitter.reach())
-        .max();
-    let deadline = clock::raw().0 + (longest.unwrap_or_default() + FLOOD).nanos();
-    // Drained when nothing came for longer than any two packets of the flood lie apart.
-    let silence = shapes.iter().filter_map(|shape| shape.rate);
-    let silence = silence
-        .map(|rate| transmission_time(4 * FLOOD_BYTES, rate))
-        .max();
-    let silence = silence.unwrap_or_default() + longest.unwrap_or_default() + GRACE;
+    let drained = drain(ends, &mut seen, (shape, frame));
+    Some(Stream {
+        sightings: std::mem::take(&mut seen[side]),
+        bytes,
+        drained,
+    })
+}
+
+/// Waits until nothing comes any more: for longer than any two frames of a stream lie apart.
+fn drain(
+    ends: &mut [End; 2],
+    seen: &mut [Vec<Sighting>; 2],
+    (shape, frame): (&Shape, Span),
+) -> bool {
+    let silence = (frame.times(4) + longest(shape) + GRACE).nanos();
+    let deadline = clock::raw().0 + (longest(shape) + DRAIN).nanos();
     let mut last = clock::raw().0;
-    while clock::raw().0 < deadline && clock::raw().0 - last < silence.nanos() {
-        if watch(ends, &mut seen) {
+    while clock::raw().0 < deadline && clock::raw().0 - last < silence {
+        if watch(ends, seen) {
             last = clock::raw().0;
         }
         clock::sleep_until(RawNanos(clock::raw().0 + 1_000_000), Spin::NONE);
     }
-    let drained = clock::raw().0 < deadline;
-    seen.map(|sightings| {
-        let filled = sightings
-            .iter()
-            .any(|one| one.left.is_some() && one.came.is_none());
-        Flood {
-            sightings,
-            filled,
-            drained,
-        }
-    })
-}
-
-/// Frames that fill the queue and go on for a while; none without a rate.
-fn frames_to_fill(shape: &Shape) -> u32 {
-    let Some(rate) = shape.rate else { return 0 };
-    let beyond = i128::from(rate.0) * i128::from(BEYOND.nanos()) / 8_000_000_000;
-    let bytes = i128::from(shape.queue.bytes_of(FLOOD_BYTES).0) * 5 / 4 + beyond;
-    u32::try_from(bytes / i128::from(FLOOD_BYTES))
-        .unwrap_or(u32::MAX)
-        .clamp(40, MOST_FLOODED)
+    clock::raw().0 < deadline
 }
 
 /// Takes down what both ends saw since the last look; whether there was anything.

@@ -64,17 +64,18 @@ fn delays_are_as_asked_and_the_record_agrees_with_the_measurement() {
         let late = quantiles(errors);
         for (check, own) in pair.iter().zip(own) {
             assert!(check.loss.sent >= 500, "{check:?}");
-            let error = (check.delay.measured - check.delay.asked).nanos();
-            let p99 = (check.delay_p99 - check.delay.asked).nanos();
+            let (asked, is) = (check.delay.asked, check.delay.measured.expect("it came"));
+            let error = (is.median - asked.median).nanos();
+            let p99 = (is.p99 - asked.p99).nanos();
             let own = quantiles(own).0;
             #[expect(clippy::cast_precision_loss, reason = "microseconds")]
-            let apart = check.delay.measured.nanos() as f64 / 1e3 - own;
+            let apart = is.median.nanos() as f64 / 1e3 - own;
             println!(
                 "{} -> {} {}: error median {:.1} p99 {:.1} us; left late {:.1}/{:.1} us; \
                  measured - recorded {apart:.1} us",
                 check.from,
                 check.to,
-                check.delay.asked,
+                asked.median,
                 quantiles(vec![error]).0,
                 quantiles(vec![p99]).0,
                 late.0,
@@ -120,7 +121,7 @@ fn loss_and_jitter_are_as_asked_each_direction_by_itself() {
     let lab = up(&pair(features), &name('m'));
     for check in verify_link(&lab, 0).expect("verify") {
         println!("{} -> {}: {:?}", check.from, check.to, check.loss);
-        assert!(check.loss.sent > 2_000 && check.is_ok(), "{check:?}");
+        assert!(check.loss.sent > 1_500 && check.is_ok(), "{check:?}");
     }
     lab.down().expect("down");
 }

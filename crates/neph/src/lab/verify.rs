@@ -5,7 +5,8 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use clap::Args as ClapArgs;
-use neph_lab::{Check, Lab, LinkCheck, UpOptions, verify_link};
+use neph_lab::{Check, DelayCheck, Lab, LinkCheck, LossCheck, UpOptions, verify_link};
+use neph_model::Span;
 use serde_json::Value;
 
 use super::{failure, name_of};
@@ -31,7 +32,7 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
     let stop = interrupt::stop_on_ctrl_c()?;
     let lab = Lab::up(&topology, &UpOptions::named(name)).map_err(failure)?;
     output::say(&format!(
-        "neph lab: measuring {} links of {}, at most 2.5 s each",
+        "neph lab: measuring {} links of {}, 1 to 6 s each",
         topology.links.len(),
         name_of(None, &args.file)
     ));
@@ -46,6 +47,14 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
     let mut out = output::data();
     sheet(&checks).write(args.format, &mut out)?;
     out.flush()?;
+    let late = checks.iter().filter(|check| check.is_late()).count();
+    if late > 0 {
+        output::say(&format!(
+            "neph lab: {late} of {} directions sent more than one packet in a hundred on late: this \
+             machine was too busy, and an experiment on them would be flagged",
+            checks.len()
+        ));
+    }
     let wrong = checks.iter().filter(|check| !check.is_ok()).count();
     Ok(match (stop.is_set(), wrong) {
         (true, _) => Outcome::Interrupted,
@@ -60,47 +69,93 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
     })
 }
 
-const COLUMNS: [Column; 13] = [
+const COLUMNS: [Column; 17] = [
     Column::left("LINK", "link"),
     Column::left("FROM", "from"),
     Column::left("TO", "to"),
     Column::right("DELAY", "delay_asked_ns"),
     Column::right("IS", "delay_median_ns"),
-    Column::right("P99", "delay_p99_ns"),
+    Column::right("P99", "delay_p99_asked_ns"),
+    Column::right("IS", "delay_p99_ns"),
+    Column::right("JITTER OFF", "jitter_distance"),
+    Column::right("AT MOST", "jitter_allowed"),
     Column::right("LOSS", "loss_asked"),
     Column::right("IS", "loss_measured"),
     Column::right("RATE", "rate_asked_bits_per_s"),
     Column::right("IS", "rate_measured_bits_per_s"),
     Column::right("QUEUE", "queue_asked_bytes"),
     Column::right("IS", "queue_measured_bytes"),
+    Column::right("LATE", "late_packets"),
     Column::left("VERDICT", "ok"),
 ];
 
 fn sheet(checks: &[LinkCheck]) -> Sheet {
     let mut sheet = Sheet::new(&COLUMNS);
     for check in checks {
-        let (delay, loss) = (check.delay, &check.loss);
-        let [rate, rate_is] = both(check.rate, |rate| rate.bits_per_second().into());
-        let [queue, queue_is] = both(check.queue, |queue| queue.bytes().into());
-        let verdict = if check.is_ok() { "ok" } else { "not as asked" };
-        let share = f64::from(loss.lost) / f64::from(loss.sent.max(1));
-        sheet.rows.push(vec![
+        let mut row = vec![
             Cell::text(&check.link),
             Cell::text(&check.from),
             Cell::text(&check.to),
-            Cell::new(delay.asked.to_string(), delay.asked.nanos()),
-            Cell::new(delay.measured.to_string(), delay.measured.nanos()),
-            Cell::new(check.delay_p99.to_string(), check.delay_p99.nanos()),
-            Cell::new(format!("{:.2} %", loss.asked * 100.0), loss.asked),
-            Cell::new(format!("{}/{}", loss.lost, loss.sent), share),
-            rate,
-            rate_is,
-            queue,
-            queue_is,
-            Cell::new(verdict, check.is_ok()),
-        ]);
+        ];
+        row.extend(delays(&check.delay));
+        row.extend(losses(&check.loss));
+        row.extend(both(check.rate, |rate| rate.bits_per_second().into()));
+        row.extend(both(check.queue, |queue| queue.bytes().into()));
+        row.push(
+            check
+                .late
+                .map_or_else(Cell::absent, |late| Cell::count(late.late)),
+        );
+        row.push(Cell::new(verdict(check), check.is_ok()));
+        sheet.rows.push(row);
     }
     sheet
+}
+
+fn delays(delay: &DelayCheck) -> [Cell; 6] {
+    let cell = |span: Span| Cell::new(span.to_string(), span.nanos());
+    let share = |share: f64| Cell::new(format!("{share:.3}"), share);
+    let known = |span: Option<Span>| span.map_or_else(Cell::absent, cell);
+    let jitter = delay.jitter;
+    [
+        cell(delay.asked.median),
+        known(delay.measured.map(|is| is.median)),
+        cell(delay.asked.p99),
+        known(delay.measured.map(|is| is.p99)),
+        jitter.map_or_else(Cell::absent, |jitter| share(jitter.distance)),
+        jitter.map_or_else(Cell::absent, |jitter| share(jitter.allowed)),
+    ]
+}
+
+fn losses(loss: &LossCheck) -> [Cell; 2] {
+    let share = f64::from(loss.lost) / f64::from(loss.sent.max(1));
+    [
+        Cell::new(format!("{:.2} %", loss.asked * 100.0), loss.asked),
+        Cell::new(format!("{}/{}", loss.lost, loss.sent), share),
+    ]
+}
+
+/// `ok`, or what is not.
+fn verdict(check: &LinkCheck) -> String {
+    let parts = [
+        ("delay", check.delay.ok || check.delay.jitter.is_some()),
+        ("jitter", check.delay.ok || check.delay.jitter.is_none()),
+        ("loss", check.loss.ok),
+        ("rate", check.rate.is_none_or(|rate| rate.ok)),
+        ("queue", check.queue.is_none_or(|queue| queue.ok)),
+    ];
+    let wrong: Vec<&str> = parts
+        .iter()
+        .filter_map(|(what, ok)| (!ok).then_some(*what))
+        .collect();
+    let verdict = match wrong.as_slice() {
+        [] => "ok".to_owned(),
+        wrong => format!("not as asked: {}", wrong.join(", ")),
+    };
+    match check.is_late() {
+        true => verdict + ", but late",
+        false => verdict,
+    }
 }
 
 /// Asked and measured; absent where nothing was asked.

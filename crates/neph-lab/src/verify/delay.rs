@@ -1,0 +1,172 @@
+//! The delays of small packets, and their distribution where there is jitter.
+
+use neph_model::Span;
+
+use super::exchange::Sighting;
+use super::{DELAY_TOLERANCE, PROBE_BYTES, replay};
+use crate::gate::Shape;
+
+/// Two samples of one distribution are this far apart at most in 99 % of cases, times the root of
+/// (n + m) / n m (Kolmogorov 1933, Smirnov 1948).
+const KOLMOGOROV_99: f64 = 1.628;
+
+/// One-way delays of small packets.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct DelayCheck {
+    /// What they should be, transmission and what they had to wait for each other included.
+    pub asked: Quantiles,
+    /// What they are; none where nothing arrived.
+    pub measured: Option<Quantiles>,
+    /// How the distribution compares; none where it has no width.
+    pub jitter: Option<JitterCheck>,
+    /// Whether the median is within 50 us of what was asked; with jitter, whether the
+    /// distribution is.
+    pub ok: bool,
+}
+
+/// A median and a 99th percentile, by nearest rank.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Quantiles {
+    /// Half of the packets took at most this long.
+    pub median: Span,
+    /// 99 % of the packets took at most this long.
+    pub p99: Span,
+}
+
+/// The greatest distance between two distribution functions, up to a shift of 50 us.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct JitterCheck {
+    /// Between 0 and 1.
+    pub distance: f64,
+    /// What 99 of 100 samples of the asked distribution stay below.
+    pub allowed: f64,
+}
+
+impl JitterCheck {
+    /// Whether the jitter may well be as asked.
+    pub fn is_ok(self) -> bool {
+        self.distance <= self.allowed
+    }
+}
+
+/// Judges the delays of what was seen.
+pub(super) fn check(small: &[Sighting], shape: &Shape) -> DelayCheck {
+    let left: Vec<i64> = small.iter().filter_map(|one| one.left).collect();
+    let asked = replay::delays(&left, PROBE_BYTES, shape);
+    let mut measured: Vec<i64> = small
+        .iter()
+        .filter_map(Sighting::delay)
+        .map(Span::nanos)
+        .collect();
+    measured.sort_unstable();
+    let (Some(wanted), Some(is)) = (quantiles(&asked), quantiles(&measured)) else {
+        let none = Quantiles {
+            median: shape.wire.delay,
+            p99: shape.wire.delay,
+        };
+        // Nothing arrived: right only where everything was to be lost.
+        return DelayCheck {
+            asked: quantiles(&asked).unwrap_or(none),
+            measured: quantiles(&measured),
+            jitter: None,
+            ok: shape.wire.loss.fraction() >= 1.0 && measured.is_empty(),
+        };
+    };
+    let jitter = (!replay::is_certain(shape)).then(|| compare(&measured, &asked));
+    let off = (is.median - wanted.median).abs();
+    DelayCheck {
+        asked: wanted,
+        measured: Some(is),
+        jitter,
+        ok: jitter.map_or(off <= DELAY_TOLERANCE, JitterCheck::is_ok),
+    }
+}
+
+fn quantiles(sorted: &[i64]) -> Option<Quantiles> {
+    let nearest_rank = |percent: usize| {
+        let rank = (sorted.len() * percent).div_ceil(100);
+        sorted
+            .get(rank.saturating_sub(1))
+            .map(|nanos| Span::from_nanos(*nanos))
+    };
+    Some(Quantiles {
+        median: nearest_rank(50)?,
+        p99: nearest_rank(99)?,
+    })
+}
+
+/// Two samples in order of size, neither empty. A machine adds some microseconds to each delay, so
+/// the measured distribution may lie anywhere within the tolerance beside the asked one.
+#[expect(clippy::cast_precision_loss, reason = "counts of packets")]
+fn compare(measured: &[i64], asked: &[i64]) -> JitterCheck {
+    let (n, m) = (measured.len() as f64, asked.len() as f64);
+    let tolerance = DELAY_TOLERANCE.nanos();
+    let mut distance: f64 = 0.0;
+    for (rank, value) in measured.iter().enumerate() {
+        let below = asked.partition_point(|one| *one < value - tolerance) as f64 / m;
+        let up_to = asked.partition_point(|one| *one <= value + tolerance) as f64 / m;
+        let here = (rank + 1) as f64 / n;
+        let before = rank as f64 / n;
+        distance = distance.max(here - up_to).max(below - before);
+    }
+    JitterCheck {
+        distance,
+        allowed: KOLMOGOROV_99 * ((n + m) / (n * m)).sqrt(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::gate::Jitter;
+
+    /// Packets every 10 ms that took `took`.
+    fn seen(took: impl IntoIterator<Item = i64>) -> Vec<Sighting> {
+        let sighting = |(number, took): (i64, i64)| Sighting {
+            left: Some(number * 10_000_000),
+            came: Some(number * 10_000_000 + took),
+        };
+        (0..).zip(took).map(sighting).collect()
+    }
+
+    fn five_millis(jitter: Jitter) -> Shape {
+        let mut shape = Shape::default();
+        shape.wire.delay = Span::from_millis(5);
+        shape.wire.jitter = jitter;
+        shape
+    }
+
+    #[test]
+    fn a_median_may_be_off_by_what_a_machine_adds_and_no_more() {
+        let shape = five_millis(Jitter::None);
+        let fine = check(&seen([5_010_000, 5_010_000, 9_000_000]), &shape);
+        assert!(fine.ok && fine.jitter.is_none(), "{fine:?}");
+        assert_eq!(fine.asked.p99, Span::from_millis(5));
+        assert_eq!(
+            fine.measured.map(|is| is.p99),
+            Some(Span::from_millis(9)),
+            "told, not judged"
+        );
+        assert!(!check(&seen([5_060_000, 5_060_000, 5_000_000]), &shape).ok);
+        assert!(!check(&[Sighting::default()], &shape).ok, "nothing came");
+    }
+
+    #[test]
+    fn a_jitter_of_another_width_or_kind_is_told_from_the_one_asked() {
+        let even = |half: i64| (0..500).map(move |step| 5_000_000 + half * (step - 250) / 250);
+        let shape = five_millis(Jitter::Uniform(Span::from_millis(2)));
+        // Drawn in an order that no packet overtakes the one before it: 10 ms apart.
+        let right = check(&seen(even(2_000_000)), &shape);
+        assert!(right.ok, "{right:?}");
+        let shifted = check(&seen(even(2_000_000).map(|took| took + 40_000)), &shape);
+        assert!(shifted.ok, "within the tolerance: {shifted:?}");
+        for wrong in [1_500_000, 2_600_000, 0] {
+            let check = check(&seen(even(wrong)), &shape);
+            assert!(!check.ok, "{wrong}: {check:?}");
+        }
+        let normal = five_millis(Jitter::Normal(Span::from_micros(1_155)));
+        let other = check(&seen(even(2_000_000)), &normal);
+        let jitter = other.jitter.expect("there is jitter");
+        assert!(jitter.distance > 0.04, "{jitter:?}");
+    }
+}

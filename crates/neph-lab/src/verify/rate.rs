@@ -1,0 +1,168 @@
+//! The rate at which a stream came out of a link, and the queue that it filled.
+
+use neph_model::{BitRate, ByteSize, Span};
+
+use super::exchange::{Sighting, Stream};
+use super::{Check, DELAY_TOLERANCE, Z99, loss, replay};
+use crate::gate::{Shape, transmission_time};
+
+/// Fewer frames than these tell no rate.
+const FEWEST: usize = 20;
+/// A stream that keeps its link less busy than this does not tell how fast it is.
+const BUSY: f64 = 0.995;
+/// How far a rate may be off.
+const TOLERANCE: f64 = 0.01;
+
+/// Judges how many frames came in the time from the first to the last, those lost at random counted
+/// in: they took their time on the wire. None where the same frames through a gate that does as
+/// asked would have left pauses, so that they tell their sender's rate.
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "rates and nanoseconds far below 2^53"
+)]
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a positive rate"
+)]
+pub(super) fn check(stream: &Stream, shape: &Shape) -> Option<Check<BitRate>> {
+    let asked = shape.rate?;
+    let wanted: Vec<i64> = expected(stream, shape).filter_map(|(_, at)| at).collect();
+    let came: Vec<i64> = stream.sightings.iter().filter_map(|one| one.came).collect();
+    if rate_of(&wanted, stream.bytes)? < BUSY * asked.0 as f64 {
+        return None;
+    }
+    let lost = shape.wire.loss.fraction();
+    let measured = rate_of(&came, stream.bytes)? / (1.0 - lost);
+    let frames = came.len() as f64;
+    let span = frames * f64::from(stream.bytes) * 8e9 / asked.0 as f64;
+    let slack = TOLERANCE
+        + 2.0 * shape.wire.jitter.reach().nanos() as f64 / span
+        + Z99 * (lost * loss::excess(&shape.wire.loss) / frames).sqrt();
+    Some(Check {
+        asked,
+        measured: BitRate(measured.round() as u64),
+        ok: (measured / asked.0 as f64 - 1.0).abs() <= slack,
+    })
+}
+
+/// Bits per second from the first to the last of these moments; none where they are too few.
+#[expect(clippy::cast_precision_loss, reason = "nanoseconds of some seconds")]
+fn rate_of(came: &[i64], bytes: u32) -> Option<f64> {
+    let (first, last) = (came.iter().min()?, came.iter().max()?);
+    let bits = (came.len() - 1) as f64 * f64::from(bytes) * 8.0;
+    (came.len() >= FEWEST && last > first).then(|| bits * 1e9 / (last - first) as f64)
+}
+
+/// Judges the queue by how long those frames waited that should have found it all but full: what
+/// stood before them, and themselves. None where nothing was turned away. Their median: a machine
+/// that stops for 10 ms once makes the longest wait longer, not this one.
+pub(super) fn check_queue(stream: &Stream, shape: &Shape) -> Option<Check<ByteSize>> {
+    let rate = shape.rate?;
+    let asked = shape.queue.bytes_of(stream.bytes);
+    let filled = expected(stream, shape).any(|(_, at)| at.is_none());
+    if !filled || !stream.drained {
+        return None;
+    }
+    let waits = expected(stream, shape).filter_map(|(one, at)| {
+        let should = at? - one.left?;
+        Some((should, one.delay()?))
+    });
+    let waits: Vec<(i64, Span)> = waits.collect();
+    let longest = waits.iter().map(|(should, _)| *should).max()?;
+    let nearly = longest - transmission_time(stream.bytes, rate).times(2).nanos();
+    let found_full = waits.iter().filter(|(should, _)| *should >= nearly);
+    let mut found_full: Vec<Span> = found_full.map(|(_, wait)| *wait).collect();
+    found_full.sort_unstable();
+    let median = *found_full.get(found_full.len() / 2)?;
+    let bytes_in = |span: Span| {
+        let nanos = u128::try_from(span.nanos()).unwrap_or(0);
+        u64::try_from(nanos * u128::from(rate.0) / 8_000_000_000).unwrap_or(u64::MAX)
+    };
+    let measured = ByteSize(bytes_in(median - shape.wire.delay));
+    // The frames may miss the limit by a little more than their own length.
+    let slack = 3 * u64::from(stream.bytes)
+        + asked.0 / 50
+        + bytes_in(DELAY_TOLERANCE.times(2) + shape.wire.jitter.reach());
+    Some(Check {
+        asked,
+        measured,
+        ok: measured.0.abs_diff(asked.0) <= slack,
+    })
+}
+
+/// The frames that were sent, in order, with when they should have come.
+fn expected(stream: &Stream, shape: &Shape) -> impl Iterator<Item = (Sighting, Option<i64>)> {
+    let sent = stream.sightings.iter().filter(|one| one.left.is_some());
+    let sent: Vec<Sighting> = sent.copied().collect();
+    let left: Vec<i64> = sent.iter().filter_map(|one| one.left).collect();
+    let came = replay::replay(&left, stream.bytes, (&replay::certain(shape), 0));
+    sent.into_iter().zip(came)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::gate::QueueLimit;
+
+    fn shape(rate: u64) -> Shape {
+        let mut shape = Shape {
+            rate: Some(BitRate(rate)),
+            queue: QueueLimit::Bytes(ByteSize(20_000)),
+            ..Shape::default()
+        };
+        shape.wire.delay = Span::from_millis(3);
+        shape
+    }
+
+    /// 200 frames of 1000 bytes, 600 us apart, through a link of `rate`.
+    fn through(rate: u64) -> Stream {
+        let left: Vec<i64> = (0..200).map(|number| number * 600_000).collect();
+        let came = replay::replay(&left, 1_000, (&shape(rate), 0));
+        let sightings = left.iter().zip(came).map(|(left, came)| Sighting {
+            left: Some(*left),
+            came,
+        });
+        Stream {
+            sightings: sightings.collect(),
+            bytes: 1_000,
+            drained: true,
+        }
+    }
+
+    #[test]
+    fn a_rate_is_told_to_one_percent_and_another_one_is_refused() {
+        let stream = through(8_000_000);
+        let rate = check(&stream, &shape(8_000_000)).expect("a rate");
+        assert!(rate.ok && rate.measured == BitRate(8_000_000), "{rate:?}");
+        let slower = check(&stream, &shape(8_200_000)).expect("a rate");
+        assert!(!slower.ok, "{slower:?}");
+        let faster = check(&through(8_200_000), &shape(8_000_000)).expect("a rate");
+        assert!(!faster.ok, "{faster:?}");
+    }
+
+    #[test]
+    fn a_link_that_its_sender_cannot_fill_tells_no_rate() {
+        assert_eq!(check(&through(20_000_000), &shape(20_000_000)), None);
+        assert_eq!(check_queue(&through(20_000_000), &shape(20_000_000)), None);
+    }
+
+    #[test]
+    fn a_queue_is_told_by_its_longest_wait() {
+        let stream = through(8_000_000);
+        let queue = check_queue(&stream, &shape(8_000_000)).expect("it was full");
+        assert!(
+            queue.ok && queue.measured.0.abs_diff(20_000) <= 1_000,
+            "{queue:?}"
+        );
+        let mut larger = shape(8_000_000);
+        larger.queue = QueueLimit::Bytes(ByteSize(28_000));
+        let filled = check_queue(&stream, &larger);
+        assert!(filled.is_none_or(|queue| !queue.ok), "{filled:?}");
+        let undrained = Stream {
+            drained: false,
+            ..through(8_000_000)
+        };
+        assert_eq!(check_queue(&undrained, &shape(8_000_000)), None);
+    }
+}
