@@ -53,6 +53,15 @@ pub(crate) fn ip_batch_regardless(namespace: &str, lines: &[String]) -> Result<(
     }
 }
 
+/// Runs `lines` through `bridge -batch` inside the namespace; stops at the first that fails.
+pub(crate) fn bridge_batch(namespace: &str, lines: &[String]) -> Result<(), ProgramError> {
+    batch(
+        Command::new("bridge").args(["-n", namespace, "-batch", "-"]),
+        ("bridge", namespace),
+        lines,
+    )
+}
+
 /// Runs one line of `tc` inside the namespace.
 pub(crate) fn tc(namespace: &str, line: &str) -> Result<(), ProgramError> {
     let lines = [line.to_owned()];

@@ -142,7 +142,7 @@ fn sites(lab: &Lab) -> Result<Sheet, Failure> {
 }
 
 fn check(args: &CheckArgs) -> Result<Outcome, Failure> {
-    let Topology { sites, links } = topology::read(&args.file)?;
+    let Topology { sites, links, .. } = topology::read(&args.file)?;
     output::say(&format!(
         "neph lab: {} is a good topology: {} sites, {} links",
         args.file.display(),

@@ -138,7 +138,7 @@ fn note(journal: &Journal, lab: &str, acquired: &Acquired) -> Result<(), LabErro
 /// Carries operations out, neighbours in the same namespace by one program.
 fn carry_out(operations: &[Operation]) -> Result<(), LabError> {
     let alike = |a: &Operation, b: &Operation| {
-        a.namespace == b.namespace && a.program == b.program && a.program == Program::Ip
+        a.namespace == b.namespace && a.program == b.program && a.program != Program::Tc
     };
     for batch in operations.chunk_by(alike) {
         let namespace = &batch[0].namespace;
@@ -148,6 +148,7 @@ fn carry_out(operations: &[Operation]) -> Result<(), LabError> {
             .collect();
         match batch[0].program {
             Program::Ip => program::ip_batch(namespace, &lines)?,
+            Program::Bridge => program::bridge_batch(namespace, &lines)?,
             Program::Tc => program::tc(namespace, &lines[0])?,
         }
     }

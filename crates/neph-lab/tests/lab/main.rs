@@ -2,4 +2,5 @@
 
 mod accuracy;
 mod life;
+mod nodes;
 mod support;
