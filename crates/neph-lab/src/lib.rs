@@ -7,6 +7,7 @@
 mod counters;
 mod engine;
 mod gate;
+mod group;
 mod journal;
 mod lab;
 mod links;
@@ -15,6 +16,7 @@ mod program;
 mod route;
 mod segment;
 mod settings;
+mod sweep;
 mod topology;
 mod truth;
 mod verify;
@@ -23,9 +25,14 @@ mod waiting;
 pub use counters::{Direction, DirectionCount, Footing, LATE, LinkCounters, tolerance};
 pub use engine::{Ending, Engine, EngineConfig, EngineError, Pace, TruthConfig};
 pub use gate::{Fate, Gate, Jitter, Moment, Shape, Share, transmission_time};
-pub use journal::UndoError;
-pub use lab::{Lab, LabError, LabListing, Recording, UpOptions};
+pub use group::GroupError;
+pub use journal::{HasKeeper, UndoError};
+pub use lab::{
+    DirectionCounts, DirectionStatus, Lab, LabError, LabListing, LabStatus, Place, Recording,
+    ServiceState, ServiceStatus, UpOptions,
+};
+pub use plan::Step;
 pub use program::ProgramError;
-pub use topology::{Link, Prefix, Role, Routing, Site, Topology};
+pub use topology::{Link, Prefix, Ready, ReadyCheck, Role, Routing, Service, Site, Topology};
 pub use truth::{Identity, Passing, Record, TruthError, TruthFile, Verdict};
 pub use verify::{Check, LinkCheck, LossCheck, verify, verify_against, verify_link};

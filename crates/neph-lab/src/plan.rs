@@ -6,12 +6,16 @@
 //! it, so a site with several links needs one address only. Neighbours are entered by hand:
 //! address resolution over a link of 150 ms would otherwise be the first thing measured.
 
+mod steps;
+
 use std::net::IpAddr;
 
 use crate::links::{Laying, LinkKind, mac};
 use crate::route;
 use crate::segment;
 use crate::topology::{Role, Site, Topology};
+
+pub use steps::Step;
 
 /// One step inside a namespace.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,6 +37,19 @@ pub(crate) enum Program {
 }
 
 impl Operation {
+    /// The operation as one would type it.
+    pub(crate) fn step(&self) -> Step {
+        let program = match self.program {
+            Program::Ip => "ip",
+            Program::Tc => "tc",
+            Program::Bridge => "bridge",
+        };
+        let Self {
+            namespace, line, ..
+        } = self;
+        Step::new(namespace, format!("{program} -n {namespace} {line}"))
+    }
+
     pub(crate) fn ip(namespace: &str, line: impl Into<String>) -> Self {
         Self {
             namespace: namespace.into(),

@@ -6,13 +6,16 @@
 
 mod quantity;
 mod read;
+pub(crate) mod service;
 
 use std::collections::BTreeMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use neph_text::{Problem, Source};
 
 use crate::gate::{Shape, Share};
+pub use service::{Ready, ReadyCheck, Service};
 
 /// Sites and links, and what runs there. Always connected, never empty.
 #[derive(Clone, Debug, PartialEq)]
@@ -23,6 +26,8 @@ pub struct Topology {
     pub links: Vec<Link>,
     /// How routes are chosen.
     pub routing: Routing,
+    /// What runs at the sites, in the order of the file: so they are started.
+    pub services: Vec<Service>,
 }
 
 /// How routes are chosen.
@@ -128,6 +133,13 @@ impl Topology {
             _ if link.b == from => Some((link.a, 0)),
             _ => None,
         }
+    }
+
+    /// A number that tells this topology from another; only for the same version of neph.
+    pub(crate) fn fingerprint(&self) -> String {
+        let mut hasher = DefaultHasher::new();
+        format!("{self:?}").hash(&mut hasher);
+        format!("{:016x}", hasher.finish())
     }
 
     /// The index of the site called `name`.

@@ -6,6 +6,7 @@
 mod address;
 mod generate;
 mod link;
+mod service;
 mod site;
 
 use std::ops::Range;
@@ -58,6 +59,7 @@ fn table(mut fields: Fields<'_>) -> Option<Topology> {
         complete: problems.is_empty(),
     };
     let links = link::links(&mut fields, ends);
+    let services = service::services(&mut fields, ends);
     let whole = fields.span();
     fields.finish();
     if !problems.is_empty() {
@@ -67,6 +69,7 @@ fn table(mut fields: Fields<'_>) -> Option<Topology> {
         sites,
         links,
         routing: routing.map(|routing| routing.value).unwrap_or_default(),
+        services,
     };
     without_rings(&topology, &whole, problems);
     connected(&topology, &whole, problems);

@@ -3,4 +3,5 @@
 mod accuracy;
 mod life;
 mod nodes;
+mod services;
 mod support;

@@ -48,6 +48,15 @@ pub(crate) fn leftovers(lab: &str) -> BTreeSet<String> {
             found.insert(name);
         }
     }
+    for controller in ["", "cpu", "cpuset"] {
+        let groups = Path::new("/sys/fs/cgroup").join(controller);
+        for entry in std::fs::read_dir(groups).into_iter().flatten().flatten() {
+            let path = entry.path().display().to_string();
+            if path.contains(&prefix) {
+                found.insert(path);
+            }
+        }
+    }
     let folder = Path::new("/run/neph").join(lab);
     if folder.exists() {
         found.insert(folder.display().to_string());
