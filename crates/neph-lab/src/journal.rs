@@ -1,17 +1,19 @@
 //! What a lab acquired, written down before it was acquired, so that anybody can undo it.
 //!
-//! Owns the folder /run/neph/LAB and the file in it. One line is one thing; the last in is the
-//! first out. The file is locked while a lab comes up, so that nobody takes down what is still
+//! Owns the folder /run/neph/LAB and the journal in it; the lab's other files are in there too and
+//! go with it. One line is one thing; the last in is the first out. Processes are not written
+//! down: whatever runs in one of the lab's namespaces is the lab's, whoever started it. The file is locked while a lab comes up, so that nobody takes down what is still
 //! growing; the kernel lets go of the lock when its owner dies.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use neph_sys::netns::{self, NetNs};
 
-use crate::program;
+use crate::{group, program, sweep};
 
 /// Where labs keep their journals: gone after a reboot, as is everything that they acquire.
 const ROOT: &str = "/run/neph";
@@ -27,6 +29,8 @@ pub(crate) enum Acquired {
         namespace: String,
         interface: String,
     },
+    /// A control group, by its folder.
+    Group(PathBuf),
 }
 
 /// A journal that is open for writing.
@@ -49,11 +53,27 @@ pub(crate) enum Whose<'w> {
     Own(&'w Witness),
 }
 
+/// Whether a lab's owner is there for nothing but the lab.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum HasKeeper {
+    /// It ends when the lab is taken down, and that is waited for.
+    Yes,
+    /// It has other work.
+    #[default]
+    No,
+}
+
 /// What a journal says.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Story {
     /// The process that brought the lab up, and when it began (clock ticks since boot).
     pub(crate) owner: Option<(u32, u64)>,
+    /// What the lab was made from, as a number that tells one topology from another.
+    pub(crate) fingerprint: Option<String>,
+    /// Whether it was up: nothing more was to come.
+    pub(crate) is_whole: bool,
+    /// Whether its owner is there for nothing but the lab, and ends with it.
+    pub(crate) has_keeper: bool,
     /// In the order in which they were acquired.
     pub(crate) acquired: Vec<Acquired>,
 }
@@ -90,7 +110,22 @@ impl Journal {
                 namespace,
                 interface,
             } => format!("link {namespace} {interface}"),
+            Acquired::Group(folder) => format!("group {}", folder.display()),
         })
+    }
+
+    /// Writes down what the lab is made from, and who for.
+    pub(crate) fn describe(&self, fingerprint: &str, has_keeper: HasKeeper) -> io::Result<()> {
+        self.line(&format!("fingerprint {fingerprint}"))?;
+        match has_keeper {
+            HasKeeper::Yes => self.line("keeper"),
+            HasKeeper::No => Ok(()),
+        }
+    }
+
+    /// Writes down that the lab is up.
+    pub(crate) fn whole(&self) -> io::Result<()> {
+        self.line("whole")
     }
 
     /// One write for a line: a crash leaves it whole or not at all.
@@ -133,6 +168,10 @@ fn parse(text: &str) -> Story {
                 namespace: namespace.into(),
                 interface: interface.into(),
             }),
+            ["group", folder] => story.acquired.push(Acquired::Group(folder.into())),
+            ["fingerprint", number] => story.fingerprint = Some(number.to_owned()),
+            ["keeper"] => story.has_keeper = true,
+            ["whole"] => story.is_whole = true,
             // A later version's line: what it acquired lies inside a namespace, as all does.
             _ => tracing::warn!("journal: skipping {line:?}"),
         }
@@ -166,13 +205,31 @@ pub(crate) fn undo(lab: &str, whose: Whose<'_>) -> Result<(), UndoError> {
         return Ok(());
     }
     let acquired = parse(&io::read_to_string(&file).map_err(failed)?).acquired;
+    end_processes(lab, &acquired)?;
     remove_links(&acquired)?;
     for one in acquired.iter().rev() {
-        if let Acquired::Namespace(name) = one {
-            netns::remove(name)?;
+        match one {
+            Acquired::Namespace(name) => netns::remove(name)?,
+            Acquired::Group(folder) => group::remove(folder).map_err(|source| {
+                let group = folder.clone();
+                UndoError::Group { group, source }
+            })?,
+            Acquired::Link { .. } => {}
         }
     }
     forget(lab).map_err(failed)
+}
+
+fn end_processes(lab: &str, acquired: &[Acquired]) -> Result<(), UndoError> {
+    let namespaces = acquired.iter().filter_map(|one| match one {
+        Acquired::Namespace(name) => Some(name.as_str()),
+        _ => None,
+    });
+    let namespaces: Vec<&str> = namespaces.collect();
+    sweep::namespaces(&namespaces).map_err(|source| UndoError::Processes {
+        lab: lab.to_owned(),
+        source,
+    })
 }
 
 fn forget(lab: &str) -> io::Result<()> {
@@ -212,7 +269,7 @@ fn remove_links(acquired: &[Acquired]) -> Result<(), UndoError> {
                 namespace,
                 interface,
             } => Some((&**namespace, &**interface)),
-            Acquired::Namespace(_) => None,
+            Acquired::Namespace(_) | Acquired::Group(_) => None,
         })
         .collect();
     while let Some(&(namespace, _)) = left.first() {
@@ -240,6 +297,22 @@ pub enum UndoError {
         /// Why.
         source: io::Error,
     },
+    /// What runs in it.
+    #[error("end the processes of lab {lab}: {source}")]
+    Processes {
+        /// Which lab.
+        lab: String,
+        /// Why.
+        source: io::Error,
+    },
+    /// One of its control groups.
+    #[error("remove the control group {}: {source}", group.display())]
+    Group {
+        /// Which.
+        group: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
     /// One of its namespaces.
     #[error(transparent)]
     NetNs(#[from] netns::NetNsError),
@@ -260,7 +333,17 @@ pub(crate) fn began(pid: u32) -> Option<u64> {
         .ok()
 }
 
-fn folder(lab: &str) -> PathBuf {
+/// Waits until a process, told by its number and when it began, has ended; at most this long.
+/// The calling process does not wait for itself.
+pub(crate) fn await_end((pid, since): (u32, u64), patience: Duration) {
+    let deadline = Instant::now() + patience;
+    while pid != std::process::id() && began(pid) == Some(since) && Instant::now() < deadline {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// Where the files of `lab` are.
+pub(crate) fn folder(lab: &str) -> PathBuf {
     Path::new(ROOT).join(lab)
 }
 
@@ -270,16 +353,21 @@ mod tests {
 
     #[test]
     fn a_journal_is_read_as_it_was_written() {
-        let text = "owner 12 345\nnamespace neph-x-wire\nlink neph-x-wire w0a\nfuture thing\n";
+        let text = "owner 12 345\nfingerprint 1f\nkeeper\nnamespace neph-x-wire\n\
+                    link neph-x-wire w0a\ngroup /sys/fs/cgroup/cpu/neph-x-a\nfuture thing\nwhole\n";
         let link = Acquired::Link {
             namespace: "neph-x-wire".into(),
             interface: "w0a".into(),
         };
-        let acquired = vec![Acquired::Namespace("neph-x-wire".into()), link];
+        let group = Acquired::Group("/sys/fs/cgroup/cpu/neph-x-a".into());
+        let acquired = vec![Acquired::Namespace("neph-x-wire".into()), link, group];
         assert_eq!(
             parse(text),
             Story {
                 owner: Some((12, 345)),
+                fingerprint: Some("1f".to_owned()),
+                is_whole: true,
+                has_keeper: true,
                 acquired
             }
         );

@@ -5,24 +5,38 @@
 //! a lab whose owner was killed can be taken down by anybody.
 
 mod carrier;
+mod error;
+mod list;
+mod place;
+mod service;
+mod status;
 mod up;
 
-use std::io;
 use std::net::IpAddr;
 use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
-use neph_sys::netns::{self, NetNs, NetNsError};
-use neph_sys::offload::OffloadError;
+use neph_sys::netns::{self, NetNs};
 
 use crate::counters::LinkCounters;
 use crate::cue::Cue;
-use crate::engine::{EngineError, Pace};
-use crate::journal::{self, Acquired, UndoError, Whose, Witness};
-use crate::program::ProgramError;
+use crate::engine::Pace;
+use crate::journal::{self, HasKeeper, Whose, Witness};
+use crate::plan::Step;
 use crate::topology::Topology;
 use carrier::Carrier;
+pub use error::LabError;
+pub use list::LabListing;
+pub use place::Place;
+use service::Running;
+pub use service::ServiceState;
+use status::Teller;
+pub use status::{DirectionCounts, DirectionStatus, LabStatus, ServiceStatus};
+
+/// How long a keeper may take to notice that its lab is gone.
+const KEEPER_END: Duration = Duration::from_secs(10);
 
 /// How a lab is to be brought up.
 #[derive(Clone, Debug)]
@@ -35,6 +49,8 @@ pub struct UpOptions {
     pub seed: u64,
     /// How each engine runs. Rings share 128 MiB: with many links each gets less than asked.
     pub pace: Pace,
+    /// Whether the calling process is there for nothing but the lab.
+    pub keeper: HasKeeper,
 }
 
 impl UpOptions {
@@ -45,6 +61,7 @@ impl UpOptions {
             truth: None,
             seed: 1,
             pace: Pace::default(),
+            keeper: HasKeeper::No,
         }
     }
 }
@@ -58,107 +75,19 @@ pub struct Recording {
     pub every: NonZeroU32,
 }
 
-/// What went wrong with a lab.
-#[derive(Debug, thiserror::Error)]
-pub enum LabError {
-    /// The name does not fit.
-    #[error(
-        "lab name '{name}': begin with a lower-case letter, then at most 15 lower-case letters, \
-         digits or underscores"
-    )]
-    Name {
-        /// What was given.
-        name: String,
-    },
-    /// The name is taken.
-    #[error("a lab called '{name}' is {state}: choose another name or take it down first")]
-    Taken {
-        /// Which name.
-        name: String,
-        /// Up, or left behind.
-        state: &'static str,
-    },
-    /// Labs need privileges.
-    #[error("a lab needs root (CAP_NET_ADMIN, CAP_NET_RAW and CAP_SYS_ADMIN): {source}")]
-    NotPermitted {
-        /// What was refused.
-        source: Box<dyn std::error::Error + Send + Sync>,
-    },
-    /// The journal could not be written.
-    #[error("write the undo journal of lab {lab}: {source}")]
-    Journal {
-        /// Which lab.
-        lab: String,
-        /// Why.
-        source: io::Error,
-    },
-    /// A setting was refused.
-    #[error("set {setting} to '{value}' in namespace {namespace}: {source}")]
-    Setting {
-        /// Its dotted name.
-        setting: String,
-        /// What it should be.
-        value: String,
-        /// Where.
-        namespace: String,
-        /// Why.
-        source: io::Error,
-    },
-    /// There is no such site.
-    #[error("lab {lab} has no site '{site}'")]
-    NoSite {
-        /// Which lab.
-        lab: String,
-        /// What was asked for.
-        site: String,
-    },
-    /// A thread could not be started.
-    #[error("start the engine of link {link}: {source}")]
-    Thread {
-        /// Which link.
-        link: String,
-        /// Why.
-        source: io::Error,
-    },
-    /// A namespace could not be made or used.
-    #[error(transparent)]
-    NetNs(#[from] NetNsError),
-    /// A program refused.
-    #[error(transparent)]
-    Program(#[from] ProgramError),
-    /// An offload could not be switched off.
-    #[error(transparent)]
-    Offload(#[from] OffloadError),
-    /// A link could not be carried.
-    #[error(transparent)]
-    Engine(#[from] EngineError),
-    /// It could not be taken down.
-    #[error(transparent)]
-    Undo(#[from] UndoError),
-}
-
 /// A lab that is up. Dropping it takes it down; [`Lab::down`] does so and says how it went.
 #[derive(Debug)]
 pub struct Lab {
     name: String,
     topology: Topology,
+    /// Tells whoever asks how the lab is.
+    teller: Option<Teller>,
+    /// In the order in which they were started.
+    services: Vec<Running>,
     carriers: Vec<Carrier>,
     journal: Witness,
     cue: Arc<Cue>,
     abandoned: bool,
-}
-
-/// A lab that somebody brought up.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LabListing {
-    /// Its name.
-    pub name: String,
-    /// The process that brought it up, if the journal says so.
-    pub owner: Option<u32>,
-    /// Whether that process is still there. If not, the lab was left behind by a crash.
-    pub owner_alive: bool,
-    /// The namespaces of its sites.
-    pub namespaces: Vec<String>,
 }
 
 impl Lab {
@@ -189,6 +118,22 @@ impl Lab {
     pub fn namespace(&self, site: &str) -> Result<NetNs, LabError> {
         self.site(site)?;
         Ok(NetNs::open(&namespace_name(&self.name, site))?)
+    }
+
+    /// The place at `site`: its namespace and its share of the machine.
+    ///
+    /// # Errors
+    /// As [`Lab::namespace`].
+    pub fn place(&self, site: &str) -> Result<Place, LabError> {
+        self.site(site)?;
+        Place::open(&self.name, site)
+    }
+
+    /// What each service does, in the order of the topology.
+    pub fn services(&self) -> impl Iterator<Item = (&str, ServiceState)> {
+        self.services
+            .iter()
+            .map(|service| (service.name(), service.state()))
     }
 
     /// The addresses of `site`, IPv4 first.
@@ -235,6 +180,7 @@ impl Lab {
     /// What could not be removed, or an engine's failure; everything was tried.
     pub fn down(mut self) -> Result<(), LabError> {
         self.abandoned = true;
+        self.stop_services();
         let carried = self.stop_carriers();
         journal::undo(&self.name, Whose::Own(&self.journal))?;
         carried
@@ -252,7 +198,29 @@ impl Lab {
     /// What could not be removed.
     pub fn down_by_name(name: &str) -> Result<(), LabError> {
         check_name(name)?;
-        Ok(journal::undo(name, Whose::Anybodys)?)
+        let story = journal::story(name).unwrap_or_default();
+        journal::undo(name, Whose::Anybodys)?;
+        if let (true, Some(keeper)) = (story.has_keeper, story.owner) {
+            journal::await_end(keeper, KEEPER_END);
+        }
+        Ok(())
+    }
+
+    /// What the lab called `name` does right now, whoever has it up.
+    ///
+    /// # Errors
+    /// It is not up, or does not answer.
+    pub fn status(name: &str) -> Result<LabStatus, LabError> {
+        status::ask(name)
+    }
+
+    /// Everything that bringing `topology` up as `name` would do, in order. Does nothing.
+    ///
+    /// # Errors
+    /// The name does not fit, or this machine cannot give a site what it asks for.
+    pub fn plan(topology: &Topology, name: &str) -> Result<Vec<Step>, LabError> {
+        check_name(name)?;
+        up::steps(topology, name)
     }
 
     /// All labs of this machine, by name.
@@ -260,30 +228,7 @@ impl Lab {
     /// # Errors
     /// Their journals cannot be read.
     pub fn list() -> Result<Vec<LabListing>, LabError> {
-        let unreadable = |lab: &str| {
-            let lab = lab.to_owned();
-            |source| UndoError::Journal { lab, source }
-        };
-        let mut listings = Vec::new();
-        for name in journal::labs().map_err(unreadable("(all)"))? {
-            let story = journal::story(&name).map_err(unreadable(&name))?;
-            let alive = |(pid, since)| journal::began(pid) == Some(since);
-            let wire = namespace_name(&name, up::WIRE);
-            let namespaces = story
-                .acquired
-                .into_iter()
-                .filter_map(|acquired| match acquired {
-                    Acquired::Namespace(namespace) if namespace != wire => Some(namespace),
-                    _ => None,
-                });
-            listings.push(LabListing {
-                namespaces: namespaces.collect(),
-                owner: story.owner.map(|(pid, _)| pid),
-                owner_alive: story.owner.is_some_and(alive),
-                name,
-            });
-        }
-        Ok(listings)
+        list::labs()
     }
 
     fn site(&self, site: &str) -> Result<usize, LabError> {
@@ -293,6 +238,16 @@ impl Lab {
                 lab: self.name.clone(),
                 site: site.to_owned(),
             })
+    }
+
+    /// Last first: what was started later may need what was there before.
+    fn stop_services(&mut self) {
+        if let Some(teller) = self.teller.take() {
+            teller.stop();
+        }
+        while let Some(service) = self.services.pop() {
+            service.stop();
+        }
     }
 
     fn stop_carriers(&mut self) -> Result<(), LabError> {
@@ -311,6 +266,7 @@ impl Lab {
 
 impl Drop for Lab {
     fn drop(&mut self) {
+        self.stop_services();
         if let Err(error) = self.stop_carriers() {
             tracing::warn!("lab {}: {error}", self.name);
         }

@@ -8,6 +8,7 @@ mod counters;
 mod cue;
 mod engine;
 mod gate;
+mod group;
 mod journal;
 mod lab;
 mod links;
@@ -15,7 +16,9 @@ mod plan;
 mod predict;
 mod program;
 mod route;
+mod segment;
 mod settings;
+mod sweep;
 mod topology;
 mod truth;
 mod verify;
@@ -26,14 +29,19 @@ pub use cue::Cue;
 pub use engine::{Ending, Engine, EngineConfig, EngineError, Pace, TruthConfig};
 pub use gate::{
     Arrival, Cause, Change, Departure, Fate, Gate, GilbertElliott, Jitter, Loss, Moment, Partial,
-    PartialWire, Path, QueueLimit, Shape, Share, Step, Trace, Treatment, Turn, What, Wire,
-    transmission_time,
+    PartialWire, Path, QueueLimit, Shape, Share, Step as ScheduleStep, Trace, Treatment, Turn,
+    What, Wire, transmission_time,
 };
-pub use journal::UndoError;
-pub use lab::{Lab, LabError, LabListing, Recording, UpOptions};
-pub use predict::{PROTOCOLS, Path, Protocol};
+pub use group::GroupError;
+pub use journal::{HasKeeper, UndoError};
+pub use lab::{
+    DirectionCounts, DirectionStatus, Lab, LabError, LabListing, LabStatus, Place, Recording,
+    ServiceState, ServiceStatus, UpOptions,
+};
+pub use plan::Step;
+pub use predict::{Forecast, PROTOCOLS, Protocol};
 pub use program::ProgramError;
-pub use topology::{Link, Prefix, Site, Topology};
+pub use topology::{Link, Prefix, Ready, ReadyCheck, Role, Routing, Service, Site, Topology};
 pub use truth::{Handling, Identity, Passing, Record, TruthError, TruthFile, Verdict};
 pub use verify::{
     Check, DelayCheck, JitterCheck, Lateness, LinkCheck, LossCheck, Quantiles, verify,

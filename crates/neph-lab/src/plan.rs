@@ -6,11 +6,16 @@
 //! it, so a site with several links needs one address only. Neighbours are entered by hand:
 //! address resolution over a link of 150 ms would otherwise be the first thing measured.
 
+mod steps;
+
 use std::net::IpAddr;
 
 use crate::links::{Laying, LinkKind, mac};
 use crate::route;
-use crate::topology::{Site, Topology};
+use crate::segment;
+use crate::topology::{Role, Site, Topology};
+
+pub use steps::Step;
 
 /// One step inside a namespace.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,13 +33,35 @@ pub(crate) struct Operation {
 pub(crate) enum Program {
     Ip,
     Tc,
+    Bridge,
 }
 
 impl Operation {
+    /// The operation as one would type it.
+    pub(crate) fn step(&self) -> Step {
+        let program = match self.program {
+            Program::Ip => "ip",
+            Program::Tc => "tc",
+            Program::Bridge => "bridge",
+        };
+        let Self {
+            namespace, line, ..
+        } = self;
+        Step::new(namespace, format!("{program} -n {namespace} {line}"))
+    }
+
     pub(crate) fn ip(namespace: &str, line: impl Into<String>) -> Self {
         Self {
             namespace: namespace.into(),
             program: Program::Ip,
+            line: line.into(),
+        }
+    }
+
+    pub(crate) fn bridge(namespace: &str, line: impl Into<String>) -> Self {
+        Self {
+            namespace: namespace.into(),
+            program: Program::Bridge,
             line: line.into(),
         }
     }
@@ -74,10 +101,38 @@ impl Plan<'_> {
                 sites,
             }));
         }
-        for site in 0..self.sites.len() {
-            self.connect(site, &mut operations);
+        for (index, site) in self.topology.sites.iter().enumerate() {
+            if site.is_switch() {
+                self.bridge(index, &mut operations);
+            } else {
+                self.connect(index, &mut operations);
+            }
         }
         operations
+    }
+
+    /// Joins the links of a switch. It is told where everybody is, so that nothing is flooded
+    /// over links that have better to do, and has no spanning tree: there are no rings.
+    fn bridge(&self, index: usize, operations: &mut Vec<Operation>) {
+        let (topology, namespace) = (self.topology, &self.sites[index]);
+        let make = "link add name bridge_ type bridge stp_state 0 mcast_snooping 0";
+        operations.push(Operation::ip(namespace, make));
+        operations.push(Operation::ip(namespace, "link set dev bridge_ up"));
+        for number in segment::links_of(topology, index) {
+            let dev = &topology.links[number].name;
+            operations.push(Operation::ip(
+                namespace,
+                format!("link set dev {dev} master bridge_ up"),
+            ));
+        }
+        for number in segment::links_of(topology, index) {
+            let dev = &topology.links[number].name;
+            for behind in segment::behind(topology, index, number) {
+                let mac = mac(behind.link, behind.end);
+                let line = format!("fdb add {mac} dev {dev} master static");
+                operations.push(Operation::bridge(namespace, line));
+            }
+        }
     }
 
     fn connect(&self, index: usize, operations: &mut Vec<Operation>) {
@@ -88,25 +143,27 @@ impl Plan<'_> {
             let nodad = if address.is_ipv6() { " nodad" } else { "" };
             ip(format!("address add {} dev lo{nodad}", host(address)));
         }
-        for (number, link) in topology.links.iter().enumerate() {
-            let (far, far_end) = match index {
-                _ if link.a == index => (link.b, 1),
-                _ if link.b == index => (link.a, 0),
-                _ => continue,
-            };
+        for number in segment::links_of(topology, index) {
+            let link = &topology.links[number];
+            let dev = &link.name;
             let shape = if link.a == index {
                 &link.a_to_b
             } else {
                 &link.b_to_a
             };
             if let Some(mtu) = shape.mtu {
-                ip(format!("link set dev {} mtu {mtu}", link.name));
+                ip(format!("link set dev {dev} mtu {mtu}"));
             }
-            ip(format!("link set dev {} up", link.name));
-            for address in topology.sites[far].addresses() {
-                let mac = mac(number, far_end);
-                let line = format!("neighbour add {address} lladdr {mac} dev {}", link.name);
-                ip(line + " nud permanent");
+            ip(format!("link set dev {dev} up"));
+            for neighbour in segment::behind(topology, index, number) {
+                if neighbour.site == index {
+                    continue;
+                }
+                let mac = mac(neighbour.link, neighbour.end);
+                for address in topology.sites[neighbour.site].addresses() {
+                    let known = format!("neighbour add {address} lladdr {mac} dev {dev}");
+                    ip(known + " nud permanent");
+                }
             }
         }
         for (target, hop) in route::first_hops(topology, index).into_iter().enumerate() {
@@ -165,12 +222,12 @@ pub(crate) const WIRE_SETTINGS: [(&str, &str); 2] = [
 /// The settings of a site before its links are made; the topology's own come last and win.
 pub(crate) fn settings(topology: &Topology, index: usize) -> Vec<(&str, &str)> {
     let site = &topology.sites[index];
-    let links = topology
-        .links
-        .iter()
-        .filter(|link| link.a == index || link.b == index)
-        .count();
-    let forward = if links > 1 { "1" } else { "0" };
+    let forwards = match site.role {
+        Role::Site => segment::links_of(topology, index).count() > 1,
+        Role::Router => true,
+        Role::Switch => false,
+    };
+    let forward = if forwards { "1" } else { "0" };
     let without_v6 = if site.v6.is_some() { "0" } else { "1" };
     let mut settings = vec![
         // A window remembered from an earlier run would spoil the next.

@@ -69,7 +69,7 @@ impl Protocol {
 
 /// The way between two sites, both directions.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Path {
+pub struct Forecast {
     there: Way,
     back: Way,
 }
@@ -106,7 +106,7 @@ impl Way {
     }
 }
 
-impl Path {
+impl Forecast {
     /// The way that packets take between two sites of `topology`, by index; none for a site and
     /// itself.
     pub fn between(topology: &Topology, from: usize, to: usize) -> Option<Self> {
@@ -191,15 +191,15 @@ mod tests {
 
     use super::*;
 
-    fn path(link: &str) -> Path {
+    fn path(link: &str) -> Forecast {
         let text = format!(
             "version = 1\n[[site]]\nname = \"a\"\naddress = \"10.0.0.1\"\n\
              [[site]]\nname = \"b\"\naddress = \"10.0.0.2\"\n\
              [[link]]\na = \"a\"\nb = \"b\"\n{link}\n"
         );
         let topology = Topology::parse(&Source::new("lab", text)).expect("fine");
-        assert_eq!(Path::between(&topology, 0, 0), None);
-        Path::between(&topology, 0, 1).expect("they are joined")
+        assert_eq!(Forecast::between(&topology, 0, 0), None);
+        Forecast::between(&topology, 0, 1).expect("they are joined")
     }
 
     #[test]

@@ -1,6 +1,6 @@
-//! Running the programs `ip` and `tc` of iproute2: the only place where this crate starts one.
+//! Running the programs that set a lab up: `ip`, `tc` and `bridge` of iproute2.
 //!
-//! Owns finding out that they are missing, and what they complained about.
+//! Owns finding out that a program is missing, which package has it, and what it complained about.
 
 use std::io::{self, Write};
 use std::process::{Command, Stdio};
@@ -9,16 +9,18 @@ use std::process::{Command, Stdio};
 #[derive(Debug, thiserror::Error)]
 pub enum ProgramError {
     /// It is not installed.
-    #[error("the program '{program}' is missing: install the package iproute2")]
+    #[error("the program '{program}' is missing: install {package}")]
     Missing {
         /// Which one.
-        program: &'static str,
+        program: String,
+        /// What has it, in words.
+        package: String,
     },
     /// It could not be run.
     #[error("run '{program}': {source}")]
     NotRun {
         /// Which one.
-        program: &'static str,
+        program: String,
         /// Why.
         source: io::Error,
     },
@@ -32,6 +34,45 @@ pub enum ProgramError {
         /// What it wrote to its standard error.
         complaint: String,
     },
+}
+
+/// The Debian packages of programs that labs commonly run.
+const PACKAGES: &[(&str, &str)] = &[
+    ("bird", "bird2"),
+    ("bridge", "iproute2"),
+    ("curl", "curl"),
+    ("dnsmasq", "dnsmasq-base"),
+    ("dockerd", "docker.io"),
+    ("etcd", "etcd-server"),
+    ("haproxy", "haproxy"),
+    ("ip", "iproute2"),
+    ("iperf", "iperf"),
+    ("iperf3", "iperf3"),
+    ("nc", "netcat-openbsd"),
+    ("nft", "nftables"),
+    ("nginx", "nginx-light"),
+    ("python3", "python3"),
+    ("socat", "socat"),
+    ("sockperf", "sockperf"),
+    ("tc", "iproute2"),
+    ("tcpdump", "tcpdump"),
+    ("tshark", "tshark"),
+];
+
+/// What kept `program` from running.
+pub(crate) fn not_run(program: &str, source: io::Error) -> ProgramError {
+    if source.kind() != io::ErrorKind::NotFound {
+        let program = program.to_owned();
+        return ProgramError::NotRun { program, source };
+    }
+    let known = PACKAGES.iter().find(|(name, _)| *name == program);
+    ProgramError::Missing {
+        program: program.to_owned(),
+        package: known.map_or_else(
+            || "what has it, or write its whole path".to_owned(),
+            |(_, package)| format!("the package {package}"),
+        ),
+    }
 }
 
 /// Runs `lines` through `ip -batch` inside the namespace; stops at the first that fails.
@@ -53,6 +94,15 @@ pub(crate) fn ip_batch_regardless(namespace: &str, lines: &[String]) -> Result<(
     }
 }
 
+/// Runs `lines` through `bridge -batch` inside the namespace; stops at the first that fails.
+pub(crate) fn bridge_batch(namespace: &str, lines: &[String]) -> Result<(), ProgramError> {
+    batch(
+        Command::new("bridge").args(["-n", namespace, "-batch", "-"]),
+        ("bridge", namespace),
+        lines,
+    )
+}
+
 /// Runs one line of `tc` inside the namespace.
 pub(crate) fn tc(namespace: &str, line: &str) -> Result<(), ProgramError> {
     let lines = [line.to_owned()];
@@ -72,18 +122,18 @@ fn batch(
         .stdin(Stdio::piped())
         .stdout(Stdio::null())
         .stderr(Stdio::piped());
-    let mut child = command.spawn().map_err(|source| match source.kind() {
-        io::ErrorKind::NotFound => ProgramError::Missing { program },
-        _ => ProgramError::NotRun { program, source },
-    })?;
+    let mut child = command.spawn().map_err(|source| not_run(program, source))?;
     let mut input = child.stdin.take().expect("its standard input was piped");
     // A batch that stops early closes its input: what it complained about is told below.
     let written = input.write_all((lines.join("\n") + "\n").as_bytes());
     drop(input);
-    let not_run = |source| ProgramError::NotRun { program, source };
-    let output = child.wait_with_output().map_err(not_run)?;
+    let failed = |source| ProgramError::NotRun {
+        program: program.to_owned(),
+        source,
+    };
+    let output = child.wait_with_output().map_err(failed)?;
     if output.status.success() {
-        return written.map_err(not_run);
+        return written.map_err(failed);
     }
     let complaint = String::from_utf8_lossy(&output.stderr)
         .trim()

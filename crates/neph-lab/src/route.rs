@@ -1,4 +1,5 @@
-//! Which link leads from a site towards every other: shortest paths by delay, then hops.
+//! Which link leads from a site towards every other: shortest paths by delay, then hops; or the
+//! direct link where the topology wants that.
 //!
 //! Owns the search. Does not write routes: the plan does.
 
@@ -7,7 +8,7 @@ use std::collections::BinaryHeap;
 
 use neph_model::Span;
 
-use crate::topology::Topology;
+use crate::topology::{Link, Routing, Topology};
 
 /// What a step over a link costs beside its delay, so that of two paths without delay the one
 /// with fewer hops is taken: about what forwarding costs here.
@@ -18,7 +19,8 @@ const HOP: Span = Span::from_micros(10);
 pub(crate) struct Hop {
     /// Index of the link to leave by.
     pub(crate) link: usize,
-    /// Index of the site at its other end.
+    /// Index of the neighbour to hand the packet to: the site at its other end, or behind the
+    /// switch there.
     pub(crate) via: usize,
 }
 
@@ -35,19 +37,54 @@ pub(crate) fn first_hops(topology: &Topology, start: usize) -> Vec<Option<Hop>> 
         }
         hops[site] = first;
         for (index, link) in topology.links.iter().enumerate() {
-            let (far, delay) = match site {
-                _ if link.a == site => (link.b, link.a_to_b.wire.delay),
-                _ if link.b == site => (link.a, link.b_to_a.wire.delay),
-                _ => continue,
+            let Some((far, delay)) = step(link, site) else {
+                continue;
             };
-            let first = first.or(Some(Hop {
-                link: index,
-                via: far,
-            }));
-            open.push(Reverse((cost + delay + HOP, first, far)));
+            let first = match first {
+                None => Hop {
+                    link: index,
+                    via: far,
+                },
+                // A switch passes on what is meant for the neighbour behind it.
+                Some(Hop { link, via }) if topology.sites[via].is_switch() => {
+                    Hop { link, via: far }
+                }
+                Some(hop) => hop,
+            };
+            open.push(Reverse((cost + delay + HOP, Some(first), far)));
         }
     }
+    if topology.routing == Routing::Direct {
+        prefer_direct(topology, start, &mut hops);
+    }
     hops
+}
+
+/// Where `link` leads from `site`, and how long it takes.
+fn step(link: &Link, site: usize) -> Option<(usize, Span)> {
+    let (far, end) = Topology::far_end(link, site)?;
+    let delay = match end {
+        0 => link.b_to_a.wire.delay,
+        _ => link.a_to_b.wire.delay,
+    };
+    Some((far, delay))
+}
+
+/// Reaches each neighbour over the link to it; of several over the fastest, then the first.
+fn prefer_direct(topology: &Topology, start: usize, hops: &mut [Option<Hop>]) {
+    let mut direct: Vec<(Span, usize, usize)> = Vec::new();
+    for (index, link) in topology.links.iter().enumerate() {
+        if let Some((far, delay)) = step(link, start) {
+            direct.push((delay, index, far));
+        }
+    }
+    // The best comes last and stays.
+    direct.sort_unstable_by(|a, b| b.cmp(a));
+    for (_, link, via) in direct {
+        if !topology.sites[via].is_switch() {
+            hops[via] = Some(Hop { link, via });
+        }
+    }
 }
 
 #[cfg(test)]
@@ -91,5 +128,33 @@ mod tests {
         );
         let from_c = first_hops(&topology, 2);
         assert_eq!(from_c[0], Some(Hop { link: 2, via: 0 }), "direct: 1 ms");
+    }
+
+    #[test]
+    fn where_circuits_are_kept_the_direct_link_is_taken_and_the_rest_is_as_fast_as_can_be() {
+        let mut topology = triangle();
+        topology.routing = Routing::Direct;
+        let from_a = first_hops(&topology, 0);
+        assert_eq!(
+            from_a[2],
+            Some(Hop { link: 2, via: 2 }),
+            "10 ms, but direct"
+        );
+        let mut island = topology.links.remove(2);
+        island.a = 1;
+        topology.links.push(island);
+        assert_eq!(first_hops(&topology, 0)[2], Some(Hop { link: 0, via: 1 }));
+    }
+
+    #[test]
+    fn a_switch_is_passed_through_and_what_is_behind_it_is_the_neighbour() {
+        let text = "version = 1\nsite = [{name = \"a\"}, {name = \"b\"}, {name = \"c\"}]\n\
+                    switch = [{name = \"sw\"}, {name = \"sx\"}]\n\
+                    link = [{a = \"a\", b = \"sw\"}, {a = \"sx\", b = \"sw\"}, \
+                    {a = \"sx\", b = \"b\"}, {a = \"b\", b = \"c\"}]\n";
+        let topology = Topology::parse(&Source::new("switches", text)).expect("fine");
+        let from_a = first_hops(&topology, 0);
+        assert_eq!(from_a[1], Some(Hop { link: 0, via: 1 }), "a neighbour");
+        assert_eq!(from_a[2], Some(Hop { link: 0, via: 1 }), "c is behind b");
     }
 }

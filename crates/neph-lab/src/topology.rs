@@ -1,33 +1,67 @@
 //! What a lab is made of: sites and the links between them, as meaning.
 //!
 //! Owns the nouns and their invariants: names are unique and fit the kernel, links join two
-//! different sites that exist, every site reaches every other. [`read`] turns TOML into them.
+//! different sites that exist, every site reaches every other, switches form no ring. [`read`]
+//! turns TOML into them.
 
 mod quantity;
 mod read;
+pub(crate) mod service;
 
 use std::collections::BTreeMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use neph_text::{Problem, Source};
 
-use crate::gate::{Change, Shape};
+use crate::gate::{Change, Shape, Share};
+pub use service::{Ready, ReadyCheck, Service};
 
-/// Sites and links. Always connected, never empty.
+/// Sites and links, and what runs there. Always connected, never empty.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Topology {
-    /// In the order of the file.
+    /// Sites, then routers, then switches; each in the order of the file.
     pub sites: Vec<Site>,
-    /// In the order of the file.
+    /// In the order of the file; generated ones behind the others.
     pub links: Vec<Link>,
+    /// How routes are chosen.
+    pub routing: Routing,
+    /// What runs at the sites, in the order of the file: so they are started.
+    pub services: Vec<Service>,
 }
 
-/// A place where measurements start or end, or a router between such.
+/// How routes are chosen.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Routing {
+    /// The path with the least delay, over however many sites.
+    #[default]
+    Fastest,
+    /// A site that is linked directly is reached over that link, whatever the way round would
+    /// take; all others as by [`Self::Fastest`]. So a measured mesh keeps its circuits.
+    Direct,
+}
+
+/// What a node of the topology is for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Role {
+    /// A place where measurements start or end; it forwards if it has several links.
+    #[default]
+    Site,
+    /// Forwards packets, always.
+    Router,
+    /// A bridge: whatever is linked to it are neighbours of each other. Has no address.
+    Switch,
+}
+
+/// A place where measurements start or end, or a router or switch between such.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Site {
     /// Lower-case letters, digits and hyphens; at most 24.
     pub name: String,
-    /// Its IPv4 address. Routes lead to the address itself, whatever the prefix.
+    /// What it is for.
+    pub role: Role,
+    /// Its IPv4 address; `0.0.0.0/32` at a switch, which has none. Routes lead to the address
+    /// itself, whatever the prefix.
     pub v4: Prefix<Ipv4Addr>,
     /// Its IPv6 address, where it has one.
     pub v6: Option<Prefix<Ipv6Addr>>,
@@ -37,12 +71,22 @@ pub struct Site {
     pub sysctls: BTreeMap<String, String>,
     /// The TCP congestion control of everything the site sends; the machine's default if absent.
     pub congestion_control: Option<String>,
+    /// The CPUs that everything started here may use, numbered from 0; all if empty.
+    pub cpus: Vec<u16>,
+    /// The most that everything started here may take together, as a share of one CPU.
+    pub cpu_share: Option<Share>,
 }
 
 impl Site {
-    /// Its addresses, IPv4 first.
+    /// Its addresses, IPv4 first; none at a switch.
     pub fn addresses(&self) -> impl Iterator<Item = IpAddr> {
-        std::iter::once(self.v4.address.into()).chain(self.v6.map(|v6| v6.address.into()))
+        let v4 = (self.role != Role::Switch).then(|| self.v4.address.into());
+        v4.into_iter().chain(self.v6.map(|v6| v6.address.into()))
+    }
+
+    /// Whether it is a switch.
+    pub fn is_switch(&self) -> bool {
+        self.role == Role::Switch
     }
 }
 
@@ -81,6 +125,23 @@ impl Topology {
     /// Every mistake in the file, with its place; in the order of their places.
     pub fn parse(source: &Source) -> Result<Self, Vec<Problem>> {
         read::file(source)
+    }
+
+    /// The far end of `link` seen from the site with index `from`, and which end (0 for `a`) that
+    /// is; none when the link does not touch the site.
+    pub(crate) fn far_end(link: &Link, from: usize) -> Option<(usize, u8)> {
+        match from {
+            _ if link.a == from => Some((link.b, 1)),
+            _ if link.b == from => Some((link.a, 0)),
+            _ => None,
+        }
+    }
+
+    /// A number that tells this topology from another; only for the same version of neph.
+    pub(crate) fn fingerprint(&self) -> String {
+        let mut hasher = DefaultHasher::new();
+        format!("{self:?}").hash(&mut hasher);
+        format!("{:016x}", hasher.finish())
     }
 
     /// The index of the site called `name`.

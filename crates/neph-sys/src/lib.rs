@@ -9,6 +9,7 @@ pub mod icmp_error;
 pub mod netns;
 pub mod offload;
 pub mod ppoll;
+pub mod process;
 pub mod ring;
 pub mod sched;
 pub mod stamp;

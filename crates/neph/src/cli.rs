@@ -42,7 +42,7 @@ pub(crate) enum Command {
     Export(export::Args),
     /// Reads a Latency Tester's output folder, so that old measurements get the new report.
     Import(import::Args),
-    /// Emulated networks: up, check, verify, down, list.
+    /// Emulated networks: check, plan, up, run, shell, status, verify, down, list.
     Lab(lab::Args),
     /// Prints a completion script for a shell.
     Completions(shell::CompletionArgs),

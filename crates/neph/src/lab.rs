@@ -1,22 +1,20 @@
-//! `neph lab`: emulated networks by hand: up, checked, verified, down, listed.
+//! `neph lab`: emulated networks by hand: planned, up, used, looked at, verified, down.
 
+mod enter;
+mod plan;
+mod status;
+mod up;
 mod verify;
 
-use std::fs;
 use std::io::Write;
-use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use clap::{Args as ClapArgs, Subcommand};
-use neph_lab::{Lab, LabError, Recording, Topology, UpOptions};
+use neph_lab::{Lab, LabError, Topology};
 
 use crate::exit::{Failure, Outcome};
 use crate::sheet::{Cell, Column, Format, Sheet};
-use crate::{interrupt, output, topology};
-
-/// How often a lab that is up looks whether it should end.
-const TICK: Duration = Duration::from_millis(50);
+use crate::{output, topology};
 
 /// Options of `neph lab`.
 #[derive(Debug, ClapArgs)]
@@ -27,28 +25,24 @@ pub(crate) struct Args {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Brings a topology up, and takes it down at ctrl-C
-    Up(UpArgs),
     /// Reads a topology file and says what is wrong with it
     Check(CheckArgs),
+    /// Shows every step of bringing a topology up, and does none
+    Plan(plan::Args),
+    /// Brings a topology up, until ctrl-C or in the background
+    Up(up::Args),
+    /// Runs a program at a site of a lab that is up
+    Run(enter::RunArgs),
+    /// Opens a shell at a site of a lab that is up
+    Shell(enter::ShellArgs),
+    /// Shows what the services and links of a lab do right now
+    Status(status::Args),
     /// Brings a topology up, measures each link against what was asked, and takes it down
     Verify(verify::Args),
     /// Takes a lab down, whoever brought it up
     Down(DownArgs),
     /// Lists the labs of this machine
     List(ListArgs),
-}
-
-#[derive(Debug, ClapArgs)]
-struct UpArgs {
-    /// The topology file
-    file: PathBuf,
-    /// The lab's name; by default made from the file's
-    #[arg(long, value_name = "NAME")]
-    name: Option<String>,
-    /// Record what each link did to each packet, in LINK.truth in this folder
-    #[arg(long, value_name = "FOLDER")]
-    record: Option<PathBuf>,
 }
 
 #[derive(Debug, ClapArgs)]
@@ -77,72 +71,20 @@ struct ListArgs {
 /// Carries a lab command out.
 pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     match &args.command {
-        Command::Up(args) => up(args),
         Command::Check(args) => check(args),
+        Command::Plan(args) => plan::run(args),
+        Command::Up(args) => up::run(args),
+        Command::Run(args) => enter::run(args),
+        Command::Shell(args) => enter::shell(args),
+        Command::Status(args) => status::run(args),
         Command::Verify(args) => verify::run(args),
         Command::Down(args) => down(args),
         Command::List(args) => list(args),
     }
 }
 
-fn up(args: &UpArgs) -> Result<Outcome, Failure> {
-    let topology = topology::read(&args.file)?;
-    let mut options = UpOptions::named(name_of(args.name.as_deref(), &args.file));
-    if let Some(folder) = &args.record {
-        fs::create_dir_all(folder).map_err(|error| {
-            Failure::refused(format!("make the folder {}: {error}", folder.display()))
-        })?;
-        options.truth = Some(Recording {
-            folder: folder.clone(),
-            every: NonZeroU32::MIN,
-        });
-    }
-    let stop = interrupt::stop_on_ctrl_c()?;
-    let lab = Lab::up(&topology, &options).map_err(failure)?;
-    let mut out = output::data();
-    sites(&lab)?.write(Format::Text, &mut out)?;
-    out.flush()?;
-    drop(out);
-    output::say(&format!(
-        "neph lab: {} is up; ctrl-C takes it down",
-        lab.name()
-    ));
-    while !stop.is_set() && lab.is_there() && lab.is_carrying() {
-        std::thread::sleep(TICK);
-    }
-    let ended_elsewhere = !stop.is_set();
-    let name = lab.name().to_owned();
-    lab.down().map_err(failure)?;
-    output::say(&format!("neph lab: {name} is down"));
-    Ok(if ended_elsewhere {
-        Outcome::Nothing
-    } else {
-        Outcome::Done
-    })
-}
-
-/// Each site with its addresses and the way in.
-fn sites(lab: &Lab) -> Result<Sheet, Failure> {
-    let mut sheet = Sheet::new(&[
-        Column::left("SITE", "site"),
-        Column::left("ADDRESSES", "addresses"),
-        Column::left("ENTER BY", "enter"),
-    ]);
-    for site in &lab.topology().sites {
-        let namespace = lab.namespace(&site.name).map_err(failure)?;
-        let addresses: Vec<String> = site.addresses().map(|ip| ip.to_string()).collect();
-        let path = format!("nsenter --net=/run/netns/{}", namespace.name());
-        sheet.rows.push(vec![
-            Cell::text(&site.name),
-            Cell::text(addresses.join(" ")),
-            Cell::text(path),
-        ]);
-    }
-    Ok(sheet)
-}
-
 fn check(args: &CheckArgs) -> Result<Outcome, Failure> {
-    let Topology { sites, links } = topology::read(&args.file)?;
+    let Topology { sites, links, .. } = topology::read(&args.file)?;
     output::say(&format!(
         "neph lab: {} is a good topology: {} sites, {} links",
         args.file.display(),
@@ -188,7 +130,11 @@ fn list(args: &ListArgs) -> Result<Outcome, Failure> {
         Column::left("NAMESPACES", "namespaces"),
     ]);
     for lab in Lab::list().map_err(failure)? {
-        let state = if lab.owner_alive { "up" } else { "left behind" };
+        let state = match (lab.owner_alive, lab.is_whole) {
+            (true, true) => "up",
+            (true, false) => "coming up",
+            (false, _) => "left behind",
+        };
         sheet.rows.push(vec![
             Cell::text(lab.name),
             Cell::new(state, lab.owner_alive),

@@ -7,15 +7,18 @@ use neph_sys::netns::{self, NetNs};
 use neph_sys::offload;
 
 use super::carrier::Carrier;
+use super::service::Running;
+use super::status::Teller;
 use super::{Lab, LabError, UpOptions, exists, namespace_name};
 use crate::cue::Cue;
 use crate::engine::{EngineConfig, TruthConfig};
+use crate::group::Homes;
 use crate::journal::{self, Acquired, Journal, Witness};
 use crate::links::{self, LinkKind};
-use crate::plan::{self, Operation, Plan, Program};
+use crate::plan::{self, Operation, Plan, Program, Step};
 use crate::program;
 use crate::settings;
-use crate::topology::Topology;
+use crate::topology::{Site, Topology};
 
 /// The lab's own namespace, where the links are; no site may be called so.
 pub(super) const WIRE: &str = "wire";
@@ -28,6 +31,8 @@ pub(super) fn up(topology: &Topology, options: &UpOptions) -> Result<Lab, LabErr
     let mut lab = Lab {
         name: options.name.clone(),
         topology: topology.clone(),
+        teller: None,
+        services: Vec::new(),
         carriers: Vec::new(),
         journal: witness,
         cue: Arc::default(),
@@ -66,20 +71,24 @@ fn begin_failed(options: &UpOptions, source: io::Error) -> LabError {
 
 fn grow(lab: &mut Lab, journal: &Journal, options: &UpOptions) -> Result<(), LabError> {
     let topology = lab.topology.clone();
+    let written = |source| LabError::Journal {
+        lab: lab.name.clone(),
+        source,
+    };
+    let fingerprint = topology.fingerprint();
+    journal
+        .describe(&fingerprint, options.keeper)
+        .map_err(written)?;
     let wire = make_namespace(&lab.name, WIRE, journal)?;
     settings::apply(&wire, &plan::WIRE_SETTINGS)?;
     let mut sites = Vec::new();
     for (index, site) in topology.sites.iter().enumerate() {
         let namespace = make_namespace(&lab.name, &site.name, journal)?;
         settings::apply(&namespace, &plan::settings(&topology, index))?;
+        make_groups(site, &namespace, (lab, journal))?;
         sites.push(namespace);
     }
-    let plan = Plan {
-        topology: &topology,
-        wire: wire.name().to_owned(),
-        sites: sites.iter().map(|site| site.name().to_owned()).collect(),
-        kinds: topology.links.iter().map(links::kind_of).collect(),
-    };
+    let plan = plan_of(&topology, &lab.name);
     note_links(&plan, journal, &lab.name)?;
     carry_out(&plan.operations())?;
     switch_offloads_off(&plan, &wire, &sites)?;
@@ -89,7 +98,66 @@ fn grow(lab: &mut Lab, journal: &Journal, options: &UpOptions) -> Result<(), Lab
         }
     }
     lab.cue();
+    start_services(lab)?;
+    lab.teller = Some(Teller::start(lab)?);
+    journal.whole().map_err(|source| LabError::Journal {
+        lab: lab.name.clone(),
+        source,
+    })
+}
+
+fn plan_of<'t>(topology: &'t Topology, lab: &str) -> Plan<'t> {
+    let sites = topology.sites.iter();
+    Plan {
+        topology,
+        wire: namespace_name(lab, WIRE),
+        sites: sites.map(|site| namespace_name(lab, &site.name)).collect(),
+        kinds: topology.links.iter().map(links::kind_of).collect(),
+    }
+}
+
+/// Everything that [`up`] does, in its order.
+pub(super) fn steps(topology: &Topology, lab: &str) -> Result<Vec<Step>, LabError> {
+    let plan = plan_of(topology, lab);
+    let homes = Homes::here();
+    let mut steps = plan.wire_steps();
+    for (index, site) in topology.sites.iter().enumerate() {
+        let groups = homes.groups_of(&plan.sites[index], site)?;
+        steps.extend(plan.site_steps(index, &groups));
+    }
+    steps.extend(plan.operations().iter().map(Operation::step));
+    steps.extend(plan.carrying_steps());
+    steps.extend(plan.service_steps());
+    Ok(steps)
+}
+
+fn make_groups(
+    site: &Site,
+    namespace: &NetNs,
+    (lab, journal): (&Lab, &Journal),
+) -> Result<(), LabError> {
+    for group in Homes::here().groups_of(namespace.name(), site)? {
+        note(journal, &lab.name, &Acquired::Group(group.folder.clone()))?;
+        group.make(&site.name)?;
+    }
     Ok(())
+}
+
+/// Starts each service when the one before it is ready.
+fn start_services(lab: &mut Lab) -> Result<(), LabError> {
+    let topology = lab.topology.clone();
+    let folder = journal::folder(&lab.name);
+    for service in &topology.services {
+        let site = &topology.sites[service.site];
+        let addresses: Vec<_> = site.addresses().collect();
+        let place = lab.place(&site.name)?;
+        let running = Running::start(service, place, &addresses, &folder)?;
+        lab.services.push(running);
+    }
+    match lab.services.iter().find_map(Running::ended_early) {
+        Some(error) => Err(error),
+        None => Ok(()),
+    }
 }
 
 fn make_namespace(lab: &str, site: &str, journal: &Journal) -> Result<NetNs, LabError> {
@@ -142,7 +210,7 @@ fn note(journal: &Journal, lab: &str, acquired: &Acquired) -> Result<(), LabErro
 /// Carries operations out, neighbours in the same namespace by one program.
 fn carry_out(operations: &[Operation]) -> Result<(), LabError> {
     let alike = |a: &Operation, b: &Operation| {
-        a.namespace == b.namespace && a.program == b.program && a.program == Program::Ip
+        a.namespace == b.namespace && a.program == b.program && a.program != Program::Tc
     };
     for batch in operations.chunk_by(alike) {
         let namespace = &batch[0].namespace;
@@ -152,6 +220,7 @@ fn carry_out(operations: &[Operation]) -> Result<(), LabError> {
             .collect();
         match batch[0].program {
             Program::Ip => program::ip_batch(namespace, &lines)?,
+            Program::Bridge => program::bridge_batch(namespace, &lines)?,
             Program::Tc => program::tc(namespace, &lines[0])?,
         }
     }

@@ -22,6 +22,7 @@ pub(super) fn replay(left: &[i64], bytes: u32, (shape, seed): (&Shape, u64)) -> 
         let packet = Arrival {
             at: Moment(*at),
             length: bytes,
+            flow: None,
         };
         let fate = gate.admit(packet);
         settle(&mut gate, &mut queued, &mut came);
@@ -46,7 +47,7 @@ fn settle(gate: &mut Gate, queued: &mut VecDeque<usize>, came: &mut [Option<i64>
 fn arrival(fate: Fate) -> Option<i64> {
     match fate {
         Fate::Leaves(departure) => Some(departure.due.0),
-        Fate::Dropped(_) => None,
+        Fate::Dropped(..) => None,
     }
 }
 

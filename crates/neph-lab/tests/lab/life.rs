@@ -1,14 +1,14 @@
 //! Coming up and going down: nothing stays, whatever happened in between.
 
 use std::io::Read;
-use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::net::{IpAddr, TcpListener, TcpStream};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
 use neph_lab::{Lab, LabError, UpOptions};
 use neph_sys::netns::with_namespace;
 
-use crate::support::{chain, leftovers, name, pair, shipped, turn, up};
+use crate::support::{chain, echo_round_trips, leftovers, name, pair, shipped, turn, up};
 
 #[test]
 fn up_and_down_leave_nothing() {
@@ -244,38 +244,4 @@ fn a_site_sends_with_the_congestion_control_it_was_given() {
     assert!(used.contains("cubic"), "{used}");
     assert_eq!(setting.expect("readable").trim(), "1");
     lab.down().expect("down");
-}
-
-/// Of five datagrams from `from` to `to`, how many came back, within a second each.
-fn echo_round_trips(lab: &Lab, from: &str, to: &str, family: fn(&IpAddr) -> bool) -> usize {
-    let address = |site| {
-        *lab.addresses(site)
-            .expect("there")
-            .iter()
-            .find(|a| family(a))
-            .expect("")
-    };
-    let socket = |site| {
-        with_namespace(&lab.namespace(site).expect("there"), || {
-            let socket = UdpSocket::bind(SocketAddr::new(address(site), 0)).expect("bind");
-            socket
-                .set_read_timeout(Some(Duration::from_secs(1)))
-                .expect("timeout");
-            socket
-        })
-        .expect("enter")
-    };
-    let (asking, answering) = (socket(from), socket(to));
-    let target = answering.local_addr().expect("address");
-    let mut buffer = [0; 64];
-    (0..5)
-        .filter(|_| {
-            asking.send_to(b"there", target).expect("send");
-            let Ok((length, source)) = answering.recv_from(&mut buffer) else {
-                return false;
-            };
-            answering.send_to(&buffer[..length], source).expect("send");
-            asking.recv_from(&mut buffer).is_ok()
-        })
-        .count()
 }

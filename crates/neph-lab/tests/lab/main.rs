@@ -3,5 +3,7 @@
 mod accuracy;
 mod features;
 mod life;
+mod nodes;
 mod schedule;
+mod services;
 mod support;

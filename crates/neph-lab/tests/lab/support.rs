@@ -3,10 +3,13 @@
 #![expect(clippy::print_stdout, reason = "a skipped test says so")]
 
 use std::collections::BTreeSet;
+use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use neph_lab::{Lab, Topology, UpOptions};
+use neph_sys::netns::with_namespace;
 use neph_text::Source;
 
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
@@ -43,6 +46,15 @@ pub(crate) fn leftovers(lab: &str) -> BTreeSet<String> {
         let name = entry.file_name().to_string_lossy().into_owned();
         if name.starts_with(&prefix) {
             found.insert(name);
+        }
+    }
+    for controller in ["", "cpu", "cpuset"] {
+        let groups = Path::new("/sys/fs/cgroup").join(controller);
+        for entry in std::fs::read_dir(groups).into_iter().flatten().flatten() {
+            let path = entry.path().display().to_string();
+            if path.contains(&prefix) {
+                found.insert(path);
+            }
         }
     }
     let folder = Path::new("/run/neph").join(lab);
@@ -98,4 +110,43 @@ pub(crate) fn shipped(text: &str) -> Topology {
 /// Brings a lab up that must come up.
 pub(crate) fn up(topology: &Topology, name: &str) -> Lab {
     Lab::up(topology, &UpOptions::named(name)).expect("the lab comes up")
+}
+
+/// Of five datagrams from `from` to `to`, how many came back, within a second each.
+pub(crate) fn echo_round_trips(
+    lab: &Lab,
+    from: &str,
+    to: &str,
+    family: fn(&IpAddr) -> bool,
+) -> usize {
+    let address = |site| {
+        *lab.addresses(site)
+            .expect("there")
+            .iter()
+            .find(|a| family(a))
+            .expect("")
+    };
+    let socket = |site| {
+        with_namespace(&lab.namespace(site).expect("there"), || {
+            let socket = UdpSocket::bind(SocketAddr::new(address(site), 0)).expect("bind");
+            socket
+                .set_read_timeout(Some(Duration::from_secs(1)))
+                .expect("timeout");
+            socket
+        })
+        .expect("enter")
+    };
+    let (asking, answering) = (socket(from), socket(to));
+    let target = answering.local_addr().expect("address");
+    let mut buffer = [0; 64];
+    (0..5)
+        .filter(|_| {
+            asking.send_to(b"there", target).expect("send");
+            let Ok((length, source)) = answering.recv_from(&mut buffer) else {
+                return false;
+            };
+            answering.send_to(&buffer[..length], source).expect("send");
+            asking.recv_from(&mut buffer).is_ok()
+        })
+        .count()
 }

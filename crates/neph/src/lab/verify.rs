@@ -152,9 +152,10 @@ fn verdict(check: &LinkCheck) -> String {
         [] => "ok".to_owned(),
         wrong => format!("not as asked: {}", wrong.join(", ")),
     };
-    match check.is_late() {
-        true => verdict + ", but late",
-        false => verdict,
+    if check.is_late() {
+        verdict + ", but late"
+    } else {
+        verdict
     }
 }
 

@@ -180,3 +180,161 @@ fn a_campaign_goes_on_in_the_lab_it_began_in_whatever_became_of_the_files() {
     assert_eq!(shown["topology"], TWO);
     assert_eq!(shown["experiments"].as_array().map(Vec::len), Some(2));
 }
+
+/// A lab in the background, and a way to speak to it; it goes down with this.
+struct Kept {
+    place: Place,
+    name: String,
+}
+
+impl Kept {
+    fn up(topology: &str, letter: char) -> Self {
+        let name = format!("{letter}{}", std::process::id());
+        let kept = Self {
+            place: place(topology),
+            name,
+        };
+        let ran = kept.again();
+        assert_eq!(ran.status, 0, "{}", ran.err);
+        assert!(ran.err.contains("is up, kept by process"), "{}", ran.err);
+        kept
+    }
+
+    fn again(&self) -> Ran {
+        let words = ["lab", "up", "two.toml", "--detach", "--name", &self.name];
+        self.place.neph(words)
+    }
+
+    fn at(&self, site: &str, command: &str) -> Ran {
+        let words = [
+            "lab", "run", site, "--lab", &self.name, "--", "sh", "-c", command,
+        ];
+        self.place.neph(words)
+    }
+
+    fn status(&self) -> Value {
+        let words = ["lab", "status", &self.name, "--format", "json"];
+        let ran = self.place.neph(words);
+        assert_eq!(ran.status, 0, "{}", ran.err);
+        serde_json::from_str(&ran.out).expect("JSON")
+    }
+}
+
+impl Drop for Kept {
+    fn drop(&mut self) {
+        self.place.neph(["lab", "down", &self.name]);
+    }
+}
+
+#[test]
+fn a_lab_in_the_background_is_used_looked_at_and_taken_down() {
+    let test = "a_lab_in_the_background_is_used_looked_at_and_taken_down";
+    if !privileged(test) {
+        return;
+    }
+    let service = "[[service]]\nname = \"sleeper\"\nsite = \"b\"\ncommand = [\"sleep\", \"60\"]\n";
+    let kept = Kept::up(&format!("{TWO}{service}"), 'k');
+    let again = kept.again();
+    assert_eq!(again.status, 0, "{}", again.err);
+    assert!(again.err.contains("is up already"), "{}", again.err);
+    let asked = kept.at("a", "ip -o address show dev lo; exit 7");
+    assert_eq!(asked.status, 7, "{}", asked.err);
+    assert!(asked.out.contains("10.80.0.1"), "{}", asked.out);
+    let reached = kept.at("a", "ping -c 3 -i 0.2 -W 5 -q 10.80.0.2");
+    assert_eq!(reached.status, 0, "{}", reached.err);
+    let status = kept.status();
+    assert_eq!(status["services"][0]["state"], "ready");
+    assert_eq!(status["links"].as_array().map(Vec::len), Some(2));
+    assert_eq!(status["links"][0]["delivered"], 3, "{status:#}");
+    let missing = kept.at("c", "true");
+    assert_eq!(missing.status, 2);
+    assert!(missing.err.contains("has no site 'c'"), "{}", missing.err);
+    fs::write(kept.place.path("two.toml"), TWO.replace("2ms", "3ms")).expect("a file");
+    let other = kept.again();
+    assert_eq!(other.status, 1, "{}", other.err);
+    assert!(other.err.contains("from another topology"), "{}", other.err);
+    let keeper = status["process"].as_u64().expect("a number");
+    let down = kept.place.neph(["lab", "down", &kept.name]);
+    assert_eq!(down.status, 0, "{}", down.err);
+    assert!(!std::path::Path::new(&format!("/proc/{keeper}")).exists());
+    let gone = kept.place.neph(["lab", "status", &kept.name]);
+    assert_eq!(gone.status, 1, "{}", gone.err);
+}
+
+#[test]
+fn a_shell_at_a_site_says_where_it_is() {
+    if !privileged("a_shell_at_a_site_says_where_it_is") {
+        return;
+    }
+    let kept = Kept::up(TWO, 'l');
+    let mut child = kept
+        .place
+        .command(["lab", "shell", "a", "--lab", &kept.name])
+        .env("SHELL", "/bin/sh")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("neph runs");
+    let mut input = child.stdin.take().expect("piped");
+    std::io::Write::write_all(
+        &mut input,
+        b"echo $NEPH_LAB $NEPH_SITE; ip -o address; exit 3\n",
+    )
+    .expect("it listens");
+    drop(input);
+    let output = child.wait_with_output().expect("it ends");
+    let told = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(output.status.code(), Some(3), "{told}");
+    assert!(told.contains(&format!("{} a\n", kept.name)), "{told}");
+    assert!(told.contains("10.80.0.1"), "{told}");
+}
+
+#[test]
+fn what_a_crash_left_is_replaced_and_a_failure_in_the_background_is_told() {
+    let test = "what_a_crash_left_is_replaced_and_a_failure_in_the_background_is_told";
+    if !privileged(test) {
+        return;
+    }
+    let kept = Kept::up(TWO, 'm');
+    let keeper = kept.status()["process"].as_u64().expect("a number");
+    let killed = Command::new("sh")
+        .args(["-c", &format!("kill -9 {keeper}")])
+        .status();
+    assert!(killed.expect("a shell").success());
+    let gone = || !std::path::Path::new(&format!("/proc/{keeper}")).exists();
+    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(10);
+    while !gone() {
+        assert!(std::time::Instant::now() < deadline, "killed");
+    }
+    let again = kept.again();
+    assert_eq!(again.status, 0, "{}", again.err);
+    assert!(again.err.contains("was left behind"), "{}", again.err);
+    assert!(again.err.contains("is up, kept by"), "{}", again.err);
+    let bad = "[[service]]\nname = \"web\"\nsite = \"b\"\ncommand = [\"no-such-x\"]\n";
+    fs::write(kept.place.path("bad.toml"), format!("{TWO}{bad}")).expect("a file");
+    let words = ["lab", "up", "bad.toml", "-d", "--name", "m1bad"];
+    let ran = kept.place.neph(words);
+    assert_eq!((ran.status, ran.out.as_str()), (1, ""), "{}", ran.err);
+    assert!(ran.err.contains("'no-such-x' is missing"), "{}", ran.err);
+    assert_eq!(ran.err.lines().count(), 1, "{}", ran.err);
+}
+
+#[test]
+fn a_plan_shows_every_step_and_does_none() {
+    let place = place(TWO);
+    let ran = place.neph(["lab", "plan", "two.toml", "--name", "x"]);
+    assert_eq!(ran.status, 0, "{}", ran.err);
+    for line in [
+        "# neph-x-wire\nip netns add neph-x-wire\n",
+        "sysctl -w net.ipv4.ip_forward='0'\n",
+        "ip -n neph-x-wire link add dev w0a type veth peer name path ",
+        "ip -n neph-x-a route add 10.80.0.2/32 dev path src 10.80.0.1\n",
+        "neph: carry link path between w0a and w0b\n",
+    ] {
+        assert!(ran.out.contains(line), "{line}: {}", ran.out);
+    }
+    let ran = place.neph(["lab", "plan", "two.toml", "--name", "x", "--format", "json"]);
+    let steps: Value = serde_json::from_str(&ran.out).expect("JSON");
+    assert_eq!(steps[0]["namespace"], "neph-x-wire");
+    assert!(!std::path::Path::new("/run/netns/neph-x-wire").exists());
+}

@@ -1,0 +1,238 @@
+//! A site's share of the machine: control groups for its CPUs and CPU time.
+//!
+//! Owns where control groups are mounted, what is written into them and that they go again.
+//! Version 1 (one mount a controller) and version 2 (one for all) differ in names only, except
+//! that version 2 moves whole processes and no single threads.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use crate::gate::Share;
+use crate::topology::Site;
+
+/// The shortest time that a group may be given in a period, in microseconds (the kernel's limit).
+const LEAST_QUOTA: u64 = 1_000;
+/// The period that CPU time is counted over, in microseconds; longer where the share is so small
+/// that it would fall below the least quota. Short, so that nobody waits long for his turn.
+const PERIOD: u64 = 10_000;
+/// How long the kernel may take to notice that a group is empty.
+const EMPTYING: Duration = Duration::from_secs(2);
+
+/// Where one controller's groups are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Home {
+    mount: PathBuf,
+    is_unified: bool,
+}
+
+/// Where this machine has its control groups.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Homes {
+    cpu: Option<Home>,
+    cpuset: Option<Home>,
+}
+
+/// A group, and what is to be written into its files, in order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Group {
+    /// Its folder.
+    pub(crate) folder: PathBuf,
+    /// What its controllers need from the folder above, if anything.
+    enable: Option<&'static str>,
+    /// File and text.
+    pub(crate) settings: Vec<(&'static str, String)>,
+}
+
+/// A site that asks for what this machine cannot give.
+#[derive(Debug, thiserror::Error)]
+#[error("{key} of site '{site}': {why}; leave {key} out, or run where control groups can be made")]
+pub struct GroupError {
+    key: &'static str,
+    site: String,
+    why: String,
+}
+
+impl Homes {
+    /// As the kernel tells.
+    pub(crate) fn here() -> Self {
+        let mounts = fs::read_to_string("/proc/self/mounts").unwrap_or_default();
+        let unified =
+            |mount: &Path| fs::read_to_string(mount.join("cgroup.controllers")).unwrap_or_default();
+        Self::of(&mounts, unified)
+    }
+
+    /// From the lines of /proc/self/mounts, and which controllers a version 2 mount has.
+    fn of(mounts: &str, unified: impl Fn(&Path) -> String) -> Self {
+        let mut homes = Self::default();
+        for line in mounts.lines() {
+            let words: Vec<&str> = line.split(' ').collect();
+            let [_, mount, kind, options, ..] = words[..] else {
+                continue;
+            };
+            let mount = PathBuf::from(mount);
+            let (controllers, is_unified) = match kind {
+                "cgroup" => (options.replace(',', " "), false),
+                "cgroup2" => (unified(&mount), true),
+                _ => continue,
+            };
+            let home = Home { mount, is_unified };
+            for controller in controllers.split_whitespace() {
+                match controller {
+                    "cpu" => homes.cpu = Some(home.clone()),
+                    "cpuset" => homes.cpuset = Some(home.clone()),
+                    _ => {}
+                }
+            }
+        }
+        homes
+    }
+
+    /// The groups that `site` needs; none where it asks for nothing.
+    pub(crate) fn groups_of(&self, name: &str, site: &Site) -> Result<Vec<Group>, GroupError> {
+        let mut groups: Vec<Group> = Vec::new();
+        let mut add = |home: &Option<Home>, key: &'static str, settings: Settings| {
+            let home = home.as_ref().ok_or_else(|| GroupError {
+                key,
+                site: site.name.clone(),
+                why: "the kernel's controller for it is not mounted here".to_owned(),
+            })?;
+            let settings = settings(home);
+            let folder = home.mount.join(name);
+            match groups.iter_mut().find(|group| group.folder == folder) {
+                Some(group) => group.settings.extend(settings),
+                None => groups.push(Group {
+                    folder,
+                    enable: home.is_unified.then_some("+cpu +cpuset"),
+                    settings,
+                }),
+            }
+            Ok(())
+        };
+        if let Some(share) = site.cpu_share {
+            add(
+                &self.cpu,
+                "cpu_share",
+                Box::new(move |home| time(share, home)),
+            )?;
+        }
+        if !site.cpus.is_empty() {
+            let cpus: Vec<String> = site.cpus.iter().map(u16::to_string).collect();
+            add(
+                &self.cpuset,
+                "cpus",
+                Box::new(move |home| place(&cpus.join(","), home)),
+            )?;
+        }
+        Ok(groups)
+    }
+
+    /// The folders that groups called `name` have, of those that are there.
+    pub(crate) fn existing(&self, name: &str) -> Vec<PathBuf> {
+        let mut folders: Vec<PathBuf> = [&self.cpu, &self.cpuset]
+            .into_iter()
+            .flatten()
+            .map(|home| home.mount.join(name))
+            .filter(|folder| folder.exists())
+            .collect();
+        folders.dedup();
+        folders
+    }
+}
+
+type Settings = Box<dyn Fn(&Home) -> Vec<(&'static str, String)>>;
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "microseconds far below 2^53, and positive"
+)]
+#[expect(clippy::cast_precision_loss, reason = "a thousand is exact")]
+fn time(share: Share, home: &Home) -> Vec<(&'static str, String)> {
+    let fraction = share.fraction();
+    let period = PERIOD.max((LEAST_QUOTA as f64 / fraction).ceil() as u64);
+    let quota = (period as f64 * fraction).round() as u64;
+    if home.is_unified {
+        return vec![("cpu.max", format!("{quota} {period}"))];
+    }
+    vec![
+        ("cpu.cfs_period_us", period.to_string()),
+        ("cpu.cfs_quota_us", quota.to_string()),
+    ]
+}
+
+fn place(cpus: &str, home: &Home) -> Vec<(&'static str, String)> {
+    let cpus = ("cpuset.cpus", cpus.to_owned());
+    if home.is_unified {
+        return vec![cpus];
+    }
+    // Nobody may be in a group without memory; all of it is everybody's here.
+    let memory = fs::read_to_string(home.mount.join("cpuset.mems")).unwrap_or_default();
+    vec![cpus, ("cpuset.mems", memory.trim().to_owned())]
+}
+
+impl Group {
+    /// Makes it.
+    pub(crate) fn make(&self, site: &str) -> Result<(), GroupError> {
+        let refused = |key: &'static str, file: &str, error: &io::Error| GroupError {
+            key,
+            site: site.to_owned(),
+            why: format!("write {}: {error}", self.folder.join(file).display()),
+        };
+        if let (Some(enable), Some(above)) = (self.enable, self.folder.parent()) {
+            // Refused where somebody else shares the machine out; told when the file is missing.
+            let _ = fs::write(above.join("cgroup.subtree_control"), enable);
+        }
+        fs::create_dir_all(&self.folder).map_err(|error| refused("cpu_share", "", &error))?;
+        for (file, text) in &self.settings {
+            let key = if file.starts_with("cpuset") {
+                "cpus"
+            } else {
+                "cpu_share"
+            };
+            fs::write(self.folder.join(file), text).map_err(|error| refused(key, file, &error))?;
+        }
+        Ok(())
+    }
+}
+
+/// Moves the calling thread into the group.
+///
+/// # Errors
+/// Version 2 moves whole processes only.
+pub(crate) fn enter_thread(folder: &Path) -> io::Result<()> {
+    fs::write(folder.join("tasks"), "0")
+}
+
+/// Removes the group; whoever is still in it goes up to the one above. None there is fine.
+pub(crate) fn remove(folder: &Path) -> io::Result<()> {
+    let deadline = Instant::now() + EMPTYING;
+    loop {
+        match fs::remove_dir(folder) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            Err(error) if Instant::now() > deadline => return Err(error),
+            Err(_) => move_up(folder),
+            Ok(()) => return Ok(()),
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// One that ends meanwhile need not be moved.
+fn move_up(folder: &Path) {
+    let file = if folder.join("tasks").exists() {
+        "tasks"
+    } else {
+        "cgroup.procs"
+    };
+    let inside = fs::read_to_string(folder.join(file)).unwrap_or_default();
+    let Some(above) = folder.parent() else { return };
+    for number in inside.lines() {
+        let _ = fs::write(above.join(file), number);
+    }
+}
+
+#[cfg(test)]
+#[path = "group/tests.rs"]
+mod tests;

@@ -1,0 +1,69 @@
+use neph_text::Source;
+
+use super::*;
+use crate::topology::Topology;
+
+const V1: &str = "cgroup /sys/fs/cgroup/cpu,cpuacct cgroup rw,relatime,cpu,cpuacct 0 0\n\
+                  cgroup /sys/fs/cgroup/cpuset cgroup rw,cpuset 0 0\n\
+                  cgroup2 /sys/fs/cgroup/unified cgroup2 rw 0 0\n";
+const V2: &str = "proc /proc proc rw 0 0\ncgroup2 /sys/fs/cgroup cgroup2 rw,nosuid 0 0\n";
+
+fn site(features: &str) -> Site {
+    let text = format!("version = 1\nsite = [{{name = \"a\", {features}}}]\n");
+    let topology = Topology::parse(&Source::new("one", text)).expect("fine");
+    topology.sites.into_iter().next().expect("one")
+}
+
+#[test]
+fn version_one_has_a_mount_for_each_controller() {
+    let homes = Homes::of(V1, |_| "hugetlb".to_owned());
+    let groups = homes.groups_of("neph-x-a", &site("cpu_share = \"50%\", cpus = [0, 2]"));
+    let groups = groups.expect("both are mounted");
+    let folders: Vec<_> = groups
+        .iter()
+        .map(|group| group.folder.display().to_string())
+        .collect();
+    assert_eq!(
+        folders,
+        [
+            "/sys/fs/cgroup/cpu,cpuacct/neph-x-a",
+            "/sys/fs/cgroup/cpuset/neph-x-a"
+        ]
+    );
+    let period = ("cpu.cfs_period_us", "10000".to_owned());
+    assert_eq!(
+        groups[0].settings,
+        [period, ("cpu.cfs_quota_us", "5000".to_owned())]
+    );
+    assert_eq!(groups[1].settings[0], ("cpuset.cpus", "0,2".to_owned()));
+}
+
+#[test]
+fn version_two_has_one_group_for_both_and_a_small_share_a_longer_period() {
+    let homes = Homes::of(V2, |_| "cpuset cpu io memory".to_owned());
+    let groups = homes.groups_of("neph-x-a", &site("cpu_share = \"2%\", cpus = [1]"));
+    let groups = groups.expect("both are there");
+    assert_eq!(groups.len(), 1);
+    let cpus = ("cpuset.cpus", "1".to_owned());
+    assert_eq!(
+        groups[0].settings,
+        [("cpu.max", "1000 50000".to_owned()), cpus]
+    );
+}
+
+#[test]
+fn a_machine_without_the_controller_says_so_and_who_asks_for_nothing_gets_it() {
+    let homes = Homes::of("", |_| String::new());
+    let error = homes
+        .groups_of("x", &site("cpu_share = \"50%\""))
+        .expect_err("nowhere");
+    let told = error.to_string();
+    assert!(
+        told.starts_with("cpu_share of site 'a': the kernel's controller"),
+        "{told}"
+    );
+    assert_eq!(
+        homes.groups_of("x", &site("labels = {}")).expect("nothing"),
+        []
+    );
+}

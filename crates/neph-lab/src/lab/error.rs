@@ -1,0 +1,148 @@
+//! What can go wrong with a lab.
+
+use std::io;
+use std::path::PathBuf;
+
+use neph_sys::netns::NetNsError;
+use neph_sys::offload::OffloadError;
+
+use crate::engine::EngineError;
+use crate::group::GroupError;
+use crate::journal::UndoError;
+use crate::program::ProgramError;
+
+/// What went wrong with a lab.
+#[derive(Debug, thiserror::Error)]
+pub enum LabError {
+    /// The name does not fit.
+    #[error(
+        "lab name '{name}': begin with a lower-case letter, then at most 15 lower-case letters, \
+         digits or underscores"
+    )]
+    Name {
+        /// What was given.
+        name: String,
+    },
+    /// The name is taken.
+    #[error("a lab called '{name}' is {state}: choose another name or take it down first")]
+    Taken {
+        /// Which name.
+        name: String,
+        /// Up, or left behind.
+        state: &'static str,
+    },
+    /// Labs need privileges.
+    #[error("a lab needs root (CAP_NET_ADMIN, CAP_NET_RAW and CAP_SYS_ADMIN): {source}")]
+    NotPermitted {
+        /// What was refused.
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
+    /// The journal could not be written.
+    #[error("write the undo journal of lab {lab}: {source}")]
+    Journal {
+        /// Which lab.
+        lab: String,
+        /// Why.
+        source: io::Error,
+    },
+    /// A setting was refused.
+    #[error("set {setting} to '{value}' in namespace {namespace}: {source}")]
+    Setting {
+        /// Its dotted name.
+        setting: String,
+        /// What it should be.
+        value: String,
+        /// Where.
+        namespace: String,
+        /// Why.
+        source: io::Error,
+    },
+    /// There is no such site.
+    #[error("lab {lab} has no site '{site}'")]
+    NoSite {
+        /// Which lab.
+        lab: String,
+        /// What was asked for.
+        site: String,
+    },
+    /// A site's share of the machine cannot be had.
+    #[error(transparent)]
+    Group(#[from] GroupError),
+    /// What is to run at a site cannot be put there.
+    #[error("run at site '{site}' in the control group {}: {source}", group.display())]
+    Place {
+        /// Which site.
+        site: String,
+        /// Which group.
+        group: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// A service's log cannot be written.
+    #[error("write the log {} of service '{service}': {source}", log.display())]
+    Log {
+        /// Which service.
+        service: String,
+        /// Which file.
+        log: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// A service could not be started.
+    #[error("service '{service}': {source}")]
+    NotStarted {
+        /// Which service.
+        service: String,
+        /// Why.
+        source: ProgramError,
+    },
+    /// A service did not come up, or ended early.
+    #[error("service '{service}' {what}: {log}")]
+    Service {
+        /// Which service.
+        service: String,
+        /// What it did instead.
+        what: String,
+        /// The last lines of its log, and where it is.
+        log: String,
+    },
+    /// The lab cannot be asked, or not told about.
+    #[error("the status of lab {lab}: {source}")]
+    Status {
+        /// Which lab.
+        lab: String,
+        /// Why.
+        source: io::Error,
+    },
+    /// Nobody carries this lab.
+    #[error(
+        "lab {lab} is not up: neph lab list shows what is there, neph lab down takes what is left"
+    )]
+    NotUp {
+        /// Which lab.
+        lab: String,
+    },
+    /// A thread could not be started.
+    #[error("start the engine of link {link}: {source}")]
+    Thread {
+        /// Which link.
+        link: String,
+        /// Why.
+        source: io::Error,
+    },
+    /// A namespace could not be made or used.
+    #[error(transparent)]
+    NetNs(#[from] NetNsError),
+    /// A program refused.
+    #[error(transparent)]
+    Program(#[from] ProgramError),
+    /// An offload could not be switched off.
+    #[error(transparent)]
+    Offload(#[from] OffloadError),
+    /// A link could not be carried.
+    #[error(transparent)]
+    Engine(#[from] EngineError),
+    /// It could not be taken down.
+    #[error(transparent)]
+    Undo(#[from] UndoError),
+}

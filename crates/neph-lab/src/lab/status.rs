@@ -1,0 +1,227 @@
+//! What a lab does right now, told to whoever asks.
+//!
+//! Owns the socket /run/neph/LAB/status and what is said through it. Nothing is written while
+//! nobody asks: a lab that measures is left alone.
+
+use std::io::{self, PipeReader, PipeWriter, Read};
+use std::os::fd::AsFd;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use neph_sys::ppoll::{self, Awaited};
+use serde::{Deserialize, Serialize};
+
+use super::service::Watched;
+use super::{Lab, LabError, check_name};
+use crate::counters::{Direction, LinkCounters};
+use crate::journal;
+use crate::topology::{Link, Topology};
+
+/// The socket's name in the lab's folder; no service may be called so, for its log ends in .log.
+const SOCKET: &str = "status";
+/// How long an answer may take: the other side is a thread that does nothing else.
+const ANSWER: Duration = Duration::from_secs(5);
+
+/// What a lab does at one moment.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LabStatus {
+    /// Its services, in the order in which they were started.
+    pub services: Vec<ServiceStatus>,
+    /// Both directions of each link, in the order of the topology.
+    pub links: Vec<DirectionStatus>,
+}
+
+/// What a service does.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ServiceStatus {
+    /// Its name.
+    pub name: String,
+    /// Its site.
+    pub site: String,
+    /// `up`, `ready` or `ended`.
+    pub state: String,
+    /// The status it ended with; none while it runs, and when a signal ended it.
+    pub exit_status: Option<i32>,
+}
+
+/// What one direction of a link did since the lab came up.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DirectionStatus {
+    /// The link.
+    pub link: String,
+    /// The site that sends.
+    pub from: String,
+    /// The site that receives.
+    pub to: String,
+    /// What the engine counted; none where the kernel carries the link.
+    pub counts: Option<DirectionCounts>,
+}
+
+/// What an engine counted in one direction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DirectionCounts {
+    /// Packets that left at the other end.
+    pub delivered: u64,
+    /// Packets lost at random, as asked.
+    pub lost: u64,
+    /// Packets that found the queue full, as asked.
+    pub queue_full: u64,
+    /// Packets that were lost without having been asked to be.
+    pub broken: u64,
+    /// Packets that left late.
+    pub late: u64,
+    /// How late the latest left, in nanoseconds.
+    pub worst_lateness_ns: i64,
+    /// Whether the engine runs under a real-time priority.
+    pub real_time: bool,
+    /// Whether its receive rings are locked in memory.
+    pub locked: bool,
+}
+
+/// Everything that a status is made from.
+struct Sources {
+    services: Vec<(String, Watched)>,
+    links: Vec<([String; 3], Option<Arc<LinkCounters>>)>,
+}
+
+/// The thread that answers.
+#[derive(Debug)]
+pub(super) struct Teller {
+    /// Closing it ends the thread.
+    stop: PipeWriter,
+    thread: JoinHandle<()>,
+}
+
+impl Teller {
+    /// Begins to answer about `lab`.
+    pub(super) fn start(lab: &Lab) -> Result<Self, LabError> {
+        let failed = |source| LabError::Status {
+            lab: lab.name.clone(),
+            source,
+        };
+        let listener = UnixListener::bind(socket(&lab.name)).map_err(failed)?;
+        listener.set_nonblocking(true).map_err(failed)?;
+        let (stopped, stop) = io::pipe().map_err(failed)?;
+        let sources = Sources::of(lab);
+        let thread = thread::Builder::new()
+            .name("lab-status".to_owned())
+            .spawn(move || answer(&listener, &sources, &stopped))
+            .map_err(failed)?;
+        Ok(Self { stop, thread })
+    }
+
+    pub(super) fn stop(self) {
+        drop(self.stop);
+        if let Err(panic) = self.thread.join() {
+            std::panic::resume_unwind(panic);
+        }
+    }
+}
+
+fn answer(listener: &UnixListener, sources: &Sources, stop: &PipeReader) {
+    loop {
+        let mut awaited = [listener.as_fd(), stop.as_fd()].map(Awaited::readable);
+        if ppoll::wait(&mut awaited, None).is_err() || awaited[1].is_gone() {
+            return;
+        }
+        let Ok((stream, _)) = listener.accept() else {
+            continue;
+        };
+        // Whoever asks and goes away, or does not read, gets nothing.
+        let _ = stream.set_nonblocking(false);
+        let _ = stream.set_write_timeout(Some(ANSWER));
+        let _ = serde_json::to_writer(stream, &sources.status());
+    }
+}
+
+impl Sources {
+    fn of(lab: &Lab) -> Self {
+        let sites = lab.topology.services.iter();
+        let sites = sites.map(|service| lab.topology.sites[service.site].name.clone());
+        let services = lab.services.iter().map(super::Running::watched);
+        let links = lab.topology.links.iter().enumerate();
+        Self {
+            services: sites.zip(services).collect(),
+            links: links
+                .map(|(number, link)| (names(&lab.topology, link), lab.counters(number).cloned()))
+                .collect(),
+        }
+    }
+
+    fn status(&self) -> LabStatus {
+        let services = self.services.iter().map(|(site, service)| {
+            let (state, exit_status) = service.told();
+            ServiceStatus {
+                name: service.name.clone(),
+                site: site.clone(),
+                state: state.to_owned(),
+                exit_status,
+            }
+        });
+        let links = self.links.iter().flat_map(|([link, a, b], counters)| {
+            Direction::BOTH.map(|direction| {
+                let (from, to) = match direction {
+                    Direction::AToB => (a, b),
+                    Direction::BToA => (b, a),
+                };
+                DirectionStatus {
+                    link: link.clone(),
+                    from: from.clone(),
+                    to: to.clone(),
+                    counts: counters
+                        .as_ref()
+                        .map(|counters| counts(counters, direction)),
+                }
+            })
+        });
+        LabStatus {
+            services: services.collect(),
+            links: links.collect(),
+        }
+    }
+}
+
+fn names(topology: &Topology, link: &Link) -> [String; 3] {
+    let [a, b] = [link.a, link.b].map(|site| topology.sites[site].name.clone());
+    [link.name.clone(), a, b]
+}
+
+fn counts(counters: &LinkCounters, direction: Direction) -> DirectionCounts {
+    let (count, footing) = (counters.read(direction), counters.footing());
+    DirectionCounts {
+        delivered: count.delivered,
+        lost: count.lost,
+        queue_full: count.queue_full,
+        broken: count.broken(),
+        late: count.late,
+        worst_lateness_ns: count.worst_lateness.nanos(),
+        real_time: footing.real_time,
+        locked: footing.locked,
+    }
+}
+
+/// Asks the process that has the lab called `lab` up.
+pub(super) fn ask(lab: &str) -> Result<LabStatus, LabError> {
+    check_name(lab)?;
+    let failed = |source: io::Error| match source.kind() {
+        io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused => LabError::NotUp {
+            lab: lab.to_owned(),
+        },
+        _ => LabError::Status {
+            lab: lab.to_owned(),
+            source,
+        },
+    };
+    let mut stream = UnixStream::connect(socket(lab)).map_err(failed)?;
+    stream.set_read_timeout(Some(ANSWER)).map_err(failed)?;
+    let mut text = String::new();
+    stream.read_to_string(&mut text).map_err(failed)?;
+    serde_json::from_str(&text).map_err(|error| failed(error.into()))
+}
+
+fn socket(lab: &str) -> PathBuf {
+    journal::folder(lab).join(SOCKET)
+}

@@ -1,0 +1,70 @@
+//! What switches join: the neighbours of a site beyond the other end of its link.
+//!
+//! Owns the search through switches. Does not write neighbour entries: the plan does.
+
+use crate::topology::{Link, Topology};
+
+/// A site that is reached from a port without passing a router.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Neighbour {
+    /// Its index among the topology's sites.
+    pub(crate) site: usize,
+    /// The link it is connected by, and so its interface.
+    pub(crate) link: usize,
+    /// Which end of that link it is: 0 for `a`.
+    pub(crate) end: u8,
+}
+
+/// Every neighbour behind the link with index `link`, seen from `from`: the site at its other
+/// end, or all sites that the switch there leads to. In the order in which they are found.
+pub(crate) fn behind(topology: &Topology, from: usize, link: usize) -> Vec<Neighbour> {
+    let mut found = Vec::new();
+    let mut open = vec![(from, link)];
+    let mut passed = vec![false; topology.links.len()];
+    while let Some((from, link)) = open.pop() {
+        if std::mem::replace(&mut passed[link], true) {
+            continue;
+        }
+        let Some((site, end)) = Topology::far_end(&topology.links[link], from) else {
+            continue;
+        };
+        if topology.sites[site].is_switch() {
+            let others = links_of(topology, site).filter(|other| *other != link);
+            open.extend(others.map(|other| (site, other)));
+        } else {
+            found.push(Neighbour { site, link, end });
+        }
+    }
+    found.sort_unstable();
+    found
+}
+
+/// The indices of the links at a site.
+pub(crate) fn links_of(topology: &Topology, site: usize) -> impl Iterator<Item = usize> {
+    let touches = move |link: &Link| link.a == site || link.b == site;
+    let links = topology.links.iter().enumerate();
+    links.filter_map(move |(index, link)| touches(link).then_some(index))
+}
+
+/// The first link that joins two switches which are joined already.
+pub(crate) fn ring(topology: &Topology) -> Option<usize> {
+    // Each switch points towards the one that stands for all it is joined with.
+    let mut towards: Vec<usize> = (0..topology.sites.len()).collect();
+    let root = |towards: &[usize], mut site: usize| {
+        while towards[site] != site {
+            site = towards[site];
+        }
+        site
+    };
+    for (index, link) in topology.links.iter().enumerate() {
+        if !topology.sites[link.a].is_switch() || !topology.sites[link.b].is_switch() {
+            continue;
+        }
+        let (a, b) = (root(&towards, link.a), root(&towards, link.b));
+        if a == b {
+            return Some(index);
+        }
+        towards[a] = b;
+    }
+    None
+}

@@ -1,0 +1,122 @@
+//! Addresses: as written, and allotted in the file's order to nodes that were given none.
+
+use std::collections::BTreeSet;
+use std::net::{Ipv4Addr, Ipv6Addr};
+use std::str::FromStr;
+
+use neph_text::{Fault, Fields, Node, Take};
+
+use crate::topology::Prefix;
+
+/// The networks that addresses are allotted from.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Networks {
+    pub(super) v4: Prefix<Ipv4Addr>,
+    pub(super) v6: Option<Prefix<Ipv6Addr>>,
+}
+
+/// Where the file names no network.
+const DEFAULT: Prefix<Ipv4Addr> = Prefix {
+    address: Ipv4Addr::new(10, 78, 0, 0),
+    bits: 16,
+};
+
+/// The keys `network` and `network_v6` at the top of the file.
+pub(super) fn networks(fields: &mut Fields<'_>) -> Networks {
+    let v4 = fields.optional_with("network", |node| {
+        network(v4(node)?, 30, |network| {
+            Ipv4Addr::from_bits(u32::from(network.address) & mask_v4(network.bits))
+        })
+    });
+    let v6 = fields.optional_with("network_v6", |node| {
+        network(v6(node)?, 120, |network| {
+            Ipv6Addr::from_bits(u128::from(network.address) & mask_v6(network.bits))
+        })
+    });
+    Networks {
+        v4: v4.map_or(DEFAULT, |v4| v4.value),
+        v6: v6.map(|v6| v6.value),
+    }
+}
+
+fn mask_v4(bits: u8) -> u32 {
+    u32::MAX.checked_shl(32 - u32::from(bits)).unwrap_or(0)
+}
+
+fn mask_v6(bits: u8) -> u128 {
+    u128::MAX.checked_shl(128 - u32::from(bits)).unwrap_or(0)
+}
+
+/// A network that has room for nodes, with its own address.
+fn network<A: Copy + PartialEq + std::fmt::Display>(
+    given: Prefix<A>,
+    most: u8,
+    base: impl Fn(&Prefix<A>) -> A,
+) -> Result<Prefix<A>, Fault> {
+    let (address, bits) = (base(&given), given.bits);
+    if bits > most {
+        let what = format!("a network of {bits} bits has no room for sites");
+        return Err(Fault::new(what, format!("write at most /{most}")));
+    }
+    if address != given.address {
+        let what = format!("{}/{bits} is not the network's own address", given.address);
+        return Err(Fault::new(what, format!("write \"{address}/{bits}\"")));
+    }
+    Ok(Prefix { address, bits })
+}
+
+impl Networks {
+    /// The first IPv4 address that is free; none when the network is used up.
+    pub(super) fn next_v4(&self, used: &mut BTreeSet<Ipv4Addr>) -> Option<Prefix<Ipv4Addr>> {
+        let (base, bits) = (u32::from(self.v4.address), self.v4.bits);
+        // The last is the network's broadcast address.
+        let last = base | !mask_v4(bits);
+        let free = (base + 1..last)
+            .map(Ipv4Addr::from_bits)
+            .find(|address| !used.contains(address))?;
+        used.insert(free);
+        Some(Prefix {
+            address: free,
+            bits,
+        })
+    }
+
+    /// The first IPv6 address that is free, where there is a network to take it from.
+    pub(super) fn next_v6(&self, used: &mut BTreeSet<Ipv6Addr>) -> Option<Prefix<Ipv6Addr>> {
+        let Prefix { address, bits } = self.v6?;
+        let base = u128::from(address);
+        let free = (base + 1..=base | !mask_v6(bits))
+            .map(Ipv6Addr::from_bits)
+            .find(|address| !used.contains(address))?;
+        used.insert(free);
+        Some(Prefix {
+            address: free,
+            bits,
+        })
+    }
+}
+
+/// An IPv4 address with or without the length of its network.
+pub(super) fn v4(node: &Node) -> Result<Prefix<Ipv4Addr>, Fault> {
+    prefix(node, 32, "\"10.0.0.1/24\"")
+}
+
+/// An IPv6 address with or without the length of its network.
+pub(super) fn v6(node: &Node) -> Result<Prefix<Ipv6Addr>, Fault> {
+    prefix(node, 128, "\"fd00::1/64\"")
+}
+
+fn prefix<A: FromStr>(node: &Node, bits: u8, example: &str) -> Result<Prefix<A>, Fault> {
+    let text = String::take(node)?;
+    let (address, length) = match text.split_once('/') {
+        Some((address, length)) => (address.parse(), length.parse().ok()),
+        None => (text.parse(), Some(bits)),
+    };
+    match address.ok().zip(length.filter(|length| *length <= bits)) {
+        Some((address, bits)) => Ok(Prefix { address, bits }),
+        None => Err(Fault::new(
+            format!("\"{text}\" is no address"),
+            format!("write for example {example}"),
+        )),
+    }
+}

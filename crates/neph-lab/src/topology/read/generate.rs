@@ -1,0 +1,306 @@
+//! `[[generate]]`: shapes that nobody wants to write out, written out.
+//!
+//! Owns the shapes. What they yield are tables as a person would write them, which the ordinary
+//! readers read: a generated link can have every feature that a written one has, and a mistake in
+//! it points at the token that it came from. Where measured round trips come from is [`matrix`]'s.
+
+mod matrix;
+mod tables;
+
+use std::ops::Range;
+
+use neph_text::{Fault, Fields, Node, Placed, Problems, Table, Value, choice};
+
+use crate::topology::quantity;
+use matrix::Matrix;
+use tables::{Document, link_table, node_table};
+
+/// More than a lab can carry, and the square of it can still be read.
+const MOST_SITES: usize = 64;
+
+#[derive(Clone, Copy, Debug)]
+enum Form {
+    Pair,
+    Star,
+    Mesh,
+    Tiers,
+}
+
+/// The document with everything written out that it asks to be generated.
+pub(super) fn write_out(document: Table, problems: &Problems<'_>) -> Table {
+    let mut top = Fields::new(&document, 0..0, problems);
+    let asked = top.tables("generate");
+    if asked.is_empty() {
+        // Also where it is something else than tables: that was noted.
+        return tables::without(document, "generate");
+    }
+    let mut written = Document::default();
+    for table in asked {
+        generate(table, &mut written);
+    }
+    written.added_to(tables::without(document, "generate"))
+}
+
+fn generate(mut table: Fields<'_>, written: &mut Document) {
+    let forms = [
+        ("pair", Form::Pair),
+        ("star", Form::Star),
+        ("mesh", Form::Mesh),
+        ("tiers", Form::Tiers),
+    ];
+    let form = table.required_with("shape", |node| choice(node, &forms));
+    let features = |table: &mut Fields<'_>, key| table.entry(key).map(|entry| entry.node.clone());
+    let like = Like {
+        span: form
+            .as_ref()
+            .map_or_else(|| table.span(), |form| form.span.clone()),
+        site: features(&mut table, "site"),
+        link: features(&mut table, "link"),
+    };
+    match form.map(|form| form.value) {
+        None => return,
+        Some(Form::Pair) => pair(&mut table, &like, written),
+        Some(Form::Star) => star(&mut table, &like, written),
+        Some(Form::Mesh) => mesh(&mut table, &like, written),
+        Some(Form::Tiers) => tiers(&mut table, &like, written),
+    }
+    table.finish();
+}
+
+/// What all generated sites and links of a table are like, and where it stands.
+struct Like {
+    span: Range<usize>,
+    site: Option<Node>,
+    link: Option<Node>,
+}
+
+impl Like {
+    fn site(&self, written: &mut Document, name: &str) {
+        let table = node_table(name, self.site.as_ref(), &self.span);
+        written.sites.push(table);
+    }
+
+    fn router(&self, written: &mut Document, name: &str) {
+        written.routers.push(node_table(name, None, &self.span));
+    }
+
+    fn link(&self, written: &mut Document, ends: [&str; 2]) {
+        let table = link_table(ends, self.link.as_ref(), &self.span);
+        written.links.push(table);
+    }
+}
+
+/// The names of the sites: as given, or as many as wanted, numbered from 1.
+fn names(table: &mut Fields<'_>, fewest: usize) -> Option<Vec<String>> {
+    let given = table.one_or_list::<String>("names");
+    let count = table.optional::<u32>("sites");
+    let prefix = table.optional::<String>("prefix");
+    let names: Vec<String> = match (given, count) {
+        (Some(given), None) => given.into_iter().map(|name| name.value).collect(),
+        (None, Some(Placed { value: count, span })) => {
+            if usize::try_from(count).is_ok_and(|count| count > MOST_SITES) {
+                let remedy = format!("write at most {MOST_SITES}");
+                table.fault(span, format!("{count} sites are too many"), remedy);
+                return None;
+            }
+            let prefix = prefix.map_or_else(|| "s".to_owned(), |prefix| prefix.value);
+            (1..=count).map(|n| format!("{prefix}{n}")).collect()
+        }
+        _ => {
+            let remedy = "write either names = [\"a\", \"b\"] or sites = 5";
+            table.fault(table.span(), "which sites are wanted is not clear", remedy);
+            return None;
+        }
+    };
+    if names.len() < fewest || names.len() > MOST_SITES {
+        let what = format!("{} sites do not make this shape", names.len());
+        let remedy = format!("write {fewest} to {MOST_SITES}");
+        table.fault(table.span(), what, remedy);
+        return None;
+    }
+    Some(names)
+}
+
+/// Two sites and a link.
+fn pair(table: &mut Fields<'_>, like: &Like, written: &mut Document) {
+    let Some(names) = names(table, 2) else {
+        return;
+    };
+    let [a, b] = &names[..] else {
+        let what = format!("a pair is two sites, not {}", names.len());
+        table.fault(table.span(), what, "write two names, or another shape");
+        return;
+    };
+    like.site(written, a);
+    like.site(written, b);
+    like.link(written, [a, b]);
+}
+
+/// Sites around a router.
+fn star(table: &mut Fields<'_>, like: &Like, written: &mut Document) {
+    let centre = table.optional::<String>("centre");
+    let centre = centre.map_or_else(|| "hub".to_owned(), |centre| centre.value);
+    let Some(names) = names(table, 1) else {
+        return;
+    };
+    like.router(written, &centre);
+    for name in &names {
+        like.site(written, name);
+        like.link(written, [name, &centre]);
+    }
+}
+
+/// A link for each pair of sites: as a matrix of round trips says, or all alike.
+fn mesh(table: &mut Fields<'_>, like: &Like, written: &mut Document) {
+    let entry = table.entry("matrix");
+    let named = entry.and_then(|entry| match &entry.node.value {
+        Value::Text(_) => Some(choice(&entry.node, matrix::NAMED)),
+        _ => None,
+    });
+    let matrix = match (entry, named) {
+        (Some(entry), Some(Err(fault))) => {
+            table.problems().add(entry.node.span.clone(), fault);
+            return;
+        }
+        (Some(entry), Some(Ok(make))) => {
+            subset(table, make()).map(|matrix| (matrix, entry.node.span.clone()))
+        }
+        (Some(entry), None) => names(table, 2)
+            .and_then(|names| rows(&entry.node, names, table.problems()))
+            .map(|matrix| (matrix, entry.node.span.clone())),
+        (None, _) => {
+            if let Some(names) = names(table, 2) {
+                every_pair(&names, |a, b| like.link(written, [a, b]));
+                for name in &names {
+                    like.site(written, name);
+                }
+                written.is_mesh = true;
+            }
+            return;
+        }
+    };
+    let Some((matrix, span)) = matrix else {
+        return;
+    };
+    for site in &matrix.sites {
+        let mut node = node_table(&site.name, like.site.as_ref(), &like.span);
+        tables::label(&mut node, &site.labels, &span);
+        written.sites.push(node);
+    }
+    every_pair(&matrix.names(), |a, b| {
+        let mut link = link_table([a, b], like.link.as_ref(), &like.span);
+        let delay = matrix.one_way(a, b);
+        if let Err(span) = tables::delay(&mut link, delay, &span) {
+            let what = "the matrix says how long the links are";
+            table.fault(span, what, "leave delay out");
+        }
+        written.links.push(link);
+    });
+    written.is_mesh = true;
+}
+
+fn every_pair(names: &[String], mut work: impl FnMut(&str, &str)) {
+    for (index, a) in names.iter().enumerate() {
+        for b in &names[index + 1..] {
+            work(a, b);
+        }
+    }
+}
+
+/// Of a named matrix the sites that `names` wants, or all.
+fn subset(table: &mut Fields<'_>, mut matrix: Matrix) -> Option<Matrix> {
+    let known = matrix.names();
+    let choices: Vec<(&str, &str)> = known.iter().map(|n| (n.as_str(), n.as_str())).collect();
+    let has_names = table.entry("names").is_some();
+    let wanted = table.one_or_list_with("names", |node| choice(node, &choices).map(str::to_owned));
+    if has_names {
+        let wanted: Vec<String> = wanted?.into_iter().map(|name| name.value).collect();
+        matrix.keep(&wanted);
+    }
+    if matrix.sites.len() < 2 {
+        table.fault(table.span(), "a mesh has at least two sites", "name two");
+        return None;
+    }
+    Some(matrix)
+}
+
+/// A matrix as written: for each site the round trips to those that stand behind it.
+fn rows(node: &Node, names: Vec<String>, problems: &Problems<'_>) -> Option<Matrix> {
+    let wanted = |why: String| {
+        let example = "matrix = [[\"10ms\", \"20ms\"], [\"15ms\"]] for three sites";
+        let remedy = format!("write the round trips to the sites behind it: {example}");
+        Fault::new(why, remedy)
+    };
+    let Value::List(rows) = &node.value else {
+        let what = format!("this is {}", node.value.noun());
+        problems.add(node.span.clone(), wanted(what));
+        return None;
+    };
+    if rows.len() + 1 != names.len() {
+        let what = format!("{} rows are not for {} sites", rows.len(), names.len());
+        problems.add(node.span.clone(), wanted(what));
+        return None;
+    }
+    let mut matrix = Matrix::new(names);
+    let mut is_whole = true;
+    for (from, row) in rows.iter().enumerate() {
+        let cells = match &row.value {
+            Value::List(cells) if cells.len() == rows.len() - from => cells,
+            _ => {
+                let what = format!("this row is not {} round trips", rows.len() - from);
+                problems.add(row.span.clone(), wanted(what));
+                is_whole = false;
+                continue;
+            }
+        };
+        for (step, cell) in cells.iter().enumerate() {
+            match quantity::delay(cell) {
+                Ok(round_trip) => matrix.set(from, from + step + 1, round_trip),
+                Err(fault) => {
+                    problems.add(cell.span.clone(), fault);
+                    is_whole = false;
+                }
+            }
+        }
+    }
+    is_whole.then_some(matrix)
+}
+
+/// Clients behind an access router, a core router, and the clouds beyond it: the first source's
+/// way from a user to a service.
+fn tiers(table: &mut Fields<'_>, like: &Like, written: &mut Document) {
+    let mut counted = |key, one: &str| {
+        let count = table.optional::<u32>(key).map_or(1, |count| count.value);
+        let count = count.clamp(1, 32);
+        match count {
+            1 => vec![one.to_owned()],
+            _ => (1..=count).map(|n| format!("{one}{n}")).collect(),
+        }
+    };
+    let (clients, clouds) = (counted("clients", "client"), counted("clouds", "cloud"));
+    let mut tier = |key| {
+        let own = table.entry(key).map(|entry| entry.node.clone());
+        let link = own.or_else(|| like.link.clone());
+        Like {
+            span: like.span.clone(),
+            site: like.site.clone(),
+            link,
+        }
+    };
+    let (access, core, cloud) = (tier("access"), tier("core"), tier("cloud"));
+    like.router(written, "access");
+    like.router(written, "core");
+    core.link(written, ["access", "core"]);
+    for client in &clients {
+        access.site(written, client);
+        access.link(written, [client, "access"]);
+    }
+    for name in &clouds {
+        cloud.site(written, name);
+        cloud.link(written, ["core", name]);
+    }
+}
+
+#[cfg(test)]
+#[path = "generate/tests.rs"]
+mod tests;

@@ -1,0 +1,148 @@
+//! Tables as a person would write them: of nodes, of links, and the document that they go into.
+
+use std::ops::Range;
+
+use neph_model::Span;
+use neph_text::{Entry, Node, Table, Value};
+
+/// What is to be added to a document.
+#[derive(Debug, Default)]
+pub(super) struct Document {
+    pub(super) sites: Vec<Node>,
+    pub(super) routers: Vec<Node>,
+    pub(super) links: Vec<Node>,
+    /// Whether links were laid that routes must keep to.
+    pub(super) is_mesh: bool,
+}
+
+impl Document {
+    /// `document` with all this at the ends of its lists.
+    pub(super) fn added_to(self, mut document: Table) -> Table {
+        append(&mut document, "site", self.sites);
+        append(&mut document, "router", self.routers);
+        append(&mut document, "link", self.links);
+        if self.is_mesh && document.get("routing").is_none() {
+            document
+                .entries
+                .push(entry("routing", text("direct", &(0..0))));
+        }
+        document
+    }
+}
+
+/// `document` without the entry of `key`.
+pub(super) fn without(mut document: Table, key: &str) -> Table {
+    document.entries.retain(|entry| entry.key != key);
+    document
+}
+
+fn append(document: &mut Table, key: &str, nodes: Vec<Node>) {
+    let Some(first) = nodes.first() else {
+        return;
+    };
+    let span = first.span.clone();
+    let entries = &mut document.entries;
+    let Some(there) = entries.iter_mut().find(|entry| entry.key == key) else {
+        let value = Value::List(nodes);
+        entries.push(entry(key, Node { value, span }));
+        return;
+    };
+    match &mut there.node.value {
+        Value::List(list) => list.extend(nodes),
+        // One table alone counts as a list of one; anything else is a mistake that stays one.
+        Value::Table(_) => {
+            let one = there.node.clone();
+            let list = std::iter::once(one).chain(nodes).collect();
+            there.node.value = Value::List(list);
+        }
+        _ => {}
+    }
+}
+
+fn entry(key: &str, node: Node) -> Entry {
+    Entry {
+        key: key.to_owned(),
+        key_span: node.span.clone(),
+        node,
+    }
+}
+
+fn text(text: &str, span: &Range<usize>) -> Node {
+    let value = Value::Text(text.to_owned());
+    let span = span.clone();
+    Node { value, span }
+}
+
+/// A table that begins with `own` entries and goes on with those of `like`.
+fn like(own: Vec<Entry>, like: Option<&Node>, span: &Range<usize>) -> Node {
+    let mut entries = own;
+    match like {
+        None => {}
+        Some(Node {
+            value: Value::Table(table),
+            ..
+        }) => entries.extend(table.entries.iter().cloned()),
+        // Whoever reads it says that a table is wanted here.
+        Some(other) => return other.clone(),
+    }
+    Node {
+        value: Value::Table(Table { entries }),
+        span: span.clone(),
+    }
+}
+
+/// A node called `name`, for the rest like `features`.
+pub(super) fn node_table(name: &str, features: Option<&Node>, span: &Range<usize>) -> Node {
+    like(vec![entry("name", text(name, span))], features, span)
+}
+
+/// A link between `ends`, for the rest like `features`.
+pub(super) fn link_table(ends: [&str; 2], features: Option<&Node>, span: &Range<usize>) -> Node {
+    let [a, b] = ends.map(|end| text(end, span));
+    like(vec![entry("a", a), entry("b", b)], features, span)
+}
+
+/// Says how long a link is.
+///
+/// # Errors
+/// It is said already: there.
+pub(super) fn delay(link: &mut Node, delay: Span, span: &Range<usize>) -> Result<(), Range<usize>> {
+    let Value::Table(table) = &mut link.value else {
+        return Ok(());
+    };
+    if let Some(said) = table.get("delay") {
+        return Err(said.key_span.clone());
+    }
+    let delay = text(&format!("{}ns", delay.nanos()), span);
+    table.entries.push(entry("delay", delay));
+    Ok(())
+}
+
+/// Adds labels to a node, before those that it has.
+pub(super) fn label(node: &mut Node, labels: &[(&str, &str)], span: &Range<usize>) {
+    let Value::Table(table) = &mut node.value else {
+        return;
+    };
+    if labels.is_empty() {
+        return;
+    }
+    let own = labels
+        .iter()
+        .map(|(key, value)| entry(key, text(value, span)));
+    let said = table.entries.iter_mut().find(|entry| entry.key == "labels");
+    match said.map(|entry| &mut entry.node.value) {
+        None => {
+            let entries = own.collect();
+            let value = Value::Table(Table { entries });
+            let span = span.clone();
+            table.entries.push(entry("labels", Node { value, span }));
+        }
+        Some(Value::Table(labels)) => {
+            let new: Vec<Entry> = own
+                .filter(|entry| labels.get(&entry.key).is_none())
+                .collect();
+            labels.entries.extend(new);
+        }
+        Some(_) => {}
+    }
+}

@@ -1,0 +1,132 @@
+//! From a `[[service]]` table to a [`Service`].
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+
+use neph_model::Span;
+use neph_text::{Fault, Fields, Node, Port, Take, Value, did_you_mean};
+
+use super::link::Ends;
+use super::site::pairs;
+use super::{NAME_REMEDY, is_name};
+use crate::topology::quantity;
+use crate::topology::service::{Ready, ReadyCheck, Service};
+
+/// How long a service may take to be ready where nothing is said.
+const READY_TIMEOUT: Span = Span::from_secs(10);
+/// How long a service may take to end where nothing is said.
+const GRACE: Span = Span::from_secs(2);
+
+/// All services of a topology.
+pub(super) fn services(fields: &mut Fields<'_>, ends: Ends<'_>) -> Vec<Service> {
+    let mut services = Vec::new();
+    let mut names = BTreeSet::new();
+    for table in fields.tables("service") {
+        let span = table.span();
+        let Some(service) = service(table, ends) else {
+            continue;
+        };
+        if !names.insert(service.name.clone()) {
+            let what = format!("two services are called '{}'", service.name);
+            fields.fault(span, what, "give each its own name");
+        }
+        services.push(service);
+    }
+    services
+}
+
+fn service(mut table: Fields<'_>, ends: Ends<'_>) -> Option<Service> {
+    let name = table.required_with("name", name);
+    let site = site(&mut table, "site", ends);
+    let command = table.required_with("command", words);
+    let environment = pairs(&mut table, "environment", variable);
+    let asks = table.entry("ready").is_some();
+    let ready = table.table("ready").and_then(ready);
+    let log = table.optional_with("log", |node| String::take(node).map(PathBuf::from));
+    let grace = table.optional_with("grace", quantity::delay);
+    table.finish();
+    if asks && ready.is_none() {
+        return None;
+    }
+    Some(Service {
+        name: name?.value,
+        site: site?,
+        command: command?.value,
+        environment,
+        ready,
+        log: log.map(|log| log.value),
+        grace: grace.map_or(GRACE, |grace| grace.value),
+    })
+}
+
+/// The name of something that runs in a lab.
+pub(super) fn name(node: &Node) -> Result<String, Fault> {
+    let text = String::take(node)?;
+    if is_name(&text) && text.len() <= 24 && text != "journal" {
+        return Ok(text);
+    }
+    let what = format!("'{text}' cannot be a name here");
+    Err(Fault::new(what, format!("{NAME_REMEDY}, at most 24")))
+}
+
+/// The index of the site that `key` names: a place where something can run.
+pub(super) fn site(table: &mut Fields<'_>, key: &'static str, ends: Ends<'_>) -> Option<usize> {
+    let named = table.required::<String>(key)?;
+    let found = ends.sites.iter().position(|site| site.name == named.value);
+    match found {
+        Some(site) if ends.sites[site].is_switch() => {
+            let what = format!("'{}' is a switch", named.value);
+            table.fault(named.span, what, "name a site or a router");
+            None
+        }
+        None if ends.complete => {
+            let known: Vec<&str> = ends.sites.iter().map(|site| site.name.as_str()).collect();
+            let what = format!("there is no site '{}'", named.value);
+            table.fault(named.span, what, did_you_mean(&named.value, &known));
+            None
+        }
+        found => found,
+    }
+}
+
+/// A program and its arguments.
+pub(super) fn words(node: &Node) -> Result<Vec<String>, Fault> {
+    let example = "write a list such as [\"haproxy\", \"-f\", \"haproxy.cfg\"]";
+    let Value::List(nodes) = &node.value else {
+        let what = format!("this is {}", node.value.noun());
+        return Err(Fault::new(what, example));
+    };
+    let words: Vec<String> = nodes.iter().map(String::take).collect::<Result<_, _>>()?;
+    if words.first().is_none_or(String::is_empty) {
+        return Err(Fault::new("there is no program", example));
+    }
+    Ok(words)
+}
+
+fn variable(name: &str) -> Result<(), Fault> {
+    if name.is_empty() || name.contains(['=', '\0']) {
+        let what = format!("'{name}' is no variable");
+        return Err(Fault::new(what, "write for example HOME = \"/root\""));
+    }
+    Ok(())
+}
+
+fn ready(mut table: Fields<'_>) -> Option<Ready> {
+    let tcp = table.optional::<Port>("tcp");
+    let command = table.optional_with("command", words);
+    let timeout = table.optional_with("timeout", quantity::delay);
+    let check = match (tcp, command) {
+        (Some(port), None) => Some(ReadyCheck::Tcp(port.value.0)),
+        (None, Some(words)) => Some(ReadyCheck::Command(words.value)),
+        _ => {
+            let remedy = "write either { tcp = 80 } or { command = [\"test\", \"-e\", \"file\"] }";
+            table.fault(table.span(), "how it gets ready is not clear", remedy);
+            None
+        }
+    };
+    table.finish();
+    Some(Ready {
+        check: check?,
+        timeout: timeout.map_or(READY_TIMEOUT, |timeout| timeout.value),
+    })
+}

@@ -1,0 +1,241 @@
+//! From `[[site]]`, `[[router]]` and `[[switch]]` tables to nodes.
+//!
+//! Owns their names, settings and share of the machine; addresses are read in [`super::address`].
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::{Ipv4Addr, Ipv6Addr};
+use std::ops::Range;
+
+use neph_text::{Fault, Fields, Node, Take, Value};
+
+use super::address::{self, Networks};
+use super::{NAME_REMEDY, is_name};
+use crate::gate::Share;
+use crate::topology::{Prefix, Role, Site, quantity};
+
+/// The tables that are read here, in this order.
+const TABLES: [(&str, Role); 3] = [
+    ("site", Role::Site),
+    ("router", Role::Router),
+    ("switch", Role::Switch),
+];
+
+/// A node as far as the file says, and where.
+struct Draft {
+    site: Site,
+    wants_v4: bool,
+    span: Range<usize>,
+}
+
+/// All nodes: sites, routers, switches; those without an address get theirs.
+pub(super) fn sites(fields: &mut Fields<'_>) -> Vec<Site> {
+    let networks = address::networks(fields);
+    let mut drafts: Vec<Draft> = Vec::new();
+    for (key, role) in TABLES {
+        let tables = fields.tables(key);
+        if role == Role::Site && tables.is_empty() && fields.problems().is_empty() {
+            let remedy = "add [[site]] with a name";
+            fields.fault(fields.span(), "there is no site", remedy);
+        }
+        for table in tables {
+            let Some(draft) = draft(table, role) else {
+                continue;
+            };
+            hold_against(&draft, &drafts, fields);
+            drafts.push(draft);
+        }
+    }
+    allot(&mut drafts, networks, fields);
+    drafts.into_iter().map(|draft| draft.site).collect()
+}
+
+/// Notes what a node has in common with one before it and must not.
+fn hold_against(draft: &Draft, others: &[Draft], fields: &Fields<'_>) {
+    let Draft { site, span, .. } = draft;
+    for Draft { site: other, .. } in others {
+        if other.name == site.name {
+            let what = format!("two sites are called '{}'", site.name);
+            fields.fault(span.clone(), what, "give each its own name");
+        }
+        let same = written(other).find(|ip| written(site).any(|own| own == *ip));
+        if let Some(same) = same {
+            let what = format!("'{}' and '{}' both have {same}", other.name, site.name);
+            fields.fault(span.clone(), what, "give each its own address");
+        }
+    }
+}
+
+fn written(site: &Site) -> impl Iterator<Item = std::net::IpAddr> {
+    site.addresses().filter(|address| !address.is_unspecified())
+}
+
+/// Gives addresses to those that want one, in order, so that the same file gives the same.
+fn allot(drafts: &mut [Draft], networks: Networks, fields: &Fields<'_>) {
+    let mut used_v4: BTreeSet<Ipv4Addr> = drafts.iter().map(|d| d.site.v4.address).collect();
+    let v6 = drafts.iter().filter_map(|d| Some(d.site.v6?.address));
+    let mut used_v6: BTreeSet<Ipv6Addr> = v6.collect();
+    for Draft {
+        site,
+        wants_v4,
+        span,
+    } in drafts
+    {
+        if *wants_v4 {
+            let Some(v4) = networks.next_v4(&mut used_v4) else {
+                let what = format!("the network has no address left for '{}'", site.name);
+                fields.fault(
+                    span.clone(),
+                    what,
+                    "write a larger network = \"10.0.0.0/8\"",
+                );
+                continue;
+            };
+            site.v4 = v4;
+        }
+        if site.v6.is_none() && !site.is_switch() {
+            site.v6 = networks.next_v6(&mut used_v6);
+        }
+    }
+}
+
+fn draft(mut table: Fields<'_>, role: Role) -> Option<Draft> {
+    let span = table.span();
+    let name = table.required_with("name", site_name);
+    let labels = pairs(&mut table, "labels", |_| Ok(()));
+    let mut site = Site {
+        name: String::new(),
+        role,
+        v4: Prefix {
+            address: Ipv4Addr::UNSPECIFIED,
+            bits: 32,
+        },
+        v6: None,
+        labels,
+        sysctls: BTreeMap::new(),
+        congestion_control: None,
+        cpus: Vec::new(),
+        cpu_share: None,
+    };
+    let mut wants_v4 = false;
+    let mut is_whole = true;
+    if role != Role::Switch {
+        let has_address = table.entry("address").is_some();
+        let v4 = table.optional_with("address", address::v4);
+        wants_v4 = !has_address;
+        is_whole = has_address == v4.is_some();
+        site.v4 = v4.map_or(site.v4, |v4| v4.value);
+        let v6 = table.optional_with("address_v6", address::v6);
+        site.v6 = v6.map(|v6| v6.value);
+        site.sysctls = pairs(&mut table, "sysctls", sysctl_name);
+        let congestion = table.optional_with("congestion_control", congestion);
+        site.congestion_control = congestion.map(|name| name.value);
+        let cpus = table.one_or_list_with("cpus", cpu).unwrap_or_default();
+        site.cpus = cpus.into_iter().map(|cpu| cpu.value).collect();
+        let share = table.optional_with("cpu_share", cpu_share);
+        site.cpu_share = share.map(|share| share.value);
+    }
+    table.finish();
+    site.name = name?.value;
+    is_whole.then_some(Draft {
+        site,
+        wants_v4,
+        span,
+    })
+}
+
+fn site_name(node: &Node) -> Result<String, Fault> {
+    let text = String::take(node)?;
+    if is_name(&text) && text.len() <= 24 && text != "wire" {
+        return Ok(text);
+    }
+    let what = format!("'{text}' cannot be a site's name");
+    let remedy = format!("{NAME_REMEDY}, at most 24; 'wire' is the lab's own");
+    Err(Fault::new(what, remedy))
+}
+
+fn congestion(node: &Node) -> Result<String, Fault> {
+    let text = String::take(node)?;
+    if is_name(&text) && text.len() < 16 {
+        return Ok(text);
+    }
+    let what = format!("'{text}' is no congestion control");
+    Err(Fault::new(what, "write for example \"cubic\""))
+}
+
+/// A CPU's number, from 0 to 1023.
+fn cpu(node: &Node) -> Result<u16, Fault> {
+    match u16::take(node) {
+        Ok(cpu) if cpu < 1024 => Ok(cpu),
+        _ => Err(Fault::new(
+            "this is no CPU",
+            "write numbers from 0, such as cpus = [0]",
+        )),
+    }
+}
+
+/// From 1 % to 100 % of one CPU.
+fn cpu_share(node: &Node) -> Result<Share, Fault> {
+    let share = quantity::share(node)?;
+    if share < Share::from_billionths(10_000_000) {
+        let what = "too little to run anything";
+        return Err(Fault::new(what, "write a share of one CPU from 1% to 100%"));
+    }
+    Ok(share)
+}
+
+fn sysctl_name(name: &str) -> Result<(), Fault> {
+    let fine = name.starts_with("net.")
+        && !name.contains("..")
+        && name
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || "._-".contains(c));
+    if fine {
+        return Ok(());
+    }
+    let what = format!("'{name}' is no setting of a network namespace");
+    let remedy = "write names below net., such as \"net.ipv4.tcp_timestamps\" = 1";
+    Err(Fault::new(what, remedy))
+}
+
+/// The pairs of the table `key` as texts; numbers and truth values as `/proc/sys` takes them.
+pub(super) fn pairs(
+    fields: &mut Fields<'_>,
+    key: &'static str,
+    allowed: impl Fn(&str) -> Result<(), Fault>,
+) -> BTreeMap<String, String> {
+    let mut pairs = BTreeMap::new();
+    let Some(entry) = fields.entry(key) else {
+        return pairs;
+    };
+    let Value::Table(table) = &entry.node.value else {
+        let what = format!("this is {}", entry.node.value.noun());
+        fields.fault(entry.node.span.clone(), what, "write a table here");
+        return pairs;
+    };
+    let problems = fields.problems();
+    for entry in &table.entries {
+        if let Err(fault) = allowed(&entry.key) {
+            problems.add(entry.key_span.clone(), fault);
+        }
+        match plain_text(&entry.node.value) {
+            Ok(text) => {
+                pairs.insert(entry.key.clone(), text);
+            }
+            Err(fault) => problems.add(entry.node.span.clone(), fault),
+        }
+    }
+    pairs
+}
+
+fn plain_text(value: &Value) -> Result<String, Fault> {
+    match value {
+        Value::Text(text) => Ok(text.clone()),
+        Value::Integer(number) => Ok(number.to_string()),
+        Value::Real(number) => Ok(number.to_string()),
+        Value::Switch(on) => Ok(u8::from(*on).to_string()),
+        other => {
+            let what = format!("this is {}", other.noun());
+            Err(Fault::new(what, "write a text or a number"))
+        }
+    }
+}

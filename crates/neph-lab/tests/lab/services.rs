@@ -1,0 +1,154 @@
+//! Services: started in order, ready when said so, gone with the lab whoever ends it and how.
+
+use std::fs;
+use std::process::Command;
+use std::time::Instant;
+
+use neph_lab::{Lab, ServiceState, Topology, UpOptions};
+use neph_text::Source;
+
+use crate::support::{leftovers, name, turn, up};
+
+/// One site, and what else there is to say.
+fn one(rest: &str) -> Topology {
+    let text = format!("version = 1\n[[site]]\nname = \"a\"\n{rest}");
+    let source = Source::new("one", text);
+    Topology::parse(&source).unwrap_or_else(|mistakes| panic!("{mistakes:?}"))
+}
+
+/// The processes in the namespace of site `a`.
+fn inside(lab: &str) -> Vec<u32> {
+    let told = Command::new("ip")
+        .args(["netns", "pids", &format!("neph-{lab}-a")])
+        .output();
+    let told = String::from_utf8(told.expect("the ip program").stdout).expect("UTF-8");
+    told.lines().filter_map(|line| line.parse().ok()).collect()
+}
+
+const WEB: &str = "[[service]]\nname = \"web\"\nsite = \"a\"\n\
+                   command = [\"python3\", \"-m\", \"http.server\", \"8080\"]\n\
+                   ready = { tcp = 8080, timeout = \"20s\" }\n";
+
+#[test]
+fn a_service_is_ready_before_the_next_is_started_and_its_output_is_kept() {
+    let test = "a_service_is_ready_before_the_next_is_started_and_its_output_is_kept";
+    let Some(_turn) = turn(test) else {
+        return;
+    };
+    let name = name('t');
+    let second = "[[service]]\nname = \"asks\"\nsite = \"a\"\n\
+                  command = [\"sh\", \"-c\", \"echo $WHO asks; exec sleep 60\"]\n\
+                  environment = { WHO = \"she\" }\n\
+                  ready = { command = [\"sh\", \"-c\", \"ss -Htln | grep -q :8080\"] }\n";
+    let lab = up(&one(&format!("{WEB}{second}")), &name);
+    let states: Vec<_> = lab.services().collect();
+    assert_eq!(
+        states,
+        [("web", ServiceState::Ready), ("asks", ServiceState::Ready)]
+    );
+    let log = format!("/run/neph/{name}/asks.log");
+    assert_eq!(fs::read_to_string(log).expect("kept"), "she asks\n");
+    assert_eq!(inside(&name).len(), 2);
+    lab.down().expect("down");
+    assert_eq!(leftovers(&name), [].into());
+}
+
+#[test]
+fn a_service_that_ends_early_is_told_with_its_last_words() {
+    let Some(_turn) = turn("a_service_that_ends_early_is_told_with_its_last_words") else {
+        return;
+    };
+    let name = name('u');
+    let fails = one("[[service]]\nname = \"web\"\nsite = \"a\"\n\
+                     command = [\"sh\", \"-c\", \"echo no such key; exit 3\"]\n\
+                     ready = { tcp = 8080 }\n");
+    let error = Lab::up(&fails, &UpOptions::named(&name)).expect_err("it ended");
+    let told = error.to_string();
+    assert!(
+        told.contains("'web' ended with status 3: no such key"),
+        "{told}"
+    );
+    let never = one(
+        "[[service]]\nname = \"web\"\nsite = \"a\"\ncommand = [\"sleep\", \"60\"]\n\
+                     ready = { tcp = 8080, timeout = \"100ms\" }\n",
+    );
+    let error = Lab::up(&never, &UpOptions::named(&name)).expect_err("never ready");
+    assert!(
+        error.to_string().contains("was not ready after 100"),
+        "{error}"
+    );
+    let missing = one("[[service]]\nname = \"web\"\nsite = \"a\"\ncommand = [\"no-such-x\"]\n");
+    let error = Lab::up(&missing, &UpOptions::named(&name)).expect_err("no such program");
+    assert!(
+        error.to_string().contains("'no-such-x' is missing"),
+        "{error}"
+    );
+    assert_eq!(leftovers(&name), [].into());
+}
+
+#[test]
+fn down_ends_whatever_runs_in_the_lab_even_what_will_not_and_nobody_waits_for() {
+    let test = "down_ends_whatever_runs_in_the_lab_even_what_will_not_and_nobody_waits_for";
+    let Some(_turn) = turn(test) else {
+        return;
+    };
+    let name = name('v');
+    // Leaves its group and its parent, and does not hear SIGTERM.
+    let stubborn = "[[service]]\nname = \"stubborn\"\nsite = \"a\"\ngrace = \"100ms\"\n\
+                    command = [\"sh\", \"-c\", \"trap '' TERM; \
+                    setsid sh -c 'trap \\\"\\\" TERM; sleep 60' & sleep 60\"]\n";
+    let lab = up(&one(stubborn), &name);
+    let deadline = Instant::now() + std::time::Duration::from_secs(10);
+    while inside(&name).len() < 3 {
+        assert!(Instant::now() < deadline, "{:?}", inside(&name));
+        std::thread::yield_now();
+    }
+    let pids = inside(&name);
+    lab.down().expect("down");
+    for pid in pids {
+        let state = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+        assert!(state.is_empty() || state.contains(") Z "), "{state}");
+    }
+    assert_eq!(leftovers(&name), [].into());
+}
+
+#[test]
+fn everything_at_a_site_has_its_cpus_and_its_share_of_them() {
+    let Some(_turn) = turn("everything_at_a_site_has_its_cpus_and_its_share_of_them") else {
+        return;
+    };
+    let name = name('w');
+    let busy = "cpus = [0]\ncpu_share = \"10%\"\n[[service]]\nname = \"busy\"\nsite = \"a\"\n\
+                command = [\"sh\", \"-c\", \"while :; do :; done\"]\n";
+    let lab = match Lab::up(&one(busy), &UpOptions::named(&name)) {
+        Ok(lab) => lab,
+        Err(error) => {
+            // A machine whose control groups are somebody else's: one sentence says so.
+            assert!(error.to_string().contains("of site 'a'"), "{error}");
+            assert_eq!(leftovers(&name), [].into());
+            return;
+        }
+    };
+    let [pid] = inside(&name)[..] else {
+        panic!("one shell");
+    };
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).expect("it runs");
+    assert!(status.contains("Cpus_allowed_list:\t0\n"), "{status}");
+    // User and system time in hundredths of a second, fields 14 and 15.
+    let spent = || -> u32 {
+        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).expect("it runs");
+        let fields: Vec<&str> = stat.split(' ').collect();
+        fields[13].parse::<u32>().expect("a number") + fields[14].parse::<u32>().expect("one")
+    };
+    let (began, before) = (Instant::now(), spent());
+    std::thread::sleep(std::time::Duration::from_secs(1));
+    let share = f64::from(spent() - before) / 100.0 / began.elapsed().as_secs_f64();
+    assert!(share < 0.15, "{share} of a CPU where a tenth was allowed");
+    let place = lab.place("a").expect("there");
+    let own = place.run(|| fs::read_to_string("/proc/thread-self/status").expect("our own"));
+    let own = own.expect("threads can be placed where processes can");
+    assert!(own.contains("Cpus_allowed_list:\t0\n"), "{own}");
+    lab.abandon();
+    Lab::down_by_name(&name).expect("down");
+    assert_eq!(leftovers(&name), [].into());
+}

@@ -1,0 +1,218 @@
+//! Programs that end with whoever started them, and an exact way to wait for their end.
+//!
+//! Owns what is done between fork and exec, signals, and process descriptors. Does not decide
+//! which programs run.
+
+#![expect(unsafe_code, reason = "system calls; each block says why it is sound")]
+
+use std::ffi::CString;
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::Command;
+
+/// What is asked of a program before it begins.
+#[derive(Clone, Debug, Default)]
+pub struct Birth {
+    groups: Vec<CString>,
+    dies_with_thread: bool,
+    leads_session: bool,
+}
+
+impl Birth {
+    /// The program is killed (SIGKILL) when the thread that starts it ends, and does not begin
+    /// at all if that is gone by then. Its own children are not told.
+    #[must_use]
+    pub fn dies_with_thread(mut self) -> Self {
+        self.dies_with_thread = true;
+        self
+    }
+
+    /// The program leads a session of its own: no terminal's ctrl-C or hang-up reaches it.
+    #[must_use]
+    pub fn leads_session(mut self) -> Self {
+        self.leads_session = true;
+        self
+    }
+
+    /// The program belongs to the control group whose `cgroup.procs` this is.
+    ///
+    /// # Errors
+    /// The path holds a zero byte.
+    pub fn in_group(mut self, procs: &Path) -> io::Result<Self> {
+        self.groups
+            .push(CString::new(procs.as_os_str().as_encoded_bytes())?);
+        Ok(self)
+    }
+
+    /// Has `command` do all this between fork and exec.
+    pub fn arrange(self, command: &mut Command) {
+        let parent = std::process::id();
+        let at_birth = move || {
+            if self.leads_session {
+                // SAFETY: setsid touches no memory; it fails only for a group's leader, which a
+                // freshly forked process is not.
+                unsafe { libc::setsid() };
+            }
+            if self.dies_with_thread {
+                die_with(parent)?;
+            }
+            self.groups.iter().try_for_each(join)
+        };
+        // SAFETY: the closure makes system calls only; it neither allocates nor locks: its paths
+        // are C strings made before the fork, and its errors carry a number.
+        unsafe { command.pre_exec(at_birth) };
+    }
+}
+
+fn die_with(parent: u32) -> io::Result<()> {
+    // SAFETY: PR_SET_PDEATHSIG takes one integer and touches no memory.
+    if unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) } != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: getppid cannot fail and touches no memory. A parent that died before the line above
+    // sends no signal any more.
+    if unsafe { libc::getppid() }.cast_unsigned() != parent {
+        return Err(io::Error::from_raw_os_error(libc::ESRCH));
+    }
+    Ok(())
+}
+
+fn join(group: &CString) -> io::Result<()> {
+    // SAFETY: the path is a C string that outlives the call.
+    let file = unsafe { libc::open(group.as_ptr(), libc::O_WRONLY | libc::O_CLOEXEC) };
+    if file < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: one byte is read from a constant; "0" stands for whoever writes it.
+    let written = unsafe { libc::write(file, c"0".as_ptr().cast(), 1) };
+    let error = io::Error::last_os_error();
+    // SAFETY: the descriptor was opened above and is used by nobody else.
+    unsafe { libc::close(file) };
+    if written == 1 { Ok(()) } else { Err(error) }
+}
+
+/// How a program is asked to end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Request {
+    /// SIGTERM: it may tidy up.
+    End,
+    /// SIGKILL: it may not.
+    Kill,
+}
+
+impl Request {
+    const fn signal(self) -> libc::c_int {
+        match self {
+            Self::End => libc::SIGTERM,
+            Self::Kill => libc::SIGKILL,
+        }
+    }
+}
+
+/// Asks process `pid` to end. One that is gone is as good as asked.
+///
+/// # Errors
+/// Not permitted.
+pub fn ask(pid: u32, request: Request) -> io::Result<()> {
+    send(pid.cast_signed(), request)
+}
+
+/// Asks all of the group that `pid` leads to end.
+///
+/// # Errors
+/// Not permitted.
+pub fn ask_group(pid: u32, request: Request) -> io::Result<()> {
+    send(-pid.cast_signed(), request)
+}
+
+fn send(target: libc::pid_t, request: Request) -> io::Result<()> {
+    // 0, 1 and -1 would mean others than one process.
+    if matches!(target, -1..=1) {
+        return Err(io::Error::from(io::ErrorKind::InvalidInput));
+    }
+    // SAFETY: kill touches no memory.
+    if unsafe { libc::kill(target, request.signal()) } == 0 {
+        return Ok(());
+    }
+    let error = io::Error::last_os_error();
+    match error.raw_os_error() {
+        Some(libc::ESRCH) => Ok(()),
+        _ => Err(error),
+    }
+}
+
+/// A descriptor that becomes readable when process `pid` ends. The caller must not have waited
+/// for it, so that the number is still its own.
+///
+/// # Errors
+/// There is no such process, or the kernel is older than 5.3.
+pub fn descriptor(pid: u32) -> io::Result<OwnedFd> {
+    // SAFETY: pidfd_open takes two integers and touches no memory.
+    let fd = unsafe { libc::syscall(libc::SYS_pidfd_open, pid.cast_signed(), 0) };
+    let Ok(fd @ 0..) = libc::c_int::try_from(fd) else {
+        return Err(io::Error::last_os_error());
+    };
+    // SAFETY: the kernel has just given this descriptor to nobody but us.
+    let owned = unsafe { OwnedFd::from_raw_fd(fd) };
+    debug_assert!(owned.as_raw_fd() >= 0);
+    Ok(owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::fd::AsFd;
+    use std::time::{Duration, Instant};
+
+    use super::*;
+    use crate::ppoll::{self, Awaited};
+
+    fn sleeper() -> Command {
+        let mut command = Command::new("sleep");
+        command.arg("60");
+        command
+    }
+
+    #[test]
+    fn a_program_ends_with_the_thread_that_started_it() {
+        let mut child = std::thread::spawn(|| {
+            let mut command = sleeper();
+            Birth::default().dies_with_thread().arrange(&mut command);
+            command.spawn().expect("sleep is everywhere")
+        })
+        .join()
+        .expect("the thread ends");
+        let began = Instant::now();
+        child.wait().expect("it ends");
+        assert!(
+            began.elapsed() < Duration::from_secs(30),
+            "killed, not done"
+        );
+    }
+
+    #[test]
+    fn an_end_is_seen_and_a_request_heard() {
+        let mut command = sleeper();
+        command.process_group(0);
+        let mut child = command.spawn().expect("sleep is everywhere");
+        let descriptor = descriptor(child.id()).expect("it runs");
+        let mut awaited = [Awaited::readable(descriptor.as_fd())];
+        ppoll::wait(&mut awaited, Some(Duration::ZERO)).expect("waited");
+        assert!(!awaited[0].is_readable(), "it runs");
+        ask_group(child.id(), Request::End).expect("our own child");
+        ppoll::wait(&mut awaited, Some(Duration::from_secs(30))).expect("waited");
+        assert!(awaited[0].is_readable(), "it ended");
+        assert!(!child.wait().expect("it ended").success());
+        assert!(ask(1, Request::Kill).is_err(), "init is nobody's to end");
+    }
+
+    #[test]
+    fn a_control_group_that_is_not_there_keeps_the_program_from_beginning() {
+        let mut command = sleeper();
+        let birth = Birth::default().in_group(Path::new("/no/such/group"));
+        birth.expect("no zero byte").arrange(&mut command);
+        let error = command.spawn().expect_err("nowhere to be");
+        assert_eq!(error.kind(), io::ErrorKind::NotFound);
+    }
+}

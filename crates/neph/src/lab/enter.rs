@@ -1,0 +1,132 @@
+//! `neph lab run` and `neph lab shell`: something at a site of a lab that is up.
+//!
+//! Owns becoming that program: its exit status is its own, and a signal reaches it and nobody
+//! between.
+
+use std::ffi::OsString;
+use std::fs;
+use std::io::ErrorKind;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::Command;
+
+use clap::Args as ClapArgs;
+use neph_lab::{Lab, LabListing, Place};
+use neph_sys::process::Birth;
+use neph_text::did_you_mean;
+
+use super::failure;
+use crate::exit::{Failure, Outcome};
+
+/// Options of `neph lab run`.
+#[derive(Debug, ClapArgs)]
+pub(super) struct RunArgs {
+    /// The site
+    site: String,
+    /// The lab, where more than one is up
+    #[arg(long, value_name = "NAME")]
+    lab: Option<String>,
+    /// The program and its arguments
+    #[arg(required = true, last = true, value_name = "COMMAND")]
+    command: Vec<OsString>,
+}
+
+/// Options of `neph lab shell`.
+#[derive(Debug, ClapArgs)]
+pub(super) struct ShellArgs {
+    /// The site
+    site: String,
+    /// The lab, where more than one is up
+    #[arg(long, value_name = "NAME")]
+    lab: Option<String>,
+}
+
+/// Becomes the program, at the site.
+pub(super) fn run(args: &RunArgs) -> Result<Outcome, Failure> {
+    let lab = which(args.lab.as_deref())?;
+    let place = place(&lab, &args.site)?;
+    let mut command = Command::new(&args.command[0]);
+    command.args(&args.command[1..]);
+    become_it(command, &place)
+}
+
+/// Becomes a shell, at the site.
+pub(super) fn shell(args: &ShellArgs) -> Result<Outcome, Failure> {
+    let lab = which(args.lab.as_deref())?;
+    let place = place(&lab, &args.site)?;
+    let program = std::env::var_os("SHELL").unwrap_or_else(|| "/bin/sh".into());
+    let prompt = format!("[{}/{}] ", lab.name, args.site);
+    let mut command = Command::new(&program);
+    command
+        .env("NEPH_LAB", &lab.name)
+        .env("NEPH_SITE", &args.site)
+        .env("PS1", format!("{prompt}$ "));
+    let name = Path::new(&program).file_name().unwrap_or_default();
+    if name == "bash" {
+        // bash sets its prompt itself, from the user's own file; ours comes behind that.
+        let file = format!("/run/neph/{}/{}.bashrc", lab.name, args.site);
+        let lines = format!("test -r ~/.bashrc && . ~/.bashrc\nPS1='{prompt}'\"$PS1\"\n");
+        fs::write(&file, lines)
+            .map_err(|error| Failure::refused(format!("write {file}: {error}")))?;
+        command.args(["--rcfile", &file, "-i"]);
+    }
+    become_it(command, &place)
+}
+
+fn become_it(mut command: Command, place: &Place) -> Result<Outcome, Failure> {
+    place
+        .arrange(Birth::default(), &mut command)
+        .map_err(failure)?;
+    place.enter_process().map_err(failure)?;
+    let error = command.exec();
+    let program = command.get_program().to_string_lossy().into_owned();
+    Err(match error.kind() {
+        ErrorKind::NotFound => Failure::usage(format!("there is no program '{program}' here")),
+        _ => Failure::refused(format!("run '{program}': {error}")),
+    })
+}
+
+/// The lab that is meant: by name, or the only one.
+pub(super) fn which(name: Option<&str>) -> Result<LabListing, Failure> {
+    let mut labs = Lab::list().map_err(failure)?;
+    let names: Vec<String> = labs.iter().map(|lab| lab.name.clone()).collect();
+    let found = match name {
+        Some(name) => labs.iter().position(|lab| lab.name == name),
+        None if labs.len() > 1 => {
+            let names = names.join(", ");
+            return Err(Failure::Usage(format!(
+                "there is more than one lab: say which with --lab ({names})"
+            )));
+        }
+        None => (!labs.is_empty()).then_some(0),
+    };
+    match (found, name) {
+        (Some(index), _) => Ok(labs.swap_remove(index)),
+        (None, Some(name)) if !names.is_empty() => {
+            let names: Vec<&str> = names.iter().map(String::as_str).collect();
+            let remedy = did_you_mean(name, &names);
+            Err(Failure::refused(format!(
+                "there is no lab '{name}'; {remedy}"
+            )))
+        }
+        _ => Err(Failure::refused(
+            "there is no lab on this machine: neph lab up FILE --detach brings one up",
+        )),
+    }
+}
+
+fn place(lab: &LabListing, site: &str) -> Result<Place, Failure> {
+    let prefix = format!("neph-{}-", lab.name);
+    let sites = lab.namespaces.iter();
+    let sites: Vec<&str> = sites
+        .filter_map(|name| name.strip_prefix(&prefix))
+        .collect();
+    if !sites.contains(&site) {
+        let remedy = did_you_mean(site, &sites);
+        return Err(Failure::Usage(format!(
+            "lab {} has no site '{site}'; {remedy}",
+            lab.name
+        )));
+    }
+    Place::open(&lab.name, site).map_err(failure)
+}

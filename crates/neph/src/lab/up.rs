@@ -1,0 +1,202 @@
+//! `neph lab up`: a topology comes up, here until ctrl-C, or with a keeper of its own.
+
+use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::num::NonZeroU32;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use clap::Args as ClapArgs;
+use neph_lab::{HasKeeper, Lab, Recording, ServiceState, Topology, UpOptions};
+use neph_sys::process::Birth;
+
+use super::{failure, name_of};
+use crate::exit::{Failure, Outcome};
+use crate::sheet::{Cell, Column, Format, Sheet};
+use crate::{interrupt, output, topology};
+
+/// How often a lab that is up looks whether it should end.
+const TICK: Duration = Duration::from_millis(50);
+/// What a keeper writes when its lab is up.
+const UP: &str = "\u{4}";
+
+/// Options of `neph lab up`.
+#[derive(Debug, ClapArgs)]
+pub(super) struct Args {
+    /// The topology file
+    file: PathBuf,
+    /// The lab's name; by default made from the file's
+    #[arg(long, value_name = "NAME")]
+    name: Option<String>,
+    /// Return when the lab is up; a process in the background keeps it until neph lab down
+    #[arg(long, short)]
+    detach: bool,
+    /// Record what each link did to each packet, in LINK.truth in this folder
+    #[arg(long, value_name = "FOLDER")]
+    record: Option<PathBuf>,
+    /// This is the process in the background
+    #[arg(long, hide = true)]
+    keeper: bool,
+}
+
+/// Brings the lab up, unless it is already.
+pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
+    let topology = topology::read(&args.file)?;
+    let name = name_of(args.name.as_deref(), &args.file);
+    if is_up(&name, &topology)? {
+        output::say(&format!("neph lab: {name} is up already"));
+        return Ok(Outcome::Done);
+    }
+    if args.detach {
+        return detach(args, &name);
+    }
+    here(args, &topology, name)
+}
+
+/// Whether a lab of this name is up from the same topology. What is left of one that is not is
+/// taken down.
+fn is_up(name: &str, topology: &Topology) -> Result<bool, Failure> {
+    let labs = Lab::list().map_err(failure)?;
+    let Some(lab) = labs.into_iter().find(|lab| lab.name == name) else {
+        return Ok(false);
+    };
+    if !lab.owner_alive {
+        output::say(&format!(
+            "neph lab: {name} was left behind: taking down what is there"
+        ));
+        Lab::down_by_name(name).map_err(failure)?;
+        return Ok(false);
+    }
+    if !lab.is_made_from(topology) {
+        return Err(Failure::refused(format!(
+            "a lab called '{name}' is up from another topology: take it down first \
+             (neph lab down {name}), or choose another --name"
+        )));
+    }
+    if !lab.is_whole {
+        let owner = lab.owner.unwrap_or_default();
+        return Err(Failure::refused(format!(
+            "the lab '{name}' is just coming up (process {owner}): wait, or neph lab down {name}"
+        )));
+    }
+    Ok(true)
+}
+
+fn here(args: &Args, topology: &Topology, name: String) -> Result<Outcome, Failure> {
+    let mut options = UpOptions::named(name);
+    options.truth = args.record.as_ref().map(recording).transpose()?;
+    options.keeper = HasKeeper::Yes;
+    let stop = interrupt::stop_on_ctrl_c()?;
+    let lab = Lab::up(topology, &options).map_err(failure)?;
+    let mut out = output::data();
+    sites(&lab)?.write(Format::Text, &mut out)?;
+    if args.keeper {
+        writeln!(out, "{UP}")?;
+    }
+    out.flush()?;
+    drop(out);
+    if !args.keeper {
+        let name = lab.name();
+        output::say(&format!("neph lab: {name} is up; ctrl-C takes it down"));
+    }
+    let mut ended = vec![false; topology.services.len()];
+    while !stop.is_set() && lab.is_there() && lab.is_carrying() {
+        tell_ended(&lab, &mut ended);
+        std::thread::sleep(TICK);
+    }
+    let ended_elsewhere = !stop.is_set();
+    let name = lab.name().to_owned();
+    lab.down().map_err(failure)?;
+    output::say(&format!("neph lab: {name} is down"));
+    Ok(if ended_elsewhere {
+        Outcome::Nothing
+    } else {
+        Outcome::Done
+    })
+}
+
+fn recording(folder: &PathBuf) -> Result<Recording, Failure> {
+    fs::create_dir_all(folder).map_err(|error| {
+        Failure::refused(format!("make the folder {}: {error}", folder.display()))
+    })?;
+    Ok(Recording {
+        folder: folder.clone(),
+        every: NonZeroU32::MIN,
+    })
+}
+
+/// Says once of each service that it ended while the lab is up.
+fn tell_ended(lab: &Lab, told: &mut [bool]) {
+    for ((name, state), told) in lab.services().zip(told) {
+        if let (ServiceState::Ended(status), false) = (state, *told) {
+            *told = true;
+            let how = status.map_or_else(
+                || "was killed".to_owned(),
+                |status| format!("ended with status {status}"),
+            );
+            output::say(&format!("neph lab: service '{name}' {how}"));
+        }
+    }
+}
+
+/// Starts a process that keeps the lab, and waits until the lab is up.
+fn detach(args: &Args, name: &str) -> Result<Outcome, Failure> {
+    let refused = |error: std::io::Error| Failure::refused(format!("start the keeper: {error}"));
+    let mut command = Command::new(std::env::current_exe().map_err(refused)?);
+    command.args(["lab", "up", "--keeper", "--name", name]);
+    if let Some(folder) = &args.record {
+        command.arg("--record").arg(folder);
+    }
+    command
+        .arg("--")
+        .arg(&args.file)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    Birth::default().leads_session().arrange(&mut command);
+    let mut keeper = command.spawn().map_err(refused)?;
+    let mut table = String::new();
+    let mut lines = BufReader::new(keeper.stdout.take().expect("piped"));
+    while !table.ends_with(&format!("{UP}\n")) {
+        if lines.read_line(&mut table).map_err(refused)? == 0 {
+            let mut why = String::new();
+            let mut told = keeper.stderr.take().expect("piped");
+            told.read_to_string(&mut why).map_err(refused)?;
+            keeper.wait().map_err(refused)?;
+            let why = why.trim();
+            return Err(Failure::Refused(
+                why.strip_prefix("neph: ").unwrap_or(why).to_owned(),
+            ));
+        }
+    }
+    let mut out = output::data();
+    out.write_all(table.trim_end_matches(['\n', '\u{4}']).as_bytes())?;
+    writeln!(out)?;
+    out.flush()?;
+    output::say(&format!(
+        "neph lab: {name} is up, kept by process {}; neph lab down {name} takes it down",
+        keeper.id()
+    ));
+    Ok(Outcome::Done)
+}
+
+/// Each site with its addresses and the way in.
+fn sites(lab: &Lab) -> Result<Sheet, Failure> {
+    let mut sheet = Sheet::new(&[
+        Column::left("SITE", "site"),
+        Column::left("ADDRESSES", "addresses"),
+        Column::left("ENTER BY", "enter"),
+    ]);
+    for site in &lab.topology().sites {
+        let namespace = lab.namespace(&site.name).map_err(failure)?;
+        let addresses: Vec<String> = site.addresses().map(|ip| ip.to_string()).collect();
+        let path = format!("nsenter --net=/run/netns/{}", namespace.name());
+        sheet.rows.push(vec![
+            Cell::text(&site.name),
+            Cell::text(addresses.join(" ")),
+            Cell::text(path),
+        ]);
+    }
+    Ok(sheet)
+}
