@@ -83,7 +83,8 @@ struct Way {
 
 impl Way {
     fn add(&mut self, shape: &crate::gate::Shape) {
-        self.delay += shape.wire.delay;
+        let fastest = shape.wires().map(|wire| wire.delay).min();
+        self.delay += fastest.unwrap_or_default();
         self.rates.extend(shape.rate);
     }
 

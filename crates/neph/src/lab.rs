@@ -2,6 +2,7 @@
 
 mod enter;
 mod plan;
+mod predict;
 mod status;
 mod up;
 mod verify;
@@ -39,6 +40,8 @@ enum Command {
     Status(status::Args),
     /// Brings a topology up, measures each link against what was asked, and takes it down
     Verify(verify::Args),
+    /// Says what a topology's delays do to protocols, by calculation
+    Predict(predict::Args),
     /// Takes a lab down, whoever brought it up
     Down(DownArgs),
     /// Lists the labs of this machine
@@ -78,6 +81,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
         Command::Shell(args) => enter::shell(args),
         Command::Status(args) => status::run(args),
         Command::Verify(args) => verify::run(args),
+        Command::Predict(args) => predict::run(args),
         Command::Down(args) => down(args),
         Command::List(args) => list(args),
     }

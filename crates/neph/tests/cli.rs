@@ -13,6 +13,8 @@ mod neph;
 mod pages;
 #[path = "cli/pings.rs"]
 mod pings;
+#[path = "cli/predictions.rs"]
+mod predictions;
 #[path = "cli/refusals.rs"]
 mod refusals;
 #[path = "cli/wrong.rs"]

@@ -9,7 +9,7 @@ use neph_lab::{Check, DelayCheck, Lab, LinkCheck, LossCheck, UpOptions, verify_l
 use neph_model::Span;
 use serde_json::Value;
 
-use super::{failure, name_of};
+use super::{failure, name_of, predict};
 use crate::exit::{Failure, Outcome};
 use crate::sheet::{Cell, Column, Format, Sheet};
 use crate::{interrupt, output, topology};
@@ -46,6 +46,9 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
     lab.down().map_err(failure)?;
     let mut out = output::data();
     sheet(&checks).write(args.format, &mut out)?;
+    if args.format == Format::Text {
+        out.write_all(predict::below_verify(&topology).as_bytes())?;
+    }
     out.flush()?;
     let late = checks.iter().filter(|check| check.is_late()).count();
     if late > 0 {

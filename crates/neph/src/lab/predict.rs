@@ -1,0 +1,138 @@
+//! `neph lab predict`: what the delays of a topology do to protocols, by calculation.
+
+use std::io::Write;
+use std::path::PathBuf;
+
+use clap::Args as ClapArgs;
+use neph_lab::{Forecast, PROTOCOLS, Role, Topology};
+use neph_model::{ByteSize, ProbeKind};
+use neph_probe::most_payload;
+
+use crate::exit::{Failure, Outcome};
+use crate::sheet::{Cell, Column, Format, Sheet};
+use crate::{output, topology, value};
+
+/// Destinations that `neph lab verify` tells of: a mesh has hundreds.
+const TOLD: usize = 4;
+/// What a small message has: the report's figures differ little below it.
+const SMALL: ByteSize = ByteSize(64);
+/// What a large one has, unless somebody says otherwise: the size of source 1's experiments.
+const LARGE: ByteSize = ByteSize(100_000);
+
+/// What a reflector reads.
+const MOST: ByteSize = most_payload(ProbeKind::Tcp);
+
+/// Options of `neph lab predict`.
+#[derive(Debug, ClapArgs)]
+pub(super) struct Args {
+    /// The topology file
+    file: PathBuf,
+    /// The site that asks; by default the first
+    #[arg(long, value_name = "SITE")]
+    from: Option<String>,
+    /// The site that answers; by default all others
+    #[arg(long, value_name = "SITE")]
+    to: Option<String>,
+    /// The size of a large request, beside a small one
+    #[arg(long, value_name = "SIZE", default_value = "100kB", value_parser = value::size)]
+    size: ByteSize,
+    /// How to write the table
+    #[arg(long, value_enum, default_value = "text")]
+    format: Format,
+}
+
+/// Prints the table; brings nothing up.
+pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
+    if args.size > MOST {
+        let what = format!("--size {} is more than a request can have", args.size);
+        return Err(Failure::usage(format!("{what}; write at most {MOST}")));
+    }
+    let topology = topology::read(&args.file)?;
+    let index = |name: &String| {
+        topology.site_index(name).ok_or_else(|| {
+            let known: Vec<&str> = ends(&topology).map(|at| name_of(&topology, at)).collect();
+            Failure::usage(format!(
+                "{} has no site '{name}'; its sites are {}",
+                args.file.display(),
+                known.join(", ")
+            ))
+        })
+    };
+    let from = args.from.as_ref().map(index).transpose()?;
+    let to = args.to.as_ref().map(index).transpose()?;
+    let from = from.or_else(|| ends(&topology).next()).unwrap_or(0);
+    let others: Vec<usize> = match to {
+        Some(to) => vec![to],
+        None => ends(&topology).filter(|at| *at != from).collect(),
+    };
+    let mut out = output::data();
+    sheet(&topology, (from, &others), args.size).write(args.format, &mut out)?;
+    out.flush()?;
+    Ok(Outcome::Done)
+}
+
+/// What to expect between the first site and the next few, below a verified topology: so that
+/// nobody takes a protocol's round trips for a fault of a link.
+pub(super) fn below_verify(topology: &Topology) -> String {
+    let mut ends = ends(topology);
+    let Some(from) = ends.next() else {
+        return String::new();
+    };
+    let others: Vec<usize> = ends.collect();
+    let told = &others[..others.len().min(TOLD)];
+    let more = match others.len() - told.len() {
+        0 => String::new(),
+        more => format!(
+            "and {more} more sites: `neph lab predict FILE --from {}` tells of all\n",
+            name_of(topology, from)
+        ),
+    };
+    format!(
+        "\nUntil the first reply, by calculation (hosts, loss and other traffic left out):\n{}{more}",
+        sheet(topology, (from, told), LARGE).text()
+    )
+}
+
+/// The sites that measurements start or end at.
+fn ends(topology: &Topology) -> impl Iterator<Item = usize> {
+    let sites = topology.sites.iter().enumerate();
+    sites.filter_map(|(at, site)| (site.role == Role::Site).then_some(at))
+}
+
+fn name_of(topology: &Topology, site: usize) -> &str {
+    &topology.sites[site].name
+}
+
+fn sheet(topology: &Topology, (from, others): (usize, &[usize]), large: ByteSize) -> Sheet {
+    let mut sheet = Sheet::new(&[
+        Column::left("FROM", "from"),
+        Column::left("TO", "to"),
+        Column::left("PROTOCOL", "protocol"),
+        Column::right("ROUND TRIPS", "round_trips"),
+        Column::right("SMALL MESSAGE", "small_ns"),
+        Column::right("LARGE ONE", "large_ns"),
+        Column::right("OF", "large_bytes"),
+    ]);
+    for to in others {
+        let Some(forecast) = Forecast::between(topology, from, *to) else {
+            continue;
+        };
+        for protocol in PROTOCOLS {
+            let time = |size| {
+                let span = forecast.predict(protocol, size);
+                Cell::new(span.to_string(), span.nanos())
+            };
+            let trips = u64::try_from(protocol.round_trips()).unwrap_or(u64::MAX);
+            sheet.rows.push(vec![
+                Cell::text(name_of(topology, from)),
+                Cell::text(name_of(topology, *to)),
+                Cell::text(protocol.name),
+                Cell::count(trips),
+                time(SMALL),
+                time(large),
+                Cell::new(large.to_string(), large.bytes()),
+            ]);
+        }
+    }
+    sheet
+}
