@@ -63,6 +63,8 @@ pub trait Ground: std::fmt::Debug + Send {
     fn namespace(&self, site: &str) -> Option<String>;
     /// Whether one of the lab's own reflectors listens there.
     fn reflects(&self, address: SocketAddr) -> bool;
+    /// An experiment begins: what the lab does at given times counts from now.
+    fn cue(&self);
     /// How late the links have been so far.
     fn lateness(&self) -> LinkLateness;
 }
@@ -149,6 +151,9 @@ impl Carrier for LocalCarrier {
             provenance::host_facts(neph_probe::clock_sync(), neph_probe::offloads())
         })
         .map_err(|error| failed("look at the host", error))?;
+        if let Some(lab) = &self.lab {
+            lab.cue();
+        }
         let mut intake = Intake::new(ready.origin, recorder);
         for missing in ready.missing.drain(..) {
             intake.miss(missing, FlowIndex(0));

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use clap::Parser;
 use neph_campaign::plan::LabReflector;
 use neph_campaign::{Ground, LinkLateness, LocalCarrier, Plan};
-use neph_lab::{Direction, Lab, LinkCounters, Site, Topology, UpOptions};
+use neph_lab::{Cue, Direction, Lab, LinkCounters, Site, Topology, UpOptions};
 use neph_model::Span;
 use neph_probe::Reflector;
 
@@ -87,6 +87,7 @@ impl Stage {
                 .filter_map(|link| lab.counters(link).cloned())
                 .collect(),
             reflecting: self.reflecting.clone(),
+            cue: lab.cue_giver(),
         }))
     }
 }
@@ -126,6 +127,7 @@ struct LabGround {
     namespaces: Vec<(String, String)>,
     links: Vec<Arc<LinkCounters>>,
     reflecting: Vec<SocketAddr>,
+    cue: Arc<Cue>,
 }
 
 impl Ground for LabGround {
@@ -136,6 +138,10 @@ impl Ground for LabGround {
 
     fn reflects(&self, address: SocketAddr) -> bool {
         self.reflecting.contains(&address)
+    }
+
+    fn cue(&self) {
+        self.cue.give();
     }
 
     fn lateness(&self) -> LinkLateness {

@@ -83,6 +83,7 @@ impl Ground for Own {
     fn reflects(&self, address: SocketAddr) -> bool {
         address == self.0
     }
+    fn cue(&self) {}
     fn lateness(&self) -> LinkLateness {
         LinkLateness::default()
     }
