@@ -23,7 +23,7 @@ fn is_root() -> bool {
 }
 
 /// Whether labs can be made; without root the test is skipped and says so.
-fn privileged(test: &str) -> bool {
+pub(crate) fn privileged(test: &str) -> bool {
     let root = is_root();
     if !root {
         let ci = std::env::var("CI").as_deref() == Ok("true");

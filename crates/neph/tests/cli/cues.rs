@@ -1,0 +1,54 @@
+//! What a lab does at given times, it does in every experiment. Needs root.
+
+use std::fs;
+
+use serde_json::Value;
+
+use crate::labs::privileged;
+use crate::neph::Place;
+
+/// The way there becomes 30 ms longer half a second after the cue.
+const LAB: &str = "version = 1\n\
+    [[site]]\nname = \"a\"\naddress = \"10.82.0.1/24\"\n\
+    [[site]]\nname = \"b\"\naddress = \"10.82.0.2/24\"\n\
+    [[link]]\nname = \"path\"\na = \"a\"\nb = \"b\"\ndelay = \"2ms\"\n\
+    [[link.schedule]]\nat = \"500ms\"\ndirection = \"a_to_b\"\ndelay = \"32ms\"\n";
+
+const PLAN: &str = "version = 1\nname = \"steps\"\nblocks = 2\ninterval = \"50ms\"\n\
+    duration = \"1s\"\nrequest_size = 64\nresponse_size = 64\n\n\
+    [[endpoint]]\nname = \"b\"\nurl = \"ws://10.82.0.2:8080/\"\n\n\
+    [lab]\ntopology = \"lab.toml\"\nprober = \"a\"\n\n[[lab.reflector]]\nsite = \"b\"\n";
+
+#[test]
+fn a_schedule_begins_anew_with_each_experiment() {
+    if !privileged("a_schedule_begins_anew_with_each_experiment") {
+        return;
+    }
+    let place = Place::empty();
+    fs::write(place.path("lab.toml"), LAB).expect("a file");
+    fs::write(place.path("plan.toml"), PLAN).expect("a file");
+    let ran = place.neph(["run", "plan.toml", "--no-report", "--quiet"]);
+    assert_eq!(ran.status, 0, "{}", ran.err);
+    let ran = place.neph(["export", "last", "--format", "jsonl", "--output", "-"]);
+    assert_eq!(ran.status, 0, "{}", ran.err);
+    let text = ran.out;
+    let mut blocks = [0, 0];
+    for line in text.lines() {
+        let message: Value = serde_json::from_str(line).expect("JSON");
+        let number = |key: &str| message[key].as_i64();
+        if number("flow") != Some(0) {
+            continue;
+        }
+        let (Some(sent), Some(came)) = (number("app_send_ns"), number("app_recv_ns")) else {
+            continue;
+        };
+        let is_long = came - sent > 20_000_000;
+        // The cue is given a moment before the clock of the marks begins, or after.
+        if (sent - 500_000_000).abs() > 40_000_000 {
+            assert_eq!(is_long, sent > 500_000_000, "{line}");
+        }
+        let block = usize::try_from(number("block").expect("a block")).expect("small");
+        blocks[block] += 1;
+    }
+    assert_eq!(blocks, [20, 20], "{text}");
+}
