@@ -7,6 +7,7 @@
 mod counters;
 mod cue;
 mod engine;
+mod fixture;
 mod gate;
 mod group;
 mod journal;
@@ -27,6 +28,7 @@ mod waiting;
 pub use counters::{Direction, DirectionCount, Footing, LATE, LinkCounters, tolerance};
 pub use cue::Cue;
 pub use engine::{Ending, Engine, EngineConfig, EngineError, Pace, TruthConfig};
+pub use fixture::Fixture;
 pub use gate::{
     Arrival, Cause, Change, Departure, Fate, Gate, GilbertElliott, Jitter, Loss, Moment, Partial,
     PartialWire, Path, QueueLimit, Shape, Share, Step as ScheduleStep, Trace, Treatment, Turn,

@@ -14,6 +14,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use neph_text::{Problem, Source};
 
+use crate::fixture::Fixture;
 use crate::gate::{Change, Shape, Share};
 pub use service::{Ready, ReadyCheck, Service};
 
@@ -28,6 +29,8 @@ pub struct Topology {
     pub routing: Routing,
     /// What runs at the sites, in the order of the file: so they are started.
     pub services: Vec<Service>,
+    /// Overlays and boxes in the path.
+    pub fixtures: Vec<Fixture>,
 }
 
 /// How routes are chosen.

@@ -78,6 +78,14 @@ pub enum LabError {
         /// Why.
         source: io::Error,
     },
+    /// A file of the lab's own could not be written.
+    #[error("write {}: {source}", file.display())]
+    File {
+        /// Which.
+        file: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
     /// A service's log cannot be written.
     #[error("write the log {} of service '{service}': {source}", log.display())]
     Log {

@@ -14,7 +14,7 @@ use std::time::Duration;
 use neph_sys::ppoll::{self, Awaited};
 use serde::{Deserialize, Serialize};
 
-use super::service::Watched;
+use super::service::{Running, Watched};
 use super::{Lab, LabError, check_name};
 use crate::counters::{Direction, LinkCounters};
 use crate::journal;
@@ -83,7 +83,7 @@ pub struct DirectionCounts {
 
 /// Everything that a status is made from.
 struct Sources {
-    services: Vec<(String, Watched)>,
+    services: Vec<Watched>,
     links: Vec<([String; 3], Option<Arc<LinkCounters>>)>,
 }
 
@@ -139,12 +139,9 @@ fn answer(listener: &UnixListener, sources: &Sources, stop: &PipeReader) {
 
 impl Sources {
     fn of(lab: &Lab) -> Self {
-        let sites = lab.topology.services.iter();
-        let sites = sites.map(|service| lab.topology.sites[service.site].name.clone());
-        let services = lab.services.iter().map(super::Running::watched);
         let links = lab.topology.links.iter().enumerate();
         Self {
-            services: sites.zip(services).collect(),
+            services: lab.services.iter().map(Running::watched).collect(),
             links: links
                 .map(|(number, link)| (names(&lab.topology, link), lab.counters(number).cloned()))
                 .collect(),
@@ -152,11 +149,11 @@ impl Sources {
     }
 
     fn status(&self) -> LabStatus {
-        let services = self.services.iter().map(|(site, service)| {
+        let services = self.services.iter().map(|service| {
             let (state, exit_status) = service.told();
             ServiceStatus {
                 name: service.name.clone(),
-                site: site.clone(),
+                site: service.site.clone(),
                 state: state.to_owned(),
                 exit_status,
             }

@@ -1,6 +1,8 @@
 //! Bringing a lab up: each thing goes into the journal, then is acquired.
 
+use std::fs;
 use std::io;
+use std::path::Path;
 use std::sync::Arc;
 
 use neph_sys::netns::{self, NetNs};
@@ -90,15 +92,15 @@ fn grow(lab: &mut Lab, journal: &Journal, options: &UpOptions) -> Result<(), Lab
     }
     let plan = plan_of(&topology, &lab.name);
     note_links(&plan, journal, &lab.name)?;
-    carry_out(&plan.operations())?;
+    carry_out(&plan.operations(), &plan.folder)?;
     switch_offloads_off(&plan, &wire, &sites)?;
     for (number, kind) in plan.kinds.iter().enumerate() {
         if let Some(config) = engine_config(*kind, number, (&topology, options, &lab.cue)) {
             lab.carriers.push(Carrier::start(number, config, &wire)?);
         }
     }
+    start_services(lab, &plan)?;
     lab.cue();
-    start_services(lab)?;
     lab.teller = Some(Teller::start(lab)?);
     journal.whole().map_err(|source| LabError::Journal {
         lab: lab.name.clone(),
@@ -113,6 +115,7 @@ fn plan_of<'t>(topology: &'t Topology, lab: &str) -> Plan<'t> {
         wire: namespace_name(lab, WIRE),
         sites: sites.map(|site| namespace_name(lab, &site.name)).collect(),
         kinds: topology.links.iter().map(links::kind_of).collect(),
+        folder: journal::folder(lab),
     }
 }
 
@@ -144,14 +147,11 @@ fn make_groups(
 }
 
 /// Starts each service when the one before it is ready.
-fn start_services(lab: &mut Lab) -> Result<(), LabError> {
-    let topology = lab.topology.clone();
-    let folder = journal::folder(&lab.name);
-    for service in &topology.services {
-        let site = &topology.sites[service.site];
-        let addresses: Vec<_> = site.addresses().collect();
+fn start_services(lab: &mut Lab, plan: &Plan<'_>) -> Result<(), LabError> {
+    for service in plan.services() {
+        let site = &plan.topology.sites[service.site];
         let place = lab.place(&site.name)?;
-        let running = Running::start(service, place, &addresses, &folder)?;
+        let running = Running::start(&service, place, site, &plan.folder)?;
         lab.services.push(running);
     }
     match lab.services.iter().find_map(Running::ended_early) {
@@ -208,20 +208,27 @@ fn note(journal: &Journal, lab: &str, acquired: &Acquired) -> Result<(), LabErro
 }
 
 /// Carries operations out, neighbours in the same namespace by one program.
-fn carry_out(operations: &[Operation]) -> Result<(), LabError> {
+fn carry_out(operations: &[Operation], folder: &Path) -> Result<(), LabError> {
     let alike = |a: &Operation, b: &Operation| {
-        a.namespace == b.namespace && a.program == b.program && a.program != Program::Tc
+        let batches = matches!(a.program, Program::Ip | Program::Bridge);
+        a.namespace == b.namespace && a.program == b.program && batches
     };
     for batch in operations.chunk_by(alike) {
-        let namespace = &batch[0].namespace;
-        let lines: Vec<String> = batch
-            .iter()
-            .map(|operation| operation.line.clone())
-            .collect();
-        match batch[0].program {
-            Program::Ip => program::ip_batch(namespace, &lines)?,
-            Program::Bridge => program::bridge_batch(namespace, &lines)?,
-            Program::Tc => program::tc(namespace, &lines[0])?,
+        let first = &batch[0];
+        let (namespace, line) = (&first.namespace, &first.line);
+        let lines = || -> Vec<String> { batch.iter().map(|one| one.line.clone()).collect() };
+        match &first.program {
+            Program::Ip => program::ip_batch(namespace, &lines())?,
+            Program::Bridge => program::bridge_batch(namespace, &lines())?,
+            Program::Tc => program::tc(namespace, line)?,
+            Program::Nft => program::nft(&NetNs::open(namespace)?, line)?,
+            Program::Sysctl(setting) => {
+                settings::apply(&NetNs::open(namespace)?, &[(setting, line)])?;
+            }
+            Program::File(name) => {
+                let file = folder.join(name);
+                fs::write(&file, line).map_err(|source| LabError::File { file, source })?;
+            }
         }
     }
     Ok(())

@@ -67,7 +67,7 @@ impl Plan<'_> {
     /// Starting the services.
     pub(crate) fn service_steps(&self) -> Vec<Step> {
         let start = |service: &Service| Step::new(&self.sites[service.site], started(service));
-        self.topology.services.iter().map(start).collect()
+        self.services().iter().map(start).collect()
     }
 }
 

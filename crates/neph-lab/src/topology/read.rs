@@ -5,6 +5,7 @@
 
 mod address;
 mod features;
+mod fixture;
 mod generate;
 mod link;
 mod path;
@@ -64,6 +65,7 @@ fn table(mut fields: Fields<'_>) -> Option<Topology> {
     };
     let links = link::links(&mut fields, ends);
     let services = service::services(&mut fields, ends);
+    let fixtures = fixture::fixtures(&mut fields, ends);
     let whole = fields.span();
     fields.finish();
     if !problems.is_empty() {
@@ -74,6 +76,7 @@ fn table(mut fields: Fields<'_>) -> Option<Topology> {
         links,
         routing: routing.map(|routing| routing.value).unwrap_or_default(),
         services,
+        fixtures,
     };
     without_rings(&topology, &whole, problems);
     connected(&topology, &whole, problems);

@@ -1,6 +1,7 @@
 //! Labs that come up, do what was asked, and leave nothing behind. Needs root.
 
 mod accuracy;
+mod balancers;
 mod features;
 mod life;
 mod nodes;
