@@ -38,12 +38,14 @@ pub use group::GroupError;
 pub use journal::{HasKeeper, UndoError};
 pub use lab::{
     DirectionCounts, DirectionStatus, Lab, LabError, LabListing, LabStatus, Place, Recording,
-    ServiceState, ServiceStatus, UpOptions,
+    ServiceState, ServiceStatus, TrafficStatus, UpOptions,
 };
 pub use plan::Step;
 pub use predict::{Forecast, PROTOCOLS, Protocol};
 pub use program::ProgramError;
-pub use topology::{Link, Prefix, Ready, ReadyCheck, Role, Routing, Service, Site, Topology};
+pub use topology::{
+    Link, Prefix, Ready, ReadyCheck, Role, Routing, Service, Site, Topology, Traffic,
+};
 pub use truth::{Handling, Identity, Passing, Record, TruthError, TruthFile, Verdict};
 pub use verify::{
     Check, DelayCheck, JitterCheck, Lateness, LinkCheck, LossCheck, Quantiles, verify,

@@ -78,6 +78,14 @@ pub enum LabError {
         /// Why.
         source: io::Error,
     },
+    /// A transfer cannot be carried out.
+    #[error("traffic '{traffic}': {source}")]
+    Traffic {
+        /// Which one.
+        traffic: String,
+        /// Why.
+        source: io::Error,
+    },
     /// A file of the lab's own could not be written.
     #[error("write {}: {source}", file.display())]
     File {

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io;
+use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -11,6 +12,7 @@ use neph_sys::offload;
 use super::carrier::Carrier;
 use super::service::Running;
 use super::status::Teller;
+use super::traffic::Flowing;
 use super::{Lab, LabError, UpOptions, exists, namespace_name};
 use crate::cue::Cue;
 use crate::engine::{EngineConfig, TruthConfig};
@@ -35,6 +37,7 @@ pub(super) fn up(topology: &Topology, options: &UpOptions) -> Result<Lab, LabErr
         topology: topology.clone(),
         teller: None,
         services: Vec::new(),
+        traffic: Vec::new(),
         carriers: Vec::new(),
         journal: witness,
         cue: Arc::default(),
@@ -100,6 +103,7 @@ fn grow(lab: &mut Lab, journal: &Journal, options: &UpOptions) -> Result<(), Lab
         }
     }
     start_services(lab, &plan)?;
+    start_traffic(lab, &topology)?;
     lab.cue();
     lab.teller = Some(Teller::start(lab)?);
     journal.whole().map_err(|source| LabError::Journal {
@@ -131,6 +135,7 @@ pub(super) fn steps(topology: &Topology, lab: &str) -> Result<Vec<Step>, LabErro
     steps.extend(plan.operations().iter().map(Operation::step));
     steps.extend(plan.carrying_steps());
     steps.extend(plan.service_steps());
+    steps.extend(plan.traffic_steps());
     Ok(steps)
 }
 
@@ -158,6 +163,17 @@ fn start_services(lab: &mut Lab, plan: &Plan<'_>) -> Result<(), LabError> {
         Some(error) => Err(error),
         None => Ok(()),
     }
+}
+
+fn start_traffic(lab: &mut Lab, topology: &Topology) -> Result<(), LabError> {
+    for traffic in &topology.traffic {
+        let [from, to] = [traffic.from, traffic.to].map(|site| &topology.sites[site]);
+        let places = [lab.place(&from.name)?, lab.place(&to.name)?];
+        let address = SocketAddr::new(to.v4.address.into(), 0);
+        let flowing = Flowing::start(traffic, places, address, lab.cue_giver())?;
+        lab.traffic.push(flowing);
+    }
+    Ok(())
 }
 
 fn make_namespace(lab: &str, site: &str, journal: &Journal) -> Result<NetNs, LabError> {

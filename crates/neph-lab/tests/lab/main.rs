@@ -8,3 +8,4 @@ mod nodes;
 mod schedule;
 mod services;
 mod support;
+mod traffic;
