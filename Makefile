@@ -29,7 +29,7 @@ lab-packages:
 	@tools/need ip:iproute2
 
 test-packages: lab-packages
-	@tools/need python3:python3 iperf3:iperf3
+	@tools/need python3:python3 iperf3:iperf3 nft:nftables
 	@python3 -m ensurepip --version >/dev/null 2>&1 || tools/need no-such-program:python3-venv
 
 demo: cargo lab-packages

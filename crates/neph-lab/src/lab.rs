@@ -10,6 +10,7 @@ mod list;
 mod place;
 mod service;
 mod status;
+mod traffic;
 mod up;
 
 use std::net::IpAddr;
@@ -33,7 +34,8 @@ pub use place::Place;
 use service::Running;
 pub use service::ServiceState;
 use status::Teller;
-pub use status::{DirectionCounts, DirectionStatus, LabStatus, ServiceStatus};
+pub use status::{DirectionCounts, DirectionStatus, LabStatus, ServiceStatus, TrafficStatus};
+use traffic::Flowing;
 
 /// How long a keeper may take to notice that its lab is gone.
 const KEEPER_END: Duration = Duration::from_secs(10);
@@ -84,6 +86,7 @@ pub struct Lab {
     teller: Option<Teller>,
     /// In the order in which they were started.
     services: Vec<Running>,
+    traffic: Vec<Flowing>,
     carriers: Vec<Carrier>,
     journal: Witness,
     cue: Arc<Cue>,
@@ -153,7 +156,7 @@ impl Lab {
             .map(Carrier::counters)
     }
 
-    /// Lets the schedules of all links begin anew now, as they did when the lab came up.
+    /// Lets the schedules of all links, and all traffic, begin anew now, as they did when the lab came up.
     pub fn cue(&self) {
         self.cue.give();
     }
@@ -245,6 +248,7 @@ impl Lab {
         if let Some(teller) = self.teller.take() {
             teller.stop();
         }
+        self.traffic.clear();
         while let Some(service) = self.services.pop() {
             service.stop();
         }

@@ -7,6 +7,7 @@
 mod counters;
 mod cue;
 mod engine;
+mod fixture;
 mod gate;
 mod group;
 mod journal;
@@ -27,6 +28,7 @@ mod waiting;
 pub use counters::{Direction, DirectionCount, Footing, LATE, LinkCounters, tolerance};
 pub use cue::Cue;
 pub use engine::{Ending, Engine, EngineConfig, EngineError, Pace, TruthConfig};
+pub use fixture::Fixture;
 pub use gate::{
     Arrival, Cause, Change, Departure, Fate, Gate, GilbertElliott, Jitter, Loss, Moment, Partial,
     PartialWire, Path, QueueLimit, Shape, Share, Step as ScheduleStep, Trace, Treatment, Turn,
@@ -36,12 +38,14 @@ pub use group::GroupError;
 pub use journal::{HasKeeper, UndoError};
 pub use lab::{
     DirectionCounts, DirectionStatus, Lab, LabError, LabListing, LabStatus, Place, Recording,
-    ServiceState, ServiceStatus, UpOptions,
+    ServiceState, ServiceStatus, TrafficStatus, UpOptions,
 };
 pub use plan::Step;
 pub use predict::{Forecast, PROTOCOLS, Protocol};
 pub use program::ProgramError;
-pub use topology::{Link, Prefix, Ready, ReadyCheck, Role, Routing, Service, Site, Topology};
+pub use topology::{
+    Link, Prefix, Ready, ReadyCheck, Role, Routing, Service, Site, Topology, Traffic,
+};
 pub use truth::{Handling, Identity, Passing, Record, TruthError, TruthFile, Verdict};
 pub use verify::{
     Check, DelayCheck, JitterCheck, Lateness, LinkCheck, LossCheck, Quantiles, verify,

@@ -1,11 +1,13 @@
-//! The kinds of link: one file each, and one line in [`LINKS`].
+//! The kinds of link, overlay and box: one file each, and one line in a table here.
 //!
 //! Owns which carries a link. A kind says which interfaces it lays between two sites; addresses and routes
 //! are the plan's.
 
 mod emulated;
+mod l4;
 mod netem;
 
+use crate::fixture::FixtureKind;
 use crate::plan::Operation;
 use crate::topology::Link;
 
@@ -14,6 +16,12 @@ use crate::topology::Link;
 /// netem comes second although the kernel's own is cheaper: with jitter its packets overtake each
 /// other, and it keeps no record, so the same file would not mean the same network everywhere.
 pub(crate) const LINKS: &[&dyn LinkKind] = &[&emulated::Emulated, &netem::Netem];
+
+/// All kinds of `[[overlay]]`.
+pub(crate) const OVERLAYS: &[&dyn FixtureKind] = &[];
+
+/// All kinds of `[[balancer]]`.
+pub(crate) const BALANCERS: &[&dyn FixtureKind] = &[&l4::L4];
 
 /// A way to carry a link.
 pub(crate) trait LinkKind: Sync + std::fmt::Debug {

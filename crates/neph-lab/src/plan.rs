@@ -6,74 +6,20 @@
 //! it, so a site with several links needs one address only. Neighbours are entered by hand:
 //! address resolution over a link of 150 ms would otherwise be the first thing measured.
 
+mod operation;
 mod steps;
 
 use std::net::IpAddr;
+use std::path::PathBuf;
 
+use crate::fixture::{Built, Ground};
 use crate::links::{Laying, LinkKind, mac};
 use crate::route;
 use crate::segment;
-use crate::topology::{Role, Site, Topology};
+use crate::topology::{Role, Service, Site, Topology};
 
+pub(crate) use operation::{Operation, Program};
 pub use steps::Step;
-
-/// One step inside a namespace.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Operation {
-    /// Where.
-    pub(crate) namespace: String,
-    /// By which program.
-    pub(crate) program: Program,
-    /// What it is told.
-    pub(crate) line: String,
-}
-
-/// The programs that carry operations out.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Program {
-    Ip,
-    Tc,
-    Bridge,
-}
-
-impl Operation {
-    /// The operation as one would type it.
-    pub(crate) fn step(&self) -> Step {
-        let program = match self.program {
-            Program::Ip => "ip",
-            Program::Tc => "tc",
-            Program::Bridge => "bridge",
-        };
-        let Self {
-            namespace, line, ..
-        } = self;
-        Step::new(namespace, format!("{program} -n {namespace} {line}"))
-    }
-
-    pub(crate) fn ip(namespace: &str, line: impl Into<String>) -> Self {
-        Self {
-            namespace: namespace.into(),
-            program: Program::Ip,
-            line: line.into(),
-        }
-    }
-
-    pub(crate) fn bridge(namespace: &str, line: impl Into<String>) -> Self {
-        Self {
-            namespace: namespace.into(),
-            program: Program::Bridge,
-            line: line.into(),
-        }
-    }
-
-    pub(crate) fn tc(namespace: &str, line: impl Into<String>) -> Self {
-        Self {
-            namespace: namespace.into(),
-            program: Program::Tc,
-            line: line.into(),
-        }
-    }
-}
 
 /// A topology with the names that its lab gives to things.
 #[derive(Debug)]
@@ -86,10 +32,13 @@ pub(crate) struct Plan<'t> {
     pub(crate) sites: Vec<String>,
     /// How each link is carried.
     pub(crate) kinds: Vec<&'static dyn LinkKind>,
+    /// The lab's folder.
+    pub(crate) folder: PathBuf,
 }
 
 impl Plan<'_> {
-    /// All operations: links first, then each site's interfaces, addresses and routes.
+    /// All operations: links first, then each site's interfaces, addresses and routes, then what
+    /// is built upon them.
     pub(crate) fn operations(&self) -> Vec<Operation> {
         let mut operations = Vec::new();
         for (number, (link, kind)) in self.topology.links.iter().zip(&self.kinds).enumerate() {
@@ -108,7 +57,27 @@ impl Plan<'_> {
                 self.connect(index, &mut operations);
             }
         }
+        operations.extend(self.built().flat_map(|built| built.operations));
         operations
+    }
+
+    /// All services: those of overlays and boxes first, then the topology's own.
+    pub(crate) fn services(&self) -> Vec<Service> {
+        let built = self.built().flat_map(|built| built.services);
+        built
+            .chain(self.topology.services.iter().cloned())
+            .collect()
+    }
+
+    fn built(&self) -> impl Iterator<Item = Built> {
+        self.topology.fixtures.iter().map(|fixture| {
+            fixture.build.build(&Ground {
+                name: &fixture.name,
+                topology: self.topology,
+                namespaces: &self.sites,
+                folder: &self.folder,
+            })
+        })
     }
 
     /// Joins the links of a switch. It is told where everybody is, so that nothing is flooded

@@ -5,6 +5,10 @@
 use std::io::{self, Write};
 use std::process::{Command, Stdio};
 
+use neph_sys::netns::{self, NetNs};
+
+use crate::lab::LabError;
+
 /// What came of a program.
 #[derive(Debug, thiserror::Error)]
 pub enum ProgramError {
@@ -101,6 +105,16 @@ pub(crate) fn bridge_batch(namespace: &str, lines: &[String]) -> Result<(), Prog
         ("bridge", namespace),
         lines,
     )
+}
+
+/// Runs a file of rules through `nft` inside the namespace: all of it, or nothing.
+pub(crate) fn nft(namespace: &NetNs, rules: &str) -> Result<(), LabError> {
+    let lines: Vec<String> = rules.lines().map(str::to_owned).collect();
+    let run = || {
+        let mut command = Command::new("nft");
+        batch(command.args(["-f", "-"]), ("nft", namespace.name()), &lines)
+    };
+    Ok(netns::with_namespace(namespace, run)??)
 }
 
 /// Runs one line of `tc` inside the namespace.

@@ -7,6 +7,7 @@
 mod quantity;
 mod read;
 pub(crate) mod service;
+pub(crate) mod traffic;
 
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -14,8 +15,10 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use neph_text::{Problem, Source};
 
+use crate::fixture::Fixture;
 use crate::gate::{Change, Shape, Share};
 pub use service::{Ready, ReadyCheck, Service};
+pub use traffic::Traffic;
 
 /// Sites and links, and what runs there. Always connected, never empty.
 #[derive(Clone, Debug, PartialEq)]
@@ -28,6 +31,10 @@ pub struct Topology {
     pub routing: Routing,
     /// What runs at the sites, in the order of the file: so they are started.
     pub services: Vec<Service>,
+    /// Overlays and boxes in the path.
+    pub fixtures: Vec<Fixture>,
+    /// Transfers that load the links, at their time after the lab's cue.
+    pub traffic: Vec<Traffic>,
 }
 
 /// How routes are chosen.

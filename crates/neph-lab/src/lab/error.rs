@@ -78,6 +78,22 @@ pub enum LabError {
         /// Why.
         source: io::Error,
     },
+    /// A transfer cannot be carried out.
+    #[error("traffic '{traffic}': {source}")]
+    Traffic {
+        /// Which one.
+        traffic: String,
+        /// Why.
+        source: io::Error,
+    },
+    /// A file of the lab's own could not be written.
+    #[error("write {}: {source}", file.display())]
+    File {
+        /// Which.
+        file: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
     /// A service's log cannot be written.
     #[error("write the log {} of service '{service}': {source}", log.display())]
     Log {

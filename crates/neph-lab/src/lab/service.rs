@@ -21,7 +21,7 @@ use neph_sys::process::{self, Birth, Request};
 
 use super::{LabError, Place};
 use crate::program;
-use crate::topology::{Ready, ReadyCheck, Service};
+use crate::topology::{Ready, ReadyCheck, Service, Site};
 
 /// Lines of a log that are told when its service ended.
 const LAST_LINES: usize = 5;
@@ -45,6 +45,7 @@ pub enum ServiceState {
 #[derive(Debug)]
 pub(super) struct Running {
     name: String,
+    site: String,
     log: PathBuf,
     state: Arc<Mutex<ServiceState>>,
     /// Closing it stops the service.
@@ -56,6 +57,7 @@ pub(super) struct Running {
 #[derive(Clone, Debug)]
 pub(super) struct Watched {
     pub(super) name: String,
+    pub(super) site: String,
     state: Arc<Mutex<ServiceState>>,
 }
 
@@ -71,12 +73,12 @@ impl Watched {
 }
 
 impl Running {
-    /// Starts `service` at `place` and waits until it is ready; `addresses` are its site's, and
-    /// `folder` is the lab's own.
+    /// Starts `service` at `place`, which is at `site`, and waits until it is ready; `folder` is
+    /// the lab's own.
     pub(super) fn start(
         service: &Service,
         place: Place,
-        addresses: &[IpAddr],
+        site: &Site,
         folder: &Path,
     ) -> Result<Self, LabError> {
         let log = service
@@ -112,12 +114,14 @@ impl Running {
         let place = told.recv().map_err(gone)??;
         let running = Self {
             name: service.name.clone(),
+            site: site.name.clone(),
             log,
             state,
             stop: Some(stop),
             thread: Some(thread),
         };
-        running.await_ready(service.ready.as_ref(), &place, addresses)?;
+        let addresses: Vec<IpAddr> = site.addresses().collect();
+        running.await_ready(service.ready.as_ref(), &place, &addresses)?;
         Ok(running)
     }
 
@@ -129,6 +133,7 @@ impl Running {
     pub(super) fn watched(&self) -> Watched {
         Watched {
             name: self.name.clone(),
+            site: self.site.clone(),
             state: Arc::clone(&self.state),
         }
     }

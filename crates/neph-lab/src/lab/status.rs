@@ -14,7 +14,8 @@ use std::time::Duration;
 use neph_sys::ppoll::{self, Awaited};
 use serde::{Deserialize, Serialize};
 
-use super::service::Watched;
+use super::service::{Running, Watched};
+use super::traffic::{Flowing, WatchedTraffic};
 use super::{Lab, LabError, check_name};
 use crate::counters::{Direction, LinkCounters};
 use crate::journal;
@@ -30,6 +31,8 @@ const ANSWER: Duration = Duration::from_secs(5);
 pub struct LabStatus {
     /// Its services, in the order in which they were started.
     pub services: Vec<ServiceStatus>,
+    /// Its traffic, in the order of the topology.
+    pub traffic: Vec<TrafficStatus>,
     /// Both directions of each link, in the order of the topology.
     pub links: Vec<DirectionStatus>,
 }
@@ -45,6 +48,17 @@ pub struct ServiceStatus {
     pub state: String,
     /// The status it ended with; none while it runs, and when a signal ended it.
     pub exit_status: Option<i32>,
+}
+
+/// What a transfer does.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TrafficStatus {
+    /// Its name.
+    pub name: String,
+    /// Whether it is its time.
+    pub on: bool,
+    /// Bytes that arrived since the lab came up.
+    pub received: u64,
 }
 
 /// What one direction of a link did since the lab came up.
@@ -83,7 +97,8 @@ pub struct DirectionCounts {
 
 /// Everything that a status is made from.
 struct Sources {
-    services: Vec<(String, Watched)>,
+    services: Vec<Watched>,
+    traffic: Vec<WatchedTraffic>,
     links: Vec<([String; 3], Option<Arc<LinkCounters>>)>,
 }
 
@@ -139,12 +154,10 @@ fn answer(listener: &UnixListener, sources: &Sources, stop: &PipeReader) {
 
 impl Sources {
     fn of(lab: &Lab) -> Self {
-        let sites = lab.topology.services.iter();
-        let sites = sites.map(|service| lab.topology.sites[service.site].name.clone());
-        let services = lab.services.iter().map(super::Running::watched);
         let links = lab.topology.links.iter().enumerate();
         Self {
-            services: sites.zip(services).collect(),
+            services: lab.services.iter().map(Running::watched).collect(),
+            traffic: lab.traffic.iter().map(Flowing::watched).collect(),
             links: links
                 .map(|(number, link)| (names(&lab.topology, link), lab.counters(number).cloned()))
                 .collect(),
@@ -152,14 +165,19 @@ impl Sources {
     }
 
     fn status(&self) -> LabStatus {
-        let services = self.services.iter().map(|(site, service)| {
+        let services = self.services.iter().map(|service| {
             let (state, exit_status) = service.told();
             ServiceStatus {
                 name: service.name.clone(),
-                site: site.clone(),
+                site: service.site.clone(),
                 state: state.to_owned(),
                 exit_status,
             }
+        });
+        let traffic = self.traffic.iter().map(|traffic| TrafficStatus {
+            name: traffic.name.clone(),
+            on: traffic.is_on(),
+            received: traffic.received(),
         });
         let links = self.links.iter().flat_map(|([link, a, b], counters)| {
             Direction::BOTH.map(|direction| {
@@ -179,6 +197,7 @@ impl Sources {
         });
         LabStatus {
             services: services.collect(),
+            traffic: traffic.collect(),
             links: links.collect(),
         }
     }

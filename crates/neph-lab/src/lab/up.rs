@@ -1,6 +1,9 @@
 //! Bringing a lab up: each thing goes into the journal, then is acquired.
 
+use std::fs;
 use std::io;
+use std::net::SocketAddr;
+use std::path::Path;
 use std::sync::Arc;
 
 use neph_sys::netns::{self, NetNs};
@@ -9,6 +12,7 @@ use neph_sys::offload;
 use super::carrier::Carrier;
 use super::service::Running;
 use super::status::Teller;
+use super::traffic::Flowing;
 use super::{Lab, LabError, UpOptions, exists, namespace_name};
 use crate::cue::Cue;
 use crate::engine::{EngineConfig, TruthConfig};
@@ -33,6 +37,7 @@ pub(super) fn up(topology: &Topology, options: &UpOptions) -> Result<Lab, LabErr
         topology: topology.clone(),
         teller: None,
         services: Vec::new(),
+        traffic: Vec::new(),
         carriers: Vec::new(),
         journal: witness,
         cue: Arc::default(),
@@ -90,15 +95,16 @@ fn grow(lab: &mut Lab, journal: &Journal, options: &UpOptions) -> Result<(), Lab
     }
     let plan = plan_of(&topology, &lab.name);
     note_links(&plan, journal, &lab.name)?;
-    carry_out(&plan.operations())?;
+    carry_out(&plan.operations(), &plan.folder)?;
     switch_offloads_off(&plan, &wire, &sites)?;
     for (number, kind) in plan.kinds.iter().enumerate() {
         if let Some(config) = engine_config(*kind, number, (&topology, options, &lab.cue)) {
             lab.carriers.push(Carrier::start(number, config, &wire)?);
         }
     }
+    start_services(lab, &plan)?;
+    start_traffic(lab, &topology)?;
     lab.cue();
-    start_services(lab)?;
     lab.teller = Some(Teller::start(lab)?);
     journal.whole().map_err(|source| LabError::Journal {
         lab: lab.name.clone(),
@@ -113,6 +119,7 @@ fn plan_of<'t>(topology: &'t Topology, lab: &str) -> Plan<'t> {
         wire: namespace_name(lab, WIRE),
         sites: sites.map(|site| namespace_name(lab, &site.name)).collect(),
         kinds: topology.links.iter().map(links::kind_of).collect(),
+        folder: journal::folder(lab),
     }
 }
 
@@ -128,6 +135,7 @@ pub(super) fn steps(topology: &Topology, lab: &str) -> Result<Vec<Step>, LabErro
     steps.extend(plan.operations().iter().map(Operation::step));
     steps.extend(plan.carrying_steps());
     steps.extend(plan.service_steps());
+    steps.extend(plan.traffic_steps());
     Ok(steps)
 }
 
@@ -144,20 +152,28 @@ fn make_groups(
 }
 
 /// Starts each service when the one before it is ready.
-fn start_services(lab: &mut Lab) -> Result<(), LabError> {
-    let topology = lab.topology.clone();
-    let folder = journal::folder(&lab.name);
-    for service in &topology.services {
-        let site = &topology.sites[service.site];
-        let addresses: Vec<_> = site.addresses().collect();
+fn start_services(lab: &mut Lab, plan: &Plan<'_>) -> Result<(), LabError> {
+    for service in plan.services() {
+        let site = &plan.topology.sites[service.site];
         let place = lab.place(&site.name)?;
-        let running = Running::start(service, place, &addresses, &folder)?;
+        let running = Running::start(&service, place, site, &plan.folder)?;
         lab.services.push(running);
     }
     match lab.services.iter().find_map(Running::ended_early) {
         Some(error) => Err(error),
         None => Ok(()),
     }
+}
+
+fn start_traffic(lab: &mut Lab, topology: &Topology) -> Result<(), LabError> {
+    for traffic in &topology.traffic {
+        let [from, to] = [traffic.from, traffic.to].map(|site| &topology.sites[site]);
+        let places = [lab.place(&from.name)?, lab.place(&to.name)?];
+        let address = SocketAddr::new(to.v4.address.into(), 0);
+        let flowing = Flowing::start(traffic, places, address, lab.cue_giver())?;
+        lab.traffic.push(flowing);
+    }
+    Ok(())
 }
 
 fn make_namespace(lab: &str, site: &str, journal: &Journal) -> Result<NetNs, LabError> {
@@ -208,20 +224,27 @@ fn note(journal: &Journal, lab: &str, acquired: &Acquired) -> Result<(), LabErro
 }
 
 /// Carries operations out, neighbours in the same namespace by one program.
-fn carry_out(operations: &[Operation]) -> Result<(), LabError> {
+fn carry_out(operations: &[Operation], folder: &Path) -> Result<(), LabError> {
     let alike = |a: &Operation, b: &Operation| {
-        a.namespace == b.namespace && a.program == b.program && a.program != Program::Tc
+        let batches = matches!(a.program, Program::Ip | Program::Bridge);
+        a.namespace == b.namespace && a.program == b.program && batches
     };
     for batch in operations.chunk_by(alike) {
-        let namespace = &batch[0].namespace;
-        let lines: Vec<String> = batch
-            .iter()
-            .map(|operation| operation.line.clone())
-            .collect();
-        match batch[0].program {
-            Program::Ip => program::ip_batch(namespace, &lines)?,
-            Program::Bridge => program::bridge_batch(namespace, &lines)?,
-            Program::Tc => program::tc(namespace, &lines[0])?,
+        let first = &batch[0];
+        let (namespace, line) = (&first.namespace, &first.line);
+        let lines = || -> Vec<String> { batch.iter().map(|one| one.line.clone()).collect() };
+        match &first.program {
+            Program::Ip => program::ip_batch(namespace, &lines())?,
+            Program::Bridge => program::bridge_batch(namespace, &lines())?,
+            Program::Tc => program::tc(namespace, line)?,
+            Program::Nft => program::nft(&NetNs::open(namespace)?, line)?,
+            Program::Sysctl(setting) => {
+                settings::apply(&NetNs::open(namespace)?, &[(setting, line)])?;
+            }
+            Program::File(name) => {
+                let file = folder.join(name);
+                fs::write(&file, line).map_err(|source| LabError::File { file, source })?;
+            }
         }
     }
     Ok(())

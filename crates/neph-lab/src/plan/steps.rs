@@ -4,7 +4,7 @@
 
 use crate::group::Group;
 use crate::plan::{Plan, WIRE_SETTINGS, settings};
-use crate::topology::Service;
+use crate::topology::{Service, Traffic};
 
 /// One step of bringing a lab up.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -67,7 +67,20 @@ impl Plan<'_> {
     /// Starting the services.
     pub(crate) fn service_steps(&self) -> Vec<Step> {
         let start = |service: &Service| Step::new(&self.sites[service.site], started(service));
-        self.topology.services.iter().map(start).collect()
+        self.services().iter().map(start).collect()
+    }
+}
+
+impl Plan<'_> {
+    /// What is sent once the lab is up.
+    pub(crate) fn traffic_steps(&self) -> Vec<Step> {
+        let step = |traffic: &Traffic| {
+            let to = &self.topology.sites[traffic.to].name;
+            let (at, until) = (traffic.at, traffic.until);
+            let line = format!("neph: send to {to} from {at} to {until} after the cue");
+            Step::new(&self.sites[traffic.from], line)
+        };
+        self.topology.traffic.iter().map(step).collect()
     }
 }
 

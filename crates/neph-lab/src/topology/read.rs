@@ -5,6 +5,7 @@
 
 mod address;
 mod features;
+mod fixture;
 mod generate;
 mod link;
 mod path;
@@ -12,6 +13,7 @@ mod schedule;
 mod service;
 mod site;
 mod trace;
+mod traffic;
 
 use std::ops::Range;
 
@@ -64,6 +66,8 @@ fn table(mut fields: Fields<'_>) -> Option<Topology> {
     };
     let links = link::links(&mut fields, ends);
     let services = service::services(&mut fields, ends);
+    let fixtures = fixture::fixtures(&mut fields, ends);
+    let traffic = traffic::traffic(&mut fields, ends);
     let whole = fields.span();
     fields.finish();
     if !problems.is_empty() {
@@ -74,6 +78,8 @@ fn table(mut fields: Fields<'_>) -> Option<Topology> {
         links,
         routing: routing.map(|routing| routing.value).unwrap_or_default(),
         services,
+        fixtures,
+        traffic,
     };
     without_rings(&topology, &whole, problems);
     connected(&topology, &whole, problems);

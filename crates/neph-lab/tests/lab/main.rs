@@ -1,9 +1,11 @@
 //! Labs that come up, do what was asked, and leave nothing behind. Needs root.
 
 mod accuracy;
+mod balancers;
 mod features;
 mod life;
 mod nodes;
 mod schedule;
 mod services;
 mod support;
+mod traffic;

@@ -1,10 +1,10 @@
-//! `neph lab status`: what the services and links of a lab do right now.
+//! `neph lab status`: what the services, traffic and links of a lab do right now.
 
 use std::io::Write;
 
 use clap::Args as ClapArgs;
-use neph_lab::{DirectionStatus, Lab, LabStatus, ServiceStatus};
-use neph_model::Span;
+use neph_lab::{DirectionStatus, Lab, LabStatus, ServiceStatus, TrafficStatus};
+use neph_model::{ByteSize, Span};
 use serde_json::json;
 
 use super::enter::which;
@@ -36,13 +36,15 @@ enum Shape {
 pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
     let lab = which(args.lab.as_deref())?;
     let status = Lab::status(&lab.name).map_err(failure)?;
-    let (services, links) = (services(&status), links(&status));
+    let (services, traffic, links) = (services(&status), traffic(&status), links(&status));
     let mut out = output::data();
     match args.format {
         Shape::Text => {
-            if !services.rows.is_empty() {
-                services.write(Format::Text, &mut out)?;
-                writeln!(out)?;
+            for sheet in [&services, &traffic] {
+                if !sheet.rows.is_empty() {
+                    sheet.write(Format::Text, &mut out)?;
+                    writeln!(out)?;
+                }
             }
             links.write(Format::Text, &mut out)?;
         }
@@ -51,6 +53,7 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
                 "lab": lab.name,
                 "process": lab.owner,
                 "services": services.json(),
+                "traffic": traffic.json(),
                 "links": links.json(),
             });
             writeln!(out, "{document:#}")?;
@@ -77,6 +80,24 @@ fn services(status: &LabStatus) -> Sheet {
         ]
     };
     sheet.rows = status.services.iter().map(row).collect();
+    sheet
+}
+
+fn traffic(status: &LabStatus) -> Sheet {
+    let mut sheet = Sheet::new(&[
+        Column::left("TRAFFIC", "traffic"),
+        Column::left("NOW", "on"),
+        Column::right("RECEIVED", "received_bytes"),
+    ]);
+    let row = |traffic: &TrafficStatus| {
+        let now = if traffic.on { "flows" } else { "rests" };
+        vec![
+            Cell::text(&traffic.name),
+            Cell::new(now, traffic.on),
+            Cell::new(ByteSize(traffic.received).to_string(), traffic.received),
+        ]
+    };
+    sheet.rows = status.traffic.iter().map(row).collect();
     sheet
 }
 

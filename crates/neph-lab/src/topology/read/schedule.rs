@@ -117,7 +117,7 @@ fn nothing(table: &Fields<'_>) {
 }
 
 /// A time after the cue, at most 30 days.
-fn moment(node: &Node) -> Result<Span, Fault> {
+pub(super) fn moment(node: &Node) -> Result<Span, Fault> {
     let span = Span::from_nanos(Nanos::take(node)?.0);
     if span <= LONGEST {
         return Ok(span);

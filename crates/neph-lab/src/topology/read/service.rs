@@ -115,14 +115,14 @@ fn ready(mut table: Fields<'_>) -> Option<Ready> {
     let tcp = table.optional::<Port>("tcp");
     let command = table.optional_with("command", words);
     let timeout = table.optional_with("timeout", quantity::delay);
+    let said = ["tcp", "command"].map(|key| table.entry(key).is_some());
+    if said == [false, false] || said == [true, true] {
+        let remedy = "write either { tcp = 80 } or { command = [\"test\", \"-e\", \"file\"] }";
+        table.fault(table.span(), "how it gets ready is not clear", remedy);
+    }
     let check = match (tcp, command) {
-        (Some(port), None) => Some(ReadyCheck::Tcp(port.value.0)),
-        (None, Some(words)) => Some(ReadyCheck::Command(words.value)),
-        _ => {
-            let remedy = "write either { tcp = 80 } or { command = [\"test\", \"-e\", \"file\"] }";
-            table.fault(table.span(), "how it gets ready is not clear", remedy);
-            None
-        }
+        (Some(port), _) => Some(ReadyCheck::Tcp(port.value.0)),
+        (None, words) => words.map(|words| ReadyCheck::Command(words.value)),
     };
     table.finish();
     Some(Ready {
@@ -130,3 +130,7 @@ fn ready(mut table: Fields<'_>) -> Option<Ready> {
         timeout: timeout.map_or(READY_TIMEOUT, |timeout| timeout.value),
     })
 }
+
+#[cfg(test)]
+#[path = "service/tests.rs"]
+mod tests;

@@ -153,7 +153,7 @@ fn site_name(node: &Node) -> Result<String, Fault> {
     Err(Fault::new(what, remedy))
 }
 
-fn congestion(node: &Node) -> Result<String, Fault> {
+pub(super) fn congestion(node: &Node) -> Result<String, Fault> {
     let text = String::take(node)?;
     if is_name(&text) && text.len() < 16 {
         return Ok(text);

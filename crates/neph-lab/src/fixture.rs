@@ -1,0 +1,147 @@
+//! What is built upon a network of sites and links: overlays, and boxes in the path.
+//!
+//! Owns the frame that their kinds hang on: a kind reads its own table, so that a mistake points
+//! at the token, and says by which operations and services it is built. Each kind is one file
+//! below [`crate::links`] and one line in a table there; none of them is known here.
+
+use std::fmt::Debug;
+use std::net::{Ipv4Addr, SocketAddrV4};
+use std::path::Path;
+use std::sync::Arc;
+
+use neph_text::{Fault, Fields, Node, Placed, Take, did_you_mean};
+
+use crate::plan::Operation;
+use crate::topology::{Service, Site, Topology};
+
+/// A kind of overlay or box.
+pub(crate) trait FixtureKind: Sync + Debug {
+    /// Its name in a topology (`kind = "..."`).
+    fn name(&self) -> &'static str;
+    /// Reads what it needs to know from its own table; `kind` and `name` are read already, and
+    /// the caller reports what nobody asked for. None where there is a mistake.
+    fn read(&self, table: &mut Fields<'_>, nodes: Nodes<'_>) -> Option<Box<dyn Build>>;
+}
+
+/// An overlay or box as a topology asks for it.
+pub(crate) trait Build: Debug + Send + Sync {
+    /// How it is built. Links, addresses and routes of all sites are there by then; services run
+    /// after all operations of all fixtures, before those of the topology.
+    fn build(&self, ground: &Ground<'_>) -> Built;
+}
+
+/// What a fixture is built of.
+#[derive(Debug, Default)]
+pub(crate) struct Built {
+    /// In order.
+    pub(crate) operations: Vec<Operation>,
+    /// In order; each is ready before the next is started.
+    pub(crate) services: Vec<Service>,
+}
+
+/// Where a fixture is built.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Ground<'t> {
+    /// The fixture's own name.
+    pub(crate) name: &'t str,
+    /// The network.
+    pub(crate) topology: &'t Topology,
+    /// The namespace of each site, by its index.
+    pub(crate) namespaces: &'t [String],
+    /// The lab's folder: [`Operation::file`] writes there, and services find it there.
+    #[expect(
+        dead_code,
+        reason = "boxes with a configuration file are the next kinds"
+    )]
+    pub(crate) folder: &'t Path,
+}
+
+/// An overlay or box of a topology.
+#[derive(Clone, Debug)]
+pub struct Fixture {
+    /// Its name, unique among the fixtures.
+    pub name: String,
+    /// Its kind, a name from the tables of kinds.
+    pub kind: &'static str,
+    pub(crate) build: Arc<dyn Build>,
+}
+
+impl PartialEq for Fixture {
+    /// By what is asked for, of which a kind's `Debug` tells everything.
+    fn eq(&self, other: &Self) -> bool {
+        format!("{self:?}") == format!("{other:?}")
+    }
+}
+
+/// The nodes that a fixture can name.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Nodes<'s> {
+    /// Those that could be read.
+    pub(crate) sites: &'s [Site],
+    /// Whether these are all. If not, a name that is missing may be one of the others.
+    pub(crate) complete: bool,
+}
+
+impl Nodes<'_> {
+    /// The index of the site or router that `key` names.
+    pub(crate) fn site<'f>(self, table: &mut Fields<'f>, key: &'f str) -> Option<usize> {
+        let named = table.required::<String>(key)?;
+        self.found(&named, table)
+    }
+
+    /// The indices of the sites or routers that `key` lists; at least one.
+    #[expect(dead_code, reason = "overlays are the next kinds")]
+    pub(crate) fn sites<'f>(self, table: &mut Fields<'f>, key: &'f str) -> Option<Vec<usize>> {
+        table.needed(key)?;
+        let named = table.one_or_list::<String>(key)?;
+        named.iter().map(|name| self.found(name, table)).collect()
+    }
+
+    fn found(self, named: &Placed<String>, table: &Fields<'_>) -> Option<usize> {
+        match self.index(&named.value) {
+            Ok(found) => found,
+            Err(fault) => {
+                table.problems().add(named.span.clone(), fault);
+                None
+            }
+        }
+    }
+
+    /// The index of the site called `name`; none where it may be one that could not be read.
+    fn index(self, name: &str) -> Result<Option<usize>, Fault> {
+        let found = self.sites.iter().position(|site| site.name == name);
+        match found {
+            Some(index) if self.sites[index].is_switch() => {
+                let what = format!("'{name}' is a switch");
+                Err(Fault::new(what, "name a site or a router"))
+            }
+            None if self.complete => {
+                let known: Vec<&str> = self.sites.iter().map(|site| site.name.as_str()).collect();
+                let what = format!("there is no site '{name}'");
+                Err(Fault::new(what, did_you_mean(name, &known)))
+            }
+            found => Ok(found),
+        }
+    }
+
+    /// An address and a port, written `"site:8080"` or `"10.0.0.2:8080"`.
+    pub(crate) fn endpoint(self, node: &Node) -> Result<SocketAddrV4, Fault> {
+        let text = String::take(node)?;
+        let wrong = || {
+            let what = format!("\"{text}\" is no endpoint");
+            Fault::new(what, "write a site and a port, such as \"server:8080\"")
+        };
+        let (host, port) = text.rsplit_once(':').ok_or_else(wrong)?;
+        let port = port
+            .parse()
+            .ok()
+            .filter(|port| *port > 0)
+            .ok_or_else(wrong)?;
+        if let Ok(address) = host.parse::<Ipv4Addr>() {
+            return Ok(SocketAddrV4::new(address, port));
+        }
+        let site = self.index(host)?;
+        let address = site.map_or(Ipv4Addr::UNSPECIFIED, |site| self.sites[site].v4.address);
+        Ok(SocketAddrV4::new(address, port))
+    }
+}

@@ -1,0 +1,313 @@
+//! Traffic that flows: threads of the lab that send at one site and receive at another.
+//!
+//! Owns the transfers and their time. They begin and end after the lab's cue, and begin anew with
+//! it; what is left in a sender's buffer at the end is thrown away, not sent.
+
+use std::io::{self, ErrorKind, PipeReader, PipeWriter, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::os::fd::AsFd;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, mpsc};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use neph_model::Span;
+use neph_sys::ppoll::{self, Awaited};
+use neph_sys::{clock, tcp};
+
+use super::{LabError, Place};
+use crate::cue::Cue;
+use crate::gate::Moment;
+use crate::topology::Traffic;
+
+/// How long a thread looks away from the time: a new cue is noticed after this.
+const GLANCE: Duration = Duration::from_millis(20);
+/// Bytes given to the kernel at once.
+const CHUNK: usize = 64 * 1024;
+
+/// A transfer of a lab that is up.
+#[derive(Debug)]
+pub(super) struct Flowing {
+    watched: WatchedTraffic,
+    window: Arc<Window>,
+    /// Closing it stops both threads.
+    stop: Option<PipeWriter>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+/// What a transfer did, seen from elsewhere.
+#[derive(Clone, Debug)]
+pub(super) struct WatchedTraffic {
+    pub(super) name: String,
+    received: Arc<AtomicU64>,
+    window: Arc<Window>,
+}
+
+impl WatchedTraffic {
+    /// Bytes that have arrived since the lab came up.
+    pub(super) fn received(&self) -> u64 {
+        self.received.load(Ordering::Relaxed)
+    }
+
+    /// Whether it is its time.
+    pub(super) fn is_on(&self) -> bool {
+        matches!(self.window.phase(), Phase::On(_))
+    }
+}
+
+/// When a transfer is on.
+#[derive(Debug)]
+struct Window {
+    cue: Arc<Cue>,
+    at: Span,
+    until: Span,
+    stopped: AtomicBool,
+}
+
+/// Where a transfer stands in time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    /// Its time comes, after this long.
+    Before(Span),
+    /// It is on, after the cue that was given at this moment.
+    On(Moment),
+    /// It is over, or there was no cue.
+    Off,
+}
+
+fn phase_at(now: Moment, cue: Option<Moment>, (at, until): (Span, Span)) -> Phase {
+    let Some(cue) = cue else { return Phase::Off };
+    let since = now - cue;
+    match since {
+        since if since < at => Phase::Before(at + -since),
+        since if since < until => Phase::On(cue),
+        _ => Phase::Off,
+    }
+}
+
+impl Window {
+    fn phase(&self) -> Phase {
+        if self.stopped.load(Ordering::Relaxed) {
+            return Phase::Off;
+        }
+        let now = Moment(clock::raw().0);
+        phase_at(now, self.cue.last(), (self.at, self.until))
+    }
+}
+
+impl Flowing {
+    /// Has `traffic` flow between two places, in its time after `cue`.
+    pub(super) fn start(
+        traffic: &Traffic,
+        [from, to]: [Place; 2],
+        address: SocketAddr,
+        cue: Arc<Cue>,
+    ) -> Result<Self, LabError> {
+        let failed = |source| LabError::Traffic {
+            traffic: traffic.name.clone(),
+            source,
+        };
+        let window = Arc::new(Window {
+            cue,
+            at: traffic.at,
+            until: traffic.until,
+            stopped: AtomicBool::new(false),
+        });
+        let received = Arc::new(AtomicU64::new(0));
+        let listener = to.run(|| TcpListener::bind(address))?.map_err(failed)?;
+        listener.set_nonblocking(true).map_err(failed)?;
+        let target = listener.local_addr().map_err(failed)?;
+        from.run(|| permitted(traffic))?.map_err(failed)?;
+        let (stopped, stop) = io::pipe().map_err(failed)?;
+        let mut flowing = Self {
+            watched: WatchedTraffic {
+                name: traffic.name.clone(),
+                received: Arc::clone(&received),
+                window: Arc::clone(&window),
+            },
+            window: Arc::clone(&window),
+            stop: Some(stop),
+            threads: Vec::new(),
+        };
+        let (own, seen) = (Arc::clone(&window), stopped.try_clone().map_err(failed)?);
+        flowing.thread(to, move || receive(&listener, &own, &received, &seen))?;
+        let traffic = traffic.clone();
+        flowing.thread(from, move || send(&traffic, target, &window, &stopped))?;
+        Ok(flowing)
+    }
+
+    fn thread(
+        &mut self,
+        place: Place,
+        work: impl FnOnce() + Send + 'static,
+    ) -> Result<(), LabError> {
+        let (tell, told) = mpsc::channel();
+        let thread = thread::Builder::new()
+            .name(format!("traffic-{}", self.watched.name))
+            .spawn(move || {
+                let entered = place.enter();
+                let is_there = entered.is_ok();
+                let _ = tell.send(entered);
+                if is_there {
+                    work();
+                }
+            });
+        let failed = |source| LabError::Traffic {
+            traffic: self.watched.name.clone(),
+            source,
+        };
+        self.threads.push(thread.map_err(failed)?);
+        told.recv()
+            .map_err(|_| failed(io::Error::other("its thread ended")))?
+    }
+
+    pub(super) fn watched(&self) -> WatchedTraffic {
+        self.watched.clone()
+    }
+}
+
+impl Drop for Flowing {
+    fn drop(&mut self) {
+        self.window.stopped.store(true, Ordering::Relaxed);
+        drop(self.stop.take());
+        for thread in self.threads.drain(..) {
+            if let Err(panic) = thread.join() {
+                std::panic::resume_unwind(panic);
+            }
+        }
+    }
+}
+
+/// Whether this kernel has the congestion control that is asked for.
+fn permitted(traffic: &Traffic) -> io::Result<()> {
+    let Some(congestion) = &traffic.congestion else {
+        return Ok(());
+    };
+    let any = TcpListener::bind(("0.0.0.0", 0))?;
+    tcp::set_congestion_control(any.as_fd(), congestion)
+        .map_err(|error| io::Error::new(error.kind(), format!("use {congestion}: {error}")))
+}
+
+/// Waits at most this long; false when the lab goes down.
+fn rest(stop: &PipeReader, patience: Duration) -> bool {
+    let mut awaited = [Awaited::readable(stop.as_fd())];
+    ppoll::wait(&mut awaited, Some(patience)).is_ok() && !awaited[0].is_gone()
+}
+
+fn send(traffic: &Traffic, target: SocketAddr, window: &Window, stop: &PipeReader) {
+    loop {
+        let patience = match window.phase() {
+            Phase::On(cue) => {
+                thread::scope(|scope| {
+                    for _ in 0..traffic.streams {
+                        scope
+                            .spawn(|| stream(traffic, target, || window.phase() == Phase::On(cue)));
+                    }
+                });
+                GLANCE
+            }
+            Phase::Before(left) => GLANCE.min(left.to_duration()),
+            Phase::Off => GLANCE,
+        };
+        if !rest(stop, patience) {
+            return;
+        }
+    }
+}
+
+/// One connection after the other for as long as it is its time: one that breaks is made anew.
+fn stream(traffic: &Traffic, target: SocketAddr, is_on: impl Fn() -> bool) {
+    while is_on() {
+        // What the network refuses is tried again: it may lose everything for a while.
+        if transfer(traffic, target, &is_on).is_err() {
+            thread::sleep(GLANCE);
+        }
+    }
+}
+
+fn transfer(traffic: &Traffic, target: SocketAddr, is_on: impl Fn() -> bool) -> io::Result<()> {
+    let mut stream = TcpStream::connect_timeout(&target, Duration::from_secs(1))?;
+    if let Some(congestion) = &traffic.congestion {
+        tcp::set_congestion_control(stream.as_fd(), congestion)?;
+    }
+    stream.set_write_timeout(Some(GLANCE))?;
+    let chunk = vec![0; CHUNK];
+    while is_on() {
+        match stream.write(&chunk) {
+            Err(error) if error.kind() != ErrorKind::WouldBlock => return Err(error),
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+fn receive(
+    listener: &TcpListener,
+    window: &Arc<Window>,
+    received: &Arc<AtomicU64>,
+    stop: &PipeReader,
+) {
+    let mut readers: Vec<JoinHandle<()>> = Vec::new();
+    loop {
+        let mut awaited = [listener.as_fd(), stop.as_fd()].map(Awaited::readable);
+        if ppoll::wait(&mut awaited, None).is_err() || awaited[1].is_gone() {
+            break;
+        }
+        let Ok((stream, _)) = listener.accept() else {
+            continue;
+        };
+        let (window, received) = (Arc::clone(window), Arc::clone(received));
+        readers.retain(|reader| !reader.is_finished());
+        readers.push(thread::spawn(move || swallow(stream, &window, &received)));
+    }
+    for reader in readers {
+        // A reader has nothing to panic about; the lab goes down either way.
+        let _ = reader.join();
+    }
+}
+
+/// Reads until it is over. What arrives at the closed socket then is answered with a reset, so
+/// that the sender's buffer is thrown away: megabytes that would go on for seconds.
+fn swallow(mut stream: TcpStream, window: &Window, received: &AtomicU64) {
+    let Phase::On(cue) = window.phase() else {
+        return;
+    };
+    let mut chunk = vec![0; CHUNK];
+    if stream.set_nonblocking(false).is_err() || stream.set_read_timeout(Some(GLANCE)).is_err() {
+        return;
+    }
+    while window.phase() == Phase::On(cue) {
+        match stream.read(&mut chunk) {
+            Ok(0) => return,
+            Ok(bytes) => {
+                let bytes = u64::try_from(bytes).expect("at most a chunk");
+                received.fetch_add(bytes, Ordering::Relaxed);
+            }
+            Err(error) if error.kind() == ErrorKind::WouldBlock => {}
+            Err(_) => return,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_transfer_is_on_in_its_time_after_each_cue() {
+        let window = (Span::from_secs(15), Span::from_secs(40));
+        let second = |n: i64| Moment(n * 1_000_000_000);
+        let cue = Some(second(100));
+        assert_eq!(phase_at(second(5), None, window), Phase::Off);
+        let before = phase_at(second(114), cue, window);
+        assert_eq!(before, Phase::Before(Span::from_secs(1)));
+        assert_eq!(phase_at(second(115), cue, window), Phase::On(second(100)));
+        assert_eq!(phase_at(second(140), cue, window), Phase::Off);
+        let again = phase_at(second(140), Some(second(120)), window);
+        assert_eq!(
+            again,
+            Phase::On(second(120)),
+            "another cue, another transfer"
+        );
+    }
+}

@@ -1,0 +1,180 @@
+//! The balancer that looks at addresses and ports only: nftables in the balancer's namespace, as
+//! kube-proxy builds it. A new connection is sent to one of several endpoints, at random or by
+//! its source address, and stays there; unless asked not to, it comes from the balancer's own
+//! address (masquerade), so that the answers come back this way.
+
+use std::fmt::Write;
+use std::net::SocketAddrV4;
+
+use neph_text::{Fields, Port, choice};
+
+use crate::fixture::{Build, Built, FixtureKind, Ground, Nodes};
+use crate::plan::Operation;
+
+#[derive(Debug)]
+pub(crate) struct L4;
+
+/// By what a new connection's endpoint is chosen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Spread {
+    Random,
+    Source,
+}
+
+/// Whose address a balanced connection comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Origin {
+    /// The balancer's.
+    Masquerade,
+    /// The client's; the endpoints must answer by way of the balancer.
+    Kept,
+}
+
+#[derive(Debug)]
+struct Balancer {
+    site: usize,
+    listen: u16,
+    to: Vec<SocketAddrV4>,
+    spread: Spread,
+    origin: Origin,
+}
+
+impl FixtureKind for L4 {
+    fn name(&self) -> &'static str {
+        "l4"
+    }
+
+    fn read(&self, table: &mut Fields<'_>, nodes: Nodes<'_>) -> Option<Box<dyn Build>> {
+        let site = nodes.site(table, "site");
+        let listen = table.required::<Port>("listen");
+        table.needed("to");
+        let to = table.one_or_list_with("to", |node| nodes.endpoint(node));
+        let spreads = [("random", Spread::Random), ("source", Spread::Source)];
+        let spread = table.optional_with("spread", |node| choice(node, &spreads));
+        let masquerade = table.optional::<bool>("masquerade");
+        let origin = match masquerade.map(|masquerade| masquerade.value) {
+            Some(false) => Origin::Kept,
+            _ => Origin::Masquerade,
+        };
+        Some(Box::new(Balancer {
+            site: site?,
+            listen: listen?.value.0,
+            to: to?.into_iter().map(|endpoint| endpoint.value).collect(),
+            spread: spread.map_or(Spread::Random, |spread| spread.value),
+            origin,
+        }))
+    }
+}
+
+impl Build for Balancer {
+    fn build(&self, ground: &Ground<'_>) -> Built {
+        let namespace = &ground.namespaces[self.site];
+        let address = ground.topology.sites[self.site].v4.address;
+        let own = SocketAddrV4::new(address, self.listen);
+        Built {
+            operations: vec![
+                // With one link it would not forward.
+                Operation::sysctl(namespace, "net.ipv4.ip_forward", "1"),
+                Operation::nft(namespace, self.rules(ground.name, own)),
+            ],
+            services: Vec::new(),
+        }
+    }
+}
+
+impl Balancer {
+    fn rules(&self, name: &str, own: SocketAddrV4) -> String {
+        let (address, port) = (own.ip(), own.port());
+        let count = self.to.len();
+        let choice = match self.spread {
+            Spread::Random => format!("numgen random mod {count}"),
+            Spread::Source => format!("jhash ip saddr mod {count}"),
+        };
+        let endpoints = self.to.iter().enumerate();
+        let endpoints: Vec<String> = endpoints
+            .map(|(number, to)| format!("{number} : {} . {}", to.ip(), to.port()))
+            .collect();
+        let endpoints = endpoints.join(", ");
+        let wanted = format!("ip daddr {address} tcp dport {port} jump spread");
+        let mut rules = format!("table ip balancer-{name} {{\n");
+        let mut chain = |name: &str, lines: &[&str]| {
+            // A String takes whatever is written to it.
+            let _ = writeln!(
+                rules,
+                "  chain {name} {{\n    {}\n  }}",
+                lines.join("\n    ")
+            );
+        };
+        let spread =
+            format!("meta l4proto tcp dnat ip addr . port to {choice} map {{ {endpoints} }}");
+        chain("spread", &[&spread]);
+        chain(
+            "come",
+            &["type nat hook prerouting priority dstnat;", &wanted],
+        );
+        chain("own", &["type nat hook output priority -100;", &wanted]);
+        if self.origin == Origin::Masquerade {
+            let leave = format!("ct status dnat ct original ip daddr {address} snat to {address}");
+            chain(
+                "leave",
+                &["type nat hook postrouting priority srcnat;", &leave],
+            );
+        }
+        rules + "}\n"
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use neph_text::Source;
+
+    use crate::topology::Topology;
+
+    fn parse(balancer: &str) -> Result<Topology, Vec<neph_text::Problem>> {
+        let text = format!(
+            "version = 1\nsite = [{{name = \"a\"}}, {{name = \"b\"}}]\n\
+             link = [{{a = \"a\", b = \"b\"}}]\n[[balancer]]\nname = \"front\"\n{balancer}\n"
+        );
+        Topology::parse(&Source::new("lab.toml", text))
+    }
+
+    #[test]
+    fn a_balancer_is_one_file_of_rules() {
+        let text = "kind = \"l4\"\nsite = \"a\"\nlisten = 80\nto = [\"b:8080\", \"10.1.1.1:81\"]\n\
+                    spread = \"source\"";
+        let topology = parse(text).expect("fine");
+        let steps = crate::Lab::plan(&topology, "x").expect("a plan");
+        let rules = steps.iter().find(|step| step.line.starts_with("nft -f -"));
+        let rules = &rules.expect("there").line;
+        let spread = "dnat ip addr . port to jhash ip saddr mod 2 \
+                      map { 0 : 10.78.0.2 . 8080, 1 : 10.1.1.1 . 81 }";
+        assert!(rules.contains(spread), "{rules}");
+        assert!(rules.contains("snat to 10.78.0.1"), "{rules}");
+    }
+
+    #[test]
+    fn mistakes_point_at_the_token() {
+        for (text, place, part) in [
+            ("kind = \"l5\"", "6:8", "did you mean 'l4'?"),
+            (
+                "kind = \"l4\"\nsite = \"a\"\nlisten = 80\nto = [\"bb:1\"]",
+                "9:7",
+                "did you mean 'b'?",
+            ),
+            (
+                "kind = \"l4\"\nsite = \"a\"\nlisten = 80\nto = \"b\"",
+                "9:6",
+                "server:8080",
+            ),
+            (
+                "kind = \"l4\"\nsite = \"a\"\nlisten = 80\nto = \"b:1\"\nspraed = \"source\"",
+                "10:1",
+                "did you mean 'spread'?",
+            ),
+        ] {
+            let mistakes = parse(text).expect_err(text);
+            assert_eq!(mistakes[0].place.to_string(), place, "{mistakes:?}");
+            assert!(mistakes[0].remedy.contains(part), "{mistakes:?}");
+        }
+    }
+}

@@ -1,0 +1,83 @@
+//! One step inside a namespace, and by what it is done.
+
+use super::Step;
+
+/// One step inside a namespace.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Operation {
+    /// Where.
+    pub(crate) namespace: String,
+    /// By what.
+    pub(crate) program: Program,
+    /// What it is told: one line, except for rules and files.
+    pub(crate) line: String,
+}
+
+/// What carries operations out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Program {
+    Ip,
+    Tc,
+    Bridge,
+    /// `nft -f -`, with a whole file of rules.
+    Nft,
+    /// The setting of this dotted name is written.
+    Sysctl(String),
+    /// The file of this name in the lab's folder is written.
+    File(String),
+}
+
+impl Operation {
+    fn by(program: Program, namespace: &str, line: impl Into<String>) -> Self {
+        Self {
+            namespace: namespace.into(),
+            program,
+            line: line.into(),
+        }
+    }
+
+    pub(crate) fn ip(namespace: &str, line: impl Into<String>) -> Self {
+        Self::by(Program::Ip, namespace, line)
+    }
+
+    pub(crate) fn tc(namespace: &str, line: impl Into<String>) -> Self {
+        Self::by(Program::Tc, namespace, line)
+    }
+
+    pub(crate) fn bridge(namespace: &str, line: impl Into<String>) -> Self {
+        Self::by(Program::Bridge, namespace, line)
+    }
+
+    /// A file of nftables' rules.
+    pub(crate) fn nft(namespace: &str, rules: impl Into<String>) -> Self {
+        Self::by(Program::Nft, namespace, rules)
+    }
+
+    /// A setting, by its dotted name.
+    pub(crate) fn sysctl(namespace: &str, setting: &str, value: &str) -> Self {
+        Self::by(Program::Sysctl(setting.to_owned()), namespace, value)
+    }
+
+    /// A file in the lab's folder, which goes with the lab; `namespace` only says whose it is.
+    #[expect(
+        dead_code,
+        reason = "boxes with a configuration file are the next kinds"
+    )]
+    pub(crate) fn file(namespace: &str, name: &str, text: impl Into<String>) -> Self {
+        Self::by(Program::File(name.to_owned()), namespace, text)
+    }
+
+    /// The operation as one would type it.
+    pub(crate) fn step(&self) -> Step {
+        let (namespace, line) = (&self.namespace, &self.line);
+        let typed = match &self.program {
+            Program::Ip => format!("ip -n {namespace} {line}"),
+            Program::Tc => format!("tc -n {namespace} {line}"),
+            Program::Bridge => format!("bridge -n {namespace} {line}"),
+            Program::Nft => format!("nft -f - <<'END'\n{line}END"),
+            Program::Sysctl(setting) => format!("sysctl -w {setting}='{line}'"),
+            Program::File(name) => format!("cat > {name} <<'END'\n{line}END"),
+        };
+        Step::new(namespace, typed)
+    }
+}

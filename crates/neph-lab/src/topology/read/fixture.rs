@@ -1,0 +1,54 @@
+//! From `[[overlay]]` and `[[balancer]]` tables to fixtures: each kind reads its own.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use neph_text::{Fields, choice};
+
+use super::link::Ends;
+use super::service;
+use crate::fixture::{Fixture, FixtureKind, Nodes};
+use crate::links::{BALANCERS, OVERLAYS};
+
+/// All fixtures: overlays, then balancers.
+pub(super) fn fixtures(fields: &mut Fields<'_>, ends: Ends<'_>) -> Vec<Fixture> {
+    let nodes = Nodes {
+        sites: ends.sites,
+        complete: ends.complete,
+    };
+    let mut fixtures: Vec<Fixture> = Vec::new();
+    let mut names = BTreeSet::new();
+    for (key, kinds) in [("overlay", OVERLAYS), ("balancer", BALANCERS)] {
+        for table in fields.tables(key) {
+            let span = table.span();
+            let Some(fixture) = fixture(table, kinds, nodes) else {
+                continue;
+            };
+            if !names.insert(fixture.name.clone()) {
+                let what = format!("two overlays or balancers are called '{}'", fixture.name);
+                fields.fault(span, what, "give each its own name");
+            }
+            fixtures.push(fixture);
+        }
+    }
+    fixtures
+}
+
+fn fixture(
+    mut table: Fields<'_>,
+    kinds: &[&'static dyn FixtureKind],
+    nodes: Nodes<'_>,
+) -> Option<Fixture> {
+    let name = table.required_with("name", service::name);
+    let choices: Vec<(&str, &'static dyn FixtureKind)> =
+        kinds.iter().map(|kind| (kind.name(), *kind)).collect();
+    // Without its kind nobody knows what the rest should be.
+    let kind = table.required_with("kind", |node| choice(node, &choices))?;
+    let build = kind.value.read(&mut table, nodes);
+    table.finish();
+    Some(Fixture {
+        name: name?.value,
+        kind: kind.value.name(),
+        build: Arc::from(build?),
+    })
+}

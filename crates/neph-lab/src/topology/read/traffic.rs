@@ -1,0 +1,78 @@
+//! From a `[[traffic]]` table to a [`Traffic`].
+
+use std::collections::BTreeSet;
+
+use neph_model::Span;
+use neph_text::{Fault, Fields, Node, Take};
+
+use super::link::Ends;
+use super::{schedule, service, site};
+use crate::topology::traffic::Traffic;
+
+const MOST_STREAMS: u16 = 64;
+
+/// All traffic of a topology.
+pub(super) fn traffic(fields: &mut Fields<'_>, ends: Ends<'_>) -> Vec<Traffic> {
+    let mut all = Vec::new();
+    let mut names = BTreeSet::new();
+    for (number, table) in fields.tables("traffic").into_iter().enumerate() {
+        let span = table.span();
+        let Some(traffic) = one(table, number, ends) else {
+            continue;
+        };
+        if !names.insert(traffic.name.clone()) {
+            let what = format!("two transfers are called '{}'", traffic.name);
+            fields.fault(span, what, "give each its own name");
+        }
+        all.push(traffic);
+    }
+    all
+}
+
+fn one(mut table: Fields<'_>, number: usize, ends: Ends<'_>) -> Option<Traffic> {
+    let name = table.optional_with("name", service::name);
+    let from = service::site(&mut table, "from", ends);
+    let to = service::site(&mut table, "to", ends);
+    let at = table.optional_with("at", schedule::moment);
+    let until = table.required_with("until", schedule::moment);
+    let streams = table.optional_with("streams", streams);
+    let congestion = table.optional_with("congestion", site::congestion);
+    let at = at.map_or(Span::ZERO, |at| at.value);
+    if let Some(until) = until.as_ref().filter(|until| until.value <= at) {
+        let what = "this ends before it begins";
+        table.fault(until.span.clone(), what, "write a time after 'at'");
+    }
+    if from.is_some() && from == to {
+        let what = "this goes from a site to itself";
+        table.fault(table.span(), what, "name two different sites");
+    }
+    // The routes of such a site are locked to its own.
+    let locked = from.and_then(|from| ends.sites[from].congestion_control.as_ref());
+    if let (Some(wanted), Some(locked)) = (&congestion, locked)
+        && wanted.value != *locked
+    {
+        let what = format!("everything that this site sends uses {locked}");
+        let remedy = "drop 'congestion' here, or congestion_control there";
+        table.fault(wanted.span.clone(), what, remedy);
+    }
+    table.finish();
+    Some(Traffic {
+        name: name.map_or_else(|| format!("traffic{}", number + 1), |name| name.value),
+        from: from?,
+        to: to?,
+        at,
+        until: until?.value,
+        streams: streams.map_or(1, |streams| streams.value),
+        congestion: congestion.map(|congestion| congestion.value),
+    })
+}
+
+fn streams(node: &Node) -> Result<u16, Fault> {
+    match u16::take(node) {
+        Ok(streams) if (1..=MOST_STREAMS).contains(&streams) => Ok(streams),
+        _ => Err(Fault::new(
+            "this is no number of connections",
+            format!("write a whole number from 1 to {MOST_STREAMS}"),
+        )),
+    }
+}

@@ -1,0 +1,81 @@
+//! Traffic: it flows in its time, at the rate of its link, and stops when it should.
+
+use std::time::{Duration, Instant};
+
+use neph_lab::{Lab, LabStatus, Topology, UpOptions};
+use neph_text::Source;
+
+use crate::support::{leftovers, name, turn, up};
+
+fn topology(traffic: &str) -> Topology {
+    let text = format!(
+        "version = 1\nsite = [{{name = \"a\"}}, {{name = \"b\"}}]\n\
+         link = [{{a = \"a\", b = \"b\", rate = \"8Mbit/s\", delay = \"2ms\"}}]\n\
+         [[traffic]]\nname = \"bulk\"\nfrom = \"a\"\nto = \"b\"\n{traffic}\n"
+    );
+    Topology::parse(&Source::new("traffic", text)).unwrap_or_else(|found| panic!("{found:?}"))
+}
+
+/// Looks at the lab until it is as wanted.
+fn await_status(name: &str, wanted: impl Fn(&LabStatus) -> bool) -> LabStatus {
+    let deadline = Instant::now() + Duration::from_secs(20);
+    loop {
+        let status = Lab::status(name).expect("it is up");
+        if wanted(&status) {
+            return status;
+        }
+        assert!(Instant::now() < deadline, "{status:#?}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+#[test]
+fn a_transfer_fills_its_link_in_its_time_and_again_after_the_next_cue() {
+    let test = "a_transfer_fills_its_link_in_its_time_and_again_after_the_next_cue";
+    let Some(_turn) = turn(test) else {
+        return;
+    };
+    let name = name('x');
+    let bulk = "at = \"300ms\"\nuntil = \"1300ms\"\nstreams = 2\ncongestion = \"cubic\"";
+    let lab = up(&topology(bulk), &name);
+    lab.cue();
+    let early = Lab::status(&name).expect("it is up");
+    assert!(
+        !early.traffic[0].on && early.traffic[0].received == 0,
+        "{early:?}"
+    );
+    await_status(&name, |status| status.traffic[0].on);
+    let over = await_status(&name, |status| !status.traffic[0].on);
+    // 8 Mbit/s for a second are a million bytes, with headers; a busy machine begins late.
+    let received = over.traffic[0].received;
+    assert!((500_000..1_050_000).contains(&received), "{received} bytes");
+    // What waits in the queue (256 KiB, 260 ms) still leaves; the senders' buffers do not.
+    std::thread::sleep(Duration::from_millis(600));
+    let count = |status: &LabStatus| status.links[0].counts.expect("emulated").delivered;
+    let after = Lab::status(&name).expect("it is up");
+    std::thread::sleep(Duration::from_millis(300));
+    let quiet = Lab::status(&name).expect("it is up");
+    assert_eq!(count(&after), count(&quiet), "nothing is sent any more");
+    lab.cue();
+    await_status(&name, |status| {
+        status.traffic[0].received > received + 200_000
+    });
+    lab.down().expect("down while it flows");
+    assert_eq!(leftovers(&name), [].into());
+}
+
+#[test]
+fn a_congestion_control_that_the_kernel_does_not_have_is_told_at_once() {
+    let test = "a_congestion_control_that_the_kernel_does_not_have_is_told_at_once";
+    let Some(_turn) = turn(test) else {
+        return;
+    };
+    let name = name('y');
+    let topology = topology("until = \"1s\"\ncongestion = \"nonesuch\"");
+    let error = Lab::up(&topology, &UpOptions::named(&name)).expect_err("there is none");
+    assert!(
+        error.to_string().contains("traffic 'bulk': use nonesuch"),
+        "{error}"
+    );
+    assert_eq!(leftovers(&name), [].into());
+}
