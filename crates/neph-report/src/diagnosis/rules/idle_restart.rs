@@ -22,9 +22,14 @@ const INITIAL_WINDOW: u64 = 14_480;
 /// Linux's least retransmission timeout in milliseconds, to which the round trip is added: idling
 /// longer makes the window restart.
 const LEAST_TIMEOUT_MS: f64 = 200.0;
-/// A restarted window shows as a message that left with less than the one before had ended with;
-/// without a loss nothing else makes a window smaller.
+/// A window is smaller than the one before it by at least this factor.
 const FALLEN: f64 = 0.95;
+/// Even where a window grows by one segment a round trip it grows by more than this share of at most
+/// so many segments.
+const GROWN: f64 = 1.02;
+const SMALL: f64 = 45.0;
+/// What an Ethernet segment carries, in bytes.
+const SEGMENT: u64 = 1448;
 /// From most of a round trip on, the wait is one of slow start's rounds.
 const LEAST_ROUNDS: f64 = 0.7;
 /// Of the messages after idleness so many must show it: BBR's probing closes windows now and then.
@@ -35,9 +40,9 @@ const MESSAGES: usize = 3;
 /// A message before which the window fell.
 struct Restart {
     seq: Seq,
-    /// The window that the message before ended with, in segments.
+    /// The window with which the message before had left, in segments.
     before: f64,
-    /// The window with which this one's last byte left.
+    /// The most that this one can have begun with.
     at: f64,
     /// How long it waited for the window, in milliseconds.
     waited: f64,
@@ -62,17 +67,15 @@ impl Restarts {
             rested: 0,
             round_trip,
         };
-        let replies: Vec<_> = run.replies().collect();
-        for pair in replies.windows(2) {
-            let [(before, _), (one, times)] = pair else {
-                continue;
-            };
-            if before.connection == one.connection
-                && idle(before, one).is_some_and(|idle| idle > LEAST_TIMEOUT_MS + round_trip)
-            {
+        let sent: Vec<Sent<'_>> = run
+            .replies()
+            .filter_map(|(one, times)| Sent::of(run, one, times.at(Stage::SendWindow)))
+            .collect();
+        for pair in sent.windows(2) {
+            let [before, one] = pair else { continue };
+            if one.rested_after(before, LEAST_TIMEOUT_MS + round_trip) {
                 all.rested += 1;
-                all.found
-                    .extend(fallen(before, one, times.at(Stage::SendWindow)));
+                all.found.extend(one.fallen(before));
             }
         }
         (all.rested >= MESSAGES).then_some(all)
@@ -103,21 +106,62 @@ fn keeps_its_window(run: &Run<'_>) -> bool {
     setting.is_some_and(|value| value.trim() == "0")
 }
 
-/// From one message's reply to the next message, in milliseconds.
-fn idle(before: &Exchange, one: &Exchange) -> Option<f64> {
-    let replied = before.intended + before.response?;
-    Some((one.begun? - replied).millis_f64())
+/// A message that was replied to.
+struct Sent<'a> {
+    exchange: &'a Exchange,
+    segments: f64,
+    /// With which its last byte left.
+    window: f64,
+    /// How long it waited for that, in milliseconds and in round trips as it met them.
+    waited: f64,
+    rounds: f64,
 }
 
-fn fallen(before: &Exchange, one: &Exchange, waited: f64) -> Option<Restart> {
-    let (was, is) = (before.cwnd_after.or(before.cwnd)?, one.cwnd?);
-    let lost = one.retransmissions != before.retransmissions;
-    (!lost && f64::from(is) < FALLEN * f64::from(was)).then_some(Restart {
-        seq: one.seq,
-        before: was.into(),
-        at: is.into(),
-        waited,
-    })
+impl<'a> Sent<'a> {
+    fn of(run: &Run<'_>, exchange: &'a Exchange, waited: f64) -> Option<Self> {
+        // Behind a slow link a round trip is as long as the message's own queue makes it.
+        let network = run.flow.network(exchange)?.millis_f64();
+        let segments = run.scenario.request_size.bytes().div_ceil(SEGMENT);
+        #[expect(clippy::cast_precision_loss, reason = "segments of a message")]
+        let segments = segments as f64;
+        Some(Self {
+            exchange,
+            segments,
+            window: exchange.cwnd?.into(),
+            waited,
+            rounds: (waited / network.max(f64::MIN_POSITIVE)).round(),
+        })
+    }
+
+    /// Whether it went over the same connection after more than so many milliseconds without any.
+    fn rested_after(&self, before: &Self, least: f64) -> bool {
+        let (one, earlier) = (self.exchange, before.exchange);
+        let replied = earlier.response.map(|response| earlier.intended + response);
+        let idle = one
+            .begun
+            .zip(replied)
+            .map(|(begun, replied)| begun - replied);
+        one.connection == earlier.connection && idle.is_some_and(|idle| idle.millis_f64() > least)
+    }
+
+    /// The window's fall before it, if it shows one.
+    fn fallen(&self, before: &Self) -> Option<Restart> {
+        let lost = self.exchange.retransmissions != before.exchange.retransmissions;
+        if lost || self.rounds < 1.0 {
+            return None;
+        }
+        let most = (self.segments - 1.0) / self.rounds;
+        let is_stuck = self.window <= GROWN * before.window
+            && self.window <= SMALL
+            && before.rounds >= self.rounds
+            && self.exchange.retransmissions == Some(0);
+        (most < FALLEN * before.window || is_stuck).then_some(Restart {
+            seq: self.exchange.seq,
+            before: before.window,
+            at: most.min(self.window),
+            waited: self.waited,
+        })
+    }
 }
 
 fn look(sight: &Sight<'_>) -> Vec<Found> {
@@ -163,7 +207,7 @@ fn told(name: &str, seen: &[(&Run<'_>, Restarts)]) -> Option<Found> {
     let mut found = Found::new(cause, remedy.to_owned(), confidence.confidence())
         .costing(cost(worst))
         .with("window before idling", before, "segments")
-        .with("window when the last byte left", at, "segments")
+        .with("window after idling, at most", at, "segments")
         .with("wait for the window", cost(worst), "ms")
         .with("wait for the window", worst.rounds(), "round trips")
         .with("round trip", worst.round_trip, "ms")

@@ -34,8 +34,9 @@ const INITIAL_WINDOW: f64 = 14_480.0;
 /// What an Ethernet segment carries, and what its headers add, in bytes.
 const SEGMENT: f64 = 1448.0;
 const HEADERS: f64 = 66.0;
-/// A link that is asked for more than this is not measured at rest: its queue is.
-const AT_REST: f64 = 0.7;
+/// A link that is asked for more than this is not measured at rest: its queue is. Below, each
+/// message finds the queue empty.
+const AT_REST: f64 = 0.9;
 /// The least of fewer messages is not yet the path's.
 const MESSAGES: usize = 5;
 /// Low enough for what did not wait, high enough not to rest on one message.
