@@ -7,6 +7,7 @@
 
 mod axis;
 mod data;
+mod diagnosis;
 mod error;
 mod figure;
 mod findings;
@@ -20,6 +21,10 @@ mod text;
 mod write;
 
 pub use data::{CampaignData, Exchange, ExperimentData, FlowData};
+pub use diagnosis::{
+    Confidence, Diagnosis, Evidence, Level, RULES, Rule, Seen, diagnose, diagnoses_in_brief,
+    diagnoses_in_full,
+};
 pub use error::ReportError;
 pub use figure::{FIGURES, Figure, FigureKind, draw};
 pub use findings::{Finding, FindingKind, findings};

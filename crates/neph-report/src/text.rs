@@ -5,8 +5,9 @@ use neph_stats::{BoxPlot, boxplot};
 use unicode_width::UnicodeWidthStr;
 
 use crate::axis::{Limits, Scale, Spacing, Spread, choose, count, level, millis, percent};
+use crate::diagnosis::diagnose;
 use crate::figure::Latencies;
-use crate::findings::{Finding, FindingKind, findings};
+use crate::findings::{Finding, FindingKind, findings_beside};
 use crate::{CampaignData, PlotSettings};
 
 /// Numbers beside the box: median, p99, n and loss.
@@ -35,7 +36,7 @@ pub fn text(data: &CampaignData, settings: &PlotSettings, width: usize) -> Strin
 
 /// What was measured, what stands out most, what was flagged.
 pub fn conclusion(data: &CampaignData, settings: &PlotSettings) -> Vec<Finding> {
-    let found = findings(data, settings);
+    let found = findings_beside(data, settings, &diagnose(data, settings));
     [
         FindingKind::Measured,
         FindingKind::StandsOut,
@@ -47,14 +48,21 @@ pub fn conclusion(data: &CampaignData, settings: &PlotSettings) -> Vec<Finding> 
 }
 
 fn wrapped(text: &str, width: usize) -> String {
-    let mut out = String::new();
-    let mut column = 0;
+    indented(text, 0, width)
+}
+
+/// Wrapped, with so many blanks before each line.
+pub(crate) fn indented(text: &str, indent: usize, width: usize) -> String {
+    let blanks = " ".repeat(indent);
+    let mut out = blanks.clone();
+    let mut column = indent;
     for word in text.split_whitespace() {
         let long = word.width();
-        if column > 0 && column + 1 + long > width {
+        if column > indent && column + 1 + long > width {
             out.push('\n');
-            column = 0;
-        } else if column > 0 {
+            out.push_str(&blanks);
+            column = indent;
+        } else if column > indent {
             out.push(' ');
             column += 1;
         }

@@ -1,11 +1,13 @@
-//! A report as files: `index.html`, `figures/`, `tables/` and `findings.json`.
+//! A report as files: `index.html`, `figures/`, `tables/`, `findings.json` and
+//! `diagnosis.json`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use crate::diagnosis::diagnose;
 use crate::error::ReportError;
 use crate::figure::draw;
-use crate::findings::findings;
+use crate::findings::findings_beside;
 use crate::page::{Contents, page};
 use crate::scene::{pdf, png, svg};
 use crate::table::{summary, tables};
@@ -24,7 +26,8 @@ pub fn write_report(
     settings: &PlotSettings,
     folder: &Path,
 ) -> Result<Vec<PathBuf>, ReportError> {
-    let found = findings(data, settings);
+    let causes = diagnose(data, settings);
+    let found = findings_beside(data, settings, &causes);
     let figures = draw(data, settings);
     let rows = summary(data, settings);
     let tables = tables(data, settings);
@@ -32,6 +35,7 @@ pub fn write_report(
     let html = page(&Contents {
         data,
         settings,
+        causes: &causes,
         findings: &found,
         figures: &figures,
         summary: &rows,
@@ -48,6 +52,8 @@ pub fn write_report(
     }
     let json = serde_json::to_string_pretty(&found).map_err(ReportError::Findings)?;
     written.push(write(folder.join("findings.json"), json.as_bytes())?);
+    let json = serde_json::to_string_pretty(&causes).map_err(ReportError::Findings)?;
+    written.push(write(folder.join("diagnosis.json"), json.as_bytes())?);
     Ok(written)
 }
 

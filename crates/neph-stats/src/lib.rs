@@ -61,7 +61,7 @@ pub use interval::{CONFIDENCE, Interval};
 pub use kruskal::{GroupTest, kruskal};
 pub use mannwhitney::mann_whitney;
 pub use proportion::{Proportion, proportion};
-pub use quantile::{Level, Quantile, median, quantile, quantile_needs};
+pub use quantile::{Level, Quantile, median, quantile, quantile_needs, rough_quantile};
 pub use random::Random;
 pub use ranks::{Ranks, ranks};
 pub use regularity::{Regularity, Skew, Stamp, regularity, skews};

@@ -119,6 +119,17 @@ pub fn median(replies: Sorted<'_>, lost: usize) -> Result<Level, StatsError> {
     Ok(type_seven(replies, n, 0.5))
 }
 
+/// The type 7 estimate of the quantile `p` of a sample without loss, however few its values: to hold
+/// against a threshold. [`quantile()`] is for telling.
+///
+/// # Errors
+/// [`StatsError::TooFew`] without values; [`StatsError::OutOfRange`] unless 0 < p < 1.
+pub fn rough_quantile(values: Sorted<'_>, p: f64) -> Result<f64, StatsError> {
+    quantile_needs(p)?;
+    refuse_fewer("quantile", 1, values.len())?;
+    Ok(plain_quantile(values, p))
+}
+
 /// The smallest n for which some pair of order statistics covers the quantile `p` with 95 %:
 /// 6 for p50, 29 for p90, 299 for p99, 2995 for p99.9.
 ///

@@ -4,7 +4,8 @@
 use clap::{Parser, Subcommand};
 
 use crate::{
-    campaign, demo, export, import, lab, list, ping, reflect, report, shell, show, version,
+    campaign, demo, diagnose, export, import, lab, list, ping, reflect, report, shell, show,
+    version,
 };
 
 /// Measures latency in cloud networks, layer by layer, and says where the time went.
@@ -34,6 +35,8 @@ pub(crate) enum Command {
     Resume(campaign::ResumeArgs),
     /// Writes a campaign's report: page, figures, tables.
     Report(report::Args),
+    /// Names the causes that a campaign's measurements show, each with evidence and remedy.
+    Diagnose(diagnose::Args),
     /// Lists campaigns, or the experiments of one.
     List(list::Args),
     /// Shows everything that is known about a campaign or an experiment.

@@ -8,6 +8,7 @@ mod cli;
 mod congestion;
 mod counted;
 mod demo;
+mod diagnose;
 mod exit;
 mod export;
 mod import;
@@ -53,6 +54,7 @@ fn run(cli: Cli) -> Result<Outcome, Failure> {
         Command::Run(args) => campaign::run(&args),
         Command::Resume(args) => campaign::resume(&args),
         Command::Report(args) => report::run(&args),
+        Command::Diagnose(args) => diagnose::run(&args),
         Command::List(args) => list::run(&args),
         Command::Show(args) => show::run(&args),
         Command::Export(args) => export::run(&args),

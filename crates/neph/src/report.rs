@@ -17,7 +17,7 @@ use neph_text::{Fault, Problems, Source};
 use crate::counted::blocks;
 use crate::exit::{Failure, Outcome};
 use crate::workspace::{self, Workspace};
-use crate::{output, value};
+use crate::{diagnose, output, value};
 
 /// Options of `neph report`.
 #[derive(Debug, ClapArgs)]
@@ -146,6 +146,9 @@ fn write(data: &CampaignData, settings: &PlotSettings, folder: &Path) -> Result<
         "{}",
         neph_report::text(data, settings, output::width())
     )?;
+    if !data.experiments.is_empty() {
+        write!(out, "\n{}", diagnose::in_brief(data, settings))?;
+    }
     if let Some(page) = written.first() {
         writeln!(out, "\nreport: {}", page.display())?;
     }

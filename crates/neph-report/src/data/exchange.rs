@@ -25,10 +25,16 @@ pub struct Exchange {
     pub ack: Option<Span>,
     /// Congestion window in segments when the last byte left.
     pub cwnd: Option<u32>,
+    /// Congestion window in segments when the last byte was acknowledged.
+    pub cwnd_after: Option<u32>,
+    /// The least round trip that its connection's TCP had seen by then, handshake included.
+    pub least_rtt: Option<Span>,
     /// Segments that its connection had retransmitted until its last byte was acknowledged.
     pub retransmissions: Option<u32>,
     /// Which connection carried it, from 0.
     pub connection: u32,
+    /// The reply came after the reply of a later message.
+    pub reordered: bool,
     layout: u16,
     first: u32,
 }
@@ -89,8 +95,13 @@ impl FlowData {
                 .zip(marks.nic_tx)
                 .map(|(acked, sent)| acked - sent),
             cwnd: message.tcp_at_send.map(|state| state.cwnd),
+            cwnd_after: message.tcp_at_ack.map(|state| state.cwnd),
+            least_rtt: later
+                .filter(|state| (1..u32::MAX).contains(&state.min_rtt_us))
+                .map(|state| Span::from_micros(i64::from(state.min_rtt_us))),
             retransmissions: later.map(|state| state.retransmissions),
             connection: message.connection,
+            reordered: message.reordered,
             layout,
             first,
         });
@@ -181,6 +192,6 @@ mod tests {
     /// A million messages have to fit into the memory of a small machine.
     #[test]
     fn a_message_stays_small() {
-        assert!(size_of::<Exchange>() <= 136, "{}", size_of::<Exchange>());
+        assert!(size_of::<Exchange>() <= 168, "{}", size_of::<Exchange>());
     }
 }

@@ -1,6 +1,6 @@
 //! What a report is made from: a campaign as plain values, held compactly.
 //!
-//! Owns the per-message record that figures and tables need (about 190 bytes a message with all
+//! Owns the per-message record that figures and tables need (about 220 bytes a message with all
 //! its stages, half of a full message). Reads no store (see `load.rs`) and calculates no statistics.
 
 mod exchange;

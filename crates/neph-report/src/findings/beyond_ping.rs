@@ -82,7 +82,7 @@ fn first(
         .with("with_window_ms", worst.time)
         .with("icmp_ms", worst.echo)
         .with("scenarios", real(members.len()));
-    Some(finding)
+    Some(finding.giving_way(worst.scenario, String::new()))
 }
 
 fn transmission(data: &CampaignData, one: &Beyond) -> String {

@@ -102,14 +102,17 @@ fn sentence(data: &CampaignData, settings: &PlotSettings, effect: &Effect) -> Fi
     let why = windows.map_or_else(String::new, |windows| {
         cause(data, settings, effect, windows).unwrap_or_default()
     });
-    let text = format!(
-        "{}: {how} (median {} there); {}.{why}{}",
-        effect.group,
-        told(compared.baseline),
-        sureness(&[compared]),
-        why_infinite(&[compared]),
-    );
-    let mut finding = Finding::new(FindingKind::StandsOut, "interval", text)
+    let text = |why: &str| {
+        format!(
+            "{}: {how} (median {} there); {}.{why}{}",
+            effect.group,
+            told(compared.baseline),
+            sureness(&[compared]),
+            why_infinite(&[compared]),
+        )
+    };
+    let mut finding = Finding::new(FindingKind::StandsOut, "interval", text(&why))
+        .giving_way(effect.scenario, text(""))
         .with("shift_ms", effect.compared.shift)
         .with("baseline_ms", effect.compared.baseline)
         .with("p", effect.compared.p);

@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use crate::{CampaignData, PlotSettings};
+use crate::{CampaignData, Diagnosis, PlotSettings};
 
 /// Which part of a report's beginning a finding belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -43,6 +43,9 @@ pub struct Finding {
     /// The numbers in it, by name with the unit; infinite (`null` in json) where messages without an
     /// answer decide.
     pub evidence: BTreeMap<String, f64>,
+    /// The scenario of which a diagnosis may say more, and what is then left to say.
+    #[serde(skip)]
+    gives_way: Option<(usize, String)>,
 }
 
 impl Finding {
@@ -52,6 +55,27 @@ impl Finding {
             topic,
             text,
             evidence: BTreeMap::new(),
+            gives_way: None,
+        }
+    }
+    /// Where a diagnosis covers its topic in `scenario`, only `rest` is left to say; nothing if
+    /// that is empty.
+    pub(crate) fn giving_way(mut self, scenario: usize, rest: String) -> Self {
+        self.gives_way = Some((scenario, rest));
+        self
+    }
+    /// What is left to say beside diagnoses.
+    fn beside(mut self, causes: &[Diagnosis]) -> Option<Self> {
+        let covered = |topic: &str, scenario: usize| {
+            let mut causes = causes.iter();
+            causes.any(|cause| cause.covers(topic, scenario))
+        };
+        match self.gives_way.take() {
+            Some((scenario, rest)) if covered(self.topic, scenario) => {
+                self.text = rest;
+                (!self.text.is_empty()).then_some(self)
+            }
+            _ => Some(self),
         }
     }
     /// With one more number.
@@ -73,6 +97,16 @@ pub fn findings(data: &CampaignData, settings: &PlotSettings) -> Vec<Finding> {
     found.extend(failed::findings(data, settings));
     found.extend(flagged::findings(data, settings));
     found
+}
+
+/// What is worth saying beside diagnoses, which say the rest.
+pub(crate) fn findings_beside(
+    data: &CampaignData,
+    settings: &PlotSettings,
+    causes: &[Diagnosis],
+) -> Vec<Finding> {
+    let all = findings(data, settings).into_iter();
+    all.filter_map(|finding| finding.beside(causes)).collect()
 }
 
 /// `1 block`, `3 blocks`.

@@ -1,6 +1,7 @@
 //! The page: words first, then figures, tables and provenance, in one HTML file that needs no
 //! network and no installed font.
 
+mod causes;
 mod provenance;
 mod tables;
 
@@ -13,7 +14,7 @@ use crate::figure::{FIGURES, Figure};
 use crate::findings::{Finding, FindingKind};
 use crate::scene::{REGULAR, SEMIBOLD, svg};
 use crate::table::{SummaryRow, Table};
-use crate::{CampaignData, PlotSettings};
+use crate::{CampaignData, Diagnosis, PlotSettings};
 
 const STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("page.js");
@@ -25,6 +26,7 @@ const UNFOLDED: usize = 2;
 pub(crate) struct Contents<'a> {
     pub(crate) data: &'a CampaignData,
     pub(crate) settings: &'a PlotSettings,
+    pub(crate) causes: &'a [Diagnosis],
     pub(crate) findings: &'a [Finding],
     pub(crate) figures: &'a [Figure],
     pub(crate) summary: &'a [SummaryRow],
@@ -46,6 +48,7 @@ pub(crate) fn page(contents: &Contents<'_>) -> String {
             body {
                 h1 { "Latency, layer by layer: " (campaign.name) }
                 p.under { (under(contents.data)) }
+                (causes::section(contents.causes))
                 (words(contents.findings))
                 (navigation(contents))
                 @for kind in FIGURES {

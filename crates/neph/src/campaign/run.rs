@@ -14,7 +14,7 @@ use super::watch::Watch;
 use super::{Read, read, understand_kept, unfinished};
 use crate::exit::{Failure, Outcome};
 use crate::workspace::{self, Workspace};
-use crate::{interrupt, output, report, version};
+use crate::{diagnose, interrupt, output, report, version};
 
 /// The order of scenarios within a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -134,7 +134,9 @@ pub(crate) fn carry_out(
         }
     }?;
     drop(stage);
-    if !settings.no_report {
+    if settings.no_report {
+        diagnose::after_run(store.as_ref(), &campaign)?;
+    } else {
         report::after_run(store.as_ref(), &campaign, &read.plan, &settings.workspace)?;
     }
     match (campaign.status, stop.is_set()) {

@@ -6,7 +6,7 @@ use std::process::Stdio;
 use crate::neph::{Place, command, neph};
 
 /// Every command, in the order of `--help`.
-pub(crate) const COMMANDS: [&str; 15] = [
+pub(crate) const COMMANDS: [&str; 16] = [
     "demo",
     "ping",
     "reflect",
@@ -15,6 +15,7 @@ pub(crate) const COMMANDS: [&str; 15] = [
     "run",
     "resume",
     "report",
+    "diagnose",
     "list",
     "show",
     "export",

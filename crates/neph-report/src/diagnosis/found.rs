@@ -1,0 +1,92 @@
+//! What a rule says before it gets the rule's name.
+
+use std::collections::BTreeSet;
+
+use neph_model::{ExperimentId, Seq};
+use serde::Serialize;
+
+use super::{Confidence, Run};
+
+/// Experiments and messages that are named as examples, at most so many.
+const EXAMPLES: usize = 6;
+
+/// A number that a diagnosis rests on.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Evidence {
+    /// What it is.
+    pub name: String,
+    /// How much.
+    pub value: f64,
+    /// Of what: `ms`, `segments`, `Mbit/s`, `messages`; a share has none.
+    pub unit: &'static str,
+}
+
+/// Where a diagnosis can be looked at.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Seen {
+    /// The experiment.
+    pub experiment: ExperimentId,
+    /// Its scenario's label.
+    pub scenario: String,
+    /// Its block, from 1.
+    pub block: u32,
+    /// Numbers of messages of its main flow; none where all of them show it.
+    pub messages: Vec<u64>,
+}
+
+/// A cause, as a rule found it.
+#[derive(Clone, Debug)]
+pub(crate) struct Found {
+    pub(super) cause: String,
+    pub(super) remedy: String,
+    pub(super) confidence: Confidence,
+    pub(super) cost: f64,
+    pub(super) evidence: Vec<Evidence>,
+    pub(super) seen: Vec<Seen>,
+    pub(super) scenarios: BTreeSet<usize>,
+}
+
+impl Found {
+    pub(crate) const fn new(cause: String, remedy: String, confidence: Confidence) -> Self {
+        Self {
+            cause,
+            remedy,
+            confidence,
+            cost: 0.0,
+            evidence: Vec::new(),
+            seen: Vec::new(),
+            scenarios: BTreeSet::new(),
+        }
+    }
+    /// What it adds to a message, in milliseconds.
+    pub(crate) const fn costing(mut self, millis: f64) -> Self {
+        self.cost = millis;
+        self
+    }
+    /// With one more number.
+    pub(crate) fn with(mut self, name: &str, value: f64, unit: &'static str) -> Self {
+        let name = name.to_owned();
+        self.evidence.push(Evidence { name, value, unit });
+        self
+    }
+    /// Seen in all messages of these experiments.
+    pub(crate) fn seen_in<'a>(mut self, runs: impl IntoIterator<Item = &'a Run<'a>>) -> Self {
+        for run in runs {
+            self = self.seen_at(run, &[]);
+        }
+        self
+    }
+    /// Seen in an experiment, best in these messages.
+    pub(crate) fn seen_at(mut self, run: &Run<'_>, messages: &[Seq]) -> Self {
+        self.scenarios.insert(run.experiment.scenario);
+        if self.seen.len() < EXAMPLES {
+            self.seen.push(Seen {
+                experiment: run.experiment.experiment.id,
+                scenario: run.scenario.label(),
+                block: run.experiment.block(),
+                messages: messages.iter().take(EXAMPLES).map(|seq| seq.0).collect(),
+            });
+        }
+        self
+    }
+}

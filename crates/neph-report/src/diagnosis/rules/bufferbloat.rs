@@ -1,0 +1,269 @@
+//! Bufferbloat: a queue on the way that fills for seconds and drains again, many times the path's
+//! own delay.
+
+use neph_model::{Seq, Stage};
+
+use super::super::confidence::Agreement;
+use super::super::sight::Crossing;
+use super::super::{Found, Ordered, Place, Rule, Run, Sight};
+use crate::axis::millis;
+use crate::findings::real;
+
+pub(super) const RULE: Rule = Rule {
+    name: "bufferbloat",
+    title: "bufferbloat",
+    limits: "It sees that a queue fills, not where it stands, and not who fills it, beyond comparing what the messages themselves ask of the link with what it carries. A queue that is full from an experiment's first message to its last it cannot tell from a long path.",
+    covers: &["transmission"],
+    look,
+};
+
+/// A queue is told of from this many milliseconds above the path on: real-time media notice it ...
+const LEAST_MS: f64 = 5.0;
+/// ... and from this multiple of the path's own round trip on.
+const LEAST_SHARE: f64 = 0.5;
+/// A stretch lasts at least so many seconds: shorter ones are bursts, not a standing queue ...
+const LEAST_SECONDS: f64 = 0.8;
+/// ... and holds at least so many messages.
+const MESSAGES: usize = 6;
+/// Within it, so many of the messages are raised; a queue that is served by turns lets some pass.
+const RAISED: f64 = 0.8;
+/// The level of an empty queue: what the quickest tenth of the messages met.
+const EMPTY: f64 = 0.1;
+/// Outside the stretch at least this share of the messages must have met an empty queue: else the
+/// path may simply be long.
+const RESTED: f64 = 0.1;
+/// A queue breathes; a longer path does not. Between its 10th and 90th percentile the delay varies
+/// by this share of what it adds.
+const BREATHES: f64 = 0.12;
+/// Beside the queue's delay our own host's is nothing.
+const OWN: f64 = 0.1;
+/// The share of the link's rate from which on the messages themselves fill it, and below which they
+/// cannot.
+const OWN_LOAD: f64 = 0.9;
+const NO_LOAD: f64 = 0.5;
+
+/// A stretch of raised delay.
+struct Stretch {
+    from: f64,
+    to: f64,
+    base: f64,
+    /// Within it, in milliseconds.
+    median: f64,
+    greatest: f64,
+    messages: Vec<Seq>,
+    /// What the ICMP echoes beside it took in it and outside, at the median; where there are enough.
+    echoes: Option<(f64, f64)>,
+}
+
+impl Stretch {
+    fn added(&self) -> f64 {
+        self.median - self.base
+    }
+
+    fn ratio(&self) -> f64 {
+        self.added() / threshold(self.base)
+    }
+
+    /// Whether the echoes waited in it too.
+    fn is_shared(&self) -> bool {
+        self.echoes
+            .is_some_and(|(inside, outside)| inside - outside >= 0.25 * self.added())
+    }
+}
+
+fn threshold(base: f64) -> f64 {
+    LEAST_MS.max(LEAST_SHARE * base)
+}
+
+/// The longest stretch of an experiment in which its messages met a queue.
+fn stretch(run: &Run<'_>) -> Option<Stretch> {
+    let all = &run.crossings;
+    let base = run.networks().at(EMPTY)?;
+    let raised = |one: &Crossing| one.network > base + threshold(base);
+    let (from, to) = longest(&all.iter().map(raised).collect::<Vec<bool>>())?;
+    let inside = all.get(from..=to)?;
+    let (first, last) = (inside.first()?, inside.last()?);
+    let outside: Vec<&Crossing> = all[..from].iter().chain(&all[to + 1..]).collect();
+    let rested = outside.iter().filter(|one| !raised(one)).count();
+    let times: Ordered = inside.iter().map(|one| one.network).collect();
+    let found = Stretch {
+        from: first.at,
+        to: last.at,
+        base,
+        median: times.median()?,
+        greatest: times.greatest()?,
+        messages: inside.iter().map(|one| one.seq).collect(),
+        echoes: echoes(run, (first.at, last.at)),
+    };
+    let breathes = times.at(0.9)? - times.at(0.1)? >= BREATHES * found.added();
+    let is_long = last.at - first.at >= LEAST_SECONDS && inside.len() >= MESSAGES;
+    let is_rested = real(rested) >= RESTED * real(all.len());
+    (breathes && is_long && is_rested && is_not_ours(run, &found)).then_some(found)
+}
+
+/// The longest run of raised messages with few others in between, by first and last place.
+fn longest(raised: &[bool]) -> Option<(usize, usize)> {
+    let mut best: Option<(usize, usize)> = None;
+    let (mut from, mut hits) = (0, 0);
+    for (place, _) in raised.iter().enumerate().filter(|(_, raised)| **raised) {
+        if hits == 0 || real(hits + 1) < RAISED * real(place - from + 1) {
+            (from, hits) = (place, 0);
+        }
+        hits += 1;
+        if best.is_none_or(|(start, end)| place - from > end - start) {
+            best = Some((from, place));
+        }
+    }
+    best
+}
+
+/// Whether our own host was not what was slow: its stages in the stretch are nothing beside.
+fn is_not_ours(run: &Run<'_>, stretch: &Stretch) -> bool {
+    let (Some(first), Some(last)) = (stretch.messages.first(), stretch.messages.last()) else {
+        return false;
+    };
+    let inside = run
+        .replies()
+        .filter(|(one, _)| (first..=last).contains(&&one.seq));
+    let own: Ordered = inside
+        .map(|(_, times)| times.sum(&[Stage::Lateness, Stage::OwnKernel]))
+        .collect();
+    own.median().is_some_and(|own| own <= OWN * stretch.added())
+}
+
+fn echoes(run: &Run<'_>, (from, to): (f64, f64)) -> Option<(f64, f64)> {
+    const FEW: usize = 3;
+    let flow = run.experiment.companion()?;
+    let told = flow.exchanges.iter().filter_map(|one| {
+        let at = neph_model::Span::from_nanos(one.intended.nanos()).secs_f64();
+        Some((at, flow.round_trip(one)?.millis_f64()))
+    });
+    let (inside, outside): (Vec<_>, Vec<_>) = told.partition(|(at, _)| (from..=to).contains(at));
+    let middle = |all: Vec<(f64, f64)>| {
+        let times: Ordered = all.into_iter().map(|(_, time)| time).collect();
+        (times.len() >= FEW).then(|| times.median()).flatten()
+    };
+    middle(inside).zip(middle(outside))
+}
+
+fn look(sight: &Sight<'_>) -> Vec<Found> {
+    let places = sight.places().into_iter();
+    places
+        .filter_map(|(place, runs)| told(sight, &place, &runs))
+        .collect()
+}
+
+fn told(sight: &Sight<'_>, place: &Place, runs: &[&Run<'_>]) -> Option<Found> {
+    let seen: Vec<(&Run<'_>, Stretch)> = runs
+        .iter()
+        .filter_map(|run| Some((*run, stretch(run)?)))
+        .filter(|(_, stretch)| stretch.echoes.is_none() || stretch.is_shared())
+        .collect();
+    let (run, worst) = seen
+        .iter()
+        .max_by(|(_, a), (_, b)| a.added().total_cmp(&b.added()))?;
+    let alike = runs
+        .iter()
+        .filter(|one| one.scenario.index == run.scenario.index);
+    let shown = seen
+        .iter()
+        .filter(|(one, _)| one.scenario.index == run.scenario.index);
+    let confidence = Agreement {
+        noun: "experiment",
+        shown: shown.count(),
+        of: alike.count(),
+        ratio: worst.ratio(),
+    };
+    let shared = worst.echoes.map_or_else(String::new, |(inside, outside)| {
+        format!(
+            " ICMP echoes wait in it too ({} instead of {}).",
+            millis(inside),
+            millis(outside)
+        )
+    });
+    let whose = Load::of(sight, run);
+    let cause = format!(
+        "{}: a queue on the way fills between {:.1} s and {:.1} s ({}): the network takes {} at the median and up to {}, where the path alone takes {}, and recovers.{shared} {}",
+        sight.name(place),
+        worst.from,
+        worst.to,
+        run.scenario.label(),
+        millis(worst.median),
+        millis(worst.greatest),
+        millis(worst.base),
+        whose.in_words(),
+    );
+    let mut found = Found::new(cause, whose.remedy().to_owned(), confidence.confidence())
+        .costing(worst.added())
+        .with("path alone", worst.base, "ms")
+        .with("median in the stretch", worst.median, "ms")
+        .with("greatest", worst.greatest, "ms")
+        .with("from", worst.from, "s")
+        .with("to", worst.to, "s");
+    if let Some((inside, outside)) = worst.echoes {
+        found = found.with("echo in the stretch", inside, "ms");
+        found = found.with("echo outside", outside, "ms");
+    }
+    for (run, stretch) in &seen {
+        found = found.seen_at(run, &stretch.messages);
+    }
+    Some(found)
+}
+
+/// Who fills the queue, as far as the throughput checks tell.
+#[derive(Clone, Copy)]
+enum Load {
+    /// The messages themselves ask for this share of the link, or more than it carries.
+    Own(f64),
+    /// Others: the messages ask for this share of the link only.
+    Others(f64),
+    Unknown,
+}
+
+impl Load {
+    fn of(sight: &Sight<'_>, run: &Run<'_>) -> Self {
+        let scenario = run.scenario;
+        let checks = sight.data.throughputs.iter();
+        let rates =
+            checks.filter(|check| check.endpoint == scenario.endpoint && check.failure.is_none());
+        #[expect(clippy::cast_precision_loss, reason = "rates")]
+        let rate = rates
+            .map(|check| check.goodput.0 as f64)
+            .collect::<Ordered>();
+        #[expect(clippy::cast_precision_loss, reason = "sizes of messages")]
+        let asked = scenario.request_size.bytes() as f64 * 8.0 / scenario.interval.secs_f64();
+        match rate.median() {
+            Some(rate) if asked >= OWN_LOAD * rate => Self::Own(asked / rate),
+            Some(rate) if asked <= NO_LOAD * rate => Self::Others(asked / rate),
+            _ => Self::Unknown,
+        }
+    }
+
+    fn in_words(self) -> String {
+        use crate::axis::percent;
+        match self {
+            Self::Own(share) => format!(
+                "The messages fill it themselves: they ask for {} of what the link carries.",
+                percent(share)
+            ),
+            Self::Others(share) => format!(
+                "Others fill it: the messages ask for {} of what the link carries.",
+                percent(share)
+            ),
+            Self::Unknown => {
+                "Whether the messages or others fill it, a throughput check would tell.".to_owned()
+            }
+        }
+    }
+
+    const fn remedy(self) -> &'static str {
+        match self {
+            Self::Own(_) => {
+                "send less, or less often: the link carries no more; a shorter queue would lose messages instead of delaying them"
+            }
+            Self::Others(_) | Self::Unknown => {
+                "manage the queue before the bottleneck (fq_codel, CAKE, or CoDel), or shape bulk transfers a little below the link's rate; BBR for the bulk transfer fills it less"
+            }
+        }
+    }
+}

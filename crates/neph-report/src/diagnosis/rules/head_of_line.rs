@@ -1,0 +1,151 @@
+//! Head-of-line blocking at the sender: a message waits behind an earlier one's bytes, which TCP's
+//! window does not let go yet.
+
+use std::collections::BTreeMap;
+
+use neph_model::{Seq, Span, Stage};
+
+use super::super::confidence::Agreement;
+use super::super::{Found, Ordered, Place, Rule, Run, Sight};
+use crate::axis::{millis, percent};
+use crate::findings::{plural, real};
+
+pub(super) const RULE: Rule = Rule {
+    name: "head-of-line",
+    title: "head-of-line blocking at the sender",
+    limits: "It sees requests wait in our own host behind others of the same connection. Why the window is closed (distance, loss, a slow link, a slow reader) is other rules' to say; a queue on the way, or at the peer, it does not see.",
+    covers: &[],
+    look,
+};
+
+/// So many of the messages wait: fewer are the connection's first growth or a lost segment.
+const SHARE: f64 = 0.3;
+/// Those that wait do so for at least so many milliseconds ...
+const LEAST_MS: f64 = 1.0;
+/// ... and for this share of a round trip.
+const LEAST_SHARE: f64 = 0.2;
+/// It shows in clearly more than half of a scenario's experiments: below this share of them it may
+/// not.
+const HALF_LOW: f64 = 0.4;
+/// So many messages at least.
+const MESSAGES: usize = 10;
+
+/// What an experiment shows.
+struct Blocked {
+    /// How long each that waited did, in milliseconds.
+    waits: Ordered,
+    worst: Vec<Seq>,
+    messages: usize,
+    /// Between the departures of two messages, at the 90th percentile, in milliseconds.
+    skew: f64,
+    round_trip: f64,
+}
+
+impl Blocked {
+    fn of(run: &Run<'_>) -> Option<Self> {
+        let mut waits: Vec<(f64, Seq)> = Vec::new();
+        let mut gaps: Vec<f64> = Vec::new();
+        let mut before: Option<(u32, f64)> = None;
+        let mut messages = 0;
+        for (one, times) in run.replies() {
+            let due = Span::from_nanos(one.intended.nanos()).millis_f64();
+            let own = [Stage::Lateness, Stage::SendWindow];
+            let left = due + times.sum(&own);
+            messages += 1;
+            if let Some((connection, earlier)) = before
+                && connection == one.connection
+            {
+                gaps.push(left - earlier);
+                // The one before had not left when this one was written.
+                let written = due + times.at(Stage::Lateness);
+                if earlier > written {
+                    waits.push((earlier - written, one.seq));
+                }
+            }
+            before = Some((one.connection, left));
+        }
+        waits.sort_by(|a, b| b.0.total_cmp(&a.0));
+        Some(Self {
+            worst: waits.iter().map(|(_, seq)| *seq).collect(),
+            waits: waits.into_iter().map(|(wait, _)| wait).collect(),
+            messages,
+            skew: gaps.into_iter().collect::<Ordered>().at(0.9)?,
+            round_trip: run.path()?,
+        })
+    }
+
+    fn share(&self) -> f64 {
+        real(self.waits.len()) / real(self.messages.max(1))
+    }
+
+    fn middle(&self) -> f64 {
+        self.waits.median().unwrap_or(0.0)
+    }
+
+    fn ratio(&self) -> f64 {
+        let long = self.middle() / LEAST_MS.max(LEAST_SHARE * self.round_trip);
+        long.min(self.share() / SHARE)
+    }
+}
+
+fn look(sight: &Sight<'_>) -> Vec<Found> {
+    let mut worst: BTreeMap<Place, Found> = BTreeMap::new();
+    for runs in sight.grouped(|run| run.scenario.index).into_values() {
+        let place = runs[0].place();
+        let Some(found) = told(&sight.name(&place), &runs) else {
+            continue;
+        };
+        let known = worst.get(&place);
+        if known.is_none_or(|known| known.cost < found.cost) {
+            worst.insert(place, found);
+        }
+    }
+    worst.into_values().collect()
+}
+
+fn told(name: &str, runs: &[&Run<'_>]) -> Option<Found> {
+    let seen: Vec<(&Run<'_>, Blocked)> = runs
+        .iter()
+        .filter_map(|run| Some((*run, Blocked::of(run)?)))
+        .filter(|(_, blocked)| blocked.messages >= MESSAGES)
+        .collect();
+    let ratio = seen.iter().map(|(_, one)| one.ratio()).collect::<Ordered>();
+    if ratio.at(HALF_LOW)? < 1.0 {
+        return None;
+    }
+    let (run, worst) = seen
+        .iter()
+        .max_by(|(_, a), (_, b)| a.middle().total_cmp(&b.middle()))?;
+    let confidence = Agreement {
+        noun: "experiment",
+        shown: ratio.above(1.0),
+        of: seen.len(),
+        ratio: ratio.median()?,
+    };
+    let scenario = run.scenario;
+    let cause = format!(
+        "{name}: {} every {} wait in the sender behind the message before, whose bytes the window does not let go: {} of {} ({}), for {} at the median and up to {}. They leave up to {} apart instead of every {}, over a path of {}.",
+        scenario.request_size.exact(),
+        scenario.interval.exact(),
+        worst.waits.len(),
+        plural(worst.messages, "message"),
+        percent(worst.share()),
+        millis(worst.middle()),
+        millis(worst.waits.greatest()?),
+        millis(worst.skew),
+        scenario.interval.exact(),
+        millis(worst.round_trip),
+    );
+    let remedy = "send less or less often, use several connections (or QUIC streams) for messages that need not wait for each other, BBR where losses close the window, or a nearer endpoint";
+    let mut found = Found::new(cause, remedy.to_owned(), confidence.confidence())
+        .costing(worst.middle())
+        .with("messages that wait", worst.share(), "")
+        .with("wait at the median", worst.middle(), "ms")
+        .with("longest wait", worst.waits.greatest()?, "ms")
+        .with("90th percentile between two departures", worst.skew, "ms")
+        .with("round trip", worst.round_trip, "ms");
+    for (run, blocked) in &seen {
+        found = found.seen_at(run, &blocked.worst);
+    }
+    Some(found)
+}

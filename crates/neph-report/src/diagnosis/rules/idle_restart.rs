@@ -1,0 +1,224 @@
+//! Slow start after idle: a connection that rested forgets its congestion window (RFC 2861, RFC 5681
+//! section 4.1), and a message larger than the initial window pays round trips for it again.
+
+use neph_model::{Seq, Stage};
+
+use super::super::confidence::Agreement;
+use super::super::{Found, Ordered, Rule, Run, Sight};
+use crate::axis::millis;
+use crate::data::Exchange;
+use crate::findings::{plural, real};
+
+pub(super) const RULE: Rule = Rule {
+    name: "slow-start-after-idle",
+    title: "slow start after idle",
+    limits: "It needs TCP's statistics with each send stamp, so it sees the sender's side of requests only: a reply that grows slowly again is the peer's window. A window that grows for the first time is not meant, nor one that a loss closed.",
+    covers: &["interval"],
+    look,
+};
+
+/// Ten segments of 1448 bytes (RFC 6928): what a restarted window lets go at once.
+const INITIAL_WINDOW: u64 = 14_480;
+/// Linux's least retransmission timeout in milliseconds, to which the round trip is added: idling
+/// longer makes the window restart.
+const LEAST_TIMEOUT_MS: f64 = 200.0;
+/// A window is smaller than the one before it by at least this factor.
+const FALLEN: f64 = 0.95;
+/// Even where a window grows by one segment a round trip it grows by more than this share of at most
+/// so many segments.
+const GROWN: f64 = 1.02;
+const SMALL: f64 = 45.0;
+/// What an Ethernet segment carries, in bytes.
+const SEGMENT: u64 = 1448;
+/// From most of a round trip on, the wait is one of slow start's rounds.
+const LEAST_ROUNDS: f64 = 0.7;
+/// Of the messages after idleness so many must show it: BBR's probing closes windows now and then.
+const SHARE: f64 = 0.5;
+/// So many messages after idleness at least.
+const MESSAGES: usize = 3;
+
+/// A message before which the window fell.
+struct Restart {
+    seq: Seq,
+    /// The window with which the message before had left, in segments.
+    before: f64,
+    /// The most that this one can have begun with.
+    at: f64,
+    /// How long it waited for the window, in milliseconds.
+    waited: f64,
+}
+
+/// What an experiment shows.
+struct Restarts {
+    found: Vec<Restart>,
+    /// Messages that followed upon idleness.
+    rested: usize,
+    round_trip: f64,
+}
+
+impl Restarts {
+    fn of(run: &Run<'_>) -> Option<Self> {
+        if run.scenario.request_size.bytes() <= INITIAL_WINDOW || keeps_its_window(run) {
+            return None;
+        }
+        let round_trip = run.path()?;
+        let mut all = Self {
+            found: Vec::new(),
+            rested: 0,
+            round_trip,
+        };
+        let sent: Vec<Sent<'_>> = run
+            .replies()
+            .filter_map(|(one, times)| Sent::of(run, one, times.at(Stage::SendWindow)))
+            .collect();
+        for pair in sent.windows(2) {
+            let [before, one] = pair else { continue };
+            if one.rested_after(before, LEAST_TIMEOUT_MS + round_trip) {
+                all.rested += 1;
+                all.found.extend(one.fallen(before));
+            }
+        }
+        (all.rested >= MESSAGES).then_some(all)
+    }
+
+    fn middle(&self, value: fn(&Restart) -> f64) -> f64 {
+        let values: Ordered = self.found.iter().map(value).collect();
+        values.median().unwrap_or(0.0)
+    }
+
+    fn rounds(&self) -> f64 {
+        self.middle(|one| one.waited) / self.round_trip.max(f64::MIN_POSITIVE)
+    }
+
+    fn shows(&self) -> bool {
+        real(self.found.len()) >= SHARE * real(self.rested) && self.rounds() >= LEAST_ROUNDS
+    }
+}
+
+/// Whether the host that sent keeps the window while idle. One that tells nothing does not, as Linux
+/// does not unless told otherwise.
+fn keeps_its_window(run: &Run<'_>) -> bool {
+    let told = run.experiment.provenance.as_ref();
+    let setting = told.and_then(|provenance| {
+        let sysctls = &provenance.host.sysctls;
+        sysctls.get("net.ipv4.tcp_slow_start_after_idle")
+    });
+    setting.is_some_and(|value| value.trim() == "0")
+}
+
+/// A message that was replied to.
+struct Sent<'a> {
+    exchange: &'a Exchange,
+    segments: f64,
+    /// With which its last byte left.
+    window: f64,
+    /// How long it waited for that, in milliseconds and in round trips as it met them.
+    waited: f64,
+    rounds: f64,
+}
+
+impl<'a> Sent<'a> {
+    fn of(run: &Run<'_>, exchange: &'a Exchange, waited: f64) -> Option<Self> {
+        // Behind a slow link a round trip is as long as the message's own queue makes it.
+        let network = run.flow.network(exchange)?.millis_f64();
+        let segments = run.scenario.request_size.bytes().div_ceil(SEGMENT);
+        #[expect(clippy::cast_precision_loss, reason = "segments of a message")]
+        let segments = segments as f64;
+        Some(Self {
+            exchange,
+            segments,
+            window: exchange.cwnd?.into(),
+            waited,
+            rounds: (waited / network.max(f64::MIN_POSITIVE)).round(),
+        })
+    }
+
+    /// Whether it went over the same connection after more than so many milliseconds without any.
+    fn rested_after(&self, before: &Self, least: f64) -> bool {
+        let (one, earlier) = (self.exchange, before.exchange);
+        let replied = earlier.response.map(|response| earlier.intended + response);
+        let idle = one
+            .begun
+            .zip(replied)
+            .map(|(begun, replied)| begun - replied);
+        one.connection == earlier.connection && idle.is_some_and(|idle| idle.millis_f64() > least)
+    }
+
+    /// The window's fall before it, if it shows one.
+    fn fallen(&self, before: &Self) -> Option<Restart> {
+        let lost = self.exchange.retransmissions != before.exchange.retransmissions;
+        if lost || self.rounds < 1.0 {
+            return None;
+        }
+        let most = (self.segments - 1.0) / self.rounds;
+        let is_stuck = self.window <= GROWN * before.window
+            && self.window <= SMALL
+            && before.rounds >= self.rounds
+            && self.exchange.retransmissions == Some(0);
+        (most < FALLEN * before.window || is_stuck).then_some(Restart {
+            seq: self.exchange.seq,
+            before: before.window,
+            at: most.min(self.window),
+            waited: self.waited,
+        })
+    }
+}
+
+fn look(sight: &Sight<'_>) -> Vec<Found> {
+    let mut found = Vec::new();
+    for (place, runs) in sight.places() {
+        let seen: Vec<(&Run<'_>, Restarts)> = runs
+            .into_iter()
+            .filter_map(|run| Some((run, Restarts::of(run)?)))
+            .collect();
+        found.extend(told(&sight.name(&place), &seen));
+    }
+    found
+}
+
+fn told(name: &str, seen: &[(&Run<'_>, Restarts)]) -> Option<Found> {
+    let shown: Vec<&(&Run<'_>, Restarts)> = seen.iter().filter(|(_, one)| one.shows()).collect();
+    if 2 * shown.len() < seen.len() {
+        return None;
+    }
+    let cost = |one: &Restarts| one.middle(|restart| restart.waited);
+    let (run, worst) = shown
+        .iter()
+        .max_by(|(_, a), (_, b)| cost(a).total_cmp(&cost(b)))?;
+    let confidence = Agreement {
+        noun: "experiment",
+        shown: shown.len(),
+        of: seen.len(),
+        ratio: worst.rounds() / LEAST_ROUNDS,
+    };
+    let scenario = run.scenario;
+    let (before, at) = (worst.middle(|one| one.before), worst.middle(|one| one.at));
+    let cause = format!(
+        "{name}: TCP forgets its window while the connection idles between messages. Of {} every {}, {} of {} after idling found the window fallen, from {before:.0} segments to {at:.0} or fewer, and waited {} for it to grow again: {:.1} round trips of {}.",
+        scenario.request_size.exact(),
+        scenario.interval.exact(),
+        worst.found.len(),
+        plural(worst.rested, "message"),
+        millis(cost(worst)),
+        worst.rounds(),
+        millis(worst.round_trip),
+    );
+    let remedy = "on the sender, sysctl net.ipv4.tcp_slow_start_after_idle=0; or send more often than every 200 ms plus a round trip, keep messages within ten segments (14 kB), or use BBR";
+    let mut found = Found::new(cause, remedy.to_owned(), confidence.confidence())
+        .costing(cost(worst))
+        .with("window before idling", before, "segments")
+        .with("window after idling, at most", at, "segments")
+        .with("wait for the window", cost(worst), "ms")
+        .with("wait for the window", worst.rounds(), "round trips")
+        .with("round trip", worst.round_trip, "ms")
+        .with(
+            "longest idle that keeps the window",
+            LEAST_TIMEOUT_MS + worst.round_trip,
+            "ms",
+        );
+    for (run, restarts) in shown {
+        let seqs: Vec<Seq> = restarts.found.iter().map(|one| one.seq).collect();
+        found = found.seen_at(run, &seqs);
+    }
+    Some(found)
+}

@@ -1,0 +1,32 @@
+//! The rules: one file each, one line in [`RULES`] each.
+
+mod bufferbloat;
+mod clock_step;
+mod connection_setup;
+mod ecmp;
+mod head_of_line;
+mod icmp;
+mod idle_restart;
+mod proxy;
+mod random_loss;
+mod serialisation;
+mod slow_server;
+mod starved_client;
+
+use super::Rule;
+
+/// Every rule, in the order of a message's way.
+pub const RULES: &[Rule] = &[
+    starved_client::RULE,
+    connection_setup::RULE,
+    head_of_line::RULE,
+    idle_restart::RULE,
+    serialisation::RULE,
+    bufferbloat::RULE,
+    ecmp::RULE,
+    random_loss::RULE,
+    icmp::RULE,
+    proxy::RULE,
+    slow_server::RULE,
+    clock_step::RULE,
+];

@@ -1,0 +1,231 @@
+//! Loss that no queue explains: corruption, a faulty cable or radio, or reordering that TCP takes
+//! for loss. It hits at any time, with the queue empty.
+
+use neph_model::{Outcome, ProbeKind, Seq, Span};
+
+use super::super::confidence::Agreement;
+use super::super::sight::Crossing;
+use super::super::{Found, Ordered, Rule, Run, Sight};
+use crate::axis::{millis, percent};
+use crate::findings::{plural, real};
+
+pub(super) const RULE: Rule = Rule {
+    name: "random-loss",
+    title: "loss without a queue",
+    limits: "It looks at the delay of the messages just before a loss. Corruption and a full queue of a few packets look alike to it, and so do, over TCP, loss and reordering beyond three segments. On a link that a message itself fills for long it does not speak.",
+    covers: &[],
+    look,
+};
+
+/// So many losses at least: fewer have no pattern.
+const LOSSES: usize = 5;
+/// Of the segments at least this share: below, it is the usual noise of long paths.
+const LEAST_SHARE: f64 = 0.0005;
+/// Before a loss for lack of room the queue is full: the messages just before it took longer than the
+/// path by this many milliseconds ...
+const QUEUE_MS: f64 = 1.0;
+/// ... and by this share of it.
+const QUEUE_SHARE: f64 = 0.25;
+/// Of the losses at most this share came upon a queue, or it is congestion.
+const CONGESTED: f64 = 0.3;
+/// How many messages just before a loss tell of the queue.
+const BEFORE: usize = 2;
+/// The level of an empty queue: what the quickest tenth of the messages met.
+const EMPTY: f64 = 0.1;
+/// Replies that overtake others: from this share of the datagrams on.
+const REORDERED: f64 = 0.005;
+const SEGMENT: u64 = 1448;
+
+/// A place's losses.
+#[derive(Default)]
+struct Losses {
+    /// Segments sent again, or datagrams lost.
+    lost: usize,
+    segments: usize,
+    /// Losses of which the messages before are known.
+    judged: usize,
+    queued: usize,
+    hurt: Vec<f64>,
+    unhurt: Vec<f64>,
+    reordered: usize,
+    messages: usize,
+}
+
+impl Losses {
+    /// Adds an experiment's; the messages that were hit.
+    fn add(&mut self, run: &Run<'_>) -> Option<Vec<Seq>> {
+        let base = run.networks().at(EMPTY)?;
+        let path = run.path()?;
+        let queue = QUEUE_MS.max(QUEUE_SHARE * path);
+        if run.networks().median()? - path > queue {
+            return None;
+        }
+        let per_message = run.scenario.request_size.bytes().div_ceil(SEGMENT).max(1);
+        let mut hit = Vec::new();
+        let is_datagram = run.flow.flow.probe == ProbeKind::Udp;
+        let mut counted: Option<(u32, u32)> = None;
+        for one in &run.flow.exchanges {
+            self.messages += 1;
+            self.reordered += usize::from(one.reordered);
+            self.segments += usize::try_from(per_message).unwrap_or(usize::MAX);
+            let again = one.retransmissions.map_or(0, |count| {
+                let before = counted.filter(|(connection, _)| *connection == one.connection);
+                counted = Some((one.connection, count));
+                count.saturating_sub(before.map_or(0, |(_, count)| count))
+            });
+            let lost = usize::from(is_datagram && one.outcome == Outcome::Lost);
+            let lost = lost + usize::try_from(again).unwrap_or(usize::MAX);
+            let response = one.response.map(Span::millis_f64);
+            if lost == 0 {
+                self.unhurt.extend(response);
+                continue;
+            }
+            self.lost += lost;
+            self.hurt.extend(response);
+            hit.push(one.seq);
+            if let Some(before) = just_before(&run.crossings, one.seq) {
+                self.judged += 1;
+                self.queued += usize::from(before - base > queue);
+            }
+        }
+        Some(hit)
+    }
+
+    fn share(&self) -> f64 {
+        real(self.lost) / real(self.segments.max(1))
+    }
+
+    fn is_random(&self) -> bool {
+        self.judged >= LOSSES
+            && self.share() >= LEAST_SHARE
+            && real(self.queued) <= CONGESTED * real(self.judged)
+    }
+
+    fn cost(&self) -> f64 {
+        let middle = |values: &[f64]| values.iter().copied().collect::<Ordered>().median();
+        let (hurt, unhurt) = (middle(&self.hurt), middle(&self.unhurt));
+        hurt.zip(unhurt)
+            .map_or(0.0, |(hurt, unhurt)| (hurt - unhurt).max(0.0))
+    }
+}
+
+/// What the messages just before took in the network, at the median in milliseconds.
+fn just_before(crossings: &[Crossing], seq: Seq) -> Option<f64> {
+    let end = crossings.partition_point(|one| one.seq < seq);
+    let before = crossings.get(end.checked_sub(BEFORE)?..end)?;
+    before
+        .iter()
+        .map(|one| one.network)
+        .collect::<Ordered>()
+        .median()
+}
+
+fn look(sight: &Sight<'_>) -> Vec<Found> {
+    let places = sight.places().into_iter();
+    places
+        .filter_map(|(place, runs)| {
+            let name = sight.name(&place);
+            told(&name, &runs).or_else(|| overtaking(&name, &runs))
+        })
+        .collect()
+}
+
+fn told(name: &str, runs: &[&Run<'_>]) -> Option<Found> {
+    let mut all = Losses::default();
+    let seen: Vec<(&Run<'_>, Vec<Seq>)> = runs
+        .iter()
+        .filter_map(|run| Some((*run, all.add(run)?)))
+        .collect();
+    if !all.is_random() {
+        return None;
+    }
+    let confidence = Agreement {
+        noun: "loss",
+        shown: all.judged - all.queued,
+        of: all.judged,
+        ratio: real(all.judged) / real(LOSSES),
+    };
+    let mut confidence = confidence.confidence();
+    confidence.why = format!(
+        "{} of {} losses came upon an empty queue",
+        all.judged - all.queued,
+        all.judged
+    );
+    let datagrams = seen
+        .iter()
+        .any(|(run, _)| run.flow.flow.probe == ProbeKind::Udp);
+    let (what, again) = if datagrams {
+        ("datagram", "lost")
+    } else {
+        ("segment", "sent again")
+    };
+    let paid = if all.cost() > 0.0 {
+        format!(
+            "; a message that is hit takes {} longer",
+            millis(all.cost())
+        )
+    } else {
+        String::new()
+    };
+    let cause = format!(
+        "{name}: the path loses or damages packets, and no queue is to blame: {} of {} {again} ({}), {} of {} times with the queue empty just before{paid}.",
+        all.lost,
+        plural(all.segments, what),
+        percent(all.share()),
+        all.judged - all.queued,
+        all.judged,
+    );
+    let remedy = "look at the error counters of the interfaces on the way (cable, optics, radio, a device that reorders); a nearer endpoint makes each loss cheaper, as does forward error correction or sending twice";
+    let mut found = Found::new(cause, remedy.to_owned(), confidence)
+        .costing(all.cost())
+        .with("lost or sent again", all.share(), "")
+        .with("losses judged", real(all.judged), "losses")
+        .with("losses upon a queue", real(all.queued), "losses")
+        .with("cost of a loss", all.cost(), "ms");
+    for (run, hit) in seen.iter().filter(|(_, hit)| !hit.is_empty()) {
+        found = found.seen_at(run, hit);
+    }
+    Some(found)
+}
+
+/// Datagrams whose replies overtake each other.
+fn overtaking(name: &str, runs: &[&Run<'_>]) -> Option<Found> {
+    let (mut reordered, mut replies) = (0, 0);
+    for run in runs
+        .iter()
+        .filter(|run| run.flow.flow.probe == ProbeKind::Udp)
+    {
+        reordered += run
+            .flow
+            .exchanges
+            .iter()
+            .filter(|one| one.reordered)
+            .count();
+        replies += run
+            .flow
+            .exchanges
+            .iter()
+            .filter(|one| one.response.is_some())
+            .count();
+    }
+    let share = real(reordered) / real(replies.max(1));
+    if reordered < LOSSES || share < REORDERED {
+        return None;
+    }
+    let confidence = Agreement {
+        noun: "experiment",
+        shown: runs.len(),
+        of: runs.len(),
+        ratio: share / REORDERED,
+    };
+    let cause = format!(
+        "{name}: the path reorders packets: {reordered} of {} came after a later one's ({}). TCP on this path takes what comes three segments late for lost and sends it again.",
+        plural(replies, "reply").replace("replys", "replies"),
+        percent(share),
+    );
+    let remedy = "let flows keep one path (hash over the 5-tuple, not per packet), and look for devices that work on a flow's packets in parallel";
+    let found = Found::new(cause, remedy.to_owned(), confidence.confidence())
+        .with("replies overtaken", share, "")
+        .seen_in(runs.iter().copied());
+    Some(found)
+}

@@ -1,0 +1,132 @@
+//! A server that takes its time: between reading the request and writing the reply.
+
+use std::collections::BTreeMap;
+
+use neph_model::{Seq, Span, Stage};
+
+use super::super::confidence::Agreement;
+use super::super::{Found, Ordered, Place, Rule, Run, Sight};
+use crate::axis::{millis, percent};
+
+pub(super) const RULE: Rule = Rule {
+    name: "slow-server",
+    title: "slow server",
+    limits: "It needs the peer's marks, that is a neph reflector at the other end; of another server its time and the network's are one. Why the server is slow it cannot tell, nor whether a backend behind it is.",
+    covers: &[],
+    look,
+};
+
+/// The server is named from this share of the service time on: below, the rest matters more.
+const SHARE: f64 = 0.3;
+/// A program that answers at once takes tens of microseconds, a sleeping one on a busy machine
+/// some hundred; this is work or waiting.
+const LEAST_MS: f64 = 0.5;
+/// So many messages at least: fewer have no median.
+const MESSAGES: usize = 6;
+
+/// The peer's part of an experiment's messages, at the median in milliseconds.
+struct Part {
+    /// Its program worked.
+    work: f64,
+    /// Its program did not come to read.
+    unread: f64,
+    service: f64,
+    slowest: Vec<Seq>,
+}
+
+impl Part {
+    fn of(run: &Run<'_>) -> Option<Self> {
+        let replies: Vec<_> = run.replies().collect();
+        if replies.len() < MESSAGES {
+            return None;
+        }
+        let middle = |stage: Stage| {
+            let times: Ordered = replies.iter().map(|(_, times)| times.at(stage)).collect();
+            times.median()
+        };
+        let service = replies.iter().filter_map(|(one, _)| one.service);
+        let mut by_work: Vec<(f64, Seq)> = replies
+            .iter()
+            .map(|(one, times)| (times.at(Stage::PeerApp), one.seq))
+            .collect();
+        by_work.sort_by(|a, b| b.0.total_cmp(&a.0));
+        Some(Self {
+            work: middle(Stage::PeerApp)?,
+            unread: middle(Stage::PeerKernel)?,
+            service: service
+                .map(Span::millis_f64)
+                .collect::<Ordered>()
+                .median()?,
+            slowest: by_work.into_iter().map(|(_, seq)| seq).collect(),
+        })
+    }
+
+    fn ratio(&self) -> f64 {
+        (self.work + self.unread) / LEAST_MS.max(SHARE * self.service)
+    }
+}
+
+fn look(sight: &Sight<'_>) -> Vec<Found> {
+    // The same server is told of once, where it costs most.
+    let mut worst: BTreeMap<Place, Found> = BTreeMap::new();
+    for runs in sight.grouped(|run| run.scenario.index).into_values() {
+        let Some(found) = told(&runs) else {
+            continue;
+        };
+        let place = runs[0].place();
+        let known = worst.get(&place);
+        if known.is_none_or(|known| known.cost < found.cost) {
+            worst.insert(place, found);
+        }
+    }
+    worst.into_values().collect()
+}
+
+fn told(runs: &[&Run<'_>]) -> Option<Found> {
+    let parts: Vec<(&Run<'_>, Part)> = runs
+        .iter()
+        .filter_map(|run| Some((*run, Part::of(run)?)))
+        .collect();
+    let middle = |value: fn(&Part) -> f64| {
+        let values = parts.iter().map(|(_, part)| value(part));
+        values.collect::<Ordered>().median()
+    };
+    let (work, unread) = (middle(|part| part.work)?, middle(|part| part.unread)?);
+    let (service, ratio) = (middle(|part| part.service)?, middle(Part::ratio)?);
+    if ratio < 1.0 {
+        return None;
+    }
+    let confidence = Agreement {
+        noun: "experiment",
+        shown: parts.iter().filter(|(_, part)| part.ratio() >= 1.0).count(),
+        of: runs.len(),
+        ratio,
+    };
+    let place = runs[0].place().endpoint;
+    let whose = if work >= unread {
+        "its program works or waits for others between reading a request and answering it"
+    } else {
+        "its program does not come to read what has arrived"
+    };
+    let cause = format!(
+        "{place}: the server takes {} of {} ({}; {}): {whose}; the network does not.",
+        millis(work + unread),
+        millis(service),
+        percent((work + unread) / service),
+        runs[0].scenario.label(),
+    );
+    let remedy = if work >= unread {
+        "profile the server: its own work, locks, and the backends that it waits for"
+    } else {
+        "give the server CPU: more cores or fewer neighbours, more accepting threads"
+    };
+    let mut found = Found::new(cause, remedy.to_owned(), confidence.confidence())
+        .costing(work + unread)
+        .with("peer application", work, "ms")
+        .with("peer kernel", unread, "ms")
+        .with("service time", service, "ms");
+    for (run, part) in &parts {
+        found = found.seen_at(run, &part.slowest);
+    }
+    Some(found)
+}

@@ -1,0 +1,245 @@
+//! What rules look at: a campaign's experiments with their main flow's crossings of the network,
+//! grouped by where they went.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::SocketAddr;
+
+use neph_model::{ProbeKind, Scenario, Seq, Span, Stage, StageSet};
+use neph_stats::{Sorted, rough_quantile};
+
+use crate::data::{Exchange, ExperimentData, FlowData};
+use crate::{CampaignData, PlotSettings};
+
+/// A campaign as rules see it.
+#[derive(Debug)]
+pub(crate) struct Sight<'a> {
+    pub(crate) data: &'a CampaignData,
+    /// The experiments that have a main flow, by block and position.
+    pub(crate) runs: Vec<Run<'a>>,
+}
+
+/// One experiment.
+#[derive(Debug)]
+pub(crate) struct Run<'a> {
+    pub(crate) experiment: &'a ExperimentData,
+    pub(crate) scenario: &'a Scenario,
+    pub(crate) flow: &'a FlowData,
+    /// Its replied messages whose time in the network is told alone, in order.
+    pub(crate) crossings: Vec<Crossing>,
+}
+
+/// A message's way through the network and back.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Crossing {
+    pub(crate) seq: Seq,
+    /// When it was meant to go, in seconds since the experiment's start.
+    pub(crate) at: f64,
+    /// Both directions together, in milliseconds.
+    pub(crate) network: f64,
+    /// The waits before it, for TCP's window and in our own queue, in milliseconds.
+    pub(crate) waited: f64,
+}
+
+/// From where to where: what experiments have in common that share a path, ports aside.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Place {
+    /// The site it was measured from; empty where the plan names none.
+    pub(crate) site: String,
+    pub(crate) endpoint: String,
+    pub(crate) target: SocketAddr,
+}
+
+impl<'a> Sight<'a> {
+    pub(crate) fn of(data: &'a CampaignData, settings: &PlotSettings) -> Self {
+        let shown = data
+            .experiments
+            .iter()
+            .filter(|one| settings.shows_block(one.experiment.block));
+        let runs = shown
+            .filter_map(|experiment| {
+                let flow = experiment.main()?;
+                Some(Run {
+                    experiment,
+                    scenario: &data.scenarios[experiment.scenario],
+                    flow,
+                    crossings: crossings(flow),
+                })
+            })
+            .collect();
+        Self { data, runs }
+    }
+
+    /// The experiments by where they went.
+    pub(crate) fn places(&self) -> BTreeMap<Place, Vec<&Run<'a>>> {
+        self.grouped(Run::place)
+    }
+
+    /// The experiments by what they have in common.
+    pub(crate) fn grouped<K: Ord>(
+        &self,
+        key: impl Fn(&Run<'a>) -> K,
+    ) -> BTreeMap<K, Vec<&Run<'a>>> {
+        let mut found: BTreeMap<K, Vec<&Run<'a>>> = BTreeMap::new();
+        for run in &self.runs {
+            found.entry(key(run)).or_default().push(run);
+        }
+        found
+    }
+
+    /// A place's name on screen; the site is told only where there are several.
+    pub(crate) fn name(&self, place: &Place) -> String {
+        let sites: BTreeSet<&str> = self.runs.iter().map(Run::site).collect();
+        if sites.len() > 1 && !place.site.is_empty() {
+            format!("{} from {}", place.endpoint, place.site)
+        } else {
+            place.endpoint.clone()
+        }
+    }
+}
+
+impl Run<'_> {
+    /// The site it was measured from; empty where the plan names none.
+    pub(crate) fn site(&self) -> &str {
+        let told = self.scenario.parameters.get("from");
+        let ran = self.experiment.provenance.as_ref();
+        let ran = ran.and_then(|provenance| provenance.site.as_ref());
+        told.or(ran).map_or("", String::as_str)
+    }
+
+    pub(crate) fn place(&self) -> Place {
+        Place {
+            site: self.site().to_owned(),
+            endpoint: self.scenario.endpoint.clone(),
+            target: self.flow.flow.target,
+        }
+    }
+
+    /// Its crossings' times in order.
+    pub(crate) fn networks(&self) -> Ordered {
+        self.crossings.iter().map(|one| one.network).collect()
+    }
+
+    /// The least round trip that its TCP has seen, handshake included, in milliseconds.
+    pub(crate) fn tcp_least(&self) -> Option<f64> {
+        let seen = self.flow.exchanges.iter().filter_map(|one| one.least_rtt);
+        seen.min().map(Span::millis_f64)
+    }
+
+    /// The round trips of the ICMP echoes beside it, in milliseconds.
+    pub(crate) fn echoes(&self) -> Ordered {
+        let Some(flow) = self.experiment.companion() else {
+            return Ordered::default();
+        };
+        let times = flow.exchanges.iter();
+        times
+            .filter_map(|one| flow.round_trip(one))
+            .map(Span::millis_f64)
+            .collect()
+    }
+
+    /// The least round trip to the endpoint's host that anybody saw: the path alone.
+    pub(crate) fn path(&self) -> Option<f64> {
+        let seen = [
+            self.tcp_least(),
+            self.echoes().least(),
+            self.networks().least(),
+        ];
+        seen.into_iter().flatten().min_by(f64::total_cmp)
+    }
+
+    /// The replied messages with the time of each stage.
+    pub(crate) fn replies(&self) -> impl Iterator<Item = (&Exchange, Times)> {
+        let replied = self.flow.exchanges.iter();
+        replied
+            .filter(|one| one.response.is_some())
+            .map(|one| (one, Times::of(self.flow, one)))
+    }
+}
+
+/// The time of each stage that stands alone, in milliseconds; one that is merged is 0.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Times([f64; Stage::ALL.len()]);
+
+impl Times {
+    pub(crate) fn of(flow: &FlowData, exchange: &Exchange) -> Self {
+        let mut times = Self::default();
+        for (set, time) in flow.ledger(exchange) {
+            for (place, stage) in Stage::ALL.into_iter().enumerate() {
+                if set == StageSet::only(stage) {
+                    times.0[place] = time.millis_f64();
+                }
+            }
+        }
+        times
+    }
+
+    pub(crate) fn at(&self, stage: Stage) -> f64 {
+        let place = Stage::ALL.iter().position(|one| *one == stage);
+        place.map_or(0.0, |place| self.0[place])
+    }
+
+    /// Of several stages together.
+    pub(crate) fn sum(&self, stages: &[Stage]) -> f64 {
+        stages.iter().map(|stage| self.at(*stage)).sum()
+    }
+}
+
+/// Whether nobody's program is among the stages: the network alone, or with the peer's send path,
+/// whose end only the next reply tells.
+fn is_network(set: StageSet) -> bool {
+    let alone = StageSet::only(Stage::Network);
+    set == alone || set == alone.with(Stage::PeerSend)
+}
+
+fn crossings(flow: &FlowData) -> Vec<Crossing> {
+    // An echo is answered by the peer's kernel, which adds next to nothing.
+    let is_echo = flow.flow.probe == ProbeKind::Icmp;
+    let one = |exchange: &Exchange| {
+        let mut entries = flow.ledger(exchange);
+        let wanted = |set: StageSet| is_network(set) || (is_echo && set.contains(Stage::Network));
+        let (_, time) = entries.find(|(set, _)| wanted(*set))?;
+        Some(Crossing {
+            seq: exchange.seq,
+            at: Span::from_nanos(exchange.intended.nanos()).secs_f64(),
+            network: time.millis_f64(),
+            waited: Times::of(flow, exchange).sum(&[Stage::SendWindow, Stage::SendQueue]),
+        })
+    };
+    flow.exchanges.iter().filter_map(one).collect()
+}
+
+/// Numbers in ascending order, of which quantiles are asked to compare them with a threshold.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Ordered(Vec<f64>);
+
+impl FromIterator<f64> for Ordered {
+    fn from_iter<I: IntoIterator<Item = f64>>(values: I) -> Self {
+        let mut values: Vec<f64> = values.into_iter().filter(|one| one.is_finite()).collect();
+        values.sort_by(f64::total_cmp);
+        Self(values)
+    }
+}
+
+impl Ordered {
+    pub(crate) const fn len(&self) -> usize {
+        self.0.len()
+    }
+    pub(crate) fn least(&self) -> Option<f64> {
+        self.0.first().copied()
+    }
+    pub(crate) fn greatest(&self) -> Option<f64> {
+        self.0.last().copied()
+    }
+    pub(crate) fn median(&self) -> Option<f64> {
+        self.at(0.5)
+    }
+    /// The value below which the share `p` of them lies.
+    pub(crate) fn at(&self, p: f64) -> Option<f64> {
+        let sorted = Sorted::check(&self.0).ok()?;
+        rough_quantile(sorted, p).ok()
+    }
+    /// How many lie above `limit`.
+    pub(crate) fn above(&self, limit: f64) -> usize {
+        self.0.len() - self.0.partition_point(|one| *one <= limit)
+    }
+}

@@ -1,0 +1,39 @@
+//! Rules against campaigns whose causes are known: each cause is named with the numbers that were
+//! put in, and what looks like it is not.
+
+mod absent;
+mod named;
+mod path;
+mod world;
+
+use super::{Diagnosis, diagnose};
+use crate::PlotSettings;
+use world::World;
+
+/// What the rules say of a world's campaign.
+fn told(world: &World) -> Vec<Diagnosis> {
+    diagnose(&world.campaign(), &PlotSettings::default())
+}
+
+/// The names of the rules that speak.
+fn names(world: &World) -> Vec<&'static str> {
+    let mut names: Vec<&str> = told(world).into_iter().map(|one| one.rule).collect();
+    names.sort_unstable();
+    names.dedup();
+    names
+}
+
+/// The one cause that is told of a world.
+fn only(world: &World, rule: &str) -> Diagnosis {
+    let mut told = told(world);
+    assert_eq!(names(world), [rule], "{told:#?}");
+    told.remove(0)
+}
+
+/// A number of a diagnosis, by name.
+fn number(diagnosis: &Diagnosis, name: &str) -> f64 {
+    let found = diagnosis.evidence.iter().find(|one| one.name == name);
+    found
+        .unwrap_or_else(|| panic!("{name}: {diagnosis:#?}"))
+        .value
+}

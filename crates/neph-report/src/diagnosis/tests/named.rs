@@ -1,0 +1,199 @@
+//! Causes that are there are named, alone, with the numbers that were put in.
+
+use neph_model::ProbeKind;
+
+use super::super::Level;
+use super::world::{Queue, World};
+use super::{number, only};
+
+#[test]
+fn unequal_paths_are_told_by_port_with_the_best_one() {
+    let world = World {
+        round_trip_ms: 8.1,
+        paths_ms: vec![0.0, 8.0],
+        ports: vec![40_001, 40_002, 40_003, 40_004, 40_005],
+        blocks: 15,
+        ..World::default()
+    };
+    let told = only(&world, "ecmp-imbalance");
+    let best = number(&told, "best source port");
+    let is_best = |port: &&u16| (f64::from(**port) - best).abs() < 0.5;
+    let port = world.ports.iter().find(is_best).unwrap();
+    assert!(world.path_of(*port).abs() < 1e-9, "{best}");
+    assert!((number(&told, "shortest path") - 8.1).abs() < 0.2);
+    assert!((told.cost_ms - 8.0).abs() < 0.2, "{told:#?}");
+    assert_eq!(told.confidence.level, Level::Sure);
+    // The kernel's own choice of ports shows it too.
+    let chosen = World {
+        ports: Vec::new(),
+        ..world
+    };
+    only(&chosen, "ecmp-imbalance");
+}
+
+#[test]
+fn a_window_forgotten_while_idle_is_told_in_round_trips() {
+    let world = World {
+        round_trip_ms: 40.0,
+        restarts: true,
+        sizes: vec![100_000],
+        intervals_ms: vec![100, 1000],
+        ..World::default()
+    };
+    let told = only(&world, "slow-start-after-idle");
+    // 10, 20, 40 segments: three windows hold 70 segments.
+    assert!((told.cost_ms - 120.0).abs() < 45.0, "{told:#?}");
+    assert!((number(&told, "round trip") - 40.0).abs() < 0.5);
+    assert!(told.cause.contains("every 1 s"), "{}", told.cause);
+    assert!(told.remedy.contains("tcp_slow_start_after_idle=0"));
+}
+
+#[test]
+fn a_slow_link_is_told_with_its_rate() {
+    for rate_mbit in [3.0, 15.0] {
+        let world = World {
+            round_trip_ms: 35.0,
+            rate_mbit,
+            sizes: vec![1024, 10_240, 51_200],
+            intervals_ms: vec![500],
+            ..World::default()
+        };
+        let told = only(&world, "serialisation");
+        let rate = number(&told, "rate");
+        assert!((rate / rate_mbit - 1.0).abs() < 0.1, "{rate}");
+        assert_eq!(told.confidence.level, Level::Sure, "{told:#?}");
+    }
+}
+
+#[test]
+fn a_queue_that_others_fill_is_told_with_its_stretch() {
+    let world = World {
+        intervals_ms: vec![50],
+        seconds: 55.0,
+        blocks: 3,
+        queue: Some(Queue {
+            from: 15.0,
+            to: 40.0,
+            peak_ms: 200.0,
+        }),
+        ..World::default()
+    };
+    let told = only(&world, "bufferbloat");
+    assert!((number(&told, "from") - 15.0).abs() < 1.5, "{told:#?}");
+    assert!((number(&told, "to") - 40.0).abs() < 1.5, "{told:#?}");
+    assert!((number(&told, "path alone") - 20.0).abs() < 1.0);
+    assert!(
+        told.cause.contains("ICMP echoes wait in it too"),
+        "{}",
+        told.cause
+    );
+}
+
+#[test]
+fn handshakes_are_counted_in_round_trips() {
+    for (above, words) in [(0.0, "1 round trip for TCP"), (2.0, "and 2.0 more")] {
+        let world = World {
+            dials: Some(above),
+            probe: ProbeKind::Http,
+            sizes: vec![64],
+            ..World::default()
+        };
+        let told = only(&world, "connection-setup");
+        assert!(told.cause.contains(words), "{}", told.cause);
+        assert!(
+            (told.cost_ms - (1.0 + above) * 20.0).abs() < 1.0,
+            "{told:#?}"
+        );
+    }
+}
+
+#[test]
+fn whoever_answers_behind_a_proxy_is_farther_than_whoever_acknowledges() {
+    let world = World {
+        proxy_ms: 1.3,
+        sizes: vec![256],
+        ..World::default()
+    };
+    let told = only(&world, "l7-proxy");
+    assert!(
+        (number(&told, "behind the proxy") - 1.3).abs() < 0.1,
+        "{told:#?}"
+    );
+}
+
+#[test]
+fn echoes_that_take_another_way_are_told() {
+    for icmp_ms in [6.0, -4.0] {
+        let world = World {
+            icmp_ms,
+            ..World::default()
+        };
+        let told = only(&world, "icmp-differs");
+        assert!(
+            (number(&told, "difference") - icmp_ms).abs() < 0.3,
+            "{told:#?}"
+        );
+    }
+}
+
+#[test]
+fn messages_that_queue_in_the_sender_are_told() {
+    let world = World {
+        round_trip_ms: 150.0,
+        window: Some(400),
+        sizes: vec![100_000],
+        intervals_ms: vec![20],
+        ..World::default()
+    };
+    let told = only(&world, "head-of-line");
+    assert!(number(&told, "messages that wait") > 0.5, "{told:#?}");
+}
+
+#[test]
+fn loss_without_a_queue_is_told_with_its_share() {
+    for probe in [ProbeKind::Ws, ProbeKind::Udp] {
+        let world = World {
+            loss: 0.01,
+            probe,
+            intervals_ms: vec![20],
+            ..World::default()
+        };
+        let told = only(&world, "random-loss");
+        let share = number(&told, "lost or sent again");
+        assert!((0.006..0.015).contains(&share), "{told:#?}");
+    }
+}
+
+#[test]
+fn a_server_that_thinks_is_told_with_its_time() {
+    let world = World {
+        think_ms: 30.0,
+        ..World::default()
+    };
+    let told = only(&world, "slow-server");
+    assert!((told.cost_ms - 30.0).abs() < 1.0, "{told:#?}");
+}
+
+#[test]
+fn a_starved_client_is_told_and_nobody_else_is_blamed() {
+    let world = World {
+        starved_ms: 3.0,
+        ..World::default()
+    };
+    let told = only(&world, "starved-client");
+    // Twice an exponential delay of 3 ms: its 95th percentile is 6 ln 20.
+    assert!((told.cost_ms - 18.0).abs() < 4.0, "{told:#?}");
+}
+
+#[test]
+fn a_stepped_clock_is_told_with_how_far() {
+    let world = World {
+        steps: true,
+        ..World::default()
+    };
+    let told = only(&world, "clock-step");
+    assert!(
+        (number(&told, "farthest step") - 1500.0).abs() < 1.0,
+        "{told:#?}"
+    );
+}

@@ -1,0 +1,236 @@
+//! A virtual path and the TCP above it, in milliseconds: what messages and echoes meet on it.
+
+use neph_model::{
+    FlowIndex, Instant, Marks, Message, Outcome, Own, Peer, ProbeKind, Scenario, Seq, TcpState,
+};
+use neph_stats::Random;
+
+use super::world::World;
+
+/// Segments of a window that nothing has closed yet.
+const INITIAL: f64 = 10.0;
+const SEGMENT: f64 = 1448.0;
+/// What the window grows to at most: larger ones hold every message of these tests twice.
+const LARGEST: f64 = 200.0;
+
+/// One connection over a world's path.
+pub(super) struct Line<'w> {
+    world: &'w World,
+    base: f64,
+    window: f64,
+    least_rtt: f64,
+    retransmissions: u32,
+    /// When the last reply came, when the last message left, when the bottleneck is free again.
+    replied: f64,
+    left: f64,
+    free: f64,
+}
+
+pub(super) fn exponential(random: &mut Random, scale: f64) -> f64 {
+    -(1.0 - random.unit()).ln() * scale
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "milliseconds of a test")]
+fn own(millis: f64) -> Instant<Own> {
+    Instant::from_nanos((millis * 1e6) as i64)
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "milliseconds of a test")]
+fn peer(millis: f64) -> Instant<Peer> {
+    Instant::from_nanos((millis * 1e6) as i64 + 5_000_000_000)
+}
+
+/// How a message's bytes go out.
+struct Sending {
+    /// When the last byte leaves.
+    left: f64,
+    /// The window then, in segments.
+    window: f64,
+    lost: u32,
+}
+
+impl<'w> Line<'w> {
+    pub(super) fn new(world: &'w World, block: u32, port: u16) -> Self {
+        let later = if 2 * block >= world.blocks {
+            world.later_ms
+        } else {
+            0.0
+        };
+        let base = world.round_trip_ms + world.path_of(port) + later;
+        Self {
+            world,
+            base,
+            window: INITIAL,
+            least_rtt: base + 0.02,
+            retransmissions: 0,
+            replied: 0.0,
+            left: f64::NEG_INFINITY,
+            free: f64::NEG_INFINITY,
+        }
+    }
+
+    /// What others' queue adds at a time, in milliseconds: it fills, and saws.
+    fn queue(&self, at: f64) -> f64 {
+        let Some(queue) = self.world.queue else {
+            return 0.0;
+        };
+        let since = at / 1e3 - queue.from;
+        if since < 0.0 || at / 1e3 > queue.to {
+            return 0.0;
+        }
+        let saw = 0.6 + 0.4 * (since * 0.7).fract();
+        queue.peak_ms * saw * since.min(1.0)
+    }
+
+    /// Both directions for somebody small at a time.
+    fn crossing(&self, at: f64, random: &mut Random) -> f64 {
+        self.base + self.queue(at) + exponential(random, self.world.jitter_ms)
+    }
+
+    fn send(&mut self, bytes: f64, written: f64, random: &mut Random) -> Sending {
+        let world = self.world;
+        let segments = (bytes / SEGMENT).ceil().max(1.0);
+        let lost = (0..10_000_u32)
+            .take_while(|sent| f64::from(*sent) < segments)
+            .filter(|_| random.unit() < world.loss)
+            .count();
+        let lost = u32::try_from(lost).unwrap();
+        if world.probe == ProbeKind::Udp {
+            let (left, window) = (written, INITIAL);
+            return Sending { left, window, lost };
+        }
+        if world.restarts && written - self.replied > 200.0 + self.base {
+            self.window = INITIAL;
+        }
+        let cap = world.window.map_or(LARGEST, f64::from);
+        let mut at = written.max(self.left);
+        let is_busy = self.left > written - self.base;
+        let (mut sent, mut window) = (0.0, self.window.min(cap));
+        if is_busy && window >= cap {
+            // A window that is always full lets go what is acknowledged.
+            at += segments / cap * self.base;
+        } else {
+            while sent + window < segments {
+                sent += window;
+                window = (window * 2.0).min(cap);
+                at += self.base + self.queue(at);
+            }
+        }
+        let grown = if segments > INITIAL { 1.6 } else { 1.0 };
+        self.window = (window * grown).min(cap);
+        if lost > 0 {
+            self.retransmissions += lost;
+            self.window = (self.window / 2.0).max(INITIAL);
+        }
+        Sending {
+            left: at,
+            window,
+            lost,
+        }
+    }
+
+    /// How long the bottleneck makes the last byte wait beyond its leaving.
+    fn transmission(&mut self, bytes: f64, written: f64, left: f64) -> f64 {
+        let wire = bytes + (bytes / SEGMENT).ceil().max(1.0) * 66.0;
+        let takes = wire * 8.0 / self.world.rate_mbit / 1e3;
+        let done = (written.max(self.free) + takes).max(left + takes.min(0.1));
+        self.free = done;
+        done - left
+    }
+
+    #[expect(clippy::cast_precision_loss, reason = "small numbers of a test")]
+    pub(super) fn message(
+        &mut self,
+        scenario: &Scenario,
+        seq: u64,
+        random: &mut Random,
+    ) -> Message {
+        let world = self.world;
+        let due = seq as f64 * scenario.interval.millis_f64();
+        let hiccup = if random.unit() < 0.005 { 4.0 } else { 0.0 };
+        let starved = exponential(random, world.starved_ms);
+        let mut marks = Marks::intended_at(own(due));
+        let mut at = due + 0.004 + exponential(random, 0.01) + hiccup + starved;
+        if let Some(rounds) = world.dials {
+            marks.dialled = Some(own(at));
+            at += self.crossing(at, random);
+            marks.connected = Some(own(at));
+            at += rounds * self.base + 0.2;
+            marks.opened = Some(own(at));
+        }
+        let written = at + 0.01;
+        marks.app_send = Some(own(written));
+        let bytes = scenario.request_size.bytes() as f64;
+        let sending = self.send(bytes, written, random);
+        let left = sending.left + 0.02;
+        (marks.queued, marks.nic_tx) = (Some(own(left - 0.01)), Some(own(left)));
+        self.left = left;
+        let base = self.base;
+        let again = f64::from(sending.lost.min(2)) * (base + 5.0);
+        let way = self.transmission(bytes, written, left);
+        let network = self.crossing(left, random) + way + again + world.proxy_ms;
+        let work = world.think_ms * (0.9 + 0.2 * random.unit()) + 0.03 + exponential(random, 0.01);
+        let mut message = Message::new(FlowIndex(0), Seq(seq), marks);
+        let is_udp = world.probe == ProbeKind::Udp;
+        if is_udp && sending.lost > 0 {
+            message.outcome = Outcome::Lost;
+            return message;
+        }
+        message.outcome = Outcome::Reply;
+        let arrived = left + network - base / 2.0;
+        let marks = &mut message.marks;
+        (marks.peer.rx, marks.peer.app_rx) = (Some(peer(arrived)), Some(peer(arrived + 0.02)));
+        let answered = arrived + 0.02 + work;
+        (marks.peer.app_tx, marks.peer.nic_tx) =
+            (Some(peer(answered)), Some(peer(answered + 0.01)));
+        let received = answered + 0.01 + base / 2.0;
+        marks.nic_rx = Some(own(received));
+        let read = received + 0.012 + exponential(random, 0.01) + starved;
+        marks.app_recv = Some(own(read));
+        self.replied = read;
+        if !is_udp {
+            let acked = left + self.crossing(left, random) + way + again;
+            marks.acked = Some(own(acked));
+            self.least_rtt = self.least_rtt.min(acked - left);
+            message.tcp_at_send = Some(self.state(sending.window, 0));
+            message.tcp_at_ack = Some(self.state(self.window, self.retransmissions));
+        }
+        message
+    }
+
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "small numbers of a test"
+    )]
+    fn state(&self, window: f64, retransmissions: u32) -> TcpState {
+        TcpState {
+            cwnd: window as u32,
+            ssthresh: 80,
+            srtt_us: (self.base * 1e3) as u32,
+            min_rtt_us: (self.least_rtt * 1e3) as u32,
+            retransmissions,
+            delivery_rate: 1_000_000,
+        }
+    }
+}
+
+/// The ICMP echoes beside a scenario's messages, five a second.
+#[expect(clippy::cast_precision_loss, reason = "small numbers of a test")]
+pub(super) fn echoes(line: &Line<'_>, scenario: &Scenario, random: &mut Random) -> Vec<Message> {
+    let last = scenario.messages as f64 * scenario.interval.millis_f64();
+    (0..100_000_u64)
+        .map(|seq| (seq, seq as f64 * 200.0))
+        .take_while(|(_, at)| *at < last)
+        .map(|(seq, at)| {
+            let mut marks = Marks::intended_at(own(at));
+            let sent = at + 0.01;
+            let back = sent + line.crossing(sent, random) + line.world.icmp_ms;
+            (marks.app_send, marks.nic_tx) = (Some(own(sent)), Some(own(sent + 0.002)));
+            (marks.nic_rx, marks.app_recv) = (Some(own(back)), Some(own(back + 0.01)));
+            let mut message = Message::new(FlowIndex(1), Seq(seq), marks);
+            message.outcome = Outcome::Reply;
+            message
+        })
+        .collect()
+}

@@ -1,0 +1,262 @@
+//! A world: a virtual path, who talks over it and how often, as a campaign.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+
+use neph_model::{
+    ByteSize, Campaign, CampaignId, CampaignStatus, Experiment, ExperimentId, ExperimentStatus,
+    Flow, FlowIndex, FlowRole, HostFacts, Load, Message, Order, ProbeKind, Provenance, Scenario,
+    ScenarioId, Span, Tally, Wall,
+};
+use neph_stats::Random;
+
+use super::path::{Line, echoes};
+use crate::{CampaignData, ExperimentData};
+
+const START: i64 = 1_795_000_000_000_000_000;
+
+/// A queue that somebody else fills.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Queue {
+    pub(super) from: f64,
+    pub(super) to: f64,
+    pub(super) peak_ms: f64,
+}
+
+/// Everything that is put in. The default is a quiet path of 20 ms.
+#[derive(Clone, Debug)]
+pub(super) struct World {
+    pub(super) seed: u64,
+    pub(super) round_trip_ms: f64,
+    /// Scale of the exponential jitter.
+    pub(super) jitter_ms: f64,
+    pub(super) rate_mbit: f64,
+    /// What each path adds; the source port chooses.
+    pub(super) paths_ms: Vec<f64>,
+    /// What later blocks add: a route that changed.
+    pub(super) later_ms: f64,
+    pub(super) queue: Option<Queue>,
+    pub(super) restarts: bool,
+    /// Segments that the window never exceeds.
+    pub(super) window: Option<u32>,
+    /// Share of segments.
+    pub(super) loss: f64,
+    pub(super) proxy_ms: f64,
+    pub(super) icmp_ms: f64,
+    pub(super) think_ms: f64,
+    pub(super) starved_ms: f64,
+    /// Round trips of handshakes above TCP, with a connection per message.
+    pub(super) dials: Option<f64>,
+    pub(super) steps: bool,
+    pub(super) probe: ProbeKind,
+    pub(super) intervals_ms: Vec<i64>,
+    pub(super) sizes: Vec<u64>,
+    pub(super) reply: u64,
+    pub(super) ports: Vec<u16>,
+    pub(super) blocks: u32,
+    pub(super) seconds: f64,
+}
+
+impl Default for World {
+    fn default() -> Self {
+        Self {
+            seed: 1,
+            round_trip_ms: 20.0,
+            jitter_ms: 0.05,
+            rate_mbit: 1000.0,
+            paths_ms: vec![0.0],
+            later_ms: 0.0,
+            queue: None,
+            restarts: false,
+            window: None,
+            loss: 0.0,
+            proxy_ms: 0.0,
+            icmp_ms: 0.0,
+            think_ms: 0.0,
+            starved_ms: 0.0,
+            dials: None,
+            steps: false,
+            probe: ProbeKind::Ws,
+            intervals_ms: vec![100],
+            sizes: vec![1024],
+            reply: 64,
+            ports: Vec::new(),
+            blocks: 6,
+            seconds: 12.0,
+        }
+    }
+}
+
+impl World {
+    /// What the port's path adds.
+    pub(super) fn path_of(&self, port: u16) -> f64 {
+        let hash = u64::from(port).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40;
+        let place = usize::try_from(hash).unwrap() % self.paths_ms.len();
+        self.paths_ms[place]
+    }
+
+    fn scenarios(&self) -> Vec<Scenario> {
+        let mut found = Vec::new();
+        for interval in &self.intervals_ms {
+            for size in &self.sizes {
+                let index = u32::try_from(found.len()).unwrap();
+                #[expect(
+                    clippy::cast_possible_truncation,
+                    clippy::cast_sign_loss,
+                    clippy::cast_precision_loss,
+                    reason = "small numbers of a test"
+                )]
+                let messages = (self.seconds * 1000.0 / *interval as f64) as u64;
+                found.push(Scenario {
+                    id: ScenarioId(u64::from(index) + 1),
+                    index,
+                    endpoint: "metro".into(),
+                    target: "ws://192.0.2.7:8080/".into(),
+                    probe: self.probe,
+                    interval: Span::from_millis(*interval),
+                    request_size: ByteSize(*size),
+                    response_size: ByteSize(self.reply),
+                    messages: messages.max(6),
+                    parameters: BTreeMap::new(),
+                    varied: Vec::new(),
+                });
+            }
+        }
+        found
+    }
+
+    pub(super) fn campaign(&self) -> CampaignData {
+        let scenarios = self.scenarios();
+        let mut random = Random::new(self.seed);
+        let mut experiments = Vec::new();
+        for block in 0..self.blocks {
+            for (index, scenario) in scenarios.iter().enumerate() {
+                let port = self.port(experiments.len(), &mut random);
+                experiments.push(self.experiment(scenario, (index, block), port, &mut random));
+            }
+        }
+        CampaignData {
+            campaign: campaign(self.blocks),
+            scenarios,
+            experiments,
+            left_out: Vec::new(),
+            throughputs: Vec::new(),
+            traceroutes: Vec::new(),
+        }
+    }
+
+    /// The plan's ports in turn, or whichever the kernel chooses.
+    fn port(&self, run: usize, random: &mut Random) -> u16 {
+        if self.ports.is_empty() {
+            return 32_768 + u16::try_from(random.below(28_000)).unwrap();
+        }
+        self.ports[run % self.ports.len()]
+    }
+
+    fn experiment(
+        &self,
+        scenario: &Scenario,
+        (index, block): (usize, u32),
+        port: u16,
+        random: &mut Random,
+    ) -> ExperimentData {
+        let mut id = [0; 16];
+        id[0] = u8::try_from(block).unwrap();
+        id[1] = u8::try_from(index).unwrap();
+        let mut line = Line::new(self, block, port);
+        let mut messages: Vec<Message> = (0..scenario.messages)
+            .map(|seq| line.message(scenario, seq, random))
+            .collect();
+        messages.extend(echoes(&line, scenario, random));
+        let source = SocketAddr::new([192, 0, 2, 1].into(), port);
+        let source = Some(source).filter(|_| self.dials.is_none());
+        let minutes = i64::from(block) * 60 + i64::try_from(index).unwrap();
+        let experiment = Experiment {
+            id: ExperimentId::from_bytes(id),
+            campaign: CampaignId::from_bytes([7; 16]),
+            scenario: scenario.id,
+            block,
+            position: u32::try_from(index).unwrap(),
+            attempt: 0,
+            status: ExperimentStatus::Complete,
+            reason: None,
+            started: Wall::from_unix_nanos(START + minutes * 1_000_000_000),
+            ended: None,
+            flows: vec![
+                flow(0, FlowRole::Main, self.probe, source),
+                flow(1, FlowRole::Companion, ProbeKind::Icmp, None),
+            ],
+            tally: Tally::default(),
+            warnings: Vec::new(),
+            anchors: anchors(self.steps && block == 1),
+        };
+        let mut data = ExperimentData::new(experiment, index, &messages);
+        data.provenance = Some(self.provenance(data.experiment.id));
+        data
+    }
+
+    fn provenance(&self, experiment: ExperimentId) -> Provenance {
+        let value = if self.restarts { "1" } else { "0" };
+        let sysctls = [("net.ipv4.tcp_slow_start_after_idle", value)];
+        let sysctls = sysctls.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        Provenance {
+            experiment,
+            version: "0.1.0".into(),
+            commit: String::new(),
+            plan_hash: String::new(),
+            site: None,
+            host: HostFacts {
+                sysctls: sysctls.into(),
+                ..HostFacts::default()
+            },
+            load: Load::default(),
+            lateness_p50: None,
+            lateness_p99: None,
+        }
+    }
+}
+
+fn anchors(steps: bool) -> Vec<(i64, i64)> {
+    let wall = |second: i64| {
+        let stepped = if steps && second > 2 {
+            1_500_000_000
+        } else {
+            0
+        };
+        START + second * 1_000_010_000 + stepped
+    };
+    (0..6)
+        .map(|second| (second * 1_000_000_000, wall(second)))
+        .collect()
+}
+
+fn flow(index: u32, role: FlowRole, probe: ProbeKind, source: Option<SocketAddr>) -> Flow {
+    Flow {
+        index: FlowIndex(index),
+        role,
+        probe,
+        name: "metro".into(),
+        source,
+        target: SocketAddr::new([192, 0, 2, 7].into(), 8080),
+        reflector: role == FlowRole::Main,
+        same_clock: true,
+    }
+}
+
+fn campaign(blocks: u32) -> Campaign {
+    Campaign {
+        id: CampaignId::from_bytes([7; 16]),
+        name: "virtual".into(),
+        plan_text: String::new(),
+        plan_hash: String::new(),
+        plan_path: String::new(),
+        topology_text: None,
+        topology_hash: None,
+        seed: 1,
+        order: Order::Random,
+        blocks,
+        status: CampaignStatus::Complete,
+        started: Wall::from_unix_nanos(START),
+        ended: None,
+    }
+}
