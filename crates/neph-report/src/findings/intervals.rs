@@ -110,6 +110,8 @@ fn sentence(data: &CampaignData, settings: &PlotSettings, effect: &Effect) -> Fi
         why_infinite(&[compared]),
     );
     let mut finding = Finding::new(FindingKind::StandsOut, "interval", text)
+        .about(&long)
+        .about(&short)
         .with("shift_ms", effect.compared.shift)
         .with("baseline_ms", effect.compared.baseline)
         .with("p", effect.compared.p);
