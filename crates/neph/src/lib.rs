@@ -10,6 +10,7 @@ mod counted;
 mod demo;
 mod exit;
 mod export;
+mod gallery;
 mod import;
 mod interrupt;
 mod lab;
@@ -20,6 +21,7 @@ mod reflect;
 mod report;
 mod sheet;
 mod shell;
+mod shipped;
 mod show;
 mod topology;
 mod value;
@@ -46,6 +48,7 @@ pub fn main() -> ExitCode {
 fn run(cli: Cli) -> Result<Outcome, Failure> {
     match cli.command {
         Command::Demo(args) => demo::run(&args),
+        Command::Gallery(args) => gallery::run(&args),
         Command::Ping(args) => ping::run(&args),
         Command::Reflect(args) => reflect::run(&args),
         Command::Check(args) => campaign::check(&args),
