@@ -149,7 +149,7 @@ fn sentence(
         )
     } else {
         format!(
-            "{} median shift from {fastest} to {name} goes from {} ({}) to {} ({}) over {}",
+            "{} goes from {} ({}) to {} ({}) over {}",
             counted(name, fastest, &verdicts),
             told(least.1.shift),
             least.0,
@@ -177,7 +177,8 @@ fn sentence(
     Some(finding)
 }
 
-/// `a is slower than b in 3 of 4 combinations, undecided in 1: the`; `The` without a verdict.
+/// `a is slower than b in 3 of 4 combinations, undecided in 1: the median shift`; without a verdict
+/// `The median shift from b to a`.
 fn counted(name: &str, fastest: &str, verdicts: &[Verdict]) -> String {
     let of = |verdict: Verdict| count(verdicts, verdict);
     let all = plural(verdicts.len(), "combination");
@@ -191,13 +192,13 @@ fn counted(name: &str, fastest: &str, verdicts: &[Verdict]) -> String {
     .map(|(count, how)| format!("{how} in {count} of {all}"))
     .collect();
     if parts.is_empty() {
-        return "The".to_owned();
+        return format!("The median shift from {fastest} to {name}");
     }
     match of(Verdict::Inconclusive) {
         0 => {}
         open => parts.push(format!("undecided in {open}")),
     }
-    format!("{name} is {}: the", parts.join(", "))
+    format!("{name} is {}: the median shift", parts.join(", "))
 }
 
 fn count(verdicts: &[Verdict], wanted: Verdict) -> usize {
