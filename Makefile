@@ -7,10 +7,11 @@ MUSL := x86_64-unknown-linux-musl
 # Seconds for each fuzz target.
 SECONDS ?= 60
 
-.PHONY: help demo test check static fuzz docs man cargo lab-packages test-packages
+.PHONY: help demo gallery test check static fuzz docs man cargo lab-packages test-packages
 
 help:
 	@echo "make demo    build neph, measure over an emulated network, write a report (about 90 s after the build)"
+	@echo "make gallery every published finding in its emulated network, with its control (about 20 min; root)"
 	@echo "make test    every test; as root also those that make network namespaces"
 	@echo "make check   formatting, lints, licences and advisories of dependencies"
 	@echo "make static  one static binary for containers and guests: $(TARGET)/$(MUSL)/release/neph"
@@ -35,6 +36,11 @@ test-packages: lab-packages
 demo: cargo lab-packages
 	$(CARGO) build --release -p neph
 	$(TARGET)/release/neph demo
+
+# Goes on where it was stopped. Not part of make test: it measures for 20 minutes.
+gallery: cargo lab-packages
+	$(CARGO) build --release -p neph
+	$(TARGET)/release/neph gallery --all
 
 # One test at a time: many of them measure, and two that measure disturb each other.
 test: cargo test-packages

@@ -4,6 +4,7 @@
 //! [`Plan`] is what the rest of the program sees. The Latency Tester's settings take the same way
 //! from [`crate::settings`].
 
+mod compare;
 mod interpret;
 mod meaning;
 mod parameter;
@@ -12,6 +13,7 @@ mod sections;
 mod target;
 mod typed;
 
+pub use compare::ComparePlan;
 pub use meaning::{
     Axes, Endpoint, LabPlan, LabReflector, Length, Limits, Ping, Plan, Skip, ThroughputPlan,
     ThroughputServer, ThroughputTool, TraceroutePlan,

@@ -33,7 +33,7 @@ pub use scene::{
     Anchor, Colour, FONT_FAMILY, Fill, Mark, PngError, Point, Rect, Scene, Stroke, Text, Turn,
     Weight, pdf, png, svg,
 };
-pub use settings::{Basis, Equalization, PlotSettings, Tail};
+pub use settings::{Basis, Equalization, Margin, PlotSettings, Tail};
 pub use table::{Cell, Column, Layer, LossCell, QuantileCell, SummaryRow, Table, summary, tables};
 pub use text::{conclusion, text};
 pub use write::write_report;

@@ -1,7 +1,8 @@
 //! How results are to be shown: everything that can be changed without measuring again.
 //!
 //! These are the Latency Tester's plotting settings (thesis, 4.4) and ours. They change figures
-//! only: tables and findings always rest on everything that was measured in the chosen blocks.
+//! only: tables and findings always rest on everything that was measured in the chosen blocks. What
+//! is to be equivalent is no choice of display: the plan states it before anything is measured.
 
 use std::collections::BTreeSet;
 
@@ -47,6 +48,22 @@ impl Basis {
     }
 }
 
+/// How far apart the medians of endpoints may be that count as equivalent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Margin {
+    /// The endpoints by name; empty: all.
+    pub endpoints: Vec<String>,
+    /// The difference that begins to matter, above zero.
+    pub width: Span,
+}
+
+impl Margin {
+    /// Whether it holds for the endpoint of that name.
+    pub(crate) fn is_about(&self, endpoint: &str) -> bool {
+        self.endpoints.is_empty() || self.endpoints.iter().any(|name| name == endpoint)
+    }
+}
+
 /// All plot settings. The default shows everything.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PlotSettings {
@@ -72,6 +89,8 @@ pub struct PlotSettings {
     pub basis: Basis,
     /// Names of the figures to draw (see [`crate::FIGURES`]); all if `None`.
     pub figures: Option<BTreeSet<String>>,
+    /// What the plan wants to be shown equivalent.
+    pub margins: Vec<Margin>,
 }
 
 impl PlotSettings {

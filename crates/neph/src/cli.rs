@@ -4,8 +4,8 @@
 use clap::{Parser, Subcommand};
 
 use crate::{
-    campaign, demo, diagnose, export, import, lab, list, ping, reflect, report, shell, show,
-    version,
+    campaign, demo, diagnose, export, gallery, import, lab, list, ping, reflect, report, shell,
+    show, version,
 };
 
 /// Measures latency in cloud networks, layer by layer, and says where the time went.
@@ -21,6 +21,8 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     /// A first campaign: an emulated network, measurements over it, a report; about 90 seconds.
     Demo(demo::Args),
+    /// Published findings, each in its emulated network: what neph says of it, and whether it is right.
+    Gallery(gallery::Args),
     /// A layered ping: application, TCP and ICMP round trips and each message's ledger.
     Ping(Box<ping::Args>),
     /// Answers probes: WebSocket, HTTP, TCP and STAMP on one port.

@@ -5,8 +5,7 @@
 //! is lost is said.
 
 use std::fs;
-use std::io::ErrorKind;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::Args as ClapArgs;
 use neph_probe::{Reflector, ReflectorSpec};
@@ -15,6 +14,7 @@ use neph_text::Source;
 use crate::campaign::{self, Settings};
 use crate::exit::{Failure, Outcome};
 use crate::output;
+use crate::shipped::keep;
 use crate::workspace::Workspace;
 
 const PLAN: &str = include_str!("../../../plans/demo.toml");
@@ -87,27 +87,6 @@ fn whether_in_a_lab() -> Result<(), String> {
     neph_sys::netns::remove(&name).map_err(|error| error.to_string())
 }
 
-/// Writes a shipped file, unless there is one that somebody changed: that one is kept and used.
-fn keep(path: &Path, shipped: &str) -> std::io::Result<Source> {
-    let name = path.display().to_string();
-    let text = match fs::read_to_string(path) {
-        Ok(text) if text != shipped => {
-            output::say(&format!(
-                "neph: {name} is not what this version of the demo ships: it is kept and used as \
-                 it is; without it, the shipped one is written again"
-            ));
-            text
-        }
-        Ok(text) => text,
-        Err(error) if error.kind() == ErrorKind::NotFound => {
-            fs::write(path, shipped)?;
-            shipped.to_owned()
-        }
-        Err(error) => return Err(error),
-    };
-    Ok(Source::new(name, text))
-}
-
 /// One reflector on loopback for each endpoint, and the plan without its lab.
 fn over_loopback(args: &Args, settings: &Settings) -> Result<Outcome, Failure> {
     let spec = ReflectorSpec::at(([127, 0, 0, 1], 0).into());
@@ -138,19 +117,5 @@ mod tests {
         let plan = demo_plan();
         assert_eq!(plan.matches(TOPOLOGY_FILE).count(), 2, "{plan}");
         assert!(!plan.contains("crates/"), "{plan}");
-    }
-
-    #[test]
-    fn a_file_that_somebody_changed_is_kept_and_used() {
-        let folder = tempfile::tempdir().expect("a folder");
-        let path = folder.path().join(PLAN_FILE);
-        let used = |shipped| keep(&path, shipped).expect("a file").text().to_owned();
-        assert_eq!(used("shipped"), "shipped");
-        assert_eq!(used("shipped"), "shipped", "and again");
-        fs::write(&path, "changed").expect("written");
-        assert_eq!(used("shipped"), "changed");
-        assert_eq!(fs::read_to_string(&path).expect("there"), "changed");
-        fs::remove_file(&path).expect("removed");
-        assert_eq!(used("shipped"), "shipped");
     }
 }

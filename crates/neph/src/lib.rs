@@ -11,6 +11,7 @@ mod demo;
 mod diagnose;
 mod exit;
 mod export;
+mod gallery;
 mod import;
 mod interrupt;
 mod lab;
@@ -21,6 +22,7 @@ mod reflect;
 mod report;
 mod sheet;
 mod shell;
+mod shipped;
 mod show;
 mod topology;
 mod value;
@@ -47,6 +49,7 @@ pub fn main() -> ExitCode {
 fn run(cli: Cli) -> Result<Outcome, Failure> {
     match cli.command {
         Command::Demo(args) => demo::run(&args),
+        Command::Gallery(args) => gallery::run(&args),
         Command::Ping(args) => ping::run(&args),
         Command::Reflect(args) => reflect::run(&args),
         Command::Check(args) => campaign::check(&args),

@@ -6,10 +6,11 @@ use std::path::{Path, PathBuf};
 
 use clap::Args as ClapArgs;
 use neph_campaign::Plan;
-use neph_campaign::plan::PlotPlan;
+use neph_campaign::plan::{ComparePlan, PlotPlan};
 use neph_model::{Campaign, Span};
 use neph_report::{
-    Basis, CampaignData, Equalization, FIGURES, Include, PlotSettings, Tail, load, write_report,
+    Basis, CampaignData, Equalization, FIGURES, Include, Margin, PlotSettings, Tail, load,
+    write_report,
 };
 use neph_store::Store;
 use neph_text::{Fault, Problems, Source};
@@ -73,7 +74,7 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let store = args.workspace.read()?;
     let campaign = workspace::campaign(store.as_ref(), &args.campaign)?;
-    let mut settings = settings_of(&plot_of(&campaign));
+    let mut settings = kept_settings(&campaign);
     args.apply(&mut settings)?;
     let folder = args
         .output
@@ -99,7 +100,7 @@ pub(crate) fn after_run(
     plan: &Plan,
     workspace: &Workspace,
 ) -> Result<(), Failure> {
-    let settings = settings_of(&plan.plot);
+    let settings = settings_of(&plan.plot, &plan.compares);
     let data = load(store, campaign, Include::Complete).map_err(Failure::refused)?;
     if let Some(nothing) = without_blocks(&data, &settings) {
         // The campaign may not have come that far; what it has measured is kept.
@@ -130,7 +131,7 @@ fn without_blocks(data: &CampaignData, settings: &PlotSettings) -> Option<String
 }
 
 /// Where a campaign's report goes unless told otherwise.
-fn folder_of(workspace: &Workspace, campaign: &Campaign) -> PathBuf {
+pub(crate) fn folder_of(workspace: &Workspace, campaign: &Campaign) -> PathBuf {
     workspace
         .folder()
         .join("reports")
@@ -156,15 +157,16 @@ fn write(data: &CampaignData, settings: &PlotSettings, folder: &Path) -> Result<
     Ok(())
 }
 
-/// The plot settings that a campaign's plan has; the defaults where it has none (imports).
-fn plot_of(campaign: &Campaign) -> PlotPlan {
+/// The settings that a campaign's plan has; the defaults where it has none (imports).
+pub(crate) fn kept_settings(campaign: &Campaign) -> PlotSettings {
     let source = Source::new(campaign.plan_path.clone(), campaign.plan_text.clone());
-    neph_campaign::plan::read(&source)
-        .map(|plan| plan.plot)
-        .unwrap_or_default()
+    neph_campaign::plan::read(&source).map_or_else(
+        |_| settings_of(&PlotPlan::default(), &[]),
+        |plan| settings_of(&plan.plot, &plan.compares),
+    )
 }
 
-fn settings_of(plot: &PlotPlan) -> PlotSettings {
+fn settings_of(plot: &PlotPlan, compares: &[ComparePlan]) -> PlotSettings {
     // Plans keep blocks from 0, figures name them from 1.
     let blocks = plot.blocks.iter().map(|block| block + 1).collect();
     PlotSettings {
@@ -186,6 +188,15 @@ fn settings_of(plot: &PlotPlan) -> PlotSettings {
         },
         basis: Basis::Response,
         figures: figures_of(plot),
+        margins: compares.iter().map(margin).collect(),
+    }
+}
+
+fn margin(compare: &ComparePlan) -> Margin {
+    let names = compare.endpoints.iter().map(|name| name.value.clone());
+    Margin {
+        endpoints: names.collect(),
+        width: compare.margin,
     }
 }
 

@@ -2,6 +2,8 @@
 //!
 //! Needs root (network namespaces); says SKIP without.
 
+#[path = "lab/gallery.rs"]
+mod gallery;
 #[path = "lab/network_stage.rs"]
 mod network_stage;
 #[path = "lab/stage.rs"]

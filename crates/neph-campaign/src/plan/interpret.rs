@@ -8,11 +8,11 @@ use std::ops::Range;
 use neph_model::{ByteSize, ProbeKind, Span};
 use neph_text::{Bytes, Fault, Nanos, Placed, Problems, did_you_mean};
 
-use super::ThroughputTool;
 use super::meaning::{Endpoint, Ping, Plan, Skip, ThroughputPlan, ThroughputServer};
 use super::parameter::{PARAMETERS, Parameter};
 use super::sections::{TypedPing, TypedThroughput};
 use super::typed::{TypedAxes, TypedPlan, TypedSkip, Written};
+use super::{ThroughputTool, compare};
 use crate::expand;
 use scope::Scope;
 
@@ -37,6 +37,7 @@ pub(crate) fn plan(typed: TypedPlan, problems: &Problems<'_>) -> Plan {
     let names = names(&typed);
     let skip_spans: Vec<Range<usize>> = typed.skips.iter().map(|skip| skip.span.clone()).collect();
     let sections = typed.sections;
+    compare::check(&sections.compares, &names, problems);
     let throughput = sections
         .throughput
         .and_then(|typed| throughput(typed, &endpoints, problems));
@@ -69,6 +70,7 @@ pub(crate) fn plan(typed: TypedPlan, problems: &Problems<'_>) -> Plan {
         throughput,
         traceroute: sections.traceroute,
         plot: sections.plot,
+        compares: sections.compares,
         lab: sections.lab,
         sites,
         key_files,

@@ -7,7 +7,7 @@ use neph_model::{ByteSize, Order, Span};
 use neph_text::Placed;
 use sha2::{Digest, Sha256};
 
-use super::{PlotPlan, Target};
+use super::{ComparePlan, PlotPlan, Target};
 
 /// A plan: everything that is measured, and how.
 #[derive(Clone, Debug, PartialEq)]
@@ -46,6 +46,8 @@ pub struct Plan {
     pub traceroute: Option<TraceroutePlan>,
     /// What the report shows.
     pub plot: PlotPlan,
+    /// What is to be shown equivalent.
+    pub compares: Vec<ComparePlan>,
     /// The lab that is brought up for it.
     pub lab: Option<LabPlan>,
     /// Sites that `from` names, wherever it is written: the topology knows which there are.

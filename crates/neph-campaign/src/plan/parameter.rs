@@ -32,6 +32,13 @@ pub const PARAMETERS: &[Parameter] = &[
         read: algorithm,
     },
     Parameter {
+        name: "distance_km",
+        about: "how far the endpoint is on the map, in kilometres: compared with what is measured",
+        fits: |_| true,
+        unfit: "",
+        read: distance,
+    },
+    Parameter {
         name: "from",
         about: "the lab site that the prober runs in, instead of the lab's prober site",
         fits: |_| true,
@@ -108,6 +115,19 @@ fn spin(node: &Node) -> Result<String, Fault> {
         Nanos(nanos @ 0..=1_000_000) => Ok(Span::from_nanos(nanos).to_string()),
         _ => Err(Fault::new("this spin is too long", "write at most \"1ms\"")),
     }
+}
+
+/// Kilometres up to the other end of the Earth, as the plan writes them.
+fn distance(node: &Node) -> Result<String, Fault> {
+    let km = f64::take(node)
+        .ok()
+        .filter(|km| (0.0..=20_040.0).contains(km));
+    km.map(|km| km.to_string()).ok_or_else(|| {
+        Fault::new(
+            "this is no distance on the Earth in kilometres",
+            "write a number from 0 to 20040",
+        )
+    })
 }
 
 fn ip_version(node: &Node) -> Result<String, Fault> {

@@ -6,6 +6,7 @@ use std::ops::Range;
 use neph_model::Span;
 use neph_text::{Fault, Fields, Nanos, Node, Percent, Placed, Take, choice};
 
+use super::compare::{self, ComparePlan};
 use super::meaning::{
     LabPlan, LabReflector, Limits, ThroughputServer, ThroughputTool, TraceroutePlan,
 };
@@ -44,6 +45,7 @@ pub(crate) struct Sections {
     pub(crate) traceroute: Option<TraceroutePlan>,
     pub(crate) plot: PlotPlan,
     pub(crate) plot_span: Range<usize>,
+    pub(crate) compares: Vec<ComparePlan>,
     pub(crate) lab: Option<LabPlan>,
     pub(crate) limits: Limits,
 }
@@ -53,6 +55,7 @@ pub(crate) fn read(fields: &mut Fields<'_>) -> Sections {
         companion: companion(fields.table("companion")),
         throughput: fields.table("throughput").and_then(throughput),
         traceroute: fields.table("traceroute").and_then(traceroute),
+        compares: compare::read(fields),
         lab: fields.table("lab").and_then(lab),
         limits: fields.table("limits").map_or_else(Limits::default, limits),
         ..Sections::default()

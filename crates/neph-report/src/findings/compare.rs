@@ -63,6 +63,17 @@ impl Comparison {
         self
     }
 
+    /// The other one against this one.
+    pub(super) fn turned(mut self) -> Self {
+        self.baseline += self.shift;
+        self.shift = -self.shift;
+        self.interval = self.interval.map(|interval| Interval {
+            low: -interval.high,
+            high: -interval.low,
+        });
+        self
+    }
+
     /// What may be said, given p after Holm's correction.
     fn verdict(&self, p: f64) -> Verdict {
         let shift = Shift {

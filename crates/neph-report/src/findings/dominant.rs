@@ -111,6 +111,7 @@ fn sentence(data: &CampaignData, members: &mut [&Heaviest], all: usize) -> Findi
         )
     };
     Finding::new(FindingKind::StandsOut, "ledger", text)
+        .about(&set.to_string())
         .with("share_least", least)
         .with("share_most", most)
         .with("scenarios", super::real(members.len()))

@@ -113,6 +113,8 @@ fn sentence(data: &CampaignData, settings: &PlotSettings, effect: &Effect) -> Fi
     };
     let mut finding = Finding::new(FindingKind::StandsOut, "interval", text(&why))
         .giving_way(effect.scenario, text(""))
+        .about(&long)
+        .about(&short)
         .with("shift_ms", effect.compared.shift)
         .with("baseline_ms", effect.compared.baseline)
         .with("p", effect.compared.p);

@@ -4,13 +4,16 @@
 
 mod beyond_ping;
 mod compare;
+mod crossover;
 mod dominant;
-mod endpoints;
+mod equivalence;
 mod failed;
 mod flagged;
 mod intervals;
+mod levels;
 mod loss;
 mod measured;
+mod position;
 mod throughput;
 
 use std::collections::BTreeMap;
@@ -38,6 +41,9 @@ pub struct Finding {
     pub kind: FindingKind,
     /// What it is about, in a word: `ledger`, `endpoint`, `interval`, `loss`, `throughput` ...
     pub topic: &'static str,
+    /// What it speaks of, by the names that the plan and the ledger have for it: endpoints, levels
+    /// of a parameter, stages; what is compared comes before what it is compared with.
+    pub about: Vec<String>,
     /// The sentence.
     pub text: String,
     /// The numbers in it, by name with the unit; infinite (`null` in json) where messages without an
@@ -49,10 +55,12 @@ pub struct Finding {
 }
 
 impl Finding {
-    pub(crate) fn new(kind: FindingKind, topic: &'static str, text: String) -> Self {
+    /// A sentence without numbers.
+    pub fn new(kind: FindingKind, topic: &'static str, text: String) -> Self {
         Self {
             kind,
             topic,
+            about: Vec::new(),
             text,
             evidence: BTreeMap::new(),
             gives_way: None,
@@ -78,8 +86,15 @@ impl Finding {
             _ => Some(self),
         }
     }
+    /// Speaking of one thing more.
+    #[must_use]
+    pub fn about(mut self, name: &str) -> Self {
+        self.about.push(name.to_owned());
+        self
+    }
     /// With one more number.
-    pub(crate) fn with(mut self, name: &str, value: f64) -> Self {
+    #[must_use]
+    pub fn with(mut self, name: &str, value: f64) -> Self {
         self.evidence.insert(name.to_owned(), value);
         self
     }
@@ -90,7 +105,10 @@ pub fn findings(data: &CampaignData, settings: &PlotSettings) -> Vec<Finding> {
     let mut found = measured::findings(data, settings);
     found.extend(dominant::findings(data, settings));
     found.extend(beyond_ping::findings(data, settings));
-    found.extend(endpoints::findings(data, settings));
+    found.extend(levels::findings(data, settings));
+    found.extend(crossover::findings(data, settings));
+    found.extend(position::findings(data, settings));
+    found.extend(equivalence::findings(data, settings));
     found.extend(intervals::findings(data, settings));
     found.extend(loss::findings(data, settings));
     found.extend(throughput::findings(data, settings));

@@ -6,8 +6,9 @@ use std::process::Stdio;
 use crate::neph::{Place, command, neph};
 
 /// Every command, in the order of `--help`.
-pub(crate) const COMMANDS: [&str; 16] = [
+pub(crate) const COMMANDS: [&str; 17] = [
     "demo",
+    "gallery",
     "ping",
     "reflect",
     "check",

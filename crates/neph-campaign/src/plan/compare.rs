@@ -1,0 +1,99 @@
+//! The plan's `[[compare]]`: which endpoints are to be shown equivalent, and how far apart they may
+//! be. Stated before anything is measured, as a test of equivalence wants it.
+
+use neph_model::Span;
+use neph_text::{Fault, Fields, Placed, Problems, did_you_mean};
+
+use super::parameter::word;
+use super::sections::positive;
+
+/// Endpoints and the difference between their medians that begins to matter.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ComparePlan {
+    /// At least two, or none for all of the plan.
+    pub endpoints: Vec<Placed<String>>,
+    /// Above zero.
+    pub margin: Span,
+}
+
+/// Reads every `[[compare]]` of a plan.
+pub(crate) fn read(fields: &mut Fields<'_>) -> Vec<ComparePlan> {
+    fields
+        .tables("compare")
+        .into_iter()
+        .filter_map(compare)
+        .collect()
+}
+
+fn compare(mut fields: Fields<'_>) -> Option<ComparePlan> {
+    let endpoints = fields.one_or_list_with("endpoints", word);
+    let margin = fields.required_with("margin", positive);
+    if let Some([only]) = endpoints.as_deref() {
+        let what = "one endpoint cannot be compared";
+        fields.fault(only.span.clone(), what, "name another one beside it");
+    }
+    fields.finish();
+    Some(ComparePlan {
+        endpoints: endpoints.unwrap_or_default(),
+        margin: margin?.value,
+    })
+}
+
+/// Notes every endpoint that the plan does not have.
+pub(crate) fn check(compares: &[ComparePlan], known: &[String], problems: &Problems<'_>) {
+    let known: Vec<&str> = known.iter().map(String::as_str).collect();
+    for name in compares.iter().flat_map(|compare| &compare.endpoints) {
+        if !known.contains(&name.value.as_str()) {
+            let what = format!("there is no endpoint '{}' to compare", name.value);
+            let fault = Fault::new(what, did_you_mean(&name.value, &known));
+            problems.add(name.span.clone(), fault);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use neph_text::Source;
+
+    use crate::plan::parse;
+
+    const PLAN: &str = r#"
+version = 1
+name = "p"
+interval = "1s"
+messages = 1
+[[endpoint]]
+name = "one"
+url = "ws://10.0.0.1"
+[[endpoint]]
+name = "other"
+url = "ws://10.0.0.2"
+"#;
+
+    #[test]
+    fn a_plan_states_what_is_to_be_equivalent() {
+        let text = format!("{PLAN}[[compare]]\nmargin = \"100us\"\n");
+        let plan = parse(&Source::new("p.toml", text)).expect("a good plan");
+        assert_eq!(plan.compares[0].margin.nanos(), 100_000);
+        assert!(plan.compares[0].endpoints.is_empty(), "all of them");
+    }
+
+    #[test]
+    fn what_cannot_be_compared_is_told_where_it_stands() {
+        let text = format!(
+            "{PLAN}[[compare]]\nendpoints = [\"one\", \"othr\"]\nmargin = \"1ms\"\n\
+             [[compare]]\nendpoints = [\"one\"]\nmargin = \"0ms\"\n[[compare]]\n"
+        );
+        let found = parse(&Source::new("p.toml", text)).expect_err("mistakes");
+        let told: Vec<String> = found.iter().map(ToString::to_string).collect();
+        let told = told.join("\n");
+        for part in [
+            "there is no endpoint 'othr' to compare",
+            "one endpoint cannot be compared",
+            "this time is zero",
+            "'margin' is missing",
+        ] {
+            assert!(told.contains(part), "{part} in {told}");
+        }
+    }
+}

@@ -1,0 +1,146 @@
+//! Carrying an entry out: its files into the gallery's folder, a campaign as any other, and what
+//! neph found in it.
+
+use std::fs;
+use std::path::PathBuf;
+
+use neph_model::{Campaign, CampaignStatus};
+use neph_report::{Finding, Include, findings, load};
+use neph_text::Source;
+
+use super::entry::{Entry, Shipped, Side};
+use super::expectation::Judged;
+use crate::campaign::{self, Settings};
+use crate::exit::{Failure, Outcome};
+use crate::report;
+use crate::shipped::keep;
+use crate::workspace::Workspace;
+
+/// Where entries are carried out: one folder for each in it, one workspace for all.
+#[derive(Debug)]
+pub(super) struct Gallery {
+    pub(super) folder: PathBuf,
+    pub(super) quiet: bool,
+}
+
+/// An entry that was carried out, and what neph found.
+#[derive(Debug)]
+pub(super) struct Shown {
+    pub(super) entry: &'static Entry,
+    pub(super) side: Side,
+    pub(super) found: Vec<Finding>,
+    /// The figure as an image; none where nothing was drawn.
+    pub(super) figure: Option<PathBuf>,
+    /// From the campaign's start to its end.
+    pub(super) seconds: f64,
+}
+
+/// How carrying an entry out ended.
+#[derive(Debug)]
+pub(super) enum Ended {
+    /// Everything was measured.
+    Whole(Box<Shown>),
+    /// Ctrl-C, or experiments failed: there is nothing to hold against what is expected.
+    Unfinished(Outcome),
+}
+
+impl Shown {
+    /// Each expectation of the entry, held against what neph found.
+    pub(super) fn judged(&self) -> Vec<Judged<'_>> {
+        let expected = self.entry.expected.iter();
+        let judged = expected.map(|expectation| match self.side {
+            Side::Finding => expectation.judge(&self.found),
+            Side::Control => expectation.judge_absent(&self.found),
+        });
+        judged.collect()
+    }
+
+    /// Whether neph says everything that it should, and as a control none of it.
+    pub(super) fn is_right(&self) -> bool {
+        self.judged().iter().all(|judged| judged.is_right)
+    }
+}
+
+impl Gallery {
+    fn workspace(&self) -> Workspace {
+        Workspace {
+            place: self.folder.display().to_string(),
+        }
+    }
+
+    /// Measures an entry anew.
+    pub(super) fn run(&self, entry: &'static Entry, side: Side) -> Result<Ended, Failure> {
+        let [plan, _] = self.write(entry, side)?;
+        let settings = Settings {
+            workspace: self.workspace(),
+            quiet: self.quiet,
+            no_report: false,
+            acknowledge: None,
+        };
+        let outcome = campaign::carry_out(&campaign::understand(plan)?, None, None, &settings)?;
+        if outcome != Outcome::Done {
+            return Ok(Ended::Unfinished(outcome));
+        }
+        let ended = self.finished(entry, side)?;
+        Ok(ended.map_or(Ended::Unfinished(Outcome::Nothing), |shown| {
+            Ended::Whole(Box::new(shown))
+        }))
+    }
+
+    /// Plan and topology as they lie in the entry's folder; written there if they do not.
+    fn write(&self, entry: &Entry, side: Side) -> Result<[Source; 2], Failure> {
+        let folder = self.folder.join(entry.name);
+        let write = |shipped: &Shipped| keep(&folder.join(shipped.file), &shipped.text);
+        let [plan, lab] = entry.shipped(side);
+        fs::create_dir_all(&folder)
+            .and_then(|()| Ok([write(&plan)?, write(&lab)?]))
+            .map_err(|error| {
+                let folder = folder.display();
+                Failure::refused(format!("write the gallery's entry into {folder}: {error}"))
+            })
+    }
+
+    /// What the last complete campaign of an entry found, if it was of the same plan and topology.
+    pub(super) fn finished(
+        &self,
+        entry: &'static Entry,
+        side: Side,
+    ) -> Result<Option<Shown>, Failure> {
+        if !self.folder.join("catalog.sqlite").exists() {
+            return Ok(None);
+        }
+        let [plan, lab] = self.write(entry, side)?;
+        let store = self.workspace().existing()?;
+        let campaigns = store.campaigns().map_err(Failure::refused)?;
+        let same = |campaign: &&Campaign| {
+            campaign.status == CampaignStatus::Complete
+                && campaign.plan_text == plan.text()
+                && campaign.topology_text.as_deref() == Some(lab.text())
+        };
+        let Some(campaign) = campaigns.iter().rev().find(same) else {
+            return Ok(None);
+        };
+        let data = load(store.as_ref(), campaign, Include::Complete).map_err(Failure::refused)?;
+        let found = findings(&data, &report::kept_settings(campaign));
+        Ok(Some(Shown {
+            entry,
+            side,
+            found,
+            figure: self.figure(entry, campaign),
+            seconds: seconds(campaign),
+        }))
+    }
+
+    /// The first page of the entry's figure in its campaign's report.
+    fn figure(&self, entry: &Entry, campaign: &Campaign) -> Option<PathBuf> {
+        let figures = report::folder_of(&self.workspace(), campaign).join("figures");
+        let pages = ["", "-1"].map(|page| figures.join(format!("{}{page}.png", entry.figure)));
+        pages.into_iter().find(|page| page.exists())
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "nanoseconds of a few minutes")]
+fn seconds(campaign: &Campaign) -> f64 {
+    let ended = campaign.ended.unwrap_or(campaign.started);
+    (ended.unix_nanos() - campaign.started.unix_nanos()) as f64 / 1e9
+}

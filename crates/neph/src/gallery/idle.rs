@@ -1,0 +1,29 @@
+//! gallery/idle: after idling TCP begins slowly again.
+
+use super::entry::{Control, Entry};
+use super::expectation::{Expectation, Number};
+
+pub(super) const ENTRY: Entry = Entry {
+    name: "idle",
+    finding: "after idling TCP begins slowly again",
+    published: "thesis, section 5.4.2",
+    plan: include_str!("../../../../gallery/idle/plan.toml"),
+    lab: include_str!("../../../../gallery/idle/lab.toml"),
+    control: Control::Lab(include_str!("../../../../gallery/idle/control.lab.toml")),
+    figure: "boxes-by-interval",
+    expected: EXPECTED,
+};
+
+const EXPECTED: &[Expectation] = &[
+    // 10, 20 and 40 segments are 70: two round trips of 40 ms more, three if a segment is left
+    // over, less what the 100 KB take on their way at once.
+    Expectation {
+        topic: "interval",
+        about: &["1 s", "100 ms"],
+        claim: &[Number::at_least("shift_ms", 20.0)],
+        numbers: &[
+            Number::between("shift_ms", 55.0, 125.0),
+            Number::between("p", 0.0, 0.05),
+        ],
+    },
+];

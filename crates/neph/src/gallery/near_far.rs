@@ -1,0 +1,30 @@
+//! gallery/near-far: the near endpoint is farther than the far one.
+
+use super::entry::{Control, Entry};
+use super::expectation::{Expectation, Number};
+
+pub(super) const ENTRY: Entry = Entry {
+    name: "near-far",
+    finding: "the near endpoint is farther than the far one",
+    published: "thesis, section 5.1.2",
+    plan: include_str!("../../../../gallery/near-far/plan.toml"),
+    lab: include_str!("../../../../gallery/near-far/lab.toml"),
+    control: Control::Lab(include_str!(
+        "../../../../gallery/near-far/control.lab.toml"
+    )),
+    figure: "cdf-by-endpoint",
+    expected: EXPECTED,
+};
+
+const EXPECTED: &[Expectation] = &[
+    // 20 ms through the exchange against 8 ms, and a path that would reach 2,000 km.
+    Expectation {
+        topic: "position",
+        about: &["CrownLabs Turin", "Azure Zurich"],
+        claim: &[],
+        numbers: &[
+            Number::between("shift_ms", 11.5, 15.0),
+            Number::between("path_km", 1990.0, 2200.0),
+        ],
+    },
+];

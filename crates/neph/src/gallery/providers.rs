@@ -1,0 +1,30 @@
+//! gallery/providers: within one provider is faster than between two.
+
+use super::entry::{Control, Entry};
+use super::expectation::{Expectation, Number};
+
+pub(super) const ENTRY: Entry = Entry {
+    name: "providers",
+    finding: "within one provider is faster than between two",
+    published: "thesis, section 5.2.2",
+    plan: include_str!("../../../../gallery/providers/plan.toml"),
+    lab: include_str!("../../../../gallery/providers/lab.toml"),
+    control: Control::Lab(include_str!(
+        "../../../../gallery/providers/control.lab.toml"
+    )),
+    figure: "cdf-by-endpoint",
+    expected: EXPECTED,
+};
+
+const EXPECTED: &[Expectation] = &[
+    // Whoever changes the provider pays 16 ms at an exchange; the backbones differ by 2 ms.
+    Expectation {
+        topic: "crossover",
+        about: &["AWS London", "AKS London"],
+        claim: &[],
+        numbers: &[
+            Number::between("first_slower_ms", 13.0, 16.0),
+            Number::between("second_slower_ms", 15.0, 18.0),
+        ],
+    },
+];

@@ -1,0 +1,37 @@
+//! gallery/rest: a connection per message costs round trips.
+
+use super::entry::{Control, Entry};
+use super::expectation::{Expectation, Number};
+
+pub(super) const ENTRY: Entry = Entry {
+    name: "rest",
+    finding: "a connection per message costs round trips",
+    published: "thesis, section 5.4.3",
+    plan: include_str!("../../../../gallery/rest/plan.toml"),
+    lab: include_str!("../../../../gallery/rest/lab.toml"),
+    control: Control::Plan(include_str!("../../../../gallery/rest/control.toml")),
+    figure: "cdf-by-endpoint",
+    expected: EXPECTED,
+};
+
+const EXPECTED: &[Expectation] = &[
+    // One round trip of 8 ms more for TCP, one for TLS 1.3, another for TLS 1.2.
+    Expectation {
+        topic: "endpoint",
+        about: &["REST", "persistent"],
+        claim: &[Number::at_least("slower", 1.0)],
+        numbers: &[Number::between("shift_most_ms", 7.5, 9.5)],
+    },
+    Expectation {
+        topic: "endpoint",
+        about: &["REST, TLS 1.3", "persistent"],
+        claim: &[Number::at_least("slower", 1.0)],
+        numbers: &[Number::between("shift_most_ms", 15.5, 20.0)],
+    },
+    Expectation {
+        topic: "endpoint",
+        about: &["REST, TLS 1.2", "persistent"],
+        claim: &[Number::at_least("slower", 1.0)],
+        numbers: &[Number::between("shift_most_ms", 23.5, 28.5)],
+    },
+];

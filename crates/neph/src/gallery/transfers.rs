@@ -1,0 +1,30 @@
+//! gallery/transfers: a slow path makes 1 KB transfers 18 % longer.
+
+use super::entry::{Control, Entry};
+use super::expectation::{Expectation, Number};
+
+pub(super) const ENTRY: Entry = Entry {
+    name: "transfers",
+    finding: "a slow path makes 1 KB transfers 18 % longer",
+    published: "source 3, 'Moving 1K of data'",
+    plan: include_str!("../../../../gallery/transfers/plan.toml"),
+    lab: include_str!("../../../../gallery/transfers/lab.toml"),
+    control: Control::Lab(include_str!(
+        "../../../../gallery/transfers/control.lab.toml"
+    )),
+    figure: "cdf-by-endpoint",
+    expected: EXPECTED,
+};
+
+const EXPECTED: &[Expectation] = &[
+    // Two round trips each: 165.2 ms against 140 ms, which are 18 % more.
+    Expectation {
+        topic: "endpoint",
+        about: &["slow path", "fast path"],
+        claim: &[Number::at_least("slower", 1.0)],
+        numbers: &[
+            Number::between("shift_most_ms", 24.5, 26.5),
+            Number::between("share_most", 0.17, 0.19),
+        ],
+    },
+];

@@ -1,0 +1,28 @@
+//! gallery/uplink: a narrow uplink slows even small messages.
+
+use super::entry::{Control, Entry};
+use super::expectation::{Expectation, Number};
+
+pub(super) const ENTRY: Entry = Entry {
+    name: "uplink",
+    finding: "a narrow uplink slows even small messages",
+    published: "thesis, section 5.3.1",
+    plan: include_str!("../../../../gallery/uplink/plan.toml"),
+    lab: include_str!("../../../../gallery/uplink/lab.toml"),
+    control: Control::Lab(include_str!("../../../../gallery/uplink/control.lab.toml")),
+    figure: "cdf-by-from",
+    expected: EXPECTED,
+};
+
+const EXPECTED: &[Expectation] = &[
+    // (1 / 3 - 1 / 15) us for each bit: 2.3 ms for 1 KB with its headers, 111 ms for 50 KB.
+    Expectation {
+        topic: "parameter",
+        about: &["from rimini", "from turin"],
+        claim: &[Number::at_least("slower", 3.0)],
+        numbers: &[
+            Number::between("shift_least_ms", 2.0, 3.5),
+            Number::between("shift_most_ms", 100.0, 125.0),
+        ],
+    },
+];

@@ -1,0 +1,49 @@
+//! Files that neph ships and writes into a folder, to be read and changed there.
+
+use std::fs;
+use std::io::ErrorKind;
+use std::path::Path;
+
+use neph_text::Source;
+
+use crate::output;
+
+/// Writes a shipped file, unless there is one that somebody changed: that one is kept and used.
+pub(crate) fn keep(path: &Path, shipped: &str) -> std::io::Result<Source> {
+    let name = path.display().to_string();
+    let text = match fs::read_to_string(path) {
+        Ok(text) if text != shipped => {
+            output::say(&format!(
+                "neph: {name} is not what this version of neph ships: it is kept and used as it \
+                 is; without it, the shipped one is written again"
+            ));
+            text
+        }
+        Ok(text) => text,
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            fs::write(path, shipped)?;
+            shipped.to_owned()
+        }
+        Err(error) => return Err(error),
+    };
+    Ok(Source::new(name, text))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_that_somebody_changed_is_kept_and_used() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("plan.toml");
+        let used = |shipped| keep(&path, shipped).expect("a file").text().to_owned();
+        assert_eq!(used("shipped"), "shipped");
+        assert_eq!(used("shipped"), "shipped", "and again");
+        fs::write(&path, "changed").expect("written");
+        assert_eq!(used("shipped"), "changed");
+        assert_eq!(fs::read_to_string(&path).expect("there"), "changed");
+        fs::remove_file(&path).expect("removed");
+        assert_eq!(used("shipped"), "shipped");
+    }
+}
