@@ -156,7 +156,7 @@ fn useless_queues(table: &mut Fields<'_>, shapes: &[Shape; 2], schedule: &[Chang
     for (key, shape) in DIRECTIONS.into_iter().zip(shapes) {
         if shape.rate.is_none()
             && let Some(mut inner) = table.table(key)
-            && let Some(queue) = inner.entry("queue")
+            && let Some(queue) = inner.entry("queue").or_else(|| inner.entry("discipline"))
         {
             let what = "a queue without a rate never fills";
             let span = queue.node.span.clone();

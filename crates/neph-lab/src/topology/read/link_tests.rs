@@ -5,7 +5,7 @@ use neph_model::{BitRate, Span};
 use super::tests::{TWO, parse};
 use super::*;
 use crate::counters::Direction;
-use crate::gate::{GilbertElliott, Jitter, Loss, QueueLimit, Share, What};
+use crate::gate::{CoDel, Discipline, GilbertElliott, Jitter, Loss, QueueLimit, Share, What};
 
 /// [`TWO`], with `features` for its link instead of its delay.
 fn with(features: &str) -> String {
@@ -35,6 +35,30 @@ fn bursts_damage_and_limits_are_read() {
     let back = &topology.links[0].b_to_a;
     assert_eq!(back.queue, QueueLimit::Packets(50));
     assert_eq!(back.wire.loss, Loss::Random(percent(10)));
+}
+
+#[test]
+fn a_discipline_is_a_name_or_has_times_of_its_own() {
+    let of = |discipline: &str| {
+        let text = with(&format!("rate = \"1Mbit/s\"\ndiscipline = {discipline}"));
+        parse(&text).map(|topology| topology.links[0].b_to_a.discipline)
+    };
+    assert_eq!(of("\"drop-tail\""), Ok(Discipline::DropTail));
+    assert_eq!(of("\"codel\""), Ok(Discipline::CoDel(CoDel::default())));
+    let asked = CoDel {
+        target: Span::from_millis(1),
+        ..CoDel::default()
+    };
+    let given = of("{ name = \"codel\", target = \"1ms\" }");
+    assert_eq!(given, Ok(Discipline::CoDel(asked)));
+    for (wrong, part) in [
+        ("\"red\"", "known here"),
+        ("{ name = \"codel\", target = \"1us\" }", "from 10us"),
+        ("{ name = \"codel\", target = \"100ms\" }", "for example"),
+    ] {
+        let mistakes = of(wrong).expect_err(wrong);
+        assert!(mistakes[0].remedy.contains(part), "{mistakes:?}");
+    }
 }
 
 #[test]
