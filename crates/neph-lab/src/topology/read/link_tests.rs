@@ -84,13 +84,16 @@ fn a_trace_is_found_beside_the_topology() {
 fn what_the_features_of_a_link_cannot_be_is_placed() {
     let burst = "loss = { model = \"gilbert\", p = \"1%\" }";
     for (features, place, part) in [
-        (burst, "19:18", "known here: gilbert-elliott"),
-        (burst, "19:8", "add it"),
-        ("queue = \"0 packets\"", "19:9", "from 1 to 1000000"),
-        ("mtu = 9000", "19:7", "from 576 to 1500"),
-        ("corrupt = \"101%\"", "19:11", "from 0% to 100%"),
+        (burst, "20:18", "known here: gilbert-elliott"),
+        (burst, "20:8", "add it"),
+        ("queue = \"0 packets\"", "20:9", "from 1 to 1000000"),
+        ("mtu = 9000", "20:7", "from 576 to 1500"),
+        ("mtu = 1279", "20:7", "drop an 'address_v6'"),
+        ("corrupt = \"101%\"", "20:11", "from 0% to 100%"),
     ] {
-        let mistakes = parse(&with(features)).expect_err(features);
+        let both_v6 =
+            with(features).replace("10.0.0.1/24\"", "10.0.0.1/24\"\naddress_v6 = \"fd00::1\"");
+        let mistakes = parse(&both_v6).expect_err(features);
         let found = mistakes
             .iter()
             .any(|it| it.place.to_string() == place && it.remedy.contains(part));
