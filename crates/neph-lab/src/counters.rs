@@ -84,6 +84,8 @@ pub struct DirectionCount {
     pub lost_in_burst: u64,
     /// Packets that found the queue full, as asked.
     pub queue_full: u64,
+    /// Packets that CoDel dropped, as asked.
+    pub codel: u64,
     /// Packets longer than the link's MTU, dropped as asked.
     pub over_mtu: u64,
     /// Packets longer than a frame of 1514 bytes: not carried.
@@ -129,6 +131,7 @@ impl LinkCounters {
             lost: of(Verdict::Lost),
             lost_in_burst: of(Verdict::LostInBurst),
             queue_full: of(Verdict::QueueFull),
+            codel: of(Verdict::CoDel),
             over_mtu: of(Verdict::OverMtu),
             too_long: of(Verdict::TooLong),
             overflow: of(Verdict::Overflow),

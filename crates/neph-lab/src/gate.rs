@@ -7,6 +7,7 @@
 //! asked for them.
 
 mod change;
+mod codel;
 mod fate;
 mod flow;
 mod jitter;
@@ -25,6 +26,7 @@ use std::collections::VecDeque;
 use neph_model::Span;
 
 pub use change::{Change, Turn, What};
+pub use codel::CoDel;
 pub use fate::{Arrival, Cause, Departure, Fate, Treatment};
 pub(crate) use flow::digest;
 pub use jitter::{Jitter, Trace};
@@ -32,8 +34,8 @@ pub use loss::{GilbertElliott, Loss};
 pub use moment::Moment;
 pub use partial::{Partial, PartialWire};
 use random::Random;
+pub use shape::{Discipline, Path, QueueLimit, Shape, Wire, transmission_time};
 pub(crate) use shape::{ETHERNET, FULL_FRAME};
-pub use shape::{Path, QueueLimit, Shape, Wire, transmission_time};
 pub use share::Share;
 pub use timetable::Step;
 use timetable::Timetable;
@@ -174,9 +176,13 @@ impl Gate {
         self.shape = shape;
     }
 
-    /// The first of the queue begins to be sent.
+    /// The next packet of the queue begins to be sent; CoDel may drop some before.
     fn begin(&mut self, start: Moment) {
-        if let Some(packet) = self.transmitter.pop() {
+        let taken = self.transmitter.take(start, self.shape.discipline);
+        for _ in 0..taken.dropped {
+            self.decided.push_back(Fate::Dropped(Cause::CoDel, None));
+        }
+        if let Some(packet) = taken.packet {
             let fate = self.transmit(packet, start);
             self.decided.push_back(fate);
         }

@@ -53,6 +53,8 @@ pub enum Cause {
     Burst,
     /// It found the queue full.
     QueueFull,
+    /// CoDel dropped it at the head of a queue in which packets stood too long.
+    CoDel,
     /// Longer than the link's MTU.
     OverMtu,
 }

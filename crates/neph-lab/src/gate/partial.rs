@@ -2,7 +2,7 @@
 
 use neph_model::{BitRate, Span};
 
-use super::shape::{QueueLimit, Shape, Wire};
+use super::shape::{Discipline, QueueLimit, Shape, Wire};
 use super::{Jitter, Loss, Share};
 
 /// What is said about a direction of a link; the rest is as it was.
@@ -14,6 +14,8 @@ pub struct Partial {
     pub rate: Option<BitRate>,
     /// [`Shape::queue`].
     pub queue: Option<QueueLimit>,
+    /// [`Shape::discipline`].
+    pub discipline: Option<Discipline>,
     /// [`Shape::mtu`]; there is no way to say that there is none.
     pub mtu: Option<u32>,
 }
@@ -41,6 +43,7 @@ impl Partial {
         self.wire.apply(&mut shape.wire);
         shape.rate = self.rate.or(shape.rate);
         shape.queue = self.queue.unwrap_or(shape.queue);
+        shape.discipline = self.discipline.unwrap_or(shape.discipline);
         shape.mtu = self.mtu.or(shape.mtu);
     }
 }

@@ -2,7 +2,7 @@
 
 use neph_model::{BitRate, ByteSize, Span};
 
-use super::{Jitter, Loss, Share};
+use super::{CoDel, Jitter, Loss, Share};
 
 /// Bytes of the header in front of what an MTU counts.
 pub(crate) const ETHERNET: u32 = 14;
@@ -19,6 +19,8 @@ pub struct Shape {
     /// What may wait for transmission; what does not fit is dropped. Without a rate nothing ever
     /// waits.
     pub queue: QueueLimit,
+    /// Which packets leave the queue, and which are dropped.
+    pub discipline: Discipline,
     /// The longest packet in bytes, without its Ethernet header; a longer one is dropped.
     pub mtu: Option<u32>,
     /// Parallel paths behind the transmitter, which they share; none for the one wire above.
@@ -63,6 +65,17 @@ pub struct Wire {
     /// The share of packets that skip delay and jitter: they leave as soon as they are
     /// transmitted, and so overtake whatever is on the wire (netem's `reorder`).
     pub reorder: Share,
+}
+
+/// What happens to packets that wait for transmission. Whatever it is, one that does not fit the
+/// queue is dropped.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Discipline {
+    /// All are sent, in order.
+    #[default]
+    DropTail,
+    /// Those at the head are dropped at times when packets have stood too long (RFC 8289).
+    CoDel(CoDel),
 }
 
 /// How much may wait for transmission, the frame being sent included.

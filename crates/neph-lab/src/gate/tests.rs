@@ -246,6 +246,48 @@ fn a_gate_wants_to_be_told_the_time_before_anything_of_its_queue_is_due() {
     assert_eq!(gate.next_turn(), None);
 }
 
+#[test]
+fn codel_keeps_a_standing_queue_short_that_drop_tail_lets_stand() {
+    // 12 Mbit/s of a sender that halves its rate at each drop and adds to it after each 100 ms
+    // without, into 10 Mbit/s: what stands, at the median of the last ten seconds.
+    let standing = |discipline| {
+        let shape = Shape {
+            rate: Some(BitRate(10_000_000)),
+            queue: bytes(1_000_000),
+            discipline,
+            ..Shape::default()
+        };
+        let mut gate = Gate::new(shape, 1);
+        let (mut at, mut rate, mut grown) = (Moment(0), 12_000_000_u64, Moment(0));
+        let (mut standing, mut waits) = (VecDeque::new(), Vec::new());
+        while at < Moment(30_000_000_000) {
+            at = at + transmission_time(1_514, BitRate(rate));
+            let fate = gate.admit(arrival(at, 1_514));
+            standing.extend(fate.is_none().then_some(at));
+            let mut fates: Vec<(Moment, Fate)> = std::iter::from_fn(|| gate.next_decided())
+                .filter_map(|fate| standing.pop_front().map(|came| (came, fate)))
+                .collect();
+            fates.extend(fate.map(|fate| (at, fate)));
+            for (came, fate) in fates {
+                match fate {
+                    Fate::Leaves(departure) => waits.push(departure.due - came),
+                    Fate::Dropped(..) => (rate, grown) = ((rate / 2).max(1_000_000), at),
+                }
+            }
+            if at - grown >= Span::from_millis(100) {
+                (rate, grown) = (rate + 500_000, at);
+            }
+        }
+        let mut last = waits.split_off(waits.len() * 2 / 3);
+        last.sort_unstable();
+        last[last.len() / 2]
+    };
+    let tail = standing(Discipline::DropTail);
+    let codel = standing(Discipline::CoDel(CoDel::default()));
+    assert!(tail > Span::from_millis(100), "{tail:?}");
+    assert!(codel < Span::from_millis(15), "{codel:?}");
+}
+
 fn any_shape() -> impl Strategy<Value = Shape> {
     let span = |most| (0_i64..most).prop_map(Span::from_nanos);
     let jitter = prop_oneof![
@@ -260,12 +302,21 @@ fn any_shape() -> impl Strategy<Value = Shape> {
         (1_u32..200).prop_map(QueueLimit::Packets),
     ];
     let loss = (0_u32..1_000_000_000).prop_map(Share::from_billionths);
-    (span(100_000_000), jitter, loss, rate, queue).prop_map(|(delay, jitter, loss, rate, queue)| {
+    let target = Span::from_micros(500);
+    let interval = Span::from_millis(10);
+    let discipline = prop_oneof![
+        Just(Discipline::DropTail),
+        Just(Discipline::CoDel(CoDel { target, interval })),
+    ];
+    let sent = (rate, queue, discipline);
+    (span(100_000_000), jitter, loss, sent).prop_map(|(delay, jitter, loss, sent)| {
+        let (rate, queue, discipline) = sent;
         let mut shape = wire(delay, jitter);
         shape.wire.loss = Loss::Random(loss);
         Shape {
             rate,
             queue,
+            discipline,
             ..shape
         }
     })

@@ -8,30 +8,54 @@ use std::collections::VecDeque;
 
 use neph_model::{BitRate, Span};
 
-use super::shape::{QueueLimit, transmission_time};
+use super::codel::{Controller, Taken};
+use super::shape::{Discipline, QueueLimit, transmission_time};
 use super::{Arrival, Moment};
+
+/// Packets in the order in which they came, without the one that is being sent.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Fifo {
+    packets: VecDeque<Arrival>,
+    bytes: u64,
+}
+
+impl Fifo {
+    pub(super) fn push(&mut self, packet: Arrival) {
+        self.bytes += u64::from(packet.length);
+        self.packets.push_back(packet);
+    }
+
+    pub(super) fn pop(&mut self) -> Option<Arrival> {
+        let packet = self.packets.pop_front()?;
+        self.bytes -= u64::from(packet.length);
+        Some(packet)
+    }
+
+    pub(super) const fn bytes(&self) -> u64 {
+        self.bytes
+    }
+}
 
 /// One direction's transmitter.
 #[derive(Clone, Debug)]
 pub(super) struct Transmitter {
-    queue: VecDeque<Arrival>,
-    /// Bytes in the queue; what is being sent is not in it.
-    bytes: u64,
+    queue: Fifo,
+    controller: Controller,
     busy_until: Moment,
 }
 
 impl Transmitter {
     pub(super) fn new() -> Self {
         Self {
-            queue: VecDeque::new(),
-            bytes: 0,
+            queue: Fifo::default(),
+            controller: Controller::default(),
             busy_until: Moment::DAWN,
         }
     }
 
     /// When the first of the queue begins to be sent.
     pub(super) fn next_start(&self) -> Option<Moment> {
-        let first = self.queue.front()?;
+        let first = self.queue.packets.front()?;
         Some(self.busy_until.max(first.at))
     }
 
@@ -45,26 +69,29 @@ impl Transmitter {
             QueueLimit::Bytes(limit) => {
                 let rate = rate.unwrap_or(BitRate(0));
                 let sending = bits_in(self.busy_until - packet.at, rate) / 8;
-                let waiting = sending + u128::from(self.bytes);
+                let waiting = sending + u128::from(self.queue.bytes);
                 waiting + u128::from(packet.length) <= u128::from(limit.0)
             }
             QueueLimit::Packets(limit) => {
                 let sending = usize::from(self.busy_until > packet.at);
-                u32::try_from(self.queue.len() + sending).unwrap_or(u32::MAX) < limit
+                u32::try_from(self.queue.packets.len() + sending).unwrap_or(u32::MAX) < limit
             }
         }
     }
 
     pub(super) fn push(&mut self, packet: Arrival) {
-        self.bytes += u64::from(packet.length);
-        self.queue.push_back(packet);
+        self.queue.push(packet);
     }
 
-    /// Takes the first out of the queue, if there is one.
-    pub(super) fn pop(&mut self) -> Option<Arrival> {
-        let packet = self.queue.pop_front()?;
-        self.bytes -= u64::from(packet.length);
-        Some(packet)
+    /// Takes out what is to be sent from `start` on, and what is dropped instead.
+    pub(super) fn take(&mut self, start: Moment, discipline: Discipline) -> Taken {
+        match discipline {
+            Discipline::DropTail => Taken {
+                dropped: 0,
+                packet: self.queue.pop(),
+            },
+            Discipline::CoDel(asked) => self.controller.dequeue(&mut self.queue, start, asked),
+        }
     }
 
     /// Sends a packet of `length` bytes from `start` on; says when its last bit is on the wire.
@@ -75,7 +102,7 @@ impl Transmitter {
 
     /// Whether it sends or has anything to send at `now`.
     pub(super) fn is_busy(&self, now: Moment) -> bool {
-        !self.queue.is_empty() || self.busy_until > now
+        !self.queue.packets.is_empty() || self.busy_until > now
     }
 }
 

@@ -1,11 +1,11 @@
 //! The link that the kernel carries: one veth pair between the sites, with netem (delay, jitter,
-//! loss, corruption, duplicates, reordering), tbf (rate, queue) and pfifo (a queue in packets) on
+//! loss, corruption, duplicates, reordering), tbf (rate, queue), pfifo (a queue in packets) and codel on
 //! both ends. It keeps no record of what it did.
 
 use neph_model::Span;
 
 use super::{Laying, LinkKind, mac};
-use crate::gate::{FULL_FRAME, Jitter, Loss, QueueLimit, Shape, Share, Wire};
+use crate::gate::{Discipline, FULL_FRAME, Jitter, Loss, QueueLimit, Shape, Share, Wire};
 use crate::plan::Operation;
 use crate::topology::Link;
 
@@ -80,16 +80,26 @@ fn shape_lines(interface: &str, shape: &Shape) -> Vec<String> {
         "qdisc add dev {interface} parent 1: handle 2: tbf rate {rate}bit burst 1600 limit {}",
         bytes.bytes()
     ));
-    if let QueueLimit::Packets(packets) = shape.queue {
-        lines.push(format!(
-            "qdisc add dev {interface} parent 2: handle 3: pfifo limit {packets}"
-        ));
-    }
+    let inner = match (shape.discipline, shape.queue) {
+        (Discipline::CoDel(asked), queue) => {
+            let [target, interval] = [asked.target, asked.interval].map(micros);
+            let frames = u64::from(FULL_FRAME);
+            let packets = match queue {
+                QueueLimit::Packets(packets) => u64::from(packets),
+                QueueLimit::Bytes(bytes) => bytes.bytes().div_ceil(frames),
+            };
+            format!("codel limit {packets} target {target}us interval {interval}us noecn")
+        }
+        (Discipline::DropTail, QueueLimit::Packets(packets)) => format!("pfifo limit {packets}"),
+        (Discipline::DropTail, QueueLimit::Bytes(_)) => return lines,
+    };
+    lines.push(format!(
+        "qdisc add dev {interface} parent 2: handle 3: {inner}"
+    ));
     lines
 }
 
 fn delay(wire: &Wire) -> String {
-    let micros = |span: Span| (span.nanos() + 500) / 1000;
     let delay = micros(wire.delay);
     match &wire.jitter {
         // A trace is refused when the topology is read.
@@ -106,6 +116,10 @@ fn delay(wire: &Wire) -> String {
             format!("delay {middle}us {scale}us distribution pareto")
         }
     }
+}
+
+const fn micros(span: Span) -> i64 {
+    (span.nanos() + 500) / 1000
 }
 
 fn loss(loss: &Loss) -> String {
@@ -129,7 +143,7 @@ mod tests {
     use neph_model::BitRate;
 
     use super::*;
-    use crate::gate::GilbertElliott;
+    use crate::gate::{CoDel, GilbertElliott};
 
     #[test]
     fn a_shape_becomes_what_tc_understands() {
@@ -155,6 +169,11 @@ mod tests {
         );
         shape.queue = QueueLimit::default();
         assert!(shape_lines("up", &shape)[1].ends_with("limit 262144"));
+        shape.discipline = Discipline::CoDel(CoDel::default());
+        assert!(
+            shape_lines("up", &shape)[2]
+                .ends_with("handle 3: codel limit 174 target 5000us interval 100000us noecn")
+        );
     }
 
     #[test]

@@ -61,6 +61,19 @@ pub(super) fn queue(node: &Node) -> Result<QueueLimit, Fault> {
     Ok(QueueLimit::Bytes(ByteSize(bytes)))
 }
 
+/// Times that CoDel works with: from 10 us, about what an engine can hold, to 60 s.
+pub(super) fn codel_time(node: &Node) -> Result<Span, Fault> {
+    let text = text(node, "5ms")?;
+    let span = delay_of(&text)?;
+    if span < Span::from_micros(10) {
+        return Err(out_of_range(
+            &text,
+            "a time such as \"5ms\", from 10us to 60s",
+        ));
+    }
+    Ok(span)
+}
+
 /// An MTU from 576 to 1500 bytes.
 pub(super) fn mtu(node: &Node) -> Result<u32, Fault> {
     let bytes = u32::take(node)?;

@@ -123,3 +123,7 @@ mod tests;
 #[cfg(test)]
 #[path = "read/link_tests.rs"]
 mod link_tests;
+
+#[cfg(test)]
+#[path = "read/docs_tests.rs"]
+mod docs_tests;

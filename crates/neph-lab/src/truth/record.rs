@@ -27,7 +27,7 @@ pub struct Passing {
 /// What the link did to a packet on the way, beside delaying it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Handling {
-    /// The index of the path it took; none when it was dropped before, and on netem.
+    /// The index of the path it took; none when it was dropped before it took one.
     pub path: Option<u8>,
     /// The bit that was flipped, counted from the frame's first (the highest of its byte comes
     /// first).

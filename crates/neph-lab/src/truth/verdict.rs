@@ -13,6 +13,8 @@ pub enum Verdict {
     LostInBurst,
     /// It found the queue full, as asked.
     QueueFull,
+    /// Dropped by CoDel, as asked.
+    CoDel,
     /// Longer than the link's MTU: dropped as asked.
     OverMtu,
     /// Longer than a frame of 1514 bytes.
@@ -27,11 +29,12 @@ impl Verdict {
     /// How many verdicts there are.
     pub(crate) const COUNT: usize = Self::ALL.len();
     /// All, in the order of their numbers in the file.
-    pub(super) const ALL: [Self; 8] = [
+    pub(super) const ALL: [Self; 9] = [
         Self::Delivered,
         Self::Lost,
         Self::LostInBurst,
         Self::QueueFull,
+        Self::CoDel,
         Self::OverMtu,
         Self::TooLong,
         Self::Overflow,
@@ -49,6 +52,7 @@ impl From<Cause> for Verdict {
             Cause::Random => Self::Lost,
             Cause::Burst => Self::LostInBurst,
             Cause::QueueFull => Self::QueueFull,
+            Cause::CoDel => Self::CoDel,
             Cause::OverMtu => Self::OverMtu,
         }
     }

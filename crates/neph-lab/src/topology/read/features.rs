@@ -5,7 +5,7 @@ use std::path::Path;
 use neph_text::{Fields, Placed, Value, choice};
 
 use super::trace;
-use crate::gate::{GilbertElliott, Loss, Partial, PartialWire, Share};
+use crate::gate::{CoDel, Discipline, GilbertElliott, Loss, Partial, PartialWire, Share};
 use crate::topology::quantity;
 
 /// Everything that a direction of a link can be asked for.
@@ -16,6 +16,7 @@ pub(super) fn features(table: &mut Fields<'_>) -> Partial {
     };
     said.rate = value(table.optional_with("rate", quantity::rate));
     said.queue = value(table.optional_with("queue", quantity::queue));
+    said.discipline = discipline(table);
     said.mtu = value(table.optional_with("mtu", quantity::mtu));
     said
 }
@@ -38,6 +39,31 @@ pub(super) fn wire(table: &mut Fields<'_>) -> PartialWire {
         duplicate: value(table.optional_with("duplicate", quantity::share)),
         reorder: value(table.optional_with("reorder", quantity::share)),
     }
+}
+
+/// A name, or a table with a name and CoDel's times.
+fn discipline(table: &mut Fields<'_>) -> Option<Discipline> {
+    let codel = Discipline::CoDel(CoDel::default());
+    let names = [("drop-tail", Discipline::DropTail), ("codel", codel)];
+    let entry = table.entry("discipline")?;
+    if !matches!(entry.node.value, Value::Table(_)) {
+        return value(table.optional_with("discipline", |node| choice(node, &names)));
+    }
+    let mut inner = Fields::of(&entry.node, table.problems())?;
+    let given = inner.required_with("name", |node| choice(node, &names[1..]));
+    let target = inner.optional_with("target", quantity::codel_time);
+    let interval = inner.optional_with("interval", quantity::codel_time);
+    let usual = CoDel::default();
+    let asked = CoDel {
+        target: target.as_ref().map_or(usual.target, |target| target.value),
+        interval: value(interval).unwrap_or(usual.interval),
+    };
+    if let Some(target) = target.filter(|target| target.value >= asked.interval) {
+        let what = "the target is not below the interval";
+        inner.fault(target.span, what, "write for example \"5ms\" of \"100ms\"");
+    }
+    inner.finish();
+    given.map(|_| Discipline::CoDel(asked))
 }
 
 /// A share, or a table that describes bursts.

@@ -14,6 +14,9 @@ use crate::topology::{Link, Site};
 /// The tables that say something about one direction only.
 pub(super) const DIRECTIONS: [&str; 2] = ["a_to_b", "b_to_a"];
 
+/// The least MTU with IPv6 (RFC 8200, section 5).
+const LEAST_V6: u32 = 1280;
+
 /// What links may join.
 #[derive(Clone, Copy)]
 pub(super) struct Ends<'s> {
@@ -68,6 +71,7 @@ fn link(mut table: Fields<'_>, number: usize, ends: Ends<'_>) -> Option<Link> {
     });
     if let Some(link) = &link {
         carried(&mut table, link);
+        wide_enough(&mut table, link, ends.sites);
     }
     let (span, problems) = (table.span(), table.problems());
     table.finish();
@@ -87,6 +91,19 @@ fn carried(table: &mut Fields<'_>, link: &Link) {
         let span = place(table, key);
         let what = format!("a link of kind \"{}\" cannot {what}", kind.name());
         table.fault(span, what, "leave 'kind' out or drop this");
+    }
+}
+
+/// Whether the sites can speak what they have addresses for.
+fn wide_enough(table: &mut Fields<'_>, link: &Link, sites: &[Site]) {
+    let v6 = [link.a, link.b]
+        .iter()
+        .all(|site| sites[*site].v6.is_some());
+    let narrow = |shape: &Shape| shape.mtu.is_some_and(|mtu| mtu < LEAST_V6);
+    if v6 && (narrow(&link.a_to_b) || narrow(&link.b_to_a)) {
+        let span = place(table, "mtu");
+        let what = format!("IPv6 needs an MTU of {LEAST_V6}, and both sites have an address");
+        table.fault(span, what, "write a larger one or drop an 'address_v6'");
     }
 }
 
@@ -156,7 +173,7 @@ fn useless_queues(table: &mut Fields<'_>, shapes: &[Shape; 2], schedule: &[Chang
     for (key, shape) in DIRECTIONS.into_iter().zip(shapes) {
         if shape.rate.is_none()
             && let Some(mut inner) = table.table(key)
-            && let Some(queue) = inner.entry("queue")
+            && let Some(queue) = inner.entry("queue").or_else(|| inner.entry("discipline"))
         {
             let what = "a queue without a rate never fills";
             let span = queue.node.span.clone();

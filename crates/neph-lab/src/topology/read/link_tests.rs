@@ -5,7 +5,7 @@ use neph_model::{BitRate, Span};
 use super::tests::{TWO, parse};
 use super::*;
 use crate::counters::Direction;
-use crate::gate::{GilbertElliott, Jitter, Loss, QueueLimit, Share, What};
+use crate::gate::{CoDel, Discipline, GilbertElliott, Jitter, Loss, QueueLimit, Share, What};
 
 /// [`TWO`], with `features` for its link instead of its delay.
 fn with(features: &str) -> String {
@@ -38,6 +38,30 @@ fn bursts_damage_and_limits_are_read() {
 }
 
 #[test]
+fn a_discipline_is_a_name_or_has_times_of_its_own() {
+    let of = |discipline: &str| {
+        let text = with(&format!("rate = \"1Mbit/s\"\ndiscipline = {discipline}"));
+        parse(&text).map(|topology| topology.links[0].b_to_a.discipline)
+    };
+    assert_eq!(of("\"drop-tail\""), Ok(Discipline::DropTail));
+    assert_eq!(of("\"codel\""), Ok(Discipline::CoDel(CoDel::default())));
+    let asked = CoDel {
+        target: Span::from_millis(1),
+        ..CoDel::default()
+    };
+    let given = of("{ name = \"codel\", target = \"1ms\" }");
+    assert_eq!(given, Ok(Discipline::CoDel(asked)));
+    for (wrong, part) in [
+        ("\"red\"", "known here"),
+        ("{ name = \"codel\", target = \"1us\" }", "from 10us"),
+        ("{ name = \"codel\", target = \"100ms\" }", "for example"),
+    ] {
+        let mistakes = of(wrong).expect_err(wrong);
+        assert!(mistakes[0].remedy.contains(part), "{mistakes:?}");
+    }
+}
+
+#[test]
 fn a_trace_is_found_beside_the_topology() {
     let folder = tempfile::tempdir().expect("a folder");
     std::fs::write(folder.path().join("day.txt"), "1ms\n2ms\n").expect("write");
@@ -60,13 +84,16 @@ fn a_trace_is_found_beside_the_topology() {
 fn what_the_features_of_a_link_cannot_be_is_placed() {
     let burst = "loss = { model = \"gilbert\", p = \"1%\" }";
     for (features, place, part) in [
-        (burst, "19:18", "known here: gilbert-elliott"),
-        (burst, "19:8", "add it"),
-        ("queue = \"0 packets\"", "19:9", "from 1 to 1000000"),
-        ("mtu = 9000", "19:7", "from 576 to 1500"),
-        ("corrupt = \"101%\"", "19:11", "from 0% to 100%"),
+        (burst, "20:18", "known here: gilbert-elliott"),
+        (burst, "20:8", "add it"),
+        ("queue = \"0 packets\"", "20:9", "from 1 to 1000000"),
+        ("mtu = 9000", "20:7", "from 576 to 1500"),
+        ("mtu = 1279", "20:7", "drop an 'address_v6'"),
+        ("corrupt = \"101%\"", "20:11", "from 0% to 100%"),
     ] {
-        let mistakes = parse(&with(features)).expect_err(features);
+        let both_v6 =
+            with(features).replace("10.0.0.1/24\"", "10.0.0.1/24\"\naddress_v6 = \"fd00::1\"");
+        let mistakes = parse(&both_v6).expect_err(features);
         let found = mistakes
             .iter()
             .any(|it| it.place.to_string() == place && it.remedy.contains(part));

@@ -99,7 +99,7 @@ fn path_name(node: &Node) -> Result<String, Fault> {
 
 /// What a path is asked for that only the link has.
 pub(super) fn shared(table: &mut Fields<'_>) {
-    for key in ["rate", "queue", "mtu"] {
+    for key in ["rate", "queue", "discipline", "mtu"] {
         if let Some(entry) = table.entry(key) {
             let what = format!("a path has no '{key}' of its own: all share the link's");
             table.fault(entry.key_span.clone(), what, "say it of the link");
