@@ -30,7 +30,8 @@ lab-packages:
 	@tools/need ip:iproute2
 
 test-packages: lab-packages
-	@tools/need python3:python3 iperf3:iperf3 nft:nftables
+	@tools/need python3:python3 iperf3:iperf3 nft:nftables openssl:openssl bird:bird2 haproxy:haproxy \
+		nginx:nginx-light
 	@python3 -m ensurepip --version >/dev/null 2>&1 || tools/need no-such-program:python3-venv
 
 demo: cargo lab-packages

@@ -12,7 +12,8 @@ use std::sync::Arc;
 use neph_text::{Fault, Fields, Node, Placed, Take, did_you_mean};
 
 use crate::plan::Operation;
-use crate::topology::{Service, Site, Topology};
+use crate::topology::{Link, Service, Site, Topology};
+use crate::tunnel::TunnelConfig;
 
 /// A kind of overlay or box.
 pub(crate) trait FixtureKind: Sync + Debug {
@@ -28,6 +29,10 @@ pub(crate) trait Build: Debug + Send + Sync {
     /// How it is built. Links, addresses and routes of all sites are there by then; services run
     /// after all operations of all fixtures, before those of the topology.
     fn build(&self, ground: &Ground<'_>) -> Built;
+    /// The sites inside others that it gives an interface, by their indices.
+    fn pods(&self) -> Vec<usize> {
+        Vec::new()
+    }
 }
 
 /// What a fixture is built of.
@@ -37,6 +42,19 @@ pub(crate) struct Built {
     pub(crate) operations: Vec<Operation>,
     /// In order; each is ready before the next is started.
     pub(crate) services: Vec<Service>,
+    /// Carried by threads of the lab, from after the operations on.
+    pub(crate) tunnels: Vec<TunnelEnd>,
+}
+
+/// An end of a tunnel in user space.
+#[derive(Clone, Debug)]
+pub(crate) struct TunnelEnd {
+    /// The index of its site.
+    pub(crate) site: usize,
+    /// What it is told.
+    pub(crate) config: TunnelConfig,
+    /// What is done once it listens: its interface must not be up before.
+    pub(crate) afterwards: Vec<Operation>,
 }
 
 /// Where a fixture is built.
@@ -44,15 +62,13 @@ pub(crate) struct Built {
 pub(crate) struct Ground<'t> {
     /// The fixture's own name.
     pub(crate) name: &'t str,
+    /// Its place among the topology's fixtures.
+    pub(crate) number: usize,
     /// The network.
     pub(crate) topology: &'t Topology,
     /// The namespace of each site, by its index.
     pub(crate) namespaces: &'t [String],
     /// The lab's folder: [`Operation::file`] writes there, and services find it there.
-    #[expect(
-        dead_code,
-        reason = "boxes with a configuration file are the next kinds"
-    )]
     pub(crate) folder: &'t Path,
 }
 
@@ -78,6 +94,8 @@ impl PartialEq for Fixture {
 pub(crate) struct Nodes<'s> {
     /// Those that could be read.
     pub(crate) sites: &'s [Site],
+    /// The links between them.
+    pub(crate) links: &'s [Link],
     /// Whether these are all. If not, a name that is missing may be one of the others.
     pub(crate) complete: bool,
 }
@@ -86,18 +104,11 @@ impl Nodes<'_> {
     /// The index of the site or router that `key` names.
     pub(crate) fn site<'f>(self, table: &mut Fields<'f>, key: &'f str) -> Option<usize> {
         let named = table.required::<String>(key)?;
-        self.found(&named, table)
+        self.placed(&named, table)
     }
 
-    /// The indices of the sites or routers that `key` lists; at least one.
-    #[expect(dead_code, reason = "overlays are the next kinds")]
-    pub(crate) fn sites<'f>(self, table: &mut Fields<'f>, key: &'f str) -> Option<Vec<usize>> {
-        table.needed(key)?;
-        let named = table.one_or_list::<String>(key)?;
-        named.iter().map(|name| self.found(name, table)).collect()
-    }
-
-    fn found(self, named: &Placed<String>, table: &Fields<'_>) -> Option<usize> {
+    /// The index of the site or router with that name.
+    pub(crate) fn placed(self, named: &Placed<String>, table: &Fields<'_>) -> Option<usize> {
         match self.index(&named.value) {
             Ok(found) => found,
             Err(fault) => {

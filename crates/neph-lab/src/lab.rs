@@ -11,6 +11,7 @@ mod place;
 mod service;
 mod status;
 mod traffic;
+mod tunnelling;
 mod up;
 
 use std::net::IpAddr;
@@ -36,6 +37,7 @@ pub use service::ServiceState;
 use status::Teller;
 pub use status::{DirectionCounts, DirectionStatus, LabStatus, ServiceStatus, TrafficStatus};
 use traffic::Flowing;
+use tunnelling::Tunnelling;
 
 /// How long a keeper may take to notice that its lab is gone.
 const KEEPER_END: Duration = Duration::from_secs(10);
@@ -87,6 +89,7 @@ pub struct Lab {
     /// In the order in which they were started.
     services: Vec<Running>,
     traffic: Vec<Flowing>,
+    tunnels: Vec<Tunnelling>,
     carriers: Vec<Carrier>,
     journal: Witness,
     cue: Arc<Cue>,
@@ -249,6 +252,7 @@ impl Lab {
             teller.stop();
         }
         self.traffic.clear();
+        self.tunnels.clear();
         while let Some(service) = self.services.pop() {
             service.stop();
         }

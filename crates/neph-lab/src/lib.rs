@@ -22,6 +22,7 @@ mod settings;
 mod sweep;
 mod topology;
 mod truth;
+mod tunnel;
 mod verify;
 mod waiting;
 
@@ -47,6 +48,7 @@ pub use topology::{
     Link, Prefix, Ready, ReadyCheck, Role, Routing, Service, Site, Topology, Traffic,
 };
 pub use truth::{Handling, Identity, Passing, Record, TruthError, TruthFile, Verdict};
+pub use tunnel::TunnelError;
 pub use verify::{
     Check, DelayCheck, JitterCheck, Lateness, LinkCheck, LossCheck, Quantiles, verify,
     verify_against, verify_link,

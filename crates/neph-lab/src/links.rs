@@ -3,9 +3,18 @@
 //! Owns which carries a link. A kind says which interfaces it lays between two sites; addresses and routes
 //! are the plan's.
 
+mod bridge;
 mod emulated;
+mod haproxy;
 mod l4;
+mod macvlan;
 mod netem;
+mod nginx;
+mod pods;
+mod proxy;
+mod routed;
+mod tunnel;
+mod vxlan;
 
 use crate::fixture::FixtureKind;
 use crate::plan::Operation;
@@ -18,10 +27,16 @@ use crate::topology::Link;
 pub(crate) const LINKS: &[&dyn LinkKind] = &[&emulated::Emulated, &netem::Netem];
 
 /// All kinds of `[[overlay]]`.
-pub(crate) const OVERLAYS: &[&dyn FixtureKind] = &[];
+pub(crate) const OVERLAYS: &[&dyn FixtureKind] = &[
+    &vxlan::Vxlan,
+    &tunnel::UserSpace,
+    &routed::Routed,
+    &macvlan::Macvlan,
+    &bridge::Bridge,
+];
 
 /// All kinds of `[[balancer]]`.
-pub(crate) const BALANCERS: &[&dyn FixtureKind] = &[&l4::L4];
+pub(crate) const BALANCERS: &[&dyn FixtureKind] = &[&l4::L4, &haproxy::HaProxy, &nginx::Nginx];
 
 /// A way to carry a link.
 pub(crate) trait LinkKind: Sync + std::fmt::Debug {

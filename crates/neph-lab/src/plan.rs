@@ -12,7 +12,7 @@ mod steps;
 use std::net::IpAddr;
 use std::path::PathBuf;
 
-use crate::fixture::{Built, Ground};
+use crate::fixture::{Built, Ground, TunnelEnd};
 use crate::links::{Laying, LinkKind, mac};
 use crate::route;
 use crate::segment;
@@ -69,15 +69,25 @@ impl Plan<'_> {
             .collect()
     }
 
+    /// What the lab's own threads carry beside the links.
+    pub(crate) fn tunnels(&self) -> Vec<TunnelEnd> {
+        self.built().flat_map(|built| built.tunnels).collect()
+    }
+
     fn built(&self) -> impl Iterator<Item = Built> {
-        self.topology.fixtures.iter().map(|fixture| {
-            fixture.build.build(&Ground {
-                name: &fixture.name,
-                topology: self.topology,
-                namespaces: &self.sites,
-                folder: &self.folder,
+        self.topology
+            .fixtures
+            .iter()
+            .enumerate()
+            .map(|(number, fixture)| {
+                fixture.build.build(&Ground {
+                    name: &fixture.name,
+                    number,
+                    topology: self.topology,
+                    namespaces: &self.sites,
+                    folder: &self.folder,
+                })
             })
-        })
     }
 
     /// Joins the links of a switch. It is told where everybody is, so that nothing is flooded

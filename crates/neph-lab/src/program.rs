@@ -57,6 +57,7 @@ const PACKAGES: &[(&str, &str)] = &[
     ("nginx", "nginx-light"),
     ("python3", "python3"),
     ("socat", "socat"),
+    ("openssl", "openssl"),
     ("sockperf", "sockperf"),
     ("tc", "iproute2"),
     ("tcpdump", "tcpdump"),
@@ -115,6 +116,12 @@ pub(crate) fn nft(namespace: &NetNs, rules: &str) -> Result<(), LabError> {
         batch(command.args(["-f", "-"]), ("nft", namespace.name()), &lines)
     };
     Ok(netns::with_namespace(namespace, run)??)
+}
+
+/// Runs `openssl` with these arguments, which have no blanks in them.
+pub(crate) fn openssl(namespace: &str, line: &str) -> Result<(), ProgramError> {
+    let mut command = Command::new("openssl");
+    batch(command.args(line.split(' ')), ("openssl", namespace), &[])
 }
 
 /// Runs one line of `tc` inside the namespace.

@@ -67,6 +67,9 @@ pub struct Site {
     pub name: String,
     /// What it is for.
     pub role: Role,
+    /// The index of the site that it runs inside, as a container or pod does; none for a place of
+    /// its own. A pod has no links: an overlay gives it its interface.
+    pub inside: Option<usize>,
     /// Its IPv4 address; `0.0.0.0/32` at a switch, which has none. Routes lead to the address
     /// itself, whatever the prefix.
     pub v4: Prefix<Ipv4Addr>,

@@ -10,6 +10,7 @@ use crate::engine::EngineError;
 use crate::group::GroupError;
 use crate::journal::UndoError;
 use crate::program::ProgramError;
+use crate::tunnel::TunnelError;
 
 /// What went wrong with a lab.
 #[derive(Debug, thiserror::Error)]
@@ -158,6 +159,9 @@ pub enum LabError {
     /// A link could not be carried.
     #[error(transparent)]
     Engine(#[from] EngineError),
+    /// A tunnel could not be carried.
+    #[error(transparent)]
+    Tunnel(#[from] TunnelError),
     /// It could not be taken down.
     #[error(transparent)]
     Undo(#[from] UndoError),

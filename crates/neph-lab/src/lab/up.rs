@@ -13,6 +13,7 @@ use super::carrier::Carrier;
 use super::service::Running;
 use super::status::Teller;
 use super::traffic::Flowing;
+use super::tunnelling::Tunnelling;
 use super::{Lab, LabError, UpOptions, exists, namespace_name};
 use crate::cue::Cue;
 use crate::engine::{EngineConfig, TruthConfig};
@@ -39,6 +40,7 @@ pub(super) fn up(topology: &Topology, options: &UpOptions) -> Result<Lab, LabErr
         services: Vec::new(),
         traffic: Vec::new(),
         carriers: Vec::new(),
+        tunnels: Vec::new(),
         journal: witness,
         cue: Arc::default(),
         abandoned: false,
@@ -102,6 +104,7 @@ fn grow(lab: &mut Lab, journal: &Journal, options: &UpOptions) -> Result<(), Lab
             lab.carriers.push(Carrier::start(number, config, &wire)?);
         }
     }
+    start_tunnels(lab, &plan)?;
     start_services(lab, &plan)?;
     start_traffic(lab, &topology)?;
     lab.cue();
@@ -134,6 +137,7 @@ pub(super) fn steps(topology: &Topology, lab: &str) -> Result<Vec<Step>, LabErro
     }
     steps.extend(plan.operations().iter().map(Operation::step));
     steps.extend(plan.carrying_steps());
+    steps.extend(plan.tunnel_steps());
     steps.extend(plan.service_steps());
     steps.extend(plan.traffic_steps());
     Ok(steps)
@@ -147,6 +151,16 @@ fn make_groups(
     for group in Homes::here().groups_of(namespace.name(), site)? {
         note(journal, &lab.name, &Acquired::Group(group.folder.clone()))?;
         group.make(&site.name)?;
+    }
+    Ok(())
+}
+
+/// Starts each tunnel, then routes packets into it.
+fn start_tunnels(lab: &mut Lab, plan: &Plan<'_>) -> Result<(), LabError> {
+    for end in plan.tunnels() {
+        let namespace = NetNs::open(&plan.sites[end.site])?;
+        lab.tunnels.push(Tunnelling::start(end.config, &namespace)?);
+        carry_out(&end.afterwards, &plan.folder)?;
     }
     Ok(())
 }
@@ -237,6 +251,7 @@ fn carry_out(operations: &[Operation], folder: &Path) -> Result<(), LabError> {
             Program::Ip => program::ip_batch(namespace, &lines())?,
             Program::Bridge => program::bridge_batch(namespace, &lines())?,
             Program::Tc => program::tc(namespace, line)?,
+            Program::OpenSsl => program::openssl(namespace, line)?,
             Program::Nft => program::nft(&NetNs::open(namespace)?, line)?,
             Program::Sysctl(setting) => {
                 settings::apply(&NetNs::open(namespace)?, &[(setting, line)])?;

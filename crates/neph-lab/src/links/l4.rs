@@ -77,7 +77,7 @@ impl Build for Balancer {
                 Operation::sysctl(namespace, "net.ipv4.ip_forward", "1"),
                 Operation::nft(namespace, self.rules(ground.name, own)),
             ],
-            services: Vec::new(),
+            ..Built::default()
         }
     }
 }

@@ -25,6 +25,8 @@ pub(crate) enum Program {
     Sysctl(String),
     /// The file of this name in the lab's folder is written.
     File(String),
+    /// `openssl`, for certificates.
+    OpenSsl,
 }
 
 impl Operation {
@@ -59,12 +61,13 @@ impl Operation {
     }
 
     /// A file in the lab's folder, which goes with the lab; `namespace` only says whose it is.
-    #[expect(
-        dead_code,
-        reason = "boxes with a configuration file are the next kinds"
-    )]
     pub(crate) fn file(namespace: &str, name: &str, text: impl Into<String>) -> Self {
         Self::by(Program::File(name.to_owned()), namespace, text)
+    }
+
+    /// A certificate; arguments have no blanks in them.
+    pub(crate) fn openssl(namespace: &str, line: impl Into<String>) -> Self {
+        Self::by(Program::OpenSsl, namespace, line)
     }
 
     /// The operation as one would type it.
@@ -76,6 +79,7 @@ impl Operation {
             Program::Bridge => format!("bridge -n {namespace} {line}"),
             Program::Nft => format!("nft -f - <<'END'\n{line}END"),
             Program::Sysctl(setting) => format!("sysctl -w {setting}='{line}'"),
+            Program::OpenSsl => format!("openssl {line}"),
             Program::File(name) => format!("cat > {name} <<'END'\n{line}END"),
         };
         Step::new(namespace, typed)

@@ -3,7 +3,7 @@
 //! Owns the wording only. What is done is decided elsewhere, and told here from the same values.
 
 use crate::group::Group;
-use crate::plan::{Plan, WIRE_SETTINGS, settings};
+use crate::plan::{Operation, Plan, WIRE_SETTINGS, settings};
 use crate::topology::{Service, Traffic};
 
 /// One step of bringing a lab up.
@@ -62,6 +62,22 @@ impl Plan<'_> {
             steps.push(Step::new(&self.wire, line));
         }
         steps
+    }
+
+    /// What neph carries in user space, and what is routed into it.
+    pub(crate) fn tunnel_steps(&self) -> Vec<Step> {
+        let steps = self.tunnels().into_iter().flat_map(|end| {
+            let (interface, listen) = (&end.config.interface, end.config.listen);
+            let line = format!("neph: carry packets between {interface} and UDP at {listen}");
+            let start = Step::new(&self.sites[end.site], line);
+            std::iter::once(start).chain(
+                end.afterwards
+                    .iter()
+                    .map(Operation::step)
+                    .collect::<Vec<_>>(),
+            )
+        });
+        steps.collect()
     }
 
     /// Starting the services.

@@ -9,6 +9,7 @@ mod fixture;
 mod generate;
 mod link;
 mod path;
+mod pod;
 mod schedule;
 mod service;
 mod site;
@@ -66,7 +67,7 @@ fn table(mut fields: Fields<'_>) -> Option<Topology> {
     };
     let links = link::links(&mut fields, ends);
     let services = service::services(&mut fields, ends);
-    let fixtures = fixture::fixtures(&mut fields, ends);
+    let fixtures = fixture::fixtures(&mut fields, ends, &links);
     let traffic = traffic::traffic(&mut fields, ends);
     let whole = fields.span();
     fields.finish();
@@ -81,6 +82,7 @@ fn table(mut fields: Fields<'_>) -> Option<Topology> {
         fixtures,
         traffic,
     };
+    pod::check(&topology, &whole, problems);
     without_rings(&topology, &whole, problems);
     connected(&topology, &whole, problems);
     Some(topology)
@@ -101,7 +103,7 @@ fn without_rings(topology: &Topology, span: &Range<usize>, problems: &Problems<'
 fn connected(topology: &Topology, span: &Range<usize>, problems: &Problems<'_>) {
     let first_hops = route::first_hops(topology, 0);
     for (index, site) in topology.sites.iter().enumerate().skip(1) {
-        if first_hops[index].is_none() {
+        if first_hops[index].is_none() && site.inside.is_none() {
             let what = format!("'{}' cannot reach '{}'", topology.sites[0].name, site.name);
             let remedy = "add a [[link]] that joins the two parts of the topology";
             problems.add(span.clone(), Fault::new(what, remedy));

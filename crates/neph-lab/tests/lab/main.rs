@@ -5,6 +5,8 @@ mod balancers;
 mod features;
 mod life;
 mod nodes;
+mod overlays;
+mod proxies;
 mod schedule;
 mod services;
 mod support;

@@ -9,11 +9,13 @@ use super::link::Ends;
 use super::service;
 use crate::fixture::{Fixture, FixtureKind, Nodes};
 use crate::links::{BALANCERS, OVERLAYS};
+use crate::topology::Link;
 
 /// All fixtures: overlays, then balancers.
-pub(super) fn fixtures(fields: &mut Fields<'_>, ends: Ends<'_>) -> Vec<Fixture> {
+pub(super) fn fixtures(fields: &mut Fields<'_>, ends: Ends<'_>, links: &[Link]) -> Vec<Fixture> {
     let nodes = Nodes {
         sites: ends.sites,
+        links,
         complete: ends.complete,
     };
     let mut fixtures: Vec<Fixture> = Vec::new();

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::ops::Range;
 
-use neph_text::{Fault, Fields, Node, Take, Value};
+use neph_text::{Fault, Fields, Node, Placed, Take, Value, did_you_mean};
 
 use super::address::{self, Networks};
 use super::{NAME_REMEDY, is_name};
@@ -23,6 +23,7 @@ const TABLES: [(&str, Role); 3] = [
 /// A node as far as the file says, and where.
 struct Draft {
     site: Site,
+    inside: Option<Placed<String>>,
     wants_v4: bool,
     span: Range<usize>,
 }
@@ -46,7 +47,30 @@ pub(super) fn sites(fields: &mut Fields<'_>) -> Vec<Site> {
         }
     }
     allot(&mut drafts, networks, fields);
+    put_inside(&mut drafts, fields);
     drafts.into_iter().map(|draft| draft.site).collect()
+}
+
+/// Finds the hosts of those that run inside another site.
+fn put_inside(drafts: &mut [Draft], fields: &Fields<'_>) {
+    let hosts: Vec<String> = drafts
+        .iter()
+        .filter(|draft| draft.site.role == Role::Site && draft.inside.is_none())
+        .map(|draft| draft.site.name.clone())
+        .collect();
+    let names: Vec<String> = drafts.iter().map(|draft| draft.site.name.clone()).collect();
+    for draft in drafts {
+        let Some(host) = draft.inside.take() else {
+            continue;
+        };
+        if !hosts.contains(&host.value) {
+            let known: Vec<&str> = hosts.iter().map(String::as_str).collect();
+            let what = format!("there is no site '{}' to be inside of", host.value);
+            fields.fault(host.span, what, did_you_mean(&host.value, &known));
+            continue;
+        }
+        draft.site.inside = names.iter().position(|name| *name == host.value);
+    }
 }
 
 /// Notes what a node has in common with one before it and must not.
@@ -78,6 +102,7 @@ fn allot(drafts: &mut [Draft], networks: Networks, fields: &Fields<'_>) {
         site,
         wants_v4,
         span,
+        ..
     } in drafts
     {
         if *wants_v4 {
@@ -105,6 +130,7 @@ fn draft(mut table: Fields<'_>, role: Role) -> Option<Draft> {
     let mut site = Site {
         name: String::new(),
         role,
+        inside: None,
         v4: Prefix {
             address: Ipv4Addr::UNSPECIFIED,
             bits: 32,
@@ -118,6 +144,10 @@ fn draft(mut table: Fields<'_>, role: Role) -> Option<Draft> {
     };
     let mut wants_v4 = false;
     let mut is_whole = true;
+    let inside = match role {
+        Role::Site => table.optional::<String>("inside"),
+        _ => None,
+    };
     if role != Role::Switch {
         let has_address = table.entry("address").is_some();
         let v4 = table.optional_with("address", address::v4);
@@ -138,6 +168,7 @@ fn draft(mut table: Fields<'_>, role: Role) -> Option<Draft> {
     site.name = name?.value;
     is_whole.then_some(Draft {
         site,
+        inside,
         wants_v4,
         span,
     })

@@ -1,0 +1,104 @@
+//! The plain bridge, as a container engine has it before anybody asks for more: pods behind a
+//! bridge, address translation on their way out, and ports of the host that lead in.
+
+use std::net::SocketAddrV4;
+
+use neph_text::{Fault, Fields, Port};
+
+use super::pods::{self, Pod, Pods};
+use crate::fixture::{Build, Built, FixtureKind, Ground, Nodes};
+
+#[derive(Debug)]
+pub(crate) struct Bridge;
+
+#[derive(Debug)]
+struct Overlay {
+    pods: Vec<Pod>,
+    published: Vec<Published>,
+}
+
+/// A port of a pod's host that leads to it.
+#[derive(Clone, Copy, Debug)]
+struct Published {
+    host: usize,
+    port: u16,
+    to: SocketAddrV4,
+}
+
+impl FixtureKind for Bridge {
+    fn name(&self) -> &'static str {
+        "bridge"
+    }
+
+    fn read(&self, table: &mut Fields<'_>, nodes: Nodes<'_>) -> Option<Box<dyn Build>> {
+        let pods = pods::read(table, nodes)?;
+        let mut published = Vec::new();
+        for entry in table.tables("publish") {
+            published.push(publish(entry, nodes, &pods)?);
+        }
+        Some(Box::new(Overlay { pods, published }))
+    }
+}
+
+fn publish(mut table: Fields<'_>, nodes: Nodes<'_>, pods: &[Pod]) -> Option<Published> {
+    let port = table.required::<Port>("port");
+    let to = table.required_with("to", |node| nodes.endpoint(node));
+    let problems = table.problems();
+    table.finish();
+    let (port, to) = (port?, to?);
+    let meant = |pod: &&Pod| nodes.sites[pod.site].v4.address == *to.value.ip();
+    let Some(pod) = pods.iter().find(meant) else {
+        let what = "this is no pod of the overlay";
+        problems.add(to.span, Fault::new(what, "name one that 'pods' lists"));
+        return None;
+    };
+    Some(Published {
+        host: pod.host,
+        port: port.value.0,
+        to: to.value,
+    })
+}
+
+impl Build for Overlay {
+    fn pods(&self) -> Vec<usize> {
+        self.pods.iter().map(|pod| pod.site).collect()
+    }
+
+    fn build(&self, ground: &Ground<'_>) -> Built {
+        let pods = Pods {
+            pods: &self.pods,
+            ground: *ground,
+        };
+        let mut operations = pods.by_bridge(pods.underlay_mtu());
+        for host in pods.hosts() {
+            operations.push(pods.masquerade(host, &self.ways_in(pods, host)));
+        }
+        Built {
+            operations,
+            ..Built::default()
+        }
+    }
+}
+
+impl Overlay {
+    /// The chains that lead from the host's ports to its pods.
+    fn ways_in(&self, pods: Pods<'_>, host: usize) -> String {
+        let own = pods.address(host);
+        let mut rules = String::new();
+        for published in self.published.iter().filter(|one| one.host == host) {
+            for protocol in ["tcp", "udp"] {
+                rules.push_str(&format!(
+                    "    ip daddr {own} {protocol} dport {} dnat to {}\n",
+                    published.port, published.to
+                ));
+            }
+        }
+        if rules.is_empty() {
+            return rules;
+        }
+        format!(
+            "  chain come {{\n    type nat hook prerouting priority dstnat;\n{rules}  }}\n  \
+             chain own {{\n    type nat hook output priority -100;\n{rules}  }}\n"
+        )
+    }
+}

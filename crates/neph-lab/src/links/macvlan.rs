@@ -1,0 +1,115 @@
+//! Macvlan: each pod has an address of its own on its host's link, beside the host's. Nothing is
+//! forwarded and nothing wrapped; the price is that a pod and its own host do not hear each other.
+
+use neph_text::{Fault, Fields};
+
+use super::pods::{self, Pod, Pods, pod_mac};
+use crate::fixture::{Build, Built, FixtureKind, Ground, Nodes};
+use crate::plan::Operation;
+use crate::topology::{Link, Topology};
+
+#[derive(Debug)]
+pub(crate) struct Macvlan;
+
+#[derive(Debug)]
+struct Overlay {
+    pods: Vec<Pod>,
+    on: String,
+}
+
+impl FixtureKind for Macvlan {
+    fn name(&self) -> &'static str {
+        "macvlan"
+    }
+
+    fn read(&self, table: &mut Fields<'_>, nodes: Nodes<'_>) -> Option<Box<dyn Build>> {
+        let pods = pods::read(table, nodes);
+        let on = table.required::<String>("on");
+        let (pods, on) = (pods?, on?);
+        if nodes.complete {
+            for pod in &pods {
+                if nodes
+                    .links
+                    .iter()
+                    .any(|link| is_on(nodes.sites, link, (pod.host, &on.value)))
+                {
+                    continue;
+                }
+                let host = &nodes.sites[pod.host].name;
+                let what = format!(
+                    "'{host}' has no link '{}' and none to such a switch",
+                    on.value
+                );
+                let remedy = "name the link or the switch that the hosts share";
+                table
+                    .problems()
+                    .add(on.span.clone(), Fault::new(what, remedy));
+                return None;
+            }
+        }
+        Some(Box::new(Overlay { pods, on: on.value }))
+    }
+}
+
+/// Whether `link` is at the site `host`, and is called `on` or leads to a switch of that name.
+fn is_on(sites: &[crate::topology::Site], link: &Link, (host, on): (usize, &str)) -> bool {
+    let Some((far, _)) = Topology::far_end(link, host) else {
+        return false;
+    };
+    link.name == on || (sites[far].is_switch() && sites[far].name == on)
+}
+
+impl Build for Overlay {
+    fn pods(&self) -> Vec<usize> {
+        self.pods.iter().map(|pod| pod.site).collect()
+    }
+
+    fn build(&self, ground: &Ground<'_>) -> Built {
+        let pods = Pods {
+            pods: &self.pods,
+            ground: *ground,
+        };
+        let mut operations = Vec::new();
+        for pod in &self.pods {
+            operations.extend(self.attach(pods, *pod));
+        }
+        for pod in &self.pods {
+            operations.extend(meet(pods, *pod));
+        }
+        Built {
+            operations,
+            ..Built::default()
+        }
+    }
+}
+
+impl Overlay {
+    fn attach(&self, pods: Pods<'_>, pod: Pod) -> Option<Operation> {
+        let topology = pods.ground.topology;
+        let mut links = topology.links.iter();
+        let link = links.find(|link| is_on(&topology.sites, link, (pod.host, &self.on)))?;
+        let attach = format!(
+            "link add link {} name eth0 address {} netns {} type macvlan mode bridge",
+            link.name,
+            pod_mac(pod.site),
+            pods.namespace(pod.site)
+        );
+        Some(Operation::ip(pods.namespace(pod.host), attach))
+    }
+}
+
+/// Tells a pod where the others are.
+fn meet(pods: Pods<'_>, pod: Pod) -> Vec<Operation> {
+    let (namespace, own) = (pods.namespace(pod.site), pods.address(pod.site));
+    let congestion = pods.congestion(pod);
+    let mut operations = vec![Operation::ip(namespace, "link set dev eth0 up")];
+    for other in pods.pods.iter().filter(|other| other.site != pod.site) {
+        let (address, mac) = (pods.address(other.site), pod_mac(other.site));
+        let lines = [
+            format!("neighbour add {address} lladdr {mac} dev eth0 nud permanent"),
+            format!("route add {address}/32 dev eth0 src {own}{congestion}"),
+        ];
+        operations.extend(lines.map(|line| Operation::ip(namespace, line)));
+    }
+    operations
+}

@@ -1,0 +1,85 @@
+//! The proxy that ends connections (layer 7), as a real program: nginx, with or without TLS, as
+//! Kubernetes' ingress uses it. It takes a request whole before it passes it on.
+
+use neph_text::Fields;
+
+use super::proxy::{Proxy, certificate, path};
+use crate::fixture::{Build, Built, FixtureKind, Ground, Nodes};
+use crate::plan::Operation;
+
+#[derive(Debug)]
+pub(crate) struct Nginx;
+
+#[derive(Debug)]
+struct Balancer(Proxy);
+
+impl FixtureKind for Nginx {
+    fn name(&self) -> &'static str {
+        "nginx"
+    }
+
+    fn read(&self, table: &mut Fields<'_>, nodes: Nodes<'_>) -> Option<Box<dyn Build>> {
+        Some(Box::new(Balancer(Proxy::read(table, nodes)?)))
+    }
+}
+
+impl Build for Balancer {
+    fn build(&self, ground: &Ground<'_>) -> Built {
+        let name = format!("{}.conf", ground.name);
+        let namespace = &ground.namespaces[self.0.site];
+        let configuration = Operation::file(namespace, &name, self.configuration(ground));
+        let folder = format!("{}/", ground.folder.display());
+        let command = [
+            "nginx",
+            "-p",
+            &folder,
+            "-c",
+            &path(ground.folder, &name),
+            "-e",
+            "stderr",
+        ];
+        let service = self.0.service(ground, command.map(str::to_owned).to_vec());
+        Built {
+            operations: self
+                .0
+                .certify(ground)
+                .into_iter()
+                .chain([configuration])
+                .collect(),
+            services: vec![service],
+            ..Built::default()
+        }
+    }
+}
+
+impl Balancer {
+    fn configuration(&self, ground: &Ground<'_>) -> String {
+        let file = |what: &str| path(ground.folder, &format!("{}-{what}", ground.name));
+        let (secure, certificate) = if self.0.tls {
+            let file = certificate(ground);
+            let lines = format!("    ssl_certificate {file};\n    ssl_certificate_key {file};\n");
+            (" ssl", lines)
+        } else {
+            ("", String::new())
+        };
+        let scheme = if self.0.tls_to { "https" } else { "http" };
+        let servers: Vec<String> = self.0.to.iter().map(|to| format!("server {to};")).collect();
+        let temporary: String = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"]
+            .map(|what| format!("  {what}_temp_path {};\n", file(what)))
+            .concat();
+        format!(
+            "daemon off;\nmaster_process off;\npid {};\nerror_log stderr warn;\n\
+             events {{ worker_connections 400; }}\nhttp {{\n{temporary}  access_log off;\n  \
+             client_max_body_size 0;\n  \
+             map $http_upgrade $connection_ {{ default upgrade; '' ''; }}\n  \
+             upstream out {{ {} keepalive 16; }}\n  server {{\n    listen {}{secure};\n{certificate}    \
+             location / {{\n      proxy_pass {scheme}://out;\n      proxy_http_version 1.1;\n      \
+             proxy_set_header Host $http_host;\n      proxy_set_header Upgrade $http_upgrade;\n      \
+             proxy_set_header Connection $connection_;\n      proxy_read_timeout 1h;\n      \
+             proxy_send_timeout 1h;\n    }}\n  }}\n}}\n",
+            file("pid"),
+            servers.join(" "),
+            self.0.address(ground),
+        )
+    }
+}

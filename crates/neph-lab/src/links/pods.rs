@@ -1,0 +1,194 @@
+//! What the overlays have in common: pods, and how they are joined to their host.
+//!
+//! Owns the interfaces between a host and what runs inside it. A pod's own interface is `eth0`, as
+//! containers know it; its host answers for everything else, and neither has to ask for the other's
+//! hardware address. IPv4 only, as the overlays it stands for.
+
+use std::net::Ipv4Addr;
+
+use neph_text::{Fault, Fields};
+
+use crate::fixture::{Ground, Nodes};
+use crate::plan::Operation;
+use crate::topology::Site;
+
+/// What an Ethernet carries unless a link says otherwise.
+const MTU: u32 = 1500;
+
+/// A pod with the host that it runs in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Pod {
+    /// Its index among the sites.
+    pub(super) site: usize,
+    /// Its host's.
+    pub(super) host: usize,
+}
+
+/// The pods that the key `pods` of an overlay's table lists.
+pub(super) fn read(table: &mut Fields<'_>, nodes: Nodes<'_>) -> Option<Vec<Pod>> {
+    table.needed("pods");
+    let names = table.one_or_list::<String>("pods")?;
+    let mut pods = Vec::new();
+    for name in names {
+        let site = nodes.placed(&name, table)?;
+        let Some(host) = nodes.sites[site].inside else {
+            let what = format!("'{}' is not inside another site", name.value);
+            let remedy = "write inside = \"HOST\" at its [[site]]";
+            table.problems().add(name.span, Fault::new(what, remedy));
+            return None;
+        };
+        pods.push(Pod { site, host });
+    }
+    Some(pods)
+}
+
+/// The pods of an overlay, and the names and addresses that they have in a lab.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Pods<'t> {
+    pub(super) pods: &'t [Pod],
+    pub(super) ground: Ground<'t>,
+}
+
+impl<'t> Pods<'t> {
+    /// The hosts, each once, in the order of the sites.
+    pub(super) fn hosts(self) -> Vec<usize> {
+        let mut hosts: Vec<usize> = self.pods.iter().map(|pod| pod.host).collect();
+        hosts.sort_unstable();
+        hosts.dedup();
+        hosts
+    }
+
+    /// The pods inside `host`.
+    pub(super) fn of(self, host: usize) -> impl Iterator<Item = Pod> + 't {
+        self.pods
+            .iter()
+            .copied()
+            .filter(move |pod| pod.host == host)
+    }
+
+    /// Those inside other hosts.
+    pub(super) fn beyond(self, host: usize) -> impl Iterator<Item = Pod> + 't {
+        self.pods
+            .iter()
+            .copied()
+            .filter(move |pod| pod.host != host)
+    }
+
+    pub(super) fn site(self, index: usize) -> &'t Site {
+        &self.ground.topology.sites[index]
+    }
+
+    pub(super) fn address(self, index: usize) -> Ipv4Addr {
+        self.site(index).v4.address
+    }
+
+    pub(super) fn namespace(self, index: usize) -> &'t str {
+        &self.ground.namespaces[index]
+    }
+
+    /// What the links of these hosts carry; the least of them.
+    pub(super) fn underlay_mtu(self) -> u32 {
+        let hosts = self.hosts();
+        let links = self.ground.topology.links.iter();
+        let theirs = links.filter(|link| hosts.contains(&link.a) || hosts.contains(&link.b));
+        let mtus = theirs.flat_map(|link| [link.a_to_b.mtu, link.b_to_a.mtu]);
+        mtus.flatten().min().unwrap_or(MTU)
+    }
+
+    /// The name of a host's interface of this overlay. A link's name has no underscore.
+    pub(super) fn interface(self, kind: &str) -> String {
+        format!("{kind}_{}", self.ground.number)
+    }
+
+    /// Joins the pods of each host by a bridge, as container engines do.
+    pub(super) fn by_bridge(self, mtu: u32) -> Vec<Operation> {
+        let bridge = self.interface("br");
+        let mut operations = Vec::new();
+        for host in self.hosts() {
+            let namespace = self.namespace(host);
+            let mac = host_mac(self.ground.number, host);
+            operations.push(Operation::sysctl(namespace, "net.ipv4.ip_forward", "1"));
+            let make = format!("link add name {bridge} type bridge stp_state 0 mcast_snooping 0");
+            operations.push(Operation::ip(namespace, make));
+            let set = format!("link set dev {bridge} address {mac} up");
+            operations.push(Operation::ip(namespace, set));
+            for pod in self.of(host) {
+                let (end, address) = (format!("pod_{}", pod.site), self.address(pod.site));
+                let mac = pod_mac(pod.site);
+                let lines = [
+                    format!(
+                        "link add name {end} mtu {mtu} type veth peer name eth0 mtu {mtu} \
+                         address {mac} netns {}",
+                        self.namespace(pod.site)
+                    ),
+                    format!("link set dev {end} master {bridge} up"),
+                    format!("neighbour add {address} lladdr {mac} dev {bridge} nud permanent"),
+                    format!(
+                        "route add {address}/32 dev {bridge} src {}",
+                        self.address(host)
+                    ),
+                ];
+                operations.extend(lines.map(|line| Operation::ip(namespace, line)));
+            }
+            let mac = host_mac(self.ground.number, host);
+            operations.extend(self.of(host).flat_map(|pod| self.settle(pod, &mac)));
+        }
+        operations
+    }
+
+    /// Gives a pod its way out, over the interface that its host ends with this address.
+    fn settle(self, pod: Pod, mac: &str) -> Vec<Operation> {
+        let (own, gateway) = (self.address(pod.site), self.address(pod.host));
+        let congestion = self.congestion(pod);
+        [
+            "link set dev eth0 up".to_owned(),
+            format!("neighbour add {gateway} lladdr {mac} dev eth0 nud permanent"),
+            format!("route add {gateway}/32 dev eth0 src {own}{congestion}"),
+            format!("route add default via {gateway} dev eth0 src {own}{congestion}"),
+        ]
+        .map(|line| Operation::ip(self.namespace(pod.site), line))
+        .to_vec()
+    }
+
+    /// What a pod's routes say of its congestion control, as those of all sites do.
+    pub(super) fn congestion(self, pod: Pod) -> String {
+        let name = self.site(pod.site).congestion_control.as_ref();
+        name.map_or_else(String::new, |name| format!(" congctl lock {name}"))
+    }
+
+    /// What leaves the overlay leaves with its host's address, as container engines have it.
+    pub(super) fn masquerade(self, host: usize, more: &str) -> Operation {
+        let list = |pods: &mut dyn Iterator<Item = Pod>| {
+            let addresses: Vec<String> =
+                pods.map(|pod| self.address(pod.site).to_string()).collect();
+            addresses.join(", ")
+        };
+        let (own, all) = (
+            list(&mut self.of(host)),
+            list(&mut self.pods.iter().copied()),
+        );
+        let rules = format!(
+            "table ip overlay-{} {{\n  chain leave {{\n    \
+             type nat hook postrouting priority srcnat;\n    \
+             ip saddr {{ {own} }} ip daddr != {{ {all} }} oifname != \"{}\" snat to {}\n  }}\n\
+             {more}}}\n",
+            self.ground.name,
+            self.interface("br"),
+            self.address(host),
+        );
+        Operation::nft(self.namespace(host), rules)
+    }
+}
+
+/// The hardware address of a pod: locally administered, the same in every run.
+pub(super) fn pod_mac(site: usize) -> String {
+    let [.., high, low] = site.to_be_bytes();
+    format!("02:6e:70:{high:02x}:{low:02x}:00")
+}
+
+/// Of a host's end of the overlay with this number.
+pub(super) fn host_mac(overlay: usize, host: usize) -> String {
+    let [.., overlay] = overlay.to_be_bytes();
+    let [.., high, low] = host.to_be_bytes();
+    format!("02:6e:76:{overlay:02x}:{high:02x}:{low:02x}")
+}

@@ -1,0 +1,189 @@
+//! Routed without encapsulation, as Calico has it: pods behind a bridge at each host, and BIRD
+//! tells every host and router by BGP where each pod lives. One autonomous system for each node,
+//! one session over each link (RFC 7938), so that routers in between know the pods too. BGP takes
+//! the way with the fewest hops.
+
+use std::fmt::Write;
+use std::net::Ipv4Addr;
+
+use neph_model::Span;
+use neph_text::Fields;
+
+use super::pods::{self, Pod, Pods};
+use crate::fixture::{Build, Built, FixtureKind, Ground, Nodes};
+use crate::plan::Operation;
+use crate::segment;
+use crate::topology::{Ready, ReadyCheck, Role, Service};
+
+/// The first of the numbers for private use (RFC 6996).
+const FIRST_SYSTEM: usize = 64_512;
+/// Sessions come up within some seconds.
+const PATIENCE: Span = Span::from_secs(30);
+const GRACE: Span = Span::from_secs(2);
+
+#[derive(Debug)]
+pub(crate) struct Routed;
+
+#[derive(Debug)]
+struct Overlay {
+    pods: Vec<Pod>,
+}
+
+impl FixtureKind for Routed {
+    fn name(&self) -> &'static str {
+        "routed"
+    }
+
+    fn read(&self, table: &mut Fields<'_>, nodes: Nodes<'_>) -> Option<Box<dyn Build>> {
+        let pods = pods::read(table, nodes)?;
+        Some(Box::new(Overlay { pods }))
+    }
+}
+
+impl Build for Overlay {
+    fn pods(&self) -> Vec<usize> {
+        self.pods.iter().map(|pod| pod.site).collect()
+    }
+
+    fn build(&self, ground: &Ground<'_>) -> Built {
+        let pods = Pods {
+            pods: &self.pods,
+            ground: *ground,
+        };
+        let mut operations = pods.by_bridge(pods.underlay_mtu());
+        let speakers: Vec<usize> = speakers(ground).collect();
+        for speaker in &speakers {
+            let namespace = pods.namespace(*speaker);
+            operations.push(Operation::sysctl(namespace, "net.ipv4.ip_forward", "1"));
+            let name = format!("{}.conf", stem(ground, *speaker));
+            operations.push(Operation::file(
+                namespace,
+                &name,
+                configuration(pods, *speaker),
+            ));
+        }
+        let check = format!("{}-ready.sh", ground.name);
+        let script = ready_script(pods, &speakers);
+        operations.push(Operation::file(pods.namespace(speakers[0]), &check, script));
+        let services = speakers.iter().map(|speaker| {
+            let last = speakers.last() == Some(speaker);
+            let check = last.then(|| ground.folder.join(&check).display().to_string());
+            service(ground, *speaker, check)
+        });
+        let services = services.collect();
+        Built {
+            operations,
+            services,
+            ..Built::default()
+        }
+    }
+}
+
+/// Everybody who forwards: all nodes but switches and pods.
+fn speakers(ground: &Ground<'_>) -> impl Iterator<Item = usize> {
+    let sites = ground.topology.sites.iter().enumerate();
+    sites.filter_map(|(index, site)| {
+        let speaks = site.role != Role::Switch && site.inside.is_none();
+        speaks.then_some(index)
+    })
+}
+
+/// What a speaker's files are called, without ending.
+fn stem(ground: &Ground<'_>, speaker: usize) -> String {
+    format!("{}-{}", ground.name, ground.topology.sites[speaker].name)
+}
+
+fn control(ground: &Ground<'_>, speaker: usize) -> String {
+    let file = format!("{}.ctl", stem(ground, speaker));
+    ground.folder.join(file).display().to_string()
+}
+
+fn configuration(pods: Pods<'_>, speaker: usize) -> String {
+    let own = pods.address(speaker);
+    let mut text = format!(
+        "log stderr all;\nrouter id {own};\nprotocol device {{ scan time 10; }}\n\
+         protocol kernel {{\n  learn;\n  \
+         ipv4 {{ import all; export where source = RTS_BGP; }};\n}}\n\
+         protocol static {{\n  ipv4;\n"
+    );
+    let mut line = |args: std::fmt::Arguments<'_>| {
+        // A String takes whatever is written to it.
+        let _ = text.write_fmt(args);
+    };
+    for pod in pods.of(speaker) {
+        let (address, bridge) = (pods.address(pod.site), pods.interface("br"));
+        line(format_args!("  route {address}/32 via \"{bridge}\";\n"));
+    }
+    line(format_args!("}}\n"));
+    for (number, address) in neighbours(pods, speaker) {
+        // The addresses are the nodes' own, not the links': no hop is counted between them.
+        line(format_args!(
+            "protocol bgp {{\n  local {own} as {};\n  neighbor {address} as {};\n  multihop;\n  \
+             connect delay time 1;\n  connect retry time 1;\n  error wait time 1, 2;\n  \
+             ipv4 {{\n    import all;\n    \
+             export where source = RTS_BGP || source = RTS_STATIC;\n    next hop self;\n  }};\n}}\n",
+            FIRST_SYSTEM + speaker,
+            FIRST_SYSTEM + number,
+        ));
+    }
+    text
+}
+
+/// The speakers at the other end of each link, each once.
+fn neighbours(pods: Pods<'_>, speaker: usize) -> Vec<(usize, Ipv4Addr)> {
+    let topology = pods.ground.topology;
+    let links = segment::links_of(topology, speaker);
+    let behind = links.flat_map(|link| segment::behind(topology, speaker, link));
+    let mut found: Vec<usize> = behind.map(|neighbour| neighbour.site).collect();
+    found.retain(|site| *site != speaker);
+    found.sort_unstable();
+    found.dedup();
+    found
+        .into_iter()
+        .map(|site| (site, pods.address(site)))
+        .collect()
+}
+
+/// Ends with status 0 when every speaker knows every pod.
+fn ready_script(pods: Pods<'_>, speakers: &[usize]) -> String {
+    let addresses = pods.pods.iter().map(|pod| pods.address(pod.site));
+    let wanted: Vec<String> = addresses.map(|address| format!("{address}/32")).collect();
+    let controls = speakers.iter().map(|one| control(&pods.ground, *one));
+    let controls: Vec<String> = controls.collect();
+    format!(
+        "for control in {}; do\n  routes=$(birdc -s $control show route) || exit 1\n  \
+         for pod in {}; do\n    case $routes in *$pod*) ;; *) exit 1 ;; esac\n  done\ndone\n",
+        controls.join(" "),
+        wanted.join(" "),
+    )
+}
+
+/// BIRD at one node; ready at once, or when the script at `check` says so.
+fn service(ground: &Ground<'_>, speaker: usize, check: Option<String>) -> Service {
+    let file = |ending: &str| {
+        let name = format!("{}.{ending}", stem(ground, speaker));
+        ground.folder.join(name).display().to_string()
+    };
+    let command = [
+        "bird",
+        "-f",
+        "-c",
+        &file("conf"),
+        "-s",
+        &file("ctl"),
+        "-P",
+        &file("pid"),
+    ];
+    Service {
+        name: stem(ground, speaker),
+        site: speaker,
+        command: command.map(str::to_owned).to_vec(),
+        environment: std::collections::BTreeMap::new(),
+        ready: check.map(|script| Ready {
+            check: ReadyCheck::Command(vec!["sh".to_owned(), script]),
+            timeout: PATIENCE,
+        }),
+        log: None,
+        grace: GRACE,
+    }
+}

@@ -1,0 +1,94 @@
+//! VXLAN (RFC 7348) as a mesh of unicast tunnels that the kernel carries, as Flannel and Docker's
+//! native driver build it: pods behind a bridge at each host, packets to other hosts' pods inside
+//! UDP. Every host is told where every pod is, so nothing is flooded and nobody asks.
+
+use neph_text::{Fields, Port};
+
+use super::pods::{self, Pod, Pods, host_mac};
+use crate::fixture::{Build, Built, FixtureKind, Ground, Nodes};
+use crate::plan::Operation;
+
+/// Bytes that the outer Ethernet header's successors take: IPv4, UDP, VXLAN, inner Ethernet.
+const OVERHEAD: u32 = 50;
+/// What Linux and Flannel use; the assigned number is 4789.
+const PORT: u16 = 8472;
+
+#[derive(Debug)]
+pub(crate) struct Vxlan;
+
+#[derive(Debug)]
+struct Overlay {
+    pods: Vec<Pod>,
+    port: u16,
+}
+
+impl FixtureKind for Vxlan {
+    fn name(&self) -> &'static str {
+        "vxlan"
+    }
+
+    fn read(&self, table: &mut Fields<'_>, nodes: Nodes<'_>) -> Option<Box<dyn Build>> {
+        let pods = pods::read(table, nodes);
+        let port = table.optional::<Port>("port");
+        Some(Box::new(Overlay {
+            pods: pods?,
+            port: port.map_or(PORT, |port| port.value.0),
+        }))
+    }
+}
+
+impl Build for Overlay {
+    fn pods(&self) -> Vec<usize> {
+        self.pods.iter().map(|pod| pod.site).collect()
+    }
+
+    fn build(&self, ground: &Ground<'_>) -> Built {
+        let pods = Pods {
+            pods: &self.pods,
+            ground: *ground,
+        };
+        let mtu = pods.underlay_mtu() - OVERHEAD;
+        let mut operations = pods.by_bridge(mtu);
+        for host in pods.hosts() {
+            operations.extend(self.tunnel(pods, host, mtu));
+            operations.push(pods.masquerade(host, ""));
+        }
+        Built {
+            operations,
+            ..Built::default()
+        }
+    }
+}
+
+impl Overlay {
+    fn tunnel(&self, pods: Pods<'_>, host: usize, mtu: u32) -> Vec<Operation> {
+        let (namespace, own) = (pods.namespace(host), pods.address(host));
+        let (device, number) = (pods.interface("vx"), pods.ground.number);
+        let make = format!(
+            "link add name {device} mtu {mtu} address {} type vxlan id {} local {own} dstport {} \
+             nolearning",
+            host_mac(number, host),
+            number + 1,
+            self.port,
+        );
+        let mut operations = vec![
+            Operation::ip(namespace, make),
+            Operation::ip(namespace, format!("link set dev {device} up")),
+        ];
+        for far in pods.hosts().into_iter().filter(|far| *far != host) {
+            let (mac, address) = (host_mac(number, far), pods.address(far));
+            let fdb = format!("fdb add {mac} dev {device} dst {address} self permanent");
+            operations.push(Operation::bridge(namespace, fdb));
+            let known = format!("neighbour add {address} lladdr {mac} dev {device} nud permanent");
+            operations.push(Operation::ip(namespace, known));
+            for pod in pods.of(far) {
+                let line = format!(
+                    "route add {}/32 via {address} dev {device} onlink src {own}",
+                    pods.address(pod.site)
+                );
+                operations.push(Operation::ip(namespace, line));
+            }
+        }
+        operations
+    }
+}

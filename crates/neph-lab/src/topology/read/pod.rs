@@ -1,0 +1,37 @@
+//! What must hold of sites inside others: an overlay joins each to its host, and no link does.
+
+use std::ops::Range;
+
+use neph_text::{Fault, Problems};
+
+use crate::topology::Topology;
+
+/// Notes what does not hold.
+pub(super) fn check(topology: &Topology, span: &Range<usize>, problems: &Problems<'_>) {
+    for link in &topology.links {
+        let ends = [link.a, link.b].map(|end| &topology.sites[end]);
+        if let Some(pod) = ends.iter().find(|site| site.inside.is_some()) {
+            let what = format!(
+                "link '{}' ends at '{}', which is inside another site",
+                link.name, pod.name
+            );
+            problems.add(
+                span.clone(),
+                Fault::new(what, "link its host, and join it by an [[overlay]]"),
+            );
+        }
+    }
+    for (index, site) in topology.sites.iter().enumerate() {
+        let fixtures = topology.fixtures.iter();
+        let joined = fixtures
+            .filter(|fixture| fixture.build.pods().contains(&index))
+            .count();
+        let (what, remedy) = match (site.inside, joined) {
+            (Some(_), 0) => ("no overlay", "list it in the pods of an [[overlay]]"),
+            (Some(_), 2..) => ("more than one overlay", "leave it in one"),
+            _ => continue,
+        };
+        let what = format!("'{}' is inside another site and in {what}", site.name);
+        problems.add(span.clone(), Fault::new(what, remedy));
+    }
+}

@@ -1,0 +1,209 @@
+//! A tunnel in user space, as early Flannel (its udp backend) and Weave's sleeve mode have it: a
+//! program at each host takes whole packets from a TUN interface and sends them inside UDP to the
+//! host that their destination lives at.
+//!
+//! Owns the loop and which peer a packet goes to. Does not make interfaces or routes: the overlay
+//! that lays it does. It runs at ordinary priority, like the programs it stands for: what they
+//! cost is two wake-ups and two copies a packet, and that is what shall be seen.
+
+use std::io::{self, PipeReader};
+use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
+use std::os::fd::AsFd;
+
+use neph_sys::ppoll::{self, Awaited};
+use neph_sys::tun::{Tun, TunError};
+
+use crate::topology::Prefix;
+
+/// Packets taken from one side before the other gets its turn.
+const BATCH: usize = 8;
+/// The longest packet there can be.
+const LONGEST: usize = 65_535;
+
+/// Another end of the tunnel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Peer {
+    /// What lives behind it.
+    pub(crate) behind: Prefix<Ipv4Addr>,
+    /// Where it listens.
+    pub(crate) at: SocketAddr,
+}
+
+/// What an end of a tunnel is told.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct TunnelConfig {
+    /// Its TUN interface.
+    pub(crate) interface: String,
+    /// Where it listens, and sends from.
+    pub(crate) listen: SocketAddr,
+    /// All others.
+    pub(crate) peers: Vec<Peer>,
+}
+
+/// An end of a tunnel that could not start or go on.
+#[derive(Debug, thiserror::Error)]
+pub enum TunnelError {
+    /// Its interface.
+    #[error(transparent)]
+    Tun(#[from] TunError),
+    /// Its socket.
+    #[error("tunnel {interface}: listen at {listen}: {source}")]
+    Listen {
+        /// Which tunnel, by its interface.
+        interface: String,
+        /// Where.
+        listen: SocketAddr,
+        /// Why not.
+        source: io::Error,
+    },
+    /// Waiting failed.
+    #[error("tunnel {interface}: wait for packets: {source}")]
+    Wait {
+        /// Which tunnel, by its interface.
+        interface: String,
+        /// Why.
+        source: io::Error,
+    },
+}
+
+/// An end of a tunnel, ready to carry.
+#[derive(Debug)]
+pub(crate) struct Tunnel {
+    config: TunnelConfig,
+    tun: Tun,
+    socket: UdpSocket,
+}
+
+impl Tunnel {
+    /// Opens it in the network namespace of the calling thread. Its interface must not be up yet.
+    pub(crate) fn open(config: TunnelConfig) -> Result<Self, TunnelError> {
+        let tun = Tun::attach(&config.interface)?;
+        let socket = UdpSocket::bind(config.listen)
+            .and_then(|socket| socket.set_nonblocking(true).map(|()| socket))
+            .map_err(|source| TunnelError::Listen {
+                interface: config.interface.clone(),
+                listen: config.listen,
+                source,
+            })?;
+        Ok(Self {
+            config,
+            tun,
+            socket,
+        })
+    }
+
+    /// Carries packets until the writing end of `stop` is closed or the interface is removed.
+    pub(crate) fn run(&self, stop: &PipeReader) -> Result<(), TunnelError> {
+        let mut packet = vec![0; LONGEST];
+        loop {
+            let mut awaited =
+                [self.tun.as_fd(), self.socket.as_fd(), stop.as_fd()].map(Awaited::readable);
+            ppoll::wait(&mut awaited, None).map_err(|source| TunnelError::Wait {
+                interface: self.config.interface.clone(),
+                source,
+            })?;
+            if awaited[2].is_gone() || awaited[0].is_hung_up() {
+                return Ok(());
+            }
+            if self.send(&mut packet).is_err() {
+                // The interface was removed: the lab is being taken down.
+                return Ok(());
+            }
+            self.receive(&mut packet);
+        }
+    }
+
+    /// From the interface to the peers. What no peer wants and what does not get away is lost, as
+    /// any packet may be.
+    fn send(&self, packet: &mut [u8]) -> io::Result<()> {
+        for _ in 0..BATCH {
+            let Some(length) = self.tun.read(packet)? else {
+                break;
+            };
+            if let Some(peer) = self.config.towards(&packet[..length]) {
+                let _ = self.socket.send_to(&packet[..length], peer);
+            }
+        }
+        Ok(())
+    }
+
+    /// From the peers to the interface. Strangers are not listened to.
+    fn receive(&self, packet: &mut [u8]) {
+        for _ in 0..BATCH {
+            // An error is an ICMP message about an earlier packet, or nothing left to read.
+            let Ok((length, from)) = self.socket.recv_from(packet) else {
+                break;
+            };
+            if self.config.peers.iter().any(|peer| peer.at == from) {
+                let _ = self.tun.write(&packet[..length]);
+            }
+        }
+    }
+}
+
+impl TunnelConfig {
+    /// Where an IPv4 packet is to be sent: to the peer with the longest prefix around its
+    /// destination.
+    fn towards(&self, packet: &[u8]) -> Option<SocketAddr> {
+        if packet.first()? >> 4 != 4 {
+            return None;
+        }
+        let octets: [u8; 4] = packet.get(16..20)?.try_into().ok()?;
+        let destination = Ipv4Addr::from(octets);
+        let around = |peer: &&Peer| contains(peer.behind, destination);
+        let nearest = self.peers.iter().filter(around);
+        Some(nearest.max_by_key(|peer| peer.behind.bits)?.at)
+    }
+}
+
+/// Whether `address` lies in the network of `prefix`.
+fn contains(prefix: Prefix<Ipv4Addr>, address: Ipv4Addr) -> bool {
+    let bits = u32::from(prefix.bits.min(32));
+    let mask = u32::MAX.checked_shl(32 - bits).unwrap_or(0);
+    (prefix.address.to_bits() ^ address.to_bits()) & mask == 0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn to(destination: [u8; 4]) -> Vec<u8> {
+        let mut packet = vec![0; 20];
+        packet[0] = 0x45;
+        packet[16..20].copy_from_slice(&destination);
+        packet
+    }
+
+    #[test]
+    fn a_packet_goes_to_the_host_that_its_destination_lives_at() {
+        let peer = |subnet: [u8; 4], bits, last| Peer {
+            behind: Prefix {
+                address: subnet.into(),
+                bits,
+            },
+            at: SocketAddr::from(([10, 0, 0, last], 8285)),
+        };
+        let config = TunnelConfig {
+            interface: "tun".into(),
+            listen: SocketAddr::from(([10, 0, 0, 1], 8285)),
+            peers: vec![
+                peer([10, 200, 2, 0], 24, 2),
+                peer([10, 200, 0, 0], 16, 3),
+                peer([10, 200, 2, 7], 32, 4),
+            ],
+        };
+        let last = |destination| match config.towards(&to(destination)) {
+            Some(SocketAddr::V4(at)) => at.ip().octets()[3],
+            _ => 0,
+        };
+        assert_eq!(last([10, 200, 2, 1]), 2);
+        assert_eq!(last([10, 200, 3, 1]), 3);
+        assert_eq!(last([10, 200, 2, 7]), 4);
+        assert_eq!(last([10, 201, 2, 7]), 0, "nobody's");
+        let mut six = to([10, 200, 2, 1]);
+        six[0] = 0x60;
+        assert_eq!(config.towards(&six), None);
+        assert_eq!(config.towards(&six[..10]), None);
+        assert_eq!(config.towards(&[]), None);
+    }
+}

@@ -1,0 +1,134 @@
+//! Proxies that end connections, as real programs: a request reaches an endpoint through them, and
+//! through a chain of two.
+
+#![expect(clippy::print_stdout, reason = "a skipped test says so")]
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::process::Command;
+use std::thread;
+use std::time::Duration;
+
+use neph_lab::{Lab, LabError, Topology, UpOptions};
+use neph_sys::netns::with_namespace;
+use neph_text::Source;
+
+use crate::support::{leftovers, name, turn};
+
+/// A client, two proxies and an endpoint around a router.
+fn lab(name: &str, balancers: &str) -> Option<Lab> {
+    let text = format!(
+        "version = 1\nnetwork = \"10.84.0.0/24\"\n\
+         [[generate]]\nshape = \"star\"\nnames = [\"client\", \"edge\", \"side\", \"end\"]\n{balancers}"
+    );
+    let topology = Topology::parse(&Source::new("proxies", text)).expect("fine");
+    match Lab::up(&topology, &UpOptions::named(name)) {
+        Ok(lab) => Some(lab),
+        // Where a program is not installed the sentence names the package; CI has them.
+        Err(LabError::Program(error)) if std::env::var("CI").as_deref() != Ok("true") => {
+            println!("SKIP proxies: {error}");
+            None
+        }
+        Err(error) => panic!("{error}"),
+    }
+}
+
+fn at(lab: &Lab, site: &str, port: u16) -> SocketAddr {
+    SocketAddr::new(lab.addresses(site).expect("there")[0], port)
+}
+
+/// Answers one request at the endpoint with the address that it came from and the first line.
+fn serve(lab: &Lab) {
+    let address = at(lab, "end", 8080);
+    let bind = || TcpListener::bind(address).expect("bind");
+    let listener = with_namespace(&lab.namespace("end").expect("there"), bind).expect("enter");
+    thread::spawn(move || {
+        for stream in listener.incoming().take(8) {
+            let Ok(mut stream) = stream else { return };
+            let mut request = [0; 2000];
+            let length = stream.read(&mut request).unwrap_or(0);
+            let told = String::from_utf8_lossy(&request[..length]);
+            let line = told.lines().next().unwrap_or_default();
+            let peer = stream.peer_addr().expect("connected").ip();
+            let body = format!("{peer} {line}");
+            let head = "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: ";
+            let _ = write!(stream, "{head}{}\r\n\r\n{body}", body.len());
+        }
+    });
+}
+
+const ASK: &str = "GET /path HTTP/1.1\r\nHost: end\r\nConnection: close\r\n\r\n";
+
+fn ask(lab: &Lab, address: SocketAddr) -> String {
+    let asked = with_namespace(&lab.namespace("client").expect("there"), || {
+        let mut stream =
+            TcpStream::connect_timeout(&address, Duration::from_secs(5)).expect("connect");
+        stream.write_all(ASK.as_bytes()).expect("ask");
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).expect("an answer");
+        answer
+    });
+    asked.expect("enter")
+}
+
+#[test]
+fn a_request_reaches_the_endpoint_from_the_proxys_address() {
+    let test = "a_request_reaches_the_endpoint_from_the_proxys_address";
+    let Some(_turn) = turn(test) else { return };
+    for (kind, letter) in [("haproxy", 'h'), ("nginx", 'i')] {
+        let name = name(letter);
+        let balancer = format!(
+            "[[balancer]]\nname = \"front\"\nkind = \"{kind}\"\nsite = \"edge\"\nlisten = 80\n\
+             to = \"end:8080\"\n"
+        );
+        let Some(lab) = lab(&name, &balancer) else {
+            continue;
+        };
+        serve(&lab);
+        let answer = ask(&lab, at(&lab, "edge", 80));
+        let wanted = format!("{} GET /path", at(&lab, "edge", 0).ip());
+        assert!(answer.contains(&wanted), "{kind}: {answer}");
+        lab.down().expect("down");
+        assert!(leftovers(&name).is_empty());
+    }
+}
+
+/// A mesh's gateway that ends TLS and a sidecar, as two programs.
+#[test]
+fn a_chain_of_two_ends_tls_at_the_first() {
+    let Some(_turn) = turn("a_chain_of_two_ends_tls_at_the_first") else {
+        return;
+    };
+    let name = name('j');
+    let balancers = "[[balancer]]\nname = \"sidecar\"\nkind = \"haproxy\"\nsite = \"side\"\n\
+                     listen = 15006\nto = \"end:8080\"\n\
+                     [[balancer]]\nname = \"gateway\"\nkind = \"nginx\"\nsite = \"edge\"\n\
+                     listen = 443\ntls = true\nto = \"side:15006\"\n";
+    let Some(lab) = lab(&name, balancers) else {
+        return;
+    };
+    serve(&lab);
+    let gateway = at(&lab, "edge", 443).to_string();
+    let asked = with_namespace(&lab.namespace("client").expect("there"), || {
+        let mut client = Command::new("openssl")
+            .args(["s_client", "-quiet", "-connect", &gateway])
+            .stdin(std::process::Stdio::piped())
+            .stdout(std::process::Stdio::piped())
+            .stderr(std::process::Stdio::null())
+            .spawn()
+            .expect("openssl");
+        let mut input = client.stdin.take().expect("piped");
+        input.write_all(ASK.as_bytes()).expect("ask");
+        let mut answer = String::new();
+        let mut output = client.stdout.take().expect("piped");
+        output.read_to_string(&mut answer).expect("an answer");
+        drop(input);
+        client.wait().expect("ended");
+        answer
+    });
+    let answer = asked.expect("enter");
+    let wanted = format!("{} GET /path", at(&lab, "side", 0).ip());
+    assert!(answer.contains(&wanted), "{answer}");
+    lab.down().expect("down");
+    assert!(leftovers(&name).is_empty());
+}
