@@ -3,6 +3,8 @@
 
 #[path = "cli/cues.rs"]
 mod cues;
+#[path = "cli/diagnoses.rs"]
+mod diagnoses;
 #[path = "cli/edges.rs"]
 mod edges;
 #[path = "cli/kept.rs"]

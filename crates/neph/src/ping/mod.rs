@@ -1,6 +1,7 @@
 //! `neph ping`: one or more flows to a target, shown message by message and as a summary.
 
 mod answer;
+mod causes;
 mod columns;
 mod flows;
 mod hope;

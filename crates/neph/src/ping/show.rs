@@ -5,8 +5,10 @@ use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use neph_model::{Anchor, EventKind, Instant, Message, Own, ProbeKind, Span, Traceroute};
+use neph_report::diagnoses_in_brief;
 use serde_json::{Value, json};
 
+use super::causes::causes;
 use super::flows::{Found, Planned};
 use super::watch::Everything;
 use super::{Args, Format, json, live, route, summary, summary_csv};
@@ -278,7 +280,13 @@ impl<'a> Show<'a> {
     /// Everything is over.
     pub(super) fn end(&mut self, found: &Found, watched: &Everything) -> Result<(), Failure> {
         match self.args.format {
-            Format::Text => write!(self.out, "{}", summary::text(found, watched))?,
+            Format::Text => {
+                write!(self.out, "{}", summary::text(found, watched))?;
+                if watched.flows.iter().any(|flow| flow.tally.replies > 0) {
+                    let told = diagnoses_in_brief(&causes(found, watched), output::width());
+                    write!(self.out, "\n{told}")?;
+                }
+            }
             Format::Ndjson => writeln!(self.out, "{}", summary::json(found, watched))?,
             Format::Json => {
                 let mut document = summary::json(found, watched);

@@ -4,6 +4,7 @@ use neph_model::{ClockOffset, Ledger, OneWay, ProbeKind, Span, Stage};
 use neph_stats::{Sorted, describe, quantile};
 use serde_json::{Value, json};
 
+use super::causes::causes;
 use super::columns::Column;
 use super::flows::{Found, Planned};
 use super::watch::{Everything, Watched};
@@ -297,7 +298,13 @@ pub(super) fn json(found: &Found, watched: &Everything) -> Value {
         .zip(&watched.flows)
         .map(|(planned, watched)| flow_json(planned, watched))
         .collect();
-    json!({ "type": "summary", "version": version::VERSION, "commit": version::COMMIT, "flows": flows })
+    json!({
+        "type": "summary",
+        "version": version::VERSION,
+        "commit": version::COMMIT,
+        "flows": flows,
+        "diagnoses": causes(found, watched),
+    })
 }
 
 fn flow_json(planned: &Planned, watched: &Watched) -> Value {

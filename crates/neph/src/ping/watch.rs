@@ -1,5 +1,6 @@
 //! Runs the flows and collects what they tell, in bounded memory.
 
+use std::collections::VecDeque;
 use std::sync::mpsc::TryRecvError;
 use std::thread;
 use std::time::Duration;
@@ -19,6 +20,9 @@ const TICK: Duration = Duration::from_millis(10);
 /// Messages whose values are kept for the summary; beyond, a uniform sample of them.
 const KEPT: usize = 1_000_000;
 
+/// The latest messages of a flow, which diagnosis looks at: some 10 MB.
+const RECENT: usize = 20_000;
+
 /// What came of one flow.
 #[derive(Debug, Default)]
 pub(super) struct Watched {
@@ -30,6 +34,8 @@ pub(super) struct Watched {
     /// The merged entry's stages, as the latest message had them.
     pub(super) merged: StageSet,
     pub(super) last: Option<Message>,
+    /// The latest messages, replied to or not.
+    pub(super) recent: VecDeque<Message>,
     pub(super) connections: u32,
     /// What the messages prove of the clock offset, kept small.
     pub(super) offset: Option<ClockOffset>,
@@ -164,6 +170,10 @@ impl Watched {
     fn add(&mut self, message: &Message) {
         self.values.resize_with(Column::ALL.len(), Vec::new);
         self.last = Some(*message);
+        if self.recent.len() == RECENT {
+            self.recent.pop_front();
+        }
+        self.recent.push_back(*message);
         let Some(ledger) = message.ledger() else {
             return;
         };

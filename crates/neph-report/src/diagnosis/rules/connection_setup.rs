@@ -14,7 +14,8 @@ pub(super) const RULE: Rule = Rule {
     look,
 };
 
-/// From a fifth of a message's time on, opening its connection is worth a sentence.
+/// From a fifth of a message's time on, the server's own left aside, opening its connection is worth
+/// a sentence.
 const SHARE: f64 = 0.2;
 /// And from this many milliseconds on: below, it is system calls and wake-ups, not round trips.
 const LEAST_MS: f64 = 0.2;
@@ -26,6 +27,8 @@ struct Cost {
     connect: f64,
     handshake: f64,
     service: f64,
+    /// Of that, the server's program.
+    server: f64,
     /// One round trip: what TCP's handshake takes.
     round_trip: f64,
 }
@@ -55,6 +58,7 @@ impl Cost {
             connect,
             handshake: middle(Stage::Handshake)?,
             service: service.median()?,
+            server: middle(Stage::PeerApp)?,
             round_trip: connect,
         })
     }
@@ -65,7 +69,7 @@ impl Cost {
 
     /// Beside the rule's threshold.
     fn ratio(&self) -> f64 {
-        self.paid() / LEAST_MS.max(SHARE * self.service)
+        self.paid() / LEAST_MS.max(SHARE * (self.service - self.server))
     }
 }
 
@@ -84,6 +88,7 @@ fn told(runs: &[&Run<'_>]) -> Option<Found> {
         connect: middle(|one| one.connect)?,
         handshake: middle(|one| one.handshake)?,
         service: middle(|one| one.service)?,
+        server: middle(|one| one.server)?,
         round_trip: middle(|one| one.round_trip)?,
     };
     if cost.ratio() < 1.0 {

@@ -73,7 +73,7 @@ impl Restarts {
             .collect();
         for pair in sent.windows(2) {
             let [before, one] = pair else { continue };
-            if one.rested_after(before, LEAST_TIMEOUT_MS + round_trip) {
+            if !one.lost(before) && one.rested_after(before, LEAST_TIMEOUT_MS + round_trip) {
                 all.rested += 1;
                 all.found.extend(one.fallen(before));
             }
@@ -144,10 +144,14 @@ impl<'a> Sent<'a> {
         one.connection == earlier.connection && idle.is_some_and(|idle| idle.millis_f64() > least)
     }
 
+    /// Whether a segment was sent again since the one before.
+    fn lost(&self, before: &Self) -> bool {
+        self.exchange.retransmissions != before.exchange.retransmissions
+    }
+
     /// The window's fall before it, if it shows one.
     fn fallen(&self, before: &Self) -> Option<Restart> {
-        let lost = self.exchange.retransmissions != before.exchange.retransmissions;
-        if lost || self.rounds < 1.0 {
+        if self.rounds < 1.0 {
             return None;
         }
         let most = (self.segments - 1.0) / self.rounds;

@@ -26,12 +26,19 @@ const LEAST_SHARE: f64 = 0.0005;
 const QUEUE_MS: f64 = 1.0;
 /// ... and by this share of it.
 const QUEUE_SHARE: f64 = 0.25;
-/// Of the losses at most this share came upon a queue, or it is congestion.
+/// Of the losses at most this share came upon a queue, or it is congestion ...
 const CONGESTED: f64 = 0.3;
-/// How many messages just before a loss tell of the queue.
-const BEFORE: usize = 2;
+/// ... unless there is a queue for so long that chance alone explains half of it: losses that do not
+/// care for the queue meet it as often as messages do.
+const BY_CHANCE: f64 = 2.0;
+/// How many messages just before a loss tell of the queue: the quickest of them, because each may
+/// have been hit itself.
+const BEFORE: usize = 3;
 /// The level of an empty queue: what the quickest tenth of the messages met.
 const EMPTY: f64 = 0.1;
+/// An experiment in which even the quicker of the messages met a queue is left out. Half of them and
+/// more may have been hit.
+const MOSTLY: f64 = 0.25;
 /// Replies that overtake others: from this share of the datagrams on.
 const REORDERED: f64 = 0.005;
 const SEGMENT: u64 = 1448;
@@ -45,10 +52,11 @@ struct Losses {
     /// Losses of which the messages before are known.
     judged: usize,
     queued: usize,
+    /// Messages before which there was a queue, and of which that is known.
+    behind: usize,
+    known: usize,
     hurt: Vec<f64>,
     unhurt: Vec<f64>,
-    reordered: usize,
-    messages: usize,
 }
 
 impl Losses {
@@ -57,7 +65,7 @@ impl Losses {
         let base = run.networks().at(EMPTY)?;
         let path = run.path()?;
         let queue = QUEUE_MS.max(QUEUE_SHARE * path);
-        if run.networks().median()? - path > queue {
+        if run.networks().at(MOSTLY)? - path > queue {
             return None;
         }
         let per_message = run.scenario.request_size.bytes().div_ceil(SEGMENT).max(1);
@@ -65,8 +73,10 @@ impl Losses {
         let is_datagram = run.flow.flow.probe == ProbeKind::Udp;
         let mut counted: Option<(u32, u32)> = None;
         for one in &run.flow.exchanges {
-            self.messages += 1;
-            self.reordered += usize::from(one.reordered);
+            let before = just_before(&run.crossings, one.seq);
+            let is_behind = before.map(|before| usize::from(before - base > queue));
+            self.known += usize::from(is_behind.is_some());
+            self.behind += is_behind.unwrap_or(0);
             self.segments += usize::try_from(per_message).unwrap_or(usize::MAX);
             let again = one.retransmissions.map_or(0, |count| {
                 let before = counted.filter(|(connection, _)| *connection == one.connection);
@@ -83,10 +93,8 @@ impl Losses {
             self.lost += lost;
             self.hurt.extend(response);
             hit.push(one.seq);
-            if let Some(before) = just_before(&run.crossings, one.seq) {
-                self.judged += 1;
-                self.queued += usize::from(before - base > queue);
-            }
+            self.judged += usize::from(is_behind.is_some());
+            self.queued += is_behind.unwrap_or(0);
         }
         Some(hit)
     }
@@ -96,9 +104,10 @@ impl Losses {
     }
 
     fn is_random(&self) -> bool {
-        self.judged >= LOSSES
+        let by_chance = BY_CHANCE * real(self.behind) / real(self.known.max(1));
+        self.judged - self.queued >= LOSSES
             && self.share() >= LEAST_SHARE
-            && real(self.queued) <= CONGESTED * real(self.judged)
+            && real(self.queued) <= CONGESTED.max(by_chance) * real(self.judged)
     }
 
     fn cost(&self) -> f64 {
@@ -109,15 +118,11 @@ impl Losses {
     }
 }
 
-/// What the messages just before took in the network, at the median in milliseconds.
+/// What the quickest of the messages just before took in the network, in milliseconds.
 fn just_before(crossings: &[Crossing], seq: Seq) -> Option<f64> {
     let end = crossings.partition_point(|one| one.seq < seq);
     let before = crossings.get(end.checked_sub(BEFORE)?..end)?;
-    before
-        .iter()
-        .map(|one| one.network)
-        .collect::<Ordered>()
-        .median()
+    before.iter().map(|one| one.network).min_by(f64::total_cmp)
 }
 
 fn look(sight: &Sight<'_>) -> Vec<Found> {

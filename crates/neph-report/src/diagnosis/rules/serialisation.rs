@@ -21,8 +21,10 @@ pub(super) const RULE: Rule = Rule {
 const SLOW_MBIT: f64 = 50.0;
 /// The largest message takes at least so much longer than the smallest, in milliseconds ...
 const LEAST_MS: f64 = 1.0;
-/// ... and by this share of the path: below, nobody notices.
-const LEAST_SHARE: f64 = 0.1;
+/// ... and by this share of it: below, nobody notices.
+const LEAST_SHARE: f64 = 0.05;
+/// What is worth telling the size of: so much of the path.
+const MATTERS: f64 = 0.1;
 /// Rates from different sizes may differ by this factor and still be one line: jitter and
 /// handshaking with the window lie in between.
 const LINEAR: f64 = 1.6;
@@ -219,7 +221,7 @@ fn told(name: &str, runs: &[&Run<'_>]) -> Option<Found> {
     }
     let per_kilobyte = 8.0 / line.rate;
     let path = small.time - (small.bytes * 8.0 / line.rate / 1e3).min(small.time);
-    let matters_from = LEAST_SHARE * path / per_kilobyte;
+    let matters_from = MATTERS * path / per_kilobyte;
     let smaller = if small.request.bytes() > 0 {
         format!("{} take {}", small.request.exact(), millis(small.time))
     } else {

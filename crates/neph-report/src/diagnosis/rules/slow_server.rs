@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use neph_model::{Seq, Span, Stage};
+use neph_model::{Seq, Stage};
 
 use super::super::confidence::Agreement;
 use super::super::{Found, Ordered, Place, Rule, Run, Sight};
@@ -16,7 +16,8 @@ pub(super) const RULE: Rule = Rule {
     look,
 };
 
-/// The server is named from this share of the service time on: below, the rest matters more.
+/// The server is named from this share on of a message's time after its last byte left: below, the
+/// rest matters more. What it waited for before is no answer to how fast the server is.
 const SHARE: f64 = 0.3;
 /// A program that answers at once takes tens of microseconds, a sleeping one on a busy machine
 /// some hundred; this is work or waiting.
@@ -30,7 +31,8 @@ struct Part {
     work: f64,
     /// Its program did not come to read.
     unread: f64,
-    service: f64,
+    /// From the request's last byte leaving to the reply.
+    after: f64,
     slowest: Vec<Seq>,
 }
 
@@ -44,7 +46,15 @@ impl Part {
             let times: Ordered = replies.iter().map(|(_, times)| times.at(stage)).collect();
             times.median()
         };
-        let service = replies.iter().filter_map(|(one, _)| one.service);
+        let before = [
+            Stage::Connect,
+            Stage::Handshake,
+            Stage::Compose,
+            Stage::SendWindow,
+        ];
+        let after = replies
+            .iter()
+            .filter_map(|(one, times)| Some(one.service?.millis_f64() - times.sum(&before)));
         let mut by_work: Vec<(f64, Seq)> = replies
             .iter()
             .map(|(one, times)| (times.at(Stage::PeerApp), one.seq))
@@ -53,16 +63,13 @@ impl Part {
         Some(Self {
             work: middle(Stage::PeerApp)?,
             unread: middle(Stage::PeerKernel)?,
-            service: service
-                .map(Span::millis_f64)
-                .collect::<Ordered>()
-                .median()?,
+            after: after.collect::<Ordered>().median()?,
             slowest: by_work.into_iter().map(|(_, seq)| seq).collect(),
         })
     }
 
     fn ratio(&self) -> f64 {
-        (self.work + self.unread) / LEAST_MS.max(SHARE * self.service)
+        (self.work + self.unread) / LEAST_MS.max(SHARE * self.after)
     }
 }
 
@@ -92,7 +99,7 @@ fn told(runs: &[&Run<'_>]) -> Option<Found> {
         values.collect::<Ordered>().median()
     };
     let (work, unread) = (middle(|part| part.work)?, middle(|part| part.unread)?);
-    let (service, ratio) = (middle(|part| part.service)?, middle(Part::ratio)?);
+    let (after, ratio) = (middle(|part| part.after)?, middle(Part::ratio)?);
     if ratio < 1.0 {
         return None;
     }
@@ -109,10 +116,10 @@ fn told(runs: &[&Run<'_>]) -> Option<Found> {
         "its program does not come to read what has arrived"
     };
     let cause = format!(
-        "{place}: the server takes {} of {} ({}; {}): {whose}; the network does not.",
+        "{place}: the server takes {} of the {} from a request's last byte to its reply ({}; {}): {whose}.",
         millis(work + unread),
-        millis(service),
-        percent((work + unread) / service),
+        millis(after),
+        percent((work + unread) / after),
         runs[0].scenario.label(),
     );
     let remedy = if work >= unread {
@@ -124,7 +131,7 @@ fn told(runs: &[&Run<'_>]) -> Option<Found> {
         .costing(work + unread)
         .with("peer application", work, "ms")
         .with("peer kernel", unread, "ms")
-        .with("service time", service, "ms");
+        .with("from the last byte to the reply", after, "ms");
     for (run, part) in &parts {
         found = found.seen_at(run, &part.slowest);
     }

@@ -4,6 +4,7 @@
 mod absent;
 mod named;
 mod path;
+mod randomised;
 mod world;
 
 use super::{Diagnosis, diagnose};

@@ -99,6 +99,10 @@ impl<'w> Line<'w> {
             let (left, window) = (written, INITIAL);
             return Sending { left, window, lost };
         }
+        if world.dials.is_some() {
+            self.window = INITIAL;
+            self.retransmissions = 0;
+        }
         if world.restarts && written - self.replied > 200.0 + self.base {
             self.window = INITIAL;
         }
@@ -177,6 +181,7 @@ impl<'w> Line<'w> {
             return message;
         }
         message.outcome = Outcome::Reply;
+        message.connection = u32::try_from(world.dials.map_or(0, |_| seq)).unwrap();
         let arrived = left + network - base / 2.0;
         let marks = &mut message.marks;
         (marks.peer.rx, marks.peer.app_rx) = (Some(peer(arrived)), Some(peer(arrived + 0.02)));

@@ -1,0 +1,191 @@
+//! Two hundred random worlds with no cause, one or two: how many causes are named, and how many
+//! names are causes.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use neph_model::ProbeKind;
+use neph_stats::Random;
+
+use super::names;
+use super::world::{Queue, World};
+
+/// How many worlds.
+const WORLDS: u64 = 200;
+/// What both shares have to reach.
+const ENOUGH: f64 = 0.95;
+
+/// A cause by its rule's name, and how it is put in.
+type Cause = (&'static str, fn(&mut World, &mut Random));
+
+/// Those that change the path stand before those that are measured by it.
+const CAUSES: [Cause; 12] = [
+    ("head-of-line", |world, random| {
+        world.round_trip_ms = between(random, 100.0, 200.0);
+        // 100 kB every 20 ms over 100 ms take 345 segments.
+        world.window = Some(200 + u32::try_from(random.below(100)).unwrap());
+        world.sizes.push(100_000);
+        world.intervals_ms.push(20);
+    }),
+    ("ecmp-imbalance", |world, random| {
+        let count = 2 + random.below(2);
+        let step = (world.round_trip_ms * between(random, 0.3, 1.0)).max(1.5);
+        world.paths_ms = [0.0, step, 2.0 * step][..count].to_vec();
+        world.ports = (40_001..40_011).collect();
+        world.blocks = 12;
+    }),
+    ("slow-start-after-idle", |world, random| {
+        world.restarts = true;
+        world.sizes.push(100_000);
+        world.sizes.push(48_000 + 1000 * random.below(40) as u64);
+        world.intervals_ms.push(1000);
+        world.seconds = 25.0;
+    }),
+    ("serialisation", |world, random| {
+        world.rate_mbit = between(random, 1.0, 8.0);
+        world.sizes.extend([512, 8192]);
+        world.intervals_ms.push(400);
+    }),
+    ("bufferbloat", |world, random| {
+        let from = between(random, 3.0, 6.0);
+        world.queue = Some(Queue {
+            from,
+            to: from + between(random, 5.0, 9.0),
+            peak_ms: world.round_trip_ms * between(random, 2.0, 8.0) + 30.0,
+        });
+        world.intervals_ms.push(100);
+        world.seconds = 25.0;
+    }),
+    ("connection-setup", |world, random| {
+        world.dials = Some([0.0, 1.0, 2.0][random.below(3)]);
+        world.probe = ProbeKind::Http;
+    }),
+    ("l7-proxy", |world, random| {
+        world.proxy_ms = between(random, 0.6, 6.0);
+    }),
+    ("icmp-differs", |world, random| {
+        let far = (world.round_trip_ms * 0.2).max(1.0) * between(random, 1.0, 3.0);
+        let nearer = -far.min(world.round_trip_ms / 2.0);
+        world.icmp_ms = [far, nearer][random.below(2)];
+    }),
+    ("random-loss", |world, random| {
+        world.loss = between(random, 0.006, 0.03);
+        world.intervals_ms.push(50);
+        world.seconds = 25.0;
+    }),
+    ("slow-server", |world, random| {
+        world.think_ms = world.round_trip_ms * between(random, 1.0, 4.0) + 5.0;
+    }),
+    ("starved-client", |world, random| {
+        world.starved_ms = between(random, 1.5, 6.0) + world.round_trip_ms * 0.05;
+    }),
+    ("clock-step", |world, _| world.steps = true),
+];
+
+/// Pairs of which one takes away what the other needs: a connection per message has no window to
+/// forget, no bytes before its own and no port that lasts; 100 kB every 20 ms never rest on a slow
+/// link; behind one, a window does not matter; and a response of seconds hides milliseconds of our
+/// own.
+const APART: [(&str, &str); 6] = [
+    ("connection-setup", "slow-start-after-idle"),
+    ("connection-setup", "head-of-line"),
+    ("connection-setup", "ecmp-imbalance"),
+    ("serialisation", "head-of-line"),
+    ("serialisation", "slow-start-after-idle"),
+    ("starved-client", "head-of-line"),
+];
+
+fn between(random: &mut Random, low: f64, high: f64) -> f64 {
+    low + (high - low) * random.unit()
+}
+
+/// The rules of a world's causes.
+type Names = BTreeSet<&'static str>;
+
+fn world(seed: u64) -> (World, Names) {
+    let mut random = Random::new(seed);
+    let mut world = World {
+        seed,
+        round_trip_ms: between(&mut random, 4.0, 120.0),
+        jitter_ms: [0.02, 0.1, 0.3, 1.0][random.below(4)],
+        // No cause: in a quarter of the worlds a route changes half-way.
+        later_ms: [0.0, 0.0, 0.0, 6.0][random.below(4)],
+        sizes: vec![256 << random.below(3)],
+        intervals_ms: Vec::new(),
+        blocks: 6 + u32::try_from(random.below(4)).unwrap(),
+        ..World::default()
+    };
+    let mut places: BTreeSet<usize> = BTreeSet::new();
+    for _ in 0..random.below(3) {
+        let place = random.below(CAUSES.len());
+        let clashes = |other: &usize| {
+            let (one, other) = (CAUSES[place].0, CAUSES[*other].0);
+            APART.contains(&(one, other)) || APART.contains(&(other, one))
+        };
+        if !places.iter().any(clashes) {
+            places.insert(place);
+        }
+    }
+    for place in &places {
+        CAUSES[*place].1(&mut world, &mut random);
+    }
+    if world.intervals_ms.is_empty() {
+        world.intervals_ms.push([50, 100, 200][random.below(3)]);
+    }
+    let names: Names = places.iter().map(|place| CAUSES[*place].0).collect();
+    // Half of the lossy paths carry datagrams.
+    if names.len() == 1 && names.contains("random-loss") && random.below(2) == 0 {
+        world.probe = ProbeKind::Udp;
+    }
+    (world, names)
+}
+
+/// How often a cause was put in, named where it was, and named where it was not.
+#[derive(Clone, Copy, Debug, Default)]
+struct Count {
+    put_in: u32,
+    named: u32,
+    wrong: u32,
+}
+
+#[test]
+fn of_two_hundred_random_worlds_the_causes_are_named_and_nothing_else() {
+    let mut counts: BTreeMap<&str, Count> = BTreeMap::new();
+    let mut worst: Vec<String> = Vec::new();
+    for seed in 0..WORLDS {
+        let (world, put_in) = world(seed);
+        let named: BTreeSet<&str> = names(&world).into_iter().collect();
+        for name in &put_in {
+            let count = counts.entry(name).or_default();
+            count.put_in += 1;
+            count.named += u32::from(named.contains(name));
+        }
+        for name in named.difference(&put_in) {
+            counts.entry(name).or_default().wrong += 1;
+        }
+        if named != put_in {
+            worst.push(format!("{seed}: {put_in:?}, named {named:?}"));
+        }
+    }
+    let all = counts.values().fold(Count::default(), |all, one| Count {
+        put_in: all.put_in + one.put_in,
+        named: all.named + one.named,
+        wrong: all.wrong + one.wrong,
+    });
+    println!("{:<24}{:>8}{:>8}{:>8}", "cause", "put in", "named", "wrong");
+    for (name, one) in counts.iter().chain([(&"all", &all)]) {
+        println!(
+            "{name:<24}{:>8}{:>8}{:>8}",
+            one.put_in, one.named, one.wrong
+        );
+    }
+    let recall = f64::from(all.named) / f64::from(all.put_in);
+    let precision = f64::from(all.named) / f64::from(all.named + all.wrong);
+    println!(
+        "precision {precision:.3}, recall {recall:.3}\n{}",
+        worst.join("\n")
+    );
+    assert!(
+        precision >= ENOUGH && recall >= ENOUGH,
+        "{precision} {recall}"
+    );
+}

@@ -1,0 +1,164 @@
+//! The causes that a ping's messages show: its latest messages as a campaign of one block, so that
+//! the same rules look at them. A rule that needs several experiments stays silent.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+
+use neph_model::{
+    ByteSize, Campaign, CampaignId, CampaignStatus, Experiment, ExperimentId, ExperimentStatus,
+    Flow, FlowRole, Instant, Marks, Message, Order, Own, ProbeKind, Scenario, ScenarioId, Span,
+    Wall,
+};
+use neph_report::{CampaignData, Diagnosis, ExperimentData, PlotSettings, diagnose};
+
+use super::flows::{Found, Planned};
+use super::watch::{Everything, Watched};
+
+/// What the rules see in what was measured.
+pub(super) fn causes(found: &Found, watched: &Everything) -> Vec<Diagnosis> {
+    diagnose(&campaign(found, watched), &PlotSettings::default())
+}
+
+/// A scenario for each flow that was asked for, with the echo beside all of them.
+fn campaign(found: &Found, watched: &Everything) -> CampaignData {
+    let flows = || found.flows.iter().zip(&watched.flows);
+    let echo = flows().find(|(planned, _)| !planned.is_asked_for());
+    let asked_for = flows().filter(|(planned, _)| planned.is_asked_for());
+    let id = CampaignId::new();
+    let mut data = CampaignData {
+        campaign: nameless(id),
+        scenarios: Vec::new(),
+        experiments: Vec::new(),
+        left_out: Vec::new(),
+        throughputs: Vec::new(),
+        traceroutes: Vec::new(),
+    };
+    for main in asked_for {
+        let index = data.scenarios.len();
+        let scenario = scenario(main.0, index);
+        let members: Vec<(&Planned, &Watched)> = [main].into_iter().chain(echo).collect();
+        let experiment = experiment(id, scenario.id, &members);
+        data.experiments
+            .push(ExperimentData::new(experiment, index, &messages(&members)));
+        data.scenarios.push(scenario);
+    }
+    data
+}
+
+fn nameless(id: CampaignId) -> Campaign {
+    Campaign {
+        id,
+        name: "ping".to_owned(),
+        plan_text: String::new(),
+        plan_hash: String::new(),
+        plan_path: String::new(),
+        topology_text: None,
+        topology_hash: None,
+        seed: 0,
+        order: Order::Sequential,
+        blocks: 1,
+        status: CampaignStatus::Complete,
+        started: Wall::from_unix_nanos(0),
+        ended: None,
+    }
+}
+
+fn scenario(planned: &Planned, index: usize) -> Scenario {
+    let spec = &planned.spec;
+    let bytes = |size: usize| ByteSize(size as u64);
+    let site = spec
+        .site
+        .iter()
+        .map(|site| ("from".to_owned(), site.clone()));
+    Scenario {
+        id: ScenarioId(index as u64),
+        index: u32::try_from(index).unwrap_or(u32::MAX),
+        endpoint: spec.target.to_string(),
+        target: spec.target.to_string(),
+        probe: spec.target.kind(),
+        interval: spec.schedule.interval,
+        request_size: bytes(spec.request_size),
+        response_size: bytes(spec.response_size),
+        messages: spec.schedule.count.unwrap_or(0),
+        parameters: site.collect::<BTreeMap<String, String>>(),
+        varied: Vec::new(),
+    }
+}
+
+fn experiment(
+    campaign: CampaignId,
+    scenario: ScenarioId,
+    members: &[(&Planned, &Watched)],
+) -> Experiment {
+    let flows = members.iter().enumerate();
+    Experiment {
+        id: ExperimentId::new(),
+        campaign,
+        scenario,
+        block: 0,
+        position: 0,
+        attempt: 0,
+        status: ExperimentStatus::Complete,
+        reason: None,
+        started: Wall::from_unix_nanos(0),
+        ended: None,
+        flows: flows
+            .map(|(place, (planned, _))| flow(planned, place))
+            .collect(),
+        tally: members[0].1.tally,
+        warnings: Vec::new(),
+        anchors: Vec::new(),
+    }
+}
+
+fn flow(planned: &Planned, place: usize) -> Flow {
+    let spec = &planned.spec;
+    let any = [0, 0, 0, 0].into();
+    let is_icmp = spec.target.kind() == ProbeKind::Icmp;
+    Flow {
+        index: spec.index,
+        role: if place == 0 {
+            FlowRole::Main
+        } else {
+            FlowRole::Companion
+        },
+        probe: spec.target.kind(),
+        name: spec.name.clone(),
+        source: spec.source_port.map(|port| SocketAddr::new(any, port)),
+        target: spec.address,
+        reflector: spec.reflector && !is_icmp,
+        same_clock: planned.discovery.same_clock,
+    }
+}
+
+/// The messages that were kept, counted from the first of them.
+fn messages(members: &[(&Planned, &Watched)]) -> Vec<Message> {
+    let kept = || members.iter().flat_map(|(_, watched)| &watched.recent);
+    let Some(origin) = kept().map(|message| message.marks.intended).min() else {
+        return Vec::new();
+    };
+    let from = Instant::from_nanos(0) - origin;
+    kept()
+        .map(|message| Message {
+            marks: shifted(&message.marks, from),
+            ..*message
+        })
+        .collect()
+}
+
+fn shifted(marks: &Marks, by: Span) -> Marks {
+    let at = |mark: Option<Instant<Own>>| mark.map(|mark| mark + by);
+    Marks {
+        intended: marks.intended + by,
+        dialled: at(marks.dialled),
+        connected: at(marks.connected),
+        opened: at(marks.opened),
+        app_send: at(marks.app_send),
+        queued: at(marks.queued),
+        nic_tx: at(marks.nic_tx),
+        acked: at(marks.acked),
+        peer: marks.peer,
+        nic_rx: at(marks.nic_rx),
+        app_recv: at(marks.app_recv),
+    }
+}
