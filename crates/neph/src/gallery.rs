@@ -4,6 +4,7 @@
 //! Owns the command: which entries, in which order, what is shown of them. An entry is a campaign
 //! as any other (`carry.rs`) whose sentences are held against what was calculated (`expectation.rs`).
 
+mod bufferbloat;
 mod cable;
 mod carry;
 mod ecmp;

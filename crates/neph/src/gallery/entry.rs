@@ -4,7 +4,8 @@
 use super::expectation::Expectation;
 use super::said::Topic;
 use super::{
-    cable, ecmp, far_bulk, idle, near_far, providers, rest, time_of_day, transfers, uplink,
+    bufferbloat, cable, ecmp, far_bulk, idle, near_far, providers, rest, time_of_day, transfers,
+    uplink,
 };
 
 /// A published finding, to be seen again.
@@ -48,6 +49,7 @@ pub(crate) const ENTRIES: &[&Entry] = &[
     &providers::ENTRY,
     &time_of_day::ENTRY,
     &uplink::ENTRY,
+    &bufferbloat::ENTRY,
     &idle::ENTRY,
     &rest::ENTRY,
     &cable::ENTRY,
