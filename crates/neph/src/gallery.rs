@@ -4,7 +4,10 @@
 //! Owns the command: which entries, in which order, what is shown of them. An entry is a campaign
 //! as any other (`carry.rs`) whose sentences are held against what was calculated (`expectation.rs`).
 
+mod bufferbloat;
+mod cable;
 mod carry;
+mod ecmp;
 mod entry;
 mod expectation;
 mod far_bulk;
@@ -12,6 +15,7 @@ mod idle;
 mod near_far;
 mod providers;
 mod rest;
+mod said;
 mod show;
 mod time_of_day;
 mod transfers;

@@ -55,8 +55,7 @@ pub struct Finding {
 }
 
 impl Finding {
-    /// A sentence without numbers.
-    pub fn new(kind: FindingKind, topic: &'static str, text: String) -> Self {
+    pub(crate) fn new(kind: FindingKind, topic: &'static str, text: String) -> Self {
         Self {
             kind,
             topic,
@@ -87,14 +86,12 @@ impl Finding {
         }
     }
     /// Speaking of one thing more.
-    #[must_use]
-    pub fn about(mut self, name: &str) -> Self {
+    pub(crate) fn about(mut self, name: &str) -> Self {
         self.about.push(name.to_owned());
         self
     }
     /// With one more number.
-    #[must_use]
-    pub fn with(mut self, name: &str, value: f64) -> Self {
+    pub(crate) fn with(mut self, name: &str, value: f64) -> Self {
         self.evidence.insert(name.to_owned(), value);
         self
     }

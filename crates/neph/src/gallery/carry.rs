@@ -5,11 +5,12 @@ use std::fs;
 use std::path::PathBuf;
 
 use neph_model::{Campaign, CampaignStatus};
-use neph_report::{Finding, Include, findings, load};
+use neph_report::{Include, load};
 use neph_text::Source;
 
 use super::entry::{Entry, Shipped, Side};
 use super::expectation::Judged;
+use super::said::{Said, Topic, everything};
 use crate::campaign::{self, Settings};
 use crate::exit::{Failure, Outcome};
 use crate::report;
@@ -28,7 +29,7 @@ pub(super) struct Gallery {
 pub(super) struct Shown {
     pub(super) entry: &'static Entry,
     pub(super) side: Side,
-    pub(super) found: Vec<Finding>,
+    pub(super) said: Vec<Said>,
     /// The figure as an image; none where nothing was drawn.
     pub(super) figure: Option<PathBuf>,
     /// From the campaign's start to its end.
@@ -49,15 +50,28 @@ impl Shown {
     pub(super) fn judged(&self) -> Vec<Judged<'_>> {
         let expected = self.entry.expected.iter();
         let judged = expected.map(|expectation| match self.side {
-            Side::Finding => expectation.judge(&self.found),
-            Side::Control => expectation.judge_absent(&self.found),
+            Side::Finding => expectation.judge(&self.said),
+            Side::Control => expectation.judge_absent(&self.said),
         });
         judged.collect()
     }
 
-    /// Whether neph says everything that it should, and as a control none of it.
+    /// Causes that neph names although the entry has put none of them into its network.
+    pub(super) fn misnamed(&self) -> impl Iterator<Item = &Said> {
+        self.said.iter().filter(|said| match said.topic {
+            Topic::Cause(rule) => !self.entry.has(rule, self.side) && !is_disturbance(said),
+            Topic::Finding(_) => false,
+        })
+    }
+
+    /// Causes that are of this host and this hour, and no part of any entry.
+    pub(super) fn disturbances(&self) -> impl Iterator<Item = &Said> {
+        self.said.iter().filter(|said| is_disturbance(said))
+    }
+
+    /// Whether neph says everything that it should and names nothing else; as a control, none of it.
     pub(super) fn is_right(&self) -> bool {
-        self.judged().iter().all(|judged| judged.is_right)
+        self.judged().iter().all(|judged| judged.is_right) && self.misnamed().next().is_none()
     }
 }
 
@@ -121,11 +135,11 @@ impl Gallery {
             return Ok(None);
         };
         let data = load(store.as_ref(), campaign, Include::Complete).map_err(Failure::refused)?;
-        let found = findings(&data, &report::kept_settings(campaign));
+        let said = everything(&data, &report::kept_settings(campaign));
         Ok(Some(Shown {
             entry,
             side,
-            found,
+            said,
             figure: self.figure(entry, campaign),
             seconds: seconds(campaign),
         }))
@@ -137,6 +151,11 @@ impl Gallery {
         let pages = ["", "-1"].map(|page| figures.join(format!("{}{page}.png", entry.figure)));
         pages.into_iter().find(|page| page.exists())
     }
+}
+
+/// Whether a cause says that the host was busy or its clock was set, as it may be anywhere.
+fn is_disturbance(said: &Said) -> bool {
+    matches!(said.topic, Topic::Cause("starved-client" | "clock-step"))
 }
 
 #[expect(clippy::cast_precision_loss, reason = "nanoseconds of a few minutes")]

@@ -2,7 +2,11 @@
 //! say of it. One file an entry, one line in [`ENTRIES`] for each.
 
 use super::expectation::Expectation;
-use super::{far_bulk, idle, near_far, providers, rest, time_of_day, transfers, uplink};
+use super::said::Topic;
+use super::{
+    bufferbloat, cable, ecmp, far_bulk, idle, near_far, providers, rest, time_of_day, transfers,
+    uplink,
+};
 
 /// A published finding, to be seen again.
 #[derive(Debug)]
@@ -23,6 +27,9 @@ pub(crate) struct Entry {
     pub(crate) figure: &'static str,
     /// What neph is to say; a control must not say it.
     pub(crate) expected: &'static [Expectation],
+    /// Rules of causes that are in the entry's network and in its control's too, beside the one
+    /// that it is about: neph may name them.
+    pub(crate) also: &'static [&'static str],
 }
 
 /// What takes the cause away.
@@ -36,13 +43,16 @@ pub(crate) enum Control {
 
 /// Every entry, in the order of the thesis, then of the other sources.
 pub(crate) const ENTRIES: &[&Entry] = &[
+    &ecmp::ENTRY,
     &near_far::ENTRY,
     &far_bulk::ENTRY,
     &providers::ENTRY,
     &time_of_day::ENTRY,
     &uplink::ENTRY,
+    &bufferbloat::ENTRY,
     &idle::ENTRY,
     &rest::ENTRY,
+    &cable::ENTRY,
     &transfers::ENTRY,
 ];
 
@@ -79,6 +89,14 @@ pub(crate) struct Shipped {
 }
 
 impl Entry {
+    /// Whether the cause that `rule` sees is in the network of that side.
+    pub(crate) fn has(&self, rule: &str, side: Side) -> bool {
+        let expected = self.expected.iter();
+        let mut expected = expected.filter(|_| side == Side::Finding);
+        self.also.contains(&rule)
+            || expected.any(|one| matches!(one.topic, Topic::Cause(name) if name == rule))
+    }
+
     /// The plan of a side, then its topology.
     pub(crate) fn shipped(&self, side: Side) -> [Shipped; 2] {
         let shipped = |file, text: &str| Shipped {
@@ -110,7 +128,7 @@ mod tests {
     use neph_campaign::estimate::estimate;
     use neph_campaign::{expand, plan};
     use neph_lab::Topology;
-    use neph_report::FIGURES;
+    use neph_report::{FIGURES, RULES};
     use neph_text::Source;
 
     use super::*;
@@ -152,6 +170,13 @@ mod tests {
                     .any(|kind| entry.figure.starts_with(kind.name))
             );
             assert!(!entry.expected.is_empty(), "{name} expects nothing");
+            let expected = entry.expected.iter().filter_map(|one| match one.topic {
+                Topic::Cause(rule) => Some(rule),
+                Topic::Finding(_) => None,
+            });
+            for rule in expected.chain(entry.also.iter().copied()) {
+                assert!(RULES.iter().any(|one| one.name == rule), "{name}: {rule}");
+            }
         }
     }
 

@@ -2,7 +2,7 @@
 //!
 //! Pure: findings in, judgement out. Runs nothing and prints nothing.
 
-use neph_report::Finding;
+use super::said::{Said, Topic};
 
 /// A number of a sentence's evidence, and between what it has to lie.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -25,12 +25,12 @@ impl Number {
     }
 
     /// The same number in a sentence; nothing if it does not hold it.
-    fn measured(&self, finding: &Finding) -> Option<f64> {
-        finding.evidence.get(self.name).copied()
+    fn measured(&self, said: &Said) -> Option<f64> {
+        said.numbers.get(self.name).copied()
     }
 
-    fn holds(&self, finding: &Finding) -> bool {
-        let measured = self.measured(finding);
+    fn holds(&self, said: &Said) -> bool {
+        let measured = self.measured(said);
         measured.is_some_and(|value| (self.low..=self.high).contains(&value))
     }
 }
@@ -38,9 +38,9 @@ impl Number {
 /// A sentence that an entry ends with.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Expectation {
-    /// The finding's topic.
-    pub(crate) topic: &'static str,
-    /// What the finding speaks of: all of these, and maybe more.
+    /// A finding's topic, or the rule that names a cause.
+    pub(crate) topic: Topic,
+    /// What it speaks of: all of these, and maybe more.
     pub(crate) about: &'static [&'static str],
     /// What makes it the sentence and not its contrary: that something is slower, by a verdict. A
     /// control must have no sentence that claims this.
@@ -60,10 +60,10 @@ pub(crate) struct Compared {
 
 /// What became of an expectation.
 #[derive(Clone, Debug)]
-pub(crate) struct Judged<'f> {
+pub(crate) struct Judged<'s> {
     pub(crate) expectation: &'static Expectation,
     /// The sentence that it was found in; none if neph wrote no such sentence.
-    pub(crate) finding: Option<&'f Finding>,
+    pub(crate) said: Option<&'s Said>,
     pub(crate) numbers: Vec<Compared>,
     /// Whether all is as it should be.
     pub(crate) is_right: bool,
@@ -71,105 +71,117 @@ pub(crate) struct Judged<'f> {
 
 impl Expectation {
     /// Whether a sentence is this one, whatever its numbers are.
-    fn is_claimed_by(&self, finding: &Finding) -> bool {
-        let speaks_of = |name: &&str| finding.about.iter().any(|about| about == *name);
-        finding.topic == self.topic
+    fn is_claimed_by(&self, said: &Said) -> bool {
+        let speaks_of = |name: &&str| said.about.iter().any(|about| about == *name);
+        said.topic == self.topic
             && self.about.iter().all(speaks_of)
-            && self.claim.iter().all(|number| number.holds(finding))
+            && self.claim.iter().all(|number| number.holds(said))
     }
 
     /// Looks for the sentence, and holds its numbers against what was calculated.
-    pub(crate) fn judge<'f>(&'static self, found: &'f [Finding]) -> Judged<'f> {
-        let right = |finding: &&Finding| self.numbers.iter().filter(|n| n.holds(finding)).count();
-        let claimed = found.iter().filter(|finding| self.is_claimed_by(finding));
-        let finding = claimed.max_by_key(right);
+    pub(crate) fn judge<'s>(&'static self, everything: &'s [Said]) -> Judged<'s> {
+        let right = |said: &&Said| self.numbers.iter().filter(|n| n.holds(said)).count();
+        let claimed = everything.iter().filter(|said| self.is_claimed_by(said));
+        let said = claimed.max_by_key(right);
         let all = self.claim.iter().chain(self.numbers);
         let numbers: Vec<Compared> = all
             .map(|number| Compared {
                 number: *number,
-                measured: finding.and_then(|finding| number.measured(finding)),
-                holds: finding.is_some_and(|finding| number.holds(finding)),
+                measured: said.and_then(|said| number.measured(said)),
+                holds: said.is_some_and(|said| number.holds(said)),
             })
             .collect();
         Judged {
             expectation: self,
-            finding,
-            is_right: finding.is_some() && numbers.iter().all(|one| one.holds),
+            said,
+            is_right: said.is_some() && numbers.iter().all(|one| one.holds),
             numbers,
         }
     }
 
     /// Makes sure that the sentence is absent, as where its cause is.
-    pub(crate) fn judge_absent<'f>(&'static self, found: &'f [Finding]) -> Judged<'f> {
-        let finding = found.iter().find(|finding| self.is_claimed_by(finding));
+    pub(crate) fn judge_absent<'s>(&'static self, everything: &'s [Said]) -> Judged<'s> {
+        let said = everything.iter().find(|said| self.is_claimed_by(said));
         Judged {
             expectation: self,
-            finding,
+            said,
             numbers: Vec::new(),
-            is_right: finding.is_none(),
+            is_right: said.is_none(),
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use neph_report::FindingKind;
-
     use super::*;
 
     const SLOWER: Expectation = Expectation {
-        topic: "endpoint",
+        topic: Topic::Finding("endpoint"),
         about: &["REST", "persistent"],
         claim: &[Number::at_least("slower", 1.0)],
         numbers: &[Number::between("shift_ms", 7.5, 9.0)],
     };
 
-    fn finding(about: [&str; 2], slower: f64, shift: f64) -> Finding {
-        let [one, other] = about;
-        Finding::new(FindingKind::StandsOut, "endpoint", "a sentence".to_owned())
-            .about(one)
-            .about(other)
-            .with("slower", slower)
-            .with("shift_ms", shift)
+    fn said(about: [&str; 2], slower: f64, shift: f64) -> Said {
+        Said {
+            topic: Topic::Finding("endpoint"),
+            about: about.map(str::to_owned).to_vec(),
+            text: "a sentence".to_owned(),
+            numbers: [
+                ("slower".to_owned(), slower),
+                ("shift_ms".to_owned(), shift),
+            ]
+            .into(),
+        }
     }
 
     #[test]
     fn a_sentence_is_right_if_it_is_there_and_its_numbers_are_as_calculated() {
         let rest = ["REST", "persistent"];
-        let right = [finding(rest, 1.0, 8.1)];
+        let right = [said(rest, 1.0, 8.1)];
         assert!(SLOWER.judge(&right).is_right);
-        let too_much = [finding(rest, 1.0, 12.0)];
+        let too_much = [said(rest, 1.0, 12.0)];
         let judged = SLOWER.judge(&too_much);
-        assert!(!judged.is_right && judged.finding.is_some());
+        assert!(!judged.is_right && judged.said.is_some());
         assert_eq!(
             (judged.numbers[1].measured, judged.numbers[1].holds),
             (Some(12.0), false)
         );
         // About something else, or without the verdict, it is another sentence.
         let others = [
-            finding(["REST, TLS 1.2", "persistent"], 1.0, 8.1),
-            finding(rest, 0.0, 8.1),
+            said(["REST, TLS 1.2", "persistent"], 1.0, 8.1),
+            said(rest, 0.0, 8.1),
         ];
         let judged = SLOWER.judge(&others);
-        assert!(!judged.is_right && judged.finding.is_none());
+        assert!(!judged.is_right && judged.said.is_none());
         assert_eq!(judged.numbers[0].measured, None);
+    }
+
+    #[test]
+    fn a_cause_is_no_finding_of_that_name() {
+        let cause = Said {
+            topic: Topic::Cause("endpoint"),
+            ..said(["REST", "persistent"], 1.0, 8.1)
+        };
+        assert!(!SLOWER.judge(std::slice::from_ref(&cause)).is_right);
+        assert!(SLOWER.judge_absent(&[cause]).is_right);
     }
 
     #[test]
     fn of_several_such_sentences_the_one_that_fits_best_is_meant() {
         let rest = ["REST", "persistent"];
-        let found = [finding(rest, 1.0, 30.0), finding(rest, 1.0, 8.0)];
+        let found = [said(rest, 1.0, 30.0), said(rest, 1.0, 8.0)];
         assert!(SLOWER.judge(&found).is_right);
     }
 
     #[test]
     fn a_control_is_right_without_the_claim_whatever_its_numbers() {
         let rest = ["REST", "persistent"];
-        let equal = [finding(rest, 0.0, 8.1)];
+        let equal = [said(rest, 0.0, 8.1)];
         assert!(SLOWER.judge_absent(&equal).is_right);
         assert!(SLOWER.judge_absent(&[]).is_right);
-        let claims = [finding(rest, 1.0, 0.3)];
+        let claims = [said(rest, 1.0, 0.3)];
         let judged = SLOWER.judge_absent(&claims);
-        assert!(!judged.is_right && judged.finding.is_some());
+        assert!(!judged.is_right && judged.said.is_some());
     }
 }

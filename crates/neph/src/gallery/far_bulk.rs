@@ -2,6 +2,7 @@
 
 use super::entry::{Control, Entry};
 use super::expectation::{Expectation, Number};
+use super::said::Topic;
 
 pub(super) const ENTRY: Entry = Entry {
     name: "far-bulk",
@@ -14,15 +15,26 @@ pub(super) const ENTRY: Entry = Entry {
     )),
     figure: "timeline",
     expected: EXPECTED,
+    also: &["random-loss"],
 };
 
 const EXPECTED: &[Expectation] = &[
     // The window that CUBIC keeps with two losses in 10,000 packets and 160 ms carries less than
     // half of 40 Mbit/s: messages wait for it longer than they travel.
     Expectation {
-        topic: "ledger",
+        topic: Topic::Finding("ledger"),
         about: &["send window"],
         claim: &[],
         numbers: &[Number::between("share_most", 0.5, 1.0)],
+    },
+    // A message is written while the one before it still waits for the window.
+    Expectation {
+        topic: Topic::Cause("head-of-line"),
+        about: &["CrownLabs"],
+        claim: &[],
+        numbers: &[
+            Number::between("messages that wait", 0.3, 1.0),
+            Number::between("round trip, ms", 159.0, 170.0),
+        ],
     },
 ];

@@ -2,6 +2,7 @@
 
 use super::entry::{Control, Entry};
 use super::expectation::{Expectation, Number};
+use super::said::Topic;
 
 pub(super) const ENTRY: Entry = Entry {
     name: "near-far",
@@ -14,12 +15,13 @@ pub(super) const ENTRY: Entry = Entry {
     )),
     figure: "cdf-by-endpoint",
     expected: EXPECTED,
+    also: &[],
 };
 
 const EXPECTED: &[Expectation] = &[
     // 20 ms through the exchange against 8 ms, and a path that would reach 2,000 km.
     Expectation {
-        topic: "position",
+        topic: Topic::Finding("position"),
         about: &["CrownLabs Turin", "Azure Zurich"],
         claim: &[],
         numbers: &[

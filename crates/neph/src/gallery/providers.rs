@@ -2,6 +2,7 @@
 
 use super::entry::{Control, Entry};
 use super::expectation::{Expectation, Number};
+use super::said::Topic;
 
 pub(super) const ENTRY: Entry = Entry {
     name: "providers",
@@ -14,12 +15,13 @@ pub(super) const ENTRY: Entry = Entry {
     )),
     figure: "cdf-by-endpoint",
     expected: EXPECTED,
+    also: &[],
 };
 
 const EXPECTED: &[Expectation] = &[
     // Whoever changes the provider pays 16 ms at an exchange; the backbones differ by 2 ms.
     Expectation {
-        topic: "crossover",
+        topic: Topic::Finding("crossover"),
         about: &["AWS London", "AKS London"],
         claim: &[],
         numbers: &[

@@ -5,6 +5,7 @@ use std::io::Write;
 use super::carry::Shown;
 use super::entry::{ENTRIES, Entry, Side};
 use super::expectation::{Compared, Expectation, Judged, Number};
+use super::said::Topic;
 use crate::exit::{Failure, Outcome};
 use crate::output;
 use crate::sheet::{Cell, Column, Format, Sheet};
@@ -49,6 +50,12 @@ pub(super) fn entry(shown: &Shown) -> Result<(), Failure> {
             sheet.write(Format::Text, &mut out)?;
         }
     }
+    for said in shown.misnamed() {
+        writeln!(out, "  neph names what is not there: {}", said.text)?;
+    }
+    for said in shown.disturbances() {
+        writeln!(out, "  disturbed, and no part of the entry: {}", said.text)?;
+    }
     if let Some(figure) = &shown.figure {
         writeln!(out, "  figure: {}", figure.display())?;
     }
@@ -68,11 +75,11 @@ const fn verdict(is_right: bool) -> &'static str {
 /// The sentence, or that there is none, and which of both is as it should be.
 fn said(judged: &Judged<'_>, side: Side) -> String {
     let wanted = wanted(judged.expectation);
-    match (judged.finding, side) {
-        (Some(finding), Side::Finding) => format!("neph says: {}", finding.text),
+    match (judged.said, side) {
+        (Some(said), Side::Finding) => format!("neph says: {}", said.text),
         (None, Side::Finding) => format!("neph does not say what it should: {wanted}"),
-        (Some(finding), Side::Control) => {
-            format!("neph says what it must not say here: {}", finding.text)
+        (Some(said), Side::Control) => {
+            format!("neph says what it must not say here: {}", said.text)
         }
         (None, Side::Control) => format!("neph does not say, and must not: {wanted}"),
     }
@@ -80,8 +87,14 @@ fn said(judged: &Judged<'_>, side: Side) -> String {
 
 /// Which sentence is meant: `a finding 'endpoint' about REST and persistent`.
 fn wanted(expectation: &Expectation) -> String {
-    let about = expectation.about.join(" and ");
-    format!("a finding '{}' about {about}", expectation.topic)
+    let what = match expectation.topic {
+        Topic::Finding(topic) => format!("a finding '{topic}'"),
+        Topic::Cause(rule) => format!("the cause '{rule}'"),
+    };
+    match expectation.about {
+        [] => what,
+        about => format!("{what} about {}", about.join(" and ")),
+    }
 }
 
 fn row(compared: &Compared) -> Vec<Cell> {
@@ -132,12 +145,12 @@ pub(super) fn all(everything: &[Shown]) -> Result<(), Failure> {
 
 fn summary(shown: &Shown) -> Vec<Cell> {
     let judged = shown.judged();
-    let sentence = judged.iter().find_map(|one| one.finding);
+    let sentence = judged.iter().find_map(|one| one.said);
     vec![
         Cell::text(title(shown)),
         Cell::text(verdict(shown.is_right())),
         Cell::new(format!("{:.0}", shown.seconds), shown.seconds),
-        Cell::text(sentence.map_or("-", |finding| finding.text.as_str())),
+        Cell::text(sentence.map_or("-", |said| said.text.as_str())),
     ]
 }
 

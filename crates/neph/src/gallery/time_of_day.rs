@@ -2,6 +2,7 @@
 
 use super::entry::{Control, Entry};
 use super::expectation::{Expectation, Number};
+use super::said::Topic;
 
 pub(super) const ENTRY: Entry = Entry {
     name: "time-of-day",
@@ -14,12 +15,13 @@ pub(super) const ENTRY: Entry = Entry {
     )),
     figure: "boxes-by-endpoint",
     expected: EXPECTED,
+    also: &[],
 };
 
 const EXPECTED: &[Expectation] = &[
     // Six links alike; all 15 pairs of hours lie within the margin of 1 ms.
     Expectation {
-        topic: "equivalence",
+        topic: Topic::Finding("equivalence"),
         about: &["09:00", "11:00", "13:00", "15:00", "17:00", "19:00"],
         claim: &[],
         numbers: &[

@@ -2,6 +2,7 @@
 
 use super::entry::{Control, Entry};
 use super::expectation::{Expectation, Number};
+use super::said::Topic;
 
 pub(super) const ENTRY: Entry = Entry {
     name: "transfers",
@@ -14,12 +15,13 @@ pub(super) const ENTRY: Entry = Entry {
     )),
     figure: "cdf-by-endpoint",
     expected: EXPECTED,
+    also: &["connection-setup"],
 };
 
 const EXPECTED: &[Expectation] = &[
     // Two round trips each: 165.2 ms against 140 ms, which are 18 % more.
     Expectation {
-        topic: "endpoint",
+        topic: Topic::Finding("endpoint"),
         about: &["slow path", "fast path"],
         claim: &[Number::at_least("slower", 1.0)],
         numbers: &[

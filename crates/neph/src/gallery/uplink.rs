@@ -2,6 +2,7 @@
 
 use super::entry::{Control, Entry};
 use super::expectation::{Expectation, Number};
+use super::said::Topic;
 
 pub(super) const ENTRY: Entry = Entry {
     name: "uplink",
@@ -12,17 +13,25 @@ pub(super) const ENTRY: Entry = Entry {
     control: Control::Lab(include_str!("../../../../gallery/uplink/control.lab.toml")),
     figure: "cdf-by-from",
     expected: EXPECTED,
+    also: &[],
 };
 
 const EXPECTED: &[Expectation] = &[
     // (1 / 3 - 1 / 15) us for each bit: 2.3 ms for 1 KB with its headers, 111 ms for 50 KB.
     Expectation {
-        topic: "parameter",
+        topic: Topic::Finding("parameter"),
         about: &["from rimini", "from turin"],
         claim: &[Number::at_least("slower", 3.0)],
         numbers: &[
             Number::between("shift_least_ms", 2.0, 3.5),
             Number::between("shift_most_ms", 100.0, 125.0),
         ],
+    },
+    // The costlier one is Rimini's uplink of 3 Mbit/s, less its headers.
+    Expectation {
+        topic: Topic::Cause("serialisation"),
+        about: &["from rimini"],
+        claim: &[],
+        numbers: &[Number::between("rate, Mbit/s", 2.7, 3.1)],
     },
 ];

@@ -1,0 +1,34 @@
+//! gallery/bufferbloat: an upload fills the queue that every message waits in.
+
+use super::entry::{Control, Entry};
+use super::expectation::{Expectation, Number};
+use super::said::Topic;
+
+pub(super) const ENTRY: Entry = Entry {
+    name: "bufferbloat",
+    finding: "an upload fills the queue that every message waits in",
+    published: "thesis, section 5.4.1",
+    plan: include_str!("../../../../gallery/bufferbloat/plan.toml"),
+    lab: include_str!("../../../../gallery/bufferbloat/lab.toml"),
+    control: Control::Lab(include_str!(
+        "../../../../gallery/bufferbloat/control.lab.toml"
+    )),
+    figure: "timeline",
+    expected: EXPECTED,
+    also: &[],
+};
+
+const EXPECTED: &[Expectation] = &[
+    // 35 ms without the queue, 140 ms more when its 256 KiB are full; from 15 to 40 s.
+    Expectation {
+        topic: Topic::Cause("bufferbloat"),
+        about: &["CrownLabs"],
+        claim: &[],
+        numbers: &[
+            Number::between("path alone, ms", 35.0, 38.0),
+            Number::between("greatest, ms", 150.0, 200.0),
+            Number::between("from, s", 14.5, 18.0),
+            Number::between("to, s", 37.0, 42.0),
+        ],
+    },
+];

@@ -1,0 +1,30 @@
+//! gallery/ecmp: which of two equal-cost paths a flow takes is chance.
+
+use super::entry::{Control, Entry};
+use super::expectation::{Expectation, Number};
+use super::said::Topic;
+
+pub(super) const ENTRY: Entry = Entry {
+    name: "ecmp",
+    finding: "which of two equal-cost paths a flow takes is chance",
+    published: "thesis, section 5.1.1",
+    plan: include_str!("../../../../gallery/ecmp/plan.toml"),
+    lab: include_str!("../../../../gallery/ecmp/lab.toml"),
+    control: Control::Lab(include_str!("../../../../gallery/ecmp/control.lab.toml")),
+    figure: "per-block",
+    expected: EXPECTED,
+    also: &[],
+};
+
+const EXPECTED: &[Expectation] = &[
+    // 8 ms over Milan, 16 ms over Rome.
+    Expectation {
+        topic: Topic::Cause("ecmp-imbalance"),
+        about: &["any port"],
+        claim: &[],
+        numbers: &[
+            Number::between("shortest path, ms", 7.9, 9.0),
+            Number::between("longest path, ms", 15.9, 17.5),
+        ],
+    },
+];
