@@ -25,7 +25,7 @@ use neph_sys::ring::{PacketRing, Seat};
 use neph_sys::{clock, sched};
 
 use crate::counters::{Direction, Footing, LinkCounters};
-use crate::gate::{Change, Gate, Moment};
+use crate::gate::{Moment, both_ways};
 use crate::truth::{self, TruthWriter};
 use carriage::Carriage;
 
@@ -95,7 +95,7 @@ impl Engine {
             })
         });
         let (recorder, writer) = started.transpose()?.unzip();
-        let gates = gates(&config);
+        let gates = both_ways(&config.shapes, &config.schedule, config.seed);
         Ok(Self {
             config,
             rings,
@@ -261,23 +261,4 @@ impl Engine {
             () => None,
         })
     }
-}
-
-/// The gates of both directions.
-fn gates(config: &EngineConfig) -> [Gate; 2] {
-    // The directions must not draw the same fates.
-    let seeds = [config.seed, !config.seed];
-    Direction::BOTH.map(|direction| {
-        let about = |change: &Change| change.direction.is_none_or(|only| only == direction);
-        let changes = (0..).zip(&config.schedule);
-        let changes = changes.filter(|(_, change)| about(change));
-        let index = direction.index();
-        Gate::scheduled(
-            config.shapes[index].clone(),
-            changes
-                .map(|(number, change)| (number, change.clone()))
-                .collect(),
-            seeds[index],
-        )
-    })
 }

@@ -13,6 +13,7 @@ mod flow;
 mod jitter;
 mod loss;
 mod moment;
+mod pair;
 mod partial;
 mod random;
 mod shape;
@@ -32,6 +33,7 @@ pub(crate) use flow::digest;
 pub use jitter::{Jitter, Trace};
 pub use loss::{GilbertElliott, Loss};
 pub use moment::Moment;
+pub(crate) use pair::both_ways;
 pub use partial::{Partial, PartialWire};
 use random::Random;
 pub use shape::{Discipline, Path, QueueLimit, Shape, Wire, transmission_time};
@@ -79,6 +81,37 @@ impl Gate {
             transmitter: Transmitter::new(),
             decided: VecDeque::new(),
             steps: VecDeque::new(),
+        }
+    }
+
+    /// The same gate, with other draws: the paths stay as they are chosen.
+    #[must_use]
+    pub(crate) fn drawing(mut self, seed: u64) -> Self {
+        self.random = Random::new(seed);
+        self
+    }
+
+    /// The same gate, without anything that chance has a say in but the choice of paths and what
+    /// changes bring.
+    #[must_use]
+    pub(crate) fn certain(mut self) -> Self {
+        let certain = |wire: &Wire| Wire {
+            delay: wire.delay,
+            ..Wire::default()
+        };
+        self.base.wire = certain(&self.base.wire);
+        for path in &mut self.base.paths {
+            path.wire = certain(&path.wire);
+        }
+        self.take_shape(self.base.clone());
+        self
+    }
+
+    /// The index of the path that a flow takes now.
+    pub(crate) fn path_of(&self, flow: Option<u64>) -> usize {
+        match self.ways.len() {
+            1 => 0,
+            _ => flow::choose(flow, self.hash[1], &self.shape.paths),
         }
     }
 
@@ -193,10 +226,7 @@ impl Gate {
             None => start,
             Some(rate) => self.transmitter.send(start, packet.length, rate),
         };
-        let chosen = match self.ways.len() {
-            1 => 0,
-            _ => flow::choose(packet.flow, self.hash[1], &self.shape.paths),
-        };
+        let chosen = self.path_of(packet.flow);
         self.ways[chosen].pass(sent, &mut self.random)
     }
 }

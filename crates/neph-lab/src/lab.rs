@@ -92,6 +92,7 @@ pub struct Lab {
     tunnels: Vec<Tunnelling>,
     carriers: Vec<Carrier>,
     journal: Witness,
+    seed: u64,
     cue: Arc<Cue>,
     abandoned: bool,
 }
@@ -157,6 +158,11 @@ impl Lab {
             .iter()
             .find(|carrier| carrier.number() == link)
             .map(Carrier::counters)
+    }
+
+    /// Seeds loss, jitter and the choice of paths of the link with this index.
+    pub(crate) fn link_seed(&self, link: usize) -> u64 {
+        link_seed(self.seed, link)
     }
 
     /// Lets the schedules of all links, and all traffic, begin anew now, as they did when the lab came up.
@@ -290,6 +296,11 @@ impl Drop for Lab {
 /// can mean the same namespace.
 fn namespace_name(lab: &str, site: &str) -> String {
     format!("neph-{lab}-{site}")
+}
+
+/// Links of one lab must not draw the same fates; the generator spreads the seed itself.
+fn link_seed(seed: u64, link: usize) -> u64 {
+    seed.wrapping_add(u64::try_from(link).unwrap_or(u64::MAX) << 32)
 }
 
 fn check_name(name: &str) -> Result<(), LabError> {

@@ -12,14 +12,17 @@ mod loss;
 mod rate;
 mod replay;
 
+use std::collections::BTreeMap;
+
 use neph_model::{BitRate, ByteSize, Span};
-use neph_sys::sched;
+use neph_sys::{clock, sched};
 
 use crate::counters::{Direction, DirectionCount};
-use crate::gate::Shape;
+use crate::gate::{Gate, Wire, both_ways};
 use crate::lab::{Lab, LabError};
 use crate::topology::Link;
 use end::{End, PROBE_BYTES};
+use replay::Asked;
 
 pub use delay::{DelayCheck, JitterCheck, Quantiles};
 pub use loss::LossCheck;
@@ -29,6 +32,10 @@ pub use loss::LossCheck;
 const DELAY_TOLERANCE: Span = Span::from_micros(50);
 /// 99 % of a normal distribution lie within this many deviations.
 const Z99: f64 = 2.576;
+/// Source ports that are tried to find a flow for each path: enough for a path that gets one flow
+/// in a hundred.
+const FIRST_PORT: u16 = 20_000;
+const PORTS: u16 = 2_000;
 /// Of the sender: below that of a link.
 const PRIORITY: u8 = 40;
 /// One packet in so many may be late, as in a campaign.
@@ -43,6 +50,8 @@ pub struct LinkCheck {
     pub from: String,
     /// The site that receives.
     pub to: String,
+    /// Which of several paths.
+    pub path: Option<String>,
     /// The one-way delay of small packets.
     pub delay: DelayCheck,
     /// Packets lost out of those sent.
@@ -119,17 +128,18 @@ pub fn verify(lab: &Lab) -> Result<Vec<LinkCheck>, LabError> {
     Ok(checks)
 }
 
-/// Measures both directions of the link with this index in the topology: 1 s, up to 6 s where
-/// there is a slow rate or a long jitter. A link that does not do as asked is measured a second
-/// time, and that counts: one right link in a hundred fails by chance, and a busy machine fails
-/// many, but not twice.
+/// Measures both directions of the link with this index in the topology, each of its paths by
+/// itself: about 1 s a path, up to 6 s where there is a slow rate or a long jitter. Schedules begin
+/// anew for it: what is judged is their first seconds. A link that does not do as asked is measured
+/// a second time, and that counts: one right link in a hundred fails by chance, and a busy machine
+/// fails many, but not twice.
 ///
 /// # Errors
 /// As [`verify`].
 ///
 /// # Panics
 /// There is no link with this index.
-pub fn verify_link(lab: &Lab, number: usize) -> Result<[LinkCheck; 2], LabError> {
+pub fn verify_link(lab: &Lab, number: usize) -> Result<Vec<LinkCheck>, LabError> {
     let asked = &lab.topology().links[number];
     let first = verify_against(lab, asked, number)?;
     if first.iter().all(|check| check.is_ok() && !check.is_late()) {
@@ -146,35 +156,119 @@ pub fn verify_link(lab: &Lab, number: usize) -> Result<[LinkCheck; 2], LabError>
 ///
 /// # Panics
 /// There is no link with this index.
-pub fn verify_against(lab: &Lab, asked: &Link, number: usize) -> Result<[LinkCheck; 2], LabError> {
-    let link = &lab.topology().links[number];
-    let shapes = [&asked.a_to_b, &asked.b_to_a];
+pub fn verify_against(lab: &Lab, asked: &Link, number: usize) -> Result<Vec<LinkCheck>, LabError> {
+    let shapes = [asked.a_to_b.clone(), asked.b_to_a.clone()];
+    let gates = both_ways(&shapes, &asked.schedule, lab.link_seed(number));
     let mut ends = End::both(lab, number)?;
+    let ports = [0, 1].map(|side| ports_of_paths(&mut ends[side], &gates[side]));
+    let turns = ports.iter().map(Vec::len).max().unwrap_or_default();
+    let mut checks = Vec::new();
+    for turn in 0..turns {
+        let flows = [0, 1].map(|side| {
+            let port = ports[side].get(turn).or_else(|| ports[side].last());
+            port.and_then(|port| ends[side].send_from(*port))
+        });
+        let asked = [0, 1].map(|side| Asked {
+            shape: &shapes[side],
+            gate: gates[side].clone(),
+            flow: flows[side],
+            scheduled: !asked.schedule.is_empty(),
+            cue: 0,
+        });
+        let measured = measure(lab, number, (&mut ends, asked, turn));
+        let theirs = ports.iter().map(|ports| turn < ports.len());
+        checks.extend(
+            measured
+                .into_iter()
+                .zip(theirs)
+                .filter_map(|(check, has)| has.then_some(check)),
+        );
+    }
+    let link = &lab.topology().links[number];
+    let a = &lab.topology().sites[link.a].name;
+    checks.sort_by_key(|check| check.from != *a);
+    Ok(checks)
+}
+
+/// A source port for each path that flows take; one where there is one path.
+fn ports_of_paths(end: &mut End, gate: &Gate) -> Vec<u16> {
+    let mut ports: BTreeMap<usize, u16> = BTreeMap::new();
+    for port in FIRST_PORT..FIRST_PORT + PORTS {
+        ports
+            .entry(gate.path_of(end.send_from(port)))
+            .or_insert(port);
+    }
+    ports.into_values().collect()
+}
+
+/// One exchange in both directions, for one flow each; streams with the first flows only, since
+/// paths share rate and queue.
+fn measure(
+    lab: &Lab,
+    number: usize,
+    (ends, mut asked, turn): (&mut [End; 2], [Asked<'_>; 2], usize),
+) -> [LinkCheck; 2] {
+    let shapes = [asked[0].shape, asked[1].shape];
+    let wires = [0, 1].map(|side| asked[side].wire().clone());
     let before = counts(lab, number);
+    let mut cues = [0; 2];
     let (small, large) = punctually(|| {
-        let small = exchange::trickle(&mut ends, shapes);
-        let large = [0, 1].map(|side| exchange::stream(&mut ends, side, shapes[side]));
+        cues[0] = cue(lab);
+        let small = exchange::trickle(ends, shapes, [&wires[0], &wires[1]]);
+        let large = [0, 1].map(|side| {
+            let wanted = turn == 0 && shapes[side].rate.is_some();
+            wanted.then(|| {
+                let cue = cue(lab);
+                (
+                    cue,
+                    exchange::stream(ends, side, (shapes[side], &wires[side])),
+                )
+            })
+        });
         (small, large)
     });
     let after = counts(lab, number);
-    Ok(Direction::BOTH.map(|direction| {
+    let link = &lab.topology().links[number];
+    Direction::BOTH.map(|direction| {
         let at = direction.index();
-        let (shape, small, large) = (shapes[at], &small[at], large[at].as_ref());
         let sites = [link.a, link.b].map(|site| lab.topology().sites[site].name.clone());
         let [from, to] = in_order(sites, direction);
+        let asked = &mut asked[at];
+        asked.cue = cues[0];
+        let (delay, loss) = (
+            delay::check(&small[at], asked),
+            loss::check(&small[at], asked),
+        );
+        let path = asked
+            .shape
+            .paths
+            .get(asked.path())
+            .map(|path| path.name.clone());
+        let stream = large[at].as_ref().and_then(|(cue, stream)| {
+            asked.cue = *cue;
+            stream.as_ref()
+        });
         LinkCheck {
             link: link.name.clone(),
             from,
             to,
-            delay: delay::check(small, shape),
-            loss: loss::check(small, &shape.wire.loss),
-            rate: large.and_then(|stream| rate::check(stream, shape)),
-            queue: large.and_then(|stream| rate::check_queue(stream, shape)),
+            path,
+            delay,
+            loss,
+            rate: stream.and_then(|stream| rate::check(stream, asked)),
+            queue: stream.and_then(|stream| rate::check_queue(stream, asked)),
             late: before
                 .zip(after)
                 .map(|(before, after)| Lateness::between(before[at], after[at])),
         }
-    }))
+    })
+}
+
+/// Lets the schedules begin anew; the wall-clock nanoseconds at which they do.
+fn cue(lab: &Lab) -> i64 {
+    lab.cue();
+    let raw = lab.cue_giver().last().unwrap_or_default().0;
+    raw + clock::pair().offset()
 }
 
 /// With real-time priority, below the links' own: a stream with pauses tells no rate. Without the
@@ -203,7 +297,7 @@ fn counts(lab: &Lab, number: usize) -> Option<[DirectionCount; 2]> {
     Some(Direction::BOTH.map(|direction| counters.read(direction)))
 }
 
-/// How long a direction can take at most for one packet, its queue excepted.
-fn longest(shape: &Shape) -> Span {
-    shape.wire.delay + shape.wire.jitter.reach()
+/// How long a wire can take for one packet, as good as always.
+fn longest(wire: &Wire) -> Span {
+    wire.delay + wire.jitter.reach()
 }

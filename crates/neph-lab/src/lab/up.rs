@@ -42,6 +42,7 @@ pub(super) fn up(topology: &Topology, options: &UpOptions) -> Result<Lab, LabErr
         carriers: Vec::new(),
         tunnels: Vec::new(),
         journal: witness,
+        seed: options.seed,
         cue: Arc::default(),
         abandoned: false,
     };
@@ -301,10 +302,7 @@ fn engine_config(
         shapes: [link.a_to_b.clone(), link.b_to_a.clone()],
         schedule: link.schedule.clone(),
         cue: Arc::clone(cue),
-        // Links of one lab must not draw the same fates; the generator spreads the seed itself.
-        seed: options
-            .seed
-            .wrapping_add(u64::try_from(number).unwrap_or(u64::MAX) << 32),
+        seed: super::link_seed(options.seed, number),
         pace,
         truth: options.truth.as_ref().map(|recording| TruthConfig {
             path: recording.folder.join(format!("{}.truth", link.name)),

@@ -3,8 +3,8 @@
 use neph_model::Span;
 
 use super::exchange::Sighting;
-use super::{DELAY_TOLERANCE, PROBE_BYTES, replay};
-use crate::gate::Shape;
+use super::replay::Asked;
+use super::{DELAY_TOLERANCE, PROBE_BYTES};
 
 /// Two samples of one distribution are this far apart at most in 99 % of cases, times the root of
 /// (n + m) / n m (Kolmogorov 1933, Smirnov 1948).
@@ -50,9 +50,9 @@ impl JitterCheck {
 }
 
 /// Judges the delays of what was seen.
-pub(super) fn check(small: &[Sighting], shape: &Shape) -> DelayCheck {
+pub(super) fn check(small: &[Sighting], course: &Asked<'_>) -> DelayCheck {
     let left: Vec<i64> = small.iter().filter_map(|one| one.left).collect();
-    let asked = replay::delays(&left, PROBE_BYTES, shape);
+    let asked = course.delays(&left, PROBE_BYTES);
     let mut measured: Vec<i64> = small
         .iter()
         .filter_map(Sighting::delay)
@@ -61,18 +61,18 @@ pub(super) fn check(small: &[Sighting], shape: &Shape) -> DelayCheck {
     measured.sort_unstable();
     let (Some(wanted), Some(is)) = (quantiles(&asked), quantiles(&measured)) else {
         let none = Quantiles {
-            median: shape.wire.delay,
-            p99: shape.wire.delay,
+            median: course.wire().delay,
+            p99: course.wire().delay,
         };
         // Nothing arrived: right only where everything was to be lost.
         return DelayCheck {
             asked: quantiles(&asked).unwrap_or(none),
             measured: quantiles(&measured),
             jitter: None,
-            ok: shape.wire.loss.fraction() >= 1.0 && measured.is_empty(),
+            ok: !left.is_empty() && asked.is_empty() && measured.is_empty(),
         };
     };
-    let jitter = (!replay::is_certain(shape)).then(|| compare(&measured, &asked));
+    let jitter = (!course.is_certain()).then(|| compare(&measured, &asked));
     let off = (is.median - wanted.median).abs();
     DelayCheck {
         asked: wanted,
@@ -117,8 +117,9 @@ fn compare(measured: &[i64], asked: &[i64]) -> JitterCheck {
 
 #[cfg(test)]
 mod tests {
+    use super::super::replay::asked;
     use super::*;
-    use crate::gate::Jitter;
+    use crate::gate::{Jitter, Shape};
 
     /// Packets every 10 ms that took `took`.
     fn seen(took: impl IntoIterator<Item = i64>) -> Vec<Sighting> {
@@ -139,7 +140,7 @@ mod tests {
     #[test]
     fn a_median_may_be_off_by_what_a_machine_adds_and_no_more() {
         let shape = five_millis(Jitter::None);
-        let fine = check(&seen([5_010_000, 5_010_000, 9_000_000]), &shape);
+        let fine = check(&seen([5_010_000, 5_010_000, 9_000_000]), &asked(&shape));
         assert!(fine.ok && fine.jitter.is_none(), "{fine:?}");
         assert_eq!(fine.asked.p99, Span::from_millis(5));
         assert_eq!(
@@ -147,8 +148,11 @@ mod tests {
             Some(Span::from_millis(9)),
             "told, not judged"
         );
-        assert!(!check(&seen([5_060_000, 5_060_000, 5_000_000]), &shape).ok);
-        assert!(!check(&[Sighting::default()], &shape).ok, "nothing came");
+        assert!(!check(&seen([5_060_000, 5_060_000, 5_000_000]), &asked(&shape)).ok);
+        assert!(
+            !check(&[Sighting::default()], &asked(&shape)).ok,
+            "nothing came"
+        );
     }
 
     #[test]
@@ -156,16 +160,19 @@ mod tests {
         let even = |half: i64| (0..500).map(move |step| 5_000_000 + half * (step - 250) / 250);
         let shape = five_millis(Jitter::Uniform(Span::from_millis(2)));
         // Drawn in an order that no packet overtakes the one before it: 10 ms apart.
-        let right = check(&seen(even(2_000_000)), &shape);
+        let right = check(&seen(even(2_000_000)), &asked(&shape));
         assert!(right.ok, "{right:?}");
-        let shifted = check(&seen(even(2_000_000).map(|took| took + 40_000)), &shape);
+        let shifted = check(
+            &seen(even(2_000_000).map(|took| took + 40_000)),
+            &asked(&shape),
+        );
         assert!(shifted.ok, "within the tolerance: {shifted:?}");
         for wrong in [1_500_000, 2_600_000, 0] {
-            let check = check(&seen(even(wrong)), &shape);
+            let check = check(&seen(even(wrong)), &asked(&shape));
             assert!(!check.ok, "{wrong}: {check:?}");
         }
         let normal = five_millis(Jitter::Normal(Span::from_micros(1_155)));
-        let other = check(&seen(even(2_000_000)), &normal);
+        let other = check(&seen(even(2_000_000)), &asked(&normal));
         let jitter = other.jitter.expect("there is jitter");
         assert!(jitter.distance > 0.04, "{jitter:?}");
     }

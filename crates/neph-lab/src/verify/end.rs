@@ -9,6 +9,7 @@ use neph_sys::netns;
 use neph_sys::ring::{PacketRing, Seat};
 
 use crate::engine::EngineError;
+use crate::gate::digest;
 use crate::lab::{Lab, LabError};
 use crate::links::mac_bytes;
 
@@ -86,6 +87,12 @@ impl End {
             side,
             header: [0; MARK_AT],
         })
+    }
+
+    /// Sends from this port from now on, and says which flow that is to a link.
+    pub(super) fn send_from(&mut self, port: u16) -> Option<u64> {
+        self.header[34..36].copy_from_slice(&port.to_be_bytes());
+        digest(&self.header)
     }
 
     fn port(&self) -> u16 {

@@ -8,7 +8,7 @@ use neph_sys::clock::{self, RawNanos, Spin};
 
 use super::end::{End, PROBE_BYTES};
 use super::longest;
-use crate::gate::{ETHERNET, FULL_FRAME, Shape, transmission_time};
+use crate::gate::{ETHERNET, FULL_FRAME, Shape, Wire, transmission_time};
 
 /// How long a trickle lasts without and with jitter: a distribution needs more packets.
 const TRICKLE: Span = Span::from_millis(600);
@@ -58,11 +58,13 @@ pub(super) struct Stream {
 
 /// Small packets both ways at once; denser where loss is to be estimated, sparser where jitter
 /// would make them wait for each other.
-pub(super) fn trickle(ends: &mut [End; 2], shapes: [&Shape; 2]) -> [Vec<Sighting>; 2] {
-    let gap = gap(shapes);
-    let jittery = shapes
-        .iter()
-        .any(|shape| shape.wire.jitter.reach() > Span::ZERO);
+pub(super) fn trickle(
+    ends: &mut [End; 2],
+    shapes: [&Shape; 2],
+    wires: [&Wire; 2],
+) -> [Vec<Sighting>; 2] {
+    let gap = gap(shapes, wires);
+    let jittery = wires.iter().any(|wire| wire.jitter.reach() > Span::ZERO);
     let lasts = if jittery { JITTERY } else { TRICKLE };
     let count = usize::try_from(lasts.nanos() / gap.nanos())
         .expect("positive")
@@ -80,7 +82,7 @@ pub(super) fn trickle(ends: &mut [End; 2], shapes: [&Shape; 2]) -> [Vec<Sighting
         }
         watch(ends, &mut seen);
     }
-    let longest = shapes.map(longest).into_iter().max().unwrap_or_default();
+    let longest = wires.map(longest).into_iter().max().unwrap_or_default();
     let deadline = clock::raw().0 + (longest + GRACE).nanos();
     while clock::raw().0 < deadline && !all_came(&seen) {
         clock::sleep_until(RawNanos(clock::raw().0 + 1_000_000), Spin::NONE);
@@ -89,22 +91,25 @@ pub(super) fn trickle(ends: &mut [End; 2], shapes: [&Shape; 2]) -> [Vec<Sighting
     seen
 }
 
-fn gap(shapes: [&Shape; 2]) -> Span {
-    let lossy = shapes.iter().any(|shape| shape.wire.loss.fraction() > 0.0);
+fn gap(shapes: [&Shape; 2], wires: [&Wire; 2]) -> Span {
+    let lossy = wires.iter().any(|wire| wire.loss.fraction() > 0.0);
     let least = Span::from_micros(if lossy { 250 } else { 1_000 });
-    let gaps = shapes.iter().flat_map(|shape| {
-        // A packet that its sender sent late must have gone before the next one comes.
-        let transmitted = shape
-            .rate
-            .map(|rate| transmission_time(PROBE_BYTES, rate).times(4));
-        let apart = shape.wire.jitter.reach().times(2).min(SPARSE);
-        [transmitted.unwrap_or_default(), apart]
-    });
-    gaps.max().unwrap_or_default().max(least)
+    // A packet that its sender sent late must have gone before the next one comes.
+    let transmitted = shapes.iter().filter_map(|shape| shape.rate);
+    let transmitted = transmitted.map(|rate| transmission_time(PROBE_BYTES, rate).times(4));
+    let apart = wires
+        .iter()
+        .map(|wire| wire.jitter.reach().times(2).min(SPARSE));
+    let longest = transmitted.chain(apart).max();
+    longest.unwrap_or_default().max(least)
 }
 
 /// Full frames from one side where a rate was asked, faster than it, so that they queue.
-pub(super) fn stream(ends: &mut [End; 2], side: usize, shape: &Shape) -> Option<Stream> {
+pub(super) fn stream(
+    ends: &mut [End; 2],
+    side: usize,
+    (shape, wire): (&Shape, &Wire),
+) -> Option<Stream> {
     let rate = shape.rate?;
     let bytes = shape.mtu.map_or(FULL_FRAME, |mtu| {
         (mtu + ETHERNET).clamp(PROBE_BYTES, FULL_FRAME)
@@ -134,7 +139,7 @@ pub(super) fn stream(ends: &mut [End; 2], side: usize, shape: &Shape) -> Option<
             clock::sleep_until(RawNanos(start + (next - burst + 1) * gap), Spin::NONE);
         }
     }
-    let drained = drain(ends, &mut seen, (shape, frame));
+    let drained = drain(ends, &mut seen, (wire, frame));
     Some(Stream {
         sightings: std::mem::take(&mut seen[side]),
         bytes,
@@ -143,13 +148,9 @@ pub(super) fn stream(ends: &mut [End; 2], side: usize, shape: &Shape) -> Option<
 }
 
 /// Waits until nothing comes any more: for longer than any two frames of a stream lie apart.
-fn drain(
-    ends: &mut [End; 2],
-    seen: &mut [Vec<Sighting>; 2],
-    (shape, frame): (&Shape, Span),
-) -> bool {
-    let silence = (frame.times(4) + longest(shape) + GRACE).nanos();
-    let deadline = clock::raw().0 + (longest(shape) + DRAIN).nanos();
+fn drain(ends: &mut [End; 2], seen: &mut [Vec<Sighting>; 2], (wire, frame): (&Wire, Span)) -> bool {
+    let silence = (frame.times(4) + longest(wire) + GRACE).nanos();
+    let deadline = clock::raw().0 + (longest(wire) + DRAIN).nanos();
     let mut last = clock::raw().0;
     while clock::raw().0 < deadline && clock::raw().0 - last < silence {
         if watch(ends, seen) {

@@ -1,7 +1,8 @@
 //! Packets lost, against the share asked for.
 
-use super::Z99;
 use super::exchange::Sighting;
+use super::replay::Asked;
+use super::{PROBE_BYTES, Z99};
 use crate::gate::Loss;
 
 /// Loss as asked and as measured.
@@ -20,15 +21,16 @@ pub struct LossCheck {
 }
 
 /// Judges what did not arrive.
-pub(super) fn check(small: &[Sighting], model: &Loss) -> LossCheck {
+pub(super) fn check(small: &[Sighting], course: &Asked<'_>) -> LossCheck {
     let count = |wanted: fn(&Sighting) -> bool| {
         u32::try_from(small.iter().filter(|sighting| wanted(sighting)).count()).unwrap_or(u32::MAX)
     };
     let sent = count(|sighting| sighting.left.is_some());
     let lost = count(|sighting| sighting.left.is_some() && sighting.came.is_none());
     let share = f64::from(lost) / f64::from(sent.max(1));
-    let asked = model.fraction();
-    let interval = wilson(share, f64::from(sent) / excess(model));
+    let left: Vec<i64> = small.iter().filter_map(|one| one.left).collect();
+    let asked = course.loss(&left, PROBE_BYTES);
+    let interval = wilson(share, f64::from(sent) / excess(&course.wire().loss));
     let ok = if asked > 0.0 {
         (interval.0..=interval.1).contains(&asked)
     } else {
@@ -74,8 +76,9 @@ fn wilson(share: f64, of: f64) -> (f64, f64) {
 
 #[cfg(test)]
 mod tests {
+    use super::super::replay::asked;
     use super::*;
-    use crate::gate::{GilbertElliott, Share};
+    use crate::gate::{GilbertElliott, Shape, Share};
 
     #[test]
     fn the_bounds_are_the_shares_that_would_just_not_surprise() {
@@ -127,13 +130,14 @@ mod tests {
             left: Some(0),
             came: None,
         };
-        let none = Loss::default();
-        assert!(check(&[fine, fine], &none).ok);
-        assert!(!check(&[fine, gone], &none).ok);
-        assert!(!check(&[], &none).ok, "nothing was sent");
-        let half = Loss::Random(Share::from_billionths(500_000_000));
+        let none = Shape::default();
+        assert!(check(&[fine, fine], &asked(&none)).ok);
+        assert!(!check(&[fine, gone], &asked(&none)).ok);
+        assert!(!check(&[], &asked(&none)).ok, "nothing was sent");
+        let mut half = Shape::default();
+        half.wire.loss = Loss::Random(Share::from_billionths(500_000_000));
         let mixed: Vec<Sighting> = [fine, gone].into_iter().cycle().take(200).collect();
-        assert!(check(&mixed, &half).ok);
-        assert!(!check(&[fine; 200], &half).ok);
+        assert!(check(&mixed, &asked(&half)).ok);
+        assert!(!check(&[fine; 200], &asked(&half)).ok);
     }
 }

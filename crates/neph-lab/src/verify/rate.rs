@@ -3,8 +3,9 @@
 use neph_model::{BitRate, ByteSize, Span};
 
 use super::exchange::{Sighting, Stream};
-use super::{Check, DELAY_TOLERANCE, Z99, loss, replay};
-use crate::gate::{Discipline, Shape, transmission_time};
+use super::replay::Asked;
+use super::{Check, DELAY_TOLERANCE, Z99, loss};
+use crate::gate::{Discipline, transmission_time};
 
 /// Fewer frames than these tell no rate.
 const FEWEST: usize = 20;
@@ -25,20 +26,21 @@ const TOLERANCE: f64 = 0.01;
     clippy::cast_sign_loss,
     reason = "a positive rate"
 )]
-pub(super) fn check(stream: &Stream, shape: &Shape) -> Option<Check<BitRate>> {
-    let asked = shape.rate?;
-    let wanted: Vec<i64> = expected(stream, shape).filter_map(|(_, at)| at).collect();
+pub(super) fn check(stream: &Stream, course: &Asked<'_>) -> Option<Check<BitRate>> {
+    let asked = course.shape.rate?;
+    let wire = course.wire();
+    let wanted: Vec<i64> = expected(stream, course).filter_map(|(_, at)| at).collect();
     let came: Vec<i64> = stream.sightings.iter().filter_map(|one| one.came).collect();
     if rate_of(&wanted, stream.bytes)? < BUSY * asked.0 as f64 {
         return None;
     }
-    let lost = shape.wire.loss.fraction();
+    let lost = wire.loss.fraction();
     let measured = rate_of(&came, stream.bytes)? / (1.0 - lost);
     let frames = came.len() as f64;
     let span = frames * f64::from(stream.bytes) * 8e9 / asked.0 as f64;
     let slack = TOLERANCE
-        + 2.0 * shape.wire.jitter.reach().nanos() as f64 / span
-        + Z99 * (lost * loss::excess(&shape.wire.loss) / frames).sqrt();
+        + 2.0 * wire.jitter.reach().nanos() as f64 / span
+        + Z99 * (lost * loss::excess(&wire.loss) / frames).sqrt();
     Some(Check {
         asked,
         measured: BitRate(measured.round() as u64),
@@ -57,15 +59,16 @@ fn rate_of(came: &[i64], bytes: u32) -> Option<f64> {
 /// Judges the queue by how long those frames waited that should have found it all but full: what
 /// stood before them, and themselves. None where nothing was turned away. Their median: a machine
 /// that stops for 10 ms once makes the longest wait longer, not this one.
-pub(super) fn check_queue(stream: &Stream, shape: &Shape) -> Option<Check<ByteSize>> {
+pub(super) fn check_queue(stream: &Stream, course: &Asked<'_>) -> Option<Check<ByteSize>> {
+    let (shape, wire) = (course.shape, course.wire());
     let rate = shape.rate?;
     let asked = shape.queue.bytes_of(stream.bytes);
-    let filled = expected(stream, shape).any(|(_, at)| at.is_none());
+    let filled = expected(stream, course).any(|(_, at)| at.is_none());
     // CoDel drops from a queue that it lets nobody fill.
     if !filled || !stream.drained || shape.discipline != Discipline::DropTail {
         return None;
     }
-    let waits = expected(stream, shape).filter_map(|(one, at)| {
+    let waits = expected(stream, course).filter_map(|(one, at)| {
         let should = at? - one.left?;
         Some((should, one.delay()?))
     });
@@ -80,11 +83,11 @@ pub(super) fn check_queue(stream: &Stream, shape: &Shape) -> Option<Check<ByteSi
         let nanos = u128::try_from(span.nanos()).unwrap_or(0);
         u64::try_from(nanos * u128::from(rate.0) / 8_000_000_000).unwrap_or(u64::MAX)
     };
-    let measured = ByteSize(bytes_in(median - shape.wire.delay));
+    let measured = ByteSize(bytes_in(median - wire.delay));
     // The frames may miss the limit by a little more than their own length.
     let slack = 3 * u64::from(stream.bytes)
         + asked.0 / 50
-        + bytes_in(DELAY_TOLERANCE.times(2) + shape.wire.jitter.reach());
+        + bytes_in(DELAY_TOLERANCE.times(2) + wire.jitter.reach());
     Some(Check {
         asked,
         measured,
@@ -93,18 +96,19 @@ pub(super) fn check_queue(stream: &Stream, shape: &Shape) -> Option<Check<ByteSi
 }
 
 /// The frames that were sent, in order, with when they should have come.
-fn expected(stream: &Stream, shape: &Shape) -> impl Iterator<Item = (Sighting, Option<i64>)> {
+fn expected(stream: &Stream, course: &Asked<'_>) -> impl Iterator<Item = (Sighting, Option<i64>)> {
     let sent = stream.sightings.iter().filter(|one| one.left.is_some());
     let sent: Vec<Sighting> = sent.copied().collect();
     let left: Vec<i64> = sent.iter().filter_map(|one| one.left).collect();
-    let came = replay::replay(&left, stream.bytes, (&replay::certain(shape), 0));
+    let came = course.replay_certain(&left, stream.bytes);
     sent.into_iter().zip(came)
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::replay::asked;
     use super::*;
-    use crate::gate::QueueLimit;
+    use crate::gate::{QueueLimit, Shape};
 
     fn shape(rate: u64) -> Shape {
         let mut shape = Shape {
@@ -119,7 +123,7 @@ mod tests {
     /// 200 frames of 1000 bytes, 600 us apart, through a link of `rate`.
     fn through(rate: u64) -> Stream {
         let left: Vec<i64> = (0..200).map(|number| number * 600_000).collect();
-        let came = replay::replay(&left, 1_000, (&shape(rate), 0));
+        let came = asked(&shape(rate)).replay(&left, 1_000, 0);
         let sightings = left.iter().zip(came).map(|(left, came)| Sighting {
             left: Some(*left),
             came,
@@ -134,36 +138,42 @@ mod tests {
     #[test]
     fn a_rate_is_told_to_one_percent_and_another_one_is_refused() {
         let stream = through(8_000_000);
-        let rate = check(&stream, &shape(8_000_000)).expect("a rate");
+        let rate = check(&stream, &asked(&shape(8_000_000))).expect("a rate");
         assert!(rate.ok && rate.measured == BitRate(8_000_000), "{rate:?}");
-        let slower = check(&stream, &shape(8_200_000)).expect("a rate");
+        let slower = check(&stream, &asked(&shape(8_200_000))).expect("a rate");
         assert!(!slower.ok, "{slower:?}");
-        let faster = check(&through(8_200_000), &shape(8_000_000)).expect("a rate");
+        let faster = check(&through(8_200_000), &asked(&shape(8_000_000))).expect("a rate");
         assert!(!faster.ok, "{faster:?}");
     }
 
     #[test]
     fn a_link_that_its_sender_cannot_fill_tells_no_rate() {
-        assert_eq!(check(&through(20_000_000), &shape(20_000_000)), None);
-        assert_eq!(check_queue(&through(20_000_000), &shape(20_000_000)), None);
+        assert_eq!(
+            check(&through(20_000_000), &asked(&shape(20_000_000))),
+            None
+        );
+        assert_eq!(
+            check_queue(&through(20_000_000), &asked(&shape(20_000_000))),
+            None
+        );
     }
 
     #[test]
     fn a_queue_is_told_by_its_longest_wait() {
         let stream = through(8_000_000);
-        let queue = check_queue(&stream, &shape(8_000_000)).expect("it was full");
+        let queue = check_queue(&stream, &asked(&shape(8_000_000))).expect("it was full");
         assert!(
             queue.ok && queue.measured.0.abs_diff(20_000) <= 1_000,
             "{queue:?}"
         );
         let mut larger = shape(8_000_000);
         larger.queue = QueueLimit::Bytes(ByteSize(28_000));
-        let filled = check_queue(&stream, &larger);
+        let filled = check_queue(&stream, &asked(&larger));
         assert!(filled.is_none_or(|queue| !queue.ok), "{filled:?}");
         let undrained = Stream {
             drained: false,
             ..through(8_000_000)
         };
-        assert_eq!(check_queue(&undrained, &shape(8_000_000)), None);
+        assert_eq!(check_queue(&undrained, &asked(&shape(8_000_000))), None);
     }
 }

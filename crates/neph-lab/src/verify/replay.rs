@@ -1,39 +1,121 @@
-//! What should have come of packets, by calculation: the same moments and lengths through a gate
-//! of their own.
+//! What should have come of packets, by calculation: the same moments, lengths and flow through a
+//! gate of their own.
 //!
 //! Owns the gates that nobody waits for. So what is held against a link is what was asked of it
-//! for the packets that were really sent, however punctual their sender was.
+//! for the packets that were really sent, however punctual their sender was, whichever path their
+//! flow takes, and whatever the schedule brings meanwhile.
 
 use std::collections::VecDeque;
 
-use crate::gate::{Arrival, Fate, Gate, Moment, Shape, Wire};
+use crate::gate::{Arrival, Fate, Gate, Jitter, Moment, Shape, Wire};
 
 /// What chance decides is drawn so often: enough that the reference is far smoother than what is
 /// measured.
 const DRAWS: u64 = 20;
 
-/// When packets of `bytes` that left at these moments come, by a gate with this seed; none for
-/// those that it drops. The moments are in order.
-pub(super) fn replay(left: &[i64], bytes: u32, (shape, seed): (&Shape, u64)) -> Vec<Option<i64>> {
-    let mut gate = Gate::new(shape.clone(), seed);
-    let mut came = vec![None; left.len()];
-    let mut queued = VecDeque::new();
-    for (number, at) in left.iter().enumerate() {
-        let packet = Arrival {
-            at: Moment(*at),
-            length: bytes,
-            flow: None,
-        };
-        let fate = gate.admit(packet);
-        settle(&mut gate, &mut queued, &mut came);
-        match fate {
-            Some(fate) => came[number] = arrival(fate),
-            None => queued.push_back(number),
-        }
+/// What is asked of one direction of a link for one flow.
+#[derive(Clone, Debug)]
+pub(super) struct Asked<'l> {
+    /// The direction as a whole.
+    pub(super) shape: &'l Shape,
+    /// A gate that nothing has passed yet.
+    pub(super) gate: Gate,
+    /// The flow, as a gate knows it.
+    pub(super) flow: Option<u64>,
+    /// Whether something changes with time.
+    pub(super) scheduled: bool,
+    /// When the schedule began, on the clock of the moments at which packets leave.
+    pub(super) cue: i64,
+}
+
+impl Asked<'_> {
+    /// The index of the path that the flow takes.
+    pub(super) fn path(&self) -> usize {
+        self.gate.path_of(self.flow)
     }
-    gate.advance(Moment(i64::MAX / 2));
-    settle(&mut gate, &mut queued, &mut came);
-    came
+
+    /// What that path does to packets.
+    pub(super) fn wire(&self) -> &Wire {
+        let paths = &self.shape.paths;
+        paths
+            .get(self.path())
+            .map_or(&self.shape.wire, |path| &path.wire)
+    }
+
+    /// When packets of `bytes` that left at these moments come, by one draw; none for those that
+    /// are dropped. The moments are in order.
+    pub(super) fn replay(&self, left: &[i64], bytes: u32, draw: u64) -> Vec<Option<i64>> {
+        self.through(self.gate.clone().drawing(draw), left, bytes)
+    }
+
+    /// The same without loss, jitter and damage.
+    pub(super) fn replay_certain(&self, left: &[i64], bytes: u32) -> Vec<Option<i64>> {
+        self.through(self.gate.clone().certain(), left, bytes)
+    }
+
+    fn through(&self, mut gate: Gate, left: &[i64], bytes: u32) -> Vec<Option<i64>> {
+        gate.cue(Moment(self.cue));
+        let mut came = vec![None; left.len()];
+        let mut queued = VecDeque::new();
+        for (number, at) in left.iter().enumerate() {
+            let fate = gate.admit(Arrival {
+                at: Moment(*at),
+                length: bytes,
+                flow: self.flow,
+            });
+            settle(&mut gate, &mut queued, &mut came);
+            match fate {
+                Some(fate) => came[number] = arrival(fate),
+                None => queued.push_back(number),
+            }
+        }
+        while !queued.is_empty()
+            && let Some(turn) = gate.next_turn()
+        {
+            gate.advance(turn);
+            settle(&mut gate, &mut queued, &mut came);
+        }
+        came
+    }
+
+    /// The delays of packets that left at these moments, in nanoseconds in order of size: over
+    /// several draws where there is chance in them.
+    pub(super) fn delays(&self, left: &[i64], bytes: u32) -> Vec<i64> {
+        let delays = (0..self.draws()).flat_map(|draw| {
+            let pairs = left.iter().zip(self.replay(left, bytes, draw));
+            let delays = pairs.filter_map(|(left, came)| Some(came? - left));
+            delays.collect::<Vec<i64>>()
+        });
+        let mut delays: Vec<i64> = delays.collect();
+        delays.sort_unstable();
+        delays
+    }
+
+    /// The share of these packets that is to be lost, 0 to 1.
+    #[expect(clippy::cast_precision_loss, reason = "counts of packets")]
+    pub(super) fn loss(&self, left: &[i64], bytes: u32) -> f64 {
+        if !self.scheduled {
+            return self.wire().loss.fraction();
+        }
+        let lost = (0..self.draws()).map(|draw| {
+            let came = self.replay(left, bytes, draw);
+            came.iter().filter(|came| came.is_none()).count()
+        });
+        let lost: usize = lost.sum();
+        lost as f64 / (left.len().max(1) as f64 * self.draws() as f64)
+    }
+
+    /// Whether chance has no say in how long a packet takes.
+    pub(super) fn is_certain(&self) -> bool {
+        let Wire {
+            jitter, reorder, ..
+        } = self.wire();
+        *jitter == Jitter::None && reorder.fraction() <= 0.0 && !self.scheduled
+    }
+
+    fn draws(&self) -> u64 {
+        if self.is_certain() { 1 } else { DRAWS }
+    }
 }
 
 fn settle(gate: &mut Gate, queued: &mut VecDeque<usize>, came: &mut [Option<i64>]) {
@@ -51,40 +133,15 @@ fn arrival(fate: Fate) -> Option<i64> {
     }
 }
 
-/// The delays of packets that left at these moments, in nanoseconds in order of size: over several
-/// draws where there is chance in them.
-pub(super) fn delays(left: &[i64], bytes: u32, shape: &Shape) -> Vec<i64> {
-    let draws = if is_certain(shape) { 1 } else { DRAWS };
-    let delays = (0..draws).flat_map(|seed| {
-        let came = replay(left, bytes, (shape, seed));
-        let pairs = left.iter().zip(came);
-        let delays: Vec<i64> = pairs
-            .filter_map(|(left, came)| Some(came? - left))
-            .collect();
-        delays
-    });
-    let mut delays: Vec<i64> = delays.collect();
-    delays.sort_unstable();
-    delays
-}
-
-/// Whether chance has no say in how long a packet takes.
-pub(super) fn is_certain(shape: &Shape) -> bool {
-    let Wire {
-        jitter, reorder, ..
-    } = &shape.wire;
-    *jitter == crate::gate::Jitter::None && reorder.fraction() <= 0.0
-}
-
-/// The same without anything that chance has a say in.
-pub(super) fn certain(shape: &Shape) -> Shape {
-    let wire = Wire {
-        delay: shape.wire.delay,
-        ..Wire::default()
-    };
-    Shape {
-        wire,
-        ..shape.clone()
+/// For a direction with this shape, no schedule and one path.
+#[cfg(test)]
+pub(super) fn asked(shape: &Shape) -> Asked<'_> {
+    Asked {
+        shape,
+        gate: Gate::new(shape.clone(), 1),
+        flow: None,
+        scheduled: false,
+        cue: 0,
     }
 }
 
@@ -93,7 +150,7 @@ mod tests {
     use neph_model::{BitRate, ByteSize, Span};
 
     use super::*;
-    use crate::gate::{Jitter, QueueLimit, Share};
+    use crate::gate::{QueueLimit, Share};
 
     #[test]
     fn packets_that_wait_for_each_other_come_one_after_the_other_and_the_last_find_no_room() {
@@ -104,10 +161,11 @@ mod tests {
         };
         shape.wire.delay = Span::from_millis(5);
         // 1000 bytes take 1 ms; three fit.
-        let came = replay(&[0, 0, 0, 0, 500_000], 1_000, (&shape, 1));
+        let came = asked(&shape).replay(&[0, 0, 0, 0, 500_000], 1_000, 1);
         let millis = |at: i64| Some(at * 1_000_000);
         assert_eq!(came, [millis(6), millis(7), millis(8), None, None]);
-        assert_eq!(delays(&[0, 0], 1_000, &shape), [6_000_000, 7_000_000]);
+        let two = asked(&shape).delays(&[0, 0], 1_000);
+        assert_eq!(two, [6_000_000, 7_000_000]);
     }
 
     #[test]
@@ -117,11 +175,12 @@ mod tests {
         shape.wire.jitter = Jitter::Uniform(Span::from_millis(1));
         shape.wire.loss = crate::gate::Loss::Random(Share::from_billionths(500_000_000));
         let left: Vec<i64> = (0..100).map(|number| number * 10_000_000).collect();
-        let drawn = delays(&left, 64, &shape);
+        let drawn = asked(&shape).delays(&left, 64);
         assert!((800..1200).contains(&drawn.len()), "{}", drawn.len());
         assert!(drawn[0] >= 4_000_000 && drawn[drawn.len() - 1] <= 6_000_000);
-        let certain = certain(&shape);
-        assert!(is_certain(&certain) && !is_certain(&shape));
-        assert_eq!(delays(&left, 64, &certain), [5_000_000; 100]);
+        assert!(!asked(&shape).is_certain());
+        let came = asked(&shape).replay_certain(&left, 64);
+        let late: Vec<i64> = left.iter().map(|left| left + 5_000_000).collect();
+        assert_eq!(came.into_iter().flatten().collect::<Vec<i64>>(), late);
     }
 }

@@ -11,3 +11,4 @@ mod schedule;
 mod services;
 mod support;
 mod traffic;
+mod verified;

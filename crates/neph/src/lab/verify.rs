@@ -72,10 +72,11 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
     })
 }
 
-const COLUMNS: [Column; 17] = [
+const COLUMNS: [Column; 18] = [
     Column::left("LINK", "link"),
     Column::left("FROM", "from"),
     Column::left("TO", "to"),
+    Column::left("PATH", "path"),
     Column::right("DELAY", "delay_asked_ns"),
     Column::right("IS", "delay_median_ns"),
     Column::right("P99", "delay_p99_asked_ns"),
@@ -99,6 +100,7 @@ fn sheet(checks: &[LinkCheck]) -> Sheet {
             Cell::text(&check.link),
             Cell::text(&check.from),
             Cell::text(&check.to),
+            check.path.as_ref().map_or_else(Cell::absent, Cell::text),
         ];
         row.extend(delays(&check.delay));
         row.extend(losses(&check.loss));

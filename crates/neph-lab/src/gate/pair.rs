@@ -1,0 +1,18 @@
+//! The gates of a link: one for each direction, from what is asked of the whole.
+
+use super::{Change, Gate, Shape};
+use crate::counters::Direction;
+
+/// The gates from `a` to `b` and back.
+pub(crate) fn both_ways(shapes: &[Shape; 2], schedule: &[Change], seed: u64) -> [Gate; 2] {
+    // The directions must not draw the same fates.
+    let seeds = [seed, !seed];
+    Direction::BOTH.map(|direction| {
+        let about = |change: &Change| change.direction.is_none_or(|only| only == direction);
+        let changes = (0..).zip(schedule);
+        let changes = changes.filter(|(_, change)| about(change));
+        let changes = changes.map(|(number, change)| (number, change.clone()));
+        let index = direction.index();
+        Gate::scheduled(shapes[index].clone(), changes.collect(), seeds[index])
+    })
+}

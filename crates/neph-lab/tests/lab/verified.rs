@@ -1,0 +1,77 @@
+//! What verify says of links with more than one wire, and of links that change.
+
+use neph_lab::{LinkCheck, verify_against, verify_link};
+
+use crate::support::{name, pair, turn, up};
+
+const PATHS: &str = "[[link.path]]\nname = \"short\"\ndelay = \"4ms\"\n\
+                     [[link.path]]\nname = \"long\"\ndelay = \"8ms\"\nloss = \"2%\"\nweight = 3\n";
+
+/// The path of each check and its median delay in whole milliseconds.
+fn medians(checks: &[LinkCheck]) -> Vec<(&str, i64)> {
+    let told = checks.iter().map(|check| {
+        let median = check.delay.measured.expect("packets came").median;
+        let path = check.path.as_deref().unwrap_or("only");
+        (path, median.nanos() / 1_000_000)
+    });
+    told.collect()
+}
+
+#[test]
+fn each_path_is_verified_by_itself_in_each_direction() {
+    let test = "each_path_is_verified_by_itself_in_each_direction";
+    let Some(_turn) = turn(test) else { return };
+    let lab = up(&pair(PATHS), &name('p'));
+    let checks = verify_link(&lab, 0).expect("verify");
+    let both = [("short", 4), ("long", 8), ("short", 4), ("long", 8)];
+    assert_eq!(medians(&checks), both);
+    for check in &checks {
+        assert!(check.loss.ok, "{check:?}");
+        assert_eq!(
+            check.loss.asked > 0.0,
+            check.path.as_deref() == Some("long")
+        );
+    }
+    // The same lab, held against a topology whose long path is longer.
+    let other = pair(&PATHS.replace("8ms", "9ms"));
+    let checks = verify_against(&lab, &other.links[0], 0).expect("verify");
+    for check in &checks {
+        // A machine that is busy with other tests may add more than the 50 us of a verdict.
+        let off = check.delay.measured.expect("packets came").median - check.delay.asked.median;
+        let is_short = check.path.as_deref() == Some("short");
+        assert_eq!(off.abs().nanos() < 500_000, is_short, "{check:?}");
+        assert!(is_short || !check.delay.ok, "{check:?}");
+    }
+    lab.down().expect("down");
+}
+
+#[test]
+fn the_first_seconds_of_a_schedule_are_what_is_asked() {
+    let test = "the_first_seconds_of_a_schedule_are_what_is_asked";
+    let Some(_turn) = turn(test) else { return };
+    let steps = "delay = \"2ms\"\n[[link.schedule]]\nat = \"400ms\"\ndelay = \"6ms\"\n";
+    let lab = up(&pair(steps), &name('r'));
+    for check in verify_link(&lab, 0).expect("verify") {
+        let (asked, is) = (
+            check.delay.asked,
+            check.delay.measured.expect("packets came"),
+        );
+        // Two thirds of the packets before the step, one behind it.
+        assert_eq!(asked.p99.nanos() / 1_000_000, 6, "{check:?}");
+        assert_eq!(is.p99.nanos() / 1_000_000, 6, "{check:?}");
+        assert_eq!(
+            asked.median.nanos() / 1_000_000,
+            is.median.nanos() / 1_000_000
+        );
+    }
+    let constant = pair("delay = \"2ms\"\n");
+    for check in verify_against(&lab, &constant.links[0], 0).expect("verify") {
+        assert!(
+            check
+                .delay
+                .measured
+                .is_some_and(|is| is.p99 > check.delay.asked.p99)
+        );
+    }
+    lab.down().expect("down");
+}
