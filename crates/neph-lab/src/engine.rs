@@ -25,7 +25,7 @@ use neph_sys::ring::{PacketRing, Seat};
 use neph_sys::{clock, sched};
 
 use crate::counters::{Direction, Footing, LinkCounters};
-use crate::gate::{Change, Gate, Moment};
+use crate::gate::{self, Change, Gate, Moment};
 use crate::truth::{self, TruthWriter};
 use carriage::Carriage;
 
@@ -265,8 +265,7 @@ impl Engine {
 
 /// The gates of both directions.
 fn gates(config: &EngineConfig) -> [Gate; 2] {
-    // The directions must not draw the same fates.
-    let seeds = [config.seed, !config.seed];
+    let seeds = gate::seeds(config.seed);
     Direction::BOTH.map(|direction| {
         let about = |change: &Change| change.direction.is_none_or(|only| only == direction);
         let changes = (0..).zip(&config.schedule);

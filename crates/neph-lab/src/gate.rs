@@ -28,7 +28,7 @@ use neph_model::Span;
 pub use change::{Change, Turn, What};
 pub use codel::CoDel;
 pub use fate::{Arrival, Cause, Departure, Fate, Treatment};
-pub(crate) use flow::digest;
+pub(crate) use flow::{as_found, digest};
 pub use jitter::{Jitter, Trace};
 pub use loss::{GilbertElliott, Loss};
 pub use moment::Moment;
@@ -41,6 +41,11 @@ pub use timetable::Step;
 use timetable::Timetable;
 use transmitter::Transmitter;
 use way::Way;
+
+/// The seeds of both directions of a link, which must not draw the same fates.
+pub(crate) const fn seeds(link: u64) -> [u64; 2] {
+    [link, !link]
+}
 
 /// One direction's state.
 #[derive(Clone, Debug)]

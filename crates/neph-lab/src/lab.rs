@@ -153,10 +153,18 @@ impl Lab {
     /// The live counters of the link with this index in the topology; none when the kernel's
     /// netem carries it.
     pub fn counters(&self, link: usize) -> Option<&Arc<LinkCounters>> {
-        self.carriers
-            .iter()
-            .find(|carrier| carrier.number() == link)
-            .map(Carrier::counters)
+        self.carrier(link).map(Carrier::counters)
+    }
+
+    /// What the chances of the link with this index were drawn from; none as for
+    /// [`Self::counters`].
+    pub(crate) fn link_seed(&self, link: usize) -> Option<u64> {
+        self.carrier(link).map(Carrier::seed)
+    }
+
+    fn carrier(&self, link: usize) -> Option<&Carrier> {
+        let mut carriers = self.carriers.iter();
+        carriers.find(|carrier| carrier.number() == link)
     }
 
     /// Lets the schedules of all links, and all traffic, begin anew now, as they did when the lab came up.

@@ -16,7 +16,7 @@ use neph_model::{BitRate, ByteSize, Span};
 use neph_sys::sched;
 
 use crate::counters::{Direction, DirectionCount};
-use crate::gate::Shape;
+use crate::gate::{self, Shape};
 use crate::lab::{Lab, LabError};
 use crate::topology::Link;
 use end::{End, PROBE_BYTES};
@@ -148,8 +148,12 @@ pub fn verify_link(lab: &Lab, number: usize) -> Result<[LinkCheck; 2], LabError>
 /// There is no link with this index.
 pub fn verify_against(lab: &Lab, asked: &Link, number: usize) -> Result<[LinkCheck; 2], LabError> {
     let link = &lab.topology().links[number];
-    let shapes = [&asked.a_to_b, &asked.b_to_a];
     let mut ends = End::both(lab, number)?;
+    // One flow each way: of several paths it takes one, another one the next time.
+    let seeds = gate::seeds(lab.link_seed(number).unwrap_or_default());
+    let found = [(&asked.a_to_b, 0), (&asked.b_to_a, 1)]
+        .map(|(shape, side)| gate::as_found(shape, ends[side].flow(), seeds[side]));
+    let shapes = found.each_ref();
     let before = counts(lab, number);
     let (small, large) = punctually(|| {
         let small = exchange::trickle(&mut ends, shapes);

@@ -4,7 +4,7 @@
 //! and identifier of an ICMP echo; addresses and protocol of anything else that is IP, fragments
 //! included, because only the first of them has ports. IPv6 extension headers are not followed.
 
-use super::shape::{ETHERNET, Path};
+use super::shape::{ETHERNET, Path, Shape};
 
 const TCP: u8 = 6;
 const UDP: u8 = 17;
@@ -54,6 +54,18 @@ pub(super) fn choose(flow: Option<u64>, seed: u64, paths: &[Path]) -> usize {
         drawn < below
     });
     chosen.unwrap_or(0)
+}
+
+/// What the flow of an Ethernet frame finds of `shape`, by a gate with this seed that was not
+/// reshuffled: the one path that it takes.
+pub(crate) fn as_found(shape: &Shape, frame: &[u8], seed: u64) -> Shape {
+    let mut found = shape.clone();
+    let chosen = choose(digest(frame), seed, &shape.paths);
+    if let Some(path) = shape.paths.get(chosen) {
+        found.wire = path.wire.clone();
+        found.paths.clear();
+    }
+    found
 }
 
 /// The seed after so many reshuffles.

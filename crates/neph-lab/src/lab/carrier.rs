@@ -15,6 +15,7 @@ use crate::engine::{Ending, Engine, EngineConfig, EngineError};
 #[derive(Debug)]
 pub(super) struct Carrier {
     number: usize,
+    seed: u64,
     counters: Arc<LinkCounters>,
     /// Closing it stops the engine.
     stop: PipeWriter,
@@ -28,7 +29,7 @@ impl Carrier {
         config: EngineConfig,
         wire: &NetNs,
     ) -> Result<Self, LabError> {
-        let link = config.link.clone();
+        let (link, seed) = (config.link.clone(), config.seed);
         let failed = |source| LabError::Thread {
             link: link.clone(),
             source,
@@ -62,6 +63,7 @@ impl Carrier {
         told.recv().map_err(gone)??;
         Ok(Self {
             number,
+            seed,
             counters,
             stop,
             thread,
@@ -70,6 +72,11 @@ impl Carrier {
 
     pub(super) fn number(&self) -> usize {
         self.number
+    }
+
+    /// What its link's chances were drawn from.
+    pub(super) fn seed(&self) -> u64 {
+        self.seed
     }
 
     pub(super) fn counters(&self) -> &Arc<LinkCounters> {

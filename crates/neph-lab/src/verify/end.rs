@@ -65,6 +65,11 @@ impl End {
         Ok(ends)
     }
 
+    /// The beginning of every frame that it sends: what tells their flow.
+    pub(super) fn flow(&self) -> &[u8] {
+        &self.header
+    }
+
     fn open(link: &str, side: u8, address: Ipv4Addr) -> Result<Self, LabError> {
         let ring = |blocks| {
             PacketRing::open(link, blocks, Seat::Tap).map_err(|source| EngineError::Ring {

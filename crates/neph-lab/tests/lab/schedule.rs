@@ -79,6 +79,29 @@ fn flows_take_one_of_two_paths_and_stay_there() {
 }
 
 #[test]
+fn verify_knows_which_path_its_packets_take() {
+    let Some(_turn) = turn("verify_knows_which_path_its_packets_take") else {
+        return;
+    };
+    let text = "[[link.path]]\ndelay = \"8ms\"\n[[link.path]]\ndelay = \"40ms\"";
+    let lab = Lab::up(&pair(text), &UpOptions::named(name('w'))).expect("up");
+    let mut asked = std::collections::BTreeSet::new();
+    for _ in 0..20 {
+        for check in neph_lab::verify_link(&lab, 0).expect("verify") {
+            let measured = check.delay.measured.expect("nothing is lost").median;
+            let apart = (measured - check.delay.asked.median).abs();
+            assert!(apart < neph_model::Span::from_millis(5), "{check:?}");
+            asked.insert(check.delay.asked.median);
+        }
+        if asked.len() == 2 {
+            break;
+        }
+    }
+    lab.down().expect("down");
+    assert_eq!(asked.len(), 2, "each path is taken sooner or later");
+}
+
+#[test]
 fn a_schedule_keeps_time_from_each_cue() {
     let Some(_turn) = turn("a_schedule_keeps_time_from_each_cue") else {
         return;

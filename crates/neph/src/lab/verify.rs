@@ -26,7 +26,13 @@ pub(super) struct Args {
 
 /// Brings the lab up, measures, takes it down, and judges.
 pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
-    let topology = topology::read(&args.file)?;
+    let mut topology = topology::read(&args.file)?;
+    // What is asked of the links is measured as it is before anything changes or loads them.
+    topology.traffic.clear();
+    topology
+        .links
+        .iter_mut()
+        .for_each(|link| link.schedule.clear());
     // A name of its own: the same topology may be up for other work.
     let name = format!("v{}", std::process::id());
     let stop = interrupt::stop_on_ctrl_c()?;
