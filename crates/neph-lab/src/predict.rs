@@ -83,8 +83,7 @@ struct Way {
 
 impl Way {
     fn add(&mut self, shape: &crate::gate::Shape) {
-        let fastest = shape.wires().map(|wire| wire.delay).min();
-        self.delay += fastest.unwrap_or_default();
+        self.delay += shape.least_delay();
         self.rates.extend(shape.rate);
     }
 

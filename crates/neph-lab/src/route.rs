@@ -64,8 +64,8 @@ pub(crate) fn first_hops(topology: &Topology, start: usize) -> Vec<Option<Hop>> 
 fn step(link: &Link, site: usize) -> Option<(usize, Span)> {
     let (far, end) = Topology::far_end(link, site)?;
     let delay = match end {
-        0 => link.b_to_a.wire.delay,
-        _ => link.a_to_b.wire.delay,
+        0 => link.b_to_a.least_delay(),
+        _ => link.a_to_b.least_delay(),
     };
     Some((far, delay))
 }

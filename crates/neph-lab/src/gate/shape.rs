@@ -45,6 +45,12 @@ impl Shape {
         only.into_iter()
             .chain(self.paths.iter().map(|path| &path.wire))
     }
+
+    /// The delay of the fastest path: what the nearest way is told by.
+    pub(crate) fn least_delay(&self) -> Span {
+        let delays = self.wires().map(|wire| wire.delay);
+        delays.min().unwrap_or_default()
+    }
 }
 
 /// What a wire does to packets that are on it.
