@@ -1,6 +1,7 @@
 //! The report as a whole, over campaigns whose truth is known.
 
 mod alike;
+mod causes;
 mod comparisons;
 mod files;
 mod findings;

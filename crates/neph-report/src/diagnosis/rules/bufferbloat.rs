@@ -181,7 +181,7 @@ fn told(sight: &Sight<'_>, place: &Place, runs: &[&Run<'_>]) -> Option<Found> {
             millis(outside)
         )
     });
-    let whose = Load::of(sight, run);
+    let whose = Load::of(sight, run, worst.base);
     let cause = format!(
         "{}: a queue on the way fills between {:.1} s and {:.1} s ({}): the network takes {} at the median and up to {}, where the path alone takes {}, and recovers.{shared} {}",
         sight.name(place),
@@ -217,11 +217,14 @@ enum Load {
     Own(f64),
     /// Others: the messages ask for this share of the link only.
     Others(f64),
+    /// Others: a message alone is back before the next one goes. Where the messages ask for more
+    /// than the link carries, each takes longer than the interval for its bytes alone.
+    Strangers,
     Unknown,
 }
 
 impl Load {
-    fn of(sight: &Sight<'_>, run: &Run<'_>) -> Self {
+    fn of(sight: &Sight<'_>, run: &Run<'_>, base: f64) -> Self {
         let scenario = run.scenario;
         let checks = sight.data.throughputs.iter();
         let rates =
@@ -235,6 +238,7 @@ impl Load {
         match rate.median() {
             Some(rate) if asked >= OWN_LOAD * rate => Self::Own(asked / rate),
             Some(rate) if asked <= NO_LOAD * rate => Self::Others(asked / rate),
+            None if base < scenario.interval.millis_f64() => Self::Strangers,
             _ => Self::Unknown,
         }
     }
@@ -250,6 +254,9 @@ impl Load {
                 "Others fill it: the messages ask for {} of what the link carries.",
                 percent(share)
             ),
+            Self::Strangers => {
+                "Others fill it: each message alone is back before the next one goes.".to_owned()
+            }
             Self::Unknown => {
                 "Whether the messages or others fill it, a throughput check would tell.".to_owned()
             }
@@ -261,7 +268,7 @@ impl Load {
             Self::Own(_) => {
                 "send less, or less often: the link carries no more; a shorter queue would lose messages instead of delaying them"
             }
-            Self::Others(_) | Self::Unknown => {
+            Self::Others(_) | Self::Strangers | Self::Unknown => {
                 "manage the queue before the bottleneck (fq_codel, CAKE, or CoDel), or shape bulk transfers a little below the link's rate; BBR for the bulk transfer fills it less"
             }
         }

@@ -18,8 +18,8 @@ const LEAST_MS: f64 = 0.15;
 /// which the comparison rests on, does not take.
 const SEGMENT: u64 = 1448;
 /// On a link of a Mbit/s a kilobyte takes 8 ms: so much slower than its own handshake may a message
-/// be for its bytes, per byte both ways, in milliseconds; given up where the acknowledgement of the
-/// same message shows that they take less.
+/// be for its bytes, per byte both ways, in milliseconds; given up where a quick acknowledgement
+/// shows that they take less.
 const SLOWEST_BYTE_MS: f64 = 0.008;
 /// The least of fewer messages is not yet the path's.
 const MESSAGES: usize = 10;
@@ -32,6 +32,8 @@ struct Behind {
     far: f64,
     /// What is not yet a proxy, in milliseconds.
     least: f64,
+    /// What the messages' bytes may take, in milliseconds.
+    bytes: f64,
 }
 
 impl Behind {
@@ -52,7 +54,8 @@ impl Behind {
         Some(Self {
             near,
             far,
-            least: LEAST_MS.max(blunt).max(bytes_take(run, near)),
+            least: LEAST_MS.max(blunt),
+            bytes: bytes_take(run, near),
         })
     }
 
@@ -60,13 +63,14 @@ impl Behind {
         self.far - self.near
     }
 
-    fn ratio(&self) -> f64 {
-        self.added() / self.least
+    /// Beside the rule's threshold, where the messages' bytes take so long.
+    fn ratio(&self, bytes: f64) -> f64 {
+        self.added() / self.least.max(bytes)
     }
 }
 
 /// What the bytes of a request and its reply may take, in milliseconds, at most: as long as the
-/// request's take by its own acknowledgement, where that is told.
+/// request's take by the quickest acknowledgement, where that is told.
 #[expect(clippy::cast_precision_loss, reason = "sizes of messages")]
 fn bytes_take(run: &Run<'_>, near: f64) -> f64 {
     let scenario = run.scenario;
@@ -106,7 +110,11 @@ fn told(name: &str, runs: &[&Run<'_>]) -> Option<Found> {
         let values = seen.iter().map(|(_, behind)| value(behind));
         values.collect::<Ordered>().median()
     };
-    let ratio = seen.iter().map(|(_, one)| one.ratio()).collect::<Ordered>();
+    // Most acknowledgements travel with a reply, also through a proxy. A single one that did not
+    // proves that bytes take no longer.
+    let bytes = seen.iter().map(|(_, one)| one.bytes);
+    let bytes = bytes.min_by(f64::total_cmp)?;
+    let ratio: Ordered = seen.iter().map(|(_, one)| one.ratio(bytes)).collect();
     // It is always there or it is not.
     if ratio.at(0.2)? < 1.0 {
         return None;

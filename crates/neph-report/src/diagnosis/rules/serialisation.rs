@@ -166,7 +166,8 @@ struct Line {
     /// Of each size that gives one.
     rates: Vec<f64>,
     reference: Point,
-    largest: Point,
+    /// The others, the largest last.
+    others: Vec<Point>,
     /// Whether the path's own round trip lies on it.
     is_anchored: bool,
 }
@@ -187,7 +188,7 @@ fn line(runs: &[&Run<'_>]) -> Option<Line> {
             rate,
             rates,
             reference: *reference,
-            largest: **others.last()?,
+            others: others.into_iter().copied().collect(),
             is_anchored: false,
         })
     };
@@ -207,7 +208,7 @@ fn line(runs: &[&Run<'_>]) -> Option<Line> {
 
 fn told(name: &str, runs: &[&Run<'_>]) -> Option<Found> {
     let line = line(runs)?;
-    let (small, large) = (line.reference, line.largest);
+    let (small, large) = (line.reference, *line.others.last()?);
     let added = large.time - small.time;
     let least = line.rates.iter().copied().fold(f64::INFINITY, f64::min);
     let most = line.rates.iter().copied().fold(0.0, f64::max);
@@ -216,7 +217,9 @@ fn told(name: &str, runs: &[&Run<'_>]) -> Option<Found> {
     if !is_a_line || !matters || line.rate > SLOW_MBIT || line.rate <= 0.0 {
         return None;
     }
-    if !large.shows_in_the_network(&small, line.rate) {
+    // Of a large message the window may hold back what the link would have made wait.
+    let mut others = line.others.iter();
+    if !others.any(|one| one.shows_in_the_network(&small, line.rate)) {
         return None;
     }
     let per_kilobyte = 8.0 / line.rate;

@@ -1,7 +1,7 @@
 //! What looks like a cause and is none is not named.
 
 use super::names;
-use super::world::World;
+use super::world::{Queue, World};
 
 #[test]
 fn a_quiet_path_has_no_cause() {
@@ -58,6 +58,80 @@ fn small_messages_need_no_window() {
         restarts: true,
         sizes: vec![1024],
         intervals_ms: vec![1000],
+        ..World::default()
+    };
+    assert!(names(&world).is_empty(), "{:?}", names(&world));
+}
+
+#[test]
+fn a_longer_way_for_a_while_is_no_queue() {
+    let world = World {
+        detour: Some(Queue {
+            from: 4.0,
+            to: 8.0,
+            peak_ms: 30.0,
+        }),
+        ..World::default()
+    };
+    assert!(names(&world).is_empty(), "{:?}", names(&world));
+}
+
+#[test]
+fn a_queue_that_is_there_all_the_time_is_not_told_from_a_long_path() {
+    let world = World {
+        queue: Some(Queue {
+            from: -5.0,
+            to: 60.0,
+            peak_ms: 100.0,
+        }),
+        ..World::default()
+    };
+    // Nothing shows how long the path is without it.
+    assert!(
+        !names(&world).contains(&"bufferbloat"),
+        "{:?}",
+        names(&world)
+    );
+}
+
+#[test]
+fn a_window_that_a_loss_closed_was_not_forgotten() {
+    let world = World {
+        round_trip_ms: 40.0,
+        loss: 0.02,
+        sizes: vec![60_000],
+        intervals_ms: vec![1000],
+        seconds: 40.0,
+        ..World::default()
+    };
+    assert!(
+        !names(&world).contains(&"slow-start-after-idle"),
+        "{:?}",
+        names(&world)
+    );
+}
+
+#[test]
+fn losses_at_the_peak_of_a_queue_are_not_random() {
+    let world = World {
+        intervals_ms: vec![50],
+        seconds: 40.0,
+        blocks: 3,
+        congested_loss: 0.2,
+        queue: Some(Queue {
+            from: 10.0,
+            to: 30.0,
+            peak_ms: 150.0,
+        }),
+        ..World::default()
+    };
+    assert_eq!(names(&world), ["bufferbloat"]);
+}
+
+#[test]
+fn wake_ups_of_a_twentieth_of_a_millisecond_starve_nobody() {
+    let world = World {
+        starved_ms: 0.05,
         ..World::default()
     };
     assert!(names(&world).is_empty(), "{:?}", names(&world));

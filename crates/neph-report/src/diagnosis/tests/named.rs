@@ -82,6 +82,7 @@ fn a_queue_that_others_fill_is_told_with_its_stretch() {
     assert!((number(&told, "from") - 15.0).abs() < 1.5, "{told:#?}");
     assert!((number(&told, "to") - 40.0).abs() < 1.5, "{told:#?}");
     assert!((number(&told, "path alone") - 20.0).abs() < 1.0);
+    assert!(told.cause.contains("Others fill it"), "{}", told.cause);
     assert!(
         told.cause.contains("ICMP echoes wait in it too"),
         "{}",

@@ -5,7 +5,7 @@ use neph_model::{
 };
 use neph_stats::Random;
 
-use super::world::World;
+use super::world::{Queue, World};
 
 /// Segments of a window that nothing has closed yet.
 const INITIAL: f64 = 10.0;
@@ -69,8 +69,12 @@ impl<'w> Line<'w> {
         }
     }
 
-    /// What others' queue adds at a time, in milliseconds: it fills, and saws.
+    /// What others' queue or a detour adds at a time, in milliseconds. A queue fills, and saws.
     fn queue(&self, at: f64) -> f64 {
+        let is_in = |one: &Queue| (one.from..one.to).contains(&(at / 1e3));
+        if let Some(detour) = self.world.detour.filter(is_in) {
+            return detour.peak_ms;
+        }
         let Some(queue) = self.world.queue else {
             return 0.0;
         };
@@ -90,9 +94,11 @@ impl<'w> Line<'w> {
     fn send(&mut self, bytes: f64, written: f64, random: &mut Random) -> Sending {
         let world = self.world;
         let segments = (bytes / SEGMENT).ceil().max(1.0);
+        let is_full = self.queue(written) > 0.0;
+        let share = if is_full { world.congested_loss } else { 0.0 } + world.loss;
         let lost = (0..10_000_u32)
             .take_while(|sent| f64::from(*sent) < segments)
-            .filter(|_| random.unit() < world.loss)
+            .filter(|_| random.unit() < share)
             .count();
         let lost = u32::try_from(lost).unwrap();
         if world.probe == ProbeKind::Udp {
@@ -194,7 +200,10 @@ impl<'w> Line<'w> {
         marks.app_recv = Some(own(read));
         self.replied = read;
         if !is_udp {
+            // Most acknowledgements wait for the reply and travel with it, from a proxy too.
+            let is_quick = random.unit() < 0.15;
             let acked = left + self.crossing(left, random) + way + again;
+            let acked = if is_quick { acked } else { received.max(acked) };
             marks.acked = Some(own(acked));
             self.least_rtt = self.least_rtt.min(acked - left);
             message.tcp_at_send = Some(self.state(sending.window, 0));

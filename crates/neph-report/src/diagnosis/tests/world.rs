@@ -36,11 +36,15 @@ pub(super) struct World {
     /// What later blocks add: a route that changed.
     pub(super) later_ms: f64,
     pub(super) queue: Option<Queue>,
+    /// A longer way for a while: no queue.
+    pub(super) detour: Option<Queue>,
     pub(super) restarts: bool,
     /// Segments that the window never exceeds.
     pub(super) window: Option<u32>,
     /// Share of segments.
     pub(super) loss: f64,
+    /// Share of segments that a full queue drops.
+    pub(super) congested_loss: f64,
     pub(super) proxy_ms: f64,
     pub(super) icmp_ms: f64,
     pub(super) think_ms: f64,
@@ -67,9 +71,11 @@ impl Default for World {
             paths_ms: vec![0.0],
             later_ms: 0.0,
             queue: None,
+            detour: None,
             restarts: false,
             window: None,
             loss: 0.0,
+            congested_loss: 0.0,
             proxy_ms: 0.0,
             icmp_ms: 0.0,
             think_ms: 0.0,

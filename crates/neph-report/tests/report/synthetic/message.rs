@@ -76,7 +76,7 @@ fn message(scenario: &Scenario, seq: u64, link: &Link, random: &mut Random) -> M
     ]
     .map(nanos);
     let left = arrived + peer_spans.iter().sum::<i64>();
-    let state = state(cwnd as u32, seq);
+    let state = state(cwnd as u32, seq, link);
     let mut message = Message::new(FlowIndex(0), Seq(seq), marks);
     message.tcp_at_send = Some(state);
     if lost {
@@ -100,13 +100,21 @@ fn message(scenario: &Scenario, seq: u64, link: &Link, random: &mut Random) -> M
     message
 }
 
-fn state(cwnd: u32, seq: u64) -> TcpState {
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "small numbers of a test"
+)]
+fn state(cwnd: u32, seq: u64, link: &Link) -> TcpState {
+    let round_trip_us = (link.round_trip_ms * 1000.0) as u32;
+    // What has no loss sends nothing again.
+    let lossy = u64::from(link.loss > 0.0);
     TcpState {
         cwnd,
         ssthresh: 80,
-        srtt_us: 40_000,
-        min_rtt_us: 39_000,
-        retransmissions: u32::try_from(seq / 97).unwrap(),
+        srtt_us: round_trip_us + 1_000,
+        min_rtt_us: round_trip_us,
+        retransmissions: u32::try_from(lossy * seq / 97).unwrap(),
         delivery_rate: 1_000_000,
     }
 }

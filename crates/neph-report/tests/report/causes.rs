@@ -1,0 +1,86 @@
+//! Causes in a report: they stand first, and a finding that says less gives way.
+
+use neph_report::{PlotSettings, diagnose, text, write_report};
+
+use crate::synthetic::{self, HOME, Link, METRO, Shape};
+
+/// Two sizes over a link of 3 Mbit/s.
+fn narrow() -> neph_report::CampaignData {
+    synthetic::campaign(&Shape {
+        links: vec![HOME],
+        intervals_ms: vec![100],
+        sizes: vec![1024, 10_240],
+        blocks: 3,
+        messages: 200,
+    })
+}
+
+#[test]
+fn the_page_begins_with_the_causes_and_a_finding_that_says_less_gives_way() {
+    let data = narrow();
+    let folder = tempfile::tempdir().unwrap();
+    let written = write_report(&data, &PlotSettings::default(), folder.path()).unwrap();
+    let page = std::fs::read_to_string(&written[0]).unwrap();
+    let at = |words: &str| page.find(words).unwrap_or_else(|| panic!("{words}"));
+    assert!(at("What causes it") < at("Serialisation on a slow link"));
+    assert!(at("Serialisation on a slow link") < at("What was measured"));
+    assert!(at("What to do: send fewer bytes") < at("What was measured"));
+    // Findings alone would say the same with less in it.
+    let alone = neph_report::findings(&data, &PlotSettings::default());
+    let weaker = alone.iter().find(|finding| finding.topic == "transmission");
+    let weaker = &weaker.expect("findings know it too").text;
+    assert!(!page.contains("into transmitting and queueing"), "{weaker}");
+    let file = std::fs::read_to_string(folder.path().join("findings.json")).unwrap();
+    assert!(!file.contains("into transmitting and queueing"));
+    let file = std::fs::read_to_string(folder.path().join("diagnosis.json")).unwrap();
+    assert!(file.contains("\"rule\": \"serialisation\""), "{file}");
+}
+
+#[test]
+fn without_a_cause_the_page_says_so() {
+    let data = synthetic::over(&[METRO], 2);
+    let folder = tempfile::tempdir().unwrap();
+    let written = write_report(&data, &PlotSettings::default(), folder.path()).unwrap();
+    let page = std::fs::read_to_string(&written[0]).unwrap();
+    assert!(page.contains("no cause is visible in these measurements"));
+}
+
+#[test]
+fn causes_come_by_what_they_cost_and_concern_the_shown_blocks_only() {
+    let mut data = synthetic::campaign(&Shape {
+        links: vec![Link {
+            work_ms: 60.0,
+            loss: 0.0,
+            ..HOME
+        }],
+        intervals_ms: vec![100],
+        sizes: vec![1024, 10_240],
+        blocks: 3,
+        messages: 200,
+    });
+    let settings = PlotSettings::default();
+    let rules = |data: &_, settings: &_| -> Vec<&'static str> {
+        let told = diagnose(data, settings).into_iter();
+        told.map(|one| one.rule).collect()
+    };
+    assert_eq!(rules(&data, &settings), ["slow-server", "serialisation"]);
+    let none = PlotSettings {
+        blocks_to_plot: Some([9].into()),
+        ..PlotSettings::default()
+    };
+    assert!(rules(&data, &none).is_empty());
+    data.experiments.clear();
+    assert!(rules(&data, &settings).is_empty());
+}
+
+#[test]
+fn every_line_of_causes_fits_the_terminal() {
+    let told = diagnose(&narrow(), &PlotSettings::default());
+    for width in [50, 80, 120] {
+        let shown = neph_report::diagnoses_in_brief(&told, width)
+            + &neph_report::diagnoses_in_full(&told, width);
+        let widest = shown.lines().map(|line| line.chars().count()).max();
+        assert!(widest.is_some_and(|widest| widest <= width), "{shown}");
+    }
+    assert!(!text(&narrow(), &PlotSettings::default(), 100).contains("transmitting and queueing"));
+}
