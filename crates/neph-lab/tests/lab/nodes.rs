@@ -49,10 +49,11 @@ fn sites_at_two_switches_are_neighbours_and_need_no_address_resolution() {
     let counts = lab.counters(1).expect("emulated");
     let there = counts.read(neph_lab::Direction::BToA).delivered;
     let back = counts.read(neph_lab::Direction::AToB).delivered;
-    assert_eq!(
-        (there, back),
-        (10, 10),
-        "only what is meant for b is on its link"
+    // A router behind the switch may report to all that it listens for routers (MLD).
+    let fine = (10..13).contains(&there) && (10..13).contains(&back);
+    assert!(
+        fine,
+        "only what is meant for b is on its link: {there}, {back}"
     );
     lab.down().expect("down");
     assert_eq!(leftovers(&name), [].into());
@@ -90,4 +91,29 @@ fn a_router_forwards_with_one_link_and_a_site_does_not() {
     assert_eq!(told(&lab, "a", &forwards).trim(), "0");
     assert_eq!(told(&lab, "r", &forwards).trim(), "1");
     lab.down().expect("down");
+}
+
+#[test]
+fn a_mesh_of_twenty_sites_comes_up_and_goes_down_in_less_than_ten_seconds_each() {
+    let test = "a_mesh_of_twenty_sites_comes_up_and_goes_down_in_less_than_ten_seconds_each";
+    let Some(_turn) = turn(test) else {
+        return;
+    };
+    let name = name('z');
+    let mesh = topology("[[generate]]\nshape = \"mesh\"\nsites = 20\nlink = { delay = \"5ms\" }\n");
+    assert_eq!(mesh.links.len(), 190);
+    let began = std::time::Instant::now();
+    let lab = up(&mesh, &name);
+    let up_took = began.elapsed();
+    assert!(lab.is_carrying());
+    let began = std::time::Instant::now();
+    lab.down().expect("down");
+    let down_took = began.elapsed();
+    assert_eq!(leftovers(&name), [].into());
+    // 2 s each here, and busy machines take their time.
+    let limit = std::time::Duration::from_secs(10);
+    assert!(
+        up_took < limit && down_took < limit,
+        "{up_took:?}, {down_took:?}"
+    );
 }

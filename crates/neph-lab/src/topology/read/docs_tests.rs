@@ -1,10 +1,12 @@
-//! The examples of docs/topology.md are what they say they are.
+//! The examples of docs/topology.md and docs/topology-services.md are what they say they are.
 
 use neph_text::Source;
 
 use super::*;
 
 const PAGE: &str = include_str!("../../../../../docs/topology.md");
+
+const SERVICES: &str = include_str!("../../../../../docs/topology-services.md");
 
 const SITES: &str = "version = 1\n[[site]]\nname = \"client\"\naddress = \"10.0.0.1\"\n\
                      [[site]]\nname = \"server\"\naddress = \"10.0.0.2\"\n";
@@ -17,15 +19,87 @@ fn links_chapter() -> &'static str {
     &chapter[..end]
 }
 
+fn examples(chapter: &str) -> impl Iterator<Item = &str> {
+    let parts = chapter.split("```toml\n").skip(1);
+    parts.map(|part| part.split("```").next().expect("split gives one"))
+}
+
+#[test]
+fn every_example_of_nodes_and_shapes_is_a_good_topology() {
+    let nodes = PAGE.split("\n## Links").next().expect("split gives one");
+    assert_eq!(examples(nodes).count(), 7);
+    for example in examples(nodes) {
+        // What joins nodes is the next chapter's: here they are joined so that they are reached.
+        let head = if example.contains("version") {
+            ""
+        } else {
+            "version = 1\n"
+        };
+        let joined = match example {
+            _ if example.contains("[[switch]]") => {
+                "[[site]]\nname = \"a\"\n[[link]]\na = \"a\"\nb = \"core\"\n\
+                 [[link]]\na = \"core\"\nb = \"rack\"\n"
+            }
+            _ => "",
+        };
+        let source = Source::new("docs.toml", format!("{head}{example}{joined}"));
+        let topology = Topology::parse(&source);
+        assert!(topology.is_ok(), "{topology:?}\n{example}");
+    }
+}
+
+#[test]
+fn every_example_of_what_runs_is_a_good_topology() {
+    assert_eq!(examples(SERVICES).count(), 3);
+    for example in examples(SERVICES) {
+        let more = "[[site]]\nname = \"one\"\n[[site]]\nname = \"two\"\n\
+                    [[generate]]\nshape = \"star\"\nnames = [\"x\"]\n";
+        let links = ["client", "server", "one", "two"]
+            .map(|site| format!("[[link]]\na = \"{site}\"\nb = \"hub\"\n"));
+        let text = format!("{SITES}{more}{}{example}", links.concat());
+        let topology = Topology::parse(&Source::new("docs.toml", text));
+        assert!(topology.is_ok(), "{topology:?}\n{example}");
+    }
+}
+
+#[test]
+fn every_key_of_nodes_and_what_runs_is_on_its_page() {
+    for key in [
+        "address",
+        "address_v6",
+        "labels",
+        "congestion_control",
+        "sysctls",
+        "cpus",
+    ] {
+        assert!(PAGE.contains(&format!("| `{key}` |")), "{key}");
+    }
+    for key in ["network", "network_v6", "routing", "cpu_share", "name"] {
+        assert!(PAGE.contains(&format!("| `{key}` |")), "{key}");
+    }
+    for key in [
+        "command",
+        "environment",
+        "ready",
+        "log",
+        "grace",
+        "until",
+        "at",
+        "streams",
+    ] {
+        assert!(SERVICES.contains(&format!("| `{key}` |")), "{key}");
+    }
+    for key in ["congestion", "site", "listen", "to", "spread", "masquerade"] {
+        assert!(SERVICES.contains(&format!("| `{key}` |")), "{key}");
+    }
+}
+
 #[test]
 fn every_example_of_a_link_is_a_good_topology() {
     let folder = tempfile::tempdir().expect("a folder");
     std::fs::write(folder.path().join("day.csv"), "delay_ms\n4.2\n7\n").expect("write");
     let name = folder.path().join("docs.toml").display().to_string();
-    let parts = links_chapter().split("```toml\n").skip(1);
-    let examples: Vec<&str> = parts
-        .map(|part| part.split("```").next().expect("split gives one"))
-        .collect();
+    let examples: Vec<&str> = examples(links_chapter()).collect();
     assert!(examples.len() >= 8, "{}", examples.len());
     for example in examples {
         let source = Source::new(name.clone(), format!("{SITES}{example}"));
