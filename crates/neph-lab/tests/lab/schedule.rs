@@ -1,10 +1,11 @@
 //! Several paths and changes in time, seen from the sites.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::UdpSocket;
 use std::num::NonZeroU32;
 use std::time::{Duration, Instant};
 
-use neph_lab::{Lab, Record, Recording, TruthFile, Turn, UpOptions};
+use neph_lab::{Lab, Record, Recording, TruthFile, Turn, UpOptions, Verdict};
 use neph_sys::netns::with_namespace;
 
 use crate::support::{name, pair, turn};
@@ -50,31 +51,44 @@ fn flows_take_one_of_two_paths_and_stay_there() {
     };
     let lab = Lab::up(&pair(text), &options).expect("up");
     let to = udp(&lab, "s1");
-    let mut slow = Vec::new();
-    for _ in 0..20 {
-        let from = udp(&lab, "s0");
-        let delays = [takes(&from, &to), takes(&from, &to)].map(millis);
+    let mut taken: BTreeMap<u16, Vec<f64>> = BTreeMap::new();
+    // Kept open, so that each has a port of its own.
+    let sockets: Vec<UdpSocket> = (0..20).map(|_| udp(&lab, "s0")).collect();
+    for from in &sockets {
         let port = from.local_addr().expect("address").port();
-        let long = delays[0] > 30.0;
-        for delay in delays {
-            let asked = if long { 40.0 } else { 8.0 };
-            assert!((asked..asked + 10.0).contains(&delay), "{delays:?}");
-        }
-        slow.push((port, u8::from(long)));
+        let delays = (0..3).map(|_| millis(takes(from, &to)));
+        taken.insert(port, delays.collect());
     }
     lab.down().expect("down");
-    let count: u8 = slow.iter().map(|(_, path)| path).sum();
-    assert!((3..=17).contains(&count), "{count} of 20 on the long path");
+    let mut paths: BTreeMap<u16, BTreeSet<u8>> = BTreeMap::new();
     for record in TruthFile::open(&folder.path().join("path0.truth")).expect("open") {
         if let Record::Packet {
-            passing, handling, ..
+            passing,
+            handling,
+            due,
+            ..
         } = record.expect("fine")
-            && let Some((_, path)) = slow
-                .iter()
-                .find(|(port, _)| *port == passing.identity.source_port)
+            && taken.contains_key(&passing.identity.source_port)
         {
-            assert_eq!(handling.path, Some(*path));
+            let path = handling.path.expect("nothing is dropped");
+            let asked = if path == 0 { 8_000 } else { 40_000 };
+            let kept = (due - passing.arrival) / 1_000;
+            assert!((kept - asked).abs() < 50, "{kept} us on path {path}");
+            let of_port = paths.entry(passing.identity.source_port);
+            of_port.or_default().insert(path);
         }
+    }
+    assert!(paths.len() == 20 && paths.values().all(|paths| paths.len() == 1));
+    for (path, asked) in [(0, 8.0), (1, 40.0)] {
+        let ports = taken.iter().filter(|(port, _)| paths[port].contains(&path));
+        let mut delays: Vec<f64> = ports.flat_map(|(_, delays)| delays.clone()).collect();
+        delays.sort_by(f64::total_cmp);
+        assert!((9..=51).contains(&delays.len()), "{path}: {delays:?}");
+        // The machine may stop for a while; not each time.
+        assert!(
+            (asked..asked + 10.0).contains(&delays[0]),
+            "{path}: {delays:?}"
+        );
     }
 }
 
@@ -98,28 +112,34 @@ fn a_schedule_keeps_time_from_each_cue() {
     for _ in 0..2 {
         lab.cue();
         let start = Instant::now();
+        let mut waits = [Vec::new(), Vec::new()];
         while start.elapsed() < Duration::from_millis(800) {
             let sent = millis(start.elapsed());
             let delay = millis(takes(&from, &to));
-            // Around the turns, what the machine does is longer than what is asked.
             if (310.0..590.0).contains(&sent) {
-                assert!((50.0..60.0).contains(&delay), "{delay} ms at {sent}");
+                waits[1].push(delay);
             } else if !(290.0..610.0).contains(&sent) {
-                assert!((1.0..11.0).contains(&delay), "{delay} ms at {sent}");
+                waits[0].push(delay);
             }
-            std::thread::sleep(Duration::from_millis(10));
-            assert!(
-                millis(takes(&to, &from)) < 11.0,
-                "the way back is as it was"
-            );
+            takes(&to, &from);
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        for (waits, asked) in waits.iter_mut().zip([1.0, 50.0]) {
+            waits.sort_by(f64::total_cmp);
+            assert!(waits[0] >= asked && waits[waits.len() / 2] < asked + 10.0);
         }
     }
     lab.down().expect("down");
     let records = TruthFile::open(&folder.path().join("path0.truth")).expect("open");
-    let mut cue = 0;
-    let mut steps = Vec::new();
+    held_to_the_cue(records.map(|record| record.expect("fine")));
+}
+
+/// Every packet kept the delay of its moment, to the microseconds that two readings of two clocks
+/// differ by, and the steps came about at theirs.
+fn held_to_the_cue(records: impl Iterator<Item = Record>) {
+    let (mut cue, mut steps, mut slowed) = (0, Vec::new(), 0);
     for record in records {
-        match record.expect("fine") {
+        match record {
             Record::Cue { at } => cue = at,
             Record::Step {
                 direction,
@@ -130,11 +150,29 @@ fn a_schedule_keeps_time_from_each_cue() {
                 assert_eq!((direction, number), (0, 0));
                 steps.push((turn, (at - cue + 500_000) / 1_000_000));
             }
+            Record::Packet {
+                passing,
+                verdict: Verdict::Delivered,
+                due,
+                ..
+            } => {
+                let came = (passing.arrival - cue) / 1_000_000;
+                let slow = passing.direction == 0 && (300..600).contains(&came);
+                let asked = if slow { 50_000 } else { 1_000 };
+                let kept = (due - passing.arrival) / 1_000;
+                let turning = [299, 300, 599, 600].contains(&came);
+                assert!(
+                    turning || (kept - asked).abs() < 50,
+                    "{kept} us at {came} ms"
+                );
+                slowed += u32::from(slow);
+            }
             _ => {}
         }
     }
     let each = [(Turn::Begins, 300), (Turn::Ends, 600)];
     assert_eq!(steps, [each, each].concat());
+    assert!(slowed >= 6, "{slowed} packets found the change");
 }
 
 #[test]
