@@ -12,7 +12,7 @@ use std::sync::Arc;
 use neph_text::{Fault, Fields, Node, Placed, Take, did_you_mean};
 
 use crate::plan::Operation;
-use crate::topology::{Link, Service, Site, Topology};
+use crate::topology::{Link, Prefix, Service, Site, Topology};
 use crate::tunnel::TunnelConfig;
 
 /// A kind of overlay or box.
@@ -42,6 +42,11 @@ pub(crate) struct Built {
     pub(crate) operations: Vec<Operation>,
     /// In order; each is ready before the next is started.
     pub(crate) services: Vec<Service>,
+    /// Programs that its services run beside the one that each names.
+    pub(crate) programs: Vec<&'static str>,
+    /// Control groups that its services make for themselves, by their name below every mount:
+    /// they go with the lab.
+    pub(crate) groups: Vec<String>,
     /// Carried by threads of the lab, from after the operations on.
     pub(crate) tunnels: Vec<TunnelEnd>,
 }
@@ -87,6 +92,19 @@ impl PartialEq for Fixture {
     fn eq(&self, other: &Self) -> bool {
         format!("{self:?}") == format!("{other:?}")
     }
+}
+
+/// A network, written `"10.30.0.0/24"`.
+pub(crate) fn network(node: &Node) -> Result<Prefix<Ipv4Addr>, Fault> {
+    let text = String::take(node)?;
+    let parsed = text.split_once('/').and_then(|(address, bits)| {
+        let (address, bits) = (address.parse().ok()?, bits.parse().ok()?);
+        (bits <= 30).then_some(Prefix { address, bits })
+    });
+    parsed.ok_or_else(|| {
+        let what = format!("\"{text}\" is no network with room for pods");
+        Fault::new(what, "write for example \"10.30.0.0/24\"")
+    })
 }
 
 /// The nodes that a fixture can name.

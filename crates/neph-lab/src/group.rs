@@ -197,6 +197,17 @@ impl Group {
     }
 }
 
+/// Where a group called `name` is, or would be, below every mount.
+pub(crate) fn folders(name: &str) -> Vec<PathBuf> {
+    let mounts = fs::read_to_string("/proc/self/mounts").unwrap_or_default();
+    let groups = mounts.lines().filter_map(|line| {
+        let mut words = line.split(' ').skip(1);
+        let (mount, kind) = (words.next()?, words.next()?);
+        matches!(kind, "cgroup" | "cgroup2").then(|| Path::new(mount).join(name))
+    });
+    groups.collect()
+}
+
 /// Moves the calling thread into the group, where that is possible: version 2 moves whole
 /// processes only, so that a thread of neph stays where it is there.
 pub(crate) fn enter_thread(folder: &Path) -> io::Result<()> {
@@ -207,8 +218,14 @@ pub(crate) fn enter_thread(folder: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Removes the group; whoever is still in it goes up to the one above. None there is fine.
+/// Removes the group and those in it; whoever is still in one goes up to the one above. None there
+/// is fine.
 pub(crate) fn remove(folder: &Path) -> io::Result<()> {
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            remove(&entry.path())?;
+        }
+    }
     let deadline = Instant::now() + EMPTYING;
     loop {
         match fs::remove_dir(folder) {

@@ -4,6 +4,7 @@
 //! are the plan's.
 
 mod bridge;
+mod docker;
 mod emulated;
 mod haproxy;
 mod l4;
@@ -33,6 +34,7 @@ pub(crate) const OVERLAYS: &[&dyn FixtureKind] = &[
     &routed::Routed,
     &macvlan::Macvlan,
     &bridge::Bridge,
+    &docker::Docker,
 ];
 
 /// All kinds of `[[balancer]]`.

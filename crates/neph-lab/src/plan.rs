@@ -69,6 +69,16 @@ impl Plan<'_> {
             .collect()
     }
 
+    /// Programs that services run beside those that they name.
+    pub(crate) fn programs(&self) -> Vec<&'static str> {
+        self.built().flat_map(|built| built.programs).collect()
+    }
+
+    /// Control groups that services make for themselves.
+    pub(crate) fn groups(&self) -> Vec<String> {
+        self.built().flat_map(|built| built.groups).collect()
+    }
+
     /// What the lab's own threads carry beside the links.
     pub(crate) fn tunnels(&self) -> Vec<TunnelEnd> {
         self.built().flat_map(|built| built.tunnels).collect()

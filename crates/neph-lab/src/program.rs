@@ -46,6 +46,8 @@ const PACKAGES: &[(&str, &str)] = &[
     ("bridge", "iproute2"),
     ("curl", "curl"),
     ("dnsmasq", "dnsmasq-base"),
+    ("busybox", "busybox-static"),
+    ("docker", "docker.io"),
     ("dockerd", "docker.io"),
     ("etcd", "etcd-server"),
     ("haproxy", "haproxy"),
@@ -55,6 +57,8 @@ const PACKAGES: &[(&str, &str)] = &[
     ("nc", "netcat-openbsd"),
     ("nft", "nftables"),
     ("nginx", "nginx-light"),
+    ("nsenter", "util-linux"),
+    ("unshare", "util-linux"),
     ("python3", "python3"),
     ("socat", "socat"),
     ("openssl", "openssl"),
@@ -78,6 +82,15 @@ pub(crate) fn not_run(program: &str, source: io::Error) -> ProgramError {
             |(_, package)| format!("the package {package}"),
         ),
     }
+}
+
+/// Looks for `program` where the shell would.
+pub(crate) fn must_have(program: &str) -> Result<(), ProgramError> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    if std::env::split_paths(&path).any(|folder| folder.join(program).is_file()) {
+        return Ok(());
+    }
+    Err(not_run(program, io::ErrorKind::NotFound.into()))
 }
 
 /// Runs `lines` through `ip -batch` inside the namespace; stops at the first that fails.

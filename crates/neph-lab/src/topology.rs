@@ -109,6 +109,15 @@ pub struct Prefix<A> {
     pub bits: u8,
 }
 
+impl Prefix<Ipv4Addr> {
+    /// Whether `address` lies in this network.
+    pub fn contains(self, address: Ipv4Addr) -> bool {
+        let bits = u32::from(self.bits.min(32));
+        let mask = u32::MAX.checked_shl(32 - bits).unwrap_or(0);
+        (self.address.to_bits() ^ address.to_bits()) & mask == 0
+    }
+}
+
 /// A connection of two sites.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Link {

@@ -150,17 +150,10 @@ impl TunnelConfig {
         }
         let octets: [u8; 4] = packet.get(16..20)?.try_into().ok()?;
         let destination = Ipv4Addr::from(octets);
-        let around = |peer: &&Peer| contains(peer.behind, destination);
+        let around = |peer: &&Peer| peer.behind.contains(destination);
         let nearest = self.peers.iter().filter(around);
         Some(nearest.max_by_key(|peer| peer.behind.bits)?.at)
     }
-}
-
-/// Whether `address` lies in the network of `prefix`.
-fn contains(prefix: Prefix<Ipv4Addr>, address: Ipv4Addr) -> bool {
-    let bits = u32::from(prefix.bits.min(32));
-    let mask = u32::MAX.checked_shl(32 - bits).unwrap_or(0);
-    (prefix.address.to_bits() ^ address.to_bits()) & mask == 0
 }
 
 #[cfg(test)]

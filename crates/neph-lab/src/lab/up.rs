@@ -17,7 +17,7 @@ use super::tunnelling::Tunnelling;
 use super::{Lab, LabError, UpOptions, exists, namespace_name};
 use crate::cue::Cue;
 use crate::engine::{EngineConfig, TruthConfig};
-use crate::group::Homes;
+use crate::group::{self, Homes};
 use crate::journal::{self, Acquired, Journal, Witness};
 use crate::links::{self, LinkKind};
 use crate::plan::{self, Operation, Plan, Program, Step};
@@ -87,6 +87,10 @@ fn grow(lab: &mut Lab, journal: &Journal, options: &UpOptions) -> Result<(), Lab
     journal
         .describe(&fingerprint, options.keeper)
         .map_err(written)?;
+    let plan = plan_of(&topology, &lab.name);
+    plan.programs()
+        .into_iter()
+        .try_for_each(program::must_have)?;
     let wire = make_namespace(&lab.name, WIRE, journal)?;
     settings::apply(&wire, &plan::WIRE_SETTINGS)?;
     let mut sites = Vec::new();
@@ -96,7 +100,6 @@ fn grow(lab: &mut Lab, journal: &Journal, options: &UpOptions) -> Result<(), Lab
         make_groups(site, &namespace, (lab, journal))?;
         sites.push(namespace);
     }
-    let plan = plan_of(&topology, &lab.name);
     note_links(&plan, journal, &lab.name)?;
     carry_out(&plan.operations(), &plan.folder)?;
     switch_offloads_off(&plan, &wire, &sites)?;
@@ -110,6 +113,7 @@ fn grow(lab: &mut Lab, journal: &Journal, options: &UpOptions) -> Result<(), Lab
     }
     // All are started before any is waited for: the kernel takes its time to open each socket.
     words.into_iter().try_for_each(Word::wait)?;
+    note_groups(&plan, journal, &lab.name)?;
     start_tunnels(lab, &plan)?;
     start_services(lab, &plan)?;
     start_traffic(lab, &topology)?;
@@ -157,6 +161,15 @@ fn make_groups(
     for group in Homes::here().groups_of(namespace.name(), site)? {
         note(journal, &lab.name, &Acquired::Group(group.folder.clone()))?;
         group.make(&site.name)?;
+    }
+    Ok(())
+}
+
+fn note_groups(plan: &Plan<'_>, journal: &Journal, lab: &str) -> Result<(), LabError> {
+    for group in plan.groups() {
+        for folder in group::folders(&group) {
+            note(journal, lab, &Acquired::Group(folder))?;
+        }
     }
     Ok(())
 }

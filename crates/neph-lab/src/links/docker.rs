@@ -1,0 +1,214 @@
+//! Docker's own overlay between real engines: one engine at each host, joined to a swarm, an
+//! attachable network of its native driver (VXLAN), and a container for each pod. The container's
+//! interface is given to the pod, so that a pod is a site as any other.
+//!
+//! Each engine runs in process and mount namespaces of its own: when its first process ends, by
+//! whatever cause, the kernel ends its containers and takes its mounts away. The container holds
+//! the place of the pod and does nothing; its image is busybox, made on the spot.
+
+use std::net::Ipv4Addr;
+
+use neph_model::Span;
+use neph_text::{Fault, Fields};
+
+use super::pods::{self, Pod, Pods};
+use super::proxy::path;
+use crate::fixture::{Build, Built, FixtureKind, Ground, Nodes, network};
+use crate::plan::Operation;
+use crate::topology::{Prefix, Ready, ReadyCheck, Service};
+
+/// An engine is there after a second or two, the whole swarm after some ten.
+const PATIENCE: Span = Span::from_secs(90);
+/// It is killed, not asked: there is nothing to keep.
+const GRACE: Span = Span::ZERO;
+
+#[derive(Debug)]
+pub(crate) struct Docker;
+
+#[derive(Debug)]
+struct Overlay {
+    pods: Vec<Pod>,
+    network: Prefix<Ipv4Addr>,
+}
+
+impl FixtureKind for Docker {
+    fn name(&self) -> &'static str {
+        "docker"
+    }
+
+    fn read(&self, table: &mut Fields<'_>, nodes: Nodes<'_>) -> Option<Box<dyn Build>> {
+        let pods = pods::read(table, nodes);
+        let network = table.required_with("network", network);
+        let (pods, network) = (pods?, network?);
+        let inside = |address: Ipv4Addr| network.value.contains(address);
+        for (index, site) in nodes.sites.iter().enumerate() {
+            let is_pod = pods.iter().any(|pod| pod.site == index);
+            if site.is_switch() || is_pod == inside(site.v4.address) {
+                continue;
+            }
+            let which = if is_pod { "outside" } else { "inside" };
+            let what = format!("'{}' has an address {which} this network", site.name);
+            let remedy = "give the overlay a network of its own, and its pods an address in it";
+            table
+                .problems()
+                .add(network.span.clone(), Fault::new(what, remedy));
+            return None;
+        }
+        Some(Box::new(Overlay {
+            pods,
+            network: network.value,
+        }))
+    }
+}
+
+impl Build for Overlay {
+    fn pods(&self) -> Vec<usize> {
+        self.pods.iter().map(|pod| pod.site).collect()
+    }
+
+    fn build(&self, ground: &Ground<'_>) -> Built {
+        let pods = Pods {
+            pods: &self.pods,
+            ground: *ground,
+        };
+        let hosts = pods.hosts();
+        let script = format!("{}-swarm.sh", ground.name);
+        let first = pods.namespace(hosts[0]);
+        let services = hosts.iter().map(|host| {
+            let check = if hosts.last() == Some(host) {
+                vec!["sh".to_owned(), path(ground.folder, &script)]
+            } else {
+                let socket = format!("unix://{}", engine(pods, *host, "sock"));
+                ["docker", "-H", &socket, "info"]
+                    .map(str::to_owned)
+                    .to_vec()
+            };
+            service(pods, *host, check)
+        });
+        Built {
+            services: services.collect(),
+            operations: vec![Operation::file(first, &script, self.script(pods, &hosts))],
+            programs: vec!["dockerd", "docker", "busybox", "unshare", "nsenter"],
+            groups: vec![group(ground)],
+            ..Built::default()
+        }
+    }
+}
+
+/// What the engines' control groups are called, below every mount.
+fn group(ground: &Ground<'_>) -> String {
+    let lab = ground.folder.file_name().unwrap_or_default();
+    format!("neph-{}-{}", lab.to_string_lossy(), ground.name)
+}
+
+/// A file of the engine at `host`.
+fn engine(pods: Pods<'_>, host: usize, what: &str) -> String {
+    let name = format!("{}-{}.{what}", pods.ground.name, pods.site(host).name);
+    path(pods.ground.folder, &name)
+}
+
+/// An engine whose whole family ends with its first process, whose number it writes down.
+fn service(pods: Pods<'_>, host: usize, check: Vec<String>) -> Service {
+    let file = |what| engine(pods, host, what);
+    let run = format!(
+        "echo $$ > {}; exec unshare --pid --fork --kill-child --mount --mount-proc \
+         dockerd --data-root {} --exec-root {} -p {} -H unix://{} --cgroup-parent /{} \
+         --bridge none --iptables=false",
+        file("first"),
+        file("data"),
+        file("exec"),
+        file("pid"),
+        file("sock"),
+        group(&pods.ground),
+    );
+    Service {
+        name: format!("{}-{}", pods.ground.name, pods.site(host).name),
+        site: host,
+        command: vec!["sh".to_owned(), "-c".to_owned(), run],
+        environment: std::collections::BTreeMap::new(),
+        ready: Some(Ready {
+            check: ReadyCheck::Command(check),
+            timeout: PATIENCE,
+        }),
+        log: None,
+        grace: GRACE,
+    }
+}
+
+impl Overlay {
+    /// Joins the engines, makes the network, and gives each pod its container's interface. Asked
+    /// again until it ends well; whoever was ready before stays so.
+    fn script(&self, pods: Pods<'_>, hosts: &[usize]) -> String {
+        let docker = |host: usize| format!("docker -H unix://{}", engine(pods, host, "sock"));
+        let (first, own) = (docker(hosts[0]), pods.address(hosts[0]));
+        let log = path(
+            pods.ground.folder,
+            &format!("{}-swarm.log", pods.ground.name),
+        );
+        let mut script = format!(
+            "exec 2>>{log}\nset -ex\n\
+             swarm() {{ $1 info --format '{{{{.Swarm.LocalNodeState}}}}' | grep -qx active; }}\n\
+             {first} info >&2\nswarm '{first}' || {first} swarm init --advertise-addr {own} >&2\n\
+             token=$({first} swarm join-token -q worker)\n"
+        );
+        for host in &hosts[1..] {
+            let (docker, address) = (docker(*host), pods.address(*host));
+            script.push_str(&format!(
+                "swarm '{docker}' || {docker} swarm join --token $token \
+                 --advertise-addr {address} {own}:2377 >&2\n"
+            ));
+        }
+        let Prefix { address, bits } = self.network;
+        script.push_str(&format!(
+            "{first} network inspect pods >&2 || {first} network create -d overlay --attachable \
+             --subnet {address}/{bits} pods >&2\n"
+        ));
+        for host in hosts {
+            let docker = docker(*host);
+            script.push_str(&format!(
+                "{docker} image inspect still >&2 || tar -C /bin -c busybox | \
+                 {docker} import - still >&2\n"
+            ));
+        }
+        for pod in &self.pods {
+            script.push_str(&settle(pods, *pod, &docker(pod.host)));
+        }
+        for pod in &self.pods {
+            script.push_str(&meet(pods, *pod));
+        }
+        script
+    }
+}
+
+/// Starts a pod's container and takes its interface over.
+fn settle(pods: Pods<'_>, pod: Pod, docker: &str) -> String {
+    let (name, address) = (&pods.site(pod.site).name, pods.address(pod.site));
+    let namespace = pods.namespace(pod.site);
+    format!(
+        "if ! ip -n {namespace} link show dev eth0 >&2; then\n  \
+         {docker} inspect {name} >&2 || {docker} run -d --name {name} --network pods \
+         --ip {address} still /busybox sleep 1000000000 >&2\n  \
+         engine=$(cat /proc/$(cat {first})/task/*/children | tr -d ' ')\n  \
+         key=$({docker} inspect -f '{{{{.NetworkSettings.SandboxKey}}}}' {name})\n  \
+         nsenter --net=/proc/$engine/root$key ip link set dev eth0 netns {namespace}\nfi\n\
+         ip -n {namespace} link set dev eth0 up\n",
+        first = engine(pods, pod.host, "first"),
+    )
+}
+
+/// Tells a pod where the others are: Docker makes hardware addresses of addresses.
+fn meet(pods: Pods<'_>, pod: Pod) -> String {
+    let (namespace, own) = (pods.namespace(pod.site), pods.address(pod.site));
+    let congestion = pods.congestion(pod);
+    let others = pods.pods.iter().filter(|other| other.site != pod.site);
+    let lines = others.map(|other| {
+        let address = pods.address(other.site);
+        let [a, b, c, d] = address.octets();
+        format!(
+            "ip -n {namespace} neighbour replace {address} \
+             lladdr 02:42:{a:02x}:{b:02x}:{c:02x}:{d:02x} dev eth0 nud permanent\n\
+             ip -n {namespace} route replace {address}/32 dev eth0 src {own}{congestion}\n"
+        )
+    });
+    lines.collect()
+}
