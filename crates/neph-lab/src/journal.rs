@@ -326,16 +326,17 @@ pub enum UndoError {
     Program(#[from] program::ProgramError),
 }
 
-/// When process `pid` began, in clock ticks since boot; none when there is no such process.
+/// When process `pid` began, in clock ticks since boot; none when there is no such process, or when
+/// it has ended and nobody has asked how (containers often have an init that never does).
 pub(crate) fn began(pid: u32) -> Option<u64> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // proc(5): the command's name, field 2, may hold anything; field 22 is the start time.
-    stat.rsplit_once(')')?
-        .1
-        .split_whitespace()
-        .nth(19)?
-        .parse()
-        .ok()
+    // proc(5): the command's name, field 2, may hold anything; field 3 is the state, field 22 the
+    // start time.
+    let mut words = stat.rsplit_once(')')?.1.split_whitespace();
+    if matches!(words.next()?, "Z" | "X") {
+        return None;
+    }
+    words.nth(18)?.parse().ok()
 }
 
 /// Waits until a process, told by its number and when it began, has ended; at most this long.
@@ -383,5 +384,16 @@ mod tests {
     fn this_process_has_begun_and_process_zero_has_not() {
         assert!(began(std::process::id()).is_some_and(|ticks| ticks > 0));
         assert_eq!(began(0), None);
+    }
+
+    #[test]
+    fn a_process_that_has_ended_is_gone_though_nobody_asked_how() {
+        let mut child = std::process::Command::new("true").spawn().expect("true");
+        let deadline = Instant::now() + Duration::from_secs(5);
+        while began(child.id()).is_some() && Instant::now() < deadline {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        assert_eq!(began(child.id()), None, "it is a zombie");
+        assert!(child.wait().expect("it ended").success());
     }
 }

@@ -101,12 +101,9 @@ fn pods_reach_each_other(test: &str, (letter, overlay): (char, &str)) {
         "{far:?}"
     );
     let passed = after.delivered - before.delivered;
-    // Docker's engines gossip.
+    // BIRD's sessions and Docker's engines say a word now and then.
     let own = u64::from(MESSAGES);
-    assert!(
-        passed == own || (overlay.contains("docker") && passed > own),
-        "{passed}"
-    );
+    assert!((own..2 * own).contains(&passed), "{passed}");
     let near = round_trip(&lab, "pod-a", "pod-c", 1_300).expect("neighbours");
     assert!(near < Duration::from_millis(2), "{near:?}");
     lab.down().expect("down");
