@@ -101,10 +101,16 @@ fn without_rings(topology: &Topology, span: &Range<usize>, problems: &Problems<'
 }
 
 fn connected(topology: &Topology, span: &Range<usize>, problems: &Problems<'_>) {
-    let first_hops = route::first_hops(topology, 0);
-    for (index, site) in topology.sites.iter().enumerate().skip(1) {
-        if first_hops[index].is_none() && site.inside.is_none() {
-            let what = format!("'{}' cannot reach '{}'", topology.sites[0].name, site.name);
+    // What runs inside another site is reached through an overlay.
+    let sites = topology.sites.iter().enumerate();
+    let mut outer = sites.filter(|(_, site)| site.inside.is_none());
+    let Some((start, first)) = outer.next() else {
+        return;
+    };
+    let first_hops = route::first_hops(topology, start);
+    for (index, site) in outer {
+        if first_hops[index].is_none() {
+            let what = format!("'{}' cannot reach '{}'", first.name, site.name);
             let remedy = "add a [[link]] that joins the two parts of the topology";
             problems.add(span.clone(), Fault::new(what, remedy));
         }

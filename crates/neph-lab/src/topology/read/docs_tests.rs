@@ -1,4 +1,4 @@
-//! The examples of docs/topology.md and docs/topology-services.md are what they say they are.
+//! The examples of docs/topology.md and the pages beside it are what they say they are.
 
 use neph_text::Source;
 
@@ -7,6 +7,8 @@ use super::*;
 const PAGE: &str = include_str!("../../../../../docs/topology.md");
 
 const SERVICES: &str = include_str!("../../../../../docs/topology-services.md");
+
+const OVERLAYS: &str = include_str!("../../../../../docs/topology-overlays.md");
 
 const SITES: &str = "version = 1\n[[site]]\nname = \"client\"\naddress = \"10.0.0.1\"\n\
                      [[site]]\nname = \"server\"\naddress = \"10.0.0.2\"\n";
@@ -132,5 +134,31 @@ fn every_key_of_a_link_is_on_the_page() {
         "reshuffle",
     ] {
         assert!(chapter.contains(&format!("| `{key}` |")), "{key}");
+    }
+}
+
+#[test]
+fn every_example_of_an_overlay_or_a_proxy_is_a_good_topology() {
+    let all: Vec<&str> = examples(OVERLAYS).collect();
+    let [pods, vxlan, bridge, docker, proxies] = all[..] else {
+        panic!("{} examples", all.len())
+    };
+    let hosts = "version = 1\n[[generate]]\nshape = \"star\"\n\
+                 names = [\"paris\", \"milan\", \"mesh\", \"edge\", \"server\"]\n";
+    for parts in [[pods, vxlan], [pods, bridge], ["", docker], ["", proxies]] {
+        let text = format!("{hosts}{}", parts.concat());
+        let topology = Topology::parse(&Source::new("docs.toml", text));
+        assert!(topology.is_ok(), "{topology:?}\n{parts:?}");
+    }
+}
+
+#[test]
+fn every_overlay_and_balancer_is_on_a_page() {
+    let kinds = crate::links::OVERLAYS.iter().chain(crate::links::BALANCERS);
+    for kind in kinds {
+        let name = kind.name();
+        let named = [format!("`{name}`"), format!("kind = \"{name}\"")];
+        let is_told = |page: &str| named.iter().any(|named| page.contains(named));
+        assert!(is_told(OVERLAYS) || is_told(SERVICES), "{name}");
     }
 }
