@@ -20,11 +20,12 @@ use serde::Serialize;
 
 use crate::{CampaignData, PlotSettings};
 
+pub(crate) use confidence::Agreement;
 pub use confidence::{Confidence, Level};
 pub(crate) use found::Found;
 pub use found::{Evidence, Seen};
 pub use rules::RULES;
-pub(crate) use sight::{Ordered, Place, Run, Sight};
+pub(crate) use sight::{Crossing, Ordered, Place, Run, Sight};
 pub use text::{diagnoses_in_brief, diagnoses_in_full};
 
 /// A mechanism that makes messages slow, and how it is found.

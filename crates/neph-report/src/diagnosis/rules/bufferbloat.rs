@@ -3,10 +3,8 @@
 
 use neph_model::{Seq, Stage};
 
-use super::super::confidence::Agreement;
-use super::super::sight::Crossing;
-use super::super::{Found, Ordered, Place, Rule, Run, Sight};
 use crate::axis::millis;
+use crate::diagnosis::{Agreement, Crossing, Found, Ordered, Place, Rule, Run, Sight};
 use crate::findings::real;
 
 pub(super) const RULE: Rule = Rule {

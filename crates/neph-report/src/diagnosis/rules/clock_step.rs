@@ -3,8 +3,8 @@
 
 use neph_model::{EventKind, Warning};
 
-use super::super::{Confidence, Found, Level, Rule, Run, Sight};
 use crate::axis::millis;
+use crate::diagnosis::{Confidence, Found, Level, Rule, Run, Sight};
 use crate::findings::{plural, real};
 
 pub(super) const RULE: Rule = Rule {

@@ -2,9 +2,8 @@
 
 use neph_model::Stage;
 
-use super::super::confidence::Agreement;
-use super::super::{Found, Ordered, Rule, Run, Sight};
 use crate::axis::{millis, percent};
+use crate::diagnosis::{Agreement, Found, Ordered, Rule, Run, Sight};
 
 pub(super) const RULE: Rule = Rule {
     name: "connection-setup",
@@ -24,13 +23,12 @@ const MESSAGES: usize = 6;
 
 /// What a message pays for its connection, at the median in milliseconds.
 struct Cost {
+    /// One round trip.
     connect: f64,
     handshake: f64,
     service: f64,
     /// Of that, the server's program.
     server: f64,
-    /// One round trip: what TCP's handshake takes.
-    round_trip: f64,
 }
 
 impl Cost {
@@ -53,13 +51,11 @@ impl Cost {
             .filter_map(|(one, _)| one.service)
             .map(neph_model::Span::millis_f64)
             .collect();
-        let connect = middle(Stage::Connect)?;
         Some(Self {
-            connect,
+            connect: middle(Stage::Connect)?,
             handshake: middle(Stage::Handshake)?,
             service: service.median()?,
             server: middle(Stage::PeerApp)?,
-            round_trip: connect,
         })
     }
 
@@ -89,7 +85,6 @@ fn told(runs: &[&Run<'_>]) -> Option<Found> {
         handshake: middle(|one| one.handshake)?,
         service: middle(|one| one.service)?,
         server: middle(|one| one.server)?,
-        round_trip: middle(|one| one.round_trip)?,
     };
     if cost.ratio() < 1.0 {
         return None;
@@ -100,7 +95,7 @@ fn told(runs: &[&Run<'_>]) -> Option<Found> {
         of: runs.len(),
         ratio: cost.ratio(),
     };
-    let rounds = cost.handshake / cost.round_trip.max(f64::MIN_POSITIVE);
+    let rounds = cost.handshake / cost.connect.max(f64::MIN_POSITIVE);
     let above = if rounds >= 0.5 {
         format!(
             " and {rounds:.1} more for the handshakes above it ({})",

@@ -4,8 +4,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 
-use super::super::{Confidence, Found, Level, Ordered, Rule, Run, Sight};
 use crate::axis::millis;
+use crate::diagnosis::{Confidence, Found, Level, Ordered, Rule, Run, Sight};
 use crate::findings::{plural, real};
 
 pub(super) const RULE: Rule = Rule {

@@ -5,9 +5,8 @@ use std::collections::BTreeMap;
 
 use neph_model::{Seq, Span, Stage};
 
-use super::super::confidence::Agreement;
-use super::super::{Found, Ordered, Place, Rule, Run, Sight};
 use crate::axis::{millis, percent};
+use crate::diagnosis::{Agreement, Found, Ordered, Place, Rule, Run, Sight};
 use crate::findings::{plural, real};
 
 pub(super) const RULE: Rule = Rule {

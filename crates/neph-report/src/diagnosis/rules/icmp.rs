@@ -1,9 +1,8 @@
 //! ICMP treated differently: echoes beside the messages meet another path, another priority or
 //! another host than the messages do, so that ping does not tell what they take.
 
-use super::super::confidence::Agreement;
-use super::super::{Found, Ordered, Rule, Run, Sight};
 use crate::axis::{millis, percent};
+use crate::diagnosis::{Agreement, Found, Ordered, Rule, Run, Sight};
 use crate::findings::{plural, real};
 
 pub(super) const RULE: Rule = Rule {

@@ -3,10 +3,9 @@
 
 use neph_model::{Seq, Stage};
 
-use super::super::confidence::Agreement;
-use super::super::{Found, Ordered, Rule, Run, Sight};
 use crate::axis::millis;
 use crate::data::Exchange;
+use crate::diagnosis::{Agreement, Found, Ordered, Rule, Run, Sight};
 use crate::findings::{plural, real};
 
 pub(super) const RULE: Rule = Rule {

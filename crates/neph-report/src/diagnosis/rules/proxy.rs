@@ -1,8 +1,7 @@
 //! A proxy in the path: TCP ends at somebody nearer than whoever reads the messages.
 
-use super::super::confidence::Agreement;
-use super::super::{Found, Ordered, Rule, Run, Sight};
 use crate::axis::millis;
+use crate::diagnosis::{Agreement, Found, Ordered, Rule, Run, Sight};
 
 pub(super) const RULE: Rule = Rule {
     name: "l7-proxy",

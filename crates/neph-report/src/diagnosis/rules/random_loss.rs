@@ -3,10 +3,8 @@
 
 use neph_model::{Outcome, ProbeKind, Seq, Span};
 
-use super::super::confidence::Agreement;
-use super::super::sight::Crossing;
-use super::super::{Found, Ordered, Rule, Run, Sight};
 use crate::axis::{millis, percent};
+use crate::diagnosis::{Agreement, Crossing, Found, Ordered, Rule, Run, Sight};
 use crate::findings::{plural, real};
 
 pub(super) const RULE: Rule = Rule {

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 
 use neph_model::{ByteSize, Span};
 
-use super::super::{Confidence, Found, Level, Ordered, Rule, Run, Sight};
 use crate::axis::millis;
+use crate::diagnosis::{Confidence, Found, Level, Ordered, Rule, Run, Sight};
 use crate::findings::plural;
 
 pub(super) const RULE: Rule = Rule {

@@ -4,9 +4,8 @@ use std::collections::BTreeMap;
 
 use neph_model::{Seq, Stage};
 
-use super::super::confidence::Agreement;
-use super::super::{Found, Ordered, Place, Rule, Run, Sight};
 use crate::axis::{millis, percent};
+use crate::diagnosis::{Agreement, Found, Ordered, Place, Rule, Run, Sight};
 
 pub(super) const RULE: Rule = Rule {
     name: "slow-server",

@@ -2,8 +2,8 @@
 
 use neph_model::{Seq, Stage, Warning};
 
-use super::super::{Confidence, Found, Level, Ordered, Rule, Run, Sight};
 use crate::axis::millis;
+use crate::diagnosis::{Confidence, Found, Level, Ordered, Rule, Run, Sight};
 use crate::findings::{plural, real};
 
 pub(super) const RULE: Rule = Rule {

@@ -2,9 +2,9 @@
 
 use neph_model::ProbeKind;
 
-use super::super::Level;
 use super::world::{Queue, World};
 use super::{number, only};
+use crate::diagnosis::Level;
 
 #[test]
 fn unequal_paths_are_told_by_port_with_the_best_one() {
