@@ -31,6 +31,9 @@ const MESSAGES: usize = 5;
 /// Of a flow's messages so many lie nearer to their own path than to the next longer one.
 const STAYS: f64 = 0.5;
 
+/// Endpoints of one address that are named, at most.
+const NAMED: usize = 3;
+
 /// What flows have in common that differ in their ports only.
 type Key = (String, SocketAddr, u64, u64);
 
@@ -90,8 +93,7 @@ fn look(sight: &Sight<'_>) -> Vec<Found> {
     for ((site, target, ..), runs) in sight.grouped(key) {
         let mut paths: Vec<Path<'_>> = runs.iter().filter_map(|run| Path::of(run)).collect();
         paths.sort_by_key(|path| path.run.experiment.experiment.started);
-        let name = sight.name(&runs[0].place());
-        let Some(found) = told(&name, &paths) else {
+        let Some(found) = told(&name(sight, &runs), &paths) else {
             continue;
         };
         let entry = best.entry((site, target)).or_insert_with(|| found.clone());
@@ -100,6 +102,16 @@ fn look(sight: &Sight<'_>) -> Vec<Found> {
         }
     }
     best.into_values().collect()
+}
+
+/// The endpoints by name: a plan may give the same address several, one for each port.
+fn name(sight: &Sight<'_>, runs: &[&Run<'_>]) -> String {
+    let names: BTreeSet<String> = runs.iter().map(|run| sight.name(&run.place())).collect();
+    let names: Vec<String> = names.into_iter().collect();
+    match names.split_at_checked(NAMED) {
+        Some((few, rest @ [_, ..])) => format!("{} and {} more", few.join(", "), rest.len()),
+        _ => names.join(", "),
+    }
 }
 
 /// Flows whose least round trips lie close together.
