@@ -25,6 +25,12 @@ const LEAST_SECONDS: f64 = 0.8;
 const MESSAGES: usize = 6;
 /// Within it, so many of the messages are raised; a queue that is served by turns lets some pass.
 const RAISED: f64 = 0.8;
+/// It ends before so many messages in a row that met an empty queue: a single slow one later is
+/// something else.
+const GAP: usize = 5;
+/// The slowest twentieth aside: a full queue drops messages, which are sent again and take longer
+/// than the queue is.
+const GREATEST: f64 = 0.95;
 /// The level of an empty queue: what the quickest tenth of the messages met.
 const EMPTY: f64 = 0.1;
 /// Outside the stretch at least this share of the messages must have met an empty queue: else the
@@ -89,7 +95,7 @@ fn stretch(run: &Run<'_>) -> Option<Stretch> {
         to: last.at,
         base,
         median: times.median()?,
-        greatest: times.greatest()?,
+        greatest: times.at(GREATEST)?,
         messages: inside.iter().map(|one| one.seq).collect(),
         echoes: echoes(run, (first.at, last.at)),
     };
@@ -102,12 +108,13 @@ fn stretch(run: &Run<'_>) -> Option<Stretch> {
 /// The longest run of raised messages with few others in between, by first and last place.
 fn longest(raised: &[bool]) -> Option<(usize, usize)> {
     let mut best: Option<(usize, usize)> = None;
-    let (mut from, mut hits) = (0, 0);
+    let (mut from, mut to, mut hits) = (0, 0, 0);
     for (place, _) in raised.iter().enumerate().filter(|(_, raised)| **raised) {
-        if hits == 0 || real(hits + 1) < RAISED * real(place - from + 1) {
+        let is_far = place - to > GAP || real(hits + 1) < RAISED * real(place - from + 1);
+        if hits == 0 || is_far {
             (from, hits) = (place, 0);
         }
-        hits += 1;
+        (to, hits) = (place, hits + 1);
         if best.is_none_or(|(start, end)| place - from > end - start) {
             best = Some((from, place));
         }
@@ -181,7 +188,7 @@ fn told(sight: &Sight<'_>, place: &Place, runs: &[&Run<'_>]) -> Option<Found> {
     });
     let whose = Load::of(sight, run, worst.base);
     let cause = format!(
-        "{}: a queue on the way fills between {:.1} s and {:.1} s ({}): the network takes {} at the median and up to {}, where the path alone takes {}, and recovers.{shared} {}",
+        "{}: a queue on the way fills between {:.1} s and {:.1} s ({}): the network takes {} at the median and up to {} (the slowest twentieth aside), where the path alone takes {}, and recovers.{shared} {}",
         sight.name(place),
         worst.from,
         worst.to,
@@ -270,5 +277,18 @@ impl Load {
                 "manage the queue before the bottleneck (fq_codel, CAKE, or CoDel), or shape bulk transfers a little below the link's rate; BBR for the bulk transfer fills it less"
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stretch_bridges_single_messages_and_ends_before_several() {
+        let raised = |text: &str| -> Vec<bool> { text.chars().map(|one| one == '#').collect() };
+        assert_eq!(longest(&raised("..####.####.........#")), Some((2, 10)));
+        assert_eq!(longest(&raised("#......########")), Some((7, 14)));
+        assert_eq!(longest(&raised("......")), None);
     }
 }
