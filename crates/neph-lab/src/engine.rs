@@ -13,6 +13,7 @@
 mod carriage;
 mod config;
 mod flip;
+mod lead;
 
 use std::io;
 use std::os::fd::AsFd;
@@ -28,6 +29,7 @@ use crate::counters::{Direction, Footing, LinkCounters};
 use crate::gate::{Moment, both_ways};
 use crate::truth::{self, TruthWriter};
 use carriage::Carriage;
+use lead::Lead;
 
 pub use config::{EngineConfig, EngineError, Pace, TruthConfig};
 
@@ -40,11 +42,6 @@ const HOUSEKEEPING: Span = Span::from_secs(1);
 /// How often an engine with a schedule looks for a new cue while no packet wakes it. None is
 /// missed and none comes late by that: a packet finds what holds at its own moment.
 const CUE_WATCH: Span = Span::from_millis(100);
-/// Of the engine's time, at most one part in this many is spent spinning: `SCHED_FIFO` at full
-/// duty is stalled by the kernel for 50 ms in each second.
-const SPIN_SHARE: i64 = 5;
-/// Spinning time that may be saved up.
-const SPIN_SAVINGS: i64 = 1_000_000;
 
 /// Why an engine ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,7 +63,7 @@ pub struct Engine {
     tidied: Moment,
     /// Whether anything happened since: an idle engine still has the last drops to count.
     untidy: bool,
-    spin_savings: i64,
+    lead: Lead,
 }
 
 impl Engine {
@@ -95,6 +92,7 @@ impl Engine {
             })
         });
         let (recorder, writer) = started.transpose()?.unzip();
+        let lead = Lead::at_most(config.pace.spin);
         let gates = both_ways(&config.shapes, &config.schedule, config.seed);
         Ok(Self {
             config,
@@ -104,7 +102,7 @@ impl Engine {
             writer,
             tidied: Moment(clock::raw().0 - HOUSEKEEPING.nanos()),
             untidy: true,
-            spin_savings: SPIN_SAVINGS,
+            lead,
         })
     }
 
@@ -214,25 +212,23 @@ impl Engine {
     /// Whether the next packet is so near that a moment was spent spinning instead of sleeping.
     fn spun(&mut self) -> bool {
         let before = Moment(clock::raw().0);
-        let near = |due: Moment| due - before <= self.config.pace.spin;
-        if self.spin_savings <= 0 || !self.carriage.next_due().is_some_and(near) {
+        let lead = self.lead.now();
+        let near = |due: Moment| due - before <= lead;
+        if lead <= Span::ZERO || !self.carriage.next_due().is_some_and(near) {
             return false;
         }
         std::hint::spin_loop();
         // The round around the spin counts as well: about 300 ns of reading clocks and rings.
-        self.spin_savings -= (Moment(clock::raw().0) - before).nanos() + 300;
+        let round = Span::from_nanos(300);
+        self.lead.spun(Moment(clock::raw().0) - before + round);
         true
     }
 
-    /// How long to sleep: until the next packet is due (the spin left out while there are savings
-    /// for it) or there is something to tidy; for ever when neither is.
+    /// How long to sleep: until the next packet is due, less the lead, or there is something to
+    /// tidy; for ever when neither is.
     fn until_next(&self) -> Option<Duration> {
-        let spin = if self.spin_savings > 0 {
-            self.config.pace.spin
-        } else {
-            Span::ZERO
-        };
-        let due = self.carriage.next_due().map(|due| due + -spin);
+        let lead = self.lead.now();
+        let due = self.carriage.next_due().map(|due| due + -lead);
         let tidy = self.untidy.then(|| self.tidied + HOUSEKEEPING);
         let now = Moment(clock::raw().0);
         let look = (!self.config.schedule.is_empty()).then(|| now + CUE_WATCH);
@@ -252,8 +248,14 @@ impl Engine {
             link: self.config.link.clone(),
             source,
         })?;
-        let saved = (clock::raw().0 - before) / SPIN_SHARE;
-        self.spin_savings = (self.spin_savings + saved).min(SPIN_SAVINGS);
+        let slept = Span::from_nanos(clock::raw().0 - before);
+        self.lead.slept(slept);
+        let asked = timeout.and_then(|timeout| i64::try_from(timeout.as_nanos()).ok());
+        if let Some(asked) = asked.filter(|asked| *asked > 0)
+            && !awaited.iter().any(Awaited::has_something)
+        {
+            self.lead.woke(slept - Span::from_nanos(asked));
+        }
         let [a, b, stop] = &awaited;
         Ok(match () {
             () if stop.is_gone() => Some(Ending::Stopped),

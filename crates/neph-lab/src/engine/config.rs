@@ -37,8 +37,8 @@ pub struct EngineConfig {
 pub struct Pace {
     /// `SCHED_FIFO` priority, 1 to 99; none for the ordinary policy.
     pub priority: Option<u8>,
-    /// How long before a packet is due the engine stops sleeping and spins, at most a fifth of
-    /// its time; 60 us takes 4 us off the median (measured). Zero by default: CPUs are shared.
+    /// How long before a packet is due the engine stops sleeping and spins, at the most: it spins
+    /// as long as its machine was late to wake it, and at most a third of its time. Zero: never.
     pub spin: Span,
     /// MiB of receive ring for each end.
     pub ring_blocks: usize,
@@ -48,7 +48,7 @@ impl Default for Pace {
     fn default() -> Self {
         Self {
             priority: Some(50),
-            spin: Span::ZERO,
+            spin: Span::from_micros(150),
             ring_blocks: 32,
         }
     }
