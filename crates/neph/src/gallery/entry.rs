@@ -4,8 +4,8 @@
 use super::expectation::Expectation;
 use super::said::Topic;
 use super::{
-    bufferbloat, cable, ecmp, far_bulk, idle, near_far, providers, rest, time_of_day, transfers,
-    uplink,
+    balancers, bufferbloat, cable, ecmp, far_bulk, idle, near_far, providers, rest, time_of_day,
+    transfers, uplink,
 };
 
 /// A published finding, to be seen again.
@@ -45,6 +45,7 @@ pub(crate) enum Control {
 pub(crate) const ENTRIES: &[&Entry] = &[
     &ecmp::ENTRY,
     &near_far::ENTRY,
+    &balancers::ENTRY,
     &far_bulk::ENTRY,
     &providers::ENTRY,
     &time_of_day::ENTRY,
