@@ -14,6 +14,7 @@ mod expectation;
 mod far_bulk;
 mod idle;
 mod near_far;
+mod overlay;
 mod providers;
 mod rest;
 mod said;

@@ -4,8 +4,8 @@
 use super::expectation::Expectation;
 use super::said::Topic;
 use super::{
-    balancers, bufferbloat, cable, ecmp, far_bulk, idle, near_far, providers, rest, time_of_day,
-    transfers, uplink,
+    balancers, bufferbloat, cable, ecmp, far_bulk, idle, near_far, overlay, providers, rest,
+    time_of_day, transfers, uplink,
 };
 
 /// A published finding, to be seen again.
@@ -55,6 +55,7 @@ pub(crate) const ENTRIES: &[&Entry] = &[
     &rest::ENTRY,
     &cable::ENTRY,
     &transfers::ENTRY,
+    &overlay::ENTRY,
 ];
 
 /// The entry of that name.
