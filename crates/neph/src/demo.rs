@@ -81,8 +81,8 @@ fn demo_plan() -> String {
 }
 
 /// A lab needs network namespaces, which need root.
-fn whether_in_a_lab() -> Result<(), String> {
-    let name = format!("neph-demo-try-{}", std::process::id());
+pub(crate) fn whether_in_a_lab() -> Result<(), String> {
+    let name = format!("neph-try-{}", std::process::id());
     neph_sys::netns::NetNs::create(&name).map_err(|error| error.to_string())?;
     neph_sys::netns::remove(&name).map_err(|error| error.to_string())
 }

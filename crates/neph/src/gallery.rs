@@ -4,6 +4,7 @@
 //! Owns the command: which entries, in which order, what is shown of them. An entry is a campaign
 //! as any other (`carry.rs`) whose sentences are held against what was calculated (`expectation.rs`).
 
+mod balancers;
 mod bufferbloat;
 mod cable;
 mod carry;
@@ -13,6 +14,7 @@ mod expectation;
 mod far_bulk;
 mod idle;
 mod near_far;
+mod overlay;
 mod providers;
 mod rest;
 mod said;
@@ -27,6 +29,7 @@ use clap::Args as ClapArgs;
 
 use crate::exit::{Failure, Outcome};
 use crate::sheet::Format;
+use crate::{demo, output};
 use carry::{Ended, Gallery, Shown};
 use entry::{ENTRIES, Entry, Side};
 
@@ -61,6 +64,11 @@ pub(crate) struct Args {
 
 /// Lists the entries, or runs one or all.
 pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
+    if args.name.is_some() || args.all {
+        demo::whether_in_a_lab().map_err(|why| {
+            Failure::refused(format!("no lab, and so no gallery: {why}; be root"))
+        })?;
+    }
     let gallery = Gallery {
         folder: args.folder.clone(),
         quiet: args.quiet,
@@ -116,19 +124,25 @@ fn all(gallery: &Gallery, which: Which) -> Result<Outcome, Failure> {
             Which::Unfinished => gallery.finished(entry, side)?,
         };
         let ended = match kept {
-            Some(shown) => Ended::Whole(Box::new(shown)),
-            None => gallery.run(entry, side)?,
+            Some(shown) => Ok(Ended::Whole(Box::new(shown))),
+            None => gallery.run(entry, side),
         };
         match ended {
-            Ended::Whole(shown) => {
+            Ok(Ended::Whole(shown)) => {
                 show::entry(&shown)?;
                 everything.push(*shown);
             }
-            Ended::Unfinished(Outcome::Interrupted) => {
+            Ok(Ended::Unfinished(Outcome::Interrupted)) => {
                 show::all(&everything)?;
                 return Ok(Outcome::Interrupted);
             }
-            Ended::Unfinished(_) => is_whole = false,
+            Ok(Ended::Unfinished(_)) => is_whole = false,
+            // A program that is missing here, such as HAProxy.
+            Err(Failure::Refused(why)) => {
+                output::say(&format!("neph: {}{}: {why}", entry.name, side.suffix()));
+                is_whole = false;
+            }
+            Err(failure) => return Err(failure),
         }
     }
     show::all(&everything)?;

@@ -4,8 +4,8 @@
 use super::expectation::Expectation;
 use super::said::Topic;
 use super::{
-    bufferbloat, cable, ecmp, far_bulk, idle, near_far, providers, rest, time_of_day, transfers,
-    uplink,
+    balancers, bufferbloat, cable, ecmp, far_bulk, idle, near_far, overlay, providers, rest,
+    time_of_day, transfers, uplink,
 };
 
 /// A published finding, to be seen again.
@@ -45,6 +45,7 @@ pub(crate) enum Control {
 pub(crate) const ENTRIES: &[&Entry] = &[
     &ecmp::ENTRY,
     &near_far::ENTRY,
+    &balancers::ENTRY,
     &far_bulk::ENTRY,
     &providers::ENTRY,
     &time_of_day::ENTRY,
@@ -54,6 +55,7 @@ pub(crate) const ENTRIES: &[&Entry] = &[
     &rest::ENTRY,
     &cable::ENTRY,
     &transfers::ENTRY,
+    &overlay::ENTRY,
 ];
 
 /// The entry of that name.
