@@ -173,7 +173,6 @@ impl Engine {
     fn send_due(&mut self) -> usize {
         for sent in 0..BATCH {
             let now = Moment(clock::raw().0);
-            self.carriage.advance(now);
             if !self.carriage.send_next(now, &self.rings) {
                 return sent;
             }
@@ -181,19 +180,25 @@ impl Engine {
         BATCH
     }
 
-    /// Reads what came in one direction, at most a batch; says how many.
+    /// Reads what came in one direction, at most a batch, and lets time pass for its gate as far
+    /// as everything that came is known: a packet finds what held when it came, however late it is
+    /// read. Says how many.
     fn read(&mut self, direction: Direction) -> usize {
         let ring = &mut self.rings[direction.index()];
-        let mut pair = None;
+        let (mut pair, mut last) = (None, Moment::DAWN);
+        let looked = Moment(clock::raw().0);
         for read in 0..BATCH {
             let Some(frame) = ring.next_frame() else {
+                self.carriage.advance(direction, looked);
                 return read;
             };
             // One reading serves the batch: it takes less than 30 us.
             let pair = pair.get_or_insert_with(clock::pair);
             let arrival = Moment(pair.to_raw(clock::WallNanos(frame.stamp())).0);
             self.carriage.take_in(direction, &frame, arrival);
+            last = arrival;
         }
+        self.carriage.advance(direction, last);
         BATCH
     }
 

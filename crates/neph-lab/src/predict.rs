@@ -8,6 +8,7 @@ use neph_model::{BitRate, ByteSize, Span};
 
 use crate::gate::transmission_time;
 use crate::route;
+use crate::segment;
 use crate::topology::Topology;
 
 /// Payload of a full TCP segment: 1500 bytes less the headers of IPv4 and TCP with time stamps.
@@ -174,12 +175,14 @@ fn way(topology: &Topology, from: usize, to: usize) -> Option<Way> {
     let mut site = from;
     while site != to {
         let hop = route::first_hops(topology, site)[to]?;
-        let link = &topology.links[hop.link];
-        way.add(if link.a == site {
-            &link.a_to_b
-        } else {
-            &link.b_to_a
-        });
+        for (link, entered) in segment::links_to(topology, (site, hop.link), hop.via)? {
+            let link = &topology.links[link];
+            way.add(if link.a == entered {
+                &link.a_to_b
+            } else {
+                &link.b_to_a
+            });
+        }
         site = hop.via;
     }
     (from != to).then_some(way)
@@ -226,6 +229,19 @@ mod tests {
         assert_eq!(path.predict(new, ByteSize(100_000)), Span::from_millis(160));
         assert_eq!(path.predict(new, ByteSize(14_480)), Span::from_millis(80));
         assert_eq!(path.predict(new, ByteSize(14_481)), Span::from_millis(120));
+    }
+
+    #[test]
+    fn every_link_on_the_way_counts_those_behind_switches_too() {
+        let text = "version = 1\nsite = [{ name = \"a\" }, { name = \"b\" }]\n\
+                    switch = [{ name = \"s\" }, { name = \"t\" }]\nlink = [\n\
+                    { a = \"a\", b = \"s\", delay = \"10ms\" },\n\
+                    { a = \"t\", b = \"s\", delay = \"5ms\" },\n\
+                    { a = \"t\", b = \"b\", delay = \"1ms\", rate = \"8Mbit/s\" }]\n";
+        let topology = Topology::parse(&Source::new("lab", text.to_owned())).expect("fine");
+        let forecast = Forecast::between(&topology, 0, 1).expect("they are joined");
+        let slow = transmission_time(64, BitRate(8_000_000)).times(2);
+        assert_eq!(forecast.echo(), Span::from_millis(32) + slow);
     }
 
     /// 10 kB are 7 segments: 10,000 bytes and 7 times 66 of headers at 3 Mbit/s are 27.9 ms.

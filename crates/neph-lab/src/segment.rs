@@ -39,6 +39,26 @@ pub(crate) fn behind(topology: &Topology, from: usize, link: usize) -> Vec<Neigh
     found
 }
 
+/// The links from `from` over the link with index `link` to the site `to`, which is behind it: each
+/// with the site or switch that it is entered at. None where `to` is not behind it.
+pub(crate) fn links_to(
+    topology: &Topology,
+    (from, link): (usize, usize),
+    to: usize,
+) -> Option<Vec<(usize, usize)>> {
+    let (far, _) = Topology::far_end(&topology.links[link], from)?;
+    if far == to {
+        return Some(vec![(link, from)]);
+    }
+    if !topology.sites[far].is_switch() {
+        return None;
+    }
+    // Switches form no ring, so this ends.
+    let mut onwards = links_of(topology, far).filter(|other| *other != link);
+    let rest = onwards.find_map(|other| links_to(topology, (far, other), to))?;
+    Some(std::iter::once((link, from)).chain(rest).collect())
+}
+
 /// The indices of the links at a site.
 pub(crate) fn links_of(topology: &Topology, site: usize) -> impl Iterator<Item = usize> {
     let touches = move |link: &Link| link.a == site || link.b == site;

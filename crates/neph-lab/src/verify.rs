@@ -33,9 +33,14 @@ const DELAY_TOLERANCE: Span = Span::from_micros(50);
 /// 99 % of a normal distribution lie within this many deviations.
 const Z99: f64 = 2.576;
 /// Source ports that are tried to find a flow for each path: enough for a path that gets one flow
-/// in a hundred.
+/// in a thousand.
 const FIRST_PORT: u16 = 20_000;
-const PORTS: u16 = 2_000;
+const PORTS: u16 = 40_000;
+/// The kernel takes this long at most from one end to the other, beside what the link was asked.
+const GRACE: Span = Span::from_millis(100);
+/// What a schedule may add to a delay is not known beforehand: packets are waited for so much
+/// longer.
+const CHANGES: Span = Span::from_secs(3);
 /// Of the sender: below that of a link.
 const PRIORITY: u8 = 40;
 /// One packet in so many may be late, as in a campaign.
@@ -172,7 +177,12 @@ pub fn verify_against(lab: &Lab, asked: &Link, number: usize) -> Result<Vec<Link
             shape: &shapes[side],
             gate: gates[side].clone(),
             flow: flows[side],
-            scheduled: !asked.schedule.is_empty(),
+            scheduled: asked.schedule.iter().any(|change| {
+                let directions = Direction::BOTH.map(Direction::index);
+                change
+                    .direction
+                    .is_none_or(|only| only.index() == directions[side])
+            }),
             cue: 0,
         });
         let measured = measure(lab, number, (&mut ends, asked, turn));
@@ -211,17 +221,19 @@ fn measure(
     let shapes = [asked[0].shape, asked[1].shape];
     let wires = [0, 1].map(|side| asked[side].wire().clone());
     let before = counts(lab, number);
+    let scheduled = asked.iter().any(|asked| asked.scheduled);
+    let patience = GRACE + if scheduled { CHANGES } else { Span::ZERO };
     let mut cues = [0; 2];
     let (small, large) = punctually(|| {
         cues[0] = cue(lab);
-        let small = exchange::trickle(ends, shapes, [&wires[0], &wires[1]]);
+        let small = exchange::trickle(ends, shapes, [&wires[0], &wires[1]], patience);
         let large = [0, 1].map(|side| {
             let wanted = turn == 0 && shapes[side].rate.is_some();
             wanted.then(|| {
                 let cue = cue(lab);
                 (
                     cue,
-                    exchange::stream(ends, side, (shapes[side], &wires[side])),
+                    exchange::stream(ends, side, (shapes[side], &wires[side]), patience),
                 )
             })
         });

@@ -102,14 +102,13 @@ impl Carriage {
         }
     }
 
-    /// Lets time pass in both gates until `now`.
-    pub(super) fn advance(&mut self, now: Moment) {
-        for direction in Direction::BOTH {
-            let gate = &mut self.gates[direction.index()];
-            if gate.next_turn().is_some_and(|turn| turn <= now) {
-                gate.advance(now);
-                self.settle(direction);
-            }
+    /// Lets time pass in a direction's gate until `now`: nothing may come any more that came
+    /// before.
+    pub(super) fn advance(&mut self, direction: Direction, now: Moment) {
+        let gate = &mut self.gates[direction.index()];
+        if gate.next_turn().is_some_and(|turn| turn <= now) {
+            gate.advance(now);
+            self.settle(direction);
         }
     }
 

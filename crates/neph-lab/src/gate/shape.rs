@@ -48,8 +48,10 @@ impl Shape {
 
     /// The delay of the fastest path: what the nearest way is told by.
     pub(crate) fn least_delay(&self) -> Span {
-        let delays = self.wires().map(|wire| wire.delay);
-        delays.min().unwrap_or_default()
+        let used = self.paths.iter().filter(|path| path.weight > 0);
+        let used = used.map(|path| path.wire.delay).min();
+        let all = self.wires().map(|wire| wire.delay).min();
+        used.or(all).unwrap_or_default()
     }
 }
 

@@ -10,6 +10,10 @@ use super::{DELAY_TOLERANCE, PROBE_BYTES};
 /// (n + m) / n m (Kolmogorov 1933, Smirnov 1948).
 const KOLMOGOROV_99: f64 = 1.628;
 
+/// By how much a measured sample may be farther off than the farthest of twenty draws: one right
+/// link in a hundred is (by simulation of jitters that make packets wait for each other).
+const BEYOND_DRAWS: f64 = 1.25;
+
 /// One-way delays of small packets.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct DelayCheck {
@@ -52,7 +56,9 @@ impl JitterCheck {
 /// Judges the delays of what was seen.
 pub(super) fn check(small: &[Sighting], course: &Asked<'_>) -> DelayCheck {
     let left: Vec<i64> = small.iter().filter_map(|one| one.left).collect();
-    let asked = course.delays(&left, PROBE_BYTES);
+    let draws = course.delays(&left, PROBE_BYTES);
+    let mut asked = draws.concat();
+    asked.sort_unstable();
     let mut measured: Vec<i64> = small
         .iter()
         .filter_map(Sighting::delay)
@@ -72,7 +78,7 @@ pub(super) fn check(small: &[Sighting], course: &Asked<'_>) -> DelayCheck {
             ok: !left.is_empty() && asked.is_empty() && measured.is_empty(),
         };
     };
-    let jitter = (!course.is_certain()).then(|| compare(&measured, &asked));
+    let jitter = (!course.is_certain()).then(|| compare(&measured, &asked, &draws));
     let off = (is.median - wanted.median).abs();
     DelayCheck {
         asked: wanted,
@@ -95,24 +101,34 @@ fn quantiles(sorted: &[i64]) -> Option<Quantiles> {
     })
 }
 
-/// Two samples in order of size, neither empty. A machine adds some microseconds to each delay, so
-/// the measured distribution may lie anywhere within the tolerance beside the asked one.
+/// Samples in order of size, none empty. A machine adds some microseconds to each delay, so the
+/// measured distribution may lie anywhere within the tolerance beside the asked one. Packets that
+/// wait for each other are no independent draws: no bound is below what the draws themselves keep.
 #[expect(clippy::cast_precision_loss, reason = "counts of packets")]
-fn compare(measured: &[i64], asked: &[i64]) -> JitterCheck {
+fn compare(measured: &[i64], asked: &[i64], draws: &[Vec<i64>]) -> JitterCheck {
     let (n, m) = (measured.len() as f64, asked.len() as f64);
-    let tolerance = DELAY_TOLERANCE.nanos();
+    let own = draws.iter().map(|draw| distance(draw, asked, 0));
+    let own = own.fold(0.0, f64::max);
+    let independent = KOLMOGOROV_99 * ((n + m) / (n * m)).sqrt();
+    JitterCheck {
+        distance: distance(measured, asked, DELAY_TOLERANCE.nanos()),
+        allowed: independent.max(BEYOND_DRAWS * own),
+    }
+}
+
+/// The greatest distance of two distribution functions, one of which may be shifted.
+#[expect(clippy::cast_precision_loss, reason = "counts of packets")]
+fn distance(one: &[i64], other: &[i64], shift: i64) -> f64 {
+    let (n, m) = (one.len() as f64, other.len() as f64);
     let mut distance: f64 = 0.0;
-    for (rank, value) in measured.iter().enumerate() {
-        let below = asked.partition_point(|one| *one < value - tolerance) as f64 / m;
-        let up_to = asked.partition_point(|one| *one <= value + tolerance) as f64 / m;
+    for (rank, value) in one.iter().enumerate() {
+        let below = other.partition_point(|one| *one < value - shift) as f64 / m;
+        let up_to = other.partition_point(|one| *one <= value + shift) as f64 / m;
         let here = (rank + 1) as f64 / n;
         let before = rank as f64 / n;
         distance = distance.max(here - up_to).max(below - before);
     }
-    JitterCheck {
-        distance,
-        allowed: KOLMOGOROV_99 * ((n + m) / (n * m)).sqrt(),
-    }
+    distance
 }
 
 #[cfg(test)]
@@ -153,6 +169,32 @@ mod tests {
             !check(&[Sighting::default()], &asked(&shape)).ok,
             "nothing came"
         );
+    }
+
+    /// Jitter that is wider than packets are apart: they wait for each other.
+    #[test]
+    fn a_right_link_is_refused_once_in_a_hundred_however_wide_its_jitter() {
+        let mut refused = [0; 3];
+        let jitters = [
+            Jitter::Uniform(Span::from_millis(30)),
+            Jitter::Pareto(Span::from_millis(10)),
+            Jitter::Normal(Span::from_micros(500)),
+        ];
+        for (refused, jitter) in refused.iter_mut().zip(jitters) {
+            let shape = five_millis(jitter);
+            let left: Vec<i64> = (0..200).map(|number| number * 10_000_000).collect();
+            for draw in 100..300 {
+                let came = asked(&shape).replay(&left, PROBE_BYTES, draw);
+                let seen = left.iter().zip(came).map(|(left, came)| Sighting {
+                    left: Some(*left),
+                    came,
+                });
+                let seen: Vec<Sighting> = seen.collect();
+                *refused += u32::from(!check(&seen, &asked(&shape)).ok);
+            }
+        }
+        // Of 200; twice one in a hundred lies within what chance does.
+        assert!(refused.iter().all(|refused| *refused <= 6), "{refused:?}");
     }
 
     #[test]

@@ -19,7 +19,10 @@ pub(super) const PROBE_BYTES: u32 = 64;
 const TAP_BLOCKS: usize = 8;
 /// Where the mark of a packet of ours stands: behind Ethernet, IPv4 and UDP headers.
 const MARK_AT: usize = 42;
-const MARK: [u8; 8] = *b"nephveri";
+const MARK: [u8; 6] = *b"nephv2";
+/// Side and number, three times behind the mark: a link that flips a bit is no link that loses.
+const COPY: usize = 5;
+const MARKED: usize = MARK.len() + 3 * COPY;
 
 /// A packet of ours that was seen.
 #[derive(Clone, Copy, Debug)]
@@ -109,9 +112,7 @@ impl End {
         frame[38..40].copy_from_slice(&(length - 34).to_be_bytes());
         let checksum = checksum(&frame[14..34]);
         frame[24..26].copy_from_slice(&checksum.to_be_bytes());
-        frame[MARK_AT..MARK_AT + 8].copy_from_slice(&MARK);
-        frame[MARK_AT + 8] = self.side;
-        frame[MARK_AT + 9..MARK_AT + 13].copy_from_slice(&number.to_be_bytes());
+        frame[MARK_AT..MARK_AT + MARKED].copy_from_slice(&marked(self.side, number));
         self.sender.send(&frame[..usize::from(length)]).is_ok()
     }
 
@@ -119,20 +120,49 @@ impl End {
     pub(super) fn next_seen(&mut self) -> Option<Seen> {
         loop {
             let frame = self.tap.next_frame()?;
-            let Some(payload) = frame.bytes().get(MARK_AT..MARK_AT + 13) else {
+            let bytes = frame.bytes().get(MARK_AT..MARK_AT + MARKED);
+            let Some((side, number)) = bytes.and_then(read_mark) else {
                 continue;
             };
-            if payload[..8] != MARK {
-                continue;
-            }
-            let number = u32::from_be_bytes([payload[9], payload[10], payload[11], payload[12]]);
             return Some(Seen {
-                own: payload[8] == self.side,
+                own: side == self.side,
                 number,
                 stamp: frame.stamp(),
             });
         }
     }
+}
+
+/// What tells a packet of ours.
+fn marked(side: u8, number: u32) -> [u8; MARKED] {
+    let mut bytes = [0; MARKED];
+    bytes[..MARK.len()].copy_from_slice(&MARK);
+    for copy in bytes[MARK.len()..].chunks_exact_mut(COPY) {
+        copy[0] = side;
+        copy[1..].copy_from_slice(&number.to_be_bytes());
+    }
+    bytes
+}
+
+/// Side and number of a packet of ours, with at most one bit flipped in them.
+fn read_mark(bytes: &[u8]) -> Option<(u8, u32)> {
+    let (mark, copies) = bytes.split_at(MARK.len());
+    let wrong: u32 = mark
+        .iter()
+        .zip(MARK)
+        .map(|(is, was)| (is ^ was).count_ones())
+        .sum();
+    if wrong > 1 {
+        return None;
+    }
+    let copies: Vec<&[u8]> = copies.chunks_exact(COPY).collect();
+    let twice = copies
+        .iter()
+        .find(|copy| copies.iter().filter(|other| other == copy).count() > 1)?;
+    let [side, number @ ..] = *twice else {
+        return None;
+    };
+    Some((*side, u32::from_be_bytes(number.try_into().ok()?)))
 }
 
 /// Everything before the payload; lengths and the IPv4 checksum are filled in for each packet.
@@ -165,6 +195,21 @@ fn checksum(header: &[u8]) -> u16 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_packet_of_ours_is_known_whichever_bit_is_flipped() {
+        let bytes = marked(1, 0x0102_0304);
+        assert_eq!(read_mark(&bytes), Some((1, 0x0102_0304)));
+        for bit in 0..MARKED * 8 {
+            let mut flipped = bytes;
+            flipped[bit / 8] ^= 1 << (bit % 8);
+            assert_eq!(read_mark(&flipped), Some((1, 0x0102_0304)), "bit {bit}");
+        }
+        assert_eq!(read_mark(&[0; MARKED]), None);
+        let mut other = bytes;
+        other[0] ^= 3;
+        assert_eq!(read_mark(&other), None);
+    }
 
     #[test]
     fn the_checksum_of_a_header_with_its_checksum_is_zero() {

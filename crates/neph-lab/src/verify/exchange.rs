@@ -24,8 +24,9 @@ const FASTER: (i64, i64) = (13, 10);
 const MOST: i64 = 150_000;
 /// A queue that takes longer to drain is not waited for.
 const DRAIN: Span = Span::from_millis(2_500);
-/// The kernel takes this long at most from one end to the other, beside what the link was asked.
-const GRACE: Span = Span::from_millis(100);
+/// A stream takes at most this long; where so few frames take longer, no rate is told.
+const LONGEST: Span = Span::from_secs(3);
+const FEWEST_TOLD: i64 = 20;
 /// Frames between two looks at what came.
 const LOOK: i64 = 16;
 
@@ -62,6 +63,7 @@ pub(super) fn trickle(
     ends: &mut [End; 2],
     shapes: [&Shape; 2],
     wires: [&Wire; 2],
+    patience: Span,
 ) -> [Vec<Sighting>; 2] {
     let gap = gap(shapes, wires);
     let jittery = wires.iter().any(|wire| wire.jitter.reach() > Span::ZERO);
@@ -83,7 +85,7 @@ pub(super) fn trickle(
         watch(ends, &mut seen);
     }
     let longest = wires.map(longest).into_iter().max().unwrap_or_default();
-    let deadline = clock::raw().0 + (longest + GRACE).nanos();
+    let deadline = clock::raw().0 + (longest + patience).nanos();
     while clock::raw().0 < deadline && !all_came(&seen) {
         clock::sleep_until(RawNanos(clock::raw().0 + 1_000_000), Spin::NONE);
         watch(ends, &mut seen);
@@ -109,6 +111,7 @@ pub(super) fn stream(
     ends: &mut [End; 2],
     side: usize,
     (shape, wire): (&Shape, &Wire),
+    patience: Span,
 ) -> Option<Stream> {
     let rate = shape.rate?;
     let bytes = shape.mtu.map_or(FULL_FRAME, |mtu| {
@@ -116,10 +119,13 @@ pub(super) fn stream(
     });
     let frame = transmission_time(bytes, rate);
     let gap = (frame.nanos() * FASTER.1 / FASTER.0).max(1);
+    if frame.times(FEWEST_TOLD) > LONGEST {
+        return None;
+    }
     let room = i64::try_from(shape.queue.bytes_of(bytes).0 / u64::from(bytes)).unwrap_or(MOST);
     // At once what fits into the queue, then what keeps it full.
     let burst = (room * 11 / 10).min(MOST / 2);
-    let lasting = (STREAM.nanos() / gap).max(FEWEST);
+    let lasting = (STREAM.nanos() / gap).max(FEWEST.min(LONGEST.nanos() / gap));
     // A queue that a fast link empties while it is being filled is filled by what comes after.
     let count = burst + lasting.min(MOST - burst);
     let mut seen: [Vec<Sighting>; 2] = Default::default();
@@ -139,7 +145,7 @@ pub(super) fn stream(
             clock::sleep_until(RawNanos(start + (next - burst + 1) * gap), Spin::NONE);
         }
     }
-    let drained = drain(ends, &mut seen, (wire, frame));
+    let drained = drain(ends, &mut seen, (wire, frame), patience);
     Some(Stream {
         sightings: std::mem::take(&mut seen[side]),
         bytes,
@@ -148,8 +154,13 @@ pub(super) fn stream(
 }
 
 /// Waits until nothing comes any more: for longer than any two frames of a stream lie apart.
-fn drain(ends: &mut [End; 2], seen: &mut [Vec<Sighting>; 2], (wire, frame): (&Wire, Span)) -> bool {
-    let silence = (frame.times(4) + longest(wire) + GRACE).nanos();
+fn drain(
+    ends: &mut [End; 2],
+    seen: &mut [Vec<Sighting>; 2],
+    (wire, frame): (&Wire, Span),
+    patience: Span,
+) -> bool {
+    let silence = (frame.times(4) + longest(wire) + patience).nanos();
     let deadline = clock::raw().0 + (longest(wire) + DRAIN).nanos();
     let mut last = clock::raw().0;
     while clock::raw().0 < deadline && clock::raw().0 - last < silence {

@@ -71,7 +71,10 @@ fn wilson(share: f64, of: f64) -> (f64, f64) {
     let z2 = Z99 * Z99;
     let middle = (share + z2 / (2.0 * of)) / (1.0 + z2 / of);
     let half = Z99 * (share * (1.0 - share) / of + z2 / (4.0 * of * of)).sqrt() / (1.0 + z2 / of);
-    ((middle - half).max(0.0), (middle + half).min(1.0))
+    // At the ends the bounds are exact, whatever the rounding.
+    let low = if share <= 0.0 { 0.0 } else { middle - half };
+    let high = if share >= 1.0 { 1.0 } else { middle + half };
+    (low.max(0.0), high.min(1.0))
 }
 
 #[cfg(test)]

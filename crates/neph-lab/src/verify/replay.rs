@@ -78,17 +78,17 @@ impl Asked<'_> {
         came
     }
 
-    /// The delays of packets that left at these moments, in nanoseconds in order of size: over
-    /// several draws where there is chance in them.
-    pub(super) fn delays(&self, left: &[i64], bytes: u32) -> Vec<i64> {
-        let delays = (0..self.draws()).flat_map(|draw| {
+    /// The delays of packets that left at these moments, in nanoseconds in order of size: once for
+    /// each of several draws where there is chance in them.
+    pub(super) fn delays(&self, left: &[i64], bytes: u32) -> Vec<Vec<i64>> {
+        let draws = (0..self.draws()).map(|draw| {
             let pairs = left.iter().zip(self.replay(left, bytes, draw));
             let delays = pairs.filter_map(|(left, came)| Some(came? - left));
-            delays.collect::<Vec<i64>>()
+            let mut delays: Vec<i64> = delays.collect();
+            delays.sort_unstable();
+            delays
         });
-        let mut delays: Vec<i64> = delays.collect();
-        delays.sort_unstable();
-        delays
+        draws.collect()
     }
 
     /// The share of these packets that is to be lost, 0 to 1.
@@ -165,7 +165,7 @@ mod tests {
         let millis = |at: i64| Some(at * 1_000_000);
         assert_eq!(came, [millis(6), millis(7), millis(8), None, None]);
         let two = asked(&shape).delays(&[0, 0], 1_000);
-        assert_eq!(two, [6_000_000, 7_000_000]);
+        assert_eq!(two, [[6_000_000, 7_000_000]]);
     }
 
     #[test]
@@ -175,7 +175,8 @@ mod tests {
         shape.wire.jitter = Jitter::Uniform(Span::from_millis(1));
         shape.wire.loss = crate::gate::Loss::Random(Share::from_billionths(500_000_000));
         let left: Vec<i64> = (0..100).map(|number| number * 10_000_000).collect();
-        let drawn = asked(&shape).delays(&left, 64);
+        let mut drawn = asked(&shape).delays(&left, 64).concat();
+        drawn.sort_unstable();
         assert!((800..1200).contains(&drawn.len()), "{}", drawn.len());
         assert!(drawn[0] >= 4_000_000 && drawn[drawn.len() - 1] <= 6_000_000);
         assert!(!asked(&shape).is_certain());

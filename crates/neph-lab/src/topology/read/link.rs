@@ -96,9 +96,10 @@ fn carried(table: &mut Fields<'_>, link: &Link) {
 
 /// Whether the sites can speak what they have addresses for.
 fn wide_enough(table: &mut Fields<'_>, link: &Link, sites: &[Site]) {
-    let v6 = [link.a, link.b]
-        .iter()
-        .all(|site| sites[*site].v6.is_some());
+    // A switch has no address, but whoever is behind it may.
+    let speaks = |site: &usize| sites[*site].v6.is_some() || sites[*site].is_switch();
+    let ends = [link.a, link.b];
+    let v6 = ends.iter().all(speaks) && ends.iter().any(|site| sites[*site].v6.is_some());
     let narrow = |shape: &Shape| shape.mtu.is_some_and(|mtu| mtu < LEAST_V6);
     if v6 && (narrow(&link.a_to_b) || narrow(&link.b_to_a)) {
         let span = place(table, "mtu");

@@ -87,6 +87,14 @@ fn what(table: &mut Fields<'_>, paths: &[SaidPath]) -> Option<What> {
         if weight.is_none() && said == PartialWire::default() {
             nothing(table);
         }
+        if let Some(Placed { value: true, span }) = reshuffle {
+            let what = "a reshuffle moves flows between all paths";
+            table.fault(
+                span,
+                what,
+                "write it in an entry of its own, without 'path'",
+            );
+        }
         let weight = weight.map(|weight| weight.value);
         return Some(What::OverridePath(index, weight, said));
     }
