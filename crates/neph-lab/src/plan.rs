@@ -135,12 +135,9 @@ impl Plan<'_> {
         for number in segment::links_of(topology, index) {
             let link = &topology.links[number];
             let dev = &link.name;
-            let shape = if link.a == index {
-                &link.a_to_b
-            } else {
-                &link.b_to_a
-            };
-            if let Some(mtu) = shape.mtu {
+            // A veth refuses what is longer than its own end allows, so both have the larger one;
+            // the smaller one is the routes'.
+            if let Some(mtu) = link.interface_mtu() {
                 ip(format!("link set dev {dev} mtu {mtu}"));
             }
             ip(format!("link set dev {dev} up"));
@@ -157,17 +154,28 @@ impl Plan<'_> {
         }
         for (target, hop) in route::first_hops(topology, index).into_iter().enumerate() {
             let Some(hop) = hop else { continue };
-            let dev = &topology.links[hop.link].name;
+            let link = &topology.links[hop.link];
+            let shape = if link.a == index {
+                &link.a_to_b
+            } else {
+                &link.b_to_a
+            };
+            // What the interface allows is for what comes in.
+            let narrower = shape.mtu.filter(|mtu| link.interface_mtu() > Some(*mtu));
+            let dev = match narrower {
+                Some(mtu) => format!("{} mtu {mtu}", link.name),
+                None => link.name.clone(),
+            };
             let via = &topology.sites[hop.via];
-            for line in routes(&topology.sites[index], &topology.sites[target], (via, dev)) {
+            for line in routes(&topology.sites[index], &topology.sites[target], (via, &dev)) {
                 ip(line);
             }
         }
     }
 }
 
-/// The routes from `own` to `target` by way of the neighbour `via` on interface `dev`, one for
-/// each address family that all three have.
+/// The routes from `own` to `target` by way of the neighbour `via` on interface `dev`, and what is
+/// said of it, one for each address family that all three have.
 fn routes<'s>(
     own: &'s Site,
     target: &'s Site,
@@ -188,7 +196,7 @@ fn routes<'s>(
         let step = if gateway == address {
             format!("dev {dev}")
         } else {
-            format!("via {gateway} dev {dev} onlink")
+            format!("via {gateway} onlink dev {dev}")
         };
         Some(format!(
             "route add {} {step} src {source}{congestion}",

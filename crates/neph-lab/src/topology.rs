@@ -20,6 +20,9 @@ use crate::gate::{Change, Shape, Share};
 pub use service::{Ready, ReadyCheck, Service};
 pub use traffic::Traffic;
 
+/// What an Ethernet carries unless somebody says otherwise, without its header.
+const ETHERNET_MTU: u32 = 1500;
+
 /// Sites and links, and what runs there. Always connected, never empty.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Topology {
@@ -135,6 +138,19 @@ pub struct Link {
     pub b_to_a: Shape,
     /// What changes when, counted from the lab's cue; of two that hold at once, the later wins.
     pub schedule: Vec<Change>,
+}
+
+impl Link {
+    /// The longest packet that its interfaces take, without Ethernet header: that of the wider
+    /// direction; none where neither says.
+    pub(crate) fn interface_mtu(&self) -> Option<u32> {
+        let said = [self.a_to_b.mtu, self.b_to_a.mtu];
+        let widest = said
+            .map(|mtu| mtu.unwrap_or(ETHERNET_MTU))
+            .into_iter()
+            .max();
+        widest.filter(|_| said.iter().any(Option::is_some))
+    }
 }
 
 impl Topology {

@@ -233,3 +233,26 @@ fn a_site_sends_nothing_longer_than_the_mtu_of_its_link() {
     );
     lab.down().expect("down");
 }
+
+/// A veth refuses what is longer than its own end allows: the narrow way must not narrow the other.
+#[test]
+fn a_narrow_way_there_leaves_the_way_back_as_wide_as_asked() {
+    let test = "a_narrow_way_there_leaves_the_way_back_as_wide_as_asked";
+    let Some(_turn) = turn(test) else { return };
+    let features = "delay = \"1ms\"\na_to_b = { mtu = 1300 }";
+    let lab = up(&pair(features), &name('e'));
+    let (here, there) = (udp(&lab, "s0"), udp(&lab, "s1"));
+    let ends = [&here, &there].map(|end| end.local_addr().expect("address"));
+    let mut buffer = [0; 2000];
+    // 1472 bytes and headers of 28 fill an Ethernet frame.
+    there.send_to(&[1; 1472], ends[0]).expect("send");
+    assert_eq!(here.recv(&mut buffer).expect("it comes"), 1472);
+    // The narrow way gets it in fragments, and drops none of them.
+    here.send_to(&[1; 1472], ends[1]).expect("send");
+    assert_eq!(there.recv(&mut buffer).expect("it comes"), 1472);
+    let counter = lab.counters(0).expect("emulated");
+    let [out, back] = Direction::BOTH.map(|direction| counter.read(direction));
+    assert_eq!((out.over_mtu, out.delivered), (0, 2), "two fragments");
+    assert_eq!((back.refused, back.delivered), (0, 1));
+    lab.down().expect("down");
+}
