@@ -25,7 +25,7 @@ pub use carrier::{
     Carried, Carrier, CarryError, Clock, Ending, ExperimentOrder, Prepared, Progress, StopFlag,
     ThroughputOrder, TracerouteOrder,
 };
-pub use local::{Ground, LinkLateness, LocalCarrier};
+pub use local::{Ground, LinkCount, LocalCarrier};
 pub use meter::Figures;
 pub use observer::{News, Nobody, Observer};
 pub use plan::Plan;

@@ -5,6 +5,7 @@
 
 mod flows;
 mod intake;
+mod links;
 mod peer;
 
 use std::fmt::Display;
@@ -12,7 +13,7 @@ use std::net::SocketAddr;
 use std::thread;
 use std::time::Duration;
 
-use neph_model::{BitRate, FlowIndex, FlowRole, Span, Throughput, Traceroute, Warning};
+use neph_model::{BitRate, FlowIndex, FlowRole, Throughput, Traceroute, Warning};
 use neph_probe::{
     Flow as Running, IpVersion, Iperf3Spec, ProbeError, Stop, Target, Transfer, UploadSpec,
 };
@@ -26,36 +27,10 @@ use crate::plan::ThroughputTool;
 use crate::provenance::{self, CpuTimes};
 use flows::{Missing, Ready};
 use intake::Intake;
+pub use links::LinkCount;
 
 /// How often what the flows told is taken in, recorded and shown.
 const TICK: Duration = Duration::from_millis(50);
-
-/// Packets that a lab's links sent late so far, and the worst lateness since it was last asked.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct LinkLateness {
-    /// How many left later than the link's tolerance (50 us, or 2 % of its delay) after they were due.
-    pub packets: u64,
-    /// The worst since this was last asked.
-    pub worst: Span,
-    /// Packets carried, late or not.
-    pub carried: u64,
-}
-
-/// One packet in a hundred may be late: fewer move no quantile that a report tells.
-const LATE_SHARE: u64 = 100;
-
-impl LinkLateness {
-    /// The warning that what happened since `before` earns, if any.
-    fn since(self, before: Self) -> Option<Warning> {
-        let packets = self.packets - before.packets;
-        let carried = self.carried - before.carried;
-        let broken = packets * LATE_SHARE > carried;
-        broken.then_some(Warning::LinkLate {
-            packets,
-            worst: self.worst,
-        })
-    }
-}
 
 /// The lab that a carrier measures in, as far as the carrier needs to know it.
 pub trait Ground: std::fmt::Debug + Send {
@@ -65,8 +40,8 @@ pub trait Ground: std::fmt::Debug + Send {
     fn reflects(&self, address: SocketAddr) -> bool;
     /// An experiment begins: what the lab does at given times counts from now.
     fn cue(&self);
-    /// How late the links have been so far.
-    fn lateness(&self) -> LinkLateness;
+    /// What each direction of each link did so far, in the same order each time.
+    fn links(&self) -> Vec<LinkCount>;
 }
 
 /// Measures from this process.
@@ -104,10 +79,8 @@ impl LocalCarrier {
         })
     }
 
-    fn lateness(&self) -> LinkLateness {
-        self.lab
-            .as_ref()
-            .map_or_else(LinkLateness::default, |lab| lab.lateness())
+    fn links(&self) -> Vec<LinkCount> {
+        self.lab.as_ref().map_or_else(Vec::new, |lab| lab.links())
     }
 }
 
@@ -146,7 +119,7 @@ impl Carrier for LocalCarrier {
             .take()
             .ok_or_else(|| failed("carry the experiment out", "it was not prepared"))?;
         let before = CpuTimes::now();
-        let late_before = self.lateness();
+        let links_before = self.links();
         let mut host = neph_probe::at_site(ready.site.as_deref(), || {
             provenance::host_facts(neph_probe::clock_sync(), neph_probe::offloads())
         })
@@ -170,7 +143,7 @@ impl Carrier for LocalCarrier {
         }
         warnings.extend(peer::sizes_not_applied(&ready.specs[0]));
         warnings.extend(intake.echo_missing());
-        warnings.extend(self.lateness().since(late_before));
+        warnings.extend(links::warnings(&links_before, &self.links()));
         host.congestion_control = intake.congestion();
         let mut flows = ready.flows();
         intake.place_sources(&mut flows);

@@ -78,18 +78,21 @@ pub struct Lateness {
     pub late: u64,
     /// Of how many.
     pub carried: u64,
+    /// Packets that it lost without being asked to.
+    pub broken: u64,
 }
 
 impl Lateness {
-    /// Whether at most one packet in a hundred was late.
+    /// Whether at most one packet in a hundred was late, and none lost without being asked to.
     pub const fn is_ok(self) -> bool {
-        self.late * LATE_SHARE <= self.carried
+        self.late * LATE_SHARE <= self.carried && self.broken == 0
     }
 
-    const fn between(before: DirectionCount, after: DirectionCount) -> Self {
+    fn between(before: DirectionCount, after: DirectionCount) -> Self {
         Self {
             late: after.late - before.late,
             carried: after.delivered - before.delivered,
+            broken: after.broken() - before.broken(),
         }
     }
 }

@@ -68,6 +68,11 @@ pub enum Warning {
         /// The worst of them.
         worst: Span,
     },
+    /// The lab's link lost packets without being asked to.
+    LinkBroke {
+        /// How many.
+        packets: u64,
+    },
 }
 
 impl Warning {
@@ -83,6 +88,7 @@ impl Warning {
             | Self::StampsMissing { percent } => *percent,
             Self::ClockStepped { times } | Self::Reconnected { times } => f64::from(*times),
             Self::FewMessages { replies } => -(*replies as f64),
+            Self::LinkBroke { packets } => *packets as f64,
             Self::EchoMissing { names, .. } => names.len() as f64,
             Self::SizesNotApplied { .. } => 0.0,
         }
@@ -117,6 +123,9 @@ impl Warning {
             Self::LinkLate { .. } => {
                 "lower the rate through the lab's link, or free a core: the emulated delay was exceeded"
             }
+            Self::LinkBroke { .. } => {
+                "lower the rate through the lab's link, or free a core: losses of this experiment are partly the lab's own"
+            }
         }
     }
 }
@@ -145,6 +154,13 @@ impl fmt::Display for Warning {
             Self::EchoMissing { names, why } => {
                 write!(f, "no ICMP echo to {}: {why}", names.join(", "))
             }
+            Self::LinkBroke { packets: 1 } => {
+                f.write_str("the lab's link lost 1 packet that it should have carried")
+            }
+            Self::LinkBroke { packets } => write!(
+                f,
+                "the lab's links lost {packets} packets that they should have carried"
+            ),
             Self::LinkLate { packets: 1, worst } => {
                 write!(f, "the lab's link sent 1 packet late, by {worst}")
             }
@@ -190,6 +206,7 @@ mod tests {
             },
             Warning::LinkLate { packets: 1, worst },
             Warning::LinkLate { packets: 2, worst },
+            Warning::LinkBroke { packets: 1 },
         ];
         assert_eq!(
             told.map(|warning| warning.to_string()),
@@ -203,6 +220,7 @@ mod tests {
                 "no ICMP echo to metro, dns: not permitted",
                 "the lab's link sent 1 packet late, by 80.0 us",
                 "the lab's link sent 2 packets late, the worst by 80.0 us",
+                "the lab's link lost 1 packet that it should have carried",
             ]
         );
     }

@@ -1,6 +1,6 @@
 use neph_model::{
     CampaignId, Event, EventKind, Experiment, ExperimentId, ExperimentStatus, Message, Sample,
-    Scenario, Tally, Wall,
+    Scenario, Span, Tally, Wall,
 };
 use neph_probe::{Reflector, ReflectorSpec};
 use neph_store::StoreError;

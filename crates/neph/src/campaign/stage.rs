@@ -5,9 +5,8 @@ use std::sync::Arc;
 
 use clap::Parser;
 use neph_campaign::plan::LabReflector;
-use neph_campaign::{Ground, LinkLateness, LocalCarrier, Plan};
+use neph_campaign::{Ground, LinkCount, LocalCarrier, Plan};
 use neph_lab::{Cue, Direction, Lab, LinkCounters, Site, Topology, UpOptions};
-use neph_model::Span;
 use neph_probe::Reflector;
 
 use crate::exit::Failure;
@@ -144,17 +143,19 @@ impl Ground for LabGround {
         self.cue.give();
     }
 
-    fn lateness(&self) -> LinkLateness {
-        let mut lateness = LinkLateness::default();
-        for link in &self.links {
-            for way in Direction::BOTH {
+    fn links(&self) -> Vec<LinkCount> {
+        let directions = self.links.iter().flat_map(|link| {
+            Direction::BOTH.map(|way| {
                 let count = link.read(way);
-                lateness.packets += count.late;
-                lateness.carried += count.delivered;
-                lateness.worst = Span::max(lateness.worst, link.take_worst(way));
-            }
-        }
-        lateness
+                LinkCount {
+                    late: count.late,
+                    worst: link.take_worst(way),
+                    carried: count.delivered,
+                    broken: count.broken(),
+                }
+            })
+        });
+        directions.collect()
     }
 }
 

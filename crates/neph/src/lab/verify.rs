@@ -55,8 +55,8 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
     let late = checks.iter().filter(|check| check.is_late()).count();
     if late > 0 {
         output::say(&format!(
-            "neph lab: {late} of {} directions sent more than one packet in a hundred on late: this \
-             machine was too busy, and an experiment on them would be flagged",
+            "neph lab: {late} of {} directions sent more than one packet in a hundred on late, or lost \
+             some of their own: this machine was too busy, and an experiment on them would be flagged",
             checks.len()
         ));
     }

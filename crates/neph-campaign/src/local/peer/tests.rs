@@ -8,7 +8,7 @@ use super::*;
 use crate::carrier::{Carrier, ExperimentOrder, Prepared};
 use crate::local::flows::main_flow;
 use crate::local::tests::{order, reflector};
-use crate::local::{Ground, LinkLateness, LocalCarrier};
+use crate::local::{Ground, LinkCount, LocalCarrier};
 
 /// Takes one connection, reads a question, and says `answer`, if anything, until the peer ends.
 fn stranger(answer: &'static str) -> SocketAddr {
@@ -84,8 +84,8 @@ impl Ground for Own {
         address == self.0
     }
     fn cue(&self) {}
-    fn lateness(&self) -> LinkLateness {
-        LinkLateness::default()
+    fn links(&self) -> Vec<LinkCount> {
+        Vec::new()
     }
 }
 
