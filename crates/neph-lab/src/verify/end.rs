@@ -5,8 +5,8 @@
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
 
-use neph_sys::netns;
 use neph_sys::ring::{PacketRing, Seat};
+use neph_sys::{clock, netns};
 
 use crate::engine::EngineError;
 use crate::gate::digest;
@@ -35,9 +35,21 @@ pub(super) struct Seen {
     pub(super) stamp: i64,
 }
 
+/// Whose stamp says when a packet left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Left {
+    /// The kernel's, at the interface.
+    Seen,
+    /// The sender's own, right before it: netem works on this very interface, and the kernel shows
+    /// packets only when they have passed it (seen with tbf: four frames sent at once, stamped 0,
+    /// 114, 196 and 235 ms later).
+    Sent,
+}
+
 /// One end of a link.
 #[derive(Debug)]
 pub(super) struct End {
+    left: Left,
     tap: PacketRing,
     sender: PacketRing,
     /// Takes the packets in, so that no unreachable message is sent about them; never read.
@@ -66,6 +78,11 @@ impl End {
             let addresses = [sites[usize::from(from)], sites[usize::from(to)]];
             end.header = header(macs, addresses, ports[usize::from(to)]);
         }
+        if lab.counters(number).is_none() {
+            for end in &mut ends {
+                end.left = Left::Sent;
+            }
+        }
         Ok(ends)
     }
 
@@ -84,6 +101,7 @@ impl End {
         })?;
         let (tap, sender) = (ring(TAP_BLOCKS)?, ring(1)?);
         Ok(Self {
+            left: Left::Seen,
             tap,
             sender,
             sink,
@@ -102,9 +120,9 @@ impl End {
         self.sink.local_addr().map_or(9, |address| address.port())
     }
 
-    /// Sends packet `number` as a frame of `bytes` (64 to 1514); false when the kernel had no
-    /// room for it.
-    pub(super) fn send(&self, number: u32, bytes: u32) -> bool {
+    /// Sends packet `number` as a frame of `bytes` (64 to 1514). When it left, if that is to be
+    /// told here: not where the kernel had no room for it, nor where the interface tells.
+    pub(super) fn send(&self, number: u32, bytes: u32) -> Option<i64> {
         let mut frame = [0; 1514];
         frame[..MARK_AT].copy_from_slice(&self.header);
         let length = u16::try_from(bytes.clamp(PROBE_BYTES, 1514)).expect("at most 1514");
@@ -113,7 +131,9 @@ impl End {
         let checksum = checksum(&frame[14..34]);
         frame[24..26].copy_from_slice(&checksum.to_be_bytes());
         frame[MARK_AT..MARK_AT + MARKED].copy_from_slice(&marked(self.side, number));
-        self.sender.send(&frame[..usize::from(length)]).is_ok()
+        let now = (self.left == Left::Sent).then(|| clock::pair().wall.0);
+        let sent = self.sender.send(&frame[..usize::from(length)]);
+        now.filter(|_| sent.is_ok())
     }
 
     /// The next packet of ours that this end saw, sent or received; none for now.
@@ -124,6 +144,9 @@ impl End {
             let Some((side, number)) = bytes.and_then(read_mark) else {
                 continue;
             };
+            if side == self.side && self.left == Left::Sent {
+                continue;
+            }
             return Some(Seen {
                 own: side == self.side,
                 number,

@@ -79,8 +79,8 @@ pub(super) fn trickle(
     for (_, number) in (0..count).zip(0_u32..) {
         let due = start + gap.times(i64::from(number)).nanos();
         clock::sleep_until(RawNanos(due), Spin::NONE);
-        for end in &*ends {
-            end.send(number, PROBE_BYTES);
+        for (end, seen) in ends.iter().zip(&mut seen) {
+            send(end, seen, (number, PROBE_BYTES));
         }
         watch(ends, &mut seen);
     }
@@ -137,7 +137,8 @@ pub(super) fn stream(
         let due = (burst + (now - start) / gap).min(count);
         let until = due.min(next + LOOK);
         for number in next..until {
-            ends[side].send(u32::try_from(number).expect("at most MOST"), bytes);
+            let number = u32::try_from(number).expect("at most MOST");
+            send(&ends[side], &mut seen[side], (number, bytes));
         }
         next = until;
         watch(ends, &mut seen);
@@ -170,6 +171,16 @@ fn drain(
         clock::sleep_until(RawNanos(clock::raw().0 + 1_000_000), Spin::NONE);
     }
     clock::raw().0 < deadline
+}
+
+/// Sends a packet and takes down when it left, if its end tells.
+fn send(end: &End, seen: &mut [Sighting], (number, bytes): (u32, u32)) {
+    let left = end.send(number, bytes);
+    if let Some(sighting) = seen.get_mut(number as usize)
+        && left.is_some()
+    {
+        sighting.left = left;
+    }
 }
 
 /// Takes down what both ends saw since the last look; whether there was anything.
