@@ -47,8 +47,17 @@ impl LinkKind for Netem {
         let traced = |shape: &&Shape| matches!(shape.wire.jitter, Jitter::Trace(_));
         let trace = shapes.iter().any(traced);
         let paths = shapes.iter().any(|shape| !shape.paths.is_empty());
+        // As tc has it: "distribution specified but no latency", "reordering not possible without
+        // specifying some delay".
+        let at_once = |shape: &&&Shape| micros(shape.wire.delay) == 0;
+        let normal = |shape: &&Shape| matches!(shape.wire.jitter, Jitter::Normal(width) if micros(width) > 0);
+        let around_nothing = shapes.iter().filter(at_once).any(normal);
+        let early = |shape: &&Shape| shape.wire.reorder > Share::NONE;
+        let early = shapes.iter().filter(at_once).any(early);
         let refused = [
             (trace, ("jitter", "follow a trace")),
+            (around_nothing, ("jitter", "vary normally around no delay")),
+            (early, ("reorder", "let packets overtake without a delay")),
             (paths, ("path", "have several paths")),
             (!link.schedule.is_empty(), ("schedule", "change in time")),
         ];
@@ -104,6 +113,11 @@ fn delay(wire: &Wire) -> String {
     match &wire.jitter {
         // A trace is refused when the topology is read.
         Jitter::None | Jitter::Trace(_) => format!("delay {delay}us"),
+        Jitter::Uniform(width) | Jitter::Normal(width) | Jitter::Pareto(width)
+            if micros(*width) == 0 =>
+        {
+            format!("delay {delay}us")
+        }
         Jitter::Uniform(bound) => format!("delay {delay}us {}us", micros(*bound)),
         Jitter::Normal(deviation) => {
             let deviation = micros(*deviation);

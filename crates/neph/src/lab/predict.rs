@@ -65,8 +65,19 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
         Some(to) => vec![to],
         None => ends(&topology).filter(|at| *at != from).collect(),
     };
+    let sheet = sheet(&topology, (from, &others), args.size);
+    if sheet.rows.is_empty() {
+        return Err(Failure::usage(format!(
+            "nothing to predict from '{}'{}: name two sites that links join; what runs inside \
+             another site is reached through an overlay",
+            name_of(&topology, from),
+            args.to
+                .as_ref()
+                .map_or_else(String::new, |to| format!(" to '{to}'")),
+        )));
+    }
     let mut out = output::data();
-    sheet(&topology, (from, &others), args.size).write(args.format, &mut out)?;
+    sheet.write(args.format, &mut out)?;
     out.flush()?;
     Ok(Outcome::Done)
 }
@@ -96,7 +107,8 @@ pub(super) fn below_verify(topology: &Topology) -> String {
 /// The sites that measurements start or end at.
 fn ends(topology: &Topology) -> impl Iterator<Item = usize> {
     let sites = topology.sites.iter().enumerate();
-    sites.filter_map(|(at, site)| (site.role == Role::Site).then_some(at))
+    // Pods are reached through overlays, which are not reckoned here.
+    sites.filter_map(|(at, site)| (site.role == Role::Site && site.inside.is_none()).then_some(at))
 }
 
 fn name_of(topology: &Topology, site: usize) -> &str {

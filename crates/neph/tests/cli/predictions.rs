@@ -59,6 +59,13 @@ fn a_slow_link_is_counted_in_its_direction() {
 
 #[test]
 fn what_cannot_be_predicted_is_said_in_a_sentence() {
+    let ran = predict(&["--from", "a", "--to", "a"]);
+    assert_eq!((ran.status, ran.out.as_str()), (2, ""), "{}", ran.err);
+    assert!(
+        ran.err.contains("nothing to predict from 'a' to 'a'"),
+        "{}",
+        ran.err
+    );
     for (arguments, part) in [
         (["--from", "c"], "has no site 'c'; its sites are a, b"),
         (["--size", "1GiB"], "write at most 64 MiB"),

@@ -273,3 +273,23 @@ fn a_queue_is_for_a_rate_that_may_come_with_the_schedule() {
     let later = "[[link.schedule]]\nat = \"1s\"\nrate = \"1Mbit/s\"\n";
     assert!(parse(&(text + later)).is_ok());
 }
+
+/// As tc refuses them: said before anything is brought up.
+#[test]
+fn netem_needs_a_delay_to_vary_or_to_overtake() {
+    for (features, part) in [
+        ("jitter = \"normal 1ms\"", "vary normally around no delay"),
+        ("reorder = \"1%\"", "let packets overtake without a delay"),
+    ] {
+        let link = |delay: &str| {
+            let text = format!(
+                "version = 1\nsite = [{{ name = \"a\" }}, {{ name = \"b\" }}]\n[[link]]\na = \"a\"\n\
+                 b = \"b\"\nkind = \"netem\"\ndelay = \"{delay}\"\n{features}\n"
+            );
+            Topology::parse(&Source::new("lab.toml", text))
+        };
+        let mistakes = link("0s").expect_err("netem cannot");
+        assert!(mistakes[0].what.contains(part), "{mistakes:?}");
+        assert!(link("5ms").is_ok());
+    }
+}
