@@ -226,6 +226,10 @@ pub(crate) fn remove(folder: &Path) -> io::Result<()> {
             remove(&entry.path())?;
         }
     }
+    // Below a mount that is read-only the kernel says so even of what is not there.
+    if !folder.exists() {
+        return Ok(());
+    }
     let deadline = Instant::now() + EMPTYING;
     loop {
         match fs::remove_dir(folder) {

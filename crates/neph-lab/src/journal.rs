@@ -5,15 +5,19 @@
 //! down: whatever runs in one of the lab's namespaces is the lab's, whoever started it. The file is locked while a lab comes up, so that nobody takes down what is still
 //! growing; the kernel lets go of the lock when its owner dies.
 
+mod unborn;
+mod undo;
+
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use neph_sys::netns::{self, NetNs};
+use unborn::{Unborn, clear_unborn};
 
-use crate::{group, program, sweep};
+pub use undo::UndoError;
+pub(crate) use undo::undo;
 
 /// Where labs keep their journals: gone after a reboot, as is everything that they acquire.
 const ROOT: &str = "/run/neph";
@@ -53,6 +57,8 @@ pub(crate) enum Whose<'w> {
     Anybodys,
     /// The one with this journal, if it is still there.
     Own(&'w Witness),
+    /// Whatever has the name now, if its owner is gone.
+    Dead,
 }
 
 /// Whether a lab's owner is there for nothing but the lab.
@@ -80,6 +86,14 @@ pub(crate) struct Story {
     pub(crate) acquired: Vec<Acquired>,
 }
 
+impl Story {
+    /// Whether the process that brought the lab up is still there.
+    pub(crate) fn is_owned(&self) -> bool {
+        self.owner
+            .is_some_and(|(pid, since)| began(pid) == Some(since))
+    }
+}
+
 impl Journal {
     /// Begins the journal of `lab`, whose name must not be in use.
     ///
@@ -87,20 +101,19 @@ impl Journal {
     /// `AlreadyExists` when such a lab is there, up or crashed.
     pub(crate) fn begin(lab: &str) -> io::Result<Self> {
         fs::create_dir_all(ROOT)?;
-        fs::create_dir(folder(lab))?;
-        let path = folder(lab).join(FILE);
+        clear_unborn()?;
+        // Nobody sees a lab before its journal is locked and names its owner.
+        let unborn = Unborn::make()?;
         let file = OpenOptions::new()
             .append(true)
             .create_new(true)
-            .open(path)?;
+            .mode(0o600)
+            .open(unborn.0.join(FILE))?;
         file.lock()?;
-        if !is_current(&file, lab) {
-            // Somebody took the lab down between the last two lines.
-            return Err(io::Error::other("it was taken down while it came up"));
-        }
         let journal = Self { file };
         let own = std::process::id();
         journal.line(&format!("owner {own} {}", began(own).unwrap_or(0)))?;
+        unborn.become_lab(lab)?;
         Ok(journal)
     }
 
@@ -144,7 +157,8 @@ pub(crate) fn labs() -> io::Result<Vec<String>> {
     };
     let mut names = Vec::new();
     for entry in entries {
-        names.extend(entry?.file_name().into_string().ok());
+        let name = entry?.file_name().into_string().ok();
+        names.extend(name.filter(|name| !name.starts_with('.')));
     }
     names.sort();
     Ok(names)
@@ -181,66 +195,6 @@ fn parse(text: &str) -> Story {
     story
 }
 
-/// Undoes all that `lab` acquired, last first, and forgets it. Nothing there is nothing to do.
-pub(crate) fn undo(lab: &str, whose: Whose<'_>) -> Result<(), UndoError> {
-    let failed = |source| UndoError::Journal {
-        lab: lab.into(),
-        source,
-    };
-    let file = match File::open(folder(lab).join(FILE)) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            return match whose {
-                Whose::Anybodys => forget(lab).map_err(failed),
-                Whose::Own(_) => Ok(()),
-            };
-        }
-        other => other.map_err(failed)?,
-    };
-    // Until whoever is bringing it up is done, or dead.
-    file.lock().map_err(failed)?;
-    let is_meant = match whose {
-        Whose::Anybodys => true,
-        Whose::Own(witness) => witness.is_current(lab),
-    };
-    if !is_meant || !is_current(&file, lab) {
-        // Somebody else took it down meanwhile; what has the name now is another lab.
-        return Ok(());
-    }
-    let acquired = parse(&io::read_to_string(&file).map_err(failed)?).acquired;
-    end_processes(lab, &acquired)?;
-    remove_links(&acquired)?;
-    for one in acquired.iter().rev() {
-        match one {
-            Acquired::Namespace(name) => netns::remove(name)?,
-            Acquired::Group(folder) => group::remove(folder).map_err(|source| {
-                let group = folder.clone();
-                UndoError::Group { group, source }
-            })?,
-            Acquired::Link { .. } => {}
-        }
-    }
-    forget(lab).map_err(failed)
-}
-
-fn end_processes(lab: &str, acquired: &[Acquired]) -> Result<(), UndoError> {
-    let namespaces = acquired.iter().filter_map(|one| match one {
-        Acquired::Namespace(name) => Some(name.as_str()),
-        _ => None,
-    });
-    let namespaces: Vec<&str> = namespaces.collect();
-    sweep::namespaces(&namespaces).map_err(|source| UndoError::Processes {
-        lab: lab.to_owned(),
-        source,
-    })
-}
-
-fn forget(lab: &str) -> io::Result<()> {
-    match fs::remove_dir_all(folder(lab)) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-        _ => Ok(()),
-    }
-}
-
 /// Whether `file` is still the journal of `lab`.
 fn is_current(file: &File, lab: &str) -> bool {
     let named = fs::metadata(folder(lab).join(FILE)).map(|named| (named.dev(), named.ino()));
@@ -258,72 +212,6 @@ impl Witness {
     pub(crate) fn is_current(&self, lab: &str) -> bool {
         is_current(&self.0, lab)
     }
-}
-
-/// Removes links one namespace at a time. They would go with their namespaces, but an engine of
-/// another process holds those open: losing its interfaces is what tells it to end. All of a
-/// namespace go at once, as a group: the kernel waits for its readers once and not for each
-/// (measured: 380 one by one take 7 s, together 0.2 s).
-fn remove_links(acquired: &[Acquired]) -> Result<(), UndoError> {
-    let mut left: Vec<(&str, &str)> = acquired
-        .iter()
-        .rev()
-        .filter_map(|one| match one {
-            Acquired::Link {
-                namespace,
-                interface,
-            } => Some((&**namespace, &**interface)),
-            Acquired::Namespace(_) | Acquired::Group(_) => None,
-        })
-        .collect();
-    while let Some(&(namespace, _)) = left.first() {
-        let (here, others): (Vec<_>, Vec<_>) = left.into_iter().partition(|l| l.0 == namespace);
-        if NetNs::open(namespace).is_ok() {
-            let mut lines: Vec<String> = here
-                .iter()
-                .map(|(_, interface)| format!("link set dev {interface} group {DOOMED}"))
-                .collect();
-            lines.push(format!("link del group {DOOMED}"));
-            program::ip_batch_regardless(namespace, &lines)?;
-        }
-        left = others;
-    }
-    Ok(())
-}
-
-/// What kept a lab from being taken down.
-#[derive(Debug, thiserror::Error)]
-pub enum UndoError {
-    /// Its journal.
-    #[error("read or remove the journal of lab {lab}: {source}")]
-    Journal {
-        /// Which lab.
-        lab: String,
-        /// Why.
-        source: io::Error,
-    },
-    /// What runs in it.
-    #[error("end the processes of lab {lab}: {source}")]
-    Processes {
-        /// Which lab.
-        lab: String,
-        /// Why.
-        source: io::Error,
-    },
-    /// One of its control groups.
-    #[error("remove the control group {}: {source}", group.display())]
-    Group {
-        /// Which.
-        group: PathBuf,
-        /// Why.
-        source: io::Error,
-    },
-    /// One of its namespaces.
-    #[error(transparent)]
-    NetNs(#[from] netns::NetNsError),
-    /// One of its links.
-    #[error(transparent)]
-    Program(#[from] program::ProgramError),
 }
 
 /// When process `pid` began, in clock ticks since boot; none when there is no such process, or when

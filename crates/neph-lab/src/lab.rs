@@ -218,6 +218,16 @@ impl Lab {
         Ok(())
     }
 
+    /// Takes the lab called `name` down if the process that brought it up is gone; another one may
+    /// have the name by now.
+    ///
+    /// # Errors
+    /// What could not be removed.
+    pub fn down_if_left(name: &str) -> Result<(), LabError> {
+        check_name(name)?;
+        Ok(journal::undo(name, Whose::Dead)?)
+    }
+
     /// What the lab called `name` does right now, whoever has it up.
     ///
     /// # Errors

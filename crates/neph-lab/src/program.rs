@@ -102,14 +102,23 @@ pub(crate) fn ip_batch(namespace: &str, lines: &[String]) -> Result<(), ProgramE
     )
 }
 
-/// Runs `lines` through `ip -batch`, whatever becomes of each: for taking things down.
+/// Runs `lines` through `ip -batch`, whatever becomes of each: for taking things down. What it
+/// complains about is thrown away: thousands of complaints would fill the pipe before it has read
+/// all lines.
 pub(crate) fn ip_batch_regardless(namespace: &str, lines: &[String]) -> Result<(), ProgramError> {
     let mut command = Command::new("ip");
-    command.args(["-n", namespace, "-force", "-batch", "-"]);
-    match batch(&mut command, ("ip", namespace), lines) {
-        Err(ProgramError::Refused { .. }) => Ok(()),
-        other => other,
-    }
+    command
+        .args(["-n", namespace, "-force", "-batch", "-"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
+    let mut child = command.spawn().map_err(|source| not_run("ip", source))?;
+    let mut input = child.stdin.take().expect("its standard input was piped");
+    // It may have ended already: then there is nothing left to remove.
+    let _ = input.write_all((lines.join("\n") + "\n").as_bytes());
+    drop(input);
+    let ended = child.wait().map(|_| ());
+    ended.map_err(|source| not_run("ip", source))
 }
 
 /// Runs `lines` through `bridge -batch` inside the namespace; stops at the first that fails.

@@ -10,7 +10,8 @@ pub(crate) mod service;
 pub(crate) mod traffic;
 
 use std::collections::BTreeMap;
-use std::hash::{DefaultHasher, Hash, Hasher};
+use std::fmt::{self, Write};
+use std::hash::{DefaultHasher, Hasher};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use neph_text::{Problem, Source};
@@ -153,6 +154,16 @@ impl Link {
     }
 }
 
+/// A hasher that can be written to.
+struct Hashing(DefaultHasher);
+
+impl fmt::Write for Hashing {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        self.0.write(text.as_bytes());
+        Ok(())
+    }
+}
+
 impl Topology {
     /// Reads a topology file (`version = 1`).
     ///
@@ -174,9 +185,11 @@ impl Topology {
 
     /// A number that tells this topology from another; only for the same version of neph.
     pub(crate) fn fingerprint(&self) -> String {
-        let mut hasher = DefaultHasher::new();
-        format!("{self:?}").hash(&mut hasher);
-        format!("{:016x}", hasher.finish())
+        // Written into the hasher bit by bit: traces have a million entries, on every link of a mesh.
+        let mut hashing = Hashing(DefaultHasher::new());
+        let written = write!(hashing, "{self:?}");
+        debug_assert!(written.is_ok(), "a hasher takes everything");
+        format!("{:016x}", hashing.0.finish())
     }
 
     /// The index of the site called `name`.

@@ -1,5 +1,7 @@
 //! The labs of this machine, as their journals tell.
 
+use std::io;
+
 use super::{LabError, namespace_name, up};
 use crate::journal::{self, Acquired, UndoError};
 use crate::topology::Topology;
@@ -37,8 +39,13 @@ pub(super) fn labs() -> Result<Vec<LabListing>, LabError> {
     };
     let mut listings = Vec::new();
     for name in journal::labs().map_err(unreadable("(all)"))? {
-        let story = journal::story(&name).map_err(unreadable(&name))?;
-        let alive = |(pid, since)| journal::began(pid) == Some(since);
+        let story = journal::story(&name).map_err(|source| match source.kind() {
+            io::ErrorKind::PermissionDenied => LabError::NotPermitted {
+                source: source.into(),
+            },
+            _ => unreadable(&name)(source).into(),
+        })?;
+        let owner_alive = story.is_owned();
         let wire = namespace_name(&name, up::WIRE);
         let namespaces = story
             .acquired
@@ -53,7 +60,7 @@ pub(super) fn labs() -> Result<Vec<LabListing>, LabError> {
             is_whole: story.is_whole,
             has_keeper: story.has_keeper,
             owner: story.owner.map(|(pid, _)| pid),
-            owner_alive: story.owner.is_some_and(alive),
+            owner_alive,
             name,
         });
     }

@@ -57,10 +57,7 @@ fn begin_failed(options: &UpOptions, source: io::Error) -> LabError {
         io::ErrorKind::AlreadyExists => {
             let name = options.name.clone();
             let story = journal::story(&name).unwrap_or_default();
-            let alive = story
-                .owner
-                .is_some_and(|(pid, since)| journal::began(pid) == Some(since));
-            let state = if alive {
+            let state = if story.is_owned() {
                 "up"
             } else {
                 "left behind by a crash"

@@ -110,10 +110,14 @@ fn engine(pods: Pods<'_>, host: usize, what: &str) -> String {
 /// An engine whose whole family ends with its first process, whose number it writes down.
 fn service(pods: Pods<'_>, host: usize, check: Vec<String>) -> Service {
     let file = |what| engine(pods, host, what);
+    // What Docker keeps beside its folders lies on file systems of its own, which go with it; a
+    // Docker that the host has is not seen.
+    let hide = "for folder in /run/containerd /run/docker /var/lib/docker /etc/docker; do \
+                mkdir -p $folder && mount -t tmpfs tmpfs $folder || exit 1; done";
     let run = format!(
-        "echo $$ > {}; exec unshare --pid --fork --kill-child --mount --mount-proc \
-         dockerd --data-root {} --exec-root {} -p {} -H unix://{} --cgroup-parent /{} \
-         --bridge none --iptables=false",
+        "echo $$ > {}; exec unshare --pid --fork --kill-child --mount --mount-proc sh -c '{hide}; \
+         exec dockerd --data-root {} --exec-root {} -p {} -H unix://{} --cgroup-parent /{} \
+         --bridge none --iptables=false --exec-opt native.cgroupdriver=cgroupfs'",
         file("first"),
         file("data"),
         file("exec"),

@@ -82,6 +82,26 @@ fn a_lab_that_was_replaced_by_another_of_its_name_leaves_that_one_alone() {
     assert_eq!(leftovers(&name), [].into());
 }
 
+/// Two that start at once both see what a crash left; the slower one must not take down what the
+/// faster one has made of the name since.
+#[test]
+fn a_lab_is_cleared_as_left_behind_only_while_its_owner_is_gone() {
+    let test = "a_lab_is_cleared_as_left_behind_only_while_its_owner_is_gone";
+    let Some(_turn) = turn(test) else { return };
+    let name = name('t');
+    let lab = up(&pair("delay = \"1ms\""), &name);
+    Lab::down_if_left(&name).expect("nothing to do");
+    assert!(lab.is_there() && lab.is_carrying());
+    lab.down().expect("down");
+    // A folder without a journal is what a crash between two files leaves.
+    let folder = format!("/run/neph/{name}");
+    std::fs::create_dir_all(&folder).expect("a folder");
+    std::fs::write(format!("{folder}/web.log"), "words").expect("a file");
+    Lab::down_if_left(&name).expect("removed");
+    assert_eq!(leftovers(&name), [].into());
+    assert!(!std::path::Path::new(&folder).exists());
+}
+
 #[test]
 fn an_up_that_fails_half_way_leaves_nothing_and_says_why() {
     let Some(_turn) = turn("an_up_that_fails_half_way_leaves_nothing_and_says_why") else {

@@ -162,9 +162,11 @@ impl Ground for LabGround {
 /// Takes down labs of earlier campaigns whose process is gone: a kill -9 leaves its lab behind.
 fn clear_the_dead() {
     for lab in Lab::list().unwrap_or_default() {
-        if lab.name.starts_with(PREFIX)
+        let number = lab.name.strip_prefix(PREFIX).unwrap_or_default();
+        let is_ours = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
+        if is_ours
             && !lab.owner_alive
-            && let Err(error) = Lab::down_by_name(&lab.name)
+            && let Err(error) = Lab::down_if_left(&lab.name)
         {
             output::say(&format!("neph: {error}"));
         }

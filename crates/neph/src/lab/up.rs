@@ -65,7 +65,7 @@ fn is_up(name: &str, topology: &Topology) -> Result<bool, Failure> {
         output::say(&format!(
             "neph lab: {name} was left behind: taking down what is there"
         ));
-        Lab::down_by_name(name).map_err(failure)?;
+        Lab::down_if_left(name).map_err(failure)?;
         return Ok(false);
     }
     if !lab.is_made_from(topology) {

@@ -1,0 +1,50 @@
+//! A lab before it has a name: nobody sees its journal before it is locked and names its owner.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::{ROOT, began, folder};
+
+/// A lab's folder under a name that no lab has, gone unless it becomes one.
+pub(super) struct Unborn(pub(super) PathBuf);
+
+impl Unborn {
+    pub(super) fn make() -> io::Result<Self> {
+        static MADE: AtomicU64 = AtomicU64::new(0);
+        let (own, number) = (std::process::id(), MADE.fetch_add(1, Ordering::Relaxed));
+        let path = Path::new(ROOT).join(format!(".{own}.{number}"));
+        fs::create_dir(&path)?;
+        Ok(Self(path))
+    }
+
+    /// `AlreadyExists` where the name is taken.
+    pub(super) fn become_lab(self, lab: &str) -> io::Result<()> {
+        fs::rename(&self.0, folder(lab)).map_err(|error| match error.kind() {
+            io::ErrorKind::DirectoryNotEmpty => io::ErrorKind::AlreadyExists.into(),
+            _ => error,
+        })
+    }
+}
+
+impl Drop for Unborn {
+    fn drop(&mut self) {
+        // Not there any more where it became a lab.
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// Removes what processes left that ended before their lab had a name.
+pub(super) fn clear_unborn() -> io::Result<()> {
+    for entry in fs::read_dir(ROOT)?.flatten() {
+        let name = entry.file_name().into_string().unwrap_or_default();
+        let owner = name
+            .strip_prefix('.')
+            .and_then(|name| name.split('.').next()?.parse().ok());
+        if owner.is_some_and(|pid| began(pid).is_none()) {
+            let _ = fs::remove_dir_all(entry.path());
+        }
+    }
+    Ok(())
+}

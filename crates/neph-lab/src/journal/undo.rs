@@ -1,0 +1,155 @@
+//! Undoing what a journal says, whoever wrote it.
+
+use std::fs::{self, File};
+use std::io;
+use std::path::PathBuf;
+
+use neph_sys::netns::{self, NetNs};
+
+use super::unborn::Unborn;
+use super::{Acquired, DOOMED, FILE, Whose, folder, is_current, parse};
+use crate::{group, program, sweep};
+
+/// Undoes all that `lab` acquired, last first, and forgets it. Nothing there is nothing to do.
+/// Everything is tried; if something is left, the first reason is told and the journal stays.
+pub(crate) fn undo(lab: &str, whose: Whose<'_>) -> Result<(), UndoError> {
+    let failed = |source| UndoError::Journal {
+        lab: lab.into(),
+        source,
+    };
+    let file = match File::open(folder(lab).join(FILE)) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            return match whose {
+                Whose::Own(_) => Ok(()),
+                Whose::Anybodys | Whose::Dead => forget_remains(lab).map_err(failed),
+            };
+        }
+        other => other.map_err(failed)?,
+    };
+    // Until whoever is bringing it up is done, or dead.
+    file.lock().map_err(failed)?;
+    let story = parse(&io::read_to_string(&file).map_err(failed)?);
+    let is_meant = match whose {
+        Whose::Anybodys => true,
+        Whose::Own(witness) => witness.is_current(lab),
+        Whose::Dead => !story.is_owned(),
+    };
+    if !is_meant || !is_current(&file, lab) {
+        // Somebody else took it down meanwhile; what has the name now is another lab.
+        return Ok(());
+    }
+    let acquired = &story.acquired;
+    // All of them, whatever becomes of each.
+    let mut outcomes = vec![end_processes(lab, acquired), remove_links(acquired)];
+    outcomes.extend(acquired.iter().rev().map(remove));
+    outcomes.into_iter().collect::<Result<(), _>>()?;
+    forget(lab).map_err(failed)
+}
+
+fn remove(acquired: &Acquired) -> Result<(), UndoError> {
+    match acquired {
+        Acquired::Namespace(name) => Ok(netns::remove(name)?),
+        Acquired::Group(folder) => group::remove(folder).map_err(|source| UndoError::Group {
+            group: folder.clone(),
+            source,
+        }),
+        // They were removed together.
+        Acquired::Link { .. } => Ok(()),
+    }
+}
+
+/// Removes a folder that has no journal: a crash between the last two files of a lab. Another may
+/// have taken the name since, so it is looked at again under a name of its own.
+fn forget_remains(lab: &str) -> io::Result<()> {
+    let aside = Unborn::make()?;
+    match fs::rename(folder(lab), &aside.0) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        Ok(()) if aside.0.join(FILE).exists() => aside.become_lab(lab),
+        other => other,
+    }
+}
+
+fn end_processes(lab: &str, acquired: &[Acquired]) -> Result<(), UndoError> {
+    let namespaces = acquired.iter().filter_map(|one| match one {
+        Acquired::Namespace(name) => Some(name.as_str()),
+        _ => None,
+    });
+    let namespaces: Vec<&str> = namespaces.collect();
+    sweep::namespaces(&namespaces).map_err(|source| UndoError::Processes {
+        lab: lab.to_owned(),
+        source,
+    })
+}
+
+fn forget(lab: &str) -> io::Result<()> {
+    match fs::remove_dir_all(folder(lab)) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}
+
+/// Removes links one namespace at a time. They would go with their namespaces, but an engine of
+/// another process holds those open: losing its interfaces is what tells it to end. All of a
+/// namespace go at once, as a group: the kernel waits for its readers once and not for each
+/// (measured: 380 one by one take 7 s, together 0.2 s).
+fn remove_links(acquired: &[Acquired]) -> Result<(), UndoError> {
+    let mut left: Vec<(&str, &str)> = acquired
+        .iter()
+        .rev()
+        .filter_map(|one| match one {
+            Acquired::Link {
+                namespace,
+                interface,
+            } => Some((&**namespace, &**interface)),
+            Acquired::Namespace(_) | Acquired::Group(_) => None,
+        })
+        .collect();
+    while let Some(&(namespace, _)) = left.first() {
+        let (here, others): (Vec<_>, Vec<_>) = left.into_iter().partition(|l| l.0 == namespace);
+        if NetNs::open(namespace).is_ok() {
+            let mut lines: Vec<String> = here
+                .iter()
+                .map(|(_, interface)| format!("link set dev {interface} group {DOOMED}"))
+                .collect();
+            lines.push(format!("link del group {DOOMED}"));
+            program::ip_batch_regardless(namespace, &lines)?;
+        }
+        left = others;
+    }
+    Ok(())
+}
+
+/// What kept a lab from being taken down.
+#[derive(Debug, thiserror::Error)]
+pub enum UndoError {
+    /// Its journal.
+    #[error("read or remove the journal of lab {lab}: {source}")]
+    Journal {
+        /// Which lab.
+        lab: String,
+        /// Why.
+        source: io::Error,
+    },
+    /// What runs in it.
+    #[error("end the processes of lab {lab}: {source}")]
+    Processes {
+        /// Which lab.
+        lab: String,
+        /// Why.
+        source: io::Error,
+    },
+    /// One of its control groups.
+    #[error("remove the control group {}: {source}", group.display())]
+    Group {
+        /// Which.
+        group: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// One of its namespaces.
+    #[error(transparent)]
+    NetNs(#[from] netns::NetNsError),
+    /// One of its links.
+    #[error(transparent)]
+    Program(#[from] program::ProgramError),
+}
