@@ -136,3 +136,52 @@ fn wake_ups_of_a_twentieth_of_a_millisecond_starve_nobody() {
     };
     assert!(names(&world).is_empty(), "{:?}", names(&world));
 }
+
+#[test]
+fn a_window_that_the_receiver_or_pacing_holds_is_not_forgotten() {
+    let world = World {
+        round_trip_ms: 40.0,
+        sizes: vec![100_000],
+        intervals_ms: vec![1000],
+        seconds: 25.0,
+        ..World::default()
+    };
+    let by_the_receiver = World {
+        room: Some(16),
+        ..world.clone()
+    };
+    let by_pacing = |congestion| World {
+        pacing: Some(6.0),
+        congestion,
+        ..world.clone()
+    };
+    for world in [
+        by_the_receiver,
+        by_pacing(Some("bbr")),
+        by_pacing(None),
+        by_pacing(Some("cubic")),
+    ] {
+        assert!(names(&world).is_empty(), "{:?} {world:?}", names(&world));
+    }
+}
+
+#[test]
+fn a_host_that_keeps_its_window_or_runs_bbr_is_not_suspected() {
+    let restarts = World {
+        round_trip_ms: 40.0,
+        restarts: true,
+        sizes: vec![100_000],
+        intervals_ms: vec![1000],
+        seconds: 25.0,
+        ..World::default()
+    };
+    assert_eq!(names(&restarts), ["slow-start-after-idle"]);
+    for (sysctl, congestion) in [("0", "cubic"), ("1", "bbr")] {
+        let world = World {
+            sysctl,
+            congestion: Some(congestion),
+            ..restarts.clone()
+        };
+        assert!(names(&world).is_empty(), "{:?} {world:?}", names(&world));
+    }
+}

@@ -112,7 +112,9 @@ impl<'w> Line<'w> {
         if world.restarts && written - self.replied > 200.0 + self.base {
             self.window = INITIAL;
         }
-        let cap = world.window.map_or(LARGEST, f64::from);
+        let room = world.room.map_or(f64::INFINITY, f64::from);
+        // A window that the receiver does not let be filled stops at twice what it has room for.
+        let cap = world.window.map_or(LARGEST, f64::from).min(2.0 * room);
         let mut at = written.max(self.left);
         let is_busy = self.left > written - self.base;
         let (mut sent, mut window) = (0.0, self.window.min(cap));
@@ -120,11 +122,14 @@ impl<'w> Line<'w> {
             // A window that is always full lets go what is acknowledged.
             at += segments / cap * self.base;
         } else {
-            while sent + window < segments {
-                sent += window;
+            while sent + window.min(room) < segments {
+                sent += window.min(room);
                 window = (window * 2.0).min(cap);
                 at += self.base + self.queue(at);
             }
+        }
+        if let Some(pacing) = world.pacing {
+            at = at.max(written + bytes * 8.0 / pacing / 1e3);
         }
         let grown = if segments > INITIAL { 1.6 } else { 1.0 };
         self.window = (window * grown).min(cap);

@@ -128,6 +128,9 @@ fn world(seed: u64) -> (World, Names) {
     for place in &places {
         CAUSES[*place].1(&mut world, &mut random);
     }
+    if world.intervals_ms.is_empty() && random.below(3) == 0 {
+        hold(&mut world, &mut random);
+    }
     if world.intervals_ms.is_empty() {
         world.intervals_ms.push([50, 100, 200][random.below(3)]);
     }
@@ -137,6 +140,22 @@ fn world(seed: u64) -> (World, Names) {
         world.probe = ProbeKind::Udp;
     }
     (world, names)
+}
+
+/// No cause that a rule names: messages larger than ten segments, which the receiver's room or pacing
+/// holds back after idling as ever.
+fn hold(world: &mut World, random: &mut Random) {
+    world.sizes.push(100_000);
+    world.intervals_ms.push(1000);
+    world.seconds = 25.0;
+    match random.below(3) {
+        0 => world.room = Some(12 + u32::try_from(random.below(30)).unwrap()),
+        1 => world.pacing = Some(between(random, 20.0, 80.0)),
+        _ => {
+            world.pacing = Some(between(random, 20.0, 80.0));
+            world.congestion = Some("bbr");
+        }
+    }
 }
 
 /// How often a cause was put in, named where it was, and named where it was not.

@@ -39,8 +39,16 @@ pub(super) struct World {
     /// A longer way for a while: no queue.
     pub(super) detour: Option<Queue>,
     pub(super) restarts: bool,
+    /// What the host tells of `net.ipv4.tcp_slow_start_after_idle`, whatever its TCP does.
+    pub(super) sysctl: &'static str,
+    /// Of the sender, where the host tells it.
+    pub(super) congestion: Option<&'static str>,
     /// Segments that the window never exceeds.
     pub(super) window: Option<u32>,
+    /// Segments for which the receiver has room, however large the window.
+    pub(super) room: Option<u32>,
+    /// Mbit/s at which the sender paces, however large the window.
+    pub(super) pacing: Option<f64>,
     /// Share of segments.
     pub(super) loss: f64,
     /// Share of segments that a full queue drops.
@@ -73,7 +81,11 @@ impl Default for World {
             queue: None,
             detour: None,
             restarts: false,
+            sysctl: "1",
+            congestion: Some("cubic"),
             window: None,
+            room: None,
+            pacing: None,
             loss: 0.0,
             congested_loss: 0.0,
             proxy_ms: 0.0,
@@ -202,8 +214,7 @@ impl World {
     }
 
     fn provenance(&self, experiment: ExperimentId) -> Provenance {
-        let value = if self.restarts { "1" } else { "0" };
-        let sysctls = [("net.ipv4.tcp_slow_start_after_idle", value)];
+        let sysctls = [("net.ipv4.tcp_slow_start_after_idle", self.sysctl)];
         let sysctls = sysctls.map(|(name, value)| (name.to_owned(), value.to_owned()));
         Provenance {
             experiment,
@@ -213,6 +224,7 @@ impl World {
             site: None,
             host: HostFacts {
                 sysctls: sysctls.into(),
+                congestion_control: self.congestion.map(str::to_owned),
                 ..HostFacts::default()
             },
             load: Load::default(),
