@@ -41,6 +41,22 @@ fn a_route_that_changed_is_not_chosen_by_ports() {
 }
 
 #[test]
+fn a_route_that_came_back_or_one_disturbed_experiment_is_no_choice_of_ports() {
+    // Of 12 blocks the middle four, two, or one.
+    for later in [0.33..0.66, 0.45..0.6, 0.4..0.45] {
+        for later_ms in [4.0, 8.0] {
+            let world = World {
+                later_ms,
+                later: later.clone(),
+                blocks: 12,
+                ..World::default()
+            };
+            assert!(names(&world).is_empty(), "{later:?} {:?}", names(&world));
+        }
+    }
+}
+
+#[test]
 fn a_window_that_grows_for_the_first_time_is_not_forgotten() {
     let world = World {
         round_trip_ms: 40.0,

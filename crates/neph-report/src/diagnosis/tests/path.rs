@@ -51,7 +51,10 @@ struct Sending {
 
 impl<'w> Line<'w> {
     pub(super) fn new(world: &'w World, block: u32, port: u16) -> Self {
-        let later = if 2 * block >= world.blocks {
+        let later = if world
+            .later
+            .contains(&(f64::from(block) / f64::from(world.blocks)))
+        {
             world.later_ms
         } else {
             0.0

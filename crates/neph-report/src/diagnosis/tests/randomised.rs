@@ -107,8 +107,9 @@ fn world(seed: u64) -> (World, Names) {
         seed,
         round_trip_ms: between(&mut random, 4.0, 120.0),
         jitter_ms: [0.02, 0.1, 0.3, 1.0][random.below(4)],
-        // No cause: in a quarter of the worlds a route changes half-way.
+        // No cause: in a quarter of the worlds a route changes, for good, for some blocks or one.
         later_ms: [0.0, 0.0, 0.0, 6.0][random.below(4)],
+        later: [0.5..1.0, 0.35..0.7, 0.35..0.48][random.below(3)].clone(),
         sizes: vec![256 << random.below(3)],
         intervals_ms: Vec::new(),
         blocks: 6 + u32::try_from(random.below(4)).unwrap(),

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
+use std::ops::Range;
 
 use neph_model::{
     ByteSize, Campaign, CampaignId, CampaignStatus, Experiment, ExperimentId, ExperimentStatus,
@@ -35,6 +36,8 @@ pub(super) struct World {
     pub(super) paths_ms: Vec<f64>,
     /// What later blocks add: a route that changed.
     pub(super) later_ms: f64,
+    /// From which share of the blocks on, and up to which.
+    pub(super) later: Range<f64>,
     pub(super) queue: Option<Queue>,
     /// A longer way for a while: no queue.
     pub(super) detour: Option<Queue>,
@@ -78,6 +81,7 @@ impl Default for World {
             rate_mbit: 1000.0,
             paths_ms: vec![0.0],
             later_ms: 0.0,
+            later: 0.5..1.0,
             queue: None,
             detour: None,
             restarts: false,
