@@ -201,3 +201,14 @@ fn a_host_that_keeps_its_window_or_runs_bbr_is_not_suspected() {
         assert!(names(&world).is_empty(), "{:?} {world:?}", names(&world));
     }
 }
+
+#[test]
+fn a_pool_that_fills_is_no_connection_for_every_message() {
+    let world = World {
+        dials: Some(2.0),
+        dialled: 0.1,
+        probe: neph_model::ProbeKind::Http,
+        ..World::default()
+    };
+    assert!(names(&world).is_empty(), "{:?}", names(&world));
+}

@@ -111,6 +111,36 @@ fn handshakes_are_counted_in_round_trips() {
 }
 
 #[test]
+fn connections_that_most_messages_open_cost_by_their_share() {
+    let world = World {
+        dials: Some(1.0),
+        dialled: 0.75,
+        probe: ProbeKind::Http,
+        scheme: "https",
+        ..World::default()
+    };
+    let told = only(&world, "connection-setup");
+    assert!(!told.cause.contains("every message"), "{}", told.cause);
+    assert!((told.cost_ms - 0.75 * 40.0).abs() < 3.0, "{told:#?}");
+    assert!(told.remedy.contains("session resumption"), "{told:#?}");
+}
+
+#[test]
+fn the_arithmetic_of_a_handshake_is_not_counted_in_round_trips() {
+    let world = World {
+        round_trip_ms: 0.3,
+        jitter_ms: 0.01,
+        dials: Some(1.0),
+        sums_ms: 1.7,
+        probe: ProbeKind::Http,
+        ..World::default()
+    };
+    let told = only(&world, "connection-setup");
+    assert!(!told.cause.contains("more for"), "{}", told.cause);
+    assert!(!told.remedy.contains("TLS"), "{}", told.remedy);
+}
+
+#[test]
 fn whoever_answers_behind_a_proxy_is_farther_than_whoever_acknowledges() {
     let world = World {
         proxy_ms: 1.3,

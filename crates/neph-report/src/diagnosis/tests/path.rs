@@ -20,6 +20,7 @@ pub(super) struct Line<'w> {
     window: f64,
     least_rtt: f64,
     retransmissions: u32,
+    connection: u32,
     /// When the last reply came, when the last message left, when the bottleneck is free again.
     replied: f64,
     left: f64,
@@ -66,6 +67,7 @@ impl<'w> Line<'w> {
             window: INITIAL,
             least_rtt: base + 0.02,
             retransmissions: 0,
+            connection: 0,
             replied: 0.0,
             left: f64::NEG_INFINITY,
             free: f64::NEG_INFINITY,
@@ -107,10 +109,6 @@ impl<'w> Line<'w> {
         if world.probe == ProbeKind::Udp {
             let (left, window) = (written, INITIAL);
             return Sending { left, window, lost };
-        }
-        if world.dials.is_some() {
-            self.window = INITIAL;
-            self.retransmissions = 0;
         }
         if world.restarts && written - self.replied > 200.0 + self.base {
             self.window = INITIAL;
@@ -169,11 +167,14 @@ impl<'w> Line<'w> {
         let starved = exponential(random, world.starved_ms);
         let mut marks = Marks::intended_at(own(due));
         let mut at = due + 0.004 + exponential(random, 0.01) + hiccup + starved;
-        if let Some(rounds) = world.dials {
+        let dials = world.dials.filter(|_| random.unit() < world.dialled);
+        if let Some(rounds) = dials {
+            (self.window, self.retransmissions) = (INITIAL, 0);
+            self.connection = u32::try_from(seq).unwrap();
             marks.dialled = Some(own(at));
             at += self.crossing(at, random);
             marks.connected = Some(own(at));
-            at += rounds * self.base + 0.2;
+            at += rounds * self.base + world.sums_ms + 0.2;
             marks.opened = Some(own(at));
         }
         let written = at + 0.01;
@@ -195,7 +196,7 @@ impl<'w> Line<'w> {
             return message;
         }
         message.outcome = Outcome::Reply;
-        message.connection = u32::try_from(world.dials.map_or(0, |_| seq)).unwrap();
+        message.connection = self.connection;
         let arrived = left + network - base / 2.0;
         let marks = &mut message.marks;
         (marks.peer.rx, marks.peer.app_rx) = (Some(peer(arrived)), Some(peer(arrived + 0.02)));

@@ -57,6 +57,7 @@ const CAUSES: [Cause; 12] = [
     }),
     ("connection-setup", |world, random| {
         world.dials = Some([0.0, 1.0, 2.0][random.below(3)]);
+        world.dialled = [1.0, 1.0, 0.8][random.below(3)];
         world.probe = ProbeKind::Http;
     }),
     ("l7-proxy", |world, random| {
@@ -98,6 +99,13 @@ fn between(random: &mut Random, low: f64, high: f64) -> f64 {
     low + (high - low) * random.unit()
 }
 
+/// Whether one of the causes shows on a connection that lasts only.
+fn needs_a_connection(places: &BTreeSet<usize>) -> bool {
+    let dials = "connection-setup";
+    let apart = |place: &usize| APART.contains(&(dials, CAUSES[*place].0));
+    places.iter().any(apart)
+}
+
 /// The rules of a world's causes.
 type Names = BTreeSet<&'static str>;
 
@@ -134,6 +142,10 @@ fn world(seed: u64) -> (World, Names) {
     }
     if world.intervals_ms.is_empty() {
         world.intervals_ms.push([50, 100, 200][random.below(3)]);
+    }
+    // No cause: a pool that opens a connection now and then, where no cause needs one that lasts.
+    if world.dials.is_none() && !needs_a_connection(&places) && random.below(6) == 0 {
+        (world.dials, world.dialled, world.probe) = (Some(1.0), 0.1, ProbeKind::Http);
     }
     let names: Names = places.iter().map(|place| CAUSES[*place].0).collect();
     // Half of the lossy paths carry datagrams.

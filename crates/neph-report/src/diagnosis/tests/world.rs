@@ -62,6 +62,12 @@ pub(super) struct World {
     pub(super) starved_ms: f64,
     /// Round trips of handshakes above TCP, with a connection per message.
     pub(super) dials: Option<f64>,
+    /// The share of the messages that dial, where some do.
+    pub(super) dialled: f64,
+    /// What TLS's arithmetic takes of a handshake.
+    pub(super) sums_ms: f64,
+    /// The scheme of the target.
+    pub(super) scheme: &'static str,
     pub(super) steps: bool,
     pub(super) probe: ProbeKind,
     pub(super) intervals_ms: Vec<i64>,
@@ -97,6 +103,9 @@ impl Default for World {
             think_ms: 0.0,
             starved_ms: 0.0,
             dials: None,
+            dialled: 1.0,
+            sums_ms: 0.0,
+            scheme: "ws",
             steps: false,
             probe: ProbeKind::Ws,
             intervals_ms: vec![100],
@@ -133,7 +142,7 @@ impl World {
                     id: ScenarioId(u64::from(index) + 1),
                     index,
                     endpoint: "metro".into(),
-                    target: "ws://192.0.2.7:8080/".into(),
+                    target: format!("{}://192.0.2.7:8080/", self.scheme),
                     probe: self.probe,
                     interval: Span::from_millis(*interval),
                     request_size: ByteSize(*size),
