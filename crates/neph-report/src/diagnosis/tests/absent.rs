@@ -212,3 +212,24 @@ fn a_pool_that_fills_is_no_connection_for_every_message() {
     };
     assert!(names(&world).is_empty(), "{:?}", names(&world));
 }
+
+#[test]
+fn a_lost_segment_of_a_reply_starves_nobody_and_one_of_a_request_slows_no_server() {
+    let replies = World {
+        reply: 100_000,
+        reply_loss: 0.002,
+        ..World::default()
+    };
+    assert!(names(&replies).is_empty(), "{:?}", names(&replies));
+    let requests = World {
+        sizes: vec![60_000],
+        loss: 0.03,
+        round_trip_ms: 40.0,
+        ..World::default()
+    };
+    assert!(
+        !names(&requests).contains(&"slow-server"),
+        "{:?}",
+        names(&requests)
+    );
+}

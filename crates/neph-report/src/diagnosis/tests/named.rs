@@ -219,6 +219,16 @@ fn a_starved_client_is_told_and_nobody_else_is_blamed() {
 }
 
 #[test]
+fn a_starved_client_is_told_with_large_replies_too() {
+    let world = World {
+        starved_ms: 3.0,
+        reply: 100_000,
+        ..World::default()
+    };
+    only(&world, "starved-client");
+}
+
+#[test]
 fn a_stepped_clock_is_told_with_how_far() {
     let world = World {
         steps: true,

@@ -187,7 +187,9 @@ impl<'w> Line<'w> {
         let base = self.base;
         let again = f64::from(sending.lost.min(2)) * (base + 5.0);
         let way = self.transmission(bytes, written, left);
-        let network = self.crossing(left, random) + way + again + world.proxy_ms;
+        // The last byte is in time mostly, and waits in the kernel for a segment before it.
+        let hole = if bytes > SEGMENT { again } else { 0.0 };
+        let network = self.crossing(left, random) + way + again - hole + world.proxy_ms;
         let work = world.think_ms * (0.9 + 0.2 * random.unit()) + 0.03 + exponential(random, 0.01);
         let mut message = Message::new(FlowIndex(0), Seq(seq), marks);
         let is_udp = world.probe == ProbeKind::Udp;
@@ -199,13 +201,15 @@ impl<'w> Line<'w> {
         message.connection = self.connection;
         let arrived = left + network - base / 2.0;
         let marks = &mut message.marks;
-        (marks.peer.rx, marks.peer.app_rx) = (Some(peer(arrived)), Some(peer(arrived + 0.02)));
-        let answered = arrived + 0.02 + work;
+        (marks.peer.rx, marks.peer.app_rx) =
+            (Some(peer(arrived)), Some(peer(arrived + hole + 0.02)));
+        let answered = arrived + hole + 0.02 + work;
         (marks.peer.app_tx, marks.peer.nic_tx) =
             (Some(peer(answered)), Some(peer(answered + 0.01)));
         let received = answered + 0.01 + base / 2.0;
         marks.nic_rx = Some(own(received));
-        let read = received + 0.012 + exponential(random, 0.01) + starved;
+        let held = self.reply_hole(random);
+        let read = received + held + 0.012 + exponential(random, 0.01) + starved;
         marks.app_recv = Some(own(read));
         self.replied = read;
         if !is_udp {
@@ -219,6 +223,18 @@ impl<'w> Line<'w> {
             message.tcp_at_ack = Some(self.state(self.window, self.retransmissions));
         }
         message
+    }
+
+    /// How long our kernel holds the reply's last byte back for a segment that is sent again.
+    #[expect(clippy::cast_precision_loss, reason = "small numbers of a test")]
+    fn reply_hole(&self, random: &mut Random) -> f64 {
+        let before = (self.world.reply as f64 / SEGMENT).ceil() - 1.0;
+        let all_came = (1.0 - self.world.reply_loss).powf(before.max(0.0));
+        if all_came < 1.0 && random.unit() > all_came {
+            self.base + 5.0
+        } else {
+            0.0
+        }
     }
 
     #[expect(

@@ -147,6 +147,11 @@ fn world(seed: u64) -> (World, Names) {
     if world.dials.is_none() && !needs_a_connection(&places) && random.below(6) == 0 {
         (world.dials, world.dialled, world.probe) = (Some(1.0), 0.1, ProbeKind::Http);
     }
+    // No cause: of large replies a segment is lost now and then; a proxy needs small ones to show.
+    if world.proxy_ms <= 0.0 && random.below(5) == 0 {
+        world.reply = 20_000 + 1000 * random.below(80) as u64;
+        world.reply_loss = between(&mut random, 0.001, 0.01);
+    }
     let names: Names = places.iter().map(|place| CAUSES[*place].0).collect();
     // Half of the lossy paths carry datagrams.
     if names.len() == 1 && names.contains("random-loss") && random.below(2) == 0 {

@@ -54,6 +54,8 @@ pub(super) struct World {
     pub(super) pacing: Option<f64>,
     /// Share of segments.
     pub(super) loss: f64,
+    /// Share of the replies' segments.
+    pub(super) reply_loss: f64,
     /// Share of segments that a full queue drops.
     pub(super) congested_loss: f64,
     pub(super) proxy_ms: f64,
@@ -97,6 +99,7 @@ impl Default for World {
             room: None,
             pacing: None,
             loss: 0.0,
+            reply_loss: 0.0,
             congested_loss: 0.0,
             proxy_ms: 0.0,
             icmp_ms: 0.0,
