@@ -93,6 +93,26 @@ fn a_longer_way_for_a_while_is_no_queue() {
 }
 
 #[test]
+fn a_longer_way_for_a_while_over_a_path_with_jitter_is_no_queue() {
+    for seed in 0..12 {
+        for (jitter_ms, peak_ms) in [(0.5, 8.0), (0.7, 8.0), (1.0, 10.0), (1.0, 20.0)] {
+            let world = World {
+                seed,
+                round_trip_ms: 8.0,
+                jitter_ms,
+                detour: Some(Queue {
+                    from: 4.0,
+                    to: 8.0,
+                    peak_ms,
+                }),
+                ..World::default()
+            };
+            assert!(names(&world).is_empty(), "{:?} {world:?}", names(&world));
+        }
+    }
+}
+
+#[test]
 fn a_queue_that_is_there_all_the_time_is_not_told_from_a_long_path() {
     let world = World {
         queue: Some(Queue {

@@ -93,6 +93,28 @@ fn a_queue_that_others_fill_is_told_with_its_stretch() {
 }
 
 #[test]
+fn a_queue_that_echoes_go_past_is_told_with_less_confidence() {
+    let shared = World {
+        intervals_ms: vec![50],
+        seconds: 55.0,
+        blocks: 3,
+        queue: Some(Queue {
+            from: 15.0,
+            to: 40.0,
+            peak_ms: 200.0,
+        }),
+        ..World::default()
+    };
+    let beside = World {
+        echoes_wait: 0.0,
+        ..shared.clone()
+    };
+    let (shared, told) = (only(&shared, "bufferbloat"), only(&beside, "bufferbloat"));
+    assert!(told.cause.contains("do not wait in it"), "{}", told.cause);
+    assert!(told.confidence.level < shared.confidence.level);
+}
+
+#[test]
 fn handshakes_are_counted_in_round_trips() {
     for (above, words) in [(0.0, "1 round trip for TCP"), (2.0, "and 2.0 more")] {
         let world = World {

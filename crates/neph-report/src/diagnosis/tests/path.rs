@@ -264,7 +264,8 @@ pub(super) fn echoes(line: &Line<'_>, scenario: &Scenario, random: &mut Random) 
         .map(|(seq, at)| {
             let mut marks = Marks::intended_at(own(at));
             let sent = at + 0.01;
-            let back = sent + line.crossing(sent, random) + line.world.icmp_ms;
+            let past = line.queue(sent) * (1.0 - line.world.echoes_wait);
+            let back = sent + line.crossing(sent, random) - past + line.world.icmp_ms;
             (marks.app_send, marks.nic_tx) = (Some(own(sent)), Some(own(sent + 0.002)));
             (marks.nic_rx, marks.app_recv) = (Some(own(back)), Some(own(back + 0.01)));
             let mut message = Message::new(FlowIndex(1), Seq(seq), marks);

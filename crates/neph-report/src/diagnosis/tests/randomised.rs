@@ -52,6 +52,7 @@ const CAUSES: [Cause; 12] = [
             to: from + between(random, 5.0, 9.0),
             peak_ms: world.round_trip_ms * between(random, 2.0, 8.0) + 30.0,
         });
+        world.echoes_wait = [1.0, 1.0, 0.0][random.below(3)];
         world.intervals_ms.push(100);
         world.seconds = 25.0;
     }),
@@ -146,6 +147,15 @@ fn world(seed: u64) -> (World, Names) {
     // No cause: a pool that opens a connection now and then, where no cause needs one that lasts.
     if world.dials.is_none() && !needs_a_connection(&places) && random.below(6) == 0 {
         (world.dials, world.dialled, world.probe) = (Some(1.0), 0.1, ProbeKind::Http);
+    }
+    // No cause: a longer way for seconds.
+    if world.queue.is_none() && random.below(4) == 0 {
+        let from = between(&mut random, 2.0, 5.0);
+        world.detour = Some(Queue {
+            from,
+            to: from + between(&mut random, 1.0, 4.0),
+            peak_ms: world.round_trip_ms * between(&mut random, 0.6, 1.5) + 5.0,
+        });
     }
     // No cause: of large replies a segment is lost now and then; a proxy needs small ones to show.
     if world.proxy_ms <= 0.0 && random.below(5) == 0 {

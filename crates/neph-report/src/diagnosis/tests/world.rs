@@ -39,6 +39,8 @@ pub(super) struct World {
     /// From which share of the blocks on, and up to which.
     pub(super) later: Range<f64>,
     pub(super) queue: Option<Queue>,
+    /// The share of it that ICMP echoes meet.
+    pub(super) echoes_wait: f64,
     /// A longer way for a while: no queue.
     pub(super) detour: Option<Queue>,
     pub(super) restarts: bool,
@@ -91,6 +93,7 @@ impl Default for World {
             later_ms: 0.0,
             later: 0.5..1.0,
             queue: None,
+            echoes_wait: 1.0,
             detour: None,
             restarts: false,
             sysctl: "1",
