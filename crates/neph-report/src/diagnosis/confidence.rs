@@ -17,6 +17,14 @@ pub enum Level {
 }
 
 impl Level {
+    /// One less, where something speaks against it.
+    pub(crate) const fn less(self) -> Self {
+        match self {
+            Self::Sure => Self::Likely,
+            Self::Likely | Self::Possible => Self::Possible,
+        }
+    }
+
     /// The word on screen.
     pub const fn name(self) -> &'static str {
         match self {

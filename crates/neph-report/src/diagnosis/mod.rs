@@ -25,7 +25,7 @@ pub use confidence::{Confidence, Level};
 pub(crate) use found::Found;
 pub use found::{Evidence, Seen};
 pub use rules::RULES;
-pub(crate) use sight::{Crossing, Ordered, Place, Run, Sight};
+pub(crate) use sight::{Crossing, Ordered, Place, Run, Sight, Times};
 pub use text::{diagnoses_in_brief, diagnoses_in_full};
 
 /// A mechanism that makes messages slow, and how it is found.

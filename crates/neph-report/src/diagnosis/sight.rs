@@ -235,6 +235,10 @@ impl Ordered {
         let sorted = Sorted::check(&self.0).ok()?;
         rough_quantile(sorted, p).ok()
     }
+    /// From the 10th to the 90th percentile.
+    pub(crate) fn spread(&self) -> Option<f64> {
+        Some(self.at(0.9)? - self.at(0.1)?)
+    }
     /// How many lie above `limit`.
     pub(crate) fn above(&self, limit: f64) -> usize {
         self.0.len() - self.0.partition_point(|one| *one <= limit)

@@ -37,8 +37,14 @@ const EMPTY: f64 = 0.1;
 /// path may simply be long.
 const RESTED: f64 = 0.1;
 /// A queue breathes; a longer path does not. Between its 10th and 90th percentile the delay varies
-/// by this share of what it adds.
+/// more than outside of the stretch by this share of what it adds ...
 const BREATHES: f64 = 0.12;
+/// ... and where it varies by less than this share, it is seen to fill or to drain: messages near the
+/// stretch's edges that took between these shares of what it adds.
+const BREATHES_DEEPLY: f64 = 0.25;
+/// Some dozen messages may vary by so much more than the path's jitter by chance.
+const BY_CHANCE: f64 = 1.5;
+const RAMP: std::ops::Range<f64> = 0.15..0.7;
 /// Beside the queue's delay our own host's is nothing.
 const OWN: f64 = 0.1;
 /// The share of the link's rate from which on the messages themselves fill it, and below which they
@@ -68,10 +74,24 @@ impl Stretch {
         self.added() / threshold(self.base)
     }
 
-    /// Whether the echoes waited in it too.
-    fn is_shared(&self) -> bool {
+    /// Whether echoes did not wait in it: somebody prefers them, or they go another way.
+    fn goes_past(&self) -> bool {
         self.echoes
-            .is_some_and(|(inside, outside)| inside - outside >= 0.25 * self.added())
+            .is_some_and(|(inside, outside)| inside - outside < 0.25 * self.added())
+    }
+
+    fn echoes_in_words(&self) -> String {
+        let Some((inside, outside)) = self.echoes else {
+            return String::new();
+        };
+        let numbers = format!("{} instead of {}", millis(inside), millis(outside));
+        if self.goes_past() {
+            format!(
+                " ICMP echoes do not wait in it ({numbers}): they are preferred or go another way, and a ping does not show it."
+            )
+        } else {
+            format!(" ICMP echoes wait in it too ({numbers}).")
+        }
     }
 }
 
@@ -88,7 +108,8 @@ fn stretch(run: &Run<'_>) -> Option<Stretch> {
     let inside = all.get(from..=to)?;
     let (first, last) = (inside.first()?, inside.last()?);
     let outside: Vec<&Crossing> = all[..from].iter().chain(&all[to + 1..]).collect();
-    let rested = outside.iter().filter(|one| !raised(one)).count();
+    let rested: Vec<&Crossing> = outside.into_iter().filter(|one| !raised(one)).collect();
+    let resting: Ordered = rested.iter().map(|one| one.network).collect();
     let times: Ordered = inside.iter().map(|one| one.network).collect();
     let found = Stretch {
         from: first.at,
@@ -99,10 +120,24 @@ fn stretch(run: &Run<'_>) -> Option<Stretch> {
         messages: inside.iter().map(|one| one.seq).collect(),
         echoes: echoes(run, (first.at, last.at)),
     };
-    let breathes = times.at(0.9)? - times.at(0.1)? >= BREATHES * found.added();
+    let jitter = resting.spread()?;
+    let spread = times.spread()? - BY_CHANCE * jitter;
+    let edges = [edge(all, from), edge(all, to)];
+    let on_its_way = (base + 2.0 * jitter).max(base + RAMP.start * found.added())
+        ..base + RAMP.end * found.added();
+    let mut edges = edges.into_iter().flatten();
+    let breathes = spread >= BREATHES_DEEPLY * found.added()
+        || (spread >= BREATHES * found.added()
+            && edges.any(|one| on_its_way.contains(&one.network)));
     let is_long = last.at - first.at >= LEAST_SECONDS && inside.len() >= MESSAGES;
-    let is_rested = real(rested) >= RESTED * real(all.len());
+    let is_rested = real(rested.len()) >= RESTED * real(all.len());
     (breathes && is_long && is_rested && is_not_ours(run, &found)).then_some(found)
+}
+
+/// The messages around a stretch's first or last one.
+fn edge(all: &[Crossing], place: usize) -> &[Crossing] {
+    const AROUND: usize = 2;
+    &all[place.saturating_sub(AROUND)..(place + AROUND + 1).min(all.len())]
 }
 
 /// The longest run of raised messages with few others in between, by first and last place.
@@ -162,7 +197,6 @@ fn told(sight: &Sight<'_>, place: &Place, runs: &[&Run<'_>]) -> Option<Found> {
     let seen: Vec<(&Run<'_>, Stretch)> = runs
         .iter()
         .filter_map(|run| Some((*run, stretch(run)?)))
-        .filter(|(_, stretch)| stretch.echoes.is_none() || stretch.is_shared())
         .collect();
     let (run, worst) = seen
         .iter()
@@ -179,13 +213,12 @@ fn told(sight: &Sight<'_>, place: &Place, runs: &[&Run<'_>]) -> Option<Found> {
         of: alike.count(),
         ratio: worst.ratio(),
     };
-    let shared = worst.echoes.map_or_else(String::new, |(inside, outside)| {
-        format!(
-            " ICMP echoes wait in it too ({} instead of {}).",
-            millis(inside),
-            millis(outside)
-        )
-    });
+    let mut confidence = confidence.confidence();
+    if worst.goes_past() {
+        confidence.level = confidence.level.less();
+        confidence.why.push_str("; ICMP echoes did not wait in it");
+    }
+    let shared = worst.echoes_in_words();
     let whose = Load::of(sight, run, worst.base);
     let cause = format!(
         "{}: a queue on the way fills between {:.1} s and {:.1} s ({}): the network takes {} at the median and up to {} (the slowest twentieth aside), where the path alone takes {}, and recovers.{shared} {}",
@@ -198,7 +231,7 @@ fn told(sight: &Sight<'_>, place: &Place, runs: &[&Run<'_>]) -> Option<Found> {
         millis(worst.base),
         whose.in_words(),
     );
-    let mut found = Found::new(cause, whose.remedy().to_owned(), confidence.confidence())
+    let mut found = Found::new(cause, whose.remedy().to_owned(), confidence)
         .costing(worst.added())
         .with("path alone", worst.base, "ms")
         .with("median in the stretch", worst.median, "ms")

@@ -1,14 +1,15 @@
 //! A connection for each message: handshakes counted in round trips.
 
-use neph_model::Stage;
+use neph_model::{ProbeKind, Stage};
 
 use crate::axis::{millis, percent};
 use crate::diagnosis::{Agreement, Found, Ordered, Rule, Run, Sight};
+use crate::findings::real;
 
 pub(super) const RULE: Rule = Rule {
     name: "connection-setup",
     title: "connection set-up",
-    limits: "It counts what each message pays. Whether the application could keep its connection it cannot tell, nor does it see handshakes of a connection that lasts.",
+    limits: "It counts what those messages pay that open a connection, where most do. Whether the application could keep its connection it cannot tell, nor does it see handshakes of a connection that lasts.",
     covers: &[],
     look,
 };
@@ -18,6 +19,12 @@ pub(super) const RULE: Rule = Rule {
 const SHARE: f64 = 0.2;
 /// And from this many milliseconds on: below, it is system calls and wake-ups, not round trips.
 const LEAST_MS: f64 = 0.2;
+/// Messages that open a connection are most, or it is a pool that fills or a server that closes a
+/// connection now and then.
+const MOST: f64 = 0.5;
+/// Handshakes are counted in round trips from so many milliseconds a round trip on: below, TLS's
+/// arithmetic takes longer than the way.
+const COUNTABLE_MS: f64 = 3.0;
 /// So many messages at least: fewer have no median.
 const MESSAGES: usize = 6;
 
@@ -29,6 +36,8 @@ struct Cost {
     service: f64,
     /// Of that, the server's program.
     server: f64,
+    /// The share of the replied messages that paid it.
+    share: f64,
 }
 
 impl Cost {
@@ -39,7 +48,8 @@ impl Cost {
             // An attempt that is the message has nothing beside it to be dear beside.
             .filter(|(_, times)| times.at(Stage::OwnKernel) > 0.0 || times.at(Stage::Compose) > 0.0)
             .collect();
-        if paid.len() < MESSAGES {
+        let share = real(paid.len()) / real(run.replies().count().max(1));
+        if paid.len() < MESSAGES || share <= MOST {
             return None;
         }
         let middle = |stage: Stage| {
@@ -56,7 +66,39 @@ impl Cost {
             handshake: middle(Stage::Handshake)?,
             service: service.median()?,
             server: middle(Stage::PeerApp)?,
+            share,
         })
+    }
+
+    /// Nothing but a retry or the first message tells them apart from all.
+    fn is_everybodys(&self) -> bool {
+        self.share > 0.99
+    }
+
+    fn whose(&self) -> String {
+        if self.is_everybodys() {
+            "every message opens a connection of its own".to_owned()
+        } else {
+            format!("{} of the messages open a connection", percent(self.share))
+        }
+    }
+
+    /// The handshakes above TCP in round trips, where those are what they take.
+    fn rounds(&self) -> Option<f64> {
+        (self.connect >= COUNTABLE_MS).then(|| self.handshake / self.connect)
+    }
+
+    fn above(&self) -> String {
+        let takes = millis(self.handshake);
+        match self.rounds() {
+            Some(rounds) if rounds >= 0.5 => {
+                format!(" and {rounds:.1} more for the handshakes above it ({takes})")
+            }
+            None if self.handshake >= LEAST_MS => {
+                format!(" and {takes} for the handshakes above it, their arithmetic included")
+            }
+            _ => String::new(),
+        }
     }
 
     fn paid(&self) -> f64 {
@@ -85,6 +127,7 @@ fn told(runs: &[&Run<'_>]) -> Option<Found> {
         handshake: middle(|one| one.handshake)?,
         service: middle(|one| one.service)?,
         server: middle(|one| one.server)?,
+        share: middle(|one| one.share)?,
     };
     if cost.ratio() < 1.0 {
         return None;
@@ -95,34 +138,52 @@ fn told(runs: &[&Run<'_>]) -> Option<Found> {
         of: runs.len(),
         ratio: cost.ratio(),
     };
-    let rounds = cost.handshake / cost.connect.max(f64::MIN_POSITIVE);
-    let above = if rounds >= 0.5 {
-        format!(
-            " and {rounds:.1} more for the handshakes above it ({})",
-            millis(cost.handshake)
-        )
-    } else {
-        String::new()
-    };
     let cause = format!(
-        "{}: every message opens a connection of its own: 1 round trip for TCP ({}){above}, together {} of the {} that it takes ({}).",
+        "{}: {}: 1 round trip for TCP ({}){}, together {} of the {} that {} ({}).",
         runs[0].scenario.label(),
+        cost.whose(),
         millis(cost.connect),
+        cost.above(),
         millis(cost.paid()),
         millis(cost.service),
+        if cost.is_everybodys() {
+            "it takes"
+        } else {
+            "such a one takes"
+        },
         percent(cost.paid() / cost.service),
     );
-    let remedy = if rounds >= 1.5 {
-        "keep connections open (keep-alive, a pool, a WebSocket); with TLS, 1.3 saves one round trip of 1.2's two, session resumption or a near TLS terminator the rest"
-    } else {
-        "keep connections open: keep-alive, a pool, a WebSocket"
-    };
-    let found = Found::new(cause, remedy.to_owned(), confidence.confidence())
-        .costing(cost.paid())
+    let mut found = Found::new(cause, remedy(runs[0], &cost), confidence.confidence())
+        .costing(cost.paid() * cost.share)
         .with("connect", cost.connect, "ms")
         .with("handshakes above TCP", cost.handshake, "ms")
-        .with("handshakes above TCP", rounds, "round trips")
         .with("service time", cost.service, "ms")
+        .with("messages that open a connection", cost.share, "")
         .seen_in(runs.iter().copied());
+    if let Some(rounds) = cost.rounds() {
+        found = found.with("handshakes above TCP", rounds, "round trips");
+    }
     Some(found)
+}
+
+/// Of TLS only where there is any, and of its version only where the round trips may be 1.2's.
+fn remedy(run: &Run<'_>, cost: &Cost) -> String {
+    let scenario = run.scenario;
+    let keep = "keep connections open (keep-alive, a pool, a WebSocket)";
+    let version = scenario.parameters.get("tls").map(String::as_str);
+    let is_secure = ["https:", "wss:"]
+        .iter()
+        .any(|one| scenario.target.starts_with(one));
+    if !is_secure && version.is_none() {
+        return keep.to_owned();
+    }
+    // A WebSocket's upgrade is a round trip of its own.
+    let upgrade = f64::from(u8::from(scenario.probe == ProbeKind::Ws));
+    let may_be_old = cost.rounds().is_none_or(|rounds| rounds - upgrade >= 1.5);
+    let newer = if version != Some("1.3") && may_be_old {
+        "TLS 1.3 saves one round trip of 1.2's two, "
+    } else {
+        ""
+    };
+    format!("{keep}; {newer}session resumption or a near TLS terminator saves most of the rest")
 }

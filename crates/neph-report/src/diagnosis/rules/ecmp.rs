@@ -4,6 +4,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 
+use neph_model::ProbeKind;
+use neph_stats::Random;
+
 use crate::axis::millis;
 use crate::diagnosis::{Confidence, Found, Level, Ordered, Rule, Run, Sight};
 use crate::findings::{plural, real};
@@ -24,8 +27,17 @@ const LEAST_GAP_SHARE: f64 = 0.08;
 const TIGHT: f64 = 3.0;
 /// Fewer flows can fall into two classes by chance or by one change of a route.
 const FLOWS: usize = 4;
-/// One switch from one class to another over time is a changed route; ports mix them.
-const SWITCHES: usize = 2;
+/// One switch from one class to another over time is a changed route, and two are one that came
+/// back; ports mix them.
+const SWITCHES: usize = 3;
+/// A class of fewer flows is a disturbed experiment.
+const MEMBERS: usize = 2;
+/// Where no port tells, the classes take turns as drawn by lot: one order in twenty has as few
+/// switches by chance.
+const BY_CHANCE: f64 = 0.05;
+const DRAWS: u32 = 2000;
+/// So many switches are no route any more that comes and goes.
+const MANY_SWITCHES: usize = 6;
 /// The least of fewer messages is not yet the path's.
 const MESSAGES: usize = 5;
 /// Of a flow's messages so many lie nearer to their own path than to the next longer one.
@@ -35,7 +47,7 @@ const STAYS: f64 = 0.5;
 const NAMED: usize = 3;
 
 /// What flows have in common that differ in their ports only.
-type Key = (String, SocketAddr, u64, u64);
+type Key = (String, SocketAddr, ProbeKind, u64, u64);
 
 /// One flow: an experiment's connection.
 struct Path<'a> {
@@ -83,25 +95,26 @@ fn key(run: &Run<'_>) -> Key {
     (
         run.site().to_owned(),
         run.flow.flow.target,
+        run.flow.flow.probe,
         sizes.0,
         sizes.1,
     )
 }
 
 fn look(sight: &Sight<'_>) -> Vec<Found> {
-    let mut best: BTreeMap<(String, SocketAddr), Found> = BTreeMap::new();
+    let mut best: BTreeMap<(String, SocketAddr), (usize, Found)> = BTreeMap::new();
     for ((site, target, ..), runs) in sight.grouped(key) {
         let mut paths: Vec<Path<'_>> = runs.iter().filter_map(|run| Path::of(run)).collect();
         paths.sort_by_key(|path| path.run.experiment.experiment.started);
         let Some(found) = told(&name(sight, &runs), &paths) else {
             continue;
         };
-        let entry = best.entry((site, target)).or_insert_with(|| found.clone());
-        if found.seen.len() > entry.seen.len() {
-            *entry = found;
+        let known = best.get(&(site.clone(), target));
+        if known.is_none_or(|(flows, _)| *flows < paths.len()) {
+            best.insert((site, target), (paths.len(), found));
         }
     }
-    best.into_values().collect()
+    best.into_values().map(|(_, found)| found).collect()
 }
 
 /// The endpoints by name: a plan may give the same address several, one for each port.
@@ -123,6 +136,14 @@ struct Class {
 }
 
 impl Class {
+    fn holds(&self, path: &Path<'_>) -> bool {
+        (self.low..=self.high).contains(&path.base)
+    }
+
+    fn has_ports_again(&self) -> bool {
+        self.flows > self.ports.len()
+    }
+
     fn ports_in_words(&self) -> String {
         let ports: Vec<String> = self.ports.iter().map(u16::to_string).collect();
         match ports.as_slice() {
@@ -154,6 +175,7 @@ fn classes(paths: &[Path<'_>]) -> Vec<Class> {
             _ => found.push(new(path)),
         }
     }
+    found.retain(|class| class.flows >= MEMBERS);
     found
 }
 
@@ -161,25 +183,52 @@ fn least_gap(base: f64) -> f64 {
     LEAST_GAP_MS.max(LEAST_GAP_SHARE * base)
 }
 
+/// How many times in a row something else follows.
+fn switches(order: &[usize]) -> usize {
+    order.windows(2).filter(|pair| pair[0] != pair[1]).count()
+}
+
+/// Whether the classes take turns over time as if drawn by lot, not in blocks as routes do.
+fn take_turns(order: &[usize]) -> bool {
+    let seen = switches(order);
+    let mut random = Random::new(0);
+    let mut drawn = order.to_vec();
+    let as_few = (0..DRAWS).filter(|_| {
+        for place in 1..drawn.len() {
+            drawn.swap(place, random.below(place + 1));
+        }
+        switches(&drawn) <= seen
+    });
+    seen >= SWITCHES && real(as_few.count()) >= BY_CHANCE * f64::from(DRAWS)
+}
+
+/// Whether ports choose the class: each stays in one, and they came again in every class, or the
+/// classes take turns.
+fn is_by_port(paths: &[&Path<'_>], classes: &[Class]) -> bool {
+    let ports: usize = classes.iter().map(|one| one.ports.len()).sum();
+    let all: BTreeSet<u16> = paths.iter().map(|path| path.port).collect();
+    ports == all.len()
+        && (classes.iter().all(Class::has_ports_again) || take_turns(&order(paths, classes)))
+}
+
+/// Each flow's class, over time.
+fn order(paths: &[&Path<'_>], classes: &[Class]) -> Vec<usize> {
+    let of = |path: &&Path<'_>| classes.iter().position(|one| one.holds(path));
+    paths.iter().filter_map(of).collect()
+}
+
 fn told(name: &str, paths: &[Path<'_>]) -> Option<Found> {
     let classes = classes(paths);
+    let is_classed = |path: &&Path<'_>| classes.iter().any(|one| one.holds(path));
+    let paths: Vec<&Path<'_>> = paths.iter().filter(is_classed).collect();
     if paths.len() < FLOWS || classes.len() < 2 {
         return None;
     }
     let gap = classes.windows(2).map(|pair| pair[1].low - pair[0].high);
     let gap = gap.min_by(f64::total_cmp)?;
-    let widest = classes
-        .iter()
-        .map(|one| one.high - one.low)
-        .fold(0.0, f64::max);
-    let of = |path: &Path<'_>| classes.iter().position(|one| path.base <= one.high);
-    let order: Vec<Option<usize>> = paths.iter().map(of).collect();
-    let switches = order.windows(2).filter(|pair| pair[0] != pair[1]).count();
-    let ports: usize = classes.iter().map(|one| one.ports.len()).sum();
-    let all: BTreeSet<u16> = paths.iter().map(|path| path.port).collect();
-    // A port that was seen in two classes does not decide.
-    let is_by_port = ports == all.len() && all.len() > 1;
-    if widest * TIGHT > gap || switches < SWITCHES || !is_by_port {
+    let widths = classes.iter().map(|one| one.high - one.low);
+    let widest = widths.fold(0.0, f64::max);
+    if widest * TIGHT > gap || !is_by_port(&paths, &classes) {
         return None;
     }
     if !paths.iter().all(|path| path.stays(gap)) {
@@ -202,7 +251,7 @@ fn told(name: &str, paths: &[Path<'_>]) -> Option<Found> {
         "bind the source port {} before connecting (in a plan, source_port), or ask whoever routes for paths of equal length",
         best.join(" or "),
     );
-    let found = Found::new(cause, remedy, confidence(paths, &classes))
+    let found = Found::new(cause, remedy, confidence(&paths, &classes))
         .costing(slow.low - fast.low)
         .with("shortest path", fast.low, "ms")
         .with("longest path", slow.low, "ms")
@@ -213,22 +262,18 @@ fn told(name: &str, paths: &[Path<'_>]) -> Option<Found> {
     Some(found)
 }
 
-/// Ports that came again in both classes leave no doubt; many flows by turns leave little.
-fn confidence(paths: &[Path<'_>], classes: &[Class]) -> Confidence {
-    let again = classes
-        .iter()
-        .filter(|one| one.flows > one.ports.len())
-        .count();
-    let turns = real(classes.len()).powi(-i32::try_from(paths.len()).unwrap_or(i32::MAX));
+/// Ports that came again in every class leave no doubt; turns leave some.
+fn confidence(paths: &[&Path<'_>], classes: &[Class]) -> Confidence {
+    let again = classes.iter().filter(|one| one.has_ports_again()).count();
+    let turns = switches(&order(paths, classes));
     let why = format!(
-        "{} of {} classes have ports that were used again and kept their path; {} by turns",
-        again,
+        "{again} of {} classes have ports that were used again and kept their path; {} changed class {turns} times",
         classes.len(),
         plural(paths.len(), "flow"),
     );
-    let level = if again == classes.len() || turns < 1e-3 {
+    let level = if again == classes.len() {
         Level::Sure
-    } else if turns < 0.02 {
+    } else if turns >= MANY_SWITCHES {
         Level::Likely
     } else {
         Level::Possible

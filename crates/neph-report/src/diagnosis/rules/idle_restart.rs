@@ -1,6 +1,8 @@
 //! Slow start after idle: a connection that rested forgets its congestion window (RFC 2861, RFC 5681
 //! section 4.1), and a message larger than the initial window pays round trips for it again.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use neph_model::{Seq, Stage};
 
 use crate::axis::millis;
@@ -11,7 +13,7 @@ use crate::findings::{plural, real};
 pub(super) const RULE: Rule = Rule {
     name: "slow-start-after-idle",
     title: "slow start after idle",
-    limits: "It needs TCP's statistics with each send stamp, so it sees the sender's side of requests only: a reply that grows slowly again is the peer's window. A window that grows for the first time is not meant, nor one that a loss closed.",
+    limits: "It needs TCP's statistics with each send stamp, so it sees the sender's side of requests only: a reply that grows slowly again is the peer's window. A window that grows for the first time is not meant, nor one that a loss closed; one that a congestion mark (ECN) halved it would take for forgotten.",
     covers: &["interval"],
     look,
 };
@@ -21,8 +23,11 @@ const INITIAL_WINDOW: u64 = 14_480;
 /// Linux's least retransmission timeout in milliseconds, to which the round trip is added: idling
 /// longer makes the window restart.
 const LEAST_TIMEOUT_MS: f64 = 200.0;
-/// A window is smaller than the one before it by at least this factor.
-const FALLEN: f64 = 0.95;
+/// The algorithms that forget their window while idle; BBR, which paces, does not.
+const FORGETFUL: [&str; 2] = ["cubic", "reno"];
+/// After short pauses a message waits for less than this share of what it waits after idleness: else
+/// the receiver, pacing or the path holds it back, pause or not.
+const BRIEFLY: f64 = 0.5;
 /// Even where a window grows by one segment a round trip it grows by more than this share of at most
 /// so many segments.
 const GROWN: f64 = 1.02;
@@ -31,7 +36,7 @@ const SMALL: f64 = 45.0;
 const SEGMENT: u64 = 1448;
 /// From most of a round trip on, the wait is one of slow start's rounds.
 const LEAST_ROUNDS: f64 = 0.7;
-/// Of the messages after idleness so many must show it: BBR's probing closes windows now and then.
+/// Of the messages after idleness so many must show it.
 const SHARE: f64 = 0.5;
 /// So many messages after idleness at least.
 const MESSAGES: usize = 3;
@@ -56,7 +61,8 @@ struct Restarts {
 }
 
 impl Restarts {
-    fn of(run: &Run<'_>) -> Option<Self> {
+    /// Beside what messages of the same size wait for the window after short pauses.
+    fn of(run: &Run<'_>, brief: Option<f64>) -> Option<Self> {
         if run.scenario.request_size.bytes() <= INITIAL_WINDOW || keeps_its_window(run) {
             return None;
         }
@@ -66,15 +72,13 @@ impl Restarts {
             rested: 0,
             round_trip,
         };
-        let sent: Vec<Sent<'_>> = run
-            .replies()
-            .filter_map(|(one, times)| Sent::of(run, one, times.at(Stage::SendWindow)))
-            .collect();
-        for pair in sent.windows(2) {
+        for pair in Sent::all(run).windows(2) {
             let [before, one] = pair else { continue };
-            if !one.lost(before) && one.rested_after(before, LEAST_TIMEOUT_MS + round_trip) {
+            let idle = one.idle_after(before);
+            let has_rested = idle.is_some_and(|idle| idle > LEAST_TIMEOUT_MS + round_trip);
+            if has_rested && !one.lost(before) {
                 all.rested += 1;
-                all.found.extend(one.fallen(before));
+                all.found.extend(one.fallen(before, brief));
             }
         }
         (all.rested >= MESSAGES).then_some(all)
@@ -97,12 +101,14 @@ impl Restarts {
 /// Whether the host that sent keeps the window while idle. One that tells nothing does not, as Linux
 /// does not unless told otherwise.
 fn keeps_its_window(run: &Run<'_>) -> bool {
-    let told = run.experiment.provenance.as_ref();
-    let setting = told.and_then(|provenance| {
-        let sysctls = &provenance.host.sysctls;
-        sysctls.get("net.ipv4.tcp_slow_start_after_idle")
-    });
+    let Some(provenance) = &run.experiment.provenance else {
+        return false;
+    };
+    let host = &provenance.host;
+    let setting = host.sysctls.get("net.ipv4.tcp_slow_start_after_idle");
+    let algorithm = host.congestion_control.as_deref();
     setting.is_some_and(|value| value.trim() == "0")
+        || algorithm.is_some_and(|name| !FORGETFUL.contains(&name))
 }
 
 /// A message that was replied to.
@@ -111,12 +117,20 @@ struct Sent<'a> {
     segments: f64,
     /// With which its last byte left.
     window: f64,
-    /// How long it waited for that, in milliseconds and in round trips as it met them.
+    /// The window when its last byte was acknowledged: what the connection went idle with.
+    kept: f64,
+    /// How long it waited for its window, in milliseconds and in round trips as it met them.
     waited: f64,
     rounds: f64,
 }
 
 impl<'a> Sent<'a> {
+    fn all(run: &'a Run<'_>) -> Vec<Self> {
+        run.replies()
+            .filter_map(|(one, times)| Self::of(run, one, times.at(Stage::SendWindow)))
+            .collect()
+    }
+
     fn of(run: &Run<'_>, exchange: &'a Exchange, waited: f64) -> Option<Self> {
         // Behind a slow link a round trip is as long as the message's own queue makes it.
         let network = run.flow.network(exchange)?.millis_f64();
@@ -127,20 +141,18 @@ impl<'a> Sent<'a> {
             exchange,
             segments,
             window: exchange.cwnd?.into(),
+            kept: exchange.cwnd.max(exchange.cwnd_after)?.into(),
             waited,
             rounds: (waited / network.max(f64::MIN_POSITIVE)).round(),
         })
     }
 
-    /// Whether it went over the same connection after more than so many milliseconds without any.
-    fn rested_after(&self, before: &Self, least: f64) -> bool {
+    /// For how many milliseconds the connection had been idle since the one before; less than 0 where
+    /// that was still under way.
+    fn idle_after(&self, before: &Self) -> Option<f64> {
         let (one, earlier) = (self.exchange, before.exchange);
-        let replied = earlier.response.map(|response| earlier.intended + response);
-        let idle = one
-            .begun
-            .zip(replied)
-            .map(|(begun, replied)| begun - replied);
-        one.connection == earlier.connection && idle.is_some_and(|idle| idle.millis_f64() > least)
+        let replied = earlier.intended + earlier.response?;
+        (one.connection == earlier.connection).then_some((one.begun? - replied).millis_f64())
     }
 
     /// Whether a segment was sent again since the one before.
@@ -148,31 +160,61 @@ impl<'a> Sent<'a> {
         self.exchange.retransmissions != before.exchange.retransmissions
     }
 
-    /// The window's fall before it, if it shows one.
-    fn fallen(&self, before: &Self) -> Option<Restart> {
-        if self.rounds < 1.0 {
+    /// The window's fall before it, if it shows one: without a loss nothing else takes segments away,
+    /// neither a receiver without room nor pacing.
+    fn fallen(&self, before: &Self, brief: Option<f64>) -> Option<Restart> {
+        if self.rounds < 1.0 || brief.is_some_and(|brief| brief >= BRIEFLY * self.waited) {
             return None;
         }
-        let most = (self.segments - 1.0) / self.rounds;
-        let is_stuck = self.window <= GROWN * before.window
+        let is_stuck = brief.is_some()
+            && self.window <= GROWN * before.window
             && self.window <= SMALL
             && before.rounds >= self.rounds
             && self.exchange.retransmissions == Some(0);
-        (most < FALLEN * before.window || is_stuck).then_some(Restart {
+        (self.window < before.kept || is_stuck).then_some(Restart {
             seq: self.exchange.seq,
-            before: before.window,
-            at: most.min(self.window),
+            before: before.kept,
+            at: ((self.segments - 1.0) / self.rounds).min(self.window),
             waited: self.waited,
         })
     }
 }
 
+fn bytes(run: &Run<'_>) -> u64 {
+    run.scenario.request_size.bytes()
+}
+
+/// What messages of a size waited for the window after pauses that make nobody forget it, at the
+/// median in milliseconds; none where there were hardly any.
+fn brief(runs: &[&Run<'_>], size: u64) -> Option<f64> {
+    let mut waits = Vec::new();
+    for run in runs {
+        if bytes(run) != size {
+            continue;
+        }
+        for pair in Sent::all(run).windows(2) {
+            let [before, one] = pair else { continue };
+            let idle = one.idle_after(before);
+            let is_brief = idle.is_some_and(|idle| (0.0..LEAST_TIMEOUT_MS).contains(&idle));
+            if is_brief && !one.lost(before) {
+                waits.push(one.waited);
+            }
+        }
+    }
+    let is_enough = waits.len() >= MESSAGES;
+    let waits: Ordered = waits.into_iter().collect();
+    waits.median().filter(|_| is_enough)
+}
+
 fn look(sight: &Sight<'_>) -> Vec<Found> {
     let mut found = Vec::new();
     for (place, runs) in sight.places() {
+        let sizes: BTreeSet<u64> = runs.iter().map(|run| bytes(run)).collect();
+        let sizes = sizes.into_iter().map(|size| (size, brief(&runs, size)));
+        let sizes: BTreeMap<u64, Option<f64>> = sizes.collect();
         let seen: Vec<(&Run<'_>, Restarts)> = runs
             .into_iter()
-            .filter_map(|run| Some((run, Restarts::of(run)?)))
+            .filter_map(|run| Some((run, Restarts::of(run, sizes[&bytes(run)])?)))
             .collect();
         found.extend(told(&sight.name(&place), &seen));
     }

@@ -2,15 +2,16 @@
 
 use std::collections::BTreeMap;
 
-use neph_model::{Seq, Stage};
+use neph_model::{ProbeKind, Seq, Stage};
 
 use crate::axis::{millis, percent};
-use crate::diagnosis::{Agreement, Found, Ordered, Place, Rule, Run, Sight};
+use crate::data::Exchange;
+use crate::diagnosis::{Agreement, Found, Ordered, Place, Rule, Run, Sight, Times};
 
 pub(super) const RULE: Rule = Rule {
     name: "slow-server",
     title: "slow server",
-    limits: "It needs the peer's marks, that is a neph reflector at the other end; of another server its time and the network's are one. Why the server is slow it cannot tell, nor whether a backend behind it is.",
+    limits: "It needs the peer's marks, that is a neph reflector at the other end; of another server its time and the network's are one. Requests of which a segment was sent again say nothing of it: the kernel holds back what came behind the hole. Why the server is slow it cannot tell, nor whether a backend behind it is.",
     covers: &[],
     look,
 };
@@ -21,6 +22,9 @@ const SHARE: f64 = 0.3;
 /// A program that answers at once takes tens of microseconds, a sleeping one on a busy machine
 /// some hundred; this is work or waiting.
 const LEAST_MS: f64 = 0.5;
+/// What a segment carries, in bytes: of more, the server's kernel gives out what came behind a lost
+/// segment only when that has come too.
+const SEGMENT: u64 = 1448;
 /// So many messages at least: fewer have no median.
 const MESSAGES: usize = 6;
 
@@ -37,7 +41,7 @@ struct Part {
 
 impl Part {
     fn of(run: &Run<'_>) -> Option<Self> {
-        let replies: Vec<_> = run.replies().collect();
+        let replies = intact(run);
         if replies.len() < MESSAGES {
             return None;
         }
@@ -70,6 +74,23 @@ impl Part {
     fn ratio(&self) -> f64 {
         (self.work + self.unread) / LEAST_MS.max(SHARE * self.after)
     }
+}
+
+/// The replied messages; of several segments those of which none was sent again.
+fn intact<'r>(run: &'r Run<'_>) -> Vec<(&'r Exchange, Times)> {
+    let is_whole =
+        run.scenario.request_size.bytes() <= SEGMENT || run.flow.flow.probe == ProbeKind::Udp;
+    let mut counted: Option<(u32, u32)> = None;
+    let mut kept = Vec::new();
+    for (one, times) in run.replies() {
+        let before = counted.filter(|(connection, _)| *connection == one.connection);
+        let before = before.map_or(0, |(_, count)| count);
+        if is_whole || one.retransmissions == Some(before) {
+            kept.push((one, times));
+        }
+        counted = Some((one.connection, one.retransmissions.unwrap_or(before)));
+    }
+    kept
 }
 
 fn look(sight: &Sight<'_>) -> Vec<Found> {

@@ -9,7 +9,7 @@ use crate::findings::{plural, real};
 pub(super) const RULE: Rule = Rule {
     name: "starved-client",
     title: "starved client",
-    limits: "It sees our host's own stages. Whoever took its CPU it cannot tell, beyond the hypervisor's steal and the share that was busy; and where kernel stamps are missing, the wait to be read is told with the network.",
+    limits: "It sees our host's own stages. Whoever took its CPU it cannot tell, beyond the hypervisor's steal and the share that was busy; and where kernel stamps are missing, the wait to be read is told with the network. Of a reply of several segments the kernel holds back what came behind a lost one, so there the wait to be read counts only beside late sending or a busy CPU.",
     covers: &[],
     look,
 };
@@ -21,6 +21,9 @@ const TAIL: f64 = 0.95;
 const LEAST_MS: f64 = 1.0;
 /// And from this share of the median response time on it spoils the measurement.
 const LEAST_SHARE: f64 = 0.05;
+/// What a segment carries, in bytes: of more, the kernel gives out what came behind a lost segment
+/// only when that has come too.
+const SEGMENT: u64 = 1448;
 /// So many messages at least: fewer have no 95th percentile to speak of.
 const MESSAGES: usize = 20;
 /// A single experiment that was disturbed is flagged; from this share of them on it is a cause.
@@ -53,7 +56,7 @@ impl Own {
             return None;
         }
         let at = |values: Vec<f64>, p: f64| values.into_iter().collect::<Ordered>().at(p);
-        let tail = at(own.iter().map(|(wait, _)| *wait).collect(), TAIL)?;
+        let late = at(late, TAIL)?;
         own.sort_by(|a, b| b.0.total_cmp(&a.0));
         let load = run.experiment.provenance.as_ref().map(|one| one.load);
         let flagged = |warning: &Warning| {
@@ -64,15 +67,23 @@ impl Own {
                     | Warning::CpuSaturated { .. }
             )
         };
+        let is_flagged = run.experiment.experiment.warnings.iter().any(flagged);
+        let is_one_segment = run.scenario.response_size.bytes() <= SEGMENT;
+        // A host that is slow to read is slow to send as well.
+        let tail = if is_one_segment || is_flagged || late >= LEAST_MS {
+            at(own.iter().map(|(wait, _)| *wait).collect(), TAIL)?
+        } else {
+            late
+        };
         Some(Self {
             tail,
-            late: at(late, TAIL)?,
+            late,
             unread: at(unread, TAIL)?,
             ratio: tail / LEAST_MS.max(LEAST_SHARE * at(responses, 0.5)?),
             worst: own.into_iter().map(|(_, seq)| seq).collect(),
             steal: load.map_or(0.0, |load| load.steal_percent),
             busy: load.map_or(0.0, |load| load.busy_percent),
-            is_flagged: run.experiment.experiment.warnings.iter().any(flagged),
+            is_flagged,
         })
     }
 }

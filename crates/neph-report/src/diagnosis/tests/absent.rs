@@ -41,6 +41,22 @@ fn a_route_that_changed_is_not_chosen_by_ports() {
 }
 
 #[test]
+fn a_route_that_came_back_or_one_disturbed_experiment_is_no_choice_of_ports() {
+    // Of 12 blocks the middle four, two, or one.
+    for later in [0.33..0.66, 0.45..0.6, 0.4..0.45] {
+        for later_ms in [4.0, 8.0] {
+            let world = World {
+                later_ms,
+                later: later.clone(),
+                blocks: 12,
+                ..World::default()
+            };
+            assert!(names(&world).is_empty(), "{later:?} {:?}", names(&world));
+        }
+    }
+}
+
+#[test]
 fn a_window_that_grows_for_the_first_time_is_not_forgotten() {
     let world = World {
         round_trip_ms: 40.0,
@@ -74,6 +90,26 @@ fn a_longer_way_for_a_while_is_no_queue() {
         ..World::default()
     };
     assert!(names(&world).is_empty(), "{:?}", names(&world));
+}
+
+#[test]
+fn a_longer_way_for_a_while_over_a_path_with_jitter_is_no_queue() {
+    for seed in 0..12 {
+        for (jitter_ms, peak_ms) in [(0.5, 8.0), (0.7, 8.0), (1.0, 10.0), (1.0, 20.0)] {
+            let world = World {
+                seed,
+                round_trip_ms: 8.0,
+                jitter_ms,
+                detour: Some(Queue {
+                    from: 4.0,
+                    to: 8.0,
+                    peak_ms,
+                }),
+                ..World::default()
+            };
+            assert!(names(&world).is_empty(), "{:?} {world:?}", names(&world));
+        }
+    }
 }
 
 #[test]
@@ -135,4 +171,85 @@ fn wake_ups_of_a_twentieth_of_a_millisecond_starve_nobody() {
         ..World::default()
     };
     assert!(names(&world).is_empty(), "{:?}", names(&world));
+}
+
+#[test]
+fn a_window_that_the_receiver_or_pacing_holds_is_not_forgotten() {
+    let world = World {
+        round_trip_ms: 40.0,
+        sizes: vec![100_000],
+        intervals_ms: vec![1000],
+        seconds: 25.0,
+        ..World::default()
+    };
+    let by_the_receiver = World {
+        room: Some(16),
+        ..world.clone()
+    };
+    let by_pacing = |congestion| World {
+        pacing: Some(6.0),
+        congestion,
+        ..world.clone()
+    };
+    for world in [
+        by_the_receiver,
+        by_pacing(Some("bbr")),
+        by_pacing(None),
+        by_pacing(Some("cubic")),
+    ] {
+        assert!(names(&world).is_empty(), "{:?} {world:?}", names(&world));
+    }
+}
+
+#[test]
+fn a_host_that_keeps_its_window_or_runs_bbr_is_not_suspected() {
+    let restarts = World {
+        round_trip_ms: 40.0,
+        restarts: true,
+        sizes: vec![100_000],
+        intervals_ms: vec![1000],
+        seconds: 25.0,
+        ..World::default()
+    };
+    assert_eq!(names(&restarts), ["slow-start-after-idle"]);
+    for (sysctl, congestion) in [("0", "cubic"), ("1", "bbr")] {
+        let world = World {
+            sysctl,
+            congestion: Some(congestion),
+            ..restarts.clone()
+        };
+        assert!(names(&world).is_empty(), "{:?} {world:?}", names(&world));
+    }
+}
+
+#[test]
+fn a_pool_that_fills_is_no_connection_for_every_message() {
+    let world = World {
+        dials: Some(2.0),
+        dialled: 0.1,
+        probe: neph_model::ProbeKind::Http,
+        ..World::default()
+    };
+    assert!(names(&world).is_empty(), "{:?}", names(&world));
+}
+
+#[test]
+fn a_lost_segment_of_a_reply_starves_nobody_and_one_of_a_request_slows_no_server() {
+    let replies = World {
+        reply: 100_000,
+        reply_loss: 0.002,
+        ..World::default()
+    };
+    assert!(names(&replies).is_empty(), "{:?}", names(&replies));
+    let requests = World {
+        sizes: vec![60_000],
+        loss: 0.03,
+        round_trip_ms: 40.0,
+        ..World::default()
+    };
+    assert!(
+        !names(&requests).contains(&"slow-server"),
+        "{:?}",
+        names(&requests)
+    );
 }

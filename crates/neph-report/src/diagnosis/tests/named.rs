@@ -28,7 +28,9 @@ fn unequal_paths_are_told_by_port_with_the_best_one() {
         ports: Vec::new(),
         ..world
     };
-    only(&chosen, "ecmp-imbalance");
+    let told = only(&chosen, "ecmp-imbalance");
+    // Without a port that came again there is a doubt.
+    assert_eq!(told.confidence.level, Level::Likely, "{told:#?}");
 }
 
 #[test]
@@ -91,6 +93,28 @@ fn a_queue_that_others_fill_is_told_with_its_stretch() {
 }
 
 #[test]
+fn a_queue_that_echoes_go_past_is_told_with_less_confidence() {
+    let shared = World {
+        intervals_ms: vec![50],
+        seconds: 55.0,
+        blocks: 3,
+        queue: Some(Queue {
+            from: 15.0,
+            to: 40.0,
+            peak_ms: 200.0,
+        }),
+        ..World::default()
+    };
+    let beside = World {
+        echoes_wait: 0.0,
+        ..shared.clone()
+    };
+    let (shared, told) = (only(&shared, "bufferbloat"), only(&beside, "bufferbloat"));
+    assert!(told.cause.contains("do not wait in it"), "{}", told.cause);
+    assert!(told.confidence.level < shared.confidence.level);
+}
+
+#[test]
 fn handshakes_are_counted_in_round_trips() {
     for (above, words) in [(0.0, "1 round trip for TCP"), (2.0, "and 2.0 more")] {
         let world = World {
@@ -106,6 +130,36 @@ fn handshakes_are_counted_in_round_trips() {
             "{told:#?}"
         );
     }
+}
+
+#[test]
+fn connections_that_most_messages_open_cost_by_their_share() {
+    let world = World {
+        dials: Some(1.0),
+        dialled: 0.75,
+        probe: ProbeKind::Http,
+        scheme: "https",
+        ..World::default()
+    };
+    let told = only(&world, "connection-setup");
+    assert!(!told.cause.contains("every message"), "{}", told.cause);
+    assert!((told.cost_ms - 0.75 * 40.0).abs() < 3.0, "{told:#?}");
+    assert!(told.remedy.contains("session resumption"), "{told:#?}");
+}
+
+#[test]
+fn the_arithmetic_of_a_handshake_is_not_counted_in_round_trips() {
+    let world = World {
+        round_trip_ms: 0.3,
+        jitter_ms: 0.01,
+        dials: Some(1.0),
+        sums_ms: 1.7,
+        probe: ProbeKind::Http,
+        ..World::default()
+    };
+    let told = only(&world, "connection-setup");
+    assert!(!told.cause.contains("more for"), "{}", told.cause);
+    assert!(!told.remedy.contains("TLS"), "{}", told.remedy);
 }
 
 #[test]
@@ -184,6 +238,16 @@ fn a_starved_client_is_told_and_nobody_else_is_blamed() {
     let told = only(&world, "starved-client");
     // Twice an exponential delay of 3 ms: its 95th percentile is 6 ln 20.
     assert!((told.cost_ms - 18.0).abs() < 4.0, "{told:#?}");
+}
+
+#[test]
+fn a_starved_client_is_told_with_large_replies_too() {
+    let world = World {
+        starved_ms: 3.0,
+        reply: 100_000,
+        ..World::default()
+    };
+    only(&world, "starved-client");
 }
 
 #[test]

@@ -20,6 +20,7 @@ pub(super) struct Line<'w> {
     window: f64,
     least_rtt: f64,
     retransmissions: u32,
+    connection: u32,
     /// When the last reply came, when the last message left, when the bottleneck is free again.
     replied: f64,
     left: f64,
@@ -51,7 +52,10 @@ struct Sending {
 
 impl<'w> Line<'w> {
     pub(super) fn new(world: &'w World, block: u32, port: u16) -> Self {
-        let later = if 2 * block >= world.blocks {
+        let later = if world
+            .later
+            .contains(&(f64::from(block) / f64::from(world.blocks)))
+        {
             world.later_ms
         } else {
             0.0
@@ -63,6 +67,7 @@ impl<'w> Line<'w> {
             window: INITIAL,
             least_rtt: base + 0.02,
             retransmissions: 0,
+            connection: 0,
             replied: 0.0,
             left: f64::NEG_INFINITY,
             free: f64::NEG_INFINITY,
@@ -105,14 +110,12 @@ impl<'w> Line<'w> {
             let (left, window) = (written, INITIAL);
             return Sending { left, window, lost };
         }
-        if world.dials.is_some() {
-            self.window = INITIAL;
-            self.retransmissions = 0;
-        }
         if world.restarts && written - self.replied > 200.0 + self.base {
             self.window = INITIAL;
         }
-        let cap = world.window.map_or(LARGEST, f64::from);
+        let room = world.room.map_or(f64::INFINITY, f64::from);
+        // A window that the receiver does not let be filled stops at twice what it has room for.
+        let cap = world.window.map_or(LARGEST, f64::from).min(2.0 * room);
         let mut at = written.max(self.left);
         let is_busy = self.left > written - self.base;
         let (mut sent, mut window) = (0.0, self.window.min(cap));
@@ -120,11 +123,14 @@ impl<'w> Line<'w> {
             // A window that is always full lets go what is acknowledged.
             at += segments / cap * self.base;
         } else {
-            while sent + window < segments {
-                sent += window;
+            while sent + window.min(room) < segments {
+                sent += window.min(room);
                 window = (window * 2.0).min(cap);
                 at += self.base + self.queue(at);
             }
+        }
+        if let Some(pacing) = world.pacing {
+            at = at.max(written + bytes * 8.0 / pacing / 1e3);
         }
         let grown = if segments > INITIAL { 1.6 } else { 1.0 };
         self.window = (window * grown).min(cap);
@@ -161,11 +167,14 @@ impl<'w> Line<'w> {
         let starved = exponential(random, world.starved_ms);
         let mut marks = Marks::intended_at(own(due));
         let mut at = due + 0.004 + exponential(random, 0.01) + hiccup + starved;
-        if let Some(rounds) = world.dials {
+        let dials = world.dials.filter(|_| random.unit() < world.dialled);
+        if let Some(rounds) = dials {
+            (self.window, self.retransmissions) = (INITIAL, 0);
+            self.connection = u32::try_from(seq).unwrap();
             marks.dialled = Some(own(at));
             at += self.crossing(at, random);
             marks.connected = Some(own(at));
-            at += rounds * self.base + 0.2;
+            at += rounds * self.base + world.sums_ms + 0.2;
             marks.opened = Some(own(at));
         }
         let written = at + 0.01;
@@ -178,7 +187,9 @@ impl<'w> Line<'w> {
         let base = self.base;
         let again = f64::from(sending.lost.min(2)) * (base + 5.0);
         let way = self.transmission(bytes, written, left);
-        let network = self.crossing(left, random) + way + again + world.proxy_ms;
+        // The last byte is in time mostly, and waits in the kernel for a segment before it.
+        let hole = if bytes > SEGMENT { again } else { 0.0 };
+        let network = self.crossing(left, random) + way + again - hole + world.proxy_ms;
         let work = world.think_ms * (0.9 + 0.2 * random.unit()) + 0.03 + exponential(random, 0.01);
         let mut message = Message::new(FlowIndex(0), Seq(seq), marks);
         let is_udp = world.probe == ProbeKind::Udp;
@@ -187,16 +198,18 @@ impl<'w> Line<'w> {
             return message;
         }
         message.outcome = Outcome::Reply;
-        message.connection = u32::try_from(world.dials.map_or(0, |_| seq)).unwrap();
+        message.connection = self.connection;
         let arrived = left + network - base / 2.0;
         let marks = &mut message.marks;
-        (marks.peer.rx, marks.peer.app_rx) = (Some(peer(arrived)), Some(peer(arrived + 0.02)));
-        let answered = arrived + 0.02 + work;
+        (marks.peer.rx, marks.peer.app_rx) =
+            (Some(peer(arrived)), Some(peer(arrived + hole + 0.02)));
+        let answered = arrived + hole + 0.02 + work;
         (marks.peer.app_tx, marks.peer.nic_tx) =
             (Some(peer(answered)), Some(peer(answered + 0.01)));
         let received = answered + 0.01 + base / 2.0;
         marks.nic_rx = Some(own(received));
-        let read = received + 0.012 + exponential(random, 0.01) + starved;
+        let held = self.reply_hole(random);
+        let read = received + held + 0.012 + exponential(random, 0.01) + starved;
         marks.app_recv = Some(own(read));
         self.replied = read;
         if !is_udp {
@@ -210,6 +223,18 @@ impl<'w> Line<'w> {
             message.tcp_at_ack = Some(self.state(self.window, self.retransmissions));
         }
         message
+    }
+
+    /// How long our kernel holds the reply's last byte back for a segment that is sent again.
+    #[expect(clippy::cast_precision_loss, reason = "small numbers of a test")]
+    fn reply_hole(&self, random: &mut Random) -> f64 {
+        let before = (self.world.reply as f64 / SEGMENT).ceil() - 1.0;
+        let all_came = (1.0 - self.world.reply_loss).powf(before.max(0.0));
+        if all_came < 1.0 && random.unit() > all_came {
+            self.base + 5.0
+        } else {
+            0.0
+        }
     }
 
     #[expect(
@@ -239,7 +264,8 @@ pub(super) fn echoes(line: &Line<'_>, scenario: &Scenario, random: &mut Random) 
         .map(|(seq, at)| {
             let mut marks = Marks::intended_at(own(at));
             let sent = at + 0.01;
-            let back = sent + line.crossing(sent, random) + line.world.icmp_ms;
+            let past = line.queue(sent) * (1.0 - line.world.echoes_wait);
+            let back = sent + line.crossing(sent, random) - past + line.world.icmp_ms;
             (marks.app_send, marks.nic_tx) = (Some(own(sent)), Some(own(sent + 0.002)));
             (marks.nic_rx, marks.app_recv) = (Some(own(back)), Some(own(back + 0.01)));
             let mut message = Message::new(FlowIndex(1), Seq(seq), marks);

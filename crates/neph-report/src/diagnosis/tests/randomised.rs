@@ -52,11 +52,13 @@ const CAUSES: [Cause; 12] = [
             to: from + between(random, 5.0, 9.0),
             peak_ms: world.round_trip_ms * between(random, 2.0, 8.0) + 30.0,
         });
+        world.echoes_wait = [1.0, 1.0, 0.0][random.below(3)];
         world.intervals_ms.push(100);
         world.seconds = 25.0;
     }),
     ("connection-setup", |world, random| {
         world.dials = Some([0.0, 1.0, 2.0][random.below(3)]);
+        world.dialled = [1.0, 1.0, 0.8][random.below(3)];
         world.probe = ProbeKind::Http;
     }),
     ("l7-proxy", |world, random| {
@@ -98,6 +100,13 @@ fn between(random: &mut Random, low: f64, high: f64) -> f64 {
     low + (high - low) * random.unit()
 }
 
+/// Whether one of the causes shows on a connection that lasts only.
+fn needs_a_connection(places: &BTreeSet<usize>) -> bool {
+    let dials = "connection-setup";
+    let apart = |place: &usize| APART.contains(&(dials, CAUSES[*place].0));
+    places.iter().any(apart)
+}
+
 /// The rules of a world's causes.
 type Names = BTreeSet<&'static str>;
 
@@ -107,8 +116,9 @@ fn world(seed: u64) -> (World, Names) {
         seed,
         round_trip_ms: between(&mut random, 4.0, 120.0),
         jitter_ms: [0.02, 0.1, 0.3, 1.0][random.below(4)],
-        // No cause: in a quarter of the worlds a route changes half-way.
+        // No cause: in a quarter of the worlds a route changes, for good, for some blocks or one.
         later_ms: [0.0, 0.0, 0.0, 6.0][random.below(4)],
+        later: [0.5..1.0, 0.35..0.7, 0.35..0.48][random.below(3)].clone(),
         sizes: vec![256 << random.below(3)],
         intervals_ms: Vec::new(),
         blocks: 6 + u32::try_from(random.below(4)).unwrap(),
@@ -128,8 +138,29 @@ fn world(seed: u64) -> (World, Names) {
     for place in &places {
         CAUSES[*place].1(&mut world, &mut random);
     }
+    if world.intervals_ms.is_empty() && random.below(3) == 0 {
+        hold(&mut world, &mut random);
+    }
     if world.intervals_ms.is_empty() {
         world.intervals_ms.push([50, 100, 200][random.below(3)]);
+    }
+    // No cause: a pool that opens a connection now and then, where no cause needs one that lasts.
+    if world.dials.is_none() && !needs_a_connection(&places) && random.below(6) == 0 {
+        (world.dials, world.dialled, world.probe) = (Some(1.0), 0.1, ProbeKind::Http);
+    }
+    // No cause: a longer way for seconds.
+    if world.queue.is_none() && random.below(4) == 0 {
+        let from = between(&mut random, 2.0, 5.0);
+        world.detour = Some(Queue {
+            from,
+            to: from + between(&mut random, 1.0, 4.0),
+            peak_ms: world.round_trip_ms * between(&mut random, 0.6, 1.5) + 5.0,
+        });
+    }
+    // No cause: of large replies a segment is lost now and then; a proxy needs small ones to show.
+    if world.proxy_ms <= 0.0 && random.below(5) == 0 {
+        world.reply = 20_000 + 1000 * random.below(80) as u64;
+        world.reply_loss = between(&mut random, 0.001, 0.01);
     }
     let names: Names = places.iter().map(|place| CAUSES[*place].0).collect();
     // Half of the lossy paths carry datagrams.
@@ -137,6 +168,22 @@ fn world(seed: u64) -> (World, Names) {
         world.probe = ProbeKind::Udp;
     }
     (world, names)
+}
+
+/// No cause that a rule names: messages larger than ten segments, which the receiver's room or pacing
+/// holds back after idling as ever.
+fn hold(world: &mut World, random: &mut Random) {
+    world.sizes.push(100_000);
+    world.intervals_ms.push(1000);
+    world.seconds = 25.0;
+    match random.below(3) {
+        0 => world.room = Some(12 + u32::try_from(random.below(30)).unwrap()),
+        1 => world.pacing = Some(between(random, 20.0, 80.0)),
+        _ => {
+            world.pacing = Some(between(random, 20.0, 80.0));
+            world.congestion = Some("bbr");
+        }
+    }
 }
 
 /// How often a cause was put in, named where it was, and named where it was not.

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
+use std::ops::Range;
 
 use neph_model::{
     ByteSize, Campaign, CampaignId, CampaignStatus, Experiment, ExperimentId, ExperimentStatus,
@@ -35,14 +36,28 @@ pub(super) struct World {
     pub(super) paths_ms: Vec<f64>,
     /// What later blocks add: a route that changed.
     pub(super) later_ms: f64,
+    /// From which share of the blocks on, and up to which.
+    pub(super) later: Range<f64>,
     pub(super) queue: Option<Queue>,
+    /// The share of it that ICMP echoes meet.
+    pub(super) echoes_wait: f64,
     /// A longer way for a while: no queue.
     pub(super) detour: Option<Queue>,
     pub(super) restarts: bool,
+    /// What the host tells of `net.ipv4.tcp_slow_start_after_idle`, whatever its TCP does.
+    pub(super) sysctl: &'static str,
+    /// Of the sender, where the host tells it.
+    pub(super) congestion: Option<&'static str>,
     /// Segments that the window never exceeds.
     pub(super) window: Option<u32>,
+    /// Segments for which the receiver has room, however large the window.
+    pub(super) room: Option<u32>,
+    /// Mbit/s at which the sender paces, however large the window.
+    pub(super) pacing: Option<f64>,
     /// Share of segments.
     pub(super) loss: f64,
+    /// Share of the replies' segments.
+    pub(super) reply_loss: f64,
     /// Share of segments that a full queue drops.
     pub(super) congested_loss: f64,
     pub(super) proxy_ms: f64,
@@ -51,6 +66,12 @@ pub(super) struct World {
     pub(super) starved_ms: f64,
     /// Round trips of handshakes above TCP, with a connection per message.
     pub(super) dials: Option<f64>,
+    /// The share of the messages that dial, where some do.
+    pub(super) dialled: f64,
+    /// What TLS's arithmetic takes of a handshake.
+    pub(super) sums_ms: f64,
+    /// The scheme of the target.
+    pub(super) scheme: &'static str,
     pub(super) steps: bool,
     pub(super) probe: ProbeKind,
     pub(super) intervals_ms: Vec<i64>,
@@ -70,17 +91,27 @@ impl Default for World {
             rate_mbit: 1000.0,
             paths_ms: vec![0.0],
             later_ms: 0.0,
+            later: 0.5..1.0,
             queue: None,
+            echoes_wait: 1.0,
             detour: None,
             restarts: false,
+            sysctl: "1",
+            congestion: Some("cubic"),
             window: None,
+            room: None,
+            pacing: None,
             loss: 0.0,
+            reply_loss: 0.0,
             congested_loss: 0.0,
             proxy_ms: 0.0,
             icmp_ms: 0.0,
             think_ms: 0.0,
             starved_ms: 0.0,
             dials: None,
+            dialled: 1.0,
+            sums_ms: 0.0,
+            scheme: "ws",
             steps: false,
             probe: ProbeKind::Ws,
             intervals_ms: vec![100],
@@ -117,7 +148,7 @@ impl World {
                     id: ScenarioId(u64::from(index) + 1),
                     index,
                     endpoint: "metro".into(),
-                    target: "ws://192.0.2.7:8080/".into(),
+                    target: format!("{}://192.0.2.7:8080/", self.scheme),
                     probe: self.probe,
                     interval: Span::from_millis(*interval),
                     request_size: ByteSize(*size),
@@ -202,8 +233,7 @@ impl World {
     }
 
     fn provenance(&self, experiment: ExperimentId) -> Provenance {
-        let value = if self.restarts { "1" } else { "0" };
-        let sysctls = [("net.ipv4.tcp_slow_start_after_idle", value)];
+        let sysctls = [("net.ipv4.tcp_slow_start_after_idle", self.sysctl)];
         let sysctls = sysctls.map(|(name, value)| (name.to_owned(), value.to_owned()));
         Provenance {
             experiment,
@@ -213,6 +243,7 @@ impl World {
             site: None,
             host: HostFacts {
                 sysctls: sysctls.into(),
+                congestion_control: self.congestion.map(str::to_owned),
                 ..HostFacts::default()
             },
             load: Load::default(),
