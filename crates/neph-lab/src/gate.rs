@@ -29,7 +29,8 @@ use neph_model::Span;
 pub use change::{Change, Turn, What};
 pub use codel::CoDel;
 pub use fate::{Arrival, Cause, Departure, Fate, Treatment};
-pub(crate) use flow::digest;
+pub(crate) use flow::flow;
+pub use flow::{Flow, Reserved};
 pub use jitter::{Jitter, Trace};
 pub use loss::{GilbertElliott, Loss};
 pub use moment::Moment;
@@ -108,7 +109,7 @@ impl Gate {
     }
 
     /// The index of the path that a flow takes now.
-    pub(crate) fn path_of(&self, flow: Option<u64>) -> usize {
+    pub(crate) fn path_of(&self, flow: Option<Flow>) -> usize {
         match self.ways.len() {
             1 => 0,
             _ => flow::choose(flow, self.hash[1], &self.shape.paths),

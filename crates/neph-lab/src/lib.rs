@@ -31,9 +31,9 @@ pub use cue::Cue;
 pub use engine::{Ending, Engine, EngineConfig, EngineError, Pace, TruthConfig};
 pub use fixture::Fixture;
 pub use gate::{
-    Arrival, Cause, Change, CoDel, Departure, Discipline, Fate, Gate, GilbertElliott, Jitter, Loss,
-    Moment, Partial, PartialWire, Path, QueueLimit, Shape, Share, Step as ScheduleStep, Trace,
-    Treatment, Turn, What, Wire, transmission_time,
+    Arrival, Cause, Change, CoDel, Departure, Discipline, Fate, Flow, Gate, GilbertElliott, Jitter,
+    Loss, Moment, Partial, PartialWire, Path, QueueLimit, Reserved, Shape, Share,
+    Step as ScheduleStep, Trace, Treatment, Turn, What, Wire, transmission_time,
 };
 pub use group::GroupError;
 pub use journal::{HasKeeper, UndoError};

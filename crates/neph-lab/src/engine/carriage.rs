@@ -11,7 +11,7 @@ use neph_sys::ring::{Frame, PacketRing};
 
 use super::flip::flip;
 use crate::counters::{Direction, LinkCounters};
-use crate::gate::{Arrival, Departure, Fate, Gate, Moment, digest};
+use crate::gate::{Arrival, Departure, Fate, Gate, Moment, flow};
 use crate::truth::{Handling, Identity, Passing, Record, Recorder, Verdict};
 use crate::waiting::{Slot, Waiting};
 
@@ -81,7 +81,7 @@ impl Carriage {
         let length = frame.wire_length();
         let gate = &mut self.gates[direction.index()];
         let flow = if gate.has_paths() {
-            digest(frame.bytes())
+            flow(frame.bytes())
         } else {
             None
         };

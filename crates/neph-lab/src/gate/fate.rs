@@ -1,6 +1,6 @@
 //! What becomes of a packet, and why.
 
-use super::Moment;
+use super::{Flow, Moment};
 
 /// What a gate is told about a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -9,8 +9,8 @@ pub struct Arrival {
     pub at: Moment,
     /// Bytes, Ethernet header included.
     pub length: u32,
-    /// A number for its flow; none for what belongs to no flow.
-    pub flow: Option<u64>,
+    /// Its flow; none for what belongs to no flow.
+    pub flow: Option<Flow>,
 }
 
 /// What becomes of a packet.

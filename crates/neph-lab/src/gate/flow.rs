@@ -1,4 +1,5 @@
-//! Which of several paths a packet takes: a seeded hash over what names its flow.
+//! Which of several paths a packet takes: a seeded hash over what names its flow, among those that
+//! are reserved for its protocol, or else among those that are reserved for none.
 //!
 //! Owns what counts as a flow: addresses, protocol and ports of TCP and UDP; addresses, protocol
 //! and identifier of an ICMP echo; addresses and protocol of anything else that is IP, fragments
@@ -11,8 +12,28 @@ const UDP: u8 = 17;
 const ICMP: u8 = 1;
 const ICMP_V6: u8 = 58;
 
-/// A number for the flow that an Ethernet frame belongs to; none when it is not IP.
-pub(crate) fn digest(frame: &[u8]) -> Option<u64> {
+/// What a packet belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Flow {
+    /// All of its packets have it; packets of another flow hardly ever do.
+    pub number: u64,
+    /// Its protocol, if that is one that paths are reserved for.
+    pub protocol: Option<Reserved>,
+}
+
+/// A protocol that a path can be reserved for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reserved {
+    /// ICMP and `ICMPv6`.
+    Icmp,
+    /// TCP.
+    Tcp,
+    /// UDP.
+    Udp,
+}
+
+/// The flow that an Ethernet frame belongs to; none when it is not IP.
+pub(crate) fn flow(frame: &[u8]) -> Option<Flow> {
     let (ethernet, packet) = frame.split_at_checked(ETHERNET as usize)?;
     match [ethernet[12], ethernet[13]] {
         [0x08, 0x00] => {
@@ -26,7 +47,7 @@ pub(crate) fn digest(frame: &[u8]) -> Option<u64> {
     }
 }
 
-fn of(addresses: &[u8], protocol: u8, behind: Option<&[u8]>) -> u64 {
+fn of(addresses: &[u8], protocol: u8, behind: Option<&[u8]>) -> Flow {
     let behind = behind.unwrap_or_default();
     let named = match (protocol, behind.first()) {
         (TCP | UDP, _) => behind.get(..4),
@@ -35,25 +56,41 @@ fn of(addresses: &[u8], protocol: u8, behind: Option<&[u8]>) -> u64 {
     };
     let bytes = addresses.iter().chain([&protocol]);
     // FNV-1a; the seed comes in when a path is chosen.
-    bytes
+    let number = bytes
         .chain(named.unwrap_or_default())
         .fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
             (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3)
-        })
+        });
+    let protocol = match protocol {
+        ICMP | ICMP_V6 => Some(Reserved::Icmp),
+        TCP => Some(Reserved::Tcp),
+        UDP => Some(Reserved::Udp),
+        _ => None,
+    };
+    Flow { number, protocol }
 }
 
-/// The index of the path that a flow takes, each as often as its weight says; the first where no
-/// path has a weight, and for what is no flow.
-pub(super) fn choose(flow: Option<u64>, seed: u64, paths: &[Path]) -> usize {
-    let total: u64 = paths.iter().map(|path| u64::from(path.weight)).sum();
-    let Some(flow) = flow else { return 0 };
-    let drawn = (u128::from(mixed(flow ^ seed)) * u128::from(total)) >> 64;
-    let mut below = 0;
-    let chosen = paths.iter().position(|path| {
-        below += u128::from(path.weight);
-        drawn < below
+/// The index of the path that a flow takes, each as often as its weight says: of those reserved for
+/// its protocol if one of them has a weight, or else of those that are not reserved. The first of
+/// these where none has a weight, and for what is no flow.
+pub(super) fn choose(flow: Option<Flow>, seed: u64, paths: &[Path]) -> usize {
+    let total = |only: Option<Reserved>| -> u64 {
+        let open = paths.iter().filter(|path| path.only == only);
+        open.map(|path| u64::from(path.weight)).sum()
+    };
+    let protocol = flow.and_then(|flow| flow.protocol);
+    let only = protocol.filter(|protocol| total(Some(*protocol)) > 0);
+    let mut open = (0..).zip(paths).filter(|(_, path)| path.only == only);
+    let first = open.clone().next();
+    let chosen = flow.and_then(|flow| {
+        let drawn = (u128::from(mixed(flow.number ^ seed)) * u128::from(total(only))) >> 64;
+        let mut below = 0;
+        open.find(|(_, path)| {
+            below += u128::from(path.weight);
+            drawn < below
+        })
     });
-    chosen.unwrap_or(0)
+    chosen.or(first).map_or(0, |(index, _)| index)
 }
 
 /// The seed after so many reshuffles.
@@ -93,6 +130,7 @@ mod tests {
         let path = |weight: &u32| Path {
             name: String::new(),
             weight: *weight,
+            only: None,
             wire: Wire::default(),
         };
         weights.iter().map(path).collect()
@@ -103,7 +141,7 @@ mod tests {
         let paths = paths(weights);
         let mut counts = vec![0; weights.len()];
         for port in 0..=u16::MAX {
-            counts[choose(digest(&udp(kind, port)), seed, &paths)] += 1;
+            counts[choose(flow(&udp(kind, port)), seed, &paths)] += 1;
         }
         counts
     }
@@ -130,7 +168,7 @@ mod tests {
         for count in [2_u32, 4, 8] {
             let paths = paths(&vec![1; count as usize]);
             let chosen = |times, port| {
-                let flow = digest(&udp([8, 0], port));
+                let flow = flow(&udp([8, 0], port));
                 choose(flow, reshuffled(5, times), &paths)
             };
             let ports = 0..=u16::MAX;
@@ -142,14 +180,40 @@ mod tests {
     }
 
     #[test]
+    fn a_reserved_path_takes_its_protocol_and_nothing_else() {
+        let mut ping = udp([8, 0], 7);
+        ping[23] = ICMP;
+        let mut tcp = ping.clone();
+        tcp[23] = TCP;
+        let mut v6 = udp([0x86, 0xdd], 7);
+        v6[20] = ICMP_V6;
+        let arp = udp([8, 6], 7);
+        let mut paths = paths(&[5, 1, 1]);
+        (paths[0].only, paths[2].only) = (Some(Reserved::Icmp), Some(Reserved::Tcp));
+        let taken = |paths: &[Path], frame: &[u8]| {
+            let seeds = 0..200;
+            let taken: Vec<usize> = seeds.map(|seed| choose(flow(frame), seed, paths)).collect();
+            assert!(taken.iter().all(|index| *index == taken[0]), "{taken:?}");
+            taken[0]
+        };
+        for (frame, index) in [(&ping, 0), (&v6, 0), (&tcp, 2), (&arp, 1)] {
+            assert_eq!(taken(&paths, frame), index);
+        }
+        assert_eq!(taken(&paths, &udp([8, 0], 7)), 1);
+        // Closed by a schedule: its packets go where all others do.
+        paths[0].weight = 0;
+        assert_eq!(taken(&paths, &ping), 1);
+    }
+
+    #[test]
     fn a_flow_is_known_by_what_stays_the_same_in_all_its_packets() {
         let one = udp([8, 0], 7);
         let with = |at: usize, value: u8| {
             let mut other = one.clone();
             other[at] = value;
-            digest(&other)
+            flow(&other)
         };
-        let same = digest(&one);
+        let same = flow(&one);
         for (at, what) in [
             (18, "identification"),
             (22, "time to live"),
@@ -167,18 +231,18 @@ mod tests {
         }
         let mut ping = one.clone();
         (ping[23], ping[34]) = (ICMP, 8);
-        let first = digest(&ping);
+        let first = flow(&ping);
         ping[41] = 3;
-        assert_eq!(digest(&ping), first, "sequence number");
+        assert_eq!(flow(&ping), first, "sequence number");
         ping[39] = 3;
-        assert_ne!(digest(&ping), first, "identifier");
+        assert_ne!(flow(&ping), first, "identifier");
         let mut fragment = one.clone();
         fragment[20] = 0x20;
-        let first = digest(&fragment);
+        let first = flow(&fragment);
         (fragment[20], fragment[21], fragment[34]) = (0, 9, 77);
-        assert_eq!(digest(&fragment), first, "fragments have no ports");
+        assert_eq!(flow(&fragment), first, "fragments have no ports");
         for length in 0..one.len() {
-            digest(&one[..length]);
+            flow(&one[..length]);
         }
     }
 }

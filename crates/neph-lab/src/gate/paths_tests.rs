@@ -12,8 +12,14 @@ fn path(weight: u32, delay_ms: i64) -> Path {
     Path {
         name: format!("{delay_ms}ms"),
         weight,
+        only: None,
         wire,
     }
+}
+
+fn numbered(number: u64) -> Flow {
+    let protocol = None;
+    Flow { number, protocol }
 }
 
 fn paths(paths: &[(u32, i64)]) -> Shape {
@@ -56,7 +62,7 @@ fn passes(gate: &mut Gate, millis: i64, flow: u64) -> (i64, u8) {
     let packet = Arrival {
         at: at(millis),
         length: 100,
-        flow: Some(flow),
+        flow: Some(numbered(flow)),
     };
     match gate.admit(packet) {
         Some(Fate::Leaves(departure)) => {
@@ -154,7 +160,7 @@ fn an_override_for_all_reaches_every_path() {
     let packet = Arrival {
         at: at(20),
         length: 100,
-        flow: Some(1),
+        flow: Some(numbered(1)),
     };
     let fate = gate.admit(packet);
     assert!(matches!(fate, Some(Fate::Dropped(Cause::Random, Some(_)))));

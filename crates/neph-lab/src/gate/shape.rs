@@ -2,7 +2,7 @@
 
 use neph_model::{BitRate, ByteSize, Span};
 
-use super::{CoDel, Jitter, Loss, Share};
+use super::{CoDel, Jitter, Loss, Reserved, Share};
 
 /// Bytes of the header in front of what an MTU counts.
 pub(crate) const ETHERNET: u32 = 14;
@@ -34,6 +34,8 @@ pub struct Path {
     pub name: String,
     /// How many flows it gets, in proportion to the others; none at 0.
     pub weight: u32,
+    /// The only protocol that takes it, and takes no other; none for a path that is for all.
+    pub only: Option<Reserved>,
     /// What it does to packets.
     pub wire: Wire,
 }

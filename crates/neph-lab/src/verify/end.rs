@@ -9,7 +9,7 @@ use neph_sys::ring::{PacketRing, Seat};
 use neph_sys::{clock, netns};
 
 use crate::engine::EngineError;
-use crate::gate::digest;
+use crate::gate::{Flow, flow};
 use crate::lab::{Lab, LabError};
 use crate::links::mac_bytes;
 
@@ -111,9 +111,9 @@ impl End {
     }
 
     /// Sends from this port from now on, and says which flow that is to a link.
-    pub(super) fn send_from(&mut self, port: u16) -> Option<u64> {
+    pub(super) fn send_from(&mut self, port: u16) -> Option<Flow> {
         self.header[34..36].copy_from_slice(&port.to_be_bytes());
-        digest(&self.header)
+        flow(&self.header)
     }
 
     fn port(&self) -> u16 {

@@ -7,7 +7,7 @@
 
 use std::collections::VecDeque;
 
-use crate::gate::{Arrival, Fate, Gate, Jitter, Moment, Shape, Wire};
+use crate::gate::{Arrival, Fate, Flow, Gate, Jitter, Moment, Shape, Wire};
 
 /// What chance decides is drawn so often: enough that the reference is far smoother than what is
 /// measured.
@@ -21,7 +21,7 @@ pub(super) struct Asked<'l> {
     /// A gate that nothing has passed yet.
     pub(super) gate: Gate,
     /// The flow, as a gate knows it.
-    pub(super) flow: Option<u64>,
+    pub(super) flow: Option<Flow>,
     /// Whether something changes with time.
     pub(super) scheduled: bool,
     /// When the schedule began, on the clock of the moments at which packets leave.

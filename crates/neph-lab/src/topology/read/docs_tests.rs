@@ -131,6 +131,7 @@ fn every_key_of_a_link_is_on_the_page() {
         "direction",
         "path",
         "weight",
+        "only",
         "reshuffle",
     ] {
         assert!(chapter.contains(&format!("| `{key}` |")), "{key}");

@@ -5,7 +5,9 @@ use neph_model::{BitRate, Span};
 use super::tests::{TWO, parse};
 use super::*;
 use crate::counters::Direction;
-use crate::gate::{CoDel, Discipline, GilbertElliott, Jitter, Loss, QueueLimit, Share, What};
+use crate::gate::{
+    CoDel, Discipline, GilbertElliott, Jitter, Loss, QueueLimit, Reserved, Share, What,
+};
 
 /// [`TWO`], with `features` for its link instead of its delay.
 fn with(features: &str) -> String {
@@ -145,6 +147,41 @@ fn paths_say_what_they_do_otherwise_each_direction_by_itself() {
     let back = &link.b_to_a.paths[1].wire;
     assert_eq!(back.loss, Loss::Random(Share::from_billionths(10_000_000)));
     assert_eq!(back.duplicate, Share::from_billionths(10_000_000));
+}
+
+#[test]
+fn a_path_may_be_reserved_for_a_protocol_but_not_every_path() {
+    let reserved = |text: &str, only: &str| text.replace("weight = 3", only);
+    let only = |text: &str| {
+        let topology = parse(text)?;
+        let paths = topology.links[0].b_to_a.paths.iter();
+        Ok(paths.map(|path| path.only).collect::<Vec<_>>())
+    };
+    let two = TWO.to_owned() + TWO_PATHS;
+    for (name, kept) in [
+        ("icmp", Reserved::Icmp),
+        ("tcp", Reserved::Tcp),
+        ("udp", Reserved::Udp),
+    ] {
+        let text = reserved(&two, &format!("only = \"{name}\""));
+        assert_eq!(only(&text), Ok(vec![Some(kept), None]));
+    }
+    for (text, part) in [
+        (reserved(&two, "only = \"imcp\""), "icmp"),
+        (
+            reserved(TWO_PATHS, "only = \"tcp\"").replace("b_to_a", "only = \"udp\"\nb_to_a"),
+            "without 'only'",
+        ),
+    ] {
+        let text = if text.contains("version") {
+            text
+        } else {
+            TWO.to_owned() + &text
+        };
+        let mistakes: Vec<neph_text::Problem> = only(&text).expect_err(part);
+        assert_eq!(mistakes.len(), 1, "{mistakes:?}");
+        assert!(mistakes[0].remedy.contains(part), "{mistakes:?}");
+    }
 }
 
 const SCHEDULE: &str = r#"

@@ -1,21 +1,28 @@
 //! From `[[link.path]]` tables to the paths of both directions.
 
-use neph_text::{Fault, Fields, Node, Take};
+use neph_text::{Fault, Fields, Node, Take, choice};
 
 use super::features::wire;
 use super::is_name;
 use super::link::DIRECTIONS;
-use crate::gate::{PartialWire, Path, Shape};
+use crate::gate::{PartialWire, Path, Reserved, Shape};
 
 /// The most paths: as many as a record of the truth can tell apart and an operator would build.
 const MOST: usize = 64;
 const HEAVIEST: u32 = 1_000;
+/// What a path can be kept for.
+const RESERVED: [(&str, Reserved); 3] = [
+    ("icmp", Reserved::Icmp),
+    ("tcp", Reserved::Tcp),
+    ("udp", Reserved::Udp),
+];
 
 /// A path as it is said: what both directions have in common, and each its own.
 #[derive(Debug)]
 pub(super) struct SaidPath {
     pub(super) name: String,
     weight: u32,
+    only: Option<Reserved>,
     both: PartialWire,
     own: [PartialWire; 2],
 }
@@ -29,6 +36,7 @@ impl SaidPath {
         Path {
             name: self.name.clone(),
             weight: self.weight,
+            only: self.only,
             wire,
         }
     }
@@ -59,6 +67,11 @@ pub(super) fn paths(link: &mut Fields<'_>) -> Vec<SaidPath> {
         }
         paths.push(path);
     }
+    if !paths.is_empty() && paths.iter().all(|path| path.only.is_some()) {
+        let what = "every path of this link is reserved, so other packets have none";
+        let remedy = "add a [[link.path]] without 'only', or drop one 'only'";
+        link.fault(link.span(), what, remedy);
+    }
     paths
 }
 
@@ -66,6 +79,7 @@ fn path(mut table: Fields<'_>, number: usize) -> Option<SaidPath> {
     let given = table.optional_with("name", path_name);
     let named = given.is_some() || table.entry("name").is_none();
     let heavy = table.optional_with("weight", weight);
+    let only = table.optional_with("only", |node| choice(node, &RESERVED));
     let both = wire(&mut table);
     shared(&mut table);
     let own = DIRECTIONS.map(|direction| {
@@ -80,6 +94,7 @@ fn path(mut table: Fields<'_>, number: usize) -> Option<SaidPath> {
     named.then(|| SaidPath {
         name: given.map_or_else(|| format!("path{number}"), |name| name.value),
         weight: heavy.map_or(1, |weight| weight.value),
+        only: only.map(|only| only.value),
         both,
         own,
     })
