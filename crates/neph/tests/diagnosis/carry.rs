@@ -1,0 +1,80 @@
+//! Carries a lab out with the program, as a user would, and reads what it named.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+use crate::lab::{At, Lab};
+
+/// Rules about this host and this hour, which no lab decides.
+const DISTURBANCES: [&str; 2] = ["starved-client", "clock-step"];
+
+/// What the program named, with its sentence.
+#[derive(Debug, Default)]
+pub(crate) struct Named {
+    pub(crate) causes: BTreeMap<(String, String), String>,
+    /// Of this host.
+    pub(crate) disturbances: Vec<String>,
+}
+
+impl Named {
+    pub(crate) fn has(&self, (rule, endpoint): At) -> bool {
+        self.causes
+            .contains_key(&(rule.to_owned(), endpoint.to_owned()))
+    }
+}
+
+/// Measures a lab in `folder`, which is there, and asks for the causes.
+pub(crate) fn carry_out(lab: &Lab, folder: &Path) -> Named {
+    fs::write(folder.join("lab.toml"), lab.topology()).expect("a file");
+    fs::write(folder.join("plan.toml"), lab.plan()).expect("a file");
+    let run = neph(folder, &["run", "plan.toml", "--no-report", "--quiet"]);
+    assert!(
+        run.status.success(),
+        "lab {}: {}",
+        lab.number,
+        told(&run.stderr)
+    );
+    let asked = neph(folder, &["diagnose", "--format", "json"]);
+    assert!(
+        asked.status.success(),
+        "lab {}: {}",
+        lab.number,
+        told(&asked.stderr)
+    );
+    let document: Value = serde_json::from_slice(&asked.stdout).expect("one document");
+    let diagnoses = document["diagnoses"].as_array().expect("a list");
+    let mut named = Named::default();
+    for diagnosis in diagnoses {
+        let text = |key: &str| diagnosis[key].as_str().expect("a text").to_owned();
+        let (rule, cause) = (text("rule"), text("cause"));
+        if DISTURBANCES.contains(&rule.as_str()) {
+            named.disturbances.push(cause);
+            continue;
+        }
+        for seen in diagnosis["seen"].as_array().expect("a list") {
+            let scenario = seen["scenario"].as_str().expect("a label");
+            let (endpoint, _) = scenario.split_once(" · ").expect("an endpoint first");
+            let place = (rule.clone(), endpoint.to_owned());
+            named.causes.insert(place, cause.clone());
+        }
+    }
+    named
+}
+
+fn neph(folder: &Path, args: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_neph"))
+        .args(args)
+        .env("NEPH_WORKSPACE", folder.join("measured"))
+        .env("NO_COLOR", "1")
+        .current_dir(folder)
+        .output()
+        .expect("neph runs")
+}
+
+fn told(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}

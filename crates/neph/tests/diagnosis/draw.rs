@@ -1,0 +1,153 @@
+//! Draws labs: the same seed gives the same labs.
+
+use std::collections::BTreeSet;
+
+use neph_stats::Random;
+
+use crate::causes::{CAUSES, Cause, go_together};
+use crate::decoys::DECOYS;
+use crate::endpoint::Endpoint;
+use crate::lab::Lab;
+
+/// What measuring a lab may take, in seconds.
+const LONGEST: f64 = 12.0;
+/// More blocks do not fit, or tell no more.
+const BLOCKS: u32 = 4;
+const NAMES: [&str; 3] = ["oslo", "lyon", "bern"];
+
+/// The first labs of a seed: by turns with one cause, two and none. Causes are dealt out of a
+/// shuffled pack, so that all of them come about as often.
+pub(crate) fn labs(seed: u64, count: usize) -> Vec<Lab> {
+    let mut random = Random::new(seed);
+    let mut pack: Vec<&Cause> = Vec::new();
+    (0..count)
+        .map(|number| {
+            let mut causes: Vec<&Cause> = Vec::new();
+            while causes.len() < [1, 2, 0][number % 3] {
+                let cause = deal(&mut pack, &mut random);
+                if causes.iter().all(|other| other.rule != cause.rule) {
+                    causes.push(cause);
+                }
+            }
+            lab(number, &causes, &mut random)
+        })
+        .collect()
+}
+
+fn deal<'c>(pack: &mut Vec<&'c Cause>, random: &mut Random) -> &'c Cause {
+    if pack.is_empty() {
+        pack.extend(&CAUSES);
+    }
+    pack.swap_remove(random.below(pack.len()))
+}
+
+fn lab(number: usize, causes: &[&Cause], random: &mut Random) -> Lab {
+    let mut lab = Lab {
+        number,
+        endpoints: Vec::new(),
+        restarts: causes
+            .iter()
+            .any(|cause| cause.rule == "slow-start-after-idle"),
+        echo_ms: 100,
+        blocks: 1,
+        causes: BTreeSet::new(),
+    };
+    let share_one = match causes {
+        [one, other] => go_together(one, other) && random.below(2) == 0,
+        _ => false,
+    };
+    if share_one {
+        add(&mut lab, causes, random);
+    } else {
+        for cause in causes {
+            add(&mut lab, &[cause], random);
+        }
+    }
+    for _ in 0..random.below(NAMES.len() + 1 - lab.endpoints.len()).max(1) {
+        add_without(&mut lab, random);
+    }
+    while lab.blocks < BLOCKS && lab.seconds() / f64::from(lab.blocks) + lab.seconds() <= LONGEST {
+        lab.blocks += 1;
+    }
+    if lab.endpoints.iter().any(|endpoint| endpoint.seconds < 0.8) {
+        lab.echo_ms = 50;
+    }
+    lab
+}
+
+/// Adds an endpoint with these causes.
+fn add(lab: &mut Lab, causes: &[&Cause], random: &mut Random) {
+    let mut endpoint = plain(NAMES[lab.endpoints.len()], random);
+    for cause in CAUSES
+        .iter()
+        .filter(|one| causes.iter().any(|it| it.rule == one.rule))
+    {
+        (cause.put_in)(&mut endpoint, random);
+        lab.causes.insert((cause.rule, endpoint.name));
+    }
+    lab.endpoints.push(endpoint);
+}
+
+/// Adds an endpoint without a cause, if it fits.
+fn add_without(lab: &mut Lab, random: &mut Random) {
+    if lab.endpoints.len() == NAMES.len() {
+        return;
+    }
+    let mut endpoint = plain(NAMES[lab.endpoints.len()], random);
+    DECOYS[random.below(DECOYS.len())](&mut endpoint, random);
+    lab.endpoints.push(endpoint);
+    // Large messages at long intervals would be a cause where the client forgets its window; and
+    // two blocks are to fit.
+    let last = lab.endpoints.last().expect("just pushed");
+    let is_cause = lab.restarts && last.sizes[0] > 14_000 && last.interval_ms > 200;
+    if is_cause || 2.0 * lab.seconds() > LONGEST {
+        lab.endpoints.pop();
+        let plain = plain(NAMES[lab.endpoints.len()], random);
+        if 2.0 * (lab.seconds() + plain.seconds) <= LONGEST {
+            lab.endpoints.push(plain);
+        }
+    }
+}
+
+/// An endpoint that nothing is wrong with: some jitter, a loss now and then.
+fn plain(name: &'static str, random: &mut Random) -> Endpoint {
+    // From 1 to 60 ms one way, short and long ones alike.
+    let delay_ms = 60_f64.powf(random.unit());
+    let jitter_us = 1e3 * (delay_ms / 20.0).min(0.3) * random.unit();
+    let jitter = match random.below(4) {
+        0 => "none".to_owned(),
+        kind => format!(
+            "{} {jitter_us:.0}us",
+            ["uniform", "normal", "pareto"][kind - 1]
+        ),
+    };
+    Endpoint {
+        name,
+        delay_ms,
+        jitter,
+        loss_percent: one_of(random, &[0.0, 0.0, 0.01, 0.03]),
+        corrupt_percent: 0.0,
+        reorder_percent: 0.0,
+        uplink: None,
+        ways: Vec::new(),
+        bulk: None,
+        middle: None,
+        think_ms: 0.0,
+        scheme: "ws",
+        tls: "",
+        new_connection: false,
+        ports: Vec::new(),
+        sizes: vec![one_of(random, &[64, 200, 700, 1_200])],
+        reply: one_of(random, &[64, 200, 1_000]),
+        interval_ms: one_of(random, &[20, 25, 33, 45]),
+        seconds: one_of(random, &[0.9, 1.0, 1.2]),
+    }
+}
+
+pub(crate) fn between(random: &mut Random, low: f64, high: f64) -> f64 {
+    low + (high - low) * random.unit()
+}
+
+pub(crate) fn one_of<T: Copy>(random: &mut Random, all: &[T]) -> T {
+    all[random.below(all.len())]
+}
