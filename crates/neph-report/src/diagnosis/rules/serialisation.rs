@@ -39,6 +39,9 @@ const HEADERS: f64 = 66.0;
 /// A link that is asked for more than this is not measured at rest: its queue is. Below, each
 /// message finds the queue empty.
 const AT_REST: f64 = 0.9;
+/// So long an acknowledgement may wait for a reply to travel with (Linux; or for a round trip, where
+/// that is longer): a proxy's, too.
+const DELAYED_ACK_MS: f64 = 40.0;
 /// The least of fewer messages is not yet the path's.
 const MESSAGES: usize = 5;
 /// Low enough for what did not wait, high enough not to rest on one message.
@@ -150,14 +153,17 @@ fn bare(runs: &[&Run<'_>]) -> Option<Point> {
     })
 }
 
-/// Whether the acknowledgements wait for the bytes as the replies do.
+/// Whether the acknowledgements wait for the bytes as the replies do, and not for the replies.
 fn is_acknowledged_late(runs: &[&Run<'_>], bare: &Point) -> bool {
     let acknowledged = runs.iter().flat_map(|run| &run.flow.exchanges);
     let acknowledged = acknowledged.filter_map(|one| one.ack.map(Span::millis_f64));
     let replied = runs.iter().filter_map(|run| run.networks().least());
     let [acknowledged, replied]: [Ordered; 2] = [acknowledged.collect(), replied.collect()];
     let late = acknowledged.least().zip(replied.least());
-    late.is_some_and(|(ack, reply)| ack - bare.time >= 0.5 * (reply - bare.time))
+    late.is_some_and(|(ack, reply)| {
+        let waited = ack - bare.time;
+        waited >= 0.5 * (reply - bare.time) && waited > DELAYED_ACK_MS.max(bare.time)
+    })
 }
 
 /// A line through the points.

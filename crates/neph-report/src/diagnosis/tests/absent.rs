@@ -113,6 +113,19 @@ fn a_longer_way_for_a_while_over_a_path_with_jitter_is_no_queue() {
 }
 
 #[test]
+fn a_proxy_whose_acknowledgements_travel_with_the_reply_is_no_slow_link() {
+    let world = World {
+        round_trip_ms: 5.9,
+        proxy_ms: 4.4,
+        quick_acks: 0.0,
+        sizes: vec![1200],
+        ..World::default()
+    };
+    // Nor a proxy: 1200 B may take so long on a link of 2 Mbit/s.
+    assert!(names(&world).is_empty(), "{:?}", names(&world));
+}
+
+#[test]
 fn a_queue_that_is_there_all_the_time_is_not_told_from_a_long_path() {
     let world = World {
         queue: Some(Queue {

@@ -214,7 +214,7 @@ impl<'w> Line<'w> {
         self.replied = read;
         if !is_udp {
             // Most acknowledgements wait for the reply and travel with it, from a proxy too.
-            let is_quick = random.unit() < 0.15;
+            let is_quick = random.unit() < world.quick_acks;
             let acked = left + self.crossing(left, random) + way + again;
             let acked = if is_quick { acked } else { received.max(acked) };
             marks.acked = Some(own(acked));

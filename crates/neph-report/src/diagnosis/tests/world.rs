@@ -61,6 +61,8 @@ pub(super) struct World {
     /// Share of segments that a full queue drops.
     pub(super) congested_loss: f64,
     pub(super) proxy_ms: f64,
+    /// The share of acknowledgements that do not wait for the reply to travel with.
+    pub(super) quick_acks: f64,
     pub(super) icmp_ms: f64,
     pub(super) think_ms: f64,
     pub(super) starved_ms: f64,
@@ -105,6 +107,7 @@ impl Default for World {
             reply_loss: 0.0,
             congested_loss: 0.0,
             proxy_ms: 0.0,
+            quick_acks: 0.15,
             icmp_ms: 0.0,
             think_ms: 0.0,
             starved_ms: 0.0,
