@@ -13,7 +13,7 @@ pub(crate) const DECOYS: [fn(&mut Endpoint, &mut Random); 10] = [
         // Equal paths of equal length.
         at.ways = vec![way(at.delay_ms), way(at.delay_ms)];
         at.ports = ports(random)[..4].to_vec();
-        (at.interval_ms, at.seconds) = (20, 0.5);
+        (at.interval_ms, at.seconds) = (20, 0.4);
     },
     // Rare and large, from a client that keeps its window.
     rare_and_large,

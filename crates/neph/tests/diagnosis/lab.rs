@@ -8,6 +8,10 @@ use crate::endpoint::{Endpoint, site};
 /// A cause at a place: the rule's name and the endpoint's.
 pub(crate) type At = (&'static str, &'static str);
 
+/// After which a message is lost. An echo is only known to be lost where an experiment and the second
+/// that it waits for last replies take longer than that.
+const TIMEOUT: &str = "2s";
+
 /// A lab and how it is measured.
 #[derive(Clone, Debug)]
 pub(crate) struct Lab {
@@ -43,7 +47,7 @@ impl Lab {
 
     pub(crate) fn plan(&self) -> String {
         let mut text = format!(
-            "version = 1\nname = \"lab {}\"\nseed = {}\nblocks = {}\n\n",
+            "version = 1\nname = \"lab {}\"\nseed = {}\nblocks = {}\ntimeout = \"{TIMEOUT}\"\n\n",
             self.number,
             self.number + 1,
             self.blocks
