@@ -3,7 +3,8 @@
 //!
 //! Needs root (network namespaces); says SKIP without. `NEPH_LABS=30` carries out thirty labs (two
 //! without it), `NEPH_LABS_SEED` draws others, `NEPH_LABS_ONLY` carries out one of them by its
-//! number, `NEPH_LABS_FOLDER` keeps plans, topologies and measurements there.
+//! number, `NEPH_LABS_FOLDER` keeps plans, topologies and measurements there; labs
+//! that were measured there before are only diagnosed again.
 
 #[path = "diagnosis/carry.rs"]
 mod carry;

@@ -12,6 +12,9 @@ use crate::lab::{At, Lab};
 /// Rules about this host and this hour, which no lab decides.
 const DISTURBANCES: [&str; 2] = ["starved-client", "clock-step"];
 
+/// The file that says what was measured in a folder, to its end.
+const WHOLE: &str = "measured.txt";
+
 /// What the program named, with its sentence.
 #[derive(Debug, Default)]
 pub(crate) struct Named {
@@ -27,8 +30,8 @@ impl Named {
     }
 }
 
-/// Measures a lab in `folder`, which is there, and asks for the causes.
-pub(crate) fn carry_out(lab: &Lab, folder: &Path) -> Named {
+/// Measures a lab in `folder`, which is there, and says so there.
+fn measure(lab: &Lab, folder: &Path) {
     fs::write(folder.join("lab.toml"), lab.topology()).expect("a file");
     fs::write(folder.join("plan.toml"), lab.plan()).expect("a file");
     let run = neph(folder, &["run", "plan.toml", "--no-report", "--quiet"]);
@@ -38,6 +41,15 @@ pub(crate) fn carry_out(lab: &Lab, folder: &Path) -> Named {
         lab.number,
         told(&run.stderr)
     );
+    fs::write(folder.join(WHOLE), lab.topology() + &lab.plan()).expect("a file");
+}
+
+/// Measures a lab in `folder`, unless just that was measured there, and asks for the causes.
+pub(crate) fn carry_out(lab: &Lab, folder: &Path) -> Named {
+    let measured = fs::read_to_string(folder.join(WHOLE));
+    if !measured.is_ok_and(|text| text == lab.topology() + &lab.plan()) {
+        measure(lab, folder);
+    }
     let asked = neph(folder, &["diagnose", "--format", "json"]);
     assert!(
         asked.status.success(),
