@@ -114,9 +114,8 @@ fn told(name: &str, runs: &[&Run<'_>]) -> Option<Found> {
     if is_chance || real(shown) < EXPERIMENTS * real(seen.len()) {
         return None;
     }
-    let (run, worst) = seen
-        .iter()
-        .max_by(|(_, a), (_, b)| a.middle().total_cmp(&b.middle()))?;
+    let blocked = || seen.iter().filter(|(_, one)| one.ratio() >= 1.0);
+    let (run, worst) = blocked().max_by(|(_, a), (_, b)| a.middle().total_cmp(&b.middle()))?;
     let confidence = Agreement {
         noun: "experiment",
         shown,
@@ -145,8 +144,8 @@ fn told(name: &str, runs: &[&Run<'_>]) -> Option<Found> {
         .with("longest wait", worst.waits.greatest()?, "ms")
         .with("90th percentile between two departures", worst.skew, "ms")
         .with("round trip", worst.round_trip, "ms");
-    for (run, blocked) in &seen {
-        found = found.seen_at(run, &blocked.worst);
+    for (run, one) in blocked() {
+        found = found.seen_at(run, &one.worst);
     }
     Some(found)
 }

@@ -108,15 +108,21 @@ fn slower_or_faster(name: &str, runs: &[&Run<'_>]) -> Option<Found> {
 /// Echoes that get lost where messages do not.
 fn dropped(name: &str, runs: &[&Run<'_>]) -> Option<Found> {
     let (mut lost, mut sent, mut hurt, mut messages) = (0, 0, 0, 0);
+    let mut apart: Vec<bool> = Vec::new();
     for run in runs {
         let Some(flow) = run.experiment.companion() else {
             continue;
         };
-        lost += flow.lost();
-        sent += flow.exchanges.len() - flow.failed();
-        let again = run.flow.retransmissions();
-        hurt += run.flow.lost() + again.len();
-        messages += run.flow.exchanges.len() - run.flow.failed();
+        let echoes = (flow.lost(), flow.exchanges.len() - flow.failed());
+        let again = run.flow.retransmissions().len();
+        let others = (
+            run.flow.lost() + again,
+            run.flow.exchanges.len() - run.flow.failed(),
+        );
+        let share = |(part, all): (usize, usize)| real(part) / real(all.max(1));
+        apart.push(share(echoes) - share(others) >= LOSS);
+        (lost, sent) = (lost + echoes.0, sent + echoes.1);
+        (hurt, messages) = (hurt + others.0, messages + others.1);
     }
     let echoes = neph_stats::proportion(lost, sent).ok()?;
     let others = neph_stats::proportion(hurt, messages).ok()?;
@@ -126,8 +132,8 @@ fn dropped(name: &str, runs: &[&Run<'_>]) -> Option<Found> {
     }
     let confidence = Agreement {
         noun: "experiment",
-        shown: runs.len(),
-        of: runs.len(),
+        shown: apart.iter().filter(|apart| **apart).count(),
+        of: apart.len(),
         ratio: beyond / LOSS,
     };
     let cause = format!(

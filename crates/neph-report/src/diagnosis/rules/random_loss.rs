@@ -4,6 +4,7 @@
 use neph_model::{Outcome, ProbeKind, Seq, Span};
 
 use crate::axis::{millis, percent};
+use crate::data::Exchange;
 use crate::diagnosis::{Agreement, Crossing, Found, Ordered, Rule, Run, Sight};
 use crate::findings::{plural, real};
 
@@ -26,12 +27,16 @@ const QUEUE_MS: f64 = 1.0;
 const QUEUE_SHARE: f64 = 0.25;
 /// Of the losses at most this share came upon a queue, or it is congestion ...
 const CONGESTED: f64 = 0.3;
-/// ... unless there is a queue for so long that chance alone explains half of it: losses that do not
-/// care for the queue meet it as often as messages do.
+/// ... unless there is a queue for so long that chance explains it: losses that do not care for the
+/// queue meet it as often as messages do, within so many standard deviations ...
 const BY_CHANCE: f64 = 2.0;
+/// ... and never more than this share: then the queue may well be to blame.
+const MAJORITY: f64 = 0.5;
 /// How many messages just before a loss tell of the queue: the quickest of them, because each may
 /// have been hit itself.
 const BEFORE: usize = 3;
+/// Seconds after which a message tells nothing any more of the queue.
+const FRESH: f64 = 2.0;
 /// The level of an empty queue: what the quickest tenth of the messages met.
 const EMPTY: f64 = 0.1;
 /// An experiment in which even the quicker of the messages met a queue is left out. Half of them and
@@ -47,7 +52,7 @@ struct Losses {
     /// Segments sent again, or datagrams lost.
     lost: usize,
     segments: usize,
-    /// Losses of which the messages before are known.
+    /// Losses of which the messages before are known; those in a row, an outage's, are one.
     judged: usize,
     queued: usize,
     /// Messages before which there was a queue, and of which that is known.
@@ -70,8 +75,9 @@ impl Losses {
         let mut hit = Vec::new();
         let is_datagram = run.flow.flow.probe == ProbeKind::Udp;
         let mut counted: Option<(u32, u32)> = None;
+        let mut was_hit = false;
         for one in &run.flow.exchanges {
-            let before = just_before(&run.crossings, one.seq);
+            let before = just_before(&run.crossings, one);
             let is_behind = before.map(|before| usize::from(before - base > queue));
             self.known += usize::from(is_behind.is_some());
             self.behind += is_behind.unwrap_or(0);
@@ -84,6 +90,7 @@ impl Losses {
             let lost = usize::from(is_datagram && one.outcome == Outcome::Lost);
             let lost = lost + usize::try_from(again).unwrap_or(usize::MAX);
             let response = one.response.map(Span::millis_f64);
+            let is_first = !std::mem::replace(&mut was_hit, lost > 0);
             if lost == 0 {
                 self.unhurt.extend(response);
                 continue;
@@ -91,6 +98,9 @@ impl Losses {
             self.lost += lost;
             self.hurt.extend(response);
             hit.push(one.seq);
+            if !is_first {
+                continue;
+            }
             self.judged += usize::from(is_behind.is_some());
             self.queued += is_behind.unwrap_or(0);
         }
@@ -102,7 +112,9 @@ impl Losses {
     }
 
     fn is_random(&self) -> bool {
-        let by_chance = BY_CHANCE * real(self.behind) / real(self.known.max(1));
+        let queue = real(self.behind) / real(self.known.max(1));
+        let deviation = (queue * (1.0 - queue) / real(self.judged.max(1))).sqrt();
+        let by_chance = (queue + BY_CHANCE * deviation).min(MAJORITY);
         self.judged - self.queued >= LOSSES
             && self.share() >= LEAST_SHARE
             && real(self.queued) <= CONGESTED.max(by_chance) * real(self.judged)
@@ -117,10 +129,12 @@ impl Losses {
 }
 
 /// What the quickest of the messages just before took in the network, in milliseconds.
-fn just_before(crossings: &[Crossing], seq: Seq) -> Option<f64> {
-    let end = crossings.partition_point(|one| one.seq < seq);
+fn just_before(crossings: &[Crossing], hit: &Exchange) -> Option<f64> {
+    let at = Span::from_nanos(hit.intended.nanos()).secs_f64();
+    let end = crossings.partition_point(|one| one.seq < hit.seq);
     let before = crossings.get(end.checked_sub(BEFORE)?..end)?;
-    before.iter().map(|one| one.network).min_by(f64::total_cmp)
+    let fresh = before.iter().filter(|one| at - one.at <= FRESH);
+    fresh.map(|one| one.network).min_by(f64::total_cmp)
 }
 
 fn look(sight: &Sight<'_>) -> Vec<Found> {
@@ -193,32 +207,25 @@ fn told(name: &str, runs: &[&Run<'_>]) -> Option<Found> {
 
 /// Datagrams whose replies overtake each other.
 fn overtaking(name: &str, runs: &[&Run<'_>]) -> Option<Found> {
-    let (mut reordered, mut replies) = (0, 0);
-    for run in runs
+    let datagrams = |run: &&&Run<'_>| run.flow.flow.probe == ProbeKind::Udp;
+    let counts: Vec<(usize, usize)> = runs
         .iter()
-        .filter(|run| run.flow.flow.probe == ProbeKind::Udp)
-    {
-        reordered += run
-            .flow
-            .exchanges
-            .iter()
-            .filter(|one| one.reordered)
-            .count();
-        replies += run
-            .flow
-            .exchanges
-            .iter()
-            .filter(|one| one.response.is_some())
-            .count();
-    }
+        .filter(datagrams)
+        .map(|run| overtaken(run))
+        .collect();
+    let reordered: usize = counts.iter().map(|(late, _)| late).sum();
+    let replies: usize = counts.iter().map(|(_, all)| all).sum();
     let share = real(reordered) / real(replies.max(1));
     if reordered < LOSSES || share < REORDERED {
         return None;
     }
     let confidence = Agreement {
         noun: "experiment",
-        shown: runs.len(),
-        of: runs.len(),
+        shown: counts
+            .iter()
+            .filter(|(late, all)| real(*late) >= REORDERED * real(*all))
+            .count(),
+        of: counts.len(),
         ratio: share / REORDERED,
     };
     let cause = format!(
@@ -231,4 +238,11 @@ fn overtaking(name: &str, runs: &[&Run<'_>]) -> Option<Found> {
         .with("replies overtaken", share, "")
         .seen_in(runs.iter().copied());
     Some(found)
+}
+
+/// An experiment's replies that came after a later one's, and all of them.
+fn overtaken(run: &Run<'_>) -> (usize, usize) {
+    let all = run.flow.exchanges.iter();
+    let late = all.clone().filter(|one| one.reordered).count();
+    (late, all.filter(|one| one.response.is_some()).count())
 }

@@ -1,5 +1,7 @@
 //! What looks like a cause and is none is not named.
 
+use neph_model::ProbeKind;
+
 use super::names;
 use super::world::{Queue, World};
 
@@ -178,6 +180,37 @@ fn losses_at_the_peak_of_a_queue_are_not_random() {
 }
 
 #[test]
+fn an_outage_is_one_loss() {
+    for probe in [ProbeKind::Ws, ProbeKind::Udp] {
+        let world = World {
+            outage: 4.0..5.0,
+            blocks: 3,
+            probe,
+            ..World::default()
+        };
+        assert!(names(&world).is_empty(), "{:?}", names(&world));
+    }
+}
+
+#[test]
+fn losses_of_which_most_come_upon_a_queue_are_not_random_however_long_it_stands() {
+    let world = World {
+        intervals_ms: vec![20],
+        seconds: 40.0,
+        blocks: 4,
+        loss: 0.006,
+        congested_loss: 0.02,
+        queue: Some(Queue {
+            from: 10.0,
+            to: 34.0,
+            peak_ms: 150.0,
+        }),
+        ..World::default()
+    };
+    assert_eq!(names(&world), ["bufferbloat"]);
+}
+
+#[test]
 fn wake_ups_of_a_twentieth_of_a_millisecond_starve_nobody() {
     let world = World {
         starved_ms: 0.05,
@@ -240,7 +273,7 @@ fn a_pool_that_fills_is_no_connection_for_every_message() {
     let world = World {
         dials: Some(2.0),
         dialled: 0.1,
-        probe: neph_model::ProbeKind::Http,
+        probe: ProbeKind::Http,
         ..World::default()
     };
     assert!(names(&world).is_empty(), "{:?}", names(&world));

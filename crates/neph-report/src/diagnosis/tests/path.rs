@@ -100,7 +100,10 @@ impl<'w> Line<'w> {
         let world = self.world;
         let segments = (bytes / SEGMENT).ceil().max(1.0);
         let is_full = self.queue(written) > 0.0;
-        let share = if is_full { world.congested_loss } else { 0.0 } + world.loss;
+        let mut share = if is_full { world.congested_loss } else { 0.0 } + world.loss;
+        if world.outage.contains(&(written / 1e3)) {
+            share = 1.0;
+        }
         let lost = (0..10_000_u32)
             .take_while(|sent| f64::from(*sent) < segments)
             .filter(|_| random.unit() < share)

@@ -56,6 +56,8 @@ pub(super) struct World {
     pub(super) pacing: Option<f64>,
     /// Share of segments.
     pub(super) loss: f64,
+    /// Seconds in which every message is hit.
+    pub(super) outage: Range<f64>,
     /// Share of the replies' segments.
     pub(super) reply_loss: f64,
     /// Share of segments that a full queue drops.
@@ -104,6 +106,7 @@ impl Default for World {
             room: None,
             pacing: None,
             loss: 0.0,
+            outage: 0.0..0.0,
             reply_loss: 0.0,
             congested_loss: 0.0,
             proxy_ms: 0.0,
