@@ -136,7 +136,7 @@ impl Lab {
         Place::open(&self.name, site)
     }
 
-    /// What each service does, in the order of the topology.
+    /// What each service does: those of overlays and balancers, then those of the topology.
     pub fn services(&self) -> impl Iterator<Item = (&str, ServiceState)> {
         self.services
             .iter()

@@ -37,7 +37,11 @@ impl Drop for Unborn {
 
 /// Removes what processes left that ended before their lab had a name.
 pub(super) fn clear_unborn() -> io::Result<()> {
-    for entry in fs::read_dir(ROOT)?.flatten() {
+    let entries = match fs::read_dir(ROOT) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        other => other?,
+    };
+    for entry in entries.flatten() {
         let name = entry.file_name().into_string().unwrap_or_default();
         let owner = name
             .strip_prefix('.')

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use neph_sys::netns::{self, NetNs};
 
-use super::unborn::Unborn;
+use super::unborn::{Unborn, clear_unborn};
 use super::{Acquired, DOOMED, FILE, Whose, folder, is_current, parse};
 use crate::{group, program, sweep};
 
@@ -17,6 +17,7 @@ pub(crate) fn undo(lab: &str, whose: Whose<'_>) -> Result<(), UndoError> {
         lab: lab.into(),
         source,
     };
+    clear_unborn().map_err(failed)?;
     let file = match File::open(folder(lab).join(FILE)) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             return match whose {

@@ -82,6 +82,32 @@ fn a_lab_that_was_replaced_by_another_of_its_name_leaves_that_one_alone() {
     assert_eq!(leftovers(&name), [].into());
 }
 
+#[test]
+fn a_lab_that_comes_up_is_never_taken_for_one_left_behind() {
+    let Some(_turn) = turn("a_lab_that_comes_up_is_never_taken_for_one_left_behind") else {
+        return;
+    };
+    let name = name('q');
+    let topology = pair("delay = \"1ms\"");
+    std::thread::scope(|scope| {
+        let coming = scope.spawn(|| {
+            for _ in 0..5 {
+                let lab = up(&topology, &name);
+                assert!(lab.is_there(), "somebody took it down");
+                lab.down().expect("down");
+            }
+        });
+        while !coming.is_finished() {
+            // What another neph does that finds this one coming up.
+            for lab in Lab::list().expect("list") {
+                assert!(lab.name != name || lab.owner_alive, "{lab:?}");
+            }
+            Lab::down_if_left(&name).expect("there is none");
+        }
+    });
+    assert_eq!(leftovers(&name), [].into());
+}
+
 /// Two that start at once both see what a crash left; the slower one must not take down what the
 /// faster one has made of the name since.
 #[test]

@@ -137,7 +137,26 @@ fn pods_reach_each_other_as_neighbours_by_macvlan() {
 fn pods_reach_each_other_by_dockers_own_overlay() {
     let test = "pods_reach_each_other_by_dockers_own_overlay";
     let overlay = "kind = \"docker\"\nnetwork = \"10.85.0.0/24\"";
+    let before = of_the_host();
     pods_reach_each_other(test, ('u', overlay));
+    assert_eq!(
+        of_the_host(),
+        before,
+        "an engine leaves no file on the host"
+    );
+}
+
+/// What the host's own engine has, or would have.
+fn of_the_host() -> String {
+    let folders = [
+        "/run/containerd",
+        "/run/docker",
+        "/var/lib/docker",
+        "/etc/docker",
+    ];
+    let mut find = std::process::Command::new("find");
+    let output = find.args(folders).args(["-mindepth", "1"]).output();
+    String::from_utf8_lossy(&output.expect("find").stdout).into_owned()
 }
 
 #[test]

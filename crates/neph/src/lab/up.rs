@@ -100,7 +100,7 @@ fn here(args: &Args, topology: &Topology, name: String) -> Result<Outcome, Failu
         let name = lab.name();
         output::say(&format!("neph lab: {name} is up; ctrl-C takes it down"));
     }
-    let mut ended = vec![false; topology.services.len()];
+    let mut ended = vec![false; lab.services().count()];
     while !stop.is_set() && lab.is_there() && lab.is_carrying() {
         tell_ended(&lab, &mut ended);
         std::thread::sleep(TICK);

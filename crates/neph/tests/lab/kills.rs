@@ -135,6 +135,12 @@ fn random(mut seed: u64) -> u64 {
     seed ^ (seed >> 27)
 }
 
+/// A number from 0 up to, not including, 1.
+fn share(chance: u64) -> f64 {
+    let bits = u16::try_from((chance >> 8) & 0xffff).expect("16 bits");
+    f64::from(bits) / 65_536.0
+}
+
 /// Lets `child` go on for that long and kills it; whether it was still there.
 fn kill_after(mut child: Child, moment: Duration) -> bool {
     let until = Instant::now() + moment;
@@ -147,13 +153,36 @@ fn kill_after(mut child: Child, moment: Duration) -> bool {
     met
 }
 
+/// How long things take on this machine: moments are drawn from that, so that a kill meets them.
+struct Lengths {
+    up: Duration,
+    down: Duration,
+}
+
+impl Lengths {
+    /// Of one lab that nobody kills.
+    fn measured(bench: &Bench) -> Self {
+        let length = |child: Child| {
+            let (begun, mut child) = (Instant::now(), child);
+            assert!(child.wait().expect("it ends").success());
+            begun.elapsed()
+        };
+        Self {
+            up: length(bench.up(&["--detach"])),
+            down: length(bench.neph(&["down", &bench.lab])),
+        }
+    }
+}
+
 /// Kills something of the lab; whether the kill met what it was for.
-fn strike(bench: &Bench, number: u64) -> bool {
+fn strike(bench: &Bench, lengths: &Lengths, number: u64) -> bool {
     let chance = random(number);
     let within = |millis: u64| Duration::from_millis((chance >> 8) % millis);
+    // The first one of its kind, which was measured, takes longer than those that follow.
+    let during = |length: Duration| length.mul_f64(share(chance) * 0.6);
     match number % 4 {
-        0 => kill_after(bench.up(&[]), within(700)),
-        1 => kill_after(bench.up(&["--detach"]), within(700)),
+        0 => kill_after(bench.up(&[]), during(lengths.up)),
+        1 => kill_after(bench.up(&["--detach"]), during(lengths.up)),
         2 => {
             bench.up(&["--detach"]).wait().expect("it comes up");
             let words = ["run", "s1", "--lab", &bench.lab, "--", "sleep", "120"];
@@ -167,7 +196,7 @@ fn strike(bench: &Bench, number: u64) -> bool {
         }
         _ => {
             bench.up(&["--detach"]).wait().expect("it comes up");
-            kill_after(bench.neph(&["down", &bench.lab]), within(300))
+            kill_after(bench.neph(&["down", &bench.lab]), during(lengths.down))
         }
     }
 }
@@ -196,11 +225,12 @@ fn one_down_leaves_nothing_of_a_lab_that_was_killed_at_any_moment() {
     let asked = std::env::var("NEPH_KILLS").ok();
     let kills = asked.and_then(|n| n.parse().ok()).unwrap_or(KILLS);
     let groups = groups();
+    let lengths = Lengths::measured(&Bench::new(kills, groups));
     let mut met = [0; 4];
     for number in 0..kills {
         let bench = Bench::new(number, groups);
         let kind = usize::try_from(number % 4).expect("four kinds");
-        met[kind] += u32::from(strike(&bench, number));
+        met[kind] += u32::from(strike(&bench, &lengths, number));
         // A keeper whose starter was killed goes on by itself: wait until its journal is there.
         let begun = Instant::now() + Duration::from_secs(10);
         while !bench.processes().is_empty() && bench.keeper().is_none() {

@@ -116,6 +116,15 @@ impl TwoSites {
         }
     }
 
+    /// A flow from the server to itself: no link, only what the kernel's stamps and wake-ups take on
+    /// this machine (5 us on a calm one, 20 us where another core is woken by the hypervisor).
+    pub(crate) fn flow_within(&self, scheme: &str, interval: Span, count: u64) -> FlowSpec {
+        FlowSpec {
+            site: Some(self.namespace("server")),
+            ..self.flow(scheme, interval, count)
+        }
+    }
+
     /// Takes the lab down and reads what its link did: each delivered packet's real delay in
     /// nanoseconds, of packets at least `least` bytes long, by direction.
     pub(crate) fn delays(self, least: u32) -> [Vec<i64>; 2] {
