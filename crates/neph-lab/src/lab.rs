@@ -6,6 +6,7 @@
 
 mod carrier;
 mod error;
+mod inside;
 mod list;
 mod place;
 mod service;

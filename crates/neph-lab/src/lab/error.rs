@@ -140,10 +140,10 @@ pub enum LabError {
         lab: String,
     },
     /// A thread could not be started.
-    #[error("start the engine of link {link}: {source}")]
+    #[error("start the thread of {what}: {source}")]
     Thread {
-        /// Which link.
-        link: String,
+        /// Of a link or tunnel, by its name, or what it is for.
+        what: String,
         /// Why.
         source: io::Error,
     },

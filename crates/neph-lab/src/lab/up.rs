@@ -9,7 +9,8 @@ use std::sync::Arc;
 use neph_sys::netns::{self, NetNs};
 use neph_sys::offload;
 
-use super::carrier::{Carrier, Word};
+use super::carrier::Carrier;
+use super::inside::Word;
 use super::service::Running;
 use super::status::Teller;
 use super::traffic::Flowing;
