@@ -124,6 +124,7 @@ impl Carrier for LocalCarrier {
             provenance::host_facts(neph_probe::clock_sync(), neph_probe::offloads())
         })
         .map_err(|error| failed("look at the host", error))?;
+        host.sysctls.extend(neph_probe::core_wake());
         if let Some(lab) = &self.lab {
             lab.cue();
         }

@@ -14,6 +14,7 @@ mod status;
 mod traffic;
 mod tunnelling;
 mod up;
+mod wake;
 
 use std::net::IpAddr;
 use std::num::NonZeroU32;
@@ -39,6 +40,7 @@ use status::Teller;
 pub use status::{DirectionCounts, DirectionStatus, LabStatus, ServiceStatus, TrafficStatus};
 use traffic::Flowing;
 use tunnelling::Tunnelling;
+use wake::Waker;
 
 /// How long a keeper may take to notice that its lab is gone.
 const KEEPER_END: Duration = Duration::from_secs(10);
@@ -87,6 +89,8 @@ pub struct Lab {
     topology: Topology,
     /// Tells whoever asks how the lab is.
     teller: Option<Teller>,
+    /// Keeps cores awake while packets cross the links.
+    waker: Option<Waker>,
     /// In the order in which they were started.
     services: Vec<Running>,
     traffic: Vec<Flowing>,
@@ -267,6 +271,9 @@ impl Lab {
     fn stop_services(&mut self) {
         if let Some(teller) = self.teller.take() {
             teller.stop();
+        }
+        if let Some(waker) = self.waker.take() {
+            waker.stop();
         }
         self.traffic.clear();
         self.tunnels.clear();

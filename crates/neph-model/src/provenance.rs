@@ -23,7 +23,8 @@ pub struct HostFacts {
     pub clock_sync: String,
     /// Offload features by interface that the flows use, `interface.feature` to `on` or `off`.
     pub offloads: BTreeMap<String, String>,
-    /// Relevant sysctls by name.
+    /// Relevant settings of the kernel by name: sysctls, and `cpu_dma_latency`, how long a core may
+    /// take to wake.
     pub sysctls: BTreeMap<String, String>,
     /// Congestion control of the main flow's socket, if it is TCP.
     pub congestion_control: Option<String>,

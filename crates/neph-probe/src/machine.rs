@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use neph_model::{Anchor, Own};
 use neph_sys::netns::{self, NetNs};
-use neph_sys::{clock, offload};
+use neph_sys::{awake, clock, offload};
 
 use crate::ProbeError;
 use crate::stamp_clock::StampClock;
@@ -29,6 +29,16 @@ pub fn clock_sync() -> String {
             status.max_error_us
         ),
     }
+}
+
+/// How long a core may take to wake, as whoever asked the kernel has it, as a setting with its name;
+/// none where that cannot be read.
+pub fn core_wake() -> Option<(String, String)> {
+    let told = match awake::permitted_us().ok()? {
+        0 => "0 us: cores are kept awake".to_owned(),
+        permitted => format!("{permitted} us"),
+    };
+    Some(("cpu_dma_latency".to_owned(), told))
 }
 
 /// Offloads of the calling thread's interfaces: `interface.offload` to `on` or `off`.

@@ -15,6 +15,7 @@ use super::service::Running;
 use super::status::Teller;
 use super::traffic::Flowing;
 use super::tunnelling::Tunnelling;
+use super::wake::Waker;
 use super::{Lab, LabError, UpOptions, exists, namespace_name};
 use crate::cue::Cue;
 use crate::engine::{EngineConfig, TruthConfig};
@@ -38,6 +39,7 @@ pub(super) fn up(topology: &Topology, options: &UpOptions) -> Result<Lab, LabErr
         name: options.name.clone(),
         topology: topology.clone(),
         teller: None,
+        waker: None,
         services: Vec::new(),
         traffic: Vec::new(),
         carriers: Vec::new(),
@@ -115,6 +117,7 @@ fn grow(lab: &mut Lab, journal: &Journal, options: &UpOptions) -> Result<(), Lab
     start_tunnels(lab, &plan)?;
     start_services(lab, &plan)?;
     start_traffic(lab, &topology)?;
+    lab.waker = Some(Waker::start(lab)?);
     lab.cue();
     lab.teller = Some(Teller::start(lab)?);
     journal.whole().map_err(|source| LabError::Journal {
