@@ -15,7 +15,9 @@ pub(super) const ENTRY: Entry = Entry {
     )),
     figure: "cdf-by-endpoint",
     expected: EXPECTED,
+    of_control: OF_CONTROL,
     also: &[],
+    innocent: &["L4"],
 };
 
 const EXPECTED: &[Expectation] = &[
@@ -30,4 +32,10 @@ const EXPECTED: &[Expectation] = &[
             Number::between("behind the proxy, ms", 0.9, 2.0),
         ],
     },
+];
+
+/// 9 ms to the server, over either.
+const OF_CONTROL: &[Expectation] = &[
+    Expectation::median(&["L4"], &[Number::between("median_ms", 9.0, 11.0)]),
+    Expectation::median(&["L7"], &[Number::between("median_ms", 9.0, 11.0)]),
 ];

@@ -15,7 +15,9 @@ pub(super) const ENTRY: Entry = Entry {
     )),
     figure: "timeline",
     expected: EXPECTED,
+    of_control: OF_CONTROL,
     also: &[],
+    innocent: &[],
 };
 
 const EXPECTED: &[Expectation] = &[
@@ -33,3 +35,9 @@ const EXPECTED: &[Expectation] = &[
         ],
     },
 ];
+
+/// 35 ms, and CoDel's 5 ms in the half of the time that has the upload.
+const OF_CONTROL: &[Expectation] = &[Expectation::median(
+    &["CrownLabs"],
+    &[Number::between("median_ms", 35.0, 40.0)],
+)];

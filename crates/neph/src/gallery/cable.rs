@@ -13,7 +13,9 @@ pub(super) const ENTRY: Entry = Entry {
     control: Control::Lab(include_str!("../../../../gallery/cable/control.lab.toml")),
     figure: "cdf-by-endpoint",
     expected: EXPECTED,
+    of_control: OF_CONTROL,
     also: &["head-of-line"],
+    innocent: &[],
 };
 
 const EXPECTED: &[Expectation] = &[
@@ -35,4 +37,10 @@ const EXPECTED: &[Expectation] = &[
         claim: &[],
         numbers: &[Number::between("lost or sent again", 0.003, 0.012)],
     },
+];
+
+/// 1 ms and 100 ms, and 100 kB at 1 Gbit/s take 0.8 ms.
+const OF_CONTROL: &[Expectation] = &[
+    Expectation::median(&["next door"], &[Number::between("median_ms", 1.8, 4.0)]),
+    Expectation::median(&["far away"], &[Number::between("median_ms", 100.8, 110.0)]),
 ];

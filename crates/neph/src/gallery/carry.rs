@@ -4,8 +4,8 @@
 use std::fs;
 use std::path::PathBuf;
 
-use neph_model::{Campaign, CampaignStatus};
-use neph_report::{Include, load};
+use neph_model::{Campaign, CampaignStatus, Warning};
+use neph_report::{CampaignData, Include, load};
 use neph_text::Source;
 
 use super::entry::{Entry, Shipped, Side};
@@ -30,6 +30,9 @@ pub(super) struct Shown {
     pub(super) entry: &'static Entry,
     pub(super) side: Side,
     pub(super) said: Vec<Said>,
+    /// Whether an experiment is flagged for its host: a late sender, a CPU that was taken or busy, a
+    /// clock that was set.
+    pub(super) is_disturbed: bool,
     /// The figure as an image; none where nothing was drawn.
     pub(super) figure: Option<PathBuf>,
     /// From the campaign's start to its end.
@@ -49,24 +52,38 @@ impl Shown {
     /// Each expectation of the entry, held against what neph found.
     pub(super) fn judged(&self) -> Vec<Judged<'_>> {
         let expected = self.entry.expected.iter();
-        let judged = expected.map(|expectation| match self.side {
-            Side::Finding => expectation.judge(&self.said),
-            Side::Control => expectation.judge_absent(&self.said),
-        });
-        judged.collect()
+        match self.side {
+            Side::Finding => expected.map(|one| one.judge(&self.said)).collect(),
+            Side::Control => {
+                let absent = expected.map(|one| one.judge_absent(&self.said));
+                let present = self.entry.of_control.iter();
+                let present = present.map(|one| one.judge(&self.said));
+                absent.chain(present).collect()
+            }
+        }
     }
 
-    /// Causes that neph names although the entry has put none of them into its network.
+    /// Causes that neph names although the entry has put none of them into its network, or not
+    /// where neph sees them.
     pub(super) fn misnamed(&self) -> impl Iterator<Item = &Said> {
         self.said.iter().filter(|said| match said.topic {
-            Topic::Cause(rule) => !self.entry.has(rule, self.side) && !is_disturbance(said),
-            Topic::Finding(_) => false,
+            Topic::Cause(_) if self.is_disturbance(said) => false,
+            Topic::Cause(rule) => {
+                !self.entry.has(rule, self.side) || self.entry.is_innocent(&said.about)
+            }
+            Topic::Finding(_) | Topic::Median => false,
         })
     }
 
     /// Causes that are of this host and this hour, and no part of any entry.
     pub(super) fn disturbances(&self) -> impl Iterator<Item = &Said> {
-        self.said.iter().filter(|said| is_disturbance(said))
+        self.said.iter().filter(|said| self.is_disturbance(said))
+    }
+
+    /// Whether a cause says that the host was busy or its clock was set, as it may be anywhere, and
+    /// experiments are flagged for it.
+    fn is_disturbance(&self, said: &Said) -> bool {
+        matches!(said.topic, Topic::Cause("starved-client" | "clock-step")) && self.is_disturbed
     }
 
     /// Whether neph says everything that it should and names nothing else; as a control, none of it.
@@ -140,6 +157,7 @@ impl Gallery {
             entry,
             side,
             said,
+            is_disturbed: is_disturbed(&data),
             figure: self.figure(entry, campaign),
             seconds: seconds(campaign),
         }))
@@ -153,9 +171,18 @@ impl Gallery {
     }
 }
 
-/// Whether a cause says that the host was busy or its clock was set, as it may be anywhere.
-fn is_disturbance(said: &Said) -> bool {
-    matches!(said.topic, Topic::Cause("starved-client" | "clock-step"))
+fn is_disturbed(data: &CampaignData) -> bool {
+    let experiments = data.experiments.iter();
+    let mut warnings = experiments.flat_map(|data| &data.experiment.warnings);
+    warnings.any(|warning| {
+        matches!(
+            warning,
+            Warning::SenderLate { .. }
+                | Warning::CpuStolen { .. }
+                | Warning::CpuSaturated { .. }
+                | Warning::ClockStepped { .. }
+        )
+    })
 }
 
 #[expect(clippy::cast_precision_loss, reason = "nanoseconds of a few minutes")]

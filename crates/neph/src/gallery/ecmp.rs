@@ -13,7 +13,9 @@ pub(super) const ENTRY: Entry = Entry {
     control: Control::Lab(include_str!("../../../../gallery/ecmp/control.lab.toml")),
     figure: "per-block",
     expected: EXPECTED,
+    of_control: OF_CONTROL,
     also: &[],
+    innocent: &[],
 };
 
 const EXPECTED: &[Expectation] = &[
@@ -27,4 +29,10 @@ const EXPECTED: &[Expectation] = &[
             Number::between("longest path, ms", 15.9, 17.5),
         ],
     },
+];
+
+/// 8 ms there and back, whichever path.
+const OF_CONTROL: &[Expectation] = &[
+    Expectation::median(&["any port"], &[Number::between("median_ms", 8.0, 10.0)]),
+    Expectation::median(&["port 40001"], &[Number::between("median_ms", 8.0, 10.0)]),
 ];

@@ -27,9 +27,13 @@ pub(crate) struct Entry {
     pub(crate) figure: &'static str,
     /// What neph is to say; a control must not say it.
     pub(crate) expected: &'static [Expectation],
+    /// What was calculated of the control: that its network is as fast as it was built.
+    pub(crate) of_control: &'static [Expectation],
     /// Rules of causes that are in the entry's network and in its control's too, beside the one
     /// that it is about: neph may name them.
     pub(crate) also: &'static [&'static str],
+    /// Endpoints that are without any cause: neph must not name one there.
+    pub(crate) innocent: &'static [&'static str],
 }
 
 /// What takes the cause away.
@@ -97,6 +101,13 @@ impl Entry {
         let mut expected = expected.filter(|_| side == Side::Finding);
         self.also.contains(&rule)
             || expected.any(|one| matches!(one.topic, Topic::Cause(name) if name == rule))
+    }
+
+    /// Whether some of what a cause is said to be about is without any.
+    pub(crate) fn is_innocent(&self, about: &[String]) -> bool {
+        about
+            .iter()
+            .any(|name| self.innocent.contains(&name.as_str()))
     }
 
     /// The plan of a side, then its topology.
@@ -172,9 +183,10 @@ mod tests {
                     .any(|kind| entry.figure.starts_with(kind.name))
             );
             assert!(!entry.expected.is_empty(), "{name} expects nothing");
+            assert!(!entry.of_control.is_empty(), "{name}: of its control");
             let expected = entry.expected.iter().filter_map(|one| match one.topic {
                 Topic::Cause(rule) => Some(rule),
-                Topic::Finding(_) => None,
+                Topic::Finding(_) | Topic::Median => None,
             });
             for rule in expected.chain(entry.also.iter().copied()) {
                 assert!(RULES.iter().any(|one| one.name == rule), "{name}: {rule}");

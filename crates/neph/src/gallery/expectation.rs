@@ -62,6 +62,8 @@ pub(crate) struct Compared {
 #[derive(Clone, Debug)]
 pub(crate) struct Judged<'s> {
     pub(crate) expectation: &'static Expectation,
+    /// Whether the sentence is to be there.
+    pub(crate) is_wanted: bool,
     /// The sentence that it was found in; none if neph wrote no such sentence.
     pub(crate) said: Option<&'s Said>,
     pub(crate) numbers: Vec<Compared>,
@@ -70,6 +72,19 @@ pub(crate) struct Judged<'s> {
 }
 
 impl Expectation {
+    /// That the median response time of whatever is called so lies between these milliseconds.
+    pub(crate) const fn median(
+        about: &'static [&'static str],
+        number: &'static [Number; 1],
+    ) -> Self {
+        Self {
+            topic: Topic::Median,
+            about,
+            claim: &[],
+            numbers: number,
+        }
+    }
+
     /// Whether a sentence is this one, whatever its numbers are.
     fn is_claimed_by(&self, said: &Said) -> bool {
         let speaks_of = |name: &&str| said.about.iter().any(|about| about == *name);
@@ -93,6 +108,7 @@ impl Expectation {
             .collect();
         Judged {
             expectation: self,
+            is_wanted: true,
             said,
             is_right: said.is_some() && numbers.iter().all(|one| one.holds),
             numbers,
@@ -104,6 +120,7 @@ impl Expectation {
         let said = everything.iter().find(|said| self.is_claimed_by(said));
         Judged {
             expectation: self,
+            is_wanted: false,
             said,
             numbers: Vec::new(),
             is_right: said.is_none(),

@@ -15,7 +15,9 @@ pub(super) const ENTRY: Entry = Entry {
     )),
     figure: "timeline",
     expected: EXPECTED,
+    of_control: OF_CONTROL,
     also: &["random-loss"],
+    innocent: &[],
 };
 
 const EXPECTED: &[Expectation] = &[
@@ -38,3 +40,9 @@ const EXPECTED: &[Expectation] = &[
         ],
     },
 ];
+
+/// 4 ms, and 100 kB at 500 Mbit/s take 1.6 ms.
+const OF_CONTROL: &[Expectation] = &[Expectation::median(
+    &["CrownLabs"],
+    &[Number::between("median_ms", 5.6, 9.0)],
+)];

@@ -13,7 +13,9 @@ pub(super) const ENTRY: Entry = Entry {
     control: Control::Lab(include_str!("../../../../gallery/idle/control.lab.toml")),
     figure: "boxes-by-interval",
     expected: EXPECTED,
+    of_control: OF_CONTROL,
     also: &[],
+    innocent: &[],
 };
 
 const EXPECTED: &[Expectation] = &[
@@ -38,4 +40,13 @@ const EXPECTED: &[Expectation] = &[
             Number::between("wait for the window, round trips", 1.5, 3.2),
         ],
     },
+];
+
+/// 40 ms, however long the pause was.
+const OF_CONTROL: &[Expectation] = &[
+    Expectation::median(&["every 1 s"], &[Number::between("median_ms", 40.0, 43.0)]),
+    Expectation::median(
+        &["every 100 ms"],
+        &[Number::between("median_ms", 40.0, 43.0)],
+    ),
 ];

@@ -15,7 +15,9 @@ pub(super) const ENTRY: Entry = Entry {
     )),
     figure: "cdf-by-endpoint",
     expected: EXPECTED,
+    of_control: OF_CONTROL,
     also: &[],
+    innocent: &[],
 };
 
 const EXPECTED: &[Expectation] = &[
@@ -29,4 +31,16 @@ const EXPECTED: &[Expectation] = &[
             Number::between("path_km", 1990.0, 2200.0),
         ],
     },
+];
+
+/// 1 ms in the city, and 100 kB at 1 Gbit/s take 0.8 ms; Zurich as in the entry.
+const OF_CONTROL: &[Expectation] = &[
+    Expectation::median(
+        &["CrownLabs Turin"],
+        &[Number::between("median_ms", 1.8, 4.0)],
+    ),
+    Expectation::median(
+        &["Azure Zurich"],
+        &[Number::between("median_ms", 8.8, 11.0)],
+    ),
 ];

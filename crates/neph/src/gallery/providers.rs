@@ -15,7 +15,9 @@ pub(super) const ENTRY: Entry = Entry {
     )),
     figure: "cdf-by-endpoint",
     expected: EXPECTED,
+    of_control: OF_CONTROL,
     also: &[],
+    innocent: &[],
 };
 
 const EXPECTED: &[Expectation] = &[
@@ -29,4 +31,24 @@ const EXPECTED: &[Expectation] = &[
             Number::between("second_slower_ms", 15.0, 18.0),
         ],
     },
+];
+
+/// Twice 66 ms, whoever asks whom.
+const OF_CONTROL: &[Expectation] = &[
+    Expectation::median(
+        &["AWS London", "from aws-us"],
+        &[Number::between("median_ms", 132.0, 135.0)],
+    ),
+    Expectation::median(
+        &["AWS London", "from aks-us"],
+        &[Number::between("median_ms", 132.0, 135.0)],
+    ),
+    Expectation::median(
+        &["AKS London", "from aws-us"],
+        &[Number::between("median_ms", 132.0, 135.0)],
+    ),
+    Expectation::median(
+        &["AKS London", "from aks-us"],
+        &[Number::between("median_ms", 132.0, 135.0)],
+    ),
 ];

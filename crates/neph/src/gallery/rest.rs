@@ -13,7 +13,9 @@ pub(super) const ENTRY: Entry = Entry {
     control: Control::Plan(include_str!("../../../../gallery/rest/control.toml")),
     figure: "cdf-by-endpoint",
     expected: EXPECTED,
+    of_control: OF_CONTROL,
     also: &[],
+    innocent: &["persistent"],
 };
 
 const EXPECTED: &[Expectation] = &[
@@ -46,4 +48,13 @@ const EXPECTED: &[Expectation] = &[
             Number::between("connect, ms", 7.9, 9.5),
         ],
     },
+];
+
+/// One round trip of 8 ms, whatever the protocol.
+const OF_CONTROL: &[Expectation] = &[
+    Expectation::median(&["persistent"], &[Number::between("median_ms", 8.0, 10.0)]),
+    Expectation::median(
+        &["REST, TLS 1.2"],
+        &[Number::between("median_ms", 8.0, 10.0)],
+    ),
 ];

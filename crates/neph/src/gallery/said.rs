@@ -1,10 +1,13 @@
-//! What neph said of a campaign, findings and causes alike: a topic, whom it speaks of, the sentence
-//! and its numbers.
+//! What neph said of a campaign, findings, causes and medians alike: a topic, whom it speaks of, the
+//! sentence and its numbers.
 
 use std::collections::BTreeMap;
 
 use neph_model::Scenario;
-use neph_report::{CampaignData, Diagnosis, Finding, PlotSettings, diagnose, findings};
+use neph_report::{
+    CampaignData, Diagnosis, Finding, Layer, PlotSettings, QuantileCell, SummaryRow, diagnose,
+    findings, summary,
+};
 
 /// What kind of sentence it is, and its topic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,6 +16,8 @@ pub(crate) enum Topic {
     Finding(&'static str),
     /// Of a cause: the name of the rule that sees it.
     Cause(&'static str),
+    /// Of the median response time of a scenario: `median_ms`.
+    Median,
 }
 
 /// A sentence of neph's.
@@ -26,12 +31,15 @@ pub(crate) struct Said {
     pub(crate) numbers: BTreeMap<String, f64>,
 }
 
-/// Everything that neph says of a campaign: its findings, then the causes that it sees.
+/// Everything that neph says of a campaign: its findings, the causes that it sees, then the median of
+/// each scenario.
 pub(super) fn everything(data: &CampaignData, settings: &PlotSettings) -> Vec<Said> {
     let found = findings(data, settings).into_iter().map(Said::from);
     let causes = diagnose(data, settings).into_iter();
     let causes = causes.map(|cause| Said::of_cause(cause, &data.scenarios));
-    found.chain(causes).collect()
+    let rows = summary(data, settings).into_iter();
+    let medians = rows.filter_map(|row| Said::of_median(&row, &data.scenarios));
+    found.chain(causes).chain(medians).collect()
 }
 
 impl From<Finding> for Said {
@@ -47,23 +55,8 @@ impl From<Finding> for Said {
 
 impl Said {
     fn of_cause(cause: Diagnosis, scenarios: &[Scenario]) -> Self {
-        let mut about: Vec<String> = Vec::new();
-        for scenario in cause
-            .scenarios
-            .iter()
-            .filter_map(|index| scenarios.get(*index))
-        {
-            let varied = scenario.varied.iter();
-            let levels = varied.filter_map(|name| {
-                let value = scenario.parameters.get(name)?;
-                Some(format!("{name} {value}"))
-            });
-            for name in std::iter::once(scenario.endpoint.clone()).chain(levels) {
-                if !about.contains(&name) {
-                    about.push(name);
-                }
-            }
-        }
+        let about = cause.scenarios.iter();
+        let about = about.filter_map(|index| scenarios.get(*index));
         let numbers = cause.evidence.into_iter();
         let numbers = numbers.map(|one| {
             let name = format!("{}, {}", one.name, one.unit);
@@ -71,9 +64,38 @@ impl Said {
         });
         Self {
             topic: Topic::Cause(cause.rule),
-            about,
+            about: names(about),
             text: cause.cause,
             numbers: numbers.collect(),
         }
     }
+
+    /// Of a row of the summary: nothing but of the response time, and where lost messages do not
+    /// decide it.
+    fn of_median(row: &SummaryRow, scenarios: &[Scenario]) -> Option<Self> {
+        let (Layer::Response, QuantileCell::Known { value, .. }) = (&row.layer, &row.quantiles[0])
+        else {
+            return None;
+        };
+        let median = value.number()?;
+        Some(Self {
+            topic: Topic::Median,
+            about: names(scenarios.get(row.scenario)),
+            text: format!("the median of {} is {median:.2} ms", row.label),
+            numbers: [("median_ms".to_owned(), median)].into(),
+        })
+    }
+}
+
+/// What the labels of scenarios name, each once: endpoints, intervals, sizes, levels.
+fn names<'s>(scenarios: impl IntoIterator<Item = &'s Scenario>) -> Vec<String> {
+    let mut names: Vec<String> = Vec::new();
+    for scenario in scenarios {
+        for name in scenario.label().split(" \u{b7} ") {
+            if !names.iter().any(|known| known == name) {
+                names.push(name.to_owned());
+            }
+        }
+    }
+    names
 }

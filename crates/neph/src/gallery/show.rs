@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use super::carry::Shown;
-use super::entry::{ENTRIES, Entry, Side};
+use super::entry::{ENTRIES, Entry};
 use super::expectation::{Compared, Expectation, Judged, Number};
 use super::said::Topic;
 use crate::exit::{Failure, Outcome};
@@ -43,7 +43,7 @@ pub(super) fn entry(shown: &Shown) -> Result<(), Failure> {
     } = shown.entry;
     writeln!(out, "\n{}: {finding} ({published})", title(shown))?;
     for judged in shown.judged() {
-        writeln!(out, "  {}", said(&judged, shown.side))?;
+        writeln!(out, "  {}", said(&judged))?;
         if !judged.numbers.is_empty() {
             let mut sheet = Sheet::new(&NUMBER_COLUMNS);
             sheet.rows = judged.numbers.iter().map(row).collect();
@@ -73,15 +73,13 @@ const fn verdict(is_right: bool) -> &'static str {
 }
 
 /// The sentence, or that there is none, and which of both is as it should be.
-fn said(judged: &Judged<'_>, side: Side) -> String {
+fn said(judged: &Judged<'_>) -> String {
     let wanted = wanted(judged.expectation);
-    match (judged.said, side) {
-        (Some(said), Side::Finding) => format!("neph says: {}", said.text),
-        (None, Side::Finding) => format!("neph does not say what it should: {wanted}"),
-        (Some(said), Side::Control) => {
-            format!("neph says what it must not say here: {}", said.text)
-        }
-        (None, Side::Control) => format!("neph does not say, and must not: {wanted}"),
+    match (judged.said, judged.is_wanted) {
+        (Some(said), true) => format!("neph says: {}", said.text),
+        (None, true) => format!("neph does not say what it should: {wanted}"),
+        (Some(said), false) => format!("neph says what it must not say here: {}", said.text),
+        (None, false) => format!("neph does not say, and must not: {wanted}"),
     }
 }
 
@@ -90,6 +88,7 @@ fn wanted(expectation: &Expectation) -> String {
     let what = match expectation.topic {
         Topic::Finding(topic) => format!("a finding '{topic}'"),
         Topic::Cause(rule) => format!("the cause '{rule}'"),
+        Topic::Median => "the median".to_owned(),
     };
     match expectation.about {
         [] => what,

@@ -15,7 +15,9 @@ pub(super) const ENTRY: Entry = Entry {
     )),
     figure: "boxes-by-endpoint",
     expected: EXPECTED,
+    of_control: OF_CONTROL,
     also: &[],
+    innocent: &[],
 };
 
 const EXPECTED: &[Expectation] = &[
@@ -29,4 +31,10 @@ const EXPECTED: &[Expectation] = &[
             Number::between("reach_ms", 0.0, 0.99),
         ],
     },
+];
+
+/// 20 ms, and 1.5 ms more at 17:00.
+const OF_CONTROL: &[Expectation] = &[
+    Expectation::median(&["09:00"], &[Number::between("median_ms", 20.0, 21.4)]),
+    Expectation::median(&["17:00"], &[Number::between("median_ms", 21.5, 23.0)]),
 ];

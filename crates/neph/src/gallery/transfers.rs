@@ -15,7 +15,9 @@ pub(super) const ENTRY: Entry = Entry {
     )),
     figure: "cdf-by-endpoint",
     expected: EXPECTED,
+    of_control: OF_CONTROL,
     also: &["connection-setup"],
+    innocent: &[],
 };
 
 const EXPECTED: &[Expectation] = &[
@@ -29,4 +31,16 @@ const EXPECTED: &[Expectation] = &[
             Number::between("share_most", 0.17, 0.19),
         ],
     },
+];
+
+/// Two round trips of 70 ms, for the connection and for the message.
+const OF_CONTROL: &[Expectation] = &[
+    Expectation::median(
+        &["fast path"],
+        &[Number::between("median_ms", 140.0, 142.5)],
+    ),
+    Expectation::median(
+        &["slow path"],
+        &[Number::between("median_ms", 140.0, 142.5)],
+    ),
 ];

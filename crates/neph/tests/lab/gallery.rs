@@ -1,5 +1,5 @@
-//! The gallery, by one short entry: it is right, its control is right, and neither is where the
-//! cause is on the wrong side.
+//! The gallery, by two short entries: one is right, its control is right, and neither is where the
+//! cause is on the wrong side; and what the other one advises holds.
 
 #![expect(
     clippy::print_stdout,
@@ -12,16 +12,16 @@ use std::process::Command;
 
 use crate::stage::privileged;
 
-fn shipped(file: &str) -> String {
-    let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../gallery/transfers");
-    fs::read_to_string(root.join(file)).expect("a shipped file")
+fn shipped(entry: &str, file: &str) -> String {
+    let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../gallery");
+    fs::read_to_string(root.join(entry).join(file)).expect("a shipped file")
 }
 
 /// Writes the entry's plan, shortened, over this topology.
 fn write(folder: &Path, control: bool, topology: &str) {
     let entry = folder.join("transfers");
     fs::create_dir_all(&entry).expect("a folder");
-    let short = shipped("plan.toml").replace("messages = 12", "messages = 3");
+    let short = shipped("transfers", "plan.toml").replace("messages = 12", "messages = 3");
     let (plan, lab) = if control {
         ("control.toml", "control.lab.toml")
     } else {
@@ -38,9 +38,9 @@ fn write(folder: &Path, control: bool, topology: &str) {
 /// Runs it; the exit status, and what was said.
 fn neph(folder: &Path, arguments: &[&str]) -> (Option<i32>, String) {
     let output = Command::new(env!("CARGO_BIN_EXE_neph"))
-        .args(["gallery", "transfers", "--quiet", "--folder"])
-        .arg(folder)
         .args(arguments)
+        .arg("--quiet")
+        .args(["--folder".as_ref(), folder])
         .output()
         .expect("neph runs");
     let told = String::from_utf8_lossy(&output.stdout).into_owned();
@@ -55,23 +55,83 @@ fn an_entry_is_right_with_its_cause_and_its_control_without() {
     }
     let folder = tempfile::tempdir().expect("a folder");
     let folder = folder.path();
-    let (with, without) = (shipped("lab.toml"), shipped("control.lab.toml"));
+    let (with, without) = (
+        shipped("transfers", "lab.toml"),
+        shipped("transfers", "control.lab.toml"),
+    );
     write(folder, false, &with);
-    let (status, told) = neph(folder, &[]);
+    let (status, told) = neph(folder, &["gallery", "transfers"]);
     assert_eq!(status, Some(0), "{told}");
     assert!(told.contains("neph says: slow path is "), "{told}");
     assert!(told.contains("verdict: right"), "{told}");
     write(folder, true, &without);
-    let (status, told) = neph(folder, &["--control"]);
+    let (status, told) = neph(folder, &["gallery", "transfers", "--control"]);
     assert_eq!(status, Some(0), "{told}");
     assert!(told.contains("neph does not say, and must not"), "{told}");
     // The cause on the wrong side.
     write(folder, true, &with);
-    let (status, told) = neph(folder, &["--control"]);
+    let (status, told) = neph(folder, &["gallery", "transfers", "--control"]);
     assert_eq!(status, Some(1), "{told}");
     assert!(
         told.contains("neph says what it must not say here: slow path is "),
         "{told}"
     );
     assert!(told.contains("verdict: WRONG"), "{told}");
+}
+
+/// The only report of a workspace.
+fn report(workspace: &Path) -> PathBuf {
+    let reports = fs::read_dir(workspace.join("reports")).expect("reports");
+    let folders: Vec<PathBuf> = reports.map(|one| one.expect("a folder").path()).collect();
+    let [report] = folders.as_slice() else {
+        panic!("{folders:?}")
+    };
+    report.clone()
+}
+
+/// The port that the diagnosis of a report says to bind.
+fn advised_port(report: &Path) -> u16 {
+    let text = fs::read_to_string(report.join("diagnosis.json")).expect("a diagnosis");
+    let causes: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+    let evidence = causes[0]["evidence"].as_array().expect("evidence").iter();
+    let mut port = evidence.filter(|one| one["name"] == "best source port");
+    let port = port.next().and_then(|one| one["value"].as_f64());
+    format!("{}", port.expect("a port"))
+        .parse()
+        .expect("a port")
+}
+
+#[test]
+fn the_port_that_one_is_told_to_bind_is_on_the_short_path() {
+    if !privileged("the gallery's ecmp") {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let (first, then) = (folder.path().join("first"), folder.path().join("then"));
+    let short = shipped("ecmp", "plan.toml").replace("duration = \"1s\"", "duration = \"500ms\"");
+    fs::create_dir_all(first.join("ecmp")).expect("a folder");
+    fs::write(first.join("ecmp/plan.toml"), &short).expect("written");
+    let (status, told) = neph(&first, &["gallery", "ecmp"]);
+    assert_eq!(status, Some(0), "{told}");
+    // The advice followed: a new campaign over the same network, from that port.
+    let port = advised_port(&report(&first));
+    let followed = short.replace("source_port = 40001", &format!("source_port = {port}"));
+    let followed = followed.replace("blocks = 12", "blocks = 3");
+    let plan = first.join("ecmp/followed.toml");
+    fs::write(&plan, followed).expect("written");
+    let output = Command::new(env!("CARGO_BIN_EXE_neph"))
+        .args(["run".as_ref(), plan.as_os_str()])
+        .args(["--quiet".as_ref(), "--workspace".as_ref(), then.as_os_str()])
+        .output()
+        .expect("neph runs");
+    assert!(output.status.success(), "{output:?}");
+    let summary = fs::read_to_string(report(&then).join("tables/summary.csv")).expect("a table");
+    let median = |endpoint: &str| -> f64 {
+        let mut rows = summary.lines().filter(|row| row.starts_with(endpoint));
+        let row = rows.find(|row| row.contains(",network round trip"));
+        let cell = row.and_then(|row| row.split(',').nth(11));
+        cell.expect("a median").parse().expect("milliseconds")
+    };
+    // 8 ms over the short path, 16 over the other: nearer to the one than to the other.
+    assert!(median("port 40001") < 12.0, "port {port}: {summary}");
 }
