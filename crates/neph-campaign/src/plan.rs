@@ -13,7 +13,7 @@ mod sections;
 mod target;
 mod typed;
 
-pub use compare::ComparePlan;
+pub use compare::{ComparePlan, ComparedLayer};
 pub use meaning::{
     Axes, Endpoint, LabPlan, LabReflector, Length, Limits, Ping, Plan, Skip, ThroughputPlan,
     ThroughputServer, ThroughputTool, TraceroutePlan,

@@ -8,6 +8,8 @@ use std::collections::BTreeSet;
 
 use neph_model::Span;
 
+use crate::Layer;
+
 /// Whether the panels of one group share their scale.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Equalization {
@@ -53,6 +55,8 @@ impl Basis {
 pub struct Margin {
     /// The endpoints by name; empty: all.
     pub endpoints: Vec<String>,
+    /// The medians of what: the response time, or the network's round trip.
+    pub layer: Layer,
     /// The difference that begins to matter, above zero.
     pub width: Span,
 }

@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 
 use clap::Args as ClapArgs;
 use neph_campaign::Plan;
-use neph_campaign::plan::{ComparePlan, PlotPlan};
+use neph_campaign::plan::{ComparePlan, ComparedLayer, PlotPlan};
 use neph_model::{Campaign, Span};
 use neph_report::{
-    Basis, CampaignData, Equalization, FIGURES, Include, Margin, PlotSettings, Tail, load,
+    Basis, CampaignData, Equalization, FIGURES, Include, Layer, Margin, PlotSettings, Tail, load,
     write_report,
 };
 use neph_store::Store;
@@ -196,6 +196,10 @@ fn margin(compare: &ComparePlan) -> Margin {
     let names = compare.endpoints.iter().map(|name| name.value.clone());
     Margin {
         endpoints: names.collect(),
+        layer: match compare.layer {
+            ComparedLayer::Response => Layer::Response,
+            ComparedLayer::Network => Layer::Network,
+        },
         width: compare.margin,
     }
 }

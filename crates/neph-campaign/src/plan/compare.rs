@@ -2,7 +2,7 @@
 //! be. Stated before anything is measured, as a test of equivalence wants it.
 
 use neph_model::Span;
-use neph_text::{Fault, Fields, Placed, Problems, did_you_mean};
+use neph_text::{Fault, Fields, Placed, Problems, choice, did_you_mean};
 
 use super::parameter::word;
 use super::sections::positive;
@@ -12,9 +12,26 @@ use super::sections::positive;
 pub struct ComparePlan {
     /// At least two, or none for all of the plan.
     pub endpoints: Vec<Placed<String>>,
+    /// The medians of what.
+    pub layer: ComparedLayer,
     /// Above zero.
     pub margin: Span,
 }
+
+/// What is to be equivalent.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ComparedLayer {
+    /// From when the schedule said to the reply: what an application waits.
+    #[default]
+    Response,
+    /// The network's round trip by kernel stamps, which neither end's programs have a part in.
+    Network,
+}
+
+const LAYERS: [(&str, ComparedLayer); 2] = [
+    ("response", ComparedLayer::Response),
+    ("network", ComparedLayer::Network),
+];
 
 /// Reads every `[[compare]]` of a plan.
 pub(crate) fn read(fields: &mut Fields<'_>) -> Vec<ComparePlan> {
@@ -27,6 +44,7 @@ pub(crate) fn read(fields: &mut Fields<'_>) -> Vec<ComparePlan> {
 
 fn compare(mut fields: Fields<'_>) -> Option<ComparePlan> {
     let endpoints = fields.one_or_list_with("endpoints", word);
+    let layer = fields.optional_with("layer", |node| choice(node, &LAYERS));
     let margin = fields.required_with("margin", positive);
     if let Some([only]) = endpoints.as_deref() {
         let what = "one endpoint cannot be compared";
@@ -35,6 +53,7 @@ fn compare(mut fields: Fields<'_>) -> Option<ComparePlan> {
     fields.finish();
     Some(ComparePlan {
         endpoints: endpoints.unwrap_or_default(),
+        layer: layer.map_or_else(ComparedLayer::default, |layer| layer.value),
         margin: margin?.value,
     })
 }
@@ -55,6 +74,7 @@ pub(crate) fn check(compares: &[ComparePlan], known: &[String], problems: &Probl
 mod tests {
     use neph_text::Source;
 
+    use super::*;
     use crate::plan::parse;
 
     const PLAN: &str = r#"
@@ -73,16 +93,20 @@ url = "ws://10.0.0.2"
     #[test]
     fn a_plan_states_what_is_to_be_equivalent() {
         let text = format!("{PLAN}[[compare]]\nmargin = \"100us\"\n");
-        let plan = parse(&Source::new("p.toml", text)).expect("a good plan");
+        let plan = parse(&Source::new("p.toml", text.clone())).expect("a good plan");
         assert_eq!(plan.compares[0].margin.nanos(), 100_000);
         assert!(plan.compares[0].endpoints.is_empty(), "all of them");
+        assert_eq!(plan.compares[0].layer, ComparedLayer::Response);
+        let text = format!("{text}layer = \"network\"\n");
+        let plan = parse(&Source::new("p.toml", text)).expect("a good plan");
+        assert_eq!(plan.compares[0].layer, ComparedLayer::Network);
     }
 
     #[test]
     fn what_cannot_be_compared_is_told_where_it_stands() {
         let text = format!(
             "{PLAN}[[compare]]\nendpoints = [\"one\", \"othr\"]\nmargin = \"1ms\"\n\
-             [[compare]]\nendpoints = [\"one\"]\nmargin = \"0ms\"\n[[compare]]\n"
+             [[compare]]\nendpoints = [\"one\"]\nmargin = \"0ms\"\nlayer = \"netwrk\"\n[[compare]]\n"
         );
         let found = parse(&Source::new("p.toml", text)).expect_err("mistakes");
         let told: Vec<String> = found.iter().map(ToString::to_string).collect();
@@ -92,6 +116,7 @@ url = "ws://10.0.0.2"
             "one endpoint cannot be compared",
             "this time is zero",
             "'margin' is missing",
+            "netwrk",
         ] {
             assert!(told.contains(part), "{part} in {told}");
         }

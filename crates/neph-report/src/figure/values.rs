@@ -5,7 +5,7 @@ use neph_stats::{Level, Sorted};
 
 use crate::axis::Spread;
 use crate::data::FlowData;
-use crate::{Basis, CampaignData, PlotSettings};
+use crate::{Basis, CampaignData, Layer, PlotSettings};
 
 /// A scenario's latencies in milliseconds, ascending, and how many messages have none.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -35,6 +35,17 @@ impl Latencies {
         }
         found.values.sort_unstable_by(f64::total_cmp);
         found
+    }
+
+    /// Of one flow, in a layer that begins when a message is sent.
+    pub(crate) fn of_layer(flow: &FlowData, layer: &Layer) -> Self {
+        let mut values = layer.values(flow);
+        values.sort_unstable_by(f64::total_cmp);
+        Self {
+            values,
+            lost: flow.lost(),
+            failed: 0,
+        }
     }
 
     /// A scenario's, without the percentiles that the settings remove.

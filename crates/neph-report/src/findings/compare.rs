@@ -11,7 +11,7 @@ use neph_stats::{
 
 use crate::axis::millis;
 use crate::figure::Latencies;
-use crate::{CampaignData, PlotSettings};
+use crate::{CampaignData, Layer, PlotSettings};
 
 /// The level of significance of every sentence.
 const ALPHA: f64 = 0.05;
@@ -157,6 +157,26 @@ pub(super) fn medians(data: &CampaignData, settings: &PlotSettings, scenario: us
         .filter_map(|experiment| {
             let latencies = Latencies::of(experiment.main(), settings.basis);
             Some((experiment.block(), latencies.median()?))
+        })
+        .collect()
+}
+
+/// A scenario's in one layer. Below the response time an experiment has none in which no message
+/// has that layer: kernel stamps may be missing, which says nothing of the network.
+pub(super) fn medians_of_layer(
+    data: &CampaignData,
+    settings: &PlotSettings,
+    scenario: usize,
+    layer: &Layer,
+) -> Medians {
+    if *layer == Layer::Response {
+        return medians(data, settings, scenario);
+    }
+    data.experiments_of(scenario, settings)
+        .filter_map(|experiment| {
+            let latencies = Latencies::of_layer(layer.flow(experiment)?, layer);
+            let is_seen = !latencies.sorted().values().is_empty();
+            Some((experiment.block(), latencies.median().filter(|_| is_seen)?))
         })
         .collect()
 }

@@ -3,13 +3,13 @@
 
 use neph_stats::Verdict;
 
-use super::compare::{Comparison, LeastEffect, compare, told, verdicts};
-use super::levels::{Compared, compared};
+use super::compare::{Comparison, LeastEffect, compare, medians_of_layer, told, verdicts};
+use super::levels::{Compared, compared_by};
 use super::{Finding, FindingKind, plural, real};
 use crate::axis::millis;
 use crate::data::Factor;
 use crate::settings::Margin;
-use crate::{CampaignData, PlotSettings};
+use crate::{CampaignData, Layer, PlotSettings};
 
 /// Names are told one by one up to this many.
 const NAMED: usize = 4;
@@ -35,10 +35,14 @@ impl Pair<'_> {
 
 /// A sentence for each margin that the plan states.
 pub(super) fn findings(data: &CampaignData, settings: &PlotSettings) -> Vec<Finding> {
-    let groups = compared(data, settings, &Factor::Endpoint);
     let margins = settings.margins.iter();
     margins
-        .filter_map(|margin| sentence(&groups, margin))
+        .filter_map(|margin| {
+            let groups = compared_by(data, settings, &Factor::Endpoint, |scenario| {
+                medians_of_layer(data, settings, scenario, &margin.layer)
+            });
+            sentence(&groups, margin)
+        })
         .collect()
 }
 
@@ -72,9 +76,9 @@ fn pairs<'g>(groups: &'g [Compared], margin: &Margin) -> Vec<Pair<'g>> {
 
 fn sentence(groups: &[Compared], margin: &Margin) -> Option<Finding> {
     let pairs = pairs(groups, margin);
-    let widest = pairs
-        .iter()
-        .max_by(|a, b| a.reach().total_cmp(&b.reach()))?;
+    let Some(widest) = pairs.iter().max_by(|a, b| a.reach().total_cmp(&b.reach())) else {
+        return (margin.layer != Layer::Response).then(|| unseen(&margin.layer));
+    };
     let mut names: Vec<&str> = Vec::new();
     for name in pairs.iter().flat_map(|pair| pair.names) {
         if !names.contains(&name) {
@@ -90,12 +94,14 @@ fn sentence(groups: &[Compared], margin: &Margin) -> Option<Finding> {
     let is_shown = equivalent == pairs.len();
     let text = if is_shown {
         format!(
-            "{who} are equivalent: no median differs from another one's by {width} or more. {}.",
+            "{who} are equivalent: no median{} differs from another one's by {width} or more. {}.",
+            of_what(&margin.layer),
             farthest(widest)
         )
     } else {
         format!(
-            "{who} are not shown to be equivalent within {width}. {}.",
+            "{who} are not shown to be equivalent within {width}{}. {}.",
+            of_what(&margin.layer),
             farthest(widest)
         )
     };
@@ -116,6 +122,23 @@ fn sentence(groups: &[Compared], margin: &Margin) -> Option<Finding> {
         .with("reach_ms", widest.reach())
         .with("blocks", real(widest.compared.blocks));
     Some(finding)
+}
+
+/// What a plan wanted to be compared, and nobody saw.
+fn unseen(layer: &Layer) -> Finding {
+    let text = format!(
+        "Whether the {} is equivalent cannot be told: no two endpoints have it in the same block. Kernel stamps are needed for it, and root for some of them.",
+        layer.name()
+    );
+    Finding::new(FindingKind::StandsOut, "no_equivalence", text)
+}
+
+/// What the medians are of, where it is not what a sentence speaks of by itself.
+fn of_what(layer: &Layer) -> String {
+    match layer {
+        Layer::Response => String::new(),
+        other => format!(" of the {}", other.name()),
+    }
 }
 
 /// The two that may be farthest apart.

@@ -43,6 +43,18 @@ pub(super) fn compared(
     settings: &PlotSettings,
     factor: &Factor,
 ) -> Vec<Compared> {
+    compared_by(data, settings, factor, |index| {
+        medians(data, settings, index)
+    })
+}
+
+/// As [`compared`], by other medians of each scenario.
+pub(super) fn compared_by(
+    data: &CampaignData,
+    settings: &PlotSettings,
+    factor: &Factor,
+    medians: impl Fn(usize) -> Medians,
+) -> Vec<Compared> {
     groups(data, &data.measured(settings), factor)
         .into_iter()
         .map(|group| Compared {
@@ -50,7 +62,7 @@ pub(super) fn compared(
             levels: group
                 .members
                 .into_iter()
-                .map(|(index, level)| (level, medians(data, settings, index)))
+                .map(|(index, level)| (level, medians(index)))
                 .collect(),
         })
         .collect()

@@ -2,7 +2,7 @@
 //! the faster one, that the nearer one is the slower one.
 
 use neph_model::Span;
-use neph_report::{CampaignData, Finding, Margin, PlotSettings, findings};
+use neph_report::{CampaignData, Finding, Layer, Margin, PlotSettings, findings};
 
 use crate::synthetic::{self, CONTINENT, Link, METRO};
 
@@ -27,6 +27,7 @@ fn within(millis: i64) -> PlotSettings {
     PlotSettings {
         margins: vec![Margin {
             endpoints: Vec::new(),
+            layer: Layer::Response,
             width: Span::from_millis(millis),
         }],
         ..PlotSettings::default()
@@ -81,6 +82,26 @@ fn one_endpoint_beyond_the_margin_is_enough_against_equivalence() {
     settings.margins[0].endpoints = vec!["a".to_owned(), "b".to_owned()];
     let said = about(&data, &settings, "equivalence");
     assert_eq!(said[0].about, ["a", "b"], "the third one is not asked for");
+}
+
+#[test]
+fn networks_may_be_equivalent_where_responses_are_not() {
+    let mut data = alike(8);
+    responding(&mut data, 2, |_| 5500);
+    let mut settings = within(1);
+    settings.margins[0].layer = Layer::Network;
+    let said = about(&data, &settings, "equivalence");
+    let told = &said[0].text;
+    assert!(
+        told.starts_with(
+            "a, b, c are equivalent: no median of the network round trip (kernel stamps) differs"
+        ),
+        "{told}"
+    );
+    // Where nobody has that layer there is nothing to compare, which is said and is no equivalence.
+    settings.margins[0].layer = Layer::Ping("nobody".to_owned());
+    let said = about(&data, &settings, "no_equivalence");
+    assert!(said[0].text.contains("cannot be told"), "{said:?}");
 }
 
 /// Two endpoints from two sites: scenarios a-east, a-west, b-east, b-west.
