@@ -32,14 +32,17 @@ impl Coming {
             .stderr(Stdio::piped())
             .spawn()
             .expect("neph runs");
-        let coming = Self {
+        Self {
             place,
             lab,
             child: Some(child),
-        };
-        let log = coming.folder() + "/slow.log";
+        }
+    }
+
+    /// Waits until all is there but the service's word.
+    fn has_begun(&self) {
+        let log = self.folder() + "/slow.log";
         eventually("its service has begun", || Path::new(&log).exists());
-        coming
     }
 
     fn folder(&self) -> String {
@@ -102,17 +105,46 @@ fn a_lab_that_is_stopped_while_it_comes_up_leaves_nothing_and_says_so() {
         ('p', "HUP", &[]),
         ('q', "INT", &["--detach"]),
     ] {
-        let mut coming = Coming::begin(letter, words);
-        let begun = Instant::now();
-        coming.signal(signal);
-        let ran = coming.end();
-        assert_eq!((ran.status, ran.out.as_str()), (130, ""), "{}", ran.err);
-        assert!(ran.err.contains("while it came up"), "{}", ran.err);
-        assert_eq!(ran.err.lines().count(), 1, "{}", ran.err);
-        assert_eq!(coming.left(), [""; 0], "{signal}");
-        let took = begun.elapsed();
-        assert!(took < Duration::from_secs(20), "{took:?} after {signal}");
+        stop_and_look(Coming::begin(letter, words), signal);
     }
+}
+
+fn stop_and_look(mut coming: Coming, signal: &str) {
+    coming.has_begun();
+    let begun = Instant::now();
+    coming.signal(signal);
+    let ran = coming.end();
+    assert_eq!((ran.status, ran.out.as_str()), (130, ""), "{}", ran.err);
+    assert!(ran.err.contains("while it came up"), "{}", ran.err);
+    assert_eq!(ran.err.lines().count(), 1, "{}", ran.err);
+    assert_eq!(coming.left(), [""; 0], "{signal}");
+    let took = begun.elapsed();
+    assert!(took < Duration::from_secs(20), "{took:?} after {signal}");
+}
+
+#[test]
+fn a_campaign_whose_lab_comes_up_is_stopped_as_well() {
+    if !privileged("a_campaign_whose_lab_comes_up_is_stopped_as_well") {
+        return;
+    }
+    let place = Place::empty();
+    fs::write(place.path("slow.toml"), format!("{TWO}{SLOW}")).expect("a file");
+    let plan = "version = 1\nname = \"x\"\ninterval = \"1ms\"\nmessages = 1\n\n\
+                [[endpoint]]\nname = \"b\"\nurl = \"ws://10.80.0.2:8080/\"\n\n\
+                [lab]\ntopology = \"slow.toml\"\nprober = \"a\"\n";
+    fs::write(place.path("plan.toml"), plan).expect("a file");
+    let child = place
+        .command(["run", "plan.toml"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("neph runs");
+    let coming = Coming {
+        place,
+        lab: format!("run{}", child.id()),
+        child: Some(child),
+    };
+    stop_and_look(coming, "TERM");
 }
 
 #[test]
@@ -121,6 +153,7 @@ fn down_says_what_it_waits_for() {
         return;
     }
     let mut coming = Coming::begin('s', &[]);
+    coming.has_begun();
     let mut down = coming
         .place
         .command(["lab", "down", &coming.lab])
