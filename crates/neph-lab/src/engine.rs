@@ -135,11 +135,14 @@ impl Engine {
     fn take_footing(&self) {
         let real_time = self.config.pace.priority.is_some_and(|priority| {
             sched::use_fifo(priority)
-                .inspect_err(|error| tracing::warn!("link {}: {error}", self.config.link))
+                .inspect_err(|error| {
+                    // The same for all links, so that it is told once.
+                    tracing::warn!("links run at ordinary priority, and may be late: {error}");
+                })
                 .is_ok()
         });
         if let Err(error) = sched::set_timer_slack(Duration::from_nanos(1)) {
-            tracing::warn!("link {}: {error}", self.config.link);
+            tracing::warn!("links may be late: {error}");
         }
         let locked = self.rings.iter().all(PacketRing::is_locked);
         self.counters.stand_on(Footing { real_time, locked });

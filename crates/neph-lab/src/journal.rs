@@ -2,12 +2,14 @@
 //!
 //! Owns the folder /run/neph/LAB and the journal in it; the lab's other files are in there too and
 //! go with it. One line is one thing; the last in is the first out. Processes are not written
-//! down: whatever runs in one of the lab's namespaces is the lab's, whoever started it. The file is locked while a lab comes up, so that nobody takes down what is still
-//! growing; the kernel lets go of the lock when its owner dies.
+//! down: whatever runs in one of the lab's namespaces is the lab's, whoever started it. The file is
+//! locked while a lab comes up, so that nobody takes down what is still growing; the kernel lets go
+//! of the lock when its owner dies.
 
 mod unborn;
 mod undo;
 
+use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
@@ -84,6 +86,8 @@ pub(crate) struct Story {
     pub(crate) has_keeper: bool,
     /// In the order in which they were acquired.
     pub(crate) acquired: Vec<Acquired>,
+    /// Lines that this version of neph does not write.
+    pub(crate) unknown: Vec<String>,
 }
 
 impl Story {
@@ -149,16 +153,19 @@ impl Journal {
     }
 }
 
-/// The names of all labs that have a journal, sorted.
-pub(crate) fn labs() -> io::Result<Vec<String>> {
+/// What is in the folder of labs, sorted; who is not called as a lab may be did not come from here.
+pub(crate) fn entries() -> io::Result<Vec<OsString>> {
     let entries = match fs::read_dir(ROOT) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
         other => other?,
     };
     let mut names = Vec::new();
     for entry in entries {
-        let name = entry?.file_name().into_string().ok();
-        names.extend(name.filter(|name| !name.starts_with('.')));
+        let name = entry?.file_name();
+        // Those of labs that have no name yet.
+        if !name.as_encoded_bytes().starts_with(b".") {
+            names.push(name);
+        }
     }
     names.sort();
     Ok(names)
@@ -166,8 +173,8 @@ pub(crate) fn labs() -> io::Result<Vec<String>> {
 
 /// What the journal of `lab` says; nothing if there is none.
 pub(crate) fn story(lab: &str) -> io::Result<Story> {
-    match fs::read_to_string(folder(lab).join(FILE)) {
-        Ok(text) => Ok(parse(&text)),
+    match fs::read(folder(lab).join(FILE)) {
+        Ok(bytes) => Ok(parse(&String::from_utf8_lossy(&bytes))),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Story::default()),
         Err(error) => Err(error),
     }
@@ -175,24 +182,40 @@ pub(crate) fn story(lab: &str) -> io::Result<Story> {
 
 fn parse(text: &str) -> Story {
     let mut story = Story::default();
-    for line in text.lines() {
+    // A line is written before what it names is acquired: of one without an end nothing came.
+    for line in text.split_inclusive('\n').filter_map(whole_line) {
         let words: Vec<&str> = line.split(' ').collect();
         match words[..] {
             ["owner", pid, since] => story.owner = pid.parse().ok().zip(since.parse().ok()),
-            ["namespace", name] => story.acquired.push(Acquired::Namespace(name.into())),
-            ["link", namespace, interface] => story.acquired.push(Acquired::Link {
-                namespace: namespace.into(),
-                interface: interface.into(),
-            }),
-            ["group", folder] => story.acquired.push(Acquired::Group(folder.into())),
+            ["namespace", name] if is_ours(name) => {
+                story.acquired.push(Acquired::Namespace(name.into()));
+            }
+            ["link", namespace, interface] if is_ours(namespace) => {
+                story.acquired.push(Acquired::Link {
+                    namespace: namespace.into(),
+                    interface: interface.into(),
+                });
+            }
+            ["group", folder] if folder.rsplit('/').next().is_some_and(is_ours) => {
+                story.acquired.push(Acquired::Group(folder.into()));
+            }
             ["fingerprint", number] => story.fingerprint = Some(number.to_owned()),
             ["keeper"] => story.has_keeper = true,
             ["whole"] => story.is_whole = true,
-            // A later version's line: what it acquired lies inside a namespace, as all does.
-            _ => tracing::warn!("journal: skipping {line:?}"),
+            // A later version's: what it acquired lies inside a namespace, as all does.
+            _ => story.unknown.push(line.to_owned()),
         }
     }
     story
+}
+
+fn whole_line(line: &str) -> Option<&str> {
+    line.strip_suffix('\n')
+}
+
+/// All that a lab acquires is called so; whatever a journal says, nothing else is ever removed.
+fn is_ours(name: &str) -> bool {
+    name.starts_with("neph-")
 }
 
 /// Whether `file` is still the journal of `lab`.
@@ -248,7 +271,7 @@ mod tests {
     #[test]
     fn a_journal_is_read_as_it_was_written() {
         let text = "owner 12 345\nfingerprint 1f\nkeeper\nnamespace neph-x-wire\n\
-                    link neph-x-wire w0a\ngroup /sys/fs/cgroup/cpu/neph-x-a\nfuture thing\nwhole\n";
+                    link neph-x-wire w0a\ngroup /sys/fs/cgroup/cpu/neph-x-a\nwhole\n";
         let link = Acquired::Link {
             namespace: "neph-x-wire".into(),
             interface: "w0a".into(),
@@ -262,10 +285,29 @@ mod tests {
                 fingerprint: Some("1f".to_owned()),
                 is_whole: true,
                 has_keeper: true,
-                acquired
+                acquired,
+                unknown: Vec::new(),
             }
         );
         assert_eq!(parse(""), Story::default());
+    }
+
+    #[test]
+    fn what_no_lab_acquires_is_never_undone_and_a_torn_line_is_nothing() {
+        let told = parse(
+            "namespace neph-x-a\nfuture thing\n\ngroup /sys/fs/cgroup/cpu\nnamespace other\n\
+             link other eth0\nnamespace neph-x-b\ngroup /sys/fs/cgroup/cpu/neph-x",
+        );
+        let [a, b] = ["neph-x-a", "neph-x-b"].map(|name| Acquired::Namespace(name.into()));
+        assert_eq!(told.acquired, [a, b]);
+        let unknown = [
+            "future thing",
+            "",
+            "group /sys/fs/cgroup/cpu",
+            "namespace other",
+            "link other eth0",
+        ];
+        assert_eq!(told.unknown, unknown);
     }
 
     #[test]

@@ -20,6 +20,7 @@ use std::net::IpAddr;
 use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use neph_sys::netns::{self, NetNs};
@@ -32,7 +33,7 @@ use crate::plan::Step;
 use crate::topology::Topology;
 use carrier::Carrier;
 pub use error::LabError;
-pub use list::LabListing;
+pub use list::{LabListing, LabListings};
 pub use place::Place;
 use service::Running;
 pub use service::ServiceState;
@@ -58,6 +59,8 @@ pub struct UpOptions {
     pub pace: Pace,
     /// Whether the calling process is there for nothing but the lab.
     pub keeper: HasKeeper,
+    /// Set while the lab comes up, it goes down again: what a signal's handler sets.
+    pub stop: Arc<AtomicBool>,
 }
 
 impl UpOptions {
@@ -69,6 +72,7 @@ impl UpOptions {
             seed: 1,
             pace: Pace::default(),
             keeper: HasKeeper::No,
+            stop: Arc::default(),
         }
     }
 }
@@ -107,7 +111,8 @@ impl Lab {
     /// programs of iproute2.
     ///
     /// # Errors
-    /// The name is taken, a privilege or a program is missing, or the kernel refused something.
+    /// The name is taken, a privilege or a program is missing, the kernel refused something, or
+    /// [`UpOptions::stop`] was set.
     pub fn up(topology: &Topology, options: &UpOptions) -> Result<Self, LabError> {
         check_name(&options.name)?;
         up::up(topology, options)
@@ -253,9 +258,18 @@ impl Lab {
     /// All labs of this machine, by name.
     ///
     /// # Errors
-    /// Their journals cannot be read.
-    pub fn list() -> Result<Vec<LabListing>, LabError> {
-        list::labs()
+    /// The folder of their journals cannot be read.
+    pub fn list() -> Result<LabListings, LabError> {
+        list::all()
+    }
+
+    /// The lab called `name`, if there is one; whatever else is there does not matter.
+    ///
+    /// # Errors
+    /// No lab can be called so, or its journal cannot be read.
+    pub fn find(name: &str) -> Result<Option<LabListing>, LabError> {
+        check_name(name)?;
+        list::one(name)
     }
 
     fn site(&self, site: &str) -> Result<usize, LabError> {

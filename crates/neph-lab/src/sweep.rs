@@ -6,6 +6,7 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::io;
+use std::os::fd::AsFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -52,7 +53,7 @@ fn until_gone(
         }
         for pid in inside {
             if asked.insert(pid) {
-                process::ask(pid, request)?;
+                ask(pid, wanted, request)?;
             }
         }
         if Instant::now() > deadline {
@@ -60,6 +61,26 @@ fn until_gone(
         }
         std::thread::sleep(Duration::from_millis(5));
     }
+}
+
+/// Asks the process if it is inside. Between a look at /proc and a signal it may end and its number
+/// become another's: it is looked at again when a descriptor holds on to it.
+fn ask(pid: u32, wanted: &BTreeSet<(u64, u64)>, request: Request) -> io::Result<()> {
+    match process::descriptor(pid) {
+        Ok(descriptor) if is_inside(pid, wanted) => {
+            process::ask_through(descriptor.as_fd(), request)
+        }
+        // A kernel older than 5.3 has none.
+        Err(error) if error.kind() == io::ErrorKind::Unsupported => process::ask(pid, request),
+        Err(error) if is_inside(pid, wanted) => Err(error),
+        _ => Ok(()),
+    }
+}
+
+/// One that is gone, or a zombie, has no namespace.
+fn is_inside(pid: u32, wanted: &BTreeSet<(u64, u64)>) -> bool {
+    let namespace = format!("/proc/{pid}/ns/net");
+    identity(Path::new(&namespace)).is_some_and(|id| wanted.contains(&id))
 }
 
 /// The processes inside, apart from the calling one and from those that have ended.
@@ -70,10 +91,7 @@ fn inside(wanted: &BTreeSet<(u64, u64)>) -> io::Result<Vec<u32>> {
         let Some(pid) = entry.file_name().to_str().and_then(|n| n.parse().ok()) else {
             continue;
         };
-        // One that is gone by now, or a zombie, has no namespace.
-        let is_inside =
-            identity(&entry.path().join("ns/net")).is_some_and(|id| wanted.contains(&id));
-        if is_inside && pid != own {
+        if pid != own && is_inside(pid, wanted) {
             found.push(pid);
         }
     }
@@ -83,4 +101,22 @@ fn inside(wanted: &BTreeSet<(u64, u64)>) -> io::Result<Vec<u32>> {
 fn identity(path: &Path) -> Option<(u64, u64)> {
     let told = fs::metadata(path).ok()?;
     Some((told.dev(), told.ino()))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+
+    use super::*;
+
+    #[test]
+    fn who_is_outside_is_not_asked() {
+        let mut child = Command::new("sleep").arg("60").spawn().expect("sleep");
+        let nowhere = BTreeSet::from([(0, 0)]);
+        ask(child.id(), &nowhere, Request::Kill).expect("nothing to do");
+        assert_eq!(child.try_wait().expect("ours"), None, "it was left alone");
+        let own = identity(Path::new("/proc/self/ns/net")).expect("we have one");
+        ask(child.id(), &BTreeSet::from([own]), Request::Kill).expect("our own child");
+        assert!(!child.wait().expect("it ended").success());
+    }
 }

@@ -6,7 +6,7 @@
 
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// A descriptor to wait for until it can be read, and what came of it.
 #[derive(Debug)]
@@ -103,11 +103,54 @@ pub fn wait(awaited: &mut [Awaited], timeout: Option<Duration>) -> io::Result<()
     }
 }
 
+/// As [`wait`], but a signal does not end it: where nothing was found the time is over.
+///
+/// # Errors
+/// As [`wait`].
+pub fn wait_through(awaited: &mut [Awaited], timeout: Option<Duration>) -> io::Result<()> {
+    let until = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
+    loop {
+        let left = until.map(|until| until.saturating_duration_since(Instant::now()));
+        wait(awaited, left)?;
+        if awaited.iter().any(Awaited::has_something) || left == Some(Duration::ZERO) {
+            return Ok(());
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use std::io::Write;
     use std::os::fd::AsFd;
+    use std::os::unix::thread::JoinHandleExt;
+
+    extern "C" fn heard(_: libc::c_int) {}
+
+    #[test]
+    fn a_signal_does_not_end_a_wait_that_goes_through() {
+        // SAFETY: a zeroed sigaction has no flags and an empty mask; the handler does nothing.
+        unsafe {
+            let mut action: libc::sigaction = std::mem::zeroed();
+            action.sa_sigaction = heard as extern "C" fn(libc::c_int) as libc::sighandler_t;
+            libc::sigaction(libc::SIGUSR1, &raw const action, std::ptr::null_mut());
+        }
+        let (reader, writer) = io::pipe().expect("a pipe");
+        let waiting = std::thread::spawn(move || {
+            let begun = Instant::now();
+            let mut awaited = [Awaited::readable(reader.as_fd())];
+            wait_through(&mut awaited, Some(Duration::from_millis(300))).expect("wait");
+            (awaited[0].has_something(), begun.elapsed())
+        });
+        while !waiting.is_finished() {
+            // SAFETY: the thread was not joined, so that its handle is good.
+            unsafe { libc::pthread_kill(waiting.as_pthread_t() as libc::pthread_t, libc::SIGUSR1) };
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        let (found, waited) = waiting.join().expect("it ends");
+        assert!(!found && waited >= Duration::from_millis(300), "{waited:?}");
+        drop(writer);
+    }
 
     #[test]
     fn a_written_pipe_is_readable_and_a_dropped_one_gone() {

@@ -7,7 +7,7 @@
 
 use std::ffi::CString;
 use std::io;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::Command;
@@ -160,6 +160,37 @@ pub fn descriptor(pid: u32) -> io::Result<OwnedFd> {
     Ok(owned)
 }
 
+/// Asks the process that `descriptor` stands for to end, and no other: its number may be another's
+/// by now. One that is gone is as good as asked.
+///
+/// # Errors
+/// Not permitted.
+pub fn ask_through(descriptor: BorrowedFd<'_>, request: Request) -> io::Result<()> {
+    let (fd, signal) = (descriptor.as_raw_fd(), request.signal());
+    let nothing = std::ptr::null::<libc::siginfo_t>();
+    // SAFETY: pidfd_send_signal reads no memory where it is given no siginfo.
+    if unsafe { libc::syscall(libc::SYS_pidfd_send_signal, fd, signal, nothing, 0) } == 0 {
+        return Ok(());
+    }
+    let error = io::Error::last_os_error();
+    match error.raw_os_error() {
+        Some(libc::ESRCH) => Ok(()),
+        _ => Err(error),
+    }
+}
+
+/// Whether this process was started with SIGHUP ignored, as nohup does: it is to outlive its
+/// terminal.
+pub fn outlives_terminal() -> bool {
+    // SAFETY: a zeroed sigaction is a good one; the kernel fills it in and changes nothing.
+    let action = unsafe {
+        let mut action: libc::sigaction = std::mem::zeroed();
+        libc::sigaction(libc::SIGHUP, std::ptr::null(), &raw mut action);
+        action
+    };
+    action.sa_sigaction == libc::SIG_IGN
+}
+
 #[cfg(test)]
 mod tests {
     use std::os::fd::AsFd;
@@ -205,6 +236,15 @@ mod tests {
         assert!(awaited[0].is_readable(), "it ended");
         assert!(!child.wait().expect("it ended").success());
         assert!(ask(1, Request::Kill).is_err(), "init is nobody's to end");
+    }
+
+    #[test]
+    fn one_that_is_gone_is_as_good_as_asked_though_its_number_may_be_another_s() {
+        let mut child = sleeper().spawn().expect("sleep is everywhere");
+        let descriptor = descriptor(child.id()).expect("it runs");
+        ask_through(descriptor.as_fd(), Request::End).expect("our own child");
+        assert!(!child.wait().expect("it ended").success());
+        ask_through(descriptor.as_fd(), Request::Kill).expect("nobody is asked");
     }
 
     #[test]

@@ -30,6 +30,8 @@ pub(crate) enum Failure {
     Text(Source, Vec<Problem>),
     /// The machine or somebody else refused.
     Refused(String),
+    /// Ctrl-C came before there was anything to keep or to show.
+    Interrupted(String),
     /// Nobody reads our output any more.
     OutputClosed,
 }
@@ -94,6 +96,10 @@ pub(crate) fn status(result: Result<Outcome, Failure>) -> ExitCode {
         Err(Failure::Refused(sentence)) => {
             output::say(&format!("neph: {sentence}"));
             ExitCode::from(1)
+        }
+        Err(Failure::Interrupted(sentence)) => {
+            output::say(&format!("neph: {sentence}"));
+            ExitCode::from(130)
         }
         Err(Failure::Text(source, problems)) => {
             for problem in &problems {

@@ -1,17 +1,20 @@
 //! `neph lab`: emulated networks by hand: planned, up, used, looked at, verified, down.
 
+pub(crate) mod dead;
 mod enter;
+mod keeper;
 mod plan;
 mod predict;
 mod status;
 mod up;
 mod verify;
 
+use std::collections::BTreeSet;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use clap::{Args as ClapArgs, Subcommand};
-use neph_lab::{Lab, LabError, Topology};
+use neph_lab::{Lab, LabError, LabListings, Topology};
 
 use crate::exit::{Failure, Outcome};
 use crate::sheet::{Cell, Column, Format, Sheet};
@@ -99,31 +102,32 @@ fn check(args: &CheckArgs) -> Result<Outcome, Failure> {
 }
 
 fn down(args: &DownArgs) -> Result<Outcome, Failure> {
-    let names: Vec<String> = match &args.name {
-        Some(name) => vec![name.clone()],
-        None => Lab::list()
-            .map_err(failure)?
-            .into_iter()
-            .map(|lab| lab.name)
-            .collect(),
+    let Some(name) = &args.name else {
+        return all_down();
     };
-    if names.is_empty() {
-        output::say("neph lab: there is no lab on this machine");
+    if Lab::find(name).map_err(failure)?.is_none() {
+        output::say(&format!("neph lab: there is no lab '{name}'"));
+        return Ok(Outcome::Nothing);
     }
-    for name in names {
-        if args.name.is_some() && !is_there(&name)? {
-            output::say(&format!("neph lab: there is no lab '{name}'"));
-            return Ok(Outcome::Nothing);
-        }
-        Lab::down_by_name(&name).map_err(failure)?;
-        output::say(&format!("neph lab: {name} is down"));
-    }
+    Lab::down_by_name(name).map_err(failure)?;
+    output::say(&format!("neph lab: {name} is down"));
     Ok(Outcome::Done)
 }
 
-fn is_there(name: &str) -> Result<bool, Failure> {
-    let labs = Lab::list().map_err(failure)?;
-    Ok(labs.iter().any(|lab| lab.name == name))
+/// Everything is tried, whatever becomes of each.
+fn all_down() -> Result<Outcome, Failure> {
+    let LabListings { labs, others } = Lab::list().map_err(failure)?;
+    if labs.is_empty() {
+        output::say("neph lab: there is no lab on this machine");
+    }
+    let mut is_fine = tell(&others);
+    for lab in labs {
+        match Lab::down_by_name(&lab.name) {
+            Ok(()) => output::say(&format!("neph lab: {} is down", lab.name)),
+            Err(error) => is_fine = tell(&[error]),
+        }
+    }
+    Ok(outcome(is_fine))
 }
 
 fn list(args: &ListArgs) -> Result<Outcome, Failure> {
@@ -133,7 +137,8 @@ fn list(args: &ListArgs) -> Result<Outcome, Failure> {
         Column::right("PROCESS", "owner"),
         Column::left("NAMESPACES", "namespaces"),
     ]);
-    for lab in Lab::list().map_err(failure)? {
+    let LabListings { labs, others } = Lab::list().map_err(failure)?;
+    for lab in labs {
         let state = match (lab.owner_alive, lab.is_whole) {
             (true, true) => "up",
             (true, false) => "coming up",
@@ -150,7 +155,24 @@ fn list(args: &ListArgs) -> Result<Outcome, Failure> {
     let mut out = output::data();
     sheet.write(args.format, &mut out)?;
     out.flush()?;
-    Ok(Outcome::Done)
+    Ok(outcome(tell(&others)))
+}
+
+/// Says what is wrong with each entry; whether there is none.
+fn tell(others: &[LabError]) -> bool {
+    let sentences: BTreeSet<String> = others.iter().map(LabError::to_string).collect();
+    for sentence in sentences {
+        output::say(&format!("neph: {sentence}"));
+    }
+    others.is_empty()
+}
+
+fn outcome(is_fine: bool) -> Outcome {
+    if is_fine {
+        Outcome::Done
+    } else {
+        Outcome::Nothing
+    }
 }
 
 /// What was typed, or the file's name without its endings, as far as a lab may be called so.
@@ -173,8 +195,9 @@ fn name_of(given: Option<&str>, file: &Path) -> String {
     }
 }
 
-fn failure(error: LabError) -> Failure {
+pub(crate) fn failure(error: LabError) -> Failure {
     match error {
+        LabError::Interrupted { .. } => Failure::Interrupted(error.to_string()),
         LabError::Name { .. } => Failure::usage(error),
         _ => Failure::refused(error),
     }

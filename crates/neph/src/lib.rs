@@ -24,6 +24,7 @@ mod sheet;
 mod shell;
 mod shipped;
 mod show;
+mod telling;
 mod topology;
 mod value;
 mod version;
@@ -39,6 +40,7 @@ use crate::exit::{Failure, Outcome};
 
 /// Reads the command line and carries it out.
 pub fn main() -> ExitCode {
+    telling::begin();
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => return exit::usage(&error),

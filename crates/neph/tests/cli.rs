@@ -21,5 +21,9 @@ mod pings;
 mod predictions;
 #[path = "cli/refusals.rs"]
 mod refusals;
+#[path = "cli/stops.rs"]
+mod stops;
+#[path = "cli/strays.rs"]
+mod strays;
 #[path = "cli/wrong.rs"]
 mod wrong;

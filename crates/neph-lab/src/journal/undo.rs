@@ -1,13 +1,13 @@
 //! Undoing what a journal says, whoever wrote it.
 
-use std::fs::{self, File};
-use std::io;
+use std::fs::{self, File, TryLockError};
+use std::io::{self, Read, Seek, SeekFrom};
 use std::path::PathBuf;
 
 use neph_sys::netns::{self, NetNs};
 
 use super::unborn::{Unborn, clear_unborn};
-use super::{Acquired, DOOMED, FILE, Whose, folder, is_current, parse};
+use super::{Acquired, DOOMED, FILE, Story, Whose, folder, is_current, parse};
 use crate::{group, program, sweep};
 
 /// Undoes all that `lab` acquired, last first, and forgets it. Nothing there is nothing to do.
@@ -27,9 +27,8 @@ pub(crate) fn undo(lab: &str, whose: Whose<'_>) -> Result<(), UndoError> {
         }
         other => other.map_err(failed)?,
     };
-    // Until whoever is bringing it up is done, or dead.
-    file.lock().map_err(failed)?;
-    let story = parse(&io::read_to_string(&file).map_err(failed)?);
+    lock(&file, lab).map_err(failed)?;
+    let story = read(&file).map_err(failed)?;
     let is_meant = match whose {
         Whose::Anybodys => true,
         Whose::Own(witness) => witness.is_current(lab),
@@ -39,12 +38,44 @@ pub(crate) fn undo(lab: &str, whose: Whose<'_>) -> Result<(), UndoError> {
         // Somebody else took it down meanwhile; what has the name now is another lab.
         return Ok(());
     }
+    for line in &story.unknown {
+        tracing::warn!(
+            "the journal of lab {lab} has a line that this version of neph does not know: '{line}'; \
+             all else is taken down: look with ip netns list what is left"
+        );
+    }
     let acquired = &story.acquired;
     // All of them, whatever becomes of each.
     let mut outcomes = vec![end_processes(lab, acquired), remove_links(acquired)];
     outcomes.extend(acquired.iter().rev().map(remove));
     outcomes.into_iter().collect::<Result<(), _>>()?;
     forget(lab).map_err(failed)
+}
+
+/// Waits until whoever is bringing the lab up, or taking it down, is done or dead.
+fn lock(file: &File, lab: &str) -> io::Result<()> {
+    match file.try_lock() {
+        Ok(()) => return Ok(()),
+        Err(TryLockError::Error(error)) => return Err(error),
+        Err(TryLockError::WouldBlock) => {}
+    }
+    let story = read(file)?;
+    match story.owner {
+        Some((pid, _)) if !story.is_whole && story.is_owned() => tracing::info!(
+            "lab {lab} is just coming up (process {pid}): waiting until that is done or given up"
+        ),
+        _ => tracing::info!("somebody else is taking lab {lab} down: waiting for that"),
+    }
+    file.lock()
+}
+
+/// What the journal says now.
+fn read(file: &File) -> io::Result<Story> {
+    let mut bytes = Vec::new();
+    let mut file = file;
+    file.seek(SeekFrom::Start(0))?;
+    file.read_to_end(&mut bytes)?;
+    Ok(parse(&String::from_utf8_lossy(&bytes)))
 }
 
 fn remove(acquired: &Acquired) -> Result<(), UndoError> {

@@ -38,6 +38,32 @@ pub enum LabError {
         /// What was refused.
         source: Box<dyn std::error::Error + Send + Sync>,
     },
+    /// Something lies where only labs have their folders.
+    #[error("{} is no lab's: remove it (rm -r '{}')", path.display(), path.display())]
+    Stranger {
+        /// Where.
+        path: PathBuf,
+    },
+    /// A lab's journal cannot be read.
+    #[error(
+        "read the journal of lab {lab}: {source}; remove what ip netns list shows as neph-{lab}-..., \
+         then {}",
+        folder.display()
+    )]
+    Unreadable {
+        /// Which lab.
+        lab: String,
+        /// Where it has its files.
+        folder: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// Somebody wanted the lab no more before it was up.
+    #[error("lab {lab} was stopped while it came up; what was there of it is taken down again")]
+    Interrupted {
+        /// Which lab.
+        lab: String,
+    },
     /// The journal could not be written.
     #[error("write the undo journal of lab {lab}: {source}")]
     Journal {

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use super::{LabError, namespace_name, up};
+use super::{LabError, check_name, namespace_name, up};
 use crate::journal::{self, Acquired, UndoError};
 use crate::topology::Topology;
 
@@ -31,38 +31,73 @@ impl LabListing {
     }
 }
 
-/// All labs of this machine, by name.
-pub(super) fn labs() -> Result<Vec<LabListing>, LabError> {
-    let unreadable = |lab: &str| {
-        let lab = lab.to_owned();
-        |source| UndoError::Journal { lab, source }
-    };
-    let mut listings = Vec::new();
-    for name in journal::labs().map_err(unreadable("(all)"))? {
-        let story = journal::story(&name).map_err(|source| match source.kind() {
-            io::ErrorKind::PermissionDenied => LabError::NotPermitted {
-                source: source.into(),
+/// What is where the labs of this machine have their journals.
+#[derive(Debug, Default)]
+pub struct LabListings {
+    /// All labs, by name.
+    pub labs: Vec<LabListing>,
+    /// What is wrong with all that is no lab, or none that can be read.
+    pub others: Vec<LabError>,
+}
+
+/// Everything that is there: one bad entry hides no lab.
+pub(super) fn all() -> Result<LabListings, LabError> {
+    let entries = journal::entries().map_err(|source| UndoError::Journal {
+        lab: "(all)".to_owned(),
+        source,
+    })?;
+    let mut all = LabListings::default();
+    for entry in entries {
+        match entry.to_str().filter(|name| check_name(name).is_ok()) {
+            None => all.others.push(LabError::Stranger {
+                path: journal::folder(&entry.to_string_lossy()),
+            }),
+            Some(name) => match one(name) {
+                Ok(Some(lab)) => all.labs.push(lab),
+                Ok(None) => {}
+                Err(error) => all.others.push(error),
             },
-            _ => unreadable(&name)(source).into(),
-        })?;
-        let owner_alive = story.is_owned();
-        let wire = namespace_name(&name, up::WIRE);
-        let namespaces = story
-            .acquired
-            .into_iter()
-            .filter_map(|acquired| match acquired {
-                Acquired::Namespace(namespace) if namespace != wire => Some(namespace),
-                _ => None,
-            });
-        listings.push(LabListing {
-            namespaces: namespaces.collect(),
-            fingerprint: story.fingerprint,
-            is_whole: story.is_whole,
-            has_keeper: story.has_keeper,
-            owner: story.owner.map(|(pid, _)| pid),
-            owner_alive,
-            name,
-        });
+        }
     }
-    Ok(listings)
+    Ok(all)
+}
+
+/// The lab called `name`, whatever else is there.
+pub(super) fn one(name: &str) -> Result<Option<LabListing>, LabError> {
+    let folder = journal::folder(name);
+    let Ok(about) = folder.symlink_metadata() else {
+        // Nobody but its owner hinders anybody to look; it may have gone just now.
+        return Ok(None);
+    };
+    if !about.is_dir() {
+        return Err(LabError::Stranger { path: folder });
+    }
+    let story = journal::story(name).map_err(|source| match source.kind() {
+        io::ErrorKind::PermissionDenied => LabError::NotPermitted {
+            source: source.into(),
+        },
+        _ => LabError::Unreadable {
+            lab: name.to_owned(),
+            folder,
+            source,
+        },
+    })?;
+    let owner_alive = story.is_owned();
+    let wire = namespace_name(name, up::WIRE);
+    let namespaces = story
+        .acquired
+        .into_iter()
+        .filter_map(|acquired| match acquired {
+            Acquired::Namespace(namespace) if namespace != wire => Some(namespace),
+            _ => None,
+        });
+    Ok(Some(LabListing {
+        namespaces: namespaces.collect(),
+        fingerprint: story.fingerprint,
+        is_whole: story.is_whole,
+        has_keeper: story.has_keeper,
+        owner: story.owner.map(|(pid, _)| pid),
+        owner_alive,
+        name: name.to_owned(),
+    }))
 }

@@ -1,34 +1,32 @@
 //! A service that runs: its thread, its output, its end.
 //!
-//! Owns starting, the ready check and stopping. The thread lives in the service's namespace as
+//! Owns starting and stopping; asking whether it is ready is in [`ready`], what becomes of its
+//! output in [`log`]. The thread lives in the service's namespace as
 //! long as the service does, because the kernel ends the service when its starter goes: a lab
 //! whose process is killed has no services a moment later.
 
-use std::fs::{self, File};
-use std::io::{self, PipeReader, PipeWriter};
-use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpStream};
-use std::os::fd::AsFd;
+mod log;
+mod ready;
+mod watch;
+
+use std::fs::File;
+use std::io::{self, PipeWriter};
+use std::net::IpAddr;
+use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
-use std::time::{Duration, Instant};
 
-use neph_model::Span;
-use neph_sys::ppoll::{self, Awaited};
-use neph_sys::process::{self, Birth, Request};
+use neph_sys::process::Birth;
 
 use super::{LabError, Place};
 use crate::program;
-use crate::topology::{Ready, ReadyCheck, Service, Site};
-
-/// Lines of a log that are told when its service ended.
-const LAST_LINES: usize = 5;
-/// How often a service that is not ready yet is asked.
-const ASKING: Duration = Duration::from_millis(20);
-/// How long one question may take.
-const ANSWERING: Duration = Duration::from_millis(500);
+use crate::topology::{Ready, Service, Site};
+use log::Output;
+use ready::Patience;
 
 /// What a service does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,35 +72,28 @@ impl Watched {
 
 impl Running {
     /// Starts `service` at `place`, which is at `site`, and waits until it is ready; `folder` is
-    /// the lab's own.
+    /// the lab's own. Nobody waits any more when `unwanted` is set.
     pub(super) fn start(
         service: &Service,
         place: Place,
         site: &Site,
         folder: &Path,
+        unwanted: &AtomicBool,
     ) -> Result<Self, LabError> {
-        let log = service
-            .log
-            .clone()
-            .unwrap_or_else(|| folder.join(format!("{}.log", service.name)));
         let failed = |source| not_run(service, source);
-        let output = File::create(&log).map_err(|source| LabError::Log {
-            service: service.name.clone(),
-            log: log.clone(),
-            source,
-        })?;
+        let (log, output, writer) = log_of(service, folder)?;
         let (stopped, stop) = io::pipe().map_err(failed)?;
         let state = Arc::new(Mutex::new(ServiceState::Up));
         let (tell, told) = std::sync::mpsc::channel();
         let (own, seen) = (service.clone(), Arc::clone(&state));
         let work = move || {
-            let spawned = spawn(&own, &place, output);
+            let spawned = spawn(&own, &place, writer);
             match spawned {
                 Err(error) => drop(tell.send(Err(error))),
                 Ok(child) => {
                     // Nobody listens only if the starter is gone, and its pipe with it.
                     let _ = tell.send(Ok(place));
-                    watch(child, &stopped, own.grace, &seen);
+                    watch::watch(child, (&stopped, own.grace), output, &seen);
                 }
             }
         };
@@ -121,7 +112,9 @@ impl Running {
             thread: Some(thread),
         };
         let addresses: Vec<IpAddr> = site.addresses().collect();
-        running.await_ready(service.ready.as_ref(), &place, &addresses)?;
+        let ready = service.ready.as_ref();
+        let patience = ready.map(|ready| (ready, Patience::of(ready, unwanted)));
+        running.await_ready(patience, &place, &addresses)?;
         Ok(running)
     }
 
@@ -155,25 +148,16 @@ impl Running {
 
     fn await_ready(
         &self,
-        ready: Option<&Ready>,
+        ready: Option<(&Ready, Patience<'_>)>,
         place: &Place,
         addresses: &[IpAddr],
     ) -> Result<(), LabError> {
-        let Some(ready) = ready else {
+        let Some((ready, patience)) = ready else {
             self.now_ready();
             return Ok(());
         };
-        let deadline = Instant::now() + ready.timeout.to_duration();
         let is_up = || self.state() == ServiceState::Up;
-        let answered = place.run(|| {
-            while is_up() && Instant::now() < deadline {
-                if answers(&ready.check, addresses, deadline) {
-                    return true;
-                }
-                thread::sleep(ASKING);
-            }
-            false
-        })?;
+        let answered = place.run(|| ready::ask(&ready.check, addresses, patience, is_up))?;
         match self.state() {
             ServiceState::Ended(Some(0)) => Err(self.not_up("ended before it was ready".into())),
             ServiceState::Ended(_) => Err(self
@@ -198,7 +182,7 @@ impl Running {
         LabError::Service {
             service: self.name.clone(),
             what,
-            log: last_lines(&self.log),
+            log: log::last_lines(&self.log),
         }
     }
 
@@ -223,7 +207,27 @@ impl Drop for Running {
     }
 }
 
-fn spawn(service: &Service, place: &Place, output: File) -> Result<Child, LabError> {
+/// Where the output of `service` is kept, what passes it on, and where it writes it. In /run, which
+/// is memory, it is bounded; a file of the user's own is left alone.
+fn log_of(
+    service: &Service,
+    folder: &Path,
+) -> Result<(PathBuf, Option<Output>, OwnedFd), LabError> {
+    let failed = |log: &Path, source| LabError::Log {
+        service: service.name.clone(),
+        log: log.to_owned(),
+        source,
+    };
+    if let Some(log) = &service.log {
+        let file = File::create(log).map_err(|source| failed(log, source))?;
+        return Ok((log.clone(), None, file.into()));
+    }
+    let log = folder.join(format!("{}.log", service.name));
+    let (output, writer) = Output::kept_in(&log).map_err(|source| failed(&log, source))?;
+    Ok((log, Some(output), writer.into()))
+}
+
+fn spawn(service: &Service, place: &Place, output: OwnedFd) -> Result<Child, LabError> {
     place.enter_process()?;
     let failed = |source| not_run(service, source);
     let mut command = Command::new(&service.command[0]);
@@ -242,77 +246,5 @@ fn not_run(service: &Service, source: io::Error) -> LabError {
     LabError::NotStarted {
         service: service.name.clone(),
         source: program::not_run(&service.command[0], source),
-    }
-}
-
-/// Waits for the service's end, or for the word to end it; ends it then.
-fn watch(mut child: Child, stop: &PipeReader, grace: Span, state: &Mutex<ServiceState>) {
-    let pid = child.id();
-    let ended = process::descriptor(pid);
-    if let Ok(ended) = &ended {
-        let mut awaited = [ended.as_fd(), stop.as_fd()].map(Awaited::readable);
-        let _ = ppoll::wait(&mut awaited, None);
-        if !awaited[0].is_readable() {
-            let _ = process::ask_group(pid, Request::End);
-            let mut last = [Awaited::readable(ended.as_fd())];
-            let _ = ppoll::wait(&mut last, Some(grace.to_duration()));
-        }
-    }
-    // Its children as well: a master's workers are in its group. Before it is waited for, so that
-    // the number is still its own.
-    let _ = process::ask_group(pid, Request::Kill);
-    let status = child.wait().ok().and_then(|status| status.code());
-    *state.lock().unwrap_or_else(PoisonError::into_inner) = ServiceState::Ended(status);
-}
-
-/// Whether the check is passed; asked in the service's namespace.
-fn answers(check: &ReadyCheck, addresses: &[IpAddr], deadline: Instant) -> bool {
-    match check {
-        ReadyCheck::Tcp(port) => {
-            let loopback = IpAddr::V4(Ipv4Addr::LOCALHOST);
-            let mut all = addresses.iter().chain(std::iter::once(&loopback));
-            all.any(|ip| {
-                TcpStream::connect_timeout(&SocketAddr::new(*ip, *port), ANSWERING).is_ok()
-            })
-        }
-        ReadyCheck::Command(words) => says_yes(words, deadline).unwrap_or(false),
-    }
-}
-
-/// Whether a program ends with status 0 in time; it is killed when the time is over.
-fn says_yes(words: &[String], deadline: Instant) -> io::Result<bool> {
-    let mut command = Command::new(&words[0]);
-    command
-        .args(&words[1..])
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null());
-    Birth::default().dies_with_thread().arrange(&mut command);
-    let mut child = command.spawn()?;
-    let ended = process::descriptor(child.id());
-    if let Ok(ended) = &ended {
-        let mut awaited = [Awaited::readable(ended.as_fd())];
-        let left = deadline.saturating_duration_since(Instant::now());
-        ppoll::wait(&mut awaited, Some(left))?;
-        if !awaited[0].is_readable() {
-            child.kill()?;
-        }
-    }
-    child.wait().map(|status| status.success())
-}
-
-/// The last lines of a log, in one line.
-fn last_lines(log: &Path) -> String {
-    let bytes = fs::read(log).unwrap_or_default();
-    let text = String::from_utf8_lossy(&bytes);
-    let lines: Vec<&str> = text
-        .lines()
-        .map(str::trim)
-        .filter(|l| !l.is_empty())
-        .collect();
-    let last = &lines[lines.len().saturating_sub(LAST_LINES)..];
-    match last {
-        [] => format!("it wrote nothing ({})", log.display()),
-        _ => format!("{} ({})", last.join(" | "), log.display()),
     }
 }

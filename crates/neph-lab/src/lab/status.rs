@@ -3,7 +3,7 @@
 //! Owns the socket /run/neph/LAB/status and what is said through it. Nothing is written while
 //! nobody asks: a lab that measures is left alone.
 
-use std::io::{self, PipeReader, PipeWriter, Read};
+use std::io::{self, PipeReader, PipeWriter, Read, Write};
 use std::os::fd::AsFd;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::PathBuf;
@@ -25,6 +25,8 @@ use crate::topology::{Link, Topology};
 const SOCKET: &str = "status";
 /// How long an answer may take: the other side is a thread that does nothing else.
 const ANSWER: Duration = Duration::from_secs(5);
+/// How long nobody is listened to after one could not be.
+const RESPITE: Duration = Duration::from_millis(100);
 
 /// What a lab does at one moment.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -143,13 +145,21 @@ fn answer(listener: &UnixListener, sources: &Sources, stop: &PipeReader) {
             return;
         }
         let Ok((stream, _)) = listener.accept() else {
+            // Whoever asked went away, or this process may open nothing more: the listener would
+            // stay readable.
+            let _ = ppoll::wait_through(&mut awaited[1..], Some(RESPITE));
             continue;
         };
         // Whoever asks and goes away, or does not read, gets nothing.
-        let _ = stream.set_nonblocking(false);
-        let _ = stream.set_write_timeout(Some(ANSWER));
-        let _ = serde_json::to_writer(stream, &sources.status());
+        let _ = give(stream, &sources.status());
     }
+}
+
+/// All of it in one piece: a lab that measures is not kept with a system call for each word.
+fn give(mut stream: UnixStream, status: &LabStatus) -> io::Result<()> {
+    stream.set_nonblocking(false)?;
+    stream.set_write_timeout(Some(ANSWER))?;
+    stream.write_all(&serde_json::to_vec(status)?)
 }
 
 impl Sources {

@@ -254,6 +254,9 @@ fn receive(
             break;
         }
         let Ok((stream, _)) = listener.accept() else {
+            // Whoever came went away, or this process may open nothing more: the listener would
+            // stay readable.
+            rest(stop, GLANCE);
             continue;
         };
         let (window, received) = (Arc::clone(window), Arc::clone(received));

@@ -5,6 +5,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use neph_sys::netns::{self, NetNs};
 use neph_sys::offload;
@@ -52,7 +53,26 @@ pub(super) fn up(topology: &Topology, options: &UpOptions) -> Result<Lab, LabErr
     let grown = grow(&mut lab, &journal, options);
     // Lets go of its lock before a lab that failed is dropped, and so taken down.
     drop(journal);
+    if wanted(options).is_err() {
+        // Whatever went wrong: the programs that were running hear ctrl-C as well.
+        lab.down()?;
+        return Err(interrupted(options));
+    }
     grown.map(|()| lab)
+}
+
+/// Whether it shall still come up: asked before everything that takes time.
+fn wanted(options: &UpOptions) -> Result<(), LabError> {
+    if options.stop.load(Ordering::Relaxed) {
+        return Err(interrupted(options));
+    }
+    Ok(())
+}
+
+fn interrupted(options: &UpOptions) -> LabError {
+    LabError::Interrupted {
+        lab: options.name.clone(),
+    }
 }
 
 fn begin_failed(options: &UpOptions, source: io::Error) -> LabError {
@@ -95,16 +115,18 @@ fn grow(lab: &mut Lab, journal: &Journal, options: &UpOptions) -> Result<(), Lab
     settings::apply(&wire, &plan::WIRE_SETTINGS)?;
     let mut sites = Vec::new();
     for (index, site) in topology.sites.iter().enumerate() {
+        wanted(options)?;
         let namespace = make_namespace(&lab.name, &site.name, journal)?;
         settings::apply(&namespace, &plan::settings(&topology, index))?;
         make_groups(site, &namespace, (lab, journal))?;
         sites.push(namespace);
     }
     note_links(&plan, journal, &lab.name)?;
-    carry_out(&plan.operations(), &plan.folder)?;
+    carry_out(&plan.operations(), &plan.folder, options)?;
     switch_offloads_off(&plan, &wire, &sites)?;
     let mut words = Vec::new();
     for (number, kind) in plan.kinds.iter().enumerate() {
+        wanted(options)?;
         if let Some(config) = engine_config(*kind, number, (&topology, options, &lab.cue)) {
             let (carrier, word) = Carrier::start(number, config, &wire)?;
             lab.carriers.push(carrier);
@@ -114,8 +136,9 @@ fn grow(lab: &mut Lab, journal: &Journal, options: &UpOptions) -> Result<(), Lab
     // All are started before any is waited for: the kernel takes its time to open each socket.
     words.into_iter().try_for_each(Word::wait)?;
     note_groups(&plan, journal, &lab.name)?;
-    start_tunnels(lab, &plan)?;
-    start_services(lab, &plan)?;
+    start_tunnels(lab, &plan, options)?;
+    start_services(lab, &plan, options)?;
+    wanted(options)?;
     start_traffic(lab, &topology)?;
     lab.waker = Some(Waker::start(lab)?);
     lab.cue();
@@ -176,21 +199,22 @@ fn note_groups(plan: &Plan<'_>, journal: &Journal, lab: &str) -> Result<(), LabE
 }
 
 /// Starts each tunnel, then routes packets into it.
-fn start_tunnels(lab: &mut Lab, plan: &Plan<'_>) -> Result<(), LabError> {
+fn start_tunnels(lab: &mut Lab, plan: &Plan<'_>, options: &UpOptions) -> Result<(), LabError> {
     for end in plan.tunnels() {
         let namespace = NetNs::open(&plan.sites[end.site])?;
         lab.tunnels.push(Tunnelling::start(end.config, &namespace)?);
-        carry_out(&end.afterwards, &plan.folder)?;
+        carry_out(&end.afterwards, &plan.folder, options)?;
     }
     Ok(())
 }
 
 /// Starts each service when the one before it is ready.
-fn start_services(lab: &mut Lab, plan: &Plan<'_>) -> Result<(), LabError> {
+fn start_services(lab: &mut Lab, plan: &Plan<'_>, options: &UpOptions) -> Result<(), LabError> {
     for service in plan.services() {
+        wanted(options)?;
         let site = &plan.topology.sites[service.site];
         let place = lab.place(&site.name)?;
-        let running = Running::start(&service, place, site, &plan.folder)?;
+        let running = Running::start(&service, place, site, &plan.folder, &options.stop)?;
         lab.services.push(running);
     }
     match lab.services.iter().find_map(Running::ended_early) {
@@ -258,12 +282,13 @@ fn note(journal: &Journal, lab: &str, acquired: &Acquired) -> Result<(), LabErro
 }
 
 /// Carries operations out, neighbours in the same namespace by one program.
-fn carry_out(operations: &[Operation], folder: &Path) -> Result<(), LabError> {
+fn carry_out(operations: &[Operation], folder: &Path, options: &UpOptions) -> Result<(), LabError> {
     let alike = |a: &Operation, b: &Operation| {
         let batches = matches!(a.program, Program::Ip | Program::Bridge);
         a.namespace == b.namespace && a.program == b.program && batches
     };
     for batch in operations.chunk_by(alike) {
+        wanted(options)?;
         let first = &batch[0];
         let (namespace, line) = (&first.namespace, &first.line);
         let lines = || -> Vec<String> { batch.iter().map(|one| one.line.clone()).collect() };

@@ -54,6 +54,26 @@ fn a_service_is_ready_before_the_next_is_started_and_its_output_is_kept() {
 }
 
 #[test]
+fn a_service_that_writes_and_writes_fills_no_memory() {
+    let Some(_turn) = turn("a_service_that_writes_and_writes_fills_no_memory") else {
+        return;
+    };
+    let name = name('x');
+    let folder = format!("/run/neph/{name}");
+    let flood = format!(
+        "[[service]]\nname = \"flood\"\nsite = \"a\"\n\
+         command = [\"sh\", \"-c\", \"head -c 20000000 /dev/zero; echo end; exec sleep 60\"]\n\
+         ready = {{ command = [\"grep\", \"-qa\", \"end\", \"{folder}/flood.log\"] }}\n"
+    );
+    let lab = up(&one(&flood), &name);
+    let length = |file: &str| fs::metadata(format!("{folder}/{file}")).map_or(0, |f| f.len());
+    let kept = length("flood.log") + length("flood.log.1");
+    assert!((1 << 20..=8 << 20).contains(&kept), "{kept}");
+    lab.down().expect("down");
+    assert_eq!(leftovers(&name), [].into());
+}
+
+#[test]
 fn a_service_that_ends_early_is_told_with_its_last_words() {
     let Some(_turn) = turn("a_service_that_ends_early_is_told_with_its_last_words") else {
         return;

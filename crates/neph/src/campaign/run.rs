@@ -110,7 +110,7 @@ pub(crate) fn carry_out(
     let mut store = settings.workspace.write()?;
     store.recover().map_err(Failure::refused)?;
     let topology = read.topology.as_ref().map(|(topology, _)| topology);
-    let stage = Stage::set(&read.plan, topology)?;
+    let stage = Stage::set(&read.plan, topology, &stop)?;
     let carrier = stage.carrier();
     let (campaign, standing) = match &settings.acknowledge {
         None => conduct(

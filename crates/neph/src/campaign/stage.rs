@@ -7,13 +7,14 @@ use clap::Parser;
 use neph_campaign::plan::LabReflector;
 use neph_campaign::{Ground, LinkCount, LocalCarrier, Plan};
 use neph_lab::{Cue, Direction, Lab, LinkCounters, Site, Topology, UpOptions};
-use neph_probe::Reflector;
+use neph_probe::{Reflector, Stop};
 
 use crate::exit::Failure;
+use crate::lab::{self, dead};
 use crate::{output, reflect};
 
 /// Labs of campaigns are called by this and the number of their process.
-const PREFIX: &str = "run";
+const PURPOSE: &str = "run";
 
 /// A lab and its reflectors; both end when this is dropped, reflectors first.
 #[derive(Debug, Default)]
@@ -26,13 +27,21 @@ pub(super) struct Stage {
 
 impl Stage {
     /// Brings up what the plan asks for; nothing if it asks for no lab.
-    pub(super) fn set(plan: &Plan, topology: Option<&Topology>) -> Result<Self, Failure> {
+    /// When `stop` is set meanwhile it is taken down again.
+    pub(super) fn set(
+        plan: &Plan,
+        topology: Option<&Topology>,
+        stop: &Stop,
+    ) -> Result<Self, Failure> {
         let (Some(topology), Some(wanted)) = (topology, &plan.lab) else {
             return Ok(Self::default());
         };
-        clear_the_dead();
-        let name = format!("{PREFIX}{}", std::process::id());
-        let lab = Lab::up(topology, &UpOptions::named(name)).map_err(Failure::refused)?;
+        dead::clear(PURPOSE);
+        let options = UpOptions {
+            stop: stop.flag(),
+            ..UpOptions::named(dead::own_name(PURPOSE))
+        };
+        let lab = Lab::up(topology, &options).map_err(lab::failure)?;
         let mut stage = Self {
             reflectors: Vec::new(),
             reflecting: Vec::new(),
@@ -156,19 +165,5 @@ impl Ground for LabGround {
             })
         });
         directions.collect()
-    }
-}
-
-/// Takes down labs of earlier campaigns whose process is gone: a kill -9 leaves its lab behind.
-fn clear_the_dead() {
-    for lab in Lab::list().unwrap_or_default() {
-        let number = lab.name.strip_prefix(PREFIX).unwrap_or_default();
-        let is_ours = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
-        if is_ours
-            && !lab.owner_alive
-            && let Err(error) = Lab::down_if_left(&lab.name)
-        {
-            output::say(&format!("neph: {error}"));
-        }
     }
 }

@@ -11,7 +11,7 @@ use std::path::Path;
 use std::process::Command;
 
 use clap::Args as ClapArgs;
-use neph_lab::{Lab, LabListing, Place};
+use neph_lab::{Lab, LabListing, LabListings, Place};
 use neph_sys::process::Birth;
 use neph_text::did_you_mean;
 
@@ -88,21 +88,24 @@ fn become_it(mut command: Command, place: &Place) -> Result<Outcome, Failure> {
 
 /// The lab that is meant: by name, or the only one.
 pub(super) fn which(name: Option<&str>) -> Result<LabListing, Failure> {
-    let mut labs = Lab::list().map_err(failure)?;
+    if let Some(name) = name
+        && let Some(lab) = Lab::find(name).map_err(failure)?
+    {
+        return Ok(lab);
+    }
+    let LabListings { mut labs, others } = Lab::list().map_err(failure)?;
+    // What is asked for is there or not: the others are told, and hinder nobody.
+    super::tell(&others);
     let names: Vec<String> = labs.iter().map(|lab| lab.name.clone()).collect();
-    let found = match name {
-        Some(name) => labs.iter().position(|lab| lab.name == name),
-        None if labs.len() > 1 => {
+    match (labs.pop(), name) {
+        (Some(lab), None) if labs.is_empty() => Ok(lab),
+        (Some(_), None) => {
             let names = names.join(", ");
-            return Err(Failure::Usage(format!(
+            Err(Failure::Usage(format!(
                 "there is more than one lab: say which with --lab ({names})"
-            )));
+            )))
         }
-        None => (!labs.is_empty()).then_some(0),
-    };
-    match (found, name) {
-        (Some(index), _) => Ok(labs.swap_remove(index)),
-        (None, Some(name)) if !names.is_empty() => {
+        (Some(_), Some(name)) => {
             let names: Vec<&str> = names.iter().map(String::as_str).collect();
             let remedy = did_you_mean(name, &names);
             Err(Failure::refused(format!(

@@ -1,31 +1,27 @@
 //! `neph lab up`: a topology comes up, here until ctrl-C, or with a keeper of its own.
 
 use std::fs;
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::Write;
 use std::num::NonZeroU32;
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use clap::Args as ClapArgs;
 use neph_lab::{HasKeeper, Lab, Recording, ServiceState, Topology, UpOptions};
-use neph_sys::process::Birth;
 
-use super::{failure, name_of};
+use super::{failure, keeper, name_of};
 use crate::exit::{Failure, Outcome};
 use crate::sheet::{Cell, Column, Format, Sheet};
 use crate::{interrupt, output, topology};
 
 /// How often a lab that is up looks whether it should end.
 const TICK: Duration = Duration::from_millis(50);
-/// What a keeper writes when its lab is up.
-const UP: &str = "\u{4}";
 
 /// Options of `neph lab up`.
 #[derive(Debug, ClapArgs)]
 pub(super) struct Args {
     /// The topology file
-    file: PathBuf,
+    pub(super) file: PathBuf,
     /// The lab's name; by default made from the file's
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
@@ -34,7 +30,7 @@ pub(super) struct Args {
     detach: bool,
     /// Record what each link did to each packet, in LINK.truth in this folder
     #[arg(long, value_name = "FOLDER")]
-    record: Option<PathBuf>,
+    pub(super) record: Option<PathBuf>,
     /// This is the process in the background
     #[arg(long, hide = true)]
     keeper: bool,
@@ -45,11 +41,17 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
     let topology = topology::read(&args.file)?;
     let name = name_of(args.name.as_deref(), &args.file);
     if is_up(&name, &topology)? {
+        if args.record.is_some() {
+            return Err(Failure::Usage(format!(
+                "--record: the lab '{name}' is up already, and records from its beginning or not \
+                 at all: take it down first (neph lab down {name})"
+            )));
+        }
         output::say(&format!("neph lab: {name} is up already"));
         return Ok(Outcome::Done);
     }
     if args.detach {
-        return detach(args, &name);
+        return keeper::detach(args, &name);
     }
     here(args, &topology, name)
 }
@@ -57,8 +59,7 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
 /// Whether a lab of this name is up from the same topology. What is left of one that is not is
 /// taken down.
 fn is_up(name: &str, topology: &Topology) -> Result<bool, Failure> {
-    let labs = Lab::list().map_err(failure)?;
-    let Some(lab) = labs.into_iter().find(|lab| lab.name == name) else {
+    let Some(lab) = Lab::find(name).map_err(failure)? else {
         return Ok(false);
     };
     if !lab.owner_alive {
@@ -88,11 +89,12 @@ fn here(args: &Args, topology: &Topology, name: String) -> Result<Outcome, Failu
     options.truth = args.record.as_ref().map(recording).transpose()?;
     options.keeper = HasKeeper::Yes;
     let stop = interrupt::stop_on_ctrl_c()?;
+    options.stop = stop.flag();
     let lab = Lab::up(topology, &options).map_err(failure)?;
     let mut out = output::data();
     sites(&lab)?.write(Format::Text, &mut out)?;
     if args.keeper {
-        writeln!(out, "{UP}")?;
+        writeln!(out, "{}", keeper::UP)?;
     }
     out.flush()?;
     drop(out);
@@ -138,47 +140,6 @@ fn tell_ended(lab: &Lab, told: &mut [bool]) {
             output::say(&format!("neph lab: service '{name}' {how}"));
         }
     }
-}
-
-/// Starts a process that keeps the lab, and waits until the lab is up.
-fn detach(args: &Args, name: &str) -> Result<Outcome, Failure> {
-    let refused = |error: std::io::Error| Failure::refused(format!("start the keeper: {error}"));
-    let mut command = Command::new(std::env::current_exe().map_err(refused)?);
-    command.args(["lab", "up", "--keeper", "--name", name]);
-    if let Some(folder) = &args.record {
-        command.arg("--record").arg(folder);
-    }
-    command
-        .arg("--")
-        .arg(&args.file)
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped());
-    Birth::default().leads_session().arrange(&mut command);
-    let mut keeper = command.spawn().map_err(refused)?;
-    let mut table = String::new();
-    let mut lines = BufReader::new(keeper.stdout.take().expect("piped"));
-    while !table.ends_with(&format!("{UP}\n")) {
-        if lines.read_line(&mut table).map_err(refused)? == 0 {
-            let mut why = String::new();
-            let mut told = keeper.stderr.take().expect("piped");
-            told.read_to_string(&mut why).map_err(refused)?;
-            keeper.wait().map_err(refused)?;
-            let why = why.trim();
-            return Err(Failure::Refused(
-                why.strip_prefix("neph: ").unwrap_or(why).to_owned(),
-            ));
-        }
-    }
-    let mut out = output::data();
-    out.write_all(table.trim_end_matches(['\n', '\u{4}']).as_bytes())?;
-    writeln!(out)?;
-    out.flush()?;
-    output::say(&format!(
-        "neph lab: {name} is up, kept by process {}; neph lab down {name} takes it down",
-        keeper.id()
-    ));
-    Ok(Outcome::Done)
 }
 
 /// Each site with its addresses and the way in.

@@ -9,10 +9,13 @@ use neph_lab::{Check, DelayCheck, Lab, LinkCheck, LossCheck, UpOptions, verify_l
 use neph_model::Span;
 use serde_json::Value;
 
-use super::{failure, name_of, predict};
+use super::{dead, failure, name_of, predict};
 use crate::exit::{Failure, Outcome};
 use crate::sheet::{Cell, Column, Format, Sheet};
 use crate::{interrupt, output, topology};
+
+/// Labs that are verified are called by this and the number of their process.
+const PURPOSE: &str = "v";
 
 /// Options of `neph lab verify`.
 #[derive(Debug, ClapArgs)]
@@ -30,9 +33,13 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
     // Whatever else uses a link would disturb what is measured.
     topology.traffic.clear();
     // A name of its own: the same topology may be up for other work.
-    let name = format!("v{}", std::process::id());
+    dead::clear(PURPOSE);
     let stop = interrupt::stop_on_ctrl_c()?;
-    let lab = Lab::up(&topology, &UpOptions::named(name)).map_err(failure)?;
+    let options = UpOptions {
+        stop: stop.flag(),
+        ..UpOptions::named(dead::own_name(PURPOSE))
+    };
+    let lab = Lab::up(&topology, &options).map_err(failure)?;
     output::say(&format!(
         "neph lab: measuring {} links of {}, 1 to 6 s each",
         topology.links.len(),

@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use crate::neph::{Place, Ran};
 
-const TWO: &str = "version = 1\n\
+pub(crate) const TWO: &str = "version = 1\n\
     [[site]]\nname = \"a\"\naddress = \"10.80.0.1/24\"\n\
     [[site]]\nname = \"b\"\naddress = \"10.80.0.2/24\"\n\
     [[link]]\nname = \"path\"\na = \"a\"\nb = \"b\"\ndelay = \"2ms\"\n";
@@ -237,6 +237,12 @@ fn a_lab_in_the_background_is_used_looked_at_and_taken_down() {
     let again = kept.again();
     assert_eq!(again.status, 0, "{}", again.err);
     assert!(again.err.contains("is up already"), "{}", again.err);
+    let words = ["lab", "up", "two.toml", "--name", &kept.name];
+    let recorded = kept.place.neph(words.into_iter().chain(["--record", "x"]));
+    assert_eq!(recorded.status, 2, "{}", recorded.err);
+    let remedy = format!("neph lab down {}", kept.name);
+    assert!(recorded.err.contains(&remedy), "{}", recorded.err);
+    assert!(!kept.place.path("x").exists(), "nothing was done");
     let asked = kept.at("a", "ip -o address show dev lo; exit 7");
     assert_eq!(asked.status, 7, "{}", asked.err);
     assert!(asked.out.contains("10.80.0.1"), "{}", asked.out);

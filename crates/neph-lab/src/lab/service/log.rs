@@ -1,0 +1,144 @@
+//! A service's output where it is kept in memory: in /run, so it must not grow for ever.
+//!
+//! Owns the pipe that the service writes to, and the two files that what comes out of it is kept
+//! in: the log, and with `.1` behind its name what was in it before it was full.
+
+use std::fs::{self, File};
+use std::io::{self, ErrorKind, PipeReader, PipeWriter, Read, Write};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::path::{Path, PathBuf};
+
+/// The longest that each of the two files becomes.
+const LONGEST: u64 = 4 << 20;
+/// What is taken out of the pipe at once: all that it holds.
+const CHUNK: usize = 64 * 1024;
+/// Lines that are told when a service ended.
+const LAST_LINES: usize = 5;
+
+/// What passes a service's output on to its log.
+#[derive(Debug)]
+pub(super) struct Output {
+    pipe: PipeReader,
+    log: Log,
+    chunk: Vec<u8>,
+    is_told: bool,
+}
+
+impl Output {
+    /// Output that is kept in `log`, and where the service writes it.
+    pub(super) fn kept_in(log: &Path) -> io::Result<(Self, PipeWriter)> {
+        let log = Log::begin(log)?;
+        let (pipe, writer) = io::pipe()?;
+        let output = Self {
+            pipe,
+            log,
+            chunk: vec![0; CHUNK],
+            is_told: false,
+        };
+        Ok((output, writer))
+    }
+
+    /// Readable when there is something to pass on, or nobody is left who could write.
+    pub(super) fn as_fd(&self) -> BorrowedFd<'_> {
+        self.pipe.as_fd()
+    }
+
+    /// Passes on what there is, or waits for it; false when nobody is left who could write.
+    pub(super) fn pass_on(&mut self) -> bool {
+        let length = match self.pipe.read(&mut self.chunk) {
+            Ok(0) => return false,
+            Ok(length) => length,
+            Err(error) => return error.kind() == ErrorKind::Interrupted,
+        };
+        match self.log.write(&self.chunk[..length]) {
+            // It went with the lab, which somebody else is taking down.
+            Err(error) if error.kind() == ErrorKind::NotFound => {}
+            Err(error) if !self.is_told => {
+                self.is_told = true;
+                let log = self.log.path.display();
+                tracing::warn!("write the log {log}: {error}; what does not fit is lost");
+            }
+            _ => {}
+        }
+        true
+    }
+}
+
+/// A file that begins anew when it is full; what was in it is kept once more.
+#[derive(Debug)]
+struct Log {
+    path: PathBuf,
+    file: File,
+    length: u64,
+}
+
+impl Log {
+    fn begin(path: &Path) -> io::Result<Self> {
+        Ok(Self {
+            path: path.to_owned(),
+            file: File::create(path)?,
+            length: 0,
+        })
+    }
+
+    fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
+        let more = bytes.len() as u64;
+        if self.length + more > LONGEST {
+            fs::rename(&self.path, before(&self.path))?;
+            *self = Self::begin(&self.path)?;
+        }
+        self.length += more;
+        self.file.write_all(bytes)
+    }
+}
+
+/// Where what was in a log before is.
+fn before(log: &Path) -> PathBuf {
+    let mut name = log.as_os_str().to_owned();
+    name.push(".1");
+    name.into()
+}
+
+/// The last lines of a log, in one line.
+pub(super) fn last_lines(log: &Path) -> String {
+    let bytes = fs::read(log).unwrap_or_default();
+    let text = String::from_utf8_lossy(&bytes);
+    let lines: Vec<&str> = text
+        .lines()
+        .map(str::trim)
+        .filter(|l| !l.is_empty())
+        .collect();
+    let last = &lines[lines.len().saturating_sub(LAST_LINES)..];
+    match last {
+        [] => format!("it wrote nothing ({})", log.display()),
+        _ => format!("{} ({})", last.join(" | "), log.display()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_log_keeps_what_was_written_last_and_does_not_grow() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("web.log");
+        let (mut output, mut writer) = Output::kept_in(&path).expect("a log");
+        let line = vec![b'x'; CHUNK];
+        for _ in 0..3 * LONGEST / CHUNK as u64 {
+            writer.write_all(&line).expect("there is room for one");
+            assert!(output.pass_on());
+        }
+        writer.write_all(b"\nlast words").expect("room");
+        assert!(output.pass_on());
+        drop(writer);
+        assert!(!output.pass_on(), "nobody is left");
+        assert!(last_lines(&path).starts_with("last words ("));
+        let [now, earlier] = [path.clone(), before(&path)].map(|file| {
+            let about = fs::metadata(file).expect("there are two");
+            about.len()
+        });
+        assert!(now <= LONGEST, "{now}");
+        assert_eq!(earlier, LONGEST);
+    }
+}

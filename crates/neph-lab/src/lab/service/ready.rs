@@ -1,0 +1,110 @@
+//! Whether a service is ready: what is asked, and for how long.
+
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpStream};
+use std::os::fd::AsFd;
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use neph_sys::ppoll::{self, Awaited};
+use neph_sys::process::{self, Birth};
+
+use crate::topology::{Ready, ReadyCheck};
+
+/// How often a service that is not ready yet is asked.
+const ASKING: Duration = Duration::from_millis(20);
+/// How long one question over the network may take.
+const ANSWERING: Duration = Duration::from_millis(500);
+
+/// How long a service is waited for: its time, and as long as anybody wants the lab.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Patience<'s> {
+    until: Instant,
+    stop: &'s AtomicBool,
+}
+
+impl<'s> Patience<'s> {
+    pub(super) fn of(ready: &Ready, stop: &'s AtomicBool) -> Self {
+        let until = Instant::now() + ready.timeout.to_duration();
+        Self { until, stop }
+    }
+
+    fn is_over(self) -> bool {
+        self.stop.load(Ordering::Relaxed) || Instant::now() >= self.until
+    }
+}
+
+/// Asks until the answer is yes, the service has ended or patience is over; in the service's
+/// namespace.
+pub(super) fn ask(
+    check: &ReadyCheck,
+    addresses: &[IpAddr],
+    patience: Patience<'_>,
+    is_up: impl Fn() -> bool,
+) -> bool {
+    while is_up() && !patience.is_over() {
+        if answers(check, addresses, patience) {
+            return true;
+        }
+        thread::sleep(ASKING);
+    }
+    false
+}
+
+fn answers(check: &ReadyCheck, addresses: &[IpAddr], patience: Patience<'_>) -> bool {
+    match check {
+        ReadyCheck::Tcp(port) => {
+            let loopback = IpAddr::V4(Ipv4Addr::LOCALHOST);
+            let mut all = addresses.iter().chain(std::iter::once(&loopback));
+            all.any(|ip| {
+                TcpStream::connect_timeout(&SocketAddr::new(*ip, *port), ANSWERING).is_ok()
+            })
+        }
+        ReadyCheck::Command(words) => says_yes(words, patience).unwrap_or(false),
+    }
+}
+
+/// Whether a program ends with status 0 in time; it is killed when patience is over.
+fn says_yes(words: &[String], patience: Patience<'_>) -> io::Result<bool> {
+    let mut command = Command::new(&words[0]);
+    command
+        .args(&words[1..])
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
+    Birth::default().dies_with_thread().arrange(&mut command);
+    let mut child = command.spawn()?;
+    if let Ok(ended) = process::descriptor(child.id()) {
+        let mut awaited = [Awaited::readable(ended.as_fd())];
+        while !awaited[0].is_readable() && !patience.is_over() {
+            ppoll::wait(&mut awaited, Some(ASKING))?;
+        }
+        if !awaited[0].is_readable() {
+            child.kill()?;
+        }
+    }
+    child.wait().map(|status| status.success())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_that_does_not_answer_is_waited_for_as_long_as_anybody_wants_the_lab() {
+        let stop = AtomicBool::new(false);
+        let until = Instant::now() + Duration::from_secs(50);
+        let patience = Patience { until, stop: &stop };
+        let check = ReadyCheck::Command(vec!["sleep".to_owned(), "60".to_owned()]);
+        let begun = Instant::now();
+        thread::scope(|scope| {
+            let asking = scope.spawn(|| ask(&check, &[], patience, || true));
+            thread::sleep(Duration::from_millis(50));
+            stop.store(true, Ordering::Relaxed);
+            assert!(!asking.join().expect("it ends"));
+        });
+        assert!(begun.elapsed() < Duration::from_secs(20), "given up");
+    }
+}

@@ -1,0 +1,117 @@
+//! The process in the background that keeps a lab, as its starter sees it.
+//!
+//! The keeper writes the lab's table and then one sign when the lab is up; until then it is listened
+//! to, and ctrl-C is passed on to it.
+
+use std::io::{self, Read, Write};
+use std::os::fd::AsFd;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use neph_probe::Stop;
+use neph_sys::ppoll::{self, Awaited};
+use neph_sys::process::{self, Birth, Request};
+
+use super::up::Args;
+use crate::exit::{Failure, Outcome};
+use crate::{interrupt, output};
+
+/// What a keeper writes when its lab is up.
+pub(super) const UP: char = '\u{4}';
+/// How often somebody who waits looks whether to go on.
+const TICK: Duration = Duration::from_millis(50);
+/// What is read at once: all that a pipe holds.
+const CHUNK: usize = 64 * 1024;
+
+/// Starts a process that keeps the lab, and waits until the lab is up.
+pub(super) fn detach(args: &Args, name: &str) -> Result<Outcome, Failure> {
+    let refused = |error: io::Error| Failure::refused(format!("start the keeper: {error}"));
+    let stop = interrupt::stop_on_ctrl_c()?;
+    let mut keeper = start(args, name).map_err(refused)?;
+    let table = hear(&mut keeper, &stop).map_err(refused)?;
+    let mut told = keeper.stderr.take().expect("piped");
+    let Some(table) = table else {
+        let mut why = String::new();
+        told.read_to_string(&mut why).map_err(refused)?;
+        let ended = keeper.wait().map_err(refused)?;
+        if stop.is_set() && !matches!(ended.code(), Some(1 | 2)) {
+            return Err(Failure::Interrupted(format!(
+                "lab {name} was stopped while it came up; nothing of it is left"
+            )));
+        }
+        let why = why.trim();
+        return Err(Failure::Refused(
+            why.strip_prefix("neph: ").unwrap_or(why).to_owned(),
+        ));
+    };
+    let mut out = output::data();
+    out.write_all(&table)?;
+    out.flush()?;
+    // Its warnings until now; later ones reach nobody.
+    let words = at_hand(&mut told).map_err(refused)?;
+    if !words.is_empty() {
+        output::say(String::from_utf8_lossy(&words).trim_end());
+    }
+    output::say(&format!(
+        "neph lab: {name} is up, kept by process {}; neph lab down {name} takes it down",
+        keeper.id()
+    ));
+    Ok(Outcome::Done)
+}
+
+fn start(args: &Args, name: &str) -> io::Result<Child> {
+    let mut command = Command::new(std::env::current_exe()?);
+    command.args(["lab", "up", "--keeper", "--name", name]);
+    if let Some(folder) = &args.record {
+        command.arg("--record").arg(folder);
+    }
+    command
+        .arg("--")
+        .arg(&args.file)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    Birth::default().leads_session().arrange(&mut command);
+    command.spawn()
+}
+
+/// The lab's table when the lab is up; none when the keeper has ended, for whatever reason.
+fn hear(keeper: &mut Child, stop: &Stop) -> io::Result<Option<Vec<u8>>> {
+    let mut out = keeper.stdout.take().expect("piped");
+    let mut heard = Vec::new();
+    let mut is_asked = false;
+    loop {
+        let mut awaited = [Awaited::readable(out.as_fd())];
+        ppoll::wait(&mut awaited, Some(TICK))?;
+        if stop.is_set() && !is_asked {
+            is_asked = true;
+            process::ask(keeper.id(), Request::End)?;
+        }
+        if !awaited[0].has_something() {
+            continue;
+        }
+        let mut chunk = vec![0; CHUNK];
+        let length = out.read(&mut chunk)?;
+        heard.extend_from_slice(&chunk[..length]);
+        if length == 0 {
+            return Ok(None);
+        }
+        let sign = format!("{UP}\n");
+        if let (Some(table), false) = (heard.strip_suffix(sign.as_bytes()), is_asked) {
+            return Ok(Some(table.to_vec()));
+        }
+    }
+}
+
+/// What can be read without waiting.
+fn at_hand(from: &mut (impl Read + AsFd)) -> io::Result<Vec<u8>> {
+    let mut awaited = [Awaited::readable(from.as_fd())];
+    ppoll::wait(&mut awaited, Some(Duration::ZERO))?;
+    let mut words = Vec::new();
+    if awaited[0].is_readable() {
+        words.resize(CHUNK, 0);
+        let length = from.read(&mut words)?;
+        words.truncate(length);
+    }
+    Ok(words)
+}

@@ -1,0 +1,196 @@
+//! Ctrl-C and its like while a lab comes up, and who waits for whom.
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use crate::labs::{TWO, privileged};
+use crate::neph::{Place, Ran, command};
+
+/// Does not become ready for a long time: the lab is coming up meanwhile.
+const SLOW: &str = "[[service]]\nname = \"slow\"\nsite = \"b\"\ncommand = [\"sleep\", \"60\"]\n\
+    ready = { command = [\"sleep\", \"60\"], timeout = \"50s\" }\n";
+
+/// A lab that is coming up.
+struct Coming {
+    place: Place,
+    lab: String,
+    child: Option<Child>,
+}
+
+impl Coming {
+    fn begin(letter: char, words: &[&str]) -> Self {
+        let place = Place::empty();
+        fs::write(place.path("slow.toml"), format!("{TWO}{SLOW}")).expect("a file");
+        let lab = format!("{letter}{}", std::process::id());
+        let all = ["lab", "up", "slow.toml", "--name", &lab];
+        let child = place
+            .command(all.into_iter().chain(words.iter().copied()))
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("neph runs");
+        Self {
+            place,
+            lab,
+            child: Some(child),
+        }
+    }
+
+    /// Waits until all is there but the service's word.
+    fn has_begun(&self) {
+        let log = self.folder() + "/slow.log";
+        eventually("its service has begun", || Path::new(&log).exists());
+    }
+
+    fn folder(&self) -> String {
+        format!("/run/neph/{}", self.lab)
+    }
+
+    fn signal(&self, signal: &str) {
+        send(signal, self.child.as_ref().expect("it runs").id());
+    }
+
+    fn end(&mut self) -> Ran {
+        let child = self.child.take().expect("it runs");
+        child.wait_with_output().expect("it ends").into()
+    }
+
+    /// What is left of it on this machine.
+    fn left(&self) -> Vec<String> {
+        let names = fs::read_dir("/run/netns").into_iter().flatten().flatten();
+        let names = names.map(|entry| entry.file_name().to_string_lossy().into_owned());
+        let mut left: Vec<String> = names.filter(|name| name.contains(&self.lab)).collect();
+        left.extend(Path::new(&self.folder()).exists().then(|| self.folder()));
+        left
+    }
+}
+
+impl Drop for Coming {
+    fn drop(&mut self) {
+        if let Some(mut child) = self.child.take() {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+        self.place.neph(["lab", "down", &self.lab]);
+    }
+}
+
+fn send(signal: &str, pid: u32) {
+    let sent = Command::new("sh")
+        .args(["-c", &format!("kill -{signal} {pid}")])
+        .status();
+    assert!(sent.expect("a shell").success());
+}
+
+fn eventually(what: &str, is_so: impl Fn() -> bool) {
+    let deadline = Instant::now() + Duration::from_secs(20);
+    while !is_so() {
+        assert!(Instant::now() < deadline, "{what}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+#[test]
+fn a_lab_that_is_stopped_while_it_comes_up_leaves_nothing_and_says_so() {
+    let test = "a_lab_that_is_stopped_while_it_comes_up_leaves_nothing_and_says_so";
+    if !privileged(test) {
+        return;
+    }
+    for (letter, signal, words) in [
+        ('n', "INT", &[][..]),
+        ('o', "TERM", &[]),
+        ('p', "HUP", &[]),
+        ('q', "INT", &["--detach"]),
+    ] {
+        stop_and_look(Coming::begin(letter, words), signal);
+    }
+}
+
+fn stop_and_look(mut coming: Coming, signal: &str) {
+    coming.has_begun();
+    let begun = Instant::now();
+    coming.signal(signal);
+    let ran = coming.end();
+    assert_eq!((ran.status, ran.out.as_str()), (130, ""), "{}", ran.err);
+    assert!(ran.err.contains("while it came up"), "{}", ran.err);
+    assert_eq!(ran.err.lines().count(), 1, "{}", ran.err);
+    assert_eq!(coming.left(), [""; 0], "{signal}");
+    let took = begun.elapsed();
+    assert!(took < Duration::from_secs(20), "{took:?} after {signal}");
+}
+
+#[test]
+fn a_campaign_whose_lab_comes_up_is_stopped_as_well() {
+    if !privileged("a_campaign_whose_lab_comes_up_is_stopped_as_well") {
+        return;
+    }
+    let place = Place::empty();
+    fs::write(place.path("slow.toml"), format!("{TWO}{SLOW}")).expect("a file");
+    let plan = "version = 1\nname = \"x\"\ninterval = \"1ms\"\nmessages = 1\n\n\
+                [[endpoint]]\nname = \"b\"\nurl = \"ws://10.80.0.2:8080/\"\n\n\
+                [lab]\ntopology = \"slow.toml\"\nprober = \"a\"\n";
+    fs::write(place.path("plan.toml"), plan).expect("a file");
+    let child = place
+        .command(["run", "plan.toml"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("neph runs");
+    let coming = Coming {
+        place,
+        lab: format!("run{}", child.id()),
+        child: Some(child),
+    };
+    stop_and_look(coming, "TERM");
+}
+
+#[test]
+fn down_says_what_it_waits_for() {
+    if !privileged("down_says_what_it_waits_for") {
+        return;
+    }
+    let mut coming = Coming::begin('s', &[]);
+    coming.has_begun();
+    let mut down = coming
+        .place
+        .command(["lab", "down", &coming.lab])
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("neph runs");
+    let mut said = BufReader::new(down.stderr.take().expect("piped"));
+    let mut line = String::new();
+    said.read_line(&mut line).expect("it says so");
+    let up = coming.child.as_ref().expect("it runs").id();
+    let waits = format!("lab {} is just coming up (process {up})", coming.lab);
+    assert!(line.contains(&waits), "{line}");
+    coming.signal("INT");
+    assert_eq!(coming.end().status, 130);
+    assert_eq!(down.wait().expect("it ends").code(), Some(0));
+    assert_eq!(coming.left(), [""; 0]);
+}
+
+#[test]
+fn what_nohup_started_outlives_its_terminal() {
+    let words = [
+        "-c",
+        "trap '' HUP; exec \"$0\" reflect --listen 127.0.0.1:0",
+    ];
+    let mut child = Command::new("sh")
+        .args(words)
+        .arg(command().get_program())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("a shell");
+    let mut said = BufReader::new(child.stderr.take().expect("piped"));
+    let mut line = String::new();
+    said.read_line(&mut line).expect("it says where it listens");
+    assert!(line.contains("answers"), "{line}");
+    send("HUP", child.id());
+    std::thread::sleep(Duration::from_millis(300));
+    assert_eq!(child.try_wait().expect("ours"), None, "it goes on");
+    send("TERM", child.id());
+    assert_eq!(child.wait().expect("it ends").code(), Some(0));
+}

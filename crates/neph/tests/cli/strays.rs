@@ -1,0 +1,81 @@
+//! What else lies where labs have their journals, and labs that nobody has any more. In a mount
+//! namespace with a /run of its own: these commands are about all labs of a machine.
+
+use std::fs;
+use std::process::Command;
+
+use crate::labs::{TWO, privileged};
+use crate::neph::{Place, Ran};
+
+/// A file, a name that no lab can have, a journal that is a folder, and half a journal.
+const BAD: &str = "mkdir -p /run/neph/half /run/neph/odd/journal '/run/neph/No Lab'\n\
+    echo x > /run/neph/file\n\
+    printf 'owner 999999 1\\nfuture thing\\nnamespace neph-half-a\\nnamespace ne' \\\n\
+    > /run/neph/half/journal\n";
+
+/// Runs a script that has no labs but its own; `$NEPH` is the program.
+fn alone(topology: &str, script: &str) -> Ran {
+    let place = Place::empty();
+    fs::write(place.path("two.toml"), topology).expect("a file");
+    let script = format!("mount -t tmpfs none /run || exit 99\n{script}");
+    let output = Command::new("unshare")
+        .args(["-m", "sh", "-c", &script])
+        .env("NEPH", env!("CARGO_BIN_EXE_neph"))
+        .env("NO_COLOR", "1")
+        .current_dir(place.path(""))
+        .output();
+    Ran::from(output.expect("the program unshare"))
+}
+
+#[test]
+fn a_bad_entry_is_told_and_hinders_no_command_about_the_others() {
+    let test = "a_bad_entry_is_told_and_hinders_no_command_about_the_others";
+    if !privileged(test) {
+        return;
+    }
+    let script = format!(
+        "\"$NEPH\" lab up two.toml --name good -d > /dev/null || exit 9\n{BAD}\
+         for words in 'list' 'status good' 'run a --lab good -- true' 'down file' 'down --all' \\\n\
+         'list'; do echo \"# $words\" >&2; \"$NEPH\" lab $words > /dev/null; \
+         echo \"$words: $?\"; done\n\
+         ls /run/neph; ls /run/netns\n"
+    );
+    let ran = alone(TWO, &script);
+    let told = "list: 1\nstatus good: 0\nrun a --lab good -- true: 0\ndown file: 1\n\
+                down --all: 1\nlist: 1\nNo Lab\nfile\nodd\n";
+    assert_eq!(ran.out, told, "{}", ran.err);
+    let of = |words: &str| {
+        let said = ran.err.split(&format!("# {words}\n")).nth(1);
+        said.expect(words).split("# ").next().expect("the first")
+    };
+    for words in ["list", "down --all"] {
+        let said = of(words);
+        for sentence in [
+            "neph: /run/neph/file is no lab's: remove it (rm -r '/run/neph/file')\n",
+            "neph: /run/neph/No Lab is no lab's: remove it (rm -r '/run/neph/No Lab')\n",
+            "neph: read the journal of lab odd: Is a directory",
+        ] {
+            assert!(said.contains(sentence), "{words}: {said}");
+        }
+    }
+    let warning = "neph: warning: the journal of lab half has a line that this version of neph \
+                   does not know: 'future thing'";
+    assert_eq!(of("down --all").matches(warning).count(), 1, "{}", ran.err);
+    assert!(of("down --all").contains("half is down"), "{}", ran.err);
+    assert!(of("down --all").contains("good is down"), "{}", ran.err);
+    assert!(!of("status good").contains("/run/neph/file"), "{}", ran.err);
+}
+
+#[test]
+fn verify_clears_what_a_killed_one_left_and_nothing_else() {
+    let test = "verify_clears_what_a_killed_one_left_and_nothing_else";
+    if !privileged(test) {
+        return;
+    }
+    let script = "for lab in v999999 v5 run999999; do mkdir -p /run/neph/$lab\n\
+                  printf \"owner 999999 1\\nnamespace neph-$lab-a\\nwhole\\n\" \\\n\
+                  > /run/neph/$lab/journal; done\n\
+                  \"$NEPH\" lab verify two.toml > /dev/null; echo $?; ls /run/neph\n";
+    let ran = alone("version = 1\n[[site]]\nname = \"a\"\n", script);
+    assert_eq!(ran.out, "0\nrun999999\nv5\n", "{}", ran.err);
+}
