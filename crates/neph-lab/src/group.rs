@@ -208,16 +208,6 @@ pub(crate) fn folders(name: &str) -> Vec<PathBuf> {
     groups.collect()
 }
 
-/// Moves the calling thread into the group, where that is possible: version 2 moves whole
-/// processes only, so that a thread of neph stays where it is there.
-pub(crate) fn enter_thread(folder: &Path) -> io::Result<()> {
-    let tasks = folder.join("tasks");
-    if tasks.exists() {
-        fs::write(tasks, "0")?;
-    }
-    Ok(())
-}
-
 /// Removes the group and those in it; whoever is still in one goes up to the one above. None there
 /// is fine.
 pub(crate) fn remove(folder: &Path) -> io::Result<()> {

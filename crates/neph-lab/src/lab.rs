@@ -21,6 +21,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use neph_sys::netns::{self, NetNs};
+use neph_sys::place::Place;
 
 use crate::counters::LinkCounters;
 use crate::cue::Cue;
@@ -31,7 +32,6 @@ use crate::topology::Topology;
 use carrier::Carrier;
 pub use error::LabError;
 pub use list::LabListing;
-pub use place::Place;
 use service::Running;
 pub use service::ServiceState;
 use status::Teller;
@@ -133,7 +133,15 @@ impl Lab {
     /// As [`Lab::namespace`].
     pub fn place(&self, site: &str) -> Result<Place, LabError> {
         self.site(site)?;
-        Place::open(&self.name, site)
+        place::of(&self.name, site)
+    }
+
+    /// The place at `site` of the lab called `name`, whoever brought it up.
+    ///
+    /// # Errors
+    /// There is no such lab or site.
+    pub fn place_by_name(name: &str, site: &str) -> Result<Place, LabError> {
+        place::of(name, site)
     }
 
     /// What each service does: those of overlays and balancers, then those of the topology.

@@ -38,7 +38,7 @@ pub use gate::{
 pub use group::GroupError;
 pub use journal::{HasKeeper, UndoError};
 pub use lab::{
-    DirectionCounts, DirectionStatus, Lab, LabError, LabListing, LabStatus, Place, Recording,
+    DirectionCounts, DirectionStatus, Lab, LabError, LabListing, LabStatus, Recording,
     ServiceState, ServiceStatus, TrafficStatus, UpOptions,
 };
 pub use plan::Step;

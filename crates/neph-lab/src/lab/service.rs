@@ -16,10 +16,11 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use neph_model::Span;
+use neph_sys::place::Place;
 use neph_sys::ppoll::{self, Awaited};
 use neph_sys::process::{self, Birth, Request};
 
-use super::{LabError, Place};
+use super::LabError;
 use crate::program;
 use crate::topology::{Ready, ReadyCheck, Service, Site};
 
@@ -224,7 +225,7 @@ impl Drop for Running {
 }
 
 fn spawn(service: &Service, place: &Place, output: File) -> Result<Child, LabError> {
-    place.enter_process()?;
+    place.enter_namespace()?;
     let failed = |source| not_run(service, source);
     let mut command = Command::new(&service.command[0]);
     command
