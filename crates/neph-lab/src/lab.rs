@@ -244,13 +244,13 @@ impl Lab {
         status::ask(name)
     }
 
-    /// Everything that bringing `topology` up as `name` would do, in order. Does nothing.
+    /// Everything that bringing `topology` up so would do, in order. Does nothing.
     ///
     /// # Errors
     /// The name does not fit, or this machine cannot give a site what it asks for.
-    pub fn plan(topology: &Topology, name: &str) -> Result<Vec<Step>, LabError> {
-        check_name(name)?;
-        up::steps(topology, name)
+    pub fn plan(topology: &Topology, options: &UpOptions) -> Result<Vec<Step>, LabError> {
+        check_name(&options.name)?;
+        up::steps(topology, options)
     }
 
     /// All labs of this machine, by name.

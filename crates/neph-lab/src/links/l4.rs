@@ -143,7 +143,7 @@ mod tests {
         let text = "kind = \"l4\"\nsite = \"a\"\nlisten = 80\nto = [\"b:8080\", \"10.1.1.1:81\"]\n\
                     spread = \"source\"";
         let topology = parse(text).expect("fine");
-        let steps = crate::Lab::plan(&topology, "x").expect("a plan");
+        let steps = crate::Lab::plan(&topology, &crate::UpOptions::named("x")).expect("a plan");
         let rules = steps.iter().find(|step| step.line.starts_with("nft -f -"));
         let rules = &rules.expect("there").line;
         let spread = "dnat ip addr . port to jhash ip saddr mod 2 \
