@@ -105,6 +105,13 @@ impl<'t> Plan<'t> {
         built.flat_map(|built| built.programs.iter().copied())
     }
 
+    /// Programs that must run without any other file.
+    pub(crate) fn lone_programs(&self) -> impl Iterator<Item = &'static str> {
+        self.built
+            .iter()
+            .flat_map(|built| built.lone.iter().copied())
+    }
+
     /// Control groups that services make for themselves.
     pub(crate) fn groups(&self) -> impl Iterator<Item = &String> {
         self.built.iter().flat_map(|built| &built.groups)

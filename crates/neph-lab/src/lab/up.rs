@@ -86,6 +86,7 @@ fn grow(lab: &mut Lab, journal: &Journal, options: &UpOptions) -> Result<(), Lab
         .map_err(written)?;
     let plan = plan_of(&topology, &lab.name);
     plan.programs().try_for_each(program::must_have)?;
+    plan.lone_programs().try_for_each(program::must_be_lone)?;
     let wire = make_namespace(&lab.name, WIRE, journal)?;
     settings::apply(&wire, &plan::WIRE_SETTINGS)?;
     for (index, site) in topology.sites.iter().enumerate() {

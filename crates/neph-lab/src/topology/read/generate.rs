@@ -275,7 +275,10 @@ fn in_a_tier(node: &Node) -> Result<u32, Fault> {
         return Ok(count);
     }
     let remedy = format!("write 1 to {MOST_IN_A_TIER}");
-    Err(Fault::new(format!("a tier cannot have {count} sites"), remedy))
+    Err(Fault::new(
+        format!("a tier cannot have {count} sites"),
+        remedy,
+    ))
 }
 
 /// Clients behind an access router, a core router, and the clouds beyond it: the first source's
