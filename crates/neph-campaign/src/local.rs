@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use neph_model::{BitRate, FlowIndex, FlowRole, Throughput, Traceroute, Warning};
 use neph_probe::{
-    Flow as Running, IpVersion, Iperf3Spec, ProbeError, Stop, Target, Transfer, UploadSpec,
+    Flow as Running, IpVersion, Iperf3Spec, Place, ProbeError, Stop, Target, Transfer, UploadSpec,
 };
 use neph_store::Recorder;
 
@@ -34,8 +34,8 @@ const TICK: Duration = Duration::from_millis(50);
 
 /// The lab that a carrier measures in, as far as the carrier needs to know it.
 pub trait Ground: std::fmt::Debug + Send {
-    /// The network namespace of a site.
-    fn namespace(&self, site: &str) -> Option<String>;
+    /// Where what measures at a site runs: in its network namespace, within its limits.
+    fn place(&self, site: &str) -> Option<Place>;
     /// Whether one of the lab's own reflectors listens there.
     fn reflects(&self, address: SocketAddr) -> bool;
     /// An experiment begins: what the lab does at given times counts from now.
@@ -65,12 +65,12 @@ impl LocalCarrier {
         }
     }
 
-    /// The namespace of a site that an order names.
-    fn namespace(&self, site: Option<&str>) -> Result<Option<String>, CarryError> {
+    /// The place of a site that an order names.
+    fn place(&self, site: Option<&str>) -> Result<Option<Place>, CarryError> {
         let Some(site) = site else {
             return Ok(None);
         };
-        let known = self.lab.as_ref().and_then(|lab| lab.namespace(site));
+        let known = self.lab.as_ref().and_then(|lab| lab.place(site));
         known.map(Some).ok_or_else(|| {
             failed(
                 format!("find site '{site}'"),
@@ -93,7 +93,7 @@ fn failed(operation: impl Into<String>, reason: impl Display) -> CarryError {
 
 impl Carrier for LocalCarrier {
     fn prepare(&mut self, order: &ExperimentOrder) -> Result<Prepared, CarryError> {
-        let site = self.namespace(order.site.as_deref())?;
+        let site = self.place(order.site.as_deref())?;
         let mut ready = flows::ready(order, site)?;
         let address = ready.specs[0].address;
         let own = self.lab.as_ref().is_some_and(|lab| lab.reflects(address));
@@ -120,7 +120,7 @@ impl Carrier for LocalCarrier {
             .ok_or_else(|| failed("carry the experiment out", "it was not prepared"))?;
         let before = CpuTimes::now();
         let links_before = self.links();
-        let mut host = neph_probe::at_site(ready.site.as_deref(), || {
+        let mut host = neph_probe::at_site(ready.site.as_ref(), || {
             provenance::host_facts(neph_probe::clock_sync(), neph_probe::offloads())
         })
         .map_err(|error| failed("look at the host", error))?;
@@ -177,13 +177,13 @@ impl Carrier for LocalCarrier {
     }
 
     fn trace_route(&mut self, order: &TracerouteOrder) -> Traceroute {
-        flows::trace(order, self.namespace(order.site.as_deref()))
+        flows::trace(order, self.place(order.site.as_deref()))
     }
 }
 
 impl LocalCarrier {
     fn transfer(&self, order: &ThroughputOrder) -> Result<Transfer, CarryError> {
-        let site = self.namespace(order.site.as_deref())?;
+        let site = self.place(order.site.as_deref())?;
         let stop = Stop::from(order.stop.shared());
         let (host, port) = (order.server.host.as_str(), order.server.port);
         let operation = || format!("transfer to {host} port {port}");

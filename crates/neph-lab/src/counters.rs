@@ -88,7 +88,7 @@ pub struct DirectionCount {
     pub codel: u64,
     /// Packets longer than the link's MTU, dropped as asked.
     pub over_mtu: u64,
-    /// Packets longer than a frame of 1514 bytes: not carried.
+    /// Packets longer than a frame of 1982 bytes: not carried.
     pub too_long: u64,
     /// Packets that the engine had no room to keep: the link did not keep its word.
     pub overflow: u64,

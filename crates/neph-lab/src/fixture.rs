@@ -12,7 +12,7 @@ use std::sync::Arc;
 use neph_text::{Fault, Fields, Node, Placed, Take, did_you_mean};
 
 use crate::plan::Operation;
-use crate::topology::{Link, Prefix, Service, Site, Topology};
+use crate::topology::{Link, Service, Site, Topology};
 use crate::tunnel::TunnelConfig;
 
 /// A kind of overlay or box.
@@ -44,11 +44,23 @@ pub(crate) struct Built {
     pub(crate) services: Vec<Service>,
     /// Programs that its services run beside the one that each names.
     pub(crate) programs: Vec<&'static str>,
+    /// Programs that must run without any other file, such as a library.
+    pub(crate) lone: Vec<&'static str>,
     /// Control groups that its services make for themselves, by their name below every mount:
     /// they go with the lab.
     pub(crate) groups: Vec<String>,
     /// Carried by threads of the lab, from after the operations on.
     pub(crate) tunnels: Vec<TunnelEnd>,
+}
+
+impl Built {
+    /// Of operations only.
+    pub(crate) fn of(operations: Vec<Operation>) -> Self {
+        Self {
+            operations,
+            ..Self::default()
+        }
+    }
 }
 
 /// An end of a tunnel in user space.
@@ -77,6 +89,19 @@ pub(crate) struct Ground<'t> {
     pub(crate) folder: &'t Path,
 }
 
+impl Ground<'_> {
+    /// What is called by the fixture's name and a site's: a service there, its files. Both have no
+    /// underscore, so nothing else of the lab is called so.
+    pub(crate) fn name_at(&self, site: usize) -> String {
+        format!("{}_{}", self.name, self.topology.sites[site].name)
+    }
+
+    /// A file of the fixture itself, by what it is: names have no dot, so no service has such a one.
+    pub(crate) fn own_file(&self, what: &str) -> String {
+        format!("{}.{what}", self.name)
+    }
+}
+
 /// An overlay or box of a topology.
 #[derive(Clone, Debug)]
 pub struct Fixture {
@@ -92,19 +117,6 @@ impl PartialEq for Fixture {
     fn eq(&self, other: &Self) -> bool {
         format!("{self:?}") == format!("{other:?}")
     }
-}
-
-/// A network, written `"10.30.0.0/24"`.
-pub(crate) fn network(node: &Node) -> Result<Prefix<Ipv4Addr>, Fault> {
-    let text = String::take(node)?;
-    let parsed = text.split_once('/').and_then(|(address, bits)| {
-        let (address, bits) = (address.parse().ok()?, bits.parse().ok()?);
-        (bits <= 30).then_some(Prefix { address, bits })
-    });
-    parsed.ok_or_else(|| {
-        let what = format!("\"{text}\" is no network with room for pods");
-        Fault::new(what, "write for example \"10.30.0.0/24\"")
-    })
 }
 
 /// The nodes that a fixture can name.

@@ -173,6 +173,12 @@ fn place(cpus: &str, home: &Home) -> Vec<(&'static str, String)> {
 }
 
 impl Group {
+    /// What is written first into which file of the folder above, where anything is.
+    pub(crate) fn enabling(&self) -> Option<(PathBuf, &'static str)> {
+        let above = self.folder.parent()?;
+        Some((above.join("cgroup.subtree_control"), self.enable?))
+    }
+
     /// Makes it.
     pub(crate) fn make(&self, site: &str) -> Result<(), GroupError> {
         let refused = |key: &'static str, file: &str, error: &io::Error| GroupError {
@@ -180,9 +186,9 @@ impl Group {
             site: site.to_owned(),
             why: format!("write {}: {error}", self.folder.join(file).display()),
         };
-        if let (Some(enable), Some(above)) = (self.enable, self.folder.parent()) {
+        if let Some((file, text)) = self.enabling() {
             // Refused where somebody else shares the machine out; told when the file is missing.
-            let _ = fs::write(above.join("cgroup.subtree_control"), enable);
+            let _ = fs::write(file, text);
         }
         fs::create_dir_all(&self.folder).map_err(|error| refused("cpu_share", "", &error))?;
         for (file, text) in &self.settings {
@@ -206,16 +212,6 @@ pub(crate) fn folders(name: &str) -> Vec<PathBuf> {
         matches!(kind, "cgroup" | "cgroup2").then(|| Path::new(mount).join(name))
     });
     groups.collect()
-}
-
-/// Moves the calling thread into the group, where that is possible: version 2 moves whole
-/// processes only, so that a thread of neph stays where it is there.
-pub(crate) fn enter_thread(folder: &Path) -> io::Result<()> {
-    let tasks = folder.join("tasks");
-    if tasks.exists() {
-        fs::write(tasks, "0")?;
-    }
-    Ok(())
 }
 
 /// Removes the group and those in it; whoever is still in one goes up to the one above. None there

@@ -24,6 +24,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use neph_sys::netns::{self, NetNs};
+use neph_sys::place::Place;
 
 use crate::counters::LinkCounters;
 use crate::cue::Cue;
@@ -34,7 +35,6 @@ use crate::topology::Topology;
 use carrier::Carrier;
 pub use error::LabError;
 pub use list::{LabListing, LabListings};
-pub use place::Place;
 use service::Running;
 pub use service::ServiceState;
 use status::Teller;
@@ -143,7 +143,15 @@ impl Lab {
     /// As [`Lab::namespace`].
     pub fn place(&self, site: &str) -> Result<Place, LabError> {
         self.site(site)?;
-        Place::open(&self.name, site)
+        place::of(&self.name, site)
+    }
+
+    /// The place at `site` of the lab called `name`, whoever brought it up.
+    ///
+    /// # Errors
+    /// There is no such lab or site.
+    pub fn place_by_name(name: &str, site: &str) -> Result<Place, LabError> {
+        place::of(name, site)
     }
 
     /// What each service does: those of overlays and balancers, then those of the topology.
@@ -246,13 +254,13 @@ impl Lab {
         status::ask(name)
     }
 
-    /// Everything that bringing `topology` up as `name` would do, in order. Does nothing.
+    /// Everything that bringing `topology` up so would do, in order. Does nothing.
     ///
     /// # Errors
     /// The name does not fit, or this machine cannot give a site what it asks for.
-    pub fn plan(topology: &Topology, name: &str) -> Result<Vec<Step>, LabError> {
-        check_name(name)?;
-        up::steps(topology, name)
+    pub fn plan(topology: &Topology, options: &UpOptions) -> Result<Vec<Step>, LabError> {
+        check_name(&options.name)?;
+        up::steps(topology, options)
     }
 
     /// All labs of this machine, by name.

@@ -38,8 +38,8 @@ pub use gate::{
 pub use group::GroupError;
 pub use journal::{HasKeeper, UndoError};
 pub use lab::{
-    DirectionCounts, DirectionStatus, Lab, LabError, LabListing, LabListings, LabStatus, Place,
-    Recording, ServiceState, ServiceStatus, TrafficStatus, UpOptions,
+    DirectionCounts, DirectionStatus, Lab, LabError, LabListing, LabListings, LabStatus, Recording,
+    ServiceState, ServiceStatus, TrafficStatus, UpOptions,
 };
 pub use plan::Step;
 pub use predict::{Forecast, PROTOCOLS, Protocol};

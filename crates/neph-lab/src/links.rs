@@ -14,6 +14,8 @@ mod nginx;
 mod pods;
 mod proxy;
 mod routed;
+#[cfg(test)]
+mod tests;
 mod tunnel;
 mod vxlan;
 

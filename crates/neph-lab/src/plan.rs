@@ -8,12 +8,14 @@
 
 mod operation;
 mod steps;
+#[cfg(test)]
+mod tests;
 
 use std::net::IpAddr;
 use std::path::PathBuf;
 
 use crate::fixture::{Built, Ground, TunnelEnd};
-use crate::links::{Laying, LinkKind, mac};
+use crate::links::{self, Laying, LinkKind, mac};
 use crate::route;
 use crate::segment;
 use crate::topology::{Role, Service, Site, Topology};
@@ -34,9 +36,38 @@ pub(crate) struct Plan<'t> {
     pub(crate) kinds: Vec<&'static dyn LinkKind>,
     /// The lab's folder.
     pub(crate) folder: PathBuf,
+    /// What each overlay and box is built of.
+    built: Vec<Built>,
 }
 
-impl Plan<'_> {
+impl<'t> Plan<'t> {
+    /// What `topology` becomes where its lab's own namespace is called `wire`, those of its sites
+    /// `sites`, and its files are in `folder`.
+    pub(crate) fn new(
+        topology: &'t Topology,
+        (wire, sites): (String, Vec<String>),
+        folder: PathBuf,
+    ) -> Self {
+        let fixtures = topology.fixtures.iter().enumerate();
+        let built = fixtures.map(|(number, fixture)| {
+            fixture.build.build(&Ground {
+                name: &fixture.name,
+                number,
+                topology,
+                namespaces: &sites,
+                folder: &folder,
+            })
+        });
+        Self {
+            built: built.collect(),
+            kinds: topology.links.iter().map(links::kind_of).collect(),
+            topology,
+            wire,
+            sites,
+            folder,
+        }
+    }
+
     /// All operations: links first, then each site's interfaces, addresses and routes, then what
     /// is built upon them.
     pub(crate) fn operations(&self) -> Vec<Operation> {
@@ -57,47 +88,51 @@ impl Plan<'_> {
                 self.connect(index, &mut operations);
             }
         }
-        operations.extend(self.built().flat_map(|built| built.operations));
+        let built = self.built.iter();
+        operations.extend(built.flat_map(|built| built.operations.iter().cloned()));
         operations
     }
 
     /// All services: those of overlays and boxes first, then the topology's own.
-    pub(crate) fn services(&self) -> Vec<Service> {
-        let built = self.built().flat_map(|built| built.services);
-        built
-            .chain(self.topology.services.iter().cloned())
-            .collect()
+    pub(crate) fn services(&self) -> impl Iterator<Item = &Service> {
+        let built = self.built.iter().flat_map(|built| &built.services);
+        built.chain(&self.topology.services)
     }
 
     /// Programs that services run beside those that they name.
-    pub(crate) fn programs(&self) -> Vec<&'static str> {
-        self.built().flat_map(|built| built.programs).collect()
+    pub(crate) fn programs(&self) -> impl Iterator<Item = &'static str> {
+        let built = self.built.iter();
+        built.flat_map(|built| built.programs.iter().copied())
+    }
+
+    /// Programs that must run without any other file.
+    pub(crate) fn lone_programs(&self) -> impl Iterator<Item = &'static str> {
+        self.built
+            .iter()
+            .flat_map(|built| built.lone.iter().copied())
     }
 
     /// Control groups that services make for themselves.
-    pub(crate) fn groups(&self) -> Vec<String> {
-        self.built().flat_map(|built| built.groups).collect()
+    pub(crate) fn groups(&self) -> impl Iterator<Item = &String> {
+        self.built.iter().flat_map(|built| &built.groups)
     }
 
     /// What the lab's own threads carry beside the links.
-    pub(crate) fn tunnels(&self) -> Vec<TunnelEnd> {
-        self.built().flat_map(|built| built.tunnels).collect()
+    pub(crate) fn tunnels(&self) -> impl Iterator<Item = &TunnelEnd> {
+        self.built.iter().flat_map(|built| &built.tunnels)
     }
 
-    fn built(&self) -> impl Iterator<Item = Built> {
-        self.topology
-            .fixtures
-            .iter()
-            .enumerate()
-            .map(|(number, fixture)| {
-                fixture.build.build(&Ground {
-                    name: &fixture.name,
-                    number,
-                    topology: self.topology,
-                    namespaces: &self.sites,
-                    folder: &self.folder,
-                })
-            })
+    /// Interfaces whose offloads are switched off: each namespace with its own, the lab's first.
+    pub(crate) fn offloads(&self) -> Vec<(&str, Vec<String>)> {
+        let ends = self.kinds.iter().enumerate();
+        let ends = ends.filter_map(|(number, kind)| kind.engine_ends(number));
+        let wire = (self.wire.as_str(), ends.flatten().collect());
+        let sites = self.sites.iter().enumerate().map(|(index, namespace)| {
+            let own = segment::links_of(self.topology, index);
+            let own = own.map(|link| self.topology.links[link].name.clone());
+            (namespace.as_str(), own.collect())
+        });
+        std::iter::once(wire).chain(sites).collect()
     }
 
     /// Joins the links of a switch. It is told where everybody is, so that nothing is flooded

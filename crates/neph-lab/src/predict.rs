@@ -8,7 +8,6 @@ use neph_model::{BitRate, ByteSize, Span};
 
 use crate::gate::transmission_time;
 use crate::route;
-use crate::segment;
 use crate::topology::Topology;
 
 /// Payload of a full TCP segment: 1500 bytes less the headers of IPv4 and TCP with time stamps.
@@ -172,20 +171,10 @@ const fn slow_start(number: usize, window: usize) -> Option<usize> {
 
 fn way(topology: &Topology, from: usize, to: usize) -> Option<Way> {
     let mut way = Way::default();
-    let mut site = from;
-    while site != to {
-        let hop = route::first_hops(topology, site)[to]?;
-        for (link, entered) in segment::links_to(topology, (site, hop.link), hop.via)? {
-            let link = &topology.links[link];
-            way.add(if link.a == entered {
-                &link.a_to_b
-            } else {
-                &link.b_to_a
-            });
-        }
-        site = hop.via;
+    for shape in route::way(topology, from, to)? {
+        way.add(shape);
     }
-    (from != to).then_some(way)
+    Some(way)
 }
 
 #[cfg(test)]

@@ -2,7 +2,9 @@
 //!
 //! Owns finding out that a program is missing, which package has it, and what it complained about.
 
+use std::fs;
 use std::io::{self, Write};
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 use neph_sys::netns::{self, NetNs};
@@ -18,6 +20,20 @@ pub enum ProgramError {
         /// Which one.
         program: String,
         /// What has it, in words.
+        package: String,
+    },
+    /// It needs libraries, where it will have none.
+    #[error(
+        "the program '{program}' ({}) needs libraries, and a container with nothing else shall run \
+         it: install {package}",
+        file.display()
+    )]
+    NotLone {
+        /// Which one.
+        program: String,
+        /// Where it is.
+        file: PathBuf,
+        /// What has one without, in words.
         package: String,
     },
     /// It could not be run.
@@ -74,23 +90,69 @@ pub(crate) fn not_run(program: &str, source: io::Error) -> ProgramError {
         let program = program.to_owned();
         return ProgramError::NotRun { program, source };
     }
-    let known = PACKAGES.iter().find(|(name, _)| *name == program);
     ProgramError::Missing {
         program: program.to_owned(),
-        package: known.map_or_else(
-            || "what has it, or write its whole path".to_owned(),
-            |(_, package)| format!("the package {package}"),
-        ),
+        package: package_of(program),
     }
+}
+
+/// What has `program`, in words.
+fn package_of(program: &str) -> String {
+    let known = PACKAGES.iter().find(|(name, _)| *name == program);
+    known.map_or_else(
+        || "what has it, or write its whole path".to_owned(),
+        |(_, package)| format!("the package {package}"),
+    )
 }
 
 /// Looks for `program` where the shell would.
 pub(crate) fn must_have(program: &str) -> Result<(), ProgramError> {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    if std::env::split_paths(&path).any(|folder| folder.join(program).is_file()) {
-        return Ok(());
+    find(program).map(|_| ())
+}
+
+/// Looks for `program`, which must need no library: it will be the only file there is.
+pub(crate) fn must_be_lone(program: &str) -> Result<(), ProgramError> {
+    let file = find(program)?;
+    let failed = |source| not_run(program, source);
+    if wants_loader(&fs::read(&file).map_err(failed)?) {
+        return Err(ProgramError::NotLone {
+            program: program.to_owned(),
+            file,
+            package: package_of(program),
+        });
     }
-    Err(not_run(program, io::ErrorKind::NotFound.into()))
+    Ok(())
+}
+
+fn find(program: &str) -> Result<PathBuf, ProgramError> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path)
+        .map(|folder| folder.join(program))
+        .find(|file| file.is_file())
+        .ok_or_else(|| not_run(program, io::ErrorKind::NotFound.into()))
+}
+
+/// Whether a program has the kernel start another one to load its libraries: one of its program
+/// headers is `PT_INTERP` (elf(5); of 64 bits and the lower byte first, as all machines here).
+fn wants_loader(program: &[u8]) -> bool {
+    const INTERPRETER: u32 = 3;
+    let half = |at: usize| {
+        let bytes = program.get(at..at + 2)?;
+        Some(usize::from(u16::from_le_bytes(bytes.try_into().ok()?)))
+    };
+    let kind = |at: usize| {
+        let bytes = program.get(at..at.checked_add(4)?)?;
+        Some(u32::from_le_bytes(bytes.try_into().ok()?))
+    };
+    let first = program.get(32..40).and_then(|bytes| {
+        let bytes: [u8; 8] = bytes.try_into().ok()?;
+        usize::try_from(u64::from_le_bytes(bytes)).ok()
+    });
+    let (Some(first), Some(size), Some(count)) = (first, half(54), half(56)) else {
+        return false;
+    };
+    program.starts_with(b"\x7fELF\x02\x01")
+        && (0..count).any(|number| kind(first.saturating_add(number * size)) == Some(INTERPRETER))
 }
 
 /// Runs `lines` through `ip -batch` inside the namespace; stops at the first that fails.
@@ -192,4 +254,39 @@ fn batch(
         namespace: namespace.to_owned(),
         complaint,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An ELF file of 64 bits with program headers of these kinds.
+    fn program(kinds: &[u32]) -> Vec<u8> {
+        let mut bytes = vec![0; 64];
+        bytes[..6].copy_from_slice(b"\x7fELF\x02\x01");
+        bytes[32] = 64;
+        bytes[54] = 56;
+        bytes[56] = u8::try_from(kinds.len()).expect("few");
+        for kind in kinds {
+            bytes.extend(kind.to_le_bytes());
+            bytes.extend([0; 52]);
+        }
+        bytes
+    }
+
+    #[test]
+    fn a_program_with_libraries_is_told_from_one_without() {
+        assert!(wants_loader(&program(&[6, 3, 1])));
+        assert!(!wants_loader(&program(&[1, 1])));
+        assert!(!wants_loader(b"#!/bin/sh\n"));
+        let cut = program(&[6, 3, 1]);
+        assert!(!wants_loader(&cut[..60]));
+    }
+
+    #[test]
+    fn what_is_missing_is_told_with_its_package() {
+        let told = must_have("no-such-x").expect_err("none").to_string();
+        assert!(told.contains("'no-such-x' is missing: install what has it"));
+        assert_eq!(package_of("busybox"), "the package busybox-static");
+    }
 }

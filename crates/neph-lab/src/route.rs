@@ -8,6 +8,8 @@ use std::collections::BinaryHeap;
 
 use neph_model::Span;
 
+use crate::gate::Shape;
+use crate::segment;
 use crate::topology::{Link, Routing, Topology};
 
 /// What a step over a link costs beside its delay, so that of two paths without delay the one
@@ -58,6 +60,26 @@ pub(crate) fn first_hops(topology: &Topology, start: usize) -> Vec<Option<Hop>> 
         prefer_direct(topology, start, &mut hops);
     }
     hops
+}
+
+/// What the links do to packets from one site to another, one after the other on their way; none
+/// for a site and itself, and for what it cannot reach.
+pub(crate) fn way(topology: &Topology, from: usize, to: usize) -> Option<Vec<&Shape>> {
+    let mut way = Vec::new();
+    let mut site = from;
+    while site != to {
+        let hop = first_hops(topology, site)[to]?;
+        for (link, entered) in segment::links_to(topology, (site, hop.link), hop.via)? {
+            let link = &topology.links[link];
+            way.push(if link.a == entered {
+                &link.a_to_b
+            } else {
+                &link.b_to_a
+            });
+        }
+        site = hop.via;
+    }
+    (from != to).then_some(way)
 }
 
 /// Where `link` leads from `site`, and how long it takes.

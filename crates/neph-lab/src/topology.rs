@@ -18,6 +18,7 @@ use neph_text::{Problem, Source};
 
 use crate::fixture::Fixture;
 use crate::gate::{Change, Shape, Share};
+pub(crate) use read::network;
 pub use service::{Ready, ReadyCheck, Service};
 pub use traffic::Traffic;
 
@@ -116,9 +117,21 @@ pub struct Prefix<A> {
 impl Prefix<Ipv4Addr> {
     /// Whether `address` lies in this network.
     pub fn contains(self, address: Ipv4Addr) -> bool {
-        let bits = u32::from(self.bits.min(32));
-        let mask = u32::MAX.checked_shl(32 - bits).unwrap_or(0);
-        (self.address.to_bits() ^ address.to_bits()) & mask == 0
+        (self.address.to_bits() ^ address.to_bits()) & self.mask() == 0
+    }
+
+    /// The bits of the network part.
+    pub(crate) fn mask(self) -> u32 {
+        let own = u32::from(self.bits.min(32));
+        u32::MAX.checked_shl(32 - own).unwrap_or(0)
+    }
+}
+
+impl Prefix<Ipv6Addr> {
+    /// The bits of the network part.
+    pub(crate) fn mask(self) -> u128 {
+        let own = u32::from(self.bits.min(128));
+        u128::MAX.checked_shl(128 - own).unwrap_or(0)
     }
 }
 

@@ -10,7 +10,7 @@ use std::os::fd::AsFd;
 use std::time::Duration;
 
 use neph_model::{Instant, Own, Span, ThroughputSecond};
-use neph_sys::netns::{self, NetNs};
+use neph_sys::place::Place;
 use neph_sys::ppoll::{self, Awaited};
 use neph_sys::tcp::{self, TcpStats};
 use neph_wire::echo::Request;
@@ -42,8 +42,8 @@ pub struct UploadSpec {
     pub duration: Span,
     /// Congestion control; `None` keeps the system's.
     pub congestion: Option<String>,
-    /// The network namespace (lab site) to send from.
-    pub site: Option<String>,
+    /// The place (a lab's site) to send from.
+    pub site: Option<Place>,
 }
 
 /// Uploads for the asked time, or until `stop` is set.
@@ -54,7 +54,7 @@ pub struct UploadSpec {
 pub fn upload(spec: &UploadSpec, stop: &Stop) -> Result<Transfer, ProbeError> {
     match &spec.site {
         None => carry_out(spec, stop),
-        Some(site) => netns::with_namespace(&NetNs::open(site)?, || carry_out(spec, stop))?,
+        Some(site) => site.run(|| carry_out(spec, stop))?,
     }
 }
 

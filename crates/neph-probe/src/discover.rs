@@ -10,7 +10,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
 
 use neph_model::{ProbeKind, Span};
-use neph_sys::netns::{self, NetNs};
+use neph_sys::place::Place;
 use neph_wire::http::{Connection, RequestLine, parse_response};
 use rustls::ClientConfig;
 
@@ -56,8 +56,8 @@ pub struct Asking {
     pub trust: Trust,
     /// How long to wait for an answer.
     pub patience: Span,
-    /// The network namespace (lab site) to ask from.
-    pub site: Option<String>,
+    /// The place (a lab's site) to ask from.
+    pub site: Option<Place>,
 }
 
 /// Asks at `target`, which is at `address`. That nobody answers is an answer too.
@@ -79,7 +79,7 @@ pub fn discover(
     let ask = || ask(target, address, (asking.patience, config.as_ref()));
     match &asking.site {
         None => Ok(ask()),
-        Some(site) => Ok(netns::with_namespace(&NetNs::open(site)?, ask)?),
+        Some(site) => Ok(site.run(ask)?),
     }
 }
 

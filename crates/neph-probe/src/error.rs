@@ -3,7 +3,7 @@
 use std::io;
 use std::net::SocketAddr;
 
-use neph_sys::netns::NetNsError;
+use neph_sys::place::PlaceError;
 
 use crate::tls::TlsError;
 
@@ -13,9 +13,9 @@ pub enum ProbeError {
     /// TLS cannot be set up.
     #[error(transparent)]
     Tls(#[from] TlsError),
-    /// The site's namespace cannot be entered.
+    /// The site cannot be entered.
     #[error(transparent)]
-    Site(#[from] NetNsError),
+    Site(#[from] PlaceError),
     /// A socket cannot be had.
     #[error("{operation} {address}: {source}")]
     Socket {

@@ -4,14 +4,13 @@ use std::sync::mpsc::Receiver;
 use std::thread::{self, JoinHandle};
 
 use neph_model::ProbeKind;
-use neph_sys::netns::{self, NetNs};
 
 use crate::ProbeError;
 use crate::datagram;
 use crate::outlet::Outlet;
 use crate::pace;
 use crate::report::{Report, Reports};
-use crate::spec::FlowSpec;
+use crate::spec::{FlowSpec, Priority};
 use crate::stop::Stop;
 use crate::stream;
 
@@ -54,10 +53,14 @@ impl Flow {
 }
 
 fn run(spec: &FlowSpec, outlet: Outlet, stop: &Stop) -> Result<(), ProbeError> {
+    let mut priority = spec.priority;
     if let Some(site) = &spec.site {
-        netns::enter(&NetNs::open(site)?)?;
+        site.enter()?;
+        if site.is_rationed() {
+            priority = Priority::Normal;
+        }
     }
-    pace::settle_thread(spec.priority);
+    pace::settle_thread(priority);
     match spec.target.kind() {
         ProbeKind::Ws | ProbeKind::Http | ProbeKind::Tcp => stream::drive(spec, outlet, stop),
         ProbeKind::Udp | ProbeKind::Icmp => datagram::drive(spec, outlet, stop),

@@ -9,7 +9,7 @@ use std::thread::{self, JoinHandle};
 
 use neph_model::{BitRate, Span, ThroughputSecond};
 use neph_sys::clock::{self, RawNanos, Spin};
-use neph_sys::netns::{self, NetNs};
+use neph_sys::place::Place;
 use serde_json::Value;
 
 use crate::ProbeError;
@@ -33,8 +33,8 @@ pub struct Iperf3Spec {
     pub duration: Span,
     /// Congestion control; `None` keeps the system's.
     pub congestion: Option<String>,
-    /// The network namespace (lab site) to run it in.
-    pub site: Option<String>,
+    /// The place (a lab's site) to run it in.
+    pub site: Option<Place>,
 }
 
 /// Runs iperf3 and reads its report; it is ended when `stop` is set or its time is over.
@@ -45,9 +45,7 @@ pub struct Iperf3Spec {
 pub fn iperf3(spec: &Iperf3Spec, stop: &Stop) -> Result<Transfer, ProbeError> {
     match &spec.site {
         None => run(command(PROGRAM, spec), spec.duration, stop),
-        Some(site) => netns::with_namespace(&NetNs::open(site)?, || {
-            run(command(PROGRAM, spec), spec.duration, stop)
-        })?,
+        Some(site) => site.run(|| run(command(PROGRAM, spec), spec.duration, stop))?,
     }
 }
 

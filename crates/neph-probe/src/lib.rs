@@ -44,6 +44,7 @@ pub use flow::Flow;
 pub use iperf3::{Iperf3Spec, iperf3};
 pub use kinds::{KINDS, LONGEST_WS_PING, Scheme, most_payload};
 pub use machine::{anchor, at_site, clock_sync, core_wake, offloads};
+pub use neph_sys::place::Place;
 pub use reflect::{Caps, Counted, Reflector, ReflectorSpec};
 pub use report::Report;
 pub use spec::{ConnectionUse, FlowSpec, Priority, Schedule, TlsVersion, Trust};

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use neph_model::{Anchor, Own};
-use neph_sys::netns::{self, NetNs};
+use neph_sys::place::Place;
 use neph_sys::{awake, clock, offload};
 
 use crate::ProbeError;
@@ -50,16 +50,16 @@ pub fn offloads() -> BTreeMap<String, String> {
         .collect()
 }
 
-/// Does `work` in the network namespace of that name, or right here.
+/// Does `work` at that place, or right here.
 ///
 /// # Errors
-/// When the namespace cannot be entered.
+/// When the place cannot be entered.
 pub fn at_site<T: Send>(
-    site: Option<&str>,
+    site: Option<&Place>,
     work: impl FnOnce() -> T + Send,
 ) -> Result<T, ProbeError> {
     match site {
         None => Ok(work()),
-        Some(site) => Ok(netns::with_namespace(&NetNs::open(site)?, work)?),
+        Some(site) => Ok(site.run(work)?),
     }
 }

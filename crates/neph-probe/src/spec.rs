@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use neph_model::{FlowIndex, FlowRole, Instant, Own, Span};
+use neph_sys::place::Place;
 
 use crate::target::Target;
 
@@ -64,7 +65,8 @@ pub enum ConnectionUse {
 /// How the measuring thread asks to be scheduled.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Priority {
-    /// Real-time where the kernel permits it, ordinary otherwise.
+    /// Real-time where the kernel permits it, ordinary otherwise, and at a site that has a share
+    /// of CPU time only: there it would take more.
     #[default]
     Auto,
     /// Ordinary.
@@ -108,8 +110,8 @@ pub struct FlowSpec {
     pub spin: Span,
     /// How to be scheduled.
     pub priority: Priority,
-    /// The network namespace (lab site) to send from; `None` is where we are.
-    pub site: Option<String>,
+    /// The place (a lab's site) to send from; `None` is where we are.
+    pub site: Option<Place>,
     /// Whether the peer is our reflector, as [`crate::discover()`] found.
     pub reflector: bool,
 }

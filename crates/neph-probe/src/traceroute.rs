@@ -12,7 +12,7 @@ use std::os::fd::AsFd;
 use neph_model::{Hop, Instant, Own, Span, Traceroute, Wall};
 use neph_sys::clock::WallNanos;
 use neph_sys::icmp_error::{self, IcmpError, Queued};
-use neph_sys::netns::{self, NetNs};
+use neph_sys::place::Place;
 use neph_sys::ppoll::{self, Awaited};
 use neph_sys::stamp::{self, Carrier, Family, Notice, Point};
 use socket2::SockRef;
@@ -85,7 +85,7 @@ impl Route {
 pub fn traceroute(
     destination: IpAddr,
     spec: &TracerouteSpec,
-    site: Option<&str>,
+    site: Option<&Place>,
     stop: &Stop,
 ) -> Result<Route, ProbeError> {
     let trace = || -> Result<Route, ProbeError> {
@@ -100,7 +100,7 @@ pub fn traceroute(
     };
     match site {
         None => trace(),
-        Some(site) => netns::with_namespace(&NetNs::open(site)?, trace)?,
+        Some(site) => site.run(trace)?,
     }
 }
 

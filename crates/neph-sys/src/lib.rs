@@ -9,6 +9,7 @@ pub mod destination;
 pub mod icmp_error;
 pub mod netns;
 pub mod offload;
+pub mod place;
 pub mod ppoll;
 pub mod process;
 pub mod ring;

@@ -11,6 +11,8 @@ mod edges;
 mod kept;
 #[path = "cli/labs.rs"]
 mod labs;
+#[path = "cli/limits.rs"]
+mod limits;
 #[path = "cli/neph.rs"]
 mod neph;
 #[path = "cli/pages.rs"]

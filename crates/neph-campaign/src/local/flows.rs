@@ -7,7 +7,7 @@ use neph_model::{
     Anchor, Flow, FlowIndex, FlowRole, Instant, Own, ProbeKind, Scenario, Span, Traceroute,
 };
 use neph_probe::{
-    Asking, ConnectionUse, Discovery, FlowSpec, IpVersion, Priority, Schedule, Stop, Target,
+    Asking, ConnectionUse, Discovery, FlowSpec, IpVersion, Place, Priority, Schedule, Stop, Target,
     TargetError, TlsVersion, TracerouteSpec, Trust, discover,
 };
 use neph_text::parse_duration;
@@ -29,7 +29,7 @@ pub(super) struct Ready {
     pub(super) missing: Vec<Missing>,
     /// Who answers the main flow.
     pub(super) found: Discovery,
-    pub(super) site: Option<String>,
+    pub(super) site: Option<Place>,
     pub(super) origin: Anchor<Own>,
 }
 
@@ -43,7 +43,7 @@ pub(super) struct Missing {
 }
 
 /// Resolves, asks who is there, and decides what runs.
-pub(super) fn ready(order: &ExperimentOrder, site: Option<String>) -> Result<Ready, CarryError> {
+pub(super) fn ready(order: &ExperimentOrder, site: Option<Place>) -> Result<Ready, CarryError> {
     let mut main = main_flow(order, site.clone())?;
     let asking = Asking {
         tls_version: main.tls_version,
@@ -68,7 +68,7 @@ pub(super) fn ready(order: &ExperimentOrder, site: Option<String>) -> Result<Rea
 /// The flow that the scenario asks for.
 pub(super) fn main_flow(
     order: &ExperimentOrder,
-    site: Option<String>,
+    site: Option<Place>,
 ) -> Result<FlowSpec, CarryError> {
     let scenario = &order.scenario;
     let parameter = |name: &str| scenario.parameters.get(name).map(String::as_str);
@@ -241,7 +241,7 @@ impl Ready {
 /// Carries out a traceroute; a failure is part of the result.
 pub(super) fn trace(
     order: &TracerouteOrder,
-    site: Result<Option<String>, CarryError>,
+    site: Result<Option<Place>, CarryError>,
 ) -> Traceroute {
     let started = neph_probe::anchor().wall;
     let failure = |destination: IpAddr, why: String| Traceroute {
@@ -269,7 +269,7 @@ pub(super) fn trace(
         ..TracerouteSpec::default()
     };
     let stop = Stop::from(order.stop.shared());
-    match neph_probe::traceroute(destination, &spec, site.as_deref(), &stop) {
+    match neph_probe::traceroute(destination, &spec, site.as_ref(), &stop) {
         Ok(route) => route.into_traceroute(order.block, &order.endpoint, destination),
         Err(error) => failure(destination, error.to_string()),
     }

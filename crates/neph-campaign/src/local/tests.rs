@@ -91,7 +91,7 @@ fn echo_that_does_not_go_is_an_event_each_and_one_warning() {
     carrier.prepare(&order).expect("the main flow is fine");
     let ready = carrier.ready.as_mut().expect("prepared");
     // A thread that cannot begin, as where ICMP is forbidden.
-    ready.specs[1].site = Some("no-such-namespace".to_owned());
+    ready.specs[1].site = Some(Place::named("no-such-namespace"));
     let mut told = Told::default();
     let whole = carrier
         .carry_out(&order, &mut told, &|_| {})

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use neph_sys::netns::NetNsError;
 use neph_sys::offload::OffloadError;
+use neph_sys::place::PlaceError;
 
 use crate::engine::EngineError;
 use crate::group::GroupError;
@@ -96,15 +97,8 @@ pub enum LabError {
     #[error(transparent)]
     Group(#[from] GroupError),
     /// What is to run at a site cannot be put there.
-    #[error("run at site '{site}' in the control group {}: {source}", group.display())]
-    Place {
-        /// Which site.
-        site: String,
-        /// Which group.
-        group: PathBuf,
-        /// Why.
-        source: io::Error,
-    },
+    #[error(transparent)]
+    Place(#[from] PlaceError),
     /// A transfer cannot be carried out.
     #[error("traffic '{traffic}': {source}")]
     Traffic {

@@ -20,9 +20,10 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 
+use neph_sys::place::Place;
 use neph_sys::process::Birth;
 
-use super::{LabError, Place};
+use super::LabError;
 use crate::program;
 use crate::topology::{Ready, Service, Site};
 use log::Output;
@@ -228,7 +229,7 @@ fn log_of(
 }
 
 fn spawn(service: &Service, place: &Place, output: OwnedFd) -> Result<Child, LabError> {
-    place.enter_process()?;
+    place.enter_namespace()?;
     let failed = |source| not_run(service, source);
     let mut command = Command::new(&service.command[0]);
     command

@@ -12,10 +12,11 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use neph_model::Span;
+use neph_sys::place::Place;
 use neph_sys::ppoll::{self, Awaited};
 use neph_sys::{clock, tcp};
 
-use super::{LabError, Place};
+use super::LabError;
 use crate::cue::Cue;
 use crate::gate::Moment;
 use crate::topology::Traffic;
@@ -145,7 +146,7 @@ impl Flowing {
         let thread = thread::Builder::new()
             .name(format!("traffic-{}", self.watched.name))
             .spawn(move || {
-                let entered = place.enter();
+                let entered = place.enter().map_err(LabError::from);
                 let is_there = entered.is_ok();
                 let _ = tell.send(entered);
                 if is_there {

@@ -22,7 +22,7 @@ use crate::cue::Cue;
 use crate::engine::{EngineConfig, TruthConfig};
 use crate::group::{self, Homes};
 use crate::journal::{self, Acquired, Journal, Witness};
-use crate::links::{self, LinkKind};
+use crate::links::LinkKind;
 use crate::plan::{self, Operation, Plan, Program, Step};
 use crate::program;
 use crate::settings;
@@ -108,22 +108,19 @@ fn grow(lab: &mut Lab, journal: &Journal, options: &UpOptions) -> Result<(), Lab
         .describe(&fingerprint, options.keeper)
         .map_err(written)?;
     let plan = plan_of(&topology, &lab.name);
-    plan.programs()
-        .into_iter()
-        .try_for_each(program::must_have)?;
+    plan.programs().try_for_each(program::must_have)?;
+    plan.lone_programs().try_for_each(program::must_be_lone)?;
     let wire = make_namespace(&lab.name, WIRE, journal)?;
     settings::apply(&wire, &plan::WIRE_SETTINGS)?;
-    let mut sites = Vec::new();
     for (index, site) in topology.sites.iter().enumerate() {
         wanted(options)?;
         let namespace = make_namespace(&lab.name, &site.name, journal)?;
         settings::apply(&namespace, &plan::settings(&topology, index))?;
         make_groups(site, &namespace, (lab, journal))?;
-        sites.push(namespace);
     }
     note_links(&plan, journal, &lab.name)?;
     carry_out(&plan.operations(), &plan.folder, options)?;
-    switch_offloads_off(&plan, &wire, &sites)?;
+    switch_offloads_off(&plan)?;
     let mut words = Vec::new();
     for (number, kind) in plan.kinds.iter().enumerate() {
         wanted(options)?;
@@ -150,19 +147,19 @@ fn grow(lab: &mut Lab, journal: &Journal, options: &UpOptions) -> Result<(), Lab
 }
 
 fn plan_of<'t>(topology: &'t Topology, lab: &str) -> Plan<'t> {
-    let sites = topology.sites.iter();
-    Plan {
+    let named = |site: &str| namespace_name(lab, site);
+    let sites = topology.sites.iter().map(|site| named(&site.name));
+    Plan::new(
         topology,
-        wire: namespace_name(lab, WIRE),
-        sites: sites.map(|site| namespace_name(lab, &site.name)).collect(),
-        kinds: topology.links.iter().map(links::kind_of).collect(),
-        folder: journal::folder(lab),
-    }
+        (named(WIRE), sites.collect()),
+        journal::folder(lab),
+    )
 }
 
 /// Everything that [`up`] does, in its order.
-pub(super) fn steps(topology: &Topology, lab: &str) -> Result<Vec<Step>, LabError> {
-    let plan = plan_of(topology, lab);
+pub(super) fn steps(topology: &Topology, options: &UpOptions) -> Result<Vec<Step>, LabError> {
+    let plan = plan_of(topology, &options.name);
+    let record = options.truth.as_ref().map(|truth| truth.folder.as_path());
     let homes = Homes::here();
     let mut steps = plan.wire_steps();
     for (index, site) in topology.sites.iter().enumerate() {
@@ -170,7 +167,8 @@ pub(super) fn steps(topology: &Topology, lab: &str) -> Result<Vec<Step>, LabErro
         steps.extend(plan.site_steps(index, &groups));
     }
     steps.extend(plan.operations().iter().map(Operation::step));
-    steps.extend(plan.carrying_steps());
+    steps.extend(plan.offload_steps());
+    steps.extend(plan.carrying_steps(record));
     steps.extend(plan.tunnel_steps());
     steps.extend(plan.service_steps());
     steps.extend(plan.traffic_steps());
@@ -191,7 +189,7 @@ fn make_groups(
 
 fn note_groups(plan: &Plan<'_>, journal: &Journal, lab: &str) -> Result<(), LabError> {
     for group in plan.groups() {
-        for folder in group::folders(&group) {
+        for folder in group::folders(group) {
             note(journal, lab, &Acquired::Group(folder))?;
         }
     }
@@ -202,7 +200,8 @@ fn note_groups(plan: &Plan<'_>, journal: &Journal, lab: &str) -> Result<(), LabE
 fn start_tunnels(lab: &mut Lab, plan: &Plan<'_>, options: &UpOptions) -> Result<(), LabError> {
     for end in plan.tunnels() {
         let namespace = NetNs::open(&plan.sites[end.site])?;
-        lab.tunnels.push(Tunnelling::start(end.config, &namespace)?);
+        lab.tunnels
+            .push(Tunnelling::start(end.config.clone(), &namespace)?);
         carry_out(&end.afterwards, &plan.folder, options)?;
     }
     Ok(())
@@ -214,7 +213,7 @@ fn start_services(lab: &mut Lab, plan: &Plan<'_>, options: &UpOptions) -> Result
         wanted(options)?;
         let site = &plan.topology.sites[service.site];
         let place = lab.place(&site.name)?;
-        let running = Running::start(&service, place, site, &plan.folder, &options.stop)?;
+        let running = Running::start(service, place, site, &plan.folder, &options.stop)?;
         lab.services.push(running);
     }
     match lab.services.iter().find_map(Running::ended_early) {
@@ -310,22 +309,11 @@ fn carry_out(operations: &[Operation], folder: &Path, options: &UpOptions) -> Re
     Ok(())
 }
 
-fn switch_offloads_off(plan: &Plan<'_>, wire: &NetNs, sites: &[NetNs]) -> Result<(), LabError> {
-    let of_wire = plan
-        .kinds
-        .iter()
-        .enumerate()
-        .filter_map(|(number, kind)| kind.engine_ends(number));
-    let of_wire: Vec<String> = of_wire.flatten().collect();
-    netns::with_namespace(wire, || {
-        of_wire.iter().try_for_each(|end| offload::switch_off(end))
-    })??;
-    for (index, site) in sites.iter().enumerate() {
-        let links = plan.topology.links.iter();
-        let own = links.filter(|link| link.a == index || link.b == index);
-        netns::with_namespace(site, || {
-            own.into_iter()
-                .try_for_each(|link| offload::switch_off(&link.name))
+fn switch_offloads_off(plan: &Plan<'_>) -> Result<(), LabError> {
+    for (namespace, interfaces) in plan.offloads() {
+        netns::with_namespace(&NetNs::open(namespace)?, || {
+            let mut interfaces = interfaces.iter();
+            interfaces.try_for_each(|interface| offload::switch_off(interface))
         })??;
     }
     Ok(())

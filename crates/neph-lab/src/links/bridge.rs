@@ -5,15 +5,14 @@ use std::net::SocketAddrV4;
 
 use neph_text::{Fault, Fields, Port};
 
-use super::pods::{self, Pod, Pods};
-use crate::fixture::{Build, Built, FixtureKind, Ground, Nodes};
+use super::pods::{self, Pod, Pods, Weave};
+use crate::fixture::{Build, Built, FixtureKind, Nodes};
 
 #[derive(Debug)]
 pub(crate) struct Bridge;
 
 #[derive(Debug)]
-struct Overlay {
-    pods: Vec<Pod>,
+struct Engine {
     published: Vec<Published>,
 }
 
@@ -31,12 +30,14 @@ impl FixtureKind for Bridge {
     }
 
     fn read(&self, table: &mut Fields<'_>, nodes: Nodes<'_>) -> Option<Box<dyn Build>> {
-        let pods = pods::read(table, nodes)?;
-        let mut published = Vec::new();
-        for entry in table.tables("publish") {
-            published.push(publish(entry, nodes, &pods)?);
-        }
-        Some(Box::new(Overlay { pods, published }))
+        let pods = pods::read(table, nodes);
+        let entries = table.tables("publish");
+        let pods = pods?;
+        let published = entries
+            .into_iter()
+            .map(|entry| publish(entry, nodes, &pods));
+        let published = published.collect::<Option<_>>()?;
+        pods::overlay(Some(pods), Engine { published })
     }
 }
 
@@ -59,28 +60,17 @@ fn publish(mut table: Fields<'_>, nodes: Nodes<'_>, pods: &[Pod]) -> Option<Publ
     })
 }
 
-impl Build for Overlay {
-    fn pods(&self) -> Vec<usize> {
-        self.pods.iter().map(|pod| pod.site).collect()
-    }
-
-    fn build(&self, ground: &Ground<'_>) -> Built {
-        let pods = Pods {
-            pods: &self.pods,
-            ground: *ground,
-        };
+impl Weave for Engine {
+    fn weave(&self, pods: Pods<'_>) -> Built {
         let mut operations = pods.by_bridge(pods.underlay_mtu());
         for host in pods.hosts() {
             operations.push(pods.masquerade(host, &self.ways_in(pods, host)));
         }
-        Built {
-            operations,
-            ..Built::default()
-        }
+        Built::of(operations)
     }
 }
 
-impl Overlay {
+impl Engine {
     /// The chains that lead from the host's ports to its pods.
     fn ways_in(&self, pods: Pods<'_>, host: usize) -> String {
         let own = pods.address(host);

@@ -11,11 +11,11 @@ use std::net::Ipv4Addr;
 use neph_model::Span;
 use neph_text::{Fault, Fields};
 
-use super::pods::{self, Pod, Pods};
+use super::pods::{self, Pod, Pods, Weave};
 use super::proxy::path;
-use crate::fixture::{Build, Built, FixtureKind, Ground, Nodes, network};
+use crate::fixture::{Build, Built, FixtureKind, Ground, Nodes};
 use crate::plan::Operation;
-use crate::topology::{Prefix, Ready, ReadyCheck, Service};
+use crate::topology::{Prefix, Ready, ReadyCheck, Service, network};
 
 /// An engine is there after a second or two, the whole swarm after some ten.
 const PATIENCE: Span = Span::from_secs(90);
@@ -26,8 +26,7 @@ const GRACE: Span = Span::ZERO;
 pub(crate) struct Docker;
 
 #[derive(Debug)]
-struct Overlay {
-    pods: Vec<Pod>,
+struct Swarm {
     network: Prefix<Ipv4Addr>,
 }
 
@@ -54,25 +53,16 @@ impl FixtureKind for Docker {
                 .add(network.span.clone(), Fault::new(what, remedy));
             return None;
         }
-        Some(Box::new(Overlay {
-            pods,
-            network: network.value,
-        }))
+        let network = network.value;
+        pods::overlay(Some(pods), Swarm { network })
     }
 }
 
-impl Build for Overlay {
-    fn pods(&self) -> Vec<usize> {
-        self.pods.iter().map(|pod| pod.site).collect()
-    }
-
-    fn build(&self, ground: &Ground<'_>) -> Built {
-        let pods = Pods {
-            pods: &self.pods,
-            ground: *ground,
-        };
+impl Weave for Swarm {
+    fn weave(&self, pods: Pods<'_>) -> Built {
+        let ground = &pods.ground;
         let hosts = pods.hosts();
-        let script = format!("{}-swarm.sh", ground.name);
+        let script = ground.own_file("swarm.sh");
         let first = pods.namespace(hosts[0]);
         let services = hosts.iter().map(|host| {
             let check = if hosts.last() == Some(host) {
@@ -88,7 +78,9 @@ impl Build for Overlay {
         Built {
             services: services.collect(),
             operations: vec![Operation::file(first, &script, self.script(pods, &hosts))],
-            programs: vec!["dockerd", "docker", "busybox", "unshare", "nsenter"],
+            programs: vec!["dockerd", "docker", "unshare", "nsenter"],
+            // It is all that its container has.
+            lone: vec!["busybox"],
             groups: vec![group(ground)],
             ..Built::default()
         }
@@ -97,13 +89,14 @@ impl Build for Overlay {
 
 /// What the engines' control groups are called, below every mount.
 fn group(ground: &Ground<'_>) -> String {
+    // No site's group is called so: their names have no underscore.
     let lab = ground.folder.file_name().unwrap_or_default();
-    format!("neph-{}-{}", lab.to_string_lossy(), ground.name)
+    format!("neph-{}-{}_engines", lab.to_string_lossy(), ground.name)
 }
 
 /// A file of the engine at `host`.
 fn engine(pods: Pods<'_>, host: usize, what: &str) -> String {
-    let name = format!("{}-{}.{what}", pods.ground.name, pods.site(host).name);
+    let name = format!("{}.{what}", pods.ground.name_at(host));
     path(pods.ground.folder, &name)
 }
 
@@ -126,7 +119,7 @@ fn service(pods: Pods<'_>, host: usize, check: Vec<String>) -> Service {
         group(&pods.ground),
     );
     Service {
-        name: format!("{}-{}", pods.ground.name, pods.site(host).name),
+        name: pods.ground.name_at(host),
         site: host,
         command: vec!["sh".to_owned(), "-c".to_owned(), run],
         environment: std::collections::BTreeMap::new(),
@@ -139,16 +132,13 @@ fn service(pods: Pods<'_>, host: usize, check: Vec<String>) -> Service {
     }
 }
 
-impl Overlay {
+impl Swarm {
     /// Joins the engines, makes the network, and gives each pod its container's interface. Asked
     /// again until it ends well; whoever was ready before stays so.
     fn script(&self, pods: Pods<'_>, hosts: &[usize]) -> String {
         let docker = |host: usize| format!("docker -H unix://{}", engine(pods, host, "sock"));
         let (first, own) = (docker(hosts[0]), pods.address(hosts[0]));
-        let log = path(
-            pods.ground.folder,
-            &format!("{}-swarm.log", pods.ground.name),
-        );
+        let log = path(pods.ground.folder, &pods.ground.own_file("swarm.log"));
         let mut script = format!(
             "exec 2>>{log}\nset -ex\n\
              swarm() {{ $1 info --format '{{{{.Swarm.LocalNodeState}}}}' | grep -qx active; }}\n\
@@ -167,31 +157,38 @@ impl Overlay {
             "{first} network inspect pods >&2 || {first} network create -d overlay --attachable \
              --subnet {address}/{bits} pods >&2\n"
         ));
+        script.push_str(&format!(
+            "still={}\nmkdir -p $still\ncp -L \"$(command -v busybox)\" $still/busybox\n",
+            path(pods.ground.folder, &pods.ground.own_file("still")),
+        ));
         for host in hosts {
             let docker = docker(*host);
             script.push_str(&format!(
-                "{docker} image inspect still >&2 || tar -C /bin -c busybox | \
+                "{docker} image inspect still >&2 || tar -C $still -c busybox | \
                  {docker} import - still >&2\n"
             ));
         }
-        for pod in &self.pods {
+        for pod in pods.pods {
             script.push_str(&settle(pods, *pod, &docker(pod.host)));
         }
-        for pod in &self.pods {
+        for pod in pods.pods {
             script.push_str(&meet(pods, *pod));
         }
         script
     }
 }
 
-/// Starts a pod's container and takes its interface over.
+/// Starts a pod's container and takes its interface over. What an earlier try left half made, and so
+/// does not run, is thrown away.
 fn settle(pods: Pods<'_>, pod: Pod, docker: &str) -> String {
     let (name, address) = (&pods.site(pod.site).name, pods.address(pod.site));
     let namespace = pods.namespace(pod.site);
     format!(
         "if ! ip -n {namespace} link show dev eth0 >&2; then\n  \
-         {docker} inspect {name} >&2 || {docker} run -d --name {name} --network pods \
-         --ip {address} still /busybox sleep 1000000000 >&2\n  \
+         runs=$({docker} inspect -f '{{{{.State.Running}}}}' {name} || true)\n  \
+         if [ \"$runs\" != true ]; then\n    {docker} rm -f {name} >&2 || true\n    \
+         {docker} run -d --name {name} --network pods --ip {address} still \
+         /busybox sleep 1000000000 >&2\n  fi\n  \
          engine=$(cat /proc/$(cat {first})/task/*/children | tr -d ' ')\n  \
          key=$({docker} inspect -f '{{{{.NetworkSettings.SandboxKey}}}}' {name})\n  \
          nsenter --net=/proc/$engine/root$key ip link set dev eth0 netns {namespace}\nfi\n\

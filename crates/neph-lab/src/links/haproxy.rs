@@ -3,9 +3,8 @@
 
 use neph_text::{Fields, choice};
 
-use super::proxy::{Proxy, certificate, path};
-use crate::fixture::{Build, Built, FixtureKind, Ground, Nodes};
-use crate::plan::Operation;
+use super::proxy::{self, Program, Proxy, certificate};
+use crate::fixture::{Build, FixtureKind, Ground, Nodes};
 
 #[derive(Debug)]
 pub(crate) struct HaProxy;
@@ -17,12 +16,6 @@ enum Mode {
     Tcp,
 }
 
-#[derive(Debug)]
-struct Balancer {
-    proxy: Proxy,
-    mode: Mode,
-}
-
 impl FixtureKind for HaProxy {
     fn name(&self) -> &'static str {
         "haproxy"
@@ -32,53 +25,31 @@ impl FixtureKind for HaProxy {
         let proxy = Proxy::read(table, nodes);
         let modes = [("http", Mode::Http), ("tcp", Mode::Tcp)];
         let mode = table.optional_with("mode", |node| choice(node, &modes));
-        Some(Box::new(Balancer {
-            proxy: proxy?,
-            mode: mode.map_or(Mode::Http, |mode| mode.value),
-        }))
+        let mode = mode.map_or(Mode::Http, |mode| mode.value);
+        proxy::balancer(proxy, mode)
     }
 }
 
-impl Build for Balancer {
-    fn build(&self, ground: &Ground<'_>) -> Built {
-        let name = format!("{}.cfg", ground.name);
-        let namespace = &ground.namespaces[self.proxy.site];
-        let configuration = Operation::file(namespace, &name, self.configuration(ground));
-        let file = path(ground.folder, &name);
-        let command = ["haproxy", "-db", "-q", "-f", &file];
-        let service = self
-            .proxy
-            .service(ground, command.map(str::to_owned).to_vec());
-        Built {
-            operations: self
-                .proxy
-                .certify(ground)
-                .into_iter()
-                .chain([configuration])
-                .collect(),
-            services: vec![service],
-            ..Built::default()
-        }
-    }
-}
+impl Program for Mode {
+    const ENDING: &'static str = "cfg";
 
-impl Balancer {
-    fn configuration(&self, ground: &Ground<'_>) -> String {
-        let mode = match self.mode {
+    fn command(&self, _: &Ground<'_>, file: &str) -> Vec<String> {
+        let command = ["haproxy", "-db", "-q", "-f", file];
+        command.map(str::to_owned).to_vec()
+    }
+
+    fn configuration(&self, proxy: &Proxy, ground: &Ground<'_>) -> String {
+        let mode = match self {
             Mode::Http => "http",
             Mode::Tcp => "tcp",
         };
-        let secure = if self.proxy.tls {
+        let secure = if proxy.tls {
             format!(" ssl crt {}", certificate(ground))
         } else {
             String::new()
         };
-        let onwards = if self.proxy.tls_to {
-            " ssl verify none"
-        } else {
-            ""
-        };
-        let servers = self.proxy.to.iter().enumerate();
+        let onwards = if proxy.tls_to { " ssl verify none" } else { "" };
+        let servers = proxy.front.to.iter().enumerate();
         let servers: Vec<String> = servers
             .map(|(number, to)| format!("  server s{number} {to}{onwards}\n"))
             .collect();
@@ -88,7 +59,7 @@ impl Balancer {
              timeout client 1h\n  timeout server 1h\n  timeout tunnel 1h\n\
              frontend in\n  bind {}{secure}\n  default_backend out\n\
              backend out\n  balance roundrobin\n{}",
-            self.proxy.address(ground),
+            proxy.front.address(ground),
             servers.concat()
         )
     }

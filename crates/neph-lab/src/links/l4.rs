@@ -6,8 +6,9 @@
 use std::fmt::Write;
 use std::net::SocketAddrV4;
 
-use neph_text::{Fields, Port, choice};
+use neph_text::{Fields, choice};
 
+use super::proxy::Front;
 use crate::fixture::{Build, Built, FixtureKind, Ground, Nodes};
 use crate::plan::Operation;
 
@@ -32,9 +33,7 @@ enum Origin {
 
 #[derive(Debug)]
 struct Balancer {
-    site: usize,
-    listen: u16,
-    to: Vec<SocketAddrV4>,
+    front: Front,
     spread: Spread,
     origin: Origin,
 }
@@ -45,10 +44,7 @@ impl FixtureKind for L4 {
     }
 
     fn read(&self, table: &mut Fields<'_>, nodes: Nodes<'_>) -> Option<Box<dyn Build>> {
-        let site = nodes.site(table, "site");
-        let listen = table.required::<Port>("listen");
-        table.needed("to");
-        let to = table.one_or_list_with("to", |node| nodes.endpoint(node));
+        let front = Front::read(table, nodes);
         let spreads = [("random", Spread::Random), ("source", Spread::Source)];
         let spread = table.optional_with("spread", |node| choice(node, &spreads));
         let masquerade = table.optional::<bool>("masquerade");
@@ -57,9 +53,7 @@ impl FixtureKind for L4 {
             _ => Origin::Masquerade,
         };
         Some(Box::new(Balancer {
-            site: site?,
-            listen: listen?.value.0,
-            to: to?.into_iter().map(|endpoint| endpoint.value).collect(),
+            front: front?,
             spread: spread.map_or(Spread::Random, |spread| spread.value),
             origin,
         }))
@@ -68,29 +62,25 @@ impl FixtureKind for L4 {
 
 impl Build for Balancer {
     fn build(&self, ground: &Ground<'_>) -> Built {
-        let namespace = &ground.namespaces[self.site];
-        let address = ground.topology.sites[self.site].v4.address;
-        let own = SocketAddrV4::new(address, self.listen);
-        Built {
-            operations: vec![
-                // With one link it would not forward.
-                Operation::sysctl(namespace, "net.ipv4.ip_forward", "1"),
-                Operation::nft(namespace, self.rules(ground.name, own)),
-            ],
-            ..Built::default()
-        }
+        let namespace = &ground.namespaces[self.front.site];
+        let own = self.front.address(ground);
+        Built::of(vec![
+            // With one link it would not forward.
+            Operation::sysctl(namespace, "net.ipv4.ip_forward", "1"),
+            Operation::nft(namespace, self.rules(ground.name, own)),
+        ])
     }
 }
 
 impl Balancer {
     fn rules(&self, name: &str, own: SocketAddrV4) -> String {
         let (address, port) = (own.ip(), own.port());
-        let count = self.to.len();
+        let count = self.front.to.len();
         let choice = match self.spread {
             Spread::Random => format!("numgen random mod {count}"),
             Spread::Source => format!("jhash ip saddr mod {count}"),
         };
-        let endpoints = self.to.iter().enumerate();
+        let endpoints = self.front.to.iter().enumerate();
         let endpoints: Vec<String> = endpoints
             .map(|(number, to)| format!("{number} : {} . {}", to.ip(), to.port()))
             .collect();
@@ -143,7 +133,7 @@ mod tests {
         let text = "kind = \"l4\"\nsite = \"a\"\nlisten = 80\nto = [\"b:8080\", \"10.1.1.1:81\"]\n\
                     spread = \"source\"";
         let topology = parse(text).expect("fine");
-        let steps = crate::Lab::plan(&topology, "x").expect("a plan");
+        let steps = crate::Lab::plan(&topology, &crate::UpOptions::named("x")).expect("a plan");
         let rules = steps.iter().find(|step| step.line.starts_with("nft -f -"));
         let rules = &rules.expect("there").line;
         let spread = "dnat ip addr . port to jhash ip saddr mod 2 \

@@ -3,8 +3,8 @@
 
 use neph_text::{Fault, Fields};
 
-use super::pods::{self, Pod, Pods, pod_mac};
-use crate::fixture::{Build, Built, FixtureKind, Ground, Nodes};
+use super::pods::{self, Pod, Pods, Weave, pod_mac};
+use crate::fixture::{Build, Built, FixtureKind, Nodes};
 use crate::plan::Operation;
 use crate::topology::{Link, Topology};
 
@@ -12,8 +12,7 @@ use crate::topology::{Link, Topology};
 pub(crate) struct Macvlan;
 
 #[derive(Debug)]
-struct Overlay {
-    pods: Vec<Pod>,
+struct Shared {
     on: String,
 }
 
@@ -47,7 +46,7 @@ impl FixtureKind for Macvlan {
                 return None;
             }
         }
-        Some(Box::new(Overlay { pods, on: on.value }))
+        pods::overlay(Some(pods), Shared { on: on.value })
     }
 }
 
@@ -59,31 +58,20 @@ fn is_on(sites: &[crate::topology::Site], link: &Link, (host, on): (usize, &str)
     link.name == on || (sites[far].is_switch() && sites[far].name == on)
 }
 
-impl Build for Overlay {
-    fn pods(&self) -> Vec<usize> {
-        self.pods.iter().map(|pod| pod.site).collect()
-    }
-
-    fn build(&self, ground: &Ground<'_>) -> Built {
-        let pods = Pods {
-            pods: &self.pods,
-            ground: *ground,
-        };
+impl Weave for Shared {
+    fn weave(&self, pods: Pods<'_>) -> Built {
         let mut operations = Vec::new();
-        for pod in &self.pods {
+        for pod in pods.pods {
             operations.extend(self.attach(pods, *pod));
         }
-        for pod in &self.pods {
+        for pod in pods.pods {
             operations.extend(meet(pods, *pod));
         }
-        Built {
-            operations,
-            ..Built::default()
-        }
+        Built::of(operations)
     }
 }
 
-impl Overlay {
+impl Shared {
     fn attach(&self, pods: Pods<'_>, pod: Pod) -> Option<Operation> {
         let topology = pods.ground.topology;
         let mut links = topology.links.iter();

@@ -3,15 +3,11 @@
 
 use neph_text::Fields;
 
-use super::proxy::{Proxy, certificate, path};
-use crate::fixture::{Build, Built, FixtureKind, Ground, Nodes};
-use crate::plan::Operation;
+use super::proxy::{self, Program, Proxy, certificate, path};
+use crate::fixture::{Build, FixtureKind, Ground, Nodes};
 
 #[derive(Debug)]
 pub(crate) struct Nginx;
-
-#[derive(Debug)]
-struct Balancer(Proxy);
 
 impl FixtureKind for Nginx {
     fn name(&self) -> &'static str {
@@ -19,51 +15,35 @@ impl FixtureKind for Nginx {
     }
 
     fn read(&self, table: &mut Fields<'_>, nodes: Nodes<'_>) -> Option<Box<dyn Build>> {
-        Some(Box::new(Balancer(Proxy::read(table, nodes)?)))
+        proxy::balancer(Proxy::read(table, nodes), Self)
     }
 }
 
-impl Build for Balancer {
-    fn build(&self, ground: &Ground<'_>) -> Built {
-        let name = format!("{}.conf", ground.name);
-        let namespace = &ground.namespaces[self.0.site];
-        let configuration = Operation::file(namespace, &name, self.configuration(ground));
+impl Program for Nginx {
+    const ENDING: &'static str = "conf";
+
+    fn command(&self, ground: &Ground<'_>, file: &str) -> Vec<String> {
         let folder = format!("{}/", ground.folder.display());
-        let command = [
-            "nginx",
-            "-p",
-            &folder,
-            "-c",
-            &path(ground.folder, &name),
-            "-e",
-            "stderr",
-        ];
-        let service = self.0.service(ground, command.map(str::to_owned).to_vec());
-        Built {
-            operations: self
-                .0
-                .certify(ground)
-                .into_iter()
-                .chain([configuration])
-                .collect(),
-            services: vec![service],
-            ..Built::default()
-        }
+        let command = ["nginx", "-p", &folder, "-c", file, "-e", "stderr"];
+        command.map(str::to_owned).to_vec()
     }
-}
 
-impl Balancer {
-    fn configuration(&self, ground: &Ground<'_>) -> String {
-        let file = |what: &str| path(ground.folder, &format!("{}-{what}", ground.name));
-        let (secure, certificate) = if self.0.tls {
+    fn configuration(&self, proxy: &Proxy, ground: &Ground<'_>) -> String {
+        let file = |what: &str| path(ground.folder, &ground.own_file(what));
+        let (secure, certificate) = if proxy.tls {
             let file = certificate(ground);
             let lines = format!("    ssl_certificate {file};\n    ssl_certificate_key {file};\n");
             (" ssl", lines)
         } else {
             ("", String::new())
         };
-        let scheme = if self.0.tls_to { "https" } else { "http" };
-        let servers: Vec<String> = self.0.to.iter().map(|to| format!("server {to};")).collect();
+        let scheme = if proxy.tls_to { "https" } else { "http" };
+        let servers: Vec<String> = proxy
+            .front
+            .to
+            .iter()
+            .map(|to| format!("server {to};"))
+            .collect();
         let temporary: String = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"]
             .map(|what| format!("  {what}_temp_path {};\n", file(what)))
             .concat();
@@ -79,7 +59,7 @@ impl Balancer {
              proxy_send_timeout 1h;\n    }}\n  }}\n}}\n",
             file("pid"),
             servers.join(" "),
-            self.0.address(ground),
+            proxy.front.address(ground),
         )
     }
 }

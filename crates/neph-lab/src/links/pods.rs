@@ -4,12 +4,14 @@
 //! containers know it; its host answers for everything else, and neither has to ask for the other's
 //! hardware address. IPv4 only, as the overlays it stands for.
 
+use std::fmt::Debug;
 use std::net::Ipv4Addr;
 
-use neph_text::{Fault, Fields};
+use neph_text::{Fault, Fields, Port};
 
-use crate::fixture::{Ground, Nodes};
+use crate::fixture::{Build, Built, Ground, Nodes};
 use crate::plan::Operation;
+use crate::route;
 use crate::topology::Site;
 
 /// What an Ethernet carries unless a link says otherwise.
@@ -22,6 +24,44 @@ pub(super) struct Pod {
     pub(super) site: usize,
     /// Its host's.
     pub(super) host: usize,
+}
+
+/// What a kind of overlay makes of its pods.
+pub(super) trait Weave: Debug + Send + Sync + 'static {
+    /// How it is built, as [`Build::build`] says.
+    fn weave(&self, pods: Pods<'_>) -> Built;
+}
+
+/// An overlay of one kind, with its pods.
+#[derive(Debug)]
+struct Overlay<K> {
+    pods: Vec<Pod>,
+    kind: K,
+}
+
+impl<K: Weave> Build for Overlay<K> {
+    fn pods(&self) -> Vec<usize> {
+        self.pods.iter().map(|pod| pod.site).collect()
+    }
+
+    fn build(&self, ground: &Ground<'_>) -> Built {
+        self.kind.weave(Pods {
+            pods: &self.pods,
+            ground: *ground,
+        })
+    }
+}
+
+/// An overlay of this kind; none without its pods.
+pub(super) fn overlay(pods: Option<Vec<Pod>>, kind: impl Weave) -> Option<Box<dyn Build>> {
+    let pods = pods?;
+    Some(Box::new(Overlay { pods, kind }))
+}
+
+/// The UDP port of an overlay that sends its packets to one; `usual` where none is said.
+pub(super) fn port(table: &mut Fields<'_>, usual: u16) -> u16 {
+    let port = table.optional::<Port>("port");
+    port.map_or(usual, |port| port.value.0)
 }
 
 /// The pods that the key `pods` of an overlay's table lists.
@@ -86,13 +126,18 @@ impl<'t> Pods<'t> {
         &self.ground.namespaces[index]
     }
 
-    /// What the links of these hosts carry; the least of them.
+    /// What the links of these hosts carry, and all on the ways between them; the least of them.
     pub(super) fn underlay_mtu(self) -> u32 {
-        let hosts = self.hosts();
-        let links = self.ground.topology.links.iter();
+        let (hosts, topology) = (self.hosts(), self.ground.topology);
+        let links = topology.links.iter();
         let theirs = links.filter(|link| hosts.contains(&link.a) || hosts.contains(&link.b));
-        let mtus = theirs.flat_map(|link| [link.a_to_b.mtu, link.b_to_a.mtu]);
-        mtus.flatten().min().unwrap_or(MTU)
+        let own = theirs.flat_map(|link| [&link.a_to_b, &link.b_to_a]);
+        let pairs = hosts
+            .iter()
+            .flat_map(|from| hosts.iter().map(move |to| (*from, *to)));
+        let between = pairs.filter_map(|(from, to)| route::way(topology, from, to));
+        let all = own.chain(between.flatten());
+        all.filter_map(|shape| shape.mtu).min().unwrap_or(MTU)
     }
 
     /// The name of a host's interface of this overlay. A link's name has no underscore.

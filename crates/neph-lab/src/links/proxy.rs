@@ -1,57 +1,115 @@
-//! What the proxies have in common: what their tables say, and a certificate where TLS ends.
+//! What boxes with a port have in common: where they take connections and where these go; and how
+//! a proxy is built of a real program: a certificate where TLS ends, a configuration, a service.
 
+use std::collections::BTreeMap;
+use std::fmt::Debug;
 use std::net::SocketAddrV4;
 use std::path::Path;
 
 use neph_model::Span;
 use neph_text::{Fields, Port};
 
-use crate::fixture::{Ground, Nodes};
+use crate::fixture::{Build, Built, Ground, Nodes};
 use crate::plan::Operation;
 use crate::topology::{Ready, ReadyCheck, Service};
 
 const PATIENCE: Span = Span::from_secs(10);
 const GRACE: Span = Span::from_secs(2);
 
-/// A proxy: takes connections at one place and makes its own to others.
+/// Where connections are taken, and to where they go.
 #[derive(Clone, Debug)]
-pub(super) struct Proxy {
+pub(super) struct Front {
     pub(super) site: usize,
-    pub(super) listen: u16,
+    listen: u16,
+    /// Never empty.
     pub(super) to: Vec<SocketAddrV4>,
-    /// Whether TLS ends here.
-    pub(super) tls: bool,
-    /// Whether its own connections have TLS. Certificates are not verified: it is a lab.
-    pub(super) tls_to: bool,
 }
 
-impl Proxy {
-    /// Reads what every proxy has.
+impl Front {
+    /// Reads `site`, `listen` and `to`.
     pub(super) fn read(table: &mut Fields<'_>, nodes: Nodes<'_>) -> Option<Self> {
         let site = nodes.site(table, "site");
         let listen = table.required::<Port>("listen");
         table.needed("to");
         let to = table.one_or_list_with("to", |node| nodes.endpoint(node));
-        let tls = table.optional::<bool>("tls");
-        let tls_to = table.optional::<bool>("tls_to");
         Some(Self {
             site: site?,
             listen: listen?.value.0,
             to: to?.into_iter().map(|endpoint| endpoint.value).collect(),
-            tls: tls.is_some_and(|tls| tls.value),
-            tls_to: tls_to.is_some_and(|tls| tls.value),
         })
     }
 
     pub(super) fn address(&self, ground: &Ground<'_>) -> SocketAddrV4 {
         SocketAddrV4::new(ground.topology.sites[self.site].v4.address, self.listen)
     }
+}
+
+/// A proxy: takes connections at one place and makes its own to others.
+#[derive(Clone, Debug)]
+pub(super) struct Proxy {
+    pub(super) front: Front,
+    /// Whether TLS ends here.
+    pub(super) tls: bool,
+    /// Whether its own connections have TLS. Certificates are not verified: it is a lab.
+    pub(super) tls_to: bool,
+}
+
+/// The program that does a proxy's work.
+pub(super) trait Program: Debug + Send + Sync + 'static {
+    /// How the name of its configuration file ends.
+    const ENDING: &'static str;
+    /// What stands in that file.
+    fn configuration(&self, proxy: &Proxy, ground: &Ground<'_>) -> String;
+    /// The program and its arguments, with the configuration in `file`.
+    fn command(&self, ground: &Ground<'_>, file: &str) -> Vec<String>;
+}
+
+#[derive(Debug)]
+struct Balancer<P> {
+    proxy: Proxy,
+    program: P,
+}
+
+/// A proxy whose work `program` does; none where it could not be read.
+pub(super) fn balancer(proxy: Option<Proxy>, program: impl Program) -> Option<Box<dyn Build>> {
+    let proxy = proxy?;
+    Some(Box::new(Balancer { proxy, program }))
+}
+
+impl<P: Program> Build for Balancer<P> {
+    fn build(&self, ground: &Ground<'_>) -> Built {
+        let Self { proxy, program } = self;
+        let name = ground.own_file(P::ENDING);
+        let namespace = &ground.namespaces[proxy.front.site];
+        let text = program.configuration(proxy, ground);
+        let configuration = Operation::file(namespace, &name, text);
+        let command = program.command(ground, &path(ground.folder, &name));
+        let operations = proxy.certify(ground).into_iter().chain([configuration]);
+        Built {
+            services: vec![proxy.service(ground, command)],
+            ..Built::of(operations.collect())
+        }
+    }
+}
+
+impl Proxy {
+    /// Reads what every proxy has.
+    pub(super) fn read(table: &mut Fields<'_>, nodes: Nodes<'_>) -> Option<Self> {
+        let front = Front::read(table, nodes);
+        let tls = table.optional::<bool>("tls");
+        let tls_to = table.optional::<bool>("tls_to");
+        Some(Self {
+            front: front?,
+            tls: tls.is_some_and(|tls| tls.value),
+            tls_to: tls_to.is_some_and(|tls| tls.value),
+        })
+    }
 
     /// What makes a certificate for the proxy, where it needs one: key and certificate in the
     /// file [`certificate`].
-    pub(super) fn certify(&self, ground: &Ground<'_>) -> Option<Operation> {
-        let namespace = &ground.namespaces[self.site];
-        let address = ground.topology.sites[self.site].v4.address;
+    fn certify(&self, ground: &Ground<'_>) -> Option<Operation> {
+        let namespace = &ground.namespaces[self.front.site];
+        let address = ground.topology.sites[self.front.site].v4.address;
         self.tls.then(|| {
             let file = certificate(ground);
             let line = format!(
@@ -63,14 +121,14 @@ impl Proxy {
     }
 
     /// The program that does the work, ready when it takes connections.
-    pub(super) fn service(&self, ground: &Ground<'_>, command: Vec<String>) -> Service {
+    fn service(&self, ground: &Ground<'_>, command: Vec<String>) -> Service {
         Service {
             name: ground.name.to_owned(),
-            site: self.site,
+            site: self.front.site,
             command,
-            environment: std::collections::BTreeMap::new(),
+            environment: BTreeMap::new(),
             ready: Some(Ready {
-                check: ReadyCheck::Tcp(self.listen),
+                check: ReadyCheck::Tcp(self.front.listen),
                 timeout: PATIENCE,
             }),
             log: None,
@@ -81,7 +139,7 @@ impl Proxy {
 
 /// The file with a proxy's key and certificate.
 pub(super) fn certificate(ground: &Ground<'_>) -> String {
-    path(ground.folder, &format!("{}.pem", ground.name))
+    path(ground.folder, &ground.own_file("pem"))
 }
 
 /// A file in the lab's folder.

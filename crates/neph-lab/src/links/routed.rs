@@ -9,7 +9,7 @@ use std::net::Ipv4Addr;
 use neph_model::Span;
 use neph_text::Fields;
 
-use super::pods::{self, Pod, Pods};
+use super::pods::{self, Pods, Weave};
 use crate::fixture::{Build, Built, FixtureKind, Ground, Nodes};
 use crate::plan::Operation;
 use crate::segment;
@@ -24,45 +24,32 @@ const GRACE: Span = Span::from_secs(2);
 #[derive(Debug)]
 pub(crate) struct Routed;
 
-#[derive(Debug)]
-struct Overlay {
-    pods: Vec<Pod>,
-}
-
 impl FixtureKind for Routed {
     fn name(&self) -> &'static str {
         "routed"
     }
 
     fn read(&self, table: &mut Fields<'_>, nodes: Nodes<'_>) -> Option<Box<dyn Build>> {
-        let pods = pods::read(table, nodes)?;
-        Some(Box::new(Overlay { pods }))
+        pods::overlay(pods::read(table, nodes), Self)
     }
 }
 
-impl Build for Overlay {
-    fn pods(&self) -> Vec<usize> {
-        self.pods.iter().map(|pod| pod.site).collect()
-    }
-
-    fn build(&self, ground: &Ground<'_>) -> Built {
-        let pods = Pods {
-            pods: &self.pods,
-            ground: *ground,
-        };
+impl Weave for Routed {
+    fn weave(&self, pods: Pods<'_>) -> Built {
+        let ground = &pods.ground;
         let mut operations = pods.by_bridge(pods.underlay_mtu());
         let speakers: Vec<usize> = speakers(ground).collect();
         for speaker in &speakers {
             let namespace = pods.namespace(*speaker);
             operations.push(Operation::sysctl(namespace, "net.ipv4.ip_forward", "1"));
-            let name = format!("{}.conf", stem(ground, *speaker));
+            let name = format!("{}.conf", ground.name_at(*speaker));
             operations.push(Operation::file(
                 namespace,
                 &name,
                 configuration(pods, *speaker),
             ));
         }
-        let check = format!("{}-ready.sh", ground.name);
+        let check = ground.own_file("ready.sh");
         let script = ready_script(pods, &speakers);
         operations.push(Operation::file(pods.namespace(speakers[0]), &check, script));
         let services = speakers.iter().map(|speaker| {
@@ -88,13 +75,8 @@ fn speakers(ground: &Ground<'_>) -> impl Iterator<Item = usize> {
     })
 }
 
-/// What a speaker's files are called, without ending.
-fn stem(ground: &Ground<'_>, speaker: usize) -> String {
-    format!("{}-{}", ground.name, ground.topology.sites[speaker].name)
-}
-
 fn control(ground: &Ground<'_>, speaker: usize) -> String {
-    let file = format!("{}.ctl", stem(ground, speaker));
+    let file = format!("{}.ctl", ground.name_at(speaker));
     ground.folder.join(file).display().to_string()
 }
 
@@ -161,7 +143,7 @@ fn ready_script(pods: Pods<'_>, speakers: &[usize]) -> String {
 /// BIRD at one node; ready at once, or when the script at `check` says so.
 fn service(ground: &Ground<'_>, speaker: usize, check: Option<String>) -> Service {
     let file = |ending: &str| {
-        let name = format!("{}.{ending}", stem(ground, speaker));
+        let name = format!("{}.{ending}", ground.name_at(speaker));
         ground.folder.join(name).display().to_string()
     };
     let command = [
@@ -175,7 +157,7 @@ fn service(ground: &Ground<'_>, speaker: usize, check: Option<String>) -> Servic
         &file("pid"),
     ];
     Service {
-        name: stem(ground, speaker),
+        name: ground.name_at(speaker),
         site: speaker,
         command: command.map(str::to_owned).to_vec(),
         environment: std::collections::BTreeMap::new(),

@@ -4,10 +4,10 @@
 
 use std::net::{IpAddr, SocketAddr};
 
-use neph_text::{Fields, Port};
+use neph_text::Fields;
 
-use super::pods::{self, Pod, Pods};
-use crate::fixture::{Build, Built, FixtureKind, Ground, Nodes, TunnelEnd};
+use super::pods::{self, Pods, Weave};
+use crate::fixture::{Build, Built, FixtureKind, Nodes, TunnelEnd};
 use crate::plan::Operation;
 use crate::topology::Prefix;
 use crate::tunnel::{Peer, TunnelConfig};
@@ -21,8 +21,7 @@ const PORT: u16 = 8285;
 pub(crate) struct UserSpace;
 
 #[derive(Debug)]
-struct Overlay {
-    pods: Vec<Pod>,
+struct Mesh {
     port: u16,
 }
 
@@ -33,29 +32,15 @@ impl FixtureKind for UserSpace {
 
     fn read(&self, table: &mut Fields<'_>, nodes: Nodes<'_>) -> Option<Box<dyn Build>> {
         let pods = pods::read(table, nodes);
-        let port = table.optional::<Port>("port");
-        Some(Box::new(Overlay {
-            pods: pods?,
-            port: port.map_or(PORT, |port| port.value.0),
-        }))
+        let port = pods::port(table, PORT);
+        pods::overlay(pods, Mesh { port })
     }
 }
 
-impl Build for Overlay {
-    fn pods(&self) -> Vec<usize> {
-        self.pods.iter().map(|pod| pod.site).collect()
-    }
-
-    fn build(&self, ground: &Ground<'_>) -> Built {
-        let pods = Pods {
-            pods: &self.pods,
-            ground: *ground,
-        };
+impl Weave for Mesh {
+    fn weave(&self, pods: Pods<'_>) -> Built {
         let mtu = pods.underlay_mtu() - OVERHEAD;
-        let mut built = Built {
-            operations: pods.by_bridge(mtu),
-            ..Built::default()
-        };
+        let mut built = Built::of(pods.by_bridge(mtu));
         let device = pods.interface("tun");
         for host in pods.hosts() {
             let make = format!("tuntap add name {device} mode tun");
@@ -69,7 +54,7 @@ impl Build for Overlay {
     }
 }
 
-impl Overlay {
+impl Mesh {
     fn end(&self, pods: Pods<'_>, host: usize, mtu: u32) -> TunnelEnd {
         let at = |host: usize| SocketAddr::new(IpAddr::V4(pods.address(host)), self.port);
         let device = pods.interface("tun");

@@ -2,10 +2,10 @@
 //! native driver build it: pods behind a bridge at each host, packets to other hosts' pods inside
 //! UDP. Every host is told where every pod is, so nothing is flooded and nobody asks.
 
-use neph_text::{Fields, Port};
+use neph_text::Fields;
 
-use super::pods::{self, Pod, Pods, host_mac};
-use crate::fixture::{Build, Built, FixtureKind, Ground, Nodes};
+use super::pods::{self, Pods, Weave, host_mac};
+use crate::fixture::{Build, Built, FixtureKind, Nodes};
 use crate::plan::Operation;
 
 /// Bytes that the outer Ethernet header's successors take: IPv4, UDP, VXLAN, inner Ethernet.
@@ -17,8 +17,7 @@ const PORT: u16 = 8472;
 pub(crate) struct Vxlan;
 
 #[derive(Debug)]
-struct Overlay {
-    pods: Vec<Pod>,
+struct Mesh {
     port: u16,
 }
 
@@ -29,38 +28,24 @@ impl FixtureKind for Vxlan {
 
     fn read(&self, table: &mut Fields<'_>, nodes: Nodes<'_>) -> Option<Box<dyn Build>> {
         let pods = pods::read(table, nodes);
-        let port = table.optional::<Port>("port");
-        Some(Box::new(Overlay {
-            pods: pods?,
-            port: port.map_or(PORT, |port| port.value.0),
-        }))
+        let port = pods::port(table, PORT);
+        pods::overlay(pods, Mesh { port })
     }
 }
 
-impl Build for Overlay {
-    fn pods(&self) -> Vec<usize> {
-        self.pods.iter().map(|pod| pod.site).collect()
-    }
-
-    fn build(&self, ground: &Ground<'_>) -> Built {
-        let pods = Pods {
-            pods: &self.pods,
-            ground: *ground,
-        };
+impl Weave for Mesh {
+    fn weave(&self, pods: Pods<'_>) -> Built {
         let mtu = pods.underlay_mtu() - OVERHEAD;
         let mut operations = pods.by_bridge(mtu);
         for host in pods.hosts() {
             operations.extend(self.tunnel(pods, host, mtu));
             operations.push(pods.masquerade(host, ""));
         }
-        Built {
-            operations,
-            ..Built::default()
-        }
+        Built::of(operations)
     }
 }
 
-impl Overlay {
+impl Mesh {
     fn tunnel(&self, pods: Pods<'_>, host: usize, mtu: u32) -> Vec<Operation> {
         let (namespace, own) = (pods.namespace(host), pods.address(host));
         let (device, number) = (pods.interface("vx"), pods.ground.number);

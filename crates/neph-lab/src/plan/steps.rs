@@ -2,9 +2,11 @@
 //!
 //! Owns the wording only. What is done is decided elsewhere, and told here from the same values.
 
+use std::path::Path;
+
 use crate::group::Group;
 use crate::plan::{Operation, Plan, WIRE_SETTINGS, settings};
-use crate::topology::{Service, Traffic};
+use crate::topology::{Ready, ReadyCheck, Service, Traffic};
 
 /// One step of bringing a lab up.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,6 +40,10 @@ impl Plan<'_> {
         steps.extend(settings.into_iter().map(|setting| set(namespace, setting)));
         for group in groups {
             let folder = group.folder.display();
+            if let Some((file, text)) = group.enabling() {
+                let line = format!("echo '{text}' > {}", file.display());
+                steps.push(Step::new(namespace, line));
+            }
             steps.push(Step::new(namespace, format!("mkdir {folder}")));
             for (file, text) in &group.settings {
                 let line = format!("echo '{text}' > {folder}/{file}");
@@ -47,18 +53,30 @@ impl Plan<'_> {
         steps
     }
 
-    /// Switching offloads off at both ends of each link, and what neph carries itself.
-    pub(crate) fn carrying_steps(&self) -> Vec<Step> {
+    /// Switching offloads off.
+    pub(crate) fn offload_steps(&self) -> Vec<Step> {
+        let offloads = self.offloads().into_iter();
+        let steps = offloads.flat_map(|(namespace, interfaces)| {
+            interfaces.into_iter().map(|interface| {
+                let line = format!("ethtool -K {interface} tx off rx off tso off gso off gro off");
+                Step::new(namespace, line)
+            })
+        });
+        steps.collect()
+    }
+
+    /// The links that neph carries itself, and where they are recorded.
+    pub(crate) fn carrying_steps(&self, record: Option<&Path>) -> Vec<Step> {
         let mut steps = Vec::new();
         for (number, (link, kind)) in self.topology.links.iter().zip(&self.kinds).enumerate() {
-            for site in [link.a, link.b] {
-                steps.push(without_offloads(&self.sites[site], &link.name));
-            }
             let Some([a, b]) = kind.engine_ends(number) else {
                 continue;
             };
-            steps.extend([&a, &b].map(|end| without_offloads(&self.wire, end)));
-            let line = format!("neph: carry link {} between {a} and {b}", link.name);
+            let mut line = format!("neph: carry link {} between {a} and {b}", link.name);
+            if let Some(folder) = record {
+                let file = folder.join(format!("{}.truth", link.name));
+                line.push_str(&format!(", record it in {}", file.display()));
+            }
             steps.push(Step::new(&self.wire, line));
         }
         steps
@@ -66,37 +84,44 @@ impl Plan<'_> {
 
     /// What neph carries in user space, and what is routed into it.
     pub(crate) fn tunnel_steps(&self) -> Vec<Step> {
-        let steps = self.tunnels().into_iter().flat_map(|end| {
+        let steps = self.tunnels().flat_map(|end| {
             let (interface, listen) = (&end.config.interface, end.config.listen);
             let line = format!("neph: carry packets between {interface} and UDP at {listen}");
             let start = Step::new(&self.sites[end.site], line);
-            std::iter::once(start).chain(
-                end.afterwards
-                    .iter()
-                    .map(Operation::step)
-                    .collect::<Vec<_>>(),
-            )
+            std::iter::once(start).chain(end.afterwards.iter().map(Operation::step))
         });
         steps.collect()
     }
 
-    /// Starting the services.
+    /// Starting the services, each when the one before it is ready.
     pub(crate) fn service_steps(&self) -> Vec<Step> {
-        let start = |service: &Service| Step::new(&self.sites[service.site], started(service));
-        self.services().iter().map(start).collect()
+        let mut steps = Vec::new();
+        for service in self.services() {
+            let namespace = &self.sites[service.site];
+            steps.push(Step::new(namespace, started(service)));
+            if let Some(ready) = &service.ready {
+                steps.push(Step::new(namespace, awaited(ready)));
+            }
+        }
+        steps
     }
-}
 
-impl Plan<'_> {
-    /// What is sent once the lab is up.
+    /// What is sent once the lab is up, and the cue that it waits for.
     pub(crate) fn traffic_steps(&self) -> Vec<Step> {
-        let step = |traffic: &Traffic| {
+        let mut steps = Vec::new();
+        for traffic in &self.topology.traffic {
+            let Traffic {
+                name, at, until, ..
+            } = traffic;
             let to = &self.topology.sites[traffic.to].name;
-            let (at, until) = (traffic.at, traffic.until);
-            let line = format!("neph: send to {to} from {at} to {until} after the cue");
-            Step::new(&self.sites[traffic.from], line)
-        };
-        self.topology.traffic.iter().map(step).collect()
+            let line = format!("neph: receive {name}");
+            steps.push(Step::new(&self.sites[traffic.to], line));
+            let line = format!("neph: send {name} to {to} from {at} to {until} after the cue");
+            steps.push(Step::new(&self.sites[traffic.from], line));
+        }
+        let cue = "neph: give the cue that schedules and traffic count from".to_owned();
+        steps.push(Step::new(&self.wire, cue));
+        steps
     }
 }
 
@@ -108,9 +133,15 @@ fn set(namespace: &str, (setting, value): (&str, &str)) -> Step {
     Step::new(namespace, format!("sysctl -w {setting}='{value}'"))
 }
 
-fn without_offloads(namespace: &str, interface: &str) -> Step {
-    let line = format!("ethtool -K {interface} tx off rx off tso off gso off gro off");
-    Step::new(namespace, line)
+fn awaited(ready: &Ready) -> String {
+    let asked = match &ready.check {
+        ReadyCheck::Tcp(port) => format!("port {port} takes a connection"),
+        ReadyCheck::Command(words) => {
+            let words: Vec<String> = words.iter().map(|word| quoted(word)).collect();
+            format!("this ends with status 0: {}", words.join(" "))
+        }
+    };
+    format!("neph: wait, at most {}, until {asked}", ready.timeout)
 }
 
 fn started(service: &Service) -> String {

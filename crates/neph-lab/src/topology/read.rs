@@ -18,6 +18,7 @@ mod traffic;
 
 use std::ops::Range;
 
+pub(crate) use address::network;
 use neph_text::{Fault, Fields, Problem, Problems, Source, Value, choice, parse_toml};
 
 use super::{Routing, Topology};
@@ -67,7 +68,7 @@ fn table(mut fields: Fields<'_>) -> Option<Topology> {
     };
     let links = link::links(&mut fields, ends);
     let services = service::services(&mut fields, ends);
-    let fixtures = fixture::fixtures(&mut fields, ends, &links);
+    let fixtures = fixture::fixtures(&mut fields, ends, (&links, &services));
     let traffic = traffic::traffic(&mut fields, ends);
     let whole = fields.span();
     fields.finish();

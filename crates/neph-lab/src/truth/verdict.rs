@@ -17,7 +17,7 @@ pub enum Verdict {
     CoDel,
     /// Longer than the link's MTU: dropped as asked.
     OverMtu,
-    /// Longer than a frame of 1514 bytes.
+    /// Longer than a frame of 1982 bytes, which is what an engine can hold.
     TooLong,
     /// The engine had no room for it.
     Overflow,

@@ -6,6 +6,7 @@ mod features;
 mod life;
 mod nodes;
 mod overlays;
+mod planned;
 mod proxies;
 mod schedule;
 mod services;

@@ -34,6 +34,20 @@ pub(crate) fn name(letter: char) -> String {
     format!("{letter}{}", std::process::id())
 }
 
+/// Whether control groups for CPUs and CPU time can be made here, by whichever version.
+pub(crate) fn can_have_groups() -> bool {
+    let has = |folder: &str, file: &str| {
+        let probe = format!("neph-probe-{}", std::process::id());
+        let group = Path::new("/sys/fs/cgroup").join(folder).join(probe);
+        let has = std::fs::create_dir(&group).is_ok() && group.join(file).exists();
+        // Nobody is in it; where it could not be made there is nothing to remove.
+        let _ = std::fs::remove_dir(&group);
+        has
+    };
+    let first = has("cpu", "cpu.cfs_quota_us") && has("cpuset", "cpuset.cpus");
+    first || (has("", "cpu.max") && has("", "cpuset.cpus"))
+}
+
 /// Everything of the lab called `lab` that can be found on this machine.
 pub(crate) fn leftovers(lab: &str) -> BTreeSet<String> {
     let mut found = BTreeSet::new();

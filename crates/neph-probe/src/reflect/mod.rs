@@ -21,7 +21,7 @@ use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 
 use neph_model::Span;
-use neph_sys::netns::{self, NetNs};
+use neph_sys::place::Place;
 use neph_sys::stamp::KeepAwake;
 use rustls::ServerConfig;
 
@@ -54,8 +54,8 @@ pub struct ReflectorSpec {
     pub think: Span,
     /// What it bears from its peers.
     pub caps: Caps,
-    /// The network namespace (lab site) to listen in; `None` is where we are.
-    pub site: Option<String>,
+    /// The place (a lab's site) to listen in; `None` is where we are.
+    pub site: Option<Place>,
 }
 
 impl ReflectorSpec {
@@ -103,14 +103,22 @@ impl Reflector {
     /// Listens and answers on threads of its own.
     ///
     /// # Errors
-    /// When the address is taken or not ours, the certificate cannot be used, or the namespace
+    /// When the address is taken or not ours, the certificate cannot be used, or the site
     /// cannot be entered.
     pub fn start(spec: &ReflectorSpec) -> Result<Self, ProbeError> {
+        match &spec.site {
+            None => Self::start_here(spec),
+            // All its threads come from one that is there.
+            Some(site) => site.run(|| Self::start_here(spec))?,
+        }
+    }
+
+    fn start_here(spec: &ReflectorSpec) -> Result<Self, ProbeError> {
         let tls = match &spec.identity {
             None => None,
             Some(identity) => Some(tls::server_config(identity, spec.tls_version)?),
         };
-        let (listener, datagrams, awake) = listen(spec)?;
+        let (listener, datagrams, awake) = listen(spec.address)?;
         let address = listener
             .local_addr()
             .map_err(|source| socket(spec.address, source))?;
@@ -188,19 +196,13 @@ fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> Result<JoinHandle<
 
 type Sockets = (TcpListener, UdpSocket, KeepAwake);
 
-/// Binds TCP and UDP to the same port, in the site's namespace.
-fn listen(spec: &ReflectorSpec) -> Result<Sockets, ProbeError> {
-    let bind = || -> Result<Sockets, ProbeError> {
-        let fault = |source| socket(spec.address, source);
-        let listener = TcpListener::bind(spec.address).map_err(fault)?;
-        listener.set_nonblocking(true).map_err(fault)?;
-        let address = listener.local_addr().map_err(fault)?;
-        let datagrams = UdpSocket::bind(address).map_err(fault)?;
-        let awake = KeepAwake::new().map_err(fault)?;
-        Ok((listener, datagrams, awake))
-    };
-    match &spec.site {
-        None => bind(),
-        Some(site) => netns::with_namespace(&NetNs::open(site)?, bind)?,
-    }
+/// Binds TCP and UDP to the same port.
+fn listen(asked: SocketAddr) -> Result<Sockets, ProbeError> {
+    let fault = |source| socket(asked, source);
+    let listener = TcpListener::bind(asked).map_err(fault)?;
+    listener.set_nonblocking(true).map_err(fault)?;
+    let address = listener.local_addr().map_err(fault)?;
+    let datagrams = UdpSocket::bind(address).map_err(fault)?;
+    let awake = KeepAwake::new().map_err(fault)?;
+    Ok((listener, datagrams, awake))
 }

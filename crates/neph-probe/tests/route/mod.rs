@@ -6,7 +6,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use neph_model::Span;
-use neph_probe::{Stop, TracerouteSpec, traceroute};
+use neph_probe::{Place, Stop, TracerouteSpec, traceroute};
 use neph_sys::netns::{self, NetNs};
 
 use crate::support::{eventually, has, skip};
@@ -115,8 +115,8 @@ fn the_routers_of_a_chain_answer_in_order() {
     let destination: IpAddr = "10.99.2.2".parse().expect("an address");
     let began = Instant::now();
     let spec = TracerouteSpec::default();
-    let here = Some(chain.names[0].as_str());
-    let route = traceroute(destination, &spec, here, &Stop::new()).expect("a route");
+    let here = Place::named(&chain.names[0]);
+    let route = traceroute(destination, &spec, Some(&here), &Stop::new()).expect("a route");
     assert!(began.elapsed() < Duration::from_secs(4));
     assert!(route.reached);
     let seen: Vec<String> = route
@@ -135,11 +135,11 @@ fn the_routers_of_a_chain_answer_in_order() {
         }
     }
     let nowhere: IpAddr = "10.98.0.1".parse().expect("an address");
-    let lost = traceroute(nowhere, &spec, here, &Stop::new()).expect("a route that ends");
+    let lost = traceroute(nowhere, &spec, Some(&here), &Stop::new()).expect("a route that ends");
     assert!(!lost.reached && lost.hops.len() <= 3, "{lost:?}");
     let nowhere: IpAddr = "10.97.0.1".parse().expect("an address");
-    let r1 = Some(chain.names[1].as_str());
-    let no_route = traceroute(nowhere, &spec, r1, &Stop::new());
+    let r1 = Place::named(&chain.names[1]);
+    let no_route = traceroute(nowhere, &spec, Some(&r1), &Stop::new());
     let told = no_route.expect_err("r1 has no default route").to_string();
     assert!(told.contains("trace the route to 10.97.0.1"), "{told}");
 }

@@ -7,7 +7,7 @@ use clap::Parser;
 use neph_campaign::plan::LabReflector;
 use neph_campaign::{Ground, LinkCount, LocalCarrier, Plan};
 use neph_lab::{Cue, Direction, Lab, LinkCounters, Site, Topology, UpOptions};
-use neph_probe::{Reflector, Stop};
+use neph_probe::{Place, Reflector, Stop};
 
 use crate::exit::Failure;
 use crate::lab::{self, dead};
@@ -69,12 +69,8 @@ impl Stage {
         let flags = reflect_flags(wanted)
             .map_err(|why| Failure::Usage(format!("reflector at site '{site}': {why}")))?;
         let mut spec = flags.spec();
-        let namespace = self.lab.as_ref().map(|lab| lab.namespace(site));
-        spec.site = match namespace {
-            Some(Ok(namespace)) => Some(namespace.name().to_owned()),
-            Some(Err(error)) => return Err(Failure::usage(error)),
-            None => None,
-        };
+        let place = self.lab.as_ref().map(|lab| lab.place(site));
+        spec.site = place.transpose().map_err(Failure::usage)?;
         Reflector::start(&spec).map_err(Failure::refused)
     }
 
@@ -84,13 +80,13 @@ impl Stage {
             return LocalCarrier::new();
         };
         let sites = &lab.topology().sites;
-        let namespaces = sites.iter().filter_map(|site| {
-            let namespace = lab.namespace(&site.name).ok()?;
-            Some((site.name.clone(), namespace.name().to_owned()))
+        let places = sites.iter().filter_map(|site| {
+            let place = lab.place(&site.name).ok()?;
+            Some((site.name.clone(), place))
         });
         let links = 0..lab.topology().links.len();
         LocalCarrier::in_lab(Box::new(LabGround {
-            namespaces: namespaces.collect(),
+            places: places.collect(),
             links: links
                 .filter_map(|link| lab.counters(link).cloned())
                 .collect(),
@@ -132,16 +128,16 @@ pub(super) fn reflect_flags(wanted: &LabReflector) -> Result<reflect::Args, Stri
 /// What the carrier needs to know of the lab.
 #[derive(Debug)]
 struct LabGround {
-    namespaces: Vec<(String, String)>,
+    places: Vec<(String, Place)>,
     links: Vec<Arc<LinkCounters>>,
     reflecting: Vec<SocketAddr>,
     cue: Arc<Cue>,
 }
 
 impl Ground for LabGround {
-    fn namespace(&self, site: &str) -> Option<String> {
-        let found = self.namespaces.iter().find(|(name, _)| name == site);
-        found.map(|(_, namespace)| namespace.clone())
+    fn place(&self, site: &str) -> Option<Place> {
+        let found = self.places.iter().find(|(name, _)| name == site);
+        found.map(|(_, place)| place.clone())
     }
 
     fn reflects(&self, address: SocketAddr) -> bool {

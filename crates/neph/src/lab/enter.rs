@@ -11,7 +11,8 @@ use std::path::Path;
 use std::process::Command;
 
 use clap::Args as ClapArgs;
-use neph_lab::{Lab, LabListing, LabListings, Place};
+use neph_lab::{Lab, LabListing, LabListings};
+use neph_sys::place::Place;
 use neph_sys::process::Birth;
 use neph_text::did_you_mean;
 
@@ -76,8 +77,8 @@ pub(super) fn shell(args: &ShellArgs) -> Result<Outcome, Failure> {
 fn become_it(mut command: Command, place: &Place) -> Result<Outcome, Failure> {
     place
         .arrange(Birth::default(), &mut command)
-        .map_err(failure)?;
-    place.enter_process().map_err(failure)?;
+        .and_then(|()| place.enter_namespace())
+        .map_err(|error| failure(error.into()))?;
     let error = command.exec();
     let program = command.get_program().to_string_lossy().into_owned();
     Err(match error.kind() {
@@ -131,5 +132,5 @@ fn place(lab: &LabListing, site: &str) -> Result<Place, Failure> {
             lab.name
         )));
     }
-    Place::open(&lab.name, site).map_err(failure)
+    Lab::place_by_name(&lab.name, site).map_err(failure)
 }

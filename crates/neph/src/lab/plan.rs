@@ -1,10 +1,11 @@
 //! `neph lab plan`: everything that bringing a topology up would do, before it is done.
 
 use std::io::Write;
+use std::num::NonZeroU32;
 use std::path::PathBuf;
 
 use clap::Args as ClapArgs;
-use neph_lab::{Lab, Step};
+use neph_lab::{Lab, Recording, Step, UpOptions};
 
 use super::{failure, name_of};
 use crate::exit::{Failure, Outcome};
@@ -19,6 +20,9 @@ pub(super) struct Args {
     /// The lab's name; by default made from the file's
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
+    /// With the records that neph lab up would write in this folder
+    #[arg(long, value_name = "FOLDER")]
+    record: Option<PathBuf>,
     /// How to write the steps
     #[arg(long, value_enum, default_value = "text")]
     format: Format,
@@ -28,7 +32,12 @@ pub(super) struct Args {
 pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
     let topology = topology::read(&args.file)?;
     let name = name_of(args.name.as_deref(), &args.file);
-    let steps = Lab::plan(&topology, &name).map_err(failure)?;
+    let mut options = UpOptions::named(name);
+    options.truth = args.record.clone().map(|folder| Recording {
+        folder,
+        every: NonZeroU32::MIN,
+    });
+    let steps = Lab::plan(&topology, &options).map_err(failure)?;
     let mut out = output::data();
     if args.format == Format::Text {
         for alike in steps.chunk_by(|a, b| a.namespace == b.namespace) {

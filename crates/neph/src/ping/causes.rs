@@ -69,7 +69,7 @@ fn scenario(planned: &Planned, index: usize) -> Scenario {
     let site = spec
         .site
         .iter()
-        .map(|site| ("from".to_owned(), site.clone()));
+        .map(|site| ("from".to_owned(), site.namespace().to_owned()));
     Scenario {
         id: ScenarioId(index as u64),
         index: u32::try_from(index).unwrap_or(u32::MAX),

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 
 use neph_model::{FlowIndex, FlowRole, ProbeKind, Span};
 use neph_probe::{
-    Asking, Discovery, FlowSpec, IpVersion, KINDS, Schedule, Target, TargetError, discover,
+    Asking, Discovery, FlowSpec, IpVersion, KINDS, Place, Schedule, Target, TargetError, discover,
     most_payload,
 };
 
@@ -147,12 +147,17 @@ fn ask(target: &Target, args: &Args) -> Result<(SocketAddr, Discovery), Failure>
 }
 
 impl Args {
+    /// Where it is measured from; none for here.
+    pub(super) fn place(&self) -> Option<Place> {
+        self.site.as_ref().map(Place::named)
+    }
+
     fn asking(&self) -> Asking {
         Asking {
             tls_version: super::TlsChoice::version(self.tls_version),
             trust: self.trust(),
             patience: PATIENCE.min(self.timeout),
-            site: self.site.clone(),
+            site: self.place(),
         }
     }
 }
@@ -191,7 +196,7 @@ impl Found {
             key: args.stamp_key.as_ref().map(crate::value::Secret::bytes),
             spin: args.spin,
             priority: args.priority(),
-            site: args.site.clone(),
+            site: args.place(),
             reflector: discovery.reflector,
             target,
         };

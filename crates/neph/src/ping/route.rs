@@ -21,7 +21,7 @@ pub(super) fn trace(
         _ => resolve(args, host)?,
     };
     let spec = TracerouteSpec::default();
-    let route = traceroute(destination, &spec, args.site.as_deref(), stop)?;
+    let route = traceroute(destination, &spec, args.place().as_ref(), stop)?;
     Ok(route.into_traceroute(0, host, destination))
 }
 

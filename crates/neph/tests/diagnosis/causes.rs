@@ -1,8 +1,8 @@
 //! The causes that a random lab can have, and how each is put in: so that it matters clearly, by at
 //! least 1 ms and a twelfth of the response.
 //!
-//! Not among them: a starved client, because a prober in a lab has real-time priority, which neither
-//! a site's `cpu_share` nor a busy service at its core takes away; and a clock step, because a
+//! Not among them: a starved client, because a prober in a lab has real-time priority, which a busy
+//! service at its core does not take away (a `cpu_share` would, and is not drawn); and a clock step, because a
 //! namespace has no clock of its own to be stepped.
 
 use neph_stats::Random;

@@ -12,8 +12,8 @@ use std::path::PathBuf;
 use neph_lab::{Lab, Record, Recording, Topology, TruthFile, UpOptions, Verdict};
 use neph_model::{FlowIndex, FlowRole, Message, Span};
 use neph_probe::{
-    ConnectionUse, Flow, FlowSpec, Identity, IpVersion, Priority, Reflector, ReflectorSpec, Report,
-    Schedule, Stop, Target, TlsVersion, Trust,
+    ConnectionUse, Flow, FlowSpec, Identity, IpVersion, Place, Priority, Reflector, ReflectorSpec,
+    Report, Schedule, Stop, Target, TlsVersion, Trust,
 };
 use neph_text::Source;
 
@@ -64,12 +64,8 @@ impl TwoSites {
         Self { lab, folder }
     }
 
-    fn namespace(&self, site: &str) -> String {
-        self.lab
-            .namespace(site)
-            .expect("the site is there")
-            .name()
-            .to_owned()
+    fn place(&self, site: &str) -> Place {
+        self.lab.place(site).expect("the site is there")
     }
 
     /// A reflector at the server, with TLS beside plain text.
@@ -77,7 +73,7 @@ impl TwoSites {
         let spec = ReflectorSpec {
             identity: Some(Identity::SelfSigned(vec!["10.79.0.2".to_owned()])),
             think,
-            site: Some(self.namespace("server")),
+            site: Some(self.place("server")),
             ..ReflectorSpec::at(SocketAddr::from(([0, 0, 0, 0], PORT)))
         };
         Reflector::start(&spec).expect("the reflector starts")
@@ -111,7 +107,7 @@ impl TwoSites {
             key: None,
             spin: FlowSpec::SPIN,
             priority: Priority::Auto,
-            site: Some(self.namespace("client")),
+            site: Some(self.place("client")),
             reflector: scheme != "icmp",
         }
     }
@@ -120,7 +116,7 @@ impl TwoSites {
     /// this machine (5 us on a calm one, 20 us where another core is woken by the hypervisor).
     pub(crate) fn flow_within(&self, scheme: &str, interval: Span, count: u64) -> FlowSpec {
         FlowSpec {
-            site: Some(self.namespace("server")),
+            site: Some(self.place("server")),
             ..self.flow(scheme, interval, count)
         }
     }

@@ -77,7 +77,7 @@ fn a_stranger_in_a_reflectors_place_is_not_measured() {
 struct Own(SocketAddr);
 
 impl Ground for Own {
-    fn namespace(&self, _: &str) -> Option<String> {
+    fn place(&self, _: &str) -> Option<neph_probe::Place> {
         None
     }
     fn reflects(&self, address: SocketAddr) -> bool {

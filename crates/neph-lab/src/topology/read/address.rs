@@ -23,15 +23,11 @@ const DEFAULT: Prefix<Ipv4Addr> = Prefix {
 
 /// The keys `network` and `network_v6` at the top of the file.
 pub(super) fn networks(fields: &mut Fields<'_>) -> Networks {
-    let v4 = fields.optional_with("network", |node| {
-        network(v4(node)?, 30, |network| {
-            Ipv4Addr::from_bits(u32::from(network.address) & mask_v4(network.bits))
-        })
-    });
+    let v4 = fields.optional_with("network", network);
     let v6 = fields.optional_with("network_v6", |node| {
-        network(v6(node)?, 120, |network| {
-            Ipv6Addr::from_bits(u128::from(network.address) & mask_v6(network.bits))
-        })
+        let given = v6(node)?;
+        let own = Ipv6Addr::from_bits(given.address.to_bits() & given.mask());
+        roomy(given, own, 120)
     });
     Networks {
         v4: v4.map_or(DEFAULT, |v4| v4.value),
@@ -39,21 +35,20 @@ pub(super) fn networks(fields: &mut Fields<'_>) -> Networks {
     }
 }
 
-fn mask_v4(bits: u8) -> u32 {
-    u32::MAX.checked_shl(32 - u32::from(bits)).unwrap_or(0)
+/// An IPv4 network that sites get addresses in, written `"10.30.0.0/24"`.
+pub(crate) fn network(node: &Node) -> Result<Prefix<Ipv4Addr>, Fault> {
+    let given = v4(node)?;
+    let own = Ipv4Addr::from_bits(given.address.to_bits() & given.mask());
+    roomy(given, own, 30)
 }
 
-fn mask_v6(bits: u8) -> u128 {
-    u128::MAX.checked_shl(128 - u32::from(bits)).unwrap_or(0)
-}
-
-/// A network that has room for nodes, with its own address.
-fn network<A: Copy + PartialEq + std::fmt::Display>(
+/// A network of at most this many bits, that has room for nodes, given by its own address.
+fn roomy<A: Copy + PartialEq + std::fmt::Display>(
     given: Prefix<A>,
+    address: A,
     most: u8,
-    base: impl Fn(&Prefix<A>) -> A,
 ) -> Result<Prefix<A>, Fault> {
-    let (address, bits) = (base(&given), given.bits);
+    let bits = given.bits;
     if bits > most {
         let what = format!("a network of {bits} bits has no room for sites");
         return Err(Fault::new(what, format!("write at most /{most}")));
@@ -68,9 +63,9 @@ fn network<A: Copy + PartialEq + std::fmt::Display>(
 impl Networks {
     /// The first IPv4 address that is free; none when the network is used up.
     pub(super) fn next_v4(&self, used: &mut BTreeSet<Ipv4Addr>) -> Option<Prefix<Ipv4Addr>> {
-        let (base, bits) = (u32::from(self.v4.address), self.v4.bits);
+        let (base, bits) = (self.v4.address.to_bits(), self.v4.bits);
         // The last is the network's broadcast address.
-        let last = base | !mask_v4(bits);
+        let last = base | !self.v4.mask();
         let free = (base + 1..last)
             .map(Ipv4Addr::from_bits)
             .find(|address| !used.contains(address))?;
@@ -83,9 +78,9 @@ impl Networks {
 
     /// The first IPv6 address that is free, where there is a network to take it from.
     pub(super) fn next_v6(&self, used: &mut BTreeSet<Ipv6Addr>) -> Option<Prefix<Ipv6Addr>> {
-        let Prefix { address, bits } = self.v6?;
-        let base = u128::from(address);
-        let free = (base + 1..=base | !mask_v6(bits))
+        let network = self.v6?;
+        let (base, bits) = (network.address.to_bits(), network.bits);
+        let free = (base + 1..=base | !network.mask())
             .map(Ipv6Addr::from_bits)
             .find(|address| !used.contains(address))?;
         used.insert(free);

@@ -9,10 +9,14 @@ use super::link::Ends;
 use super::service;
 use crate::fixture::{Fixture, FixtureKind, Nodes};
 use crate::links::{BALANCERS, OVERLAYS};
-use crate::topology::Link;
+use crate::topology::{Link, Service};
 
 /// All fixtures: overlays, then balancers.
-pub(super) fn fixtures(fields: &mut Fields<'_>, ends: Ends<'_>, links: &[Link]) -> Vec<Fixture> {
+pub(super) fn fixtures(
+    fields: &mut Fields<'_>,
+    ends: Ends<'_>,
+    (links, services): (&[Link], &[Service]),
+) -> Vec<Fixture> {
     let nodes = Nodes {
         sites: ends.sites,
         links,
@@ -28,6 +32,11 @@ pub(super) fn fixtures(fields: &mut Fields<'_>, ends: Ends<'_>, links: &[Link]) 
             };
             if !names.insert(fixture.name.clone()) {
                 let what = format!("two overlays or balancers are called '{}'", fixture.name);
+                fields.fault(span.clone(), what, "give each its own name");
+            }
+            // What it runs is told and logged by the fixture's name.
+            if services.iter().any(|service| service.name == fixture.name) {
+                let what = format!("a service is called '{}' too", fixture.name);
                 fields.fault(span, what, "give each its own name");
             }
             fixtures.push(fixture);

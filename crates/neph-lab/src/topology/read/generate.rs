@@ -9,7 +9,7 @@ mod tables;
 
 use std::ops::Range;
 
-use neph_text::{Fault, Fields, Node, Placed, Problems, Table, Value, choice};
+use neph_text::{Fault, Fields, Node, Placed, Problems, Table, Take, Value, choice};
 
 use crate::topology::quantity;
 use matrix::Matrix;
@@ -17,6 +17,8 @@ use tables::{Document, link_table, node_table};
 
 /// More than a lab can carry, and the square of it can still be read.
 const MOST_SITES: usize = 64;
+/// Of the clients and of the clouds of tiers.
+const MOST_IN_A_TIER: u32 = 32;
 
 #[derive(Clone, Copy, Debug)]
 enum Form {
@@ -266,15 +268,27 @@ fn rows(node: &Node, names: Vec<String>, problems: &Problems<'_>) -> Option<Matr
     is_whole.then_some(matrix)
 }
 
+/// How many sites a tier has.
+fn in_a_tier(node: &Node) -> Result<u32, Fault> {
+    let count = u32::take(node)?;
+    if (1..=MOST_IN_A_TIER).contains(&count) {
+        return Ok(count);
+    }
+    let remedy = format!("write 1 to {MOST_IN_A_TIER}");
+    Err(Fault::new(
+        format!("a tier cannot have {count} sites"),
+        remedy,
+    ))
+}
+
 /// Clients behind an access router, a core router, and the clouds beyond it: the first source's
 /// way from a user to a service.
 fn tiers(table: &mut Fields<'_>, like: &Like, written: &mut Document) {
     let mut counted = |key, one: &str| {
-        let count = table.optional::<u32>(key).map_or(1, |count| count.value);
-        let count = count.clamp(1, 32);
-        match count {
+        let count = table.optional_with(key, in_a_tier);
+        match count.map_or(1, |count| count.value) {
             1 => vec![one.to_owned()],
-            _ => (1..=count).map(|n| format!("{one}{n}")).collect(),
+            count => (1..=count).map(|n| format!("{one}{n}")).collect(),
         }
     };
     let (clients, clouds) = (counted("clients", "client"), counted("clouds", "cloud"));

@@ -17,6 +17,9 @@ pub(super) const DIRECTIONS: [&str; 2] = ["a_to_b", "b_to_a"];
 /// The least MTU with IPv6 (RFC 8200, section 5).
 const LEAST_V6: u32 = 1280;
 
+/// What the kernel calls something else by: its loopback, and settings of all interfaces.
+const RESERVED: [&str; 3] = ["lo", "all", "default"];
+
 /// What links may join.
 #[derive(Clone, Copy)]
 pub(super) struct Ends<'s> {
@@ -123,7 +126,7 @@ fn place(table: &mut Fields<'_>, key: &'static str) -> Range<usize> {
 
 fn link_name(node: &Node) -> Result<String, Fault> {
     let text = String::take(node)?;
-    if is_name(&text) && text.len() <= 15 && text != "lo" {
+    if is_name(&text) && text.len() <= 15 && !RESERVED.contains(&text.as_str()) {
         return Ok(text);
     }
     let what = format!("'{text}' cannot be a link's name");

@@ -113,6 +113,8 @@ fn mistakes_point_at_the_token_and_are_told_once() {
             "known here",
         ),
         ("shape = \"mesh\"\nsites = 65", "4:9", "at most 64"),
+        ("shape = \"tiers\"\nclients = 33", "4:11", "1 to 32"),
+        ("shape = \"tiers\"\nclouds = 0", "4:10", "1 to 32"),
     ] {
         let mistakes = parse(&format!("[[generate]]\n{text}\n")).expect_err(text);
         assert_eq!(mistakes[0].place.to_string(), place, "{text}: {mistakes:?}");

@@ -1,0 +1,83 @@
+//! What overlays and boxes are built of, as a plan tells it.
+
+use std::collections::BTreeSet;
+
+use neph_text::Source;
+
+use crate::lab::{Lab, UpOptions};
+use crate::topology::Topology;
+
+/// Two hosts at the ends of a row of two routers, with a pod in each; `rest` says more.
+fn plan(rest: &str) -> Vec<String> {
+    let text = format!(
+        "version = 1\nrouter = [{{name = \"r\"}}, {{name = \"s\"}}]\n\
+         [[site]]\nname = \"a-b\"\n[[site]]\nname = \"b\"\n\
+         [[site]]\nname = \"p\"\ninside = \"a-b\"\naddress = \"10.30.0.11\"\n\
+         [[site]]\nname = \"q\"\ninside = \"b\"\naddress = \"10.30.0.12\"\n\
+         [[link]]\na = \"a-b\"\nb = \"r\"\n[[link]]\na = \"s\"\nb = \"b\"\n{rest}"
+    );
+    let topology = Topology::parse(&Source::new("row", text)).expect("fine");
+    let steps = Lab::plan(&topology, &UpOptions::named("x")).expect("a plan");
+    steps.into_iter().map(|step| step.line).collect()
+}
+
+const MIDDLE: &str = "[[link]]\na = \"r\"\nb = \"s\"\n";
+
+#[test]
+fn an_overlay_fits_through_the_narrowest_link_between_its_hosts() {
+    let overlay = "[[overlay]]\nname = \"o\"\nkind = \"vxlan\"\npods = [\"p\", \"q\"]\n";
+    let narrow = format!("{MIDDLE}mtu = 1300\n{overlay}");
+    // Beside the way: nothing of the overlay comes there.
+    let beside = format!(
+        "{MIDDLE}{overlay}[[site]]\nname = \"c\"\n[[link]]\na = \"r\"\nb = \"c\"\nmtu = 1000\n"
+    );
+    for (rest, mtu) in [(narrow, 1250), (beside, 1450)] {
+        let steps = plan(&rest);
+        let made = format!("link add name vx_0 mtu {mtu} ");
+        let made = steps.iter().filter(|line| line.contains(&made));
+        assert_eq!(made.count(), 2, "{steps:#?}");
+    }
+}
+
+#[test]
+fn no_two_overlays_write_the_same_file_or_run_a_service_of_the_same_name() {
+    let overlays = "[[site]]\nname = \"t\"\ninside = \"b\"\n\
+        [[overlay]]\nname = \"x\"\nkind = \"routed\"\npods = [\"p\", \"q\"]\n\
+        [[overlay]]\nname = \"x-a\"\nkind = \"routed\"\npods = [\"t\"]\n";
+    let steps = plan(&format!("{MIDDLE}{overlays}"));
+    for (what, count) in [("cat > ", 2 * 4 + 2), ("bird -f ", 2 * 4)] {
+        let told = steps.iter().filter(|line| line.starts_with(what));
+        let named = told.map(|line| line.split(" <<").next().unwrap_or_default());
+        let named: Vec<&str> = named.collect();
+        let different: BTreeSet<&&str> = named.iter().collect();
+        assert_eq!((named.len(), different.len()), (count, count), "{named:#?}");
+    }
+}
+
+#[test]
+fn a_container_that_does_not_run_is_made_anew() {
+    let overlay = "[[overlay]]\nname = \"o\"\nkind = \"docker\"\nnetwork = \"10.30.0.0/24\"\n\
+                   pods = [\"p\", \"q\"]\n";
+    let steps = plan(&format!("{MIDDLE}{overlay}"));
+    let script = steps
+        .iter()
+        .find(|line| line.starts_with("cat > o.swarm.sh"));
+    let script = script.expect("it is written");
+    let asked = script.find("inspect -f '{{.State.Running}}' p");
+    let thrown_away = script.find("rm -f p ");
+    let made = script.find("run -d --name p ");
+    assert!(
+        asked.is_some() && asked < thrown_away && thrown_away < made,
+        "{script}"
+    );
+    assert!(script.contains("command -v busybox"), "{script}");
+}
+
+#[test]
+fn a_network_is_written_by_its_own_address() {
+    let text = "version = 1\nsite = [{name = \"a\"}, {name = \"p\", inside = \"a\"}]\n\
+                [[overlay]]\nname = \"o\"\nkind = \"docker\"\nnetwork = \"10.30.0.7/24\"\n\
+                pods = [\"p\"]\n";
+    let mistakes = Topology::parse(&Source::new("net", text)).expect_err("not its own");
+    assert_eq!(mistakes[0].remedy, "write \"10.30.0.0/24\"");
+}
