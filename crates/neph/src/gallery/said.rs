@@ -29,7 +29,7 @@ pub(crate) struct Said {
 /// Everything that neph says of a campaign: its findings, then the causes that it sees.
 pub(super) fn everything(data: &CampaignData, settings: &PlotSettings) -> Vec<Said> {
     let found = findings(data, settings).into_iter().map(Said::from);
-    let causes = diagnose(data, settings).into_iter();
+    let causes = diagnose(data, settings).causes.into_iter();
     let causes = causes.map(|cause| Said::of_cause(cause, &data.scenarios));
     found.chain(causes).collect()
 }
@@ -50,7 +50,7 @@ impl Said {
         let mut about: Vec<String> = Vec::new();
         for scenario in cause
             .scenarios
-            .iter()
+            .keys()
             .filter_map(|index| scenarios.get(*index))
         {
             let varied = scenario.varied.iter();

@@ -8,7 +8,7 @@ use neph_model::ProbeKind;
 use neph_stats::Random;
 
 use crate::axis::millis;
-use crate::diagnosis::{Confidence, Found, Level, Ordered, Rule, Run, Sight};
+use crate::diagnosis::{Confidence, Found, Level, Need, Ordered, Rule, Run, Sight};
 use crate::findings::{plural, real};
 
 pub(super) const RULE: Rule = Rule {
@@ -16,6 +16,7 @@ pub(super) const RULE: Rule = Rule {
     title: "equal-cost paths of unequal length",
     limits: "It compares flows, so it needs four or more that went by turns. Where on the way the paths part it cannot tell (a traceroute with the flow's port may), and a port is good only until somebody changes routes or the hash's seed.",
     covers: &[],
+    needs: &[Need::Flows(FLOWS)],
     look,
 };
 

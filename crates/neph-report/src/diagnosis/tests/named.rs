@@ -202,6 +202,20 @@ fn messages_that_queue_in_the_sender_are_told() {
     };
     let told = only(&world, "head-of-line");
     assert!(number(&told, "messages that wait") > 0.5, "{told:#?}");
+    assert!(told.cause.contains("the window does not let go"));
+    // The kernel may not tell when the bytes came to the interface's queue, or they may stand there.
+    for (sched, words) in [
+        (None, "the window does not let go"),
+        (Some(0.0), "own interface"),
+    ] {
+        let world = World {
+            sched,
+            ..world.clone()
+        };
+        let told = only(&world, "head-of-line");
+        assert!(number(&told, "messages that wait") > 0.5, "{told:#?}");
+        assert!(told.cause.contains(words), "{}", told.cause);
+    }
 }
 
 #[test]

@@ -7,7 +7,7 @@ use std::ops::Range;
 use neph_model::ProbeKind;
 use neph_stats::Random;
 
-use super::names;
+use super::told;
 use super::world::{Queue, World};
 
 /// The worlds that rules were adjusted to.
@@ -215,7 +215,8 @@ fn score(seeds: Range<u64>) -> (Count, Vec<String>) {
     println!("seeds {seeds:?}");
     for seed in seeds {
         let (world, put_in) = world(seed);
-        let named: BTreeSet<&str> = names(&world).into_iter().collect();
+        let told = told(&world);
+        let named: BTreeSet<&str> = told.iter().map(|one| one.rule).collect();
         for name in &put_in {
             let count = counts.entry(name).or_default();
             count.put_in += 1;
@@ -226,6 +227,8 @@ fn score(seeds: Range<u64>) -> (Count, Vec<String>) {
         }
         if named != put_in {
             mistaken.push(format!("{seed}: {put_in:?}, named {named:?}"));
+            let wrong = told.iter().filter(|one| !put_in.contains(one.rule));
+            mistaken.extend(wrong.map(|one| format!("    {}", one.cause)));
         }
     }
     let all = counts.values().fold(Count::default(), |all, one| Count {
