@@ -61,7 +61,7 @@ impl Diagnoses {
         if looked == all {
             format!("No cause found: none of the {all} rules speaks.")
         } else {
-            format!("No cause found: none of the {looked} of {all} rules that could look speaks.")
+            format!("No cause found: none of the {looked} rules that could look speaks.")
         }
     }
 

@@ -40,9 +40,9 @@ const RESTED: f64 = 0.1;
 /// A queue breathes; a longer path does not. Between its 10th and 90th percentile the delay varies
 /// more than outside of the stretch by this share of what it adds ...
 const BREATHES: f64 = 0.12;
-/// ... and where it varies by less than this share, it is seen to fill or to drain: messages near the
-/// stretch's edges that took between these shares of what it adds.
+/// ... and where it varies by less than this share, it is seen to fill or to drain too ...
 const BREATHES_DEEPLY: f64 = 0.25;
+/// ... by messages near the stretch's edges that took between these shares of what it adds.
 const RAMP: std::ops::Range<f64> = 0.15..0.7;
 /// Some dozen messages may vary by so much more than the path's jitter by chance.
 const BY_CHANCE: f64 = 1.5;

@@ -33,6 +33,8 @@ const TAIL: f64 = 0.95;
 /// Where our host delays fewer of the messages than this and no experiment is flagged for it, there
 /// is nothing to note.
 const NOTED: f64 = 0.01;
+/// A single message says nothing of a machine.
+const FEW: usize = 2;
 /// What a segment carries, in bytes: of more, the kernel gives out what came behind a lost segment
 /// only when that has come too.
 const SEGMENT: u64 = 1448;
@@ -118,11 +120,16 @@ impl Moved {
         self.with - self.without
     }
 
-    /// Beside the least effect; 0 where the quantile's own uncertainty is larger.
+    /// Beside the least effect.
+    fn size(self) -> f64 {
+        self.by() / LEAST_MS.max(LEAST_SHARE * self.without)
+    }
+
+    /// The same; 0 where the quantile's own uncertainty is larger, or chance may have moved it.
     fn ratio(self) -> f64 {
         let is_robust = self.delayed >= (ROBUST * (1.0 - self.p)).min(0.5);
         if self.without < self.low && is_robust {
-            self.by() / LEAST_MS.max(LEAST_SHARE * self.without)
+            self.size()
         } else {
             0.0
         }
@@ -311,17 +318,17 @@ fn noted(who: &str, all: &[Scenario<'_>]) -> Option<Found> {
     let delayed: usize = all.iter().map(|one| one.delayed).sum();
     let mut runs = all.iter().flat_map(|one| &one.runs);
     let is_flagged = runs.any(|run| run.is_flagged);
-    if delayed == 0 || (!is_flagged && real(delayed) < NOTED * real(messages)) {
+    let is_noted = delayed >= FEW && real(delayed) >= NOTED * real(messages);
+    if delayed == 0 || !(is_flagged || is_noted) {
         return None;
     }
     let moved = all
         .iter()
         .flat_map(|one| one.moved.iter().map(move |moved| (one, moved)));
-    let (scenario, most) = moved.max_by(|(_, a), (_, b)| a.by().total_cmp(&b.by()))?;
+    let (scenario, most) = moved.max_by(|(_, a), (_, b)| a.size().total_cmp(&b.size()))?;
     let share = real(delayed) / real(messages.max(1));
     let text = format!(
-        "{} of {} ({}) were delayed by a millisecond or more by {who} itself; at the most this moved {} ({}). They are too few, or it is too little, to change what is told.",
-        delayed,
+        "{who} itself delayed {delayed} of {} ({}) by a millisecond or more; at the most this moved {} ({}). They are too few, or it is too little, to change what is told.",
         plural(messages, "message"),
         percent(share),
         most.in_words(),
