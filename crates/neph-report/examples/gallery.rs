@@ -6,7 +6,7 @@
 use std::error::Error;
 use std::path::PathBuf;
 
-use neph_report::{Equalization, PlotSettings, Tail, text, write_report};
+use neph_report::{Equalization, PlotSettings, Tail, diagnose, text, write_report};
 
 #[path = "../tests/report/synthetic/mod.rs"]
 mod synthetic;
@@ -25,8 +25,10 @@ fn main() -> Result<(), Box<dyn Error>> {
     for data in campaigns {
         let place = folder.join(&data.campaign.name);
         let settings = PlotSettings::default();
-        write_report(&data, &settings, &place)?;
-        std::fs::write(place.join("terminal.txt"), text(&data, &settings, 120))?;
+        let told = diagnose(&data, &settings);
+        write_report(&data, &settings, &told, &place)?;
+        let shown = text(&data, &settings, &told, 120);
+        std::fs::write(place.join("terminal.txt"), shown)?;
         let tail = PlotSettings {
             tail: Tail::Logarithmic,
             equalization: Equalization::Separate,
@@ -34,7 +36,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             whisker_max: Some(99.0),
             ..PlotSettings::default()
         };
-        write_report(&data, &tail, &place.join("other-settings"))?;
+        write_report(&data, &tail, &told, &place.join("other-settings"))?;
     }
     Ok(())
 }

@@ -22,8 +22,8 @@ mod write;
 
 pub use data::{CampaignData, Exchange, ExperimentData, FlowData};
 pub use diagnosis::{
-    Confidence, Diagnosis, Evidence, Level, RULES, Rule, Seen, diagnose, diagnoses_in_brief,
-    diagnoses_in_full,
+    Blind, Confidence, Diagnoses, Diagnosis, Evidence, Level, Note, RULES, Rule, Seen, diagnose,
+    diagnoses_in_brief, diagnoses_in_full,
 };
 pub use error::ReportError;
 pub use figure::{FIGURES, Figure, FigureKind, draw};

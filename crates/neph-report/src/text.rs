@@ -5,10 +5,9 @@ use neph_stats::{BoxPlot, boxplot};
 use unicode_width::UnicodeWidthStr;
 
 use crate::axis::{Limits, Scale, Spacing, Spread, choose, count, level, millis, percent};
-use crate::diagnosis::diagnose;
 use crate::figure::Latencies;
 use crate::findings::{Finding, FindingKind, findings_beside};
-use crate::{CampaignData, PlotSettings};
+use crate::{CampaignData, Diagnoses, PlotSettings};
 
 /// Numbers beside the box: median, p99, n and loss.
 const NUMBERS: usize = 11 + 11 + 9 + 9;
@@ -20,9 +19,14 @@ const SHORTEST: usize = 20;
 const NARROWEST: usize = 16;
 
 /// The conclusion and the table, `width` columns wide (at least 40), with a final line break.
-pub fn text(data: &CampaignData, settings: &PlotSettings, width: usize) -> String {
+pub fn text(
+    data: &CampaignData,
+    settings: &PlotSettings,
+    told: &Diagnoses,
+    width: usize,
+) -> String {
     let width = width.max(40);
-    let mut out = conclusion(data, settings)
+    let mut out = conclusion(data, settings, told)
         .iter()
         .map(|finding| wrapped(&finding.text, width))
         .collect::<String>();
@@ -34,9 +38,9 @@ pub fn text(data: &CampaignData, settings: &PlotSettings, width: usize) -> Strin
     out
 }
 
-/// What was measured, what stands out most, what was flagged.
-pub fn conclusion(data: &CampaignData, settings: &PlotSettings) -> Vec<Finding> {
-    let found = findings_beside(data, settings, &diagnose(data, settings));
+/// What was measured, what stands out most beside the causes that were told, what was flagged.
+pub fn conclusion(data: &CampaignData, settings: &PlotSettings, told: &Diagnoses) -> Vec<Finding> {
+    let found = findings_beside(data, settings, &told.causes);
     [
         FindingKind::Measured,
         FindingKind::StandsOut,

@@ -4,30 +4,30 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::diagnosis::diagnose;
 use crate::error::ReportError;
 use crate::figure::draw;
 use crate::findings::findings_beside;
 use crate::page::{Contents, page};
 use crate::scene::{pdf, png, svg};
 use crate::table::{summary, tables};
-use crate::{CampaignData, Figure, PlotSettings};
+use crate::{CampaignData, Diagnoses, Figure, PlotSettings};
 
 /// PNG pixels per CSS pixel: 192 dots per inch.
 const SCALE: f64 = 2.0;
 
 /// Writes everything into `folder`, which is made if it does not exist; files of an earlier report
-/// are overwritten. Returns the files, the page first.
+/// are overwritten. Returns the files, the page first. `told` is what [`diagnose`](crate::diagnose)
+/// says of the same.
 ///
 /// # Errors
 /// [`ReportError`] with the file or folder that could not be written.
 pub fn write_report(
     data: &CampaignData,
     settings: &PlotSettings,
+    told: &Diagnoses,
     folder: &Path,
 ) -> Result<Vec<PathBuf>, ReportError> {
-    let causes = diagnose(data, settings);
-    let found = findings_beside(data, settings, &causes);
+    let found = findings_beside(data, settings, &told.causes);
     let figures = draw(data, settings);
     let rows = summary(data, settings);
     let tables = tables(data, settings);
@@ -35,7 +35,7 @@ pub fn write_report(
     let html = page(&Contents {
         data,
         settings,
-        causes: &causes,
+        told,
         findings: &found,
         figures: &figures,
         summary: &rows,
@@ -52,7 +52,7 @@ pub fn write_report(
     }
     let json = serde_json::to_string_pretty(&found).map_err(ReportError::Findings)?;
     written.push(write(folder.join("findings.json"), json.as_bytes())?);
-    let json = serde_json::to_string_pretty(&causes).map_err(ReportError::Findings)?;
+    let json = serde_json::to_string_pretty(told).map_err(ReportError::Findings)?;
     written.push(write(folder.join("diagnosis.json"), json.as_bytes())?);
     Ok(written)
 }

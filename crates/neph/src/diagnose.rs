@@ -5,8 +5,7 @@ use std::io::Write;
 use clap::{Args as ClapArgs, ValueEnum};
 use neph_model::Campaign;
 use neph_report::{
-    CampaignData, Diagnosis, Include, PlotSettings, diagnose, diagnoses_in_brief,
-    diagnoses_in_full, load,
+    Diagnoses, Include, PlotSettings, diagnose, diagnoses_in_brief, diagnoses_in_full, load,
 };
 use neph_store::Store;
 use serde_json::{Value, json};
@@ -14,6 +13,12 @@ use serde_json::{Value, json};
 use crate::exit::{Failure, Outcome};
 use crate::output;
 use crate::workspace::{self, Workspace};
+
+/// Without a report a run ends in bounded memory, some 100 MB: of more messages it does not tell the
+/// causes.
+const MESSAGES_AFTER_A_RUN: u64 = 250_000;
+/// What diagnosis holds of a message, its own and the rules' part, with the echo beside it.
+const BYTES_A_MESSAGE: u64 = 400;
 
 /// How causes are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -79,23 +84,52 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     Ok(Outcome::Done)
 }
 
-fn document(campaign: &Campaign, found: &[Diagnosis]) -> Value {
-    json!({ "campaign": campaign.id, "name": campaign.name, "diagnoses": found })
+fn document(campaign: &Campaign, told: &Diagnoses) -> Value {
+    json!({
+        "campaign": campaign.id,
+        "name": campaign.name,
+        "diagnoses": told.causes,
+        "notes": told.notes,
+        "blind": told.blind,
+    })
 }
 
-/// The causes in brief, for the end of a run.
-pub(crate) fn in_brief(data: &CampaignData, settings: &PlotSettings) -> String {
-    diagnoses_in_brief(&diagnose(data, settings), output::width())
+/// That so many messages are not looked at in passing, if they are too many.
+fn later(messages: u64) -> Option<String> {
+    let megabytes = messages.saturating_mul(BYTES_A_MESSAGE).div_ceil(1_000_000);
+    (messages > MESSAGES_AFTER_A_RUN).then(|| {
+        format!("{messages} messages are too many to look for causes in passing; this does it, in some {megabytes} MB of memory")
+    })
 }
 
-/// Tells the causes of a campaign that has just ended and gets no report.
+/// Tells the causes of a campaign that has just ended and gets no report. One that is too long to be
+/// held in memory beside what a run needs is left for `neph diagnose`.
 pub(crate) fn after_run(store: &dyn Store, campaign: &Campaign) -> Result<(), Failure> {
+    let experiments = store.experiments(campaign.id).map_err(Failure::refused)?;
+    let messages: u64 = experiments.iter().map(|one| one.tally.messages).sum();
+    if let Some(later) = later(messages) {
+        output::say(&format!("neph: {later}: neph diagnose {}", campaign.id));
+        return Ok(());
+    }
     let data = load(store, campaign, Include::Complete).map_err(Failure::refused)?;
     if data.experiments.is_empty() {
         return Ok(());
     }
+    let told = diagnose(&data, &PlotSettings::default());
     let mut out = output::data();
-    write!(out, "{}", in_brief(&data, &PlotSettings::default()))?;
+    write!(out, "{}", diagnoses_in_brief(&told, output::width()))?;
     out.flush()?;
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_run_ends_without_causes_and_says_what_they_would_take() {
+        assert_eq!(later(MESSAGES_AFTER_A_RUN), None);
+        let told = later(10_000_000).expect("too many");
+        assert!(told.contains("4000 MB"), "{told}");
+    }
 }

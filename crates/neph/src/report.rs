@@ -9,8 +9,8 @@ use neph_campaign::Plan;
 use neph_campaign::plan::{ComparePlan, ComparedLayer, PlotPlan};
 use neph_model::{Campaign, Span};
 use neph_report::{
-    Basis, CampaignData, Equalization, FIGURES, Include, Layer, Margin, PlotSettings, Tail, load,
-    write_report,
+    Basis, CampaignData, Equalization, FIGURES, Include, Layer, Margin, PlotSettings, Tail,
+    diagnose, diagnoses_in_brief, load, write_report,
 };
 use neph_store::Store;
 use neph_text::{Fault, Problems, Source};
@@ -18,7 +18,7 @@ use neph_text::{Fault, Problems, Source};
 use crate::counted::blocks;
 use crate::exit::{Failure, Outcome};
 use crate::workspace::{self, Workspace};
-use crate::{diagnose, output, value};
+use crate::{output, value};
 
 /// Options of `neph report`.
 #[derive(Debug, ClapArgs)]
@@ -140,15 +140,16 @@ pub(crate) fn folder_of(workspace: &Workspace, campaign: &Campaign) -> PathBuf {
 
 fn write(data: &CampaignData, settings: &PlotSettings, folder: &Path) -> Result<(), Failure> {
     use std::io::Write;
-    let written = write_report(data, settings, folder).map_err(Failure::refused)?;
+    let told = diagnose(data, settings);
+    let written = write_report(data, settings, &told, folder).map_err(Failure::refused)?;
     let mut out = output::data();
     write!(
         out,
         "{}",
-        neph_report::text(data, settings, output::width())
+        neph_report::text(data, settings, &told, output::width())
     )?;
     if !data.experiments.is_empty() {
-        write!(out, "\n{}", diagnose::in_brief(data, settings))?;
+        write!(out, "\n{}", diagnoses_in_brief(&told, output::width()))?;
     }
     if let Some(page) = written.first() {
         writeln!(out, "\nreport: {}", page.display())?;

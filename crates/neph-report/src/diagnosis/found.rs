@@ -1,6 +1,6 @@
 //! What a rule says before it gets the rule's name.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
 use neph_model::{ExperimentId, Seq};
 use serde::Serialize;
@@ -43,7 +43,8 @@ pub(crate) struct Found {
     pub(super) cost: f64,
     pub(super) evidence: Vec<Evidence>,
     pub(super) seen: Vec<Seen>,
-    pub(super) scenarios: BTreeSet<usize>,
+    pub(super) scenarios: BTreeMap<usize, f64>,
+    pub(super) is_note: bool,
 }
 
 impl Found {
@@ -55,8 +56,14 @@ impl Found {
             cost: 0.0,
             evidence: Vec::new(),
             seen: Vec::new(),
-            scenarios: BTreeSet::new(),
+            scenarios: BTreeMap::new(),
+            is_note: false,
         }
+    }
+    /// No cause, because it changes no figure.
+    pub(crate) const fn into_note(mut self) -> Self {
+        self.is_note = true;
+        self
     }
     /// What it adds to a message, in milliseconds.
     pub(crate) const fn costing(mut self, millis: f64) -> Self {
@@ -76,9 +83,19 @@ impl Found {
         }
         self
     }
+    /// Explaining at most so many milliseconds of a message of this experiment's scenario.
+    pub(crate) fn explaining(mut self, run: &Run<'_>, millis: f64) -> Self {
+        let explained = self.scenarios.entry(run.experiment.scenario);
+        let explained = explained.or_insert(millis);
+        if explained.is_infinite() || *explained < millis {
+            *explained = millis;
+        }
+        self
+    }
     /// Seen in an experiment, best in these messages.
     pub(crate) fn seen_at(mut self, run: &Run<'_>, messages: &[Seq]) -> Self {
-        self.scenarios.insert(run.experiment.scenario);
+        let explained = self.scenarios.entry(run.experiment.scenario);
+        explained.or_insert(f64::INFINITY);
         if self.seen.len() < EXAMPLES {
             self.seen.push(Seen {
                 experiment: run.experiment.experiment.id,

@@ -8,13 +8,14 @@
 
 mod confidence;
 mod found;
+mod needs;
 mod rules;
 mod sight;
 #[cfg(test)]
 mod tests;
 mod text;
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
 use serde::Serialize;
 
@@ -24,8 +25,10 @@ pub(crate) use confidence::Agreement;
 pub use confidence::{Confidence, Level};
 pub(crate) use found::Found;
 pub use found::{Evidence, Seen};
+pub use needs::Blind;
+pub(crate) use needs::Need;
 pub use rules::RULES;
-pub(crate) use sight::{Crossing, Ordered, Place, Run, Sight, Times};
+pub(crate) use sight::{Crossing, Leaving, Ordered, Place, Run, Sight, Times};
 pub use text::{diagnoses_in_brief, diagnoses_in_full};
 
 /// A mechanism that makes messages slow, and how it is found.
@@ -39,6 +42,8 @@ pub struct Rule {
     pub limits: &'static str,
     /// The topics of findings that say less of the same scenarios (see [`crate::Finding::topic`]).
     pub(crate) covers: &'static [&'static str],
+    /// Without which it cannot look.
+    pub(crate) needs: &'static [Need],
     pub(crate) look: fn(&Sight<'_>) -> Vec<Found>,
 }
 
@@ -63,9 +68,10 @@ pub struct Diagnosis {
     pub limits: &'static str,
     /// What it costs a message that it concerns, in milliseconds; what orders diagnoses.
     pub cost_ms: f64,
-    /// The scenarios that it concerns, by index.
+    /// The scenarios that it concerns, by index, with the milliseconds that it explains at most of
+    /// a message's there; infinite where no rule calculates them.
     #[serde(skip)]
-    pub scenarios: BTreeSet<usize>,
+    pub scenarios: BTreeMap<usize, f64>,
     #[serde(skip)]
     covers: &'static [&'static str],
 }
@@ -87,22 +93,60 @@ impl Diagnosis {
         }
     }
 
-    /// Whether it says what findings of that topic would say of the scenario.
-    pub(crate) fn covers(&self, topic: &str, scenario: usize) -> bool {
-        self.covers.contains(&topic) && self.scenarios.contains(&scenario)
+    /// How many milliseconds of the scenario's messages it explains at most, where it says what
+    /// findings of that topic would say of them.
+    pub(crate) fn explains(&self, topic: &str, scenario: usize) -> Option<f64> {
+        let explained = self.scenarios.get(&scenario).copied();
+        explained.filter(|_| self.covers.contains(&topic))
     }
 }
 
-/// Every cause that a rule sees in a campaign, the costliest first.
-pub fn diagnose(data: &CampaignData, settings: &PlotSettings) -> Vec<Diagnosis> {
+/// What a rule has seen that is no cause, because it changes no figure.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Note {
+    /// The rule's name.
+    pub rule: &'static str,
+    /// Who and how much, in a sentence.
+    pub text: String,
+    /// The numbers that it rests on, by name with their unit.
+    pub evidence: Vec<Evidence>,
+    /// The experiments and messages that show it best.
+    pub seen: Vec<Seen>,
+}
+
+/// What all rules say of a campaign.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Diagnoses {
+    /// Every cause that a rule sees, the costliest first.
+    #[serde(rename = "diagnoses")]
+    pub causes: Vec<Diagnosis>,
+    /// What is no cause and worth knowing.
+    pub notes: Vec<Note>,
+    /// The rules that could not look, in their order.
+    pub blind: Vec<Blind>,
+}
+
+/// What the rules see in a campaign, and which of them could not look.
+pub fn diagnose(data: &CampaignData, settings: &PlotSettings) -> Diagnoses {
     let sight = Sight::of(data, settings);
-    let mut found: Vec<Diagnosis> = RULES
-        .iter()
-        .flat_map(|rule| {
-            let seen = (rule.look)(&sight).into_iter();
-            seen.map(move |found| Diagnosis::new(rule, found))
-        })
-        .collect();
-    found.sort_by(|a, b| b.cost_ms.total_cmp(&a.cost_ms));
-    found
+    let mut all = Diagnoses::default();
+    for rule in RULES {
+        let seen = (rule.look)(&sight);
+        if seen.is_empty() {
+            all.blind.extend(Blind::of(rule, &sight));
+        }
+        let (notes, causes): (Vec<Found>, Vec<Found>) =
+            seen.into_iter().partition(|found| found.is_note);
+        let causes = causes.into_iter();
+        all.causes
+            .extend(causes.map(|found| Diagnosis::new(rule, found)));
+        all.notes.extend(notes.into_iter().map(|found| Note {
+            rule: rule.name,
+            text: found.cause,
+            evidence: found.evidence,
+            seen: found.seen,
+        }));
+    }
+    all.causes.sort_by(|a, b| b.cost_ms.total_cmp(&a.cost_ms));
+    all
 }

@@ -40,6 +40,15 @@ pub(crate) struct Crossing {
     pub(crate) waited: f64,
 }
 
+/// How long a message waited in our own host once it was written, in milliseconds.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Leaving {
+    /// Until its last byte left, as far as stamps tell.
+    pub(crate) waited: f64,
+    /// Of that, in the interface's queue, where that is told alone.
+    pub(crate) queued: f64,
+}
+
 /// From where to where: what experiments have in common that share a path, ports aside.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Place {
@@ -153,6 +162,32 @@ impl Run<'_> {
     }
 }
 
+impl Leaving {
+    /// Marks between the two may be absent; without any stamp of sending, the waits are told with the
+    /// network, and nobody knows.
+    pub(crate) fn of(flow: &FlowData, exchange: &Exchange) -> Option<Self> {
+        let waits =
+            |set: StageSet| set.contains(Stage::SendWindow) || set.contains(Stage::SendQueue);
+        let mut found = Self::default();
+        for (set, time) in flow.ledger(exchange) {
+            if set.contains(Stage::Network) {
+                return (!set.contains(Stage::SendWindow)).then_some(found);
+            }
+            if !waits(set) {
+                continue;
+            }
+            if set.contains(Stage::Compose) {
+                return None;
+            }
+            found.waited += time.millis_f64();
+            if set == StageSet::only(Stage::SendQueue) {
+                found.queued = time.millis_f64();
+            }
+        }
+        None
+    }
+}
+
 /// The time of each stage that stands alone, in milliseconds; one that is merged is 0.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Times([f64; Stage::ALL.len()]);
@@ -199,7 +234,7 @@ fn crossings(flow: &FlowData) -> Vec<Crossing> {
             seq: exchange.seq,
             at: Span::from_nanos(exchange.intended.nanos()).secs_f64(),
             network: time.millis_f64(),
-            waited: Times::of(flow, exchange).sum(&[Stage::SendWindow, Stage::SendQueue]),
+            waited: Leaving::of(flow, exchange).map_or(0.0, |leaving| leaving.waited),
         })
     };
     flow.exchanges.iter().filter_map(one).collect()

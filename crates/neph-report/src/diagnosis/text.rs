@@ -1,31 +1,31 @@
 //! Diagnoses for a terminal: in brief at the end of a run, in full by `neph diagnose`.
 
-use super::{Diagnosis, Evidence, RULES, Seen};
+use super::{Blind, Diagnoses, Diagnosis, Evidence, RULES, Seen};
 use crate::text::indented;
 
 /// Where a cause begins on its line.
 const INDENT: usize = 2;
 
-/// Each cause and its remedy, `width` columns wide; a sentence where no rule speaks.
-pub fn diagnoses_in_brief(found: &[Diagnosis], width: usize) -> String {
-    if found.is_empty() {
-        let sentence = format!("No cause found: none of the {} rules speaks.", RULES.len());
-        return indented(&sentence, 0, width);
-    }
-    let mut out = indented("Causes, the costliest first:", 0, width);
-    for (place, one) in found.iter().enumerate() {
+/// Each cause and its remedy, `width` columns wide; where no rule speaks that, and which could not
+/// look.
+pub fn diagnoses_in_brief(told: &Diagnoses, width: usize) -> String {
+    let mut out = told.verdict(width);
+    for (place, one) in told.causes.iter().enumerate() {
         out.push_str(&head(place, one, width));
     }
-    out
+    if told.causes.is_empty() {
+        out.push_str(&blind(told, width));
+    }
+    out + &notes(told, width)
 }
 
-/// Everything about each cause, `width` columns wide; a sentence where no rule speaks.
-pub fn diagnoses_in_full(found: &[Diagnosis], width: usize) -> String {
-    if found.is_empty() {
-        return diagnoses_in_brief(found, width);
+/// Everything about each cause, `width` columns wide, and which rules could not look.
+pub fn diagnoses_in_full(told: &Diagnoses, width: usize) -> String {
+    if told.causes.is_empty() {
+        return diagnoses_in_brief(told, width);
     }
     let mut out = String::new();
-    for (place, one) in found.iter().enumerate() {
+    for (place, one) in told.causes.iter().enumerate() {
         out.push_str(&head(place, one, width));
         let numbers: Vec<String> = one
             .evidence
@@ -42,7 +42,49 @@ pub fn diagnoses_in_full(found: &[Diagnosis], width: usize) -> String {
             out.push_str(&indented(&format!("{title}: {text}"), 2 * INDENT, width));
         }
     }
-    out
+    out + &blind(told, width) + &notes(told, width)
+}
+
+impl Diagnoses {
+    fn verdict(&self, width: usize) -> String {
+        if self.causes.is_empty() {
+            indented(&self.no_cause(), 0, width)
+        } else {
+            indented("Causes, the costliest first:", 0, width)
+        }
+    }
+
+    /// That none of the rules speaks, of those that could look.
+    pub(crate) fn no_cause(&self) -> String {
+        let all = RULES.len();
+        let looked = all - self.blind.len();
+        if looked == all {
+            format!("No cause found: none of the {all} rules speaks.")
+        } else {
+            format!("No cause found: none of the {looked} rules that could look speaks.")
+        }
+    }
+
+    /// Which rules could not look and what they need, a sentence each; nothing where all could.
+    pub(crate) fn blind_in_words(&self) -> Vec<String> {
+        Blind::in_words(&self.blind)
+    }
+}
+
+fn blind(told: &Diagnoses, width: usize) -> String {
+    let lines = told.blind_in_words();
+    if lines.is_empty() {
+        return String::new();
+    }
+    let lines = lines.iter().map(|line| indented(line, INDENT, width));
+    indented("Not looked for:", 0, width) + &lines.collect::<String>()
+}
+
+fn notes(told: &Diagnoses, width: usize) -> String {
+    let notes = told.notes.iter();
+    notes
+        .map(|note| indented(&format!("Note: {}", note.text), 0, width))
+        .collect()
 }
 
 fn head(place: usize, one: &Diagnosis, width: usize) -> String {

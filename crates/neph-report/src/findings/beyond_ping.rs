@@ -7,12 +7,14 @@ use super::compare::median;
 use super::{Finding, FindingKind, plural, real};
 use crate::axis::millis;
 use crate::data::{Exchange, FlowData};
-use crate::{CampaignData, PlotSettings};
+use crate::{CampaignData, Diagnosis, PlotSettings};
 
 /// A round trip that takes this many times an echo's carries more than distance.
 const FAR_BEYOND: f64 = 2.0;
 /// Milliseconds below which that is not worth a sentence.
 const WORTH_TELLING: f64 = 1.0;
+/// What causes may explain.
+const TRANSMISSION: &str = "transmission";
 
 /// A scenario whose messages are under way much longer than its echoes.
 struct Beyond {
@@ -38,6 +40,14 @@ impl Beyond {
     fn is_network(&self) -> bool {
         is_network(self.set)
     }
+
+    /// Whether what is left of the network without so many milliseconds is far beyond an echo. Of the
+    /// network alone: waiting for the window on a path without a queue is round trips, which are
+    /// distance.
+    fn is_far_without(&self, explained: f64) -> bool {
+        let left = self.network - explained;
+        left > self.echo * FAR_BEYOND && left - self.echo > WORTH_TELLING
+    }
 }
 
 /// Whether nobody's program is among the stages: the network alone, or with the peer's send path,
@@ -47,21 +57,34 @@ fn is_network(set: StageSet) -> bool {
     set == alone || set == alone.with(Stage::PeerSend)
 }
 
-/// One sentence about the network where it is told alone, one where it is told with others.
-pub(super) fn findings(data: &CampaignData, settings: &PlotSettings) -> Vec<Finding> {
+/// One sentence about the network where it is told alone and no cause explains it, one where it is
+/// told with others.
+pub(super) fn findings(
+    data: &CampaignData,
+    settings: &PlotSettings,
+    causes: &[Diagnosis],
+) -> Vec<Finding> {
     let mut all: Vec<Beyond> = data
         .measured(settings)
         .into_iter()
         .filter_map(|scenario| beyond(data, settings, scenario))
         .collect();
     all.sort_by(|a, b| b.excess().total_cmp(&a.excess()));
-    let (network, merged): (Vec<Beyond>, Vec<Beyond>) =
+    let (mut network, merged): (Vec<Beyond>, Vec<Beyond>) =
         all.into_iter().partition(Beyond::is_network);
-    let transmission = first(data, &network, "transmission", transmission);
+    network.retain(|one| one.is_far_without(explained(causes, one.scenario)));
+    let transmission = first(data, &network, TRANSMISSION, transmission);
     transmission
         .into_iter()
         .chain(first(data, &merged, "beyond_ping", undecided))
         .collect()
+}
+
+/// What causes explain of a scenario's messages, in milliseconds.
+fn explained(causes: &[Diagnosis], scenario: usize) -> f64 {
+    let told = causes.iter();
+    told.filter_map(|cause| cause.explains(TRANSMISSION, scenario))
+        .sum()
 }
 
 /// The first one's sentence, with the number of the others.
@@ -82,7 +105,7 @@ fn first(
         .with("with_window_ms", worst.time)
         .with("icmp_ms", worst.echo)
         .with("scenarios", real(members.len()));
-    Some(finding.giving_way(worst.scenario, String::new()))
+    Some(finding)
 }
 
 fn transmission(data: &CampaignData, one: &Beyond) -> String {
@@ -137,16 +160,14 @@ fn beyond(data: &CampaignData, settings: &PlotSettings, scenario: usize) -> Opti
         .flat_map(|flow| flow.exchanges.iter().filter_map(|one| flow.round_trip(one)))
         .min()?
         .millis_f64();
-    // Of the network alone: waiting for the window on a path without a queue is round trips, which
-    // are distance.
-    let is_far = network > echo * FAR_BEYOND && network - echo > WORTH_TELLING;
-    is_far.then_some(Beyond {
+    let found = Beyond {
         scenario,
         set,
         network,
         time,
         echo,
-    })
+    };
+    found.is_far_without(0.0).then_some(found)
 }
 
 /// A message's entry that holds the network.

@@ -9,8 +9,10 @@ use super::compare::{
 use super::{Finding, FindingKind, plural};
 use crate::data::Factor;
 use crate::figure::groups;
-use crate::{CampaignData, PlotSettings};
+use crate::{CampaignData, Diagnosis, PlotSettings};
 
+/// The topic; a cause may tell why.
+const INTERVAL: &str = "interval";
 /// Sentences for the strongest effects; the others are counted.
 const TOLD: usize = 3;
 /// From a fifth of the shorter interval's median on the interval matters.
@@ -27,7 +29,11 @@ struct Effect {
     compared: Comparison,
 }
 
-pub(super) fn findings(data: &CampaignData, settings: &PlotSettings) -> Vec<Finding> {
+pub(super) fn findings(
+    data: &CampaignData,
+    settings: &PlotSettings,
+    causes: &[Diagnosis],
+) -> Vec<Finding> {
     let shown = data.measured(settings);
     let mut small: Vec<Comparison> = Vec::new();
     let mut effects: Vec<Effect> = Vec::new();
@@ -58,7 +64,7 @@ pub(super) fn findings(data: &CampaignData, settings: &PlotSettings) -> Vec<Find
     let mut found: Vec<Finding> = effects
         .iter()
         .take(TOLD)
-        .map(|effect| sentence(data, settings, effect))
+        .map(|effect| sentence(data, settings, causes, effect))
         .collect();
     let more = effects.len().saturating_sub(TOLD);
     if more > 0 {
@@ -66,7 +72,7 @@ pub(super) fn findings(data: &CampaignData, settings: &PlotSettings) -> Vec<Find
             "The median also differs by 20 % or more between intervals in {}.",
             plural(more, "other combination")
         );
-        found.push(Finding::new(FindingKind::StandsOut, "interval", text));
+        found.push(Finding::new(FindingKind::StandsOut, INTERVAL, text));
     }
     found
 }
@@ -85,10 +91,15 @@ fn no_effect(small: &[Comparison]) -> Option<Finding> {
             "No median differs by 20 % or more between intervals at the same endpoint and size ({compared}, {sure} of them with enough blocks to be sure)."
         ),
     };
-    Some(Finding::new(FindingKind::StandsOut, "interval", text))
+    Some(Finding::new(FindingKind::StandsOut, INTERVAL, text))
 }
 
-fn sentence(data: &CampaignData, settings: &PlotSettings, effect: &Effect) -> Finding {
+fn sentence(
+    data: &CampaignData,
+    settings: &PlotSettings,
+    causes: &[Diagnosis],
+    effect: &Effect,
+) -> Finding {
     let name = |scenario: usize| data.scenarios[scenario].interval.exact();
     let (long, short) = (name(effect.scenario), name(effect.baseline));
     let compared = effect.compared;
@@ -100,19 +111,16 @@ fn sentence(data: &CampaignData, settings: &PlotSettings, effect: &Effect) -> Fi
     let windows =
         window(data, settings, effect.scenario).zip(window(data, settings, effect.baseline));
     let why = windows.map_or_else(String::new, |windows| {
-        cause(data, settings, effect, windows).unwrap_or_default()
+        cause(data, settings, causes, effect, windows).unwrap_or_default()
     });
-    let text = |why: &str| {
-        format!(
-            "{}: {how} (median {} there); {}.{why}{}",
-            effect.group,
-            told(compared.baseline),
-            sureness(&[compared]),
-            why_infinite(&[compared]),
-        )
-    };
-    let mut finding = Finding::new(FindingKind::StandsOut, "interval", text(&why))
-        .giving_way(effect.scenario, text(""))
+    let text = format!(
+        "{}: {how} (median {} there); {}.{why}{}",
+        effect.group,
+        told(compared.baseline),
+        sureness(&[compared]),
+        why_infinite(&[compared]),
+    );
+    let mut finding = Finding::new(FindingKind::StandsOut, INTERVAL, text)
         .about(&long)
         .about(&short)
         .with("shift_ms", effect.compared.shift)
@@ -130,6 +138,7 @@ fn sentence(data: &CampaignData, settings: &PlotSettings, effect: &Effect) -> Fi
 fn cause(
     data: &CampaignData,
     settings: &PlotSettings,
+    causes: &[Diagnosis],
     effect: &Effect,
     (idle, busy): (f64, f64),
 ) -> Option<String> {
@@ -142,12 +151,19 @@ fn cause(
         Growth::First => Some(format!(
             "{windows}it was still growing for the first time since the connection began; a longer experiment leaves that behind."
         )),
+        // A cause tells it with more in it; that a window grows for the first time it does not tell.
+        Growth::Again if is_told(causes, effect.scenario) => None,
         Growth::Again if restarts(data, settings, effect.scenario) => Some(format!(
             "{windows}TCP begins slowly again after idling, and {} need several round trips.",
             data.scenarios[effect.scenario].request_size.exact()
         )),
         Growth::Again => None,
     }
+}
+
+fn is_told(causes: &[Diagnosis], scenario: usize) -> bool {
+    let mut causes = causes.iter();
+    causes.any(|cause| cause.explains(INTERVAL, scenario).is_some())
 }
 
 /// Whether the hosts that sent forget the window while idle; one that tells nothing does, as Linux

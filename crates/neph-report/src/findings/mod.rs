@@ -49,9 +49,6 @@ pub struct Finding {
     /// The numbers in it, by name with the unit; infinite (`null` in json) where messages without an
     /// answer decide.
     pub evidence: BTreeMap<String, f64>,
-    /// The scenario of which a diagnosis may say more, and what is then left to say.
-    #[serde(skip)]
-    gives_way: Option<(usize, String)>,
 }
 
 impl Finding {
@@ -62,27 +59,6 @@ impl Finding {
             about: Vec::new(),
             text,
             evidence: BTreeMap::new(),
-            gives_way: None,
-        }
-    }
-    /// Where a diagnosis covers its topic in `scenario`, only `rest` is left to say; nothing if
-    /// that is empty.
-    pub(crate) fn giving_way(mut self, scenario: usize, rest: String) -> Self {
-        self.gives_way = Some((scenario, rest));
-        self
-    }
-    /// What is left to say beside diagnoses.
-    fn beside(mut self, causes: &[Diagnosis]) -> Option<Self> {
-        let covered = |topic: &str, scenario: usize| {
-            let mut causes = causes.iter();
-            causes.any(|cause| cause.covers(topic, scenario))
-        };
-        match self.gives_way.take() {
-            Some((scenario, rest)) if covered(self.topic, scenario) => {
-                self.text = rest;
-                (!self.text.is_empty()).then_some(self)
-            }
-            _ => Some(self),
         }
     }
     /// Speaking of one thing more.
@@ -99,19 +75,7 @@ impl Finding {
 
 /// Everything worth saying about a campaign, in the order of the report.
 pub fn findings(data: &CampaignData, settings: &PlotSettings) -> Vec<Finding> {
-    let mut found = measured::findings(data, settings);
-    found.extend(dominant::findings(data, settings));
-    found.extend(beyond_ping::findings(data, settings));
-    found.extend(levels::findings(data, settings));
-    found.extend(crossover::findings(data, settings));
-    found.extend(position::findings(data, settings));
-    found.extend(equivalence::findings(data, settings));
-    found.extend(intervals::findings(data, settings));
-    found.extend(loss::findings(data, settings));
-    found.extend(throughput::findings(data, settings));
-    found.extend(failed::findings(data, settings));
-    found.extend(flagged::findings(data, settings));
-    found
+    findings_beside(data, settings, &[])
 }
 
 /// What is worth saying beside diagnoses, which say the rest.
@@ -120,8 +84,19 @@ pub(crate) fn findings_beside(
     settings: &PlotSettings,
     causes: &[Diagnosis],
 ) -> Vec<Finding> {
-    let all = findings(data, settings).into_iter();
-    all.filter_map(|finding| finding.beside(causes)).collect()
+    let mut found = measured::findings(data, settings);
+    found.extend(dominant::findings(data, settings));
+    found.extend(beyond_ping::findings(data, settings, causes));
+    found.extend(levels::findings(data, settings));
+    found.extend(crossover::findings(data, settings));
+    found.extend(position::findings(data, settings));
+    found.extend(equivalence::findings(data, settings));
+    found.extend(intervals::findings(data, settings, causes));
+    found.extend(loss::findings(data, settings));
+    found.extend(throughput::findings(data, settings));
+    found.extend(failed::findings(data, settings));
+    found.extend(flagged::findings(data, settings));
+    found
 }
 
 /// `1 block`, `3 blocks`.

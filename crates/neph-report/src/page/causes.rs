@@ -2,18 +2,27 @@
 
 use maud::{Markup, html};
 
-use crate::{Diagnosis, RULES};
+use crate::{Diagnoses, Diagnosis};
 
-/// The causes, the costliest first; a sentence where no rule speaks.
-pub(super) fn section(causes: &[Diagnosis]) -> Markup {
+/// The causes, the costliest first; where no rule speaks that, and which rules could not look.
+pub(super) fn section(told: &Diagnoses) -> Markup {
+    let blind = told.blind_in_words();
     html! {
         section.causes {
             h3 { "What causes it" }
-            @if causes.is_empty() {
-                p { (format!("None of the {} rules speaks: no cause is visible in these measurements.", RULES.len())) }
+            @if told.causes.is_empty() {
+                p { (told.no_cause()) }
+            } @else {
+                ol { @for cause in &told.causes { (one(cause)) } }
             }
-            @if !causes.is_empty() {
-                ol { @for cause in causes { (one(cause)) } }
+            @for note in &told.notes {
+                p { "Note: " (note.text) }
+            }
+            @if !blind.is_empty() {
+                details {
+                    summary { "What was not looked for, and what that needs" }
+                    ul { @for line in &blind { li { (crate::figure::capital(line)) } } }
+                }
             }
         }
     }

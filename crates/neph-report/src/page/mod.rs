@@ -14,7 +14,7 @@ use crate::figure::{FIGURES, Figure};
 use crate::findings::{Finding, FindingKind};
 use crate::scene::{REGULAR, SEMIBOLD, svg};
 use crate::table::{SummaryRow, Table};
-use crate::{CampaignData, Diagnosis, PlotSettings};
+use crate::{CampaignData, Diagnoses, PlotSettings};
 
 const STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("page.js");
@@ -26,7 +26,7 @@ const UNFOLDED: usize = 2;
 pub(crate) struct Contents<'a> {
     pub(crate) data: &'a CampaignData,
     pub(crate) settings: &'a PlotSettings,
-    pub(crate) causes: &'a [Diagnosis],
+    pub(crate) told: &'a Diagnoses,
     pub(crate) findings: &'a [Finding],
     pub(crate) figures: &'a [Figure],
     pub(crate) summary: &'a [SummaryRow],
@@ -48,7 +48,7 @@ pub(crate) fn page(contents: &Contents<'_>) -> String {
             body {
                 h1 { "Latency, layer by layer: " (campaign.name) }
                 p.under { (under(contents.data)) }
-                (causes::section(contents.causes))
+                (causes::section(contents.told))
                 (words(contents.findings))
                 (navigation(contents))
                 @for kind in FIGURES {

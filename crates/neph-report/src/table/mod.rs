@@ -9,8 +9,8 @@ mod throughput;
 
 pub use cells::{Cell, Column, Table};
 pub use layers::Layer;
-pub(crate) use summary::notes;
 pub use summary::{LossCell, QuantileCell, SummaryRow, summary};
+pub(crate) use summary::{QUANTILES, notes};
 
 use crate::{CampaignData, PlotSettings};
 

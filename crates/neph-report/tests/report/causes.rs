@@ -19,7 +19,9 @@ fn narrow() -> neph_report::CampaignData {
 fn the_page_begins_with_the_causes_and_a_finding_that_says_less_gives_way() {
     let data = narrow();
     let folder = tempfile::tempdir().unwrap();
-    let written = write_report(&data, &PlotSettings::default(), folder.path()).unwrap();
+    let settings = PlotSettings::default();
+    let told = diagnose(&data, &settings);
+    let written = write_report(&data, &settings, &told, folder.path()).unwrap();
     let page = std::fs::read_to_string(&written[0]).unwrap();
     let at = |words: &str| page.find(words).unwrap_or_else(|| panic!("{words}"));
     assert!(at("What causes it") < at("Serialisation on a slow link"));
@@ -37,12 +39,51 @@ fn the_page_begins_with_the_causes_and_a_finding_that_says_less_gives_way() {
 }
 
 #[test]
+fn a_finding_of_another_scenario_and_what_a_cause_does_not_explain_are_told_beside_it() {
+    // 100 kB take three times the path on it.
+    let office = Link {
+        name: "office",
+        up_mbit: 100.0,
+        ..METRO
+    };
+    let data = synthetic::campaign(&Shape {
+        links: vec![HOME, office],
+        intervals_ms: vec![400],
+        sizes: vec![1024, 102_400],
+        blocks: 3,
+        messages: 100,
+    });
+    let settings = PlotSettings::default();
+    let mut told = diagnose(&data, &settings);
+    told.causes.retain(|one| one.cause.starts_with("home"));
+    assert_eq!(told.causes.len(), 1, "{:#?}", told.causes);
+    let transmission = |data: &_, told: &_| {
+        let folder = tempfile::tempdir().unwrap();
+        write_report(data, &settings, told, folder.path()).unwrap();
+        let file = std::fs::read_to_string(folder.path().join("findings.json")).unwrap();
+        let lines = file.lines();
+        let line = lines.filter(|line| line.contains("into transmitting and queueing"));
+        line.map(str::to_owned).collect::<String>()
+    };
+    let text = transmission(&data, &told);
+    assert!(text.contains("office") && !text.contains("home"), "{text}");
+    // A cause that explains a part of it leaves the rest to be told.
+    for explained in told.causes[0].scenarios.values_mut() {
+        *explained /= 10.0;
+    }
+    let text = transmission(&data, &told);
+    assert!(text.contains("home"), "{text}");
+}
+
+#[test]
 fn without_a_cause_the_page_says_so() {
     let data = synthetic::over(&[METRO], 2);
     let folder = tempfile::tempdir().unwrap();
-    let written = write_report(&data, &PlotSettings::default(), folder.path()).unwrap();
+    let settings = PlotSettings::default();
+    let told = diagnose(&data, &settings);
+    let written = write_report(&data, &settings, &told, folder.path()).unwrap();
     let page = std::fs::read_to_string(&written[0]).unwrap();
-    assert!(page.contains("no cause is visible in these measurements"));
+    assert!(page.contains("No cause found: none of the"));
 }
 
 #[test]
@@ -60,7 +101,7 @@ fn causes_come_by_what_they_cost_and_concern_the_shown_blocks_only() {
     });
     let settings = PlotSettings::default();
     let rules = |data: &_, settings: &_| -> Vec<&'static str> {
-        let told = diagnose(data, settings).into_iter();
+        let told = diagnose(data, settings).causes.into_iter();
         told.map(|one| one.rule).collect()
     };
     assert_eq!(rules(&data, &settings), ["slow-server", "serialisation"]);
@@ -82,5 +123,8 @@ fn every_line_of_causes_fits_the_terminal() {
         let widest = shown.lines().map(|line| line.chars().count()).max();
         assert!(widest.is_some_and(|widest| widest <= width), "{shown}");
     }
-    assert!(!text(&narrow(), &PlotSettings::default(), 100).contains("transmitting and queueing"));
+    assert!(
+        !text(&narrow(), &PlotSettings::default(), &told, 100)
+            .contains("transmitting and queueing")
+    );
 }

@@ -1,10 +1,18 @@
 //! The sentences, and the numbers behind them.
 
 use neph_model::{ByteSize, CampaignStatus, ExperimentStatus, Marks, Span, Warning};
-use neph_report::{CampaignData, ExperimentData, FindingKind, PlotSettings, findings, text};
+use neph_report::{
+    CampaignData, ExperimentData, FindingKind, PlotSettings, diagnose, findings, text,
+};
 use neph_stats::Random;
 
 use crate::synthetic::{self, CONTINENT, FOREIGN, HOME, Link, METRO, Shape};
+
+/// What a terminal of that width is shown.
+pub(crate) fn shown(data: &CampaignData, width: usize) -> String {
+    let settings = PlotSettings::default();
+    text(data, &settings, &diagnose(data, &settings), width)
+}
 
 pub(crate) fn sentences(data: &CampaignData) -> String {
     let found = findings(data, &PlotSettings::default());
@@ -300,13 +308,19 @@ fn an_import_claims_nothing_that_its_files_do_not_tell() {
     ] {
         assert!(!said.contains(wrong), "{said}");
     }
-    let shown = text(&data, &PlotSettings::default(), 100);
+    let shown = shown(&data, 100);
     assert!(shown.contains("      300        -"), "{shown}");
     let rows = neph_report::summary(&data, &PlotSettings::default());
     assert!(rows[0].loss.is_none() && rows[0].lost.is_none());
     let folder = tempfile::tempdir().unwrap();
     let settings = PlotSettings::default();
-    let written = neph_report::write_report(&data, &settings, folder.path()).unwrap();
+    let written = neph_report::write_report(
+        &data,
+        &settings,
+        &neph_report::Diagnoses::default(),
+        folder.path(),
+    )
+    .unwrap();
     let page = std::fs::read_to_string(&written[0]).unwrap();
     assert!(!page.contains("NaN"));
     assert!(!page.contains("The plan") && !page.contains("SHA-256 9f"));
@@ -332,7 +346,7 @@ fn an_empty_campaign_is_no_panic() {
 fn the_terminal_view_fits_its_width() {
     let data = synthetic::twelve();
     for width in [40, 80, 120] {
-        let shown = text(&data, &PlotSettings::default(), width);
+        let shown = shown(&data, width);
         let widest = shown
             .lines()
             .map(|line| line.chars().count())
@@ -340,5 +354,5 @@ fn the_terminal_view_fits_its_width() {
             .unwrap();
         assert!(widest <= width, "{widest} of {width}\n{shown}");
     }
-    insta::assert_snapshot!(text(&data, &PlotSettings::default(), 110));
+    insta::assert_snapshot!(shown(&data, 110));
 }

@@ -87,11 +87,12 @@ fn an_experiment_that_measured_nothing_breaks_no_report() {
     let all = through_a_store(&data, &[], failed, Include::Everything).unwrap();
     let settings = PlotSettings::default();
     assert!(summary(&all, &settings).is_empty());
-    let shown = neph_report::text(&all, &settings, 200);
+    let told = neph_report::diagnose(&all, &settings);
+    let shown = neph_report::text(&all, &settings, &told, 200);
     assert!(
         shown.contains("1 experiment, 0 messages, 0 of them answered."),
         "{shown}"
     );
     let folder = tempfile::tempdir().unwrap();
-    neph_report::write_report(&all, &settings, folder.path()).unwrap();
+    neph_report::write_report(&all, &settings, &told, folder.path()).unwrap();
 }

@@ -1,9 +1,9 @@
 //! What the sentences say of messages and experiments that came to nothing.
 
 use neph_model::{ExperimentStatus, Outcome};
-use neph_report::{CampaignData, ExperimentData, PlotSettings, text};
+use neph_report::{CampaignData, ExperimentData};
 
-use crate::findings::sentences;
+use crate::findings::{sentences, shown};
 use crate::synthetic::{self, CONTINENT, METRO};
 
 /// Each of the scenario's first messages ends so.
@@ -31,7 +31,7 @@ fn messages_that_could_not_be_sent_do_not_vanish() {
     assert!(said.contains("No message that was sent was lost; with 100 messages"));
     assert!(said.contains("200 messages could not be sent, in 1 of 1 scenario, most in metro"));
     assert!(!said.contains("No message was lost"));
-    let shown = text(&data, &PlotSettings::default(), 100);
+    let shown = shown(&data, 100);
     let row = shown.lines().last().unwrap();
     assert!(
         shown.contains("lost  not sent") && row.contains("0 %       200"),
@@ -69,7 +69,7 @@ fn what_failed_is_told_with_its_reason_and_is_not_nothing_flagged() {
         "{said}"
     );
     assert!(!said.contains("Nothing was flagged"), "{said}");
-    let shown = text(&data, &PlotSettings::default(), 400);
+    let shown = shown(&data, 400);
     assert!(shown.contains("3 experiments failed"), "{shown}");
     // Tried again, it succeeded: told, but nothing is left to do.
     let mut again = data.clone();

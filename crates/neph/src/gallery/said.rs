@@ -35,7 +35,7 @@ pub(crate) struct Said {
 /// each scenario.
 pub(super) fn everything(data: &CampaignData, settings: &PlotSettings) -> Vec<Said> {
     let found = findings(data, settings).into_iter().map(Said::from);
-    let causes = diagnose(data, settings).into_iter();
+    let causes = diagnose(data, settings).causes.into_iter();
     let causes = causes.map(|cause| Said::of_cause(cause, &data.scenarios));
     let rows = summary(data, settings).into_iter();
     let medians = rows.filter_map(|row| Said::of_median(&row, &data.scenarios));
@@ -55,7 +55,7 @@ impl From<Finding> for Said {
 
 impl Said {
     fn of_cause(cause: Diagnosis, scenarios: &[Scenario]) -> Self {
-        let about = cause.scenarios.iter();
+        let about = cause.scenarios.keys();
         let about = about.filter_map(|index| scenarios.get(*index));
         let numbers = cause.evidence.into_iter();
         let numbers = numbers.map(|one| {

@@ -9,13 +9,13 @@ use neph_model::{
     Flow, FlowRole, Instant, Marks, Message, Order, Own, ProbeKind, Scenario, ScenarioId, Span,
     Wall,
 };
-use neph_report::{CampaignData, Diagnosis, ExperimentData, PlotSettings, diagnose};
+use neph_report::{CampaignData, Diagnoses, ExperimentData, PlotSettings, diagnose};
 
 use super::flows::{Found, Planned};
 use super::watch::{Everything, Watched};
 
 /// What the rules see in what was measured.
-pub(super) fn causes(found: &Found, watched: &Everything) -> Vec<Diagnosis> {
+pub(super) fn causes(found: &Found, watched: &Everything) -> Diagnoses {
     diagnose(&campaign(found, watched), &PlotSettings::default())
 }
 

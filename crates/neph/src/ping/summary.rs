@@ -298,12 +298,15 @@ pub(super) fn json(found: &Found, watched: &Everything) -> Value {
         .zip(&watched.flows)
         .map(|(planned, watched)| flow_json(planned, watched))
         .collect();
+    let told = causes(found, watched);
     json!({
         "type": "summary",
         "version": version::VERSION,
         "commit": version::COMMIT,
         "flows": flows,
-        "diagnoses": causes(found, watched),
+        "diagnoses": told.causes,
+        "notes": told.notes,
+        "blind": told.blind,
     })
 }
 

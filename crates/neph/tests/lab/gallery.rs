@@ -93,7 +93,10 @@ fn report(workspace: &Path) -> PathBuf {
 fn advised_port(report: &Path) -> u16 {
     let text = fs::read_to_string(report.join("diagnosis.json")).expect("a diagnosis");
     let causes: serde_json::Value = serde_json::from_str(&text).expect("JSON");
-    let evidence = causes[0]["evidence"].as_array().expect("evidence").iter();
+    let evidence = causes["diagnoses"][0]["evidence"]
+        .as_array()
+        .expect("evidence")
+        .iter();
     let mut port = evidence.filter(|one| one["name"] == "best source port");
     let port = port.next().and_then(|one| one["value"].as_f64());
     format!("{}", port.expect("a port"))

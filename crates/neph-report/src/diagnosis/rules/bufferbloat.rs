@@ -4,7 +4,7 @@
 use neph_model::{Seq, Stage};
 
 use crate::axis::millis;
-use crate::diagnosis::{Agreement, Crossing, Found, Ordered, Place, Rule, Run, Sight};
+use crate::diagnosis::{Agreement, Crossing, Found, Need, Ordered, Place, Rule, Run, Sight};
 use crate::findings::real;
 
 pub(super) const RULE: Rule = Rule {
@@ -12,6 +12,7 @@ pub(super) const RULE: Rule = Rule {
     title: "bufferbloat",
     limits: "It sees that a queue fills, not where it stands, and not who fills it, beyond comparing what the messages themselves ask of the link with what it carries. A queue that is full from an experiment's first message to its last it cannot tell from a long path.",
     covers: &["transmission"],
+    needs: &[Need::Replies(MESSAGES), Need::Network],
     look,
 };
 
@@ -39,12 +40,12 @@ const RESTED: f64 = 0.1;
 /// A queue breathes; a longer path does not. Between its 10th and 90th percentile the delay varies
 /// more than outside of the stretch by this share of what it adds ...
 const BREATHES: f64 = 0.12;
-/// ... and where it varies by less than this share, it is seen to fill or to drain: messages near the
-/// stretch's edges that took between these shares of what it adds.
+/// ... and where it varies by less than this share, it is seen to fill or to drain too ...
 const BREATHES_DEEPLY: f64 = 0.25;
+/// ... by messages near the stretch's edges that took between these shares of what it adds.
+const RAMP: std::ops::Range<f64> = 0.15..0.7;
 /// Some dozen messages may vary by so much more than the path's jitter by chance.
 const BY_CHANCE: f64 = 1.5;
-const RAMP: std::ops::Range<f64> = 0.15..0.7;
 /// Beside the queue's delay our own host's is nothing.
 const OWN: f64 = 0.1;
 /// The share of the link's rate from which on the messages themselves fill it, and below which they
@@ -243,6 +244,7 @@ fn told(sight: &Sight<'_>, place: &Place, runs: &[&Run<'_>]) -> Option<Found> {
         found = found.with("echo outside", outside, "ms");
     }
     for (run, stretch) in &seen {
+        found = found.explaining(run, stretch.added());
         found = found.seen_at(run, &stretch.messages);
     }
     Some(found)
@@ -265,8 +267,13 @@ impl Load {
     fn of(sight: &Sight<'_>, run: &Run<'_>, base: f64) -> Self {
         let scenario = run.scenario;
         let checks = sight.data.throughputs.iter();
-        let rates =
-            checks.filter(|check| check.endpoint == scenario.endpoint && check.failure.is_none());
+        // Another site reaches the endpoint over another link.
+        let is_ours = |site: Option<&str>| site.unwrap_or_default() == run.site();
+        let rates = checks.filter(|check| {
+            check.endpoint == scenario.endpoint
+                && is_ours(check.site.as_deref())
+                && check.failure.is_none()
+        });
         #[expect(clippy::cast_precision_loss, reason = "rates")]
         let rate = rates
             .map(|check| check.goodput.0 as f64)

@@ -4,7 +4,7 @@
 use neph_model::{EventKind, Warning};
 
 use crate::axis::millis;
-use crate::diagnosis::{Confidence, Found, Level, Rule, Run, Sight};
+use crate::diagnosis::{Confidence, Found, Level, Need, Rule, Run, Sight};
 use crate::findings::{plural, real};
 
 pub(super) const RULE: Rule = Rule {
@@ -12,6 +12,7 @@ pub(super) const RULE: Rule = Rule {
     title: "clock step",
     limits: "It sees our own clock only; the peer's wall clock enters nothing but the comparison of logs. A clock that is slewed fast, not stepped, it leaves alone: marks do not suffer from it.",
     covers: &[],
+    needs: &[Need::WallClock],
     look,
 };
 

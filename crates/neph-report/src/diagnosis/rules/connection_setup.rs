@@ -3,7 +3,7 @@
 use neph_model::{ProbeKind, Stage};
 
 use crate::axis::{millis, percent};
-use crate::diagnosis::{Agreement, Found, Ordered, Rule, Run, Sight};
+use crate::diagnosis::{Agreement, Found, Need, Ordered, Rule, Run, Sight};
 use crate::findings::real;
 
 pub(super) const RULE: Rule = Rule {
@@ -11,6 +11,7 @@ pub(super) const RULE: Rule = Rule {
     title: "connection set-up",
     limits: "It counts what those messages pay that open a connection, where most do. Whether the application could keep its connection it cannot tell, nor does it see handshakes of a connection that lasts.",
     covers: &[],
+    needs: &[Need::Replies(MESSAGES)],
     look,
 };
 

@@ -1,6 +1,8 @@
 //! Equal-cost paths that are not equal: flows of the same pair whose round trip depends on their
 //! ports (RFC 2992; the path is chosen by a hash over the 5-tuple).
 
+mod change;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 
@@ -8,14 +10,16 @@ use neph_model::ProbeKind;
 use neph_stats::Random;
 
 use crate::axis::millis;
-use crate::diagnosis::{Confidence, Found, Level, Ordered, Rule, Run, Sight};
+use crate::diagnosis::{Confidence, Found, Level, Need, Ordered, Rule, Run, Sight};
 use crate::findings::{plural, real};
+use change::{Aligned, Change, aligned, changes};
 
 pub(super) const RULE: Rule = Rule {
     name: "ecmp-imbalance",
     title: "equal-cost paths of unequal length",
     limits: "It compares flows, so it needs four or more that went by turns. Where on the way the paths part it cannot tell (a traceroute with the flow's port may), and a port is good only until somebody changes routes or the hash's seed.",
     covers: &[],
+    needs: &[Need::Flows(FLOWS)],
     look,
 };
 
@@ -38,6 +42,9 @@ const BY_CHANCE: f64 = 0.05;
 const DRAWS: u32 = 2000;
 /// So many switches are no route any more that comes and goes.
 const MANY_SWITCHES: usize = 6;
+/// Of the changes of the route that may be the reason why flows do not fall into classes, so many
+/// are tried.
+const TRIED: usize = 8;
 /// The least of fewer messages is not yet the path's.
 const MESSAGES: usize = 5;
 /// Of a flow's messages so many lie nearer to their own path than to the next longer one.
@@ -106,7 +113,9 @@ fn look(sight: &Sight<'_>) -> Vec<Found> {
     for ((site, target, ..), runs) in sight.grouped(key) {
         let mut paths: Vec<Path<'_>> = runs.iter().filter_map(|run| Path::of(run)).collect();
         paths.sort_by_key(|path| path.run.experiment.experiment.started);
-        let Some(found) = told(&name(sight, &runs), &paths) else {
+        let name = name(sight, &runs);
+        let Some(found) = told(&name, &paths, None).or_else(|| told_beside_a_change(&name, &paths))
+        else {
             continue;
         };
         let known = best.get(&(site.clone(), target));
@@ -136,7 +145,7 @@ struct Class {
 }
 
 impl Class {
-    fn holds(&self, path: &Path<'_>) -> bool {
+    fn holds(&self, path: &Aligned<'_>) -> bool {
         (self.low..=self.high).contains(&path.base)
     }
 
@@ -155,28 +164,41 @@ impl Class {
 }
 
 /// The classes that flows fall into, the fastest first; one if they do not fall apart.
-fn classes(paths: &[Path<'_>]) -> Vec<Class> {
-    let mut sorted: Vec<&Path<'_>> = paths.iter().collect();
+fn classes(paths: &[Aligned<'_>]) -> Vec<Class> {
+    let mut found = levels(paths);
+    found.retain(|class| class.flows >= MEMBERS);
+    found
+}
+
+/// The same, with those of a single flow.
+fn levels(paths: &[Aligned<'_>]) -> Vec<Class> {
+    let mut sorted: Vec<&Aligned<'_>> = paths.iter().collect();
     sorted.sort_by(|a, b| a.base.total_cmp(&b.base));
     let mut found: Vec<Class> = Vec::new();
-    for path in sorted {
-        let new = |path: &Path<'_>| Class {
-            low: path.base,
-            high: path.base,
-            ports: [path.port].into(),
+    for one in sorted {
+        let new = |one: &Aligned<'_>| Class {
+            low: one.base,
+            high: one.base,
+            ports: [one.path.port].into(),
             flows: 1,
         };
         match found.last_mut() {
-            Some(class) if path.base - class.high < least_gap(class.low) => {
-                class.high = path.base;
-                class.ports.insert(path.port);
+            Some(class) if one.base - class.high < least_gap(class.low) => {
+                class.high = one.base;
+                class.ports.insert(one.path.port);
                 class.flows += 1;
             }
-            _ => found.push(new(path)),
+            _ => found.push(new(one)),
         }
     }
-    found.retain(|class| class.flows >= MEMBERS);
     found
+}
+
+/// How wide the widest class is, and how far apart the nearest two are; nothing of fewer.
+fn apart(classes: &[Class]) -> Option<(f64, f64)> {
+    let gaps = classes.windows(2).map(|pair| pair[1].low - pair[0].high);
+    let widths = classes.iter().map(|one| one.high - one.low);
+    Some((widths.fold(0.0, f64::max), gaps.min_by(f64::total_cmp)?))
 }
 
 fn least_gap(base: f64) -> f64 {
@@ -204,34 +226,37 @@ fn take_turns(order: &[usize]) -> bool {
 
 /// Whether ports choose the class: each stays in one, and they came again in every class, or the
 /// classes take turns.
-fn is_by_port(paths: &[&Path<'_>], classes: &[Class]) -> bool {
+fn is_by_port(paths: &[&Aligned<'_>], classes: &[Class]) -> bool {
     let ports: usize = classes.iter().map(|one| one.ports.len()).sum();
-    let all: BTreeSet<u16> = paths.iter().map(|path| path.port).collect();
+    let all: BTreeSet<u16> = paths.iter().map(|one| one.path.port).collect();
     ports == all.len()
         && (classes.iter().all(Class::has_ports_again) || take_turns(&order(paths, classes)))
 }
 
 /// Each flow's class, over time.
-fn order(paths: &[&Path<'_>], classes: &[Class]) -> Vec<usize> {
-    let of = |path: &&Path<'_>| classes.iter().position(|one| one.holds(path));
+fn order(paths: &[&Aligned<'_>], classes: &[Class]) -> Vec<usize> {
+    let of = |path: &&Aligned<'_>| classes.iter().position(|one| one.holds(path));
     paths.iter().filter_map(of).collect()
 }
 
-fn told(name: &str, paths: &[Path<'_>]) -> Option<Found> {
-    let classes = classes(paths);
-    let is_classed = |path: &&Path<'_>| classes.iter().any(|one| one.holds(path));
-    let paths: Vec<&Path<'_>> = paths.iter().filter(is_classed).collect();
-    if paths.len() < FLOWS || classes.len() < 2 {
+/// What flows tell where all together do not, because the route changed meanwhile.
+fn told_beside_a_change(name: &str, paths: &[Path<'_>]) -> Option<Found> {
+    let mut likely = changes(paths).into_iter().take(TRIED);
+    likely.find_map(|change| told(name, paths, Some(&change)))
+}
+
+/// What flows tell, without what a change of the route adds.
+fn told(name: &str, paths: &[Path<'_>], change: Option<&Change>) -> Option<Found> {
+    let also = change.map_or_else(String::new, |change| change.in_words(paths));
+    let flows = aligned(paths, change);
+    let classes = classes(&flows);
+    let is_classed = |path: &&Aligned<'_>| classes.iter().any(|one| one.holds(path));
+    let paths: Vec<&Aligned<'_>> = flows.iter().filter(is_classed).collect();
+    let (widest, gap) = apart(&classes)?;
+    if paths.len() < FLOWS || widest * TIGHT > gap || !is_by_port(&paths, &classes) {
         return None;
     }
-    let gap = classes.windows(2).map(|pair| pair[1].low - pair[0].high);
-    let gap = gap.min_by(f64::total_cmp)?;
-    let widths = classes.iter().map(|one| one.high - one.low);
-    let widest = widths.fold(0.0, f64::max);
-    if widest * TIGHT > gap || !is_by_port(&paths, &classes) {
-        return None;
-    }
-    if !paths.iter().all(|path| path.stays(gap)) {
+    if !paths.iter().all(|one| one.path.stays(gap)) {
         return None;
     }
     let (fast, slow) = (classes.first()?, classes.last()?);
@@ -240,7 +265,7 @@ fn told(name: &str, paths: &[Path<'_>]) -> Option<Found> {
         .map(|one| format!("{} {}", one.ports_in_words(), millis(one.low)))
         .collect();
     let cause = format!(
-        "{name}: the path depends on the source port: {}. Each of {} stayed on its path, by turns with the others: a router shares flows out among {} equal-cost paths that differ by {}.",
+        "{name}: the path depends on the source port: {}. Each of {} stayed on its path, by turns with the others: a router shares flows out among {} equal-cost paths that differ by {}.{also}",
         listed.join("; "),
         plural(paths.len(), "flow"),
         classes.len(),
@@ -251,19 +276,24 @@ fn told(name: &str, paths: &[Path<'_>]) -> Option<Found> {
         "bind the source port {} before connecting (in a plan, source_port), or ask whoever routes for paths of equal length",
         best.join(" or "),
     );
-    let found = Found::new(cause, remedy, confidence(&paths, &classes))
+    let mut confidence = confidence(&paths, &classes);
+    if change.is_some() {
+        confidence.level = confidence.level.less();
+        confidence.why.push_str("; the route changed as well");
+    }
+    let found = Found::new(cause, remedy, confidence)
         .costing(slow.low - fast.low)
         .with("shortest path", fast.low, "ms")
         .with("longest path", slow.low, "ms")
         .with("difference within a path", widest, "ms")
         .with("best source port", f64::from(*fast.ports.first()?), "")
         .with("flows", real(paths.len()), "flows")
-        .seen_in(paths.iter().map(|path| path.run));
+        .seen_in(paths.iter().map(|one| one.path.run));
     Some(found)
 }
 
 /// Ports that came again in every class leave no doubt; turns leave some.
-fn confidence(paths: &[&Path<'_>], classes: &[Class]) -> Confidence {
+fn confidence(paths: &[&Aligned<'_>], classes: &[Class]) -> Confidence {
     let again = classes.iter().filter(|one| one.has_ports_again()).count();
     let turns = switches(&order(paths, classes));
     let why = format!(

@@ -1,12 +1,12 @@
 //! Head-of-line blocking at the sender: a message waits behind an earlier one's bytes, which TCP's
-//! window does not let go yet.
+//! window does not let go yet, or which stand in our own interface's queue.
 
 use std::collections::BTreeMap;
 
 use neph_model::{Seq, Span, Stage};
 
 use crate::axis::{millis, percent};
-use crate::diagnosis::{Agreement, Found, Ordered, Place, Rule, Run, Sight};
+use crate::diagnosis::{Agreement, Found, Leaving, Need, Ordered, Place, Rule, Run, Sight};
 use crate::findings::{plural, real};
 
 pub(super) const RULE: Rule = Rule {
@@ -14,6 +14,7 @@ pub(super) const RULE: Rule = Rule {
     title: "head-of-line blocking at the sender",
     limits: "It sees requests wait in our own host behind others of the same connection. Why the window is closed (distance, loss, a slow link, a slow reader) is other rules' to say; a queue on the way, or at the peer, it does not see.",
     covers: &[],
+    needs: &[Need::Replies(MESSAGES), Need::SendStamps],
     look,
 };
 
@@ -38,30 +39,38 @@ struct Blocked {
     /// Between the departures of two messages, at the 90th percentile, in milliseconds.
     skew: f64,
     round_trip: f64,
+    /// Of those that waited, behind how many bytes that were in our interface's queue rather than
+    /// held back by the window.
+    queued: usize,
 }
 
 impl Blocked {
     fn of(run: &Run<'_>) -> Option<Self> {
         let mut waits: Vec<(f64, Seq)> = Vec::new();
         let mut gaps: Vec<f64> = Vec::new();
-        let mut before: Option<(u32, f64)> = None;
-        let mut messages = 0;
+        let mut before: Option<(u32, f64, bool)> = None;
+        let (mut messages, mut queued) = (0, 0);
         for (one, times) in run.replies() {
+            let Some(leaving) = Leaving::of(run.flow, one) else {
+                continue;
+            };
+            // A connection that had to be opened first is another rule's.
             let due = Span::from_nanos(one.intended.nanos()).millis_f64();
-            let own = [Stage::Lateness, Stage::SendWindow];
-            let left = due + times.sum(&own);
+            let written = due + times.at(Stage::Lateness);
+            let left = written + leaving.waited;
             messages += 1;
-            if let Some((connection, earlier)) = before
+            if let Some((connection, earlier, in_queue)) = before
                 && connection == one.connection
             {
                 gaps.push(left - earlier);
                 // The one before had not left when this one was written.
-                let written = due + times.at(Stage::Lateness);
                 if earlier > written {
                     waits.push((earlier - written, one.seq));
+                    queued += usize::from(in_queue);
                 }
             }
-            before = Some((one.connection, left));
+            let in_queue = 2.0 * leaving.queued > leaving.waited;
+            before = Some((one.connection, left, in_queue));
         }
         waits.sort_by(|a, b| b.0.total_cmp(&a.0));
         Some(Self {
@@ -70,7 +79,17 @@ impl Blocked {
             messages,
             skew: gaps.into_iter().collect::<Ordered>().at(0.9)?,
             round_trip: run.path()?,
+            queued,
         })
+    }
+
+    /// What keeps the bytes before.
+    fn why(&self) -> &'static str {
+        if 2 * self.queued > self.waits.len() {
+            "whose bytes stand in our own interface's queue"
+        } else {
+            "whose bytes the window does not let go"
+        }
     }
 
     fn share(&self) -> f64 {
@@ -124,9 +143,10 @@ fn told(name: &str, runs: &[&Run<'_>]) -> Option<Found> {
     };
     let scenario = run.scenario;
     let cause = format!(
-        "{name}: {} every {} wait in the sender behind the message before, whose bytes the window does not let go: {} of {} ({}), for {} at the median and up to {}. They leave up to {} apart instead of every {}, over a path of {}.",
+        "{name}: {} every {} wait in the sender behind the message before, {}: {} of {} ({}), for {} at the median and up to {}. They leave up to {} apart instead of every {}, over a path of {}.",
         scenario.request_size.exact(),
         scenario.interval.exact(),
+        worst.why(),
         worst.waits.len(),
         plural(worst.messages, "message"),
         percent(worst.share()),

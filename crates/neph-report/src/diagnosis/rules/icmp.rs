@@ -2,7 +2,7 @@
 //! another host than the messages do, so that ping does not tell what they take.
 
 use crate::axis::{millis, percent};
-use crate::diagnosis::{Agreement, Found, Ordered, Rule, Run, Sight};
+use crate::diagnosis::{Agreement, Found, Need, Ordered, Rule, Run, Sight};
 use crate::findings::{plural, real};
 
 pub(super) const RULE: Rule = Rule {
@@ -10,6 +10,7 @@ pub(super) const RULE: Rule = Rule {
     title: "ICMP treated differently",
     limits: "It compares the quickest echo with TCP's own quickest round trip (with the quickest small datagram for UDP), so it sees a difference that is always there. Whether a router prefers one of them, sends them another way or answers in the host's stead, it cannot tell.",
     covers: &[],
+    needs: &[Need::Echoes],
     look,
 };
 
@@ -59,7 +60,9 @@ fn look(sight: &Sight<'_>) -> Vec<Found> {
     let mut found = Vec::new();
     for (place, runs) in sight.places() {
         let name = sight.name(&place);
-        found.extend(slower_or_faster(&name, &runs).or_else(|| dropped(&name, &runs)));
+        // Another path and a limit on echoes may be there both.
+        found.extend(slower_or_faster(&name, &runs));
+        found.extend(dropped(&name, &runs));
     }
     found
 }

@@ -7,7 +7,7 @@ use neph_model::{Seq, Stage};
 
 use crate::axis::millis;
 use crate::data::Exchange;
-use crate::diagnosis::{Agreement, Found, Ordered, Rule, Run, Sight};
+use crate::diagnosis::{Agreement, Found, Need, Ordered, Rule, Run, Sight};
 use crate::findings::{plural, real};
 
 pub(super) const RULE: Rule = Rule {
@@ -15,6 +15,7 @@ pub(super) const RULE: Rule = Rule {
     title: "slow start after idle",
     limits: "It needs TCP's statistics with each send stamp, so it sees the sender's side of requests only: a reply that grows slowly again is the peer's window. A window that grows for the first time is not meant, nor one that a loss closed; one that a congestion mark (ECN) halved it would take for forgotten.",
     covers: &["interval"],
+    needs: &[Need::TcpStatistics],
     look,
 };
 

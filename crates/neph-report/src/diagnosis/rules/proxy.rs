@@ -1,13 +1,18 @@
 //! A proxy in the path: TCP ends at somebody nearer than whoever reads the messages.
 
 use crate::axis::millis;
-use crate::diagnosis::{Agreement, Found, Ordered, Rule, Run, Sight};
+use crate::diagnosis::{Agreement, Found, Need, Ordered, Rule, Run, Sight};
 
 pub(super) const RULE: Rule = Rule {
     name: "l7-proxy",
     title: "L7 proxy in the path",
     limits: "It needs a neph reflector behind the proxy and messages that fit into a segment each way. It tells how far behind the proxy the server is, in time, not how many proxies there are; a proxy on the server's own host adds less than it can tell.",
     covers: &[],
+    needs: &[
+        Need::Replies(MESSAGES),
+        Need::PeerMarks,
+        Need::SmallMessages(SEGMENT),
+    ],
     look,
 };
 

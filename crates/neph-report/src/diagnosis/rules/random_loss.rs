@@ -5,7 +5,7 @@ use neph_model::{Outcome, ProbeKind, Seq, Span};
 
 use crate::axis::{millis, percent};
 use crate::data::Exchange;
-use crate::diagnosis::{Agreement, Crossing, Found, Ordered, Rule, Run, Sight};
+use crate::diagnosis::{Agreement, Crossing, Found, Need, Ordered, Rule, Run, Sight};
 use crate::findings::{plural, real};
 
 pub(super) const RULE: Rule = Rule {
@@ -13,6 +13,7 @@ pub(super) const RULE: Rule = Rule {
     title: "loss without a queue",
     limits: "It looks at the delay of the messages just before a loss. Corruption and a full queue of a few packets look alike to it, and so do, over TCP, loss and reordering beyond three segments. On a link that a message itself fills for long it does not speak.",
     covers: &[],
+    needs: &[Need::Network, Need::TcpStatistics],
     look,
 };
 
@@ -140,9 +141,11 @@ fn just_before(crossings: &[Crossing], hit: &Exchange) -> Option<f64> {
 fn look(sight: &Sight<'_>) -> Vec<Found> {
     let places = sight.places().into_iter();
     places
-        .filter_map(|(place, runs)| {
+        .flat_map(|(place, runs)| {
             let name = sight.name(&place);
-            told(&name, &runs).or_else(|| overtaking(&name, &runs))
+            told(&name, &runs)
+                .into_iter()
+                .chain(overtaking(&name, &runs))
         })
         .collect()
 }

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use neph_model::{ByteSize, Span};
 
 use crate::axis::millis;
-use crate::diagnosis::{Confidence, Found, Level, Ordered, Rule, Run, Sight};
+use crate::diagnosis::{Confidence, Found, Level, Need, Ordered, Rule, Run, Sight};
 use crate::findings::plural;
 
 pub(super) const RULE: Rule = Rule {
@@ -14,6 +14,7 @@ pub(super) const RULE: Rule = Rule {
     title: "serialisation on a slow link",
     limits: "It sees the slower of the links in the request's direction, by requests of different sizes (or one size and something small beside it). Replies' serialisation it cannot tell from a slower path, and a link of more than 50 Mbit/s it does not mention.",
     covers: &["transmission"],
+    needs: &[Need::Network, Need::Sizes],
     look,
 };
 
@@ -69,12 +70,9 @@ impl Point {
         if networks.len() < MESSAGES {
             return None;
         }
-        #[expect(clippy::cast_precision_loss, reason = "sizes of messages")]
-        let payload = scenario.request_size.bytes() as f64;
-        let segments = (payload / SEGMENT).ceil().max(1.0);
         Some(Self {
             request: scenario.request_size,
-            bytes: payload + segments * HEADERS,
+            bytes: on_the_wire(scenario.request_size),
             time: times.at(LOW)?,
             network: networks.at(LOW)?,
             interval: scenario.interval.millis_f64(),
@@ -246,7 +244,7 @@ fn told(name: &str, runs: &[&Run<'_>]) -> Option<Found> {
         millis(path),
     );
     let remedy = "send fewer bytes (compress, send differences) or buy upstream rate; a faster server or a shorter path changes nothing of it";
-    let found = Found::new(cause, remedy.to_owned(), confidence(&line))
+    let mut found = Found::new(cause, remedy.to_owned(), confidence(&line))
         .costing(added)
         .with("rate", line.rate, "Mbit/s")
         .with("time of a kilobyte", per_kilobyte, "ms")
@@ -256,7 +254,22 @@ fn told(name: &str, runs: &[&Run<'_>]) -> Option<Found> {
         .with("lowest rate by a size", least, "Mbit/s")
         .with("highest rate by a size", most, "Mbit/s")
         .seen_in(runs.iter().copied());
+    for run in runs {
+        found = found.explaining(run, bytes_take(run, line.rate));
+    }
     Some(found)
+}
+
+/// What a scenario's requests take on a link of that rate, in milliseconds.
+fn bytes_take(run: &Run<'_>, rate: f64) -> f64 {
+    on_the_wire(run.scenario.request_size) * 8.0 / rate / 1e3
+}
+
+/// Bytes with their headers.
+#[expect(clippy::cast_precision_loss, reason = "sizes of messages")]
+fn on_the_wire(size: ByteSize) -> f64 {
+    let payload = size.bytes() as f64;
+    payload + (payload / SEGMENT).ceil().max(1.0) * HEADERS
 }
 
 fn mbit(rate: f64) -> String {

@@ -6,13 +6,14 @@ use neph_model::{ProbeKind, Seq, Stage};
 
 use crate::axis::{millis, percent};
 use crate::data::Exchange;
-use crate::diagnosis::{Agreement, Found, Ordered, Place, Rule, Run, Sight, Times};
+use crate::diagnosis::{Agreement, Found, Need, Ordered, Place, Rule, Run, Sight, Times};
 
 pub(super) const RULE: Rule = Rule {
     name: "slow-server",
     title: "slow server",
     limits: "It needs the peer's marks, that is a neph reflector at the other end; of another server its time and the network's are one. Requests of which a segment was sent again say nothing of it: the kernel holds back what came behind the hole. Why the server is slow it cannot tell, nor whether a backend behind it is.",
     covers: &[],
+    needs: &[Need::Replies(MESSAGES), Need::PeerMarks],
     look,
 };
 

@@ -1,153 +1,347 @@
-//! A starved client: our own host was late to send or to read. This is us, not the network.
+//! A starved client: our own host was late to send or to read, and the figures show it. This is us,
+//! not the network.
 
-use neph_model::{Seq, Stage, Warning};
+use std::collections::BTreeMap;
 
-use crate::axis::millis;
-use crate::diagnosis::{Confidence, Found, Level, Ordered, Rule, Run, Sight};
+use neph_model::{Seq, Span, Stage, Warning};
+use neph_stats::{Sorted, quantile};
+
+use crate::axis::{millis, percent};
+use crate::diagnosis::{Confidence, Found, Level, Need, Ordered, Rule, Run, Sight};
 use crate::findings::{plural, real};
+use crate::table::QUANTILES;
 
 pub(super) const RULE: Rule = Rule {
     name: "starved-client",
     title: "starved client",
     limits: "It sees our host's own stages. Whoever took its CPU it cannot tell, beyond the hypervisor's steal and the share that was busy; and where kernel stamps are missing, the wait to be read is told with the network. Of a reply of several segments the kernel holds back what came behind a lost one, so there the wait to be read counts only beside late sending or a busy CPU.",
     covers: &[],
+    needs: &[Need::Replies(MESSAGES)],
     look,
 };
 
-/// One message in twenty pays this much to our own host: at the 95th percentile.
-const TAIL: f64 = 0.95;
 /// A woken thread takes tens of microseconds on an idle machine; from a millisecond on somebody else
-/// had the CPU.
+/// had the CPU. A quantile that our host moves by less is none of its doing ...
 const LEAST_MS: f64 = 1.0;
-/// And from this share of the median response time on it spoils the measurement.
+/// ... nor one that it moves by less than this share.
 const LEAST_SHARE: f64 = 0.05;
+/// A quantile that fewer of the messages than this multiple of those beyond it were delayed, chance
+/// may have moved: where others are lost, the last percent of the replies is soon a handful.
+const ROBUST: f64 = 2.0;
+/// What one message in twenty pays, to tell a cause's cost.
+const TAIL: f64 = 0.95;
+/// Where our host delays fewer of the messages than this and no experiment is flagged for it, there
+/// is nothing to note.
+const NOTED: f64 = 0.01;
+/// A single message says nothing of a machine.
+const FEW: usize = 2;
 /// What a segment carries, in bytes: of more, the kernel gives out what came behind a lost segment
 /// only when that has come too.
 const SEGMENT: u64 = 1448;
-/// So many messages at least: fewer have no 95th percentile to speak of.
-const MESSAGES: usize = 20;
-/// A single experiment that was disturbed is flagged; from this share of them on it is a cause.
-const EXPERIMENTS: f64 = 0.1;
+/// So many messages at least: fewer have no quantile.
+const MESSAGES: usize = 6;
 
-/// What our own host did in an experiment.
-struct Own {
-    tail: f64,
-    late: f64,
-    unread: f64,
-    ratio: f64,
+/// What our own host did in an experiment, in milliseconds.
+struct Own<'r> {
+    run: &'r Run<'r>,
+    /// Each reply's response time, and what of it was our host's.
+    replies: Vec<(f64, f64)>,
+    late: Vec<f64>,
+    unread: Vec<f64>,
     worst: Vec<Seq>,
-    steal: f64,
-    busy: f64,
     is_flagged: bool,
 }
 
-impl Own {
-    fn of(run: &Run<'_>) -> Option<Self> {
-        let mut own: Vec<(f64, Seq)> = Vec::new();
-        let (mut late, mut unread, mut responses) = (Vec::new(), Vec::new(), Vec::new());
-        for (one, times) in run.replies() {
-            let waits = [times.at(Stage::Lateness), times.at(Stage::OwnKernel)];
-            own.push((waits[0] + waits[1], one.seq));
-            late.push(waits[0]);
-            unread.push(waits[1]);
-            responses.extend(one.response.map(neph_model::Span::millis_f64));
-        }
-        if own.len() < MESSAGES {
-            return None;
-        }
-        let at = |values: Vec<f64>, p: f64| values.into_iter().collect::<Ordered>().at(p);
-        let late = at(late, TAIL)?;
-        own.sort_by(|a, b| b.0.total_cmp(&a.0));
-        let load = run.experiment.provenance.as_ref().map(|one| one.load);
-        let flagged = |warning: &Warning| {
+impl<'r> Own<'r> {
+    fn of(run: &'r Run<'r>) -> Self {
+        let warnings = run.experiment.experiment.warnings.iter();
+        let is_flagged = warnings.clone().any(|warning| {
             matches!(
                 warning,
                 Warning::SenderLate { .. }
                     | Warning::CpuStolen { .. }
                     | Warning::CpuSaturated { .. }
             )
-        };
-        let is_flagged = run.experiment.experiment.warnings.iter().any(flagged);
-        let is_one_segment = run.scenario.response_size.bytes() <= SEGMENT;
+        });
+        let told: Vec<_> = run.replies().collect();
+        let of = |stage: Stage| -> Vec<f64> { told.iter().map(|(_, one)| one.at(stage)).collect() };
+        let (late, unread) = (of(Stage::Lateness), of(Stage::OwnKernel));
+        let is_late = at(&late, TAIL).is_some_and(|late| late >= LEAST_MS);
         // A host that is slow to read is slow to send as well.
-        let tail = if is_one_segment || is_flagged || late >= LEAST_MS {
-            at(own.iter().map(|(wait, _)| *wait).collect(), TAIL)?
-        } else {
-            late
-        };
-        Some(Self {
-            tail,
+        let is_one_segment = run.scenario.response_size.bytes() <= SEGMENT;
+        let reads_slowly = is_one_segment || is_flagged || is_late;
+        let mut own: Vec<(f64, Seq)> = Vec::new();
+        let mut replies = Vec::new();
+        for (one, times) in &told {
+            let unread = if reads_slowly {
+                times.at(Stage::OwnKernel)
+            } else {
+                0.0
+            };
+            let paid = times.at(Stage::Lateness) + unread;
+            replies.extend(one.response.map(|whole| (Span::millis_f64(whole), paid)));
+            own.push((paid, one.seq));
+        }
+        own.sort_by(|a, b| b.0.total_cmp(&a.0));
+        Self {
+            run,
+            replies,
             late,
-            unread: at(unread, TAIL)?,
-            ratio: tail / LEAST_MS.max(LEAST_SHARE * at(responses, 0.5)?),
+            unread,
             worst: own.into_iter().map(|(_, seq)| seq).collect(),
-            steal: load.map_or(0.0, |load| load.steal_percent),
-            busy: load.map_or(0.0, |load| load.busy_percent),
             is_flagged,
-        })
+        }
     }
+
+    fn load(&self, value: fn(&neph_model::Load) -> f64) -> f64 {
+        let provenance = self.run.experiment.provenance.as_ref();
+        provenance.map_or(0.0, |provenance| value(&provenance.load))
+    }
+}
+
+fn at(values: &[f64], p: f64) -> Option<f64> {
+    values.iter().copied().collect::<Ordered>().at(p)
+}
+
+/// A quantile of a scenario's response times that is told, and what it is without our host.
+#[derive(Clone, Copy)]
+struct Moved {
+    p: f64,
+    with: f64,
+    without: f64,
+    /// Where its 95 % interval begins.
+    low: f64,
+    /// The share of the messages that our host delayed.
+    delayed: f64,
+}
+
+impl Moved {
+    fn by(self) -> f64 {
+        self.with - self.without
+    }
+
+    /// Beside the least effect.
+    fn size(self) -> f64 {
+        self.by() / LEAST_MS.max(LEAST_SHARE * self.without)
+    }
+
+    /// The same; 0 where the quantile's own uncertainty is larger, or chance may have moved it.
+    fn ratio(self) -> f64 {
+        let is_robust = self.delayed >= (ROBUST * (1.0 - self.p)).min(0.5);
+        if self.without < self.low && is_robust {
+            self.size()
+        } else {
+            0.0
+        }
+    }
+
+    fn in_words(self) -> String {
+        let (p, without, with) = (self.p * 100.0, millis(self.without), millis(self.with));
+        format!("p{p:.0} from {without} to {with}")
+    }
+}
+
+/// A scenario's experiments from one site.
+struct Scenario<'r> {
+    runs: Vec<Own<'r>>,
+    moved: Vec<Moved>,
+    messages: usize,
+    delayed: usize,
+}
+
+impl<'r> Scenario<'r> {
+    fn of(runs: &[&'r Run<'r>]) -> Self {
+        let runs: Vec<Own<'r>> = runs.iter().map(|run| Own::of(run)).collect();
+        let replies = || runs.iter().flat_map(|run| &run.replies);
+        let messages = replies().count();
+        let delayed = replies().filter(|(_, paid)| *paid >= LEAST_MS).count();
+        let lost = runs.iter().map(|one| one.run.flow.lost()).sum();
+        let with: Vec<f64> = sorted(replies().map(|(whole, _)| *whole));
+        let without: Vec<f64> = sorted(replies().map(|(whole, paid)| whole - paid));
+        let moved = QUANTILES.into_iter().filter_map(|p| {
+            let with = quantile(Sorted::check(&with).ok()?, lost, p).ok()?;
+            let without = quantile(Sorted::check(&without).ok()?, lost, p).ok()?;
+            Some(Moved {
+                p,
+                with: with.value().number()?,
+                without: without.value().number()?,
+                low: with.low().number()?,
+                delayed: real(delayed) / real(messages.max(1)),
+            })
+        });
+        Self {
+            moved: moved.collect(),
+            messages,
+            delayed,
+            runs,
+        }
+    }
+
+    fn ratio(&self) -> f64 {
+        let ratios = self.moved.iter().map(|one| one.ratio());
+        ratios.fold(0.0, f64::max)
+    }
+
+    fn label(&self) -> String {
+        let first = self.runs.first();
+        first.map_or_else(String::new, |one| one.run.scenario.label())
+    }
+}
+
+fn sorted(values: impl Iterator<Item = f64>) -> Vec<f64> {
+    let mut values: Vec<f64> = values.collect();
+    values.sort_by(f64::total_cmp);
+    values
 }
 
 fn look(sight: &Sight<'_>) -> Vec<Found> {
-    let groups = sight.grouped(|run| run.site().to_owned()).into_iter();
-    groups
-        .filter_map(|(site, runs)| told(&site, &runs))
+    let mut sites: BTreeMap<String, Vec<Scenario<'_>>> = BTreeMap::new();
+    let alike = sight.grouped(|run| (run.site().to_owned(), run.scenario.index));
+    for ((site, _), runs) in alike {
+        sites.entry(site).or_default().push(Scenario::of(&runs));
+    }
+    let sites = sites.into_iter();
+    sites
+        .filter_map(|(site, all)| {
+            let who = if site.is_empty() { "our host" } else { &site };
+            told(who, &all).or_else(|| noted(who, &all))
+        })
         .collect()
 }
 
-fn told(site: &str, runs: &[&Run<'_>]) -> Option<Found> {
-    let all: Vec<(&Run<'_>, Own)> = runs
-        .iter()
-        .filter_map(|run| Some((*run, Own::of(run)?)))
-        .collect();
-    let starved: Vec<&(&Run<'_>, Own)> = all.iter().filter(|(_, own)| own.ratio >= 1.0).collect();
-    if starved.is_empty() || real(starved.len()) < EXPERIMENTS * real(all.len()) {
-        return None;
+/// What the messages of several scenarios paid to our host: one in twenty so many milliseconds or more.
+struct Paid {
+    tail: f64,
+    late: f64,
+    unread: f64,
+    /// Of the CPU, in percent, at the experiments' median.
+    steal: f64,
+    busy: f64,
+}
+
+impl Paid {
+    fn of(scenarios: &[&Scenario<'_>]) -> Option<Self> {
+        let runs = || scenarios.iter().flat_map(|one| &one.runs);
+        let tail = |values: fn(&Own<'_>) -> Vec<f64>| {
+            runs().flat_map(values).collect::<Ordered>().at(TAIL)
+        };
+        let load = |value: fn(&neph_model::Load) -> f64| {
+            runs()
+                .map(|run| run.load(value))
+                .collect::<Ordered>()
+                .median()
+        };
+        Some(Self {
+            tail: tail(|run| run.replies.iter().map(|(_, paid)| *paid).collect())?,
+            late: tail(|run| run.late.clone())?,
+            unread: tail(|run| run.unread.clone())?,
+            steal: load(|load| load.steal_percent).unwrap_or(0.0),
+            busy: load(|load| load.busy_percent).unwrap_or(0.0),
+        })
     }
-    let middle = |value: fn(&Own) -> f64| {
-        let values = starved.iter().map(|(_, own)| value(own));
-        values.collect::<Ordered>().median()
-    };
-    let (tail, late) = (middle(|own| own.tail)?, middle(|own| own.late)?);
-    let (unread, ratio) = (middle(|own| own.unread)?, middle(|own| own.ratio)?);
-    let (steal, busy) = (middle(|own| own.steal)?, middle(|own| own.busy)?);
-    let flagged = starved.iter().filter(|(_, own)| own.is_flagged).count();
-    let level = match (2 * flagged >= starved.len(), ratio >= 2.0) {
+
+    fn whose(&self) -> String {
+        if self.steal > 1.0 {
+            format!("the hypervisor took {:.1} % of the CPU", self.steal)
+        } else if self.busy > 0.0 {
+            format!("its CPU was {:.0} % busy", self.busy)
+        } else {
+            "its load was not recorded".to_owned()
+        }
+    }
+}
+
+/// The scenarios of which our host moved a figure.
+fn told(who: &str, all: &[Scenario<'_>]) -> Option<Found> {
+    let starved: Vec<&Scenario<'_>> = all.iter().filter(|one| one.ratio() >= 1.0).collect();
+    let worst = starved
+        .iter()
+        .max_by(|a, b| a.ratio().total_cmp(&b.ratio()))?;
+    let paid = Paid::of(&starved)?;
+    let moved: Vec<&Moved> = worst
+        .moved
+        .iter()
+        .filter(|one| one.ratio() >= 1.0)
+        .collect();
+    let farthest = moved.last()?;
+    let in_words: Vec<String> = moved.iter().map(|one| one.in_words()).collect();
+    let cause = format!(
+        "{who} was slow itself, not the network: its own delays moved {} ({}); one message in twenty paid {} or more to it ({} late in sending, {} until it was read), in {} of {}; {}.",
+        in_words.join(", "),
+        worst.label(),
+        millis(paid.tail),
+        millis(paid.late),
+        millis(paid.unread),
+        starved.len(),
+        plural(all.len(), "scenario"),
+        paid.whose(),
+    );
+    let remedy = "measure again from a host with a core to spare (or with CAP_SYS_NICE, which gives real-time priority), at a longer interval or with fewer flows; believe medians and the network stage rather than tails until then";
+    let mut found = Found::new(
+        cause,
+        remedy.to_owned(),
+        confidence(&starved, worst.ratio()),
+    )
+    .costing(paid.tail)
+    .with("95th percentile of our own stages", paid.tail, "ms")
+    .with("lateness", paid.late, "ms")
+    .with("until read", paid.unread, "ms")
+    .with("quantile moved", farthest.p * 100.0, "")
+    .with("without our host", farthest.without, "ms")
+    .with("as measured", farthest.with, "ms")
+    .with("CPU stolen", paid.steal, "%")
+    .with("CPU busy", paid.busy, "%");
+    for run in starved.iter().flat_map(|one| &one.runs) {
+        found = found.seen_at(run.run, &run.worst);
+    }
+    Some(found)
+}
+
+fn confidence(starved: &[&Scenario<'_>], ratio: f64) -> Confidence {
+    let runs = || starved.iter().flat_map(|one| &one.runs);
+    let (flagged, all) = (runs().filter(|run| run.is_flagged).count(), runs().count());
+    let level = match (2 * flagged >= all, ratio >= 2.0) {
         (true, true) => Level::Sure,
         (true, false) | (false, true) => Level::Likely,
         (false, false) => Level::Possible,
     };
     let why = format!(
-        "seen in {} of {}, of which {flagged} are flagged for it",
-        starved.len(),
-        plural(all.len(), "experiment"),
+        "the quantile moved by {ratio:.1} times the least that counts; {flagged} of {} are flagged for it",
+        plural(all, "experiment"),
     );
-    let who = if site.is_empty() { "our host" } else { site };
-    let whose = if steal > 1.0 {
-        format!("the hypervisor took {steal:.1} % of the CPU")
-    } else if busy.is_finite() && busy > 0.0 {
-        format!("its CPU was {busy:.0} % busy")
-    } else {
-        "its load was not recorded".to_owned()
-    };
-    let cause = format!(
-        "{who} was slow itself, not the network: one message in twenty paid {} or more to it ({} late in sending, {} until it was read) in {} of {}; {whose}.",
-        millis(tail),
-        millis(late),
-        millis(unread),
-        starved.len(),
-        plural(all.len(), "experiment"),
+    Confidence::new(level, why)
+}
+
+/// Delays of our host that changed no figure beyond its own uncertainty.
+fn noted(who: &str, all: &[Scenario<'_>]) -> Option<Found> {
+    let messages: usize = all.iter().map(|one| one.messages).sum();
+    let delayed: usize = all.iter().map(|one| one.delayed).sum();
+    let mut runs = all.iter().flat_map(|one| &one.runs);
+    let is_flagged = runs.any(|run| run.is_flagged);
+    let is_noted = delayed >= FEW && real(delayed) >= NOTED * real(messages);
+    if delayed == 0 || !(is_flagged || is_noted) {
+        return None;
+    }
+    let moved = all
+        .iter()
+        .flat_map(|one| one.moved.iter().map(move |moved| (one, moved)));
+    let (scenario, most) = moved.max_by(|(_, a), (_, b)| a.size().total_cmp(&b.size()))?;
+    let share = real(delayed) / real(messages.max(1));
+    let text = format!(
+        "{who} itself delayed {delayed} of {} ({}) by a millisecond or more; at the most this moved {} ({}). They are too few, or it is too little, to change what is told.",
+        plural(messages, "message"),
+        percent(share),
+        most.in_words(),
+        scenario.label(),
     );
-    let remedy = "measure again from a host with a core to spare (or with CAP_SYS_NICE, which gives real-time priority), at a longer interval or with fewer flows; believe medians and the network stage rather than tails until then";
-    let mut found = Found::new(cause, remedy.to_owned(), Confidence::new(level, why))
-        .costing(tail)
-        .with("95th percentile of our own stages", tail, "ms")
-        .with("lateness", late, "ms")
-        .with("until read", unread, "ms")
-        .with("CPU stolen", steal, "%")
-        .with("CPU busy", busy, "%");
-    for (run, own) in starved {
-        found = found.seen_at(run, &own.worst);
+    let confidence = Confidence::new(Level::Sure, "");
+    let mut found = Found::new(text, String::new(), confidence)
+        .into_note()
+        .with("messages delayed", real(delayed), "messages")
+        .with("without our host", most.without, "ms")
+        .with("as measured", most.with, "ms");
+    for run in &scenario.runs {
+        found = found.seen_at(run.run, &run.worst);
     }
     Some(found)
 }

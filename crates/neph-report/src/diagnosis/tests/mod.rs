@@ -2,6 +2,7 @@
 //! put in, and what looks like it is not.
 
 mod absent;
+mod beside;
 mod named;
 mod path;
 mod randomised;
@@ -13,7 +14,7 @@ use world::World;
 
 /// What the rules say of a world's campaign.
 fn told(world: &World) -> Vec<Diagnosis> {
-    diagnose(&world.campaign(), &PlotSettings::default())
+    diagnose(&world.campaign(), &PlotSettings::default()).causes
 }
 
 /// The names of the rules that speak.

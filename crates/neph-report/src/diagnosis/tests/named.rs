@@ -34,6 +34,22 @@ fn unequal_paths_are_told_by_port_with_the_best_one() {
 }
 
 #[test]
+fn unequal_paths_are_told_although_the_route_changes_as_well() {
+    let world = World {
+        round_trip_ms: 20.0,
+        paths_ms: vec![0.0, 8.0],
+        ports: (40_001..40_011).collect(),
+        blocks: 16,
+        later_ms: 5.0,
+        ..World::default()
+    };
+    let told = only(&world, "ecmp-imbalance");
+    assert!(told.cause.contains("the route itself was 5"), "{told:#?}");
+    assert!((told.cost_ms - 8.0).abs() < 0.3, "{told:#?}");
+    assert!(told.confidence.level < Level::Sure, "{told:#?}");
+}
+
+#[test]
 fn a_window_forgotten_while_idle_is_told_in_round_trips() {
     let world = World {
         round_trip_ms: 40.0,
@@ -202,6 +218,20 @@ fn messages_that_queue_in_the_sender_are_told() {
     };
     let told = only(&world, "head-of-line");
     assert!(number(&told, "messages that wait") > 0.5, "{told:#?}");
+    assert!(told.cause.contains("the window does not let go"));
+    // The kernel may not tell when the bytes came to the interface's queue, or they may stand there.
+    for (sched, words) in [
+        (None, "the window does not let go"),
+        (Some(0.0), "own interface"),
+    ] {
+        let world = World {
+            sched,
+            ..world.clone()
+        };
+        let told = only(&world, "head-of-line");
+        assert!(number(&told, "messages that wait") > 0.5, "{told:#?}");
+        assert!(told.cause.contains(words), "{}", told.cause);
+    }
 }
 
 #[test]

@@ -167,25 +167,23 @@ impl<'w> Line<'w> {
         let world = self.world;
         let due = seq as f64 * scenario.interval.millis_f64();
         let hiccup = if random.unit() < 0.005 { 4.0 } else { 0.0 };
-        let starved = exponential(random, world.starved_ms);
+        let starved = self.starved(random);
         let mut marks = Marks::intended_at(own(due));
         let mut at = due + 0.004 + exponential(random, 0.01) + hiccup + starved;
         let dials = world.dials.filter(|_| random.unit() < world.dialled);
         if let Some(rounds) = dials {
-            (self.window, self.retransmissions) = (INITIAL, 0);
             self.connection = u32::try_from(seq).unwrap();
-            marks.dialled = Some(own(at));
-            at += self.crossing(at, random);
-            marks.connected = Some(own(at));
-            at += rounds * self.base + world.sums_ms + 0.2;
-            marks.opened = Some(own(at));
+            at = self.dial(rounds, at, &mut marks, random);
         }
         let written = at + 0.01;
         marks.app_send = Some(own(written));
         let bytes = scenario.request_size.bytes() as f64;
         let sending = self.send(bytes, written, random);
         let left = sending.left + 0.02;
-        (marks.queued, marks.nic_tx) = (Some(own(left - 0.01)), Some(own(left)));
+        let queued = world
+            .sched
+            .map(|share| written + share * (left - 0.01 - written));
+        (marks.queued, marks.nic_tx) = (queued.map(own), Some(own(left)));
         self.left = left;
         let base = self.base;
         let again = f64::from(sending.lost.min(2)) * (base + 5.0);
@@ -226,6 +224,24 @@ impl<'w> Line<'w> {
             message.tcp_at_ack = Some(self.state(self.window, self.retransmissions));
         }
         message
+    }
+
+    /// Opens a connection with so many round trips above TCP's; when it is open.
+    fn dial(&mut self, rounds: f64, at: f64, marks: &mut Marks, random: &mut Random) -> f64 {
+        (self.window, self.retransmissions) = (INITIAL, 0);
+        marks.dialled = Some(own(at));
+        let connected = at + self.crossing(at, random);
+        marks.connected = Some(own(connected));
+        let opened = connected + rounds * self.base + self.world.sums_ms + 0.2;
+        marks.opened = Some(own(opened));
+        opened
+    }
+
+    /// How long our own host makes a message wait, each way.
+    fn starved(&self, random: &mut Random) -> f64 {
+        let starved = exponential(random, self.world.starved_ms);
+        let is_hit = self.world.starved >= 1.0 || random.unit() < self.world.starved;
+        if is_hit { starved } else { 0.0 }
     }
 
     /// How long our kernel holds the reply's last byte back for a segment that is sent again.

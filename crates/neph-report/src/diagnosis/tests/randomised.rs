@@ -2,15 +2,18 @@
 //! names are causes.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 
 use neph_model::ProbeKind;
 use neph_stats::Random;
 
-use super::names;
+use super::told;
 use super::world::{Queue, World};
 
-/// How many worlds.
-const WORLDS: u64 = 200;
+/// The worlds that rules were adjusted to.
+const ADJUSTED: Range<u64> = 0..200;
+/// The worlds that they were not: nobody looks at one of these to change a rule.
+const HELD_OUT: Range<u64> = 10_000..10_200;
 /// What both shares have to reach.
 const ENOUGH: f64 = 0.95;
 
@@ -30,7 +33,12 @@ const CAUSES: [Cause; 12] = [
         let count = 2 + random.below(2);
         let step = (world.round_trip_ms * between(random, 0.3, 1.0)).max(1.5);
         world.paths_ms = [0.0, step, 2.0 * step][..count].to_vec();
+        // By lot, as a plan's scenarios go: in ascending order a hash puts neighbours together, and
+        // such an order is also that of a route that changes and comes back.
         world.ports = (40_001..40_011).collect();
+        for place in 1..world.ports.len() {
+            world.ports.swap(place, random.below(place + 1));
+        }
         world.blocks = 12;
     }),
     ("slow-start-after-idle", |world, random| {
@@ -194,13 +202,26 @@ struct Count {
     wrong: u32,
 }
 
-#[test]
-fn of_two_hundred_random_worlds_the_causes_are_named_and_nothing_else() {
+impl Count {
+    fn recall(self) -> f64 {
+        f64::from(self.named) / f64::from(self.put_in.max(1))
+    }
+
+    fn precision(self) -> f64 {
+        f64::from(self.named) / f64::from((self.named + self.wrong).max(1))
+    }
+}
+
+/// All causes together, and a line about each world where something is missing or wrong. Prints
+/// each cause's counts.
+fn score(seeds: Range<u64>) -> (Count, Vec<String>) {
     let mut counts: BTreeMap<&str, Count> = BTreeMap::new();
-    let mut worst: Vec<String> = Vec::new();
-    for seed in 0..WORLDS {
+    let mut mistaken: Vec<String> = Vec::new();
+    println!("seeds {seeds:?}");
+    for seed in seeds {
         let (world, put_in) = world(seed);
-        let named: BTreeSet<&str> = names(&world).into_iter().collect();
+        let told = told(&world);
+        let named: BTreeSet<&str> = told.iter().map(|one| one.rule).collect();
         for name in &put_in {
             let count = counts.entry(name).or_default();
             count.put_in += 1;
@@ -210,7 +231,9 @@ fn of_two_hundred_random_worlds_the_causes_are_named_and_nothing_else() {
             counts.entry(name).or_default().wrong += 1;
         }
         if named != put_in {
-            worst.push(format!("{seed}: {put_in:?}, named {named:?}"));
+            mistaken.push(format!("{seed}: {put_in:?}, named {named:?}"));
+            let wrong = told.iter().filter(|one| !put_in.contains(one.rule));
+            mistaken.extend(wrong.map(|one| format!("    {}", one.cause)));
         }
     }
     let all = counts.values().fold(Count::default(), |all, one| Count {
@@ -218,21 +241,37 @@ fn of_two_hundred_random_worlds_the_causes_are_named_and_nothing_else() {
         named: all.named + one.named,
         wrong: all.wrong + one.wrong,
     });
-    println!("{:<24}{:>8}{:>8}{:>8}", "cause", "put in", "named", "wrong");
+    println!("| cause | put in | named | named wrongly | precision | recall |");
     for (name, one) in counts.iter().chain([(&"all", &all)]) {
         println!(
-            "{name:<24}{:>8}{:>8}{:>8}",
-            one.put_in, one.named, one.wrong
+            "| {name} | {} | {} | {} | {:.1} % | {:.1} % |",
+            one.put_in,
+            one.named,
+            one.wrong,
+            one.precision() * 100.0,
+            one.recall() * 100.0
         );
     }
-    let recall = f64::from(all.named) / f64::from(all.put_in);
-    let precision = f64::from(all.named) / f64::from(all.named + all.wrong);
-    println!(
-        "precision {precision:.3}, recall {recall:.3}\n{}",
-        worst.join("\n")
-    );
+    (all, mistaken)
+}
+
+fn holds(all: Count) {
     assert!(
-        precision >= ENOUGH && recall >= ENOUGH,
-        "{precision} {recall}"
+        all.precision() >= ENOUGH && all.recall() >= ENOUGH,
+        "{all:?}"
     );
+}
+
+#[test]
+fn of_two_hundred_random_worlds_the_causes_are_named_and_nothing_else() {
+    let (all, mistaken) = score(ADJUSTED);
+    println!("{}", mistaken.join("\n"));
+    holds(all);
+}
+
+/// Tells no seed, so that nobody adjusts a rule to one.
+#[test]
+fn of_worlds_that_no_rule_was_adjusted_to_as_many_causes_are_named() {
+    let (all, _) = score(HELD_OUT);
+    holds(all);
 }

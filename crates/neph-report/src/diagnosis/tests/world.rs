@@ -52,6 +52,9 @@ pub(super) struct World {
     pub(super) window: Option<u32>,
     /// Segments for which the receiver has room, however large the window.
     pub(super) room: Option<u32>,
+    /// Which share of a message's wait in our host comes before its bytes are with the interface's
+    /// queue; none: the kernel does not tell.
+    pub(super) sched: Option<f64>,
     /// Mbit/s at which the sender paces, however large the window.
     pub(super) pacing: Option<f64>,
     /// Share of segments.
@@ -68,6 +71,8 @@ pub(super) struct World {
     pub(super) icmp_ms: f64,
     pub(super) think_ms: f64,
     pub(super) starved_ms: f64,
+    /// The share of the messages that are delayed so.
+    pub(super) starved: f64,
     /// Round trips of handshakes above TCP, with a connection per message.
     pub(super) dials: Option<f64>,
     /// The share of the messages that dial, where some do.
@@ -104,6 +109,7 @@ impl Default for World {
             congestion: Some("cubic"),
             window: None,
             room: None,
+            sched: Some(1.0),
             pacing: None,
             loss: 0.0,
             outage: 0.0..0.0,
@@ -114,6 +120,7 @@ impl Default for World {
             icmp_ms: 0.0,
             think_ms: 0.0,
             starved_ms: 0.0,
+            starved: 1.0,
             dials: None,
             dialled: 1.0,
             sums_ms: 0.0,

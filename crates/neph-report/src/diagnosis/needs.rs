@@ -1,0 +1,153 @@
+//! What rules need before they can look: where it was not measured, a rule that is silent has said
+//! nothing, and what it needs is told.
+
+use std::collections::BTreeMap;
+
+use neph_model::{ProbeKind, Stage, StageSet};
+use serde::Serialize;
+
+use super::{Rule, Run, Sight};
+use crate::findings::plural;
+
+/// Something without which a rule cannot look.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Need {
+    /// So many replies in an experiment.
+    Replies(usize),
+    /// The network's time told alone.
+    Network,
+    /// When what was sent left, over TCP.
+    SendStamps,
+    /// What TCP told beside the stamps; datagrams do without.
+    TcpStatistics,
+    /// Requests of two sizes to one endpoint.
+    Sizes,
+    /// So many connections to one address from ports that are known.
+    Flows(usize),
+    /// ICMP echoes beside the messages.
+    Echoes,
+    /// The peer's marks.
+    PeerMarks,
+    /// Messages of a segment at most each way.
+    SmallMessages(u64),
+    /// The wall clock, read now and then.
+    WallClock,
+}
+
+/// A rule that could not look, and why.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Blind {
+    /// The rule's name.
+    pub rule: &'static str,
+    /// The rule's name on screen.
+    pub title: &'static str,
+    /// What it needs and did not have.
+    pub needs: Vec<String>,
+}
+
+impl Blind {
+    /// What the rule needs and a campaign does not have, if anything.
+    pub(super) fn of(rule: &Rule, sight: &Sight<'_>) -> Option<Self> {
+        let unmet = rule.needs.iter().filter(|need| !need.is_met(sight));
+        let needs: Vec<String> = unmet.map(|need| need.in_words()).collect();
+        (!needs.is_empty()).then_some(Self {
+            rule: rule.name,
+            title: rule.title,
+            needs,
+        })
+    }
+
+    /// `needs: which rules`, those with the same needs together.
+    pub(super) fn in_words(all: &[Self]) -> Vec<String> {
+        let mut alike: BTreeMap<&[String], Vec<&str>> = BTreeMap::new();
+        for one in all {
+            alike.entry(&one.needs).or_default().push(one.title);
+        }
+        let alike = alike.into_iter();
+        alike
+            .map(|(needs, titles)| format!("{}: needs {}.", titles.join(", "), needs.join("; ")))
+            .collect()
+    }
+}
+
+impl Need {
+    fn is_met(self, sight: &Sight<'_>) -> bool {
+        let any = |met: &dyn Fn(&Run<'_>) -> bool| sight.runs.iter().any(met);
+        match self {
+            Self::Replies(least) => any(&|run| run.replies().nth(least - 1).is_some()),
+            Self::Network => any(&|run| !run.crossings.is_empty()),
+            Self::SendStamps => {
+                let tells = |set: StageSet| {
+                    set.contains(Stage::SendWindow) && !set.contains(Stage::Network)
+                };
+                !any(&is_tcp) || any(&|run| is_tcp(run) && run.flow.stage_sets().any(tells))
+            }
+            Self::TcpStatistics => any(&|run| {
+                let mut all = run.flow.exchanges.iter();
+                !is_tcp(run) || all.any(|one| one.cwnd.is_some() || one.least_rtt.is_some())
+            }),
+            Self::Sizes => has_two_sizes(sight),
+            Self::Flows(least) => {
+                let has_port = |run: &&&Run<'_>| {
+                    let source = run.flow.flow.source;
+                    source.is_some_and(|source| source.port() > 0)
+                };
+                let alike = sight.grouped(|run| (run.site().to_owned(), run.flow.flow.target));
+                let mut alike = alike.values();
+                alike.any(|runs| runs.iter().filter(has_port).count() >= least)
+            }
+            Self::Echoes => any(&|run| run.echoes().len() > 0),
+            Self::PeerMarks => any(&|run| {
+                let mut told = run.flow.stage_sets();
+                told.any(|set| set == StageSet::only(Stage::PeerApp))
+            }),
+            Self::SmallMessages(most) => any(&|run| {
+                let scenario = run.scenario;
+                let (request, response) = (scenario.request_size, scenario.response_size);
+                request.bytes().max(response.bytes()) <= most
+            }),
+            Self::WallClock => any(&|run| run.experiment.experiment.anchors().nth(1).is_some()),
+        }
+    }
+
+    fn in_words(self) -> String {
+        match self {
+            Self::Replies(least) => format!("{least} replies in an experiment"),
+            Self::Network => {
+                "the network's time alone (a neph reflector at the other end, and the kernel's stamps)"
+                    .to_owned()
+            }
+            Self::SendStamps => {
+                "the kernel's stamps of what is sent (Linux; some sandboxes tell none)".to_owned()
+            }
+            Self::TcpStatistics => {
+                "TCP's statistics (Linux; some sandboxes tell none)".to_owned()
+            }
+            Self::Sizes => "requests of two sizes to the same endpoint".to_owned(),
+            Self::Flows(least) => format!(
+                "{} to the same address (more blocks, or several source ports)",
+                plural(least, "connection")
+            ),
+            Self::Echoes => {
+                "ICMP echoes beside the messages (as root, or within net.ipv4.ping_group_range)"
+                    .to_owned()
+            }
+            Self::PeerMarks => "a neph reflector at the other end".to_owned(),
+            Self::SmallMessages(most) => format!("messages of at most {most} B each way"),
+            Self::WallClock => "the wall clock beside the messages (neph run stores it)".to_owned(),
+        }
+    }
+}
+
+fn is_tcp(run: &Run<'_>) -> bool {
+    matches!(
+        run.flow.flow.probe,
+        ProbeKind::Ws | ProbeKind::Http | ProbeKind::Tcp
+    )
+}
+
+fn has_two_sizes(sight: &Sight<'_>) -> bool {
+    let size = |run: &Run<'_>| run.scenario.request_size;
+    let mut places = sight.places().into_values();
+    places.any(|runs| runs.iter().any(|run| size(run) != size(runs[0])))
+}

@@ -1,0 +1,169 @@
+//! What is told beside causes: what changes no figure, and which rules could not look.
+
+use neph_model::{BitRate, Outcome, ProbeKind, Throughput, Wall};
+
+use super::world::{Queue, World};
+use super::{names, number, only};
+use crate::PlotSettings;
+use crate::diagnosis::{Diagnoses, diagnose, diagnoses_in_brief};
+
+fn all(world: &World) -> Diagnoses {
+    diagnose(&world.campaign(), &PlotSettings::default())
+}
+
+#[test]
+fn a_machine_that_delays_a_few_messages_is_noted_and_one_that_moves_a_quantile_is_a_cause() {
+    for seed in 0..8 {
+        let few = World {
+            seed,
+            starved_ms: 8.0,
+            starved: 0.05,
+            blocks: 1,
+            ..World::default()
+        };
+        let told = all(&few);
+        assert!(told.causes.is_empty(), "{:#?}", told.causes);
+        let [note] = told.notes.as_slice() else {
+            panic!("{:#?}", told.notes);
+        };
+        assert_eq!(note.rule, "starved-client");
+        assert!(
+            note.text.contains("our host itself delayed"),
+            "{}",
+            note.text
+        );
+        assert!(note.text.contains("p90 from "), "{}", note.text);
+        let many = World {
+            starved: 0.3,
+            ..few
+        };
+        let told = only(&many, "starved-client");
+        assert!(told.cause.contains("moved p90 from 20"), "{}", told.cause);
+        assert!(all(&many).notes.is_empty());
+    }
+}
+
+#[test]
+fn a_quiet_machine_is_not_even_noted() {
+    assert!(all(&World::default()).notes.is_empty());
+}
+
+#[test]
+fn a_rule_that_could_not_look_says_what_it_needs() {
+    let world = World::default();
+    let blind = |told: &Diagnoses| -> Vec<&str> { told.blind.iter().map(|one| one.rule).collect() };
+    assert_eq!(blind(&all(&world)), ["serialisation"]);
+    let both = World {
+        sizes: vec![256, 1024],
+        ..world
+    };
+    let told = all(&both);
+    assert!(told.blind.is_empty(), "{:#?}", told.blind);
+    let shown = diagnoses_in_brief(&told, 80);
+    assert_eq!(shown, "No cause found: none of the 12 rules speaks.\n");
+    let mut data = both.campaign();
+    for one in &mut data.experiments {
+        one.flows.truncate(1);
+        one.experiment.anchors.clear();
+        one.flows[0].exchanges.truncate(9);
+    }
+    let told = diagnose(&data, &PlotSettings::default());
+    let rules = ["head-of-line", "icmp-differs", "l7-proxy", "clock-step"];
+    assert_eq!(blind(&told), rules);
+    let shown = diagnoses_in_brief(&told, 200);
+    assert!(
+        shown.contains("none of the 8 rules that could look speaks")
+            && shown.contains("ICMP treated differently: needs ICMP echoes")
+            && shown.contains(
+                "head-of-line blocking at the sender, L7 proxy in the path: needs 10 replies"
+            ),
+        "{shown}"
+    );
+}
+
+#[test]
+fn what_another_site_s_link_carries_says_nothing_of_who_fills_this_one() {
+    let world = World {
+        intervals_ms: vec![50],
+        seconds: 55.0,
+        blocks: 3,
+        queue: Some(Queue {
+            from: 15.0,
+            to: 40.0,
+            peak_ms: 200.0,
+        }),
+        ..World::default()
+    };
+    // The messages ask for 164 kbit/s.
+    let check = |site: Option<&str>| Throughput {
+        block: 0,
+        endpoint: "metro".into(),
+        site: site.map(str::to_owned),
+        tool: "neph".into(),
+        started: Wall::from_unix_nanos(0),
+        seconds: Vec::new(),
+        goodput: BitRate(150_000),
+        failure: None,
+    };
+    for (site, words) in [
+        (None, "fill it themselves"),
+        (Some("elsewhere"), "each message alone is back"),
+    ] {
+        let mut data = world.campaign();
+        data.throughputs = vec![check(site)];
+        let told = diagnose(&data, &PlotSettings::default()).causes;
+        let queue = told.iter().find(|one| one.rule == "bufferbloat").unwrap();
+        assert!(queue.cause.contains(words), "{}", queue.cause);
+    }
+}
+
+#[test]
+fn a_slow_link_before_a_proxy_is_told_by_several_sizes_with_its_rate() {
+    for (quick_acks, proxy_ms) in [(0.0, 3.0), (0.15, 3.0), (0.0, 20.0)] {
+        let world = World {
+            round_trip_ms: 35.0,
+            rate_mbit: 4.0,
+            proxy_ms,
+            quick_acks,
+            sizes: vec![512, 10_240, 51_200],
+            intervals_ms: vec![500],
+            ..World::default()
+        };
+        assert!(names(&world).contains(&"serialisation"), "{world:?}");
+        let told = all(&world).causes;
+        let link = told.iter().find(|one| one.rule == "serialisation").unwrap();
+        assert!((number(link, "rate") / 4.0 - 1.0).abs() < 0.1, "{link:#?}");
+    }
+}
+
+#[test]
+fn two_causes_that_one_rule_sees_in_the_same_place_are_both_told() {
+    let told_of = |data: &_, rule: &str| {
+        let told = diagnose(data, &PlotSettings::default()).causes;
+        told.iter().filter(|one| one.rule == rule).count()
+    };
+    let longer = World {
+        icmp_ms: 6.0,
+        ..World::default()
+    };
+    let mut data = longer.campaign();
+    for one in &mut data.experiments {
+        for echo in one.flows[1].exchanges.iter_mut().step_by(3) {
+            echo.outcome = Outcome::Lost;
+        }
+    }
+    assert_eq!(told_of(&data, "icmp-differs"), 2);
+    let lossy = World {
+        loss: 0.01,
+        probe: ProbeKind::Udp,
+        intervals_ms: vec![20],
+        ..World::default()
+    };
+    let mut data = lossy.campaign();
+    for one in &mut data.experiments {
+        for datagram in one.flows[0].exchanges.iter_mut().step_by(30) {
+            datagram.reordered = true;
+        }
+    }
+    assert_eq!(told_of(&data, "random-loss"), 2);
+}
