@@ -20,8 +20,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 pub use frame::Frame;
 use setup::{ask_for_ring, bind, interface_index, map, prepare, socklen};
 
-/// Bytes of a ring's memory block.
-pub const BLOCK_BYTES: usize = 1 << 20;
+/// Bytes of a ring's memory block: 32 frames. The kernel wants each in one piece, and finds small
+/// pieces also when its memory is scattered.
+pub const BLOCK_BYTES: usize = 64 << 10;
 /// Bytes of a slot for one frame, its kernel header of 66 bytes included.
 pub const SLOT_BYTES: usize = 2048;
 /// The longest frame that fits a slot whole; a longer one is cut (see [`Frame::is_cut`]).
@@ -77,7 +78,7 @@ pub struct PacketRing {
 unsafe impl Send for PacketRing {}
 
 impl PacketRing {
-    /// Opens a ring of `blocks` (1 to 1024) times 1 MiB on `interface` of the calling thread's
+    /// Opens a ring of `blocks` (1 to 1024) of [`BLOCK_BYTES`] on `interface` of the calling thread's
     /// network namespace. Its memory is locked where the kernel permits that.
     ///
     /// # Errors

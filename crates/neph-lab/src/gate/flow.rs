@@ -99,7 +99,7 @@ pub(super) const fn reshuffled(seed: u64, times: u64) -> u64 {
 }
 
 /// Every bit of the outcome depends on every bit of `x` (the end of `SplitMix64`, Steele 2014).
-const fn mixed(x: u64) -> u64 {
+pub(crate) const fn mixed(x: u64) -> u64 {
     let x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     x ^ (x >> 31)
