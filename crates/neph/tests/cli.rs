@@ -19,6 +19,8 @@ mod pages;
 mod pings;
 #[path = "cli/predictions.rs"]
 mod predictions;
+#[path = "cli/records.rs"]
+mod records;
 #[path = "cli/refusals.rs"]
 mod refusals;
 #[path = "cli/wrong.rs"]

@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use crate::neph::{Place, Ran};
 
-const TWO: &str = "version = 1\n\
+pub(crate) const TWO: &str = "version = 1\n\
     [[site]]\nname = \"a\"\naddress = \"10.80.0.1/24\"\n\
     [[site]]\nname = \"b\"\naddress = \"10.80.0.2/24\"\n\
     [[link]]\nname = \"path\"\na = \"a\"\nb = \"b\"\ndelay = \"2ms\"\n";
@@ -182,19 +182,30 @@ fn a_campaign_goes_on_in_the_lab_it_began_in_whatever_became_of_the_files() {
 }
 
 /// A lab in the background, and a way to speak to it; it goes down with this.
-struct Kept {
-    place: Place,
-    name: String,
+pub(crate) struct Kept {
+    pub(crate) place: Place,
+    pub(crate) name: String,
 }
 
 impl Kept {
     fn up(topology: &str, letter: char) -> Self {
+        Self::up_with(topology, letter, &[])
+    }
+
+    /// With a record of one packet in so many, in the folder `truth`.
+    pub(crate) fn recording(topology: &str, letter: char, every: &str) -> Self {
+        Self::up_with(topology, letter, &["--record", "truth", "--every", every])
+    }
+
+    fn up_with(topology: &str, letter: char, more: &[&str]) -> Self {
         let name = format!("{letter}{}", std::process::id());
         let kept = Self {
             place: place(topology),
             name,
         };
-        let ran = kept.again();
+        let words = ["lab", "up", "two.toml", "--detach", "--name", &kept.name];
+        let words: Vec<&str> = words.iter().chain(more).copied().collect();
+        let ran = kept.place.neph(words);
         assert_eq!(ran.status, 0, "{}", ran.err);
         assert!(ran.err.contains("is up, kept by process"), "{}", ran.err);
         kept
@@ -205,14 +216,14 @@ impl Kept {
         self.place.neph(words)
     }
 
-    fn at(&self, site: &str, command: &str) -> Ran {
+    pub(crate) fn at(&self, site: &str, command: &str) -> Ran {
         let words = [
             "lab", "run", site, "--lab", &self.name, "--", "sh", "-c", command,
         ];
         self.place.neph(words)
     }
 
-    fn status(&self) -> Value {
+    pub(crate) fn status(&self) -> Value {
         let words = ["lab", "status", &self.name, "--format", "json"];
         let ran = self.place.neph(words);
         assert_eq!(ran.status, 0, "{}", ran.err);
