@@ -116,6 +116,11 @@ impl Gate {
         }
     }
 
+    /// How many paths flows of UDP are spread over now.
+    pub(crate) fn open_to_udp(&self) -> usize {
+        flow::open_to(Some(Reserved::Udp), &self.shape.paths)
+    }
+
     /// How long the path with this index keeps a packet, apart from jitter.
     pub(crate) fn delay(&self, path: u8) -> Span {
         let way = self.ways.get(usize::from(path));

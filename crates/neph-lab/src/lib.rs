@@ -50,6 +50,6 @@ pub use topology::{
 pub use truth::{Handling, Identity, Passing, Record, Scribe, TruthError, TruthFile, Verdict};
 pub use tunnel::TunnelError;
 pub use verify::{
-    Check, DelayCheck, JitterCheck, Lateness, LinkCheck, LossCheck, Quantiles, verify,
-    verify_against, verify_link,
+    Check, DelayCheck, JitterCheck, Lateness, LinkCheck, LossCheck, NotMet, Quantiles, Verified,
+    verification_takes, verify, verify_against, verify_link, verify_until,
 };

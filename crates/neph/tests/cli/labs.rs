@@ -155,6 +155,49 @@ fn a_lab_is_verified() {
 }
 
 #[test]
+fn a_verification_that_is_interrupted_tells_what_it_has() {
+    let test = "a_verification_that_is_interrupted_tells_what_it_has";
+    if !privileged(test) {
+        return;
+    }
+    let slow = "[[site]]\nname = \"c\"\naddress = \"10.80.0.3/24\"\n\
+                [[link]]\nname = \"far\"\na = \"b\"\nb = \"c\"\ndelay = \"60s\"\n";
+    let place = place(&format!("{TWO}{slow}"));
+    let mut child = place
+        .command(["lab", "verify", "two.toml", "--format", "csv"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("neph runs");
+    let mut err = BufReader::new(child.stderr.take().expect("piped"));
+    let mut line = String::new();
+    err.read_line(&mut line).expect("it says how long it takes");
+    assert!(line.contains("2 links of two, at most 62 s"), "{line}");
+    // Until the second link is being measured.
+    let namespace = format!("neph-v{}-b", child.id());
+    let sent = || {
+        let words = ["-n", &namespace, "-s", "-j", "link", "show", "dev", "far"];
+        let told = Command::new("ip").args(words).output().expect("ip runs");
+        let told: Value = serde_json::from_slice(&told.stdout).unwrap_or_default();
+        told[0]["stats64"]["tx"]["packets"].as_u64().unwrap_or(0)
+    };
+    let deadline = std::time::Instant::now() + std::time::Duration::from_mins(1);
+    while sent() < 100 {
+        assert!(std::time::Instant::now() < deadline, "measured");
+    }
+    let kill = format!("kill -INT {}", child.id());
+    let killed = Command::new("sh").args(["-c", &kill]).status();
+    assert!(killed.expect("a shell").success());
+    let began = std::time::Instant::now();
+    let output = child.wait_with_output().expect("it ends");
+    assert!(began.elapsed() < std::time::Duration::from_secs(10));
+    let told = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(output.status.code(), Some(130), "{told}");
+    let links: Vec<&str> = told.lines().skip(1).map(|row| &row[..5]).collect();
+    assert_eq!(links, ["path,"; 2], "{told}");
+}
+
+#[test]
 fn a_campaign_goes_on_in_the_lab_it_began_in_whatever_became_of_the_files() {
     let test = "a_campaign_goes_on_in_the_lab_it_began_in_whatever_became_of_the_files";
     if !privileged(test) {
