@@ -13,6 +13,7 @@ use neph_model::Span;
 use serde_json::Value;
 
 use super::{failure, name_of, predict};
+use crate::counted::counted;
 use crate::exit::{Failure, Outcome};
 use crate::sheet::{Cell, Column, Format, Sheet};
 use crate::{interrupt, output, topology};
@@ -37,8 +38,8 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
     let stop = interrupt::stop_on_ctrl_c()?;
     let lab = Lab::up(&topology, &UpOptions::named(name)).map_err(failure)?;
     output::say(&format!(
-        "neph lab: measuring {} links of {}, {}",
-        topology.links.len(),
+        "neph lab: measuring {} of {}, {}",
+        counted(topology.links.len() as u64, "link"),
         name_of(None, &args.file),
         takes(&topology)
     ));
