@@ -52,7 +52,7 @@ pub struct UpOptions {
     /// Seeds loss and jitter of all links.
     pub seed: u64,
     /// How each engine runs. The rings of all links share 128 MiB (two for each link, none below
-    /// 256 KiB): with many links each gets less than asked.
+    /// 1 MiB): with many links each gets less than asked.
     pub pace: Pace,
     /// Whether the calling process is there for nothing but the lab.
     pub keeper: HasKeeper,

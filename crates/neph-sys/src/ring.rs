@@ -20,9 +20,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 pub use frame::Frame;
 use setup::{ask_for_ring, bind, interface_index, map, prepare, socklen};
 
-/// Bytes of a ring's memory block: 32 frames. The kernel wants each in one piece, and finds small
-/// pieces also when its memory is scattered.
-pub const BLOCK_BYTES: usize = 64 << 10;
+/// Bytes of a ring's memory block: 512 frames. With blocks of 64 KiB links left late.
+pub const BLOCK_BYTES: usize = 1 << 20;
 /// Bytes of a slot for one frame, its kernel header of 66 bytes included.
 pub const SLOT_BYTES: usize = 2048;
 /// The longest frame that fits a slot whole; a longer one is cut (see [`Frame::is_cut`]).

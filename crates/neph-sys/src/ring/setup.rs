@@ -43,7 +43,7 @@ fn option<T>(socket: &OwnedFd, name: libc::c_int, value: &T) -> Result<(), ()> {
 }
 
 pub(super) fn ask_for_ring(socket: &OwnedFd, blocks: usize) -> Result<(), ()> {
-    let small = |number: usize| u32::try_from(number).expect("at most 1024 blocks of 64 KiB");
+    let small = |number: usize| u32::try_from(number).expect("at most 1024 blocks of 1 MiB");
     let request = libc::tpacket_req {
         tp_block_size: small(BLOCK_BYTES),
         tp_block_nr: small(blocks),
