@@ -136,6 +136,15 @@ SEEDS["journal"] = [
     piece(JOURNALED[0]) + piece(b"") + piece(JOURNALED[2]),
     b"NEPHJRNL" + struct.pack("<I", 1) + bytes(20),
 ]
+TRUTH = b"NEPHTRU2" + struct.pack("<II", 56, 1) + b"uplink".ljust(48, b"\0")
+ANCHOR = b"\x02" + bytes(7) + struct.pack("<qq", 9, 7) + bytes(32)
+STEP = b"\x03\x01\x02\0" + struct.pack("<I", 2) + struct.pack("<q", 9) + bytes(40)
+PACKET = b"\x01\0\x01\x11" + struct.pack("<IqqqQIHHH", 60, 9, 9, 9, 7, 0, 0, 80, 80) + b"\x02\x0d\x09" + bytes(3)
+SEEDS["truth"] = [
+    b"\x80" + TRUTH + ANCHOR + STEP + PACKET * 3,
+    b"\xff" + TRUTH + PACKET + PACKET[:20],
+    b"\x40" + TRUTH + PACKET + bytes(56) + ANCHOR,
+]
 RAW = b"""#client-send-timestamp,server-timestamp,e2e-rtt
 1611336441708429104,1611336441732325106,43.745733
 1611336442208693801,1611336442234417528,44.207570

@@ -90,7 +90,7 @@ pub struct DirectionCount {
     pub over_mtu: u64,
     /// Packets longer than a frame of 1982 bytes: not carried.
     pub too_long: u64,
-    /// Packets that the engine had no room to keep: the link did not keep its word.
+    /// Packets and copies that the engine had no room to keep: the link did not keep its word.
     pub overflow: u64,
     /// Packets that the kernel refused to send: the link did not keep its word.
     pub refused: u64,

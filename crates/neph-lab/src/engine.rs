@@ -27,7 +27,7 @@ use neph_sys::{clock, sched};
 
 use crate::counters::{Direction, Footing, LinkCounters};
 use crate::gate::{Moment, both_ways};
-use crate::truth::{self, TruthWriter};
+use crate::truth::TruthWriter;
 use carriage::Carriage;
 use lead::Lead;
 
@@ -83,12 +83,11 @@ impl Engine {
         };
         let rings = [open(&config.interfaces[0])?, open(&config.interfaces[1])?];
         let started = config.truth.as_ref().map(|truth| {
-            truth::start(&truth.path, &config.link, truth.every).map_err(|source| {
-                EngineError::Truth {
-                    link: config.link.clone(),
-                    path: truth.path.clone(),
-                    source,
-                }
+            let opened = truth.scribe.open(&truth.path, &config.link, truth.every);
+            opened.map_err(|source| EngineError::Truth {
+                link: config.link.clone(),
+                path: truth.path.clone(),
+                source,
             })
         });
         let (recorder, writer) = started.transpose()?.unzip();
@@ -121,7 +120,7 @@ impl Engine {
             }
         };
         self.tidy();
-        // The writer ends when nobody can hand it anything more.
+        // What the recorder was given stands before the end in the writer's queue.
         drop(self.carriage);
         if let (Some(writer), Some(truth)) = (self.writer.take(), &self.config.truth) {
             let (link, path) = (self.config.link.clone(), truth.path.clone());

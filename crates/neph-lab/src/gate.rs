@@ -29,8 +29,8 @@ use neph_model::Span;
 pub use change::{Change, Turn, What};
 pub use codel::CoDel;
 pub use fate::{Arrival, Cause, Departure, Fate, Treatment};
-pub(crate) use flow::flow;
 pub use flow::{Flow, Reserved};
+pub(crate) use flow::{flow, mixed};
 pub use jitter::{Jitter, Trace};
 pub use loss::{GilbertElliott, Loss};
 pub use moment::Moment;
@@ -114,6 +114,11 @@ impl Gate {
             1 => 0,
             _ => flow::choose(flow, self.hash[1], &self.shape.paths),
         }
+    }
+
+    /// How many paths flows of UDP are spread over now.
+    pub(crate) fn open_to_udp(&self) -> usize {
+        flow::open_to(Some(Reserved::Udp), &self.shape.paths)
     }
 
     /// How long the path with this index keeps a packet, apart from jitter.

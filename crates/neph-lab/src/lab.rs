@@ -55,7 +55,8 @@ pub struct UpOptions {
     pub truth: Option<Recording>,
     /// Seeds loss and jitter of all links.
     pub seed: u64,
-    /// How each engine runs. Rings share 128 MiB: with many links each gets less than asked.
+    /// How each engine runs. The rings of all links share 128 MiB (two for each link, none below
+    /// 1 MiB): with many links each gets less than asked.
     pub pace: Pace,
     /// Whether the calling process is there for nothing but the lab.
     pub keeper: HasKeeper,
@@ -82,7 +83,7 @@ impl UpOptions {
 pub struct Recording {
     /// The folder for the files; must be there. They stay when the lab goes.
     pub folder: PathBuf,
-    /// One in this many packets; 1 for all.
+    /// One in this many packets, chosen by their bytes, the same on every link; 1 for all.
     pub every: NonZeroU32,
 }
 

@@ -47,9 +47,9 @@ pub use program::ProgramError;
 pub use topology::{
     Link, Prefix, Ready, ReadyCheck, Role, Routing, Service, Site, Topology, Traffic,
 };
-pub use truth::{Handling, Identity, Passing, Record, TruthError, TruthFile, Verdict};
+pub use truth::{Handling, Identity, Passing, Record, Scribe, TruthError, TruthFile, Verdict};
 pub use tunnel::TunnelError;
 pub use verify::{
-    Check, DelayCheck, JitterCheck, Lateness, LinkCheck, LossCheck, Quantiles, verify,
-    verify_against, verify_link,
+    Check, DelayCheck, JitterCheck, Lateness, LinkCheck, LossCheck, NotMet, Quantiles, Verified,
+    verification_takes, verify, verify_against, verify_link, verify_until,
 };

@@ -16,7 +16,8 @@ pub use identity::Identity;
 pub use read::{TruthError, TruthFile};
 pub use record::{Handling, Passing, Record};
 pub use verdict::Verdict;
-pub(crate) use write::{Recorder, TruthWriter, start};
+pub use write::Scribe;
+pub(crate) use write::{Recorder, TruthWriter};
 
 /// Bytes of the file's header.
 pub(crate) const HEADER_BYTES: usize = 64;

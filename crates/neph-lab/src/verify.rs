@@ -5,26 +5,33 @@
 //! so the one-way delays are exact. What should have come of the very same packets is calculated
 //! by [`replay`]. Whatever else uses a link meanwhile disturbs what is measured.
 
+mod check;
 mod delay;
 mod end;
 mod exchange;
+mod length;
 mod loss;
+mod ports;
 mod rate;
 mod replay;
 
 use std::collections::BTreeMap;
+use std::sync::atomic::AtomicBool;
 
-use neph_model::{BitRate, ByteSize, Span};
+use neph_model::Span;
 use neph_sys::{clock, sched};
 
 use crate::counters::{Direction, DirectionCount};
-use crate::gate::{Gate, Wire, both_ways};
+use crate::gate::{Wire, both_ways};
 use crate::lab::{Lab, LabError};
 use crate::topology::Link;
 use end::{End, PROBE_BYTES};
+use exchange::Patience;
 use replay::Asked;
 
+pub use check::{Check, Lateness, LinkCheck, NotMet, Verified};
 pub use delay::{DelayCheck, JitterCheck, Quantiles};
+pub use length::verification_takes;
 pub use loss::LossCheck;
 
 /// How far a median delay may be off. Far above what an idle machine does (below 20 us), far
@@ -32,10 +39,6 @@ pub use loss::LossCheck;
 const DELAY_TOLERANCE: Span = Span::from_micros(50);
 /// 99 % of a normal distribution lie within this many deviations.
 const Z99: f64 = 2.576;
-/// Source ports that are tried to find a flow for each path: enough for a path that gets one flow
-/// in a thousand.
-const FIRST_PORT: u16 = 20_000;
-const PORTS: u16 = 40_000;
 /// The kernel takes this long at most from one end to the other, beside what the link was asked.
 const GRACE: Span = Span::from_millis(100);
 /// What a schedule may add to a delay is not known beforehand: packets are waited for so much
@@ -43,86 +46,6 @@ const GRACE: Span = Span::from_millis(100);
 const CHANGES: Span = Span::from_secs(3);
 /// Of the sender: below that of a link.
 const PRIORITY: u8 = 40;
-/// One packet in so many may be late, as in a campaign.
-const LATE_SHARE: u64 = 100;
-
-/// One direction of one link: asked, measured, and whether they agree.
-#[derive(Clone, Debug, PartialEq)]
-pub struct LinkCheck {
-    /// The link's name.
-    pub link: String,
-    /// The site that sends.
-    pub from: String,
-    /// The site that receives.
-    pub to: String,
-    /// Which of several paths.
-    pub path: Option<String>,
-    /// The one-way delay of small packets.
-    pub delay: DelayCheck,
-    /// Packets lost out of those sent.
-    pub loss: LossCheck,
-    /// The rate at which a stream came out; none where no rate was asked, or more than this
-    /// machine sends.
-    pub rate: Option<Check<BitRate>>,
-    /// The queue that a stream filled; none where no rate was asked, or where it is so long or so
-    /// fast that it is not filled and drained in time.
-    pub queue: Option<Check<ByteSize>>,
-    /// What the link itself counted as late meanwhile; none where it does not count.
-    pub late: Option<Lateness>,
-}
-
-/// Packets that a link sent on late.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Lateness {
-    /// How many left later than [`crate::tolerance`] after they were due.
-    pub late: u64,
-    /// Of how many.
-    pub carried: u64,
-    /// Packets that it lost without being asked to.
-    pub broken: u64,
-}
-
-impl Lateness {
-    /// Whether at most one packet in a hundred was late, and none lost without being asked to.
-    pub const fn is_ok(self) -> bool {
-        self.late * LATE_SHARE <= self.carried && self.broken == 0
-    }
-
-    fn between(before: DirectionCount, after: DirectionCount) -> Self {
-        Self {
-            late: after.late - before.late,
-            carried: after.delivered - before.delivered,
-            broken: after.broken() - before.broken(),
-        }
-    }
-}
-
-impl LinkCheck {
-    /// Whether everything that was measured is as asked.
-    pub fn is_ok(&self) -> bool {
-        self.delay.ok
-            && self.loss.ok
-            && self.rate.is_none_or(|rate| rate.ok)
-            && self.queue.is_none_or(|queue| queue.ok)
-    }
-
-    /// Whether the link itself counted so many late packets that an experiment on it would be
-    /// flagged: the machine is too busy, whatever the median says.
-    pub fn is_late(&self) -> bool {
-        self.late.is_some_and(|late| !late.is_ok())
-    }
-}
-
-/// A quantity as asked and as measured.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Check<T> {
-    /// What the topology says.
-    pub asked: T,
-    /// What the link does.
-    pub measured: T,
-    /// Whether they agree within the tolerance.
-    pub ok: bool,
-}
 
 /// Measures both directions of every link, one link after the other; see [`verify_link`].
 ///
@@ -136,11 +59,7 @@ pub fn verify(lab: &Lab) -> Result<Vec<LinkCheck>, LabError> {
     Ok(checks)
 }
 
-/// Measures both directions of the link with this index in the topology, each of its paths by
-/// itself: about 1 s a path, up to 6 s where there is a slow rate or a long jitter. Schedules begin
-/// anew for it: what is judged is their first seconds. A link that does not do as asked is measured
-/// a second time, and that counts, as is one whose rate could not be told: one right link in a hundred fails by chance, and a busy machine
-/// fails many, but not twice.
+/// As [`verify_until`], to the end; what was measured.
 ///
 /// # Errors
 /// As [`verify`].
@@ -148,16 +67,34 @@ pub fn verify(lab: &Lab) -> Result<Vec<LinkCheck>, LabError> {
 /// # Panics
 /// There is no link with this index.
 pub fn verify_link(lab: &Lab, number: usize) -> Result<Vec<LinkCheck>, LabError> {
+    Ok(verify_until(lab, number, &AtomicBool::new(false))?.checks)
+}
+
+/// Measures both directions of the link with this index in the topology, each of its paths by
+/// itself; [`verification_takes`] says how long. Schedules begin anew for it: what is judged is
+/// their first seconds. A link that does not do as asked is measured a second time, and that
+/// counts, as is one whose rate could not be told: one right link in a hundred fails by chance, and
+/// a busy machine fails many, but not twice. When `stop` is set it ends soon, with what was measured
+/// to its end by then.
+///
+/// # Errors
+/// As [`verify`].
+///
+/// # Panics
+/// There is no link with this index.
+pub fn verify_until(lab: &Lab, number: usize, stop: &AtomicBool) -> Result<Verified, LabError> {
     let asked = &lab.topology().links[number];
-    let first = verify_against(lab, asked, number)?;
+    let first = measure_link(lab, (asked, number), stop)?;
     let wanted = [&asked.a_to_b, &asked.b_to_a];
     let wanted = wanted.iter().filter(|shape| shape.rate.is_some()).count();
-    let told = first.iter().filter(|check| check.rate.is_some()).count();
-    let fine = first.iter().all(|check| check.is_ok() && !check.is_late());
-    if fine && told >= wanted {
+    let told = first.checks.iter().filter(|check| check.rate.is_some());
+    let fine = |check: &LinkCheck| check.is_ok() && !check.is_late();
+    if first.checks.iter().all(fine) && told.count() >= wanted {
         return Ok(first);
     }
-    verify_against(lab, asked, number)
+    let second = measure_link(lab, (asked, number), stop)?;
+    let is_whole = second.checks.len() == first.checks.len();
+    Ok(if is_whole { second } else { first })
 }
 
 /// Measures both directions of the link with index `number` once and holds them against `asked`
@@ -169,13 +106,29 @@ pub fn verify_link(lab: &Lab, number: usize) -> Result<Vec<LinkCheck>, LabError>
 /// # Panics
 /// There is no link with this index.
 pub fn verify_against(lab: &Lab, asked: &Link, number: usize) -> Result<Vec<LinkCheck>, LabError> {
+    Ok(measure_link(lab, (asked, number), &AtomicBool::new(false))?.checks)
+}
+
+fn measure_link(
+    lab: &Lab,
+    (asked, number): (&Link, usize),
+    stop: &AtomicBool,
+) -> Result<Verified, LabError> {
     let shapes = [asked.a_to_b.clone(), asked.b_to_a.clone()];
     let gates = both_ways(&shapes, &asked.schedule, lab.link_seed(number));
     let mut ends = End::both(lab, number)?;
-    let ports = [0, 1].map(|side| ports_of_paths(&mut ends[side], &gates[side]));
-    let turns = ports.iter().map(Vec::len).max().unwrap_or_default();
-    let mut checks = Vec::new();
-    for turn in 0..turns {
+    let ports = [0, 1].map(|side| ports::of_paths(&mut ends[side], &gates[side]));
+    let turns = ports.iter().map(BTreeMap::len).max();
+    let mut verified = Verified {
+        not_met: ports::not_met(
+            lab,
+            number,
+            [0, 1].map(|side| (&shapes[side], &ports[side])),
+        ),
+        ..Verified::default()
+    };
+    let ports = ports.map(|ports| ports.into_values().collect::<Vec<u16>>());
+    for turn in 0..turns.unwrap_or_default() {
         let flows = [0, 1].map(|side| {
             let port = ports[side].get(turn).or_else(|| ports[side].last());
             port.and_then(|port| ends[side].send_from(*port))
@@ -192,44 +145,36 @@ pub fn verify_against(lab: &Lab, asked: &Link, number: usize) -> Result<Vec<Link
             }),
             cue: 0,
         });
-        let measured = measure(lab, number, (&mut ends, asked, turn));
+        let Some(measured) = measure((lab, number, stop), &mut ends, asked, turn) else {
+            break;
+        };
         let theirs = ports.iter().map(|ports| turn < ports.len());
-        checks.extend(
-            measured
-                .into_iter()
-                .zip(theirs)
-                .filter_map(|(check, has)| has.then_some(check)),
-        );
+        let both = measured.into_iter().zip(theirs);
+        let theirs = both.filter_map(|(check, has)| has.then_some(check));
+        verified.checks.extend(theirs);
     }
     let link = &lab.topology().links[number];
     let a = &lab.topology().sites[link.a].name;
-    checks.sort_by_key(|check| check.from != *a);
-    Ok(checks)
-}
-
-/// A source port for each path that flows take; one where there is one path.
-fn ports_of_paths(end: &mut End, gate: &Gate) -> Vec<u16> {
-    let mut ports: BTreeMap<usize, u16> = BTreeMap::new();
-    for port in FIRST_PORT..FIRST_PORT + PORTS {
-        ports
-            .entry(gate.path_of(end.send_from(port)))
-            .or_insert(port);
-    }
-    ports.into_values().collect()
+    verified.checks.sort_by_key(|check| check.from != *a);
+    Ok(verified)
 }
 
 /// One exchange in both directions, for one flow each; streams with the first flows only, since
-/// paths share rate and queue.
+/// paths share rate and queue. None where it was stopped: half a measurement is not judged.
 fn measure(
-    lab: &Lab,
-    number: usize,
-    (ends, mut asked, turn): (&mut [End; 2], [Asked<'_>; 2], usize),
-) -> [LinkCheck; 2] {
+    (lab, number, stop): (&Lab, usize, &AtomicBool),
+    ends: &mut [End; 2],
+    mut asked: [Asked<'_>; 2],
+    turn: usize,
+) -> Option<[LinkCheck; 2]> {
     let shapes = [asked[0].shape, asked[1].shape];
     let wires = [0, 1].map(|side| asked[side].wire().clone());
     let before = counts(lab, number);
     let scheduled = asked.iter().any(|asked| asked.scheduled);
-    let patience = GRACE + if scheduled { CHANGES } else { Span::ZERO };
+    let patience = Patience {
+        span: patience(scheduled),
+        stop,
+    };
     let mut cues = [0; 2];
     let (small, large) = punctually(|| {
         cues[0] = cue(lab);
@@ -246,41 +191,41 @@ fn measure(
         });
         (small, large)
     });
+    if patience.is_over() {
+        return None;
+    }
     let after = counts(lab, number);
-    let link = &lab.topology().links[number];
-    Direction::BOTH.map(|direction| {
+    let checks = Direction::BOTH.map(|direction| {
         let at = direction.index();
-        let sites = [link.a, link.b].map(|site| lab.topology().sites[site].name.clone());
-        let [from, to] = in_order(sites, direction);
+        let [from, to] = sites_of(lab, number, direction);
         let asked = &mut asked[at];
         asked.cue = cues[0];
         let (delay, loss) = (
             delay::check(&small[at], asked),
             loss::check(&small[at], asked),
         );
-        let path = asked
-            .shape
-            .paths
-            .get(asked.path())
-            .map(|path| path.name.clone());
+        let path = asked.shape.paths.get(asked.path());
+        let path = path.map(|path| path.name.clone());
         let stream = large[at].as_ref().and_then(|(cue, stream)| {
             asked.cue = *cue;
             stream.as_ref()
         });
+        let (rate, queue) = stream.map_or((None, None), |stream| rate::checks(stream, asked));
         LinkCheck {
-            link: link.name.clone(),
+            link: lab.topology().links[number].name.clone(),
             from,
             to,
             path,
             delay,
             loss,
-            rate: stream.and_then(|stream| rate::check(stream, asked)),
-            queue: stream.and_then(|stream| rate::check_queue(stream, asked)),
+            rate,
+            queue,
             late: before
                 .zip(after)
                 .map(|(before, after)| Lateness::between(before[at], after[at])),
         }
-    })
+    });
+    Some(checks)
 }
 
 /// Lets the schedules begin anew; the wall-clock nanoseconds at which they do.
@@ -304,11 +249,14 @@ fn punctually<T>(work: impl FnOnce() -> T) -> T {
     done
 }
 
-fn in_order<T>([a, b]: [T; 2], direction: Direction) -> [T; 2] {
-    match direction {
-        Direction::AToB => [a, b],
-        Direction::BToA => [b, a],
-    }
+/// Where packets of this direction of a link come from, and where they go.
+fn sites_of(lab: &Lab, number: usize, direction: Direction) -> [String; 2] {
+    let link = &lab.topology().links[number];
+    let ends = match direction {
+        Direction::AToB => [link.a, link.b],
+        Direction::BToA => [link.b, link.a],
+    };
+    ends.map(|site| lab.topology().sites[site].name.clone())
 }
 
 fn counts(lab: &Lab, number: usize) -> Option<[DirectionCount; 2]> {
@@ -319,4 +267,9 @@ fn counts(lab: &Lab, number: usize) -> Option<[DirectionCount; 2]> {
 /// How long a wire can take for one packet, as good as always.
 fn longest(wire: &Wire) -> Span {
     wire.delay + wire.jitter.reach()
+}
+
+/// How much longer than that packets are waited for.
+fn patience(scheduled: bool) -> Span {
+    GRACE + if scheduled { CHANGES } else { Span::ZERO }
 }

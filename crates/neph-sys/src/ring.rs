@@ -20,7 +20,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 pub use frame::Frame;
 use setup::{ask_for_ring, bind, interface_index, map, prepare, socklen};
 
-/// Bytes of a ring's memory block.
+/// Bytes of a ring's memory block: 512 frames. With blocks of 64 KiB links left late.
 pub const BLOCK_BYTES: usize = 1 << 20;
 /// Bytes of a slot for one frame, its kernel header of 66 bytes included.
 pub const SLOT_BYTES: usize = 2048;
@@ -77,7 +77,7 @@ pub struct PacketRing {
 unsafe impl Send for PacketRing {}
 
 impl PacketRing {
-    /// Opens a ring of `blocks` (1 to 1024) times 1 MiB on `interface` of the calling thread's
+    /// Opens a ring of `blocks` (1 to 1024) of [`BLOCK_BYTES`] on `interface` of the calling thread's
     /// network namespace. Its memory is locked where the kernel permits that.
     ///
     /// # Errors

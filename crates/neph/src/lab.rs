@@ -6,6 +6,7 @@ mod keeper;
 mod plan;
 mod predict;
 mod status;
+mod truth;
 mod up;
 mod verify;
 
@@ -43,6 +44,8 @@ enum Command {
     Status(status::Args),
     /// Brings a topology up, measures each link against what was asked, and takes it down
     Verify(verify::Args),
+    /// Reads what links wrote down about each packet (neph lab up --record)
+    Truth(truth::Args),
     /// Says what a topology's delays do to protocols, by calculation
     Predict(predict::Args),
     /// Takes a lab down, whoever brought it up
@@ -84,6 +87,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
         Command::Shell(args) => enter::shell(args),
         Command::Status(args) => status::run(args),
         Command::Verify(args) => verify::run(args),
+        Command::Truth(args) => truth::run(args),
         Command::Predict(args) => predict::run(args),
         Command::Down(args) => down(args),
         Command::List(args) => list(args),

@@ -166,7 +166,7 @@ impl Sheet {
 }
 
 /// One field of CSV (RFC 4180); what is absent is empty.
-fn field(value: &Value) -> String {
+pub(crate) fn field(value: &Value) -> String {
     match value {
         Value::Null => String::new(),
         Value::String(text) => quoted(text.clone()),

@@ -21,11 +21,15 @@ mod pages;
 mod pings;
 #[path = "cli/predictions.rs"]
 mod predictions;
+#[path = "cli/records.rs"]
+mod records;
 #[path = "cli/refusals.rs"]
 mod refusals;
 #[path = "cli/stops.rs"]
 mod stops;
 #[path = "cli/strays.rs"]
 mod strays;
+#[path = "cli/verifications.rs"]
+mod verifications;
 #[path = "cli/wrong.rs"]
 mod wrong;

@@ -67,15 +67,18 @@ impl Carriage {
 
     /// Takes in a frame that came at `at`.
     pub(super) fn take_in(&mut self, direction: Direction, frame: &Frame<'_>, at: Moment) {
-        let wanted = self.recorder.as_mut().is_some_and(Recorder::wants_next);
-        let passing = wanted.then(|| Passing {
-            direction: u8::from(direction == Direction::BToA),
-            length: frame.wire_length(),
-            arrival: frame.stamp(),
-            identity: Identity::of(frame.bytes()),
+        let passing = self.recorder.as_ref().and_then(|recorder| {
+            let identity = Identity::of(frame.bytes());
+            recorder.wants(&identity).then(|| Passing {
+                direction: u8::from(direction == Direction::BToA),
+                length: frame.wire_length(),
+                arrival: frame.stamp(),
+                identity,
+            })
         });
+        let untouched = Handling::default();
         if frame.is_cut() {
-            self.drop_packet((direction, passing), (Verdict::TooLong, None));
+            self.drop_packet((direction, passing), (Verdict::TooLong, untouched));
             return;
         }
         let length = frame.wire_length();
@@ -88,12 +91,12 @@ impl Carriage {
         let fate = gate.admit(Arrival { at, length, flow });
         self.settle(direction);
         if let Some(Fate::Dropped(cause, path)) = fate {
-            self.drop_packet((direction, passing), (cause.into(), path));
+            self.drop_packet((direction, passing), (cause.into(), on(path)));
             return;
         }
         let slot = self.waiting.keep(frame.bytes(), (direction, passing));
         if slot.is_none() {
-            self.drop_packet((direction, passing), (Verdict::Overflow, None));
+            self.drop_packet((direction, passing), (Verdict::Overflow, untouched));
         }
         match (fate, slot) {
             (Some(Fate::Leaves(departure)), Some(slot)) => self.leave(slot, departure),
@@ -132,7 +135,7 @@ impl Carriage {
                 Fate::Dropped(cause, path) => {
                     let passing = self.waiting.packet(slot).passing;
                     self.waiting.forget(slot);
-                    self.drop_packet((direction, passing), (cause.into(), path));
+                    self.drop_packet((direction, passing), (cause.into(), on(path)));
                 }
             }
         }
@@ -153,14 +156,18 @@ impl Carriage {
             copy: false,
             early: treatment.early,
         };
-        let lost = (packet.direction, packet.passing);
+        let copied = (packet.direction, packet.passing);
+        let handling = Handling {
+            copy: true,
+            ..packet.handling
+        };
         self.waiting.leave(slot, due);
         if !treatment.duplicate {
             return;
         }
         match self.waiting.keep_copy(slot) {
             Some(copy) => self.waiting.leave(copy, due),
-            None => self.drop_packet(lost, (Verdict::Overflow, Some(path))),
+            None => self.drop_packet(copied, (Verdict::Overflow, handling)),
         }
     }
 
@@ -215,16 +222,13 @@ impl Carriage {
     fn drop_packet(
         &self,
         (direction, passing): (Direction, Option<Passing>),
-        (verdict, path): (Verdict, Option<u8>),
+        (verdict, handling): (Verdict, Handling),
     ) {
         self.counters.count(direction, verdict);
         if let Some(passing) = passing {
             self.write_down(Record::Packet {
                 passing,
-                handling: Handling {
-                    path,
-                    ..Handling::default()
-                },
+                handling,
                 verdict,
                 due: 0,
                 left: 0,
@@ -239,8 +243,20 @@ impl Carriage {
     }
 }
 
+/// What was done to a packet that was dropped on this path, if it was on one by then.
+fn on(path: Option<u8>) -> Handling {
+    Handling {
+        path,
+        ..Handling::default()
+    }
+}
+
 fn write_down(recorder: &Recorder, record: Record, counters: &LinkCounters) {
     if !recorder.record(record) {
         counters.record_missed();
     }
 }
+
+#[cfg(test)]
+#[path = "carriage_tests.rs"]
+mod tests;

@@ -6,10 +6,11 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use neph_model::Span;
-use neph_sys::ring::RingError;
+use neph_sys::ring::{BLOCK_BYTES, RingError};
 
 use crate::cue::Cue;
 use crate::gate::{Change, Shape};
+use crate::truth::Scribe;
 
 /// Everything an engine needs to know.
 #[derive(Clone, Debug)]
@@ -40,7 +41,7 @@ pub struct Pace {
     /// How long before a packet is due the engine stops sleeping and spins, at the most: it spins
     /// as long as its machine was late to wake it, and at most a third of its time. Zero: never.
     pub spin: Span,
-    /// MiB of receive ring for each end.
+    /// Blocks of [`neph_sys::ring::BLOCK_BYTES`] of receive ring for each end.
     pub ring_blocks: usize,
 }
 
@@ -49,7 +50,8 @@ impl Default for Pace {
         Self {
             priority: Some(50),
             spin: Span::from_micros(150),
-            ring_blocks: 32,
+            // 32 MiB: 110 ms at 150,000 packets/s.
+            ring_blocks: (32 << 20) / BLOCK_BYTES,
         }
     }
 }
@@ -61,6 +63,8 @@ pub struct TruthConfig {
     pub path: PathBuf,
     /// One in this many packets is recorded; 1 for all.
     pub every: NonZeroU32,
+    /// Who writes; engines of one lab share one.
+    pub scribe: Scribe,
 }
 
 /// An engine that could not start or go on.

@@ -43,6 +43,17 @@ pub enum Turn {
     Reshuffles,
 }
 
+impl Turn {
+    /// Its word in tables.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Begins => "begins",
+            Self::Ends => "ends",
+            Self::Reshuffles => "reshuffles",
+        }
+    }
+}
+
 impl Change {
     /// How often it has begun by `time` after the cue.
     pub(super) fn begun(&self, time: Span) -> i64 {

@@ -70,6 +70,19 @@ fn of(addresses: &[u8], protocol: u8, behind: Option<&[u8]>) -> Flow {
     Flow { number, protocol }
 }
 
+/// How many of these paths [`choose`] may answer for a flow of this protocol.
+pub(super) fn open_to(protocol: Option<Reserved>, paths: &[Path]) -> usize {
+    let weighty = |only: Option<Reserved>| {
+        let open = paths.iter().filter(|path| path.only == only);
+        open.filter(|path| path.weight > 0).count()
+    };
+    let reserved = protocol.map_or(0, |protocol| weighty(Some(protocol)));
+    match reserved {
+        0 => weighty(None).max(1),
+        reserved => reserved,
+    }
+}
+
 /// The index of the path that a flow takes, each as often as its weight says: of those reserved for
 /// its protocol if one of them has a weight, or else of those that are not reserved. The first of
 /// these where none has a weight, and for what is no flow.
@@ -99,7 +112,7 @@ pub(super) const fn reshuffled(seed: u64, times: u64) -> u64 {
 }
 
 /// Every bit of the outcome depends on every bit of `x` (the end of `SplitMix64`, Steele 2014).
-const fn mixed(x: u64) -> u64 {
+pub(crate) const fn mixed(x: u64) -> u64 {
     let x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     x ^ (x >> 31)

@@ -9,6 +9,7 @@ use std::sync::atomic::Ordering;
 
 use neph_sys::netns::{self, NetNs};
 use neph_sys::offload;
+use neph_sys::ring::BLOCK_BYTES;
 
 use super::carrier::Carrier;
 use super::inside::Word;
@@ -17,7 +18,7 @@ use super::status::Teller;
 use super::traffic::Flowing;
 use super::tunnelling::Tunnelling;
 use super::wake::Waker;
-use super::{Lab, LabError, UpOptions, exists, namespace_name};
+use super::{Lab, LabError, Recording, UpOptions, exists, namespace_name};
 use crate::cue::Cue;
 use crate::engine::{EngineConfig, TruthConfig};
 use crate::group::{self, Homes};
@@ -27,11 +28,13 @@ use crate::plan::{self, Operation, Plan, Program, Step};
 use crate::program;
 use crate::settings;
 use crate::topology::{Site, Topology};
+use crate::truth::Scribe;
 
 /// The lab's own namespace, where the links are; no site may be called so.
 pub(super) const WIRE: &str = "wire";
-/// MiB that all receive rings of a lab share.
-const RING_BUDGET: usize = 128;
+/// Bytes that all receive rings of a lab share, and what none is smaller than: a block, 512 frames.
+const RING_BUDGET: usize = 128 << 20;
+const LEAST_RING: usize = 1 << 20;
 
 pub(super) fn up(topology: &Topology, options: &UpOptions) -> Result<Lab, LabError> {
     let journal = Journal::begin(&options.name).map_err(|source| begin_failed(options, source))?;
@@ -122,9 +125,11 @@ fn grow(lab: &mut Lab, journal: &Journal, options: &UpOptions) -> Result<(), Lab
     carry_out(&plan.operations(), &plan.folder, options)?;
     switch_offloads_off(&plan)?;
     let mut words = Vec::new();
+    let scribe = options.truth.as_ref().map(start_scribe).transpose()?;
+    let shared = (&lab.cue, scribe.as_ref());
     for (number, kind) in plan.kinds.iter().enumerate() {
         wanted(options)?;
-        if let Some(config) = engine_config(*kind, number, (&topology, options, &lab.cue)) {
+        if let Some(config) = engine_config(*kind, number, (&topology, options), shared) {
             let (carrier, word) = Carrier::start(number, config, &wire)?;
             lab.carriers.push(carrier);
             words.push(word);
@@ -322,12 +327,13 @@ fn switch_offloads_off(plan: &Plan<'_>) -> Result<(), LabError> {
 fn engine_config(
     kind: &dyn LinkKind,
     number: usize,
-    (topology, options, cue): (&Topology, &UpOptions, &Arc<Cue>),
+    (topology, options): (&Topology, &UpOptions),
+    (cue, scribe): (&Arc<Cue>, Option<&Scribe>),
 ) -> Option<EngineConfig> {
     let link = &topology.links[number];
     let mut pace = options.pace;
-    let share = RING_BUDGET / (2 * topology.links.len());
-    pace.ring_blocks = pace.ring_blocks.min(share).max(1);
+    let most = ring_blocks(topology.links.len());
+    pace.ring_blocks = pace.ring_blocks.min(most);
     Some(EngineConfig {
         link: link.name.clone(),
         interfaces: kind.engine_ends(number)?,
@@ -336,9 +342,41 @@ fn engine_config(
         cue: Arc::clone(cue),
         seed: super::link_seed(options.seed, number),
         pace,
-        truth: options.truth.as_ref().map(|recording| TruthConfig {
-            path: recording.folder.join(format!("{}.truth", link.name)),
-            every: recording.every,
-        }),
+        truth: options
+            .truth
+            .as_ref()
+            .zip(scribe)
+            .map(|(asked, scribe)| TruthConfig {
+                path: asked.folder.join(format!("{}.truth", link.name)),
+                every: asked.every,
+                scribe: scribe.clone(),
+            }),
     })
+}
+
+/// The most blocks of a ring where so many links share the budget, two rings each.
+fn ring_blocks(links: usize) -> usize {
+    (RING_BUDGET / (2 * links.max(1))).max(LEAST_RING) / BLOCK_BYTES
+}
+
+fn start_scribe(asked: &Recording) -> Result<Scribe, LabError> {
+    Scribe::start().map_err(|source| LabError::File {
+        file: asked.folder.clone(),
+        source,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_rings_of_up_to_64_links_stay_within_their_budget() {
+        for links in 1..=64 {
+            let all = 2 * links * ring_blocks(links) * BLOCK_BYTES;
+            assert!(all <= RING_BUDGET, "{links} links: {all} bytes");
+            assert!(all > RING_BUDGET / 2, "{links} links: {all} bytes");
+        }
+        assert_eq!(ring_blocks(1_000) * BLOCK_BYTES, LEAST_RING);
+    }
 }

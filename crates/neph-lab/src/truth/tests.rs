@@ -1,4 +1,5 @@
 use std::num::NonZeroU32;
+use std::path::Path;
 
 use proptest::prelude::*;
 
@@ -33,14 +34,24 @@ fn packet(number: i64) -> Record {
     }
 }
 
+fn every(packets: u32) -> NonZeroU32 {
+    NonZeroU32::new(packets).expect("not zero")
+}
+
+fn read(path: &Path) -> Vec<Record> {
+    TruthFile::open(path)
+        .expect("open")
+        .map(|record| record.expect("fine"))
+        .collect()
+}
+
 #[test]
 fn what_was_written_is_read_and_a_cut_record_ends_it() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("uplink.truth");
-    let (mut recorder, writer) =
-        start(&path, "uplink", NonZeroU32::new(3).expect("3")).expect("start");
-    let written: Vec<Record> = (0..10)
-        .filter(|_| recorder.wants_next())
+    let scribe = Scribe::start().expect("a thread");
+    let (recorder, writer) = scribe.open(&path, "uplink", every(3)).expect("a file");
+    let written: Vec<Record> = (0..4)
         .map(packet)
         .chain([
             Record::Anchor { wall: 1, raw: 2 },
@@ -53,25 +64,70 @@ fn what_was_written_is_read_and_a_cut_record_ends_it() {
             },
         ])
         .collect();
-    assert_eq!(written.len(), 7, "packets 0, 3, 6, 9 and the rest");
     assert!(written.iter().all(|record| recorder.record(*record)));
-    drop(recorder);
     writer.finish().expect("written");
     let file = std::fs::OpenOptions::new()
         .write(true)
         .open(&path)
         .expect("open");
     let whole = file.metadata().expect("metadata").len();
-    let read = |path| -> Vec<Record> {
-        TruthFile::open(path)
-            .expect("open")
-            .map(|record| record.expect("fine"))
-            .collect()
-    };
     assert_eq!(read(&path), written);
-    assert_eq!(TruthFile::open(&path).expect("open").link(), "uplink");
+    let opened = TruthFile::open(&path).expect("open");
+    assert_eq!((opened.link(), opened.every()), ("uplink", 3));
     file.set_len(whole - 1).expect("cut");
     assert_eq!(read(&path), written[..6]);
+    let mut cut = TruthFile::open(&path).expect("open");
+    assert!(cut.by_ref().all(|record| record.is_ok()));
+    assert_eq!(cut.cut_off(), RECORD_BYTES - 1);
+}
+
+#[test]
+fn one_writer_keeps_the_records_of_links_apart() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let scribe = Scribe::start().expect("a thread");
+    let paths = [0, 1].map(|link| folder.path().join(format!("{link}.truth")));
+    let opened = [0, 1].map(|link| scribe.open(&paths[link], "x", every(1)).expect("a file"));
+    for number in 0..10 {
+        let (recorder, _) = &opened[usize::from(number % 3 == 0)];
+        assert!(recorder.record(packet(number)));
+    }
+    drop(scribe);
+    for (recorder, writer) in opened {
+        drop(recorder);
+        writer.finish().expect("written");
+    }
+    let [rest, third] = paths.map(|path| read(&path));
+    let packets =
+        |numbers: &[i64]| -> Vec<Record> { numbers.iter().copied().map(packet).collect() };
+    assert_eq!(third, packets(&[0, 3, 6, 9]));
+    assert_eq!(rest, packets(&[1, 2, 4, 5, 7, 8]));
+}
+
+/// Requests and replies take turns: counting to an even number would record one direction only.
+#[test]
+fn of_packets_that_take_turns_both_directions_are_recorded_and_each_link_records_the_same() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let scribe = Scribe::start().expect("a thread");
+    let links = [0, 1].map(|link| {
+        let path = folder.path().join(format!("{link}.truth"));
+        scribe.open(&path, "x", every(4)).expect("a file").0
+    });
+    let mut wanted = [0; 2];
+    for number in 0_u16..4_000 {
+        let mut frame = [0; 64];
+        frame[12..15].copy_from_slice(&[8, 0, 0x45]);
+        frame[42..44].copy_from_slice(&number.to_be_bytes());
+        let before = Identity::of(&frame);
+        // A router on the way.
+        frame[22] = 63;
+        let [first, second] = &links;
+        assert_eq!(first.wants(&before), second.wants(&Identity::of(&frame)));
+        wanted[usize::from(number % 2)] += u32::from(first.wants(&before));
+    }
+    assert!(
+        wanted.iter().all(|wanted| (400..600).contains(wanted)),
+        "{wanted:?}"
+    );
 }
 
 #[test]

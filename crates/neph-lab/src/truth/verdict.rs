@@ -41,6 +41,21 @@ impl Verdict {
         Self::Refused,
     ];
 
+    /// Its word in tables.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Delivered => "delivered",
+            Self::Lost => "lost",
+            Self::LostInBurst => "lost_in_burst",
+            Self::QueueFull => "queue_full",
+            Self::CoDel => "codel",
+            Self::OverMtu => "over_mtu",
+            Self::TooLong => "too_long",
+            Self::Overflow => "overflow",
+            Self::Refused => "refused",
+        }
+    }
+
     pub(crate) const fn index(self) -> usize {
         self as usize
     }

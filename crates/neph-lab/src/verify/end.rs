@@ -5,7 +5,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
 
-use neph_sys::ring::{PacketRing, Seat};
+use neph_sys::ring::{BLOCK_BYTES, PacketRing, Seat};
 use neph_sys::{clock, netns};
 
 use crate::engine::EngineError;
@@ -15,8 +15,8 @@ use crate::links::mac_bytes;
 
 /// Bytes of a small packet's frame, Ethernet header included.
 pub(super) const PROBE_BYTES: u32 = 64;
-/// MiB of the ring that sees packets: 4096 frames.
-const TAP_BLOCKS: usize = 8;
+/// Blocks of the ring that sees packets: 8 MiB, 4096 frames.
+const TAP_BLOCKS: usize = (8 << 20) / BLOCK_BYTES;
 /// Where the mark of a packet of ours stands: behind Ethernet, IPv4 and UDP headers.
 const MARK_AT: usize = 42;
 const MARK: [u8; 6] = *b"nephv2";

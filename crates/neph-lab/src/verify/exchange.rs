@@ -3,6 +3,8 @@
 //! Owns the schedules: a trickle of small packets far enough apart not to wait for each other, and
 //! a stream of full ones that fills a queue and keeps it full.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use neph_model::Span;
 use neph_sys::clock::{self, RawNanos, Spin};
 
@@ -27,8 +29,36 @@ const DRAIN: Span = Span::from_millis(2_500);
 /// A stream takes at most this long; where so few frames take longer, no rate is told.
 const LONGEST: Span = Span::from_secs(3);
 const FEWEST_TOLD: i64 = 20;
+/// How long nobody looks whether to stop.
+const NAP: Span = Span::from_millis(50);
 /// Frames between two looks at what came.
 const LOOK: i64 = 16;
+
+/// How much longer packets are waited for than their link was asked to keep them, and what ends
+/// everything early.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Patience<'s> {
+    pub(super) span: Span,
+    pub(super) stop: &'s AtomicBool,
+}
+
+impl Patience<'_> {
+    /// Whether nothing is waited for any more.
+    pub(super) fn is_over(self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+
+    /// Sleeps until this moment of the raw clock, or until it is over.
+    fn sleep_until(self, moment: i64) {
+        while !self.is_over() {
+            let now = clock::raw().0;
+            clock::sleep_until(RawNanos(moment.min(now + NAP.nanos())), Spin::NONE);
+            if moment <= now + NAP.nanos() {
+                return;
+            }
+        }
+    }
+}
 
 /// When a packet was seen at both ends: wall nanoseconds.
 #[derive(Clone, Copy, Debug, Default)]
@@ -63,14 +93,9 @@ pub(super) fn trickle(
     ends: &mut [End; 2],
     shapes: [&Shape; 2],
     wires: [&Wire; 2],
-    patience: Span,
+    patience: Patience<'_>,
 ) -> [Vec<Sighting>; 2] {
-    let gap = gap(shapes, wires);
-    let jittery = wires.iter().any(|wire| wire.jitter.reach() > Span::ZERO);
-    let lasts = if jittery { JITTERY } else { TRICKLE };
-    let count = usize::try_from(lasts.nanos() / gap.nanos())
-        .expect("positive")
-        .max(4);
+    let (gap, count) = small_packets(shapes, wires);
     let mut seen = [
         vec![Sighting::default(); count],
         vec![Sighting::default(); count],
@@ -78,32 +103,114 @@ pub(super) fn trickle(
     let start = clock::raw().0;
     for (_, number) in (0..count).zip(0_u32..) {
         let due = start + gap.times(i64::from(number)).nanos();
-        clock::sleep_until(RawNanos(due), Spin::NONE);
+        patience.sleep_until(due);
+        if patience.is_over() {
+            return seen;
+        }
         for (end, seen) in ends.iter().zip(&mut seen) {
             send(end, seen, (number, PROBE_BYTES));
         }
         watch(ends, &mut seen);
     }
     let longest = wires.map(longest).into_iter().max().unwrap_or_default();
-    let deadline = clock::raw().0 + (longest + patience).nanos();
-    while clock::raw().0 < deadline && !all_came(&seen) {
+    // On a slow link the last one is sent for longer than anything is waited for.
+    let sent = slowest(shapes).unwrap_or_default().times(2);
+    let deadline = clock::raw().0 + (longest + sent + patience.span).nanos();
+    while clock::raw().0 < deadline && !all_came(&seen) && !patience.is_over() {
         clock::sleep_until(RawNanos(clock::raw().0 + 1_000_000), Spin::NONE);
         watch(ends, &mut seen);
     }
     seen
 }
 
+/// How far apart the packets of a trickle are, and how many there are.
+fn small_packets(shapes: [&Shape; 2], wires: [&Wire; 2]) -> (Span, usize) {
+    let gap = gap(shapes, wires);
+    let jittery = wires.iter().any(|wire| wire.jitter.reach() > Span::ZERO);
+    let lasts = if jittery { JITTERY } else { TRICKLE };
+    let count = usize::try_from(lasts.nanos() / gap.nanos()).expect("positive");
+    (gap, count.max(4))
+}
+
+/// How long a trickle takes, its last packet's arrival included.
+pub(super) fn trickle_takes(shapes: [&Shape; 2], wires: [&Wire; 2]) -> Span {
+    let (gap, count) = small_packets(shapes, wires);
+    let longest = wires.map(longest).into_iter().max().unwrap_or_default();
+    gap.times(i64::try_from(count).unwrap_or(i64::MAX)) + longest
+}
+
+/// How long a small packet is sent on the slower way.
+fn slowest(shapes: [&Shape; 2]) -> Option<Span> {
+    let rates = shapes.iter().filter_map(|shape| shape.rate);
+    rates.map(|rate| transmission_time(PROBE_BYTES, rate)).max()
+}
+
 fn gap(shapes: [&Shape; 2], wires: [&Wire; 2]) -> Span {
     let lossy = wires.iter().any(|wire| wire.loss.fraction() > 0.0);
     let least = Span::from_micros(if lossy { 250 } else { 1_000 });
     // A packet that its sender sent late must have gone before the next one comes.
-    let transmitted = shapes.iter().filter_map(|shape| shape.rate);
-    let transmitted = transmitted.map(|rate| transmission_time(PROBE_BYTES, rate).times(4));
+    let transmitted = slowest(shapes).map(|sent| sent.times(4));
     let apart = wires
         .iter()
         .map(|wire| wire.jitter.reach().times(2).min(SPARSE));
-    let longest = transmitted.chain(apart).max();
+    let longest = transmitted.into_iter().chain(apart).max();
     longest.unwrap_or_default().max(least)
+}
+
+/// The frames of a stream.
+struct Frames {
+    /// Bytes of each.
+    bytes: u32,
+    /// How long one is on the wire.
+    frame: Span,
+    /// Nanoseconds between two.
+    gap: i64,
+    /// How many are sent at once.
+    burst: i64,
+    /// How many there are, those included.
+    count: i64,
+}
+
+impl Frames {
+    /// None where no rate is asked, or so few frames take longer than a stream may.
+    fn of(shape: &Shape) -> Option<Self> {
+        let rate = shape.rate?;
+        let bytes = shape.mtu.map_or(FULL_FRAME, |mtu| {
+            (mtu + ETHERNET).clamp(PROBE_BYTES, FULL_FRAME)
+        });
+        let frame = transmission_time(bytes, rate);
+        let gap = (frame.nanos() * FASTER.1 / FASTER.0).max(1);
+        if frame.times(FEWEST_TOLD) > LONGEST {
+            return None;
+        }
+        let room = i64::try_from(shape.queue.bytes_of(bytes).0 / u64::from(bytes)).unwrap_or(MOST);
+        // At once what fits into the queue, then what keeps it full. One that would not drain in
+        // time is not filled: what stood in it would delay whatever is measured next.
+        let burst = if frame.times(room) > DRAIN {
+            0
+        } else {
+            (room * 11 / 10).min(MOST / 2)
+        };
+        let lasting = (STREAM.nanos() / gap).max(FEWEST.min(LONGEST.nanos() / gap));
+        // A queue that a fast link empties while it is being filled is filled by what comes after.
+        let count = burst + lasting.min(MOST - burst);
+        Some(Self {
+            bytes,
+            frame,
+            gap,
+            burst,
+            count,
+        })
+    }
+}
+
+/// How long a stream takes at most, until all of it has come.
+pub(super) fn stream_takes((shape, wire): (&Shape, &Wire), patience: Span) -> Span {
+    Frames::of(shape).map_or(Span::ZERO, |frames| {
+        let sent = frames.frame.times(frames.count);
+        let silence = frames.frame.times(4) + longest(wire) + patience;
+        sent + longest(wire) + silence.min(longest(wire) + DRAIN)
+    })
 }
 
 /// Full frames from one side where a rate was asked, faster than it, so that they queue.
@@ -111,28 +218,20 @@ pub(super) fn stream(
     ends: &mut [End; 2],
     side: usize,
     (shape, wire): (&Shape, &Wire),
-    patience: Span,
+    patience: Patience<'_>,
 ) -> Option<Stream> {
-    let rate = shape.rate?;
-    let bytes = shape.mtu.map_or(FULL_FRAME, |mtu| {
-        (mtu + ETHERNET).clamp(PROBE_BYTES, FULL_FRAME)
-    });
-    let frame = transmission_time(bytes, rate);
-    let gap = (frame.nanos() * FASTER.1 / FASTER.0).max(1);
-    if frame.times(FEWEST_TOLD) > LONGEST {
-        return None;
-    }
-    let room = i64::try_from(shape.queue.bytes_of(bytes).0 / u64::from(bytes)).unwrap_or(MOST);
-    // At once what fits into the queue, then what keeps it full.
-    let burst = (room * 11 / 10).min(MOST / 2);
-    let lasting = (STREAM.nanos() / gap).max(FEWEST.min(LONGEST.nanos() / gap));
-    // A queue that a fast link empties while it is being filled is filled by what comes after.
-    let count = burst + lasting.min(MOST - burst);
+    let Frames {
+        bytes,
+        frame,
+        gap,
+        burst,
+        count,
+    } = Frames::of(shape)?;
     let mut seen: [Vec<Sighting>; 2] = Default::default();
     seen[side] = vec![Sighting::default(); usize::try_from(count).expect("positive")];
     let start = clock::raw().0;
     let mut next = 0;
-    while next < count {
+    while next < count && !patience.is_over() {
         let now = clock::raw().0;
         let due = (burst + (now - start) / gap).min(count);
         let until = due.min(next + LOOK);
@@ -143,7 +242,7 @@ pub(super) fn stream(
         next = until;
         watch(ends, &mut seen);
         if next == due && next < count {
-            clock::sleep_until(RawNanos(start + (next - burst + 1) * gap), Spin::NONE);
+            patience.sleep_until(start + (next - burst + 1) * gap);
         }
     }
     let drained = drain(ends, &mut seen, (wire, frame), patience);
@@ -159,12 +258,12 @@ fn drain(
     ends: &mut [End; 2],
     seen: &mut [Vec<Sighting>; 2],
     (wire, frame): (&Wire, Span),
-    patience: Span,
+    patience: Patience<'_>,
 ) -> bool {
-    let silence = (frame.times(4) + longest(wire) + patience).nanos();
+    let silence = (frame.times(4) + longest(wire) + patience.span).nanos();
     let deadline = clock::raw().0 + (longest(wire) + DRAIN).nanos();
     let mut last = clock::raw().0;
-    while clock::raw().0 < deadline && clock::raw().0 - last < silence {
+    while clock::raw().0 < deadline && clock::raw().0 - last < silence && !patience.is_over() {
         if watch(ends, seen) {
             last = clock::raw().0;
         }
@@ -208,4 +307,57 @@ fn all_came(seen: &[Vec<Sighting>; 2]) -> bool {
     seen.iter()
         .flatten()
         .all(|sighting| sighting.came.is_some())
+}
+
+#[cfg(test)]
+mod tests {
+    use neph_model::{BitRate, ByteSize};
+
+    use super::*;
+    use crate::gate::QueueLimit;
+
+    fn shape(rate: u64, queue: u64) -> Shape {
+        Shape {
+            rate: Some(BitRate(rate)),
+            queue: QueueLimit::Bytes(ByteSize(queue)),
+            ..Shape::default()
+        }
+    }
+
+    #[test]
+    fn a_queue_is_filled_only_where_it_drains_before_the_next_measurement() {
+        let burst = |shape: &Shape| Frames::of(shape).expect("frames").burst;
+        // 0.7 s to drain, and 21 s.
+        assert_eq!(burst(&shape(3_000_000, 262_144)), 190);
+        let slow = shape(100_000, 262_144);
+        assert_eq!(burst(&slow), 0);
+        // Sent 1.3 times as fast as the link for 3 s: what stands in the queue then drains.
+        let frames = Frames::of(&slow).expect("frames");
+        let left = frames.frame.times(frames.count) - Span::from_nanos(frames.gap * frames.count);
+        assert!(left < DRAIN, "{left}");
+    }
+
+    #[test]
+    fn the_slowest_rate_takes_some_seconds() {
+        let slow = shape(1_000, 262_144);
+        let wire = Wire::default();
+        let takes = trickle_takes([&slow, &slow], [&wire, &wire]);
+        assert!(
+            takes > Span::from_secs(8) && takes < Span::from_secs(9),
+            "{takes}"
+        );
+        assert_eq!(stream_takes((&slow, &wire), Span::ZERO), Span::ZERO);
+    }
+
+    #[test]
+    fn a_nap_ends_when_it_is_stopped() {
+        let stop = AtomicBool::new(true);
+        let patience = Patience {
+            span: Span::ZERO,
+            stop: &stop,
+        };
+        let before = clock::raw().0;
+        patience.sleep_until(before + Span::from_secs(60).nanos());
+        assert!(Span::from_nanos(clock::raw().0 - before) < Span::from_secs(1));
+    }
 }

@@ -14,6 +14,21 @@ const BUSY: f64 = 0.995;
 /// How far a rate may be off.
 const TOLERANCE: f64 = 0.01;
 
+/// Judges rate and queue by a stream.
+pub(super) fn checks(
+    stream: &Stream,
+    course: &Asked<'_>,
+) -> (Option<Check<BitRate>>, Option<Check<ByteSize>>) {
+    let expected = expected(stream, course);
+    (
+        check(stream, course, &expected),
+        check_queue(stream, course, &expected),
+    )
+}
+
+/// A frame that was sent, and when it should have come.
+type Expected = (Sighting, Option<i64>);
+
 /// Judges how many frames came in the time from the first to the last, those lost at random counted
 /// in: they took their time on the wire. None where the same frames through a gate that does as
 /// asked would have left pauses, so that they tell their sender's rate.
@@ -26,10 +41,10 @@ const TOLERANCE: f64 = 0.01;
     clippy::cast_sign_loss,
     reason = "a positive rate"
 )]
-pub(super) fn check(stream: &Stream, course: &Asked<'_>) -> Option<Check<BitRate>> {
+fn check(stream: &Stream, course: &Asked<'_>, expected: &[Expected]) -> Option<Check<BitRate>> {
     let asked = course.shape.rate?;
     let wire = course.wire();
-    let wanted: Vec<i64> = expected(stream, course).filter_map(|(_, at)| at).collect();
+    let wanted: Vec<i64> = expected.iter().filter_map(|(_, at)| *at).collect();
     let came: Vec<i64> = stream.sightings.iter().filter_map(|one| one.came).collect();
     let wanted = rate_of(&wanted, stream.bytes)?;
     let lost = wire.loss.fraction();
@@ -66,17 +81,21 @@ fn rate_of(came: &[i64], bytes: u32) -> Option<f64> {
 /// Judges the queue by how long those frames waited that should have found it all but full: what
 /// stood before them, and themselves. None where nothing was turned away. Their median: a machine
 /// that stops for 10 ms once makes the longest wait longer, not this one.
-pub(super) fn check_queue(stream: &Stream, course: &Asked<'_>) -> Option<Check<ByteSize>> {
+fn check_queue(
+    stream: &Stream,
+    course: &Asked<'_>,
+    expected: &[Expected],
+) -> Option<Check<ByteSize>> {
     let (shape, wire) = (course.shape, course.wire());
     let rate = shape.rate?;
     let asked = shape.queue.bytes_of(stream.bytes);
-    let filled = expected(stream, course).any(|(_, at)| at.is_none());
+    let filled = expected.iter().any(|(_, at)| at.is_none());
     // CoDel drops from a queue that it lets nobody fill.
     if !filled || !stream.drained || shape.discipline != Discipline::DropTail {
         return None;
     }
-    let waits = expected(stream, course).filter_map(|(one, at)| {
-        let should = at? - one.left?;
+    let waits = expected.iter().filter_map(|(one, at)| {
+        let should = (*at)? - one.left?;
         Some((should, one.delay()?))
     });
     let waits: Vec<(i64, Span)> = waits.collect();
@@ -103,12 +122,12 @@ pub(super) fn check_queue(stream: &Stream, course: &Asked<'_>) -> Option<Check<B
 }
 
 /// The frames that were sent, in order, with when they should have come.
-fn expected(stream: &Stream, course: &Asked<'_>) -> impl Iterator<Item = (Sighting, Option<i64>)> {
+fn expected(stream: &Stream, course: &Asked<'_>) -> Vec<Expected> {
     let sent = stream.sightings.iter().filter(|one| one.left.is_some());
     let sent: Vec<Sighting> = sent.copied().collect();
     let left: Vec<i64> = sent.iter().filter_map(|one| one.left).collect();
     let came = course.replay_certain(&left, stream.bytes);
-    sent.into_iter().zip(came)
+    sent.into_iter().zip(came).collect()
 }
 
 #[cfg(test)]
@@ -145,11 +164,17 @@ mod tests {
     #[test]
     fn a_rate_is_told_to_one_percent_and_another_one_is_refused() {
         let stream = through(8_000_000);
-        let rate = check(&stream, &asked(&shape(8_000_000))).expect("a rate");
+        let rate = checks(&stream, &asked(&shape(8_000_000)))
+            .0
+            .expect("a rate");
         assert!(rate.ok && rate.measured == BitRate(8_000_000), "{rate:?}");
-        let slower = check(&stream, &asked(&shape(8_200_000))).expect("a rate");
+        let slower = checks(&stream, &asked(&shape(8_200_000)))
+            .0
+            .expect("a rate");
         assert!(!slower.ok, "{slower:?}");
-        let faster = check(&through(8_200_000), &asked(&shape(8_000_000))).expect("a rate");
+        let faster = checks(&through(8_200_000), &asked(&shape(8_000_000)))
+            .0
+            .expect("a rate");
         assert!(!faster.ok, "{faster:?}");
     }
 
@@ -157,18 +182,20 @@ mod tests {
     fn a_link_that_lets_no_full_frame_through_has_no_rate_and_is_not_ok() {
         let mut stream = through(8_000_000);
         stream.sightings.iter_mut().for_each(|one| one.came = None);
-        let rate = check(&stream, &asked(&shape(8_000_000))).expect("a verdict");
+        let rate = checks(&stream, &asked(&shape(8_000_000)))
+            .0
+            .expect("a verdict");
         assert!(!rate.ok && rate.measured == BitRate(0), "{rate:?}");
     }
 
     #[test]
     fn a_link_that_its_sender_cannot_fill_tells_no_rate() {
         assert_eq!(
-            check(&through(20_000_000), &asked(&shape(20_000_000))),
+            checks(&through(20_000_000), &asked(&shape(20_000_000))).0,
             None
         );
         assert_eq!(
-            check_queue(&through(20_000_000), &asked(&shape(20_000_000))),
+            checks(&through(20_000_000), &asked(&shape(20_000_000))).1,
             None
         );
     }
@@ -176,19 +203,21 @@ mod tests {
     #[test]
     fn a_queue_is_told_by_its_longest_wait() {
         let stream = through(8_000_000);
-        let queue = check_queue(&stream, &asked(&shape(8_000_000))).expect("it was full");
+        let queue = checks(&stream, &asked(&shape(8_000_000)))
+            .1
+            .expect("it was full");
         assert!(
             queue.ok && queue.measured.0.abs_diff(20_000) <= 1_000,
             "{queue:?}"
         );
         let mut larger = shape(8_000_000);
         larger.queue = QueueLimit::Bytes(ByteSize(28_000));
-        let filled = check_queue(&stream, &asked(&larger));
+        let filled = checks(&stream, &asked(&larger)).1;
         assert!(filled.is_none_or(|queue| !queue.ok), "{filled:?}");
         let undrained = Stream {
             drained: false,
             ..through(8_000_000)
         };
-        assert_eq!(check_queue(&undrained, &asked(&shape(8_000_000))), None);
+        assert_eq!(checks(&undrained, &asked(&shape(8_000_000))).1, None);
     }
 }

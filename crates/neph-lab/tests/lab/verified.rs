@@ -1,6 +1,8 @@
 //! What verify says of links with more than one wire, and of links that change.
 
-use neph_lab::{LinkCheck, verify_against, verify_link};
+use std::sync::atomic::AtomicBool;
+
+use neph_lab::{LinkCheck, verify_against, verify_link, verify_until};
 
 use crate::support::{name, pair, turn, up};
 
@@ -73,5 +75,30 @@ fn the_first_seconds_of_a_schedule_are_what_is_asked() {
                 .is_some_and(|is| is.p99 > check.delay.asked.p99)
         );
     }
+    lab.down().expect("down");
+}
+
+/// Of the third path nothing is known, and a queue that takes 21 s to drain is no reason to wait
+/// behind what the first path's stream left in it.
+#[test]
+fn a_slow_deep_link_is_verified_path_by_path_and_one_without_flows_is_told() {
+    let test = "a_slow_deep_link_is_verified_path_by_path_and_one_without_flows_is_told";
+    let Some(_turn) = turn(test) else { return };
+    let unused = "[[link.path]]\nname = \"unused\"\ndelay = \"1ms\"\nweight = 0\n";
+    let slow = format!("rate = \"100kbit/s\"\nqueue = \"256KiB\"\n{PATHS}{unused}");
+    let lab = up(&pair(&slow), &name('w'));
+    let verified = verify_until(&lab, 0, &AtomicBool::new(false)).expect("verify");
+    // A small packet is sent for 5.1 ms.
+    let both = [("short", 9), ("long", 13), ("short", 9), ("long", 13)];
+    assert_eq!(medians(&verified.checks), both);
+    let unmet = verified
+        .not_met
+        .iter()
+        .map(|path| (path.path.as_str(), path.weight));
+    assert_eq!(unmet.collect::<Vec<_>>(), [("unused", 0); 2]);
+    let rates = verified.checks.iter().filter_map(|check| check.rate);
+    assert!(rates.clone().count() == 2 && rates.into_iter().all(|rate| rate.ok));
+    let stopped = verify_until(&lab, 0, &AtomicBool::new(true)).expect("verify");
+    assert!(stopped.checks.is_empty(), "{stopped:?}");
     lab.down().expect("down");
 }

@@ -64,6 +64,7 @@ fn start(args: &Args, name: &str) -> io::Result<Child> {
     command.args(["lab", "up", "--keeper", "--name", name]);
     if let Some(folder) = &args.record {
         command.arg("--record").arg(folder);
+        command.arg("--every").arg(args.every.to_string());
     }
     command
         .arg("--")

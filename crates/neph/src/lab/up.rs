@@ -31,6 +31,9 @@ pub(super) struct Args {
     /// Record what each link did to each packet, in LINK.truth in this folder
     #[arg(long, value_name = "FOLDER")]
     pub(super) record: Option<PathBuf>,
+    /// Record one packet in so many, chosen by its bytes: the same packets on every link
+    #[arg(long, value_name = "N", default_value = "1", requires = "record")]
+    pub(super) every: NonZeroU32,
     /// This is the process in the background
     #[arg(long, hide = true)]
     keeper: bool,
@@ -86,7 +89,8 @@ fn is_up(name: &str, topology: &Topology) -> Result<bool, Failure> {
 
 fn here(args: &Args, topology: &Topology, name: String) -> Result<Outcome, Failure> {
     let mut options = UpOptions::named(name);
-    options.truth = args.record.as_ref().map(recording).transpose()?;
+    let record = args.record.as_ref();
+    options.truth = record.map(|to| recording(to, args.every)).transpose()?;
     options.keeper = HasKeeper::Yes;
     let stop = interrupt::stop_on_ctrl_c()?;
     options.stop = stop.flag();
@@ -118,13 +122,13 @@ fn here(args: &Args, topology: &Topology, name: String) -> Result<Outcome, Failu
     })
 }
 
-fn recording(folder: &PathBuf) -> Result<Recording, Failure> {
+fn recording(folder: &PathBuf, every: NonZeroU32) -> Result<Recording, Failure> {
     fs::create_dir_all(folder).map_err(|error| {
         Failure::refused(format!("make the folder {}: {error}", folder.display()))
     })?;
     Ok(Recording {
         folder: folder.clone(),
-        every: NonZeroU32::MIN,
+        every,
     })
 }
 

@@ -5,11 +5,15 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use clap::Args as ClapArgs;
-use neph_lab::{Check, DelayCheck, Lab, LinkCheck, LossCheck, UpOptions, verify_link};
+use neph_lab::{
+    Check, DelayCheck, Lab, LinkCheck, LossCheck, NotMet, Reserved, Topology, UpOptions, Verified,
+    verification_takes, verify_until,
+};
 use neph_model::Span;
 use serde_json::Value;
 
 use super::{dead, failure, name_of, predict};
+use crate::counted::counted;
 use crate::exit::{Failure, Outcome};
 use crate::sheet::{Cell, Column, Format, Sheet};
 use crate::{interrupt, output, topology};
@@ -41,24 +45,26 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
     };
     let lab = Lab::up(&topology, &options).map_err(failure)?;
     output::say(&format!(
-        "neph lab: measuring {} links of {}, 1 to 6 s each",
-        topology.links.len(),
-        name_of(None, &args.file)
+        "neph lab: measuring {} of {}, {}",
+        counted(topology.links.len() as u64, "link"),
+        name_of(None, &args.file),
+        takes(&topology)
     ));
-    let mut checks = Vec::new();
+    let mut links = Vec::new();
     for link in 0..topology.links.len() {
         if stop.is_set() {
             break;
         }
-        checks.extend(verify_link(&lab, link).map_err(failure)?);
+        links.push(verify_until(&lab, link, &stop.flag()).map_err(failure)?);
     }
     lab.down().map_err(failure)?;
     let mut out = output::data();
-    sheet(&checks).write(args.format, &mut out)?;
+    sheet(&links).write(args.format, &mut out)?;
     if args.format == Format::Text {
         out.write_all(predict::below_verify(&topology).as_bytes())?;
     }
     out.flush()?;
+    let checks: Vec<&LinkCheck> = links.iter().flat_map(|link| &link.checks).collect();
     let late = checks.iter().filter(|check| check.is_late()).count();
     if late > 0 {
         output::say(&format!(
@@ -79,6 +85,18 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
             Outcome::Nothing
         }
     })
+}
+
+/// How long measuring all links takes, in words.
+fn takes(topology: &Topology) -> String {
+    let links = topology.links.iter().map(verification_takes);
+    let all = links.fold(Span::ZERO, |sum, span| sum + span);
+    let seconds = all.nanos().div_euclid(Span::from_secs(1).nanos()) + 1;
+    let long = match seconds {
+        ..120 => format!("{seconds} s"),
+        _ => format!("{} min", seconds / 60 + 1),
+    };
+    format!("at most {long} and twice that where links do not do as asked")
 }
 
 const COLUMNS: [Column; 18] = [
@@ -102,28 +120,49 @@ const COLUMNS: [Column; 18] = [
     Column::left("VERDICT", "ok"),
 ];
 
-fn sheet(checks: &[LinkCheck]) -> Sheet {
+fn sheet(links: &[Verified]) -> Sheet {
     let mut sheet = Sheet::new(&COLUMNS);
-    for check in checks {
-        let mut row = vec![
-            Cell::text(&check.link),
-            Cell::text(&check.from),
-            Cell::text(&check.to),
-            check.path.as_ref().map_or_else(Cell::absent, Cell::text),
-        ];
-        row.extend(delays(&check.delay));
-        row.extend(losses(&check.loss));
-        row.extend(both(check.rate, |rate| rate.bits_per_second().into()));
-        row.extend(both(check.queue, |queue| queue.bytes().into()));
-        row.push(
-            check
-                .late
-                .map_or_else(Cell::absent, |late| Cell::count(late.late)),
-        );
-        row.push(Cell::new(verdict(check), check.is_ok()));
-        sheet.rows.push(row);
+    for link in links {
+        sheet.rows.extend(link.checks.iter().map(row));
+        sheet.rows.extend(link.not_met.iter().map(not_met));
     }
     sheet
+}
+
+fn row(check: &LinkCheck) -> Vec<Cell> {
+    let mut row = vec![
+        Cell::text(&check.link),
+        Cell::text(&check.from),
+        Cell::text(&check.to),
+        check.path.as_ref().map_or_else(Cell::absent, Cell::text),
+    ];
+    row.extend(delays(&check.delay));
+    row.extend(losses(&check.loss));
+    row.extend(both(check.rate, |rate| rate.bits_per_second().into()));
+    row.extend(both(check.queue, |queue| queue.bytes().into()));
+    row.push(
+        check
+            .late
+            .map_or_else(Cell::absent, |late| Cell::count(late.late)),
+    );
+    row.push(Cell::new(verdict(check), check.is_ok()));
+    row
+}
+
+/// A path that is in the topology and was not measured: nothing is known but why.
+fn not_met(path: &NotMet) -> Vec<Cell> {
+    let mut row = [&path.link, &path.from, &path.to, &path.path]
+        .map(Cell::text)
+        .to_vec();
+    row.resize(COLUMNS.len() - 1, Cell::absent());
+    let why = match path.only {
+        Some(Reserved::Icmp) => "it is for ICMP only".to_owned(),
+        Some(Reserved::Tcp) => "it is for TCP only".to_owned(),
+        _ => format!("weight {}", path.weight),
+    };
+    let told = format!("not met: no flow of verify's took it ({why})");
+    row.push(Cell::new(told, serde_json::Value::Null));
+    row
 }
 
 fn delays(delay: &DelayCheck) -> [Cell; 6] {

@@ -1,4 +1,4 @@
-//! Labs at the command line: read, up, verified, down, and carried out in. Most need root.
+//! Labs at the command line: read, up, down, and carried out in. Most need root.
 
 #![expect(clippy::print_stdout, reason = "a skipped test says so")]
 
@@ -33,7 +33,7 @@ pub(crate) fn privileged(test: &str) -> bool {
     root
 }
 
-fn place(topology: &str) -> Place {
+pub(crate) fn place(topology: &str) -> Place {
     let place = Place::empty();
     fs::write(place.path("two.toml"), topology).expect("a file");
     place
@@ -135,26 +135,6 @@ fn a_lab_comes_up_says_the_way_in_and_goes_down_at_ctrl_c() {
 }
 
 #[test]
-fn a_lab_is_verified() {
-    if !privileged("a_lab_is_verified") {
-        return;
-    }
-    let ran = place(TWO).neph(["lab", "verify", "two.toml", "--format", "json"]);
-    let checks: Value = serde_json::from_str(&ran.out).expect("JSON");
-    let checks = checks.as_array().expect("a list");
-    assert_eq!(checks.len(), 2, "both directions");
-    for check in checks {
-        assert_eq!(check["delay_asked_ns"], 2_000_000);
-        let median = check["delay_median_ns"].as_i64().expect("a number");
-        assert!((2_000_000..2_500_000).contains(&median), "{median}");
-    }
-    // A machine that is busy with other tests may miss the 50 us that a verdict allows; what
-    // must hold is that the verdict decides about the status.
-    let all_ok = checks.iter().all(|check| check["ok"] == true);
-    assert_eq!(ran.status, i32::from(!all_ok), "{}", ran.err);
-}
-
-#[test]
 fn a_campaign_goes_on_in_the_lab_it_began_in_whatever_became_of_the_files() {
     let test = "a_campaign_goes_on_in_the_lab_it_began_in_whatever_became_of_the_files";
     if !privileged(test) {
@@ -182,19 +162,30 @@ fn a_campaign_goes_on_in_the_lab_it_began_in_whatever_became_of_the_files() {
 }
 
 /// A lab in the background, and a way to speak to it; it goes down with this.
-struct Kept {
-    place: Place,
-    name: String,
+pub(crate) struct Kept {
+    pub(crate) place: Place,
+    pub(crate) name: String,
 }
 
 impl Kept {
     fn up(topology: &str, letter: char) -> Self {
+        Self::up_with(topology, letter, &[])
+    }
+
+    /// With a record of one packet in so many, in the folder `truth`.
+    pub(crate) fn recording(topology: &str, letter: char, every: &str) -> Self {
+        Self::up_with(topology, letter, &["--record", "truth", "--every", every])
+    }
+
+    fn up_with(topology: &str, letter: char, more: &[&str]) -> Self {
         let name = format!("{letter}{}", std::process::id());
         let kept = Self {
             place: place(topology),
             name,
         };
-        let ran = kept.again();
+        let words = ["lab", "up", "two.toml", "--detach", "--name", &kept.name];
+        let words: Vec<&str> = words.iter().chain(more).copied().collect();
+        let ran = kept.place.neph(words);
         assert_eq!(ran.status, 0, "{}", ran.err);
         assert!(ran.err.contains("is up, kept by process"), "{}", ran.err);
         kept
@@ -205,14 +196,14 @@ impl Kept {
         self.place.neph(words)
     }
 
-    fn at(&self, site: &str, command: &str) -> Ran {
+    pub(crate) fn at(&self, site: &str, command: &str) -> Ran {
         let words = [
             "lab", "run", site, "--lab", &self.name, "--", "sh", "-c", command,
         ];
         self.place.neph(words)
     }
 
-    fn status(&self) -> Value {
+    pub(crate) fn status(&self) -> Value {
         let words = ["lab", "status", &self.name, "--format", "json"];
         let ran = self.place.neph(words);
         assert_eq!(ran.status, 0, "{}", ran.err);

@@ -4,14 +4,14 @@ use std::path::Path;
 
 use neph_text::{Fields, Placed, Value, choice};
 
-use super::trace;
+use super::trace::Traces;
 use crate::gate::{CoDel, Discipline, GilbertElliott, Loss, Partial, PartialWire, Share};
 use crate::topology::quantity;
 
 /// Everything that a direction of a link can be asked for.
-pub(super) fn features(table: &mut Fields<'_>) -> Partial {
+pub(super) fn features(table: &mut Fields<'_>, traces: &Traces) -> Partial {
     let mut said = Partial {
-        wire: wire(table),
+        wire: wire(table, traces),
         ..Partial::default()
     };
     said.rate = value(table.optional_with("rate", quantity::rate));
@@ -22,14 +22,14 @@ pub(super) fn features(table: &mut Fields<'_>) -> Partial {
 }
 
 /// What the wire behind the transmitter can be asked for.
-pub(super) fn wire(table: &mut Fields<'_>) -> PartialWire {
+pub(super) fn wire(table: &mut Fields<'_>, traces: &Traces) -> PartialWire {
     // A trace's file is named from where the topology is.
     let topology = Path::new(table.problems().source().name());
     let folder = topology
         .parent()
         .unwrap_or_else(|| Path::new(""))
         .to_owned();
-    let trace = |text: &str| trace::read(&folder, text);
+    let trace = |text: &str| traces.read(&folder, text);
     let jitter = table.optional_with("jitter", |node| quantity::jitter(node, &trace));
     PartialWire {
         delay: value(table.optional_with("delay", quantity::delay)),

@@ -6,6 +6,7 @@ use std::ops::Range;
 use neph_text::{Fault, Fields, Node, Take, choice, did_you_mean};
 
 use super::features::features;
+use super::trace::Traces;
 use super::{NAME_REMEDY, is_name, path, schedule};
 use crate::gate::{Change, Partial, Shape, What};
 use crate::links::{LINKS, kind_of};
@@ -33,9 +34,10 @@ pub(super) struct Ends<'s> {
 pub(super) fn links(fields: &mut Fields<'_>, ends: Ends<'_>) -> Vec<Link> {
     let mut links: Vec<Link> = Vec::new();
     let mut names = BTreeSet::new();
+    let traces = Traces::default();
     for (number, table) in fields.tables("link").into_iter().enumerate() {
         let span = table.span();
-        let Some(link) = link(table, number, ends) else {
+        let Some(link) = link(table, number, (ends, &traces)) else {
             continue;
         };
         if !names.insert(link.name.clone()) {
@@ -47,17 +49,17 @@ pub(super) fn links(fields: &mut Fields<'_>, ends: Ends<'_>) -> Vec<Link> {
     links
 }
 
-fn link(mut table: Fields<'_>, number: usize, ends: Ends<'_>) -> Option<Link> {
+fn link(mut table: Fields<'_>, number: usize, (ends, traces): (Ends<'_>, &Traces)) -> Option<Link> {
     let a = end(&mut table, "a", ends);
     let b = end(&mut table, "b", ends);
     let given = table.optional_with("name", link_name);
     let kinds: Vec<(&str, &'static str)> = LINKS.iter().map(|k| (k.name(), k.name())).collect();
     let kind = table.optional_with("kind", |node| choice(node, &kinds));
-    let both = features(&mut table);
-    let mut shapes = DIRECTIONS.map(|key| direction(&mut table, key, &both));
-    let paths = path::paths(&mut table);
+    let both = features(&mut table, traces);
+    let mut shapes = DIRECTIONS.map(|key| direction(&mut table, key, (&both, traces)));
+    let paths = path::paths(&mut table, traces);
     path::lay(&paths, &mut shapes);
-    let schedule = schedule::changes(&mut table, &paths);
+    let schedule = schedule::changes(&mut table, &paths, traces);
     useless_queues(&mut table, &shapes, &schedule);
     let [a_to_b, b_to_a] = shapes;
     let link = a.zip(b).map(|(a, b)| Link {
@@ -156,13 +158,17 @@ fn end(table: &mut Fields<'_>, key: &'static str, ends: Ends<'_>) -> Option<usiz
     found
 }
 
-fn direction(table: &mut Fields<'_>, key: &'static str, both: &Partial) -> Shape {
+fn direction(
+    table: &mut Fields<'_>,
+    key: &'static str,
+    (both, traces): (&Partial, &Traces),
+) -> Shape {
     let mut shape = Shape::default();
     both.apply(&mut shape);
     let Some(mut inner) = table.table(key) else {
         return shape;
     };
-    let own = features(&mut inner);
+    let own = features(&mut inner, traces);
     own.apply(&mut shape);
     inner.finish();
     shape

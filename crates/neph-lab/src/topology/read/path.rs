@@ -5,6 +5,7 @@ use neph_text::{Fault, Fields, Node, Take, choice};
 use super::features::wire;
 use super::is_name;
 use super::link::DIRECTIONS;
+use super::trace::Traces;
 use crate::gate::{PartialWire, Path, Reserved, Shape};
 
 /// The most paths: as many as a record of the truth can tell apart and an operator would build.
@@ -51,11 +52,11 @@ pub(super) fn lay(paths: &[SaidPath], shapes: &mut [Shape; 2]) {
 }
 
 /// All paths of a link, in the order of the file.
-pub(super) fn paths(link: &mut Fields<'_>) -> Vec<SaidPath> {
+pub(super) fn paths(link: &mut Fields<'_>, traces: &Traces) -> Vec<SaidPath> {
     let mut paths: Vec<SaidPath> = Vec::new();
     for (table, number) in link.tables("path").into_iter().zip(1..) {
         let span = table.span();
-        let Some(path) = path(table, number) else {
+        let Some(path) = path(table, number, traces) else {
             continue;
         };
         if paths.iter().any(|other| other.name == path.name) {
@@ -75,18 +76,18 @@ pub(super) fn paths(link: &mut Fields<'_>) -> Vec<SaidPath> {
     paths
 }
 
-fn path(mut table: Fields<'_>, number: usize) -> Option<SaidPath> {
+fn path(mut table: Fields<'_>, number: usize, traces: &Traces) -> Option<SaidPath> {
     let given = table.optional_with("name", path_name);
     let named = given.is_some() || table.entry("name").is_none();
     let heavy = table.optional_with("weight", weight);
     let only = table.optional_with("only", |node| choice(node, &RESERVED));
-    let both = wire(&mut table);
+    let both = wire(&mut table, traces);
     shared(&mut table);
     let own = DIRECTIONS.map(|direction| {
         let Some(mut inner) = table.table(direction) else {
             return PartialWire::default();
         };
-        let own = wire(&mut inner);
+        let own = wire(&mut inner, traces);
         inner.finish();
         own
     });

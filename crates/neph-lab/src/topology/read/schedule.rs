@@ -5,6 +5,7 @@ use neph_text::{Fault, Fields, Nanos, Node, Placed, Take, choice, did_you_mean};
 
 use super::features::{features, wire};
 use super::path::{SaidPath, shared, weight};
+use super::trace::Traces;
 use crate::counters::Direction;
 use crate::gate::{Change, Partial, PartialWire, What};
 
@@ -16,23 +17,24 @@ const SHORTEST: Span = Span::from_millis(10);
 const MOST: usize = 1_000;
 
 /// All changes of a link, in the order of the file.
-pub(super) fn changes(link: &mut Fields<'_>, paths: &[SaidPath]) -> Vec<Change> {
+pub(super) fn changes(link: &mut Fields<'_>, paths: &[SaidPath], traces: &Traces) -> Vec<Change> {
     let tables = link.tables("schedule");
     if tables.len() > MOST {
         let what = format!("this link's schedule has more than {MOST} entries");
         link.fault(link.span(), what, "use 'every' for what comes again");
     }
     let tables = tables.into_iter();
-    tables.filter_map(|table| change(table, paths)).collect()
+    let changes = tables.filter_map(|table| change(table, paths, traces));
+    changes.collect()
 }
 
-fn change(mut table: Fields<'_>, paths: &[SaidPath]) -> Option<Change> {
+fn change(mut table: Fields<'_>, paths: &[SaidPath], traces: &Traces) -> Option<Change> {
     let at = table.optional_with("at", moment);
     let until = table.optional_with("until", moment);
     let every = table.optional_with("every", period);
     let directions = [("a_to_b", Direction::AToB), ("b_to_a", Direction::BToA)];
     let direction = table.optional_with("direction", |node| choice(node, &directions));
-    let what = what(&mut table, paths);
+    let what = what(&mut table, paths, traces);
     let span = |placed: &Option<Placed<Span>>| placed.as_ref().map(|placed| placed.value);
     let change = Change {
         direction: direction.map(|direction| direction.value),
@@ -72,11 +74,11 @@ fn timely(table: &Fields<'_>, change: &Change, [until, every]: &[Option<Placed<S
 }
 
 /// What the change does.
-fn what(table: &mut Fields<'_>, paths: &[SaidPath]) -> Option<What> {
+fn what(table: &mut Fields<'_>, paths: &[SaidPath], traces: &Traces) -> Option<What> {
     let reshuffle = table.optional::<bool>("reshuffle");
     if let Some(named) = table.optional::<String>("path") {
         let weight = table.optional_with("weight", weight);
-        let said = wire(table);
+        let said = wire(table, traces);
         shared(table);
         let Some(index) = paths.iter().position(|path| path.name == named.value) else {
             let known: Vec<&str> = paths.iter().map(|path| path.name.as_str()).collect();
@@ -98,7 +100,7 @@ fn what(table: &mut Fields<'_>, paths: &[SaidPath]) -> Option<What> {
         let weight = weight.map(|weight| weight.value);
         return Some(What::OverridePath(index, weight, said));
     }
-    let said = features(table);
+    let said = features(table, traces);
     let plain = said == Partial::default();
     match reshuffle {
         Some(Placed { value: true, span }) => {

@@ -1,5 +1,7 @@
 //! A file of delays that were measured somewhere: one a line, or a column of a CSV file.
 
+use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
@@ -20,8 +22,20 @@ const UNITS: [&str; 4] = ["ns", "us", "ms", "s"];
 const REMEDY: &str = "write one delay a line such as 4.2ms, or name a column of a CSV file as in \
                       \"trace delays.csv delay_ms\"";
 
-/// The trace that `words` names (a file, perhaps a column), its file seen from `folder`.
-pub(super) fn read(folder: &Path, words: &str) -> Result<Arc<Trace>, Fault> {
+/// The traces of a topology: what many links name is read once, and they share it.
+#[derive(Debug, Default)]
+pub(super) struct Traces(RefCell<BTreeMap<String, Result<Arc<Trace>, Fault>>>);
+
+impl Traces {
+    /// The trace that `words` names (a file, perhaps a column), its file seen from `folder`.
+    pub(super) fn read(&self, folder: &Path, words: &str) -> Result<Arc<Trace>, Fault> {
+        let mut known = self.0.borrow_mut();
+        let trace = known.entry(words.to_owned());
+        trace.or_insert_with(|| read(folder, words)).clone()
+    }
+}
+
+fn read(folder: &Path, words: &str) -> Result<Arc<Trace>, Fault> {
     let (file, column) = match words.split_once(char::is_whitespace) {
         Some((file, column)) => (file, Some(column.trim())),
         None => (words, None),
@@ -117,6 +131,19 @@ mod tests {
         assert!(line == 0 && what.contains("no column 'c'"), "{what}");
         assert_eq!(wrong("a,b\n1ms\n", Some("b")).0, 2);
         assert_eq!(wrong("a_ms\n-1\n", Some("a_ms")).0, 2);
+    }
+
+    #[test]
+    fn a_trace_that_many_links_name_is_read_once() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = folder.path().join("day.csv");
+        std::fs::write(&file, "d_us\n7\n").expect("write");
+        let traces = Traces::default();
+        let first = traces.read(folder.path(), "day.csv d_us").expect("fine");
+        std::fs::remove_file(&file).expect("removed");
+        let second = traces.read(folder.path(), "day.csv d_us").expect("known");
+        assert!(Arc::ptr_eq(&first, &second));
+        assert!(traces.read(folder.path(), "night.csv").is_err());
     }
 
     #[test]

@@ -1,0 +1,56 @@
+use std::num::NonZeroU32;
+
+use super::*;
+use crate::gate::{Shape, Treatment};
+use crate::truth::{Scribe, TruthFile};
+
+#[test]
+fn a_copy_that_finds_no_room_is_written_down_as_a_copy_and_its_packet_leaves() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("x.truth");
+    let scribe = Scribe::start().expect("a thread");
+    let (recorder, writer) = scribe
+        .open(&path, "x", NonZeroU32::MIN)
+        .expect("a new file");
+    let gates = [(); 2].map(|()| Gate::new(Shape::default(), 1));
+    let counters = Arc::new(LinkCounters::default());
+    let mut carriage = Carriage::new(gates, Arc::clone(&counters), Some(recorder));
+    let passing = Some(Passing {
+        direction: 1,
+        length: 60,
+        arrival: 5,
+        identity: Identity::default(),
+    });
+    let kept = (Direction::BToA, passing);
+    let first = carriage.waiting.keep(&[7; 60], kept).expect("room");
+    while carriage.waiting.keep(&[0; 60], kept).is_some() {}
+    carriage.leave(
+        first,
+        Departure {
+            due: Moment(9),
+            path: 2,
+            treatment: Treatment {
+                duplicate: true,
+                early: true,
+                corrupt: None,
+            },
+        },
+    );
+    assert_eq!(carriage.waiting.next_due(), Some(Moment(9)));
+    assert_eq!(counters.read(Direction::BToA).overflow, 1);
+    drop(carriage);
+    writer.finish().expect("written");
+    let written: Vec<Record> = TruthFile::open(&path)
+        .expect("open")
+        .map(|record| record.expect("fine"))
+        .collect();
+    let Some(Record::Packet {
+        handling, verdict, ..
+    }) = written.first()
+    else {
+        panic!("{written:?}");
+    };
+    assert_eq!((written.len(), *verdict), (1, Verdict::Overflow));
+    assert!(handling.copy && handling.early, "{handling:?}");
+    assert_eq!(handling.path, Some(2));
+}

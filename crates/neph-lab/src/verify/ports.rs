@@ -1,0 +1,104 @@
+//! Which flows are sent, so that each path that UDP may take is met.
+
+use std::collections::BTreeMap;
+
+use super::end::End;
+use super::{NotMet, sites_of};
+use crate::counters::Direction;
+use crate::gate::{Gate, Shape};
+use crate::lab::Lab;
+
+/// Source ports that are tried to find a flow for each path: enough for a path that gets one flow
+/// in a thousand.
+const FIRST_PORT: u16 = 20_000;
+const PORTS: u16 = 40_000;
+
+/// A source port for each path that flows of ours take, by the path's index.
+pub(super) fn of_paths(end: &mut End, gate: &Gate) -> BTreeMap<usize, u16> {
+    found(gate, |port| gate.path_of(end.send_from(port)))
+}
+
+fn found(gate: &Gate, mut path_of: impl FnMut(u16) -> usize) -> BTreeMap<usize, u16> {
+    let open = gate.open_to_udp();
+    let mut ports = BTreeMap::new();
+    for port in FIRST_PORT..FIRST_PORT + PORTS {
+        ports.entry(path_of(port)).or_insert(port);
+        if ports.len() >= open {
+            break;
+        }
+    }
+    ports
+}
+
+/// The paths of both directions that none of these ports stands for.
+pub(super) fn not_met(
+    lab: &Lab,
+    number: usize,
+    asked: [(&Shape, &BTreeMap<usize, u16>); 2],
+) -> Vec<NotMet> {
+    let directions = Direction::BOTH.into_iter().zip(asked);
+    let paths = directions.flat_map(|(direction, (shape, ports))| {
+        let paths = shape.paths.iter().enumerate();
+        paths
+            .filter(|(index, _)| !ports.contains_key(index))
+            .map(move |(_, path)| (direction, path))
+    });
+    let told = paths.map(|(direction, path)| {
+        let [from, to] = sites_of(lab, number, direction);
+        NotMet {
+            link: lab.topology().links[number].name.clone(),
+            from,
+            to,
+            path: path.name.clone(),
+            weight: path.weight,
+            only: path.only,
+        }
+    });
+    told.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::gate::{Flow, Path, Reserved, Wire};
+
+    fn gate(paths: &[(u32, Option<Reserved>)]) -> Gate {
+        let paths = paths.iter().map(|(weight, only)| Path {
+            name: "x".to_owned(),
+            weight: *weight,
+            only: *only,
+            wire: Wire::default(),
+        });
+        let shape = Shape {
+            paths: paths.collect(),
+            ..Shape::default()
+        };
+        Gate::new(shape, 1)
+    }
+
+    /// The paths found, and how many ports it took.
+    fn looked(gate: &Gate) -> (Vec<usize>, u32) {
+        let mut asked = 0;
+        let ports = found(gate, |port| {
+            asked += 1;
+            gate.path_of(Some(Flow {
+                number: u64::from(port) << 17,
+                protocol: Some(Reserved::Udp),
+            }))
+        });
+        (ports.into_keys().collect(), asked)
+    }
+
+    #[test]
+    fn no_port_is_tried_after_the_last_path_is_found() {
+        assert_eq!(looked(&gate(&[])), (vec![0], 1));
+        assert_eq!(looked(&gate(&[(1, None)])), (vec![0], 1));
+        let (paths, asked) = looked(&gate(&[(1, None), (0, None), (1, None)]));
+        assert!(paths == [0, 2] && asked < 40, "{paths:?} {asked}");
+        let for_ping = [(1, Some(Reserved::Icmp)), (1, None)];
+        assert_eq!(looked(&gate(&for_ping)), (vec![1], 1));
+        let for_udp = [(1, None), (1, Some(Reserved::Udp))];
+        assert_eq!(looked(&gate(&for_udp)), (vec![1], 1));
+        assert_eq!(looked(&gate(&[(0, None), (0, None)])), (vec![0], 1));
+    }
+}

@@ -1,0 +1,274 @@
+//! `neph lab truth`: what links wrote down, read back. The bytes here are put together by hand, as
+//! docs/topology.md lays them out.
+
+use std::fs;
+
+use serde_json::Value;
+
+use crate::labs::{Kept, TWO, privileged};
+use crate::neph::Place;
+
+const HEADER: usize = 64;
+const RECORD: usize = 56;
+
+/// A header, and records of a kind, with fields put where the page says.
+struct Written(Vec<u8>);
+
+impl Written {
+    fn of(link: &str, every: u32) -> Self {
+        let mut bytes = vec![0; HEADER];
+        bytes[..8].copy_from_slice(b"NEPHTRU2");
+        bytes[8..12].copy_from_slice(&56_u32.to_le_bytes());
+        bytes[12..16].copy_from_slice(&every.to_le_bytes());
+        bytes[16..16 + link.len()].copy_from_slice(link.as_bytes());
+        Self(bytes)
+    }
+
+    fn record(mut self, kind: u8, fields: &[(usize, &[u8])]) -> Self {
+        let mut bytes = [0; RECORD];
+        bytes[0] = kind;
+        for (at, field) in fields {
+            bytes[*at..at + field.len()].copy_from_slice(field);
+        }
+        self.0.extend(bytes);
+        self
+    }
+
+    /// A UDP packet of 100 bytes from `a` to `b` that came at this moment and is 3 ms late.
+    fn packet(self, verdict: u8, flags: u8, came: i64) -> Self {
+        let [due, left] = if verdict == 0 {
+            [came + 5_000_000, came + 8_000_000]
+        } else {
+            [0; 2]
+        };
+        self.record(
+            1,
+            &[
+                (2, &[verdict, 17]),
+                (4, &100_u32.to_le_bytes()),
+                (8, &came.to_le_bytes()),
+                (16, &due.to_le_bytes()),
+                (24, &left.to_le_bytes()),
+                (32, &0xfeed_u64.to_le_bytes()),
+                (46, &1234_u16.to_le_bytes()),
+                (48, &80_u16.to_le_bytes()),
+                (50, &[2, flags]),
+                (52, &9_u16.to_le_bytes()),
+            ],
+        )
+    }
+}
+
+const COPY: u8 = 1;
+const FLIPPED: u8 = 4;
+const ON_A_PATH: u8 = 8;
+
+/// Ten packets: eight delivered (one damaged), one lost, one that found the queue full; a copy that
+/// left and one that there was no room for.
+fn written() -> Written {
+    let cue: i64 = 1_700_000_000_000_000_000;
+    let mut written = Written::of("uplink", 1)
+        .record(2, &[(8, &cue.to_le_bytes()), (16, &7_i64.to_le_bytes())])
+        .record(4, &[(8, &cue.to_le_bytes())])
+        .record(
+            3,
+            &[
+                (1, &[1, 0]),
+                (4, &2_u16.to_le_bytes()),
+                (8, &(cue + 4_000_000).to_le_bytes()),
+            ],
+        );
+    for number in 0..7 {
+        written = written.packet(0, ON_A_PATH, cue + number);
+    }
+    written
+        .packet(0, ON_A_PATH | FLIPPED, cue + 7)
+        .packet(1, ON_A_PATH, cue + 8)
+        .packet(3, 0, cue + 9)
+        .packet(0, ON_A_PATH | COPY, cue + 10)
+        .packet(7, ON_A_PATH | COPY, cue + 1_500_000_000)
+}
+
+fn place(bytes: &[u8]) -> Place {
+    let place = Place::empty();
+    fs::write(place.path("up.truth"), bytes).expect("a file");
+    place
+}
+
+#[test]
+fn a_record_is_summed_up() {
+    let ran = place(&written().0).neph(["lab", "truth", "up.truth"]);
+    assert_eq!((ran.status, ran.err.as_str()), (0, ""), "{}", ran.out);
+    let expected = "\
+up.truth: link 'uplink', every packet, 1.500 s from 2023-11-14 22:13:20 UTC
+DIRECTION  PACKETS  DELIVERED  DROPPED  DAMAGED  EARLY  COPIES
+a_to_b          10          8        2        1      0       1
+
+DROPPED  REASON      PACKETS    SHARE  COPIES
+a_to_b   lost              1  10.00 %       0
+a_to_b   queue_full        1  10.00 %       0
+a_to_b   overflow          0   0.00 %       1
+
+DELIVERED  PATH  PACKETS     SHARE  DELAY P50  P99  P99.9  LATE P50  P99  P99.9    WORST
+a_to_b        2        8  100.00 %    8.00 ms    -      -   3.00 ms    -      -  3.00 ms
+
+SCHEDULE  ENTRY  IT      TIMES  FIRST AFTER THE CUE
+b_to_a        2  begins      1              4.00 ms
+both          -  cued        1                    -
+'-': too few packets for that quantile (p50 needs 6, p99 299, p99.9 2995)
+";
+    assert_eq!(ran.out, expected);
+}
+
+#[test]
+fn every_record_is_told_to_programs_in_three_ways() {
+    let place = place(&written().0);
+    let told = |format| {
+        let ran = place.neph(["lab", "truth", "up.truth", "--format", format]);
+        assert_eq!((ran.status, ran.err.as_str()), (0, ""), "{}", ran.out);
+        ran.out
+    };
+    let list: Vec<Value> = serde_json::from_str(&told("json")).expect("JSON");
+    let lines = told("ndjson");
+    let lines = lines.lines().map(serde_json::from_str::<Value>);
+    let lines: Vec<Value> = lines.map(|line| line.expect("JSON")).collect();
+    assert_eq!((list.len(), &list), (15, &lines));
+    let damaged = &list[10];
+    for (key, value) in [
+        ("link", Value::from("uplink")),
+        ("direction", "a_to_b".into()),
+        ("kind", "packet".into()),
+        ("at_ns", 1_700_000_000_000_000_007_u64.into()),
+        ("delay_ns", 8_000_000.into()),
+        ("lateness_ns", 3_000_000.into()),
+        ("verdict", "delivered".into()),
+        ("path", 2.into()),
+        ("flipped_bit", 9.into()),
+        ("copy", false.into()),
+        ("source_port", 1234.into()),
+        ("hash", "000000000000feed".into()),
+    ] {
+        assert_eq!(damaged[key], value, "{key}");
+    }
+    assert!(list[12]["left_ns"].is_null() && list[12]["path"].is_null());
+    assert_eq!(
+        (&list[2]["kind"], &list[2]["entry"]),
+        (&"step".into(), &2.into())
+    );
+    let csv = told("csv");
+    let keys: Vec<&str> = csv.lines().next().expect("a header").split(',').collect();
+    assert_eq!(csv.lines().count(), 16);
+    assert!(
+        csv.lines()
+            .all(|line| line.split(',').count() == keys.len())
+    );
+    assert!(list.iter().all(|row| {
+        let row = row.as_object().expect("an object");
+        row.keys().all(|key| keys.contains(&key.as_str()))
+    }));
+    assert_eq!(
+        csv.lines().nth(13).expect("queue full").split(',').nth(10),
+        Some("queue_full")
+    );
+}
+
+#[test]
+fn a_cut_off_end_is_told_and_what_is_no_record_is_refused() {
+    let mut cut = written().0;
+    cut.truncate(cut.len() - 20);
+    let ran = place(&cut).neph(["lab", "truth", "up.truth"]);
+    assert_eq!(ran.status, 0, "{}", ran.err);
+    assert!(
+        ran.err.contains("ends within a record (36 bytes"),
+        "{}",
+        ran.err
+    );
+    assert!(ran.out.contains("a_to_b          10 "), "{}", ran.out);
+    let damaged = written().record(9, &[]).packet(0, 0, 0).0;
+    let ran = place(&damaged).neph(["lab", "truth", "up.truth"]);
+    assert_eq!(ran.status, 1, "{}", ran.err);
+    assert!(
+        ran.err.contains("at byte 904 stands no record"),
+        "{}",
+        ran.err
+    );
+    assert!(ran.out.contains("a_to_b          10 "), "{}", ran.out);
+    for (bytes, why) in [
+        (&b"NEPHTRU2 too short"[..], "shorter than a header"),
+        (b"version = 1", "does not begin as one"),
+        (
+            &[b"NEPHTRU1".as_slice(), &[0; 100]].concat(),
+            "has version 1",
+        ),
+    ] {
+        let ran = place(bytes).neph(["lab", "truth", "up.truth"]);
+        assert_eq!((ran.status, ran.out.as_str()), (2, ""), "{}", ran.err);
+        assert!(ran.err.contains(why), "{}", ran.err);
+    }
+    let ran = place(b"").neph(["lab", "truth", "down.truth"]);
+    assert_eq!(ran.status, 2, "{}", ran.err);
+    let ran = place(b"").neph(["lab", "up", "two.toml", "--every", "5"]);
+    assert_eq!(ran.status, 2, "{}", ran.err);
+    assert!(ran.err.contains("--record"), "{}", ran.err);
+}
+
+#[test]
+fn what_a_lab_wrote_down_is_what_its_links_counted() {
+    let test = "what_a_lab_wrote_down_is_what_its_links_counted";
+    if !privileged(test) {
+        return;
+    }
+    let kept = Kept::recording(TWO, 't', "1");
+    let reached = kept.at("a", "ping -c 20 -i 0.01 -q 10.80.0.2");
+    assert_eq!(reached.status, 0, "{}", reached.err);
+    let status = kept.status();
+    kept.place.neph(["lab", "down", &kept.name]);
+    let ran = kept
+        .place
+        .neph(["lab", "truth", "truth/path.truth", "--format", "json"]);
+    let list: Vec<Value> = serde_json::from_str(&ran.out).expect("JSON");
+    for (at, direction) in ["a_to_b", "b_to_a"].into_iter().enumerate() {
+        let packets = list.iter().filter(|row| {
+            row["kind"] == "packet"
+                && row["direction"] == direction
+                && row["verdict"] == "delivered"
+        });
+        let packets: Vec<&Value> = packets.collect();
+        assert_eq!(
+            status["links"][at]["delivered"],
+            packets.len(),
+            "{direction}"
+        );
+        assert!(
+            packets
+                .iter()
+                .all(|packet| packet["delay_ns"].as_i64() > Some(1_900_000))
+        );
+        assert!(
+            packets
+                .iter()
+                .filter(|packet| packet["protocol"] == 1)
+                .count()
+                >= 20
+        );
+    }
+}
+
+#[test]
+fn a_sampled_record_says_so_and_holds_both_directions() {
+    let test = "a_sampled_record_says_so_and_holds_both_directions";
+    if !privileged(test) {
+        return;
+    }
+    let kept = Kept::recording(TWO, 'u', "4");
+    let reached = kept.at("a", "ping -c 200 -i 0.002 -q 10.80.0.2");
+    assert_eq!(reached.status, 0, "{}", reached.err);
+    kept.place.neph(["lab", "down", &kept.name]);
+    let ran = kept.place.neph(["lab", "truth", "truth/path.truth"]);
+    assert!(ran.out.contains("one packet in 4"), "{}", ran.out);
+    for direction in ["a_to_b", "b_to_a"] {
+        let row = ran.out.lines().find(|line| line.starts_with(direction));
+        let packets = row.and_then(|row| row.split_whitespace().nth(1)?.parse::<u32>().ok());
+        assert!((10..100).contains(&packets.expect("a row")), "{}", ran.out);
+    }
+}

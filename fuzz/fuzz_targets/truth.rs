@@ -1,0 +1,45 @@
+//! Records of links. However long or wrong, what is read is counted by its bytes, and a file that
+//! was cut gives the records that were whole before the cut. The first byte says where.
+#![no_main]
+
+use std::path::Path;
+
+use libfuzzer_sys::fuzz_target;
+use neph_lab::{Record, TruthError, TruthFile};
+
+const HEADER: usize = 64;
+const RECORD: usize = 56;
+
+fuzz_target!(|bytes: &[u8]| {
+    let Some((cut, bytes)) = bytes.split_first() else { return };
+    let Some((records, cut_off, whole)) = read(bytes) else { return };
+    let behind = bytes.len() - HEADER;
+    assert!(records.len() * RECORD + cut_off <= behind);
+    if whole {
+        assert_eq!(records.len() * RECORD + cut_off, behind);
+        assert!(cut_off < RECORD);
+    }
+    let kept = HEADER + behind * usize::from(*cut) / 256;
+    let (before, cut_off, _) = read(&bytes[..kept]).expect("the header is there");
+    assert!(records.starts_with(&before));
+    assert!(cut_off == 0 || cut_off == (kept - HEADER) % RECORD);
+});
+
+/// The records, how many bytes of a last one were left over, and whether none was damaged.
+fn read(bytes: &[u8]) -> Option<(Vec<Record>, usize, bool)> {
+    let mut file = TruthFile::of(bytes, Path::new("x.truth")).ok()?;
+    assert!(file.every() > 0 && file.link().chars().count() <= 48);
+    let (mut records, mut whole) = (Vec::new(), true);
+    for record in file.by_ref() {
+        match record {
+            Ok(record) => records.push(record),
+            Err(TruthError::Damaged { at, .. }) => {
+                assert_eq!(at as usize, HEADER + records.len() * RECORD);
+                whole = false;
+            }
+            Err(error) => panic!("{error}"),
+        }
+    }
+    assert!(file.next().is_none());
+    Some((records, file.cut_off(), whole))
+}
