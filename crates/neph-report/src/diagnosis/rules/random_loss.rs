@@ -33,6 +33,10 @@ const CONGESTED: f64 = 0.3;
 const BY_CHANCE: f64 = 2.0;
 /// ... and never more than this share: then the queue may well be to blame.
 const MAJORITY: f64 = 0.5;
+/// Active queue management (CoDel) drops from a queue that is short: where most losses came upon a
+/// delay of [`QUEUE_MS`] at least, and more of them than messages do by so many standard deviations,
+/// they do care for the queue.
+const BY_INTENT: f64 = 2.5;
 /// How many messages just before a loss tell of the queue: the quickest of them, because each may
 /// have been hit itself.
 const BEFORE: usize = 3;
@@ -59,6 +63,9 @@ struct Losses {
     /// Messages before which there was a queue, and of which that is known.
     behind: usize,
     known: usize,
+    /// The same of a queue however short.
+    upon_any: usize,
+    behind_any: usize,
     hurt: Vec<f64>,
     unhurt: Vec<f64>,
 }
@@ -80,7 +87,9 @@ impl Losses {
         for one in &run.flow.exchanges {
             let before = just_before(&run.crossings, one);
             let is_behind = before.map(|before| usize::from(before - base > queue));
+            let is_behind_any = before.is_some_and(|before| before - base > QUEUE_MS);
             self.known += usize::from(is_behind.is_some());
+            self.behind_any += usize::from(is_behind_any);
             self.behind += is_behind.unwrap_or(0);
             self.segments += usize::try_from(per_message).unwrap_or(usize::MAX);
             let again = one.retransmissions.map_or(0, |count| {
@@ -104,6 +113,7 @@ impl Losses {
             }
             self.judged += usize::from(is_behind.is_some());
             self.queued += is_behind.unwrap_or(0);
+            self.upon_any += usize::from(is_behind_any);
         }
         Some(hit)
     }
@@ -113,12 +123,23 @@ impl Losses {
     }
 
     fn is_random(&self) -> bool {
-        let queue = real(self.behind) / real(self.known.max(1));
-        let deviation = (queue * (1.0 - queue) / real(self.judged.max(1))).sqrt();
-        let by_chance = (queue + BY_CHANCE * deviation).min(MAJORITY);
+        let by_chance = self.by_chance(self.behind, BY_CHANCE).min(MAJORITY);
         self.judged - self.queued >= LOSSES
             && self.share() >= LEAST_SHARE
             && real(self.queued) <= CONGESTED.max(by_chance) * real(self.judged)
+            && !self.is_managed()
+    }
+
+    /// Whether somebody drops on purpose, from a queue that is kept short.
+    fn is_managed(&self) -> bool {
+        let by_chance = self.by_chance(self.behind_any, BY_INTENT);
+        real(self.upon_any) > by_chance.max(MAJORITY) * real(self.judged)
+    }
+
+    /// The share of the losses that may meet what so many of the messages met, if they do not care.
+    fn by_chance(&self, met: usize, deviations: f64) -> f64 {
+        let share = real(met) / real(self.known.max(1));
+        share + deviations * (share * (1.0 - share) / real(self.judged.max(1))).sqrt()
     }
 
     fn cost(&self) -> f64 {

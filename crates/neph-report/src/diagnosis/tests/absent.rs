@@ -180,6 +180,24 @@ fn losses_at_the_peak_of_a_queue_are_not_random() {
 }
 
 #[test]
+fn what_codel_drops_from_a_short_queue_is_not_random() {
+    let world = World {
+        round_trip_ms: 35.0,
+        intervals_ms: vec![50],
+        seconds: 40.0,
+        blocks: 3,
+        congested_loss: 0.03,
+        queue: Some(Queue {
+            from: 10.0,
+            to: 26.0,
+            peak_ms: 6.0,
+        }),
+        ..World::default()
+    };
+    assert!(names(&world).is_empty(), "{:?}", names(&world));
+}
+
+#[test]
 fn an_outage_is_one_loss() {
     for probe in [ProbeKind::Ws, ProbeKind::Udp] {
         let world = World {
