@@ -10,8 +10,12 @@ use neph_model::Span;
 /// Of ten wake-ups, nine shall be in time.
 const IN_TIME: i64 = 9;
 const OF: i64 = 10;
-/// By how much one wake-up moves the estimate, in nanoseconds: some hundred make it right.
+/// By how much one wake-up moves the estimate, in nanoseconds, once the machine is known.
 const STEP: i64 = 500;
+/// By how much the first one does, and after how many it is half of that: a slow link wakes a dozen
+/// times in its first second, and a machine that wakes 100 us late must be known by then.
+const FIRST_STEP: i64 = 20_000;
+const HALVED_AFTER: i64 = 5;
 /// Before anything is known: what most machines stay below.
 const FIRST: Span = Span::from_micros(40);
 /// What is spun beyond the estimate: reading clocks and rings takes its time.
@@ -28,6 +32,8 @@ pub(super) struct Lead {
     longest: Span,
     /// A quantile of the lateness of wake-ups: nanoseconds.
     late: i64,
+    /// How many wake-ups the estimate rests on.
+    seen: i64,
     savings: i64,
 }
 
@@ -37,6 +43,7 @@ impl Lead {
         Self {
             longest,
             late: FIRST.nanos(),
+            seen: 0,
             savings: SAVINGS,
         }
     }
@@ -54,10 +61,12 @@ impl Lead {
         // Moves up by nine parts for a later one and down by one part for an earlier one, so that
         // it settles where nine of ten are earlier. One theft of the hypervisor moves it no more
         // than any other.
+        let step = STEP.max(FIRST_STEP * HALVED_AFTER / (HALVED_AFTER + self.seen));
+        self.seen += 1;
         let step = if late.nanos() > self.late {
-            STEP * IN_TIME / OF
+            step * IN_TIME / OF
         } else {
-            -STEP * (OF - IN_TIME) / OF
+            -step * (OF - IN_TIME) / OF
         };
         self.late = (self.late + step).clamp(0, self.longest.nanos());
     }
@@ -94,6 +103,19 @@ mod tests {
         assert!(
             (Span::from_micros(84)..Span::from_micros(96)).contains(&settled),
             "{settled}"
+        );
+    }
+
+    #[test]
+    fn a_dozen_wake_ups_tell_a_slow_machine() {
+        let mut lead = Lead::at_most(Span::from_micros(150));
+        for number in 0..12_i64 {
+            lead.woke(Span::from_micros(90 + number * 7 % 10));
+        }
+        let learned = lead.now() - MARGIN;
+        assert!(
+            (Span::from_micros(90)..Span::from_micros(125)).contains(&learned),
+            "{learned}"
         );
     }
 
