@@ -127,6 +127,13 @@ impl Engine {
             writer
                 .finish()
                 .map_err(|source| EngineError::Truth { link, path, source })?;
+            let missed = self.counters.records_missed();
+            if missed > 0 {
+                tracing::warn!(
+                    "the record of link {} lacks {missed} entries: the disk was too slow",
+                    self.config.link
+                );
+            }
         }
         Ok(ending)
     }

@@ -70,11 +70,18 @@ fn ask(pid: u32, wanted: &BTreeSet<(u64, u64)>, request: Request) -> io::Result<
         Ok(descriptor) if is_inside(pid, wanted) => {
             process::ask_through(descriptor.as_fd(), request)
         }
-        // A kernel older than 5.3 has none.
-        Err(error) if error.kind() == io::ErrorKind::Unsupported => process::ask(pid, request),
+        // A kernel older than 5.3 has none, and a process with all its descriptors in use gets none.
+        Err(error) if has_no_descriptor(&error) => process::ask(pid, request),
         Err(error) if is_inside(pid, wanted) => Err(error),
         _ => Ok(()),
     }
+}
+
+fn has_no_descriptor(error: &io::Error) -> bool {
+    const EMFILE: i32 = 24;
+    const ENFILE: i32 = 23;
+    error.kind() == io::ErrorKind::Unsupported
+        || matches!(error.raw_os_error(), Some(EMFILE | ENFILE))
 }
 
 /// One that is gone, or a zombie, has no namespace.

@@ -86,7 +86,10 @@ pub fn verify_until(lab: &Lab, number: usize, stop: &AtomicBool) -> Result<Verif
     let asked = &lab.topology().links[number];
     let first = measure_link(lab, (asked, number), stop)?;
     let wanted = [&asked.a_to_b, &asked.b_to_a];
-    let wanted = wanted.iter().filter(|shape| shape.rate.is_some()).count();
+    let wanted = wanted
+        .iter()
+        .filter(|shape| exchange::can_stream(shape))
+        .count();
     let told = first.checks.iter().filter(|check| check.rate.is_some());
     let fine = |check: &LinkCheck| check.is_ok() && !check.is_late();
     if first.checks.iter().all(fine) && told.count() >= wanted {

@@ -10,6 +10,7 @@ use std::thread::{self, JoinHandle};
 use neph_model::{BitRate, Span, ThroughputSecond};
 use neph_sys::clock::{self, RawNanos, Spin};
 use neph_sys::place::Place;
+use neph_sys::process::Birth;
 use serde_json::Value;
 
 use crate::ProbeError;
@@ -45,7 +46,11 @@ pub struct Iperf3Spec {
 pub fn iperf3(spec: &Iperf3Spec, stop: &Stop) -> Result<Transfer, ProbeError> {
     match &spec.site {
         None => run(command(PROGRAM, spec), spec.duration, stop),
-        Some(site) => site.run(|| run(command(PROGRAM, spec), spec.duration, stop))?,
+        Some(site) => {
+            let mut command = command(PROGRAM, spec);
+            site.arrange(Birth::default(), &mut command)?;
+            site.run(|| run(command, spec.duration, stop))?
+        }
     }
 }
 

@@ -123,8 +123,10 @@ impl Place {
     /// real-time priority would take whatever it likes.
     pub fn is_rationed(&self) -> bool {
         let rationed = |group: &PathBuf| {
-            let quota = fs::read_to_string(group.join("cpu.cfs_quota_us")).unwrap_or_default();
-            !quota.is_empty() && !quota.starts_with('-')
+            let read = |file| fs::read_to_string(group.join(file)).unwrap_or_default();
+            let (first, second) = (read("cpu.cfs_quota_us"), read("cpu.max"));
+            let has_quota = !first.is_empty() && !first.starts_with('-');
+            has_quota || !second.is_empty() && !second.starts_with("max")
         };
         self.groups.iter().any(rationed)
     }

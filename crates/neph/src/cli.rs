@@ -47,7 +47,7 @@ pub(crate) enum Command {
     Export(export::Args),
     /// Reads a Latency Tester's output folder, so that old measurements get the new report.
     Import(import::Args),
-    /// Emulated networks: check, plan, up, run, shell, status, verify, down, list.
+    /// Emulated networks: check, plan, up, run, shell, status, verify, predict, truth, down, list.
     Lab(lab::Args),
     /// Prints a completion script for a shell.
     Completions(shell::CompletionArgs),

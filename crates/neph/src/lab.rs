@@ -17,6 +17,7 @@ use std::path::{Path, PathBuf};
 use clap::{Args as ClapArgs, Subcommand};
 use neph_lab::{Lab, LabError, LabListings, Topology};
 
+use crate::counted::counted;
 use crate::exit::{Failure, Outcome};
 use crate::sheet::{Cell, Column, Format, Sheet};
 use crate::{output, topology};
@@ -97,10 +98,10 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
 fn check(args: &CheckArgs) -> Result<Outcome, Failure> {
     let Topology { sites, links, .. } = topology::read(&args.file)?;
     output::say(&format!(
-        "neph lab: {} is a good topology: {} sites, {} links",
+        "neph lab: {} is a good topology: {}, {}",
         args.file.display(),
-        sites.len(),
-        links.len()
+        counted(sites.len() as u64, "site"),
+        counted(links.len() as u64, "link")
     ));
     Ok(Outcome::Done)
 }

@@ -142,7 +142,7 @@ fn grow(lab: &mut Lab, journal: &Journal, options: &UpOptions) -> Result<(), Lab
     start_services(lab, &plan, options)?;
     wanted(options)?;
     start_traffic(lab, &topology)?;
-    lab.waker = Some(Waker::start(lab)?);
+    lab.waker = Some(Waker::start(lab, options.keeper)?);
     lab.cue();
     lab.teller = Some(Teller::start(lab)?);
     journal.whole().map_err(|source| LabError::Journal {

@@ -1,8 +1,9 @@
 //! Keeping the machine's cores awake while the lab carries packets.
 //!
-//! Owns when: from the lab's start on, and as long as packets cross the links. A core that has halted takes
-//! its time to wake, or the hypervisor has given it to somebody else: an emulated delay would have
-//! that on top, and so would the programs at both ends. A lab that carries nothing lets them sleep.
+//! Owns when: a lab of a process that measures keeps them awake as long as it is up, so that all of
+//! its experiments find them alike; one that is there for others does while packets cross its links.
+//! A core that has halted takes its time to wake, or the hypervisor has given it to somebody else:
+//! an emulated delay would have that on top, and so would the programs at both ends.
 
 use std::io::{self, PipeReader, PipeWriter};
 use std::os::fd::AsFd;
@@ -15,52 +16,68 @@ use neph_sys::ppoll::{self, Awaited};
 
 use super::{Lab, LabError};
 use crate::counters::{Direction, LinkCounters};
+use crate::journal::HasKeeper;
 
 /// How often the links are looked at: what wakes a core four times a second disturbs nobody.
 const LOOK: Duration = Duration::from_millis(250);
-/// How long after the last packet the cores are kept awake: pings go once a second, and a campaign
-/// takes a moment from one experiment to the next.
+/// How long after the last packet the cores are kept awake: pings go once a second.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Keeps the cores awake, by a thread that looks at the links.
+/// Keeps the cores awake, where that is permitted: the links tell how late they were in any case.
 #[derive(Debug)]
-pub(super) struct Waker {
-    /// Closing it ends the thread.
-    stop: PipeWriter,
-    thread: JoinHandle<()>,
+pub(super) enum Waker {
+    /// As long as it is there.
+    Always {
+        /// None where it is not permitted.
+        _awake: Option<Awake>,
+    },
+    /// As long as packets cross the links, at which a thread looks.
+    Looking {
+        /// Closing it ends the thread.
+        stop: PipeWriter,
+        /// Which looks.
+        thread: JoinHandle<()>,
+    },
 }
 
 impl Waker {
-    /// Begins to look at the links of `lab`; what follows finds the cores awake.
-    pub(super) fn start(lab: &Lab) -> Result<Self, LabError> {
+    /// Keeps them awake from now on; `keeper`, whether this process is there for the lab alone.
+    pub(super) fn start(lab: &Lab, keeper: HasKeeper) -> Result<Self, LabError> {
+        let all = 0..lab.topology.links.len();
+        let links: Option<Vec<Arc<LinkCounters>>> =
+            all.map(|number| lab.counters(number).cloned()).collect();
+        // Nobody here counts what the kernel carries.
+        let (HasKeeper::Yes, Some(links)) = (keeper, links) else {
+            return Ok(Self::Always {
+                _awake: Awake::keep().ok(),
+            });
+        };
         let failed = |source| LabError::Thread {
             what: "keeping the cores awake".to_owned(),
             source,
         };
         let (stopped, stop) = io::pipe().map_err(failed)?;
-        let all = 0..lab.topology.links.len();
-        let links = all.filter_map(|number| lab.counters(number).cloned());
-        let links: Vec<Arc<LinkCounters>> = links.collect();
         let wakefulness = Wakefulness::begin();
         let thread = thread::Builder::new()
             .name("lab-wake".to_owned())
             .spawn(move || look(&links, wakefulness, &stopped))
             .map_err(failed)?;
-        Ok(Self { stop, thread })
+        Ok(Self::Looking { stop, thread })
     }
 
     pub(super) fn stop(self) {
-        drop(self.stop);
-        if let Err(panic) = self.thread.join() {
-            std::panic::resume_unwind(panic);
+        if let Self::Looking { stop, thread } = self {
+            drop(stop);
+            if let Err(panic) = thread.join() {
+                std::panic::resume_unwind(panic);
+            }
         }
     }
 }
 
 /// The request to the kernel, and since when nothing happened.
 struct Wakefulness {
-    /// None while nothing happens, and where it is not permitted: the links tell how late they
-    /// were in any case.
+    /// None while nothing happens, and where it is not permitted.
     awake: Option<Awake>,
     last: Instant,
 }
@@ -98,10 +115,13 @@ fn look(links: &[Arc<LinkCounters>], mut wakefulness: Wakefulness, stop: &PipeRe
     }
 }
 
-/// Packets that crossed the links so far.
+/// Packets that came to the links so far and were delivered or lost as asked.
 fn carried(links: &[Arc<LinkCounters>]) -> u64 {
     let of = |link: &Arc<LinkCounters>| -> u64 {
-        let both = Direction::BOTH.map(|direction| link.read(direction).delivered);
+        let both = Direction::BOTH.map(|direction| {
+            let count = link.read(direction);
+            count.delivered + count.lost + count.lost_in_burst + count.queue_full
+        });
         both.iter().sum()
     };
     links.iter().map(of).sum()

@@ -119,6 +119,8 @@ impl Plan<'_> {
             let line = format!("neph: send {name} to {to} from {at} to {until} after the cue");
             steps.push(Step::new(&self.sites[traffic.from], line));
         }
+        let awake = "neph: keep the cores awake (/dev/cpu_dma_latency)".to_owned();
+        steps.push(Step::new(&self.wire, awake));
         let cue = "neph: give the cue that schedules and traffic count from".to_owned();
         steps.push(Step::new(&self.wire, cue));
         steps

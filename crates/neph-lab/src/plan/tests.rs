@@ -68,6 +68,7 @@ fn a_plan_tells_all_that_up_does_in_its_order() {
         ("b", "neph: wait, at most 10"),
         ("b", "neph: receive load"),
         ("a", "neph: send load to b"),
+        ("wire", "neph: keep the cores awake"),
         ("wire", "neph: give the cue"),
     ] {
         let namespace = format!("neph-x-{namespace}");

@@ -38,7 +38,7 @@ pub struct Scribe {
 /// What the writer is told, each about the file with a number.
 #[derive(Debug)]
 enum Word {
-    Opens(u32, BufWriter<File>),
+    Opens(u32, String, BufWriter<File>),
     Record(u32, Record),
     Closes(u32, Sender<io::Result<()>>),
 }
@@ -93,7 +93,8 @@ impl Scribe {
         writer.flush()?;
         let file = self.opened.fetch_add(1, Ordering::Relaxed);
         let words = self.words.clone();
-        words.send(Word::Opens(file, writer)).map_err(|_| gone())?;
+        let opens = Word::Opens(file, link.to_owned(), writer);
+        words.send(opens).map_err(|_| gone())?;
         let recorder = Recorder {
             words: words.clone(),
             file,
@@ -140,6 +141,7 @@ struct Files(BTreeMap<u32, Written>);
 /// A file, and how writing it went.
 #[derive(Debug)]
 struct Written {
+    link: String,
     file: BufWriter<File>,
     outcome: io::Result<()>,
 }
@@ -167,9 +169,16 @@ impl Files {
 
     fn heed(&mut self, word: Word) {
         match word {
-            Word::Opens(number, file) => {
+            Word::Opens(number, link, file) => {
                 let outcome = Ok(());
-                self.0.insert(number, Written { file, outcome });
+                self.0.insert(
+                    number,
+                    Written {
+                        link,
+                        file,
+                        outcome,
+                    },
+                );
             }
             Word::Record(number, record) => {
                 if let Some(written) = self.0.get_mut(&number) {
@@ -198,6 +207,12 @@ impl Written {
     fn attempt(&mut self, work: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>) {
         if self.outcome.is_ok() {
             self.outcome = work(&mut self.file);
+            if let Err(error) = &self.outcome {
+                tracing::warn!(
+                    "what link {} did is not recorded any further: {error}",
+                    self.link
+                );
+            }
         }
     }
 }

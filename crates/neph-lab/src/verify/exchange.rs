@@ -204,10 +204,20 @@ impl Frames {
     }
 }
 
+/// Whether the rate is such that a stream can tell it.
+pub(super) fn can_stream(shape: &Shape) -> bool {
+    Frames::of(shape).is_some()
+}
+
 /// How long a stream takes at most, until all of it has come.
 pub(super) fn stream_takes((shape, wire): (&Shape, &Wire), patience: Span) -> Span {
     Frames::of(shape).map_or(Span::ZERO, |frames| {
-        let sent = frames.frame.times(frames.count);
+        // A sender takes its time for each frame, however fast the link is.
+        let sending = Span::from_secs(1).nanos() * frames.count / MOST;
+        let sent = frames
+            .frame
+            .times(frames.count)
+            .max(Span::from_nanos(sending));
         let silence = frames.frame.times(4) + longest(wire) + patience;
         sent + longest(wire) + silence.min(longest(wire) + DRAIN)
     })
@@ -311,6 +321,8 @@ fn all_came(seen: &[Vec<Sighting>; 2]) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::thread;
+
     use neph_model::{BitRate, ByteSize};
 
     use super::*;
@@ -351,13 +363,20 @@ mod tests {
 
     #[test]
     fn a_nap_ends_when_it_is_stopped() {
-        let stop = AtomicBool::new(true);
+        let stop = AtomicBool::new(false);
         let patience = Patience {
             span: Span::ZERO,
             stop: &stop,
         };
         let before = clock::raw().0;
-        patience.sleep_until(before + Span::from_secs(60).nanos());
-        assert!(Span::from_nanos(clock::raw().0 - before) < Span::from_secs(1));
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                thread::sleep(std::time::Duration::from_millis(50));
+                stop.store(true, Ordering::Relaxed);
+            });
+            patience.sleep_until(before + Span::from_secs(60).nanos());
+        });
+        let slept = Span::from_nanos(clock::raw().0 - before);
+        assert!(slept > Span::from_millis(40) && slept < Span::from_secs(5));
     }
 }

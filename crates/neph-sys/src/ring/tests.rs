@@ -38,7 +38,7 @@ fn frames_come_in_order_with_stamps_and_slots_are_given_back() {
     with_loopback(
         "frames_come_in_order_with_stamps_and_slots_are_given_back",
         || {
-            let mut ring = PacketRing::open("lo", 16, Seat::Wire).expect("ring");
+            let mut ring = PacketRing::open("lo", 1, Seat::Wire).expect("ring");
             let socket = UdpSocket::bind("127.0.0.1:0").expect("socket");
             let target = socket.local_addr().expect("address");
             // More than the 512 slots of the ring, so that each is used again.

@@ -55,10 +55,12 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
         None => summaries(&args.files, &mut out)?,
         Some(shape) => {
             let mut rows = Rows::begin(shape, &mut out)?;
-            for path in &args.files {
-                every_record(path, &mut rows)?;
-            }
+            let mut files = args.files.iter();
+            let read = files.try_for_each(|path| every_record(path, &mut rows));
+            // A list that was begun is closed: what was read before a mistake can be used.
             rows.end()?;
+            out.flush()?;
+            read?;
         }
     }
     out.flush()?;
@@ -96,8 +98,8 @@ fn every_record(path: &Path, rows: &mut Rows<'_>) -> Result<(), Failure> {
 fn tell_cut(path: &Path, bytes: usize) {
     if bytes > 0 {
         output::say(&format!(
-            "neph lab: {} ends within a record ({bytes} bytes of it are there): its lab was killed; \
-             what came before is whole",
+            "neph lab: {} ends within a record ({bytes} bytes of it are there): its lab was killed, \
+             its disk was full, or it is still being written; what came before is whole",
             path.display()
         ));
     }

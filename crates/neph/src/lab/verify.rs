@@ -96,7 +96,9 @@ fn takes(topology: &Topology) -> String {
         ..120 => format!("{seconds} s"),
         _ => format!("{} min", seconds / 60 + 1),
     };
-    format!("at most {long} and twice that where links do not do as asked")
+    format!(
+        "at most {long} and twice that where links do not do as asked or their rate cannot be told"
+    )
 }
 
 const COLUMNS: [Column; 18] = [
