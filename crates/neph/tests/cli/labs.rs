@@ -43,7 +43,7 @@ pub(crate) fn place(topology: &str) -> Place {
 fn a_good_topology_is_called_good_and_a_wrong_one_is_placed() {
     let ran = place(TWO).neph(["lab", "check", "two.toml"]);
     assert_eq!((ran.status, ran.out.as_str()), (0, ""), "{}", ran.err);
-    assert!(ran.err.contains("2 sites, 1 links"), "{}", ran.err);
+    assert!(ran.err.contains("2 sites, 1 link\n"), "{}", ran.err);
     let wrong = TWO
         .replace("delay", "dealy")
         .replace("= \"b\"\n[", "= \"c\"\n[");

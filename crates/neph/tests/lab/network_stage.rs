@@ -75,8 +75,8 @@ fn the_network_stage_is_what_the_link_did_from_a_tenth_to_a_hundred_milliseconds
             }
         }
     }
-    // A machine that wakes the link itself late wakes everybody so.
-    let bound = BOUND + late / 2;
+    // What makes the link itself late on this machine befalls each of the two crossings as well.
+    let bound = BOUND + 2 * late;
     for (row, apart) in rows {
         assert!(
             apart < bound,
