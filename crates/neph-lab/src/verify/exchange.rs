@@ -20,6 +20,8 @@ const SPARSE: Span = Span::from_millis(10);
 /// How long a stream goes on once its queue is full, and how many frames at least.
 const STREAM: Span = Span::from_millis(150);
 const FEWEST: i64 = 60;
+/// How many frames where some are lost: each that is lost by chance moves the rate by its share.
+const FEWEST_LOST: i64 = 1_000;
 /// What a stream is faster than its link: 13 to 10.
 const FASTER: (i64, i64) = (13, 10);
 /// What a sender here manages in a second or so.
@@ -191,7 +193,14 @@ impl Frames {
         } else {
             (room * 11 / 10).min(MOST / 2)
         };
-        let lasting = (STREAM.nanos() / gap).max(FEWEST.min(LONGEST.nanos() / gap));
+        let mut wires = shape.paths.iter().map(|path| &path.wire);
+        let fewest =
+            if shape.wire.loss.fraction() > 0.0 || wires.any(|wire| wire.loss.fraction() > 0.0) {
+                FEWEST_LOST
+            } else {
+                FEWEST
+            };
+        let lasting = (STREAM.nanos() / gap).max(fewest.min(LONGEST.nanos() / gap));
         // A queue that a fast link empties while it is being filled is filled by what comes after.
         let count = burst + lasting.min(MOST - burst);
         Some(Self {
