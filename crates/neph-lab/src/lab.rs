@@ -15,6 +15,7 @@ mod traffic;
 mod tunnelling;
 mod up;
 mod wake;
+mod working;
 
 use std::net::IpAddr;
 use std::num::NonZeroU32;

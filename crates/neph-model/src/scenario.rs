@@ -38,18 +38,23 @@ impl Scenario {
     /// `continent · every 100 ms · 10 KiB`, and what else varies in this plan. Nothing in it is
     /// rounded: 1472 and 1473 bytes may be two scenarios.
     pub fn label(&self) -> String {
-        let mut label = format!(
-            "{} · every {} · {}",
-            self.endpoint,
-            self.interval.exact(),
-            self.request_size.exact()
-        );
+        self.label_parts().join(" · ")
+    }
+
+    /// What the label consists of: the endpoint, `every 100 ms`, the request's size, and each level
+    /// of what else varies.
+    pub fn label_parts(&self) -> Vec<String> {
+        let mut parts = vec![
+            self.endpoint.clone(),
+            format!("every {}", self.interval.exact()),
+            self.request_size.exact(),
+        ];
         for name in &self.varied {
             if let Some(value) = self.parameters.get(name) {
-                label.push_str(&format!(" · {name} {value}"));
+                parts.push(format!("{name} {value}"));
             }
         }
-        label
+        parts
     }
 }
 

@@ -130,6 +130,16 @@ impl Warning {
     }
 }
 
+impl Warning {
+    /// Whether it says that the host was short of CPU: busy itself, or robbed by its hypervisor.
+    pub const fn is_of_a_busy_host(&self) -> bool {
+        matches!(
+            self,
+            Self::SenderLate { .. } | Self::CpuStolen { .. } | Self::CpuSaturated { .. }
+        )
+    }
+}
+
 impl fmt::Display for Warning {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -6,6 +6,7 @@ use neph_sys::netns::NetNs;
 
 use super::LabError;
 use super::inside::{self, Inside, Word};
+use super::working;
 use crate::counters::LinkCounters;
 use crate::engine::{Ending, Engine, EngineConfig, EngineError};
 
@@ -31,7 +32,7 @@ impl Carrier {
         let for_engine = Arc::clone(&counters);
         let name = config.link.clone();
         let open = move || Ok(Engine::open(config, for_engine)?);
-        let (engine, word) = Inside::start(&name, wire, open, Engine::run)?;
+        let (engine, word) = inside::start(&name, wire, open, Engine::run)?;
         let carrier = Self {
             number,
             counters,
@@ -60,7 +61,7 @@ impl Carrier {
 
 /// An engine that was told to stop.
 #[derive(Debug)]
-pub(super) struct Stopping(inside::Stopping<Ended>);
+pub(super) struct Stopping(working::Stopping<Option<Ended>>);
 
 impl Stopping {
     /// Waits until it has, and its records are written.

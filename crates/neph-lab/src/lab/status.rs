@@ -3,12 +3,11 @@
 //! Owns the socket /run/neph/LAB/status and what is said through it. Nothing is written while
 //! nobody asks: a lab that measures is left alone.
 
-use std::io::{self, PipeReader, PipeWriter, Read, Write};
+use std::io::{self, PipeReader, Read, Write};
 use std::os::fd::AsFd;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use neph_sys::ppoll::{self, Awaited};
@@ -16,6 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use super::service::{Running, Watched};
 use super::traffic::{Flowing, WatchedTraffic};
+use super::working::Working;
 use super::{Lab, LabError, check_name};
 use crate::counters::{Direction, LinkCounters};
 use crate::journal;
@@ -106,11 +106,7 @@ struct Sources {
 
 /// The thread that answers.
 #[derive(Debug)]
-pub(super) struct Teller {
-    /// Closing it ends the thread.
-    stop: PipeWriter,
-    thread: JoinHandle<()>,
-}
+pub(super) struct Teller(Working<()>);
 
 impl Teller {
     /// Begins to answer about `lab`.
@@ -121,20 +117,15 @@ impl Teller {
         };
         let listener = UnixListener::bind(socket(&lab.name)).map_err(failed)?;
         listener.set_nonblocking(true).map_err(failed)?;
-        let (stopped, stop) = io::pipe().map_err(failed)?;
         let sources = Sources::of(lab);
-        let thread = thread::Builder::new()
-            .name("lab-status".to_owned())
-            .spawn(move || answer(&listener, &sources, &stopped))
-            .map_err(failed)?;
-        Ok(Self { stop, thread })
+        let answering = move |stop: &PipeReader| answer(&listener, &sources, stop);
+        Ok(Self(
+            Working::start("lab-status", answering).map_err(failed)?,
+        ))
     }
 
     pub(super) fn stop(self) {
-        drop(self.stop);
-        if let Err(panic) = self.thread.join() {
-            std::panic::resume_unwind(panic);
-        }
+        self.0.stop();
     }
 }
 

@@ -3,7 +3,7 @@
 use neph_sys::netns::NetNs;
 
 use super::LabError;
-use super::inside::Inside;
+use super::inside::{self, Inside};
 use crate::tunnel::{Tunnel, TunnelConfig, TunnelError};
 
 /// A running end.
@@ -20,7 +20,7 @@ impl Tunnelling {
         let interface = config.interface.clone();
         let open = move || Ok(Tunnel::open(config)?);
         let run = |tunnel: Tunnel, stop: &_| tunnel.run(stop);
-        let (tunnel, word) = Inside::start(&interface, namespace, open, run)?;
+        let (tunnel, word) = inside::start(&interface, namespace, open, run)?;
         word.wait()?;
         Ok(Self {
             interface,
@@ -31,10 +31,7 @@ impl Tunnelling {
 
 impl Drop for Tunnelling {
     fn drop(&mut self) {
-        let ended = self
-            .tunnel
-            .take()
-            .and_then(|tunnel| tunnel.tell_to_stop().wait());
+        let ended = self.tunnel.take().and_then(Inside::stop);
         if let Some(Err(error)) = ended {
             tracing::warn!("tunnel {}: {error}", self.interface);
         }

@@ -5,15 +5,15 @@
 //! A core that has halted takes its time to wake, or the hypervisor has given it to somebody else:
 //! an emulated delay would have that on top, and so would the programs at both ends.
 
-use std::io::{self, PipeReader, PipeWriter};
+use std::io::PipeReader;
 use std::os::fd::AsFd;
 use std::sync::Arc;
-use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use neph_sys::awake::Awake;
 use neph_sys::ppoll::{self, Awaited};
 
+use super::working::Working;
 use super::{Lab, LabError};
 use crate::counters::{Direction, LinkCounters};
 use crate::journal::HasKeeper;
@@ -32,12 +32,7 @@ pub(super) enum Waker {
         _awake: Option<Awake>,
     },
     /// As long as packets cross the links, at which a thread looks.
-    Looking {
-        /// Closing it ends the thread.
-        stop: PipeWriter,
-        /// Which looks.
-        thread: JoinHandle<()>,
-    },
+    Looking(Working<()>),
 }
 
 impl Waker {
@@ -52,25 +47,18 @@ impl Waker {
                 _awake: Awake::keep().ok(),
             });
         };
-        let failed = |source| LabError::Thread {
+        let wakefulness = Wakefulness::begin();
+        let looking = move |stop: &PipeReader| look(&links, wakefulness, stop);
+        let looking = Working::start("lab-wake", looking).map_err(|source| LabError::Thread {
             what: "keeping the cores awake".to_owned(),
             source,
-        };
-        let (stopped, stop) = io::pipe().map_err(failed)?;
-        let wakefulness = Wakefulness::begin();
-        let thread = thread::Builder::new()
-            .name("lab-wake".to_owned())
-            .spawn(move || look(&links, wakefulness, &stopped))
-            .map_err(failed)?;
-        Ok(Self::Looking { stop, thread })
+        })?;
+        Ok(Self::Looking(looking))
     }
 
     pub(super) fn stop(self) {
-        if let Self::Looking { stop, thread } = self {
-            drop(stop);
-            if let Err(panic) = thread.join() {
-                std::panic::resume_unwind(panic);
-            }
+        if let Self::Looking(looking) = self {
+            looking.stop();
         }
     }
 }

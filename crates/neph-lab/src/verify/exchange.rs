@@ -193,13 +193,8 @@ impl Frames {
         } else {
             (room * 11 / 10).min(MOST / 2)
         };
-        let mut wires = shape.paths.iter().map(|path| &path.wire);
-        let fewest =
-            if shape.wire.loss.fraction() > 0.0 || wires.any(|wire| wire.loss.fraction() > 0.0) {
-                FEWEST_LOST
-            } else {
-                FEWEST
-            };
+        let loses = shape.wires().any(|wire| wire.loss.fraction() > 0.0);
+        let fewest = if loses { FEWEST_LOST } else { FEWEST };
         let lasting = (STREAM.nanos() / gap).max(fewest.min(LONGEST.nanos() / gap));
         // A queue that a fast link empties while it is being filled is filled by what comes after.
         let count = burst + lasting.min(MOST - burst);

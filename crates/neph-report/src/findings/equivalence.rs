@@ -3,7 +3,7 @@
 
 use neph_stats::Verdict;
 
-use super::compare::{Comparison, LeastEffect, compare, medians_of_layer, told, verdicts};
+use super::compare::{Comparison, LeastEffect, Medians, compare, medians_of_layer, told, verdicts};
 use super::levels::{Compared, compared_by};
 use super::{Finding, FindingKind, plural, real};
 use crate::axis::millis;
@@ -39,7 +39,12 @@ pub(super) fn findings(data: &CampaignData, settings: &PlotSettings) -> Vec<Find
     margins
         .filter_map(|margin| {
             let groups = compared_by(data, settings, &Factor::Endpoint, |scenario| {
-                medians_of_layer(data, settings, scenario, &margin.layer)
+                // A plan may have a margin for each few of its endpoints.
+                if margin.is_about(&data.scenarios[scenario].endpoint) {
+                    medians_of_layer(data, settings, scenario, &margin.layer)
+                } else {
+                    Medians::new()
+                }
             });
             sentence(&groups, margin)
         })

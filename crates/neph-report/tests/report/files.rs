@@ -1,20 +1,26 @@
 //! What is written to disk.
 
-use neph_report::{PlotSettings, write_report};
+use std::path::{Path, PathBuf};
+
+use neph_report::{CampaignData, Diagnoses, PlotSettings, ReportError, write_report};
 
 use crate::synthetic;
+
+/// Writes the report of measurements in which no cause was looked for.
+fn report(data: &CampaignData, folder: &Path) -> Result<Vec<PathBuf>, ReportError> {
+    write_report(
+        data,
+        &PlotSettings::default(),
+        &Diagnoses::default(),
+        folder,
+    )
+}
 
 #[test]
 fn a_report_is_complete_and_needs_no_network() {
     let folder = tempfile::tempdir().unwrap();
     let data = synthetic::one();
-    let written = write_report(
-        &data,
-        &PlotSettings::default(),
-        &neph_report::Diagnoses::default(),
-        folder.path(),
-    )
-    .unwrap();
+    let written = report(&data, folder.path()).unwrap();
     assert_eq!(written[0], folder.path().join("index.html"));
     assert!(
         written
@@ -57,13 +63,7 @@ fn a_name_from_a_plan_cannot_become_markup() {
     let mut data = synthetic::one();
     data.campaign.name = "<script>alert(1)</script>".into();
     data.scenarios[0].endpoint = "a<b>&\"c".into();
-    let written = write_report(
-        &data,
-        &PlotSettings::default(),
-        &neph_report::Diagnoses::default(),
-        folder.path(),
-    )
-    .unwrap();
+    let written = report(&data, folder.path()).unwrap();
     let page = std::fs::read_to_string(&written[0]).unwrap();
     assert!(!page.contains("<script>alert") && !page.contains("a<b>"));
 }
@@ -73,13 +73,7 @@ fn a_folder_that_cannot_be_made_is_named() {
     let folder = tempfile::tempdir().unwrap();
     let place = folder.path().join("taken");
     std::fs::write(&place, "a file").unwrap();
-    let error = write_report(
-        &synthetic::one(),
-        &PlotSettings::default(),
-        &neph_report::Diagnoses::default(),
-        &place,
-    )
-    .unwrap_err();
+    let error = report(&synthetic::one(), &place).unwrap_err();
     assert!(error.to_string().contains("taken/figures"), "{error}");
 }
 
@@ -87,13 +81,7 @@ fn a_folder_that_cannot_be_made_is_named() {
 fn a_long_run_is_drawn_in_few_marks() {
     let folder = tempfile::tempdir().unwrap();
     let data = synthetic::long(50_000);
-    let written = write_report(
-        &data,
-        &PlotSettings::default(),
-        &neph_report::Diagnoses::default(),
-        folder.path(),
-    )
-    .unwrap();
+    let written = report(&data, folder.path()).unwrap();
     let bytes = written[0].metadata().unwrap().len();
     assert!(bytes < 800_000, "{bytes} bytes for one scenario");
 }

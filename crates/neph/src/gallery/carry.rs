@@ -175,13 +175,7 @@ fn is_disturbed(data: &CampaignData) -> bool {
     let experiments = data.experiments.iter();
     let mut warnings = experiments.flat_map(|data| &data.experiment.warnings);
     warnings.any(|warning| {
-        matches!(
-            warning,
-            Warning::SenderLate { .. }
-                | Warning::CpuStolen { .. }
-                | Warning::CpuSaturated { .. }
-                | Warning::ClockStepped { .. }
-        )
+        warning.is_of_a_busy_host() || matches!(warning, Warning::ClockStepped { .. })
     })
 }
 

@@ -90,11 +90,9 @@ impl Said {
 /// What the labels of scenarios name, each once: endpoints, intervals, sizes, levels.
 fn names<'s>(scenarios: impl IntoIterator<Item = &'s Scenario>) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
-    for scenario in scenarios {
-        for name in scenario.label().split(" \u{b7} ") {
-            if !names.iter().any(|known| known == name) {
-                names.push(name.to_owned());
-            }
+    for name in scenarios.into_iter().flat_map(Scenario::label_parts) {
+        if !names.contains(&name) {
+            names.push(name);
         }
     }
     names

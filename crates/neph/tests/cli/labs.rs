@@ -3,14 +3,14 @@
 #![expect(clippy::print_stdout, reason = "a skipped test says so")]
 
 use std::fs;
-use std::io::{BufRead, BufReader, Read};
+use std::io::Read;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 use serde_json::Value;
 
-use crate::neph::{Place, Ran};
+use crate::neph::{Place, Ran, begin, send};
 
 pub(crate) const TWO: &str = "version = 1\n\
     [[site]]\nname = \"a\"\naddress = \"10.80.0.1/24\"\n\
@@ -97,28 +97,17 @@ fn a_lab_comes_up_says_the_way_in_and_goes_down_at_ctrl_c() {
     }
     let place = place(TWO);
     let name = format!("cli{}", std::process::id());
-    let mut child = place
-        .command([
-            "lab", "up", "two.toml", "--name", &name, "--record", "truth",
-        ])
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("neph runs");
-    let mut err = BufReader::new(child.stderr.take().expect("piped"));
-    let mut line = String::new();
-    err.read_line(&mut line).expect("it says when it is up");
+    let mut up = place.command([
+        "lab", "up", "two.toml", "--name", &name, "--record", "truth",
+    ]);
+    let (mut child, mut err, mut line) = begin(up.stdout(Stdio::piped()));
     assert!(line.contains("is up; ctrl-C"), "{line}");
     let listed = place.neph(["lab", "list", "--format", "json"]);
     let labs: Value = serde_json::from_str(&listed.out).expect("JSON");
     let labs = labs.as_array().expect("a list");
     let own = labs.iter().find(|lab| lab["name"] == name.as_str());
     assert_eq!(own.expect("listed")["owner"], child.id());
-    let pid = child.id().to_string();
-    let killed = Command::new("sh")
-        .args(["-c", &format!("kill -INT {pid}")])
-        .status();
-    assert!(killed.expect("a shell").success());
+    send("INT", child.id());
     assert_eq!(child.wait().expect("it ends").code(), Some(0));
     line.clear();
     err.read_to_string(&mut line).expect("readable");
@@ -296,10 +285,7 @@ fn what_a_crash_left_is_replaced_and_a_failure_in_the_background_is_told() {
     }
     let kept = Kept::up(TWO, 'm');
     let keeper = kept.status()["process"].as_u64().expect("a number");
-    let killed = Command::new("sh")
-        .args(["-c", &format!("kill -9 {keeper}")])
-        .status();
-    assert!(killed.expect("a shell").success());
+    send("KILL", u32::try_from(keeper).expect("a process"));
     let gone = || !std::path::Path::new(&format!("/proc/{keeper}")).exists();
     let deadline = std::time::Instant::now() + std::time::Duration::from_secs(10);
     while !gone() {

@@ -1,8 +1,9 @@
 //! Running neph, and a workspace that holds something.
 
 use std::fs;
+use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Child, ChildStderr, Command, Output, Stdio};
 
 use tempfile::TempDir;
 
@@ -34,6 +35,24 @@ pub(crate) fn command() -> Command {
 /// Runs it to its end.
 pub(crate) fn neph<'a>(args: impl IntoIterator<Item = &'a str>) -> Ran {
     command().args(args).output().expect("neph runs").into()
+}
+
+/// Sends a signal, as ctrl-C and `kill` do.
+pub(crate) fn send(signal: &str, pid: u32) {
+    let sent = Command::new("kill")
+        .args(["-s", signal, &pid.to_string()])
+        .status();
+    assert!(sent.expect("kill runs").success());
+}
+
+/// Starts a program of which neph is the last part, and waits for the first line of its messages;
+/// what comes after can be read on.
+pub(crate) fn begin(command: &mut Command) -> (Child, BufReader<ChildStderr>, String) {
+    let mut child = command.stderr(Stdio::piped()).spawn().expect("neph runs");
+    let mut said = BufReader::new(child.stderr.take().expect("piped"));
+    let mut line = String::new();
+    said.read_line(&mut line).expect("it says something");
+    (child, said, line)
 }
 
 /// A folder that goes away, with a workspace in it.

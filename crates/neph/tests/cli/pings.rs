@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use neph_probe::{Identity, Reflector, ReflectorSpec};
 use serde_json::Value;
 
-use crate::neph::{Place, Ran, command, neph};
+use crate::neph::{Place, Ran, command, neph, send};
 
 pub(crate) fn reflector() -> Reflector {
     keyed(None)
@@ -123,15 +123,6 @@ fn a_message_without_a_reply_has_its_line_however_slow_the_flow() {
     }
 }
 
-/// Sends a signal, as ctrl-C and `kill` do.
-fn signal(name: &str, child: &Child) {
-    let pid = child.id().to_string();
-    let sent = std::process::Command::new("kill")
-        .args(["-s", name, &pid])
-        .status();
-    assert!(sent.expect("kill runs").success());
-}
-
 /// What happens at a server that answers when it is told to.
 struct Held {
     target: String,
@@ -206,7 +197,7 @@ fn ctrl_c_waits_for_the_reply_that_is_under_way() {
         endless.stdout(Stdio::piped()).stderr(Stdio::piped());
         let child = endless.spawn().expect("neph runs");
         held.asked.recv().expect("a request");
-        signal("INT", &child);
+        send("INT", child.id());
         // Longer than the sending flow takes to notice.
         thread::sleep(Duration::from_millis(200));
         held.answer.send(()).expect("it waits");

@@ -1,13 +1,12 @@
 //! Ctrl-C and its like while a lab comes up, and who waits for whom.
 
 use std::fs;
-use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use crate::labs::{TWO, privileged};
-use crate::neph::{Place, Ran, command};
+use crate::neph::{Place, Ran, begin, command, send};
 
 /// Does not become ready for a long time: the lab is coming up meanwhile.
 const SLOW: &str = "[[service]]\nname = \"slow\"\nsite = \"b\"\ncommand = [\"sleep\", \"60\"]\n\
@@ -76,13 +75,6 @@ impl Drop for Coming {
         }
         self.place.neph(["lab", "down", &self.lab]);
     }
-}
-
-fn send(signal: &str, pid: u32) {
-    let sent = Command::new("sh")
-        .args(["-c", &format!("kill -{signal} {pid}")])
-        .status();
-    assert!(sent.expect("a shell").success());
 }
 
 fn eventually(what: &str, is_so: impl Fn() -> bool) {
@@ -154,15 +146,8 @@ fn down_says_what_it_waits_for() {
     }
     let mut coming = Coming::begin('s', &[]);
     coming.has_begun();
-    let mut down = coming
-        .place
-        .command(["lab", "down", &coming.lab])
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("neph runs");
-    let mut said = BufReader::new(down.stderr.take().expect("piped"));
-    let mut line = String::new();
-    said.read_line(&mut line).expect("it says so");
+    let mut down = coming.place.command(["lab", "down", &coming.lab]);
+    let (mut down, _said, line) = begin(&mut down);
     let up = coming.child.as_ref().expect("it runs").id();
     let waits = format!("lab {} is just coming up (process {up})", coming.lab);
     assert!(line.contains(&waits), "{line}");
@@ -178,15 +163,9 @@ fn what_nohup_started_outlives_its_terminal() {
         "-c",
         "trap '' HUP; exec \"$0\" reflect --listen 127.0.0.1:0",
     ];
-    let mut child = Command::new("sh")
-        .args(words)
-        .arg(command().get_program())
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("a shell");
-    let mut said = BufReader::new(child.stderr.take().expect("piped"));
-    let mut line = String::new();
-    said.read_line(&mut line).expect("it says where it listens");
+    let mut shell = Command::new("sh");
+    shell.args(words).arg(command().get_program());
+    let (mut child, _said, line) = begin(&mut shell);
     assert!(line.contains("answers"), "{line}");
     send("HUP", child.id());
     std::thread::sleep(Duration::from_millis(300));

@@ -1,13 +1,13 @@
 //! `neph lab verify` at the command line: its verdict decides about the status, and ctrl-C leaves
 //! what was measured.
 
-use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
 use crate::labs::{TWO, place, privileged};
+use crate::neph::{begin, send};
 
 #[test]
 fn a_lab_is_verified() {
@@ -38,15 +38,8 @@ fn a_verification_that_is_interrupted_tells_what_it_has() {
     let slow = "[[site]]\nname = \"c\"\naddress = \"10.80.0.3/24\"\n\
                 [[link]]\nname = \"far\"\na = \"b\"\nb = \"c\"\ndelay = \"60s\"\n";
     let place = place(&format!("{TWO}{slow}"));
-    let mut child = place
-        .command(["lab", "verify", "two.toml", "--format", "csv"])
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("neph runs");
-    let mut err = BufReader::new(child.stderr.take().expect("piped"));
-    let mut line = String::new();
-    err.read_line(&mut line).expect("it says how long it takes");
+    let mut verify = place.command(["lab", "verify", "two.toml", "--format", "csv"]);
+    let (child, _err, line) = begin(verify.stdout(Stdio::piped()));
     assert!(line.contains("2 links of two, at most 62 s"), "{line}");
     // Until the second link is being measured.
     let namespace = format!("neph-v{}-b", child.id());
@@ -60,9 +53,7 @@ fn a_verification_that_is_interrupted_tells_what_it_has() {
     while sent() < 100 {
         assert!(Instant::now() < deadline, "measured");
     }
-    let kill = format!("kill -INT {}", child.id());
-    let killed = Command::new("sh").args(["-c", &kill]).status();
-    assert!(killed.expect("a shell").success());
+    send("INT", child.id());
     let began = Instant::now();
     let output = child.wait_with_output().expect("it ends");
     assert!(began.elapsed() < Duration::from_secs(10));

@@ -55,14 +55,7 @@ struct Own<'r> {
 impl<'r> Own<'r> {
     fn of(run: &'r Run<'r>) -> Self {
         let warnings = run.experiment.experiment.warnings.iter();
-        let is_flagged = warnings.clone().any(|warning| {
-            matches!(
-                warning,
-                Warning::SenderLate { .. }
-                    | Warning::CpuStolen { .. }
-                    | Warning::CpuSaturated { .. }
-            )
-        });
+        let is_flagged = warnings.clone().any(Warning::is_of_a_busy_host);
         let told: Vec<_> = run.replies().collect();
         let of = |stage: Stage| -> Vec<f64> { told.iter().map(|(_, one)| one.at(stage)).collect() };
         let (late, unread) = (of(Stage::Lateness), of(Stage::OwnKernel));

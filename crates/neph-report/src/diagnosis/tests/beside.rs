@@ -2,7 +2,7 @@
 
 use neph_model::{BitRate, Outcome, ProbeKind, Throughput, Wall};
 
-use super::world::{Queue, World};
+use super::world::World;
 use super::{names, number, only};
 use crate::PlotSettings;
 use crate::diagnosis::{Diagnoses, diagnose, diagnoses_in_brief};
@@ -83,17 +83,7 @@ fn a_rule_that_could_not_look_says_what_it_needs() {
 
 #[test]
 fn what_another_site_s_link_carries_says_nothing_of_who_fills_this_one() {
-    let world = World {
-        intervals_ms: vec![50],
-        seconds: 55.0,
-        blocks: 3,
-        queue: Some(Queue {
-            from: 15.0,
-            to: 40.0,
-            peak_ms: 200.0,
-        }),
-        ..World::default()
-    };
+    let world = World::with_a_queue();
     // The messages ask for 164 kbit/s.
     let check = |site: Option<&str>| Throughput {
         block: 0,

@@ -2,7 +2,7 @@
 
 use neph_model::ProbeKind;
 
-use super::world::{Queue, World};
+use super::world::World;
 use super::{number, only};
 use crate::diagnosis::Level;
 
@@ -85,17 +85,7 @@ fn a_slow_link_is_told_with_its_rate() {
 
 #[test]
 fn a_queue_that_others_fill_is_told_with_its_stretch() {
-    let world = World {
-        intervals_ms: vec![50],
-        seconds: 55.0,
-        blocks: 3,
-        queue: Some(Queue {
-            from: 15.0,
-            to: 40.0,
-            peak_ms: 200.0,
-        }),
-        ..World::default()
-    };
+    let world = World::with_a_queue();
     let told = only(&world, "bufferbloat");
     assert!((number(&told, "from") - 15.0).abs() < 1.5, "{told:#?}");
     assert!((number(&told, "to") - 40.0).abs() < 1.5, "{told:#?}");
@@ -110,17 +100,7 @@ fn a_queue_that_others_fill_is_told_with_its_stretch() {
 
 #[test]
 fn a_queue_that_echoes_go_past_is_told_with_less_confidence() {
-    let shared = World {
-        intervals_ms: vec![50],
-        seconds: 55.0,
-        blocks: 3,
-        queue: Some(Queue {
-            from: 15.0,
-            to: 40.0,
-            peak_ms: 200.0,
-        }),
-        ..World::default()
-    };
+    let shared = World::with_a_queue();
     let beside = World {
         echoes_wait: 0.0,
         ..shared.clone()

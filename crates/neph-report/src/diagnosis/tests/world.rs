@@ -91,6 +91,23 @@ pub(super) struct World {
     pub(super) seconds: f64,
 }
 
+impl World {
+    /// A message every 50 ms, and a queue on the way between 15 and 40 s.
+    pub(super) fn with_a_queue() -> Self {
+        Self {
+            intervals_ms: vec![50],
+            seconds: 55.0,
+            blocks: 3,
+            queue: Some(Queue {
+                from: 15.0,
+                to: 40.0,
+                peak_ms: 200.0,
+            }),
+            ..Self::default()
+        }
+    }
+}
+
 impl Default for World {
     fn default() -> Self {
         Self {
