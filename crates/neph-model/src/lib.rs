@@ -7,6 +7,7 @@ mod campaign;
 mod clock_offset;
 mod event;
 mod experiment;
+mod fleet;
 mod flow;
 mod id;
 mod ledger;
@@ -27,6 +28,9 @@ pub use campaign::{Campaign, CampaignStatus, Order};
 pub use clock_offset::{ClockOffset, OneWay};
 pub use event::{Event, EventKind};
 pub use experiment::{Experiment, ExperimentStatus, Tally};
+pub use fleet::{
+    AtPeer, Fleet, FleetEndpoint, FleetMessage, FleetOutcome, FleetReply, Lane, ReadBy,
+};
 pub use flow::{Flow, FlowIndex, FlowRole, ProbeKind};
 pub use id::{CampaignId, ExperimentId, ParseIdError, ScenarioId, Seq};
 pub use ledger::{Entry, Ledger};

@@ -7,7 +7,7 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::ops::{Add, AddAssign, Neg, Sub};
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// A signed length of time in nanoseconds: 292 years either way.
 #[derive(
@@ -151,6 +151,18 @@ impl Clock for Peer {}
 /// experiment's start (see [`crate::Experiment`]).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Instant<C: Clock>(i64, PhantomData<C>);
+
+impl<C: Clock> Serialize for Instant<C> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_i64(self.0)
+    }
+}
+
+impl<'de, C: Clock> Deserialize<'de> for Instant<C> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        i64::deserialize(deserializer).map(Self::from_nanos)
+    }
+}
 
 impl<C: Clock> Instant<C> {
     /// From a reading in nanoseconds.

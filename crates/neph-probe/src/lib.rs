@@ -12,6 +12,7 @@ mod discover;
 mod error;
 mod exchange;
 mod finish;
+mod fleet;
 mod flow;
 #[doc(hidden)]
 pub mod fuzzing;
@@ -40,6 +41,7 @@ mod vigil;
 pub use bulk::{UploadSpec, upload};
 pub use discover::{Asking, Discovery, discover};
 pub use error::ProbeError;
+pub use fleet::{FleetReport, FleetSpec, FleetTally};
 pub use flow::Flow;
 pub use iperf3::{Iperf3Spec, iperf3};
 pub use kinds::{KINDS, LONGEST_WS_PING, Scheme, most_payload};

@@ -1,0 +1,175 @@
+//! What is known of a fleet after its messages were looked at: plain values for figures, tables,
+//! findings and scripts.
+//!
+//! Everything here is a result. How it is found stands in the files beside this one.
+
+use neph_model::{Fleet, Instant, Lane, Own, Span};
+use serde::Serialize;
+
+/// A fleet as its messages show it.
+#[derive(Clone, Debug, Serialize)]
+pub struct FleetView {
+    /// What was asked for.
+    pub fleet: Fleet,
+    /// When its first message was sent.
+    pub from: Instant<Own>,
+    /// When its last was.
+    pub until: Instant<Own>,
+    /// Its flows, by lane, then by time.
+    pub flows: Vec<FlowHistory>,
+    /// All path changes, by time.
+    pub changes: Vec<PathChange>,
+    /// The latency classes of each endpoint, in the fleet's order of endpoints; each lowest first.
+    pub classes: Vec<Vec<Class>>,
+    /// Latency over flows, bin by bin, of each endpoint.
+    pub fairness: Vec<Vec<Fairness>>,
+    /// How many flows had which base latency when, of each endpoint.
+    pub spectra: Vec<Spectrum>,
+}
+
+/// One flow from its first message to its last.
+#[derive(Clone, Debug, Serialize)]
+pub struct FlowHistory {
+    /// Its place in the fleet.
+    pub lane: Lane,
+    /// Our port.
+    pub source_port: u16,
+    /// Its base propagation latency over time: segments without gaps, from the moment it was first
+    /// stable. Empty if it never was.
+    pub segments: Vec<Segment>,
+    /// How its messages fared.
+    pub tally: FlowTally,
+}
+
+/// A time during which a flow had one base latency.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Segment {
+    /// When the first of its messages was sent.
+    pub from: Instant<Own>,
+    /// When the next segment begins, or the flow's last message was sent.
+    pub until: Instant<Own>,
+    /// The base propagation latency: a round trip.
+    pub base: Span,
+    /// Index of its class among the endpoint's; `None` if it belongs to none.
+    pub class: Option<u16>,
+}
+
+/// How a flow's messages fared, and the order in which they came.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct FlowTally {
+    /// Replied to in time.
+    pub replies: u64,
+    /// Not replied to in time.
+    pub lost: u64,
+    /// Not sent.
+    pub failed: u64,
+    /// Lost on the way there, where the peer's count tells so.
+    pub lost_forward: u64,
+    /// Lost on the way back, where the peer's count tells so.
+    pub lost_reverse: u64,
+    /// Replies that came again.
+    pub copies: u64,
+    /// Requests that overtook an earlier one of their flow (RFC 4737, by the peer's count).
+    pub reordered_forward: u64,
+    /// Replies that came after a later one of their flow.
+    pub reordered_reverse: u64,
+}
+
+/// Which way a change of path happened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Direction {
+    /// Towards the peer.
+    Forward,
+    /// From the peer.
+    Reverse,
+    /// Both at the same time.
+    Both,
+}
+
+/// What else than the latency speaks for a change of path.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Evidence {
+    /// A message overtook another as the latency fell.
+    pub reordered: bool,
+    /// The TTL of requests or replies became another.
+    pub ttl: bool,
+    /// A trace of the same 5-tuple, started at once, met other routers than the one before it.
+    pub trace: Option<bool>,
+    /// Which direction's one-way time moved, where the peer's stamps tell it.
+    pub direction: Option<Direction>,
+}
+
+/// A flow's base latency became another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct PathChange {
+    /// The flow's place in the fleet.
+    pub lane: Lane,
+    /// Our port.
+    pub source_port: u16,
+    /// When the first message of the new latency was sent.
+    pub at: Instant<Own>,
+    /// When it was certain: the reply that made it stable.
+    pub told: Instant<Own>,
+    /// The base latency before.
+    pub before: Span,
+    /// The base latency since.
+    pub after: Span,
+    /// What else speaks for it.
+    pub evidence: Evidence,
+}
+
+/// A latency class: flows whose base latency is the same, so probably a path.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Class {
+    /// Its base latency: the median over time of its flows.
+    pub base: Span,
+    /// The lowest and highest base latency in it.
+    pub range: (Span, Span),
+    /// Its share of all flows' time, 0 to 1.
+    pub share: f64,
+    /// Path changes away from it.
+    pub left: u64,
+    /// Path changes to it.
+    pub joined: u64,
+}
+
+/// How latency differs between flows within one bin of time (the source takes 20 s).
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Fairness {
+    /// When the bin begins.
+    pub from: Instant<Own>,
+    /// Flows that had a reply in it.
+    pub flows: u32,
+    /// Over flows, quantiles of each flow's median round trip in the bin: lowest, p50, p95, p99,
+    /// highest.
+    pub latency: [Span; 5],
+    /// Path changes in it.
+    pub changes: u32,
+}
+
+/// How many flows had which base latency when: a grid.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Spectrum {
+    /// When the first column begins.
+    pub from: Instant<Own>,
+    /// The width of a column.
+    pub step: Span,
+    /// Where the lowest row begins.
+    pub lowest: Span,
+    /// The height of a row.
+    pub row: Span,
+    /// What is not empty, by column, then row.
+    pub bins: Vec<SpectrumBin>,
+}
+
+/// A cell of a spectrum that is not empty.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct SpectrumBin {
+    /// Column: time.
+    pub column: u32,
+    /// Row: base latency.
+    pub row: u32,
+    /// How many flows were there in the middle of the column.
+    pub flows: u32,
+}
