@@ -4,6 +4,7 @@
 //! those that people write ([`generate`]); then nodes are read in [`site`], links in [`link`].
 
 mod address;
+mod engineering;
 mod features;
 mod fixture;
 mod generate;
