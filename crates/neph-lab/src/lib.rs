@@ -39,13 +39,14 @@ pub use group::GroupError;
 pub use journal::{HasKeeper, UndoError};
 pub use lab::{
     DirectionCounts, DirectionStatus, Lab, LabError, LabListing, LabListings, LabStatus, Recording,
-    ServiceState, ServiceStatus, TrafficStatus, UpOptions,
+    RerouteStatus, ServiceState, ServiceStatus, TrafficStatus, UpOptions,
 };
 pub use plan::Step;
 pub use predict::{Forecast, PROTOCOLS, Protocol};
 pub use program::ProgramError;
 pub use topology::{
-    Link, Prefix, Ready, ReadyCheck, Role, Routing, Service, Site, Topology, Traffic,
+    Link, Prefix, Ready, ReadyCheck, Reroute, Rerouted, Role, Routing, Service, Site, Topology,
+    Traffic,
 };
 pub use truth::{
     FlowKey, FlowTruth, Flows, Handling, Identity, Passing, PathSegment, Record, Scribe,
