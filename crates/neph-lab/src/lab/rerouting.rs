@@ -1,8 +1,9 @@
 //! Routes that change with time: new seeds for the kernels' hashes, new weights of next hops.
 //!
-//! Owns what holds at each router at a moment after the lab's cue, and the thread that has the
-//! kernel do it. A kernel does so when it is told, some milliseconds late: what is recorded is when
+//! Owns the thread that has the kernels do it; what holds when is in [`routers`]. A kernel does so when it is told, some milliseconds late: what is recorded is when
 //! it was done. Nothing is left to undo, for the routers are namespaces of the lab.
+
+mod routers;
 
 use std::collections::BTreeMap;
 use std::io::PipeReader;
@@ -15,7 +16,6 @@ use std::time::Duration;
 
 use neph_model::Span;
 use neph_sys::clock;
-use neph_sys::netns::NetNs;
 use neph_sys::ppoll::{self, Awaited};
 
 use super::LabError;
@@ -23,137 +23,15 @@ use super::status::RerouteStatus;
 use super::working::Working;
 use crate::cue::Cue;
 use crate::gate::{Moment, Turn};
-use crate::plan::HASH_SEED;
-use crate::plan::routes::{self, Route, Weights};
-use crate::topology::{Reroute, Rerouted, Topology};
+use crate::plan::Plan;
 use crate::truth::{Record, Recorder, Scribe, TruthWriter};
-use crate::{program, settings};
+use routers::{Held, Routers};
 
 /// How long the thread looks away from the time: a new cue is noticed after this.
 const GLANCE: Duration = Duration::from_millis(20);
 /// The record's name; no link's record is called so.
 const RECORD: &str = "routes_.truth";
 const NOT_YET: i64 = i64::MIN;
-
-/// The routers that something changes at.
-#[derive(Clone, Debug)]
-pub(super) struct Routers {
-    reroutes: Vec<Reroute>,
-    each: Vec<Router>,
-    /// Names for whoever asks: of each entry, the router's and the link's.
-    names: Vec<(String, Option<String>)>,
-}
-
-/// One of them.
-#[derive(Clone, Debug)]
-struct Router {
-    site: usize,
-    namespace: String,
-    /// Those with several next hops.
-    routes: Vec<Route>,
-}
-
-/// What holds at a router.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-struct Held {
-    reshuffles: u64,
-    weights: Weights,
-}
-
-impl Routers {
-    /// Of a topology whose sites have these namespaces.
-    pub(super) fn of(topology: &Topology, namespaces: &[String]) -> Self {
-        let mut sites: Vec<usize> = topology.reroutes.iter().map(|one| one.site).collect();
-        sites.sort_unstable();
-        sites.dedup();
-        let routers = sites.into_iter().map(|site| {
-            let mut routes = routes::routes(topology, site);
-            routes.retain(Route::is_split);
-            Router {
-                site,
-                namespace: namespaces[site].clone(),
-                routes,
-            }
-        });
-        let names = topology.reroutes.iter().map(|reroute| {
-            let link = match reroute.what {
-                Rerouted::Reshuffle => None,
-                Rerouted::Weight { link, .. } => Some(topology.links[link].name.clone()),
-            };
-            (topology.sites[reroute.site].name.clone(), link)
-        });
-        Self {
-            reroutes: topology.reroutes.clone(),
-            each: routers.collect(),
-            names: names.collect(),
-        }
-    }
-
-    /// What holds at the router of the site with this index at `time` after the cue.
-    fn held(&self, site: usize, time: Span) -> Held {
-        let mut held = Held::default();
-        for reroute in self.reroutes.iter().filter(|one| one.site == site) {
-            let when = reroute.when();
-            match reroute.what {
-                Rerouted::Reshuffle => {
-                    held.reshuffles += u64::try_from(when.begun(time)).unwrap_or(0);
-                }
-                Rerouted::Weight { link, weight } if when.holds(time) => {
-                    held.weights.insert(link, weight);
-                }
-                Rerouted::Weight { .. } => {}
-            }
-        }
-        held
-    }
-
-    /// What comes about after `before`, up to `until` after the cue: entries and their turns.
-    fn turns(&self, before: Span, until: Span) -> Vec<(usize, Turn)> {
-        let mut turns = Vec::new();
-        for (number, reroute) in self.reroutes.iter().enumerate() {
-            let when = reroute.when();
-            let began = when.begun(until) - when.begun(before);
-            let ended = when.ended(until) - when.ended(before);
-            let turn = match reroute.what {
-                Rerouted::Reshuffle => Turn::Reshuffles,
-                Rerouted::Weight { .. } => Turn::Begins,
-            };
-            for (turn, times) in [(Turn::Ends, ended), (turn, began)] {
-                turns.extend((0..times).map(|_| (number, turn)));
-            }
-        }
-        turns
-    }
-
-    /// When something changes next after `time`.
-    fn next_after(&self, time: Span) -> Option<Span> {
-        let reroutes = self.reroutes.iter();
-        reroutes.filter_map(|one| one.when().next_after(time)).min()
-    }
-}
-
-impl Router {
-    /// Makes what holds `now` hold, where `before` did.
-    fn change(&self, before: &Held, now: &Held) -> Result<(), LabError> {
-        if now.reshuffles != before.reshuffles {
-            let seed = routes::hash_seed(self.site, now.reshuffles).to_string();
-            settings::apply(&NetNs::open(&self.namespace)?, &[(HASH_SEED, seed)])?;
-        }
-        let lines = |held: &Held| -> Vec<String> {
-            let routes = self.routes.iter();
-            routes
-                .map(|one| one.line("replace", &held.weights))
-                .collect()
-        };
-        let (old, mut new) = (lines(before), lines(now));
-        let mut old = old.iter();
-        new.retain(|line| old.next() != Some(line));
-        if new.is_empty() {
-            return Ok(());
-        }
-        Ok(program::ip_batch(&self.namespace, &new)?)
-    }
-}
 
 /// What an entry did, seen from elsewhere.
 #[derive(Clone, Debug)]
@@ -215,12 +93,16 @@ pub(super) struct Rerouting {
 
 impl Rerouting {
     /// Changes routes in their time after each `cue`, and writes it down where there is a folder for
-    /// records.
+    /// records; none where nothing changes.
     pub(super) fn start(
-        routers: Routers,
+        plan: &Plan<'_>,
         cue: Arc<Cue>,
         record: Option<(&Path, &Scribe)>,
-    ) -> Result<Self, LabError> {
+    ) -> Result<Option<Self>, LabError> {
+        if plan.topology.reroutes.is_empty() {
+            return Ok(None);
+        }
+        let routers = Routers::of(plan.topology, &plan.sites);
         let opened = record.map(|(folder, scribe)| {
             let file = folder.join(RECORD);
             let opened = scribe.open(&file, "routes", NonZeroU32::MIN);
@@ -247,11 +129,11 @@ impl Rerouting {
             what: "changing routes".to_owned(),
             source,
         })?;
-        Ok(Self {
+        Ok(Some(Self {
             working,
             watched,
             writer,
-        })
+        }))
     }
 
     pub(super) fn watched(&self) -> Vec<WatchedReroute> {
@@ -364,54 +246,5 @@ impl Changing {
         {
             tracing::warn!("the record of routes lacks an entry: the disk was too slow");
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use neph_text::Source;
-
-    use super::*;
-
-    fn routers() -> Routers {
-        let text = "version = 1\nrouting = \"ecmp\"\nsite = [{name = \"a\"}, {name = \"b\"}]\n\
-                    router = [{name = \"m\"}, {name = \"n\"}]\n\
-                    link = [{a = \"a\", b = \"m\"}, {a = \"m\", b = \"b\"}, \
-                    {a = \"a\", b = \"n\"}, {a = \"n\", b = \"b\"}]\n\
-                    reroute = [{site = \"a\", at = \"5s\", every = \"10s\", reshuffle = true}, \
-                    {site = \"a\", link = \"a-m\", weight = 0, at = \"10s\", until = \"12s\"}]\n";
-        let topology = Topology::parse(&Source::new("diamond", text)).expect("fine");
-        Routers::of(&topology, &["a", "b", "m", "n"].map(str::to_owned))
-    }
-
-    #[test]
-    fn what_holds_follows_from_the_time_after_the_cue() {
-        let routers = routers();
-        let secs = Span::from_secs;
-        let held = |at| {
-            let held = routers.held(0, secs(at));
-            (held.reshuffles, held.weights.get(&0).copied())
-        };
-        assert_eq!(
-            [4, 5, 10, 12, 15, 25].map(held),
-            [
-                (0, None),
-                (1, None),
-                (1, Some(0)),
-                (1, None),
-                (2, None),
-                (3, None)
-            ]
-        );
-        let turns = routers.turns(secs(4), secs(15));
-        let both = [
-            (0, Turn::Reshuffles),
-            (0, Turn::Reshuffles),
-            (1, Turn::Ends),
-            (1, Turn::Begins),
-        ];
-        assert_eq!(turns, both);
-        assert_eq!(routers.next_after(secs(10)), Some(secs(12)));
-        assert_eq!(routers.each[0].routes.len(), 1, "only b is reached by both");
     }
 }

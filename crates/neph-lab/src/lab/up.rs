@@ -13,7 +13,7 @@ use neph_sys::ring::BLOCK_BYTES;
 
 use super::carrier::Carrier;
 use super::inside::Word;
-use super::rerouting::{Rerouting, Routers};
+use super::rerouting::Rerouting;
 use super::service::Running;
 use super::status::Teller;
 use super::traffic::Flowing;
@@ -144,7 +144,9 @@ fn grow(lab: &mut Lab, journal: &Journal, options: &UpOptions) -> Result<(), Lab
     start_services(lab, &plan, options)?;
     wanted(options)?;
     start_traffic(lab, &topology)?;
-    start_rerouting(lab, &plan, (options, scribe.as_ref()))?;
+    let folder = options.truth.as_ref().map(|truth| truth.folder.as_path());
+    let record = folder.zip(scribe.as_ref());
+    lab.rerouting = Rerouting::start(&plan, lab.cue_giver(), record)?;
     lab.waker = Some(Waker::start(lab, options.keeper)?);
     lab.cue();
     lab.teller = Some(Teller::start(lab)?);
@@ -238,22 +240,6 @@ fn start_traffic(lab: &mut Lab, topology: &Topology) -> Result<(), LabError> {
         let flowing = Flowing::start(traffic, places, address, lab.cue_giver())?;
         lab.traffic.push(flowing);
     }
-    Ok(())
-}
-
-fn start_rerouting(
-    lab: &mut Lab,
-    plan: &Plan<'_>,
-    (options, scribe): (&UpOptions, Option<&Scribe>),
-) -> Result<(), LabError> {
-    if plan.topology.reroutes.is_empty() {
-        return Ok(());
-    }
-    let folder = options.truth.as_ref().map(|truth| truth.folder.as_path());
-    let record = folder.zip(scribe);
-    let routers = Routers::of(plan.topology, &plan.sites);
-    let rerouting = Rerouting::start(routers, lab.cue_giver(), record)?;
-    lab.rerouting = Some(rerouting);
     Ok(())
 }
 

@@ -152,15 +152,17 @@ fn text(read: &Read<'_>, out: &mut dyn Write) -> Result<(), Failure> {
         read.path.display(),
         read.link
     )?;
-    for sheet in [
+    let sheets = [
         totals(read),
         paths(read),
         flows(read, first.unwrap_or_default()),
-    ] {
-        if !sheet.rows.is_empty() {
-            sheet.write(SheetFormat::Text, out)?;
+    ];
+    let sheets = sheets.iter().filter(|sheet| !sheet.rows.is_empty());
+    for (number, sheet) in sheets.enumerate() {
+        if number > 0 {
             writeln!(out)?;
         }
+        sheet.write(SheetFormat::Text, out)?;
     }
     let unplaced: u64 = read.flows.iter().map(|(_, flow)| flow.unplaced).sum();
     if unplaced > 0 {
