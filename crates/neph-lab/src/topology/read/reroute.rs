@@ -186,7 +186,7 @@ mod tests {
                 "site = \"a\"\nreshuffle = true\nuntil = \"9s\"",
                 "drop 'until'",
             ),
-            ("site = \"q\"\nreshuffle = true", "known here"),
+            ("site = \"q\"\nreshuffle = true", "did you mean"),
         ] {
             let mistakes = diamond(rest).expect_err(rest);
             assert!(mistakes[0].remedy.contains(part), "{rest}: {mistakes:?}");
