@@ -10,7 +10,7 @@ use neph_sys::place::Place;
 use super::carrier::Carrier;
 use super::plain::Plain;
 use super::raw::Raw;
-use super::spec::{FlowSet, PortUse, TraceSpec};
+use super::spec::{FlowSet, PortUse, Sockets, TraceSpec};
 use super::tracer::{Apart, Tracer, Turn};
 use crate::ProbeError;
 use crate::stamp_clock::{StampClock, now};
@@ -127,10 +127,12 @@ fn fault(spec: &TraceSpec) -> impl Fn(io::Error) -> ProbeError {
 
 /// Raw sockets where they are permitted, else what works without.
 fn open(spec: &TraceSpec) -> Result<(Box<dyn Carrier>, Apart), ProbeError> {
-    match Raw::open(spec.destination, spec.kind, spec.ports) {
-        Ok(raw) => return Ok((Box::new(raw), Apart::ByNumber)),
-        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {}
-        Err(error) => return Err(fault(spec)(error)),
+    if spec.sockets == Sockets::BestPermitted {
+        match Raw::open(spec.destination, spec.kind, spec.ports) {
+            Ok(raw) => return Ok((Box::new(raw), Apart::ByNumber)),
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {}
+            Err(error) => return Err(fault(spec)(error)),
+        }
     }
     match (spec.ports, spec.kind) {
         (PortUse::Shared, _) => Err(ProbeError::RawForbidden {

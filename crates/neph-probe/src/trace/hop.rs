@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use neph_model::{Instant, Own, Span};
 
 /// A router that answered the same flow before and falls silent is asked no slower than this.
-const SLOWEST: Span = Span::from_millis(500);
+const SLOWEST: Span = Span::from_secs(1);
 /// Where the silent flow never got an answer, it may be a silent router beside one that answers:
 /// so many times slower than the settings say is slow enough.
 const DOUBT: i64 = 4;

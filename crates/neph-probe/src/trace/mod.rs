@@ -17,7 +17,7 @@ mod spec;
 mod tracer;
 
 pub use driver::{Tracing, trace, trace_flow};
-pub use spec::{FlowSet, PortUse, TraceSpec};
+pub use spec::{FlowSet, PortUse, Sockets, TraceSpec};
 
 #[cfg(test)]
 mod tests;

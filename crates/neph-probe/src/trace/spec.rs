@@ -39,6 +39,16 @@ pub enum PortUse {
     Shared,
 }
 
+/// What carries the probes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Sockets {
+    /// Raw sockets where `CAP_NET_RAW` permits them, else one ordinary socket a flow.
+    #[default]
+    BestPermitted,
+    /// One ordinary socket a flow, which needs no privilege: slower, and not for TCP SYN.
+    Plain,
+}
+
 /// A trace's whole task.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TraceSpec {
@@ -50,6 +60,8 @@ pub struct TraceSpec {
     pub flows: FlowSet,
     /// Whether their ports are free.
     pub ports: PortUse,
+    /// What carries the probes.
+    pub sockets: Sockets,
     /// The farthest hop, 1 to 64.
     pub max_hops: u8,
     /// Probes of each flow to each hop, 1 to 100; one that nobody answers is asked a few times more.
@@ -70,6 +82,7 @@ impl TraceSpec {
             kind,
             flows,
             ports: PortUse::Ours,
+            sockets: Sockets::BestPermitted,
             max_hops: 30,
             queries: 3,
             patience: Span::from_secs(1),
