@@ -34,6 +34,7 @@ mod stream;
 mod synchrony;
 mod target;
 mod tls;
+mod trace;
 mod traceroute;
 mod transfer;
 mod vigil;
@@ -53,6 +54,7 @@ pub use spec::{ConnectionUse, FlowSpec, Priority, Schedule, TlsVersion, Trust};
 pub use stop::Stop;
 pub use target::{IpVersion, Target, TargetError, bracketed};
 pub use tls::{Identity, TlsError};
+pub use trace::{FlowSet, PortUse, Sockets, TraceSpec, Tracing, trace, trace_flow};
 pub use traceroute::{Route, TracerouteSpec, traceroute};
 pub use transfer::Transfer;
 

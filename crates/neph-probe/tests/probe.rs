@@ -7,3 +7,4 @@ mod loopback;
 mod route;
 mod support;
 mod throughput;
+mod trace;

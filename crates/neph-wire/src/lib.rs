@@ -11,5 +11,6 @@ pub mod http;
 pub mod icmp;
 pub mod ip;
 pub mod marks;
+pub mod probe;
 pub mod stamp;
 pub mod ws;

@@ -26,6 +26,7 @@ mod shipped;
 mod show;
 mod telling;
 mod topology;
+mod trace;
 mod value;
 mod version;
 mod when;
@@ -53,6 +54,7 @@ fn run(cli: Cli) -> Result<Outcome, Failure> {
         Command::Demo(args) => demo::run(&args),
         Command::Gallery(args) => gallery::run(&args),
         Command::Ping(args) => ping::run(&args),
+        Command::Trace(args) => trace::run(&args),
         Command::Reflect(args) => reflect::run(&args),
         Command::Check(args) => campaign::check(&args),
         Command::Plan(args) => campaign::preview(&args),

@@ -29,6 +29,8 @@ mod refusals;
 mod stops;
 #[path = "cli/strays.rs"]
 mod strays;
+#[path = "cli/traces.rs"]
+mod traces;
 #[path = "cli/verifications.rs"]
 mod verifications;
 #[path = "cli/wrong.rs"]
