@@ -136,6 +136,15 @@ SEEDS["journal"] = [
     piece(JOURNALED[0]) + piece(b"") + piece(JOURNALED[2]),
     b"NEPHJRNL" + struct.pack("<I", 1) + bytes(20),
 ]
+FLEET = struct.pack("<BIHIqqqqqIBBB", 0x78, 3, 40000, 7, 1000, 9, 850000, -5, 300, 7, 64, 63, 1)
+FLEET_LOST = struct.pack("<BIHIqqqqqIBBB", 1, 4, 40001, 7, 1100, 9, 0, 0, 0, 0, 0, 0, 0)
+FLEET_FRAME = struct.pack("<II", 58, 0)
+SEEDS["fleet_journal"] = [
+    piece(FLEET + FLEET_LOST) + piece(FLEET),
+    piece(FLEET) + FLEET_FRAME + FLEET_LOST,
+    piece(FLEET[:57]) + piece(b""),
+    b"NEPHFLET" + struct.pack("<I", 1) + bytes([7]) * 16 + struct.pack("<I", 1),
+]
 TRUTH = b"NEPHTRU2" + struct.pack("<II", 56, 1) + b"uplink".ljust(48, b"\0")
 ANCHOR = b"\x02" + bytes(7) + struct.pack("<qq", 9, 7) + bytes(32)
 STEP = b"\x03\x01\x02\0" + struct.pack("<I", 2) + struct.pack("<q", 9) + bytes(40)

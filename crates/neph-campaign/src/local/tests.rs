@@ -36,6 +36,7 @@ pub(super) fn order(url: &str) -> ExperimentOrder {
             started: Wall::from_unix_nanos(0),
             ended: None,
             flows: Vec::new(),
+            fleet: None,
             tally: Tally::default(),
             warnings: Vec::new(),
             anchors: Vec::new(),

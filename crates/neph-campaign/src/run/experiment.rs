@@ -111,6 +111,7 @@ impl Run<'_, '_> {
                 started: self.crew.clock.now(),
                 ended: None,
                 flows: Vec::new(),
+                fleet: None,
                 tally: Tally::default(),
                 warnings: Vec::new(),
                 anchors: Vec::new(),

@@ -145,7 +145,7 @@ fn the_messages_of_one_and_of_several_experiments_come_out_of_a_parquet_file() {
     let (folder, store, experiments) = filled();
     let path = folder.path().join("out.parquet");
     let rows = |path: &std::path::Path| {
-        let reader = ColumnsReader::open(path).expect("readable").expect("there");
+        let reader: ColumnsReader = ColumnsReader::open(path).expect("readable").expect("there");
         let groups = 0..reader.row_groups();
         groups
             .flat_map(|group| reader.row_group(group).expect("readable"))
