@@ -7,12 +7,13 @@ use neph_model::{
     Anchor, Flow, FlowIndex, FlowRole, Instant, Own, ProbeKind, Scenario, Span, Traceroute,
 };
 use neph_probe::{
-    Asking, ConnectionUse, Discovery, FlowSpec, IpVersion, Place, Priority, Schedule, Stop, Target,
-    TargetError, TlsVersion, TracerouteSpec, Trust, discover,
+    Asking, ConnectionUse, Discovery, FleetSpec, FlowSpec, IpVersion, Place, Priority, Schedule,
+    Stop, Target, TargetError, TlsVersion, TracerouteSpec, Trust, discover,
 };
 use neph_text::parse_duration;
 
 use super::failed;
+use super::fleet::fleet;
 use crate::carrier::{CarryError, ExperimentOrder, Progress, TracerouteOrder};
 
 /// How long to wait at least for somebody to say who they are: this is not yet the measurement, so
@@ -24,7 +25,10 @@ const ECHO: usize = 56;
 /// Everything that will run, and since when it counts.
 #[derive(Debug)]
 pub(super) struct Ready {
+    /// The scenario's flow and what runs beside it. With a fleet, the first does not run.
     pub(super) specs: Vec<FlowSpec>,
+    /// The fleet that runs in the place of the main flow.
+    pub(super) fleet: Option<FleetSpec>,
     /// What the order wants beside the main flow and cannot have.
     pub(super) missing: Vec<Missing>,
     /// Who answers the main flow.
@@ -54,10 +58,12 @@ pub(super) fn ready(order: &ExperimentOrder, site: Option<Place>) -> Result<Read
     let found = discover(&main.target, main.address, &asking)
         .map_err(|error| failed("ask who answers", error))?;
     main.reflector = found.reflector;
+    let fleet = fleet(order, &main)?;
     let mut specs = vec![main];
     let missing = beside(order, &mut specs);
     Ok(Ready {
         specs,
+        fleet,
         missing,
         found,
         site,
@@ -223,7 +229,8 @@ impl Ready {
             reflector: spec.reflector,
             same_clock: self.found.same_clock && spec.role == FlowRole::Main,
         };
-        self.specs.iter().map(flow).collect()
+        let not_run = usize::from(self.fleet.is_some());
+        self.specs.iter().skip(not_run).map(flow).collect()
     }
 
     /// How far the main flow is.

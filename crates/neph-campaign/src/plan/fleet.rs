@@ -9,7 +9,7 @@ use super::meaning::Axes;
 /// The most flows of a fleet: source ports that a host can give out without running dry.
 const MOST_FLOWS: u32 = 50_000;
 /// The most messages a second of a fleet: half of what one core sends.
-const MOST_A_SECOND: i64 = 100_000;
+pub(crate) const MOST_A_SECOND: u32 = 100_000;
 /// What a fleet's flows cannot have, and why.
 const NOT_FOR_FLEETS: [(&str, &str); 4] = [
     ("congestion", "its probes are too small for one to matter"),
@@ -68,7 +68,7 @@ pub(crate) fn contradiction(axes: &Axes) -> Option<Fault> {
     }
     let shortest = axes.intervals.iter().min()?;
     let rate = most.saturating_mul(1_000_000_000) / shortest.nanos().max(1);
-    if rate > MOST_A_SECOND {
+    if rate > i64::from(MOST_A_SECOND) {
         let what = format!(
             "{most} flows every {} are {rate} messages a second",
             shortest.exact()

@@ -210,7 +210,10 @@ fn endpoints(typed: &TypedPlan, problems: &Problems<'_>) -> Vec<Endpoint> {
         let Some(mut axes) = scope.axes() else {
             continue;
         };
-        season::apply(&mut axes, &typed.sections.seasons, &endpoint.span, problems);
+        let pause = typed.course.pause.as_ref();
+        let pause = pause.map_or(Span::ZERO, |pause| span(pause.value));
+        let seasons = (typed.sections.seasons.as_slice(), pause);
+        season::apply(&mut axes, seasons, &endpoint.span, problems);
         if axes.parameters.contains_key("from") && typed.sections.lab.is_none() {
             let fault = Fault::new("'from' names a lab site, but there is no lab", "add [lab]");
             problems.add(endpoint.span.clone(), fault);

@@ -182,7 +182,7 @@ pub(crate) fn check(seasons: &[Season], axes: &[&TypedAxes], problems: &Problems
 /// experiment.
 pub(crate) fn apply(
     axes: &mut Axes,
-    seasons: &[Season],
+    (seasons, pause): (&[Season], Span),
     endpoint: &Range<usize>,
     problems: &Problems<'_>,
 ) {
@@ -190,18 +190,18 @@ pub(crate) fn apply(
         return;
     }
     let all = || seasons.iter().map(|season| season.name.clone()).collect();
-    let names = axes
+    let wanted = axes
         .parameters
         .entry("season".to_owned())
         .or_insert_with(all);
-    let named = seasons.iter().filter(|season| names.contains(&season.name));
-    for season in named {
+    for season in seasons.iter().filter(|one| wanted.contains(&one.name)) {
         let lengths = axes.intervals.iter().map(|interval| {
             let count = axes.length.messages(*interval);
             interval.times(i64::try_from(count).unwrap_or(i64::MAX))
         });
         let Some(longest) = lengths.max() else { return };
-        if season.next(Wall::from_unix_nanos(0), longest).is_none() {
+        let epoch = Wall::from_unix_nanos(0);
+        if season.next(epoch, longest + pause).is_none() {
             let what = format!(
                 "an experiment of {} is longer than the season '{}' is open",
                 longest.exact(),

@@ -1,6 +1,6 @@
 //! What may run now: a scenario within its season, and the wait for the next one that opens.
 
-use neph_model::Wall;
+use neph_model::{Span, Wall};
 
 use super::Run;
 use crate::agenda::Slot;
@@ -15,7 +15,7 @@ impl Run<'_, '_> {
         loop {
             let found = self
                 .agenda
-                .next_of(&|scenario| self.is_in_season(scenario));
+                .next_of(&|scenario| self.fits(scenario, self.plan.pause));
             if found.is_some() || self.crew.stop.is_set() {
                 return found.filter(|_| !self.crew.stop.is_set());
             }
@@ -31,8 +31,13 @@ impl Run<'_, '_> {
 
     /// Whether a scenario may begin now and end within its season.
     pub(super) fn is_in_season(&self, scenario: u32) -> bool {
+        self.fits(scenario, Span::ZERO)
+    }
+
+    /// Whether its season has room for a rest and then the experiment.
+    fn fits(&self, scenario: u32, rest: Span) -> bool {
         let now = self.crew.clock.now();
-        let length = length(&self.matrix[scenario as usize]);
+        let length = rest + length(&self.matrix[scenario as usize]);
         self.season_of(scenario)
             .is_none_or(|season| season.holds(now, length))
     }
@@ -48,7 +53,7 @@ impl Run<'_, '_> {
         let now = self.crew.clock.now();
         let openings = self.agenda.open_pairs().filter_map(|(_, scenario)| {
             let season = self.season_of(scenario)?;
-            let length = length(&self.matrix[scenario as usize]);
+            let length = self.plan.pause + length(&self.matrix[scenario as usize]);
             Some((season.next(now, length)?, season.name.as_str()))
         });
         // One that is open now would have been found: this guards against waiting for nothing.
