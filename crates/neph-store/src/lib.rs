@@ -22,8 +22,8 @@ mod workspace;
 pub use columns::SCHEMA_VERSION as MESSAGE_SCHEMA_VERSION;
 pub use error::StoreError;
 pub use export::{
-    export_csv, export_jsonl, export_latency_tester_csv, export_latency_tester_folder,
-    export_parquet,
+    export_csv, export_fleet_csv, export_fleet_jsonl, export_fleet_parquet, export_jsonl,
+    export_latency_tester_csv, export_latency_tester_folder, export_parquet,
 };
 pub use fleet::SentWithin;
 #[doc(hidden)]
