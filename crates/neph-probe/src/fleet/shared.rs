@@ -31,7 +31,7 @@ const BATCH: usize = 64;
 /// Calls in one go, so that a flood of replies does not keep a request waiting.
 const CALLS: usize = 16;
 /// Room for what is not read yet: 100 ms of 100,000 messages a second, with their notices.
-const ROOM: i32 = 32 << 20;
+const ROOM: i32 = 8 << 20;
 /// Departures whose stamps are waited for: those of as much time.
 const UNSTAMPED: usize = 1 << 14;
 /// IP's number of raw sockets whose packets bring their own headers.

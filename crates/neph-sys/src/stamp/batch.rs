@@ -23,6 +23,8 @@ pub struct Batch {
     bytes: Vec<u8>,
     /// Bytes for each datagram.
     size: usize,
+    /// How many of the headers the latest call has changed.
+    used: usize,
 }
 
 /// Control buffers must be aligned as `cmsghdr` is.
@@ -39,8 +41,8 @@ pub enum Patience {
     First,
 }
 
-// SAFETY: the pointers in the headers and vectors are set anew by each call, point into the vectors
-// beside them, and are used by nobody between calls.
+// SAFETY: the pointers in the headers and vectors point into the vectors beside them, whose memory
+// stays where it is when the batch moves, and are used by nobody between calls.
 unsafe impl Send for Batch {}
 
 impl std::fmt::Debug for Batch {
@@ -54,13 +56,30 @@ impl Batch {
     pub fn new(count: usize, size: usize) -> Self {
         // SAFETY: all of these are plain data for which all zeros is valid.
         let (header, vector, name) = unsafe { (zeroed(), zeroed(), zeroed()) };
-        Self {
+        let mut batch = Self {
             headers: vec![header; count],
             vectors: vec![vector; count],
             names: vec![name; count],
             controls: vec![Control([0; CONTROL]); count],
             bytes: vec![0; count * size],
             size,
+            used: count,
+        };
+        batch.point();
+        batch
+    }
+
+    /// Lets headers and vectors point at what belongs to them; none of it is ever reallocated.
+    fn point(&mut self) {
+        for (at, header) in self.headers.iter_mut().enumerate() {
+            self.vectors[at] = libc::iovec {
+                iov_base: self.bytes.as_mut_ptr().wrapping_add(at * self.size).cast(),
+                iov_len: self.size,
+            };
+            header.msg_hdr.msg_name = (&raw mut self.names[at]).cast();
+            header.msg_hdr.msg_iov = &raw mut self.vectors[at];
+            header.msg_hdr.msg_iovlen = 1;
+            header.msg_hdr.msg_control = self.controls[at].0.as_mut_ptr().cast();
         }
     }
 
@@ -87,19 +106,13 @@ impl Batch {
     }
 
     fn call(&mut self, socket: BorrowedFd<'_>, flags: libc::c_int) -> io::Result<usize> {
-        for (at, header) in self.headers.iter_mut().enumerate() {
-            self.vectors[at] = libc::iovec {
-                iov_base: self.bytes.as_mut_ptr().wrapping_add(at * self.size).cast(),
-                iov_len: self.size,
-            };
-            header.msg_hdr.msg_name = (&raw mut self.names[at]).cast();
+        // What the latest call wrote: these are told both ways.
+        for header in &mut self.headers[..self.used] {
             header.msg_hdr.msg_namelen = size_of::<libc::sockaddr_storage>() as libc::socklen_t;
-            header.msg_hdr.msg_iov = &raw mut self.vectors[at];
-            header.msg_hdr.msg_iovlen = 1;
-            header.msg_hdr.msg_control = self.controls[at].0.as_mut_ptr().cast();
             header.msg_hdr.msg_controllen = CONTROL as _;
             header.msg_hdr.msg_flags = 0;
         }
+        self.used = 0;
         // SAFETY: each header points at an address, a vector over bytes of its own and a control
         // buffer, whose true sizes it tells; self owns all of them and is borrowed for the call.
         let count = unsafe {
@@ -111,7 +124,13 @@ impl Batch {
                 std::ptr::null_mut(),
             )
         };
-        usize::try_from(count).map_err(|_| io::Error::last_os_error())
+        let count = usize::try_from(count).map_err(|_| io::Error::last_os_error());
+        // A call that found nothing may have touched the first one.
+        self.used = count
+            .as_ref()
+            .map_or(1, |count| count + 1)
+            .min(self.headers.len());
+        count
     }
 
     /// Datagram `at` of those that the latest call of [`Self::receive`] counted.

@@ -332,17 +332,26 @@ fn what_nobody_asked_for_is_no_reply() {
 }
 
 #[test]
-fn what_is_stopped_tells_everything() {
+fn what_is_stopped_tells_what_is_known_and_counts_nothing_that_was_cut_short() {
     let mut session = one_lane(1_000 * MS);
-    session.sending(at(0));
-    session.sending(at(100 * MS));
-    session.take(&reply(Known { port: 7, seq: 0 }, 101 * MS));
+    for n in 0..3 {
+        session.sending(at(n * 100 * MS));
+    }
+    for seq in [0, 2] {
+        session.take(&reply(Known { port: 7, seq }, 201 * MS));
+    }
     session.end_schedule();
     assert!(!session.is_done());
     session.finish();
     assert!(session.is_done());
+    let numbers: Vec<_> = session
+        .take_finished()
+        .iter()
+        .map(|told| told.seq)
+        .collect();
+    assert_eq!(numbers, [0, 2]);
     let tally = *session.tally();
-    assert_eq!((tally.sent, tally.replies, tally.lost), (2, 1, 1));
+    assert_eq!((tally.sent, tally.replies, tally.lost), (2, 2, 0));
 }
 
 #[test]
