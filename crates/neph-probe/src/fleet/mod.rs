@@ -10,6 +10,7 @@ mod reports;
 mod rota;
 mod run;
 pub(crate) mod session;
+mod shared;
 mod sockets;
 mod spec;
 mod stamp;
