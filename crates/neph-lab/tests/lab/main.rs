@@ -2,10 +2,12 @@
 
 mod accuracy;
 mod balancers;
+mod ecmp;
 mod features;
 mod life;
 mod nodes;
 mod overlays;
+mod paths;
 mod planned;
 mod proxies;
 mod schedule;
