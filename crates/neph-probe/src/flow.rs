@@ -63,6 +63,8 @@ fn run(spec: &FlowSpec, outlet: Outlet, stop: &Stop) -> Result<(), ProbeError> {
     pace::settle_thread(priority);
     match spec.target.kind() {
         ProbeKind::Ws | ProbeKind::Http | ProbeKind::Tcp => stream::drive(spec, outlet, stop),
-        ProbeKind::Udp | ProbeKind::Icmp => datagram::drive(spec, outlet, stop),
+        // Without the right to build segments ourselves, our kernel builds them: it connects.
+        ProbeKind::Syn if !datagram::syn::is_permitted() => stream::drive(spec, outlet, stop),
+        ProbeKind::Udp | ProbeKind::Icmp | ProbeKind::Syn => datagram::drive(spec, outlet, stop),
     }
 }

@@ -31,6 +31,7 @@ mod spec;
 mod stamp_clock;
 mod stop;
 mod stream;
+mod syn_rate;
 mod synchrony;
 mod target;
 mod tls;
@@ -51,10 +52,17 @@ pub use reflect::{Caps, Counted, Reflector, ReflectorSpec};
 pub use report::Report;
 pub use spec::{ConnectionUse, FlowSpec, Priority, Schedule, TlsVersion, Trust};
 pub use stop::Stop;
+pub use syn_rate::{SYNS_A_SECOND, SYNS_A_SECOND_EACH, SynSchedule, TooManySyns};
 pub use target::{IpVersion, Target, TargetError, bracketed};
 pub use tls::{Identity, TlsError};
 pub use traceroute::{Route, TracerouteSpec, traceroute};
 pub use transfer::Transfer;
+
+/// Whether SYNs can be built and timed without connecting (`CAP_NET_RAW`). Otherwise `syn://`
+/// measures plain connects, which are broken off at once.
+pub fn can_build_syns() -> bool {
+    datagram::syn::is_permitted()
+}
 
 /// Now, on our monotonic clock.
 pub fn now() -> neph_model::Instant<neph_model::Own> {

@@ -10,6 +10,7 @@ pub mod icmp_error;
 pub mod netns;
 pub mod offload;
 pub mod place;
+pub mod port_filter;
 pub mod ppoll;
 pub mod process;
 pub mod ring;

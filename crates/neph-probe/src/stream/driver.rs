@@ -12,7 +12,7 @@ use neph_sys::stamp::{self, Ending, Notice};
 use socket2::{SockAddr, Socket};
 
 use super::session::{Closing, Session, Stamped};
-use super::socket::{in_progress, set_up, socket_for};
+use super::socket::{in_progress, is_answer, set_up, socket_for};
 use crate::ProbeError;
 use crate::exchange::SendPoint;
 use crate::finish::Finish;
@@ -211,6 +211,7 @@ impl Driver<'_> {
         };
         self.session.dialling(number, now());
         match socket.connect(&SockAddr::from(self.spec.address)) {
+            Err(error) if is_answer(self.spec, &error) => self.answered(number, socket),
             Err(error) if !in_progress(&error) => {
                 let why = format!("connect to {}: {error}", self.spec.address);
                 self.session.broke(number, why, now());
@@ -225,6 +226,13 @@ impl Driver<'_> {
                 );
             }
         }
+    }
+
+    /// A connection attempt was refused, which was all that was wanted to know.
+    fn answered(&mut self, number: u32, socket: Socket) {
+        let connected = true;
+        self.sockets.insert(number, Open { socket, connected });
+        self.session.connected(number, now(), &mut now);
     }
 
     /// Waits until `until` or until something happens on a socket, and takes it in.
@@ -268,6 +276,10 @@ impl Driver<'_> {
         };
         let fault = open.socket.take_error().ok().flatten();
         if let Some(error) = fault {
+            if !open.connected && is_answer(self.spec, &error) {
+                open.connected = true;
+                return self.session.connected(number, now(), &mut now);
+            }
             let why = if open.connected {
                 error.to_string()
             } else {

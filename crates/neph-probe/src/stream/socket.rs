@@ -5,6 +5,7 @@ use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::AsFd;
 use std::time::Duration;
 
+use neph_model::ProbeKind;
 use neph_sys::stamp::{self, Carrier};
 use neph_sys::tcp;
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
@@ -31,6 +32,10 @@ pub(super) fn socket_for(spec: &FlowSpec) -> io::Result<Socket> {
         // for the next message nor to reconnect.
         socket.set_linger(Some(Duration::ZERO))?;
     }
+    if spec.target.kind() == ProbeKind::Syn {
+        // The target is to forget at once, and nothing is to linger here.
+        socket.set_linger(Some(Duration::ZERO))?;
+    }
     Ok(socket)
 }
 
@@ -43,6 +48,11 @@ pub(super) fn set_up(socket: &Socket, spec: &FlowSpec) -> Result<(), String> {
             .map_err(|error| format!("use congestion control '{name}': {error}")),
         None => Ok(()),
     }
+}
+
+/// Whether a connect that failed was answered all the same: to a SYN, a RST is an answer.
+pub(super) fn is_answer(spec: &FlowSpec, error: &io::Error) -> bool {
+    spec.target.kind() == ProbeKind::Syn && error.kind() == io::ErrorKind::ConnectionRefused
 }
 
 /// Whether a connect goes on in the background.
