@@ -6,4 +6,5 @@ mod foreign;
 mod loopback;
 mod route;
 mod support;
+mod syn;
 mod throughput;

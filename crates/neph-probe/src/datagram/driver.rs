@@ -244,11 +244,8 @@ impl Driver {
                 let latest = self.session.next_seq();
                 if let Some(answer) = self.codec.answer(bytes, latest) {
                     let stamp = received.stamp.and_then(|stamp| self.clock.own(stamp));
-                    let answered = self.session.tally().replies;
                     self.session.answered(&answer, stamp, at);
-                    if self.session.tally().replies == answered {
-                        self.object(received.len);
-                    }
+                    self.object(received.len);
                     self.vigil.took_in(self.session.tally().replies, at);
                 }
                 true
@@ -262,7 +259,7 @@ impl Driver {
         }
     }
 
-    /// What the buffer holds came again, or too late: the peer may have to be told something.
+    /// The peer may have to be told something for what the buffer holds.
     fn object(&mut self, len: usize) {
         let Some(beside) = &self.beside else {
             return;
@@ -270,7 +267,7 @@ impl Driver {
         let mut said = Vec::new();
         self.codec.objection(&self.buffer[..len], &mut said);
         if !said.is_empty() {
-            // What does not go now is asked for again.
+            // What does not go now is asked for again by the peer.
             let _ = send(beside.speaker.as_fd(), &said);
         }
     }

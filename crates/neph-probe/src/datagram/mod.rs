@@ -32,8 +32,8 @@ pub(crate) trait Codec: std::fmt::Debug {
     /// What a received datagram answers; `None` if it is none of ours. `latest` is the number of
     /// the latest request, for kinds whose own numbers wrap.
     fn answer(&self, datagram: &[u8], latest: u64) -> Option<Answer>;
-    /// Replaces `out` by what the peer must be told so that it does not send this again; empty
-    /// where it would not, as with most kinds.
+    /// Replaces `out` by what the peer must be told for this answer, so that it waits for nothing;
+    /// nothing with most kinds.
     fn objection(&self, _datagram: &[u8], out: &mut Vec<u8>) {
         out.clear();
     }

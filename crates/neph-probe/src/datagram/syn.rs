@@ -2,7 +2,8 @@
 //!
 //! No connection comes of it: our kernel, which knows nothing of the SYN, refuses the SYN-ACK with
 //! a RST, and the target forgets. That needs a port that is nobody's: it is held by a TCP socket
-//! that is bound and does not listen. Needs `CAP_NET_RAW`.
+//! that is bound and does not listen. A firewall that lets through only what programs send would
+//! hold up the kernel's RST, so one of our own follows it. Needs `CAP_NET_RAW`.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -137,8 +138,8 @@ impl Codec for Syn {
         })
     }
 
-    /// A SYN-ACK that comes again was not refused: a firewall that lets through only what
-    /// programs send holds up our kernel's RST.
+    /// The number is the one that the SYN-ACK acknowledges: after our kernel's RST, and even after
+    /// the flow's next SYN, this one is ignored.
     fn objection(&self, datagram: &[u8], out: &mut Vec<u8>) {
         out.clear();
         if let Some(answer) = self.read(datagram)

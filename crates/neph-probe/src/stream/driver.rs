@@ -211,7 +211,11 @@ impl Driver<'_> {
         };
         self.session.dialling(number, now());
         match socket.connect(&SockAddr::from(self.spec.address)) {
-            Err(error) if is_answer(self.spec, &error) => self.answered(number, socket),
+            Err(error) if is_answer(self.spec, &error) => {
+                let connected = false;
+                self.sockets.insert(number, Open { socket, connected });
+                self.refused(number);
+            }
             Err(error) if !in_progress(&error) => {
                 let why = format!("connect to {}: {error}", self.spec.address);
                 self.session.broke(number, why, now());
@@ -229,10 +233,11 @@ impl Driver<'_> {
     }
 
     /// A connection attempt was refused, which was all that was wanted to know.
-    fn answered(&mut self, number: u32, socket: Socket) {
-        let connected = true;
-        self.sockets.insert(number, Open { socket, connected });
-        self.session.connected(number, now(), &mut now);
+    fn refused(&mut self, number: u32) {
+        if let Some(open) = self.sockets.get_mut(&number) {
+            open.connected = true;
+            self.session.connected(number, now(), &mut now);
+        }
     }
 
     /// Waits until `until` or until something happens on a socket, and takes it in.
@@ -277,8 +282,7 @@ impl Driver<'_> {
         let fault = open.socket.take_error().ok().flatten();
         if let Some(error) = fault {
             if !open.connected && is_answer(self.spec, &error) {
-                open.connected = true;
-                return self.session.connected(number, now(), &mut now);
+                return self.refused(number);
             }
             let why = if open.connected {
                 error.to_string()
@@ -334,6 +338,7 @@ impl Driver<'_> {
                 }
             }
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+            Err(error) if !open.connected && is_answer(self.spec, &error) => self.refused(number),
             Err(error) => {
                 self.read_notices(number);
                 self.session.broke(number, error.to_string(), now());
