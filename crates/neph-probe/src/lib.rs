@@ -23,6 +23,7 @@ mod numbered;
 mod outbox;
 mod outlet;
 mod pace;
+mod pinned;
 mod reflect;
 mod report;
 #[cfg(test)]
@@ -48,6 +49,7 @@ pub use iperf3::{Iperf3Spec, iperf3};
 pub use kinds::{KINDS, LONGEST_WS_PING, Scheme, most_payload};
 pub use machine::{anchor, at_site, clock_sync, core_wake, offloads};
 pub use neph_sys::place::Place;
+pub use pinned::{TRANSFER_SIZE, TransferSpec, transfers};
 pub use reflect::{Caps, Counted, Reflector, ReflectorSpec};
 pub use report::Report;
 pub use spec::{ConnectionUse, FlowSpec, Priority, Schedule, TlsVersion, Trust};

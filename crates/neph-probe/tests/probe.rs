@@ -8,3 +8,4 @@ mod route;
 mod support;
 mod syn;
 mod throughput;
+mod transfer;
