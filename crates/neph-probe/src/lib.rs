@@ -24,6 +24,7 @@ mod outbox;
 mod outlet;
 mod pace;
 mod pinned;
+mod raw_tcp;
 mod reflect;
 mod report;
 #[cfg(test)]
@@ -63,7 +64,7 @@ pub use transfer::Transfer;
 /// Whether SYNs can be built and timed without connecting (`CAP_NET_RAW`). Otherwise `syn://`
 /// measures plain connects, which are broken off at once.
 pub fn can_build_syns() -> bool {
-    datagram::syn::is_permitted()
+    raw_tcp::is_permitted()
 }
 
 /// Now, on our monotonic clock.

@@ -8,9 +8,7 @@
 use std::io::{self, ErrorKind, Read, Write};
 use std::time::Duration;
 
-use neph_model::{
-    FlowIndex, FlowRole, Instant, Own, PinnedOutcome, PinnedTransfer, ProbeKind, Span,
-};
+use neph_model::{Instant, Own, PinnedOutcome, PinnedTransfer, ProbeKind, Span};
 use neph_sys::place::Place;
 use socket2::{SockAddr, Socket};
 
@@ -18,7 +16,7 @@ use crate::ProbeError;
 use crate::codec::{self, Arrival, Codec, Opening, Step};
 use crate::discover::{Asking, discover};
 use crate::pace::Pace;
-use crate::spec::{ConnectionUse, FlowSpec, Priority, Schedule, TlsVersion, Trust};
+use crate::spec::{ConnectionUse, FlowSpec, TlsVersion, Trust};
 use crate::stamp_clock::now;
 use crate::stop::Stop;
 use crate::stream::socket_for;
@@ -89,28 +87,11 @@ fn flow_of(spec: &TransferSpec) -> Result<FlowSpec, ProbeError> {
         return Err(cannot(reason));
     }
     Ok(FlowSpec {
-        index: FlowIndex(0),
-        role: FlowRole::Main,
-        name: spec.target.kind().name().to_owned(),
-        target: spec.target.clone(),
-        address: spec.address,
-        schedule: Schedule {
-            interval: spec.interval,
-            count: None,
-        },
-        request_size: 0,
         response_size: spec.size,
-        source_port: None,
         timeout: spec.timeout,
-        tls_version: TlsVersion::Any,
-        trust: Trust::Public,
         connection_use: ConnectionUse::PerMessage,
-        congestion: None,
-        key: None,
-        spin: Span::ZERO,
-        priority: Priority::Auto,
-        site: None,
         reflector: found.reflector,
+        ..FlowSpec::plain(spec.target.clone(), spec.address)
     })
 }
 

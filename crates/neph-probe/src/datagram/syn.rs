@@ -5,60 +5,22 @@
 //! that is bound and does not listen. A firewall that lets through only what programs send would
 //! hold up the kernel's RST, so one of our own follows it. Needs `CAP_NET_RAW`.
 
-use std::io;
-use std::net::{IpAddr, SocketAddr};
 use std::os::fd::AsFd;
 
 use neph_model::Wall;
 use neph_sys::port_filter;
-use neph_sys::stamp::Family;
-use neph_wire::ip::parse_ip;
 use neph_wire::syn::{self, Ends, Numbers};
-use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 
 use super::{Answer, Beside, Codec, Opened, widen};
 use crate::ProbeError;
 use crate::codec::new_token;
+use crate::raw_tcp;
 use crate::spec::FlowSpec;
 
 #[derive(Debug)]
 struct Syn {
     ends: Ends,
     numbers: Numbers,
-}
-
-/// Whether we may build TCP segments ourselves (`CAP_NET_RAW`).
-pub(crate) fn is_permitted() -> bool {
-    raw(Domain::IPV4).is_ok() || raw(Domain::IPV6).is_ok()
-}
-
-fn raw(domain: Domain) -> io::Result<Socket> {
-    let socket = Socket::new(domain, Type::RAW, Some(Protocol::TCP))?;
-    socket.set_nonblocking(true)?;
-    Ok(socket)
-}
-
-/// A raw TCP socket for this target. What other segments come from there is not for us.
-fn connected(target: SocketAddr) -> io::Result<Socket> {
-    let socket = raw(Domain::for_address(target))?;
-    // A raw socket knows no ports; IPv6 takes one for the number of a protocol.
-    let mut host = target;
-    host.set_port(0);
-    socket.connect(&SockAddr::from(host))?;
-    Ok(socket)
-}
-
-/// Holds a port of ours, so that nobody else gets it while its answers come to us.
-fn hold(ours: SocketAddr) -> io::Result<(Socket, SocketAddr)> {
-    let holder = Socket::new(Domain::for_address(ours), Type::STREAM, Some(Protocol::TCP))?;
-    holder.bind(&SockAddr::from(ours))?;
-    let ours = local(&holder)?;
-    Ok((holder, ours))
-}
-
-fn local(socket: &Socket) -> io::Result<SocketAddr> {
-    let address = socket.local_addr()?.as_socket();
-    address.ok_or_else(|| io::ErrorKind::AddrNotAvailable.into())
 }
 
 /// The connected raw socket, its codec, and what is held beside them.
@@ -68,10 +30,9 @@ pub(super) fn open(spec: &FlowSpec) -> Result<Opened, ProbeError> {
         address: spec.address,
         source,
     };
-    let socket = connected(spec.address).map_err(fault)?;
-    let mut source = local(&socket).map_err(fault)?;
+    let (socket, mut source) = raw_tcp::connected(spec.address).map_err(fault)?;
     source.set_port(spec.source_port.unwrap_or(0));
-    let (holder, source) = hold(source).map_err(|error| match spec.source_port {
+    let holder = raw_tcp::hold(source).map_err(|error| match spec.source_port {
         Some(port) => ProbeError::SourcePort {
             port,
             address: spec.address,
@@ -79,13 +40,11 @@ pub(super) fn open(spec: &FlowSpec) -> Result<Opened, ProbeError> {
         },
         None => fault(error),
     })?;
-    let family = match source.ip() {
-        IpAddr::V4(_) => Family::V4,
-        IpAddr::V6(_) => Family::V6,
-    };
-    let port = source.port();
+    source = raw_tcp::local(&holder).map_err(fault)?;
+    let (family, port) = (raw_tcp::family(source), source.port());
     port_filter::attach(socket.as_fd(), family, &(port..=port)).map_err(fault)?;
-    let speaker = connected(spec.address).map_err(fault)?;
+    let (speaker, _) = raw_tcp::connected(spec.address).map_err(fault)?;
+    // It only speaks.
     port_filter::attach(speaker.as_fd(), family, &(0..=0)).map_err(fault)?;
     let ends = Ends {
         source,
@@ -108,11 +67,8 @@ pub(super) fn open(spec: &FlowSpec) -> Result<Opened, ProbeError> {
 impl Syn {
     /// What a received packet says, if it is for us.
     fn read(&self, packet: &[u8]) -> Option<syn::Answer> {
-        // A raw IPv4 socket delivers the IP header too.
-        let segment = match self.ends.source {
-            SocketAddr::V4(_) => parse_ip(packet).ok()?.payload,
-            SocketAddr::V6(_) => packet,
-        };
+        let family = raw_tcp::family(self.ends.source);
+        let (segment, _) = raw_tcp::segment(family, packet)?;
         let answer = syn::parse_answer(segment)?;
         let is_ours =
             answer.from == self.ends.target.port() && answer.to == self.ends.source.port();

@@ -56,6 +56,6 @@ pub(super) fn is_answer(spec: &FlowSpec, error: &io::Error) -> bool {
 }
 
 /// Whether a connect goes on in the background.
-pub(super) fn in_progress(error: &io::Error) -> bool {
+pub(crate) fn in_progress(error: &io::Error) -> bool {
     error.raw_os_error() == Some(IN_PROGRESS) || error.kind() == io::ErrorKind::WouldBlock
 }
