@@ -295,3 +295,6 @@ impl Transport for Connects {
         Sharing::SocketPerFlow
     }
 }
+
+#[cfg(test)]
+mod tests;

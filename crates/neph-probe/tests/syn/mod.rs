@@ -1,6 +1,7 @@
 //! SYN pings between two namespaces: what they measure, and what they leave behind at the target,
 //! as the target's own kernel tells it.
 
+mod fleets;
 mod pair;
 
 use std::net::SocketAddr;
