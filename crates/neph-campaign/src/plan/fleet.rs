@@ -1,6 +1,7 @@
 //! A plan's fleets: the parameters that make one of a scenario, and what contradicts them.
 
 use neph_model::{ProbeKind, Span};
+use neph_probe::SYNS_A_SECOND_EACH;
 use neph_text::{Fault, Nanos, Node, Take, parse_duration};
 
 use super::Target;
@@ -23,7 +24,11 @@ const NOT_FOR_FLEETS: [(&str, &str); 4] = [
 
 /// Whether many flows can be carried by one thread to this target.
 pub(crate) fn fits(target: &Target) -> bool {
-    !target.secure && matches!(target.probe, ProbeKind::Udp | ProbeKind::Tcp)
+    let carried = matches!(
+        target.probe,
+        ProbeKind::Udp | ProbeKind::Tcp | ProbeKind::Syn
+    );
+    carried && !target.secure
 }
 
 /// How many flows.
@@ -33,6 +38,17 @@ pub(crate) fn flows(node: &Node) -> Result<String, Fault> {
         _ => Err(Fault::new(
             "this is no number of flows",
             format!("write a number from 1 to {MOST_FLOWS}"),
+        )),
+    }
+}
+
+/// How many SYNs a second.
+pub(crate) fn rate_cap(node: &Node) -> Result<String, Fault> {
+    match u32::take(node) {
+        Ok(rate @ 1..=MOST_A_SECOND) => Ok(rate.to_string()),
+        _ => Err(Fault::new(
+            "this is no number of SYNs a second",
+            format!("write a number from 1 to {MOST_A_SECOND}"),
         )),
     }
 }
@@ -49,7 +65,7 @@ pub(crate) fn renewal(node: &Node) -> Result<String, Fault> {
 }
 
 /// What contradicts itself among the values of one endpoint, and what to do.
-pub(crate) fn contradiction(axes: &Axes) -> Option<Fault> {
+pub(crate) fn contradiction(target: &Target, axes: &Axes) -> Option<Fault> {
     let values = |name: &str| axes.parameters.get(name).into_iter().flatten();
     let most = values("flows")
         .filter_map(|flows| flows.parse::<i64>().ok())
@@ -68,7 +84,22 @@ pub(crate) fn contradiction(axes: &Axes) -> Option<Fault> {
     }
     let shortest = axes.intervals.iter().min()?;
     let rate = most.saturating_mul(1_000_000_000) / shortest.nanos().max(1);
-    if rate > i64::from(MOST_A_SECOND) {
+    let allowed = values("rate_cap").filter_map(|cap| cap.parse::<i64>().ok());
+    let cap = match target.probe {
+        ProbeKind::Syn => allowed.min().unwrap_or_else(|| SYNS_A_SECOND_EACH.into()),
+        _ => MOST_A_SECOND.into(),
+    };
+    if rate > cap && target.probe == ProbeKind::Syn {
+        let what = format!(
+            "{most} flows every {} are {rate} SYNs a second, which may be taken for an attack",
+            shortest.exact()
+        );
+        let remedy = format!(
+            "at most {cap}: fewer flows or a longer interval, or allow them with rate_cap = {rate}"
+        );
+        return Some(Fault::new(what, remedy));
+    }
+    if rate > cap {
         let what = format!(
             "{most} flows every {} are {rate} messages a second",
             shortest.exact()
@@ -133,6 +164,15 @@ mod tests {
     }
 
     #[test]
+    fn more_syns_are_sent_where_they_are_allowed() {
+        let text = plan(
+            "interval = \"1s\"\nflows = 512\nrate_cap = 512",
+            "syn://a:80",
+        );
+        parse(&Source::new("p.toml", text)).expect("a good plan");
+    }
+
+    #[test]
     fn what_is_no_fleet_is_told_where_it_stands() {
         let told = |lines: &str, url: &str| {
             let found = parse(&Source::new("p.toml", plan(lines, url))).expect_err("wrong");
@@ -175,6 +215,11 @@ mod tests {
                 format!("{second}flows = 8\nnew_connection = true"),
                 "tcp://a:1",
                 "no 'new_connection'",
+            ),
+            (
+                format!("{second}flows = 201"),
+                "syn://a:80",
+                "201 flows every 1 s are 201 SYNs a second, which may be taken for an attack",
             ),
             (
                 "interval = \"1ms\"\nflows = 512".to_owned(),

@@ -42,7 +42,7 @@ pub const PARAMETERS: &[Parameter] = &[
         name: "flows",
         about: "how many flows ask at a time, each from a source port of its own: a fleet",
         fits: fleet::fits,
-        unfit: "only udp:// and tcp:// carry a fleet",
+        unfit: "only udp://, tcp:// and syn:// carry a fleet",
         read: fleet::flows,
     },
     Parameter {
@@ -81,10 +81,17 @@ pub const PARAMETERS: &[Parameter] = &[
         read: switch,
     },
     Parameter {
+        name: "rate_cap",
+        about: "how many SYNs a second a fleet may send, where more than 200 are wanted",
+        fits: |target| matches!(target.probe, ProbeKind::Syn),
+        unfit: "only syn:// may be taken for an attack",
+        read: fleet::rate_cap,
+    },
+    Parameter {
         name: "renewal",
         about: "how long a flow of a fleet lives before another source port takes its place",
         fits: fleet::fits,
-        unfit: "only udp:// and tcp:// carry a fleet",
+        unfit: "only udp://, tcp:// and syn:// carry a fleet",
         read: fleet::renewal,
     },
     Parameter {

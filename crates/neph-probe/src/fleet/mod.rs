@@ -3,8 +3,12 @@
 //! [`session`] knows the schedule and how each message ended, and does no input or output;
 //! [`driver`] keeps the time and carries events between it and a [`transport`].
 
+mod connect;
 mod driver;
+mod established;
 mod flows;
+mod held;
+mod link;
 mod ports;
 mod reports;
 mod rota;
@@ -12,8 +16,10 @@ mod run;
 pub(crate) mod session;
 mod shared;
 mod sockets;
+mod speaker;
 mod spec;
 mod stamp;
+mod syn;
 mod transport;
 
 pub use run::FleetRun;

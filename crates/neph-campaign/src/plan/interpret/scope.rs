@@ -44,7 +44,7 @@ impl Scope<'_> {
             parameters,
         };
         self.check_connections(&axes);
-        if let Some(fault) = fleet::contradiction(&axes) {
+        if let Some(fault) = fleet::contradiction(self.target, &axes) {
             self.problems.add(self.own.span.clone(), fault);
             return None;
         }
