@@ -40,7 +40,7 @@ pub fn length(scenario: &Scenario) -> Span {
 }
 
 /// A message of a fleet on the disk, by `benches/fleet.rs` of neph-store.
-const FLEET_MESSAGE_BYTES: u64 = 18;
+const FLEET_MESSAGE_BYTES: u64 = 13;
 
 fn fleet_bytes(scenario: &Scenario) -> u64 {
     let messages = scenario.flows().map(|_| scenario.messages_of_all_flows());
