@@ -65,6 +65,20 @@ pub(super) fn ready(order: &ExperimentOrder, site: Option<Place>) -> Result<Read
     })
 }
 
+/// A plan's SYNs are held to what is sent without being asked to.
+fn polite(interval: Span) -> Result<(), CarryError> {
+    let schedule = SynSchedule {
+        flows: 1,
+        targets: 1,
+        interval,
+    };
+    let least = Span::from_nanos(1_000_000_000 / i64::from(SYNS_A_SECOND_EACH));
+    schedule.check(None).map(drop).map_err(|_| {
+        let why = format!("the interval of syn:// is at least {least}");
+        failed(format!("send a SYN every {interval}"), why)
+    })
+}
+
 /// The flow that the scenario asks for.
 pub(super) fn main_flow(
     order: &ExperimentOrder,
@@ -73,6 +87,9 @@ pub(super) fn main_flow(
     let scenario = &order.scenario;
     let parameter = |name: &str| scenario.parameters.get(name).map(String::as_str);
     let (target, address) = place(scenario)?;
+    if target.kind() == ProbeKind::Syn {
+        polite(order.scenario.interval)?;
+    }
     Ok(FlowSpec {
         index: FlowIndex(0),
         role: FlowRole::Main,
