@@ -7,8 +7,8 @@ use neph_model::{
     Anchor, Flow, FlowIndex, FlowRole, Instant, Own, ProbeKind, Scenario, Span, Traceroute,
 };
 use neph_probe::{
-    Asking, ConnectionUse, Discovery, FlowSpec, IpVersion, Place, Priority, Schedule, Stop, Target,
-    TargetError, TlsVersion, TracerouteSpec, Trust, discover,
+    Asking, ConnectionUse, Discovery, FlowSpec, IpVersion, Place, Priority, SYNS_A_SECOND_EACH,
+    Schedule, Stop, SynSchedule, Target, TargetError, TlsVersion, TracerouteSpec, Trust, discover,
 };
 use neph_text::parse_duration;
 

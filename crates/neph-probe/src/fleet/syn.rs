@@ -12,8 +12,8 @@ use std::os::fd::{AsFd, BorrowedFd};
 
 use neph_model::{Instant, Lane, Own, Span};
 use neph_sys::epoll::{Epoll, Found, Interest};
+use neph_sys::port_filter;
 use neph_sys::stamp::{self, Family, Received};
-use neph_sys::{port_filter, room};
 use neph_wire::syn::{self, Numbers, Verdict};
 use socket2::Socket;
 
@@ -227,7 +227,7 @@ fn receiver(family: Family) -> io::Result<Socket> {
     let socket = raw_tcp::open(family)?;
     // Nothing until there is a flow.
     port_filter::attach(socket.as_fd(), family, &(0..=0))?;
-    room::for_received(socket.as_fd(), ROOM)?;
+    stamp::make_room(socket.as_fd(), ROOM)?;
     stamp::enable_receive(socket.as_fd())?;
     stamp::enable_ttl(socket.as_fd(), family)?;
     Ok(socket)

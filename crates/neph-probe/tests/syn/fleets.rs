@@ -187,7 +187,6 @@ fn established_connections_to_nobody_are_refused_with_the_remedy() {
 /// 50,000 ports once a second each, for `cargo test --release -- --ignored --nocapture`.
 #[test]
 #[ignore = "measures"]
-#[expect(clippy::print_stdout, reason = "tells what it measured")]
 fn fifty_thousand_ports_from_one_thread() {
     let Some(pair) = Pair::new("scale") else {
         return;

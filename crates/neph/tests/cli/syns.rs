@@ -27,7 +27,10 @@ fn syns_without_privilege_are_connects_and_a_refusal_is_a_reply_too() {
         let target = format!("syn://127.0.0.1:{port}");
         let mut command = powerless();
         command.args(["ping", &target, "--no-icmp", "-c", "3", "-i", "60ms"]);
-        let ran: Ran = command.output().expect("neph and util-linux are there").into();
+        let ran: Ran = command
+            .output()
+            .expect("neph and util-linux are there")
+            .into();
         assert_eq!(ran.status, 0, "{}", ran.err);
         let why = "no permission to build TCP segments (CAP_NET_RAW)";
         assert!(ran.err.contains(why), "{}", ran.err);
@@ -41,7 +44,11 @@ fn more_syns_than_are_allowed_are_one_sentence_with_the_remedy() {
     assert_eq!(ran.status, 2);
     let why = "1000 SYNs a second to each target are more than 200";
     assert!(ran.err.contains(why), "{}", ran.err);
-    assert!(ran.err.contains("allow them with --rate-cap 1000"), "{}", ran.err);
+    assert!(
+        ran.err.contains("allow them with --rate-cap 1000"),
+        "{}",
+        ran.err
+    );
     let ran = neph(["ping", "tcp://127.0.0.1:9", "--rate-cap", "5"]);
     assert_eq!(ran.status, 2);
     assert!(ran.err.contains("only syn:// has a cap"), "{}", ran.err);
