@@ -59,6 +59,12 @@ SEEDS = {
         BASE + tlv(252, bytes(56)) + tlv(1, bytes(20)),
         BASE + tlv(7, bytes(16)) + tlv(8, bytes(16)) + tlv(99, b"abc") + b"\xc0\x01\x00",
     ],
+    "syn": [
+        bytes.fromhex("1f90c000000000010000000a6012ffff00000000020405b4"),
+        bytes.fromhex("1f90c000000000000000000a5014000000000000"),
+        bytes.fromhex("1f90c000000000010000000a5010ffff00000000"),
+        struct.pack(">IQHH", 7, 0x0123456789ABCDEF, 40000, 443),
+    ],
     "icmp_ip": [
         checksum(ECHO),
         b"\x80" + ECHO[1:],

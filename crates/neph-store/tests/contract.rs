@@ -11,8 +11,8 @@ mod readers;
 mod values;
 
 use neph_model::{
-    CampaignStatus, EventKind, Experiment, ExperimentId, ExperimentStatus, Instant, Outcome,
-    Sample, SeriesName, Wall, Warning,
+    CampaignStatus, EventKind, Experiment, ExperimentId, ExperimentStatus, Outcome, Sample,
+    SeriesName, Wall, Warning,
 };
 use neph_store::{Access, Store, StoreError, open};
 use values::{campaign, event, experiment, message, provenance, route, scenario, throughput};

@@ -16,7 +16,6 @@ pub mod port_filter;
 pub mod ppoll;
 pub mod process;
 pub mod ring;
-pub mod room;
 pub mod sched;
 pub mod stamp;
 pub mod steer;

@@ -31,6 +31,8 @@ mod refusals;
 mod stops;
 #[path = "cli/strays.rs"]
 mod strays;
+#[path = "cli/syns.rs"]
+mod syns;
 #[path = "cli/verifications.rs"]
 mod verifications;
 #[path = "cli/wrong.rs"]

@@ -7,8 +7,9 @@ use neph_model::{
     Anchor, Flow, FlowIndex, FlowRole, Instant, Own, ProbeKind, Scenario, Span, Traceroute,
 };
 use neph_probe::{
-    Asking, ConnectionUse, Discovery, FleetSpec, FlowSpec, IpVersion, Place, Priority, Schedule,
-    Stop, Target, TargetError, TlsVersion, TracerouteSpec, Trust, discover,
+    Asking, ConnectionUse, Discovery, FleetSpec, FlowSpec, IpVersion, Place, Priority,
+    SYNS_A_SECOND_EACH, Schedule, Stop, SynSchedule, Target, TargetError, TlsVersion,
+    TracerouteSpec, Trust, discover,
 };
 use neph_text::parse_duration;
 
@@ -71,6 +72,20 @@ pub(super) fn ready(order: &ExperimentOrder, site: Option<Place>) -> Result<Read
     })
 }
 
+/// A plan's SYNs are held to what is sent without being asked to.
+fn polite(interval: Span) -> Result<(), CarryError> {
+    let schedule = SynSchedule {
+        flows: 1,
+        targets: 1,
+        interval,
+    };
+    let least = Span::from_nanos(1_000_000_000 / i64::from(SYNS_A_SECOND_EACH));
+    schedule.check(None).map(drop).map_err(|_| {
+        let why = format!("the interval of syn:// is at least {least}");
+        failed(format!("send a SYN every {interval}"), why)
+    })
+}
+
 /// The flow that the scenario asks for.
 pub(super) fn main_flow(
     order: &ExperimentOrder,
@@ -79,6 +94,10 @@ pub(super) fn main_flow(
     let scenario = &order.scenario;
     let parameter = |name: &str| scenario.parameters.get(name).map(String::as_str);
     let (target, address) = place(scenario)?;
+    // A fleet's rate is the plan's to allow.
+    if target.kind() == ProbeKind::Syn && scenario.flows().is_none() {
+        polite(order.scenario.interval)?;
+    }
     Ok(FlowSpec {
         index: FlowIndex(0),
         role: FlowRole::Main,

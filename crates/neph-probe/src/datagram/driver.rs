@@ -146,6 +146,7 @@ impl Driver {
     fn build(&mut self, due: Instant<Own>) {
         let seq = self.session.next_seq();
         if self.built != Some(seq) {
+            self.take_back();
             self.refresh();
             let wall = self.wall(due);
             self.codec.request(seq, wall, &mut self.request);
@@ -263,16 +264,19 @@ impl Driver {
         }
     }
 
+    /// The peer may keep something for the latest request, which is in the way of the next.
+    fn take_back(&mut self) {
+        if let Some(beside) = &mut self.beside {
+            self.codec.take_back(&mut beside.said);
+            beside.say();
+        }
+    }
+
     /// The peer may have to be told something for what the buffer holds.
     fn object(&mut self, len: usize) {
-        let Some(beside) = &self.beside else {
-            return;
-        };
-        let mut said = Vec::new();
-        self.codec.objection(&self.buffer[..len], &mut said);
-        if !said.is_empty() {
-            // What does not go now is asked for again by the peer.
-            let _ = send(beside.speaker.as_fd(), &said);
+        if let Some(beside) = &mut self.beside {
+            self.codec.objection(&self.buffer[..len], &mut beside.said);
+            beside.say();
         }
     }
 
@@ -293,6 +297,7 @@ impl Driver {
     }
 
     fn finish(mut self) {
+        self.take_back();
         self.read_notices();
         self.turn();
         while let Some(message) = self.session.take_rest() {

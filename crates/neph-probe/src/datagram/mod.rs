@@ -7,7 +7,7 @@ pub(crate) mod syn;
 pub(crate) mod udp;
 
 use std::net::SocketAddr;
-use std::os::fd::BorrowedFd;
+use std::os::fd::{AsFd, BorrowedFd};
 
 use neph_model::{ProbeKind, Wall};
 use neph_wire::marks::PeerMarks;
@@ -31,7 +31,12 @@ pub(crate) trait Codec: std::fmt::Debug {
     fn request(&mut self, seq: u64, now: Wall, out: &mut Vec<u8>);
     /// What a received datagram answers; `None` if it is none of ours. `latest` is the number of
     /// the latest request, for kinds whose own numbers wrap.
-    fn answer(&self, datagram: &[u8], latest: u64) -> Option<Answer>;
+    fn answer(&mut self, datagram: &[u8], latest: u64) -> Option<Answer>;
+    /// Replaces `out` by what takes the latest request back, where the peer may still keep
+    /// something for it; nothing with most kinds. Said before the next request, and at the end.
+    fn take_back(&mut self, out: &mut Vec<u8>) {
+        out.clear();
+    }
     /// Replaces `out` by what the peer must be told for this answer, so that it waits for nothing;
     /// nothing with most kinds.
     fn objection(&self, _datagram: &[u8], out: &mut Vec<u8>) {
@@ -54,8 +59,19 @@ struct Beside {
     source: SocketAddr,
     /// Says what is no message, so that the socket's stamps count messages only.
     speaker: Socket,
+    said: Vec<u8>,
     /// Holds the port while the flow lasts.
     _holder: Socket,
+}
+
+impl Beside {
+    /// Says what is to be said, if anything.
+    fn say(&self) {
+        if !self.said.is_empty() {
+            // What does not go is made good by the peer's own timeouts.
+            let _ = send(self.speaker.as_fd(), &self.said);
+        }
+    }
 }
 
 /// The socket and the codec for a flow.

@@ -21,6 +21,8 @@ use crate::spec::FlowSpec;
 struct Syn {
     ends: Ends,
     numbers: Numbers,
+    /// The latest SYN's number, until it is answered.
+    unanswered: Option<u32>,
 }
 
 /// The connected raw socket, its codec, and what is held beside them.
@@ -55,10 +57,12 @@ pub(super) fn open(spec: &FlowSpec) -> Result<Opened, ProbeError> {
         codec: Box::new(Syn {
             ends,
             numbers: Numbers::new(new_token().0),
+            unanswered: None,
         }),
         beside: Some(Beside {
             source,
             speaker,
+            said: Vec::with_capacity(syn::SYN_LEN),
             _holder: holder,
         }),
     })
@@ -83,15 +87,27 @@ impl Codec for Syn {
     )]
     fn request(&mut self, seq: u64, _now: Wall, out: &mut Vec<u8>) {
         out.clear();
-        syn::syn(&self.ends, self.numbers.seq(seq as u32), out);
+        let seq = self.numbers.seq(seq as u32);
+        self.unanswered = Some(seq);
+        syn::syn(&self.ends, seq, out);
     }
 
-    fn answer(&self, datagram: &[u8], latest: u64) -> Option<Answer> {
+    fn answer(&mut self, datagram: &[u8], latest: u64) -> Option<Answer> {
         let answer = self.read(datagram)?;
+        self.unanswered.take_if(|seq| *seq == answer.seq);
         Some(Answer {
             seq: widen(self.numbers.number(answer.seq), latest),
             marks: None,
         })
+    }
+
+    /// A target that still waits for an earlier SYN's handshake does not answer the next one. It
+    /// waits where the path is longer than the interval, and where its SYN-ACK was lost.
+    fn take_back(&mut self, out: &mut Vec<u8>) {
+        out.clear();
+        if let Some(seq) = self.unanswered.take() {
+            syn::rst(&self.ends, seq.wrapping_add(1), out);
+        }
     }
 
     /// The number is the one that the SYN-ACK acknowledges: after our kernel's RST, and even after
@@ -119,6 +135,7 @@ mod tests {
                 target: "[::1]:80".parse().expect("an address"),
             },
             numbers: Numbers::new(7),
+            unanswered: None,
         }
     }
 
@@ -162,6 +179,28 @@ mod tests {
             stray[at] ^= 1;
             assert_eq!(codec().answer(&stray, 3), None);
         }
+    }
+
+    #[test]
+    fn a_syn_without_an_answer_is_taken_back_once() {
+        let mut codec = codec();
+        let (mut request, mut out) = (Vec::new(), Vec::new());
+        codec.request(3, Wall::from_unix_nanos(0), &mut request);
+        codec.take_back(&mut out);
+        let (asked, said) = (
+            parse_tcp(&request).expect("a SYN"),
+            parse_tcp(&out).expect("a RST"),
+        );
+        assert_eq!(
+            (said.flags, said.seq),
+            (TcpHeader::RST, asked.seq.wrapping_add(1))
+        );
+        codec.take_back(&mut out);
+        assert!(out.is_empty(), "it was taken back already");
+        codec.request(4, Wall::from_unix_nanos(0), &mut request);
+        codec.answer(&reply(&request, 0x12), 4);
+        codec.take_back(&mut out);
+        assert!(out.is_empty(), "it was answered");
     }
 
     #[test]

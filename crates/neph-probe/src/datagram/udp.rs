@@ -112,7 +112,7 @@ impl Codec for Udp {
             .expect("the size was held within one datagram when the flow was opened");
     }
 
-    fn answer(&self, datagram: &[u8], latest: u64) -> Option<Answer> {
+    fn answer(&mut self, datagram: &[u8], latest: u64) -> Option<Answer> {
         let reply = decode_reply(datagram, self.auth()).ok()?;
         let seq = widen(reply.packet.sender_seq, latest);
         Some(Answer {

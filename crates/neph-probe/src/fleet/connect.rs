@@ -126,6 +126,27 @@ impl Connects {
         }
     }
 
+    /// One port cannot have two connections to the same peer, and giving one up without a word would
+    /// leave it half open there: an attempt that may still be answered keeps the next from going.
+    fn end_latest(&mut self, port: u16, latest: Option<usize>) -> io::Result<()> {
+        let Some(latest) = latest else {
+            return Ok(());
+        };
+        let mut events = std::mem::take(&mut self.at_once);
+        self.look_at(latest, &mut events);
+        self.at_once = events;
+        match self.attempts.get(latest) {
+            Some(Some(attempt)) if attempt.request.port == port => {
+                if now() - attempt.begun < SENT_AGAIN {
+                    return Err(io::ErrorKind::AddrInUse.into());
+                }
+                self.end(latest);
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
     fn look_at(&mut self, index: usize, events: &mut Vec<Event>) {
         let read = now();
         let Some(Some(attempt)) = self.attempts.get(index) else {
@@ -228,17 +249,7 @@ impl Transport for Connects {
         let address = self.endpoints[self.endpoint(request.lane)];
         let seq = low(request.seq);
         let known = Known { port, seq };
-        // One port cannot have two connections to the same peer: an attempt that has no answer by
-        // now is given up.
-        if let Some(latest) = latest
-            && let Some(Some(attempt)) = self.attempts.get(latest)
-            && attempt.request.port == port
-        {
-            let mut events = std::mem::take(&mut self.at_once);
-            self.look_at(latest, &mut events);
-            self.at_once = events;
-            self.end(latest);
-        }
+        self.end_latest(port, latest)?;
         let socket = socket(address, port)?;
         let begun = now();
         let attempt = Attempt {

@@ -1,12 +1,9 @@
 //! Ports that are held open as far as files go, so that nobody else takes them.
 
 use std::collections::BTreeMap;
-use std::fs;
 
+use neph_sys::files;
 use socket2::Socket;
-
-/// What Linux gives a process if nobody says otherwise.
-const USUAL_FILES: usize = 1_024;
 
 /// Holders of ports. Half of the process's files are left to others: beyond that a port is only
 /// looked at when it is taken.
@@ -18,10 +15,10 @@ pub(crate) struct Held {
 
 impl Held {
     pub(crate) fn new() -> Self {
-        let limits = fs::read_to_string("/proc/self/limits").unwrap_or_default();
+        let files = files::raise_limit().unwrap_or(0);
         Self {
             holders: BTreeMap::new(),
-            most: files(&limits).unwrap_or(USUAL_FILES) / 2,
+            most: usize::try_from(files / 2).unwrap_or(usize::MAX),
         }
     }
 
@@ -37,28 +34,12 @@ impl Held {
     }
 }
 
-/// The soft limit on open files.
-fn files(limits: &str) -> Option<usize> {
-    let line = limits
-        .lines()
-        .find_map(|line| line.strip_prefix("Max open files"))?;
-    line.split_whitespace().next()?.parse().ok()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn half_of_the_files_are_ours() {
-        let told = "Limit   Soft Limit   Hard Limit   Units\n\
-                    Max processes             31477      31477      processes\n\
-                    Max open files            1024       524288     files\n";
-        assert_eq!(files(told), Some(1024));
-        assert_eq!(
-            files("Max open files            unlimited  unlimited  files\n"),
-            None
-        );
+    fn no_more_files_are_held_than_there_is_room_for() {
         let mut held = Held {
             holders: BTreeMap::new(),
             most: 1,

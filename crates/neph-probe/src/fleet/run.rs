@@ -83,12 +83,33 @@ fn transport(spec: &FleetSpec) -> Result<Box<dyn Transport>, ProbeError> {
     match spec.fleet.probe {
         ProbeKind::Udp => udp(spec),
         ProbeKind::Syn if raw_tcp::is_permitted() => Ok(Box::new(Syns::new(spec)?)),
-        ProbeKind::Syn => Ok(Box::new(Connects::new(spec)?)),
-        ProbeKind::Tcp => Ok(Box::new(Established::new(spec)?)),
+        ProbeKind::Syn => {
+            has_files(spec, "; or run as root, which needs no file for each")?;
+            Ok(Box::new(Connects::new(spec)?))
+        }
+        ProbeKind::Tcp => {
+            has_files(spec, "")?;
+            Ok(Box::new(Established::new(spec)?))
+        }
         kind => Err(ProbeError::Fleet(format!(
             "there is no fleet of {kind} flows"
         ))),
     }
+}
+
+/// Whether there are files for a connection of each flow.
+fn has_files(spec: &FleetSpec, or: &str) -> Result<(), ProbeError> {
+    let files = files::raise_limit().unwrap_or(u64::MAX);
+    let needed = files_needed(spec);
+    if needed <= files {
+        return Ok(());
+    }
+    let possible = u64::from(spec.fleet.lanes) * files.saturating_sub(SPARE) / needed;
+    Err(ProbeError::Fleet(format!(
+        "{} flows need {needed} files and this process may open {files}: ask for {possible} flows, \
+         or raise the limit ('ulimit -n'){or}",
+        spec.fleet.lanes
+    )))
 }
 
 /// A socket for each flow where there are files enough, as anybody may; else shared ones.

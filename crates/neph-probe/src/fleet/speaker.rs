@@ -4,8 +4,8 @@ use std::io;
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd};
 
+use neph_sys::port_filter;
 use neph_sys::stamp::{self, Carrier, Ending, Notice, Point};
-use neph_sys::{port_filter, room};
 use neph_wire::syn::{self, Ends};
 use socket2::Socket;
 
@@ -34,7 +34,7 @@ impl Speaker {
         let (socket, source) = raw_tcp::connected(target)?;
         // It is told nothing: one socket receives for all.
         port_filter::attach(socket.as_fd(), raw_tcp::family(target), &(0..=0))?;
-        room::for_received(socket.as_fd(), ROOM)?;
+        stamp::make_room(socket.as_fd(), ROOM)?;
         stamp::enable(socket.as_fd(), Carrier::Departures)?;
         Ok(Self {
             socket,

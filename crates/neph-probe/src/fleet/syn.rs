@@ -12,8 +12,8 @@ use std::os::fd::{AsFd, BorrowedFd};
 
 use neph_model::{Instant, Lane, Own, Span};
 use neph_sys::epoll::{Epoll, Found, Interest};
+use neph_sys::port_filter;
 use neph_sys::stamp::{self, Family, Received};
-use neph_sys::{port_filter, room};
 use neph_wire::syn::{self, Numbers, Verdict};
 use socket2::Socket;
 
@@ -65,6 +65,8 @@ struct Flow {
     endpoint: usize,
     /// The SYN whose SYN-ACK came last.
     accepted: Option<u32>,
+    /// The latest SYN, until it is answered.
+    unanswered: Option<u32>,
 }
 
 /// Whether SYN-ACKs are refused by us too.
@@ -125,9 +127,22 @@ impl Syns {
                 return;
             }
             self.leaving.pop_front();
+            self.take_back(port);
             self.flows[usize::from(port)] = None;
             self.held.let_go(port);
             self.ports.give_back(port);
+        }
+    }
+
+    /// Refuses the latest SYN's handshake ahead of its SYN-ACK, if that has not come. A target that
+    /// still waits for an earlier SYN's handshake does not answer the next one: so it is where the
+    /// path is longer than the interval, and where a SYN-ACK was lost.
+    fn take_back(&mut self, port: u16) {
+        if let Some(flow) = &mut self.flows[usize::from(port)]
+            && let Some(seq) = flow.unanswered.take()
+            && let Some(speaker) = self.speakers.get_mut(flow.endpoint)
+        {
+            speaker.rst(port, seq);
         }
     }
 
@@ -164,6 +179,7 @@ impl Syns {
         if answer.from != target.port() || !is_from(received.from, target.ip()) {
             return None;
         }
+        flow.unanswered.take_if(|seq| *seq == answer.seq);
         if answer.verdict == Verdict::Accepted {
             if flow.accepted == Some(answer.seq) {
                 self.objects = Objects::Always;
@@ -198,11 +214,20 @@ impl Syns {
     }
 }
 
+impl Drop for Syns {
+    /// Leaves nothing behind at the targets.
+    fn drop(&mut self) {
+        for port in 0..=u16::MAX {
+            self.take_back(port);
+        }
+    }
+}
+
 fn receiver(family: Family) -> io::Result<Socket> {
     let socket = raw_tcp::open(family)?;
     // Nothing until there is a flow.
     port_filter::attach(socket.as_fd(), family, &(0..=0))?;
-    room::for_received(socket.as_fd(), ROOM)?;
+    stamp::make_room(socket.as_fd(), ROOM)?;
     stamp::enable_receive(socket.as_fd())?;
     stamp::enable_ttl(socket.as_fd(), family)?;
     Ok(socket)
@@ -232,6 +257,7 @@ impl Transport for Syns {
         self.flows[usize::from(port)] = Some(Flow {
             endpoint,
             accepted: None,
+            unanswered: None,
         });
         if let Some(earlier) = self.lanes[lane.0 as usize].replace(port) {
             self.leaving.push_back((now + self.linger, earlier));
@@ -246,7 +272,12 @@ impl Transport for Syns {
             port: request.port,
             seq: low(request.seq),
         };
-        self.speakers[endpoint].syn(known, seq)
+        self.take_back(request.port);
+        self.speakers[endpoint].syn(known, seq)?;
+        if let Some(flow) = &mut self.flows[usize::from(request.port)] {
+            flow.unanswered = Some(seq);
+        }
+        Ok(())
     }
 
     fn read(&mut self, clock: &StampClock, events: &mut Vec<Event>) {

@@ -10,7 +10,7 @@ use super::PORT;
 use super::pair::{Pair, Side};
 use crate::fleet::{Told, fleet, measure};
 use crate::loopback::reflector;
-use crate::support::eventually;
+use crate::support::{eventually, has, skip};
 
 fn syns(pair: &Pair, host: &str, (lanes, count): (u32, u64)) -> FleetSpec {
     let address: SocketAddr = format!("{host}:{PORT}").parse().expect("an address");
@@ -53,6 +53,35 @@ fn a_fleet_of_syns_is_answered_on_every_port_and_leaves_nothing_half_open() {
         });
         assert_eq!(pair.attempts_failed(Side::Theirs) - before, 1280);
     }
+}
+
+#[test]
+fn syns_whose_answers_are_lost_are_taken_back() {
+    let Some(pair) = Pair::new("lostack") else {
+        return;
+    };
+    if !has("nft", "--version") {
+        return skip("SYN-ACKs that are lost", "nft is missing");
+    }
+    let _listener = pair.listen(PORT);
+    pair.nft(
+        Side::Ours,
+        "table inet t { chain in { type filter hook input priority 0; \
+         tcp flags & (syn | ack) == syn | ack counter drop; }; }",
+    );
+    let mut spec = syns(&pair, "10.98.0.2", (8, 5));
+    spec.timeout = Span::from_millis(200);
+    let told = measure(spec);
+    assert_eq!((told.tally.lost, told.tally.replies), (40, 0));
+    eventually("no half-open connection is left", || {
+        pair.connections(PORT) == (0, 0)
+    });
+    let (messages, tally) =
+        crate::loopback::measure(super::syn(&pair, "10.98.0.2", (Span::from_millis(50), 4)));
+    assert_eq!((tally.lost, messages.len()), (4, 4));
+    eventually("no half-open connection is left", || {
+        pair.connections(PORT) == (0, 0)
+    });
 }
 
 #[test]
@@ -153,4 +182,39 @@ fn established_connections_to_nobody_are_refused_with_the_remedy() {
         told.contains("need a neph reflector") && told.contains("use syn"),
         "{told}"
     );
+}
+
+/// 50,000 ports once a second each, for `cargo test --release -- --ignored --nocapture`.
+#[test]
+#[ignore = "measures"]
+fn fifty_thousand_ports_from_one_thread() {
+    let Some(pair) = Pair::new("scale") else {
+        return;
+    };
+    let _listener = pair.listen(PORT);
+    let median = |told: &Told| {
+        let replies = told.messages.iter().filter_map(FleetMessage::reply);
+        let mut trips: Vec<i64> = replies.map(|reply| reply.round_trip.nanos()).collect();
+        trips.sort_unstable();
+        trips.get(trips.len() / 2).copied()
+    };
+    for (lanes, millis, count) in [
+        (1, 200, 25),
+        (512, 200, 50),
+        (512, 5, 1000),
+        (50_000, 1000, 10),
+    ] {
+        let mut spec = syns(&pair, "10.98.0.2", (lanes, count));
+        spec.fleet.interval = Span::from_millis(millis);
+        spec.timeout = Span::from_secs(2);
+        let before = pair.attempts_failed(Side::Theirs);
+        let told = measure(spec);
+        let failed = pair.attempts_failed(Side::Theirs) - before;
+        let (tally, median) = (told.tally, median(&told));
+        println!("{lanes} x {millis} ms: median {median:?} ns, broken off {failed}, {tally:?}");
+        assert_eq!(pair.connections(PORT).1, 0);
+    }
+    eventually("no half-open connection is left", || {
+        pair.connections(PORT) == (0, 0)
+    });
 }
