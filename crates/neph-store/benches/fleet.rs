@@ -67,8 +67,8 @@ impl Noise {
 fn message(number: u64, (lanes, gap): (u64, i64), noise: &mut Noise) -> FleetMessage {
     let lane = number % lanes;
     let path = [0, 2_000_000, 4_500_000, 8_000_000][(lane * 7 % 4) as usize];
-    let late = 200 + noise.below(20_000);
-    let sent = i64::try_from(number).unwrap() * gap + late + noise.below(6_000);
+    let lateness = 200 + noise.below(20_000);
+    let sent = i64::try_from(number).unwrap() * gap + lateness + noise.below(6_000);
     let residence = 15_000 + noise.below(30_000);
     let there = 35_000_000 + path + noise.below(150_000);
     let seq = u32::try_from(number / lanes).unwrap();
@@ -89,7 +89,7 @@ fn message(number: u64, (lanes, gap): (u64, i64), noise: &mut Noise) -> FleetMes
         source_port: u16::try_from(10_000 + lane).unwrap(),
         seq,
         sent: Instant::from_nanos(sent),
-        late: Span::from_nanos(late),
+        late: Span::from_nanos(lateness),
         outcome: match noise.below(1000) {
             0 => FleetOutcome::Lost,
             _ => FleetOutcome::Reply(reply),

@@ -36,6 +36,22 @@ fn a_fleet_of_a_plan_is_carried_out_shown_exported_and_reported() {
     let ran = place.neph(["run", "p.toml"]);
     assert_eq!(ran.status, 0, "{}", ran.err);
 
+    exports(&place);
+    let listed: Value =
+        serde_json::from_str(&place.neph(["list", "last", "--format", "json"]).out).expect("JSON");
+    assert_eq!(listed[0]["messages"], 160);
+    let id = listed[0]["id"].as_str().expect("a text");
+    let shown = place.neph(["show", id]).out;
+    assert!(
+        shown.contains("Fleet\n") && shown.contains("200 ms"),
+        "{shown}"
+    );
+    let ran = place.neph(["report", "--output", "report"]);
+    assert_eq!(ran.status, 0, "{}{}", ran.out, ran.err);
+    assert!(place.path("report/index.html").exists());
+}
+
+fn exports(place: &Place) {
     let out = ["export", "--flows", "--format", "jsonl", "--output", "-"];
     let ran = place.neph(out);
     let rows: Vec<Value> = ran
@@ -79,17 +95,4 @@ fn a_fleet_of_a_plan_is_carried_out_shown_exported_and_reported() {
         "x",
     ];
     assert_eq!(place.neph(wrong).status, 2);
-
-    let listed: Value =
-        serde_json::from_str(&place.neph(["list", "last", "--format", "json"]).out).expect("JSON");
-    assert_eq!(listed[0]["messages"], 160);
-    let id = listed[0]["id"].as_str().expect("a text");
-    let shown = place.neph(["show", id]).out;
-    assert!(
-        shown.contains("Fleet\n") && shown.contains("200 ms"),
-        "{shown}"
-    );
-    let ran = place.neph(["report", "--output", "report"]);
-    assert_eq!(ran.status, 0, "{}{}", ran.out, ran.err);
-    assert!(place.path("report/index.html").exists());
 }
