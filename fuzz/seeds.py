@@ -59,6 +59,12 @@ SEEDS = {
         BASE + tlv(252, bytes(56)) + tlv(1, bytes(20)),
         BASE + tlv(7, bytes(16)) + tlv(8, bytes(16)) + tlv(99, b"abc") + b"\xc0\x01\x00",
     ],
+    "syn": [
+        bytes.fromhex("1f90c000000000010000000a6012ffff00000000020405b4"),
+        bytes.fromhex("1f90c000000000000000000a5014000000000000"),
+        bytes.fromhex("1f90c000000000010000000a5010ffff00000000"),
+        struct.pack(">IQHH", 7, 0x0123456789ABCDEF, 40000, 443),
+    ],
     "icmp_ip": [
         checksum(ECHO),
         b"\x80" + ECHO[1:],
@@ -143,6 +149,15 @@ SEEDS["journal"] = [
     piece(JOURNALED[0]) + b"\xff\xff" + JOURNALED[1],
     piece(JOURNALED[0]) + piece(b"") + piece(JOURNALED[2]),
     b"NEPHJRNL" + struct.pack("<I", 1) + bytes(20),
+]
+FLEET = struct.pack("<BIHIqqqqqIBBB", 0x78, 3, 40000, 7, 1000, 9, 850000, -5, 300, 7, 64, 63, 1)
+FLEET_LOST = struct.pack("<BIHIqqqqqIBBB", 1, 4, 40001, 7, 1100, 9, 0, 0, 0, 0, 0, 0, 0)
+FLEET_FRAME = struct.pack("<II", 58, 0)
+SEEDS["fleet_journal"] = [
+    piece(FLEET + FLEET_LOST) + piece(FLEET),
+    piece(FLEET) + FLEET_FRAME + FLEET_LOST,
+    piece(FLEET[:57]) + piece(b""),
+    b"NEPHFLET" + struct.pack("<I", 1) + bytes([7]) * 16 + struct.pack("<I", 1),
 ]
 TRUTH = b"NEPHTRU2" + struct.pack("<II", 56, 1) + b"uplink".ljust(48, b"\0")
 ANCHOR = b"\x02" + bytes(7) + struct.pack("<qq", 9, 7) + bytes(32)

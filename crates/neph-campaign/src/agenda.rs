@@ -10,6 +10,9 @@
 //! 3. After the last block, what is left is tried until it is complete or has failed as often as
 //!    the plan allows.
 //!
+//! Where scenarios have seasons, what may not run now is passed over: what may run comes first, of
+//! the front block, then of later ones, so that a short season is used to its end.
+//!
 //! Among what waits for another try, the scenario with the fewest complete experiments comes
 //! first. Only failures use up tries: being interrupted is not the scenario's fault. Whoever resumes
 //! asks for what is unfinished, so it has all its tries again.
@@ -180,29 +183,48 @@ impl Agenda {
         }
     }
 
-    /// What to run next; `None` when everything is complete or given up.
+    /// What to run next, if it were always the season for it; `None` when everything is complete
+    /// or given up.
     pub fn next(&self) -> Option<Slot> {
+        self.next_of(&|_| true)
+    }
+
+    /// What to run next among the scenarios that may run now; `None` if none of those is open.
+    pub fn next_of(&self, may: &dyn Fn(u32) -> bool) -> Option<Slot> {
         if self.front >= self.blocks {
-            return self.neediest(u32::MAX).map(|pair| self.slot(pair));
+            return self.neediest(u32::MAX, may).map(|pair| self.slot(pair));
         }
         let begun = self.carried_out[self.front as usize] > 0;
-        if !begun && let Some(pair) = self.neediest(self.front) {
+        if !begun && let Some(pair) = self.neediest(self.front, may) {
             return Some(self.slot(pair));
         }
-        let cells = &self.cells[self.front as usize];
-        let mut order = self.front_order.iter();
-        let scenario = order.find(|scenario| cells[**scenario as usize].tried == 0)?;
-        Some(self.slot((self.front, *scenario)))
+        if let Some(scenario) = self.untried(self.front, &self.front_order, may) {
+            return Some(self.slot((self.front, scenario)));
+        }
+        // What waits for its season does not hold up what could run now in later blocks.
+        ((self.front + 1)..self.blocks).find_map(|block| {
+            let scenario = self.untried(block, &self.order_of(block), may)?;
+            Some(self.slot((block, scenario)))
+        })
+    }
+
+    fn untried(&self, block: u32, order: &[u32], may: &dyn Fn(u32) -> bool) -> Option<u32> {
+        let cells = &self.cells[block as usize];
+        let mut open = order
+            .iter()
+            .filter(|scenario| cells[**scenario as usize].tried == 0);
+        open.find(|scenario| may(**scenario)).copied()
     }
 
     /// Of the pairs whose next try is due before block `before` begins, the one whose scenario has
     /// the fewest complete experiments; then the least tried, then the oldest.
-    fn neediest(&self, before: u32) -> Option<(u32, u32)> {
+    fn neediest(&self, before: u32, may: &dyn Fn(u32) -> bool) -> Option<(u32, u32)> {
         self.waiting
             .iter()
             .filter(|(block, scenario)| {
                 let cell = &self.cells[*block as usize][*scenario as usize];
-                before == u32::MAX || cell.tried <= before.saturating_sub(*block)
+                let due = before == u32::MAX || cell.tried <= before.saturating_sub(*block);
+                due && may(*scenario)
             })
             .min_by_key(|(block, scenario)| {
                 let cell = &self.cells[*block as usize][*scenario as usize];

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use neph_model::{
-    Experiment, Flow, HostFacts, Load, Scenario, Span, Throughput, Traceroute, Wall, Warning,
+    Experiment, Fleet, Flow, HostFacts, Load, Scenario, Span, Throughput, Traceroute, Wall, Warning,
 };
 use neph_store::{Recorder, StoreError};
 
@@ -72,6 +72,8 @@ pub struct Prepared {
     /// The flows with their addresses; the main flow is the first. A source port may still be
     /// open. They are stored at once, so that messages that survive a crash have their flows.
     pub flows: Vec<Flow>,
+    /// The fleet in the place of a main flow; `flows` holds only what runs beside it then.
+    pub fleet: Option<Fleet>,
 }
 
 /// How a carried-out experiment came to its end.
@@ -95,6 +97,8 @@ pub struct Carried {
     pub ended: Wall,
     /// The flows as they were in the end.
     pub flows: Vec<Flow>,
+    /// Of a fleet: replies that came after their message was counted lost.
+    pub late: Option<u64>,
     /// (monotonic since start, wall) pairs in nanoseconds, one a second.
     pub anchors: Vec<(i64, i64)>,
     /// The host that sent, by [`crate::provenance::host_facts`] in the sender's namespace.

@@ -3,6 +3,7 @@
 //! Turns orders into flows of `neph-probe`, and what they tell into what the recorder keeps. Own
 //! marks are stored relative to the experiment's start.
 
+mod fleet;
 mod flows;
 mod intake;
 mod links;
@@ -15,7 +16,8 @@ use std::time::Duration;
 
 use neph_model::{BitRate, FlowIndex, FlowRole, Throughput, Traceroute, Warning};
 use neph_probe::{
-    Flow as Running, IpVersion, Iperf3Spec, Place, ProbeError, Stop, Target, Transfer, UploadSpec,
+    FleetRun, Flow as Running, IpVersion, Iperf3Spec, Place, ProbeError, Stop, Target, Transfer,
+    UploadSpec,
 };
 use neph_store::Recorder;
 
@@ -103,6 +105,7 @@ impl Carrier for LocalCarrier {
         let prepared = Prepared {
             started: ready.origin.wall,
             flows: ready.flows(),
+            fleet: ready.fleet.as_ref().map(|spec| spec.fleet.clone()),
         };
         self.ready = Some(ready);
         Ok(prepared)
@@ -144,6 +147,11 @@ impl Carrier for LocalCarrier {
         }
         warnings.extend(peer::sizes_not_applied(&ready.specs[0]));
         warnings.extend(intake.echo_missing());
+        let fared = intake.fleet();
+        let dropped = fared.map_or(0, |tally| tally.dropped_here);
+        if dropped > 0 {
+            warnings.push(Warning::DroppedHere { packets: dropped });
+        }
         warnings.extend(links::warnings(&links_before, &self.links()));
         host.congestion_control = intake.congestion();
         let mut flows = ready.flows();
@@ -152,6 +160,7 @@ impl Carrier for LocalCarrier {
             ending,
             ended: neph_probe::anchor().wall,
             flows,
+            late: fared.map(|tally| tally.late),
             anchors: intake.into_anchors(),
             host,
             load,
@@ -227,7 +236,14 @@ fn run(
 ) -> Result<Ending, CarryError> {
     let stop = Stop::new();
     let mut running: Vec<Option<Running>> = Vec::new();
+    let mut fleet = None;
     for spec in &ready.specs {
+        if let (FlowRole::Main, Some(spec)) = (spec.role, &ready.fleet) {
+            let run = FleetRun::start(spec.clone(), stop.clone());
+            fleet = Some(run.map_err(|error| failed("start the fleet", error))?);
+            running.push(None);
+            continue;
+        }
         let flow = Running::start(spec.clone(), stop.clone());
         running.push(Some(flow.map_err(|error| failed("start a flow", error))?));
     }
@@ -235,6 +251,12 @@ fn run(
     loop {
         if order.stop.is_set() {
             stop.set();
+        }
+        if let Some(one) = &fleet
+            && !intake.take_fleet(one.reports())
+            && let Some(one) = fleet.take()
+        {
+            fault = one.join().err();
         }
         for (slot, spec) in running.iter_mut().zip(&ready.specs) {
             if let Some(flow) = slot
@@ -253,10 +275,11 @@ fn run(
         intake.record()?;
         progress(ready.progress(neph_probe::now()));
         // What runs beside the main flow ends with it.
-        if running[0].is_none() {
+        let over = fleet.is_none() && running[0].is_none();
+        if over {
             stop.set();
         }
-        if running.iter().all(Option::is_none) {
+        if over && running.iter().all(Option::is_none) {
             break;
         }
         thread::sleep(TICK);

@@ -7,7 +7,8 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use hdrhistogram::Histogram;
 use neph_model::{
-    Event, EventKind, ExperimentId, FlowIndex, Message, Outcome, Sample, Span, Tally,
+    Event, EventKind, ExperimentId, FleetMessage, FleetOutcome, FleetReply, FlowIndex, Message,
+    Outcome, ReadBy, Sample, Span, Tally,
 };
 use neph_store::{Recorder, StoreError};
 
@@ -24,6 +25,8 @@ pub(crate) struct Meter {
     tally: Tally,
     /// Sender lateness, nanoseconds.
     lateness: Vec<i64>,
+    /// Of a fleet, whose messages are too many to keep a number of each.
+    fleet_lateness: Option<Histogram<u64>>,
     /// Replied messages that lack a stamp of their path, see [`lacks_stamps`].
     unstamped: u64,
     connections_lost: u32,
@@ -54,10 +57,10 @@ impl Meter {
         Self {
             tally: Tally::default(),
             lateness: Vec::new(),
+            fleet_lateness: None,
             unstamped: 0,
             connections_lost: 0,
-            response: Histogram::new_with_bounds(SHORTEST, LONGEST, 3)
-                .expect("three digits and these bounds are allowed"),
+            response: histogram(SHORTEST),
             reflector,
         }
     }
@@ -100,6 +103,35 @@ impl Meter {
         }
     }
 
+    /// Takes note of a fleet's messages. Its response time is the network's round trip.
+    pub(crate) fn fleet(&mut self, messages: &[FleetMessage]) {
+        for message in messages {
+            self.tally.messages += 1;
+            match &message.outcome {
+                FleetOutcome::Reply(reply) => self.fleet_reply(reply),
+                FleetOutcome::Lost => self.tally.lost += 1,
+                FleetOutcome::Failed => self.tally.failed += 1,
+            }
+            let late = u64::try_from(message.late.nanos()).unwrap_or(0);
+            self.fleet_lateness
+                .get_or_insert_with(|| histogram(1))
+                .saturating_record(late);
+        }
+    }
+
+    fn fleet_reply(&mut self, reply: &FleetReply) {
+        self.tally.replies += 1;
+        self.tally.duplicates += u64::from(reply.copies);
+        self.unstamped += u64::from(reply.read_by == ReadBy::Program);
+        let nanos = u64::try_from(reply.network().nanos()).unwrap_or(0);
+        self.response.saturating_record(nanos);
+    }
+
+    /// What only the carrier counted: replies that came after their message was counted lost.
+    pub(crate) const fn late_replies(&mut self, late: u64) {
+        self.tally.late = late;
+    }
+
     pub(crate) const fn tally(&self) -> Tally {
         self.tally
     }
@@ -119,6 +151,13 @@ impl Meter {
     /// Median and 99th percentile of the sender's lateness, by nearest rank; the greatest instead
     /// of the percentile below 100 messages.
     pub(crate) fn lateness(&self) -> Option<(Span, Span)> {
+        if let Some(fleet) = &self.fleet_lateness {
+            let span = |nanos: u64| Span::from_nanos(i64::try_from(nanos).unwrap_or(i64::MAX));
+            return Some((
+                span(fleet.value_at_quantile(0.5)),
+                span(fleet.value_at_quantile(0.99)),
+            ));
+        }
         let mut sorted = self.lateness.clone();
         sorted.sort_unstable();
         let last = *sorted.last()?;
@@ -148,6 +187,11 @@ impl Meter {
             max: some(self.response.max()),
         }
     }
+}
+
+fn histogram(shortest: u64) -> Histogram<u64> {
+    Histogram::new_with_bounds(shortest, LONGEST, 3)
+        .expect("three digits and these bounds are allowed")
 }
 
 /// Whether a replied message lacks a kernel stamp that its path should give: our own two, and the
@@ -197,6 +241,11 @@ impl Recorder for MeteredRecorder {
         for message in messages {
             meter.message(message);
         }
+        Ok(())
+    }
+    fn fleet(&mut self, messages: &[FleetMessage]) -> Result<(), StoreError> {
+        self.inner.fleet(messages)?;
+        lock(&self.meter).fleet(messages);
         Ok(())
     }
     fn event(&mut self, event: &Event) -> Result<(), StoreError> {

@@ -30,6 +30,13 @@ pub enum News<'a> {
         /// When it begins.
         until: Wall,
     },
+    /// Nothing that is left may run before a season opens.
+    OutOfSeason {
+        /// The season.
+        season: &'a str,
+        /// When it opens.
+        until: Wall,
+    },
     /// What failed a moment ago is not tried again at once.
     Resting {
         /// Until when.

@@ -5,10 +5,12 @@
 //! from [`crate::settings`].
 
 mod compare;
+mod fleet;
 mod interpret;
 mod meaning;
 mod parameter;
 mod plot;
+mod season;
 mod sections;
 mod target;
 mod typed;
@@ -21,8 +23,10 @@ pub use meaning::{
 use neph_text::{Fields, Problem, Problems, Source, parse_toml};
 pub use parameter::{PARAMETERS, Parameter, parameter};
 pub use plot::PlotPlan;
+pub use season::Season;
 pub use target::Target;
 
+pub(crate) use fleet::MOST_A_SECOND as MOST_FLEET_MESSAGES_A_SECOND;
 pub(crate) use interpret::plan as interpret;
 pub(crate) use meaning::hash_of;
 pub(crate) use parameter::word;

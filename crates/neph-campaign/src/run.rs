@@ -6,6 +6,7 @@
 
 mod blocks;
 mod experiment;
+mod seasons;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -249,7 +250,7 @@ impl<'r, 'c> Run<'r, 'c> {
             standing,
             left,
         });
-        while let Some(slot) = self.agenda.next() {
+        while let Some(slot) = self.next_in_season() {
             if slot.begins_block {
                 self.begin_block(slot.block)?;
             }
@@ -257,7 +258,13 @@ impl<'r, 'c> Run<'r, 'c> {
             if self.crew.stop.is_set() {
                 return self.end(CampaignStatus::Interrupted);
             }
-            self.experiment(slot)?;
+            // Waiting for a block, its checks and a rest may have outlasted the season.
+            if self.is_in_season(slot.scenario) {
+                self.experiment(slot)?;
+            }
+        }
+        if self.crew.stop.is_set() {
+            return self.end(CampaignStatus::Interrupted);
         }
         match self.agenda.standing().given_up {
             0 => self.end(CampaignStatus::Complete),

@@ -84,11 +84,29 @@ fn rest_and_persistent_come_without_and_with_both_versions_of_tls() {
 }
 
 #[test]
+fn the_plans_of_flows_cost_what_their_comments_say() {
+    let (_, plan, scenarios) = read("flows-macro.toml");
+    assert_eq!((scenarios.len(), plan.blocks), (4, 3));
+    let cost = estimate(&plan, &scenarios);
+    assert_eq!(cost.whole, Span::from_secs(3_600));
+    // 10 probes in 30 s on each of 512 flows, 5 minutes long.
+    assert_eq!(scenarios[0].messages_of_all_flows(), 512 * 100);
+    let (_, plan, scenarios) = read("flows-micro.toml");
+    let cost = estimate(&plan, &scenarios);
+    assert_eq!(cost.whole, Span::from_secs(4 * 3_600));
+    assert_eq!(cost.messages, 512 * 5 * 4 * 3_600);
+    let mega = cost.fleet_bytes.bytes() / 1_000_000;
+    assert!((520..580).contains(&mega), "{mega} MB");
+}
+
+#[test]
 fn the_labs_of_the_shipped_plans_have_the_sites_that_the_plans_name() {
     for name in [
         "demo.toml",
         "idle-slow-start.toml",
         "rest-vs-persistent.toml",
+        "flows-macro.toml",
+        "flows-micro.toml",
     ] {
         let (_, plan, scenarios) = read(name);
         let lab = plan.lab.expect("a lab");

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Anchor, CampaignId, ExperimentId, Flow, Own, ScenarioId, Wall, Warning};
+use crate::{Anchor, CampaignId, ExperimentId, Fleet, Flow, Own, ScenarioId, Wall, Warning};
 
 /// How an experiment stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -83,9 +83,12 @@ pub struct Experiment {
     pub started: Wall,
     /// When it ended.
     pub ended: Option<Wall>,
-    /// Its flows.
+    /// Its flows. A fleet's are not among them: those beside it begin at index 1.
     pub flows: Vec<Flow>,
-    /// How its main flow's messages ended.
+    /// The fleet that it measures instead of a main flow.
+    #[serde(default)]
+    pub fleet: Option<Fleet>,
+    /// How its main flow's messages ended, or its fleet's.
     pub tally: Tally,
     /// What makes it less trustworthy.
     pub warnings: Vec<Warning>,

@@ -25,7 +25,7 @@ pub struct Scenario {
     pub request_size: ByteSize,
     /// Reply payload.
     pub response_size: ByteSize,
-    /// Messages per experiment.
+    /// Messages per experiment, of each flow.
     pub messages: u64,
     /// Every other parameter that the plan fixes (`tls`, `new_connection`, `congestion` ...), by
     /// name, as the plan writes its value.
@@ -34,22 +34,35 @@ pub struct Scenario {
     pub varied: Vec<String>,
 }
 
+/// The parameter that makes a fleet of a scenario.
+const FLOWS: &str = "flows";
+
 impl Scenario {
+    /// How many flows it has at a time, if it is a fleet.
+    pub fn flows(&self) -> Option<u32> {
+        self.parameters.get(FLOWS)?.parse().ok()
+    }
+
+    /// Messages per experiment, of all flows. Saturates.
+    pub fn messages_of_all_flows(&self) -> u64 {
+        self.messages
+            .saturating_mul(self.flows().unwrap_or(1).into())
+    }
+
     /// `continent · every 100 ms · 10 KiB`, and what else varies in this plan. Nothing in it is
     /// rounded: 1472 and 1473 bytes may be two scenarios.
     pub fn label(&self) -> String {
         self.label_parts().join(" · ")
     }
 
-    /// What the label consists of: the endpoint, `every 100 ms`, the request's size, and each level
+    /// What the label consists of: the endpoint, `512 flows` of a fleet, `every 100 ms`, the request's size, and each level
     /// of what else varies.
     pub fn label_parts(&self) -> Vec<String> {
-        let mut parts = vec![
-            self.endpoint.clone(),
-            format!("every {}", self.interval.exact()),
-            self.request_size.exact(),
-        ];
-        for name in &self.varied {
+        let mut parts = vec![self.endpoint.clone()];
+        parts.extend(self.flows().map(|flows| format!("{flows} flows")));
+        parts.push(format!("every {}", self.interval.exact()));
+        parts.push(self.request_size.exact());
+        for name in self.varied.iter().filter(|name| *name != FLOWS) {
             if let Some(value) = self.parameters.get(name) {
                 parts.push(format!("{name} {value}"));
             }

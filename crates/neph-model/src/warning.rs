@@ -61,6 +61,11 @@ pub enum Warning {
         /// Why not to the first of them.
         why: String,
     },
+    /// Our own kernel dropped replies because they were not read in time.
+    DroppedHere {
+        /// How many.
+        packets: u64,
+    },
     /// The lab's link could not keep its word.
     LinkLate {
         /// Packets that left later than the link tolerates after they were due: 50 us, or 2 % of its delay.
@@ -88,7 +93,7 @@ impl Warning {
             | Self::StampsMissing { percent } => *percent,
             Self::ClockStepped { times } | Self::Reconnected { times } => f64::from(*times),
             Self::FewMessages { replies } => -(*replies as f64),
-            Self::LinkBroke { packets } => *packets as f64,
+            Self::LinkBroke { packets } | Self::DroppedHere { packets } => *packets as f64,
             Self::EchoMissing { names, .. } => names.len() as f64,
             Self::SizesNotApplied { .. } => 0.0,
         }
@@ -119,6 +124,9 @@ impl Warning {
             }
             Self::EchoMissing { .. } => {
                 "mend the reason (the events tell each), or switch it off in the plan: [companion] enabled = false"
+            }
+            Self::DroppedHere { .. } => {
+                "use fewer flows or a longer interval, or raise net.core.rmem_max: losses of this experiment are partly our own"
             }
             Self::LinkLate { .. } => {
                 "lower the rate through the lab's link, or free a core: the emulated delay was exceeded"
@@ -163,6 +171,10 @@ impl fmt::Display for Warning {
             ),
             Self::EchoMissing { names, why } => {
                 write!(f, "no ICMP echo to {}: {why}", names.join(", "))
+            }
+            Self::DroppedHere { packets: 1 } => f.write_str("this host dropped 1 reply unread"),
+            Self::DroppedHere { packets } => {
+                write!(f, "this host dropped {packets} replies unread")
             }
             Self::LinkBroke { packets: 1 } => {
                 f.write_str("the lab's link lost 1 packet that it should have carried")

@@ -36,6 +36,18 @@ pub enum ProbeError {
         /// Why not.
         source: io::Error,
     },
+    /// All ports are taken.
+    #[error(
+        "find a free source port to reach {address}: all are taken; ask for fewer flows, or for a \
+         lower first port"
+    )]
+    NoPort {
+        /// Who is to be reached.
+        address: SocketAddr,
+    },
+    /// A fleet of which nothing can be sent.
+    #[error("measure a fleet: {0}")]
+    Fleet(String),
     /// No thread can be had.
     #[error("start a thread: {0}")]
     Thread(io::Error),
@@ -55,6 +67,14 @@ pub enum ProbeError {
         what: &'static str,
         /// What to do instead, beginning with a comma; or nothing.
         instead: &'static str,
+    },
+    /// Nobody at the target can make a small transfer.
+    #[error("transfer from {target}: {reason}")]
+    Transfer {
+        /// The target.
+        target: String,
+        /// Why not.
+        reason: String,
     },
     /// The reflector does not serve a bulk upload.
     #[error("bulk upload to {target}: {reason}")]

@@ -2,9 +2,12 @@
 //! peer must not ask for is refused without disturbing the others.
 
 mod abuse;
+mod fleet;
 mod foreign;
 mod loopback;
 mod route;
 mod support;
+mod syn;
 mod throughput;
 mod trace;
+mod transfer;

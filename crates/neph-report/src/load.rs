@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use neph_model::{Campaign, ExperimentStatus, ScenarioId};
-use neph_store::{Store, StoreError};
+use neph_model::{Campaign, Experiment, ExperimentStatus, FleetMessage, ScenarioId};
+use neph_store::{SentWithin, Store, StoreError};
 
 use crate::{CampaignData, ExperimentData};
 
@@ -66,5 +66,25 @@ pub fn load(
         left_out,
         throughputs: store.throughputs(campaign.id)?,
         traceroutes: store.traceroutes(campaign.id)?,
+    })
+}
+
+/// Hands the messages of an experiment's fleet to `visit`, one by one, as they were recorded: those
+/// of one flow in order. An experiment without a fleet has none. Nothing is kept here, so weeks of
+/// them need no memory but the visitor's.
+///
+/// # Errors
+/// What the store refused.
+pub fn load_fleets(
+    store: &dyn Store,
+    experiment: &Experiment,
+    visit: &mut dyn FnMut(&FleetMessage),
+) -> Result<(), StoreError> {
+    if experiment.fleet.is_none() {
+        return Ok(());
+    }
+    store.visit_fleet(experiment.id, SentWithin::ALL, &mut |batch| {
+        batch.iter().for_each(&mut *visit);
+        Ok(())
     })
 }

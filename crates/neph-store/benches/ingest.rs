@@ -187,6 +187,7 @@ fn experiment() -> Experiment {
             reflector: true,
             same_clock: false,
         }],
+        fleet: None,
         tally: Tally::default(),
         warnings: Vec::new(),
         anchors: Vec::new(),

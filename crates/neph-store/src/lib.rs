@@ -9,6 +9,7 @@ mod columns;
 mod embedded;
 mod error;
 mod export;
+mod fleet;
 mod import;
 mod journal;
 mod open;
@@ -21,14 +22,17 @@ mod workspace;
 pub use columns::SCHEMA_VERSION as MESSAGE_SCHEMA_VERSION;
 pub use error::StoreError;
 pub use export::{
-    export_csv, export_jsonl, export_latency_tester_csv, export_latency_tester_folder,
-    export_parquet,
+    export_csv, export_fleet_csv, export_fleet_jsonl, export_fleet_parquet, export_jsonl,
+    export_latency_tester_csv, export_latency_tester_folder, export_parquet,
 };
+pub use fleet::SentWithin;
+#[doc(hidden)]
+pub use fleet::fuzzing as fleet_fuzzing;
 pub use import::{
     ImportReport, ImportedExperiment, LatencyTesterOutput, Problem, import_latency_tester,
 };
 #[doc(hidden)]
 pub use journal::fuzzing;
 pub use open::{Access, OpenStore, STORES, StoreKind, open};
-pub use store::{MessageVisitor, Recorder, Store};
+pub use store::{FleetVisitor, MessageVisitor, Recorder, Store};
 pub use wall_clock::WallClock;

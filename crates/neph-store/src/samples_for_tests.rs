@@ -1,9 +1,10 @@
 //! Values for this crate's tests.
 
 use neph_model::{
-    CampaignId, Event, EventKind, Experiment, ExperimentId, ExperimentStatus, Flow, FlowIndex,
-    FlowRole, HostFacts, Instant, Load, Marks, Message, Outcome, ProbeKind, Provenance, Sample,
-    ScenarioId, Seq, SeriesName, Tally, TcpState, Wall,
+    AtPeer, CampaignId, Event, EventKind, Experiment, ExperimentId, ExperimentStatus, FleetMessage,
+    FleetOutcome, FleetReply, Flow, FlowIndex, FlowRole, HostFacts, Instant, Lane, Load, Marks,
+    Message, Outcome, ProbeKind, Provenance, ReadBy, Sample, ScenarioId, Seq, SeriesName, Span,
+    Tally, TcpState, Wall,
 };
 use proptest::option;
 use proptest::prelude::*;
@@ -59,6 +60,7 @@ pub(crate) fn experiment() -> Experiment {
             reflector: true,
             same_clock: false,
         }],
+        fleet: None,
         tally: Tally::default(),
         warnings: Vec::new(),
         anchors: Vec::new(),
@@ -129,6 +131,76 @@ fn any_tcp_state() -> impl Strategy<Value = TcpState> {
         retransmissions: values[4],
         delivery_rate,
     })
+}
+
+/// A message of a fleet that left `second` seconds after the start.
+pub(crate) fn fleet_message(lane: u32, seq: u32, second: i64) -> FleetMessage {
+    FleetMessage {
+        lane: Lane(lane),
+        source_port: 40_000,
+        seq,
+        sent: Instant::from_nanos(second * 1_000_000_000),
+        late: Span::from_nanos(900),
+        outcome: FleetOutcome::Reply(FleetReply {
+            round_trip: Span::from_micros(850),
+            read_by: ReadBy::Kernel,
+            at_peer: Some(AtPeer {
+                rx: Instant::from_nanos(-7),
+                residence: Span::from_micros(30),
+                count: Some(seq),
+                ttl: Some(64),
+            }),
+            ttl: Some(63),
+            copies: 1,
+        }),
+    }
+}
+
+/// Any message of a fleet at all.
+pub(crate) fn any_fleet_message() -> impl Strategy<Value = FleetMessage> {
+    let identity = (any::<u32>(), any::<u16>(), any::<u32>());
+    let times = (any::<i64>(), any::<i64>());
+    (identity, times, any_fleet_outcome()).prop_map(
+        |((lane, source_port, seq), (sent, late), outcome)| FleetMessage {
+            lane: Lane(lane),
+            source_port,
+            seq,
+            sent: Instant::from_nanos(sent),
+            late: Span::from_nanos(late),
+            outcome,
+        },
+    )
+}
+
+fn any_fleet_outcome() -> impl Strategy<Value = FleetOutcome> {
+    let told = (any::<u8>(), option::of(any::<u8>()), any::<bool>());
+    let peer = (
+        any::<[i64; 2]>(),
+        option::of(any::<u32>()),
+        option::of(any::<u8>()),
+    );
+    let at_peer = peer.prop_map(|([rx, residence], count, ttl)| AtPeer {
+        rx: Instant::from_nanos(rx),
+        residence: Span::from_nanos(residence),
+        count,
+        ttl,
+    });
+    let reply = (any::<i64>(), option::of(at_peer), told).prop_map(
+        |(round_trip, at_peer, (copies, ttl, by_kernel))| {
+            FleetOutcome::Reply(FleetReply {
+                round_trip: Span::from_nanos(round_trip),
+                read_by: if by_kernel {
+                    ReadBy::Kernel
+                } else {
+                    ReadBy::Program
+                },
+                at_peer,
+                ttl,
+                copies,
+            })
+        },
+    );
+    prop_oneof![6 => reply, 1 => Just(FleetOutcome::Lost), 1 => Just(FleetOutcome::Failed)]
 }
 
 /// Any event.

@@ -3,11 +3,11 @@
 use std::fmt::Debug;
 
 use neph_model::{
-    Campaign, CampaignId, CampaignStatus, Event, Experiment, ExperimentId, Message, Provenance,
-    Sample, Scenario, Throughput, Traceroute, Wall,
+    Campaign, CampaignId, CampaignStatus, Event, Experiment, ExperimentId, FleetMessage, Message,
+    Provenance, Sample, Scenario, Throughput, Traceroute, Wall,
 };
 
-use crate::StoreError;
+use crate::{SentWithin, StoreError};
 
 /// Where campaigns, experiments and messages live.
 ///
@@ -77,6 +77,16 @@ pub trait Store: Debug + Send {
         })?;
         Ok(all)
     }
+    /// Hands out the messages of an experiment's fleet that were sent within a time, in batches that
+    /// fit in memory, as they were recorded: in the order in which they ended, so nearly by sending;
+    /// those of one flow by sending. Of an experiment that is running: those recorded so far. One
+    /// without a fleet has none.
+    fn visit_fleet(
+        &self,
+        experiment: ExperimentId,
+        within: SentWithin,
+        visit: &mut FleetVisitor<'_>,
+    ) -> Result<(), StoreError>;
     /// An experiment's events, by time.
     fn events(&self, experiment: ExperimentId) -> Result<Vec<Event>, StoreError>;
     /// An experiment's samples, by series and time.
@@ -92,12 +102,19 @@ pub trait Store: Debug + Send {
 /// Takes a batch of messages; an error ends the visit.
 pub type MessageVisitor<'a> = dyn FnMut(&[Message]) -> Result<(), StoreError> + 'a;
 
+/// Takes a batch of a fleet's messages; an error ends the visit.
+pub type FleetVisitor<'a> = dyn FnMut(&[FleetMessage]) -> Result<(), StoreError> + 'a;
+
 /// Takes what a running experiment measures. What a call was given is safe once it has returned.
 pub trait Recorder: Debug + Send {
     /// The experiment it records.
     fn experiment(&self) -> ExperimentId;
     /// Records messages. Each (flow, seq) is given once.
     fn messages(&mut self, messages: &[Message]) -> Result<(), StoreError>;
+    /// Records messages of a fleet. Weeks of them need no more memory than a minute: they go on
+    /// into columnar files while the experiment runs, on a thread of their own. An error of that
+    /// thread is told by the next call; nothing recorded is lost by it.
+    fn fleet(&mut self, messages: &[FleetMessage]) -> Result<(), StoreError>;
     /// Records an event.
     fn event(&mut self, event: &Event) -> Result<(), StoreError>;
     /// Records a sample.

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use neph_model::ExperimentId;
 
 use crate::StoreError;
+use crate::fleet::FleetPlace;
 
 /// Paths within one workspace.
 #[derive(Clone, Debug)]
@@ -42,6 +43,15 @@ impl Workspace {
     /// The name of a file of messages until it is whole.
     pub(crate) fn partial_messages_of(&self, experiment: ExperimentId) -> PathBuf {
         self.messages().join(format!(".{experiment}.partial"))
+    }
+    /// Where the messages of an experiment's fleet lie.
+    pub(crate) fn fleet_of(&self, experiment: ExperimentId) -> FleetPlace {
+        let name = format!("{experiment}.fleet");
+        FleetPlace {
+            experiment,
+            segments: self.messages().join(&name),
+            journals: self.journals().join(&name),
+        }
     }
     pub(crate) fn journals(&self) -> PathBuf {
         self.root.join("journal")

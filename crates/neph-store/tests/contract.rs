@@ -5,6 +5,7 @@
     reason = "a skipped test and a killed child say so"
 )]
 
+mod fleets;
 mod kill;
 mod readers;
 mod values;

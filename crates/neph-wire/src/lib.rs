@@ -13,4 +13,5 @@ pub mod ip;
 pub mod marks;
 pub mod probe;
 pub mod stamp;
+pub mod syn;
 pub mod ws;

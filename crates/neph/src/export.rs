@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 use clap::{Args as ClapArgs, ValueEnum};
 use neph_model::{Campaign, Experiment, ExperimentStatus};
 use neph_store::{
-    Store, StoreError, export_csv, export_jsonl, export_latency_tester_csv,
-    export_latency_tester_folder, export_parquet,
+    Store, StoreError, export_csv, export_fleet_csv, export_fleet_jsonl, export_fleet_parquet,
+    export_jsonl, export_latency_tester_csv, export_latency_tester_folder, export_parquet,
 };
 
 use crate::counted::counted;
@@ -52,6 +52,17 @@ pub(crate) struct Args {
     /// Interrupted, failed and running experiments too; the column 'status' tells them apart
     #[arg(long)]
     everything: bool,
+    /// The messages of fleets, a row for each message of each flow, instead of the others
+    #[arg(long)]
+    flows: bool,
+}
+
+/// Whose messages are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Of {
+    /// Of single flows: the main one, echoes.
+    SingleFlows,
+    Fleets,
 }
 
 /// What will be written.
@@ -68,22 +79,28 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     if to_standard_output {
         args.check_standard_output()?;
     }
+    if args.what() == (Format::LatencyTester, Of::Fleets) {
+        let why = "the Latency Tester's format has no place for flows; write csv, jsonl or parquet";
+        return Err(Failure::usage(why));
+    }
     let store = args.workspace.read()?;
     let chosen = args.choose(store.as_ref())?;
     let rows = if to_standard_output {
         let mut out = output::data();
-        let rows = write(store.as_ref(), &chosen.experiments, (args.format, &mut out)).map_err(
-            |error| match error {
-                StoreError::Output { source, .. } => source.into(),
-                other => Failure::refused(other),
-            },
-        )?;
+        let written = write(store.as_ref(), &chosen.experiments, (args.what(), &mut out));
+        let rows = written.map_err(|error| match error {
+            StoreError::Output { source, .. } => source.into(),
+            other => Failure::refused(other),
+        })?;
         out.flush()?;
         rows
     } else {
         to_path(store.as_ref(), &chosen, args)?
     };
     output::say(&told(rows, &chosen, &args.output));
+    if args.what().1 == Of::SingleFlows && chosen.has_fleets() {
+        output::say("neph export: fleets were measured too; --flows writes their messages");
+    }
     Ok(if rows > 0 {
         Outcome::Done
     } else {
@@ -91,7 +108,22 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     })
 }
 
+impl Chosen {
+    fn has_fleets(&self) -> bool {
+        self.experiments.iter().any(|one| one.fleet.is_some())
+    }
+}
+
 impl Args {
+    const fn what(&self) -> (Format, Of) {
+        let of = if self.flows {
+            Of::Fleets
+        } else {
+            Of::SingleFlows
+        };
+        (self.format, of)
+    }
+
     /// A Latency Tester's rows do not tell whose they are: each experiment has a file of its own.
     fn is_folder(&self) -> bool {
         self.format == Format::LatencyTester && self.experiment.is_none()
@@ -168,7 +200,7 @@ fn to_path(store: &dyn Store, chosen: &Chosen, args: &Args) -> Result<u64, Failu
             "{path} is a folder; give the name of a file in it"
         )));
     }
-    let written = write_partial(store, &chosen.experiments, (args.format, &partial));
+    let written = write_partial(store, &chosen.experiments, (args.what(), &partial));
     let written = written.and_then(|rows| named(&partial, path).map(|()| rows));
     if written.is_err() {
         // What failed is said already; a file that was never made cannot be removed.
@@ -212,18 +244,23 @@ fn named(partial: &Path, path: &Path) -> Result<(), Failure> {
 fn write_partial(
     store: &dyn Store,
     experiments: &[Experiment],
-    (format, path): (Format, &Path),
+    ((format, of), path): ((Format, Of), &Path),
 ) -> Result<u64, Failure> {
     if format == Format::Parquet {
-        return export_parquet(store, experiments, path).map_err(Failure::refused);
+        let export = match of {
+            Of::SingleFlows => export_parquet,
+            Of::Fleets => export_fleet_parquet,
+        };
+        return export(store, experiments, path).map_err(Failure::refused);
     }
     let file = File::create(path).map_err(|error| refused("create", path, &error))?;
     let mut out = BufWriter::new(file);
     let unwritten = |error: &io::Error| refused("write", path, error);
-    let rows = write(store, experiments, (format, &mut out)).map_err(|error| match error {
-        StoreError::Output { source, .. } => unwritten(&source),
-        other => Failure::refused(other),
-    })?;
+    let rows =
+        write(store, experiments, ((format, of), &mut out)).map_err(|error| match error {
+            StoreError::Output { source, .. } => unwritten(&source),
+            other => Failure::refused(other),
+        })?;
     out.flush().map_err(|error| unwritten(&error))?;
     Ok(rows)
 }
@@ -231,9 +268,11 @@ fn write_partial(
 fn write(
     store: &dyn Store,
     experiments: &[Experiment],
-    (format, out): (Format, &mut dyn Write),
+    ((format, of), out): ((Format, Of), &mut dyn Write),
 ) -> Result<u64, StoreError> {
     match (format, experiments) {
+        (Format::Csv, _) if of == Of::Fleets => export_fleet_csv(store, experiments, out),
+        (Format::Jsonl, _) if of == Of::Fleets => export_fleet_jsonl(store, experiments, out),
         (Format::Csv, _) => export_csv(store, experiments, out),
         (Format::Jsonl, _) => export_jsonl(store, experiments, out),
         (Format::LatencyTester, [one]) => export_latency_tester_csv(store, one, out),

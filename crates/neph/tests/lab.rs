@@ -10,3 +10,5 @@ mod kills;
 mod network_stage;
 #[path = "lab/stage.rs"]
 mod stage;
+#[path = "lab/syn.rs"]
+mod syn;

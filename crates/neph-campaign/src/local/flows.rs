@@ -7,12 +7,14 @@ use neph_model::{
     Anchor, Flow, FlowIndex, FlowRole, Instant, Own, ProbeKind, Scenario, Span, Traceroute,
 };
 use neph_probe::{
-    Asking, ConnectionUse, Discovery, FlowSpec, IpVersion, Place, Priority, Schedule, Stop, Target,
-    TargetError, TlsVersion, TracerouteSpec, Trust, discover,
+    Asking, ConnectionUse, Discovery, FleetSpec, FlowSpec, IpVersion, Place, Priority,
+    SYNS_A_SECOND_EACH, Schedule, Stop, SynSchedule, Target, TargetError, TlsVersion,
+    TracerouteSpec, Trust, discover,
 };
 use neph_text::parse_duration;
 
 use super::failed;
+use super::fleet::fleet;
 use crate::carrier::{CarryError, ExperimentOrder, Progress, TracerouteOrder};
 
 /// How long to wait at least for somebody to say who they are: this is not yet the measurement, so
@@ -24,7 +26,10 @@ const ECHO: usize = 56;
 /// Everything that will run, and since when it counts.
 #[derive(Debug)]
 pub(super) struct Ready {
+    /// The scenario's flow and what runs beside it. With a fleet, the first does not run.
     pub(super) specs: Vec<FlowSpec>,
+    /// The fleet that runs in the place of the main flow.
+    pub(super) fleet: Option<FleetSpec>,
     /// What the order wants beside the main flow and cannot have.
     pub(super) missing: Vec<Missing>,
     /// Who answers the main flow.
@@ -54,14 +59,30 @@ pub(super) fn ready(order: &ExperimentOrder, site: Option<Place>) -> Result<Read
     let found = discover(&main.target, main.address, &asking)
         .map_err(|error| failed("ask who answers", error))?;
     main.reflector = found.reflector;
+    let fleet = fleet(order, &main)?;
     let mut specs = vec![main];
     let missing = beside(order, &mut specs);
     Ok(Ready {
         specs,
+        fleet,
         missing,
         found,
         site,
         origin: neph_probe::anchor(),
+    })
+}
+
+/// A plan's SYNs are held to what is sent without being asked to.
+fn polite(interval: Span) -> Result<(), CarryError> {
+    let schedule = SynSchedule {
+        flows: 1,
+        targets: 1,
+        interval,
+    };
+    let least = Span::from_nanos(1_000_000_000 / i64::from(SYNS_A_SECOND_EACH));
+    schedule.check(None).map(drop).map_err(|_| {
+        let why = format!("the interval of syn:// is at least {least}");
+        failed(format!("send a SYN every {interval}"), why)
     })
 }
 
@@ -73,6 +94,10 @@ pub(super) fn main_flow(
     let scenario = &order.scenario;
     let parameter = |name: &str| scenario.parameters.get(name).map(String::as_str);
     let (target, address) = place(scenario)?;
+    // A fleet's rate is the plan's to allow.
+    if target.kind() == ProbeKind::Syn && scenario.flows().is_none() {
+        polite(order.scenario.interval)?;
+    }
     Ok(FlowSpec {
         index: FlowIndex(0),
         role: FlowRole::Main,
@@ -223,7 +248,8 @@ impl Ready {
             reflector: spec.reflector,
             same_clock: self.found.same_clock && spec.role == FlowRole::Main,
         };
-        self.specs.iter().map(flow).collect()
+        let not_run = usize::from(self.fleet.is_some());
+        self.specs.iter().skip(not_run).map(flow).collect()
     }
 
     /// How far the main flow is.

@@ -1,14 +1,16 @@
 //! What running flows tell, turned into what the recorder keeps.
 
+mod fleet;
+
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::mpsc::{Receiver, TryRecvError};
 
 use neph_model::{
-    Anchor, Event, EventKind, Flow, FlowIndex, Instant, Marks, Message, Own, ProbeKind, Sample,
-    SeriesName, Span, Tally, Warning,
+    Anchor, Event, EventKind, FleetMessage, Flow, FlowIndex, Instant, Marks, Message, Own,
+    ProbeKind, Sample, SeriesName, Span, Tally, Warning,
 };
-use neph_probe::Report;
+use neph_probe::{FleetTally, Report};
 use neph_store::Recorder;
 
 use super::flows::Missing;
@@ -23,10 +25,12 @@ pub(super) struct Intake<'a> {
     origin: Anchor<Own>,
     recorder: &'a mut dyn Recorder,
     messages: Vec<Message>,
+    of_fleet: Vec<FleetMessage>,
     events: Vec<Event>,
     anchors: Vec<(i64, i64)>,
     clock_steps: u32,
     main: Tally,
+    fleet: Option<FleetTally>,
     /// Where each flow's first socket was.
     sources: BTreeMap<FlowIndex, SocketAddr>,
     /// Congestion control of the main flow, if it is TCP.
@@ -44,10 +48,12 @@ impl<'a> Intake<'a> {
             origin,
             recorder,
             messages: Vec::with_capacity(4096),
+            of_fleet: Vec::new(),
             events: Vec::new(),
             anchors: vec![(0, origin.wall.unix_nanos())],
             clock_steps: 0,
             main: Tally::default(),
+            fleet: None,
             sources: BTreeMap::new(),
             congestion: None,
             trouble: None,
@@ -128,6 +134,10 @@ impl<'a> Intake<'a> {
         if !self.messages.is_empty() {
             self.recorder.messages(&self.messages)?;
             self.messages.clear();
+        }
+        if !self.of_fleet.is_empty() {
+            self.recorder.fleet(&self.of_fleet)?;
+            self.of_fleet.clear();
         }
         for event in self.events.drain(..) {
             self.recorder.event(&event)?;

@@ -1,6 +1,6 @@
 use neph_model::{
-    CampaignId, Event, EventKind, Experiment, ExperimentId, ExperimentStatus, Message, Sample,
-    Scenario, Span, Tally, Wall,
+    CampaignId, Event, EventKind, Experiment, ExperimentId, ExperimentStatus, FleetMessage,
+    FleetOutcome, Message, Sample, Scenario, Span, Tally, Wall,
 };
 use neph_probe::{Reflector, ReflectorSpec};
 use neph_store::StoreError;
@@ -36,6 +36,7 @@ pub(super) fn order(url: &str) -> ExperimentOrder {
             started: Wall::from_unix_nanos(0),
             ended: None,
             flows: Vec::new(),
+            fleet: None,
             tally: Tally::default(),
             warnings: Vec::new(),
             anchors: Vec::new(),
@@ -55,15 +56,19 @@ pub(super) fn reflector() -> Reflector {
     Reflector::start(&ReflectorSpec::at(here)).expect("a reflector")
 }
 
-/// Keeps the events.
+/// Keeps the events and a fleet's messages.
 #[derive(Debug, Default)]
-struct Told(Vec<Event>);
+struct Told(Vec<Event>, Vec<FleetMessage>);
 
 impl Recorder for Told {
     fn experiment(&self) -> ExperimentId {
         ExperimentId::new()
     }
     fn messages(&mut self, _: &[Message]) -> Result<(), StoreError> {
+        Ok(())
+    }
+    fn fleet(&mut self, messages: &[FleetMessage]) -> Result<(), StoreError> {
+        self.1.extend_from_slice(messages);
         Ok(())
     }
     fn event(&mut self, event: &Event) -> Result<(), StoreError> {
@@ -110,4 +115,86 @@ fn echo_that_does_not_go_is_an_event_each_and_one_warning() {
         matches!(warned[..], [Warning::EchoMissing { names, .. }] if names[..] == ["typo", "e"]),
         "{warned:?}"
     );
+}
+
+/// An order for a fleet of 16 flows that ask our reflector 20 times each.
+fn fleet_order(url: &str) -> ExperimentOrder {
+    let mut order = order(url);
+    order
+        .scenario
+        .parameters
+        .insert("flows".into(), "16".into());
+    order
+        .scenario
+        .parameters
+        .insert("renewal".into(), "100 ms".into());
+    order.scenario.interval = Span::from_millis(20);
+    order.scenario.messages = 20;
+    order.timeout = Span::from_millis(500);
+    order
+}
+
+#[test]
+fn a_fleet_runs_in_the_place_of_a_main_flow_and_its_messages_count_from_the_start() {
+    let ours = reflector();
+    let order = fleet_order(&format!("udp://{}", ours.address()));
+    let mut carrier = LocalCarrier::new();
+    let prepared = carrier.prepare(&order).expect("a reflector is there");
+    let fleet = prepared.fleet.expect("a fleet");
+    assert_eq!(
+        (fleet.lanes, fleet.endpoints[0].address),
+        (16, ours.address())
+    );
+    assert_eq!(fleet.renewal, Some(Span::from_millis(100)));
+    assert!(prepared.flows.is_empty(), "no companion was asked for");
+    let mut told = Told::default();
+    let whole = carrier
+        .carry_out(&order, &mut told, &|_| {})
+        .expect("a fleet that can be");
+    assert_eq!(whole.ending, Ending::Complete);
+    assert_eq!(whole.late, Some(0));
+    assert!(whole.anchors.len() > 1 || whole.anchors[0].0 == 0);
+    let messages = told.1;
+    assert_eq!(messages.len(), 16 * 20);
+    let replied = messages.iter().filter(|m| m.reply().is_some()).count();
+    assert!(replied > 16 * 20 / 2, "{replied} replies");
+    // The schedule is 400 ms long; the rest is starting up on a busy machine.
+    let within = |m: &&FleetMessage| (0..5_000_000_000).contains(&m.sent.nanos());
+    assert_eq!(messages.iter().filter(within).count(), messages.len());
+    assert!(messages.iter().any(|m| m.seq == 0) && messages.iter().all(|m| m.seq < 6));
+}
+
+#[test]
+fn a_fleet_that_is_stopped_keeps_what_it_measured_and_one_without_a_reply_has_failed() {
+    let ours = reflector();
+    let mut order = fleet_order(&format!("udp://{}", ours.address()));
+    order.scenario.messages = 100_000;
+    let mut carrier = LocalCarrier::new();
+    carrier.prepare(&order).expect("a reflector is there");
+    let mut told = Told::default();
+    let stop = order.stop.clone();
+    let whole = carrier
+        .carry_out(&order, &mut told, &|progress| {
+            if progress.elapsed > Span::from_millis(300) {
+                stop.set();
+            }
+        })
+        .expect("a fleet that can be");
+    assert_eq!(whole.ending, Ending::Interrupted);
+    assert!(!told.1.is_empty());
+
+    let nobody = std::net::UdpSocket::bind("127.0.0.1:0").expect("a port");
+    let address = nobody.local_addr().expect("bound");
+    let mut order = fleet_order(&format!("udp://{address}"));
+    order.timeout = Span::from_millis(50);
+    carrier.prepare(&order).expect("silence is not refused");
+    let mut told = Told::default();
+    let whole = carrier
+        .carry_out(&order, &mut told, &|_| {})
+        .expect("a fleet that can be");
+    assert!(
+        matches!(&whole.ending, Ending::Failed(why) if why.contains("320 messages")),
+        "{whole:?}"
+    );
+    assert!(told.1.iter().all(|m| m.outcome == FleetOutcome::Lost));
 }

@@ -12,7 +12,7 @@ use super::meaning::{Endpoint, Ping, Plan, Skip, ThroughputPlan, ThroughputServe
 use super::parameter::{PARAMETERS, Parameter};
 use super::sections::{TypedPing, TypedThroughput};
 use super::typed::{TypedAxes, TypedPlan, TypedSkip, Written};
-use super::{ThroughputTool, compare};
+use super::{ThroughputTool, compare, season};
 use crate::expand;
 use scope::Scope;
 
@@ -35,6 +35,7 @@ pub(crate) fn plan(typed: TypedPlan, problems: &Problems<'_>) -> Plan {
     let [sites, key_files, congestions] =
         ["from", "key_file", "congestion"].map(|parameter| written(&typed, parameter));
     let names = names(&typed);
+    season::check(&typed.sections.seasons, &all_axes(&typed), problems);
     let skip_spans: Vec<Range<usize>> = typed.skips.iter().map(|skip| skip.span.clone()).collect();
     let sections = typed.sections;
     compare::check(&sections.compares, &names, problems);
@@ -71,6 +72,7 @@ pub(crate) fn plan(typed: TypedPlan, problems: &Problems<'_>) -> Plan {
         traceroute: sections.traceroute,
         plot: sections.plot,
         compares: sections.compares,
+        seasons: sections.seasons,
         lab: sections.lab,
         sites,
         key_files,
@@ -106,11 +108,16 @@ fn names(typed: &TypedPlan) -> Vec<String> {
     names.map(|name| name.value.clone()).collect()
 }
 
+/// What stands at the top, and in each endpoint.
+fn all_axes(typed: &TypedPlan) -> Vec<&TypedAxes> {
+    let own = typed.endpoints.iter().map(|endpoint| &endpoint.axes);
+    std::iter::once(&typed.axes).chain(own).collect()
+}
+
 /// Every value of a parameter, at the top and in the endpoints.
 fn written(typed: &TypedPlan, parameter: &str) -> Vec<Placed<String>> {
-    let own = typed.endpoints.iter().map(|endpoint| &endpoint.axes);
-    std::iter::once(&typed.axes)
-        .chain(own)
+    all_axes(typed)
+        .into_iter()
         .filter_map(|axes| axes.parameters.get(parameter))
         .flatten()
         .cloned()
@@ -200,7 +207,13 @@ fn endpoints(typed: &TypedPlan, problems: &Problems<'_>) -> Vec<Endpoint> {
             target: &target.value,
             problems,
         };
-        let Some(axes) = scope.axes() else { continue };
+        let Some(mut axes) = scope.axes() else {
+            continue;
+        };
+        let pause = typed.course.pause.as_ref();
+        let pause = pause.map_or(Span::ZERO, |pause| span(pause.value));
+        let seasons = (typed.sections.seasons.as_slice(), pause);
+        season::apply(&mut axes, seasons, &endpoint.span, problems);
         if axes.parameters.contains_key("from") && typed.sections.lab.is_none() {
             let fault = Fault::new("'from' names a lab site, but there is no lab", "add [lab]");
             problems.add(endpoint.span.clone(), fault);

@@ -7,7 +7,7 @@ use neph_model::{ByteSize, Order, Span};
 use neph_text::Placed;
 use sha2::{Digest, Sha256};
 
-use super::{ComparePlan, PlotPlan, Target};
+use super::{ComparePlan, PlotPlan, Season, Target};
 
 /// A plan: everything that is measured, and how.
 #[derive(Clone, Debug, PartialEq)]
@@ -48,6 +48,8 @@ pub struct Plan {
     pub plot: PlotPlan,
     /// What is to be shown equivalent.
     pub compares: Vec<ComparePlan>,
+    /// Times of the week within which experiments run; none: at any time.
+    pub seasons: Vec<Season>,
     /// The lab that is brought up for it.
     pub lab: Option<LabPlan>,
     /// Sites that `from` names, wherever it is written: the topology knows which there are.

@@ -5,7 +5,7 @@
 use neph_model::{ProbeKind, Span};
 use neph_text::{Fault, Nanos, Node, Port, Take, Value};
 
-use super::Target;
+use super::{Target, fleet};
 
 /// A parameter of a probe.
 #[derive(Clone, Copy, Debug)]
@@ -37,6 +37,13 @@ pub const PARAMETERS: &[Parameter] = &[
         fits: |_| true,
         unfit: "",
         read: distance,
+    },
+    Parameter {
+        name: "flows",
+        about: "how many flows ask at a time, each from a source port of its own: a fleet",
+        fits: fleet::fits,
+        unfit: "only udp://, tcp:// and syn:// carry a fleet",
+        read: fleet::flows,
     },
     Parameter {
         name: "from",
@@ -74,8 +81,29 @@ pub const PARAMETERS: &[Parameter] = &[
         read: switch,
     },
     Parameter {
+        name: "rate_cap",
+        about: "how many SYNs a second a fleet may send, where more than 200 are wanted",
+        fits: |target| matches!(target.probe, ProbeKind::Syn),
+        unfit: "only syn:// may be taken for an attack",
+        read: fleet::rate_cap,
+    },
+    Parameter {
+        name: "renewal",
+        about: "how long a flow of a fleet lives before another source port takes its place",
+        fits: fleet::fits,
+        unfit: "only udp://, tcp:// and syn:// carry a fleet",
+        read: fleet::renewal,
+    },
+    Parameter {
+        name: "season",
+        about: "the seasons in which it is measured, by name; absent: in all of them",
+        fits: |_| true,
+        unfit: "",
+        read: word,
+    },
+    Parameter {
         name: "source_port",
-        about: "the local port of the flow; free choice of the kernel if absent",
+        about: "the local port of the flow, or the first of a fleet's; free choice of the kernel if absent",
         fits: |target| !matches!(target.probe, ProbeKind::Icmp),
         unfit: "ICMP knows no ports",
         read: port,

@@ -1,5 +1,5 @@
 //! The sections of a plan that multiply nothing: pings, companion, throughput, traceroute, plot,
-//! lab, limits.
+//! seasons, lab, limits.
 
 use std::ops::Range;
 
@@ -12,6 +12,7 @@ use super::meaning::{
 };
 use super::parameter::word;
 use super::plot::{self, PlotPlan};
+use super::season::{self, Season};
 use super::target::{authority_of, port_number};
 
 /// iperf3's own port.
@@ -46,6 +47,7 @@ pub(crate) struct Sections {
     pub(crate) plot: PlotPlan,
     pub(crate) plot_span: Range<usize>,
     pub(crate) compares: Vec<ComparePlan>,
+    pub(crate) seasons: Vec<Season>,
     pub(crate) lab: Option<LabPlan>,
     pub(crate) limits: Limits,
 }
@@ -56,6 +58,7 @@ pub(crate) fn read(fields: &mut Fields<'_>) -> Sections {
         throughput: fields.table("throughput").and_then(throughput),
         traceroute: fields.table("traceroute").and_then(traceroute),
         compares: compare::read(fields),
+        seasons: season::read(fields),
         lab: fields.table("lab").and_then(lab),
         limits: fields.table("limits").map_or_else(Limits::default, limits),
         ..Sections::default()

@@ -76,7 +76,7 @@ pub(crate) fn read(mut fields: Fields<'_>) -> TypedPlan {
         span: fields.span(),
         name: fields.required_with("name", word).map(|name| name.value),
         course: course(&mut fields),
-        axes: axes(&mut fields),
+        axes: axes(&mut fields, Level::Top),
         endpoints: fields
             .tables("endpoint")
             .into_iter()
@@ -125,7 +125,7 @@ fn endpoint(mut fields: Fields<'_>) -> TypedEndpoint {
         span: fields.span(),
         name: fields.required_with("name", word),
         target: fields.required_with("url", |node| Target::parse(&word(node)?)),
-        axes: axes(&mut fields),
+        axes: axes(&mut fields, Level::Inner),
     };
     fields.finish();
     endpoint
@@ -137,29 +137,38 @@ fn skip(mut fields: Fields<'_>) -> TypedSkip {
     let mut skip = TypedSkip {
         span: fields.span(),
         endpoints: endpoints.or_else(|| written.then(Vec::new)),
-        axes: multiplied(&mut fields),
+        axes: multiplied(&mut fields, Level::Inner),
     };
     skip.axes.length_written = false;
     fields.finish();
     skip
 }
 
-fn axes(fields: &mut Fields<'_>) -> TypedAxes {
-    let mut axes = multiplied(fields);
+fn axes(fields: &mut Fields<'_>, level: Level) -> TypedAxes {
+    let mut axes = multiplied(fields, level);
     axes.length_written = fields.entry("duration").is_some() || fields.entry("messages").is_some();
     axes.duration = fields.optional("duration");
     axes.messages = fields.optional("messages");
     axes
 }
 
-fn multiplied(fields: &mut Fields<'_>) -> TypedAxes {
+/// Where in a plan a key stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Level {
+    Top,
+    Inner,
+}
+
+/// At the top, `season` is the tables that say when the seasons are.
+fn multiplied(fields: &mut Fields<'_>, level: Level) -> TypedAxes {
     let mut axes = TypedAxes {
         intervals: written(fields, "interval"),
         request_sizes: written(fields, "request_size"),
         response_sizes: written(fields, "response_size"),
         ..TypedAxes::default()
     };
-    for parameter in PARAMETERS {
+    let tables = |name| level == Level::Top && name == "season";
+    for parameter in PARAMETERS.iter().filter(|one| !tables(one.name)) {
         if let Some(values) = fields.one_or_list_with(parameter.name, parameter.read) {
             axes.parameters.insert(parameter.name, values);
         }

@@ -42,9 +42,8 @@ impl Run<'_, '_> {
         let mut order = self.order(slot, &scenario);
         let prepared = self.crew.carrier.prepare(&order);
         let ready = match prepared {
-            Ok(Prepared { started, flows }) => {
-                order.experiment.started = started;
-                order.experiment.flows = flows;
+            Ok(prepared) => {
+                begun_as(prepared, &mut order.experiment);
                 self.reflectors.extend(reflector_of(&order.experiment));
                 Ok(())
             }
@@ -111,6 +110,7 @@ impl Run<'_, '_> {
                 started: self.crew.clock.now(),
                 ended: None,
                 flows: Vec::new(),
+                fleet: None,
                 tally: Tally::default(),
                 warnings: Vec::new(),
                 anchors: Vec::new(),
@@ -145,7 +145,12 @@ impl Run<'_, '_> {
             });
         });
         match carried {
-            Ok(carried) => Ok(take(carried, &mut order.experiment)),
+            Ok(carried) => {
+                if let Some(late) = carried.late {
+                    lock(meter).late_replies(late);
+                }
+                Ok(take(carried, &mut order.experiment))
+            }
             Err(CarryError::Store(source)) => {
                 let operation = "record what is measured";
                 Err(RunError::Store { operation, source })
@@ -185,6 +190,12 @@ impl Run<'_, '_> {
             lateness_p99: lateness.map(|(_, p99)| p99),
         }
     }
+}
+
+fn begun_as(prepared: Prepared, experiment: &mut Experiment) {
+    experiment.started = prepared.started;
+    experiment.flows = prepared.flows;
+    experiment.fleet = prepared.fleet;
 }
 
 /// What the carrier tells becomes part of the experiment.

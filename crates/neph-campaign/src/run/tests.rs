@@ -1,4 +1,5 @@
 mod fake;
+mod seasons;
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -44,6 +45,10 @@ impl Observer for Diary {
             }
             News::Waiting { block, until } => {
                 format!("block {block} at {} s", until.unix_nanos() / 1_000_000_000)
+            }
+            News::OutOfSeason { season, until } => {
+                let until = until.unix_nanos() / 1_000_000_000;
+                format!("out of season until {season} at {until} s")
             }
             News::ExperimentBegun { left, .. } => format!("{left} left"),
             News::Running { figures, .. } => format!("running {} replies", figures.tally.replies),

@@ -9,7 +9,7 @@ use neph_sys::stamp::{self, Carrier, Notice};
 use socket2::Socket;
 
 use super::session::Session;
-use super::{Codec, open, send};
+use super::{Beside, Codec, Opened, open, send};
 use crate::ProbeError;
 use crate::exchange::SendPoint;
 use crate::finish::Finish;
@@ -26,21 +26,30 @@ const SETTLE: Span = Span::from_millis(20);
 const TURN: Span = Span::from_millis(1);
 /// Datagrams read in a row before stamps and the schedule are looked at again.
 const BATCH: usize = 64;
+/// Room for replies that are not read yet.
+const ROOM: i32 = 4 << 20;
 /// How long to wait for the reflector's last stamp.
 const TAIL: Span = Span::from_millis(500);
 
 /// Carries out the flow until its schedule is over or `stop` is set.
 pub(crate) fn drive(spec: &FlowSpec, outlet: Outlet, stop: &Stop) -> Result<(), ProbeError> {
-    let (socket, codec) = open(spec)?;
+    let Opened {
+        socket,
+        codec,
+        beside,
+    } = open(spec)?;
     stamp::enable(socket.as_fd(), Carrier::Datagrams).map_err(|source| ProbeError::Socket {
         operation: "ask for kernel stamps on a socket to",
         address: spec.address,
         source,
     })?;
+    // A thread that is kept from running must not lose what comes meanwhile; less room is no fault.
+    let _ = stamp::make_room(socket.as_fd(), ROOM);
     let mut driver = Driver {
         session: Session::new(spec),
         codec,
         socket,
+        beside,
         outlet,
         clock: StampClock::new(),
         pace: Pace::new(spec.spin, spec.schedule.interval),
@@ -50,7 +59,10 @@ pub(crate) fn drive(spec: &FlowSpec, outlet: Outlet, stop: &Stop) -> Result<(), 
         buffer: vec![0; 1 << 16],
         turned: now(),
     };
-    driver.outlet.opened(&driver.socket);
+    match &driver.beside {
+        Some(beside) => driver.outlet.placed(beside.source),
+        None => driver.outlet.opened(&driver.socket),
+    }
     driver.session.begin(now() + SETTLE);
     driver.run(stop);
     driver.finish();
@@ -61,6 +73,7 @@ struct Driver {
     session: Session,
     codec: Box<dyn Codec>,
     socket: Socket,
+    beside: Option<Beside>,
     outlet: Outlet,
     clock: StampClock,
     pace: Pace,
@@ -133,6 +146,7 @@ impl Driver {
     fn build(&mut self, due: Instant<Own>) {
         let seq = self.session.next_seq();
         if self.built != Some(seq) {
+            self.take_back();
             self.refresh();
             let wall = self.wall(due);
             self.codec.request(seq, wall, &mut self.request);
@@ -173,7 +187,7 @@ impl Driver {
     /// Linux 6.9): nobody can tell which number the next one has.
     fn restart_count(&mut self) {
         self.read_notices();
-        if stamp::restart_count(self.socket.as_fd()).is_ok() {
+        if stamp::restart_count(self.socket.as_fd(), Carrier::Datagrams).is_ok() {
             self.session.count_restarted();
         }
     }
@@ -236,6 +250,7 @@ impl Driver {
                 if let Some(answer) = self.codec.answer(bytes, latest) {
                     let stamp = received.stamp.and_then(|stamp| self.clock.own(stamp));
                     self.session.answered(&answer, stamp, at);
+                    self.object(received.len);
                     self.vigil.took_in(self.session.tally().replies, at);
                 }
                 true
@@ -246,6 +261,22 @@ impl Driver {
                 }
                 false
             }
+        }
+    }
+
+    /// The peer may keep something for the latest request, which is in the way of the next.
+    fn take_back(&mut self) {
+        if let Some(beside) = &mut self.beside {
+            self.codec.take_back(&mut beside.said);
+            beside.say();
+        }
+    }
+
+    /// The peer may have to be told something for what the buffer holds.
+    fn object(&mut self, len: usize) {
+        if let Some(beside) = &mut self.beside {
+            self.codec.objection(&self.buffer[..len], &mut beside.said);
+            beside.say();
         }
     }
 
@@ -266,6 +297,7 @@ impl Driver {
     }
 
     fn finish(mut self) {
+        self.take_back();
         self.read_notices();
         self.turn();
         while let Some(message) = self.session.take_rest() {

@@ -80,7 +80,7 @@ impl Codec for Icmp {
         .encode(self.family, out);
     }
 
-    fn answer(&self, datagram: &[u8], _latest: u64) -> Option<Answer> {
+    fn answer(&mut self, datagram: &[u8], _latest: u64) -> Option<Answer> {
         let message = match (self.raw_ident, self.family) {
             (Some(_), Family::V4) => datagram.get(header_len(datagram)..)?,
             _ => datagram,

@@ -1,11 +1,13 @@
-//! Probes without a connection: STAMP over UDP, ICMP echo. One socket a flow.
+//! Probes without a connection: STAMP over UDP, ICMP echo, TCP SYN. One socket a flow.
 
 mod driver;
 mod icmp;
 pub(crate) mod session;
+pub(crate) mod syn;
 pub(crate) mod udp;
 
-use std::os::fd::BorrowedFd;
+use std::net::SocketAddr;
+use std::os::fd::{AsFd, BorrowedFd};
 
 use neph_model::{ProbeKind, Wall};
 use neph_wire::marks::PeerMarks;
@@ -29,19 +31,65 @@ pub(crate) trait Codec: std::fmt::Debug {
     fn request(&mut self, seq: u64, now: Wall, out: &mut Vec<u8>);
     /// What a received datagram answers; `None` if it is none of ours. `latest` is the number of
     /// the latest request, for kinds whose own numbers wrap.
-    fn answer(&self, datagram: &[u8], latest: u64) -> Option<Answer>;
-}
-
-/// The socket and the codec for a flow.
-fn open(spec: &FlowSpec) -> Result<(Socket, Box<dyn Codec>), ProbeError> {
-    match spec.target.kind() {
-        ProbeKind::Icmp => icmp::open(spec),
-        _ => udp::open(spec),
+    fn answer(&mut self, datagram: &[u8], latest: u64) -> Option<Answer>;
+    /// Replaces `out` by what takes the latest request back, where the peer may still keep
+    /// something for it; nothing with most kinds. Said before the next request, and at the end.
+    fn take_back(&mut self, out: &mut Vec<u8>) {
+        out.clear();
+    }
+    /// Replaces `out` by what the peer must be told for this answer, so that it waits for nothing;
+    /// nothing with most kinds.
+    fn objection(&self, _datagram: &[u8], out: &mut Vec<u8>) {
+        out.clear();
     }
 }
 
+/// A flow's socket and codec.
+#[derive(Debug)]
+struct Opened {
+    socket: Socket,
+    codec: Box<dyn Codec>,
+    beside: Option<Beside>,
+}
+
+/// What a flow needs beside its socket, where our kernel is not its kind's other half.
+#[derive(Debug)]
+struct Beside {
+    /// Where the flow is; its socket does not know.
+    source: SocketAddr,
+    /// Says what is no message, so that the socket's stamps count messages only.
+    speaker: Socket,
+    said: Vec<u8>,
+    /// Holds the port while the flow lasts.
+    _holder: Socket,
+}
+
+impl Beside {
+    /// Says what is to be said, if anything.
+    fn say(&self) {
+        if !self.said.is_empty() {
+            // What does not go is made good by the peer's own timeouts.
+            let _ = send(self.speaker.as_fd(), &self.said);
+        }
+    }
+}
+
+/// The socket and the codec for a flow.
+fn open(spec: &FlowSpec) -> Result<Opened, ProbeError> {
+    let (socket, codec) = match spec.target.kind() {
+        ProbeKind::Icmp => icmp::open(spec),
+        ProbeKind::Syn => return syn::open(spec),
+        _ => udp::open(spec),
+    }?;
+    Ok(Opened {
+        socket,
+        codec,
+        beside: None,
+    })
+}
+
 /// The 64-bit number nearest to `latest` whose low 32 bits are `low`.
-fn widen(low: u32, latest: u64) -> u64 {
+pub(crate) fn widen(low: u32, latest: u64) -> u64 {
     let base = latest & !0xffff_ffff;
     let near = [
         base.checked_sub(1 << 32),

@@ -76,7 +76,7 @@ pub(crate) fn codec(spec: &FlowSpec) -> Result<Udp, ProbeError> {
 }
 
 /// The smallest request with room for a reflector's marks (and the tag that guards them).
-fn least_size(auth: Auth<'_>) -> usize {
+pub(crate) fn least_size(auth: Auth<'_>) -> usize {
     const TAG_TLV: usize = 20;
     let tag = if matches!(auth, Auth::Keyed(_)) {
         TAG_TLV
@@ -112,7 +112,7 @@ impl Codec for Udp {
             .expect("the size was held within one datagram when the flow was opened");
     }
 
-    fn answer(&self, datagram: &[u8], latest: u64) -> Option<Answer> {
+    fn answer(&mut self, datagram: &[u8], latest: u64) -> Option<Answer> {
         let reply = decode_reply(datagram, self.auth()).ok()?;
         let seq = widen(reply.packet.sender_seq, latest);
         Some(Answer {

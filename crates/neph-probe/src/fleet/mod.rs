@@ -1,5 +1,26 @@
-//! Many flows of one source on one thread: what they are asked to do and what they tell.
+//! Many flows of one source on one thread: what they are asked to do, how they run, what they tell.
+//!
+//! [`session`] knows the schedule and how each message ended, and does no input or output;
+//! [`driver`] keeps the time and carries events between it and a [`transport`].
 
+mod connect;
+mod driver;
+mod established;
+mod flows;
+mod held;
+mod link;
+mod ports;
+mod reports;
+mod rota;
+mod run;
+pub(crate) mod session;
+mod shared;
+mod sockets;
+mod speaker;
 mod spec;
+mod stamp;
+mod syn;
+mod transport;
 
-pub use spec::{FleetReport, FleetSpec, FleetTally};
+pub use run::FleetRun;
+pub use spec::{FleetReport, FleetSpec, FleetTally, Sharing};

@@ -5,6 +5,7 @@ mod causes;
 mod comparisons;
 mod files;
 mod findings;
+mod fleets_only;
 mod loading;
 mod numbers;
 mod settings;

@@ -6,7 +6,7 @@ use neph_model::{
 };
 use rusqlite::{Connection, OptionalExtension, Result, Row, named_params};
 
-use super::row::{get_json, get_named, get_parsed, get_wide, json, wide};
+use super::row::{get_json, get_json_if_any, get_named, get_parsed, get_wide, json, wide};
 use super::{Catalog, Ended, provenance, series};
 use crate::StoreError;
 
@@ -94,7 +94,7 @@ fn update(connection: &Connection, experiment: &Experiment) -> Result<()> {
         "UPDATE experiments SET status = :status, reason = :reason, started_unix_ns = :started,
             ended_unix_ns = :ended, messages = :messages, replies = :replies, lost = :lost,
             failed = :failed, duplicates = :duplicates, reordered = :reordered, late = :late,
-            warnings_json = :warnings, anchors_json = :anchors
+            warnings_json = :warnings, anchors_json = :anchors, fleet_json = :fleet
          WHERE id = :id",
         named_params! {
             ":id": experiment.id.to_string(),
@@ -111,6 +111,7 @@ fn update(connection: &Connection, experiment: &Experiment) -> Result<()> {
             ":late": wide(tally.late),
             ":warnings": json(&experiment.warnings),
             ":anchors": json(&experiment.anchors),
+            ":fleet": experiment.fleet.as_ref().map(json),
         },
     )?;
     if changed == 0 {
@@ -158,6 +159,7 @@ fn experiment(connection: &Connection, row: &Row<'_>) -> Result<Experiment> {
             .get::<_, Option<i64>>("ended_unix_ns")?
             .map(Wall::from_unix_nanos),
         flows: flows(connection, id)?,
+        fleet: get_json_if_any(row, "fleet_json")?,
         tally: tally(row)?,
         warnings: get_json(row, "warnings_json")?,
         anchors: get_json(row, "anchors_json")?,

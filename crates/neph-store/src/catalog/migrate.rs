@@ -8,7 +8,11 @@ use super::failed;
 use crate::StoreError;
 
 /// Step n (from 0) leads from version n to version n + 1. Append only.
-pub(super) const MIGRATIONS: &[&str] = &[include_str!("schema.sql"), include_str!("schema-2.sql")];
+pub(super) const MIGRATIONS: &[&str] = &[
+    include_str!("schema.sql"),
+    include_str!("schema-2.sql"),
+    include_str!("schema-3.sql"),
+];
 
 const fn newest(steps: &[&str]) -> u32 {
     #[expect(clippy::cast_possible_truncation, reason = "a handful of steps")]

@@ -52,6 +52,18 @@ pub(super) fn json(value: &impl Serialize) -> String {
 }
 
 pub(super) fn get_json<T: DeserializeOwned>(row: &Row<'_>, column: &str) -> Result<T> {
-    let text: String = row.get(column)?;
-    serde_json::from_str(&text).map_err(|error| strange(column, "JSON of ours", error))
+    from_json(column, &row.get::<_, String>(column)?)
+}
+
+/// A nested value that may be absent.
+pub(super) fn get_json_if_any<T: DeserializeOwned>(
+    row: &Row<'_>,
+    column: &str,
+) -> Result<Option<T>> {
+    let text: Option<String> = row.get(column)?;
+    text.map(|text| from_json(column, &text)).transpose()
+}
+
+fn from_json<T: DeserializeOwned>(column: &str, text: &str) -> Result<T> {
+    serde_json::from_str(text).map_err(|error| strange(column, "JSON of ours", error))
 }

@@ -13,7 +13,7 @@ mod tests;
 
 pub(crate) use leading::{Belonging, Constant, LEADING, Leading, LeadingCells};
 pub(crate) use reader::ColumnsReader;
-pub(crate) use table::{COLUMNS, Cell, Cells, Column};
+pub(crate) use table::{COLUMNS, Cell, Cells, Column, Row, optional, required};
 pub(crate) use writer::{ColumnsWriter, FileFacts};
 
 /// Version of the messages' columns; counts up when one changes its meaning or goes away.

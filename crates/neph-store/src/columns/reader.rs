@@ -2,24 +2,28 @@
 
 use std::fs::File;
 use std::io::ErrorKind;
+use std::marker::PhantomData;
 use std::path::{Path, PathBuf};
 
-use neph_model::{FlowIndex, Instant, Marks, Message, Seq};
+use neph_model::Message;
 use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
 use parquet::data_type::DataType;
 use parquet::errors::ParquetError;
+use parquet::file::metadata::KeyValue;
 use parquet::file::reader::{FileReader, RowGroupReader, SerializedFileReader};
+use parquet::file::statistics::Statistics;
 
-use super::{COLUMNS, Cells, Column};
+use super::{Cells, Column, Row};
 use crate::StoreError;
 
 /// An open file of messages.
-pub(crate) struct ColumnsReader {
+pub(crate) struct ColumnsReader<R = Message> {
     file: SerializedFileReader<File>,
     path: PathBuf,
+    rows: PhantomData<fn() -> R>,
 }
 
-impl ColumnsReader {
+impl<R: Row> ColumnsReader<R> {
     /// Opens a file; `Ok(None)` if there is none.
     pub(crate) fn open(path: &Path) -> Result<Option<Self>, StoreError> {
         let file = match File::open(path) {
@@ -31,6 +35,7 @@ impl ColumnsReader {
         Ok(Some(Self {
             file,
             path: path.to_owned(),
+            rows: PhantomData,
         }))
     }
 
@@ -39,23 +44,35 @@ impl ColumnsReader {
         self.file.num_row_groups()
     }
 
+    /// What the file says about itself.
+    pub(crate) fn facts(&self) -> &[KeyValue] {
+        let facts = self.file.metadata().file_metadata().key_value_metadata();
+        facts.map_or(&[], Vec::as_slice)
+    }
+
+    /// The least and the greatest of a row group's times, where the file says them.
+    pub(crate) fn range(&self, group: usize, column: &str) -> Option<(i64, i64)> {
+        let group = self.file.metadata().row_group(group);
+        let mut columns = group.columns().iter();
+        let found = columns.find(|one| one.column_path().string() == column)?;
+        match found.statistics()? {
+            Statistics::Int64(range) => Some((*range.min_opt()?, *range.max_opt()?)),
+            _ => None,
+        }
+    }
+
     /// The messages of one row group. A column that the file lacks leaves its values absent.
-    pub(crate) fn row_group(&self, index: usize) -> Result<Vec<Message>, StoreError> {
+    pub(crate) fn row_group(&self, index: usize) -> Result<Vec<R>, StoreError> {
         self.read(index)
             .map_err(StoreError::columns("read", &self.path))
     }
 
-    fn read(&self, index: usize) -> Result<Vec<Message>, ParquetError> {
+    fn read(&self, index: usize) -> Result<Vec<R>, ParquetError> {
         let group = self.file.get_row_group(index)?;
         let count = usize::try_from(group.metadata().num_rows())
             .map_err(|_| ParquetError::General("a negative number of rows".to_owned()))?;
-        let blank = Message::new(
-            FlowIndex(0),
-            Seq(0),
-            Marks::intended_at(Instant::from_nanos(0)),
-        );
-        let mut rows = vec![blank; count];
-        for column in COLUMNS {
+        let mut rows = vec![R::blank(); count];
+        for column in R::COLUMNS {
             let place = (0..group.num_columns())
                 .find(|at| group.metadata().column(*at).column_path().string() == column.name);
             match place {
@@ -73,10 +90,10 @@ impl ColumnsReader {
     }
 }
 
-fn read_column(
+fn read_column<R: Row>(
     group: &dyn RowGroupReader,
     place: usize,
-    (column, rows): (&Column, &mut [Message]),
+    (column, rows): (&Column<R>, &mut [R]),
 ) -> Result<(), ParquetError> {
     match (&column.cells, group.get_column_reader(place)?) {
         (Cells::Nanos(_, put), ColumnReader::Int64ColumnReader(reader)) => {
@@ -126,9 +143,9 @@ struct Values<V> {
 }
 
 impl<V> Values<V> {
-    fn read<T: DataType<T = V>>(
+    fn read<T: DataType<T = V>, R>(
         mut reader: ColumnReaderImpl<T>,
-        column: &Column,
+        column: &Column<R>,
         count: usize,
     ) -> Result<Self, ParquetError> {
         let mut values = Vec::with_capacity(count);
@@ -148,7 +165,7 @@ impl<V> Values<V> {
         Ok(Self { values, present })
     }
 
-    fn put(self, rows: &mut [Message], mut put: impl FnMut(&mut Message, V)) {
+    fn put<R>(self, rows: &mut [R], mut put: impl FnMut(&mut R, V)) {
         let mut values = self.values.into_iter();
         for (at, row) in rows.iter_mut().enumerate() {
             if self.present.get(at).is_some_and(|level| *level == 0) {

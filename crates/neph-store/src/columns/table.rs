@@ -1,29 +1,39 @@
 //! The table of columns: name, whether it can be absent, and how a message gives and takes it.
 
-use neph_model::{FlowIndex, Instant, Message, Outcome, Seq, TcpState};
+use neph_model::{FlowIndex, Instant, Marks, Message, Outcome, Seq, TcpState};
 
-/// One column of the messages.
-pub(crate) struct Column {
+/// Something that is kept as rows of a table.
+pub(crate) trait Row: Copy + 'static {
+    /// What one of them is called in a file's schema.
+    const NOUN: &'static str;
+    /// Its columns, in the order of the file. A value is put in this order too.
+    const COLUMNS: &'static [Column<Self>];
+    /// A row with nothing in it, into which a reader puts what the columns hold.
+    fn blank() -> Self;
+}
+
+/// One column of a table.
+pub(crate) struct Column<R: 'static = Message> {
     /// Its name, with the unit.
     pub(crate) name: &'static str,
     /// Every row has a value.
     pub(crate) required: bool,
     /// Its values.
-    pub(crate) cells: Cells,
+    pub(crate) cells: Cells<R>,
 }
 
-/// How a column's values are typed, read from a message and put into one.
-pub(crate) enum Cells {
+/// How a column's values are typed, read from a row and put into one.
+pub(crate) enum Cells<R: 'static = Message> {
     /// Nanoseconds.
-    Nanos(fn(&Message) -> Option<i64>, fn(&mut Message, i64)),
+    Nanos(fn(&R) -> Option<i64>, fn(&mut R, i64)),
     /// Unsigned 64 bits.
-    Wide(fn(&Message) -> Option<u64>, fn(&mut Message, u64)),
+    Wide(fn(&R) -> Option<u64>, fn(&mut R, u64)),
     /// Unsigned, up to 32 bits.
-    Narrow(fn(&Message) -> Option<u32>, fn(&mut Message, u32)),
+    Narrow(fn(&R) -> Option<u32>, fn(&mut R, u32)),
     /// Yes or no.
-    Flag(fn(&Message) -> bool, fn(&mut Message, bool)),
+    Flag(fn(&R) -> bool, fn(&mut R, bool)),
     /// One of a few words.
-    Word(fn(&Message) -> &'static str, fn(&mut Message, &str) -> bool),
+    Word(fn(&R) -> Option<&'static str>, fn(&mut R, &str) -> bool),
 }
 
 /// A value of any column, for the exports that write text.
@@ -36,17 +46,17 @@ pub(crate) enum Cell {
     Word(&'static str),
 }
 
-impl Column {
-    /// The message's value in this column.
-    pub(crate) fn cell(&self, message: &Message) -> Cell {
+impl<R> Column<R> {
+    /// The row's value in this column.
+    pub(crate) fn cell(&self, row: &R) -> Cell {
         match self.cells {
-            Cells::Nanos(get, _) => get(message).map_or(Cell::Absent, Cell::Signed),
-            Cells::Wide(get, _) => get(message).map_or(Cell::Absent, Cell::Unsigned),
+            Cells::Nanos(get, _) => get(row).map_or(Cell::Absent, Cell::Signed),
+            Cells::Wide(get, _) => get(row).map_or(Cell::Absent, Cell::Unsigned),
             Cells::Narrow(get, _) => {
-                get(message).map_or(Cell::Absent, |value| Cell::Unsigned(u64::from(value)))
+                get(row).map_or(Cell::Absent, |value| Cell::Unsigned(u64::from(value)))
             }
-            Cells::Flag(get, _) => Cell::Flag(get(message)),
-            Cells::Word(get, _) => Cell::Word(get(message)),
+            Cells::Flag(get, _) => Cell::Flag(get(row)),
+            Cells::Word(get, _) => get(row).map_or(Cell::Absent, Cell::Word),
         }
     }
 }
@@ -64,7 +74,7 @@ fn put_outcome(message: &mut Message, name: &str) -> bool {
     outcome.is_some()
 }
 
-const fn required(name: &'static str, cells: Cells) -> Column {
+pub(crate) const fn required<R>(name: &'static str, cells: Cells<R>) -> Column<R> {
     Column {
         name,
         required: true,
@@ -72,7 +82,7 @@ const fn required(name: &'static str, cells: Cells) -> Column {
     }
 }
 
-const fn optional(name: &'static str, cells: Cells) -> Column {
+pub(crate) const fn optional<R>(name: &'static str, cells: Cells<R>) -> Column<R> {
     Column {
         name,
         required: false,
@@ -125,6 +135,16 @@ macro_rules! tcp_delivery_rate {
     };
 }
 
+impl Row for Message {
+    const NOUN: &'static str = "message";
+    const COLUMNS: &'static [Column] = COLUMNS;
+
+    fn blank() -> Self {
+        let begun = Marks::intended_at(Instant::from_nanos(0));
+        Self::new(FlowIndex(0), Seq(0), begun)
+    }
+}
+
 /// Every column, in the order of the file.
 pub(crate) const COLUMNS: &[Column] = &[
     required(
@@ -135,7 +155,10 @@ pub(crate) const COLUMNS: &[Column] = &[
         "seq",
         Cells::Wide(|m| Some(m.seq.0), |m, value| m.seq = Seq(value)),
     ),
-    required("outcome", Cells::Word(|m| m.outcome.name(), put_outcome)),
+    required(
+        "outcome",
+        Cells::Word(|m| Some(m.outcome.name()), put_outcome),
+    ),
     required(
         "intended_ns",
         Cells::Nanos(

@@ -15,7 +15,7 @@ fn round_trip(messages: &[Message]) -> Vec<Message> {
         writer.push(message).expect("written");
     }
     writer.finish().expect("finished");
-    let reader = ColumnsReader::open(&path)
+    let reader = ColumnsReader::<Message>::open(&path)
         .expect("readable")
         .expect("there");
     (0..reader.row_groups())
@@ -60,7 +60,7 @@ fn a_file_that_is_no_parquet_is_refused() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let path = folder.path().join("x.parquet");
     std::fs::write(&path, b"PAR1 but not really").expect("writable");
-    let error = ColumnsReader::open(&path)
+    let error = ColumnsReader::<Message>::open(&path)
         .err()
         .expect("refused")
         .to_string();

@@ -16,7 +16,7 @@ use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::schema::types::{ColumnPath, Type};
 
 use super::{
-    Belonging, COLUMNS, Cells, Column, Constant, LEADING, Leading, LeadingCells, ROW_GROUP_ROWS,
+    Belonging, Cells, Column, Constant, LEADING, Leading, LeadingCells, ROW_GROUP_ROWS, Row,
     SCHEMA_VERSION,
 };
 use crate::StoreError;
@@ -70,30 +70,30 @@ impl FileFacts {
 }
 
 /// Writes one file. It is whole only after [`Self::finish`].
-pub(crate) struct ColumnsWriter {
+pub(crate) struct ColumnsWriter<R = Message> {
     file: SerializedFileWriter<File>,
     path: PathBuf,
     /// Whose messages come now, in a file with columns for it.
     leading: Vec<Constant>,
-    rows: Vec<Message>,
+    rows: Vec<R>,
     written: u64,
 }
 
-impl ColumnsWriter {
+impl<R: Row> ColumnsWriter<R> {
     /// A file of one experiment, over whatever is there.
     pub(crate) fn create(path: &Path, facts: FileFacts) -> Result<Self, StoreError> {
-        Self::with_schema(path, facts, schema(&[]))
+        Self::with_schema(path, facts, schema::<R>(&[]))
     }
 
     /// A file for other programs, in which each row tells whose it is: [`Self::begin`] before
     /// each experiment's messages.
     pub(crate) fn create_leading(path: &Path, facts: FileFacts) -> Result<Self, StoreError> {
-        Self::with_schema(path, facts, schema(LEADING))
+        Self::with_schema(path, facts, schema::<R>(LEADING))
     }
 
     fn with_schema(path: &Path, facts: FileFacts, schema: Type) -> Result<Self, StoreError> {
         let file = File::create(path).map_err(StoreError::file("make", path))?;
-        let properties = Arc::new(properties(facts));
+        let properties = Arc::new(properties::<R>(facts));
         let file = SerializedFileWriter::new(file, Arc::new(schema), properties)
             .map_err(StoreError::columns("begin", path))?;
         Ok(Self {
@@ -112,12 +112,18 @@ impl ColumnsWriter {
         Ok(())
     }
 
-    pub(crate) fn push(&mut self, message: &Message) -> Result<(), StoreError> {
-        self.rows.push(*message);
+    pub(crate) fn push(&mut self, row: &R) -> Result<(), StoreError> {
+        self.rows.push(*row);
         if self.rows.len() == ROW_GROUP_ROWS {
             self.flush()?;
         }
         Ok(())
+    }
+
+    /// Says something about the file that was not known when it was begun.
+    pub(crate) fn fact(&mut self, key: &str, value: String) {
+        let fact = KeyValue::new(format!("nephoscope.{key}"), value);
+        self.file.append_key_value_metadata(fact);
     }
 
     /// Completes the file and makes it outlive a power cut; tells how many rows it has.
@@ -149,7 +155,7 @@ impl ColumnsWriter {
         for constant in &self.leading {
             write_constant(&mut group, constant, rows.len())?;
         }
-        for column in COLUMNS {
+        for column in R::COLUMNS {
             write_column(&mut group, column, rows)?;
         }
         group.close()?;
@@ -175,35 +181,35 @@ fn write_constant(
     }
 }
 
-fn write_column(
+fn write_column<R: Row>(
     group: &mut Group<'_>,
-    column: &Column,
-    rows: &[Message],
+    column: &Column<R>,
+    rows: &[R],
 ) -> Result<(), ParquetError> {
     match column.cells {
-        Cells::Nanos(get, _) => write_optional::<Int64Type>(group, column, rows.iter().map(get)),
+        Cells::Nanos(get, _) => write_optional::<Int64Type, R>(group, column, rows.iter().map(get)),
         Cells::Wide(get, _) => {
             let values = rows.iter().map(|row| get(row).map(u64::cast_signed));
-            write_optional::<Int64Type>(group, column, values)
+            write_optional::<Int64Type, R>(group, column, values)
         }
         Cells::Narrow(get, _) => {
             let values = rows.iter().map(|row| get(row).map(u32::cast_signed));
-            write_optional::<Int32Type>(group, column, values)
+            write_optional::<Int32Type, R>(group, column, values)
         }
         Cells::Flag(get, _) => {
             let values: Vec<bool> = rows.iter().map(get).collect();
             write_values::<BoolType>(group, &values, None)
         }
         Cells::Word(get, _) => {
-            let values: Vec<ByteArray> = rows.iter().map(|row| ByteArray::from(get(row))).collect();
-            write_values::<ByteArrayType>(group, &values, None)
+            let values = rows.iter().map(|row| get(row).map(ByteArray::from));
+            write_optional::<ByteArrayType, R>(group, column, values)
         }
     }
 }
 
-fn write_optional<T: DataType>(
+fn write_optional<T: DataType, R>(
     group: &mut Group<'_>,
-    column: &Column,
+    column: &Column<R>,
     cells: impl Iterator<Item = Option<T::T>>,
 ) -> Result<(), ParquetError> {
     let mut values = Vec::with_capacity(ROW_GROUP_ROWS);
@@ -232,7 +238,7 @@ fn write_values<T: DataType>(
 }
 
 /// The file's schema; `leading` comes before the columns of the table.
-fn schema(leading: &[Leading]) -> Type {
+fn schema<R: Row>(leading: &[Leading]) -> Type {
     let leading = leading.iter().map(|column| {
         let typing = match column.cells {
             LeadingCells::Text(_) => TEXT,
@@ -240,7 +246,7 @@ fn schema(leading: &[Leading]) -> Type {
         };
         field(column.name, Repetition::REQUIRED, typing)
     });
-    let columns = COLUMNS.iter().map(|column| {
+    let columns = R::COLUMNS.iter().map(|column| {
         let repetition = if column.required {
             Repetition::REQUIRED
         } else {
@@ -249,7 +255,7 @@ fn schema(leading: &[Leading]) -> Type {
         field(column.name, repetition, typing(column))
     });
     let fields = leading.chain(columns).map(Arc::new).collect();
-    Type::group_type_builder("message")
+    Type::group_type_builder(R::NOUN)
         .with_fields(fields)
         .build()
         .expect("a group of valid columns is valid")
@@ -272,7 +278,7 @@ fn field(name: &str, repetition: Repetition, (physical, logical, converted): Typ
         .expect("the table's types are valid")
 }
 
-fn typing(column: &Column) -> Typing {
+fn typing<R>(column: &Column<R>) -> Typing {
     match column.cells {
         Cells::Nanos(..) => (Physical::INT64, None, ConvertedType::NONE),
         Cells::Wide(..) => (Physical::INT64, unsigned(64), ConvertedType::UINT_64),
@@ -287,19 +293,22 @@ fn unsigned(bit_width: i8) -> Option<LogicalType> {
     Some(LogicalType::integer(bit_width, false))
 }
 
+/// Columns whose neighbouring rows differ by little.
+const COUNTERS: &[&str] = &["seq", "lane", "source_port", "peer_count"];
+
 /// Measured with benches/ingest.rs, 2 M messages with every mark, whole ingest: Snappy 32.6
 /// bytes/message at 1.15-1.40 M messages/s, zstd 29.9 at 0.63-0.71 M; Snappy without the delta
 /// packing of times 106.4 at 0.99 M.
-fn properties(facts: FileFacts) -> WriterProperties {
+fn properties<R: Row>(facts: FileFacts) -> WriterProperties {
     let created_by = concat!("nephoscope ", env!("CARGO_PKG_VERSION")).to_owned();
     let mut builder = WriterProperties::builder()
         .set_compression(Compression::SNAPPY)
         .set_created_by(created_by)
         .set_max_row_group_row_count(Some(ROW_GROUP_ROWS))
         .set_key_value_metadata(Some(facts.into_metadata()));
-    for column in COLUMNS {
+    for column in R::COLUMNS {
         let path = ColumnPath::from(column.name);
-        if matches!(column.cells, Cells::Nanos(..)) || column.name == "seq" {
+        if matches!(column.cells, Cells::Nanos(..)) || COUNTERS.contains(&column.name) {
             builder = builder
                 .set_column_dictionary_enabled(path.clone(), false)
                 .set_column_encoding(path, Encoding::DELTA_BINARY_PACKED);

@@ -9,6 +9,7 @@ use super::{Embedded, Step};
 use crate::StoreError;
 use crate::catalog::Ended;
 use crate::columns::{ColumnsWriter, FileFacts};
+use crate::fleet;
 use crate::journal::Contents;
 use crate::store::Recorder;
 use crate::workspace::{remove_if_there, sync_folder};
@@ -63,6 +64,8 @@ impl Embedded {
         let scenario = self.scenario_of(experiment)?;
         let partial = self.workspace.partial_messages_of(experiment.id);
         let facts = FileFacts::of(experiment, scenario.as_ref());
+        let fleet = self.workspace.fleet_of(experiment.id);
+        fleet::close_all(&fleet, &facts, &mut |step| self.gate.passed(step.into()))?;
         write_columns(&partial, facts, contents)?;
         self.gate.passed(Step::ColumnsWritten)?;
 
@@ -83,7 +86,10 @@ impl Embedded {
         self.gate.passed(Step::JournalRemoved)
     }
 
-    fn scenario_of(&self, experiment: &Experiment) -> Result<Option<Scenario>, StoreError> {
+    pub(super) fn scenario_of(
+        &self,
+        experiment: &Experiment,
+    ) -> Result<Option<Scenario>, StoreError> {
         let scenarios = self.catalog.scenarios(experiment.campaign)?;
         Ok(scenarios
             .into_iter()

@@ -6,6 +6,7 @@
 
 mod finish;
 mod messages;
+mod recorder;
 mod recover;
 mod step;
 
@@ -21,10 +22,13 @@ use neph_model::{
 };
 
 use crate::catalog::Catalog;
+use crate::columns::FileFacts;
+use crate::fleet;
 use crate::journal::{Contents, JournalWriter};
-use crate::store::{MessageVisitor, Recorder, Store};
+use crate::store::{FleetVisitor, MessageVisitor, Recorder, Store};
 use crate::workspace::{Workspace, WriteLock, remove_if_there};
-use crate::{Access, StoreError};
+use crate::{Access, SentWithin, StoreError};
+use recorder::{EmbeddedRecorder, Fleet};
 use step::{Gate, Step};
 
 /// An open workspace.
@@ -77,16 +81,21 @@ impl Embedded {
 
     /// The journal's contents if the experiment is running, or was when a crash came.
     fn journalled(&self, experiment: ExperimentId) -> Result<Option<Contents>, StoreError> {
-        match self.catalog.status_of(experiment)? {
-            None => Err(StoreError::UnknownExperiment {
-                experiment,
-                path: self.workspace.root().to_owned(),
-            }),
-            Some(ExperimentStatus::Running) => {
+        match self.known(experiment)? {
+            ExperimentStatus::Running => {
                 Contents::of(&self.workspace.journal_of(experiment), experiment)
             }
-            Some(_) => Ok(None),
+            _ => Ok(None),
         }
+    }
+
+    /// How an experiment stands; one that is not in the catalog is refused.
+    fn known(&self, experiment: ExperimentId) -> Result<ExperimentStatus, StoreError> {
+        let status = self.catalog.status_of(experiment)?;
+        status.ok_or_else(|| StoreError::UnknownExperiment {
+            experiment,
+            path: self.workspace.root().to_owned(),
+        })
     }
 }
 
@@ -114,7 +123,14 @@ impl Store for Embedded {
         self.writing("begin an experiment")?;
         // The journal comes first: an experiment that is in the catalog always has one.
         let journal = self.workspace.journal_of(experiment.id);
-        let recorder = JournalWriter::create(&journal, experiment.id)?;
+        let scenario = self.scenario_of(experiment)?;
+        let recorder = EmbeddedRecorder {
+            journal: JournalWriter::create(&journal, experiment.id)?,
+            fleet: Fleet::NotYet(
+                self.workspace.fleet_of(experiment.id),
+                FileFacts::of(experiment, scenario.as_ref()),
+            ),
+        };
         self.gate.passed(Step::JournalMade)?;
         let mut running = experiment.clone();
         running.status = ExperimentStatus::Running;
@@ -191,6 +207,16 @@ impl Store for Embedded {
         visit: &mut MessageVisitor<'_>,
     ) -> Result<(), StoreError> {
         self.visit(experiment, visit)
+    }
+
+    fn visit_fleet(
+        &self,
+        experiment: ExperimentId,
+        within: SentWithin,
+        visit: &mut FleetVisitor<'_>,
+    ) -> Result<(), StoreError> {
+        self.known(experiment)?;
+        fleet::visit(&self.workspace.fleet_of(experiment), within, visit)
     }
 
     fn events(&self, experiment: ExperimentId) -> Result<Vec<Event>, StoreError> {

@@ -12,7 +12,8 @@ use neph_model::{
 use super::Embedded;
 use crate::StoreError;
 use crate::catalog::Ended;
-use crate::columns::ColumnsReader;
+use crate::columns::{ColumnsReader, FileFacts};
+use crate::fleet::{self, Counts};
 use crate::journal::Contents;
 use crate::workspace::remove_if_there;
 
@@ -36,14 +37,22 @@ impl Embedded {
     fn recover_one(&mut self, mut experiment: Experiment) -> Result<Experiment, StoreError> {
         let id = experiment.id;
         experiment.status = ExperimentStatus::Interrupted;
+        let fleet = fleet::counts(&self.workspace.fleet_of(id))?;
         if let Some(contents) = Contents::of(&self.workspace.journal_of(id), id)? {
-            Seen::in_journal(&contents)?.told_in(&mut experiment);
+            Seen::in_journal(&contents)?
+                .and(fleet)
+                .told_in(&mut experiment);
             self.settle_contents(&experiment, None, &contents)?;
             return Ok(experiment);
         }
         // Without a journal (a power cut, or somebody removed it) the columns may still be there.
         if let Some(columns) = ColumnsReader::open(&self.workspace.messages_of(id))? {
-            Seen::in_columns(&columns)?.told_in(&mut experiment);
+            Seen::in_columns(&columns)?
+                .and(fleet)
+                .told_in(&mut experiment);
+            let place = self.workspace.fleet_of(id);
+            let facts = FileFacts::of(&experiment, self.scenario_of(&experiment)?.as_ref());
+            fleet::close_all(&place, &facts, &mut |step| self.gate.passed(step.into()))?;
             self.catalog.end_experiment(&Ended {
                 experiment: &experiment,
                 provenance: None,
@@ -52,7 +61,7 @@ impl Embedded {
             })?;
             return Ok(experiment);
         }
-        Seen::default().told_in(&mut experiment);
+        Seen::default().and(fleet).told_in(&mut experiment);
         self.settle_contents(&experiment, None, &Contents::default())?;
         Ok(experiment)
     }
@@ -72,6 +81,21 @@ impl Embedded {
             };
             if superfluous {
                 remove_if_there(&path)?;
+            }
+        }
+        self.clear_fleets()
+    }
+
+    /// A fleet's journals go before the catalog says that the experiment has ended; a folder that
+    /// a kill left behind is empty.
+    fn clear_fleets(&self) -> Result<(), StoreError> {
+        for path in files_in(&self.workspace.journals())? {
+            let Some(id) = experiment_of(&path, "fleet") else {
+                continue;
+            };
+            let status = self.catalog.status_of(id)?;
+            if status.is_some_and(|status| status != ExperimentStatus::Running) {
+                self.workspace.fleet_of(id).forget_journals()?;
             }
         }
         Ok(())
@@ -112,6 +136,18 @@ impl Seen {
                 .for_each(|message| seen.count(message));
         }
         Ok(seen)
+    }
+
+    /// And a fleet's messages: it stands in the place of a main flow.
+    fn and(mut self, fleet: Counts) -> Self {
+        self.messages += fleet.messages;
+        self.last = self.last.max(fleet.last);
+        self.tally.messages += fleet.messages;
+        self.tally.replies += fleet.replies;
+        self.tally.lost += fleet.lost;
+        self.tally.failed += fleet.failed;
+        self.tally.duplicates += fleet.copies;
+        self
     }
 
     fn count(&mut self, message: &Message) {

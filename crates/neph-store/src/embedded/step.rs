@@ -4,6 +4,7 @@
 use std::cell::Cell;
 
 use crate::StoreError;
+use crate::fleet::SegmentStep;
 
 /// A step that is complete. After each of them a kill must be survived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,6 +14,13 @@ pub(super) enum Step {
     JournalMade,
     /// Begin: the catalog says running.
     ExperimentAdded,
+    /// End: a segment of the fleet is in a file under a temporary name. Recovery writes it again.
+    SegmentWritten,
+    /// End: the segment has its name; its journal, which says the same, is still there. Recovery
+    /// writes it again.
+    SegmentNamed,
+    /// End: the segment's journal is gone. Recovery goes on with the next one.
+    SegmentJournalRemoved,
     /// End: the messages are in a file under a temporary name. Recovery writes them again.
     ColumnsWritten,
     /// End: the file has its name, the catalog still says running. Recovery writes it again from
@@ -24,11 +32,24 @@ pub(super) enum Step {
     JournalRemoved,
 }
 
+impl From<SegmentStep> for Step {
+    fn from(step: SegmentStep) -> Self {
+        match step {
+            SegmentStep::Written => Self::SegmentWritten,
+            SegmentStep::Named => Self::SegmentNamed,
+            SegmentStep::JournalRemoved => Self::SegmentJournalRemoved,
+        }
+    }
+}
+
 #[cfg(test)]
 impl Step {
-    pub(super) const ALL: [Self; 6] = [
+    pub(super) const ALL: [Self; 9] = [
         Self::JournalMade,
         Self::ExperimentAdded,
+        Self::SegmentWritten,
+        Self::SegmentNamed,
+        Self::SegmentJournalRemoved,
         Self::ColumnsWritten,
         Self::ColumnsNamed,
         Self::EndRecorded,

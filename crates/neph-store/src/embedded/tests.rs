@@ -1,8 +1,9 @@
 use std::fs;
+use std::path::PathBuf;
 
 use neph_model::{
-    ByteSize, Campaign, CampaignId, CampaignStatus, EventKind, ExperimentStatus, FlowIndex,
-    Message, Order, ProbeKind, SeriesName, Span,
+    ByteSize, Campaign, CampaignId, CampaignStatus, EventKind, ExperimentStatus, FleetMessage,
+    FlowIndex, Message, Order, ProbeKind, SeriesName, Span,
 };
 
 use super::*;
@@ -48,6 +49,13 @@ fn recorded() -> Vec<Message> {
     (0..20).map(|seq| message(0, seq)).collect()
 }
 
+/// Two segments of a fleet: twelve minutes.
+fn fleet() -> Vec<FleetMessage> {
+    (0..13)
+        .map(|minute| samples::fleet_message(minute % 4, minute / 4, i64::from(minute) * 60))
+        .collect()
+}
+
 fn event() -> Event {
     Event {
         flow: FlowIndex(0),
@@ -73,19 +81,32 @@ fn carry_out(store: &mut Embedded, experiment: &Experiment) -> (bool, Result<(),
         Err(error) => return (false, Err(error)),
     };
     recorder.messages(&recorded()).expect("recorded");
+    for batch in fleet().chunks(2) {
+        recorder.fleet(batch).expect("recorded");
+    }
     recorder.event(&event()).expect("recorded");
     recorder.sample(&sample()).expect("recorded");
     let mut ended = experiment.clone();
     ended.status = ExperimentStatus::Complete;
     ended.ended = Some(Wall::from_unix_nanos(2));
-    ended.tally.messages = 20;
-    ended.tally.replies = 20;
+    ended.tally.messages = 33;
+    ended.tally.replies = 33;
     let result = store.finish(recorder, &ended, &provenance(experiment.id));
     (true, result)
 }
 
 /// Files that no ended experiment leaves behind.
 fn left_over(store: &Embedded) -> Vec<String> {
+    let names = |folder: PathBuf| fs::read_dir(folder).expect("a folder");
+    let journals: Vec<String> = names(store.workspace.journals())
+        .map(|entry| {
+            entry
+                .expect("an entry")
+                .file_name()
+                .to_string_lossy()
+                .into_owned()
+        })
+        .collect();
     [store.workspace.journals(), store.workspace.messages()]
         .iter()
         .flat_map(|folder| fs::read_dir(folder).expect("a folder"))
@@ -96,7 +117,8 @@ fn left_over(store: &Embedded) -> Vec<String> {
                 .to_string_lossy()
                 .into_owned()
         })
-        .filter(|name| !name.ends_with(".parquet"))
+        .filter(|name| !name.contains(".parquet"))
+        .filter(|name| !name.contains(".fleet") || journals.contains(name))
         .collect()
 }
 
@@ -112,7 +134,16 @@ fn holds(store: &Embedded, experiment: &Experiment, acknowledged: bool) {
     let expected = if acknowledged { recorded() } else { Vec::new() };
     assert_eq!(store.messages(found.id).expect("readable"), expected);
     let count = u64::from(acknowledged);
-    assert_eq!(found.tally.replies, 20 * count);
+    let mut of_fleet = Vec::new();
+    let mut give = |batch: &[FleetMessage]| {
+        of_fleet.extend_from_slice(batch);
+        Ok(())
+    };
+    store
+        .visit_fleet(found.id, SentWithin::ALL, &mut give)
+        .expect("readable");
+    assert_eq!(of_fleet, if acknowledged { fleet() } else { Vec::new() });
+    assert_eq!(found.tally.replies, 33 * count);
     assert_eq!(
         store.events(found.id).expect("readable").len() as u64,
         count

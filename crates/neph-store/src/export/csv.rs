@@ -6,7 +6,7 @@ use neph_model::{Experiment, Message, StageSet};
 
 use super::matrices::Matrices;
 use super::stages;
-use crate::columns::{Belonging, COLUMNS, Cell, Constant, LEADING};
+use crate::columns::{Belonging, COLUMNS, Cell, Constant, LEADING, Row};
 use crate::{Store, StoreError};
 
 /// Writes the messages of `experiments` as CSV with a header; returns the number of rows.
@@ -47,7 +47,7 @@ pub fn export_csv(
     Ok(rows)
 }
 
-fn put(out: &mut dyn Write, line: &str) -> Result<(), StoreError> {
+pub(super) fn put(out: &mut dyn Write, line: &str) -> Result<(), StoreError> {
     out.write_all(line.as_bytes())
         .map_err(StoreError::output("CSV"))
 }
@@ -67,7 +67,7 @@ fn header(entries: &[StageSet]) -> String {
 }
 
 /// The leading fields of an experiment's rows.
-fn whose(belonging: &Belonging<'_>) -> String {
+pub(super) fn whose(belonging: &Belonging<'_>) -> String {
     let fields: Vec<String> = belonging
         .constants()
         .map(|(_, value)| match value {
@@ -79,7 +79,7 @@ fn whose(belonging: &Belonging<'_>) -> String {
 }
 
 /// A field in quotes where it needs them (RFC 4180): endpoints may be called anything.
-fn quoted(text: &str) -> String {
+pub(super) fn quoted(text: &str) -> String {
     if text.contains(['"', ',', '\n', '\r']) {
         format!("\"{}\"", text.replace('"', "\"\""))
     } else {
@@ -87,10 +87,11 @@ fn quoted(text: &str) -> String {
     }
 }
 
-fn row(message: &Message, entries: &[StageSet], line: &mut String) {
-    for column in COLUMNS {
+/// A field for each column, each behind a comma.
+pub(super) fn cells<R: Row>(row: &R, line: &mut String) {
+    for column in R::COLUMNS {
         line.push(',');
-        match column.cell(message) {
+        match column.cell(row) {
             Cell::Absent => {}
             Cell::Signed(value) => line.push_str(&value.to_string()),
             Cell::Unsigned(value) => line.push_str(&value.to_string()),
@@ -98,6 +99,10 @@ fn row(message: &Message, entries: &[StageSet], line: &mut String) {
             Cell::Word(value) => line.push_str(value),
         }
     }
+}
+
+fn row(message: &Message, entries: &[StageSet], line: &mut String) {
+    cells(message, line);
     match message.ledger() {
         None => line.extend(std::iter::repeat_n(',', 2 + entries.len())),
         Some(ledger) => {

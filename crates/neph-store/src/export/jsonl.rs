@@ -30,11 +30,7 @@ pub fn export_jsonl(
         let whose = whose(&matrices.belonging(experiment));
         store.visit_messages(experiment.id, &mut |batch| {
             for message in batch {
-                let object = object(&whose, message);
-                serde_json::to_writer(&mut *out, &object)
-                    .map_err(std::io::Error::from)
-                    .and_then(|()| out.write_all(b"\n"))
-                    .map_err(StoreError::output("JSON"))?;
+                put(out, &object(&whose, message))?;
                 lines += 1;
             }
             Ok(())
@@ -44,8 +40,27 @@ pub fn export_jsonl(
     Ok(lines)
 }
 
+/// Writes one line.
+pub(super) fn put(out: &mut dyn Write, object: &Map<String, Value>) -> Result<(), StoreError> {
+    serde_json::to_writer(&mut *out, object)
+        .map_err(std::io::Error::from)
+        .and_then(|()| out.write_all(b"\n"))
+        .map_err(StoreError::output("JSON"))
+}
+
+/// A value as JSON has it; null if it is absent.
+pub(super) fn value(cell: Cell) -> Value {
+    match cell {
+        Cell::Absent => Value::Null,
+        Cell::Signed(value) => value.into(),
+        Cell::Unsigned(value) => value.into(),
+        Cell::Flag(value) => value.into(),
+        Cell::Word(value) => value.into(),
+    }
+}
+
 /// The leading keys of an experiment's objects.
-fn whose(belonging: &Belonging<'_>) -> Map<String, Value> {
+pub(super) fn whose(belonging: &Belonging<'_>) -> Map<String, Value> {
     let pairs = belonging.constants().map(|(name, value)| {
         let value: Value = match value {
             Constant::Text(text) => text.into(),
@@ -59,14 +74,12 @@ fn whose(belonging: &Belonging<'_>) -> Map<String, Value> {
 fn object(whose: &Map<String, Value>, message: &Message) -> Map<String, Value> {
     let mut object = whose.clone();
     for column in COLUMNS {
-        let value: Value = match column.cell(message) {
-            Cell::Absent => continue,
-            Cell::Signed(value) => value.into(),
-            Cell::Unsigned(value) => value.into(),
-            Cell::Flag(value) => value.into(),
-            Cell::Word(value) => value.into(),
-        };
-        object.insert(column.name.to_owned(), value);
+        match column.cell(message) {
+            Cell::Absent => {}
+            cell => {
+                object.insert(column.name.to_owned(), value(cell));
+            }
+        }
     }
     if let Some(ledger) = message.ledger() {
         let stages: Map<String, Value> = ledger

@@ -2,6 +2,7 @@
 //! messages is in memory at a time. The formats are described in `docs/schema.md`.
 
 mod csv;
+mod fleet;
 mod jsonl;
 mod latency_tester;
 mod latency_tester_folder;
@@ -13,6 +14,7 @@ mod stages;
 mod tests;
 
 pub use csv::export_csv;
+pub use fleet::{export_fleet_csv, export_fleet_jsonl, export_fleet_parquet};
 pub use jsonl::export_jsonl;
 pub use latency_tester::export_latency_tester_csv;
 pub use latency_tester_folder::export_latency_tester_folder;

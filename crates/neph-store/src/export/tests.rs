@@ -3,8 +3,8 @@ use std::fs;
 
 use ::parquet::file::reader::{FileReader, SerializedFileReader};
 use neph_model::{
-    ByteSize, Campaign, CampaignId, CampaignStatus, Experiment, ExperimentStatus, Order, ProbeKind,
-    Scenario, ScenarioId, Span, Wall,
+    ByteSize, Campaign, CampaignId, CampaignStatus, Experiment, ExperimentStatus, Fleet,
+    FleetEndpoint, FleetMessage, Order, ProbeKind, Scenario, ScenarioId, Span, Wall,
 };
 
 use super::*;
@@ -68,6 +68,38 @@ fn filled() -> (tempfile::TempDir, Box<dyn Store>, Vec<Experiment>) {
     }
     let experiments = store.experiments(campaign.id).expect("readable");
     (folder, store, experiments)
+}
+
+/// Those two with a fleet of these messages each, and a third without.
+pub(super) fn with_fleets(
+    messages: &[FleetMessage],
+) -> (tempfile::TempDir, Box<dyn Store>, Vec<Experiment>) {
+    let (folder, mut store, mut experiments) = filled();
+    let campaign = experiments[0].campaign;
+    let mut of_fleet = Vec::new();
+    for position in 0..2 {
+        let mut experiment = samples::experiment();
+        (experiment.campaign, experiment.position) = (campaign, position);
+        experiment.fleet = Some(Fleet {
+            probe: ProbeKind::Udp,
+            lanes: 4,
+            endpoints: vec![FleetEndpoint {
+                name: scenario().endpoint,
+                address: ([192, 0, 2, 1], 862).into(),
+            }],
+            interval: Span::from_secs(1),
+            renewal: None,
+        });
+        let mut recorder = store.begin(&experiment).expect("begun");
+        recorder.fleet(messages).expect("recorded");
+        experiment.status = ExperimentStatus::Complete;
+        store
+            .finish(recorder, &experiment, &provenance(experiment.id))
+            .expect("finished");
+        of_fleet.push(experiment);
+    }
+    of_fleet.push(experiments.swap_remove(0));
+    (folder, store, of_fleet)
 }
 
 #[test]
@@ -145,7 +177,7 @@ fn the_messages_of_one_and_of_several_experiments_come_out_of_a_parquet_file() {
     let (folder, store, experiments) = filled();
     let path = folder.path().join("out.parquet");
     let rows = |path: &std::path::Path| {
-        let reader = ColumnsReader::open(path).expect("readable").expect("there");
+        let reader: ColumnsReader = ColumnsReader::open(path).expect("readable").expect("there");
         let groups = 0..reader.row_groups();
         groups
             .flat_map(|group| reader.row_group(group).expect("readable"))

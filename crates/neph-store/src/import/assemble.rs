@@ -125,6 +125,7 @@ fn experiment(file: &RawFile, campaign: CampaignId, scenario: ScenarioId) -> Exp
             reflector: false,
             same_clock: false,
         }],
+        fleet: None,
         tally: Tally {
             messages: count,
             replies: count,

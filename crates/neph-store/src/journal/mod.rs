@@ -59,7 +59,7 @@ fn header(experiment: ExperimentId) -> [u8; HEADER_BYTES] {
 }
 
 /// The checksum of a frame, given the one before it (the header's for the first).
-fn chained(before: u32, length: [u8; 4], payload: &[u8]) -> u32 {
+pub(crate) fn chained(before: u32, length: [u8; 4], payload: &[u8]) -> u32 {
     let mut hasher = crc32fast::Hasher::new();
     hasher.update(&before.to_le_bytes());
     hasher.update(&length);

@@ -5,7 +5,6 @@ use neph_model::{ExperimentId, FlowIndex};
 use proptest::prelude::*;
 
 use super::*;
-use crate::Recorder;
 use crate::samples_for_tests::{any_event, any_message, any_sample, message};
 
 fn any_record() -> impl Strategy<Value = Record> {

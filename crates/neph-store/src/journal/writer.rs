@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use neph_model::{Event, ExperimentId, Message, Sample};
 
 use super::{FRAME_BYTES, MAX_PAYLOAD, chained, encode, header};
-use crate::{Recorder, StoreError};
+use crate::StoreError;
 
 /// The only writer of one experiment's journal.
 #[derive(Debug)]
@@ -80,12 +80,12 @@ impl JournalWriter {
     }
 }
 
-impl Recorder for JournalWriter {
-    fn experiment(&self) -> ExperimentId {
+impl JournalWriter {
+    pub(crate) const fn experiment(&self) -> ExperimentId {
         self.experiment
     }
 
-    fn messages(&mut self, messages: &[Message]) -> Result<(), StoreError> {
+    pub(crate) fn messages(&mut self, messages: &[Message]) -> Result<(), StoreError> {
         self.frames.clear();
         let mut chain = self.chain;
         for message in messages {
@@ -94,13 +94,13 @@ impl Recorder for JournalWriter {
         self.append(chain)
     }
 
-    fn event(&mut self, event: &Event) -> Result<(), StoreError> {
+    pub(crate) fn event(&mut self, event: &Event) -> Result<(), StoreError> {
         self.frames.clear();
         let chain = self.frame(self.chain, |out| encode::event(event, out))?;
         self.append(chain)
     }
 
-    fn sample(&mut self, sample: &Sample) -> Result<(), StoreError> {
+    pub(crate) fn sample(&mut self, sample: &Sample) -> Result<(), StoreError> {
         self.frames.clear();
         let chain = self.frame(self.chain, |out| encode::sample(sample, out))?;
         self.append(chain)

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Command, Stdio};
 
-use neph_model::{ExperimentId, ExperimentStatus, Message, Wall};
-use neph_store::Access;
+use neph_model::{ExperimentId, ExperimentStatus, FleetMessage, Message, Wall};
+use neph_store::{Access, SentWithin};
 
-use crate::values::{campaign, experiment, message, provenance, scenario};
+use crate::values::{campaign, experiment, fleet_message, message, provenance, scenario};
 use crate::{Place, each};
 
 /// How many times a child is killed, each time somewhere else.
@@ -17,6 +17,15 @@ const MESSAGES: u64 = 40;
 /// Messages given at once.
 const BATCH: u64 = 4;
 const STORE: &str = "NEPH_STORE_TEST_CHILD";
+
+/// Messages of the fleet that come with a batch: together an hour, so that segments close.
+fn fleet_of(batch: u64) -> Vec<FleetMessage> {
+    let first = u32::try_from(batch).expect("small") * 16_000;
+    (first..first + 16_000)
+        .step_by(400)
+        .map(fleet_message)
+        .collect()
+}
 
 /// Not a test: what the killed process runs.
 #[test]
@@ -39,6 +48,7 @@ fn child_that_records_until_it_is_killed() {
                 .map(|seq| message(0, seq))
                 .collect();
             recorder.messages(&messages).expect("recorded");
+            recorder.fleet(&fleet_of(batch)).expect("recorded");
             let safe = (batch + 1) * BATCH;
             writeln!(out, "\nsafe {} {safe}", experiment.id).expect("a parent that listens");
         }
@@ -107,6 +117,22 @@ fn what_was_acknowledged_survives_a_kill_at_any_moment() {
                 );
                 let expected: Vec<Message> = (0..count).map(|seq| message(0, seq)).collect();
                 assert_eq!(found, expected);
+                let mut fleet = Vec::new();
+                let mut take = |batch: &[FleetMessage]| {
+                    fleet.extend_from_slice(batch);
+                    Ok(())
+                };
+                store
+                    .visit_fleet(id, SentWithin::ALL, &mut take)
+                    .expect("there");
+                let written: Vec<FleetMessage> = (0..MESSAGES / BATCH).flat_map(fleet_of).collect();
+                assert_eq!(fleet, written[..fleet.len()]);
+                let least = usize::try_from(safe / BATCH).expect("few") * 40;
+                assert!(
+                    fleet.len() >= least,
+                    "{} found, {least} acknowledged",
+                    fleet.len()
+                );
                 if finished {
                     assert!(store.provenance(id).expect("readable").is_some());
                 }

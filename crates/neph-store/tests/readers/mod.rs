@@ -6,7 +6,7 @@ use std::process::Command;
 use neph_model::{ExperimentStatus, Message};
 use neph_store::Access;
 
-use crate::values::{message, provenance};
+use crate::values::{fleet_messages, message, provenance};
 use crate::{embedded, prepared};
 
 /// What `readers.py` returns when a library is missing.
@@ -32,6 +32,7 @@ fn duckdb_and_pandas_read_the_store_as_the_page_shows() {
     let messages: Vec<Message> = (0..1_000).map(|seq| message(0, seq)).collect();
     let mut recorder = store.begin(&experiment).expect("begun");
     recorder.messages(&messages).expect("recorded");
+    recorder.fleet(&fleet_messages(0..1_000)).expect("recorded");
     experiment.status = ExperimentStatus::Complete;
     store
         .finish(recorder, &experiment, &provenance(experiment.id))

@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 
 use neph_model::{
-    BitRate, ByteSize, Campaign, CampaignId, CampaignStatus, Event, EventKind, Experiment,
-    ExperimentId, ExperimentStatus, Flow, FlowIndex, FlowRole, Hop, HostFacts, Instant, Load,
-    Marks, Message, Order, Outcome, ProbeKind, Provenance, Scenario, ScenarioId, Seq, Span, Tally,
-    TcpState, Throughput, ThroughputSecond, Traceroute, Wall,
+    AtPeer, BitRate, ByteSize, Campaign, CampaignId, CampaignStatus, Event, EventKind, Experiment,
+    ExperimentId, ExperimentStatus, Fleet, FleetEndpoint, FleetMessage, FleetOutcome, FleetReply,
+    Flow, FlowIndex, FlowRole, Hop, HostFacts, Instant, Lane, Load, Marks, Message, Order, Outcome,
+    ProbeKind, Provenance, ReadBy, Scenario, ScenarioId, Seq, Span, Tally, TcpState, Throughput,
+    ThroughputSecond, Traceroute, Wall,
 };
 
 pub(crate) fn campaign() -> Campaign {
@@ -70,6 +71,7 @@ pub(crate) fn experiment(campaign: CampaignId) -> Experiment {
             flow(0, FlowRole::Main, ProbeKind::Ws, "[2001:db8::1]:443"),
             flow(1, FlowRole::Companion, ProbeKind::Icmp, "10.0.0.1:0"),
         ],
+        fleet: None,
         tally: Tally::default(),
         warnings: Vec::new(),
         anchors: Vec::new(),
@@ -100,6 +102,57 @@ pub(crate) fn message(flow: u32, seq: u64) -> Message {
         delivery_rate: u64::MAX,
     });
     message
+}
+
+/// A message of a fleet that a number tells wholly.
+pub(crate) fn fleet_message(number: u32) -> FleetMessage {
+    let mut reply = FleetReply {
+        round_trip: Span::from_nanos(800_000 + i64::from(number)),
+        read_by: ReadBy::Kernel,
+        at_peer: None,
+        ttl: None,
+        copies: 0,
+    };
+    if number % 2 == 1 {
+        reply.at_peer = Some(AtPeer {
+            rx: Instant::from_nanos(i64::MIN + i64::from(number)),
+            residence: Span::from_nanos(i64::from(number)),
+            count: Some(u32::MAX),
+            ttl: Some(255),
+        });
+        reply.ttl = Some(61);
+        reply.copies = u8::MAX;
+        reply.read_by = ReadBy::Program;
+    }
+    FleetMessage {
+        lane: Lane(number % 8),
+        source_port: 65_535,
+        seq: number / 8,
+        sent: Instant::from_nanos(i64::from(number) * 25_000_000),
+        late: Span::from_nanos(i64::from(number % 3)),
+        outcome: match number % 10 {
+            8 => FleetOutcome::Lost,
+            9 => FleetOutcome::Failed,
+            _ => FleetOutcome::Reply(reply),
+        },
+    }
+}
+
+pub(crate) fn fleet_messages(numbers: std::ops::Range<u32>) -> Vec<FleetMessage> {
+    numbers.map(fleet_message).collect()
+}
+
+pub(crate) fn fleet() -> Fleet {
+    Fleet {
+        probe: ProbeKind::Udp,
+        lanes: 8,
+        endpoints: vec![FleetEndpoint {
+            name: "metro".to_owned(),
+            address: "[2001:db8::1]:862".parse().expect("an address"),
+        }],
+        interval: Span::from_millis(200),
+        renewal: Some(Span::from_secs(30)),
+    }
 }
 
 pub(crate) fn event(at: i64, kind: EventKind) -> Event {

@@ -11,20 +11,28 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 pub enum Carrier {
     /// UDP, ICMP: one stamp identity per datagram, counted from 0.
     Datagrams,
+    /// As [`Carrier::Datagrams`], but of what is sent only the departure is stamped, not when it was
+    /// queued: half as much to read where thousands go a second.
+    Departures,
     /// TCP: a stamp's identity is the offset of a write's last byte, counted from the moment of
     /// [`enable`]; acknowledgements and statistics too. The socket must not be closed or listening.
     Stream,
+    /// As [`Carrier::Stream`], but only departures are stamped, without statistics.
+    StreamDepartures,
 }
 
 /// Asks the kernel to stamp this socket's packets from now on, both ways.
 ///
 /// # Errors
-/// `EINVAL` for [`Carrier::Stream`] on a socket that was never connected.
+/// `EINVAL` for a stream on a socket that was never connected.
 pub fn enable(socket: BorrowedFd<'_>, carrier: Carrier) -> io::Result<()> {
     match set_stamping(socket, flags(carrier)) {
         // Unknown before Linux 6.2. Without it offsets count from the first unacknowledged byte,
         // which is the same where nothing has been written yet.
-        Err(error) if carrier == Carrier::Stream && error.kind() == io::ErrorKind::InvalidInput => {
+        Err(error)
+            if matches!(carrier, Carrier::Stream | Carrier::StreamDepartures)
+                && error.kind() == io::ErrorKind::InvalidInput =>
+        {
             set_stamping(socket, flags(carrier) & !libc::SOF_TIMESTAMPING_OPT_ID_TCP)
         }
         outcome => outcome,
@@ -41,6 +49,10 @@ const fn flags(carrier: Carrier) -> libc::c_uint {
         | libc::SOF_TIMESTAMPING_OPT_TSONLY;
     match carrier {
         Carrier::Datagrams => flags,
+        Carrier::Departures => flags & !libc::SOF_TIMESTAMPING_TX_SCHED,
+        Carrier::StreamDepartures => {
+            flags & !libc::SOF_TIMESTAMPING_TX_SCHED | libc::SOF_TIMESTAMPING_OPT_ID_TCP
+        }
         Carrier::Stream => {
             flags
                 | libc::SOF_TIMESTAMPING_TX_ACK
@@ -64,10 +76,10 @@ fn set_stamping(socket: BorrowedFd<'_>, flags: libc::c_uint) -> io::Result<()> {
 ///
 /// # Errors
 /// None known on Linux.
-pub fn restart_count(socket: BorrowedFd<'_>) -> io::Result<()> {
+pub fn restart_count(socket: BorrowedFd<'_>, carrier: Carrier) -> io::Result<()> {
     // The count starts where the identities are switched on.
     set_stamping(socket, 0)?;
-    set_stamping(socket, flags(Carrier::Datagrams))
+    set_stamping(socket, flags(carrier))
 }
 
 /// Asks for receive stamps only.
@@ -87,6 +99,55 @@ pub fn enable_ttl(socket: BorrowedFd<'_>, family: Family) -> io::Result<()> {
     match family {
         Family::V4 => set_option(socket, libc::IPPROTO_IP, libc::IP_RECVTTL, 1),
         Family::V6 => set_option(socket, libc::IPPROTO_IPV6, libc::IPV6_RECVHOPLIMIT, 1),
+    }
+}
+
+/// Asks for the port of ours that each received datagram was sent to: told where it is not the
+/// socket's own.
+///
+/// # Errors
+/// None known on Linux.
+pub fn enable_port(socket: BorrowedFd<'_>, family: Family) -> io::Result<()> {
+    match family {
+        Family::V4 => set_option(socket, libc::IPPROTO_IP, libc::IP_RECVORIGDSTADDR, 1),
+        Family::V6 => set_option(socket, libc::IPPROTO_IPV6, libc::IPV6_RECVORIGDSTADDR, 1),
+    }
+}
+
+/// Makes room for `bytes` to be received that are not read yet, notices of what was sent included:
+/// as much of it as is permitted (`net.core.rmem_max`; root may have more).
+///
+/// # Errors
+/// None known on Linux.
+pub fn make_room(socket: BorrowedFd<'_>, bytes: i32) -> io::Result<()> {
+    let force = set_option(socket, libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, bytes);
+    force.or_else(|_| set_option(socket, libc::SOL_SOCKET, libc::SO_RCVBUF, bytes))
+}
+
+/// How many packets the kernel dropped so far because this socket's buffer was full.
+///
+/// # Errors
+/// `InvalidInput` before Linux 4.12.
+pub fn dropped(socket: BorrowedFd<'_>) -> io::Result<u64> {
+    /// `SO_MEMINFO` of asm-generic/socket.h, and what it tells (`SK_MEMINFO_*`).
+    const SO_MEMINFO: libc::c_int = 55;
+    const DROPS: usize = 8;
+    let mut told = [0_u32; DROPS + 1];
+    let mut len = size_of_val(&told) as libc::socklen_t;
+    // SAFETY: getsockopt writes at most `len` bytes to `told`, which has that size.
+    let outcome = unsafe {
+        libc::getsockopt(
+            socket.as_raw_fd(),
+            libc::SOL_SOCKET,
+            SO_MEMINFO,
+            told.as_mut_ptr().cast(),
+            &raw mut len,
+        )
+    };
+    if outcome == 0 {
+        Ok(told[DROPS].into())
+    } else {
+        Err(io::Error::last_os_error())
     }
 }
 

@@ -10,7 +10,7 @@ use neph_campaign::{
     Carried, Carrier, CarryError, ExperimentOrder, Prepared, Progress, ThroughputOrder,
     TracerouteOrder,
 };
-use neph_model::{Event, ExperimentId, Message, Sample, Throughput, Traceroute};
+use neph_model::{Event, ExperimentId, FleetMessage, Message, Sample, Throughput, Traceroute};
 use neph_store::{Recorder, StoreError};
 
 use crate::exit::Failure;
@@ -86,6 +86,10 @@ impl Recorder for Telling<'_> {
         // Whoever reads the file loses a line; the store has the message all the same.
         let _ = self.file.write_all(lines.as_bytes());
         Ok(())
+    }
+
+    fn fleet(&mut self, messages: &[FleetMessage]) -> Result<(), StoreError> {
+        self.inner.fleet(messages)
     }
 
     fn event(&mut self, event: &Event) -> Result<(), StoreError> {

@@ -2,9 +2,9 @@
 
 use std::io::Write;
 
-use neph_campaign::estimate::{estimate, length};
+use neph_campaign::estimate::{Estimate, estimate, length};
 use neph_campaign::{Plan, expand, order};
-use neph_model::{Order, Span};
+use neph_model::{ByteSize, Order, Span};
 
 use super::{PlanArgs, read};
 use crate::exit::{Failure, Outcome};
@@ -34,7 +34,7 @@ pub(crate) fn run(args: &PlanArgs) -> Result<Outcome, Failure> {
         writeln!(
             out,
             "{number:>4}  {label:<58}{:>9}{length:>11}",
-            scenario.messages
+            scenario.messages_of_all_flows()
         )?;
     }
     let cost = estimate(plan, &scenarios);
@@ -50,6 +50,8 @@ pub(crate) fn run(args: &PlanArgs) -> Result<Outcome, Failure> {
         time(cost.block),
         time(cost.whole)
     )?;
+    tell_fleets(&mut out, &cost)?;
+    tell_seasons(&mut out, plan)?;
     if cost.outlasts_interval(plan) {
         output::say("neph: a block takes longer than block_interval, so each starts late");
     }
@@ -58,6 +60,28 @@ pub(crate) fn run(args: &PlanArgs) -> Result<Outcome, Failure> {
     }
     out.flush()?;
     Ok(Outcome::Done)
+}
+
+fn tell_fleets(out: &mut impl Write, cost: &Estimate) -> std::io::Result<()> {
+    if cost.fleet_bytes == ByteSize(0) {
+        return Ok(());
+    }
+    writeln!(
+        out,
+        "disk: about {} for the fleets' messages",
+        cost.fleet_bytes
+    )
+}
+
+/// When the seasons are. How long a campaign waits for them depends on when it begins.
+fn tell_seasons(out: &mut impl Write, plan: &Plan) -> std::io::Result<()> {
+    for season in &plan.seasons {
+        writeln!(out, "season {}: {}", season.name, season.when())?;
+    }
+    if plan.seasons.is_empty() {
+        return Ok(());
+    }
+    writeln!(out, "waiting for the seasons comes on top of the time")
 }
 
 /// The order in which scenarios will run, where it is known already.

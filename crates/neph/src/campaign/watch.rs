@@ -10,7 +10,7 @@ use neph_model::{
 };
 
 use super::preview::time;
-use crate::output;
+use crate::{output, when};
 
 /// Shows progress.
 #[derive(Debug)]
@@ -89,6 +89,10 @@ impl Observer for Watch {
                 self.line(&begun(campaign, scenarios.len(), *standing, *left));
             }
             News::Waiting { block, .. } => self.line(&format!("waiting for block {}", block + 1)),
+            News::OutOfSeason { season, until } => {
+                let until = when::utc(*until);
+                self.line(&format!("waiting for the season '{season}', until {until}"));
+            }
             News::CheckBegun(order) => {
                 let pair = pair(order.site.as_deref(), &order.server.name);
                 self.live(&format!("throughput check {pair} ..."));
@@ -104,9 +108,10 @@ impl Observer for Watch {
                 let left = (self.left - progress.elapsed).max(Span::ZERO);
                 let (standing, label) = (&self.standing, scenario.label());
                 let (due, of) = (progress.due, scenario.messages);
+                let each = scenario.flows().map_or("", |_| " of each flow");
                 let (figures, left) = (told(figures), time(left));
                 self.live(&format!(
-                    "[{standing}] {label}: {due}/{of} messages, {figures} | {left} left"
+                    "[{standing}] {label}: {due}/{of} messages{each}, {figures} | {left} left"
                 ));
             }
             News::ExperimentEnded {

@@ -105,6 +105,7 @@ fn experiment(
         flows: flows
             .map(|(place, (planned, _))| flow(planned, place))
             .collect(),
+        fleet: None,
         tally: members[0].1.tally,
         warnings: Vec::new(),
         anchors: Vec::new(),

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use neph_model::{Campaign, Event, Experiment, Flow, Provenance, Sample, Span, Tally};
+use neph_model::{Campaign, Event, Experiment, Fleet, Flow, Provenance, Sample, Span, Tally};
 use neph_store::Store;
 use serde_json::json;
 
@@ -27,6 +27,9 @@ pub(super) fn document(
     let facts = facts(campaign, experiment, (&label, status));
     document.pairs("Experiment", "experiment", facts);
     document.pairs("Messages", "tally", tally(&experiment.tally));
+    if let Some(known) = &experiment.fleet {
+        document.pairs("Fleet", "fleet", fleet(known));
+    }
     document.table("Flows", "flows", flows(&experiment.flows));
     document.table("Flags", "flags", flags(experiment));
     document.table("Events", "events", happened(&events));
@@ -91,6 +94,25 @@ fn tally(tally: &Tally) -> Vec<Pair> {
         of("reordered", "reordered", tally.reordered),
         of("late replies", "late", tally.late),
     ]
+}
+
+fn fleet(fleet: &Fleet) -> Vec<Pair> {
+    let span = |span: Span| Cell::new(span.exact(), span.nanos());
+    let mut pairs = vec![
+        Pair::new("flows", "lanes", Cell::count(fleet.lanes.into())),
+        Pair::new("probe", "probe", Cell::text(fleet.probe.name())),
+        Pair::new("interval", "interval_ns", span(fleet.interval)),
+        Pair::new(
+            "renewal",
+            "renewal_ns",
+            fleet.renewal.map_or_else(Cell::absent, span),
+        ),
+    ];
+    pairs.extend(fleet.endpoints.iter().map(|endpoint| {
+        let whom = format!("{} ({})", endpoint.name, endpoint.address);
+        Pair::new("endpoint", "endpoint", Cell::text(whom))
+    }));
+    pairs
 }
 
 fn flows(flows: &[Flow]) -> Sheet {

@@ -17,7 +17,7 @@ pub(crate) const TWO: &str = "version = 1\n\
     [[site]]\nname = \"b\"\naddress = \"10.80.0.2/24\"\n\
     [[link]]\nname = \"path\"\na = \"a\"\nb = \"b\"\ndelay = \"2ms\"\n";
 
-fn is_root() -> bool {
+pub(crate) fn is_root() -> bool {
     let status = fs::read_to_string("/proc/self/status").expect("proc is mounted");
     status.lines().any(|line| line.starts_with("Uid:\t0\t"))
 }

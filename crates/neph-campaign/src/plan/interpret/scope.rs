@@ -9,9 +9,9 @@ use neph_probe::most_payload;
 use neph_text::{Bytes, Fault, Placed, Problems};
 
 use super::{above_zero, known, one_length};
-use crate::plan::Target;
 use crate::plan::meaning::{Axes, Length};
 use crate::plan::typed::{TypedAxes, TypedEndpoint};
+use crate::plan::{Target, fleet};
 
 const DEFAULT_REQUEST: ByteSize = ByteSize(64);
 const DEFAULT_RESPONSE: ByteSize = ByteSize(64);
@@ -44,6 +44,10 @@ impl Scope<'_> {
             parameters,
         };
         self.check_connections(&axes);
+        if let Some(fault) = fleet::contradiction(self.target, &axes) {
+            self.problems.add(self.own.span.clone(), fault);
+            return None;
+        }
         self.lengths_fit(&axes).then_some(axes)
     }
 

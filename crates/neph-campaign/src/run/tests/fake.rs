@@ -94,6 +94,7 @@ impl Carrier for Fake {
         }
         Ok(Prepared {
             started: self.time.now(),
+            fleet: None,
             flows: vec![Flow {
                 index: FlowIndex(0),
                 role: FlowRole::Main,
@@ -155,6 +156,7 @@ impl Carrier for Fake {
             ending,
             ended: self.time.now(),
             flows: order.experiment.flows.clone(),
+            late: None,
             anchors: vec![(0, order.experiment.started.unix_nanos())],
             host: HostFacts {
                 host: "here".to_owned(),

@@ -253,6 +253,7 @@ impl World {
                 flow(0, FlowRole::Main, self.probe, source),
                 flow(1, FlowRole::Companion, ProbeKind::Icmp, None),
             ],
+            fleet: None,
             tally: Tally::default(),
             warnings: Vec::new(),
             anchors: anchors(self.steps && block == 1),

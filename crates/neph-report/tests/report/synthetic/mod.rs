@@ -230,6 +230,7 @@ fn experiment(
             flow(0, FlowRole::Main, ProbeKind::Ws, link.name, link.reflector),
             flow(1, FlowRole::Companion, ProbeKind::Icmp, link.name, false),
         ],
+        fleet: None,
         tally: Tally {
             messages: scenario.messages,
             replies: scenario.messages - u64::try_from(unanswered).unwrap(),

@@ -1,0 +1,65 @@
+//! What a running fleet tells.
+
+use std::sync::mpsc::{Receiver, TryRecvError};
+
+use neph_model::{Event, EventKind, FlowIndex, Instant, Tally};
+use neph_probe::{FleetReport, FleetTally};
+
+use super::Intake;
+
+impl Intake<'_> {
+    /// Takes in what the fleet told; whether it may tell more.
+    pub(in crate::local) fn take_fleet(&mut self, reports: &Receiver<FleetReport>) -> bool {
+        loop {
+            match reports.try_recv() {
+                Ok(report) => self.one_of_fleet(report),
+                Err(TryRecvError::Empty) => return true,
+                Err(TryRecvError::Disconnected) => return false,
+            }
+        }
+    }
+
+    fn one_of_fleet(&mut self, report: FleetReport) {
+        match report {
+            FleetReport::Opened { .. } => {}
+            FleetReport::Messages(messages) => {
+                let origin = self.origin.at;
+                self.of_fleet
+                    .extend(messages.into_iter().map(|mut message| {
+                        message.sent = Instant::from_nanos((message.sent - origin).nanos());
+                        message
+                    }));
+            }
+            FleetReport::Anchor(anchor) => {
+                let at = (anchor.at - self.origin.at).nanos();
+                self.anchors.push((at, anchor.wall.unix_nanos()));
+            }
+            FleetReport::ClockStepped(by) => {
+                self.clock_steps += 1;
+                self.events.push(Event {
+                    flow: FlowIndex(0),
+                    at: (neph_probe::now() - self.origin.at).nanos(),
+                    kind: EventKind::ClockStepped,
+                    text: format!("the wall clock stepped by {by}"),
+                });
+            }
+            FleetReport::Ended(tally) => {
+                self.main = Tally {
+                    messages: tally.replies + tally.lost + tally.failed,
+                    replies: tally.replies,
+                    lost: tally.lost,
+                    failed: tally.failed,
+                    duplicates: tally.copies,
+                    reordered: 0,
+                    late: tally.late,
+                };
+                self.fleet = Some(tally);
+            }
+        }
+    }
+
+    /// How the fleet fared, once it is over.
+    pub(in crate::local) const fn fleet(&self) -> Option<FleetTally> {
+        self.fleet
+    }
+}

@@ -1,0 +1,234 @@
+//! A plan's fleets: the parameters that make one of a scenario, and what contradicts them.
+
+use neph_model::{ProbeKind, Span};
+use neph_probe::SYNS_A_SECOND_EACH;
+use neph_text::{Fault, Nanos, Node, Take, parse_duration};
+
+use super::Target;
+use super::meaning::Axes;
+
+/// The most flows of a fleet: source ports that a host can give out without running dry.
+const MOST_FLOWS: u32 = 50_000;
+/// The most messages a second of a fleet: half of what one core sends.
+pub(crate) const MOST_A_SECOND: u32 = 100_000;
+/// What a fleet's flows cannot have, and why.
+const NOT_FOR_FLEETS: [(&str, &str); 4] = [
+    ("congestion", "its probes are too small for one to matter"),
+    (
+        "new_connection",
+        "its flows keep their connections; renewal = \"30s\" begins new ones",
+    ),
+    ("spin", "it spins for none of its sends"),
+    ("tls", "its probes are plain"),
+];
+
+/// Whether many flows can be carried by one thread to this target.
+pub(crate) fn fits(target: &Target) -> bool {
+    let carried = matches!(
+        target.probe,
+        ProbeKind::Udp | ProbeKind::Tcp | ProbeKind::Syn
+    );
+    carried && !target.secure
+}
+
+/// How many flows.
+pub(crate) fn flows(node: &Node) -> Result<String, Fault> {
+    match u32::take(node) {
+        Ok(flows @ 1..=MOST_FLOWS) => Ok(flows.to_string()),
+        _ => Err(Fault::new(
+            "this is no number of flows",
+            format!("write a number from 1 to {MOST_FLOWS}"),
+        )),
+    }
+}
+
+/// How many SYNs a second.
+pub(crate) fn rate_cap(node: &Node) -> Result<String, Fault> {
+    match u32::take(node) {
+        Ok(rate @ 1..=MOST_A_SECOND) => Ok(rate.to_string()),
+        _ => Err(Fault::new(
+            "this is no number of SYNs a second",
+            format!("write a number from 1 to {MOST_A_SECOND}"),
+        )),
+    }
+}
+
+/// How long a flow lives, as [`Span::exact`] writes it.
+pub(crate) fn renewal(node: &Node) -> Result<String, Fault> {
+    match Nanos::take(node)? {
+        Nanos(0) => Err(Fault::new(
+            "a flow cannot live for no time",
+            "write for example \"30s\"; without 'renewal' flows are never renewed",
+        )),
+        Nanos(nanos) => Ok(Span::from_nanos(nanos).exact()),
+    }
+}
+
+/// What contradicts itself among the values of one endpoint, and what to do.
+pub(crate) fn contradiction(target: &Target, axes: &Axes) -> Option<Fault> {
+    let values = |name: &str| axes.parameters.get(name).into_iter().flatten();
+    let most = values("flows")
+        .filter_map(|flows| flows.parse::<i64>().ok())
+        .max();
+    let Some(most) = most else {
+        return axes.parameters.contains_key("renewal").then(|| {
+            let what = "'renewal' is for fleets, and 'flows' is not given";
+            Fault::new(what, "add flows = 512, or remove renewal")
+        });
+    };
+    for (name, why) in NOT_FOR_FLEETS {
+        if axes.parameters.contains_key(name) {
+            let what = format!("a fleet has no '{name}': {why}");
+            return Some(Fault::new(what, format!("remove {name} or flows")));
+        }
+    }
+    let shortest = axes.intervals.iter().min()?;
+    let rate = most.saturating_mul(1_000_000_000) / shortest.nanos().max(1);
+    let allowed = values("rate_cap").filter_map(|cap| cap.parse::<i64>().ok());
+    let cap = match target.probe {
+        ProbeKind::Syn => allowed.min().unwrap_or_else(|| SYNS_A_SECOND_EACH.into()),
+        _ => MOST_A_SECOND.into(),
+    };
+    if rate > cap && target.probe == ProbeKind::Syn {
+        let what = format!(
+            "{most} flows every {} are {rate} SYNs a second, which may be taken for an attack",
+            shortest.exact()
+        );
+        let remedy = format!(
+            "at most {cap}: fewer flows or a longer interval, or allow them with rate_cap = {rate}"
+        );
+        return Some(Fault::new(what, remedy));
+    }
+    if rate > cap {
+        let what = format!(
+            "{most} flows every {} are {rate} messages a second",
+            shortest.exact()
+        );
+        let remedy = format!("at most {MOST_A_SECOND}: fewer flows, or a longer interval");
+        return Some(Fault::new(what, remedy));
+    }
+    let longest = axes.intervals.iter().max()?;
+    let lives = values("renewal").filter_map(|text| parse_duration(text).ok());
+    let shortest_life = Span::from_nanos(lives.min()?);
+    (shortest_life < *longest).then(|| {
+        let (life, interval) = (shortest_life.exact(), longest.exact());
+        let what = format!("flows that live {life} send nothing every {interval}");
+        Fault::new(what, "write a longer renewal or a shorter interval")
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use neph_text::Source;
+
+    use crate::expand::scenarios;
+    use crate::plan::parse;
+
+    fn plan(lines: &str, url: &str) -> String {
+        format!(
+            "version = 1\nname = \"p\"\nduration = \"1min\"\n{lines}\n\
+             [[endpoint]]\nname = \"a\"\nurl = \"{url}\"\n"
+        )
+    }
+
+    #[test]
+    fn flow_sets_multiply_and_their_messages_are_counted() {
+        let text = plan(
+            "interval = \"200ms\"\nflows = [8, 512]\nrenewal = \"30s\"",
+            "udp://a",
+        );
+        let plan = parse(&Source::new("p.toml", text)).expect("a good plan");
+        let scenarios = scenarios(&plan);
+        let told: Vec<_> = scenarios
+            .iter()
+            .map(|s| (s.label(), s.flows(), s.messages, s.messages_of_all_flows()))
+            .collect();
+        assert_eq!(
+            told,
+            [
+                (
+                    "a · 8 flows · every 200 ms · 64 B".to_owned(),
+                    Some(8),
+                    300,
+                    2_400
+                ),
+                (
+                    "a · 512 flows · every 200 ms · 64 B".to_owned(),
+                    Some(512),
+                    300,
+                    153_600
+                ),
+            ]
+        );
+        assert_eq!(scenarios[0].parameters["renewal"], "30 s");
+    }
+
+    #[test]
+    fn more_syns_are_sent_where_they_are_allowed() {
+        let text = plan(
+            "interval = \"1s\"\nflows = 512\nrate_cap = 512",
+            "syn://a:80",
+        );
+        parse(&Source::new("p.toml", text)).expect("a good plan");
+    }
+
+    #[test]
+    fn what_is_no_fleet_is_told_where_it_stands() {
+        let told = |lines: &str, url: &str| {
+            let found = parse(&Source::new("p.toml", plan(lines, url))).expect_err("wrong");
+            let told: Vec<String> = found.iter().map(ToString::to_string).collect();
+            told.join("\n")
+        };
+        let second = "interval = \"1s\"\n";
+        for (lines, url, part) in [
+            (
+                format!("{second}flows = 0"),
+                "udp://a",
+                "p.toml:5:9: this is no number of flows",
+            ),
+            (
+                format!("{second}flows = 50001"),
+                "udp://a",
+                "write a number from 1 to 50000",
+            ),
+            (
+                format!("{second}flows = 8"),
+                "ws://a",
+                "'flows' fits no endpoint",
+            ),
+            (
+                format!("{second}flows = 8\nrenewal = \"0s\""),
+                "udp://a",
+                "live for no time",
+            ),
+            (
+                format!("{second}renewal = \"30s\""),
+                "udp://a",
+                "add flows = 512",
+            ),
+            (
+                format!("{second}flows = 8\nrenewal = \"1ms\""),
+                "udp://a",
+                "send nothing every 1 s",
+            ),
+            (
+                format!("{second}flows = 8\nnew_connection = true"),
+                "tcp://a:1",
+                "no 'new_connection'",
+            ),
+            (
+                format!("{second}flows = 201"),
+                "syn://a:80",
+                "201 flows every 1 s are 201 SYNs a second, which may be taken for an attack",
+            ),
+            (
+                "interval = \"1ms\"\nflows = 512".to_owned(),
+                "udp://a",
+                "512 flows every 1 ms are 512000 messages a second",
+            ),
+        ] {
+            let told = told(&lines, url);
+            assert!(told.contains(part), "{part} in {told}");
+        }
+    }
+}

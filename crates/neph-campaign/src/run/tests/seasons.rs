@@ -1,0 +1,104 @@
+//! Seasons: what may run now runs, what may not waits, and nothing is done twice.
+
+use neph_model::{Experiment, ExperimentStatus};
+
+use super::fake::Fate;
+use super::{CampaignStatus, Lab};
+
+/// Two seasons that share no minute, an experiment of ten minutes, and days to go.
+const PLAN: &str = r#"
+version = 1
+name = "seasons"
+interval = "1min"
+messages = 10
+blocks = 9
+pause = "1s"
+tries = 2
+seed = 5
+[[endpoint]]
+name = "a"
+url = "udp://a"
+[[season]]
+name = "low"
+hours = "01:00-02:00"
+[[season]]
+name = "high"
+hours = "06:00-22:00"
+"#;
+
+/// The hour of a day, and the minute, at which an experiment began and ended.
+fn hours(experiment: &Experiment) -> (i64, i64) {
+    let hour = |wall: neph_model::Wall| wall.unix_nanos() / 3_600_000_000_000 % 24;
+    let ended = experiment.ended.expect("it ended").unix_nanos() - 1;
+    (
+        hour(experiment.started),
+        hour(neph_model::Wall::from_unix_nanos(ended)),
+    )
+}
+
+fn season(lab: &Lab, experiment: &Experiment) -> String {
+    let matrix = crate::expand::scenarios(&lab.plan);
+    let mut all = matrix.iter();
+    let scenario = all.find(|scenario| scenario.id == experiment.scenario);
+    scenario.expect("of the matrix").parameters["season"].clone()
+}
+
+#[test]
+fn every_experiment_lies_within_its_season_and_a_season_is_used_to_its_end() {
+    let mut lab = Lab::new(PLAN, &[]);
+    let (campaign, standing) = lab.go().expect("a campaign");
+    assert_eq!(campaign.status, CampaignStatus::Complete);
+    assert_eq!((standing.complete, standing.total), (18, 18));
+    for experiment in lab.experiments() {
+        let (began, ended) = hours(&experiment);
+        match season(&lab, &experiment).as_str() {
+            "low" => assert_eq!((began, ended), (1, 1), "{experiment:?}"),
+            _ => assert!(
+                (6..22).contains(&began) && (6..22).contains(&ended),
+                "{experiment:?}"
+            ),
+        }
+    }
+    // It began at 00:16: five of ten minutes and a second fit into 01:00 to 02:00, so nine blocks
+    // take two nights; the nine of the day fit into the first.
+    assert_eq!(
+        lab.diary
+            .0
+            .iter()
+            .filter(|line| line.starts_with("out of"))
+            .collect::<Vec<_>>(),
+        [
+            "out of season until low at 3600 s",
+            "out of season until high at 21600 s",
+            "out of season until low at 90000 s"
+        ]
+    );
+}
+
+#[test]
+fn a_kill_and_ctrl_c_while_the_season_lasts_cost_only_what_was_cut_off() {
+    let mut lab = Lab::new(PLAN, &[Fate::Complete, Fate::Killed, Fate::CtrlC]);
+    lab.go().expect_err("killed");
+    let (campaign, _) = lab.go().expect("interrupted");
+    assert_eq!(campaign.status, CampaignStatus::Interrupted);
+    let (campaign, standing) = lab.go().expect("resumed");
+    assert_eq!(campaign.status, CampaignStatus::Complete);
+    assert_eq!(standing.complete, 18);
+    let complete = |one: &&Experiment| one.status == ExperimentStatus::Complete;
+    let all = lab.experiments();
+    assert_eq!(all.iter().filter(complete).count(), 18);
+    assert_eq!(all.len(), 20);
+}
+
+#[test]
+fn an_experiment_that_no_season_has_room_for_is_refused_before_anything_runs() {
+    let text = PLAN.replace("messages = 10", "messages = 60");
+    let source = neph_text::Source::new("p.toml", text);
+    let found = crate::plan::parse(&source).expect_err("with its pause it is too long");
+    assert!(
+        found[0]
+            .to_string()
+            .contains("longer than the season 'low'"),
+        "{found:?}"
+    );
+}

@@ -1,0 +1,143 @@
+//! A running fleet: its thread, and what it tells.
+
+use std::sync::mpsc::Receiver;
+use std::thread::{self, JoinHandle};
+
+use neph_model::ProbeKind;
+use neph_sys::files;
+
+use super::connect::Connects;
+use super::driver;
+use super::established::Established;
+use super::reports::FleetReports;
+use super::shared::Shared;
+use super::sockets::Sockets;
+use super::spec::{FleetReport, FleetSpec};
+use super::syn::Syns;
+use super::transport::Transport;
+use crate::ProbeError;
+use crate::pace;
+use crate::raw_tcp;
+use crate::spec::Priority;
+use crate::stop::Stop;
+
+/// Files that a fleet needs beside those of its flows, and that others of this process may want.
+const SPARE: u64 = 64;
+
+/// A fleet that runs on a thread of its own until its schedule is over or it is stopped.
+#[derive(Debug)]
+pub struct FleetRun {
+    reports: Receiver<FleetReport>,
+    thread: JoinHandle<Result<(), ProbeError>>,
+}
+
+impl FleetRun {
+    /// Starts measuring.
+    ///
+    /// # Errors
+    /// When the fleet asks for what cannot be (no lanes, no endpoint, more messages a second than
+    /// its cap), or no thread can be had. What the thread itself cannot do is told by
+    /// [`Self::join`].
+    pub fn start(spec: FleetSpec, stop: Stop) -> Result<Self, ProbeError> {
+        spec.check()?;
+        let (sender, reports) = FleetReports::new();
+        let thread = thread::Builder::new()
+            .name("neph-fleet".to_owned())
+            .spawn(move || run(&spec, sender, &stop))
+            .map_err(ProbeError::Thread)?;
+        Ok(Self { reports, thread })
+    }
+
+    /// What the fleet tells; ends with [`FleetReport::Ended`], or when the thread could not begin.
+    pub const fn reports(&self) -> &Receiver<FleetReport> {
+        &self.reports
+    }
+
+    /// Waits for the thread.
+    ///
+    /// # Errors
+    /// Why the fleet could not begin.
+    pub fn join(self) -> Result<(), ProbeError> {
+        drop(self.reports);
+        self.thread
+            .join()
+            .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    }
+}
+
+fn run(spec: &FleetSpec, reports: FleetReports, stop: &Stop) -> Result<(), ProbeError> {
+    let mut priority = spec.priority;
+    if let Some(site) = &spec.site {
+        site.enter()?;
+        if site.is_rationed() {
+            priority = Priority::Normal;
+        }
+    }
+    pace::settle_thread(priority);
+    let transport = transport(spec)?;
+    driver::drive(spec, transport, reports, stop)
+}
+
+/// What carries this kind.
+fn transport(spec: &FleetSpec) -> Result<Box<dyn Transport>, ProbeError> {
+    match spec.fleet.probe {
+        ProbeKind::Udp => udp(spec),
+        ProbeKind::Syn if raw_tcp::is_permitted() => Ok(Box::new(Syns::new(spec)?)),
+        ProbeKind::Syn => {
+            has_files(spec, "; or run as root, which needs no file for each")?;
+            Ok(Box::new(Connects::new(spec)?))
+        }
+        ProbeKind::Tcp => {
+            has_files(spec, "")?;
+            Ok(Box::new(Established::new(spec)?))
+        }
+        kind => Err(ProbeError::Fleet(format!(
+            "there is no fleet of {kind} flows"
+        ))),
+    }
+}
+
+/// Whether there are files for a connection of each flow.
+fn has_files(spec: &FleetSpec, or: &str) -> Result<(), ProbeError> {
+    let files = files::raise_limit().unwrap_or(u64::MAX);
+    let needed = files_needed(spec);
+    if needed <= files {
+        return Ok(());
+    }
+    let possible = u64::from(spec.fleet.lanes) * files.saturating_sub(SPARE) / needed;
+    Err(ProbeError::Fleet(format!(
+        "{} flows need {needed} files and this process may open {files}: ask for {possible} flows, \
+         or raise the limit ('ulimit -n'){or}",
+        spec.fleet.lanes
+    )))
+}
+
+/// A socket for each flow where there are files enough, as anybody may; else shared ones.
+fn udp(spec: &FleetSpec) -> Result<Box<dyn Transport>, ProbeError> {
+    let files = files::raise_limit().unwrap_or(u64::MAX);
+    let needed = files_needed(spec);
+    if needed <= files {
+        return Ok(Box::new(Sockets::new(spec)?));
+    }
+    let shared = Shared::new(spec).map_err(|error| {
+        let possible = u64::from(spec.fleet.lanes) * files.saturating_sub(SPARE) / needed;
+        ProbeError::Fleet(format!(
+            "{} flows need {needed} files and this process may open {files}: ask for {possible} \
+             flows, raise the limit ('ulimit -n'), or run as root, which needs no file for each \
+             ({error})",
+            spec.fleet.lanes
+        ))
+    })?;
+    Ok(Box::new(shared))
+}
+
+/// A file for each flow, for those that are over but still take late replies, and some more.
+fn files_needed(spec: &FleetSpec) -> u64 {
+    let lanes = u64::from(spec.fleet.lanes);
+    let leaving = spec.fleet.renewal.map_or(0, |renewal| {
+        let timeout = spec.timeout.nanos().max(0).unsigned_abs();
+        let renewal = renewal.nanos().max(spec.fleet.interval.nanos()).max(1);
+        lanes * timeout.div_ceil(renewal.unsigned_abs())
+    });
+    lanes + leaving + SPARE
+}

@@ -1,0 +1,93 @@
+//! A report over experiments that have a fleet and no messages of a single flow: nothing breaks,
+//! and the fleet's messages come out of the store one by one.
+
+use neph_model::{
+    ExperimentStatus, Fleet, FleetEndpoint, FleetMessage, FleetOutcome, FlowRole, Instant, Lane,
+    ProbeKind, Span,
+};
+use neph_report::{
+    CampaignData, Include, PlotSettings, diagnose, draw, findings, load, load_fleets, summary,
+    tables, text, write_report,
+};
+use neph_store::{Access, open};
+
+use crate::synthetic::{self, CONTINENT, METRO};
+
+/// Every experiment measures a fleet; echoes go on beside it, or not even those.
+fn of_fleets(keep_echoes: impl Fn(usize) -> bool) -> CampaignData {
+    let mut data = synthetic::over(&[METRO, CONTINENT], 6);
+    for scenario in &mut data.scenarios {
+        scenario.probe = ProbeKind::Udp;
+        scenario.parameters.insert("flows".into(), "512".into());
+    }
+    for (place, one) in data.experiments.iter_mut().enumerate() {
+        let keeps = keep_echoes(place);
+        let stays = |role| role != FlowRole::Main && keeps;
+        one.flows.retain(|flow| stays(flow.flow.role));
+        one.experiment.flows.retain(|flow| stays(flow.role));
+        one.experiment.fleet = Some(Fleet {
+            probe: ProbeKind::Udp,
+            lanes: 512,
+            endpoints: vec![FleetEndpoint {
+                name: "metro".to_owned(),
+                address: ([192, 0, 2, 1], 862).into(),
+            }],
+            interval: Span::from_millis(200),
+            renewal: None,
+        });
+    }
+    data
+}
+
+#[test]
+fn findings_tables_figures_diagnosis_and_page_stand_without_a_main_flow() {
+    for data in [
+        of_fleets(|_| true),
+        of_fleets(|_| false),
+        of_fleets(|place| place % 2 == 0),
+    ] {
+        let settings = PlotSettings::default();
+        let told = diagnose(&data, &settings);
+        assert!(!findings(&data, &settings).is_empty());
+        let _rows = summary(&data, &settings);
+        let _tables = tables(&data, &settings);
+        let _figures = draw(&data, &settings);
+        let folder = tempfile::tempdir().unwrap();
+        let files = write_report(&data, &settings, &told, folder.path()).unwrap();
+        assert!(files[0].exists());
+        assert!(!text(&data, &settings, &told, 100).is_empty());
+    }
+}
+
+#[test]
+fn a_fleets_messages_are_handed_out_one_by_one_and_none_of_a_single_flow() {
+    let data = of_fleets(|_| false);
+    let folder = tempfile::tempdir().unwrap();
+    let mut store = open(&folder.path().to_string_lossy(), Access::Write).unwrap();
+    store.add_campaign(&data.campaign, &data.scenarios).unwrap();
+    let mut experiment = data.experiments[0].experiment.clone();
+    experiment.status = ExperimentStatus::Running;
+    let mut recorder = store.begin(&experiment).unwrap();
+    let message = |n: u32| FleetMessage {
+        lane: Lane(n % 512),
+        source_port: 40_000,
+        seq: n / 512,
+        sent: Instant::from_nanos(i64::from(n)),
+        late: Span::ZERO,
+        outcome: FleetOutcome::Lost,
+    };
+    let all: Vec<FleetMessage> = (0..2_000).map(message).collect();
+    recorder.fleet(&all).unwrap();
+    experiment.status = ExperimentStatus::Complete;
+    let provenance = data.experiments[0].provenance.clone().unwrap();
+    store.finish(recorder, &experiment, &provenance).unwrap();
+
+    let loaded = load(store.as_ref(), &data.campaign, Include::Complete).unwrap();
+    assert_eq!(loaded.experiments[0].experiment.fleet, experiment.fleet);
+    let mut found = Vec::new();
+    load_fleets(store.as_ref(), &experiment, &mut |one| found.push(*one)).unwrap();
+    assert_eq!(found, all);
+    let mut without = experiment.clone();
+    without.fleet = None;
+    load_fleets(store.as_ref(), &without, &mut |one| panic!("{one:?}")).unwrap();
+}

@@ -1,0 +1,205 @@
+//! What a fleet's messages take: time to record them, bytes on the disk, memory meanwhile.
+//!
+//! `cargo bench -p neph-store --bench fleet [-- MESSAGES]` records what 512 flows over four paths
+//! tell at 5 messages a second each, 20 at a time as a carrier does, then 50,000 flows once a
+//! second, and prints messages per second (begin, closing of segments and finish included; and
+//! the longest that one call took), bytes per message and the memory at the most.
+
+#![expect(clippy::print_stdout, reason = "a benchmark's result is its output")]
+#![expect(clippy::cast_precision_loss, reason = "rates for people")]
+#![expect(clippy::unwrap_used, reason = "a benchmark may end at the first error")]
+
+use std::fs;
+use std::path::Path;
+use std::time::{Duration, Instant as Clock};
+
+use neph_model::{
+    AtPeer, Campaign, CampaignId, CampaignStatus, Experiment, ExperimentId, ExperimentStatus,
+    Fleet, FleetEndpoint, FleetMessage, FleetOutcome, FleetReply, HostFacts, Instant, Lane, Load,
+    Order, ProbeKind, Provenance, ReadBy, ScenarioId, Span, Tally, Wall,
+};
+use neph_store::{Access, open};
+
+/// Messages of a call: what comes in 50 ms.
+const CALLS_A_SECOND: i64 = 20;
+
+fn main() {
+    // Cargo passes `--bench`; a number is how many messages.
+    let count = std::env::args()
+        .find_map(|argument| argument.parse().ok())
+        .unwrap_or(3_000_000);
+    for (lanes, interval) in [(512, 200), (50_000, 1_000)] {
+        measure(count, lanes, Span::from_millis(interval));
+    }
+}
+
+fn measure(count: u64, lanes: u32, interval: Span) {
+    let folder = tempfile::tempdir().unwrap();
+    let begun = Clock::now();
+    let (making, longest) = record(folder.path(), count, (lanes, interval));
+    let took = begun.elapsed().saturating_sub(making);
+    let bytes = size(&folder.path().join("messages"));
+    println!(
+        "{lanes:>6} flows every {interval}: {:>9.0} messages/s, longest call {:.1} ms, \
+         {:.1} bytes/message, {} in memory at the most",
+        count as f64 / took.as_secs_f64(),
+        longest.as_secs_f64() * 1e3,
+        bytes as f64 / count as f64,
+        memory()
+    );
+}
+
+/// Splitmix64: enough to make stamps look measured.
+struct Noise(u64);
+
+impl Noise {
+    fn below(&mut self, bound: i64) -> i64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        i64::try_from((z ^ (z >> 31)) >> 1).unwrap() % bound
+    }
+}
+
+/// The `number`th message: lanes in turn, on paths 0, 2, 4.5 and 8 ms longer than the first, with
+/// 150 us of jitter at either end and one in a thousand lost.
+fn message(number: u64, (lanes, gap): (u64, i64), noise: &mut Noise) -> FleetMessage {
+    let lane = number % lanes;
+    let path = [0, 2_000_000, 4_500_000, 8_000_000][(lane * 7 % 4) as usize];
+    let lateness = 200 + noise.below(20_000);
+    let sent = i64::try_from(number).unwrap() * gap + lateness + noise.below(6_000);
+    let residence = 15_000 + noise.below(30_000);
+    let there = 35_000_000 + path + noise.below(150_000);
+    let seq = u32::try_from(number / lanes).unwrap();
+    let reply = FleetReply {
+        round_trip: Span::from_nanos(there + residence + 35_000_000 + noise.below(150_000)),
+        read_by: ReadBy::Kernel,
+        at_peer: Some(AtPeer {
+            rx: Instant::from_nanos(sent + there + 77_000_000_000),
+            residence: Span::from_nanos(residence),
+            count: Some(seq),
+            ttl: Some(64),
+        }),
+        ttl: Some(64),
+        copies: 0,
+    };
+    FleetMessage {
+        lane: Lane(u32::try_from(lane).unwrap()),
+        source_port: u16::try_from(10_000 + lane).unwrap(),
+        seq,
+        sent: Instant::from_nanos(sent),
+        late: Span::from_nanos(lateness),
+        outcome: match noise.below(1000) {
+            0 => FleetOutcome::Lost,
+            _ => FleetOutcome::Reply(reply),
+        },
+    }
+}
+
+/// How long it took to think the messages up, and the longest call.
+fn record(folder: &Path, count: u64, (lanes, interval): (u32, Span)) -> (Duration, Duration) {
+    let mut store = open(&folder.to_string_lossy(), Access::Write).unwrap();
+    let campaign = campaign();
+    store.add_campaign(&campaign, &[]).unwrap();
+    let mut experiment = experiment(campaign.id, (lanes, interval));
+    let mut recorder = store.begin(&experiment).unwrap();
+    let gap = interval.nanos() / i64::from(lanes);
+    let batch = u64::try_from(1_000_000_000 / gap / CALLS_A_SECOND).unwrap();
+    let (mut noise, mut making, mut longest) = (Noise(7), Duration::ZERO, Duration::ZERO);
+    let mut number = 0;
+    while number < count {
+        let before = Clock::now();
+        let until = (number + batch).min(count);
+        let place = (u64::from(lanes), gap);
+        let messages: Vec<FleetMessage> = (number..until)
+            .map(|number| message(number, place, &mut noise))
+            .collect();
+        number = until;
+        making += before.elapsed();
+        let before = Clock::now();
+        recorder.fleet(&messages).unwrap();
+        longest = longest.max(before.elapsed());
+    }
+    experiment.status = ExperimentStatus::Complete;
+    let facts = provenance(experiment.id);
+    store.finish(recorder, &experiment, &facts).unwrap();
+    (making, longest)
+}
+
+fn size(path: &Path) -> u64 {
+    let facts = fs::metadata(path).unwrap();
+    if facts.is_file() {
+        return facts.len();
+    }
+    let entries = fs::read_dir(path).unwrap();
+    entries.map(|entry| size(&entry.unwrap().path())).sum()
+}
+
+/// The process's greatest resident set, as the kernel says it.
+fn memory() -> String {
+    let status = fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find(|line| line.starts_with("VmHWM:"));
+    line.map_or_else(String::new, |line| line[6..].trim().to_owned())
+}
+
+fn campaign() -> Campaign {
+    Campaign {
+        id: CampaignId::new(),
+        name: "bench".to_owned(),
+        plan_text: String::new(),
+        plan_hash: String::new(),
+        plan_path: String::new(),
+        topology_text: None,
+        topology_hash: None,
+        seed: 1,
+        order: Order::Random,
+        blocks: 1,
+        status: CampaignStatus::Running,
+        started: Wall::from_unix_nanos(1),
+        ended: None,
+    }
+}
+
+fn experiment(campaign: CampaignId, (lanes, interval): (u32, Span)) -> Experiment {
+    Experiment {
+        id: ExperimentId::new(),
+        campaign,
+        scenario: ScenarioId(1),
+        block: 0,
+        position: 0,
+        attempt: 0,
+        status: ExperimentStatus::Running,
+        reason: None,
+        started: Wall::from_unix_nanos(1),
+        ended: None,
+        flows: Vec::new(),
+        fleet: Some(Fleet {
+            probe: ProbeKind::Udp,
+            lanes,
+            endpoints: vec![FleetEndpoint {
+                name: "far".to_owned(),
+                address: ([192, 0, 2, 1], 862).into(),
+            }],
+            interval,
+            renewal: None,
+        }),
+        tally: Tally::default(),
+        warnings: Vec::new(),
+        anchors: Vec::new(),
+    }
+}
+
+fn provenance(experiment: ExperimentId) -> Provenance {
+    Provenance {
+        experiment,
+        version: String::new(),
+        commit: String::new(),
+        plan_hash: String::new(),
+        site: None,
+        host: HostFacts::default(),
+        load: Load::default(),
+        lateness_p50: None,
+        lateness_p99: None,
+    }
+}

@@ -1,0 +1,196 @@
+//! The messages of fleets as CSV, JSON lines and Parquet. Experiments without a fleet add no rows.
+
+use std::io::Write;
+use std::path::Path;
+
+use neph_model::{Experiment, FleetMessage};
+use serde_json::{Map, Value};
+
+use super::matrices::Matrices;
+use super::{csv, jsonl};
+use crate::columns::{Cell, ColumnsWriter, FileFacts, LEADING, Row};
+use crate::{SentWithin, Store, StoreError};
+
+/// What stands behind the columns of the files: whom the lane asked, and the round trip without
+/// the time at the peer.
+const BEHIND: [&str; 2] = ["endpoint", "network_ns"];
+
+/// The name of the endpoint that a message's lane asks, if the experiment tells it.
+fn endpoint<'e>(experiment: &'e Experiment, message: &FleetMessage) -> Option<&'e str> {
+    let fleet = experiment.fleet.as_ref()?;
+    let endpoint = fleet.endpoints.get(fleet.endpoint_of(message.lane))?;
+    Some(&endpoint.name)
+}
+
+fn network(message: &FleetMessage) -> Option<i64> {
+    message.reply().map(|reply| reply.network().nanos())
+}
+
+/// Writes the messages of the fleets of `experiments` as CSV with a header; returns the number of
+/// rows. Columns: which experiment the row belongs to, those of the fleets' files, the endpoint's
+/// name, and the round trip without the time at the peer. An absent value is an empty field.
+///
+/// # Errors
+/// What the store cannot read, or `out` does not take.
+pub fn export_fleet_csv(
+    store: &dyn Store,
+    experiments: &[Experiment],
+    out: &mut dyn Write,
+) -> Result<u64, StoreError> {
+    let leading = LEADING.iter().map(|column| column.name);
+    let columns = FleetMessage::COLUMNS.iter().map(|column| column.name);
+    let names: Vec<&str> = leading.chain(columns).chain(BEHIND).collect();
+    let mut line = names.join(",") + "\n";
+    csv::put(out, &line)?;
+    let matrices = Matrices::of(store, experiments)?;
+    let mut rows = 0;
+    for experiment in experiments {
+        let whose = csv::whose(&matrices.belonging(experiment));
+        store.visit_fleet(experiment.id, SentWithin::ALL, &mut |batch| {
+            for message in batch {
+                line.clear();
+                line.push_str(&whose);
+                csv::cells(message, &mut line);
+                let name = endpoint(experiment, message).map_or_else(String::new, csv::quoted);
+                let network = network(message).map_or_else(String::new, |n| n.to_string());
+                line.push_str(&format!(",{name},{network}\n"));
+                csv::put(out, &line)?;
+                rows += 1;
+            }
+            Ok(())
+        })?;
+    }
+    out.flush().map_err(StoreError::output("CSV"))?;
+    Ok(rows)
+}
+
+/// The same as JSON objects, one a line; what is absent has no key. Returns the number of lines.
+///
+/// # Errors
+/// What the store cannot read, or `out` does not take.
+pub fn export_fleet_jsonl(
+    store: &dyn Store,
+    experiments: &[Experiment],
+    out: &mut dyn Write,
+) -> Result<u64, StoreError> {
+    let matrices = Matrices::of(store, experiments)?;
+    let mut lines = 0;
+    for experiment in experiments {
+        let whose = jsonl::whose(&matrices.belonging(experiment));
+        store.visit_fleet(experiment.id, SentWithin::ALL, &mut |batch| {
+            for message in batch {
+                jsonl::put(out, &object(&whose, experiment, message))?;
+                lines += 1;
+            }
+            Ok(())
+        })?;
+    }
+    out.flush().map_err(StoreError::output("JSON"))?;
+    Ok(lines)
+}
+
+fn object(
+    whose: &Map<String, Value>,
+    experiment: &Experiment,
+    message: &FleetMessage,
+) -> Map<String, Value> {
+    let mut object = whose.clone();
+    let present = FleetMessage::COLUMNS
+        .iter()
+        .map(|column| (column.name, column.cell(message)))
+        .filter(|(_, cell)| *cell != Cell::Absent);
+    object.extend(present.map(|(name, cell)| (name.to_owned(), jsonl::value(cell))));
+    let [name, round_trip] = BEHIND;
+    let endpoint = endpoint(experiment, message);
+    object.extend(endpoint.map(|endpoint| (name.to_owned(), endpoint.into())));
+    object.extend(network(message).map(|nanos| (round_trip.to_owned(), nanos.into())));
+    object
+}
+
+/// The same as one Parquet file at `path`, over whatever is there; the columns are those of the
+/// fleets' files, after those that tell whose a row is. Returns the number of rows.
+///
+/// # Errors
+/// What the store cannot read, or the disk does not take.
+pub fn export_fleet_parquet(
+    store: &dyn Store,
+    experiments: &[Experiment],
+    path: &Path,
+) -> Result<u64, StoreError> {
+    let matrices = Matrices::of(store, experiments)?;
+    let facts = match experiments {
+        [one] => FileFacts::of(one, matrices.belonging(one).scenario),
+        _ => FileFacts::of_several(),
+    };
+    let mut writer = ColumnsWriter::<FleetMessage>::create_leading(path, facts)?;
+    for experiment in experiments {
+        writer.begin(&matrices.belonging(experiment))?;
+        store.visit_fleet(experiment.id, SentWithin::ALL, &mut |batch| {
+            batch.iter().try_for_each(|message| writer.push(message))
+        })?;
+    }
+    writer.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use neph_model::FleetOutcome;
+
+    use super::*;
+    use crate::columns::ColumnsReader;
+    use crate::export::tests::with_fleets;
+    use crate::samples_for_tests::fleet_message;
+
+    fn messages() -> Vec<FleetMessage> {
+        let mut messages: Vec<_> = (0..4).map(|n| fleet_message(n, 7, i64::from(n))).collect();
+        messages[2].outcome = FleetOutcome::Lost;
+        messages
+    }
+
+    #[test]
+    fn text_has_every_message_its_endpoint_and_its_network_round_trip() {
+        let (_folder, store, experiments) = with_fleets(&messages());
+        let mut out = Vec::new();
+        let rows = export_fleet_csv(store.as_ref(), &experiments, &mut out).expect("written");
+        assert_eq!(rows, 8, "two experiments, and one without a fleet");
+        let text = String::from_utf8(out).expect("text");
+        let lines: Vec<&str> = text.lines().collect();
+        assert!(
+            lines[0].ends_with(",ttl,copies,endpoint,network_ns"),
+            "{}",
+            lines[0]
+        );
+        let told =
+            "0,40000,7,0,900,reply,850000,kernel,-7,30000,7,64,63,1,\"metro, \"\"east\"\"\",820000";
+        assert!(lines[1].ends_with(told), "{}", lines[1]);
+        let lost = "2,40000,7,2000000000,900,lost,,,,,,,,,\"metro, \"\"east\"\"\",";
+        assert!(lines[3].ends_with(lost), "{}", lines[3]);
+
+        let mut out = Vec::new();
+        export_fleet_jsonl(store.as_ref(), &experiments, &mut out).expect("written");
+        let text = String::from_utf8(out).expect("text");
+        let objects: Vec<Map<String, Value>> = text
+            .lines()
+            .map(|line| serde_json::from_str(line).expect("an object"))
+            .collect();
+        assert_eq!(objects.len(), 8);
+        assert_eq!(objects[1]["network_ns"], 820_000);
+        assert_eq!(objects[2]["outcome"], "lost");
+        assert!(!objects[2].contains_key("network_ns"));
+    }
+
+    #[test]
+    fn parquet_holds_the_same_messages() {
+        let (folder, store, experiments) = with_fleets(&messages());
+        let path = folder.path().join("x.parquet");
+        let rows = export_fleet_parquet(store.as_ref(), &experiments, &path).expect("written");
+        assert_eq!(rows, 8);
+        let reader = ColumnsReader::<FleetMessage>::open(&path)
+            .expect("readable")
+            .expect("there");
+        let read: Vec<FleetMessage> = (0..reader.row_groups())
+            .flat_map(|group| reader.row_group(group).expect("readable"))
+            .collect();
+        assert_eq!(read, [messages(), messages()].concat());
+    }
+}

@@ -1,0 +1,72 @@
+//! How the messages of a segment ended: known without reading them.
+
+use neph_model::{FleetMessage, FleetOutcome};
+use parquet::file::metadata::KeyValue;
+
+/// Counts over messages.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Counts {
+    pub(crate) messages: u64,
+    pub(crate) replies: u64,
+    pub(crate) lost: u64,
+    pub(crate) failed: u64,
+    pub(crate) copies: u64,
+    /// The last thing that is known to have happened, nanoseconds since the start.
+    pub(crate) last: i64,
+}
+
+impl Counts {
+    pub(super) fn count(&mut self, message: &FleetMessage) {
+        self.messages += 1;
+        let mut end = message.sent.nanos();
+        match &message.outcome {
+            FleetOutcome::Reply(reply) => {
+                self.replies += 1;
+                self.copies += u64::from(reply.copies);
+                end = end.saturating_add(reply.round_trip.nanos());
+            }
+            FleetOutcome::Lost => self.lost += 1,
+            FleetOutcome::Failed => self.failed += 1,
+        }
+        self.last = self.last.max(end);
+    }
+
+    pub(super) fn add(&mut self, other: &Self) {
+        self.messages += other.messages;
+        self.replies += other.replies;
+        self.lost += other.lost;
+        self.failed += other.failed;
+        self.copies += other.copies;
+        self.last = self.last.max(other.last);
+    }
+
+    /// What a segment's file says about itself.
+    pub(super) fn facts(&self) -> [(&'static str, String); 6] {
+        [
+            ("messages", self.messages.to_string()),
+            ("replies", self.replies.to_string()),
+            ("lost", self.lost.to_string()),
+            ("failed", self.failed.to_string()),
+            ("copies", self.copies.to_string()),
+            ("last_ns", self.last.to_string()),
+        ]
+    }
+
+    /// Out of what a file says; `None` if it does not say all of it.
+    pub(super) fn told_by(facts: &[KeyValue]) -> Option<Self> {
+        let said = |name: &str| {
+            let key = format!("nephoscope.{name}");
+            let fact = facts.iter().find(|fact| fact.key == key)?;
+            fact.value.as_deref()
+        };
+        let count = |name: &str| said(name)?.parse().ok();
+        Some(Self {
+            messages: count("messages")?,
+            replies: count("replies")?,
+            lost: count("lost")?,
+            failed: count("failed")?,
+            copies: count("copies")?,
+            last: said("last_ns")?.parse().ok()?,
+        })
+    }
+}

@@ -1,0 +1,81 @@
+//! Journals of arbitrary frames, for the fuzz target in the repository's `fuzz/`. Not part of the
+//! crate's interface. Compiled always, so that no change of the format can leave it behind.
+
+use std::fs;
+use std::path::Path;
+
+use neph_model::{ExperimentId, FleetMessage};
+
+use super::FleetPlace;
+use super::journal::{FRAME_BYTES, HEADER_BYTES, Reader, header};
+use super::record::{RECORD_BYTES, decode, encode};
+use crate::journal::chained;
+
+const EXPERIMENT: [u8; 16] = [7; 16];
+
+fn read(folder: &Path, bytes: &[u8]) -> Vec<FleetMessage> {
+    let place = FleetPlace {
+        experiment: ExperimentId::from_bytes(EXPERIMENT),
+        segments: folder.to_owned(),
+        journals: folder.to_owned(),
+    };
+    fs::write(place.journal(1), bytes).expect("the target's own folder");
+    let mut reader = Reader::open(&place, 1)
+        .expect("readable")
+        .expect("just written");
+    let (mut all, mut batch) = (Vec::new(), Vec::new());
+    while reader.next(&mut batch).expect("readable") {
+        all.extend_from_slice(&batch);
+    }
+    all
+}
+
+/// Reads `bytes` as a segment's journal; returns how many messages are in it.
+///
+/// # Panics
+/// When more are found than the bytes could hold.
+pub fn whole(folder: &Path, bytes: &[u8]) -> usize {
+    let found = read(folder, bytes).len();
+    assert!(
+        found <= bytes.len() / RECORD_BYTES,
+        "messages out of nothing"
+    );
+    found
+}
+
+/// Writes a journal whose frames hold `payloads` under right checksums, then `tail` as it is, and
+/// reads it back.
+///
+/// # Panics
+/// When what is read is not a prefix of the frames, or a message does not survive being written.
+pub fn framed(folder: &Path, payloads: &[&[u8]], tail: &[u8]) {
+    let mut bytes = header(ExperimentId::from_bytes(EXPERIMENT), 1).to_vec();
+    let mut chain = crc32fast::hash(&bytes);
+    let mut written: Vec<u8> = Vec::new();
+    for payload in payloads {
+        let length = u32::try_from(payload.len())
+            .expect("an input of a fuzzer")
+            .to_le_bytes();
+        chain = chained(chain, length, payload);
+        bytes.extend_from_slice(&length);
+        bytes.extend_from_slice(&chain.to_le_bytes());
+        bytes.extend_from_slice(payload);
+        written.extend_from_slice(payload);
+    }
+    bytes.extend_from_slice(tail);
+    let found = read(folder, &bytes);
+    let room = (written.len() + tail.len().saturating_sub(FRAME_BYTES)) / RECORD_BYTES;
+    assert!(found.len() <= room && bytes.len() >= HEADER_BYTES);
+    let (chunks, _) = written.as_chunks::<RECORD_BYTES>();
+    for (message, chunk) in found.iter().zip(chunks) {
+        assert_eq!(decode(chunk).as_ref(), Some(message), "no prefix");
+        let mut once = Vec::new();
+        encode(message, &mut once);
+        let again = once.as_chunks::<RECORD_BYTES>().0.first().and_then(decode);
+        assert_eq!(
+            again.as_ref(),
+            Some(message),
+            "written, it reads as another"
+        );
+    }
+}

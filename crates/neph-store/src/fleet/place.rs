@@ -1,0 +1,85 @@
+//! Where the segments of one experiment's fleet lie.
+
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+use neph_model::ExperimentId;
+
+use crate::StoreError;
+
+/// The two folders of one experiment's fleet.
+#[derive(Clone, Debug)]
+pub(crate) struct FleetPlace {
+    pub(crate) experiment: ExperimentId,
+    /// Of closed segments.
+    pub(crate) segments: PathBuf,
+    /// Of open ones.
+    pub(crate) journals: PathBuf,
+}
+
+impl FleetPlace {
+    pub(super) fn segment(&self, number: u32) -> PathBuf {
+        self.segments.join(format!("{number:05}.parquet"))
+    }
+
+    /// The name of a segment's file until it is whole.
+    pub(super) fn partial(&self, number: u32) -> PathBuf {
+        self.segments.join(format!(".{number:05}.partial"))
+    }
+
+    pub(super) fn journal(&self, number: u32) -> PathBuf {
+        self.journals.join(format!("{number:05}.journal"))
+    }
+
+    pub(super) fn make(&self) -> Result<(), StoreError> {
+        for folder in [&self.segments, &self.journals] {
+            fs::create_dir_all(folder).map_err(StoreError::file("make the folder", folder))?;
+        }
+        Ok(())
+    }
+
+    /// The numbers of the segments that have a journal, in order.
+    pub(super) fn journalled(&self) -> Result<Vec<u32>, StoreError> {
+        numbers(&self.journals, "journal")
+    }
+
+    /// The number of the last segment that there is, 0 if there is none.
+    pub(super) fn last(&self) -> Result<u32, StoreError> {
+        let closed = numbers(&self.segments, "parquet")?;
+        let open = numbers(&self.journals, "journal")?;
+        Ok(open.into_iter().chain(closed).max().unwrap_or(0))
+    }
+
+    /// Removes the folder of journals with whatever is in it; none there is fine.
+    pub(crate) fn forget_journals(&self) -> Result<(), StoreError> {
+        match fs::remove_dir_all(&self.journals) {
+            Err(error) if error.kind() != ErrorKind::NotFound => {
+                Err(StoreError::file("remove", &self.journals)(error))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// In order. No such folder is an empty one.
+fn numbers(folder: &Path, extension: &str) -> Result<Vec<u32>, StoreError> {
+    let entries = match fs::read_dir(folder) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(StoreError::file("list", folder)(error)),
+    };
+    let mut numbers = Vec::new();
+    for entry in entries {
+        let entry = entry.map_err(StoreError::file("list", folder))?;
+        numbers.extend(number_of(&entry.path(), extension));
+    }
+    numbers.sort_unstable();
+    Ok(numbers)
+}
+
+fn number_of(path: &Path, extension: &str) -> Option<u32> {
+    let ours = path.extension()? == extension;
+    let stem = path.file_stem()?.to_str()?;
+    ours.then(|| stem.parse().ok()).flatten()
+}

@@ -1,0 +1,109 @@
+//! A message to bytes and back: 58 of them, little-endian. What is absent is zero, and a bit says
+//! that it is absent.
+
+use neph_model::{AtPeer, FleetMessage, FleetOutcome, FleetReply, Instant, Lane, ReadBy, Span};
+
+pub(super) const RECORD_BYTES: usize = 58;
+
+const OUTCOME: u8 = 0b11;
+const READ_BY_PROGRAM: u8 = 1 << 2;
+const AT_PEER: u8 = 1 << 3;
+const PEER_COUNT: u8 = 1 << 4;
+const PEER_TTL: u8 = 1 << 5;
+const TTL: u8 = 1 << 6;
+
+pub(super) fn encode(message: &FleetMessage, out: &mut Vec<u8>) {
+    let reply = message.reply();
+    let peer = reply.and_then(|reply| reply.at_peer);
+    let time = |span: Option<Span>| span.map_or(0, Span::nanos).to_le_bytes();
+    out.push(bits(message));
+    out.extend(message.lane.0.to_le_bytes());
+    out.extend(message.source_port.to_le_bytes());
+    out.extend(message.seq.to_le_bytes());
+    out.extend(message.sent.nanos().to_le_bytes());
+    out.extend(message.late.nanos().to_le_bytes());
+    out.extend(time(reply.map(|reply| reply.round_trip)));
+    out.extend(peer.map_or(0, |peer| peer.rx.nanos()).to_le_bytes());
+    out.extend(time(peer.map(|peer| peer.residence)));
+    out.extend(peer.and_then(|peer| peer.count).unwrap_or(0).to_le_bytes());
+    out.push(peer.and_then(|peer| peer.ttl).unwrap_or(0));
+    out.push(reply.and_then(|reply| reply.ttl).unwrap_or(0));
+    out.push(reply.map_or(0, |reply| reply.copies));
+}
+
+fn bits(message: &FleetMessage) -> u8 {
+    let reply = match &message.outcome {
+        FleetOutcome::Reply(reply) => reply,
+        FleetOutcome::Lost => return 1,
+        FleetOutcome::Failed => return 2,
+    };
+    let bit = |is: bool, bit: u8| if is { bit } else { 0 };
+    bit(reply.read_by == ReadBy::Program, READ_BY_PROGRAM)
+        | bit(reply.ttl.is_some(), TTL)
+        | reply.at_peer.map_or(0, |peer| {
+            AT_PEER | bit(peer.count.is_some(), PEER_COUNT) | bit(peer.ttl.is_some(), PEER_TTL)
+        })
+}
+
+/// `None` for bytes that no message has.
+pub(super) fn decode(bytes: &[u8; RECORD_BYTES]) -> Option<FleetMessage> {
+    let mut rest = Bytes(bytes);
+    let [flags] = rest.take()?;
+    let lane = Lane(u32::from_le_bytes(rest.take()?));
+    let source_port = u16::from_le_bytes(rest.take()?);
+    let seq = u32::from_le_bytes(rest.take()?);
+    let sent = Instant::from_nanos(i64::from_le_bytes(rest.take()?));
+    let lateness = Span::from_nanos(i64::from_le_bytes(rest.take()?));
+    let outcome = match flags & OUTCOME {
+        0 => FleetOutcome::Reply(reply(flags, &mut rest)?),
+        1 => FleetOutcome::Lost,
+        2 => FleetOutcome::Failed,
+        _ => return None,
+    };
+    Some(FleetMessage {
+        lane,
+        source_port,
+        seq,
+        sent,
+        late: lateness,
+        outcome,
+    })
+}
+
+fn reply(flags: u8, rest: &mut Bytes<'_>) -> Option<FleetReply> {
+    let has = |bit: u8| flags & bit != 0;
+    let round_trip = Span::from_nanos(i64::from_le_bytes(rest.take()?));
+    let rx = Instant::from_nanos(i64::from_le_bytes(rest.take()?));
+    let residence = Span::from_nanos(i64::from_le_bytes(rest.take()?));
+    let count = u32::from_le_bytes(rest.take()?);
+    let [peer_ttl, ttl, copies] = rest.take()?;
+    let peer = AtPeer {
+        rx,
+        residence,
+        count: has(PEER_COUNT).then_some(count),
+        ttl: has(PEER_TTL).then_some(peer_ttl),
+    };
+    let by_program = has(READ_BY_PROGRAM);
+    Some(FleetReply {
+        round_trip,
+        read_by: if by_program {
+            ReadBy::Program
+        } else {
+            ReadBy::Kernel
+        },
+        at_peer: has(AT_PEER).then_some(peer),
+        ttl: has(TTL).then_some(ttl),
+        copies,
+    })
+}
+
+/// What has not been read yet.
+struct Bytes<'a>(&'a [u8]);
+
+impl Bytes<'_> {
+    fn take<const N: usize>(&mut self) -> Option<[u8; N]> {
+        let (head, rest) = self.0.split_first_chunk::<N>()?;
+        self.0 = rest;
+        Some(*head)
+    }
+}

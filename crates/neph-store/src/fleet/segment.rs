@@ -1,0 +1,88 @@
+//! The end of a segment: its journal becomes a file of columns, then goes away.
+
+use std::fs;
+use std::path::Path;
+
+use neph_model::FleetMessage;
+
+use super::journal::Reader;
+use super::{Counts, FleetPlace};
+use crate::StoreError;
+use crate::columns::{ColumnsWriter, FileFacts};
+use crate::workspace::{remove_if_there, sync_folder};
+
+/// A step that is complete. After each of them a kill must be survived.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum SegmentStep {
+    /// The segment is in a file under a temporary name.
+    Written,
+    /// The file has its name; the journal says the same.
+    Named,
+    /// The journal is gone.
+    JournalRemoved,
+}
+
+/// Called behind each step; an error of it ends the work there, as a kill would.
+pub(crate) type Passed<'a> = dyn FnMut(SegmentStep) -> Result<(), StoreError> + 'a;
+
+/// Closes a segment. May be done again after a kill at any point: each step replaces what an
+/// earlier try left.
+pub(crate) fn close(
+    place: &FleetPlace,
+    number: u32,
+    facts: &FileFacts,
+    passed: &mut Passed<'_>,
+) -> Result<(), StoreError> {
+    let journal = place.journal(number);
+    let Some(mut reader) = Reader::open(place, number)? else {
+        return Ok(());
+    };
+    let mut batch: Vec<FleetMessage> = Vec::new();
+    // A kill right behind the making of a journal leaves one without messages.
+    if reader.next(&mut batch)? {
+        let partial = place.partial(number);
+        write(&mut reader, &mut batch, (&partial, facts))?;
+        passed(SegmentStep::Written)?;
+        fs::rename(&partial, place.segment(number))
+            .map_err(StoreError::file("give a name to", &partial))?;
+        sync_folder(&place.segments)?;
+        passed(SegmentStep::Named)?;
+    }
+    remove_if_there(&journal)?;
+    passed(SegmentStep::JournalRemoved)
+}
+
+fn write(
+    reader: &mut Reader,
+    batch: &mut Vec<FleetMessage>,
+    (path, facts): (&Path, &FileFacts),
+) -> Result<(), StoreError> {
+    let mut writer = ColumnsWriter::<FleetMessage>::create(path, facts.clone())?;
+    let mut counts = Counts::default();
+    loop {
+        for message in batch.iter() {
+            counts.count(message);
+            writer.push(message)?;
+        }
+        if !reader.next(batch)? {
+            break;
+        }
+    }
+    for (key, value) in counts.facts() {
+        writer.fact(key, value);
+    }
+    writer.finish()?;
+    Ok(())
+}
+
+/// Closes every segment that still has a journal, in order.
+pub(crate) fn close_all(
+    place: &FleetPlace,
+    facts: &FileFacts,
+    passed: &mut Passed<'_>,
+) -> Result<(), StoreError> {
+    for number in place.journalled()? {
+        close(place, number, facts, passed)?;
+    }
+    place.forget_journals()
+}

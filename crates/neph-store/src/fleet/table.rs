@@ -1,0 +1,176 @@
+//! The table of a fleet's columns.
+
+use neph_model::{AtPeer, FleetMessage, FleetOutcome, FleetReply, Instant, Lane, ReadBy, Span};
+
+use crate::columns::{Cells, Column, Row, optional, required};
+
+const NO_REPLY_YET: FleetReply = FleetReply {
+    round_trip: Span::from_nanos(0),
+    read_by: ReadBy::Kernel,
+    at_peer: None,
+    ttl: None,
+    copies: 0,
+};
+
+impl Row for FleetMessage {
+    const NOUN: &'static str = "fleet_message";
+    const COLUMNS: &'static [Column<Self>] = COLUMNS;
+
+    fn blank() -> Self {
+        Self {
+            lane: Lane(0),
+            source_port: 0,
+            seq: 0,
+            sent: Instant::from_nanos(0),
+            late: Span::from_nanos(0),
+            outcome: FleetOutcome::Failed,
+        }
+    }
+}
+
+const fn outcome(message: &FleetMessage) -> &'static str {
+    match message.outcome {
+        FleetOutcome::Reply(_) => "reply",
+        FleetOutcome::Lost => "lost",
+        FleetOutcome::Failed => "failed",
+    }
+}
+
+fn put_outcome(message: &mut FleetMessage, name: &str) -> bool {
+    message.outcome = match name {
+        "reply" => FleetOutcome::Reply(NO_REPLY_YET),
+        "lost" => FleetOutcome::Lost,
+        "failed" => FleetOutcome::Failed,
+        _ => return false,
+    };
+    true
+}
+
+const fn read_by(by: ReadBy) -> &'static str {
+    match by {
+        ReadBy::Kernel => "kernel",
+        ReadBy::Program => "program",
+    }
+}
+
+fn put_read_by(message: &mut FleetMessage, name: &str) -> bool {
+    let by = [ReadBy::Kernel, ReadBy::Program]
+        .into_iter()
+        .find(|by| read_by(*by) == name);
+    put(message, |reply| reply.read_by = by.unwrap_or(reply.read_by));
+    by.is_some()
+}
+
+/// Changes the reply; a value beside an outcome that has none is passed over.
+fn put(message: &mut FleetMessage, change: impl FnOnce(&mut FleetReply)) {
+    if let FleetOutcome::Reply(reply) = &mut message.outcome {
+        change(reply);
+    }
+}
+
+fn put_at_peer(message: &mut FleetMessage, change: impl FnOnce(&mut AtPeer)) {
+    put(message, |reply| {
+        change(reply.at_peer.get_or_insert(AtPeer {
+            rx: Instant::from_nanos(0),
+            residence: Span::from_nanos(0),
+            count: None,
+            ttl: None,
+        }));
+    });
+}
+
+fn at_peer(message: &FleetMessage) -> Option<AtPeer> {
+    message.reply()?.at_peer
+}
+
+/// No value above 255 was ever written.
+fn byte(value: u32) -> u8 {
+    u8::try_from(value).unwrap_or(u8::MAX)
+}
+
+/// Every column. The outcome comes before what only a reply has.
+const COLUMNS: &[Column<FleetMessage>] = &[
+    required(
+        "lane",
+        Cells::Narrow(|m| Some(m.lane.0), |m, value| m.lane = Lane(value)),
+    ),
+    required(
+        "source_port",
+        Cells::Narrow(
+            |m| Some(u32::from(m.source_port)),
+            |m, value| m.source_port = u16::try_from(value).unwrap_or(u16::MAX),
+        ),
+    ),
+    required(
+        "seq",
+        Cells::Narrow(|m| Some(m.seq), |m, value| m.seq = value),
+    ),
+    required(
+        "sent_ns",
+        Cells::Nanos(
+            |m| Some(m.sent.nanos()),
+            |m, nanos| m.sent = Instant::from_nanos(nanos),
+        ),
+    ),
+    required(
+        "late_ns",
+        Cells::Nanos(
+            |m| Some(m.late.nanos()),
+            |m, nanos| m.late = Span::from_nanos(nanos),
+        ),
+    ),
+    required("outcome", Cells::Word(|m| Some(outcome(m)), put_outcome)),
+    optional(
+        "round_trip_ns",
+        Cells::Nanos(
+            |m| Some(m.reply()?.round_trip.nanos()),
+            |m, nanos| put(m, |reply| reply.round_trip = Span::from_nanos(nanos)),
+        ),
+    ),
+    optional(
+        "read_by",
+        Cells::Word(|m| Some(read_by(m.reply()?.read_by)), put_read_by),
+    ),
+    optional(
+        "peer_rx_ns",
+        Cells::Nanos(
+            |m| Some(at_peer(m)?.rx.nanos()),
+            |m, nanos| put_at_peer(m, |peer| peer.rx = Instant::from_nanos(nanos)),
+        ),
+    ),
+    optional(
+        "residence_ns",
+        Cells::Nanos(
+            |m| Some(at_peer(m)?.residence.nanos()),
+            |m, nanos| put_at_peer(m, |peer| peer.residence = Span::from_nanos(nanos)),
+        ),
+    ),
+    optional(
+        "peer_count",
+        Cells::Narrow(
+            |m| at_peer(m)?.count,
+            |m, value| put_at_peer(m, |peer| peer.count = Some(value)),
+        ),
+    ),
+    optional(
+        "peer_ttl",
+        Cells::Narrow(
+            |m| at_peer(m)?.ttl.map(u32::from),
+            |m, value| put_at_peer(m, |peer| peer.ttl = Some(byte(value))),
+        ),
+    ),
+    optional(
+        "ttl",
+        Cells::Narrow(
+            |m| m.reply()?.ttl.map(u32::from),
+            |m, value| put(m, |reply| reply.ttl = Some(byte(value))),
+        ),
+    ),
+    optional(
+        "copies",
+        Cells::Narrow(
+            |m| Some(u32::from(m.reply()?.copies)),
+            |m, value| put(m, |reply| reply.copies = byte(value)),
+        ),
+    ),
+];

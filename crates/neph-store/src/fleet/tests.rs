@@ -1,0 +1,227 @@
+use std::collections::BTreeSet;
+use std::fs;
+
+use neph_model::{ExperimentId, FleetMessage, FleetOutcome, Instant};
+use proptest::prelude::*;
+
+use super::journal::{Reader, Writer};
+use super::*;
+use crate::columns::{FileFacts, LEADING, Row};
+use crate::samples_for_tests::{any_fleet_message, experiment, fleet_message};
+
+fn place() -> (tempfile::TempDir, FleetPlace) {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let place = FleetPlace {
+        experiment: ExperimentId::new(),
+        segments: folder.path().join("messages"),
+        journals: folder.path().join("journal"),
+    };
+    place.make().expect("writable");
+    (folder, place)
+}
+
+fn facts() -> FileFacts {
+    FileFacts::of(&experiment(), None)
+}
+
+fn recorder(place: &FleetPlace) -> FleetRecorder {
+    FleetRecorder::new(place.clone(), facts()).expect("a recorder")
+}
+
+fn journalled(place: &FleetPlace) -> Vec<FleetMessage> {
+    let mut reader = Reader::open(place, 1).expect("readable").expect("there");
+    let (mut all, mut batch) = (Vec::new(), Vec::new());
+    while reader.next(&mut batch).expect("readable") {
+        all.extend_from_slice(&batch);
+    }
+    all
+}
+
+fn visited(place: &FleetPlace, within: SentWithin) -> Vec<FleetMessage> {
+    let mut all = Vec::new();
+    let mut give = |batch: &[FleetMessage]| {
+        all.extend_from_slice(batch);
+        Ok(())
+    };
+    visit(place, within, &mut give).expect("readable");
+    all
+}
+
+fn end(place: &FleetPlace) {
+    close_all(place, &facts(), &mut |_| Ok(())).expect("closed");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    #[test]
+    fn what_was_recorded_reads_back_from_the_journal_and_from_the_columns(
+        messages in prop::collection::vec(any_fleet_message(), 1..60),
+    ) {
+        let (_folder, place) = place();
+        let mut writer = Writer::create(&place, 1).expect("a new journal");
+        for batch in messages.chunks(7) {
+            writer.append(batch).expect("recorded");
+        }
+        prop_assert_eq!(&visited(&place, SentWithin::ALL), &messages);
+        let before = counts(&place).expect("readable");
+        end(&place);
+        prop_assert_eq!(&visited(&place, SentWithin::ALL), &messages);
+        prop_assert_eq!(counts(&place).expect("readable"), before);
+        prop_assert!(!place.journals.exists());
+    }
+
+    #[test]
+    fn a_cut_or_a_flipped_bit_leaves_a_prefix(
+        messages in prop::collection::vec(any_fleet_message(), 1..30),
+        at in any::<prop::sample::Index>(),
+        bit in 0..9_u32,
+    ) {
+        let (_folder, place) = place();
+        let mut writer = Writer::create(&place, 1).expect("a new journal");
+        for batch in messages.chunks(3) {
+            writer.append(batch).expect("recorded");
+        }
+        let mut bytes = fs::read(place.journal(1)).expect("readable");
+        let at = at.index(bytes.len());
+        match bit {
+            8 => bytes.truncate(at),
+            bit => bytes[at] ^= 1 << bit,
+        }
+        fs::write(place.journal(1), &bytes).expect("writable");
+        let found = journalled(&place);
+        prop_assert!(found.len() < messages.len());
+        prop_assert_eq!(&messages[..found.len()], &found[..]);
+    }
+
+    #[test]
+    fn bytes_of_any_kind_never_panic(bytes in prop::collection::vec(any::<u8>(), 0..400)) {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        fuzzing::framed(folder.path(), &[&bytes[..bytes.len() / 2]], &bytes[bytes.len() / 2..]);
+        fuzzing::whole(folder.path(), &bytes);
+    }
+}
+
+#[test]
+fn a_segment_closes_after_ten_minutes_while_recording_goes_on() {
+    let (_folder, place) = place();
+    let mut recorder = recorder(&place);
+    let all: Vec<_> = (0..50)
+        .map(|n| fleet_message(0, n, i64::from(n) * 60))
+        .collect();
+    for message in &all {
+        recorder.append(&[*message]).expect("recorded");
+        let seen = visited(&place, SentWithin::ALL);
+        assert_eq!(
+            seen.last(),
+            Some(message),
+            "a reader sees all of it at any moment"
+        );
+        assert_eq!(seen.len(), message.seq as usize + 1);
+    }
+    // Messages of 0..=10 min, then of 11..=21 ...: four full segments and an open one.
+    drop(recorder);
+    for number in 1..=4 {
+        assert!(place.segment(number).exists(), "{number}");
+    }
+    assert_eq!(place.journalled().expect("listed"), [5]);
+    end(&place);
+    assert_eq!(visited(&place, SentWithin::ALL), all);
+}
+
+#[test]
+fn only_what_was_sent_within_the_time_is_handed_out() {
+    let (_folder, place) = place();
+    let mut recorder = recorder(&place);
+    for n in 0..50 {
+        recorder
+            .append(&[fleet_message(0, n, i64::from(n) * 60)])
+            .expect("recorded");
+    }
+    drop(recorder);
+    let minute = |n: i64| Some(Instant::from_nanos(n * 60_000_000_000));
+    let within = |from, until| {
+        let found = visited(&place, SentWithin { from, until });
+        found.iter().map(|message| message.seq).collect::<Vec<_>>()
+    };
+    assert_eq!(within(minute(9), minute(13)), [9, 10, 11, 12]);
+    assert_eq!(within(minute(47), None), [47, 48, 49]);
+    assert_eq!(within(None, minute(2)), [0, 1]);
+    assert_eq!(within(minute(50), None), [0; 0]);
+}
+
+#[test]
+fn a_partial_file_never_counts_and_a_lost_segment_hides_no_later_one() {
+    let (_folder, place) = place();
+    let mut recorder = recorder(&place);
+    for n in 0..50 {
+        recorder
+            .append(&[fleet_message(0, n, i64::from(n) * 60)])
+            .expect("recorded");
+    }
+    drop(recorder);
+    fs::write(place.partial(6), b"PAR1 torn").expect("writable");
+    assert_eq!(visited(&place, SentWithin::ALL).len(), 50);
+    fs::remove_file(place.segment(2)).expect("there");
+    assert_eq!(visited(&place, SentWithin::ALL).len(), 39);
+}
+
+#[test]
+fn a_segment_that_cannot_be_closed_is_told_once_and_keeps_its_journal() {
+    let (_folder, place) = place();
+    let mut recorder = recorder(&place);
+    // A folder where the file should go.
+    fs::create_dir(place.partial(1)).expect("made");
+    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(20);
+    let mut told = 0;
+    let error = loop {
+        assert!(std::time::Instant::now() < deadline, "it never told");
+        match recorder.append(&[fleet_message(0, told, i64::from(told) * 700)]) {
+            Ok(()) => told += 1,
+            Err(error) => break error.to_string(),
+        }
+    };
+    assert!(error.contains("00001.partial"), "{error}");
+    drop(recorder);
+    fs::remove_dir(place.partial(1)).expect("there");
+    end(&place);
+    assert_eq!(visited(&place, SentWithin::ALL).len(), told as usize);
+}
+
+#[test]
+fn every_column_has_a_name_of_its_own_that_the_page_describes() {
+    let page = include_str!("../../../../docs/schema.md");
+    let columns = <FleetMessage as Row>::COLUMNS;
+    let leading = LEADING.iter().map(|column| column.name);
+    let names: BTreeSet<_> = leading
+        .chain(columns.iter().map(|column| column.name))
+        .collect();
+    assert_eq!(names.len(), LEADING.len() + columns.len());
+    let section = page
+        .split("\n## ")
+        .find(|section| section.starts_with("The files of a fleet"))
+        .expect("a section of its own");
+    for column in columns {
+        let row = format!("| `{}` |", column.name);
+        assert!(section.contains(&row), "docs/schema.md lacks {row}");
+    }
+}
+
+#[test]
+fn loss_and_failure_are_words_and_their_reply_is_absent() {
+    let mut lost = fleet_message(3, 4, 5);
+    lost.outcome = FleetOutcome::Lost;
+    let cells: Vec<String> = <FleetMessage as Row>::COLUMNS
+        .iter()
+        .map(|column| format!("{} {:?}", column.name, column.cell(&lost)))
+        .collect();
+    assert!(
+        cells.contains(&"outcome Word(\"lost\")".to_owned()),
+        "{cells:?}"
+    );
+    assert!(
+        cells.contains(&"round_trip_ns Absent".to_owned()),
+        "{cells:?}"
+    );
+    assert!(cells.contains(&"copies Absent".to_owned()), "{cells:?}");
+}

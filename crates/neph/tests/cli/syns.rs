@@ -1,0 +1,55 @@
+//! `neph ping syn://` without the right to build segments, and its cap on how many go.
+
+use std::net::TcpListener;
+use std::process::Command;
+
+use crate::labs::is_root;
+use crate::neph::{Ran, command, neph};
+use crate::pings::server;
+
+/// neph without any right: root gives its rights away with `setpriv`, anybody else has none.
+fn powerless() -> Command {
+    if !is_root() {
+        return command();
+    }
+    let mut command = Command::new("setpriv");
+    command.args(["--inh-caps=-all", "--bounding-set=-all", "--"]);
+    command.arg(env!("CARGO_BIN_EXE_neph")).env("NO_COLOR", "1");
+    command
+}
+
+#[test]
+fn syns_without_privilege_are_connects_and_a_refusal_is_a_reply_too() {
+    let closed = TcpListener::bind("127.0.0.1:0").expect("loopback has a free port");
+    let shut = closed.local_addr().expect("an address").port();
+    drop(closed);
+    for port in [server("hello"), shut] {
+        let target = format!("syn://127.0.0.1:{port}");
+        let mut command = powerless();
+        command.args(["ping", &target, "--no-icmp", "-c", "3", "-i", "60ms"]);
+        let ran: Ran = command
+            .output()
+            .expect("neph and util-linux are there")
+            .into();
+        assert_eq!(ran.status, 0, "{}", ran.err);
+        let why = "no permission to build TCP segments (CAP_NET_RAW)";
+        assert!(ran.err.contains(why), "{}", ran.err);
+        assert!(ran.out.contains("3 messages, 3 replies"), "{}", ran.out);
+    }
+}
+
+#[test]
+fn more_syns_than_are_allowed_are_one_sentence_with_the_remedy() {
+    let ran = neph(["ping", "syn://127.0.0.1:9", "-i", "1ms"]);
+    assert_eq!(ran.status, 2);
+    let why = "1000 SYNs a second to each target are more than 200";
+    assert!(ran.err.contains(why), "{}", ran.err);
+    assert!(
+        ran.err.contains("allow them with --rate-cap 1000"),
+        "{}",
+        ran.err
+    );
+    let ran = neph(["ping", "tcp://127.0.0.1:9", "--rate-cap", "5"]);
+    assert_eq!(ran.status, 2);
+    assert!(ran.err.contains("only syn:// has a cap"), "{}", ran.err);
+}

@@ -1,0 +1,149 @@
+//! SYNs and small transfers over emulated links: what they say is what the link did.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+
+use neph_model::{Fleet, FleetEndpoint, FleetMessage, ProbeKind, Span};
+use neph_probe::{
+    FleetReport, FleetRun, FleetSpec, FlowSpec, Priority, Stop, TRANSFER_SIZE, Target,
+    TransferSpec, transfers,
+};
+
+use crate::stage::{TwoSites, measure, median, privileged};
+
+/// As for the network stage, once for each direction.
+const BOUND: i64 = 2 * 20_000;
+/// Ports that are measured: all on one path once in 32,768.
+const PORTS: u32 = 16;
+
+fn round_trips(spec: FlowSpec) -> Vec<i64> {
+    let messages = measure(FlowSpec {
+        reflector: false,
+        ..spec
+    });
+    let trips = messages.iter().map(|one| one.marks.network_round_trip());
+    trips
+        .map(|trip| trip.expect("nothing is lost here").nanos())
+        .collect()
+}
+
+#[test]
+fn a_syns_round_trip_is_what_the_link_did() {
+    if !privileged("a_syns_round_trip_is_what_the_link_did") {
+        return;
+    }
+    let lab = TwoSites::up("syn", "delay = \"10ms\"");
+    let reflector = lab.reflector(Span::ZERO);
+    // Shorter than the round trip too: each SYN then finds the target waiting for the one before.
+    let mut says = round_trips(lab.flow("syn", Span::from_millis(7), 60));
+    says.extend(round_trips(lab.flow("syn", Span::from_millis(50), 30)));
+    let own = round_trips(lab.flow_within("syn", Span::from_millis(20), 30));
+    drop(reflector);
+    let did = lab.delays(50).map(median);
+    let (says, own) = (median(says), median(own));
+    let apart = says - did[0] - did[1];
+    let late = did[0] + did[1] - 20_000_000;
+    println!("link did {did:?}, SYN says {says}, {apart} apart; {own} without a link");
+    assert!(apart.abs() - 2 * own <= BOUND + 2 * late, "{apart} apart");
+}
+
+fn fleet_of_syns(lab: &TwoSites, address: SocketAddr) -> FleetSpec {
+    let flow = lab.flow("syn", Span::from_millis(100), 1);
+    FleetSpec {
+        fleet: Fleet {
+            probe: ProbeKind::Syn,
+            lanes: PORTS,
+            endpoints: vec![FleetEndpoint {
+                name: "server".to_owned(),
+                address,
+            }],
+            interval: Span::from_millis(200),
+            renewal: None,
+        },
+        count: Some(10),
+        request_size: 0,
+        timeout: Span::from_secs(1),
+        first_port: Some(23_000),
+        rate_cap: 1_000,
+        key: None,
+        priority: Priority::Auto,
+        site: flow.site,
+    }
+}
+
+/// The least round trip of each port.
+fn least_by_port(spec: FleetSpec) -> BTreeMap<u16, Span> {
+    let run = FleetRun::start(spec, Stop::new()).expect("a fleet that can be");
+    let mut least = BTreeMap::new();
+    let mut see = |message: &FleetMessage| {
+        let trip = message.reply().expect("nothing is lost here").round_trip;
+        let known = least.entry(message.source_port).or_insert(trip);
+        *known = trip.min(*known);
+    };
+    for report in run.reports() {
+        if let FleetReport::Messages(messages) = report {
+            messages.iter().for_each(&mut see);
+        }
+    }
+    run.join().expect("it could begin");
+    least
+}
+
+#[test]
+fn a_transfer_takes_multiples_of_its_own_paths_round_trip() {
+    if !privileged("a_transfer_takes_multiples_of_its_own_paths_round_trip") {
+        return;
+    }
+    let link = "[[link.path]]\nname = \"short\"\ndelay = \"5ms\"\n\
+                [[link.path]]\nname = \"long\"\ndelay = \"9ms\"";
+    let lab = TwoSites::up("transfer", link);
+    let _reflector = lab.reflector(Span::ZERO);
+    let flow = lab.flow("syn", Span::from_millis(100), 1);
+    let trips = least_by_port(fleet_of_syns(&lab, flow.address));
+    // There and back a port's packets each take one of both paths.
+    let near = |trip: &Span, millis: i64| (*trip - Span::from_millis(millis)).abs().nanos();
+    for trip in trips.values() {
+        let nearest = [10, 14, 18]
+            .map(|millis| near(trip, millis))
+            .into_iter()
+            .min();
+        assert!(nearest < Some(1_000_000), "{trip}");
+    }
+    let classes = [10, 14, 18].map(|millis| {
+        let of_it = trips.values().filter(|trip| near(trip, millis) < 1_000_000);
+        of_it.count()
+    });
+    println!("ports by round trip of 10, 14 and 18 ms: {classes:?}");
+    assert!(classes.iter().filter(|count| **count > 0).count() > 1);
+    for (scheme, round_trips) in [("http", 2), ("tcp", 3)] {
+        let target = Target::parse(&format!("{scheme}://{}", flow.address)).expect("a target");
+        let spec = TransferSpec {
+            target,
+            address: flow.address,
+            source_ports: trips.keys().copied().collect(),
+            size: TRANSFER_SIZE,
+            repetitions: 4,
+            interval: Span::from_millis(1),
+            timeout: Span::from_secs(2),
+            site: flow.site.clone(),
+        };
+        let made = transfers(&spec, &Stop::new()).expect("a reflector");
+        for (port, trip) in &trips {
+            let of_port: Vec<_> = made.iter().filter(|one| one.source_port == *port).collect();
+            assert_eq!(of_port.len(), 4);
+            let connect = of_port.iter().filter_map(|one| one.connect()).min();
+            let whole = of_port.iter().filter_map(|one| one.whole()).min();
+            let (connect, whole) = (connect.expect("it did"), whole.expect("it came"));
+            println!("{scheme} port {port}: trip {trip}, connect {connect}, whole {whole}");
+            // Beside the link, the program and both kernels take less than half a round trip.
+            let near = |took: Span, trips: i64| {
+                let beside = took - trip.times(trips);
+                beside > Span::from_micros(-500) && beside.times(2) < *trip
+            };
+            assert!(
+                near(connect, 1) && near(whole, round_trips),
+                "{connect}, {whole}"
+            );
+        }
+    }
+}
