@@ -21,6 +21,8 @@ use crate::stop::Stop;
 
 /// From the sockets' opening to the first message: receive stamps are switched on by then.
 const SETTLE: Span = Span::from_millis(20);
+/// What a few sends at a time, after a sleep that was a little long, may be late together.
+const FORGIVEN: Span = Span::from_micros(120);
 /// What has come is read this often, however dense the schedule. Much less than a socket's buffer
 /// holds.
 const READING: Span = Span::from_millis(4);
@@ -28,6 +30,8 @@ const READING: Span = Span::from_millis(4);
 const TELLING: Span = Span::from_millis(10);
 /// ... or when there is this much of it.
 const BATCH: usize = 1_024;
+/// What time alone decides is decided this often.
+const DECIDING: Span = Span::from_millis(2);
 /// How often both clocks are told.
 const ANCHORS: Span = Span::from_secs(1);
 /// Waiting for less takes longer than it should.
@@ -52,8 +56,8 @@ pub(super) fn drive(
         reports,
         clock: StampClock::new(),
         events: Vec::with_capacity(BATCH),
-        least_gap: Span::from_nanos(1_000_000_000 / i64::from(spec.rate_cap.max(1))),
-        sent: moment,
+        least_gap: least_gap(rota.gap(), spec.rate_cap),
+        slot: moment,
         read: moment,
         told: moment,
         woken: moment,
@@ -66,6 +70,13 @@ pub(super) fn drive(
     Ok(())
 }
 
+/// Who was held up catches up a quarter faster than the schedule, not all at once: a burst would
+/// measure itself. And the cap on the rate holds always.
+fn least_gap(gap: Span, rate_cap: u32) -> Span {
+    let capped = 1_000_000_000 / i64::from(rate_cap.max(1));
+    Span::from_nanos(capped.max(gap.nanos() / 5 * 4))
+}
+
 #[derive(Debug)]
 struct Driver {
     session: Session,
@@ -73,10 +84,10 @@ struct Driver {
     reports: FleetReports,
     clock: StampClock,
     events: Vec<Event>,
-    /// What the cap on the rate demands from one send to the next.
+    /// From one send to the next, whatever is due.
     least_gap: Span,
-    /// When the last message went.
-    sent: Instant<Own>,
+    /// When the last message was to go, or not much before it went.
+    slot: Instant<Own>,
     /// When what had come was last read, and what was finished told.
     read: Instant<Own>,
     told: Instant<Own>,
@@ -121,7 +132,7 @@ impl Driver {
     /// When the next message may go.
     fn due(&self) -> Option<Instant<Own>> {
         let due = self.session.next_due()?;
-        Some(due.max(self.sent + self.least_gap))
+        Some(due.max(self.slot + self.least_gap))
     }
 
     fn is_due(&self, now: Instant<Own>) -> bool {
@@ -132,7 +143,7 @@ impl Driver {
         let Some(departure) = self.session.departure() else {
             return;
         };
-        self.sent = at;
+        self.slot = self.due().unwrap_or(at).max(at - FORGIVEN);
         let Some(port) = departure.port.or_else(|| self.prepare()) else {
             self.session.sending(at);
             self.session.not_sent();
@@ -192,7 +203,8 @@ impl Driver {
     /// Waits until the next message is due, or until something else is to be done.
     fn rest(&mut self, moment: Instant<Own>) {
         let due = self.due().unwrap_or(moment + Stop::PATIENCE);
-        if due - moment < NO_SLEEP {
+        let behind = self.session.next_due().is_some_and(|due| due <= moment);
+        if due - moment < if behind { GRAIN } else { NO_SLEEP } {
             return;
         }
         if due - moment <= READING {
@@ -203,6 +215,8 @@ impl Driver {
         }
         let telling = (self.session.finished() > 0).then(|| self.told + TELLING);
         let others = telling.into_iter().chain(self.session.next_deadline());
+        // Decisions can wait for each other: thousands of timeouts are not worth a waking each.
+        let others = others.map(|at| at.max(moment + DECIDING));
         let until = others.fold(due.min(moment + Stop::PATIENCE), Instant::min);
         let mut awaited = [Awaited::readable(self.transport.awaited())];
         // It fails for lack of memory only; then the next look at the sockets comes sooner.

@@ -57,9 +57,14 @@ impl Rota {
         }
         let signed = |whole: u64| i64::try_from(whole).unwrap_or(i64::MAX);
         let whole = self.interval.times(signed(number / self.lanes));
-        let part = i128::from(self.interval.nanos()) * i128::from(number % self.lanes)
-            / i128::from(self.lanes);
-        let part = Span::from_nanos(i64::try_from(part).unwrap_or(i64::MAX));
+        let (interval, lanes) = (self.interval.nanos(), signed(self.lanes));
+        let lane = signed(number % self.lanes);
+        // The short way holds for intervals below a day, and this is asked for each message.
+        let part = match interval.checked_mul(lane) {
+            Some(product) => product / lanes,
+            None => interval / lanes * lane,
+        };
+        let part = Span::from_nanos(part);
         Some(start + whole + part)
     }
 

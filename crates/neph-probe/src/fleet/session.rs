@@ -4,11 +4,15 @@
 //! port and the number within its flow, and whoever carries it says what became of it ([`Event`]).
 //! Costs no search and, once it runs, no memory per message.
 
+mod event;
+mod slot;
+
 use std::collections::VecDeque;
 
-use neph_model::{
-    AtPeer, FleetMessage, FleetOutcome, FleetReply, Instant, Lane, Own, ReadBy, Span,
-};
+use neph_model::{FleetMessage, Instant, Lane, Own, ReadBy, Span};
+
+pub(crate) use event::{Departed, Event, Known, Replied, low};
+use slot::{Arrival, Fate, Slot, Stage, is_unstamped, told};
 
 use super::flows::Flows;
 use super::rota::{Rota, Turn};
@@ -17,43 +21,6 @@ use super::spec::FleetTally;
 /// How long a reply waits to be told: for the stamp of its request, which the kernel may tell after
 /// it, and for copies of it.
 const RIPENING: Span = Span::from_millis(5);
-
-/// What became of a request, as its carrier learnt it.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Event {
-    /// The kernel says when it left.
-    Departed(Departed),
-    /// A reply to it came.
-    Replied(Replied),
-    /// It could not be sent, as was learnt later.
-    Failed(Known),
-}
-
-/// Which request it is about.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Known {
-    /// Our port.
-    pub(crate) port: u16,
-    /// The low half of its number within the flow.
-    pub(crate) seq: u32,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Departed {
-    pub(crate) request: Known,
-    pub(crate) at: Instant<Own>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Replied {
-    pub(crate) request: Known,
-    /// The kernel's reading, if there is one.
-    pub(crate) stamp: Option<Instant<Own>>,
-    /// The program's.
-    pub(crate) read: Instant<Own>,
-    pub(crate) ttl: Option<u8>,
-    pub(crate) at_peer: Option<AtPeer>,
-}
 
 /// A message that is to be sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,47 +31,6 @@ pub(crate) struct Departure {
     pub(crate) due: Instant<Own>,
     /// Its flow's port; `None` when the flow begins with it and needs one first.
     pub(crate) port: Option<u16>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Stage {
-    /// Nothing is decided yet.
-    Out,
-    /// Decided, and waits for earlier ones of its lane.
-    Done,
-    Told,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Slot {
-    sent: Instant<Own>,
-    late: Span,
-    departed: Option<Instant<Own>>,
-    reply: Option<Arrival>,
-    seq: u32,
-    port: u16,
-    stage: Stage,
-    fate: Fate,
-}
-
-/// What was decided of a message.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Fate {
-    /// Its reply counts, if it has one.
-    Open,
-    /// Its timeout passed; a reply that comes afterwards is late.
-    Lost,
-    /// It never left.
-    Failed,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Arrival {
-    at: Instant<Own>,
-    by: ReadBy,
-    at_peer: Option<AtPeer>,
-    ttl: Option<u8>,
-    copies: u8,
 }
 
 /// See the module.
@@ -455,46 +381,6 @@ impl Session {
     pub(crate) const fn count_dropped(&mut self, dropped: u64) {
         self.tally.dropped_here = dropped;
     }
-}
-
-#[expect(
-    clippy::cast_possible_truncation,
-    reason = "numbers wrap as STAMP's do"
-)]
-pub(crate) const fn low(seq: u64) -> u32 {
-    seq as u32
-}
-
-fn told(lane: Lane, slot: &Slot) -> FleetMessage {
-    let sent = slot.departed.unwrap_or(slot.sent);
-    let outcome = match (slot.fate, &slot.reply) {
-        (Fate::Failed, _) => FleetOutcome::Failed,
-        (Fate::Lost, _) | (Fate::Open, None) => FleetOutcome::Lost,
-        (Fate::Open, Some(arrival)) => FleetOutcome::Reply(FleetReply {
-            round_trip: arrival.at - sent,
-            read_by: match (slot.departed, arrival.by) {
-                (Some(_), by) => by,
-                (None, _) => ReadBy::Program,
-            },
-            at_peer: arrival.at_peer,
-            ttl: arrival.ttl,
-            copies: arrival.copies,
-        }),
-    };
-    FleetMessage {
-        lane,
-        source_port: slot.port,
-        seq: slot.seq,
-        sent,
-        late: slot.late,
-        outcome,
-    }
-}
-
-fn is_unstamped(message: &FleetMessage) -> bool {
-    message
-        .reply()
-        .is_some_and(|reply| reply.read_by == ReadBy::Program)
 }
 
 #[cfg(test)]

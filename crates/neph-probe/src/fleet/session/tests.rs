@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use neph_model::{Fleet, ProbeKind};
+use neph_model::{Fleet, FleetOutcome, ProbeKind};
 use proptest::prelude::*;
 
 use super::*;

@@ -1,0 +1,78 @@
+//! A message under way, as small as it can be, and the message that is told of it.
+
+use neph_model::{
+    AtPeer, FleetMessage, FleetOutcome, FleetReply, Instant, Lane, Own, ReadBy, Span,
+};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stage {
+    /// Nothing is decided yet.
+    Out,
+    /// Decided, and waits for earlier ones of its lane.
+    Done,
+    Told,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Slot {
+    pub(super) sent: Instant<Own>,
+    pub(super) late: Span,
+    pub(super) departed: Option<Instant<Own>>,
+    pub(super) reply: Option<Arrival>,
+    pub(super) seq: u32,
+    pub(super) port: u16,
+    pub(super) stage: Stage,
+    pub(super) fate: Fate,
+}
+
+/// What was decided of a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Fate {
+    /// Its reply counts, if it has one.
+    Open,
+    /// Its timeout passed; a reply that comes afterwards is late.
+    Lost,
+    /// It never left.
+    Failed,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Arrival {
+    pub(super) at: Instant<Own>,
+    pub(super) by: ReadBy,
+    pub(super) at_peer: Option<AtPeer>,
+    pub(super) ttl: Option<u8>,
+    pub(super) copies: u8,
+}
+
+pub(super) fn told(lane: Lane, slot: &Slot) -> FleetMessage {
+    let sent = slot.departed.unwrap_or(slot.sent);
+    let outcome = match (slot.fate, &slot.reply) {
+        (Fate::Failed, _) => FleetOutcome::Failed,
+        (Fate::Lost, _) | (Fate::Open, None) => FleetOutcome::Lost,
+        (Fate::Open, Some(arrival)) => FleetOutcome::Reply(FleetReply {
+            round_trip: arrival.at - sent,
+            read_by: match (slot.departed, arrival.by) {
+                (Some(_), by) => by,
+                (None, _) => ReadBy::Program,
+            },
+            at_peer: arrival.at_peer,
+            ttl: arrival.ttl,
+            copies: arrival.copies,
+        }),
+    };
+    FleetMessage {
+        lane,
+        source_port: slot.port,
+        seq: slot.seq,
+        sent,
+        late: slot.late,
+        outcome,
+    }
+}
+
+pub(super) fn is_unstamped(message: &FleetMessage) -> bool {
+    message
+        .reply()
+        .is_some_and(|reply| reply.read_by == ReadBy::Program)
+}
