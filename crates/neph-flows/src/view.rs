@@ -80,8 +80,30 @@ pub struct FlowTally {
     pub copies: u64,
     /// Requests that overtook an earlier one of their flow (RFC 4737, by the peer's count).
     pub reordered_forward: u64,
-    /// Replies that came after a later one of their flow.
+    /// Replies that were overtaken on the way back: by the peer's stamps they left in order.
     pub reordered_reverse: u64,
+    /// Replies that came after the reply to a later request of their flow, wherever that happened.
+    pub reordered: u64,
+}
+
+impl FlowTally {
+    /// All messages.
+    pub const fn messages(&self) -> u64 {
+        self.replies + self.lost + self.failed
+    }
+
+    /// Adds another flow's.
+    pub fn add(&mut self, other: &Self) {
+        self.replies += other.replies;
+        self.lost += other.lost;
+        self.failed += other.failed;
+        self.lost_forward += other.lost_forward;
+        self.lost_reverse += other.lost_reverse;
+        self.copies += other.copies;
+        self.reordered_forward += other.reordered_forward;
+        self.reordered_reverse += other.reordered_reverse;
+        self.reordered += other.reordered;
+    }
 }
 
 /// Which way a change of path happened.
