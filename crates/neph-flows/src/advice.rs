@@ -7,10 +7,10 @@
 use neph_model::{Instant, Own, Span};
 use serde::Serialize;
 
+use crate::Share;
 use crate::backtest::{Horizon, backtest};
 use crate::share::share;
 use crate::view::{FleetView, FlowHistory};
-use crate::Share;
 
 /// Flows that a pair needs before anything is said of its ports.
 const LEAST_FLOWS: usize = 8;
@@ -100,7 +100,11 @@ pub fn advise(view: &FleetView, endpoint: usize) -> Advice {
         Err(why) => Counsel::Refused { why },
     };
     Advice {
-        endpoint: view.fleet.endpoints.get(endpoint).map_or_else(String::new, name),
+        endpoint: view
+            .fleet
+            .endpoints
+            .get(endpoint)
+            .map_or_else(String::new, name),
         counsel,
         caution: CAUTION,
     }
@@ -128,7 +132,8 @@ fn guide(view: &FleetView, endpoint: usize) -> Result<Guide, String> {
     }
     let [low, _, ..] = classes else {
         return Err(
-            "all flows have the same base latency: no source port is better than another".to_owned(),
+            "all flows have the same base latency: no source port is better than another"
+                .to_owned(),
         );
     };
     let on_low = standing.iter().filter(|flow| flow.class == Some(0)).count();
@@ -136,15 +141,25 @@ fn guide(view: &FleetView, endpoint: usize) -> Result<Guide, String> {
         .ok_or("no flow had a base latency at the end")?;
     let horizons = backtest(view, &flows);
     let no_ports = why_no_ports(view, on_low, &horizons);
-    let mut bases: Vec<(Span, f64)> = classes.iter().map(|class| (class.base, class.share)).collect();
+    let mut bases: Vec<(Span, f64)> = classes
+        .iter()
+        .map(|class| (class.base, class.share))
+        .collect();
     bases.sort_unstable_by_key(|(base, _)| *base);
     Ok(Guide {
         low: low.base,
         random: best_of(&bases, 1).p50,
         low_share,
-        ports: if no_ports.is_none() { ports(&standing) } else { Vec::new() },
+        ports: if no_ports.is_none() {
+            ports(&standing)
+        } else {
+            Vec::new()
+        },
         no_ports,
-        best_of: CONNECTIONS.iter().map(|connections| best_of(&bases, *connections)).collect(),
+        best_of: CONNECTIONS
+            .iter()
+            .map(|connections| best_of(&bases, *connections))
+            .collect(),
         horizons,
     })
 }
@@ -161,7 +176,10 @@ fn flows_in_words(number: usize) -> String {
 fn standing(view: &FleetView, flows: &[&FlowHistory]) -> Vec<Standing> {
     let recent = view.until - view.settings.bin - view.fleet.interval;
     let last = flows.iter().filter_map(|flow| {
-        let segment = flow.segments.last().filter(|segment| segment.until >= recent)?;
+        let segment = flow
+            .segments
+            .last()
+            .filter(|segment| segment.until >= recent)?;
         Some(Standing {
             port: flow.source_port,
             base: segment.base,
@@ -202,7 +220,10 @@ fn why_no_ports(view: &FleetView, on_low: usize, horizons: &[Horizon]) -> Option
 }
 
 fn ports(standing: &[Standing]) -> Vec<AdvisedPort> {
-    let mut low: Vec<&Standing> = standing.iter().filter(|flow| flow.class == Some(0)).collect();
+    let mut low: Vec<&Standing> = standing
+        .iter()
+        .filter(|flow| flow.class == Some(0))
+        .collect();
     low.sort_by_key(|flow| (flow.since, flow.base, flow.port));
     let named = low.into_iter().take(NAMED).map(|flow| AdvisedPort {
         port: flow.port,

@@ -20,7 +20,7 @@ const HORIZONS: [Span; 6] = [
     Span::from_secs(7200),
 ];
 /// Moments at which advice is taken, at least and at most.
-const LEAST: usize = 10;
+const LEAST: u8 = 10;
 const MOST: i64 = 400;
 
 /// How advice fared a while after it was given.
@@ -58,7 +58,7 @@ impl Against {
 
 /// How long a measurement has to be before advice can be tested at all.
 pub(crate) fn least_time(bin: Span) -> Span {
-    HORIZONS[0] + step(bin).times(LEAST as i64 + 1)
+    HORIZONS[0] + step(bin).times(i64::from(LEAST) + 1)
 }
 
 /// Advice is taken twice in a bin, so that short measurements have enough moments.
@@ -113,7 +113,7 @@ fn score(
             tally.random_low += u64::from(segment.class == Some(0));
         }
     }
-    if tally.advised.len() < LEAST {
+    if tally.advised.len() < usize::from(LEAST) {
         return None;
     }
     let all = tally.random.len() as u64;
@@ -141,7 +141,9 @@ fn score(
 /// The port that one would take at a moment, of what is known then: of the flows with the lowest
 /// base latency class the one that has been there longest.
 fn choose<'a>(flows: &[&'a FlowHistory], moment: Instant<Own>) -> Option<&'a FlowHistory> {
-    let there = flows.iter().filter_map(|flow| Some((*flow, at(flow, moment)?)));
+    let there = flows
+        .iter()
+        .filter_map(|flow| Some((*flow, at(flow, moment)?)));
     let best = there.min_by_key(|(flow, segment)| {
         let class = segment.class.unwrap_or(u16::MAX);
         (class, segment.from, segment.base, flow.source_port)
@@ -151,7 +153,9 @@ fn choose<'a>(flows: &[&'a FlowHistory], moment: Instant<Own>) -> Option<&'a Flo
 
 /// Where a flow was at a moment.
 fn at(flow: &FlowHistory, moment: Instant<Own>) -> Option<&Segment> {
-    let next = flow.segments.partition_point(|segment| segment.from <= moment);
+    let next = flow
+        .segments
+        .partition_point(|segment| segment.from <= moment);
     let segment = flow.segments.get(next.checked_sub(1)?)?;
     (moment <= segment.until).then_some(segment)
 }

@@ -10,7 +10,7 @@ use neph_model::{FleetMessage, Instant, Own, Span};
 use neph_stats::{Sorted, rough_quantile};
 
 /// Bins that are open at a time: messages of different flows do not come in order.
-const OPEN: usize = 2;
+const OPEN: u8 = 2;
 /// A quantile that is told, in the order of [`Fairness::latency`](crate::Fairness).
 const QUANTILES: [f64; 3] = [0.5, 0.95, 0.99];
 
@@ -60,11 +60,11 @@ impl Bins {
             return;
         }
         // A long silence is no reason to fill bins with nothing.
-        if index > self.first + 2 * OPEN as i64 {
+        if index > self.first + 2 * i64::from(OPEN) {
             self.close_all();
             self.first = index;
         }
-        while index >= self.first + OPEN as i64 {
+        while index >= self.first + i64::from(OPEN) {
             self.close_first();
         }
         let place = usize::try_from(index - self.first).expect("between 0 and OPEN");
@@ -92,7 +92,7 @@ impl Bins {
         self.closed
             .extend(summarise(self.start(self.first), &mut replies));
         self.first += 1;
-        if self.open.len() < OPEN {
+        if self.open.len() < usize::from(OPEN) {
             // Its room is used again: bins are alike.
             replies.clear();
             self.open.push_back(replies);
@@ -110,7 +110,7 @@ fn summarise(from: Instant<Own>, replies: &mut [Reply]) -> Option<Bin> {
     replies.sort_unstable();
     let mut medians: Vec<f64> = replies
         .chunk_by(|one, other| (one.0, one.1) == (other.0, other.1))
-        .map(|flow| middle(flow))
+        .map(middle)
         .collect();
     Some(Bin {
         from,
@@ -191,7 +191,8 @@ mod tests {
             .iter()
             .map(|bin| (bin.from.nanos() / 1_000_000_000, bin.latency[1]))
             .collect();
-        let expected = [(0, 2), (20, 25), (40, 43)].map(|(at, millis)| (at, Span::from_millis(millis)));
+        let expected =
+            [(0, 2), (20, 25), (40, 43)].map(|(at, millis)| (at, Span::from_millis(millis)));
         assert_eq!(told[..3], expected);
         assert_eq!(told[3], (300, Span::from_micros(300_500)));
         assert_eq!(told.len(), 4);

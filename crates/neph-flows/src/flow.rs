@@ -126,7 +126,9 @@ impl Flow {
         settings: &Settings,
         interval: Span,
     ) -> Option<PathChange> {
-        let Shift { at, told, after, .. } = shift;
+        let Shift {
+            at, told, after, ..
+        } = shift;
         let tolerance = settings.detection.tolerance;
         let Some(before) = self.close_level(shift.before) else {
             self.witness.settle();

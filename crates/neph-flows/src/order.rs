@@ -259,7 +259,13 @@ mod tests {
         let mut fates = vec![Fate::Takes(8, 8); 5];
         fates.extend([Fate::Takes(30, 30); 5]);
         let tally = run(5, &fates);
-        assert_eq!(tally, FlowTally { replies: 10, ..FlowTally::default() });
+        assert_eq!(
+            tally,
+            FlowTally {
+                replies: 10,
+                ..FlowTally::default()
+            }
+        );
     }
 
     proptest! {

@@ -5,8 +5,8 @@
 //! network's mood. Where both seasons were measured in the same blocks the test is paired.
 
 use neph_stats::{
-    Interval, StatsError, Verdict, Wanted, Yardstick, mann_whitney, median, verdict, wilcoxon,
-    Sorted,
+    Interval, Sorted, StatsError, Verdict, Wanted, Yardstick, mann_whitney, median, verdict,
+    wilcoxon,
 };
 
 use crate::view::FleetView;
@@ -83,17 +83,10 @@ pub struct SeasonShift {
 /// # Errors
 /// [`StatsError::TooFew`] where the test cannot be made of so few experiments, and what the tests
 /// refuse otherwise.
-pub fn compare_seasons(
-    values: Values<'_>,
-    minimum_effect: f64,
-) -> Result<SeasonShift, StatsError> {
+pub fn compare_seasons(values: Values<'_>, minimum_effect: f64) -> Result<SeasonShift, StatsError> {
     let (test, n) = match values {
-        Values::Paired(first, second) => {
-            (wilcoxon(second, first)?, (first.len(), second.len()))
-        }
-        Values::Apart(first, second) => {
-            (mann_whitney(second, first)?, (first.len(), second.len()))
-        }
+        Values::Paired(first, second) => (wilcoxon(second, first)?, (first.len(), second.len())),
+        Values::Apart(first, second) => (mann_whitney(second, first)?, (first.len(), second.len())),
     };
     let yardstick = Yardstick {
         minimum_effect,

@@ -26,7 +26,7 @@ pub(crate) struct Frame {
 
 impl Frame {
     /// The step doubled until there are few columns, and how many there are.
-    fn columns(&self) -> (Span, i64) {
+    pub(crate) fn columns(self) -> (Span, i64) {
         let whole = (self.until - self.from).nanos().max(1);
         let mut step = self.step;
         while whole.div_euclid(step.nanos()) >= COLUMNS {
@@ -37,7 +37,7 @@ impl Frame {
 
     /// The middle of each of the first `columns` steps; of the last, which may be short, the middle
     /// of what there is of it.
-    fn middles(self, step: Span, columns: i64) -> impl Iterator<Item = Instant<Own>> {
+    pub(crate) fn middles(self, step: Span, columns: i64) -> impl Iterator<Item = Instant<Own>> {
         (0..columns).map(move |column| {
             let from = self.from + step.times(column);
             let until = (from + step).min(self.until);
@@ -64,7 +64,10 @@ pub(crate) fn spectrum(flows: &[&FlowHistory], frame: Frame) -> Spectrum {
     let sweep = Sweep::over(flows.iter().copied(), row);
     let first = lowest.nanos().div_euclid(row.nanos());
     let told = sweep.at(frame.middles(step, columns), |levels| {
-        levels.iter().map(|(at, flows)| (*at - first, *flows)).collect::<Vec<_>>()
+        levels
+            .iter()
+            .map(|(at, flows)| (*at - first, *flows))
+            .collect::<Vec<_>>()
     });
     let bins = (0..).zip(told).flat_map(|(column, levels)| {
         levels.into_iter().map(move |(row, flows)| SpectrumBin {
@@ -114,11 +117,18 @@ mod tests {
 
     #[test]
     fn columns_hold_what_was_so_in_their_middle() {
-        let flows = [flow(&[(0, 35, 10_000), (35, 60, 12_000)]), flow(&[(0, 60, 10_010)])];
+        let flows = [
+            flow(&[(0, 35, 10_000), (35, 60, 12_000)]),
+            flow(&[(0, 60, 10_010)]),
+        ];
         let spectrum = spectrum(&[&flows[0], &flows[1]], frame(60));
         assert_eq!(spectrum.lowest, Span::from_millis(10));
         assert_eq!(spectrum.row, Span::from_micros(50));
-        let cells: Vec<_> = spectrum.bins.iter().map(|bin| (bin.column, bin.row, bin.flows)).collect();
+        let cells: Vec<_> = spectrum
+            .bins
+            .iter()
+            .map(|bin| (bin.column, bin.row, bin.flows))
+            .collect();
         assert_eq!(cells, [(0, 0, 2), (1, 0, 2), (2, 0, 1), (2, 40, 1)]);
     }
 
@@ -128,8 +138,16 @@ mod tests {
         let flows = [flow(&[(0, week, 1_000)]), flow(&[(0, week, 900_000)])];
         let spectrum = spectrum(&[&flows[0], &flows[1]], frame(week));
         assert_eq!(spectrum.step, Span::from_secs(640));
-        assert!(spectrum.bins.iter().all(|bin| bin.column <= 1000 && bin.row < 250));
-        assert_eq!(spectrum.bins.len(), 2 * usize::try_from(week).unwrap() / 640);
+        assert!(
+            spectrum
+                .bins
+                .iter()
+                .all(|bin| bin.column <= 1000 && bin.row < 250)
+        );
+        assert_eq!(
+            spectrum.bins.len(),
+            2 * usize::try_from(week).unwrap() / 640
+        );
     }
 
     #[test]

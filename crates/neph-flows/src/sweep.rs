@@ -96,7 +96,10 @@ mod tests {
         let sweep = Sweep::over(flows.iter(), Span::from_nanos(10));
         let moments = [2, 7, 10, 29, 30].map(Instant::from_nanos);
         let told = sweep.at(moments.into_iter(), |levels| {
-            levels.iter().map(|(row, flows)| (*row, *flows)).collect::<Vec<_>>()
+            levels
+                .iter()
+                .map(|(row, flows)| (*row, *flows))
+                .collect::<Vec<_>>()
         });
         assert_eq!(told[0], [(10, 1)]);
         assert_eq!(told[1], [(10, 2)]);

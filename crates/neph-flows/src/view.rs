@@ -6,6 +6,7 @@
 use neph_model::{Fleet, Instant, Lane, Own, Span};
 use serde::Serialize;
 
+use crate::advice::Advice;
 use crate::pair::PairView;
 use crate::settings::Settings;
 
@@ -34,6 +35,17 @@ pub struct FleetView {
     pub tally: FlowTally,
     /// What holds for the flows of each endpoint together, in the fleet's order of endpoints.
     pub pairs: Vec<PairView>,
+    /// Advice on source ports, of each endpoint; empty where nobody asked for it.
+    pub advice: Vec<Advice>,
+}
+
+impl FleetView {
+    /// The flows that ask the endpoint of this index.
+    pub fn flows_of(&self, endpoint: usize) -> impl Iterator<Item = &FlowHistory> {
+        let fleet = &self.fleet;
+        let asks = move |flow: &&FlowHistory| fleet.endpoint_of(flow.lane) == endpoint;
+        self.flows.iter().filter(asks)
+    }
 }
 
 /// One flow from its first message to its last.
@@ -92,17 +104,36 @@ impl FlowTally {
         self.replies + self.lost + self.failed
     }
 
-    /// Adds another flow's.
+    /// All counters, so that none is forgotten where they are added.
+    fn counters(&mut self) -> [&mut u64; 9] {
+        [
+            &mut self.replies,
+            &mut self.lost,
+            &mut self.failed,
+            &mut self.lost_forward,
+            &mut self.lost_reverse,
+            &mut self.copies,
+            &mut self.reordered_forward,
+            &mut self.reordered_reverse,
+            &mut self.reordered,
+        ]
+    }
+
+    /// Adds another's.
     pub fn add(&mut self, other: &Self) {
-        self.replies += other.replies;
-        self.lost += other.lost;
-        self.failed += other.failed;
-        self.lost_forward += other.lost_forward;
-        self.lost_reverse += other.lost_reverse;
-        self.copies += other.copies;
-        self.reordered_forward += other.reordered_forward;
-        self.reordered_reverse += other.reordered_reverse;
-        self.reordered += other.reordered;
+        let mut other = *other;
+        for (own, other) in self.counters().into_iter().zip(other.counters()) {
+            *own += *other;
+        }
+    }
+
+    /// What is added from the earlier to the later state of one flow.
+    pub(crate) fn replace(&mut self, earlier: &Self, later: &Self) {
+        let (mut earlier, mut later) = (*earlier, *later);
+        let changes = earlier.counters().into_iter().zip(later.counters());
+        for (own, (earlier, later)) in self.counters().into_iter().zip(changes) {
+            *own += *later - *earlier;
+        }
     }
 }
 

@@ -84,7 +84,11 @@ impl Witness {
         let at_base = base
             .base
             .is_some_and(|base_latency| new.is_near(base_latency, base.tolerance));
-        let slot = if at_base { &mut self.settled } else { &mut self.other };
+        let slot = if at_base {
+            &mut self.settled
+        } else {
+            &mut self.other
+        };
         match slot {
             Some(known) if known.is_near(new.round_trip, base.tolerance) => known.merge(&new),
             _ => *slot = Some(new),
@@ -110,7 +114,9 @@ impl Witness {
                 _ => false,
             },
             trace: None,
-            direction: old.zip(new).and_then(|(old, new)| direction(&old, &new, claim)),
+            direction: old
+                .zip(new)
+                .and_then(|(old, new)| direction(&old, &new, claim)),
         }
     }
 
