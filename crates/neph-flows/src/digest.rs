@@ -12,6 +12,7 @@ use crate::fairness::Bins;
 use crate::flow::{Correction, Flow, Past};
 use crate::settings::Settings;
 use crate::view::{FleetView, FlowTally, PathChange};
+use crate::witness::Drift;
 
 /// Something about paths that was not known before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,6 +27,7 @@ pub enum PathNews {
 #[derive(Debug)]
 pub(crate) struct Crowd {
     bases: Bases,
+    drift: Drift,
     pub(crate) bins: Option<Bins>,
 }
 
@@ -61,6 +63,7 @@ impl Digest {
         let crowd = |_: &neph_model::FleetEndpoint| {
             Ok(Crowd {
                 bases: Bases::new(&settings)?,
+                drift: Drift::default(),
                 bins: None,
             })
         };
@@ -156,7 +159,7 @@ impl Digest {
         }
         let flow = place.current.get_or_insert_with(|| Flow::begun_by(message));
         let before = *flow.tally();
-        flow.push(message, &self.settings);
+        flow.push(message, &self.settings, &mut self.crowds[endpoint].drift);
         self.tally.replace(&before, flow.tally());
     }
 
@@ -183,9 +186,10 @@ impl Digest {
         let Some(flow) = flow else {
             return;
         };
+        let ground = (self.fleet.interval, self.crowds[endpoint].drift);
         match news.what {
             What::Shift(shift) => {
-                let change = flow.shift(shift, &self.settings, self.fleet.interval);
+                let change = flow.shift(shift, &self.settings, ground);
                 self.changes.extend(change);
                 self.news.extend(change.map(PathNews::Changed));
             }

@@ -6,7 +6,7 @@ use neph_model::{FleetMessage, Instant, Lane, Own, Span};
 use crate::order::Order;
 use crate::settings::Settings;
 use crate::view::{Direction, FlowHistory, FlowTally, PathChange, Segment};
-use crate::witness::{Claim, Looking, Witness};
+use crate::witness::{Claim, Drift, Looking, Witness};
 
 /// A base latency that began.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -107,7 +107,7 @@ impl Flow {
     }
 
     /// The next message.
-    pub(crate) fn push(&mut self, message: &FleetMessage, settings: &Settings) {
+    pub(crate) fn push(&mut self, message: &FleetMessage, settings: &Settings, drift: &mut Drift) {
         self.last = self.last.max(message.sent);
         self.order.push(message);
         if let Some(reply) = message.reply() {
@@ -115,7 +115,7 @@ impl Flow {
                 base: self.base(),
                 tolerance: settings.detection.tolerance,
             };
-            self.witness.push(message, reply, looking);
+            self.witness.push((message, reply), looking, drift);
         }
     }
 
@@ -124,7 +124,7 @@ impl Flow {
         &mut self,
         shift: Shift,
         settings: &Settings,
-        interval: Span,
+        (interval, drift): (Span, Drift),
     ) -> Option<PathChange> {
         let Shift {
             at, told, after, ..
@@ -146,6 +146,7 @@ impl Flow {
             tolerance,
             interval,
             overtaking: self.order.overtaking(),
+            drift,
         });
         self.levels.push(Level {
             from: at,

@@ -279,7 +279,9 @@ mod tests {
                 _ => Fate::LostBack,
             }).collect();
             fates.push(Fate::Takes(10, 10));
-            let count = |wanted: u8| choices.iter().filter(|choice| **choice == wanted).count() as u64;
+            let count = |wanted: u8| {
+                choices.iter().map(|choice| u64::from(*choice == wanted)).sum::<u64>()
+            };
             let tally = run(200, &fates);
             prop_assert_eq!(tally.lost_forward, count(1));
             prop_assert_eq!(tally.lost_reverse, count(2));

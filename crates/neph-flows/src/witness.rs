@@ -19,9 +19,11 @@ const FARTHEST: Span = Span::from_secs(5);
 #[derive(Clone, Copy, Debug)]
 struct Traits {
     round_trip: Span,
-    /// How many went into the one-way time, up to [`SHARING`].
+    /// How many went into the means, up to [`SHARING`].
     seen: i64,
-    /// From our clock to the peer's, offset included, nanoseconds.
+    /// When their requests left, in the mean, nanoseconds.
+    at: i64,
+    /// From our clock to the peer's in the mean, offset included, nanoseconds.
     forward: Option<i64>,
     ttl: Option<u8>,
     peer_ttl: Option<u8>,
@@ -33,6 +35,7 @@ impl Traits {
         Self {
             round_trip: reply.network(),
             seen: 1,
+            at: sent.nanos(),
             forward: peer.map(|peer| peer.rx.nanos() - sent.nanos()),
             ttl: reply.ttl,
             peer_ttl: peer.and_then(|peer| peer.ttl),
@@ -46,6 +49,7 @@ impl Traits {
     /// A further message of the same level: the latest TTLs, the mean of one-way times.
     fn merge(&mut self, other: &Self) {
         self.seen = (self.seen + 1).min(SHARING);
+        self.at += (other.at - self.at) / self.seen;
         self.forward = match (self.forward, other.forward) {
             (Some(so_far), Some(new)) => Some(so_far + (new - so_far) / self.seen),
             (_, new) => new,
@@ -55,9 +59,46 @@ impl Traits {
     }
 }
 
+/// How fast the peer's clock runs away from ours: what one-way times of all flows that stay on
+/// their paths have in common.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Drift {
+    /// Nanoseconds a second.
+    rate: i64,
+}
+
+/// A single step changes the rate by this at most, nanoseconds a second: jitter is no drift.
+const LARGEST_STEP: i64 = 100_000;
+/// A step counts as one of so many.
+const INERTIA: i64 = 256;
+
+impl Drift {
+    /// From one message of a flow on its path to the next: how far one-way time moved, and the time
+    /// between them, nanoseconds.
+    fn learn(&mut self, moved: i64, between: i64) {
+        // From below a millisecond nobody learns how fast a clock is.
+        if between < 1_000_000 {
+            return;
+        }
+        let rate = i128::from(moved) * 1_000_000_000 / i128::from(between);
+        let off = i64::try_from(rate)
+            .unwrap_or(i64::MAX)
+            .saturating_sub(self.rate);
+        self.rate += off.clamp(-LARGEST_STEP, LARGEST_STEP) / INERTIA;
+    }
+
+    /// By how much one-way times differ after this long, nanoseconds.
+    fn over(self, between: i64) -> i64 {
+        let moved = i128::from(self.rate) * i128::from(between) / 1_000_000_000;
+        i64::try_from(moved).unwrap_or(0)
+    }
+}
+
 /// A flow's latest messages as witnesses.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Witness {
+    /// When the latest message at the base latency left, and its one-way time, nanoseconds.
+    latest: Option<(i64, i64)>,
     /// Of the messages at the base latency.
     settled: Option<Traits>,
     /// Of the latest that were not.
@@ -75,15 +116,30 @@ pub(crate) struct Claim {
     pub(crate) interval: Span,
     /// When the flow's latest message was sent that overtook another.
     pub(crate) overtaking: Option<Instant<Own>>,
+    /// How fast the peer's clock runs away.
+    pub(crate) drift: Drift,
 }
 
 impl Witness {
-    /// A reply, while the flow's base latency is `base`.
-    pub(crate) fn push(&mut self, message: &FleetMessage, reply: &FleetReply, base: Looking) {
+    /// A reply, while the flow's base latency is `base`; the drift learns from it.
+    pub(crate) fn push(
+        &mut self,
+        (message, reply): (&FleetMessage, &FleetReply),
+        base: Looking,
+        drift: &mut Drift,
+    ) {
         let new = Traits::of(message.sent, reply);
         let at_base = base
             .base
             .is_some_and(|base_latency| new.is_near(base_latency, base.tolerance));
+        let own = new
+            .forward
+            .map(|forward| (new.at, forward))
+            .filter(|_| at_base);
+        if let (Some(before), Some(now)) = (self.latest, own) {
+            drift.learn(now.1 - before.1, now.0 - before.0);
+        }
+        self.latest = own;
         let slot = if at_base {
             &mut self.settled
         } else {
@@ -144,7 +200,8 @@ fn direction(old: &Traits, new: &Traits, claim: &Claim) -> Option<Direction> {
     if claim.interval > FARTHEST {
         return None;
     }
-    let forward = Span::from_nanos(new.forward? - old.forward?);
+    let moved = new.forward? - old.forward?;
+    let forward = Span::from_nanos(moved - claim.drift.over(new.at - old.at));
     let reverse = claim.after - claim.before - forward;
     let least = claim.tolerance.nanos() / 2;
     match (forward.abs().nanos() > least, reverse.abs().nanos() > least) {
@@ -190,7 +247,7 @@ mod tests {
 
     /// 40 messages at one level, then 4 at another; what is said of it.
     fn testimony(before: (i64, i64), after: (i64, i64), ttls: (u8, u8)) -> Evidence {
-        let mut witness = Witness::default();
+        let (mut witness, mut drift) = (Witness::default(), Drift::default());
         let sum = |(there, back): (i64, i64)| Span::from_micros(there + back);
         let looking = Looking {
             base: Some(sum(before)),
@@ -201,7 +258,15 @@ mod tests {
                 0..40 => reply(second, before, ttls.0),
                 _ => reply(second, after, ttls.1),
             };
-            witness.push(&message, message.reply().unwrap(), looking);
+            let reply = message.reply().unwrap();
+            // The other flows of a fleet learn too.
+            for other in 0..20 {
+                let mut own = witness;
+                if other > 0 {
+                    own.push((&message, reply), looking, &mut drift);
+                }
+            }
+            witness.push((&message, reply), looking, &mut drift);
         }
         witness.testify(&Claim {
             at: Instant::from_nanos(40_000_000_000),
@@ -210,6 +275,7 @@ mod tests {
             tolerance: TOLERANCE,
             interval: Span::from_secs(1),
             overtaking: Some(Instant::from_nanos(40_000_000_000)),
+            drift,
         })
     }
 
@@ -243,6 +309,7 @@ mod tests {
             tolerance: TOLERANCE,
             interval: Span::from_secs(1),
             overtaking: None,
+            drift: Drift::default(),
         };
         assert_eq!(Witness::default().testify(&claim), Evidence::default());
     }
