@@ -64,6 +64,10 @@ struct Held {
     base: i64,
     since: i64,
     samples: u32,
+    /// Whether it was told on evidence, or is just the first stable window.
+    proven: bool,
+    /// Samples from which the flow's jitter was learnt, at this level and those before.
+    learnt: u32,
     /// How far samples lie above the base on average.
     lift: i64,
     /// How far they lie from base and lift on average.
@@ -162,26 +166,28 @@ impl FlowLevel {
         self.times.push(at);
         let stable = self.samples.stable(ground.detection);
         let Some(held) = self.held else {
-            return Some(self.first(at, stable?));
+            return Some(self.first(at, stable?, ground.detection.tolerance()));
         };
         let tolerance = ground.detection.tolerance();
         let near = (sample - held.base).abs() <= tolerance;
         self.away = if near { 0 } else { self.away.saturating_add(1) };
         if self.candidate.is_none() {
-            self.learn(at, sample, stable, ground);
+            self.learn(at, stable, ground);
         }
         self.weigh(sample, stable, ground.detection);
         self.judge(at, ground)
     }
 
-    fn first(&mut self, at: i64, stable: Stable) -> Told {
+    fn first(&mut self, at: i64, stable: Stable, tolerance: i64) -> Told {
         let since = self.times.ago(stable.since);
         self.held = Some(Held {
             base: stable.minimum,
             since,
             samples: 0,
+            proven: false,
+            learnt: 0,
             lift: 0,
-            spread: 0,
+            spread: tolerance / 4,
         });
         Told {
             finding: Finding::First,
@@ -192,28 +198,28 @@ impl FlowLevel {
         }
     }
 
-    /// The level becomes more exact while nothing speaks against it.
-    fn learn(&mut self, at: i64, sample: i64, stable: Option<Stable>, ground: &mut Ground<'_>) {
+    /// The level becomes more exact while nothing speaks against it. Jitter is learnt from the
+    /// oldest sample of the window: the newest may belong to the next level already.
+    fn learn(&mut self, at: i64, stable: Option<Stable>, ground: &mut Ground<'_>) {
         let tolerance = ground.detection.tolerance();
-        let Some(held) = self.held.as_mut() else {
+        let (Some(held), Some(sample)) = (self.held.as_mut(), self.samples.oldest()) else {
             return;
         };
         held.samples = held.samples.saturating_add(1);
-        let memory = i64::from(held.samples).min(LONGEST_MEMORY);
-        let lift = (sample - held.base).clamp(-tolerance, 2 * tolerance);
+        held.learnt = held.learnt.saturating_add(1);
+        let memory = i64::from(held.learnt).min(LONGEST_MEMORY);
+        let lift = (sample - held.base).clamp(-tolerance, tolerance);
         held.lift += (lift - held.lift) / memory;
         let spread = (sample - held.base - held.lift).abs().min(4 * tolerance);
         // The first samples are not believed too much: two that happen to be equal are no silence.
         held.spread += (spread - held.spread) / (memory + 2).min(LONGEST_MEMORY);
-        if held.samples == 1 {
-            held.spread = tolerance / 4;
-        }
         if let Some(stable) = stable {
             let off = stable.minimum - held.base;
             if off.abs() <= tolerance {
-                held.base += off / memory;
+                let step = off / i64::from(held.samples).min(LONGEST_MEMORY);
+                held.base += step;
                 // Samples lie as far above as before: what moved is our idea of the base.
-                held.lift -= off / memory;
+                held.lift -= step;
             }
         }
         let (base, samples) = (held.base, held.samples);
@@ -280,7 +286,7 @@ impl FlowLevel {
     /// Tells the candidate if it may be told now.
     fn judge(&mut self, at: i64, ground: &mut Ground<'_>) -> Option<Told> {
         let (held, candidate) = (self.held?, self.candidate?);
-        let unsettled = held.samples < SETTLED;
+        let unsettled = !held.proven && held.samples < SETTLED;
         let lasted = at.saturating_sub(candidate.since) >= ground.hold;
         let falls = candidate.base < held.base;
         let proven = candidate.since.saturating_sub(held.since) >= ground.hold;
@@ -297,6 +303,7 @@ impl FlowLevel {
             base: candidate.base,
             since: candidate.since,
             samples: 1,
+            proven: true,
             ..held
         });
         (self.candidate, self.away) = (None, 0);
