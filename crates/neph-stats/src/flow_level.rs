@@ -257,11 +257,12 @@ impl FlowLevel {
                 self.candidate = None;
             }
         }
+        let near = |a: i64, b: i64| (a - b).abs() <= tolerance.saturating_add(3 * held.spread);
         let Some(stable) = stable.filter(|s| far(s.minimum, held.base)) else {
             return;
         };
         match self.candidate.as_mut() {
-            Some(candidate) if !far(stable.minimum, candidate.base) => {
+            Some(candidate) if near(stable.minimum, candidate.base) => {
                 candidate.samples += 1;
                 candidate.base += (stable.minimum - candidate.base) / i64::from(candidate.samples);
                 if !far(candidate.base, held.base) {
@@ -319,7 +320,9 @@ impl FlowLevel {
         let path = lasted
             || (ground.alone && falls && proven)
             || (step && ground.levels.known(candidate.base));
-        if candidate.evidence < SURE || !path {
+        // How far apart two levels are is known no better than the jitter allows.
+        let apart = (candidate.base - held.base).abs() > tolerance + held.spread;
+        if candidate.evidence < SURE || !path || !apart {
             return None;
         }
         let known = ground.levels.known(candidate.base);
@@ -359,7 +362,7 @@ impl Held {
         let evidence = TAIL * (density(distance(self.base)) - density(distance(other)));
         if distance(other) > tolerance.saturating_add(3 * self.spread) {
             // It lies at neither level: a queue on the way up speaks for no path.
-            return evidence.min(0.0);
+            return evidence.min(-TAIL);
         }
         evidence
     }
