@@ -6,11 +6,9 @@
 //!
 //! - While one flow in ten lies where it did, give or take the tolerance, nothing common happened: a
 //!   queue spares nobody.
-//! - Otherwise, if half of them moved by the same amount, that is common.
-//! - Otherwise, if they lie where paths are known to be, they were reshuffled, and nothing common
-//!   happened.
-//! - Otherwise, if they lie where paths are known to be plus the amount by which most moved, that is
-//!   common: they were reshuffled while a queue stood.
+//! - Otherwise, if three quarters of them moved by the same amount, that is common.
+//! - Otherwise, if they lie where paths are known to be, give or take one amount for all, that
+//!   amount is common: they were reshuffled, and perhaps a queue stood.
 //! - Otherwise nothing can be said of the moment.
 
 /// What is common to a crowd of samples.
@@ -77,6 +75,22 @@ impl<'a> Residuals<'a> {
         let from = self.sorted.partition_point(|&r| r < low);
         let to = self.sorted.partition_point(|&r| r <= high);
         &self.sorted[from..to]
+    }
+
+    /// The middles of all clusters that are worth a look.
+    fn clusters(&self) -> Vec<i64> {
+        let mut middles = Vec::new();
+        let mut from = 0;
+        for to in 1..=self.sorted.len() {
+            let wide = |next: i64| next.saturating_sub(self.sorted[from]) > self.tolerance / 2;
+            if self.sorted.get(to).is_none_or(|&next| wide(next)) {
+                if (to - from) * 20 >= self.sorted.len() {
+                    middles.extend(middle(&self.sorted[from..to]));
+                }
+                from = to;
+            }
+        }
+        middles
     }
 
     /// The residuals around the place where they are densest.
@@ -154,15 +168,22 @@ impl Congestion {
         }
         let densest = residuals.densest();
         let moved = middle(densest)?;
-        if many(densest.len(), 5) {
+        if 4 * densest.len() >= 3 * crowd.len() {
             return Some(moved);
         }
         let rest = self.rest.unwrap_or(0);
-        let explained = |by: i64| {
+        let explained = |&by: &i64| {
             let path = |r: &&Reading| known(r.sample.saturating_sub(by).saturating_add(rest));
-            many(crowd.iter().filter(path).count(), 8)
+            crowd.iter().filter(path).count()
         };
-        [usual, moved].into_iter().find(|&by| explained(by))
+        let mut best: Option<(usize, i64)> = None;
+        for by in [usual, moved].into_iter().chain(residuals.clusters()) {
+            let count = explained(&by);
+            if many(count, 8) && best.is_none_or(|(most, _)| count > most) {
+                best = Some((count, by));
+            }
+        }
+        best.map(|(_, by)| by)
     }
 
     fn settle(&mut self, at: i64, centre: i64) -> Common {

@@ -209,6 +209,7 @@ impl FleetBase {
             detection: &self.guard.detection,
             hold: self.guard.hold,
             levels: &mut self.levels,
+            alone: self.alive < LEAST_CROWD,
         };
         if let Some(told) = level.push(at, own, &mut ground) {
             self.told.push_back(FleetTold { flow, told });

@@ -106,15 +106,41 @@ fn tune() {
                         with.add(&world, flow, samples, &told[flow as usize]);
                     }
                     for (flow, miss) in with.misses.iter().skip(missed).step_by(50).take(3) {
-                        println!("   missed seed {seed} flow {flow} from {} until {} after {}: {:?}", miss.from / MS, miss.until / MS, miss.after / 1000,
-                            told[*flow as usize].iter().filter(|t| (t.at - miss.from).abs() < 40 * S).map(|t| (t.at / MS, t.certain / MS, t.before / 1000, t.after / 1000)).collect::<Vec<_>>());
+                        println!(
+                            "   missed seed {seed} flow {flow} from {} until {} after {}: {:?}",
+                            miss.from / MS,
+                            miss.until / MS,
+                            miss.after / 1000,
+                            told[*flow as usize]
+                                .iter()
+                                .filter(|t| (t.at - miss.from).abs() < 40 * S)
+                                .map(|t| (
+                                    t.at / MS,
+                                    t.certain / MS,
+                                    t.before / 1000,
+                                    t.after / 1000
+                                ))
+                                .collect::<Vec<_>>()
+                        );
                     }
                     for wrong in with.wrong.iter().skip(seen).take(3) {
                         let stays: Vec<_> = world.stays[wrong.flow as usize]
                             .iter()
-                            .filter(|s| (s.from - wrong.at).abs() < 20 * S)
+                            .filter(|s| (s.from - wrong.at).abs() < 60 * S)
                             .map(|s| (s.from / MS, world.paths[s.path] / 1000))
                             .collect();
+                        let bursts: Vec<_> = world
+                            .bursts
+                            .iter()
+                            .filter(|b| (b.from - wrong.at).abs() < 60 * S)
+                            .map(|b| (b.from / MS, b.until() / MS))
+                            .collect();
+                        let toldd: Vec<_> = told[wrong.flow as usize]
+                            .iter()
+                            .filter(|b| (b.at - wrong.at).abs() < 60 * S)
+                            .map(|t| (t.at / MS, t.certain / MS, t.before / 1000, t.after / 1000))
+                            .collect();
+                        println!("   bursts {bursts:?} told {toldd:?}");
                         println!(
                             "   seed {seed} flow {} at {} certain {} {} -> {}; {stays:?}",
                             wrong.flow,

@@ -1,8 +1,6 @@
 //! What a detector told, held against what was.
 
-use neph_stats::Random;
-
-use crate::world::{INTERVAL, MS, S, World};
+use crate::world::{INTERVAL, Jitter, MS, S, World};
 
 /// A change that a detector told of one flow.
 #[derive(Debug, Clone, Copy)]
@@ -77,11 +75,13 @@ impl Score {
             earlier = change.at;
         }
         let mut used = vec![false; told.len()];
+        let noisy = world.plan.jitter != Jitter::Quiet;
+        let level_slack = if noisy { 2 * TOLERANCE } else { TOLERANCE };
         for wanted in wanted(world, flow, samples) {
             self.wanted += 1;
             let hit = told.iter().enumerate().position(|(i, change)| {
                 !used[i]
-                    && (change.after - wanted.after).abs() <= TOLERANCE
+                    && (change.after - wanted.after).abs() <= level_slack
                     && change.at >= wanted.from - 2 * INTERVAL
                     && change.at <= wanted.until
             });
@@ -113,21 +113,29 @@ fn share(part: usize, of: usize) -> f64 {
 /// last.
 fn is_true(world: &World, flow: u32, earlier: i64, told: &Change) -> bool {
     let stays = &world.stays[flow as usize];
-    let mut reach = told.at - S;
+    let noisy = world.plan.jitter != Jitter::Quiet;
+    let (slack, level_slack) = if noisy {
+        (3 * S, 2 * TOLERANCE)
+    } else {
+        (S, TOLERANCE)
+    };
+    let early = if noisy { S } else { 2 * INTERVAL };
+    let mut reach = told.at - slack;
     for burst in world.bursts.iter().rev() {
         if burst.from <= reach && burst.until() >= reach - S {
             reach = burst.from - S;
         }
     }
-    let near = |path: usize, level: i64| (world.paths[path] - level).abs() <= TOLERANCE;
-    let came = stays.iter().skip(1).any(|stay| {
-        near(stay.path, told.after) && (reach..=told.at + 2 * INTERVAL).contains(&stay.from)
-    });
+    let near = |path: usize, level: i64| (world.paths[path] - level).abs() <= level_slack;
+    let came = stays
+        .iter()
+        .skip(1)
+        .any(|stay| near(stay.path, told.after) && (reach..=told.at + early).contains(&stay.from));
     let was = stays.iter().enumerate().any(|(i, stay)| {
         let until = stays.get(i + 1).map_or(i64::MAX, |next| next.from);
         near(stay.path, told.before) && until >= earlier.min(reach) && stay.from <= told.at
     });
-    came && was
+    came && was && (told.after - told.before).abs() > TOLERANCE
 }
 
 /// The changes that should be told: stays with too few samples are passed over.
@@ -153,9 +161,4 @@ fn wanted(world: &World, flow: u32, samples: &[(i64, i64)]) -> Vec<Wanted> {
     }
     list.drain(..1.min(list.len()));
     list
-}
-
-/// A seed's stream apart from the world's own.
-pub(crate) fn stream(seed: u64) -> Random {
-    Random::new(seed ^ 0x5eed)
 }
