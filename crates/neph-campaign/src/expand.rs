@@ -156,7 +156,7 @@ fn name_response_sizes(scenarios: &mut [Scenario]) {
         let of_endpoint = sizes.entry(scenario.endpoint.clone()).or_default();
         if matches!(
             scenario.probe,
-            neph_model::ProbeKind::Udp | neph_model::ProbeKind::Icmp
+            neph_model::ProbeKind::Udp | neph_model::ProbeKind::Icmp | neph_model::ProbeKind::Syn
         ) {
             continue;
         }

@@ -54,7 +54,8 @@ impl Fleet {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ReadBy {
-    /// The kernel's stamps of both, the request's departure and the reply's arrival.
+    /// The kernel's stamps of both, the request's departure and the reply's arrival; of a plain
+    /// connect, the kernel's own measure of its handshake.
     Kernel,
     /// The program's own readings for at least one of them: our own waiting is part of it.
     Program,

@@ -26,6 +26,8 @@ pub enum ProbeKind {
     Udp,
     /// ICMP echo.
     Icmp,
+    /// TCP's first segment and what answers it; no connection comes of it.
+    Syn,
 }
 
 impl ProbeKind {
@@ -37,11 +39,13 @@ impl ProbeKind {
             Self::Tcp => "tcp",
             Self::Udp => "udp",
             Self::Icmp => "icmp",
+            Self::Syn => "syn",
         }
     }
     /// The kind of that name.
     pub fn named(name: &str) -> Option<Self> {
-        [Self::Ws, Self::Http, Self::Tcp, Self::Udp, Self::Icmp]
+        use ProbeKind::{Http, Icmp, Syn, Tcp, Udp, Ws};
+        [Ws, Http, Tcp, Udp, Icmp, Syn]
             .into_iter()
             .find(|kind| kind.name() == name)
     }

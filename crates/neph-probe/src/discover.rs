@@ -69,7 +69,7 @@ pub fn discover(
     address: SocketAddr,
     asking: &Asking,
 ) -> Result<Discovery, ProbeError> {
-    if target.kind() == ProbeKind::Icmp {
+    if matches!(target.kind(), ProbeKind::Icmp | ProbeKind::Syn) {
         return Ok(Discovery::default());
     }
     let config = target

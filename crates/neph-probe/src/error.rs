@@ -57,6 +57,14 @@ pub enum ProbeError {
          'sysctl -w net.ipv4.ping_group_range=\"0 2147483647\"' as root, or use another probe"
     )]
     IcmpForbidden,
+    /// Nobody at the target can make a small transfer.
+    #[error("transfer from {target}: {reason}")]
+    Transfer {
+        /// The target.
+        target: String,
+        /// Why not.
+        reason: String,
+    },
     /// The reflector does not serve a bulk upload.
     #[error("bulk upload to {target}: {reason}")]
     UploadRefused {

@@ -9,6 +9,7 @@ use crate::ProbeError;
 use crate::datagram;
 use crate::outlet::Outlet;
 use crate::pace;
+use crate::raw_tcp;
 use crate::report::{Report, Reports};
 use crate::spec::{FlowSpec, Priority};
 use crate::stop::Stop;
@@ -63,6 +64,8 @@ fn run(spec: &FlowSpec, outlet: Outlet, stop: &Stop) -> Result<(), ProbeError> {
     pace::settle_thread(priority);
     match spec.target.kind() {
         ProbeKind::Ws | ProbeKind::Http | ProbeKind::Tcp => stream::drive(spec, outlet, stop),
-        ProbeKind::Udp | ProbeKind::Icmp => datagram::drive(spec, outlet, stop),
+        // Without the right to build segments ourselves, our kernel builds them: it connects.
+        ProbeKind::Syn if !raw_tcp::is_permitted() => stream::drive(spec, outlet, stop),
+        ProbeKind::Udp | ProbeKind::Icmp | ProbeKind::Syn => datagram::drive(spec, outlet, stop),
     }
 }

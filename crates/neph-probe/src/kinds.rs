@@ -29,6 +29,7 @@ pub const KINDS: &[Scheme] = &[
     Scheme { name: "tcp",   kind: ProbeKind::Tcp,  secure: false, default_port: None,      summary: "framed messages on TCP; against other servers, connection attempts" },
     Scheme { name: "udp",   kind: ProbeKind::Udp,  secure: false, default_port: Some(862), summary: "STAMP packets (RFC 8762)" },
     Scheme { name: "icmp",  kind: ProbeKind::Icmp, secure: false, default_port: Some(0),   summary: "ICMP echo" },
+    Scheme { name: "syn",   kind: ProbeKind::Syn,  secure: false, default_port: None,      summary: "TCP SYNs, answered by SYN-ACK or RST and never completed" },
 ];
 
 /// The longest payload of a WebSocket ping (RFC 6455, section 5.5), which a server that is no
@@ -37,10 +38,11 @@ pub const LONGEST_WS_PING: usize = 125;
 
 /// Request and reply payloads that a kind can carry: UDP and ICMP in one unfragmented-by-us
 /// datagram (RFC 768: 65,535 less the IPv4 and UDP headers), TCP what a reflector takes by default.
+/// A SYN carries none, so that no size is too large for it.
 pub const fn most_payload(kind: ProbeKind) -> ByteSize {
     match kind {
         ProbeKind::Udp | ProbeKind::Icmp => ByteSize(65_507),
-        ProbeKind::Ws | ProbeKind::Http | ProbeKind::Tcp => ByteSize(64 << 20),
+        ProbeKind::Ws | ProbeKind::Http | ProbeKind::Tcp | ProbeKind::Syn => ByteSize(64 << 20),
     }
 }
 

@@ -23,6 +23,8 @@ mod numbered;
 mod outbox;
 mod outlet;
 mod pace;
+mod pinned;
+mod raw_tcp;
 mod reflect;
 mod report;
 #[cfg(test)]
@@ -31,6 +33,7 @@ mod spec;
 mod stamp_clock;
 mod stop;
 mod stream;
+mod syn_rate;
 mod synchrony;
 mod target;
 mod tls;
@@ -47,14 +50,22 @@ pub use iperf3::{Iperf3Spec, iperf3};
 pub use kinds::{KINDS, LONGEST_WS_PING, Scheme, most_payload};
 pub use machine::{anchor, at_site, clock_sync, core_wake, offloads};
 pub use neph_sys::place::Place;
+pub use pinned::{TRANSFER_SIZE, TransferSpec, transfers};
 pub use reflect::{Caps, Counted, Reflector, ReflectorSpec};
 pub use report::Report;
 pub use spec::{ConnectionUse, FlowSpec, Priority, Schedule, TlsVersion, Trust};
 pub use stop::Stop;
+pub use syn_rate::{SYNS_A_SECOND, SYNS_A_SECOND_EACH, SynSchedule, TooManySyns};
 pub use target::{IpVersion, Target, TargetError, bracketed};
 pub use tls::{Identity, TlsError};
 pub use traceroute::{Route, TracerouteSpec, traceroute};
 pub use transfer::Transfer;
+
+/// Whether SYNs can be built and timed without connecting (`CAP_NET_RAW`). Otherwise `syn://`
+/// measures plain connects, which are broken off at once.
+pub fn can_build_syns() -> bool {
+    raw_tcp::is_permitted()
+}
 
 /// Now, on our monotonic clock.
 pub fn now() -> neph_model::Instant<neph_model::Own> {

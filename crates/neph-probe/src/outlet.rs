@@ -1,5 +1,6 @@
 //! How a driver tells: its reports, made from what its session notes.
 
+use std::net::SocketAddr;
 use std::os::fd::AsFd;
 
 use neph_model::{Instant, Message, Own, Span, Tally, TcpState};
@@ -28,6 +29,13 @@ impl Outlet {
             anchored: None,
             opened: false,
         }
+    }
+
+    /// Tells where the flow is, whose socket does not know.
+    pub(crate) fn placed(&mut self, source: SocketAddr) {
+        self.opened = true;
+        let congestion = None;
+        self.reports.tell(Report::Opened { source, congestion });
     }
 
     /// Tells where the flow's first socket is; later ones differ in their port only.

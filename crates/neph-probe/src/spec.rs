@@ -121,4 +121,32 @@ impl FlowSpec {
     pub const TIMEOUT: Span = Span::from_secs(5);
     /// The default spin before a send.
     pub const SPIN: Span = Span::from_micros(60);
+
+    /// A flow of which only the protocol matters: no schedule is kept for it.
+    pub(crate) fn plain(target: Target, address: SocketAddr) -> Self {
+        Self {
+            index: FlowIndex(0),
+            role: FlowRole::Main,
+            name: target.kind().name().to_owned(),
+            target,
+            address,
+            schedule: Schedule {
+                interval: Span::from_secs(1),
+                count: None,
+            },
+            request_size: 0,
+            response_size: 0,
+            source_port: None,
+            timeout: Self::TIMEOUT,
+            tls_version: TlsVersion::Any,
+            trust: Trust::Public,
+            connection_use: ConnectionUse::Lasting,
+            congestion: None,
+            key: None,
+            spin: Span::ZERO,
+            priority: Priority::Auto,
+            site: None,
+            reflector: false,
+        }
+    }
 }

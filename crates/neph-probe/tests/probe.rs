@@ -7,4 +7,6 @@ mod foreign;
 mod loopback;
 mod route;
 mod support;
+mod syn;
 mod throughput;
+mod transfer;

@@ -12,4 +12,5 @@ pub mod icmp;
 pub mod ip;
 pub mod marks;
 pub mod stamp;
+pub mod syn;
 pub mod ws;

@@ -35,7 +35,7 @@ const fn must_answer(kind: ProbeKind, accepted: bool) -> bool {
     match kind {
         ProbeKind::Ws | ProbeKind::Http => true,
         ProbeKind::Tcp => !accepted,
-        ProbeKind::Udp | ProbeKind::Icmp => false,
+        ProbeKind::Udp | ProbeKind::Icmp | ProbeKind::Syn => false,
     }
 }
 
@@ -45,7 +45,7 @@ pub(super) fn sizes_not_applied(main: &FlowSpec) -> Option<Warning> {
     let applied = match main.target.kind() {
         _ if main.reflector => true,
         ProbeKind::Ws => request <= LONGEST_WS_PING && response == request,
-        ProbeKind::Http | ProbeKind::Tcp => false,
+        ProbeKind::Http | ProbeKind::Tcp | ProbeKind::Syn => false,
         ProbeKind::Udp | ProbeKind::Icmp => true,
     };
     let size = |bytes: usize| ByteSize(bytes as u64);

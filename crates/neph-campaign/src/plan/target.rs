@@ -44,7 +44,7 @@ const fn scheme(name: &'static str, probe: ProbeKind, port: Option<u16>) -> Sche
     }
 }
 
-const SCHEMES: [Scheme; 7] = [
+const SCHEMES: [Scheme; 8] = [
     scheme("ws", ProbeKind::Ws, Some(80)),
     scheme("wss", ProbeKind::Ws, Some(443)),
     scheme("http", ProbeKind::Http, Some(80)),
@@ -52,6 +52,7 @@ const SCHEMES: [Scheme; 7] = [
     scheme("tcp", ProbeKind::Tcp, None),
     scheme("udp", ProbeKind::Udp, Some(862)),
     scheme("icmp", ProbeKind::Icmp, None),
+    scheme("syn", ProbeKind::Syn, None),
 ];
 
 impl Target {
@@ -189,7 +190,8 @@ fn port_of(scheme: &Scheme, text: Option<&str>) -> Result<Option<u16>, Fault> {
                 "the port is missing, and {} has none of its own",
                 scheme.name
             );
-            Err(Fault::new(what, "write for example tcp://host:8080"))
+            let remedy = format!("write for example {}://host:8080", scheme.name);
+            Err(Fault::new(what, remedy))
         }
     }
 }

@@ -85,7 +85,7 @@ pub(crate) fn for_flow(spec: &FlowSpec, flow: FlowToken, number: u32) -> Option<
         ProbeKind::Ws => Some(Box::new(ws::Ws::new(spec, flow, number))),
         ProbeKind::Http => Some(Box::new(http::Http::new(spec, flow))),
         ProbeKind::Tcp if spec.reflector => Some(Box::new(tcp::Framed::new(spec))),
-        ProbeKind::Tcp | ProbeKind::Udp | ProbeKind::Icmp => None,
+        ProbeKind::Tcp | ProbeKind::Udp | ProbeKind::Icmp | ProbeKind::Syn => None,
     }
 }
 
@@ -104,7 +104,7 @@ pub(crate) enum Use {
 /// must not hold up the next request.
 pub(crate) fn connection_use(spec: &FlowSpec) -> Use {
     match (spec.connection_use, spec.target.kind()) {
-        (ConnectionUse::PerMessage, _) => Use::Fresh,
+        (ConnectionUse::PerMessage, _) | (ConnectionUse::Lasting, ProbeKind::Syn) => Use::Fresh,
         (ConnectionUse::Lasting, ProbeKind::Http) => Use::Idle,
         (ConnectionUse::Lasting, ProbeKind::Tcp) if !spec.reflector => Use::Fresh,
         (ConnectionUse::Lasting, _) => Use::One,

@@ -9,7 +9,7 @@ use neph_sys::stamp::{self, Carrier, Notice};
 use socket2::Socket;
 
 use super::session::Session;
-use super::{Codec, open, send};
+use super::{Beside, Codec, Opened, open, send};
 use crate::ProbeError;
 use crate::exchange::SendPoint;
 use crate::finish::Finish;
@@ -31,7 +31,11 @@ const TAIL: Span = Span::from_millis(500);
 
 /// Carries out the flow until its schedule is over or `stop` is set.
 pub(crate) fn drive(spec: &FlowSpec, outlet: Outlet, stop: &Stop) -> Result<(), ProbeError> {
-    let (socket, codec) = open(spec)?;
+    let Opened {
+        socket,
+        codec,
+        beside,
+    } = open(spec)?;
     stamp::enable(socket.as_fd(), Carrier::Datagrams).map_err(|source| ProbeError::Socket {
         operation: "ask for kernel stamps on a socket to",
         address: spec.address,
@@ -41,6 +45,7 @@ pub(crate) fn drive(spec: &FlowSpec, outlet: Outlet, stop: &Stop) -> Result<(), 
         session: Session::new(spec),
         codec,
         socket,
+        beside,
         outlet,
         clock: StampClock::new(),
         pace: Pace::new(spec.spin, spec.schedule.interval),
@@ -50,7 +55,10 @@ pub(crate) fn drive(spec: &FlowSpec, outlet: Outlet, stop: &Stop) -> Result<(), 
         buffer: vec![0; 1 << 16],
         turned: now(),
     };
-    driver.outlet.opened(&driver.socket);
+    match &driver.beside {
+        Some(beside) => driver.outlet.placed(beside.source),
+        None => driver.outlet.opened(&driver.socket),
+    }
     driver.session.begin(now() + SETTLE);
     driver.run(stop);
     driver.finish();
@@ -61,6 +69,7 @@ struct Driver {
     session: Session,
     codec: Box<dyn Codec>,
     socket: Socket,
+    beside: Option<Beside>,
     outlet: Outlet,
     clock: StampClock,
     pace: Pace,
@@ -236,6 +245,7 @@ impl Driver {
                 if let Some(answer) = self.codec.answer(bytes, latest) {
                     let stamp = received.stamp.and_then(|stamp| self.clock.own(stamp));
                     self.session.answered(&answer, stamp, at);
+                    self.object(received.len);
                     self.vigil.took_in(self.session.tally().replies, at);
                 }
                 true
@@ -246,6 +256,19 @@ impl Driver {
                 }
                 false
             }
+        }
+    }
+
+    /// The peer may have to be told something for what the buffer holds.
+    fn object(&mut self, len: usize) {
+        let Some(beside) = &self.beside else {
+            return;
+        };
+        let mut said = Vec::new();
+        self.codec.objection(&self.buffer[..len], &mut said);
+        if !said.is_empty() {
+            // What does not go now is asked for again by the peer.
+            let _ = send(beside.speaker.as_fd(), &said);
         }
     }
 

@@ -1,10 +1,12 @@
-//! Probes without a connection: STAMP over UDP, ICMP echo. One socket a flow.
+//! Probes without a connection: STAMP over UDP, ICMP echo, TCP SYN. One socket a flow.
 
 mod driver;
 mod icmp;
 pub(crate) mod session;
+pub(crate) mod syn;
 pub(crate) mod udp;
 
+use std::net::SocketAddr;
 use std::os::fd::BorrowedFd;
 
 use neph_model::{ProbeKind, Wall};
@@ -30,14 +32,44 @@ pub(crate) trait Codec: std::fmt::Debug {
     /// What a received datagram answers; `None` if it is none of ours. `latest` is the number of
     /// the latest request, for kinds whose own numbers wrap.
     fn answer(&self, datagram: &[u8], latest: u64) -> Option<Answer>;
+    /// Replaces `out` by what the peer must be told for this answer, so that it waits for nothing;
+    /// nothing with most kinds.
+    fn objection(&self, _datagram: &[u8], out: &mut Vec<u8>) {
+        out.clear();
+    }
+}
+
+/// A flow's socket and codec.
+#[derive(Debug)]
+struct Opened {
+    socket: Socket,
+    codec: Box<dyn Codec>,
+    beside: Option<Beside>,
+}
+
+/// What a flow needs beside its socket, where our kernel is not its kind's other half.
+#[derive(Debug)]
+struct Beside {
+    /// Where the flow is; its socket does not know.
+    source: SocketAddr,
+    /// Says what is no message, so that the socket's stamps count messages only.
+    speaker: Socket,
+    /// Holds the port while the flow lasts.
+    _holder: Socket,
 }
 
 /// The socket and the codec for a flow.
-fn open(spec: &FlowSpec) -> Result<(Socket, Box<dyn Codec>), ProbeError> {
-    match spec.target.kind() {
+fn open(spec: &FlowSpec) -> Result<Opened, ProbeError> {
+    let (socket, codec) = match spec.target.kind() {
         ProbeKind::Icmp => icmp::open(spec),
+        ProbeKind::Syn => return syn::open(spec),
         _ => udp::open(spec),
-    }
+    }?;
+    Ok(Opened {
+        socket,
+        codec,
+        beside: None,
+    })
 }
 
 /// The 64-bit number nearest to `latest` whose low 32 bits are `low`.

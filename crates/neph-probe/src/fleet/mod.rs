@@ -3,16 +3,22 @@
 //! [`session`] knows the schedule and how each message ended, and does no input or output;
 //! [`driver`] keeps the time and carries events between it and a [`transport`].
 
+mod connect;
 mod driver;
+mod established;
 mod flows;
+mod held;
+mod link;
 mod ports;
 mod reports;
 mod rota;
 mod run;
 pub(crate) mod session;
 mod sockets;
+mod speaker;
 mod spec;
 mod stamp;
+mod syn;
 mod transport;
 
 pub use run::FleetRun;

@@ -5,13 +5,17 @@ use std::thread::{self, JoinHandle};
 
 use neph_model::ProbeKind;
 
+use super::connect::Connects;
 use super::driver;
+use super::established::Established;
 use super::reports::FleetReports;
 use super::sockets::Sockets;
 use super::spec::{FleetReport, FleetSpec};
+use super::syn::Syns;
 use super::transport::Transport;
 use crate::ProbeError;
 use crate::pace;
+use crate::raw_tcp;
 use crate::spec::Priority;
 use crate::stop::Stop;
 
@@ -73,6 +77,9 @@ fn run(spec: &FleetSpec, reports: FleetReports, stop: &Stop) -> Result<(), Probe
 fn transport(spec: &FleetSpec) -> Result<Box<dyn Transport>, ProbeError> {
     match spec.fleet.probe {
         ProbeKind::Udp => Ok(Box::new(Sockets::new(spec)?)),
+        ProbeKind::Syn if raw_tcp::is_permitted() => Ok(Box::new(Syns::new(spec)?)),
+        ProbeKind::Syn => Ok(Box::new(Connects::new(spec)?)),
+        ProbeKind::Tcp => Ok(Box::new(Established::new(spec)?)),
         kind => Err(ProbeError::Fleet(format!(
             "there is no fleet of {kind} flows"
         ))),

@@ -26,10 +26,6 @@ pub(crate) enum Event {
     /// A reply to it came.
     Replied(Replied),
     /// It could not be sent, as was learnt later.
-    #[cfg_attr(
-        not(test),
-        expect(dead_code, reason = "for kinds that learn it later, as connections do")
-    )]
     Failed(Known),
 }
 

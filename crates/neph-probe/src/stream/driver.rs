@@ -12,7 +12,7 @@ use neph_sys::stamp::{self, Ending, Notice};
 use socket2::{SockAddr, Socket};
 
 use super::session::{Closing, Session, Stamped};
-use super::socket::{in_progress, set_up, socket_for};
+use super::socket::{in_progress, is_answer, set_up, socket_for};
 use crate::ProbeError;
 use crate::exchange::SendPoint;
 use crate::finish::Finish;
@@ -211,6 +211,11 @@ impl Driver<'_> {
         };
         self.session.dialling(number, now());
         match socket.connect(&SockAddr::from(self.spec.address)) {
+            Err(error) if is_answer(self.spec, &error) => {
+                let connected = false;
+                self.sockets.insert(number, Open { socket, connected });
+                self.refused(number);
+            }
             Err(error) if !in_progress(&error) => {
                 let why = format!("connect to {}: {error}", self.spec.address);
                 self.session.broke(number, why, now());
@@ -224,6 +229,14 @@ impl Driver<'_> {
                     },
                 );
             }
+        }
+    }
+
+    /// A connection attempt was refused, which was all that was wanted to know.
+    fn refused(&mut self, number: u32) {
+        if let Some(open) = self.sockets.get_mut(&number) {
+            open.connected = true;
+            self.session.connected(number, now(), &mut now);
         }
     }
 
@@ -268,6 +281,9 @@ impl Driver<'_> {
         };
         let fault = open.socket.take_error().ok().flatten();
         if let Some(error) = fault {
+            if !open.connected && is_answer(self.spec, &error) {
+                return self.refused(number);
+            }
             let why = if open.connected {
                 error.to_string()
             } else {
@@ -322,6 +338,7 @@ impl Driver<'_> {
                 }
             }
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+            Err(error) if !open.connected && is_answer(self.spec, &error) => self.refused(number),
             Err(error) => {
                 self.read_notices(number);
                 self.session.broke(number, error.to_string(), now());

@@ -6,3 +6,4 @@ pub(crate) mod session;
 mod socket;
 
 pub(crate) use driver::drive;
+pub(crate) use socket::{in_progress, socket_for};

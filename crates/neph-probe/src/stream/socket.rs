@@ -5,6 +5,7 @@ use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::AsFd;
 use std::time::Duration;
 
+use neph_model::ProbeKind;
 use neph_sys::stamp::{self, Carrier};
 use neph_sys::tcp;
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
@@ -15,7 +16,7 @@ use crate::spec::FlowSpec;
 const IN_PROGRESS: i32 = 115;
 
 /// A socket that is about to connect.
-pub(super) fn socket_for(spec: &FlowSpec) -> io::Result<Socket> {
+pub(crate) fn socket_for(spec: &FlowSpec) -> io::Result<Socket> {
     let domain = Domain::for_address(spec.address);
     let socket = Socket::new(domain, Type::STREAM, Some(Protocol::TCP))?;
     socket.set_nonblocking(true)?;
@@ -29,6 +30,10 @@ pub(super) fn socket_for(spec: &FlowSpec) -> io::Result<Socket> {
         socket.bind(&SockAddr::from(any))?;
         // One port cannot be used again while its last connection lingers in TIME_WAIT: neither
         // for the next message nor to reconnect.
+        socket.set_linger(Some(Duration::ZERO))?;
+    }
+    if spec.target.kind() == ProbeKind::Syn {
+        // The target is to forget at once, and nothing is to linger here.
         socket.set_linger(Some(Duration::ZERO))?;
     }
     Ok(socket)
@@ -45,7 +50,12 @@ pub(super) fn set_up(socket: &Socket, spec: &FlowSpec) -> Result<(), String> {
     }
 }
 
+/// Whether a connect that failed was answered all the same: to a SYN, a RST is an answer.
+pub(super) fn is_answer(spec: &FlowSpec, error: &io::Error) -> bool {
+    spec.target.kind() == ProbeKind::Syn && error.kind() == io::ErrorKind::ConnectionRefused
+}
+
 /// Whether a connect goes on in the background.
-pub(super) fn in_progress(error: &io::Error) -> bool {
+pub(crate) fn in_progress(error: &io::Error) -> bool {
     error.raw_os_error() == Some(IN_PROGRESS) || error.kind() == io::ErrorKind::WouldBlock
 }

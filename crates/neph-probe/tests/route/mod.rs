@@ -9,7 +9,7 @@ use neph_model::Span;
 use neph_probe::{Place, Stop, TracerouteSpec, traceroute};
 use neph_sys::netns::{self, NetNs};
 
-use crate::support::{eventually, has, skip};
+use crate::support::{eventually, has, is_root, skip};
 
 /// Four namespaces in a row, removed when dropped, also by a panic.
 struct Chain {
@@ -82,11 +82,6 @@ fn ip(arguments: &[&str]) -> String {
     let told = String::from_utf8_lossy(&done.stderr);
     assert!(done.status.success(), "ip {arguments:?}: {told}");
     String::from_utf8_lossy(&done.stdout).into_owned()
-}
-
-fn is_root() -> bool {
-    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
-    status.lines().any(|line| line.starts_with("Uid:\t0\t"))
 }
 
 #[test]

@@ -224,8 +224,8 @@ fn is_network(set: StageSet) -> bool {
 }
 
 fn crossings(flow: &FlowData) -> Vec<Crossing> {
-    // An echo is answered by the peer's kernel, which adds next to nothing.
-    let is_echo = flow.flow.probe == ProbeKind::Icmp;
+    // An echo or a SYN is answered by the peer's kernel, which adds next to nothing.
+    let is_echo = matches!(flow.flow.probe, ProbeKind::Icmp | ProbeKind::Syn);
     let one = |exchange: &Exchange| {
         let mut entries = flow.ledger(exchange);
         let wanted = |set: StageSet| is_network(set) || (is_echo && set.contains(Stage::Network));

@@ -17,17 +17,22 @@ pub enum Carrier {
     /// TCP: a stamp's identity is the offset of a write's last byte, counted from the moment of
     /// [`enable`]; acknowledgements and statistics too. The socket must not be closed or listening.
     Stream,
+    /// As [`Carrier::Stream`], but only departures are stamped, without statistics.
+    StreamDepartures,
 }
 
 /// Asks the kernel to stamp this socket's packets from now on, both ways.
 ///
 /// # Errors
-/// `EINVAL` for [`Carrier::Stream`] on a socket that was never connected.
+/// `EINVAL` for a stream on a socket that was never connected.
 pub fn enable(socket: BorrowedFd<'_>, carrier: Carrier) -> io::Result<()> {
     match set_stamping(socket, flags(carrier)) {
         // Unknown before Linux 6.2. Without it offsets count from the first unacknowledged byte,
         // which is the same where nothing has been written yet.
-        Err(error) if carrier == Carrier::Stream && error.kind() == io::ErrorKind::InvalidInput => {
+        Err(error)
+            if matches!(carrier, Carrier::Stream | Carrier::StreamDepartures)
+                && error.kind() == io::ErrorKind::InvalidInput =>
+        {
             set_stamping(socket, flags(carrier) & !libc::SOF_TIMESTAMPING_OPT_ID_TCP)
         }
         outcome => outcome,
@@ -45,6 +50,9 @@ const fn flags(carrier: Carrier) -> libc::c_uint {
     match carrier {
         Carrier::Datagrams => flags,
         Carrier::Departures => flags & !libc::SOF_TIMESTAMPING_TX_SCHED,
+        Carrier::StreamDepartures => {
+            flags & !libc::SOF_TIMESTAMPING_TX_SCHED | libc::SOF_TIMESTAMPING_OPT_ID_TCP
+        }
         Carrier::Stream => {
             flags
                 | libc::SOF_TIMESTAMPING_TX_ACK

@@ -4,8 +4,8 @@ use std::net::SocketAddr;
 
 use neph_model::{FlowIndex, FlowRole, ProbeKind, Span};
 use neph_probe::{
-    Asking, Discovery, FlowSpec, IpVersion, KINDS, Place, Schedule, Target, TargetError, discover,
-    most_payload,
+    Asking, Discovery, FlowSpec, IpVersion, KINDS, Place, Schedule, SynSchedule, Target,
+    TargetError, can_build_syns, discover, most_payload,
 };
 
 use super::Args;
@@ -52,6 +52,7 @@ pub(super) fn find(args: &Args) -> Result<Found, Failure> {
     if args.target.contains("://") {
         let target = Target::parse(&args.target).map_err(Failure::usage)?;
         check_sizes(target.kind(), args)?;
+        found.remarks.extend(check_syns(target.kind(), args)?);
         let (address, discovery) = ask(&target, args)?;
         if discovery.untrusted && args.messages().is_none() {
             let why = discovery.silence.unwrap_or_default();
@@ -87,6 +88,25 @@ fn check_sizes(kind: ProbeKind, args: &Args) -> Result<(), Failure> {
         }
     }
     Ok(())
+}
+
+/// SYNs are held to a rate. What replaces them where they cannot be built is told.
+fn check_syns(kind: ProbeKind, args: &Args) -> Result<Option<String>, Failure> {
+    if kind != ProbeKind::Syn {
+        return match args.rate_cap {
+            Some(_) => Err(Failure::usage("--rate-cap: only syn:// has a cap")),
+            None => Ok(None),
+        };
+    }
+    let schedule = SynSchedule {
+        flows: 1,
+        targets: 1,
+        interval: args.interval,
+    };
+    schedule.check(args.rate_cap).map_err(Failure::usage)?;
+    let connects = "no permission to build TCP segments (CAP_NET_RAW): plain connects are timed by \
+                    the program instead, and broken off at once";
+    Ok((!can_build_syns()).then(|| connects.to_owned()))
 }
 
 /// Why it is not known who answers. Whether a STAMP reflector answers, TCP cannot tell.
@@ -203,6 +223,9 @@ impl Found {
         if spec.target.kind() == ProbeKind::Udp {
             spec.request_size = spec.stamp_bytes()?;
             spec.response_size = spec.request_size;
+        }
+        if spec.target.kind() == ProbeKind::Syn {
+            (spec.request_size, spec.response_size) = (0, 0);
         }
         self.flows.push(Planned { spec, discovery });
         Ok(())

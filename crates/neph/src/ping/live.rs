@@ -25,7 +25,12 @@ fn shown(planned: &Planned) -> Vec<(&'static str, &'static [Stage])> {
     };
     let spec = &planned.spec;
     let mut stages: Vec<(&str, &[Stage])> = vec![("lateness", &[Lateness])];
-    if spec.target.kind() == ProbeKind::Tcp && !spec.reflector {
+    let connects = match spec.target.kind() {
+        ProbeKind::Tcp => !spec.reflector,
+        ProbeKind::Syn => !neph_probe::can_build_syns(),
+        _ => false,
+    };
+    if connects {
         // The attempt is the message.
         stages.push(("connect", &[Connect]));
         return stages;
@@ -61,7 +66,7 @@ pub(super) fn line(planned: &Planned, message: &Message, icmp: Option<Span>) -> 
         let what = match message.outcome {
             Outcome::Lost => "no reply",
             Outcome::Failed | Outcome::Reply => match planned.spec.target.kind() {
-                ProbeKind::Udp | ProbeKind::Icmp => "not sent",
+                ProbeKind::Udp | ProbeKind::Icmp | ProbeKind::Syn => "not sent",
                 ProbeKind::Ws | ProbeKind::Http | ProbeKind::Tcp => "not sent: no connection",
             },
         };

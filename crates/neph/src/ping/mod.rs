@@ -61,7 +61,7 @@ impl TlsChoice {
 /// Options of `neph ping`.
 #[derive(Debug, ClapArgs)]
 #[command(
-    after_help = "TARGET: ws:// wss:// http:// https:// tcp:// udp:// icmp://host[:port][/path], \
+    after_help = "TARGET: ws:// wss:// http:// https:// tcp:// udp:// icmp:// syn://host[:port][/path], \
 or a bare host[:port] for whatever of these answers.\n\
 Exit status: 0 measured, 1 nothing measured, 2 usage, 130 interrupted (with the summary)."
 )]
@@ -120,6 +120,9 @@ pub(crate) struct Args {
     /// No ICMP echo beside the probe
     #[arg(long)]
     pub(crate) no_icmp: bool,
+    /// SYNs a second that are allowed (syn:// only); 200 unless more are asked for here
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) rate_cap: Option<u32>,
     /// Spin this long before each send, and wait awake around the expected reply; 0 saves CPU and
     /// costs 10 to 20 us of lateness and of waking
     #[arg(long, value_name = "TIME", value_parser = value::span, default_value = "60us")]

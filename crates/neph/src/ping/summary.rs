@@ -39,6 +39,8 @@ fn who(planned: &Planned) -> &'static str {
         _ if spec.reflector => "neph reflector",
         ProbeKind::Icmp => "ICMP echo",
         ProbeKind::Udp => "a STAMP reflector",
+        ProbeKind::Syn if neph_probe::can_build_syns() => "TCP SYN, answered by SYN-ACK or RST",
+        ProbeKind::Syn => "measured by connection attempts, broken off at once",
         _ if discovery.untrusted => "a server whose certificate is not trusted",
         _ if is_silent && !discovery.accepted => "nobody answers yet",
         ProbeKind::Tcp => "a TCP server: measured by connection attempts",
@@ -283,7 +285,9 @@ fn missing(planned: &Planned, watched: &Watched) -> String {
         return String::new();
     }
     let why = match (planned.spec.target.kind(), planned.spec.reflector) {
-        (ProbeKind::Icmp, _) => "the peer's kernel answers and tells no marks".to_owned(),
+        (ProbeKind::Icmp | ProbeKind::Syn, _) => {
+            "the peer's kernel answers and tells no marks".to_owned()
+        }
         (_, false) => "the peer is no neph reflector and tells no marks".to_owned(),
         (_, true) => "a mark between them was not told".to_owned(),
     };

@@ -1,0 +1,183 @@
+//! TCP SYN, the asking side: a segment of our own making, and whatever answers it.
+//!
+//! No connection comes of it: our kernel, which knows nothing of the SYN, refuses the SYN-ACK with
+//! a RST, and the target forgets. That needs a port that is nobody's: it is held by a TCP socket
+//! that is bound and does not listen. A firewall that lets through only what programs send would
+//! hold up the kernel's RST, so one of our own follows it. Needs `CAP_NET_RAW`.
+
+use std::os::fd::AsFd;
+
+use neph_model::Wall;
+use neph_sys::port_filter;
+use neph_wire::syn::{self, Ends, Numbers};
+
+use super::{Answer, Beside, Codec, Opened, widen};
+use crate::ProbeError;
+use crate::codec::new_token;
+use crate::raw_tcp;
+use crate::spec::FlowSpec;
+
+#[derive(Debug)]
+struct Syn {
+    ends: Ends,
+    numbers: Numbers,
+}
+
+/// The connected raw socket, its codec, and what is held beside them.
+pub(super) fn open(spec: &FlowSpec) -> Result<Opened, ProbeError> {
+    let fault = |source| ProbeError::Socket {
+        operation: "open a raw TCP socket to",
+        address: spec.address,
+        source,
+    };
+    let (socket, mut source) = raw_tcp::connected(spec.address).map_err(fault)?;
+    source.set_port(spec.source_port.unwrap_or(0));
+    let holder = raw_tcp::hold(source).map_err(|error| match spec.source_port {
+        Some(port) => ProbeError::SourcePort {
+            port,
+            address: spec.address,
+            source: error,
+        },
+        None => fault(error),
+    })?;
+    source = raw_tcp::local(&holder).map_err(fault)?;
+    let (family, port) = (raw_tcp::family(source), source.port());
+    port_filter::attach(socket.as_fd(), family, &(port..=port)).map_err(fault)?;
+    let (speaker, _) = raw_tcp::connected(spec.address).map_err(fault)?;
+    // It only speaks.
+    port_filter::attach(speaker.as_fd(), family, &(0..=0)).map_err(fault)?;
+    let ends = Ends {
+        source,
+        target: spec.address,
+    };
+    Ok(Opened {
+        socket,
+        codec: Box::new(Syn {
+            ends,
+            numbers: Numbers::new(new_token().0),
+        }),
+        beside: Some(Beside {
+            source,
+            speaker,
+            _holder: holder,
+        }),
+    })
+}
+
+impl Syn {
+    /// What a received packet says, if it is for us.
+    fn read(&self, packet: &[u8]) -> Option<syn::Answer> {
+        let family = raw_tcp::family(self.ends.source);
+        let (segment, _) = raw_tcp::segment(family, packet)?;
+        let answer = syn::parse_answer(segment)?;
+        let is_ours =
+            answer.from == self.ends.target.port() && answer.to == self.ends.source.port();
+        is_ours.then_some(answer)
+    }
+}
+
+impl Codec for Syn {
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "sequence numbers wrap; the answer's is widened again"
+    )]
+    fn request(&mut self, seq: u64, _now: Wall, out: &mut Vec<u8>) {
+        out.clear();
+        syn::syn(&self.ends, self.numbers.seq(seq as u32), out);
+    }
+
+    fn answer(&self, datagram: &[u8], latest: u64) -> Option<Answer> {
+        let answer = self.read(datagram)?;
+        Some(Answer {
+            seq: widen(self.numbers.number(answer.seq), latest),
+            marks: None,
+        })
+    }
+
+    /// The number is the one that the SYN-ACK acknowledges: after our kernel's RST, and even after
+    /// the flow's next SYN, this one is ignored.
+    fn objection(&self, datagram: &[u8], out: &mut Vec<u8>) {
+        out.clear();
+        if let Some(answer) = self.read(datagram)
+            && answer.verdict == syn::Verdict::Accepted
+        {
+            syn::rst(&self.ends, answer.seq.wrapping_add(1), out);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use neph_wire::ip::{TcpHeader, parse_tcp};
+
+    use super::*;
+
+    fn codec() -> Syn {
+        Syn {
+            ends: Ends {
+                source: "[::1]:40000".parse().expect("an address"),
+                target: "[::1]:80".parse().expect("an address"),
+            },
+            numbers: Numbers::new(7),
+        }
+    }
+
+    /// What a target says to `request`.
+    fn reply(request: &[u8], flags: u8) -> Vec<u8> {
+        let asked = parse_tcp(request).expect("a SYN");
+        let mut reply = request.to_vec();
+        reply[..2].copy_from_slice(&asked.destination.to_be_bytes());
+        reply[2..4].copy_from_slice(&asked.source.to_be_bytes());
+        reply[8..12].copy_from_slice(&asked.seq.wrapping_add(1).to_be_bytes());
+        reply[13] = flags;
+        reply
+    }
+
+    #[test]
+    fn an_answer_finds_its_syn_even_after_four_thousand_million() {
+        let mut codec = codec();
+        let mut request = Vec::new();
+        for seq in [0, 1, 70_000, (1 << 32) + 5, (9 << 32) - 1] {
+            codec.request(seq, Wall::from_unix_nanos(0), &mut request);
+            assert_eq!(codec.answer(&request, seq), None, "a SYN is no answer");
+            for flags in [0x12, 0x14] {
+                let answer = codec.answer(&reply(&request, flags), seq + 3);
+                assert_eq!(answer.map(|answer| answer.seq), Some(seq));
+            }
+            let challenge = reply(&request, TcpHeader::ACK);
+            assert_eq!(
+                codec.answer(&challenge, seq),
+                None,
+                "a challenge ACK is none"
+            );
+        }
+    }
+
+    #[test]
+    fn another_flows_answer_is_not_ours() {
+        let mut request = Vec::new();
+        codec().request(3, Wall::from_unix_nanos(0), &mut request);
+        for at in [1, 3] {
+            let mut stray = reply(&request, 0x12);
+            stray[at] ^= 1;
+            assert_eq!(codec().answer(&stray, 3), None);
+        }
+    }
+
+    #[test]
+    fn only_an_acceptance_is_objected_to_with_the_number_it_waits_for() {
+        let mut codec = codec();
+        let (mut request, mut out) = (Vec::new(), Vec::new());
+        codec.request(3, Wall::from_unix_nanos(0), &mut request);
+        codec.objection(&reply(&request, 0x14), &mut out);
+        assert!(out.is_empty(), "a RST needs no RST");
+        codec.objection(&reply(&request, 0x12), &mut out);
+        let (asked, said) = (
+            parse_tcp(&request).expect("a SYN"),
+            parse_tcp(&out).expect("a RST"),
+        );
+        assert_eq!(said.flags, TcpHeader::RST);
+        assert_eq!(said.seq, asked.seq.wrapping_add(1));
+        assert_eq!((said.source, said.destination), (40_000, 80));
+    }
+}

@@ -1,0 +1,300 @@
+//! SYNs without privilege: plain connects that are broken off as soon as they are answered.
+//!
+//! The kernel stamps no handshake, but measures one itself for its first estimate of the round
+//! trip, which is taken where the connection was accepted. Of a refusal the program's reading is
+//! all there is, and that is as late as the fleet's thread is.
+
+use std::collections::VecDeque;
+use std::io;
+use std::net::SocketAddr;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::time::Duration;
+
+use neph_model::{Instant, Lane, Own, Span};
+use neph_sys::epoll::{Epoll, Found, Interest};
+use neph_sys::tcp;
+use socket2::{Domain, Protocol, SockAddr, Socket, Type};
+
+use super::ports::Ports;
+use super::session::{Departed, Event, Known, Replied, low};
+use super::spec::{FleetSpec, Sharing};
+use super::transport::{Request, Transport};
+use crate::ProbeError;
+use crate::raw_tcp;
+use crate::stamp_clock::{StampClock, now};
+use crate::stream::in_progress;
+
+/// After this long the kernel sends a SYN again (RFC 6298), and nobody can say which of both was
+/// refused.
+const SENT_AGAIN: Span = Span::from_secs(1);
+
+#[derive(Debug)]
+pub(crate) struct Connects {
+    endpoints: Vec<SocketAddr>,
+    ports: Ports,
+    set: Epoll,
+    found: Found,
+    attempts: Vec<Option<Attempt>>,
+    free: Vec<usize>,
+    /// The port of each lane, and its latest attempt.
+    lanes: Vec<Option<(u16, Option<usize>)>>,
+    /// Attempts and until when they may be answered.
+    expiring: VecDeque<(Instant<Own>, usize, Known)>,
+    /// Ports of flows that are over, and until when they are left alone.
+    leaving: VecDeque<(Instant<Own>, u16)>,
+    timeout: Span,
+    /// What was answered while it was sent.
+    at_once: Vec<Event>,
+}
+
+#[derive(Debug)]
+struct Attempt {
+    socket: Socket,
+    request: Known,
+    begun: Instant<Own>,
+}
+
+/// How an attempt ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum End {
+    /// Accepted, with the round trip that the kernel measured.
+    Accepted(Span),
+    Refused,
+    /// Nobody can say when which SYN was answered, or none was.
+    Unknown,
+}
+
+impl Connects {
+    pub(crate) fn new(spec: &FleetSpec) -> Result<Self, ProbeError> {
+        let fleet = &spec.fleet;
+        let endpoints: Vec<_> = fleet.endpoints.iter().map(|one| one.address).collect();
+        let set = Epoll::new().map_err(|source| ProbeError::Socket {
+            operation: "watch connections to",
+            address: endpoints[0],
+            source,
+        })?;
+        Ok(Self {
+            endpoints,
+            ports: Ports::new(spec.first_port),
+            set,
+            found: Found::default(),
+            attempts: Vec::new(),
+            free: Vec::new(),
+            lanes: vec![None; fleet.lanes as usize],
+            expiring: VecDeque::new(),
+            leaving: VecDeque::new(),
+            timeout: spec.timeout,
+            at_once: Vec::new(),
+        })
+    }
+
+    const fn endpoint(&self, lane: Lane) -> usize {
+        lane.0 as usize % self.endpoints.len()
+    }
+
+    fn end(&mut self, index: usize) -> Option<Attempt> {
+        let attempt = self.attempts.get_mut(index)?.take()?;
+        self.free.push(index);
+        Some(attempt)
+    }
+
+    fn keep(&mut self, attempt: Attempt) -> usize {
+        if let Some(index) = self.free.pop() {
+            self.attempts[index] = Some(attempt);
+            index
+        } else {
+            self.attempts.push(Some(attempt));
+            self.attempts.len() - 1
+        }
+    }
+
+    fn expire(&mut self, now: Instant<Own>) {
+        while let Some((until, index, request)) = self.expiring.front().copied()
+            && until <= now
+        {
+            self.expiring.pop_front();
+            let current = self.attempts.get(index).and_then(Option::as_ref);
+            if current.is_some_and(|attempt| attempt.request == request) {
+                self.end(index);
+            }
+        }
+        while let Some((until, port)) = self.leaving.front().copied()
+            && until <= now
+        {
+            self.leaving.pop_front();
+            self.ports.give_back(port);
+        }
+    }
+
+    fn look_at(&mut self, index: usize, events: &mut Vec<Event>) {
+        let read = now();
+        let Some(Some(attempt)) = self.attempts.get(index) else {
+            return;
+        };
+        if let Some(end) = attempt.ended(read) {
+            tell(attempt.request, (attempt.begun, read), end, events);
+            self.end(index);
+        }
+    }
+}
+
+impl Attempt {
+    /// How it ended, if it did.
+    fn ended(&self, now: Instant<Own>) -> Option<End> {
+        match self.socket.take_error() {
+            Ok(Some(error)) => Some(self.fault(&error, now)),
+            Ok(None) if self.socket.peer_addr().is_err() => None,
+            Ok(None) => Some(match tcp::stats(self.socket.as_fd()) {
+                Ok(stats) if stats.retransmissions == 0 && stats.srtt_us > 0 => {
+                    End::Accepted(Span::from_micros(stats.srtt_us.into()))
+                }
+                _ => End::Unknown,
+            }),
+            Err(_) => Some(End::Unknown),
+        }
+    }
+
+    fn fault(&self, error: &io::Error, now: Instant<Own>) -> End {
+        let refused = error.kind() == io::ErrorKind::ConnectionRefused;
+        if refused && now - self.begun < SENT_AGAIN {
+            End::Refused
+        } else {
+            End::Unknown
+        }
+    }
+}
+
+fn tell(
+    request: Known,
+    (begun, read): (Instant<Own>, Instant<Own>),
+    end: End,
+    events: &mut Vec<Event>,
+) {
+    let stamp = match end {
+        End::Accepted(round_trip) => {
+            events.push(Event::Departed(Departed { request, at: begun }));
+            Some(begun + round_trip)
+        }
+        End::Refused => None,
+        End::Unknown => return,
+    };
+    events.push(Event::Replied(Replied {
+        request,
+        stamp,
+        read,
+        ttl: None,
+        at_peer: None,
+    }));
+}
+
+fn socket(address: SocketAddr, port: u16) -> io::Result<Socket> {
+    let domain = Domain::for_address(address);
+    let socket = Socket::new(domain, Type::STREAM.nonblocking(), Some(Protocol::TCP))?;
+    // A port is used again and again; and a RST ends each use of it on both sides at once.
+    socket.set_reuse_address(true)?;
+    socket.set_linger(Some(Duration::ZERO))?;
+    if address.is_ipv6() {
+        socket.set_only_v6(true)?;
+    }
+    socket.bind(&SockAddr::from(raw_tcp::any(address, port)))?;
+    Ok(socket)
+}
+
+impl Transport for Connects {
+    fn open(&mut self, lane: Lane, now: Instant<Own>) -> Result<u16, ProbeError> {
+        self.expire(now);
+        let address = self.endpoints[self.endpoint(lane)];
+        let fault = |source| ProbeError::Socket {
+            operation: "take a source port to reach",
+            address,
+            source,
+        };
+        let taken = self
+            .ports
+            .take(|port| raw_tcp::hold(raw_tcp::any(address, port)).map(drop));
+        let (port, ()) = taken
+            .map_err(fault)?
+            .ok_or(ProbeError::NoPort { address })?;
+        if let Some((earlier, _)) = self.lanes[lane.0 as usize].replace((port, None)) {
+            self.leaving.push_back((now + self.timeout, earlier));
+        }
+        Ok(port)
+    }
+
+    fn send(&mut self, request: &Request) -> io::Result<()> {
+        let place = request.lane.0 as usize;
+        let none = || io::Error::from(io::ErrorKind::NotConnected);
+        let (port, latest) = self.lanes.get(place).copied().flatten().ok_or_else(none)?;
+        let address = self.endpoints[self.endpoint(request.lane)];
+        let seq = low(request.seq);
+        let known = Known { port, seq };
+        // One port cannot have two connections to the same peer: an attempt that has no answer by
+        // now is given up.
+        if let Some(latest) = latest
+            && let Some(Some(attempt)) = self.attempts.get(latest)
+            && attempt.request.port == port
+        {
+            let mut events = std::mem::take(&mut self.at_once);
+            self.look_at(latest, &mut events);
+            self.at_once = events;
+            self.end(latest);
+        }
+        let socket = socket(address, port)?;
+        let begun = now();
+        let attempt = Attempt {
+            socket,
+            request: known,
+            begun,
+        };
+        match attempt.socket.connect(&SockAddr::from(address)) {
+            Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
+                let mut events = std::mem::take(&mut self.at_once);
+                tell(known, (begun, now()), End::Refused, &mut events);
+                self.at_once = events;
+                return Ok(());
+            }
+            Err(error) if !in_progress(&error) => return Err(error),
+            _ => {}
+        }
+        let index = self.keep(attempt);
+        if let Some(Some(attempt)) = self.attempts.get(index) {
+            let fd = attempt.socket.as_fd();
+            self.set.add(fd, index as u64, Interest::ReadWrite)?;
+        }
+        self.lanes[place] = Some((port, Some(index)));
+        self.expiring
+            .push_back((begun + self.timeout, index, known));
+        Ok(())
+    }
+
+    fn read(&mut self, _clock: &StampClock, events: &mut Vec<Event>) {
+        events.append(&mut self.at_once);
+        let mut found = std::mem::take(&mut self.found);
+        while let Ok(more) = self.set.look(&mut found) {
+            for happening in found.iter() {
+                let index = usize::try_from(happening.token).unwrap_or(usize::MAX);
+                self.look_at(index, events);
+            }
+            if !more {
+                break;
+            }
+        }
+        self.found = found;
+        self.expire(now());
+    }
+
+    fn awaited(&self) -> BorrowedFd<'_> {
+        self.set.as_fd()
+    }
+
+    fn dropped(&self) -> u64 {
+        0
+    }
+
+    fn sharing(&self) -> Sharing {
+        Sharing::SocketPerFlow
+    }
+}
+
+#[cfg(test)]
+mod tests;

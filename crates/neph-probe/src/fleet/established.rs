@@ -1,0 +1,291 @@
+//! Probes on established TCP connections: each flow is one lasting connection to a reflector of
+//! ours with small messages on it. Which path does a real connection take?
+//!
+//! TCP makes good what the network loses: a lost message's round trip is long instead, by what the
+//! retransmission took.
+
+use std::collections::VecDeque;
+use std::io;
+use std::net::SocketAddr;
+use std::os::fd::{AsFd, BorrowedFd};
+
+use neph_model::{Instant, Lane, Own, Span};
+use neph_sys::epoll::{Epoll, Found, Interest};
+
+use super::link::{Link, Over, again};
+use super::ports::Ports;
+use super::session::Event;
+use super::spec::{FleetSpec, Sharing};
+use super::transport::{Request, Transport};
+use crate::ProbeError;
+use crate::codec::{self, Codec, new_token};
+use crate::discover::{Asking, discover};
+use crate::spec::{FlowSpec, TlsVersion, Trust};
+use crate::stamp_clock::{StampClock, now};
+use crate::target::Target;
+
+/// How long an endpoint may take to say who it is.
+const PATIENCE: Span = Span::from_secs(5);
+/// Looks at the set in one go, so that a flood of replies does not keep a request waiting.
+const LOOKS: usize = 4;
+
+#[derive(Debug)]
+pub(crate) struct Established {
+    /// One for each endpoint.
+    flows: Vec<FlowSpec>,
+    ports: Ports,
+    set: Epoll,
+    found: Found,
+    links: Vec<Option<Link>>,
+    free: Vec<usize>,
+    lanes: Vec<Option<Place>>,
+    /// Connections of flows that are over, and until when they take late replies.
+    leaving: VecDeque<(Instant<Own>, usize, u16)>,
+    linger: Span,
+    /// What became of messages while others were sent.
+    at_once: Vec<Event>,
+    buffer: Vec<u8>,
+}
+
+/// A lane's flow.
+#[derive(Clone, Copy, Debug)]
+struct Place {
+    port: u16,
+    link: usize,
+    /// When it was last dialled.
+    dialled: Instant<Own>,
+}
+
+impl Established {
+    pub(crate) fn new(spec: &FleetSpec) -> Result<Self, ProbeError> {
+        let fleet = &spec.fleet;
+        let mut flows = Vec::with_capacity(fleet.endpoints.len());
+        for endpoint in &fleet.endpoints {
+            flows.push(flow_to(endpoint.address, spec)?);
+        }
+        let set = Epoll::new().map_err(|source| ProbeError::Socket {
+            operation: "watch connections to",
+            address: flows[0].address,
+            source,
+        })?;
+        Ok(Self {
+            flows,
+            ports: Ports::new(spec.first_port),
+            set,
+            found: Found::default(),
+            links: Vec::new(),
+            free: Vec::new(),
+            lanes: vec![None; fleet.lanes as usize],
+            leaving: VecDeque::new(),
+            linger: spec.timeout,
+            at_once: Vec::new(),
+            buffer: vec![0; 1 << 16],
+        })
+    }
+
+    fn keep(&mut self, link: Link) -> io::Result<usize> {
+        let index = self.free.pop().unwrap_or(self.links.len());
+        self.set
+            .add(link.as_fd(), index as u64, Interest::ReadWrite)?;
+        if index == self.links.len() {
+            self.links.push(None);
+        }
+        self.links[index] = Some(link);
+        Ok(index)
+    }
+
+    /// Lets go of a connection; what waited on it never left.
+    fn drop_link(&mut self, index: usize, events: &mut Vec<Event>) {
+        if let Some(link) = self.links.get_mut(index).and_then(Option::take) {
+            events.extend(link.unsent().map(Event::Failed));
+            self.free.push(index);
+        }
+    }
+
+    fn close_left(&mut self, now: Instant<Own>) {
+        while let Some((until, index, port)) = self.leaving.front().copied()
+            && until <= now
+        {
+            self.leaving.pop_front();
+            // Another flow may have its place already, if it broke.
+            let is_its = |link: &Link| link.port() == port;
+            if self.links[index].as_ref().is_some_and(is_its) {
+                let mut events = std::mem::take(&mut self.at_once);
+                self.drop_link(index, &mut events);
+                self.at_once = events;
+            }
+            self.ports.give_back(port);
+        }
+    }
+
+    /// The lane's connection, made anew if it broke.
+    fn link_of(&mut self, lane: Lane) -> io::Result<usize> {
+        let none = || io::Error::from(io::ErrorKind::NotConnected);
+        let at = lane.0 as usize;
+        let place = self.lanes.get(at).copied().flatten().ok_or_else(none)?;
+        let link = self.links.get(place.link).and_then(Option::as_ref);
+        if link.is_some_and(|link| link.port() == place.port) {
+            return Ok(place.link);
+        }
+        let dialled = now();
+        if again(place.dialled) > dialled {
+            return Err(none());
+        }
+        let port = place.port;
+        self.lanes[at] = Some(Place { dialled, ..place });
+        let flow = &self.flows[at % self.flows.len()];
+        let link = self.keep(Link::dial(flow.address, port, codec_for(flow)?)?)?;
+        self.lanes[at] = Some(Place {
+            port,
+            link,
+            dialled,
+        });
+        Ok(link)
+    }
+
+    fn look_at(&mut self, index: usize, happening: Seen, events: &mut Vec<Event>) {
+        let clock = happening.clock;
+        let Some(Some(link)) = self.links.get_mut(index) else {
+            return;
+        };
+        let outcome = if link.is_dialling() {
+            let greeted = link.try_greet();
+            if greeted.is_ok() && !link.is_dialling() {
+                // It fails for a descriptor that is not watched, and this one is.
+                let _ = self.set.change(link.as_fd(), index as u64, Interest::Read);
+            }
+            greeted
+        } else {
+            let stamped = happening.has_notice && link.read_notices(clock, events);
+            if happening.is_readable || (happening.has_notice && !stamped) {
+                link.read(clock, &mut self.buffer, events)
+            } else {
+                Ok(())
+            }
+        };
+        if outcome == Err(Over) {
+            self.drop_link(index, events);
+        }
+    }
+}
+
+/// What was found of a connection.
+#[derive(Clone, Copy, Debug)]
+struct Seen<'a> {
+    clock: &'a StampClock,
+    is_readable: bool,
+    has_notice: bool,
+}
+
+/// Who is there must be a reflector of ours: nobody else answers its messages.
+fn flow_to(address: SocketAddr, spec: &FleetSpec) -> Result<FlowSpec, ProbeError> {
+    let cannot = |why: String| ProbeError::Fleet(why);
+    let target = Target::tcp(&address.ip().to_string(), address.port())
+        .map_err(|error| cannot(error.to_string()))?;
+    let asking = Asking {
+        tls_version: TlsVersion::Any,
+        trust: Trust::Public,
+        patience: PATIENCE.min(spec.timeout),
+        site: None,
+    };
+    let found = discover(&target, address, &asking)?;
+    if !found.reflector {
+        let why = found.silence.unwrap_or_default();
+        let why = if why.is_empty() {
+            why
+        } else {
+            format!(" ({why})")
+        };
+        return Err(cannot(format!(
+            "established connections need a neph reflector, and none answers at {target}{why}; \
+             start one with 'neph reflect', or use syn"
+        )));
+    }
+    let mut flow = FlowSpec::plain(target, address);
+    flow.reflector = true;
+    flow.request_size = spec.request_size;
+    Ok(flow)
+}
+
+fn codec_for(flow: &FlowSpec) -> io::Result<Box<dyn Codec>> {
+    codec::for_flow(flow, new_token(), 0).ok_or_else(|| io::ErrorKind::Unsupported.into())
+}
+
+impl Transport for Established {
+    fn open(&mut self, lane: Lane, now: Instant<Own>) -> Result<u16, ProbeError> {
+        self.close_left(now);
+        let flow = &self.flows[lane.0 as usize % self.flows.len()];
+        let address = flow.address;
+        let refusal = |source| ProbeError::Socket {
+            operation: "open a TCP connection to",
+            address,
+            source,
+        };
+        let taken = self
+            .ports
+            .take(|port| Link::dial(address, port, codec_for(flow)?));
+        let taken = taken.map_err(refusal)?;
+        let (port, link) = taken.ok_or(ProbeError::NoPort { address })?;
+        let link = self.keep(link).map_err(refusal)?;
+        let place = Place {
+            port,
+            link,
+            dialled: now,
+        };
+        if let Some(earlier) = self.lanes[lane.0 as usize].replace(place) {
+            self.leaving
+                .push_back((now + self.linger, earlier.link, earlier.port));
+        }
+        Ok(port)
+    }
+
+    fn send(&mut self, request: &Request) -> io::Result<()> {
+        let index = self.link_of(request.lane)?;
+        let Some(Some(link)) = self.links.get_mut(index) else {
+            return Err(io::ErrorKind::NotConnected.into());
+        };
+        if link.ask(request.seq) == Err(Over) {
+            let mut events = std::mem::take(&mut self.at_once);
+            self.drop_link(index, &mut events);
+            self.at_once = events;
+            return Err(io::ErrorKind::ConnectionReset.into());
+        }
+        Ok(())
+    }
+
+    fn read(&mut self, clock: &StampClock, events: &mut Vec<Event>) {
+        events.append(&mut self.at_once);
+        let mut found = std::mem::take(&mut self.found);
+        for _ in 0..LOOKS {
+            let Ok(more) = self.set.look(&mut found) else {
+                break;
+            };
+            for happening in found.iter() {
+                let index = usize::try_from(happening.token).unwrap_or(usize::MAX);
+                let seen = Seen {
+                    clock,
+                    is_readable: happening.is_readable,
+                    has_notice: happening.has_notice,
+                };
+                self.look_at(index, seen, events);
+            }
+            if !more {
+                break;
+            }
+        }
+        self.found = found;
+    }
+
+    fn awaited(&self) -> BorrowedFd<'_> {
+        self.set.as_fd()
+    }
+
+    /// TCP drops nothing of what it has acknowledged.
+    fn dropped(&self) -> u64 {
+        0
+    }
+
+    fn sharing(&self) -> Sharing {
+        Sharing::SocketPerFlow
+    }
+}

@@ -1,0 +1,234 @@
+//! One lasting TCP connection of a fleet to a reflector, and the messages on it.
+
+use std::collections::VecDeque;
+use std::io;
+use std::net::SocketAddr;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::time::Duration;
+
+use neph_model::{AtPeer, Instant, Own, Span};
+use neph_sys::stamp::{self, Carrier, Ending, Notice, Point, Received};
+use neph_wire::marks::PeerMarks;
+use socket2::{Domain, Protocol, SockAddr, Socket, Type};
+
+use super::session::{Departed, Event, Known, Replied, low};
+use crate::codec::{Arrival, Codec, Step};
+use crate::raw_tcp;
+use crate::stamp_clock::{StampClock, now};
+use crate::stream::in_progress;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    Dialling,
+    Greeting,
+    Ready,
+}
+
+#[derive(Debug)]
+pub(crate) struct Link {
+    socket: Socket,
+    port: u16,
+    phase: Phase,
+    codec: Box<dyn Codec>,
+    inbox: Vec<u8>,
+    out: Vec<u8>,
+    /// Messages that wait for the connection to stand.
+    waiting: Vec<u64>,
+    /// Bytes written since stamps were asked for, and where in them messages end whose stamps have
+    /// not come.
+    written: u32,
+    ends: VecDeque<(u32, Known)>,
+}
+
+/// The connection is of no use any more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Over;
+
+impl Link {
+    /// Begins to connect from this port.
+    pub(crate) fn dial(address: SocketAddr, port: u16, codec: Box<dyn Codec>) -> io::Result<Self> {
+        let domain = Domain::for_address(address);
+        let socket = Socket::new(domain, Type::STREAM.nonblocking(), Some(Protocol::TCP))?;
+        socket.set_tcp_nodelay(true)?;
+        // So that a connection that broke can be made anew from the same port: the same flow.
+        socket.set_reuse_address(true)?;
+        socket.set_linger(Some(Duration::ZERO))?;
+        if address.is_ipv6() {
+            socket.set_only_v6(true)?;
+        }
+        socket.bind(&SockAddr::from(raw_tcp::any(address, port)))?;
+        match socket.connect(&SockAddr::from(address)) {
+            Err(error) if !in_progress(&error) => return Err(error),
+            _ => {}
+        }
+        Ok(Self {
+            socket,
+            port,
+            phase: Phase::Dialling,
+            codec,
+            inbox: Vec::new(),
+            out: Vec::new(),
+            waiting: Vec::new(),
+            written: 0,
+            ends: VecDeque::new(),
+        })
+    }
+
+    pub(crate) const fn port(&self) -> u16 {
+        self.port
+    }
+
+    pub(crate) const fn is_dialling(&self) -> bool {
+        matches!(self.phase, Phase::Dialling)
+    }
+
+    const fn known(&self, seq: u64) -> Known {
+        Known {
+            port: self.port,
+            seq: low(seq),
+        }
+    }
+
+    /// Sends message `seq`, at once or when the connection stands.
+    pub(crate) fn ask(&mut self, seq: u64) -> Result<(), Over> {
+        if self.phase != Phase::Ready {
+            self.waiting.push(seq);
+            return Ok(());
+        }
+        self.out.clear();
+        self.codec.request(seq, &mut self.out);
+        self.write()?;
+        let last = self.written.wrapping_sub(1);
+        self.ends.push_back((last, self.known(seq)));
+        Ok(())
+    }
+
+    /// A small message finds room on a connection that works.
+    fn write(&mut self) -> Result<(), Over> {
+        let sent = stamp::send(self.socket.as_fd(), &self.out, Ending::Message);
+        if sent.ok() != Some(self.out.len()) {
+            return Err(Over);
+        }
+        let count = u32::try_from(self.out.len()).map_err(|_| Over)?;
+        self.written = self.written.wrapping_add(count);
+        Ok(())
+    }
+
+    /// The socket may have connected.
+    pub(crate) fn try_greet(&mut self) -> Result<(), Over> {
+        match self.socket.take_error() {
+            Ok(None) if self.socket.peer_addr().is_err() => return Ok(()),
+            Ok(None) => {}
+            _ => return Err(Over),
+        }
+        stamp::enable(self.socket.as_fd(), Carrier::StreamDepartures).map_err(|_| Over)?;
+        self.phase = Phase::Greeting;
+        self.out.clear();
+        self.codec.open(&mut self.out);
+        self.write()
+    }
+
+    /// Reads what has come.
+    pub(crate) fn read(
+        &mut self,
+        clock: &StampClock,
+        buffer: &mut [u8],
+        events: &mut Vec<Event>,
+    ) -> Result<(), Over> {
+        let received = match stamp::receive(self.socket.as_fd(), buffer) {
+            Ok(received) if received.len > 0 => received,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
+            _ => return Err(Over),
+        };
+        let at = now();
+        self.inbox.extend_from_slice(&buffer[..received.len]);
+        loop {
+            self.out.clear();
+            let step = self.codec.step(&mut self.inbox, &mut self.out);
+            let Step::Took(taken, arrival) = step.map_err(|_| Over)? else {
+                return Ok(());
+            };
+            self.inbox.drain(..taken);
+            match arrival {
+                Arrival::Opened => self.stands()?,
+                Arrival::Reply {
+                    seq: Some(seq),
+                    marks,
+                } => {
+                    let stamp = self.stamp(&received).and_then(|stamp| clock.own(stamp));
+                    events.push(Event::Replied(Replied {
+                        request: self.known(seq),
+                        stamp,
+                        read: at,
+                        ttl: None,
+                        at_peer: marks.as_ref().and_then(at_peer),
+                    }));
+                }
+                Arrival::Reply { seq: None, .. } | Arrival::Nothing => {}
+                Arrival::Closed(_) | Arrival::Refused(_) => return Err(Over),
+            }
+        }
+    }
+
+    /// The kernel's stamp is a message's own only where its last byte was the last one received.
+    fn stamp(&self, received: &Received) -> Option<neph_sys::clock::WallNanos> {
+        received.stamp.filter(|_| self.inbox.is_empty())
+    }
+
+    fn stands(&mut self) -> Result<(), Over> {
+        self.phase = Phase::Ready;
+        for seq in std::mem::take(&mut self.waiting) {
+            self.ask(seq)?;
+        }
+        Ok(())
+    }
+
+    /// Reads send stamps; whether there were any. A retransmission is stamped again: the first
+    /// stamp counts, so that the wait for it is the network's.
+    pub(crate) fn read_notices(&mut self, clock: &StampClock, events: &mut Vec<Event>) -> bool {
+        let mut any = false;
+        while let Ok(Some(notice)) = stamp::take_notice(self.socket.as_fd()) {
+            any = true;
+            let Notice::Stamp(stamp) = notice else {
+                continue;
+            };
+            if stamp.point != Point::Sent {
+                continue;
+            }
+            let at = self.ends.iter().position(|(end, _)| *end == stamp.id);
+            let ended = at.and_then(|at| self.ends.drain(..=at).next_back());
+            if let (Some((_, request)), Some(at)) = (ended, clock.own(stamp.at)) {
+                events.push(Event::Departed(Departed { request, at }));
+            }
+        }
+        any
+    }
+
+    /// The messages that never left.
+    pub(crate) fn unsent(&self) -> impl Iterator<Item = Known> + '_ {
+        self.waiting.iter().map(|seq| self.known(*seq))
+    }
+}
+
+impl AsFd for Link {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+}
+
+/// What our reflector tells; it keeps no count of a connection's messages, whose order is TCP's.
+fn at_peer(marks: &PeerMarks) -> Option<AtPeer> {
+    let rx = marks.rx.or(marks.app_rx)?;
+    let residence = Span::from_nanos(marks.app_tx?.checked_sub(rx)?);
+    (residence >= Span::ZERO).then_some(AtPeer {
+        rx: Instant::from_nanos(rx),
+        residence,
+        count: None,
+        ttl: None,
+    })
+}
+
+/// The moment from which on a connection that broke may be made anew.
+pub(crate) fn again(dialled: Instant<Own>) -> Instant<Own> {
+    dialled + Span::from_secs(1)
+}

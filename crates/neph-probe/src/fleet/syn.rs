@@ -1,0 +1,279 @@
+//! SYNs of our own making: one raw socket sends to each endpoint from all ports, one receives for
+//! all of them. No file for each flow, so that there can be as many as there are ports.
+//!
+//! No connection comes of a SYN: our kernel refuses the SYN-ACK with a RST, as the port is nobody's.
+//! That it is so is looked at when a flow begins, and seen to as far as files go ([`Held`]).
+
+use std::collections::VecDeque;
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::ops::RangeInclusive;
+use std::os::fd::{AsFd, BorrowedFd};
+
+use neph_model::{Instant, Lane, Own, Span};
+use neph_sys::epoll::{Epoll, Found, Interest};
+use neph_sys::stamp::{self, Family, Received};
+use neph_sys::{port_filter, room};
+use neph_wire::syn::{self, Numbers, Verdict};
+use socket2::Socket;
+
+use super::held::Held;
+use super::ports::Ports;
+use super::session::{Event, Known, Replied, low};
+use super::speaker::Speaker;
+use super::spec::{FleetSpec, Sharing};
+use super::transport::{Request, Transport};
+use crate::ProbeError;
+use crate::codec::new_token;
+use crate::raw_tcp;
+use crate::stamp_clock::{StampClock, now};
+
+/// Segments read in one go, so that a flood of answers does not keep a SYN waiting.
+const BATCH: usize = 2_048;
+/// Room for answers in the kernel: more than a tenth of a second of the fastest fleet.
+const ROOM: i32 = 16 << 20;
+/// What the receiver is watched as; speakers have the numbers of their endpoints.
+const RECEIVER: u64 = u64::MAX;
+/// The filter's range grows by blocks of this many ports.
+const BLOCK: u16 = 1_024;
+
+#[derive(Debug)]
+pub(crate) struct Syns {
+    family: Family,
+    speakers: Vec<Speaker>,
+    receiver: Socket,
+    /// Ports that the receiver is told of.
+    heard: Option<RangeInclusive<u16>>,
+    ports: Ports,
+    held: Held,
+    /// By port.
+    flows: Vec<Option<Flow>>,
+    /// The port of each lane.
+    lanes: Vec<Option<u16>>,
+    /// Ports of flows that are over, and until when they take late replies.
+    leaving: VecDeque<(Instant<Own>, u16)>,
+    linger: Span,
+    numbers: Numbers,
+    objects: Objects,
+    set: Epoll,
+    found: Found,
+    buffer: Vec<u8>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Flow {
+    endpoint: usize,
+    /// The SYN whose SYN-ACK came last.
+    accepted: Option<u32>,
+}
+
+/// Whether SYN-ACKs are refused by us too.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Objects {
+    /// Our kernel's RST does.
+    No,
+    /// One came again: a firewall that lets through only what programs send holds up our kernel's.
+    Always,
+}
+
+impl Syns {
+    pub(crate) fn new(spec: &FleetSpec) -> Result<Self, ProbeError> {
+        let fleet = &spec.fleet;
+        let first = fleet.endpoints[0].address;
+        let fault = |address| {
+            move |source| ProbeError::Socket {
+                operation: "open a raw TCP socket to",
+                address,
+                source,
+            }
+        };
+        let family = raw_tcp::family(first);
+        let receiver = receiver(family).map_err(fault(first))?;
+        let set = Epoll::new().map_err(fault(first))?;
+        set.add(receiver.as_fd(), RECEIVER, Interest::Read)
+            .map_err(fault(first))?;
+        let mut speakers = Vec::with_capacity(fleet.endpoints.len());
+        for endpoint in &fleet.endpoints {
+            let address = endpoint.address;
+            let speaker = Speaker::new(address).map_err(fault(address))?;
+            set.add(speaker.as_fd(), speakers.len() as u64, Interest::Read)
+                .map_err(fault(address))?;
+            speakers.push(speaker);
+        }
+        Ok(Self {
+            family,
+            speakers,
+            receiver,
+            heard: None,
+            ports: Ports::new(spec.first_port),
+            held: Held::new(),
+            flows: vec![None; 1 << 16],
+            lanes: vec![None; fleet.lanes as usize],
+            leaving: VecDeque::new(),
+            linger: spec.timeout,
+            numbers: Numbers::new(new_token().0),
+            objects: Objects::No,
+            set,
+            found: Found::default(),
+            buffer: vec![0; 2_048],
+        })
+    }
+
+    fn close_left(&mut self, now: Instant<Own>) {
+        while let Some((until, port)) = self.leaving.front().copied() {
+            if until > now {
+                return;
+            }
+            self.leaving.pop_front();
+            self.flows[usize::from(port)] = None;
+            self.held.let_go(port);
+            self.ports.give_back(port);
+        }
+    }
+
+    /// Sees to it that the receiver is told of this port.
+    fn hear(&mut self, port: u16) -> io::Result<()> {
+        let block = port - port % BLOCK..=port | (BLOCK - 1);
+        let wanted = match &self.heard {
+            Some(heard) if heard.contains(&port) => return Ok(()),
+            Some(heard) => *heard.start().min(block.start())..=*heard.end().max(block.end()),
+            None => block,
+        };
+        port_filter::attach(self.receiver.as_fd(), self.family, &wanted)?;
+        self.heard = Some(wanted);
+        Ok(())
+    }
+
+    /// The number of a SYN: scattered, and another one for each flow.
+    fn seq(&self, port: u16, number: u32) -> u32 {
+        self.numbers.seq(number ^ (u32::from(port) << 16))
+    }
+
+    fn number(&self, port: u16, seq: u32) -> u32 {
+        self.numbers.number(seq) ^ (u32::from(port) << 16)
+    }
+
+    /// What a received packet answers, if it is for us. Refuses it once more where it must.
+    fn answered(&mut self, received: &Received) -> Option<(Known, Option<u8>)> {
+        let packet = self.buffer.get(..received.len)?;
+        let (segment, ttl) = raw_tcp::segment(self.family, packet)?;
+        let answer = syn::parse_answer(segment)?;
+        let flow = self.flows[usize::from(answer.to)].as_mut()?;
+        let speaker = self.speakers.get_mut(flow.endpoint)?;
+        let target = speaker.target();
+        if answer.from != target.port() || !is_from(received.from, target.ip()) {
+            return None;
+        }
+        if answer.verdict == Verdict::Accepted {
+            if flow.accepted == Some(answer.seq) {
+                self.objects = Objects::Always;
+            }
+            flow.accepted = Some(answer.seq);
+            if self.objects == Objects::Always {
+                speaker.rst(answer.to, answer.seq);
+            }
+        }
+        let request = Known {
+            port: answer.to,
+            seq: self.number(answer.to, answer.seq),
+        };
+        Some((request, ttl.or(received.ttl)))
+    }
+
+    fn listen(&mut self, clock: &StampClock, events: &mut Vec<Event>) {
+        for _ in 0..BATCH {
+            let Ok(received) = stamp::receive(self.receiver.as_fd(), &mut self.buffer) else {
+                return;
+            };
+            if let Some((request, ttl)) = self.answered(&received) {
+                events.push(Event::Replied(Replied {
+                    request,
+                    stamp: received.stamp.and_then(|stamp| clock.own(stamp)),
+                    read: now(),
+                    ttl,
+                    at_peer: None,
+                }));
+            }
+        }
+    }
+}
+
+fn receiver(family: Family) -> io::Result<Socket> {
+    let socket = raw_tcp::open(family)?;
+    // Nothing until there is a flow.
+    port_filter::attach(socket.as_fd(), family, &(0..=0))?;
+    room::for_received(socket.as_fd(), ROOM)?;
+    stamp::enable_receive(socket.as_fd())?;
+    stamp::enable_ttl(socket.as_fd(), family)?;
+    Ok(socket)
+}
+
+fn is_from(from: Option<SocketAddr>, target: IpAddr) -> bool {
+    from.is_some_and(|from| from.ip() == target)
+}
+
+impl Transport for Syns {
+    fn open(&mut self, lane: Lane, now: Instant<Own>) -> Result<u16, ProbeError> {
+        self.close_left(now);
+        let endpoint = lane.0 as usize % self.speakers.len();
+        let address = self.speakers[endpoint].target();
+        let refusal = |source| ProbeError::Socket {
+            operation: "take a source port to reach",
+            address,
+            source,
+        };
+        let taken = self
+            .ports
+            .take(|port| raw_tcp::hold(raw_tcp::any(address, port)));
+        let taken = taken.map_err(refusal)?;
+        let (port, holder) = taken.ok_or(ProbeError::NoPort { address })?;
+        self.held.keep(port, holder);
+        self.hear(port).map_err(refusal)?;
+        self.flows[usize::from(port)] = Some(Flow {
+            endpoint,
+            accepted: None,
+        });
+        if let Some(earlier) = self.lanes[lane.0 as usize].replace(port) {
+            self.leaving.push_back((now + self.linger, earlier));
+        }
+        Ok(port)
+    }
+
+    fn send(&mut self, request: &Request) -> io::Result<()> {
+        let seq = self.seq(request.port, low(request.seq));
+        let endpoint = request.lane.0 as usize % self.speakers.len();
+        let known = Known {
+            port: request.port,
+            seq: low(request.seq),
+        };
+        self.speakers[endpoint].syn(known, seq)
+    }
+
+    fn read(&mut self, clock: &StampClock, events: &mut Vec<Event>) {
+        let mut found = std::mem::take(&mut self.found);
+        if self.set.look(&mut found).is_ok() {
+            for happening in found.iter() {
+                if happening.token == RECEIVER {
+                    self.listen(clock, events);
+                } else if let Ok(at) = usize::try_from(happening.token)
+                    && let Some(speaker) = self.speakers.get_mut(at)
+                {
+                    speaker.read(clock, events);
+                }
+            }
+        }
+        self.found = found;
+    }
+
+    fn awaited(&self) -> BorrowedFd<'_> {
+        self.set.as_fd()
+    }
+
+    fn dropped(&self) -> u64 {
+        stamp::dropped(self.receiver.as_fd()).unwrap_or(0)
+    }
+
+    fn sharing(&self) -> Sharing {
+        Sharing::OneForAll
+    }
+}

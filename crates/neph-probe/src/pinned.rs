@@ -1,0 +1,236 @@
+//! Small transfers on chosen source ports: the completion time that an application sees on each of
+//! several flows, one transfer after the other.
+//!
+//! Each transfer has a connection of its own, closed by a RST so that its port is free at once. Over
+//! HTTP it takes two round trips (connect, then request and reply); our own framing greets first and
+//! takes three.
+
+use std::io::{self, ErrorKind, Read, Write};
+use std::time::Duration;
+
+use neph_model::{Instant, Own, PinnedOutcome, PinnedTransfer, ProbeKind, Span};
+use neph_sys::place::Place;
+use socket2::{SockAddr, Socket};
+
+use crate::ProbeError;
+use crate::codec::{self, Arrival, Codec, Opening, Step};
+use crate::discover::{Asking, discover};
+use crate::pace::Pace;
+use crate::spec::{ConnectionUse, FlowSpec, TlsVersion, Trust};
+use crate::stamp_clock::now;
+use crate::stop::Stop;
+use crate::stream::socket_for;
+use crate::target::Target;
+
+/// The source's size: "moving 1K of data".
+pub const TRANSFER_SIZE: usize = 1024;
+
+/// Which transfers to make.
+#[derive(Clone, Debug)]
+pub struct TransferSpec {
+    /// A reflector of ours, by `http://` or `tcp://`; or any server by `http://`, which then sends
+    /// what its path holds.
+    pub target: Target,
+    /// Where that is.
+    pub address: std::net::SocketAddr,
+    /// Our ports, in the order in which they take turns.
+    pub source_ports: Vec<u16>,
+    /// Bytes of reply to ask a reflector for.
+    pub size: usize,
+    /// How many transfers each port makes: the ports take turns, so that what changes with time
+    /// befalls them alike.
+    pub repetitions: u32,
+    /// Between the beginnings of two transfers, at least.
+    pub interval: Span,
+    /// A transfer that takes longer has failed.
+    pub timeout: Span,
+    /// The place (a lab's site) to connect from; `None` is where we are.
+    pub site: Option<Place>,
+}
+
+/// Makes the transfers; ends early when `stop` is set, with those that were made.
+///
+/// # Errors
+/// When the site cannot be entered, or nobody at the target can make such a transfer. What becomes
+/// of a single transfer is its outcome.
+pub fn transfers(spec: &TransferSpec, stop: &Stop) -> Result<Vec<PinnedTransfer>, ProbeError> {
+    let flow = flow_of(spec)?;
+    let every = || all(&flow, spec, stop);
+    match &spec.site {
+        None => Ok(every()),
+        Some(site) => Ok(site.run(every)?),
+    }
+}
+
+/// What the codecs and the socket have to know.
+fn flow_of(spec: &TransferSpec) -> Result<FlowSpec, ProbeError> {
+    let cannot = |reason: String| ProbeError::Transfer {
+        target: spec.target.to_string(),
+        reason,
+    };
+    if spec.target.is_secure() || !matches!(spec.target.kind(), ProbeKind::Http | ProbeKind::Tcp) {
+        let reason = "only http:// and tcp:// make transfers".to_owned();
+        return Err(cannot(reason));
+    }
+    let asking = Asking {
+        tls_version: TlsVersion::Any,
+        trust: Trust::Public,
+        patience: spec.timeout,
+        site: spec.site.clone(),
+    };
+    let found = discover(&spec.target, spec.address, &asking)?;
+    if let Some(silence) = found.silence {
+        return Err(cannot(silence));
+    }
+    if spec.target.kind() == ProbeKind::Tcp && !found.reflector {
+        let reason = "no neph reflector answers there; name an http:// server instead".to_owned();
+        return Err(cannot(reason));
+    }
+    Ok(FlowSpec {
+        response_size: spec.size,
+        timeout: spec.timeout,
+        connection_use: ConnectionUse::PerMessage,
+        reflector: found.reflector,
+        ..FlowSpec::plain(spec.target.clone(), spec.address)
+    })
+}
+
+fn all(flow: &FlowSpec, spec: &TransferSpec, stop: &Stop) -> Vec<PinnedTransfer> {
+    let ports = spec.source_ports.len();
+    let mut made = Vec::with_capacity(ports * spec.repetitions as usize);
+    let mut flow = flow.clone();
+    let mut buffer = vec![0; 64 << 10];
+    let pace = Pace::new(Span::ZERO, spec.interval);
+    let mut due = now();
+    for pass in 0..spec.repetitions {
+        for port in &spec.source_ports {
+            while now() < due && !stop.is_set() {
+                pace.reach(due.min(now() + Stop::PATIENCE));
+            }
+            if stop.is_set() {
+                return made;
+            }
+            flow.source_port = Some(*port);
+            let begun = now();
+            due = begun + spec.interval;
+            let outcome = match transfer(&flow, begun, &mut buffer) {
+                Ok((connect, whole)) => PinnedOutcome::Done { connect, whole },
+                Err(why) => PinnedOutcome::Failed(why),
+            };
+            made.push(PinnedTransfer {
+                source_port: *port,
+                pass,
+                begun,
+                outcome,
+            });
+        }
+    }
+    made
+}
+
+/// One transfer: how long connecting took, and all of it.
+fn transfer(
+    flow: &FlowSpec,
+    begun: Instant<Own>,
+    buffer: &mut [u8],
+) -> Result<(Span, Span), String> {
+    let token = codec::new_token();
+    let mut codec = codec::for_flow(flow, token, 0).ok_or("nothing can be asked for")?;
+    let deadline = begun + flow.timeout;
+    let socket = socket_for(flow).map_err(|error| format!("take source port: {error}"))?;
+    let peer = SockAddr::from(flow.address);
+    socket
+        .connect_timeout(&peer, left(deadline)?)
+        .map_err(|error| format!("connect to {}: {error}", flow.address))?;
+    let connect = now() - begun;
+    socket
+        .set_nonblocking(false)
+        .map_err(|error| format!("wait on the socket: {error}"))?;
+    let exchange = Exchange {
+        socket,
+        codec: &mut *codec,
+        deadline,
+    };
+    let end = exchange.run(buffer)?;
+    Ok((connect, end - begun))
+}
+
+/// What is left until then.
+fn left(deadline: Instant<Own>) -> Result<Duration, String> {
+    let left = deadline - now();
+    if left <= Span::ZERO {
+        return Err("no reply in time".to_owned());
+    }
+    Ok(left.to_duration())
+}
+
+struct Exchange<'a> {
+    socket: Socket,
+    codec: &'a mut dyn Codec,
+    deadline: Instant<Own>,
+}
+
+impl Exchange<'_> {
+    /// Asks and reads until the reply is whole; when that was.
+    fn run(mut self, buffer: &mut [u8]) -> Result<Instant<Own>, String> {
+        let (mut out, mut inbox) = (Vec::new(), Vec::new());
+        if self.codec.open(&mut out) == Opening::Ready {
+            self.codec.request(0, &mut out);
+        }
+        loop {
+            self.say(&mut out)?;
+            let count = self.hear(buffer)?;
+            let at = now();
+            if count == 0 {
+                return match self.codec.end() {
+                    Some(Arrival::Reply { .. }) => Ok(at),
+                    _ => Err("the peer closed before its reply was whole".to_owned()),
+                };
+            }
+            inbox.extend_from_slice(&buffer[..count]);
+            if self.take_in(&mut inbox, &mut out)? {
+                return Ok(at);
+            }
+        }
+    }
+
+    /// Reads what has come; whether the reply is whole.
+    fn take_in(&mut self, inbox: &mut Vec<u8>, out: &mut Vec<u8>) -> Result<bool, String> {
+        loop {
+            let (taken, arrival) = match self.codec.step(inbox, out)? {
+                Step::More => return Ok(false),
+                Step::Took(taken, arrival) => (taken, arrival),
+            };
+            inbox.drain(..taken);
+            match arrival {
+                Arrival::Reply { .. } => return Ok(true),
+                Arrival::Opened => self.codec.request(0, out),
+                Arrival::Nothing => {}
+                Arrival::Closed(why) | Arrival::Refused(why) => return Err(why),
+            }
+        }
+    }
+
+    fn say(&mut self, out: &mut Vec<u8>) -> Result<(), String> {
+        let within = Some(left(self.deadline)?);
+        let done = self.socket.set_write_timeout(within);
+        done.and_then(|()| self.socket.write_all(out))
+            .map_err(|error| told("ask", &error))?;
+        out.clear();
+        Ok(())
+    }
+
+    fn hear(&mut self, buffer: &mut [u8]) -> Result<usize, String> {
+        let within = Some(left(self.deadline)?);
+        let done = self.socket.set_read_timeout(within);
+        done.and_then(|()| self.socket.read(buffer))
+            .map_err(|error| told("read the reply", &error))
+    }
+}
+
+fn told(what: &str, error: &io::Error) -> String {
+    match error.kind() {
+        ErrorKind::WouldBlock | ErrorKind::TimedOut => "no reply in time".to_owned(),
+        _ => format!("{what}: {error}"),
+    }
+}

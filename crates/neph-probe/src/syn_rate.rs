@@ -1,0 +1,109 @@
+//! How many SYNs a second are sent without being asked to: a target's operator, and every firewall
+//! in between, takes many for an attack.
+
+use neph_model::Span;
+
+/// SYNs a second in all, unless more are allowed.
+pub const SYNS_A_SECOND: u32 = 1000;
+/// SYNs a second to each target, unless more are allowed.
+pub const SYNS_A_SECOND_EACH: u32 = 200;
+
+/// When SYNs go to whom.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SynSchedule {
+    /// How many flows there are; at least one.
+    pub flows: u32,
+    /// How many targets they share evenly; at least one.
+    pub targets: u32,
+    /// Time between two SYNs of a flow.
+    pub interval: Span,
+}
+
+/// A schedule has more SYNs than are allowed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "{rate} SYNs a second {to} are more than {cap}, and may be taken for an attack: send less \
+     often, or allow them with --rate-cap {allow}"
+)]
+pub struct TooManySyns {
+    /// What the schedule has, rounded up.
+    rate: u64,
+    /// `in all` or `to each target`.
+    to: &'static str,
+    /// What is allowed.
+    cap: u32,
+    /// What must be allowed for this schedule.
+    allow: u64,
+}
+
+impl SynSchedule {
+    /// Holds the schedule against the defaults, or against `allowed` SYNs a second (in all; then
+    /// each target may get all of them). Returns how many may be sent in all.
+    ///
+    /// # Errors
+    /// One sentence that says how many there are and how to allow them.
+    pub fn check(&self, allowed: Option<u32>) -> Result<u32, TooManySyns> {
+        let cap = allowed.unwrap_or(SYNS_A_SECOND);
+        let each = allowed.unwrap_or(SYNS_A_SECOND_EACH);
+        let all = self.rate(self.flows);
+        let to_one = self.rate(self.flows.div_ceil(self.targets.max(1)));
+        let fault = |rate, to, cap| TooManySyns {
+            rate,
+            to,
+            cap,
+            allow: all,
+        };
+        if to_one > u64::from(each) {
+            return Err(fault(to_one, "to each target", each));
+        }
+        if all > u64::from(cap) {
+            return Err(fault(all, "in all", cap));
+        }
+        Ok(cap)
+    }
+
+    /// SYNs a second of so many flows, rounded up.
+    fn rate(&self, flows: u32) -> u64 {
+        let nanos = u64::try_from(self.interval.nanos()).unwrap_or(0).max(1);
+        (u64::from(flows) * 1_000_000_000).div_ceil(nanos)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(flows: u32, targets: u32, millis: i64, allowed: Option<u32>) -> Result<u32, String> {
+        let schedule = SynSchedule {
+            flows,
+            targets,
+            interval: Span::from_millis(millis),
+        };
+        schedule.check(allowed).map_err(|why| why.to_string())
+    }
+
+    #[test]
+    fn what_is_sent_unasked_is_capped_per_target_and_in_all() {
+        assert_eq!(check(1, 1, 5, None), Ok(1000));
+        assert_eq!(check(200, 1, 1000, None), Ok(1000));
+        assert_eq!(check(1000, 5, 1000, None), Ok(1000));
+        let told = check(512, 1, 200, None).expect_err("2560 to one target");
+        assert!(
+            told.contains("2560 SYNs a second to each target are more than 200"),
+            "{told}"
+        );
+        assert!(told.contains("--rate-cap 2560"), "{told}");
+        let told = check(1200, 12, 1000, None).expect_err("1200 in all");
+        assert!(
+            told.contains("1200 SYNs a second in all are more than 1000"),
+            "{told}"
+        );
+    }
+
+    #[test]
+    fn what_is_asked_for_is_the_cap_for_one_target_too() {
+        assert_eq!(check(512, 1, 200, Some(2560)), Ok(2560));
+        assert!(check(512, 1, 200, Some(2559)).is_err());
+        assert!(check(1, 1, 1000, Some(1)).is_ok());
+    }
+}

@@ -1,0 +1,156 @@
+//! Fleets of SYNs between two namespaces, and of messages on established connections.
+
+use std::collections::BTreeSet;
+use std::net::SocketAddr;
+
+use neph_model::{FleetMessage, FleetOutcome, ProbeKind, ReadBy, Span};
+use neph_probe::{FleetRun, FleetSpec, Reflector, ReflectorSpec, Sharing, Stop};
+
+use super::PORT;
+use super::pair::{Pair, Side};
+use crate::fleet::{Told, fleet, measure};
+use crate::loopback::reflector;
+use crate::support::eventually;
+
+fn syns(pair: &Pair, host: &str, (lanes, count): (u32, u64)) -> FleetSpec {
+    let address: SocketAddr = format!("{host}:{PORT}").parse().expect("an address");
+    let mut spec = fleet(address, lanes, count);
+    spec.fleet.probe = ProbeKind::Syn;
+    spec.site = Some(pair.place(Side::Ours));
+    spec
+}
+
+fn by_kernel(told: &Told) -> usize {
+    let replies = told.messages.iter().filter_map(FleetMessage::reply);
+    replies
+        .filter(|reply| reply.read_by == ReadBy::Kernel)
+        .count()
+}
+
+#[test]
+fn a_fleet_of_syns_is_answered_on_every_port_and_leaves_nothing_half_open() {
+    let Some(pair) = Pair::new("fleet") else {
+        return;
+    };
+    let _listener = pair.listen(PORT);
+    for host in ["10.98.0.2", "[fd00:98::2]"] {
+        let before = pair.attempts_failed(Side::Theirs);
+        let told = measure(syns(&pair, host, (64, 20)));
+        assert_eq!(told.how, Some(Sharing::OneForAll));
+        assert_eq!(told.tally.replies, 1280, "{host}: {:?}", told.tally);
+        assert_eq!((told.tally.copies, told.tally.dropped_here), (0, 0));
+        assert!(by_kernel(&told) >= 1270, "{host}: {}", by_kernel(&told));
+        let ports: BTreeSet<u16> = told.messages.iter().map(|one| one.source_port).collect();
+        assert_eq!(ports, told.sources.iter().copied().collect());
+        for message in &told.messages {
+            let FleetOutcome::Reply(reply) = message.outcome else {
+                panic!("{message:?}");
+            };
+            assert_eq!((reply.ttl, reply.at_peer), (Some(64), None));
+        }
+        eventually("no half-open connection is left", || {
+            pair.connections(PORT) == (0, 0)
+        });
+        assert_eq!(pair.attempts_failed(Side::Theirs) - before, 1280);
+    }
+}
+
+#[test]
+fn a_fleet_of_syns_to_a_closed_port_is_answered_by_rst_and_renews_its_ports() {
+    let Some(pair) = Pair::new("shut") else {
+        return;
+    };
+    let mut spec = syns(&pair, "10.98.0.2", (16, 12));
+    spec.fleet.renewal = Some(Span::from_millis(200));
+    let told = measure(spec);
+    assert_eq!((told.tally.replies, told.tally.lost), (192, 0));
+    let ports: BTreeSet<u16> = told.messages.iter().map(|one| one.source_port).collect();
+    assert!(ports.len() >= 48, "{}", ports.len());
+}
+
+#[test]
+fn ports_that_somebody_uses_are_left_alone() {
+    let Some(pair) = Pair::new("used") else {
+        return;
+    };
+    let _used = [23_001, 23_003].map(|port| pair.listen_at(Side::Ours, port));
+    let mut spec = syns(&pair, "10.98.0.2", (4, 2));
+    spec.first_port = Some(23_000);
+    let told = measure(spec);
+    assert_eq!(told.sources, [23_000, 23_002, 23_004, 23_005]);
+    assert_eq!(told.tally.replies, 8);
+}
+
+#[test]
+fn established_connections_answer_every_message_with_the_reflectors_residence() {
+    let reflector = reflector(Span::from_millis(2));
+    let mut spec = fleet(reflector.address(), 16, 10);
+    spec.fleet.probe = ProbeKind::Tcp;
+    let told = measure(spec);
+    assert_eq!(told.how, Some(Sharing::SocketPerFlow));
+    assert_eq!(told.tally.replies, 160, "{:?}", told.tally);
+    assert!(by_kernel(&told) >= 150, "{}", by_kernel(&told));
+    for message in &told.messages {
+        let reply = message.reply().expect("TCP loses nothing");
+        let peer = reply.at_peer.expect("our reflector tells");
+        assert!(peer.residence >= Span::from_millis(2));
+        assert!(reply.network() > Span::ZERO && reply.network() < Span::from_millis(500));
+    }
+}
+
+#[test]
+fn established_connections_are_renewed_on_new_ports_without_losing_a_message() {
+    let reflector = reflector(Span::ZERO);
+    let mut spec = fleet(reflector.address(), 8, 12);
+    spec.fleet.probe = ProbeKind::Tcp;
+    spec.fleet.renewal = Some(Span::from_millis(200));
+    let told = measure(spec);
+    assert_eq!(told.tally.replies, 96, "{:?}", told.tally);
+    let ports: BTreeSet<u16> = told.messages.iter().map(|one| one.source_port).collect();
+    assert!(ports.len() >= 24, "{}", ports.len());
+}
+
+#[test]
+fn a_connection_that_breaks_is_made_anew_from_the_same_port() {
+    let Some(pair) = Pair::new("broken") else {
+        return;
+    };
+    let start = || {
+        Reflector::start(&ReflectorSpec {
+            site: Some(pair.place(Side::Theirs)),
+            ..ReflectorSpec::at(SocketAddr::from(([0, 0, 0, 0], PORT)))
+        })
+        .expect("the port is free")
+    };
+    let mut spec = syns(&pair, "10.98.0.2", (4, 80));
+    spec.fleet.probe = ProbeKind::Tcp;
+    let first = start();
+    let run = std::thread::scope(|scope| {
+        let run = scope.spawn(|| measure(spec));
+        eventually("connections stand", || pair.connections(PORT).1 >= 4);
+        first.stop();
+        let _second = start();
+        run.join().expect("the fleet ran")
+    });
+    let tally = run.tally;
+    assert!(tally.failed > 0 && tally.replies > 160, "{tally:?}");
+    let last = run.messages.iter().filter(|message| message.seq >= 70);
+    assert!(last.clone().count() == 40 && last.clone().all(|one| one.reply().is_some()));
+    let ports: BTreeSet<u16> = run.messages.iter().map(|one| one.source_port).collect();
+    assert_eq!(ports.len(), 4);
+}
+
+#[test]
+fn established_connections_to_nobody_are_refused_with_the_remedy() {
+    let silent = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = silent.local_addr().expect("bound");
+    drop(silent);
+    let mut spec = fleet(address, 4, 3);
+    spec.fleet.probe = ProbeKind::Tcp;
+    let run = FleetRun::start(spec, Stop::new()).expect("a fleet that can be");
+    let told = run.join().expect_err("nobody is there").to_string();
+    assert!(
+        told.contains("need a neph reflector") && told.contains("use syn"),
+        "{told}"
+    );
+}

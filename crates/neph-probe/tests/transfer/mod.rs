@@ -1,0 +1,120 @@
+//! Small transfers on chosen source ports, over loopback.
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener};
+use std::sync::mpsc::channel;
+
+use neph_model::{PinnedOutcome, Span};
+use neph_probe::{IpVersion, Stop, TRANSFER_SIZE, Target, TransferSpec, transfers};
+
+use crate::loopback::reflector;
+
+fn spec(url: &str, source_ports: Vec<u16>) -> TransferSpec {
+    let target = Target::parse(url).expect("a good target");
+    TransferSpec {
+        address: target.resolve(IpVersion::Any).expect("an address"),
+        target,
+        source_ports,
+        size: TRANSFER_SIZE,
+        repetitions: 3,
+        interval: Span::from_millis(2),
+        timeout: Span::from_secs(2),
+        site: None,
+    }
+}
+
+/// Ports that nobody has.
+fn free(count: usize) -> Vec<u16> {
+    let held: Vec<TcpListener> = (0..count)
+        .map(|_| TcpListener::bind("127.0.0.1:0").expect("a free port"))
+        .collect();
+    let port = |held: &TcpListener| held.local_addr().expect("bound").port();
+    held.iter().map(port).collect()
+}
+
+#[test]
+fn ports_take_turns_and_each_transfer_has_its_port_again() {
+    let reflector = reflector(Span::ZERO);
+    for scheme in ["http", "tcp"] {
+        let ports = free(4);
+        let url = format!("{scheme}://{}", reflector.address());
+        let made = transfers(&spec(&url, ports.clone()), &Stop::new()).expect("a reflector");
+        let order: Vec<(u32, u16)> = made.iter().map(|one| (one.pass, one.source_port)).collect();
+        let expected: Vec<(u32, u16)> = (0..3)
+            .flat_map(|pass| ports.iter().map(move |port| (pass, *port)))
+            .collect();
+        assert_eq!(order, expected, "{scheme}");
+        for one in &made {
+            let (whole, connect) = (one.whole(), one.connect());
+            assert!(whole > connect && connect > Some(Span::ZERO), "{one:?}");
+        }
+        let gaps = made.windows(2).map(|two| two[1].begun - two[0].begun);
+        assert!(gaps.min() >= Some(Span::from_millis(2)));
+    }
+}
+
+#[test]
+fn the_peer_sees_the_port_and_sends_what_it_has() {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = listener.local_addr().expect("bound");
+    let (seen, ports_seen) = channel();
+    std::thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            let peer = stream.peer_addr().map_or(0, |peer: SocketAddr| peer.port());
+            let mut request = [0; 1024];
+            let count = stream.read(&mut request).unwrap_or(0);
+            if request[..count].starts_with(b"GET /file ") {
+                let told = seen.send(peer);
+                let _ = stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 3000\r\n\r\n");
+                let _ = told.map(|()| stream.write_all(&[7; 3000]));
+            } else {
+                let _ = stream.write_all(b"HTTP/1.1 404 No\r\nContent-Length: 0\r\n\r\n");
+            }
+        }
+    });
+    let ports = free(2);
+    let made = transfers(
+        &spec(&format!("http://{address}/file"), ports.clone()),
+        &Stop::new(),
+    );
+    let made = made.expect("a server");
+    assert!(made.iter().all(|one| one.whole().is_some()), "{made:?}");
+    let seen: Vec<u16> = ports_seen.try_iter().collect();
+    assert_eq!(seen, [&ports[..], &ports, &ports].concat());
+}
+
+#[test]
+fn what_cannot_be_is_told_and_a_port_in_use_is_one_failure() {
+    let reflector = reflector(Span::ZERO);
+    let address = reflector.address();
+    let told = |url: &str| {
+        let made = transfers(&spec(url, vec![1]), &Stop::new());
+        made.expect_err(url).to_string()
+    };
+    assert!(told(&format!("ws://{address}")).contains("only http:// and tcp://"));
+    let silent = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let closed = silent.local_addr().expect("bound");
+    drop(silent);
+    assert!(told(&format!("tcp://{closed}")).contains("refused"));
+
+    let taken = TcpListener::bind("0.0.0.0:0").expect("a port");
+    let taken_port = taken.local_addr().expect("bound").port();
+    let mut ports = free(1);
+    ports.push(taken_port);
+    let url = format!("http://{address}");
+    let made = transfers(&spec(&url, ports), &Stop::new()).expect("a reflector");
+    for one in made {
+        let failed = matches!(&one.outcome, PinnedOutcome::Failed(why) if why.contains("port"));
+        assert_eq!(failed, one.source_port == taken_port, "{one:?}");
+    }
+}
+
+#[test]
+fn a_stop_keeps_what_was_made() {
+    let reflector = reflector(Span::ZERO);
+    let stop = Stop::new();
+    stop.set();
+    let url = format!("http://{}", reflector.address());
+    let made = transfers(&spec(&url, free(2)), &stop).expect("a reflector");
+    assert!(made.is_empty());
+}

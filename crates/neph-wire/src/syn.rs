@@ -1,0 +1,320 @@
+//! TCP's first segment and what answers it (RFC 9293), for probes that never complete a handshake.
+//!
+//! Owns the segments without their IP header: SYN and RST are written with a checksum over the
+//! pseudo header of either IP version, answers are read. Does not own sockets, nor what a stream
+//! consists of. An answer's checksum is not looked at: on a host's virtual interfaces it is often
+//! not filled in, and the numbers tell well enough whether a segment answers us.
+//!
+//! A SYN's sequence number says which probe it is: the answer acknowledges it. Consecutive probes
+//! of one flow must not have neighbouring numbers (a target that still remembers the last SYN would
+//! take the next one for part of it), so [`Numbers`] scatters them, reversibly.
+
+use std::net::{IpAddr, SocketAddr};
+
+use crate::icmp::internet_checksum;
+use crate::ip::{TCP, TcpHeader, parse_tcp};
+
+/// Bytes of a TCP header without options.
+const HEADER: usize = 20;
+/// Bytes of the option that tells the maximum segment size.
+const MSS_OPTION: usize = 4;
+/// What Linux offers at first.
+const WINDOW: u16 = 64_240;
+
+/// Bytes of a [`syn`] behind its IP header.
+pub const SYN_LEN: usize = HEADER + MSS_OPTION;
+
+/// Where a segment comes from and where it goes. Both are of one IP version; the checksum of a
+/// mixed pair means nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ends {
+    /// Ours.
+    pub source: SocketAddr,
+    /// Theirs.
+    pub target: SocketAddr,
+}
+
+/// Appends a SYN with this sequence number.
+pub fn syn(ends: &Ends, seq: u32, out: &mut Vec<u8>) {
+    // An Ethernet frame's 1500 bytes less both headers.
+    let mss: u16 = if ends.target.is_ipv4() { 1460 } else { 1440 };
+    let [high, low] = mss.to_be_bytes();
+    segment(ends, (seq, TcpHeader::SYN), &[2, 4, high, low], out);
+}
+
+/// Appends a RST with this sequence number: what the segment it refuses acknowledged.
+pub fn rst(ends: &Ends, seq: u32, out: &mut Vec<u8>) {
+    segment(ends, (seq, TcpHeader::RST), &[], out);
+}
+
+/// `options` is empty or one word.
+fn segment(ends: &Ends, (seq, flags): (u32, u8), options: &[u8], out: &mut Vec<u8>) {
+    let start = out.len();
+    // The header's length in words of four bytes stands in the upper half of its byte.
+    let offset = if options.is_empty() { 0x50 } else { 0x60 };
+    let window = if flags == TcpHeader::SYN { WINDOW } else { 0 };
+    out.extend_from_slice(&ends.source.port().to_be_bytes());
+    out.extend_from_slice(&ends.target.port().to_be_bytes());
+    out.extend_from_slice(&seq.to_be_bytes());
+    out.extend_from_slice(&[0; 4]);
+    out.extend_from_slice(&[offset, flags]);
+    out.extend_from_slice(&window.to_be_bytes());
+    out.extend_from_slice(&[0; 4]);
+    out.extend_from_slice(options);
+    let sum = checksum(ends, &out[start..]);
+    out[start + 16..start + 18].copy_from_slice(&sum.to_be_bytes());
+}
+
+/// Of a whole TCP segment with these ends; 0 over one that holds its own right checksum.
+fn checksum(ends: &Ends, segment: &[u8]) -> u16 {
+    let len = u32::try_from(segment.len()).unwrap_or(u32::MAX);
+    let [.., high, low] = len.to_be_bytes();
+    match (ends.source.ip(), ends.target.ip()) {
+        (IpAddr::V4(source), IpAddr::V4(target)) => internet_checksum(&[
+            &source.octets(),
+            &target.octets(),
+            &[0, TCP, high, low],
+            segment,
+        ]),
+        (source, target) => internet_checksum(&[
+            &v6_octets(source),
+            &v6_octets(target),
+            &len.to_be_bytes(),
+            &[0, 0, 0, TCP],
+            segment,
+        ]),
+    }
+}
+
+fn v6_octets(ip: IpAddr) -> [u8; 16] {
+    match ip {
+        IpAddr::V4(v4) => v4.to_ipv6_mapped().octets(),
+        IpAddr::V6(v6) => v6.octets(),
+    }
+}
+
+/// How a SYN was answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// SYN and ACK: somebody listens.
+    Accepted,
+    /// RST: nobody does, but the host answers.
+    Refused,
+}
+
+/// A segment that may answer one of our SYNs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Answer {
+    /// The port that answers.
+    pub from: u16,
+    /// Our port.
+    pub to: u16,
+    /// What it says.
+    pub verdict: Verdict,
+    /// The sequence number of the SYN that it answers.
+    pub seq: u32,
+}
+
+/// Reads a TCP segment, given without its IP header. `None` for whatever does not answer a SYN.
+///
+/// That is also so for an ACK without SYN or RST (a challenge ACK, RFC 5961): it comes from a target
+/// that still holds an older connection of the same two ports, and acknowledges that one's bytes.
+/// Nobody can tell from it which SYN it was sent for.
+pub fn parse_answer(segment: &[u8]) -> Option<Answer> {
+    const LOOKED_AT: u8 = TcpHeader::SYN | TcpHeader::ACK | TcpHeader::RST | TcpHeader::FIN;
+    const ACCEPTED: u8 = TcpHeader::SYN | TcpHeader::ACK;
+    const REFUSED: u8 = TcpHeader::RST | TcpHeader::ACK;
+    let header = parse_tcp(segment).ok()?;
+    let verdict = match header.flags & LOOKED_AT {
+        ACCEPTED => Verdict::Accepted,
+        REFUSED => Verdict::Refused,
+        _ => return None,
+    };
+    Some(Answer {
+        from: header.source,
+        to: header.destination,
+        verdict,
+        seq: header.ack.wrapping_sub(1),
+    })
+}
+
+/// From probe numbers to sequence numbers and back: a permutation of all 32-bit numbers that looks
+/// random and depends on a secret.
+#[derive(Clone, Copy, Debug)]
+pub struct Numbers {
+    /// Of a Feistel network's rounds.
+    keys: [u32; 4],
+}
+
+impl Numbers {
+    /// Of this secret; two fleets should not share one.
+    #[expect(clippy::cast_possible_truncation, reason = "both halves are used")]
+    pub fn new(secret: u64) -> Self {
+        let (low, high) = (secret as u32, (secret >> 32) as u32);
+        Self {
+            keys: [low, high, low.rotate_left(16) ^ 0x9e37_79b9, high ^ low],
+        }
+    }
+
+    /// The sequence number of a probe.
+    pub fn seq(&self, number: u32) -> u32 {
+        let (mut left, mut right) = halves(number);
+        for key in self.keys {
+            (left, right) = (right, left ^ scatter(right, key));
+        }
+        joined(left, right)
+    }
+
+    /// The probe that a sequence number belongs to.
+    pub fn number(&self, seq: u32) -> u32 {
+        let (mut left, mut right) = halves(seq);
+        for key in self.keys.iter().rev() {
+            (left, right) = (right ^ scatter(left, *key), left);
+        }
+        joined(left, right)
+    }
+}
+
+fn halves(word: u32) -> (u16, u16) {
+    let [a, b, c, d] = word.to_be_bytes();
+    (u16::from_be_bytes([a, b]), u16::from_be_bytes([c, d]))
+}
+
+fn joined(left: u16, right: u16) -> u32 {
+    u32::from(left) << 16 | u32::from(right)
+}
+
+/// A round's function: murmur3's finaliser over half and key.
+fn scatter(half: u16, key: u32) -> u16 {
+    let mut word = u32::from(half) ^ key;
+    word = (word ^ word >> 16).wrapping_mul(0x85eb_ca6b);
+    word = (word ^ word >> 13).wrapping_mul(0xc2b2_ae35);
+    (word >> 16) as u16
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn ends(source: &str, target: &str) -> Ends {
+        Ends {
+            source: source.parse().expect("an address"),
+            target: target.parse().expect("an address"),
+        }
+    }
+
+    /// Both versions' ends with these ports.
+    fn both(source: u16, target: u16) -> [Ends; 2] {
+        let with = |mut ends: Ends| {
+            ends.source.set_port(source);
+            ends.target.set_port(target);
+            ends
+        };
+        [
+            with(ends("10.0.0.1:0", "192.0.2.9:0")),
+            with(ends("[2001:db8::1]:0", "[2001:db8:ffff::9]:0")),
+        ]
+    }
+
+    #[test]
+    fn a_syn_is_what_the_rfc_draws() {
+        // Written down from RFC 9293, section 3.1, and summed as RFC 1071 says, word by word.
+        let mut out = Vec::new();
+        syn(
+            &ends("10.0.0.1:40000", "192.0.2.9:443"),
+            0x0102_0304,
+            &mut out,
+        );
+        let words: [u32; 17] = [
+            // Pseudo header: addresses, protocol, length.
+            0x0a00, 0x0001, 0xc000, 0x0209, 0x0006, 0x0018, // Ports and numbers.
+            0x9c40, 0x01bb, 0x0102, 0x0304, 0, 0, // Offset and flags, window, urgent, option.
+            0x6002, 0xfaf0, 0, 0x0204, 0x05b4,
+        ];
+        let mut sum: u32 = words.iter().sum();
+        sum = (sum & 0xffff) + (sum >> 16);
+        let sum = !u16::try_from((sum & 0xffff) + (sum >> 16)).expect("folded");
+        let mut expected = vec![
+            0x9c, 0x40, 0x01, 0xbb, 1, 2, 3, 4, 0, 0, 0, 0, 0x60, 0x02, 0xfa, 0xf0,
+        ];
+        expected.extend(sum.to_be_bytes());
+        expected.extend([0, 0, 2, 4, 0x05, 0xb4]);
+        assert_eq!(out, expected);
+        assert_eq!(out.len(), SYN_LEN);
+    }
+
+    #[test]
+    fn only_what_answers_a_syn_is_an_answer() {
+        let told = |flags: u8| {
+            let mut out = Vec::new();
+            segment(&both(80, 40_000)[0], (9, flags), &[], &mut out);
+            out[8..12].copy_from_slice(&7_u32.to_be_bytes());
+            parse_answer(&out).map(|answer| (answer.verdict, answer.seq))
+        };
+        assert_eq!(told(0x12), Some((Verdict::Accepted, 6)));
+        assert_eq!(told(0x14), Some((Verdict::Refused, 6)));
+        assert_eq!(told(0x52), Some((Verdict::Accepted, 6)), "ECN beside it");
+        for (flags, what) in [
+            (0x10, "a challenge ACK"),
+            (0x02, "a SYN"),
+            (0x04, "a RST that acknowledges nothing"),
+            (0x11, "an end"),
+            (0x16, "nonsense"),
+        ] {
+            assert_eq!(told(flags), None, "{what}");
+        }
+    }
+
+    #[test]
+    fn neighbours_are_scattered() {
+        let numbers = Numbers::new(0x0123_4567_89ab_cdef);
+        let near = (0..10_000_u32)
+            .filter(|n| numbers.seq(*n).abs_diff(numbers.seq(n + 1)) < 65_536)
+            .count();
+        // By chance one in 32,768 lies within a window of its neighbour.
+        assert!(near < 5, "{near} of 10,000");
+    }
+
+    proptest! {
+        #[test]
+        fn a_sequence_number_tells_its_probe(secret: u64, number: u32) {
+            let numbers = Numbers::new(secret);
+            prop_assert_eq!(numbers.number(numbers.seq(number)), number);
+            prop_assert_eq!(numbers.seq(numbers.number(number)), number);
+        }
+
+        #[test]
+        fn what_is_written_sums_up(from: u16, to: u16, seq: u32, byte in 0..SYN_LEN, bit in 0..8_u8) {
+            for ends in both(from, to) {
+                let mut out = Vec::new();
+                rst(&ends, seq, &mut out);
+                prop_assert_eq!(checksum(&ends, &out), 0);
+                out.clear();
+                syn(&ends, seq, &mut out);
+                prop_assert_eq!(checksum(&ends, &out), 0);
+                let header = parse_tcp(&out).expect("whole");
+                prop_assert_eq!((header.source, header.destination), (from, to));
+                prop_assert_eq!((header.seq, header.flags), (seq, TcpHeader::SYN));
+                out[byte] ^= 1 << bit;
+                prop_assert_ne!(checksum(&ends, &out), 0);
+            }
+        }
+
+        #[test]
+        fn an_answer_names_the_syn(from: u16, to: u16, seq: u32) {
+            let mut out = Vec::new();
+            segment(&both(from, to)[1], (0, 0x14), &[], &mut out);
+            out[8..12].copy_from_slice(&seq.wrapping_add(1).to_be_bytes());
+            let answer = parse_answer(&out).expect("an answer");
+            prop_assert_eq!(answer, Answer { from, to, verdict: Verdict::Refused, seq });
+        }
+
+        #[test]
+        fn arbitrary_bytes_never_panic(bytes in vec(any::<u8>(), 0..80)) {
+            let _ = parse_answer(&bytes);
+        }
+    }
+}
