@@ -15,6 +15,7 @@ mod look;
 mod order;
 mod pair;
 mod persistence;
+mod routes;
 mod seasons;
 mod settings;
 mod share;
@@ -30,6 +31,7 @@ pub use backtest::{Against, Horizon};
 pub use digest::{Digest, PathNews};
 pub use neph_stats::StatsError;
 pub use pair::{Bimodality, Curve, CurvePoint, Inflation, Moved, PairView, Share, ShareBin};
+pub use routes::diamond;
 pub use seasons::{Measure, SeasonShift, Values, compare_seasons};
 pub use settings::{Detection, Settings};
 pub use view::{

@@ -65,6 +65,17 @@ pub enum ProbeError {
         /// Why not.
         reason: String,
     },
+    /// Packets of our own making are forbidden.
+    #[error(
+        "{what} needs CAP_NET_RAW: run it as root, or give the program the right with 'setcap \
+         cap_net_raw+ep'{instead}"
+    )]
+    RawForbidden {
+        /// What needs it.
+        what: &'static str,
+        /// What to do instead, beginning with a comma; or nothing.
+        instead: &'static str,
+    },
     /// The reflector does not serve a bulk upload.
     #[error("bulk upload to {target}: {reason}")]
     UploadRefused {

@@ -9,4 +9,5 @@ mod route;
 mod support;
 mod syn;
 mod throughput;
+mod trace;
 mod transfer;

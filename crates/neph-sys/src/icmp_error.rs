@@ -58,13 +58,26 @@ pub fn enable(socket: BorrowedFd<'_>, family: Family) -> io::Result<()> {
 /// # Errors
 /// As recvmsg(2).
 pub fn take(socket: BorrowedFd<'_>) -> io::Result<Option<Queued>> {
+    Ok(take_quoted(socket, &mut [])?.map(|(queued, _)| queued))
+}
+
+/// As [`take`]; puts into `quoted` what the error quotes of the datagram's payload (on a datagram
+/// socket of ICMP: of its message), and tells how many bytes that are.
+///
+/// # Errors
+/// As recvmsg(2).
+pub fn take_quoted(
+    socket: BorrowedFd<'_>,
+    quoted: &mut [u8],
+) -> io::Result<Option<(Queued, usize)>> {
+    let room = quoted.len();
     let mut control = Control([0; CONTROL]);
-    let mut call = Call::new(&mut [], &mut control);
-    match call.receive(socket, libc::MSG_ERRQUEUE | libc::MSG_DONTWAIT) {
-        Ok(_) => {}
+    let mut call = Call::new(quoted, &mut control);
+    let len = match call.receive(socket, libc::MSG_ERRQUEUE | libc::MSG_DONTWAIT) {
+        Ok(len) => len.min(room),
         Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(None),
         Err(error) => return Err(error),
-    }
+    };
     let (mut at, mut icmp, mut point) = (None, None, None);
     call.each_control(|level, kind, data| match (level, kind) {
         (libc::SOL_SOCKET, libc::SO_TIMESTAMPING) => at = software_stamp(data),
@@ -74,7 +87,7 @@ pub fn take(socket: BorrowedFd<'_>) -> io::Result<Option<Queued>> {
         }
         _ => {}
     });
-    Ok(Some(match (icmp, point, at) {
+    let queued = match (icmp, point, at) {
         (Some(icmp), ..) => Queued::Icmp(IcmpError {
             to: call.from(),
             at,
@@ -87,7 +100,8 @@ pub fn take(socket: BorrowedFd<'_>) -> io::Result<Option<Queued>> {
             tcp: None,
         })),
         _ => Queued::Notice(Notice::Other),
-    }))
+    };
+    Ok(Some((queued, len)))
 }
 
 fn icmp_of(data: &[u8]) -> Option<IcmpError> {
@@ -135,8 +149,12 @@ mod tests {
         let deadline = Instant::now() + Duration::from_secs(2);
         let error = loop {
             assert!(Instant::now() < deadline, "no error came");
-            match take(ours.as_fd()).expect("the queue can be read") {
-                Some(Queued::Icmp(error)) => break error,
+            let mut quoted = [0; 16];
+            match take_quoted(ours.as_fd(), &mut quoted).expect("the queue can be read") {
+                Some((Queued::Icmp(error), len)) => {
+                    assert_eq!(&quoted[..len], b"hello");
+                    break error;
+                }
                 _ => std::thread::yield_now(),
             }
         };

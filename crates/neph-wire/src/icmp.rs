@@ -127,7 +127,7 @@ pub enum IcmpError {
 }
 
 impl Family {
-    fn echo_request(self) -> u8 {
+    pub(crate) fn echo_request(self) -> u8 {
         match self {
             Self::V4 => 8,
             Self::V6 => 128,

@@ -11,6 +11,7 @@ pub mod http;
 pub mod icmp;
 pub mod ip;
 pub mod marks;
+pub mod probe;
 pub mod stamp;
 pub mod syn;
 pub mod ws;

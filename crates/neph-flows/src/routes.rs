@@ -1,0 +1,252 @@
+//! From the routes of many flows to the diamond that they make: which routers there are at each
+//! distance, which follows which, and the paths with their flows.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+
+use neph_model::{Diamond, DiamondHop, DiamondLink, DiamondNode, DiamondPath, FlowRoute, PathHash};
+
+/// Draws the routes together. A flow with a hole where other flows of the otherwise same path got
+/// an answer belongs to that path, if there is one such path only: its probes there were lost.
+pub fn diamond(routes: &[FlowRoute]) -> Diamond {
+    Diamond {
+        flows: count(routes.len()),
+        hops: hops(routes),
+        links: links(routes),
+        paths: paths(routes),
+    }
+}
+
+/// Sorts so that whoever did not answer comes last.
+type Place = (bool, Option<IpAddr>);
+
+fn place(address: Option<IpAddr>) -> Place {
+    (address.is_none(), address)
+}
+
+fn hops(routes: &[FlowRoute]) -> Vec<DiamondHop> {
+    let mut hops: BTreeMap<u8, BTreeMap<Place, DiamondNode>> = BTreeMap::new();
+    for hop in routes.iter().flat_map(|route| &route.hops) {
+        let nodes = hops.entry(hop.ttl).or_default();
+        let node = nodes
+            .entry(place(hop.address))
+            .or_insert_with(|| DiamondNode {
+                address: hop.address,
+                flows: 0,
+                asked: 0,
+                round_trips: Vec::new(),
+            });
+        node.flows += 1;
+        node.asked += hop.asked;
+        node.round_trips.extend(&hop.round_trips);
+    }
+    let sorted = |(ttl, nodes): (u8, BTreeMap<Place, DiamondNode>)| {
+        let mut nodes: Vec<DiamondNode> = nodes.into_values().collect();
+        nodes.sort_by_key(|node| (node.address.is_none(), std::cmp::Reverse(node.flows)));
+        for node in &mut nodes {
+            node.round_trips.sort_unstable();
+        }
+        DiamondHop { ttl, nodes }
+    };
+    hops.into_iter().map(sorted).collect()
+}
+
+fn links(routes: &[FlowRoute]) -> Vec<DiamondLink> {
+    let mut links: BTreeMap<(u8, Place, Place), DiamondLink> = BTreeMap::new();
+    for route in routes {
+        let mut from = None;
+        for hop in &route.hops {
+            let ttl = hop.ttl - 1;
+            let key = (ttl, place(from), place(hop.address));
+            let link = links.entry(key).or_insert(DiamondLink {
+                ttl,
+                from,
+                to: hop.address,
+                flows: 0,
+            });
+            link.flows += 1;
+            from = hop.address;
+        }
+    }
+    links.into_values().collect()
+}
+
+fn paths(routes: &[FlowRoute]) -> Vec<DiamondPath> {
+    let mut by_addresses: BTreeMap<(bool, Vec<Option<IpAddr>>), Vec<&FlowRoute>> = BTreeMap::new();
+    for route in routes {
+        let key = (route.reached(), route.addresses());
+        by_addresses.entry(key).or_default().push(route);
+    }
+    let mut groups: Vec<(Vec<Option<IpAddr>>, Vec<&FlowRoute>)> = by_addresses
+        .into_iter()
+        .map(|((_, addresses), routes)| (addresses, routes))
+        .collect();
+    fill_holes(&mut groups);
+    let mut paths: Vec<DiamondPath> = groups
+        .into_iter()
+        .map(|(addresses, routes)| path(addresses, &routes))
+        .collect();
+    paths.sort_by_key(|path| (std::cmp::Reverse(path.source_ports.len()), path.hash));
+    paths
+}
+
+fn path(addresses: Vec<Option<IpAddr>>, routes: &[&FlowRoute]) -> DiamondPath {
+    let mut source_ports: Vec<u16> = routes.iter().map(|route| route.source_port).collect();
+    source_ports.sort_unstable();
+    let destinations = routes.iter().filter_map(|route| route.destination());
+    let mut round_trips: Vec<_> = destinations
+        .flat_map(|hop| hop.round_trips.iter().copied())
+        .collect();
+    round_trips.sort_unstable();
+    DiamondPath {
+        hash: PathHash::of(&addresses),
+        addresses,
+        source_ports,
+        reached: routes.iter().any(|route| route.reached()),
+        round_trips,
+    }
+}
+
+/// Moves the routes of each group with holes to the only other group that could be its path.
+fn fill_holes(groups: &mut Vec<(Vec<Option<IpAddr>>, Vec<&FlowRoute>)>) {
+    let holes = |addresses: &[Option<IpAddr>]| addresses.iter().filter(|one| one.is_none()).count();
+    // Those with fewest holes first: what has found its path is no choice for those with more.
+    groups.sort_by_key(|(addresses, _)| holes(addresses));
+    let mut at = 0;
+    while let Some((torn, _)) = groups.get(at) {
+        let missing = holes(torn);
+        let fits = |(whole, _): &(Vec<Option<IpAddr>>, Vec<&FlowRoute>)| {
+            let mut pairs = torn.iter().zip(whole);
+            whole.len() == torn.len()
+                && holes(whole) < missing
+                && pairs.all(|(ours, theirs)| ours.is_none() || ours == theirs)
+        };
+        let mut fitting = (0..groups.len()).filter(|other| fits(&groups[*other]));
+        match (missing > 0, fitting.next(), fitting.next()) {
+            (true, Some(only), None) => {
+                let moved = std::mem::take(&mut groups[at].1);
+                groups[only].1.extend(moved);
+                groups.remove(at);
+            }
+            _ => at += 1,
+        }
+    }
+}
+
+fn count(number: usize) -> u32 {
+    u32::try_from(number).unwrap_or(u32::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use neph_model::{FlowHop, ReadBy, Span, TraceEnd};
+
+    use super::*;
+
+    fn addr(last: u8) -> IpAddr {
+        IpAddr::from([192, 0, 2, last])
+    }
+
+    /// A route over these (0: a hole); each hop's round trip is its distance in milliseconds.
+    fn route(source_port: u16, over: &[u8]) -> FlowRoute {
+        let hops: Vec<FlowHop> = over
+            .iter()
+            .zip(1..)
+            .map(|(last, ttl)| {
+                let address = (*last > 0).then(|| addr(*last));
+                let trip = address.map(|_| Span::from_millis(ttl));
+                FlowHop {
+                    ttl: u8::try_from(ttl).expect("near"),
+                    address,
+                    others: Vec::new(),
+                    asked: 2,
+                    round_trips: trip.into_iter().collect(),
+                    read_by: ReadBy::Kernel,
+                    labels: Vec::new(),
+                }
+            })
+            .collect();
+        let addresses: Vec<_> = hops.iter().map(|hop| hop.address).collect();
+        FlowRoute {
+            source_port,
+            hash: PathHash::of(&addresses),
+            hops,
+            end: TraceEnd::Reached,
+        }
+    }
+
+    #[test]
+    fn two_ways_make_a_diamond() {
+        let routes = [
+            route(3, &[1, 11, 9]),
+            route(1, &[1, 10, 9]),
+            route(2, &[1, 10, 9]),
+        ];
+        let diamond = diamond(&routes);
+        assert_eq!(diamond.flows, 3);
+        let widths: Vec<usize> = diamond.hops.iter().map(|hop| hop.nodes.len()).collect();
+        assert_eq!(widths, [1, 2, 1]);
+        let middle = &diamond.hops[1].nodes;
+        assert_eq!(
+            (middle[0].address, middle[0].flows, middle[0].asked),
+            (Some(addr(10)), 2, 4)
+        );
+        assert_eq!((middle[1].address, middle[1].flows), (Some(addr(11)), 1));
+        let links: Vec<_> = diamond
+            .links
+            .iter()
+            .map(|link| (link.ttl, link.from, link.to, link.flows))
+            .collect();
+        let link = |ttl, from: u8, to: u8, flows| {
+            (ttl, (from > 0).then(|| addr(from)), Some(addr(to)), flows)
+        };
+        assert_eq!(
+            links,
+            [
+                link(0, 0, 1, 3),
+                link(1, 1, 10, 2),
+                link(1, 1, 11, 1),
+                link(2, 10, 9, 2),
+                link(2, 11, 9, 1),
+            ]
+        );
+        let paths: Vec<_> = diamond
+            .paths
+            .iter()
+            .map(|path| path.source_ports.clone())
+            .collect();
+        assert_eq!(paths, [vec![1, 2], vec![3]]);
+        assert_eq!(diamond.paths[0].round_trips, [Span::from_millis(3); 2]);
+        assert_eq!(diamond.paths[0].hash, routes[1].hash);
+    }
+
+    #[test]
+    fn a_lost_answer_makes_no_path_of_its_own() {
+        let whole = [route(1, &[1, 10, 9]), route(2, &[1, 11, 8, 9])];
+        let torn = [
+            route(3, &[1, 0, 9]),
+            route(4, &[0, 0, 9]),
+            route(5, &[1, 11, 0, 9]),
+        ];
+        let all: Vec<FlowRoute> = whole.iter().chain(&torn).cloned().collect();
+        let paths = diamond(&all).paths;
+        let ports: Vec<_> = paths.iter().map(|path| path.source_ports.clone()).collect();
+        assert_eq!(ports, [vec![1, 3, 4], vec![2, 5]]);
+        assert_eq!(paths[0].hash, whole[0].hash);
+    }
+
+    #[test]
+    fn a_hole_that_could_be_either_stays_its_own() {
+        let all = [
+            route(1, &[1, 10, 9]),
+            route(2, &[1, 11, 9]),
+            route(3, &[1, 0, 9]),
+        ];
+        assert_eq!(diamond(&all).paths.len(), 3);
+    }
+
+    #[test]
+    fn nothing_makes_nothing() {
+        assert_eq!(diamond(&[]), Diamond::default());
+    }
+}

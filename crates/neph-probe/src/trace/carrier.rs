@@ -1,0 +1,159 @@
+//! What carries a trace's probes: raw sockets, or a socket for each flow.
+
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
+
+use neph_model::{Instant, Own, Wall};
+use neph_sys::stamp::Family;
+use neph_wire::stamp::{Auth, ErrorEstimate, Format, SenderPacket, Timestamp};
+use socket2::{Domain, Protocol, SockRef, Socket, Type};
+
+use super::flow::Said;
+use super::tracer::{Ask, Tracer};
+use crate::stamp_clock::now;
+use crate::synchrony::Synchrony;
+
+/// Probes out, answers in.
+pub(super) trait Carrier {
+    /// Takes a port for a new flow.
+    ///
+    /// # Errors
+    /// `AddrInUse` where it is somebody else's.
+    fn hold(&mut self, port: u16) -> io::Result<()>;
+
+    /// Sends a probe. One that the kernel refuses for the moment counts as lost.
+    ///
+    /// # Errors
+    /// No probe can be sent: no route, or a firewall of our own.
+    fn send(&mut self, ask: &Ask) -> io::Result<()>;
+
+    /// Waits until `until` or until something comes, and gives the tracer all that came.
+    ///
+    /// # Errors
+    /// As ppoll(2).
+    fn take_in(&mut self, until: Instant<Own>, tracer: &mut Tracer) -> io::Result<()>;
+}
+
+/// The address that the routes choose to send from.
+pub(super) fn own_address(destination: SocketAddr) -> io::Result<IpAddr> {
+    let socket = UdpSocket::bind((any(destination), 0))?;
+    socket.connect(match destination {
+        // connect(2) to port 0 is refused by nobody but means nothing.
+        SocketAddr::V4(_) => SocketAddr::new(destination.ip(), 9),
+        SocketAddr::V6(mut v6) => {
+            v6.set_port(9);
+            v6.into()
+        }
+    })?;
+    Ok(socket.local_addr()?.ip())
+}
+
+pub(super) const fn any(destination: SocketAddr) -> IpAddr {
+    match destination {
+        SocketAddr::V4(_) => IpAddr::V4(Ipv4Addr::UNSPECIFIED),
+        SocketAddr::V6(_) => IpAddr::V6(Ipv6Addr::UNSPECIFIED),
+    }
+}
+
+pub(super) const fn family(destination: SocketAddr) -> Family {
+    match destination {
+        SocketAddr::V4(_) => Family::V4,
+        SocketAddr::V6(_) => Family::V6,
+    }
+}
+
+pub(super) const fn icmp_family(destination: SocketAddr) -> neph_wire::icmp::Family {
+    match destination {
+        SocketAddr::V4(_) => neph_wire::icmp::Family::V4,
+        SocketAddr::V6(_) => neph_wire::icmp::Family::V6,
+    }
+}
+
+pub(super) const fn icmp_protocol(destination: SocketAddr) -> Protocol {
+    match destination {
+        SocketAddr::V4(_) => Protocol::ICMPV4,
+        SocketAddr::V6(_) => Protocol::ICMPV6,
+    }
+}
+
+/// A socket that never blocks.
+pub(super) fn socket(
+    destination: SocketAddr,
+    kind: Type,
+    protocol: Protocol,
+) -> io::Result<Socket> {
+    let socket = Socket::new(Domain::for_address(destination), kind, Some(protocol))?;
+    socket.set_nonblocking(true)?;
+    Ok(socket)
+}
+
+pub(super) fn set_ttl(socket: &SockRef<'_>, destination: SocketAddr, ttl: u8) -> io::Result<()> {
+    match destination {
+        SocketAddr::V4(_) => socket.set_ttl_v4(u32::from(ttl)),
+        SocketAddr::V6(_) => socket.set_unicast_hops_v6(u32::from(ttl)),
+    }
+}
+
+/// The interface's queue is full.
+const ENOBUFS: i32 = 105;
+/// A send first reports what earlier probes met, once for each of a few kinds of errors.
+const TRIES: usize = 4;
+
+/// Tries to send until what earlier probes met is out of the way. `Ok(false)`: not now.
+pub(super) fn try_to_send(mut send: impl FnMut() -> io::Result<usize>) -> io::Result<bool> {
+    let mut outcome = send();
+    for _ in 1..TRIES {
+        if outcome.is_ok() {
+            break;
+        }
+        outcome = send();
+    }
+    match outcome {
+        Ok(_) => Ok(true),
+        Err(error) if is_passing(&error) => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+/// Whether a send may succeed later: the network's matter, not the settings'.
+fn is_passing(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::WouldBlock
+            | io::ErrorKind::Interrupted
+            | io::ErrorKind::ConnectionRefused
+            | io::ErrorKind::ConnectionReset
+            | io::ErrorKind::HostUnreachable
+    ) || error.raw_os_error() == Some(ENOBUFS)
+}
+
+/// What an ICMP unreachable says: the destination itself was reached, whatever it dislikes.
+pub(super) fn said_unreachable(from: IpAddr, destination: IpAddr, code: u8) -> Said {
+    if from == destination {
+        Said::Arrived
+    } else {
+        Said::Unreachable(code)
+    }
+}
+
+/// Where the payload of a probe may be changed: the last bits of a time stamp that nobody uses.
+pub(super) const BALANCE_AT: usize = 10;
+
+/// A STAMP request with this number, which a reflector answers.
+pub(super) fn stamp_request(number: u16) -> Vec<u8> {
+    let wall = neph_sys::clock::wall().0;
+    let packet = SenderPacket {
+        seq: u32::from(number),
+        timestamp: Timestamp::from_unix(Wall::from_unix_nanos(wall).unix_nanos(), Format::Ntp)
+            .unwrap_or(Timestamp(0)),
+        error: estimate(),
+        ssid: 0,
+    };
+    let mut out = Vec::new();
+    packet.encode(Auth::Open, &mut out);
+    out
+}
+
+fn estimate() -> ErrorEstimate {
+    Synchrony::new(now()).estimate()
+}

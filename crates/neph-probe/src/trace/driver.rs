@@ -1,0 +1,224 @@
+//! A trace on sockets.
+
+use std::io;
+use std::net::SocketAddr;
+use std::thread::{self, JoinHandle};
+
+use neph_model::{FlowRoute, FlowTrace, PathHash, TraceEnd, TraceKind, Wall};
+use neph_sys::place::Place;
+
+use super::carrier::Carrier;
+use super::plain::Plain;
+use super::raw::Raw;
+use super::spec::{FlowSet, PortUse, Sockets, TraceSpec};
+use super::tracer::{Apart, Tracer, Turn};
+use crate::ProbeError;
+use crate::stamp_clock::{StampClock, now};
+use crate::stop::Stop;
+
+/// The last identifier of ICMP echo that may be a checksum too.
+const LAST_PORT: u16 = 0xfffe;
+
+/// Traces the flows until all is known that can be, or `stop` is set; what is known then is told.
+///
+/// # Errors
+/// No socket can be had, a given port is taken, nothing can be sent (no route), the site cannot be
+/// entered, or TCP SYN or shared ports are asked for without `CAP_NET_RAW`.
+pub fn trace(spec: &TraceSpec, site: Option<&Place>, stop: &Stop) -> Result<FlowTrace, ProbeError> {
+    let here = || -> Result<FlowTrace, ProbeError> {
+        let (carrier, apart) = open(spec)?;
+        let mut driver = Driver {
+            tracer: Tracer::new(spec, apart, now()),
+            next: match spec.flows {
+                FlowSet::These(_) => None,
+                FlowSet::Count { first, .. } | FlowSet::Enough { first, .. } => Some(first),
+            },
+            carrier,
+            spec,
+        };
+        let started: Wall = StampClock::new().anchor().wall;
+        driver.run(stop)?;
+        Ok(FlowTrace {
+            destination: spec.destination,
+            kind: spec.kind,
+            started,
+            routes: driver.tracer.routes(),
+            enough: driver.tracer.enough(),
+        })
+    };
+    match site {
+        None => here(),
+        Some(site) => site.run(here)?,
+    }
+}
+
+/// A trace of one flow that runs beside whatever else the program does.
+#[derive(Debug)]
+pub struct Tracing {
+    thread: JoinHandle<Result<FlowRoute, ProbeError>>,
+    stop: Stop,
+}
+
+/// Starts at once to trace a flow that somebody of this host may be using at the same time; needs
+/// `CAP_NET_RAW`. Each hop is asked once, and again where nobody answers. The far end is not asked
+/// anything that it would count, so that the route often ends with the last router.
+///
+/// # Errors
+/// No thread can be had. Everything else is told by [`Tracing::join`].
+pub fn trace_flow(
+    destination: SocketAddr,
+    kind: TraceKind,
+    source_port: u16,
+    site: Option<&Place>,
+) -> Result<Tracing, ProbeError> {
+    let spec = TraceSpec {
+        ports: PortUse::Shared,
+        queries: 1,
+        ..TraceSpec::new(destination, kind, FlowSet::These(vec![source_port]))
+    };
+    let (site, stop) = (site.cloned(), Stop::new());
+    let ours = stop.clone();
+    let work = move || {
+        let trace = trace(&spec, site.as_ref(), &ours)?;
+        let unasked = || FlowRoute {
+            source_port,
+            hops: Vec::new(),
+            hash: PathHash::of(&[]),
+            end: TraceEnd::Stopped,
+        };
+        Ok(trace.routes.into_iter().next().unwrap_or_else(unasked))
+    };
+    let thread = thread::Builder::new()
+        .name("trace".to_owned())
+        .spawn(work)
+        .map_err(ProbeError::Thread)?;
+    Ok(Tracing { thread, stop })
+}
+
+impl Tracing {
+    /// Whether [`Self::join`] would not wait.
+    pub fn is_finished(&self) -> bool {
+        self.thread.is_finished()
+    }
+
+    /// Ends it early: what is known by then is its result.
+    pub fn stop(&self) {
+        self.stop.set();
+    }
+
+    /// Waits for its end.
+    ///
+    /// # Errors
+    /// As [`trace`]. A panic of its thread goes on in the caller.
+    pub fn join(self) -> Result<FlowRoute, ProbeError> {
+        let ended = self.thread.join();
+        ended.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    }
+}
+
+fn fault(spec: &TraceSpec) -> impl Fn(io::Error) -> ProbeError {
+    let address = spec.destination;
+    move |source| ProbeError::Socket {
+        operation: "trace the route to",
+        address,
+        source,
+    }
+}
+
+/// Raw sockets where they are permitted, else what works without.
+fn open(spec: &TraceSpec) -> Result<(Box<dyn Carrier>, Apart), ProbeError> {
+    if spec.sockets == Sockets::BestPermitted {
+        match Raw::open(spec.destination, spec.kind, spec.ports) {
+            Ok(raw) => return Ok((Box::new(raw), Apart::ByNumber)),
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {}
+            Err(error) => return Err(fault(spec)(error)),
+        }
+    }
+    match (spec.ports, spec.kind) {
+        (PortUse::Shared, _) => Err(ProbeError::RawForbidden {
+            what: "tracing a flow that is in use",
+            instead: "",
+        }),
+        (PortUse::Ours, TraceKind::Syn) => Err(ProbeError::RawForbidden {
+            what: "tracing with TCP SYN",
+            instead: ", or trace with udp://",
+        }),
+        (PortUse::Ours, TraceKind::Udp | TraceKind::Icmp) => {
+            let plain = Plain::open(spec.destination, spec.kind).map_err(fault(spec))?;
+            Ok((Box::new(plain), Apart::OneAtATime))
+        }
+    }
+}
+
+struct Driver<'a> {
+    spec: &'a TraceSpec,
+    tracer: Tracer,
+    carrier: Box<dyn Carrier>,
+    /// Where to look for the next free port; `None`: there is none, or ports are given.
+    next: Option<u16>,
+}
+
+impl Driver<'_> {
+    fn run(&mut self, stop: &Stop) -> Result<(), ProbeError> {
+        let fault = fault(self.spec);
+        while !stop.is_set() {
+            let now = now();
+            match self.tracer.poll(now) {
+                Turn::Ask(ask) => {
+                    self.carrier.send(&ask).map_err(&fault)?;
+                    self.carrier
+                        .take_in(now, &mut self.tracer)
+                        .map_err(&fault)?;
+                }
+                Turn::Wait(until) => {
+                    let until = until.min(now + Stop::PATIENCE);
+                    self.carrier
+                        .take_in(until, &mut self.tracer)
+                        .map_err(&fault)?;
+                }
+                Turn::MoreFlows(count) => {
+                    let ports = self.ports(count)?;
+                    self.tracer.add(&ports);
+                }
+                Turn::Over => return Ok(()),
+            }
+        }
+        Ok(())
+    }
+
+    /// As many ports as there are, up to `count`.
+    fn ports(&mut self, count: usize) -> Result<Vec<u16>, ProbeError> {
+        if let FlowSet::These(ports) = &self.spec.flows {
+            for port in ports {
+                self.hold(*port)?;
+            }
+            return Ok(ports.clone());
+        }
+        let mut ports = Vec::new();
+        while ports.len() < count
+            && let Some(port) = self.next
+        {
+            self.next = port.checked_add(1).filter(|next| *next <= LAST_PORT);
+            match self.hold(port) {
+                Ok(()) => ports.push(port),
+                Err(ProbeError::SourcePort { source, .. })
+                    if source.kind() == io::ErrorKind::AddrInUse => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(ports)
+    }
+
+    fn hold(&mut self, port: u16) -> Result<(), ProbeError> {
+        self.carrier
+            .hold(port)
+            .map_err(|source| match (self.spec.kind, source.kind()) {
+                (TraceKind::Icmp, io::ErrorKind::PermissionDenied) => ProbeError::IcmpForbidden,
+                _ => ProbeError::SourcePort {
+                    port,
+                    address: self.spec.destination,
+                    source,
+                },
+            })
+    }
+}

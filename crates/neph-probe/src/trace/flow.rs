@@ -1,0 +1,156 @@
+//! One flow's trace, as far as it is known.
+
+use std::net::IpAddr;
+
+use neph_model::{Instant, MplsLabel, Own, ReadBy};
+
+/// So many hops without an answer, one after the other, end a flow.
+const GAP: u8 = 5;
+/// A router that was met at so many distances is met in a loop.
+const ROUNDS: usize = 3;
+
+/// One probe, by its place among all of a trace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct ProbeId(pub(crate) usize);
+
+/// What an answer says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Said {
+    /// The TTL ran out there.
+    Exceeded,
+    /// The destination was reached.
+    Arrived,
+    /// No way on, with this ICMP code.
+    Unreachable(u8),
+}
+
+/// An answer to a probe.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Answer {
+    pub(crate) from: IpAddr,
+    pub(crate) said: Said,
+    pub(crate) at: Instant<Own>,
+    pub(crate) read_by: ReadBy,
+}
+
+/// A probe that was sent.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Probe {
+    pub(crate) flow: usize,
+    pub(crate) ttl: u8,
+    /// By the program, before the send.
+    pub(crate) sent: Instant<Own>,
+    /// By the kernel.
+    pub(crate) left: Option<Instant<Own>>,
+    pub(crate) answer: Option<Answer>,
+    /// It is still waited for.
+    pub(crate) open: bool,
+}
+
+/// A flow at one distance.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Spot {
+    pub(crate) asked: u32,
+    pub(crate) answers: u32,
+    /// A probe is waited for, or stands in the hop's queue.
+    pub(crate) busy: bool,
+    /// Who answered first.
+    pub(crate) address: Option<IpAddr>,
+    pub(crate) labels: Vec<MplsLabel>,
+}
+
+/// One flow.
+#[derive(Clone, Debug)]
+pub(crate) struct FlowState {
+    pub(crate) port: u16,
+    /// By distance, from 1.
+    pub(crate) spots: Vec<Spot>,
+    /// Its probes, in the order of their numbers, which count from 1.
+    pub(crate) probes: Vec<ProbeId>,
+    /// The nearest distance behind which nothing lies, or nothing new.
+    pub(crate) end: Option<u8>,
+    /// The end is a loop through this router.
+    pub(crate) looped: Option<IpAddr>,
+    /// Everything that matters was asked.
+    pub(crate) finished: bool,
+}
+
+impl FlowState {
+    pub(crate) fn new(port: u16, max_hops: u8) -> Self {
+        Self {
+            port,
+            spots: vec![Spot::default(); usize::from(max_hops)],
+            probes: Vec::new(),
+            end: None,
+            looped: None,
+            finished: false,
+        }
+    }
+
+    /// At a distance, from 1 to the farthest.
+    pub(crate) fn spot(&self, ttl: u8) -> Option<&Spot> {
+        self.spots.get(usize::from(ttl).checked_sub(1)?)
+    }
+
+    pub(crate) fn spot_mut(&mut self, ttl: u8) -> Option<&mut Spot> {
+        self.spots.get_mut(usize::from(ttl).checked_sub(1)?)
+    }
+
+    /// The farthest distance that is worth asking.
+    pub(crate) fn limit(&self) -> u8 {
+        let all = u8::try_from(self.spots.len()).unwrap_or(u8::MAX);
+        self.end.map_or(all, |end| end.min(all))
+    }
+
+    /// Takes in what an answer says of the route.
+    pub(crate) fn learn(&mut self, ttl: u8, answer: &Answer) {
+        let Some(spot) = self.spot_mut(ttl) else {
+            return;
+        };
+        spot.answers += 1;
+        if spot.address.is_none() {
+            spot.address = Some(answer.from);
+        }
+        if answer.said == Said::Exceeded {
+            self.notice_loop(answer.from);
+        } else {
+            self.end_at(ttl);
+        }
+    }
+
+    fn end_at(&mut self, ttl: u8) {
+        if self.end.is_none_or(|end| ttl < end) {
+            self.end = Some(ttl);
+            self.looped = None;
+        }
+    }
+
+    fn notice_loop(&mut self, router: IpAddr) {
+        let met = (1..=self.limit()).filter(|ttl| {
+            let address = self.spot(*ttl).and_then(|spot| spot.address);
+            address == Some(router)
+        });
+        if let Some(third) = met.skip(ROUNDS - 1).min()
+            && self.end.is_none_or(|end| third < end)
+        {
+            self.end = Some(third);
+            self.looped = Some(router);
+        }
+    }
+
+    /// The farthest distance at which somebody answered; 0: nowhere.
+    pub(crate) fn last_answered(&self) -> u8 {
+        let known = self.spots.iter().rposition(|spot| spot.address.is_some());
+        known.map_or(0, |at| u8::try_from(at + 1).unwrap_or(u8::MAX))
+    }
+
+    /// The farthest distance to ask as long as nobody farther away answers.
+    pub(crate) fn reach(&self) -> u8 {
+        self.last_answered().saturating_add(GAP).min(self.limit())
+    }
+
+    /// Whether all hops from the last answer up to before `next` are too many to go on.
+    pub(crate) fn gave_up(&self, next: u8) -> bool {
+        self.end.is_none() && next > self.last_answered().saturating_add(GAP)
+    }
+}

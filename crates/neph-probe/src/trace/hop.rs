@@ -1,0 +1,148 @@
+//! What all flows have in common at one distance: how often it may be asked, and whether it answers.
+
+use std::collections::VecDeque;
+
+use neph_model::{Instant, Own, Span};
+
+/// A router that answered the same flow before and falls silent is asked no slower than this.
+const SLOWEST: Span = Span::from_secs(1);
+/// Where the silent flow never got an answer, it may be a silent router beside one that answers:
+/// so many times slower than the settings say is slow enough.
+const DOUBT: i64 = 4;
+/// After so many unanswered probes of any flows nobody is believed to answer there.
+const SILENT: u32 = 6;
+/// How often a flow asks where nobody has answered yet.
+const TRIES_UNKNOWN: u32 = 3;
+/// How often a flow asks where somebody has answered another flow: it was loss, or a limit.
+const TRIES_KNOWN: u32 = 5;
+
+/// One distance.
+#[derive(Debug)]
+pub(super) struct HopState {
+    /// Flows that want to ask, in order.
+    pub(super) waiting: VecDeque<usize>,
+    /// When the next may.
+    pub(super) ready: Instant<Own>,
+    /// Time between two probes, as it is now.
+    interval: Span,
+    /// As the settings say.
+    least: Span,
+    answers: u32,
+    silences: u32,
+    /// When the interval was last made longer.
+    slowed: Option<Instant<Own>>,
+}
+
+impl HopState {
+    pub(super) fn new(least: Span, now: Instant<Own>) -> Self {
+        Self {
+            waiting: VecDeque::new(),
+            ready: now,
+            interval: least,
+            least,
+            answers: 0,
+            silences: 0,
+            slowed: None,
+        }
+    }
+
+    /// A probe leaves.
+    pub(super) fn asked(&mut self, now: Instant<Own>) {
+        self.ready = now + self.interval;
+    }
+
+    /// Somebody answered: back to the settings' pace, a little each time.
+    pub(super) fn answered(&mut self) {
+        self.answers += 1;
+        let shorter = Span::from_nanos(self.interval.nanos() - self.interval.nanos() / 32);
+        self.interval = shorter.max(self.least);
+    }
+
+    /// Nobody answered in time; the flow had this many answers here before. Where somebody
+    /// answered any flow, it may be a limit: half the pace, once for all probes that were on their
+    /// way together.
+    pub(super) fn silent(&mut self, now: Instant<Own>, patience: Span, answers: u32) {
+        self.silences += 1;
+        let again = self.slowed.is_none_or(|slowed| now - slowed >= patience);
+        let slowest = if answers > 0 {
+            SLOWEST.max(self.least)
+        } else {
+            self.least.times(DOUBT)
+        };
+        if self.answers > 0 && again && self.interval < slowest {
+            self.interval = self.interval.times(2).min(slowest);
+            self.slowed = Some(now);
+            self.ready = self.ready.max(now + self.interval);
+        }
+    }
+
+    /// How many probes a flow may send here that got this many answers.
+    pub(super) fn allowance(&self, answers: u32, queries: u32) -> u32 {
+        match (answers, self.answers) {
+            // Where answers are scarce the flows share them.
+            (1.., _) if self.interval >= self.least.times(DOUBT) => 1,
+            (1.., _) => queries,
+            (0, 0) if self.silences >= SILENT => 1,
+            (0, 0) => TRIES_UNKNOWN,
+            (0, _) => TRIES_KNOWN.max(queries),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(millis: i64) -> Instant<Own> {
+        Instant::from_nanos(0) + Span::from_millis(millis)
+    }
+
+    #[test]
+    fn a_router_that_falls_silent_is_asked_more_slowly_and_recovers() {
+        let second = Span::from_secs(1);
+        let mut hop = HopState::new(Span::from_millis(20), at(0));
+        hop.silent(at(1000), second, 0);
+        assert_eq!(hop.interval, Span::from_millis(20), "it never answered");
+        hop.answered();
+        for (now, interval) in [
+            (2000, 40),
+            (2001, 40),
+            (3000, 80),
+            (9000, 160),
+            (19_000, 320),
+        ] {
+            hop.silent(at(now), second, 1);
+            assert_eq!(hop.interval, Span::from_millis(interval), "{now}");
+        }
+        hop.silent(at(29_000), second, 1);
+        hop.silent(at(39_000), second, 1);
+        assert_eq!(hop.interval, SLOWEST);
+        for _ in 0..110 {
+            hop.answered();
+        }
+        assert_eq!(hop.interval, Span::from_millis(20));
+    }
+
+    #[test]
+    fn a_silent_router_beside_one_that_answers_slows_little() {
+        let mut hop = HopState::new(Span::from_millis(20), at(0));
+        hop.answered();
+        for second in 1..10 {
+            hop.silent(at(second * 1000), Span::from_secs(1), 0);
+        }
+        assert_eq!(hop.interval, Span::from_millis(80));
+    }
+
+    #[test]
+    fn nobody_is_asked_long_where_nobody_ever_answered() {
+        let mut hop = HopState::new(Span::from_millis(20), at(0));
+        assert_eq!(hop.allowance(0, 1), TRIES_UNKNOWN);
+        for _ in 0..SILENT {
+            hop.silent(at(0), Span::from_secs(1), 0);
+        }
+        assert_eq!(hop.allowance(0, 3), 1);
+        hop.answered();
+        assert_eq!(hop.allowance(0, 3), TRIES_KNOWN);
+        assert_eq!(hop.allowance(1, 3), 3);
+    }
+}

@@ -1,0 +1,23 @@
+//! The route of each flow: TTL-limited probes whose headers stay the same wherever routers look
+//! that balance by flow (Paris traceroute), for many flows at once, and as many flows as it takes
+//! to know all paths (multipath detection, Augustin et al. 2007).
+//!
+//! The state machine ([`tracer`]) does no input or output. With `CAP_NET_RAW` the probes are built
+//! here and tell themselves apart; without, each flow asks one hop at a time on a socket of its own.
+
+mod carrier;
+mod driver;
+mod flow;
+mod hop;
+mod plain;
+mod raw;
+mod route;
+mod rule;
+mod spec;
+mod tracer;
+
+pub use driver::{Tracing, trace, trace_flow};
+pub use spec::{FlowSet, PortUse, Sockets, TraceSpec};
+
+#[cfg(test)]
+mod tests;

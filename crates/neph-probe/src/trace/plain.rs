@@ -1,0 +1,222 @@
+//! Probes without privilege: a socket for each flow, whose kernel tells of ICMP errors
+//! (`IP_RECVERR`). A router that quotes no payload does not say which probe it answers, so that a
+//! flow asks one hop at a time.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::os::fd::AsFd;
+
+use neph_model::{Instant, Own, ReadBy, TraceKind};
+use neph_sys::clock::WallNanos;
+use neph_sys::icmp_error::{self, IcmpError, Queued};
+use neph_sys::ppoll::{self, Awaited};
+use neph_sys::stamp::{self, Notice, Point};
+use neph_wire::icmp::{self, Family, IcmpMessage};
+use neph_wire::probe;
+use neph_wire::stamp::{Auth, decode_reply};
+use socket2::{Protocol, SockAddr, SockRef, Socket, Type};
+
+use super::carrier::{self, Carrier};
+use super::flow::{Answer, ProbeId, Said};
+use super::tracer::{Ask, Heard, Tracer};
+use crate::stamp_clock::{StampClock, now};
+
+/// One flow's socket.
+#[derive(Debug)]
+struct FlowSocket {
+    socket: Socket,
+    /// By the kernel's number of their send stamps.
+    sent: Vec<ProbeId>,
+}
+
+/// A socket for each flow, by port.
+#[derive(Debug)]
+pub(super) struct Plain {
+    source: IpAddr,
+    destination: SocketAddr,
+    kind: TraceKind,
+    clock: StampClock,
+    flows: BTreeMap<u16, FlowSocket>,
+}
+
+impl Plain {
+    /// # Errors
+    /// No route.
+    pub(super) fn open(destination: SocketAddr, kind: TraceKind) -> io::Result<Self> {
+        Ok(Self {
+            source: carrier::own_address(destination)?,
+            destination,
+            kind,
+            clock: StampClock::new(),
+            flows: BTreeMap::new(),
+        })
+    }
+
+    fn payload(&self, ask: &Ask) -> Option<Vec<u8>> {
+        match self.kind {
+            TraceKind::Icmp => {
+                let ends = (self.source, self.destination.ip());
+                probe::echo(ends, ask.port, ask.number).map(Vec::from)
+            }
+            TraceKind::Udp | TraceKind::Syn => Some(carrier::stamp_request(ask.number)),
+        }
+    }
+
+    /// The number in a payload (of ICMP: a message) of ours, as much of it as there is.
+    fn number(&self, quoted: &[u8]) -> Option<u16> {
+        let number = match self.kind {
+            TraceKind::Icmp => u16::from_be_bytes(quoted.get(6..8)?.try_into().ok()?),
+            TraceKind::Udp | TraceKind::Syn => {
+                let number = u32::from_be_bytes(quoted.get(..4)?.try_into().ok()?);
+                u16::try_from(number).ok()?
+            }
+        };
+        (number > 0).then_some(number)
+    }
+
+    fn said(&self, from: IpAddr, error: &IcmpError) -> Option<Said> {
+        match (self.destination, error.kind) {
+            (SocketAddr::V4(_), 11) | (SocketAddr::V6(_), 3) => Some(Said::Exceeded),
+            (SocketAddr::V4(_), 3) | (SocketAddr::V6(_), 1) => Some(carrier::said_unreachable(
+                from,
+                self.destination.ip(),
+                error.code,
+            )),
+            _ => None,
+        }
+    }
+
+    fn heard(&self, port: u16, number: Option<u16>, stamp: Option<WallNanos>) -> Heard {
+        let by_kernel = stamp.and_then(|stamp| self.clock.own(stamp));
+        let (at, read_by) = match by_kernel {
+            Some(at) => (at, ReadBy::Kernel),
+            None => (now(), ReadBy::Program),
+        };
+        Heard {
+            port,
+            number,
+            answer: Answer {
+                from: self.destination.ip(),
+                said: Said::Arrived,
+                at,
+                read_by,
+            },
+            labels: Vec::new(),
+        }
+    }
+
+    fn take_errors(&self, port: u16, flow: &FlowSocket, tracer: &mut Tracer) {
+        let mut quoted = [0; 64];
+        while let Ok(Some((queued, len))) =
+            icmp_error::take_quoted(flow.socket.as_fd(), &mut quoted)
+        {
+            match queued {
+                Queued::Notice(Notice::Stamp(stamp)) if stamp.point == Point::Sent => {
+                    let at = usize::try_from(stamp.id).unwrap_or(usize::MAX);
+                    if let Some(probe) = flow.sent.get(at)
+                        && let Some(left) = self.clock.own(stamp.at)
+                    {
+                        tracer.on_left(*probe, left);
+                    }
+                }
+                Queued::Notice(_) => {}
+                Queued::Icmp(error) => {
+                    let number = self.number(quoted.get(..len).unwrap_or_default());
+                    let Some(from) = error.from else { continue };
+                    let Some(said) = self.said(from, &error) else {
+                        continue;
+                    };
+                    let mut heard = self.heard(port, number, error.at);
+                    heard.answer.from = from;
+                    heard.answer.said = said;
+                    tracer.on_answer(&heard);
+                }
+            }
+        }
+    }
+
+    fn take_replies(&self, port: u16, flow: &FlowSocket, tracer: &mut Tracer) {
+        let mut buffer = [0; 2048];
+        while let Ok(received) = stamp::receive(flow.socket.as_fd(), &mut buffer) {
+            let bytes = buffer.get(..received.len).unwrap_or_default();
+            let number = match self.kind {
+                TraceKind::Icmp => echo_number(carrier::icmp_family(self.destination), bytes),
+                TraceKind::Udp | TraceKind::Syn => decode_reply(bytes, Auth::Open)
+                    .ok()
+                    .and_then(|reply| u16::try_from(reply.packet.sender_seq).ok()),
+            };
+            // The socket is connected: whatever comes is the destination's answer to this flow.
+            tracer.on_answer(&self.heard(port, number, received.stamp));
+        }
+    }
+}
+
+fn echo_number(family: Family, message: &[u8]) -> Option<u16> {
+    match icmp::parse(family, message).ok()? {
+        IcmpMessage::EchoReply(echo) => Some(echo.seq16),
+        _ => None,
+    }
+}
+
+impl Carrier for Plain {
+    fn hold(&mut self, port: u16) -> io::Result<()> {
+        let protocol = match self.kind {
+            TraceKind::Icmp => carrier::icmp_protocol(self.destination),
+            TraceKind::Udp | TraceKind::Syn => Protocol::UDP,
+        };
+        let socket = carrier::socket(self.destination, Type::DGRAM, protocol)?;
+        icmp_error::enable(socket.as_fd(), carrier::family(self.destination))?;
+        stamp::enable(socket.as_fd(), stamp::Carrier::Datagrams)?;
+        socket.bind(&SockAddr::from(SocketAddr::new(self.source, port)))?;
+        let mut peer = self.destination;
+        if self.kind == TraceKind::Icmp {
+            peer.set_port(0);
+        }
+        socket.connect(&SockAddr::from(peer))?;
+        let sent = Vec::new();
+        self.flows.insert(port, FlowSocket { socket, sent });
+        Ok(())
+    }
+
+    fn send(&mut self, ask: &Ask) -> io::Result<()> {
+        let Some(bytes) = self.payload(ask) else {
+            return Err(io::ErrorKind::InvalidInput.into());
+        };
+        let Some(flow) = self.flows.get_mut(&ask.port) else {
+            return Ok(());
+        };
+        carrier::set_ttl(&SockRef::from(&flow.socket), self.destination, ask.ttl)?;
+        let mut failed = false;
+        let sent = carrier::try_to_send(|| {
+            let outcome = flow.socket.send(&bytes);
+            failed |= outcome.is_err();
+            outcome
+        })?;
+        if failed {
+            // Nobody can say which of the tries the kernel counted: this probe has no stamp.
+            stamp::restart_count(flow.socket.as_fd())?;
+            flow.sent.clear();
+        } else if sent {
+            flow.sent.push(ask.probe);
+        }
+        Ok(())
+    }
+
+    fn take_in(&mut self, until: Instant<Own>, tracer: &mut Tracer) -> io::Result<()> {
+        let sockets = self.flows.values();
+        let mut awaited: Vec<Awaited> = sockets
+            .map(|flow| Awaited::readable(flow.socket.as_fd()))
+            .collect();
+        let timeout = (until - now()).to_duration();
+        ppoll::wait(&mut awaited, Some(timeout))?;
+        self.clock.refresh();
+        for ((port, flow), awaited) in self.flows.iter().zip(&awaited) {
+            if awaited.has_something() {
+                self.take_errors(*port, flow, tracer);
+                self.take_replies(*port, flow, tracer);
+            }
+        }
+        Ok(())
+    }
+}

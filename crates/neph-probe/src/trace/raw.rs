@@ -1,0 +1,311 @@
+//! Probes of our own making on raw sockets: many at once, each with its number where an ICMP error
+//! quotes it.
+
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::os::fd::AsFd;
+
+use neph_model::{Instant, MplsLabel, Own, ReadBy, TraceKind};
+use neph_sys::clock::{self, RawNanos, Spin, WallNanos};
+use neph_sys::ppoll::{self, Awaited};
+use neph_sys::stamp::{self, Notice, Point};
+use neph_wire::icmp::{self, IcmpMessage};
+use neph_wire::ip::{self, TcpHeader};
+use neph_wire::probe::{self, Label, QuoteKind, Tag};
+use neph_wire::stamp::{Auth, decode_reply};
+use socket2::{Protocol, SockAddr, SockRef, Socket, Type};
+
+use super::carrier::{self, BALANCE_AT, Carrier};
+use super::flow::{Answer, ProbeId, Said};
+use super::spec::PortUse;
+use super::tracer::{Ask, Heard, Tracer};
+use crate::stamp_clock::{StampClock, now};
+
+/// The first milliseconds after stamps are switched on may lack them.
+const WARM_UP_NANOS: i64 = 5_000_000;
+/// Answers of a thousand flows at once.
+const RECEIVE_BUFFER: usize = 1 << 20;
+/// No STAMP packet: too short.
+const MUTE: [u8; 16] = [0; 16];
+
+/// Raw sockets towards one destination.
+#[derive(Debug)]
+pub(super) struct Raw {
+    source: IpAddr,
+    destination: SocketAddr,
+    kind: TraceKind,
+    ports: PortUse,
+    /// Probes out, and what the destination answers.
+    sender: Socket,
+    /// Everybody's ICMP errors.
+    errors: Socket,
+    /// They keep the flows' ports ours.
+    holders: Vec<Socket>,
+    clock: StampClock,
+    /// By the kernel's number of their send stamps.
+    sent: Vec<ProbeId>,
+}
+
+impl Raw {
+    /// # Errors
+    /// `PermissionDenied` without `CAP_NET_RAW`.
+    pub(super) fn open(
+        destination: SocketAddr,
+        kind: TraceKind,
+        ports: PortUse,
+    ) -> io::Result<Self> {
+        let icmp = carrier::icmp_protocol(destination);
+        let protocol = match kind {
+            TraceKind::Udp => Protocol::UDP,
+            TraceKind::Syn => Protocol::TCP,
+            TraceKind::Icmp => icmp,
+        };
+        let errors = carrier::socket(destination, Type::RAW, icmp)?;
+        let sender = carrier::socket(destination, Type::RAW, protocol)?;
+        let source = carrier::own_address(destination)?;
+        // Connected: only the destination's packets come in here.
+        let mut peer = destination;
+        peer.set_port(0);
+        sender.connect(&SockAddr::from(peer))?;
+        for socket in [&errors, &sender] {
+            socket.set_recv_buffer_size(RECEIVE_BUFFER)?;
+        }
+        stamp::enable_receive(errors.as_fd())?;
+        stamp::enable(sender.as_fd(), stamp::Carrier::Datagrams)?;
+        clock::sleep_until(RawNanos(clock::raw().0 + WARM_UP_NANOS), Spin::NONE);
+        Ok(Self {
+            source,
+            destination,
+            kind,
+            ports,
+            sender,
+            errors,
+            holders: Vec::new(),
+            clock: StampClock::new(),
+            sent: Vec::new(),
+        })
+    }
+
+    /// The bytes behind the IP header.
+    fn probe(&self, ask: &Ask) -> Option<Vec<u8>> {
+        let source = SocketAddr::new(self.source, ask.port);
+        match (self.kind, self.ports) {
+            (TraceKind::Udp, PortUse::Ours) => {
+                let payload = carrier::stamp_request(ask.number);
+                probe::udp(source, self.destination, &payload, (BALANCE_AT, ask.number))
+            }
+            (TraceKind::Udp, PortUse::Shared) => {
+                probe::udp(source, self.destination, &MUTE, (BALANCE_AT, ask.number))
+            }
+            (TraceKind::Syn, _) => {
+                let seq = u32::from(ask.port) << 16 | u32::from(ask.number);
+                probe::syn(source, self.destination, seq).map(Vec::from)
+            }
+            (TraceKind::Icmp, _) => {
+                let ends = (self.source, self.destination.ip());
+                probe::echo(ends, ask.port, ask.number).map(Vec::from)
+            }
+        }
+    }
+
+    fn take_stamps(&mut self, tracer: &mut Tracer) {
+        while let Ok(Some(notice)) = stamp::take_notice(self.sender.as_fd()) {
+            let Notice::Stamp(stamp) = notice else {
+                continue;
+            };
+            let at = usize::try_from(stamp.id).unwrap_or(usize::MAX);
+            if stamp.point == Point::Sent
+                && let Some(probe) = self.sent.get(at)
+                && let Some(left) = self.clock.own(stamp.at)
+            {
+                tracer.on_left(*probe, left);
+            }
+        }
+    }
+
+    /// Gives the tracer whatever a socket has that `meaning` makes an answer of.
+    fn take_answers(
+        &self,
+        socket: &Socket,
+        tracer: &mut Tracer,
+        meaning: impl Fn(&Self, IpAddr, &[u8]) -> Option<Meant>,
+    ) {
+        let mut buffer = [0; 2048];
+        while let Ok(received) = stamp::receive(socket.as_fd(), &mut buffer) {
+            let bytes = buffer.get(..received.len).unwrap_or_default();
+            let from = received.from.map(|from| from.ip());
+            // Raw sockets of IPv4 hand out the IP header too.
+            let packet = match self.destination {
+                SocketAddr::V4(_) => ip::parse_ip(bytes).ok().map(|ip| (ip.source, ip.payload)),
+                SocketAddr::V6(_) => from.map(|from| (from, bytes)),
+            };
+            let Some((from, message)) = packet else {
+                continue;
+            };
+            if let Some(meant) = meaning(self, from, message) {
+                tracer.on_answer(&self.heard(from, received.stamp, &meant));
+            }
+        }
+    }
+
+    fn heard(&self, from: IpAddr, stamp: Option<WallNanos>, meant: &Meant) -> Heard {
+        let by_kernel = stamp.and_then(|stamp| self.clock.own(stamp));
+        let (at, read_by) = match by_kernel {
+            Some(at) => (at, ReadBy::Kernel),
+            None => (now(), ReadBy::Program),
+        };
+        Heard {
+            port: meant.port,
+            number: Some(meant.number),
+            answer: Answer {
+                from,
+                said: meant.said,
+                at,
+                read_by,
+            },
+            labels: meant.labels.iter().copied().map(model_label).collect(),
+        }
+    }
+
+    /// What an ICMP message means for us.
+    fn error(&self, from: IpAddr, message: &[u8]) -> Option<Meant> {
+        let family = carrier::icmp_family(self.destination);
+        let quote = probe::parse_error(family, message).ok()??;
+        if !quote.is_between(self.source, self.destination.ip()) {
+            return None;
+        }
+        let is_ours = quote.flow.destination_port == self.destination.port();
+        let port = quote.flow.source_port;
+        let (port, number) = match (self.kind, quote.tag) {
+            (TraceKind::Udp, Tag::Udp { checksum }) if is_ours => (port, checksum),
+            (TraceKind::Syn, Tag::Tcp { seq }) if is_ours => (port, number_of(seq, port)?),
+            (TraceKind::Icmp, Tag::Echo { ident, seq }) => (ident, seq),
+            _ => return None,
+        };
+        let said = match quote.kind {
+            QuoteKind::TimeExceeded => Said::Exceeded,
+            QuoteKind::PortUnreachable => {
+                carrier::said_unreachable(from, self.destination.ip(), PORT_UNREACHABLE)
+            }
+            QuoteKind::Unreachable(code) => {
+                carrier::said_unreachable(from, self.destination.ip(), code)
+            }
+        };
+        Some(Meant {
+            port,
+            number,
+            said,
+            labels: quote.labels,
+        })
+    }
+
+    /// What a packet of the destination means for us.
+    fn reply(&self, _from: IpAddr, message: &[u8]) -> Option<Meant> {
+        let (port, number) = match self.kind {
+            TraceKind::Udp => {
+                let udp = ip::parse_udp(message).ok()?;
+                let reply = decode_reply(udp.payload, Auth::Open).ok()?;
+                let number = u16::try_from(reply.packet.sender_seq).ok()?;
+                let is_ours = udp.source == self.destination.port();
+                is_ours.then_some((udp.destination, number))?
+            }
+            TraceKind::Syn => {
+                let tcp = ip::parse_tcp(message).ok()?;
+                let answers = tcp.flags & (TcpHeader::SYN | TcpHeader::RST) != 0
+                    && tcp.flags & TcpHeader::ACK != 0;
+                let port = tcp.destination;
+                let number = number_of(tcp.ack.wrapping_sub(1), port)?;
+                let is_ours = answers && tcp.source == self.destination.port();
+                is_ours.then_some((port, number))?
+            }
+            TraceKind::Icmp => {
+                let family = carrier::icmp_family(self.destination);
+                let IcmpMessage::EchoReply(echo) = icmp::parse(family, message).ok()? else {
+                    return None;
+                };
+                (echo.ident, echo.seq16)
+            }
+        };
+        Some(Meant {
+            port,
+            number,
+            said: Said::Arrived,
+            labels: Vec::new(),
+        })
+    }
+}
+
+/// The ICMP code of a closed port; `ICMPv6` has another number for it, which nobody is told.
+const PORT_UNREACHABLE: u8 = 3;
+
+/// An answer without its time.
+struct Meant {
+    port: u16,
+    number: u16,
+    said: Said,
+    labels: Vec<Label>,
+}
+
+/// A sequence number of ours is the port, then the probe's number.
+fn number_of(seq: u32, port: u16) -> Option<u16> {
+    (seq >> 16 == u32::from(port)).then_some((seq & 0xffff) as u16)
+}
+
+fn model_label(label: Label) -> MplsLabel {
+    MplsLabel {
+        label: label.label,
+        traffic_class: label.traffic_class,
+        ttl: label.ttl,
+    }
+}
+
+impl Carrier for Raw {
+    fn hold(&mut self, port: u16) -> io::Result<()> {
+        let (kind, protocol) = match (self.ports, self.kind) {
+            (PortUse::Shared, _) | (_, TraceKind::Icmp) => return Ok(()),
+            (PortUse::Ours, TraceKind::Udp) => (Type::DGRAM, Protocol::UDP),
+            (PortUse::Ours, TraceKind::Syn) => (Type::STREAM, Protocol::TCP),
+        };
+        let holder = carrier::socket(self.destination, kind, protocol)?;
+        // What it is sent is read elsewhere.
+        holder.set_recv_buffer_size(0)?;
+        holder.bind(&SockAddr::from(SocketAddr::new(self.source, port)))?;
+        self.holders.push(holder);
+        Ok(())
+    }
+
+    fn send(&mut self, ask: &Ask) -> io::Result<()> {
+        let Some(bytes) = self.probe(ask) else {
+            return Err(io::ErrorKind::InvalidInput.into());
+        };
+        carrier::set_ttl(&SockRef::from(&self.sender), self.destination, ask.ttl)?;
+        let mut failed = false;
+        let sent = carrier::try_to_send(|| {
+            let outcome = self.sender.send(&bytes);
+            failed |= outcome.is_err();
+            outcome
+        })?;
+        if failed {
+            // Nobody can say which of the tries the kernel counted: this probe has no stamp.
+            stamp::restart_count(self.sender.as_fd())?;
+            self.sent.clear();
+        } else if sent {
+            self.sent.push(ask.probe);
+        }
+        Ok(())
+    }
+
+    fn take_in(&mut self, until: Instant<Own>, tracer: &mut Tracer) -> io::Result<()> {
+        let mut awaited = [
+            Awaited::readable(self.errors.as_fd()),
+            Awaited::readable(self.sender.as_fd()),
+        ];
+        let timeout = (until - now()).to_duration();
+        ppoll::wait(&mut awaited, Some(timeout))?;
+        self.clock.refresh();
+        self.take_stamps(tracer);
+        self.take_answers(&self.errors, tracer, Self::error);
+        self.take_answers(&self.sender, tracer, Self::reply);
+        Ok(())
+    }
+}

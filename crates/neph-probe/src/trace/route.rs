@@ -1,0 +1,116 @@
+//! From what a trace knows to the routes that it tells.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+
+use neph_model::{FlowHop, FlowRoute, PathHash, ReadBy, Span, TraceEnd};
+
+use super::flow::{Answer, FlowState, Probe, Said, Spot};
+use super::tracer::Tracer;
+
+impl Tracer {
+    /// The routes as far as they are known, by port.
+    pub(crate) fn routes(&self) -> Vec<FlowRoute> {
+        let mut routes: Vec<FlowRoute> = self.flows.iter().map(|flow| self.route(flow)).collect();
+        routes.sort_by_key(|route| route.source_port);
+        routes
+    }
+
+    fn route(&self, flow: &FlowState) -> FlowRoute {
+        let mut by_ttl: BTreeMap<u8, Vec<&Probe>> = BTreeMap::new();
+        for id in &flow.probes {
+            if let Some(probe) = self.probes.get(id.0) {
+                by_ttl.entry(probe.ttl).or_default().push(probe);
+            }
+        }
+        let last = flow.end.unwrap_or_else(|| flow.last_answered());
+        let none = Vec::new();
+        let hops: Vec<FlowHop> = (1..=last)
+            .map(|ttl| {
+                let probes = by_ttl.get(&ttl).unwrap_or(&none);
+                hop(ttl, flow.spot(ttl), probes)
+            })
+            .collect();
+        let addresses: Vec<Option<IpAddr>> = hops.iter().map(|hop| hop.address).collect();
+        let at_end = by_ttl.get(&last).unwrap_or(&none);
+        FlowRoute {
+            source_port: flow.port,
+            hash: PathHash::of(&addresses),
+            end: end(flow, at_end, self.spec.max_hops),
+            hops,
+        }
+    }
+}
+
+fn hop(ttl: u8, spot: Option<&Spot>, probes: &[&Probe]) -> FlowHop {
+    let mut counts: BTreeMap<IpAddr, usize> = BTreeMap::new();
+    for answer in probes.iter().filter_map(|probe| probe.answer) {
+        *counts.entry(answer.from).or_default() += 1;
+    }
+    let first = spot.and_then(|spot| spot.address);
+    let most = counts.values().copied().max();
+    // The first to answer, where several answered as often: what multipath detection went by.
+    let address = first
+        .filter(|first| counts.get(first).copied() == most)
+        .or_else(|| {
+            let mut often = counts.iter().filter(|(_, count)| Some(**count) == most);
+            often.next().map(|(address, _)| *address)
+        });
+    let trips: Vec<(Span, ReadBy)> = probes.iter().filter_map(|probe| trip(probe)).collect();
+    let by_program = trips.iter().any(|(_, read_by)| *read_by == ReadBy::Program);
+    FlowHop {
+        ttl,
+        address,
+        others: counts
+            .into_keys()
+            .filter(|other| Some(*other) != address)
+            .collect(),
+        asked: spot.map_or(0, |spot| spot.asked),
+        round_trips: trips.into_iter().map(|(trip, _)| trip).collect(),
+        read_by: if by_program {
+            ReadBy::Program
+        } else {
+            ReadBy::Kernel
+        },
+        labels: spot.map(|spot| spot.labels.clone()).unwrap_or_default(),
+    }
+}
+
+fn trip(probe: &Probe) -> Option<(Span, ReadBy)> {
+    let answer = probe.answer?;
+    let (left, read_by) = match probe.left {
+        Some(left) => (left, answer.read_by),
+        None => (probe.sent, ReadBy::Program),
+    };
+    Some(((answer.at - left).max(Span::ZERO), read_by))
+}
+
+/// `at_end` are the probes to the last hop.
+fn end(flow: &FlowState, at_end: &[&Probe], max_hops: u8) -> TraceEnd {
+    let answers = || at_end.iter().filter_map(|probe| probe.answer);
+    let refused = |answer: Answer| match answer.said {
+        Said::Unreachable(code) => Some(TraceEnd::Unreachable {
+            from: answer.from,
+            code,
+        }),
+        Said::Exceeded | Said::Arrived => None,
+    };
+    if flow.end.is_some() && answers().any(|answer| answer.said == Said::Arrived) {
+        return TraceEnd::Reached;
+    }
+    if let Some(at) = flow.looped {
+        return TraceEnd::Loop { at };
+    }
+    if flow.end.is_some()
+        && let Some(refused) = answers().find_map(refused)
+    {
+        return refused;
+    }
+    if !flow.finished {
+        TraceEnd::Stopped
+    } else if flow.gave_up(max_hops.saturating_add(1)) {
+        TraceEnd::Silent
+    } else {
+        TraceEnd::TooFar
+    }
+}

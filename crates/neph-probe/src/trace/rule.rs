@@ -1,0 +1,73 @@
+//! How many more flows it takes (multipath detection, Augustin, Friedman and Teixeira 2007).
+//!
+//! A router with `k` known next hops is done when so many flows went through it that a further next
+//! hop, chosen as often as the others, would hardly have been missed. The numbers are given.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
+
+use super::flow::FlowState;
+use super::spec::FlowSet;
+use super::tracer::Tracer;
+
+#[derive(Default)]
+struct Router {
+    flows: u32,
+    next: BTreeSet<IpAddr>,
+}
+
+impl Tracer {
+    /// How many flows to add now; 0: there are enough.
+    pub(super) fn lacking(&self) -> usize {
+        let had = self.flows.len();
+        let FlowSet::Enough { needed, most, .. } = &self.spec.flows else {
+            return self.spec.first_flows().saturating_sub(had);
+        };
+        if had == 0 {
+            return self.spec.first_flows();
+        }
+        let room = usize::try_from(*most)
+            .unwrap_or(usize::MAX)
+            .saturating_sub(had);
+        // Without room it still lacks some: the trace ends, and says so.
+        lacking(&self.flows, needed).min(had).min(room.max(1))
+    }
+
+    /// Whether no more flows are allowed.
+    pub(super) fn is_full(&self) -> bool {
+        let had = self.flows.len();
+        match &self.spec.flows {
+            FlowSet::Enough { most, .. } => had >= usize::try_from(*most).unwrap_or(usize::MAX),
+            FlowSet::These(_) | FlowSet::Count { .. } => false,
+        }
+    }
+}
+
+/// Flows to add so that every router has as many as it needs, if they spread as those before did.
+fn lacking(flows: &[FlowState], needed: &[u32]) -> usize {
+    let all = u32::try_from(flows.len()).unwrap_or(u32::MAX);
+    let routers = routers(flows);
+    let lacks = routers.values().map(|router| {
+        let known = router.next.len().max(1);
+        let need = needed.get(known - 1).or_else(|| needed.last()).copied();
+        let short = need.unwrap_or(0).saturating_sub(router.flows);
+        (u64::from(short) * u64::from(all)).div_ceil(u64::from(router.flows.max(1)))
+    });
+    usize::try_from(lacks.max().unwrap_or(0)).unwrap_or(usize::MAX)
+}
+
+/// Who leads to whom, by distance and address; distance 0 is ourselves.
+fn routers(flows: &[FlowState]) -> BTreeMap<(u8, Option<IpAddr>), Router> {
+    let mut routers: BTreeMap<(u8, Option<IpAddr>), Router> = BTreeMap::new();
+    for flow in flows {
+        let mut at = (0, None);
+        for ttl in 1..=flow.end.unwrap_or_else(|| flow.last_answered()) {
+            let address = flow.spot(ttl).and_then(|spot| spot.address);
+            let router = routers.entry(at).or_default();
+            router.flows += 1;
+            router.next.extend(address);
+            at = (ttl, address);
+        }
+    }
+    routers
+}

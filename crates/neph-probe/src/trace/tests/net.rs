@@ -1,0 +1,177 @@
+//! A network that answers probes in virtual time: 10 ms farther away with each hop.
+
+use std::collections::BTreeMap;
+use std::net::{IpAddr, Ipv4Addr};
+
+use neph_model::{FlowRoute, Instant, Own, ReadBy, Span, TraceKind};
+
+use crate::trace::flow::{Answer, Said};
+use crate::trace::spec::{FlowSet, TraceSpec};
+use crate::trace::tracer::{Apart, Ask, Heard, Tracer, Turn};
+
+pub(super) const DESTINATION: IpAddr = IpAddr::V4(Ipv4Addr::new(198, 51, 100, 1));
+
+pub(super) const fn addr(last: u8) -> IpAddr {
+    IpAddr::V4(Ipv4Addr::new(192, 0, 2, last))
+}
+
+/// One distance.
+pub(super) enum Stage {
+    /// Who is there depends on the flow.
+    Flows(Box<dyn Fn(u16) -> u8>),
+    /// Who is there depends on the packet.
+    Packets(Vec<u8>),
+    /// Nobody answers; packets pass.
+    Silent,
+    /// Answers at most once in this time.
+    Limited(u8, Span),
+    /// Lets nothing pass, and says this code.
+    Refuses(u8, u8),
+}
+
+pub(super) struct Net {
+    stages: Vec<Stage>,
+    /// The destination never answers.
+    pub(super) mute: bool,
+    pub(super) loss_percent: u64,
+    /// Stops the trace.
+    pub(super) until: Option<Span>,
+    /// The largest TTL that was asked.
+    pub(super) farthest: u8,
+    /// When which TTL was asked, nanoseconds.
+    pub(super) sends: Vec<(i64, u8)>,
+    packets: u64,
+    limits: BTreeMap<usize, Instant<Own>>,
+}
+
+/// What came of a trace.
+pub(super) struct Run {
+    pub(super) routes: Vec<FlowRoute>,
+    pub(super) enough: Option<bool>,
+    pub(super) took: Span,
+}
+
+/// Spreads well (the finaliser of `SplitMix64`).
+pub(super) fn hash(salt: u64, value: u64) -> u64 {
+    let mut x = (salt << 32 ^ value).wrapping_add(0x9e37_79b9_7f4a_7c15);
+    x = (x ^ x >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    x = (x ^ x >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+    x ^ x >> 31
+}
+
+pub(super) fn spec(flows: FlowSet) -> TraceSpec {
+    TraceSpec::new((DESTINATION, 33_434).into(), TraceKind::Udp, flows)
+}
+
+impl Net {
+    pub(super) fn new(stages: Vec<Stage>) -> Self {
+        Self {
+            stages,
+            mute: false,
+            loss_percent: 0,
+            until: None,
+            farthest: 0,
+            sends: Vec::new(),
+            packets: 0,
+            limits: BTreeMap::new(),
+        }
+    }
+
+    /// The truth about a flow, where everybody answers and balances by flow.
+    pub(super) fn path(&self, port: u16) -> Vec<IpAddr> {
+        let routers = self.stages.iter().map(|stage| match stage {
+            Stage::Flows(choose) => addr(choose(port)),
+            _ => panic!("not by flow"),
+        });
+        routers.chain([DESTINATION]).collect()
+    }
+
+    fn answer(&mut self, ask: &Ask, now: Instant<Own>) -> Option<(IpAddr, Said)> {
+        self.farthest = self.farthest.max(ask.ttl);
+        self.sends
+            .push(((now - Instant::from_nanos(0)).nanos(), ask.ttl));
+        self.packets += 1;
+        if hash(77, self.packets) % 100 < self.loss_percent {
+            return None;
+        }
+        let last = usize::from(ask.ttl - 1);
+        for stage in self.stages.iter().take(last) {
+            if let Stage::Refuses(router, code) = stage {
+                return Some((addr(*router), Said::Unreachable(*code)));
+            }
+        }
+        match self.stages.get(last) {
+            None => (!self.mute).then_some((DESTINATION, Said::Arrived)),
+            Some(Stage::Silent) => None,
+            Some(Stage::Flows(choose)) => Some((addr(choose(ask.port)), Said::Exceeded)),
+            Some(Stage::Packets(among)) => {
+                let at = hash(5, self.packets) % among.len() as u64;
+                let router = among[usize::try_from(at).expect("small")];
+                Some((addr(router), Said::Exceeded))
+            }
+            Some(Stage::Limited(router, pause)) => {
+                let next = self.limits.entry(last).or_insert(now);
+                if now < *next {
+                    return None;
+                }
+                *next = now + *pause;
+                Some((addr(*router), Said::Exceeded))
+            }
+            Some(Stage::Refuses(router, code)) => Some((addr(*router), Said::Unreachable(*code))),
+        }
+    }
+}
+
+/// Traces until it is over.
+pub(super) fn run(spec: &TraceSpec, apart: Apart, net: &mut Net) -> Run {
+    let begun = Instant::from_nanos(0);
+    let mut now = begun;
+    let mut tracer = Tracer::new(spec, apart, now);
+    let mut coming: BTreeMap<(Instant<Own>, usize), Heard> = BTreeMap::new();
+    let mut port = 1000;
+    for turn in 0..1_000_000 {
+        if net.until.is_some_and(|until| now - begun >= until) {
+            break;
+        }
+        match tracer.poll(now) {
+            Turn::Over => break,
+            Turn::MoreFlows(count) => {
+                let last = port + u16::try_from(count).expect("few");
+                tracer.add(&(port..last).collect::<Vec<u16>>());
+                port = last;
+            }
+            Turn::Ask(ask) => {
+                if let Some((from, said)) = net.answer(&ask, now) {
+                    let at = now + Span::from_millis(10).times(i64::from(ask.ttl));
+                    let answer = Answer {
+                        from,
+                        said,
+                        at,
+                        read_by: ReadBy::Kernel,
+                    };
+                    let number = (apart == Apart::ByNumber).then_some(ask.number);
+                    let heard = Heard {
+                        port: ask.port,
+                        number,
+                        answer,
+                        labels: Vec::new(),
+                    };
+                    coming.insert((at, turn), heard);
+                }
+                tracer.on_left(ask.probe, now);
+            }
+            Turn::Wait(until) => {
+                let first = coming.keys().next().copied().filter(|(at, _)| *at <= until);
+                now = first.map_or(until, |(at, _)| at).max(now);
+                if let Some(heard) = first.and_then(|first| coming.remove(&first)) {
+                    tracer.on_answer(&heard);
+                }
+            }
+        }
+    }
+    Run {
+        routes: tracer.routes(),
+        enough: tracer.enough(),
+        took: now - begun,
+    }
+}

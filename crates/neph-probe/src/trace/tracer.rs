@@ -1,0 +1,322 @@
+//! The state machine of a trace: who is asked when, and what the answers make known.
+//!
+//! Owns pacing, retries and the ends of flows. Reads no clock and no socket: time and answers are
+//! arguments.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use neph_model::{Instant, MplsLabel, Own, Span};
+
+use super::flow::{Answer, FlowState, Probe, ProbeId, Said};
+use super::hop::HopState;
+use super::spec::{FlowSet, TraceSpec};
+
+/// Hops of one flow that are asked at the same time, where probes can be told apart.
+const AT_ONCE: u8 = 6;
+/// A flow's probes are numbered from 1; neither 0 nor 0xffff is a checksum.
+const NUMBERS: usize = 0xfffe;
+
+/// Whether an answer says which probe of its flow it answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Apart {
+    /// It does.
+    ByNumber,
+    /// Perhaps not: a flow asks one hop at a time.
+    OneAtATime,
+}
+
+/// A probe to send.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Ask {
+    pub(crate) probe: ProbeId,
+    pub(crate) port: u16,
+    pub(crate) ttl: u8,
+    /// Within its flow, from 1.
+    pub(crate) number: u16,
+}
+
+/// What to do now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Turn {
+    /// Send this.
+    Ask(Ask),
+    /// Nothing before this moment, unless an answer comes.
+    Wait(Instant<Own>),
+    /// Add this many flows with [`Tracer::add`], or none, which ends the trace.
+    MoreFlows(usize),
+    /// All is known that can be.
+    Over,
+}
+
+/// An answer and the flow that it answers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Heard {
+    pub(crate) port: u16,
+    /// The probe's number, where it is told.
+    pub(crate) number: Option<u16>,
+    pub(crate) answer: Answer,
+    pub(crate) labels: Vec<MplsLabel>,
+}
+
+/// A trace under way.
+#[derive(Debug)]
+pub(crate) struct Tracer {
+    pub(super) spec: TraceSpec,
+    at_once: u8,
+    pub(super) flows: Vec<FlowState>,
+    by_port: BTreeMap<u16, usize>,
+    /// By distance, from 1.
+    hops: Vec<HopState>,
+    pub(super) probes: Vec<Probe>,
+    /// In the order in which patience with them ends.
+    open: VecDeque<ProbeId>,
+    /// When the next probe of all may leave.
+    ready: Instant<Own>,
+    /// Which distance sends next, where several may.
+    turn: usize,
+    /// How far the destination is, where any flow reached it.
+    distance: Option<u8>,
+    /// No more flows are to be had.
+    exhausted: bool,
+}
+
+impl Tracer {
+    /// Without flows yet: the first turn asks for them.
+    pub(crate) fn new(spec: &TraceSpec, apart: Apart, now: Instant<Own>) -> Self {
+        let least = interval(spec.hop_rate);
+        let hops = (0..spec.max_hops).map(|_| HopState::new(least, now));
+        Self {
+            at_once: match apart {
+                Apart::ByNumber => AT_ONCE,
+                Apart::OneAtATime => 1,
+            },
+            flows: Vec::new(),
+            by_port: BTreeMap::new(),
+            hops: hops.collect(),
+            probes: Vec::new(),
+            open: VecDeque::new(),
+            ready: now,
+            turn: 0,
+            distance: None,
+            exhausted: false,
+            spec: spec.clone(),
+        }
+    }
+
+    /// Flows that the last turn asked for; none: there are no more.
+    pub(crate) fn add(&mut self, ports: &[u16]) {
+        self.exhausted |= ports.is_empty();
+        for port in ports {
+            let flow = self.flows.len();
+            self.flows.push(FlowState::new(*port, self.spec.max_hops));
+            self.by_port.insert(*port, flow);
+            self.advance(flow);
+        }
+    }
+
+    /// Whether multipath detection got the flows that it needed.
+    pub(crate) fn enough(&self) -> Option<bool> {
+        match self.spec.flows {
+            FlowSet::Enough { .. } => Some(self.lacking() == 0),
+            _ => None,
+        }
+    }
+
+    /// What to do now.
+    pub(crate) fn poll(&mut self, now: Instant<Own>) -> Turn {
+        self.expire(now);
+        if let Some(ask) = self.next_ask(now) {
+            return Turn::Ask(ask);
+        }
+        if let Some(until) = self.next_moment() {
+            return Turn::Wait(until);
+        }
+        // What a hop was found to be may make a flow ask again that had given it up.
+        for flow in 0..self.flows.len() {
+            self.advance(flow);
+        }
+        if let Some(until) = self.next_moment() {
+            return Turn::Wait(until);
+        }
+        match self.lacking() {
+            0 => Turn::Over,
+            _ if self.exhausted || self.is_full() => Turn::Over,
+            more => Turn::MoreFlows(more),
+        }
+    }
+
+    /// The kernel says when a probe left.
+    pub(crate) fn on_left(&mut self, probe: ProbeId, at: Instant<Own>) {
+        if let Some(probe) = self.probes.get_mut(probe.0) {
+            probe.left = Some(at);
+        }
+    }
+
+    /// An answer came. One to no probe of ours, or a second one, is ignored.
+    pub(crate) fn on_answer(&mut self, heard: &Heard) {
+        let Some((id, flow, ttl)) = self.probe_of(heard) else {
+            return;
+        };
+        let Some(probe) = self.probes.get_mut(id.0) else {
+            return;
+        };
+        if probe.answer.is_some() {
+            return;
+        }
+        probe.answer = Some(heard.answer);
+        let was_open = std::mem::replace(&mut probe.open, false);
+        if let Some(hop) = self.hops.get_mut(usize::from(ttl) - 1) {
+            hop.answered();
+        }
+        let state = &mut self.flows[flow];
+        state.learn(ttl, &heard.answer);
+        if let Some(spot) = state.spot_mut(ttl) {
+            spot.busy &= !was_open;
+            if spot.labels.is_empty() {
+                spot.labels.clone_from(&heard.labels);
+            }
+        }
+        if heard.answer.said == Said::Arrived {
+            self.distance = Some(self.distance.map_or(ttl, |known| known.min(ttl)));
+        }
+        self.advance(flow);
+    }
+
+    fn probe_of(&self, heard: &Heard) -> Option<(ProbeId, usize, u8)> {
+        let flow = *self.by_port.get(&heard.port)?;
+        let probes = &self.flows.get(flow)?.probes;
+        let id = match heard.number {
+            Some(number) => *probes.get(usize::from(number).checked_sub(1)?)?,
+            // Only the latest can be on its way, as flows that do not tell ask one at a time.
+            None => *probes.last()?,
+        };
+        Some((id, flow, self.probes.get(id.0)?.ttl))
+    }
+
+    fn expire(&mut self, now: Instant<Own>) {
+        while let Some(id) = self.open.front().copied() {
+            let Some(probe) = self.probes.get_mut(id.0) else {
+                return;
+            };
+            if probe.open && now < probe.sent + self.spec.patience {
+                return;
+            }
+            self.open.pop_front();
+            if !std::mem::replace(&mut probe.open, false) {
+                continue;
+            }
+            let (flow, ttl) = (probe.flow, probe.ttl);
+            let spot = self.flows[flow].spot_mut(ttl);
+            let hop = self.hops.get_mut(usize::from(ttl) - 1);
+            if let Some((spot, hop)) = spot.zip(hop) {
+                spot.busy = false;
+                hop.silent(now, self.spec.patience, spot.answers);
+            }
+            self.advance(flow);
+        }
+    }
+
+    fn next_ask(&mut self, now: Instant<Own>) -> Option<Ask> {
+        if now < self.ready {
+            return None;
+        }
+        for step in 0..self.hops.len() {
+            let at = (self.turn + step) % self.hops.len();
+            while self.hops[at].ready <= now
+                && let Some(flow) = self.hops[at].waiting.pop_front()
+            {
+                let ttl = u8::try_from(at + 1).unwrap_or(u8::MAX);
+                if let Some(ask) = self.ask(flow, ttl, now) {
+                    self.turn = at + 1;
+                    return Some(ask);
+                }
+            }
+        }
+        None
+    }
+
+    /// `None` where the flow meanwhile ended before that hop.
+    fn ask(&mut self, flow: usize, ttl: u8, now: Instant<Own>) -> Option<Ask> {
+        let probe = ProbeId(self.probes.len());
+        let state = &mut self.flows[flow];
+        let is_wanted = ttl <= state.limit() && state.probes.len() < NUMBERS;
+        let spot = state.spot_mut(ttl)?;
+        if !is_wanted {
+            spot.busy = false;
+            return None;
+        }
+        spot.asked += 1;
+        state.probes.push(probe);
+        let number = u16::try_from(state.probes.len()).unwrap_or(u16::MAX);
+        let port = state.port;
+        self.probes.push(Probe {
+            flow,
+            ttl,
+            sent: now,
+            left: None,
+            answer: None,
+            open: true,
+        });
+        self.open.push_back(probe);
+        self.hops[usize::from(ttl) - 1].asked(now);
+        self.ready = now + interval(self.spec.rate);
+        Some(Ask {
+            probe,
+            port,
+            ttl,
+            number,
+        })
+    }
+
+    /// When something can happen next without an answer.
+    fn next_moment(&self) -> Option<Instant<Own>> {
+        let asks = self.hops.iter().filter(|hop| !hop.waiting.is_empty());
+        let asks = asks.map(|hop| hop.ready.max(self.ready));
+        let open = self.open.iter().find_map(|id| {
+            let probe = self.probes.get(id.0).filter(|probe| probe.open)?;
+            Some(probe.sent + self.spec.patience)
+        });
+        asks.chain(open).min()
+    }
+
+    /// Queues whatever a flow wants to ask next.
+    fn advance(&mut self, flow: usize) {
+        let state = &self.flows[flow];
+        let limit = state.limit();
+        let is_busy = |ttl: u8| state.spot(ttl).is_some_and(|spot| spot.busy);
+        let unsettled = |ttl: &u8| is_busy(*ttl) || self.wants(state, *ttl);
+        let next = (1..=limit).find(unsettled).unwrap_or(limit + 1);
+        if next > limit || state.gave_up(next) {
+            self.flows[flow].finished = true;
+            return;
+        }
+        // Where the destination is known from other flows, nothing is sent beyond it for nothing.
+        let reach = state.reach().max(next);
+        let horizon = self.distance.map_or(reach, |far| far.max(next).min(reach));
+        let window = next..=horizon.min(next.saturating_add(self.at_once - 1));
+        let one_at_a_time = self.at_once == 1 && (1..=limit).any(is_busy);
+        let wanted = |ttl: &u8| !one_at_a_time && !is_busy(*ttl) && self.wants(state, *ttl);
+        let asks: Vec<u8> = window.filter(wanted).collect();
+        let state = &mut self.flows[flow];
+        state.finished = false;
+        for ttl in asks {
+            if let Some(spot) = state.spot_mut(ttl) {
+                spot.busy = true;
+                self.hops[usize::from(ttl) - 1].waiting.push_back(flow);
+            }
+        }
+    }
+
+    /// Whether a flow should still ask there.
+    fn wants(&self, flow: &FlowState, ttl: u8) -> bool {
+        let hop = self.hops.get(usize::from(ttl) - 1);
+        flow.spot(ttl).zip(hop).is_some_and(|(spot, hop)| {
+            let queries = u32::from(self.spec.queries);
+            spot.asked < hop.allowance(spot.answers, queries)
+        })
+    }
+}
+
+fn interval(rate: u32) -> Span {
+    Span::from_nanos(1_000_000_000 / i64::from(rate.max(1)))
+}

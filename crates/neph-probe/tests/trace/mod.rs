@@ -1,0 +1,332 @@
+//! Traces through real routers: every path is found, and each flow's is the one that it took.
+
+mod diamond;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, UdpSocket};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use neph_model::{FlowRoute, ReadBy, Span, TraceEnd, TraceKind};
+use neph_probe::{
+    FlowSet, PortUse, Reflector, ReflectorSpec, Sockets, Stop, TraceSpec, trace, trace_flow,
+};
+
+use crate::support::{eventually, has, skip};
+use diamond::{BOTH, Diamond, Family};
+
+const PORT: u16 = 33_434;
+/// For 99 %, as neph-stats derives them.
+const NEEDED: [u32; 5] = [8, 15, 21, 28, 36];
+
+fn is_possible(test: &str) -> bool {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let is_root = status.lines().any(|line| line.starts_with("Uid:\t0\t"));
+    if !is_root || !has("ip", "-V") || !has("nft", "-v") {
+        skip(test, "network namespaces need root, the ip program and nft");
+        return false;
+    }
+    true
+}
+
+fn enough() -> FlowSet {
+    FlowSet::Enough {
+        needed: NEEDED.to_vec(),
+        most: 512,
+        first: 24_000,
+    }
+}
+
+/// A trace to the far end, faster than one would ask strangers.
+fn spec(family: Family, kind: TraceKind, flows: FlowSet) -> TraceSpec {
+    let destination = SocketAddr::new(family.address(30, 2), PORT);
+    TraceSpec {
+        hop_rate: 400,
+        rate: 2000,
+        patience: Span::from_millis(300),
+        ..TraceSpec::new(destination, kind, flows)
+    }
+}
+
+/// Which branch each route took.
+fn branches(routes: &[FlowRoute], family: Family, count: u8) -> BTreeMap<u16, u8> {
+    let number = |address: Option<IpAddr>| {
+        (1..=count).find(|branch| address == Some(family.address(10 + branch, 2)))
+    };
+    let taken = |route: &FlowRoute| {
+        let branch = number(route.hops[1].address);
+        let branch = branch.unwrap_or_else(|| panic!("no branch: {route:?}"));
+        (route.source_port, branch)
+    };
+    routes.iter().map(taken).collect()
+}
+
+#[test]
+fn all_four_paths_are_found_and_each_flow_is_on_its_own() {
+    if !is_possible("all_four_paths_are_found_and_each_flow_is_on_its_own") {
+        return;
+    }
+    let net = Diamond::up("four", 4);
+    net.watch(PORT);
+    for family in BOTH {
+        for kind in [TraceKind::Udp, TraceKind::Syn] {
+            let spec = spec(family, kind, enough());
+            let told = trace(&spec, Some(&net.place("here")), &Stop::new()).expect("a trace");
+            let taken = branches(&told.routes, family, 4);
+            let found: BTreeSet<u8> = taken.values().copied().collect();
+            assert_eq!(found.len(), 4, "{family:?} {kind:?}: {taken:?}");
+            assert_eq!(told.enough, Some(true));
+            // 28 flows rule out a fifth path; 8 behind each of the four rule out further ones there.
+            assert!((28..=96).contains(&taken.len()), "{} flows", taken.len());
+            for (port, branch) in &taken {
+                for other in 1..=4 {
+                    let seen = net.seen(other).contains(port);
+                    assert_eq!(seen, other == *branch, "{kind:?}: {port} at {other}");
+                }
+            }
+            for route in &told.routes {
+                assert_eq!(route.end, TraceEnd::Reached);
+                let ends: Vec<_> = [0, 2, 3].map(|at| route.hops[at].address).to_vec();
+                // Linux answers from the address that leads back, for IPv6 from where it came in.
+                let inward = match family {
+                    Family::V4 => 21,
+                    Family::V6 => 20 + taken[&route.source_port],
+                };
+                let expected = [(1, 2), (inward, 2), (30, 2)];
+                let expected = expected.map(|(net, host)| Some(family.address(net, host)));
+                assert_eq!(ends, expected);
+                assert!(
+                    route.hops.iter().all(|hop| hop.others.is_empty()),
+                    "{route:?}"
+                );
+                assert!(
+                    route.hops.iter().all(|hop| hop.read_by == ReadBy::Kernel),
+                    "{route:?}"
+                );
+            }
+            let hashes: BTreeSet<_> = told.routes.iter().map(|route| route.hash).collect();
+            assert_eq!(hashes.len(), 4);
+            // The next kind uses the same ports: forget who went where.
+            for branch in 1..=4 {
+                let flush = ["nft", "flush", "set", "inet", "watch", "ports"];
+                net.run(&format!("a{branch}"), &flush);
+            }
+        }
+    }
+    without_privilege(&net);
+    echoes(&net);
+    beside_its_owner(&net);
+}
+
+/// The kernel's own sockets take the same paths as packets of our making.
+fn without_privilege(net: &Diamond) {
+    for family in BOTH {
+        let flows = FlowSet::These((25_000..25_012).collect());
+        let raw = spec(family, TraceKind::Udp, flows);
+        let mut plain = raw.clone();
+        plain.sockets = Sockets::Plain;
+        let here = net.place("here");
+        let [raw, plain] = [raw, plain].map(|spec| {
+            trace(&spec, Some(&here), &Stop::new())
+                .expect("a trace")
+                .routes
+        });
+        let paths = |routes: &[FlowRoute]| -> Vec<_> {
+            let known = routes
+                .iter()
+                .map(|route| (route.source_port, route.addresses()));
+            known.collect()
+        };
+        assert_eq!(paths(&raw), paths(&plain), "{family:?}");
+        assert!(plain.iter().all(FlowRoute::reached));
+        for hop in plain.iter().flat_map(|route| &route.hops) {
+            assert_eq!((hop.asked, hop.round_trips.len()), (3, 3), "{hop:?}");
+        }
+    }
+}
+
+/// Echo requests keep their path: Linux does not balance them by their identifier, others do.
+fn echoes(net: &Diamond) {
+    net.set("here", "net/ipv4/ping_group_range", "0 2147483647");
+    for family in BOTH {
+        for sockets in [Sockets::BestPermitted, Sockets::Plain] {
+            let mut spec = spec(family, TraceKind::Icmp, FlowSet::These(vec![7, 700]));
+            spec.destination.set_port(0);
+            spec.sockets = sockets;
+            let here = net.place("here");
+            let told = trace(&spec, Some(&here), &Stop::new()).expect("a trace");
+            for route in &told.routes {
+                assert_eq!(route.end, TraceEnd::Reached, "{sockets:?} {family:?}");
+                assert_eq!(route.hops.len(), 4);
+                assert!(
+                    route.hops.iter().all(|hop| hop.others.is_empty()),
+                    "{route:?}"
+                );
+            }
+            branches(&told.routes, family, 4);
+        }
+    }
+}
+
+/// A flow that somebody is using is traced beside them, and is on the same path.
+fn beside_its_owner(net: &Diamond) {
+    let here = net.place("here");
+    for family in BOTH {
+        let flows = FlowSet::These(vec![26_000]);
+        let spec = spec(family, TraceKind::Udp, flows);
+        let alone = trace(&spec, Some(&here), &Stop::new()).expect("a trace");
+        let beside = here.run(|| {
+            let owner = UdpSocket::bind((family.address(1, 1), 26_000)).expect("a free port");
+            let taken = trace(&spec, None, &Stop::new())
+                .expect_err("it is taken")
+                .to_string();
+            assert!(taken.contains("take source port 26000"), "{taken}");
+            let tracing = trace_flow(spec.destination, TraceKind::Udp, 26_000, Some(&here));
+            let route = tracing.expect("a thread").join().expect("a trace");
+            drop(owner);
+            route
+        });
+        let beside = beside.expect("the place is there");
+        assert_eq!(beside.hash, alone.routes[0].hash, "{family:?}");
+    }
+}
+
+#[test]
+fn a_listener_and_a_reflector_say_that_they_were_reached() {
+    if !is_possible("a_listener_and_a_reflector_say_that_they_were_reached") {
+        return;
+    }
+    let net = Diamond::up("reached", 1);
+    let (here, there) = (net.place("here"), net.place("there"));
+    let listen = |address| {
+        there
+            .run(|| TcpListener::bind(address))
+            .expect("the place is there")
+    };
+    for family in BOTH {
+        let spec = spec(family, TraceKind::Syn, FlowSet::These(vec![25_000, 25_001]));
+        let listener = listen(spec.destination).expect("a free port");
+        let told = trace(&spec, Some(&here), &Stop::new()).expect("a trace");
+        assert!(told.routes.iter().all(FlowRoute::reached), "{told:?}");
+        assert!(told.routes.iter().all(|route| route.hops.len() == 4));
+        // Our kernel refuses what the listener offers: nothing stays half open.
+        eventually("no half-open connection", || {
+            let open = net.run("there", &["ss", "-Htan", "state", "syn-recv"]);
+            open.trim().is_empty()
+        });
+        drop(listener);
+    }
+    for family in BOTH {
+        let flows = FlowSet::These(vec![25_000, 25_001]);
+        let mut spec = spec(family, TraceKind::Udp, flows);
+        let all: IpAddr = match family {
+            Family::V4 => Ipv4Addr::UNSPECIFIED.into(),
+            Family::V6 => Ipv6Addr::UNSPECIFIED.into(),
+        };
+        let reflector = Reflector::start(&ReflectorSpec {
+            site: Some(there.clone()),
+            ..ReflectorSpec::at(SocketAddr::new(all, PORT))
+        });
+        let reflector = reflector.expect("a reflector");
+        for sockets in [Sockets::BestPermitted, Sockets::Plain] {
+            spec.sockets = sockets;
+            let told = trace(&spec, Some(&here), &Stop::new()).expect("a trace");
+            for route in &told.routes {
+                let last = route.destination().expect("the reflector answers");
+                assert_eq!(last.round_trips.len(), 3, "{sockets:?} {family:?} {last:?}");
+            }
+        }
+        // Nor does it count what is asked on behalf of a flow in use.
+        spec.sockets = Sockets::BestPermitted;
+        spec.ports = PortUse::Shared;
+        let told = trace(&spec, Some(&here), &Stop::new()).expect("a trace");
+        assert!(
+            told.routes
+                .iter()
+                .all(|route| route.end == TraceEnd::Silent)
+        );
+        assert!(told.routes.iter().all(|route| route.hops.len() == 3));
+        drop(reflector);
+    }
+}
+
+/// Linux tells a peer of one expired packet a second, after a few at once.
+#[test]
+fn routers_that_answer_once_a_second_are_waited_for() {
+    if !is_possible("routers_that_answer_once_a_second_are_waited_for") {
+        return;
+    }
+    let net = Diamond::up("seldom", 1);
+    net.set("a1", "net/ipv4/icmp_ratelimit", "1000");
+    let spec = TraceSpec::new(
+        SocketAddr::new(Family::V4.address(30, 2), PORT),
+        TraceKind::Udp,
+        FlowSet::These((25_000..25_010).collect()),
+    );
+    let began = Instant::now();
+    let told = trace(&spec, Some(&net.place("here")), &Stop::new()).expect("a trace");
+    let took = began.elapsed();
+    for route in &told.routes {
+        assert_eq!(
+            route.addresses().into_iter().flatten().count(),
+            4,
+            "{route:?}"
+        );
+    }
+    assert!(took < Duration::from_secs(60), "{took:?}");
+}
+
+#[test]
+fn on_a_single_path_mtr_and_scamper_say_the_same() {
+    const NAME: &str = "on_a_single_path_mtr_and_scamper_say_the_same";
+    if !is_possible(NAME) {
+        return;
+    }
+    let net = Diamond::up("single", 1);
+    for family in BOTH {
+        let spec = spec(family, TraceKind::Udp, FlowSet::These(vec![25_000]));
+        let told = trace(&spec, Some(&net.place("here")), &Stop::new()).expect("a trace");
+        let ours: Vec<String> = told.routes[0]
+            .addresses()
+            .into_iter()
+            .map(|address| address.map_or_else(|| "?".to_owned(), |address| address.to_string()))
+            .collect();
+        let to = spec.destination.ip().to_string();
+        if has("mtr", "--version") {
+            let words = [
+                "mtr",
+                "--report-wide",
+                "-n",
+                "-c",
+                "3",
+                "-i",
+                "0.1",
+                "--json",
+                &to,
+            ];
+            let report: serde_json::Value =
+                serde_json::from_str(&net.run("here", &words)).expect("JSON");
+            let hubs = report["report"]["hubs"].as_array().expect("hubs").iter();
+            let hosts: Vec<&str> = hubs.filter_map(|hub| hub["host"].as_str()).collect();
+            assert_eq!(ours, hosts, "mtr");
+        } else {
+            skip(NAME, "mtr is not installed (Debian's mtr-tiny)");
+        }
+        // It tells its version with an exit status of failure.
+        if Command::new("scamper").arg("-v").output().is_ok() {
+            let ask = format!("trace -P udp-paris -d {PORT} {to}");
+            let told = net.run("here", &["scamper", "-O", "json", "-I", &ask]);
+            let trace = told
+                .lines()
+                .find(|line| line.contains("\"hops\""))
+                .expect("a trace");
+            let trace: serde_json::Value = serde_json::from_str(trace).expect("JSON");
+            let hops = trace["hops"].as_array().expect("hops").iter();
+            let hosts: Vec<&str> = hops.filter_map(|hop| hop["addr"].as_str()).collect();
+            assert_eq!(ours, hosts, "scamper");
+        } else {
+            skip(NAME, "scamper is not installed");
+        }
+    }
+}

@@ -1,0 +1,111 @@
+//! Writing probes.
+
+use std::net::{IpAddr, SocketAddr};
+
+use crate::icmp::{self, Family, internet_checksum};
+use crate::ip;
+
+/// Bytes of a TCP SYN without options.
+pub const SYN_LEN: usize = 20;
+
+/// Bytes of an echo request: header, and the payload's two bytes of balance and six of padding.
+pub const ECHO_LEN: usize = 16;
+
+/// Addresses, length and protocol, which transport checksums cover (RFC 768, 8200).
+/// `None` where the addresses are not of the same version.
+pub fn pseudo_header(
+    source: IpAddr,
+    destination: IpAddr,
+    protocol: u8,
+    len: usize,
+) -> Option<Vec<u8>> {
+    let len = u32::try_from(len).ok()?.to_be_bytes();
+    let mut bytes = match (source, destination) {
+        (IpAddr::V4(source), IpAddr::V4(destination)) => {
+            [source.octets(), destination.octets()].concat()
+        }
+        (IpAddr::V6(source), IpAddr::V6(destination)) => {
+            [source.octets(), destination.octets()].concat()
+        }
+        _ => return None,
+    };
+    bytes.extend_from_slice(&len);
+    bytes.extend_from_slice(&[0, 0, 0, protocol]);
+    Some(bytes)
+}
+
+/// Sets the two bytes at `at` (even) so that the Internet checksum over `pseudo` and then `bytes`
+/// becomes `wanted`. Bytes that hold a checksum field must have zeroes there.
+///
+/// The sum has two zeroes: `wanted` must not be `0xffff`, which no packet's checksum is, and UDP
+/// sends 0 for "none".
+pub fn balance(pseudo: &[u8], bytes: &mut [u8], at: usize, wanted: u16) {
+    let Some(spot) = bytes.get_mut(at..at + 2) else {
+        return;
+    };
+    spot.fill(0);
+    let sum = !internet_checksum(&[pseudo, bytes]);
+    // One's complement: what is missing from the sum to the complement of what is wanted.
+    let missing = internet_checksum(&[&sum.to_be_bytes(), &wanted.to_be_bytes()]);
+    if let Some(spot) = bytes.get_mut(at..at + 2) {
+        spot.copy_from_slice(&missing.to_be_bytes());
+    }
+}
+
+/// Appends a UDP datagram whose checksum is `number`: the two bytes of `payload` at `balance_at`
+/// (even) become what that needs. `number` must be neither 0 nor `0xffff`.
+/// `None` where the addresses are not of the same version, or the payload is too long.
+pub fn udp(
+    source: SocketAddr,
+    destination: SocketAddr,
+    payload: &[u8],
+    (balance_at, number): (usize, u16),
+) -> Option<Vec<u8>> {
+    let len = 8 + payload.len();
+    let pseudo = pseudo_header(source.ip(), destination.ip(), ip::UDP, len)?;
+    let mut out = Vec::with_capacity(len);
+    out.extend_from_slice(&source.port().to_be_bytes());
+    out.extend_from_slice(&destination.port().to_be_bytes());
+    out.extend_from_slice(&u16::try_from(len).ok()?.to_be_bytes());
+    out.extend_from_slice(&[0, 0]);
+    out.extend_from_slice(payload);
+    balance(&pseudo, &mut out, 8 + balance_at, number);
+    out[6..8].copy_from_slice(&number.to_be_bytes());
+    Some(out)
+}
+
+/// A TCP SYN without options: a window of 0 invites nobody to send.
+/// `None` where the addresses are not of the same version.
+pub fn syn(source: SocketAddr, destination: SocketAddr, seq: u32) -> Option<[u8; SYN_LEN]> {
+    let pseudo = pseudo_header(source.ip(), destination.ip(), ip::TCP, SYN_LEN)?;
+    let mut out = [0; SYN_LEN];
+    out[..2].copy_from_slice(&source.port().to_be_bytes());
+    out[2..4].copy_from_slice(&destination.port().to_be_bytes());
+    out[4..8].copy_from_slice(&seq.to_be_bytes());
+    out[12] = 5 << 4;
+    out[13] = ip::TcpHeader::SYN;
+    let sum = internet_checksum(&[&pseudo, &out]);
+    out[16..18].copy_from_slice(&sum.to_be_bytes());
+    Some(out)
+}
+
+/// An echo request whose checksum is `ident`, as its identifier is, whatever its number: all that
+/// routers may balance by stays the same. `ends` are our address and the destination's, which the
+/// checksum of `ICMPv6` covers. `ident` must be neither 0 nor `0xffff`.
+/// `None` where the addresses are not of the same version.
+pub fn echo(ends: (IpAddr, IpAddr), ident: u16, seq: u16) -> Option<[u8; ECHO_LEN]> {
+    let (family, pseudo) = match ends {
+        (IpAddr::V4(_), IpAddr::V4(_)) => (Family::V4, Vec::new()),
+        (source, destination) => (
+            Family::V6,
+            pseudo_header(source, destination, ip::ICMPV6, ECHO_LEN)?,
+        ),
+    };
+    let mut out = [0; ECHO_LEN];
+    out[0] = family.echo_request();
+    out[4..6].copy_from_slice(&ident.to_be_bytes());
+    out[6..8].copy_from_slice(&seq.to_be_bytes());
+    balance(&pseudo, &mut out, icmp::HEADER, ident);
+    out[2..4].copy_from_slice(&ident.to_be_bytes());
+    Some(out)
+}
