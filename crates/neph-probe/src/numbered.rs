@@ -7,8 +7,10 @@ use std::collections::VecDeque;
 /// Datagrams that wait for their stamps, oldest first, and what each of them was.
 #[derive(Debug)]
 pub(crate) struct Numbered<T> {
-    next: u32,
-    waiting: VecDeque<(u32, T)>,
+    /// The number of the oldest.
+    first: u32,
+    /// What was taken leaves its place until all before it are gone: numbers need no search.
+    waiting: VecDeque<Option<T>>,
     room: usize,
 }
 
@@ -16,7 +18,7 @@ impl<T> Numbered<T> {
     /// Remembers the latest `room`: stamps come within microseconds, an older one will not.
     pub(crate) fn new(room: usize) -> Self {
         Self {
-            next: 0,
+            first: 0,
             waiting: VecDeque::with_capacity(room + 1),
             room,
         }
@@ -25,29 +27,40 @@ impl<T> Numbered<T> {
     /// The next datagram goes.
     pub(crate) fn count(&mut self, what: T) {
         if self.waiting.len() == self.room {
-            self.waiting.pop_front();
+            self.forget_first();
         }
-        self.waiting.push_back((self.next, what));
-        self.next = self.next.wrapping_add(1);
+        self.waiting.push_back(Some(what));
     }
 
     /// The datagram of this number.
     pub(crate) fn get(&self, number: u32) -> Option<&T> {
-        let mut waiting = self.waiting.iter();
-        waiting.find(|(id, _)| *id == number).map(|(_, what)| what)
+        self.waiting.get(self.place(number))?.as_ref()
     }
 
     /// The datagram of this number, of which no more is to come.
     pub(crate) fn take(&mut self, number: u32) -> Option<T> {
-        let at = self.waiting.iter().position(|(id, _)| *id == number)?;
-        self.waiting.remove(at).map(|(_, what)| what)
+        let place = self.place(number);
+        let what = self.waiting.get_mut(place)?.take();
+        while let Some(None) = self.waiting.front() {
+            self.forget_first();
+        }
+        what
     }
 
     /// The kernel counts from 0 again. The stamps of what left just before are not known any more:
     /// better none than another datagram's.
     pub(crate) fn restart(&mut self) {
         self.waiting.clear();
-        self.next = 0;
+        self.first = 0;
+    }
+
+    fn forget_first(&mut self) {
+        self.waiting.pop_front();
+        self.first = self.first.wrapping_add(1);
+    }
+
+    const fn place(&self, number: u32) -> usize {
+        number.wrapping_sub(self.first) as usize
     }
 }
 
@@ -72,7 +85,7 @@ mod tests {
     #[test]
     fn numbers_wrap_as_the_kernels_do() {
         let mut numbered = Numbered::new(4);
-        numbered.next = u32::MAX;
+        numbered.first = u32::MAX;
         numbered.count("last");
         numbered.count("first");
         assert_eq!(numbered.get(u32::MAX), Some(&"last"));

@@ -126,6 +126,12 @@ pub fn sleep_until(until: RawNanos, spin: Spin) -> RawNanos {
     }
 }
 
+/// Sleeps once for about so long: for who looks at the clock afterwards anyway. Late by the
+/// wake-up, or early by what the clocks drift apart meanwhile.
+pub fn nap(length: Duration) {
+    sleep(i64::try_from(length.as_nanos()).unwrap_or(i64::MAX));
+}
+
 fn sleep(nanos: i64) {
     let span = libc::timespec {
         tv_sec: libc::time_t::try_from(nanos / 1_000_000_000).unwrap_or(libc::time_t::MAX),

@@ -9,6 +9,7 @@
 #![expect(clippy::cast_possible_truncation, reason = "sizes of small structs")]
 
 mod asking;
+mod batch;
 
 use std::io;
 use std::mem::{size_of, zeroed};
@@ -21,8 +22,10 @@ use crate::tcp::{self, TcpStats};
 
 pub(crate) use asking::set_option;
 pub use asking::{
-    Carrier, Family, KeepAwake, dropped, enable, enable_receive, enable_ttl, restart_count,
+    Carrier, Family, KeepAwake, dropped, enable, enable_port, enable_receive, enable_ttl,
+    make_room, restart_count,
 };
+pub use batch::{Batch, Patience};
 
 /// `SCM_TSTAMP_SND`, `SCM_TSTAMP_SCHED`, `SCM_TSTAMP_ACK` of linux/errqueue.h.
 const SENT_INFO: u32 = 0;
@@ -45,6 +48,8 @@ pub struct Received {
     pub from: Option<SocketAddr>,
     /// Which address of ours it was sent to, if asked for with [`destination::enable`].
     pub to: Option<IpAddr>,
+    /// Which port of ours it was sent to, if asked for with [`enable_port`].
+    pub port: Option<u16>,
     /// TTL or hop limit, if asked for with [`enable_ttl`].
     pub ttl: Option<u8>,
     /// The datagram was longer than the buffer.
@@ -59,22 +64,33 @@ pub fn receive(socket: BorrowedFd<'_>, buffer: &mut [u8]) -> io::Result<Received
     let mut control = Control([0; CONTROL]);
     let mut call = Call::new(buffer, &mut control);
     let len = call.receive(socket, 0)?;
+    Ok(describe(&call.header, &call.name, len))
+}
+
+/// What the kernel told of a datagram of `len` bytes.
+fn describe(header: &libc::msghdr, name: &libc::sockaddr_storage, len: usize) -> Received {
     let mut received = Received {
         len,
         stamp: None,
-        from: call.from(),
+        from: sender(header, name),
         to: None,
+        port: None,
         ttl: None,
-        truncated: call.header.msg_flags & libc::MSG_TRUNC != 0,
+        truncated: header.msg_flags & libc::MSG_TRUNC != 0,
     };
-    call.each_control(|level, kind, data| match (level, kind) {
+    each_control(header, |level, kind, data| match (level, kind) {
         (libc::SOL_SOCKET, SCM_TIMESTAMPING) => received.stamp = software_stamp(data),
         (libc::IPPROTO_IP, libc::IP_TTL) | (libc::IPPROTO_IPV6, libc::IPV6_HOPLIMIT) => {
             received.ttl = data.first().copied();
         }
+        (libc::IPPROTO_IP, libc::IP_ORIGDSTADDR) | (libc::IPPROTO_IPV6, libc::IPV6_ORIGDSTADDR) => {
+            // In both kinds of address the port stands behind the family.
+            let port = data.get(2..4).and_then(|port| port.try_into().ok());
+            received.port = port.map(u16::from_be_bytes);
+        }
         _ => received.to = destination::named(level, kind, data).or(received.to),
     });
-    Ok(received)
+    received
 }
 
 /// At which point a packet on its way out was stamped.
@@ -122,10 +138,14 @@ pub fn take_notice(socket: BorrowedFd<'_>) -> io::Result<Option<Notice>> {
         Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(None),
         Err(error) => return Err(error),
     }
+    Ok(Some(notice(&call.header)))
+}
+
+fn notice(header: &libc::msghdr) -> Notice {
     let mut at = None;
     let mut point = None;
     let mut tcp = None;
-    call.each_control(|level, kind, data| match (level, kind) {
+    each_control(header, |level, kind, data| match (level, kind) {
         (libc::SOL_SOCKET, SCM_TIMESTAMPING) => at = software_stamp(data),
         (libc::SOL_SOCKET, SCM_TIMESTAMPING_OPT_STATS) => tcp = Some(tcp::from_netlink(data)),
         (libc::IPPROTO_IP, libc::IP_RECVERR) | (libc::IPPROTO_IPV6, libc::IPV6_RECVERR) => {
@@ -133,10 +153,10 @@ pub fn take_notice(socket: BorrowedFd<'_>) -> io::Result<Option<Notice>> {
         }
         _ => {}
     });
-    Ok(Some(match (at, point) {
+    match (at, point) {
         (Some(at), Some((point, id))) => Notice::Stamp(SendStamp { point, id, at, tcp }),
         _ => Notice::Other,
-    }))
+    }
 }
 
 /// `struct scm_timestamping` is three timespecs; the first is the software stamp.
@@ -211,43 +231,55 @@ impl<'a> Call<'a> {
         usize::try_from(len).map_err(|_| io::Error::last_os_error())
     }
 
-    pub(crate) fn each_control(&self, mut see: impl FnMut(libc::c_int, libc::c_int, &[u8])) {
-        // SAFETY: the kernel filled msg_control with msg_controllen bytes of well-formed control
-        // messages; the CMSG functions stay within them, and each data slice within its message.
-        unsafe {
-            let mut at = libc::CMSG_FIRSTHDR(&raw const self.header);
-            while !at.is_null() {
-                let whole = (*at).cmsg_len as usize;
-                let data = libc::CMSG_DATA(at);
-                let head = data as usize - at as usize;
-                let slice = std::slice::from_raw_parts(data, whole.saturating_sub(head));
-                see((*at).cmsg_level, (*at).cmsg_type, slice);
-                at = libc::CMSG_NXTHDR(&raw const self.header, at);
-            }
-        }
+    pub(crate) fn each_control(&self, see: impl FnMut(libc::c_int, libc::c_int, &[u8])) {
+        each_control(&self.header, see);
     }
 
     pub(crate) fn from(&self) -> Option<SocketAddr> {
-        if self.header.msg_namelen == 0 {
-            return None;
+        sender(&self.header, &self.name)
+    }
+}
+
+/// The control messages of a header that a receiving call filled.
+fn each_control(header: &libc::msghdr, mut see: impl FnMut(libc::c_int, libc::c_int, &[u8])) {
+    // SAFETY: the kernel filled msg_control with msg_controllen bytes of well-formed control
+    // messages; the CMSG functions stay within them, and each data slice within its message.
+    unsafe {
+        let mut at = libc::CMSG_FIRSTHDR(std::ptr::from_ref(header));
+        while !at.is_null() {
+            let whole = (*at).cmsg_len as usize;
+            let data = libc::CMSG_DATA(at);
+            let head = data as usize - at as usize;
+            let slice = std::slice::from_raw_parts(data, whole.saturating_sub(head));
+            see((*at).cmsg_level, (*at).cmsg_type, slice);
+            at = libc::CMSG_NXTHDR(std::ptr::from_ref(header), at);
         }
-        match libc::c_int::from(self.name.ss_family) {
-            libc::AF_INET => {
-                // SAFETY: the family says that the storage holds a sockaddr_in.
-                let v4 = unsafe { &*(&raw const self.name).cast::<libc::sockaddr_in>() };
-                let ip = Ipv4Addr::from(u32::from_be(v4.sin_addr.s_addr));
-                Some(SocketAddr::new(IpAddr::V4(ip), u16::from_be(v4.sin_port)))
-            }
-            libc::AF_INET6 => {
-                // SAFETY: the family says that the storage holds a sockaddr_in6.
-                let v6 = unsafe { &*(&raw const self.name).cast::<libc::sockaddr_in6>() };
-                let ip = Ipv6Addr::from(v6.sin6_addr.s6_addr);
-                let port = u16::from_be(v6.sin6_port);
-                // The scope tells the interface of a link-local peer: no reply goes without it.
-                Some(SocketAddrV6::new(ip, port, 0, v6.sin6_scope_id).into())
-            }
-            _ => None,
+    }
+}
+
+/// The address that a receiving call wrote.
+fn sender(header: &libc::msghdr, name: &libc::sockaddr_storage) -> Option<SocketAddr> {
+    if header.msg_namelen == 0 {
+        return None;
+    }
+    let family = name.ss_family;
+    let name = std::ptr::from_ref(name);
+    match libc::c_int::from(family) {
+        libc::AF_INET => {
+            // SAFETY: the family says that the storage holds a sockaddr_in.
+            let v4 = unsafe { &*name.cast::<libc::sockaddr_in>() };
+            let ip = Ipv4Addr::from(u32::from_be(v4.sin_addr.s_addr));
+            Some(SocketAddr::new(IpAddr::V4(ip), u16::from_be(v4.sin_port)))
         }
+        libc::AF_INET6 => {
+            // SAFETY: the family says that the storage holds a sockaddr_in6.
+            let v6 = unsafe { &*name.cast::<libc::sockaddr_in6>() };
+            let ip = Ipv6Addr::from(v6.sin6_addr.s6_addr);
+            let port = u16::from_be(v6.sin6_port);
+            // The scope tells the interface of a link-local peer: no reply goes without it.
+            Some(SocketAddrV6::new(ip, port, 0, v6.sin6_scope_id).into())
+        }
+        _ => None,
     }
 }
 

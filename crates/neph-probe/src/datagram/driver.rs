@@ -26,6 +26,8 @@ const SETTLE: Span = Span::from_millis(20);
 const TURN: Span = Span::from_millis(1);
 /// Datagrams read in a row before stamps and the schedule are looked at again.
 const BATCH: usize = 64;
+/// Room for replies that are not read yet.
+const ROOM: i32 = 4 << 20;
 /// How long to wait for the reflector's last stamp.
 const TAIL: Span = Span::from_millis(500);
 
@@ -41,6 +43,8 @@ pub(crate) fn drive(spec: &FlowSpec, outlet: Outlet, stop: &Stop) -> Result<(), 
         address: spec.address,
         source,
     })?;
+    // A thread that is kept from running must not lose what comes meanwhile; less room is no fault.
+    let _ = stamp::make_room(socket.as_fd(), ROOM);
     let mut driver = Driver {
         session: Session::new(spec),
         codec,

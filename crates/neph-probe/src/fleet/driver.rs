@@ -5,7 +5,7 @@
 //! for each reply.
 
 use neph_model::{Instant, Lane, Own, Span};
-use neph_sys::clock::{self, RawNanos, Spin};
+use neph_sys::clock;
 use neph_sys::ppoll::{self, Awaited};
 use neph_sys::stamp::KeepAwake;
 
@@ -23,7 +23,7 @@ use crate::stop::Stop;
 const SETTLE: Span = Span::from_millis(20);
 /// What has come is read this often, however dense the schedule. Much less than a socket's buffer
 /// holds.
-const READING: Span = Span::from_millis(1);
+const READING: Span = Span::from_millis(4);
 /// What is finished is told this often, ...
 const TELLING: Span = Span::from_millis(10);
 /// ... or when there is this much of it.
@@ -32,6 +32,9 @@ const BATCH: usize = 1_024;
 const ANCHORS: Span = Span::from_secs(1);
 /// Waiting for less takes longer than it should.
 const NO_SLEEP: Span = Span::from_micros(3);
+/// Where sends are closer to each other than this they go a few at a time: to sleep and to wake
+/// costs as much as to send.
+const GRAIN: Span = Span::from_micros(40);
 
 /// Carries out the fleet until its schedule is over or `stop` is set.
 pub(super) fn drive(
@@ -53,6 +56,7 @@ pub(super) fn drive(
         sent: moment,
         read: moment,
         told: moment,
+        woken: moment,
         anchored: None,
     };
     driver.open(spec.fleet.lanes)?;
@@ -76,6 +80,8 @@ struct Driver {
     /// When what had come was last read, and what was finished told.
     read: Instant<Own>,
     told: Instant<Own>,
+    /// When it last woke to send.
+    woken: Instant<Own>,
     anchored: Option<Instant<Own>>,
 }
 
@@ -190,7 +196,9 @@ impl Driver {
             return;
         }
         if due - moment <= READING {
-            clock::sleep_until(RawNanos(due.nanos()), Spin::NONE);
+            let until = due.max(self.woken + GRAIN);
+            clock::nap((until - moment).to_duration());
+            self.woken = now();
             return;
         }
         let telling = (self.session.finished() > 0).then(|| self.told + TELLING);

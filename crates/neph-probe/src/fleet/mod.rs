@@ -14,6 +14,7 @@ mod reports;
 mod rota;
 mod run;
 pub(crate) mod session;
+mod shared;
 mod sockets;
 mod speaker;
 mod spec;

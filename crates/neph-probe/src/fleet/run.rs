@@ -4,11 +4,13 @@ use std::sync::mpsc::Receiver;
 use std::thread::{self, JoinHandle};
 
 use neph_model::ProbeKind;
+use neph_sys::files;
 
 use super::connect::Connects;
 use super::driver;
 use super::established::Established;
 use super::reports::FleetReports;
+use super::shared::Shared;
 use super::sockets::Sockets;
 use super::spec::{FleetReport, FleetSpec};
 use super::syn::Syns;
@@ -18,6 +20,9 @@ use crate::pace;
 use crate::raw_tcp;
 use crate::spec::Priority;
 use crate::stop::Stop;
+
+/// Files that a fleet needs beside those of its flows, and that others of this process may want.
+const SPARE: u64 = 64;
 
 /// A fleet that runs on a thread of its own until its schedule is over or it is stopped.
 #[derive(Debug)]
@@ -76,7 +81,7 @@ fn run(spec: &FleetSpec, reports: FleetReports, stop: &Stop) -> Result<(), Probe
 /// What carries this kind.
 fn transport(spec: &FleetSpec) -> Result<Box<dyn Transport>, ProbeError> {
     match spec.fleet.probe {
-        ProbeKind::Udp => Ok(Box::new(Sockets::new(spec)?)),
+        ProbeKind::Udp => udp(spec),
         ProbeKind::Syn if raw_tcp::is_permitted() => Ok(Box::new(Syns::new(spec)?)),
         ProbeKind::Syn => Ok(Box::new(Connects::new(spec)?)),
         ProbeKind::Tcp => Ok(Box::new(Established::new(spec)?)),
@@ -84,4 +89,34 @@ fn transport(spec: &FleetSpec) -> Result<Box<dyn Transport>, ProbeError> {
             "there is no fleet of {kind} flows"
         ))),
     }
+}
+
+/// A socket for each flow where there are files enough, as anybody may; else shared ones.
+fn udp(spec: &FleetSpec) -> Result<Box<dyn Transport>, ProbeError> {
+    let files = files::raise_limit().unwrap_or(u64::MAX);
+    let needed = files_needed(spec);
+    if needed <= files {
+        return Ok(Box::new(Sockets::new(spec)?));
+    }
+    let shared = Shared::new(spec).map_err(|error| {
+        let possible = u64::from(spec.fleet.lanes) * files.saturating_sub(SPARE) / needed;
+        ProbeError::Fleet(format!(
+            "{} flows need {needed} files and this process may open {files}: ask for {possible} \
+             flows, raise the limit ('ulimit -n'), or run as root, which needs no file for each \
+             ({error})",
+            spec.fleet.lanes
+        ))
+    })?;
+    Ok(Box::new(shared))
+}
+
+/// A file for each flow, for those that are over but still take late replies, and some more.
+fn files_needed(spec: &FleetSpec) -> u64 {
+    let lanes = u64::from(spec.fleet.lanes);
+    let leaving = spec.fleet.renewal.map_or(0, |renewal| {
+        let timeout = spec.timeout.nanos().max(0).unsigned_abs();
+        let renewal = renewal.nanos().max(spec.fleet.interval.nanos()).max(1);
+        lanes * timeout.div_ceil(renewal.unsigned_abs())
+    });
+    lanes + leaving + SPARE
 }

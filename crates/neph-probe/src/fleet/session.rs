@@ -426,13 +426,30 @@ impl Session {
         self.untold == 0 && self.next_due().is_none()
     }
 
-    /// Decides everything as it stands: what has no reply is lost.
+    /// Tells what is known and not told yet: the fleet is over. What is still out was cut short
+    /// before its timeout: it is neither answered nor lost, and is not counted.
     pub(crate) fn finish(&mut self) {
-        let last = self.slots.back().map(|slot| slot.sent + self.timeout);
-        let ripe = self.ripening.back().map(|(ripe, _)| *ripe);
-        if let Some(end) = last.into_iter().chain(ripe).max() {
-            self.at_time(end);
+        while let Some((_, number)) = self.ripening.pop_front() {
+            self.tally.replies += 1;
+            if let Some(slot) = self.slot(number) {
+                slot.stage = Stage::Done;
+            }
         }
+        let mut left = 0;
+        for (number, slot) in (self.first..).zip(&mut self.slots) {
+            match slot.stage {
+                Stage::Told => {}
+                Stage::Out => left += 1,
+                Stage::Done => {
+                    slot.stage = Stage::Told;
+                    let message = told(self.rota.turn(number).lane, slot);
+                    self.tally.unstamped += u64::from(is_unstamped(&message));
+                    self.finished.push(message);
+                }
+            }
+        }
+        self.tally.sent -= left;
+        self.untold = 0;
     }
 
     pub(crate) const fn count_dropped(&mut self, dropped: u64) {

@@ -127,21 +127,19 @@ impl Sockets {
     }
 }
 
-/// Reads send stamps; whether there were any.
-fn read_notices(flow: &Flow, clock: &StampClock, events: &mut Vec<Event>) -> bool {
-    let mut any = false;
-    while let Ok(Some(notice)) = stamp::take_notice(flow.socket.as_fd()) {
-        any = true;
-        let Notice::Stamp(stamp) = notice else {
-            continue;
-        };
-        if let (Point::Sent, Some(at)) = (stamp.point, clock.own(stamp.at)) {
-            let (port, seq) = (flow.port, flow.first.wrapping_add(stamp.id));
-            let request = Known { port, seq };
-            events.push(Event::Departed(Departed { request, at }));
-        }
+/// Reads a send stamp, if there is one: a second one is found again. Whether something was read.
+fn read_notice(flow: &Flow, clock: &StampClock, events: &mut Vec<Event>) -> bool {
+    let Ok(Some(notice)) = stamp::take_notice(flow.socket.as_fd()) else {
+        return false;
+    };
+    if let Notice::Stamp(stamp) = notice
+        && let (Point::Sent, Some(at)) = (stamp.point, clock.own(stamp.at))
+    {
+        let (port, seq) = (flow.port, flow.first.wrapping_add(stamp.id));
+        let request = Known { port, seq };
+        events.push(Event::Departed(Departed { request, at }));
     }
-    any
+    true
 }
 
 impl Transport for Sockets {
@@ -194,7 +192,7 @@ impl Transport for Sockets {
                 let index = usize::try_from(happening.token).unwrap_or(usize::MAX);
                 let mut fault = false;
                 if let (true, Some(Some(flow))) = (happening.has_notice, self.flows.get(index)) {
-                    fault = !read_notices(flow, clock, events);
+                    fault = !read_notice(flow, clock, events);
                 }
                 // No stamp but an error (the peer's port is closed, says ICMP): reading takes it
                 // away, and left there it would be found again and again.

@@ -3,6 +3,7 @@
 use neph_model::{AtPeer, Instant, Span, Wall};
 use neph_wire::stamp::{
     Auth, ErrorEstimate, Key, Reply, SenderPacket, Timestamp, decode_reply, encode_request,
+    request_size,
 };
 
 use super::session::low;
@@ -47,6 +48,11 @@ impl Stamp {
             None => Auth::Open,
             Some(key) => Auth::Keyed(key),
         }
+    }
+
+    /// Bytes of a request, and of its reply.
+    pub(crate) fn size(&self) -> usize {
+        request_size(self.auth(), self.size)
     }
 
     /// Appends request `seq` of a flow, made at `now`.

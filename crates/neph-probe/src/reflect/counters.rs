@@ -35,6 +35,7 @@ counted! {
     RefusedMemory "refused_memory" "Messages for which there was no memory: too much is not whole or unread, of this peer or of all.",
     RefusedBusy "refused_busy" "Bulk transfers while another ran, or longer than the cap.",
     RefusedKey "refused_key" "STAMP packets whose authentication failed.",
+    DroppedByKernel "dropped_by_kernel" "Datagrams that the kernel dropped because they were not read in time.",
     Idle "idle" "Connections closed because they said nothing.",
     SlowWriters "slow_writers" "Connections closed because a request did not become whole, or too slowly.",
     SlowReaders "slow_readers" "Connections closed because they did not read their replies, or too slowly.",
@@ -52,6 +53,11 @@ pub(super) struct Counters([AtomicU64; Counted::ALL.len()]);
 impl Counters {
     pub(super) fn count(&self, what: Counted) {
         self.0[what as usize].fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Of what somebody else counts.
+    pub(super) fn set(&self, what: Counted, count: u64) {
+        self.0[what as usize].store(count, Ordering::Relaxed);
     }
 
     pub(super) fn all(&self) -> Vec<(Counted, u64)> {

@@ -14,6 +14,7 @@ pub(crate) mod marks;
 mod progress;
 mod room;
 mod serve;
+mod sessions;
 pub(crate) mod udp;
 
 use std::net::{SocketAddr, TcpListener, UdpSocket};

@@ -2,7 +2,6 @@
 //!
 //! A reply is exactly as long as its request, so that nobody can be flooded through us.
 
-use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::os::fd::AsFd;
 use std::sync::Arc;
@@ -11,7 +10,7 @@ use std::time::Duration;
 use neph_model::{Anchor, Instant, Own, Span};
 use neph_sys::clock;
 use neph_sys::destination;
-use neph_sys::stamp::{self, Carrier, Family, Notice, Point};
+use neph_sys::stamp::{self, Batch, Carrier, Family, Notice, Patience, Point, SendStamp};
 use neph_wire::marks::PreviousTx;
 use neph_wire::stamp::{
     Answer, Auth, ErrorEstimate, FollowUp, Format, Key, StampError, Timestamp, decode_request,
@@ -19,19 +18,26 @@ use neph_wire::stamp::{
 };
 
 use super::Shared;
+use super::budget::Budget;
 use super::counters::Counted;
 use super::marks::{Arrived, marks};
+use super::sessions::Sessions;
 use crate::ProbeError;
 use crate::numbered::Numbered;
 use crate::stamp_clock::{StampClock, now};
 use crate::synchrony::Synchrony;
 
-/// Sessions remembered; beyond, those idle for longest are forgotten.
-const MAX_SESSIONS: usize = 1 << 16;
-/// A session that said nothing for this long may be forgotten.
-const SESSION_IDLE: Span = Span::from_secs(60);
-/// Stamps come within microseconds; an older one will not.
+/// Replies whose departures are waited for: more than are answered in a row.
 const UNSTAMPED: usize = 1024;
+/// Requests and notices that one call takes at most.
+const BATCH: usize = 32;
+/// The largest datagram.
+const LARGEST: usize = 1 << 16;
+/// Room for requests that are not read yet: 100 ms of 100,000 a second. Whoever asks more than is
+/// answered had better lose some than wait for seconds.
+const ROOM: i32 = 4 << 20;
+/// How often the kernel is asked what it dropped.
+const DROPS_ASKED: Span = Span::from_millis(500);
 
 #[derive(Debug)]
 pub(super) struct Answerer {
@@ -40,8 +46,12 @@ pub(super) struct Answerer {
     shared: Arc<Shared>,
     clock: StampClock,
     synchrony: Synchrony,
-    sessions: HashMap<SocketAddr, Session>,
+    sessions: Sessions,
+    /// Of the peer that asked last: most often it asks again.
+    budget: Option<(IpAddr, Arc<Budget>)>,
     unstamped: Numbered<(SocketAddr, u64)>,
+    notices: Batch,
+    drops_asked: Instant<Own>,
 }
 
 /// One peer's session.
@@ -50,6 +60,8 @@ pub(crate) struct Session {
     replies: u32,
     pub(crate) previous: Option<PreviousTx>,
     seen: Instant<Own>,
+    /// A request other than the first was heard.
+    past_first: bool,
 }
 
 impl Answerer {
@@ -72,9 +84,10 @@ impl Answerer {
         };
         socket
             .set_read_timeout(Some(Duration::from_millis(100)))
-            .and_then(|()| stamp::enable(socket.as_fd(), Carrier::Datagrams))
+            .and_then(|()| stamp::enable(socket.as_fd(), Carrier::Departures))
             .and_then(|()| stamp::enable_ttl(socket.as_fd(), family))
             .and_then(|()| destination::enable(socket.as_fd(), family))
+            .and_then(|()| stamp::make_room(socket.as_fd(), ROOM))
             .map_err(|source| fault(&socket, source))?;
         Ok(Self {
             socket,
@@ -82,38 +95,43 @@ impl Answerer {
             shared,
             clock: StampClock::new(),
             synchrony: Synchrony::new(now()),
-            sessions: HashMap::new(),
+            sessions: Sessions::default(),
+            budget: None,
             unstamped: Numbered::new(UNSTAMPED),
+            notices: Batch::new(BATCH, 0),
+            drops_asked: now(),
         })
     }
 
     pub(super) fn run(mut self) {
-        let mut buffer = vec![0; 1 << 16];
-        let mut reply = Vec::with_capacity(1 << 16);
+        let mut requests = Batch::new(BATCH, LARGEST);
+        let mut reply = Vec::with_capacity(LARGEST);
         while !self.shared.stop.is_set() {
             // Errors are time-outs, or a peer's port that is closed: neither is ours to mend.
-            let Ok(received) = stamp::receive(self.socket.as_fd(), &mut buffer) else {
-                self.synchrony.refresh(now());
-                continue;
-            };
+            let count = requests.receive(self.socket.as_fd(), Patience::First);
             let app_rx = now();
             self.clock.refresh();
-            let Some(from) = received.from else { continue };
-            let rx = received.stamp.and_then(|stamp| self.clock.own(stamp));
-            let arrived = Arrived { rx, app_rx };
-            let asked = Asked {
-                bytes: &buffer[..received.len],
-                ttl: received.ttl.unwrap_or(u8::MAX),
-                from,
-                arrived,
-            };
-            match self.answer(&asked, &mut reply) {
-                Ok(seq) => self.send(&reply, received.to, from, seq),
-                Err(counted) => self.shared.counters.count(counted),
+            for at in 0..count.unwrap_or(0) {
+                let (bytes, received) = requests.datagram(at);
+                let Some(from) = received.from else { continue };
+                let rx = received.stamp.and_then(|stamp| self.clock.own(stamp));
+                let asked = Asked {
+                    bytes,
+                    ttl: received.ttl.unwrap_or(u8::MAX),
+                    from,
+                    arrived: Arrived { rx, app_rx },
+                };
+                match self.answer(&asked, &mut reply) {
+                    Ok(seq) => self.send(&reply, received.to, from, seq),
+                    Err(counted) => self.shared.counters.count(counted),
+                }
             }
             // Here, where no reply waits for it.
+            self.read_notices();
             self.synchrony.refresh(app_rx);
+            self.ask_drops(app_rx);
         }
+        self.tell_drops();
     }
 
     /// Replaces `reply` by the answer; returns the number of the request.
@@ -125,21 +143,28 @@ impl Answerer {
             _ => Counted::RefusedMalformed,
         })?;
         // Only now: anybody can send anything under any address, and each costs a budget.
-        let budget = self.shared.budgets.of(asked.from.ip(), arrived.app_rx);
-        if !budget.is_some_and(|b| b.spend(asked.bytes.len() as u64, arrived.app_rx)) {
+        let (peer, bytes) = (asked.from.ip(), asked.bytes.len() as u64);
+        if !spend(
+            &mut self.budget,
+            &self.shared,
+            peer,
+            (bytes, arrived.app_rx),
+        ) {
             return Err(Counted::RefusedRate);
         }
         if self.shared.think > Span::ZERO {
             let until = arrived.app_rx + self.shared.think;
             clock::sleep_until(clock::RawNanos(until.nanos()), clock::Spin::NONE);
         }
-        make_room(&mut self.sessions, arrived.app_rx);
-        let fresh = Session::new(arrived.app_rx);
-        let session = self.sessions.entry(asked.from).or_insert(fresh);
-        let answer = session.answer(asked, now(), self.clock.anchor(), self.synchrony.estimate());
+        let seq = request.packet.seq;
+        let session = self.sessions.of(asked.from, seq, arrived.app_rx);
+        let app_tx = now();
+        let error = self.synchrony.estimate();
+        let answer = session.answer(asked, app_tx, self.clock.anchor(), error);
+        session.hear(seq, app_tx);
         reply.clear();
         reflect(&request, &answer, auth, reply);
-        Ok(u64::from(request.packet.seq))
+        Ok(u64::from(seq))
     }
 
     /// Replies from the address that was asked: a peer takes no other's word.
@@ -147,37 +172,71 @@ impl Answerer {
         if destination::send(self.socket.as_fd(), reply, from, to).is_err() {
             // As in the asking half: nobody can tell whether the kernel counted it.
             self.read_notices();
-            if stamp::restart_count(self.socket.as_fd(), Carrier::Datagrams).is_ok() {
+            if stamp::restart_count(self.socket.as_fd(), Carrier::Departures).is_ok() {
                 self.unstamped.restart();
             }
             return;
         }
         self.shared.counters.count(Counted::Replies);
         self.unstamped.count((to, seq));
-        self.read_notices();
     }
 
     fn read_notices(&mut self) {
-        while let Ok(Some(notice)) = stamp::take_notice(self.socket.as_fd()) {
-            let Notice::Stamp(stamp) = notice else {
-                continue;
-            };
-            if stamp.point != Point::Sent {
-                continue;
+        while let Ok(count) = self.notices.take_notices(self.socket.as_fd()) {
+            for at in 0..count {
+                if let Notice::Stamp(stamp) = self.notices.notice(at) {
+                    self.departed(&stamp);
+                }
             }
-            let Some((to, seq)) = self.unstamped.take(stamp.id) else {
-                continue;
-            };
-            if let (Some(nic_tx), Some(session)) =
-                (self.clock.own(stamp.at), self.sessions.get_mut(&to))
-            {
-                session.previous = Some(PreviousTx {
-                    seq,
-                    nic_tx: nic_tx.nanos(),
-                });
+            if count < BATCH {
+                return;
             }
         }
     }
+
+    fn departed(&mut self, stamp: &SendStamp) {
+        if stamp.point != Point::Sent {
+            return;
+        }
+        let Some((to, seq)) = self.unstamped.take(stamp.id) else {
+            return;
+        };
+        if let (Some(nic_tx), Some(session)) =
+            (self.clock.own(stamp.at), self.sessions.get_mut(&to))
+        {
+            session.previous = Some(PreviousTx {
+                seq,
+                nic_tx: nic_tx.nanos(),
+            });
+        }
+    }
+
+    fn ask_drops(&mut self, now: Instant<Own>) {
+        if now - self.drops_asked >= DROPS_ASKED {
+            self.drops_asked = now;
+            self.tell_drops();
+        }
+    }
+
+    fn tell_drops(&self) {
+        let dropped = stamp::dropped(self.socket.as_fd()).unwrap_or(0);
+        self.shared.counters.set(Counted::DroppedByKernel, dropped);
+    }
+}
+
+/// Takes a message of these bytes from the peer's budget, if it has it.
+fn spend(
+    latest: &mut Option<(IpAddr, Arc<Budget>)>,
+    shared: &Shared,
+    peer: IpAddr,
+    (bytes, now): (u64, Instant<Own>),
+) -> bool {
+    if latest.as_ref().is_none_or(|(known, _)| *known != peer) {
+        *latest = shared.budgets.of(peer, now).map(|budget| (peer, budget));
+    }
+    latest
+        .as_ref()
+        .is_some_and(|(_, budget)| budget.spend(bytes, now))
 }
 
 /// A datagram that came.
@@ -194,7 +253,24 @@ impl Session {
             replies: 0,
             previous: None,
             seen,
+            past_first: false,
         }
+    }
+
+    /// When it was heard last.
+    pub(crate) const fn seen(&self) -> Instant<Own> {
+        self.seen
+    }
+
+    /// Whether a request other than the first was heard.
+    pub(crate) const fn is_past_first(&self) -> bool {
+        self.past_first
+    }
+
+    /// Request `seq` of it was answered.
+    pub(crate) const fn hear(&mut self, seq: u32, at: Instant<Own>) {
+        self.past_first |= seq != 0;
+        self.seen = at;
     }
 
     pub(crate) fn answer(
@@ -212,7 +288,6 @@ impl Session {
         let previous = self.previous.take();
         let seq = self.replies;
         self.replies = seq.wrapping_add(1);
-        self.seen = app_tx;
         Answer {
             seq,
             receive: time(arrived.rx.unwrap_or(arrived.app_rx)),
@@ -233,16 +308,6 @@ fn follow_up(session: &Session, time: &impl Fn(Instant<Own>) -> Timestamp) -> Op
         timestamp: time(Instant::from_nanos(previous.nic_tx)),
         method: KERNEL,
     })
-}
-
-fn make_room(sessions: &mut HashMap<SocketAddr, Session>, now: Instant<Own>) {
-    if sessions.len() >= MAX_SESSIONS {
-        sessions.retain(|_, session| now - session.seen < SESSION_IDLE);
-    }
-    if sessions.len() >= MAX_SESSIONS {
-        // Everybody is busy: start anew. A session that is forgotten loses one send stamp.
-        sessions.clear();
-    }
 }
 
 fn fault(socket: &UdpSocket, source: std::io::Error) -> ProbeError {

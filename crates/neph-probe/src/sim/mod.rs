@@ -17,7 +17,7 @@ pub(super) const PEER_AHEAD: i64 = 7_777_777_777;
 
 /// `SplitMix64`: the same seed, the same network.
 #[derive(Debug)]
-pub(super) struct Random(pub(super) u64);
+pub(crate) struct Random(pub(crate) u64);
 
 impl Random {
     fn next(&mut self) -> u64 {
@@ -29,39 +29,39 @@ impl Random {
     }
 
     /// From 0 to `most`, both included.
-    pub(super) fn up_to(&mut self, most: i64) -> i64 {
+    pub(crate) fn up_to(&mut self, most: i64) -> i64 {
         let range = most.unsigned_abs() + 1;
         (self.next() % range).cast_signed()
     }
 
-    pub(super) fn chance(&mut self, permille: u64) -> bool {
+    pub(crate) fn chance(&mut self, permille: u64) -> bool {
         self.next() % 1000 < permille
     }
 }
 
 /// What the network and the two hosts do.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Net {
+pub(crate) struct Net {
     /// Delay to the peer, and back, nanoseconds.
-    pub(super) there: i64,
-    pub(super) back: i64,
+    pub(crate) there: i64,
+    pub(crate) back: i64,
     /// Added to each delay at random, up to this.
-    pub(super) jitter: i64,
+    pub(crate) jitter: i64,
     /// What each kernel and the sender's schedule take, at random up to this.
-    pub(super) kernel: i64,
+    pub(crate) kernel: i64,
     /// The peer's program.
-    pub(super) think: i64,
+    pub(crate) think: i64,
     /// Of 1000 datagrams, so many get lost, and so many come twice.
-    pub(super) loss: u64,
-    pub(super) duplicates: u64,
+    pub(crate) loss: u64,
+    pub(crate) duplicates: u64,
     /// Of 1000 writes, so many are held up by a lost segment, reset the connection, or are taken
     /// by the socket in part.
-    pub(super) stalls: u64,
-    pub(super) resets: u64,
-    pub(super) partial: u64,
+    pub(crate) stalls: u64,
+    pub(crate) resets: u64,
+    pub(crate) partial: u64,
 }
 
-pub(super) const fn at(nanos: i64) -> Instant<Own> {
+pub(crate) const fn at(nanos: i64) -> Instant<Own> {
     Instant::from_nanos(nanos)
 }
 

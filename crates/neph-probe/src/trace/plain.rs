@@ -195,7 +195,7 @@ impl Carrier for Plain {
         })?;
         if failed {
             // Nobody can say which of the tries the kernel counted: this probe has no stamp.
-            stamp::restart_count(flow.socket.as_fd())?;
+            stamp::restart_count(flow.socket.as_fd(), stamp::Carrier::Datagrams)?;
             flow.sent.clear();
         } else if sent {
             flow.sent.push(ask.probe);

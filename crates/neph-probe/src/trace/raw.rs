@@ -287,7 +287,7 @@ impl Carrier for Raw {
         })?;
         if failed {
             // Nobody can say which of the tries the kernel counted: this probe has no stamp.
-            stamp::restart_count(self.sender.as_fd())?;
+            stamp::restart_count(self.sender.as_fd(), stamp::Carrier::Datagrams)?;
             self.sent.clear();
         } else if sent {
             self.sent.push(ask.probe);

@@ -102,6 +102,28 @@ pub fn enable_ttl(socket: BorrowedFd<'_>, family: Family) -> io::Result<()> {
     }
 }
 
+/// Asks for the port of ours that each received datagram was sent to: told where it is not the
+/// socket's own.
+///
+/// # Errors
+/// None known on Linux.
+pub fn enable_port(socket: BorrowedFd<'_>, family: Family) -> io::Result<()> {
+    match family {
+        Family::V4 => set_option(socket, libc::IPPROTO_IP, libc::IP_RECVORIGDSTADDR, 1),
+        Family::V6 => set_option(socket, libc::IPPROTO_IPV6, libc::IPV6_RECVORIGDSTADDR, 1),
+    }
+}
+
+/// Makes room for `bytes` to be received that are not read yet, notices of what was sent included:
+/// as much of it as is permitted (`net.core.rmem_max`; root may have more).
+///
+/// # Errors
+/// None known on Linux.
+pub fn make_room(socket: BorrowedFd<'_>, bytes: i32) -> io::Result<()> {
+    let force = set_option(socket, libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, bytes);
+    force.or_else(|_| set_option(socket, libc::SOL_SOCKET, libc::SO_RCVBUF, bytes))
+}
+
 /// How many packets the kernel dropped so far because this socket's buffer was full.
 ///
 /// # Errors

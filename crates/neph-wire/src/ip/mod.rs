@@ -1,13 +1,15 @@
 //! Ethernet, IPv4, IPv6, TCP and UDP headers, read for link emulators and captures.
 //!
-//! Owns finding addresses, ports and payloads in a frame. Does not own reassembly, checksums or
-//! writing packets. A capture may have cut the packet (snap length): what is there is handed out,
+//! Owns finding addresses, ports and payloads in a frame, and writing whole UDP packets. Does not
+//! own reassembly or checking checksums. A capture may have cut the packet (snap length): what is there is handed out,
 //! and the lengths that the headers announce are told beside it.
 
+mod datagram;
 mod ethernet;
 mod packet;
 mod transport;
 
+pub use datagram::{Datagram, PacketError, encode_udp};
 pub use ethernet::{Ethernet, parse_ethernet};
 pub use packet::{IpPacket, MoreFragments, parse_ip};
 pub use transport::{TcpHeader, UdpHeader, parse_tcp, parse_udp, tcp_timestamps};

@@ -1,0 +1,318 @@
+//! One socket that sends for all ports and one that receives for all: for more flows than a process
+//! may open files. Needs root.
+//!
+//! A raw socket sends whole packets, and stamps their departures; the kernel steers what comes to
+//! the fleet's ports, from the ports that it asks, to one UDP socket.
+
+use std::collections::VecDeque;
+use std::io;
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
+use std::os::fd::{AsFd, BorrowedFd};
+
+use neph_model::{Instant, Lane, Own, Span};
+use neph_sys::destination;
+use neph_sys::epoll::{Epoll, Interest};
+use neph_sys::stamp::{self, Batch, Carrier, Family, Notice, Patience, Point};
+use neph_sys::steer::Steering;
+use neph_wire::ip::{Datagram, encode_udp};
+use socket2::{Domain, Protocol, Socket, Type};
+
+use super::ports::Ports;
+use super::session::{Departed, Event, Known, Replied, low};
+use super::spec::{FleetSpec, Sharing};
+use super::stamp::Stamp;
+use super::transport::{Request, Transport};
+use crate::ProbeError;
+use crate::numbered::Numbered;
+use crate::stamp_clock::{StampClock, now};
+
+/// Datagrams and notices that one call takes at most.
+const BATCH: usize = 64;
+/// Calls in one go, so that a flood of replies does not keep a request waiting.
+const CALLS: usize = 16;
+/// Room for what is not read yet: 100 ms of 100,000 messages a second, with their notices.
+const ROOM: i32 = 8 << 20;
+/// Departures whose stamps are waited for: those of as much time.
+const UNSTAMPED: usize = 1 << 14;
+/// IP's number of raw sockets whose packets bring their own headers.
+const IPPROTO_RAW: i32 = 255;
+
+#[derive(Debug)]
+pub(crate) struct Shared {
+    stamp: Stamp,
+    endpoints: Vec<Endpoint>,
+    sender: Socket,
+    receiver: UdpSocket,
+    set: Epoll,
+    steering: Steering,
+    ports: Ports,
+    hops: u8,
+    /// By port: the endpoint that is asked from it.
+    asked: Vec<u32>,
+    /// Which port each lane has.
+    lanes: Vec<Option<u16>>,
+    /// Ports of flows that are over, and until when they take late replies.
+    leaving: VecDeque<(Instant<Own>, u16)>,
+    linger: Span,
+    unstamped: Numbered<Known>,
+    datagrams: Batch,
+    notices: Batch,
+    payload: Vec<u8>,
+    packet: Vec<u8>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Endpoint {
+    address: SocketAddr,
+    /// Our address towards it; its port is none.
+    source: SocketAddr,
+}
+
+impl Shared {
+    /// # Errors
+    /// When the kernel does not permit raw sockets or steering, too.
+    pub(crate) fn new(spec: &FleetSpec) -> Result<Self, ProbeError> {
+        let fleet = &spec.fleet;
+        let address = fleet.endpoints[0].address;
+        let fault = |source| ProbeError::Socket {
+            operation: "share sockets among the flows to",
+            address,
+            source,
+        };
+        let endpoints = fleet.endpoints.iter().map(|one| endpoint(one.address));
+        let endpoints = endpoints.collect::<io::Result<Vec<_>>>().map_err(fault)?;
+        let mut ports = Ports::new(spec.first_port);
+        let bound = ports.take(|port| bind(address, port)).map_err(fault)?;
+        let (_, receiver) = bound.ok_or(ProbeError::NoPort { address })?;
+        let sender = raw(address).map_err(fault)?;
+        prepare(&sender, &receiver, address).map_err(fault)?;
+        let mut peers: Vec<u16> = endpoints.iter().map(|one| one.address.port()).collect();
+        peers.sort_unstable();
+        peers.dedup();
+        let steering = Steering::new(receiver.as_fd(), &peers).map_err(fault)?;
+        let set = watch(&sender, &receiver).map_err(fault)?;
+        let stamp = Stamp::new(spec)?;
+        let size = stamp.size();
+        Ok(Self {
+            stamp,
+            endpoints,
+            sender,
+            receiver,
+            set,
+            steering,
+            ports,
+            hops: default_hops(),
+            asked: vec![0; 1 << 16],
+            lanes: vec![None; fleet.lanes as usize],
+            leaving: VecDeque::new(),
+            linger: spec.timeout,
+            unstamped: Numbered::new(UNSTAMPED),
+            datagrams: Batch::new(BATCH, size),
+            notices: Batch::new(BATCH, 0),
+            payload: Vec::with_capacity(size),
+            packet: Vec::with_capacity(size + 64),
+        })
+    }
+
+    fn leave(&mut self, now: Instant<Own>) {
+        while let Some((until, port)) = self.leaving.front().copied() {
+            if until > now {
+                return;
+            }
+            self.leaving.pop_front();
+            // Refused for lack of memory only; then it goes on being steered, and nobody listens.
+            let _ = self.steering.remove(port);
+            self.ports.give_back(port);
+        }
+    }
+
+    fn read_notices(&mut self, clock: &StampClock, events: &mut Vec<Event>) {
+        for _ in 0..CALLS {
+            let Ok(count) = self.notices.take_notices(self.sender.as_fd()) else {
+                return;
+            };
+            for at in 0..count {
+                let Notice::Stamp(stamp) = self.notices.notice(at) else {
+                    continue;
+                };
+                if stamp.point != Point::Sent {
+                    continue;
+                }
+                let request = self.unstamped.take(stamp.id);
+                if let (Some(request), Some(at)) = (request, clock.own(stamp.at)) {
+                    events.push(Event::Departed(Departed { request, at }));
+                }
+            }
+            if count < BATCH {
+                return;
+            }
+        }
+    }
+
+    fn read_replies(&mut self, clock: &StampClock, events: &mut Vec<Event>) {
+        for _ in 0..CALLS {
+            let fd = self.receiver.as_fd();
+            let Ok(count) = self.datagrams.receive(fd, Patience::None) else {
+                return;
+            };
+            let read = now();
+            for at in 0..count {
+                events.extend(self.reply(at, clock, read).map(Event::Replied));
+            }
+            if count < BATCH {
+                return;
+            }
+        }
+    }
+
+    fn reply(&self, at: usize, clock: &StampClock, read: Instant<Own>) -> Option<Replied> {
+        let (bytes, received) = self.datagrams.datagram(at);
+        let port = received.port?;
+        let asked = self.endpoints[self.asked[usize::from(port)] as usize].address;
+        let from = received.from?;
+        if (from.ip(), from.port()) != (asked.ip(), asked.port()) {
+            return None;
+        }
+        let answered = self.stamp.answered(bytes)?;
+        Some(Replied {
+            request: Known {
+                port,
+                seq: answered.seq,
+            },
+            stamp: received.stamp.and_then(|stamp| clock.own(stamp)),
+            read,
+            ttl: received.ttl,
+            at_peer: answered.at_peer,
+        })
+    }
+}
+
+impl Transport for Shared {
+    fn open(&mut self, lane: Lane, now: Instant<Own>) -> Result<u16, ProbeError> {
+        self.leave(now);
+        let endpoint = lane.0 as usize % self.endpoints.len();
+        let address = self.endpoints[endpoint].address;
+        let fault = |source| ProbeError::Socket {
+            operation: "find a source port to reach",
+            address,
+            source,
+        };
+        // Bound for a moment: whether somebody has it.
+        let free = self.ports.take(|port| bind(address, port).map(drop));
+        let (port, ()) = free.map_err(fault)?.ok_or(ProbeError::NoPort { address })?;
+        self.steering.add([port]).map_err(fault)?;
+        self.asked[usize::from(port)] = u32::try_from(endpoint).unwrap_or(0);
+        if let Some(earlier) = self.lanes[lane.0 as usize].replace(port) {
+            self.leaving.push_back((now + self.linger, earlier));
+        }
+        Ok(port)
+    }
+
+    fn send(&mut self, request: &Request) -> io::Result<()> {
+        let endpoint = self.endpoints[request.lane.0 as usize % self.endpoints.len()];
+        self.payload.clear();
+        self.packet.clear();
+        let wall = request.wall;
+        self.stamp.request(request.seq, wall, &mut self.payload);
+        let mut datagram = Datagram {
+            source: endpoint.source,
+            destination: endpoint.address,
+            hops: self.hops,
+        };
+        datagram.source.set_port(request.port);
+        encode_udp(&datagram, &self.payload, &mut self.packet).map_err(io::Error::other)?;
+        let mut to = endpoint.address;
+        // Where it goes says the packet; on a raw socket a port here means a protocol.
+        to.set_port(0);
+        let fd = self.sender.as_fd();
+        let outcome = destination::send(fd, &self.packet, None, to);
+        if outcome.is_err() {
+            // Nobody can say whether the kernel counted it.
+            if stamp::restart_count(fd, Carrier::Departures).is_ok() {
+                self.unstamped.restart();
+            }
+        } else {
+            self.unstamped.count(Known {
+                port: request.port,
+                seq: low(request.seq),
+            });
+        }
+        outcome.map(|_| ())
+    }
+
+    fn read(&mut self, clock: &StampClock, events: &mut Vec<Event>) {
+        self.read_notices(clock, events);
+        self.read_replies(clock, events);
+    }
+
+    fn awaited(&self) -> BorrowedFd<'_> {
+        self.set.as_fd()
+    }
+
+    fn dropped(&self) -> u64 {
+        stamp::dropped(self.receiver.as_fd()).unwrap_or(0)
+    }
+
+    fn sharing(&self) -> Sharing {
+        Sharing::OneForAll
+    }
+}
+
+/// The routes say which of our addresses an endpoint is asked from.
+fn endpoint(address: SocketAddr) -> io::Result<Endpoint> {
+    let asking = UdpSocket::bind(any(address, 0))?;
+    asking.connect(address)?;
+    let source = asking.local_addr()?;
+    Ok(Endpoint { address, source })
+}
+
+fn any(address: SocketAddr, port: u16) -> SocketAddr {
+    match address {
+        SocketAddr::V4(_) => (Ipv4Addr::UNSPECIFIED, port).into(),
+        SocketAddr::V6(_) => (Ipv6Addr::UNSPECIFIED, port).into(),
+    }
+}
+
+fn bind(address: SocketAddr, port: u16) -> io::Result<UdpSocket> {
+    UdpSocket::bind(any(address, port))
+}
+
+fn raw(address: SocketAddr) -> io::Result<Socket> {
+    Socket::new(
+        Domain::for_address(address),
+        Type::RAW.nonblocking(),
+        Some(Protocol::from(IPPROTO_RAW)),
+    )
+}
+
+/// Asks for everything that is told beside packets, and for room.
+fn prepare(sender: &Socket, receiver: &UdpSocket, address: SocketAddr) -> io::Result<()> {
+    let family = if address.is_ipv4() {
+        Family::V4
+    } else {
+        Family::V6
+    };
+    stamp::enable(sender.as_fd(), Carrier::Departures)?;
+    stamp::make_room(sender.as_fd(), ROOM)?;
+    stamp::enable(receiver.as_fd(), Carrier::Departures)?;
+    stamp::enable_ttl(receiver.as_fd(), family)?;
+    stamp::enable_port(receiver.as_fd(), family)?;
+    stamp::make_room(receiver.as_fd(), ROOM)
+}
+
+fn watch(sender: &Socket, receiver: &UdpSocket) -> io::Result<Epoll> {
+    let set = Epoll::new()?;
+    set.add(sender.as_fd(), 0, Interest::Read)?;
+    set.add(receiver.as_fd(), 1, Interest::Read)?;
+    Ok(set)
+}
+
+/// What the kernel's own datagrams begin with.
+fn default_hops() -> u8 {
+    const USUAL: u8 = 64;
+    let told = std::fs::read_to_string("/proc/sys/net/ipv4/ip_default_ttl").unwrap_or_default();
+    told.trim().parse().unwrap_or(USUAL)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,113 @@
+//! The STAMP sessions that a reflector remembers: one for each address and port that asks.
+//!
+//! Nobody ever waits for a walk through all of them.
+
+use std::collections::{HashMap, VecDeque};
+use std::net::SocketAddr;
+
+use neph_model::{Instant, Own, Span};
+
+use super::udp::Session;
+
+/// Sessions remembered; beyond, one is forgotten for each newcomer.
+const MAX_SESSIONS: usize = 1 << 16;
+/// A session that said nothing for this long is forgotten first.
+const SESSION_IDLE: Span = Span::from_secs(60);
+
+#[derive(Debug, Default)]
+pub(crate) struct Sessions {
+    known: HashMap<SocketAddr, Session>,
+    /// In the order in which they came, or were last found to be needed.
+    order: VecDeque<SocketAddr>,
+}
+
+impl Sessions {
+    /// The session of `peer`, who sends request `seq`. A request 0 after others begins a new one:
+    /// another flow that got the same port.
+    pub(crate) fn of(&mut self, peer: SocketAddr, seq: u32, now: Instant<Own>) -> &mut Session {
+        if !self.known.contains_key(&peer) {
+            self.forget(now);
+            self.order.push_back(peer);
+        }
+        let session = self.known.entry(peer).or_insert_with(|| Session::new(now));
+        if seq == 0 && session.is_past_first() {
+            *session = Session::new(now);
+        }
+        session
+    }
+
+    /// One that is there already.
+    pub(crate) fn get_mut(&mut self, peer: &SocketAddr) -> Option<&mut Session> {
+        self.known.get_mut(peer)
+    }
+
+    /// Makes room for a newcomer: of those that were here longest, one that is idle, else the
+    /// third. Who is forgotten loses a send stamp, and counts from 0 again.
+    fn forget(&mut self, now: Instant<Own>) {
+        for last in [false, false, true] {
+            if self.known.len() < MAX_SESSIONS {
+                return;
+            }
+            let Some(peer) = self.order.pop_front() else {
+                return;
+            };
+            let seen = self.known.get(&peer).map(Session::seen);
+            if last || seen.is_none_or(|seen| now - seen >= SESSION_IDLE) {
+                self.known.remove(&peer);
+            } else {
+                self.order.push_back(peer);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use neph_wire::marks::PreviousTx;
+
+    use super::*;
+
+    fn at(secs: i64) -> Instant<Own> {
+        Instant::from_nanos(secs * 1_000_000_000)
+    }
+
+    fn peer(number: u32) -> SocketAddr {
+        let [a, b, c, d] = number.to_be_bytes();
+        ([10, b, c, d], 1_000 + u16::from(a)).into()
+    }
+
+    #[test]
+    fn a_full_table_forgets_an_idle_session_for_each_newcomer_and_never_all() {
+        let mut sessions = Sessions::default();
+        let most = u32::try_from(MAX_SESSIONS).expect("small");
+        for number in 0..most {
+            sessions.of(peer(number), 0, at(0));
+        }
+        // Session 0 is busy, those that follow are not.
+        sessions.of(peer(0), 1, at(100)).hear(1, at(100));
+        sessions.of(peer(most), 0, at(100));
+        assert_eq!(sessions.known.len(), MAX_SESSIONS);
+        assert!(sessions.get_mut(&peer(0)).is_some());
+        assert!(sessions.get_mut(&peer(1)).is_none());
+        for number in 1..1_000 {
+            sessions.of(peer(most + number), 0, at(100));
+        }
+        assert_eq!(sessions.known.len(), MAX_SESSIONS);
+        assert_eq!(sessions.order.len(), MAX_SESSIONS);
+        assert!(sessions.get_mut(&peer(0)).is_some());
+    }
+
+    #[test]
+    fn a_request_0_after_others_is_a_new_sessions_and_a_doubled_one_is_not() {
+        let mut sessions = Sessions::default();
+        for seq in [0, 0, 1, 2] {
+            let session = sessions.of(peer(7), seq, at(0));
+            session.hear(seq, at(0));
+            session
+                .previous
+                .get_or_insert(PreviousTx { seq: 7, nic_tx: 7 });
+        }
+        assert!(sessions.of(peer(7), 3, at(1)).previous.is_some());
+        assert!(sessions.of(peer(7), 0, at(2)).previous.is_none());
+    }
+}

@@ -1,0 +1,44 @@
+//! How many files this process may have open at the same time.
+
+#![expect(unsafe_code, reason = "system calls; each block says why it is sound")]
+
+use std::fs;
+use std::io;
+
+/// Raises this process's limit on open files as far as it may go itself (`RLIMIT_NOFILE`, from the
+/// soft to the hard limit); returns how many more it can open then.
+///
+/// # Errors
+/// None known on Linux.
+pub fn raise_limit() -> io::Result<u64> {
+    let mut limit = libc::rlimit {
+        rlim_cur: 0,
+        rlim_max: 0,
+    };
+    // SAFETY: getrlimit writes one rlimit, alive for the call.
+    if unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) } != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    if limit.rlim_cur < limit.rlim_max {
+        limit.rlim_cur = limit.rlim_max;
+        // SAFETY: setrlimit reads one rlimit, alive for the call.
+        if unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit) } != 0 {
+            return Err(io::Error::last_os_error());
+        }
+    }
+    // The one that is open for reading this counts as well.
+    let open = fs::read_dir("/proc/self/fd").map_or(0, Iterator::count) as u64;
+    Ok(limit.rlim_cur.saturating_sub(open))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn there_is_room_for_this_many_files_and_no_more() {
+        let more = raise_limit().expect("a limit");
+        assert!(more > 0);
+        assert!(raise_limit().expect("a limit").abs_diff(more) < 100);
+    }
+}
