@@ -192,6 +192,52 @@ fn a_link_carries_what_is_asked_of_it_for_seconds() {
     }
 }
 
+/// A fleet of 512 flows, 200 a second each, asks 102,400 times a second and is answered as often.
+#[test]
+#[ignore = "a figure of this machine: run it alone, in release"]
+fn a_link_carries_both_directions_at_once() {
+    let Some(_turn) = turn("a_link_carries_both_directions_at_once") else {
+        return;
+    };
+    let four: String = ["35ms", "37ms", "39.5ms", "43ms"]
+        .map(|delay| format!("[[link.path]]\ndelay = \"{delay}\"\n"))
+        .concat();
+    for (features, per_ms) in [
+        ("delay = \"5ms\"", 50),
+        ("delay = \"5ms\"", 102),
+        (&four, 50),
+        (&four, 102),
+    ] {
+        let lab = up(&pair(features), &name('r'));
+        let sockets = ["s0", "s1"].map(|site| socket(&lab, site));
+        let [a, b] = &sockets;
+        for (from, to) in [(a, b), (b, a)] {
+            from.connect(to.local_addr().expect("address"))
+                .expect("connect");
+        }
+        let sent = std::thread::scope(|scope| {
+            let back = scope.spawn(|| send(b, (per_ms, per_ms * 3_000)));
+            [
+                send(a, (per_ms, per_ms * 3_000)),
+                back.join().expect("sent"),
+            ]
+        });
+        let deadline = Instant::now() + Duration::from_secs(5);
+        let counts = || Direction::BOTH.map(|way| lab.counters(0).expect("emulated").read(way));
+        let all = |counts: &[DirectionCount; 2]| {
+            let done = counts.iter().map(|count| count.delivered + count.broken());
+            done.eq(sent.iter().map(|(sent, _)| *sent))
+        };
+        while !all(&counts()) && Instant::now() < deadline {
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        let [there, back] = counts();
+        println!("{per_ms},000/s each way of {features:?}: {sent:?}\n{there:?}\n{back:?}");
+        lab.down().expect("down");
+        assert!(all(&[there, back]), "each packet is counted");
+    }
+}
+
 #[derive(Debug)]
 struct Load {
     sent: u64,
@@ -201,20 +247,18 @@ struct Load {
     count: DirectionCount,
 }
 
-/// Sends `total` datagrams of 64 bytes in all from `s0` to `s1`, `burst` in each millisecond.
-fn load(lab: &Lab, (burst, total): (u32, u32)) -> Load {
-    let socket = |site: &str| {
-        let address = lab.addresses(site).expect("there")[0];
-        with_namespace(&lab.namespace(site).expect("there"), || {
-            UdpSocket::bind((address, 0))
-        })
-        .expect("enter")
-        .expect("bind")
-    };
-    let (from, to) = (socket("s0"), socket("s1"));
-    from.connect(to.local_addr().expect("address"))
-        .expect("connect");
-    let before = packets_arrived(lab);
+fn socket(lab: &Lab, site: &str) -> UdpSocket {
+    let address = lab.addresses(site).expect("there")[0];
+    with_namespace(&lab.namespace(site).expect("there"), || {
+        UdpSocket::bind((address, 0))
+    })
+    .expect("enter")
+    .expect("bind")
+}
+
+/// Sends `total` datagrams of 64 bytes in all, `burst` in each millisecond; how many left, and in how
+/// many seconds.
+fn send(from: &UdpSocket, (burst, total): (u32, u32)) -> (u64, f64) {
     let (start, raw) = (Instant::now(), clock::raw().0);
     let mut sent = 0;
     for number in 0..total {
@@ -224,7 +268,16 @@ fn load(lab: &Lab, (burst, total): (u32, u32)) -> Load {
         }
         sent += u64::from(from.send(&[0; 22]).is_ok());
     }
-    let seconds = start.elapsed().as_secs_f64();
+    (sent, start.elapsed().as_secs_f64())
+}
+
+/// Sends `total` datagrams of 64 bytes in all from `s0` to `s1`, `burst` in each millisecond.
+fn load(lab: &Lab, (burst, total): (u32, u32)) -> Load {
+    let (from, to) = (socket(lab, "s0"), socket(lab, "s1"));
+    from.connect(to.local_addr().expect("address"))
+        .expect("connect");
+    let before = packets_arrived(lab);
+    let (sent, seconds) = send(&from, (burst, total));
     // The engine counts what its ring dropped at most a second after the last packet.
     let deadline = Instant::now() + Duration::from_secs(5);
     loop {

@@ -7,6 +7,7 @@ mod features;
 mod life;
 mod nodes;
 mod overlays;
+mod paths;
 mod planned;
 mod proxies;
 mod schedule;

@@ -10,6 +10,8 @@ const SERVICES: &str = include_str!("../../../../../docs/topology-services.md");
 
 const OVERLAYS: &str = include_str!("../../../../../docs/topology-overlays.md");
 
+const PATHS: &str = include_str!("../../../../../docs/topology-paths.md");
+
 const SITES: &str = "version = 1\n[[site]]\nname = \"client\"\naddress = \"10.0.0.1\"\n\
                      [[site]]\nname = \"server\"\naddress = \"10.0.0.2\"\n";
 
@@ -161,5 +163,33 @@ fn every_overlay_and_balancer_is_on_a_page() {
         let named = [format!("`{name}`"), format!("kind = \"{name}\"")];
         let is_told = |page: &str| named.iter().any(|named| page.contains(named));
         assert!(is_told(OVERLAYS) || is_told(SERVICES), "{name}");
+    }
+}
+
+#[test]
+fn every_example_of_moved_flows_is_a_good_topology_and_every_key_is_on_the_page() {
+    assert_eq!(examples(PATHS).count(), 3);
+    for example in examples(PATHS) {
+        let head = if example.contains("version") {
+            ""
+        } else {
+            SITES
+        };
+        let topology = Topology::parse(&Source::new("docs.toml", format!("{head}{example}")));
+        assert!(topology.is_ok(), "{topology:?}\n{example}");
+    }
+    for key in [
+        "splitting",
+        "season",
+        "every",
+        "swing",
+        "period",
+        "preference",
+        "demand",
+        "direction",
+        "site",
+        "reshuffle",
+    ] {
+        assert!(PATHS.contains(&format!("| `{key}` |")), "{key}");
     }
 }

@@ -182,20 +182,23 @@ mod tests {
             ),
             ("site = \"a\"\nlink = \"a-x\"\nweight = 2", "a-m"),
             ("site = \"a\"\nlink = \"m-b\"\nweight = 2", "a-m"),
-            ("site = \"m\"\nreshuffle = true", "they part at"),
             (
                 "site = \"a\"\nreshuffle = true\nuntil = \"9s\"",
                 "drop 'until'",
             ),
-            ("site = \"q\"\nreshuffle = true", "known here"),
+            ("site = \"q\"\nreshuffle = true", "did you mean"),
         ] {
             let mistakes = diamond(rest).expect_err(rest);
             assert!(mistakes[0].remedy.contains(part), "{rest}: {mistakes:?}");
         }
-        let fastest = "version = 1\nsite = [{name = \"a\"}, {name = \"b\"}]\n\
-                       link = [{a = \"a\", b = \"b\"}]\n\
-                       [[reroute]]\nsite = \"a\"\nreshuffle = true\n";
-        let mistakes = Topology::parse(&Source::new("lab.toml", fastest)).expect_err("fastest");
+        let alone = "site = [{name = \"a\"}, {name = \"b\"}]\n\
+                     link = [{a = \"a\", b = \"b\"}]\n\
+                     [[reroute]]\nsite = \"a\"\nreshuffle = true\n";
+        let text = format!("version = 1\nrouting = \"ecmp\"\n{alone}");
+        let mistakes = Topology::parse(&Source::new("lab.toml", text)).expect_err("one way");
+        assert!(mistakes[0].remedy.contains("they part at"), "{mistakes:?}");
+        let text = format!("version = 1\n{alone}");
+        let mistakes = Topology::parse(&Source::new("lab.toml", text)).expect_err("fastest");
         assert!(mistakes[0].remedy.contains("ecmp"), "{mistakes:?}");
     }
 }
