@@ -37,8 +37,8 @@ pub(crate) enum Format {
 /// Options of `neph flows`.
 #[derive(Debug, ClapArgs)]
 #[command(
-    after_help = "TARGET: udp://host[:port], or a bare host[:port], where a STAMP reflector answers \
-(neph reflect).\n\
+    after_help = "TARGET: udp://host[:port] or a bare host[:port], where a STAMP reflector answers \
+(neph reflect); syn://host:port, any TCP port; tcp://host:port, lasting connections to neph reflect.\n\
 Exit status: 0 measured, 1 nothing measured, 2 usage, 130 interrupted (with the summary)."
 )]
 #[expect(
@@ -70,9 +70,9 @@ pub(crate) struct Args {
     /// Count a message lost after this long without a reply
     #[arg(long, value_name = "TIME", value_parser = value::positive_span, default_value = "2s")]
     pub(crate) timeout: Span,
-    /// Messages a second that are never exceeded, all flows together
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), default_value = "50000")]
-    pub(crate) rate_cap: u32,
+    /// Messages a second that are never exceeded, all flows together [default: 50000; SYNs: 1000]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) rate_cap: Option<u32>,
     /// IPv4 only
     #[arg(short = '4', conflicts_with = "ipv6")]
     pub(crate) ipv4: bool,
