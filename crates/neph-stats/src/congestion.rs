@@ -93,6 +93,15 @@ impl<'a> Residuals<'a> {
         middles
     }
 
+    /// The middle of the cluster that `start` belongs to: a queue that grows drags it along.
+    fn settled(&self, start: &[i64]) -> Option<i64> {
+        let mut centre = middle(start)?;
+        for _ in 0..4 {
+            centre = middle(self.around(centre))?;
+        }
+        Some(centre)
+    }
+
     /// The residuals around the place where they are densest.
     fn densest(&self) -> &'a [i64] {
         let (mut from, mut best) = (0, 0..0);
@@ -164,7 +173,7 @@ impl Congestion {
         let usual = self.rest.unwrap_or(0).saturating_add(self.last);
         let stayed = residuals.around(usual);
         if many(stayed.len(), 1) {
-            return middle(stayed);
+            return residuals.settled(stayed);
         }
         let densest = residuals.densest();
         let moved = middle(densest)?;
@@ -199,7 +208,11 @@ impl Congestion {
         if common.abs() <= self.tolerance / 2 {
             self.rest = Some(rest + common / 16);
             self.standing = None;
-            return self.steady_since(before, Common::Calm);
+            return if before.abs() <= self.tolerance / 2 {
+                Common::Calm
+            } else {
+                self.steady_since(before, Common::Calm)
+            };
         }
         let said = self.steady_since(before, Common::Steady(common));
         self.lasting(at).unwrap_or(said)
@@ -214,7 +227,7 @@ impl Congestion {
     }
 
     fn steady_since(&self, before: i64, said: Common) -> Common {
-        if self.last.saturating_sub(before).abs() > self.tolerance {
+        if self.last.saturating_sub(before).abs() > self.tolerance / 2 {
             Common::Moving
         } else {
             said

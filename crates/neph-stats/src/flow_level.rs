@@ -321,7 +321,7 @@ impl FlowLevel {
             || (ground.alone && falls && proven)
             || (step && ground.levels.known(candidate.base));
         // How far apart two levels are is known no better than the jitter allows.
-        let apart = (candidate.base - held.base).abs() > tolerance + held.spread;
+        let apart = (candidate.base - held.base).abs() > tolerance + 2 * held.spread;
         if candidate.evidence < SURE || !path || !apart {
             return None;
         }

@@ -19,8 +19,11 @@
 mod base_latency;
 mod bootstrap;
 mod boxplot;
+mod changepoints;
+mod classes;
 mod congestion;
 mod describe;
+mod dip;
 mod distribution;
 mod ecdf;
 mod envelope;
@@ -45,6 +48,7 @@ mod regularity;
 mod shift;
 mod sorted;
 mod special;
+mod survival;
 mod variation;
 mod verdict;
 mod wilcoxon;
@@ -55,8 +59,11 @@ pub use bootstrap::{
     experiments_needed,
 };
 pub use boxplot::{BoxPlot, Outliers, Whiskers, boxplot};
+pub use changepoints::{Price, Stretch, change_points, change_sample, window_minima};
+pub use classes::{LevelClass, Weighted, class_of, classes};
 pub use congestion::{Common, Congestion, LEAST_CROWD, Reading as CrowdReading};
 pub use describe::{Description, FiveNumbers, describe};
+pub use dip::{DipNull, dip};
 pub use distribution::{
     binomial_above, binomial_up_to, chi_square_above, normal_above, normal_quantile, student_above,
     student_quantile,
@@ -81,6 +88,7 @@ pub use regularity::{Regularity, Skew, Stamp, regularity, skews};
 pub use shift::{Basis, Shift, ShiftTest};
 pub use sorted::Sorted;
 pub use special::{incomplete_beta, incomplete_gamma_above};
+pub use survival::{Lifetime, Survival, SurvivalStep, survival};
 pub use variation::{Transit, interarrival_jitter, ipdv, pdv};
 pub use verdict::{Verdict, Wanted, Yardstick, verdict};
 pub use wilcoxon::wilcoxon;

@@ -115,11 +115,11 @@ fn is_true(world: &World, flow: u32, earlier: i64, told: &Change) -> bool {
     let stays = &world.stays[flow as usize];
     let noisy = world.plan.jitter != Jitter::Quiet;
     let (slack, level_slack) = if noisy {
-        (3 * S, 2 * TOLERANCE)
+        (5 * S, 2 * TOLERANCE)
     } else {
         (S, TOLERANCE)
     };
-    let early = if noisy { S } else { 2 * INTERVAL };
+    let early = if noisy { 5 * S } else { 2 * INTERVAL };
     let mut reach = told.at - slack;
     for burst in world.bursts.iter().rev() {
         if burst.from <= reach && burst.until() >= reach - S {
