@@ -1,21 +1,23 @@
 //! Latency classes: base latencies that lie together, so probably a path.
 //!
-//! Base latencies are put in order and cut wherever two neighbours lie further apart than the
-//! detector tells apart. Levels that are nearer to each other are one class: nothing that this
+//! Base latencies, with the time that flows had them, are put in order and cut wherever two
+//! neighbours lie further apart than the detector tells apart. Levels that are nearer to each other are one class: nothing that this
 //! measures could tell them apart.
 
 use std::collections::BTreeMap;
 
 use neph_model::{Lane, Span};
+use neph_stats::Weighted;
 
+use crate::fairness::span;
 use crate::pair::Moved;
 use crate::settings::Settings;
 use crate::share::share;
 use crate::view::{Class, FlowHistory, PathChange};
 
 /// Less than this share of all flows' time makes no class: a level that one flow had for a moment.
-const LEAST_SHARE: f64 = 0.0005;
-/// Nor does less than one flow in this many have it, at any time.
+const LEAST_SHARE: f64 = 0.001;
+/// Base latencies are counted by this part of the tolerance: however many there are.
 const CELLS: i64 = 16;
 
 /// Time at base latencies: what flows spent at each, by cells of base latency.
@@ -23,26 +25,31 @@ const CELLS: i64 = 16;
 struct Cell {
     nanos: i128,
     weighted: i128,
-    lowest: i64,
-    highest: i64,
 }
 
 impl Cell {
     fn add(&mut self, base: i64, nanos: i64) {
-        if self.nanos == 0 {
-            (self.lowest, self.highest) = (base, base);
-        }
         // A segment that has only begun counts too, so that its class is there.
         let nanos = i128::from(nanos.max(1));
         self.nanos += nanos;
         self.weighted += nanos * i128::from(base);
-        self.lowest = self.lowest.min(base);
-        self.highest = self.highest.max(base);
     }
 
-    fn mean(&self) -> i64 {
-        i64::try_from(self.weighted / self.nanos.max(1)).unwrap_or(i64::MAX)
+    /// Its mean base latency, and the time.
+    fn weighted(&self) -> Weighted {
+        let mean = i64::try_from(self.weighted / self.nanos.max(1)).unwrap_or(i64::MAX);
+        #[expect(clippy::cast_precision_loss, reason = "a weight")]
+        let weight = self.nanos as f64;
+        Weighted {
+            value: real(mean),
+            weight,
+        }
     }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "statistics; exact to 104 days")]
+const fn real(nanos: i64) -> f64 {
+    nanos as f64
 }
 
 /// The classes of some flows, lowest first, without what the changes tell.
@@ -55,44 +62,35 @@ pub(crate) fn classes(flows: &[&FlowHistory], settings: &Settings) -> Vec<Class>
         let cell = cells.entry(base.div_euclid(height)).or_default();
         cell.add(base, (segment.until - segment.from).nanos());
     }
-    let cells: Vec<Cell> = cells.into_values().collect();
-    let whole: i128 = cells.iter().map(|cell| cell.nanos).sum();
-    let groups = cells.chunk_by(|one, next| next.lowest - one.highest <= tolerance);
-    let classes = groups.map(|group| class_of(group, whole));
-    classes.filter(|class| class.share >= LEAST_SHARE).collect()
-}
-
-fn class_of(group: &[Cell], whole: i128) -> Class {
-    let nanos: i128 = group.iter().map(|cell| cell.nanos).sum();
-    let mut below = 0;
-    let middle = group.iter().find(|cell| {
-        below += cell.nanos;
-        2 * below >= nanos
-    });
-    #[expect(clippy::cast_precision_loss, reason = "a share")]
-    let share = nanos as f64 / whole.max(1) as f64;
-    let ends = (group.first(), group.last());
-    Class {
-        base: Span::from_nanos(middle.map_or(0, Cell::mean)),
-        range: (
-            Span::from_nanos(ends.0.map_or(0, |cell| cell.lowest)),
-            Span::from_nanos(ends.1.map_or(0, |cell| cell.highest)),
-        ),
-        share,
+    let values: Vec<Weighted> = cells.values().map(Cell::weighted).collect();
+    // What cannot be: a time that is no number. Then there are no classes.
+    let found = neph_stats::classes(&values, real(tolerance), LEAST_SHARE).unwrap_or_default();
+    let told = found.iter().map(|class| Class {
+        base: span(class.centre),
+        range: (span(class.low), span(class.high)),
+        share: class.share,
         left: 0,
         joined: 0,
         flows: 0,
-    }
+    });
+    told.collect()
 }
 
-/// The index of the class that a base latency belongs to.
-pub(crate) fn class_at(classes: &[Class], base: Span) -> Option<u16> {
-    let next = classes.partition_point(|class| class.range.1 < base);
-    let class = classes.get(next)?;
-    (class.range.0 <= base).then(|| u16::try_from(next).unwrap_or(u16::MAX))
+/// The index of the class that a base latency belongs to: it lies in its range or within half of
+/// the tolerance of it.
+pub(crate) fn class_at(classes: &[Class], base: Span, settings: &Settings) -> Option<u16> {
+    let reach = Span::from_nanos(settings.detection.tolerance.nanos() / 2);
+    let index = nearest(classes, base).filter(|index| away(&classes[*index], base) <= reach)?;
+    u16::try_from(index).ok()
 }
 
-/// Which change belongs to which flow: the flows of a lane that hold a moment.
+/// How far a base latency lies outside of a class's range.
+fn away(class: &Class, base: Span) -> Span {
+    let (below, above) = (class.range.0 - base, base - class.range.1);
+    below.max(above).max(Span::ZERO)
+}
+
+/// Counts the moves from class to class.
 pub(crate) fn count_moves(classes: &mut [Class], changes: &[&PathChange]) {
     for change in changes {
         // A change within a class is none between classes.
@@ -114,15 +112,10 @@ pub(crate) fn count_moves(classes: &mut [Class], changes: &[&PathChange]) {
 
 /// The class that a base latency is in or next to: a change tells it as it was known at the time.
 pub(crate) fn nearest(classes: &[Class], base: Span) -> Option<usize> {
-    let away = |class: &Class| {
-        let below = class.range.0 - base;
-        let above = base - class.range.1;
-        below.max(above).max(Span::ZERO)
-    };
     let nearest = classes
         .iter()
         .enumerate()
-        .min_by_key(|(_, class)| away(class));
+        .min_by_key(|(_, class)| away(class, base));
     nearest.map(|(index, _)| index)
 }
 

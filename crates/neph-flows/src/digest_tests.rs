@@ -85,6 +85,11 @@ fn classes_and_shares_are_those_of_the_network() {
         (inflation.ratio / (86.0 / 70.0) - 1.0).abs() < 0.01,
         "{inflation:?}"
     );
+    let dip = view.pairs[0].bimodality.unwrap();
+    assert!(
+        dip.n == 256 && dip.p < 0.01,
+        "four paths are no single group: {dip:?}"
+    );
     let left: u64 = classes.iter().map(|class| class.left).sum();
     let joined: u64 = classes.iter().map(|class| class.joined).sum();
     assert_eq!(

@@ -1,6 +1,7 @@
 //! The whole view of a fleet, made from what the digest keeps.
 
 use neph_model::{Instant, Own, Span};
+use neph_stats::{DipNull, Sorted};
 
 use crate::classes::{class_at, classes, count_flows, count_moves, moved};
 use crate::digest::Digest;
@@ -13,6 +14,13 @@ use crate::view::{Class, Fairness, FleetView, FlowHistory, PathChange, Spectrum}
 
 /// Base latencies are told apart by this part of the tolerance where flows are counted.
 const CELLS: i64 = 16;
+/// Fewer flows cannot be asked whether they are one group.
+const LEAST_FOR_DIP: usize = 8;
+/// The dip's null distribution: so many samples of at most so many values; beyond, it changes with
+/// the root of their number only.
+const DIP_DRAWS: usize = 1000;
+const DIP_SIZE: usize = 200;
+const DIP_SEED: u64 = 1985;
 
 /// What is known of the flows to one endpoint.
 struct Pair {
@@ -78,7 +86,7 @@ fn look_at_pair(
         classes(&own, settings)
     };
     for segment in own.iter_mut().flat_map(|flow| &mut flow.segments) {
-        segment.class = class_at(&classes, segment.base);
+        segment.class = class_at(&classes, segment.base, settings);
     }
     let own: Vec<&FlowHistory> = own.into_iter().map(|flow| &*flow).collect();
     let watched: Span = own
@@ -104,7 +112,7 @@ fn look_at_pair(
         changes: own_changes.len() as u64,
         watched,
         inflation: inflation(&classes, &own),
-        bimodality: bimodality(&own, from, until),
+        bimodality: bimodality(&sweep, from + Span::from_nanos((until - from).nanos() / 2)),
         moved: moved(&classes, watched),
         shares: shares(&classes, &sweep, frame),
         ..PairView::default()
@@ -162,12 +170,21 @@ fn inflation(classes: &[Class], flows: &[&FlowHistory]) -> Option<Inflation> {
     })
 }
 
-fn bimodality(
-    _flows: &[&FlowHistory],
-    _from: Instant<Own>,
-    _until: Instant<Own>,
-) -> Option<Bimodality> {
-    None
+/// Whether the flows' base latencies in the middle of the time could be one group.
+fn bimodality(sweep: &Sweep, middle: Instant<Own>) -> Option<Bimodality> {
+    let mut values = sweep.at([middle].into_iter(), |levels| each_flow(levels, sweep));
+    let mut values = values.pop()?;
+    let n = values.len();
+    if n < LEAST_FOR_DIP {
+        return None;
+    }
+    let dip = neph_stats::dip(Sorted::sort(&mut values).ok()?).ok()?;
+    let null = DipNull::new(n.min(DIP_SIZE), DIP_DRAWS, DIP_SEED).ok()?;
+    Some(Bimodality {
+        dip,
+        p: null.p(dip, n),
+        n: n as u64,
+    })
 }
 
 /// Bins with the base latencies in their middle and the changes in them.
@@ -199,12 +216,16 @@ fn fairness(
 }
 
 fn base_quantiles(levels: &Levels, sweep: &Sweep) -> Option<[Span; 5]> {
+    over_flows(&mut each_flow(levels, sweep))
+}
+
+/// The base latency of each flow, in nanoseconds, ascending.
+fn each_flow(levels: &Levels, sweep: &Sweep) -> Vec<f64> {
     #[expect(clippy::cast_precision_loss, reason = "statistics")]
     let each = |(row, flows): (&i64, &u32)| {
         std::iter::repeat_n(sweep.middle(*row).nanos() as f64, *flows as usize)
     };
-    let mut values: Vec<f64> = levels.iter().flat_map(each).collect();
-    over_flows(&mut values)
+    levels.iter().flat_map(each).collect()
 }
 
 /// How many flows were in each class, step by step.

@@ -5,8 +5,9 @@
 //! Greenwood's.
 
 use neph_model::Span;
-use neph_stats::normal_quantile;
+use neph_stats::{Lifetime, Survival, survival};
 
+use crate::fairness::span;
 use crate::pair::{Curve, CurvePoint, Share};
 use crate::share::share;
 use crate::view::{Direction, FlowHistory, PathChange};
@@ -22,6 +23,18 @@ pub(crate) struct Stay {
     pub(crate) ended: bool,
     /// From its beginning until the flow was not watched any more.
     pub(crate) room: Span,
+}
+
+impl Stay {
+    fn lifetime(&self) -> Lifetime {
+        #[expect(clippy::cast_precision_loss, reason = "statistics; exact to 104 days")]
+        let length = self.length.nanos().max(0) as f64;
+        if self.ended {
+            Lifetime::Ended(length)
+        } else {
+            Lifetime::Lasting(length)
+        }
+    }
 }
 
 /// Which changes begin and end a stay.
@@ -88,48 +101,34 @@ pub(crate) fn ended_within(stays: &[Stay], soon: Span) -> Option<Share> {
 
 /// The curve of some stays; `None` of none.
 pub(crate) fn curve(stays: &[Stay]) -> Option<Curve> {
-    let mut sorted = stays.to_vec();
-    // Of one length, ends come before what was only watched so long.
-    sorted.sort_unstable_by_key(|stay| (stay.length, !stay.ended));
-    let n = sorted.len();
-    let mut points = Vec::new();
-    let (mut surviving, mut greenwood) = (1.0_f64, 0.0_f64);
-    let mut seen = 0;
-    for same in sorted.chunk_by(|one, next| one.length == next.length) {
-        let at_risk = real(n - seen);
-        let ended = real(same.iter().filter(|stay| stay.ended).count());
-        if ended > 0.0 {
-            surviving *= 1.0 - ended / at_risk;
-            greenwood += ended / (at_risk * (at_risk - ended).max(f64::MIN_POSITIVE));
-            points.push(point(same[0].length, (surviving, greenwood), n - seen));
-        }
-        seen += same.len();
-    }
-    let last = sorted.last()?;
-    if !last.ended {
-        points.push(point(last.length, (surviving, greenwood), 1));
+    let lifetimes: Vec<Lifetime> = stays.iter().map(Stay::lifetime).collect();
+    let survival = survival(&lifetimes).ok()?;
+    let mut points: Vec<CurvePoint> = survival
+        .steps()
+        .iter()
+        .map(|step| point(&survival, step.at, (step.survival, step.at_risk)))
+        .collect();
+    // To where it was watched: without a last point the curve would seem to end with an end.
+    let last = survival.steps().last();
+    if last.is_none_or(|step| step.at < survival.seen()) {
+        let share = last.map_or(1.0, |step| step.survival);
+        points.push(point(&survival, survival.seen(), (share, 1)));
     }
     Some(Curve {
-        n: n as u64,
-        ended: sorted.iter().filter(|stay| stay.ended).count() as u64,
+        n: stays.len() as u64,
+        ended: stays.iter().filter(|stay| stay.ended).count() as u64,
         points: thinned(points),
     })
 }
 
-/// The interval is Greenwood's on the scale of log(-log S), which stays between 0 and 1
-/// (Kalbfleisch and Prentice 1980); where nothing is left or nothing ended yet there is none.
-fn point(at: Span, (surviving, greenwood): (f64, f64), at_risk: usize) -> CurvePoint {
-    let (low, high) = if surviving <= 0.0 || surviving >= 1.0 {
-        (surviving, surviving)
-    } else {
-        let reach = normal_quantile(0.975) * greenwood.sqrt() / surviving.ln();
-        (surviving.powf((-reach).exp()), surviving.powf(reach.exp()))
-    };
+/// Where nothing is left, or nothing has ended yet, there is no interval: both ends are the share.
+fn point(survival: &Survival, at: f64, (surviving, at_risk): (f64, usize)) -> CurvePoint {
+    let interval = survival.interval(at);
     CurvePoint {
-        at,
+        at: span(at),
         surviving,
-        low,
-        high,
+        low: interval.map_or(surviving, |interval| interval.low),
+        high: interval.map_or(surviving, |interval| interval.high),
         at_risk: at_risk as u64,
     }
 }
@@ -142,11 +141,6 @@ fn thinned(points: Vec<CurvePoint>) -> Vec<CurvePoint> {
     kept.filter(|(index, _)| index % every == 0 || *index == last)
         .map(|(_, point)| point)
         .collect()
-}
-
-#[expect(clippy::cast_precision_loss, reason = "statistics")]
-const fn real(count: usize) -> f64 {
-    count as f64
 }
 
 #[cfg(test)]
