@@ -8,7 +8,8 @@
 /// `known` from 1 to 1000, `confidence` between 0 and 1, both exclusive at their wrong ends;
 /// `None` outside.
 pub fn flows_to_rule_out(known: u32, confidence: f64) -> Option<u32> {
-    if !(1..=1000).contains(&known) || !(confidence > 0.0 && confidence < 1.0) {
+    let in_range = (1..=1000).contains(&known) && confidence > 0.0 && confidence < 1.0;
+    if !in_range {
         return None;
     }
     // The chances of having seen 0, 1, 2 ... of all next hops. Inclusion and exclusion would be a

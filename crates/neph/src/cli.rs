@@ -5,7 +5,7 @@ use clap::{Parser, Subcommand};
 
 use crate::{
     campaign, demo, diagnose, export, flows, gallery, import, lab, list, ping, reflect, report,
-    shell, show, version,
+    shell, show, trace, version,
 };
 
 /// Measures latency in cloud networks, layer by layer, and says where the time went.
@@ -27,6 +27,8 @@ pub(crate) enum Command {
     Ping(Box<ping::Args>),
     /// Thousands of flows to a target: which are slow, when paths change, which source port is best.
     Flows(Box<flows::Args>),
+    /// The route of each flow, and all paths where routers balance by flow.
+    Trace(Box<trace::Args>),
     /// Answers probes: WebSocket, HTTP, TCP and STAMP on one port.
     Reflect(Box<reflect::Args>),
     /// Checks a plan: every mistake with its line, column and remedy.

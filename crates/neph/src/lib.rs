@@ -28,6 +28,7 @@ mod show;
 mod sink;
 mod telling;
 mod topology;
+mod trace;
 mod value;
 mod version;
 mod when;
@@ -56,6 +57,7 @@ fn run(cli: Cli) -> Result<Outcome, Failure> {
         Command::Gallery(args) => gallery::run(&args),
         Command::Ping(args) => ping::run(&args),
         Command::Flows(args) => flows::run(&args),
+        Command::Trace(args) => trace::run(&args),
         Command::Reflect(args) => reflect::run(&args),
         Command::Check(args) => campaign::check(&args),
         Command::Plan(args) => campaign::preview(&args),

@@ -7,6 +7,8 @@ mod cues;
 mod diagnoses;
 #[path = "cli/edges.rs"]
 mod edges;
+#[path = "cli/fleets.rs"]
+mod fleets;
 #[path = "cli/kept.rs"]
 mod kept;
 #[path = "cli/labs.rs"]
@@ -29,6 +31,8 @@ mod refusals;
 mod stops;
 #[path = "cli/strays.rs"]
 mod strays;
+#[path = "cli/traces.rs"]
+mod traces;
 #[path = "cli/verifications.rs"]
 mod verifications;
 #[path = "cli/wrong.rs"]

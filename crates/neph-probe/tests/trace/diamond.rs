@@ -61,6 +61,8 @@ impl Diamond {
         for place in diamond.places() {
             ip(&["netns", "add", &diamond.name(&place)]);
             ip(&["-n", &diamond.name(&place), "link", "set", "lo", "up"]);
+            // Nobody else has our addresses; looking for duplicates takes seconds.
+            diamond.set(&place, "net/ipv6/conf/default/accept_dad", "0");
         }
         diamond.join("here", "r0", 1);
         for branch in 1..=branches {

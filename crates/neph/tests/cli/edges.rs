@@ -6,10 +6,12 @@ use std::process::Stdio;
 use crate::neph::{Place, command, neph};
 
 /// Every command, in the order of `--help`.
-pub(crate) const COMMANDS: [&str; 17] = [
+pub(crate) const COMMANDS: [&str; 19] = [
     "demo",
     "gallery",
     "ping",
+    "flows",
+    "trace",
     "reflect",
     "check",
     "plan",

@@ -1,0 +1,184 @@
+//! `neph trace`: the route of each flow, and the diamond where paths part.
+
+mod documents;
+mod target;
+mod text;
+
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::path::PathBuf;
+
+use clap::{ArgAction, Args as ClapArgs};
+use neph_flows::diamond;
+use neph_model::{FlowTrace, Span};
+use neph_probe::{FlowSet, IpVersion, Place, Sockets, TraceSpec, trace};
+use neph_stats::flows_to_rule_out;
+
+use crate::exit::{Failure, Outcome};
+use crate::ping::Format;
+use crate::{interrupt, output, value};
+
+/// Clear of the ports that Linux gives out itself (from 32768 on).
+const FIRST_PORT: u16 = 24_000;
+/// Next hops of one router for which the rule is worked out; beyond, its last number holds. No
+/// table of routes holds more ways.
+const NEXT_HOPS: u32 = 128;
+
+/// Options of `neph trace`.
+#[derive(Debug, ClapArgs)]
+#[command(
+    after_help = "TARGET: a host, udp://host[:port], syn://host:port or icmp://host. A bare host is \
+asked with UDP at port 33434, where hardly anybody listens.\n\
+Exit status: 0 somebody answered, 1 nobody did, 2 usage, 130 interrupted (with what is known)."
+)]
+pub(crate) struct Args {
+    /// Whom to look for
+    target: String,
+    /// IPv4 only
+    #[arg(short = '4', conflicts_with = "ipv6")]
+    ipv4: bool,
+    /// IPv6 only
+    #[arg(short = '6')]
+    ipv6: bool,
+    /// Trace this many flows, instead of as many as it takes to know all paths
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=50_000))]
+    flows: Option<u32>,
+    /// Trace exactly the flows with these source ports (ICMP: identifiers)
+    #[arg(long, value_name = "PORT[-PORT]", value_parser = target::ports, conflicts_with = "flows")]
+    source_port: Option<target::Ports>,
+    /// How sure to be that no router has a further next hop
+    #[arg(long, value_name = "SHARE", value_parser = confidence, default_value = "0.99")]
+    confidence: Confidence,
+    /// Never trace more flows than this to know all paths
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=40_000), default_value = "512")]
+    most_flows: u32,
+    /// The farthest hop
+    #[arg(long, short = 'm', value_name = "N", value_parser = clap::value_parser!(u8).range(1..=64), default_value = "30")]
+    max_hops: u8,
+    /// Probes of each flow to each hop
+    #[arg(long, short = 'q', value_name = "N", value_parser = clap::value_parser!(u8).range(1..=100), default_value = "3")]
+    queries: u8,
+    /// Probes a second in all
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000), default_value = "500")]
+    rate: u32,
+    /// Probes a second to each distance; where routers fall silent, fewer
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000), default_value = "50")]
+    hop_rate: u32,
+    /// How long to wait for an answer
+    #[arg(long, value_name = "TIME", value_parser = value::positive_span, default_value = "1s")]
+    timeout: Span,
+    /// Ordinary sockets even where raw ones are permitted: slower, and not for syn://
+    #[arg(long, action = ArgAction::SetTrue)]
+    no_raw: bool,
+    /// Trace from this network namespace (a lab's site)
+    #[arg(long, value_name = "NAMESPACE")]
+    site: Option<String>,
+    /// How to write results
+    #[arg(long, value_enum, default_value = "text")]
+    format: Format,
+    /// Write results to this file instead of standard output
+    #[arg(long, short, value_name = "FILE")]
+    output: Option<PathBuf>,
+}
+
+/// A share between 0 and 1, kept as it was typed.
+#[derive(Clone, Copy, Debug)]
+struct Confidence(f64);
+
+fn confidence(text: &str) -> Result<Confidence, String> {
+    let share = match text.strip_suffix('%') {
+        Some(percent) => percent.trim().parse().map(|percent: f64| percent / 100.0),
+        None => text.parse(),
+    };
+    match share {
+        Ok(share) if (0.5..=0.9999).contains(&share) => Ok(Confidence(share)),
+        _ => Err("write a share from 0.5 to 0.9999, or 99%".to_owned()),
+    }
+}
+
+impl Args {
+    const fn version(&self) -> IpVersion {
+        match (self.ipv4, self.ipv6) {
+            (true, _) => IpVersion::V4,
+            (_, true) => IpVersion::V6,
+            _ => IpVersion::Any,
+        }
+    }
+
+    fn flow_set(&self) -> FlowSet {
+        let first = FIRST_PORT;
+        match (&self.source_port, self.flows) {
+            (Some(ports), _) => FlowSet::These(ports.each()),
+            (None, Some(flows)) => FlowSet::Count { flows, first },
+            (None, None) => FlowSet::Enough {
+                needed: (1..=NEXT_HOPS)
+                    .map_while(|known| flows_to_rule_out(known, self.confidence.0))
+                    .collect(),
+                most: self.most_flows,
+                first,
+            },
+        }
+    }
+
+    fn spec(&self) -> Result<TraceSpec, Failure> {
+        let (kind, target) = target::parse(&self.target)?;
+        let destination = target.resolve(self.version()).map_err(Failure::refused)?;
+        Ok(TraceSpec {
+            sockets: if self.no_raw {
+                Sockets::Plain
+            } else {
+                Sockets::BestPermitted
+            },
+            max_hops: self.max_hops,
+            queries: self.queries,
+            patience: self.timeout,
+            hop_rate: self.hop_rate,
+            rate: self.rate,
+            ..TraceSpec::new(destination, kind, self.flow_set())
+        })
+    }
+
+    fn writer(&self) -> Result<Box<dyn Write>, Failure> {
+        Ok(match &self.output {
+            None => Box::new(output::data()),
+            Some(path) => {
+                let file = File::create(path).map_err(|error| {
+                    Failure::Usage(format!("--output {}: {error}", path.display()))
+                })?;
+                Box::new(BufWriter::new(file))
+            }
+        })
+    }
+}
+
+/// Traces and shows.
+pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
+    let spec = args.spec()?;
+    let mut out = args.writer()?;
+    let stop = interrupt::stop_on_ctrl_c()?;
+    output::say(&format!(
+        "neph: tracing {}; ctrl-C shows what is known by then",
+        spec.destination.ip()
+    ));
+    let site = args.site.as_ref().map(Place::named);
+    let told = trace(&spec, site.as_ref(), &stop)?;
+    let drawn = diamond(&told.routes);
+    match args.format {
+        Format::Text => out.write_all(text::text(&told, &drawn, args.confidence.0).as_bytes())?,
+        Format::Json => documents::json(&told, &drawn, &mut *out)?,
+        Format::Ndjson => documents::ndjson(&told, &drawn, &mut *out)?,
+        Format::Csv => documents::csv(&told, &mut *out)?,
+    }
+    // Dropping the buffer would swallow a refusal.
+    out.flush()?;
+    Ok(match (stop.is_set(), answered(&told)) {
+        (true, _) => Outcome::Interrupted,
+        (false, true) => Outcome::Done,
+        (false, false) => Outcome::Nothing,
+    })
+}
+
+fn answered(told: &FlowTrace) -> bool {
+    let mut hops = told.routes.iter().flat_map(|route| &route.hops);
+    hops.any(|hop| hop.address.is_some())
+}

@@ -1,0 +1,135 @@
+//! Whom to trace, and from which ports, as it is typed.
+
+use neph_model::TraceKind;
+use neph_probe::{Target, bracketed};
+
+use crate::exit::Failure;
+
+/// The port that traceroutes have always begun with: hardly anybody listens there.
+const NOBODYS_PORT: u16 = 33_434;
+/// More flows at once than this need more files than a process may open.
+const MOST_PORTS: u16 = 50_000;
+
+/// The kind of packets, and the target in the words of probes.
+pub(super) fn parse(text: &str) -> Result<(TraceKind, Target), Failure> {
+    let Some((scheme, rest)) = text.split_once("://") else {
+        return bare(text);
+    };
+    let (kind, read) = match scheme {
+        "udp" => (TraceKind::Udp, Target::parse(text)),
+        "icmp" => (TraceKind::Icmp, Target::parse(text)),
+        // Other commands have no such scheme; what is wrong is said in its words.
+        "syn" => (TraceKind::Syn, Target::parse(&format!("tcp://{rest}"))),
+        _ => {
+            return Err(Failure::Usage(format!(
+                "target '{text}': routes are traced with udp://, syn:// or icmp://, not with \
+                 {scheme}://"
+            )));
+        }
+    };
+    let in_our_words = |error: neph_probe::TargetError| {
+        let sentence = error.to_string();
+        Failure::Usage(match kind {
+            TraceKind::Syn => sentence.replace("tcp://", "syn://"),
+            TraceKind::Udp | TraceKind::Icmp => sentence,
+        })
+    };
+    Ok((kind, read.map_err(in_our_words)?))
+}
+
+/// `host` or `host:port`, asked with UDP.
+fn bare(text: &str) -> Result<(TraceKind, Target), Failure> {
+    let host = bracketed(text);
+    let has_port = host
+        .rsplit_once(':')
+        .is_some_and(|(before, _)| !before.contains(':') || before.ends_with(']'));
+    let whole = if has_port {
+        format!("udp://{host}")
+    } else {
+        format!("udp://{host}:{NOBODYS_PORT}")
+    };
+    let target = Target::parse(&whole).map_err(Failure::usage)?;
+    Ok((TraceKind::Udp, target))
+}
+
+/// Ports from the first to the last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Ports {
+    first: u16,
+    last: u16,
+}
+
+impl Ports {
+    pub(super) fn each(self) -> Vec<u16> {
+        (self.first..=self.last).collect()
+    }
+}
+
+/// `4711`, `40000-40007`
+pub(super) fn ports(text: &str) -> Result<Ports, String> {
+    let number = |part: &str| match part.trim().parse::<u16>() {
+        // A checksum is neither, and that of ICMP echo is its identifier.
+        Ok(0 | 0xffff) | Err(_) => Err(format!("'{part}' is no port (1 to 65534)")),
+        Ok(port) => Ok(port),
+    };
+    let (first, last) = match text.split_once('-') {
+        Some((first, last)) => (number(first)?, number(last)?),
+        None => (number(text)?, number(text)?),
+    };
+    if first > last {
+        return Err(format!("{first} is behind {last}; write {last}-{first}"));
+    }
+    if last - first >= MOST_PORTS {
+        return Err(format!("at most {MOST_PORTS} flows are traced at once"));
+    }
+    Ok(Ports { first, last })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn targets_mean_what_they_mean_to_other_commands() {
+        for (text, kind, shown) in [
+            ("host.example", TraceKind::Udp, "udp://host.example:33434"),
+            ("host.example:53", TraceKind::Udp, "udp://host.example:53"),
+            ("::1", TraceKind::Udp, "udp://[::1]:33434"),
+            ("[::1]", TraceKind::Udp, "udp://[::1]:33434"),
+            ("[::1]:9", TraceKind::Udp, "udp://[::1]:9"),
+            ("udp://h", TraceKind::Udp, "udp://h:862"),
+            ("syn://h:443", TraceKind::Syn, "tcp://h:443"),
+            ("icmp://10.0.0.1", TraceKind::Icmp, "icmp://10.0.0.1"),
+        ] {
+            let (told, target) = parse(text).expect(text);
+            assert_eq!((told, target.to_string().as_str()), (kind, shown));
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_traced_is_told_in_a_sentence() {
+        for (text, part) in [
+            ("ws://h:80", "udp://, syn:// or icmp://, not with ws://"),
+            (
+                "syn://h",
+                "the port is missing; write it as syn://host:port",
+            ),
+            ("", "has no host"),
+        ] {
+            let Err(Failure::Usage(told)) = parse(text) else {
+                panic!("{text} is no target")
+            };
+            assert!(told.contains(part), "{told}");
+        }
+    }
+
+    #[test]
+    fn ports_are_one_or_a_range() {
+        let read = |text| ports(text).map(Ports::each);
+        assert_eq!(read("4711"), Ok(vec![4711]));
+        assert_eq!(read("40000-40002"), Ok(vec![40_000, 40_001, 40_002]));
+        for text in ["0", "65535", "9-8", "x", "1-60000", "-5"] {
+            assert!(ports(text).is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,402 @@
+//! A trace for people: the hops, where paths part, and the paths.
+
+use std::collections::BTreeSet;
+use std::net::IpAddr;
+
+use neph_model::{
+    Diamond, DiamondHop, DiamondNode, DiamondPath, FlowRoute, FlowTrace, ReadBy, Span, TraceEnd,
+    TraceKind,
+};
+
+use crate::counted::counted;
+use crate::sheet::{Cell, Column, Sheet};
+
+/// Ports of a path that are listed; the others are counted.
+const PORTS: usize = 6;
+
+/// Lowest, middle and highest; the lower of two middles.
+pub(super) fn three(spans: &[Span]) -> [Option<Span>; 3] {
+    let mut sorted = spans.to_vec();
+    sorted.sort_unstable();
+    let middle = sorted.len().saturating_sub(1) / 2;
+    [sorted.first(), sorted.get(middle), sorted.last()].map(Option::<&Span>::copied)
+}
+
+/// The whole text.
+pub(super) fn text(told: &FlowTrace, drawn: &Diamond, confidence: f64) -> String {
+    let mut text = heading(told, drawn);
+    if drawn.paths.len() > 1 {
+        text.push_str(&hops(told, drawn).text());
+        text.push('\n');
+        text.push_str(&paths(drawn).text());
+    } else {
+        text.push_str(&hops(told, drawn).text());
+    }
+    for remark in remarks(told, drawn, confidence) {
+        text.push('\n');
+        text.push_str(&remark);
+    }
+    text.push('\n');
+    text
+}
+
+fn heading(told: &FlowTrace, drawn: &Diamond) -> String {
+    let to = match told.kind {
+        TraceKind::Icmp => format!("{} with ICMP echo", told.destination.ip()),
+        TraceKind::Udp => format!(
+            "{} port {} with UDP",
+            told.destination.ip(),
+            told.destination.port()
+        ),
+        TraceKind::Syn => format!(
+            "{} port {} with TCP SYN",
+            told.destination.ip(),
+            told.destination.port()
+        ),
+    };
+    let ports: Vec<u16> = told.routes.iter().map(|route| route.source_port).collect();
+    let from = match (ports.as_slice(), told.kind) {
+        ([], _) => String::new(),
+        ([one], TraceKind::Icmp) => format!(" (identifier {one})"),
+        ([one], _) => format!(" (source port {one})"),
+        ([first, .., last], TraceKind::Icmp) => format!(" (identifiers {first} to {last})"),
+        ([first, .., last], _) => format!(" (source ports {first} to {last})"),
+    };
+    format!(
+        "trace to {to}: {}{from}, {}\n\n",
+        counted(drawn.flows.into(), "flow"),
+        counted(drawn.paths.len() as u64, "path")
+    )
+}
+
+fn hops(told: &FlowTrace, drawn: &Diamond) -> Sheet {
+    let labelled = told
+        .routes
+        .iter()
+        .flat_map(|route| &route.hops)
+        .any(|hop| !hop.labels.is_empty());
+    let mut columns = vec![
+        Column::right("HOP", "hop"),
+        Column::left("", "branch"),
+        Column::left("ADDRESS", "address"),
+        Column::right("FLOWS", "flows"),
+        Column::right("REPLIES", "replies"),
+        Column::right("BEST", "best_ns"),
+        Column::right("MEDIAN", "median_ns"),
+        Column::right("WORST", "worst_ns"),
+    ];
+    if labelled {
+        columns.push(Column::left("MPLS", "labels"));
+    }
+    let mut sheet = Sheet::new(&columns);
+    for hop in &drawn.hops {
+        for (at, node) in hop.nodes.iter().enumerate() {
+            let mut row = hop_row(hop, (at, node), drawn.flows);
+            if labelled {
+                row.push(labels(told, hop.ttl, node.address));
+            }
+            sheet.rows.push(row);
+        }
+    }
+    sheet
+}
+
+fn hop_row(hop: &DiamondHop, (at, node): (usize, &DiamondNode), flows: u32) -> Vec<Cell> {
+    let last = hop.nodes.len() - 1;
+    let branch = match at {
+        0 if last == 0 => "│",
+        0 => "┌",
+        _ if at == last => "└",
+        _ => "├",
+    };
+    let number = if at == 0 {
+        hop.ttl.to_string()
+    } else {
+        String::new()
+    };
+    let address = node
+        .address
+        .map_or_else(|| "*".to_owned(), |one| one.to_string());
+    let replies = format!("{}/{}", node.round_trips.len(), node.asked);
+    let mut row: Vec<Cell> = [
+        number,
+        branch.to_owned(),
+        address,
+        share(node.flows, flows),
+        replies,
+    ]
+    .into_iter()
+    .map(Cell::text)
+    .collect();
+    row.extend(three(&node.round_trips).map(time));
+    row
+}
+
+fn time(span: Option<Span>) -> Cell {
+    span.map_or_else(Cell::absent, |span| {
+        Cell::new(span.to_string(), span.nanos())
+    })
+}
+
+/// `12  38 %`
+fn share(flows: u32, all: u32) -> String {
+    let percent = 100.0 * f64::from(flows) / f64::from(all.max(1));
+    format!("{flows} {percent:>4.0} %")
+}
+
+fn labels(told: &FlowTrace, ttl: u8, address: Option<IpAddr>) -> Cell {
+    let hops = told.routes.iter().flat_map(|route| &route.hops);
+    let here = hops.filter(|hop| hop.ttl == ttl && hop.address == address);
+    let labels: BTreeSet<String> = here
+        .filter(|hop| !hop.labels.is_empty())
+        .map(|hop| {
+            let stack: Vec<String> = hop.labels.iter().map(|one| one.label.to_string()).collect();
+            stack.join("/")
+        })
+        .collect();
+    Cell::known(&labels.into_iter().collect::<Vec<_>>().join(" "))
+}
+
+fn paths(drawn: &Diamond) -> Sheet {
+    let mut sheet = Sheet::new(&[
+        Column::left("PATH", "path"),
+        Column::right("FLOWS", "flows"),
+        Column::right("HOPS", "hops"),
+        Column::right("BEST", "best_ns"),
+        Column::right("MEDIAN", "median_ns"),
+        Column::left("VIA", "via"),
+        Column::left("PORTS", "ports"),
+    ]);
+    let parting: BTreeSet<u8> = drawn
+        .hops
+        .iter()
+        .filter(|hop| hop.nodes.len() > 1)
+        .map(|hop| hop.ttl)
+        .collect();
+    for path in &drawn.paths {
+        let flows = u32::try_from(path.source_ports.len()).unwrap_or(u32::MAX);
+        let [best, median, _] = three(&path.round_trips);
+        sheet.rows.push(vec![
+            Cell::text(path.hash.to_string()),
+            Cell::text(share(flows, drawn.flows)),
+            Cell::count(path.addresses.len() as u64),
+            time(best),
+            time(median),
+            Cell::text(via(path, &parting)),
+            Cell::text(ports(&path.source_ports)),
+        ]);
+    }
+    sheet
+}
+
+/// The addresses where paths differ.
+fn via(path: &DiamondPath, parting: &BTreeSet<u8>) -> String {
+    let told = path.addresses.iter().zip(1u8..);
+    let told = told.filter(|(_, ttl)| parting.contains(ttl));
+    let told: Vec<String> = told
+        .map(|(address, _)| address.map_or_else(|| "*".to_owned(), |one| one.to_string()))
+        .collect();
+    told.join(" > ")
+}
+
+fn ports(ports: &[u16]) -> String {
+    let listed: Vec<String> = ports.iter().take(PORTS).map(ToString::to_string).collect();
+    let mut text = listed.join(" ");
+    if ports.len() > PORTS {
+        text.push_str(&format!(" and {} more", ports.len() - PORTS));
+    }
+    text
+}
+
+fn remarks(told: &FlowTrace, drawn: &Diamond, confidence: f64) -> Vec<String> {
+    let mut remarks = Vec::new();
+    let percent = 100.0 * confidence;
+    match told.enough {
+        Some(true) => remarks.push(format!(
+            "So many flows rule out, router by router, a further next hop with {percent} % \
+             confidence, where routers spread flows evenly."
+        )),
+        Some(false) => remarks.push(format!(
+            "There may be more paths: the flows are too few to rule that out with {percent} % \
+             confidence. Allow more with --most-flows."
+        )),
+        None => {}
+    }
+    remarks.extend(ends(&told.routes));
+    remarks.extend(wandering(&told.routes));
+    if drawn.hops.len() > 1 {
+        remarks.push(
+            "Routers answer when they have time: round trips before the last hop are upper \
+             bounds, and tell nothing of loss behind them."
+                .to_owned(),
+        );
+    }
+    let hops = || told.routes.iter().flat_map(|route| &route.hops);
+    if hops().any(|hop| hop.read_by == ReadBy::Program && !hop.round_trips.is_empty()) {
+        remarks.push(
+            "The kernel gave no time stamps for some answers; their round trips hold our own \
+             waiting too."
+                .to_owned(),
+        );
+    }
+    remarks
+}
+
+/// Why flows ended before the destination.
+fn ends(routes: &[FlowRoute]) -> Vec<String> {
+    let reasons: BTreeSet<TraceEnd> = routes.iter().map(|route| route.end).collect();
+    let told = |end: TraceEnd| {
+        let flows = routes.iter().filter(|route| route.end == end).count();
+        let who = counted(flows as u64, "flow");
+        Some(match end {
+            TraceEnd::Reached => return None,
+            TraceEnd::Unreachable { from, code } => {
+                format!("{who}: {from} says that there is no way on (ICMP code {code}).")
+            }
+            TraceEnd::Loop { at } => format!("{who}: a loop through {at}."),
+            TraceEnd::Silent => format!("{who}: nobody answered beyond the last hop shown."),
+            TraceEnd::TooFar => {
+                format!("{who}: the destination is farther than --max-hops allows.")
+            }
+            TraceEnd::Stopped => format!("{who}: stopped before the end was known."),
+        })
+    };
+    reasons.into_iter().filter_map(told).collect()
+}
+
+/// Flows that met several routers at one distance.
+fn wandering(routes: &[FlowRoute]) -> Option<String> {
+    let wandered = |route: &&FlowRoute| route.hops.iter().any(|hop| !hop.others.is_empty());
+    let flows = routes.iter().filter(wandered).count();
+    let hops = routes.iter().flat_map(|route| &route.hops);
+    let ttls: BTreeSet<u8> = hops
+        .filter(|hop| !hop.others.is_empty())
+        .map(|hop| hop.ttl)
+        .collect();
+    let first = ttls.first()?;
+    Some(format!(
+        "{} met several routers at one distance, from hop {first} on: packets are balanced one by \
+         one there, or the path changed meanwhile.",
+        counted(flows as u64, "flow")
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use neph_flows::diamond;
+    use neph_model::{FlowHop, MplsLabel, PathHash, Wall};
+
+    use super::*;
+
+    fn addr(last: u8) -> IpAddr {
+        IpAddr::from([192, 0, 2, last])
+    }
+
+    fn route(source_port: u16, over: &[u8], end: TraceEnd) -> FlowRoute {
+        let hop = |(last, ttl): (&u8, u8)| FlowHop {
+            ttl,
+            address: (*last > 0).then(|| addr(*last)),
+            others: Vec::new(),
+            asked: 1,
+            round_trips: vec![Span::from_millis(i64::from(ttl)); usize::from(*last > 0)],
+            read_by: ReadBy::Kernel,
+            labels: Vec::new(),
+        };
+        let hops: Vec<FlowHop> = over.iter().zip(1..).map(hop).collect();
+        let addresses: Vec<_> = hops.iter().map(|hop| hop.address).collect();
+        FlowRoute {
+            source_port,
+            hash: PathHash::of(&addresses),
+            hops,
+            end,
+        }
+    }
+
+    fn shown(routes: Vec<FlowRoute>, enough: Option<bool>) -> String {
+        let told = FlowTrace {
+            destination: (addr(9), 443).into(),
+            kind: TraceKind::Syn,
+            started: Wall::from_unix_nanos(0),
+            routes,
+            enough,
+        };
+        text(&told, &diamond(&told.routes), 0.99)
+    }
+
+    #[test]
+    fn one_path_is_a_table_of_hops() {
+        let mut only = route(4711, &[1, 0, 9], TraceEnd::Reached);
+        only.hops[0].labels = [24_001, 16]
+            .map(|label| MplsLabel {
+                label,
+                traffic_class: 0,
+                ttl: 1,
+            })
+            .to_vec();
+        let expected = "\
+trace to 192.0.2.9 port 443 with TCP SYN: 1 flow (source port 4711), 1 path
+
+HOP     ADDRESS       FLOWS  REPLIES     BEST   MEDIAN    WORST  MPLS
+  1  │  192.0.2.1  1  100 %      1/1  1.00 ms  1.00 ms  1.00 ms  24001/16
+  2  │  *          1  100 %      0/1        -        -        -  -
+  3  │  192.0.2.9  1  100 %      1/1  3.00 ms  3.00 ms  3.00 ms  -
+
+Routers answer when they have time: round trips before the last hop are upper bounds, and tell \
+nothing of loss behind them.
+";
+        assert_eq!(shown(vec![only], None), expected);
+    }
+
+    #[test]
+    fn several_paths_are_drawn_and_listed() {
+        let routes = [(1, 10), (2, 10), (3, 11), (4, 12)];
+        let mut routes: Vec<FlowRoute> = routes
+            .map(|(port, middle)| route(port, &[1, middle, 9], TraceEnd::Reached))
+            .to_vec();
+        routes[3].hops[1].others = vec![addr(13)];
+        let told = shown(routes, Some(false));
+        let drawing = "\
+HOP      ADDRESS       FLOWS  REPLIES     BEST   MEDIAN    WORST
+  1  │  192.0.2.1   4  100 %      4/4  1.00 ms  1.00 ms  1.00 ms
+  2  ┌  192.0.2.10  2   50 %      2/2  2.00 ms  2.00 ms  2.00 ms
+     ├  192.0.2.11  1   25 %      1/1  2.00 ms  2.00 ms  2.00 ms
+     └  192.0.2.12  1   25 %      1/1  2.00 ms  2.00 ms  2.00 ms
+  3  │  192.0.2.9   4  100 %      4/4  3.00 ms  3.00 ms  3.00 ms
+
+PATH              ";
+        assert!(
+            told.contains(&drawing[drawing.find("  1").expect("there")..]),
+            "{told}"
+        );
+        assert!(
+            told.contains("  2   50 %     3  3.00 ms  3.00 ms  192.0.2.10  1 2\n"),
+            "{told}"
+        );
+        assert!(told.contains("There may be more paths") && told.contains("--most-flows"));
+        assert!(told.contains("1 flow met several routers at one distance, from hop 2 on"));
+    }
+
+    #[test]
+    fn flows_that_end_early_say_why() {
+        let at = addr(1);
+        for (end, part) in [
+            (TraceEnd::Silent, "1 flow: nobody answered beyond"),
+            (TraceEnd::Loop { at }, "1 flow: a loop through 192.0.2.1."),
+            (
+                TraceEnd::Unreachable { from: at, code: 13 },
+                "192.0.2.1 says that there is no way on",
+            ),
+            (TraceEnd::TooFar, "--max-hops"),
+        ] {
+            let told = shown(vec![route(1, &[1], end)], None);
+            assert!(told.contains(part), "{told}");
+        }
+    }
+
+    #[test]
+    fn the_middle_of_an_even_number_is_the_lower_one() {
+        let spans = [4, 1, 3, 2].map(Span::from_millis);
+        assert_eq!(three(&spans), [1, 2, 4].map(|n| Some(Span::from_millis(n))));
+        assert_eq!(three(&[]), [None; 3]);
+    }
+}

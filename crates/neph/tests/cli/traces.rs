@@ -1,0 +1,169 @@
+//! Routes by flow: what is told, in which form, and with which exit status.
+
+use std::process::{Command, Stdio};
+
+use crate::labs::privileged;
+use crate::neph::{Ran, begin, command, neph, send};
+
+#[test]
+fn this_host_is_one_hop_away_in_every_format() {
+    let trace = |format: &str| {
+        let words = [
+            "trace",
+            "127.0.0.1",
+            "--flows",
+            "2",
+            "--no-raw",
+            "--format",
+            format,
+        ];
+        let ran = neph(words);
+        assert_eq!(ran.status, 0, "{}", ran.err);
+        ran.out
+    };
+    let text = trace("text");
+    assert!(
+        text.contains("127.0.0.1 port 33434 with UDP: 2 flows"),
+        "{text}"
+    );
+    assert!(
+        text.contains(", 1 path\n") && text.contains("6/6"),
+        "{text}"
+    );
+    let json: serde_json::Value = serde_json::from_str(&trace("json")).expect("JSON");
+    assert_eq!(json["flows"].as_array().map(Vec::len), Some(2));
+    assert_eq!(json["flows"][0]["end"]["kind"], "reached");
+    assert_eq!(json["diamond"]["paths"][0]["addresses"][0], "127.0.0.1");
+    assert_eq!(
+        json["diamond"]["paths"][0]["hash"],
+        json["flows"][1]["hash"]
+    );
+    assert!(json["enough_flows"].is_null());
+    let ndjson = trace("ndjson");
+    let lines: Vec<serde_json::Value> = ndjson
+        .lines()
+        .map(|line| serde_json::from_str(line).expect("JSON"))
+        .collect();
+    let types: Vec<_> = lines
+        .iter()
+        .filter_map(|line| line["type"].as_str())
+        .collect();
+    assert_eq!(types, ["flow", "flow", "diamond"]);
+    let csv = trace("csv");
+    assert!(csv.starts_with("source_port,path,ttl,address,"), "{csv}");
+    assert_eq!(csv.lines().count(), 3);
+}
+
+#[test]
+fn the_rule_asks_as_many_flows_as_it_needs() {
+    let ran = neph(["trace", "127.0.0.1", "--no-raw", "--hop-rate", "500"]);
+    assert_eq!(ran.status, 0, "{}", ran.err);
+    assert!(ran.out.contains(": 8 flows "), "{}", ran.out);
+    assert!(ran.out.contains("with 99 % confidence"), "{}", ran.out);
+    let words = ["--confidence", "95%", "--hop-rate", "500", "--no-raw"];
+    let ran = neph(["trace", "127.0.0.1"].into_iter().chain(words));
+    assert!(ran.out.contains(": 6 flows "), "{}", ran.out);
+}
+
+#[test]
+fn what_makes_no_sense_is_refused_in_a_sentence() {
+    for (words, part) in [
+        (
+            &["ws://h"][..],
+            "routes are traced with udp://, syn:// or icmp://",
+        ),
+        (
+            &["syn://h"],
+            "the port is missing; write it as syn://host:port",
+        ),
+        (
+            &["127.0.0.1", "--source-port", "9-3"],
+            "9 is behind 3; write 3-9",
+        ),
+        (
+            &["127.0.0.1", "--confidence", "2"],
+            "write a share from 0.5 to 0.9999",
+        ),
+        (&["127.0.0.1", "--site", "no-such-place"], "no-such-place"),
+        (
+            &["127.0.0.1", "--flows", "2", "--source-port", "9"],
+            "cannot be used with",
+        ),
+    ] {
+        let ran = neph(["trace"].into_iter().chain(words.iter().copied()));
+        assert_eq!(
+            (ran.status, ran.out.as_str()),
+            (2, ""),
+            "{words:?}: {}",
+            ran.err
+        );
+        assert!(ran.err.contains(part), "{}", ran.err);
+    }
+}
+
+/// A namespace from which a silent neighbour is all that can be seen; gone when dropped.
+struct Nobody(String);
+
+impl Nobody {
+    fn up() -> Self {
+        let nobody = Self(format!("neph-nobody-{}", std::process::id()));
+        let name = nobody.0.as_str();
+        for words in [
+            &["netns", "add", name][..],
+            &[
+                "-n", name, "link", "add", "one", "type", "veth", "peer", "name", "two",
+            ],
+            &["-n", name, "address", "add", "10.94.0.1/24", "dev", "one"],
+            &["-n", name, "link", "set", "one", "up"],
+            &["-n", name, "link", "set", "two", "up"],
+            &[
+                "-n",
+                name,
+                "neigh",
+                "add",
+                "10.94.0.2",
+                "lladdr",
+                "02:00:00:00:00:02",
+                "dev",
+                "one",
+            ],
+        ] {
+            let done = Command::new("ip").args(words).status();
+            assert!(done.expect("ip runs").success(), "ip {words:?}");
+        }
+        nobody
+    }
+}
+
+impl Drop for Nobody {
+    fn drop(&mut self) {
+        let _ = Command::new("ip").args(["netns", "del", &self.0]).status();
+    }
+}
+
+#[test]
+fn nobody_answers_is_1_and_ctrl_c_is_130() {
+    if !privileged("nobody_answers_is_1_and_ctrl_c_is_130") {
+        return;
+    }
+    let nobody = Nobody::up();
+    let words = ["trace", "10.94.0.2", "--site", &nobody.0, "--flows", "2"];
+    let ran = neph(words.into_iter().chain(["--timeout", "50ms"]));
+    assert_eq!(ran.status, 1, "{} {}", ran.out, ran.err);
+    assert!(ran.out.contains("2 flows: nobody answered"), "{}", ran.out);
+    let mut patient = command();
+    patient.args(words.into_iter().chain(["--timeout", "1min"]));
+    let (child, _said, line) = begin(patient.stdout(Stdio::piped()));
+    assert!(line.contains("ctrl-C"), "{line}");
+    send("INT", child.id());
+    let ran: Ran = child.wait_with_output().expect("it ends").into();
+    assert_eq!(ran.status, 130);
+    assert!(ran.out.contains("2 flows: stopped before"), "{}", ran.out);
+    let far = neph(["trace", "192.0.2.1", "--site", &nobody.0]);
+    assert_eq!(far.status, 1);
+    assert!(
+        far.err.contains("trace the route to 192.0.2.1:33434"),
+        "{}",
+        far.err
+    );
+}
