@@ -118,6 +118,17 @@ impl Digest {
         self.news.drain(..)
     }
 
+    /// The flow of a change was traced: it met other routers than before, or the same.
+    pub fn traced(&mut self, change: &PathChange, others: bool) {
+        let is_it = |other: &&mut PathChange| {
+            (other.lane, other.source_port, other.at)
+                == (change.lane, change.source_port, change.at)
+        };
+        if let Some(known) = self.changes.iter_mut().rev().find(is_it) {
+            known.evidence.trace = Some(others);
+        }
+    }
+
     /// What was asked for.
     pub const fn fleet(&self) -> &Fleet {
         &self.fleet

@@ -172,3 +172,10 @@ fn messages_of_lanes_that_are_not_there_are_passed_over() {
     assert_eq!(digest.tally().messages(), 0);
     assert!(digest.view().flows.is_empty());
 }
+
+/// The detector's part is `neph-stats`' own: 200 bytes and its windows.
+#[test]
+fn what_is_kept_of_a_flow_is_well_below_a_kilobyte() {
+    let bytes = std::mem::size_of::<Place>();
+    assert!(bytes <= 700, "{bytes}");
+}

@@ -4,6 +4,7 @@
 mod advice;
 mod csv;
 mod fleet;
+mod follow;
 mod json;
 mod summary;
 mod tell;
@@ -91,6 +92,9 @@ pub(crate) struct Args {
     /// Say which source ports give the low path, and how long such advice has held
     #[arg(long)]
     pub(crate) advise: bool,
+    /// Trace the route of each flow at the start, and again at once when its path changed; needs root
+    #[arg(long)]
+    pub(crate) trace: bool,
     /// Secret of authenticated STAMP; `file:PATH` reads it from a file
     #[arg(long, value_name = "SECRET", value_parser = value::secret)]
     pub(crate) stamp_key: Option<Secret>,

@@ -94,6 +94,38 @@ impl<'a> Tell<'a> {
         Ok(())
     }
 
+    /// A flow whose path changed was traced: whether it met other routers than before.
+    pub(super) fn traced(
+        &mut self,
+        fleet: &Fleet,
+        change: &PathChange,
+        others: bool,
+    ) -> Result<(), Failure> {
+        let mut change = *change;
+        change.evidence.trace = Some(others);
+        match self.args.format {
+            Format::Text if !self.args.quiet => {
+                let word = if others {
+                    "other routers than before"
+                } else {
+                    "the same routers"
+                };
+                writeln!(
+                    self.out,
+                    "              port {:<5}  {word}",
+                    change.source_port
+                )?;
+            }
+            Format::Ndjson if !self.args.quiet => {
+                let mut value = json::change(fleet, &change, self.anchor);
+                value["type"] = "traced".into();
+                writeln!(self.out, "{value}")?;
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
     /// How it goes.
     pub(super) fn status(&mut self, status: &Status) -> Result<(), Failure> {
         if self.args.quiet {

@@ -3,11 +3,12 @@
 use std::sync::mpsc::RecvTimeoutError;
 use std::time::Duration;
 
-use neph_flows::{Digest, FleetView, advise};
+use neph_flows::{Digest, FleetView, PathNews, advise};
 use neph_model::{Anchor, Instant, Own, Span};
 use neph_probe::{FleetReport, FleetRun, FleetSpec, FleetTally, Stop, now};
 
 use super::Args;
+use super::follow::Follow;
 use super::tell::{Status, Tell};
 use crate::exit::Failure;
 use crate::output;
@@ -33,6 +34,7 @@ pub(super) struct Watched {
 struct Watch<'a, 'b> {
     digest: Digest,
     tell: &'a mut Tell<'b>,
+    follow: Option<Follow>,
     began: Instant<Own>,
     told: Instant<Own>,
     own: Option<FleetTally>,
@@ -59,6 +61,7 @@ pub(super) fn run(
     let mut watch = Watch {
         digest,
         tell,
+        follow: args.trace.then(|| Follow::new(&fleet, args.place())),
         began,
         told: began,
         own: None,
@@ -78,7 +81,7 @@ pub(super) fn run(
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => break Ok(()),
         }
-        if let Err(error) = watch.status() {
+        if let Err(error) = watch.status().and_then(|()| watch.trace(&fleet)) {
             break Err(error);
         }
         if is_endless && watch.is_hopeless() {
@@ -94,7 +97,12 @@ pub(super) fn run(
 impl Watch<'_, '_> {
     fn take(&mut self, report: FleetReport, fleet: &neph_model::Fleet) -> Result<(), Failure> {
         match report {
-            FleetReport::Opened { sources, how } => self.tell.begin(fleet, &sources, how)?,
+            FleetReport::Opened { sources, how } => {
+                self.tell.begin(fleet, &sources, how)?;
+                if let Some(follow) = &mut self.follow {
+                    follow.begin(&sources);
+                }
+            }
             FleetReport::Messages(messages) => {
                 for message in &messages {
                     self.digest.push(message);
@@ -118,6 +126,29 @@ impl Watch<'_, '_> {
         let fleet = &self.digest.fleet().clone();
         for news in self.digest.news() {
             self.tell.news(fleet, &news)?;
+            if let (Some(follow), PathNews::Changed(change)) = (&mut self.follow, &news) {
+                follow.changed(change);
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes in the routes that were traced. Where tracing is not possible, it is said once.
+    fn trace(&mut self, fleet: &neph_model::Fleet) -> Result<(), Failure> {
+        let Some(follow) = &mut self.follow else {
+            return Ok(());
+        };
+        match follow.poll(fleet) {
+            Ok(traced) => {
+                for (change, others) in traced {
+                    self.digest.traced(&change, others);
+                    self.tell.traced(fleet, &change, others)?;
+                }
+            }
+            Err(error) => {
+                output::say(&format!("neph: no routes are traced: {error}"));
+                self.follow = None;
+            }
         }
         Ok(())
     }
@@ -151,6 +182,9 @@ impl Watch<'_, '_> {
     }
 
     fn end(mut self, args: &Args) -> Result<Watched, Failure> {
+        if let Some(follow) = self.follow.take() {
+            follow.end();
+        }
         self.digest.finish();
         self.tell_news()?;
         let mut view = self.digest.view();
