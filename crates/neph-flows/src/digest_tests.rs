@@ -179,3 +179,31 @@ fn what_is_kept_of_a_flow_is_well_below_a_kilobyte() {
     let bytes = std::mem::size_of::<Place>();
     assert!(bytes <= 700, "{bytes}");
 }
+
+#[test]
+#[ignore = "a measurement; release build"]
+fn what_a_message_and_a_view_cost() {
+    for (lanes, interval, seconds) in [(512, 200, 600), (50_000, 1000, 60)] {
+        let world = World {
+            lanes,
+            interval: Span::from_millis(interval),
+            seconds,
+            ..World::default()
+        };
+        let truth = world.truth();
+        let mut digest = Digest::new(&world.fleet(), Settings::default()).unwrap();
+        let (mut messages, begun) = (0_u32, std::time::Instant::now());
+        world.messages(&truth, |message| {
+            messages += 1;
+            digest.push(message);
+        });
+        let pushed = begun.elapsed() / messages;
+        let begun = std::time::Instant::now();
+        let view = digest.view();
+        println!(
+            "{lanes} flows, {messages} messages, {} changes: {pushed:?} a message, view {:?}",
+            view.changes.len(),
+            begun.elapsed()
+        );
+    }
+}

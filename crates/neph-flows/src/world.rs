@@ -133,7 +133,7 @@ impl World {
 
 /// Port of a lane.
 pub(crate) fn port(lane: u32) -> u16 {
-    40_000 + u16::try_from(lane).unwrap()
+    1024 + u16::try_from(lane % 64_000).unwrap()
 }
 
 /// A reply after `round_trip` nanoseconds, half of them each way.
