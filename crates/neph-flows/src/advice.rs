@@ -257,5 +257,4 @@ fn best_of(classes: &[(Span, f64)], connections: u32) -> BestOf {
 }
 
 #[cfg(test)]
-#[path = "advice_tests.rs"]
 mod tests;

@@ -263,5 +263,4 @@ impl Digest {
 }
 
 #[cfg(test)]
-#[path = "digest_tests.rs"]
 mod tests;
