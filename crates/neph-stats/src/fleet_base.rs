@@ -173,7 +173,7 @@ impl FleetBase {
         let mut common = if self.alive < LEAST_CROWD {
             Common::Calm
         } else {
-            let known = |level: i64| self.levels.known(level);
+            let known = |level: i64| self.levels.near(level);
             self.congestion.observe(until, &readings, known)
         };
         if let Common::Lasting { by, since } = common {

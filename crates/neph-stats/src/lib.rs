@@ -38,6 +38,7 @@ mod kruskal;
 mod levels;
 mod mannwhitney;
 mod pairs;
+mod past;
 mod proportion;
 mod quantile;
 mod random;
