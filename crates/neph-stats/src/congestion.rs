@@ -212,7 +212,7 @@ impl Congestion {
         let mut clusters = residuals.clusters();
         clusters.sort_by_key(|by| by.saturating_sub(usual).abs());
         let found = clusters.into_iter().find_map(explained);
-        found.or(many(stayed.len(), 1).then_some(still))
+        found.or_else(|| many(stayed.len(), 1).then_some(still))
     }
 
     fn settle(&mut self, at: i64, centre: i64) -> Common {
