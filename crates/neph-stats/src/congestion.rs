@@ -4,11 +4,15 @@
 //! [`Congestion`] takes the samples of many flows beside their own base latencies, a crowd at a
 //! time, and says what is common to them:
 //!
-//! - While one flow in ten lies where it did, give or take the tolerance, nothing common happened: a
+//! - While half of them lie where they did, give or take the tolerance, nothing new is common: a
 //!   queue spares nobody.
+//! - Otherwise, if they lie where paths are known to be, they were reshuffled, and nothing new is
+//!   common.
 //! - Otherwise, if three quarters of them moved by the same amount, that is common.
-//! - Otherwise, if they lie where paths are known to be, give or take one amount for all, that
-//!   amount is common: they were reshuffled, and perhaps a queue stood.
+//! - Otherwise, if they lie where paths are known to be, give or take one amount for all, the
+//!   smallest such amount is common: they were reshuffled while a queue grew.
+//! - Otherwise, if one in ten lies where it did, nothing new is common: the others went to a path
+//!   that is not known yet.
 //! - Otherwise nothing can be said of the moment.
 
 /// What is common to a crowd of samples.
@@ -36,7 +40,7 @@ pub enum Common {
 pub const LEAST_CROWD: usize = 16;
 
 /// How long moments of which nothing can be said are left out, nanoseconds.
-const RAGGED: i64 = 2_000_000_000;
+const RAGGED: i64 = 10_000_000_000;
 
 /// A sample of a flow whose base latency is known, both in nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -135,10 +139,15 @@ impl Congestion {
         }
     }
 
-    /// Takes a crowd of samples that were sent at about `at`; `known` says whether there is a path
-    /// of that latency. Fewer than [`LEAST_CROWD`] say nothing: what was common before is taken to
+    /// Takes a crowd of samples that were sent at about `at`; `known` says which path has
+    /// about that latency. Fewer than [`LEAST_CROWD`] say nothing: what was common before is taken to
     /// be common still.
-    pub fn observe(&mut self, at: i64, crowd: &[Reading], known: impl Fn(i64) -> bool) -> Common {
+    pub fn observe(
+        &mut self,
+        at: i64,
+        crowd: &[Reading],
+        known: impl Fn(i64) -> Option<i64>,
+    ) -> Common {
         if crowd.len() < LEAST_CROWD {
             return self.unchanged();
         }
@@ -167,32 +176,43 @@ impl Congestion {
         &self,
         residuals: &Residuals<'_>,
         crowd: &[Reading],
-        known: impl Fn(i64) -> bool,
+        known: impl Fn(i64) -> Option<i64>,
     ) -> Option<i64> {
         let many = |part: usize, tenths: usize| part * 10 >= crowd.len() * tenths;
-        let usual = self.rest.unwrap_or(0).saturating_add(self.last);
+        let rest = self.rest.unwrap_or(0);
+        let usual = rest.saturating_add(self.last);
         let stayed = residuals.around(usual);
-        if many(stayed.len(), 1) {
+        if many(stayed.len(), 5) {
             return residuals.settled(stayed);
         }
         let densest = residuals.densest();
         let moved = middle(densest)?;
-        if 4 * densest.len() >= 3 * crowd.len() {
+        let most = 4 * densest.len() >= 3 * crowd.len();
+        if most && moved.saturating_sub(usual).abs() <= self.tolerance.saturating_mul(2) {
             return Some(moved);
         }
-        let rest = self.rest.unwrap_or(0);
-        let explained = |&by: &i64| {
-            let path = |r: &&Reading| known(r.sample.saturating_sub(by).saturating_add(rest));
-            crowd.iter().filter(path).count()
+        // By how much the crowd lies above known paths if `by` is taken away, added to it.
+        let explained = |by: i64| {
+            let off = |r: &Reading| {
+                let own = r.sample.saturating_sub(by).saturating_add(rest);
+                Some(own.saturating_sub(known(own)?))
+            };
+            let mut offs: Vec<i64> = crowd.iter().filter_map(off).collect();
+            offs.sort_unstable();
+            let exact = middle(&offs)?.saturating_sub(rest);
+            many(offs.len(), 8).then(|| by.saturating_add(exact))
         };
-        let mut best: Option<(usize, i64)> = None;
-        for by in [usual, moved].into_iter().chain(residuals.clusters()) {
-            let count = explained(&by);
-            if many(count, 8) && best.is_none_or(|(most, _)| count > most) {
-                best = Some((count, by));
-            }
+        let still = residuals.settled(stayed).unwrap_or(usual);
+        if let Some(reshuffled) = explained(still) {
+            return Some(reshuffled);
         }
-        best.map(|(_, by)| by)
+        if most {
+            return Some(moved);
+        }
+        let mut clusters = residuals.clusters();
+        clusters.sort_by_key(|by| by.saturating_sub(usual).abs());
+        let found = clusters.into_iter().find_map(explained);
+        found.or_else(|| many(stayed.len(), 1).then_some(still))
     }
 
     fn settle(&mut self, at: i64, centre: i64) -> Common {
@@ -276,8 +296,8 @@ mod tests {
             .collect()
     }
 
-    fn nowhere(_: i64) -> bool {
-        false
+    fn nowhere(_: i64) -> Option<i64> {
+        None
     }
 
     #[test]
@@ -313,7 +333,8 @@ mod tests {
     #[test]
     fn a_reshuffle_of_everybody_is_told_by_the_paths() {
         let paths = [70, 74, 80, 87];
-        let known = |level: i64| paths.iter().any(|p| (level - p * MS).abs() <= MS / 2);
+        let near = |level: i64, path: i64| (level - path).abs() <= MS / 2;
+        let known = |level: i64| paths.map(|p| p * MS).into_iter().find(|&p| near(level, p));
         let moved = |queue: i64| -> Vec<Reading> {
             (0..64)
                 .map(|i| Reading {

@@ -129,6 +129,22 @@ impl Levels {
         count >= (self.flows / 100).max(2)
     }
 
+    /// The known level that `level` is nearest to, if it is one give or take the tolerance.
+    pub(crate) fn near(&self, level: i64) -> Option<i64> {
+        if !self.known(level) {
+            return None;
+        }
+        let width = (self.tolerance / FINENESS).max(1);
+        let range = self.bucket(level.saturating_sub(self.tolerance))
+            ..=self.bucket(level.saturating_add(self.tolerance));
+        let there = || self.buckets.range(range.clone());
+        let most = there().map(|(_, b)| b.now.max(b.came)).max()?;
+        there()
+            .filter(|(_, b)| 4 * b.now.max(b.came) >= most)
+            .map(|(&key, _)| key.saturating_mul(width).saturating_add(width / 2))
+            .min_by_key(|centre| centre.saturating_sub(level).abs())
+    }
+
     /// A flow that sits there had a sample, without jitter's part: at its own level or elsewhere.
     pub(crate) fn saw(&mut self, seat: Seat, at: i64, sample: i64, stayed: bool) {
         let astray = !stayed && !self.known(sample);

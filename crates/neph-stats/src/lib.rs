@@ -39,6 +39,7 @@ mod levels;
 mod mannwhitney;
 mod multipath;
 mod pairs;
+mod past;
 mod proportion;
 mod quantile;
 mod random;

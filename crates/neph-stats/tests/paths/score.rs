@@ -5,7 +5,6 @@ use crate::world::{INTERVAL, Jitter, MS, S, World};
 /// A change that a detector told of one flow.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Change {
-    pub(crate) flow: u32,
     pub(crate) at: i64,
     pub(crate) certain: i64,
     pub(crate) before: i64,
@@ -122,8 +121,8 @@ fn is_true(world: &World, flow: u32, earlier: i64, told: &Change) -> bool {
     let early = if noisy { 5 * S } else { 2 * INTERVAL };
     let mut reach = told.at - slack;
     for burst in world.bursts.iter().rev() {
-        if burst.from <= reach && burst.until() >= reach - S {
-            reach = burst.from - S;
+        if burst.from <= told.at && burst.until() >= reach - S {
+            reach = reach.min(burst.from - S);
         }
     }
     let near = |path: usize, level: i64| (world.paths[path] - level).abs() <= level_slack;
@@ -140,25 +139,25 @@ fn is_true(world: &World, flow: u32, earlier: i64, told: &Change) -> bool {
 
 /// The changes that should be told: stays with too few samples are passed over.
 fn wanted(world: &World, flow: u32, samples: &[(i64, i64)]) -> Vec<Wanted> {
-    let stays = &world.stays[flow as usize];
-    let mut list: Vec<Wanted> = Vec::new();
-    for (i, stay) in stays.iter().enumerate() {
-        let until = stays.get(i + 1).map_or(i64::MAX, |next| next.from);
-        let sampled =
+    let visits = &world.stays[flow as usize];
+    let mut due: Vec<Wanted> = Vec::new();
+    for (i, stay) in visits.iter().enumerate() {
+        let until = visits.get(i + 1).map_or(i64::MAX, |next| next.from);
+        let received =
             samples.partition_point(|s| s.0 < until) - samples.partition_point(|s| s.0 < stay.from);
         let after = world.paths[stay.path];
-        if sampled < LEAST {
+        if received < LEAST {
             continue;
         }
-        match list.last_mut() {
+        match due.last_mut() {
             Some(last) if (last.after - after).abs() <= TOLERANCE => last.until = until,
-            _ => list.push(Wanted {
+            _ => due.push(Wanted {
                 from: stay.from,
                 until,
                 after,
             }),
         }
     }
-    list.drain(..1.min(list.len()));
-    list
+    due.drain(..1.min(due.len()));
+    due
 }

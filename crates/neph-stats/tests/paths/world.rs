@@ -98,7 +98,8 @@ pub(crate) const INTERVAL: i64 = 200 * MS;
 const LOSS: f64 = 0.002;
 
 fn between(random: &mut Random, low: i64, high: i64) -> i64 {
-    low + i64::try_from(random.below(usize::try_from(high - low).unwrap() + 1)).unwrap()
+    let width = usize::try_from(high - low).expect("ranges ascend");
+    low + i64::try_from(random.below(width + 1)).expect("it is below the width")
 }
 
 #[expect(clippy::cast_possible_truncation, reason = "nanoseconds of noise")]
@@ -183,8 +184,11 @@ fn noise(jitter: Jitter, queue: i64, random: &mut Random) -> i64 {
 
 fn bursts(plan: &Plan, random: &mut Random) -> Vec<Burst> {
     let mut bursts = Vec::new();
+    if plan.queues == Queues::None {
+        return bursts;
+    }
     let mut at = 10 * S;
-    while plan.queues != Queues::None {
+    loop {
         at += between(random, 10 * S, 60 * S);
         let burst = Burst {
             from: at,
@@ -196,11 +200,10 @@ fn bursts(plan: &Plan, random: &mut Random) -> Vec<Burst> {
         };
         at = burst.until();
         if at >= plan.length {
-            break;
+            return bursts;
         }
         bursts.push(burst);
     }
-    bursts
 }
 
 /// Reshuffles: new splitting ratios, by ranges of the hash (some flows move) or by a new hash (most
