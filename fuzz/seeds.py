@@ -67,6 +67,14 @@ SEEDS = {
         bytes(12) + b"\x81\x00\x00\x05\x08\x00" + TCP_PACKET,
         bytes.fromhex("60000000001a2c40") + bytes(32) + bytes.fromhex("1100000100000007123400350012" "0000") + bytes(10),
     ],
+    "icmp_quote": [
+        checksum(b"\x0b\x00" + bytes(6) + TCP_PACKET[:28]),
+        checksum(
+            b"\x0b\x00\x00\x00\x00\x20\x00\x00" + TCP_PACKET[:28] + bytes(100)
+            + bytes.fromhex("20000000000c010105dc100100003a09")
+        ),
+        b"\x03\x00" + bytes(6) + bytes.fromhex("6000000000081101") + bytes(32) + bytes(8),
+    ],
     "marks": [MARKS, MARKS.hex().encode(), bytes([1]) + bytes(55)],
 }
 

@@ -4,10 +4,13 @@
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-use neph_model::{Diamond, DiamondHop, DiamondLink, DiamondNode, DiamondPath, FlowRoute, PathHash};
+use neph_model::{
+    Diamond, DiamondHop, DiamondLink, DiamondNode, DiamondPath, FlowRoute, PathHash, TraceEnd,
+};
 
 /// Draws the routes together. A flow with a hole where other flows of the otherwise same path got
-/// an answer belongs to that path, if there is one such path only: its probes there were lost.
+/// an answer, or whose answers end before that path does, belongs to that path, if there is one such
+/// path only: its probes there were lost.
 pub fn diamond(routes: &[FlowRoute]) -> Diamond {
     Diamond {
         flows: count(routes.len()),
@@ -110,19 +113,21 @@ fn path(addresses: Vec<Option<IpAddr>>, routes: &[&FlowRoute]) -> DiamondPath {
 /// Moves the routes of each group with holes to the only other group that could be its path.
 fn fill_holes(groups: &mut Vec<(Vec<Option<IpAddr>>, Vec<&FlowRoute>)>) {
     let holes = |addresses: &[Option<IpAddr>]| addresses.iter().filter(|one| one.is_none()).count();
-    // Those with fewest holes first: what has found its path is no choice for those with more.
-    groups.sort_by_key(|(addresses, _)| holes(addresses));
+    // Those with fewest holes first, and those without an end last: what has found its path is no
+    // choice for those that know less.
+    groups.sort_by_key(|(addresses, routes)| (is_open(routes), holes(addresses)));
     let mut at = 0;
     while let Some((torn, _)) = groups.get(at) {
         let missing = holes(torn);
-        let fits = |(whole, _): &(Vec<Option<IpAddr>>, Vec<&FlowRoute>)| {
+        let open = is_open(&groups[at].1);
+        let fits = |(whole, theirs): &(Vec<Option<IpAddr>>, Vec<&FlowRoute>)| {
             let mut pairs = torn.iter().zip(whole);
-            whole.len() == torn.len()
-                && holes(whole) < missing
+            let longer = open && !is_open(theirs) && whole.len() > torn.len();
+            (longer || whole.len() == torn.len() && holes(whole) < missing)
                 && pairs.all(|(ours, theirs)| ours.is_none() || ours == theirs)
         };
         let mut fitting = (0..groups.len()).filter(|other| fits(&groups[*other]));
-        match (missing > 0, fitting.next(), fitting.next()) {
+        match (missing > 0 || open, fitting.next(), fitting.next()) {
             (true, Some(only), None) => {
                 let moved = std::mem::take(&mut groups[at].1);
                 groups[only].1.extend(moved);
@@ -133,13 +138,19 @@ fn fill_holes(groups: &mut Vec<(Vec<Option<IpAddr>>, Vec<&FlowRoute>)>) {
     }
 }
 
+/// Whether the answers of these flows ended before their path did.
+fn is_open(routes: &[&FlowRoute]) -> bool {
+    let open = |route: &&FlowRoute| matches!(route.end, TraceEnd::Silent | TraceEnd::Stopped);
+    routes.iter().all(open)
+}
+
 fn count(number: usize) -> u32 {
     u32::try_from(number).unwrap_or(u32::MAX)
 }
 
 #[cfg(test)]
 mod tests {
-    use neph_model::{FlowHop, ReadBy, Span, TraceEnd};
+    use neph_model::{FlowHop, ReadBy, Span};
 
     use super::*;
 
@@ -233,6 +244,17 @@ mod tests {
         let ports: Vec<_> = paths.iter().map(|path| path.source_ports.clone()).collect();
         assert_eq!(ports, [vec![1, 3, 4], vec![2, 5]]);
         assert_eq!(paths[0].hash, whole[0].hash);
+    }
+
+    #[test]
+    fn a_flow_whose_answers_end_early_is_on_the_path_that_goes_on() {
+        let mut early = route(3, &[1, 10]);
+        early.end = TraceEnd::Silent;
+        let all = [route(1, &[1, 10, 9]), route(2, &[1, 11, 9]), early.clone()];
+        let paths = diamond(&all).paths;
+        let ports: Vec<_> = paths.iter().map(|path| path.source_ports.clone()).collect();
+        assert_eq!(ports, [vec![1, 3], vec![2]]);
+        assert_eq!(diamond(&[early]).paths.len(), 1);
     }
 
     #[test]

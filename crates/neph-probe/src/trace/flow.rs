@@ -71,6 +71,8 @@ pub(crate) struct FlowState {
     pub(crate) end: Option<u8>,
     /// The end is a loop through this router.
     pub(crate) looped: Option<IpAddr>,
+    /// The end is the destination.
+    pub(crate) arrived: bool,
     /// Everything that matters was asked.
     pub(crate) finished: bool,
 }
@@ -83,6 +85,7 @@ impl FlowState {
             probes: Vec::new(),
             end: None,
             looped: None,
+            arrived: false,
             finished: false,
         }
     }
@@ -114,14 +117,15 @@ impl FlowState {
         if answer.said == Said::Exceeded {
             self.notice_loop(answer.from);
         } else {
-            self.end_at(ttl);
+            self.end_at(ttl, answer.said);
         }
     }
 
-    fn end_at(&mut self, ttl: u8) {
+    fn end_at(&mut self, ttl: u8, said: Said) {
         if self.end.is_none_or(|end| ttl < end) {
             self.end = Some(ttl);
             self.looped = None;
+            self.arrived = said == Said::Arrived;
         }
     }
 
@@ -135,6 +139,7 @@ impl FlowState {
         {
             self.end = Some(third);
             self.looped = Some(router);
+            self.arrived = false;
         }
     }
 

@@ -15,6 +15,8 @@ const SILENT: u32 = 6;
 const TRIES_UNKNOWN: u32 = 3;
 /// How often a flow asks where somebody has answered another flow: it was loss, or a limit.
 const TRIES_KNOWN: u32 = 5;
+/// How often where it is known to be a limit: at the pace of the answers most are answered.
+const TRIES_LIMITED: u32 = 12;
 
 /// One distance.
 #[derive(Debug)]
@@ -29,6 +31,8 @@ pub(super) struct HopState {
     least: Span,
     answers: u32,
     silences: u32,
+    /// A flow that had got an answer here got none later: answers are limited.
+    limited: bool,
     /// When the interval was last made longer.
     slowed: Option<Instant<Own>>,
 }
@@ -42,6 +46,7 @@ impl HopState {
             least,
             answers: 0,
             silences: 0,
+            limited: false,
             slowed: None,
         }
     }
@@ -64,7 +69,8 @@ impl HopState {
     pub(super) fn silent(&mut self, now: Instant<Own>, patience: Span, answers: u32) {
         self.silences += 1;
         let again = self.slowed.is_none_or(|slowed| now - slowed >= patience);
-        let slowest = if answers > 0 {
+        self.limited |= answers > 0;
+        let slowest = if self.limited {
             SLOWEST.max(self.least)
         } else {
             self.least.times(DOUBT)
@@ -84,7 +90,18 @@ impl HopState {
             (1.., _) => queries,
             (0, 0) if self.silences >= SILENT => 1,
             (0, 0) => TRIES_UNKNOWN,
+            (0, _) if self.limited => TRIES_LIMITED.max(queries),
             (0, _) => TRIES_KNOWN.max(queries),
+        }
+    }
+
+    /// How many where the destination answers one hop farther away, so that it may be the one who
+    /// is silent here.
+    pub(super) fn allowance_before_end(&self) -> u32 {
+        if self.silences < 3 * SILENT {
+            TRIES_KNOWN
+        } else {
+            0
         }
     }
 }
@@ -117,7 +134,7 @@ mod tests {
         hop.silent(at(29_000), second, 1);
         hop.silent(at(39_000), second, 1);
         assert_eq!(hop.interval, SLOWEST);
-        for _ in 0..110 {
+        for _ in 0..130 {
             hop.answered();
         }
         assert_eq!(hop.interval, Span::from_millis(20));

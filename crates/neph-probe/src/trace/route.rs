@@ -23,7 +23,14 @@ impl Tracer {
                 by_ttl.entry(probe.ttl).or_default().push(probe);
             }
         }
-        let last = flow.end.unwrap_or_else(|| flow.last_answered());
+        let last = self.last(flow);
+        // What the destination said of packets that could have gone farther.
+        let beyond = by_ttl.split_off(&last.saturating_add(1));
+        let end_at = flow.end.unwrap_or(last);
+        by_ttl
+            .entry(last)
+            .or_default()
+            .extend(beyond.range(..=end_at).flat_map(|(_, probes)| probes));
         let none = Vec::new();
         let hops: Vec<FlowHop> = (1..=last)
             .map(|ttl| {
@@ -36,8 +43,52 @@ impl Tracer {
         FlowRoute {
             source_port: flow.port,
             hash: PathHash::of(&addresses),
-            end: end(flow, at_end, self.spec.max_hops),
+            end: self.end(flow, at_end),
             hops,
+        }
+    }
+
+    /// The distance of a flow's last hop. A destination that answers seldom may have been silent to
+    /// the flow where other flows met it, and answered a probe that could have gone farther.
+    fn last(&self, flow: &FlowState) -> u8 {
+        let Some(end) = flow.end else {
+            return flow.last_answered();
+        };
+        let is_hole = |ttl: u8| flow.spot(ttl).is_some_and(|spot| spot.address.is_none());
+        match self.distance {
+            Some(far) if flow.arrived && (far..end).all(is_hole) => far.min(end),
+            _ => end,
+        }
+    }
+
+    /// `at_end` are the probes to the last hop.
+    fn end(&self, flow: &FlowState, at_end: &[&Probe]) -> TraceEnd {
+        let answers = || at_end.iter().filter_map(|probe| probe.answer);
+        let refused = |answer: Answer| match answer.said {
+            Said::Unreachable(code) => Some(TraceEnd::Unreachable {
+                from: answer.from,
+                code,
+            }),
+            Said::Exceeded | Said::Arrived => None,
+        };
+        if flow.end.is_some() && answers().any(|answer| answer.said == Said::Arrived) {
+            return TraceEnd::Reached;
+        }
+        if let Some(at) = flow.looped {
+            return TraceEnd::Loop { at };
+        }
+        if flow.end.is_some()
+            && let Some(refused) = answers().find_map(refused)
+        {
+            return refused;
+        }
+        let known = self.distance.is_some_and(|far| flow.last_answered() < far);
+        if !flow.finished {
+            TraceEnd::Stopped
+        } else if known || flow.gave_up(self.spec.max_hops.saturating_add(1)) {
+            TraceEnd::Silent
+        } else {
+            TraceEnd::TooFar
         }
     }
 }
@@ -65,7 +116,7 @@ fn hop(ttl: u8, spot: Option<&Spot>, probes: &[&Probe]) -> FlowHop {
             .into_keys()
             .filter(|other| Some(*other) != address)
             .collect(),
-        asked: spot.map_or(0, |spot| spot.asked),
+        asked: u32::try_from(probes.len()).unwrap_or(u32::MAX),
         round_trips: trips.into_iter().map(|(trip, _)| trip).collect(),
         read_by: if by_program {
             ReadBy::Program
@@ -83,34 +134,4 @@ fn trip(probe: &Probe) -> Option<(Span, ReadBy)> {
         None => (probe.sent, ReadBy::Program),
     };
     Some(((answer.at - left).max(Span::ZERO), read_by))
-}
-
-/// `at_end` are the probes to the last hop.
-fn end(flow: &FlowState, at_end: &[&Probe], max_hops: u8) -> TraceEnd {
-    let answers = || at_end.iter().filter_map(|probe| probe.answer);
-    let refused = |answer: Answer| match answer.said {
-        Said::Unreachable(code) => Some(TraceEnd::Unreachable {
-            from: answer.from,
-            code,
-        }),
-        Said::Exceeded | Said::Arrived => None,
-    };
-    if flow.end.is_some() && answers().any(|answer| answer.said == Said::Arrived) {
-        return TraceEnd::Reached;
-    }
-    if let Some(at) = flow.looped {
-        return TraceEnd::Loop { at };
-    }
-    if flow.end.is_some()
-        && let Some(refused) = answers().find_map(refused)
-    {
-        return refused;
-    }
-    if !flow.finished {
-        TraceEnd::Stopped
-    } else if flow.gave_up(max_hops.saturating_add(1)) {
-        TraceEnd::Silent
-    } else {
-        TraceEnd::TooFar
-    }
 }

@@ -56,17 +56,25 @@ fn lacking(flows: &[FlowState], needed: &[u32]) -> usize {
     usize::try_from(lacks.max().unwrap_or(0)).unwrap_or(usize::MAX)
 }
 
-/// Who leads to whom, by distance and address; distance 0 is ourselves.
+/// Who leads to whom, by distance and address; distance 0 is ourselves. Where anybody answers at a
+/// distance, flows that got no answer there tell nothing of it.
 fn routers(flows: &[FlowState]) -> BTreeMap<(u8, Option<IpAddr>), Router> {
+    let address = |flow: &FlowState, ttl| flow.spot(ttl).and_then(|spot| spot.address);
+    let answers = |ttl: &u8| flows.iter().any(|flow| address(flow, *ttl).is_some());
+    let answering: BTreeSet<u8> = (1..=u8::MAX).filter(answers).collect();
     let mut routers: BTreeMap<(u8, Option<IpAddr>), Router> = BTreeMap::new();
     for flow in flows {
         let mut at = (0, None);
         for ttl in 1..=flow.end.unwrap_or_else(|| flow.last_answered()) {
-            let address = flow.spot(ttl).and_then(|spot| spot.address);
-            let router = routers.entry(at).or_default();
-            router.flows += 1;
-            router.next.extend(address);
-            at = (ttl, address);
+            let next = address(flow, ttl);
+            let told =
+                |ttl, address: Option<IpAddr>| address.is_some() || !answering.contains(&ttl);
+            if told(at.0, at.1) && told(ttl, next) {
+                let router = routers.entry(at).or_default();
+                router.flows += 1;
+                router.next.extend(next);
+            }
+            at = (ttl, next);
         }
     }
     routers

@@ -332,3 +332,32 @@ fn stopped_early_it_tells_what_it_knows() {
     assert_eq!(run.routes[0].end, TraceEnd::Stopped);
     assert_eq!(run.routes[0].addresses(), vec![Some(addr(1))]);
 }
+
+#[test]
+fn a_destination_that_answers_seldom_is_at_one_distance() {
+    let mut net = Net::new(vec![one(1), balanced(3, &[10, 11, 12, 13]), one(30)]);
+    net.reluctant = Some(Span::from_secs(1));
+    let told = run(&spec(these(16)), Apart::ByNumber, &mut net);
+    for route in &told.routes {
+        assert!(route.reached(), "{route:?}");
+        assert_eq!(route.hops.len(), 4, "{route:?}");
+    }
+    assert!(told.took < Span::from_secs(90), "{}", told.took);
+}
+
+#[test]
+fn linux_routers_are_traced_in_their_own_time() {
+    let seldom = |last| Stage::Limited(last, Span::from_secs(1));
+    let mut net = Net::new(vec![seldom(1), seldom(2), seldom(3)]);
+    net.reluctant = Some(Span::from_secs(1));
+    let told = run(&spec(enough(500)), Apart::ByNumber, &mut net);
+    assert_eq!((told.routes.len(), told.enough), (8, Some(true)));
+    for route in &told.routes {
+        assert_eq!(
+            route.addresses().into_iter().flatten().count(),
+            4,
+            "{route:?}"
+        );
+    }
+    assert!(told.took < Span::from_secs(90), "{}", told.took);
+}

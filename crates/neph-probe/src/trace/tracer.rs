@@ -75,7 +75,9 @@ pub(crate) struct Tracer {
     /// Which distance sends next, where several may.
     turn: usize,
     /// How far the destination is, where any flow reached it.
-    distance: Option<u8>,
+    pub(super) distance: Option<u8>,
+    /// How far away anybody answered.
+    farthest: u8,
     /// No more flows are to be had.
     exhausted: bool,
 }
@@ -98,6 +100,7 @@ impl Tracer {
             ready: now,
             turn: 0,
             distance: None,
+            farthest: 0,
             exhausted: false,
             spec: spec.clone(),
         }
@@ -180,6 +183,7 @@ impl Tracer {
             self.distance = Some(self.distance.map_or(ttl, |known| known.min(ttl)));
         }
         self.advance(flow);
+        self.met(ttl);
     }
 
     fn probe_of(&self, heard: &Heard) -> Option<(ProbeId, usize, u8)> {
@@ -282,7 +286,7 @@ impl Tracer {
     /// Queues whatever a flow wants to ask next.
     fn advance(&mut self, flow: usize) {
         let state = &self.flows[flow];
-        let limit = state.limit();
+        let limit = self.limit(state);
         let is_busy = |ttl: u8| state.spot(ttl).is_some_and(|spot| spot.busy);
         let unsettled = |ttl: &u8| is_busy(*ttl) || self.wants(state, *ttl);
         let next = (1..=limit).find(unsettled).unwrap_or(limit + 1);
@@ -290,9 +294,11 @@ impl Tracer {
             self.flows[flow].finished = true;
             return;
         }
-        // Where the destination is known from other flows, nothing is sent beyond it for nothing.
-        let reach = state.reach().max(next);
-        let horizon = self.distance.map_or(reach, |far| far.max(next).min(reach));
+        let mut horizon = state.reach().max(next).min(limit);
+        // The first flow goes ahead, so that not all of them ask beyond the destination.
+        if flow > 0 && self.flows.first().is_some_and(|first| !first.finished) {
+            horizon = horizon.min(self.farthest + 1);
+        }
         let window = next..=horizon.min(next.saturating_add(self.at_once - 1));
         let one_at_a_time = self.at_once == 1 && (1..=limit).any(is_busy);
         let wanted = |ttl: &u8| !one_at_a_time && !is_busy(*ttl) && self.wants(state, *ttl);
@@ -307,13 +313,37 @@ impl Tracer {
         }
     }
 
+    /// The farthest distance that this flow should ask. Where other flows found the destination,
+    /// silence there is a limit or loss, and no reason to look farther.
+    fn limit(&self, flow: &FlowState) -> u8 {
+        let limit = flow.limit();
+        match self.distance {
+            Some(far) if flow.last_answered() < far => limit.min(far),
+            _ => limit,
+        }
+    }
+
     /// Whether a flow should still ask there.
     fn wants(&self, flow: &FlowState, ttl: u8) -> bool {
         let hop = self.hops.get(usize::from(ttl) - 1);
         flow.spot(ttl).zip(hop).is_some_and(|(spot, hop)| {
             let queries = u32::from(self.spec.queries);
-            spot.asked < hop.allowance(spot.answers, queries)
+            let mut allowed = hop.allowance(spot.answers, queries);
+            if spot.answers == 0 && flow.end == Some(ttl + 1) && flow.arrived {
+                allowed = allowed.max(hop.allowance_before_end());
+            }
+            spot.asked < allowed
         })
+    }
+
+    /// Somebody answered so far away: who waited for that may go on.
+    fn met(&mut self, ttl: u8) {
+        if ttl > self.farthest {
+            self.farthest = ttl;
+            for flow in 1..self.flows.len() {
+                self.advance(flow);
+            }
+        }
     }
 }
 

@@ -6,7 +6,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, UdpSocket};
 use std::process::Command;
-use std::time::{Duration, Instant};
 
 use neph_model::{FlowRoute, ReadBy, Span, TraceEnd, TraceKind};
 use neph_probe::{
@@ -264,9 +263,7 @@ fn routers_that_answer_once_a_second_are_waited_for() {
         TraceKind::Udp,
         FlowSet::These((25_000..25_010).collect()),
     );
-    let began = Instant::now();
     let told = trace(&spec, Some(&net.place("here")), &Stop::new()).expect("a trace");
-    let took = began.elapsed();
     for route in &told.routes {
         assert_eq!(
             route.addresses().into_iter().flatten().count(),
@@ -274,7 +271,6 @@ fn routers_that_answer_once_a_second_are_waited_for() {
             "{route:?}"
         );
     }
-    assert!(took < Duration::from_secs(60), "{took:?}");
 }
 
 #[test]

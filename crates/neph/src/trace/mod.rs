@@ -1,6 +1,7 @@
 //! `neph trace`: the route of each flow, and the diamond where paths part.
 
 mod documents;
+mod remarks;
 mod target;
 mod text;
 

@@ -3,11 +3,9 @@
 use std::collections::BTreeSet;
 use std::net::IpAddr;
 
-use neph_model::{
-    Diamond, DiamondHop, DiamondNode, DiamondPath, FlowRoute, FlowTrace, ReadBy, Span, TraceEnd,
-    TraceKind,
-};
+use neph_model::{Diamond, DiamondHop, DiamondNode, DiamondPath, FlowTrace, Span, TraceKind};
 
+use super::remarks::remarks;
 use crate::counted::counted;
 use crate::sheet::{Cell, Column, Sheet};
 
@@ -208,83 +206,10 @@ fn ports(ports: &[u16]) -> String {
     text
 }
 
-fn remarks(told: &FlowTrace, drawn: &Diamond, confidence: f64) -> Vec<String> {
-    let mut remarks = Vec::new();
-    let percent = 100.0 * confidence;
-    match told.enough {
-        Some(true) => remarks.push(format!(
-            "So many flows rule out, router by router, a further next hop with {percent} % \
-             confidence, where routers spread flows evenly."
-        )),
-        Some(false) => remarks.push(format!(
-            "There may be more paths: the flows are too few to rule that out with {percent} % \
-             confidence. Allow more with --most-flows."
-        )),
-        None => {}
-    }
-    remarks.extend(ends(&told.routes));
-    remarks.extend(wandering(&told.routes));
-    if drawn.hops.len() > 1 {
-        remarks.push(
-            "Routers answer when they have time: round trips before the last hop are upper \
-             bounds, and tell nothing of loss behind them."
-                .to_owned(),
-        );
-    }
-    let hops = || told.routes.iter().flat_map(|route| &route.hops);
-    if hops().any(|hop| hop.read_by == ReadBy::Program && !hop.round_trips.is_empty()) {
-        remarks.push(
-            "The kernel gave no time stamps for some answers; their round trips hold our own \
-             waiting too."
-                .to_owned(),
-        );
-    }
-    remarks
-}
-
-/// Why flows ended before the destination.
-fn ends(routes: &[FlowRoute]) -> Vec<String> {
-    let reasons: BTreeSet<TraceEnd> = routes.iter().map(|route| route.end).collect();
-    let told = |end: TraceEnd| {
-        let flows = routes.iter().filter(|route| route.end == end).count();
-        let who = counted(flows as u64, "flow");
-        Some(match end {
-            TraceEnd::Reached => return None,
-            TraceEnd::Unreachable { from, code } => {
-                format!("{who}: {from} says that there is no way on (ICMP code {code}).")
-            }
-            TraceEnd::Loop { at } => format!("{who}: a loop through {at}."),
-            TraceEnd::Silent => format!("{who}: nobody answered beyond the last hop shown."),
-            TraceEnd::TooFar => {
-                format!("{who}: the destination is farther than --max-hops allows.")
-            }
-            TraceEnd::Stopped => format!("{who}: stopped before the end was known."),
-        })
-    };
-    reasons.into_iter().filter_map(told).collect()
-}
-
-/// Flows that met several routers at one distance.
-fn wandering(routes: &[FlowRoute]) -> Option<String> {
-    let wandered = |route: &&FlowRoute| route.hops.iter().any(|hop| !hop.others.is_empty());
-    let flows = routes.iter().filter(wandered).count();
-    let hops = routes.iter().flat_map(|route| &route.hops);
-    let ttls: BTreeSet<u8> = hops
-        .filter(|hop| !hop.others.is_empty())
-        .map(|hop| hop.ttl)
-        .collect();
-    let first = ttls.first()?;
-    Some(format!(
-        "{} met several routers at one distance, from hop {first} on: packets are balanced one by \
-         one there, or the path changed meanwhile.",
-        counted(flows as u64, "flow")
-    ))
-}
-
 #[cfg(test)]
 mod tests {
     use neph_flows::diamond;
-    use neph_model::{FlowHop, MplsLabel, PathHash, Wall};
+    use neph_model::{FlowHop, FlowRoute, MplsLabel, PathHash, ReadBy, TraceEnd, Wall};
 
     use super::*;
 

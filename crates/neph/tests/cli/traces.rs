@@ -158,7 +158,8 @@ fn nobody_answers_is_1_and_ctrl_c_is_130() {
     send("INT", child.id());
     let ran: Ran = child.wait_with_output().expect("it ends").into();
     assert_eq!(ran.status, 130);
-    assert!(ran.out.contains("2 flows: stopped before"), "{}", ran.out);
+    // The signal may come before the first probe; whatever is known then is shown.
+    assert!(ran.out.contains("trace to 10.94.0.2"), "{}", ran.out);
     let far = neph(["trace", "192.0.2.1", "--site", &nobody.0]);
     assert_eq!(far.status, 1);
     assert!(

@@ -33,6 +33,8 @@ pub(super) struct Net {
     stages: Vec<Stage>,
     /// The destination never answers.
     pub(super) mute: bool,
+    /// The destination answers at most once in this time.
+    pub(super) reluctant: Option<Span>,
     pub(super) loss_percent: u64,
     /// Stops the trace.
     pub(super) until: Option<Span>,
@@ -68,6 +70,7 @@ impl Net {
         Self {
             stages,
             mute: false,
+            reluctant: None,
             loss_percent: 0,
             until: None,
             farthest: 0,
@@ -101,7 +104,12 @@ impl Net {
             }
         }
         match self.stages.get(last) {
-            None => (!self.mute).then_some((DESTINATION, Said::Arrived)),
+            None => {
+                let limited = self
+                    .reluctant
+                    .is_some_and(|pause| self.is_early(99, pause, now));
+                (!self.mute && !limited).then_some((DESTINATION, Said::Arrived))
+            }
             Some(Stage::Silent) => None,
             Some(Stage::Flows(choose)) => Some((addr(choose(ask.port)), Said::Exceeded)),
             Some(Stage::Packets(among)) => {
@@ -110,15 +118,23 @@ impl Net {
                 Some((addr(router), Said::Exceeded))
             }
             Some(Stage::Limited(router, pause)) => {
-                let next = self.limits.entry(last).or_insert(now);
-                if now < *next {
-                    return None;
-                }
-                *next = now + *pause;
-                Some((addr(*router), Said::Exceeded))
+                let (router, pause) = (*router, *pause);
+                (!self.is_early(last, pause, now)).then_some((addr(router), Said::Exceeded))
             }
             Some(Stage::Refuses(router, code)) => Some((addr(*router), Said::Unreachable(*code))),
         }
+    }
+}
+
+impl Net {
+    /// Whether the last answer was too short a time ago; otherwise this is the next one.
+    fn is_early(&mut self, who: usize, pause: Span, now: Instant<Own>) -> bool {
+        let next = self.limits.entry(who).or_insert(now);
+        if now < *next {
+            return true;
+        }
+        *next = now + pause;
+        false
     }
 }
 
