@@ -16,21 +16,30 @@
     )
 )]
 
+mod base_latency;
 mod bootstrap;
 mod boxplot;
+mod changepoints;
+mod classes;
+mod congestion;
 mod describe;
+mod dip;
 mod distribution;
 mod ecdf;
 mod envelope;
 mod error;
+mod fleet_base;
+mod flow_level;
 mod friedman;
 mod histogram;
 mod holm;
 mod interval;
 mod kruskal;
+mod levels;
 mod mannwhitney;
 mod multipath;
 mod pairs;
+mod past;
 mod proportion;
 mod quantile;
 mod random;
@@ -40,16 +49,22 @@ mod regularity;
 mod shift;
 mod sorted;
 mod special;
+mod survival;
 mod variation;
 mod verdict;
 mod wilcoxon;
 
+pub use base_latency::{BaseLatency, BaseShift, Detection};
 pub use bootstrap::{
     Estimate, Experiment, Resampling, Statistic, bootstrap, bootstrap_difference,
     experiments_needed,
 };
 pub use boxplot::{BoxPlot, Outliers, Whiskers, boxplot};
+pub use changepoints::{Price, Stretch, change_points, change_sample, window_minima};
+pub use classes::{LevelClass, Weighted, class_of, classes};
+pub use congestion::{Common, Congestion, LEAST_CROWD, Reading as CrowdReading};
 pub use describe::{Description, FiveNumbers, describe};
+pub use dip::{DipNull, dip};
 pub use distribution::{
     binomial_above, binomial_up_to, chi_square_above, normal_above, normal_quantile, student_above,
     student_quantile,
@@ -57,6 +72,8 @@ pub use distribution::{
 pub use ecdf::{EcdfPoint, TAIL_KEPT, ecdf};
 pub use envelope::{Envelope, Grid, Point, Reading, envelope};
 pub use error::StatsError;
+pub use fleet_base::{FleetBase, FleetTold, Guard};
+pub use flow_level::{Finding, Told};
 pub use friedman::friedman;
 pub use histogram::Histogram;
 pub use holm::holm;
@@ -72,6 +89,7 @@ pub use regularity::{Regularity, Skew, Stamp, regularity, skews};
 pub use shift::{Basis, Shift, ShiftTest};
 pub use sorted::Sorted;
 pub use special::{incomplete_beta, incomplete_gamma_above};
+pub use survival::{Lifetime, Survival, SurvivalStep, survival};
 pub use variation::{Transit, interarrival_jitter, ipdv, pdv};
 pub use verdict::{Verdict, Wanted, Yardstick, verdict};
 pub use wilcoxon::wilcoxon;

@@ -21,6 +21,8 @@ mod neph;
 mod pages;
 #[path = "cli/pings.rs"]
 mod pings;
+#[path = "cli/planned_fleets.rs"]
+mod planned_fleets;
 #[path = "cli/predictions.rs"]
 mod predictions;
 #[path = "cli/records.rs"]

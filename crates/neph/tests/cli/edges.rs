@@ -6,10 +6,11 @@ use std::process::Stdio;
 use crate::neph::{Place, command, neph};
 
 /// Every command, in the order of `--help`.
-pub(crate) const COMMANDS: [&str; 18] = [
+pub(crate) const COMMANDS: [&str; 19] = [
     "demo",
     "gallery",
     "ping",
+    "flows",
     "trace",
     "reflect",
     "check",

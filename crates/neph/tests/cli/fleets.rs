@@ -1,98 +1,193 @@
-//! A plan with a fleet, over loopback: carried out, shown, exported, reported.
+//! `neph flows` on loopback: what each format writes, what is refused, and how it ends.
 
-use std::fs;
+use std::net::UdpSocket;
+use std::process::Stdio;
+use std::thread;
+use std::time::Duration;
 
-use neph_probe::{Reflector, ReflectorSpec};
 use serde_json::Value;
 
-use crate::neph::Place;
+use crate::neph::{Ran, command, neph, send};
+use crate::pings::{ended, reflector, server};
 
-fn plan(address: std::net::SocketAddr) -> String {
-    format!(
-        "version = 1\nname = \"flows\"\ninterval = \"50ms\"\nmessages = 10\nflows = 16\n\
-         renewal = \"200ms\"\nblocks = 2\nseed = 1\n\
-         [companion]\nenabled = false\n\
-         [[endpoint]]\nname = \"here\"\nurl = \"udp://{address}\"\n\
-         [[season]]\nname = \"any\"\n"
-    )
+/// Eight flows, a few messages of each.
+fn few(target: &str, more: &[&str]) -> Ran {
+    let some = ["flows", target, "-n", "8", "-c", "6", "-i", "100ms"];
+    neph(some.into_iter().chain(more.iter().copied()))
 }
 
 #[test]
-fn a_fleet_of_a_plan_is_carried_out_shown_exported_and_reported() {
-    let here = ([127, 0, 0, 1], 0).into();
-    let reflector = Reflector::start(&ReflectorSpec::at(here)).expect("a reflector");
-    let place = Place::empty();
-    fs::write(place.path("p.toml"), plan(reflector.address())).expect("written");
-
-    let ran = place.neph(["plan", "p.toml"]);
-    for part in [
-        "here · 16 flows · every 50 ms · 64 B",
-        "320 messages",
-        "for the fleets' messages",
-        "season any: at any time",
-    ] {
-        assert!(ran.out.contains(part), "{part}: {}{}", ran.out, ran.err);
-    }
-    let ran = place.neph(["run", "p.toml"]);
-    assert_eq!(ran.status, 0, "{}", ran.err);
-
-    exports(&place);
-    let listed: Value =
-        serde_json::from_str(&place.neph(["list", "last", "--format", "json"]).out).expect("JSON");
-    assert_eq!(listed[0]["messages"], 160);
-    let id = listed[0]["id"].as_str().expect("a text");
-    let shown = place.neph(["show", id]).out;
-    assert!(
-        shown.contains("Fleet\n") && shown.contains("200 ms"),
-        "{shown}"
-    );
-    let ran = place.neph(["report", "--output", "report"]);
+fn a_summary_counts_every_message_and_names_one_class() {
+    let reflector = reflector();
+    let target = format!("udp://{}", reflector.address());
+    let ran = few(&target, &["--advise"]);
     assert_eq!(ran.status, 0, "{}{}", ran.out, ran.err);
-    assert!(place.path("report/index.html").exists());
+    for part in [
+        "8 flows, a message from each every 100.00 ms; source ports ",
+        "8 flows, 48 messages, 48 replies, 0 lost (0.0 %)",
+        "\n    1  ",
+        "100.0 %",
+        "path changes:  none",
+        "no advice: all flows have the same base latency",
+        "caution: Selfish routing",
+    ] {
+        assert!(ran.out.contains(part), "{part}: {}", ran.out);
+    }
 }
 
-fn exports(place: &Place) {
-    let out = ["export", "--flows", "--format", "jsonl", "--output", "-"];
-    let ran = place.neph(out);
-    let rows: Vec<Value> = ran
-        .out
-        .lines()
-        .map(|line| serde_json::from_str(line).expect("JSON"))
-        .collect();
-    assert_eq!(rows.len(), 320, "{}", ran.err);
-    assert!(rows.iter().all(|row| row["endpoint"] == "here"));
-    let replied = rows.iter().filter(|row| row["outcome"] == "reply");
-    assert!(replied.clone().count() > 160, "{}", ran.out);
+#[test]
+fn json_holds_each_flow_and_quiet_json_the_summary_alone() {
+    let reflector = reflector();
+    let target = format!("udp://{}", reflector.address());
+    let ran = few(&target, &["--format", "json", "--advise"]);
+    let document: Value = serde_json::from_str(&ran.out).expect("one document");
+    assert_eq!(document["tally"]["replies"], 48);
+    assert_eq!(document["sender"]["sent"], 48);
+    assert_eq!(document["flows"].as_array().expect("flows").len(), 8);
+    assert_eq!(document["changes"].as_array().expect("changes").len(), 0);
+    let pair = &document["pairs"][0];
+    assert_eq!(pair["classes"].as_array().expect("classes").len(), 1);
+    assert_eq!(pair["advice"]["given"], false);
+    assert!(document["from_unix_ns"].as_i64().expect("a moment") > 1_700_000_000_000_000_000);
+    let quiet = few(&target, &["--format", "json", "--quiet"]);
+    let document: Value = serde_json::from_str(&quiet.out).expect("one document");
+    assert!(document["flows"].is_null() && document["pairs"].is_array());
+}
+
+#[test]
+fn csv_has_a_line_a_message_and_quiet_csv_a_line_a_flow() {
+    let reflector = reflector();
+    let target = format!("udp://{}", reflector.address());
+    let ran = few(&target, &["--format", "csv"]);
+    let lines: Vec<&str> = ran.out.lines().collect();
+    assert_eq!(lines.len(), 49, "{}", ran.out);
+    let columns = lines[0].split(',').count();
     assert!(
-        replied
-            .clone()
-            .all(|row| row["network_ns"].as_i64() > Some(0))
-    );
-    let lanes: std::collections::BTreeSet<i64> =
-        rows.iter().filter_map(|row| row["lane"].as_i64()).collect();
-    assert_eq!(lanes.len(), 16);
-    let parquet = [
-        "export",
-        "--flows",
-        "--format",
-        "parquet",
-        "--output",
-        "x.parquet",
-    ];
-    assert_eq!(place.neph(parquet).status, 0);
-    let ran = place.neph(["export", "--format", "csv", "--output", "-"]);
-    assert!(
-        ran.err.contains("--flows writes their messages"),
+        lines.iter().all(|line| line.split(',').count() == columns),
         "{}",
-        ran.err
+        ran.out
     );
-    let wrong = [
-        "export",
-        "--flows",
+    assert!(
+        lines[1].contains(",reply,") && lines[1].contains(",kernel,"),
+        "{}",
+        lines[1]
+    );
+    let quiet = few(&target, &["--format", "csv", "--quiet"]);
+    assert_eq!(quiet.out.lines().count(), 9, "{}", quiet.out);
+}
+
+#[test]
+fn flows_take_turns_at_several_targets_and_are_renewed() {
+    let (one, other) = (reflector(), reflector());
+    let targets = [&one, &other].map(|reflector| format!("udp://{}", reflector.address()));
+    let ran = neph([
+        "flows",
+        &targets[0],
+        &targets[1],
+        "-n",
+        "4",
+        "-c",
+        "8",
+        "-i",
+        "50ms",
+        "--renew",
+        "200ms",
         "--format",
-        "latency-tester",
-        "--output",
-        "x",
-    ];
-    assert_eq!(place.neph(wrong).status, 2);
+        "json",
+    ]);
+    assert_eq!(ran.status, 0, "{}", ran.err);
+    let document: Value = serde_json::from_str(&ran.out).expect("one document");
+    assert_eq!(document["pairs"].as_array().expect("pairs").len(), 2);
+    let flows = document["flows"].as_array().expect("flows");
+    let ports: std::collections::BTreeSet<u64> = flows
+        .iter()
+        .filter_map(|flow| flow["source_port"].as_u64())
+        .collect();
+    assert!(ports.len() >= 8, "each lane had two flows: {ports:?}");
+    assert_eq!(document["tally"]["messages"], 32);
+}
+
+#[test]
+fn bad_input_gets_a_sentence_and_status_2() {
+    for (arguments, part) in [
+        (vec!["http://127.0.0.1"], "no fleets of http flows"),
+        (
+            vec!["udp://127.0.0.1", "tcp://127.0.0.1:1"],
+            "one after the other",
+        ),
+        (vec!["127.0.0.1", "-n", "0"], "0 is not in"),
+        (vec!["127.0.0.1", "-n", "50001"], "50001 is not in"),
+        (
+            vec!["127.0.0.1", "--quorum", "5"],
+            "no more round trips can agree",
+        ),
+        (
+            vec!["127.0.0.1", "--renew", "100ms"],
+            "would end before its first message",
+        ),
+        (
+            vec!["127.0.0.1", "-n", "50000", "-i", "10ms"],
+            "more than --rate-cap 50000",
+        ),
+        (
+            vec!["syn://127.0.0.1:1", "-n", "5000"],
+            "more than --rate-cap 1000",
+        ),
+        (vec!["127.0.0.1", "::1", "-n", "1"], "a flow each at least"),
+        (vec!["127.0.0.1", "--site", "nonesuch"], "nonesuch"),
+        (
+            vec!["127.0.0.1", "-c", "1", "--output", "/nonesuch/file"],
+            "/nonesuch/file",
+        ),
+    ] {
+        let ran = neph(["flows"].into_iter().chain(arguments.iter().copied()));
+        assert_eq!(ran.status, 2, "{arguments:?}: {}{}", ran.out, ran.err);
+        assert!(ran.err.contains(part), "{arguments:?}: {}", ran.err);
+    }
+}
+
+#[test]
+fn nothing_measured_is_status_1_and_every_message_is_lost() {
+    let deaf = UdpSocket::bind("127.0.0.1:0").expect("loopback has a free port");
+    let target = format!("udp://{}", deaf.local_addr().expect("an address"));
+    let ran = few(&target, &["--timeout", "200ms"]);
+    assert_eq!(ran.status, 1, "{}", ran.err);
+    assert!(
+        ran.out.contains("0 replies, 48 lost (100.0 %)"),
+        "{}",
+        ran.out
+    );
+}
+
+#[test]
+fn ctrl_c_ends_with_the_summary_and_status_130() {
+    let reflector = reflector();
+    let mut endless = command();
+    endless.args([
+        "flows",
+        &format!("udp://{}", reflector.address()),
+        "-n",
+        "8",
+        "-i",
+        "50ms",
+    ]);
+    endless.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let running = endless.spawn().expect("neph runs");
+    thread::sleep(Duration::from_millis(1500));
+    send("INT", running.id());
+    let ran = ended(running);
+    assert_eq!(ran.status, 130, "{}", ran.err);
+    assert!(
+        ran.out.contains("8 flows, ") && ran.out.contains("path changes:"),
+        "{}",
+        ran.out
+    );
+}
+
+#[test]
+fn a_listening_port_answers_a_fleet_of_syns() {
+    let port = server("220 ready\r\n");
+    let ran = few(&format!("syn://127.0.0.1:{port}"), &[]);
+    assert_eq!(ran.status, 0, "{}{}", ran.out, ran.err);
+    assert!(ran.out.contains("48 messages, 48 replies"), "{}", ran.out);
 }

@@ -1,0 +1,104 @@
+use neph_model::Span;
+
+use super::*;
+use crate::world::World;
+
+fn counsel(world: &World) -> Counsel {
+    let (digest, _) = world.digest();
+    advise(&digest.view(), 0).counsel
+}
+
+fn guide_of(world: &World) -> Guide {
+    match counsel(world) {
+        Counsel::Given(guide) => *guide,
+        Counsel::Refused { why } => panic!("{why}"),
+    }
+}
+
+#[test]
+fn where_paths_hold_ports_are_named_and_the_past_confirms_them() {
+    let guide = guide_of(&World {
+        reshuffle: 0,
+        ..World::default()
+    });
+    assert_eq!(guide.ports.len(), NAMED, "{:?}", guide.no_ports);
+    assert!(
+        guide
+            .ports
+            .iter()
+            .all(|port| (port.base - Span::from_millis(70)).abs() < Span::from_micros(100))
+    );
+    let first = guide.horizons[0];
+    assert!((first.on_low.share - 1.0).abs() < 1e-9 && first.random_on_low < 0.5);
+    // Four paths of 70, 74, 79 and 86 ms: a random flow's p99 is 86.
+    assert!((first.p99.gain() - Span::from_millis(16)).abs() < Span::from_micros(100));
+    assert!(first.p50.gain() > Span::from_millis(3));
+}
+
+#[test]
+fn where_flows_are_thrown_about_no_port_is_named_but_connections_help() {
+    let guide = guide_of(&World {
+        lanes: 32,
+        reshuffle: 5,
+        seconds: 300,
+        ..World::default()
+    });
+    assert!(guide.ports.is_empty());
+    let why = guide.no_ports.unwrap();
+    assert!(why.contains("ports do not hold"), "{why}");
+    let last = guide.best_of.last().unwrap();
+    assert!(
+        last.chance > 0.95 && last.p50 < Span::from_millis(71),
+        "{last:?}"
+    );
+}
+
+#[test]
+fn few_flows_one_path_or_little_time_are_reasons_to_say_nothing() {
+    let refusal = |world: &World| match counsel(world) {
+        Counsel::Refused { why } => why,
+        Counsel::Given(guide) => panic!("{guide:?}"),
+    };
+    let few = World {
+        lanes: 4,
+        ..World::default()
+    };
+    assert!(refusal(&few).contains("4 flows had a base latency"));
+    let one = World {
+        paths: vec![70_000],
+        weights: vec![1.0],
+        ..World::default()
+    };
+    assert!(refusal(&one).contains("no source port is better"));
+    let short = guide_of(&World {
+        seconds: 30,
+        reshuffle: 0,
+        ..World::default()
+    });
+    assert!(short.no_ports.unwrap().contains("too short"));
+}
+
+/// By hand: shares 1/2, 3/10, 1/5. Of two flows both miss the lowest in 1/4 of all cases, and both
+/// are in the highest in 1/25.
+#[test]
+fn the_best_of_several_is_what_chance_says() {
+    let classes =
+        [(10, 0.5), (12, 0.3), (15, 0.2)].map(|(ms, share)| (Span::from_millis(ms), share));
+    let of = |connections| best_of(&classes, connections);
+    assert!((of(1).chance - 0.5).abs() < 1e-12 && (of(2).chance - 0.75).abs() < 1e-12);
+    assert_eq!(
+        (of(1).p50, of(1).p99),
+        (Span::from_millis(10), Span::from_millis(15))
+    );
+    assert_eq!(
+        (of(2).p50, of(2).p99),
+        (Span::from_millis(10), Span::from_millis(15))
+    );
+    assert_eq!(of(3).p99, Span::from_millis(12));
+    assert_eq!(of(8).p99, Span::from_millis(10));
+}
+
+#[test]
+fn the_caution_is_the_sources() {
+    assert!(CAUTION.contains("ultimately defeating cloud TE operation"));
+}

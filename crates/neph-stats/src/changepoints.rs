@@ -1,0 +1,259 @@
+//! Change points after the fact: the levels that a series was at, found for the whole series at
+//! once.
+//!
+//! The levels minimise the sum of each value's distance from its level, capped so that no single
+//! value can buy a change, plus a price for each change: the Potts functional with a bounded loss
+//! (Potts 1952; Fearnhead and Rigaill 2019 for bounded losses). The optimum is exact among levels on
+//! a grid: dynamic programming over the levels, as Viterbi's, in O(n k) for k levels.
+
+use std::collections::BTreeMap;
+
+use crate::base_latency::Detection;
+use crate::error::StatsError;
+use crate::real::real_nanos;
+use crate::sorted::refuse_fewer;
+
+/// The most levels that are considered; of more, the most frequent.
+const MOST_LEVELS: usize = 256;
+
+/// What a segmentation costs. All in the unit of the values.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Price {
+    /// Of one change.
+    pub change: i64,
+    /// The most that a value's distance from its level costs.
+    pub most: i64,
+    /// The distance of levels on the grid.
+    pub grid: i64,
+}
+
+impl Price {
+    /// A change costs 8 tolerances, a value at most 2, levels stand a quarter apart: a change is
+    /// worth it once four values or more lie at the new level.
+    pub fn of(detection: &Detection) -> Self {
+        let tolerance = detection.tolerance();
+        Self {
+            change: tolerance.saturating_mul(8),
+            most: tolerance.saturating_mul(2),
+            grid: (tolerance / 4).max(1),
+        }
+    }
+}
+
+/// Neighbouring values at one level.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Stretch {
+    /// The index of its first value.
+    pub from: usize,
+    /// Its level.
+    pub level: i64,
+}
+
+/// The minimum of each window of `window` neighbouring samples; the first belongs to the first
+/// `window` samples. Empty if there are fewer.
+pub fn window_minima(samples: &[i64], window: usize) -> Vec<i64> {
+    samples
+        .windows(window.max(1))
+        .filter_map(|w| w.iter().min().copied())
+        .collect()
+}
+
+/// The sample with which a change of [`window_minima`] at `from` began: a rise shows once all
+/// samples of the window are up, a fall as soon as its last one is down.
+pub fn change_sample(from: usize, window: usize, rises: bool) -> usize {
+    if rises {
+        from
+    } else {
+        from + window.max(1) - 1
+    }
+}
+
+/// The cheapest levels of a series.
+///
+/// # Errors
+/// [`StatsError::TooFew`] without values; [`StatsError::OutOfRange`] for a price below 0 or a grid
+/// that is not above 0.
+pub fn change_points(values: &[i64], price: Price) -> Result<Vec<Stretch>, StatsError> {
+    refuse_fewer("change points", 1, values.len())?;
+    for (what, value, least) in [
+        ("price of a change", price.change, 0),
+        ("most that a value costs", price.most, 0),
+        ("grid of levels", price.grid, 1),
+    ] {
+        if value < least {
+            return Err(StatsError::OutOfRange {
+                what,
+                value: real_nanos(value),
+                wanted: "0 or above, the grid above 0",
+            });
+        }
+    }
+    let levels = levels(values, price.grid);
+    Ok(cheapest(values, &levels, price))
+}
+
+/// The levels on the grid that the values are near, ascending.
+fn levels(values: &[i64], grid: i64) -> Vec<i64> {
+    let mut counts: BTreeMap<i64, usize> = BTreeMap::new();
+    for value in values {
+        let level = value.saturating_add(grid / 2).div_euclid(grid);
+        *counts.entry(level.saturating_mul(grid)).or_default() += 1;
+    }
+    let mut frequent: Vec<(usize, i64)> = counts.into_iter().map(|(l, n)| (n, l)).collect();
+    frequent.sort_unstable_by(|a, b| b.cmp(a));
+    frequent.truncate(MOST_LEVELS);
+    let mut levels: Vec<i64> = frequent.into_iter().map(|(_, level)| level).collect();
+    levels.sort_unstable();
+    levels
+}
+
+fn cheapest(values: &[i64], levels: &[i64], price: Price) -> Vec<Stretch> {
+    let cost =
+        |value: i64, level: i64| value.saturating_sub(level).saturating_abs().min(price.most);
+    let mut sums: Vec<i64> = levels.iter().map(|&level| cost(values[0], level)).collect();
+    // Whether level k came from another at value t, and which was cheapest before.
+    let mut came = vec![false; values.len() * levels.len()];
+    let mut best_before = vec![0; values.len()];
+    for (t, &value) in values.iter().enumerate().skip(1) {
+        let best = argmin(&sums);
+        let dearer = sums[best].saturating_add(price.change);
+        best_before[t] = best;
+        let row = &mut came[t * levels.len()..(t + 1) * levels.len()];
+        for ((sum, &level), came) in sums.iter_mut().zip(levels).zip(row) {
+            *came = dearer < *sum;
+            *sum = dearer.min(*sum).saturating_add(cost(value, level));
+        }
+    }
+    let mut k = argmin(&sums);
+    let mut stretches = Vec::new();
+    for t in (1..values.len()).rev() {
+        if came[t * levels.len() + k] {
+            stretches.push(Stretch {
+                from: t,
+                level: levels[k],
+            });
+            k = best_before[t];
+        }
+    }
+    stretches.push(Stretch {
+        from: 0,
+        level: levels[k],
+    });
+    stretches.reverse();
+    stretches
+}
+
+/// The first of the smallest.
+fn argmin(sums: &[i64]) -> usize {
+    let mut best = 0;
+    for (index, sum) in sums.iter().enumerate() {
+        if *sum < sums[best] {
+            best = index;
+        }
+    }
+    best
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const PRICE: Price = Price {
+        change: 10,
+        most: 5,
+        grid: 1,
+    };
+
+    /// What a segmentation costs, written out.
+    fn bill(values: &[i64], stretches: &[Stretch], price: Price) -> i64 {
+        let level = |t: usize| {
+            let upto = stretches.partition_point(|s| s.from <= t);
+            stretches[upto - 1].level
+        };
+        let distances: i64 = (0..values.len())
+            .map(|t| (values[t] - level(t)).abs().min(price.most))
+            .sum();
+        distances + price.change * i64::try_from(stretches.len() - 1).unwrap()
+    }
+
+    /// By hand: the step costs 10 and saves 5 for each of 4 values; the single 90 costs 5 and would
+    /// cost 20 as two changes.
+    #[test]
+    fn a_step_is_found_and_an_outlier_is_none() {
+        let values = [20, 21, 20, 90, 20, 40, 40, 41, 40];
+        let found = change_points(&values, PRICE).unwrap();
+        let wanted = [
+            Stretch { from: 0, level: 20 },
+            Stretch { from: 5, level: 40 },
+        ];
+        assert_eq!(found, wanted);
+        assert_eq!(bill(&values, &found, PRICE), 1 + 5 + 10 + 1);
+    }
+
+    #[test]
+    fn a_change_of_minima_is_dated_by_its_direction() {
+        let up = window_minima(&[1, 1, 1, 1, 9, 9, 9, 9, 9], 4);
+        assert_eq!(up, [1, 1, 1, 1, 9, 9]);
+        assert_eq!(change_sample(4, 4, true), 4);
+        let down = window_minima(&[9, 9, 9, 9, 1, 1, 1, 1], 4);
+        assert_eq!(down, [9, 1, 1, 1, 1]);
+        assert_eq!(change_sample(1, 4, false), 4);
+    }
+
+    #[test]
+    fn nonsense_is_refused() {
+        assert!(change_points(&[], PRICE).is_err());
+        assert!(change_points(&[1], Price { grid: 0, ..PRICE }).is_err());
+        assert!(
+            change_points(
+                &[1],
+                Price {
+                    change: -1,
+                    ..PRICE
+                }
+            )
+            .is_err()
+        );
+    }
+
+    /// The cheapest of all ways to cut the series and to choose levels.
+    fn brute(values: &[i64], price: Price) -> i64 {
+        let levels = levels(values, price.grid);
+        (0..1_u32 << (values.len() - 1))
+            .map(|cuts| {
+                let mut sum = 0;
+                let mut from = 0;
+                for to in 1..=values.len() {
+                    if to < values.len() && cuts >> (to - 1) & 1 == 0 {
+                        continue;
+                    }
+                    let cost = |level: &i64| -> i64 {
+                        let far = |v: &i64| (v - level).abs().min(price.most);
+                        values[from..to].iter().map(far).sum()
+                    };
+                    sum += levels.iter().map(cost).min().unwrap();
+                    sum += if from > 0 { price.change } else { 0 };
+                    from = to;
+                }
+                sum
+            })
+            .min()
+            .unwrap()
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_is_cheaper(
+            values in prop::collection::vec(0..40_i64, 1..10),
+            change in 0..30_i64,
+            most in 0..20_i64,
+            grid in 1..5_i64,
+        ) {
+            let price = Price { change, most, grid };
+            let found = change_points(&values, price).unwrap();
+            prop_assert_eq!(bill(&values, &found, price), brute(&values, price));
+        }
+    }
+}

@@ -1,0 +1,101 @@
+//! From what was typed to the fleet that runs.
+
+use neph_model::{Fleet, FleetEndpoint, ProbeKind};
+use neph_probe::{FleetSpec, SYNS_A_SECOND, Target, TargetError};
+
+use super::Args;
+use crate::exit::Failure;
+use crate::value::Secret;
+
+/// Payload of a request, bytes: what neph's STAMP needs to tell everything.
+const REQUEST: usize = 64;
+
+/// The whole task.
+pub(super) fn spec(args: &Args) -> Result<FleetSpec, Failure> {
+    let asked = args
+        .targets
+        .iter()
+        .map(|text| endpoint(text, args))
+        .collect::<Result<Vec<_>, _>>()?;
+    let (kinds, endpoints): (Vec<ProbeKind>, Vec<FleetEndpoint>) = asked.into_iter().unzip();
+    let probe = kinds[0];
+    if let Some(other) = kinds.iter().find(|kind| **kind != probe) {
+        return Err(Failure::Usage(format!(
+            "{probe} and {other} flows in one fleet; measure them one after the other"
+        )));
+    }
+    let flows = u64::from(args.flows);
+    if flows < endpoints.len() as u64 {
+        return Err(Failure::Usage(format!(
+            "--flows {flows}: {} targets need a flow each at least",
+            endpoints.len()
+        )));
+    }
+    let spec = FleetSpec {
+        fleet: Fleet {
+            probe,
+            lanes: args.flows,
+            endpoints,
+            interval: args.interval,
+            renewal: args.renew,
+        },
+        count: args.messages(),
+        request_size: REQUEST,
+        timeout: args.timeout,
+        first_port: args.first_port,
+        rate_cap: args.rate_cap.unwrap_or_else(|| usual_cap(probe)),
+        key: args.stamp_key.as_ref().map(Secret::bytes),
+        priority: args.priority(),
+        site: args.place(),
+    };
+    if spec.rate() > f64::from(spec.rate_cap) {
+        return Err(Failure::Usage(format!(
+            "{flows} flows with a message each {} are {:.0} messages a second, more than --rate-cap \
+             {}; ask for fewer flows, a longer interval, or a higher cap if target and network bear it",
+            args.interval,
+            spec.rate(),
+            spec.rate_cap
+        )));
+    }
+    Ok(spec)
+}
+
+/// Messages a second without being asked for more: what a reflector takes by default, and of SYNs,
+/// which a target may take for an attack, far less.
+const fn usual_cap(probe: ProbeKind) -> u32 {
+    match probe {
+        ProbeKind::Syn => SYNS_A_SECOND,
+        _ => 50_000,
+    }
+}
+
+fn endpoint(text: &str, args: &Args) -> Result<(ProbeKind, FleetEndpoint), Failure> {
+    let whole = if text.contains("://") {
+        text.to_owned()
+    } else {
+        format!("udp://{text}")
+    };
+    let target = Target::parse(&whole).map_err(Failure::usage)?;
+    let has_fleets = matches!(
+        target.kind(),
+        ProbeKind::Udp | ProbeKind::Syn | ProbeKind::Tcp
+    );
+    if !has_fleets || target.is_secure() {
+        return Err(Failure::Usage(format!(
+            "{text}: there are no fleets of {} flows; write udp://, syn:// or tcp:// before {}",
+            target.kind(),
+            target.host()
+        )));
+    }
+    let address = target
+        .resolve(args.version())
+        .map_err(|error| match error {
+            TargetError::Unresolved { .. } => Failure::refused(error),
+            other => Failure::usage(other),
+        })?;
+    let endpoint = FleetEndpoint {
+        name: target.to_string(),
+        address,
+    };
+    Ok((target.kind(), endpoint))
+}

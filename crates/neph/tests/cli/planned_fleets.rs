@@ -1,0 +1,98 @@
+//! A plan with a fleet, over loopback: carried out, shown, exported, reported.
+
+use std::fs;
+
+use neph_probe::{Reflector, ReflectorSpec};
+use serde_json::Value;
+
+use crate::neph::Place;
+
+fn plan(address: std::net::SocketAddr) -> String {
+    format!(
+        "version = 1\nname = \"flows\"\ninterval = \"50ms\"\nmessages = 10\nflows = 16\n\
+         renewal = \"200ms\"\nblocks = 2\nseed = 1\n\
+         [companion]\nenabled = false\n\
+         [[endpoint]]\nname = \"here\"\nurl = \"udp://{address}\"\n\
+         [[season]]\nname = \"any\"\n"
+    )
+}
+
+#[test]
+fn a_fleet_of_a_plan_is_carried_out_shown_exported_and_reported() {
+    let here = ([127, 0, 0, 1], 0).into();
+    let reflector = Reflector::start(&ReflectorSpec::at(here)).expect("a reflector");
+    let place = Place::empty();
+    fs::write(place.path("p.toml"), plan(reflector.address())).expect("written");
+
+    let ran = place.neph(["plan", "p.toml"]);
+    for part in [
+        "here · 16 flows · every 50 ms · 64 B",
+        "320 messages",
+        "for the fleets' messages",
+        "season any: at any time",
+    ] {
+        assert!(ran.out.contains(part), "{part}: {}{}", ran.out, ran.err);
+    }
+    let ran = place.neph(["run", "p.toml"]);
+    assert_eq!(ran.status, 0, "{}", ran.err);
+
+    exports(&place);
+    let listed: Value =
+        serde_json::from_str(&place.neph(["list", "last", "--format", "json"]).out).expect("JSON");
+    assert_eq!(listed[0]["messages"], 160);
+    let id = listed[0]["id"].as_str().expect("a text");
+    let shown = place.neph(["show", id]).out;
+    assert!(
+        shown.contains("Fleet\n") && shown.contains("200 ms"),
+        "{shown}"
+    );
+    let ran = place.neph(["report", "--output", "report"]);
+    assert_eq!(ran.status, 0, "{}{}", ran.out, ran.err);
+    assert!(place.path("report/index.html").exists());
+}
+
+fn exports(place: &Place) {
+    let out = ["export", "--flows", "--format", "jsonl", "--output", "-"];
+    let ran = place.neph(out);
+    let rows: Vec<Value> = ran
+        .out
+        .lines()
+        .map(|line| serde_json::from_str(line).expect("JSON"))
+        .collect();
+    assert_eq!(rows.len(), 320, "{}", ran.err);
+    assert!(rows.iter().all(|row| row["endpoint"] == "here"));
+    let replied = rows.iter().filter(|row| row["outcome"] == "reply");
+    assert!(replied.clone().count() > 160, "{}", ran.out);
+    assert!(
+        replied
+            .clone()
+            .all(|row| row["network_ns"].as_i64() > Some(0))
+    );
+    let lanes: std::collections::BTreeSet<i64> =
+        rows.iter().filter_map(|row| row["lane"].as_i64()).collect();
+    assert_eq!(lanes.len(), 16);
+    let parquet = [
+        "export",
+        "--flows",
+        "--format",
+        "parquet",
+        "--output",
+        "x.parquet",
+    ];
+    assert_eq!(place.neph(parquet).status, 0);
+    let ran = place.neph(["export", "--format", "csv", "--output", "-"]);
+    assert!(
+        ran.err.contains("--flows writes their messages"),
+        "{}",
+        ran.err
+    );
+    let wrong = [
+        "export",
+        "--flows",
+        "--format",
+        "latency-tester",
+        "--output",
+        "x",
+    ];
+    assert_eq!(place.neph(wrong).status, 2);
+}
