@@ -6,6 +6,9 @@
 use neph_model::{Fleet, Instant, Lane, Own, Span};
 use serde::Serialize;
 
+use crate::pair::PairView;
+use crate::settings::Settings;
+
 /// A fleet as its messages show it.
 #[derive(Clone, Debug, Serialize)]
 pub struct FleetView {
@@ -25,6 +28,12 @@ pub struct FleetView {
     pub fairness: Vec<Vec<Fairness>>,
     /// How many flows had which base latency when, of each endpoint.
     pub spectra: Vec<Spectrum>,
+    /// What all this was found with.
+    pub settings: Settings,
+    /// How all messages fared.
+    pub tally: FlowTally,
+    /// What holds for the flows of each endpoint together, in the fleet's order of endpoints.
+    pub pairs: Vec<PairView>,
 }
 
 /// One flow from its first message to its last.
@@ -132,6 +141,8 @@ pub struct Class {
     pub left: u64,
     /// Path changes to it.
     pub joined: u64,
+    /// How many flows were in it at the end.
+    pub flows: u32,
 }
 
 /// How latency differs between flows within one bin of time (the source takes 20 s).
@@ -146,6 +157,9 @@ pub struct Fairness {
     pub latency: [Span; 5],
     /// Path changes in it.
     pub changes: u32,
+    /// The same quantiles of the flows' base latencies in the middle of the bin; `None` where no
+    /// flow had one.
+    pub base: Option<[Span; 5]>,
 }
 
 /// How many flows had which base latency when: a grid.

@@ -1,0 +1,47 @@
+//! What a fleet's messages are looked at with. The values that nobody changes are the source's.
+
+use neph_model::Span;
+use serde::Serialize;
+
+/// When a flow's base latency is taken for another: the rolling-minimum window of the source.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Detection {
+    /// How many of the window's round trips have to agree, 1 to `window`.
+    pub quorum: u8,
+    /// How many round trips the window holds, 2 to 16.
+    pub window: u8,
+    /// How near to each other they are when they agree, and how far the base latency moves at least.
+    pub tolerance: Span,
+}
+
+impl Default for Detection {
+    /// Stable when 3 of 4 round trips lie within 0.5 ms; changed when by more than 0.5 ms.
+    fn default() -> Self {
+        Self {
+            quorum: 3,
+            window: 4,
+            tolerance: Span::from_micros(500),
+        }
+    }
+}
+
+/// What a fleet's messages are looked at with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Settings {
+    /// When a path change is one.
+    pub detection: Detection,
+    /// The bins of time in which flows are compared with each other; above zero.
+    pub bin: Span,
+    /// Persistence is told for this time: the share of flows that leave a class within it.
+    pub soon: Span,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            detection: Detection::default(),
+            bin: Span::from_secs(20),
+            soon: Span::from_secs(10),
+        }
+    }
+}
