@@ -216,10 +216,7 @@ mod tests {
             )],
         });
         scene.marks.push(Mark::Cells {
-            rects: vec![
-                Rect::new(1.0, 2.0, 3.5, 4.0),
-                Rect::new(4.5, 2.0, 3.0, 4.0),
-            ],
+            rects: vec![Rect::new(1.0, 2.0, 3.5, 4.0), Rect::new(4.5, 2.0, 3.0, 4.0)],
             fill: Fill::solid(Colour::GRID),
         });
         let label = Text::new(
