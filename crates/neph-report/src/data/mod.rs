@@ -8,6 +8,7 @@ mod factor;
 
 use std::collections::BTreeSet;
 
+use neph_flows::FleetView;
 use neph_model::{
     Campaign, CampaignStatus, Event, EventKind, Experiment, FlowRole, Instant, Message, Own,
     Provenance, Sample, Scenario, Throughput, Traceroute,
@@ -33,6 +34,8 @@ pub struct ExperimentData {
     pub samples: Vec<Sample>,
     /// Its flows with their messages, the main one first.
     pub flows: Vec<FlowData>,
+    /// What its fleet's messages say, if it is a fleet's.
+    pub fleet: Option<FleetView>,
 }
 
 impl ExperimentData {
@@ -51,6 +54,7 @@ impl ExperimentData {
             events: Vec::new(),
             samples: Vec::new(),
             flows,
+            fleet: None,
         };
         data.add(messages);
         data
