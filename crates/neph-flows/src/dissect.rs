@@ -253,6 +253,7 @@ mod tests {
             tally: FlowTally::default(),
             pairs: Vec::new(),
             dissected: Vec::new(),
+            advice: Vec::new(),
         }
     }
 

@@ -4,13 +4,35 @@
 //! Owns the calculations, streaming, with memory bounded by flows, changes and time bins and not by
 //! messages. Measures nothing, stores nothing, draws nothing; the statistics are `neph-stats`.
 
+mod advice;
+mod backtest;
+mod base;
+mod classes;
+mod digest;
 mod dissect;
+mod fairness;
+mod flow;
+mod look;
+mod order;
 mod pair;
+mod persistence;
+mod seasons;
 mod settings;
+mod share;
+mod spectrum;
+mod sweep;
 mod view;
+mod witness;
+#[cfg(test)]
+mod world;
 
+pub use advice::{Advice, AdvisedPort, BestOf, CAUTION, Counsel, Guide, advise};
+pub use backtest::{Against, Horizon};
+pub use digest::{Digest, PathNews};
 pub use dissect::{Dissected, DissectedOutcome, DissectedSample, Dissector};
+pub use neph_stats::StatsError;
 pub use pair::{Bimodality, Curve, CurvePoint, Inflation, Moved, PairView, Share, ShareBin};
+pub use seasons::{Measure, SeasonShift, Values, compare_seasons};
 pub use settings::{Detection, Settings};
 pub use view::{
     Class, Direction, Evidence, Fairness, FleetView, FlowHistory, FlowTally, PathChange, Segment,

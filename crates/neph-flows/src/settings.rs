@@ -32,6 +32,12 @@ pub struct Settings {
     pub detection: Detection,
     /// The bins of time in which flows are compared with each other; above zero.
     pub bin: Span,
+    /// A latency that no other flow has must last this long before it is told as a path: longer than
+    /// queues stand.
+    pub hold: Span,
+    /// How long messages wait for those of other flows, to be looked at in the order of sending: at
+    /// least the timeout, for a lost message keeps back what follows it.
+    pub settle: Span,
     /// Persistence is told for this time: the share of flows that leave a class within it.
     pub soon: Span,
 }
@@ -41,6 +47,8 @@ impl Default for Settings {
         Self {
             detection: Detection::default(),
             bin: Span::from_secs(20),
+            hold: Span::from_secs(30),
+            settle: Span::from_secs(2),
             soon: Span::from_secs(10),
         }
     }

@@ -6,6 +6,7 @@
 use neph_model::{Fleet, Instant, Lane, Own, Span};
 use serde::Serialize;
 
+use crate::advice::Advice;
 use crate::dissect::Dissected;
 use crate::pair::PairView;
 use crate::settings::Settings;
@@ -38,6 +39,17 @@ pub struct FleetView {
     /// A few flows message by message (see [`Dissector`](crate::Dissector)); empty until a second
     /// pass over the messages has picked them.
     pub dissected: Vec<Dissected>,
+    /// Advice on source ports, of each endpoint; empty where nobody asked for it.
+    pub advice: Vec<Advice>,
+}
+
+impl FleetView {
+    /// The flows that ask the endpoint of this index.
+    pub fn flows_of(&self, endpoint: usize) -> impl Iterator<Item = &FlowHistory> {
+        let fleet = &self.fleet;
+        let asks = move |flow: &&FlowHistory| fleet.endpoint_of(flow.lane) == endpoint;
+        self.flows.iter().filter(asks)
+    }
 }
 
 /// One flow from its first message to its last.
@@ -84,8 +96,49 @@ pub struct FlowTally {
     pub copies: u64,
     /// Requests that overtook an earlier one of their flow (RFC 4737, by the peer's count).
     pub reordered_forward: u64,
-    /// Replies that came after a later one of their flow.
+    /// Replies that were overtaken on the way back: by the peer's stamps they left in order.
     pub reordered_reverse: u64,
+    /// Replies that came after the reply to a later request of their flow, wherever that happened.
+    pub reordered: u64,
+}
+
+impl FlowTally {
+    /// All messages.
+    pub const fn messages(&self) -> u64 {
+        self.replies + self.lost + self.failed
+    }
+
+    /// All counters, so that none is forgotten where they are added.
+    fn counters(&mut self) -> [&mut u64; 9] {
+        [
+            &mut self.replies,
+            &mut self.lost,
+            &mut self.failed,
+            &mut self.lost_forward,
+            &mut self.lost_reverse,
+            &mut self.copies,
+            &mut self.reordered_forward,
+            &mut self.reordered_reverse,
+            &mut self.reordered,
+        ]
+    }
+
+    /// Adds another's.
+    pub fn add(&mut self, other: &Self) {
+        let mut other = *other;
+        for (own, other) in self.counters().into_iter().zip(other.counters()) {
+            *own += *other;
+        }
+    }
+
+    /// What is added from the earlier to the later state of one flow.
+    pub(crate) fn replace(&mut self, earlier: &Self, later: &Self) {
+        let (mut earlier, mut later) = (*earlier, *later);
+        let changes = earlier.counters().into_iter().zip(later.counters());
+        for (own, (earlier, later)) in self.counters().into_iter().zip(changes) {
+            *own += *later - *earlier;
+        }
+    }
 }
 
 /// Which way a change of path happened.

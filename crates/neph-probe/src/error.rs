@@ -36,6 +36,18 @@ pub enum ProbeError {
         /// Why not.
         source: io::Error,
     },
+    /// All ports are taken.
+    #[error(
+        "find a free source port to reach {address}: all are taken; ask for fewer flows, or for a \
+         lower first port"
+    )]
+    NoPort {
+        /// Who is to be reached.
+        address: SocketAddr,
+    },
+    /// A fleet of which nothing can be sent.
+    #[error("measure a fleet: {0}")]
+    Fleet(String),
     /// No thread can be had.
     #[error("start a thread: {0}")]
     Thread(io::Error),

@@ -16,18 +16,23 @@
     )
 )]
 
+mod base_latency;
 mod bootstrap;
 mod boxplot;
+mod congestion;
 mod describe;
 mod distribution;
 mod ecdf;
 mod envelope;
 mod error;
+mod fleet_base;
+mod flow_level;
 mod friedman;
 mod histogram;
 mod holm;
 mod interval;
 mod kruskal;
+mod levels;
 mod mannwhitney;
 mod pairs;
 mod proportion;
@@ -43,11 +48,13 @@ mod variation;
 mod verdict;
 mod wilcoxon;
 
+pub use base_latency::{BaseLatency, BaseShift, Detection};
 pub use bootstrap::{
     Estimate, Experiment, Resampling, Statistic, bootstrap, bootstrap_difference,
     experiments_needed,
 };
 pub use boxplot::{BoxPlot, Outliers, Whiskers, boxplot};
+pub use congestion::{Common, Congestion, LEAST_CROWD};
 pub use describe::{Description, FiveNumbers, describe};
 pub use distribution::{
     binomial_above, binomial_up_to, chi_square_above, normal_above, normal_quantile, student_above,
@@ -56,6 +63,8 @@ pub use distribution::{
 pub use ecdf::{EcdfPoint, TAIL_KEPT, ecdf};
 pub use envelope::{Envelope, Grid, Point, Reading, envelope};
 pub use error::StatsError;
+pub use fleet_base::{FleetBase, FleetTold, Guard};
+pub use flow_level::{Finding, Told};
 pub use friedman::friedman;
 pub use histogram::Histogram;
 pub use holm::holm;

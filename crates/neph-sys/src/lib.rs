@@ -6,6 +6,7 @@
 pub mod awake;
 pub mod clock;
 pub mod destination;
+pub mod epoll;
 pub mod icmp_error;
 pub mod netns;
 pub mod offload;

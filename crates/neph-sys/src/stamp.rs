@@ -20,7 +20,9 @@ use crate::destination;
 use crate::tcp::{self, TcpStats};
 
 pub(crate) use asking::set_option;
-pub use asking::{Carrier, Family, KeepAwake, enable, enable_receive, enable_ttl, restart_count};
+pub use asking::{
+    Carrier, Family, KeepAwake, dropped, enable, enable_receive, enable_ttl, restart_count,
+};
 
 /// `SCM_TSTAMP_SND`, `SCM_TSTAMP_SCHED`, `SCM_TSTAMP_ACK` of linux/errqueue.h.
 const SENT_INFO: u32 = 0;

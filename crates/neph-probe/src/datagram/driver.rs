@@ -173,7 +173,7 @@ impl Driver {
     /// Linux 6.9): nobody can tell which number the next one has.
     fn restart_count(&mut self) {
         self.read_notices();
-        if stamp::restart_count(self.socket.as_fd()).is_ok() {
+        if stamp::restart_count(self.socket.as_fd(), Carrier::Datagrams).is_ok() {
             self.session.count_restarted();
         }
     }

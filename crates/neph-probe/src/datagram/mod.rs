@@ -41,7 +41,7 @@ fn open(spec: &FlowSpec) -> Result<(Socket, Box<dyn Codec>), ProbeError> {
 }
 
 /// The 64-bit number nearest to `latest` whose low 32 bits are `low`.
-fn widen(low: u32, latest: u64) -> u64 {
+pub(crate) fn widen(low: u32, latest: u64) -> u64 {
     let base = latest & !0xffff_ffff;
     let near = [
         base.checked_sub(1 << 32),

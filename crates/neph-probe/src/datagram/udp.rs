@@ -76,7 +76,7 @@ pub(crate) fn codec(spec: &FlowSpec) -> Result<Udp, ProbeError> {
 }
 
 /// The smallest request with room for a reflector's marks (and the tag that guards them).
-fn least_size(auth: Auth<'_>) -> usize {
+pub(crate) fn least_size(auth: Auth<'_>) -> usize {
     const TAG_TLV: usize = 20;
     let tag = if matches!(auth, Auth::Keyed(_)) {
         TAG_TLV

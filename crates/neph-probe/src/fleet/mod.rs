@@ -1,5 +1,19 @@
-//! Many flows of one source on one thread: what they are asked to do and what they tell.
+//! Many flows of one source on one thread: what they are asked to do, how they run, what they tell.
+//!
+//! [`session`] knows the schedule and how each message ended, and does no input or output;
+//! [`driver`] keeps the time and carries events between it and a [`transport`].
 
+mod driver;
+mod flows;
+mod ports;
+mod reports;
+mod rota;
+mod run;
+pub(crate) mod session;
+mod sockets;
 mod spec;
+mod stamp;
+mod transport;
 
-pub use spec::{FleetReport, FleetSpec, FleetTally};
+pub use run::FleetRun;
+pub use spec::{FleetReport, FleetSpec, FleetTally, Sharing};

@@ -3,7 +3,11 @@
 use neph_model::{Anchor, Fleet, FleetMessage, Own, Span};
 use neph_sys::place::Place;
 
+use crate::ProbeError;
 use crate::spec::Priority;
+
+/// Ports from 1024 on.
+const MOST_LANES: u32 = 64_512;
 
 /// A fleet's whole task.
 #[derive(Clone, Debug)]
@@ -29,9 +33,58 @@ pub struct FleetSpec {
     pub site: Option<Place>,
 }
 
+impl FleetSpec {
+    /// How many messages a second it asks for, all lanes together.
+    pub fn rate(&self) -> f64 {
+        f64::from(self.fleet.lanes) / self.fleet.interval.secs_f64()
+    }
+
+    /// Whether such a fleet can be.
+    pub(crate) fn check(&self) -> Result<(), ProbeError> {
+        let fleet = &self.fleet;
+        let wrong = |what: &str| Err(ProbeError::Fleet(what.to_owned()));
+        if fleet.lanes == 0 || fleet.lanes > MOST_LANES {
+            return Err(ProbeError::Fleet(format!(
+                "{} flows; there can be 1 to {MOST_LANES}, as many as there are source ports",
+                fleet.lanes
+            )));
+        }
+        let Some(first) = fleet.endpoints.first() else {
+            return wrong("it has nobody to ask");
+        };
+        let versions = fleet.endpoints.iter().map(|one| one.address.is_ipv4());
+        if !versions.clone().all(|v4| v4 == first.address.is_ipv4()) {
+            return wrong(
+                "some of its endpoints have IPv4 addresses and some IPv6; measure them apart",
+            );
+        }
+        if fleet.interval <= Span::ZERO || self.timeout <= Span::ZERO {
+            return wrong("its interval and its timeout must be more than nothing");
+        }
+        if self.rate() > f64::from(self.rate_cap) {
+            return Err(ProbeError::Fleet(format!(
+                "{} flows with a message each {} are {:.0} messages a second, and the cap is {}; \
+                 ask for fewer flows or a longer interval, or raise the cap",
+                fleet.lanes,
+                fleet.interval,
+                self.rate(),
+                self.rate_cap
+            )));
+        }
+        Ok(())
+    }
+}
+
 /// Something a fleet tells.
 #[derive(Clone, Debug)]
 pub enum FleetReport {
+    /// The fleet's first flows are open.
+    Opened {
+        /// The source port of each lane's first flow.
+        sources: Vec<u16>,
+        /// How they share the files of this process.
+        how: Sharing,
+    },
     /// Messages that are finished; those of one flow in order.
     Messages(Vec<FleetMessage>),
     /// Both clocks, once a second.
@@ -40,6 +93,15 @@ pub enum FleetReport {
     ClockStepped(Span),
     /// The fleet is over; nothing follows.
     Ended(FleetTally),
+}
+
+/// How the flows of a fleet share the files that a process may open.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sharing {
+    /// A socket for each flow. Needs no privilege.
+    SocketPerFlow,
+    /// One raw socket sends for all ports, and one socket receives what comes to them.
+    OneForAll,
 }
 
 /// How a fleet fared: what its own host did to it stands beside what the network did.

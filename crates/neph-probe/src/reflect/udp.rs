@@ -147,7 +147,7 @@ impl Answerer {
         if destination::send(self.socket.as_fd(), reply, from, to).is_err() {
             // As in the asking half: nobody can tell whether the kernel counted it.
             self.read_notices();
-            if stamp::restart_count(self.socket.as_fd()).is_ok() {
+            if stamp::restart_count(self.socket.as_fd(), Carrier::Datagrams).is_ok() {
                 self.unstamped.restart();
             }
             return;

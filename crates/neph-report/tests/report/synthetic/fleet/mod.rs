@@ -112,6 +112,7 @@ impl World {
                 reordered_forward: changes.len() as u64 / 3,
                 ..FlowTally::default()
             },
+            advice: Vec::new(),
             dissected: history::dissected(self, &flows, &changes),
             fleet,
             flows,

@@ -1,0 +1,261 @@
+//! Advice on source ports: which of them give the low path, how long such advice has held, what it
+//! gains. And refusals where the data do not carry it.
+//!
+//! The test of advice is the past: it is taken at many moments from what was known then, and scored
+//! by what the port and all the others had a while later.
+
+use neph_model::{Instant, Own, Span};
+use serde::Serialize;
+
+use crate::Share;
+use crate::backtest::{Horizon, backtest};
+use crate::share::share;
+use crate::view::{FleetView, FlowHistory};
+
+/// Flows that a pair needs before anything is said of its ports.
+const LEAST_FLOWS: usize = 8;
+/// Ports that are named at most.
+const NAMED: usize = 8;
+/// Numbers of connections that are told of.
+const CONNECTIONS: [u32; 5] = [1, 2, 4, 8, 16];
+
+/// What the third source says of whoever follows such advice.
+pub const CAUTION: &str = "Selfish routing (the third source): \"application developers can force \
+multiplexing of traffic on shortest paths, ultimately defeating cloud TE operation\". If many do it, \
+the low path fills up, and the provider may move you away the sooner.";
+
+/// Advice for the flows to one endpoint.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Advice {
+    /// The endpoint's name.
+    pub endpoint: String,
+    /// What can be said.
+    pub counsel: Counsel,
+    /// What to mind before following it.
+    pub caution: &'static str,
+}
+
+/// What can be said of source ports.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Counsel {
+    /// Nothing, and why.
+    Refused {
+        /// A sentence with what would help.
+        why: String,
+    },
+    /// Open some connections and keep the best; and ports, where they hold.
+    Given(Box<Guide>),
+}
+
+/// Advice with what it rests on.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Guide {
+    /// The lowest class's base latency.
+    pub low: Span,
+    /// The median over flows and time of the base latency: what a random flow gets.
+    pub random: Span,
+    /// The share of flows in the lowest class at the end.
+    pub low_share: Share,
+    /// Which ports to take, those first that have been there longest; empty where ports do not hold.
+    pub ports: Vec<AdvisedPort>,
+    /// Why no port is named, where none is.
+    pub no_ports: Option<String>,
+    /// What opening several connections and keeping the best gives.
+    pub best_of: Vec<BestOf>,
+    /// How the advice would have fared, by the time that went by since it was given.
+    pub horizons: Vec<Horizon>,
+}
+
+/// A port that is on the low path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct AdvisedPort {
+    /// The source port.
+    pub port: u16,
+    /// Its base latency.
+    pub base: Span,
+    /// How long it has been there.
+    pub held: Span,
+}
+
+/// Opening `connections` at random ports and keeping the one with the lowest latency.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct BestOf {
+    /// How many.
+    pub connections: u32,
+    /// The chance that at least one is in the lowest class, 0 to 1.
+    pub chance: f64,
+    /// The best one's base latency: in half of all cases it is at most this.
+    pub p50: Span,
+    /// In 99 of 100 cases it is at most this.
+    pub p99: Span,
+}
+
+/// What can be said of the source ports to the endpoint of this index. It must be one of the
+/// fleet's.
+pub fn advise(view: &FleetView, endpoint: usize) -> Advice {
+    let name = |endpoint: &neph_model::FleetEndpoint| endpoint.name.clone();
+    let counsel = match guide(view, endpoint) {
+        Ok(guide) => Counsel::Given(Box::new(guide)),
+        Err(why) => Counsel::Refused { why },
+    };
+    Advice {
+        endpoint: view
+            .fleet
+            .endpoints
+            .get(endpoint)
+            .map_or_else(String::new, name),
+        counsel,
+        caution: CAUTION,
+    }
+}
+
+/// A flow as it was at the end.
+#[derive(Clone, Copy, Debug)]
+struct Standing {
+    port: u16,
+    base: Span,
+    class: Option<u16>,
+    since: Instant<Own>,
+    until: Instant<Own>,
+}
+
+fn guide(view: &FleetView, endpoint: usize) -> Result<Guide, String> {
+    let flows: Vec<&FlowHistory> = view.flows_of(endpoint).collect();
+    let classes = view.classes.get(endpoint).map_or(&[][..], Vec::as_slice);
+    let standing = standing(view, &flows);
+    if standing.len() < LEAST_FLOWS {
+        return Err(format!(
+            "{} had a base latency at the end; advice needs {LEAST_FLOWS}: measure with more flows, or longer",
+            flows_in_words(standing.len())
+        ));
+    }
+    let [low, _, ..] = classes else {
+        return Err(
+            "all flows have the same base latency: no source port is better than another"
+                .to_owned(),
+        );
+    };
+    let on_low = standing.iter().filter(|flow| flow.class == Some(0)).count();
+    let low_share = share(on_low as u64, standing.len() as u64)
+        .ok_or("no flow had a base latency at the end")?;
+    let horizons = backtest(view, &flows);
+    let no_ports = why_no_ports(view, on_low, &horizons);
+    let mut bases: Vec<(Span, f64)> = classes
+        .iter()
+        .map(|class| (class.base, class.share))
+        .collect();
+    bases.sort_unstable_by_key(|(base, _)| *base);
+    Ok(Guide {
+        low: low.base,
+        random: best_of(&bases, 1).p50,
+        low_share,
+        ports: if no_ports.is_none() {
+            ports(&standing)
+        } else {
+            Vec::new()
+        },
+        no_ports,
+        best_of: CONNECTIONS
+            .iter()
+            .map(|connections| best_of(&bases, *connections))
+            .collect(),
+        horizons,
+    })
+}
+
+fn flows_in_words(number: usize) -> String {
+    match number {
+        0 => "no flow".to_owned(),
+        1 => "1 flow".to_owned(),
+        many => format!("{many} flows"),
+    }
+}
+
+/// The flows that went on until the end. One whose last message is long ago stands for nothing.
+fn standing(view: &FleetView, flows: &[&FlowHistory]) -> Vec<Standing> {
+    let recent = view.until - view.settings.bin - view.fleet.interval;
+    let last = flows.iter().filter_map(|flow| {
+        let segment = flow
+            .segments
+            .last()
+            .filter(|segment| segment.until >= recent)?;
+        Some(Standing {
+            port: flow.source_port,
+            base: segment.base,
+            class: segment.class,
+            since: segment.from,
+            until: segment.until,
+        })
+    });
+    last.collect()
+}
+
+/// Why no port can be named, although flows differ.
+fn why_no_ports(view: &FleetView, on_low: usize, horizons: &[Horizon]) -> Option<String> {
+    if let Some(renewal) = view.fleet.renewal {
+        return Some(format!(
+            "flows were renewed every {renewal}, so it is not known how long a port keeps its path; measure without renewal"
+        ));
+    }
+    if on_low == 0 {
+        return Some("no flow was in the lowest class at the end".to_owned());
+    }
+    let Some(shortest) = horizons.first() else {
+        return Some(format!(
+            "the measurement is too short to test advice on its own past; {} would do",
+            crate::backtest::least_time(view.settings.bin)
+        ));
+    };
+    // Advice that is no better than chance is no advice.
+    (shortest.on_low.low <= shortest.random_on_low).then(|| {
+        format!(
+            "ports do not hold: {} after it was given, advice was right in {:.0} % of {} cases, and a random port in {:.0} %; open several connections instead, and look again often",
+            shortest.after,
+            shortest.on_low.share * 100.0,
+            shortest.on_low.n,
+            shortest.random_on_low * 100.0
+        )
+    })
+}
+
+fn ports(standing: &[Standing]) -> Vec<AdvisedPort> {
+    let mut low: Vec<&Standing> = standing
+        .iter()
+        .filter(|flow| flow.class == Some(0))
+        .collect();
+    low.sort_by_key(|flow| (flow.since, flow.base, flow.port));
+    let named = low.into_iter().take(NAMED).map(|flow| AdvisedPort {
+        port: flow.port,
+        base: flow.base,
+        held: flow.until - flow.since,
+    });
+    named.collect()
+}
+
+/// The best of `connections` flows that fall into classes by their shares, each by itself: it is
+/// above a class only if all of them are.
+fn best_of(classes: &[(Span, f64)], connections: u32) -> BestOf {
+    let exponent = i32::try_from(connections).unwrap_or(i32::MAX);
+    let whole: f64 = classes.iter().map(|(_, share)| share).sum();
+    // The chance that all are above the first `n` classes.
+    let above = |n: usize| {
+        let up_to: f64 = classes[..n].iter().map(|(_, share)| share).sum();
+        (1.0 - up_to / whole).max(0.0).powi(exponent)
+    };
+    let quantile = |p: f64| {
+        let place = (1..=classes.len()).find(|n| 1.0 - above(*n) >= p - 1e-9);
+        let last = classes.len().saturating_sub(1);
+        classes[place.map_or(last, |n| n - 1)].0
+    };
+    BestOf {
+        connections,
+        chance: 1.0 - above(1),
+        p50: quantile(0.5),
+        p99: quantile(0.99),
+    }
+}
+
+#[cfg(test)]
+#[path = "advice_tests.rs"]
+mod tests;

@@ -1,0 +1,178 @@
+use super::*;
+use crate::world::{World, message};
+use neph_model::Span;
+
+const SECOND: i64 = 1_000_000_000;
+
+/// Changes that the truth has and those that are told: each told one has to be at a true one, from
+/// and to the right latency.
+fn compare(world: &World) -> (usize, usize, usize) {
+    let (digest, truth) = world.digest();
+    let changes = digest.view().changes;
+    let mut wanted = 0;
+    let mut hits = 0;
+    for (lane, steps) in truth.iter().enumerate() {
+        for pair in steps.windows(2) {
+            wanted += 1;
+            let is_it = |change: &&PathChange| {
+                change.lane.0 as usize == lane
+                    && (change.at.nanos() - pair[1].0).abs() <= 2 * world.interval.nanos()
+                    && near(change.before, world.paths[pair[0].1])
+                    && near(change.after, world.paths[pair[1].1])
+            };
+            let found = changes.iter().filter(is_it).count();
+            if found == 0 {
+                println!("missed lane {lane} {pair:?}");
+                for c in &changes {
+                    if c.lane.0 as usize == lane {
+                        println!("   {:?} {:?} {} -> {}", c.at, c.told, c.before, c.after);
+                    }
+                }
+            }
+            hits += changes.iter().filter(is_it).count();
+        }
+    }
+    (wanted, changes.len(), hits)
+}
+
+fn near(base: Span, micros: i64) -> bool {
+    (base - Span::from_micros(micros)).abs() < Span::from_micros(100)
+}
+
+#[test]
+fn each_true_change_is_told_and_no_other() {
+    for seed in 1..4 {
+        let world = World {
+            seed,
+            ..World::default()
+        };
+        let (wanted, told, hits) = compare(&world);
+        assert!(wanted > 150, "{wanted}");
+        assert_eq!(told, hits, "no false change");
+        assert!(hits * 100 >= wanted * 99, "{hits} of {wanted}");
+    }
+}
+
+#[test]
+fn classes_and_shares_are_those_of_the_network() {
+    let world = World {
+        weights: vec![0.4, 0.3, 0.2, 0.1],
+        lanes: 256,
+        ..World::default()
+    };
+    let (digest, truth) = world.digest();
+    let view = digest.view();
+    let classes = &view.classes[0];
+    assert_eq!(classes.len(), 4, "{classes:?}");
+    let end = world.seconds * SECOND;
+    for (index, class) in classes.iter().enumerate() {
+        assert!(near(class.base, world.paths[index]), "{class:?}");
+        let mut time = 0;
+        for steps in &truth {
+            let ends = steps.iter().skip(1).map(|step| step.0).chain([end]);
+            let stays = steps
+                .iter()
+                .zip(ends)
+                .filter(|((_, path), _)| *path == index);
+            time += stays.map(|((from, _), until)| until - from).sum::<i64>();
+        }
+        #[expect(clippy::cast_precision_loss, reason = "a share")]
+        let share = time as f64 / (end * i64::from(world.lanes)) as f64;
+        assert!(
+            (class.share - share).abs() < 0.005,
+            "{} and {share}",
+            class.share
+        );
+        let last = truth
+            .iter()
+            .filter(|steps| steps.last().unwrap().1 == index)
+            .count();
+        assert_eq!(class.flows as usize, last);
+    }
+    let inflation = view.pairs[0].inflation.unwrap();
+    assert!(
+        (inflation.ratio / (86.0 / 70.0) - 1.0).abs() < 0.01,
+        "{inflation:?}"
+    );
+    let left: u64 = classes.iter().map(|class| class.left).sum();
+    let joined: u64 = classes.iter().map(|class| class.joined).sum();
+    assert_eq!(
+        (left, joined),
+        (view.changes.len() as u64, view.changes.len() as u64)
+    );
+}
+
+#[test]
+fn segments_follow_one_another_without_gaps() {
+    let (digest, _) = World::default().digest();
+    let view = digest.view();
+    assert_eq!(view.flows.len(), 64);
+    let mut changes = 0;
+    for flow in &view.flows {
+        for pair in flow.segments.windows(2) {
+            assert_eq!(pair[0].until, pair[1].from);
+            changes += 1;
+        }
+        assert!(flow.segments.iter().all(|segment| segment.class.is_some()));
+    }
+    assert_eq!(changes, view.changes.len());
+    assert_eq!(view.tally.replies, 64 * 5 * 120);
+    let bins = &view.fairness[0];
+    assert_eq!((bins.len(), bins[0].flows), (6, 64));
+    let told: u32 = bins.iter().map(|bin| bin.changes).sum();
+    assert_eq!(told as usize, changes);
+}
+
+#[test]
+fn what_waits_is_looked_at_in_the_end_and_a_quiet_network_has_no_changes() {
+    let world = World {
+        reshuffle: 0,
+        ..World::default()
+    };
+    let (mut digest, _) = world.digest();
+    assert_eq!(digest.changes(), 0);
+    assert_eq!(digest.news().count(), 0);
+    let view = digest.view();
+    assert_eq!(view.pairs[0].flows, 64);
+    assert!(view.pairs[0].between.is_none() && view.pairs[0].leave_soon.is_none());
+    assert!(view.classes[0].iter().all(|class| class.left == 0));
+}
+
+#[test]
+fn a_renewed_flow_begins_anew_and_is_no_change() {
+    let world = World {
+        reshuffle: 0,
+        ..World::default()
+    };
+    let mut fleet = world.fleet();
+    fleet.renewal = Some(Span::from_secs(10));
+    let mut digest = Digest::new(&fleet, Settings::default()).unwrap();
+    for second in 0..40 {
+        for lane in 0..64 {
+            // Each ten seconds every flow is another one, on the next path.
+            let flow = second / 10;
+            let base = 70_000_000 + (i64::from(lane) + flow) % 4 * 4_000_000;
+            let mut message = message(
+                lane,
+                u32::try_from(second % 10).unwrap(),
+                second * SECOND,
+                base,
+            );
+            message.source_port += u16::try_from(flow * 100).unwrap();
+            digest.push(&message);
+        }
+    }
+    digest.finish();
+    let view = digest.view();
+    assert_eq!((view.flows.len(), view.changes.len()), (256, 0));
+    assert!(view.flows.iter().all(|flow| flow.segments.len() == 1));
+    assert_eq!(view.classes[0].len(), 4);
+}
+
+#[test]
+fn messages_of_lanes_that_are_not_there_are_passed_over() {
+    let mut digest = Digest::new(&World::default().fleet(), Settings::default()).unwrap();
+    digest.push(&message(64, 0, 0, 1));
+    assert_eq!(digest.tally().messages(), 0);
+    assert!(digest.view().flows.is_empty());
+}

@@ -1,0 +1,230 @@
+//! The whole view of a fleet, made from what the digest keeps.
+
+use neph_model::{Instant, Own, Span};
+
+use crate::classes::{class_at, classes, count_flows, count_moves, moved};
+use crate::digest::Digest;
+use crate::fairness::{Bin, over_flows};
+use crate::pair::{Bimodality, Inflation, PairView, ShareBin};
+use crate::persistence::{Counted, Stay, curve, ended_within, stays};
+use crate::spectrum::{Frame, spectrum};
+use crate::sweep::{Levels, Sweep};
+use crate::view::{Class, Fairness, FleetView, FlowHistory, PathChange, Spectrum};
+
+/// Base latencies are told apart by this part of the tolerance where flows are counted.
+const CELLS: i64 = 16;
+
+/// What is known of the flows to one endpoint.
+struct Pair {
+    classes: Vec<Class>,
+    fairness: Vec<Fairness>,
+    spectrum: Spectrum,
+    view: PairView,
+}
+
+pub(crate) fn look(digest: &Digest) -> FleetView {
+    let zero = Instant::from_nanos(0);
+    let (from, until) = digest.extent.unwrap_or((zero, zero));
+    let mut flows: Vec<FlowHistory> = digest
+        .pasts()
+        .iter()
+        .map(crate::flow::Past::history)
+        .collect();
+    let changes = digest.changes_by_time();
+    let mut view = FleetView {
+        fleet: digest.fleet.clone(),
+        from,
+        until,
+        flows: Vec::new(),
+        changes: Vec::new(),
+        classes: Vec::new(),
+        fairness: Vec::new(),
+        spectra: Vec::new(),
+        settings: digest.settings,
+        tally: digest.whole_tally(),
+        pairs: Vec::new(),
+        dissected: Vec::new(),
+        advice: Vec::new(),
+    };
+    for endpoint in 0..digest.crowds.len() {
+        let pair = look_at_pair(digest, endpoint, (&mut flows, &changes), (from, until));
+        view.classes.push(pair.classes);
+        view.fairness.push(pair.fairness);
+        view.spectra.push(pair.spectrum);
+        view.pairs.push(pair.view);
+    }
+    (view.flows, view.changes) = (flows, changes);
+    view
+}
+
+fn look_at_pair(
+    digest: &Digest,
+    endpoint: usize,
+    (flows, changes): (&mut [FlowHistory], &[PathChange]),
+    (from, until): (Instant<Own>, Instant<Own>),
+) -> Pair {
+    let fleet = &digest.fleet;
+    let settings = &digest.settings;
+    let is_asked = |lane| fleet.endpoint_of(lane) == endpoint;
+    let own_changes: Vec<&PathChange> = changes
+        .iter()
+        .filter(|change| is_asked(change.lane))
+        .collect();
+    let mut own: Vec<&mut FlowHistory> = flows
+        .iter_mut()
+        .filter(|flow| is_asked(flow.lane))
+        .collect();
+    let mut classes = {
+        let own: Vec<&FlowHistory> = own.iter().map(|flow| &**flow).collect();
+        classes(&own, settings)
+    };
+    for segment in own.iter_mut().flat_map(|flow| &mut flow.segments) {
+        segment.class = class_at(&classes, segment.base);
+    }
+    let own: Vec<&FlowHistory> = own.into_iter().map(|flow| &*flow).collect();
+    let watched: Span = own
+        .iter()
+        .flat_map(|flow| &flow.segments)
+        .map(|s| s.until - s.from)
+        .sum();
+    count_moves(&mut classes, &own_changes);
+    count_flows(&mut classes, &own, until - settings.bin - fleet.interval);
+    let cell = Span::from_nanos((settings.detection.tolerance.nanos() / CELLS).max(1));
+    let sweep = Sweep::over(own.iter().copied(), cell);
+    let bins = digest.crowds[endpoint].bins.as_ref();
+    let bins = bins.map(crate::fairness::Bins::told).unwrap_or_default();
+    let fairness = fairness(&bins, &sweep, &own_changes, (settings.bin, until));
+    let frame = Frame {
+        from,
+        until,
+        step: settings.bin,
+    };
+    let mut view = PairView {
+        endpoint: fleet.endpoints[endpoint].name.clone(),
+        flows: own.iter().filter(|flow| !flow.segments.is_empty()).count() as u64,
+        changes: own_changes.len() as u64,
+        watched,
+        inflation: inflation(&classes, &own),
+        bimodality: bimodality(&own, from, until),
+        moved: moved(&classes, watched),
+        shares: shares(&classes, &sweep, frame),
+        ..PairView::default()
+    };
+    tell_stays(&mut view, &own, &own_changes, settings.soon);
+    Pair {
+        fairness,
+        spectrum: spectrum(&own, frame),
+        classes,
+        view,
+    }
+}
+
+/// How long flows stayed.
+fn tell_stays(view: &mut PairView, flows: &[&FlowHistory], changes: &[&PathChange], soon: Span) {
+    // By flow: each lane and port with its changes in the order of time.
+    let mut by_flow = changes.to_vec();
+    by_flow.sort_by_key(|change| (change.lane, change.source_port, change.at));
+    let of = |counted: Counted| -> Vec<Stay> {
+        let of_flow = |flow: &&FlowHistory| stays(flow, own_changes(&by_flow, flow), counted);
+        flows.iter().flat_map(of_flow).collect()
+    };
+    let of_class = of(Counted::OfClass);
+    view.between = curve(&of(Counted::Each));
+    view.leave_soon = ended_within(&of_class, soon);
+    view.persistence = curve(&of_class);
+    view.persistence_forward = curve(&of(Counted::Forward));
+    view.persistence_reverse = curve(&of(Counted::Reverse));
+}
+
+/// The changes of one flow, out of all that are sorted by lane, port and time.
+fn own_changes<'a, 'b>(sorted: &'b [&'a PathChange], flow: &FlowHistory) -> &'b [&'a PathChange] {
+    let Some(first) = flow.segments.first() else {
+        return &[];
+    };
+    let key = |at: Instant<Own>| (flow.lane, flow.source_port, at);
+    let of = |change: &&PathChange| (change.lane, change.source_port, change.at);
+    let until = flow.segments.last().map_or(first.until, |last| last.until);
+    let begin = sorted.partition_point(|change| of(change) <= key(first.from));
+    let end = sorted.partition_point(|change| of(change) <= key(until));
+    &sorted[begin..end.max(begin)]
+}
+
+/// From the lowest class to the highest.
+fn inflation(classes: &[Class], flows: &[&FlowHistory]) -> Option<Inflation> {
+    let (lowest, highest) = (classes.first()?.base, classes.last()?.base);
+    Some(Inflation {
+        lowest,
+        highest,
+        ratio: highest.secs_f64() / lowest.secs_f64().max(1e-9),
+        flows: flows
+            .iter()
+            .filter(|flow| !flow.segments.is_empty())
+            .count() as u64,
+    })
+}
+
+fn bimodality(
+    _flows: &[&FlowHistory],
+    _from: Instant<Own>,
+    _until: Instant<Own>,
+) -> Option<Bimodality> {
+    None
+}
+
+/// Bins with the base latencies in their middle and the changes in them.
+fn fairness(
+    bins: &[Bin],
+    sweep: &Sweep,
+    changes: &[&PathChange],
+    (width, until): (Span, Instant<Own>),
+) -> Vec<Fairness> {
+    let middle = |bin: &Bin| {
+        let length = width.nanos().min((until - bin.from).nanos());
+        bin.from + Span::from_nanos(length / 2)
+    };
+    let bases = sweep.at(bins.iter().map(middle), |levels| {
+        base_quantiles(levels, sweep)
+    });
+    let told = bins.iter().zip(bases).map(|(bin, base)| {
+        let begin = changes.partition_point(|change| change.at < bin.from);
+        let end = changes.partition_point(|change| change.at < bin.from + width);
+        Fairness {
+            from: bin.from,
+            flows: bin.flows,
+            latency: bin.latency,
+            changes: u32::try_from(end - begin).unwrap_or(u32::MAX),
+            base,
+        }
+    });
+    told.collect()
+}
+
+fn base_quantiles(levels: &Levels, sweep: &Sweep) -> Option<[Span; 5]> {
+    #[expect(clippy::cast_precision_loss, reason = "statistics")]
+    let each = |(row, flows): (&i64, &u32)| {
+        std::iter::repeat_n(sweep.middle(*row).nanos() as f64, *flows as usize)
+    };
+    let mut values: Vec<f64> = levels.iter().flat_map(each).collect();
+    over_flows(&mut values)
+}
+
+/// How many flows were in each class, step by step.
+fn shares(classes: &[Class], sweep: &Sweep, frame: Frame) -> Vec<ShareBin> {
+    let (step, columns) = frame.columns();
+    let middles = frame.middles(step, columns);
+    let told = sweep.at(middles, |levels| {
+        let mut flows = vec![0; classes.len()];
+        for (row, count) in levels {
+            let class = crate::classes::nearest(classes, sweep.middle(*row));
+            if let Some(flows) = class.and_then(|class| flows.get_mut(class)) {
+                *flows += count;
+            }
+        }
+        flows
+    });
+    let bins = (0..).zip(told).map(|(column, flows)| ShareBin {
+        from: frame.from + step.times(column),
+        flows,
+    });
+    bins.collect()
+}

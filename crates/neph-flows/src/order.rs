@@ -1,0 +1,291 @@
+//! Loss, duplication and reordering of one flow, by direction.
+//!
+//! A message is reordered when a later one of its flow arrived before it (RFC 4737, 3.3). Requests
+//! are looked at where they arrive, at the peer, by its count and its stamps; replies where they
+//! arrive, here, by when their requests left and how long they took. What the peer does not tell is
+//! not divided between the directions.
+
+use neph_model::{FleetMessage, FleetOutcome, FleetReply, Instant, Own};
+
+use crate::view::FlowTally;
+
+/// How many messages back an overtaking is looked for: at 200 messages/s paths may differ by 30 ms.
+const REACH: usize = 6;
+/// A count that is lower by more than this was begun anew by the peer, and not overtaken.
+const RESTART: u32 = 32;
+
+/// A reply, as far as the order needs it.
+#[derive(Clone, Copy, Debug)]
+struct Arrival {
+    /// When the reply arrived here.
+    here: i64,
+    /// When the request arrived at the peer, and when the reply left it: on its clock.
+    there: Option<(i64, i64)>,
+    /// How many requests of the flow the peer had answered before.
+    count: Option<u32>,
+    /// What is known of it already: counted once in each direction.
+    overtaken: Overtaken,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Overtaken {
+    there: bool,
+    back: bool,
+    here: bool,
+}
+
+/// The order in which a flow's messages came.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Order {
+    tally: FlowTally,
+    recent: [Option<Arrival>; REACH],
+    next: usize,
+    /// The highest count of the peer so far.
+    answered: Option<u32>,
+    /// Messages lost since the last reply.
+    missing: u64,
+    overtaking: Option<Instant<Own>>,
+}
+
+impl Order {
+    /// The next message of the flow; they come in the order of their numbers.
+    pub(crate) fn push(&mut self, message: &FleetMessage) {
+        match &message.outcome {
+            FleetOutcome::Failed => self.tally.failed += 1,
+            FleetOutcome::Lost => {
+                self.tally.lost += 1;
+                self.missing += 1;
+            }
+            FleetOutcome::Reply(reply) => self.reply(message.sent, reply),
+        }
+    }
+
+    /// How the flow's messages fared so far.
+    pub(crate) const fn tally(&self) -> &FlowTally {
+        &self.tally
+    }
+
+    /// When the latest message was sent that overtook an earlier one.
+    pub(crate) const fn overtaking(&self) -> Option<Instant<Own>> {
+        self.overtaking
+    }
+
+    fn reply(&mut self, sent: Instant<Own>, reply: &FleetReply) {
+        self.tally.replies += 1;
+        self.tally.copies += u64::from(reply.copies);
+        let arrival = Arrival {
+            here: (sent + reply.round_trip).nanos(),
+            there: reply
+                .at_peer
+                .map(|peer| (peer.rx.nanos(), (peer.rx + peer.residence).nanos())),
+            count: reply.at_peer.and_then(|peer| peer.count),
+            overtaken: Overtaken::default(),
+        };
+        self.divide_loss(arrival.count, reply.copies);
+        if self.overtakes(&arrival) {
+            self.overtaking = Some(sent);
+        }
+        self.recent[self.next] = Some(arrival);
+        self.next = (self.next + 1) % REACH;
+    }
+
+    /// Of the messages lost since the last reply, those that the peer counted were lost on the way
+    /// back.
+    fn divide_loss(&mut self, count: Option<u32>, copies: u8) {
+        let missing = std::mem::take(&mut self.missing);
+        let Some(count) = count else {
+            return;
+        };
+        let before = self.answered;
+        // What is answered twice is counted twice.
+        self.answered = Some(before.map_or(count, |before| {
+            if count.saturating_add(RESTART) < before {
+                count
+            } else {
+                before.max(count)
+            }
+        }));
+        let arrived = match before {
+            None => count,
+            Some(before) if count > before => count - before - 1,
+            Some(before) if count.saturating_add(RESTART) < before => return,
+            Some(_) => 0,
+        };
+        // A new flow whose peer has counted more than was sent is an old one to the peer.
+        if before.is_none() && u64::from(arrived) > missing {
+            return;
+        }
+        let reverse = u64::from(arrived)
+            .saturating_sub(u64::from(copies))
+            .min(missing);
+        self.tally.lost_reverse += reverse;
+        self.tally.lost_forward += missing - reverse;
+    }
+
+    /// Whether this reply, or its request, overtook earlier ones; counts those.
+    fn overtakes(&mut self, later: &Arrival) -> bool {
+        let mut found = false;
+        for earlier in self.recent.iter_mut().flatten() {
+            let here = later.here < earlier.here;
+            let (there, back) = directions(earlier, later);
+            let seen = &mut earlier.overtaken;
+            for (is, seen, counter) in [
+                (here, &mut seen.here, &mut self.tally.reordered),
+                (there, &mut seen.there, &mut self.tally.reordered_forward),
+                (back, &mut seen.back, &mut self.tally.reordered_reverse),
+            ] {
+                if is && !*seen {
+                    *seen = true;
+                    *counter += 1;
+                }
+            }
+            found |= here || there || back;
+        }
+        found
+    }
+}
+
+/// Whether the later request overtook the earlier one on its way there, and the later reply the
+/// earlier one on its way back.
+fn directions(earlier: &Arrival, later: &Arrival) -> (bool, bool) {
+    let (Some(first), Some(second)) = (earlier.there, later.there) else {
+        return (false, false);
+    };
+    // Both have to say so: a count that began anew is no overtaking, and neither are two requests
+    // with one stamp.
+    let by_count = match (earlier.count, later.count) {
+        (Some(first), Some(second)) => second < first,
+        _ => true,
+    };
+    let there = second.0 < first.0 && by_count;
+    // Replies that left the peer in the order of their requests, and came in the other.
+    let back = first.1 < second.1 && later.here < earlier.here;
+    (there, back)
+}
+
+#[cfg(test)]
+mod tests {
+    use neph_model::{AtPeer, Lane, ReadBy, Span};
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// A flow of a message each 200 ms: what happens to each on the way there and back.
+    #[derive(Clone, Copy, Debug)]
+    enum Fate {
+        /// Milliseconds there and back.
+        Takes(i64, i64),
+        LostThere,
+        LostBack,
+    }
+
+    fn run(every: i64, fates: &[Fate]) -> FlowTally {
+        // The peer counts in the order of arrival.
+        let mut at_peer: Vec<(i64, usize)> = fates
+            .iter()
+            .enumerate()
+            .filter_map(|(seq, fate)| match fate {
+                Fate::Takes(there, _) => Some((i64::try_from(seq).unwrap() * every + there, seq)),
+                Fate::LostBack => Some((i64::try_from(seq).unwrap() * every + 10, seq)),
+                Fate::LostThere => None,
+            })
+            .collect();
+        at_peer.sort_unstable();
+        let mut order = Order::default();
+        for (seq, fate) in fates.iter().enumerate() {
+            let sent = i64::try_from(seq).unwrap() * every;
+            let outcome = match *fate {
+                Fate::LostThere | Fate::LostBack => FleetOutcome::Lost,
+                Fate::Takes(there, back) => {
+                    let count = at_peer.iter().position(|(_, who)| *who == seq).unwrap();
+                    FleetOutcome::Reply(FleetReply {
+                        round_trip: Span::from_millis(there + back),
+                        read_by: ReadBy::Kernel,
+                        at_peer: Some(AtPeer {
+                            rx: Instant::from_nanos((sent + there) * 1_000_000),
+                            residence: Span::ZERO,
+                            count: Some(u32::try_from(count).unwrap()),
+                            ttl: None,
+                        }),
+                        ttl: None,
+                        copies: 0,
+                    })
+                }
+            };
+            order.push(&FleetMessage {
+                lane: Lane(0),
+                source_port: 1,
+                seq: u32::try_from(seq).unwrap(),
+                sent: Instant::from_nanos(sent * 1_000_000),
+                late: Span::ZERO,
+                outcome,
+            });
+        }
+        *order.tally()
+    }
+
+    #[test]
+    fn what_the_peer_counted_was_lost_on_the_way_back() {
+        use Fate::{LostBack, LostThere, Takes};
+        let ok = Takes(10, 10);
+        let tally = run(200, &[LostThere, ok, LostBack, LostThere, ok, LostBack, ok]);
+        assert_eq!((tally.replies, tally.lost), (3, 4));
+        assert_eq!((tally.lost_forward, tally.lost_reverse), (2, 2));
+    }
+
+    #[test]
+    fn a_shorter_way_there_lets_requests_overtake() {
+        let mut fates = vec![Fate::Takes(20, 10); 5];
+        fates.extend([Fate::Takes(8, 10); 5]);
+        // At 5 ms the first on the new path overtakes two, the second one of these.
+        let tally = run(5, &fates);
+        assert_eq!(tally.reordered_forward, 2);
+        assert_eq!((tally.reordered_reverse, tally.reordered), (0, 2));
+        // At 200 ms nobody meets anybody.
+        assert_eq!(run(200, &fates).reordered, 0);
+    }
+
+    #[test]
+    fn a_shorter_way_back_lets_replies_overtake() {
+        let mut fates = vec![Fate::Takes(10, 20); 5];
+        fates.extend([Fate::Takes(10, 8); 5]);
+        let tally = run(5, &fates);
+        assert_eq!(tally.reordered_reverse, 2);
+        assert_eq!((tally.reordered_forward, tally.reordered), (0, 2));
+    }
+
+    #[test]
+    fn a_longer_way_reorders_nothing() {
+        let mut fates = vec![Fate::Takes(8, 8); 5];
+        fates.extend([Fate::Takes(30, 30); 5]);
+        let tally = run(5, &fates);
+        assert_eq!(
+            tally,
+            FlowTally {
+                replies: 10,
+                ..FlowTally::default()
+            }
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn without_reordering_each_loss_before_a_reply_gets_its_direction(
+            choices in prop::collection::vec(0..3_u8, 1..60)
+        ) {
+            let mut fates: Vec<Fate> = choices.iter().map(|choice| match choice {
+                0 => Fate::Takes(10, 10),
+                1 => Fate::LostThere,
+                _ => Fate::LostBack,
+            }).collect();
+            fates.push(Fate::Takes(10, 10));
+            let count = |wanted: u8| {
+                choices.iter().map(|choice| u64::from(*choice == wanted)).sum::<u64>()
+            };
+            let tally = run(200, &fates);
+            prop_assert_eq!(tally.lost_forward, count(1));
+            prop_assert_eq!(tally.lost_reverse, count(2));
+            prop_assert_eq!(tally.reordered, 0);
+        }
+    }
+}

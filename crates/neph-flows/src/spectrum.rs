@@ -1,0 +1,157 @@
+//! The flow-latency spectrum: how many flows had which base latency when, as a grid that stays
+//! small: its steps double until there are few enough.
+
+use neph_model::{Instant, Own, Span};
+
+use crate::sweep::Sweep;
+use crate::view::{FlowHistory, Spectrum, SpectrumBin};
+
+/// Columns at most.
+const COLUMNS: i64 = 1000;
+/// Rows at most.
+const ROWS: i64 = 250;
+/// No row is lower than this: what is nearer is one path, whatever the stamps say.
+const LEAST_ROW: Span = Span::from_micros(50);
+
+/// Time and its division: what all grids of a view share.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Frame {
+    /// When the first message was sent.
+    pub(crate) from: Instant<Own>,
+    /// When the last was.
+    pub(crate) until: Instant<Own>,
+    /// The shortest step, above zero.
+    pub(crate) step: Span,
+}
+
+impl Frame {
+    /// The step doubled until there are few columns, and how many there are.
+    pub(crate) fn columns(self) -> (Span, i64) {
+        let whole = (self.until - self.from).nanos().max(1);
+        let mut step = self.step;
+        while whole.div_euclid(step.nanos()) >= COLUMNS {
+            step = step.times(2);
+        }
+        (step, whole.div_euclid(step.nanos()) + 1)
+    }
+
+    /// The middle of each of the first `columns` steps; of the last, which may be short, the middle
+    /// of what there is of it.
+    pub(crate) fn middles(self, step: Span, columns: i64) -> impl Iterator<Item = Instant<Own>> {
+        (0..columns).map(move |column| {
+            let from = self.from + step.times(column);
+            let until = (from + step).min(self.until);
+            from + Span::from_nanos((until - from).nanos() / 2)
+        })
+    }
+}
+
+/// The spectrum of some flows; without a base latency an empty one.
+pub(crate) fn spectrum(flows: &[&FlowHistory], frame: Frame) -> Spectrum {
+    let (step, columns) = frame.columns();
+    let bases = || {
+        let segments = flows.iter().flat_map(|flow| &flow.segments);
+        segments.map(|segment| segment.base)
+    };
+    let (lowest, highest) = (
+        bases().min().unwrap_or_default(),
+        bases().max().unwrap_or_default(),
+    );
+    let mut row = LEAST_ROW;
+    while (highest - lowest).nanos().div_euclid(row.nanos()) >= ROWS - 1 {
+        row = row.times(2);
+    }
+    let sweep = Sweep::over(flows.iter().copied(), row);
+    let first = lowest.nanos().div_euclid(row.nanos());
+    let told = sweep.at(frame.middles(step, columns), |levels| {
+        levels
+            .iter()
+            .map(|(at, flows)| (*at - first, *flows))
+            .collect::<Vec<_>>()
+    });
+    let bins = (0..).zip(told).flat_map(|(column, levels)| {
+        levels.into_iter().map(move |(row, flows)| SpectrumBin {
+            column,
+            row: u32::try_from(row).expect("no base latency is below the lowest"),
+            flows,
+        })
+    });
+    Spectrum {
+        from: frame.from,
+        step,
+        lowest: row.times(first),
+        row,
+        bins: bins.collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use neph_model::Lane;
+
+    use super::*;
+    use crate::view::{FlowTally, Segment};
+
+    fn flow(segments: &[(i64, i64, i64)]) -> FlowHistory {
+        let segment = |&(from, until, micros): &(i64, i64, i64)| Segment {
+            from: Instant::from_nanos(from * 1_000_000_000),
+            until: Instant::from_nanos(until * 1_000_000_000),
+            base: Span::from_micros(micros),
+            class: None,
+        };
+        FlowHistory {
+            lane: Lane(0),
+            source_port: 1,
+            segments: segments.iter().map(segment).collect(),
+            tally: FlowTally::default(),
+        }
+    }
+
+    fn frame(seconds: i64) -> Frame {
+        Frame {
+            from: Instant::from_nanos(0),
+            until: Instant::from_nanos(seconds * 1_000_000_000),
+            step: Span::from_secs(20),
+        }
+    }
+
+    #[test]
+    fn columns_hold_what_was_so_in_their_middle() {
+        let flows = [
+            flow(&[(0, 35, 10_000), (35, 60, 12_000)]),
+            flow(&[(0, 60, 10_010)]),
+        ];
+        let spectrum = spectrum(&[&flows[0], &flows[1]], frame(60));
+        assert_eq!(spectrum.lowest, Span::from_millis(10));
+        assert_eq!(spectrum.row, Span::from_micros(50));
+        let cells: Vec<_> = spectrum
+            .bins
+            .iter()
+            .map(|bin| (bin.column, bin.row, bin.flows))
+            .collect();
+        assert_eq!(cells, [(0, 0, 2), (1, 0, 2), (2, 0, 1), (2, 40, 1)]);
+    }
+
+    #[test]
+    fn a_week_and_a_wide_range_stay_small() {
+        let week = 7 * 86_400;
+        let flows = [flow(&[(0, week, 1_000)]), flow(&[(0, week, 900_000)])];
+        let spectrum = spectrum(&[&flows[0], &flows[1]], frame(week));
+        assert_eq!(spectrum.step, Span::from_secs(640));
+        assert!(
+            spectrum
+                .bins
+                .iter()
+                .all(|bin| bin.column <= 1000 && bin.row < 250)
+        );
+        assert_eq!(
+            spectrum.bins.len(),
+            2 * usize::try_from(week).unwrap() / 640
+        );
+    }
+
+    #[test]
+    fn without_a_flow_there_is_an_empty_grid() {
+        assert!(spectrum(&[], frame(60)).bins.is_empty());
+    }
+}

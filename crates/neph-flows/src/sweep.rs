@@ -1,0 +1,111 @@
+//! Which base latencies flows had at given moments: one pass over all segments in the order of
+//! time, whatever the number of moments.
+
+use std::collections::BTreeMap;
+
+use neph_model::{Instant, Own, Span};
+
+use crate::view::FlowHistory;
+
+/// How many flows had which base latency: by cells as high as the sweep was asked for.
+pub(crate) type Levels = BTreeMap<i64, u32>;
+
+/// All beginnings and ends of segments of some flows.
+#[derive(Debug)]
+pub(crate) struct Sweep {
+    cell: i64,
+    /// When, which cell, and one more or one less.
+    events: Vec<(i64, i64, i32)>,
+}
+
+impl Sweep {
+    /// The segments of `flows`, base latencies to within half of `cell`, which is above zero.
+    pub(crate) fn over<'a>(flows: impl Iterator<Item = &'a FlowHistory>, cell: Span) -> Self {
+        let cell = cell.nanos().max(1);
+        let mut events = Vec::new();
+        for segment in flows.flat_map(|flow| &flow.segments) {
+            let row = segment.base.nanos().div_euclid(cell);
+            events.push((segment.from.nanos(), row, 1));
+            events.push((segment.until.nanos(), row, -1));
+        }
+        events.sort_unstable();
+        Self { cell, events }
+    }
+
+    /// The middle of a cell.
+    pub(crate) fn middle(&self, row: i64) -> Span {
+        Span::from_nanos(row * self.cell + self.cell / 2)
+    }
+
+    /// Tells the levels at each of `moments`, which ascend.
+    pub(crate) fn at<T>(
+        &self,
+        moments: impl Iterator<Item = Instant<Own>>,
+        mut tell: impl FnMut(&Levels) -> T,
+    ) -> Vec<T> {
+        let mut levels = Levels::new();
+        let mut rest = self.events.iter().peekable();
+        moments
+            .map(|moment| {
+                while let Some((_, row, change)) =
+                    rest.next_if(|(when, _, _)| *when <= moment.nanos())
+                {
+                    let flows = levels.entry(*row).or_default();
+                    // At one moment ends come before beginnings or after: the sum is right when
+                    // all of the moment are in.
+                    *flows = flows.wrapping_add_signed(*change);
+                    if *flows == 0 {
+                        levels.remove(row);
+                    }
+                }
+                tell(&levels)
+            })
+            .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use neph_model::Lane;
+
+    use super::*;
+    use crate::view::{FlowTally, Segment};
+
+    fn flow(segments: &[(i64, i64, i64)]) -> FlowHistory {
+        let segment = |&(from, until, base): &(i64, i64, i64)| Segment {
+            from: Instant::from_nanos(from),
+            until: Instant::from_nanos(until),
+            base: Span::from_nanos(base),
+            class: None,
+        };
+        FlowHistory {
+            lane: Lane(0),
+            source_port: 1,
+            segments: segments.iter().map(segment).collect(),
+            tally: FlowTally::default(),
+        }
+    }
+
+    #[test]
+    fn each_moment_knows_where_all_flows_were() {
+        let flows = [
+            flow(&[(0, 10, 105), (10, 30, 209)]),
+            flow(&[(5, 30, 101)]),
+            flow(&[]),
+        ];
+        let sweep = Sweep::over(flows.iter(), Span::from_nanos(10));
+        let moments = [2, 7, 10, 29, 30].map(Instant::from_nanos);
+        let told = sweep.at(moments.into_iter(), |levels| {
+            levels
+                .iter()
+                .map(|(row, flows)| (*row, *flows))
+                .collect::<Vec<_>>()
+        });
+        assert_eq!(told[0], [(10, 1)]);
+        assert_eq!(told[1], [(10, 2)]);
+        assert_eq!(told[2], [(10, 1), (20, 1)]);
+        assert_eq!(told[3], [(10, 1), (20, 1)]);
+        assert!(told[4].is_empty());
+        assert_eq!(sweep.middle(10), Span::from_nanos(105));
+    }
+}

@@ -1,0 +1,316 @@
+//! What else than the latency speaks for a path change of one flow: TTLs, the direction by the
+//! peer's stamps, and reordering.
+//!
+//! The two clocks' offset is not known, so a one-way time says nothing; but it does not change by
+//! much from one message of a flow to the next. So what is compared is the latest that came as the
+//! old base latency says with what came as the new one says: offset and drift drop out.
+
+use neph_model::{FleetMessage, FleetReply, Instant, Own, Span};
+
+use crate::view::{Direction, Evidence};
+
+/// So many messages share in what is remembered of a level: jitter is no change of direction.
+const SHARING: i64 = 4;
+
+/// Where messages of a flow are farther apart, clocks drift too much between them for a direction.
+const FARTHEST: Span = Span::from_secs(5);
+
+/// What the messages of one level have in common.
+#[derive(Clone, Copy, Debug)]
+struct Traits {
+    round_trip: Span,
+    /// How many went into the means, up to [`SHARING`].
+    seen: i64,
+    /// When their requests left, in the mean, nanoseconds.
+    at: i64,
+    /// From our clock to the peer's in the mean, offset included, nanoseconds.
+    forward: Option<i64>,
+    ttl: Option<u8>,
+    peer_ttl: Option<u8>,
+}
+
+impl Traits {
+    fn of(sent: Instant<Own>, reply: &FleetReply) -> Self {
+        let peer = reply.at_peer;
+        Self {
+            round_trip: reply.network(),
+            seen: 1,
+            at: sent.nanos(),
+            forward: peer.map(|peer| peer.rx.nanos() - sent.nanos()),
+            ttl: reply.ttl,
+            peer_ttl: peer.and_then(|peer| peer.ttl),
+        }
+    }
+
+    fn is_near(&self, round_trip: Span, tolerance: Span) -> bool {
+        (self.round_trip - round_trip).abs() <= tolerance
+    }
+
+    /// A further message of the same level: the latest TTLs, the mean of one-way times.
+    fn merge(&mut self, other: &Self) {
+        self.seen = (self.seen + 1).min(SHARING);
+        self.at += (other.at - self.at) / self.seen;
+        self.forward = match (self.forward, other.forward) {
+            (Some(so_far), Some(new)) => Some(so_far + (new - so_far) / self.seen),
+            (_, new) => new,
+        };
+        self.ttl = other.ttl.or(self.ttl);
+        self.peer_ttl = other.peer_ttl.or(self.peer_ttl);
+    }
+}
+
+/// How fast the peer's clock runs away from ours: what one-way times of all flows that stay on
+/// their paths have in common.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Drift {
+    /// Nanoseconds a second.
+    rate: i64,
+}
+
+/// A single step changes the rate by this at most, nanoseconds a second: jitter is no drift.
+const LARGEST_STEP: i64 = 100_000;
+/// A step counts as one of so many.
+const INERTIA: i64 = 256;
+
+impl Drift {
+    /// From one message of a flow on its path to the next: how far one-way time moved, and the time
+    /// between them, nanoseconds.
+    fn learn(&mut self, moved: i64, between: i64) {
+        // From below a millisecond nobody learns how fast a clock is.
+        if between < 1_000_000 {
+            return;
+        }
+        let rate = i128::from(moved) * 1_000_000_000 / i128::from(between);
+        let off = i64::try_from(rate)
+            .unwrap_or(i64::MAX)
+            .saturating_sub(self.rate);
+        self.rate += off.clamp(-LARGEST_STEP, LARGEST_STEP) / INERTIA;
+    }
+
+    /// By how much one-way times differ after this long, nanoseconds.
+    fn over(self, between: i64) -> i64 {
+        let moved = i128::from(self.rate) * i128::from(between) / 1_000_000_000;
+        i64::try_from(moved).unwrap_or(0)
+    }
+}
+
+/// A flow's latest messages as witnesses.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Witness {
+    /// When the latest message at the base latency left, and its one-way time, nanoseconds.
+    latest: Option<(i64, i64)>,
+    /// Of the messages at the base latency.
+    settled: Option<Traits>,
+    /// Of the latest that were not.
+    other: Option<Traits>,
+}
+
+/// A change that evidence is wanted for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Claim {
+    pub(crate) at: Instant<Own>,
+    pub(crate) before: Span,
+    pub(crate) after: Span,
+    pub(crate) tolerance: Span,
+    /// Time between two messages of the flow.
+    pub(crate) interval: Span,
+    /// When the flow's latest message was sent that overtook another.
+    pub(crate) overtaking: Option<Instant<Own>>,
+    /// How fast the peer's clock runs away.
+    pub(crate) drift: Drift,
+}
+
+impl Witness {
+    /// A reply, while the flow's base latency is `base`; the drift learns from it.
+    pub(crate) fn push(
+        &mut self,
+        (message, reply): (&FleetMessage, &FleetReply),
+        base: Looking,
+        drift: &mut Drift,
+    ) {
+        let new = Traits::of(message.sent, reply);
+        let at_base = base
+            .base
+            .is_some_and(|base_latency| new.is_near(base_latency, base.tolerance));
+        let own = new
+            .forward
+            .map(|forward| (new.at, forward))
+            .filter(|_| at_base);
+        if let (Some(before), Some(now)) = (self.latest, own) {
+            drift.learn(now.1 - before.1, now.0 - before.0);
+        }
+        self.latest = own;
+        let slot = if at_base {
+            &mut self.settled
+        } else {
+            &mut self.other
+        };
+        match slot {
+            Some(known) if known.is_near(new.round_trip, base.tolerance) => known.merge(&new),
+            _ => *slot = Some(new),
+        }
+    }
+
+    /// What speaks for a change; from here on the new level is the flow's base latency.
+    pub(crate) fn testify(&mut self, claim: &Claim) -> Evidence {
+        let new = self
+            .other
+            .take()
+            .filter(|traits| traits.is_near(claim.after, claim.tolerance));
+        let old = self.settled.take();
+        self.settled = new;
+        let falls = claim.after < claim.before;
+        let nearby = |sent: Instant<Own>| (sent - claim.at).abs() <= claim.interval;
+        Evidence {
+            reordered: falls && claim.overtaking.is_some_and(nearby),
+            ttl: match (old, new) {
+                (Some(old), Some(new)) => {
+                    differ(old.ttl, new.ttl) || differ(old.peer_ttl, new.peer_ttl)
+                }
+                _ => false,
+            },
+            trace: None,
+            direction: old
+                .zip(new)
+                .and_then(|(old, new)| direction(&old, &new, claim)),
+        }
+    }
+
+    /// The flow's base latency is known for the first time.
+    pub(crate) fn settle(&mut self) {
+        self.settled = self.other.take();
+    }
+}
+
+/// With what a reply is compared.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Looking {
+    /// The flow's base latency, if it has one.
+    pub(crate) base: Option<Span>,
+    /// What is near to it.
+    pub(crate) tolerance: Span,
+}
+
+fn differ(one: Option<u8>, other: Option<u8>) -> bool {
+    one.zip(other).is_some_and(|(one, other)| one != other)
+}
+
+/// Whichever way's time moved by more than half of what counts as a change of both together.
+fn direction(old: &Traits, new: &Traits, claim: &Claim) -> Option<Direction> {
+    if claim.interval > FARTHEST {
+        return None;
+    }
+    let moved = new.forward? - old.forward?;
+    let forward = Span::from_nanos(moved - claim.drift.over(new.at - old.at));
+    let reverse = claim.after - claim.before - forward;
+    let least = claim.tolerance.nanos() / 2;
+    match (forward.abs().nanos() > least, reverse.abs().nanos() > least) {
+        (true, true) => Some(Direction::Both),
+        (true, false) => Some(Direction::Forward),
+        (false, true) => Some(Direction::Reverse),
+        (false, false) => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use neph_model::{AtPeer, FleetOutcome, Lane, ReadBy};
+
+    use super::*;
+
+    const TOLERANCE: Span = Span::from_micros(500);
+    /// The peer's clock is that far ahead of ours, and drifts by 50 us a second.
+    const AHEAD: i64 = 86_400_000_000_000;
+
+    fn reply(second: i64, micros: (i64, i64), ttl: u8) -> FleetMessage {
+        let sent = second * 1_000_000_000;
+        FleetMessage {
+            lane: Lane(0),
+            source_port: 1,
+            seq: 0,
+            sent: Instant::from_nanos(sent),
+            late: Span::ZERO,
+            outcome: FleetOutcome::Reply(FleetReply {
+                round_trip: Span::from_micros(micros.0 + micros.1 + 70),
+                read_by: ReadBy::Kernel,
+                at_peer: Some(AtPeer {
+                    rx: Instant::from_nanos(sent + AHEAD + (micros.0 + second * 50) * 1000),
+                    residence: Span::from_micros(70),
+                    count: None,
+                    ttl: Some(60),
+                }),
+                ttl: Some(ttl),
+                copies: 0,
+            }),
+        }
+    }
+
+    /// 40 messages at one level, then 4 at another; what is said of it.
+    fn testimony(before: (i64, i64), after: (i64, i64), ttls: (u8, u8)) -> Evidence {
+        let (mut witness, mut drift) = (Witness::default(), Drift::default());
+        let sum = |(there, back): (i64, i64)| Span::from_micros(there + back);
+        let looking = Looking {
+            base: Some(sum(before)),
+            tolerance: TOLERANCE,
+        };
+        for second in 0..44 {
+            let message = match second {
+                0..40 => reply(second, before, ttls.0),
+                _ => reply(second, after, ttls.1),
+            };
+            let reply = message.reply().unwrap();
+            // The other flows of a fleet learn too.
+            for other in 0..20 {
+                let mut own = witness;
+                if other > 0 {
+                    own.push((&message, reply), looking, &mut drift);
+                }
+            }
+            witness.push((&message, reply), looking, &mut drift);
+        }
+        witness.testify(&Claim {
+            at: Instant::from_nanos(40_000_000_000),
+            before: sum(before),
+            after: sum(after),
+            tolerance: TOLERANCE,
+            interval: Span::from_secs(1),
+            overtaking: Some(Instant::from_nanos(40_000_000_000)),
+            drift,
+        })
+    }
+
+    #[test]
+    fn the_peers_stamps_tell_which_way_moved_although_its_clock_drifts() {
+        let direction = |after| testimony((10_000, 10_000), after, (60, 60)).direction;
+        assert_eq!(direction((12_000, 10_000)), Some(Direction::Forward));
+        assert_eq!(direction((10_000, 8_000)), Some(Direction::Reverse));
+        assert_eq!(direction((12_000, 13_000)), Some(Direction::Both));
+        assert_eq!(direction((13_000, 9_000)), Some(Direction::Both));
+    }
+
+    #[test]
+    fn a_ttl_that_became_another_speaks_for_a_change() {
+        assert!(testimony((10_000, 10_000), (12_000, 10_000), (60, 58)).ttl);
+        assert!(!testimony((10_000, 10_000), (12_000, 10_000), (60, 60)).ttl);
+    }
+
+    #[test]
+    fn overtaking_speaks_for_a_fall_and_not_for_a_rise() {
+        assert!(testimony((10_000, 10_000), (8_000, 10_000), (60, 60)).reordered);
+        assert!(!testimony((10_000, 10_000), (12_000, 10_000), (60, 60)).reordered);
+    }
+
+    #[test]
+    fn without_a_witness_nothing_is_said() {
+        let claim = Claim {
+            at: Instant::from_nanos(0),
+            before: Span::from_millis(20),
+            after: Span::from_millis(18),
+            tolerance: TOLERANCE,
+            interval: Span::from_secs(1),
+            overtaking: None,
+            drift: Drift::default(),
+        };
+        assert_eq!(Witness::default().testify(&claim), Evidence::default());
+    }
+}

@@ -1,0 +1,164 @@
+//! A network for tests: paths of known latency, reshuffles at known times, and what a fleet's
+//! messages over it would be. Seeded; nothing waits.
+
+use std::net::SocketAddr;
+
+use neph_model::{
+    AtPeer, Fleet, FleetEndpoint, FleetMessage, FleetOutcome, FleetReply, Instant, Lane, Own,
+    ProbeKind, ReadBy, Span,
+};
+use neph_stats::Random;
+
+use crate::digest::Digest;
+use crate::settings::Settings;
+
+const MS: i64 = 1_000_000;
+
+/// What the network does.
+#[derive(Clone, Debug)]
+pub(crate) struct World {
+    pub(crate) lanes: u32,
+    pub(crate) interval: Span,
+    pub(crate) seconds: i64,
+    /// Round trips of the paths, microseconds, half of it each way.
+    pub(crate) paths: Vec<i64>,
+    /// Chances of the paths; as many.
+    pub(crate) weights: Vec<f64>,
+    /// Every so many seconds each flow is drawn anew; 0: never.
+    pub(crate) reshuffle: i64,
+    /// The share of flows that is drawn anew.
+    pub(crate) part: f64,
+    /// Uniform jitter of a round trip, microseconds, above the base.
+    pub(crate) jitter: f64,
+    pub(crate) seed: u64,
+}
+
+impl Default for World {
+    fn default() -> Self {
+        Self {
+            lanes: 64,
+            interval: Span::from_millis(200),
+            seconds: 120,
+            paths: vec![70_000, 74_000, 79_000, 86_000],
+            weights: vec![0.25; 4],
+            reshuffle: 20,
+            part: 1.0,
+            jitter: 30.0,
+            seed: 1,
+        }
+    }
+}
+
+/// What really happened: by lane, moments and paths.
+pub(crate) type Truth = Vec<Vec<(i64, usize)>>;
+
+impl World {
+    pub(crate) fn fleet(&self) -> Fleet {
+        Fleet {
+            probe: ProbeKind::Udp,
+            lanes: self.lanes,
+            endpoints: vec![FleetEndpoint {
+                name: "peer".to_owned(),
+                address: SocketAddr::from(([192, 0, 2, 1], 862)),
+            }],
+            interval: self.interval,
+            renewal: None,
+        }
+    }
+
+    /// Paths of all flows over time.
+    pub(crate) fn truth(&self) -> Truth {
+        let mut random = Random::new(self.seed);
+        let mut lanes: Truth = Vec::new();
+        for _ in 0..self.lanes {
+            let mut steps = vec![(0, self.draw(&mut random))];
+            let every = if self.reshuffle == 0 {
+                self.seconds
+            } else {
+                self.reshuffle
+            };
+            for round in 1..self.seconds / every.max(1) {
+                let path = self.draw(&mut random);
+                let moves = uniform(&mut random) < self.part;
+                if moves && steps.last().is_some_and(|(_, last)| *last != path) {
+                    steps.push((round * every * 1000 * MS, path));
+                }
+            }
+            lanes.push(steps);
+        }
+        lanes
+    }
+
+    fn draw(&self, random: &mut Random) -> usize {
+        let mut left = uniform(random) * self.weights.iter().sum::<f64>();
+        let chosen = self.weights.iter().position(|weight| {
+            left -= weight;
+            left < 0.0
+        });
+        chosen.unwrap_or(self.weights.len() - 1)
+    }
+
+    /// All messages, in the order of sending.
+    pub(crate) fn messages(&self, truth: &Truth, mut each: impl FnMut(&FleetMessage)) {
+        let mut random = Random::new(self.seed + 1_000_000);
+        let interval = self.interval.nanos();
+        let rounds = self.seconds * 1000 * MS / interval;
+        for seq in 0..rounds {
+            for lane in 0..self.lanes {
+                let sent = seq * interval + interval * i64::from(lane) / i64::from(self.lanes);
+                let steps = &truth[lane as usize];
+                let next = steps.partition_point(|(at, _)| *at <= sent);
+                let base = self.paths[steps[next - 1].1] * 1000;
+                #[expect(clippy::cast_possible_truncation, reason = "a test's jitter")]
+                let jitter = (uniform(&mut random) * self.jitter * 1000.0) as i64;
+                each(&message(
+                    lane,
+                    u32::try_from(seq).unwrap(),
+                    sent,
+                    base + jitter,
+                ));
+            }
+        }
+    }
+
+    /// The digest of everything.
+    pub(crate) fn digest(&self) -> (Digest, Truth) {
+        let truth = self.truth();
+        let mut digest = Digest::new(&self.fleet(), Settings::default()).unwrap();
+        self.messages(&truth, |message| digest.push(message));
+        digest.finish();
+        (digest, truth)
+    }
+}
+
+/// Port of a lane.
+pub(crate) fn port(lane: u32) -> u16 {
+    40_000 + u16::try_from(lane).unwrap()
+}
+
+/// A reply after `round_trip` nanoseconds, half of them each way.
+pub(crate) fn message(lane: u32, seq: u32, sent: i64, round_trip: i64) -> FleetMessage {
+    FleetMessage {
+        lane: Lane(lane),
+        source_port: port(lane),
+        seq,
+        sent: Instant::<Own>::from_nanos(sent),
+        late: Span::ZERO,
+        outcome: FleetOutcome::Reply(FleetReply {
+            round_trip: Span::from_nanos(round_trip),
+            read_by: ReadBy::Kernel,
+            at_peer: Some(AtPeer {
+                rx: Instant::from_nanos(77_000 * MS + sent + round_trip / 2),
+                residence: Span::ZERO,
+                count: Some(seq),
+                ttl: Some(60),
+            }),
+            ttl: Some(60),
+            copies: 0,
+        }),
+    }
+}
+
+fn uniform(random: &mut Random) -> f64 {
+    random.unit()
+}

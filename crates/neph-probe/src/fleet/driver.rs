@@ -1,0 +1,219 @@
+//! Carries a fleet out: one thread that sends when a message is due and reads in between.
+//!
+//! Where sends are close to each other it sleeps from one to the next and reads what has come each
+//! millisecond: the kernel stamps departures and arrivals, so that nothing is gained by being woken
+//! for each reply.
+
+use neph_model::{Instant, Lane, Own, Span};
+use neph_sys::clock::{self, RawNanos, Spin};
+use neph_sys::ppoll::{self, Awaited};
+use neph_sys::stamp::KeepAwake;
+
+use super::reports::FleetReports;
+use super::rota::Rota;
+use super::session::{Event, Session};
+use super::spec::{FleetReport, FleetSpec};
+use super::transport::{Request, Transport};
+use crate::ProbeError;
+use crate::finish::Finish;
+use crate::stamp_clock::{StampClock, now};
+use crate::stop::Stop;
+
+/// From the sockets' opening to the first message: receive stamps are switched on by then.
+const SETTLE: Span = Span::from_millis(20);
+/// What has come is read this often, however dense the schedule. Much less than a socket's buffer
+/// holds.
+const READING: Span = Span::from_millis(1);
+/// What is finished is told this often, ...
+const TELLING: Span = Span::from_millis(10);
+/// ... or when there is this much of it.
+const BATCH: usize = 1_024;
+/// How often both clocks are told.
+const ANCHORS: Span = Span::from_secs(1);
+/// Waiting for less takes longer than it should.
+const NO_SLEEP: Span = Span::from_micros(3);
+
+/// Carries out the fleet until its schedule is over or `stop` is set.
+pub(super) fn drive(
+    spec: &FleetSpec,
+    transport: Box<dyn Transport>,
+    reports: FleetReports,
+    stop: &Stop,
+) -> Result<(), ProbeError> {
+    let _awake = KeepAwake::new();
+    let rota = Rota::new(&spec.fleet, spec.count);
+    let moment = now();
+    let mut driver = Driver {
+        session: Session::new(rota, spec.fleet.lanes, spec.timeout),
+        transport,
+        reports,
+        clock: StampClock::new(),
+        events: Vec::with_capacity(BATCH),
+        least_gap: Span::from_nanos(1_000_000_000 / i64::from(spec.rate_cap.max(1))),
+        sent: moment,
+        read: moment,
+        told: moment,
+        anchored: None,
+    };
+    driver.open(spec.fleet.lanes)?;
+    driver.session.begin(now() + SETTLE);
+    driver.run(stop);
+    driver.finish();
+    Ok(())
+}
+
+#[derive(Debug)]
+struct Driver {
+    session: Session,
+    transport: Box<dyn Transport>,
+    reports: FleetReports,
+    clock: StampClock,
+    events: Vec<Event>,
+    /// What the cap on the rate demands from one send to the next.
+    least_gap: Span,
+    /// When the last message went.
+    sent: Instant<Own>,
+    /// When what had come was last read, and what was finished told.
+    read: Instant<Own>,
+    told: Instant<Own>,
+    anchored: Option<Instant<Own>>,
+}
+
+impl Driver {
+    fn open(&mut self, lanes: u32) -> Result<(), ProbeError> {
+        let mut sources = Vec::with_capacity(lanes as usize);
+        for lane in (0..lanes).map(Lane) {
+            let port = self.transport.open(lane, now())?;
+            self.session.opened_first(lane, port);
+            sources.push(port);
+        }
+        let how = self.transport.sharing();
+        self.reports.tell(FleetReport::Opened { sources, how });
+        Ok(())
+    }
+
+    fn run(&mut self, stop: &Stop) {
+        let mut finish = Finish::new(stop, Span::ZERO);
+        let mut moment = now();
+        while !finish.is_cut_off(moment, || self.session.end_schedule()) {
+            if self.is_due(moment) {
+                self.send(moment);
+                self.prepare();
+            }
+            moment = now();
+            if moment - self.read >= READING {
+                self.take_in(moment);
+            }
+            if self.session.is_done() {
+                return;
+            }
+            self.rest(now());
+            moment = now();
+        }
+    }
+
+    /// When the next message may go.
+    fn due(&self) -> Option<Instant<Own>> {
+        let due = self.session.next_due()?;
+        Some(due.max(self.sent + self.least_gap))
+    }
+
+    fn is_due(&self, now: Instant<Own>) -> bool {
+        self.due().is_some_and(|due| due <= now)
+    }
+
+    fn send(&mut self, at: Instant<Own>) {
+        let Some(departure) = self.session.departure() else {
+            return;
+        };
+        self.sent = at;
+        let Some(port) = departure.port.or_else(|| self.prepare()) else {
+            self.session.sending(at);
+            self.session.not_sent();
+            return;
+        };
+        let request = Request {
+            lane: departure.lane,
+            port,
+            seq: departure.seq,
+            wall: self.clock.anchor().to_wall(at),
+        };
+        self.session.sending(at);
+        if self.transport.send(&request).is_err() {
+            self.session.not_sent();
+        }
+    }
+
+    /// Opens the next message's flow ahead of time, if it needs one. Where no port can be had the
+    /// message fails, and the lane's next one tries again.
+    fn prepare(&mut self) -> Option<u16> {
+        let departure = self.session.departure()?;
+        if departure.port.is_some() {
+            return departure.port;
+        }
+        let port = self.transport.open(departure.lane, now()).ok()?;
+        self.session.opened(port);
+        Some(port)
+    }
+
+    fn take_in(&mut self, at: Instant<Own>) {
+        self.read = at;
+        if let Some(step) = self.clock.refresh() {
+            self.reports.tell(FleetReport::ClockStepped(step));
+        }
+        self.events.clear();
+        self.transport.read(&self.clock, &mut self.events);
+        for event in &self.events {
+            self.session.take(event);
+        }
+        self.session.at_time(at);
+        self.tell(at);
+    }
+
+    fn tell(&mut self, at: Instant<Own>) {
+        let finished = self.session.finished();
+        if finished >= BATCH || (finished > 0 && at - self.told >= TELLING) {
+            self.told = at;
+            let messages = self.session.take_finished();
+            self.reports.tell(FleetReport::Messages(messages));
+        }
+        if self.anchored.is_none_or(|last| at - last >= ANCHORS) {
+            self.anchored = Some(at);
+            self.reports.tell(FleetReport::Anchor(self.clock.anchor()));
+        }
+    }
+
+    /// Waits until the next message is due, or until something else is to be done.
+    fn rest(&mut self, moment: Instant<Own>) {
+        let due = self.due().unwrap_or(moment + Stop::PATIENCE);
+        if due - moment < NO_SLEEP {
+            return;
+        }
+        if due - moment <= READING {
+            clock::sleep_until(RawNanos(due.nanos()), Spin::NONE);
+            return;
+        }
+        let telling = (self.session.finished() > 0).then(|| self.told + TELLING);
+        let others = telling.into_iter().chain(self.session.next_deadline());
+        let until = others.fold(due.min(moment + Stop::PATIENCE), Instant::min);
+        let mut awaited = [Awaited::readable(self.transport.awaited())];
+        // It fails for lack of memory only; then the next look at the sockets comes sooner.
+        let _ = ppoll::wait(&mut awaited, Some((until - moment).to_duration()));
+        let at = now();
+        if awaited[0].has_something() || until < due {
+            self.take_in(at);
+        }
+    }
+
+    fn finish(mut self) {
+        self.take_in(now());
+        self.session.finish();
+        self.session.count_dropped(self.transport.dropped());
+        let messages = self.session.take_finished();
+        if !messages.is_empty() {
+            self.reports.tell(FleetReport::Messages(messages));
+        }
+        let tally = *self.session.tally();
+        self.reports.end(tally);
+    }
+}

@@ -1,0 +1,133 @@
+//! The source ports of a fleet: from where on they are taken, and which of them are.
+
+use std::fs;
+use std::io;
+use std::ops::RangeInclusive;
+
+/// Below are ports that only privileged programs take.
+const LOWEST: u16 = 1_024;
+/// Where a fleet begins if nobody says otherwise: above the ports of most services.
+const FIRST: u16 = 10_000;
+/// What Linux gives out itself if nobody says otherwise.
+const KERNELS: RangeInclusive<u16> = 32_768..=60_999;
+
+/// Hands out ports, each again only when all others had their turn.
+#[derive(Debug)]
+pub(crate) struct Ports {
+    /// In order of preference.
+    order: Vec<u16>,
+    next: usize,
+    taken: Vec<bool>,
+}
+
+impl Ports {
+    /// From `first` upward. Without it, ports outside of the range that the kernel gives out
+    /// itself come first: those are never somebody's connection that is just being made.
+    pub(crate) fn new(first: Option<u16>) -> Self {
+        Self::in_order(first, &kernels_own())
+    }
+
+    fn in_order(first: Option<u16>, kernels: &RangeInclusive<u16>) -> Self {
+        let order = if let Some(first) = first {
+            (first.max(1)..=u16::MAX).collect()
+        } else {
+            let ours = |from: u16, to: u16| (from..=to).filter(|port| !kernels.contains(port));
+            let above = ours(FIRST, u16::MAX);
+            let below = ours(LOWEST, FIRST - 1);
+            above
+                .chain(below)
+                .chain((LOWEST..=u16::MAX).filter(|port| kernels.contains(port)))
+                .collect()
+        };
+        Self {
+            order,
+            next: 0,
+            taken: vec![false; 1 << 16],
+        }
+    }
+
+    /// The next port that is free here and that `take` gets; `None` when there is none.
+    ///
+    /// # Errors
+    /// The first of `take`'s that says something else than that the port is somebody's.
+    pub(crate) fn take<T>(
+        &mut self,
+        mut take: impl FnMut(u16) -> io::Result<T>,
+    ) -> io::Result<Option<(u16, T)>> {
+        for _ in 0..self.order.len() {
+            let port = self.order[self.next];
+            self.next = (self.next + 1) % self.order.len();
+            if self.taken[usize::from(port)] {
+                continue;
+            }
+            match take(port) {
+                Ok(taken) => {
+                    self.taken[usize::from(port)] = true;
+                    return Ok(Some((port, taken)));
+                }
+                // Below 1024 a port without the right to it is somebody's too.
+                Err(error) if is_somebodys(&error) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(None)
+    }
+
+    /// Nobody uses it any more.
+    pub(crate) fn give_back(&mut self, port: u16) {
+        self.taken[usize::from(port)] = false;
+    }
+}
+
+fn is_somebodys(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::AddrInUse | io::ErrorKind::PermissionDenied
+    )
+}
+
+/// `net.ipv4.ip_local_port_range` serves both versions.
+fn kernels_own() -> RangeInclusive<u16> {
+    let told = fs::read_to_string("/proc/sys/net/ipv4/ip_local_port_range").unwrap_or_default();
+    let mut bounds = told.split_whitespace().map(str::parse);
+    match (bounds.next(), bounds.next()) {
+        (Some(Ok(low)), Some(Ok(high))) => low..=high,
+        _ => KERNELS,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_kernels_own_ports_come_last_and_all_are_there() {
+        let mut ports = Ports::in_order(None, &KERNELS);
+        let mut all = Vec::new();
+        while let Ok(Some((port, ()))) = ports.take(|_| Ok(())) {
+            all.push(port);
+        }
+        assert_eq!(all.len(), 64_512);
+        assert_eq!((all[0], all[22_767], all[22_768]), (10_000, 32_767, 61_000));
+        let first_of_theirs = all.iter().position(|port| KERNELS.contains(port));
+        assert_eq!(first_of_theirs, Some(36_280));
+    }
+
+    #[test]
+    fn a_port_that_somebody_else_has_is_skipped_and_one_that_is_back_waits_for_its_turn() {
+        let mut ports = Ports::in_order(Some(65_532), &KERNELS);
+        let take = |ports: &mut Ports| {
+            let taken = ports.take(|port| match port {
+                65_533 => Err(io::ErrorKind::AddrInUse.into()),
+                _ => Ok(()),
+            });
+            taken.expect("no other fault").map(|(port, ())| port)
+        };
+        assert_eq!(take(&mut ports), Some(65_532));
+        assert_eq!(take(&mut ports), Some(65_534));
+        ports.give_back(65_532);
+        assert_eq!(take(&mut ports), Some(65_535));
+        assert_eq!(take(&mut ports), Some(65_532));
+        assert_eq!(take(&mut ports), None);
+    }
+}

@@ -1,0 +1,101 @@
+//! What a fleet tells, through a channel that does not block its thread until much has piled up.
+
+use std::collections::VecDeque;
+use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
+
+use super::spec::{FleetReport, FleetTally};
+
+/// Room for this many reports: seconds of the fastest fleet.
+const ROOM: usize = 256;
+/// Messages that are kept for a receiver that does not keep up: about 30 MB.
+const MAX_WAITING: usize = 1 << 18;
+
+#[derive(Debug)]
+pub(crate) struct FleetReports {
+    channel: SyncSender<FleetReport>,
+    /// What found no room, in order.
+    waiting: VecDeque<FleetReport>,
+    /// Messages among them.
+    messages: usize,
+}
+
+impl FleetReports {
+    pub(crate) fn new() -> (Self, Receiver<FleetReport>) {
+        let (channel, receiver) = sync_channel(ROOM);
+        let reports = Self {
+            channel,
+            waiting: VecDeque::new(),
+            messages: 0,
+        };
+        (reports, receiver)
+    }
+
+    /// Tells; keeps what finds no room, up to a bound: beyond it the thread waits, and its lateness
+    /// tells so. A receiver that is gone wants nothing more.
+    pub(crate) fn tell(&mut self, report: FleetReport) {
+        self.messages += weight(&report);
+        self.waiting.push_back(report);
+        while let Some(report) = self.waiting.pop_front() {
+            let carried = weight(&report);
+            let outcome = if self.messages > MAX_WAITING {
+                self.channel.send(report).map_err(|_| None)
+            } else {
+                self.channel.try_send(report).map_err(|error| match error {
+                    TrySendError::Full(report) => Some(report),
+                    TrySendError::Disconnected(_) => None,
+                })
+            };
+            match outcome {
+                Ok(()) => self.messages -= carried,
+                Err(Some(report)) => {
+                    self.waiting.push_front(report);
+                    return;
+                }
+                Err(None) => {
+                    self.waiting.clear();
+                    self.messages = 0;
+                }
+            }
+        }
+    }
+
+    /// Tells everything that is still waiting, and the end.
+    pub(crate) fn end(mut self, tally: FleetTally) {
+        self.waiting.push_back(FleetReport::Ended(tally));
+        for report in self.waiting {
+            if self.channel.send(report).is_err() {
+                return;
+            }
+        }
+    }
+}
+
+fn weight(report: &FleetReport) -> usize {
+    match report {
+        FleetReport::Messages(messages) => messages.len(),
+        _ => 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_receiver_that_comes_late_misses_nothing() {
+        let (mut reports, receiver) = FleetReports::new();
+        let step = |n| FleetReport::ClockStepped(neph_model::Span::from_nanos(n));
+        let count = 3 * i64::try_from(ROOM).expect("small");
+        for n in 0..count {
+            reports.tell(step(n));
+        }
+        let reading = std::thread::spawn(move || receiver.iter().collect::<Vec<_>>());
+        reports.end(FleetTally::default());
+        let told = reading.join().expect("no panic");
+        assert_eq!(told.len(), 3 * ROOM + 1);
+        for (n, report) in (0..count).zip(&told) {
+            assert!(matches!(report, FleetReport::ClockStepped(by) if by.nanos() == n));
+        }
+        assert!(matches!(told.last(), Some(FleetReport::Ended(_))));
+    }
+}

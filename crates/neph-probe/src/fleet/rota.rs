@@ -1,0 +1,183 @@
+//! Whose turn it is when: sends spread evenly over the interval, and flows that take turns in a lane.
+//!
+//! Arithmetic only. Messages of a fleet are numbered through: message `number` is message
+//! `number / lanes` of lane `number mod lanes`.
+
+use neph_model::{Fleet, Instant, Lane, Own, Span};
+
+/// A fleet's order of sending.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Rota {
+    lanes: u64,
+    interval: Span,
+    /// How many messages a flow has before its lane takes a new port.
+    life: Option<u64>,
+    /// How many messages there are in all.
+    total: Option<u64>,
+}
+
+/// A message's place in its lane.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Turn {
+    pub(crate) lane: Lane,
+    /// Its number within the lane.
+    pub(crate) round: u64,
+    /// Its number within its flow.
+    pub(crate) seq: u64,
+}
+
+impl Turn {
+    /// The round in which its flow began.
+    pub(crate) const fn began(&self) -> u64 {
+        self.round - self.seq
+    }
+}
+
+impl Rota {
+    /// The order of `fleet`, each lane with `count` messages.
+    pub(crate) fn new(fleet: &Fleet, count: Option<u64>) -> Self {
+        let interval = fleet.interval.nanos().max(1);
+        let lanes = u64::from(fleet.lanes.max(1));
+        let life = |renewal: Span| {
+            let messages = renewal.nanos().max(1).unsigned_abs();
+            messages.div_ceil(interval.unsigned_abs())
+        };
+        Self {
+            lanes,
+            interval: Span::from_nanos(interval),
+            life: fleet.renewal.map(life),
+            total: count.map(|count| count.saturating_mul(lanes)),
+        }
+    }
+
+    /// When message `number` is due in a fleet that began at `start`; `None` after the last.
+    pub(crate) fn due(&self, start: Instant<Own>, number: u64) -> Option<Instant<Own>> {
+        if self.total.is_some_and(|total| number >= total) {
+            return None;
+        }
+        let signed = |whole: u64| i64::try_from(whole).unwrap_or(i64::MAX);
+        let whole = self.interval.times(signed(number / self.lanes));
+        let part = i128::from(self.interval.nanos()) * i128::from(number % self.lanes)
+            / i128::from(self.lanes);
+        let part = Span::from_nanos(i64::try_from(part).unwrap_or(i64::MAX));
+        Some(start + whole + part)
+    }
+
+    /// Nothing is due from `number` on.
+    pub(crate) const fn end_at(&mut self, number: u64) {
+        self.total = Some(number);
+    }
+
+    /// Whose turn message `number` is. Lanes do not renew all at once: each is a part of a flow's
+    /// life ahead of the one before it, so that a first flow may be shorter.
+    pub(crate) fn turn(&self, number: u64) -> Turn {
+        let (round, lane) = (number / self.lanes, number % self.lanes);
+        let seq = match self.life {
+            None => round,
+            Some(life) => {
+                let ahead = u128::from(lane) * u128::from(life) / u128::from(self.lanes);
+                let ahead = u64::try_from(ahead).unwrap_or(0);
+                let through = round + ahead;
+                if through < life {
+                    round
+                } else {
+                    through % life
+                }
+            }
+        };
+        Turn {
+            lane: Lane(u32::try_from(lane).unwrap_or(u32::MAX)),
+            round,
+            seq,
+        }
+    }
+
+    /// The number of a lane's message.
+    pub(crate) const fn number(&self, lane: Lane, round: u64) -> u64 {
+        round * self.lanes + lane.0 as u64
+    }
+
+    /// The latest round of a lane, when `next` is the next message of the fleet.
+    pub(crate) const fn latest_round(&self, lane: Lane, next: u64) -> u64 {
+        let rounds = next / self.lanes;
+        if next % self.lanes > lane.0 as u64 {
+            rounds
+        } else {
+            rounds.saturating_sub(1)
+        }
+    }
+
+    /// From one send to the next.
+    pub(crate) fn gap(&self) -> Span {
+        Span::from_nanos(self.interval.nanos() / i64::try_from(self.lanes).unwrap_or(1))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use neph_model::ProbeKind;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn fleet(lanes: u32, interval: Span, renewal: Option<Span>) -> Fleet {
+        Fleet {
+            probe: ProbeKind::Udp,
+            lanes,
+            endpoints: Vec::new(),
+            interval,
+            renewal,
+        }
+    }
+
+    #[test]
+    fn four_lanes_share_an_interval_evenly() {
+        let rota = Rota::new(&fleet(4, Span::from_millis(200), None), Some(2));
+        let start = Instant::from_nanos(0);
+        let due = |number| rota.due(start, number).map(|at| at.nanos() / 1_000_000);
+        let all: Vec<_> = (0..9).map(due).collect();
+        let expected = [0, 50, 100, 150, 200, 250, 300, 350].map(Some);
+        assert_eq!(all[..8], expected);
+        assert_eq!(all[8], None);
+    }
+
+    #[test]
+    fn lanes_renew_one_after_the_other() {
+        let renewal = Some(Span::from_millis(400));
+        let rota = Rota::new(&fleet(4, Span::from_millis(100), renewal), None);
+        let seqs = |lane| -> Vec<u64> {
+            let rounds = (0..10).map(|round| rota.turn(rota.number(Lane(lane), round)));
+            rounds.map(|turn| turn.seq).collect()
+        };
+        assert_eq!(seqs(0), [0, 1, 2, 3, 0, 1, 2, 3, 0, 1]);
+        assert_eq!(seqs(1), [0, 1, 2, 0, 1, 2, 3, 0, 1, 2]);
+        assert_eq!(seqs(3), [0, 0, 1, 2, 3, 0, 1, 2, 3, 0]);
+    }
+
+    proptest! {
+        #[test]
+        fn numbers_and_turns_are_two_names_of_one_thing(
+            lanes in 1_u32..60_000, life in 1_i64..1_000, number in 0_u64..1 << 40,
+        ) {
+            let renewal = Some(Span::from_secs(life));
+            let rota = Rota::new(&fleet(lanes, Span::from_secs(1), renewal), None);
+            let turn = rota.turn(number);
+            prop_assert_eq!(rota.number(turn.lane, turn.round), number);
+            prop_assert!(turn.seq <= turn.round && turn.seq < life.unsigned_abs());
+            prop_assert_eq!(rota.latest_round(turn.lane, number + 1), turn.round);
+            let begins = rota.turn(rota.number(turn.lane, turn.began()));
+            prop_assert_eq!(begins.seq, 0);
+        }
+
+        #[test]
+        fn no_two_sends_are_closer_than_the_gap(
+            lanes in 1_u32..60_000, millis in 1_i64..10_000, number in 0_u64..1 << 32,
+        ) {
+            let rota = Rota::new(&fleet(lanes, Span::from_millis(millis), None), None);
+            let start = Instant::from_nanos(0);
+            let due = |number| rota.due(start, number).expect("no end");
+            let apart = due(number + 1) - due(number);
+            prop_assert!((apart - rota.gap()).abs() <= Span::from_nanos(i64::from(lanes)));
+        }
+    }
+}

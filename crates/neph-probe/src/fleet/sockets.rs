@@ -1,0 +1,265 @@
+//! A socket for each flow: needs no privilege, and as many files as there are flows.
+
+use std::collections::VecDeque;
+use std::io;
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::os::fd::{AsFd, BorrowedFd};
+
+use neph_model::{Instant, Lane, Own, Span};
+use neph_sys::epoll::{Epoll, Found, Interest};
+use neph_sys::stamp::{self, Carrier, Ending, Family, Notice, Point};
+use socket2::{Domain, Protocol, SockAddr, Socket, Type};
+
+use super::ports::Ports;
+use super::session::{Departed, Event, Known, Replied, low};
+use super::spec::{FleetSpec, Sharing};
+use super::stamp::Stamp;
+use super::transport::{Request, Transport};
+use crate::ProbeError;
+use crate::stamp_clock::{StampClock, now};
+
+/// Looks at the set in one go, so that a flood of replies does not keep a request waiting.
+const LOOKS: usize = 4;
+
+#[derive(Debug)]
+pub(crate) struct Sockets {
+    stamp: Stamp,
+    endpoints: Vec<SocketAddr>,
+    ports: Ports,
+    set: Epoll,
+    found: Found,
+    flows: Vec<Option<Flow>>,
+    free: Vec<usize>,
+    /// Which of the flows each lane has.
+    lanes: Vec<Option<usize>>,
+    /// Flows that are over, and until when they take late replies.
+    leaving: VecDeque<(Instant<Own>, usize)>,
+    linger: Span,
+    dropped: u64,
+    request: Vec<u8>,
+    buffer: Vec<u8>,
+}
+
+#[derive(Debug)]
+struct Flow {
+    socket: Socket,
+    port: u16,
+    /// The number of the request that the kernel counts as this socket's first.
+    first: u32,
+}
+
+impl Sockets {
+    pub(crate) fn new(spec: &FleetSpec) -> Result<Self, ProbeError> {
+        let fleet = &spec.fleet;
+        let endpoints: Vec<_> = fleet.endpoints.iter().map(|one| one.address).collect();
+        let address = endpoints[0];
+        let set = Epoll::new().map_err(|source| ProbeError::Socket {
+            operation: "watch sockets to",
+            address,
+            source,
+        })?;
+        Ok(Self {
+            stamp: Stamp::new(spec)?,
+            endpoints,
+            ports: Ports::new(spec.first_port),
+            set,
+            found: Found::default(),
+            flows: Vec::new(),
+            free: Vec::new(),
+            lanes: vec![None; fleet.lanes as usize],
+            leaving: VecDeque::new(),
+            linger: spec.timeout,
+            dropped: 0,
+            request: Vec::with_capacity(1 << 16),
+            buffer: vec![0; 1 << 16],
+        })
+    }
+
+    fn close_left(&mut self, now: Instant<Own>) {
+        while let Some((until, index)) = self.leaving.front().copied() {
+            if until > now {
+                return;
+            }
+            self.leaving.pop_front();
+            if let Some(flow) = self.flows[index].take() {
+                self.dropped += stamp::dropped(flow.socket.as_fd()).unwrap_or(0);
+                self.ports.give_back(flow.port);
+                self.free.push(index);
+            }
+        }
+    }
+
+    fn flow(&mut self, lane: Lane) -> Option<&mut Flow> {
+        let index = self.lanes.get(lane.0 as usize).copied().flatten()?;
+        self.flows.get_mut(index)?.as_mut()
+    }
+
+    fn keep(&mut self, flow: Flow) -> usize {
+        if let Some(index) = self.free.pop() {
+            self.flows[index] = Some(flow);
+            index
+        } else {
+            self.flows.push(Some(flow));
+            self.flows.len() - 1
+        }
+    }
+
+    fn read_flow(&mut self, index: usize, clock: &StampClock, events: &mut Vec<Event>) {
+        let Some(Some(flow)) = self.flows.get(index) else {
+            return;
+        };
+        let Ok(received) = stamp::receive(flow.socket.as_fd(), &mut self.buffer) else {
+            return;
+        };
+        let Some(answered) = self.stamp.answered(&self.buffer[..received.len]) else {
+            return;
+        };
+        events.push(Event::Replied(Replied {
+            request: Known {
+                port: flow.port,
+                seq: answered.seq,
+            },
+            stamp: received.stamp.and_then(|stamp| clock.own(stamp)),
+            read: now(),
+            ttl: received.ttl,
+            at_peer: answered.at_peer,
+        }));
+    }
+}
+
+/// Reads send stamps; whether there were any.
+fn read_notices(flow: &Flow, clock: &StampClock, events: &mut Vec<Event>) -> bool {
+    let mut any = false;
+    while let Ok(Some(notice)) = stamp::take_notice(flow.socket.as_fd()) {
+        any = true;
+        let Notice::Stamp(stamp) = notice else {
+            continue;
+        };
+        if let (Point::Sent, Some(at)) = (stamp.point, clock.own(stamp.at)) {
+            let (port, seq) = (flow.port, flow.first.wrapping_add(stamp.id));
+            let request = Known { port, seq };
+            events.push(Event::Departed(Departed { request, at }));
+        }
+    }
+    any
+}
+
+impl Transport for Sockets {
+    fn open(&mut self, lane: Lane, now: Instant<Own>) -> Result<u16, ProbeError> {
+        self.close_left(now);
+        let address = self.endpoints[lane.0 as usize % self.endpoints.len()];
+        let refusal = |source| ProbeError::Socket {
+            operation: "open a UDP socket to",
+            address,
+            source,
+        };
+        let bound = self.ports.take(|port| socket(address, port));
+        let bound = bound.map_err(refusal)?;
+        let (port, socket) = bound.ok_or(ProbeError::NoPort { address })?;
+        let index = self.keep(Flow {
+            socket,
+            port,
+            first: 0,
+        });
+        if let Some(flow) = &self.flows[index] {
+            let fd = flow.socket.as_fd();
+            let token = index as u64;
+            self.set.add(fd, token, Interest::Read).map_err(refusal)?;
+        }
+        if let Some(earlier) = self.lanes[lane.0 as usize].replace(index) {
+            self.leaving.push_back((now + self.linger, earlier));
+        }
+        Ok(port)
+    }
+
+    fn send(&mut self, request: &Request) -> io::Result<()> {
+        let mut bytes = std::mem::take(&mut self.request);
+        bytes.clear();
+        self.stamp.request(request.seq, request.wall, &mut bytes);
+        let outcome = match self.flow(request.lane) {
+            Some(flow) if flow.port == request.port => flow.send(&bytes, low(request.seq)),
+            _ => Err(io::ErrorKind::NotConnected.into()),
+        };
+        self.request = bytes;
+        outcome
+    }
+
+    fn read(&mut self, clock: &StampClock, events: &mut Vec<Event>) {
+        let mut found = std::mem::take(&mut self.found);
+        for _ in 0..LOOKS {
+            let Ok(more) = self.set.look(&mut found) else {
+                break;
+            };
+            for happening in found.iter() {
+                let index = usize::try_from(happening.token).unwrap_or(usize::MAX);
+                let mut fault = false;
+                if let (true, Some(Some(flow))) = (happening.has_notice, self.flows.get(index)) {
+                    fault = !read_notices(flow, clock, events);
+                }
+                // No stamp but an error (the peer's port is closed, says ICMP): reading takes it
+                // away, and left there it would be found again and again.
+                if happening.is_readable || fault {
+                    self.read_flow(index, clock, events);
+                }
+            }
+            if !more {
+                break;
+            }
+        }
+        self.found = found;
+    }
+
+    fn awaited(&self) -> BorrowedFd<'_> {
+        self.set.as_fd()
+    }
+
+    fn dropped(&self) -> u64 {
+        let open = self.flows.iter().flatten();
+        let dropped = open.map(|flow| stamp::dropped(flow.socket.as_fd()).unwrap_or(0));
+        self.dropped + dropped.sum::<u64>()
+    }
+
+    fn sharing(&self) -> Sharing {
+        Sharing::SocketPerFlow
+    }
+}
+
+impl Flow {
+    fn send(&mut self, bytes: &[u8], seq: u32) -> io::Result<()> {
+        let fd = self.socket.as_fd();
+        let once = || stamp::send(fd, bytes, Ending::Open).map(|_| ());
+        let Err(error) = once() else { return Ok(()) };
+        // Nobody can say whether the kernel counted it: it counts from the next one again.
+        if stamp::restart_count(fd, Carrier::Departures).is_ok() {
+            self.first = seq;
+        }
+        // A refusal that an earlier datagram met is told here: once more, and it goes.
+        if error.kind() == io::ErrorKind::ConnectionRefused && once().is_ok() {
+            return Ok(());
+        }
+        if stamp::restart_count(fd, Carrier::Departures).is_ok() {
+            self.first = seq.wrapping_add(1);
+        }
+        Err(error)
+    }
+}
+
+fn socket(address: SocketAddr, port: u16) -> io::Result<Socket> {
+    let (any, family): (SocketAddr, _) = match address {
+        SocketAddr::V4(_) => ((Ipv4Addr::UNSPECIFIED, port).into(), Family::V4),
+        SocketAddr::V6(_) => ((Ipv6Addr::UNSPECIFIED, port).into(), Family::V6),
+    };
+    let socket = Socket::new(
+        Domain::for_address(address),
+        Type::DGRAM.nonblocking(),
+        Some(Protocol::UDP),
+    )?;
+    if family == Family::V6 {
+        socket.set_only_v6(true)?;
+    }
+    socket.bind(&SockAddr::from(any))?;
+    socket.connect(&SockAddr::from(address))?;
+    stamp::enable(socket.as_fd(), Carrier::Departures)?;
+    stamp::enable_ttl(socket.as_fd(), family)?;
+    Ok(socket)
+}

@@ -1,0 +1,96 @@
+//! STAMP as fleets speak it: what a request looks like, and what a reply tells.
+
+use neph_model::{AtPeer, Instant, Span, Wall};
+use neph_wire::stamp::{
+    Auth, ErrorEstimate, Key, Reply, SenderPacket, Timestamp, decode_reply, encode_request,
+};
+
+use super::session::low;
+use super::spec::FleetSpec;
+use crate::ProbeError;
+use crate::datagram::udp::least_size;
+use crate::stamp_clock::now;
+use crate::synchrony::Synchrony;
+
+/// What a reply answers, and what its sender tells.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Answered {
+    pub(crate) seq: u32,
+    pub(crate) at_peer: Option<AtPeer>,
+}
+
+#[derive(Debug)]
+pub(crate) struct Stamp {
+    key: Option<Key>,
+    size: usize,
+    error: ErrorEstimate,
+}
+
+impl Stamp {
+    pub(crate) fn new(spec: &FleetSpec) -> Result<Self, ProbeError> {
+        let key = match &spec.key {
+            None => None,
+            Some(secret) => Some(Key::new(secret).map_err(|_| ProbeError::EmptyKey)?),
+        };
+        let mut stamp = Self {
+            key,
+            size: 0,
+            error: Synchrony::new(now()).estimate(),
+        };
+        let least = least_size(stamp.auth());
+        stamp.size = spec.request_size.max(least).min(65_507);
+        Ok(stamp)
+    }
+
+    const fn auth(&self) -> Auth<'_> {
+        match &self.key {
+            None => Auth::Open,
+            Some(key) => Auth::Keyed(key),
+        }
+    }
+
+    /// Appends request `seq` of a flow, made at `now`.
+    pub(crate) fn request(&self, seq: u64, now: Wall, out: &mut Vec<u8>) {
+        let format = self.error.format;
+        let packet = SenderPacket {
+            seq: low(seq),
+            timestamp: Timestamp::from_unix(now.unix_nanos(), format).unwrap_or(Timestamp(0)),
+            error: self.error,
+            ssid: 0,
+        };
+        encode_request(&packet, self.auth(), self.size, out)
+            .expect("the size was held within one datagram when the fleet began");
+    }
+
+    /// Reads a reply; `None` if it is none of ours.
+    pub(crate) fn answered(&self, datagram: &[u8]) -> Option<Answered> {
+        let reply = decode_reply(datagram, self.auth()).ok()?;
+        Some(Answered {
+            seq: reply.packet.sender_seq,
+            at_peer: at_peer(&reply),
+        })
+    }
+}
+
+/// From our reflector its own marks; from any other the two timestamps of the base packet.
+fn at_peer(reply: &Reply) -> Option<AtPeer> {
+    /// Who could not read the TTL says so.
+    const UNKNOWN: u8 = u8::MAX;
+    let packet = &reply.packet;
+    let ttl = (packet.sender_ttl != UNKNOWN).then_some(packet.sender_ttl);
+    let format = packet.error.format;
+    // Only ours is known to count its replies: another may return the request's number.
+    let (rx, app_tx, count) = if let Some(marks) = reply.marks {
+        (marks.rx.or(marks.app_rx)?, marks.app_tx?, Some(packet.seq))
+    } else {
+        let receive = packet.receive.to_unix(format).ok()?;
+        (receive, packet.timestamp.to_unix(format).ok()?, None)
+    };
+    let residence = Span::from_nanos(app_tx.checked_sub(rx)?);
+    (residence >= Span::ZERO).then_some(AtPeer {
+        rx: Instant::from_nanos(rx),
+        residence,
+        count,
+        ttl,
+    })
+}

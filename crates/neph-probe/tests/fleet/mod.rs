@@ -1,0 +1,152 @@
+//! Fleets against a reflector over loopback.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::SocketAddr;
+
+use neph_model::{Fleet, FleetEndpoint, FleetMessage, FleetOutcome, Lane, ProbeKind, ReadBy, Span};
+use neph_probe::{FleetReport, FleetRun, FleetSpec, FleetTally, Priority, Sharing, Stop};
+
+use crate::loopback::reflector;
+
+/// A fleet to `address` whose lanes send 20 messages a second.
+pub(crate) fn fleet(address: SocketAddr, lanes: u32, count: u64) -> FleetSpec {
+    FleetSpec {
+        fleet: Fleet {
+            probe: ProbeKind::Udp,
+            lanes,
+            endpoints: vec![FleetEndpoint {
+                name: "reflector".to_owned(),
+                address,
+            }],
+            interval: Span::from_millis(50),
+            renewal: None,
+        },
+        count: Some(count),
+        request_size: 0,
+        timeout: Span::from_millis(500),
+        first_port: None,
+        rate_cap: 200_000,
+        key: None,
+        priority: Priority::Normal,
+        site: None,
+    }
+}
+
+/// What a fleet told.
+#[derive(Debug)]
+pub(crate) struct Told {
+    pub(crate) sources: Vec<u16>,
+    pub(crate) how: Option<Sharing>,
+    pub(crate) messages: Vec<FleetMessage>,
+    pub(crate) tally: FleetTally,
+}
+
+pub(crate) fn measure(spec: FleetSpec) -> Told {
+    let run = FleetRun::start(spec, Stop::new()).expect("a fleet that can be");
+    let mut told = Told {
+        sources: Vec::new(),
+        how: None,
+        messages: Vec::new(),
+        tally: FleetTally::default(),
+    };
+    for report in run.reports() {
+        match report {
+            FleetReport::Opened { sources, how } => {
+                told.sources = sources;
+                told.how = Some(how);
+            }
+            FleetReport::Messages(messages) => told.messages.extend(messages),
+            FleetReport::Ended(tally) => told.tally = tally,
+            FleetReport::Anchor(_) | FleetReport::ClockStepped(_) => {}
+        }
+    }
+    run.join().expect("it could begin");
+    told
+}
+
+/// Each flow's numbers, in the order in which they were told.
+fn numbers(told: &Told) -> BTreeMap<(Lane, u16), Vec<u32>> {
+    let mut numbers: BTreeMap<_, Vec<u32>> = BTreeMap::new();
+    for message in &told.messages {
+        let flow = (message.lane, message.source_port);
+        numbers.entry(flow).or_default().push(message.seq);
+    }
+    numbers
+}
+
+#[test]
+fn each_flow_of_a_fleet_tells_each_of_its_messages_once_and_in_order() {
+    let reflector = reflector(Span::ZERO);
+    let told = measure(fleet(reflector.address(), 64, 10));
+    assert_eq!(told.how, Some(Sharing::SocketPerFlow));
+    let ports: BTreeSet<u16> = told.sources.iter().copied().collect();
+    assert_eq!(ports.len(), 64);
+    let numbers = numbers(&told);
+    assert_eq!(numbers.len(), 64);
+    for ((lane, port), numbers) in numbers {
+        assert_eq!(port, told.sources[lane.0 as usize]);
+        assert_eq!(numbers, (0..10).collect::<Vec<_>>());
+    }
+    assert_eq!((told.tally.sent, told.tally.replies), (640, 640));
+    assert_eq!((told.tally.lost, told.tally.dropped_here), (0, 0));
+    let stamped = told.messages.iter().filter_map(FleetMessage::reply);
+    let by_kernel = stamped.filter(|reply| reply.read_by == ReadBy::Kernel);
+    assert_eq!(by_kernel.count() as u64, 640 - told.tally.unstamped);
+    assert!(told.tally.unstamped < 64, "{:?}", told.tally);
+}
+
+#[test]
+fn a_reply_tells_its_ttl_and_what_the_peer_knows() {
+    let reflector = reflector(Span::from_millis(2));
+    let told = measure(fleet(reflector.address(), 4, 5));
+    for message in &told.messages {
+        let FleetOutcome::Reply(reply) = message.outcome else {
+            panic!("{message:?}");
+        };
+        let peer = reply.at_peer.expect("our reflector tells");
+        assert_eq!((reply.ttl, peer.ttl), (Some(64), Some(64)));
+        assert_eq!(peer.count, Some(message.seq));
+        assert!(peer.residence >= Span::from_millis(2), "{peer:?}");
+        assert!(reply.round_trip >= peer.residence, "{reply:?}");
+        assert!(reply.network() < reply.round_trip);
+    }
+}
+
+#[test]
+fn flows_that_are_renewed_take_new_ports_and_count_from_0() {
+    let reflector = reflector(Span::ZERO);
+    let mut spec = fleet(reflector.address(), 8, 12);
+    spec.fleet.renewal = Some(Span::from_millis(200));
+    let told = measure(spec);
+    let numbers = numbers(&told);
+    for numbers in numbers.values() {
+        assert_eq!(*numbers, (0_u32..).take(numbers.len()).collect::<Vec<_>>());
+        assert!(numbers.len() <= 4);
+    }
+    assert!(numbers.len() >= 8 * 3, "{}", numbers.len());
+    let ports: BTreeSet<u16> = numbers.keys().map(|(_, port)| *port).collect();
+    assert_eq!(ports.len(), numbers.len());
+    assert_eq!(told.tally.replies, 96, "{:?}", told.tally);
+}
+
+#[test]
+fn where_nobody_answers_all_is_lost_and_nothing_is_invented() {
+    let silent = std::net::UdpSocket::bind("127.0.0.1:0").expect("a port");
+    let told = measure(fleet(silent.local_addr().expect("bound"), 8, 3));
+    assert_eq!((told.tally.sent, told.tally.lost), (24, 24));
+    let lost = |message: &FleetMessage| message.outcome == FleetOutcome::Lost;
+    assert!(told.messages.len() == 24 && told.messages.iter().all(lost));
+}
+
+#[test]
+fn a_fleet_that_cannot_be_is_one_sentence() {
+    let nobody: SocketAddr = ([127, 0, 0, 1], 9).into();
+    let mut spec = fleet(nobody, 512, 1);
+    spec.rate_cap = 1_000;
+    let refused = FleetRun::start(spec, Stop::new()).expect_err("too fast");
+    let told = refused.to_string();
+    assert!(
+        told.contains("10240 messages a second, and the cap is 1000"),
+        "{told}"
+    );
+}

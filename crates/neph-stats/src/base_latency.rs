@@ -1,0 +1,301 @@
+//! The base propagation latency of one flow, by a rolling minimum: streaming, one small state a flow.
+//!
+//! The rule is that of Chiesa et al. ("Internet clouds are (also) unpredictable!", RIPE 2018): the
+//! last 4 samples are looked at; they are stable if 3 of them lie within 0.5 ms; the base is updated
+//! to their minimum only if they are stable and it changes by more than 0.5 ms. [`BaseLatency`] is
+//! that rule and no more. What keeps congestion and jitter from being told as a change of path
+//! stands in `flow_level.rs` and `fleet_base.rs`.
+
+use crate::error::StatsError;
+use crate::real::real_nanos;
+
+/// The largest window that is accepted.
+const LARGEST_WINDOW: usize = 16;
+
+/// The three numbers of the rule. Only [`Detection::new`] and `default` make one, so they fit
+/// together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Detection {
+    window: u8,
+    quorum: u8,
+    tolerance: i64,
+}
+
+impl Detection {
+    /// Looks at the last `window` samples (2..=16), of which `quorum` (2..=window) must lie within
+    /// `tolerance` nanoseconds (above 0) of the lowest.
+    ///
+    /// # Errors
+    /// [`StatsError::OutOfRange`] for a number outside its range.
+    pub fn new(window: usize, quorum: usize, tolerance: i64) -> Result<Self, StatsError> {
+        let refuse = |what, value, wanted| {
+            Err(StatsError::OutOfRange {
+                what,
+                value,
+                wanted,
+            })
+        };
+        let small = |count: usize| u8::try_from(count).unwrap_or(u8::MAX);
+        if !(2..=LARGEST_WINDOW).contains(&window) {
+            return refuse("window", f64::from(small(window)), "from 2 to 16 samples");
+        }
+        if !(2..=window).contains(&quorum) {
+            return refuse("quorum", f64::from(small(quorum)), "from 2 to the window");
+        }
+        if tolerance <= 0 {
+            return refuse("tolerance", real_nanos(tolerance), "above 0");
+        }
+        Ok(Self {
+            window: small(window),
+            quorum: small(quorum),
+            tolerance,
+        })
+    }
+
+    /// How many samples are looked at.
+    pub fn window(&self) -> usize {
+        self.window.into()
+    }
+
+    /// How many of them must lie together.
+    pub fn quorum(&self) -> usize {
+        self.quorum.into()
+    }
+
+    /// How close together, and the largest change that is none, in nanoseconds.
+    pub fn tolerance(&self) -> i64 {
+        self.tolerance
+    }
+}
+
+impl Default for Detection {
+    /// The source's numbers: 3 of 4 samples within 0.5 ms.
+    fn default() -> Self {
+        Self {
+            window: 4,
+            quorum: 3,
+            tolerance: 500_000,
+        }
+    }
+}
+
+/// A window that is stable: its minimum, and who supports it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Stable {
+    /// The lowest sample, nanoseconds.
+    pub(crate) minimum: i64,
+    /// How many samples ago the oldest within the tolerance of it was; 0 is the newest.
+    pub(crate) since: u8,
+}
+
+/// The last samples of one flow.
+#[derive(Debug, Clone)]
+pub(crate) struct Window {
+    ring: Box<[i64]>,
+    next: u8,
+    held: u8,
+}
+
+impl Window {
+    pub(crate) fn new(detection: &Detection) -> Self {
+        Self {
+            ring: vec![0; detection.window()].into_boxed_slice(),
+            next: 0,
+            held: 0,
+        }
+    }
+
+    pub(crate) fn push(&mut self, sample: i64) {
+        let size = u8::try_from(self.ring.len()).unwrap_or(u8::MAX);
+        self.ring[usize::from(self.next)] = sample;
+        self.next = (self.next + 1) % size;
+        self.held = (self.held + 1).min(size);
+    }
+
+    pub(crate) fn clear(&mut self) {
+        (self.next, self.held) = (0, 0);
+    }
+
+    /// The sample that came `ago` samples before the newest. Must be held.
+    pub(crate) fn ago(&self, ago: u8) -> i64 {
+        let size = self.ring.len();
+        self.ring[(usize::from(self.next) + 2 * size - 1 - usize::from(ago)) % size]
+    }
+
+    /// What the window says if it is full and stable.
+    pub(crate) fn stable(&self, detection: &Detection) -> Option<Stable> {
+        if usize::from(self.held) < self.ring.len() {
+            return None;
+        }
+        let minimum = *self.ring.iter().min()?;
+        let near = |sample: i64| sample.saturating_sub(minimum) <= detection.tolerance;
+        let together = self.ring.iter().filter(|&&s| near(s)).count();
+        if together < detection.quorum() {
+            return None;
+        }
+        let since = (0..self.held).rev().find(|&ago| near(self.ago(ago)))?;
+        Some(Stable { minimum, since })
+    }
+}
+
+/// The base latency became another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BaseShift {
+    /// The base before, nanoseconds; `None` for the first.
+    pub before: Option<i64>,
+    /// The base from now on, nanoseconds.
+    pub after: i64,
+    /// How many samples ago the new level began: 0 would be the one just pushed.
+    pub since: u8,
+}
+
+/// The source's detector for one flow, exactly as published.
+#[derive(Debug, Clone)]
+pub struct BaseLatency {
+    window: Window,
+    base: Option<i64>,
+    detection: Detection,
+}
+
+impl BaseLatency {
+    /// A detector that has seen nothing.
+    pub fn new(detection: Detection) -> Self {
+        Self {
+            window: Window::new(&detection),
+            base: None,
+            detection,
+        }
+    }
+
+    /// The base so far, nanoseconds; `None` until a window was stable.
+    pub fn base(&self) -> Option<i64> {
+        self.base
+    }
+
+    /// Takes the next sample in nanoseconds. A lost message is not pushed: the source's window is
+    /// one of samples, not of time.
+    pub fn push(&mut self, sample: i64) -> Option<BaseShift> {
+        self.window.push(sample);
+        let Stable { minimum, since } = self.window.stable(&self.detection)?;
+        let close = |base: i64| minimum.saturating_sub(base).abs() <= self.detection.tolerance;
+        if self.base.is_some_and(close) {
+            return None;
+        }
+        let before = self.base.replace(minimum);
+        Some(BaseShift {
+            before,
+            after: minimum,
+            since,
+        })
+    }
+
+    /// Forgets the window, not the base: what comes next is not to be seen together with what came
+    /// before, for example after a pause.
+    pub fn gap(&mut self) {
+        self.window.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const US: i64 = 1000;
+
+    fn run(samples: &[i64]) -> Vec<(usize, BaseShift)> {
+        let mut base = BaseLatency::new(Detection::default());
+        let told = |(i, &s): (usize, &i64)| base.push(s * US).map(|shift| (i, shift));
+        samples.iter().enumerate().filter_map(told).collect()
+    }
+
+    fn shift(before: Option<i64>, after: i64, since: u8) -> BaseShift {
+        BaseShift {
+            before: before.map(|b| b * US),
+            after: after * US,
+            since,
+        }
+    }
+
+    /// By hand: the third low sample makes 3 of 4, so a fall is told one sample before a rise,
+    /// which needs all 4 because the window's minimum is the old level until then.
+    #[test]
+    fn a_fall_needs_three_samples_and_a_rise_four() {
+        let told = run(&[
+            80_000, 80_100, 80_050, 80_020, // stable at 80.0
+            72_000, 72_010, 72_020, 72_000, // three of them are enough
+            80_000, 80_010, 80_020, 80_030,
+        ]);
+        let wanted = [
+            (3, shift(None, 80_000, 3)),
+            (6, shift(Some(80_000), 72_000, 2)),
+            (11, shift(Some(72_000), 80_000, 3)),
+        ];
+        assert_eq!(told, wanted);
+    }
+
+    #[test]
+    fn half_a_millisecond_is_no_change_and_a_nanosecond_more_is() {
+        let mut base = BaseLatency::new(Detection::default());
+        for sample in [0, 0, 0, 0] {
+            base.push(sample);
+        }
+        assert!((0..8).all(|_| base.push(500_000).is_none()));
+        let told: Vec<_> = (0..4).filter_map(|_| base.push(500_001)).collect();
+        assert_eq!((told.len(), base.base()), (1, Some(500_001)));
+    }
+
+    #[test]
+    fn an_unstable_window_changes_nothing() {
+        let ramp: Vec<i64> = (0..40).map(|i| 80_000 + 600 * i).collect();
+        assert!(run(&ramp).is_empty(), "never 3 within 0.5 ms");
+    }
+
+    #[test]
+    fn a_gap_keeps_the_base_and_forgets_the_window() {
+        let mut base = BaseLatency::new(Detection::default());
+        for sample in [7, 7, 7, 7, 9_000_000, 9_000_000, 9_000_000] {
+            base.push(sample);
+        }
+        base.gap();
+        assert!(base.push(9_000_000).is_none());
+        assert_eq!(base.base(), Some(7));
+    }
+
+    #[test]
+    fn numbers_that_do_not_fit_together_are_refused() {
+        assert!(Detection::new(4, 3, 1).is_ok() && Detection::new(16, 16, 1).is_ok());
+        for (window, quorum, tolerance) in [(1, 1, 1), (17, 3, 1), (4, 5, 1), (4, 1, 1), (4, 3, 0)]
+        {
+            assert!(Detection::new(window, quorum, tolerance).is_err());
+        }
+    }
+
+    proptest! {
+        /// The rule written out over the whole series, slowly.
+        #[test]
+        fn streaming_equals_the_rule_on_the_whole_series(
+            samples in prop::collection::vec(0..30_i64, 0..60),
+            window in 2..6_usize,
+            quorum in 2..6_usize,
+            tolerance in 1..6_i64,
+        ) {
+            prop_assume!(quorum <= window);
+            let mut streaming = BaseLatency::new(Detection::new(window, quorum, tolerance).unwrap());
+            let mut base: Option<i64> = None;
+            for (i, &sample) in samples.iter().enumerate() {
+                streaming.push(sample);
+                if i + 1 >= window {
+                    let seen = &samples[i + 1 - window..=i];
+                    let low = *seen.iter().min().unwrap();
+                    let near = seen.iter().filter(|&&s| s - low <= tolerance).count();
+                    if near >= quorum && base.is_none_or(|b| (low - b).abs() > tolerance) {
+                        base = Some(low);
+                    }
+                }
+                prop_assert_eq!(streaming.base(), base);
+            }
+        }
+    }
+}

@@ -1,0 +1,243 @@
+//! The base latencies of many flows together, streaming: what all of them share is taken away
+//! first, then each flow's level is judged, with the levels of the others in sight.
+//!
+//! Samples may come in any order across flows, and in the order of sending within a flow. They wait
+//! for [`Guard::settle`], are put in order of time, and are looked at a crowd at a time.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+
+use crate::base_latency::Detection;
+use crate::congestion::{Common, Congestion, LEAST_CROWD};
+use crate::flow_level::{Finding, FlowLevel, Ground, Told};
+use crate::levels::Levels;
+
+/// The most samples in a crowd.
+const LARGEST_CROWD: usize = 64;
+/// How many crowds are remembered for samples that come late.
+const REMEMBERED: usize = 512;
+
+/// What the guard goes by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Guard {
+    /// The source's rule.
+    pub detection: Detection,
+    /// A level that no other flow has must last this long to be told; longer than queues stand.
+    /// Nanoseconds.
+    pub hold: i64,
+    /// How long samples wait for those of other flows, nanoseconds. At least the timeout of
+    /// messages, if a lost message keeps back what follows it.
+    pub settle: i64,
+}
+
+impl Default for Guard {
+    /// The source's rule; 30 s; 500 ms.
+    fn default() -> Self {
+        Self {
+            detection: Detection::default(),
+            hold: 30_000_000_000,
+            settle: 500_000_000,
+        }
+    }
+}
+
+/// A finding about one flow of the fleet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FleetTold {
+    /// The flow: its number as the caller counts.
+    pub flow: u32,
+    /// What was found.
+    pub told: Told,
+}
+
+/// The base latencies of a fleet of flows to one endpoint.
+#[derive(Debug)]
+pub struct FleetBase {
+    guard: Guard,
+    flows: Vec<Option<FlowLevel>>,
+    levels: Levels,
+    congestion: Congestion,
+    waiting: BinaryHeap<Reverse<(i64, u32, Option<i64>)>>,
+    crowd: Vec<(i64, u32, i64)>,
+    newest: i64,
+    past: VecDeque<(i64, Common)>,
+    told: VecDeque<FleetTold>,
+    alive: usize,
+}
+
+impl FleetBase {
+    /// A fleet of which nothing is known. Flows are counted from 0 without large gaps.
+    pub fn new(guard: Guard) -> Self {
+        let tolerance = guard.detection.tolerance();
+        Self {
+            guard,
+            flows: Vec::new(),
+            levels: Levels::new(tolerance),
+            congestion: Congestion::new(tolerance, guard.hold),
+            waiting: BinaryHeap::new(),
+            crowd: Vec::new(),
+            newest: i64::MIN,
+            past: VecDeque::new(),
+            told: VecDeque::new(),
+            alive: 0,
+        }
+    }
+
+    /// Takes a sample of a flow, sent at `at`, both in nanoseconds. Lost messages are not pushed.
+    pub fn push(&mut self, flow: u32, at: i64, sample: i64) {
+        self.waiting.push(Reverse((at, flow, Some(sample))));
+        self.advance(at);
+    }
+
+    /// From `at` on, this number stands for another flow: nothing is known of it.
+    pub fn restart(&mut self, flow: u32, at: i64) {
+        self.waiting.push(Reverse((at, flow, None)));
+        self.advance(at);
+    }
+
+    /// Time has passed until `now`, whether or not samples came.
+    pub fn advance(&mut self, now: i64) {
+        self.newest = self.newest.max(now);
+        let due = self.newest.saturating_sub(self.guard.settle);
+        self.release(due);
+        let old = |&(at, ..): &(i64, u32, i64)| at < due.saturating_sub(self.guard.settle);
+        if self.crowd.first().is_some_and(old) {
+            self.close();
+        }
+    }
+
+    /// No more samples come: looks at those that wait.
+    pub fn finish(&mut self) {
+        self.release(i64::MAX);
+        self.close();
+    }
+
+    /// The oldest finding that was not taken yet. Findings of one flow come in order of time.
+    pub fn next_told(&mut self) -> Option<FleetTold> {
+        self.told.pop_front()
+    }
+
+    /// A flow's base, as exactly as it is known, nanoseconds.
+    pub fn base(&self, flow: u32) -> Option<i64> {
+        self.flows.get(flow as usize)?.as_ref()?.base()
+    }
+
+    fn release(&mut self, due: i64) {
+        while let Some(&Reverse((at, flow, sample))) = self.waiting.peek() {
+            if at > due {
+                break;
+            }
+            self.waiting.pop();
+            let Some(sample) = sample else {
+                self.close();
+                self.forget(flow, at);
+                continue;
+            };
+            if let Some(common) = self.common_at(at) {
+                self.judge((at, flow, sample), common);
+                continue;
+            }
+            self.crowd.push((at, flow, sample));
+            if self.crowd.len() >= (self.alive / 4).clamp(LEAST_CROWD, LARGEST_CROWD) {
+                self.close();
+            }
+        }
+    }
+
+    /// What was common at a moment whose crowd is closed already.
+    fn common_at(&self, at: i64) -> Option<Common> {
+        let next = self.past.partition_point(|&(until, _)| until < at);
+        self.past.get(next).map(|&(_, common)| common)
+    }
+
+    fn forget(&mut self, flow: u32, at: i64) {
+        if let Some(slot) = self.flows.get_mut(flow as usize)
+            && let Some(mut level) = slot.take()
+        {
+            level.leave(&mut self.levels, at);
+            self.alive -= 1;
+        }
+    }
+
+    /// Looks at the crowd that has gathered.
+    fn close(&mut self) {
+        let mut crowd = std::mem::take(&mut self.crowd);
+        let Some(&(until, ..)) = crowd.last() else {
+            return;
+        };
+        let base_of =
+            |&(_, flow, sample): &(i64, u32, i64)| Some(sample.saturating_sub(self.base(flow)?));
+        let mut residuals: Vec<i64> = crowd.iter().filter_map(base_of).collect();
+        let mut common = if self.alive < LEAST_CROWD {
+            Common::Calm
+        } else {
+            self.congestion.observe(until, &mut residuals)
+        };
+        if let Common::Lasting { by, since } = common {
+            self.shift_all(by, since, until);
+            common = Common::Calm;
+        }
+        if self.past.len() == REMEMBERED {
+            self.past.pop_front();
+        }
+        self.past.push_back((until, common));
+        for sample in crowd.drain(..) {
+            self.judge(sample, common);
+        }
+        self.crowd = crowd;
+    }
+
+    fn judge(&mut self, (at, flow, sample): (i64, u32, i64), common: Common) {
+        let index = flow as usize;
+        if self.flows.len() <= index {
+            self.flows.resize_with(index + 1, || None);
+        }
+        let alive = &mut self.alive;
+        let level = self.flows[index].get_or_insert_with(|| {
+            *alive += 1;
+            FlowLevel::new(&self.guard.detection)
+        });
+        let own = match common {
+            Common::Calm | Common::Lasting { .. } => sample,
+            Common::Steady(by) => sample.saturating_sub(by),
+            Common::Moving => return level.gap(),
+        };
+        let mut ground = Ground {
+            detection: &self.guard.detection,
+            hold: self.guard.hold,
+            levels: &mut self.levels,
+        };
+        if let Some(told) = level.push(at, own, &mut ground) {
+            self.told.push_back(FleetTold { flow, told });
+        }
+    }
+
+    /// Every flow moved by the same amount and stayed there: one change of all of them.
+    fn shift_all(&mut self, by: i64, since: i64, certain: i64) {
+        let seat = self.levels.shift(by);
+        for (flow, slot) in self.flows.iter_mut().enumerate() {
+            let Some(level) = slot else { continue };
+            let proven = level.proven(since, self.guard.hold);
+            let held = level.was_held(since);
+            let before = level.base();
+            level.shift(by, &seat);
+            let (Some(after), true) = (level.base(), held) else {
+                continue;
+            };
+            let finding = if by < 0 && !proven {
+                Finding::Correction
+            } else {
+                Finding::Change
+            };
+            let told = Told {
+                finding,
+                at: since,
+                certain,
+                before,
+                after,
+            };
+            let flow = u32::try_from(flow).unwrap_or(u32::MAX);
+            self.told.push_back(FleetTold { flow, told });
+        }
+    }
+}

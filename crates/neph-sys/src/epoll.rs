@@ -1,0 +1,186 @@
+//! Waiting for thousands of descriptors: each wait costs what happened, not what is watched.
+//!
+//! Owns `epoll` (level-triggered). Does not own the descriptors that are watched: closing one ends
+//! its watch.
+
+#![expect(unsafe_code, reason = "system calls; each block says why it is sound")]
+
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+
+/// Events that one call takes at most.
+const MOST: usize = 256;
+
+/// A set of watched descriptors.
+#[derive(Debug)]
+pub struct Epoll {
+    fd: OwnedFd,
+}
+
+/// What a look at the set found: a list whose room is reused.
+#[derive(Debug)]
+pub struct Found(Vec<libc::epoll_event>);
+
+/// A watched descriptor with something to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Happening {
+    /// What it was watched as.
+    pub token: u64,
+    /// There is something to read, or the other end is closed.
+    pub is_readable: bool,
+    /// It can be written to, where that was asked for.
+    pub is_writable: bool,
+    /// There is something in its error queue, or a fault.
+    pub has_notice: bool,
+}
+
+/// What a descriptor is watched for; errors are always told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Interest {
+    /// Something to read.
+    Read,
+    /// Something to read, or room to write.
+    ReadWrite,
+}
+
+impl Epoll {
+    /// An empty set.
+    ///
+    /// # Errors
+    /// `EMFILE` when the process has no descriptor left.
+    pub fn new() -> io::Result<Self> {
+        // SAFETY: epoll_create1 takes no pointer and returns a new descriptor or -1.
+        let fd = unsafe { libc::epoll_create1(libc::EPOLL_CLOEXEC) };
+        if fd < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        // SAFETY: the descriptor was just made and belongs to nobody else.
+        let fd = unsafe { OwnedFd::from_raw_fd(fd) };
+        Ok(Self { fd })
+    }
+
+    /// Watches `fd` from now on, until it is closed.
+    ///
+    /// # Errors
+    /// As `epoll_ctl(2)`: `AlreadyExists` when it is watched already.
+    pub fn add(&self, fd: BorrowedFd<'_>, token: u64, interest: Interest) -> io::Result<()> {
+        self.control(libc::EPOLL_CTL_ADD, fd, token, interest)
+    }
+
+    /// Watches `fd` for something else than so far.
+    ///
+    /// # Errors
+    /// As `epoll_ctl(2)`: `NotFound` when it is not watched.
+    pub fn change(&self, fd: BorrowedFd<'_>, token: u64, interest: Interest) -> io::Result<()> {
+        self.control(libc::EPOLL_CTL_MOD, fd, token, interest)
+    }
+
+    fn control(
+        &self,
+        operation: libc::c_int,
+        fd: BorrowedFd<'_>,
+        token: u64,
+        interest: Interest,
+    ) -> io::Result<()> {
+        let events = match interest {
+            Interest::Read => libc::EPOLLIN,
+            Interest::ReadWrite => libc::EPOLLIN | libc::EPOLLOUT,
+        };
+        let mut event = libc::epoll_event {
+            events: events.cast_unsigned(),
+            u64: token,
+        };
+        let (set, fd) = (self.fd.as_raw_fd(), fd.as_raw_fd());
+        // SAFETY: epoll_ctl reads one event, alive for the call; both descriptors are open.
+        let outcome = unsafe { libc::epoll_ctl(set, operation, fd, &raw mut event) };
+        if outcome == 0 {
+            Ok(())
+        } else {
+            Err(io::Error::last_os_error())
+        }
+    }
+
+    /// Looks without waiting; whether the list is full, so that there may be more.
+    ///
+    /// # Errors
+    /// None known: the arguments cannot be wrong.
+    pub fn look(&self, found: &mut Found) -> io::Result<bool> {
+        found.0.clear();
+        let room = i32::try_from(MOST).unwrap_or(i32::MAX);
+        // SAFETY: the list has room for `MOST` events, of which the kernel writes the first `count`.
+        let count = unsafe { libc::epoll_wait(self.fd.as_raw_fd(), found.0.as_mut_ptr(), room, 0) };
+        let count = match usize::try_from(count) {
+            Ok(count) => count,
+            Err(_) => match io::Error::last_os_error() {
+                error if error.kind() == io::ErrorKind::Interrupted => 0,
+                error => return Err(error),
+            },
+        };
+        // SAFETY: the kernel has written `count` events, and there is room for `MOST`.
+        unsafe { found.0.set_len(count.min(MOST)) };
+        Ok(count == MOST)
+    }
+}
+
+impl AsFd for Epoll {
+    /// Readable when one of the watched descriptors has something.
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+}
+
+impl Default for Found {
+    fn default() -> Self {
+        Self(Vec::with_capacity(MOST))
+    }
+}
+
+impl Found {
+    /// One after the other.
+    pub fn iter(&self) -> impl Iterator<Item = Happening> + '_ {
+        self.0.iter().map(|event| {
+            let events = event.events.cast_signed();
+            Happening {
+                token: event.u64,
+                is_readable: events & (libc::EPOLLIN | libc::EPOLLHUP) != 0,
+                is_writable: events & libc::EPOLLOUT != 0,
+                has_notice: events & libc::EPOLLERR != 0,
+            }
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read, Write};
+
+    use super::*;
+
+    #[test]
+    fn what_has_something_is_found_by_its_token_and_a_closed_one_is_forgotten() {
+        let set = Epoll::new().expect("a descriptor");
+        let (mut quiet_reader, quiet) = io::pipe().expect("a pipe");
+        let (mut reader, mut writer) = io::pipe().expect("a pipe");
+        set.add(quiet_reader.as_fd(), 1, Interest::Read)
+            .expect("watched");
+        set.add(reader.as_fd(), 2, Interest::Read).expect("watched");
+        let mut found = Found::default();
+        assert!(!set.look(&mut found).expect("a look"));
+        assert_eq!(found.iter().count(), 0);
+        writer.write_all(b"x").expect("write");
+        assert!(!set.look(&mut found).expect("a look"));
+        let tokens: Vec<u64> = found
+            .iter()
+            .filter(|one| one.is_readable)
+            .map(|one| one.token)
+            .collect();
+        assert_eq!(tokens, [2]);
+        reader.read_exact(&mut [0]).expect("read");
+        drop(reader);
+        drop(writer);
+        set.look(&mut found).expect("a look");
+        assert_eq!(found.iter().count(), 0);
+        drop(quiet);
+        assert!(quiet_reader.read(&mut [0]).is_ok_and(|read| read == 0));
+    }
+}
