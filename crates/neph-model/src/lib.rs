@@ -9,6 +9,7 @@ mod event;
 mod experiment;
 mod fleet;
 mod flow;
+mod flow_route;
 mod id;
 mod ledger;
 mod mark;
@@ -32,6 +33,10 @@ pub use fleet::{
     AtPeer, Fleet, FleetEndpoint, FleetMessage, FleetOutcome, FleetReply, Lane, ReadBy,
 };
 pub use flow::{Flow, FlowIndex, FlowRole, ProbeKind};
+pub use flow_route::{
+    Diamond, DiamondHop, DiamondLink, DiamondNode, DiamondPath, FlowHop, FlowRoute, FlowTrace,
+    MplsLabel, PathHash, TraceEnd, TraceKind,
+};
 pub use id::{CampaignId, ExperimentId, ParseIdError, ScenarioId, Seq};
 pub use ledger::{Entry, Ledger};
 pub use mark::{Mark, Marks, PeerMarks};
