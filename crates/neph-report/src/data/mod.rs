@@ -10,8 +10,8 @@ use std::collections::BTreeSet;
 
 use neph_flows::FleetView;
 use neph_model::{
-    Campaign, CampaignStatus, Event, EventKind, Experiment, FlowRole, Instant, Message, Own,
-    Provenance, Sample, Scenario, Throughput, Traceroute,
+    Campaign, CampaignStatus, Event, EventKind, Experiment, FlowRole, FlowTrace, Instant, Message,
+    Own, Provenance, Sample, Scenario, Throughput, Traceroute,
 };
 
 pub use exchange::{Exchange, FlowData};
@@ -36,6 +36,8 @@ pub struct ExperimentData {
     pub flows: Vec<FlowData>,
     /// What its fleet's messages say, if it is a fleet's.
     pub fleet: Option<FleetView>,
+    /// Routes of its flows, by time.
+    pub traces: Vec<FlowTrace>,
 }
 
 impl ExperimentData {
@@ -55,6 +57,7 @@ impl ExperimentData {
             samples: Vec::new(),
             flows,
             fleet: None,
+            traces: Vec::new(),
         };
         data.add(messages);
         data

@@ -160,6 +160,12 @@ pub const FIGURES: &[FigureKind] = &[
         answers: "Whether flows on low-latency paths are moved away more often than others.",
         draw: fleet::moved,
     },
+    FigureKind {
+        name: "flow-paths",
+        title: "Where paths part",
+        answers: "Which routers the flows take, where they part and meet, and which path is the faster one.",
+        draw: fleet::paths,
+    },
 ];
 
 /// Draws every figure that the settings want.

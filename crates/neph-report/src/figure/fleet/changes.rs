@@ -1,5 +1,6 @@
 //! How long it is from a flow's path change to its next.
 
+use super::clock::whole;
 use super::curves::{Shown, draw as curves, legend, lines, scale};
 use super::pair::pairs;
 use crate::axis::Style;
@@ -18,15 +19,15 @@ pub(in crate::figure) fn draw(data: &CampaignData, settings: &PlotSettings) -> V
         return Vec::new();
     };
     let soon = first.pair.view.settings.soon;
-    let subtitle =
-        "From a flow's path change to its next one: the share that has come within a time";
+    let subtitle = "From a flow's path change to its next one: the share that has come within a time, over all path changes";
     let mut sheet = Sheet::new("Time between path changes".to_owned(), subtitle);
     sheet.legend(&legend(&lines, soon));
     let place = sheet.take(HEIGHT + 24.0 + Style::BELOW);
     let area = Rect::new(place.x + 46.0, place.y + 18.0, place.width - 56.0, HEIGHT);
     sheet.draw(curves(&lines, Shown::Ended, (area, scale(&lines)), soon));
     let text = format!(
-        "A line that rises early is a pair whose flows move again soon; the third source found 40 % within 10 s. n counts path changes; flows that had not moved again when the measurement ended are censored, not left out (Kaplan and Meier), so that a line ends below 100 %. Shaded: 95 % interval. Dashed: {soon}."
+        "A line that rises early is a pair whose flows move again soon; the third source found 40 % within 10 s. n counts path changes; flows that had not moved again when the measurement ended are censored, not left out (Kaplan and Meier), so that a line ends below 100 %. Shaded: 95 % interval. Dashed: {}.",
+        whole(soon)
     );
     let mut scenarios: Vec<usize> = lines.iter().map(|line| line.pair.scenario).collect();
     scenarios.sort_unstable();

@@ -1,7 +1,7 @@
 //! Time along the x axis: since the fleet's first message, in the unit that reads best.
 
 use neph_flows::FleetView;
-use neph_model::{Instant, Own};
+use neph_model::{Instant, Own, Span};
 
 use crate::axis::Scale;
 
@@ -49,5 +49,15 @@ impl Clock {
     /// `time since the first message, min`.
     pub(super) fn title(&self) -> String {
         format!("time since the first message, {}", self.name)
+    }
+}
+
+/// `10 s`, where a span is whole seconds; else as exact as it is.
+pub(super) fn whole(span: Span) -> String {
+    let seconds = span.nanos() / 1_000_000_000;
+    if Span::from_secs(seconds) == span {
+        format!("{seconds} s")
+    } else {
+        span.exact()
     }
 }

@@ -3,6 +3,7 @@
 use neph_flows::{Curve, CurvePoint};
 use neph_model::Span;
 
+use super::clock::whole;
 use super::inks::{TOLD_APART, curve as stroke};
 use super::pair::Pair;
 use crate::axis::{Plot, Scale, Style, percent};
@@ -102,7 +103,11 @@ pub(super) fn legend(lines: &[Line<'_>], soon: Span) -> Vec<(Swatch, String)> {
     let mut entries: Vec<(Swatch, String)> = told
         .map(|line| {
             let share = line.curve.at(soon).map_or_else(String::new, |point| {
-                format!("{} left within {soon}, ", percent(1.0 - point.surviving))
+                format!(
+                    "{} within {}, ",
+                    percent(1.0 - point.surviving),
+                    whole(soon)
+                )
             });
             let n = crate::axis::count(usize::try_from(line.curve.n).unwrap_or(usize::MAX));
             (
@@ -159,7 +164,7 @@ pub(super) fn draw(
         let (top, base) = (Point::new(at, area.y), Point::new(at, area.bottom()));
         marks.push(Mark::line(top, base, dashed));
         let label = Point::new(at, area.y - 4.0);
-        let label = Text::new(label, Anchor::Middle, Style::NOTE, soon.to_string());
+        let label = Text::new(label, Anchor::Middle, Style::NOTE, whole(soon));
         marks.push(Mark::Text(label));
     }
     marks.push(plot.clipped(inside));

@@ -1,6 +1,6 @@
 //! One flow taken apart: its messages, the base latency below them, and what was made of both.
 
-use neph_flows::{Dissected, DissectedOutcome, FlowHistory, PathChange, Segment};
+use neph_flows::{Dissected, DissectedOutcome, DissectedSample, FlowHistory, PathChange, Segment};
 use neph_model::{Instant, Own, Span};
 
 use super::clock::Clock;
@@ -150,8 +150,8 @@ fn legend(flows: &[Flow<'_>]) -> Vec<(Swatch, String)> {
         ),
         (
             any(|flow| flow.replies().any(|(_, _, over)| over)),
-            Swatch::Tick(OVERTAKEN),
-            "overtaken message (at the bottom)",
+            Swatch::Dot(OVERTAKEN),
+            "overtaken message",
         ),
         (
             any(lost),
@@ -203,6 +203,12 @@ fn drawn(flow: &Flow<'_>, place: Rect) -> Vec<Mark> {
         fill: Fill::solid(SAMPLE),
     }));
     inside.extend(base(flow, &x, &y));
+    let overtaken = flow.replies().filter(|(_, _, overtaken)| *overtaken);
+    inside.extend(overtaken.map(|(at, round_trip, _)| Mark::Disc {
+        centre: Point::new(x(at), y(round_trip)),
+        radius: 2.8,
+        fill: Fill::solid(OVERTAKEN),
+    }));
     inside.extend(ticks(flow, &plot, &x));
     marks.push(plot.clipped(inside));
     marks.extend(changes(flow, &plot, &x));
@@ -267,37 +273,24 @@ fn base(flow: &Flow<'_>, x: &ToX<'_>, y: &ToY<'_>) -> Option<Mark> {
 }
 
 fn ticks(flow: &Flow<'_>, plot: &Plot, x: &ToX<'_>) -> Vec<Mark> {
-    let (top, bottom) = (plot.area.y, plot.area.bottom());
-    let tick = |at: Instant<Own>, (from, to): (f64, f64), colour: Colour| {
-        let at = x(at);
-        Mark::line(
-            Point::new(at, from),
-            Point::new(at, to),
-            Stroke::solid(colour, 1.3),
-        )
+    let (top, end) = (plot.area.y, plot.area.y + 7.0);
+    let tick = |sample: &DissectedSample| {
+        let colour = match sample.outcome {
+            DissectedOutcome::Reply { .. } => return None,
+            DissectedOutcome::Lost => Colour::ALARM,
+            DissectedOutcome::NotSent => Colour::FAINT_INK,
+        };
+        let at = x(sample.sent);
+        let ends = (Point::new(at, top), Point::new(at, end));
+        Some(Mark::line(ends.0, ends.1, Stroke::solid(colour, 1.3)))
     };
-    let mut marks = Vec::new();
-    for sample in &flow.taken.samples {
-        match sample.outcome {
-            DissectedOutcome::Reply {
-                overtaken: Some(_), ..
-            } => marks.push(tick(sample.sent, (bottom - 9.0, bottom), OVERTAKEN)),
-            DissectedOutcome::Reply { .. } => {}
-            DissectedOutcome::Lost => {
-                marks.push(tick(sample.sent, (top, top + 7.0), Colour::ALARM))
-            }
-            DissectedOutcome::NotSent => {
-                marks.push(tick(sample.sent, (top, top + 7.0), Colour::FAINT_INK));
-            }
-        }
-    }
-    marks
+    flow.taken.samples.iter().filter_map(tick).collect()
 }
 
 /// A dashed line for each change with a head above the panel, and its size where there is room.
 fn changes(flow: &Flow<'_>, plot: &Plot, x: &ToX<'_>) -> Vec<Mark> {
     let mut marks = Vec::new();
-    let mut free = plot.area.x;
+    let mut free = plot.area.x - 40.0;
     for change in &flow.changes {
         let at = x(change.at);
         let (top, bottom) = (plot.area.y, plot.area.bottom());

@@ -4,7 +4,7 @@ use neph_flows::Fairness;
 use neph_model::Span;
 use neph_stats::{Grid, Reading, Sorted, ecdf, envelope};
 
-use super::clock::Clock;
+use super::clock::{Clock, whole};
 use super::pair::{Pair, pairs};
 use crate::axis::{Limits, Plot, Scale, Spread, Style, TimeUnit, choose, percent};
 use crate::figure::boxes::in_unit;
@@ -18,7 +18,7 @@ use crate::{CampaignData, PlotSettings};
 
 const LEFT: f64 = 50.0;
 /// Between the two panels of a pair.
-const GAP: f64 = 46.0;
+const GAP: f64 = 58.0;
 const PER_PAGE: usize = 6;
 /// Where p50, p95 and p99 stand in [`Fairness::latency`], with their names.
 const QUANTILES: [(usize, &str); 3] = [(1, "p50"), (2, "p95"), (3, "p99")];
@@ -34,7 +34,7 @@ pub(in crate::figure) fn draw(data: &CampaignData, settings: &PlotSettings) -> V
         _ => 96.0,
     };
     let pages = found.chunks(PER_PAGE).enumerate().map(|(page, few)| {
-        let bin = few[0].view.settings.bin;
+        let bin = whole(few[0].view.settings.bin);
         let title = page_title("Unfairness among flows", page, total);
         let subtitle =
             format!("Quantiles over flows of each flow's median round trip, in bins of {bin}");
@@ -82,10 +82,7 @@ fn values(bins: &[Fairness], place: usize) -> Vec<f64> {
 
 fn drawn(pair: &Pair<'_>, height: f64, place: Rect) -> Vec<Mark> {
     let bins = pair.fairness();
-    let mut all: Vec<f64> = QUANTILES
-        .iter()
-        .flat_map(|(place, _)| values(bins, *place))
-        .collect();
+    let mut all: Vec<f64> = (0..5).flat_map(|place| values(bins, place)).collect();
     all.sort_unstable_by(f64::total_cmp);
     let spread = Sorted::check(&all).ok().and_then(Spread::of);
     let Some(scale) = spread.and_then(|spread| choose(&[spread], Limits::default())) else {

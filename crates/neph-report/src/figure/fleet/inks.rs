@@ -67,11 +67,15 @@ impl CountScale {
         self.from.partition_point(|from| *from <= count).max(1) - 1
     }
 
-    /// The colour of a class.
+    /// The colour of a class. Few classes do not take the ends of the scale.
     pub(super) fn colour(&self, class: usize) -> Colour {
-        let last = SEQUENCE.len() - 1;
-        let classes = self.from.len().max(2) - 1;
-        Colour::hex(SEQUENCE[(class * last / classes).min(last)])
+        let (first, last) = match self.from.len() {
+            1 => (5, 5),
+            2..=4 => (1, SEQUENCE.len() - 2),
+            _ => (0, SEQUENCE.len() - 1),
+        };
+        let steps = self.from.len().max(2) - 1;
+        Colour::hex(SEQUENCE[(first + class * (last - first) / steps).min(last)])
     }
 }
 
@@ -81,6 +85,15 @@ pub(super) fn curve(index: usize, all: usize) -> Stroke {
         Stroke::solid(palette::line_colour(index), 1.8)
     } else {
         Stroke::solid(FAINT, 0.8)
+    }
+}
+
+/// The colour of the n-th class of a pair, or path of a diamond; beyond those told apart, grey.
+pub(super) fn class(index: usize) -> Colour {
+    if index < TOLD_APART {
+        palette::line_colour(index)
+    } else {
+        FAINT
     }
 }
 

@@ -1,13 +1,15 @@
 //! Labels beside what they name, moved apart so that none touches another.
 
 use crate::axis::Style;
-use crate::scene::{Anchor, Colour, Mark, Point, Stroke, Text};
+use crate::scene::{Anchor, Colour, Mark, Point, Rect, Stroke, Text};
 
 /// A label that wants to stand at a height.
 #[derive(Clone, Debug)]
 pub(super) struct Label {
     pub(super) y: f64,
     pub(super) text: String,
+    /// Of the chip before the text.
+    pub(super) colour: Colour,
 }
 
 /// From one base line to the next.
@@ -58,7 +60,9 @@ pub(super) fn beside(labels: &mut [Label], x: f64, ends: (f64, f64)) -> Vec<Mark
         ];
         let stroke = Stroke::solid(Colour::AXIS, 0.8);
         marks.push(Mark::Line { points, stroke });
-        let at = Point::new(x + 19.0, y + 3.5);
+        let chip = Rect::new(x + 18.0, y - 4.0, 8.0, 8.0);
+        marks.push(Mark::filled(chip, label.colour));
+        let at = Point::new(x + 30.0, y + 3.5);
         marks.push(Mark::Text(Text::new(
             at,
             Anchor::Start,

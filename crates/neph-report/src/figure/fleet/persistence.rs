@@ -2,6 +2,7 @@
 
 use neph_flows::Curve;
 
+use super::clock::whole;
 use super::curves::{Line, Shown, draw as curves, legend, lines, scale};
 use super::pair::{Pair, pairs};
 use crate::axis::Style;
@@ -65,7 +66,8 @@ pub(in crate::figure) fn draw(data: &CampaignData, settings: &PlotSettings) -> V
 
 fn caption(soon: neph_model::Span) -> String {
     format!(
-        "A line that falls early is a pair whose flows do not stay where they came; one that stays high means that a choice of source port lasts. n counts arrivals; what had not left when the measurement ended is censored, not left out (Kaplan and Meier). Shaded: 95 % interval. Dashed: {soon}. The lower panels count changes of one direction alone, where the peer's stamps tell it; there n is smaller, and each has its own scale of time."
+        "A line that falls early is a pair whose flows do not stay where they came; one that stays high means that a choice of source port lasts. n counts arrivals; what had not left when the measurement ended is censored, not left out (Kaplan and Meier). Shaded: 95 % interval. Dashed: {}. The lower panels count changes of one direction alone, where the peer's stamps tell it; there n is smaller, and each has its own scale of time.",
+        whole(soon)
     )
 }
 

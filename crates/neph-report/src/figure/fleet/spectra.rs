@@ -38,7 +38,10 @@ pub(in crate::figure) fn draw(data: &CampaignData, settings: &PlotSettings) -> V
     let total = panels.len().div_ceil(PER_PAGE);
     let pages = panels.chunks(PER_PAGE).enumerate().map(|(page, few)| {
         let title = page_title("Base latency of all flows, pair by pair", page, total);
-        let subtitle = format!("{}: above each pair's lowest base latency", counted(&found));
+        let subtitle = format!(
+            "{}; percent above each pair's lowest base latency",
+            counted(&found)
+        );
         let mut sheet = Sheet::new(title, &subtitle);
         grid(&mut sheet, few, common, settings);
         let mut notes = vec![Note::plain(caption(settings))];
@@ -158,9 +161,7 @@ fn drawn(
         plot.py((base.millis_f64() / panel.lowest - 1.0) * 100.0)
     };
     marks.push(plot.clipped(coarse.marks(counts, &x, &y)));
-    let at = Point::new(place.x + 2.0, plot.area.y - 5.0);
     let note = |at, anchor, text: String| Text::new(at, anchor, Style::NOTE, text);
-    let unit = note(at, Anchor::Start, "%".to_owned()).coloured(Colour::FAINT_INK);
     let most = panel
         .pair
         .known
@@ -173,6 +174,6 @@ fn drawn(
     let name = fit(&panel.pair.label, 10.5, room / 1.06);
     let at = Point::new(place.x, place.y + 12.0);
     let name = Text::new(at, Anchor::Start, 10.5, name).semibold();
-    marks.extend([unit, numbers, name].map(Mark::Text));
+    marks.extend([numbers, name].map(Mark::Text));
     marks
 }

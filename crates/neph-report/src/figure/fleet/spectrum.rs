@@ -3,11 +3,12 @@
 use neph_flows::Spectrum;
 
 use super::cells::{Coarse, size, steps};
-use super::clock::Clock;
-use super::inks::{CONGESTION, CountScale};
+use super::clock::{Clock, whole};
+use super::inks::{self, CONGESTION, CountScale};
 use super::labels::{LINE, Label, beside};
 use super::pair::{Pair, pairs};
 use super::scale_bar::scale_bar;
+use super::shares::shares;
 use crate::axis::{Plot, Scale, Style, TimeUnit, millis, percent};
 use crate::figure::sheet::{Note, Sheet, page_name, page_title};
 use crate::figure::{Figure, flags};
@@ -18,7 +19,9 @@ use crate::{CampaignData, PlotSettings};
 const LEFT: f64 = 54.0;
 const RIGHT: f64 = 150.0;
 const HEIGHT: f64 = 270.0;
-/// Path changes over time, below the spectrum.
+/// Shares of the classes over time, below the spectrum.
+const SHARES: f64 = 54.0;
+/// Path changes over time, below these.
 const STRIP: f64 = 42.0;
 /// More pairs are not drawn one by one: side by side they all are.
 const MOST: usize = 16;
@@ -57,9 +60,9 @@ fn told(pair: &Pair<'_>) -> String {
 }
 
 fn caption(pair: &Pair<'_>, left_out: usize) -> String {
-    let bin = pair.view.settings.bin;
+    let bin = whole(pair.view.settings.bin);
     let mut text = format!(
-        "Each column is a moment, each row a base latency (a round trip without congestion), the colour how many flows were there. A horizontal band is a latency class, so probably a path; right: its base latency and its share of all flows' time. Bands that grow paler while others grow darker are flows that moved. Below: path changes in every {bin}."
+        "Each column is a moment, each row a base latency (a round trip without congestion), the colour how many flows were there. A horizontal band is a latency class, so probably a path; right: its base latency and its share of all flows' time. Bands that grow paler while others grow darker are flows that moved. Below: the share of flows in each class, in the colour beside its name, the lowest latency at the bottom; then path changes in every {bin}."
     );
     if left_out > 0 {
         text.push_str(&format!(
@@ -85,7 +88,7 @@ fn page_of(sheet: &mut Sheet, pair: &Pair<'_>, spectrum: &Spectrum) {
     let coarse = Coarse::of(spectrum, size(&sized, step, row));
     let counts = CountScale::up_to(coarse.most());
     scale_bar(sheet, &counts);
-    let place = sheet.take(HEIGHT + 14.0 + STRIP + 10.0 + Style::BELOW);
+    let place = sheet.take(HEIGHT + SHARES + STRIP + 34.0 + Style::BELOW);
     let area = Rect::new(place.x + LEFT, place.y + 10.0, width, HEIGHT);
     let plot = Plot { area, ..sized };
     let mut marks = Vec::new();
@@ -104,7 +107,9 @@ fn page_of(sheet: &mut Sheet, pair: &Pair<'_>, spectrum: &Spectrum) {
         marks.push(Mark::Text(text));
     }
     marks.extend(class_labels(pair, &plot, unit));
-    let strip = Rect::new(area.x, area.bottom() + 14.0, width, STRIP);
+    let band = Rect::new(area.x, area.bottom() + 12.0, width, SHARES);
+    marks.extend(shares(pair, &clock, band));
+    let strip = Rect::new(area.x, band.bottom() + 12.0, width, STRIP);
     changes(&mut marks, pair, &clock, strip);
     sheet.draw(marks);
 }
@@ -190,15 +195,16 @@ fn class_labels(pair: &Pair<'_>, plot: &Plot, unit: TimeUnit) -> Vec<Mark> {
         reason = "a height in pixels"
     )]
     let room = (plot.area.height / LINE) as usize - 1;
-    let mut classes: Vec<_> = pair.classes().iter().collect();
+    let mut classes: Vec<_> = pair.classes().iter().enumerate().collect();
     let within = |base: f64| (0.0..=1.0).contains(&plot.y.share(base * unit.per_milli()));
-    classes.retain(|class| within(class.base.millis_f64()));
-    classes.sort_by(|a, b| b.share.total_cmp(&a.share));
+    classes.retain(|(_, class)| within(class.base.millis_f64()));
+    classes.sort_by(|(_, a), (_, b)| b.share.total_cmp(&a.share));
     let more = classes.len().saturating_sub(room);
     let mut labels: Vec<Label> = classes
         .into_iter()
         .take(room)
-        .map(|class| Label {
+        .map(|(index, class)| Label {
+            colour: inks::class(index),
             y: plot.py(class.base.millis_f64() * unit.per_milli()),
             text: format!(
                 "{} · {}",
@@ -263,7 +269,7 @@ fn changes(marks: &mut Vec<Mark>, pair: &Pair<'_>, clock: &Clock, strip: Rect) {
         rects: bars.collect(),
         fill: crate::scene::Fill::solid(Colour::FAINT_INK),
     });
-    let bin = pair.view.settings.bin;
+    let bin = whole(pair.view.settings.bin);
     let at = Point::new(strip.right() + 8.0, strip.y + 14.0);
     marks.push(Mark::Text(Text::new(
         at,

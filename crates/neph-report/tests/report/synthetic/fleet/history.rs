@@ -30,9 +30,14 @@ fn flow(world: &World, lane: u32, paths: &[Path], random: &mut Random) -> FlowHi
     let end = world.seconds as f64;
     let mut at = 0.8;
     let mut path = pick(paths, random);
+    // The first stay has been going on for a while: no burst of early moves.
+    let mut settled = true;
     let mut segments = Vec::new();
     while at < end {
-        let stay = stay(world, (path, paths.len()), random);
+        let mut stay = stay(world, (path, paths.len()), random);
+        if std::mem::take(&mut settled) {
+            stay += exponential(random, 600.0);
+        }
         let until = (at + stay).min(end);
         segments.push(Segment {
             from: seconds(at),

@@ -2,6 +2,7 @@
 //! them afterwards. Quiet or wild, of any number of flows and pairs.
 
 mod history;
+mod routes;
 mod sums;
 
 use neph_flows::{FleetView, FlowTally, Settings};
@@ -138,6 +139,7 @@ impl World {
             experiment.flows.clear();
             experiment.experiment.warnings.clear();
             experiment.fleet = Some(self.view());
+            experiment.traces = vec![routes::trace(self)];
         }
         data
     }
