@@ -167,6 +167,21 @@ impl CampaignData {
             .collect()
     }
 
+    /// Indices of the scenarios of which single messages can be shown: of a fleet without any, its
+    /// own figures tell.
+    pub(crate) fn told_by_message(&self, settings: &PlotSettings) -> Vec<usize> {
+        let is_told = |experiment: &ExperimentData| {
+            experiment.fleet.is_none()
+                || experiment
+                    .flows
+                    .iter()
+                    .any(|flow| !flow.exchanges.is_empty())
+        };
+        let mut shown = self.measured(settings);
+        shown.retain(|index| self.experiments_of(*index, settings).any(is_told));
+        shown
+    }
+
     /// The warnings of a scenario's experiments, each with its block (from 1).
     pub(crate) fn flags(
         &self,

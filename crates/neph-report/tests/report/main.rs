@@ -5,6 +5,7 @@ mod causes;
 mod comparisons;
 mod files;
 mod findings;
+mod fleets;
 mod loading;
 mod numbers;
 mod settings;

@@ -5,14 +5,15 @@ use crate::scene::{Colour, Stroke};
 
 /// From few to many: lighter is fewer, also in grey print. After `ColorBrewer`'s `YlGnBu` (Brewer
 /// and Harrower), without its palest colour, which is not seen on paper.
-const SEQUENCE: [u32; 9] = [
+const SEQUENCE: [u32; 10] = [
     0x00c4_e7b6,
-    0x0098_d6b9,
-    0x0066_c2be,
-    0x0041_aec3,
-    0x002a_92c1,
-    0x001f_72b1,
-    0x0023_539f,
+    0x009f_d8b9,
+    0x0075_c8bc,
+    0x004f_b8c1,
+    0x0036_a3c2,
+    0x0025_89be,
+    0x001f_6cae,
+    0x0023_509d,
     0x0021_3a87,
     0x0008_1d58,
 ];
@@ -31,7 +32,7 @@ pub(super) struct CountScale {
 
 impl CountScale {
     /// One class for each count while these are few, then 1-2-5 steps, then decades and their
-    /// halves; nine classes at most.
+    /// halves; ten classes at most.
     pub(super) fn up_to(most: u32) -> Self {
         let most = most.max(1);
         let series = |factors: &[u32]| {
@@ -120,14 +121,12 @@ mod tests {
             CountScale::up_to(512).from,
             [1, 2, 5, 10, 20, 50, 100, 200, 500]
         );
-        let many = CountScale::up_to(30_000);
+        let many = CountScale::up_to(50_000);
+        let halves = [1, 3, 10, 30, 100, 300, 1000, 3000, 10_000, 30_000];
+        assert_eq!(many.from, halves);
         assert_eq!(
-            many.from,
-            [1, 3, 10, 30, 100, 300, 1000, 3000, 10_000][..9].to_vec()
-        );
-        assert_eq!(
-            (many.class(1), many.class(29), many.class(30_000)),
-            (0, 2, 8)
+            (many.class(1), many.class(29), many.class(40_000)),
+            (0, 2, 9)
         );
     }
 

@@ -23,7 +23,7 @@ mod shares;
 mod spectra;
 mod spectrum;
 
-pub(crate) use pair::pairs;
+pub(crate) use pair::{Pair, pairs};
 
 pub(super) use changes::draw as changes;
 pub(super) use dissected::draw as dissected;

@@ -1,6 +1,6 @@
 //! What the figures of fleets compare: pairs, each as one experiment saw it.
 
-use neph_flows::{Class, Fairness, FleetView, PairView, Spectrum};
+use neph_flows::{Advice, Class, Fairness, FleetView, PairView, Spectrum};
 
 use crate::data::ExperimentData;
 use crate::{CampaignData, PlotSettings};
@@ -22,6 +22,14 @@ pub(crate) struct Pair<'a> {
 }
 
 impl<'a> Pair<'a> {
+    /// The endpoint's name.
+    pub(crate) fn endpoint_name(&self) -> String {
+        named(self.known, self.view, self.endpoint)
+    }
+    /// What is advised, if anybody asked.
+    pub(crate) fn advice(&self) -> Option<&'a Advice> {
+        self.view.advice.get(self.endpoint)
+    }
     pub(crate) fn classes(&self) -> &'a [Class] {
         self.view
             .classes

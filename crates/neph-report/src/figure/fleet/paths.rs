@@ -15,7 +15,7 @@ use crate::scene::{Anchor, Colour, Fill, Mark, Point, Rect, Text, Weight, fit, w
 use crate::{CampaignData, PlotSettings};
 
 const LEFT: f64 = 30.0;
-const RIGHT: f64 = 178.0;
+const RIGHT: f64 = 222.0;
 /// How high all flows together are.
 const HEIGHT: f64 = 170.0;
 /// Between two routers of a hop: room for a name.
@@ -53,7 +53,7 @@ pub(in crate::figure) fn draw(data: &CampaignData, settings: &PlotSettings) -> V
 }
 
 fn caption(paths: usize) -> String {
-    let mut text = "From left to right the hops, each router as high as its share of the flows; the ribbons are paths, those of most flows in colour. Right: each path's share, the least base latency of its flows (without a fleet, the least round trip that the trace saw) and the first half of its fingerprint. Hops that all flows share are left out where they stand between such. A hop without an answer is a router that does not tell of itself.".to_owned();
+    let mut text = "From left to right the hops, each router as high as its share of the flows; the ribbons are paths, those of most flows in colour. Right: each path's share, the least base latency of its flows (without a fleet, the least round trip that the trace saw) and the beginning of its fingerprint. Hops that all flows share are left out where they stand between such. A hop without an answer is a router that does not tell of itself.".to_owned();
     if paths > TOLD_APART {
         text.push_str(&format!(
             " Grey: the {} paths with fewer flows.",
@@ -240,7 +240,7 @@ impl Drawing<'_> {
             });
         }
         let ends = (self.area.y, self.area.bottom());
-        beside(&mut labels, self.area.right() + 30.0, ends)
+        beside(&mut labels, self.area.right() + 34.0, ends)
     }
 }
 
@@ -251,7 +251,7 @@ fn told_of(path: &Path, flows: usize) -> String {
         Some(latency) => parts.push(millis(latency)),
         None => {}
     }
-    parts.push(path.hash.chars().take(8).collect());
+    parts.push(path.hash.chars().take(6).collect());
     parts.join(" · ")
 }
 

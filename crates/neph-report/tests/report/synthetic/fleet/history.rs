@@ -55,7 +55,12 @@ fn flow(world: &World, lane: u32, paths: &[Path], random: &mut Random) -> FlowHi
         lane: Lane(lane),
         source_port: u16::try_from(10_000 + lane).unwrap(),
         segments,
-        tally: FlowTally::default(),
+        tally: FlowTally {
+            replies: u64::try_from(world.seconds * 5 - world.seconds / 40).unwrap(),
+            lost: u64::try_from(world.seconds / 40).unwrap(),
+            lost_forward: u64::try_from(world.seconds / 60).unwrap(),
+            ..FlowTally::default()
+        },
     }
 }
 

@@ -5,7 +5,7 @@ mod history;
 mod routes;
 mod sums;
 
-use neph_flows::{FleetView, FlowTally, Settings};
+use neph_flows::{FleetView, FlowTally, Settings, advise};
 use neph_model::{Fleet, FleetEndpoint, Instant, Own, ProbeKind, Span};
 use neph_report::CampaignData;
 use neph_stats::Random;
@@ -97,7 +97,7 @@ impl World {
         let (flows, changes) = history::flows(self);
         let known = sums::Known::of(self, &fleet, &flows, &changes);
         let sent = u64::from(self.flows) * u64::try_from(self.seconds * 5).unwrap();
-        FleetView {
+        let mut view = FleetView {
             from: seconds(0.0),
             until: self.end(),
             classes: known.classes,
@@ -118,7 +118,13 @@ impl World {
             fleet,
             flows,
             changes,
+        };
+        // Of 50,000 flows it takes a while.
+        if self.flows <= 512 {
+            let advice = (0..self.pairs as usize).map(|endpoint| advise(&view, endpoint));
+            view.advice = advice.collect();
         }
+        view
     }
 
     /// A campaign of one such experiment, which has a fleet and no messages of its own.
