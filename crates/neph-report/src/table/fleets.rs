@@ -163,7 +163,11 @@ fn classes(pair: &Pair<'_>) -> Vec<Vec<Cell>> {
             Cell::real(share.map(|share| share.share)),
             Cell::real(share.map(|share| share.low)),
             Cell::real(share.map(|share| share.high)),
-            Cell::real(moved.map(|one| one.per_flow_hour)),
+            Cell::real(
+                moved
+                    .map(|one| one.per_flow_hour)
+                    .filter(|rate| rate.is_finite()),
+            ),
         ]
     };
     numbered.map(row).collect()
