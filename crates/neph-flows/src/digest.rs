@@ -118,6 +118,11 @@ impl Digest {
         self.news.drain(..)
     }
 
+    /// What was asked for.
+    pub const fn fleet(&self) -> &Fleet {
+        &self.fleet
+    }
+
     /// How many path changes there are.
     pub fn changes(&self) -> usize {
         self.changes.len()

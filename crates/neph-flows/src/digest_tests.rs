@@ -20,15 +20,6 @@ fn compare(world: &World) -> (usize, usize, usize) {
                     && near(change.before, world.paths[pair[0].1])
                     && near(change.after, world.paths[pair[1].1])
             };
-            let found = changes.iter().filter(is_it).count();
-            if found == 0 {
-                println!("missed lane {lane} {pair:?}");
-                for c in &changes {
-                    if c.lane.0 as usize == lane {
-                        println!("   {:?} {:?} {} -> {}", c.at, c.told, c.before, c.after);
-                    }
-                }
-            }
             hits += changes.iter().filter(is_it).count();
         }
     }

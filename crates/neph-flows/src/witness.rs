@@ -101,8 +101,9 @@ pub(crate) struct Witness {
     latest: Option<(i64, i64)>,
     /// Of the messages at the base latency.
     settled: Option<Traits>,
-    /// Of the latest that were not.
-    other: Option<Traits>,
+    /// Of those that were not: two levels, so that a single late reply does not make the new one
+    /// forgotten. The first is the one that was met last.
+    others: [Option<Traits>; 2],
 }
 
 /// A change that evidence is wanted for.
@@ -140,23 +141,35 @@ impl Witness {
             drift.learn(now.1 - before.1, now.0 - before.0);
         }
         self.latest = own;
-        let slot = if at_base {
-            &mut self.settled
-        } else {
-            &mut self.other
-        };
-        match slot {
+        if !at_base {
+            return self.remember(new, base.tolerance);
+        }
+        match &mut self.settled {
             Some(known) if known.is_near(new.round_trip, base.tolerance) => known.merge(&new),
-            _ => *slot = Some(new),
+            slot => *slot = Some(new),
+        }
+    }
+
+    fn remember(&mut self, new: Traits, tolerance: Span) {
+        let is_known = |slot: &Option<Traits>| {
+            slot.is_some_and(|traits| traits.is_near(new.round_trip, tolerance))
+        };
+        if !is_known(&self.others[0]) {
+            self.others.swap(0, 1);
+        }
+        match &mut self.others[0] {
+            Some(known) if known.is_near(new.round_trip, tolerance) => known.merge(&new),
+            slot => *slot = Some(new),
         }
     }
 
     /// What speaks for a change; from here on the new level is the flow's base latency.
     pub(crate) fn testify(&mut self, claim: &Claim) -> Evidence {
-        let new = self
-            .other
-            .take()
-            .filter(|traits| traits.is_near(claim.after, claim.tolerance));
+        let others = std::mem::take(&mut self.others);
+        let new = others
+            .into_iter()
+            .flatten()
+            .find(|traits| traits.is_near(claim.after, claim.tolerance));
         let old = self.settled.take();
         self.settled = new;
         let falls = claim.after < claim.before;
@@ -178,7 +191,7 @@ impl Witness {
 
     /// The flow's base latency is known for the first time.
     pub(crate) fn settle(&mut self) {
-        self.settled = self.other.take();
+        self.settled = std::mem::take(&mut self.others)[0];
     }
 }
 

@@ -8,6 +8,7 @@
 
 mod change;
 mod codel;
+mod engineering;
 mod fate;
 mod flow;
 mod jitter;
@@ -18,9 +19,11 @@ mod partial;
 mod random;
 mod shape;
 mod share;
+mod splitting;
 mod timetable;
 mod transmitter;
 mod way;
+mod when;
 
 use std::collections::VecDeque;
 
@@ -28,6 +31,7 @@ use neph_model::Span;
 
 pub use change::{Change, Turn, What};
 pub use codel::CoDel;
+pub use engineering::Engineering;
 pub use fate::{Arrival, Cause, Departure, Fate, Treatment};
 pub use flow::{Flow, Reserved};
 pub(crate) use flow::{flow, mixed};
@@ -40,10 +44,12 @@ use random::Random;
 pub use shape::{Discipline, Path, QueueLimit, Shape, Wire, transmission_time};
 pub(crate) use shape::{ETHERNET, FULL_FRAME};
 pub use share::Share;
+pub use splitting::Splitting;
 pub use timetable::Step;
 use timetable::Timetable;
 use transmitter::Transmitter;
 use way::Way;
+pub(crate) use when::When;
 
 /// One direction's state.
 #[derive(Clone, Debug)]
@@ -76,7 +82,7 @@ impl Gate {
             ways: ways.collect(),
             base: shape.clone(),
             shape,
-            timetable: Timetable::new(changes),
+            timetable: Timetable::new(changes, seed),
             random: Random::new(seed),
             hash: [seed; 2],
             transmitter: Transmitter::new(),
@@ -110,10 +116,11 @@ impl Gate {
 
     /// The index of the path that a flow takes now.
     pub(crate) fn path_of(&self, flow: Option<Flow>) -> usize {
-        match self.ways.len() {
-            1 => 0,
-            _ => flow::choose(flow, self.hash[1], &self.shape.paths),
+        if self.ways.len() == 1 {
+            return 0;
         }
+        let paths = (self.shape.paths.as_slice(), self.shape.splitting);
+        flow::choose(flow, self.hash[1], paths)
     }
 
     /// How many paths flows of UDP are spread over now.

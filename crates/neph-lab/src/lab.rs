@@ -9,6 +9,7 @@ mod error;
 mod inside;
 mod list;
 mod place;
+mod rerouting;
 mod service;
 mod status;
 mod traffic;
@@ -36,10 +37,13 @@ use crate::topology::Topology;
 use carrier::Carrier;
 pub use error::LabError;
 pub use list::{LabListing, LabListings};
+use rerouting::Rerouting;
 use service::Running;
 pub use service::ServiceState;
 use status::Teller;
-pub use status::{DirectionCounts, DirectionStatus, LabStatus, ServiceStatus, TrafficStatus};
+pub use status::{
+    DirectionCounts, DirectionStatus, LabStatus, RerouteStatus, ServiceStatus, TrafficStatus,
+};
 use traffic::Flowing;
 use tunnelling::Tunnelling;
 use wake::Waker;
@@ -100,6 +104,8 @@ pub struct Lab {
     /// In the order in which they were started.
     services: Vec<Running>,
     traffic: Vec<Flowing>,
+    /// Where routes change with time.
+    rerouting: Option<Rerouting>,
     tunnels: Vec<Tunnelling>,
     carriers: Vec<Carrier>,
     journal: Witness,
@@ -300,6 +306,9 @@ impl Lab {
             waker.stop();
         }
         self.traffic.clear();
+        if let Some(rerouting) = self.rerouting.take() {
+            rerouting.stop();
+        }
         self.tunnels.clear();
         while let Some(service) = self.services.pop() {
             service.stop();

@@ -31,23 +31,27 @@ pub use cue::Cue;
 pub use engine::{Ending, Engine, EngineConfig, EngineError, Pace, TruthConfig};
 pub use fixture::Fixture;
 pub use gate::{
-    Arrival, Cause, Change, CoDel, Departure, Discipline, Fate, Flow, Gate, GilbertElliott, Jitter,
-    Loss, Moment, Partial, PartialWire, Path, QueueLimit, Reserved, Shape, Share,
-    Step as ScheduleStep, Trace, Treatment, Turn, What, Wire, transmission_time,
+    Arrival, Cause, Change, CoDel, Departure, Discipline, Engineering, Fate, Flow, Gate,
+    GilbertElliott, Jitter, Loss, Moment, Partial, PartialWire, Path, QueueLimit, Reserved, Shape,
+    Share, Splitting, Step as ScheduleStep, Trace, Treatment, Turn, What, Wire, transmission_time,
 };
 pub use group::GroupError;
 pub use journal::{HasKeeper, UndoError};
 pub use lab::{
     DirectionCounts, DirectionStatus, Lab, LabError, LabListing, LabListings, LabStatus, Recording,
-    ServiceState, ServiceStatus, TrafficStatus, UpOptions,
+    RerouteStatus, ServiceState, ServiceStatus, TrafficStatus, UpOptions,
 };
 pub use plan::Step;
 pub use predict::{Forecast, PROTOCOLS, Protocol};
 pub use program::ProgramError;
 pub use topology::{
-    Link, Prefix, Ready, ReadyCheck, Role, Routing, Service, Site, Topology, Traffic,
+    Link, Prefix, Ready, ReadyCheck, Reroute, Rerouted, Role, Routing, Service, Site, Topology,
+    Traffic,
 };
-pub use truth::{Handling, Identity, Passing, Record, Scribe, TruthError, TruthFile, Verdict};
+pub use truth::{
+    FlowKey, FlowTruth, Flows, Handling, Identity, Passing, PathSegment, Record, Scribe,
+    TruthError, TruthFile, Verdict, flows_of,
+};
 pub use tunnel::TunnelError;
 pub use verify::{
     Check, DelayCheck, JitterCheck, Lateness, LinkCheck, LossCheck, NotMet, Quantiles, Verified,

@@ -7,6 +7,7 @@
 //! address resolution over a link of 150 ms would otherwise be the first thing measured.
 
 mod operation;
+pub(crate) mod routes;
 mod steps;
 #[cfg(test)]
 mod tests;
@@ -16,9 +17,8 @@ use std::path::PathBuf;
 
 use crate::fixture::{Built, Ground, TunnelEnd};
 use crate::links::{self, Laying, LinkKind, mac};
-use crate::route;
 use crate::segment;
-use crate::topology::{Role, Service, Site, Topology};
+use crate::topology::{Role, Routing, Service, Topology};
 
 pub(crate) use operation::{Operation, Program};
 pub use steps::Step;
@@ -187,57 +187,10 @@ impl<'t> Plan<'t> {
                 }
             }
         }
-        for (target, hop) in route::first_hops(topology, index).into_iter().enumerate() {
-            let Some(hop) = hop else { continue };
-            let link = &topology.links[hop.link];
-            let shape = if link.a == index {
-                &link.a_to_b
-            } else {
-                &link.b_to_a
-            };
-            // What the interface allows is for what comes in.
-            let narrower = shape.mtu.filter(|mtu| link.interface_mtu() > Some(*mtu));
-            let dev = match narrower {
-                Some(mtu) => format!("{} mtu {mtu}", link.name),
-                None => link.name.clone(),
-            };
-            let via = &topology.sites[hop.via];
-            for line in routes(&topology.sites[index], &topology.sites[target], (via, &dev)) {
-                ip(line);
-            }
+        for route in routes::routes(topology, index) {
+            ip(route.line("add", &routes::Weights::default()));
         }
     }
-}
-
-/// The routes from `own` to `target` by way of the neighbour `via` on interface `dev`, and what is
-/// said of it, one for each address family that all three have.
-fn routes<'s>(
-    own: &'s Site,
-    target: &'s Site,
-    (via, dev): (&'s Site, &'s str),
-) -> impl Iterator<Item = String> {
-    // Locked: an application cannot choose another one, so the topology says what happens. In a
-    // namespace the sysctl takes only what the namespace may choose freely, and CUBIC is not.
-    let congestion = own
-        .congestion_control
-        .as_ref()
-        .map_or_else(String::new, |name| format!(" congctl lock {name}"));
-    target.addresses().filter_map(move |address| {
-        let same_family = |site: &Site| {
-            site.addresses()
-                .find(|candidate| candidate.is_ipv4() == address.is_ipv4())
-        };
-        let (source, gateway) = (same_family(own)?, same_family(via)?);
-        let step = if gateway == address {
-            format!("dev {dev}")
-        } else {
-            format!("via {gateway} onlink dev {dev}")
-        };
-        Some(format!(
-            "route add {} {step} src {source}{congestion}",
-            host(address)
-        ))
-    })
 }
 
 fn host(address: IpAddr) -> String {
@@ -252,7 +205,7 @@ pub(crate) const WIRE_SETTINGS: [(&str, &str); 2] = [
 ];
 
 /// The settings of a site before its links are made; the topology's own come last and win.
-pub(crate) fn settings(topology: &Topology, index: usize) -> Vec<(&str, &str)> {
+pub(crate) fn settings(topology: &Topology, index: usize) -> Vec<(&str, String)> {
     let site = &topology.sites[index];
     let forwards = match site.role {
         Role::Site => segment::links_of(topology, index).count() > 1,
@@ -261,7 +214,7 @@ pub(crate) fn settings(topology: &Topology, index: usize) -> Vec<(&str, &str)> {
     };
     let forward = if forwards { "1" } else { "0" };
     let without_v6 = if site.v6.is_some() { "0" } else { "1" };
-    let mut settings = vec![
+    let fixed = [
         // A window remembered from an earlier run would spoil the next.
         ("net.ipv4.tcp_no_metrics_save", "1"),
         // Echo requests without root.
@@ -278,10 +231,26 @@ pub(crate) fn settings(topology: &Topology, index: usize) -> Vec<(&str, &str)> {
         ("net.ipv6.conf.default.addr_gen_mode", "1"),
         ("net.ipv6.conf.default.accept_ra", "0"),
     ];
-    settings.extend(
-        site.sysctls
-            .iter()
-            .map(|(name, value)| (name.as_str(), value.as_str())),
-    );
+    let own = |(name, value): (&'static str, &str)| (name, value.to_owned());
+    let mut settings: Vec<(&str, String)> = fixed.into_iter().map(own).collect();
+    if topology.routing == Routing::Ecmp && forwards {
+        settings.extend(HASHING.map(own));
+        settings.push((HASH_SEED, routes::hash_seed(index, 0).to_string()));
+    }
+    let sysctls = site.sysctls.iter();
+    settings.extend(sysctls.map(|(name, value)| (name.as_str(), value.clone())));
     settings
 }
+
+/// What a kernel chooses among equal next hops by: addresses, protocol and ports of the packet.
+/// Policy 1 takes a hash along that a local socket of this machine has given the packet, which a
+/// router would not know.
+const HASHING: [(&str, &str); 4] = [
+    ("net.ipv4.fib_multipath_hash_policy", "3"),
+    ("net.ipv4.fib_multipath_hash_fields", "0x37"),
+    ("net.ipv6.fib_multipath_hash_policy", "3"),
+    ("net.ipv6.fib_multipath_hash_fields", "0x37"),
+];
+
+/// Seeds that hash, for both families; 0 would leave it to the kernel.
+pub(crate) const HASH_SEED: &str = "net.ipv4.fib_multipath_hash_seed";

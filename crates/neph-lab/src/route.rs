@@ -4,7 +4,7 @@
 //! Owns the search. Does not write routes: the plan does.
 
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BTreeSet, BinaryHeap};
 
 use neph_model::Span;
 
@@ -56,8 +56,63 @@ pub(crate) fn first_hops(topology: &Topology, start: usize) -> Vec<Option<Hop>> 
             open.push(Reverse((cost + delay + HOP, Some(first), far)));
         }
     }
-    if topology.routing == Routing::Direct {
-        prefer_direct(topology, start, &mut hops);
+    match topology.routing {
+        Routing::Fastest => {}
+        Routing::Direct => prefer_direct(topology, start, &mut hops),
+        Routing::Ecmp => {
+            let equal = equal_hops(topology, start).into_iter();
+            hops = equal.map(|equal| equal.into_iter().next()).collect();
+        }
+    }
+    hops
+}
+
+/// As [`first_hops`], with all that are equally good: more than one only where the topology wants
+/// that. In the order of the links in the file.
+pub(crate) fn all_first_hops(topology: &Topology, start: usize) -> Vec<BTreeSet<Hop>> {
+    if topology.routing == Routing::Ecmp {
+        return equal_hops(topology, start);
+    }
+    let hops = first_hops(topology, start).into_iter();
+    hops.map(|hop| hop.into_iter().collect()).collect()
+}
+
+/// For each site, the first hops from `start` of all paths to it with the fewest links.
+fn equal_hops(topology: &Topology, start: usize) -> Vec<BTreeSet<Hop>> {
+    let mut hops: Vec<BTreeSet<Hop>> = vec![BTreeSet::new(); topology.sites.len()];
+    let mut done = vec![false; topology.sites.len()];
+    done[start] = true;
+    let mut front = vec![start];
+    while !front.is_empty() {
+        let mut next = BTreeSet::new();
+        for site in front {
+            for (index, link) in topology.links.iter().enumerate() {
+                let Some((far, _)) = Topology::far_end(link, site).filter(|(far, _)| !done[*far])
+                else {
+                    continue;
+                };
+                next.insert(far);
+                let first = |hop: Hop| {
+                    let via = hop.via;
+                    let via = if topology.sites[via].is_switch() {
+                        far
+                    } else {
+                        via
+                    };
+                    Hop { via, ..hop }
+                };
+                let own = (site == start).then_some(Hop {
+                    link: index,
+                    via: far,
+                });
+                let found: Vec<Hop> = hops[site].iter().copied().map(first).collect();
+                hops[far].extend(found.into_iter().chain(own));
+            }
+        }
+        front = next.into_iter().collect();
+        for site in &front {
+            done[*site] = true;
+        }
     }
     hops
 }
@@ -166,6 +221,25 @@ mod tests {
         island.a = 1;
         topology.links.push(island);
         assert_eq!(first_hops(&topology, 0)[2], Some(Hop { link: 0, via: 1 }));
+    }
+
+    #[test]
+    fn of_paths_with_the_fewest_links_all_are_taken_whatever_their_delays() {
+        let text = "version = 1\nrouting = \"ecmp\"\n\
+                    site = [{name = \"r0\"}, {name = \"r5\"}]\n\
+                    router = [{name = \"m1\"}, {name = \"m2\"}, {name = \"far\"}]\n\
+                    link = [{a = \"r0\", b = \"m1\", delay = \"1ms\"}, {a = \"m1\", b = \"r5\"}, \
+                    {a = \"r0\", b = \"m2\", delay = \"9ms\"}, {a = \"m2\", b = \"r5\"}, \
+                    {name = \"again\", a = \"r0\", b = \"m2\"}, {a = \"r5\", b = \"far\"}]\n";
+        let topology = Topology::parse(&Source::new("diamond", text)).expect("fine");
+        let hops = all_first_hops(&topology, 0);
+        let hop = |link, via| Hop { link, via };
+        let three: BTreeSet<Hop> = [hop(0, 2), hop(2, 3), hop(4, 3)].into();
+        assert_eq!(hops[1], three, "to r5 over m1, and over m2 by two links");
+        assert_eq!(hops[4], three, "and so to what is behind it");
+        assert_eq!(hops[2], [hop(0, 2)].into());
+        assert!(hops[0].is_empty());
+        assert_eq!(first_hops(&topology, 0)[1], Some(hop(0, 2)));
     }
 
     #[test]

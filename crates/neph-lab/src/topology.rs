@@ -6,6 +6,7 @@
 
 mod quantity;
 mod read;
+pub(crate) mod reroute;
 pub(crate) mod service;
 pub(crate) mod traffic;
 
@@ -19,6 +20,7 @@ use neph_text::{Problem, Source};
 use crate::fixture::Fixture;
 use crate::gate::{Change, Shape, Share};
 pub(crate) use read::network;
+pub use reroute::{Reroute, Rerouted};
 pub use service::{Ready, ReadyCheck, Service};
 pub use traffic::Traffic;
 
@@ -40,6 +42,8 @@ pub struct Topology {
     pub fixtures: Vec<Fixture>,
     /// Transfers that load the links, at their time after the lab's cue.
     pub traffic: Vec<Traffic>,
+    /// What changes at which router when, where [`Routing::Ecmp`] holds.
+    pub reroutes: Vec<Reroute>,
 }
 
 /// How routes are chosen.
@@ -51,6 +55,9 @@ pub enum Routing {
     /// A site that is linked directly is reached over that link, whatever the way round would
     /// take; all others as by [`Self::Fastest`]. So a measured mesh keeps its circuits.
     Direct,
+    /// The paths with the fewest links, all of them: the kernel of each node chooses by a hash over
+    /// addresses, protocol and ports.
+    Ecmp,
 }
 
 /// What a node of the topology is for.

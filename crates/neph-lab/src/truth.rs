@@ -6,12 +6,14 @@
 //! The file: a header of 64 bytes (`NEPHTRU2`, record size as u32, one in how many packets as
 //! u32, the link's name padded with zeros), then records of 56 bytes, all little-endian.
 
+mod flows;
 mod identity;
 mod read;
 mod record;
 mod verdict;
 mod write;
 
+pub use flows::{FlowKey, FlowTruth, Flows, PathSegment, flows_of};
 pub use identity::Identity;
 pub use read::{TruthError, TruthFile};
 pub use record::{Handling, Passing, Record};

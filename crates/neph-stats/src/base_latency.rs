@@ -122,6 +122,12 @@ impl Window {
         self.ring[(usize::from(self.next) + 2 * size - 1 - usize::from(ago)) % size]
     }
 
+    /// The oldest sample of a full window.
+    pub(crate) fn oldest(&self) -> Option<i64> {
+        let full = usize::from(self.held) == self.ring.len();
+        full.then(|| self.ago(self.held - 1))
+    }
+
     /// What the window says if it is full and stable.
     pub(crate) fn stable(&self, detection: &Detection) -> Option<Stable> {
         if usize::from(self.held) < self.ring.len() {

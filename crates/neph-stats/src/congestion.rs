@@ -1,10 +1,15 @@
 //! What many flows share at a moment: a queue in front of all of them raises every flow by the same
 //! amount, a change of path raises or lowers some of them by the difference of two paths.
 //!
-//! [`Congestion`] takes the distances of many flows' samples from their own base latencies, a crowd
-//! at a time, and says what is common to them. The common part is the densest cluster: after a
-//! reshuffle those who moved are spread over the differences of all paths, those who stayed lie
-//! together. Where two clusters are nearly as dense, the one that was common before stays.
+//! [`Congestion`] takes the samples of many flows beside their own base latencies, a crowd at a
+//! time, and says what is common to them:
+//!
+//! - While one flow in ten lies where it did, give or take the tolerance, nothing common happened: a
+//!   queue spares nobody.
+//! - Otherwise, if three quarters of them moved by the same amount, that is common.
+//! - Otherwise, if they lie where paths are known to be, give or take one amount for all, that
+//!   amount is common: they were reshuffled, and perhaps a queue stood.
+//! - Otherwise nothing can be said of the moment.
 
 /// What is common to a crowd of samples.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,6 +35,18 @@ pub enum Common {
 /// The fewest samples that make a crowd.
 pub const LEAST_CROWD: usize = 16;
 
+/// How long moments of which nothing can be said are left out, nanoseconds.
+const RAGGED: i64 = 2_000_000_000;
+
+/// A sample of a flow whose base latency is known, both in nanoseconds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Reading {
+    /// What was measured.
+    pub sample: i64,
+    /// The flow's own base.
+    pub base: i64,
+}
+
 /// What many flows share, over time.
 #[derive(Debug, Clone)]
 pub struct Congestion {
@@ -41,6 +58,58 @@ pub struct Congestion {
     last: i64,
     /// The first common part of those that have lasted, and when it was.
     standing: Option<(i64, i64)>,
+    /// Since when nothing could be said.
+    ragged: Option<i64>,
+}
+
+/// The residuals of a crowd, ascending.
+struct Residuals<'a> {
+    sorted: &'a [i64],
+    tolerance: i64,
+}
+
+impl<'a> Residuals<'a> {
+    fn around(&self, centre: i64) -> &'a [i64] {
+        let low = centre.saturating_sub(self.tolerance);
+        let high = centre.saturating_add(self.tolerance);
+        let from = self.sorted.partition_point(|&r| r < low);
+        let to = self.sorted.partition_point(|&r| r <= high);
+        &self.sorted[from..to]
+    }
+
+    /// The middles of all clusters that are worth a look.
+    fn clusters(&self) -> Vec<i64> {
+        let mut middles = Vec::new();
+        let mut from = 0;
+        for to in 1..=self.sorted.len() {
+            let wide = |next: i64| next.saturating_sub(self.sorted[from]) > self.tolerance / 2;
+            if self.sorted.get(to).is_none_or(|&next| wide(next)) {
+                if (to - from) * 20 >= self.sorted.len() {
+                    middles.extend(middle(&self.sorted[from..to]));
+                }
+                from = to;
+            }
+        }
+        middles
+    }
+
+    /// The residuals around the place where they are densest.
+    fn densest(&self) -> &'a [i64] {
+        let (mut from, mut best) = (0, 0..0);
+        for to in 1..=self.sorted.len() {
+            while self.sorted[to - 1].saturating_sub(self.sorted[from]) > self.tolerance {
+                from += 1;
+            }
+            if to - from > best.len() {
+                best = from..to;
+            }
+        }
+        self.around(middle(&self.sorted[best]).unwrap_or(0))
+    }
+}
+
+fn middle(sorted: &[i64]) -> Option<i64> {
+    sorted.get(sorted.len() / 2).copied()
 }
 
 impl Congestion {
@@ -53,24 +122,72 @@ impl Congestion {
             rest: None,
             last: 0,
             standing: None,
+            ragged: None,
         }
     }
 
-    /// Takes the distances of samples from their flows' bases, which were sent at about `at`.
-    /// They are sorted on the way. Fewer than [`LEAST_CROWD`] say nothing: what was common before
-    /// is taken to be common still.
-    pub fn observe(&mut self, at: i64, residuals: &mut [i64]) -> Common {
-        if residuals.len() < LEAST_CROWD {
+    /// Takes a crowd of samples that were sent at about `at`; `known` says whether there is a path
+    /// of that latency. Fewer than [`LEAST_CROWD`] say nothing: what was common before is taken to
+    /// be common still.
+    pub fn observe(&mut self, at: i64, crowd: &[Reading], known: impl Fn(i64) -> bool) -> Common {
+        if crowd.len() < LEAST_CROWD {
             return self.unchanged();
         }
-        residuals.sort_unstable();
-        let before = self.last;
-        let usual = self.rest.unwrap_or(0).saturating_add(before);
-        let cluster = self.cluster(residuals, usual);
-        if cluster.len() * 5 < residuals.len() {
-            return Common::Moving;
+        let residual = |r: &Reading| r.sample.saturating_sub(r.base);
+        let mut sorted: Vec<i64> = crowd.iter().map(residual).collect();
+        sorted.sort_unstable();
+        let residuals = Residuals {
+            sorted: &sorted,
+            tolerance: self.tolerance,
+        };
+        let Some(centre) = self.centre(&residuals, crowd, known) else {
+            let since = *self.ragged.get_or_insert(at);
+            let lately = at.saturating_sub(since) < RAGGED;
+            return if lately {
+                Common::Moving
+            } else {
+                self.unchanged()
+            };
+        };
+        self.ragged = None;
+        self.settle(at, centre)
+    }
+
+    /// Where the residuals of flows lie that stayed on their paths, if that can be said.
+    fn centre(
+        &self,
+        residuals: &Residuals<'_>,
+        crowd: &[Reading],
+        known: impl Fn(i64) -> bool,
+    ) -> Option<i64> {
+        let many = |part: usize, tenths: usize| part * 10 >= crowd.len() * tenths;
+        let usual = self.rest.unwrap_or(0).saturating_add(self.last);
+        let stayed = residuals.around(usual);
+        if many(stayed.len(), 1) {
+            return middle(stayed);
         }
-        let centre = cluster[cluster.len() / 2];
+        let densest = residuals.densest();
+        let moved = middle(densest)?;
+        if 4 * densest.len() >= 3 * crowd.len() {
+            return Some(moved);
+        }
+        let rest = self.rest.unwrap_or(0);
+        let explained = |&by: &i64| {
+            let path = |r: &&Reading| known(r.sample.saturating_sub(by).saturating_add(rest));
+            crowd.iter().filter(path).count()
+        };
+        let mut best: Option<(usize, i64)> = None;
+        for by in [usual, moved].into_iter().chain(residuals.clusters()) {
+            let count = explained(&by);
+            if many(count, 8) && best.is_none_or(|(most, _)| count > most) {
+                best = Some((count, by));
+            }
+        }
+        best.map(|(_, by)| by)
+    }
+
+    fn settle(&mut self, at: i64, centre: i64) -> Common {
+        let before = self.last;
         let first = if centre.abs() <= self.tolerance {
             centre
         } else {
@@ -123,32 +240,6 @@ impl Congestion {
         }
         Some(Common::Lasting { by, since })
     }
-
-    /// The densest cluster, or the one around `usual` if that is at least half as dense.
-    fn cluster<'a>(&self, sorted: &'a [i64], usual: i64) -> &'a [i64] {
-        let around = |centre: i64| {
-            let low = sorted.partition_point(|&r| r < centre.saturating_sub(self.tolerance));
-            let high = sorted.partition_point(|&r| r <= centre.saturating_add(self.tolerance));
-            &sorted[low..high]
-        };
-        let mut densest = (0, 0);
-        let mut low = 0;
-        for high in 0..sorted.len() {
-            while sorted[high].saturating_sub(sorted[low]) > self.tolerance {
-                low += 1;
-            }
-            if high + 1 - low > densest.1 - densest.0 {
-                densest = (low, high + 1);
-            }
-        }
-        let best = around(sorted[(densest.0 + densest.1 - 1) / 2]);
-        let stayed = around(usual);
-        if stayed.len() * 2 >= best.len() {
-            stayed
-        } else {
-            best
-        }
-    }
 }
 
 #[cfg(test)]
@@ -162,41 +253,74 @@ mod tests {
         Congestion::new(MS / 2, 30 * S)
     }
 
+    fn at_base(by: impl Fn(i64) -> i64) -> Vec<Reading> {
+        let base = 80 * MS;
+        (0..64)
+            .map(|i| Reading {
+                sample: base + by(i),
+                base,
+            })
+            .collect()
+    }
+
+    fn nowhere(_: i64) -> bool {
+        false
+    }
+
     #[test]
     fn a_queue_in_front_of_all_is_common() {
         let mut congestion = congestion();
-        assert_eq!(congestion.observe(0, &mut [0; 64]), Common::Calm);
-        let mut raised: Vec<i64> = (0..64).map(|i| 20 * MS + i * 1000).collect();
-        assert_eq!(congestion.observe(S, &mut raised), Common::Moving);
-        let Common::Steady(common) = congestion.observe(2 * S, &mut raised) else {
+        let (low, raised) = (at_base(|_| 0), at_base(|i| 20 * MS + i * 1000));
+        assert_eq!(congestion.observe(0, &low, nowhere), Common::Calm);
+        assert_eq!(congestion.observe(S, &raised, nowhere), Common::Moving);
+        let Common::Steady(common) = congestion.observe(2 * S, &raised, nowhere) else {
             panic!("the same twice is steady")
         };
         assert!((common - 20 * MS).abs() < MS / 10, "{common}");
-        assert_eq!(congestion.observe(3 * S, &mut [0; 64]), Common::Moving);
-        assert_eq!(congestion.observe(4 * S, &mut [0; 64]), Common::Calm);
+        assert_eq!(congestion.observe(3 * S, &low, nowhere), Common::Moving);
+        assert_eq!(congestion.observe(4 * S, &low, nowhere), Common::Calm);
     }
 
     /// Three quarters move, to twelve differences of four paths: those who stay decide.
     #[test]
     fn a_reshuffle_is_not_common() {
         let mut congestion = congestion();
-        congestion.observe(0, &mut [0; 64]);
+        congestion.observe(0, &at_base(|_| 0), nowhere);
         let paths = [70, 75, 80, 85];
-        let mut residuals: Vec<i64> = paths
-            .iter()
-            .flat_map(|a| paths.map(|b| (b - a) * MS))
-            .cycle()
-            .take(64)
+        let moved: Vec<Reading> = (0..64)
+            .map(|i| Reading {
+                sample: paths[i % 4] * MS,
+                base: paths[i / 4 % 4] * MS,
+            })
             .collect();
-        assert_eq!(congestion.observe(S, &mut residuals), Common::Calm);
+        assert_eq!(congestion.observe(S, &moved, nowhere), Common::Calm);
+    }
+
+    /// Nobody stays: the paths that are known decide, also while a queue stands.
+    #[test]
+    fn a_reshuffle_of_everybody_is_told_by_the_paths() {
+        let paths = [70, 74, 80, 87];
+        let known = |level: i64| paths.iter().any(|p| (level - p * MS).abs() <= MS / 2);
+        let moved = |queue: i64| -> Vec<Reading> {
+            (0..64)
+                .map(|i| Reading {
+                    sample: paths[(i + 1 + i / 4 % 3) % 4] * MS + queue,
+                    base: paths[i % 4] * MS,
+                })
+                .collect()
+        };
+        let mut congestion = congestion();
+        congestion.observe(0, &at_base(|_| 0), known);
+        assert_eq!(congestion.observe(S, &moved(0), known), Common::Calm);
+        assert_eq!(congestion.observe(S, &moved(9 * MS), known), Common::Moving);
     }
 
     #[test]
     fn what_lasts_for_the_hold_belongs_to_the_bases() {
         let mut congestion = congestion();
-        congestion.observe(0, &mut [0; 32]);
+        congestion.observe(0, &at_base(|_| 0), nowhere);
         let said: Vec<Common> = (1..=32)
-            .map(|s| congestion.observe(s * S, &mut [8 * MS; 32]))
+            .map(|s| congestion.observe(s * S, &at_base(|_| 8 * MS), nowhere))
             .collect();
         assert_eq!(said[0], Common::Moving);
         assert!(said[1..30].iter().all(|&s| s == Common::Steady(8 * MS)));
@@ -210,6 +334,7 @@ mod tests {
     #[test]
     fn few_samples_say_nothing_new() {
         let mut congestion = congestion();
-        assert_eq!(congestion.observe(0, &mut [9 * MS; 15]), Common::Calm);
+        let few = &at_base(|_| 9 * MS)[..15];
+        assert_eq!(congestion.observe(0, few, nowhere), Common::Calm);
     }
 }

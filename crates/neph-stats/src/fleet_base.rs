@@ -8,7 +8,7 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
 use crate::base_latency::Detection;
-use crate::congestion::{Common, Congestion, LEAST_CROWD};
+use crate::congestion::{Common, Congestion, LEAST_CROWD, Reading};
 use crate::flow_level::{Finding, FlowLevel, Ground, Told};
 use crate::levels::Levels;
 
@@ -165,13 +165,16 @@ impl FleetBase {
         let Some(&(until, ..)) = crowd.last() else {
             return;
         };
-        let base_of =
-            |&(_, flow, sample): &(i64, u32, i64)| Some(sample.saturating_sub(self.base(flow)?));
-        let mut residuals: Vec<i64> = crowd.iter().filter_map(base_of).collect();
+        let reading = |&(_, flow, sample): &(i64, u32, i64)| {
+            let base = self.base(flow)?;
+            Some(Reading { sample, base })
+        };
+        let readings: Vec<Reading> = crowd.iter().filter_map(reading).collect();
         let mut common = if self.alive < LEAST_CROWD {
             Common::Calm
         } else {
-            self.congestion.observe(until, &mut residuals)
+            let known = |level: i64| self.levels.known(level);
+            self.congestion.observe(until, &readings, known)
         };
         if let Common::Lasting { by, since } = common {
             self.shift_all(by, since, until);
@@ -206,6 +209,7 @@ impl FleetBase {
             detection: &self.guard.detection,
             hold: self.guard.hold,
             levels: &mut self.levels,
+            alone: self.alive < LEAST_CROWD,
         };
         if let Some(told) = level.push(at, own, &mut ground) {
             self.told.push_back(FleetTold { flow, told });

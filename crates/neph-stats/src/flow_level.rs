@@ -10,7 +10,11 @@
 //!    with a jitter of half the difference it takes a dozen.
 //! 2. It is a path: other flows are or were at that level ([`Levels::known`]), or the level lasts
 //!    for the hold time. A flow that came there by degrees, as a growing queue makes it, has to
-//!    stay for the hold time too.
+//!    stay for the hold time too, and so has one whose old level was left by all flows that were
+//!    there, by degrees: that path has a queue.
+//!
+//! Too few flows to have company are believed a fall at once, from a level that has lasted: no
+//! congestion makes latency fall below its base.
 //!
 //! If the flow goes back before, the candidate is withdrawn and the base never was another.
 
@@ -29,7 +33,9 @@ const LONGEST_MEMORY: i64 = 64;
 /// Samples at a level before it counts for other flows, and before a change from it is believed.
 const SETTLED: u32 = 16;
 /// Samples on the way that make a step a slope.
-const SLOPE: u32 = 3;
+const SLOPE: usize = 3;
+/// How many windows back a level may have begun.
+const PAST: usize = 3;
 
 /// What was found about a flow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -64,6 +70,10 @@ struct Held {
     base: i64,
     since: i64,
     samples: u32,
+    /// Whether it was told on evidence, or is just the first stable window.
+    proven: bool,
+    /// Samples from which the flow's jitter was learnt, at this level and those before.
+    learnt: u32,
     /// How far samples lie above the base on average.
     lift: i64,
     /// How far they lie from base and lift on average.
@@ -84,11 +94,10 @@ struct Candidate {
 #[derive(Debug, Clone)]
 pub(crate) struct FlowLevel {
     samples: Window,
-    times: Window,
+    /// What came lately, for finding the sample with which a level began.
+    past: Past,
     held: Option<Held>,
     candidate: Option<Candidate>,
-    /// Samples since the last that was near the level.
-    away: u32,
     seat: Option<Seat>,
 }
 
@@ -98,16 +107,17 @@ pub(crate) struct Ground<'a> {
     pub(crate) detection: &'a Detection,
     pub(crate) hold: i64,
     pub(crate) levels: &'a mut Levels,
+    /// Whether there are too few flows to say what they share.
+    pub(crate) alone: bool,
 }
 
 impl FlowLevel {
     pub(crate) fn new(detection: &Detection) -> Self {
         Self {
             samples: Window::new(detection),
-            times: Window::new(detection),
+            past: Past::new(PAST * detection.window()),
             held: None,
             candidate: None,
-            away: 0,
             seat: None,
         }
     }
@@ -120,7 +130,7 @@ impl FlowLevel {
     /// What came before is not to be seen together with what comes.
     pub(crate) fn gap(&mut self) {
         self.samples.clear();
-        self.times.clear();
+        self.past.clear();
     }
 
     /// The flow is over.
@@ -159,29 +169,33 @@ impl FlowLevel {
     /// Takes the next sample without what it shares with all flows.
     pub(crate) fn push(&mut self, at: i64, sample: i64, ground: &mut Ground<'_>) -> Option<Told> {
         self.samples.push(sample);
-        self.times.push(at);
+        self.past.push(at, sample);
         let stable = self.samples.stable(ground.detection);
-        let Some(held) = self.held else {
-            return Some(self.first(at, stable?));
-        };
-        let tolerance = ground.detection.tolerance();
-        let near = (sample - held.base).abs() <= tolerance;
-        self.away = if near { 0 } else { self.away.saturating_add(1) };
+        if self.held.is_none() {
+            return Some(self.first(at, stable?, ground.detection.tolerance()));
+        }
+        if let (Some(seat), Some(held)) = (self.seat, self.held) {
+            let distance = (sample - held.base - held.lift).abs();
+            let stayed = distance <= ground.detection.tolerance();
+            ground.levels.saw(seat, at, sample - held.lift, stayed);
+        }
         if self.candidate.is_none() {
-            self.learn(at, sample, stable, ground);
+            self.learn(at, stable, ground);
         }
         self.weigh(sample, stable, ground.detection);
         self.judge(at, ground)
     }
 
-    fn first(&mut self, at: i64, stable: Stable) -> Told {
-        let since = self.times.ago(stable.since);
+    fn first(&mut self, at: i64, stable: Stable, tolerance: i64) -> Told {
+        let since = self.past.ago(stable.since.into()).map_or(at, |(at, _)| at);
         self.held = Some(Held {
             base: stable.minimum,
             since,
             samples: 0,
+            proven: false,
+            learnt: 0,
             lift: 0,
-            spread: 0,
+            spread: tolerance / 4,
         });
         Told {
             finding: Finding::First,
@@ -192,28 +206,28 @@ impl FlowLevel {
         }
     }
 
-    /// The level becomes more exact while nothing speaks against it.
-    fn learn(&mut self, at: i64, sample: i64, stable: Option<Stable>, ground: &mut Ground<'_>) {
+    /// The level becomes more exact while nothing speaks against it. Jitter is learnt from the
+    /// oldest sample of the window: the newest may belong to the next level already.
+    fn learn(&mut self, at: i64, stable: Option<Stable>, ground: &mut Ground<'_>) {
         let tolerance = ground.detection.tolerance();
-        let Some(held) = self.held.as_mut() else {
+        let (Some(held), Some(sample)) = (self.held.as_mut(), self.samples.oldest()) else {
             return;
         };
         held.samples = held.samples.saturating_add(1);
-        let memory = i64::from(held.samples).min(LONGEST_MEMORY);
-        let lift = (sample - held.base).clamp(-tolerance, 2 * tolerance);
+        held.learnt = held.learnt.saturating_add(1);
+        let memory = i64::from(held.learnt).min(LONGEST_MEMORY);
+        let lift = (sample - held.base).clamp(-tolerance, tolerance);
         held.lift += (lift - held.lift) / memory;
-        let spread = (sample - held.base - held.lift).abs().min(4 * tolerance);
+        let spread = (sample - held.base - held.lift).abs().min(2 * tolerance);
         // The first samples are not believed too much: two that happen to be equal are no silence.
         held.spread += (spread - held.spread) / (memory + 2).min(LONGEST_MEMORY);
-        if held.samples == 1 {
-            held.spread = tolerance / 4;
-        }
         if let Some(stable) = stable {
             let off = stable.minimum - held.base;
             if off.abs() <= tolerance {
-                held.base += off / memory;
+                let step = off / i64::from(held.samples).min(LONGEST_MEMORY);
+                held.base += step;
                 // Samples lie as far above as before: what moved is our idea of the base.
-                held.lift -= off / memory;
+                held.lift -= step;
             }
         }
         let (base, samples) = (held.base, held.samples);
@@ -243,11 +257,12 @@ impl FlowLevel {
                 self.candidate = None;
             }
         }
+        let near = |a: i64, b: i64| (a - b).abs() <= tolerance.saturating_add(3 * held.spread);
         let Some(stable) = stable.filter(|s| far(s.minimum, held.base)) else {
             return;
         };
         match self.candidate.as_mut() {
-            Some(candidate) if !far(stable.minimum, candidate.base) => {
+            Some(candidate) if near(stable.minimum, candidate.base) => {
                 candidate.samples += 1;
                 candidate.base += (stable.minimum - candidate.base) / i64::from(candidate.samples);
                 if !far(candidate.base, held.base) {
@@ -258,21 +273,34 @@ impl FlowLevel {
         }
     }
 
-    /// The candidate that a stable window proposes, with the evidence that is in the window.
+    /// The candidate that a stable window proposes. It began with the sample from which on the
+    /// evidence for it is greatest.
     fn propose(&self, stable: Stable, held: Held, tolerance: i64) -> Candidate {
-        let nearer = |&ago: &u8| {
-            let sample = self.samples.ago(ago) - held.lift;
-            (sample - stable.minimum).abs() < (sample - held.base).abs()
+        let (mut sum, mut evidence, mut began) = (0.0, 0.0, 0);
+        let here = |&(at, _): &(i64, i64)| at >= held.since;
+        for (ago, (_, sample)) in self.past.newest_first().take_while(here).enumerate() {
+            sum += held.speaks_for(stable.minimum, sample, tolerance);
+            if sum > evidence {
+                (evidence, began) = (sum, ago);
+            }
+        }
+        let between = |&(_, sample): &(i64, i64)| {
+            let own = sample - held.lift;
+            let (low, high) = (held.base.min(stable.minimum), held.base.max(stable.minimum));
+            low + tolerance < own && own < high - tolerance
         };
-        let supporters: Vec<u8> = (0..=stable.since).filter(nearer).collect();
-        let speaks = |&ago: &u8| held.speaks_for(stable.minimum, self.samples.ago(ago), tolerance);
-        let ago = supporters.last().copied().unwrap_or(0);
-        let on_the_way = self.away.saturating_sub(u32::from(ago) + 1);
+        let on_the_way = self
+            .past
+            .newest_first()
+            .take_while(here)
+            .skip(began)
+            .filter(between)
+            .count();
         Candidate {
             base: stable.minimum,
-            since: self.times.ago(ago),
+            since: self.past.ago(began).map_or(held.since, |(at, _)| at),
             samples: 1,
-            evidence: supporters.iter().map(speaks).sum::<f64>().min(MOST),
+            evidence: evidence.min(MOST),
             slope: on_the_way >= SLOPE,
         }
     }
@@ -280,14 +308,21 @@ impl FlowLevel {
     /// Tells the candidate if it may be told now.
     fn judge(&mut self, at: i64, ground: &mut Ground<'_>) -> Option<Told> {
         let (held, candidate) = (self.held?, self.candidate?);
-        let unsettled = held.samples < SETTLED;
+        let tolerance = ground.detection.tolerance();
+        // A level that is young is not known well: one that its jitter can explain is the same.
+        let close = tolerance + 3 * held.spread;
+        let doubtful = !held.proven || (candidate.base - held.base).abs() <= close;
+        let unsettled = held.samples < SETTLED && doubtful;
         let lasted = at.saturating_sub(candidate.since) >= ground.hold;
         let falls = candidate.base < held.base;
         let proven = candidate.since.saturating_sub(held.since) >= ground.hold;
+        let step = !candidate.slope && !ground.levels.congested(held.base, at);
         let path = lasted
-            || (falls && proven)
-            || (!candidate.slope && ground.levels.known(candidate.base));
-        if candidate.evidence < SURE || !path {
+            || (ground.alone && falls && proven)
+            || (step && ground.levels.known(candidate.base));
+        // How far apart two levels are is known no better than the jitter allows.
+        let apart = (candidate.base - held.base).abs() > tolerance + held.spread;
+        if candidate.evidence < SURE || !path || !apart {
             return None;
         }
         let known = ground.levels.known(candidate.base);
@@ -297,9 +332,10 @@ impl FlowLevel {
             base: candidate.base,
             since: candidate.since,
             samples: 1,
+            proven: true,
             ..held
         });
-        (self.candidate, self.away) = (None, 0);
+        self.candidate = None;
         Some(Told {
             finding: if correction {
                 Finding::Correction
@@ -318,10 +354,53 @@ impl Held {
     /// How much more a sample speaks for `other` than for this level: a logarithm.
     fn speaks_for(&self, other: i64, sample: i64, tolerance: i64) -> f64 {
         let width = 1.5 * real_nanos(self.spread.max(tolerance / 25));
-        let from = |base: i64| {
+        let distance = |base: i64| {
             let distance = sample.saturating_sub(base).saturating_sub(self.lift);
-            (real_nanos(distance.saturating_abs()) / width).ln_1p()
+            distance.saturating_abs()
         };
-        TAIL * (from(self.base) - from(other))
+        let density = |distance: i64| (real_nanos(distance) / width).ln_1p();
+        let evidence = TAIL * (density(distance(self.base)) - density(distance(other)));
+        if distance(other) > tolerance.saturating_add(3 * self.spread) {
+            // It lies at neither level: a queue on the way up speaks for no path.
+            return evidence.min(-TAIL);
+        }
+        evidence
+    }
+}
+
+/// The last samples with their times.
+#[derive(Debug, Clone)]
+struct Past {
+    ring: Box<[(i64, i64)]>,
+    next: usize,
+    held: usize,
+}
+
+impl Past {
+    fn new(size: usize) -> Self {
+        Self {
+            ring: vec![(0, 0); size].into_boxed_slice(),
+            next: 0,
+            held: 0,
+        }
+    }
+
+    fn push(&mut self, at: i64, sample: i64) {
+        self.ring[self.next] = (at, sample);
+        self.next = (self.next + 1) % self.ring.len();
+        self.held = (self.held + 1).min(self.ring.len());
+    }
+
+    fn clear(&mut self) {
+        (self.next, self.held) = (0, 0);
+    }
+
+    fn ago(&self, ago: usize) -> Option<(i64, i64)> {
+        let size = self.ring.len();
+        (ago < self.held).then(|| self.ring[(self.next + size - 1 - ago) % size])
+    }
+
+    fn newest_first(&self) -> impl Iterator<Item = (i64, i64)> {
+        (0..self.held).filter_map(|ago| self.ago(ago))
     }
 }

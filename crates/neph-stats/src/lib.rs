@@ -54,7 +54,7 @@ pub use bootstrap::{
     experiments_needed,
 };
 pub use boxplot::{BoxPlot, Outliers, Whiskers, boxplot};
-pub use congestion::{Common, Congestion, LEAST_CROWD};
+pub use congestion::{Common, Congestion, LEAST_CROWD, Reading as CrowdReading};
 pub use describe::{Description, FiveNumbers, describe};
 pub use distribution::{
     binomial_above, binomial_up_to, chi_square_above, normal_above, normal_quantile, student_above,

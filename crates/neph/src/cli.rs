@@ -4,8 +4,8 @@
 use clap::{Parser, Subcommand};
 
 use crate::{
-    campaign, demo, diagnose, export, gallery, import, lab, list, ping, reflect, report, shell,
-    show, version,
+    campaign, demo, diagnose, export, flows, gallery, import, lab, list, ping, reflect, report,
+    shell, show, version,
 };
 
 /// Measures latency in cloud networks, layer by layer, and says where the time went.
@@ -25,6 +25,8 @@ pub(crate) enum Command {
     Gallery(gallery::Args),
     /// A layered ping: application, TCP and ICMP round trips and each message's ledger.
     Ping(Box<ping::Args>),
+    /// Thousands of flows to a target: which are slow, when paths change, which source port is best.
+    Flows(Box<flows::Args>),
     /// Answers probes: WebSocket, HTTP, TCP and STAMP on one port.
     Reflect(Box<reflect::Args>),
     /// Checks a plan: every mistake with its line, column and remedy.

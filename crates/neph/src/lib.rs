@@ -11,6 +11,7 @@ mod demo;
 mod diagnose;
 mod exit;
 mod export;
+mod flows;
 mod gallery;
 mod import;
 mod interrupt;
@@ -24,6 +25,7 @@ mod sheet;
 mod shell;
 mod shipped;
 mod show;
+mod sink;
 mod telling;
 mod topology;
 mod value;
@@ -53,6 +55,7 @@ fn run(cli: Cli) -> Result<Outcome, Failure> {
         Command::Demo(args) => demo::run(&args),
         Command::Gallery(args) => gallery::run(&args),
         Command::Ping(args) => ping::run(&args),
+        Command::Flows(args) => flows::run(&args),
         Command::Reflect(args) => reflect::run(&args),
         Command::Check(args) => campaign::check(&args),
         Command::Plan(args) => campaign::preview(&args),

@@ -2,6 +2,8 @@
 //!
 //! Needs root (network namespaces); says SKIP without.
 
+#[path = "lab/flows.rs"]
+mod flows;
 #[path = "lab/gallery.rs"]
 mod gallery;
 #[path = "lab/kills.rs"]

@@ -3,7 +3,9 @@
 use neph_model::Span;
 
 use super::Partial;
+use super::engineering::Engineering;
 use super::shape::Shape;
+use super::when::When;
 use crate::counters::Direction;
 
 /// An entry of a link's schedule.
@@ -30,6 +32,8 @@ pub enum What {
     Override(Partial),
     /// While it holds, this is so for one path: its index, its weight, its wire.
     OverridePath(usize, Option<u32>, super::PartialWire),
+    /// A controller sets the weights of all paths, each time that it begins.
+    Engineer(Engineering),
 }
 
 /// What happened at a moment of a schedule.
@@ -41,6 +45,8 @@ pub enum Turn {
     Ends,
     /// Flows were spread over the paths anew.
     Reshuffles,
+    /// A controller set the weights of the paths anew.
+    Rebalances,
 }
 
 impl Turn {
@@ -50,47 +56,27 @@ impl Turn {
             Self::Begins => "begins",
             Self::Ends => "ends",
             Self::Reshuffles => "reshuffles",
+            Self::Rebalances => "rebalances",
         }
     }
 }
 
 impl Change {
-    /// How often it has begun by `time` after the cue.
-    pub(super) fn begun(&self, time: Span) -> i64 {
-        self.count(self.at, time)
-    }
-
-    /// How often it has ended by `time` after the cue.
-    pub(super) fn ended(&self, time: Span) -> i64 {
-        self.until.map_or(0, |until| self.count(until, time))
-    }
-
-    /// How often what is first at `first` has been by `time`.
-    fn count(&self, first: Span, time: Span) -> i64 {
-        match self.every {
-            _ if time < first => 0,
-            None => 1,
-            Some(every) => 1 + (time - first).nanos() / every.nanos().max(1),
+    /// Its times.
+    pub(super) const fn when(&self) -> When {
+        When {
+            at: self.at,
+            until: self.until,
+            every: self.every,
         }
     }
 
-    /// When it begins or ends next after `time`.
-    pub(super) fn next_after(&self, time: Span) -> Option<Span> {
-        let next = |first: Span| match self.every {
-            _ if time < first => Some(first),
-            None => None,
-            Some(every) => Some(first + every.times(self.count(first, time))),
-        };
-        let begins = next(self.at);
-        let ends = self.until.and_then(next);
-        begins.into_iter().chain(ends).min()
-    }
-
-    /// Changes `shape` as it is at `time`.
-    pub(super) fn apply(&self, time: Span, shape: &mut Shape) {
-        if self.begun(time) <= self.ended(time) {
+    /// Changes `shape` to what it is at `time`, in the gate with this seed.
+    pub(super) fn apply(&self, seed: u64, time: Span, shape: &mut Shape) {
+        let when = self.when();
+        let Some(begun) = when.last_begun(time).filter(|_| when.holds(time)) else {
             return;
-        }
+        };
         match &self.what {
             What::Reshuffle => {}
             What::Override(partial) => {
@@ -105,6 +91,7 @@ impl Change {
                     path.weight = weight.unwrap_or(path.weight);
                 }
             }
+            What::Engineer(engineering) => engineering.apply(seed, begun, shape),
         }
     }
 }

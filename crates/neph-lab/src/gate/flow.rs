@@ -6,6 +6,7 @@
 //! included, because only the first of them has ports. IPv6 extension headers are not followed.
 
 use super::shape::{ETHERNET, Path};
+use super::splitting::Splitting;
 
 const TCP: u8 = 6;
 const UDP: u8 = 17;
@@ -86,24 +87,21 @@ pub(super) fn open_to(protocol: Option<Reserved>, paths: &[Path]) -> usize {
 /// The index of the path that a flow takes, each as often as its weight says: of those reserved for
 /// its protocol if one of them has a weight, or else of those that are not reserved. The first of
 /// these where none has a weight, and for what is no flow.
-pub(super) fn choose(flow: Option<Flow>, seed: u64, paths: &[Path]) -> usize {
+pub(super) fn choose(
+    flow: Option<Flow>,
+    seed: u64,
+    (paths, splitting): (&[Path], Splitting),
+) -> usize {
     let total = |only: Option<Reserved>| -> u64 {
         let open = paths.iter().filter(|path| path.only == only);
         open.map(|path| u64::from(path.weight)).sum()
     };
     let protocol = flow.and_then(|flow| flow.protocol);
     let only = protocol.filter(|protocol| total(Some(*protocol)) > 0);
-    let mut open = (0..).zip(paths).filter(|(_, path)| path.only == only);
-    let first = open.clone().next();
-    let chosen = flow.and_then(|flow| {
-        let drawn = (u128::from(mixed(flow.number ^ seed)) * u128::from(total(only))) >> 64;
-        let mut below = 0;
-        open.find(|(_, path)| {
-            below += u128::from(path.weight);
-            drawn < below
-        })
-    });
-    chosen.or(first).map_or(0, |(index, _)| index)
+    let open = (0..).zip(paths).filter(|(_, path)| path.only == only);
+    let mut open = open.map(|(index, path)| (index, path.weight));
+    let chosen = flow.and_then(|flow| splitting.pick(mixed(flow.number ^ seed), open.clone()));
+    chosen.or_else(|| Some(open.next()?.0)).unwrap_or(0)
 }
 
 /// The seed after so many reshuffles.
@@ -154,7 +152,7 @@ mod tests {
         let paths = paths(weights);
         let mut counts = vec![0; weights.len()];
         for port in 0..=u16::MAX {
-            counts[choose(flow(&udp(kind, port)), seed, &paths)] += 1;
+            counts[choose(flow(&udp(kind, port)), seed, (&paths, Splitting::Ranges))] += 1;
         }
         counts
     }
@@ -182,7 +180,7 @@ mod tests {
             let paths = paths(&vec![1; count as usize]);
             let chosen = |times, port| {
                 let flow = flow(&udp([8, 0], port));
-                choose(flow, reshuffled(5, times), &paths)
+                choose(flow, reshuffled(5, times), (&paths, Splitting::Ranges))
             };
             let ports = 0..=u16::MAX;
             let moved = ports.filter(|port| chosen(0, *port) != chosen(1, *port));
@@ -205,7 +203,8 @@ mod tests {
         (paths[0].only, paths[2].only) = (Some(Reserved::Icmp), Some(Reserved::Tcp));
         let taken = |paths: &[Path], frame: &[u8]| {
             let seeds = 0..200;
-            let taken: Vec<usize> = seeds.map(|seed| choose(flow(frame), seed, paths)).collect();
+            let taken = seeds.map(|seed| choose(flow(frame), seed, (paths, Splitting::Ranges)));
+            let taken: Vec<usize> = taken.collect();
             assert!(taken.iter().all(|index| *index == taken[0]), "{taken:?}");
             taken[0]
         };

@@ -2,7 +2,7 @@
 
 use neph_model::{BitRate, ByteSize, Span};
 
-use super::{CoDel, Jitter, Loss, Reserved, Share};
+use super::{CoDel, Jitter, Loss, Reserved, Share, Splitting};
 
 /// Bytes of the header in front of what an MTU counts.
 pub(crate) const ETHERNET: u32 = 14;
@@ -25,6 +25,8 @@ pub struct Shape {
     pub mtu: Option<u32>,
     /// Parallel paths behind the transmitter, which they share; none for the one wire above.
     pub paths: Vec<Path>,
+    /// How the paths divide the flows.
+    pub splitting: Splitting,
 }
 
 /// One of several ways over a link. Each keeps its own packets in order.
@@ -32,7 +34,8 @@ pub struct Shape {
 pub struct Path {
     /// What it is called.
     pub name: String,
-    /// How many flows it gets, in proportion to the others; none at 0.
+    /// How many flows it gets, in proportion to the others; none at 0. 0 to 1000 as asked for; a
+    /// controller's are a million times as fine.
     pub weight: u32,
     /// The only protocol that takes it, and takes no other; none for a path that is for all.
     pub only: Option<Reserved>,

@@ -24,15 +24,18 @@ pub struct Step {
 #[derive(Clone, Debug)]
 pub(super) struct Timetable {
     changes: Vec<(u16, Change)>,
+    /// Seeds what changes leave to chance.
+    seed: u64,
     cue: Moment,
     next: Option<Moment>,
 }
 
 impl Timetable {
     /// `changes`, each with its index in the link's schedule.
-    pub(super) const fn new(changes: Vec<(u16, Change)>) -> Self {
+    pub(super) const fn new(changes: Vec<(u16, Change)>, seed: u64) -> Self {
         Self {
             changes,
+            seed,
             cue: Moment::DAWN,
             next: None,
         }
@@ -60,10 +63,12 @@ impl Timetable {
         for (number, change) in &self.changes {
             let turn = match change.what {
                 What::Reshuffle => Turn::Reshuffles,
+                What::Engineer(_) => Turn::Rebalances,
                 _ => Turn::Begins,
             };
-            let ends = change.ended(now) > change.ended(before);
-            let begins = change.begun(now) > change.begun(before);
+            let when = change.when();
+            let ends = when.ended(now) > when.ended(before);
+            let begins = when.begun(now) > when.begun(before);
             for (turn, comes) in [(Turn::Ends, ends), (turn, begins)] {
                 let number = *number;
                 steps.extend(comes.then_some(Step { number, at, turn }));
@@ -77,7 +82,7 @@ impl Timetable {
     pub(super) fn shape(&self, base: &Shape, at: Moment) -> Shape {
         let mut shape = base.clone();
         for (_, change) in &self.changes {
-            change.apply(at - self.cue, &mut shape);
+            change.apply(self.seed, at - self.cue, &mut shape);
         }
         shape
     }
@@ -89,7 +94,7 @@ impl Timetable {
             .iter()
             .filter(|(_, change)| change.what == What::Reshuffle);
         let count: i64 = shuffles
-            .map(|(_, change)| change.begun(at - self.cue))
+            .map(|(_, change)| change.when().begun(at - self.cue))
             .sum();
         u64::try_from(count).unwrap_or(0)
     }
@@ -97,7 +102,8 @@ impl Timetable {
     fn look_beyond(&mut self, at: Moment) {
         let time = at - self.cue;
         let next = self.changes.iter();
-        let next = next.filter_map(|(_, change)| change.next_after(time)).min();
+        let next = next.filter_map(|(_, change)| change.when().next_after(time));
+        let next = next.min();
         self.next = next.map(|next| self.cue + next);
     }
 }
@@ -148,7 +154,7 @@ mod tests {
 
     #[test]
     fn nothing_happens_before_the_cue_and_everything_again_after_the_next() {
-        let mut timetable = Timetable::new(vec![(4, change(2, 0, Some(5), None))]);
+        let mut timetable = Timetable::new(vec![(4, change(2, 0, Some(5), None))], 1);
         assert_eq!(timetable.next(), None);
         for cue in [Moment(7), Moment(100_000_000_000)] {
             timetable.restart(cue);
@@ -161,7 +167,7 @@ mod tests {
     #[test]
     fn day_and_night_alternate_and_reshuffles_come_in_between() {
         let night = change(2, 10, Some(25), Some(30));
-        let mut timetable = Timetable::new(vec![(0, night), (1, change(0, 20, None, Some(20)))]);
+        let mut timetable = Timetable::new(vec![(0, night), (1, change(0, 20, None, Some(20)))], 1);
         timetable.restart(Moment(0));
         assert_eq!(
             story(&mut timetable, 71),
@@ -190,10 +196,11 @@ mod tests {
 
     #[test]
     fn of_two_that_hold_the_later_in_the_file_wins() {
-        let mut timetable = Timetable::new(vec![
+        let changes = vec![
             (0, change(2, 0, None, None)),
             (1, change(3, 10, Some(20), None)),
-        ]);
+        ];
+        let mut timetable = Timetable::new(changes, 1);
         timetable.restart(Moment(0));
         let delay = |at| {
             let at = Moment(0) + secs(at);

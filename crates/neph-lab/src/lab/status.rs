@@ -13,6 +13,7 @@ use std::time::Duration;
 use neph_sys::ppoll::{self, Awaited};
 use serde::{Deserialize, Serialize};
 
+use super::rerouting::{Rerouting, WatchedReroute};
 use super::service::{Running, Watched};
 use super::traffic::{Flowing, WatchedTraffic};
 use super::working::Working;
@@ -35,8 +36,28 @@ pub struct LabStatus {
     pub services: Vec<ServiceStatus>,
     /// Its traffic, in the order of the topology.
     pub traffic: Vec<TrafficStatus>,
+    /// What changes at routers, in the order of the topology.
+    #[serde(default)]
+    pub reroutes: Vec<RerouteStatus>,
     /// Both directions of each link, in the order of the topology.
     pub links: Vec<DirectionStatus>,
+}
+
+/// What an entry of what changes at routers did since the last cue.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RerouteStatus {
+    /// The router.
+    pub site: String,
+    /// The link that it is about; none for a reshuffle.
+    pub link: Option<String>,
+    /// Whether it holds now; a reshuffle holds from its first time on.
+    pub holds: bool,
+    /// How often it began.
+    pub times: u64,
+    /// How long after the cue it was last carried out, in nanoseconds; none before that.
+    pub last_ns: Option<i64>,
+    /// How often the kernel refused it.
+    pub refused: u64,
 }
 
 /// What a service does.
@@ -101,6 +122,7 @@ pub struct DirectionCounts {
 struct Sources {
     services: Vec<Watched>,
     traffic: Vec<WatchedTraffic>,
+    reroutes: Vec<WatchedReroute>,
     links: Vec<([String; 3], Option<Arc<LinkCounters>>)>,
 }
 
@@ -159,6 +181,7 @@ impl Sources {
         Self {
             services: lab.services.iter().map(Running::watched).collect(),
             traffic: lab.traffic.iter().map(Flowing::watched).collect(),
+            reroutes: lab.rerouting.iter().flat_map(Rerouting::watched).collect(),
             links: links
                 .map(|(number, link)| (names(&lab.topology, link), lab.counters(number).cloned()))
                 .collect(),
@@ -199,6 +222,7 @@ impl Sources {
         LabStatus {
             services: services.collect(),
             traffic: traffic.collect(),
+            reroutes: self.reroutes.iter().map(WatchedReroute::told).collect(),
             links: links.collect(),
         }
     }

@@ -18,7 +18,7 @@ use neph_sys::{clock, tcp};
 
 use super::LabError;
 use crate::cue::Cue;
-use crate::gate::Moment;
+use crate::gate::{Moment, When};
 use crate::topology::Traffic;
 
 /// How long a thread looks away from the time: a new cue is noticed after this.
@@ -60,8 +60,7 @@ impl WatchedTraffic {
 #[derive(Debug)]
 struct Window {
     cue: Arc<Cue>,
-    at: Span,
-    until: Span,
+    when: When,
     stopped: AtomicBool,
 }
 
@@ -70,19 +69,20 @@ struct Window {
 enum Phase {
     /// Its time comes, after this long.
     Before(Span),
-    /// It is on, after the cue that was given at this moment.
+    /// It is on, since this moment.
     On(Moment),
     /// It is over, or there was no cue.
     Off,
 }
 
-fn phase_at(now: Moment, cue: Option<Moment>, (at, until): (Span, Span)) -> Phase {
+fn phase_at(now: Moment, cue: Option<Moment>, when: When) -> Phase {
     let Some(cue) = cue else { return Phase::Off };
     let since = now - cue;
-    match since {
-        since if since < at => Phase::Before(at + -since),
-        since if since < until => Phase::On(cue),
-        _ => Phase::Off,
+    let begun = when.last_begun(since).filter(|_| when.holds(since));
+    match (begun, when.next_after(since)) {
+        (Some(begun), _) => Phase::On(cue + begun),
+        (None, Some(next)) => Phase::Before(next - since),
+        (None, None) => Phase::Off,
     }
 }
 
@@ -92,7 +92,7 @@ impl Window {
             return Phase::Off;
         }
         let now = Moment(clock::raw().0);
-        phase_at(now, self.cue.last(), (self.at, self.until))
+        phase_at(now, self.cue.last(), self.when)
     }
 }
 
@@ -110,8 +110,11 @@ impl Flowing {
         };
         let window = Arc::new(Window {
             cue,
-            at: traffic.at,
-            until: traffic.until,
+            when: When {
+                at: traffic.at,
+                until: Some(traffic.until),
+                every: traffic.every,
+            },
             stopped: AtomicBool::new(false),
         });
         let received = Arc::new(AtomicU64::new(0));
@@ -198,11 +201,12 @@ fn rest(stop: &PipeReader, patience: Duration) -> bool {
 fn send(traffic: &Traffic, target: SocketAddr, window: &Window, stop: &PipeReader) {
     loop {
         let patience = match window.phase() {
-            Phase::On(cue) => {
+            Phase::On(begun) => {
                 thread::scope(|scope| {
                     for _ in 0..traffic.streams {
-                        scope
-                            .spawn(|| stream(traffic, target, || window.phase() == Phase::On(cue)));
+                        scope.spawn(|| {
+                            stream(traffic, target, || window.phase() == Phase::On(begun));
+                        });
                     }
                 });
                 GLANCE
@@ -273,14 +277,14 @@ fn receive(
 /// Reads until it is over. What arrives at the closed socket then is answered with a reset, so
 /// that the sender's buffer is thrown away: megabytes that would go on for seconds.
 fn swallow(mut stream: TcpStream, window: &Window, received: &AtomicU64) {
-    let Phase::On(cue) = window.phase() else {
+    let Phase::On(begun) = window.phase() else {
         return;
     };
     let mut chunk = vec![0; CHUNK];
     if stream.set_nonblocking(false).is_err() || stream.set_read_timeout(Some(GLANCE)).is_err() {
         return;
     }
-    while window.phase() == Phase::On(cue) {
+    while window.phase() == Phase::On(begun) {
         match stream.read(&mut chunk) {
             Ok(0) => return,
             Ok(bytes) => {
@@ -299,19 +303,28 @@ mod tests {
 
     #[test]
     fn a_transfer_is_on_in_its_time_after_each_cue() {
-        let window = (Span::from_secs(15), Span::from_secs(40));
+        let window = When {
+            at: Span::from_secs(15),
+            until: Some(Span::from_secs(40)),
+            every: None,
+        };
         let second = |n: i64| Moment(n * 1_000_000_000);
         let cue = Some(second(100));
         assert_eq!(phase_at(second(5), None, window), Phase::Off);
         let before = phase_at(second(114), cue, window);
         assert_eq!(before, Phase::Before(Span::from_secs(1)));
-        assert_eq!(phase_at(second(115), cue, window), Phase::On(second(100)));
+        assert_eq!(phase_at(second(115), cue, window), Phase::On(second(115)));
         assert_eq!(phase_at(second(140), cue, window), Phase::Off);
         let again = phase_at(second(140), Some(second(120)), window);
         assert_eq!(
             again,
-            Phase::On(second(120)),
+            Phase::On(second(135)),
             "another cue, another transfer"
         );
+        let every = Some(Span::from_secs(60));
+        let window = When { every, ..window };
+        let left = Phase::Before(Span::from_secs(25));
+        assert_eq!(phase_at(second(150), cue, window), left);
+        assert_eq!(phase_at(second(180), cue, window), Phase::On(second(175)));
     }
 }

@@ -13,6 +13,7 @@ use neph_sys::ring::BLOCK_BYTES;
 
 use super::carrier::Carrier;
 use super::inside::Word;
+use super::rerouting::Rerouting;
 use super::service::Running;
 use super::status::Teller;
 use super::traffic::Flowing;
@@ -46,6 +47,7 @@ pub(super) fn up(topology: &Topology, options: &UpOptions) -> Result<Lab, LabErr
         waker: None,
         services: Vec::new(),
         traffic: Vec::new(),
+        rerouting: None,
         carriers: Vec::new(),
         tunnels: Vec::new(),
         journal: witness,
@@ -142,6 +144,9 @@ fn grow(lab: &mut Lab, journal: &Journal, options: &UpOptions) -> Result<(), Lab
     start_services(lab, &plan, options)?;
     wanted(options)?;
     start_traffic(lab, &topology)?;
+    let folder = options.truth.as_ref().map(|truth| truth.folder.as_path());
+    let record = folder.zip(scribe.as_ref());
+    lab.rerouting = Rerouting::start(&plan, lab.cue_giver(), record)?;
     lab.waker = Some(Waker::start(lab, options.keeper)?);
     lab.cue();
     lab.teller = Some(Teller::start(lab)?);

@@ -5,8 +5,8 @@
 use std::path::Path;
 
 use crate::group::Group;
-use crate::plan::{Operation, Plan, WIRE_SETTINGS, settings};
-use crate::topology::{Ready, ReadyCheck, Service, Traffic};
+use crate::plan::{HASH_SEED, Operation, Plan, WIRE_SETTINGS, settings};
+use crate::topology::{Ready, ReadyCheck, Reroute, Rerouted, Service, Topology, Traffic};
 
 /// One step of bringing a lab up.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,7 +37,11 @@ impl Plan<'_> {
         let namespace = &self.sites[index];
         let mut steps = vec![make(namespace)];
         let settings = settings(self.topology, index);
-        steps.extend(settings.into_iter().map(|setting| set(namespace, setting)));
+        steps.extend(
+            settings
+                .iter()
+                .map(|(name, value)| set(namespace, (name, value))),
+        );
         for group in groups {
             let folder = group.folder.display();
             if let Some((file, text)) = group.enabling() {
@@ -116,8 +120,18 @@ impl Plan<'_> {
             let to = &self.topology.sites[traffic.to].name;
             let line = format!("neph: receive {name}");
             steps.push(Step::new(&self.sites[traffic.to], line));
-            let line = format!("neph: send {name} to {to} from {at} to {until} after the cue");
+            let mut line = format!("neph: send {name} to {to} from {at} to {until} after the cue");
+            if let Some(every) = traffic.every {
+                line.push_str(&format!(", every {every}"));
+            }
             steps.push(Step::new(&self.sites[traffic.from], line));
+        }
+        for (number, reroute) in self.topology.reroutes.iter().enumerate() {
+            let namespace = &self.sites[reroute.site];
+            steps.push(Step::new(
+                namespace,
+                rerouted(self.topology, (number, reroute)),
+            ));
         }
         let awake = "neph: keep the cores awake (/dev/cpu_dma_latency)".to_owned();
         steps.push(Step::new(&self.wire, awake));
@@ -133,6 +147,27 @@ fn make(namespace: &str) -> Step {
 
 fn set(namespace: &str, (setting, value): (&str, &str)) -> Step {
     Step::new(namespace, format!("sysctl -w {setting}='{value}'"))
+}
+
+fn rerouted(topology: &Topology, (number, reroute): (usize, &Reroute)) -> String {
+    let what = match reroute.what {
+        Rerouted::Reshuffle => format!("give {HASH_SEED} another value"),
+        Rerouted::Weight { link, weight } => {
+            let link = &topology.links[link].name;
+            format!("give next hops over {link} weight {weight} (ip route replace)")
+        }
+    };
+    let mut line = format!(
+        "neph: reroute {number}: {what} at {} after the cue",
+        reroute.at
+    );
+    if let Some(until) = reroute.until {
+        line.push_str(&format!(", until {until}"));
+    }
+    if let Some(every) = reroute.every {
+        line.push_str(&format!(", every {every}"));
+    }
+    line
 }
 
 fn awaited(ready: &Ready) -> String {

@@ -4,12 +4,14 @@
 //! those that people write ([`generate`]); then nodes are read in [`site`], links in [`link`].
 
 mod address;
+mod engineering;
 mod features;
 mod fixture;
 mod generate;
 mod link;
 mod path;
 mod pod;
+mod reroute;
 mod schedule;
 mod service;
 mod site;
@@ -58,7 +60,11 @@ fn table(mut fields: Fields<'_>) -> Option<Topology> {
     let routing = fields.optional_with("routing", |node| {
         choice(
             node,
-            &[("fastest", Routing::Fastest), ("direct", Routing::Direct)],
+            &[
+                ("fastest", Routing::Fastest),
+                ("direct", Routing::Direct),
+                ("ecmp", Routing::Ecmp),
+            ],
         )
     });
     let sites = site::sites(&mut fields);
@@ -70,6 +76,8 @@ fn table(mut fields: Fields<'_>) -> Option<Topology> {
     let services = service::services(&mut fields, ends);
     let fixtures = fixture::fixtures(&mut fields, ends, (&links, &services));
     let traffic = traffic::traffic(&mut fields, ends);
+    let routing = routing.map(|routing| routing.value).unwrap_or_default();
+    let reroutes = reroute::reroutes(&mut fields, ends, (&links, routing));
     let whole = fields.span();
     fields.finish();
     if !problems.is_empty() {
@@ -78,14 +86,16 @@ fn table(mut fields: Fields<'_>) -> Option<Topology> {
     let topology = Topology {
         sites,
         links,
-        routing: routing.map(|routing| routing.value).unwrap_or_default(),
+        routing,
         services,
         fixtures,
         traffic,
+        reroutes,
     };
     pod::check(&topology, &whole, problems);
     without_rings(&topology, &whole, problems);
     connected(&topology, &whole, problems);
+    reroute::check(&topology, &whole, problems);
     Some(topology)
 }
 

@@ -15,6 +15,8 @@ pub struct Traffic {
     pub at: Span,
     /// When it ends; always after `at`.
     pub until: Span,
+    /// After how long it begins again; longer than it lasts.
+    pub every: Option<Span>,
     /// Connections at once; 1 to 64.
     pub streams: u16,
     /// Their congestion control; the sending site's if absent.

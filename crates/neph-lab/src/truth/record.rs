@@ -8,7 +8,7 @@ const KIND_ANCHOR: u8 = 2;
 const KIND_STEP: u8 = 3;
 const KIND_CUE: u8 = 4;
 
-const TURNS: [Turn; 3] = [Turn::Begins, Turn::Ends, Turn::Reshuffles];
+const TURNS: [Turn; 4] = [Turn::Begins, Turn::Ends, Turn::Reshuffles, Turn::Rebalances];
 
 /// A packet on its way over a link: when it came, and what it can be recognised by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

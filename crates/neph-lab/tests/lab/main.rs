@@ -2,6 +2,7 @@
 
 mod accuracy;
 mod balancers;
+mod ecmp;
 mod features;
 mod life;
 mod nodes;

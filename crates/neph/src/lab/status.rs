@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use clap::Args as ClapArgs;
-use neph_lab::{DirectionStatus, Lab, LabStatus, ServiceStatus, TrafficStatus};
+use neph_lab::{DirectionStatus, Lab, LabStatus, RerouteStatus, ServiceStatus, TrafficStatus};
 use neph_model::{ByteSize, Span};
 use serde_json::json;
 
@@ -37,10 +37,11 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
     let lab = which(args.lab.as_deref())?;
     let status = Lab::status(&lab.name).map_err(failure)?;
     let (services, traffic, links) = (services(&status), traffic(&status), links(&status));
+    let reroutes = reroutes(&status);
     let mut out = output::data();
     match args.format {
         Shape::Text => {
-            for sheet in [&services, &traffic] {
+            for sheet in [&services, &traffic, &reroutes] {
                 if !sheet.rows.is_empty() {
                     sheet.write(Format::Text, &mut out)?;
                     writeln!(out)?;
@@ -54,6 +55,7 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
                 "process": lab.owner,
                 "services": services.json(),
                 "traffic": traffic.json(),
+                "reroutes": reroutes.json(),
                 "links": links.json(),
             });
             writeln!(out, "{document:#}")?;
@@ -98,6 +100,36 @@ fn traffic(status: &LabStatus) -> Sheet {
         ]
     };
     sheet.rows = status.traffic.iter().map(row).collect();
+    sheet
+}
+
+/// What changes at routers: entries are counted from 0, as in the topology.
+fn reroutes(status: &LabStatus) -> Sheet {
+    let mut sheet = Sheet::new(&[
+        Column::right("REROUTE", "entry"),
+        Column::left("SITE", "site"),
+        Column::left("LINK", "link"),
+        Column::left("NOW", "holds"),
+        Column::right("TIMES", "times"),
+        Column::right("LAST AFTER THE CUE", "last_ns"),
+        Column::right("REFUSED", "refused"),
+    ]);
+    let row = |(entry, reroute): (u64, &RerouteStatus)| {
+        let now = if reroute.holds { "holds" } else { "rests" };
+        let last = reroute.last_ns.map_or_else(Cell::absent, |last| {
+            Cell::new(Span::from_nanos(last).to_string(), last)
+        });
+        vec![
+            Cell::count(entry),
+            Cell::text(&reroute.site),
+            Cell::known(reroute.link.as_deref().unwrap_or_default()),
+            Cell::new(now, reroute.holds),
+            Cell::count(reroute.times),
+            last,
+            Cell::count(reroute.refused),
+        ]
+    };
+    sheet.rows = (0..).zip(&status.reroutes).map(row).collect();
     sheet
 }
 

@@ -3,6 +3,7 @@
 //! Owns the order of reading. A file is read once, record by record: a long one needs no more
 //! memory than a short one.
 
+mod flows;
 mod rows;
 mod summary;
 mod tally;
@@ -37,7 +38,10 @@ pub(super) struct Args {
     /// The records: LINK.truth of one or more links
     #[arg(required = true)]
     files: Vec<PathBuf>,
-    /// A summary, or every record
+    /// Flow by flow: which path each was on when, and what overtook what
+    #[arg(long)]
+    flows: bool,
+    /// A summary, or every record; with --flows every time on a path
     #[arg(long, value_enum, default_value = "text")]
     format: Format,
 }
@@ -45,6 +49,11 @@ pub(super) struct Args {
 /// Reads one file after the other.
 pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
     let mut out = output::data();
+    if args.flows {
+        flows::write(&args.files, args.format, &mut out)?;
+        out.flush()?;
+        return Ok(Outcome::Done);
+    }
     let shape = match args.format {
         Format::Text => None,
         Format::Json => Some(rows::Shape::List),

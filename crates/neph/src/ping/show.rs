@@ -1,8 +1,6 @@
 //! Shows what happens as it happens, in the format that was asked for.
 
-use std::fs::File;
-use std::io::{self, BufWriter, Write};
-use std::path::{Path, PathBuf};
+use std::io::{self, Write};
 
 use neph_model::{Anchor, EventKind, Instant, Message, Own, ProbeKind, Span, Traceroute};
 use neph_report::diagnoses_in_brief;
@@ -13,7 +11,7 @@ use super::flows::{Found, Planned};
 use super::watch::Everything;
 use super::{Args, Format, json, live, route, summary, summary_csv};
 use crate::exit::Failure;
-use crate::output;
+use crate::{output, sink};
 
 /// Faster flows are told a second at a time.
 const LINES: Span = Span::from_millis(50);
@@ -59,38 +57,6 @@ impl Echo {
     }
 }
 
-/// A file of results, which names itself where it cannot be written.
-struct OutputFile {
-    file: File,
-    path: PathBuf,
-}
-
-impl OutputFile {
-    fn create(path: &Path) -> Result<Self, Failure> {
-        let file = File::create(path)
-            .map_err(|error| Failure::Usage(format!("--output {}: {error}", path.display())))?;
-        let path = path.to_owned();
-        Ok(Self { file, path })
-    }
-
-    fn named<T>(&self, done: io::Result<T>) -> io::Result<T> {
-        let path = self.path.display();
-        done.map_err(|error| io::Error::new(error.kind(), format!("{path}: {error}")))
-    }
-}
-
-impl Write for OutputFile {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let written = self.file.write(bytes);
-        self.named(written)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        let flushed = self.file.flush();
-        self.named(flushed)
-    }
-}
-
 /// What the current second brought, of a flow too fast for lines.
 #[derive(Default)]
 struct Second {
@@ -101,10 +67,7 @@ struct Second {
 
 impl<'a> Show<'a> {
     pub(super) fn new(args: &'a Args) -> Result<Self, Failure> {
-        let out: Box<dyn Write> = match &args.output {
-            None => Box::new(output::data()),
-            Some(path) => Box::new(BufWriter::new(OutputFile::create(path)?)),
-        };
+        let out = sink::open(args.output.as_deref())?;
         let second = Second::default();
         Ok(Self {
             args,

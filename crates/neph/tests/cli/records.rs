@@ -272,3 +272,65 @@ fn a_sampled_record_says_so_and_holds_both_directions() {
         assert!((10..100).contains(&packets.expect("a row")), "{}", ran.out);
     }
 }
+
+/// A flow on a path of 8 ms, sent every 2 ms, that is moved to one of 1 ms after its third packet.
+fn moved(every: u32) -> Written {
+    let start: i64 = 1_700_000_000_000_000_000;
+    let packets = [(0, 1, 8), (2, 1, 8), (4, 1, 8), (6, 0, 1), (8, 0, 1)];
+    let mut packets = packets.map(|(at, path, delay)| (at + delay, at, path));
+    packets.sort_unstable();
+    let mut written = Written::of("wan", every);
+    for (left, came, path) in packets {
+        let [came, left] = [came, left].map(|ms: i64| start + ms * 1_000_000);
+        written = written.record(
+            1,
+            &[
+                (2, &[0, 17]),
+                (8, &came.to_le_bytes()),
+                (16, &left.to_le_bytes()),
+                (24, &left.to_le_bytes()),
+                (46, &40_001_u16.to_le_bytes()),
+                (48, &862_u16.to_le_bytes()),
+                (50, &[path, ON_A_PATH]),
+            ],
+        );
+    }
+    written
+}
+
+/// The packet of 6 ms leaves at 7, so before those of 0 ms (which leaves at 8), 2 (10) and 4 (12): three
+/// leave after one that came later.
+#[test]
+fn flows_are_told_with_their_paths_and_what_was_overtaken() {
+    let ran = place(&moved(1).0).neph(["lab", "truth", "up.truth", "--flows"]);
+    assert_eq!((ran.status, ran.err.as_str()), (0, ""), "{}", ran.out);
+    let expected = "\
+up.truth: link 'wan', every packet, times count from 2023-11-14 22:13:20 UTC
+DIRECTION  FLOWS  MOVED  CHANGES  PACKETS  REORDERED
+a_to_b         1      1        1        5          3
+
+DIRECTION  PATH  FLOWS  PACKETS  LEFT IT
+a_to_b        0      1        2        0
+a_to_b        1      1        3        1
+
+FLOW    PROTOCOL  FROM PORT  TO PORT  PACKETS  REORDERED  CHANGES  PATHS, AND SINCE WHEN
+a_to_b        17      40001      862        5          3        1  1 0 ns, 0 6.00 ms
+";
+    assert_eq!(ran.out, expected);
+    let csv = place(&moved(1).0).neph(["lab", "truth", "up.truth", "--flows", "--format", "csv"]);
+    let lines: Vec<&str> = csv.out.lines().skip(1).collect();
+    assert_eq!(
+        lines,
+        [
+            "up.truth,wan,a_to_b,17,40001,862,0,1,1700000000000000000,1700000000004000000,3,0,3,1",
+            "up.truth,wan,a_to_b,17,40001,862,1,0,1700000000006000000,1700000000008000000,2,0,0,1",
+        ]
+    );
+    let sampled = place(&moved(4).0);
+    let list = sampled.neph(["lab", "truth", "up.truth", "--flows", "--format", "json"]);
+    let list: Value = serde_json::from_str(&list.out).expect("a list");
+    assert_eq!(list[1]["path"], 0);
+    assert_eq!(list[1]["reordered"], Value::Null, "neighbours are missing");
+    let nothing = place(b"").neph(["lab", "truth", "up.truth", "--flows"]);
+    assert_eq!(nothing.status, 2, "{}", nothing.err);
+}

@@ -5,11 +5,14 @@
     reason = "a test tells what it measured and what it skipped"
 )]
 
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::num::NonZeroU32;
 use std::path::PathBuf;
 
-use neph_lab::{Lab, Record, Recording, Topology, TruthFile, UpOptions, Verdict};
+use neph_lab::{
+    FlowKey, FlowTruth, Lab, Record, Recording, Topology, TruthFile, UpOptions, Verdict, flows_of,
+};
 use neph_model::{FlowIndex, FlowRole, Message, Span};
 use neph_probe::{
     ConnectionUse, Flow, FlowSpec, Identity, IpVersion, Place, Priority, Reflector, ReflectorSpec,
@@ -17,7 +20,8 @@ use neph_probe::{
 };
 use neph_text::Source;
 
-const PORT: u16 = 8080;
+/// Where the reflector listens.
+pub(crate) const PORT: u16 = 8080;
 
 /// Whether namespaces can be made; without root the test is skipped and says so.
 pub(crate) fn privileged(test: &str) -> bool {
@@ -119,6 +123,25 @@ impl TwoSites {
             site: Some(self.place("server")),
             ..self.flow(scheme, interval, count)
         }
+    }
+
+    /// The network namespace of a site, as `--site` takes it.
+    pub(crate) fn namespace(&self, site: &str) -> String {
+        format!("neph-{}-{site}", self.lab.name())
+    }
+
+    /// Schedules count from now.
+    pub(crate) fn cue(&self) {
+        self.lab.cue();
+    }
+
+    /// Takes the lab down and reads which flow was on which path when.
+    pub(crate) fn flows(self) -> BTreeMap<FlowKey, FlowTruth> {
+        self.lab.down().expect("the lab goes down");
+        let file = TruthFile::open(&self.folder.join("path.truth")).expect("the link's record");
+        let flows = flows_of(file.map(|record| record.expect("a whole record")));
+        std::fs::remove_dir_all(&self.folder).expect("the folder is ours");
+        flows
     }
 
     /// Takes the lab down and reads what its link did: each delivered packet's real delay in

@@ -7,7 +7,7 @@ use neph_text::{Fault, Fields, Node, Take, choice, did_you_mean};
 
 use super::features::features;
 use super::trace::Traces;
-use super::{NAME_REMEDY, is_name, path, schedule};
+use super::{NAME_REMEDY, engineering, is_name, path, schedule};
 use crate::gate::{Change, Partial, Shape, What};
 use crate::links::{LINKS, kind_of};
 use crate::topology::{Link, Site};
@@ -59,7 +59,9 @@ fn link(mut table: Fields<'_>, number: usize, (ends, traces): (Ends<'_>, &Traces
     let mut shapes = DIRECTIONS.map(|key| direction(&mut table, key, (&both, traces)));
     let paths = path::paths(&mut table, traces);
     path::lay(&paths, &mut shapes);
-    let schedule = schedule::changes(&mut table, &paths, traces);
+    path::split(&mut table, &mut shapes);
+    let mut schedule = schedule::changes(&mut table, &paths, traces);
+    schedule.extend(engineering::engineering(&mut table, &shapes));
     useless_queues(&mut table, &shapes, &schedule);
     let [a_to_b, b_to_a] = shapes;
     let link = a.zip(b).map(|(a, b)| Link {

@@ -6,7 +6,7 @@ use super::features::wire;
 use super::is_name;
 use super::link::DIRECTIONS;
 use super::trace::Traces;
-use crate::gate::{PartialWire, Path, Reserved, Shape};
+use crate::gate::{PartialWire, Path, Reserved, Shape, Splitting};
 
 /// The most paths: as many as a record of the truth can tell apart and an operator would build.
 const MOST: usize = 64;
@@ -48,6 +48,25 @@ pub(super) fn lay(paths: &[SaidPath], shapes: &mut [Shape; 2]) {
     for (direction, shape) in shapes.iter_mut().enumerate() {
         let laid = paths.iter().map(|path| path.of(shape, direction));
         shape.paths = laid.collect();
+    }
+}
+
+/// How the paths of both directions divide the flows.
+pub(super) fn split(link: &mut Fields<'_>, shapes: &mut [Shape; 2]) {
+    let ways = [
+        ("ranges", Splitting::Ranges),
+        ("modulo", Splitting::Modulo),
+        ("rendezvous", Splitting::Rendezvous),
+    ];
+    let Some(said) = link.optional_with("splitting", |node| choice(node, &ways)) else {
+        return;
+    };
+    if shapes[0].paths.len() < 2 {
+        let what = "this link has one path only, so there is nothing to split";
+        link.fault(said.span, what, "add [[link.path]] twice or drop this");
+    }
+    for shape in shapes {
+        shape.splitting = said.value;
     }
 }
 

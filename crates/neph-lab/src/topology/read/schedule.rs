@@ -7,7 +7,7 @@ use super::features::{features, wire};
 use super::path::{SaidPath, shared, weight};
 use super::trace::Traces;
 use crate::counters::Direction;
-use crate::gate::{Change, Partial, PartialWire, What};
+use crate::gate::{Change, Partial, PartialWire, What, When};
 
 /// The latest that anything may be asked for.
 const LONGEST: Span = Span::from_secs(30 * 24 * 3600);
@@ -29,47 +29,90 @@ pub(super) fn changes(link: &mut Fields<'_>, paths: &[SaidPath], traces: &Traces
 }
 
 fn change(mut table: Fields<'_>, paths: &[SaidPath], traces: &Traces) -> Option<Change> {
-    let at = table.optional_with("at", moment);
-    let until = table.optional_with("until", moment);
-    let every = table.optional_with("every", period);
-    let directions = [("a_to_b", Direction::AToB), ("b_to_a", Direction::BToA)];
-    let direction = table.optional_with("direction", |node| choice(node, &directions));
+    let said = SaidWhen::read(&mut table);
+    let direction = direction(&mut table);
     let what = what(&mut table, paths, traces);
-    let span = |placed: &Option<Placed<Span>>| placed.as_ref().map(|placed| placed.value);
-    let change = Change {
-        direction: direction.map(|direction| direction.value),
-        at: span(&at).unwrap_or_default(),
-        until: span(&until),
-        every: span(&every),
-        what: what?,
+    let lasting = match what.as_ref()? {
+        What::Reshuffle => Lasting::ForEver("a reshuffle"),
+        _ => Lasting::AWhile,
     };
-    timely(&table, &change, &[until, every]);
+    said.check(&table, lasting);
+    let When { at, until, every } = said.when();
     table.finish();
-    Some(change)
+    Some(Change {
+        direction,
+        at,
+        until,
+        every,
+        what: what?,
+    })
 }
 
-/// Whether the times of a change go together.
-fn timely(table: &Fields<'_>, change: &Change, [until, every]: &[Option<Placed<Span>>; 2]) {
-    let reshuffles = change.what == What::Reshuffle;
-    match (until, every) {
-        (Some(until), _) if reshuffles => {
-            let what = "a reshuffle happens at a moment and lasts for ever";
-            table.fault(until.span.clone(), what, "drop 'until'");
+/// The only direction that a table is about, if it says one.
+pub(super) fn direction(table: &mut Fields<'_>) -> Option<Direction> {
+    let directions = [("a_to_b", Direction::AToB), ("b_to_a", Direction::BToA)];
+    let direction = table.optional_with("direction", |node| choice(node, &directions));
+    direction.map(|direction| direction.value)
+}
+
+/// Whether what an entry does is over some time.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Lasting {
+    /// It holds from its beginning to its end.
+    AWhile,
+    /// It happens at a moment; what it is called.
+    ForEver(&'static str),
+}
+
+/// The times of an entry as they are said.
+#[derive(Debug)]
+pub(super) struct SaidWhen {
+    at: Option<Placed<Span>>,
+    until: Option<Placed<Span>>,
+    every: Option<Placed<Span>>,
+}
+
+impl SaidWhen {
+    pub(super) fn read(table: &mut Fields<'_>) -> Self {
+        Self {
+            at: table.optional_with("at", moment),
+            until: table.optional_with("until", moment),
+            every: table.optional_with("every", period),
         }
-        (Some(until), _) if until.value <= change.at => {
-            let what = "this ends before it begins";
-            table.fault(until.span.clone(), what, "write a time after 'at'");
+    }
+
+    pub(super) fn when(&self) -> When {
+        let span = |placed: &Option<Placed<Span>>| placed.as_ref().map(|placed| placed.value);
+        When {
+            at: span(&self.at).unwrap_or_default(),
+            until: span(&self.until),
+            every: span(&self.every),
         }
-        (Some(until), Some(every)) if until.value - change.at >= every.value => {
-            let what = "this begins again before it ends";
-            let remedy = "write an 'every' that is longer than from 'at' to 'until'";
-            table.fault(every.span.clone(), what, remedy);
+    }
+
+    /// Whether the times go together.
+    pub(super) fn check(&self, table: &Fields<'_>, lasting: Lasting) {
+        let at = self.when().at;
+        match (&self.until, &self.every, lasting) {
+            (Some(until), _, Lasting::ForEver(it)) => {
+                let what = format!("{it} happens at a moment and lasts for ever");
+                table.fault(until.span.clone(), what, "drop 'until'");
+            }
+            (Some(until), _, _) if until.value <= at => {
+                let what = "this ends before it begins";
+                table.fault(until.span.clone(), what, "write a time after 'at'");
+            }
+            (Some(until), Some(every), _) if until.value - at >= every.value => {
+                let what = "this begins again before it ends";
+                let remedy = "write an 'every' that is longer than from 'at' to 'until'";
+                table.fault(every.span.clone(), what, remedy);
+            }
+            (None, Some(every), Lasting::AWhile) => {
+                let what = "this never ends, so it cannot begin again";
+                table.fault(every.span.clone(), what, "add 'until'");
+            }
+            _ => {}
         }
-        (None, Some(every)) if !reshuffles => {
-            let what = "this never ends, so it cannot begin again";
-            table.fault(every.span.clone(), what, "add 'until'");
-        }
-        _ => {}
     }
 }
 
@@ -136,7 +179,8 @@ pub(super) fn moment(node: &Node) -> Result<Span, Fault> {
     Err(Fault::new("this is too late", remedy))
 }
 
-fn period(node: &Node) -> Result<Span, Fault> {
+/// A time between two beginnings, 10 ms to 30 days.
+pub(super) fn period(node: &Node) -> Result<Span, Fault> {
     let span = moment(node)?;
     if span >= SHORTEST {
         return Ok(span);

@@ -131,10 +131,25 @@ fn a_broken_syntax_and_a_missing_version_are_placed() {
 
 #[test]
 fn the_shipped_topologies_are_right() {
-    for text in [
-        include_str!("../../../topologies/demo.toml"),
-        include_str!("../../../topologies/idle.toml"),
-    ] {
-        parse(text).expect("shipped");
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/topologies");
+    let mut names = Vec::new();
+    for entry in std::fs::read_dir(folder).expect("the folder") {
+        let path = entry.expect("an entry").path();
+        let text = std::fs::read_to_string(&path).expect("a file");
+        let read = parse(&text);
+        assert!(read.is_ok(), "{}: {read:?}", path.display());
+        let name = path
+            .file_name()
+            .expect("a name")
+            .to_string_lossy()
+            .into_owned();
+        let page = include_str!("../../../../../docs/topology-paths.md");
+        let others = ["demo.toml", "idle.toml"];
+        assert!(
+            others.contains(&name.as_str()) || page.contains(&format!("`{name}`")),
+            "{name} is on no page"
+        );
+        names.push(name);
     }
+    assert!(names.len() >= 8, "{names:?}");
 }

@@ -35,12 +35,21 @@ fn one(mut table: Fields<'_>, number: usize, ends: Ends<'_>) -> Option<Traffic> 
     let to = service::site(&mut table, "to", ends);
     let at = table.optional_with("at", schedule::moment);
     let until = table.required_with("until", schedule::moment);
+    let every = table.optional_with("every", schedule::period);
     let streams = table.optional_with("streams", streams);
     let congestion = table.optional_with("congestion", site::congestion);
     let at = at.map_or(Span::ZERO, |at| at.value);
     if let Some(until) = until.as_ref().filter(|until| until.value <= at) {
         let what = "this ends before it begins";
         table.fault(until.span.clone(), what, "write a time after 'at'");
+    }
+    if let (Some(until), Some(every)) = (&until, &every)
+        && until.value > at
+        && until.value - at >= every.value
+    {
+        let what = "this begins again before it ends";
+        let remedy = "write an 'every' that is longer than from 'at' to 'until'";
+        table.fault(every.span.clone(), what, remedy);
     }
     if from.is_some() && from == to {
         let what = "this goes from a site to itself";
@@ -62,6 +71,7 @@ fn one(mut table: Fields<'_>, number: usize, ends: Ends<'_>) -> Option<Traffic> 
         to: to?,
         at,
         until: until?.value,
+        every: every.map(|every| every.value),
         streams: streams.map_or(1, |streams| streams.value),
         congestion: congestion.map(|congestion| congestion.value),
     })

@@ -1,0 +1,226 @@
+//! Traffic engineering on a link with several paths: a controller that looks at the load every so
+//! often and sets the weights anew, shortest path first.
+//!
+//! Owns how much room a path has at a moment. That follows from the seed and the moment alone, so
+//! a gate that slept through a day wakes up as one that did not. Other demand, which nobody sees but
+//! the controller, wanders on each path by itself; everybody prefers short paths, so it wanders
+//! furthest on those, and they shed flows more often than long ones.
+
+use neph_model::Span;
+
+use super::flow::mixed;
+use super::shape::{Path, Shape};
+use super::share::Share;
+
+/// What a weight of 1 is divided into: fine enough for shares of one in a hundred thousand.
+const GRAIN: f64 = 1e6;
+
+/// A controller's ways.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Engineering {
+    /// The flows' demand, as a share of what all paths have room for without other demand.
+    pub demand: Share,
+    /// How much of the shortest path other demand takes at most.
+    pub swing: Share,
+    /// How much others prefer short paths: of a path k times as long as the shortest they take at
+    /// most [`Self::swing`] divided by k to this power.
+    pub preference: u32,
+    /// About how long other demand takes from high to low.
+    pub period: Span,
+}
+
+impl Engineering {
+    /// Sets the weights of the paths that are not reserved, as the controller of the gate with this
+    /// seed does in its round at `time` after the cue. A path's weight is its capacity; one without
+    /// stays without.
+    pub(super) fn apply(&self, seed: u64, time: Span, shape: &mut Shape) {
+        let mut open: Vec<(usize, &mut Path)> = shape.paths.iter_mut().enumerate().collect();
+        open.retain(|(_, path)| path.only.is_none() && path.weight > 0);
+        // Of two that are equally long the first in the file is filled first.
+        open.sort_by_key(|(index, path)| (path.wire.delay, *index));
+        let Some(shortest) = open.first().map(|(_, path)| path.wire.delay) else {
+            return;
+        };
+        let capacity: f64 = open.iter().map(|(_, path)| f64::from(path.weight)).sum();
+        let mut left = self.demand.fraction() * capacity;
+        for (index, path) in open {
+            let others = self.swing.fraction() * self.nearness(shortest, path.wire.delay);
+            let others = others * busy(mixed(seed ^ mixed(number(index))), time, self.period);
+            let room = f64::from(path.weight) * (1.0 - others);
+            path.weight = grains(room.min(left));
+            left = (left - room).max(0.0);
+        }
+    }
+
+    /// 1 for the shortest path, less for longer ones.
+    #[expect(clippy::cast_precision_loss, reason = "delays are at most a minute")]
+    fn nearness(&self, shortest: Span, delay: Span) -> f64 {
+        if delay <= shortest {
+            return 1.0;
+        }
+        let ratio = shortest.nanos() as f64 / delay.nanos() as f64;
+        let power = i32::try_from(self.preference).unwrap_or(i32::MAX);
+        ratio.powi(power)
+    }
+}
+
+/// How busy others are with a path at a moment, 0 to 1: every period a new draw, and between two a
+/// smooth way from one to the other.
+#[expect(clippy::cast_precision_loss, reason = "a part of a period")]
+fn busy(seed: u64, time: Span, period: Span) -> f64 {
+    let (time, period) = (time.nanos().max(0), period.nanos().max(1));
+    let draw = |turn: i64| drawn(mixed(seed ^ mixed(turn.unsigned_abs())));
+    let (turn, way) = (time / period, (time % period) as f64 / period as f64);
+    let (from, to) = (draw(turn), draw(turn + 1));
+    from + (to - from) * way * way * (3.0 - 2.0 * way)
+}
+
+/// Evenly from [0, 1), with the 53 bits that a float holds.
+#[expect(clippy::cast_precision_loss, reason = "53 bits are exact")]
+fn drawn(number: u64) -> f64 {
+    (number >> 11) as f64 / (1_u64 << 53) as f64
+}
+
+fn number(index: usize) -> u64 {
+    u64::try_from(index).unwrap_or(u64::MAX).wrapping_add(1)
+}
+
+/// At most 1000 times the grain, which fits.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "0 to 10^9"
+)]
+fn grains(weight: f64) -> u32 {
+    (weight.max(0.0) * GRAIN).round() as u32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::gate::{Splitting, Wire};
+
+    const DELAYS: [i64; 4] = [30, 40, 55, 80];
+
+    fn shape(weights: [u32; 4]) -> Shape {
+        let path = |(delay, weight): (i64, u32)| Path {
+            name: format!("{delay}ms"),
+            weight,
+            only: None,
+            wire: Wire {
+                delay: Span::from_millis(delay),
+                ..Wire::default()
+            },
+        };
+        Shape {
+            paths: DELAYS.into_iter().zip(weights).map(path).collect(),
+            splitting: Splitting::Rendezvous,
+            ..Shape::default()
+        }
+    }
+
+    fn percent(percent: u32) -> Share {
+        Share::from_billionths(percent * 10_000_000)
+    }
+
+    fn high() -> Engineering {
+        Engineering {
+            demand: Share::ALL,
+            swing: percent(70),
+            preference: 2,
+            period: Span::from_secs(20),
+        }
+    }
+
+    fn weights(engineering: &Engineering, seed: u64, second: i64, base: [u32; 4]) -> Vec<f64> {
+        let mut shape = shape(base);
+        engineering.apply(seed, Span::from_secs(second), &mut shape);
+        let weights = shape.paths.iter().map(|path| f64::from(path.weight) / 1e6);
+        weights.collect()
+    }
+
+    #[test]
+    fn the_shortest_paths_are_filled_first_and_what_is_left_goes_to_the_next() {
+        let still = Engineering {
+            demand: percent(60),
+            swing: Share::NONE,
+            ..high()
+        };
+        // 60 % of 10: all of the first two, and one of the third.
+        assert_eq!(weights(&still, 3, 10, [3, 2, 4, 1]), [3.0, 2.0, 1.0, 0.0]);
+        assert_eq!(weights(&still, 3, 10, [0, 2, 4, 4]), [0.0, 2.0, 4.0, 0.0]);
+    }
+
+    #[test]
+    fn the_room_of_a_path_follows_from_seed_and_moment_and_stays_within_the_swing() {
+        let engineering = high();
+        let mut least = [f64::MAX; 4];
+        for second in 0..20_000 {
+            let room = weights(&engineering, 3, second, [1; 4]);
+            for (least, room) in least.iter_mut().zip(&room) {
+                *least = least.min(*room);
+                assert!(*room <= 1.0, "{room}");
+            }
+        }
+        for (least, delay) in least.iter().zip([30.0, 40.0, 55.0, 80.0_f64]) {
+            let asked = 1.0 - 0.7 * (30.0 / delay).powi(2);
+            assert!((asked..asked + 0.01).contains(least), "{least} {asked}");
+        }
+        let again = weights(&engineering, 3, 777, [1; 4]);
+        assert_eq!(again, weights(&engineering, 3, 777, [1; 4]));
+        assert_ne!(again, weights(&engineering, 4, 777, [1; 4]), "another seed");
+    }
+
+    #[test]
+    fn a_reserved_path_keeps_its_weight() {
+        let mut reserved = shape([5, 1, 1, 1]);
+        reserved.paths[0].only = Some(crate::gate::Reserved::Icmp);
+        high().apply(3, Span::from_secs(99), &mut reserved);
+        assert_eq!(reserved.paths[0].weight, 5);
+        assert_eq!(reserved.paths[1].wire.delay, Span::from_millis(40));
+    }
+
+    /// The share of its flows that each path sheds in a round, over 2,000 rounds of 10 s.
+    fn shed(engineering: &Engineering) -> [f64; 4] {
+        let (mut shed, mut held) = ([0_u32; 4], [0_u32; 4]);
+        let mut before: Option<Vec<usize>> = None;
+        for round in 0..2_000 {
+            let mut shape = shape([1; 4]);
+            engineering.apply(7, Span::from_secs(round * 10), &mut shape);
+            let weights: Vec<u32> = shape.paths.iter().map(|path| path.weight).collect();
+            let taken = (0..512_u64).map(|flow| {
+                let paths = weights.iter().copied().enumerate();
+                let path = shape.splitting.pick(mixed(flow), paths);
+                path.expect("a weight")
+            });
+            let taken: Vec<usize> = taken.collect();
+            for (from, to) in before.iter().flatten().zip(&taken) {
+                held[*from] += 1;
+                shed[*from] += u32::from(from != to);
+            }
+            before = Some(taken);
+        }
+        let each = [0, 1, 2, 3];
+        each.map(|path| f64::from(shed[path]) / f64::from(held[path]))
+    }
+
+    #[test]
+    fn short_paths_shed_more_of_their_flows_than_long_ones_and_a_low_season_less_than_a_high() {
+        // 7.8, 4.4, 3.5 and 3.6 % of them: the last two take part in what the first two do.
+        let high_shed = shed(&high());
+        let [first, second, third, last] = high_shed;
+        assert!(
+            first > 1.5 * second && second > 1.1 * third.max(last),
+            "{high_shed:?}"
+        );
+        let low = Engineering {
+            swing: percent(20),
+            period: Span::from_secs(600),
+            ..high()
+        };
+        let low_shed = shed(&low);
+        for (low, high) in low_shed.iter().zip(high_shed) {
+            assert!(*low > 0.0 && *low < high / 10.0, "{low} {high}");
+        }
+    }
+}

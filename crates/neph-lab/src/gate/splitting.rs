@@ -1,0 +1,144 @@
+//! How the paths of a link divide the numbers that flows are hashed to: which flows move when the
+//! weights change follows from it.
+//!
+//! Owns the three ways that routers have. None keeps a memory of flows, as the third source found
+//! it: a packet takes the path that its flow's number has now.
+
+use super::flow::mixed;
+
+/// A way to divide flows over paths by their weights.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Splitting {
+    /// Each path has a range of the numbers, as long as its share, in the order of the paths
+    /// (hash-threshold, RFC 2992): flows between two borders move.
+    #[default]
+    Ranges,
+    /// The number modulo the sum of the weights: most flows move when the sum changes.
+    Modulo,
+    /// Each path draws for each flow, and the best draw in proportion to the weight wins (Thaler and
+    /// Ravishankar 1998; weighted: Schindelhauer and Schomaker 2005): a path that loses weight loses
+    /// flows, one that gains weight gains them, and no other flow moves.
+    Rendezvous,
+}
+
+impl Splitting {
+    /// Which of the paths, each an index and a weight, a number belongs to; none where no path has
+    /// a weight.
+    pub(super) fn pick(
+        self,
+        number: u64,
+        paths: impl Iterator<Item = (usize, u32)> + Clone,
+    ) -> Option<usize> {
+        if self == Self::Rendezvous {
+            return rendezvous(number, paths);
+        }
+        let weights = paths.clone().map(|(_, weight)| u64::from(weight));
+        let total: u64 = weights.sum();
+        let drawn = match self {
+            Self::Modulo => u128::from(number.checked_rem(total)?),
+            _ => (u128::from(number) * u128::from(total)) >> 64,
+        };
+        let mut below = 0;
+        let mut paths = paths;
+        let found = paths.find(|(_, weight)| {
+            below += u128::from(*weight);
+            drawn < below
+        });
+        found.map(|(index, _)| index)
+    }
+}
+
+fn rendezvous(number: u64, paths: impl Iterator<Item = (usize, u32)>) -> Option<usize> {
+    let weighty = paths.filter(|(_, weight)| *weight > 0);
+    let drawn = weighty.map(|(index, weight)| {
+        let own = u64::try_from(index).unwrap_or(u64::MAX).wrapping_add(1);
+        let draw = mixed(number ^ mixed(own.wrapping_mul(0x9e37_79b9_7f4a_7c15)));
+        (index, -above_zero(draw).ln() / f64::from(weight))
+    });
+    let best = drawn.min_by(|(_, one), (_, other)| one.total_cmp(other));
+    best.map(|(index, _)| index)
+}
+
+/// Evenly from (0, 1], with the 53 bits that a float holds.
+#[expect(clippy::cast_precision_loss, reason = "53 bits are exact")]
+fn above_zero(draw: u64) -> f64 {
+    ((draw >> 11) + 1) as f64 / (1_u64 << 53) as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FLOWS: u64 = 65_536;
+
+    fn picked(splitting: Splitting, flow: u64, weights: &[u32]) -> usize {
+        let paths = weights.iter().copied().enumerate();
+        splitting.pick(mixed(flow), paths).expect("a weight")
+    }
+
+    /// The share of flows that goes from each path to each other one as the weights change.
+    fn moves(splitting: Splitting, before: &[u32], after: &[u32]) -> Vec<Vec<f64>> {
+        let mut counts = vec![vec![0_u32; after.len()]; before.len()];
+        for flow in 0..FLOWS {
+            let (from, to) = (
+                picked(splitting, flow, before),
+                picked(splitting, flow, after),
+            );
+            counts[from][to] += 1;
+        }
+        let share = |count: &u32| f64::from(*count) / 65_536.0;
+        let rows = counts.iter().map(|row| row.iter().map(share).collect());
+        rows.collect()
+    }
+
+    fn moved(shares: &[Vec<f64>]) -> f64 {
+        let stayed: f64 = (0..shares.len()).map(|path| shares[path][path]).sum();
+        1.0 - stayed
+    }
+
+    #[test]
+    fn each_way_gives_each_path_its_share() {
+        for splitting in [Splitting::Ranges, Splitting::Modulo, Splitting::Rendezvous] {
+            for weights in [&[1, 1][..], &[3, 1], &[1, 2, 5], &[0, 1], &[400, 0, 600]] {
+                let total: u32 = weights.iter().sum();
+                let shares = moves(splitting, weights, weights);
+                for (path, weight) in weights.iter().enumerate() {
+                    let asked = f64::from(*weight) / f64::from(total);
+                    let share = shares[path][path];
+                    // Five standard deviations of the binomial.
+                    assert!(
+                        (share - asked).abs() <= 0.0098,
+                        "{splitting:?} {weights:?}: {share}"
+                    );
+                }
+            }
+            let none = splitting.pick(7, [(0, 0), (1, 0)].into_iter());
+            assert_eq!(none, None, "{splitting:?}");
+        }
+    }
+
+    /// Four equal paths, and the first is halved: its share falls from 1/4 to 1/7.
+    #[test]
+    fn which_flows_move_when_a_path_loses_weight_is_as_the_literature_has_it() {
+        let (before, after) = ([2, 2, 2, 2], [1, 2, 2, 2]);
+        let near = |is: f64, asked: f64| (is - asked).abs() < 0.01;
+        // Borders from 1/4, 2/4, 3/4 to 1/7, 3/7, 5/7: flows between them move.
+        let ranges = moves(Splitting::Ranges, &before, &after);
+        assert!(near(ranges[0][1], 1.0 / 4.0 - 1.0 / 7.0), "{ranges:?}");
+        assert!(near(ranges[1][2], 2.0 / 4.0 - 3.0 / 7.0), "{ranges:?}");
+        assert!(near(ranges[2][3], 3.0 / 4.0 - 5.0 / 7.0), "{ranges:?}");
+        assert!(near(moved(&ranges), 3.0 / 14.0), "{ranges:?}");
+        // Of 56 numbers modulo 8 and modulo 7, a quarter keep their path.
+        let modulo = moves(Splitting::Modulo, &before, &after);
+        let kept = (0..56).filter(|n| (n % 8) / 2 == (n % 7 + 1) / 2).count();
+        assert_eq!(kept, 14);
+        assert!(near(moved(&modulo), 0.75), "{modulo:?}");
+        // Only what the first loses moves, and to all others alike.
+        let least = moves(Splitting::Rendezvous, &before, &after);
+        assert!(near(moved(&least), 1.0 / 4.0 - 1.0 / 7.0), "{least:?}");
+        for to in 1..4 {
+            assert!(near(least[0][to], 1.0 / 28.0), "{least:?}");
+            assert!(near(least[to][to], 0.25), "{least:?}");
+        }
+    }
+}

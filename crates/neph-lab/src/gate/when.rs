@@ -1,0 +1,90 @@
+//! When something happens that is counted from the lab's cue: once, for a while, or again and again.
+
+use neph_model::Span;
+
+/// The times of an entry of a schedule.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct When {
+    /// When it begins, after the cue.
+    pub(crate) at: Span,
+    /// When it ends, after the cue; for ever if none. Later than [`Self::at`].
+    pub(crate) until: Option<Span>,
+    /// After how long it begins again; longer than it lasts.
+    pub(crate) every: Option<Span>,
+}
+
+impl When {
+    /// How often it has begun by `time` after the cue.
+    pub(crate) fn begun(&self, time: Span) -> i64 {
+        self.count(self.at, time)
+    }
+
+    /// How often it has ended by `time` after the cue.
+    pub(crate) fn ended(&self, time: Span) -> i64 {
+        self.until.map_or(0, |until| self.count(until, time))
+    }
+
+    /// Whether it holds at `time` after the cue.
+    pub(crate) fn holds(&self, time: Span) -> bool {
+        self.begun(time) > self.ended(time)
+    }
+
+    /// When it begins or ends next after `time`.
+    pub(crate) fn next_after(&self, time: Span) -> Option<Span> {
+        let next = |first: Span| match self.every {
+            _ if time < first => Some(first),
+            None => None,
+            Some(every) => Some(first + every.times(self.count(first, time))),
+        };
+        let begins = next(self.at);
+        let ends = self.until.and_then(next);
+        begins.into_iter().chain(ends).min()
+    }
+
+    /// When it began last, by `time` after the cue; none before its first time.
+    pub(crate) fn last_begun(&self, time: Span) -> Option<Span> {
+        let again = self
+            .begun(time)
+            .checked_sub(1)
+            .filter(|again| *again >= 0)?;
+        Some(self.at + self.every.unwrap_or_default().times(again))
+    }
+
+    /// How often what is first at `first` has been by `time`.
+    fn count(&self, first: Span, time: Span) -> i64 {
+        match self.every {
+            _ if time < first => 0,
+            None => 1,
+            Some(every) => 1 + (time - first).nanos() / every.nanos().max(1),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const fn secs(secs: i64) -> Span {
+        Span::from_secs(secs)
+    }
+
+    #[test]
+    fn what_comes_again_knows_when_it_began_last() {
+        let when = When {
+            at: secs(10),
+            until: Some(secs(15)),
+            every: Some(secs(30)),
+        };
+        for (time, began, holds) in [
+            (9, None, false),
+            (10, Some(10), true),
+            (15, Some(10), false),
+            (40, Some(40), true),
+            (69, Some(40), false),
+        ] {
+            assert_eq!(when.last_begun(secs(time)), began.map(secs), "{time} s");
+            assert_eq!(when.holds(secs(time)), holds, "{time} s");
+        }
+        assert_eq!(When::default().last_begun(secs(7)), Some(Span::ZERO));
+    }
+}

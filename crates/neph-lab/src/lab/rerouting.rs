@@ -1,0 +1,250 @@
+//! Routes that change with time: new seeds for the kernels' hashes, new weights of next hops.
+//!
+//! Owns the thread that has the kernels do it; what holds when is in [`routers`]. A kernel does so when it is told, some milliseconds late: what is recorded is when
+//! it was done. Nothing is left to undo, for the routers are namespaces of the lab.
+
+mod routers;
+
+use std::collections::BTreeMap;
+use std::io::PipeReader;
+use std::num::NonZeroU32;
+use std::os::fd::AsFd;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::time::Duration;
+
+use neph_model::Span;
+use neph_sys::clock;
+use neph_sys::ppoll::{self, Awaited};
+
+use super::LabError;
+use super::status::RerouteStatus;
+use super::working::Working;
+use crate::cue::Cue;
+use crate::gate::{Moment, Turn};
+use crate::plan::Plan;
+use crate::truth::{Record, Recorder, Scribe, TruthWriter};
+use routers::{Held, Routers};
+
+/// How long the thread looks away from the time: a new cue is noticed after this.
+const GLANCE: Duration = Duration::from_millis(20);
+/// The record's name; no link's record is called so.
+const RECORD: &str = "routes_.truth";
+const NOT_YET: i64 = i64::MIN;
+
+/// What an entry did, seen from elsewhere.
+#[derive(Clone, Debug)]
+pub(super) struct WatchedReroute {
+    site: String,
+    link: Option<String>,
+    done: Arc<Done>,
+}
+
+#[derive(Debug)]
+struct Done {
+    times: AtomicU64,
+    ended: AtomicU64,
+    refused: AtomicU64,
+    /// Nanoseconds after the cue.
+    last: AtomicI64,
+}
+
+impl Default for Done {
+    fn default() -> Self {
+        Self {
+            times: AtomicU64::new(0),
+            ended: AtomicU64::new(0),
+            refused: AtomicU64::new(0),
+            last: AtomicI64::new(NOT_YET),
+        }
+    }
+}
+
+impl WatchedReroute {
+    pub(super) fn told(&self) -> RerouteStatus {
+        let count = |of: &AtomicU64| of.load(Ordering::Relaxed);
+        let last = self.done.last.load(Ordering::Relaxed);
+        RerouteStatus {
+            site: self.site.clone(),
+            link: self.link.clone(),
+            holds: count(&self.done.times) > count(&self.done.ended),
+            times: count(&self.done.times),
+            last_ns: (last != NOT_YET).then_some(last),
+            refused: count(&self.done.refused),
+        }
+    }
+
+    fn begin_anew(&self) {
+        for count in [&self.done.times, &self.done.ended] {
+            count.store(0, Ordering::Relaxed);
+        }
+        self.done.last.store(NOT_YET, Ordering::Relaxed);
+    }
+}
+
+/// The thread.
+#[derive(Debug)]
+pub(super) struct Rerouting {
+    working: Working<()>,
+    watched: Vec<WatchedReroute>,
+    writer: Option<TruthWriter>,
+}
+
+impl Rerouting {
+    /// Changes routes in their time after each `cue`, and writes it down where there is a folder for
+    /// records; none where nothing changes.
+    pub(super) fn start(
+        plan: &Plan<'_>,
+        cue: Arc<Cue>,
+        record: Option<(&Path, &Scribe)>,
+    ) -> Result<Option<Self>, LabError> {
+        if plan.topology.reroutes.is_empty() {
+            return Ok(None);
+        }
+        let routers = Routers::of(plan.topology, &plan.sites);
+        let opened = record.map(|(folder, scribe)| {
+            let file = folder.join(RECORD);
+            let opened = scribe.open(&file, "routes", NonZeroU32::MIN);
+            opened.map_err(|source| LabError::File { file, source })
+        });
+        let (recorder, writer) = opened.transpose()?.unzip();
+        let names = routers.names.iter().cloned();
+        let watched = names.map(|(site, link)| WatchedReroute {
+            site,
+            link,
+            done: Arc::default(),
+        });
+        let watched: Vec<WatchedReroute> = watched.collect();
+        let changing = Changing {
+            held: BTreeMap::new(),
+            routers,
+            watched: watched.clone(),
+            recorder,
+            cue: None,
+            until: Span::ZERO,
+        };
+        let work = move |stop: &PipeReader| changing.work(&cue, stop);
+        let working = Working::start("lab-routes", work).map_err(|source| LabError::Thread {
+            what: "changing routes".to_owned(),
+            source,
+        })?;
+        Ok(Some(Self {
+            working,
+            watched,
+            writer,
+        }))
+    }
+
+    pub(super) fn watched(&self) -> Vec<WatchedReroute> {
+        self.watched.clone()
+    }
+
+    pub(super) fn stop(self) {
+        self.working.stop();
+        if let Some(Err(error)) = self.writer.map(TruthWriter::finish) {
+            tracing::warn!("the record of routes is not whole: {error}");
+        }
+    }
+}
+
+/// What the thread knows.
+#[derive(Debug)]
+struct Changing {
+    routers: Routers,
+    watched: Vec<WatchedReroute>,
+    recorder: Option<Recorder>,
+    /// What was made to hold, by site.
+    held: BTreeMap<usize, Held>,
+    /// The cue that was heeded last.
+    cue: Option<Moment>,
+    /// Up to when after the cue everything is done.
+    until: Span,
+}
+
+impl Changing {
+    fn work(mut self, cue: &Cue, stop: &PipeReader) {
+        loop {
+            self.heed(cue.last());
+            let patience = self.step().map_or(GLANCE, |left| left.min(GLANCE));
+            let mut awaited = [Awaited::readable(stop.as_fd())];
+            if ppoll::wait(&mut awaited, Some(patience)).is_err() || awaited[0].is_gone() {
+                return;
+            }
+        }
+    }
+
+    fn heed(&mut self, cue: Option<Moment>) {
+        let Some(at) = cue.filter(|_| self.cue != cue) else {
+            return;
+        };
+        self.cue = cue;
+        // What begins with the cue is still to come.
+        self.until = Span::from_nanos(-1);
+        self.watched.iter().for_each(WatchedReroute::begin_anew);
+        let at = at.0 + clock::pair().offset();
+        self.write_down(Record::Cue { at });
+        self.make_hold(self.until);
+    }
+
+    /// Does what is due; how long there is until something else is.
+    fn step(&mut self) -> Option<Duration> {
+        let cue = self.cue?;
+        let now = Moment(clock::raw().0) - cue;
+        let turns = self.routers.turns(self.until, now);
+        if !turns.is_empty() {
+            let refused = self.make_hold(now);
+            self.tell(&turns, (cue, &refused));
+        }
+        self.until = now;
+        let next = self.routers.next_after(now)?;
+        Some((next - (Moment(clock::raw().0) - cue)).to_duration())
+    }
+
+    /// Has each router do as it should at `time` after the cue; the sites that refused.
+    fn make_hold(&mut self, time: Span) -> Vec<usize> {
+        let mut refused = Vec::new();
+        for router in &self.routers.each {
+            let wanted = self.routers.held(router.site, time);
+            let before = self.held.entry(router.site).or_default();
+            if let Err(error) = router.change(before, &wanted) {
+                tracing::warn!("routes stay as they are: {error}");
+                refused.push(router.site);
+                continue;
+            }
+            *before = wanted;
+        }
+        refused
+    }
+
+    fn tell(&self, turns: &[(usize, Turn)], (cue, refused): (Moment, &[usize])) {
+        let (now, offset) = (clock::raw().0, clock::pair().offset());
+        for (number, turn) in turns {
+            let done = &self.watched[*number].done;
+            if refused.contains(&self.routers.reroutes[*number].site) {
+                done.refused.fetch_add(1, Ordering::Relaxed);
+                continue;
+            }
+            let count = match turn {
+                Turn::Ends => &done.ended,
+                _ => &done.times,
+            };
+            count.fetch_add(1, Ordering::Relaxed);
+            done.last.store(now - cue.0, Ordering::Relaxed);
+            self.write_down(Record::Step {
+                direction: 0,
+                number: u16::try_from(*number).unwrap_or(u16::MAX),
+                turn: *turn,
+                at: now + offset,
+            });
+        }
+    }
+
+    fn write_down(&self, record: Record) {
+        if let Some(recorder) = &self.recorder
+            && !recorder.record(record)
+        {
+            tracing::warn!("the record of routes lacks an entry: the disk was too slow");
+        }
+    }
+}

@@ -1,0 +1,180 @@
+//! What holds at each router at a moment after the lab's cue, and how the kernel is told.
+
+use neph_model::Span;
+use neph_sys::netns::NetNs;
+
+use crate::gate::Turn;
+use crate::lab::LabError;
+use crate::plan::HASH_SEED;
+use crate::plan::routes::{self, Route, Weights};
+use crate::topology::{Reroute, Rerouted, Topology};
+use crate::{program, settings};
+
+/// The routers that something changes at.
+#[derive(Clone, Debug)]
+pub(in crate::lab) struct Routers {
+    pub(super) reroutes: Vec<Reroute>,
+    pub(super) each: Vec<Router>,
+    /// Names for whoever asks: of each entry, the router's and the link's.
+    pub(super) names: Vec<(String, Option<String>)>,
+}
+
+/// One of them.
+#[derive(Clone, Debug)]
+pub(super) struct Router {
+    pub(super) site: usize,
+    namespace: String,
+    /// Those with several next hops.
+    routes: Vec<Route>,
+}
+
+/// What holds at a router.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Held {
+    reshuffles: u64,
+    weights: Weights,
+}
+
+impl Routers {
+    /// Of a topology whose sites have these namespaces.
+    pub(in crate::lab) fn of(topology: &Topology, namespaces: &[String]) -> Self {
+        let mut sites: Vec<usize> = topology.reroutes.iter().map(|one| one.site).collect();
+        sites.sort_unstable();
+        sites.dedup();
+        let routers = sites.into_iter().map(|site| {
+            let mut routes = routes::routes(topology, site);
+            routes.retain(Route::is_split);
+            Router {
+                site,
+                namespace: namespaces[site].clone(),
+                routes,
+            }
+        });
+        let names = topology.reroutes.iter().map(|reroute| {
+            let link = match reroute.what {
+                Rerouted::Reshuffle => None,
+                Rerouted::Weight { link, .. } => Some(topology.links[link].name.clone()),
+            };
+            (topology.sites[reroute.site].name.clone(), link)
+        });
+        Self {
+            reroutes: topology.reroutes.clone(),
+            each: routers.collect(),
+            names: names.collect(),
+        }
+    }
+
+    /// What holds at the router of the site with this index at `time` after the cue.
+    pub(super) fn held(&self, site: usize, time: Span) -> Held {
+        let mut held = Held::default();
+        for reroute in self.reroutes.iter().filter(|one| one.site == site) {
+            let when = reroute.when();
+            match reroute.what {
+                Rerouted::Reshuffle => {
+                    held.reshuffles += u64::try_from(when.begun(time)).unwrap_or(0);
+                }
+                Rerouted::Weight { link, weight } if when.holds(time) => {
+                    held.weights.insert(link, weight);
+                }
+                Rerouted::Weight { .. } => {}
+            }
+        }
+        held
+    }
+
+    /// What comes about after `before`, up to `until` after the cue: entries and their turns.
+    pub(super) fn turns(&self, before: Span, until: Span) -> Vec<(usize, Turn)> {
+        let mut turns = Vec::new();
+        for (number, reroute) in self.reroutes.iter().enumerate() {
+            let when = reroute.when();
+            let began = when.begun(until) - when.begun(before);
+            let ended = when.ended(until) - when.ended(before);
+            let turn = match reroute.what {
+                Rerouted::Reshuffle => Turn::Reshuffles,
+                Rerouted::Weight { .. } => Turn::Begins,
+            };
+            for (turn, times) in [(Turn::Ends, ended), (turn, began)] {
+                turns.extend((0..times).map(|_| (number, turn)));
+            }
+        }
+        turns
+    }
+
+    /// When something changes next after `time`.
+    pub(super) fn next_after(&self, time: Span) -> Option<Span> {
+        let reroutes = self.reroutes.iter();
+        reroutes.filter_map(|one| one.when().next_after(time)).min()
+    }
+}
+
+impl Router {
+    /// Makes what holds `now` hold, where `before` did.
+    pub(super) fn change(&self, before: &Held, now: &Held) -> Result<(), LabError> {
+        if now.reshuffles != before.reshuffles {
+            let seed = routes::hash_seed(self.site, now.reshuffles).to_string();
+            settings::apply(&NetNs::open(&self.namespace)?, &[(HASH_SEED, seed)])?;
+        }
+        let lines = |held: &Held| -> Vec<String> {
+            let routes = self.routes.iter();
+            routes
+                .map(|one| one.line("replace", &held.weights))
+                .collect()
+        };
+        let (old, mut new) = (lines(before), lines(now));
+        let mut old = old.iter();
+        new.retain(|line| old.next() != Some(line));
+        if new.is_empty() {
+            return Ok(());
+        }
+        Ok(program::ip_batch(&self.namespace, &new)?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use neph_text::Source;
+
+    use super::*;
+
+    fn routers() -> Routers {
+        let text = "version = 1\nrouting = \"ecmp\"\nsite = [{name = \"a\"}, {name = \"b\"}]\n\
+                    router = [{name = \"m\"}, {name = \"n\"}]\n\
+                    link = [{a = \"a\", b = \"m\"}, {a = \"m\", b = \"b\"}, \
+                    {a = \"a\", b = \"n\"}, {a = \"n\", b = \"b\"}]\n\
+                    reroute = [{site = \"a\", at = \"5s\", every = \"10s\", reshuffle = true}, \
+                    {site = \"a\", link = \"a-m\", weight = 0, at = \"10s\", until = \"12s\"}]\n";
+        let topology = Topology::parse(&Source::new("diamond", text)).expect("fine");
+        Routers::of(&topology, &["a", "b", "m", "n"].map(str::to_owned))
+    }
+
+    #[test]
+    fn what_holds_follows_from_the_time_after_the_cue() {
+        let routers = routers();
+        let secs = Span::from_secs;
+        let held = |at| {
+            let held = routers.held(0, secs(at));
+            (held.reshuffles, held.weights.get(&0).copied())
+        };
+        assert_eq!(
+            [4, 5, 10, 12, 15, 25].map(held),
+            [
+                (0, None),
+                (1, None),
+                (1, Some(0)),
+                (1, None),
+                (2, None),
+                (3, None)
+            ]
+        );
+        let turns = routers.turns(secs(4), secs(15));
+        let both = [
+            (0, Turn::Reshuffles),
+            (0, Turn::Reshuffles),
+            (1, Turn::Ends),
+            (1, Turn::Begins),
+        ];
+        assert_eq!(turns, both);
+        assert_eq!(routers.next_after(secs(10)), Some(secs(12)));
+        assert_eq!(routers.each[0].routes.len(), 1, "only b is reached by both");
+    }
+}

@@ -1,0 +1,170 @@
+//! The routes of a site: to each address by way of a neighbour, or of several equal ones.
+//!
+//! Owns the wording of a route and the seeds of the kernel's hash. Which next hops are equal is
+//! found in [`crate::route`].
+
+use std::collections::BTreeMap;
+
+use super::host;
+use crate::gate::mixed;
+use crate::route::{self, Hop};
+use crate::topology::{Site, Topology};
+
+/// The weights of links as next hops of one router, by the link's index; 1 where nothing is said. A
+/// next hop of weight 0 is not used, unless all are 0: then the first is.
+pub(crate) type Weights = BTreeMap<usize, u32>;
+
+/// A route to one address.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Route {
+    /// The address with the length of its prefix.
+    to: String,
+    /// The longest packet, where a link allows less than its interface.
+    mtu: Option<u32>,
+    /// What holds whichever way it takes.
+    rest: String,
+    /// Where it may leave: a link's index, and what one types. Never empty.
+    steps: Vec<(usize, String)>,
+}
+
+impl Route {
+    /// Whether it has several next hops.
+    pub(crate) fn is_split(&self) -> bool {
+        self.steps.len() > 1
+    }
+
+    /// Whether one of its next hops is over the link with this index.
+    pub(crate) fn may_use(&self, link: usize) -> bool {
+        self.steps.iter().any(|(step, _)| *step == link)
+    }
+
+    /// What `ip` is told to `add` or `replace` it with these weights.
+    pub(crate) fn line(&self, verb: &str, weights: &Weights) -> String {
+        let weight = |link: &usize| weights.get(link).copied().unwrap_or(1);
+        let mut used = self.steps.iter().map(|(link, step)| (step, weight(link)));
+        let mut used: Vec<(&String, u32)> =
+            used.by_ref().filter(|(_, weight)| *weight > 0).collect();
+        if used.is_empty() {
+            used.extend(self.steps.first().map(|(_, step)| (step, 1)));
+        }
+        let Self { to, rest, .. } = self;
+        let mtu = self
+            .mtu
+            .map_or_else(String::new, |mtu| format!(" mtu {mtu}"));
+        if let [(step, _)] = used[..] {
+            return format!("route {verb} {to} {step}{mtu} {rest}");
+        }
+        let steps = used.iter();
+        let steps = steps.map(|(step, weight)| format!(" nexthop {step} weight {weight}"));
+        format!("route {verb} {to}{mtu} {rest}{}", steps.collect::<String>())
+    }
+}
+
+/// The routes from the site with index `index` to all others, one for each address family that
+/// both and the neighbours in between have.
+pub(crate) fn routes(topology: &Topology, index: usize) -> Vec<Route> {
+    let hops = route::all_first_hops(topology, index);
+    let towards = hops.iter().enumerate().flat_map(|(target, hops)| {
+        let hops: Vec<Hop> = hops.iter().copied().collect();
+        let target = &topology.sites[target];
+        let addresses: Vec<_> = target.addresses().collect();
+        addresses.into_iter().filter_map(move |address| {
+            let own = &topology.sites[index];
+            let same_family = |site: &Site| {
+                site.addresses()
+                    .find(|candidate| candidate.is_ipv4() == address.is_ipv4())
+            };
+            let source = same_family(own)?;
+            let steps = hops.iter().filter_map(|hop| {
+                let gateway = same_family(&topology.sites[hop.via])?;
+                let dev = &topology.links[hop.link].name;
+                let step = if gateway == address {
+                    format!("dev {dev}")
+                } else {
+                    format!("via {gateway} onlink dev {dev}")
+                };
+                Some((hop.link, step))
+            });
+            let steps: Vec<(usize, String)> = steps.collect();
+            let links = steps.iter().map(|(link, _)| *link);
+            (!steps.is_empty()).then(|| Route {
+                to: host(address),
+                mtu: links
+                    .filter_map(|link| narrower(topology, index, link))
+                    .min(),
+                rest: format!("src {source}{}", congestion(own)),
+                steps: steps.clone(),
+            })
+        })
+    });
+    towards.collect()
+}
+
+/// Locked: an application cannot choose another one, so the topology says what happens. In a
+/// namespace the sysctl takes only what the namespace may choose freely, and CUBIC is not.
+fn congestion(site: &Site) -> String {
+    let name = site.congestion_control.as_ref();
+    name.map_or_else(String::new, |name| format!(" congctl lock {name}"))
+}
+
+/// The MTU of a link in the direction that leaves this site, where its interface allows more: that
+/// is for what comes in.
+fn narrower(topology: &Topology, index: usize, link: usize) -> Option<u32> {
+    let link = &topology.links[link];
+    let shape = if link.a == index {
+        &link.a_to_b
+    } else {
+        &link.b_to_a
+    };
+    shape.mtu.filter(|mtu| link.interface_mtu() > Some(*mtu))
+}
+
+/// The seed of the hash at a site after so many reshuffles: another at each site, or routers one
+/// after the other would all choose alike. Never 0, which the kernel takes for no seed.
+pub(crate) fn hash_seed(site: usize, reshuffles: u64) -> u32 {
+    let site = u64::try_from(site).unwrap_or(u64::MAX).wrapping_add(1);
+    let seed = mixed(mixed(site).wrapping_add(reshuffles));
+    let [a, b, c, d, ..] = seed.to_le_bytes();
+    u32::from_le_bytes([a, b, c, d]) | 1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn split() -> Route {
+        Route {
+            to: "10.0.0.6/32".to_owned(),
+            mtu: None,
+            rest: "src 10.0.0.1".to_owned(),
+            steps: vec![
+                (0, "via 10.0.0.2 onlink dev r0-m1".to_owned()),
+                (3, "via 10.0.0.3 onlink dev r0-m2".to_owned()),
+            ],
+        }
+    }
+
+    #[test]
+    fn next_hops_have_their_weights_and_one_of_weight_0_is_left_out() {
+        let of = |weights: &[(usize, u32)]| {
+            let weights: Weights = weights.iter().copied().collect();
+            split().line("replace", &weights)
+        };
+        assert_eq!(
+            of(&[(3, 5), (9, 7)]),
+            "route replace 10.0.0.6/32 src 10.0.0.1 \
+             nexthop via 10.0.0.2 onlink dev r0-m1 weight 1 \
+             nexthop via 10.0.0.3 onlink dev r0-m2 weight 5"
+        );
+        let alone = "route replace 10.0.0.6/32 via 10.0.0.3 onlink dev r0-m2 src 10.0.0.1";
+        assert_eq!(of(&[(0, 0)]), alone);
+        assert!(of(&[(0, 0), (3, 0)]).contains("dev r0-m1 src"), "the first");
+    }
+
+    #[test]
+    fn seeds_differ_by_site_and_reshuffle_and_are_never_nothing() {
+        let all = (0..50).flat_map(|site| (0..50).map(move |times| hash_seed(site, times)));
+        let all: std::collections::BTreeSet<u32> = all.collect();
+        assert!(all.len() == 2_500 && !all.contains(&0));
+    }
+}

@@ -1,0 +1,169 @@
+//! From a `[link.engineering]` table to the change that it is: a controller that sets the weights.
+
+use neph_model::Span;
+use neph_text::{Fault, Fields, Node, Take, choice};
+
+use super::schedule;
+use crate::gate::{Change, Engineering, Shape, Share, What};
+use crate::topology::quantity;
+
+/// Beyond this a path would have no room at all.
+const MOST_SWING: Share = Share::from_billionths(950_000_000);
+const MOST_PREFERENCE: u32 = 16;
+
+/// What a season's name stands for: the source found that operators tune how aggressive they are by
+/// the load of their users.
+#[derive(Clone, Copy, Debug)]
+struct Season {
+    every: Span,
+    swing: Share,
+    period: Span,
+}
+
+const LOW: Season = Season {
+    every: Span::from_secs(30),
+    swing: Share::from_billionths(300_000_000),
+    period: Span::from_secs(120),
+};
+
+const HIGH: Season = Season {
+    every: Span::from_secs(10),
+    swing: Share::from_billionths(700_000_000),
+    period: Span::from_secs(20),
+};
+
+/// The controller of a link, if it has one.
+pub(super) fn engineering(link: &mut Fields<'_>, shapes: &[Shape; 2]) -> Option<Change> {
+    let mut table = link.table("engineering")?;
+    let season = table.optional_with("season", |node| {
+        choice(node, &[("low", LOW), ("high", HIGH)])
+    });
+    let season = season.map_or(LOW, |season| season.value);
+    let every = table.optional_with("every", schedule::period);
+    let period = table.optional_with("period", schedule::period);
+    let demand = table.optional_with("demand", demand);
+    let swing = table.optional_with("swing", swing);
+    let preference = table.optional_with("preference", preference);
+    let direction = schedule::direction(&mut table);
+    let open = shapes[0].paths.iter().filter(|path| path.only.is_none());
+    if open.count() < 2 {
+        let what = "this link has no two paths for all, so nothing can be moved";
+        table.fault(table.span(), what, "add [[link.path]] twice or drop this");
+    }
+    table.finish();
+    let every = every.map_or(season.every, |every| every.value);
+    Some(Change {
+        direction,
+        // Until the first round the weights are as they are written.
+        at: every,
+        until: None,
+        every: Some(every),
+        what: What::Engineer(Engineering {
+            demand: demand.map_or(Share::ALL, |demand| demand.value),
+            swing: swing.map_or(season.swing, |swing| swing.value),
+            preference: preference.map_or(4, |preference| preference.value),
+            period: period.map_or(season.period, |period| period.value),
+        }),
+    })
+}
+
+fn demand(node: &Node) -> Result<Share, Fault> {
+    let share = quantity::share(node)?;
+    if share > Share::NONE {
+        return Ok(share);
+    }
+    let remedy = "write a share of all paths' weights such as \"80%\"";
+    Err(Fault::new(
+        "without demand there is nothing to move",
+        remedy,
+    ))
+}
+
+fn swing(node: &Node) -> Result<Share, Fault> {
+    let share = quantity::share(node)?;
+    if share <= MOST_SWING {
+        return Ok(share);
+    }
+    let what = "other demand cannot take all of a path";
+    Err(Fault::new(what, "write a share of at most \"95%\""))
+}
+
+fn preference(node: &Node) -> Result<u32, Fault> {
+    let preference = u32::take(node)?;
+    if preference <= MOST_PREFERENCE {
+        return Ok(preference);
+    }
+    let what = format!("{preference} is out of range");
+    let remedy = format!("write a whole number from 0 to {MOST_PREFERENCE}");
+    Err(Fault::new(what, remedy))
+}
+
+#[cfg(test)]
+mod tests {
+    use neph_text::{Problem, Source};
+
+    use super::*;
+    use crate::gate::Splitting;
+    use crate::topology::{Link, Topology};
+
+    const PATHS: &str = "[[link.path]]\ndelay = \"8ms\"\n[[link.path]]\ndelay = \"16ms\"\n";
+
+    fn link(rest: &str) -> Result<Link, Vec<Problem>> {
+        let text = format!(
+            "version = 1\nsite = [{{name = \"a\"}}, {{name = \"b\"}}]\n\
+             [[link]]\na = \"a\"\nb = \"b\"\n{rest}"
+        );
+        let topology = Topology::parse(&Source::new("lab.toml", text))?;
+        Ok(topology.links[0].clone())
+    }
+
+    #[test]
+    fn a_season_says_what_is_not_said() {
+        let high = "splitting = \"rendezvous\"\n".to_owned()
+            + PATHS
+            + "[link.engineering]\nseason = \"high\"\nperiod = \"1min\"\n"
+            + "[[link.schedule]]\nat = \"5s\"\nreshuffle = true\n";
+        let link = link(&high).expect("fine");
+        assert_eq!(link.b_to_a.splitting, Splitting::Rendezvous);
+        let [reshuffle, controller] = &link.schedule[..] else {
+            panic!("{:?}", link.schedule)
+        };
+        assert_eq!(reshuffle.what, What::Reshuffle);
+        assert_eq!(
+            (controller.at, controller.every),
+            (HIGH.every, Some(HIGH.every))
+        );
+        let asked = Engineering {
+            demand: Share::ALL,
+            swing: HIGH.swing,
+            preference: 4,
+            period: Span::from_secs(60),
+        };
+        assert_eq!(controller.what, What::Engineer(asked));
+    }
+
+    #[test]
+    fn what_a_controller_cannot_be_is_said_with_a_remedy() {
+        for (rest, part) in [
+            ("season = \"mid\"", "low"),
+            ("swing = \"96%\"", "at most \"95%\""),
+            ("demand = \"0%\"", "such as \"80%\""),
+            ("preference = 17", "from 0 to 16"),
+            ("every = \"1ms\"", "at least 10ms"),
+            ("until = \"1s\"", ""),
+        ] {
+            let mistakes = link(&format!("{PATHS}[link.engineering]\n{rest}\n")).expect_err(rest);
+            assert!(mistakes[0].remedy.contains(part), "{rest}: {mistakes:?}");
+        }
+        for alone in [
+            "[link.engineering]\nseason = \"low\"\n",
+            "splitting = \"modulo\"\n",
+        ] {
+            let mistakes = link(alone).expect_err(alone);
+            assert!(
+                mistakes[0].remedy.contains("twice"),
+                "{alone}: {mistakes:?}"
+            );
+        }
+    }
+}

@@ -1,0 +1,201 @@
+//! From `[[reroute]]` tables to what changes at routers.
+
+use std::ops::Range;
+
+use neph_text::{Fault, Fields, Node, Placed, Problems, Take, did_you_mean};
+
+use super::link::Ends;
+use super::schedule::{Lasting, SaidWhen};
+use super::service;
+use crate::plan::routes;
+use crate::topology::{Link, Reroute, Rerouted, Routing, Topology};
+
+/// What the kernel takes for a next hop.
+const HEAVIEST: u32 = 256;
+/// The most entries: as many as a record of the truth can tell apart.
+const MOST: usize = 1_000;
+
+/// All changes of routes of a topology, in the order of the file.
+pub(super) fn reroutes(
+    fields: &mut Fields<'_>,
+    ends: Ends<'_>,
+    (links, routing): (&[Link], Routing),
+) -> Vec<Reroute> {
+    let tables = fields.tables("reroute");
+    if let Some(table) = tables.first().filter(|_| routing != Routing::Ecmp) {
+        let what = "there is one way to each site, so nothing can be rerouted";
+        table.fault(table.span(), what, "write routing = \"ecmp\" at the top");
+    }
+    if tables.len() > MOST {
+        let what = format!("there are more than {MOST} changes of routes");
+        fields.fault(fields.span(), what, "use 'every' for what comes again");
+    }
+    let tables = tables.into_iter();
+    let reroutes = tables.filter_map(|table| one(table, ends, links));
+    reroutes.collect()
+}
+
+fn one(mut table: Fields<'_>, ends: Ends<'_>, links: &[Link]) -> Option<Reroute> {
+    let site = service::site(&mut table, "site", ends);
+    let said = SaidWhen::read(&mut table);
+    let what = what(&mut table, site, (ends, links));
+    let lasting = match what? {
+        Rerouted::Reshuffle => Lasting::ForEver("a reshuffle"),
+        Rerouted::Weight { .. } => Lasting::AWhile,
+    };
+    said.check(&table, lasting);
+    table.finish();
+    let when = said.when();
+    Some(Reroute {
+        site: site?,
+        at: when.at,
+        until: when.until,
+        every: when.every,
+        what: what?,
+    })
+}
+
+fn what(
+    table: &mut Fields<'_>,
+    site: Option<usize>,
+    (ends, links): (Ends<'_>, &[Link]),
+) -> Option<Rerouted> {
+    let reshuffle = table.optional::<bool>("reshuffle");
+    let link = table.optional::<String>("link");
+    let unread = table.entry("weight").is_some();
+    let weight = table.optional_with("weight", weight);
+    if unread && weight.is_none() {
+        // What is wrong with it is told already.
+        return None;
+    }
+    match (reshuffle, link, weight) {
+        (Some(Placed { value: true, .. }), None, None) => Some(Rerouted::Reshuffle),
+        (None, Some(named), Some(weight)) => {
+            let index = links.iter().position(|link| link.name == named.value);
+            let theirs = index.filter(|index| {
+                let Link { a, b, .. } = links[*index];
+                site.is_none_or(|site| a == site || b == site)
+            });
+            if theirs.is_none() && ends.complete {
+                let own = links
+                    .iter()
+                    .filter(|link| site.is_none_or(|site| link.a == site || link.b == site));
+                let known: Vec<&str> = own.map(|link| link.name.as_str()).collect();
+                let what = format!("this router has no link '{}'", named.value);
+                table.fault(named.span, what, did_you_mean(&named.value, &known));
+            }
+            Some(Rerouted::Weight {
+                link: theirs?,
+                weight: weight.value,
+            })
+        }
+        _ => {
+            let what = "this does not say what changes";
+            let remedy = "write reshuffle = true, or a 'link' and its 'weight'";
+            table.fault(table.span(), what, remedy);
+            None
+        }
+    }
+}
+
+fn weight(node: &Node) -> Result<u32, Fault> {
+    let weight = u32::take(node)?;
+    if weight <= HEAVIEST {
+        return Ok(weight);
+    }
+    let remedy = format!("write a whole number from 0 to {HEAVIEST}");
+    Err(Fault::new(format!("{weight} is out of range"), remedy))
+}
+
+/// Whether each router that something changes at has a choice.
+pub(super) fn check(topology: &Topology, span: &Range<usize>, problems: &Problems<'_>) {
+    for (number, reroute) in topology.reroutes.iter().enumerate() {
+        let routes = routes::routes(topology, reroute.site);
+        let mut split = routes.iter().filter(|route| route.is_split());
+        let chooses = match reroute.what {
+            Rerouted::Reshuffle => split.next().is_some(),
+            Rerouted::Weight { link, .. } => split.any(|route| route.may_use(link)),
+        };
+        if !chooses {
+            let site = &topology.sites[reroute.site].name;
+            let what = format!(
+                "[[reroute]] {} changes nothing: '{site}' has no equal ways there",
+                number + 1
+            );
+            let remedy =
+                "paths are equal when they have as many links; name a router that they part at";
+            problems.add(span.clone(), Fault::new(what, remedy));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use neph_model::Span;
+    use neph_text::{Problem, Source};
+
+    use super::*;
+
+    fn diamond(rest: &str) -> Result<Topology, Vec<Problem>> {
+        let text = format!(
+            "version = 1\nrouting = \"ecmp\"\nsite = [{{name = \"a\"}}, {{name = \"b\"}}]\n\
+             router = [{{name = \"m\"}}, {{name = \"n\"}}]\n\
+             link = [{{a = \"a\", b = \"m\"}}, {{a = \"m\", b = \"b\"}}, \
+             {{a = \"a\", b = \"n\"}}, {{a = \"n\", b = \"b\"}}]\n[[reroute]]\n{rest}\n"
+        );
+        Topology::parse(&Source::new("lab.toml", text))
+    }
+
+    #[test]
+    fn a_router_can_be_reshuffled_and_its_next_hops_weighed() {
+        let rest = "site = \"a\"\nat = \"5s\"\nevery = \"10s\"\nreshuffle = true\n\
+                    [[reroute]]\nsite = \"b\"\nlink = \"n-b\"\nweight = 0\nuntil = \"3s\"";
+        let topology = diamond(rest).expect("fine");
+        let secs = Span::from_secs;
+        let asked = [
+            Reroute {
+                site: 0,
+                at: secs(5),
+                until: None,
+                every: Some(secs(10)),
+                what: Rerouted::Reshuffle,
+            },
+            Reroute {
+                site: 1,
+                at: secs(0),
+                until: Some(secs(3)),
+                every: None,
+                what: Rerouted::Weight { link: 3, weight: 0 },
+            },
+        ];
+        assert_eq!(topology.reroutes, asked);
+    }
+
+    #[test]
+    fn what_cannot_change_is_said_with_a_remedy() {
+        for (rest, part) in [
+            ("site = \"a\"", "reshuffle = true"),
+            ("site = \"a\"\nlink = \"a-m\"", "its 'weight'"),
+            (
+                "site = \"a\"\nlink = \"a-m\"\nweight = 257",
+                "from 0 to 256",
+            ),
+            ("site = \"a\"\nlink = \"a-x\"\nweight = 2", "a-m"),
+            ("site = \"a\"\nlink = \"m-b\"\nweight = 2", "a-m"),
+            ("site = \"m\"\nreshuffle = true", "they part at"),
+            (
+                "site = \"a\"\nreshuffle = true\nuntil = \"9s\"",
+                "drop 'until'",
+            ),
+            ("site = \"q\"\nreshuffle = true", "known here"),
+        ] {
+            let mistakes = diamond(rest).expect_err(rest);
+            assert!(mistakes[0].remedy.contains(part), "{rest}: {mistakes:?}");
+        }
+        let fastest = "version = 1\nsite = [{name = \"a\"}, {name = \"b\"}]\n\
+                       link = [{a = \"a\", b = \"b\"}]\n\
+                       [[reroute]]\nsite = \"a\"\nreshuffle = true\n";
+        let mistakes = Topology::parse(&Source::new("lab.toml", fastest)).expect_err("fastest");
+        assert!(mistakes[0].remedy.contains("ecmp"), "{mistakes:?}");
+    }
+}

@@ -1,0 +1,395 @@
+//! From a link's records to its flows: which was on which path when, and what overtook what.
+//!
+//! Owns the order of things: records stand in the order in which the link was done with packets, so
+//! one on a long path stands behind others that came later. Packets wait here until nothing that
+//! came before them can follow; memory is bounded by flows, their changes of path, and what comes
+//! within the longest delay.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap};
+
+use super::{Record, Verdict};
+
+/// How long packets wait at least for others that came before them: longer than most links keep one.
+const LEAST_STAY: i64 = 1_000_000_000;
+
+/// What a record knows a flow by. It has no addresses: two pairs of sites that use the same ports
+/// over one link are taken for one flow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct FlowKey {
+    /// 0 for `a` to `b`, 1 for the way back.
+    pub direction: u8,
+    /// IP protocol: 6 TCP, 17 UDP; others have no ports here and are one flow each.
+    pub protocol: u8,
+    /// The TCP or UDP source port.
+    pub source_port: u16,
+    /// The TCP or UDP destination port.
+    pub destination_port: u16,
+}
+
+impl FlowKey {
+    /// The same flow's way back.
+    #[must_use]
+    pub const fn reverse(self) -> Self {
+        Self {
+            direction: 1 - self.direction,
+            protocol: self.protocol,
+            source_port: self.destination_port,
+            destination_port: self.source_port,
+        }
+    }
+}
+
+/// A flow in one direction.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FlowTruth {
+    /// Its paths, one after the other: two neighbours differ.
+    pub segments: Vec<PathSegment>,
+    /// Packets that were dropped before they took a path.
+    pub refused: u64,
+    /// Packets that came on record too late to be told a segment: the link kept them longer than
+    /// anything before, and longer than a second.
+    pub unplaced: u64,
+}
+
+/// A time during which a flow was on one path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PathSegment {
+    /// The path's index.
+    pub path: u8,
+    /// When its first packet came; wall nanoseconds.
+    pub from: i64,
+    /// When its last packet came; wall nanoseconds.
+    pub until: i64,
+    /// Packets that took the path, copies aside.
+    pub packets: u64,
+    /// Of those, how many never left.
+    pub lost: u64,
+    /// Of those, how many left after one of the same flow that came later (RFC 4737).
+    pub reordered: u64,
+}
+
+impl FlowTruth {
+    /// How often it changed its path.
+    pub fn changes(&self) -> u64 {
+        u64::try_from(self.segments.len().saturating_sub(1)).unwrap_or(u64::MAX)
+    }
+
+    /// All its packets.
+    pub fn packets(&self) -> u64 {
+        self.refused + self.unplaced + self.on_paths(|segment| segment.packets)
+    }
+
+    /// Packets that left after one that came later.
+    pub fn reordered(&self) -> u64 {
+        self.on_paths(|segment| segment.reordered)
+    }
+
+    /// Packets that took a path and never left.
+    pub fn lost(&self) -> u64 {
+        self.on_paths(|segment| segment.lost)
+    }
+
+    fn on_paths(&self, of: impl Fn(&PathSegment) -> u64) -> u64 {
+        self.segments.iter().map(of).sum()
+    }
+
+    /// The path that it was on at a moment, as far as its packets tell: none before its first, after
+    /// its last, and between the last on one path and the first on the next.
+    pub fn path_at(&self, at: i64) -> Option<u8> {
+        let next = self.segments.partition_point(|segment| segment.until < at);
+        let segment = self.segments.get(next)?;
+        (segment.from <= at).then_some(segment.path)
+    }
+}
+
+/// The flows of a link, each direction by itself, from its records in the order of the file.
+/// Copies are left out. Only of a record of every packet is it told what was reordered.
+pub fn flows_of(records: impl IntoIterator<Item = Record>) -> BTreeMap<FlowKey, FlowTruth> {
+    let mut flows = Flows::default();
+    for record in records {
+        flows.take(&record);
+    }
+    flows.finish()
+}
+
+/// Flows while records are read: for whoever reads a file that may be damaged.
+#[derive(Debug, Default)]
+pub struct Flows {
+    known: BTreeMap<FlowKey, Known>,
+    waiting: BinaryHeap<Reverse<Waiting>>,
+    /// The latest moment that any record is about.
+    now: i64,
+    longest_stay: i64,
+}
+
+#[derive(Debug, Default)]
+struct Known {
+    truth: FlowTruth,
+    /// When the latest of those that left came.
+    latest: Option<i64>,
+    /// When the last that was told a segment came.
+    placed: Option<i64>,
+}
+
+/// A packet whose turn has not come: by arrival first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Waiting {
+    arrival: i64,
+    flow: FlowKey,
+    path: u8,
+    lost: bool,
+    reordered: bool,
+}
+
+impl Flows {
+    /// Takes the next record.
+    pub fn take(&mut self, record: &Record) {
+        let Record::Packet {
+            passing,
+            handling,
+            verdict,
+            left,
+            ..
+        } = record
+        else {
+            return;
+        };
+        if handling.copy {
+            return;
+        }
+        let identity = &passing.identity;
+        let flow = FlowKey {
+            direction: passing.direction,
+            protocol: identity.protocol,
+            source_port: identity.source_port,
+            destination_port: identity.destination_port,
+        };
+        let known = self.known.entry(flow).or_default();
+        let Some(path) = handling.path else {
+            known.truth.refused += 1;
+            return;
+        };
+        let arrival = passing.arrival;
+        let lost = *verdict != Verdict::Delivered;
+        let reordered = !lost && known.latest.is_some_and(|latest| arrival < latest);
+        if !lost {
+            known.latest = known.latest.max(Some(arrival));
+        }
+        self.longest_stay = self.longest_stay.max(left.saturating_sub(arrival));
+        self.now = self.now.max(arrival).max(*left);
+        self.waiting.push(Reverse(Waiting {
+            arrival,
+            flow,
+            path,
+            lost,
+            reordered,
+        }));
+        self.place(self.now.saturating_sub(self.longest_stay.max(LEAST_STAY)));
+    }
+
+    /// What came of all of them.
+    pub fn finish(mut self) -> BTreeMap<FlowKey, FlowTruth> {
+        self.place(i64::MAX);
+        let flows = self.known.into_iter();
+        flows.map(|(key, known)| (key, known.truth)).collect()
+    }
+
+    /// Tells each packet that came before `until` its segment.
+    fn place(&mut self, until: i64) {
+        while let Some(Reverse(packet)) = self.waiting.peek().copied() {
+            if packet.arrival >= until {
+                return;
+            }
+            self.waiting.pop();
+            if let Some(known) = self.known.get_mut(&packet.flow) {
+                known.place(packet);
+            }
+        }
+    }
+}
+
+impl Known {
+    fn place(&mut self, packet: Waiting) {
+        if self.placed.is_some_and(|placed| packet.arrival < placed) {
+            self.truth.unplaced += 1;
+            return;
+        }
+        self.placed = Some(packet.arrival);
+        let segments = &mut self.truth.segments;
+        if segments.last().is_none_or(|last| last.path != packet.path) {
+            segments.push(PathSegment {
+                path: packet.path,
+                from: packet.arrival,
+                until: packet.arrival,
+                packets: 0,
+                lost: 0,
+                reordered: 0,
+            });
+        }
+        if let Some(segment) = segments.last_mut() {
+            segment.until = packet.arrival;
+            segment.packets += 1;
+            segment.lost += u64::from(packet.lost);
+            segment.reordered += u64::from(packet.reordered);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::truth::{Handling, Identity, Passing};
+
+    const MS: i64 = 1_000_000;
+
+    /// A packet of a flow that came at `at` and took a path of `delay` milliseconds.
+    fn packet(port: u16, at: i64, (path, delay): (u8, i64)) -> Record {
+        Record::Packet {
+            passing: Passing {
+                direction: 0,
+                length: 64,
+                arrival: at * MS,
+                identity: Identity {
+                    protocol: 17,
+                    source_port: port,
+                    destination_port: 862,
+                    ..Identity::default()
+                },
+            },
+            handling: Handling {
+                path: Some(path),
+                ..Handling::default()
+            },
+            verdict: Verdict::Delivered,
+            due: (at + delay) * MS,
+            left: (at + delay) * MS,
+        }
+    }
+
+    fn left(record: &Record) -> i64 {
+        match record {
+            Record::Packet { left, .. } => *left,
+            _ => 0,
+        }
+    }
+
+    /// As a link writes them down.
+    fn as_written(mut records: Vec<Record>) -> Vec<Record> {
+        records.sort_by_key(left);
+        records
+    }
+
+    fn key(port: u16) -> FlowKey {
+        FlowKey {
+            direction: 0,
+            protocol: 17,
+            source_port: port,
+            destination_port: 862,
+        }
+    }
+
+    #[test]
+    fn a_change_to_a_shorter_path_is_told_with_what_it_overtook() {
+        // Every 5 ms; 43 ms until 20 ms, then 35 ms: the packet sent at 20 leaves at 55, before that of
+        // 15 (58).
+        let records = (0..10).map(|number| {
+            let at = number * 5;
+            let path = if at < 20 { (3, 43) } else { (0, 35) };
+            packet(7, at, path)
+        });
+        let flows = flows_of(as_written(records.collect()));
+        let truth = &flows[&key(7)];
+        let segment = |path, from: i64, until: i64, packets, reordered| PathSegment {
+            path,
+            from: from * MS,
+            until: until * MS,
+            packets,
+            lost: 0,
+            reordered,
+        };
+        assert_eq!(
+            truth.segments,
+            [segment(3, 0, 15, 4, 1), segment(0, 20, 45, 6, 0)]
+        );
+        assert_eq!((truth.changes(), truth.packets()), (1, 10));
+        assert_eq!(truth.path_at(15 * MS), Some(3));
+        assert_eq!(truth.path_at(17 * MS), None, "between two packets");
+        assert_eq!(truth.path_at(20 * MS), Some(0));
+        assert_eq!(truth.path_at(46 * MS), None);
+    }
+
+    #[test]
+    fn loss_copies_and_what_took_no_path_are_counted_apart() {
+        let mut records = vec![
+            packet(7, 0, (1, 5)),
+            packet(7, 1, (1, 5)),
+            packet(7, 2, (1, 5)),
+            packet(7, 3, (1, 5)),
+        ];
+        for (number, record) in records.iter_mut().enumerate() {
+            let Record::Packet {
+                handling,
+                verdict,
+                due,
+                left,
+                ..
+            } = record
+            else {
+                continue;
+            };
+            match number {
+                1 => (*verdict, *due, *left) = (Verdict::Lost, 0, 0),
+                2 => handling.copy = true,
+                3 => (handling.path, *verdict, *left) = (None, Verdict::QueueFull, 0),
+                _ => {}
+            }
+        }
+        let flows = flows_of(records.into_iter().chain([Record::Cue { at: 5 }]));
+        let truth = &flows[&key(7)];
+        assert_eq!((truth.lost(), truth.refused, truth.reordered()), (1, 1, 0));
+        assert_eq!((truth.packets(), truth.changes()), (3, 0));
+        assert_eq!(key(7).reverse().reverse(), key(7));
+    }
+
+    #[test]
+    fn what_waits_does_not_grow_with_the_file() {
+        let mut flows = Flows::default();
+        for at in 0..100_000 {
+            flows.take(&packet(7, at, (u8::from(at / 10_000 % 2 == 1), 30)));
+            assert!(flows.waiting.len() <= 1_001 + 30, "{}", flows.waiting.len());
+        }
+        let truth = &flows.finish()[&key(7)];
+        assert_eq!((truth.changes(), truth.packets()), (9, 100_000));
+    }
+
+    proptest! {
+        /// Whatever the delays of the paths: the segments are those of the order of arrival.
+        #[test]
+        fn the_order_of_the_file_does_not_matter(
+            choices in prop::collection::vec((0_u8..4, 0_u16..3), 1..300),
+            delays in prop::array::uniform4(0_i64..900),
+        ) {
+            let records: Vec<Record> = (0..).zip(&choices).map(|(at, (path, port))| {
+                packet(*port, at * 3, (*path, delays[usize::from(*path)]))
+            }).collect();
+            let flows = flows_of(as_written(records));
+            for port in 0..3 {
+                let mine = choices.iter().filter(|(_, of)| *of == port).map(|(path, _)| *path);
+                let mut paths: Vec<u8> = mine.collect();
+                let count = paths.len();
+                paths.dedup();
+                let Some(truth) = flows.get(&key(port)) else {
+                    prop_assert_eq!(count, 0);
+                    continue;
+                };
+                let told: Vec<u8> = truth.segments.iter().map(|segment| segment.path).collect();
+                prop_assert_eq!(told, paths);
+                prop_assert_eq!(truth.packets(), count as u64);
+                prop_assert_eq!(truth.unplaced, 0);
+            }
+        }
+    }
+}

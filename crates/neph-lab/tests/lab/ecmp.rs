@@ -1,0 +1,187 @@
+//! Equal ways through routers: the kernels spread flows over them, and change their minds when told.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::{IpAddr, SocketAddr, UdpSocket};
+use std::num::NonZeroU32;
+use std::time::{Duration, Instant};
+
+use neph_lab::{Lab, Record, Recording, TruthFile, Turn, UpOptions, Verdict};
+use neph_sys::netns::with_namespace;
+
+use crate::support::{leftovers, name, shipped, turn};
+
+const DIAMOND: &str = include_str!("../../topologies/diamond.toml");
+const FLOWS: usize = 64;
+
+fn socket(lab: &Lab, site: &str, family: fn(&IpAddr) -> bool) -> UdpSocket {
+    let addresses = lab.addresses(site).expect("there");
+    let address = addresses.into_iter().find(family).expect("both families");
+    let socket = with_namespace(&lab.namespace(site).expect("there"), || {
+        UdpSocket::bind(SocketAddr::new(address, 0))
+    });
+    let socket = socket.expect("enter").expect("bind");
+    let second = Some(Duration::from_secs(1));
+    socket.set_read_timeout(second).expect("timeout");
+    socket
+}
+
+/// One datagram of each flow there and back, all at once.
+fn exchange(flows: &[UdpSocket], server: &UdpSocket) {
+    let target = server.local_addr().expect("address");
+    let mut buffer = [0; 64];
+    for flow in flows {
+        flow.send_to(b"there", target).expect("send");
+    }
+    for _ in flows {
+        let (length, source) = server.recv_from(&mut buffer).expect("it arrives");
+        server.send_to(&buffer[..length], source).expect("send");
+    }
+    for flow in flows {
+        flow.recv(&mut buffer).expect("and back");
+    }
+}
+
+/// Which of the four ways each flow went in each of `rounds` exchanges, in one direction of the links
+/// from r0 to the routers in the middle.
+fn ways(folder: &std::path::Path, direction: u8) -> BTreeMap<u16, Vec<usize>> {
+    let mut came: BTreeMap<u16, Vec<(i64, usize)>> = BTreeMap::new();
+    for way in 1..=4 {
+        let file = folder.join(format!("r0-m{way}.truth"));
+        for record in TruthFile::open(&file).expect("open") {
+            let Record::Packet {
+                passing, verdict, ..
+            } = record.expect("fine")
+            else {
+                continue;
+            };
+            let identity = passing.identity;
+            // With IPv6 the kernels tell their groups (MLD), which is no flow of ours.
+            let counts = identity.protocol == 17 && passing.direction == direction;
+            if counts && verdict == Verdict::Delivered {
+                let port = if direction == 0 {
+                    identity.source_port
+                } else {
+                    identity.destination_port
+                };
+                came.entry(port).or_default().push((passing.arrival, way));
+            }
+        }
+    }
+    let in_order = came.into_iter().map(|(port, mut came)| {
+        came.sort_unstable();
+        (port, came.into_iter().map(|(_, way)| way).collect())
+    });
+    in_order.collect()
+}
+
+/// The shipped diamond with all its changes of routes at these times instead.
+fn diamond(reroutes: &str) -> String {
+    let head = DIAMOND
+        .split("[[reroute]]")
+        .next()
+        .expect("split gives one");
+    let head = head.rsplit_once("# The way there").expect("its comment").0;
+    format!("{head}{reroutes}")
+}
+
+/// Four sends and three changes in between, for one address family: what is on record.
+fn carried_out(test: &str, letter: char, family: fn(&IpAddr) -> bool) {
+    let Some(_turn) = turn(test) else { return };
+    let topology = diamond(
+        "[[reroute]]\nsite = \"r0\"\nat = \"800ms\"\nreshuffle = true\n\
+         [[reroute]]\nsite = \"r0\"\nlink = \"r0-m4\"\nweight = 0\nat = \"1800ms\"\nuntil = \"2800ms\"\n",
+    );
+    let folder = tempfile::tempdir().expect("a folder");
+    let name = name(letter);
+    let options = UpOptions {
+        truth: Some(Recording {
+            folder: folder.path().into(),
+            every: NonZeroU32::MIN,
+        }),
+        ..UpOptions::named(&name)
+    };
+    let lab = Lab::up(&shipped(&topology), &options).expect("up");
+    let server = socket(&lab, "server", family);
+    let flows: Vec<UdpSocket> = (0..FLOWS).map(|_| socket(&lab, "client", family)).collect();
+    exchange(&flows, &server);
+    lab.cue();
+    let done = |entry: usize, times: u64, holds: bool| {
+        let deadline = Instant::now() + Duration::from_secs(20);
+        loop {
+            let status = Lab::status(&name).expect("it is up");
+            let it = &status.reroutes[entry];
+            assert_eq!(it.refused, 0, "{status:?}");
+            if it.times == times && it.holds == holds && it.last_ns.is_some() {
+                return;
+            }
+            assert!(Instant::now() < deadline, "{status:?}");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    };
+    done(0, 1, true);
+    exchange(&flows, &server);
+    done(1, 1, true);
+    exchange(&flows, &server);
+    done(1, 1, false);
+    exchange(&flows, &server);
+    lab.down().expect("down");
+    assert!(leftovers(&name).is_empty());
+    held_to_the_record(folder.path());
+}
+
+fn held_to_the_record(folder: &std::path::Path) {
+    let (there, back) = (ways(folder, 0), ways(folder, 1));
+    assert_eq!((there.len(), back.len()), (FLOWS, FLOWS));
+    assert!(
+        there
+            .values()
+            .chain(back.values())
+            .all(|ways| ways.len() == 4)
+    );
+    let used =
+        |round: usize| -> BTreeSet<usize> { there.values().map(|ways| ways[round]).collect() };
+    let all = BTreeSet::from([1, 2, 3, 4]);
+    // 64 flows over four ways: one is missed once in 25 million times.
+    assert_eq!(used(0), all);
+    assert_eq!(
+        used(2),
+        BTreeSet::from([1, 2, 3]),
+        "the fourth has no weight"
+    );
+    assert_eq!(used(3), all, "and has it back");
+    let moved = |one: usize, other: usize| {
+        there
+            .values()
+            .filter(|ways| ways[one] != ways[other])
+            .count()
+    };
+    // Of 64 flows 48 move, within five deviations of the binomial.
+    assert!((31..=63).contains(&moved(0, 1)), "{}", moved(0, 1));
+    assert_eq!(moved(1, 3), 0, "the same seed and weights: the same ways");
+    for ways in back.values() {
+        assert!(
+            ways.iter().all(|way| *way == ways[0]),
+            "nothing changed at r5"
+        );
+    }
+    let steps: Vec<(u16, Turn)> = TruthFile::open(&folder.join("routes_.truth"))
+        .expect("open")
+        .filter_map(|record| match record.expect("fine") {
+            Record::Step { number, turn, .. } => Some((number, turn)),
+            _ => None,
+        })
+        .collect();
+    let asked = [(0, Turn::Reshuffles), (1, Turn::Begins), (1, Turn::Ends)];
+    assert!(steps.ends_with(&asked), "{steps:?}");
+}
+
+#[test]
+fn the_kernels_spread_flows_over_a_diamond_and_change_their_minds_when_told() {
+    let test = "the_kernels_spread_flows_over_a_diamond_and_change_their_minds_when_told";
+    carried_out(test, 'e', IpAddr::is_ipv4);
+}
+
+#[test]
+fn they_do_the_same_with_ipv6() {
+    carried_out("they_do_the_same_with_ipv6", 'f', IpAddr::is_ipv6);
+}

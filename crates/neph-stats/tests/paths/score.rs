@@ -1,0 +1,164 @@
+//! What a detector told, held against what was.
+
+use crate::world::{INTERVAL, Jitter, MS, S, World};
+
+/// A change that a detector told of one flow.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Change {
+    pub(crate) flow: u32,
+    pub(crate) at: i64,
+    pub(crate) certain: i64,
+    pub(crate) before: i64,
+    pub(crate) after: i64,
+}
+
+/// A change that should be told: more than the tolerance, and both stays have 4 samples or more.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Wanted {
+    pub(crate) from: i64,
+    pub(crate) until: i64,
+    pub(crate) after: i64,
+}
+
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Score {
+    pub(crate) wanted: usize,
+    pub(crate) told: usize,
+    pub(crate) wrong: Vec<Change>,
+    pub(crate) missed: usize,
+    pub(crate) misses: Vec<(u32, Wanted)>,
+    pub(crate) delays: Vec<i64>,
+}
+
+const TOLERANCE: i64 = MS / 2;
+const LEAST: usize = 4;
+
+impl Score {
+    pub(crate) fn precision(&self) -> f64 {
+        share(self.told - self.wrong.len(), self.told)
+    }
+
+    pub(crate) fn recall(&self) -> f64 {
+        share(self.wanted - self.missed, self.wanted)
+    }
+
+    /// A quantile of the delays in milliseconds.
+    pub(crate) fn delay(&self, part: f64) -> i64 {
+        let mut delays = self.delays.clone();
+        delays.sort_unstable();
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            clippy::cast_precision_loss,
+            reason = "a rank"
+        )]
+        let rank = (part * delays.len() as f64) as usize;
+        delays
+            .get(rank.min(delays.len().saturating_sub(1)))
+            .map_or(0, |d| d / MS)
+    }
+
+    /// Adds what was told of one flow, in order of time.
+    pub(crate) fn add(
+        &mut self,
+        world: &World,
+        flow: u32,
+        samples: &[(i64, i64)],
+        told: &[Change],
+    ) {
+        self.told += told.len();
+        let mut earlier = 0;
+        for change in told {
+            if !is_true(world, flow, earlier, change) {
+                self.wrong.push(*change);
+            }
+            earlier = change.at;
+        }
+        let mut used = vec![false; told.len()];
+        let noisy = world.plan.jitter != Jitter::Quiet;
+        let level_slack = if noisy { 2 * TOLERANCE } else { TOLERANCE };
+        for wanted in wanted(world, flow, samples) {
+            self.wanted += 1;
+            let hit = told.iter().enumerate().position(|(i, change)| {
+                !used[i]
+                    && (change.after - wanted.after).abs() <= level_slack
+                    && change.at >= wanted.from - 2 * INTERVAL
+                    && change.at <= wanted.until
+            });
+            match hit {
+                None => {
+                    self.missed += 1;
+                    self.misses.push((flow, wanted));
+                }
+                Some(i) => {
+                    used[i] = true;
+                    self.delays.push(told[i].certain - wanted.from);
+                }
+            }
+        }
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "counts")]
+fn share(part: usize, of: usize) -> f64 {
+    if of == 0 {
+        1.0
+    } else {
+        part as f64 / of as f64
+    }
+}
+
+/// Whether the flow did change to that level then: a change to it lies within a second before (or
+/// as long before as a queue stood), and the flow had been on the level before since what was told
+/// last.
+fn is_true(world: &World, flow: u32, earlier: i64, told: &Change) -> bool {
+    let stays = &world.stays[flow as usize];
+    let noisy = world.plan.jitter != Jitter::Quiet;
+    let (slack, level_slack) = if noisy {
+        (3 * S, 2 * TOLERANCE)
+    } else {
+        (S, TOLERANCE)
+    };
+    let early = if noisy { S } else { 2 * INTERVAL };
+    let mut reach = told.at - slack;
+    for burst in world.bursts.iter().rev() {
+        if burst.from <= reach && burst.until() >= reach - S {
+            reach = burst.from - S;
+        }
+    }
+    let near = |path: usize, level: i64| (world.paths[path] - level).abs() <= level_slack;
+    let came = stays
+        .iter()
+        .skip(1)
+        .any(|stay| near(stay.path, told.after) && (reach..=told.at + early).contains(&stay.from));
+    let was = stays.iter().enumerate().any(|(i, stay)| {
+        let until = stays.get(i + 1).map_or(i64::MAX, |next| next.from);
+        near(stay.path, told.before) && until >= earlier.min(reach) && stay.from <= told.at
+    });
+    came && was && (told.after - told.before).abs() > TOLERANCE
+}
+
+/// The changes that should be told: stays with too few samples are passed over.
+fn wanted(world: &World, flow: u32, samples: &[(i64, i64)]) -> Vec<Wanted> {
+    let stays = &world.stays[flow as usize];
+    let mut list: Vec<Wanted> = Vec::new();
+    for (i, stay) in stays.iter().enumerate() {
+        let until = stays.get(i + 1).map_or(i64::MAX, |next| next.from);
+        let sampled =
+            samples.partition_point(|s| s.0 < until) - samples.partition_point(|s| s.0 < stay.from);
+        let after = world.paths[stay.path];
+        if sampled < LEAST {
+            continue;
+        }
+        match list.last_mut() {
+            Some(last) if (last.after - after).abs() <= TOLERANCE => last.until = until,
+            _ => list.push(Wanted {
+                from: stay.from,
+                until,
+                after,
+            }),
+        }
+    }
+    list.drain(..1.min(list.len()));
+    list
+}

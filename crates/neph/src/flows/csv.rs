@@ -1,0 +1,94 @@
+//! Messages as lines of CSV, and the flows as a table.
+
+use neph_flows::FleetView;
+use neph_model::{Anchor, Fleet, FleetMessage, FleetOutcome, Own, ReadBy, Span};
+
+use crate::sheet::quoted;
+
+/// The first line of the messages.
+pub(super) const HEADING: &str = "endpoint,lane,source_port,seq,sent_ns,sent_unix_ns,late_ns,outcome,\
+round_trip_ns,network_ns,read_by,peer_rx_ns,residence_ns,peer_count,peer_ttl,ttl,copies";
+
+/// One message; what is absent is empty.
+pub(super) fn line(fleet: &Fleet, message: &FleetMessage, anchor: Option<Anchor<Own>>) -> String {
+    let outcome = match message.outcome {
+        FleetOutcome::Reply(_) => "reply",
+        FleetOutcome::Lost => "lost",
+        FleetOutcome::Failed => "failed",
+    };
+    let mut cells = vec![
+        quoted(
+            fleet.endpoints[fleet.endpoint_of(message.lane)]
+                .name
+                .clone(),
+        ),
+        message.lane.0.to_string(),
+        message.source_port.to_string(),
+        message.seq.to_string(),
+        message.sent.nanos().to_string(),
+        told(anchor.map(|anchor| anchor.to_wall(message.sent).unix_nanos())),
+        message.late.nanos().to_string(),
+        outcome.to_owned(),
+    ];
+    let reply = message.reply();
+    let peer = reply.and_then(|reply| reply.at_peer);
+    cells.extend([
+        told(reply.map(|reply| reply.round_trip.nanos())),
+        told(reply.map(|reply| reply.network().nanos())),
+        told(reply.map(|reply| match reply.read_by {
+            ReadBy::Kernel => "kernel",
+            ReadBy::Program => "program",
+        })),
+        told(peer.map(|peer| peer.rx.nanos())),
+        told(peer.map(|peer| peer.residence.nanos())),
+        told(peer.and_then(|peer| peer.count)),
+        told(peer.and_then(|peer| peer.ttl)),
+        told(reply.and_then(|reply| reply.ttl)),
+        told(reply.map(|reply| reply.copies)),
+    ]);
+    cells.join(",")
+}
+
+/// A row for each flow.
+pub(super) fn flows(view: &FleetView) -> String {
+    let mut text = "endpoint,lane,source_port,base_ns,class,changes,replies,lost,failed,\
+lost_forward,lost_reverse,copies,reordered_forward,reordered_reverse,reordered\n"
+        .to_owned();
+    for flow in &view.flows {
+        let last = flow.segments.last();
+        let tally = &flow.tally;
+        let mut cells = vec![
+            quoted(
+                view.fleet.endpoints[view.fleet.endpoint_of(flow.lane)]
+                    .name
+                    .clone(),
+            ),
+            flow.lane.0.to_string(),
+            flow.source_port.to_string(),
+            told(last.map(|segment| Span::nanos(segment.base))),
+            told(
+                last.and_then(|segment| segment.class)
+                    .map(|class| class + 1),
+            ),
+            flow.segments.len().saturating_sub(1).to_string(),
+        ];
+        let counts = [
+            tally.replies,
+            tally.lost,
+            tally.failed,
+            tally.lost_forward,
+            tally.lost_reverse,
+            tally.copies,
+            tally.reordered_forward,
+            tally.reordered_reverse,
+            tally.reordered,
+        ];
+        cells.extend(counts.map(|count| count.to_string()));
+        text.push_str(&(cells.join(",") + "\n"));
+    }
+    text
+}
+
+fn told(value: Option<impl ToString>) -> String {
+    value.map_or_else(String::new, |value| value.to_string())
+}

@@ -1,0 +1,257 @@
+//! The same for programs. Times are integers of nanoseconds.
+
+use neph_flows::{
+    Advice, Class, Counsel, Curve, Evidence, FlowTally, Guide, PairView, PathChange, Share,
+};
+use neph_model::{Anchor, Fleet, Instant, Own, Span};
+use serde_json::{Value, json};
+
+use super::tell::Status;
+use super::watch::Watched;
+use crate::version;
+
+/// A path change.
+pub(super) fn change(fleet: &Fleet, change: &PathChange, anchor: Option<Anchor<Own>>) -> Value {
+    let unix = |at: Instant<Own>| anchor.map(|anchor| anchor.to_wall(at).unix_nanos());
+    json!({
+        "type": "change",
+        "endpoint": fleet.endpoints[fleet.endpoint_of(change.lane)].name,
+        "lane": change.lane.0,
+        "source_port": change.source_port,
+        "at_unix_ns": unix(change.at),
+        "told_unix_ns": unix(change.told),
+        "before_ns": change.before.nanos(),
+        "after_ns": change.after.nanos(),
+        "evidence": evidence(change.evidence),
+    })
+}
+
+fn evidence(evidence: Evidence) -> Value {
+    json!({
+        "reordered": evidence.reordered,
+        "ttl": evidence.ttl,
+        "other_routers": evidence.trace,
+        "direction": evidence.direction,
+    })
+}
+
+/// How it goes.
+pub(super) fn status(status: &Status) -> Value {
+    json!({
+        "type": "status",
+        "running_ns": status.running.nanos(),
+        "tally": tally(&status.tally),
+        "changes": status.changes,
+    })
+}
+
+/// Everything but the single flows and changes.
+pub(super) fn summary(watched: &Watched) -> Value {
+    let view = &watched.view;
+    let unix = |at: Instant<Own>| watched.anchor.map(|anchor| anchor.to_wall(at).unix_nanos());
+    let pairs: Vec<Value> = (0..view.pairs.len())
+        .map(|index| pair(watched, index))
+        .collect();
+    json!({
+        "type": "summary",
+        "neph": version::VERSION,
+        "probe": view.fleet.probe,
+        "flows_at_a_time": view.fleet.lanes,
+        "interval_ns": view.fleet.interval.nanos(),
+        "renewal_ns": view.fleet.renewal.map(Span::nanos),
+        "from_unix_ns": unix(view.from),
+        "until_unix_ns": unix(view.until),
+        "detection": {
+            "quorum": view.settings.detection.quorum,
+            "window": view.settings.detection.window,
+            "tolerance_ns": view.settings.detection.tolerance.nanos(),
+        },
+        "tally": tally(&view.tally),
+        "sender": {
+            "sent": watched.own.sent,
+            "replies": watched.own.replies,
+            "lost": watched.own.lost,
+            "failed": watched.own.failed,
+            "late": watched.own.late,
+            "dropped_here": watched.own.dropped_here,
+            "unstamped": watched.own.unstamped,
+        },
+        "pairs": pairs,
+    })
+}
+
+/// Adds each flow and each change.
+pub(super) fn add_flows(document: &mut Value, watched: &Watched) {
+    let view = &watched.view;
+    let unix = |at: Instant<Own>| watched.anchor.map(|anchor| anchor.to_wall(at).unix_nanos());
+    let flows = view.flows.iter().map(|flow| {
+        let segments: Vec<Value> = flow
+            .segments
+            .iter()
+            .map(|segment| {
+                json!({
+                    "from_unix_ns": unix(segment.from),
+                    "until_unix_ns": unix(segment.until),
+                    "base_ns": segment.base.nanos(),
+                    "class": segment.class,
+                })
+            })
+            .collect();
+        json!({
+            "endpoint": view.fleet.endpoints[view.fleet.endpoint_of(flow.lane)].name,
+            "lane": flow.lane.0,
+            "source_port": flow.source_port,
+            "tally": tally(&flow.tally),
+            "segments": segments,
+        })
+    });
+    document["flows"] = flows.collect::<Vec<_>>().into();
+    let changes = view
+        .changes
+        .iter()
+        .map(|one| change(&view.fleet, one, watched.anchor));
+    document["changes"] = changes.collect::<Vec<_>>().into();
+}
+
+fn tally(tally: &FlowTally) -> Value {
+    json!({
+        "messages": tally.messages(),
+        "replies": tally.replies,
+        "lost": tally.lost,
+        "failed": tally.failed,
+        "lost_forward": tally.lost_forward,
+        "lost_reverse": tally.lost_reverse,
+        "copies": tally.copies,
+        "reordered": tally.reordered,
+        "reordered_forward": tally.reordered_forward,
+        "reordered_reverse": tally.reordered_reverse,
+    })
+}
+
+fn pair(watched: &Watched, index: usize) -> Value {
+    let view = &watched.view;
+    let pair: &PairView = &view.pairs[index];
+    let classes = view.classes[index].iter().zip(&pair.moved);
+    let unix = |at: Instant<Own>| watched.anchor.map(|anchor| anchor.to_wall(at).unix_nanos());
+    let bins = view.fairness[index].iter().map(|bin| {
+        json!({
+            "from_unix_ns": unix(bin.from),
+            "flows": bin.flows,
+            "changes": bin.changes,
+            "latency": quantiles(&bin.latency),
+            "base": bin.base.as_ref().map(quantiles),
+        })
+    });
+    json!({
+        "endpoint": pair.endpoint,
+        "address": view.fleet.endpoints[index].address.to_string(),
+        "flows": pair.flows,
+        "classes": classes.map(|(class, moved)| class_value(class, moved)).collect::<Vec<_>>(),
+        "changes": pair.changes,
+        "changes_per_flow_hour": pair.changes_per_flow_hour(),
+        "watched_ns": pair.watched.nanos(),
+        "inflation": pair.inflation.map(|inflation| json!({
+            "ratio": inflation.ratio,
+            "lowest_ns": inflation.lowest.nanos(),
+            "highest_ns": inflation.highest.nanos(),
+            "flows": inflation.flows,
+        })),
+        "dip": pair.bimodality,
+        "leave_soon": pair.leave_soon.as_ref().map(share),
+        "soon_ns": view.settings.soon.nanos(),
+        "between_changes": pair.between.as_ref().map(curve),
+        "persistence": pair.persistence.as_ref().map(curve),
+        "persistence_forward": pair.persistence_forward.as_ref().map(curve),
+        "persistence_reverse": pair.persistence_reverse.as_ref().map(curve),
+        "bin_ns": view.settings.bin.nanos(),
+        "bins": bins.collect::<Vec<_>>(),
+        "advice": view.advice.get(index).map(advice),
+    })
+}
+
+fn class_value(class: &Class, moved: &neph_flows::Moved) -> Value {
+    json!({
+        "base_ns": class.base.nanos(),
+        "lowest_ns": class.range.0.nanos(),
+        "highest_ns": class.range.1.nanos(),
+        "share_of_time": class.share,
+        "flows": class.flows,
+        "left": class.left,
+        "joined": class.joined,
+        "left_per_flow_hour": moved.per_flow_hour,
+        "share_of_moves": moved.moved.as_ref().map(share),
+    })
+}
+
+fn quantiles(of: &[Span; 5]) -> Value {
+    let [min, p50, p95, p99, max] = of.map(Span::nanos);
+    json!({ "min_ns": min, "p50_ns": p50, "p95_ns": p95, "p99_ns": p99, "max_ns": max })
+}
+
+fn share(share: &Share) -> Value {
+    json!({ "share": share.share, "low": share.low, "high": share.high, "hits": share.hits, "n": share.n })
+}
+
+fn curve(curve: &Curve) -> Value {
+    let point = |point: &neph_flows::CurvePoint| {
+        json!({
+            "after_ns": point.at.nanos(),
+            "surviving": point.surviving,
+            "low": point.low,
+            "high": point.high,
+            "at_risk": point.at_risk,
+        })
+    };
+    json!({
+        "n": curve.n,
+        "ended": curve.ended,
+        "median_ns": curve.median().map(Span::nanos),
+        "points": curve.points.iter().map(point).collect::<Vec<_>>(),
+    })
+}
+
+fn advice(advice: &Advice) -> Value {
+    let mut value = match &advice.counsel {
+        Counsel::Refused { why } => json!({ "given": false, "why": why }),
+        Counsel::Given(guide) => given(guide),
+    };
+    value["caution"] = advice.caution.into();
+    value
+}
+
+fn given(guide: &Guide) -> Value {
+    let horizons = guide.horizons.iter().map(|horizon| {
+        json!({
+            "after_ns": horizon.after.nanos(),
+            "on_low": share(&horizon.on_low),
+            "random_on_low": horizon.random_on_low,
+            "p50_advised_ns": horizon.p50.advised.nanos(),
+            "p50_random_ns": horizon.p50.random.nanos(),
+            "p50_gain_ns": horizon.p50.gain().nanos(),
+            "p99_advised_ns": horizon.p99.advised.nanos(),
+            "p99_random_ns": horizon.p99.random.nanos(),
+            "p99_gain_ns": horizon.p99.gain().nanos(),
+        })
+    });
+    let ports = guide.ports.iter().map(|port| {
+        json!({ "source_port": port.port, "base_ns": port.base.nanos(), "held_ns": port.held.nanos() })
+    });
+    let best = guide.best_of.iter().map(|best| {
+        json!({
+            "connections": best.connections,
+            "chance": best.chance,
+            "p50_ns": best.p50.nanos(),
+            "p99_ns": best.p99.nanos(),
+        })
+    });
+    json!({
+        "given": true,
+        "low_ns": guide.low.nanos(),
+        "random_ns": guide.random.nanos(),
+        "low_share": share(&guide.low_share),
+        "ports": ports.collect::<Vec<_>>(),
+        "no_ports": guide.no_ports,
+        "best_of": best.collect::<Vec<_>>(),
+        "tested": horizons.collect::<Vec<_>>(),
+    })
+}

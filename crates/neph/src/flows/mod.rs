@@ -1,0 +1,194 @@
+//! `neph flows`: many flows to one target or several; which are slow, when their paths change, and
+//! which source ports are best.
+
+mod advice;
+mod csv;
+mod fleet;
+mod json;
+mod summary;
+mod tell;
+mod watch;
+mod words;
+
+use std::path::PathBuf;
+
+use clap::{Args as ClapArgs, ValueEnum};
+use neph_flows::{Detection, Settings};
+use neph_model::Span;
+use neph_probe::{IpVersion, Place, Priority};
+
+use crate::exit::{Failure, Outcome};
+use crate::value::Secret;
+use crate::{interrupt, output, value};
+
+/// How results are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    /// For people.
+    Text,
+    /// One document at the end.
+    Json,
+    /// One document a line, as it happens: path changes, status, and the summary last.
+    Ndjson,
+    /// One line a message.
+    Csv,
+}
+
+/// Options of `neph flows`.
+#[derive(Debug, ClapArgs)]
+#[command(
+    after_help = "TARGET: udp://host[:port], or a bare host[:port], where a STAMP reflector answers \
+(neph reflect).\n\
+Exit status: 0 measured, 1 nothing measured, 2 usage, 130 interrupted (with the summary)."
+)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is an option of the command line"
+)]
+pub(crate) struct Args {
+    /// Whom to ask; flows take turns at several
+    #[arg(required = true, value_name = "TARGET")]
+    pub(crate) targets: Vec<String>,
+    /// How many flows, each with a source port of its own
+    #[arg(long, short = 'n', value_name = "N", value_parser = clap::value_parser!(u32).range(1..=50_000), default_value = "512")]
+    pub(crate) flows: u32,
+    /// Time between two messages of a flow; a bare number is seconds
+    #[arg(long, short, value_name = "TIME", value_parser = value::positive_span, default_value = "1s")]
+    pub(crate) interval: Span,
+    /// Stop after this long
+    #[arg(long, short = 'w', value_name = "TIME", value_parser = value::positive_span, conflicts_with = "count")]
+    pub(crate) duration: Option<Span>,
+    /// Stop after this many messages of each flow
+    #[arg(long, short, value_name = "N", value_parser = value::at_least_one)]
+    pub(crate) count: Option<u64>,
+    /// Give each flow a new source port after this long
+    #[arg(long, value_name = "TIME", value_parser = value::positive_span)]
+    pub(crate) renew: Option<Span>,
+    /// The first source port; flows take ports from here on that are free
+    #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1024..))]
+    pub(crate) first_port: Option<u16>,
+    /// Count a message lost after this long without a reply
+    #[arg(long, value_name = "TIME", value_parser = value::positive_span, default_value = "2s")]
+    pub(crate) timeout: Span,
+    /// Messages a second that are never exceeded, all flows together
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), default_value = "50000")]
+    pub(crate) rate_cap: u32,
+    /// IPv4 only
+    #[arg(short = '4', conflicts_with = "ipv6")]
+    pub(crate) ipv4: bool,
+    /// IPv6 only
+    #[arg(short = '6')]
+    pub(crate) ipv6: bool,
+    /// How many round trips are looked at together for a flow's base latency
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(2..=16), default_value = "4")]
+    pub(crate) window: u8,
+    /// How many of these have to agree
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(2..=16), default_value = "3")]
+    pub(crate) quorum: u8,
+    /// How near to each other they are then, and how far a path change moves them at least
+    #[arg(long, value_name = "TIME", value_parser = value::positive_span, default_value = "500us")]
+    pub(crate) tolerance: Span,
+    /// Say which source ports give the low path, and how long such advice has held
+    #[arg(long)]
+    pub(crate) advise: bool,
+    /// Secret of authenticated STAMP; `file:PATH` reads it from a file
+    #[arg(long, value_name = "SECRET", value_parser = value::secret)]
+    pub(crate) stamp_key: Option<Secret>,
+    /// Ordinary scheduling even where real-time priority is permitted
+    #[arg(long)]
+    pub(crate) normal_priority: bool,
+    /// How to write results
+    #[arg(long, value_enum, default_value = "text")]
+    pub(crate) format: Format,
+    /// Only the summary, in any format; what goes wrong is still said on standard error
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
+    /// Measure from this network namespace (a lab's site)
+    #[arg(long, value_name = "NAMESPACE")]
+    pub(crate) site: Option<String>,
+    /// Write results to this file instead of standard output
+    #[arg(long, short, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+}
+
+impl Args {
+    const fn version(&self) -> IpVersion {
+        match (self.ipv4, self.ipv6) {
+            (true, _) => IpVersion::V4,
+            (_, true) => IpVersion::V6,
+            _ => IpVersion::Any,
+        }
+    }
+
+    const fn priority(&self) -> Priority {
+        if self.normal_priority {
+            Priority::Normal
+        } else {
+            Priority::Auto
+        }
+    }
+
+    /// Where it is measured from; none for here.
+    fn place(&self) -> Option<Place> {
+        self.site.as_ref().map(Place::named)
+    }
+
+    /// How many messages each flow's place sends; `None` until interrupted.
+    fn messages(&self) -> Option<u64> {
+        let in_time = |duration: Span| {
+            u64::try_from(duration.nanos() / self.interval.nanos())
+                .unwrap_or(0)
+                .max(1)
+        };
+        self.count.or_else(|| self.duration.map(in_time))
+    }
+
+    fn settings(&self) -> Settings {
+        Settings {
+            detection: Detection {
+                quorum: self.quorum,
+                window: self.window,
+                tolerance: self.tolerance,
+            },
+            // A lost message keeps back what its flow sent after it for as long as its timeout.
+            settle: self.timeout + Span::from_millis(200),
+            ..Settings::default()
+        }
+    }
+
+    /// What no single option can say of itself.
+    fn check(&self) -> Result<(), Failure> {
+        if self.quorum > self.window {
+            return Err(Failure::Usage(format!(
+                "--quorum {} of --window {}: no more round trips can agree than are looked at",
+                self.quorum, self.window
+            )));
+        }
+        if self.renew.is_some_and(|renew| renew < self.interval) {
+            return Err(Failure::Usage(format!(
+                "--renew {} is shorter than --interval {}: a flow would end before its first message",
+                self.renew.unwrap_or_default(),
+                self.interval
+            )));
+        }
+        Ok(())
+    }
+}
+
+/// Measures and shows.
+pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
+    args.check()?;
+    let spec = fleet::spec(args)?;
+    let stop = interrupt::stop_on_ctrl_c()?;
+    let mut tell = tell::Tell::new(args)?;
+    let watched = watch::run(args, spec, &stop, &mut tell)?;
+    tell.end(&watched)?;
+    if let Some(why) = &watched.given_up {
+        output::say(&format!("neph: {why}"));
+    }
+    Ok(match (stop.is_set(), watched.own.replies > 0) {
+        (true, _) => Outcome::Interrupted,
+        (false, true) => Outcome::Done,
+        (false, false) => Outcome::Nothing,
+    })
+}

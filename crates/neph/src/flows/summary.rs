@@ -1,0 +1,287 @@
+//! The summary for people: what was lost where, the classes of latency, how flows move between them,
+//! and how unequal they are.
+
+use neph_flows::{Curve, Fairness, FleetView, FlowTally, PairView, Share};
+use neph_model::Span;
+use neph_stats::{Sorted, quantile_needs, rough_quantile};
+
+use super::advice;
+use super::watch::Watched;
+use super::words::percent;
+use crate::counted::counted;
+
+/// Ports that are shown of a class.
+const SHOWN: usize = 5;
+
+/// All of it.
+pub(super) fn text(watched: &Watched) -> String {
+    let view = &watched.view;
+    let mut text = String::new();
+    for (endpoint, pair) in view.pairs.iter().enumerate() {
+        text.push_str(&format!("\n--- {} ---\n", pair.endpoint));
+        let mut tally = FlowTally::default();
+        view.flows_of(endpoint)
+            .for_each(|flow| tally.add(&flow.tally));
+        text.push_str(&fared(&tally, view.flows_of(endpoint).count()));
+        if tally.replies == 0 {
+            continue;
+        }
+        text.push_str(&classes(view, endpoint));
+        text.push_str(&changes(view, endpoint, pair));
+        text.push_str(&unequal(view, endpoint, pair));
+        if let Some(advice) = view.advice.get(endpoint) {
+            text.push_str(&advice::text(advice));
+        }
+    }
+    text.push_str(&own(watched));
+    text
+}
+
+/// How the messages fared, by direction where that is known.
+fn fared(tally: &FlowTally, flows: usize) -> String {
+    let messages = tally.messages();
+    let mut line = format!(
+        "{}, {}, {} replies, {} lost ({})",
+        counted(flows as u64, "flow"),
+        counted(messages, "message"),
+        tally.replies,
+        tally.lost,
+        percent(ratio(tally.lost, messages))
+    );
+    let known = tally.lost_forward + tally.lost_reverse;
+    if known > 0 {
+        line.push_str(&format!(
+            ": {} on the way there, {} on the way back",
+            tally.lost_forward, tally.lost_reverse
+        ));
+        if known < tally.lost {
+            line.push_str(&format!(", of {} it is not known", tally.lost - known));
+        }
+    }
+    for (count, told) in [
+        (tally.failed, format!("{} not sent", tally.failed)),
+        (tally.copies, counted(tally.copies, "duplicate")),
+        (
+            tally.reordered_forward,
+            format!("{} requests overtaken", tally.reordered_forward),
+        ),
+        (
+            tally.reordered_reverse,
+            format!(
+                "{} replies overtaken on the way back",
+                tally.reordered_reverse
+            ),
+        ),
+    ] {
+        if count > 0 {
+            line.push_str(&format!("; {told}"));
+        }
+    }
+    line + "\n"
+}
+
+fn classes(view: &FleetView, endpoint: usize) -> String {
+    let classes = &view.classes[endpoint];
+    if classes.is_empty() {
+        let rule = view.settings.detection;
+        return format!(
+            "no flow had a base latency: {} of {} round trips never lay within {}\n",
+            rule.quorum, rule.window, rule.tolerance
+        );
+    }
+    let mut text =
+        "\nclass        base     of time   flows    left  joined  left/flow/h  ports\n".to_owned();
+    let moved = &view.pairs[endpoint].moved;
+    for (index, class) in classes.iter().enumerate() {
+        let rate = moved.get(index).map_or(0.0, |moved| moved.per_flow_hour);
+        text.push_str(&format!(
+            "{:>5}  {:>10}  {:>10}  {:>6}  {:>6}  {:>6}  {:>11.1}  {}\n",
+            index + 1,
+            class.base,
+            percent(class.share),
+            class.flows,
+            class.left,
+            class.joined,
+            rate,
+            ports(view, endpoint, index)
+        ));
+    }
+    text + "\n"
+}
+
+/// Some source ports that were in the class at the end.
+fn ports(view: &FleetView, endpoint: usize, class: usize) -> String {
+    let recent = view.until - view.settings.bin - view.fleet.interval;
+    let in_class = |flow: &&neph_flows::FlowHistory| {
+        flow.segments.last().is_some_and(|segment| {
+            segment.class.map(usize::from) == Some(class) && segment.until >= recent
+        })
+    };
+    let mut ports = view
+        .flows_of(endpoint)
+        .filter(in_class)
+        .map(|flow| flow.source_port);
+    let some: Vec<String> = ports
+        .by_ref()
+        .take(SHOWN)
+        .map(|port| port.to_string())
+        .collect();
+    let more = if ports.next().is_some() { " ..." } else { "" };
+    some.join(" ") + more
+}
+
+/// Path changes, and how long flows stay.
+fn changes(view: &FleetView, endpoint: usize, pair: &PairView) -> String {
+    let mut text = match pair.changes_per_flow_hour() {
+        Some(rate) if pair.changes > 0 => {
+            let bins = &view.fairness[endpoint];
+            let most = bins.iter().map(|bin| bin.changes).max().unwrap_or(0);
+            format!(
+                "path changes:  {}, {rate:.1} per flow and hour; in {} at most {most}\n",
+                pair.changes, view.settings.bin
+            )
+        }
+        _ => format!(
+            "path changes:  none in {} of watching flows\n",
+            pair.watched
+        ),
+    };
+    if let Some(share) = &pair.leave_soon {
+        text.push_str(&format!(
+            "persistence:   {} of those who came to a class left it within {}\n",
+            interval(share, "stay"),
+            view.settings.soon
+        ));
+    }
+    let curves = [
+        ("between changes", &pair.between),
+        ("stay on a class", &pair.persistence),
+        ("way there alone", &pair.persistence_forward),
+        ("way back alone", &pair.persistence_reverse),
+    ];
+    for (name, curve) in curves {
+        if let Some(curve) = curve {
+            text.push_str(&format!("{:<15}{}\n", format!("{name}:"), lasting(curve)));
+        }
+    }
+    text
+}
+
+fn lasting(curve: &Curve) -> String {
+    let of = format!("n {}, of which {} were seen to end", curve.n, curve.ended);
+    match curve.median() {
+        Some(median) => format!(" median {median} ({of})"),
+        None => format!(" more than half outlasted the measurement ({of})"),
+    }
+}
+
+/// 40.0 % (35.1 to 45.2, n 123 stays)
+pub(super) fn interval(share: &Share, noun: &str) -> String {
+    format!(
+        "{} ({:.1} to {:.1}, n {})",
+        percent(share.share),
+        share.low * 100.0,
+        share.high * 100.0,
+        counted(share.n, noun)
+    )
+}
+
+/// Inflation, unfairness, bimodality.
+fn unequal(view: &FleetView, endpoint: usize, pair: &PairView) -> String {
+    let mut text = String::new();
+    if let Some(inflation) = &pair.inflation {
+        text.push_str(&format!(
+            "inflation:     {} ({} over {}, {})\n",
+            percent(inflation.ratio - 1.0),
+            inflation.highest,
+            inflation.lowest,
+            counted(inflation.flows, "flow")
+        ));
+    }
+    text.push_str(&unfair(&view.fairness[endpoint], view.settings.bin));
+    if let Some(dip) = &pair.bimodality {
+        let verdict = if dip.p < 0.05 {
+            "the flows fall into groups"
+        } else {
+            "one group cannot be ruled out"
+        };
+        text.push_str(&format!(
+            "dip test:      {verdict} (dip {:.4}, p {}, {})\n",
+            dip.dip,
+            if dip.p < 0.001 {
+                "< 0.001".to_owned()
+            } else {
+                format!("{:.3}", dip.p)
+            },
+            counted(dip.n, "flow")
+        ));
+    }
+    text
+}
+
+/// In the median bin, how latency lies over flows. A quantile that needs more flows is not told.
+fn unfair(bins: &[Fairness], width: Span) -> String {
+    let flows = bins.iter().map(|bin| bin.flows).max().unwrap_or(0);
+    let quantiles = [(1, 0.5, "p50"), (2, 0.95, "p95"), (3, 0.99, "p99")];
+    let told: Vec<String> = quantiles
+        .into_iter()
+        .filter(|(_, p, _)| quantile_needs(*p).is_ok_and(|needs| flows as usize >= needs))
+        .filter_map(|(place, _, name)| {
+            Some(format!(
+                "{name} {}",
+                over_bins(bins, |bin| bin.latency[place])?
+            ))
+        })
+        .collect();
+    if told.is_empty() {
+        return String::new();
+    }
+    format!(
+        "over flows:    {} (each flow's median in {width}; the median of {})\n",
+        told.join(", "),
+        counted(bins.len() as u64, "bin")
+    )
+}
+
+fn over_bins(bins: &[Fairness], of: impl Fn(&Fairness) -> Span) -> Option<Span> {
+    #[expect(clippy::cast_precision_loss, reason = "display")]
+    let mut values: Vec<f64> = bins.iter().map(|bin| of(bin).nanos() as f64).collect();
+    let middle = rough_quantile(Sorted::sort(&mut values).ok()?, 0.5).ok()?;
+    #[expect(clippy::cast_possible_truncation, reason = "display")]
+    let nanos = middle as i64;
+    Some(Span::from_nanos(nanos))
+}
+
+/// What this host itself did to the measurement; nothing, where it did nothing.
+fn own(watched: &Watched) -> String {
+    let own = &watched.own;
+    let mut text = String::new();
+    for (count, sentence) in [
+        (
+            own.dropped_here,
+            "replies were dropped by this host, which read too slowly: they are among the lost; ask for fewer messages a second",
+        ),
+        (
+            own.late,
+            "replies came after their timeout and count as lost; --timeout is too short for this network",
+        ),
+        (
+            own.unstamped,
+            "messages lack the kernel's stamps: their round trips hold this program's own waiting",
+        ),
+    ] {
+        if count > 0 {
+            text.push_str(&format!("{count} {sentence}\n"));
+        }
+    }
+    if text.is_empty() {
+        text
+    } else {
+        format!("\n{text}")
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "display")]
+fn ratio(part: u64, whole: u64) -> f64 {
+    part as f64 / whole.max(1) as f64
+}

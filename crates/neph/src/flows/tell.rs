@@ -1,0 +1,142 @@
+//! Tells what happens as it happens, and the summary, in the format that was asked for.
+
+use std::io::Write;
+
+use neph_flows::{FlowTally, PathChange, PathNews};
+use neph_model::{Anchor, Fleet, FleetMessage, Own, Span};
+use neph_probe::Sharing;
+
+use super::watch::Watched;
+use super::{Args, Format, csv, json, summary, words};
+use crate::exit::Failure;
+use crate::sink;
+
+/// What a status says.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Status {
+    /// Since the start.
+    pub(super) running: Span,
+    pub(super) tally: FlowTally,
+    pub(super) changes: usize,
+}
+
+/// How long until the next status: a week's run need not say everything ten thousand times.
+pub(super) fn pause(running: Span) -> Span {
+    let minutes = running.nanos() / Span::from_secs(60).nanos();
+    Span::from_secs(match minutes {
+        0..10 => 5,
+        10..60 => 30,
+        _ => 300,
+    })
+}
+
+/// Writes results.
+pub(super) struct Tell<'a> {
+    args: &'a Args,
+    out: Box<dyn Write>,
+    anchor: Option<Anchor<Own>>,
+}
+
+impl<'a> Tell<'a> {
+    pub(super) fn new(args: &'a Args) -> Result<Self, Failure> {
+        Ok(Self {
+            args,
+            out: sink::open(args.output.as_deref())?,
+            anchor: None,
+        })
+    }
+
+    /// Both clocks, for times of the day.
+    pub(super) const fn anchor(&mut self, anchor: Anchor<Own>) {
+        self.anchor = Some(anchor);
+    }
+
+    /// The fleet's flows are open.
+    pub(super) fn begin(
+        &mut self,
+        fleet: &Fleet,
+        sources: &[u16],
+        how: Sharing,
+    ) -> Result<(), Failure> {
+        match self.args.format {
+            Format::Text => write!(self.out, "{}", words::title(fleet, sources, how))?,
+            Format::Csv if !self.args.quiet => writeln!(self.out, "{}", csv::HEADING)?,
+            Format::Csv | Format::Json | Format::Ndjson => {}
+        }
+        self.out.flush()?;
+        Ok(())
+    }
+
+    /// A message is finished.
+    pub(super) fn message(&mut self, fleet: &Fleet, message: &FleetMessage) -> Result<(), Failure> {
+        if self.args.format == Format::Csv && !self.args.quiet {
+            writeln!(self.out, "{}", csv::line(fleet, message, self.anchor))?;
+        }
+        Ok(())
+    }
+
+    /// Something about paths is new.
+    pub(super) fn news(&mut self, fleet: &Fleet, news: &PathNews) -> Result<(), Failure> {
+        if self.args.quiet {
+            return Ok(());
+        }
+        match self.args.format {
+            Format::Text => writeln!(self.out, "{}", words::news(fleet, news, self.anchor))?,
+            Format::Ndjson => {
+                let (kind, change) = parts(news);
+                let mut value = json::change(fleet, change, self.anchor);
+                value["type"] = kind.into();
+                writeln!(self.out, "{value}")?;
+            }
+            Format::Json | Format::Csv => return Ok(()),
+        }
+        self.out.flush()?;
+        Ok(())
+    }
+
+    /// How it goes.
+    pub(super) fn status(&mut self, status: &Status) -> Result<(), Failure> {
+        if self.args.quiet {
+            return Ok(());
+        }
+        match self.args.format {
+            Format::Text => writeln!(self.out, "{}", words::status(status))?,
+            Format::Ndjson => writeln!(self.out, "{}", json::status(status))?,
+            Format::Json | Format::Csv => {}
+        }
+        self.out.flush()?;
+        Ok(())
+    }
+
+    /// Everything is over.
+    pub(super) fn end(&mut self, watched: &Watched) -> Result<(), Failure> {
+        match self.args.format {
+            Format::Text => write!(self.out, "{}", summary::text(watched))?,
+            Format::Json | Format::Ndjson => {
+                let mut document = json::summary(watched);
+                if !self.args.quiet {
+                    json::add_flows(&mut document, watched);
+                }
+                if self.args.format == Format::Json {
+                    let text =
+                        serde_json::to_string_pretty(&document).map_err(std::io::Error::from)?;
+                    writeln!(self.out, "{text}")?;
+                } else {
+                    writeln!(self.out, "{document}")?;
+                }
+            }
+            Format::Csv if self.args.quiet => write!(self.out, "{}", csv::flows(&watched.view))?,
+            Format::Csv => {}
+        }
+        self.out.flush()?;
+        Ok(())
+    }
+}
+
+/// What news is called in JSON, and the change that it is about.
+const fn parts(news: &PathNews) -> (&'static str, &PathChange) {
+    match news {
+        PathNews::Changed(change) => ("change", change),
+        PathNews::Withdrawn(change) => ("withdrawn", change),
+    }
+}

@@ -1,0 +1,168 @@
+//! Runs the fleet and takes in what it tells.
+
+use std::sync::mpsc::RecvTimeoutError;
+use std::time::Duration;
+
+use neph_flows::{Digest, FleetView, advise};
+use neph_model::{Anchor, Instant, Own, Span};
+use neph_probe::{FleetReport, FleetRun, FleetSpec, FleetTally, Stop, now};
+
+use super::Args;
+use super::tell::{Status, Tell};
+use crate::exit::Failure;
+use crate::output;
+
+/// How long to wait for something to be told before looking whether it is time for a status.
+const TICK: Duration = Duration::from_millis(200);
+/// Without a reply for so long from the start on, an endless run is given up.
+const HOPE: Span = Span::from_secs(15);
+
+/// What came of it.
+#[derive(Debug)]
+pub(super) struct Watched {
+    pub(super) view: FleetView,
+    /// What the sender counted.
+    pub(super) own: FleetTally,
+    /// The latest reading of both clocks.
+    pub(super) anchor: Option<Anchor<Own>>,
+    /// Why it ended before anybody asked it to.
+    pub(super) given_up: Option<String>,
+}
+
+/// A fleet as it runs.
+struct Watch<'a, 'b> {
+    digest: Digest,
+    tell: &'a mut Tell<'b>,
+    began: Instant<Own>,
+    told: Instant<Own>,
+    own: Option<FleetTally>,
+    anchor: Option<Anchor<Own>>,
+    given_up: Option<String>,
+}
+
+/// Runs the fleet to its end.
+///
+/// # Errors
+/// When it cannot begin, or results cannot be written.
+pub(super) fn run(
+    args: &Args,
+    spec: FleetSpec,
+    stop: &Stop,
+    tell: &mut Tell<'_>,
+) -> Result<Watched, Failure> {
+    let digest = Digest::new(&spec.fleet, args.settings()).map_err(Failure::usage)?;
+    let is_endless = spec.count.is_none();
+    let own_stop = Stop::new();
+    let fleet = spec.fleet.clone();
+    let running = FleetRun::start(spec, own_stop.clone())?;
+    let began = now();
+    let mut watch = Watch {
+        digest,
+        tell,
+        began,
+        told: began,
+        own: None,
+        anchor: None,
+        given_up: None,
+    };
+    let told = loop {
+        if stop.is_set() {
+            own_stop.set();
+        }
+        match running.reports().recv_timeout(TICK) {
+            Ok(report) => {
+                if let Err(error) = watch.take(report, &fleet) {
+                    break Err(error);
+                }
+            }
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => break Ok(()),
+        }
+        if let Err(error) = watch.status() {
+            break Err(error);
+        }
+        if is_endless && watch.is_hopeless() {
+            own_stop.set();
+        }
+    };
+    own_stop.set();
+    running.join()?;
+    told?;
+    watch.end(args)
+}
+
+impl Watch<'_, '_> {
+    fn take(&mut self, report: FleetReport, fleet: &neph_model::Fleet) -> Result<(), Failure> {
+        match report {
+            FleetReport::Opened { sources, how } => self.tell.begin(fleet, &sources, how)?,
+            FleetReport::Messages(messages) => {
+                for message in &messages {
+                    self.digest.push(message);
+                    self.tell.message(fleet, message)?;
+                }
+                self.tell_news()?;
+            }
+            FleetReport::Anchor(anchor) => {
+                self.anchor = Some(anchor);
+                self.tell.anchor(anchor);
+            }
+            FleetReport::ClockStepped(by) => {
+                output::say(&format!("neph: this host's clock was set: by {by}"));
+            }
+            FleetReport::Ended(tally) => self.own = Some(tally),
+        }
+        Ok(())
+    }
+
+    fn tell_news(&mut self) -> Result<(), Failure> {
+        let fleet = &self.digest.fleet().clone();
+        for news in self.digest.news() {
+            self.tell.news(fleet, &news)?;
+        }
+        Ok(())
+    }
+
+    /// A status when it is time for one: every few seconds, less often in a long run.
+    fn status(&mut self) -> Result<(), Failure> {
+        let now = now();
+        let running = now - self.began;
+        if now - self.told < super::tell::pause(running) {
+            return Ok(());
+        }
+        self.told = now;
+        let status = Status {
+            running,
+            tally: *self.digest.tally(),
+            changes: self.digest.changes(),
+        };
+        self.tell.status(&status)
+    }
+
+    /// Whether nobody has ever answered.
+    fn is_hopeless(&mut self) -> bool {
+        let tally = self.digest.tally();
+        let hopeless = tally.replies == 0 && now() - self.began > HOPE;
+        if hopeless && self.given_up.is_none() {
+            self.given_up = Some(format!(
+                "nobody has answered for {HOPE}; is neph reflect, or another STAMP reflector, at the target? With --count or --duration it would go on trying"
+            ));
+        }
+        hopeless
+    }
+
+    fn end(mut self, args: &Args) -> Result<Watched, Failure> {
+        self.digest.finish();
+        self.tell_news()?;
+        let mut view = self.digest.view();
+        if args.advise {
+            let endpoints = 0..view.fleet.endpoints.len();
+            view.advice = endpoints.map(|endpoint| advise(&view, endpoint)).collect();
+        }
+        Ok(Watched {
+            view,
+            own: self.own.unwrap_or_default(),
+            anchor: self.anchor,
+            given_up: self.given_up,
+        })
+    }
+}

@@ -1,0 +1,124 @@
+//! Lines for people: what runs, a path change, a status.
+
+use neph_flows::{Direction, Evidence, PathNews};
+use neph_model::{Anchor, Fleet, Instant, Own, Span};
+use neph_probe::Sharing;
+
+use super::tell::Status;
+use crate::counted::counted;
+
+/// What runs, a line for each endpoint.
+pub(super) fn title(fleet: &Fleet, sources: &[u16], how: Sharing) -> String {
+    let ends = (sources.iter().min(), sources.iter().max());
+    let ports = match ends {
+        (Some(first), Some(last)) if first < last => format!("source ports {first} to {last}"),
+        (Some(only), _) => format!("source port {only}"),
+        _ => "no source port".to_owned(),
+    };
+    let how = match how {
+        Sharing::SocketPerFlow => "a socket each",
+        Sharing::OneForAll => "one socket for all",
+    };
+    let renewal = fleet.renewal.map_or_else(String::new, |renewal| {
+        format!(", a new source port every {renewal}")
+    });
+    let whom: Vec<String> = fleet
+        .endpoints
+        .iter()
+        .map(|endpoint| format!("{} ({})", endpoint.name, endpoint.address.ip()))
+        .collect();
+    format!(
+        "{}\n{}, a message from each every {}{renewal}; {ports}, {how}\n",
+        whom.join("\n"),
+        counted(fleet.lanes.into(), "flow"),
+        fleet.interval
+    )
+}
+
+/// A path change as a line; where there are several endpoints, with whose it is.
+pub(super) fn news(fleet: &Fleet, news: &PathNews, anchor: Option<Anchor<Own>>) -> String {
+    let (change, end) = match news {
+        PathNews::Changed(change) => (change, evidence(change.evidence)),
+        PathNews::Withdrawn(change) => (change, "withdrawn: it was no path".to_owned()),
+    };
+    let whose = if fleet.endpoints.len() > 1 {
+        format!("{}  ", fleet.endpoints[fleet.endpoint_of(change.lane)].name)
+    } else {
+        String::new()
+    };
+    let line = format!(
+        "{}  {whose}port {:<5}  {:>10} -> {:>10}  {end}",
+        moment(change.at, anchor),
+        change.source_port,
+        change.before,
+        change.after,
+    );
+    line.trim_end().to_owned()
+}
+
+/// The time of the day in UTC, to a thousandth of a second.
+pub(super) fn moment(at: Instant<Own>, anchor: Option<Anchor<Own>>) -> String {
+    let Some(anchor) = anchor else {
+        return format!("{:.3} s", (at - Instant::from_nanos(0)).secs_f64());
+    };
+    let nanos = anchor.to_wall(at).unix_nanos();
+    jiff::Timestamp::from_nanosecond(nanos.into()).map_or_else(
+        |_| format!("{nanos} ns"),
+        |at| at.strftime("%H:%M:%S%.3f").to_string(),
+    )
+}
+
+/// What else than the latency speaks for a change; nothing, where nothing does.
+fn evidence(evidence: Evidence) -> String {
+    let mut words = Vec::new();
+    match evidence.direction {
+        Some(Direction::Forward) => words.push("way there"),
+        Some(Direction::Reverse) => words.push("way back"),
+        Some(Direction::Both) => words.push("both ways"),
+        None => {}
+    }
+    if evidence.ttl {
+        words.push("another TTL");
+    }
+    if evidence.reordered {
+        words.push("reordered");
+    }
+    match evidence.trace {
+        Some(true) => words.push("other routers"),
+        Some(false) => words.push("same routers"),
+        None => {}
+    }
+    words.join(", ")
+}
+
+/// How it goes.
+pub(super) fn status(status: &Status) -> String {
+    let tally = &status.tally;
+    format!(
+        "after {}: {}, {} lost{}; {}",
+        running(status.running),
+        counted(tally.messages(), "message"),
+        tally.lost,
+        if tally.failed > 0 {
+            format!(", {} not sent", tally.failed)
+        } else {
+            String::new()
+        },
+        counted(status.changes as u64, "path change")
+    )
+}
+
+/// Whole seconds, minutes, hours.
+fn running(span: Span) -> String {
+    let seconds = span.nanos() / 1_000_000_000;
+    match seconds {
+        0..600 => format!("{seconds} s"),
+        600..36_000 => format!("{} min", seconds / 60),
+        _ => format!("{} h", seconds / 3600),
+    }
+}
+
+/// A share in percent.
+pub(super) fn percent(share: f64) -> String {
+    format!("{:.1} %", share * 100.0)
+}

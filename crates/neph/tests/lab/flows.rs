@@ -1,0 +1,235 @@
+//! `neph flows` over a link with four paths and known reshuffles, held against what the link wrote
+//! down: path changes, classes, shares, inflation, unfairness.
+
+use std::collections::BTreeMap;
+use std::process::Command;
+
+use neph_lab::{FlowKey, FlowTruth};
+use neph_model::Span;
+use serde_json::Value;
+
+use crate::stage::{PORT, TwoSites, privileged};
+
+const FLOWS: u64 = 192;
+const INTERVAL: i64 = 200_000_000;
+const SECONDS: i64 = 50;
+/// How exactly a change is dated: a late reply may hide the first message on the new path.
+const DATED: i64 = INTERVAL * 3 / 2;
+/// Messages that a path must have before and after a change for it to be asked for.
+const LASTS: u64 = 4;
+
+/// Four paths there and one way back: round trips in microseconds.
+const PATHS: [i64; 4] = [20_000, 22_000, 24_500, 28_000];
+const LINK: &str = "
+delay = \"10ms\"
+[[link.path]]
+name = \"first\"
+weight = 35
+[[link.path]]
+name = \"second\"
+weight = 28
+a_to_b = { delay = \"12ms\" }
+[[link.path]]
+name = \"third\"
+weight = 22
+a_to_b = { delay = \"14.5ms\" }
+[[link.path]]
+name = \"fourth\"
+weight = 15
+a_to_b = { delay = \"18ms\" }
+[[link.schedule]]
+at = \"11s\"
+every = \"12s\"
+reshuffle = true
+";
+
+/// The whole way there of each source port, as the link had it.
+fn by_port(flows: &BTreeMap<FlowKey, FlowTruth>) -> BTreeMap<u16, &FlowTruth> {
+    let there = flows.iter().filter(|(key, _)| {
+        key.direction == 0 && key.protocol == 17 && key.destination_port == PORT
+    });
+    there.map(|(key, truth)| (key.source_port, truth)).collect()
+}
+
+/// A change that the link made: port, moment, from and to which path.
+#[derive(Debug)]
+struct Made {
+    port: u16,
+    at: i64,
+    paths: (u8, u8),
+    /// Whether it can be asked for: the flow sent enough before and after.
+    lasts: bool,
+}
+
+fn made(truth: &BTreeMap<u16, &FlowTruth>) -> Vec<Made> {
+    let of_flow = |(port, flow): (&u16, &&FlowTruth)| {
+        let changes: Vec<Made> = flow
+            .segments
+            .windows(2)
+            .map(|pair| Made {
+                port: *port,
+                at: pair[1].from,
+                paths: (pair[0].path, pair[1].path),
+                lasts: pair[0].packets >= LASTS && pair[1].packets >= LASTS,
+            })
+            .collect();
+        changes
+    };
+    truth.iter().flat_map(of_flow).collect()
+}
+
+fn near(nanos: &Value, path: u8) -> bool {
+    let expected = PATHS[usize::from(path)] * 1000;
+    // What hosts and the link's own lateness add.
+    (-100_000..400_000).contains(&(nanos.as_i64().expect("nanoseconds") - expected))
+}
+
+fn is_told(change: &Value, made: &Made) -> bool {
+    change["source_port"] == made.port
+        && (change["at_unix_ns"].as_i64().expect("a moment") - made.at).abs() <= DATED
+        && near(&change["before_ns"], made.paths.0)
+        && near(&change["after_ns"], made.paths.1)
+}
+
+fn measure(lab: &TwoSites) -> Value {
+    let seconds = format!("{SECONDS}s");
+    let output = Command::new(env!("CARGO_BIN_EXE_neph"))
+        .args(["flows", &format!("udp://10.79.0.2:{PORT}"), "--site"])
+        .arg(lab.namespace("client"))
+        .args(["-n", &FLOWS.to_string(), "-i", "200ms", "-w", &seconds])
+        .args(["--advise", "--format", "json"])
+        .output()
+        .expect("neph runs");
+    let err = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{err}");
+    serde_json::from_slice(&output.stdout).expect("one JSON document")
+}
+
+#[test]
+fn changes_classes_and_unfairness_are_those_that_the_link_wrote_down() {
+    if !privileged("changes_classes_and_unfairness_are_those_of_the_link") {
+        return;
+    }
+    let lab = TwoSites::up("flows", LINK);
+    let reflector = lab.reflector(Span::ZERO);
+    lab.cue();
+    let told = measure(&lab);
+    drop(reflector);
+    let flows = lab.flows();
+    let truth = by_port(&flows);
+    assert_eq!(truth.len() as u64, FLOWS);
+    changes_are_the_links(&told, &made(&truth));
+    classes_are_the_links(&told["pairs"][0], &truth);
+    unfairness_is_the_links(&told["pairs"][0], &truth);
+    assert_eq!(
+        told["pairs"][0]["advice"]["given"], true,
+        "{}",
+        told["pairs"][0]["advice"]
+    );
+}
+
+/// Precision 1, recall 0.99 at least.
+fn changes_are_the_links(told: &Value, made: &[Made]) {
+    let changes = told["changes"].as_array().expect("changes");
+    for change in changes {
+        let is_true = made.iter().any(|made| is_told(change, made));
+        let own: Vec<&Made> = made
+            .iter()
+            .filter(|made| change["source_port"] == made.port)
+            .collect();
+        assert!(
+            is_true,
+            "a change that the link did not make: {change}; it made {own:#?}"
+        );
+        assert_eq!(change["evidence"]["direction"], "forward", "{change}");
+    }
+    let asked: Vec<&Made> = made.iter().filter(|made| made.lasts).collect();
+    let found = asked
+        .iter()
+        .filter(|made| changes.iter().any(|change| is_told(change, made)))
+        .count();
+    println!(
+        "{} changes told, {found} of {} asked for",
+        changes.len(),
+        asked.len()
+    );
+    assert!(asked.len() > 300, "the link reshuffled: {}", asked.len());
+    assert!(
+        found * 100 >= asked.len() * 99,
+        "{found} of {}",
+        asked.len()
+    );
+}
+
+/// As many classes as paths, each with its share of the flows' time.
+fn classes_are_the_links(pair: &Value, truth: &BTreeMap<u16, &FlowTruth>) {
+    let classes = pair["classes"].as_array().expect("classes");
+    assert_eq!(classes.len(), PATHS.len(), "{classes:?}");
+    let mut packets = [0_u64; PATHS.len()];
+    for segment in truth.values().flat_map(|flow| &flow.segments) {
+        packets[usize::from(segment.path)] += segment.packets;
+    }
+    let all: u64 = packets.iter().sum();
+    for ((path, packets), class) in (0..).zip(packets).zip(classes) {
+        assert!(near(&class["base_ns"], path), "{class}");
+        let share = real(packets) / real(all);
+        let said = class["share_of_time"].as_f64().expect("a share");
+        println!("class {path}: {said:.4} of time, the link {share:.4}");
+        assert!((said - share).abs() < 0.01, "{path}: {said} and {share}");
+    }
+    let ratio = pair["inflation"]["ratio"].as_f64().expect("a ratio");
+    let really = 28.0 / 20.0;
+    assert!((ratio / really - 1.0).abs() < 0.01, "{ratio} and {really}");
+}
+
+/// Quantiles over flows, bin by bin, of each flow's median round trip.
+fn unfairness_is_the_links(pair: &Value, truth: &BTreeMap<u16, &FlowTruth>) {
+    let bins = pair["bins"].as_array().expect("bins");
+    let width = pair["bin_ns"].as_i64().expect("a width");
+    for bin in bins {
+        let from = bin["from_unix_ns"].as_i64().expect("a moment");
+        let mut medians: Vec<f64> = truth
+            .values()
+            .filter_map(|flow| median_in(flow, (from, from + width)))
+            .collect();
+        medians.sort_by(f64::total_cmp);
+        assert_eq!(bin["flows"], medians.len());
+        for (name, p) in [("p50_ns", 0.5), ("p95_ns", 0.95), ("p99_ns", 0.99)] {
+            let sorted = neph_stats::Sorted::check(&medians).expect("sorted");
+            let expected = neph_stats::rough_quantile(sorted, p).expect("flows");
+            let said = bin["latency"][name].as_f64().expect("nanoseconds");
+            println!("bin {from} {name}: {said:.0}, the link {expected:.0}");
+            assert!(
+                (said / expected - 1.0).abs() < 0.01,
+                "{name}: {said} and {expected}"
+            );
+        }
+    }
+}
+
+/// The median of the flow's round trips in a bin, had hosts and link taken no time of their own.
+fn median_in(flow: &FlowTruth, (from, until): (i64, i64)) -> Option<f64> {
+    let mut trips: Vec<i64> = Vec::new();
+    for segment in &flow.segments {
+        let mut at = segment.from;
+        while at <= segment.until {
+            if (from..until).contains(&at) {
+                trips.push(PATHS[usize::from(segment.path)] * 1000);
+            }
+            at += INTERVAL;
+        }
+    }
+    trips.sort_unstable();
+    let (low, high) = (
+        trips.get((trips.len().max(1) - 1) / 2)?,
+        trips.get(trips.len() / 2)?,
+    );
+    #[expect(clippy::cast_precision_loss, reason = "a test's statistics")]
+    let middle = low.midpoint(*high) as f64;
+    Some(middle)
+}
+
+#[expect(clippy::cast_precision_loss, reason = "a share")]
+fn real(count: u64) -> f64 {
+    count as f64
+}
