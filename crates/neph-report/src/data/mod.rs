@@ -5,6 +5,7 @@
 
 mod exchange;
 mod factor;
+mod fleet;
 
 use std::collections::BTreeSet;
 
@@ -16,6 +17,7 @@ use neph_model::{
 
 pub use exchange::{Exchange, FlowData};
 pub(crate) use factor::{Factor, factors};
+pub use fleet::read_fleet;
 
 use crate::PlotSettings;
 

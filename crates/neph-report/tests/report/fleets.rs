@@ -2,12 +2,16 @@
 
 use std::collections::BTreeMap;
 
+use neph_flows::StatsError;
 use neph_report::{
     CampaignData, Diagnoses, Figure, Mark, PlotSettings, Rect, Scene, Text, Turn, draw, findings,
-    svg, tables, write_report,
+    read_fleet, svg, tables, write_report,
 };
 
-use crate::synthetic::fleet::{Mood, World};
+use crate::synthetic::{
+    self,
+    fleet::{Mood, World},
+};
 
 const SMALL: World = World {
     flows: 8,
@@ -224,5 +228,39 @@ fn the_page_tells_each_scenario_and_every_link_leads_somewhere() {
             |id| page.contains(&format!("id=\"{id}\"")),
         );
         assert!(there, "{link} leads nowhere");
+    }
+}
+
+/// No synthetic view: the messages themselves, through the digest.
+#[test]
+fn messages_become_the_same_figures() {
+    let world = World {
+        flows: 64,
+        pairs: 2,
+        seconds: 240,
+        mood: Mood::Wild,
+    };
+    let mut data = world.campaign();
+    let messages = synthetic::fleet::messages(&world);
+    let experiment = &mut data.experiments[0];
+    let known = experiment.fleet.take().unwrap();
+    let read = read_fleet(&known.fleet, known.settings, |hear| {
+        messages.iter().for_each(hear);
+        Ok::<(), StatsError>(())
+    });
+    let read = read.unwrap();
+    assert_eq!((read.dissected.len(), read.advice.len()), (3, 2));
+    let classes: Vec<usize> = read.classes.iter().map(Vec::len).collect();
+    assert_eq!(classes, [4, 2], "the paths of both pairs");
+    experiment.fleet = Some(read);
+    let found = drawn(&data);
+    assert!(kinds(&found).iter().all(|kind| KINDS.contains(kind)));
+    for kind in [
+        "flow-dissected",
+        "flow-spectrum",
+        "flow-changes",
+        "flow-moved",
+    ] {
+        assert!(kinds(&found).contains(&kind), "{kind}");
     }
 }

@@ -4,6 +4,7 @@
 mod history;
 mod routes;
 mod sums;
+mod wire;
 
 use neph_flows::{FleetView, FlowTally, Settings, advise};
 use neph_model::{Fleet, FleetEndpoint, Instant, Own, ProbeKind, Span};
@@ -11,6 +12,7 @@ use neph_report::CampaignData;
 use neph_stats::Random;
 
 use super::{CONTINENT, over};
+pub(crate) use wire::messages;
 
 /// How often flows move.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
