@@ -31,6 +31,10 @@ fn main() -> Result<(), Box<dyn Error>> {
     for data in campaigns {
         written(&data, &folder)?;
     }
+    let mut read = READ.campaign();
+    "fleet-read".clone_into(&mut read.campaign.name);
+    read.experiments[0].fleet = Some(READ.read());
+    written(&read, &folder)?;
     for world in WORLDS {
         let data = world.campaign();
         sizes(&data, &folder)?;
@@ -47,6 +51,9 @@ const fn world(flows: u32, pairs: u32, seconds: i64, mood: Mood) -> World {
         mood,
     }
 }
+
+/// Of this one every message is made and read.
+const READ: World = world(64, 2, 600, Mood::Wild);
 
 const WORLDS: [World; 8] = [
     world(8, 1, 120, Mood::Quiet),

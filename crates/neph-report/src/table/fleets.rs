@@ -12,76 +12,85 @@ use crate::{CampaignData, PlotSettings};
 /// What the names of these tables begin with; their first column is the scenario.
 pub(crate) const FLEETS: &str = "flow-";
 
+/// A table of fleets.
+struct Kind {
+    name: &'static str,
+    title: &'static str,
+    /// Its columns after those that say which pair.
+    columns: &'static [&'static str],
+    note: &'static str,
+    rows: fn(&Pair<'_>) -> Vec<Vec<Cell>>,
+}
+
 /// Every table of fleets, in the order of the report.
+const KINDS: [Kind; 5] = [
+    Kind {
+        name: "flow-pairs",
+        title: "Flows and path changes",
+        columns: &PAIRS,
+        note: "Inflation: highest over lowest class, less one. Unfairness: the median over bins of the quantiles over flows. dip_p: the chance of such a dip if all flows were one group (Hartigan).",
+        rows: |pair| vec![of_pair(pair)],
+    },
+    Kind {
+        name: "flow-classes",
+        title: "Latency classes",
+        columns: &CLASSES,
+        note: "A class is flows with the same base latency, so probably a path. share: of all flows' time; moved: of all moves away from a class, with its 95 % interval (Wilson).",
+        rows: classes,
+    },
+    Kind {
+        name: "flow-persistence",
+        title: "Persistence",
+        columns: &PERSISTENCE,
+        note: "Kaplan-Meier with Greenwood's 95 % interval; what had not ended with the measurement is censored. Empty medians: more than half lasted longer than was watched.",
+        rows: persistence,
+    },
+    Kind {
+        name: "flow-loss",
+        title: "Loss by direction",
+        columns: &LOSS,
+        note: "Directions are told where the peer counts what it receives. Loss with its 95 % interval (Wilson); reordering as in RFC 4737.",
+        rows: |pair| vec![loss(pair)],
+    },
+    Kind {
+        name: "flow-advice",
+        title: "Which source ports",
+        columns: &advice::COLUMNS,
+        note: "Kept best: of so many connections the best one. Tested: the port that was advised so long ago, against a random one.",
+        rows: advice::rows,
+    },
+];
+
+/// Every table of fleets; those without a row are left out by the caller.
 pub(super) fn tables(data: &CampaignData, settings: &PlotSettings) -> Vec<Table> {
     let found = pairs(data, settings);
-    let table = |name, title, columns: &[&'static str], note: &str| Table {
-        name,
-        title,
-        columns: ["scenario", "block", "endpoint"]
-            .iter()
-            .chain(columns)
-            .map(|column| Column(column))
-            .collect(),
-        rows: Vec::new(),
-        notes: vec![note.to_owned()],
-    };
-    let mut all = vec![
-        table(
-            "flow-pairs",
-            "Flows and path changes",
-            &PAIRS,
-            "Inflation: highest over lowest class, less one. Unfairness: the median over bins of the quantiles over flows. dip_p: the chance of such a dip if all flows were one group (Hartigan).",
-        ),
-        table(
-            "flow-classes",
-            "Latency classes",
-            &CLASSES,
-            "A class is flows with the same base latency, so probably a path. share: of all flows' time; moved: of all moves away from a class, with its 95 % interval (Wilson).",
-        ),
-        table(
-            "flow-persistence",
-            "Persistence",
-            &PERSISTENCE,
-            "Kaplan-Meier with Greenwood's 95 % interval; what had not ended with the measurement is censored. Empty medians: more than half lasted longer than was watched.",
-        ),
-        table(
-            "flow-loss",
-            "Loss by direction",
-            &LOSS,
-            "Directions are told where the peer counts what it receives. Loss with its 95 % interval (Wilson); reordering as in RFC 4737.",
-        ),
-        table(
-            "flow-advice",
-            "Which source ports",
-            &advice::COLUMNS,
-            "Kept best: of so many connections the best one. Tested: the port that was advised so long ago, against a random one.",
-        ),
-    ];
-    for pair in &found {
-        let mut rows = vec![
-            vec![of_pair(pair)],
-            classes(pair),
-            persistence(pair),
-            vec![loss(pair)],
-            advice::rows(pair),
-        ];
-        for (table, rows) in all.iter_mut().zip(rows.drain(..)) {
-            for row in rows {
-                let mut cells = vec![
-                    Cell::Text(pair.scenario_label.clone()),
-                    Cell::Integer(u64::from(pair.block)),
-                    Cell::Text(pair.endpoint_name()),
-                ];
-                cells.extend(row);
-                table.rows.push(cells);
-            }
-        }
-    }
-    if let Some(caution) = found.iter().find_map(|pair| Some(pair.advice()?.caution)) {
-        all[4].notes.push(caution.to_owned());
+    let mut all: Vec<Table> = KINDS.iter().map(|kind| table(kind, &found)).collect();
+    let caution = found.iter().find_map(|pair| Some(pair.advice()?.caution));
+    if let (Some(caution), Some(advice)) = (caution, all.last_mut()) {
+        advice.notes.push(caution.to_owned());
     }
     all
+}
+
+fn table(kind: &Kind, found: &[Pair<'_>]) -> Table {
+    let columns = ["scenario", "block", "endpoint"].iter().chain(kind.columns);
+    let of_pair = |pair: &Pair<'_>| {
+        let whose = [
+            Cell::Text(pair.scenario_label.clone()),
+            Cell::Integer(u64::from(pair.block)),
+            Cell::Text(pair.endpoint_name()),
+        ];
+        let rows = (kind.rows)(pair).into_iter();
+        rows.map(|row| whose.iter().cloned().chain(row).collect::<Vec<Cell>>())
+            .collect::<Vec<_>>()
+    };
+    Table {
+        name: kind.name,
+        title: kind.title,
+        columns: columns.map(|column| Column(column)).collect(),
+        rows: found.iter().flat_map(of_pair).collect(),
+        notes: vec![kind.note.to_owned()],
+    }
 }
 
 const PAIRS: [&str; 12] = [

@@ -2,16 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use neph_flows::StatsError;
 use neph_report::{
     CampaignData, Diagnoses, Figure, Mark, PlotSettings, Rect, Scene, Text, Turn, draw, findings,
-    read_fleet, svg, tables, write_report,
+    svg, tables, write_report,
 };
 
-use crate::synthetic::{
-    self,
-    fleet::{Mood, World},
-};
+use crate::synthetic::fleet::{Mood, World};
 
 const SMALL: World = World {
     flows: 8,
@@ -241,14 +237,8 @@ fn messages_become_the_same_figures() {
         mood: Mood::Wild,
     };
     let mut data = world.campaign();
-    let messages = synthetic::fleet::messages(&world);
     let experiment = &mut data.experiments[0];
-    let known = experiment.fleet.take().unwrap();
-    let read = read_fleet(&known.fleet, known.settings, |hear| {
-        messages.iter().for_each(hear);
-        Ok::<(), StatsError>(())
-    });
-    let read = read.unwrap();
+    let read = world.read();
     assert_eq!((read.dissected.len(), read.advice.len()), (3, 2));
     let classes: Vec<usize> = read.classes.iter().map(Vec::len).collect();
     assert_eq!(classes, [4, 2], "the paths of both pairs");

@@ -21,7 +21,7 @@ pub(in crate::figure) fn draw(data: &CampaignData, settings: &PlotSettings) -> V
     let soon = first.pair.view.settings.soon;
     let subtitle = "From a flow's path change to its next one: the share that has come within a time, over all path changes";
     let mut sheet = Sheet::new("Time between path changes".to_owned(), subtitle);
-    sheet.legend(&legend(&lines, soon));
+    sheet.legend(&legend(&lines, soon, "moved again"));
     let place = sheet.take(HEIGHT + 24.0 + Style::BELOW);
     let area = Rect::new(place.x + 46.0, place.y + 18.0, place.width - 56.0, HEIGHT);
     sheet.draw(curves(&lines, Shown::Ended, (area, scale(&lines)), soon));

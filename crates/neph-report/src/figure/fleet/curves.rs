@@ -98,13 +98,13 @@ fn seconds(span: Span) -> f64 {
 }
 
 /// The pairs with what their curves say of `soon`; of many, how many are faint.
-pub(super) fn legend(lines: &[Line<'_>], soon: Span) -> Vec<(Swatch, String)> {
+pub(super) fn legend(lines: &[Line<'_>], soon: Span, ended: &str) -> Vec<(Swatch, String)> {
     let told = lines.iter().filter(|line| line.told);
     let mut entries: Vec<(Swatch, String)> = told
         .map(|line| {
             let share = line.curve.at(soon).map_or_else(String::new, |point| {
                 format!(
-                    "{} within {}, ",
+                    "{} {ended} within {}, ",
                     percent(1.0 - point.surviving),
                     whole(soon)
                 )

@@ -37,7 +37,9 @@ pub(in crate::figure) fn draw(data: &CampaignData, settings: &PlotSettings) -> V
         .iter()
         .enumerate()
         .map(|(page, (experiment, trace))| {
-            let found = paths(trace, &|port| base(experiment.fleet.as_ref(), trace, port));
+            let found = paths(trace, TOLD_APART, &|port| {
+                base(experiment.fleet.as_ref(), trace, port)
+            });
             let layout = Layout::of(&found, TOLD_APART);
             let title = page_title("Where paths part", page, total);
             let label = data.scenarios[experiment.scenario].label();
@@ -53,7 +55,7 @@ pub(in crate::figure) fn draw(data: &CampaignData, settings: &PlotSettings) -> V
 }
 
 fn caption(paths: usize) -> String {
-    let mut text = "From left to right the hops, each router as high as its share of the flows; the ribbons are paths, those of most flows in colour. Right: each path's share, the least base latency of its flows (without a fleet, the least round trip that the trace saw) and the beginning of its fingerprint. Hops that all flows share are left out where they stand between such. A hop without an answer is a router that does not tell of itself.".to_owned();
+    let mut text = "From left to right the hops, each router as high as its share of the flows; the ribbons are paths, those of most flows in colour, the fastest of them at the bottom. Right: each path's share, the least base latency of its flows (without a fleet, the least round trip that the trace saw) and the beginning of its fingerprint. Hops that all flows share are left out where they stand between such. A hop without an answer is a router that does not tell of itself.".to_owned();
     if paths > TOLD_APART {
         text.push_str(&format!(
             " Grey: the {} paths with fewer flows.",
@@ -84,6 +86,7 @@ fn page_of(sheet: &mut Sheet, layout: &Layout, found: &[Path]) {
     let place = sheet.take(tall + 48.0);
     let drawing = Drawing {
         layout,
+        told: found.len().min(TOLD_APART),
         area: Rect::new(
             place.x + LEFT,
             place.y + 20.0,
@@ -115,9 +118,20 @@ fn page_of(sheet: &mut Sheet, layout: &Layout, found: &[Path]) {
 struct Drawing<'a> {
     layout: &'a Layout,
     area: Rect,
+    /// Paths that have a colour of their own.
+    told: usize,
 }
 
 impl Drawing<'_> {
+    /// The fastest path has the colour that the lowest class has in spectra.
+    fn colour(&self, rank: usize) -> Colour {
+        if rank < self.told {
+            inks::class(self.told - 1 - rank)
+        } else {
+            FAINT
+        }
+    }
+
     fn x(&self, column: usize) -> f64 {
         let steps = real(self.layout.columns.len().max(2) - 1);
         self.area.x + real(column) / steps * self.area.width
@@ -163,7 +177,7 @@ impl Drawing<'_> {
         let mut points: Vec<Point> = edge(0.0).collect();
         points.extend(edge(thick).rev());
         let fill = Fill {
-            colour: inks::class(ribbon.path),
+            colour: self.colour(ribbon.path),
             opacity: 0.75,
         };
         Mark::Area { points, fill }
@@ -220,7 +234,7 @@ impl Drawing<'_> {
                 Some(Label {
                     y,
                     text: told_of(path, self.layout.flows),
-                    colour: inks::class(rank),
+                    colour: self.colour(rank),
                 })
             })
             .collect();

@@ -36,7 +36,7 @@ pub(in crate::figure) fn draw(data: &CampaignData, settings: &PlotSettings) -> V
     let subtitle =
         "From a flow's arrival in a latency class: the share that is still there after a time";
     let mut sheet = Sheet::new("Persistence of flows".to_owned(), subtitle);
-    sheet.legend(&legend(&all, soon));
+    sheet.legend(&legend(&all, soon, "left"));
     let x = scale(&all);
     let place = sheet.take(HEIGHT + 24.0 + Style::BELOW);
     let area = Rect::new(

@@ -18,9 +18,14 @@ pub(super) struct Path {
     pub(super) latency: Option<f64>,
 }
 
-/// The paths of a trace, most flows first. `base` tells a port's base latency, which is better
+/// The paths of a trace: the `told` ones of most flows, the slowest first, as in a spectrum, whose
+/// slowest class is on top; then the others, most flows first. `base` tells a port's base latency, which is better
 /// than what the trace saw.
-pub(super) fn paths(trace: &FlowTrace, base: &dyn Fn(u16) -> Option<f64>) -> Vec<Path> {
+pub(super) fn paths(
+    trace: &FlowTrace,
+    told: usize,
+    base: &dyn Fn(u16) -> Option<f64>,
+) -> Vec<Path> {
     let mut by_hash: BTreeMap<_, Path> = BTreeMap::new();
     for route in &trace.routes {
         let seen = route
@@ -43,7 +48,10 @@ pub(super) fn paths(trace: &FlowTrace, base: &dyn Fn(u16) -> Option<f64>) -> Vec
         };
     }
     let mut found: Vec<Path> = by_hash.into_values().collect();
-    found.sort_by(|a, b| b.ports.len().cmp(&a.ports.len()).then(a.hash.cmp(&b.hash)));
+    found.sort_by(|a, b| (b.ports.len(), &a.hash).cmp(&(a.ports.len(), &b.hash)));
+    let told = told.min(found.len());
+    let slow = |path: &Path| path.latency.unwrap_or(f64::INFINITY);
+    found[..told].sort_by(|a, b| slow(b).total_cmp(&slow(a)));
     found
 }
 

@@ -130,7 +130,7 @@ fn range(spectrum: &Spectrum) -> (Scale, String) {
             seen += flows;
             seen > wanted
         });
-        found.or(rows.last()).map_or(0, |(row, _)| *row)
+        found.or_else(|| rows.last()).map_or(0, |(row, _)| *row)
     };
     let (first, last) = (at(0), at(all.saturating_sub(1)));
     let (low, high) = (at(all / 1000), at(all - all / 1000 - 1));
@@ -197,7 +197,7 @@ fn class_labels(pair: &Pair<'_>, plot: &Plot, unit: TimeUnit) -> Vec<Mark> {
     let room = (plot.area.height / LINE) as usize - 1;
     let mut classes: Vec<_> = pair.classes().iter().enumerate().collect();
     let within = |base: f64| (0.0..=1.0).contains(&plot.y.share(base * unit.per_milli()));
-    classes.retain(|(_, class)| within(class.base.millis_f64()));
+    classes.retain(|(_, class)| class.share > 0.0 && within(class.base.millis_f64()));
     classes.sort_by(|(_, a), (_, b)| b.share.total_cmp(&a.share));
     let more = classes.len().saturating_sub(room);
     let mut labels: Vec<Label> = classes

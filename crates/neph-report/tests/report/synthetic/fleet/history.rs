@@ -7,14 +7,14 @@ use neph_flows::{
 use neph_model::{Lane, Span};
 use neph_stats::Random;
 
-use super::{Mood, Path, World, exponential, seconds};
+use super::{Mood, Path, World, exponential, paths, seconds};
 
 pub(super) fn flows(world: &World) -> (Vec<FlowHistory>, Vec<PathChange>) {
     let mut random = world.random();
     let mut changes = Vec::new();
     let flows = (0..world.flows)
         .map(|lane| {
-            let paths = world.paths(lane % world.pairs);
+            let paths = paths(lane % world.pairs);
             let flow = flow(world, lane, &paths, &mut random);
             changes.extend(moves(&flow, &mut random));
             flow

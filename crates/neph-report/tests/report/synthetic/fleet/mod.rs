@@ -6,13 +6,12 @@ mod routes;
 mod sums;
 mod wire;
 
-use neph_flows::{FleetView, FlowTally, Settings, advise};
+use neph_flows::{FleetView, FlowTally, Settings, StatsError, advise};
 use neph_model::{Fleet, FleetEndpoint, Instant, Own, ProbeKind, Span};
-use neph_report::CampaignData;
+use neph_report::{CampaignData, read_fleet};
 use neph_stats::Random;
 
 use super::{CONTINENT, over};
-pub(crate) use wire::messages;
 
 /// How often flows move.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,25 +52,6 @@ const NAMES: [&str; 8] = [
 ];
 
 impl World {
-    pub(crate) fn paths(&self, endpoint: u32) -> Vec<Path> {
-        let index = endpoint as usize;
-        let lowest = LOWEST_MS[index % 8] * (1.0 + 0.03 * f64::from(endpoint / 8));
-        let count = 2 + (endpoint * 3 + 2) % 5;
-        let step = 0.02 + 0.017 * f64::from(endpoint * 5 % 4);
-        (0..count)
-            .map(|path| {
-                let longer = 1.0 + step * f64::from(path) * (1.0 + 0.3 * f64::from(path));
-                #[expect(
-                    clippy::cast_possible_truncation,
-                    reason = "milliseconds in nanoseconds"
-                )]
-                let base = Span::from_nanos((lowest * longer * 1e6) as i64);
-                let weight = 1.0 / (1.0 + f64::from((path * 2 + endpoint) % 5));
-                Path { base, weight }
-            })
-            .collect()
-    }
-
     pub(crate) fn random(&self) -> Random {
         Random::new(u64::from(self.flows) * 31 + u64::from(self.pairs))
     }
@@ -129,6 +109,17 @@ impl World {
         view
     }
 
+    /// The same from the messages of its flows, as a report reads them.
+    pub(crate) fn read(&self) -> FleetView {
+        let messages = wire::messages(self);
+        let fleet = self.view().fleet;
+        let read = read_fleet(&fleet, Settings::default(), |hear| {
+            messages.iter().for_each(hear);
+            Ok::<(), StatsError>(())
+        });
+        read.unwrap()
+    }
+
     /// A campaign of one such experiment, which has a fleet and no messages of its own.
     pub(crate) fn campaign(&self) -> CampaignData {
         let mut data = over(&[CONTINENT], 1);
@@ -142,7 +133,7 @@ impl World {
                 "wild"
             }
         );
-        data.scenarios[0].endpoint = "overseas".to_owned();
+        "overseas".clone_into(&mut data.scenarios[0].endpoint);
         for experiment in &mut data.experiments {
             experiment.flows.clear();
             experiment.experiment.warnings.clear();
@@ -151,6 +142,26 @@ impl World {
         }
         data
     }
+}
+
+/// The ways of a pair, the shortest first.
+fn paths(endpoint: u32) -> Vec<Path> {
+    let index = endpoint as usize;
+    let lowest = LOWEST_MS[index % 8] * (1.0 + 0.03 * f64::from(endpoint / 8));
+    let count = 2 + (endpoint * 3 + 2) % 5;
+    let step = 0.02 + 0.017 * f64::from(endpoint * 5 % 4);
+    (0..count)
+        .map(|path| {
+            let longer = 1.0 + step * f64::from(path) * (1.0 + 0.3 * f64::from(path));
+            #[expect(
+                clippy::cast_possible_truncation,
+                reason = "milliseconds in nanoseconds"
+            )]
+            let base = Span::from_nanos((lowest * longer * 1e6) as i64);
+            let weight = 1.0 / (1.0 + f64::from((path * 2 + endpoint) % 5));
+            Path { base, weight }
+        })
+        .collect()
 }
 
 #[expect(clippy::cast_possible_truncation, reason = "days in nanoseconds")]

@@ -6,12 +6,12 @@ use neph_model::{
     FlowHop, FlowRoute, FlowTrace, PathHash, ReadBy, Span, TraceEnd, TraceKind, Wall,
 };
 
-use super::World;
+use super::{World, paths};
 
 /// The routes of up to 512 flows to the first endpoint: eleven hops, the paths apart from the fifth
 /// to the seventh, where one of them does not answer.
 pub(super) fn trace(world: &World) -> FlowTrace {
-    let paths = world.paths(0);
+    let paths = paths(0);
     let view = super::history::flows(world).0;
     let own = view.iter().filter(|flow| flow.lane.0 % world.pairs == 0);
     let routes = own.take(512).map(|flow| {

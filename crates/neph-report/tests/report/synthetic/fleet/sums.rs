@@ -7,7 +7,7 @@ use neph_flows::{
 use neph_model::{Fleet, Instant, Own, Span};
 use neph_stats::proportion;
 
-use super::{Path, World, seconds};
+use super::{Path, World, paths, seconds};
 
 const ROW: Span = Span::from_micros(100);
 const BIN: Span = Span::from_secs(20);
@@ -33,23 +33,23 @@ impl Known {
                 .iter()
                 .filter(|flow| flow.lane.0 % world.pairs == endpoint)
                 .collect();
-            let changed: Vec<&PathChange> = changes
+            let moves: Vec<&PathChange> = changes
                 .iter()
                 .filter(|change| change.lane.0 % world.pairs == endpoint)
                 .collect();
-            let paths = world.paths(endpoint);
+            let paths = paths(endpoint);
             let classes = classes(&paths, &own);
             let shares = shares(world, &paths, &own);
             known
                 .fairness
-                .push(fairness(world, &paths, &shares, &changed));
+                .push(fairness(world, &paths, &shares, &moves));
             known.spectra.push(spectrum(world, &paths, &own));
             let mut pair = pair(world, &classes, &own);
             pair.endpoint
                 .clone_from(&fleet.endpoints[endpoint as usize].name);
-            pair.changes = changed.len() as u64;
-            pair.persistence_forward = directed(world, &own, &changed, Direction::Forward);
-            pair.persistence_reverse = directed(world, &own, &changed, Direction::Reverse);
+            pair.changes = moves.len() as u64;
+            pair.persistence_forward = directed(world, &own, &moves, Direction::Forward);
+            pair.persistence_reverse = directed(world, &own, &moves, Direction::Reverse);
             pair.shares = shares;
             known.pairs.push(pair);
             known.classes.push(classes);
