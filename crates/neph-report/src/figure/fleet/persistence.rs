@@ -17,10 +17,10 @@ const LEFT: f64 = 46.0;
 /// The two directions with their words.
 type Way = (&'static str, for<'a> fn(&'a Pair<'a>) -> Option<&'a Curve>);
 const WAYS: [Way; 2] = [
-    ("The way there alone", |pair| {
+    ("The way there", |pair| {
         pair.known.persistence_forward.as_ref()
     }),
-    ("The way back alone", |pair| {
+    ("The way back", |pair| {
         pair.known.persistence_reverse.as_ref()
     }),
 ];
@@ -66,7 +66,7 @@ pub(in crate::figure) fn draw(data: &CampaignData, settings: &PlotSettings) -> V
 
 fn caption(soon: neph_model::Span) -> String {
     format!(
-        "A line that falls early is a pair whose flows do not stay where they came; one that stays high means that a choice of source port lasts. n counts arrivals; what had not left when the measurement ended is censored, not left out (Kaplan and Meier). Shaded: 95 % interval. Dashed: {}. The lower panels count changes of one direction alone, where the peer's stamps tell it; there n is smaller, and each has its own scale of time.",
+        "A line that falls early is a pair whose flows do not stay where they came; one that stays high means that a choice of source port lasts. n counts arrivals; what had not left when the measurement ended is censored, not left out (Kaplan and Meier). Shaded: 95 % interval. Dashed: {}. The lower panels count the changes of one direction, where the peer's stamps tell it; a change of both counts in both. Each has its own scale of time.",
         whole(soon)
     )
 }
@@ -90,7 +90,7 @@ fn panel(name: &str, lines: &[Line<'_>], place: Rect, soon: neph_model::Span) ->
     let title = Text::new(at, Anchor::Start, Style::TITLE, name).semibold();
     let at = Point::new(place.right(), place.y + 16.0);
     let words = if lines.is_empty() {
-        "no change of this direction alone".to_owned()
+        "no change of this direction is known".to_owned()
     } else {
         format!("n {n}")
     };
