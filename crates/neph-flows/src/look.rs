@@ -51,6 +51,7 @@ pub(crate) fn look(digest: &Digest) -> FleetView {
         settings: digest.settings,
         tally: digest.whole_tally(),
         pairs: Vec::new(),
+        dissected: Vec::new(),
         advice: Vec::new(),
     };
     for endpoint in 0..digest.crowds.len() {

@@ -7,6 +7,7 @@ use neph_model::{Fleet, Instant, Lane, Own, Span};
 use serde::Serialize;
 
 use crate::advice::Advice;
+use crate::dissect::Dissected;
 use crate::pair::PairView;
 use crate::settings::Settings;
 
@@ -35,6 +36,9 @@ pub struct FleetView {
     pub tally: FlowTally,
     /// What holds for the flows of each endpoint together, in the fleet's order of endpoints.
     pub pairs: Vec<PairView>,
+    /// A few flows message by message (see [`Dissector`](crate::Dissector)); empty until a second
+    /// pass over the messages has picked them.
+    pub dissected: Vec<Dissected>,
     /// Advice on source ports, of each endpoint; empty where nobody asked for it.
     pub advice: Vec<Advice>,
 }

@@ -1,42 +1,103 @@
-//! Writes the reports of synthetic campaigns of 1, 12 and 60 scenarios, and of one beside somebody
-//! else's slow server, to be looked at.
+//! Writes the reports of synthetic campaigns of 1, 12 and 60 scenarios, of one beside somebody
+//! else's slow server, and of fleets of 8, 512 and 50,000 flows, to be looked at.
 //! `cargo run -p neph-report --example gallery -- FOLDER`; with a number after it, instead one
-//! scenario of so many messages, to see what a long run costs.
+//! scenario of so many messages, to see what a long run costs; with `fleets`, only the fleets.
 
 use std::error::Error;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
 
-use neph_report::{Equalization, PlotSettings, Tail, diagnose, text, write_report};
+use neph_report::{
+    CampaignData, Equalization, PlotSettings, Tail, diagnose, draw, svg, text, write_report,
+};
 
 #[path = "../tests/report/synthetic/mod.rs"]
 mod synthetic;
 
+use synthetic::fleet::{Mood, World};
+
 fn main() -> Result<(), Box<dyn Error>> {
     let folder = PathBuf::from(std::env::args().nth(1).ok_or("name a folder")?);
-    let campaigns = match std::env::args().nth(2) {
+    let campaigns = match std::env::args().nth(2).as_deref() {
         None => vec![
             synthetic::one(),
             synthetic::over(&[synthetic::METRO, synthetic::FOREIGN], 6),
             synthetic::twelve(),
             synthetic::sixty(),
         ],
-        Some(messages) => vec![synthetic::long(messages.parse()?)],
+        Some("fleets") => Vec::new(),
+        Some(messages) => return written(&synthetic::long(messages.parse()?), &folder),
     };
     for data in campaigns {
-        let place = folder.join(&data.campaign.name);
-        let settings = PlotSettings::default();
-        let told = diagnose(&data, &settings);
-        write_report(&data, &settings, &told, &place)?;
-        let shown = text(&data, &settings, &told, 120);
-        std::fs::write(place.join("terminal.txt"), shown)?;
-        let tail = PlotSettings {
-            tail: Tail::Logarithmic,
-            equalization: Equalization::Separate,
-            whisker_min: Some(1.0),
-            whisker_max: Some(99.0),
-            ..PlotSettings::default()
-        };
-        write_report(&data, &tail, &told, &place.join("other-settings"))?;
+        written(&data, &folder)?;
     }
+    let mut read = READ.campaign();
+    "fleet-read".clone_into(&mut read.campaign.name);
+    read.experiments[0].fleet = Some(READ.read());
+    written(&read, &folder)?;
+    for world in WORLDS {
+        let data = world.campaign();
+        sizes(&data, &folder)?;
+        written(&data, &folder)?;
+    }
+    Ok(())
+}
+
+const fn world(flows: u32, pairs: u32, seconds: i64, mood: Mood) -> World {
+    World {
+        flows,
+        pairs,
+        seconds,
+        mood,
+    }
+}
+
+/// Of this one every message is made and read.
+const READ: World = world(64, 2, 600, Mood::Wild);
+
+const WORLDS: [World; 8] = [
+    world(8, 1, 120, Mood::Quiet),
+    world(8, 1, 300, Mood::Wild),
+    world(512, 1, 7200, Mood::Quiet),
+    world(512, 4, 7200, Mood::Wild),
+    world(512, 16, 604_800, Mood::Quiet),
+    world(50_000, 1, 7200, Mood::Wild),
+    world(50_000, 16, 7200, Mood::Wild),
+    world(50_000, 4, 7200, Mood::Quiet),
+];
+
+fn written(data: &CampaignData, folder: &Path) -> Result<(), Box<dyn Error>> {
+    let place = folder.join(&data.campaign.name);
+    let settings = PlotSettings::default();
+    let told = diagnose(data, &settings);
+    write_report(data, &settings, &told, &place)?;
+    let shown = text(data, &settings, &told, 120);
+    std::fs::write(place.join("terminal.txt"), shown)?;
+    if data.experiments.iter().any(|one| one.fleet.is_some()) {
+        return Ok(());
+    }
+    let tail = PlotSettings {
+        tail: Tail::Logarithmic,
+        equalization: Equalization::Separate,
+        whisker_min: Some(1.0),
+        whisker_max: Some(99.0),
+        ..PlotSettings::default()
+    };
+    write_report(data, &tail, &told, &place.join("other-settings"))?;
+    Ok(())
+}
+
+/// How long a fleet's figures took to draw, and how large they are.
+fn sizes(data: &CampaignData, folder: &Path) -> Result<(), Box<dyn Error>> {
+    let begun = Instant::now();
+    let figures = draw(data, &PlotSettings::default());
+    let mut told = format!("drawn in {:?}\n", begun.elapsed());
+    for figure in figures {
+        let drawing = svg(&figure.scene, &figure.name, &figure.title);
+        told.push_str(&format!("{} {} bytes\n", figure.name, drawing.len()));
+    }
+    let place = folder.join(&data.campaign.name);
+    std::fs::create_dir_all(&place)?;
+    std::fs::write(place.join("sizes.txt"), told)?;
     Ok(())
 }

@@ -20,7 +20,7 @@ mod table;
 mod text;
 mod write;
 
-pub use data::{CampaignData, Exchange, ExperimentData, FlowData};
+pub use data::{CampaignData, Exchange, ExperimentData, FlowData, read_fleet};
 pub use diagnosis::{
     Blind, Confidence, Diagnoses, Diagnosis, Evidence, Level, Note, RULES, Rule, Seen, diagnose,
     diagnoses_in_brief, diagnoses_in_full,

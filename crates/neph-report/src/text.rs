@@ -99,7 +99,7 @@ impl Line {
 
 fn table(data: &CampaignData, settings: &PlotSettings, width: usize) -> String {
     let lines: Vec<Line> = data
-        .measured(settings)
+        .told_by_message(settings)
         .into_iter()
         .map(|scenario| Line::of(data, settings, scenario))
         .collect();

@@ -5,16 +5,19 @@
 
 mod exchange;
 mod factor;
+mod fleet;
 
 use std::collections::BTreeSet;
 
+use neph_flows::FleetView;
 use neph_model::{
-    Campaign, CampaignStatus, Event, EventKind, Experiment, FlowRole, Instant, Message, Own,
-    Provenance, Sample, Scenario, Throughput, Traceroute,
+    Campaign, CampaignStatus, Event, EventKind, Experiment, FlowRole, FlowTrace, Instant, Message,
+    Own, Provenance, Sample, Scenario, Throughput, Traceroute,
 };
 
 pub use exchange::{Exchange, FlowData};
 pub(crate) use factor::{Factor, factors};
+pub use fleet::read_fleet;
 
 use crate::PlotSettings;
 
@@ -33,6 +36,10 @@ pub struct ExperimentData {
     pub samples: Vec<Sample>,
     /// Its flows with their messages, the main one first.
     pub flows: Vec<FlowData>,
+    /// What its fleet's messages say, if it is a fleet's.
+    pub fleet: Option<FleetView>,
+    /// Routes of its flows, by time.
+    pub traces: Vec<FlowTrace>,
 }
 
 impl ExperimentData {
@@ -51,6 +58,8 @@ impl ExperimentData {
             events: Vec::new(),
             samples: Vec::new(),
             flows,
+            fleet: None,
+            traces: Vec::new(),
         };
         data.add(messages);
         data
@@ -158,6 +167,21 @@ impl CampaignData {
         (0..self.scenarios.len())
             .filter(|index| self.experiments_of(*index, settings).next().is_some())
             .collect()
+    }
+
+    /// Indices of the scenarios of which single messages can be shown: of a fleet without any, its
+    /// own figures tell.
+    pub(crate) fn told_by_message(&self, settings: &PlotSettings) -> Vec<usize> {
+        let is_told = |experiment: &ExperimentData| {
+            experiment.fleet.is_none()
+                || experiment
+                    .flows
+                    .iter()
+                    .any(|flow| !flow.exchanges.is_empty())
+        };
+        let mut shown = self.measured(settings);
+        shown.retain(|index| self.experiments_of(*index, settings).any(is_told));
+        shown
     }
 
     /// The warnings of a scenario's experiments, each with its block (from 1).

@@ -4,7 +4,7 @@ use neph_model::StageSet;
 
 use crate::axis::Style;
 use crate::palette;
-use crate::scene::{Anchor, Colour, Mark, Point, Rect, Stroke, Text, Weight, width};
+use crate::scene::{Anchor, Colour, Fill, Mark, Point, Rect, Stroke, Text, Weight, width};
 
 /// How a thing looks in the figure.
 #[derive(Clone, Copy, Debug)]
@@ -15,6 +15,10 @@ pub(crate) enum Swatch {
     Entry(StageSet),
     /// As a short vertical tick.
     Tick(Colour),
+    /// As a dot.
+    Dot(Colour),
+    /// As an area that lets through what is below.
+    Block(Colour),
 }
 
 const SAMPLE: f64 = 18.0;
@@ -67,6 +71,19 @@ fn sample(swatch: Swatch, x: f64, y: f64) -> Vec<Mark> {
         Swatch::Entry(set) => {
             palette::entry_area(set, Rect::new(x, y - 5.5, SAMPLE, 11.0).corners())
         }
+        Swatch::Dot(colour) => vec![Mark::Disc {
+            centre: Point::new(x + SAMPLE / 2.0, y),
+            radius: 2.2,
+            fill: Fill::solid(colour),
+        }],
+        Swatch::Block(colour) => vec![Mark::Rect {
+            rect: Rect::new(x, y - 5.5, SAMPLE, 11.0),
+            fill: Some(Fill {
+                colour,
+                opacity: 0.3,
+            }),
+            stroke: None,
+        }],
         Swatch::Tick(colour) => {
             let middle = x + SAMPLE / 2.0;
             let stroke = Stroke::solid(colour, 1.4);

@@ -8,6 +8,7 @@ mod boxplot;
 mod cdf;
 mod cwnd;
 mod flags;
+mod fleet;
 mod ledger_bars;
 mod ledger_time;
 mod legend;
@@ -20,6 +21,7 @@ mod values;
 mod view;
 
 pub(crate) use boxes::capital;
+pub(crate) use fleet::{Pair, pairs};
 pub(crate) use ledger_bars::{Means, order};
 pub(crate) use values::Latencies;
 pub(crate) use view::{Group, groups};
@@ -110,6 +112,60 @@ pub const FIGURES: &[FigureKind] = &[
         title: "Regularity of arrivals at the server",
         answers: "How far the gap between two requests was from the interval when the server's program had read them.",
         draw: skew::draw_server,
+    },
+    FigureKind {
+        name: "flow-dissected",
+        title: "Flows, message by message",
+        answers: "How base latency and path changes are made of single messages.",
+        draw: fleet::dissected,
+    },
+    FigureKind {
+        name: "flow-spectrum",
+        title: "Base latency of all flows over time",
+        answers: "How many flows were on which path when, and when they moved.",
+        draw: fleet::spectrum,
+    },
+    FigureKind {
+        name: "flow-spectra",
+        title: "Base latency of all flows, pair by pair",
+        answers: "Which pairs have paths that differ, and whose flows move.",
+        draw: fleet::spectra,
+    },
+    FigureKind {
+        name: "flow-inflation",
+        title: "Latency inflation",
+        answers: "How much longer a pair's slowest path is than its fastest, over all pairs.",
+        draw: fleet::inflation,
+    },
+    FigureKind {
+        name: "flow-changes",
+        title: "Time between path changes",
+        answers: "How soon a flow that has moved moves again.",
+        draw: fleet::changes,
+    },
+    FigureKind {
+        name: "flow-persistence",
+        title: "Persistence of flows",
+        answers: "How long a flow stays on a path, both ways and each way alone.",
+        draw: fleet::persistence,
+    },
+    FigureKind {
+        name: "flow-fairness",
+        title: "Unfairness among flows",
+        answers: "How much slower the slower flows are at the same moment.",
+        draw: fleet::fairness,
+    },
+    FigureKind {
+        name: "flow-moved",
+        title: "Moved flows against share",
+        answers: "Whether flows on low-latency paths are moved away more often than others.",
+        draw: fleet::moved,
+    },
+    FigureKind {
+        name: "flow-paths",
+        title: "Where paths part",
+        answers: "Which routers the flows take, where they part and meet, and which path is the faster one.",
+        draw: fleet::paths,
     },
 ];
 

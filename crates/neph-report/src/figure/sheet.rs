@@ -55,6 +55,11 @@ impl Sheet {
         );
     }
 
+    /// Where the next thing may stand: the whole width, without height.
+    pub(crate) const fn inner(&self) -> Rect {
+        Rect::new(MARGIN, self.y, WIDTH - 2.0 * MARGIN, 0.0)
+    }
+
     /// Takes the next `height` pixels over the whole width.
     pub(crate) fn take(&mut self, height: f64) -> Rect {
         let rect = Rect::new(MARGIN, self.y, WIDTH - 2.0 * MARGIN, height);

@@ -86,7 +86,7 @@ impl Series {
 
 /// A page for every few scenarios.
 pub(crate) fn draw(data: &CampaignData, settings: &PlotSettings) -> Vec<Figure> {
-    let shown = data.measured(settings);
+    let shown = data.told_by_message(settings);
     let groups: Vec<Vec<f64>> = shown.iter().map(|s| values(data, settings, *s)).collect();
     let scales = groups.iter().map(|values| {
         let spread = Sorted::check(values).ok().and_then(Spread::of)?;

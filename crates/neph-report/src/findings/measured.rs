@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use neph_flows::FlowTally;
 use neph_model::{ExperimentStatus, Scenario};
 use neph_stats::proportion;
 
@@ -30,6 +31,9 @@ impl Count {
             }
             found.experiments += 1;
             found.blocks.insert(experiment.block());
+            if let Some(fleet) = &experiment.fleet {
+                found.fleet(&fleet.tally);
+            }
             if let Some(main) = experiment.main() {
                 let replied = main.exchanges.iter().filter(|e| e.response.is_some());
                 found.messages += main.exchanges.len();
@@ -39,6 +43,15 @@ impl Count {
             }
         }
         found
+    }
+
+    /// Adds the messages of a fleet.
+    fn fleet(&mut self, tally: &FlowTally) {
+        let count = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
+        self.messages += count(tally.replies + tally.lost + tally.failed);
+        self.replies += count(tally.replies);
+        self.lost += count(tally.lost);
+        self.failed += count(tally.failed);
     }
 
     /// `, 3 not sent`; nothing where all were.

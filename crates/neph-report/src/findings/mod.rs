@@ -9,6 +9,7 @@ mod dominant;
 mod equivalence;
 mod failed;
 mod flagged;
+mod fleets;
 mod intervals;
 mod levels;
 mod loss;
@@ -92,6 +93,7 @@ pub(crate) fn findings_beside(
     found.extend(position::findings(data, settings));
     found.extend(equivalence::findings(data, settings));
     found.extend(intervals::findings(data, settings, causes));
+    found.extend(fleets::findings(data, settings));
     found.extend(loss::findings(data, settings));
     found.extend(throughput::findings(data, settings));
     found.extend(failed::findings(data, settings));

@@ -54,16 +54,22 @@ pub(crate) fn page(contents: &Contents<'_>) -> String {
                 @for kind in FIGURES {
                     (section(kind, contents.figures))
                 }
-                (tables::summary(contents.summary))
-                @for table in contents.tables.iter().filter(|table| table.name != "summary") {
+                @if !contents.summary.is_empty() { (tables::summary(contents.summary)) }
+                @for table in contents.tables.iter().filter(|table| is_plain(table)) {
                     (tables::plain(table))
                 }
+                (tables::fleets(contents.tables))
                 (provenance::section(contents.data, contents.settings))
                 script { (PreEscaped(SCRIPT)) }
             }
         }
     }
     .into_string()
+}
+
+/// Whether a table stands alone, cell by cell.
+fn is_plain(table: &Table) -> bool {
+    table.name != "summary" && !tables::is_of_fleets(table)
 }
 
 /// The figures' font, so that labels are as wide as they were measured.
@@ -126,8 +132,11 @@ fn navigation(contents: &Contents<'_>) -> Markup {
                 @for kind in FIGURES.iter().filter(|kind| drawn(kind.name)) {
                     li { a href={ "#" (kind.name) } { (kind.title) } }
                 }
-                @for table in contents.tables {
+                @for table in contents.tables.iter().filter(|table| !tables::is_of_fleets(table)) {
                     li { a href={ "#" (table.name) } { (table.title) } }
+                }
+                @if contents.tables.iter().any(tables::is_of_fleets) {
+                    li { a href="#flows" { "Flows and paths in numbers" } }
                 }
                 li { a href="#provenance" { "Provenance" } }
             }

@@ -4,7 +4,7 @@ use maud::{Markup, html};
 use neph_stats::Level;
 
 use crate::axis::{count, percent};
-use crate::table::{Cell, Layer, QuantileCell, SummaryRow, Table, notes};
+use crate::table::{Cell, FLEETS, Layer, QuantileCell, SummaryRow, Table, notes};
 
 /// Longer tables are folded.
 const UNFOLDED: usize = 24;
@@ -106,6 +106,73 @@ pub(crate) fn number(value: f64) -> String {
     text.replacen('-', "−", 1)
 }
 
+/// The tables of fleets: a part for each scenario, in it what each table says of it.
+pub(super) fn fleets(tables: &[Table]) -> Markup {
+    let own: Vec<&Table> = tables.iter().filter(|table| is_of_fleets(table)).collect();
+    let mut scenarios: Vec<&Cell> = Vec::new();
+    for cell in own
+        .iter()
+        .flat_map(|table| &table.rows)
+        .filter_map(|row| row.first())
+    {
+        if !scenarios.contains(&cell) {
+            scenarios.push(cell);
+        }
+    }
+    html! {
+        @if !own.is_empty() {
+            section {
+                h2 id="flows" { "Flows and paths in numbers" }
+                @for scenario in scenarios {
+                    h3 { @if let Cell::Text(label) = scenario { (label) } }
+                    @for table in &own {
+                        (part(table, scenario))
+                    }
+                }
+                @for table in &own {
+                    div.notes {
+                        @for note in &table.notes { p { b { (table.title) ": " } (note) } }
+                        p { (files(table.name)) }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Whether a table stands in the section of fleets.
+pub(super) fn is_of_fleets(table: &Table) -> bool {
+    table.name.starts_with(FLEETS)
+}
+
+/// The rows of one scenario, without the column that names it.
+fn part(table: &Table, scenario: &Cell) -> Markup {
+    let rows = table
+        .rows
+        .iter()
+        .filter(|row| row.first() == Some(scenario));
+    let rows: Vec<Vec<Cell>> = rows.map(|row| row[1..].to_vec()).collect();
+    let long = rows.len() > UNFOLDED;
+    let of_one = Table {
+        columns: table.columns[1..].to_vec(),
+        rows,
+        ..table.clone()
+    };
+    html! {
+        @if !of_one.rows.is_empty() {
+            h4 { (table.title) }
+            @if long {
+                details {
+                    summary { (format!("{} rows", of_one.rows.len())) }
+                    (cells(&of_one))
+                }
+            } @else {
+                (cells(&of_one))
+            }
+        }
+    }
+}
+
 /// Any other table, cell by cell.
 pub(super) fn plain(table: &Table) -> Markup {
     html! {
@@ -152,7 +219,7 @@ fn wordy(table: &Table, place: usize) -> bool {
 
 /// `goodput_mbit_s` reads as `goodput, Mbit/s`.
 fn heading(name: &str) -> String {
-    for (ending, unit) in [("_mbit_s", ", Mbit/s"), ("_ms", ", ms")] {
+    for (ending, unit) in [("_mbit_s", ", Mbit/s"), ("_ms", ", ms"), ("_s", ", s")] {
         if let Some(stem) = name.strip_suffix(ending) {
             return stem.replace('_', " ") + unit;
         }

@@ -211,6 +211,13 @@ pub enum Mark {
         /// How it is outlined, if it is.
         stroke: Option<Stroke>,
     },
+    /// Many filled rectangles of one colour, such as the cells of a grid, written as one shape.
+    Cells {
+        /// Where.
+        rects: Vec<Rect>,
+        /// How they are filled.
+        fill: Fill,
+    },
     /// A filled disc.
     Disc {
         /// Its middle.

@@ -103,6 +103,14 @@ impl Writer {
                     self.stroke(stroke);
                 }
             }
+            Mark::Cells { rects, fill } => {
+                for rect in rects {
+                    let [x, y] = [rect.x, rect.y].map(hundredths);
+                    let [width, height] = [rect.width, rect.height].map(hundredths);
+                    self.content.rect(x, y, width, height);
+                }
+                self.fill(fill);
+            }
             Mark::Disc {
                 centre,
                 radius,

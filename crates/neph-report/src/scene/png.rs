@@ -13,7 +13,7 @@ use tiny_skia::{
 use ttf_parser::OutlineBuilder;
 
 use super::font::{advance, glyph};
-use super::{Anchor, Colour, Fill, Mark, Point, Scene, Stroke, Text, Turn};
+use super::{Anchor, Colour, Fill, Mark, Point, Rect, Scene, Stroke, Text, Turn};
 
 /// Why a scene could not become a PNG.
 #[derive(Debug, thiserror::Error)]
@@ -74,6 +74,7 @@ impl Canvas {
                     self.stroke(closed(&rect.corners()), stroke);
                 }
             }
+            Mark::Cells { rects, fill } => self.cells(rects, fill),
             Mark::Disc {
                 centre,
                 radius,
@@ -91,6 +92,24 @@ impl Canvas {
     fn fill(&mut self, path: PathBuilder, fill: &Fill) {
         let Some(path) = path.finish() else { return };
         let paint = paint(fill.colour, fill.opacity);
+        let mask = self.mask.as_ref();
+        self.pixmap
+            .fill_path(&path, &paint, FillRule::Winding, self.view, mask);
+    }
+
+    /// Without smoothing, so that neighbours leave no light seam between them.
+    fn cells(&mut self, rects: &[Rect], fill: &Fill) {
+        let mut path = PathBuilder::new();
+        for rect in rects {
+            let (x, y) = (rect.x as f32, rect.y as f32);
+            let found = tiny_skia::Rect::from_xywh(x, y, rect.width as f32, rect.height as f32);
+            if let Some(rect) = found {
+                path.push_rect(rect);
+            }
+        }
+        let Some(path) = path.finish() else { return };
+        let mut paint = paint(fill.colour, fill.opacity);
+        paint.anti_alias = false;
         let mask = self.mask.as_ref();
         self.pixmap
             .fill_path(&path, &paint, FillRule::Winding, self.view, mask);

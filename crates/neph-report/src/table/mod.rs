@@ -1,13 +1,16 @@
 //! Tables: numbers per scenario and layer, throughput checks and routes, each with the same
 //! content in every format. Owns what is in them; `neph-stats` calculates it.
 
+mod advice;
 mod cells;
+mod fleets;
 mod layers;
 mod routes;
 mod summary;
 mod throughput;
 
 pub use cells::{Cell, Column, Table};
+pub(crate) use fleets::FLEETS;
 pub use layers::Layer;
 pub use summary::{LossCell, QuantileCell, SummaryRow, summary};
 pub(crate) use summary::{QUANTILES, notes};
@@ -23,6 +26,7 @@ pub fn tables(data: &CampaignData, settings: &PlotSettings) -> Vec<Table> {
         routes::table(data, settings),
     ]
     .into_iter()
+    .chain(fleets::tables(data, settings))
     .filter(|table| !table.rows.is_empty())
     .collect()
 }

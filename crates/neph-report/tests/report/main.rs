@@ -6,6 +6,7 @@ mod comparisons;
 mod files;
 mod findings;
 mod fleets_only;
+mod fleets;
 mod loading;
 mod numbers;
 mod settings;

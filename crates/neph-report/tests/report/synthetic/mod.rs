@@ -3,6 +3,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on may panic")]
 
+pub(crate) mod fleet;
 mod link;
 mod message;
 mod surroundings;

@@ -1,0 +1,320 @@
+//! A few flows, message by message. A view keeps only what is bounded, so that the flows with the
+//! most to show are chosen from it, and a second pass over the messages picks theirs.
+
+use std::collections::BTreeMap;
+
+use neph_model::{FleetMessage, FleetOutcome, Instant, Lane, Own, Span};
+use serde::Serialize;
+
+use crate::{Direction, FleetView};
+
+/// More messages of one flow are not kept: the stretch with the most path changes is.
+const MOST: i64 = 6000;
+/// A message is overtaken by one of the next few or by none: a peer that starts to count anew is
+/// not taken for reordering.
+const AHEAD: usize = 64;
+
+/// One flow's messages, in the order of their numbers.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Dissected {
+    /// Its place in the fleet.
+    pub lane: Lane,
+    /// Our port.
+    pub source_port: u16,
+    /// Its messages; of a long flow, those around most of its path changes.
+    pub samples: Vec<DissectedSample>,
+}
+
+/// A message of a dissected flow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct DissectedSample {
+    /// When it left.
+    pub sent: Instant<Own>,
+    /// How it ended.
+    pub outcome: DissectedOutcome,
+}
+
+/// How a message of a dissected flow ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DissectedOutcome {
+    /// The reply came in time.
+    Reply {
+        /// The network's round trip.
+        round_trip: Span,
+        /// Where a later message of the flow overtook it, if one did.
+        overtaken: Option<Direction>,
+    },
+    /// No reply came in time.
+    Lost,
+    /// It could not be sent.
+    NotSent,
+}
+
+/// Picks the messages of a few flows.
+#[derive(Clone, Debug)]
+pub struct Dissector {
+    chosen: BTreeMap<(Lane, u16), Picked>,
+    order: Vec<(Lane, u16)>,
+}
+
+#[derive(Clone, Debug)]
+struct Picked {
+    from: Instant<Own>,
+    until: Instant<Own>,
+    messages: Vec<Raw>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Raw {
+    seq: u32,
+    sent: Instant<Own>,
+    /// Of a reply: the round trip, its arrival, and its place among the requests at the peer.
+    reply: Option<(Span, i64, Option<u32>)>,
+    failed: bool,
+}
+
+impl Dissector {
+    /// Chooses the `flows` flows with the most path changes, the one with the most first, and of
+    /// each the stretch of time with the most of them.
+    pub fn new(view: &FleetView, flows: usize) -> Self {
+        let mut changes: BTreeMap<(Lane, u16), Vec<Instant<Own>>> = view
+            .flows
+            .iter()
+            .map(|flow| ((flow.lane, flow.source_port), Vec::new()))
+            .collect();
+        for change in &view.changes {
+            let key = (change.lane, change.source_port);
+            changes.entry(key).or_default().push(change.at);
+        }
+        let mut ranked: Vec<_> = changes.into_iter().collect();
+        ranked.sort_by_key(|((lane, port), moments)| {
+            (std::cmp::Reverse(moments.len()), *lane, *port)
+        });
+        ranked.truncate(flows);
+        let order = ranked.iter().map(|(key, _)| *key).collect();
+        let chosen = ranked.into_iter().map(|(key, moments)| {
+            let (from, until) = stretch(view, &moments);
+            let messages = Vec::new();
+            (
+                key,
+                Picked {
+                    from,
+                    until,
+                    messages,
+                },
+            )
+        });
+        Self {
+            chosen: chosen.collect(),
+            order,
+        }
+    }
+
+    /// Looks at a message of the fleet; those of one flow come in any order.
+    pub fn push(&mut self, message: &FleetMessage) {
+        let key = (message.lane, message.source_port);
+        let Some(picked) = self.chosen.get_mut(&key) else {
+            return;
+        };
+        if message.sent < picked.from || message.sent > picked.until {
+            return;
+        }
+        let reply = message.reply().map(|reply| {
+            let arrived = (message.sent + reply.round_trip).nanos();
+            let count = reply.at_peer.and_then(|peer| peer.count);
+            (reply.network(), arrived, count)
+        });
+        picked.messages.push(Raw {
+            seq: message.seq,
+            sent: message.sent,
+            reply,
+            failed: message.outcome == FleetOutcome::Failed,
+        });
+    }
+
+    /// The flows that any message was seen of.
+    pub fn finish(mut self) -> Vec<Dissected> {
+        let order = std::mem::take(&mut self.order);
+        let taken = order.into_iter().filter_map(|key| {
+            let picked = self.chosen.remove(&key)?;
+            Some((key, picked.messages))
+        });
+        taken
+            .filter(|(_, messages)| !messages.is_empty())
+            .map(|((lane, source_port), mut messages)| {
+                messages.sort_by_key(|raw| (raw.seq, raw.sent));
+                let samples = samples(&messages);
+                Dissected {
+                    lane,
+                    source_port,
+                    samples,
+                }
+            })
+            .collect()
+    }
+}
+
+/// The stretch of a flow's life that is kept: all of it, or the most messages that are, where they
+/// hold the most changes.
+fn stretch(view: &FleetView, changes: &[Instant<Own>]) -> (Instant<Own>, Instant<Own>) {
+    let room = view.fleet.interval.times(MOST - 1);
+    if view.until - view.from <= room {
+        return (view.from, view.until);
+    }
+    // Some of the time before the first change is part of the picture.
+    let before = Span::from_nanos(room.nanos() / 20);
+    let within = |from: &Instant<Own>| {
+        let end = *from - before + room;
+        changes.partition_point(|at| *at <= end) - changes.partition_point(|at| at < from)
+    };
+    let mut best: Option<(usize, Instant<Own>)> = None;
+    for from in changes {
+        let held = within(from);
+        if best.is_none_or(|(most, _)| held > most) {
+            best = Some((held, *from));
+        }
+    }
+    let from = best.map_or(view.from, |(_, from)| from - before);
+    let from = from.max(view.from);
+    (from, from + room)
+}
+
+fn samples(messages: &[Raw]) -> Vec<DissectedSample> {
+    let outcome = |index: usize, raw: &Raw| match raw.reply {
+        _ if raw.failed => DissectedOutcome::NotSent,
+        None => DissectedOutcome::Lost,
+        Some((round_trip, arrived, count)) => {
+            let later = || {
+                let next = messages[index + 1..].iter().take(AHEAD);
+                next.filter_map(|raw| raw.reply)
+            };
+            let there = count
+                .is_some_and(|own| later().any(|(_, _, count)| count.is_some_and(|c| c < own)));
+            let back = later().any(|(_, other, _)| other < arrived);
+            DissectedOutcome::Reply {
+                round_trip,
+                overtaken: match (there, back) {
+                    (true, _) => Some(Direction::Forward),
+                    (false, true) => Some(Direction::Reverse),
+                    (false, false) => None,
+                },
+            }
+        }
+    };
+    let samples = messages
+        .iter()
+        .enumerate()
+        .map(|(index, raw)| DissectedSample {
+            sent: raw.sent,
+            outcome: outcome(index, raw),
+        });
+    samples.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use neph_model::{AtPeer, Fleet, FleetReply, ProbeKind, ReadBy};
+
+    use super::*;
+    use crate::{Evidence, FlowTally, PathChange, Settings};
+
+    fn at(millis: i64) -> Instant<Own> {
+        Instant::from_nanos(millis * 1_000_000)
+    }
+
+    /// Two lanes; the second one's path changes at these moments.
+    fn view(until: i64, changes: &[i64]) -> FleetView {
+        let change = |moment: &i64| PathChange {
+            lane: Lane(1),
+            source_port: 5001,
+            at: at(*moment),
+            told: at(*moment),
+            before: Span::from_millis(80),
+            after: Span::from_millis(70),
+            evidence: Evidence::default(),
+        };
+        FleetView {
+            fleet: Fleet {
+                probe: ProbeKind::Udp,
+                lanes: 2,
+                endpoints: Vec::new(),
+                interval: Span::from_millis(200),
+                renewal: None,
+            },
+            from: at(0),
+            until: at(until),
+            flows: Vec::new(),
+            changes: changes.iter().map(change).collect(),
+            classes: Vec::new(),
+            fairness: Vec::new(),
+            spectra: Vec::new(),
+            settings: Settings::default(),
+            tally: FlowTally::default(),
+            pairs: Vec::new(),
+            dissected: Vec::new(),
+            advice: Vec::new(),
+        }
+    }
+
+    fn message(lane: u32, seq: u32, reply: Option<(i64, u32)>) -> FleetMessage {
+        let outcome = reply.map_or(FleetOutcome::Lost, |(millis, count)| {
+            FleetOutcome::Reply(FleetReply {
+                round_trip: Span::from_millis(millis),
+                read_by: ReadBy::Kernel,
+                at_peer: Some(AtPeer {
+                    rx: Instant::from_nanos(0),
+                    residence: Span::from_nanos(0),
+                    count: Some(count),
+                    ttl: None,
+                }),
+                ttl: None,
+                copies: 0,
+            })
+        });
+        FleetMessage {
+            lane: Lane(lane),
+            source_port: 5000 + u16::try_from(lane).unwrap(),
+            seq,
+            sent: at(i64::from(seq) * 5),
+            late: Span::from_nanos(0),
+            outcome,
+        }
+    }
+
+    #[test]
+    fn the_flow_with_the_most_changes_is_taken_apart() {
+        let mut dissector = Dissector::new(&view(1000, &[15]), 1);
+        // Message 1 is overtaken on the way there by 2, and 4 on the way back by 5.
+        let replies = [(80, 0), (80, 2), (70, 1), (70, 3), (90, 4), (70, 5)];
+        for (seq, reply) in (0..).zip(replies) {
+            dissector.push(&message(0, seq, Some(reply)));
+            dissector.push(&message(1, seq, Some(reply)));
+        }
+        dissector.push(&message(1, 6, None));
+        let found = dissector.finish();
+        assert_eq!((found.len(), found[0].source_port), (1, 5001));
+        let overtaken = |sample: &DissectedSample| match sample.outcome {
+            DissectedOutcome::Reply { overtaken, .. } => overtaken,
+            DissectedOutcome::Lost | DissectedOutcome::NotSent => None,
+        };
+        let told: Vec<_> = found[0].samples.iter().map(overtaken).collect();
+        let (there, back) = (Some(Direction::Forward), Some(Direction::Reverse));
+        assert_eq!(told, [None, there, None, None, back, None, None]);
+        assert_eq!(found[0].samples[6].outcome, DissectedOutcome::Lost);
+    }
+
+    #[test]
+    fn of_a_long_flow_the_stretch_with_the_most_changes_is_kept() {
+        let hour = 3_600_000;
+        // 6000 messages of 0.2 s take 20 minutes.
+        let view = view(
+            100 * hour,
+            &[hour, 50 * hour, 50 * hour + 60_000, 80 * hour],
+        );
+        let dissector = Dissector::new(&view, 1);
+        let picked = &dissector.chosen[&(Lane(1), 5001)];
+        assert!(picked.from < at(50 * hour) && picked.from > at(49 * hour));
+        assert_eq!(picked.until - picked.from, Span::from_millis(200 * 5999));
+    }
+}

@@ -1,0 +1,63 @@
+//! Time along the x axis: since the fleet's first message, in the unit that reads best.
+
+use neph_flows::FleetView;
+use neph_model::{Instant, Own, Span};
+
+use crate::axis::Scale;
+
+/// A fleet's time.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Clock {
+    from: Instant<Own>,
+    /// Seconds of the unit.
+    unit: f64,
+    /// Its name on screen.
+    pub(super) name: &'static str,
+    /// The time that is shown, in the unit.
+    pub(super) scale: Scale,
+}
+
+impl Clock {
+    /// From a fleet's first message to its last.
+    pub(super) fn of(view: &FleetView) -> Self {
+        Self::between(view.from, view.from, view.until)
+    }
+
+    /// From `first` to `last`, counted from `zero`.
+    pub(super) fn between(zero: Instant<Own>, first: Instant<Own>, last: Instant<Own>) -> Self {
+        let long = (last - first).secs_f64();
+        let (unit, name) = match long {
+            l if l <= 300.0 => (1.0, "s"),
+            l if l <= 3.0 * 3600.0 => (60.0, "min"),
+            l if l <= 3.0 * 86_400.0 => (3600.0, "h"),
+            _ => (86_400.0, "days"),
+        };
+        let at = |moment: Instant<Own>| (moment - zero).secs_f64() / unit;
+        Self {
+            from: zero,
+            unit,
+            name,
+            scale: Scale::linear(at(first), at(last)),
+        }
+    }
+
+    /// A moment in the unit.
+    pub(super) fn at(&self, moment: Instant<Own>) -> f64 {
+        (moment - self.from).secs_f64() / self.unit
+    }
+
+    /// `time since the first message, min`.
+    pub(super) fn title(&self) -> String {
+        format!("time since the first message, {}", self.name)
+    }
+}
+
+/// `10 s`, where a span is whole seconds; else as exact as it is.
+pub(super) fn whole(span: Span) -> String {
+    let seconds = span.nanos() / 1_000_000_000;
+    if Span::from_secs(seconds) == span {
+        format!("{seconds} s")
+    } else {
+        span.exact()
+    }
+}

@@ -1,0 +1,338 @@
+//! One flow taken apart: its messages, the base latency below them, and what was made of both.
+
+use neph_flows::{Dissected, DissectedOutcome, DissectedSample, FlowHistory, PathChange, Segment};
+use neph_model::{Instant, Own, Span};
+
+use super::clock::Clock;
+use super::inks::{BASE, CONGESTION, OVERTAKEN, SAMPLE};
+use super::pair::{Pair, pairs};
+use crate::axis::{Limits, Plot, Scale, Spread, Style, TimeUnit, choose, millis};
+use crate::figure::boxes::in_unit;
+use crate::figure::boxplot::outside;
+use crate::figure::legend::Swatch;
+use crate::figure::sheet::{Note, Sheet, page_name, page_title};
+use crate::figure::{Figure, flags};
+use crate::scene::{Anchor, Colour, Fill, Mark, Point, Rect, Stroke, Text, Weight, width};
+use crate::{CampaignData, PlotSettings};
+
+const LEFT: f64 = 54.0;
+const HEIGHT: f64 = 190.0;
+const PER_PAGE: usize = 3;
+/// A path change: where it is seen, and what speaks for it.
+const CHANGE: Stroke = Stroke::solid(Colour::INK, 0.9).dashed(3.0, 2.5);
+
+/// A panel for each flow that was taken apart.
+pub(in crate::figure) fn draw(data: &CampaignData, settings: &PlotSettings) -> Vec<Figure> {
+    let found = pairs(data, settings);
+    let flows: Vec<Flow<'_>> = found.iter().flat_map(flows).collect();
+    let total = flows.len().div_ceil(PER_PAGE);
+    let pages = flows.chunks(PER_PAGE).enumerate().map(|(page, flows)| {
+        let title = page_title("Flows, message by message", page, total);
+        let mut sheet = Sheet::new(title, "Latency is base latency plus congestion: the flows with the most path changes, taken apart");
+        sheet.legend(&legend(flows));
+        for flow in flows {
+            let place = sheet.take(HEIGHT + 40.0 + Style::BELOW);
+            sheet.draw(drawn(flow, place));
+        }
+        let mut notes = vec![Note::plain(CAPTION)];
+        let mut scenarios: Vec<usize> = flows.iter().map(|flow| flow.pair.scenario).collect();
+        scenarios.dedup();
+        notes.extend(flags::notes(data, scenarios, settings));
+        sheet.finish("flow-dissected", page_name("flow-dissected", page, total), &notes)
+    });
+    pages.collect()
+}
+
+const CAPTION: &str = "Each dot is a message. The line is the base latency that was made of them: it moves only where the messages agree on another one. Shaded: round trips above it by more than the tolerance, so a queue and no other path. A dashed line is a path change; its head is filled where a message that overtook another, the TTL or a trace speaks for it too. Each panel has its own scale; what lies outside is counted above it.";
+
+/// One flow with what is known of it.
+struct Flow<'a> {
+    pair: &'a Pair<'a>,
+    port: u16,
+    taken: &'a Dissected,
+    /// Its base latency in the time shown.
+    segments: Vec<&'a Segment>,
+    changes: Vec<&'a PathChange>,
+}
+
+fn flows<'a>(pair: &'a Pair<'a>) -> Vec<Flow<'a>> {
+    let own = |taken: &&Dissected| {
+        pair.view.fleet.endpoint_of(taken.lane) == pair.endpoint && !taken.samples.is_empty()
+    };
+    let known = |taken: &'a Dissected| {
+        let (first, last) = (
+            taken.samples[0].sent,
+            taken.samples[taken.samples.len() - 1].sent,
+        );
+        let same =
+            |flow: &&FlowHistory| (flow.lane, flow.source_port) == (taken.lane, taken.source_port);
+        let history = pair.view.flows.iter().find(same);
+        let segments = history.into_iter().flat_map(|flow| &flow.segments);
+        let changes = pair.view.changes.iter().filter(|change| {
+            (change.lane, change.source_port) == (taken.lane, taken.source_port)
+                && change.at >= first
+                && change.at <= last
+        });
+        Flow {
+            pair,
+            port: taken.source_port,
+            taken,
+            segments: segments
+                .filter(|one| one.until > first && one.from < last)
+                .collect(),
+            changes: changes.collect(),
+        }
+    };
+    pair.view.dissected.iter().filter(own).map(known).collect()
+}
+
+impl Flow<'_> {
+    fn replies(&self) -> impl Iterator<Item = (Instant<Own>, Span, bool)> + '_ {
+        self.taken
+            .samples
+            .iter()
+            .filter_map(|sample| match sample.outcome {
+                DissectedOutcome::Reply {
+                    round_trip,
+                    overtaken,
+                } => Some((sample.sent, round_trip, overtaken.is_some())),
+                DissectedOutcome::Lost | DissectedOutcome::NotSent => None,
+            })
+    }
+
+    fn base(&self, at: Instant<Own>) -> Option<Span> {
+        let place = self.segments.partition_point(|one| one.from <= at);
+        place.checked_sub(1).map(|place| self.segments[place].base)
+    }
+
+    /// Stretches of messages that lie above the base latency by more than the tolerance, three or
+    /// more in a row: the messages of each, and the base latency below.
+    fn congested(&self) -> Vec<Vec<(Instant<Own>, Span, Span)>> {
+        let tolerance = self.pair.view.settings.detection.tolerance;
+        let mut runs = Vec::new();
+        let mut run = Vec::new();
+        for (at, round_trip, _) in self.replies() {
+            match self.base(at) {
+                Some(base) if round_trip - base > tolerance => run.push((at, round_trip, base)),
+                _ => runs.push(std::mem::take(&mut run)),
+            }
+        }
+        runs.push(run);
+        runs.retain(|run| run.len() >= 3);
+        runs
+    }
+}
+
+fn legend(flows: &[Flow<'_>]) -> Vec<(Swatch, String)> {
+    let any = |test: fn(&Flow<'_>) -> bool| flows.iter().any(test);
+    let lost = |flow: &Flow<'_>| {
+        let samples = &flow.taken.samples;
+        samples
+            .iter()
+            .any(|one| !matches!(one.outcome, DissectedOutcome::Reply { .. }))
+    };
+    let entries = [
+        (true, Swatch::Dot(SAMPLE), "round trip of a message"),
+        (
+            any(|flow| !flow.segments.is_empty()),
+            Swatch::Line(Stroke::solid(BASE, 2.0)),
+            "base latency",
+        ),
+        (
+            any(|flow| !flow.changes.is_empty()),
+            Swatch::Line(CHANGE),
+            "path change",
+        ),
+        (
+            any(|flow| !flow.congested().is_empty()),
+            Swatch::Block(CONGESTION),
+            "congestion",
+        ),
+        (
+            any(|flow| flow.replies().any(|(_, _, over)| over)),
+            Swatch::Dot(OVERTAKEN),
+            "overtaken message",
+        ),
+        (
+            any(lost),
+            Swatch::Tick(Colour::ALARM),
+            "lost or unsent message (at the top)",
+        ),
+    ];
+    let shown = entries.into_iter().filter(|(there, _, _)| *there);
+    shown
+        .map(|(_, swatch, label)| (swatch, label.to_owned()))
+        .collect()
+}
+
+fn drawn(flow: &Flow<'_>, place: Rect) -> Vec<Mark> {
+    let mut values: Vec<f64> = flow.replies().map(|(_, rtt, _)| rtt.millis_f64()).collect();
+    values.sort_unstable_by(f64::total_cmp);
+    let name = format!("{}, source port {}", flow.pair.label, flow.port);
+    let Some(scale) = scale(flow, &values) else {
+        return heading(&name, "no replies", place);
+    };
+    let unit = TimeUnit::up_to(scale.high);
+    let samples = &flow.taken.samples;
+    let ends = (samples[0].sent, samples[samples.len() - 1].sent);
+    let clock = Clock::between(flow.pair.view.from, ends.0, ends.1);
+    let plot = Plot {
+        area: Rect::new(
+            place.x + LEFT,
+            place.y + 34.0,
+            place.width - LEFT - 6.0,
+            HEIGHT,
+        ),
+        x: clock.scale,
+        y: in_unit(scale, unit),
+    };
+    let mut marks = heading(&name, &outside(&values, &scale), place);
+    plot.y_axis(&mut marks, &format!("round trip, {}", unit.name()));
+    plot.x_axis(&mut marks, &clock.title());
+    let x = |at: Instant<Own>| plot.px(clock.at(at));
+    let y = |span: Span| plot.py(span.millis_f64() * unit.per_milli());
+    let mut inside: Vec<Mark> = flow
+        .congested()
+        .iter()
+        .map(|run| shade(run, &x, &y))
+        .collect();
+    let radius = if samples.len() > 1500 { 1.0 } else { 1.5 };
+    inside.extend(flow.replies().map(|(at, round_trip, _)| Mark::Disc {
+        centre: Point::new(x(at), y(round_trip)),
+        radius,
+        fill: Fill::solid(SAMPLE),
+    }));
+    inside.extend(base(flow, &x, &y));
+    let overtaken = flow.replies().filter(|(_, _, overtaken)| *overtaken);
+    inside.extend(overtaken.map(|(at, round_trip, _)| Mark::Disc {
+        centre: Point::new(x(at), y(round_trip)),
+        radius: 2.8,
+        fill: Fill::solid(OVERTAKEN),
+    }));
+    inside.extend(ticks(flow, &plot, &x));
+    marks.push(plot.clipped(inside));
+    marks.extend(changes(flow, &plot, &x));
+    marks
+}
+
+/// The bulk of the messages and every base latency.
+fn scale(flow: &Flow<'_>, values: &[f64]) -> Option<Scale> {
+    let sorted = neph_stats::Sorted::check(values).ok()?;
+    let spread = Spread::of(sorted)?;
+    let bases = flow.segments.iter().map(|one| one.base.millis_f64());
+    let spread = bases.fold(spread, |spread, base| Spread {
+        low: spread.low.min(base),
+        min: spread.min.min(base),
+        high: spread.high.max(base),
+        max: spread.max.max(base),
+        ..spread
+    });
+    choose(&[spread], Limits::default())
+}
+
+fn heading(name: &str, outside: &str, place: Rect) -> Vec<Mark> {
+    let at = Point::new(place.x, place.y + 12.0);
+    let name = Text::new(at, Anchor::Start, Style::TITLE, name).semibold();
+    let at = Point::new(place.right(), place.y + 12.0);
+    let aside = Text::new(at, Anchor::End, Style::NOTE, outside).coloured(Colour::ALARM);
+    let shown = [name, aside]
+        .into_iter()
+        .filter(|text| !text.text.is_empty());
+    shown.map(Mark::Text).collect()
+}
+
+type ToX<'a> = dyn Fn(Instant<Own>) -> f64 + 'a;
+type ToY<'a> = dyn Fn(Span) -> f64 + 'a;
+
+/// From the base latency up to the messages.
+fn shade(run: &[(Instant<Own>, Span, Span)], x: &ToX<'_>, y: &ToY<'_>) -> Mark {
+    let above = run.iter().map(|(at, rtt, _)| Point::new(x(*at), y(*rtt)));
+    let below = run
+        .iter()
+        .rev()
+        .map(|(at, _, base)| Point::new(x(*at), y(*base)));
+    Mark::Area {
+        points: above.chain(below).collect(),
+        fill: Fill {
+            colour: CONGESTION,
+            opacity: 0.3,
+        },
+    }
+}
+
+fn base(flow: &Flow<'_>, x: &ToX<'_>, y: &ToY<'_>) -> Option<Mark> {
+    let points: Vec<Point> = flow
+        .segments
+        .iter()
+        .flat_map(|one| [one.from, one.until].map(|at| Point::new(x(at), y(one.base))))
+        .collect();
+    (points.len() > 1).then(|| Mark::Line {
+        points,
+        stroke: Stroke::solid(BASE, 1.8),
+    })
+}
+
+fn ticks(flow: &Flow<'_>, plot: &Plot, x: &ToX<'_>) -> Vec<Mark> {
+    let (top, end) = (plot.area.y, plot.area.y + 7.0);
+    let tick = |sample: &DissectedSample| {
+        let colour = match sample.outcome {
+            DissectedOutcome::Reply { .. } => return None,
+            DissectedOutcome::Lost => Colour::ALARM,
+            DissectedOutcome::NotSent => Colour::FAINT_INK,
+        };
+        let at = x(sample.sent);
+        let ends = (Point::new(at, top), Point::new(at, end));
+        Some(Mark::line(ends.0, ends.1, Stroke::solid(colour, 1.3)))
+    };
+    flow.taken.samples.iter().filter_map(tick).collect()
+}
+
+/// A dashed line for each change with a head above the panel, and its size where there is room.
+fn changes(flow: &Flow<'_>, plot: &Plot, x: &ToX<'_>) -> Vec<Mark> {
+    let mut marks = Vec::new();
+    let mut free = plot.area.x - 40.0;
+    for change in &flow.changes {
+        let at = x(change.at);
+        let (top, bottom) = (plot.area.y, plot.area.bottom());
+        marks.push(Mark::line(
+            Point::new(at, top),
+            Point::new(at, bottom),
+            CHANGE,
+        ));
+        marks.extend(head(at, top, change));
+        let moved = change.after - change.before;
+        let sign = if moved > Span::from_nanos(0) { "+" } else { "" };
+        let text = format!("{sign}{}", millis(moved.millis_f64()));
+        let half = width(&text, 9.0, Weight::Regular) / 2.0;
+        if at - half >= free && at + half <= plot.area.right() + 6.0 {
+            free = at + half + 5.0;
+            let place = Point::new(at, top - 9.0);
+            marks.push(Mark::Text(Text::new(place, Anchor::Middle, 9.0, text)));
+        }
+    }
+    marks
+}
+
+/// A triangle that points down at the change: filled where more than the latency speaks for it.
+fn head(at: f64, top: f64, change: &PathChange) -> Vec<Mark> {
+    let seen = change.evidence;
+    let more = seen.reordered || seen.ttl || seen.trace == Some(true);
+    let points = vec![
+        Point::new(at - 3.5, top - 6.5),
+        Point::new(at + 3.5, top - 6.5),
+        Point::new(at, top - 0.5),
+    ];
+    let colour = if more { Colour::INK } else { Colour::WHITE };
+    let mut outline = points.clone();
+    outline.push(points[0]);
+    vec![
+        Mark::Area {
+            points,
+            fill: Fill::solid(colour),
+        },
+        Mark::Line {
+            points: outline,
+            stroke: Stroke::solid(Colour::INK, 0.9),
+        },
+    ]
+}

@@ -1,0 +1,167 @@
+//! Latency inflation: how much longer the slowest path is than the fastest, over pairs.
+
+use super::pair::{Pair, pairs};
+use crate::axis::{Plot, Scale, Style};
+use crate::figure::sheet::{Note, Sheet};
+use crate::figure::{Figure, flags};
+use crate::findings::{plural, real};
+use crate::palette;
+use crate::scene::{Anchor, Colour, Fill, Mark, Point, Rect, Stroke, Text, fit};
+use crate::{CampaignData, PlotSettings};
+
+/// Up to so many pairs are named at the axis.
+const NAMED: usize = 24;
+/// What the third source found: 5 % of the 120 pairs of AWS above 32 %.
+const SOURCE: (f64, f64, usize) = (32.0, 0.95, 120);
+/// With fewer pairs, the source's twentieth of them says nothing.
+const COMPARED: usize = 20;
+
+/// One figure over all pairs; a single pair has no distribution.
+pub(in crate::figure) fn draw(data: &CampaignData, settings: &PlotSettings) -> Vec<Figure> {
+    let found = pairs(data, settings);
+    let mut inflated: Vec<(f64, &Pair<'_>)> = found
+        .iter()
+        .filter_map(|pair| Some(((pair.known.inflation?.ratio - 1.0) * 100.0, pair)))
+        .collect();
+    if inflated.len() < 2 {
+        return Vec::new();
+    }
+    inflated.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let subtitle = format!(
+        "{}: highest base latency of a class over the lowest, less one",
+        plural(inflated.len(), "pair")
+    );
+    let mut sheet = Sheet::new("Latency inflation".to_owned(), &subtitle);
+    draw_on(&mut sheet, &inflated);
+    let mut text = "Each dot is a pair; at its height, the share of pairs whose inflation is not greater. A dot at 20 % means that a flow on that pair's slowest path takes a fifth longer than one on its fastest, whatever the load.".to_owned();
+    if inflated.len() >= COMPARED {
+        text.push_str(" The cross is what the third source found between the regions of AWS: more than 32 % for 5 % of 120 pairs.");
+    }
+    let mut scenarios: Vec<usize> = found.iter().map(|pair| pair.scenario).collect();
+    scenarios.dedup();
+    let mut notes = vec![Note::plain(text)];
+    notes.extend(flags::notes(data, scenarios, settings));
+    vec![sheet.finish("flow-inflation", "flow-inflation".to_owned(), &notes)]
+}
+
+fn draw_on(sheet: &mut Sheet, inflated: &[(f64, &Pair<'_>)]) {
+    let named = inflated.len() <= NAMED;
+    let compared = inflated.len() >= COMPARED;
+    let height = if named {
+        (real(inflated.len()) * 15.0).max(90.0)
+    } else {
+        260.0
+    };
+    let (left, right) = if named { (190.0, 44.0) } else { (50.0, 10.0) };
+    let place = sheet.take(height + 12.0 + Style::BELOW);
+    let most = inflated.last().map_or(1.0, |(percent, _)| *percent);
+    let most = if compared { most.max(SOURCE.0) } else { most };
+    let plot = Plot {
+        area: Rect::new(
+            place.x + left,
+            place.y + 8.0,
+            place.width - left - right,
+            height,
+        ),
+        x: Scale::linear(0.0, most.max(0.5) * 1.06),
+        y: Scale::linear(0.0, 1.0),
+    };
+    let mut marks = Vec::new();
+    plot.x_axis(&mut marks, "inflation, %");
+    let share = |index: usize| real(index + 1) / real(inflated.len());
+    if named {
+        marks.extend(names(inflated, &plot));
+    } else {
+        plot.y_axis(&mut marks, "share of pairs");
+    }
+    let mut points = vec![Point::new(plot.area.x, plot.area.bottom())];
+    for (index, (percent, _)) in inflated.iter().enumerate() {
+        let (x, last) = (plot.px(*percent), points[points.len() - 1].y);
+        points.push(Point::new(x, last));
+        points.push(Point::new(x, plot.py(share(index))));
+    }
+    points.push(Point::new(plot.area.right(), plot.py(1.0)));
+    let mut inside = vec![Mark::Line {
+        points,
+        stroke: Stroke::solid(palette::line_colour(0), if named { 1.0 } else { 1.8 }),
+    }];
+    let radius = if named { 3.2 } else { 1.8 };
+    inside.extend(
+        inflated
+            .iter()
+            .enumerate()
+            .map(|(index, (percent, _))| Mark::Disc {
+                centre: Point::new(plot.px(*percent), plot.py(share(index))),
+                radius,
+                fill: Fill::solid(palette::line_colour(0)),
+            }),
+    );
+    marks.extend(inside);
+    if compared {
+        marks.extend(source(&plot));
+    }
+    sheet.draw(marks);
+}
+
+/// The pairs' names at the left, each at its dot's height, and the shares at the right.
+fn names(inflated: &[(f64, &Pair<'_>)], plot: &Plot) -> Vec<Mark> {
+    let mut marks = Vec::new();
+    for (index, (percent, pair)) in inflated.iter().enumerate() {
+        let y = plot.py(real(index + 1) / real(inflated.len()));
+        let grid = Stroke::solid(Colour::GRID, 1.0);
+        let (from, to) = (Point::new(plot.area.x, y), Point::new(plot.area.right(), y));
+        marks.push(Mark::line(from, to, grid));
+        let number = format!("{percent:.1} %");
+        let at = Point::new(plot.area.x - 6.0, y + 3.6);
+        let number = Text::new(at, Anchor::End, Style::TICK, number).coloured(Colour::FAINT_INK);
+        let name = fit(&pair.label, Style::TICK, 140.0);
+        let at = Point::new(plot.area.x - 184.0, y + 3.6);
+        marks.push(Mark::Text(Text::new(at, Anchor::Start, Style::TICK, name)));
+        marks.push(Mark::Text(number));
+    }
+    for tenth in [0.0, 0.25, 0.5, 0.75, 1.0] {
+        let at = Point::new(plot.area.right() + 6.0, plot.py(tenth) + 3.6);
+        let text = format!("{:.0} %", tenth * 100.0);
+        let text = Text::new(at, Anchor::Start, Style::TICK, text);
+        marks.push(Mark::Text(text.coloured(Colour::FAINT_INK)));
+    }
+    marks
+}
+
+/// A small cross where the source's pairs were, and its words where nothing else stands: right
+/// below, under the distribution.
+fn source(plot: &Plot) -> Vec<Mark> {
+    let (percent, share, _) = SOURCE;
+    let (x, y) = (plot.px(percent), plot.py(share));
+    let faint = Stroke::solid(Colour::FAINT_INK, 1.2);
+    let arm = |dx: f64, dy: f64| {
+        Mark::line(
+            Point::new(x - dx, y - dy),
+            Point::new(x + dx, y + dy),
+            faint,
+        )
+    };
+    let words = "the source, over AWS";
+    let text = Text::new(
+        Point::new(x + 7.0, y + 15.0),
+        Anchor::Start,
+        Style::NOTE,
+        words,
+    );
+    let fits = text.at.x + text.width() <= plot.area.right();
+    let text = if fits {
+        text
+    } else {
+        Text::new(
+            Point::new(x - 7.0, y + 15.0),
+            Anchor::End,
+            Style::NOTE,
+            words,
+        )
+    };
+    vec![
+        arm(4.0, 4.0),
+        arm(4.0, -4.0),
+        Mark::Text(text.coloured(Colour::FAINT_INK)),
+    ]
+}

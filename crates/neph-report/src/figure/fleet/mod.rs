@@ -1,0 +1,36 @@
+//! Figures of fleets: thousands of flows, their base latencies, path changes, and who got which.
+//!
+//! Every figure is drawn from a [`FleetView`](neph_flows::FleetView), which already holds what is
+//! told; only the last one is drawn from routes. A pair is told once for each experiment: curves of
+//! different blocks are not mixed.
+
+mod cells;
+mod changes;
+mod clock;
+mod curves;
+mod dissected;
+mod fairness;
+mod inflation;
+mod inks;
+mod labels;
+mod moved;
+mod pair;
+mod paths;
+mod persistence;
+mod sankey;
+mod scale_bar;
+mod shares;
+mod spectra;
+mod spectrum;
+
+pub(crate) use pair::{Pair, pairs};
+
+pub(super) use changes::draw as changes;
+pub(super) use dissected::draw as dissected;
+pub(super) use fairness::draw as fairness;
+pub(super) use inflation::draw as inflation;
+pub(super) use moved::draw as moved;
+pub(super) use paths::draw as paths;
+pub(super) use persistence::draw as persistence;
+pub(super) use spectra::draw as spectra;
+pub(super) use spectrum::draw as spectrum;

@@ -1,0 +1,159 @@
+//! Moves away from each class against its share of the flows: do low paths shed theirs sooner?
+
+use neph_flows::Moved;
+
+use super::pair::{Pair, pairs};
+use crate::axis::{Plot, Scale, Style, millis};
+use crate::figure::legend::Swatch;
+use crate::figure::sheet::{Note, Sheet, page_name, page_title};
+use crate::figure::{Figure, flags};
+use crate::findings::{plural, real};
+use crate::palette;
+use crate::scene::{Anchor, Colour, Fill, Mark, Point, Rect, Stroke, Text, fit};
+use crate::{CampaignData, PlotSettings};
+
+const ROW: f64 = 19.0;
+const LEFT: f64 = 62.0;
+const RIGHT: f64 = 56.0;
+/// Classes of a pair that are drawn; the rarest are left out and counted.
+const MOST: usize = 12;
+const PER_PAGE: usize = 12;
+
+/// Pages of panels, one for each pair of which any flow moved.
+pub(in crate::figure) fn draw(data: &CampaignData, settings: &PlotSettings) -> Vec<Figure> {
+    let mut found = pairs(data, settings);
+    found.retain(|pair| rows(pair).len() > 1);
+    let total = found.len().div_ceil(PER_PAGE);
+    let pages = found.chunks(PER_PAGE).enumerate().map(|(page, few)| {
+        let title = page_title("Moved flows against share, class by class", page, total);
+        let subtitle = "Each class with its share of all flows' time and its share of all moves away from a class";
+        let mut sheet = Sheet::new(title, subtitle);
+        sheet.legend(&[
+            (Swatch::Dot(SHARE), "share of flows' time".to_owned()),
+            (Swatch::Dot(MOVED), "share of moves away, 95 % interval".to_owned()),
+        ]);
+        let columns = if few.len() == 1 { 1 } else { 2 };
+        for row in few.chunks(columns) {
+            let most = row.iter().map(|pair| rows(pair).len()).max().unwrap_or(1);
+            let height = real(most) * ROW + 42.0 + Style::BELOW;
+            let places = if columns == 1 { sheet.columns(1, height) } else { sheet.columns(2, height) };
+            for (pair, place) in row.iter().zip(places) {
+                sheet.draw(drawn(pair, place));
+            }
+        }
+        let mut scenarios: Vec<usize> = few.iter().map(|pair| pair.scenario).collect();
+        scenarios.dedup();
+        let mut notes = vec![Note::plain(CAPTION)];
+        notes.extend(flags::notes(data, scenarios, settings));
+        sheet.finish("flow-moved", page_name("flow-moved", page, total), &notes)
+    });
+    pages.collect()
+}
+
+const CAPTION: &str = "The lowest latency on top. Where flows moved without regard to their path, both dots would lie together; a blue dot right of the grey one is a class that flows leave more often than its share would have it. Right: how many times as often. The third source found that the number of moved flows is inversely proportional to the flow's latency, as constrained shortest-path routing makes it.";
+const SHARE: Colour = Colour::hex(0x0093_9ba8);
+const MOVED: Colour = Colour::hex(0x0000_5a94);
+
+/// The classes that anything is known of, the lowest latency first.
+fn rows<'a>(pair: &Pair<'a>) -> Vec<&'a Moved> {
+    let mut found: Vec<&Moved> = pair
+        .known
+        .moved
+        .iter()
+        .filter(|one| one.moved.is_some())
+        .collect();
+    found.sort_by(|a, b| b.share.total_cmp(&a.share));
+    found.truncate(MOST);
+    found.sort_by_key(|one| one.class);
+    found
+}
+
+fn drawn(pair: &Pair<'_>, place: Rect) -> Vec<Mark> {
+    let rows = rows(pair);
+    let ends = rows.iter().map(|one| {
+        let moved = one.moved.map_or(0.0, |share| share.high);
+        moved.max(one.share)
+    });
+    let most = ends.fold(0.05, f64::max);
+    let plot = Plot {
+        area: Rect::new(
+            place.x + LEFT,
+            place.y + 24.0,
+            place.width - LEFT - RIGHT,
+            real(rows.len()) * ROW,
+        ),
+        x: Scale::linear(0.0, (most * 105.0).min(102.0)),
+        y: Scale::linear(0.0, 1.0),
+    };
+    let mut marks = heading(pair, place);
+    plot.x_axis(&mut marks, "share, %");
+    for (index, moved) in rows.iter().enumerate() {
+        let y = plot.area.y + (real(index) + 0.5) * ROW;
+        marks.extend(row(pair, moved, &plot, y));
+    }
+    let left_out = pair.known.moved.len().saturating_sub(rows.len());
+    if left_out > 0 {
+        let at = Point::new(place.right(), plot.area.bottom() + 30.0);
+        let text = format!("{} not shown", plural(left_out, "rarer one"));
+        let text = Text::new(at, Anchor::End, Style::NOTE, text);
+        marks.push(Mark::Text(text.coloured(Colour::FAINT_INK)));
+    }
+    marks
+}
+
+fn heading(pair: &Pair<'_>, place: Rect) -> Vec<Mark> {
+    let n = pair
+        .known
+        .moved
+        .iter()
+        .find_map(|one| one.moved)
+        .map_or(0, |share| share.n);
+    let n = crate::axis::count(usize::try_from(n).unwrap_or(usize::MAX));
+    let y = place.y + 13.0;
+    let at = Point::new(place.right(), y);
+    let aside = Text::new(at, Anchor::End, Style::NOTE, format!("{n} moves"));
+    let room = place.width - aside.width() - 12.0;
+    let name = fit(&pair.label, Style::TITLE, room / 1.06);
+    let name = Text::new(Point::new(place.x, y), Anchor::Start, Style::TITLE, name).semibold();
+    vec![
+        Mark::Text(name),
+        Mark::Text(aside.coloured(Colour::FAINT_INK)),
+    ]
+}
+
+fn row(pair: &Pair<'_>, moved: &Moved, plot: &Plot, y: f64) -> Vec<Mark> {
+    let base = pair.classes().get(usize::from(moved.class));
+    let base = base.map_or_else(String::new, |class| millis(class.base.millis_f64()));
+    let at = Point::new(plot.area.x - 7.0, y + 3.6);
+    let mut marks = vec![Mark::Text(Text::new(at, Anchor::End, Style::TICK, base))];
+    let Some(share) = moved.moved else {
+        return marks;
+    };
+    let x = |share: f64| plot.px(share * 100.0);
+    let line = |from: f64, to: f64, stroke| {
+        Mark::line(Point::new(x(from), y), Point::new(x(to), y), stroke)
+    };
+    let dot = |at: f64, radius: f64, colour: Colour| Mark::Disc {
+        centre: Point::new(x(at), y),
+        radius,
+        fill: Fill::solid(colour),
+    };
+    marks.push(line(
+        moved.share,
+        share.share,
+        Stroke::solid(Colour::GRID, 5.0),
+    ));
+    marks.push(line(
+        share.low,
+        share.high,
+        Stroke::solid(palette::line_colour(0), 1.4),
+    ));
+    marks.push(dot(moved.share, 3.6, SHARE));
+    marks.push(dot(share.share, 3.6, MOVED));
+    if moved.share > 0.0 {
+        let at = Point::new(plot.area.right() + 8.0, y + 3.6);
+        let times = format!("× {:.2}", share.share / moved.share);
+        marks.push(Mark::Text(Text::new(at, Anchor::Start, Style::TICK, times)));
+    }
+    marks
+}

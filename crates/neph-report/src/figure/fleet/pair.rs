@@ -1,0 +1,116 @@
+//! What the figures of fleets compare: pairs, each as one experiment saw it.
+
+use neph_flows::{Advice, Class, Fairness, FleetView, PairView, Spectrum};
+
+use crate::data::ExperimentData;
+use crate::{CampaignData, PlotSettings};
+
+/// The flows from one place to one endpoint in one experiment.
+#[derive(Clone, Debug)]
+pub(crate) struct Pair<'a> {
+    /// What tells it from the others: as much of scenario, endpoint and block as that takes.
+    pub(crate) label: String,
+    pub(crate) scenario: usize,
+    /// The label of its scenario.
+    pub(crate) scenario_label: String,
+    /// The block, from 1.
+    pub(crate) block: u32,
+    pub(crate) view: &'a FleetView,
+    /// Index of the endpoint in the fleet.
+    pub(crate) endpoint: usize,
+    pub(crate) known: &'a PairView,
+}
+
+impl<'a> Pair<'a> {
+    /// The endpoint's name.
+    pub(crate) fn endpoint_name(&self) -> String {
+        named(self.known, self.view, self.endpoint)
+    }
+    /// What is advised, if anybody asked.
+    pub(crate) fn advice(&self) -> Option<&'a Advice> {
+        self.view.advice.get(self.endpoint)
+    }
+    pub(crate) fn classes(&self) -> &'a [Class] {
+        self.view
+            .classes
+            .get(self.endpoint)
+            .map_or(&[], Vec::as_slice)
+    }
+    pub(crate) fn fairness(&self) -> &'a [Fairness] {
+        self.view
+            .fairness
+            .get(self.endpoint)
+            .map_or(&[], Vec::as_slice)
+    }
+    pub(crate) fn spectrum(&self) -> Option<&'a Spectrum> {
+        let found = self.view.spectra.get(self.endpoint)?;
+        (!found.bins.is_empty()).then_some(found)
+    }
+}
+
+/// Every pair of every fleet that the settings show, by scenario, block and endpoint.
+pub(crate) fn pairs<'a>(data: &'a CampaignData, settings: &'a PlotSettings) -> Vec<Pair<'a>> {
+    let fleets = |scenario: usize| {
+        let experiments = data.experiments_of(scenario, settings);
+        experiments.filter_map(|one| Some((one, one.fleet.as_ref()?)))
+    };
+    let scenarios: Vec<usize> = data
+        .measured(settings)
+        .into_iter()
+        .filter(|scenario| fleets(*scenario).next().is_some())
+        .collect();
+    let mut found = Vec::new();
+    for scenario in &scenarios {
+        let blocks = fleets(*scenario).count();
+        for (experiment, view) in fleets(*scenario) {
+            for (endpoint, known) in view.pairs.iter().enumerate() {
+                let scenario_label = data.scenarios[*scenario].label();
+                let mut parts = Vec::new();
+                if scenarios.len() > 1 {
+                    parts.push(scenario_label.clone());
+                }
+                if view.pairs.len() > 1 || (scenarios.len() == 1 && blocks == 1) {
+                    parts.push(named(known, view, endpoint));
+                }
+                if blocks > 1 {
+                    parts.push(block(experiment));
+                }
+                found.push(Pair {
+                    label: parts.join(" · "),
+                    scenario: *scenario,
+                    scenario_label,
+                    block: experiment.block(),
+                    view,
+                    endpoint,
+                    known,
+                });
+            }
+        }
+    }
+    found
+}
+
+fn named(known: &PairView, view: &FleetView, endpoint: usize) -> String {
+    if !known.endpoint.is_empty() {
+        return known.endpoint.clone();
+    }
+    let named = view.fleet.endpoints.get(endpoint);
+    named.map_or_else(
+        || format!("endpoint {}", endpoint + 1),
+        |one| one.name.clone(),
+    )
+}
+
+fn block(experiment: &ExperimentData) -> String {
+    format!("block {}", experiment.block())
+}
+
+/// `512 flows of 4 pairs`, for captions.
+pub(super) fn counted(pairs: &[Pair<'_>]) -> String {
+    let flows: u64 = pairs.iter().map(|pair| pair.known.flows).sum();
+    format!(
+        "{} flows, {}",
+        crate::axis::count(usize::try_from(flows).unwrap_or(usize::MAX)),
+        crate::findings::plural(pairs.len(), "pair")
+    )
+}

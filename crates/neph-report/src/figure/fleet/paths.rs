@@ -1,0 +1,316 @@
+//! The diamond: hops from left to right, routers as high as flows take them, paths as ribbons.
+
+use neph_flows::FleetView;
+use neph_model::{FlowTrace, Lane};
+
+use super::inks::{self, FAINT, TOLD_APART};
+use super::labels::{Label, beside};
+use super::sankey::{Column, Layout, Node, Path, Ribbon, Who, paths};
+use crate::axis::{Style, millis, percent};
+use crate::data::ExperimentData;
+use crate::figure::sheet::{Note, Sheet, page_name, page_title};
+use crate::figure::{Figure, flags};
+use crate::findings::{plural, real};
+use crate::scene::{Anchor, Colour, Fill, Mark, Point, Rect, Text, Weight, fit, width};
+use crate::{CampaignData, PlotSettings};
+
+const LEFT: f64 = 30.0;
+const RIGHT: f64 = 222.0;
+/// How high all flows together are.
+const HEIGHT: f64 = 170.0;
+/// Between two routers of a hop: room for a name.
+const GAP: f64 = 17.0;
+const BAR: f64 = 7.0;
+
+/// A page for each trace of several flows.
+pub(in crate::figure) fn draw(data: &CampaignData, settings: &PlotSettings) -> Vec<Figure> {
+    let experiments = data
+        .experiments
+        .iter()
+        .filter(|one| settings.shows_block(one.experiment.block));
+    let traced: Vec<(&ExperimentData, &FlowTrace)> = experiments
+        .flat_map(|one| one.traces.iter().map(move |trace| (one, trace)))
+        .filter(|(_, trace)| trace.routes.len() > 1)
+        .collect();
+    let total = traced.len();
+    let pages = traced
+        .iter()
+        .enumerate()
+        .map(|(page, (experiment, trace))| {
+            let found = paths(trace, TOLD_APART, &|port| {
+                base(experiment.fleet.as_ref(), trace, port)
+            });
+            let layout = Layout::of(&found, TOLD_APART);
+            let title = page_title("Where paths part", page, total);
+            let label = data.scenarios[experiment.scenario].label();
+            let to = trace.destination.ip();
+            let (flows, ways) = (plural(layout.flows, "flow"), plural(found.len(), "path"));
+            let mut sheet = Sheet::new(title, &format!("{label}: {flows} to {to} over {ways}"));
+            page_of(&mut sheet, &layout, &found);
+            let mut notes = vec![Note::plain(caption(found.len()))];
+            notes.extend(flags::notes(data, [experiment.scenario], settings));
+            sheet.finish("flow-paths", page_name("flow-paths", page, total), &notes)
+        });
+    pages.collect()
+}
+
+fn caption(paths: usize) -> String {
+    let mut text = "From left to right the hops, each router as high as its share of the flows; the ribbons are paths, those of most flows in colour, the fastest of them at the bottom. Right: each path's share, the least base latency of its flows (without a fleet, the least round trip that the trace saw) and the beginning of its fingerprint. Hops that all flows share are left out where they stand between such. A hop without an answer is a router that does not tell of itself.".to_owned();
+    if paths > TOLD_APART {
+        text.push_str(&format!(
+            " Grey: the {} paths with fewer flows.",
+            paths - TOLD_APART
+        ));
+    }
+    text
+}
+
+/// The latest base latency of the flow that asks the trace's destination from this port.
+fn base(fleet: Option<&FleetView>, trace: &FlowTrace, port: u16) -> Option<f64> {
+    let view = fleet?;
+    let asks = |lane: Lane| {
+        let endpoint = view.fleet.endpoints.get(view.fleet.endpoint_of(lane));
+        endpoint.is_some_and(|one| one.address.ip() == trace.destination.ip())
+    };
+    let mut own = view
+        .flows
+        .iter()
+        .filter(|flow| flow.source_port == port && asks(flow.lane));
+    let last = own.next()?.segments.last()?;
+    Some(last.base.millis_f64())
+}
+
+fn page_of(sheet: &mut Sheet, layout: &Layout, found: &[Path]) {
+    let most = layout.columns.iter().map(|column| column.nodes.len()).max();
+    let tall = HEIGHT + real(most.unwrap_or(1).saturating_sub(1)) * GAP;
+    let place = sheet.take(tall + 48.0);
+    let drawing = Drawing {
+        layout,
+        told: found.len().min(TOLD_APART),
+        area: Rect::new(
+            place.x + LEFT,
+            place.y + 20.0,
+            place.width - LEFT - RIGHT,
+            tall,
+        ),
+    };
+    let mut marks: Vec<Mark> = layout
+        .ribbons
+        .iter()
+        .map(|one| drawing.ribbon(one))
+        .collect();
+    let named = drawing.names_fit();
+    for (index, column) in layout.columns.iter().enumerate() {
+        for node in 0..column.nodes.len() {
+            let rect = drawing.node(index, node);
+            marks.push(Mark::filled(rect, Colour::INK));
+            marks.push(drawing.name(index, node, named));
+        }
+        marks.extend(drawing.hop(index));
+    }
+    marks.extend(drawing.labels(found));
+    sheet.draw(marks);
+    if !named {
+        listed(sheet, layout);
+    }
+}
+
+struct Drawing<'a> {
+    layout: &'a Layout,
+    area: Rect,
+    /// Paths that have a colour of their own.
+    told: usize,
+}
+
+impl Drawing<'_> {
+    /// The fastest path has the colour that the lowest class has in spectra.
+    fn colour(&self, rank: usize) -> Colour {
+        if rank < self.told {
+            inks::class(self.told - 1 - rank)
+        } else {
+            FAINT
+        }
+    }
+
+    fn x(&self, column: usize) -> f64 {
+        let steps = real(self.layout.columns.len().max(2) - 1);
+        self.area.x + real(column) / steps * self.area.width
+    }
+
+    /// Flows in pixels.
+    fn high(&self, flows: usize) -> f64 {
+        real(flows) / real(self.layout.flows.max(1)) * HEIGHT
+    }
+
+    fn node(&self, column: usize, node: usize) -> Rect {
+        let nodes = &self.layout.columns[column].nodes;
+        let flows = nodes.iter().map(|one| one.flows).sum();
+        let all = self.high(flows) + real(nodes.len() - 1) * GAP;
+        let top = self.area.y + (self.area.height - all) / 2.0;
+        let one = &nodes[node];
+        let y = top + self.high(one.top) + real(node) * GAP;
+        Rect::new(
+            self.x(column) - BAR / 2.0,
+            y,
+            BAR,
+            self.high(one.flows).max(1.0),
+        )
+    }
+
+    /// Between two nodes, level at both ends.
+    fn ribbon(&self, ribbon: &Ribbon) -> Mark {
+        let from = self.node(ribbon.column, ribbon.nodes.0);
+        let to = self.node(ribbon.column + 1, ribbon.nodes.1);
+        let ends = (
+            from.y + self.high(ribbon.within.0),
+            to.y + self.high(ribbon.within.1),
+        );
+        let thick = self.high(ribbon.flows).max(0.8);
+        let edge = |lower: f64| {
+            (0..=16_u32).map(move |step| {
+                let share = f64::from(step) / 16.0;
+                let bent = share * share * (3.0 - 2.0 * share);
+                let x = from.right() + share * (to.x - from.right());
+                Point::new(x, ends.0 + bent * (ends.1 - ends.0) + lower)
+            })
+        };
+        let mut points: Vec<Point> = edge(0.0).collect();
+        points.extend(edge(thick).rev());
+        let fill = Fill {
+            colour: self.colour(ribbon.path),
+            opacity: 0.75,
+        };
+        Mark::Area { points, fill }
+    }
+
+    /// Whether every name fits between its column and the next.
+    fn names_fit(&self) -> bool {
+        let room = self.x(1) - self.x(0) - 8.0;
+        let nodes = self.layout.columns.iter().flat_map(|column| &column.nodes);
+        let mut long = nodes.map(|node| width(&name(node), Style::NOTE, Weight::Regular));
+        long.all(|long| long <= room)
+    }
+
+    fn name(&self, column: usize, node: usize, named: bool) -> Mark {
+        let rect = self.node(column, node);
+        let one = &self.layout.columns[column].nodes[node];
+        let text = if named || one.who == Who::Here {
+            name(one)
+        } else {
+            short(&self.layout.columns[column], node)
+        };
+        let at = Point::new(self.x(column), rect.y - 3.5);
+        Mark::Text(Text::new(at, Anchor::Middle, Style::NOTE, text))
+    }
+
+    /// The distance below a column, and how many hops were left out before it.
+    fn hop(&self, column: usize) -> Vec<Mark> {
+        let one = &self.layout.columns[column];
+        let faint = |x: f64, text: String| {
+            let at = Point::new(x, self.area.bottom() + 20.0);
+            let text = Text::new(at, Anchor::Middle, Style::NOTE, text);
+            Mark::Text(text.coloured(Colour::FAINT_INK))
+        };
+        let mut marks = Vec::new();
+        if column > 0 {
+            marks.push(faint(self.x(column), one.ttl.to_string()));
+        } else {
+            marks.push(faint(self.x(0), "hop".to_owned()));
+        }
+        if one.skipped > 0 {
+            let middle = f64::midpoint(self.x(column - 1), self.x(column));
+            marks.push(faint(middle, format!("… {} …", one.skipped)));
+        }
+        marks
+    }
+
+    fn labels(&self, found: &[Path]) -> Vec<Mark> {
+        let told = found.iter().enumerate().take(TOLD_APART);
+        let mut labels: Vec<Label> = told
+            .filter_map(|(rank, path)| {
+                let last = self.layout.ribbons.iter().rfind(|one| one.path == rank)?;
+                let node = self.node(last.column + 1, last.nodes.1);
+                let y = node.y + self.high(last.within.1) + self.high(last.flows) / 2.0;
+                Some(Label {
+                    y,
+                    text: told_of(path, self.layout.flows),
+                    colour: self.colour(rank),
+                })
+            })
+            .collect();
+        let more = found.len().saturating_sub(TOLD_APART);
+        if more > 0 {
+            let rest: usize = found[TOLD_APART..]
+                .iter()
+                .map(|path| path.ports.len())
+                .sum();
+            labels.push(Label {
+                y: self.area.bottom(),
+                text: format!(
+                    "{} · {more} others",
+                    percent(real(rest) / real(self.layout.flows))
+                ),
+                colour: FAINT,
+            });
+        }
+        let ends = (self.area.y, self.area.bottom());
+        beside(&mut labels, self.area.right() + 34.0, ends)
+    }
+}
+
+fn told_of(path: &Path, flows: usize) -> String {
+    let mut parts = vec![percent(real(path.ports.len()) / real(flows.max(1)))];
+    match path.latency {
+        _ if !path.reached => parts.push("not reached".to_owned()),
+        Some(latency) => parts.push(millis(latency)),
+        None => {}
+    }
+    parts.push(path.hash.chars().take(6).collect());
+    parts.join(" · ")
+}
+
+fn name(node: &Node) -> String {
+    match node.who {
+        Who::Here => "here".to_owned(),
+        Who::Router(address) => address.to_string(),
+        Who::Silent => "no answer".to_owned(),
+        Who::Rest => "others".to_owned(),
+    }
+}
+
+/// `5b`: the second router of hop 5.
+fn short(column: &Column, node: usize) -> String {
+    let letter = u8::try_from(node).map_or('z', |node| char::from(b'a' + node.min(25)));
+    if column.nodes.len() == 1 {
+        column.ttl.to_string()
+    } else {
+        format!("{}{letter}", column.ttl)
+    }
+}
+
+/// Who the short names are, in columns below the drawing.
+fn listed(sheet: &mut Sheet, layout: &Layout) {
+    let lines: Vec<(String, String)> = layout
+        .columns
+        .iter()
+        .filter(|column| column.ttl > 0)
+        .flat_map(|column| {
+            let nodes = column.nodes.iter().enumerate();
+            nodes.map(|(index, node)| {
+                let share = percent(real(node.flows) / real(layout.flows.max(1)));
+                (short(column, index), format!("{} · {share}", name(node)))
+            })
+        })
+        .collect();
+    for row in lines.chunks(3) {
+        let places = sheet.columns(3, 13.0);
+        for ((key, words), place) in row.iter().zip(places) {
+            let at = Point::new(place.x, place.y + 10.0);
+            let key = Text::new(at, Anchor::Start, Style::NOTE, key.clone()).semibold();
+            let at = Point::new(place.x + 28.0, place.y + 10.0);
+            let words = fit(words, Style::NOTE, place.width - 28.0);
+            let words = Text::new(at, Anchor::Start, Style::NOTE, words);
+            sheet.draw([key, words].map(Mark::Text));
+        }
+    }
+}

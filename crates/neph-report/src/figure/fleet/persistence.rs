@@ -1,0 +1,109 @@
+//! Persistence: how long flows stay on a class, all changes and each direction alone.
+
+use neph_flows::Curve;
+
+use super::clock::whole;
+use super::curves::{Line, Shown, draw as curves, legend, lines, scale};
+use super::pair::{Pair, pairs};
+use crate::axis::Style;
+use crate::figure::sheet::{Note, Sheet};
+use crate::figure::{Figure, flags};
+use crate::scene::{Anchor, Mark, Point, Rect, Text};
+use crate::{CampaignData, PlotSettings};
+
+const HEIGHT: f64 = 220.0;
+const LEFT: f64 = 46.0;
+
+/// The two directions with their words.
+type Way = (&'static str, for<'a> fn(&'a Pair<'a>) -> Option<&'a Curve>);
+const WAYS: [Way; 2] = [
+    ("The way there", |pair| {
+        pair.known.persistence_forward.as_ref()
+    }),
+    ("The way back", |pair| {
+        pair.known.persistence_reverse.as_ref()
+    }),
+];
+
+/// One figure over all pairs; the directions below, where any pair tells them.
+pub(in crate::figure) fn draw(data: &CampaignData, settings: &PlotSettings) -> Vec<Figure> {
+    let found = pairs(data, settings);
+    let all = lines(&found, |pair| pair.known.persistence.as_ref());
+    let Some(first) = all.first() else {
+        return Vec::new();
+    };
+    let soon = first.pair.view.settings.soon;
+    let subtitle =
+        "From a flow's arrival in a latency class: the share that is still there after a time";
+    let mut sheet = Sheet::new("Persistence of flows".to_owned(), subtitle);
+    sheet.legend(&legend(&all, soon, "left"));
+    let x = scale(&all);
+    let place = sheet.take(HEIGHT + 24.0 + Style::BELOW);
+    let area = Rect::new(
+        place.x + LEFT,
+        place.y + 18.0,
+        place.width - LEFT - 10.0,
+        HEIGHT,
+    );
+    sheet.draw(curves(&all, Shown::Lasting, (area, x), soon));
+    let directed: Vec<(&str, Vec<Line<'_>>)> = WAYS
+        .iter()
+        .map(|(name, pick)| (*name, coloured(lines(&found, *pick), &all)))
+        .collect();
+    if directed.iter().any(|(_, lines)| !lines.is_empty()) {
+        let places = sheet.columns(2, 160.0 + 44.0 + Style::BELOW);
+        for ((name, lines), place) in directed.iter().zip(places) {
+            sheet.draw(panel(name, lines, place, soon));
+        }
+    }
+    let mut scenarios: Vec<usize> = all.iter().map(|line| line.pair.scenario).collect();
+    scenarios.sort_unstable();
+    scenarios.dedup();
+    let mut notes = vec![Note::plain(caption(soon))];
+    notes.extend(flags::notes(data, scenarios, settings));
+    vec![sheet.finish("flow-persistence", "flow-persistence".to_owned(), &notes)]
+}
+
+fn caption(soon: neph_model::Span) -> String {
+    format!(
+        "A line that falls early is a pair whose flows do not stay where they came; one that stays high means that a choice of source port lasts. n counts arrivals; what had not left when the measurement ended is censored, not left out (Kaplan and Meier). Shaded: 95 % interval. Dashed: {}. The lower panels count the changes of one direction, where the peer's stamps tell it; a change of both counts in both. Each has its own scale of time.",
+        whole(soon)
+    )
+}
+
+/// The same pair has the same colour in every panel.
+fn coloured<'a>(mut lines: Vec<Line<'a>>, all: &[Line<'a>]) -> Vec<Line<'a>> {
+    for line in &mut lines {
+        let same = all.iter().find(|known| std::ptr::eq(known.pair, line.pair));
+        if let Some(known) = same {
+            (line.stroke, line.told) = (known.stroke, known.told);
+        }
+    }
+    lines.sort_by_key(|line| line.told);
+    lines
+}
+
+fn panel(name: &str, lines: &[Line<'_>], place: Rect, soon: neph_model::Span) -> Vec<Mark> {
+    let n: u64 = lines.iter().map(|line| line.curve.n).sum();
+    let n = crate::axis::count(usize::try_from(n).unwrap_or(usize::MAX));
+    let at = Point::new(place.x, place.y + 16.0);
+    let title = Text::new(at, Anchor::Start, Style::TITLE, name).semibold();
+    let at = Point::new(place.right(), place.y + 16.0);
+    let words = if lines.is_empty() {
+        "no change of this direction is known".to_owned()
+    } else {
+        format!("n {n}")
+    };
+    let aside = Text::new(at, Anchor::End, Style::NOTE, words);
+    let mut marks = vec![Mark::Text(title), Mark::Text(aside)];
+    if !lines.is_empty() {
+        let area = Rect::new(
+            place.x + LEFT,
+            place.y + 38.0,
+            place.width - LEFT - 8.0,
+            160.0,
+        );
+        marks.extend(curves(lines, Shown::Lasting, (area, scale(lines)), soon));
+    }
+    marks
+}

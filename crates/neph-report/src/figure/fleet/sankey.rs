@@ -1,0 +1,296 @@
+//! Paths laid out: hops from left to right, at each hop the routers with as much height as flows
+//! take them, and between them ribbons.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+
+use neph_model::FlowTrace;
+
+/// A path with the flows that take it.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Path {
+    /// Who was met at each distance, from 1.
+    pub(super) hops: Vec<Option<IpAddr>>,
+    pub(super) hash: String,
+    pub(super) ports: Vec<u16>,
+    pub(super) reached: bool,
+    /// What a message over it takes at least, milliseconds, where it is known.
+    pub(super) latency: Option<f64>,
+}
+
+/// The paths of a trace: the `told` ones of most flows, the slowest first, as in a spectrum, whose
+/// slowest class is on top; then the others, most flows first. `base` tells a port's base latency, which is better
+/// than what the trace saw.
+pub(super) fn paths(
+    trace: &FlowTrace,
+    told: usize,
+    base: &dyn Fn(u16) -> Option<f64>,
+) -> Vec<Path> {
+    let mut by_hash: BTreeMap<_, Path> = BTreeMap::new();
+    for route in &trace.routes {
+        let seen = route
+            .destination()
+            .and_then(|hop| hop.round_trips.iter().min())
+            .map(|span| span.millis_f64());
+        let latency = base(route.source_port).or(seen);
+        let path = by_hash.entry(route.hash).or_insert_with(|| Path {
+            hops: route.addresses(),
+            hash: route.hash.to_string(),
+            ports: Vec::new(),
+            reached: false,
+            latency: None,
+        });
+        path.ports.push(route.source_port);
+        path.reached |= route.reached();
+        path.latency = match (path.latency, latency) {
+            (Some(a), Some(b)) => Some(a.min(b)),
+            (a, b) => a.or(b),
+        };
+    }
+    let mut found: Vec<Path> = by_hash.into_values().collect();
+    found.sort_by(|a, b| (b.ports.len(), &a.hash).cmp(&(a.ports.len(), &b.hash)));
+    let told = told.min(found.len());
+    let slow = |path: &Path| path.latency.unwrap_or(f64::INFINITY);
+    found[..told].sort_by(|a, b| slow(b).total_cmp(&slow(a)));
+    found
+}
+
+/// Somebody at a hop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Who {
+    Here,
+    Router(IpAddr),
+    /// Whoever did not answer.
+    Silent,
+    /// Routers that too few flows take to be drawn one by one.
+    Rest,
+}
+
+/// A column of the drawing.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Column {
+    /// Its distance; 0 is where the flows start.
+    pub(super) ttl: usize,
+    /// How many hops that all flows share were left out before it.
+    pub(super) skipped: usize,
+    pub(super) nodes: Vec<Node>,
+}
+
+/// A router of a column.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Node {
+    pub(super) who: Who,
+    pub(super) flows: usize,
+    /// Of all flows that come this far, in flows: where it begins.
+    pub(super) top: usize,
+}
+
+/// Flows of one path, or of several that are not told apart, from one column to the next.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Ribbon {
+    /// Index of the column where it begins.
+    pub(super) column: usize,
+    /// Index of its nodes.
+    pub(super) nodes: (usize, usize),
+    /// Rank of its path.
+    pub(super) path: usize,
+    pub(super) flows: usize,
+    /// Where it begins within each of its nodes, in flows.
+    pub(super) within: (usize, usize),
+}
+
+/// Everything to draw.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Layout {
+    pub(super) columns: Vec<Column>,
+    pub(super) ribbons: Vec<Ribbon>,
+    pub(super) flows: usize,
+}
+
+/// Routers of a hop that are drawn one by one.
+const NODES: usize = 20;
+
+impl Layout {
+    /// Lays paths out; from the rank `told` on they share ribbons.
+    pub(super) fn of(paths: &[Path], told: usize) -> Self {
+        let shown = distances(paths);
+        let kept: Vec<Vec<Who>> = shown.iter().map(|(ttl, _)| nodes_of(paths, *ttl)).collect();
+        let at = |path: &Path, column: usize| -> Option<usize> {
+            let who = who(path, shown[column].0)?;
+            let nodes = &kept[column];
+            nodes
+                .iter()
+                .position(|one| *one == who)
+                .or(Some(nodes.len() - 1))
+        };
+        let columns = shown.iter().enumerate().map(|(column, (ttl, skipped))| {
+            let mut top = 0;
+            let nodes = kept[column].iter().enumerate().map(|(index, who)| {
+                let met = paths.iter().filter(|path| at(path, column) == Some(index));
+                let flows = met.map(|path| path.ports.len()).sum();
+                top += flows;
+                Node {
+                    who: *who,
+                    flows,
+                    top: top - flows,
+                }
+            });
+            Column {
+                ttl: *ttl,
+                skipped: *skipped,
+                nodes: nodes.collect(),
+            }
+        });
+        let columns: Vec<Column> = columns.collect();
+        let mut ribbons = Vec::new();
+        for column in 1..columns.len() {
+            let mut joined: BTreeMap<(usize, usize, usize), usize> = BTreeMap::new();
+            for (rank, path) in paths.iter().enumerate() {
+                if let (Some(from), Some(to)) = (at(path, column - 1), at(path, column)) {
+                    *joined.entry((rank.min(told), from, to)).or_default() += path.ports.len();
+                }
+            }
+            ribbons.extend(stacked(column - 1, &joined));
+        }
+        let flows = paths.iter().map(|path| path.ports.len()).sum();
+        Self {
+            columns,
+            ribbons,
+            flows,
+        }
+    }
+}
+
+/// Ribbons on top of each other in both of their nodes, in the order of their paths.
+fn stacked(column: usize, joined: &BTreeMap<(usize, usize, usize), usize>) -> Vec<Ribbon> {
+    let mut left: BTreeMap<usize, usize> = BTreeMap::new();
+    let mut right: BTreeMap<usize, usize> = BTreeMap::new();
+    let ribbons = joined.iter().map(|((path, from, to), flows)| {
+        let (out, into) = (
+            left.entry(*from).or_default(),
+            right.entry(*to).or_default(),
+        );
+        let within = (*out, *into);
+        *out += flows;
+        *into += flows;
+        Ribbon {
+            column,
+            nodes: (*from, *to),
+            path: *path,
+            flows: *flows,
+            within,
+        }
+    });
+    ribbons.collect()
+}
+
+fn who(path: &Path, ttl: usize) -> Option<Who> {
+    if ttl == 0 {
+        return Some(Who::Here);
+    }
+    let hop = path.hops.get(ttl - 1)?;
+    Some(hop.map_or(Who::Silent, Who::Router))
+}
+
+/// Which distances are drawn, each with how many were left out before it: of several hops in a row
+/// that all flows share, the first and the last are enough.
+fn distances(paths: &[Path]) -> Vec<(usize, usize)> {
+    let last = paths.iter().map(|path| path.hops.len()).max().unwrap_or(0);
+    let shared = |ttl: usize| {
+        let first = paths.first().and_then(|path| who(path, ttl));
+        first.is_some() && paths.iter().all(|path| who(path, ttl) == first)
+    };
+    let mut found = Vec::new();
+    let mut skipped = 0;
+    for ttl in 0..=last {
+        let inner = ttl > 0 && ttl < last && shared(ttl - 1) && shared(ttl) && shared(ttl + 1);
+        if inner {
+            skipped += 1;
+        } else {
+            found.push((ttl, skipped));
+            skipped = 0;
+        }
+    }
+    found
+}
+
+/// Who is drawn at a distance, in the order of the mean rank of their paths.
+fn nodes_of(paths: &[Path], ttl: usize) -> Vec<Who> {
+    let mut met: BTreeMap<Who, (usize, f64)> = BTreeMap::new();
+    for (rank, path) in paths.iter().enumerate() {
+        if let Some(who) = who(path, ttl) {
+            let flows = path.ports.len();
+            let (sum, ranks) = met.entry(who).or_default();
+            *sum += flows;
+            *ranks += crate::findings::real(flows) * crate::findings::real(rank);
+        }
+    }
+    let mut nodes: Vec<(Who, usize, f64)> = met
+        .into_iter()
+        .map(|(who, (flows, ranks))| (who, flows, ranks / crate::findings::real(flows)))
+        .collect();
+    let many = nodes.len() > NODES;
+    if many {
+        nodes.sort_by(|a, b| b.1.cmp(&a.1).then(a.0.cmp(&b.0)));
+        nodes.truncate(NODES - 1);
+    }
+    nodes.sort_by(|a, b| a.2.total_cmp(&b.2).then(a.0.cmp(&b.0)));
+    let mut found: Vec<Who> = nodes.into_iter().map(|(who, _, _)| who).collect();
+    if many {
+        found.push(Who::Rest);
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn path(hops: &[u8], flows: u16) -> Path {
+        let address = |last: &u8| (*last > 0).then(|| IpAddr::from([10, 0, 0, *last]));
+        Path {
+            hops: hops.iter().map(address).collect(),
+            hash: format!("{hops:?}"),
+            ports: (0..flows).collect(),
+            reached: true,
+            latency: None,
+        }
+    }
+
+    #[test]
+    fn a_diamond_keeps_its_middle_and_leaves_out_what_all_share() {
+        let paths = [
+            path(&[1, 2, 3, 4, 11, 21, 9], 30),
+            path(&[1, 2, 3, 4, 12, 21, 9], 10),
+        ];
+        let layout = Layout::of(&paths, 7);
+        let drawn: Vec<(usize, usize)> = layout
+            .columns
+            .iter()
+            .map(|column| (column.ttl, column.skipped))
+            .collect();
+        // Hops 1 to 3 stand between others that all flows share.
+        assert_eq!(drawn, [(0, 0), (4, 3), (5, 0), (6, 0), (7, 0)]);
+        let middle = &layout.columns[2].nodes;
+        let heights: Vec<(usize, usize)> =
+            middle.iter().map(|node| (node.flows, node.top)).collect();
+        assert_eq!(heights, [(30, 0), (10, 30)]);
+        let back: Vec<&Ribbon> = layout
+            .ribbons
+            .iter()
+            .filter(|one| one.column == 2)
+            .collect();
+        assert_eq!((back[1].within, back[1].flows), ((0, 30), 10));
+    }
+
+    #[test]
+    fn flows_are_kept_whatever_is_joined() {
+        let many: Vec<Path> = (1..=60).map(|router| path(&[1, router, 9], 2)).collect();
+        let layout = Layout::of(&many, 3);
+        assert_eq!(layout.columns[2].nodes.len(), NODES);
+        for column in 0..3 {
+            let ribbons = layout.ribbons.iter().filter(|one| one.column == column);
+            assert_eq!(ribbons.map(|one| one.flows).sum::<usize>(), 120);
+        }
+    }
+}

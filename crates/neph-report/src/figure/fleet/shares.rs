@@ -1,0 +1,94 @@
+//! How many flows were in which class when, as bands on top of each other.
+
+use neph_flows::ShareBin;
+
+use super::clock::Clock;
+use super::inks;
+use super::pair::Pair;
+use crate::axis::{Plot, Scale, Style};
+use crate::scene::{Anchor, Colour, Fill, Mark, Point, Rect, Text};
+
+/// The bands in the order of the classes, the lowest latency at the bottom; nothing where no share
+/// is known.
+pub(super) fn shares(pair: &Pair<'_>, clock: &Clock, area: Rect) -> Vec<Mark> {
+    let bins = columns(&pair.known.shares, area.width);
+    let classes = pair.classes().len();
+    if bins.is_empty() || classes < 2 {
+        return Vec::new();
+    }
+    let plot = Plot {
+        area,
+        x: clock.scale,
+        y: Scale::linear(0.0, 1.0),
+    };
+    let each = bins.len();
+    let until = bins
+        .windows(2)
+        .last()
+        .map_or(pair.view.until, |last| last[1].0 + (last[1].0 - last[0].0));
+    let ends: Vec<f64> = bins
+        .iter()
+        .map(|(from, _)| *from)
+        .chain([until.min(pair.view.until)])
+        .map(|at| plot.px(clock.at(at)).clamp(area.x, area.right()))
+        .collect();
+    let mut marks = Vec::new();
+    let mut below = vec![0.0; each];
+    for class in 0..classes {
+        let above: Vec<f64> = bins
+            .iter()
+            .zip(&below)
+            .map(|((_, flows), below)| below + share(flows, class))
+            .collect();
+        let edge = |heights: &[f64]| -> Vec<Point> {
+            let steps = heights.iter().enumerate().flat_map(|(bin, height)| {
+                [ends[bin], ends[bin + 1]].map(|x| Point::new(x, plot.py(*height)))
+            });
+            steps.collect()
+        };
+        let mut points = edge(&above);
+        let mut lower = edge(&below);
+        lower.reverse();
+        points.extend(lower);
+        let fill = Fill {
+            colour: inks::class(class),
+            opacity: 0.8,
+        };
+        marks.push(Mark::Area { points, fill });
+        below = above;
+    }
+    for (value, text) in [(0.0, "0 %"), (1.0, "100 %")] {
+        let at = Point::new(area.x - 6.0, plot.py(value) + 3.4);
+        let text = Text::new(at, Anchor::End, Style::TICK, text);
+        marks.push(Mark::Text(text.coloured(Colour::FAINT_INK)));
+    }
+    plot.base_line(&mut marks);
+    marks
+}
+
+fn share(flows: &[u64], class: usize) -> f64 {
+    let all: u64 = flows.iter().sum();
+    let own = flows.get(class).copied().unwrap_or(0);
+    #[expect(clippy::cast_precision_loss, reason = "a share for the eye")]
+    let share = own as f64 / all.max(1) as f64;
+    share
+}
+
+/// Neighbouring bins joined where they are narrower than two pixels.
+fn columns(bins: &[ShareBin], width: f64) -> Vec<(neph_model::Instant<neph_model::Own>, Vec<u64>)> {
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a width in pixels"
+    )]
+    let each = bins.len().div_ceil((width / 2.0) as usize).max(1);
+    let joined = bins.chunks(each).map(|few| {
+        let classes = few.iter().map(|bin| bin.flows.len()).max().unwrap_or(0);
+        let sum = |class: usize| {
+            let flows = few.iter().filter_map(|bin| bin.flows.get(class));
+            flows.map(|flows| u64::from(*flows)).sum()
+        };
+        (few[0].from, (0..classes).map(sum).collect())
+    });
+    joined.collect()
+}

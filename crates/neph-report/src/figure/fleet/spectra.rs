@@ -1,0 +1,179 @@
+//! Spectra of all pairs side by side, on scales that they share.
+
+use neph_flows::Spectrum;
+
+use super::cells::{Coarse, size, steps};
+use super::clock::Clock;
+use super::inks::CountScale;
+use super::pair::{Pair, counted, pairs};
+use super::scale_bar::scale_bar;
+use crate::axis::{Plot, Scale, Style, millis, percent};
+use crate::figure::sheet::{Note, Sheet, page_name, page_title};
+use crate::figure::{Figure, flags};
+use crate::scene::{Anchor, Colour, Mark, Point, Rect, Text, fit};
+use crate::{CampaignData, Equalization, PlotSettings};
+
+/// Panels of a page.
+const PER_PAGE: usize = 16;
+const LEFT: f64 = 38.0;
+
+/// A pair's spectrum relative to its lowest base latency.
+struct Panel<'a> {
+    pair: &'a Pair<'a>,
+    spectrum: &'a Spectrum,
+    /// The lowest base latency, milliseconds.
+    lowest: f64,
+    /// The highest over the lowest, less one, in percent.
+    highest: f64,
+}
+
+/// Pages of small panels; nothing for a single pair, which has a page of its own.
+pub(in crate::figure) fn draw(data: &CampaignData, settings: &PlotSettings) -> Vec<Figure> {
+    let found = pairs(data, settings);
+    let panels: Vec<Panel<'_>> = found.iter().filter_map(panel).collect();
+    if panels.len() < 2 {
+        return Vec::new();
+    }
+    let common = panels.iter().map(|panel| panel.highest).fold(0.0, f64::max);
+    let total = panels.len().div_ceil(PER_PAGE);
+    let pages = panels.chunks(PER_PAGE).enumerate().map(|(page, few)| {
+        let title = page_title("Base latency of all flows, pair by pair", page, total);
+        let subtitle = format!(
+            "{}; percent above each pair's lowest base latency",
+            counted(&found)
+        );
+        let mut sheet = Sheet::new(title, &subtitle);
+        grid(&mut sheet, few, common, settings);
+        let mut notes = vec![Note::plain(caption(settings))];
+        notes.extend(flags::notes(data, scenarios(few), settings));
+        sheet.finish(
+            "flow-spectra",
+            page_name("flow-spectra", page, total),
+            &notes,
+        )
+    });
+    pages.collect()
+}
+
+fn scenarios(panels: &[Panel<'_>]) -> Vec<usize> {
+    let mut scenarios: Vec<usize> = panels.iter().map(|panel| panel.pair.scenario).collect();
+    scenarios.sort_unstable();
+    scenarios.dedup();
+    scenarios
+}
+
+fn caption(settings: &PlotSettings) -> String {
+    let scales = match settings.equalization {
+        Equalization::Shared => "All panels share their scales, so that heights can be compared",
+        Equalization::Separate => "Each panel has its own vertical scale",
+    };
+    format!(
+        "Each panel is a pair: over time, how many flows had a base latency that many percent above the pair's lowest, which stands at its title's end. A pair whose panel is high and striped has paths that differ much; colours that change from left to right are flows that moved. {scales}."
+    )
+}
+
+fn panel<'a>(pair: &'a Pair<'a>) -> Option<Panel<'a>> {
+    let spectrum = pair.spectrum()?;
+    let rows = || spectrum.bins.iter().map(|bin| bin.row);
+    let base = |row: u32| (spectrum.lowest + steps(row, spectrum.row)).millis_f64();
+    let lowest = base(rows().min()?);
+    let half = spectrum.row.millis_f64() / 2.0;
+    let lowest = pair
+        .known
+        .inflation
+        .map_or(lowest + half, |known| known.lowest.millis_f64());
+    let highest = base(rows().max()?) + 2.0 * half;
+    (lowest > 0.0).then_some(Panel {
+        pair,
+        spectrum,
+        lowest,
+        highest: ((highest / lowest - 1.0) * 100.0).max(0.1),
+    })
+}
+
+fn grid(sheet: &mut Sheet, panels: &[Panel<'_>], common: f64, settings: &PlotSettings) {
+    let (columns, height) = match panels.len() {
+        2..=4 => (2, 170.0),
+        5..=9 => (3, 130.0),
+        _ => (4, 110.0),
+    };
+    let width = {
+        let inner = sheet.inner().width;
+        let columns = f64::from(columns);
+        (inner - 18.0 * (columns - 1.0)) / columns - LEFT
+    };
+    let plots: Vec<(Plot, Clock, Coarse)> = panels
+        .iter()
+        .map(|panel| coarse(panel, common, settings, (width, height)))
+        .collect();
+    let most = plots.iter().map(|(_, _, coarse)| coarse.most()).max();
+    let counts = CountScale::up_to(most.unwrap_or(1));
+    scale_bar(sheet, &counts);
+    let rows = panels
+        .chunks(columns as usize)
+        .zip(plots.chunks(columns as usize));
+    for (panels, plots) in rows {
+        let places = sheet.columns(columns, height + 24.0 + Style::BELOW);
+        for ((panel, (plot, clock, coarse)), place) in panels.iter().zip(plots).zip(places) {
+            let area = Rect::new(place.x + LEFT, place.y + 20.0, width, height);
+            let plot = Plot { area, ..*plot };
+            sheet.draw(drawn(panel, &plot, (clock, coarse, &counts), place));
+        }
+    }
+}
+
+fn coarse(
+    panel: &Panel<'_>,
+    common: f64,
+    settings: &PlotSettings,
+    (width, height): (f64, f64),
+) -> (Plot, Clock, Coarse) {
+    let clock = Clock::of(panel.pair.view);
+    let high = match settings.equalization {
+        Equalization::Shared => common,
+        Equalization::Separate => panel.highest,
+    };
+    let plot = Plot {
+        area: Rect::new(0.0, 0.0, width, height),
+        x: clock.scale,
+        y: Scale::linear(-0.05 * high, high * 1.05),
+    };
+    let spectrum = panel.spectrum;
+    let step = clock.at(spectrum.from + spectrum.step) - clock.at(spectrum.from);
+    let row = spectrum.row.millis_f64() / panel.lowest * 100.0;
+    let coarse = Coarse::of(spectrum, size(&plot, step, row));
+    (plot, clock, coarse)
+}
+
+fn drawn(
+    panel: &Panel<'_>,
+    plot: &Plot,
+    (clock, coarse, counts): (&Clock, &Coarse, &CountScale),
+    place: Rect,
+) -> Vec<Mark> {
+    let mut marks = Vec::new();
+    plot.y_axis(&mut marks, "");
+    plot.x_axis(&mut marks, &format!("time, {}", clock.name));
+    let spectrum = panel.spectrum;
+    let x = |column: u32| plot.px(clock.at(spectrum.from + steps(column, spectrum.step)));
+    let y = |row: u32| {
+        let base = spectrum.lowest + steps(row, spectrum.row);
+        plot.py((base.millis_f64() / panel.lowest - 1.0) * 100.0)
+    };
+    marks.push(plot.clipped(coarse.marks(counts, &x, &y)));
+    let note = |at, anchor, text: String| Text::new(at, anchor, Style::NOTE, text);
+    let most = panel
+        .pair
+        .known
+        .inflation
+        .map_or(0.0, |known| known.ratio - 1.0);
+    let numbers = format!("{}, +{}", millis(panel.lowest), percent(most));
+    let at = Point::new(place.right(), place.y + 12.0);
+    let numbers = note(at, Anchor::End, numbers).coloured(Colour::FAINT_INK);
+    let room = place.width - numbers.width() - 8.0;
+    let name = fit(&panel.pair.label, 10.5, room / 1.06);
+    let at = Point::new(place.x, place.y + 12.0);
+    let name = Text::new(at, Anchor::Start, 10.5, name).semibold();
+    marks.extend([numbers, name].map(Mark::Text));
+    marks
+}

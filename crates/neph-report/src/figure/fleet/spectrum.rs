@@ -1,0 +1,283 @@
+//! The spectrum: how many flows had which base latency when, with the classes at its right edge.
+
+use neph_flows::Spectrum;
+
+use super::cells::{Coarse, size, steps};
+use super::clock::{Clock, whole};
+use super::inks::{self, CONGESTION, CountScale};
+use super::labels::{LINE, Label, beside};
+use super::pair::{Pair, pairs};
+use super::scale_bar::scale_bar;
+use super::shares::shares;
+use crate::axis::{Plot, Scale, Style, TimeUnit, millis, percent};
+use crate::figure::sheet::{Note, Sheet, page_name, page_title};
+use crate::figure::{Figure, flags};
+use crate::findings::real;
+use crate::scene::{Anchor, Colour, Mark, Point, Rect, Stroke, Text, fit};
+use crate::{CampaignData, PlotSettings};
+
+const LEFT: f64 = 54.0;
+const RIGHT: f64 = 150.0;
+const HEIGHT: f64 = 270.0;
+/// Shares of the classes over time, below the spectrum.
+const SHARES: f64 = 54.0;
+/// Path changes over time, below these.
+const STRIP: f64 = 42.0;
+/// More pairs are not drawn one by one: side by side they all are.
+const MOST: usize = 16;
+
+/// A page for each pair; of many, for those with the most path changes.
+pub(in crate::figure) fn draw(data: &CampaignData, settings: &PlotSettings) -> Vec<Figure> {
+    let mut found = pairs(data, settings);
+    found.retain(|pair| pair.spectrum().is_some());
+    let left_out = found.len().saturating_sub(MOST);
+    if left_out > 0 {
+        found.sort_by_key(|pair| std::cmp::Reverse(pair.known.changes));
+        found.truncate(MOST);
+    }
+    let total = found.len();
+    let drawn = found.iter().enumerate().filter_map(|(page, pair)| {
+        let spectrum = pair.spectrum()?;
+        let title = page_title("Base latency of all flows over time", page, total);
+        let mut sheet = Sheet::new(title, &format!("{}: {}", pair.label, told(pair)));
+        page_of(&mut sheet, pair, spectrum);
+        let mut notes = vec![Note::plain(caption(pair, left_out))];
+        notes.extend(flags::notes(data, [pair.scenario], settings));
+        let name = page_name("flow-spectrum", page, total);
+        Some(sheet.finish("flow-spectrum", name, &notes))
+    });
+    drawn.collect()
+}
+
+fn told(pair: &Pair<'_>) -> String {
+    let classes = match pair.classes().len() {
+        1 => "1 latency class".to_owned(),
+        several => format!("{several} latency classes"),
+    };
+    let number = |count: u64| crate::axis::count(usize::try_from(count).unwrap_or(usize::MAX));
+    let (flows, changes) = (number(pair.known.flows), number(pair.known.changes));
+    format!("{flows} flows, {classes}, {changes} path changes")
+}
+
+fn caption(pair: &Pair<'_>, left_out: usize) -> String {
+    let bin = whole(pair.view.settings.bin);
+    let mut text = format!(
+        "Each column is a moment, each row a base latency (a round trip without congestion), the colour how many flows were there. A horizontal band is a latency class, so probably a path; right: its base latency and its share of all flows' time. Bands that grow paler while others grow darker are flows that moved. Below: the share of flows in each class, in the colour beside its name, the lowest latency at the bottom; then path changes in every {bin}."
+    );
+    if left_out > 0 {
+        text.push_str(&format!(
+            " {left_out} more pairs, with fewer path changes, are in the figure of pairs side by side only."
+        ));
+    }
+    text
+}
+
+fn page_of(sheet: &mut Sheet, pair: &Pair<'_>, spectrum: &Spectrum) {
+    let clock = Clock::of(pair.view);
+    let (range, beyond) = range(spectrum);
+    let unit = TimeUnit::up_to(range.high);
+    let y = Scale::linear(range.low * unit.per_milli(), range.high * unit.per_milli());
+    let width = sheet.inner().width - LEFT - RIGHT;
+    let sized = Plot {
+        area: Rect::new(0.0, 0.0, width, HEIGHT),
+        x: clock.scale,
+        y,
+    };
+    let step = clock.at(spectrum.from + spectrum.step) - clock.at(spectrum.from);
+    let row = spectrum.row.millis_f64() * unit.per_milli();
+    let coarse = Coarse::of(spectrum, size(&sized, step, row));
+    let counts = CountScale::up_to(coarse.most());
+    scale_bar(sheet, &counts);
+    let place = sheet.take(HEIGHT + SHARES + STRIP + 34.0 + Style::BELOW);
+    let area = Rect::new(place.x + LEFT, place.y + 10.0, width, HEIGHT);
+    let plot = Plot { area, ..sized };
+    let mut marks = Vec::new();
+    plot.y_axis(&mut marks, &format!("base latency, {}", unit.name()));
+    plot.base_line(&mut marks);
+    let x = |column: u32| plot.px(clock.at(spectrum.from + steps(column, spectrum.step)));
+    let height = |row: u32| {
+        let base = spectrum.lowest + steps(row, spectrum.row);
+        plot.py(base.millis_f64() * unit.per_milli())
+    };
+    marks.push(plot.clipped(coarse.marks(&counts, &x, &height)));
+    marks.extend(congestion(pair, &plot, &clock));
+    if !beyond.is_empty() {
+        let at = Point::new(area.right() + 4.0, area.y - 2.0);
+        let text = Text::new(at, Anchor::Start, Style::NOTE, beyond).coloured(Colour::ALARM);
+        marks.push(Mark::Text(text));
+    }
+    marks.extend(class_labels(pair, &plot, unit));
+    let band = Rect::new(area.x, area.bottom() + 12.0, width, SHARES);
+    marks.extend(shares(pair, &clock, band));
+    let strip = Rect::new(area.x, band.bottom() + 12.0, width, STRIP);
+    changes(&mut marks, pair, &clock, strip);
+    sheet.draw(marks);
+}
+
+/// The rows that hold all but the rarest of what was seen, in milliseconds, and what lies outside.
+/// One flow that once was far off must not crush the rest.
+fn range(spectrum: &Spectrum) -> (Scale, String) {
+    let mut rows: Vec<(u32, u64)> = spectrum
+        .bins
+        .iter()
+        .map(|bin| (bin.row, u64::from(bin.flows)))
+        .collect();
+    rows.sort_unstable();
+    let all: u64 = rows.iter().map(|(_, flows)| flows).sum();
+    let at = |wanted: u64| {
+        let mut seen = 0;
+        let found = rows.iter().find(|(_, flows)| {
+            seen += flows;
+            seen > wanted
+        });
+        found.or_else(|| rows.last()).map_or(0, |(row, _)| *row)
+    };
+    let (first, last) = (at(0), at(all.saturating_sub(1)));
+    let (low, high) = (at(all / 1000), at(all - all / 1000 - 1));
+    let reach = (high - low).max(4);
+    let cut = |end: u32, bulk: u32| end.abs_diff(bulk) > reach;
+    let bottom = if cut(first, low) { low } else { first };
+    let top = if cut(last, high) { high } else { last };
+    let outside: u64 = rows
+        .iter()
+        .filter(|(row, _)| *row < bottom || *row > top)
+        .map(|(_, flows)| flows)
+        .sum();
+    let base = |row: f64| spectrum.lowest.millis_f64() + row * spectrum.row.millis_f64();
+    let margin = (f64::from(top - bottom) * 0.06).max(3.0);
+    let scale = Scale::linear(
+        base(f64::from(bottom) - margin).max(0.0),
+        base(f64::from(top) + 1.0 + margin),
+    );
+    #[expect(clippy::cast_precision_loss, reason = "a share for the eye")]
+    let beyond = match outside {
+        0 => String::new(),
+        some => format!("{} outside, to {}", percent(some as f64 / all as f64), {
+            let far = if cut(last, high) { last } else { first };
+            millis(base(f64::from(far)))
+        }),
+    };
+    (scale, beyond)
+}
+
+/// A bar along the top where a queue that all flows shared hid the base latencies.
+fn congestion(pair: &Pair<'_>, plot: &Plot, clock: &Clock) -> Vec<Mark> {
+    let bars = pair.known.congested.iter().map(|(from, until)| {
+        let ends = [from, until].map(|at| {
+            let share = clock.scale.clamped(clock.at(*at));
+            plot.area.x + share * plot.area.width
+        });
+        Rect::new(
+            ends[0],
+            plot.area.y - 5.0,
+            (ends[1] - ends[0]).max(1.5),
+            4.0,
+        )
+    });
+    let rects: Vec<Rect> = bars.collect();
+    if rects.is_empty() {
+        return Vec::new();
+    }
+    let fill = crate::scene::Fill::solid(CONGESTION);
+    let at = Point::new(plot.area.right() + 4.0, plot.area.y + 1.0);
+    let text = Text::new(at, Anchor::Start, Style::NOTE, "queue of all flows");
+    vec![
+        Mark::Cells { rects, fill },
+        Mark::Text(text.coloured(Colour::FAINT_INK)),
+    ]
+}
+
+/// The classes with the largest shares; as many as there is room for.
+fn class_labels(pair: &Pair<'_>, plot: &Plot, unit: TimeUnit) -> Vec<Mark> {
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a height in pixels"
+    )]
+    let room = (plot.area.height / LINE) as usize - 1;
+    let mut classes: Vec<_> = pair.classes().iter().enumerate().collect();
+    let within = |base: f64| (0.0..=1.0).contains(&plot.y.share(base * unit.per_milli()));
+    classes.retain(|(_, class)| class.share > 0.0 && within(class.base.millis_f64()));
+    classes.sort_by(|(_, a), (_, b)| b.share.total_cmp(&a.share));
+    let more = classes.len().saturating_sub(room);
+    let mut labels: Vec<Label> = classes
+        .into_iter()
+        .take(room)
+        .map(|(index, class)| Label {
+            colour: inks::class(index),
+            y: plot.py(class.base.millis_f64() * unit.per_milli()),
+            text: format!(
+                "{} · {}",
+                millis(class.base.millis_f64()),
+                percent(class.share)
+            ),
+        })
+        .collect();
+    let ends = (plot.area.y + 14.0, plot.area.bottom() - 2.0);
+    let mut marks = beside(&mut labels, plot.area.right(), ends);
+    if more > 0 {
+        let at = Point::new(plot.area.right() + 19.0, plot.area.bottom() + 14.0);
+        let text = fit(&format!("and {more} rarer ones"), Style::NOTE, RIGHT - 19.0);
+        marks.push(Mark::Text(Text::new(at, Anchor::Start, Style::NOTE, text)));
+    }
+    marks
+}
+
+/// Path changes over time as bars.
+fn changes(marks: &mut Vec<Mark>, pair: &Pair<'_>, clock: &Clock, strip: Rect) {
+    let bins = pair.fairness();
+    let wide = clock.at(pair.view.from + pair.view.settings.bin) - clock.at(pair.view.from);
+    let pixels = wide / (clock.scale.high - clock.scale.low) * strip.width;
+    // Bars that cannot be seen are joined, the greatest of them counts.
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "at least 1, at most the number of bins"
+    )]
+    let each = (1.5 / pixels.max(1e-6)).ceil().clamp(1.0, 1e6) as usize;
+    let most = bins.iter().map(|bin| bin.changes).max().unwrap_or(0);
+    let plot = Plot {
+        area: strip,
+        x: clock.scale,
+        y: Scale::linear(0.0, f64::from(most.max(1)) * 1.08),
+    };
+    plot.x_axis(marks, &clock.title());
+    for value in [0.0, f64::from(most)]
+        .into_iter()
+        .take(if most > 0 { 2 } else { 1 })
+    {
+        let at = Point::new(strip.x - 6.0, plot.py(value) + 3.4);
+        let text = crate::axis::count(if value > 0.0 { most as usize } else { 0 });
+        let text = Text::new(at, Anchor::End, Style::TICK, text);
+        marks.push(Mark::Text(text.coloured(Colour::FAINT_INK)));
+    }
+    let grid = Stroke::solid(Colour::GRID, 1.0);
+    let top = Point::new(strip.x, strip.y);
+    marks.push(Mark::line(top, Point::new(strip.right(), strip.y), grid));
+    let bars = bins.chunks(each).filter_map(|few| {
+        let highest = few
+            .iter()
+            .map(|bin| bin.changes)
+            .max()
+            .filter(|most| *most > 0)?;
+        let left = plot.px(clock.at(few[0].from));
+        let top = plot.py(f64::from(highest));
+        let long = (pixels * real(few.len())).min(strip.right() - left);
+        Some(Rect::new(left, top, long.max(0.5), strip.bottom() - top))
+    });
+    marks.push(Mark::Cells {
+        rects: bars.collect(),
+        fill: crate::scene::Fill::solid(Colour::FAINT_INK),
+    });
+    let bin = whole(pair.view.settings.bin);
+    let at = Point::new(strip.right() + 8.0, strip.y + 14.0);
+    marks.push(Mark::Text(Text::new(
+        at,
+        Anchor::Start,
+        Style::NOTE,
+        "path changes",
+    )));
+    let at = Point::new(strip.right() + 8.0, strip.y + 26.0);
+    let text = Text::new(at, Anchor::Start, Style::NOTE, format!("in every {bin}"));
+    marks.push(Mark::Text(text));
+}

@@ -1,0 +1,276 @@
+//! What fleets say in numbers: latency classes, path changes, persistence, unfairness, loss.
+
+use neph_flows::{Curve, FlowTally, Share};
+use neph_model::Span;
+use neph_stats::{Sorted, proportion, rough_quantile};
+
+use super::advice;
+use super::cells::{Cell, Column, Table};
+use crate::figure::{Pair, pairs};
+use crate::{CampaignData, PlotSettings};
+
+/// What the names of these tables begin with; their first column is the scenario.
+pub(crate) const FLEETS: &str = "flow-";
+
+/// A table of fleets.
+struct Kind {
+    name: &'static str,
+    title: &'static str,
+    /// Its columns after those that say which pair.
+    columns: &'static [&'static str],
+    note: &'static str,
+    rows: fn(&Pair<'_>) -> Vec<Vec<Cell>>,
+}
+
+/// Every table of fleets, in the order of the report.
+const KINDS: [Kind; 5] = [
+    Kind {
+        name: "flow-pairs",
+        title: "Flows and path changes",
+        columns: &PAIRS,
+        note: "Inflation: highest over lowest class, less one. Unfairness: the median over bins of the quantiles over flows. dip_p: the chance of such a dip if all flows were one group (Hartigan).",
+        rows: |pair| vec![of_pair(pair)],
+    },
+    Kind {
+        name: "flow-classes",
+        title: "Latency classes",
+        columns: &CLASSES,
+        note: "A class is flows with the same base latency, so probably a path. share: of all flows' time; moved: of all moves away from a class, with its 95 % interval (Wilson).",
+        rows: classes,
+    },
+    Kind {
+        name: "flow-persistence",
+        title: "Persistence",
+        columns: &PERSISTENCE,
+        note: "Kaplan-Meier with Greenwood's 95 % interval; what had not ended with the measurement is censored. Empty medians: more than half lasted longer than was watched.",
+        rows: persistence,
+    },
+    Kind {
+        name: "flow-loss",
+        title: "Loss by direction",
+        columns: &LOSS,
+        note: "Directions are told where the peer counts what it receives. Loss with its 95 % interval (Wilson); reordering as in RFC 4737.",
+        rows: |pair| vec![loss(pair)],
+    },
+    Kind {
+        name: "flow-advice",
+        title: "Which source ports",
+        columns: &advice::COLUMNS,
+        note: "Kept best: of so many connections the best one. Tested: the port that was advised so long ago, against a random one.",
+        rows: advice::rows,
+    },
+];
+
+/// Every table of fleets; those without a row are left out by the caller.
+pub(super) fn tables(data: &CampaignData, settings: &PlotSettings) -> Vec<Table> {
+    let found = pairs(data, settings);
+    let mut all: Vec<Table> = KINDS.iter().map(|kind| table(kind, &found)).collect();
+    let caution = found.iter().find_map(|pair| Some(pair.advice()?.caution));
+    if let (Some(caution), Some(advice)) = (caution, all.last_mut()) {
+        advice.notes.push(caution.to_owned());
+    }
+    all
+}
+
+fn table(kind: &Kind, found: &[Pair<'_>]) -> Table {
+    let columns = ["scenario", "block", "endpoint"].iter().chain(kind.columns);
+    let of_pair = |pair: &Pair<'_>| {
+        let whose = [
+            Cell::Text(pair.scenario_label.clone()),
+            Cell::Integer(u64::from(pair.block)),
+            Cell::Text(pair.endpoint_name()),
+        ];
+        let rows = (kind.rows)(pair).into_iter();
+        rows.map(|row| whose.iter().cloned().chain(row).collect::<Vec<Cell>>())
+            .collect::<Vec<_>>()
+    };
+    Table {
+        name: kind.name,
+        title: kind.title,
+        columns: columns.map(|column| Column(column)).collect(),
+        rows: found.iter().flat_map(of_pair).collect(),
+        notes: vec![kind.note.to_owned()],
+    }
+}
+
+const PAIRS: [&str; 12] = [
+    "flows",
+    "changes",
+    "changes_per_flow_hour",
+    "lowest_ms",
+    "highest_ms",
+    "inflation",
+    "p50_ms",
+    "p95_ms",
+    "p99_ms",
+    "p99_over_p50",
+    "dip",
+    "dip_p",
+];
+
+fn of_pair(pair: &Pair<'_>) -> Vec<Cell> {
+    let known = pair.known;
+    let inflation = known.inflation;
+    let ms = |span: Span| span.millis_f64();
+    let bins = || pair.fairness().iter().filter(|bin| bin.flows > 0);
+    let median = |mut values: Vec<f64>| {
+        let sorted = Sorted::sort(&mut values).ok()?;
+        rough_quantile(sorted, 0.5).ok()
+    };
+    let quantile = |place: usize| median(bins().map(|bin| ms(bin.latency[place])).collect());
+    let apart = bins().filter(|bin| bin.latency[1] > Span::from_nanos(0));
+    let apart = apart.map(|bin| ms(bin.latency[3]) / ms(bin.latency[1]));
+    vec![
+        Cell::Integer(known.flows),
+        Cell::Integer(known.changes),
+        Cell::real(known.changes_per_flow_hour()),
+        Cell::real(inflation.map(|one| ms(one.lowest))),
+        Cell::real(inflation.map(|one| ms(one.highest))),
+        Cell::real(inflation.map(|one| one.ratio - 1.0)),
+        Cell::real(quantile(1)),
+        Cell::real(quantile(2)),
+        Cell::real(quantile(3)),
+        Cell::real(median(apart.collect())),
+        Cell::real(known.bimodality.map(|test| test.dip)),
+        Cell::real(known.bimodality.map(|test| test.p)),
+    ]
+}
+
+const CLASSES: [&str; 12] = [
+    "class",
+    "base_ms",
+    "from_ms",
+    "to_ms",
+    "share",
+    "flows_at_end",
+    "left",
+    "joined",
+    "moved",
+    "moved_low",
+    "moved_high",
+    "moves_per_flow_hour",
+];
+
+fn classes(pair: &Pair<'_>) -> Vec<Vec<Cell>> {
+    let numbered = pair.classes().iter().zip(1_u64..);
+    let row = |(class, number): (&neph_flows::Class, u64)| {
+        let moved = pair
+            .known
+            .moved
+            .iter()
+            .find(|one| u64::from(one.class) + 1 == number);
+        let share = moved.and_then(|one| one.moved);
+        vec![
+            Cell::Integer(number),
+            Cell::Real(class.base.millis_f64()),
+            Cell::Real(class.range.0.millis_f64()),
+            Cell::Real(class.range.1.millis_f64()),
+            Cell::Real(class.share),
+            Cell::Integer(u64::from(class.flows)),
+            Cell::Integer(class.left),
+            Cell::Integer(class.joined),
+            Cell::real(share.map(|share| share.share)),
+            Cell::real(share.map(|share| share.low)),
+            Cell::real(share.map(|share| share.high)),
+            Cell::real(
+                moved
+                    .map(|one| one.per_flow_hour)
+                    .filter(|rate| rate.is_finite()),
+            ),
+        ]
+    };
+    numbered.map(row).collect()
+}
+
+const PERSISTENCE: [&str; 8] = [
+    "of",
+    "n",
+    "ended",
+    "median_s",
+    "within_s",
+    "left_within",
+    "left_low",
+    "left_high",
+];
+
+fn persistence(pair: &Pair<'_>) -> Vec<Vec<Cell>> {
+    let known = pair.known;
+    let curves = [
+        ("from a path change to the next", &known.between),
+        ("in a class", &known.persistence),
+        ("on the way there", &known.persistence_forward),
+        ("on the way back", &known.persistence_reverse),
+    ];
+    let soon = pair.view.settings.soon;
+    let told = curves.into_iter();
+    told.filter_map(|(name, curve)| Some(lasted(name, curve.as_ref()?, soon)))
+        .collect()
+}
+
+fn lasted(name: &str, curve: &Curve, soon: Span) -> Vec<Cell> {
+    let at = curve.at(soon);
+    vec![
+        Cell::Text(name.to_owned()),
+        Cell::Integer(curve.n),
+        Cell::Integer(curve.ended),
+        Cell::real(curve.median().map(Span::secs_f64)),
+        Cell::Real(soon.secs_f64()),
+        Cell::real(at.map(|point| 1.0 - point.surviving)),
+        Cell::real(at.map(|point| 1.0 - point.high)),
+        Cell::real(at.map(|point| 1.0 - point.low)),
+    ]
+}
+
+const LOSS: [&str; 10] = [
+    "replies",
+    "lost",
+    "loss",
+    "loss_low",
+    "loss_high",
+    "lost_there",
+    "lost_back",
+    "not_sent",
+    "copies",
+    "reordered",
+];
+
+fn loss(pair: &Pair<'_>) -> Vec<Cell> {
+    let mut sum = FlowTally::default();
+    for flow in pair.view.flows_of(pair.endpoint) {
+        let one = flow.tally;
+        sum.replies += one.replies;
+        sum.lost += one.lost;
+        sum.lost_forward += one.lost_forward;
+        sum.lost_reverse += one.lost_reverse;
+        sum.failed += one.failed;
+        sum.copies += one.copies;
+        sum.reordered_forward += one.reordered_forward;
+        sum.reordered_reverse += one.reordered_reverse;
+    }
+    let share = loss_share(&sum);
+    vec![
+        Cell::Integer(sum.replies),
+        Cell::Integer(sum.lost),
+        Cell::real(share.map(|share| share.share)),
+        Cell::real(share.map(|share| share.low)),
+        Cell::real(share.map(|share| share.high)),
+        Cell::Integer(sum.lost_forward),
+        Cell::Integer(sum.lost_reverse),
+        Cell::Integer(sum.failed),
+        Cell::Integer(sum.copies),
+        Cell::Integer(sum.reordered_forward + sum.reordered_reverse),
+    ]
+}
+
+fn loss_share(tally: &FlowTally) -> Option<Share> {
+    let n = tally.replies + tally.lost;
+    let count = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
+    let found = proportion(count(tally.lost), count(n)).ok()?;
+    Some(Share {
+        hits: tally.lost,
+        n,
+        share: found.share(),
+        low: found.interval().low,
+        high: found.interval().high,
+    })
+}

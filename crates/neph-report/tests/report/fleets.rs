@@ -1,0 +1,256 @@
+//! Fleets: their figures, tables and sentences, over flows whose truth is known.
+
+use std::collections::BTreeMap;
+
+use neph_report::{
+    CampaignData, Diagnoses, Figure, Mark, PlotSettings, Rect, Scene, Text, Turn, draw, findings,
+    svg, tables, write_report,
+};
+
+use crate::synthetic::fleet::{Mood, World};
+
+const SMALL: World = World {
+    flows: 8,
+    pairs: 1,
+    seconds: 300,
+    mood: Mood::Wild,
+};
+const FOUR: World = World {
+    flows: 512,
+    pairs: 4,
+    seconds: 1800,
+    mood: Mood::Wild,
+};
+const SIXTEEN: World = World {
+    flows: 512,
+    pairs: 16,
+    seconds: 7200,
+    mood: Mood::Quiet,
+};
+
+const KINDS: [&str; 9] = [
+    "flow-dissected",
+    "flow-spectrum",
+    "flow-spectra",
+    "flow-inflation",
+    "flow-changes",
+    "flow-persistence",
+    "flow-fairness",
+    "flow-moved",
+    "flow-paths",
+];
+
+fn drawn(data: &CampaignData) -> Vec<Figure> {
+    draw(data, &PlotSettings::default())
+}
+
+fn kinds(figures: &[Figure]) -> Vec<&str> {
+    let mut kinds: Vec<&str> = figures.iter().map(|figure| figure.kind).collect();
+    kinds.dedup();
+    kinds
+}
+
+/// Texts with the boxes that they fill.
+fn texts(scene: &Scene) -> Vec<(Rect, Text)> {
+    fn collect(marks: &[Mark], out: &mut Vec<Text>) {
+        for mark in marks {
+            match mark {
+                Mark::Text(text) => out.push(text.clone()),
+                Mark::Clip { marks, .. } => collect(marks, out),
+                _ => {}
+            }
+        }
+    }
+    let mut found = Vec::new();
+    collect(&scene.marks, &mut found);
+    let boxed = found.into_iter().map(|text| {
+        let (along, high) = (text.width(), text.size * 0.72);
+        let before = match text.anchor {
+            neph_report::Anchor::Start => 0.0,
+            neph_report::Anchor::Middle => along / 2.0,
+            neph_report::Anchor::End => along,
+        };
+        let rect = match text.turn {
+            Turn::Level => Rect::new(text.at.x - before, text.at.y - high, along, high),
+            Turn::Upright => Rect::new(text.at.x - high, text.at.y - along + before, high, along),
+        };
+        (rect, text)
+    });
+    boxed.collect()
+}
+
+fn overlap(a: &Rect, b: &Rect) -> bool {
+    a.x < b.right() && b.x < a.right() && a.y < b.bottom() && b.y < a.bottom()
+}
+
+#[test]
+fn a_fleet_has_nine_figures_and_no_empty_ones() {
+    assert_eq!(kinds(&drawn(&FOUR.campaign())), KINDS);
+}
+
+#[test]
+fn what_there_is_nothing_to_say_of_is_not_drawn() {
+    // One pair has no distribution of inflation and nobody to stand beside.
+    let one = drawn(&SMALL.campaign());
+    assert!(!kinds(&one).contains(&"flow-inflation") && !kinds(&one).contains(&"flow-spectra"));
+    let mut data = SMALL.campaign();
+    for experiment in &mut data.experiments {
+        experiment.traces.clear();
+        let fleet = experiment.fleet.as_mut().unwrap();
+        fleet.dissected.clear();
+        fleet.changes.clear();
+        for pair in &mut fleet.pairs {
+            (pair.between, pair.persistence) = (None, None);
+            pair.moved.clear();
+        }
+    }
+    assert_eq!(kinds(&drawn(&data)), ["flow-spectrum", "flow-fairness"]);
+    // A fleet of which nothing was answered.
+    for experiment in &mut data.experiments {
+        let fleet = experiment.fleet.as_mut().unwrap();
+        fleet.spectra[0].bins.clear();
+        fleet.classes[0].clear();
+        fleet.fairness[0].clear();
+        fleet.flows.clear();
+        (fleet.pairs[0].inflation, fleet.pairs[0].flows) = (None, 0);
+    }
+    assert!(drawn(&data).is_empty());
+}
+
+#[test]
+fn no_text_touches_another_or_leaves_the_page() {
+    for world in [SMALL, FOUR, SIXTEEN] {
+        for figure in drawn(&world.campaign()) {
+            let found = texts(&figure.scene);
+            for (index, (rect, text)) in found.iter().enumerate() {
+                let inside = rect.x >= 0.0
+                    && rect.y >= 0.0
+                    && rect.right() <= figure.scene.width
+                    && rect.bottom() <= figure.scene.height;
+                assert!(inside, "{}: {:?} leaves the page", figure.name, text.text);
+                for (other, second) in &found[index + 1..] {
+                    let (a, b) = (&text.text, &second.text);
+                    assert!(!overlap(rect, other), "{}: {a:?} on {b:?}", figure.name);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn fifty_thousand_flows_stay_small() {
+    let world = World {
+        flows: 50_000,
+        pairs: 1,
+        seconds: 600,
+        mood: Mood::Wild,
+    };
+    for figure in drawn(&world.campaign()) {
+        let bytes = svg(&figure.scene, &figure.name, &figure.title).len();
+        assert!(bytes < 2_000_000, "{}: {bytes} bytes", figure.name);
+    }
+}
+
+/// Every figure's words and how many marks of each kind it has: what a change of a figure changes.
+#[test]
+fn the_figures_of_eight_flows_in_words() {
+    fn counted<'a>(
+        marks: &'a [Mark],
+        out: &mut BTreeMap<&'static str, usize>,
+        words: &mut Vec<&'a str>,
+    ) {
+        for mark in marks {
+            let kind = match mark {
+                Mark::Line { .. } => "line",
+                Mark::Area { .. } => "area",
+                Mark::Rect { .. } => "rect",
+                Mark::Cells { .. } => "cells",
+                Mark::Disc { .. } => "disc",
+                Mark::Text(text) => {
+                    words.push(&text.text);
+                    "text"
+                }
+                Mark::Clip { marks, .. } => {
+                    counted(marks, out, words);
+                    "clip"
+                }
+            };
+            *out.entry(kind).or_default() += 1;
+        }
+    }
+    let figures = drawn(&SMALL.campaign());
+    let told = figures.iter().map(|figure| {
+        let (mut marks, mut words) = (BTreeMap::new(), Vec::new());
+        counted(&figure.scene.marks, &mut marks, &mut words);
+        format!("{}: {marks:?}\n{}\n", figure.name, words.join(" | "))
+    });
+    insta::assert_snapshot!(told.collect::<String>());
+}
+
+#[test]
+fn the_tables_and_sentences_of_a_fleet() {
+    let data = SMALL.campaign();
+    let settings = PlotSettings::default();
+    let mut told: Vec<String> = findings(&data, &settings)
+        .into_iter()
+        .map(|finding| finding.text)
+        .collect();
+    let own = tables(&data, &settings).into_iter();
+    let own = own.filter(|table| table.name.starts_with("flow-"));
+    told.extend(own.map(|table| format!("{}\n{}", table.name, table.csv().replace("\r\n", "\n"))));
+    insta::assert_snapshot!(told.join("\n"));
+}
+
+#[test]
+fn the_page_tells_each_scenario_and_every_link_leads_somewhere() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = FOUR.campaign();
+    let settings = PlotSettings::default();
+    let told = Diagnoses::default();
+    let written = write_report(&data, &settings, &told, folder.path()).unwrap();
+    let page = std::fs::read_to_string(&written[0]).unwrap();
+    for wanted in [
+        "Flows and paths in numbers",
+        "Latency classes",
+        "sydney-tokyo",
+        "tables/flow-classes.csv",
+    ] {
+        assert!(page.contains(wanted), "{wanted}");
+    }
+    let links = page.split("href=\"").skip(1);
+    for link in links.filter_map(|rest| rest.split('"').next()) {
+        let there = link.strip_prefix('#').map_or_else(
+            || folder.path().join(link).exists(),
+            |id| page.contains(&format!("id=\"{id}\"")),
+        );
+        assert!(there, "{link} leads nowhere");
+    }
+}
+
+/// No synthetic view: the messages themselves, through the digest.
+#[test]
+fn messages_become_the_same_figures() {
+    let world = World {
+        flows: 64,
+        pairs: 2,
+        seconds: 240,
+        mood: Mood::Wild,
+    };
+    let mut data = world.campaign();
+    let experiment = &mut data.experiments[0];
+    let read = world.read();
+    assert_eq!((read.dissected.len(), read.advice.len()), (3, 2));
+    let classes: Vec<usize> = read.classes.iter().map(Vec::len).collect();
+    assert_eq!(classes, [4, 2], "the paths of both pairs");
+    experiment.fleet = Some(read);
+    let found = drawn(&data);
+    assert!(kinds(&found).iter().all(|kind| KINDS.contains(kind)));
+    for kind in [
+        "flow-dissected",
+        "flow-spectrum",
+        "flow-changes",
+        "flow-moved",
+    ] {
+        assert!(kinds(&found).contains(&kind), "{kind}");
+    }
+}

@@ -1,0 +1,173 @@
+//! Where each flow was when, and a few flows' messages.
+
+use neph_flows::{
+    Direction, Dissected, DissectedOutcome, DissectedSample, Evidence, FlowHistory, FlowTally,
+    PathChange, Segment,
+};
+use neph_model::{Lane, Span};
+use neph_stats::Random;
+
+use super::{Mood, Path, World, exponential, paths, seconds};
+
+pub(super) fn flows(world: &World) -> (Vec<FlowHistory>, Vec<PathChange>) {
+    let mut random = world.random();
+    let mut changes = Vec::new();
+    let flows = (0..world.flows)
+        .map(|lane| {
+            let paths = paths(lane % world.pairs);
+            let flow = flow(world, lane, &paths, &mut random);
+            changes.extend(moves(&flow, &mut random));
+            flow
+        })
+        .collect();
+    changes.sort_by_key(|change: &PathChange| (change.at, change.lane));
+    (flows, changes)
+}
+
+fn flow(world: &World, lane: u32, paths: &[Path], random: &mut Random) -> FlowHistory {
+    let own = Span::from_nanos(i64::try_from(random.below(300_000)).unwrap() - 150_000);
+    #[expect(clippy::cast_precision_loss, reason = "days")]
+    let end = world.seconds as f64;
+    let mut at = 0.8;
+    let mut path = pick(paths, random);
+    // The first stay has been going on for a while: no burst of early moves.
+    let mut settled = true;
+    let mut segments = Vec::new();
+    while at < end {
+        let mut stay = stay(world, (path, paths.len()), random);
+        if std::mem::take(&mut settled) {
+            stay += exponential(random, 600.0);
+        }
+        let until = (at + stay).min(end);
+        segments.push(Segment {
+            from: seconds(at),
+            until: seconds(until),
+            base: paths[path].base + own,
+            class: Some(u16::try_from(path).unwrap()),
+        });
+        at = until;
+        let before = path;
+        while path == before {
+            path = pick(paths, random);
+        }
+    }
+    FlowHistory {
+        lane: Lane(lane),
+        source_port: u16::try_from(10_000 + lane).unwrap(),
+        segments,
+        tally: FlowTally {
+            replies: u64::try_from(world.seconds * 5 - world.seconds / 40).unwrap(),
+            lost: u64::try_from(world.seconds / 40).unwrap(),
+            lost_forward: u64::try_from(world.seconds / 60).unwrap(),
+            ..FlowTally::default()
+        },
+    }
+}
+
+/// Low paths shed their flows sooner: traffic engineering by shortest path first.
+fn stay(world: &World, (path, paths): (usize, usize), random: &mut Random) -> f64 {
+    let rank =
+        f64::from(u32::try_from(path + 1).unwrap()) / f64::from(u32::try_from(paths).unwrap());
+    match world.mood {
+        Mood::Quiet => exponential(random, 20_000.0),
+        Mood::Wild if random.unit() < 0.4 => 0.8 + exponential(random, 4.0),
+        Mood::Wild => 10.0 + exponential(random, 1400.0 * rank),
+    }
+}
+
+fn pick(paths: &[Path], random: &mut Random) -> usize {
+    let all: f64 = paths.iter().map(|path| path.weight).sum();
+    let mut left = random.unit() * all;
+    for (index, path) in paths.iter().enumerate() {
+        left -= path.weight;
+        if left <= 0.0 {
+            return index;
+        }
+    }
+    paths.len() - 1
+}
+
+fn moves(flow: &FlowHistory, random: &mut Random) -> Vec<PathChange> {
+    flow.segments
+        .windows(2)
+        .map(|pair| {
+            let fell = pair[1].base < pair[0].base;
+            PathChange {
+                lane: flow.lane,
+                source_port: flow.source_port,
+                at: pair[1].from,
+                told: pair[1].from + Span::from_millis(600),
+                before: pair[0].base,
+                after: pair[1].base,
+                evidence: Evidence {
+                    reordered: fell && random.unit() < 0.7,
+                    ttl: random.unit() < 0.5,
+                    trace: (random.unit() < 0.1).then_some(true),
+                    direction: match random.below(10) {
+                        0..6 => Some(Direction::Forward),
+                        6..9 => Some(Direction::Reverse),
+                        _ => None,
+                    },
+                },
+            }
+        })
+        .collect()
+}
+
+/// Four minutes or less of the three flows with the most changes.
+pub(super) fn dissected(
+    world: &World,
+    flows: &[FlowHistory],
+    changes: &[PathChange],
+) -> Vec<Dissected> {
+    let mut ranked: Vec<&FlowHistory> = flows.iter().collect();
+    ranked.sort_by_key(|flow| std::cmp::Reverse(flow.segments.len()));
+    let mut random = Random::new(5);
+    let few = ranked.into_iter().take(3);
+    few.map(|flow| {
+        let own = changes.iter().filter(|change| change.lane == flow.lane);
+        let first = own.map(|change| change.at).min();
+        let from = first.map_or(0, |at| (at.nanos() / 1_000_000_000 - 30).max(0));
+        let last = (from + 240).min(world.seconds);
+        let samples = (from * 5..last * 5).filter_map(|tick| sample(flow, tick, &mut random));
+        Dissected {
+            lane: flow.lane,
+            source_port: flow.source_port,
+            samples: samples.collect(),
+        }
+    })
+    .collect()
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "microseconds")]
+fn sample(flow: &FlowHistory, tick: i64, random: &mut Random) -> Option<DissectedSample> {
+    let sent = seconds(0.0) + Span::from_millis(tick * 200);
+    let at = flow.segments.partition_point(|one| one.from <= sent);
+    let base = flow.segments[at.checked_sub(1)?].base;
+    let fell = at >= 2 && base < flow.segments[at - 2].base;
+    let fresh = sent - flow.segments[at - 1].from < Span::from_millis(200);
+    // A queue fills and drains for twelve seconds of each minute and a half.
+    let phase = f64::from(u32::try_from(tick % 450).unwrap()) / 5.0 - 40.0;
+    let queue = if (0.0..12.0).contains(&phase) {
+        6000.0 * (phase / 12.0 * std::f64::consts::PI).sin()
+    } else {
+        0.0
+    };
+    let noise = exponential(random, 90.0) + queue * (0.8 + 0.2 * random.unit());
+    let spike = if random.unit() < 0.004 {
+        4000.0 * random.unit()
+    } else {
+        0.0
+    };
+    let round_trip = base + Span::from_micros((noise + spike) as i64);
+    let outcome = if random.unit() < 0.003 {
+        DissectedOutcome::Lost
+    } else {
+        let overtaken = (fell && fresh).then_some(Direction::Forward);
+        DissectedOutcome::Reply {
+            round_trip,
+            overtaken,
+        }
+    };
+    Some(DissectedSample { sent, outcome })
+}

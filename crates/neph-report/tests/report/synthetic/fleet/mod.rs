@@ -1,0 +1,175 @@
+//! Fleets whose truth is known: seeded flows that move between paths, straight to what is known of
+//! them afterwards. Quiet or wild, of any number of flows and pairs.
+
+mod history;
+mod routes;
+mod sums;
+mod wire;
+
+use neph_flows::{FleetView, FlowTally, Settings, StatsError, advise};
+use neph_model::{Fleet, FleetEndpoint, Instant, Own, ProbeKind, Span};
+use neph_report::{CampaignData, read_fleet};
+use neph_stats::Random;
+
+use super::{CONTINENT, over};
+
+/// How often flows move.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Mood {
+    /// Once in hours.
+    Quiet,
+    /// As the third source saw it: many leave within seconds, sooner from low paths.
+    Wild,
+}
+
+/// What to make.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct World {
+    pub(crate) flows: u32,
+    pub(crate) pairs: u32,
+    pub(crate) seconds: i64,
+    pub(crate) mood: Mood,
+}
+
+/// One way between a pair's places.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Path {
+    pub(crate) base: Span,
+    pub(crate) weight: f64,
+}
+
+/// From Oregon to Virginia in the source: 81 ms and more; then others.
+const LOWEST_MS: [f64; 8] = [81.2, 148.6, 9.4, 211.0, 64.3, 28.9, 172.5, 118.0];
+const NAMES: [&str; 8] = [
+    "oregon-virginia",
+    "sydney-tokyo",
+    "paris-frankfurt",
+    "singapore-paris",
+    "montreal-oregon",
+    "ohio-virginia",
+    "mumbai-paris",
+    "saopaulo-montreal",
+];
+
+impl World {
+    pub(crate) fn random(&self) -> Random {
+        Random::new(u64::from(self.flows) * 31 + u64::from(self.pairs))
+    }
+
+    pub(crate) fn end(&self) -> Instant<Own> {
+        seconds(0.0) + Span::from_secs(self.seconds)
+    }
+
+    /// What is known of it afterwards.
+    pub(crate) fn view(&self) -> FleetView {
+        let endpoint = |index: u32| FleetEndpoint {
+            name: match index {
+                0..8 => NAMES[index as usize].to_owned(),
+                _ => format!("{}-{}", NAMES[(index % 8) as usize], index / 8 + 1),
+            },
+            address: ([192, 0, 2, u8::try_from(index % 250).unwrap()], 862).into(),
+        };
+        let fleet = Fleet {
+            probe: ProbeKind::Udp,
+            lanes: self.flows,
+            endpoints: (0..self.pairs).map(endpoint).collect(),
+            interval: Span::from_millis(200),
+            renewal: None,
+        };
+        let (flows, changes) = history::flows(self);
+        let known = sums::Known::of(self, &fleet, &flows, &changes);
+        let sent = u64::from(self.flows) * u64::try_from(self.seconds * 5).unwrap();
+        let mut view = FleetView {
+            from: seconds(0.0),
+            until: self.end(),
+            classes: known.classes,
+            fairness: known.fairness,
+            spectra: known.spectra,
+            pairs: known.pairs,
+            settings: Settings::default(),
+            tally: FlowTally {
+                replies: sent - sent / 500,
+                lost: sent / 500,
+                lost_forward: sent / 800,
+                lost_reverse: sent / 500 - sent / 800,
+                reordered_forward: changes.len() as u64 / 3,
+                ..FlowTally::default()
+            },
+            advice: Vec::new(),
+            dissected: history::dissected(self, &flows, &changes),
+            fleet,
+            flows,
+            changes,
+        };
+        // Of 50,000 flows it takes a while.
+        if self.flows <= 512 {
+            let advice = (0..self.pairs as usize).map(|endpoint| advise(&view, endpoint));
+            view.advice = advice.collect();
+        }
+        view
+    }
+
+    /// The same from the messages of its flows, as a report reads them.
+    pub(crate) fn read(&self) -> FleetView {
+        let messages = wire::messages(self);
+        let fleet = self.view().fleet;
+        let read = read_fleet(&fleet, Settings::default(), |hear| {
+            messages.iter().for_each(hear);
+            Ok::<(), StatsError>(())
+        });
+        read.unwrap()
+    }
+
+    /// A campaign of one such experiment, which has a fleet and no messages of its own.
+    pub(crate) fn campaign(&self) -> CampaignData {
+        let mut data = over(&[CONTINENT], 1);
+        data.campaign.name = format!(
+            "fleet-{}-{}-{}",
+            self.flows,
+            self.pairs,
+            if self.mood == Mood::Quiet {
+                "quiet"
+            } else {
+                "wild"
+            }
+        );
+        "overseas".clone_into(&mut data.scenarios[0].endpoint);
+        for experiment in &mut data.experiments {
+            experiment.flows.clear();
+            experiment.experiment.warnings.clear();
+            experiment.fleet = Some(self.view());
+            experiment.traces = vec![routes::trace(self)];
+        }
+        data
+    }
+}
+
+/// The ways of a pair, the shortest first.
+fn paths(endpoint: u32) -> Vec<Path> {
+    let index = endpoint as usize;
+    let lowest = LOWEST_MS[index % 8] * (1.0 + 0.03 * f64::from(endpoint / 8));
+    let count = 2 + (endpoint * 3 + 2) % 5;
+    let step = 0.02 + 0.017 * f64::from(endpoint * 5 % 4);
+    (0..count)
+        .map(|path| {
+            let longer = 1.0 + step * f64::from(path) * (1.0 + 0.3 * f64::from(path));
+            #[expect(
+                clippy::cast_possible_truncation,
+                reason = "milliseconds in nanoseconds"
+            )]
+            let base = Span::from_nanos((lowest * longer * 1e6) as i64);
+            let weight = 1.0 / (1.0 + f64::from((path * 2 + endpoint) % 5));
+            Path { base, weight }
+        })
+        .collect()
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "days in nanoseconds")]
+pub(crate) fn seconds(at: f64) -> Instant<Own> {
+    Instant::from_nanos((at * 1e9) as i64)
+}
+
+/// Exponentially distributed with that mean.
+pub(crate) fn exponential(random: &mut Random, mean: f64) -> f64 {
+    -mean * (1.0 - random.unit()).ln()
+}

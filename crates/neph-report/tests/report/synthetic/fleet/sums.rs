@@ -1,0 +1,317 @@
+//! What holds for all flows together: counted from where each of them was.
+
+use neph_flows::{
+    Class, Curve, CurvePoint, Direction, Fairness, FlowHistory, Inflation, Moved, PairView,
+    PathChange, Share, ShareBin, Spectrum, SpectrumBin,
+};
+use neph_model::{Fleet, Instant, Own, Span};
+use neph_stats::proportion;
+
+use super::{Path, World, paths, seconds};
+
+const ROW: Span = Span::from_micros(100);
+const BIN: Span = Span::from_secs(20);
+
+#[derive(Default)]
+pub(super) struct Known {
+    pub(super) classes: Vec<Vec<Class>>,
+    pub(super) fairness: Vec<Vec<Fairness>>,
+    pub(super) spectra: Vec<Spectrum>,
+    pub(super) pairs: Vec<PairView>,
+}
+
+impl Known {
+    pub(super) fn of(
+        world: &World,
+        fleet: &Fleet,
+        flows: &[FlowHistory],
+        changes: &[PathChange],
+    ) -> Self {
+        let mut known = Self::default();
+        for endpoint in 0..world.pairs {
+            let own: Vec<&FlowHistory> = flows
+                .iter()
+                .filter(|flow| flow.lane.0 % world.pairs == endpoint)
+                .collect();
+            let moves: Vec<&PathChange> = changes
+                .iter()
+                .filter(|change| change.lane.0 % world.pairs == endpoint)
+                .collect();
+            let paths = paths(endpoint);
+            let classes = classes(&paths, &own);
+            let shares = shares(world, &paths, &own);
+            known
+                .fairness
+                .push(fairness(world, &paths, &shares, &moves));
+            known.spectra.push(spectrum(world, &paths, &own));
+            let mut pair = pair(world, &classes, &own);
+            pair.endpoint
+                .clone_from(&fleet.endpoints[endpoint as usize].name);
+            pair.changes = moves.len() as u64;
+            pair.persistence_forward = directed(world, &own, &moves, Direction::Forward);
+            pair.persistence_reverse = directed(world, &own, &moves, Direction::Reverse);
+            pair.shares = shares;
+            known.pairs.push(pair);
+            known.classes.push(classes);
+        }
+        known
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "counts and nanoseconds of days")]
+fn classes(paths: &[Path], flows: &[&FlowHistory]) -> Vec<Class> {
+    let mut time = vec![0_i64; paths.len()];
+    let (mut left, mut joined) = (vec![0; paths.len()], vec![0; paths.len()]);
+    let mut last = vec![0_u32; paths.len()];
+    for flow in flows {
+        for segment in &flow.segments {
+            time[class(segment.class)] += (segment.until - segment.from).nanos();
+        }
+        for pair in flow.segments.windows(2) {
+            left[class(pair[0].class)] += 1;
+            joined[class(pair[1].class)] += 1;
+        }
+        if let Some(end) = flow.segments.last() {
+            last[class(end.class)] += 1;
+        }
+    }
+    let all: i64 = time.iter().sum();
+    let reach = Span::from_micros(150);
+    let made = paths.iter().enumerate().map(|(index, path)| Class {
+        base: path.base,
+        range: (path.base - reach, path.base + reach),
+        share: time[index] as f64 / all as f64,
+        left: left[index],
+        joined: joined[index],
+        flows: last[index],
+    });
+    made.collect()
+}
+
+fn class(class: Option<u16>) -> usize {
+    usize::from(class.unwrap())
+}
+
+/// Moments from the start on, that far apart, and the index of each flow's segment then.
+fn visit(world: &World, step: Span, flow: &FlowHistory, mut see: impl FnMut(usize, usize)) {
+    let (mut at, mut column, mut place) = (seconds(step.secs_f64() / 2.0), 0, 0);
+    while at < world.end() {
+        while place < flow.segments.len() && flow.segments[place].until <= at {
+            place += 1;
+        }
+        if flow.segments.get(place).is_some_and(|one| one.from <= at) {
+            see(column, place);
+        }
+        at = at + step;
+        column += 1;
+    }
+}
+
+fn shares(world: &World, paths: &[Path], flows: &[&FlowHistory]) -> Vec<ShareBin> {
+    let bins = (world.seconds + 19) / 20;
+    let mut found: Vec<ShareBin> = (0..bins)
+        .map(|bin| ShareBin {
+            from: seconds(0.0) + BIN.times(bin),
+            flows: vec![0; paths.len()],
+        })
+        .collect();
+    for flow in flows {
+        visit(world, BIN, flow, |bin, place| {
+            found[bin].flows[class(flow.segments[place].class)] += 1;
+        });
+    }
+    found
+}
+
+fn fairness(
+    world: &World,
+    paths: &[Path],
+    shares: &[ShareBin],
+    changes: &[&PathChange],
+) -> Vec<Fairness> {
+    let mut random = world.random();
+    let made = shares.iter().map(|bin| {
+        let flows: u32 = bin.flows.iter().sum();
+        let mut jitter = || Span::from_nanos(i64::try_from(random.below(120_000)).unwrap());
+        let queue = queue(world, bin.from);
+        let base = [0.0, 0.5, 0.95, 0.99, 1.0].map(|p| {
+            let mut left = p * f64::from(flows);
+            let mut found = paths[0].base;
+            for (path, count) in paths.iter().zip(&bin.flows) {
+                if *count > 0 && left > 0.0 {
+                    found = path.base;
+                }
+                left -= f64::from(*count);
+            }
+            found
+        });
+        let within = changes
+            .iter()
+            .filter(|change| change.at >= bin.from && change.at < bin.from + BIN);
+        Fairness {
+            from: bin.from,
+            flows,
+            latency: base.map(|one| one + jitter() + queue),
+            changes: u32::try_from(within.count()).unwrap(),
+            base: (flows > 0).then_some(base),
+        }
+    });
+    made.collect()
+}
+
+/// Of four milliseconds, in the third fifth of the time, for a fortieth of it.
+fn queue(world: &World, at: Instant<Own>) -> Span {
+    if congested(world).0 <= at && at < congested(world).1 {
+        Span::from_millis(4)
+    } else {
+        Span::from_nanos(0)
+    }
+}
+
+fn congested(world: &World) -> (Instant<Own>, Instant<Own>) {
+    let start = world.seconds * 2 / 5;
+    let at = |second: i64| seconds(0.0) + Span::from_secs(second);
+    (at(start), at(start + world.seconds / 40))
+}
+
+fn spectrum(world: &World, paths: &[Path], flows: &[&FlowHistory]) -> Spectrum {
+    let step = Span::from_millis((world.seconds * 1000 / 600).max(1000));
+    let lowest = paths[0].base - Span::from_millis(1);
+    let mut cells = std::collections::BTreeMap::new();
+    for flow in flows {
+        visit(world, step, flow, |column, place| {
+            let row = (flow.segments[place].base - lowest).nanos() / ROW.nanos();
+            *cells.entry((column, row)).or_insert(0) += 1;
+        });
+    }
+    let bins = cells.into_iter().map(|((column, row), flows)| SpectrumBin {
+        column: u32::try_from(column).unwrap(),
+        row: u32::try_from(row).unwrap(),
+        flows,
+    });
+    Spectrum {
+        from: seconds(0.0),
+        step,
+        lowest,
+        row: ROW,
+        bins: bins.collect(),
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "counts")]
+fn pair(world: &World, classes: &[Class], flows: &[&FlowHistory]) -> PairView {
+    let stays = |flow: &&&FlowHistory| {
+        let mut stays: Vec<(Span, bool)> = flow
+            .segments
+            .iter()
+            .skip(1)
+            .map(|one| (one.until - one.from, one.until < world.end()))
+            .collect();
+        stays.sort_unstable();
+        stays
+    };
+    let all: Vec<(Span, bool)> = flows.iter().flat_map(|flow| stays(&flow)).collect();
+    let soon = all
+        .iter()
+        .filter(|(time, ended)| *ended && *time <= Span::from_secs(10));
+    let soon = share(soon.count(), all.len());
+    let left: u64 = classes.iter().map(|class| class.left).sum();
+    let hours = flows.len() as f64 * world.seconds as f64 / 3600.0;
+    let moved = classes.iter().enumerate().map(|(index, class)| Moved {
+        class: u16::try_from(index).unwrap(),
+        share: class.share,
+        moved: share(
+            usize::try_from(class.left).unwrap(),
+            usize::try_from(left).unwrap(),
+        ),
+        per_flow_hour: class.left as f64 / (hours * class.share),
+    });
+    let (lowest, highest) = (classes[0].base, classes[classes.len() - 1].base);
+    let curve = curve(all);
+    PairView {
+        flows: flows.len() as u64,
+        watched: Span::from_secs(world.seconds).times(i64::try_from(flows.len()).unwrap()),
+        inflation: Some(Inflation {
+            lowest,
+            highest,
+            ratio: highest.millis_f64() / lowest.millis_f64(),
+            flows: flows.len() as u64,
+        }),
+        between: curve.clone(),
+        persistence: curve,
+        leave_soon: soon,
+        moved: moved.collect(),
+        congested: vec![congested(world)],
+        ..PairView::default()
+    }
+}
+
+fn share(hits: usize, n: usize) -> Option<Share> {
+    let found = proportion(hits, n).ok()?;
+    Some(Share {
+        hits: hits as u64,
+        n: n as u64,
+        share: found.share(),
+        low: found.interval().low,
+        high: found.interval().high,
+    })
+}
+
+/// From one change in a direction to the flow's next one in it.
+fn directed(
+    world: &World,
+    flows: &[&FlowHistory],
+    changes: &[&PathChange],
+    direction: Direction,
+) -> Option<Curve> {
+    let mut moments = std::collections::BTreeMap::<_, Vec<Instant<Own>>>::new();
+    for change in changes {
+        if change.evidence.direction == Some(direction) {
+            moments.entry(change.lane).or_default().push(change.at);
+        }
+    }
+    let mut stays = Vec::new();
+    for flow in flows {
+        let mut own = moments.remove(&flow.lane).unwrap_or_default();
+        own.push(world.end());
+        let gaps = own.windows(2);
+        stays.extend(gaps.map(|pair| (pair[1] - pair[0], pair[1] < world.end())));
+    }
+    curve(stays)
+}
+
+/// Kaplan and Meier's product, with Greenwood's variance.
+#[expect(clippy::cast_precision_loss, reason = "counts")]
+fn curve(mut stays: Vec<(Span, bool)>) -> Option<Curve> {
+    stays.sort_unstable();
+    let ended = stays.iter().filter(|(_, ended)| *ended).count();
+    if ended == 0 {
+        return None;
+    }
+    let (mut surviving, mut variance) = (1.0, 0.0);
+    let mut points = Vec::new();
+    for (index, (at, ended)) in stays.iter().enumerate() {
+        let risk = (stays.len() - index) as f64;
+        if *ended {
+            surviving *= 1.0 - 1.0 / risk;
+            variance += 1.0 / (risk * (risk - 1.0)).max(1.0);
+        }
+        let reach = 1.96 * surviving * f64::sqrt(variance);
+        points.push(CurvePoint {
+            at: *at,
+            surviving,
+            low: (surviving - reach).max(0.0),
+            high: (surviving + reach).min(1.0),
+            at_risk: (stays.len() - index) as u64,
+        });
+    }
+    let every = points.len().div_ceil(400);
+    let last = points.len() - 1;
+    let kept = points.into_iter().enumerate();
+    let kept = kept.filter(|(index, _)| index % every == 0 || *index == last);
+    Some(Curve {
+        n: stays.len() as u64,
+        ended: ended as u64,
+        points: kept.map(|(_, point)| point).collect(),
+    })
+}

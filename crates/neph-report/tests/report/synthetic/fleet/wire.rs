@@ -1,0 +1,50 @@
+//! The messages of a world's flows, as a prober tells them.
+
+use neph_model::{AtPeer, FleetMessage, FleetOutcome, FleetReply, Instant, ReadBy, Span};
+use neph_stats::Random;
+
+use super::{World, exponential, seconds};
+
+/// Every message of every flow, in the order of sending; one in five hundred is lost. A jitter of
+/// 0.03 ms on average lies above the base latency.
+pub(crate) fn messages(world: &World) -> Vec<FleetMessage> {
+    let (flows, _) = super::history::flows(world);
+    let mut random = Random::new(11);
+    let mut found = Vec::new();
+    for tick in 0..world.seconds * 5 {
+        for flow in &flows {
+            let apart =
+                Span::from_micros(200_000 * i64::from(flow.lane.0) / i64::from(world.flows));
+            let sent = seconds(0.0) + Span::from_millis(tick * 200) + apart;
+            let place = flow.segments.partition_point(|one| one.from <= sent);
+            let base = flow.segments[place.max(1) - 1].base;
+            #[expect(clippy::cast_possible_truncation, reason = "microseconds")]
+            let jitter = Span::from_micros(exponential(&mut random, 30.0) as i64);
+            let reply = FleetReply {
+                round_trip: base + jitter,
+                read_by: ReadBy::Kernel,
+                at_peer: Some(AtPeer {
+                    rx: Instant::from_nanos(sent.nanos() + base.nanos() / 2),
+                    residence: Span::from_nanos(0),
+                    count: None,
+                    ttl: None,
+                }),
+                ttl: Some(60),
+                copies: 0,
+            };
+            found.push(FleetMessage {
+                lane: flow.lane,
+                source_port: flow.source_port,
+                seq: u32::try_from(tick).unwrap(),
+                sent,
+                late: Span::from_nanos(0),
+                outcome: if random.below(500) == 0 {
+                    FleetOutcome::Lost
+                } else {
+                    FleetOutcome::Reply(reply)
+                },
+            });
+        }
+    }
+    found
+}
