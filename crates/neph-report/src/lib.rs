@@ -3,7 +3,7 @@
 //! Owns what a report says and how it looks: findings (sentences from data), figures (marks, not
 //! pixels), tables and the page that joins them. Measures nothing, stores nothing and calculates no
 //! statistics of its own: those are `neph-stats`. Everything here is a pure function of a
-//! [`CampaignData`] and [`PlotSettings`], except [`load()`], [`load_fleets`] and [`write_report`].
+//! [`CampaignData`] and [`PlotSettings`], except [`load()`] and [`write_report`].
 
 mod axis;
 mod data;
@@ -28,7 +28,7 @@ pub use diagnosis::{
 pub use error::ReportError;
 pub use figure::{FIGURES, Figure, FigureKind, draw};
 pub use findings::{Finding, FindingKind, findings};
-pub use load::{Include, load, load_fleets};
+pub use load::{Include, LoadError, load};
 pub use scene::{
     Anchor, Colour, FONT_FAMILY, Fill, Mark, PngError, Point, Rect, Scene, Stroke, Text, Turn,
     Weight, pdf, png, svg,

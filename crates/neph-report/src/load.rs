@@ -2,10 +2,22 @@
 
 use std::collections::BTreeMap;
 
-use neph_model::{Campaign, Experiment, ExperimentStatus, FleetMessage, ScenarioId};
+use neph_flows::{FleetView, Settings, StatsError};
+use neph_model::{Campaign, Experiment, ExperimentStatus, ScenarioId};
 use neph_store::{SentWithin, Store, StoreError};
 
-use crate::{CampaignData, ExperimentData};
+use crate::{CampaignData, ExperimentData, read_fleet};
+
+/// A campaign that could not be read.
+#[derive(Debug, thiserror::Error)]
+pub enum LoadError {
+    /// The store refused.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The numbers by which path changes are told do not fit together.
+    #[error("look for path changes: {0}")]
+    Detection(#[from] StatsError),
+}
 
 /// Which experiments a report rests on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -25,7 +37,7 @@ pub fn load(
     store: &dyn Store,
     campaign: &Campaign,
     include: Include,
-) -> Result<CampaignData, StoreError> {
+) -> Result<CampaignData, LoadError> {
     let mut scenarios = store.scenarios(campaign.id)?;
     scenarios.sort_by_key(|scenario| scenario.index);
     let places: BTreeMap<ScenarioId, usize> = scenarios
@@ -45,7 +57,9 @@ pub fn load(
             continue;
         };
         let id = experiment.id;
+        let fleet = fleet_of(store, &experiment)?;
         let mut data = ExperimentData::new(experiment, *place, &[]);
+        data.fleet = fleet;
         store.visit_messages(id, &mut |batch| {
             data.add(batch);
             Ok(())
@@ -69,22 +83,22 @@ pub fn load(
     })
 }
 
-/// Hands the messages of an experiment's fleet to `visit`, one by one, as they were recorded: those
-/// of one flow in order. An experiment without a fleet has none. Nothing is kept here, so weeks of
-/// them need no memory but the visitor's.
-///
-/// # Errors
-/// What the store refused.
-pub fn load_fleets(
-    store: &dyn Store,
-    experiment: &Experiment,
-    visit: &mut dyn FnMut(&FleetMessage),
-) -> Result<(), StoreError> {
-    if experiment.fleet.is_none() {
-        return Ok(());
-    }
-    store.visit_fleet(experiment.id, SentWithin::ALL, &mut |batch| {
-        batch.iter().for_each(&mut *visit);
-        Ok(())
-    })
+/// What the messages of an experiment's fleet say. They pass by, batch by batch: weeks of them need
+/// no more memory than minutes.
+fn fleet_of(store: &dyn Store, experiment: &Experiment) -> Result<Option<FleetView>, LoadError> {
+    let Some(fleet) = &experiment.fleet else {
+        return Ok(None);
+    };
+    let view = read_fleet(
+        fleet,
+        Settings::default(),
+        |take| -> Result<(), LoadError> {
+            store.visit_fleet(experiment.id, SentWithin::ALL, &mut |batch| {
+                batch.iter().for_each(&mut *take);
+                Ok(())
+            })?;
+            Ok(())
+        },
+    )?;
+    Ok((!view.flows.is_empty()).then_some(view))
 }
