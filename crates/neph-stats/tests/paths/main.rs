@@ -1,6 +1,6 @@
 //! The detectors of path changes, held against worlds whose truth is known.
 //!
-//! Tuned on seeds 0 to 99; what is claimed is claimed on seeds from 1000.
+//! Tuned on seeds 0 to 5, and on a fault that seed 1000 showed; the table is of seed 1001.
 
 #![expect(clippy::print_stdout, reason = "the table of two hours")]
 
@@ -173,7 +173,7 @@ fn noisy_links_are_told_no_change_that_was_none() {
 #[ignore = "minutes, in release"]
 fn two_hours() {
     let seconds = std::env::var("SECONDS_LONG").map_or(7200, |v| v.parse().unwrap());
-    let seed = std::env::var("SEED").map_or(1000, |v| v.parse().unwrap());
+    let seed = std::env::var("SEED").map_or(1001, |v| v.parse().unwrap());
     println!(
         "| jitter | queues | paths | detector | true | told | false | missed | precision % | recall % | delay ms p50 | p95 | max |"
     );
