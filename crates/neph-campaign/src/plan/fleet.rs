@@ -2,10 +2,10 @@
 
 use neph_model::{ProbeKind, Span};
 use neph_probe::SYNS_A_SECOND_EACH;
-use neph_text::{Fault, Nanos, Node, Take, parse_duration};
+use neph_text::{Fault, Nanos, Node, Placed, Problems, Take, parse_duration};
 
 use super::Target;
-use super::meaning::Axes;
+use super::meaning::{Axes, Endpoint, FlowTracePlan};
 
 /// The most flows of a fleet: source ports that a host can give out without running dry.
 const MOST_FLOWS: u32 = 50_000;
@@ -117,6 +117,23 @@ pub(crate) fn contradiction(target: &Target, axes: &Axes) -> Option<Fault> {
     })
 }
 
+/// Only a fleet's flows are traced.
+pub(crate) fn check_trace(
+    trace: Option<&Placed<FlowTracePlan>>,
+    endpoints: &[Endpoint],
+    problems: &Problems<'_>,
+) {
+    let has_fleet = |endpoint: &Endpoint| endpoint.axes.parameters.contains_key("flows");
+    if let Some(trace) = trace
+        && !endpoints.is_empty()
+        && !endpoints.iter().any(has_fleet)
+    {
+        let what = "[trace] traces the flows of fleets, and 'flows' is not given";
+        let remedy = "add flows = 512, or write [traceroute] instead";
+        problems.add(trace.span.clone(), Fault::new(what, remedy));
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use neph_text::Source;
@@ -220,6 +237,16 @@ mod tests {
                 format!("{second}flows = 201"),
                 "syn://a:80",
                 "201 flows every 1 s are 201 SYNs a second, which may be taken for an attack",
+            ),
+            (
+                format!("{second}[trace]"),
+                "udp://a",
+                "p.toml:5:1: [trace] traces the flows of fleets",
+            ),
+            (
+                format!("{second}flows = 8\n[trace]\nflows = 0"),
+                "udp://a",
+                "write a number from 1 to 1024",
             ),
             (
                 "interval = \"1ms\"\nflows = 512".to_owned(),
