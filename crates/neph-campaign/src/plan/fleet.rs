@@ -189,13 +189,40 @@ mod tests {
         parse(&Source::new("p.toml", text)).expect("a good plan");
     }
 
+    fn told(lines: &str, url: &str) -> String {
+        let found = parse(&Source::new("p.toml", plan(lines, url))).expect_err("wrong");
+        let told: Vec<String> = found.iter().map(ToString::to_string).collect();
+        told.join("\n")
+    }
+
+    #[test]
+    fn only_the_flows_of_fleets_are_traced() {
+        let traced = |lines: &str| {
+            let text = plan(&format!("interval = \"1s\"\n{lines}"), "udp://a");
+            let plan = parse(&Source::new("p.toml", text)).expect("a good plan");
+            plan.flow_trace.map(|t| (t.flows, t.max_hops, t.queries))
+        };
+        assert_eq!(traced("flows = 8"), None);
+        assert_eq!(traced("flows = 8\n[trace]"), Some((32, 30, 3)));
+        assert_eq!(
+            traced("flows = 8\n[trace]\nflows = 4\nmax_hops = 9\nqueries = 1"),
+            Some((4, 9, 1))
+        );
+        assert_eq!(traced("[trace]\nenabled = false"), None);
+        let wrong = told("interval = \"1s\"\n[trace]", "udp://a");
+        assert!(
+            wrong.contains("p.toml:5:1: [trace] traces the flows of fleets"),
+            "{wrong}"
+        );
+        let wrong = told(
+            "interval = \"1s\"\nflows = 8\n[trace]\nflows = 0",
+            "udp://a",
+        );
+        assert!(wrong.contains("write a number from 1 to 1024"), "{wrong}");
+    }
+
     #[test]
     fn what_is_no_fleet_is_told_where_it_stands() {
-        let told = |lines: &str, url: &str| {
-            let found = parse(&Source::new("p.toml", plan(lines, url))).expect_err("wrong");
-            let told: Vec<String> = found.iter().map(ToString::to_string).collect();
-            told.join("\n")
-        };
         let second = "interval = \"1s\"\n";
         for (lines, url, part) in [
             (
@@ -237,16 +264,6 @@ mod tests {
                 format!("{second}flows = 201"),
                 "syn://a:80",
                 "201 flows every 1 s are 201 SYNs a second, which may be taken for an attack",
-            ),
-            (
-                format!("{second}[trace]"),
-                "udp://a",
-                "p.toml:5:1: [trace] traces the flows of fleets",
-            ),
-            (
-                format!("{second}flows = 8\n[trace]\nflows = 0"),
-                "udp://a",
-                "write a number from 1 to 1024",
             ),
             (
                 "interval = \"1ms\"\nflows = 512".to_owned(),

@@ -76,8 +76,6 @@ tool = "iperf3"
 server = ["10.0.0.9", "[fd00::9]:80"]
 [traceroute]
 max_hops = 20
-[trace]
-enabled = false
 [plot]
 percentiles_to_remove = 1
 equalize = false
@@ -109,7 +107,6 @@ steal = "3%"
         .collect();
     assert_eq!(servers, [("10.0.0.9", 5201), ("fd00::9", 80)]);
     assert_eq!(plan.traceroute.expect("there").max_hops, 20);
-    assert_eq!(plan.flow_trace, None);
     assert_eq!(
         (plan.plot.blocks.as_slice(), plan.plot.rtt_max),
         ([0].as_slice(), Some(Span::from_millis(20)))

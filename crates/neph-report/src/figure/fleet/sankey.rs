@@ -4,7 +4,8 @@
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-use neph_model::FlowTrace;
+use neph_flows::diamond;
+use neph_model::{DiamondPath, FlowTrace};
 
 /// A path with the flows that take it.
 #[derive(Clone, Debug, PartialEq)]
@@ -26,28 +27,18 @@ pub(super) fn paths(
     told: usize,
     base: &dyn Fn(u16) -> Option<f64>,
 ) -> Vec<Path> {
-    let mut by_hash: BTreeMap<_, Path> = BTreeMap::new();
-    for route in &trace.routes {
-        let seen = route
-            .destination()
-            .and_then(|hop| hop.round_trips.iter().min())
-            .map(|span| span.millis_f64());
-        let latency = base(route.source_port).or(seen);
-        let path = by_hash.entry(route.hash).or_insert_with(|| Path {
-            hops: route.addresses(),
-            hash: route.hash.to_string(),
-            ports: Vec::new(),
-            reached: false,
-            latency: None,
-        });
-        path.ports.push(route.source_port);
-        path.reached |= route.reached();
-        path.latency = match (path.latency, latency) {
-            (Some(a), Some(b)) => Some(a.min(b)),
-            (a, b) => a.or(b),
-        };
-    }
-    let mut found: Vec<Path> = by_hash.into_values().collect();
+    let of = |known: DiamondPath| {
+        let seen = known.round_trips.first().map(|span| span.millis_f64());
+        let bases = known.source_ports.iter().filter_map(|port| base(*port));
+        Path {
+            latency: bases.reduce(f64::min).or(seen),
+            hops: known.addresses,
+            hash: known.hash.to_string(),
+            ports: known.source_ports,
+            reached: known.reached,
+        }
+    };
+    let mut found: Vec<Path> = diamond(&trace.routes).paths.into_iter().map(of).collect();
     found.sort_by(|a, b| (b.ports.len(), &a.hash).cmp(&(a.ports.len(), &b.hash)));
     let told = told.min(found.len());
     let slow = |path: &Path| path.latency.unwrap_or(f64::INFINITY);
