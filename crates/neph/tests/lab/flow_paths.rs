@@ -70,8 +70,9 @@ fn round_trips(store: &dyn Store, experiment: ExperimentId) -> BTreeMap<u16, Spa
     let mut visit = |batch: &[neph_model::FleetMessage]| {
         for message in batch {
             if let Some(reply) = message.reply() {
-                let least = found.entry(message.source_port).or_insert(reply.network());
-                *least = (*least).min(reply.network());
+                let trip = reply.network();
+                let least = found.entry(message.source_port).or_insert(trip);
+                *least = (*least).min(trip);
             }
         }
         Ok(())
