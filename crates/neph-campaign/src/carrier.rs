@@ -9,11 +9,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use neph_model::{
-    Experiment, Fleet, Flow, HostFacts, Load, Scenario, Span, Throughput, Traceroute, Wall, Warning,
+    Experiment, Fleet, Flow, FlowTrace, HostFacts, Load, Scenario, Span, Throughput, Traceroute,
+    Wall, Warning,
 };
 use neph_store::{Recorder, StoreError};
 
-use crate::plan::{Ping, ThroughputServer, ThroughputTool, TraceroutePlan};
+use crate::plan::{FlowTracePlan, Ping, ThroughputServer, ThroughputTool, TraceroutePlan};
 
 /// A flag that asks everything to end early and keep what it has. Set once, by ctrl-C.
 #[derive(Clone, Debug, Default)]
@@ -60,6 +61,8 @@ pub struct ExperimentOrder {
     pub companion: Option<Span>,
     /// Further ICMP destinations.
     pub pings: Vec<Ping>,
+    /// The routes of a fleet's flows are looked for when it is over.
+    pub trace: Option<FlowTracePlan>,
     /// Ends it early: what was measured is kept.
     pub stop: StopFlag,
 }
@@ -99,6 +102,8 @@ pub struct Carried {
     pub flows: Vec<Flow>,
     /// Of a fleet: replies that came after their message was counted lost.
     pub late: Option<u64>,
+    /// The routes of a fleet's flows, where the order asks for them and they could be had.
+    pub trace: Option<FlowTrace>,
     /// (monotonic since start, wall) pairs in nanoseconds, one a second.
     pub anchors: Vec<(i64, i64)>,
     /// The host that sent, by [`crate::provenance::host_facts`] in the sender's namespace.

@@ -8,6 +8,7 @@ mod flows;
 mod intake;
 mod links;
 mod peer;
+mod trace;
 
 use std::fmt::Display;
 use std::net::SocketAddr;
@@ -131,7 +132,8 @@ impl Carrier for LocalCarrier {
         if let Some(lab) = &self.lab {
             lab.cue();
         }
-        let mut intake = Intake::new(ready.origin, recorder);
+        let traced = order.trace.map_or(0, |trace| trace.flows);
+        let mut intake = Intake::new(ready.origin, recorder).tracing(traced);
         for missing in ready.missing.drain(..) {
             intake.miss(missing, FlowIndex(0));
         }
@@ -156,10 +158,16 @@ impl Carrier for LocalCarrier {
         host.congestion_control = intake.congestion();
         let mut flows = ready.flows();
         intake.place_sources(&mut flows);
+        let ended = neph_probe::anchor().wall;
+        let trace = match ending {
+            Ending::Complete => trace::routes(order, &ready, &mut intake)?,
+            Ending::Interrupted | Ending::Failed(_) => None,
+        };
         Ok(Carried {
             ending,
-            ended: neph_probe::anchor().wall,
+            ended,
             flows,
+            trace,
             late: fared.map(|tally| tally.late),
             anchors: intake.into_anchors(),
             host,

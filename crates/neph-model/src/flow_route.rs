@@ -32,6 +32,11 @@ impl TraceKind {
             Self::Icmp => "icmp",
         }
     }
+    /// The kind of that scheme.
+    pub fn named(scheme: &str) -> Option<Self> {
+        let all = [Self::Udp, Self::Syn, Self::Icmp];
+        all.into_iter().find(|kind| kind.scheme() == scheme)
+    }
 }
 
 /// A label of the MPLS stack with which a packet reached a router (RFC 4950).

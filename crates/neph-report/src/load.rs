@@ -67,6 +67,7 @@ pub fn load(
         data.events = store.events(id)?;
         data.samples = store.samples(id)?;
         data.provenance = store.provenance(id)?;
+        data.traces = store.flow_traces(id)?;
         experiments.push(data);
     }
     experiments.sort_by_key(|data| {

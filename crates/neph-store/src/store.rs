@@ -3,8 +3,8 @@
 use std::fmt::Debug;
 
 use neph_model::{
-    Campaign, CampaignId, CampaignStatus, Event, Experiment, ExperimentId, FleetMessage, Message,
-    Provenance, Sample, Scenario, Throughput, Traceroute, Wall,
+    Campaign, CampaignId, CampaignStatus, Event, Experiment, ExperimentId, FleetMessage, FlowTrace,
+    Message, Provenance, Sample, Scenario, Throughput, Traceroute, Wall,
 };
 
 use crate::{SentWithin, StoreError};
@@ -50,6 +50,12 @@ pub trait Store: Debug + Send {
         &mut self,
         campaign: CampaignId,
         route: &Traceroute,
+    ) -> Result<(), StoreError>;
+    /// Adds a trace of an experiment's flows; the experiment has begun.
+    fn add_flow_trace(
+        &mut self,
+        experiment: ExperimentId,
+        trace: &FlowTrace,
     ) -> Result<(), StoreError>;
 
     /// Whether somebody, this process too, holds it for writing: without them nothing that is said
@@ -97,6 +103,8 @@ pub trait Store: Debug + Send {
     fn throughputs(&self, campaign: CampaignId) -> Result<Vec<Throughput>, StoreError>;
     /// A campaign's traceroutes, by time.
     fn traceroutes(&self, campaign: CampaignId) -> Result<Vec<Traceroute>, StoreError>;
+    /// An experiment's traces of flows, by time.
+    fn flow_traces(&self, experiment: ExperimentId) -> Result<Vec<FlowTrace>, StoreError>;
 }
 
 /// Takes a batch of messages; an error ends the visit.

@@ -12,10 +12,12 @@ mod values;
 
 use neph_model::{
     CampaignStatus, EventKind, Experiment, ExperimentId, ExperimentStatus, Outcome, Sample,
-    SeriesName, Wall, Warning,
+    SeriesName, TraceKind, Wall, Warning,
 };
 use neph_store::{Access, Store, StoreError, open};
-use values::{campaign, event, experiment, message, provenance, route, scenario, throughput};
+use values::{
+    campaign, event, experiment, flow_trace, message, provenance, route, scenario, throughput,
+};
 
 /// Where a store can be opened again and again until the test ends.
 struct Place {
@@ -281,6 +283,34 @@ fn checks_come_by_time() {
         assert_eq!(checks, [throughput(10), throughput(20)]);
         let routes = store.traceroutes(campaign).expect("readable");
         assert_eq!(routes, [route(10), route(20)]);
+    });
+}
+
+#[test]
+fn traces_of_flows_come_by_time_while_an_experiment_runs_and_afterwards() {
+    each(|place| {
+        let (mut store, experiment) = prepared(place);
+        let id = experiment.id;
+        let recorder = store.begin(&experiment).expect("begun");
+        let (early, late) = (
+            flow_trace(10, TraceKind::Udp, None),
+            flow_trace(20, TraceKind::Syn, Some(false)),
+        );
+        for trace in [&late, &early] {
+            store.add_flow_trace(id, trace).expect("added");
+        }
+        let expected = [early, late];
+        assert_eq!(store.flow_traces(id).expect("readable"), expected);
+        let ended = complete(&experiment);
+        store
+            .finish(recorder, &ended, &provenance(id))
+            .expect("finished");
+        store
+            .add_flow_trace(ExperimentId::new(), &expected[0])
+            .expect_err("nobody knows that experiment");
+        let store = place.open(Access::Read);
+        assert_eq!(store.flow_traces(id).expect("readable"), expected);
+        assert_eq!(store.flow_traces(ExperimentId::new()).expect("none"), []);
     });
 }
 

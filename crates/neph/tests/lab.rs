@@ -2,6 +2,8 @@
 //!
 //! Needs root (network namespaces); says SKIP without.
 
+#[path = "lab/flow_paths.rs"]
+mod flow_paths;
 #[path = "lab/flows.rs"]
 mod flows;
 #[path = "lab/gallery.rs"]

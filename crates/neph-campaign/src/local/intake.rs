@@ -7,7 +7,7 @@ use std::net::SocketAddr;
 use std::sync::mpsc::{Receiver, TryRecvError};
 
 use neph_model::{
-    Anchor, Event, EventKind, FleetMessage, Flow, FlowIndex, Instant, Marks, Message, Own,
+    Anchor, Event, EventKind, FleetMessage, Flow, FlowIndex, Instant, Lane, Marks, Message, Own,
     ProbeKind, Sample, SeriesName, Span, Tally, Warning,
 };
 use neph_probe::{FleetTally, Report};
@@ -31,6 +31,10 @@ pub(super) struct Intake<'a> {
     clock_steps: u32,
     main: Tally,
     fleet: Option<FleetTally>,
+    /// The source port of the latest flow of each lane that is to be traced.
+    ports: BTreeMap<Lane, u16>,
+    /// Of so many lanes the port is of interest.
+    traced: u32,
     /// Where each flow's first socket was.
     sources: BTreeMap<FlowIndex, SocketAddr>,
     /// Congestion control of the main flow, if it is TCP.
@@ -54,12 +58,20 @@ impl<'a> Intake<'a> {
             clock_steps: 0,
             main: Tally::default(),
             fleet: None,
+            ports: BTreeMap::new(),
+            traced: 0,
             sources: BTreeMap::new(),
             congestion: None,
             trouble: None,
             sampled: None,
             missing: Vec::new(),
         }
+    }
+
+    /// The same, keeping in mind the ports of the first lanes: so many flows are to be traced.
+    pub(super) const fn tracing(mut self, flows: u32) -> Self {
+        self.traced = flows;
+        self
     }
 
     /// Takes in what a flow told; whether it may tell more.
@@ -118,6 +130,16 @@ impl<'a> Intake<'a> {
             text: format!("no ICMP echo to {name}: {why}"),
         });
         self.missing.push(missing);
+    }
+
+    /// Takes note that the flows of the fleet have not been traced.
+    pub(super) fn untraced(&mut self, why: &str) {
+        self.events.push(Event {
+            flow: FlowIndex(0),
+            at: (neph_probe::now() - self.origin.at).nanos(),
+            kind: EventKind::FlowFailed,
+            text: format!("the routes of the flows are not known: {why}"),
+        });
     }
 
     /// The warning that missing echoes earn: one, however many.

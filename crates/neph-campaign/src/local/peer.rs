@@ -13,7 +13,7 @@ use crate::carrier::CarryError;
 pub(super) fn judge(found: &Discovery, main: &FlowSpec, expected: bool) -> Result<(), CarryError> {
     let why = match &found.silence {
         Some(why) if expected || must_answer(main.target.kind(), found.accepted) => why.as_str(),
-        None if expected && !found.reflector => {
+        None if expected && is_asked(main.target.kind()) && !found.reflector => {
             "a reflector of this campaign belongs there, and somebody else answers"
         }
         _ => return Ok(()),
@@ -26,6 +26,11 @@ pub(super) fn judge(found: &Discovery, main: &FlowSpec, expected: bool) -> Resul
         String::new()
     };
     Err(failed(format!("asking {target}{at} who it is"), why))
+}
+
+/// Whether anybody is asked at all: echo and a handshake that is never completed carry no question.
+const fn is_asked(kind: ProbeKind) -> bool {
+    !matches!(kind, ProbeKind::Icmp | ProbeKind::Syn)
 }
 
 /// Whether silence means that it is not known who is there. A service on TCP may take a connection

@@ -9,7 +9,7 @@ use neph_text::Source;
 use super::*;
 use crate::carrier::StopFlag;
 use crate::expand::scenarios;
-use crate::plan::{Ping, parse};
+use crate::plan::{FlowTracePlan, Ping, parse};
 
 /// The only scenario of a plan for `url`, with the plan's default sizes of 64 B.
 fn scenario(url: &str) -> Scenario {
@@ -47,6 +47,7 @@ pub(super) fn order(url: &str) -> ExperimentOrder {
         timeout: Span::from_millis(10),
         companion: None,
         pings: Vec::new(),
+        trace: None,
         stop: StopFlag::default(),
     }
 }
@@ -197,4 +198,62 @@ fn a_fleet_that_is_stopped_keeps_what_it_measured_and_one_without_a_reply_has_fa
         "{whole:?}"
     );
     assert!(told.1.iter().all(|m| m.outcome == FleetOutcome::Lost));
+}
+
+#[test]
+fn the_flows_of_a_fleet_are_traced_with_the_ports_that_they_had_last() {
+    let ours = reflector();
+    let mut order = fleet_order(&format!("udp://{}", ours.address()));
+    order.trace = Some(FlowTracePlan {
+        flows: 3,
+        max_hops: 4,
+        queries: 1,
+    });
+    let mut carrier = LocalCarrier::new();
+    carrier.prepare(&order).expect("a reflector is there");
+    let mut told = Told::default();
+    let whole = carrier
+        .carry_out(&order, &mut told, &|_| {})
+        .expect("a fleet that can be");
+    let mut last = std::collections::BTreeMap::new();
+    for message in &told.1 {
+        last.insert(message.lane, message.source_port);
+    }
+    let trace = whole.trace.expect("over loopback nothing is in the way");
+    assert_eq!(trace.destination, ours.address());
+    let traced = trace.routes.iter();
+    let traced: Vec<(u16, usize, bool)> = traced
+        .map(|route| (route.source_port, route.hops.len(), route.reached()))
+        .collect();
+    let mut expected: Vec<_> = last.values().take(3).map(|port| (*port, 1, true)).collect();
+    expected.sort_unstable();
+    assert_eq!(traced, expected);
+}
+
+#[test]
+fn a_trace_that_cannot_be_is_an_event_and_the_measurement_stands() {
+    let ours = reflector();
+    let mut order = fleet_order(&format!("udp://{}", ours.address()));
+    order.trace = Some(FlowTracePlan {
+        flows: 1024,
+        max_hops: 4,
+        queries: 1,
+    });
+    let mut carrier = LocalCarrier::new();
+    carrier.prepare(&order).expect("a reflector is there");
+    let ready = carrier.ready.as_mut().expect("prepared");
+    let mut told = Told::default();
+    let mut intake = Intake::new(ready.origin, &mut told).tracing(1024);
+    ready.site = Some(Place::named("no-such-namespace"));
+    let traced = trace::routes(&order, ready, &mut intake).expect("recorded");
+    assert_eq!(traced, None);
+    let event = &told.0[0];
+    assert_eq!(event.kind, EventKind::FlowFailed);
+    assert!(
+        event
+            .text
+            .starts_with("the routes of the flows are not known: "),
+        "{}",
+        event.text
+    );
 }

@@ -2,10 +2,10 @@
 
 use neph_model::{ProbeKind, Span};
 use neph_probe::SYNS_A_SECOND_EACH;
-use neph_text::{Fault, Nanos, Node, Take, parse_duration};
+use neph_text::{Fault, Nanos, Node, Placed, Problems, Take, parse_duration};
 
 use super::Target;
-use super::meaning::Axes;
+use super::meaning::{Axes, Endpoint, FlowTracePlan};
 
 /// The most flows of a fleet: source ports that a host can give out without running dry.
 const MOST_FLOWS: u32 = 50_000;
@@ -117,6 +117,23 @@ pub(crate) fn contradiction(target: &Target, axes: &Axes) -> Option<Fault> {
     })
 }
 
+/// Only a fleet's flows are traced.
+pub(crate) fn check_trace(
+    trace: Option<&Placed<FlowTracePlan>>,
+    endpoints: &[Endpoint],
+    problems: &Problems<'_>,
+) {
+    let has_fleet = |endpoint: &Endpoint| endpoint.axes.parameters.contains_key("flows");
+    if let Some(trace) = trace
+        && !endpoints.is_empty()
+        && !endpoints.iter().any(has_fleet)
+    {
+        let what = "[trace] traces the flows of fleets, and 'flows' is not given";
+        let remedy = "add flows = 512, or write [traceroute] instead";
+        problems.add(trace.span.clone(), Fault::new(what, remedy));
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use neph_text::Source;
@@ -172,13 +189,40 @@ mod tests {
         parse(&Source::new("p.toml", text)).expect("a good plan");
     }
 
+    fn told(lines: &str, url: &str) -> String {
+        let found = parse(&Source::new("p.toml", plan(lines, url))).expect_err("wrong");
+        let told: Vec<String> = found.iter().map(ToString::to_string).collect();
+        told.join("\n")
+    }
+
+    #[test]
+    fn only_the_flows_of_fleets_are_traced() {
+        let traced = |lines: &str| {
+            let text = plan(&format!("interval = \"1s\"\n{lines}"), "udp://a");
+            let plan = parse(&Source::new("p.toml", text)).expect("a good plan");
+            plan.flow_trace.map(|t| (t.flows, t.max_hops, t.queries))
+        };
+        assert_eq!(traced("flows = 8"), None);
+        assert_eq!(traced("flows = 8\n[trace]"), Some((32, 30, 3)));
+        assert_eq!(
+            traced("flows = 8\n[trace]\nflows = 4\nmax_hops = 9\nqueries = 1"),
+            Some((4, 9, 1))
+        );
+        assert_eq!(traced("[trace]\nenabled = false"), None);
+        let wrong = told("interval = \"1s\"\n[trace]", "udp://a");
+        assert!(
+            wrong.contains("p.toml:5:1: [trace] traces the flows of fleets"),
+            "{wrong}"
+        );
+        let wrong = told(
+            "interval = \"1s\"\nflows = 8\n[trace]\nflows = 0",
+            "udp://a",
+        );
+        assert!(wrong.contains("write a number from 1 to 1024"), "{wrong}");
+    }
+
     #[test]
     fn what_is_no_fleet_is_told_where_it_stands() {
-        let told = |lines: &str, url: &str| {
-            let found = parse(&Source::new("p.toml", plan(lines, url))).expect_err("wrong");
-            let told: Vec<String> = found.iter().map(ToString::to_string).collect();
-            told.join("\n")
-        };
         let second = "interval = \"1s\"\n";
         for (lines, url, part) in [
             (

@@ -12,7 +12,7 @@ use super::meaning::{Endpoint, Ping, Plan, Skip, ThroughputPlan, ThroughputServe
 use super::parameter::{PARAMETERS, Parameter};
 use super::sections::{TypedPing, TypedThroughput};
 use super::typed::{TypedAxes, TypedPlan, TypedSkip, Written};
-use super::{ThroughputTool, compare, season};
+use super::{ThroughputTool, compare, fleet, season};
 use crate::expand;
 use scope::Scope;
 
@@ -39,6 +39,7 @@ pub(crate) fn plan(typed: TypedPlan, problems: &Problems<'_>) -> Plan {
     let skip_spans: Vec<Range<usize>> = typed.skips.iter().map(|skip| skip.span.clone()).collect();
     let sections = typed.sections;
     compare::check(&sections.compares, &names, problems);
+    fleet::check_trace(sections.flow_trace.as_ref(), &endpoints, problems);
     let throughput = sections
         .throughput
         .and_then(|typed| throughput(typed, &endpoints, problems));
@@ -70,6 +71,7 @@ pub(crate) fn plan(typed: TypedPlan, problems: &Problems<'_>) -> Plan {
         pings: pings(typed.pings, problems),
         throughput,
         traceroute: sections.traceroute,
+        flow_trace: sections.flow_trace.map(|trace| trace.value),
         plot: sections.plot,
         compares: sections.compares,
         seasons: sections.seasons,

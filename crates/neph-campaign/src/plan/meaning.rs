@@ -44,6 +44,8 @@ pub struct Plan {
     pub throughput: Option<ThroughputPlan>,
     /// The traceroute at the start of each block.
     pub traceroute: Option<TraceroutePlan>,
+    /// The trace of the flows of each fleet.
+    pub flow_trace: Option<FlowTracePlan>,
     /// What the report shows.
     pub plot: PlotPlan,
     /// What is to be shown equivalent.
@@ -206,6 +208,17 @@ pub struct TraceroutePlan {
     /// Greatest distance that is tried, 1 to 64.
     pub max_hops: u8,
     /// Questions per distance, 1 to 10.
+    pub queries: u8,
+}
+
+/// The trace of a fleet's flows, when its experiment is over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FlowTracePlan {
+    /// At most so many flows of each fleet, those of its first lanes: at least 1.
+    pub flows: u32,
+    /// Greatest distance that is tried, 1 to 64.
+    pub max_hops: u8,
+    /// Questions per flow and distance, 1 to 10.
     pub queries: u8,
 }
 

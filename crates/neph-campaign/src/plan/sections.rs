@@ -8,7 +8,7 @@ use neph_text::{Fault, Fields, Nanos, Node, Percent, Placed, Take, choice};
 
 use super::compare::{self, ComparePlan};
 use super::meaning::{
-    LabPlan, LabReflector, Limits, ThroughputServer, ThroughputTool, TraceroutePlan,
+    FlowTracePlan, LabPlan, LabReflector, Limits, ThroughputServer, ThroughputTool, TraceroutePlan,
 };
 use super::parameter::word;
 use super::plot::{self, PlotPlan};
@@ -19,6 +19,11 @@ use super::target::{authority_of, port_number};
 pub(crate) const IPERF3_PORT: u16 = 5201;
 /// How long a throughput check takes unless the plan says otherwise.
 pub(crate) const THROUGHPUT_DURATION: Span = Span::from_secs(5);
+/// So many flows are traced unless the plan says otherwise: 28 are enough to miss one of four
+/// equal paths less than once in a hundred times.
+const TRACED: u32 = 32;
+/// The most flows that are traced: routers answer few questions a second.
+const MOST_TRACED: u32 = 1024;
 /// How often the companion echo goes unless the plan says otherwise: as `ping` does.
 const COMPANION_INTERVAL: Span = Span::from_secs(1);
 
@@ -44,6 +49,7 @@ pub(crate) struct Sections {
     pub(crate) companion: Option<Span>,
     pub(crate) throughput: Option<TypedThroughput>,
     pub(crate) traceroute: Option<TraceroutePlan>,
+    pub(crate) flow_trace: Option<Placed<FlowTracePlan>>,
     pub(crate) plot: PlotPlan,
     pub(crate) plot_span: Range<usize>,
     pub(crate) compares: Vec<ComparePlan>,
@@ -57,6 +63,7 @@ pub(crate) fn read(fields: &mut Fields<'_>) -> Sections {
         companion: companion(fields.table("companion")),
         throughput: fields.table("throughput").and_then(throughput),
         traceroute: fields.table("traceroute").and_then(traceroute),
+        flow_trace: fields.table("trace").and_then(flow_trace),
         compares: compare::read(fields),
         seasons: season::read(fields),
         lab: fields.table("lab").and_then(lab),
@@ -174,6 +181,29 @@ fn traceroute(mut fields: Fields<'_>) -> Option<TraceroutePlan> {
     on.then(|| TraceroutePlan {
         max_hops: max_hops.map_or(30, |hops| hops.value),
         queries: queries.map_or(3, |queries| queries.value),
+    })
+}
+
+fn flow_trace(mut fields: Fields<'_>) -> Option<Placed<FlowTracePlan>> {
+    let span = fields.span();
+    let on = enabled(&mut fields);
+    let flows = fields.optional_with("flows", |node| match u32::take(node) {
+        Ok(flows @ 1..=MOST_TRACED) => Ok(flows),
+        _ => Err(Fault::new(
+            "this is no number of flows that can be traced",
+            format!("write a number from 1 to {MOST_TRACED}"),
+        )),
+    });
+    let max_hops = fields.optional_with("max_hops", |node| small(node, 64));
+    let queries = fields.optional_with("queries", |node| small(node, 10));
+    fields.finish();
+    on.then(|| Placed {
+        value: FlowTracePlan {
+            flows: flows.map_or(TRACED, |flows| flows.value),
+            max_hops: max_hops.map_or(30, |hops| hops.value),
+            queries: queries.map_or(3, |queries| queries.value),
+        },
+        span,
     })
 }
 

@@ -124,6 +124,7 @@ impl Run<'_, '_> {
                 .companion
                 .filter(|_| scenario.probe != ProbeKind::Icmp),
             pings: self.plan.pings.clone(),
+            trace: self.plan.flow_trace,
             stop: self.crew.stop.clone(),
         }
     }
@@ -148,6 +149,11 @@ impl Run<'_, '_> {
             Ok(carried) => {
                 if let Some(late) = carried.late {
                     lock(meter).late_replies(late);
+                }
+                if let Some(trace) = &carried.trace {
+                    let id = order.experiment.id;
+                    let added = self.crew.store.add_flow_trace(id, trace);
+                    storing("add the routes of flows", added)?;
                 }
                 Ok(take(carried, &mut order.experiment))
             }

@@ -14,7 +14,7 @@ use crate::figure::Latencies;
 use crate::{CampaignData, Layer, PlotSettings};
 
 /// The level of significance of every sentence.
-const ALPHA: f64 = 0.05;
+pub(super) const ALPHA: f64 = 0.05;
 /// What stands for an infinite difference in a test, which wants numbers, in milliseconds: 30 years.
 const INFINITE: f64 = 1e12;
 
@@ -299,7 +299,7 @@ pub(super) fn sureness(comparisons: &[Comparison]) -> String {
 
 /// The least number of blocks for which the signed-rank test can be significant at all, with so
 /// many comparisons: the smallest p over n pairs is 2 / 2^n.
-fn blocks_needed(comparisons: usize) -> usize {
+pub(super) fn blocks_needed(comparisons: usize) -> usize {
     let mut blocks = 1;
     let mut p = 1.0;
     while p * super::real(comparisons.max(1)) >= ALPHA {

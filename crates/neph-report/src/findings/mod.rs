@@ -9,6 +9,7 @@ mod dominant;
 mod equivalence;
 mod failed;
 mod flagged;
+mod fleet_levels;
 mod fleets;
 mod intervals;
 mod levels;
@@ -94,6 +95,7 @@ pub(crate) fn findings_beside(
     found.extend(equivalence::findings(data, settings));
     found.extend(intervals::findings(data, settings, causes));
     found.extend(fleets::findings(data, settings));
+    found.extend(fleet_levels::findings(data, settings));
     found.extend(loss::findings(data, settings));
     found.extend(throughput::findings(data, settings));
     found.extend(failed::findings(data, settings));

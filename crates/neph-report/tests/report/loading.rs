@@ -3,11 +3,11 @@
 use std::error::Error;
 
 use neph_model::{ExperimentStatus, FlowIndex, Message};
-use neph_report::{CampaignData, ExperimentData, Include, PlotSettings, load, summary};
+use neph_report::{CampaignData, ExperimentData, Include, PlotSettings, draw, load, summary};
 use neph_stats::Random;
 use neph_store::{Access, open};
 
-use crate::synthetic::{self, CONTINENT};
+use crate::synthetic::{self, CONTINENT, fleet};
 
 /// A campaign of one experiment, with the messages it was made from.
 fn with_messages() -> (CampaignData, Vec<Message>) {
@@ -35,6 +35,9 @@ fn through_a_store(
     experiment.status = ExperimentStatus::Running;
     let mut recorder = store.begin(&experiment)?;
     recorder.messages(messages)?;
+    for trace in &data.experiments[0].traces {
+        store.add_flow_trace(experiment.id, trace)?;
+    }
     experiment.status = status;
     let provenance = data.experiments[0]
         .provenance
@@ -95,4 +98,22 @@ fn an_experiment_that_measured_nothing_breaks_no_report() {
     );
     let folder = tempfile::tempdir().unwrap();
     neph_report::write_report(&all, &settings, &told, folder.path()).unwrap();
+}
+
+#[test]
+fn the_paths_of_stored_traces_are_drawn() {
+    let (mut data, messages) = with_messages();
+    let world = fleet::World {
+        flows: 64,
+        pairs: 1,
+        seconds: 300,
+        mood: fleet::Mood::Quiet,
+    };
+    let traces = world.campaign().experiments.remove(0).traces;
+    data.experiments[0].traces.clone_from(&traces);
+    let complete = ExperimentStatus::Complete;
+    let loaded = through_a_store(&data, &messages, complete, Include::Complete).unwrap();
+    assert_eq!(loaded.experiments[0].traces, traces);
+    let drawn = draw(&loaded, &PlotSettings::default());
+    assert!(drawn.iter().any(|figure| figure.kind == "flow-paths"));
 }

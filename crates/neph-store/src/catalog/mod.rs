@@ -6,6 +6,7 @@
 mod campaigns;
 mod checks;
 mod experiments;
+mod flow_traces;
 mod migrate;
 mod provenance;
 mod row;

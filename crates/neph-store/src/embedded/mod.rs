@@ -18,7 +18,7 @@ use std::path::Path;
 
 use neph_model::{
     Campaign, CampaignId, CampaignStatus, Event, Experiment, ExperimentId, ExperimentStatus,
-    Provenance, Sample, Scenario, Throughput, Traceroute, Wall,
+    FlowTrace, Provenance, Sample, Scenario, Throughput, Traceroute, Wall,
 };
 
 use crate::catalog::Catalog;
@@ -182,6 +182,15 @@ impl Store for Embedded {
         self.catalog.add_traceroute(campaign, route)
     }
 
+    fn add_flow_trace(
+        &mut self,
+        experiment: ExperimentId,
+        trace: &FlowTrace,
+    ) -> Result<(), StoreError> {
+        self.writing("add the routes of flows")?;
+        self.catalog.add_flow_trace(experiment, trace)
+    }
+
     fn is_being_written(&self) -> Result<bool, StoreError> {
         match self.lock {
             Some(_) => Ok(true),
@@ -251,5 +260,9 @@ impl Store for Embedded {
 
     fn traceroutes(&self, campaign: CampaignId) -> Result<Vec<Traceroute>, StoreError> {
         self.catalog.traceroutes(campaign)
+    }
+
+    fn flow_traces(&self, experiment: ExperimentId) -> Result<Vec<FlowTrace>, StoreError> {
+        self.catalog.flow_traces(experiment)
     }
 }

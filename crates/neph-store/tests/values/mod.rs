@@ -5,9 +5,10 @@ use std::collections::BTreeMap;
 use neph_model::{
     AtPeer, BitRate, ByteSize, Campaign, CampaignId, CampaignStatus, Event, EventKind, Experiment,
     ExperimentId, ExperimentStatus, Fleet, FleetEndpoint, FleetMessage, FleetOutcome, FleetReply,
-    Flow, FlowIndex, FlowRole, Hop, HostFacts, Instant, Lane, Load, Marks, Message, Order, Outcome,
-    ProbeKind, Provenance, ReadBy, Scenario, ScenarioId, Seq, Span, Tally, TcpState, Throughput,
-    ThroughputSecond, Traceroute, Wall,
+    Flow, FlowHop, FlowIndex, FlowRole, FlowRoute, FlowTrace, Hop, HostFacts, Instant, Lane, Load,
+    Marks, Message, MplsLabel, Order, Outcome, PathHash, ProbeKind, Provenance, ReadBy, Scenario,
+    ScenarioId, Seq, Span, Tally, TcpState, Throughput, ThroughputSecond, TraceEnd, TraceKind,
+    Traceroute, Wall,
 };
 
 pub(crate) fn campaign() -> Campaign {
@@ -225,5 +226,40 @@ pub(crate) fn route(at: i64) -> Traceroute {
         }],
         reached: true,
         failure: None,
+    }
+}
+
+/// Of two flows: one reached its destination, the other's way ended at a router.
+pub(crate) fn flow_trace(at: i64, kind: TraceKind, enough: Option<bool>) -> FlowTrace {
+    let router = "fe80::1".parse().expect("an address");
+    let hop = |ttl, address| FlowHop {
+        ttl,
+        address,
+        others: vec![router],
+        asked: 3,
+        round_trips: vec![Span::from_micros(420), Span::from_nanos(1)],
+        read_by: ReadBy::Kernel,
+        labels: vec![MplsLabel {
+            label: 1 << 19,
+            traffic_class: 7,
+            ttl: 255,
+        }],
+    };
+    let route = |source_port, end| FlowRoute {
+        source_port,
+        hops: vec![hop(1, None), hop(2, Some(router))],
+        hash: PathHash::of(&[None, Some(router)]),
+        end,
+    };
+    let unreachable = TraceEnd::Unreachable {
+        from: router,
+        code: 3,
+    };
+    FlowTrace {
+        destination: "[2001:db8::1]:862".parse().expect("an address"),
+        kind,
+        started: Wall::from_unix_nanos(at),
+        routes: vec![route(40_000, TraceEnd::Reached), route(65_535, unreachable)],
+        enough,
     }
 }

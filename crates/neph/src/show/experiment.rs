@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use neph_flows::diamond;
 use neph_model::{Campaign, Event, Experiment, Fleet, Flow, Provenance, Sample, Span, Tally};
 use neph_store::Store;
 use serde_json::json;
@@ -31,6 +32,11 @@ pub(super) fn document(
         document.pairs("Fleet", "fleet", fleet(known));
     }
     document.table("Flows", "flows", flows(&experiment.flows));
+    let traces = store.flow_traces(experiment.id).map_err(Failure::refused)?;
+    if let Some(trace) = traces.last() {
+        let drawn = diamond(&trace.routes);
+        document.table("Paths of its flows", "paths", crate::trace::paths(&drawn));
+    }
     document.table("Flags", "flags", flags(experiment));
     document.table("Events", "events", happened(&events));
     document.table("Series", "series", series(&samples));

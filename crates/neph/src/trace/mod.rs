@@ -19,6 +19,8 @@ use crate::exit::{Failure, Outcome};
 use crate::ping::Format;
 use crate::{interrupt, output, value};
 
+pub(crate) use text::paths;
+
 /// Clear of the ports that Linux gives out itself (from 32768 on).
 const FIRST_PORT: u16 = 24_000;
 /// Next hops of one router for which the rule is worked out; beyond, its last number holds. No

@@ -155,7 +155,8 @@ fn labels(told: &FlowTrace, ttl: u8, address: Option<IpAddr>) -> Cell {
     Cell::known(&labels.into_iter().collect::<Vec<_>>().join(" "))
 }
 
-fn paths(drawn: &Diamond) -> Sheet {
+/// One row for each path, most flows first.
+pub(crate) fn paths(drawn: &Diamond) -> Sheet {
     let mut sheet = Sheet::new(&[
         Column::left("PATH", "path"),
         Column::right("FLOWS", "flows"),

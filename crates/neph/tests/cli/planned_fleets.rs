@@ -12,6 +12,7 @@ fn plan(address: std::net::SocketAddr) -> String {
         "version = 1\nname = \"flows\"\ninterval = \"50ms\"\nmessages = 10\nflows = 16\n\
          renewal = \"200ms\"\nblocks = 2\nseed = 1\n\
          [companion]\nenabled = false\n\
+         [trace]\nflows = 4\nmax_hops = 3\nqueries = 1\n\
          [[endpoint]]\nname = \"here\"\nurl = \"udp://{address}\"\n\
          [[season]]\nname = \"any\"\n"
     )
@@ -46,9 +47,18 @@ fn a_fleet_of_a_plan_is_carried_out_shown_exported_and_reported() {
         shown.contains("Fleet\n") && shown.contains("200 ms"),
         "{shown}"
     );
+    let document = place.neph(["show", id, "--format", "json"]).out;
+    let document: Value = serde_json::from_str(&document).expect("JSON");
+    assert_eq!(document["paths"][0]["hops"], 1, "{document}");
     let ran = place.neph(["report", "--output", "report"]);
     assert_eq!(ran.status, 0, "{}{}", ran.out, ran.err);
     assert!(place.path("report/index.html").exists());
+    // Two blocks, a trace each: over loopback all flows go straight to where they want to go.
+    for page in ["flow-paths-1.svg", "flow-paths-2.svg"] {
+        let drawn = fs::read_to_string(place.path("report/figures").join(page)).expect(page);
+        let told = "4 flows to 127.0.0.1 over 1 path";
+        assert!(drawn.contains(told), "{drawn}");
+    }
 }
 
 fn exports(place: &Place) {

@@ -24,6 +24,10 @@ impl Intake<'_> {
             FleetReport::Opened { .. } => {}
             FleetReport::Messages(messages) => {
                 let origin = self.origin.at;
+                let traced = self.traced;
+                for message in messages.iter().filter(|one| one.lane.0 < traced) {
+                    self.ports.insert(message.lane, message.source_port);
+                }
                 self.of_fleet
                     .extend(messages.into_iter().map(|mut message| {
                         message.sent = Instant::from_nanos((message.sent - origin).nanos());
@@ -56,6 +60,11 @@ impl Intake<'_> {
                 self.fleet = Some(tally);
             }
         }
+    }
+
+    /// The source ports of the latest flows that are to be traced, by lane.
+    pub(in crate::local) fn ports(&self) -> impl Iterator<Item = u16> + '_ {
+        self.ports.values().copied()
     }
 
     /// How the fleet fared, once it is over.

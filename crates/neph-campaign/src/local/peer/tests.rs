@@ -54,6 +54,15 @@ fn where_nobody_can_be_asked_the_experiment_fails_and_says_so() {
 }
 
 #[test]
+fn a_handshake_to_a_reflector_of_the_campaign_asks_nothing_and_is_carried_out() {
+    let ours = reflector();
+    let mut order = order(&format!("syn://{}", ours.address()));
+    order.scenario.interval = neph_model::Span::from_secs(1);
+    order.reflector = true;
+    assert!(!prepared(&order).expect("it runs").flows[0].reflector);
+}
+
+#[test]
 fn a_reflector_and_a_stranger_are_told_apart_whatever_the_timeout() {
     let ours = reflector();
     let found = prepared(&order(&format!("ws://{}", ours.address()))).expect("it answers");

@@ -157,6 +157,7 @@ impl Carrier for Fake {
             ended: self.time.now(),
             flows: order.experiment.flows.clone(),
             late: None,
+            trace: None,
             anchors: vec![(0, order.experiment.started.unix_nanos())],
             host: HostFacts {
                 host: "here".to_owned(),

@@ -4,7 +4,8 @@
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-use neph_model::FlowTrace;
+use neph_flows::diamond;
+use neph_model::{DiamondPath, FlowTrace};
 
 /// A path with the flows that take it.
 #[derive(Clone, Debug, PartialEq)]
@@ -19,35 +20,25 @@ pub(super) struct Path {
 }
 
 /// The paths of a trace: the `told` ones of most flows, the slowest first, as in a spectrum, whose
-/// slowest class is on top; then the others, most flows first. `base` tells a port's base latency, which is better
-/// than what the trace saw.
+/// slowest class is on top; then the others, most flows first. `base` tells a port's base latency,
+/// which is better than what the trace saw.
 pub(super) fn paths(
     trace: &FlowTrace,
     told: usize,
     base: &dyn Fn(u16) -> Option<f64>,
 ) -> Vec<Path> {
-    let mut by_hash: BTreeMap<_, Path> = BTreeMap::new();
-    for route in &trace.routes {
-        let seen = route
-            .destination()
-            .and_then(|hop| hop.round_trips.iter().min())
-            .map(|span| span.millis_f64());
-        let latency = base(route.source_port).or(seen);
-        let path = by_hash.entry(route.hash).or_insert_with(|| Path {
-            hops: route.addresses(),
-            hash: route.hash.to_string(),
-            ports: Vec::new(),
-            reached: false,
-            latency: None,
-        });
-        path.ports.push(route.source_port);
-        path.reached |= route.reached();
-        path.latency = match (path.latency, latency) {
-            (Some(a), Some(b)) => Some(a.min(b)),
-            (a, b) => a.or(b),
-        };
-    }
-    let mut found: Vec<Path> = by_hash.into_values().collect();
+    let of = |known: DiamondPath| {
+        let seen = known.round_trips.first().map(|span| span.millis_f64());
+        let bases = known.source_ports.iter().filter_map(|port| base(*port));
+        Path {
+            latency: bases.reduce(f64::min).or(seen),
+            hops: known.addresses,
+            hash: known.hash.to_string(),
+            ports: known.source_ports,
+            reached: known.reached,
+        }
+    };
+    let mut found: Vec<Path> = diamond(&trace.routes).paths.into_iter().map(of).collect();
     found.sort_by(|a, b| (b.ports.len(), &a.hash).cmp(&(a.ports.len(), &b.hash)));
     let told = told.min(found.len());
     let slow = |path: &Path| path.latency.unwrap_or(f64::INFINITY);
@@ -244,6 +235,8 @@ fn nodes_of(paths: &[Path], ttl: usize) -> Vec<Who> {
 
 #[cfg(test)]
 mod tests {
+    use neph_model::{FlowHop, FlowRoute, PathHash, ReadBy, Span, TraceEnd, TraceKind, Wall};
+
     use super::*;
 
     fn path(hops: &[u8], flows: u16) -> Path {
@@ -255,6 +248,49 @@ mod tests {
             reached: true,
             latency: None,
         }
+    }
+
+    #[test]
+    fn a_lost_answer_makes_no_path_of_its_own() {
+        let route = |source_port: u16, hops: &[u8]| {
+            let addresses = path(hops, 0).hops;
+            let hop = |(ttl, address): (u8, &Option<IpAddr>)| FlowHop {
+                ttl,
+                address: *address,
+                others: Vec::new(),
+                asked: 1,
+                round_trips: vec![Span::from_millis(i64::from(source_port))],
+                read_by: ReadBy::Kernel,
+                labels: Vec::new(),
+            };
+            FlowRoute {
+                source_port,
+                hops: (1..).zip(&addresses).map(hop).collect(),
+                hash: PathHash::of(&addresses),
+                end: TraceEnd::Reached,
+            }
+        };
+        let trace = FlowTrace {
+            destination: ([10, 0, 0, 9], 862).into(),
+            kind: TraceKind::Udp,
+            started: Wall::from_unix_nanos(0),
+            routes: vec![
+                route(30, &[1, 2, 9]),
+                route(20, &[0, 2, 9]),
+                route(40, &[1, 3, 9]),
+            ],
+            enough: None,
+        };
+        let found = paths(&trace, 7, &|port| (port == 30).then_some(15.0));
+        let told: Vec<(&[u16], Option<f64>)> = found
+            .iter()
+            .map(|one| (one.ports.as_slice(), one.latency))
+            .collect();
+        // The base latency of a fleet's flow goes before what the trace saw.
+        assert_eq!(
+            told,
+            [([40].as_slice(), Some(40.0)), (&[20, 30], Some(15.0))]
+        );
     }
 
     #[test]

@@ -1,0 +1,46 @@
+//! The routes of a fleet's flows: each keeps the source port with which it was measured.
+//!
+//! They are looked for when the fleet is over. Before, nobody knows its ports; while it runs, the
+//! probes would stand in line with its messages.
+
+use neph_model::{FlowTrace, ProbeKind, TraceKind};
+use neph_probe::{FlowSet, PortUse, Stop, TraceSpec};
+
+use super::flows::Ready;
+use super::intake::Intake;
+use crate::carrier::{CarryError, ExperimentOrder};
+
+/// Traces them if the order says so. What hinders it is an event: what was measured stands without.
+pub(super) fn routes(
+    order: &ExperimentOrder,
+    ready: &Ready,
+    intake: &mut Intake<'_>,
+) -> Result<Option<FlowTrace>, CarryError> {
+    let (Some(wanted), Some(fleet)) = (order.trace, &ready.fleet) else {
+        return Ok(None);
+    };
+    let Some(endpoint) = fleet.fleet.endpoints.first() else {
+        return Ok(None);
+    };
+    let ports = intake.ports().collect();
+    let (kind, ports_are) = match fleet.fleet.probe {
+        ProbeKind::Udp => (TraceKind::Udp, PortUse::Ours),
+        // A port that a connection has just left cannot be bound again for a minute.
+        _ => (TraceKind::Syn, PortUse::Shared),
+    };
+    let spec = TraceSpec {
+        max_hops: wanted.max_hops,
+        queries: wanted.queries,
+        ports: ports_are,
+        ..TraceSpec::new(endpoint.address, kind, FlowSet::These(ports))
+    };
+    let stop = Stop::from(order.stop.shared());
+    let traced = neph_probe::trace(&spec, ready.site.as_ref(), &stop);
+    match traced {
+        // Cut short, it would lack routers.
+        Ok(trace) => return Ok(Some(trace).filter(|_| !order.stop.is_set())),
+        Err(error) => intake.untraced(&error.to_string()),
+    }
+    intake.record()?;
+    Ok(None)
+}
