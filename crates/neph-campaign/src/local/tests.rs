@@ -1,6 +1,6 @@
 use neph_model::{
     CampaignId, Event, EventKind, Experiment, ExperimentId, ExperimentStatus, FleetMessage,
-    FleetOutcome, Message, Sample, Scenario, Span, Tally, Wall,
+    FleetOutcome, Message, Sample, Scenario, Span, Tally, Wall, Warning,
 };
 use neph_probe::{Reflector, ReflectorSpec};
 use neph_store::StoreError;

@@ -6,6 +6,7 @@ mod csv;
 mod fleet;
 mod follow;
 mod json;
+mod keep;
 mod summary;
 mod tell;
 mod watch;
@@ -20,6 +21,7 @@ use neph_probe::{IpVersion, Place, Priority};
 
 use crate::exit::{Failure, Outcome};
 use crate::value::Secret;
+use crate::workspace::Workspace;
 use crate::{interrupt, output, value};
 
 /// How results are written.
@@ -95,6 +97,11 @@ pub(crate) struct Args {
     /// Trace the route of each flow at the start, and again at once when its path changed; needs root
     #[arg(long)]
     pub(crate) trace: bool,
+    /// Keep every message in the workspace, as a campaign of this name
+    #[arg(long, value_name = "NAME", value_parser = keep::name)]
+    pub(crate) save: Option<String>,
+    #[command(flatten)]
+    pub(crate) workspace: Workspace,
     /// Secret of authenticated STAMP; `file:PATH` reads it from a file
     #[arg(long, value_name = "SECRET", value_parser = value::secret)]
     pub(crate) stamp_key: Option<Secret>,
@@ -185,8 +192,12 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let spec = fleet::spec(args)?;
     let stop = interrupt::stop_on_ctrl_c()?;
     let mut tell = tell::Tell::new(args)?;
-    let watched = watch::run(args, spec, &stop, &mut tell)?;
+    let keep = keep::Keep::new(args, &spec, &stop)?;
+    let watched = watch::run(args, spec, (&stop, keep), &mut tell)?;
     tell.end(&watched)?;
+    if let Some(campaign) = &watched.kept {
+        output::say(&keep::told(campaign));
+    }
     if let Some(why) = &watched.given_up {
         output::say(&format!("neph: {why}"));
     }
