@@ -7,6 +7,7 @@ use neph_model::{Anchor, Fleet, Instant, Own, Span};
 use serde_json::{Value, json};
 
 use super::tell::Status;
+use super::transfers;
 use super::watch::Watched;
 use crate::version;
 
@@ -165,6 +166,7 @@ fn pair(watched: &Watched, index: usize) -> Value {
         "persistence_reverse": pair.persistence_reverse.as_ref().map(curve),
         "bin_ns": view.settings.bin.nanos(),
         "bins": bins.collect::<Vec<_>>(),
+        "transfers": watched.transfers.get(index).map(|found| transfers::value(found)),
         "advice": view.advice.get(index).map(advice),
     })
 }

@@ -3,7 +3,7 @@
 use std::sync::mpsc::RecvTimeoutError;
 use std::time::Duration;
 
-use neph_flows::{Digest, FleetView, PathNews, advise};
+use neph_flows::{Completion, Digest, FleetView, PathNews, advise};
 use neph_model::{Anchor, Campaign, Instant, Own, Span};
 use neph_probe::{FleetReport, FleetRun, FleetSpec, FleetTally, Stop, now};
 
@@ -31,6 +31,8 @@ pub(super) struct Watched {
     pub(super) given_up: Option<String>,
     /// What it was kept as.
     pub(super) kept: Option<Campaign>,
+    /// Transfers on the classes' ports, of each endpoint; empty where nobody asked for them.
+    pub(super) transfers: Vec<Vec<Completion>>,
 }
 
 /// A fleet as it runs.
@@ -221,6 +223,7 @@ impl Watch<'_, '_> {
             anchor: self.anchor,
             given_up: self.given_up,
             kept,
+            transfers: Vec::new(),
         })
     }
 }
