@@ -80,10 +80,9 @@ pub(super) fn make(
         }
         if !args.quiet {
             output::say(&format!(
-                "neph: {} from {}, on the ports of {}",
+                "neph: {} from {}, on the ports of each class",
                 counted(whole.source_ports.len() as u64, "transfer"),
-                whole.target,
-                counted(classes.len() as u64, "class")
+                whole.target
             ));
         }
         found.push(completions(&classes, &transfers(&whole, stop)?));
