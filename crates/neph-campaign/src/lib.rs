@@ -8,6 +8,7 @@ mod agenda;
 mod carrier;
 pub mod estimate;
 pub mod expand;
+mod keeper;
 mod local;
 mod meter;
 mod observer;
@@ -25,6 +26,7 @@ pub use carrier::{
     Carried, Carrier, CarryError, Clock, Ending, ExperimentOrder, Prepared, Progress, StopFlag,
     ThroughputOrder, TracerouteOrder,
 };
+pub use keeper::{FleetKeeper, Keeping};
 pub use local::{Ground, LinkCount, LocalCarrier};
 pub use meter::Figures;
 pub use observer::{News, Nobody, Observer};

@@ -5,7 +5,7 @@
 
 mod fleet;
 mod flows;
-mod intake;
+pub(crate) mod intake;
 mod links;
 mod peer;
 mod trace;
@@ -15,7 +15,7 @@ use std::net::SocketAddr;
 use std::thread;
 use std::time::Duration;
 
-use neph_model::{BitRate, FlowIndex, FlowRole, Throughput, Traceroute, Warning};
+use neph_model::{BitRate, FlowIndex, FlowRole, HostFacts, Throughput, Traceroute};
 use neph_probe::{
     FleetRun, Flow as Running, IpVersion, Iperf3Spec, Place, ProbeError, Stop, Target, Transfer,
     UploadSpec,
@@ -124,43 +124,30 @@ impl Carrier for LocalCarrier {
             .ok_or_else(|| failed("carry the experiment out", "it was not prepared"))?;
         let before = CpuTimes::now();
         let links_before = self.links();
-        let mut host = neph_probe::at_site(ready.site.as_ref(), || {
-            provenance::host_facts(neph_probe::clock_sync(), neph_probe::offloads())
-        })
-        .map_err(|error| failed("look at the host", error))?;
-        host.sysctls.extend(neph_probe::core_wake());
+        let mut host =
+            host_of(ready.site.as_ref()).map_err(|error| failed("look at the host", error))?;
         if let Some(lab) = &self.lab {
             lab.cue();
         }
         let traced = order.trace.map_or(0, |trace| trace.flows);
-        let mut intake = Intake::new(ready.origin, recorder).tracing(traced);
+        let mut intake = Intake::new(ready.origin).tracing(traced);
         for missing in ready.missing.drain(..) {
             intake.miss(missing, FlowIndex(0));
         }
-        let ending = run(order, &ready, &mut intake, progress)?;
+        let ending = run(order, &ready, (&mut intake, recorder), progress)?;
         let load = match (before, CpuTimes::now()) {
             (Some(before), Some(after)) => before.load_until(after, provenance::load_average()),
             _ => neph_model::Load::default(),
         };
-        let steps = intake.clock_steps();
-        let mut warnings = Vec::new();
-        if steps > 0 {
-            warnings.push(Warning::ClockStepped { times: steps });
-        }
+        let mut warnings = intake.warnings();
         warnings.extend(peer::sizes_not_applied(&ready.specs[0]));
-        warnings.extend(intake.echo_missing());
-        let fared = intake.fleet();
-        let dropped = fared.map_or(0, |tally| tally.dropped_here);
-        if dropped > 0 {
-            warnings.push(Warning::DroppedHere { packets: dropped });
-        }
         warnings.extend(links::warnings(&links_before, &self.links()));
         host.congestion_control = intake.congestion();
         let mut flows = ready.flows();
         intake.place_sources(&mut flows);
         let ended = neph_probe::anchor().wall;
         let trace = match ending {
-            Ending::Complete => trace::routes(order, &ready, &mut intake)?,
+            Ending::Complete => trace::routes(order, &ready, (&mut intake, recorder))?,
             Ending::Interrupted | Ending::Failed(_) => None,
         };
         Ok(Carried {
@@ -168,7 +155,7 @@ impl Carrier for LocalCarrier {
             ended,
             flows,
             trace,
-            late: fared.map(|tally| tally.late),
+            late: intake.fleet().map(|tally| tally.late),
             anchors: intake.into_anchors(),
             host,
             load,
@@ -196,6 +183,15 @@ impl Carrier for LocalCarrier {
     fn trace_route(&mut self, order: &TracerouteOrder) -> Traceroute {
         flows::trace(order, self.place(order.site.as_deref()))
     }
+}
+
+/// The host as it is where a site's flows are sent from.
+pub(crate) fn host_of(site: Option<&Place>) -> Result<HostFacts, ProbeError> {
+    let mut host = neph_probe::at_site(site, || {
+        provenance::host_facts(neph_probe::clock_sync(), neph_probe::offloads())
+    })?;
+    host.sysctls.extend(neph_probe::core_wake());
+    Ok(host)
 }
 
 impl LocalCarrier {
@@ -239,7 +235,7 @@ impl LocalCarrier {
 fn run(
     order: &ExperimentOrder,
     ready: &Ready,
-    intake: &mut Intake<'_>,
+    (intake, recorder): (&mut Intake, &mut dyn Recorder),
     progress: &dyn Fn(Progress),
 ) -> Result<Ending, CarryError> {
     let stop = Stop::new();
@@ -280,7 +276,7 @@ fn run(
                 }
             }
         }
-        intake.record()?;
+        intake.record(recorder)?;
         progress(ready.progress(neph_probe::now()));
         // What runs beside the main flow ends with it.
         let over = fleet.is_none() && running[0].is_none();

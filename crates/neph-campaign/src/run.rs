@@ -5,7 +5,7 @@
 //! nothing: [`resume`] replays the store's content through the agenda and goes on.
 
 mod blocks;
-mod experiment;
+pub(crate) mod experiment;
 mod seasons;
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -69,6 +69,13 @@ impl Bases {
         self.0.base(flow).map(Span::from_nanos)
     }
 
+    /// When a queue stood that all flows shared, in the order of time.
+    pub(crate) fn queued(&self) -> impl Iterator<Item = (Instant<Own>, Instant<Own>)> + '_ {
+        let moments =
+            |&(from, until): &(i64, i64)| (Instant::from_nanos(from), Instant::from_nanos(until));
+        self.0.queued().iter().map(moments)
+    }
+
     /// What was not told yet; of one flow in the order of time.
     pub(crate) fn news(&mut self) -> Option<News> {
         let found = self.0.next_told()?;

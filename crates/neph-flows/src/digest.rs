@@ -26,7 +26,7 @@ pub enum PathNews {
 /// What is kept of the flows to one endpoint.
 #[derive(Debug)]
 pub(crate) struct Crowd {
-    bases: Bases,
+    pub(crate) bases: Bases,
     drift: Drift,
     pub(crate) bins: Option<Bins>,
 }

@@ -8,6 +8,7 @@ mod advice;
 mod backtest;
 mod base;
 mod classes;
+mod completion;
 mod digest;
 mod dissect;
 mod fairness;
@@ -29,6 +30,7 @@ mod world;
 
 pub use advice::{Advice, AdvisedPort, BestOf, CAUTION, Counsel, Guide, advise};
 pub use backtest::{Against, Horizon};
+pub use completion::{Completion, completions, turns};
 pub use digest::{Digest, PathNews};
 pub use dissect::{Dissected, DissectedOutcome, DissectedSample, Dissector};
 pub use neph_stats::StatsError;

@@ -116,6 +116,7 @@ fn look_at_pair(
         bimodality: bimodality(&sweep, from + Span::from_nanos((until - from).nanos() / 2)),
         moved: moved(&classes, watched),
         shares: shares(&classes, &sweep, frame),
+        congested: digest.crowds[endpoint].bases.queued().collect(),
         ..PairView::default()
     };
     tell_stays(&mut view, &own, &own_changes, settings.soon);

@@ -11,11 +11,15 @@ use crate::base_latency::Detection;
 use crate::congestion::{Common, Congestion, LEAST_CROWD, Reading};
 use crate::flow_level::{Finding, FlowLevel, Ground, Told};
 use crate::levels::Levels;
+use crate::stretches::Stretches;
 
 /// The most samples in a crowd.
 const LARGEST_CROWD: usize = 64;
 /// How many crowds are remembered for samples that come late.
 const REMEMBERED: usize = 512;
+
+/// Queues that stood with less than this between them are told as one, nanoseconds.
+const APART: i64 = 1_000_000_000;
 
 /// What the guard goes by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -61,6 +65,7 @@ pub struct FleetBase {
     crowd: Vec<(i64, u32, i64)>,
     newest: i64,
     past: VecDeque<(i64, Common)>,
+    queued: Stretches,
     told: VecDeque<FleetTold>,
     alive: usize,
 }
@@ -78,6 +83,7 @@ impl FleetBase {
             crowd: Vec::new(),
             newest: i64::MIN,
             past: VecDeque::new(),
+            queued: Stretches::new(APART),
             told: VecDeque::new(),
             alive: 0,
         }
@@ -122,6 +128,13 @@ impl FleetBase {
         self.flows.get(flow as usize)?.as_ref()?.base()
     }
 
+    /// When something was common to all flows that is no path: the first and the last moment, in
+    /// the order of time, nanoseconds. What lasts longer than [`Guard::hold`] was a move of all
+    /// flows, and is not among them.
+    pub fn queued(&self) -> &[(i64, i64)] {
+        self.queued.known()
+    }
+
     fn release(&mut self, due: i64) {
         while let Some(&Reverse((at, flow, sample))) = self.waiting.peek() {
             if at > due {
@@ -162,7 +175,7 @@ impl FleetBase {
     /// Looks at the crowd that has gathered.
     fn close(&mut self) {
         let mut crowd = std::mem::take(&mut self.crowd);
-        let Some(&(until, ..)) = crowd.last() else {
+        let (Some(&(from, ..)), Some(&(until, ..))) = (crowd.first(), crowd.last()) else {
             return;
         };
         let reading = |&(_, flow, sample): &(i64, u32, i64)| {
@@ -178,7 +191,12 @@ impl FleetBase {
         };
         if let Common::Lasting { by, since } = common {
             self.shift_all(by, since, until);
+            // With the moments in which they were moving.
+            self.queued.cut(since.saturating_sub(APART));
             common = Common::Calm;
+        }
+        if common != Common::Calm {
+            self.queued.add(from, until);
         }
         if self.past.len() == REMEMBERED {
             self.past.pop_front();
@@ -309,6 +327,28 @@ mod tests {
         assert_eq!(fleet.base(7), None);
     }
 
+    /// 8 ms more for everybody, from 40 s to 48 s.
+    #[test]
+    fn a_queue_in_front_of_all_flows_is_told_with_its_time() {
+        let mut fleet = FleetBase::new(Guard::default());
+        for i in 0..400_i64 {
+            for flow in 0..64_u32 {
+                let queue = if (200..240).contains(&i) { 8 } else { 0 };
+                let at = i * S / 5 + i64::from(flow) * MS;
+                fleet.push(flow, at, (80 + queue) * MS);
+            }
+        }
+        fleet.finish();
+        let changes =
+            std::iter::from_fn(|| fleet.next_told()).filter(|t| t.told.finding == Finding::Change);
+        assert_eq!(changes.count(), 0);
+        let [(from, until)] = fleet.queued() else {
+            panic!("one queue: {:?}", fleet.queued());
+        };
+        assert!((from - 40 * S).abs() < S / 2, "{from}");
+        assert!((until - 48 * S).abs() < S / 2, "{until}");
+    }
+
     /// All flows of a pair with one path move to another: no queue stands for half a minute.
     #[test]
     fn a_move_of_all_flows_is_told_once_it_has_lasted() {
@@ -326,6 +366,7 @@ mod tests {
             .iter()
             .filter(|t| t.told.finding == Finding::Change)
             .collect();
+        assert_eq!(fleet.queued(), [], "it was no queue");
         assert_eq!(changes.len(), 64);
         assert!(changes.iter().all(|c| c.told.at - 40 * S < S), "dated well");
         assert!((0..64).all(|flow| fleet.base(flow) == Some(84 * MS)));

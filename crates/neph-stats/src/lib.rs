@@ -49,6 +49,7 @@ mod regularity;
 mod shift;
 mod sorted;
 mod special;
+mod stretches;
 mod survival;
 mod variation;
 mod verdict;

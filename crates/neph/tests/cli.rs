@@ -29,6 +29,8 @@ mod predictions;
 mod records;
 #[path = "cli/refusals.rs"]
 mod refusals;
+#[path = "cli/saved_fleets.rs"]
+mod saved_fleets;
 #[path = "cli/stops.rs"]
 mod stops;
 #[path = "cli/strays.rs"]

@@ -16,3 +16,5 @@ mod network_stage;
 mod stage;
 #[path = "lab/syn.rs"]
 mod syn;
+#[path = "lab/transfers.rs"]
+mod transfers;

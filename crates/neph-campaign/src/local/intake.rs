@@ -11,19 +11,19 @@ use neph_model::{
     ProbeKind, Sample, SeriesName, Span, Tally, Warning,
 };
 use neph_probe::{FleetTally, Report};
-use neph_store::Recorder;
+use neph_store::{Recorder, StoreError};
 
 use super::flows::Missing;
-use crate::carrier::{CarryError, Ending};
+use crate::carrier::Ending;
 use crate::provenance::{self, CpuTimes};
 
 /// How often the host's CPU is looked at.
 const SAMPLES: Span = Span::from_secs(1);
 
 /// Takes in reports and records them.
-pub(super) struct Intake<'a> {
+#[derive(Debug)]
+pub(crate) struct Intake {
     origin: Anchor<Own>,
-    recorder: &'a mut dyn Recorder,
     messages: Vec<Message>,
     of_fleet: Vec<FleetMessage>,
     events: Vec<Event>,
@@ -46,11 +46,10 @@ pub(super) struct Intake<'a> {
     missing: Vec<Missing>,
 }
 
-impl<'a> Intake<'a> {
-    pub(super) fn new(origin: Anchor<Own>, recorder: &'a mut dyn Recorder) -> Self {
+impl Intake {
+    pub(crate) fn new(origin: Anchor<Own>) -> Self {
         Self {
             origin,
-            recorder,
             messages: Vec::with_capacity(4096),
             of_fleet: Vec::new(),
             events: Vec::new(),
@@ -142,32 +141,45 @@ impl<'a> Intake<'a> {
         });
     }
 
-    /// The warning that missing echoes earn: one, however many.
-    pub(super) fn echo_missing(&self) -> Option<Warning> {
-        let first = self.missing.first()?;
-        Some(Warning::EchoMissing {
-            names: self.missing.iter().map(|one| one.name.clone()).collect(),
-            why: first.why.clone(),
-        })
+    /// What is to be said of what only this host saw: its clock was set, echoes that did not go,
+    /// what its kernel dropped.
+    pub(crate) fn warnings(&self) -> Vec<Warning> {
+        let mut warnings = Vec::new();
+        if self.clock_steps > 0 {
+            let times = self.clock_steps;
+            warnings.push(Warning::ClockStepped { times });
+        }
+        // One, however many did not go.
+        if let Some(first) = self.missing.first() {
+            warnings.push(Warning::EchoMissing {
+                names: self.missing.iter().map(|one| one.name.clone()).collect(),
+                why: first.why.clone(),
+            });
+        }
+        let packets = self.fleet.map_or(0, |tally| tally.dropped_here);
+        if packets > 0 {
+            warnings.push(Warning::DroppedHere { packets });
+        }
+        warnings
     }
 
     /// Records what was taken in; it is safe when this returns.
-    pub(super) fn record(&mut self) -> Result<(), CarryError> {
+    pub(crate) fn record(&mut self, recorder: &mut dyn Recorder) -> Result<(), StoreError> {
         if !self.messages.is_empty() {
-            self.recorder.messages(&self.messages)?;
+            recorder.messages(&self.messages)?;
             self.messages.clear();
         }
         if !self.of_fleet.is_empty() {
-            self.recorder.fleet(&self.of_fleet)?;
+            recorder.fleet(&self.of_fleet)?;
             self.of_fleet.clear();
         }
         for event in self.events.drain(..) {
-            self.recorder.event(&event)?;
+            recorder.event(&event)?;
         }
-        self.sample()
+        self.sample(recorder)
     }
 
-    fn sample(&mut self) -> Result<(), CarryError> {
+    fn sample(&mut self, recorder: &mut dyn Recorder) -> Result<(), StoreError> {
         let now = neph_probe::now();
         if self.sampled.is_some_and(|(at, _)| now - at < SAMPLES) {
             return Ok(());
@@ -182,7 +194,7 @@ impl<'a> Intake<'a> {
                 (SeriesName::CpuBusyPercent, load.busy_percent),
                 (SeriesName::CpuStealPercent, load.steal_percent),
             ] {
-                self.recorder.sample(&Sample { series, at, value })?;
+                recorder.sample(&Sample { series, at, value })?;
             }
         }
         self.sampled = Some((now, times));
@@ -190,7 +202,7 @@ impl<'a> Intake<'a> {
     }
 
     /// How the main flow's end is to be judged: without a single reply nothing was measured.
-    pub(super) fn verdict(&self) -> Ending {
+    pub(crate) fn verdict(&self) -> Ending {
         if self.main.replies > 0 {
             return Ending::Complete;
         }
@@ -202,11 +214,6 @@ impl<'a> Intake<'a> {
             "no reply to {} messages: {why}",
             self.main.messages
         ))
-    }
-
-    /// How often the wall clock stepped.
-    pub(super) const fn clock_steps(&self) -> u32 {
-        self.clock_steps
     }
 
     /// Puts into `flows` where their sockets were. ICMP has no port, and a flow with a connection
@@ -228,7 +235,7 @@ impl<'a> Intake<'a> {
     }
 
     /// (monotonic since start, wall) pairs.
-    pub(super) fn into_anchors(self) -> Vec<(i64, i64)> {
+    pub(crate) fn into_anchors(self) -> Vec<(i64, i64)> {
         self.anchors
     }
 }

@@ -1,6 +1,6 @@
 use neph_model::{
     CampaignId, Event, EventKind, Experiment, ExperimentId, ExperimentStatus, FleetMessage,
-    FleetOutcome, Message, Sample, Scenario, Span, Tally, Wall,
+    FleetOutcome, Message, Sample, Scenario, Span, Tally, Wall, Warning,
 };
 use neph_probe::{Reflector, ReflectorSpec};
 use neph_store::StoreError;
@@ -243,9 +243,9 @@ fn a_trace_that_cannot_be_is_an_event_and_the_measurement_stands() {
     carrier.prepare(&order).expect("a reflector is there");
     let ready = carrier.ready.as_mut().expect("prepared");
     let mut told = Told::default();
-    let mut intake = Intake::new(ready.origin, &mut told).tracing(1024);
+    let mut intake = Intake::new(ready.origin).tracing(1024);
     ready.site = Some(Place::named("no-such-namespace"));
-    let traced = trace::routes(&order, ready, &mut intake).expect("recorded");
+    let traced = trace::routes(&order, ready, (&mut intake, &mut told)).expect("recorded");
     assert_eq!(traced, None);
     let event = &told.0[0];
     assert_eq!(event.kind, EventKind::FlowFailed);

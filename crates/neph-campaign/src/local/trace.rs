@@ -5,6 +5,7 @@
 
 use neph_model::{FlowTrace, ProbeKind, TraceKind};
 use neph_probe::{FlowSet, PortUse, Stop, TraceSpec};
+use neph_store::Recorder;
 
 use super::flows::Ready;
 use super::intake::Intake;
@@ -14,7 +15,7 @@ use crate::carrier::{CarryError, ExperimentOrder};
 pub(super) fn routes(
     order: &ExperimentOrder,
     ready: &Ready,
-    intake: &mut Intake<'_>,
+    (intake, recorder): (&mut Intake, &mut dyn Recorder),
 ) -> Result<Option<FlowTrace>, CarryError> {
     let (Some(wanted), Some(fleet)) = (order.trace, &ready.fleet) else {
         return Ok(None);
@@ -41,6 +42,6 @@ pub(super) fn routes(
         Ok(trace) => return Ok(Some(trace).filter(|_| !order.stop.is_set())),
         Err(error) => intake.untraced(&error.to_string()),
     }
-    intake.record()?;
+    intake.record(recorder)?;
     Ok(None)
 }

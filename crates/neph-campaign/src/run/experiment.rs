@@ -8,17 +8,18 @@ use neph_model::{
     Tally,
 };
 
-use super::{Run, RunError, reflector_of, storing};
+use super::{Build, Run, RunError, reflector_of, storing};
 use crate::agenda::{Past, Slot};
 use crate::carrier::{Carried, CarryError, Ending, ExperimentOrder, Prepared};
 use crate::meter::{Meter, MeteredRecorder, lock};
 use crate::observer::News;
 use crate::pairs::site_of;
+use crate::plan::Limits;
 use crate::warnings::warnings;
 
 /// How it ended, as far as the store cares.
-struct End {
-    status: ExperimentStatus,
+pub(crate) struct End {
+    pub(crate) status: ExperimentStatus,
     reason: Option<String>,
     host: HostFacts,
     load: Load,
@@ -74,7 +75,9 @@ impl Run<'_, '_> {
             Err(end) => end,
         };
         let meter = lock(&meter);
-        self.settle(&mut order.experiment, &end, &meter);
+        settle(&mut order.experiment, &end, &meter, &self.plan.limits);
+        let ended = &mut order.experiment.ended;
+        ended.get_or_insert_with(|| self.crew.clock.now());
         let provenance = self.provenance(&order, end, &meter);
         let inner = recorder.into_inner();
         let finished = self
@@ -165,36 +168,48 @@ impl Run<'_, '_> {
         }
     }
 
-    /// Fills in what the meter saw, and decides whether it counts as complete.
-    fn settle(&self, experiment: &mut Experiment, end: &End, meter: &Meter) {
-        experiment.tally = meter.tally();
-        experiment.status = end.status;
-        experiment.reason.clone_from(&end.reason);
-        let tally = experiment.tally;
-        if end.status == ExperimentStatus::Complete && tally.messages == tally.failed {
-            experiment.status = ExperimentStatus::Failed;
-            experiment.reason = Some("no message could be sent".to_owned());
-        }
-        if experiment.ended.is_none() {
-            experiment.ended = Some(self.crew.clock.now());
-        }
-        let measured = warnings(meter, &end.load, &self.plan.limits);
-        experiment.warnings.extend(measured);
-    }
-
     fn provenance(&self, order: &ExperimentOrder, end: End, meter: &Meter) -> Provenance {
-        let lateness = meter.lateness();
+        let plan_hash = &self.campaign.plan_hash;
         Provenance {
-            experiment: order.experiment.id,
-            version: self.build.version.clone(),
-            commit: self.build.commit.clone(),
-            plan_hash: self.campaign.plan_hash.clone(),
             site: order.site.clone(),
-            host: end.host,
-            load: end.load,
-            lateness_p50: lateness.map(|(p50, _)| p50),
-            lateness_p99: lateness.map(|(_, p99)| p99),
+            ..provenance(&order.experiment, plan_hash, self.build, end, meter)
         }
+    }
+}
+
+/// Fills in what the meter saw, and decides whether it counts as complete.
+pub(crate) fn settle(experiment: &mut Experiment, end: &End, meter: &Meter, limits: &Limits) {
+    experiment.tally = meter.tally();
+    experiment.status = end.status;
+    experiment.reason.clone_from(&end.reason);
+    let tally = experiment.tally;
+    if end.status == ExperimentStatus::Complete && tally.messages == tally.failed {
+        experiment.status = ExperimentStatus::Failed;
+        experiment.reason = Some("no message could be sent".to_owned());
+    }
+    let measured = warnings(meter, &end.load, limits);
+    experiment.warnings.extend(measured);
+}
+
+/// Where an experiment came from, of this host as it is.
+pub(crate) fn provenance(
+    experiment: &Experiment,
+    plan_hash: &str,
+    build: &Build,
+    end: End,
+    meter: &Meter,
+) -> Provenance {
+    let lateness = meter.lateness();
+    Provenance {
+        experiment: experiment.id,
+        version: build.version.clone(),
+        commit: build.commit.clone(),
+        plan_hash: plan_hash.to_owned(),
+        site: None,
+        host: end.host,
+        load: end.load,
+        lateness_p50: lateness.map(|(p50, _)| p50),
+        lateness_p99: lateness.map(|(_, p99)| p99),
     }
 }
 
@@ -205,7 +220,7 @@ fn begun_as(prepared: Prepared, experiment: &mut Experiment) {
 }
 
 /// What the carrier tells becomes part of the experiment.
-fn take(carried: Carried, experiment: &mut Experiment) -> End {
+pub(crate) fn take(carried: Carried, experiment: &mut Experiment) -> End {
     experiment.ended = Some(carried.ended);
     experiment.flows = carried.flows;
     experiment.anchors = carried.anchors;

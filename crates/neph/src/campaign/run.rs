@@ -93,6 +93,12 @@ pub(crate) fn resume(args: &ResumeArgs) -> Result<Outcome, Failure> {
                 "campaign {name} was imported: there is nothing to go on with"
             )));
         }
+        _ if campaign.plan_text.is_empty() => {
+            let name = &campaign.name;
+            return Err(Failure::Usage(format!(
+                "campaign {name} was measured without a plan, by neph flows: there is nothing to go on with"
+            )));
+        }
         CampaignStatus::Running | CampaignStatus::Interrupted | CampaignStatus::Incomplete => {}
     }
     let read = understand_kept(&campaign)?;

@@ -7,6 +7,7 @@ use neph_model::{Anchor, Fleet, Instant, Own, Span};
 use serde_json::{Value, json};
 
 use super::tell::Status;
+use super::transfers;
 use super::watch::Watched;
 use crate::version;
 
@@ -142,6 +143,10 @@ fn pair(watched: &Watched, index: usize) -> Value {
             "base": bin.base.as_ref().map(quantiles),
         })
     });
+    let congested = pair
+        .congested
+        .iter()
+        .map(|(from, until)| json!({ "from_unix_ns": unix(*from), "until_unix_ns": unix(*until) }));
     json!({
         "endpoint": pair.endpoint,
         "address": view.fleet.endpoints[index].address.to_string(),
@@ -163,8 +168,10 @@ fn pair(watched: &Watched, index: usize) -> Value {
         "persistence": pair.persistence.as_ref().map(curve),
         "persistence_forward": pair.persistence_forward.as_ref().map(curve),
         "persistence_reverse": pair.persistence_reverse.as_ref().map(curve),
+        "congested": congested.collect::<Vec<_>>(),
         "bin_ns": view.settings.bin.nanos(),
         "bins": bins.collect::<Vec<_>>(),
+        "transfers": watched.transfers.get(index).map(|found| transfers::value(found)),
         "advice": view.advice.get(index).map(advice),
     })
 }

@@ -6,8 +6,10 @@ mod csv;
 mod fleet;
 mod follow;
 mod json;
+mod keep;
 mod summary;
 mod tell;
+mod transfers;
 mod watch;
 mod words;
 
@@ -20,6 +22,7 @@ use neph_probe::{IpVersion, Place, Priority};
 
 use crate::exit::{Failure, Outcome};
 use crate::value::Secret;
+use crate::workspace::Workspace;
 use crate::{interrupt, output, value};
 
 /// How results are written.
@@ -95,6 +98,18 @@ pub(crate) struct Args {
     /// Trace the route of each flow at the start, and again at once when its path changed; needs root
     #[arg(long)]
     pub(crate) trace: bool,
+    /// After the measurement, make so many small transfers on the source ports of each latency class
+    /// (syn:// and tcp:// only)
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub(crate) transfers: Option<u32>,
+    /// Bytes of a transfer, from neph reflect; another server sends what it has
+    #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u32).range(1..=1_048_576), default_value = "1024", requires = "transfers")]
+    pub(crate) transfer_size: u32,
+    /// Keep every message in the workspace, as a campaign of this name
+    #[arg(long, value_name = "NAME", value_parser = keep::name)]
+    pub(crate) save: Option<String>,
+    #[command(flatten)]
+    pub(crate) workspace: Workspace,
     /// Secret of authenticated STAMP; `file:PATH` reads it from a file
     #[arg(long, value_name = "SECRET", value_parser = value::secret)]
     pub(crate) stamp_key: Option<Secret>,
@@ -184,9 +199,15 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     args.check()?;
     let spec = fleet::spec(args)?;
     let stop = interrupt::stop_on_ctrl_c()?;
+    transfers::check(args, &spec, &stop)?;
     let mut tell = tell::Tell::new(args)?;
-    let watched = watch::run(args, spec, &stop, &mut tell)?;
+    let keep = keep::Keep::new(args, &spec, &stop)?;
+    let mut watched = watch::run(args, spec.clone(), (&stop, keep), &mut tell)?;
+    watched.transfers = transfers::make(args, &spec, &watched.view, &stop)?;
     tell.end(&watched)?;
+    if let Some(campaign) = &watched.kept {
+        output::say(&keep::told(campaign));
+    }
     if let Some(why) = &watched.given_up {
         output::say(&format!("neph: {why}"));
     }

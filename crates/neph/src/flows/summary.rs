@@ -5,9 +5,9 @@ use neph_flows::{Curve, Fairness, FleetView, FlowTally, PairView, Share};
 use neph_model::Span;
 use neph_stats::{Sorted, quantile_needs, rough_quantile};
 
-use super::advice;
 use super::watch::Watched;
 use super::words::percent;
+use super::{advice, transfers};
 use crate::counted::counted;
 
 /// Ports that are shown of a class.
@@ -29,6 +29,9 @@ pub(super) fn text(watched: &Watched) -> String {
         text.push_str(&classes(view, endpoint));
         text.push_str(&changes(view, endpoint, pair));
         text.push_str(&unequal(view, endpoint, pair));
+        if let Some(found) = watched.transfers.get(endpoint) {
+            text.push_str(&transfers::text(found));
+        }
         if let Some(advice) = view.advice.get(endpoint) {
             text.push_str(&advice::text(advice));
         }
@@ -111,16 +114,7 @@ fn classes(view: &FleetView, endpoint: usize) -> String {
 
 /// Some source ports that were in the class at the end.
 fn ports(view: &FleetView, endpoint: usize, class: usize) -> String {
-    let recent = view.until - view.settings.bin - view.fleet.interval;
-    let in_class = |flow: &&neph_flows::FlowHistory| {
-        flow.segments.last().is_some_and(|segment| {
-            segment.class.map(usize::from) == Some(class) && segment.until >= recent
-        })
-    };
-    let mut ports = view
-        .flows_of(endpoint)
-        .filter(in_class)
-        .map(|flow| flow.source_port);
+    let mut ports = view.ports_in(endpoint, class);
     let some: Vec<String> = ports
         .by_ref()
         .take(SHOWN)

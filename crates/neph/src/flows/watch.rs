@@ -3,12 +3,13 @@
 use std::sync::mpsc::RecvTimeoutError;
 use std::time::Duration;
 
-use neph_flows::{Digest, FleetView, PathNews, advise};
-use neph_model::{Anchor, Instant, Own, Span};
+use neph_flows::{Completion, Digest, FleetView, PathNews, advise};
+use neph_model::{Anchor, Campaign, Instant, Own, Span};
 use neph_probe::{FleetReport, FleetRun, FleetSpec, FleetTally, Stop, now};
 
 use super::Args;
 use super::follow::Follow;
+use super::keep::Keep;
 use super::tell::{Status, Tell};
 use crate::exit::Failure;
 use crate::output;
@@ -28,6 +29,10 @@ pub(super) struct Watched {
     pub(super) anchor: Option<Anchor<Own>>,
     /// Why it ended before anybody asked it to.
     pub(super) given_up: Option<String>,
+    /// What it was kept as.
+    pub(super) kept: Option<Campaign>,
+    /// Transfers on the classes' ports, of each endpoint; empty where nobody asked for them.
+    pub(super) transfers: Vec<Vec<Completion>>,
 }
 
 /// A fleet as it runs.
@@ -35,6 +40,7 @@ struct Watch<'a, 'b> {
     digest: Digest,
     tell: &'a mut Tell<'b>,
     follow: Option<Follow>,
+    keep: Option<Keep>,
     began: Instant<Own>,
     told: Instant<Own>,
     own: Option<FleetTally>,
@@ -49,7 +55,7 @@ struct Watch<'a, 'b> {
 pub(super) fn run(
     args: &Args,
     spec: FleetSpec,
-    stop: &Stop,
+    (stop, keep): (&Stop, Option<Keep>),
     tell: &mut Tell<'_>,
 ) -> Result<Watched, Failure> {
     let digest = Digest::new(&spec.fleet, args.settings()).map_err(Failure::usage)?;
@@ -62,6 +68,7 @@ pub(super) fn run(
         digest,
         tell,
         follow: args.trace.then(|| Follow::new(&fleet, args.place())),
+        keep,
         began,
         told: began,
         own: None,
@@ -81,7 +88,7 @@ pub(super) fn run(
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => break Ok(()),
         }
-        if let Err(error) = watch.status().and_then(|()| watch.trace(&fleet)) {
+        if let Err(error) = watch.go_on(&fleet) {
             break Err(error);
         }
         if is_endless && watch.is_hopeless() {
@@ -89,13 +96,20 @@ pub(super) fn run(
         }
     };
     own_stop.set();
-    running.join()?;
-    told?;
+    let ran = running.join();
+    told.and_then(|()| Ok(ran?)).inspect_err(|error| {
+        if let Some(keep) = watch.keep.take() {
+            keep.broken_off(error);
+        }
+    })?;
     watch.end(args)
 }
 
 impl Watch<'_, '_> {
     fn take(&mut self, report: FleetReport, fleet: &neph_model::Fleet) -> Result<(), Failure> {
+        if let Some(keep) = &mut self.keep {
+            keep.take(&report)?;
+        }
         match report {
             FleetReport::Opened { sources, how } => {
                 self.tell.begin(fleet, &sources, how)?;
@@ -120,6 +134,15 @@ impl Watch<'_, '_> {
             FleetReport::Ended(tally) => self.own = Some(tally),
         }
         Ok(())
+    }
+
+    /// What is to be done from time to time.
+    fn go_on(&mut self, fleet: &neph_model::Fleet) -> Result<(), Failure> {
+        if let Some(keep) = &mut self.keep {
+            keep.record()?;
+        }
+        self.status()?;
+        self.trace(fleet)
     }
 
     fn tell_news(&mut self) -> Result<(), Failure> {
@@ -185,6 +208,8 @@ impl Watch<'_, '_> {
         if let Some(follow) = self.follow.take() {
             follow.end();
         }
+        // First of all: what was measured is safe before anything else can go wrong.
+        let kept = self.keep.take().map(Keep::end).transpose()?.flatten();
         self.digest.finish();
         self.tell_news()?;
         let mut view = self.digest.view();
@@ -197,6 +222,8 @@ impl Watch<'_, '_> {
             own: self.own.unwrap_or_default(),
             anchor: self.anchor,
             given_up: self.given_up,
+            kept,
+            transfers: Vec::new(),
         })
     }
 }

@@ -191,3 +191,50 @@ fn a_listening_port_answers_a_fleet_of_syns() {
     assert_eq!(ran.status, 0, "{}{}", ran.out, ran.err);
     assert!(ran.out.contains("48 messages, 48 replies"), "{}", ran.out);
 }
+
+#[test]
+fn transfers_on_the_ports_of_each_class_are_a_table_and_a_list() {
+    let reflector = reflector();
+    for scheme in ["tcp", "syn"] {
+        let target = format!("{scheme}://{}", reflector.address());
+        let ran = few(&target, &["--transfers", "8"]);
+        assert_eq!(ran.status, 0, "{}{}", ran.out, ran.err);
+        for part in [
+            "transfer on class",
+            "\n                1  ",
+            "  1.000     8       0",
+        ] {
+            assert!(ran.out.contains(part), "{part}: {}", ran.out);
+        }
+        let ran = few(
+            &target,
+            &["--transfers", "8", "--format", "json", "--quiet"],
+        );
+        assert_eq!((ran.status, ran.err.as_str()), (0, ""));
+        let document: Value = serde_json::from_str(&ran.out).expect("one document");
+        let class = &document["pairs"][0]["transfers"][0];
+        assert_eq!((&class["n"], &class["failed"]), (&8.into(), &0.into()));
+        assert!(class["median_ns"].as_i64() > Some(0), "{class}");
+        assert!(class["low_ns"].as_i64() <= class["high_ns"].as_i64());
+    }
+}
+
+#[test]
+fn transfers_that_cannot_be_are_refused_before_anything_is_measured() {
+    let reflector = reflector();
+    let tcp = format!("tcp://{}", reflector.address());
+    let stranger = format!("syn://127.0.0.1:{}", server("220 ready\r\n"));
+    for (arguments, part) in [
+        (
+            vec!["127.0.0.1", "-c", "1"],
+            "need not take the path of a UDP flow",
+        ),
+        (vec![&*tcp], "with --duration or --count"),
+        (vec![&*stranger, "-c", "1"], "it takes neph reflect there"),
+    ] {
+        let ran = neph(["flows", "--transfers", "3"].into_iter().chain(arguments));
+        assert_eq!(ran.status, 2, "{}{}", ran.out, ran.err);
+        assert!(ran.err.contains(part), "{}", ran.err);
+        assert_eq!(ran.out, "");
+    }
+}

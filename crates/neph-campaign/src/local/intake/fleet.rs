@@ -7,7 +7,7 @@ use neph_probe::{FleetReport, FleetTally};
 
 use super::Intake;
 
-impl Intake<'_> {
+impl Intake {
     /// Takes in what the fleet told; whether it may tell more.
     pub(in crate::local) fn take_fleet(&mut self, reports: &Receiver<FleetReport>) -> bool {
         loop {
@@ -19,7 +19,8 @@ impl Intake<'_> {
         }
     }
 
-    fn one_of_fleet(&mut self, report: FleetReport) {
+    /// Takes in one report of the fleet.
+    pub(crate) fn one_of_fleet(&mut self, report: FleetReport) {
         match report {
             FleetReport::Opened { .. } => {}
             FleetReport::Messages(messages) => {
@@ -68,7 +69,7 @@ impl Intake<'_> {
     }
 
     /// How the fleet fared, once it is over.
-    pub(in crate::local) const fn fleet(&self) -> Option<FleetTally> {
+    pub(crate) const fn fleet(&self) -> Option<FleetTally> {
         self.fleet
     }
 }

@@ -1,0 +1,239 @@
+//! Keeps a fleet that runs without a plan: a campaign of one experiment, in which everything is as
+//! it would be if a plan had asked for it.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+
+use neph_model::{
+    Anchor, ByteSize, Campaign, CampaignId, CampaignStatus, Experiment, ExperimentId,
+    ExperimentStatus, HostFacts, Instant, Load, Order, Own, Provenance, Scenario, ScenarioId, Span,
+    Tally,
+};
+use neph_probe::{FleetReport, FleetSpec};
+use neph_store::Store;
+
+use crate::carrier::{Carried, Ending};
+use crate::expand::identity;
+use crate::local::{host_of, intake::Intake};
+use crate::meter::{Meter, MeteredRecorder, lock};
+use crate::plan::Limits;
+use crate::provenance::{self, CpuTimes};
+use crate::run::experiment::{provenance as provenance_of, settle, take};
+use crate::run::{Build, RunError, storing};
+
+/// How often what the fleet told is recorded.
+const TICK: Span = Span::from_millis(50);
+
+/// As what a fleet is kept.
+#[derive(Clone, Debug)]
+pub struct Keeping {
+    /// The campaign's name.
+    pub name: String,
+    /// What was asked for, in the place of a plan's path.
+    pub asked: String,
+    /// The lab site that it measures from.
+    pub site: Option<String>,
+    /// The program that measures.
+    pub build: Build,
+}
+
+/// A fleet that is being kept. What [`Self::record`] has recorded survives a kill.
+#[derive(Debug)]
+pub struct FleetKeeper {
+    store: Box<dyn Store>,
+    keeping: Keeping,
+    campaign: Campaign,
+    experiment: Experiment,
+    recorder: MeteredRecorder,
+    meter: Arc<Mutex<Meter>>,
+    intake: Intake,
+    recorded: Instant<Own>,
+    host: HostFacts,
+    before: Option<CpuTimes>,
+}
+
+impl FleetKeeper {
+    /// Begins the campaign and its only experiment. Own marks will count from `origin`, which is
+    /// not later than the fleet's first message.
+    ///
+    /// # Errors
+    /// The store refused.
+    pub fn begin(
+        mut store: Box<dyn Store>,
+        keeping: Keeping,
+        spec: &FleetSpec,
+        origin: Anchor<Own>,
+    ) -> Result<Self, RunError> {
+        // What could not be read is left empty, as everywhere in a provenance.
+        let host = host_of(spec.site.as_ref()).unwrap_or_default();
+        storing("recover what was cut off", store.recover())?;
+        let scenario = scenario(spec);
+        let campaign = campaign(&keeping, origin);
+        let experiment = experiment(&campaign, &scenario, spec);
+        let added = store.add_campaign(&campaign, &[scenario]);
+        storing("add the campaign", added)?;
+        let recorder = storing("begin an experiment", store.begin(&experiment))?;
+        let meter = Arc::new(Mutex::new(Meter::new(false)));
+        Ok(Self {
+            store,
+            keeping,
+            campaign,
+            experiment,
+            recorder: MeteredRecorder::new(recorder, Arc::clone(&meter)),
+            meter,
+            intake: Intake::new(origin),
+            recorded: origin.at,
+            host,
+            before: CpuTimes::now(),
+        })
+    }
+
+    /// Takes in what the fleet told.
+    pub fn take(&mut self, report: FleetReport) {
+        self.intake.one_of_fleet(report);
+    }
+
+    /// Records what was taken in, if it is time to; call it a few times a second.
+    ///
+    /// # Errors
+    /// The store refused.
+    pub fn record(&mut self) -> Result<(), RunError> {
+        let now = neph_probe::now();
+        if now - self.recorded < TICK {
+            return Ok(());
+        }
+        self.recorded = now;
+        self.record_all()
+    }
+
+    /// Records the rest and ends the campaign. A fleet to which nobody replied has failed, whatever
+    /// `ending` says.
+    ///
+    /// # Errors
+    /// The store refused.
+    pub fn finish(mut self, ending: Ending) -> Result<Campaign, RunError> {
+        self.record_all()?;
+        let ending = match ending {
+            Ending::Complete => self.intake.verdict(),
+            other => other,
+        };
+        let carried = Carried {
+            trace: None,
+            ending,
+            ended: neph_probe::anchor().wall,
+            flows: Vec::new(),
+            late: self.intake.fleet().map(|tally| tally.late),
+            warnings: self.intake.warnings(),
+            anchors: self.intake.into_anchors(),
+            host: self.host,
+            load: match (self.before, CpuTimes::now()) {
+                (Some(before), Some(after)) => before.load_until(after, provenance::load_average()),
+                _ => Load::default(),
+            },
+        };
+        let (mut experiment, mut campaign) = (self.experiment, self.campaign);
+        let mut meter = lock(&self.meter);
+        meter.late_replies(carried.late.unwrap_or(0));
+        let end = take(carried, &mut experiment);
+        settle(&mut experiment, &end, &meter, &Limits::default());
+        let provenance = Provenance {
+            site: self.keeping.site,
+            ..provenance_of(&experiment, "", &self.keeping.build, end, &meter)
+        };
+        let recorder = self.recorder.into_inner();
+        let finished = self.store.finish(recorder, &experiment, &provenance);
+        storing("finish an experiment", finished)?;
+        campaign.status = match experiment.status {
+            ExperimentStatus::Complete => CampaignStatus::Complete,
+            ExperimentStatus::Interrupted => CampaignStatus::Interrupted,
+            _ => CampaignStatus::Incomplete,
+        };
+        campaign.ended = experiment.ended;
+        let (id, status) = (campaign.id, campaign.status);
+        let set = self.store.set_campaign_status(id, status, campaign.ended);
+        storing("record how the campaign ended", set)?;
+        Ok(campaign)
+    }
+
+    fn record_all(&mut self) -> Result<(), RunError> {
+        let recorded = self.intake.record(&mut self.recorder);
+        storing("record what is measured", recorded)
+    }
+}
+
+fn campaign(keeping: &Keeping, origin: Anchor<Own>) -> Campaign {
+    Campaign {
+        id: CampaignId::new(),
+        name: keeping.name.clone(),
+        plan_text: String::new(),
+        plan_hash: String::new(),
+        plan_path: keeping.asked.clone(),
+        topology_text: None,
+        topology_hash: None,
+        seed: 0,
+        order: Order::Sequential,
+        blocks: 1,
+        status: CampaignStatus::Running,
+        started: origin.wall,
+        ended: None,
+    }
+}
+
+fn experiment(campaign: &Campaign, scenario: &Scenario, spec: &FleetSpec) -> Experiment {
+    Experiment {
+        id: ExperimentId::new(),
+        campaign: campaign.id,
+        scenario: scenario.id,
+        block: 0,
+        position: 0,
+        attempt: 0,
+        status: ExperimentStatus::Running,
+        reason: None,
+        started: campaign.started,
+        ended: None,
+        flows: Vec::new(),
+        fleet: Some(spec.fleet.clone()),
+        tally: Tally::default(),
+        warnings: Vec::new(),
+        anchors: Vec::new(),
+    }
+}
+
+/// What a plan would fix. A fleet that runs until it is stopped has 0 messages.
+fn scenario(spec: &FleetSpec) -> Scenario {
+    let fleet = &spec.fleet;
+    let names: Vec<&str> = fleet
+        .endpoints
+        .iter()
+        .map(|one| one.name.as_str())
+        .collect();
+    let mut parameters = BTreeMap::from([
+        ("flows".to_owned(), fleet.lanes.to_string()),
+        ("timeout".to_owned(), spec.timeout.to_string()),
+    ]);
+    let renewal = fleet.renewal.map(|span| span.to_string());
+    parameters.extend(renewal.map(|life| ("renewal".to_owned(), life)));
+    let port = spec.first_port.map(|port| port.to_string());
+    parameters.extend(port.map(|port| ("source_port".to_owned(), port)));
+    let size = ByteSize(u64::try_from(spec.request_size).unwrap_or(u64::MAX));
+    let scenario = Scenario {
+        id: ScenarioId(0),
+        index: 0,
+        endpoint: names.join(", "),
+        target: names.join(" "),
+        probe: fleet.probe,
+        interval: fleet.interval,
+        request_size: size,
+        response_size: size,
+        messages: spec.count.unwrap_or(0),
+        parameters,
+        varied: Vec::new(),
+    };
+    Scenario {
+        id: identity(&scenario),
+        ..scenario
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,171 @@
+use std::path::Path;
+
+use neph_model::{Fleet, FleetEndpoint, FleetMessage, FleetOutcome, FleetReply, Lane, ReadBy};
+use neph_probe::{FleetTally, Priority};
+use neph_store::{Access, SentWithin};
+
+use super::*;
+
+fn endpoint(name: &str) -> FleetEndpoint {
+    FleetEndpoint {
+        name: name.to_owned(),
+        address: ([192, 0, 2, 1], 862).into(),
+    }
+}
+
+fn spec() -> FleetSpec {
+    FleetSpec {
+        fleet: Fleet {
+            probe: neph_model::ProbeKind::Udp,
+            lanes: 4,
+            endpoints: vec![endpoint("udp://a"), endpoint("udp://b")],
+            interval: Span::from_millis(100),
+            renewal: None,
+        },
+        count: Some(2),
+        request_size: 64,
+        timeout: Span::from_secs(1),
+        first_port: None,
+        rate_cap: 1000,
+        key: None,
+        priority: Priority::Normal,
+        site: None,
+    }
+}
+
+fn begin(place: &Path, origin: Anchor<Own>) -> FleetKeeper {
+    let place = place.display().to_string();
+    let store = neph_store::open(&place, Access::Write).expect("a workspace");
+    let keeping = Keeping {
+        name: "night".to_owned(),
+        asked: "neph flows udp://a udp://b".to_owned(),
+        site: None,
+        build: Build {
+            version: "1".to_owned(),
+            commit: "c".to_owned(),
+        },
+    };
+    FleetKeeper::begin(store, keeping, &spec(), origin).expect("a store that takes it")
+}
+
+/// Two messages of each lane, 100 ms apart, the first 5 ms after `origin`.
+fn messages(origin: Anchor<Own>, outcome: FleetOutcome) -> FleetReport {
+    let message = |n: u32| FleetMessage {
+        lane: Lane(n % 4),
+        source_port: 10_000,
+        seq: n / 4,
+        sent: origin.at + Span::from_millis(5 + 100 * i64::from(n / 4)),
+        late: Span::from_micros(3),
+        outcome,
+    };
+    FleetReport::Messages((0..8).map(message).collect())
+}
+
+fn replied() -> FleetOutcome {
+    FleetOutcome::Reply(FleetReply {
+        round_trip: Span::from_millis(7),
+        read_by: ReadBy::Kernel,
+        at_peer: None,
+        ttl: None,
+        copies: 0,
+    })
+}
+
+fn read(place: &Path) -> (Campaign, Experiment, Vec<FleetMessage>) {
+    let place = place.display().to_string();
+    let store = neph_store::open(&place, Access::Read).expect("a workspace");
+    let campaign = store.campaigns().expect("campaigns").remove(0);
+    let experiment = store
+        .experiments(campaign.id)
+        .expect("experiments")
+        .remove(0);
+    let mut all = Vec::new();
+    store
+        .visit_fleet(experiment.id, SentWithin::ALL, &mut |batch| {
+            all.extend_from_slice(batch);
+            Ok(())
+        })
+        .expect("messages");
+    (campaign, experiment, all)
+}
+
+#[test]
+fn a_fleet_is_kept_as_a_campaign_of_one_experiment() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let origin = neph_probe::anchor();
+    let mut keeper = begin(folder.path(), origin);
+    keeper.take(messages(origin, replied()));
+    keeper.take(FleetReport::Ended(FleetTally {
+        sent: 8,
+        replies: 8,
+        late: 1,
+        dropped_here: 2,
+        ..FleetTally::default()
+    }));
+    let ended = keeper.finish(Ending::Complete).expect("a store that works");
+    let (campaign, experiment, messages) = read(folder.path());
+    assert_eq!(ended, campaign);
+    assert_eq!(campaign.status, CampaignStatus::Complete);
+    assert_eq!(
+        (campaign.name.as_str(), campaign.plan_path.as_str()),
+        ("night", "neph flows udp://a udp://b")
+    );
+    assert_eq!(experiment.status, ExperimentStatus::Complete);
+    assert_eq!(experiment.fleet, Some(spec().fleet));
+    let tally = experiment.tally;
+    assert_eq!((tally.messages, tally.replies, tally.late), (8, 8, 1));
+    let dropped = neph_model::Warning::DroppedHere { packets: 2 };
+    assert!(
+        experiment.warnings.contains(&dropped),
+        "{:?}",
+        experiment.warnings
+    );
+    let sent: Vec<i64> = messages.iter().map(|one| one.sent.nanos()).collect();
+    assert_eq!(sent.len(), 8);
+    assert!(
+        sent.iter().all(|at| [5_000_000, 105_000_000].contains(at)),
+        "marks count from the start: {sent:?}"
+    );
+}
+
+#[test]
+fn what_was_cut_off_is_interrupted_and_what_nobody_answered_has_failed() {
+    for (ending, outcome, wanted) in [
+        (
+            Ending::Interrupted,
+            replied(),
+            (CampaignStatus::Interrupted, ExperimentStatus::Interrupted),
+        ),
+        (
+            Ending::Complete,
+            FleetOutcome::Lost,
+            (CampaignStatus::Incomplete, ExperimentStatus::Failed),
+        ),
+    ] {
+        let folder = tempfile::tempdir().expect("a folder");
+        let origin = neph_probe::anchor();
+        let mut keeper = begin(folder.path(), origin);
+        keeper.take(messages(origin, outcome));
+        keeper.finish(ending).expect("a store that works");
+        let (campaign, experiment, messages) = read(folder.path());
+        assert_eq!((campaign.status, experiment.status), wanted);
+        assert_eq!(messages.len(), 8);
+    }
+}
+
+#[test]
+fn what_was_recorded_before_a_kill_is_there_after_it() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let origin = neph_probe::anchor();
+    let mut keeper = begin(folder.path(), origin);
+    keeper.take(messages(origin, replied()));
+    keeper.record_all().expect("a store that works");
+    drop(keeper);
+    // The next who writes finds it, and ends what was cut off.
+    let next = begin(folder.path(), neph_probe::anchor());
+    let (campaign, experiment, messages) = read(folder.path());
+    assert_eq!(campaign.status, CampaignStatus::Interrupted);
+    assert_eq!(experiment.status, ExperimentStatus::Interrupted);
+    assert_eq!(messages.len(), 8);
+    drop(next);
+}

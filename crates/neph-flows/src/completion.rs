@@ -1,0 +1,166 @@
+//! How long small transfers take on the flows of each latency class.
+
+use neph_model::{PinnedTransfer, Span};
+use neph_stats::{Level, Sorted, median, quantile};
+
+use crate::view::FleetView;
+
+/// The transfers on one class's flows together.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Completion {
+    /// Index of the class.
+    pub class: usize,
+    /// Transfers that were tried.
+    pub n: u64,
+    /// Those of them that failed: they count as longer than all others.
+    pub failed: u64,
+    /// The median, connecting included; `None` if half of them failed or none was tried.
+    pub median: Option<Span>,
+    /// Its 95 % interval; `None` below 6 transfers, or where an end lies among those that failed.
+    pub interval: Option<(Span, Span)>,
+    /// The median over that of the first class that has one.
+    pub ratio: Option<f64>,
+}
+
+impl FleetView {
+    /// The source ports that were in a class of an endpoint at the end, by lane.
+    pub fn ports_in(&self, endpoint: usize, class: usize) -> impl Iterator<Item = u16> + '_ {
+        let recent = self.until - self.settings.bin - self.fleet.interval;
+        self.flows_of(endpoint)
+            .filter(move |flow| {
+                flow.segments.last().is_some_and(|segment| {
+                    segment.class.map(usize::from) == Some(class) && segment.until >= recent
+                })
+            })
+            .map(|flow| flow.source_port)
+    }
+
+    /// The ports of each of an endpoint's classes.
+    pub fn ports_by_class(&self, endpoint: usize) -> Vec<Vec<u16>> {
+        let classes = 0..self.classes[endpoint].len();
+        classes
+            .map(|class| self.ports_in(endpoint, class).collect())
+            .collect()
+    }
+}
+
+/// Which ports make transfers, in this order: so many on each class that has a port, the classes
+/// taking turns, so that what changes with time befalls them alike.
+pub fn turns(classes: &[Vec<u16>], of_each: u32) -> Vec<u16> {
+    let round = |round: u32| {
+        let ports = classes.iter().filter(|ports| !ports.is_empty());
+        ports.map(move |ports| ports[round as usize % ports.len()])
+    };
+    (0..of_each).flat_map(round).collect()
+}
+
+/// What the transfers say of each class, whose ports these are.
+pub fn completions(classes: &[Vec<u16>], transfers: &[PinnedTransfer]) -> Vec<Completion> {
+    let of_class = |(class, ports): (usize, &Vec<u16>)| {
+        let own = transfers
+            .iter()
+            .filter(|one| ports.contains(&one.source_port));
+        completion(class, own.map(PinnedTransfer::whole))
+    };
+    let mut found: Vec<Completion> = classes.iter().enumerate().map(of_class).collect();
+    let first = found.iter().find_map(|one| one.median);
+    for one in &mut found {
+        let both = first.zip(one.median);
+        one.ratio = both.map(|(first, own)| own.secs_f64() / first.secs_f64());
+    }
+    found
+}
+
+fn completion(class: usize, took: impl Iterator<Item = Option<Span>>) -> Completion {
+    let (mut done, mut failed) = (Vec::new(), 0);
+    for one in took {
+        match one {
+            #[expect(clippy::cast_precision_loss, reason = "below a week, exact")]
+            Some(whole) => done.push(whole.nanos() as f64),
+            None => failed += 1,
+        }
+    }
+    let n = (done.len() + failed) as u64;
+    let middle_and_ends = Sorted::sort(&mut done).ok().map(|sorted| {
+        let middle = median(sorted, failed).ok().and_then(span);
+        let ends = quantile(sorted, failed, 0.5).ok();
+        (middle, ends.and_then(|q| span(q.low()).zip(span(q.high()))))
+    });
+    let (median, interval) = middle_and_ends.unwrap_or_default();
+    Completion {
+        class,
+        n,
+        failed: failed as u64,
+        median,
+        interval,
+        ratio: None,
+    }
+}
+
+fn span(level: Level) -> Option<Span> {
+    #[expect(clippy::cast_possible_truncation, reason = "nanoseconds of spans")]
+    level.number().map(|nanos| Span::from_nanos(nanos as i64))
+}
+
+#[cfg(test)]
+mod tests {
+    use neph_model::{Instant, PinnedOutcome};
+
+    use super::*;
+
+    fn transfer(source_port: u16, took: Option<i64>) -> PinnedTransfer {
+        let done = |whole: i64| PinnedOutcome::Done {
+            connect: Span::from_millis(whole / 2),
+            whole: Span::from_millis(whole),
+        };
+        PinnedTransfer {
+            source_port,
+            pass: 0,
+            begun: Instant::from_nanos(0),
+            outcome: took.map_or_else(|| PinnedOutcome::Failed("refused".to_owned()), done),
+        }
+    }
+
+    #[test]
+    fn classes_take_turns_and_short_ones_begin_again() {
+        let classes = [vec![1, 2, 3], vec![], vec![9]];
+        assert_eq!(turns(&classes, 4), [1, 9, 2, 9, 3, 9, 1, 9]);
+        assert_eq!(turns(&[], 4), []);
+    }
+
+    /// Ten transfers of 100 to 109 ms, and ten of 118 to 127: medians 104.5 and 122.5 ms. The
+    /// median's interval of ten values is from the second to the ninth (binomial, 97.9 %).
+    #[test]
+    fn medians_their_intervals_and_ratios() {
+        let slow = (0..10).map(|n| transfer(9, Some(118 + n)));
+        let fast = (0..10).map(|n| transfer(1 + u16::from(n > 4), Some(100 + n)));
+        let all: Vec<PinnedTransfer> = slow.chain(fast).collect();
+        let found = completions(&[vec![1, 2], vec![9]], &all);
+        let millis = Span::from_millis;
+        assert_eq!(found[0].median, Some(Span::from_micros(104_500)));
+        assert_eq!(found[1].median, Some(Span::from_micros(122_500)));
+        assert_eq!(found[0].interval, Some((millis(101), millis(108))));
+        assert_eq!(found[0].ratio, Some(1.0));
+        let ratio = found[1].ratio.expect("both have medians");
+        assert!((ratio - 122.5 / 104.5).abs() < 1e-12, "{ratio}");
+    }
+
+    #[test]
+    fn what_failed_counts_as_longer_and_few_have_no_interval() {
+        let all = [
+            transfer(1, Some(10)),
+            transfer(1, None),
+            transfer(1, Some(12)),
+        ];
+        let found = completions(&[vec![1], vec![2]], &all);
+        assert_eq!((found[0].n, found[0].failed), (3, 1));
+        assert_eq!(found[0].median, Some(Span::from_millis(12)));
+        assert_eq!(found[0].interval, None);
+        assert_eq!(
+            (found[1].n, found[1].median, found[1].ratio),
+            (0, None, None)
+        );
+        let lost = [transfer(1, None), transfer(1, None), transfer(1, Some(12))];
+        assert_eq!(completions(&[vec![1]], &lost)[0].median, None);
+    }
+}

@@ -1,0 +1,182 @@
+//! Keeps what a fleet measures in a workspace.
+
+use neph_campaign::{Build, Ending, FleetKeeper, Keeping, RunError};
+use neph_model::{Anchor, Campaign, CampaignStatus, Own};
+use neph_probe::{FleetReport, FleetSpec, Stop, anchor};
+use neph_store::Store;
+
+use super::Args;
+use crate::exit::Failure;
+use crate::version;
+use crate::workspace::LAST;
+
+/// Reads a campaign's name.
+pub(super) fn name(text: &str) -> Result<String, String> {
+    if text.trim().is_empty() || text.chars().any(char::is_control) {
+        return Err("a campaign's name is one line and not empty".to_owned());
+    }
+    if text == LAST {
+        return Err(format!(
+            "'{LAST}' stands for the campaign that was begun last; choose another name"
+        ));
+    }
+    Ok(text.to_owned())
+}
+
+/// Nothing is written before the fleet's flows are open: what cannot begin leaves nothing behind.
+#[derive(Debug)]
+enum State {
+    Waiting {
+        store: Box<dyn Store>,
+        keeping: Keeping,
+        spec: Box<FleetSpec>,
+    },
+    Going(Box<FleetKeeper>),
+    /// The store refused.
+    Broken,
+}
+
+/// A fleet's messages on their way into a workspace.
+#[derive(Debug)]
+pub(super) struct Keep {
+    state: State,
+    origin: Anchor<Own>,
+    stop: Stop,
+    /// Whether the fleet would have ended by itself.
+    has_end: bool,
+}
+
+impl Keep {
+    /// Opens the workspace, where the user wants to keep the messages. Before the fleet starts:
+    /// time counts from here.
+    pub(super) fn new(args: &Args, spec: &FleetSpec, stop: &Stop) -> Result<Option<Self>, Failure> {
+        let Some(name) = args.save.clone() else {
+            return Ok(None);
+        };
+        let keeping = Keeping {
+            name,
+            asked: format!("neph flows {}", args.targets.join(" ")),
+            site: args.site.clone(),
+            build: Build {
+                version: version::VERSION.to_owned(),
+                commit: version::COMMIT.to_owned(),
+            },
+        };
+        Ok(Some(Self {
+            state: State::Waiting {
+                store: args.workspace.write()?,
+                keeping,
+                spec: Box::new(spec.clone()),
+            },
+            origin: anchor(),
+            stop: stop.clone(),
+            has_end: spec.count.is_some(),
+        }))
+    }
+
+    /// Takes in what the fleet told.
+    pub(super) fn take(&mut self, report: &FleetReport) -> Result<(), Failure> {
+        if matches!(self.state, State::Waiting { .. }) {
+            self.begin()?;
+        }
+        if let State::Going(keeper) = &mut self.state {
+            keeper.take(report.clone());
+        }
+        Ok(())
+    }
+
+    fn begin(&mut self) -> Result<(), Failure> {
+        let state = std::mem::replace(&mut self.state, State::Broken);
+        if let State::Waiting {
+            store,
+            keeping,
+            spec,
+        } = state
+        {
+            let begun = FleetKeeper::begin(store, keeping, &spec, self.origin);
+            self.state = State::Going(Box::new(begun.map_err(|error| refused(&error))?));
+        }
+        Ok(())
+    }
+
+    /// Records what was taken in, if it is time to.
+    pub(super) fn record(&mut self) -> Result<(), Failure> {
+        let State::Going(keeper) = &mut self.state else {
+            return Ok(());
+        };
+        let recorded = keeper.record();
+        recorded.map_err(|error| {
+            // What a store refused it would refuse again.
+            self.state = State::Broken;
+            refused(&error)
+        })
+    }
+
+    /// The fleet is over. Ctrl-C is the end of one that had no other, and interrupts one that had.
+    pub(super) fn end(self) -> Result<Option<Campaign>, Failure> {
+        let ending = if self.has_end && self.stop.is_set() {
+            Ending::Interrupted
+        } else {
+            Ending::Complete
+        };
+        match self.state {
+            State::Going(keeper) => {
+                let ended = keeper.finish(ending);
+                Ok(Some(ended.map_err(|error| refused(&error))?))
+            }
+            State::Waiting { .. } | State::Broken => Ok(None),
+        }
+    }
+
+    /// The measurement cannot go on: what there is is kept as failed. Of a store that refuses, the
+    /// next who writes there finds it.
+    pub(super) fn broken_off(self, why: &Failure) {
+        let ending = match why {
+            Failure::Usage(why) | Failure::Refused(why) => Ending::Failed(why.clone()),
+            // Whoever closes the pipe has seen enough.
+            Failure::OutputClosed | Failure::Interrupted(_) | Failure::Text(..) => {
+                Ending::Interrupted
+            }
+        };
+        if let State::Going(keeper) = self.state {
+            // That it failed is being told already, by its first reason.
+            drop(keeper.finish(ending));
+        }
+    }
+}
+
+fn refused(error: &RunError) -> Failure {
+    let way_on = if error.is_disk_full() {
+        "; the measurement ends here, and what was recorded is kept: free space, and measure again"
+    } else {
+        "; the measurement ends here, and what was recorded is kept"
+    };
+    Failure::refused(format!("{error}{way_on}"))
+}
+
+/// What it was kept as, and what can be done with it.
+pub(super) fn told(campaign: &Campaign) -> String {
+    let (name, id) = (&campaign.name, campaign.id);
+    let everything = if campaign.status == CampaignStatus::Complete {
+        ""
+    } else {
+        " --everything"
+    };
+    format!(
+        "neph: kept as campaign {name}, {}; neph report {id}{everything} shows it",
+        campaign.status.name()
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_is_one_line_and_not_the_word_for_the_last() {
+        assert_eq!(name("night 3").as_deref(), Ok("night 3"));
+        for wrong in ["", "  ", "a\nb", "last"] {
+            assert!(name(wrong).is_err(), "{wrong:?}");
+        }
+    }
+}

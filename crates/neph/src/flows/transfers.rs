@@ -1,0 +1,152 @@
+//! Small transfers on the source ports of each latency class, once the fleet has let go of them.
+
+use neph_flows::{Completion, FleetView, completions, turns};
+use neph_model::{PinnedOutcome, ProbeKind, Span};
+use neph_probe::{FleetSpec, ProbeError, Stop, Target, TransferSpec, transfers};
+use serde_json::{Value, json};
+
+use super::Args;
+use crate::counted::counted;
+use crate::exit::Failure;
+use crate::output;
+
+/// Between the beginnings of two transfers, at least: one after the other, so that none waits for
+/// another.
+const PAUSE: Span = Span::from_millis(5);
+
+/// Refuses what cannot be, before anything is measured.
+pub(super) fn check(args: &Args, spec: &FleetSpec, stop: &Stop) -> Result<(), Failure> {
+    if args.transfers.is_none() {
+        return Ok(());
+    }
+    let wrong = |what: &str| Err(Failure::Usage(format!("--transfers: {what}")));
+    if !matches!(spec.fleet.probe, ProbeKind::Tcp | ProbeKind::Syn) {
+        return wrong(
+            "a transfer over TCP need not take the path of a UDP flow; measure syn:// or tcp:// flows",
+        );
+    }
+    if spec.count.is_none() {
+        return wrong(
+            "they come after the measurement; say when it ends, with --duration or --count",
+        );
+    }
+    (0..spec.fleet.endpoints.len()).try_for_each(|endpoint| try_one(args, spec, endpoint, stop))
+}
+
+/// A transfer before the measurement, so that one that cannot be is told before hours have passed.
+fn try_one(args: &Args, spec: &FleetSpec, endpoint: usize, stop: &Stop) -> Result<(), Failure> {
+    let whole = TransferSpec {
+        // Any that is free.
+        source_ports: vec![0],
+        ..task(args, spec, endpoint)?
+    };
+    let unable = |why: &str| {
+        Failure::Usage(format!(
+            "--transfers: {why}; it takes neph reflect there, or a server that speaks HTTP without TLS"
+        ))
+    };
+    let made = transfers(&whole, stop).map_err(|error| match error {
+        ProbeError::Transfer { .. } => unable(&error.to_string()),
+        other => other.into(),
+    })?;
+    match made.first().map(|one| &one.outcome) {
+        Some(PinnedOutcome::Failed(why)) => {
+            Err(unable(&format!("a transfer from {}: {why}", whole.target)))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Makes them, for each endpoint; ends early when `stop` is set.
+pub(super) fn make(
+    args: &Args,
+    spec: &FleetSpec,
+    view: &FleetView,
+    stop: &Stop,
+) -> Result<Vec<Vec<Completion>>, Failure> {
+    let Some(of_each) = args.transfers else {
+        return Ok(Vec::new());
+    };
+    let mut found = Vec::new();
+    for endpoint in 0..spec.fleet.endpoints.len() {
+        let classes = view.ports_by_class(endpoint);
+        let whole = TransferSpec {
+            source_ports: turns(&classes, of_each),
+            ..task(args, spec, endpoint)?
+        };
+        if whole.source_ports.is_empty() {
+            found.push(Vec::new());
+            continue;
+        }
+        if !args.quiet {
+            output::say(&format!(
+                "neph: {} from {}, on the ports of each class",
+                counted(whole.source_ports.len() as u64, "transfer"),
+                whole.target
+            ));
+        }
+        found.push(completions(&classes, &transfers(&whole, stop)?));
+    }
+    Ok(found)
+}
+
+/// HTTP takes two round trips, to connect and to ask, as most transfers do; neph reflect answers it
+/// on the port of all its protocols.
+fn task(args: &Args, spec: &FleetSpec, endpoint: usize) -> Result<TransferSpec, Failure> {
+    let endpoint = &spec.fleet.endpoints[endpoint];
+    let place = endpoint.name.split_once("://");
+    let place = place.map_or(endpoint.name.as_str(), |(_, place)| place);
+    Ok(TransferSpec {
+        target: Target::parse(&format!("http://{place}")).map_err(Failure::usage)?,
+        address: endpoint.address,
+        source_ports: Vec::new(),
+        size: args.transfer_size as usize,
+        repetitions: 1,
+        interval: PAUSE,
+        timeout: args.timeout,
+        site: spec.site.clone(),
+    })
+}
+
+/// A table for people; nothing without transfers.
+pub(super) fn text(found: &[Completion]) -> String {
+    if found.is_empty() {
+        return String::new();
+    }
+    let mut text =
+        "\ntransfer on class      median      95 % interval            ratio     n  failed\n"
+            .to_owned();
+    let told = |span: Option<Span>| span.map_or_else(|| "-".to_owned(), |span| span.to_string());
+    for one in found {
+        let interval = one
+            .interval
+            .map_or_else(|| "-".to_owned(), |(low, high)| format!("{low} to {high}"));
+        let ratio = one
+            .ratio
+            .map_or_else(|| "-".to_owned(), |ratio| format!("{ratio:.3}"));
+        text.push_str(&format!(
+            "{:>17}  {:>10}  {interval:<23}  {ratio:>6}  {:>4}  {:>6}\n",
+            one.class + 1,
+            told(one.median),
+            one.n,
+            one.failed
+        ));
+    }
+    text
+}
+
+/// The same for programs.
+pub(super) fn value(found: &[Completion]) -> Value {
+    let one = |one: &Completion| {
+        json!({
+            "class": one.class,
+            "n": one.n,
+            "failed": one.failed,
+            "median_ns": one.median.map(Span::nanos),
+            "low_ns": one.interval.map(|(low, _)| low.nanos()),
+            "high_ns": one.interval.map(|(_, high)| high.nanos()),
+            "ratio": one.ratio,
+        })
+    };
+    found.iter().map(one).collect::<Vec<_>>().into()
+}

@@ -1,0 +1,186 @@
+//! `neph flows --save`: what was measured is in the workspace, however the measurement ended.
+
+use std::fs;
+use std::process::Stdio;
+use std::thread;
+use std::time::Duration;
+
+use crate::neph::{Place, Ran, send};
+use crate::pings::{ended, reflector};
+
+/// The messages that the workspace has of the last campaign, without the heading.
+fn messages(place: &Place) -> usize {
+    let ran = place.neph([
+        "export",
+        "last",
+        "--flows",
+        "--everything",
+        "--format",
+        "csv",
+        "-o",
+        "-",
+    ]);
+    assert_eq!(ran.status, 0, "{}", ran.err);
+    ran.out.lines().count() - 1
+}
+
+/// How the last campaign's only experiment stands.
+fn shown(place: &Place) -> Ran {
+    let ran = place.neph(["list", "last"]);
+    assert_eq!(ran.status, 0, "{}", ran.err);
+    ran
+}
+
+/// Begins a measurement that is kept, and lets it run for a while.
+fn going(place: &Place, target: &str, more: &[&str]) -> std::process::Child {
+    let some = ["flows", target, "-n", "8", "-i", "20ms", "--save", "night"];
+    let mut command = place.command(some.into_iter().chain(more.iter().copied()));
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let running = command.spawn().expect("neph runs");
+    thread::sleep(Duration::from_millis(1500));
+    running
+}
+
+#[test]
+fn saved_flows_are_listed_shown_exported_and_reported() {
+    let (one, other) = (reflector(), reflector());
+    let targets = [&one, &other].map(|reflector| format!("udp://{}", reflector.address()));
+    let place = Place::empty();
+    let ran = place.neph([
+        "flows",
+        &targets[0],
+        &targets[1],
+        "-n",
+        "16",
+        "-c",
+        "12",
+        "-i",
+        "50ms",
+        "--save",
+        "night",
+    ]);
+    assert_eq!(ran.status, 0, "{}{}", ran.out, ran.err);
+    assert!(
+        ran.err
+            .contains("neph: kept as campaign night, complete; neph report "),
+        "{}",
+        ran.err
+    );
+    assert_eq!(messages(&place), 16 * 12);
+    let shown = place.neph(["show", "night"]);
+    assert!(
+        targets.iter().all(|target| shown.out.contains(target)),
+        "{}",
+        shown.out
+    );
+    let report = place.neph(["report", "night", "-o", &place.text("report")]);
+    assert_eq!(report.status, 0, "{}{}", report.out, report.err);
+    let figures = fs::read_dir(place.path("report").join("figures"))
+        .or_else(|_| fs::read_dir(place.path("report")))
+        .expect("a folder");
+    let names: Vec<String> = figures
+        .map(|entry| entry.expect("an entry").file_name().display().to_string())
+        .collect();
+    assert!(
+        names.iter().any(|name| name.starts_with("flow-spectrum")),
+        "{names:?}"
+    );
+    let resumed = place.neph(["resume", "night"]);
+    assert!(
+        resumed.err.contains("is complete already"),
+        "{}",
+        resumed.err
+    );
+}
+
+#[test]
+fn ctrl_c_is_the_end_of_a_run_without_one_and_interrupts_a_run_with_one() {
+    let reflector = reflector();
+    let target = format!("udp://{}", reflector.address());
+    for (more, word) in [(&[][..], "complete"), (&["-w", "60s"][..], "interrupted")] {
+        let place = Place::empty();
+        let running = going(&place, &target, more);
+        send("INT", running.id());
+        let ran = ended(running);
+        assert_eq!(ran.status, 130, "{}", ran.err);
+        let said = format!("kept as campaign night, {word}; neph report");
+        assert!(ran.err.contains(&said), "{}", ran.err);
+        assert!(shown(&place).out.contains(word));
+        assert!(messages(&place) > 100);
+        if word == "interrupted" {
+            let resumed = place.neph(["resume", "night"]);
+            assert_eq!(resumed.status, 2, "{}", resumed.err);
+            assert!(resumed.err.contains("without a plan"), "{}", resumed.err);
+        }
+    }
+}
+
+#[test]
+fn after_a_kill_the_messages_are_there() {
+    let reflector = reflector();
+    let place = Place::empty();
+    let target = format!("udp://{}", reflector.address());
+    let running = going(&place, &target, &[]);
+    send("KILL", running.id());
+    let killed = running.wait_with_output().expect("it ended");
+    assert!(!killed.status.success());
+    // Eight flows each 20 ms for a second and a half, less what starting took.
+    assert!(messages(&place) > 100);
+    // The next who writes ends what was cut off.
+    let next = place.neph(["flows", &target, "-n", "2", "-c", "1", "--save", "day"]);
+    assert_eq!(next.status, 0, "{}", next.err);
+    let listed = place.neph(["list"]);
+    assert!(
+        listed.out.contains("interrupted") && listed.out.contains("complete"),
+        "{}",
+        listed.out
+    );
+}
+
+#[test]
+fn a_disk_that_takes_no_more_ends_the_measurement_with_a_sentence() {
+    let reflector = reflector();
+    let place = Place::empty();
+    let script = format!(
+        "trap '' XFSZ; ulimit -f 400; exec \"$NEPH\" flows udp://{} -n 200 -i 20ms -w 60s --save night",
+        reflector.address()
+    );
+    let output = std::process::Command::new("bash")
+        .args(["-c", &script])
+        .env("NEPH", env!("CARGO_BIN_EXE_neph"))
+        .env("NEPH_WORKSPACE", place.workspace())
+        .output();
+    let ran = Ran::from(output.expect("bash"));
+    assert_eq!(ran.status, 1, "{}{}", ran.out, ran.err);
+    let told: Vec<&str> = ran.err.lines().collect();
+    assert!(
+        told.len() == 1
+            && told[0].contains("the measurement ends here, and what was recorded is kept"),
+        "{}",
+        ran.err
+    );
+    let kept = messages(&place);
+    assert!(kept > 1000, "{kept}");
+}
+
+#[test]
+fn what_cannot_begin_leaves_no_campaign_and_bad_names_are_refused() {
+    let place = Place::empty();
+    for (name, part) in [("last", "stands for the campaign"), ("", "not empty")] {
+        let ran = place.neph(["flows", "127.0.0.1", "-c", "1", "--save", name]);
+        assert_eq!(ran.status, 2, "{}", ran.err);
+        assert!(ran.err.contains(part), "{}", ran.err);
+    }
+    let ran = place.neph([
+        "flows",
+        "127.0.0.1",
+        "-c",
+        "1",
+        "--site",
+        "nonesuch",
+        "--save",
+        "night",
+    ]);
+    assert_eq!(ran.status, 2, "{}", ran.err);
+    assert!(!place.neph(["list"]).out.contains("night"));
+}
