@@ -55,7 +55,7 @@ class Neph:
         """Our reflector, which permits one address as much as the largest run asks."""
         return [
             *(self.program, "reflect", "--listen", f"{SERVER_ADDRESS}:{self.port}", "--quiet"),
-            *("--messages-per-second", "200000"),
+            *("--max-rate", "200000"),
         ]
 
     def command(self, load: Load, folder: Path) -> list[str]:
@@ -65,7 +65,7 @@ class Neph:
             *("--flows", str(load.flows), "--interval", f"{load.interval_us}us"),
             *("--duration", f"{load.seconds}s", "--first-port", "10000", "--rate-cap", "200000"),
             *("--format", "json", "--output", str(folder / "summary.json"), "--quiet"),
-            *("--save", str(folder / "workspace")),
+            *("--save", "flows", "--workspace", str(folder / "workspace")),
         ]
 
 
