@@ -3,7 +3,8 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use neph_wire::icmp::{Family, IcmpMessage, internet_checksum, parse, parse_quoted};
+use neph_wire::checksum::internet_checksum;
+use neph_wire::icmp::{Family, IcmpMessage, parse, parse_quoted};
 use neph_wire::ip::{FiveTuple, five_tuple, parse_ip, parse_tcp, parse_udp, tcp_timestamps};
 
 fuzz_target!(|bytes: &[u8]| {

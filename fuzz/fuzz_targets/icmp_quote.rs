@@ -5,7 +5,8 @@
 use std::net::{Ipv4Addr, SocketAddr};
 
 use libfuzzer_sys::fuzz_target;
-use neph_wire::icmp::{Family, internet_checksum};
+use neph_wire::checksum::internet_checksum;
+use neph_wire::icmp::{Family};
 use neph_wire::probe::{Tag, parse_error, udp};
 
 fuzz_target!(|bytes: &[u8]| {

@@ -5,6 +5,7 @@
 //! input justifies. Writers append to a `Vec<u8>` that the caller keeps, parsers borrow.
 
 mod bytes;
+pub mod checksum;
 pub mod echo;
 pub mod frame;
 pub mod http;

@@ -9,9 +9,9 @@
 //! of one flow must not have neighbouring numbers (a target that still remembers the last SYN would
 //! take the next one for part of it), so [`Numbers`] scatters them, reversibly.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 
-use crate::icmp::internet_checksum;
+use crate::checksum::{PseudoHeader, internet_checksum};
 use crate::ip::{TCP, TcpHeader, parse_tcp};
 
 /// Bytes of a TCP header without options.
@@ -39,58 +39,71 @@ pub fn syn(ends: &Ends, seq: u32, out: &mut Vec<u8>) {
     // An Ethernet frame's 1500 bytes less both headers.
     let mss: u16 = if ends.target.is_ipv4() { 1460 } else { 1440 };
     let [high, low] = mss.to_be_bytes();
-    segment(ends, (seq, TcpHeader::SYN), &[2, 4, high, low], out);
+    let fields = Fields {
+        seq,
+        flags: TcpHeader::SYN,
+        window: WINDOW,
+        options: &[2, 4, high, low],
+    };
+    segment(ends, &fields, out);
+}
+
+/// Appends a SYN without options and with a window of 0, which invites nobody to send.
+pub(crate) fn bare_syn(ends: &Ends, seq: u32, out: &mut Vec<u8>) {
+    let fields = Fields {
+        seq,
+        flags: TcpHeader::SYN,
+        window: 0,
+        options: &[],
+    };
+    segment(ends, &fields, out);
 }
 
 /// Appends a RST with this sequence number: what the segment it refuses acknowledged.
 pub fn rst(ends: &Ends, seq: u32, out: &mut Vec<u8>) {
-    segment(ends, (seq, TcpHeader::RST), &[], out);
+    let fields = Fields {
+        seq,
+        flags: TcpHeader::RST,
+        window: 0,
+        options: &[],
+    };
+    segment(ends, &fields, out);
 }
 
-/// `options` is empty or one word.
-fn segment(ends: &Ends, (seq, flags): (u32, u8), options: &[u8], out: &mut Vec<u8>) {
+/// What differs between the segments that are written here.
+struct Fields<'a> {
+    seq: u32,
+    flags: u8,
+    window: u16,
+    /// Nothing or one word.
+    options: &'a [u8],
+}
+
+fn segment(ends: &Ends, fields: &Fields<'_>, out: &mut Vec<u8>) {
     let start = out.len();
     // The header's length in words of four bytes stands in the upper half of its byte.
-    let offset = if options.is_empty() { 0x50 } else { 0x60 };
-    let window = if flags == TcpHeader::SYN { WINDOW } else { 0 };
+    let offset = if fields.options.is_empty() {
+        0x50
+    } else {
+        0x60
+    };
     out.extend_from_slice(&ends.source.port().to_be_bytes());
     out.extend_from_slice(&ends.target.port().to_be_bytes());
-    out.extend_from_slice(&seq.to_be_bytes());
+    out.extend_from_slice(&fields.seq.to_be_bytes());
     out.extend_from_slice(&[0; 4]);
-    out.extend_from_slice(&[offset, flags]);
-    out.extend_from_slice(&window.to_be_bytes());
+    out.extend_from_slice(&[offset, fields.flags]);
+    out.extend_from_slice(&fields.window.to_be_bytes());
     out.extend_from_slice(&[0; 4]);
-    out.extend_from_slice(options);
+    out.extend_from_slice(fields.options);
     let sum = checksum(ends, &out[start..]);
     out[start + 16..start + 18].copy_from_slice(&sum.to_be_bytes());
 }
 
 /// Of a whole TCP segment with these ends; 0 over one that holds its own right checksum.
 fn checksum(ends: &Ends, segment: &[u8]) -> u16 {
-    let len = u32::try_from(segment.len()).unwrap_or(u32::MAX);
-    let [.., high, low] = len.to_be_bytes();
-    match (ends.source.ip(), ends.target.ip()) {
-        (IpAddr::V4(source), IpAddr::V4(target)) => internet_checksum(&[
-            &source.octets(),
-            &target.octets(),
-            &[0, TCP, high, low],
-            segment,
-        ]),
-        (source, target) => internet_checksum(&[
-            &v6_octets(source),
-            &v6_octets(target),
-            &len.to_be_bytes(),
-            &[0, 0, 0, TCP],
-            segment,
-        ]),
-    }
-}
-
-fn v6_octets(ip: IpAddr) -> [u8; 16] {
-    match ip {
-        IpAddr::V4(v4) => v4.to_ipv6_mapped().octets(),
-        IpAddr::V6(v6) => v6.octets(),
-    }
+    let pseudo = PseudoHeader::new(ends.source.ip(), ends.target.ip(), TCP, segment.len());
+    let pseudo = pseudo.as_ref().map_or(&[][..], PseudoHeader::as_bytes);
+    internet_checksum(&[pseudo, segment])
 }
 
 /// How a SYN was answered.
@@ -207,6 +220,15 @@ mod tests {
     }
 
     /// Both versions' ends with these ports.
+    fn bare(seq: u32, flags: u8) -> Fields<'static> {
+        Fields {
+            seq,
+            flags,
+            window: 0,
+            options: &[],
+        }
+    }
+
     fn both(source: u16, target: u16) -> [Ends; 2] {
         let with = |mut ends: Ends| {
             ends.source.set_port(source);
@@ -250,7 +272,7 @@ mod tests {
     fn only_what_answers_a_syn_is_an_answer() {
         let told = |flags: u8| {
             let mut out = Vec::new();
-            segment(&both(80, 40_000)[0], (9, flags), &[], &mut out);
+            segment(&both(80, 40_000)[0], &bare(9, flags), &mut out);
             out[8..12].copy_from_slice(&7_u32.to_be_bytes());
             parse_answer(&out).map(|answer| (answer.verdict, answer.seq))
         };
@@ -306,7 +328,7 @@ mod tests {
         #[test]
         fn an_answer_names_the_syn(from: u16, to: u16, seq: u32) {
             let mut out = Vec::new();
-            segment(&both(from, to)[1], (0, 0x14), &[], &mut out);
+            segment(&both(from, to)[1], &bare(0, 0x14), &mut out);
             out[8..12].copy_from_slice(&seq.wrapping_add(1).to_be_bytes());
             let answer = parse_answer(&out).expect("an answer");
             prop_assert_eq!(answer, Answer { from, to, verdict: Verdict::Refused, seq });

@@ -99,7 +99,7 @@ impl Raw {
             }
             (TraceKind::Syn, _) => {
                 let seq = u32::from(ask.port) << 16 | u32::from(ask.number);
-                probe::syn(source, self.destination, seq).map(Vec::from)
+                probe::syn(source, self.destination, seq)
             }
             (TraceKind::Icmp, _) => {
                 let ends = (self.source, self.destination.ip());

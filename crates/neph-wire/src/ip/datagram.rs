@@ -8,6 +8,7 @@ use std::net::{IpAddr, SocketAddr};
 use thiserror::Error;
 
 use super::UDP;
+use crate::checksum::{PseudoHeader, internet_checksum};
 
 /// Bytes of an IPv4 header without options.
 const V4_LEN: usize = 20;
@@ -52,8 +53,10 @@ pub fn encode_udp(
     let too_long = || PacketError::Length(payload.len());
     let len = |more: usize| u16::try_from(payload.len() + more).map_err(|_| too_long());
     let udp_len = len(UDP_LEN)?;
-    let mut pseudo = Sum::default();
-    match (datagram.source.ip(), datagram.destination.ip()) {
+    let (source, destination) = (datagram.source.ip(), datagram.destination.ip());
+    let pseudo = PseudoHeader::new(source, destination, UDP, usize::from(udp_len))
+        .ok_or(PacketError::Versions)?;
+    match (source, destination) {
         (IpAddr::V4(from), IpAddr::V4(to)) => {
             let total = len(V4_LEN + UDP_LEN)?;
             let start = out.len();
@@ -64,11 +67,8 @@ pub fn encode_udp(
             out.extend_from_slice(&[datagram.hops, UDP, 0, 0]);
             out.extend_from_slice(&from.octets());
             out.extend_from_slice(&to.octets());
-            let mut header = Sum::default();
-            header.add(&out[start..]);
-            out[start + 10..start + 12].copy_from_slice(&header.checksum().to_be_bytes());
-            pseudo.add(&from.octets());
-            pseudo.add(&to.octets());
+            let sum = internet_checksum(&[&out[start..]]);
+            out[start + 10..start + 12].copy_from_slice(&sum.to_be_bytes());
         }
         (IpAddr::V6(from), IpAddr::V6(to)) => {
             out.extend_from_slice(&[0x60, 0, 0, 0]);
@@ -76,57 +76,32 @@ pub fn encode_udp(
             out.extend_from_slice(&[UDP, datagram.hops]);
             out.extend_from_slice(&from.octets());
             out.extend_from_slice(&to.octets());
-            pseudo.add(&from.octets());
-            pseudo.add(&to.octets());
         }
         _ => return Err(PacketError::Versions),
     }
-    pseudo.add(&[0, UDP]);
-    pseudo.add(&udp_len.to_be_bytes());
-    push_udp(datagram, udp_len, payload, pseudo, out);
+    push_udp(datagram, (udp_len, payload), &pseudo, out);
     Ok(())
 }
 
 /// The UDP header with its checksum over `pseudo`, header and payload, and the payload.
-fn push_udp(datagram: &Datagram, len: u16, payload: &[u8], mut pseudo: Sum, out: &mut Vec<u8>) {
+fn push_udp(
+    datagram: &Datagram,
+    (len, payload): (u16, &[u8]),
+    pseudo: &PseudoHeader,
+    out: &mut Vec<u8>,
+) {
     let start = out.len();
     out.extend_from_slice(&datagram.source.port().to_be_bytes());
     out.extend_from_slice(&datagram.destination.port().to_be_bytes());
     out.extend_from_slice(&len.to_be_bytes());
     out.extend_from_slice(&[0, 0]);
     out.extend_from_slice(payload);
-    pseudo.add(&out[start..]);
     // 0 means that there is none.
-    let checksum = match pseudo.checksum() {
+    let checksum = match internet_checksum(&[pseudo.as_bytes(), &out[start..]]) {
         0 => u16::MAX,
         checksum => checksum,
     };
     out[start + 6..start + 8].copy_from_slice(&checksum.to_be_bytes());
-}
-
-/// The internet checksum (RFC 1071) under way. Parts must have an even length, but for the last.
-#[derive(Debug, Clone, Copy, Default)]
-struct Sum(u64);
-
-impl Sum {
-    fn add(&mut self, bytes: &[u8]) {
-        let mut words = bytes.chunks_exact(2);
-        for word in &mut words {
-            self.0 += u64::from(u16::from_be_bytes([word[0], word[1]]));
-        }
-        if let [last] = words.remainder() {
-            self.0 += u64::from(*last) << 8;
-        }
-    }
-
-    fn checksum(self) -> u16 {
-        let mut sum = self.0;
-        while sum > 0xffff {
-            sum = (sum >> 16) + (sum & 0xffff);
-        }
-        // It fits: the loop went on until it did.
-        u16::try_from(!sum & 0xffff).unwrap_or(0)
-    }
 }
 
 #[cfg(test)]
@@ -206,20 +181,15 @@ mod tests {
             };
             prop_assert_eq!(FiveTuple::of(&packet), expected);
             // Whoever receives it adds all words up, checksum included, to all ones.
-            let mut whole = Sum::default();
             let addresses = match source {
                 SocketAddr::V4(_) => &bytes[12..20],
                 SocketAddr::V6(_) => &bytes[8..40],
             };
-            whole.add(addresses);
-            whole.add(&[0, UDP]);
-            whole.add(&bytes[bytes.len() - payload.len() - 4..][..2]);
-            whole.add(packet.payload);
-            prop_assert_eq!(whole.checksum(), 0);
+            let length = &bytes[bytes.len() - payload.len() - 4..][..2];
+            let whole = [addresses, &[0, UDP], length, packet.payload];
+            prop_assert_eq!(internet_checksum(&whole), 0);
             if source.is_ipv4() {
-                let mut header = Sum::default();
-                header.add(&bytes[..V4_LEN]);
-                prop_assert_eq!(header.checksum(), 0);
+                prop_assert_eq!(internet_checksum(&[&bytes[..V4_LEN]]), 0);
             }
         }
     }

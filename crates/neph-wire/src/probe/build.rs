@@ -2,37 +2,16 @@
 
 use std::net::{IpAddr, SocketAddr};
 
-use crate::icmp::{self, Family, internet_checksum};
+use crate::checksum::{PseudoHeader, internet_checksum};
+use crate::icmp::{self, Family};
 use crate::ip;
+use crate::syn::{Ends, bare_syn};
 
 /// Bytes of a TCP SYN without options.
 pub const SYN_LEN: usize = 20;
 
 /// Bytes of an echo request: header, and the payload's two bytes of balance and six of padding.
 pub const ECHO_LEN: usize = 16;
-
-/// Addresses, length and protocol, which transport checksums cover (RFC 768, 8200).
-/// `None` where the addresses are not of the same version.
-pub fn pseudo_header(
-    source: IpAddr,
-    destination: IpAddr,
-    protocol: u8,
-    len: usize,
-) -> Option<Vec<u8>> {
-    let len = u32::try_from(len).ok()?.to_be_bytes();
-    let mut bytes = match (source, destination) {
-        (IpAddr::V4(source), IpAddr::V4(destination)) => {
-            [source.octets(), destination.octets()].concat()
-        }
-        (IpAddr::V6(source), IpAddr::V6(destination)) => {
-            [source.octets(), destination.octets()].concat()
-        }
-        _ => return None,
-    };
-    bytes.extend_from_slice(&len);
-    bytes.extend_from_slice(&[0, 0, 0, protocol]);
-    Some(bytes)
-}
 
 /// Sets the two bytes at `at` (even) so that the Internet checksum over `pseudo` and then `bytes`
 /// becomes `wanted`. Bytes that hold a checksum field must have zeroes there.
@@ -62,30 +41,30 @@ pub fn udp(
     (balance_at, number): (usize, u16),
 ) -> Option<Vec<u8>> {
     let len = 8 + payload.len();
-    let pseudo = pseudo_header(source.ip(), destination.ip(), ip::UDP, len)?;
+    let pseudo = PseudoHeader::new(source.ip(), destination.ip(), ip::UDP, len)?;
     let mut out = Vec::with_capacity(len);
     out.extend_from_slice(&source.port().to_be_bytes());
     out.extend_from_slice(&destination.port().to_be_bytes());
     out.extend_from_slice(&u16::try_from(len).ok()?.to_be_bytes());
     out.extend_from_slice(&[0, 0]);
     out.extend_from_slice(payload);
-    balance(&pseudo, &mut out, 8 + balance_at, number);
+    balance(pseudo.as_bytes(), &mut out, 8 + balance_at, number);
     out[6..8].copy_from_slice(&number.to_be_bytes());
     Some(out)
 }
 
 /// A TCP SYN without options: a window of 0 invites nobody to send.
 /// `None` where the addresses are not of the same version.
-pub fn syn(source: SocketAddr, destination: SocketAddr, seq: u32) -> Option<[u8; SYN_LEN]> {
-    let pseudo = pseudo_header(source.ip(), destination.ip(), ip::TCP, SYN_LEN)?;
-    let mut out = [0; SYN_LEN];
-    out[..2].copy_from_slice(&source.port().to_be_bytes());
-    out[2..4].copy_from_slice(&destination.port().to_be_bytes());
-    out[4..8].copy_from_slice(&seq.to_be_bytes());
-    out[12] = 5 << 4;
-    out[13] = ip::TcpHeader::SYN;
-    let sum = internet_checksum(&[&pseudo, &out]);
-    out[16..18].copy_from_slice(&sum.to_be_bytes());
+pub fn syn(source: SocketAddr, destination: SocketAddr, seq: u32) -> Option<Vec<u8>> {
+    if source.is_ipv4() != destination.is_ipv4() {
+        return None;
+    }
+    let mut out = Vec::with_capacity(SYN_LEN);
+    let ends = Ends {
+        source,
+        target: destination,
+    };
+    bare_syn(&ends, seq, &mut out);
     Some(out)
 }
 
@@ -95,17 +74,18 @@ pub fn syn(source: SocketAddr, destination: SocketAddr, seq: u32) -> Option<[u8;
 /// `None` where the addresses are not of the same version.
 pub fn echo(ends: (IpAddr, IpAddr), ident: u16, seq: u16) -> Option<[u8; ECHO_LEN]> {
     let (family, pseudo) = match ends {
-        (IpAddr::V4(_), IpAddr::V4(_)) => (Family::V4, Vec::new()),
-        (source, destination) => (
-            Family::V6,
-            pseudo_header(source, destination, ip::ICMPV6, ECHO_LEN)?,
-        ),
+        (IpAddr::V4(_), IpAddr::V4(_)) => (Family::V4, None),
+        (source, destination) => {
+            let pseudo = PseudoHeader::new(source, destination, ip::ICMPV6, ECHO_LEN)?;
+            (Family::V6, Some(pseudo))
+        }
     };
     let mut out = [0; ECHO_LEN];
     out[0] = family.echo_request();
     out[4..6].copy_from_slice(&ident.to_be_bytes());
     out[6..8].copy_from_slice(&seq.to_be_bytes());
-    balance(&pseudo, &mut out, icmp::HEADER, ident);
+    let pseudo = pseudo.as_ref().map_or(&[][..], PseudoHeader::as_bytes);
+    balance(pseudo, &mut out, icmp::HEADER, ident);
     out[2..4].copy_from_slice(&ident.to_be_bytes());
     Some(out)
 }

@@ -7,7 +7,8 @@
 use std::net::IpAddr;
 
 use crate::bytes::Reader;
-use crate::icmp::{Family, IcmpError, internet_checksum};
+use crate::checksum::internet_checksum;
+use crate::icmp::{Family, IcmpError};
 use crate::ip::{self, FiveTuple};
 
 /// Where routers that do not tell the quote's length put the extensions (RFC 4884 section 5.5).

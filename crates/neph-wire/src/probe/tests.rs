@@ -4,7 +4,8 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 
 use super::*;
-use crate::icmp::{Family, IcmpError, IcmpMessage, internet_checksum, parse};
+use crate::checksum::{PseudoHeader, internet_checksum};
+use crate::icmp::{Family, IcmpError, IcmpMessage, parse};
 use crate::ip::{ICMP, ICMPV6, TCP, UDP, parse_tcp};
 
 fn ends(family: Family) -> (IpAddr, IpAddr) {
@@ -147,8 +148,8 @@ proptest! {
             let (source, destination) = ends(family);
             let (from, to) = (SocketAddr::new(source, ports.0), SocketAddr::new(destination, ports.1));
             let bytes = udp(from, to, &payload, (2, number)).expect("one version");
-            let pseudo = pseudo_header(source, destination, UDP, bytes.len()).expect("same");
-            prop_assert_eq!(internet_checksum(&[&pseudo, &bytes]), 0, "it is right");
+            let pseudo = PseudoHeader::new(source, destination, UDP, bytes.len()).expect("same");
+            prop_assert_eq!(internet_checksum(&[pseudo.as_bytes(), &bytes]), 0, "it is right");
             prop_assert_eq!(&bytes[6..8], &number.to_be_bytes());
             prop_assert_eq!(&bytes[8..10], &payload[..2]);
             prop_assert_eq!(&bytes[12..], &payload[4..]);
@@ -167,8 +168,8 @@ proptest! {
             let (source, destination) = ends(family);
             let (from, to) = (SocketAddr::new(source, ports.0), SocketAddr::new(destination, ports.1));
             let bytes = syn(from, to, seq).expect("one version");
-            let pseudo = pseudo_header(source, destination, TCP, SYN_LEN).expect("same");
-            prop_assert_eq!(internet_checksum(&[&pseudo, &bytes]), 0);
+            let pseudo = PseudoHeader::new(source, destination, TCP, SYN_LEN).expect("same");
+            prop_assert_eq!(internet_checksum(&[pseudo.as_bytes(), &bytes]), 0);
             prop_assert_eq!(parse_tcp(&bytes).expect("a header").seq, seq);
             let quoted = packet(family, TCP, &bytes[..8]);
             let quote = parse_error(family, &exceeded(family, &quoted)).expect("reads");
@@ -185,8 +186,8 @@ proptest! {
             match family {
                 Family::V4 => prop_assert!(parse(family, &bytes).is_ok()),
                 Family::V6 => {
-                    let pseudo = pseudo_header(both.0, both.1, ICMPV6, ECHO_LEN).expect("same");
-                    prop_assert_eq!(internet_checksum(&[&pseudo, &bytes]), 0);
+                    let pseudo = PseudoHeader::new(both.0, both.1, ICMPV6, ECHO_LEN).expect("same");
+                    prop_assert_eq!(internet_checksum(&[pseudo.as_bytes(), &bytes]), 0);
                 }
             }
             let IcmpMessage::EchoRequest(read) = parse(family, &bytes).expect("reads") else {
