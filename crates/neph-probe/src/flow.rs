@@ -11,7 +11,7 @@ use crate::outlet::Outlet;
 use crate::pace;
 use crate::raw_tcp;
 use crate::report::{Report, Reports};
-use crate::spec::{FlowSpec, Priority};
+use crate::spec::FlowSpec;
 use crate::stop::Stop;
 use crate::stream;
 
@@ -54,14 +54,7 @@ impl Flow {
 }
 
 fn run(spec: &FlowSpec, outlet: Outlet, stop: &Stop) -> Result<(), ProbeError> {
-    let mut priority = spec.priority;
-    if let Some(site) = &spec.site {
-        site.enter()?;
-        if site.is_rationed() {
-            priority = Priority::Normal;
-        }
-    }
-    pace::settle_thread(priority);
+    pace::settle_at(spec.site.as_ref(), spec.priority)?;
     match spec.target.kind() {
         ProbeKind::Ws | ProbeKind::Http | ProbeKind::Tcp => stream::drive(spec, outlet, stop),
         // Without the right to build segments ourselves, our kernel builds them: it connects.

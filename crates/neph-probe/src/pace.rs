@@ -7,8 +7,10 @@
 use std::time::Duration;
 
 use neph_model::{Instant, Own, Span};
+use neph_sys::place::Place;
 use neph_sys::{clock, sched};
 
+use crate::ProbeError;
 use crate::spec::Priority;
 
 /// Waking takes this long at the median (12 us measured), so waits end this much early.
@@ -26,6 +28,22 @@ pub(crate) fn settle_thread(priority: Priority) -> bool {
         Priority::Normal => false,
         Priority::Auto => sched::use_fifo(FIFO).is_ok(),
     }
+}
+
+/// Brings the calling thread, which is to measure, to its place and has it settle there. Where CPU
+/// time is rationed it stays an ordinary thread: a real-time one would take more than its share.
+///
+/// # Errors
+/// When the place cannot be entered.
+pub(crate) fn settle_at(site: Option<&Place>, mut priority: Priority) -> Result<(), ProbeError> {
+    if let Some(site) = site {
+        site.enter()?;
+        if site.is_rationed() {
+            priority = Priority::Normal;
+        }
+    }
+    settle_thread(priority);
+    Ok(())
 }
 
 /// How one flow waits for its sends.

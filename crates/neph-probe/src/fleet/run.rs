@@ -18,7 +18,6 @@ use super::transport::Transport;
 use crate::ProbeError;
 use crate::pace;
 use crate::raw_tcp;
-use crate::spec::Priority;
 use crate::stop::Stop;
 
 /// Files that a fleet needs beside those of its flows, and that others of this process may want.
@@ -66,14 +65,7 @@ impl FleetRun {
 }
 
 fn run(spec: &FleetSpec, reports: FleetReports, stop: &Stop) -> Result<(), ProbeError> {
-    let mut priority = spec.priority;
-    if let Some(site) = &spec.site {
-        site.enter()?;
-        if site.is_rationed() {
-            priority = Priority::Normal;
-        }
-    }
-    pace::settle_thread(priority);
+    pace::settle_at(spec.site.as_ref(), spec.priority)?;
     let transport = transport(spec)?;
     driver::drive(spec, transport, reports, stop)
 }
