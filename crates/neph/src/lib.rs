@@ -15,6 +15,7 @@ mod flows;
 mod gallery;
 mod import;
 mod interrupt;
+mod ip_choice;
 mod lab;
 mod list;
 mod output;

@@ -88,7 +88,7 @@ fn endpoint(text: &str, args: &Args) -> Result<(ProbeKind, FleetEndpoint), Failu
         )));
     }
     let address = target
-        .resolve(args.version())
+        .resolve(args.ip.version())
         .map_err(|error| match error {
             TargetError::Unresolved { .. } => Failure::refused(error),
             other => Failure::usage(other),

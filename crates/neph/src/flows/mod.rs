@@ -18,9 +18,10 @@ use std::path::PathBuf;
 use clap::{Args as ClapArgs, ValueEnum};
 use neph_flows::{Detection, Settings};
 use neph_model::Span;
-use neph_probe::{IpVersion, Place, Priority};
+use neph_probe::{Place, Priority};
 
 use crate::exit::{Failure, Outcome};
+use crate::ip_choice::IpChoice;
 use crate::value::Secret;
 use crate::workspace::Workspace;
 use crate::{interrupt, output, value};
@@ -77,12 +78,8 @@ pub(crate) struct Args {
     /// Messages a second that are never exceeded, all flows together [default: 50000; SYNs: 1000]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) rate_cap: Option<u32>,
-    /// IPv4 only
-    #[arg(short = '4', conflicts_with = "ipv6")]
-    pub(crate) ipv4: bool,
-    /// IPv6 only
-    #[arg(short = '6')]
-    pub(crate) ipv6: bool,
+    #[command(flatten)]
+    pub(crate) ip: IpChoice,
     /// How many round trips are looked at together for a flow's base latency
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(2..=16), default_value = "4")]
     pub(crate) window: u8,
@@ -131,14 +128,6 @@ pub(crate) struct Args {
 }
 
 impl Args {
-    const fn version(&self) -> IpVersion {
-        match (self.ipv4, self.ipv6) {
-            (true, _) => IpVersion::V4,
-            (_, true) => IpVersion::V6,
-            _ => IpVersion::Any,
-        }
-    }
-
     const fn priority(&self) -> Priority {
         if self.normal_priority {
             Priority::Normal

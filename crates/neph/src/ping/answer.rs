@@ -57,7 +57,7 @@ enum Rank {
 pub(super) fn whoever_answers(args: &Args, asking: &Asking) -> Result<Answers, Failure> {
     let typed = Typed::parse(&args.target)?;
     let mut places = Vec::new();
-    for address in addresses(&typed.plain, args.version())? {
+    for address in addresses(&typed.plain, args.ip.version())? {
         for target in typed.targets()? {
             places.push(Place {
                 address: SocketAddr::new(address.ip(), target.port()),

@@ -151,7 +151,7 @@ pub(super) fn addresses(target: &Target, version: IpVersion) -> Result<Vec<Socke
 /// version's; at best at one that takes the connection. A reflector on 0.0.0.0 is not to be found at the `::1` that localhost may mean first.
 fn ask(target: &Target, args: &Args) -> Result<(SocketAddr, Discovery), Failure> {
     let mut silent: Option<(SocketAddr, Discovery)> = None;
-    for address in addresses(target, args.version())? {
+    for address in addresses(target, args.ip.version())? {
         let discovery = discover(target, address, &args.asking())?;
         if discovery.silence.is_none() {
             return Ok((address, discovery));
@@ -247,7 +247,7 @@ fn whatever_answers(args: &Args, found: &mut Found) -> Result<(), Failure> {
         let typed = Target::parse(&format!("http://{}", args.target)).map_err(Failure::usage)?;
         let target = Target::icmp(typed.host()).map_err(Failure::usage)?;
         check_sizes(target.kind(), args)?;
-        let address = addresses(&target, args.version())?[0];
+        let address = addresses(&target, args.ip.version())?[0];
         return found.add(args, target, (address, Discovery::default()));
     };
     found.remarks.push(answers.sentence);

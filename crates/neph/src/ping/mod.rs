@@ -17,9 +17,10 @@ use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, ValueEnum};
 use neph_model::{ByteSize, Span};
-use neph_probe::{ConnectionUse, IpVersion, Priority, TlsVersion, Trust};
+use neph_probe::{ConnectionUse, Priority, TlsVersion, Trust};
 
 use crate::exit::{Failure, Outcome};
+use crate::ip_choice::IpChoice;
 use crate::value::Secret;
 use crate::{interrupt, output, value};
 
@@ -90,12 +91,8 @@ pub(crate) struct Args {
     /// Our port
     #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) source_port: Option<u16>,
-    /// IPv4 only
-    #[arg(short = '4', conflicts_with = "ipv6")]
-    pub(crate) ipv4: bool,
-    /// IPv6 only
-    #[arg(short = '6')]
-    pub(crate) ipv6: bool,
+    #[command(flatten)]
+    pub(crate) ip: IpChoice,
     /// Demand this TLS version
     #[arg(long, value_enum)]
     pub(crate) tls_version: Option<TlsChoice>,
@@ -148,13 +145,6 @@ pub(crate) struct Args {
 }
 
 impl Args {
-    const fn version(&self) -> IpVersion {
-        match (self.ipv4, self.ipv6) {
-            (true, _) => IpVersion::V4,
-            (_, true) => IpVersion::V6,
-            _ => IpVersion::Any,
-        }
-    }
     fn trust(&self) -> Trust {
         match (&self.ca_file, self.insecure) {
             (Some(file), _) => Trust::File(file.clone()),

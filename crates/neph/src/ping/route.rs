@@ -27,7 +27,9 @@ pub(super) fn trace(
 
 fn resolve(args: &Args, host: &str) -> Result<IpAddr, Failure> {
     let target = Target::icmp(host).map_err(Failure::usage)?;
-    let address = target.resolve(args.version()).map_err(Failure::refused)?;
+    let address = target
+        .resolve(args.ip.version())
+        .map_err(Failure::refused)?;
     Ok(address.ip())
 }
 

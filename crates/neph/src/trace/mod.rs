@@ -12,10 +12,11 @@ use std::path::PathBuf;
 use clap::{ArgAction, Args as ClapArgs};
 use neph_flows::diamond;
 use neph_model::{FlowTrace, Span};
-use neph_probe::{FlowSet, IpVersion, Place, Sockets, TraceSpec, trace};
+use neph_probe::{FlowSet, Place, Sockets, TraceSpec, trace};
 use neph_stats::flows_to_rule_out;
 
 use crate::exit::{Failure, Outcome};
+use crate::ip_choice::IpChoice;
 use crate::ping::Format;
 use crate::{interrupt, output, value};
 
@@ -37,12 +38,8 @@ Exit status: 0 somebody answered, 1 nobody did, 2 usage, 130 interrupted (with w
 pub(crate) struct Args {
     /// Whom to look for
     target: String,
-    /// IPv4 only
-    #[arg(short = '4', conflicts_with = "ipv6")]
-    ipv4: bool,
-    /// IPv6 only
-    #[arg(short = '6')]
-    ipv6: bool,
+    #[command(flatten)]
+    ip: IpChoice,
     /// Trace this many flows, instead of as many as it takes to know all paths
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=50_000))]
     flows: Option<u32>,
@@ -100,14 +97,6 @@ fn confidence(text: &str) -> Result<Confidence, String> {
 }
 
 impl Args {
-    const fn version(&self) -> IpVersion {
-        match (self.ipv4, self.ipv6) {
-            (true, _) => IpVersion::V4,
-            (_, true) => IpVersion::V6,
-            _ => IpVersion::Any,
-        }
-    }
-
     fn flow_set(&self) -> FlowSet {
         let first = FIRST_PORT;
         match (&self.source_port, self.flows) {
@@ -125,7 +114,9 @@ impl Args {
 
     fn spec(&self) -> Result<TraceSpec, Failure> {
         let (kind, target) = target::parse(&self.target)?;
-        let destination = target.resolve(self.version()).map_err(Failure::refused)?;
+        let destination = target
+            .resolve(self.ip.version())
+            .map_err(Failure::refused)?;
         Ok(TraceSpec {
             sockets: if self.no_raw {
                 Sockets::Plain
