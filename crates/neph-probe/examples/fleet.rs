@@ -104,6 +104,7 @@ fn ask(spec: FleetSpec) -> Result<(), Box<dyn Error>> {
             }
             FleetReport::Ended(end) => tally = end,
             FleetReport::Anchor(_) | FleetReport::ClockStepped(_) => {}
+            FleetReport::NotSent(why) => println!("not_sent {why}"),
         }
     }
     run.join()?;

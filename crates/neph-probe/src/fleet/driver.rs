@@ -56,14 +56,15 @@ pub(super) fn drive(
         reports,
         clock: StampClock::new(),
         events: Vec::with_capacity(BATCH),
-        least_gap: least_gap(rota.gap(), spec.rate_cap),
+        least_gap: spec.least_gap().max(catching_up(rota.gap())),
         slot: moment,
         read: moment,
         told: moment,
         woken: moment,
         anchored: None,
+        is_refused: false,
     };
-    driver.open(spec.fleet.lanes)?;
+    driver.open(spec.fleet.lanes, stop)?;
     driver.session.begin(now() + SETTLE);
     driver.run(stop);
     driver.finish();
@@ -71,10 +72,9 @@ pub(super) fn drive(
 }
 
 /// Who was held up catches up a quarter faster than the schedule, not all at once: a burst would
-/// measure itself. And the cap on the rate holds always.
-fn least_gap(gap: Span, rate_cap: u32) -> Span {
-    let capped = 1_000_000_000 / i64::from(rate_cap.max(1));
-    Span::from_nanos(capped.max(gap.nanos() / 5 * 4))
+/// measure itself.
+fn catching_up(gap: Span) -> Span {
+    Span::from_nanos(gap.nanos() / 5 * 4)
 }
 
 #[derive(Debug)]
@@ -94,12 +94,22 @@ struct Driver {
     /// When it last woke to send.
     woken: Instant<Own>,
     anchored: Option<Instant<Own>>,
+    /// Whether it was told why something could not be sent.
+    is_refused: bool,
 }
 
 impl Driver {
-    fn open(&mut self, lanes: u32) -> Result<(), ProbeError> {
+    fn open(&mut self, lanes: u32, stop: &Stop) -> Result<(), ProbeError> {
         let mut sources = Vec::with_capacity(lanes as usize);
+        let gap = self.transport.opening_gap();
         for lane in (0..lanes).map(Lane) {
+            if gap > Span::ZERO {
+                if stop.is_set() {
+                    break;
+                }
+                clock::nap(gap.to_duration());
+                self.take_in(now());
+            }
             let port = self.transport.open(lane, now())?;
             self.session.opened_first(lane, port);
             sources.push(port);
@@ -156,8 +166,9 @@ impl Driver {
             wall: self.clock.anchor().to_wall(at),
         };
         self.session.sending(at);
-        if self.transport.send(&request).is_err() {
+        if let Err(error) = self.transport.send(&request) {
             self.session.not_sent();
+            self.refused(&error);
         }
     }
 
@@ -168,9 +179,24 @@ impl Driver {
         if departure.port.is_some() {
             return departure.port;
         }
-        let port = self.transport.open(departure.lane, now()).ok()?;
-        self.session.opened(port);
-        Some(port)
+        match self.transport.open(departure.lane, now()) {
+            Ok(port) => {
+                self.session.opened(port);
+                Some(port)
+            }
+            Err(error) => {
+                self.refused(&error);
+                None
+            }
+        }
+    }
+
+    /// Tells why the first message that could not be sent could not.
+    fn refused(&mut self, why: &dyn std::fmt::Display) {
+        if !self.is_refused {
+            self.is_refused = true;
+            self.reports.tell(FleetReport::NotSent(why.to_string()));
+        }
     }
 
     fn take_in(&mut self, at: Instant<Own>) {

@@ -17,6 +17,7 @@ use neph_sys::steer::Steering;
 use neph_wire::ip::{Datagram, encode_udp};
 use socket2::{Domain, Protocol, Socket, Type};
 
+use super::blocks::Blocks;
 use super::ports::Ports;
 use super::session::{Departed, Event, Known, Replied, low};
 use super::spec::{FleetSpec, Sharing};
@@ -46,6 +47,7 @@ pub(crate) struct Shared {
     set: Epoll,
     steering: Steering,
     ports: Ports,
+    blocks: Blocks,
     hops: u8,
     /// By port: the endpoint that is asked from it.
     asked: Vec<u32>,
@@ -101,6 +103,7 @@ impl Shared {
             set,
             steering,
             ports,
+            blocks: Blocks::new("udp"),
             hops: default_hops(),
             asked: vec![0; 1 << 16],
             lanes: vec![None; fleet.lanes as usize],
@@ -123,6 +126,7 @@ impl Shared {
             // Refused for lack of memory only; then it goes on being steered, and nobody listens.
             let _ = self.steering.remove(port);
             self.ports.give_back(port);
+            self.blocks.give_back(port);
         }
     }
 
@@ -198,7 +202,10 @@ impl Transport for Shared {
             source,
         };
         // Bound for a moment: whether somebody has it.
-        let free = self.ports.take(|port| bind(address, port).map(drop));
+        let free = self.ports.take(|port| {
+            drop(bind(address, port)?);
+            self.blocks.take(port)
+        });
         let (port, ()) = free.map_err(fault)?.ok_or(ProbeError::NoPort { address })?;
         self.steering.add([port]).map_err(fault)?;
         self.asked[usize::from(port)] = u32::try_from(endpoint).unwrap_or(0);

@@ -44,8 +44,8 @@ pub(crate) struct Sockets {
 struct Flow {
     socket: Socket,
     port: u16,
-    /// The number of the request that the kernel counts as this socket's first.
-    first: u32,
+    /// The number of the request that the kernel counts as this socket's first; none was sent yet.
+    first: Option<u32>,
 }
 
 impl Sockets {
@@ -134,8 +134,9 @@ fn read_notice(flow: &Flow, clock: &StampClock, events: &mut Vec<Event>) -> bool
     };
     if let Notice::Stamp(stamp) = notice
         && let (Point::Sent, Some(at)) = (stamp.point, clock.own(stamp.at))
+        && let Some(first) = flow.first
     {
-        let (port, seq) = (flow.port, flow.first.wrapping_add(stamp.id));
+        let (port, seq) = (flow.port, first.wrapping_add(stamp.id));
         let request = Known { port, seq };
         events.push(Event::Departed(Departed { request, at }));
     }
@@ -157,7 +158,7 @@ impl Transport for Sockets {
         let index = self.keep(Flow {
             socket,
             port,
-            first: 0,
+            first: None,
         });
         if let Some(flow) = &self.flows[index] {
             let fd = flow.socket.as_fd();
@@ -224,19 +225,21 @@ impl Transport for Sockets {
 
 impl Flow {
     fn send(&mut self, bytes: &[u8], seq: u32) -> io::Result<()> {
+        // A message that found no port has a number too: the first one sent need not be 0.
+        self.first.get_or_insert(seq);
         let fd = self.socket.as_fd();
         let once = || stamp::send(fd, bytes, Ending::Open).map(|_| ());
         let Err(error) = once() else { return Ok(()) };
         // Nobody can say whether the kernel counted it: it counts from the next one again.
         if stamp::restart_count(fd, Carrier::Departures).is_ok() {
-            self.first = seq;
+            self.first = Some(seq);
         }
         // A refusal that an earlier datagram met is told here: once more, and it goes.
         if error.kind() == io::ErrorKind::ConnectionRefused && once().is_ok() {
             return Ok(());
         }
         if stamp::restart_count(fd, Carrier::Departures).is_ok() {
-            self.first = seq.wrapping_add(1);
+            self.first = Some(seq.wrapping_add(1));
         }
         Err(error)
     }

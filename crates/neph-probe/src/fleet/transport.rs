@@ -3,7 +3,7 @@
 use std::io;
 use std::os::fd::BorrowedFd;
 
-use neph_model::{Instant, Lane, Own, Wall};
+use neph_model::{Instant, Lane, Own, Span, Wall};
 
 use super::session::Event;
 use super::spec::Sharing;
@@ -42,6 +42,11 @@ pub(crate) trait Transport: std::fmt::Debug {
 
     /// How many datagrams our kernel dropped so far because they were not read in time.
     fn dropped(&self) -> u64;
+
+    /// From one flow's opening to the next at least, where opening one asks something of the peer.
+    fn opening_gap(&self) -> Span {
+        Span::ZERO
+    }
 
     /// How it uses files.
     fn sharing(&self) -> Sharing;

@@ -57,7 +57,7 @@ pub(crate) fn measure(spec: FleetSpec) -> Told {
             }
             FleetReport::Messages(messages) => told.messages.extend(messages),
             FleetReport::Ended(tally) => told.tally = tally,
-            FleetReport::Anchor(_) | FleetReport::ClockStepped(_) => {}
+            FleetReport::Anchor(_) | FleetReport::ClockStepped(_) | FleetReport::NotSent(_) => {}
         }
     }
     run.join().expect("it could begin");

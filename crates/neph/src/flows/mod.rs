@@ -75,7 +75,7 @@ pub(crate) struct Args {
     /// Count a message lost after this long without a reply
     #[arg(long, value_name = "TIME", value_parser = value::positive_span, default_value = "2s")]
     pub(crate) timeout: Span,
-    /// Messages a second that are never exceeded, all flows together [default: 50000; SYNs: 1000]
+    /// Messages a second that are never exceeded, all flows together [default: 50000; SYNs: 1000, and 200 to each target]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) rate_cap: Option<u32>,
     #[command(flatten)]

@@ -131,6 +131,9 @@ impl Watch<'_, '_> {
             FleetReport::ClockStepped(by) => {
                 output::say(&format!("neph: this host's clock was set: by {by}"));
             }
+            FleetReport::NotSent(why) => output::say(&format!(
+                "neph: a message could not be sent: {why}; more such are only counted"
+            )),
             FleetReport::Ended(tally) => self.own = Some(tally),
         }
         Ok(())

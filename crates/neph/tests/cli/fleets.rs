@@ -131,7 +131,7 @@ fn bad_input_gets_a_sentence_and_status_2() {
         ),
         (
             vec!["syn://127.0.0.1:1", "-n", "5000"],
-            "more than --rate-cap 1000",
+            "5000 SYNs a second to each target are more than 200",
         ),
         (vec!["127.0.0.1", "::1", "-n", "1"], "a flow each at least"),
         (vec!["127.0.0.1", "--site", "nonesuch"], "nonesuch"),
@@ -230,7 +230,7 @@ fn transfers_that_cannot_be_are_refused_before_anything_is_measured() {
             "need not take the path of a UDP flow",
         ),
         (vec![&*tcp], "with --duration or --count"),
-        (vec![&*stranger, "-c", "1"], "it takes neph reflect there"),
+        (vec![&*stranger, "-n", "9", "-c", "1"], "it takes neph reflect there"),
     ] {
         let ran = neph(["flows", "--transfers", "3"].into_iter().chain(arguments));
         assert_eq!(ran.status, 2, "{}{}", ran.out, ran.err);
