@@ -50,12 +50,14 @@ test: cargo test-packages
 	export RUST_TEST_THREADS=1; \
 	set -x; $(CARGO) test --workspace --no-fail-fast
 
+# The fuzz targets are outside of the workspace: without the check they fall behind it unseen.
 # Not part of make test: cargo-deny needs the advisories of github.com/rustsec/advisory-db. Where
 # the network does not reach them everything else is checked, and it says so.
 ADVISORIES := https://github.com/rustsec/advisory-db
 check: cargo
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets -- -D warnings
+	CFLAGS=-O0 $(CARGO) check --manifest-path fuzz/Cargo.toml
 	@command -v cargo-deny >/dev/null || $(CARGO) install cargo-deny --locked
 	cargo deny check --hide-inclusion-graph licenses bans sources
 	@if GIT_TERMINAL_PROMPT=0 timeout 30 git ls-remote -q $(ADVISORIES) HEAD >/dev/null 2>&1; then \
@@ -76,8 +78,11 @@ static: cargo
 
 fuzz: cargo
 	@command -v cargo-fuzz >/dev/null || $(CARGO) install cargo-fuzz --locked
+	CFLAGS=-O0 $(CARGO) +nightly fuzz build
 	for target in $$($(CARGO) +nightly fuzz list); do \
-		$(CARGO) +nightly fuzz run $$target -- -max_total_time=$(SECONDS) || exit 1; \
+		dict=fuzz/dictionaries/$$target.dict; test -e $$dict && dict=-dict=$$dict || dict=; \
+		CFLAGS=-O0 $(CARGO) +nightly fuzz run $$target -- -max_total_time=$(SECONDS) \
+			-rss_limit_mb=1024 -timeout=10 $$dict || exit 1; \
 	done
 
 docs: cargo

@@ -191,8 +191,15 @@ SEEDS["import"] = [
 
 ROOT = pathlib.Path(__file__).parent.parent
 SHIPPED = {
-    "plan": [path for path in ROOT.glob("plans/*.toml") if ".lab." not in path.name],
-    "topology": [*ROOT.glob("plans/*.lab.toml"), *ROOT.glob("crates/neph-lab/topologies/*.toml")],
+    "plan": [
+        *(path for path in ROOT.glob("plans/*.toml") if ".lab." not in path.name),
+        *ROOT.glob("gallery/*/plan.toml"),
+    ],
+    "topology": [
+        *ROOT.glob("plans/*.lab.toml"),
+        *ROOT.glob("crates/neph-lab/topologies/*.toml"),
+        *ROOT.glob("gallery/*/*lab.toml"),
+    ],
     "settings": ROOT.glob("plans/*.yaml"),
 }
 
@@ -213,6 +220,10 @@ SEEDS["plan"] += [
     b"block_interval = '1d'\npause = '1s'\ntimeout = '5s'\ntries = 2\nseed = 7\norder = 'sequential'\n"
     b"[[endpoint]]\nname = 'a'\nurl = 'https://[::1]:8/p?q'\ntls = ['1.2', '1.3']\nsource_port = [1, 2]\n"
     b"[[ping]]\nname = 'p'\naddress = '1.1.1.1'\ninterval = '1s'\n[plot]\nblocks = [1]\n[limits]\nsteal = '1%'\n",
+    b"version = 1\nname = 'n'\nduration = '1h'\ninterval = '200ms'\nblocks = 3\nflows = [8, 512]\n"
+    b"renewal = '30s'\nrate_cap = 4000\n[[endpoint]]\nname = 'a'\nurl = 'syn://h:443'\n"
+    b"[[endpoint]]\nname = 'b'\nurl = 'udp://h:862'\n[[season]]\nname = 'quiet'\nhours = '22:00-05:00'\n"
+    b"[[season]]\nname = 'busy'\nhours = '14:00-20:00'\ndays = ['mon', 'fri']\n[trace]\nflows = 8\n",
 ]
 SEEDS["settings"] += [
     b"runs: 1\nruns_interval: 1\nendpoints:\n- {description: a, destination: 'h:1', tls_enabled: true}\n"
@@ -223,6 +234,24 @@ SEEDS["topology"] += [
     b"[[site]]\nname = 'b'\naddress = '10.0.0.2'\n[[link]]\na = 'a'\nb = 'b'\nkind = 'netem'\n"
     b"delay = '5ms'\nloss = '1%'\nrate = '3Mbit/s'\nqueue = '64KiB'\n"
     b"a_to_b = { delay = '1ms', jitter = { normal = '1ms' } }\n",
+]
+
+# Settings, then for each probe whether it was stamped and what answers it.
+SEEDS["trace"] = [
+    b"\x3c\x05" + b"\x00\x11\x01\x0a" * 90,
+    b"\x3e\xc6" + bytes(range(256)) * 2,
+    b"\x61\x13" + b"\x00\x1f\x02\x05\x06\x07\x08\x04\x00" * 40,
+]
+# Lanes, life and timeout, then what happens.
+SEEDS["fleet"] = [
+    b"\x02\x00\x10" + (b"\x00" * 3 + b"\x07\x05\x01\x00\x01\x00" + b"\x47\x09\x00\x01\x2a\x02\x00\x04\x0a\x05") * 8,
+    b"\x01\x03\x05" + b"\x00\x00\x04\x07\x02\x06\x01\x00\x47\xff\x02\x00\x03\xff\x01\x09" * 9,
+]
+# Who, how, which path, how noisy.
+SEEDS["digest"] = [
+    bytes(byte for n in range(160) for byte in (n % 6, 0x0a, 0x10 + n // 40 % 4, n * 37 % 64)),
+    bytes(byte for n in range(120) for byte in (n % 7, n % 5 << 4 | 2, n * 11 % 256, n * 7 % 256)),
+    bytes(byte for n in range(60) for byte in (0xf0 + n % 6 if n == 30 else n % 6, 2, 0x12, 0)),
 ]
 
 for target, seeds in SEEDS.items():

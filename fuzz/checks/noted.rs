@@ -3,10 +3,10 @@
 use std::sync::{Arc, Mutex};
 
 use neph_model::{
-    Campaign, CampaignId, CampaignStatus, Event, Experiment, ExperimentId, Message, Provenance,
-    Sample, Scenario, Throughput, Traceroute, Wall,
+    Campaign, CampaignId, CampaignStatus, Event, Experiment, ExperimentId, FleetMessage, FlowTrace,
+    Message, Provenance, Sample, Scenario, Throughput, Traceroute, Wall,
 };
-use neph_store::{MessageVisitor, Recorder, Store, StoreError};
+use neph_store::{FleetVisitor, MessageVisitor, Recorder, SentWithin, Store, StoreError};
 
 #[derive(Debug, Default)]
 pub struct Noted {
@@ -25,6 +25,9 @@ impl Recorder for Notes {
     fn messages(&mut self, messages: &[Message]) -> Result<(), StoreError> {
         self.1.lock().expect("one thread").extend_from_slice(messages);
         Ok(())
+    }
+    fn fleet(&mut self, _: &[FleetMessage]) -> Result<(), StoreError> {
+        panic!("no such folder holds a fleet");
     }
     fn event(&mut self, _: &Event) -> Result<(), StoreError> {
         Ok(())
@@ -71,6 +74,12 @@ impl Store for Noted {
     fn add_traceroute(&mut self, _: CampaignId, _: &Traceroute) -> Result<(), StoreError> {
         Ok(())
     }
+    fn add_flow_trace(&mut self, _: ExperimentId, _: &FlowTrace) -> Result<(), StoreError> {
+        Ok(())
+    }
+    fn is_being_written(&self) -> Result<bool, StoreError> {
+        Ok(false)
+    }
     fn campaigns(&self) -> Result<Vec<Campaign>, StoreError> {
         Ok(Vec::new())
     }
@@ -86,6 +95,17 @@ impl Store for Noted {
         _: &mut MessageVisitor<'_>,
     ) -> Result<(), StoreError> {
         Ok(())
+    }
+    fn visit_fleet(
+        &self,
+        _: ExperimentId,
+        _: SentWithin,
+        _: &mut FleetVisitor<'_>,
+    ) -> Result<(), StoreError> {
+        Ok(())
+    }
+    fn flow_traces(&self, _: ExperimentId) -> Result<Vec<FlowTrace>, StoreError> {
+        Ok(Vec::new())
     }
     fn events(&self, _: ExperimentId) -> Result<Vec<Event>, StoreError> {
         Ok(Vec::new())

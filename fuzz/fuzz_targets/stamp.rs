@@ -3,6 +3,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
+use neph_probe::fuzzing::told_by_peer;
 use neph_wire::marks::PeerMarks;
 use neph_wire::stamp::{
     Answer, Auth, ErrorEstimate, FollowUp, Format, Key, Timestamp, decode_reply, decode_request,
@@ -36,7 +37,8 @@ fuzz_target!(|bytes: &[u8]| {
     let key = Key::new(b"fuzz").expect("not empty");
     exchange(bytes, Auth::Open);
     assert!(decode_request(bytes, Auth::Keyed(&key)).is_err(), "a forged tag");
-    let _ = decode_reply(bytes, Auth::Open);
+    assert!(decode_reply(bytes, Auth::Keyed(&key)).is_err(), "a forged tag");
+    assert!(told_by_peer(bytes).is_none() || decode_reply(bytes, Auth::Open).is_ok());
     // The tag cannot be guessed: lay the input behind a base packet that is properly tagged.
     if let Ok(request) = decode_request(bytes, Auth::Open) {
         let mut tagged = Vec::new();

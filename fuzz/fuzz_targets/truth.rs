@@ -1,11 +1,12 @@
 //! Records of links. However long or wrong, what is read is counted by its bytes, and a file that
-//! was cut gives the records that were whole before the cut. The first byte says where.
+//! was cut gives the records that were whole before the cut. The first byte says where. The flows of
+//! a file have each of its packets, and two paths that follow one another differ.
 #![no_main]
 
 use std::path::Path;
 
 use libfuzzer_sys::fuzz_target;
-use neph_lab::{Record, TruthError, TruthFile};
+use neph_lab::{Record, TruthError, TruthFile, flows_of};
 
 const HEADER: usize = 64;
 const RECORD: usize = 56;
@@ -19,6 +20,7 @@ fuzz_target!(|bytes: &[u8]| {
         assert_eq!(records.len() * RECORD + cut_off, behind);
         assert!(cut_off < RECORD);
     }
+    flows_hold(&records);
     let kept = HEADER + behind * usize::from(*cut) / 256;
     let (before, cut_off, _) = read(&bytes[..kept]).expect("the header is there");
     assert!(records.starts_with(&before));
@@ -42,4 +44,16 @@ fn read(bytes: &[u8]) -> Option<(Vec<Record>, usize, bool)> {
     }
     assert!(file.next().is_none());
     Some((records, file.cut_off(), whole))
+}
+
+fn flows_hold(records: &[Record]) {
+    let packet = |record: &&Record| matches!(record, Record::Packet { handling, .. } if !handling.copy);
+    let packets = records.iter().filter(packet).count();
+    let flows = flows_of(records.iter().copied());
+    assert_eq!(flows.values().map(|flow| flow.packets()).sum::<u64>(), packets as u64);
+    for flow in flows.values() {
+        assert!(flow.segments.windows(2).all(|pair| pair[0].path != pair[1].path), "{flow:?}");
+        assert!(flow.segments.iter().all(|one| one.from <= one.until), "{flow:?}");
+        assert!(flow.reordered() + flow.lost() <= flow.packets(), "{flow:?}");
+    }
 }

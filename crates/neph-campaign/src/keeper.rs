@@ -5,9 +5,8 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
 use neph_model::{
-    Anchor, ByteSize, Campaign, CampaignId, CampaignStatus, Experiment, ExperimentId,
-    ExperimentStatus, HostFacts, Instant, Load, Order, Own, Provenance, Scenario, ScenarioId, Span,
-    Tally,
+    Anchor, ByteSize, Campaign, CampaignStatus, Experiment, ExperimentStatus, HostFacts, Instant,
+    Load, Own, Provenance, Scenario, ScenarioId, Span,
 };
 use neph_probe::{FleetReport, FleetSpec};
 use neph_store::Store;
@@ -163,39 +162,15 @@ impl FleetKeeper {
 
 fn campaign(keeping: &Keeping, origin: Anchor<Own>) -> Campaign {
     Campaign {
-        id: CampaignId::new(),
-        name: keeping.name.clone(),
-        plan_text: String::new(),
-        plan_hash: String::new(),
         plan_path: keeping.asked.clone(),
-        topology_text: None,
-        topology_hash: None,
-        seed: 0,
-        order: Order::Sequential,
-        blocks: 1,
-        status: CampaignStatus::Running,
-        started: origin.wall,
-        ended: None,
+        ..Campaign::begun(&keeping.name, origin.wall)
     }
 }
 
 fn experiment(campaign: &Campaign, scenario: &Scenario, spec: &FleetSpec) -> Experiment {
     Experiment {
-        id: ExperimentId::new(),
-        campaign: campaign.id,
-        scenario: scenario.id,
-        block: 0,
-        position: 0,
-        attempt: 0,
-        status: ExperimentStatus::Running,
-        reason: None,
-        started: campaign.started,
-        ended: None,
-        flows: Vec::new(),
         fleet: Some(spec.fleet.clone()),
-        tally: Tally::default(),
-        warnings: Vec::new(),
-        anchors: Vec::new(),
+        ..Experiment::begun(campaign.id, scenario.id, campaign.started)
     }
 }
 

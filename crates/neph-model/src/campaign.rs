@@ -86,3 +86,24 @@ pub struct Campaign {
     /// When it ended.
     pub ended: Option<Wall>,
 }
+
+impl Campaign {
+    /// One that no plan asked for: running since `started`, with one block and no seed.
+    pub fn begun(name: &str, started: Wall) -> Self {
+        Self {
+            id: CampaignId::new(),
+            name: name.to_owned(),
+            plan_text: String::new(),
+            plan_hash: String::new(),
+            plan_path: String::new(),
+            topology_text: None,
+            topology_hash: None,
+            seed: 0,
+            order: Order::Sequential,
+            blocks: 1,
+            status: CampaignStatus::Running,
+            started,
+            ended: None,
+        }
+    }
+}

@@ -97,6 +97,27 @@ pub struct Experiment {
 }
 
 impl Experiment {
+    /// The first try in the first block, running since `started`: nothing is measured yet.
+    pub fn begun(campaign: CampaignId, scenario: ScenarioId, started: Wall) -> Self {
+        Self {
+            id: ExperimentId::new(),
+            campaign,
+            scenario,
+            block: 0,
+            position: 0,
+            attempt: 0,
+            status: ExperimentStatus::Running,
+            reason: None,
+            started,
+            ended: None,
+            flows: Vec::new(),
+            fleet: None,
+            tally: Tally::default(),
+            warnings: Vec::new(),
+            anchors: Vec::new(),
+        }
+    }
+
     /// The stored anchors as values.
     pub fn anchors(&self) -> impl Iterator<Item = Anchor<Own>> {
         self.anchors.iter().map(|(at, wall)| Anchor {

@@ -122,8 +122,9 @@ impl FlowSpec {
     /// The default spin before a send.
     pub const SPIN: Span = Span::from_micros(60);
 
-    /// A flow of which only the protocol matters: no schedule is kept for it.
-    pub(crate) fn plain(target: Target, address: SocketAddr) -> Self {
+    /// The default towards a target: the smallest messages, one a second until stopped, on one
+    /// connection to a server that need not be ours.
+    pub fn plain(target: Target, address: SocketAddr) -> Self {
         Self {
             index: FlowIndex(0),
             role: FlowRole::Main,

@@ -14,9 +14,9 @@ use std::path::Path;
 use std::time::{Duration, Instant as Clock};
 
 use neph_model::{
-    AtPeer, Campaign, CampaignId, CampaignStatus, Experiment, ExperimentId, ExperimentStatus,
-    Fleet, FleetEndpoint, FleetMessage, FleetOutcome, FleetReply, HostFacts, Instant, Lane, Load,
-    Order, ProbeKind, Provenance, ReadBy, ScenarioId, Span, Tally, Wall,
+    AtPeer, Campaign, CampaignId, Experiment, ExperimentId, ExperimentStatus, Fleet, FleetEndpoint,
+    FleetMessage, FleetOutcome, FleetReply, HostFacts, Instant, Lane, Load, ProbeKind, Provenance,
+    ReadBy, ScenarioId, Span, Wall,
 };
 use neph_store::{Access, open};
 
@@ -144,49 +144,23 @@ fn memory() -> String {
 }
 
 fn campaign() -> Campaign {
-    Campaign {
-        id: CampaignId::new(),
-        name: "bench".to_owned(),
-        plan_text: String::new(),
-        plan_hash: String::new(),
-        plan_path: String::new(),
-        topology_text: None,
-        topology_hash: None,
-        seed: 1,
-        order: Order::Random,
-        blocks: 1,
-        status: CampaignStatus::Running,
-        started: Wall::from_unix_nanos(1),
-        ended: None,
-    }
+    Campaign::begun("bench", Wall::from_unix_nanos(1))
 }
 
 fn experiment(campaign: CampaignId, (lanes, interval): (u32, Span)) -> Experiment {
+    let fleet = Fleet {
+        probe: ProbeKind::Udp,
+        lanes,
+        endpoints: vec![FleetEndpoint {
+            name: "far".to_owned(),
+            address: ([192, 0, 2, 1], 862).into(),
+        }],
+        interval,
+        renewal: None,
+    };
     Experiment {
-        id: ExperimentId::new(),
-        campaign,
-        scenario: ScenarioId(1),
-        block: 0,
-        position: 0,
-        attempt: 0,
-        status: ExperimentStatus::Running,
-        reason: None,
-        started: Wall::from_unix_nanos(1),
-        ended: None,
-        flows: Vec::new(),
-        fleet: Some(Fleet {
-            probe: ProbeKind::Udp,
-            lanes,
-            endpoints: vec![FleetEndpoint {
-                name: "far".to_owned(),
-                address: ([192, 0, 2, 1], 862).into(),
-            }],
-            interval,
-            renewal: None,
-        }),
-        tally: Tally::default(),
-        warnings: Vec::new(),
-        anchors: Vec::new(),
+        fleet: Some(fleet),
+        ..Experiment::begun(campaign, ScenarioId(1), Wall::from_unix_nanos(1))
     }
 }
 

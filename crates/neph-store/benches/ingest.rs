@@ -15,9 +15,9 @@ use std::path::Path;
 use std::time::{Duration, Instant as Clock};
 
 use neph_model::{
-    Campaign, CampaignId, CampaignStatus, Experiment, ExperimentId, ExperimentStatus, Flow,
-    FlowIndex, FlowRole, HostFacts, Instant, Load, Marks, Message, Order, Outcome, ProbeKind,
-    Provenance, ScenarioId, Seq, Tally, TcpState, Wall,
+    Campaign, CampaignId, Experiment, ExperimentId, ExperimentStatus, Flow, FlowIndex, FlowRole,
+    HostFacts, Instant, Load, Marks, Message, Outcome, ProbeKind, Provenance, ScenarioId, Seq,
+    TcpState, Wall,
 };
 use neph_store::{Access, Recorder, open};
 
@@ -150,33 +150,12 @@ fn into_store(folder: &Path, messages: &[Message]) -> (Duration, u64) {
 fn campaign(id: CampaignId) -> Campaign {
     Campaign {
         id,
-        name: "ingest".to_owned(),
-        plan_text: String::new(),
-        plan_hash: String::new(),
-        plan_path: String::new(),
-        topology_text: None,
-        topology_hash: None,
-        seed: 1,
-        order: Order::Random,
-        blocks: 1,
-        status: CampaignStatus::Running,
-        started: Wall::from_unix_nanos(0),
-        ended: None,
+        ..Campaign::begun("ingest", Wall::from_unix_nanos(0))
     }
 }
 
 fn experiment() -> Experiment {
     Experiment {
-        id: ExperimentId::new(),
-        campaign: CampaignId::new(),
-        scenario: ScenarioId(1),
-        block: 0,
-        position: 0,
-        attempt: 0,
-        status: ExperimentStatus::Running,
-        reason: None,
-        started: Wall::from_unix_nanos(0),
-        ended: None,
         flows: vec![Flow {
             index: FlowIndex(0),
             role: FlowRole::Main,
@@ -187,10 +166,7 @@ fn experiment() -> Experiment {
             reflector: true,
             same_clock: false,
         }],
-        fleet: None,
-        tally: Tally::default(),
-        warnings: Vec::new(),
-        anchors: Vec::new(),
+        ..Experiment::begun(CampaignId::new(), ScenarioId(1), Wall::from_unix_nanos(0))
     }
 }
 

@@ -4,12 +4,14 @@
 //! formats and the import of a Latency Tester's output folder. Computes no statistics and knows no
 //! plan. Every table and column is described in `docs/schema.md`.
 
+mod bytes;
 mod catalog;
 mod columns;
 mod embedded;
 mod error;
 mod export;
 mod fleet;
+mod frames;
 mod import;
 mod journal;
 mod open;

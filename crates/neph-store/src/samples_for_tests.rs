@@ -1,10 +1,9 @@
 //! Values for this crate's tests.
 
 use neph_model::{
-    AtPeer, CampaignId, Event, EventKind, Experiment, ExperimentId, ExperimentStatus, FleetMessage,
-    FleetOutcome, FleetReply, Flow, FlowIndex, FlowRole, HostFacts, Instant, Lane, Load, Marks,
-    Message, Outcome, ProbeKind, Provenance, ReadBy, Sample, ScenarioId, Seq, SeriesName, Span,
-    Tally, TcpState, Wall,
+    AtPeer, CampaignId, Event, EventKind, Experiment, ExperimentId, FleetMessage, FleetOutcome,
+    FleetReply, Flow, FlowIndex, FlowRole, HostFacts, Instant, Lane, Load, Marks, Message, Outcome,
+    ProbeKind, Provenance, ReadBy, Sample, ScenarioId, Seq, SeriesName, Span, TcpState, Wall,
 };
 use proptest::option;
 use proptest::prelude::*;
@@ -40,16 +39,6 @@ pub(crate) fn message(flow: u32, seq: u64) -> Message {
 /// A running experiment with one flow.
 pub(crate) fn experiment() -> Experiment {
     Experiment {
-        id: ExperimentId::new(),
-        campaign: CampaignId::new(),
-        scenario: ScenarioId(7),
-        block: 0,
-        position: 0,
-        attempt: 0,
-        status: ExperimentStatus::Running,
-        reason: None,
-        started: Wall::from_unix_nanos(1_700_000_000_000_000_000),
-        ended: None,
         flows: vec![Flow {
             index: FlowIndex(0),
             role: FlowRole::Main,
@@ -60,10 +49,11 @@ pub(crate) fn experiment() -> Experiment {
             reflector: true,
             same_clock: false,
         }],
-        fleet: None,
-        tally: Tally::default(),
-        warnings: Vec::new(),
-        anchors: Vec::new(),
+        ..Experiment::begun(
+            CampaignId::new(),
+            ScenarioId(7),
+            Wall::from_unix_nanos(1_700_000_000_000_000_000),
+        )
     }
 }
 

@@ -179,25 +179,14 @@ fn unknown(noun: &str, name: &str) -> Failure {
 
 #[cfg(test)]
 mod tests {
-    use neph_model::{CampaignId, CampaignStatus, Order, Wall};
+    use neph_model::{CampaignStatus, Wall};
 
     use super::*;
 
     fn named(name: &str) -> Campaign {
         Campaign {
-            id: CampaignId::new(),
-            name: name.to_owned(),
-            plan_text: String::new(),
-            plan_hash: String::new(),
-            plan_path: String::new(),
-            topology_text: None,
-            topology_hash: None,
-            seed: 1,
-            order: Order::Random,
-            blocks: 1,
             status: CampaignStatus::Complete,
-            started: Wall::from_unix_nanos(0),
-            ended: None,
+            ..Campaign::begun(name, Wall::from_unix_nanos(0))
         }
     }
 

@@ -12,14 +12,14 @@ mod held;
 mod link;
 mod ports;
 mod reports;
-mod rota;
+pub(crate) mod rota;
 mod run;
 pub(crate) mod session;
 mod shared;
 mod sockets;
 mod speaker;
 mod spec;
-mod stamp;
+pub(crate) mod stamp;
 mod syn;
 mod transport;
 

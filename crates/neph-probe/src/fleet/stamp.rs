@@ -79,7 +79,7 @@ impl Stamp {
 }
 
 /// From our reflector its own marks; from any other the two timestamps of the base packet.
-fn at_peer(reply: &Reply) -> Option<AtPeer> {
+pub(crate) fn at_peer(reply: &Reply) -> Option<AtPeer> {
     /// Who could not read the TTL says so.
     const UNKNOWN: u8 = u8::MAX;
     let packet = &reply.packet;

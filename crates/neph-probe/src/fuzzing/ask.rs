@@ -4,14 +4,13 @@
 
 use std::net::{Ipv4Addr, SocketAddr};
 
-use neph_model::{FlowIndex, FlowRole, Span};
 use neph_wire::http::parse_request;
 use neph_wire::ws::{check_request, server_response};
 
 use neph_wire::http::FlowToken;
 
 use crate::codec::{Arrival, Codec, Step, for_flow};
-use crate::spec::{ConnectionUse, FlowSpec, Priority, Schedule, TlsVersion, Trust};
+use crate::spec::FlowSpec;
 use crate::target::Target;
 
 /// Whom the asking side takes the server for.
@@ -99,29 +98,12 @@ fn read(
 }
 
 fn spec(target: &str, peer: Peer) -> FlowSpec {
+    let target = Target::parse(target).expect("a target that the fuzz target wrote");
     FlowSpec {
-        index: FlowIndex(0),
-        role: FlowRole::Main,
-        name: String::new(),
-        target: Target::parse(target).expect("a target that the fuzz target wrote"),
-        address: SocketAddr::from((Ipv4Addr::LOCALHOST, 1)),
-        schedule: Schedule {
-            interval: Span::from_secs(1),
-            count: Some(1),
-        },
         request_size: 64,
         response_size: 64,
-        source_port: None,
-        timeout: FlowSpec::TIMEOUT,
-        tls_version: TlsVersion::Any,
-        trust: Trust::Public,
-        connection_use: ConnectionUse::Lasting,
-        congestion: None,
-        key: None,
-        spin: Span::ZERO,
-        priority: Priority::Normal,
-        site: None,
         reflector: peer == Peer::Reflector,
+        ..FlowSpec::plain(target, SocketAddr::from((Ipv4Addr::LOCALHOST, 1)))
     }
 }
 

@@ -7,9 +7,9 @@ mod stream_tests;
 
 use std::net::SocketAddr;
 
-use neph_model::{FlowIndex, FlowRole, Instant, Own, Span};
+use neph_model::{Instant, Own, Span};
 
-use crate::spec::{ConnectionUse, FlowSpec, Priority, Schedule, TlsVersion, Trust};
+use crate::spec::{FlowSpec, Priority, Schedule};
 use crate::target::Target;
 
 /// Peer clock minus own clock: any number does, and none may show in a result.
@@ -67,28 +67,18 @@ pub(crate) const fn at(nanos: i64) -> Instant<Own> {
 
 /// A flow of `count` messages, one each `interval`.
 pub(super) fn spec(url: &str, count: u64, interval: Span) -> FlowSpec {
+    let target = Target::parse(url).expect("a target");
+    let address = SocketAddr::from(([192, 0, 2, 1], 9));
     FlowSpec {
-        index: FlowIndex(0),
-        role: FlowRole::Main,
-        name: "simulated".to_owned(),
-        target: Target::parse(url).expect("a target"),
-        address: SocketAddr::from(([192, 0, 2, 1], 9)),
         schedule: Schedule {
             interval,
             count: Some(count),
         },
         request_size: 200,
         response_size: 100,
-        source_port: None,
         timeout: Span::from_secs(2),
-        tls_version: TlsVersion::Any,
-        trust: Trust::Anything,
-        connection_use: ConnectionUse::Lasting,
-        congestion: None,
-        key: None,
-        spin: Span::ZERO,
         priority: Priority::Normal,
-        site: None,
         reflector: true,
+        ..FlowSpec::plain(target, address)
     }
 }

@@ -7,14 +7,14 @@
 
 mod carrier;
 mod driver;
-mod flow;
+pub(crate) mod flow;
 mod hop;
 mod plain;
 mod raw;
 mod route;
 mod rule;
-mod spec;
-mod tracer;
+pub(crate) mod spec;
+pub(crate) mod tracer;
 
 pub use driver::{Tracing, trace, trace_flow};
 pub use spec::{FlowSet, PortUse, Sockets, TraceSpec};

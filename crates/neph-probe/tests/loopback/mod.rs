@@ -1,6 +1,6 @@
 use std::net::SocketAddr;
 
-use neph_model::{FlowIndex, FlowRole, Message, Span, Stage, Tally};
+use neph_model::{Message, Span, Stage, Tally};
 use neph_probe::{
     Asking, ConnectionUse, Flow, FlowSpec, Identity, IpVersion, Priority, Reflector, ReflectorSpec,
     Report, Schedule, Stop, Target, TlsVersion, Trust, discover,
@@ -29,28 +29,18 @@ pub(crate) fn flow(url: &str, count: u64) -> FlowSpec {
     };
     let found = discover(&target, address, &asking).expect("no namespace to enter");
     FlowSpec {
-        index: FlowIndex(0),
-        role: FlowRole::Main,
-        name: "loopback".to_owned(),
-        target,
-        address,
         schedule: Schedule {
             interval: Span::from_millis(5),
             count: Some(count),
         },
         request_size: 200,
         response_size: 100,
-        source_port: None,
         timeout: Span::from_secs(2),
-        tls_version: TlsVersion::Any,
         trust: Trust::Anything,
-        connection_use: ConnectionUse::Lasting,
-        congestion: None,
-        key: None,
         spin: FlowSpec::SPIN,
         priority: Priority::Normal,
-        site: None,
         reflector: found.reflector,
+        ..FlowSpec::plain(target, address)
     }
 }
 

@@ -1,7 +1,11 @@
 //! What several tests need: skipping with a word, waiting with a deadline.
 
+mod net;
+
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
+
+pub(crate) use net::{End, Net};
 
 /// Prints why a test cannot run here; under CI that is a failure.
 pub(crate) fn skip(test: &str, reason: &str) {

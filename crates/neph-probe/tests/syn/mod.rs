@@ -7,8 +7,8 @@ mod pair;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use neph_model::{FlowIndex, FlowRole, Message, Span, Tally};
-use neph_probe::{ConnectionUse, FlowSpec, Priority, Schedule, Target, TlsVersion, Trust};
+use neph_model::{Message, Span, Tally};
+use neph_probe::{FlowSpec, Priority, Schedule, Target};
 
 use crate::loopback::measure;
 use crate::support::{eventually, has, is_root, skip};
@@ -20,28 +20,15 @@ fn syn(pair: &Pair, host: &str, (interval, count): (Span, u64)) -> FlowSpec {
     let target = Target::parse(&format!("syn://{host}:{PORT}")).expect("a good target");
     let ip = host.trim_matches(['[', ']']).parse().expect("an address");
     FlowSpec {
-        index: FlowIndex(0),
-        role: FlowRole::Main,
-        name: "syn".to_owned(),
-        target,
-        address: SocketAddr::new(ip, PORT),
         schedule: Schedule {
             interval,
             count: Some(count),
         },
-        request_size: 0,
-        response_size: 0,
-        source_port: None,
         timeout: Span::from_secs(2),
-        tls_version: TlsVersion::Any,
-        trust: Trust::Anything,
-        connection_use: ConnectionUse::Lasting,
-        congestion: None,
-        key: None,
         spin: FlowSpec::SPIN,
         priority: Priority::Normal,
         site: Some(pair.place(Side::Ours)),
-        reflector: false,
+        ..FlowSpec::plain(target, SocketAddr::new(ip, PORT))
     }
 }
 

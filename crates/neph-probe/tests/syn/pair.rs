@@ -2,13 +2,11 @@
 
 use std::fs;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-use std::process::{Command, Stdio};
 
 use neph_probe::Place;
-use neph_sys::netns::{self, NetNs};
 use socket2::{Domain, Protocol, Socket, Type};
 
-use crate::support::{eventually, is_root, skip};
+use crate::support::{End, Net, is_root, skip};
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Side {
@@ -16,10 +14,17 @@ pub(crate) enum Side {
     Theirs,
 }
 
-/// 10.98.0.1 and `fd00:98::1` on our side, .2 on theirs; gone when dropped, also by a panic.
-pub(crate) struct Pair {
-    names: [String; 2],
+impl Side {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Ours => "a",
+            Self::Theirs => "b",
+        }
+    }
 }
+
+/// 10.98.0.1 and `fd00:98::1` on our side, .2 on theirs.
+pub(crate) struct Pair(Net);
 
 impl Pair {
     /// `None` without root, after a word.
@@ -28,55 +33,25 @@ impl Pair {
             skip(name, "network namespaces need root");
             return None;
         }
-        let pid = std::process::id();
-        let pair = Self {
-            names: ["a", "b"].map(|side| format!("neph-syn-{pid}-{name}-{side}")),
+        let sides = [Side::Ours, Side::Theirs].map(Side::name);
+        let net = Net::new(&format!("syn-{name}"), &sides);
+        let of = |host| [format!("10.98.0.{host}/24"), format!("fd00:98::{host}/64")];
+        let end = |place, addresses| End {
+            place,
+            device: "v",
+            addresses,
         };
-        for name in &pair.names {
-            ip(&["netns", "add", name]);
-            ip(&["-n", name, "link", "set", "lo", "up"]);
-        }
-        let [ours, theirs] = &pair.names;
-        ip(&[
-            "link", "add", "v", "netns", ours, "type", "veth", "peer", "name", "v", "netns", theirs,
-        ]);
-        for (name, last) in [(ours, 1), (theirs, 2)] {
-            ip(&[
-                "-n",
-                name,
-                "address",
-                "add",
-                &format!("10.98.0.{last}/24"),
-                "dev",
-                "v",
-            ]);
-            let six = format!("fd00:98::{last}/64");
-            ip(&["-n", name, "address", "add", &six, "dev", "v", "nodad"]);
-            ip(&["-n", name, "link", "set", "v", "up"]);
-        }
-        for name in &pair.names {
-            eventually("links are up", || {
-                let links = ip(&["-n", name, "link", "show", "type", "veth"]);
-                !links.contains("state DOWN") && !links.contains("LOWERLAYERDOWN")
-            });
-        }
-        Some(pair)
-    }
-
-    fn name(&self, side: Side) -> &str {
-        match side {
-            Side::Ours => &self.names[0],
-            Side::Theirs => &self.names[1],
-        }
+        net.join(&end(sides[0], &of(1)), &end(sides[1], &of(2)));
+        net.wait();
+        Some(Self(net))
     }
 
     pub(crate) fn place(&self, side: Side) -> Place {
-        Place::named(self.name(side))
+        self.0.place(side.name())
     }
 
     pub(crate) fn within<T: Send>(&self, side: Side, work: impl FnOnce() -> T + Send) -> T {
-        let ns = NetNs::open(self.name(side)).expect("it was made");
-        netns::with_namespace(&ns, work).expect("enter")
+        self.0.within(side.name(), work)
     }
 
     /// A listener of theirs, for both versions, that never accepts and whose queue is short.
@@ -109,27 +84,11 @@ impl Pair {
                 .connect(&at(2, port).into())
                 .expect("somebody listens");
             // Without an address nothing can be sent from it: the RST of closing is lost.
-            ip(&[
-                "-n",
-                &self.names[0],
-                "address",
-                "del",
-                "10.98.0.1/24",
-                "dev",
-                "v",
-            ]);
+            self.0.ip("a", "address del 10.98.0.1/24 dev v");
             let none = Some(std::time::Duration::ZERO);
             socket.set_linger(none).expect("an option");
             drop(socket);
-            ip(&[
-                "-n",
-                &self.names[0],
-                "address",
-                "add",
-                "10.98.0.1/24",
-                "dev",
-                "v",
-            ]);
+            self.0.ip("a", "address add 10.98.0.1/24 dev v");
         });
     }
 
@@ -165,32 +124,6 @@ impl Pair {
     }
 
     pub(crate) fn nft(&self, side: Side, rules: &str) -> String {
-        let mut command = Command::new("ip");
-        command
-            .args(["netns", "exec", self.name(side), "nft"])
-            .arg(rules);
-        let done = command.stdin(Stdio::null()).output().expect("nft runs");
-        let told = String::from_utf8_lossy(&done.stderr).into_owned();
-        assert!(done.status.success(), "{told}");
-        String::from_utf8_lossy(&done.stdout).into_owned()
+        self.0.run(side.name(), &["nft", rules])
     }
-}
-
-impl Drop for Pair {
-    fn drop(&mut self) {
-        for name in &self.names {
-            // One that was not made yet cannot be removed, and need not be.
-            let _ = Command::new("ip").args(["netns", "del", name]).status();
-        }
-    }
-}
-
-fn ip(arguments: &[&str]) -> String {
-    let done = Command::new("ip")
-        .args(arguments)
-        .output()
-        .expect("ip runs");
-    let told = String::from_utf8_lossy(&done.stderr);
-    assert!(done.status.success(), "ip {arguments:?}: {told}");
-    String::from_utf8_lossy(&done.stdout).into_owned()
 }

@@ -4,17 +4,14 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::net::IpAddr;
-use std::path::Path;
-use std::process::Command;
 
 use neph_probe::Place;
-use neph_sys::netns::{self, NetNs};
 
-use crate::support::eventually;
+use crate::support::{End, Net};
 
 /// Removed when dropped, also by a panic.
 pub(super) struct Diamond {
-    prefix: String,
+    net: Net,
     pub(super) branches: u8,
 }
 
@@ -54,28 +51,23 @@ pub(super) const BOTH: [Family; 2] = [Family::V4, Family::V6];
 
 impl Diamond {
     pub(super) fn up(name: &str, branches: u8) -> Self {
-        let diamond = Self {
-            prefix: format!("neph-{name}-{}", std::process::id()),
-            branches,
-        };
-        for place in diamond.places() {
-            ip(&["netns", "add", &diamond.name(&place)]);
-            ip(&["-n", &diamond.name(&place), "link", "set", "lo", "up"]);
-            // Nobody else has our addresses; looking for duplicates takes seconds.
-            diamond.set(&place, "net/ipv6/conf/default/accept_dad", "0");
-        }
+        let middle = (1..=branches).map(|branch| format!("a{branch}"));
+        let ends = ["here", "r0", "r9", "there"].map(str::to_owned);
+        let places: Vec<String> = ends.into_iter().chain(middle).collect();
+        let net = Net::new(name, &places);
+        let diamond = Self { net, branches };
         diamond.join("here", "r0", 1);
         for branch in 1..=branches {
             diamond.join("r0", &format!("a{branch}"), 10 + branch);
             diamond.join(&format!("a{branch}"), "r9", 20 + branch);
         }
         diamond.join("r9", "there", 30);
-        for place in diamond.places() {
-            diamond.set(&place, "net/ipv4/ip_forward", "1");
-            diamond.set(&place, "net/ipv6/conf/all/forwarding", "1");
+        for place in &places {
+            diamond.set(place, "net/ipv4/ip_forward", "1");
+            diamond.set(place, "net/ipv6/conf/all/forwarding", "1");
             // As many errors as are asked for: Linux tells a peer of one a second.
-            diamond.set(&place, "net/ipv4/icmp_ratelimit", "0");
-            diamond.set(&place, "net/ipv6/icmp/ratelimit", "0");
+            diamond.set(place, "net/ipv4/icmp_ratelimit", "0");
+            diamond.set(place, "net/ipv6/icmp/ratelimit", "0");
         }
         for version in ["ipv4", "ipv6"] {
             diamond.set(
@@ -92,91 +84,61 @@ impl Diamond {
         for family in BOTH {
             diamond.route(family);
         }
-        diamond.wait();
+        diamond.net.wait();
         diamond
     }
 
-    fn places(&self) -> Vec<String> {
-        let branches = (1..=self.branches).map(|branch| format!("a{branch}"));
-        let ends = ["here", "r0", "r9", "there"].map(str::to_owned);
-        ends.into_iter().chain(branches).collect()
-    }
-
     pub(super) fn name(&self, place: &str) -> String {
-        format!("{}-{place}", self.prefix)
+        self.net.name(place)
     }
 
     pub(super) fn place(&self, place: &str) -> Place {
-        Place::named(self.name(place))
+        self.net.place(place)
+    }
+
+    pub(super) fn set(&self, place: &str, setting: &str, value: &str) {
+        self.net.set(place, setting, value);
+    }
+
+    /// Runs a program at a place; what it printed.
+    pub(super) fn run(&self, place: &str, words: &[&str]) -> String {
+        self.net.run(place, words)
     }
 
     /// A link with the addresses .1 at `left` and .2 at `right` of network `net`.
     fn join(&self, left: &str, right: &str, net: u8) {
         let device = format!("n{net}");
-        let (left, right) = (self.name(left), self.name(right));
-        ip(&[
-            "link", "add", &device, "netns", &left, "type", "veth", "peer", "name", &device,
-            "netns", &right,
-        ]);
-        for (name, host) in [(&left, 1), (&right, 2)] {
-            for family in BOTH {
-                let address = format!("{}/{}", family.address(net, host), family.length());
-                ip(&[
-                    "-n", name, "address", "add", &address, "dev", &device, "nodad",
-                ]);
-            }
-            ip(&["-n", name, "link", "set", &device, "up"]);
-        }
+        let of =
+            |host| BOTH.map(|family| format!("{}/{}", family.address(net, host), family.length()));
+        let end = |place, addresses| End {
+            place,
+            device: &device,
+            addresses,
+        };
+        self.net.join(&end(left, &of(1)), &end(right, &of(2)));
     }
 
     fn route(&self, family: Family) {
         let via = |net, host| family.address(net, host).to_string();
-        let add = |place: &str, gateways: &[String]| {
-            let name = self.name(place);
-            let mut words = vec!["-n", &name, family.option(), "route", "add", "default"];
-            for gateway in gateways {
-                words.extend(["nexthop", "via", gateway]);
-            }
-            ip(&words);
+        let add = |place: &str, to: &str, gateways: &[String]| {
+            let hops: Vec<String> = gateways
+                .iter()
+                .map(|gateway| format!("nexthop via {gateway}"))
+                .collect();
+            let words = format!("{} route add {to} {}", family.option(), hops.join(" "));
+            self.net.ip(place, &words);
         };
         let forward: Vec<String> = (1..=self.branches).map(|at| via(10 + at, 2)).collect();
-        add("here", &[via(1, 2)]);
-        add("r0", &forward);
+        add("here", "default", &[via(1, 2)]);
+        add("r0", "default", &forward);
+        let back = format!("{}/{}", family.address(1, 0), family.length());
         for branch in 1..=self.branches {
-            add(&format!("a{branch}"), &[via(20 + branch, 2)]);
-            let back = format!("{}/{}", family.address(1, 0), family.length());
-            let name = self.name(&format!("a{branch}"));
-            let gateway = via(10 + branch, 1);
-            ip(&[
-                "-n",
-                &name,
-                family.option(),
-                "route",
-                "add",
-                &back,
-                "via",
-                &gateway,
-            ]);
+            let place = format!("a{branch}");
+            add(&place, "default", &[via(20 + branch, 2)]);
+            add(&place, &back, &[via(10 + branch, 1)]);
         }
-        add("r9", &[via(21, 1)]);
-        add("there", &[via(30, 1)]);
-    }
-
-    pub(super) fn set(&self, place: &str, setting: &str, value: &str) {
-        let ns = NetNs::open(&self.name(place)).expect("just made");
-        let write = || fs::write(Path::new("/proc/sys").join(setting), value);
-        let done = netns::with_namespace(&ns, write).expect("enter");
-        done.unwrap_or_else(|error| panic!("{setting} in {place}: {error}"));
-    }
-
-    /// The kernel passes a link's carrier on at most once a second; until then it drops packets.
-    fn wait(&self) {
-        for place in self.places() {
-            eventually("links are up", || {
-                let links = ip(&["-n", &self.name(&place), "link", "show", "type", "veth"]);
-                !links.contains("state DOWN") && !links.contains("LOWERLAYERDOWN")
-            });
-        }
+        add("r9", "default", &[via(21, 1)]);
+        add("there", "default", &[via(30, 1)]);
     }
 
     /// Has every branch write down the source ports of the UDP datagrams and TCP segments to this
@@ -189,7 +151,7 @@ impl Diamond {
              udp dport {port} add @ports {{ udp sport }}\n\
              tcp dport {port} add @ports {{ tcp sport }}\n}}\n}}\n"
         );
-        let file = std::env::temp_dir().join(format!("{}.nft", self.prefix));
+        let file = std::env::temp_dir().join(format!("{}.nft", self.name("here")));
         fs::write(&file, rules).expect("a file");
         for branch in 1..=self.branches {
             self.run(
@@ -212,30 +174,4 @@ impl Diamond {
         let number = |port: &serde_json::Value| port.as_u64().and_then(|port| port.try_into().ok());
         ports.iter().filter_map(number).collect()
     }
-
-    /// Runs a program at a place; what it printed.
-    pub(super) fn run(&self, place: &str, words: &[&str]) -> String {
-        let name = self.name(place);
-        let mut all = vec!["netns", "exec", &name];
-        all.extend(words);
-        ip(&all)
-    }
-}
-
-impl Drop for Diamond {
-    fn drop(&mut self) {
-        for place in self.places() {
-            let name = self.name(&place);
-            // One that was not made yet cannot be removed, and need not be.
-            let _ = Command::new("ip").args(["netns", "del", &name]).status();
-        }
-    }
-}
-
-fn ip(arguments: &[&str]) -> String {
-    let done = Command::new("ip").args(arguments).output();
-    let done = done.expect("ip runs");
-    let told = String::from_utf8_lossy(&done.stderr);
-    assert!(done.status.success(), "ip {arguments:?}: {told}");
-    String::from_utf8_lossy(&done.stdout).into_owned()
 }

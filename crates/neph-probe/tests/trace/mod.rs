@@ -3,7 +3,6 @@
 mod diamond;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, UdpSocket};
 use std::process::Command;
 
@@ -12,7 +11,7 @@ use neph_probe::{
     FlowSet, PortUse, Reflector, ReflectorSpec, Sockets, Stop, TraceSpec, trace, trace_flow,
 };
 
-use crate::support::{eventually, has, skip};
+use crate::support::{eventually, has, is_root, skip};
 use diamond::{BOTH, Diamond, Family};
 
 const PORT: u16 = 33_434;
@@ -20,9 +19,7 @@ const PORT: u16 = 33_434;
 const NEEDED: [u32; 5] = [8, 15, 21, 28, 36];
 
 fn is_possible(test: &str) -> bool {
-    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let is_root = status.lines().any(|line| line.starts_with("Uid:\t0\t"));
-    if !is_root || !has("ip", "-V") || !has("nft", "-v") {
+    if !is_root() || !has("ip", "-V") || !has("nft", "-v") {
         skip(test, "network namespaces need root, the ip program and nft");
         return false;
     }

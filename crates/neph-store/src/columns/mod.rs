@@ -1,6 +1,6 @@
 //! Finished messages in columns: one Parquet file per experiment, one row per message.
 //!
-//! [`COLUMNS`] is the table of columns; writer, reader and the text exports all follow it. In
+//! [`Row::COLUMNS`] is the table of columns; writer, reader and the text exports all follow it. In
 //! exports, [`LEADING`] comes before it.
 
 mod leading;
@@ -13,7 +13,7 @@ mod tests;
 
 pub(crate) use leading::{Belonging, Constant, LEADING, Leading, LeadingCells};
 pub(crate) use reader::ColumnsReader;
-pub(crate) use table::{COLUMNS, Cell, Cells, Column, Row, optional, required};
+pub(crate) use table::{Cell, Cells, Column, Row, optional, required};
 pub(crate) use writer::{ColumnsWriter, FileFacts};
 
 /// Version of the messages' columns; counts up when one changes its meaning or goes away.

@@ -146,7 +146,7 @@ impl Row for Message {
 }
 
 /// Every column, in the order of the file.
-pub(crate) const COLUMNS: &[Column] = &[
+const COLUMNS: &[Column] = &[
     required(
         "flow",
         Cells::Narrow(|m| Some(m.flow.0), |m, value| m.flow = FlowIndex(value)),

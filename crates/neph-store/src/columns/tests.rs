@@ -44,9 +44,9 @@ fn every_column_has_a_name_of_its_own_that_the_page_describes() {
     let page = include_str!("../../../../docs/schema.md");
     let leading = LEADING.iter().map(|column| column.name);
     let names: BTreeSet<_> = leading
-        .chain(COLUMNS.iter().map(|column| column.name))
+        .chain(<Message as Row>::COLUMNS.iter().map(|column| column.name))
         .collect();
-    assert_eq!(names.len(), LEADING.len() + COLUMNS.len());
+    assert_eq!(names.len(), LEADING.len() + <Message as Row>::COLUMNS.len());
     for name in names {
         assert!(
             page.contains(&format!("| `{name}` |")),

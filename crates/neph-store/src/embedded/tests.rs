@@ -2,8 +2,8 @@ use std::fs;
 use std::path::PathBuf;
 
 use neph_model::{
-    ByteSize, Campaign, CampaignId, CampaignStatus, EventKind, ExperimentStatus, FleetMessage,
-    FlowIndex, Message, Order, ProbeKind, SeriesName, Span,
+    ByteSize, Campaign, EventKind, ExperimentStatus, FleetMessage, FlowIndex, Message, ProbeKind,
+    SeriesName, Span,
 };
 
 use super::*;
@@ -15,19 +15,8 @@ fn open(path: &Path) -> Embedded {
 
 fn campaign() -> (Campaign, Scenario) {
     let campaign = Campaign {
-        id: CampaignId::new(),
-        name: "test".to_owned(),
-        plan_text: String::new(),
-        plan_hash: String::new(),
-        plan_path: String::new(),
-        topology_text: None,
-        topology_hash: None,
         seed: u64::MAX,
-        order: Order::Random,
-        blocks: 1,
-        status: CampaignStatus::Running,
-        started: Wall::from_unix_nanos(1),
-        ended: None,
+        ..Campaign::begun("test", Wall::from_unix_nanos(1))
     };
     let scenario = Scenario {
         id: samples::experiment().scenario,

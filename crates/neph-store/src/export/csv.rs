@@ -4,9 +4,9 @@ use std::io::Write;
 
 use neph_model::{Experiment, Message, StageSet};
 
-use super::matrices::Matrices;
+use super::rows::{self, Stored};
 use super::stages;
-use crate::columns::{Belonging, COLUMNS, Cell, Constant, LEADING, Row};
+use crate::columns::{Belonging, Cell, Constant, LEADING, Row};
 use crate::{Store, StoreError};
 
 /// Writes the messages of `experiments` as CSV with a header; returns the number of rows.
@@ -26,48 +26,53 @@ pub fn export_csv(
     out: &mut dyn Write,
 ) -> Result<u64, StoreError> {
     let entries = stages::occurring(store, experiments)?;
-    let mut line = header(&entries);
+    let stages = entries
+        .iter()
+        .map(|entry| format!("stage_{}_ns", stages::joined(*entry)));
+    let behind: Vec<String> = ["response_ns", "service_ns"]
+        .map(str::to_owned)
+        .into_iter()
+        .chain(stages)
+        .collect();
+    write(store, experiments, out, &behind, |_, message, line| {
+        ledger(message, &entries, line);
+    })
+}
+
+/// Writes rows with a header: whose they are, their columns, and what `put_behind` appends under the
+/// names of `behind`, each field behind a comma.
+pub(super) fn write<R: Stored>(
+    store: &dyn Store,
+    experiments: &[Experiment],
+    out: &mut dyn Write,
+    behind: &[impl AsRef<str>],
+    put_behind: impl Fn(&Experiment, &R, &mut String),
+) -> Result<u64, StoreError> {
+    let leading = LEADING.iter().map(|column| column.name);
+    let columns = R::COLUMNS.iter().map(|column| column.name);
+    let behind = behind.iter().map(AsRef::as_ref);
+    let names: Vec<&str> = leading.chain(columns).chain(behind).collect();
+    let mut line = names.join(",") + "\n";
     put(out, &line)?;
-    let matrices = Matrices::of(store, experiments)?;
-    let mut rows = 0;
-    for experiment in experiments {
-        let whose = whose(&matrices.belonging(experiment));
-        store.visit_messages(experiment.id, &mut |batch| {
-            for message in batch {
-                line.clear();
-                line.push_str(&whose);
-                row(message, &entries, &mut line);
-                put(out, &line)?;
-                rows += 1;
-            }
-            Ok(())
-        })?;
-    }
+    let rows = rows::each(store, experiments, whose, |experiment, whose, row| {
+        line.clear();
+        line.push_str(whose);
+        cells(row, &mut line);
+        put_behind(experiment, row, &mut line);
+        line.push('\n');
+        put(out, &line)
+    })?;
     out.flush().map_err(StoreError::output("CSV"))?;
     Ok(rows)
 }
 
-pub(super) fn put(out: &mut dyn Write, line: &str) -> Result<(), StoreError> {
+fn put(out: &mut dyn Write, line: &str) -> Result<(), StoreError> {
     out.write_all(line.as_bytes())
         .map_err(StoreError::output("CSV"))
 }
 
-fn header(entries: &[StageSet]) -> String {
-    let leading = LEADING.iter().map(|column| column.name);
-    let names: Vec<&str> = leading
-        .chain(COLUMNS.iter().map(|column| column.name))
-        .collect();
-    let mut line = names.join(",");
-    line.push_str(",response_ns,service_ns");
-    for entry in entries {
-        line.push_str(&format!(",stage_{}_ns", stages::joined(*entry)));
-    }
-    line.push('\n');
-    line
-}
-
 /// The leading fields of an experiment's rows.
-pub(super) fn whose(belonging: &Belonging<'_>) -> String {
+fn whose(belonging: &Belonging<'_>) -> String {
     let fields: Vec<String> = belonging
         .constants()
         .map(|(_, value)| match value {
@@ -88,7 +93,7 @@ pub(super) fn quoted(text: &str) -> String {
 }
 
 /// A field for each column, each behind a comma.
-pub(super) fn cells<R: Row>(row: &R, line: &mut String) {
+fn cells<R: Row>(row: &R, line: &mut String) {
     for column in R::COLUMNS {
         line.push(',');
         match column.cell(row) {
@@ -101,8 +106,8 @@ pub(super) fn cells<R: Row>(row: &R, line: &mut String) {
     }
 }
 
-fn row(message: &Message, entries: &[StageSet], line: &mut String) {
-    cells(message, line);
+/// The columns that a ledger fills.
+fn ledger(message: &Message, entries: &[StageSet], line: &mut String) {
     match message.ledger() {
         None => line.extend(std::iter::repeat_n(',', 2 + entries.len())),
         Some(ledger) => {
@@ -118,5 +123,4 @@ fn row(message: &Message, entries: &[StageSet], line: &mut String) {
             }
         }
     }
-    line.push('\n');
 }

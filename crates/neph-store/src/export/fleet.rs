@@ -4,12 +4,9 @@ use std::io::Write;
 use std::path::Path;
 
 use neph_model::{Experiment, FleetMessage};
-use serde_json::{Map, Value};
 
-use super::matrices::Matrices;
-use super::{csv, jsonl};
-use crate::columns::{Cell, ColumnsWriter, FileFacts, LEADING, Row};
-use crate::{SentWithin, Store, StoreError};
+use super::{csv, jsonl, parquet};
+use crate::{Store, StoreError};
 
 /// What stands behind the columns of the files: whom the lane asked, and the round trip without
 /// the time at the peer.
@@ -37,31 +34,17 @@ pub fn export_fleet_csv(
     experiments: &[Experiment],
     out: &mut dyn Write,
 ) -> Result<u64, StoreError> {
-    let leading = LEADING.iter().map(|column| column.name);
-    let columns = FleetMessage::COLUMNS.iter().map(|column| column.name);
-    let names: Vec<&str> = leading.chain(columns).chain(BEHIND).collect();
-    let mut line = names.join(",") + "\n";
-    csv::put(out, &line)?;
-    let matrices = Matrices::of(store, experiments)?;
-    let mut rows = 0;
-    for experiment in experiments {
-        let whose = csv::whose(&matrices.belonging(experiment));
-        store.visit_fleet(experiment.id, SentWithin::ALL, &mut |batch| {
-            for message in batch {
-                line.clear();
-                line.push_str(&whose);
-                csv::cells(message, &mut line);
-                let name = endpoint(experiment, message).map_or_else(String::new, csv::quoted);
-                let network = network(message).map_or_else(String::new, |n| n.to_string());
-                line.push_str(&format!(",{name},{network}\n"));
-                csv::put(out, &line)?;
-                rows += 1;
-            }
-            Ok(())
-        })?;
-    }
-    out.flush().map_err(StoreError::output("CSV"))?;
-    Ok(rows)
+    csv::write(
+        store,
+        experiments,
+        out,
+        &BEHIND,
+        |experiment, message, line| {
+            let name = endpoint(experiment, message).map_or_else(String::new, csv::quoted);
+            let network = network(message).map_or_else(String::new, |n| n.to_string());
+            line.push_str(&format!(",{name},{network}"));
+        },
+    )
 }
 
 /// The same as JSON objects, one a line; what is absent has no key. Returns the number of lines.
@@ -73,38 +56,12 @@ pub fn export_fleet_jsonl(
     experiments: &[Experiment],
     out: &mut dyn Write,
 ) -> Result<u64, StoreError> {
-    let matrices = Matrices::of(store, experiments)?;
-    let mut lines = 0;
-    for experiment in experiments {
-        let whose = jsonl::whose(&matrices.belonging(experiment));
-        store.visit_fleet(experiment.id, SentWithin::ALL, &mut |batch| {
-            for message in batch {
-                jsonl::put(out, &object(&whose, experiment, message))?;
-                lines += 1;
-            }
-            Ok(())
-        })?;
-    }
-    out.flush().map_err(StoreError::output("JSON"))?;
-    Ok(lines)
-}
-
-fn object(
-    whose: &Map<String, Value>,
-    experiment: &Experiment,
-    message: &FleetMessage,
-) -> Map<String, Value> {
-    let mut object = whose.clone();
-    let present = FleetMessage::COLUMNS
-        .iter()
-        .map(|column| (column.name, column.cell(message)))
-        .filter(|(_, cell)| *cell != Cell::Absent);
-    object.extend(present.map(|(name, cell)| (name.to_owned(), jsonl::value(cell))));
-    let [name, round_trip] = BEHIND;
-    let endpoint = endpoint(experiment, message);
-    object.extend(endpoint.map(|endpoint| (name.to_owned(), endpoint.into())));
-    object.extend(network(message).map(|nanos| (round_trip.to_owned(), nanos.into())));
-    object
+    jsonl::write(store, experiments, out, |experiment, message, object| {
+        let [name, round_trip] = BEHIND;
+        let endpoint = endpoint(experiment, message);
+        object.extend(endpoint.map(|endpoint| (name.to_owned(), endpoint.into())));
+        object.extend(network(message).map(|nanos| (round_trip.to_owned(), nanos.into())));
+    })
 }
 
 /// The same as one Parquet file at `path`, over whatever is there; the columns are those of the
@@ -117,24 +74,13 @@ pub fn export_fleet_parquet(
     experiments: &[Experiment],
     path: &Path,
 ) -> Result<u64, StoreError> {
-    let matrices = Matrices::of(store, experiments)?;
-    let facts = match experiments {
-        [one] => FileFacts::of(one, matrices.belonging(one).scenario),
-        _ => FileFacts::of_several(),
-    };
-    let mut writer = ColumnsWriter::<FleetMessage>::create_leading(path, facts)?;
-    for experiment in experiments {
-        writer.begin(&matrices.belonging(experiment))?;
-        store.visit_fleet(experiment.id, SentWithin::ALL, &mut |batch| {
-            batch.iter().try_for_each(|message| writer.push(message))
-        })?;
-    }
-    writer.finish()
+    parquet::write::<FleetMessage>(store, experiments, path)
 }
 
 #[cfg(test)]
 mod tests {
     use neph_model::FleetOutcome;
+    use serde_json::{Map, Value};
 
     use super::*;
     use crate::columns::ColumnsReader;

@@ -5,9 +5,9 @@ use std::io::Write;
 use neph_model::{Experiment, Message};
 use serde_json::{Map, Value};
 
-use super::matrices::Matrices;
+use super::rows::{self, Stored};
 use super::stages;
-use crate::columns::{Belonging, COLUMNS, Cell, Constant};
+use crate::columns::{Belonging, Cell, Constant};
 use crate::{Store, StoreError};
 
 /// Writes the messages of `experiments`, one JSON object a line; returns the number of lines.
@@ -24,24 +24,34 @@ pub fn export_jsonl(
     experiments: &[Experiment],
     out: &mut dyn Write,
 ) -> Result<u64, StoreError> {
-    let matrices = Matrices::of(store, experiments)?;
-    let mut lines = 0;
-    for experiment in experiments {
-        let whose = whose(&matrices.belonging(experiment));
-        store.visit_messages(experiment.id, &mut |batch| {
-            for message in batch {
-                put(out, &object(&whose, message))?;
-                lines += 1;
-            }
-            Ok(())
-        })?;
-    }
+    write(store, experiments, out, |_, message, object| {
+        ledger(message, object);
+    })
+}
+
+/// Writes rows as objects: whose they are, their columns, and what `put_behind` adds.
+pub(super) fn write<R: Stored>(
+    store: &dyn Store,
+    experiments: &[Experiment],
+    out: &mut dyn Write,
+    put_behind: impl Fn(&Experiment, &R, &mut Map<String, Value>),
+) -> Result<u64, StoreError> {
+    let lines = rows::each(store, experiments, whose, |experiment, whose, row| {
+        let mut object = whose.clone();
+        let present = R::COLUMNS
+            .iter()
+            .map(|column| (column.name, column.cell(row)))
+            .filter(|(_, cell)| *cell != Cell::Absent);
+        object.extend(present.map(|(name, cell)| (name.to_owned(), value(cell))));
+        put_behind(experiment, row, &mut object);
+        put(out, &object)
+    })?;
     out.flush().map_err(StoreError::output("JSON"))?;
     Ok(lines)
 }
 
 /// Writes one line.
-pub(super) fn put(out: &mut dyn Write, object: &Map<String, Value>) -> Result<(), StoreError> {
+fn put(out: &mut dyn Write, object: &Map<String, Value>) -> Result<(), StoreError> {
     serde_json::to_writer(&mut *out, object)
         .map_err(std::io::Error::from)
         .and_then(|()| out.write_all(b"\n"))
@@ -49,7 +59,7 @@ pub(super) fn put(out: &mut dyn Write, object: &Map<String, Value>) -> Result<()
 }
 
 /// A value as JSON has it; null if it is absent.
-pub(super) fn value(cell: Cell) -> Value {
+fn value(cell: Cell) -> Value {
     match cell {
         Cell::Absent => Value::Null,
         Cell::Signed(value) => value.into(),
@@ -60,7 +70,7 @@ pub(super) fn value(cell: Cell) -> Value {
 }
 
 /// The leading keys of an experiment's objects.
-pub(super) fn whose(belonging: &Belonging<'_>) -> Map<String, Value> {
+fn whose(belonging: &Belonging<'_>) -> Map<String, Value> {
     let pairs = belonging.constants().map(|(name, value)| {
         let value: Value = match value {
             Constant::Text(text) => text.into(),
@@ -71,31 +81,17 @@ pub(super) fn whose(belonging: &Belonging<'_>) -> Map<String, Value> {
     pairs.collect()
 }
 
-fn object(whose: &Map<String, Value>, message: &Message) -> Map<String, Value> {
-    let mut object = whose.clone();
-    for column in COLUMNS {
-        match column.cell(message) {
-            Cell::Absent => {}
-            cell => {
-                object.insert(column.name.to_owned(), value(cell));
-            }
-        }
-    }
-    if let Some(ledger) = message.ledger() {
-        let stages: Map<String, Value> = ledger
-            .entries()
-            .iter()
-            .map(|entry| (stages::joined(entry.stages), entry.time.nanos().into()))
-            .collect();
-        object.insert(
-            "response_ns".to_owned(),
-            ledger.response_time().nanos().into(),
-        );
-        object.insert(
-            "service_ns".to_owned(),
-            ledger.service_time().nanos().into(),
-        );
-        object.insert("stages_ns".to_owned(), stages.into());
-    }
-    object
+fn ledger(message: &Message, object: &mut Map<String, Value>) {
+    let Some(ledger) = message.ledger() else {
+        return;
+    };
+    let stages: Map<String, Value> = ledger
+        .entries()
+        .iter()
+        .map(|entry| (stages::joined(entry.stages), entry.time.nanos().into()))
+        .collect();
+    let mut put = |name: &str, value: Value| object.insert(name.to_owned(), value);
+    put("response_ns", ledger.response_time().nanos().into());
+    put("service_ns", ledger.service_time().nanos().into());
+    put("stages_ns", stages.into());
 }

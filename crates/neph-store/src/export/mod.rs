@@ -8,6 +8,7 @@ mod latency_tester;
 mod latency_tester_folder;
 mod matrices;
 mod parquet;
+mod rows;
 mod stages;
 
 #[cfg(test)]

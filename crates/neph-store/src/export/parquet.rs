@@ -2,9 +2,10 @@
 
 use std::path::Path;
 
-use neph_model::Experiment;
+use neph_model::{Experiment, Message};
 
 use super::matrices::Matrices;
+use super::rows::Stored;
 use crate::columns::{ColumnsWriter, FileFacts};
 use crate::{Store, StoreError};
 
@@ -20,16 +21,25 @@ pub fn export_parquet(
     experiments: &[Experiment],
     path: &Path,
 ) -> Result<u64, StoreError> {
+    write::<Message>(store, experiments, path)
+}
+
+/// Writes rows, whosever they are.
+pub(super) fn write<R: Stored>(
+    store: &dyn Store,
+    experiments: &[Experiment],
+    path: &Path,
+) -> Result<u64, StoreError> {
     let matrices = Matrices::of(store, experiments)?;
     let facts = match experiments {
         [one] => FileFacts::of(one, matrices.belonging(one).scenario),
         _ => FileFacts::of_several(),
     };
-    let mut writer = ColumnsWriter::create_leading(path, facts)?;
+    let mut writer = ColumnsWriter::<R>::create_leading(path, facts)?;
     for experiment in experiments {
         writer.begin(&matrices.belonging(experiment))?;
-        store.visit_messages(experiment.id, &mut |batch| {
-            batch.iter().try_for_each(|message| writer.push(message))
+        R::visit(store, experiment.id, &mut |batch| {
+            batch.iter().try_for_each(|row| writer.push(row))
         })?;
     }
     writer.finish()

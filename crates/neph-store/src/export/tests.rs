@@ -3,8 +3,8 @@ use std::fs;
 
 use ::parquet::file::reader::{FileReader, SerializedFileReader};
 use neph_model::{
-    ByteSize, Campaign, CampaignId, CampaignStatus, Experiment, ExperimentStatus, Fleet,
-    FleetEndpoint, FleetMessage, Order, ProbeKind, Scenario, ScenarioId, Span, Wall,
+    ByteSize, Campaign, Experiment, ExperimentStatus, Fleet, FleetEndpoint, FleetMessage,
+    ProbeKind, Scenario, ScenarioId, Span, Wall,
 };
 
 use super::*;
@@ -33,21 +33,7 @@ fn scenario() -> Scenario {
 fn filled() -> (tempfile::TempDir, Box<dyn Store>, Vec<Experiment>) {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let mut store = open(&folder.path().to_string_lossy(), Access::Write).expect("free");
-    let campaign = Campaign {
-        id: CampaignId::new(),
-        name: "test".to_owned(),
-        plan_text: String::new(),
-        plan_hash: String::new(),
-        plan_path: String::new(),
-        topology_text: None,
-        topology_hash: None,
-        seed: 1,
-        order: Order::Random,
-        blocks: 1,
-        status: CampaignStatus::Running,
-        started: Wall::from_unix_nanos(1),
-        ended: None,
-    };
+    let campaign = Campaign::begun("test", Wall::from_unix_nanos(1));
     store.add_campaign(&campaign, &[scenario()]).expect("added");
     let mut lost = message(0, 1);
     lost.outcome = neph_model::Outcome::Lost;

@@ -7,9 +7,9 @@ use std::path::Path;
 use neph_model::{ExperimentId, FleetMessage};
 
 use super::FleetPlace;
-use super::journal::{FRAME_BYTES, HEADER_BYTES, Reader, header};
+use super::journal::{Reader, header};
 use super::record::{RECORD_BYTES, decode, encode};
-use crate::journal::chained;
+use crate::frames::{FRAME_BYTES, file_of};
 
 const EXPERIMENT: [u8; 16] = [7; 16];
 
@@ -49,23 +49,13 @@ pub fn whole(folder: &Path, bytes: &[u8]) -> usize {
 /// # Panics
 /// When what is read is not a prefix of the frames, or a message does not survive being written.
 pub fn framed(folder: &Path, payloads: &[&[u8]], tail: &[u8]) {
-    let mut bytes = header(ExperimentId::from_bytes(EXPERIMENT), 1).to_vec();
-    let mut chain = crc32fast::hash(&bytes);
-    let mut written: Vec<u8> = Vec::new();
-    for payload in payloads {
-        let length = u32::try_from(payload.len())
-            .expect("an input of a fuzzer")
-            .to_le_bytes();
-        chain = chained(chain, length, payload);
-        bytes.extend_from_slice(&length);
-        bytes.extend_from_slice(&chain.to_le_bytes());
-        bytes.extend_from_slice(payload);
-        written.extend_from_slice(payload);
-    }
+    let header = header(ExperimentId::from_bytes(EXPERIMENT), 1);
+    let (mut bytes, _) = file_of(&header, payloads);
+    let written = payloads.concat();
     bytes.extend_from_slice(tail);
     let found = read(folder, &bytes);
     let room = (written.len() + tail.len().saturating_sub(FRAME_BYTES)) / RECORD_BYTES;
-    assert!(found.len() <= room && bytes.len() >= HEADER_BYTES);
+    assert!(found.len() <= room, "messages out of nothing");
     let (chunks, _) = written.as_chunks::<RECORD_BYTES>();
     for (message, chunk) in found.iter().zip(chunks) {
         assert_eq!(decode(chunk).as_ref(), Some(message), "no prefix");

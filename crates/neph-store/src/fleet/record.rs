@@ -3,6 +3,8 @@
 
 use neph_model::{AtPeer, FleetMessage, FleetOutcome, FleetReply, Instant, Lane, ReadBy, Span};
 
+use crate::bytes::Bytes;
+
 pub(super) const RECORD_BYTES: usize = 58;
 
 const OUTCOME: u8 = 0b11;
@@ -48,12 +50,12 @@ fn bits(message: &FleetMessage) -> u8 {
 /// `None` for bytes that no message has.
 pub(super) fn decode(bytes: &[u8; RECORD_BYTES]) -> Option<FleetMessage> {
     let mut rest = Bytes(bytes);
-    let [flags] = rest.take()?;
-    let lane = Lane(u32::from_le_bytes(rest.take()?));
-    let source_port = u16::from_le_bytes(rest.take()?);
-    let seq = u32::from_le_bytes(rest.take()?);
-    let sent = Instant::from_nanos(i64::from_le_bytes(rest.take()?));
-    let lateness = Span::from_nanos(i64::from_le_bytes(rest.take()?));
+    let flags = rest.u8()?;
+    let lane = Lane(rest.u32()?);
+    let source_port = rest.u16()?;
+    let seq = rest.u32()?;
+    let sent = Instant::from_nanos(rest.i64()?);
+    let lateness = Span::from_nanos(rest.i64()?);
     let outcome = match flags & OUTCOME {
         0 => FleetOutcome::Reply(reply(flags, &mut rest)?),
         1 => FleetOutcome::Lost,
@@ -72,10 +74,10 @@ pub(super) fn decode(bytes: &[u8; RECORD_BYTES]) -> Option<FleetMessage> {
 
 fn reply(flags: u8, rest: &mut Bytes<'_>) -> Option<FleetReply> {
     let has = |bit: u8| flags & bit != 0;
-    let round_trip = Span::from_nanos(i64::from_le_bytes(rest.take()?));
-    let rx = Instant::from_nanos(i64::from_le_bytes(rest.take()?));
-    let residence = Span::from_nanos(i64::from_le_bytes(rest.take()?));
-    let count = u32::from_le_bytes(rest.take()?);
+    let round_trip = Span::from_nanos(rest.i64()?);
+    let rx = Instant::from_nanos(rest.i64()?);
+    let residence = Span::from_nanos(rest.i64()?);
+    let count = rest.u32()?;
     let [peer_ttl, ttl, copies] = rest.take()?;
     let peer = AtPeer {
         rx,
@@ -95,15 +97,4 @@ fn reply(flags: u8, rest: &mut Bytes<'_>) -> Option<FleetReply> {
         ttl: has(TTL).then_some(ttl),
         copies,
     })
-}
-
-/// What has not been read yet.
-struct Bytes<'a>(&'a [u8]);
-
-impl Bytes<'_> {
-    fn take<const N: usize>(&mut self) -> Option<[u8; N]> {
-        let (head, rest) = self.0.split_first_chunk::<N>()?;
-        self.0 = rest;
-        Some(*head)
-    }
 }

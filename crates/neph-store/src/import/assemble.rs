@@ -5,8 +5,8 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 
 use neph_model::{
-    CampaignId, CampaignStatus, Event, EventKind, Experiment, ExperimentId, ExperimentStatus, Flow,
-    FlowIndex, FlowRole, Message, ProbeKind, ScenarioId, Seq, Tally, Wall,
+    CampaignId, CampaignStatus, Event, EventKind, Experiment, ExperimentStatus, Flow, FlowIndex,
+    FlowRole, Message, ProbeKind, ScenarioId, Seq, Tally, Wall,
 };
 
 use super::matrix::{block, campaign, scenario_of, scenarios};
@@ -105,15 +105,8 @@ fn experiment(file: &RawFile, campaign: CampaignId, scenario: ScenarioId) -> Exp
     let reordered = file.messages.iter().filter(|message| message.reordered);
     let unknown = SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 0);
     Experiment {
-        id: ExperimentId::new(),
-        campaign,
-        scenario,
         block: block(file),
-        position: 0,
-        attempt: 0,
         status: ExperimentStatus::Complete,
-        reason: None,
-        started: Wall::from_unix_nanos(file.started()),
         ended: Some(Wall::from_unix_nanos(file.ended())),
         flows: vec![Flow {
             index: FlowIndex(0),
@@ -125,15 +118,14 @@ fn experiment(file: &RawFile, campaign: CampaignId, scenario: ScenarioId) -> Exp
             reflector: false,
             same_clock: false,
         }],
-        fleet: None,
         tally: Tally {
             messages: count,
             replies: count,
             reordered: reordered.count() as u64,
             ..Tally::default()
         },
-        warnings: Vec::new(),
         anchors: vec![(0, file.started())],
+        ..Experiment::begun(campaign, scenario, Wall::from_unix_nanos(file.started()))
     }
 }
 

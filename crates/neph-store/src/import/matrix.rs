@@ -3,10 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use neph_model::{
-    ByteSize, Campaign, CampaignId, CampaignStatus, Order, ProbeKind, Scenario, ScenarioId, Span,
-    Wall,
-};
+use neph_model::{ByteSize, Campaign, ProbeKind, Scenario, ScenarioId, Span, Wall};
 use sha2::{Digest, Sha256};
 
 use super::raw::RawFile;
@@ -19,24 +16,13 @@ pub(super) fn campaign(
     let (path, text) = settings.unwrap_or_else(|| (folder.to_owned(), String::new()));
     let blocks = files.iter().map(block).max().unwrap_or(0) + 1;
     let started = files.iter().map(RawFile::started).min().unwrap_or(0);
+    let name = folder.file_name().unwrap_or(folder.as_os_str());
     Campaign {
-        id: CampaignId::new(),
-        name: folder
-            .file_name()
-            .unwrap_or(folder.as_os_str())
-            .to_string_lossy()
-            .into_owned(),
         plan_hash: plan_hash(&text),
         plan_text: text,
         plan_path: path.display().to_string(),
-        topology_text: None,
-        topology_hash: None,
-        seed: 0,
-        order: Order::Sequential,
         blocks,
-        status: CampaignStatus::Running,
-        started: Wall::from_unix_nanos(started),
-        ended: None,
+        ..Campaign::begun(&name.to_string_lossy(), Wall::from_unix_nanos(started))
     }
 }
 

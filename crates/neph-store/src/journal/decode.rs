@@ -7,6 +7,7 @@ use neph_model::{
 
 use super::Record;
 use super::encode::{EVENT, MESSAGE, OPTIONAL_TIMES, SAMPLE, TCP_AT_ACK, TCP_AT_SEND};
+use crate::bytes::Bytes;
 
 /// One record, if the payload is exactly one.
 pub(super) fn record(payload: &[u8]) -> Option<Record> {
@@ -19,38 +20,6 @@ pub(super) fn record(payload: &[u8]) -> Option<Record> {
         _ => return None,
     };
     bytes.0.is_empty().then_some(record)
-}
-
-/// What has not been read yet.
-struct Bytes<'a>(&'a [u8]);
-
-impl<'a> Bytes<'a> {
-    fn take<const N: usize>(&mut self) -> Option<[u8; N]> {
-        let (head, rest) = self.0.split_first_chunk::<N>()?;
-        self.0 = rest;
-        Some(*head)
-    }
-    fn u8(&mut self) -> Option<u8> {
-        self.take().map(u8::from_le_bytes)
-    }
-    fn u16(&mut self) -> Option<u16> {
-        self.take().map(u16::from_le_bytes)
-    }
-    fn u32(&mut self) -> Option<u32> {
-        self.take().map(u32::from_le_bytes)
-    }
-    fn u64(&mut self) -> Option<u64> {
-        self.take().map(u64::from_le_bytes)
-    }
-    fn i64(&mut self) -> Option<i64> {
-        self.take().map(i64::from_le_bytes)
-    }
-    fn text(&mut self) -> Option<&'a str> {
-        let length = usize::try_from(self.u32()?).ok()?;
-        let (head, rest) = self.0.split_at_checked(length)?;
-        self.0 = rest;
-        std::str::from_utf8(head).ok()
-    }
 }
 
 fn message(bytes: &mut Bytes<'_>) -> Option<Message> {

@@ -9,7 +9,8 @@ use std::path::Path;
 use neph_model::{ExperimentId, Message};
 
 use super::reader::JournalReader;
-use super::{FRAME_BYTES, HEADER_BYTES, Record, chained, encode, header};
+use super::{HEADER_BYTES, Record, encode, header};
+use crate::frames::{FRAME_BYTES, file_of};
 
 /// Writes a journal to `path` whose frames hold `payloads` under right checksums, then `tail` as it
 /// is, and reads it back. Returns the messages in it.
@@ -18,19 +19,7 @@ use super::{FRAME_BYTES, HEADER_BYTES, Record, chained, encode, header};
 /// When what is read is not a prefix of the frames, or a record does not survive being written.
 pub fn framed(path: &Path, payloads: &[&[u8]], tail: &[u8]) -> Vec<Message> {
     let experiment = ExperimentId::from_bytes([7; 16]);
-    let mut bytes = header(experiment).to_vec();
-    let mut chain = crc32fast::hash(&bytes);
-    let mut begins = Vec::new();
-    for payload in payloads {
-        begins.push(bytes.len() as u64);
-        let length = u32::try_from(payload.len())
-            .expect("an input of a fuzzer")
-            .to_le_bytes();
-        chain = chained(chain, length, payload);
-        bytes.extend_from_slice(&length);
-        bytes.extend_from_slice(&chain.to_le_bytes());
-        bytes.extend_from_slice(payload);
-    }
+    let (mut bytes, begins) = file_of(&header(experiment), payloads);
     bytes.extend_from_slice(tail);
     let records = read(path, experiment, &bytes);
     let found: Vec<u64> = records.iter().map(|(begin, _)| *begin).collect();

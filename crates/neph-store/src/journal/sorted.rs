@@ -9,8 +9,9 @@ use std::path::{Path, PathBuf};
 
 use neph_model::{Event, ExperimentId, Message, Sample};
 
-use super::{FRAME_BYTES, JournalReader, Record, decode};
+use super::{JournalReader, Record, decode};
 use crate::StoreError;
+use crate::frames::FRAME_BYTES;
 
 /// How much is read from the file at once.
 const WINDOW: usize = 1 << 14;

@@ -5,9 +5,8 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
 use neph_model::{
-    ByteSize, Campaign, CampaignId, CampaignStatus, Experiment, ExperimentId, ExperimentStatus,
-    Flow, FlowRole, Instant, Marks, Message, Order, Own, ProbeKind, Scenario, ScenarioId, Span,
-    Wall,
+    ByteSize, Campaign, CampaignId, CampaignStatus, Experiment, ExperimentStatus, Flow, FlowRole,
+    Instant, Marks, Message, Own, ProbeKind, Scenario, ScenarioId, Span, Wall,
 };
 use neph_report::{CampaignData, Diagnoses, ExperimentData, PlotSettings, diagnose};
 
@@ -48,18 +47,8 @@ fn campaign(found: &Found, watched: &Everything) -> CampaignData {
 fn nameless(id: CampaignId) -> Campaign {
     Campaign {
         id,
-        name: "ping".to_owned(),
-        plan_text: String::new(),
-        plan_hash: String::new(),
-        plan_path: String::new(),
-        topology_text: None,
-        topology_hash: None,
-        seed: 0,
-        order: Order::Sequential,
-        blocks: 1,
         status: CampaignStatus::Complete,
-        started: Wall::from_unix_nanos(0),
-        ended: None,
+        ..Campaign::begun("ping", Wall::from_unix_nanos(0))
     }
 }
 
@@ -92,23 +81,12 @@ fn experiment(
 ) -> Experiment {
     let flows = members.iter().enumerate();
     Experiment {
-        id: ExperimentId::new(),
-        campaign,
-        scenario,
-        block: 0,
-        position: 0,
-        attempt: 0,
         status: ExperimentStatus::Complete,
-        reason: None,
-        started: Wall::from_unix_nanos(0),
-        ended: None,
         flows: flows
             .map(|(place, (planned, _))| flow(planned, place))
             .collect(),
-        fleet: None,
         tally: members[0].1.tally,
-        warnings: Vec::new(),
-        anchors: Vec::new(),
+        ..Experiment::begun(campaign, scenario, Wall::from_unix_nanos(0))
     }
 }
 

@@ -13,10 +13,10 @@ use std::path::PathBuf;
 use neph_lab::{
     FlowKey, FlowTruth, Lab, Record, Recording, Topology, TruthFile, UpOptions, Verdict, flows_of,
 };
-use neph_model::{FlowIndex, FlowRole, Message, Span};
+use neph_model::{Message, Span};
 use neph_probe::{
-    ConnectionUse, Flow, FlowSpec, Identity, IpVersion, Place, Priority, Reflector, ReflectorSpec,
-    Report, Schedule, Stop, Target, TlsVersion, Trust,
+    Flow, FlowSpec, Identity, IpVersion, Place, Reflector, ReflectorSpec, Report, Schedule, Stop,
+    Target, Trust,
 };
 use neph_text::Source;
 
@@ -90,29 +90,19 @@ impl TwoSites {
             _ => format!("{scheme}://10.79.0.2:{PORT}"),
         };
         let target = Target::parse(&url).expect("a good target");
+        let address = target.resolve(IpVersion::V4).expect("an address");
         FlowSpec {
-            index: FlowIndex(0),
-            role: FlowRole::Main,
-            name: scheme.to_owned(),
-            address: target.resolve(IpVersion::V4).expect("an address"),
-            target,
             schedule: Schedule {
                 interval,
                 count: Some(count),
             },
             request_size: 64,
             response_size: 68,
-            source_port: None,
-            timeout: Span::from_secs(5),
-            tls_version: TlsVersion::Any,
             trust: Trust::Anything,
-            connection_use: ConnectionUse::Lasting,
-            congestion: None,
-            key: None,
             spin: FlowSpec::SPIN,
-            priority: Priority::Auto,
             site: Some(self.place("client")),
             reflector: scheme != "icmp",
+            ..FlowSpec::plain(target, address)
         }
     }
 

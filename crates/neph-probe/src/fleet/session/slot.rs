@@ -45,6 +45,8 @@ pub(super) struct Arrival {
     pub(super) copies: u8,
 }
 
+/// A request was not at the peer for longer than its round trip took: a peer that says so has set
+/// its clock in between, or lies, and nothing that it tells of the message is believed.
 pub(super) fn told(lane: Lane, slot: &Slot) -> FleetMessage {
     let sent = slot.departed.unwrap_or(slot.sent);
     let outcome = match (slot.fate, &slot.reply) {
@@ -56,7 +58,9 @@ pub(super) fn told(lane: Lane, slot: &Slot) -> FleetMessage {
                 (Some(_), by) => by,
                 (None, _) => ReadBy::Program,
             },
-            at_peer: arrival.at_peer,
+            at_peer: arrival
+                .at_peer
+                .filter(|peer| peer.residence <= arrival.at - sent),
             ttl: arrival.ttl,
             copies: arrival.copies,
         }),
@@ -75,4 +79,41 @@ pub(super) fn is_unstamped(message: &FleetMessage) -> bool {
     message
         .reply()
         .is_some_and(|reply| reply.read_by == ReadBy::Program)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stay_at_the_peer_longer_than_the_round_trip_is_not_believed() {
+        let told_of = |residence| {
+            let reply = Arrival {
+                at: Instant::from_nanos(1_000),
+                by: ReadBy::Kernel,
+                at_peer: Some(AtPeer {
+                    rx: Instant::from_nanos(7),
+                    residence: Span::from_nanos(residence),
+                    count: None,
+                    ttl: None,
+                }),
+                ttl: None,
+                copies: 0,
+            };
+            let slot = Slot {
+                sent: Instant::from_nanos(0),
+                late: Span::ZERO,
+                departed: Some(Instant::from_nanos(400)),
+                reply: Some(reply),
+                seq: 0,
+                port: 1,
+                stage: Stage::Done,
+                fate: Fate::Open,
+            };
+            told(Lane(0), &slot).reply().map(FleetReply::network)
+        };
+        assert_eq!(told_of(600), Some(Span::ZERO));
+        assert_eq!(told_of(601), Some(Span::from_nanos(600)));
+        assert_eq!(told_of(i64::MAX), Some(Span::from_nanos(600)));
+    }
 }

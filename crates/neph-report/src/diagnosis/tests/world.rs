@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use neph_model::{
     ByteSize, Campaign, CampaignId, CampaignStatus, Experiment, ExperimentId, ExperimentStatus,
-    Flow, FlowIndex, FlowRole, HostFacts, Load, Message, Order, ProbeKind, Provenance, Scenario,
+    Flow, FlowIndex, FlowRole, HostFacts, Load, Message, ProbeKind, Provenance, Scenario,
     ScenarioId, Span, Tally, Wall,
 };
 use neph_stats::Random;
@@ -314,17 +314,8 @@ fn flow(index: u32, role: FlowRole, probe: ProbeKind, source: Option<SocketAddr>
 fn campaign(blocks: u32) -> Campaign {
     Campaign {
         id: CampaignId::from_bytes([7; 16]),
-        name: "virtual".into(),
-        plan_text: String::new(),
-        plan_hash: String::new(),
-        plan_path: String::new(),
-        topology_text: None,
-        topology_hash: None,
-        seed: 1,
-        order: Order::Random,
         blocks,
         status: CampaignStatus::Complete,
-        started: Wall::from_unix_nanos(START),
-        ended: None,
+        ..Campaign::begun("virtual", Wall::from_unix_nanos(START))
     }
 }

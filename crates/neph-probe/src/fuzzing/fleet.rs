@@ -1,0 +1,173 @@
+//! What a fleet makes of whatever its carrier and its peers tell.
+//!
+//! Owns the driving of one session by arbitrary events, with what must hold whatever they are.
+
+use std::collections::BTreeMap;
+
+use neph_model::{AtPeer, Fleet, FleetMessage, FleetOutcome, Instant, Lane, Own, ProbeKind, Span};
+use neph_wire::stamp::{Auth, decode_reply};
+
+use super::steps::Steps;
+use crate::fleet::rota::Rota;
+use crate::fleet::session::{Departed, Event, Known, Replied, Session, low};
+use crate::fleet::stamp::at_peer;
+
+/// Between two messages of a flow.
+const INTERVAL: Span = Span::from_millis(10);
+
+/// What the base packet and the marks of a STAMP reply tell of the peer, if it is one.
+///
+/// # Panics
+/// When a request is told to have stayed there for less than no time.
+pub fn told_by_peer(datagram: &[u8]) -> Option<AtPeer> {
+    let told = at_peer(&decode_reply(datagram, Auth::Open).ok()?)?;
+    assert!(told.residence >= Span::ZERO, "{told:?}");
+    Some(told)
+}
+
+/// Carries out a small fleet whose sends, stamps, replies and failures come as `bytes` say; returns
+/// what it told.
+///
+/// # Panics
+/// When a message is told twice or out of its flow's order, or when the tally counts otherwise.
+pub fn fleet(bytes: &[u8]) -> Vec<FleetMessage> {
+    let mut world = World::new(&mut Steps(bytes));
+    let mut steps = Steps(bytes.get(3..).unwrap_or_default());
+    while let Some(step) = steps.next() {
+        world.step(step, &mut steps);
+        assert!(world.session.finished() <= world.tries);
+    }
+    world.session.finish();
+    world.told.extend(world.session.take_finished());
+    world.check();
+    world.told
+}
+
+struct World {
+    session: Session,
+    now: Instant<Own>,
+    /// The next flow's port.
+    port: u16,
+    /// How many messages were to be sent.
+    tries: usize,
+    told: Vec<FleetMessage>,
+}
+
+impl World {
+    fn new(steps: &mut Steps<'_>) -> Self {
+        let [lanes, life, timeout] = [0; 3].map(|_: u8| steps.next().unwrap_or(0));
+        let lanes = u32::from(lanes % 5) + 1;
+        let fleet = Fleet {
+            probe: ProbeKind::Udp,
+            lanes,
+            endpoints: Vec::new(),
+            interval: INTERVAL,
+            renewal: (life > 0).then(|| INTERVAL.times(i64::from(life % 8))),
+        };
+        let timeout = Span::from_millis(i64::from(timeout) + 1);
+        let now = Instant::from_nanos(0);
+        let mut session = Session::new(Rota::new(&fleet, None), lanes, timeout);
+        session.begin(now);
+        let mut port = 1;
+        for lane in 0..lanes {
+            session.opened_first(Lane(lane), port);
+            port += 1;
+        }
+        Self {
+            session,
+            now,
+            port,
+            tries: 0,
+            told: Vec::new(),
+        }
+    }
+
+    fn step(&mut self, step: u8, steps: &mut Steps<'_>) {
+        match step % 8 {
+            0 | 1 => self.send(),
+            2 => self.session.not_sent(),
+            3 => self.session.at_time(self.now),
+            4 => {
+                self.now = self.now + Span::from_millis(i64::from(steps.next().unwrap_or(0)));
+                self.session.at_time(self.now);
+            }
+            5 => self.told.extend(self.session.take_finished()),
+            6 => self.tell(Event::Failed, steps),
+            _ => {
+                let at = self.now + Span::from_micros(i64::from(steps.next().unwrap_or(0)));
+                let from_peer = steps.next().unwrap_or(0);
+                let peer = AtPeer {
+                    rx: Instant::from_nanos(i64::from(from_peer)),
+                    residence: Span::from_nanos(steps.number()),
+                    count: Some(u32::from(from_peer)),
+                    ttl: None,
+                };
+                let known = from_peer & 1 == 0;
+                let replied = |request| {
+                    Event::Replied(Replied {
+                        request,
+                        stamp: known.then_some(at),
+                        read: at,
+                        ttl: Some(64),
+                        at_peer: (from_peer & 2 == 0).then_some(peer),
+                    })
+                };
+                match step >> 6 {
+                    0 => self.tell(|request| Event::Departed(Departed { request, at }), steps),
+                    _ => self.tell(replied, steps),
+                }
+            }
+        }
+    }
+
+    fn send(&mut self) {
+        let departure = self.session.departure().expect("it has no end");
+        self.now = self.now.max(departure.due);
+        if departure.port.is_none() {
+            self.session.opened(self.port);
+            self.port = self.port.wrapping_add(1);
+        }
+        self.session.sending(self.now);
+        self.tries += 1;
+    }
+
+    /// About one of the first ports, or about none; with a small number, or with any.
+    fn tell(&mut self, event: impl Fn(Known) -> Event, steps: &mut Steps<'_>) {
+        let [port, seq] = [0; 2].map(|_: u8| steps.next().unwrap_or(0));
+        let seq = match seq {
+            u8::MAX => low(steps.number().unsigned_abs()),
+            seq => u32::from(seq),
+        };
+        let request = Known {
+            port: u16::from(port),
+            seq,
+        };
+        self.session.take(&event(request));
+    }
+
+    fn check(&self) {
+        let tally = self.session.tally();
+        let count = |is: fn(&FleetOutcome) -> bool| {
+            self.told.iter().filter(|one| is(&one.outcome)).count() as u64
+        };
+        let counted = [
+            count(|outcome| matches!(outcome, FleetOutcome::Reply(_))),
+            count(|outcome| *outcome == FleetOutcome::Lost),
+            count(|outcome| *outcome == FleetOutcome::Failed),
+        ];
+        assert_eq!(counted, [tally.replies, tally.lost, tally.failed]);
+        assert_eq!(tally.sent, tally.replies + tally.lost);
+        assert!(self.told.len() <= self.tries);
+        let mut latest: BTreeMap<(Lane, u16), u32> = BTreeMap::new();
+        for message in &self.told {
+            let flow = (message.lane, message.source_port);
+            let before = latest.insert(flow, message.seq);
+            assert!(before.is_none_or(|before| before < message.seq), "{flow:?}");
+            if let Some(reply) = message.reply()
+                && let Some(peer) = reply.at_peer
+            {
+                assert!(peer.residence <= reply.round_trip, "{reply:?}");
+            }
+        }
+    }
+}

@@ -1,0 +1,196 @@
+//! What a trace makes of whatever routers and strangers answer.
+//!
+//! Owns the driving of one tracer by arbitrary answers in virtual time, with what must hold
+//! whatever they are: it ends, and it asks no faster than it may.
+
+use std::collections::BTreeMap;
+use std::net::{IpAddr, Ipv4Addr};
+
+use neph_model::{FlowRoute, Instant, MplsLabel, Own, ReadBy, Span, TraceKind};
+
+use super::steps::Steps;
+use crate::trace::flow::{Answer, Said};
+use crate::trace::spec::{FlowSet, TraceSpec};
+use crate::trace::tracer::{Apart, Ask, Heard, Tracer, Turn};
+
+/// Probes of a flow to one hop that nobody may exceed.
+const MOST_ASKED: usize = 12;
+/// More flows are not to be had.
+const PORTS: u16 = 24;
+
+/// Traces with the settings and the answers that `bytes` say, and with silence behind their end.
+///
+/// # Panics
+/// When the trace does not end, asks faster or farther than it may, or tells more than was asked.
+pub fn trace(bytes: &[u8]) -> Vec<FlowRoute> {
+    let mut steps = Steps(bytes);
+    let [settings, needed] = [0; 2].map(|_: u8| steps.next().unwrap_or(0));
+    let apart = if settings & 1 == 0 {
+        Apart::ByNumber
+    } else {
+        Apart::OneAtATime
+    };
+    let flows = FlowSet::Enough {
+        needed: vec![u32::from(needed % 4) + 1, u32::from(needed / 4 % 16) + 1],
+        most: u32::from(needed / 64) * 8 + 8,
+        first: 1,
+    };
+    let destination = (Ipv4Addr::new(198, 51, 100, 1), 33_434).into();
+    let mut spec = TraceSpec::new(destination, TraceKind::Udp, flows);
+    spec.max_hops = settings / 2 % 16 + 1;
+    spec.queries = settings / 32 + 1;
+    let mut world = World {
+        now: Instant::from_nanos(0),
+        tracer: Tracer::new(&spec, apart, Instant::from_nanos(0)),
+        coming: BTreeMap::new(),
+        asked: Vec::new(),
+        port: 1,
+        apart,
+        spec,
+    };
+    world.carry_out(&mut steps);
+    world.check();
+    world.tracer.routes()
+}
+
+struct World {
+    tracer: Tracer,
+    spec: TraceSpec,
+    apart: Apart,
+    now: Instant<Own>,
+    /// By when it comes, then by when it was asked for.
+    coming: BTreeMap<(Instant<Own>, usize), Heard>,
+    asked: Vec<(Instant<Own>, Ask)>,
+    /// The next flow's.
+    port: u16,
+}
+
+impl World {
+    fn carry_out(&mut self, steps: &mut Steps<'_>) {
+        let most = usize::from(PORTS) * usize::from(self.spec.max_hops) * MOST_ASKED;
+        let mut idle = 0;
+        loop {
+            assert!(self.asked.len() <= most, "{} probes", self.asked.len());
+            match self.tracer.poll(self.now) {
+                Turn::Over => return,
+                Turn::MoreFlows(count) => {
+                    let left = usize::from(PORTS.saturating_sub(self.port));
+                    let count = u16::try_from(count.min(left)).expect("no more than ports");
+                    let ports: Vec<u16> = (self.port..self.port + count).collect();
+                    self.port += count;
+                    self.tracer.add(&ports);
+                }
+                Turn::Ask(ask) => self.ask(ask, steps),
+                Turn::Wait(until) => {
+                    // What it has only just found out may be due at once.
+                    idle = if until > self.now { 0 } else { idle + 1 };
+                    assert!(idle < 3, "it waits for what has been");
+                    let first = self
+                        .coming
+                        .first_entry()
+                        .filter(|first| first.key().0 <= until);
+                    match first {
+                        None => self.now = self.now.max(until),
+                        Some(first) => {
+                            self.now = self.now.max(first.key().0);
+                            self.tracer.on_answer(&first.remove());
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    fn ask(&mut self, ask: Ask, steps: &mut Steps<'_>) {
+        self.asked.push((self.now, ask));
+        if steps.next().is_some_and(|byte| byte & 1 == 0) {
+            self.tracer.on_left(ask.probe, self.now);
+        }
+        // Most are answered once; some not at all, some by several, some by a stranger.
+        while let Some(step) = steps.next()
+            && step & 7 != 0
+        {
+            let at = self.now + Span::from_nanos(steps.number().unsigned_abs().cast_signed());
+            let said = match step >> 3 & 7 {
+                0 => Said::Arrived,
+                1 => Said::Unreachable(step >> 6),
+                _ => Said::Exceeded,
+            };
+            let is_stranger = step & 7 == 7;
+            let (mut port, mut number) = (ask.port, ask.number);
+            if is_stranger {
+                (port, number) = (port ^ 1, u16::from(steps.next().unwrap_or(0)));
+            }
+            let label = MplsLabel {
+                label: u32::from(step),
+                traffic_class: 0,
+                ttl: 1,
+            };
+            let heard = Heard {
+                port,
+                number: (self.apart == Apart::ByNumber).then_some(number),
+                answer: Answer {
+                    from: self.router(step, ask.ttl, steps),
+                    said,
+                    at,
+                    read_by: ReadBy::Kernel,
+                },
+                labels: vec![label; usize::from(step >> 6)],
+            };
+            self.coming
+                .insert((at.max(self.now), self.asked.len()), heard);
+            if step & 7 < 5 {
+                return;
+            }
+        }
+    }
+
+    fn router(&self, step: u8, ttl: u8, steps: &mut Steps<'_>) -> IpAddr {
+        if (step >> 3).is_multiple_of(8) {
+            return self.spec.destination.ip();
+        }
+        let [a, b] = [ttl, step >> 6];
+        let b = if step & 7 > 3 {
+            steps.next().unwrap_or(0)
+        } else {
+            b
+        };
+        Ipv4Addr::new(192, 0, a & 3, b).into()
+    }
+
+    fn check(&self) {
+        let gaps = self.asked.windows(2);
+        let least = Span::from_nanos(1_000_000_000 / i64::from(self.spec.rate));
+        assert!(gaps.into_iter().all(|pair| pair[1].0 - pair[0].0 >= least));
+        let least = Span::from_nanos(1_000_000_000 / i64::from(self.spec.hop_rate));
+        for ttl in 1..=self.spec.max_hops {
+            let to_it: Vec<_> = self
+                .asked
+                .iter()
+                .filter(|(_, ask)| ask.ttl == ttl)
+                .collect();
+            let kept = to_it.windows(2).all(|pair| pair[1].0 - pair[0].0 >= least);
+            assert!(kept, "{ttl}: faster than a router may be asked");
+        }
+        let beyond = |(_, ask): &(_, Ask)| !(1..=self.spec.max_hops).contains(&ask.ttl);
+        assert!(!self.asked.iter().any(beyond));
+        for route in self.tracer.routes() {
+            let asked = self
+                .asked
+                .iter()
+                .filter(|(_, ask)| ask.port == route.source_port);
+            let told: u32 = route.hops.iter().map(|hop| hop.asked).sum();
+            assert!(told as usize <= asked.count(), "{route:?}");
+            assert!((1..).zip(&route.hops).all(|(ttl, hop)| hop.ttl == ttl));
+            assert!(route.hops.len() <= usize::from(self.spec.max_hops));
+            for hop in &route.hops {
+                assert!(hop.round_trips.len() <= hop.asked as usize, "{hop:?}");
+                assert!(hop.round_trips.iter().all(|trip| *trip >= Span::ZERO));
+                assert!(
+                    hop.address.is_some() || hop.round_trips.is_empty(),
+                    "{hop:?}"
+                );
+            }
+        }
+    }
+}

@@ -1,0 +1,34 @@
+//! Reads little-endian numbers and texts off a slice. `None` where it is too short; never a panic.
+
+/// What has not been read yet.
+pub(crate) struct Bytes<'a>(pub(crate) &'a [u8]);
+
+impl<'a> Bytes<'a> {
+    pub(crate) fn take<const N: usize>(&mut self) -> Option<[u8; N]> {
+        let (head, rest) = self.0.split_first_chunk::<N>()?;
+        self.0 = rest;
+        Some(*head)
+    }
+    pub(crate) fn u8(&mut self) -> Option<u8> {
+        self.take().map(u8::from_le_bytes)
+    }
+    pub(crate) fn u16(&mut self) -> Option<u16> {
+        self.take().map(u16::from_le_bytes)
+    }
+    pub(crate) fn u32(&mut self) -> Option<u32> {
+        self.take().map(u32::from_le_bytes)
+    }
+    pub(crate) fn u64(&mut self) -> Option<u64> {
+        self.take().map(u64::from_le_bytes)
+    }
+    pub(crate) fn i64(&mut self) -> Option<i64> {
+        self.take().map(i64::from_le_bytes)
+    }
+    /// A text behind its length (32 bits).
+    pub(crate) fn text(&mut self) -> Option<&'a str> {
+        let length = usize::try_from(self.u32()?).ok()?;
+        let (head, rest) = self.0.split_at_checked(length)?;
+        self.0 = rest;
+        std::str::from_utf8(head).ok()
+    }
+}

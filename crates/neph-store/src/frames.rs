@@ -1,0 +1,344 @@
+//! A file of frames behind a header. Each frame's checksum continues the one before it, so that
+//! whatever happens to the file, what reads back is a prefix of what was written and never anything
+//! else.
+//!
+//! Owns the chain of checksums, the one write(2) of a call, the cut back after a failure and the
+//! reading up to the last whole frame. Does not own what stands in a header or in a frame.
+//!
+//! ```text
+//! header: its owner's, with a checksum of its own
+//! frame:  length:u32 crc:u32 payload   crc = crc32(crc of the frame before, length, payload)
+//! ```
+//!
+//! The kernel keeps what it was handed whatever happens to the process (not: to the power).
+
+use std::fs::File;
+use std::io::{BufReader, ErrorKind, Read, Write};
+use std::path::{Path, PathBuf};
+
+use crate::StoreError;
+
+/// Length and checksum.
+pub(crate) const FRAME_BYTES: usize = 8;
+/// No payload is longer; a length above it can only be damage.
+pub(crate) const MAX_PAYLOAD: usize = 1 << 20;
+
+/// The only writer of one file.
+#[derive(Debug)]
+pub(crate) struct FrameWriter {
+    file: File,
+    path: PathBuf,
+    /// The checksum of the last frame in the file.
+    chain: u32,
+    /// The file's length: all of it whole frames.
+    length: u64,
+    /// One call's frames; kept so that a call allocates nothing once it has grown.
+    frames: Vec<u8>,
+}
+
+impl FrameWriter {
+    /// A new file with this header; refuses to touch one that is there.
+    pub(crate) fn create(path: &Path, header: &[u8]) -> Result<Self, StoreError> {
+        let mut file = File::options()
+            .append(true)
+            .create_new(true)
+            .open(path)
+            .map_err(StoreError::file("make the journal", path))?;
+        file.write_all(header)
+            .map_err(StoreError::file("write the journal", path))?;
+        Ok(Self {
+            file,
+            path: path.to_owned(),
+            chain: crc32fast::hash(header),
+            length: header.len() as u64,
+            frames: Vec::new(),
+        })
+    }
+
+    /// Hands a frame for each of `items` to the kernel; all of them are safe, or none is there.
+    ///
+    /// # Errors
+    /// The disk does not take them, or one is longer than [`MAX_PAYLOAD`].
+    pub(crate) fn append<T>(
+        &mut self,
+        items: impl IntoIterator<Item = T>,
+        encode: impl Fn(T, &mut Vec<u8>),
+    ) -> Result<(), StoreError> {
+        self.frames.clear();
+        let mut chain = self.chain;
+        for item in items {
+            chain = frame(chain, &mut self.frames, |out| encode(item, out)).map_err(|bytes| {
+                StoreError::RecordTooLarge {
+                    path: self.path.clone(),
+                    bytes,
+                }
+            })?;
+        }
+        if let Err(error) = self.file.write_all(&self.frames) {
+            // Later frames would be lost behind a torn one. If even this fails, the reader stops
+            // at the torn frame: still a prefix.
+            let _cut = self.file.set_len(self.length);
+            return Err(StoreError::file("write the journal", &self.path)(error));
+        }
+        self.length += self.frames.len() as u64;
+        self.chain = chain;
+        Ok(())
+    }
+}
+
+/// Appends a frame to `frames`; returns the checksum to go on from, or a length that is too large.
+fn frame(
+    chain: u32,
+    frames: &mut Vec<u8>,
+    encode: impl FnOnce(&mut Vec<u8>),
+) -> Result<u32, usize> {
+    let start = frames.len();
+    frames.extend([0; FRAME_BYTES]);
+    encode(frames);
+    let payload = &frames[start + FRAME_BYTES..];
+    let length = match u32::try_from(payload.len()) {
+        Ok(length) if payload.len() <= MAX_PAYLOAD => length.to_le_bytes(),
+        _ => return Err(payload.len()),
+    };
+    let crc = chained(chain, length, payload);
+    frames[start..start + 4].copy_from_slice(&length);
+    frames[start + 4..start + 8].copy_from_slice(&crc.to_le_bytes());
+    Ok(crc)
+}
+
+/// The checksum of a frame, given the one before it (the header's for the first).
+fn chained(before: u32, length: [u8; 4], payload: &[u8]) -> u32 {
+    let mut hasher = crc32fast::Hasher::new();
+    hasher.update(&before.to_le_bytes());
+    hasher.update(&length);
+    hasher.update(payload);
+    hasher.finalize()
+}
+
+/// A file's bytes with these payloads under right checksums, and where each frame begins.
+pub(crate) fn file_of(header: &[u8], payloads: &[&[u8]]) -> (Vec<u8>, Vec<u64>) {
+    let (mut bytes, mut begins) = (header.to_vec(), Vec::new());
+    let mut chain = crc32fast::hash(header);
+    for payload in payloads {
+        begins.push(bytes.len() as u64);
+        chain = frame(chain, &mut bytes, |out| out.extend_from_slice(payload))
+            .expect("whoever asks for it gives short payloads");
+    }
+    (bytes, begins)
+}
+
+/// Gives the frames of a file one after the other, also while it is being written.
+#[derive(Debug)]
+pub(crate) struct FrameReader {
+    file: BufReader<File>,
+    path: PathBuf,
+    chain: u32,
+    /// Where the next frame begins; `None` behind the last whole one.
+    next: Option<u64>,
+    payload: Vec<u8>,
+}
+
+impl FrameReader {
+    /// `Ok(None)` if there is no such file. One with another header, or a torn one, has no frames.
+    pub(crate) fn open(path: &Path, header: &[u8]) -> Result<Option<Self>, StoreError> {
+        let file = match File::open(path) {
+            Ok(file) => file,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(StoreError::file("open the journal", path)(error)),
+        };
+        let mut reader = Self {
+            file: BufReader::with_capacity(1 << 16, file),
+            path: path.to_owned(),
+            chain: crc32fast::hash(header),
+            next: None,
+            payload: Vec::new(),
+        };
+        let mut found = vec![0; header.len()];
+        if reader.fill(&mut found)? && found == header {
+            reader.next = Some(header.len() as u64);
+        }
+        Ok(Some(reader))
+    }
+
+    /// What the next frame means, and where it begins. `None` at the end, at the first byte that
+    /// is not as it was written, or at a payload without meaning: for a reader these are the same,
+    /// and nothing comes behind them.
+    pub(crate) fn next<T>(
+        &mut self,
+        meaning: impl FnOnce(&[u8]) -> Option<T>,
+    ) -> Result<Option<(u64, T)>, StoreError> {
+        let Some(start) = self.next.take() else {
+            return Ok(None);
+        };
+        let mut frame = [0; FRAME_BYTES];
+        if !self.fill(&mut frame)? {
+            return Ok(None);
+        }
+        let [l0, l1, l2, l3, c0, c1, c2, c3] = frame;
+        let length = [l0, l1, l2, l3];
+        let bytes = u32::from_le_bytes(length) as usize;
+        if bytes > MAX_PAYLOAD {
+            return Ok(None);
+        }
+        let mut payload = std::mem::take(&mut self.payload);
+        payload.resize(bytes, 0);
+        let whole = self.fill(&mut payload)?;
+        let crc = u32::from_le_bytes([c0, c1, c2, c3]);
+        let told = (whole && chained(self.chain, length, &payload) == crc)
+            .then(|| meaning(&payload))
+            .flatten();
+        self.payload = payload;
+        Ok(told.map(|told| {
+            self.chain = crc;
+            self.next = Some(start + (FRAME_BYTES + bytes) as u64);
+            (start, told)
+        }))
+    }
+
+    /// The open file, to read from any place of it.
+    pub(crate) fn into_file(self) -> File {
+        self.file.into_inner()
+    }
+
+    /// Fills `buffer`; false if the file ends before.
+    fn fill(&mut self, buffer: &mut [u8]) -> Result<bool, StoreError> {
+        match self.file.read_exact(buffer) {
+            Ok(()) => Ok(true),
+            Err(error) if error.kind() == ErrorKind::UnexpectedEof => Ok(false),
+            Err(error) => Err(StoreError::file("read the journal", &self.path)(error)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::process::Command;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const HEADER: &[u8] = b"header";
+
+    fn read(path: &Path, header: &[u8]) -> Vec<Vec<u8>> {
+        let mut reader = FrameReader::open(path, header)
+            .expect("readable")
+            .expect("there");
+        let mut next = || reader.next(|payload| Some(payload.to_vec()));
+        std::iter::from_fn(|| next().expect("readable"))
+            .map(|(_, payload)| payload)
+            .collect()
+    }
+
+    fn place() -> (tempfile::TempDir, PathBuf) {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let path = folder.path().join("x.journal");
+        (folder, path)
+    }
+
+    fn write(payload: &[u8], out: &mut Vec<u8>) {
+        out.extend_from_slice(payload);
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+
+        #[test]
+        fn whatever_happens_to_the_file_a_prefix_reads_back(
+            payloads in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..40), 1..12),
+            at in any::<prop::sample::Index>(),
+            bit in 0..9_u32,
+        ) {
+            let (_folder, path) = place();
+            let mut writer = FrameWriter::create(&path, HEADER).expect("a new file");
+            for batch in payloads.chunks(3) {
+                writer.append(batch, |payload, out| write(payload, out)).expect("written");
+            }
+            prop_assert_eq!(&read(&path, HEADER), &payloads);
+            prop_assert!(read(&path, b"HEADER").is_empty());
+            let slices: Vec<&[u8]> = payloads.iter().map(Vec::as_slice).collect();
+            let mut bytes = fs::read(&path).expect("readable");
+            prop_assert_eq!(&file_of(HEADER, &slices).0, &bytes);
+            let at = at.index(bytes.len());
+            match bit {
+                8 => bytes.truncate(at),
+                bit => bytes[at] ^= 1 << bit,
+            }
+            fs::write(&path, &bytes).expect("writable");
+            let found = read(&path, HEADER);
+            prop_assert!(found.len() < payloads.len());
+            prop_assert_eq!(&payloads[..found.len()], &found[..]);
+        }
+    }
+
+    #[test]
+    fn a_frame_that_was_taken_out_ends_the_file_there() {
+        let (_folder, path) = place();
+        let payloads: [&[u8]; 3] = [b"one", b"two", b"three"];
+        let (mut bytes, begins) = file_of(HEADER, &payloads);
+        let [_, second, third] = begins[..] else {
+            panic!("{begins:?}")
+        };
+        let cut = |at: u64| usize::try_from(at).expect("a small file");
+        bytes.drain(cut(second)..cut(third));
+        fs::write(&path, bytes).expect("writable");
+        assert_eq!(read(&path, HEADER), [b"one"]);
+    }
+
+    #[test]
+    fn a_payload_without_meaning_ends_the_file_there() {
+        let (_folder, path) = place();
+        fs::write(&path, file_of(HEADER, &[b"a", b"b", b"a"]).0).expect("writable");
+        let mut reader = FrameReader::open(&path, HEADER)
+            .expect("readable")
+            .expect("there");
+        let mut next = || {
+            reader
+                .next(|payload| (payload == b"a").then_some(()))
+                .expect("readable")
+        };
+        assert_eq!([next(), next(), next()], [Some((6, ())), None, None]);
+    }
+
+    #[test]
+    fn a_payload_beyond_the_limit_is_refused_and_spoils_nothing() {
+        let (_folder, path) = place();
+        let mut writer = FrameWriter::create(&path, HEADER).expect("a new file");
+        let huge = vec![0; MAX_PAYLOAD + 1];
+        let error = writer.append([b"small", &huge[..]], write);
+        let error = error.expect_err("too large").to_string();
+        assert!(error.contains("1048577 bytes"), "{error}");
+        writer.append([&b"later"[..]], write).expect("written");
+        assert_eq!(read(&path, HEADER), [b"later"]);
+    }
+
+    /// In a process of its own, whose files may not grow beyond 8 x 512 bytes.
+    #[test]
+    fn what_the_disk_takes_by_half_is_taken_back() {
+        const NAME: &str = "frames::tests::what_the_disk_takes_by_half_is_taken_back";
+        const CHILD: &str = "NEPH_FRAMES_TEST_FILE";
+        if let Ok(path) = std::env::var(CHILD) {
+            let mut writer = FrameWriter::create(path.as_ref(), HEADER).expect("a new file");
+            writer.append([&b"before"[..]], write).expect("it fits");
+            let large = vec![7; 8_000];
+            let error = writer.append([b"with it", &large[..]], write);
+            error.expect_err("it does not fit");
+            writer.append([&b"behind"[..]], write).expect("it fits");
+            return;
+        }
+        let (_folder, path) = place();
+        // Without the trap the signal of the limit would end the process.
+        let limited = "trap '' XFSZ; ulimit -f 8; exec \"$0\" --exact \"$1\"";
+        let done = Command::new("sh")
+            .args(["-c", limited])
+            .arg(std::env::current_exe().expect("known"))
+            .arg(NAME)
+            .env(CHILD, &path)
+            .output()
+            .expect("sh runs");
+        let told = String::from_utf8_lossy(&done.stdout);
+        assert!(done.status.success() && told.contains("1 passed"), "{told}");
+        assert_eq!(read(&path, HEADER), [b"before", b"behind"]);
+    }
+}

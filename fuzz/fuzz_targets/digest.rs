@@ -1,0 +1,128 @@
+//! What is made of a fleet's messages, whatever a peer told in them and whatever a store's file
+//! holds: nothing is counted twice, segments follow one another, shares are shares.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use neph_flows::{Digest, Dissector, FleetView, Settings, advise};
+use neph_model::{
+    AtPeer, Fleet, FleetEndpoint, FleetMessage, FleetOutcome, FleetReply, Instant, Lane, ProbeKind,
+    ReadBy, Span,
+};
+
+const LANES: u32 = 6;
+const INTERVAL: i64 = 200_000_000;
+
+fuzz_target!(|bytes: &[u8]| {
+    let mut digest = Digest::new(&fleet(), Settings::default()).expect("its numbers fit");
+    let messages = messages(bytes);
+    for message in &messages {
+        digest.push(message);
+        if message.seq == 7 {
+            digest.view();
+        }
+    }
+    digest.finish();
+    let known = messages.iter().filter(|message| message.lane.0 < LANES).count();
+    let view = digest.view();
+    assert_eq!(view.tally.messages(), known as u64);
+    assert_eq!(view.changes.len(), digest.changes());
+    holds(&view);
+    for endpoint in 0..view.fleet.endpoints.len() {
+        advise(&view, endpoint);
+    }
+    let mut dissector = Dissector::new(&view, 3);
+    messages.iter().for_each(|message| dissector.push(message));
+    dissector.finish();
+});
+
+fn fleet() -> Fleet {
+    let endpoint = |last| FleetEndpoint {
+        name: format!("e{last}"),
+        address: ([192, 0, 2, last], 862).into(),
+    };
+    Fleet {
+        probe: ProbeKind::Udp,
+        lanes: LANES,
+        endpoints: vec![endpoint(1), endpoint(2)],
+        interval: Span::from_nanos(INTERVAL),
+        renewal: None,
+    }
+}
+
+fn holds(view: &FleetView) {
+    assert!(view.changes.is_sorted_by_key(|change| change.at));
+    for flow in &view.flows {
+        assert!(flow.segments.windows(2).all(|pair| pair[0].until == pair[1].from), "{flow:?}");
+    }
+    for class in view.classes.iter().flatten() {
+        assert!((0.0..=1.000_001).contains(&class.share), "{class:?}");
+        assert!(class.range.0 <= class.base && class.base <= class.range.1, "{class:?}");
+    }
+    for bin in view.fairness.iter().flatten() {
+        assert!(bin.latency.is_sorted(), "{bin:?}");
+    }
+    for spectrum in &view.spectra {
+        assert!(spectrum.step > Span::ZERO && spectrum.row > Span::ZERO, "{spectrum:?}");
+    }
+}
+
+/// A message for every four bytes and what they ask for beside.
+fn messages(bytes: &[u8]) -> Vec<FleetMessage> {
+    let mut rest = bytes.iter().copied();
+    let mut next = || rest.next();
+    let (mut at, mut all) = (0_i64, Vec::new());
+    let mut numbers = [0_u32; LANES as usize + 1];
+    while let (Some(who), Some(how), Some(path), Some(noise)) = (next(), next(), next(), next()) {
+        let mut wild = |sane: i64, is_wild: bool| {
+            let mut bytes = [0; 8];
+            bytes.iter_mut().for_each(|byte| *byte = next().unwrap_or(0));
+            if is_wild { i64::from_le_bytes(bytes) } else { sane }
+        };
+        let number = &mut numbers[usize::from(who) % numbers.len()];
+        // Eight ways of sending: usually one interval after the one before, rarely at any time.
+        at = match how & 7 {
+            0 => at.saturating_add(INTERVAL * 600),
+            1 if how & 0x80 != 0 => wild(at, true),
+            _ => at.saturating_add(INTERVAL / i64::from(LANES)),
+        };
+        let residence = match how >> 3 & 7 {
+            0 if noise & 1 == 0 => wild(0, true),
+            _ => 1_000,
+        };
+        let round_trip = match path {
+            255 => wild(0, true),
+            _ => 10_000_000 + i64::from(path & 7) * 4_000_000 + i64::from(noise) * 1_000,
+        };
+        let outcome = match path >> 3 & 15 {
+            0 => FleetOutcome::Lost,
+            1 => FleetOutcome::Failed,
+            _ => FleetOutcome::Reply(FleetReply {
+                round_trip: Span::from_nanos(round_trip),
+                read_by: ReadBy::Kernel,
+                at_peer: (how & 0x40 == 0).then_some(AtPeer {
+                    rx: Instant::from_nanos(at.saturating_add(round_trip / 2)),
+                    residence: Span::from_nanos(residence),
+                    count: (noise & 2 == 0).then_some(*number),
+                    ttl: Some(path & 7),
+                }),
+                ttl: Some(64),
+                copies: noise & 1,
+            }),
+        };
+        let lane = u32::from(who) % (LANES + 1);
+        // Now and then a lane's next flow begins.
+        if who >= 0xf0 {
+            *number = 0;
+        }
+        all.push(FleetMessage {
+            lane: Lane(lane),
+            source_port: 1_000 + u16::from(who >> 4) / 15 * 7 + lane as u16,
+            seq: *number,
+            sent: Instant::from_nanos(at),
+            late: Span::ZERO,
+            outcome,
+        });
+        *number = number.wrapping_add(1 + u32::from(how == 0xff));
+    }
+    all
+}
