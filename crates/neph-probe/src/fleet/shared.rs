@@ -12,7 +12,7 @@ use std::os::fd::AsFd;
 use std::time::Duration;
 
 use neph_model::{Instant, Lane, Own, Span};
-use neph_sys::destination;
+use neph_sys::destination::{self, Stamping};
 use neph_sys::ppoll::Awaited;
 use neph_sys::stamp::{self, Batch, Carrier, Family, Notice, Patience, Point};
 use neph_sys::steer::Steering;
@@ -224,7 +224,7 @@ impl Transport for Shared {
         // Where it goes says the packet; on a raw socket a port here means a protocol.
         to.set_port(0);
         let fd = self.sender.as_fd();
-        let outcome = destination::send(fd, &self.packet, None, to);
+        let outcome = destination::send(fd, &self.packet, (None, to), Stamping::AsAsked);
         if outcome.is_err() {
             // Nobody can say whether the kernel counted it.
             if stamp::restart_count(fd, Carrier::Departures).is_ok() {
