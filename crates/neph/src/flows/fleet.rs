@@ -60,12 +60,13 @@ pub(super) fn spec(args: &Args) -> Result<FleetSpec, Failure> {
     Ok(spec)
 }
 
-/// Messages a second without being asked for more: what a reflector takes by default, and of SYNs,
-/// which a target may take for an attack, far less.
+/// Messages a second without being asked for more: half of what a reflector takes by default, with
+/// room for 50,000 flows to catch up a moment's delay; and of SYNs, which a target may take for an
+/// attack, far less.
 const fn usual_cap(probe: ProbeKind) -> u32 {
     match probe {
         ProbeKind::Syn => SYNS_A_SECOND,
-        _ => 50_000,
+        _ => 60_000,
     }
 }
 
