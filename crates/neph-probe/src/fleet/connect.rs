@@ -7,11 +7,12 @@
 use std::collections::VecDeque;
 use std::io;
 use std::net::SocketAddr;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::AsFd;
 use std::time::Duration;
 
 use neph_model::{Instant, Lane, Own, Span};
 use neph_sys::epoll::{Epoll, Found, Interest};
+use neph_sys::ppoll::Awaited;
 use neph_sys::tcp;
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 
@@ -19,7 +20,7 @@ use super::blocks::Blocks;
 use super::ports::Ports;
 use super::session::{Departed, Event, Known, Replied, low};
 use super::spec::{FleetSpec, Sharing};
-use super::transport::{Request, Transport};
+use super::transport::{Request, Transport, wait_for};
 use crate::ProbeError;
 use crate::raw_tcp;
 use crate::stamp_clock::{StampClock, now};
@@ -304,8 +305,8 @@ impl Transport for Connects {
         self.expire(now());
     }
 
-    fn awaited(&self) -> BorrowedFd<'_> {
-        self.set.as_fd()
+    fn wait(&self, patience: Duration) -> bool {
+        wait_for(&mut [Awaited::readable(self.set.as_fd())], patience)
     }
 
     fn dropped(&self) -> u64 {

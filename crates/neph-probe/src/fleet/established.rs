@@ -7,16 +7,18 @@
 use std::collections::VecDeque;
 use std::io;
 use std::net::SocketAddr;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::AsFd;
+use std::time::Duration;
 
 use neph_model::{Instant, Lane, Own, Span};
 use neph_sys::epoll::{Epoll, Found, Interest};
+use neph_sys::ppoll::Awaited;
 
 use super::link::{Link, Over, again};
 use super::ports::Ports;
 use super::session::Event;
 use super::spec::{FleetSpec, Sharing};
-use super::transport::{Request, Transport};
+use super::transport::{Request, Transport, wait_for};
 use crate::ProbeError;
 use crate::codec::{self, Codec, new_token};
 use crate::discover::{Asking, discover};
@@ -283,8 +285,8 @@ impl Transport for Established {
         self.found = found;
     }
 
-    fn awaited(&self) -> BorrowedFd<'_> {
-        self.set.as_fd()
+    fn wait(&self, patience: Duration) -> bool {
+        wait_for(&mut [Awaited::readable(self.set.as_fd())], patience)
     }
 
     /// TCP drops nothing of what it has acknowledged.

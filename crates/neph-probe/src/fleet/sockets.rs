@@ -3,10 +3,12 @@
 use std::collections::VecDeque;
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::AsFd;
+use std::time::Duration;
 
 use neph_model::{Instant, Lane, Own, Span};
 use neph_sys::epoll::{Epoll, Found, Interest};
+use neph_sys::ppoll::Awaited;
 use neph_sys::stamp::{self, Carrier, Ending, Family, Notice, Point};
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 
@@ -14,7 +16,7 @@ use super::ports::Ports;
 use super::session::{Departed, Event, Known, Replied, low};
 use super::spec::{FleetSpec, Sharing};
 use super::stamp::Stamp;
-use super::transport::{Request, Transport};
+use super::transport::{Request, Transport, wait_for};
 use crate::ProbeError;
 use crate::stamp_clock::{StampClock, now};
 
@@ -208,8 +210,8 @@ impl Transport for Sockets {
         self.found = found;
     }
 
-    fn awaited(&self) -> BorrowedFd<'_> {
-        self.set.as_fd()
+    fn wait(&self, patience: Duration) -> bool {
+        wait_for(&mut [Awaited::readable(self.set.as_fd())], patience)
     }
 
     fn dropped(&self) -> u64 {

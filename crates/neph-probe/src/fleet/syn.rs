@@ -8,11 +8,13 @@ use std::collections::VecDeque;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::ops::RangeInclusive;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::AsFd;
+use std::time::Duration;
 
 use neph_model::{Instant, Lane, Own, Span};
 use neph_sys::epoll::{Epoll, Found, Interest};
 use neph_sys::port_filter;
+use neph_sys::ppoll::Awaited;
 use neph_sys::stamp::{self, Family, Received};
 use neph_wire::syn::{self, Numbers, Verdict};
 use socket2::Socket;
@@ -23,7 +25,7 @@ use super::ports::Ports;
 use super::session::{Event, Known, Replied, low};
 use super::speaker::Speaker;
 use super::spec::{FleetSpec, Sharing};
-use super::transport::{Request, Transport};
+use super::transport::{Request, Transport, wait_for};
 use crate::ProbeError;
 use crate::codec::new_token;
 use crate::raw_tcp;
@@ -301,8 +303,8 @@ impl Transport for Syns {
         self.found = found;
     }
 
-    fn awaited(&self) -> BorrowedFd<'_> {
-        self.set.as_fd()
+    fn wait(&self, patience: Duration) -> bool {
+        wait_for(&mut [Awaited::readable(self.set.as_fd())], patience)
     }
 
     fn dropped(&self) -> u64 {

@@ -60,11 +60,12 @@ pub(super) fn spec(args: &Args) -> Result<FleetSpec, Failure> {
     Ok(spec)
 }
 
-/// Messages a second that are not exceeded. Without being asked for more: what a reflector takes by
-/// default; of SYNs, which a target may take for an attack, far less, and fewer yet to each.
+/// Messages a second that are not exceeded. Without being asked for more: half of what a reflector
+/// takes by default, with room for 50,000 flows to catch up a moment's delay; of SYNs, which a target
+/// may take for an attack, far less, and fewer yet to each.
 fn rate_cap(args: &Args, probe: ProbeKind) -> Result<u32, Failure> {
     if probe != ProbeKind::Syn {
-        return Ok(args.rate_cap.unwrap_or(50_000));
+        return Ok(args.rate_cap.unwrap_or(60_000));
     }
     let schedule = SynSchedule {
         flows: args.flows,

@@ -3,13 +3,14 @@
 use neph_flows::{
     Advice, Class, Counsel, Curve, Evidence, FlowTally, Guide, PairView, PathChange, Share,
 };
-use neph_model::{Anchor, Fleet, Instant, Own, Span};
+use neph_model::{Anchor, Fleet, FleetEndpoint, Instant, Own, Span};
+use neph_probe::Refusals;
 use serde_json::{Value, json};
 
 use super::tell::Status;
 use super::transfers;
 use super::watch::Watched;
-use crate::version;
+use crate::{awake, version};
 
 /// A path change.
 pub(super) fn change(fleet: &Fleet, change: &PathChange, anchor: Option<Anchor<Own>>) -> Value {
@@ -53,6 +54,7 @@ pub(super) fn summary(watched: &Watched) -> Value {
     let pairs: Vec<Value> = (0..view.pairs.len())
         .map(|index| pair(watched, index))
         .collect();
+    let refused: Vec<Value> = watched.refused.iter().map(refusals).collect();
     json!({
         "type": "summary",
         "neph": version::VERSION,
@@ -76,8 +78,21 @@ pub(super) fn summary(watched: &Watched) -> Value {
             "late": watched.own.late,
             "dropped_here": watched.own.dropped_here,
             "unstamped": watched.own.unstamped,
+            "cores_awake": awake::is_kept(),
         },
+        "refused": refused,
         "pairs": pairs,
+    })
+}
+
+/// What a reflector's caps refused.
+fn refusals((endpoint, refused): &(FleetEndpoint, Refusals)) -> Value {
+    json!({
+        "endpoint": endpoint.name,
+        "messages": refused.messages,
+        "messages_per_second": refused.messages_per_second,
+        "connections": refused.connections,
+        "connections_per_peer": refused.connections_per_peer,
     })
 }
 

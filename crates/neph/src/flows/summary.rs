@@ -2,7 +2,8 @@
 //! and how unequal they are.
 
 use neph_flows::{Curve, Fairness, FleetView, FlowTally, PairView, Share};
-use neph_model::Span;
+use neph_model::{FleetEndpoint, Span};
+use neph_probe::Refusals;
 use neph_stats::{Sorted, quantile_needs, rough_quantile};
 
 use super::watch::Watched;
@@ -268,11 +269,36 @@ fn own(watched: &Watched) -> String {
             text.push_str(&format!("{count} {sentence}\n"));
         }
     }
+    for (endpoint, refused) in &watched.refused {
+        text.push_str(&refusal(endpoint, refused));
+    }
     if text.is_empty() {
         text
     } else {
         format!("\n{text}")
     }
+}
+
+/// What a reflector's caps refused, and which of its options allows more.
+fn refusal(endpoint: &FleetEndpoint, refused: &Refusals) -> String {
+    let mut text = String::new();
+    if refused.messages > 0 {
+        text.push_str(&format!(
+            "{} refused {}, more than {} a second from one address: they are among the lost; ask for fewer, or start it with a higher --max-rate\n",
+            endpoint.name,
+            counted(refused.messages, "message"),
+            refused.messages_per_second
+        ));
+    }
+    if refused.connections > 0 {
+        text.push_str(&format!(
+            "{} refused {}, more than {} at a time from one address or than it bears from all: ask for fewer flows, or start it with a higher --max-connections-per-peer and --max-connections\n",
+            endpoint.name,
+            counted(refused.connections, "connection"),
+            refused.connections_per_peer
+        ));
+    }
+    text
 }
 
 #[expect(clippy::cast_precision_loss, reason = "display")]

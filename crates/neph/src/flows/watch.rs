@@ -4,8 +4,8 @@ use std::sync::mpsc::RecvTimeoutError;
 use std::time::Duration;
 
 use neph_flows::{Completion, Digest, FleetView, PathNews, advise};
-use neph_model::{Anchor, Campaign, Instant, Own, Span};
-use neph_probe::{FleetReport, FleetRun, FleetSpec, FleetTally, Stop, now};
+use neph_model::{Anchor, Campaign, FleetEndpoint, Instant, Own, Span};
+use neph_probe::{FleetReport, FleetRun, FleetSpec, FleetTally, RefusalWatch, Refusals, Stop, now};
 
 use super::Args;
 use super::follow::Follow;
@@ -25,6 +25,8 @@ pub(super) struct Watched {
     pub(super) view: FleetView,
     /// What the sender counted.
     pub(super) own: FleetTally,
+    /// What the caps of reflectors refused.
+    pub(super) refused: Vec<(FleetEndpoint, Refusals)>,
     /// The latest reading of both clocks.
     pub(super) anchor: Option<Anchor<Own>>,
     /// Why it ended before anybody asked it to.
@@ -62,6 +64,7 @@ pub(super) fn run(
     let is_endless = spec.count.is_none();
     let own_stop = Stop::new();
     let fleet = spec.fleet.clone();
+    let refusals = RefusalWatch::begin(&spec);
     let running = FleetRun::start(spec, own_stop.clone())?;
     let began = now();
     let mut watch = Watch {
@@ -102,7 +105,7 @@ pub(super) fn run(
             keep.broken_off(error);
         }
     })?;
-    watch.end(args)
+    watch.end(args, refusals)
 }
 
 impl Watch<'_, '_> {
@@ -207,7 +210,7 @@ impl Watch<'_, '_> {
         hopeless
     }
 
-    fn end(mut self, args: &Args) -> Result<Watched, Failure> {
+    fn end(mut self, args: &Args, refusals: RefusalWatch) -> Result<Watched, Failure> {
         if let Some(follow) = self.follow.take() {
             follow.end();
         }
@@ -220,9 +223,12 @@ impl Watch<'_, '_> {
             let endpoints = 0..view.fleet.endpoints.len();
             view.advice = endpoints.map(|endpoint| advise(&view, endpoint)).collect();
         }
+        let own = self.own.unwrap_or_default();
+        let is_whole = own.lost == 0 && own.failed == 0;
         Ok(Watched {
             view,
-            own: self.own.unwrap_or_default(),
+            refused: if is_whole { Vec::new() } else { refusals.end() },
+            own,
             anchor: self.anchor,
             given_up: self.given_up,
             kept,
