@@ -9,14 +9,16 @@
 #![expect(clippy::cast_precision_loss, reason = "rates for people")]
 #![expect(clippy::unwrap_used, reason = "a benchmark may end at the first error")]
 
+mod made_up;
+
 use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant as Clock};
 
+use made_up::{Noise, campaign, provenance};
 use neph_model::{
-    AtPeer, Campaign, CampaignId, CampaignStatus, Experiment, ExperimentId, ExperimentStatus,
-    Fleet, FleetEndpoint, FleetMessage, FleetOutcome, FleetReply, HostFacts, Instant, Lane, Load,
-    Order, ProbeKind, Provenance, ReadBy, ScenarioId, Span, Tally, Wall,
+    AtPeer, CampaignId, Experiment, ExperimentStatus, Fleet, FleetEndpoint, FleetMessage,
+    FleetOutcome, FleetReply, Instant, Lane, ProbeKind, ReadBy, Span,
 };
 use neph_store::{Access, open};
 
@@ -47,19 +49,6 @@ fn measure(count: u64, lanes: u32, interval: Span) {
         bytes as f64 / count as f64,
         memory()
     );
-}
-
-/// Splitmix64: enough to make stamps look measured.
-struct Noise(u64);
-
-impl Noise {
-    fn below(&mut self, bound: i64) -> i64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        i64::try_from((z ^ (z >> 31)) >> 1).unwrap() % bound
-    }
 }
 
 /// The `number`th message: lanes in turn, on paths 0, 2, 4.5 and 8 ms longer than the first, with
@@ -143,37 +132,8 @@ fn memory() -> String {
     line.map_or_else(String::new, |line| line[6..].trim().to_owned())
 }
 
-fn campaign() -> Campaign {
-    Campaign {
-        id: CampaignId::new(),
-        name: "bench".to_owned(),
-        plan_text: String::new(),
-        plan_hash: String::new(),
-        plan_path: String::new(),
-        topology_text: None,
-        topology_hash: None,
-        seed: 1,
-        order: Order::Random,
-        blocks: 1,
-        status: CampaignStatus::Running,
-        started: Wall::from_unix_nanos(1),
-        ended: None,
-    }
-}
-
 fn experiment(campaign: CampaignId, (lanes, interval): (u32, Span)) -> Experiment {
     Experiment {
-        id: ExperimentId::new(),
-        campaign,
-        scenario: ScenarioId(1),
-        block: 0,
-        position: 0,
-        attempt: 0,
-        status: ExperimentStatus::Running,
-        reason: None,
-        started: Wall::from_unix_nanos(1),
-        ended: None,
-        flows: Vec::new(),
         fleet: Some(Fleet {
             probe: ProbeKind::Udp,
             lanes,
@@ -184,22 +144,6 @@ fn experiment(campaign: CampaignId, (lanes, interval): (u32, Span)) -> Experimen
             interval,
             renewal: None,
         }),
-        tally: Tally::default(),
-        warnings: Vec::new(),
-        anchors: Vec::new(),
-    }
-}
-
-fn provenance(experiment: ExperimentId) -> Provenance {
-    Provenance {
-        experiment,
-        version: String::new(),
-        commit: String::new(),
-        plan_hash: String::new(),
-        site: None,
-        host: HostFacts::default(),
-        load: Load::default(),
-        lateness_p50: None,
-        lateness_p99: None,
+        ..made_up::experiment(campaign)
     }
 }
