@@ -13,6 +13,8 @@ mod digest;
 mod dissect;
 mod fairness;
 mod flow;
+#[cfg(test)]
+mod histories;
 mod look;
 mod order;
 mod pair;

@@ -105,7 +105,8 @@ fn look_at_pair(
     let frame = Frame {
         from,
         until,
-        step: settings.bin,
+        bin: settings.bin,
+        interval: fleet.interval,
     };
     let mut view = PairView {
         endpoint: fleet.endpoints[endpoint].name.clone(),
