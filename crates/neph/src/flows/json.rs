@@ -81,11 +81,11 @@ pub(super) fn summary(watched: &Watched) -> Value {
     })
 }
 
-/// Adds each flow and each change.
-pub(super) fn add_flows(document: &mut Value, watched: &Watched) {
+/// Each flow.
+pub(super) fn flows(watched: &Watched) -> impl Iterator<Item = Value> + '_ {
     let view = &watched.view;
     let unix = |at: Instant<Own>| watched.anchor.map(|anchor| anchor.to_wall(at).unix_nanos());
-    let flows = view.flows.iter().map(|flow| {
+    view.flows.iter().map(move |flow| {
         let segments: Vec<Value> = flow
             .segments
             .iter()
@@ -105,13 +105,14 @@ pub(super) fn add_flows(document: &mut Value, watched: &Watched) {
             "tally": tally(&flow.tally),
             "segments": segments,
         })
-    });
-    document["flows"] = flows.collect::<Vec<_>>().into();
-    let changes = view
-        .changes
-        .iter()
-        .map(|one| change(&view.fleet, one, watched.anchor));
-    document["changes"] = changes.collect::<Vec<_>>().into();
+    })
+}
+
+/// Each change.
+pub(super) fn changes(watched: &Watched) -> impl Iterator<Item = Value> + '_ {
+    let view = &watched.view;
+    let told = |one| change(&view.fleet, one, watched.anchor);
+    view.changes.iter().map(told)
 }
 
 fn tally(tally: &FlowTally) -> Value {
