@@ -7,8 +7,10 @@
 mod advice;
 mod backtest;
 mod base;
+mod changes;
 mod classes;
 mod completion;
+mod counts;
 mod digest;
 mod dissect;
 mod fairness;
@@ -16,6 +18,7 @@ mod flow;
 #[cfg(test)]
 mod histories;
 mod look;
+mod medians;
 mod order;
 mod pair;
 mod persistence;
@@ -25,6 +28,7 @@ mod settings;
 mod share;
 mod spectrum;
 mod sweep;
+mod trip;
 mod view;
 mod witness;
 #[cfg(test)]

@@ -156,6 +156,7 @@ fn pair(watched: &Watched, index: usize) -> Value {
         "changes": pair.changes,
         "changes_per_flow_hour": pair.changes_per_flow_hour(),
         "watched_ns": pair.watched.nanos(),
+        "forgotten_until_unix_ns": pair.forgotten.and_then(unix),
         "inflation": pair.inflation.map(|inflation| json!({
             "ratio": inflation.ratio,
             "lowest_ns": inflation.lowest.nanos(),
