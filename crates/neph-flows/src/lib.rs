@@ -7,13 +7,18 @@
 mod advice;
 mod backtest;
 mod base;
+mod changes;
 mod classes;
 mod completion;
+mod counts;
 mod digest;
 mod dissect;
 mod fairness;
 mod flow;
+#[cfg(test)]
+mod histories;
 mod look;
+mod medians;
 mod order;
 mod pair;
 mod persistence;
@@ -23,6 +28,7 @@ mod settings;
 mod share;
 mod spectrum;
 mod sweep;
+mod trip;
 mod view;
 mod witness;
 #[cfg(test)]

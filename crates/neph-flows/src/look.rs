@@ -4,7 +4,7 @@ use neph_model::{Instant, Own, Span};
 use neph_stats::{DipNull, Sorted};
 
 use crate::classes::{class_at, classes, count_flows, count_moves, moved};
-use crate::digest::Digest;
+use crate::digest::{Known, KnownCrowd};
 use crate::fairness::{Bin, over_flows};
 use crate::pair::{Bimodality, Inflation, PairView, ShareBin};
 use crate::persistence::{Counted, Stay, curve, ended_within, stays};
@@ -30,55 +30,45 @@ struct Pair {
     view: PairView,
 }
 
-pub(crate) fn look(digest: &Digest) -> FleetView {
-    let zero = Instant::from_nanos(0);
-    let (from, until) = digest.extent.unwrap_or((zero, zero));
-    let mut flows: Vec<FlowHistory> = digest
-        .pasts()
-        .iter()
-        .map(crate::flow::Past::history)
-        .collect();
-    let changes = digest.changes_by_time();
+pub(crate) fn look(known: Known) -> FleetView {
+    let (from, until) = known.extent;
     let mut view = FleetView {
-        fleet: digest.fleet.clone(),
+        fleet: known.fleet,
         from,
         until,
-        flows: Vec::new(),
-        changes: Vec::new(),
+        flows: known.flows,
+        changes: known.changes,
         classes: Vec::new(),
         fairness: Vec::new(),
         spectra: Vec::new(),
-        settings: digest.settings,
-        tally: digest.whole_tally(),
+        settings: known.settings,
+        tally: known.tally,
         pairs: Vec::new(),
         dissected: Vec::new(),
         advice: Vec::new(),
     };
-    for endpoint in 0..digest.crowds.len() {
-        let pair = look_at_pair(digest, endpoint, (&mut flows, &changes), (from, until));
+    for (endpoint, crowd) in known.crowds.into_iter().enumerate() {
+        let mut pair = look_at_pair(&mut view, endpoint, crowd);
+        pair.view.forgotten = known.horizon;
         view.classes.push(pair.classes);
         view.fairness.push(pair.fairness);
         view.spectra.push(pair.spectrum);
         view.pairs.push(pair.view);
     }
-    (view.flows, view.changes) = (flows, changes);
     view
 }
 
-fn look_at_pair(
-    digest: &Digest,
-    endpoint: usize,
-    (flows, changes): (&mut [FlowHistory], &[PathChange]),
-    (from, until): (Instant<Own>, Instant<Own>),
-) -> Pair {
-    let fleet = &digest.fleet;
-    let settings = &digest.settings;
+fn look_at_pair(all: &mut FleetView, endpoint: usize, crowd: KnownCrowd) -> Pair {
+    let (fleet, settings) = (&all.fleet, &all.settings);
+    let (from, until) = (all.from, all.until);
     let is_asked = |lane| fleet.endpoint_of(lane) == endpoint;
-    let own_changes: Vec<&PathChange> = changes
+    let own_changes: Vec<&PathChange> = all
+        .changes
         .iter()
         .filter(|change| is_asked(change.lane))
         .collect();
-    let mut own: Vec<&mut FlowHistory> = flows
+    let mut own: Vec<&mut FlowHistory> = all
+        .flows
         .iter_mut()
         .filter(|flow| is_asked(flow.lane))
         .collect();
@@ -99,16 +89,16 @@ fn look_at_pair(
     count_flows(&mut classes, &own, until - settings.bin - fleet.interval);
     let cell = Span::from_nanos((settings.detection.tolerance.nanos() / CELLS).max(1));
     let sweep = Sweep::over(own.iter().copied(), cell);
-    let bins = digest.crowds[endpoint].bins.as_ref();
-    let bins = bins.map(crate::fairness::Bins::told).unwrap_or_default();
-    let fairness = fairness(&bins, &sweep, &own_changes, (settings.bin, until));
+    let fairness = fairness(&crowd.bins, &sweep, &own_changes, (settings.bin, until));
     let frame = Frame {
         from,
         until,
-        step: settings.bin,
+        bin: settings.bin,
+        interval: fleet.interval,
     };
     let mut view = PairView {
         endpoint: fleet.endpoints[endpoint].name.clone(),
+        tally: crowd.tally,
         flows: own.iter().filter(|flow| !flow.segments.is_empty()).count() as u64,
         changes: own_changes.len() as u64,
         watched,
@@ -116,9 +106,10 @@ fn look_at_pair(
         bimodality: bimodality(&sweep, from + Span::from_nanos((until - from).nanos() / 2)),
         moved: moved(&classes, watched),
         shares: shares(&classes, &sweep, frame),
-        congested: digest.crowds[endpoint].bases.queued().collect(),
+        congested: crowd.congested,
         ..PairView::default()
     };
+    drop(sweep);
     tell_stays(&mut view, &own, &own_changes, settings.soon);
     Pair {
         fairness,

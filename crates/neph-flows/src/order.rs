@@ -5,14 +5,18 @@
 //! arrive, here, by when their requests left and how long they took. What the peer does not tell is
 //! not divided between the directions.
 
-use neph_model::{FleetMessage, FleetOutcome, FleetReply, Instant, Own};
+use neph_model::{FleetMessage, FleetOutcome, FleetReply, Instant, Own, Span};
 
+use crate::counts::Counts;
 use crate::view::FlowTally;
 
 /// How many messages back an overtaking is looked for: at 200 messages/s paths may differ by 30 ms.
 const REACH: usize = 6;
 /// A count that is lower by more than this was begun anew by the peer, and not overtaken.
 const RESTART: u32 = 32;
+/// How much earlier than by the schedule the next message may leave: a fleet's flows take turns by
+/// whole nanoseconds, and stamps are not read at the same place.
+const EARLY: Span = Span::from_millis(1);
 
 /// A reply, as far as the order needs it.
 #[derive(Clone, Copy, Debug)]
@@ -34,35 +38,64 @@ struct Overtaken {
     here: bool,
 }
 
+/// Replies that later messages may have overtaken: the latest ones.
+#[derive(Clone, Debug, Default)]
+struct Recent {
+    arrivals: [Option<Arrival>; REACH],
+    next: usize,
+}
+
+impl Recent {
+    /// Forgets those that arrived before `sent`: no message that leaves then overtakes them.
+    /// Returns whether any are left.
+    fn pass(&mut self, sent: i64) -> bool {
+        for slot in &mut self.arrivals {
+            if slot.is_some_and(|arrival| arrival.here < sent) {
+                *slot = None;
+            }
+        }
+        self.arrivals.iter().any(Option::is_some)
+    }
+
+    fn add(&mut self, arrival: Arrival) {
+        self.arrivals[self.next] = Some(arrival);
+        self.next = (self.next + 1) % REACH;
+    }
+}
+
 /// The order in which a flow's messages came.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Order {
-    tally: FlowTally,
-    recent: [Option<Arrival>; REACH],
-    next: usize,
+    tally: Counts,
     /// The highest count of the peer so far.
     answered: Option<u32>,
     /// Messages lost since the last reply.
-    missing: u64,
+    missing: u32,
     overtaking: Option<Instant<Own>>,
+    /// Only while there are such: where replies come before the next message leaves there are none.
+    recent: Option<Box<Recent>>,
 }
 
 impl Order {
-    /// The next message of the flow; they come in the order of their numbers.
-    pub(crate) fn push(&mut self, message: &FleetMessage) {
+    /// The next message of the flow; they come in the order of their numbers, `interval` apart.
+    /// Returns what it adds to the tally.
+    pub(crate) fn push(&mut self, message: &FleetMessage, interval: Span) -> FlowTally {
+        let mut found = FlowTally::default();
         match &message.outcome {
-            FleetOutcome::Failed => self.tally.failed += 1,
+            FleetOutcome::Failed => found.failed += 1,
             FleetOutcome::Lost => {
-                self.tally.lost += 1;
-                self.missing += 1;
+                found.lost += 1;
+                self.missing = self.missing.saturating_add(1);
             }
-            FleetOutcome::Reply(reply) => self.reply(message.sent, reply),
+            FleetOutcome::Reply(reply) => self.reply(message, (reply, interval), &mut found),
         }
+        self.tally.add(&found);
+        found
     }
 
     /// How the flow's messages fared so far.
-    pub(crate) const fn tally(&self) -> &FlowTally {
-        &self.tally
+    pub(crate) const fn tally(&self) -> Counts {
+        self.tally
     }
 
     /// When the latest message was sent that overtook an earlier one.
@@ -70,9 +103,15 @@ impl Order {
         self.overtaking
     }
 
-    fn reply(&mut self, sent: Instant<Own>, reply: &FleetReply) {
-        self.tally.replies += 1;
-        self.tally.copies += u64::from(reply.copies);
+    fn reply(
+        &mut self,
+        message: &FleetMessage,
+        (reply, interval): (&FleetReply, Span),
+        found: &mut FlowTally,
+    ) {
+        let sent = message.sent;
+        found.replies += 1;
+        found.copies += u64::from(reply.copies);
         let arrival = Arrival {
             here: (sent + reply.round_trip).nanos(),
             there: reply
@@ -81,18 +120,28 @@ impl Order {
             count: reply.at_peer.and_then(|peer| peer.count),
             overtaken: Overtaken::default(),
         };
-        self.divide_loss(arrival.count, reply.copies);
-        if self.overtakes(&arrival) {
+        self.divide_loss(arrival.count, reply.copies, found);
+        let stays = reply.round_trip + message.late + EARLY > interval;
+        let Some(recent) = &mut self.recent else {
+            if stays {
+                self.recent.insert(Box::default()).add(arrival);
+            }
+            return;
+        };
+        if overtakes(recent, &arrival, found) {
             self.overtaking = Some(sent);
         }
-        self.recent[self.next] = Some(arrival);
-        self.next = (self.next + 1) % REACH;
+        if recent.pass(sent.nanos()) || stays {
+            recent.add(arrival);
+        } else {
+            self.recent = None;
+        }
     }
 
     /// Of the messages lost since the last reply, those that the peer counted were lost on the way
     /// back.
-    fn divide_loss(&mut self, count: Option<u32>, copies: u8) {
-        let missing = std::mem::take(&mut self.missing);
+    fn divide_loss(&mut self, count: Option<u32>, copies: u8, found: &mut FlowTally) {
+        let missing = u64::from(std::mem::take(&mut self.missing));
         let Some(count) = count else {
             return;
         };
@@ -118,31 +167,31 @@ impl Order {
         let reverse = u64::from(arrived)
             .saturating_sub(u64::from(copies))
             .min(missing);
-        self.tally.lost_reverse += reverse;
-        self.tally.lost_forward += missing - reverse;
+        found.lost_reverse += reverse;
+        found.lost_forward += missing - reverse;
     }
+}
 
-    /// Whether this reply, or its request, overtook earlier ones; counts those.
-    fn overtakes(&mut self, later: &Arrival) -> bool {
-        let mut found = false;
-        for earlier in self.recent.iter_mut().flatten() {
-            let here = later.here < earlier.here;
-            let (there, back) = directions(earlier, later);
-            let seen = &mut earlier.overtaken;
-            for (is, seen, counter) in [
-                (here, &mut seen.here, &mut self.tally.reordered),
-                (there, &mut seen.there, &mut self.tally.reordered_forward),
-                (back, &mut seen.back, &mut self.tally.reordered_reverse),
-            ] {
-                if is && !*seen {
-                    *seen = true;
-                    *counter += 1;
-                }
+/// Whether this reply, or its request, overtook earlier ones; counts those.
+fn overtakes(recent: &mut Recent, later: &Arrival, found: &mut FlowTally) -> bool {
+    let mut does = false;
+    for earlier in recent.arrivals.iter_mut().flatten() {
+        let here = later.here < earlier.here;
+        let (there, back) = directions(earlier, later);
+        let seen = &mut earlier.overtaken;
+        for (is, seen, counter) in [
+            (here, &mut seen.here, &mut found.reordered),
+            (there, &mut seen.there, &mut found.reordered_forward),
+            (back, &mut seen.back, &mut found.reordered_reverse),
+        ] {
+            if is && !*seen {
+                *seen = true;
+                *counter += 1;
             }
-            found |= here || there || back;
         }
-        found
+        does |= here || there || back;
     }
+    does
 }
 
 /// Whether the later request overtook the earlier one on its way there, and the later reply the
@@ -212,16 +261,17 @@ mod tests {
                     })
                 }
             };
-            order.push(&FleetMessage {
+            let message = FleetMessage {
                 lane: Lane(0),
                 source_port: 1,
                 seq: u32::try_from(seq).unwrap(),
                 sent: Instant::from_nanos(sent * 1_000_000),
                 late: Span::ZERO,
                 outcome,
-            });
+            };
+            order.push(&message, Span::from_millis(every));
         }
-        *order.tally()
+        order.tally().told()
     }
 
     #[test]

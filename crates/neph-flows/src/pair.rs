@@ -3,11 +3,18 @@
 use neph_model::{Instant, Own, Span};
 use serde::Serialize;
 
+use crate::view::FlowTally;
+
 /// What holds for the flows from here to one endpoint.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct PairView {
     /// The endpoint's name.
     pub endpoint: String,
+    /// How all messages to it fared.
+    pub tally: FlowTally,
+    /// Where there were more path changes, or more flows one after the other, than are kept: what
+    /// flows did before this moment is left out. Bins of time, queues and tallies are whole.
+    pub forgotten: Option<Instant<Own>>,
     /// Flows that had a base latency at some time.
     pub flows: u64,
     /// Path changes.

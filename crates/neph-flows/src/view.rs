@@ -108,8 +108,11 @@ impl FlowTally {
         self.replies + self.lost + self.failed
     }
 
+    /// How many counters there are.
+    pub(crate) const COUNTERS: usize = 9;
+
     /// All counters, so that none is forgotten where they are added.
-    fn counters(&mut self) -> [&mut u64; 9] {
+    pub(crate) fn counters(&mut self) -> [&mut u64; Self::COUNTERS] {
         [
             &mut self.replies,
             &mut self.lost,
@@ -128,15 +131,6 @@ impl FlowTally {
         let mut other = *other;
         for (own, other) in self.counters().into_iter().zip(other.counters()) {
             *own += *other;
-        }
-    }
-
-    /// What is added from the earlier to the later state of one flow.
-    pub(crate) fn replace(&mut self, earlier: &Self, later: &Self) {
-        let (mut earlier, mut later) = (*earlier, *later);
-        let changes = earlier.counters().into_iter().zip(later.counters());
-        for (own, (earlier, later)) in self.counters().into_iter().zip(changes) {
-            *own += *later - *earlier;
         }
     }
 }

@@ -1,4 +1,5 @@
 use super::*;
+use crate::view::Segment;
 use crate::world::{World, message};
 use neph_model::Span;
 
@@ -173,37 +174,64 @@ fn messages_of_lanes_that_are_not_there_are_passed_over() {
     assert!(digest.view().flows.is_empty());
 }
 
-/// The detector's part is `neph-stats`' own: 200 bytes and its windows.
+/// The detector's part is `neph-stats`' own, that of the bins a few bytes for each reply in one.
 #[test]
 fn what_is_kept_of_a_flow_is_well_below_a_kilobyte() {
     let bytes = std::mem::size_of::<Place>();
-    assert!(bytes <= 700, "{bytes}");
+    assert!(bytes <= 200, "{bytes}");
+}
+
+/// The latest changes, and a flow's history since all of its changes are known.
+#[test]
+fn of_too_many_changes_the_latest_are_told_and_fit_together() {
+    let world = World::default();
+    let whole = world.digest().0.view();
+    let truth = world.truth();
+    let mut digest = Digest::new(&world.fleet(), Settings::default()).unwrap();
+    digest.changes = Changes::new(100);
+    world.messages(&truth, |message| digest.push(message));
+    digest.finish();
+    assert_eq!(digest.changes(), whole.changes.len());
+    let view = digest.view();
+    let since = view.pairs[0].forgotten.expect("there were more");
+    let wanted = whole.changes.iter().filter(|change| change.at > since);
+    assert!(view.changes.iter().eq(wanted));
+    assert!((50..=100).contains(&view.changes.len()));
+    let mut changes = 0;
+    for (flow, all) in view.flows.iter().zip(&whole.flows) {
+        let segments = all.segments.iter().filter(|one| one.until > since);
+        let clipped = segments.map(|one| Segment {
+            from: one.from.max(since),
+            ..*one
+        });
+        assert!(flow.segments.iter().copied().eq(clipped), "{flow:?}");
+        changes += flow.segments.len() - 1;
+    }
+    assert_eq!(changes, view.changes.len());
+    assert_eq!(view.pairs[0].tally, whole.tally);
+    assert!(whole.pairs[0].forgotten.is_none());
 }
 
 #[test]
-#[ignore = "a measurement; release build"]
-fn what_a_message_and_a_view_cost() {
-    for (lanes, interval, seconds) in [(512, 200, 600), (50_000, 1000, 60)] {
-        let world = World {
-            lanes,
-            interval: Span::from_millis(interval),
-            seconds,
-            ..World::default()
-        };
-        let truth = world.truth();
-        let mut digest = Digest::new(&world.fleet(), Settings::default()).unwrap();
-        let (mut messages, begun) = (0_u32, std::time::Instant::now());
-        world.messages(&truth, |message| {
-            messages += 1;
-            digest.push(message);
-        });
-        let pushed = begun.elapsed() / messages;
-        let begun = std::time::Instant::now();
-        let view = digest.view();
-        println!(
-            "{lanes} flows, {messages} messages, {} changes: {pushed:?} a message, view {:?}",
-            view.changes.len(),
-            begun.elapsed()
-        );
+fn of_too_many_flows_that_are_over_the_latest_are_told() {
+    let world = World::default();
+    let mut digest = Digest::new(&world.fleet(), Settings::default()).unwrap();
+    digest.most_over = 100;
+    for second in 0..40 {
+        for lane in 0..64 {
+            let seq = u32::try_from(second % 5).unwrap();
+            let mut message = message(lane, seq, second * SECOND, 70_000_000);
+            message.source_port += u16::try_from(second / 5 * 100).unwrap();
+            digest.push(&message);
+        }
     }
+    digest.finish();
+    let view = digest.view();
+    // Of each lane the flow that goes on, and the one before it.
+    assert_eq!(view.flows.len(), 100 + 2 * 64);
+    assert_eq!(view.pairs[0].tally.replies, 64 * 40);
+    let since = view.pairs[0].forgotten.expect("there were more");
+    let segments = || view.flows.iter().flat_map(|flow| &flow.segments);
+    assert!(segments().count() > 100);
+    assert!(segments().all(|segment| segment.from >= since && segment.until > since));
 }

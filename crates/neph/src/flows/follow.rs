@@ -2,7 +2,7 @@
 //! changed. Other routers than before speak for the change.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 
 use neph_flows::PathChange;
 use neph_model::{Fleet, FlowRoute, Lane, ProbeKind, TraceKind};
@@ -20,6 +20,9 @@ struct Wanted {
     change: Option<PathChange>,
 }
 
+/// Who answered at each distance.
+type Routers = Box<[Option<IpAddr>]>;
+
 /// What a trace says of a change: whether the flow met other routers than before.
 pub(super) type Traced = (PathChange, bool);
 
@@ -31,8 +34,8 @@ pub(super) struct Follow {
     targets: Vec<SocketAddr>,
     waiting: VecDeque<Wanted>,
     running: Vec<(Wanted, Tracing)>,
-    /// The latest route of each flow.
-    known: BTreeMap<(Lane, u16), FlowRoute>,
+    /// The routers of each lane's latest flow that was traced, and its port.
+    known: BTreeMap<Lane, (u16, Routers)>,
 }
 
 impl Follow {
@@ -86,7 +89,7 @@ impl Follow {
         let mut told = Vec::new();
         while let Some(index) = self.running.iter().position(|(_, one)| one.is_finished()) {
             let (wanted, tracing) = self.running.swap_remove(index);
-            told.extend(self.keep(wanted, tracing.join()?));
+            told.extend(self.keep(wanted, &tracing.join()?));
         }
         Ok(told)
     }
@@ -97,52 +100,41 @@ impl Follow {
     }
 
     /// Keeps a route, and compares it with the one before.
-    fn keep(&mut self, wanted: Wanted, route: FlowRoute) -> Option<Traced> {
-        let before = self.known.insert((wanted.lane, wanted.port), route);
-        let after = self.known.get(&(wanted.lane, wanted.port))?;
-        Some((wanted.change?, differs(&before?, after)?))
+    fn keep(&mut self, wanted: Wanted, route: &FlowRoute) -> Option<Traced> {
+        let after = routers(route);
+        let before = self.known.insert(wanted.lane, (wanted.port, after.clone()));
+        let (_, before) = before.filter(|(port, _)| *port == wanted.port)?;
+        Some((wanted.change?, differs(&before, &after)?))
     }
+}
+
+fn routers(route: &FlowRoute) -> Routers {
+    route.hops.iter().map(|hop| hop.address).collect()
 }
 
 /// Whether two routes of a flow have different routers at some distance; `None` where no distance is
 /// known of both. A router that does not answer is no other router.
-fn differs(before: &FlowRoute, after: &FlowRoute) -> Option<bool> {
-    let pairs = before.hops.iter().zip(&after.hops);
-    let known: Vec<bool> = pairs
-        .filter_map(|(one, other)| Some(one.address? != other.address?))
+fn differs(before: &[Option<IpAddr>], after: &[Option<IpAddr>]) -> Option<bool> {
+    let known: Vec<bool> = before
+        .iter()
+        .zip(after)
+        .filter_map(|(one, other)| Some((*one)? != (*other)?))
         .collect();
     (!known.is_empty()).then(|| known.contains(&true))
 }
 
 #[cfg(test)]
 mod tests {
-    use std::net::IpAddr;
-
-    use neph_model::{FlowHop, PathHash, ReadBy, TraceEnd};
-
     use super::*;
 
-    fn route(hops: &[u8]) -> FlowRoute {
-        let hop = |(ttl, last): (u8, &u8)| FlowHop {
-            ttl,
-            address: (*last > 0).then(|| IpAddr::from([10, 0, 0, *last])),
-            others: Vec::new(),
-            asked: 1,
-            round_trips: Vec::new(),
-            read_by: ReadBy::Kernel,
-            labels: Vec::new(),
-        };
-        FlowRoute {
-            source_port: 1,
-            hops: (1..).zip(hops).map(hop).collect(),
-            hash: PathHash::of(&[]),
-            end: TraceEnd::Stopped,
-        }
+    fn routers(hops: &[u8]) -> Routers {
+        let address = |last: &u8| (*last > 0).then(|| IpAddr::from([10, 0, 0, *last]));
+        hops.iter().map(address).collect()
     }
 
     #[test]
     fn only_routers_that_answered_both_times_are_compared() {
-        let of = |before: &[u8], after: &[u8]| differs(&route(before), &route(after));
+        let of = |before: &[u8], after: &[u8]| differs(&routers(before), &routers(after));
         assert_eq!(of(&[1, 2, 3], &[1, 2, 3]), Some(false));
         assert_eq!(of(&[1, 2, 3], &[1, 4, 3]), Some(true));
         assert_eq!(of(&[1, 0, 3], &[1, 4, 3]), Some(false));

@@ -96,11 +96,11 @@ fn refusals((endpoint, refused): &(FleetEndpoint, Refusals)) -> Value {
     })
 }
 
-/// Adds each flow and each change.
-pub(super) fn add_flows(document: &mut Value, watched: &Watched) {
+/// Each flow.
+pub(super) fn flows(watched: &Watched) -> impl Iterator<Item = Value> + '_ {
     let view = &watched.view;
     let unix = |at: Instant<Own>| watched.anchor.map(|anchor| anchor.to_wall(at).unix_nanos());
-    let flows = view.flows.iter().map(|flow| {
+    view.flows.iter().map(move |flow| {
         let segments: Vec<Value> = flow
             .segments
             .iter()
@@ -120,13 +120,14 @@ pub(super) fn add_flows(document: &mut Value, watched: &Watched) {
             "tally": tally(&flow.tally),
             "segments": segments,
         })
-    });
-    document["flows"] = flows.collect::<Vec<_>>().into();
-    let changes = view
-        .changes
-        .iter()
-        .map(|one| change(&view.fleet, one, watched.anchor));
-    document["changes"] = changes.collect::<Vec<_>>().into();
+    })
+}
+
+/// Each change.
+pub(super) fn changes(watched: &Watched) -> impl Iterator<Item = Value> + '_ {
+    let view = &watched.view;
+    let told = |one| change(&view.fleet, one, watched.anchor);
+    view.changes.iter().map(told)
 }
 
 fn tally(tally: &FlowTally) -> Value {
@@ -170,6 +171,7 @@ fn pair(watched: &Watched, index: usize) -> Value {
         "changes": pair.changes,
         "changes_per_flow_hour": pair.changes_per_flow_hour(),
         "watched_ns": pair.watched.nanos(),
+        "forgotten_until_unix_ns": pair.forgotten.and_then(unix),
         "inflation": pair.inflation.map(|inflation| json!({
             "ratio": inflation.ratio,
             "lowest_ns": inflation.lowest.nanos(),

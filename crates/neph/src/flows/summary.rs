@@ -7,7 +7,7 @@ use neph_probe::Refusals;
 use neph_stats::{Sorted, quantile_needs, rough_quantile};
 
 use super::watch::Watched;
-use super::words::percent;
+use super::words::{moment, percent};
 use super::{advice, transfers};
 use crate::counted::counted;
 
@@ -20,12 +20,16 @@ pub(super) fn text(watched: &Watched) -> String {
     let mut text = String::new();
     for (endpoint, pair) in view.pairs.iter().enumerate() {
         text.push_str(&format!("\n--- {} ---\n", pair.endpoint));
-        let mut tally = FlowTally::default();
-        view.flows_of(endpoint)
-            .for_each(|flow| tally.add(&flow.tally));
-        text.push_str(&fared(&tally, view.flows_of(endpoint).count()));
+        let tally = &pair.tally;
+        text.push_str(&fared(tally, view.flows_of(endpoint).count()));
         if tally.replies == 0 {
             continue;
+        }
+        if let Some(at) = pair.forgotten {
+            text.push_str(&format!(
+                "what flows did before {} was too much to keep; below is what came after\n",
+                moment(at, watched.anchor)
+            ));
         }
         text.push_str(&classes(view, endpoint));
         text.push_str(&changes(view, endpoint, pair));
