@@ -9,7 +9,8 @@ use super::cells::{Cell, Column, Table};
 use crate::figure::{Pair, pairs, told};
 use crate::{CampaignData, PlotSettings};
 
-/// What the names of these tables begin with; their first column is the scenario.
+/// What the names of these tables and of fleets' figures begin with; the tables' first column is the
+/// scenario.
 pub(crate) const FLEETS: &str = "flow-";
 
 /// A table of fleets.
@@ -49,7 +50,7 @@ const KINDS: [Kind; 5] = [
         name: "flow-loss",
         title: "Loss by direction",
         columns: &LOSS,
-        note: "Directions are told where the peer counts what it receives. Loss with its 95 % interval (Wilson); reordering as in RFC 4737.",
+        note: "Directions are told where the peer counts what it receives. Loss: of the messages that were sent, with its 95 % interval (Wilson). Reordered: replies that came after the reply to a later request, wherever that happened; there and back as in RFC 4737, where the peer's count and stamps tell it.",
         rows: |pair| vec![loss(pair)],
     },
     Kind {
@@ -226,7 +227,7 @@ fn lasted(name: &str, curve: &Curve, soon: Span) -> Vec<Cell> {
     ]
 }
 
-const LOSS: [&str; 10] = [
+const LOSS: [&str; 12] = [
     "replies",
     "lost",
     "loss",
@@ -237,20 +238,14 @@ const LOSS: [&str; 10] = [
     "not_sent",
     "copies",
     "reordered",
+    "reordered_there",
+    "reordered_back",
 ];
 
 fn loss(pair: &Pair<'_>) -> Vec<Cell> {
     let mut sum = FlowTally::default();
     for flow in pair.view.flows_of(pair.endpoint) {
-        let one = flow.tally;
-        sum.replies += one.replies;
-        sum.lost += one.lost;
-        sum.lost_forward += one.lost_forward;
-        sum.lost_reverse += one.lost_reverse;
-        sum.failed += one.failed;
-        sum.copies += one.copies;
-        sum.reordered_forward += one.reordered_forward;
-        sum.reordered_reverse += one.reordered_reverse;
+        sum.add(&flow.tally);
     }
     let share = loss_share(&sum);
     vec![
@@ -263,7 +258,9 @@ fn loss(pair: &Pair<'_>) -> Vec<Cell> {
         Cell::Integer(sum.lost_reverse),
         Cell::Integer(sum.failed),
         Cell::Integer(sum.copies),
-        Cell::Integer(sum.reordered_forward + sum.reordered_reverse),
+        Cell::Integer(sum.reordered),
+        Cell::Integer(sum.reordered_forward),
+        Cell::Integer(sum.reordered_reverse),
     ]
 }
 

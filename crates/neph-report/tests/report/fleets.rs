@@ -255,6 +255,21 @@ fn messages_become_the_same_figures() {
     }
 }
 
+#[test]
+fn reordering_is_told_also_where_nobody_knows_the_direction() {
+    let mut data = SMALL.campaign();
+    // A SYN ping's peer counts nothing.
+    let fleet = data.experiments[0].fleet.as_mut().unwrap();
+    fleet.flows[0].tally.reordered = 7;
+    let all = tables(&data, &PlotSettings::default());
+    let loss = all.iter().find(|table| table.name == "flow-loss").unwrap();
+    let told = ["reordered", "reordered_there", "reordered_back"].map(|name| {
+        let place = loss.columns.iter().position(|column| column.0 == name);
+        loss.rows[0][place.unwrap()].clone()
+    });
+    assert_eq!(told, [7, 0, 0].map(neph_report::Cell::Integer));
+}
+
 /// Every text of a figure of that kind.
 fn words(figures: &[Figure], kind: &str) -> String {
     let own = figures.iter().filter(|figure| figure.kind == kind);
@@ -333,6 +348,11 @@ fn a_campaign_of_fleets_is_told_by_fleets_alone() {
     assert!(!shown.contains("response time"), "{shown}");
     let line = shown.lines().find(|line| line.starts_with("sydney-tokyo"));
     assert!(line.is_some_and(|line| line.contains("128")), "{shown}");
+    let folder = tempfile::tempdir().unwrap();
+    let written = write_report(&data, &settings, &told, folder.path()).unwrap();
+    let page = std::fs::read_to_string(&written[0]).unwrap();
+    let place = |id: &str| page.find(&format!("<h2 id=\"{id}\"")).unwrap();
+    assert!(place("flow-spectrum") < place("timeline"));
     let causes = neph_report::diagnoses_in_brief(&told, 200);
     assert!(causes.contains("only fleets were measured"), "{causes}");
 }
