@@ -124,10 +124,20 @@ pub struct Diagnoses {
     pub notes: Vec<Note>,
     /// The rules that could not look, in their order.
     pub blind: Vec<Blind>,
+    /// Whether there was nothing to look at: the rules look at the messages of single flows, and
+    /// only fleets were measured.
+    #[serde(skip)]
+    pub(crate) fleets_alone: bool,
 }
 
 /// What the rules see in a campaign, and which of them could not look.
 pub fn diagnose(data: &CampaignData, settings: &PlotSettings) -> Diagnoses {
+    if data.is_fleets_alone(settings) {
+        return Diagnoses {
+            fleets_alone: true,
+            ..Diagnoses::default()
+        };
+    }
     let sight = Sight::of(data, settings);
     let mut all = Diagnoses::default();
     for rule in RULES {

@@ -137,7 +137,8 @@ fn changes(view: &FleetView, endpoint: usize, pair: &PairView) -> String {
             let most = bins.iter().map(|bin| bin.changes).max().unwrap_or(0);
             format!(
                 "path changes:  {}, {rate:.1} per flow and hour; in {} at most {most}\n",
-                pair.changes, view.settings.bin
+                pair.changes,
+                view.settings.bin.exact()
             )
         }
         _ => format!(
@@ -149,7 +150,7 @@ fn changes(view: &FleetView, endpoint: usize, pair: &PairView) -> String {
         text.push_str(&format!(
             "persistence:   {} of those who came to a class left it within {}\n",
             interval(share, "stay"),
-            view.settings.soon
+            view.settings.soon.exact()
         ));
     }
     let curves = [
@@ -238,7 +239,8 @@ fn unfair(bins: &[Fairness], width: Span) -> String {
     format!(
         "over flows:    {} (each flow's median in {width}; the median of {})\n",
         told.join(", "),
-        counted(bins.len() as u64, "bin")
+        counted(bins.len() as u64, "bin"),
+        width = width.exact()
     )
 }
 

@@ -25,7 +25,7 @@ fn a_summary_counts_every_message_and_names_one_class() {
     let ran = few(&target, &["--advise"]);
     assert_eq!(ran.status, 0, "{}{}", ran.out, ran.err);
     for part in [
-        "8 flows, a message from each every 100.00 ms; source ports ",
+        "8 flows, a message from each every 100 ms; source ports ",
         "8 flows, 48 messages, 48 replies, 0 lost (0.0 %)",
         "\n    1  ",
         "100.0 %",
