@@ -3,6 +3,7 @@
 
 use neph_model::{FleetMessage, Instant, Lane, Own, Span};
 
+use crate::lately::Lately;
 use crate::order::Order;
 use crate::settings::Settings;
 use crate::view::{Direction, FlowHistory, FlowTally, PathChange, Segment};
@@ -27,6 +28,7 @@ pub(crate) struct Past {
     pub(crate) until: Instant<Own>,
     pub(crate) levels: Box<[Level]>,
     pub(crate) tally: FlowTally,
+    pub(crate) lately: Lately,
 }
 
 impl Past {
@@ -48,6 +50,7 @@ impl Past {
             source_port: self.source_port,
             segments: segments.collect(),
             tally: self.tally,
+            last: self.lately.told(),
         }
     }
 }
@@ -196,6 +199,7 @@ impl Flow {
             until: self.last,
             levels,
             tally: *self.order.tally(),
+            lately: self.order.lately(),
         }
     }
 

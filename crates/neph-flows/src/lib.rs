@@ -7,12 +7,14 @@
 mod advice;
 mod backtest;
 mod base;
+mod blocks;
 mod classes;
 mod completion;
 mod digest;
 mod dissect;
 mod fairness;
 mod flow;
+mod lately;
 mod look;
 mod order;
 mod pair;
@@ -39,6 +41,6 @@ pub use routes::diamond;
 pub use seasons::{Measure, SeasonShift, Values, compare_seasons};
 pub use settings::{Detection, Settings};
 pub use view::{
-    Class, Direction, Evidence, Fairness, FleetView, FlowHistory, FlowTally, PathChange, Segment,
-    Spectrum, SpectrumBin,
+    Class, Direction, Evidence, Fairness, FleetView, FlowHistory, FlowTally, LastMessages,
+    PathChange, Segment, Spectrum, SpectrumBin,
 };

@@ -90,7 +90,7 @@ mod tests {
     use neph_model::Lane;
 
     use super::*;
-    use crate::view::{FlowTally, Segment};
+    use crate::view::{FlowTally, LastMessages, Segment};
 
     fn flow(segments: &[(i64, i64, i64)]) -> FlowHistory {
         let segment = |&(from, until, micros): &(i64, i64, i64)| Segment {
@@ -104,6 +104,7 @@ mod tests {
             source_port: 1,
             segments: segments.iter().map(segment).collect(),
             tally: FlowTally::default(),
+            last: LastMessages::default(),
         }
     }
 

@@ -69,7 +69,7 @@ mod tests {
     use neph_model::Lane;
 
     use super::*;
-    use crate::view::{FlowTally, Segment};
+    use crate::view::{FlowTally, LastMessages, Segment};
 
     fn flow(segments: &[(i64, i64, i64)]) -> FlowHistory {
         let segment = |&(from, until, base): &(i64, i64, i64)| Segment {
@@ -83,6 +83,7 @@ mod tests {
             source_port: 1,
             segments: segments.iter().map(segment).collect(),
             tally: FlowTally::default(),
+            last: LastMessages::default(),
         }
     }
 

@@ -72,6 +72,8 @@ fn one(pair: &Pair<'_>) -> Finding {
     if let Some(rate) = known.changes_per_flow_hour() {
         text.push_str(&format!(", {rate:.2} for each flow and hour"));
         evidence.push(("changes_per_flow_hour", rate));
+    } else if known.too_short {
+        text.push_str("; flows lived too short for all to be told");
     }
     if let Some(share) = known.leave_soon {
         let soon = pair.view.settings.soon.secs_f64();
