@@ -202,7 +202,7 @@ fn transfers_on_the_ports_of_each_class_are_a_table_and_a_list() {
         for part in [
             "transfer on class",
             "\n                1  ",
-            "  1.000     8       0",
+            "  1.000     8      8       0",
         ] {
             assert!(ran.out.contains(part), "{part}: {}", ran.out);
         }
