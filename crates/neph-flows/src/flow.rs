@@ -5,6 +5,7 @@ use neph_model::{FleetMessage, Instant, Lane, Own, Span};
 
 use crate::changes::{Changes, Link};
 use crate::counts::Counts;
+use crate::lately::Lately;
 use crate::order::Order;
 use crate::settings::Settings;
 use crate::view::{FlowHistory, FlowTally, PathChange, Segment};
@@ -28,6 +29,7 @@ pub(crate) struct Past {
     level: Option<Level>,
     latest: Option<Link>,
     tally: Counts,
+    lately: Lately,
 }
 
 impl Past {
@@ -48,6 +50,7 @@ impl Past {
             source_port: self.source_port,
             segments: self.segments(changes),
             tally: self.tally.told(),
+            last: self.lately.told(),
         }
     }
 
@@ -235,6 +238,7 @@ impl Flow {
             level,
             latest: self.latest,
             tally: self.order.tally(),
+            lately: self.order.lately(),
         }
     }
 }

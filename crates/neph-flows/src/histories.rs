@@ -2,7 +2,7 @@
 
 use neph_model::{Instant, Lane, Span};
 
-use crate::view::{FlowHistory, FlowTally, Segment};
+use crate::view::{FlowHistory, FlowTally, LastMessages, Segment};
 
 /// A flow with these segments: from when, until when, in multiples of `time`; and the base latency,
 /// in multiples of `base`.
@@ -19,5 +19,6 @@ pub(crate) fn history(segments: &[(i64, i64, i64)], (time, base): (Span, Span)) 
         source_port: 1,
         segments: segments.iter().map(segment).collect(),
         tally: FlowTally::default(),
+        last: LastMessages::default(),
     }
 }

@@ -7,6 +7,7 @@
 mod advice;
 mod backtest;
 mod base;
+mod blocks;
 mod changes;
 mod classes;
 mod completion;
@@ -17,6 +18,7 @@ mod fairness;
 mod flow;
 #[cfg(test)]
 mod histories;
+mod lately;
 mod look;
 mod medians;
 mod order;
@@ -45,6 +47,6 @@ pub use routes::diamond;
 pub use seasons::{Measure, SeasonShift, Values, compare_seasons};
 pub use settings::{Detection, Settings};
 pub use view::{
-    Class, Direction, Evidence, Fairness, FleetView, FlowHistory, FlowTally, PathChange, Segment,
-    Spectrum, SpectrumBin,
+    Class, Direction, Evidence, Fairness, FleetView, FlowHistory, FlowTally, LastMessages,
+    PathChange, Segment, Spectrum, SpectrumBin,
 };

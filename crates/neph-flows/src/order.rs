@@ -8,6 +8,7 @@
 use neph_model::{FleetMessage, FleetOutcome, FleetReply, Instant, Own, Span};
 
 use crate::counts::Counts;
+use crate::lately::Lately;
 use crate::view::FlowTally;
 
 /// How many messages back an overtaking is looked for: at 200 messages/s paths may differ by 30 ms.
@@ -67,8 +68,11 @@ impl Recent {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Order {
     tally: Counts,
+    lately: Lately,
     /// The highest count of the peer so far.
     answered: Option<u32>,
+    /// How often the last reply came again.
+    again: u8,
     /// Messages lost since the last reply.
     missing: u32,
     overtaking: Option<Instant<Own>>,
@@ -86,8 +90,12 @@ impl Order {
             FleetOutcome::Lost => {
                 found.lost += 1;
                 self.missing = self.missing.saturating_add(1);
+                self.lately.push(true);
             }
-            FleetOutcome::Reply(reply) => self.reply(message, (reply, interval), &mut found),
+            FleetOutcome::Reply(reply) => {
+                self.lately.push(false);
+                self.reply(message, (reply, interval), &mut found);
+            }
         }
         self.tally.add(&found);
         found
@@ -96,6 +104,11 @@ impl Order {
     /// How the flow's messages fared so far.
     pub(crate) const fn tally(&self) -> Counts {
         self.tally
+    }
+
+    /// How the last ones fared.
+    pub(crate) const fn lately(&self) -> Lately {
+        self.lately
     }
 
     /// When the latest message was sent that overtook an earlier one.
@@ -139,14 +152,15 @@ impl Order {
     }
 
     /// Of the messages lost since the last reply, those that the peer counted were lost on the way
-    /// back.
+    /// back. It also counted the last reply's request again if that was doubled on the way there;
+    /// whether it was, or its reply on the way back, nobody knows: what hangs on it is not divided.
     fn divide_loss(&mut self, count: Option<u32>, copies: u8, found: &mut FlowTally) {
         let missing = u64::from(std::mem::take(&mut self.missing));
+        let again = u64::from(std::mem::replace(&mut self.again, copies));
         let Some(count) = count else {
             return;
         };
         let before = self.answered;
-        // What is answered twice is counted twice.
         self.answered = Some(before.map_or(count, |before| {
             if count.saturating_add(RESTART) < before {
                 count
@@ -160,15 +174,13 @@ impl Order {
             Some(before) if count.saturating_add(RESTART) < before => return,
             Some(_) => 0,
         };
+        let arrived = u64::from(arrived);
         // A new flow whose peer has counted more than was sent is an old one to the peer.
-        if before.is_none() && u64::from(arrived) > missing {
+        if before.is_none() && arrived > missing {
             return;
         }
-        let reverse = u64::from(arrived)
-            .saturating_sub(u64::from(copies))
-            .min(missing);
-        found.lost_reverse += reverse;
-        found.lost_forward += missing - reverse;
+        found.lost_reverse += arrived.saturating_sub(again).min(missing);
+        found.lost_forward += missing.saturating_sub(arrived);
     }
 }
 
@@ -200,16 +212,21 @@ fn directions(earlier: &Arrival, later: &Arrival) -> (bool, bool) {
     let (Some(first), Some(second)) = (earlier.there, later.there) else {
         return (false, false);
     };
-    // Both have to say so: a count that began anew is no overtaking, and neither are two requests
-    // with one stamp.
-    let by_count = match (earlier.count, later.count) {
-        (Some(first), Some(second)) => second < first,
-        _ => true,
-    };
-    let there = second.0 < first.0 && by_count;
+    let there = overtook_there((first.0, earlier.count), (second.0, later.count));
     // Replies that left the peer in the order of their requests, and came in the other.
     let back = first.1 < second.1 && later.here < earlier.here;
     (there, back)
+}
+
+/// Whether the later request arrived at the peer before the earlier one, by the peer's stamps and
+/// counts. Both have to say so: a count that began anew is no overtaking, and neither are two
+/// requests with one stamp.
+pub(crate) fn overtook_there(earlier: (i64, Option<u32>), later: (i64, Option<u32>)) -> bool {
+    let by_count = match (earlier.1, later.1) {
+        (Some(first), Some(second)) => second < first,
+        _ => true,
+    };
+    later.0 < earlier.0 && by_count
 }
 
 #[cfg(test)]
@@ -316,6 +333,76 @@ mod tests {
                 ..FlowTally::default()
             }
         );
+    }
+
+    /// What happens to a message that is lost, or doubled, on one of the two ways.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    enum Way {
+        Single,
+        DoubledThere,
+        DoubledBack,
+        LostThere,
+        LostBack,
+    }
+
+    /// What is told of a flow whose peer counts each request that arrives, doubled ones twice.
+    fn told(ways: &[Way]) -> FlowTally {
+        let (mut order, mut count) = (Order::default(), 0);
+        for (seq, way) in (0..).zip(ways) {
+            let own = count;
+            count += match way {
+                Way::Single | Way::DoubledBack | Way::LostBack => 1,
+                Way::DoubledThere => 2,
+                Way::LostThere => 0,
+            };
+            let sent = i64::from(seq) * 200_000_000;
+            let mut message = crate::world::message(0, seq, sent, 10_000_000);
+            if let FleetOutcome::Reply(reply) = &mut message.outcome
+                && let Some(peer) = &mut reply.at_peer
+            {
+                peer.count = Some(own);
+                reply.copies = u8::from(matches!(way, Way::DoubledThere | Way::DoubledBack));
+            }
+            if matches!(way, Way::LostThere | Way::LostBack) {
+                message.outcome = FleetOutcome::Lost;
+            }
+            order.push(&message, Span::from_millis(200));
+        }
+        order.tally().told()
+    }
+
+    #[test]
+    fn the_last_replys_copies_raise_the_next_count() {
+        use Way::{DoubledThere, LostBack, LostThere, Single};
+        // Either the request was doubled and the next one lost there, or the reply was doubled and
+        // the next one's reply lost: the count is the same.
+        let tally = told(&[Single, DoubledThere, LostThere, Single]);
+        assert_eq!((tally.lost_forward, tally.lost_reverse), (0, 0));
+        let tally = told(&[Single, DoubledThere, LostBack, Single]);
+        assert_eq!((tally.lost_forward, tally.lost_reverse), (0, 1));
+        // Of its own copy a reply's count tells nothing.
+        let tally = told(&[Single, LostBack, DoubledThere]);
+        assert_eq!((tally.lost_forward, tally.lost_reverse), (0, 1));
+    }
+
+    proptest! {
+        #[test]
+        fn with_loss_and_doubling_no_loss_gets_the_wrong_direction(
+            ways in prop::collection::vec(prop::sample::select(vec![
+                Way::Single, Way::DoubledThere, Way::DoubledBack, Way::LostThere, Way::LostBack,
+            ]), 1..60)
+        ) {
+            let mut ways = ways;
+            ways.push(Way::Single);
+            let count = |wanted: Way| ways.iter().map(|way| u64::from(*way == wanted)).sum::<u64>();
+            let tally = told(&ways);
+            prop_assert_eq!(tally.lost, count(Way::LostThere) + count(Way::LostBack));
+            prop_assert!(tally.lost_forward <= count(Way::LostThere));
+            prop_assert!(tally.lost_reverse <= count(Way::LostBack));
+            // Each copy leaves one loss undivided at most.
+            let known = tally.lost_forward + tally.lost_reverse;
+            prop_assert!(tally.lost - known <= tally.copies);
+        }
     }
 
     proptest! {

@@ -50,6 +50,11 @@ impl FleetView {
         let asks = move |flow: &&FlowHistory| fleet.endpoint_of(flow.lane) == endpoint;
         self.flows.iter().filter(asks)
     }
+
+    /// A flow of which nothing was known for so long stands for nothing any more.
+    pub(crate) fn silence(&self) -> Span {
+        self.settings.bin + self.fleet.interval
+    }
 }
 
 /// One flow from its first message to its last.
@@ -64,6 +69,28 @@ pub struct FlowHistory {
     pub segments: Vec<Segment>,
     /// How its messages fared.
     pub tally: FlowTally,
+    /// How the last of them fared.
+    pub last: LastMessages,
+}
+
+impl FlowHistory {
+    /// Where it was at a moment.
+    pub(crate) fn at(&self, moment: Instant<Own>) -> Option<&Segment> {
+        let next = self
+            .segments
+            .partition_point(|segment| segment.from <= moment);
+        let segment = self.segments.get(next.checked_sub(1)?)?;
+        (moment <= segment.until).then_some(segment)
+    }
+}
+
+/// How many of a flow's last messages were lost: what its whole tally does not tell of now.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct LastMessages {
+    /// Not replied to in time.
+    pub lost: u32,
+    /// Of how many: those that were sent, 63 at most.
+    pub of: u32,
 }
 
 /// A time during which a flow had one base latency.

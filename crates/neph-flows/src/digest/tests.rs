@@ -166,6 +166,90 @@ fn a_renewed_flow_begins_anew_and_is_no_change() {
     assert_eq!(view.classes[0].len(), 4);
 }
 
+/// Rounded, the base latencies of one path would lie in heaps.
+#[test]
+fn flows_on_one_path_are_one_group_whatever_their_jitter() {
+    for (seed, jitter) in (1..).zip([10.0, 30.0, 100.0, 300.0]) {
+        let world = World {
+            lanes: 512,
+            seconds: 10,
+            paths: vec![70_000],
+            weights: vec![1.0],
+            jitter,
+            seed,
+            ..World::default()
+        };
+        let dip = world.digest().0.view().pairs[0].bimodality.unwrap();
+        assert!(dip.n == 512 && dip.p > 0.05, "{jitter} us: {dip:?}");
+    }
+    let two = World {
+        lanes: 512,
+        seconds: 10,
+        paths: vec![70_000, 72_000],
+        weights: vec![0.5; 2],
+        jitter: 100.0,
+        reshuffle: 0,
+        ..World::default()
+    };
+    let dip = two.digest().0.view().pairs[0].bimodality.unwrap();
+    assert!(dip.n == 512 && dip.p < 0.05, "{dip:?}");
+}
+
+#[test]
+fn a_reflector_that_is_started_again_reorders_and_loses_nothing() {
+    let world = World {
+        restart: Some(40),
+        reshuffle: 0,
+        ..World::default()
+    };
+    let view = world.digest().0.view();
+    let restarted = view.tally;
+    assert_eq!((restarted.reordered, restarted.reordered_forward), (0, 0));
+    assert_eq!((restarted.lost, restarted.replies), (0, 64 * 5 * 120));
+    assert!(view.changes.is_empty());
+    let mut dissector = crate::Dissector::new(&view, 4);
+    world.messages(&world.truth(), |message| dissector.push(message));
+    let overtaken = |sample: &crate::DissectedSample| {
+        let crate::DissectedOutcome::Reply { overtaken, .. } = sample.outcome else {
+            panic!("{sample:?}");
+        };
+        overtaken.is_some()
+    };
+    for flow in dissector.finish() {
+        assert!(
+            !flow.samples.iter().any(overtaken),
+            "{:?}",
+            flow.source_port
+        );
+    }
+}
+
+/// Ten messages a flow: a network that throws flows about would show none of it.
+#[test]
+fn flows_too_short_for_path_changes_have_no_rate() {
+    let rate = |renewal: Option<i64>| {
+        let world = World::default();
+        let mut fleet = world.fleet();
+        (fleet.interval, fleet.renewal) = (Span::from_secs(3), renewal.map(Span::from_secs));
+        let mut digest = Digest::new(&fleet, Settings::default()).unwrap();
+        for second in (0..120).step_by(3) {
+            let flow = renewal.map_or(0, |renewal| second / renewal);
+            let seq = second % renewal.unwrap_or(120) / 3;
+            for lane in 0..64 {
+                let base = 70_000_000 + i64::from(lane) % 4 * 4_000_000;
+                let seq = u32::try_from(seq).unwrap();
+                let mut message = message(lane, seq, second * SECOND, base);
+                message.source_port += u16::try_from(flow * 100).unwrap();
+                digest.push(&message);
+            }
+        }
+        digest.finish();
+        digest.view().pairs[0].changes_per_flow_hour()
+    };
+    assert_eq!(rate(Some(30)), None);
+    assert_eq!(rate(None), Some(0.0));
+}
+
 #[test]
 fn messages_of_lanes_that_are_not_there_are_passed_over() {
     let mut digest = Digest::new(&World::default().fleet(), Settings::default()).unwrap();

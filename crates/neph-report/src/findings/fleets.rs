@@ -37,15 +37,17 @@ fn one(pair: &Pooled<'_>) -> Finding {
     if let Some(rate) = pair.changes_per_flow_hour {
         let digits = if rate < 9.95 { 2 } else { 1 };
         text.push_str(&format!(", {rate:.digits$} for each flow and hour"));
+    } else if pair.too_short {
+        text.push_str("; flows lived too short for all to be told");
     }
     if let Some(share) = pair.left_soon {
         text.push_str(&format!(
             "; {} of the stays in a class ended within {} s (95 % interval {} to {}, n {})",
-            percent(share.share()),
+            percent(share.share),
             pair.soon.secs_f64(),
-            percent(share.interval().low),
-            percent(share.interval().high),
-            count(share.n())
+            percent(share.low),
+            percent(share.high),
+            count(usize::try_from(share.n).unwrap_or(usize::MAX))
         ));
     }
     text.push('.');
@@ -86,7 +88,7 @@ fn evidence(finding: Finding, pair: &Pooled<'_>) -> Finding {
     let known = [
         ("inflation", pair.inflation.filter(|_| several)),
         ("changes_per_flow_hour", pair.changes_per_flow_hour),
-        ("leave_soon", pair.left_soon.map(|share| share.share())),
+        ("leave_soon", pair.left_soon.map(|share| share.share)),
     ];
     let known = known.into_iter();
     known

@@ -271,6 +271,8 @@ fn loss_share(tally: &FlowTally) -> Option<Share> {
     Some(Share {
         hits: tally.lost,
         n,
+        #[expect(clippy::cast_precision_loss, reason = "a count")]
+        cases: n as f64,
         share: found.share(),
         low: found.interval().low,
         high: found.interval().high,

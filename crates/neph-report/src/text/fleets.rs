@@ -55,6 +55,6 @@ fn row(pair: &Pooled<'_>, names: usize) -> String {
         or(pair.ends.map(|ends| millis(ends.1.millis_f64()))),
         or(pair.inflation.map(percent)),
         or(pair.changes_per_flow_hour.map(|rate| format!("{rate:.1}"))),
-        or(pair.left_soon.map(|share| percent(share.share()))),
+        or(pair.left_soon.map(|share| percent(share.share))),
     )
 }

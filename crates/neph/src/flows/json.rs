@@ -1,7 +1,7 @@
 //! The same for programs. Times are integers of nanoseconds.
 
 use neph_flows::{
-    Advice, Class, Counsel, Curve, Evidence, FlowTally, Guide, PairView, PathChange, Share,
+    Advice, Class, Counsel, Curve, Evidence, FlowTally, Guide, Moved, PairView, PathChange, Share,
 };
 use neph_model::{Anchor, Fleet, FleetEndpoint, Instant, Own, Span};
 use neph_probe::Refusals;
@@ -149,6 +149,7 @@ fn pair(watched: &Watched, index: usize) -> Value {
     let view = &watched.view;
     let pair: &PairView = &view.pairs[index];
     let classes = view.classes[index].iter().zip(&pair.moved);
+    let class = |(class, moved)| class_value(class, moved, pair);
     let unix = |at: Instant<Own>| watched.anchor.map(|anchor| anchor.to_wall(at).unix_nanos());
     let bins = view.fairness[index].iter().map(|bin| {
         json!({
@@ -167,8 +168,9 @@ fn pair(watched: &Watched, index: usize) -> Value {
         "endpoint": pair.endpoint,
         "address": view.fleet.endpoints[index].address.to_string(),
         "flows": pair.flows,
-        "classes": classes.map(|(class, moved)| class_value(class, moved)).collect::<Vec<_>>(),
+        "classes": classes.map(class).collect::<Vec<_>>(),
         "changes": pair.changes,
+        "too_short_for_changes": pair.too_short,
         "changes_per_flow_hour": pair.changes_per_flow_hour(),
         "watched_ns": pair.watched.nanos(),
         "forgotten_until_unix_ns": pair.forgotten.and_then(unix),
@@ -193,7 +195,8 @@ fn pair(watched: &Watched, index: usize) -> Value {
     })
 }
 
-fn class_value(class: &Class, moved: &neph_flows::Moved) -> Value {
+fn class_value(class: &Class, moved: &Moved, pair: &PairView) -> Value {
+    let rate = (!pair.too_short).then_some(moved.per_flow_hour);
     json!({
         "base_ns": class.base.nanos(),
         "lowest_ns": class.range.0.nanos(),
@@ -202,7 +205,7 @@ fn class_value(class: &Class, moved: &neph_flows::Moved) -> Value {
         "flows": class.flows,
         "left": class.left,
         "joined": class.joined,
-        "left_per_flow_hour": moved.per_flow_hour,
+        "left_per_flow_hour": rate,
         "share_of_moves": moved.moved.as_ref().map(share),
     })
 }
@@ -249,16 +252,21 @@ fn given(guide: &Guide) -> Value {
             "after_ns": horizon.after.nanos(),
             "on_low": share(&horizon.on_low),
             "random_on_low": horizon.random_on_low,
-            "p50_advised_ns": horizon.p50.advised.nanos(),
-            "p50_random_ns": horizon.p50.random.nanos(),
-            "p50_gain_ns": horizon.p50.gain().nanos(),
-            "p99_advised_ns": horizon.p99.advised.nanos(),
-            "p99_random_ns": horizon.p99.random.nanos(),
-            "p99_gain_ns": horizon.p99.gain().nanos(),
+            "p50_advised_ns": horizon.p50.map(|p50| p50.advised.nanos()),
+            "p50_random_ns": horizon.p50.map(|p50| p50.random.nanos()),
+            "p50_gain_ns": horizon.p50.map(|p50| p50.gain().nanos()),
+            "p99_advised_ns": horizon.p99.map(|p99| p99.advised.nanos()),
+            "p99_random_ns": horizon.p99.map(|p99| p99.random.nanos()),
+            "p99_gain_ns": horizon.p99.map(|p99| p99.gain().nanos()),
         })
     });
     let ports = guide.ports.iter().map(|port| {
-        json!({ "source_port": port.port, "base_ns": port.base.nanos(), "held_ns": port.held.nanos() })
+        json!({
+            "source_port": port.port,
+            "base_ns": port.base.nanos(),
+            "held_ns": port.held.nanos(),
+            "loss": port.loss.as_ref().map(share),
+        })
     });
     let best = guide.best_of.iter().map(|best| {
         json!({
@@ -274,6 +282,7 @@ fn given(guide: &Guide) -> Value {
         "random_ns": guide.random.nanos(),
         "low_share": share(&guide.low_share),
         "ports": ports.collect::<Vec<_>>(),
+        "holds_ns": guide.holds.map(Span::nanos),
         "no_ports": guide.no_ports,
         "best_of": best.collect::<Vec<_>>(),
         "tested": horizons.collect::<Vec<_>>(),

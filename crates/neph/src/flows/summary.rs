@@ -101,9 +101,13 @@ fn classes(view: &FleetView, endpoint: usize) -> String {
         "\nclass        base     of time   flows    left  joined  left/flow/h  ports\n".to_owned();
     let moved = &view.pairs[endpoint].moved;
     for (index, class) in classes.iter().enumerate() {
-        let rate = moved.get(index).map_or(0.0, |moved| moved.per_flow_hour);
+        let rate = moved.get(index).filter(|_| !view.pairs[endpoint].too_short);
+        let rate = rate.map_or_else(
+            || "-".to_owned(),
+            |moved| format!("{:.1}", moved.per_flow_hour),
+        );
         text.push_str(&format!(
-            "{:>5}  {:>10}  {:>10}  {:>6}  {:>6}  {:>6}  {:>11.1}  {}\n",
+            "{:>5}  {:>10}  {:>10}  {:>6}  {:>6}  {:>6}  {:>11}  {}\n",
             index + 1,
             class.base,
             percent(class.share),
@@ -141,6 +145,10 @@ fn changes(view: &FleetView, endpoint: usize, pair: &PairView) -> String {
                 view.settings.bin.exact()
             )
         }
+        _ if pair.too_short => format!(
+            "path changes:  {} told; flows live too short for all to be told: ask for more messages of each, or no --renew\n",
+            pair.changes
+        ),
         _ => format!(
             "path changes:  none in {} of watching flows\n",
             pair.watched

@@ -29,7 +29,7 @@ fn a_summary_counts_every_message_and_names_one_class() {
         "8 flows, 48 messages, 48 replies, 0 lost (0.0 %)",
         "\n    1  ",
         "100.0 %",
-        "path changes:  none",
+        "path changes:  0 told; flows live too short",
         "no advice: all flows have the same base latency",
         "caution: Selfish routing",
     ] {
@@ -204,7 +204,7 @@ fn transfers_on_the_ports_of_each_class_are_a_table_and_a_list() {
         for part in [
             "transfer on class",
             "\n                1  ",
-            "  1.000     8       0",
+            "  1.000     8      8       0",
         ] {
             assert!(ran.out.contains(part), "{part}: {}", ran.out);
         }
@@ -232,7 +232,10 @@ fn transfers_that_cannot_be_are_refused_before_anything_is_measured() {
             "need not take the path of a UDP flow",
         ),
         (vec![&*tcp], "with --duration or --count"),
-        (vec![&*stranger, "-n", "9", "-c", "1"], "it takes neph reflect there"),
+        (
+            vec![&*stranger, "-n", "9", "-c", "1"],
+            "it takes neph reflect there",
+        ),
     ] {
         let ran = neph(["flows", "--transfers", "3"].into_iter().chain(arguments));
         assert_eq!(ran.status, 2, "{}{}", ran.out, ran.err);

@@ -1,8 +1,9 @@
 //! A pair over all of its blocks: sums of what was counted, medians of what was compared. Owns no
 //! curves, which are never mixed.
 
+use neph_flows::Share;
 use neph_model::Span;
-use neph_stats::{Proportion, Sorted, proportion, rough_quantile};
+use neph_stats::{Sorted, rough_quantile};
 
 use super::pair::Pair;
 use crate::findings::real;
@@ -23,10 +24,12 @@ pub(crate) struct Pooled<'a> {
     pub(crate) inflation: Option<f64>,
     /// Path changes, all together.
     pub(crate) changes: usize,
-    /// The same for each flow and hour; none before any flow was watched.
+    /// The same for each flow and hour; none before any flow was watched, and where flows are too
+    /// short for all changes to be told.
     pub(crate) changes_per_flow_hour: Option<f64>,
+    pub(crate) too_short: bool,
     /// Of the stays in a class that were watched long enough, the share that ended soon.
-    pub(crate) left_soon: Option<Proportion>,
+    pub(crate) left_soon: Option<Share>,
     /// How soon that is.
     pub(crate) soon: Span,
 }
@@ -60,8 +63,7 @@ impl<'a> Pooled<'a> {
         let changes = whole(known().map(|one| one.changes).sum());
         let watched = known().fold(Span::ZERO, |sum, one| sum + one.watched);
         let hours = watched.secs_f64() / 3600.0;
-        let stays = known().filter_map(|one| one.leave_soon);
-        let (hits, n) = stays.fold((0, 0), |sum, one| (sum.0 + one.hits, sum.1 + one.n));
+        let too_short = known().any(|one| one.too_short);
         Some(Self {
             pair,
             blocks: blocks.len(),
@@ -70,8 +72,9 @@ impl<'a> Pooled<'a> {
             ends: ends.reduce(|all, one| (all.0.min(one.0), all.1.max(one.1))),
             inflation: sorted.and_then(|ratios| rough_quantile(ratios, 0.5).ok()),
             changes,
-            changes_per_flow_hour: (hours > 0.0).then(|| real(changes) / hours),
-            left_soon: proportion(whole(hits), whole(n)).ok(),
+            changes_per_flow_hour: (hours > 0.0 && !too_short).then(|| real(changes) / hours),
+            too_short,
+            left_soon: Share::together(known().filter_map(|one| one.leave_soon)),
             soon: pair.view.settings.soon,
         })
     }
