@@ -85,6 +85,20 @@ fn saved_flows_are_listed_shown_exported_and_reported() {
         names.iter().any(|name| name.starts_with("flow-spectrum")),
         "{names:?}"
     );
+    for detector in ["guard", "rule", "change-points"] {
+        let of = ["export", "night", "--changes", detector, "--output", "-"];
+        let ran = place.neph(of.into_iter().chain(["--format", "csv"]));
+        assert_eq!(ran.status, 0, "{detector}: {}", ran.err);
+        let heading = ran.out.lines().next().unwrap_or_default();
+        assert!(heading.ends_with("told_unix_ns,before_ns,after_ns"));
+        let refused = place.neph(of.into_iter().chain(["--format", "parquet"]));
+        let why = "path changes are written as csv or jsonl; give --format csv";
+        assert!(
+            refused.status == 2 && refused.err.contains(why),
+            "{}",
+            refused.err
+        );
+    }
     let resumed = place.neph(["resume", "night"]);
     assert!(
         resumed.err.contains("is complete already"),
