@@ -8,6 +8,7 @@ Each change of the link can be told once. A change has to be told if the levels 
 apart and the stays before and after have four messages or more that were answered.
 """
 
+import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -16,6 +17,8 @@ from link_record import Segment, Truth
 TOLERANCE_NS = 500_000
 LEAST_ANSWERED = 4
 SECOND = 1_000_000_000
+# From the send to the link, at most.
+SAME_MESSAGE_NS = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -171,12 +174,23 @@ def _why_false(flow: _Flow, told: Told, matched: dict[int, Told]) -> str:
     nearest = min(near, key=lambda i: abs(flow.segments[i].begin - told.at), default=None)
     if flow.is_queue(told.at - SECOND, told.certain):
         what += "; packets stood in a queue, or the machine was late"
+    what += _on_record(flow, told)
     if nearest is None:
         return f"{what}; the flow never came to that level"
     away = (told.at - flow.segments[nearest].begin) / SECOND
     again = ", told before" if nearest in matched else ""
     side = "before" if away >= 0 else "after"
     return f"{what}; the flow came to that level {abs(away):.2f} s {side} its date{again}"
+
+
+def _on_record(flow: _Flow, told: Told) -> str:
+    """What the round trips were that it was told by: the link itself may have been late."""
+    trips = [
+        sample.trip
+        for sample in flow.truth.samples[flow.port]
+        if told.at - SAME_MESSAGE_NS <= sample.sent <= told.certain and sample.trip is not None
+    ]
+    return f"; {_ms(statistics.median(trips))} on the link itself" if trips else ""
 
 
 def _why_missed(flow: _Flow, indices: list[int], told: list[Told]) -> str:
