@@ -36,10 +36,9 @@ pub(crate) struct Told {
 /// dated when it was over.
 #[derive(Clone, Debug)]
 pub(crate) struct Margins {
-    /// How long before its date a change may have been.
-    pub(crate) late: i64,
+    /// How long before or after its date a change may have been.
+    pub(crate) time: i64,
     pub(crate) level: i64,
-    pub(crate) interval: i64,
     pub(crate) queues: Vec<(i64, i64)>,
 }
 
@@ -49,8 +48,8 @@ pub(crate) struct Score {
     pub(crate) told: usize,
     pub(crate) due: usize,
     pub(crate) found: usize,
-    /// Right, but for a date that is more than a second late.
-    pub(crate) dated_late: usize,
+    /// Right, but for a date that is more than a second off.
+    pub(crate) misdated: usize,
     /// Lane and change.
     pub(crate) wrong: Vec<(usize, Told)>,
     /// Lane and moment.
@@ -115,12 +114,12 @@ impl Truth {
         for change in told {
             score.told += 1;
             let reach = margins.reach(change.at);
-            let early = change.at + 2 * margins.interval;
+            let latest = change.at + margins.time;
             let near =
                 |stay: &Stay, base: Span| (self.level(stay) - base.nanos()).abs() <= margins.level;
             let fits = (last.max(1)..stays.len()).filter(|index| {
                 matched[*index].is_none()
-                    && (reach..=early).contains(&stays[*index].from)
+                    && (reach..=latest).contains(&stays[*index].from)
                     && near(&stays[*index], change.after)
                     && stays[last..*index]
                         .iter()
@@ -130,7 +129,8 @@ impl Truth {
             match nearest {
                 Some(index) => {
                     (matched[index], last) = (Some(*change), index);
-                    score.dated_late += usize::from(stays[index].from < change.at - SECOND);
+                    let off = (stays[index].from - change.at).abs();
+                    score.misdated += usize::from(off > SECOND);
                 }
                 None => score.wrong.push((lane, *change)),
             }
@@ -174,10 +174,10 @@ impl Truth {
 
 impl Margins {
     fn reach(&self, at: i64) -> i64 {
-        let mut reach = at - self.late;
+        let mut reach = at - self.time;
         for (begin, end) in self.queues.iter().rev() {
             if *begin <= at && *end >= reach {
-                reach = reach.min(begin - self.late);
+                reach = reach.min(begin - self.time);
             }
         }
         reach
