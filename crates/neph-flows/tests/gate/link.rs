@@ -178,11 +178,17 @@ impl Way {
         while self.gate.next_step().is_some() {}
         while let Some(fate) = self.gate.next_decided() {
             let came = self.standing.pop_front().expect("it stood there");
-            came.into_iter().for_each(|m| see(decided(m, fate)));
+            if let Some(message) = came {
+                see(decided(message, fate));
+            }
         }
         match fate {
             None => self.standing.push_back(message),
-            Some(fate) => message.into_iter().for_each(|m| see(decided(m, fate))),
+            Some(fate) => {
+                if let Some(message) = message {
+                    see(decided(message, fate));
+                }
+            }
         }
     }
 }
