@@ -95,7 +95,9 @@ fn found(
     let detecting = Detecting::new(fleet, Settings::default(), by.detector());
     let mut detecting = detecting.expect("the source's numbers fit together");
     store.visit_fleet(experiment.id, SentWithin::ALL, &mut |batch| {
-        batch.iter().for_each(|message| detecting.push(message));
+        for message in batch {
+            detecting.push(message);
+        }
         Ok(())
     })?;
     Ok(detecting.finish())
