@@ -41,6 +41,24 @@ fn going(place: &Place, target: &str, more: &[&str]) -> std::process::Child {
     running
 }
 
+/// The path changes that each detector finds in what was kept are a table; never as Parquet.
+fn each_detector_is_asked(place: &Place) {
+    for detector in ["guard", "rule", "change-points"] {
+        let of = ["export", "night", "--changes", detector, "--output", "-"];
+        let ran = place.neph(of.into_iter().chain(["--format", "csv"]));
+        assert_eq!(ran.status, 0, "{detector}: {}", ran.err);
+        let heading = ran.out.lines().next().unwrap_or_default();
+        assert!(heading.ends_with("told_unix_ns,before_ns,after_ns"));
+        let refused = place.neph(of.into_iter().chain(["--format", "parquet"]));
+        let why = "path changes are written as csv or jsonl; give --format csv";
+        assert!(
+            refused.status == 2 && refused.err.contains(why),
+            "{}",
+            refused.err
+        );
+    }
+}
+
 #[test]
 fn saved_flows_are_listed_shown_exported_and_reported() {
     let (one, other) = (reflector(), reflector());
@@ -85,6 +103,7 @@ fn saved_flows_are_listed_shown_exported_and_reported() {
         names.iter().any(|name| name.starts_with("flow-spectrum")),
         "{names:?}"
     );
+    each_detector_is_asked(&place);
     let resumed = place.neph(["resume", "night"]);
     assert!(
         resumed.err.contains("is complete already"),
