@@ -63,6 +63,7 @@ impl World {
             }],
             interval: self.interval,
             renewal: None,
+            criteria: None,
         }
     }
 

@@ -183,6 +183,7 @@ fn experiment(campaign: CampaignId, (lanes, interval): (u32, Span)) -> Experimen
             }],
             interval,
             renewal: None,
+            criteria: None,
         }),
         tally: Tally::default(),
         warnings: Vec::new(),

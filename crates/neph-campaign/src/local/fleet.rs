@@ -1,6 +1,6 @@
 //! From an order to the fleet that it asks for in the place of a main flow.
 
-use neph_model::{Fleet, FleetEndpoint, Span};
+use neph_model::{Criteria, Fleet, FleetEndpoint, Span};
 use neph_probe::{FleetSpec, FlowSpec};
 use neph_text::parse_duration;
 
@@ -32,6 +32,7 @@ pub(super) fn fleet(
             }],
             interval: scenario.interval,
             renewal,
+            criteria: Some(Criteria::after(order.timeout)),
         },
         count: Some(scenario.messages),
         request_size: main.request_size,

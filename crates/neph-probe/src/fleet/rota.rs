@@ -132,6 +132,7 @@ mod tests {
             endpoints: Vec::new(),
             interval,
             renewal,
+            criteria: None,
         }
     }
 

@@ -34,6 +34,7 @@ fn of_fleets(keep_echoes: impl Fn(usize) -> bool) -> CampaignData {
             }],
             interval: Span::from_millis(200),
             renewal: None,
+            criteria: None,
         });
     }
     data

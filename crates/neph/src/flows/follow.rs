@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, VecDeque};
 use std::net::SocketAddr;
 
 use neph_flows::PathChange;
-use neph_model::{Fleet, FlowRoute, Lane, ProbeKind, TraceKind};
-use neph_probe::{Place, ProbeError, Tracing, trace_flow};
+use neph_model::{Fleet, FlowRoute, FlowTrace, Lane, ProbeKind, TraceKind, Wall};
+use neph_probe::{Place, ProbeError, Tracing, anchor, trace_flow};
 
 /// Traces at a time: routers answer a few packets a second only, and all flows meet the same ones
 /// first.
@@ -33,6 +33,8 @@ pub(super) struct Follow {
     running: Vec<(Wanted, Tracing)>,
     /// The latest route of each flow.
     known: BTreeMap<(Lane, u16), FlowRoute>,
+    /// When the first trace was wanted.
+    began: Wall,
 }
 
 impl Follow {
@@ -49,6 +51,7 @@ impl Follow {
             waiting: VecDeque::new(),
             running: Vec::new(),
             known: BTreeMap::new(),
+            began: anchor().wall,
         }
     }
 
@@ -91,9 +94,28 @@ impl Follow {
         Ok(told)
     }
 
-    /// Ends all traces; what they know is not told any more.
-    pub(super) fn end(self) {
+    /// Ends all traces; what those know that still run is not told any more. The latest route of
+    /// each flow, by endpoint.
+    pub(super) fn end(self, fleet: &Fleet) -> Vec<FlowTrace> {
         self.running.iter().for_each(|(_, tracing)| tracing.stop());
+        let mut routes: BTreeMap<usize, Vec<FlowRoute>> = BTreeMap::new();
+        for ((lane, _), route) in self.known {
+            routes
+                .entry(fleet.endpoint_of(lane))
+                .or_default()
+                .push(route);
+        }
+        let trace = |(endpoint, mut routes): (usize, Vec<FlowRoute>)| {
+            routes.sort_by_key(|route| route.source_port);
+            FlowTrace {
+                destination: self.targets[endpoint],
+                kind: self.kind,
+                started: self.began,
+                routes,
+                enough: None,
+            }
+        };
+        routes.into_iter().map(trace).collect()
     }
 
     /// Keeps a route, and compares it with the one before.
@@ -118,7 +140,7 @@ fn differs(before: &FlowRoute, after: &FlowRoute) -> Option<bool> {
 mod tests {
     use std::net::IpAddr;
 
-    use neph_model::{FlowHop, PathHash, ReadBy, TraceEnd};
+    use neph_model::{FleetEndpoint, FlowHop, PathHash, ReadBy, TraceEnd};
 
     use super::*;
 
@@ -138,6 +160,48 @@ mod tests {
             hash: PathHash::of(&[]),
             end: TraceEnd::Stopped,
         }
+    }
+
+    #[test]
+    fn at_the_end_the_latest_route_of_each_flow_is_told_by_endpoint() {
+        let endpoint = |last: u8| FleetEndpoint {
+            name: format!("e{last}"),
+            address: ([10, 0, 1, last], 862).into(),
+        };
+        let fleet = Fleet {
+            probe: ProbeKind::Udp,
+            lanes: 3,
+            endpoints: vec![endpoint(1), endpoint(2)],
+            interval: neph_model::Span::from_secs(1),
+            renewal: None,
+            criteria: None,
+        };
+        let mut follow = Follow::new(&fleet, None);
+        for (lane, port, hop) in [(0, 9, 1), (1, 8, 2), (2, 7, 3), (0, 9, 4)] {
+            let wanted = Wanted {
+                lane: Lane(lane),
+                port,
+                change: None,
+            };
+            let mut route = route(&[hop]);
+            route.source_port = port;
+            follow.keep(wanted, route);
+        }
+        let told = follow.end(&fleet);
+        let told = told.iter().map(|trace| {
+            let ports = trace.routes.iter().map(|route| route.source_port);
+            let hops = trace.routes.iter().map(|route| route.hops[0].address);
+            (trace.destination, ports.collect(), hops.collect())
+        });
+        let told: Vec<(SocketAddr, Vec<u16>, Vec<Option<IpAddr>>)> = told.collect();
+        let at = |last: u8| Some(IpAddr::from([10, 0, 0, last]));
+        assert_eq!(
+            told,
+            [
+                (fleet.endpoints[0].address, vec![7, 9], vec![at(3), at(4)]),
+                (fleet.endpoints[1].address, vec![8], vec![at(2)]),
+            ]
+        );
     }
 
     #[test]
