@@ -19,7 +19,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use crate::{CampaignData, PlotSettings};
+use crate::{CampaignData, ExperimentData, PlotSettings};
 
 pub(crate) use confidence::Agreement;
 pub use confidence::{Confidence, Level};
@@ -124,12 +124,19 @@ pub struct Diagnoses {
     pub notes: Vec<Note>,
     /// The rules that could not look, in their order.
     pub blind: Vec<Blind>,
+    /// Only fleets were measured: no rule is about them, so none is blind either.
+    pub fleets_only: bool,
 }
 
 /// What the rules see in a campaign, and which of them could not look.
 pub fn diagnose(data: &CampaignData, settings: &PlotSettings) -> Diagnoses {
     let sight = Sight::of(data, settings);
     let mut all = Diagnoses::default();
+    let has_fleet = |one: &ExperimentData| one.experiment.fleet.is_some();
+    all.fleets_only = sight.runs.is_empty() && data.experiments.iter().any(has_fleet);
+    if all.fleets_only {
+        return all;
+    }
     for rule in RULES {
         let seen = (rule.look)(&sight);
         if seen.is_empty() {
