@@ -172,6 +172,11 @@ impl Digest {
         self.changes.told()
     }
 
+    /// All changes that are kept, by time.
+    pub(crate) fn changes_by_time(&self) -> Vec<PathChange> {
+        self.changes.by_time()
+    }
+
     /// How the messages fared that came so far: cheaper than the whole view.
     pub const fn tally(&self) -> &FlowTally {
         &self.tally

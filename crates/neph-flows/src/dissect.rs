@@ -251,6 +251,7 @@ mod tests {
                 endpoints: Vec::new(),
                 interval: Span::from_millis(200),
                 renewal: None,
+                criteria: None,
             },
             from: at(0),
             until: at(until),

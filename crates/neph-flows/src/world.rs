@@ -69,6 +69,7 @@ impl World {
             }],
             interval: self.interval,
             renewal: None,
+            criteria: None,
         }
     }
 

@@ -63,6 +63,7 @@ fn spec(address: &str, lanes: u32, micros: i64, seconds: i64) -> Result<FleetSpe
             }],
             interval,
             renewal: None,
+            criteria: None,
         },
         count: Some(u64::try_from(count)?),
         request_size: 0,

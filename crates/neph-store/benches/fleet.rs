@@ -143,6 +143,7 @@ fn experiment(campaign: CampaignId, (lanes, interval): (u32, Span)) -> Experimen
             }],
             interval,
             renewal: None,
+            criteria: None,
         }),
         ..made_up::experiment(campaign)
     }

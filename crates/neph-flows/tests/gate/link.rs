@@ -43,6 +43,7 @@ impl Asked {
             }],
             interval: Span::from_nanos(self.interval),
             renewal: None,
+            criteria: None,
         }
     }
 }

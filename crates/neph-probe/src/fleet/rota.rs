@@ -158,6 +158,7 @@ mod tests {
             endpoints: Vec::new(),
             interval,
             renewal,
+            criteria: None,
         }
     }
 

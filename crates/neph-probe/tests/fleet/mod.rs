@@ -23,6 +23,7 @@ pub(crate) fn fleet(address: SocketAddr, lanes: u32, count: u64) -> FleetSpec {
             }],
             interval: Span::from_millis(50),
             renewal: None,
+            criteria: None,
         },
         count: Some(count),
         request_size: 0,

@@ -124,17 +124,15 @@ pub struct Diagnoses {
     pub notes: Vec<Note>,
     /// The rules that could not look, in their order.
     pub blind: Vec<Blind>,
-    /// Whether there was nothing to look at: the rules look at the messages of single flows, and
-    /// only fleets were measured.
-    #[serde(skip)]
-    pub(crate) fleets_alone: bool,
+    /// Only fleets were measured: no rule is about them, so none is blind either.
+    pub fleets_only: bool,
 }
 
 /// What the rules see in a campaign, and which of them could not look.
 pub fn diagnose(data: &CampaignData, settings: &PlotSettings) -> Diagnoses {
     if data.is_fleets_alone(settings) {
         return Diagnoses {
-            fleets_alone: true,
+            fleets_only: true,
             ..Diagnoses::default()
         };
     }

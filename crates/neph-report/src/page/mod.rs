@@ -70,7 +70,7 @@ pub(crate) fn page(contents: &Contents<'_>) -> String {
 /// The kinds of figure in the order of the page: where only fleets were measured, theirs first.
 fn kinds(told: &Diagnoses) -> Vec<&'static FigureKind> {
     let mut kinds: Vec<&FigureKind> = FIGURES.iter().collect();
-    if told.fleets_alone {
+    if told.fleets_only {
         kinds.sort_by_key(|kind| !kind.name.starts_with(FLEETS));
     }
     kinds

@@ -38,6 +38,7 @@ pub(super) fn spec(args: &Args) -> Result<FleetSpec, Failure> {
             endpoints,
             interval: args.interval,
             renewal: args.renew,
+            criteria: Some(args.criteria()),
         },
         count: args.messages(),
         request_size: REQUEST,

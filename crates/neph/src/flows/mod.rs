@@ -17,8 +17,7 @@ mod words;
 use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, ValueEnum};
-use neph_flows::{Detection, Settings};
-use neph_model::Span;
+use neph_model::{Criteria, Span};
 use neph_probe::{Place, Priority};
 
 use crate::awake::AwakeChoice;
@@ -155,16 +154,12 @@ impl Args {
         self.count.or_else(|| self.duration.map(in_time))
     }
 
-    fn settings(&self) -> Settings {
-        Settings {
-            detection: Detection {
-                quorum: self.quorum,
-                window: self.window,
-                tolerance: self.tolerance,
-            },
-            // A lost message keeps back what its flow sent after it for as long as its timeout.
-            settle: self.timeout + Span::from_millis(200),
-            ..Settings::default()
+    fn criteria(&self) -> Criteria {
+        Criteria {
+            quorum: self.quorum,
+            window: self.window,
+            tolerance: self.tolerance,
+            ..Criteria::after(self.timeout)
         }
     }
 

@@ -3,7 +3,7 @@
 use std::sync::mpsc::RecvTimeoutError;
 use std::time::Duration;
 
-use neph_flows::{Completion, Digest, FleetView, PathNews, advise};
+use neph_flows::{Completion, Digest, FleetView, PathNews, Settings, advise};
 use neph_model::{Anchor, Campaign, FleetEndpoint, Instant, Own, Span};
 use neph_probe::{FleetReport, FleetRun, FleetSpec, FleetTally, RefusalWatch, Refusals, Stop, now};
 
@@ -60,7 +60,7 @@ pub(super) fn run(
     (stop, keep): (&Stop, Option<Keep>),
     tell: &mut Tell<'_>,
 ) -> Result<Watched, Failure> {
-    let digest = Digest::new(&spec.fleet, args.settings()).map_err(Failure::usage)?;
+    let digest = Digest::new(&spec.fleet, Settings::of(&spec.fleet)).map_err(Failure::usage)?;
     let is_endless = spec.count.is_none();
     let own_stop = Stop::new();
     let fleet = spec.fleet.clone();
@@ -211,11 +211,11 @@ impl Watch<'_, '_> {
     }
 
     fn end(mut self, args: &Args, refusals: RefusalWatch) -> Result<Watched, Failure> {
-        if let Some(follow) = self.follow.take() {
-            follow.end();
-        }
+        let follow = self.follow.take();
+        let traces = follow.map_or_else(Vec::new, |follow| follow.end(self.digest.fleet()));
         // First of all: what was measured is safe before anything else can go wrong.
-        let kept = self.keep.take().map(Keep::end).transpose()?.flatten();
+        let keep = self.keep.take().map(|keep| keep.end(&traces));
+        let kept = keep.transpose()?.flatten();
         self.digest.finish();
         self.tell_news()?;
         let mut view = self.digest.view();

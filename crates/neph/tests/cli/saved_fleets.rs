@@ -59,6 +59,14 @@ fn each_detector_is_asked(place: &Place) {
     }
 }
 
+fn keeps_by_what_changes_were_told(place: &Place) {
+    let listed = place.neph(["list", "last", "--format", "json"]).out;
+    let listed: serde_json::Value = serde_json::from_str(&listed).expect("JSON");
+    let shown = place.neph(["show", listed[0]["id"].as_str().expect("an id")]);
+    let told = shown.out.contains("5 of 8 round trips within 2 ms");
+    assert!(told, "{}", shown.out);
+}
+
 #[test]
 fn saved_flows_are_listed_shown_exported_and_reported() {
     let (one, other) = (reflector(), reflector());
@@ -74,10 +82,17 @@ fn saved_flows_are_listed_shown_exported_and_reported() {
         "12",
         "-i",
         "50ms",
+        "--window",
+        "8",
+        "--quorum",
+        "5",
+        "--tolerance",
+        "2ms",
         "--save",
         "night",
     ]);
     assert_eq!(ran.status, 0, "{}{}", ran.out, ran.err);
+    keeps_by_what_changes_were_told(&place);
     assert!(
         ran.err
             .contains("neph: kept as campaign night, complete; neph report "),

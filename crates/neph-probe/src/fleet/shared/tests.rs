@@ -20,6 +20,7 @@ fn spec(endpoints: &[SocketAddr], lanes: u32, count: u64) -> FleetSpec {
             endpoints: endpoints.iter().map(endpoint).collect(),
             interval: Span::from_millis(100),
             renewal: None,
+            criteria: None,
         },
         count: Some(count),
         request_size: 0,
