@@ -111,9 +111,9 @@ impl Flow {
 
     /// The next message.
     pub(crate) fn push(&mut self, message: &FleetMessage, settings: &Settings, drift: &mut Drift) {
-        self.last = self.last.max(message.sent);
         self.order.push(message);
         if let Some(reply) = message.reply() {
+            self.last = self.last.max(message.sent);
             let looking = Looking {
                 base: self.base(),
                 tolerance: settings.detection.tolerance,
