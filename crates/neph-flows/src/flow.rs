@@ -148,9 +148,9 @@ impl Flow {
         (interval, settings): (Span, &Settings),
         drift: &mut Drift,
     ) -> FlowTally {
-        self.last = self.last.max(message.sent);
         let found = self.order.push(message, interval);
         if let Some(reply) = message.reply() {
+            self.last = self.last.max(message.sent);
             let looking = Looking {
                 base: self.level.map(|level| level.base),
                 tolerance: settings.detection.tolerance,

@@ -98,7 +98,7 @@ pub struct LastMessages {
 pub struct Segment {
     /// When the first of its messages was sent.
     pub from: Instant<Own>,
-    /// When the next segment begins, or the flow's last message was sent.
+    /// When the next segment begins, or the flow's last message was sent that was replied to.
     pub until: Instant<Own>,
     /// The base propagation latency: a round trip.
     pub base: Span,

@@ -196,6 +196,21 @@ fn flows_on_one_path_are_one_group_whatever_their_jitter() {
 }
 
 #[test]
+fn a_flow_that_went_silent_is_where_it_was_until_its_last_reply() {
+    let world = World {
+        dead: Some((5, 60)),
+        reshuffle: 0,
+        ..World::default()
+    };
+    let view = world.digest().0.view();
+    let until = |lane: usize| view.flows[lane].segments[0].until.nanos() / SECOND;
+    assert_eq!((until(5), until(6)), (59, 119));
+    let standing: u32 = view.classes[0].iter().map(|class| class.flows).sum();
+    assert_eq!(standing, 63);
+    assert_eq!((view.flows[5].last.lost, view.flows[6].last.lost), (63, 0));
+}
+
+#[test]
 fn a_reflector_that_is_started_again_reorders_and_loses_nothing() {
     let world = World {
         restart: Some(40),
