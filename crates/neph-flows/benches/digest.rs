@@ -55,6 +55,7 @@ fn measure((flows, millis, seconds): (u32, u32, u32), file: Option<&String>) {
         }],
         interval: Span::from_millis(millis.into()),
         renewal: None,
+        criteria: None,
     };
     let mut stream = Stream::new(&fleet, seconds);
     let mut batch = Vec::with_capacity(BATCH);
