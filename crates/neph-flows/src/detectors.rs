@@ -98,7 +98,11 @@ impl Detecting {
     /// The next message.
     pub fn push(&mut self, message: &FleetMessage) {
         match &mut self.0 {
-            By::Guard(digest) => digest.push(message),
+            By::Guard(digest) => {
+                digest.push(message);
+                // All that is told of them is the changes in the end.
+                drop(digest.news());
+            }
             By::EachFlow(flows) => flows.push(message),
         }
     }

@@ -23,7 +23,7 @@ use crate::candidate::{Candidate, strayed};
 use crate::held::{Held, SETTLED};
 use crate::jitter_shape::JitterShape;
 use crate::levels::{Levels, Seat};
-use crate::path_choice::{Place, choose};
+use crate::path_choice::{MOST, Place, choose};
 use crate::recent::{KEPT, Recent};
 
 /// The evidence that decides, a natural logarithm: e^25 to one.
@@ -237,7 +237,17 @@ impl FlowLevel {
         let mut places = vec![exactly(held.base)];
         let far = |level: i64, path: &Place| (path.level - level).abs() > tolerance;
         let paths = ground.levels.paths(at);
-        places.extend(paths.iter().filter(|path| far(held.base, path)));
+        let mut others: Vec<Place> = paths
+            .iter()
+            .copied()
+            .filter(|path| far(held.base, path))
+            .collect();
+        if others.len() > MOST - 2 {
+            // There is room for those that it may be.
+            others.sort_by_key(|path| (path.level - candidate.base).abs());
+            others.truncate(MOST - 2);
+        }
+        places.extend(others);
         let known = places.len();
         if places.iter().all(|path| far(candidate.base, path)) {
             places.push(exactly(candidate.base));
@@ -255,13 +265,15 @@ impl FlowLevel {
             return Seems::Nowhere;
         }
         let level = places[choice.place].level;
-        let since = own[choice.ago].0;
+        // No two changes of a flow have one date.
+        let earliest = held.since.saturating_add(1);
+        let since = own[choice.ago].0.max(earliest);
         if choice.ago + 1 < own.len() {
             return Seems::Path { level, since };
         }
         // It began before all that is kept: the candidate may know when.
         if (candidate.base - level).abs() <= tolerance {
-            let since = since.min(candidate.since);
+            let since = since.min(candidate.since).max(earliest);
             return Seems::Path { level, since };
         }
         if own.len() < KEPT {

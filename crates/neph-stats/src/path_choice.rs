@@ -7,8 +7,8 @@
 const SWITCH: f64 = 6.0;
 /// What a sample at no known level says, where the likeliest says 0.
 const NOWHERE: f64 = -5.5;
-/// More paths near by than these are not told apart from each other.
-const MOST: usize = 16;
+/// More places than these are not looked at.
+pub(crate) const MOST: usize = 16;
 
 /// A level that samples may lie at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

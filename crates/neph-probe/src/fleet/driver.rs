@@ -1,7 +1,7 @@
 //! Carries a fleet out: one thread that sends when a message is due and reads in between.
 //!
-//! Where sends are close to each other it sleeps from one to the next and reads what has come each
-//! millisecond: the kernel stamps departures and arrivals, so that nothing is gained by being woken
+//! Where sends are close to each other it sleeps from one to the next and reads what has come every few
+//! messages: the kernel stamps departures and arrivals, so that nothing is gained by being woken
 //! for each reply.
 
 use neph_model::{Instant, Lane, Own, Span};

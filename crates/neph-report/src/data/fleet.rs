@@ -18,7 +18,11 @@ pub fn read_fleet<E: From<StatsError>>(
     mut visit: impl FnMut(&mut dyn FnMut(&FleetMessage)) -> Result<(), E>,
 ) -> Result<FleetView, E> {
     let mut digest = Digest::new(fleet, settings)?;
-    visit(&mut |message| digest.push(message))?;
+    visit(&mut |message| {
+        digest.push(message);
+        // Nobody waits for news of what is over.
+        drop(digest.news());
+    })?;
     digest.finish();
     let mut view = digest.view();
     let mut dissector = Dissector::new(&view, DISSECTED);

@@ -57,7 +57,7 @@ impl Diagnoses {
     /// That none of the rules speaks, of those that could look.
     pub(crate) fn no_cause(&self) -> String {
         if self.fleets_only {
-            return "Causes are not looked for: the rules follow single messages through their stages, and \
+            return "No cause was looked for: the rules look at the messages of single flows, and only \
                     fleets were measured."
                 .to_owned();
         }

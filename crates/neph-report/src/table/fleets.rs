@@ -243,10 +243,8 @@ const LOSS: [&str; 12] = [
 ];
 
 fn loss(pair: &Pair<'_>) -> Vec<Cell> {
-    let mut sum = FlowTally::default();
-    for flow in pair.view.flows_of(pair.endpoint) {
-        sum.add(&flow.tally);
-    }
+    // Of the whole time, flows that are forgotten included.
+    let sum = pair.known.tally;
     let share = loss_share(&sum);
     vec![
         Cell::Integer(sum.replies),

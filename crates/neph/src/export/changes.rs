@@ -1,7 +1,7 @@
 //! `neph export --changes`: the path changes that a detector finds in the messages of fleets.
 //!
-//! Owns the rows. Changes are looked for in one experiment after the other, with the source's three
-//! numbers, as a report does.
+//! Owns the rows. Changes are looked for in one experiment after the other, by what was kept with
+//! it, as a report does.
 
 use std::io::{self, Write};
 
@@ -92,8 +92,11 @@ fn found(
     (experiment, fleet): (&Experiment, &Fleet),
     by: By,
 ) -> Result<Vec<Detected>, StoreError> {
-    let detecting = Detecting::new(fleet, Settings::default(), by.detector());
-    let mut detecting = detecting.expect("the source's numbers fit together");
+    let detecting = Detecting::new(fleet, Settings::of(fleet), by.detector());
+    let mut detecting = detecting.map_err(|error| StoreError::Output {
+        format: "path changes",
+        source: io::Error::other(error),
+    })?;
     store.visit_fleet(experiment.id, SentWithin::ALL, &mut |batch| {
         for message in batch {
             detecting.push(message);

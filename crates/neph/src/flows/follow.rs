@@ -86,8 +86,8 @@ impl Follow {
             wanted.is_outdated = true;
             is_untraced = true;
         }
-        if let Some(known) = self.known.get_mut(&lane).filter(|_| is_untraced) {
-            known.is_current = false;
+        if is_untraced {
+            self.outdate(lane);
         }
         self.waiting.push_front(Wanted {
             lane,
@@ -110,7 +110,7 @@ impl Follow {
             match trace_flow(target, self.kind, wanted.port, self.site.as_ref()) {
                 Ok(tracing) => self.running.push((wanted, tracing)),
                 Err(error @ ProbeError::RawForbidden { .. }) => return Err(error),
-                Err(_) => {}
+                Err(_) => self.outdate(wanted.lane),
             }
         }
         let mut told = Vec::new();
@@ -119,10 +119,17 @@ impl Follow {
             match tracing.join() {
                 Ok(route) => told.extend(self.keep(wanted, route)),
                 Err(error @ ProbeError::RawForbidden { .. }) => return Err(error),
-                Err(_) => {}
+                Err(_) => self.outdate(wanted.lane),
             }
         }
         Ok(told)
+    }
+
+    /// The route that is known of a lane is not that of its path any more.
+    fn outdate(&mut self, lane: Lane) {
+        if let Some(known) = self.known.get_mut(&lane) {
+            known.is_current = false;
+        }
     }
 
     /// Ends all traces; what those know that still run is not told any more. The latest route of

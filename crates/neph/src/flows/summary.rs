@@ -54,7 +54,7 @@ fn fared(tally: &FlowTally, flows: usize) -> String {
         counted(messages, "message"),
         tally.replies,
         tally.lost,
-        percent(ratio(tally.lost, messages))
+        percent(ratio(tally.lost, tally.lost + tally.replies))
     );
     let known = tally.lost_forward + tally.lost_reverse;
     if known > 0 {
