@@ -46,6 +46,7 @@ fn fleet() -> Fleet {
         endpoints: vec![endpoint(1), endpoint(2)],
         interval: Span::from_nanos(INTERVAL),
         renewal: None,
+        criteria: None,
     }
 }
 

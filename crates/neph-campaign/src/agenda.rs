@@ -10,6 +10,9 @@
 //! 3. After the last block, what is left is tried until it is complete or has failed as often as
 //!    the plan allows.
 //!
+//! Fleets that run at the same time are one place of this order: whoever is asked for next brings
+//! the others of its block and group along.
+//!
 //! Where scenarios have seasons, what may not run now is passed over: what may run comes first, of
 //! the front block, then of later ones, so that a short season is used to its end.
 //!
@@ -23,6 +26,7 @@ use neph_model::{Experiment, ExperimentStatus, Order, Scenario, ScenarioId};
 
 use crate::order::order_of_block;
 use crate::plan::Plan;
+use crate::together::groups;
 
 /// The next experiment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -89,6 +93,8 @@ pub struct Agenda {
     tries: u32,
     blocks: u32,
     index_of: BTreeMap<ScenarioId, u32>,
+    /// What runs at the same time, by scenario.
+    groups: Vec<u32>,
     /// By block, then by scenario.
     cells: Vec<Vec<Cell>>,
     /// Experiments per block.
@@ -115,6 +121,7 @@ impl Agenda {
             tries: plan.tries,
             blocks: plan.blocks,
             index_of: ids.zip(0..).collect(),
+            groups: groups(plan, scenarios),
             cells: vec![vec![Cell::default(); count]; plan.blocks as usize],
             carried_out: vec![0; plan.blocks as usize],
             completed: vec![0; count],
@@ -206,6 +213,27 @@ impl Agenda {
             let scenario = self.untried(block, &self.order_of(block), may)?;
             Some(self.slot((block, scenario)))
         })
+    }
+
+    /// What runs at the same time as `first`, which has come from [`Self::next_of`]: `first` itself,
+    /// then what is open of its block and group, in the block's order. What failed waits for its own
+    /// next try, unless that is what `first` is.
+    pub fn together_with(&self, first: Slot, may: &dyn Fn(u32) -> bool) -> Vec<Slot> {
+        let cells = &self.cells[first.block as usize];
+        let group = self.groups[first.scenario as usize];
+        let retry = cells[first.scenario as usize].failed > 0;
+        let beside = self.order_of(first.block).into_iter().filter(|scenario| {
+            let cell = &cells[*scenario as usize];
+            let open = !cell.complete && cell.failed < self.tries && (retry || cell.failed == 0);
+            *scenario != first.scenario && self.groups[*scenario as usize] == group && open
+        });
+        let beside = beside.filter(|scenario| may(*scenario));
+        let beside = (1..).zip(beside).map(|(later, scenario)| Slot {
+            position: first.position + later,
+            begins_block: false,
+            ..self.slot((first.block, scenario))
+        });
+        std::iter::once(first).chain(beside).collect()
     }
 
     fn untried(&self, block: u32, order: &[u32], may: &dyn Fn(u32) -> bool) -> Option<u32> {

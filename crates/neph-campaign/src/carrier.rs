@@ -174,25 +174,37 @@ pub struct TracerouteOrder {
     pub stop: StopFlag,
 }
 
-/// Carries out what a campaign orders, one thing at a time.
+/// An experiment to carry out, and who keeps what it measures.
+#[derive(Debug)]
+pub struct Part<'a> {
+    /// The experiment.
+    pub order: &'a ExperimentOrder,
+    /// Takes what it measures.
+    pub recorder: &'a mut dyn Recorder,
+}
+
+/// Carries out what a campaign orders, one thing at a time: experiments that run at the same time
+/// are one.
 pub trait Carrier: Debug {
-    /// Resolves, enters the site, opens sockets: everything before the first message.
+    /// Resolves, enters the sites, opens sockets: everything before the first message of
+    /// experiments that are to run at the same time. Answers for each, in their order.
     ///
     /// # Errors
-    /// [`CarryError::Failed`]: the experiment is stored as failed and tried again later.
-    fn prepare(&mut self, order: &ExperimentOrder) -> Result<Prepared, CarryError>;
+    /// [`CarryError::Failed`]: the experiment is stored as failed and tried again later; the others
+    /// go on.
+    fn prepare(&mut self, orders: &[&ExperimentOrder]) -> Vec<Result<Prepared, CarryError>>;
 
-    /// Carries out what was prepared last. Tells `progress` a few times a second. What was
-    /// measured goes to the recorder, also when it ends early.
+    /// Carries out those of what was prepared last that are named, at the same time. Tells
+    /// `progress` a few times a second. What was measured goes to the recorders, also when it ends
+    /// early. Answers for each, in their order.
     ///
     /// # Errors
     /// As for [`Self::prepare`], or the recorder refused.
     fn carry_out(
         &mut self,
-        order: &ExperimentOrder,
-        recorder: &mut dyn Recorder,
+        parts: &mut [Part<'_>],
         progress: &dyn Fn(Progress),
-    ) -> Result<Carried, CarryError>;
+    ) -> Vec<Result<Carried, CarryError>>;
 
     /// Carries out a throughput check; a failure is part of the result. Returns only when all it
     /// sent is acknowledged: what still stands in a queue would slow the first experiment.

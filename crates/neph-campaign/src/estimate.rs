@@ -1,9 +1,12 @@
 //! What a plan will cost before anything runs: messages, bytes, time.
 
+use std::collections::BTreeMap;
+
 use neph_model::{ByteSize, Scenario, Span};
 
 use crate::pairs::sites_to_server;
 use crate::plan::Plan;
+use crate::together::groups;
 
 /// What a whole campaign takes if nothing fails. Payload bytes of main flows only: headers, TLS,
 /// echoes and throughput checks come on top. Saturates.
@@ -19,8 +22,10 @@ pub struct Estimate {
     pub response_bytes: ByteSize,
     /// What the messages of fleets take on the disk.
     pub fleet_bytes: ByteSize,
-    /// One block: throughput checks, experiments, pauses.
+    /// One block: throughput checks, experiments, traces of flows, pauses.
     pub block: Span,
+    /// What traces of flows add to a block, at most, where routers answer once a second.
+    pub slow_traces: Span,
     /// From the start of the first block to the end of the last.
     pub whole: Span,
 }
@@ -39,6 +44,52 @@ pub fn length(scenario: &Scenario) -> Span {
     scenario.interval.times(count)
 }
 
+/// Probes a second to each distance, as [`neph_probe::TraceSpec`] has it, and how long the last
+/// answer is waited for.
+const TRACED_A_SECOND: i64 = 50;
+const PATIENCE: Span = Span::from_secs(1);
+
+/// How long tracing the flows of a scenario's fleet takes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TraceTime {
+    /// At the pace at which routers are asked; nothing without a trace.
+    pub usual: Span,
+    /// Where a router answers once a second, as Linux does.
+    pub slow: Span,
+}
+
+/// How long the trace of a scenario's fleet takes, after its experiment.
+pub fn trace_time(plan: &Plan, scenario: &Scenario) -> TraceTime {
+    let (Some(trace), Some(flows)) = (plan.flow_trace, scenario.flows()) else {
+        return TraceTime::default();
+    };
+    let probes = i64::from(trace.flows.min(flows)) * i64::from(trace.queries);
+    let each = Span::from_nanos(1_000_000_000 / TRACED_A_SECOND);
+    TraceTime {
+        usual: each.times(probes) + PATIENCE,
+        slow: Span::from_secs(1).times(probes) + PATIENCE,
+    }
+}
+
+/// How long experiments take, each with the plan's pause before it: (block, scenario) pairs, of
+/// which those of one block and group run at the same time, and are traced one after the other.
+pub(crate) fn time_of(
+    pairs: impl Iterator<Item = (u32, u32)>,
+    (plan, scenarios, groups): (&Plan, &[Scenario], &[u32]),
+) -> Span {
+    let mut longest: BTreeMap<(u32, u32), Span> = BTreeMap::new();
+    let mut traces = Span::ZERO;
+    for (block, scenario) in pairs {
+        let group = groups[scenario as usize];
+        let scenario = &scenarios[scenario as usize];
+        let one = longest.entry((block, group)).or_default();
+        *one = length(scenario).max(*one);
+        traces += trace_time(plan, scenario).usual;
+    }
+    let experiments = longest.into_values().map(|span| span + plan.pause);
+    experiments.sum::<Span>() + traces
+}
+
 /// A message of a fleet on the disk, measured: 12.4 to 16.9 bytes in a lab,
 /// 12.3 in `benches/fleet.rs` of neph-store.
 const FLEET_MESSAGE_BYTES: u64 = 15;
@@ -55,15 +106,15 @@ pub fn estimate(plan: &Plan, scenarios: &[Scenario]) -> Estimate {
         let once = scenarios.iter().map(of).fold(0, u64::saturating_add);
         once.saturating_mul(blocks)
     };
-    let count = i64::try_from(scenarios.len()).unwrap_or(i64::MAX);
     let checks = plan.throughput.as_ref().map_or(Span::ZERO, |check| {
         let servers = check.servers.iter();
         let pairs = servers.map(|server| sites_to_server(plan, scenarios, server).len());
         let pairs = i64::try_from(pairs.sum::<usize>()).unwrap_or(i64::MAX);
         check.duration.times(pairs)
     });
-    let running: Span = scenarios.iter().map(length).sum();
-    let block = checks + running + plan.pause.times(count);
+    let groups = groups(plan, scenarios);
+    let all = (0..).zip(scenarios).map(|(scenario, _)| (0, scenario));
+    let block = checks + time_of(all, (plan, scenarios, &groups));
     let pace = block.max(plan.block_interval);
     Estimate {
         experiments: blocks.saturating_mul(scenarios.len() as u64),
@@ -80,6 +131,11 @@ pub fn estimate(plan: &Plan, scenarios: &[Scenario]) -> Estimate {
         })),
         fleet_bytes: ByteSize(sum(&fleet_bytes)),
         block,
+        slow_traces: scenarios
+            .iter()
+            .map(|scenario| trace_time(plan, scenario))
+            .map(|time| time.slow - time.usual)
+            .sum(),
         whole: pace.times(i64::from(plan.blocks) - 1) + block,
     }
 }

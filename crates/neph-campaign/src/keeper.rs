@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
 use neph_model::{
-    Anchor, ByteSize, Campaign, CampaignStatus, Experiment, ExperimentStatus, HostFacts, Instant,
-    Load, Own, Provenance, Scenario, ScenarioId, Span,
+    Anchor, ByteSize, Campaign, CampaignStatus, Experiment, ExperimentStatus, FlowTrace, HostFacts,
+    Instant, Load, Own, Provenance, Scenario, ScenarioId, Span,
 };
 use neph_probe::{FleetReport, FleetSpec};
 use neph_store::Store;
@@ -105,13 +105,17 @@ impl FleetKeeper {
         self.record_all()
     }
 
-    /// Records the rest and ends the campaign. A fleet to which nobody replied has failed, whatever
-    /// `ending` says.
+    /// Records the rest, the routes of the flows too, and ends the campaign. A fleet to which nobody
+    /// replied has failed, whatever `ending` says.
     ///
     /// # Errors
     /// The store refused.
-    pub fn finish(mut self, ending: Ending) -> Result<Campaign, RunError> {
+    pub fn finish(mut self, ending: Ending, traces: &[FlowTrace]) -> Result<Campaign, RunError> {
         self.record_all()?;
+        for trace in traces {
+            let added = self.store.add_flow_trace(self.experiment.id, trace);
+            storing("add the routes of flows", added)?;
+        }
         let ending = match ending {
             Ending::Complete => self.intake.verdict(),
             other => other,

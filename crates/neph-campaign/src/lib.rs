@@ -19,12 +19,13 @@ pub mod provenance;
 pub mod resolve;
 mod run;
 pub mod settings;
+pub mod together;
 mod warnings;
 
 pub use agenda::{Agenda, Past, Slot, Standing};
 pub use carrier::{
-    Carried, Carrier, CarryError, Clock, Ending, ExperimentOrder, Prepared, Progress, StopFlag,
-    ThroughputOrder, TracerouteOrder,
+    Carried, Carrier, CarryError, Clock, Ending, ExperimentOrder, Part, Prepared, Progress,
+    StopFlag, ThroughputOrder, TracerouteOrder,
 };
 pub use keeper::{FleetKeeper, Keeping};
 pub use local::{Ground, LinkCount, LocalCarrier};

@@ -3,6 +3,7 @@
 //! Turns orders into flows of `neph-probe`, and what they tell into what the recorder keeps. Own
 //! marks are stored relative to the experiment's start.
 
+mod course;
 mod fleet;
 mod flows;
 pub(crate) mod intake;
@@ -12,31 +13,27 @@ mod trace;
 
 use std::fmt::Display;
 use std::net::SocketAddr;
-use std::thread;
-use std::time::Duration;
 
-use neph_model::{BitRate, FlowIndex, FlowRole, HostFacts, Throughput, Traceroute};
-use neph_probe::{
-    FleetRun, Flow as Running, IpVersion, Iperf3Spec, Place, ProbeError, Stop, Target, Transfer,
-    UploadSpec,
-};
-use neph_store::Recorder;
+use neph_model::{BitRate, ExperimentId, HostFacts, Throughput, Traceroute};
+use neph_probe::{IpVersion, Iperf3Spec, Place, ProbeError, Stop, Target, Transfer, UploadSpec};
 
 use crate::carrier::{
-    Carried, Carrier, CarryError, Ending, ExperimentOrder, Prepared, Progress, ThroughputOrder,
+    Carried, Carrier, CarryError, ExperimentOrder, Part, Prepared, Progress, ThroughputOrder,
     TracerouteOrder,
 };
 use crate::plan::ThroughputTool;
 use crate::provenance::{self, CpuTimes};
-use flows::{Missing, Ready};
-use intake::Intake;
+use course::{Around, Course};
+use flows::Ready;
 pub use links::LinkCount;
 
-/// How often what the flows told is taken in, recorded and shown.
-const TICK: Duration = Duration::from_millis(50);
-
 /// The lab that a carrier measures in, as far as the carrier needs to know it.
-pub trait Ground: std::fmt::Debug + Send {
+pub trait Ground: std::fmt::Debug {
+    /// The lab becomes what it is in a season; nothing to do where it is the same in all.
+    ///
+    /// # Errors
+    /// It could not be brought up, in a sentence.
+    fn enter(&mut self, season: Option<&str>) -> Result<(), String>;
     /// Where what measures at a site runs: in its network namespace, within its limits.
     fn place(&self, site: &str) -> Option<Place>;
     /// Whether one of the lab's own reflectors listens there.
@@ -51,7 +48,8 @@ pub trait Ground: std::fmt::Debug + Send {
 #[derive(Debug, Default)]
 pub struct LocalCarrier {
     lab: Option<Box<dyn Ground>>,
-    ready: Option<Ready>,
+    /// What was prepared last and has not been carried out.
+    ready: Vec<(ExperimentId, Ready)>,
 }
 
 impl LocalCarrier {
@@ -64,7 +62,7 @@ impl LocalCarrier {
     pub fn in_lab(lab: Box<dyn Ground>) -> Self {
         Self {
             lab: Some(lab),
-            ready: None,
+            ready: Vec::new(),
         }
     }
 
@@ -82,6 +80,26 @@ impl LocalCarrier {
         })
     }
 
+    /// What runs at the same time is of one season.
+    fn enter(&mut self, orders: &[&ExperimentOrder]) -> Result<(), String> {
+        let (Some(lab), Some(first)) = (&mut self.lab, orders.first()) else {
+            return Ok(());
+        };
+        let season = first.scenario.parameters.get("season");
+        lab.enter(season.map(String::as_str))
+    }
+
+    /// Who is there, and what is to run.
+    fn ask(&self, order: &ExperimentOrder) -> Result<Ready, CarryError> {
+        let site = self.place(order.site.as_deref())?;
+        let ready = flows::ready(order, site)?;
+        let address = ready.specs[0].address;
+        let own = self.lab.as_ref().is_some_and(|lab| lab.reflects(address));
+        let expected = order.reflector || own;
+        peer::judge(&ready.found, &ready.specs[0], expected)?;
+        Ok(ready)
+    }
+
     fn links(&self) -> Vec<LinkCount> {
         self.lab.as_ref().map_or_else(Vec::new, |lab| lab.links())
     }
@@ -95,72 +113,60 @@ fn failed(operation: impl Into<String>, reason: impl Display) -> CarryError {
 }
 
 impl Carrier for LocalCarrier {
-    fn prepare(&mut self, order: &ExperimentOrder) -> Result<Prepared, CarryError> {
-        let site = self.place(order.site.as_deref())?;
-        let mut ready = flows::ready(order, site)?;
-        let address = ready.specs[0].address;
-        let own = self.lab.as_ref().is_some_and(|lab| lab.reflects(address));
-        let expected = order.reflector || own;
-        peer::judge(&ready.found, &ready.specs[0], expected)?;
-        ready.origin = neph_probe::anchor();
-        let prepared = Prepared {
-            started: ready.origin.wall,
-            flows: ready.flows(),
-            fleet: ready.fleet.as_ref().map(|spec| spec.fleet.clone()),
-        };
-        self.ready = Some(ready);
-        Ok(prepared)
+    fn prepare(&mut self, orders: &[&ExperimentOrder]) -> Vec<Result<Prepared, CarryError>> {
+        self.ready.clear();
+        if let Err(why) = self.enter(orders) {
+            let fail = |_| Err(failed("bring the season's lab up", &why));
+            return orders.iter().map(fail).collect();
+        }
+        let mut asked: Vec<_> = orders.iter().map(|order| self.ask(order)).collect();
+        // All begin at one moment, however long it took to ask each who is there.
+        let origin = neph_probe::anchor();
+        for ready in asked.iter_mut().flatten() {
+            ready.origin = origin;
+        }
+        let each = orders.iter().zip(asked).map(|(order, asked)| {
+            let ready = asked?;
+            let prepared = Prepared {
+                started: origin.wall,
+                flows: ready.flows(),
+                fleet: ready.fleet.as_ref().map(|spec| spec.fleet.clone()),
+            };
+            self.ready.push((order.experiment.id, ready));
+            Ok(prepared)
+        });
+        each.collect()
     }
 
     fn carry_out(
         &mut self,
-        order: &ExperimentOrder,
-        recorder: &mut dyn Recorder,
+        parts: &mut [Part<'_>],
         progress: &dyn Fn(Progress),
-    ) -> Result<Carried, CarryError> {
-        let mut ready = self
-            .ready
-            .take()
-            .ok_or_else(|| failed("carry the experiment out", "it was not prepared"))?;
-        let before = CpuTimes::now();
-        let links_before = self.links();
-        let mut host =
-            host_of(ready.site.as_ref()).map_err(|error| failed("look at the host", error))?;
+    ) -> Vec<Result<Carried, CarryError>> {
+        let before = (CpuTimes::now(), self.links());
         if let Some(lab) = &self.lab {
             lab.cue();
         }
-        let traced = order.trace.map_or(0, |trace| trace.flows);
-        let mut intake = Intake::new(ready.origin).tracing(traced);
-        for missing in ready.missing.drain(..) {
-            intake.miss(missing, FlowIndex(0));
-        }
-        let ending = run(order, &ready, (&mut intake, recorder), progress)?;
-        let load = match (before, CpuTimes::now()) {
-            (Some(before), Some(after)) => before.load_until(after, provenance::load_average()),
-            _ => neph_model::Load::default(),
+        let mut courses: Vec<Result<Course<'_>, CarryError>> = parts
+            .iter_mut()
+            .map(|part| {
+                let id = part.order.experiment.id;
+                let place = self.ready.iter().position(|(ready, _)| *ready == id);
+                let place = place
+                    .ok_or_else(|| failed("carry the experiment out", "it was not prepared"))?;
+                Course::begin(part, self.ready.swap_remove(place).1)
+            })
+            .collect();
+        course::run(&mut courses, progress);
+        let around = Around {
+            load: match (before.0, CpuTimes::now()) {
+                (Some(before), Some(after)) => before.load_until(after, provenance::load_average()),
+                _ => neph_model::Load::default(),
+            },
+            warnings: links::warnings(&before.1, &self.links()),
         };
-        let mut warnings = intake.warnings();
-        warnings.extend(peer::sizes_not_applied(&ready.specs[0]));
-        warnings.extend(links::warnings(&links_before, &self.links()));
-        host.congestion_control = intake.congestion();
-        let mut flows = ready.flows();
-        intake.place_sources(&mut flows);
-        let ended = neph_probe::anchor().wall;
-        let trace = match ending {
-            Ending::Complete => trace::routes(order, &ready, (&mut intake, recorder))?,
-            Ending::Interrupted | Ending::Failed(_) => None,
-        };
-        Ok(Carried {
-            ending,
-            ended,
-            flows,
-            trace,
-            late: intake.fleet().map(|tally| tally.late),
-            anchors: intake.into_anchors(),
-            host,
-            load,
-            warnings,
-        })
+        let ends = courses.into_iter();
+        ends.map(|course| course?.end(&around)).collect()
     }
 
     fn check_throughput(&mut self, order: &ThroughputOrder) -> Throughput {
@@ -229,70 +235,6 @@ impl LocalCarrier {
             }
         }
     }
-}
-
-/// Runs what was made ready until the main flow's schedule is over, or it is stopped.
-fn run(
-    order: &ExperimentOrder,
-    ready: &Ready,
-    (intake, recorder): (&mut Intake, &mut dyn Recorder),
-    progress: &dyn Fn(Progress),
-) -> Result<Ending, CarryError> {
-    let stop = Stop::new();
-    let mut running: Vec<Option<Running>> = Vec::new();
-    let mut fleet = None;
-    for spec in &ready.specs {
-        if let (FlowRole::Main, Some(spec)) = (spec.role, &ready.fleet) {
-            let run = FleetRun::start(spec.clone(), stop.clone());
-            fleet = Some(run.map_err(|error| failed("start the fleet", error))?);
-            running.push(None);
-            continue;
-        }
-        let flow = Running::start(spec.clone(), stop.clone());
-        running.push(Some(flow.map_err(|error| failed("start a flow", error))?));
-    }
-    let mut fault: Option<ProbeError> = None;
-    loop {
-        if order.stop.is_set() {
-            stop.set();
-        }
-        if let Some(one) = &fleet
-            && !intake.take_fleet(one.reports())
-            && let Some(one) = fleet.take()
-        {
-            fault = one.join().err();
-        }
-        for (slot, spec) in running.iter_mut().zip(&ready.specs) {
-            if let Some(flow) = slot
-                && !intake.take(flow.reports(), spec.index)
-                && let Some(flow) = slot.take()
-                && let Err(error) = flow.join()
-            {
-                if spec.role == FlowRole::Main {
-                    fault = Some(error);
-                } else {
-                    let (name, why) = (spec.name.clone(), error.to_string());
-                    intake.miss(Missing { name, why }, spec.index);
-                }
-            }
-        }
-        intake.record(recorder)?;
-        progress(ready.progress(neph_probe::now()));
-        // What runs beside the main flow ends with it.
-        let over = fleet.is_none() && running[0].is_none();
-        if over {
-            stop.set();
-        }
-        if over && running.iter().all(Option::is_none) {
-            break;
-        }
-        thread::sleep(TICK);
-    }
-    Ok(match (fault, order.stop.is_set()) {
-        (Some(error), _) => Ending::Failed(error.to_string()),
-        (None, true) => Ending::Interrupted,
-        (None, false) => intake.verdict(),
-    })
 }
 
 #[cfg(test)]

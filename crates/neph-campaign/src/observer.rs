@@ -59,14 +59,14 @@ pub enum News<'a> {
         /// Until the campaign's end, if nothing fails.
         left: Span,
     },
-    /// A few times a second while an experiment runs.
+    /// A few times a second while experiments run at the same time, or one alone.
     Running {
-        /// Its scenario.
+        /// The scenario of the first.
         scenario: &'a Scenario,
-        /// How far it is.
+        /// How far they are.
         progress: Progress,
-        /// What it has measured so far.
-        figures: Figures,
+        /// What each has measured so far; at least one.
+        figures: &'a [Figures],
     },
     /// An experiment has ended and is stored.
     ExperimentEnded {

@@ -17,8 +17,8 @@ mod typed;
 
 pub use compare::{ComparePlan, ComparedLayer};
 pub use meaning::{
-    Axes, Endpoint, FlowTracePlan, LabPlan, LabReflector, Length, Limits, Ping, Plan, Skip,
-    ThroughputPlan, ThroughputServer, ThroughputTool, TraceroutePlan,
+    Axes, Endpoint, FlowTracePlan, LabPlan, LabReflector, Length, Limits, PairOrder, Ping, Plan,
+    Skip, ThroughputPlan, ThroughputServer, ThroughputTool, TraceroutePlan,
 };
 use neph_text::{Fields, Problem, Problems, Source, parse_toml};
 pub use parameter::{PARAMETERS, Parameter, parameter};

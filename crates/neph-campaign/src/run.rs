@@ -16,10 +16,11 @@ use neph_store::{Store, StoreError};
 
 use crate::agenda::{Agenda, Past, Slot, Standing};
 use crate::carrier::{Carrier, Clock, StopFlag};
-use crate::estimate::{estimate, length};
+use crate::estimate::{estimate, time_of};
 use crate::expand::scenarios;
 use crate::observer::{News, Observer};
 use crate::plan::{Plan, hash_of};
+use crate::together::groups;
 
 /// A campaign could not go on.
 #[derive(Debug, thiserror::Error)]
@@ -254,14 +255,17 @@ impl<'r, 'c> Run<'r, 'c> {
             if slot.begins_block {
                 self.begin_block(slot.block)?;
             }
-            self.rest_before(slot);
+            let slots = self
+                .agenda
+                .together_with(slot, &|scenario| self.fits(scenario, self.plan.pause));
+            self.rest_before(&slots);
             if self.crew.stop.is_set() {
                 return self.end(CampaignStatus::Interrupted);
             }
             // Waiting for a block, its checks and a rest may have outlasted the season.
-            if self.is_in_season(slot.scenario) {
-                self.experiment(slot)?;
-            }
+            let mut slots = slots;
+            slots.retain(|slot| self.is_in_season(slot.scenario));
+            self.experiments(&slots)?;
         }
         if self.crew.stop.is_set() {
             return self.end(CampaignStatus::Interrupted);
@@ -272,12 +276,16 @@ impl<'r, 'c> Run<'r, 'c> {
         }
     }
 
-    /// The plan's pause, and what is left of a failed experiment's rest.
-    fn rest_before(&mut self, slot: Slot) {
+    /// The plan's pause, and what is left of failed experiments' rest.
+    fn rest_before(&mut self, slots: &[Slot]) {
         let now = self.crew.clock.now();
         let paused = later(now, self.plan.pause);
-        let rested = self.failed.get(&(slot.block, slot.scenario));
-        let rested = rested.map_or(paused, |failed| later(*failed, RETRY_REST));
+        let failed = slots
+            .iter()
+            .filter_map(|slot| self.failed.get(&(slot.block, slot.scenario)));
+        let rested = failed
+            .max()
+            .map_or(paused, |failed| later(*failed, RETRY_REST));
         if rested > paused {
             self.crew.observer.tell(&News::Resting { until: rested });
         }
@@ -305,11 +313,10 @@ impl<'r, 'c> Run<'r, 'c> {
     /// at the pace of the plan.
     fn time_left(&self) -> Span {
         let of_open = |begun: bool| {
-            let pairs = self.agenda.open_pairs();
-            pairs
-                .filter(move |(block, _)| self.agenda.has_begun(*block) == begun)
-                .map(|(_, scenario)| length(&self.matrix[scenario as usize]) + self.plan.pause)
-                .sum::<Span>()
+            let open = self.agenda.open_pairs();
+            let open = open.filter(|(block, _)| self.agenda.has_begun(*block) == begun);
+            let groups = groups(self.plan, &self.matrix);
+            time_of(open, (self.plan, &self.matrix, &groups))
         };
         let whole_blocks = (0..self.plan.blocks).filter(|block| !self.agenda.has_begun(*block));
         let count = i64::try_from(whole_blocks.count()).unwrap_or(0);

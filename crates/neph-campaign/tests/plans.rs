@@ -88,15 +88,23 @@ fn the_plans_of_flows_cost_what_their_comments_say() {
     let (_, plan, scenarios) = read("flows-macro.toml");
     assert_eq!((scenarios.len(), plan.blocks), (4, 3));
     let cost = estimate(&plan, &scenarios);
-    assert_eq!(cost.whole, Span::from_secs(3_600));
+    assert_eq!(
+        cost.whole,
+        Span::from_secs(900),
+        "all pairs at the same time"
+    );
     // 10 probes in 30 s on each of 512 flows, 5 minutes long.
     assert_eq!(scenarios[0].messages_of_all_flows(), 512 * 100);
     let (_, plan, scenarios) = read("flows-micro.toml");
     let cost = estimate(&plan, &scenarios);
-    assert_eq!(cost.whole, Span::from_secs(4 * 3_600));
+    assert_eq!(cost.whole, Span::from_secs(3_600));
     assert_eq!(cost.messages, 512 * 5 * 4 * 3_600);
     let mega = cost.fleet_bytes.bytes() / 1_000_000;
     assert!((520..580).contains(&mega), "{mega} MB");
+    let (_, plan, scenarios) = read("flows-seasons.toml");
+    let cost = estimate(&plan, &scenarios);
+    assert_eq!(cost.whole, Span::from_secs(4 * 2 * 305));
+    assert_eq!(cost.messages, 614_400);
 }
 
 #[test]
@@ -107,31 +115,37 @@ fn the_labs_of_the_shipped_plans_have_the_sites_that_the_plans_name() {
         "rest-vs-persistent.toml",
         "flows-macro.toml",
         "flows-micro.toml",
+        "flows-seasons.toml",
     ] {
         let (_, plan, scenarios) = read(name);
-        let lab = plan.lab.expect("a lab");
-        let text = fs::read_to_string(folder().join(&lab.topology.value)).expect("a topology");
-        let topology =
-            Topology::parse(&Source::new(&*lab.topology.value, text)).expect("no mistakes");
-        let from = scenarios.iter().filter_map(|s| s.parameters.get("from"));
-        let reflectors = lab.reflectors.iter();
-        let reflectors = reflectors.map(|reflector| &reflector.site.value);
-        for site in reflectors.chain([&lab.prober.value]).chain(from) {
-            assert!(topology.site_index(site).is_some(), "{name}: {site}");
+        for file in plan.topologies() {
+            let text = fs::read_to_string(folder().join(&file.value)).expect("a topology");
+            let topology = Topology::parse(&Source::new(&*file.value, text)).expect("no mistakes");
+            holds(&topology, &plan, &scenarios, name);
         }
-        for endpoint in &plan.endpoints {
-            let host: IpAddr = endpoint.target.host.parse().expect("an address");
-            let answers = |site: &&neph_lab::Site| site.addresses().any(|ip| ip == host);
-            let site = topology
-                .sites
-                .iter()
-                .find(answers)
-                .expect("a site of that address");
-            assert!(
-                lab.reflectors.iter().any(|r| r.site.value == site.name),
-                "{name}: {host}"
-            );
-        }
+    }
+}
+
+fn holds(topology: &Topology, plan: &Plan, scenarios: &[Scenario], name: &str) {
+    let lab = plan.lab.as_ref().expect("a lab");
+    let from = scenarios.iter().filter_map(|s| s.parameters.get("from"));
+    let reflectors = lab.reflectors.iter();
+    let reflectors = reflectors.map(|reflector| &reflector.site.value);
+    for site in reflectors.chain([&lab.prober.value]).chain(from) {
+        assert!(topology.site_index(site).is_some(), "{name}: {site}");
+    }
+    for endpoint in &plan.endpoints {
+        let host: IpAddr = endpoint.target.host.parse().expect("an address");
+        let answers = |site: &&neph_lab::Site| site.addresses().any(|ip| ip == host);
+        let site = topology
+            .sites
+            .iter()
+            .find(answers)
+            .expect("a site of that address");
+        assert!(
+            lab.reflectors.iter().any(|r| r.site.value == site.name),
+            "{name}: {host}"
+        );
     }
 }
 

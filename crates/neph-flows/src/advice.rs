@@ -8,14 +8,18 @@ use neph_model::{Instant, Own, Span};
 use serde::Serialize;
 
 use crate::Share;
-use crate::backtest::{Horizon, backtest};
+use crate::backtest::{Horizon, backtest, least_time};
 use crate::share::share;
-use crate::view::{FleetView, FlowHistory};
+use crate::view::{FleetView, FlowHistory, LastMessages};
 
 /// Flows that a pair needs before anything is said of its ports.
 const LEAST_FLOWS: usize = 8;
 /// Ports that are named at most.
 const NAMED: usize = 8;
+/// Ports are named where advice held for as long as it takes to follow it, at least.
+const LEAST_HELD: Span = Span::from_secs(60);
+/// And for this long, where the measurement can show it.
+const SHOULD_HOLD: Span = Span::from_secs(300);
 /// Numbers of connections that are told of.
 const CONNECTIONS: [u32; 5] = [1, 2, 4, 8, 16];
 
@@ -59,6 +63,9 @@ pub struct Guide {
     pub low_share: Share,
     /// Which ports to take, those first that have been there longest; empty where ports do not hold.
     pub ports: Vec<AdvisedPort>,
+    /// The longest time after which such advice was still better than chance, beyond doubt; `None`
+    /// where no port is named.
+    pub holds: Option<Span>,
     /// Why no port is named, where none is.
     pub no_ports: Option<String>,
     /// What opening several connections and keeping the best gives.
@@ -68,7 +75,7 @@ pub struct Guide {
 }
 
 /// A port that is on the low path.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct AdvisedPort {
     /// The source port.
     pub port: u16,
@@ -76,6 +83,8 @@ pub struct AdvisedPort {
     pub base: Span,
     /// How long it has been there.
     pub held: Span,
+    /// How many of its last messages were lost; `None` where there were none.
+    pub loss: Option<Share>,
 }
 
 /// Opening `connections` at random ports and keeping the one with the lowest latency.
@@ -118,6 +127,7 @@ struct Standing {
     class: Option<u16>,
     since: Instant<Own>,
     until: Instant<Own>,
+    last: LastMessages,
 }
 
 fn guide(view: &FleetView, endpoint: usize) -> Result<Guide, String> {
@@ -140,7 +150,8 @@ fn guide(view: &FleetView, endpoint: usize) -> Result<Guide, String> {
     let low_share = share(on_low as u64, standing.len() as u64)
         .ok_or("no flow had a base latency at the end")?;
     let horizons = backtest(view, &flows);
-    let no_ports = why_no_ports(view, on_low, &horizons);
+    let ports = ports(&standing);
+    let named = may_name(view, (on_low, ports.len()), (&horizons, low.share));
     let mut bases: Vec<(Span, f64)> = classes
         .iter()
         .map(|class| (class.base, class.share))
@@ -150,12 +161,9 @@ fn guide(view: &FleetView, endpoint: usize) -> Result<Guide, String> {
         low: low.base,
         random: best_of(&bases, 1).p50,
         low_share,
-        ports: if no_ports.is_none() {
-            ports(&standing)
-        } else {
-            Vec::new()
-        },
-        no_ports,
+        ports: if named.is_ok() { ports } else { Vec::new() },
+        holds: named.as_ref().ok().copied(),
+        no_ports: named.err(),
         best_of: CONNECTIONS
             .iter()
             .map(|connections| best_of(&bases, *connections))
@@ -174,7 +182,7 @@ fn flows_in_words(number: usize) -> String {
 
 /// The flows that went on until the end. One whose last message is long ago stands for nothing.
 fn standing(view: &FleetView, flows: &[&FlowHistory]) -> Vec<Standing> {
-    let recent = view.until - view.settings.bin - view.fleet.interval;
+    let recent = view.until - view.silence();
     let last = flows.iter().filter_map(|flow| {
         let segment = flow
             .segments
@@ -186,51 +194,102 @@ fn standing(view: &FleetView, flows: &[&FlowHistory]) -> Vec<Standing> {
             class: segment.class,
             since: segment.from,
             until: segment.until,
+            last: flow.last,
         })
     });
     last.collect()
 }
 
-/// Why no port can be named, although flows differ.
-fn why_no_ports(view: &FleetView, on_low: usize, horizons: &[Horizon]) -> Option<String> {
+/// Whether ports can be named, and for how long their advice held; or why not, although flows
+/// differ. `ports` are how many are on the low path, and how many of these lose no more than others.
+fn may_name(
+    view: &FleetView,
+    (on_low, ports): (usize, usize),
+    (horizons, low_share): (&[Horizon], f64),
+) -> Result<Span, String> {
     if let Some(renewal) = view.fleet.renewal {
-        return Some(format!(
+        return Err(format!(
             "flows were renewed every {renewal}, so it is not known how long a port keeps its path; measure without renewal"
         ));
     }
     if on_low == 0 {
-        return Some("no flow was in the lowest class at the end".to_owned());
+        return Err("no flow was in the lowest class at the end".to_owned());
     }
-    let Some(shortest) = horizons.first() else {
-        return Some(format!(
-            "the measurement is too short to test advice on its own past; {} would do",
-            crate::backtest::least_time(view.settings.bin)
-        ));
+    if ports == 0 {
+        return Err(
+            "the flows in the lowest class lost more of their last messages than the others"
+                .to_owned(),
+        );
+    }
+    let decides = |horizon: &&Horizon| {
+        (LEAST_HELD..=SHOULD_HOLD).contains(&horizon.after) && horizon.can_hold()
+    };
+    let Some(decisive) = horizons.iter().rev().find(decides) else {
+        let chance = horizons
+            .last()
+            .map_or(low_share, |horizon| horizon.random_on_low);
+        return Err(too_short(chance));
     };
     // Advice that is no better than chance is no advice.
-    (shortest.on_low.low <= shortest.random_on_low).then(|| {
-        format!(
-            "ports do not hold: {} after it was given, advice was right in {:.0} % of {} cases, and a random port in {:.0} %; open several connections instead, and look again often",
-            shortest.after,
-            shortest.on_low.share * 100.0,
-            shortest.on_low.n,
-            shortest.random_on_low * 100.0
-        )
-    })
+    let held = horizons.iter().take_while(|horizon| horizon.holds());
+    match held.last() {
+        Some(longest) if longest.after >= decisive.after => Ok(longest.after),
+        _ => {
+            let first = horizons.iter().find(|horizon| !horizon.holds());
+            Err(does_not_hold(first.unwrap_or(decisive)))
+        }
+    }
 }
 
+fn too_short(chance: f64) -> String {
+    let needed = match least_time(LEAST_HELD, chance) {
+        Some(needed) => format!("{needed} would do"),
+        None => "nearly all ports are on the low path".to_owned(),
+    };
+    format!(
+        "the measurement is too short to test on its own past whether advice holds for {LEAST_HELD}; {needed}"
+    )
+}
+
+fn does_not_hold(horizon: &Horizon) -> String {
+    format!(
+        "ports do not hold: {} after it was given, advice was right in {:.0} % of {} times, and a random port in {:.0} %; open several connections instead, and look again often",
+        horizon.after,
+        horizon.on_low.share * 100.0,
+        horizon.on_low.n,
+        horizon.random_on_low * 100.0
+    )
+}
+
+/// The ports on the low path, without those that lose more than the others do.
 fn ports(standing: &[Standing]) -> Vec<AdvisedPort> {
-    let mut low: Vec<&Standing> = standing
+    let count = |of: fn(&Standing) -> u32| standing.iter().map(of).map(u64::from).sum::<u64>();
+    let all = (count(|flow| flow.last.lost), count(|flow| flow.last.of));
+    let mut low: Vec<(&Standing, Option<Share>)> = standing
         .iter()
         .filter(|flow| flow.class == Some(0))
+        .map(|flow| (flow, share(flow.last.lost.into(), flow.last.of.into())))
+        .filter(|(flow, loss)| !loses_more(flow.last, *loss, all))
         .collect();
-    low.sort_by_key(|flow| (flow.since, flow.base, flow.port));
-    let named = low.into_iter().take(NAMED).map(|flow| AdvisedPort {
+    low.sort_by_key(|(flow, _)| (flow.since, flow.base, flow.port));
+    let named = low.into_iter().take(NAMED).map(|(flow, loss)| AdvisedPort {
         port: flow.port,
         base: flow.base,
         held: flow.until - flow.since,
+        loss,
     });
     named.collect()
+}
+
+/// Whether a flow's loss is above that of the others, beyond doubt. `all` are lost and all messages
+/// of all flows.
+fn loses_more(own: LastMessages, loss: Option<Share>, all: (u64, u64)) -> bool {
+    let others = share(
+        all.0.saturating_sub(own.lost.into()),
+        all.1.saturating_sub(own.of.into()),
+    );
+    let usual = others.map_or(0.0, |others| others.share);
+    loss.is_some_and(|loss| loss.low > usual)
 }
 
 /// The best of `connections` flows that fall into classes by their shares, each by itself: it is

@@ -1,14 +1,19 @@
 //! Advice held against the past: what would have come of taking the best port at a moment, a while
 //! later, against what all ports had then.
+//!
+//! At a moment only what had been told by then counts: a path change is told some messages after it
+//! happened, or a while after. The borders of the latency classes alone are those of the whole
+//! measurement, and so is which changes were taken back later.
+
+use std::collections::BTreeMap;
 
 use neph_model::{Instant, Own, Span};
-use neph_stats::{Sorted, rough_quantile};
+use neph_stats::{quantile_needs, share_interval};
 use serde::Serialize;
 
-use crate::fairness::span;
 use crate::pair::Share;
-use crate::share::share;
-use crate::view::{FleetView, FlowHistory, Segment};
+use crate::share::{share, share_worth};
+use crate::view::{FleetView, FlowHistory, PathChange, Segment};
 
 /// How long after advice it is looked whether it still holds.
 const HORIZONS: [Span; 6] = [
@@ -19,25 +24,40 @@ const HORIZONS: [Span; 6] = [
     Span::from_secs(1800),
     Span::from_secs(7200),
 ];
-/// Moments at which advice is taken, at least and at most.
-const LEAST: u8 = 10;
+/// Moments at which advice is taken, at most.
 const MOST: i64 = 400;
+/// Times that follow one another in which a horizon is looked at, at least.
+const LEAST: u64 = 2;
 
 /// How advice fared a while after it was given.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Horizon {
     /// How long after.
     pub after: Span,
-    /// In how many of the moments the advised port was in the lowest class then. Moments that are
-    /// nearer to each other than `after` look at the same time twice: the interval is then too
-    /// narrow.
+    /// In how many of the moments the advised port was in the lowest class then. One that had gone
+    /// silent was not. Its `n` are the times of this length that the measurement has room for:
+    /// moments nearer to each other look at the same time twice, which makes the share smoother but
+    /// the interval no narrower.
     pub on_low: Share,
     /// The share of all flows that were in the lowest class then: what chance gives.
     pub random_on_low: f64,
-    /// Median of the advised ports' base latencies, and of all flows'.
-    pub p50: Against,
+    /// Median of the advised ports' base latencies, and of all flows'; `None` where there were too
+    /// few times for one, or where half of the flows had gone silent.
+    pub p50: Option<Against>,
     /// The same of the 99th percentile.
-    pub p99: Against,
+    pub p99: Option<Against>,
+}
+
+impl Horizon {
+    /// Whether advice was better than chance, beyond doubt.
+    pub fn holds(&self) -> bool {
+        self.on_low.low > self.random_on_low
+    }
+
+    /// Whether there were times enough for [`Self::holds`] to come out, had it always been right.
+    pub(crate) fn can_hold(&self) -> bool {
+        is_enough(self.on_low.n, self.random_on_low)
+    }
 }
 
 /// What was advised beside what a random flow has.
@@ -56,111 +76,235 @@ impl Against {
     }
 }
 
-/// How long a measurement has to be before advice can be tested at all.
-pub(crate) fn least_time(bin: Span) -> Span {
-    HORIZONS[0] + step(bin).times(i64::from(LEAST) + 1)
+/// How long a measurement has to be before a horizon can show that advice is better than chance,
+/// where chance is right in a share `random` of all cases; `None` where that is always.
+pub(crate) fn least_time(horizon: Span, random: f64) -> Option<Span> {
+    let times = (LEAST..=1000).find(|times| is_enough(*times, random))?;
+    // And one more, for what goes by until flows have a base latency.
+    Some(horizon.times(i64::try_from(times).ok()? + 1))
 }
 
-/// Advice is taken twice in a bin, so that short measurements have enough moments.
-fn step(bin: Span) -> Span {
-    Span::from_nanos((bin.nanos() / 4).max(1))
+#[expect(clippy::cast_precision_loss, reason = "a count")]
+fn is_enough(times: u64, random: f64) -> bool {
+    share_interval(1.0, times as f64).is_ok_and(|interval| interval.low > random)
 }
 
-/// The advice of each moment scored at each horizon for which there are moments enough.
+/// A flow, and since when each of its segments was known.
+#[derive(Debug)]
+struct Watched<'a> {
+    flow: &'a FlowHistory,
+    known: Vec<Instant<Own>>,
+}
+
+impl<'a> Watched<'a> {
+    /// `changes` hold each change's `told`, by lane, port and moment.
+    fn new(view: &FleetView, flow: &'a FlowHistory, changes: &Changes) -> Self {
+        // Of the first base latency it is not kept when it was told: it takes a window.
+        let window = view.fleet.interval;
+        let first = window.times(i64::from(view.settings.detection.window));
+        let known = |(index, segment): (usize, &Segment)| {
+            let key = (flow.lane.0, flow.source_port, segment.from);
+            match changes.get(&key) {
+                Some(told) if index > 0 => *told,
+                _ => segment.from + first + segment.base,
+            }
+        };
+        Self {
+            flow,
+            known: flow.segments.iter().enumerate().map(known).collect(),
+        }
+    }
+
+    /// Where it was at a moment as far as that was known then, unless it had gone silent for
+    /// `silence`.
+    fn known_at(&self, moment: Instant<Own>, silence: Span) -> Option<&'a Segment> {
+        let is_alive = self.flow.segments.last()?.until >= moment - silence;
+        let next = self.known.partition_point(|told| *told <= moment);
+        let segment = self.flow.segments.get(next.checked_sub(1)?)?;
+        is_alive.then_some(segment)
+    }
+}
+
+/// When each change was told.
+type Changes = BTreeMap<(u32, u16, Instant<Own>), Instant<Own>>;
+
+/// The advice of each moment scored at each horizon for which there is time enough; none of flows
+/// that are renewed, whose ports last no longer.
 pub(crate) fn backtest(view: &FleetView, flows: &[&FlowHistory]) -> Vec<Horizon> {
-    let begun = flows.iter().filter_map(|flow| flow.segments.first());
-    let Some(from) = begun.map(|segment| segment.from).max() else {
+    if view.fleet.renewal.is_some() {
+        return Vec::new();
+    }
+    let told = |change: &PathChange| {
+        let key = (change.lane.0, change.source_port, change.at);
+        (key, change.told)
+    };
+    let changes: Changes = view.changes.iter().map(told).collect();
+    let begun = flows.iter().filter(|flow| !flow.segments.is_empty());
+    let watched: Vec<Watched> = begun
+        .map(|flow| Watched::new(view, flow, &changes))
+        .collect();
+    let Some(from) = begin(&watched) else {
         return Vec::new();
     };
+    let silence = view.silence();
     let told = HORIZONS.iter().map_while(|after| {
-        let room = view.until - from - *after;
-        let mut apart = step(view.settings.bin);
-        while room.nanos() / apart.nanos() > MOST {
+        let room = (view.until - from - *after).nanos();
+        // Four moments in a bin, so that short measurements have some.
+        let mut apart = Span::from_nanos((view.settings.bin.nanos() / 4).max(1));
+        while room / apart.nanos() > MOST {
             apart = apart.times(2);
         }
-        let moments = (1..=room.nanos() / apart.nanos()).map(|n| from + apart.times(n));
-        score(flows, moments, *after)
+        let moments = (0..=room.div_euclid(apart.nanos())).map(|n| from + apart.times(n));
+        let moments: Vec<Instant<Own>> = moments.collect();
+        let tally = score(&watched, &moments, (*after, silence));
+        // The times of this length one after the other.
+        let times = u64::try_from((view.until - from).nanos() / after.nanos()).unwrap_or(0);
+        tally.told(*after, times)
     });
     told.collect()
 }
 
-/// What a score is made of.
+/// When nine of ten flows had a base latency: one that comes late does not keep the others waiting.
+fn begin(watched: &[Watched<'_>]) -> Option<Instant<Own>> {
+    let mut first: Vec<Instant<Own>> = watched
+        .iter()
+        .filter_map(|flow| flow.known.first().copied())
+        .collect();
+    first.sort_unstable();
+    first
+        .get((first.len() * 9).div_ceil(10).checked_sub(1)?)
+        .copied()
+}
+
+/// What a score is made of: of the advised ports, and of all.
 #[derive(Debug, Default)]
 struct Tally {
-    advised: Vec<f64>,
-    random: Vec<f64>,
-    advised_low: u64,
-    random_low: u64,
+    advised: Found,
+    random: Found,
 }
 
 fn score(
-    flows: &[&FlowHistory],
-    moments: impl Iterator<Item = Instant<Own>>,
-    after: Span,
-) -> Option<Horizon> {
+    watched: &[Watched<'_>],
+    moments: &[Instant<Own>],
+    (after, silence): (Span, Span),
+) -> Tally {
     let mut tally = Tally::default();
     for moment in moments {
-        let Some(chosen) = choose(flows, moment) else {
-            continue;
-        };
-        let Some(then) = at(chosen, moment + after) else {
-            continue;
-        };
-        tally.advised.push(nanos(then.base));
-        tally.advised_low += u64::from(then.class == Some(0));
-        for segment in flows.iter().filter_map(|flow| at(flow, moment + after)) {
-            tally.random.push(nanos(segment.base));
-            tally.random_low += u64::from(segment.class == Some(0));
+        if let Some(chosen) = choose(watched, *moment, silence) {
+            tally.advised.add(chosen.flow.at(*moment + after), 1);
         }
     }
-    if tally.advised.len() < usize::from(LEAST) {
-        return None;
+    for one in watched {
+        let known = moments
+            .iter()
+            .filter(|moment| one.known_at(**moment, silence).is_some());
+        let found: Vec<Option<&Segment>> =
+            known.map(|moment| one.flow.at(*moment + after)).collect();
+        for same in found.chunk_by(|one, other| one == other) {
+            tally.random.add(same[0], same.len() as u64);
+        }
     }
-    let all = tally.random.len() as u64;
-    let on_low = share(tally.advised_low, tally.advised.len() as u64)?;
-    let random_on_low = share(tally.random_low, all)?.share;
-    let (advised, random) = (
-        Sorted::sort(&mut tally.advised).ok()?,
-        Sorted::sort(&mut tally.random).ok()?,
-    );
-    let against = |p: f64| {
-        Some(Against {
-            advised: span(rough_quantile(advised, p).ok()?),
-            random: span(rough_quantile(random, p).ok()?),
+    tally
+}
+
+impl Tally {
+    fn told(&self, after: Span, times: u64) -> Option<Horizon> {
+        let moments = self.advised.cases();
+        let times = times.min(moments);
+        if times < LEAST {
+            return None;
+        }
+        #[expect(clippy::cast_precision_loss, reason = "a count")]
+        let on_low = share_worth(self.advised.low, moments, times as f64)?;
+        let against = |p: f64| {
+            let is_enough = quantile_needs(p).is_ok_and(|needs| times >= needs as u64);
+            Some(Against {
+                advised: self.advised.quantile(p).filter(|_| is_enough)?,
+                random: self.random.quantile(p)?,
+            })
+        };
+        #[expect(
+            clippy::cast_precision_loss,
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "a part of a count"
+        )]
+        let hits = (on_low.share * times as f64).round() as u64;
+        Some(Horizon {
+            after,
+            on_low: Share {
+                hits,
+                n: times,
+                ..on_low
+            },
+            random_on_low: share(self.random.low, self.random.cases())?.share,
+            p50: against(0.5),
+            p99: against(0.99),
         })
-    };
-    Some(Horizon {
-        after,
-        on_low,
-        random_on_low,
-        p50: against(0.5)?,
-        p99: against(0.99)?,
-    })
+    }
+}
+
+/// Where flows were found: how often at which base latency.
+#[derive(Debug, Default)]
+struct Found {
+    bases: BTreeMap<Span, u64>,
+    /// Those that had gone silent: above all others.
+    silent: u64,
+    /// Those in the lowest class.
+    low: u64,
+}
+
+impl Found {
+    fn add(&mut self, segment: Option<&Segment>, times: u64) {
+        let Some(segment) = segment else {
+            self.silent += times;
+            return;
+        };
+        *self.bases.entry(segment.base).or_default() += times;
+        if segment.class == Some(0) {
+            self.low += times;
+        }
+    }
+
+    fn cases(&self) -> u64 {
+        self.bases.values().sum::<u64>() + self.silent
+    }
+
+    /// The base latency that a share `p` is at or below; `None` of silent ones.
+    #[expect(
+        clippy::cast_precision_loss,
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a rank"
+    )]
+    fn quantile(&self, p: f64) -> Option<Span> {
+        let rank = (self.cases() as f64 * p).ceil() as u64;
+        let mut below = 0;
+        let mut bases = self.bases.iter();
+        let found = bases.find(|(_, count)| {
+            below += **count;
+            below >= rank
+        });
+        found.map(|(base, _)| *base)
+    }
 }
 
 /// The port that one would take at a moment, of what is known then: of the flows with the lowest
 /// base latency class the one that has been there longest.
-fn choose<'a>(flows: &[&'a FlowHistory], moment: Instant<Own>) -> Option<&'a FlowHistory> {
-    let there = flows
+fn choose<'a, 'b>(
+    watched: &'b [Watched<'a>],
+    moment: Instant<Own>,
+    silence: Span,
+) -> Option<&'b Watched<'a>> {
+    let there = watched
         .iter()
-        .filter_map(|flow| Some((*flow, at(flow, moment)?)));
-    let best = there.min_by_key(|(flow, segment)| {
+        .filter_map(|one| Some((one, one.known_at(moment, silence)?)));
+    let best = there.min_by_key(|(one, segment)| {
         let class = segment.class.unwrap_or(u16::MAX);
-        (class, segment.from, segment.base, flow.source_port)
+        (class, segment.from, segment.base, one.flow.source_port)
     });
-    best.map(|(flow, _)| flow)
+    best.map(|(one, _)| one)
 }
 
-/// Where a flow was at a moment.
-fn at(flow: &FlowHistory, moment: Instant<Own>) -> Option<&Segment> {
-    let next = flow
-        .segments
-        .partition_point(|segment| segment.from <= moment);
-    let segment = flow.segments.get(next.checked_sub(1)?)?;
-    (moment <= segment.until).then_some(segment)
-}
-
-#[expect(clippy::cast_precision_loss, reason = "statistics; exact to 104 days")]
-fn nanos(span: Span) -> f64 {
-    span.nanos() as f64
-}
+#[cfg(test)]
+mod tests;

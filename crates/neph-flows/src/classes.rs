@@ -12,7 +12,7 @@ use neph_stats::Weighted;
 use crate::fairness::span;
 use crate::pair::Moved;
 use crate::settings::Settings;
-use crate::share::share;
+use crate::share::Groups;
 use crate::view::{Class, FlowHistory, PathChange};
 
 /// Less than this share of all flows' time makes no class: a level that one flow had for a moment.
@@ -119,19 +119,34 @@ pub(crate) fn nearest(classes: &[Class], base: Span) -> Option<usize> {
     nearest.map(|(index, _)| index)
 }
 
-/// Moves away from each class against its share of time.
-pub(crate) fn moved(classes: &[Class], watched: Span) -> Vec<Moved> {
-    let all: u64 = classes.iter().map(|class| class.left).sum();
+/// Moves away from each class against its share of time. Those in one bin of time are a group: one
+/// event moves many flows.
+pub(crate) fn moved(
+    classes: &[Class],
+    changes: &[&PathChange],
+    (watched, bin): (Span, Span),
+) -> Vec<Moved> {
+    let mut left: Vec<Groups> = classes.iter().map(|_| Groups::default()).collect();
+    for change in changes {
+        let from = nearest(classes, change.before);
+        if from == nearest(classes, change.after) {
+            continue;
+        }
+        let group = change.at.nanos().div_euclid(bin.nanos().max(1));
+        for (index, groups) in left.iter_mut().enumerate() {
+            groups.add(group, from == Some(index));
+        }
+    }
     let hours = watched.secs_f64() / 3600.0;
     let of = |(index, class): (usize, &Class)| {
         #[expect(clippy::cast_precision_loss, reason = "a rate")]
-        let left = class.left as f64;
+        let away = class.left as f64;
         let time = hours * class.share;
         Moved {
             class: u16::try_from(index).unwrap_or(u16::MAX),
             share: class.share,
-            moved: share(class.left, all),
-            per_flow_hour: if time > 0.0 { left / time } else { 0.0 },
+            moved: left[index].share(),
+            per_flow_hour: if time > 0.0 { away / time } else { 0.0 },
         }
     };
     classes.iter().enumerate().map(of).collect()

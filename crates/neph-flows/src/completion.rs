@@ -1,4 +1,7 @@
-//! How long small transfers take on the flows of each latency class.
+//! How long small transfers take on the flows of each latency class. The unit is the port, for
+//! transfers on one port have its path in common.
+
+use std::collections::BTreeMap;
 
 use neph_model::{PinnedTransfer, Span};
 use neph_stats::{Level, Sorted, median, quantile};
@@ -14,9 +17,12 @@ pub struct Completion {
     pub n: u64,
     /// Those of them that failed: they count as longer than all others.
     pub failed: u64,
-    /// The median, connecting included; `None` if half of them failed or none was tried.
+    /// Source ports that they were made on.
+    pub ports: u64,
+    /// The median over ports of each port's median, connecting included; `None` if half of the
+    /// ports failed half of their transfers, or none was tried.
     pub median: Option<Span>,
-    /// Its 95 % interval; `None` below 6 transfers, or where an end lies among those that failed.
+    /// Its 95 % interval; `None` below 6 ports, or where an end lies among those that failed.
     pub interval: Option<(Span, Span)>,
     /// The median over that of the first class that has one.
     pub ratio: Option<f64>,
@@ -25,7 +31,7 @@ pub struct Completion {
 impl FleetView {
     /// The source ports that were in a class of an endpoint at the end, by lane.
     pub fn ports_in(&self, endpoint: usize, class: usize) -> impl Iterator<Item = u16> + '_ {
-        let recent = self.until - self.settings.bin - self.fleet.interval;
+        let recent = self.until - self.silence();
         self.flows_of(endpoint)
             .filter(move |flow| {
                 flow.segments.last().is_some_and(|segment| {
@@ -60,7 +66,7 @@ pub fn completions(classes: &[Vec<u16>], transfers: &[PinnedTransfer]) -> Vec<Co
         let own = transfers
             .iter()
             .filter(|one| ports.contains(&one.source_port));
-        completion(class, own.map(PinnedTransfer::whole))
+        completion(class, own)
     };
     let mut found: Vec<Completion> = classes.iter().enumerate().map(of_class).collect();
     let first = found.iter().find_map(|one| one.median);
@@ -71,29 +77,52 @@ pub fn completions(classes: &[Vec<u16>], transfers: &[PinnedTransfer]) -> Vec<Co
     found
 }
 
-fn completion(class: usize, took: impl Iterator<Item = Option<Span>>) -> Completion {
-    let (mut done, mut failed) = (Vec::new(), 0);
-    for one in took {
-        match one {
-            #[expect(clippy::cast_precision_loss, reason = "below a week, exact")]
-            Some(whole) => done.push(whole.nanos() as f64),
-            None => failed += 1,
-        }
+fn completion<'a>(class: usize, own: impl Iterator<Item = &'a PinnedTransfer>) -> Completion {
+    let mut by_port: BTreeMap<u16, Port> = BTreeMap::new();
+    for one in own {
+        by_port.entry(one.source_port).or_default().add(one.whole());
     }
-    let n = (done.len() + failed) as u64;
-    let middle_and_ends = Sorted::sort(&mut done).ok().map(|sorted| {
-        let middle = median(sorted, failed).ok().and_then(span);
-        let ends = quantile(sorted, failed, 0.5).ok();
+    let levels: Vec<Level> = by_port.values_mut().filter_map(Port::median).collect();
+    let mut medians: Vec<f64> = levels.iter().filter_map(|level| level.number()).collect();
+    let lost = levels.len() - medians.len();
+    let middle_and_ends = Sorted::sort(&mut medians).ok().map(|sorted| {
+        let middle = median(sorted, lost).ok().and_then(span);
+        let ends = quantile(sorted, lost, 0.5).ok();
         (middle, ends.and_then(|q| span(q.low()).zip(span(q.high()))))
     });
     let (median, interval) = middle_and_ends.unwrap_or_default();
+    let failed = by_port.values().map(|port| port.failed).sum::<usize>();
+    let done = by_port.values().map(|port| port.done.len()).sum::<usize>();
     Completion {
         class,
-        n,
+        n: (done + failed) as u64,
         failed: failed as u64,
+        ports: by_port.len() as u64,
         median,
         interval,
         ratio: None,
+    }
+}
+
+/// The transfers on one port: nanoseconds of those that came to an end.
+#[derive(Debug, Default)]
+struct Port {
+    done: Vec<f64>,
+    failed: usize,
+}
+
+impl Port {
+    fn add(&mut self, took: Option<Span>) {
+        match took {
+            #[expect(clippy::cast_precision_loss, reason = "below a week, exact")]
+            Some(whole) => self.done.push(whole.nanos() as f64),
+            None => self.failed += 1,
+        }
+    }
+
+    /// Censored where half of them failed; `None` where nothing was tried.
+    fn median(&mut self) -> Option<Level> {
+        median(Sorted::sort(&mut self.done).ok()?, self.failed).ok()
     }
 }
 
@@ -128,21 +157,35 @@ mod tests {
         assert_eq!(turns(&[], 4), []);
     }
 
-    /// Ten transfers of 100 to 109 ms, and ten of 118 to 127: medians 104.5 and 122.5 ms. The
-    /// median's interval of ten values is from the second to the ninth (binomial, 97.9 %).
+    /// Two ports with 100 to 104 and 105 to 109 ms: medians 102 and 107, and 104.5 of these. One of
+    /// 118 to 127: 122.5 ms.
     #[test]
-    fn medians_their_intervals_and_ratios() {
+    fn each_port_counts_once_and_classes_are_compared() {
         let slow = (0..10).map(|n| transfer(9, Some(118 + n)));
         let fast = (0..10).map(|n| transfer(1 + u16::from(n > 4), Some(100 + n)));
         let all: Vec<PinnedTransfer> = slow.chain(fast).collect();
         let found = completions(&[vec![1, 2], vec![9]], &all);
-        let millis = Span::from_millis;
+        assert_eq!((found[0].n, found[0].ports), (10, 2));
+        assert_eq!((found[1].n, found[1].ports), (10, 1));
         assert_eq!(found[0].median, Some(Span::from_micros(104_500)));
         assert_eq!(found[1].median, Some(Span::from_micros(122_500)));
-        assert_eq!(found[0].interval, Some((millis(101), millis(108))));
         assert_eq!(found[0].ratio, Some(1.0));
         let ratio = found[1].ratio.expect("both have medians");
         assert!((ratio - 122.5 / 104.5).abs() < 1e-12, "{ratio}");
+        // Ten transfers on one port are one path, however many they are.
+        assert_eq!((found[0].interval, found[1].interval), (None, None));
+    }
+
+    /// Ten ports of 100 to 109 ms, three transfers of each: the interval of ten values' median is
+    /// from the second to the ninth (binomial, 97.9 %).
+    #[test]
+    fn the_interval_is_that_of_the_ports() {
+        let transfers = (0..30).map(|n| transfer(n % 10, Some(100 + i64::from(n % 10))));
+        let all: Vec<PinnedTransfer> = transfers.collect();
+        let found = completions(&[(0..10).collect()], &all);
+        let millis = Span::from_millis;
+        assert_eq!((found[0].n, found[0].ports), (30, 10));
+        assert_eq!(found[0].interval, Some((millis(101), millis(108))));
     }
 
     #[test]

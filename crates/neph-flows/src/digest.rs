@@ -1,6 +1,7 @@
 //! A fleet's messages, one after the other, and what they say so far.
 //!
-//! What is kept grows with flows, path changes and bins of time, never with messages.
+//! What is kept grows with flows and, up to bounds, with path changes and bins of time, never with
+//! messages.
 
 use std::collections::VecDeque;
 
@@ -8,10 +9,11 @@ use neph_model::{Fleet, FleetMessage, Instant, Lane, Own};
 use neph_stats::StatsError;
 
 use crate::base::{Bases, News, What};
-use crate::fairness::Bins;
-use crate::flow::{Correction, Flow, Past};
+use crate::changes::{Changes, MOST};
+use crate::fairness::{Bin, Bins};
+use crate::flow::{Flow, Ground, Past};
 use crate::settings::Settings;
-use crate::view::{FleetView, FlowTally, PathChange};
+use crate::view::{FleetView, FlowHistory, FlowTally, PathChange};
 use crate::witness::Drift;
 
 /// Something about paths that was not known before.
@@ -25,10 +27,11 @@ pub enum PathNews {
 
 /// What is kept of the flows to one endpoint.
 #[derive(Debug)]
-pub(crate) struct Crowd {
-    pub(crate) bases: Bases,
+struct Crowd {
+    bases: Bases,
     drift: Drift,
-    pub(crate) bins: Option<Bins>,
+    bins: Option<Bins>,
+    tally: FlowTally,
 }
 
 /// A lane's flow, and the one before it, of which something may still be found out.
@@ -38,20 +41,51 @@ struct Place {
     previous: Option<Box<Flow>>,
 }
 
+/// Flows that are over and kept, where flows are renewed: 80 bytes each.
+const MOST_OVER: usize = 1 << 19;
+
 /// What a fleet's messages say. Messages of one flow come in the order of their numbers, those of
 /// different flows as they like.
 #[derive(Debug)]
 pub struct Digest {
-    pub(crate) fleet: Fleet,
-    pub(crate) settings: Settings,
+    fleet: Fleet,
+    settings: Settings,
     places: Vec<Place>,
-    over: Vec<Past>,
-    pub(crate) crowds: Vec<Crowd>,
-    changes: Vec<PathChange>,
+    over: VecDeque<Past>,
+    most_over: usize,
+    crowds: Vec<Crowd>,
+    changes: Changes,
     news: VecDeque<PathNews>,
     /// First and last sending.
-    pub(crate) extent: Option<(Instant<Own>, Instant<Own>)>,
+    extent: Option<(Instant<Own>, Instant<Own>)>,
     tally: FlowTally,
+}
+
+/// What a digest knows at its end.
+#[derive(Debug)]
+pub(crate) struct Known {
+    pub(crate) fleet: Fleet,
+    pub(crate) settings: Settings,
+    /// First and last sending.
+    pub(crate) extent: (Instant<Own>, Instant<Own>),
+    /// By lane, then by time.
+    pub(crate) flows: Vec<FlowHistory>,
+    /// By time.
+    pub(crate) changes: Vec<PathChange>,
+    /// What was before this is not known any more.
+    pub(crate) horizon: Option<Instant<Own>>,
+    pub(crate) tally: FlowTally,
+    /// Of each endpoint.
+    pub(crate) crowds: Vec<KnownCrowd>,
+}
+
+/// What is known of the flows to one endpoint.
+#[derive(Debug)]
+pub(crate) struct KnownCrowd {
+    pub(crate) bins: Vec<Bin>,
+    /// When a queue stood that all flows shared.
+    pub(crate) congested: Vec<(Instant<Own>, Instant<Own>)>,
+    pub(crate) tally: FlowTally,
 }
 
 impl Digest {
@@ -65,19 +99,21 @@ impl Digest {
                 bases: Bases::new(&settings)?,
                 drift: Drift::default(),
                 bins: None,
+                tally: FlowTally::default(),
             })
         };
         Ok(Self {
             fleet: fleet.clone(),
             settings,
             places: Vec::new(),
-            over: Vec::new(),
+            over: VecDeque::new(),
+            most_over: MOST_OVER,
             crowds: fleet
                 .endpoints
                 .iter()
                 .map(crowd)
                 .collect::<Result<_, _>>()?,
-            changes: Vec::new(),
+            changes: Changes::new(MOST),
             news: VecDeque::new(),
             extent: None,
             tally: FlowTally::default(),
@@ -98,8 +134,11 @@ impl Digest {
             let round_trip = reply.network();
             let width = self.settings.bin;
             let crowd = &mut self.crowds[endpoint];
-            let bins = crowd.bins.get_or_insert_with(|| Bins::new(first, width));
-            bins.push(message, round_trip);
+            let fleet = &self.fleet;
+            let bins = crowd
+                .bins
+                .get_or_insert_with(|| Bins::new(first, width, fleet));
+            bins.push(number, message, round_trip);
             crowd.bases.push(number, message.sent, round_trip);
         }
         self.hear(endpoint);
@@ -120,13 +159,7 @@ impl Digest {
 
     /// The flow of a change was traced: it met other routers than before, or the same.
     pub fn traced(&mut self, change: &PathChange, others: bool) {
-        let is_it = |other: &&mut PathChange| {
-            (other.lane, other.source_port, other.at)
-                == (change.lane, change.source_port, change.at)
-        };
-        if let Some(known) = self.changes.iter_mut().rev().find(is_it) {
-            known.evidence.trace = Some(others);
-        }
+        self.changes.traced(change, others);
     }
 
     /// What was asked for.
@@ -136,7 +169,12 @@ impl Digest {
 
     /// How many path changes there are.
     pub fn changes(&self) -> usize {
-        self.changes.len()
+        self.changes.told()
+    }
+
+    /// All changes that are kept, by time.
+    pub(crate) fn changes_by_time(&self) -> Vec<PathChange> {
+        self.changes.by_time()
     }
 
     /// How the messages fared that came so far: cheaper than the whole view.
@@ -144,9 +182,9 @@ impl Digest {
         &self.tally
     }
 
-    /// Everything that is known, as of now.
-    pub fn view(&self) -> FleetView {
-        crate::look::look(self)
+    /// Everything that is known.
+    pub fn view(self) -> FleetView {
+        crate::look::look(self.end())
     }
 
     /// Which of the endpoint's flows a lane's is.
@@ -171,12 +209,20 @@ impl Digest {
             let bases = &mut self.crowds[endpoint].bases;
             bases.restart(number, message.sent);
             let old = std::mem::replace(&mut place.previous, place.current.take().map(Box::new));
-            self.over.extend(old.map(|flow| flow.past(None)));
+            let past = old.map(|flow| flow.past(message.lane, None));
+            if self.over.len() >= self.most_over
+                && let Some(oldest) = self.over.pop_front()
+            {
+                self.changes.forget_until(oldest.until());
+            }
+            self.over.extend(past);
         }
         let flow = place.current.get_or_insert_with(|| Flow::begun_by(message));
-        let before = *flow.tally();
-        flow.push(message, &self.settings, &mut self.crowds[endpoint].drift);
-        self.tally.replace(&before, flow.tally());
+        let crowd = &mut self.crowds[endpoint];
+        let ground = (self.fleet.interval, &self.settings);
+        let found = flow.push(message, ground, &mut crowd.drift);
+        crowd.tally.add(&found);
+        self.tally.add(&found);
     }
 
     /// Takes in what the detector says about the flows to an endpoint.
@@ -202,63 +248,60 @@ impl Digest {
         let Some(flow) = flow else {
             return;
         };
-        let ground = (self.fleet.interval, self.crowds[endpoint].drift);
+        let changes = &mut self.changes;
         match news.what {
             What::Shift(shift) => {
-                let change = flow.shift(shift, &self.settings, ground);
-                self.changes.extend(change);
+                let ground = Ground {
+                    lane: Lane(lane),
+                    interval: self.fleet.interval,
+                    settings: &self.settings,
+                    drift: self.crowds[endpoint].drift,
+                };
+                let change = flow.shift(shift, ground, changes);
                 self.news.extend(change.map(PathNews::Changed));
             }
             What::Correction { base, .. } => {
-                let correction = flow.correct(base, &self.settings);
-                self.correct(Lane(lane), base, correction);
+                let withdrawn = flow.correct(base, &self.settings, changes);
+                self.news.extend(withdrawn.map(PathNews::Withdrawn));
             }
         }
     }
 
-    /// Amends or takes back the latest change of a lane.
-    fn correct(&mut self, lane: Lane, base: neph_model::Span, correction: Correction) {
-        let (Correction::Amended(at) | Correction::Withdrawn(at)) = correction else {
-            return;
-        };
-        let is_it = |change: &PathChange| change.lane == lane && change.at == at;
-        let Some(index) = self.changes.iter().rposition(is_it) else {
-            return;
-        };
-        if correction == Correction::Withdrawn(at) {
-            let change = self.changes.remove(index);
-            self.news.push_back(PathNews::Withdrawn(change));
-        } else {
-            self.changes[index].after = base;
+    /// What is only needed while messages come is let go before the histories are made.
+    fn end(mut self) -> Known {
+        let mut pasts: Vec<Past> = self.over.drain(..).collect();
+        let places = std::mem::take(&mut self.places);
+        for (lane, place) in (0..).map(Lane).zip(&places) {
+            let crowd = &self.crowds[self.fleet.endpoint_of(lane)];
+            let exactly = crowd.bases.base(self.number(lane));
+            pasts.extend(place.previous.as_ref().map(|flow| flow.past(lane, None)));
+            pasts.extend(place.current.as_ref().map(|flow| flow.past(lane, exactly)));
         }
-    }
-
-    /// All flows: those that are over, and a look at those that go on.
-    pub(crate) fn pasts(&self) -> Vec<Past> {
-        let going_on = (0..).zip(&self.places).flat_map(|(lane, place)| {
-            let lane = Lane(lane);
-            let endpoint = self.fleet.endpoint_of(lane);
-            let exactly = self.crowds[endpoint].bases.base(self.number(lane));
-            let previous = place.previous.as_ref().map(|flow| flow.past(None));
-            let current = place.current.as_ref().map(|flow| flow.past(exactly));
-            previous.into_iter().chain(current)
-        });
-        let mut pasts: Vec<Past> = self.over.iter().cloned().chain(going_on).collect();
+        drop(places);
+        let known = |crowd: Crowd| KnownCrowd {
+            congested: crowd.bases.queued().collect(),
+            bins: crowd.bins.map(Bins::told).unwrap_or_default(),
+            tally: crowd.tally,
+        };
+        let crowds = self.crowds.into_iter().map(known).collect();
         // By lane; of one lane they are in the order of time already, and the sort keeps it.
-        pasts.sort_by_key(|past| past.lane);
-        pasts
-    }
-
-    /// All changes, by time.
-    pub(crate) fn changes_by_time(&self) -> Vec<PathChange> {
-        let mut changes = self.changes.clone();
-        changes.sort_by_key(|change| (change.at, change.lane));
-        changes
-    }
-
-    /// All flows' tallies together.
-    pub(crate) const fn whole_tally(&self) -> FlowTally {
-        self.tally
+        if !pasts.is_sorted_by_key(Past::lane) {
+            pasts.sort_by_key(Past::lane);
+        }
+        let zero = Instant::from_nanos(0);
+        Known {
+            fleet: self.fleet,
+            settings: self.settings,
+            extent: self.extent.unwrap_or((zero, zero)),
+            flows: pasts
+                .iter()
+                .map(|past| past.history(&self.changes))
+                .collect(),
+            horizon: self.changes.horizon(),
+            changes: self.changes.by_time(),
+            tally: self.tally,
+            crowds,
+        }
     }
 }
 

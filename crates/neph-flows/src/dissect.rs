@@ -6,12 +6,12 @@ use std::collections::BTreeMap;
 use neph_model::{FleetMessage, FleetOutcome, Instant, Lane, Own, Span};
 use serde::Serialize;
 
+use crate::order::overtook_there;
 use crate::{Direction, FleetView};
 
 /// More messages of one flow are not kept: the stretch with the most path changes is.
 const MOST: i64 = 6000;
-/// A message is overtaken by one of the next few or by none: a peer that starts to count anew is
-/// not taken for reordering.
+/// A message is overtaken by one of the next few or by none.
 const AHEAD: usize = 64;
 
 /// One flow's messages, in the order of their numbers.
@@ -69,9 +69,17 @@ struct Picked {
 struct Raw {
     seq: u32,
     sent: Instant<Own>,
-    /// Of a reply: the round trip, its arrival, and its place among the requests at the peer.
-    reply: Option<(Span, i64, Option<u32>)>,
+    reply: Option<RawReply>,
     failed: bool,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct RawReply {
+    round_trip: Span,
+    /// When it arrived here.
+    arrived: i64,
+    /// When its request arrived at the peer, by its clock, and how many it had answered before.
+    at_peer: Option<(i64, Option<u32>)>,
 }
 
 impl Dissector {
@@ -120,10 +128,10 @@ impl Dissector {
         if message.sent < picked.from || message.sent > picked.until {
             return;
         }
-        let reply = message.reply().map(|reply| {
-            let arrived = (message.sent + reply.round_trip).nanos();
-            let count = reply.at_peer.and_then(|peer| peer.count);
-            (reply.network(), arrived, count)
+        let reply = message.reply().map(|reply| RawReply {
+            round_trip: reply.network(),
+            arrived: (message.sent + reply.round_trip).nanos(),
+            at_peer: reply.at_peer.map(|peer| (peer.rx.nanos(), peer.count)),
         });
         picked.messages.push(Raw {
             seq: message.seq,
@@ -184,16 +192,18 @@ fn samples(messages: &[Raw]) -> Vec<DissectedSample> {
     let outcome = |index: usize, raw: &Raw| match raw.reply {
         _ if raw.failed => DissectedOutcome::NotSent,
         None => DissectedOutcome::Lost,
-        Some((round_trip, arrived, count)) => {
+        Some(reply) => {
             let later = || {
                 let next = messages[index + 1..].iter().take(AHEAD);
                 next.filter_map(|raw| raw.reply)
             };
-            let there = count
-                .is_some_and(|own| later().any(|(_, _, count)| count.is_some_and(|c| c < own)));
-            let back = later().any(|(_, other, _)| other < arrived);
+            let there = reply.at_peer.is_some_and(|own| {
+                let mut others = later().filter_map(|other| other.at_peer);
+                others.any(|other| overtook_there(own, other))
+            });
+            let back = later().any(|other| other.arrived < reply.arrived);
             DissectedOutcome::Reply {
-                round_trip,
+                round_trip: reply.round_trip,
                 overtaken: match (there, back) {
                     (true, _) => Some(Direction::Forward),
                     (false, true) => Some(Direction::Reverse),
@@ -241,6 +251,7 @@ mod tests {
                 endpoints: Vec::new(),
                 interval: Span::from_millis(200),
                 renewal: None,
+                criteria: None,
             },
             from: at(0),
             until: at(until),
@@ -263,7 +274,8 @@ mod tests {
                 round_trip: Span::from_millis(millis),
                 read_by: ReadBy::Kernel,
                 at_peer: Some(AtPeer {
-                    rx: Instant::from_nanos(0),
+                    // Requests arrive in the order of the peer's count, whose second life is later.
+                    rx: Instant::from_nanos(i64::from(seq / 100) * 1_000_000 + i64::from(count)),
                     residence: Span::from_nanos(0),
                     count: Some(count),
                     ttl: None,
@@ -302,6 +314,27 @@ mod tests {
         let (there, back) = (Some(Direction::Forward), Some(Direction::Reverse));
         assert_eq!(told, [None, there, None, None, back, None, None]);
         assert_eq!(found[0].samples[6].outcome, DissectedOutcome::Lost);
+    }
+
+    #[test]
+    fn a_peer_that_counts_anew_overtakes_nothing() {
+        let mut dissector = Dissector::new(&view(20_000, &[15]), 1);
+        for seq in 0..200 {
+            // The reflector was started again before the hundredth.
+            dissector.push(&message(1, seq, Some((80, seq % 100))));
+        }
+        let found = dissector.finish();
+        let taken = |sample: &DissectedSample| {
+            matches!(
+                sample.outcome,
+                DissectedOutcome::Reply {
+                    overtaken: Some(_),
+                    ..
+                }
+            )
+        };
+        assert_eq!(found[0].samples.len(), 200);
+        assert!(!found[0].samples.iter().any(taken));
     }
 
     #[test]

@@ -1,54 +1,82 @@
-//! What is kept of one flow: levels of base latency, order, witnesses. Its size does not grow with
-//! its messages.
+//! What is kept of one flow: its base latency, order, witnesses. Its size does not grow with its
+//! messages; its path changes are among those of all flows.
 
 use neph_model::{FleetMessage, Instant, Lane, Own, Span};
 
+use crate::changes::{Changes, Link};
+use crate::counts::Counts;
+use crate::lately::Lately;
 use crate::order::Order;
 use crate::settings::Settings;
-use crate::view::{Direction, FlowHistory, FlowTally, PathChange, Segment};
+use crate::view::{FlowHistory, FlowTally, PathChange, Segment};
 use crate::witness::{Claim, Drift, Looking, Witness};
 
-/// A base latency that began.
+/// A flow's base latency.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Level {
-    /// When the first of its messages was sent.
-    pub(crate) from: Instant<Own>,
-    /// The base latency.
-    pub(crate) base: Span,
-    /// Which way the change to it happened, where that is known.
-    pub(crate) direction: Option<Direction>,
+    /// When the first message of its first base latency was sent.
+    since: Instant<Own>,
+    /// What it is now.
+    base: Span,
 }
 
 /// A flow that is over, or a look at one that goes on.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Past {
-    pub(crate) lane: Lane,
-    pub(crate) source_port: u16,
-    pub(crate) until: Instant<Own>,
-    pub(crate) levels: Box<[Level]>,
-    pub(crate) tally: FlowTally,
+    lane: Lane,
+    source_port: u16,
+    until: Instant<Own>,
+    level: Option<Level>,
+    latest: Option<Link>,
+    tally: Counts,
+    lately: Lately,
 }
 
 impl Past {
+    /// Its place in the fleet.
+    pub(crate) const fn lane(&self) -> Lane {
+        self.lane
+    }
+
+    /// When its last message was sent.
+    pub(crate) const fn until(&self) -> Instant<Own> {
+        self.until
+    }
+
     /// The same for whoever reads it; the classes are not known yet.
-    pub(crate) fn history(&self) -> FlowHistory {
-        let ends = self.levels.iter().skip(1).map(|level| level.from);
-        let segments = self
-            .levels
-            .iter()
-            .zip(ends.chain([self.until]))
-            .map(|(level, until)| Segment {
-                from: level.from,
-                until: until.max(level.from),
-                base: level.base,
-                class: None,
-            });
+    pub(crate) fn history(&self, changes: &Changes) -> FlowHistory {
         FlowHistory {
             lane: self.lane,
             source_port: self.source_port,
-            segments: segments.collect(),
-            tally: self.tally,
+            segments: self.segments(changes),
+            tally: self.tally.told(),
+            last: self.lately.told(),
         }
+    }
+
+    /// From change to change, since it had a base latency or since all changes are known.
+    fn segments(&self, changes: &Changes) -> Vec<Segment> {
+        let Some(level) = self.level else {
+            return Vec::new();
+        };
+        if Some(self.until) <= changes.horizon() {
+            return Vec::new();
+        }
+        let known = changes.of_flow(self.latest);
+        let begin = changes
+            .horizon()
+            .map_or(level.since, |horizon| horizon.max(level.since));
+        let froms = [begin].into_iter().chain(known.iter().map(|one| one.at));
+        let ends = known.iter().map(|one| (one.at, one.before));
+        froms
+            .zip(ends.chain([(self.until, level.base)]))
+            .map(|(from, (until, base))| Segment {
+                from,
+                until: until.max(from),
+                base,
+                class: None,
+            })
+            .collect()
     }
 }
 
@@ -68,26 +96,38 @@ pub(crate) struct Shift {
 /// A flow that goes on.
 #[derive(Clone, Debug)]
 pub(crate) struct Flow {
-    lane: Lane,
     source_port: u16,
+    /// Its latest path change.
+    latest: Option<Link>,
     first: Instant<Own>,
     last: Instant<Own>,
+    level: Option<Level>,
     order: Order,
     witness: Witness,
-    levels: Vec<Level>,
+}
+
+/// Where a flow stands.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Ground<'a> {
+    pub(crate) lane: Lane,
+    /// Time between two messages of a flow.
+    pub(crate) interval: Span,
+    pub(crate) settings: &'a Settings,
+    /// How fast the peer's clock runs away.
+    pub(crate) drift: Drift,
 }
 
 impl Flow {
     /// The flow of a message, which is its first.
     pub(crate) fn begun_by(message: &FleetMessage) -> Self {
         Self {
-            lane: message.lane,
             source_port: message.source_port,
+            latest: None,
             first: message.sent,
             last: message.sent,
+            level: None,
             order: Order::default(),
             witness: Witness::default(),
-            levels: Vec::new(),
         }
     }
 
@@ -101,124 +141,104 @@ impl Flow {
         self.first
     }
 
-    /// How its messages fared.
-    pub(crate) const fn tally(&self) -> &FlowTally {
-        self.order.tally()
-    }
-
-    /// The next message.
-    pub(crate) fn push(&mut self, message: &FleetMessage, settings: &Settings, drift: &mut Drift) {
-        self.last = self.last.max(message.sent);
-        self.order.push(message);
+    /// The next message; returns what it adds to the tally.
+    pub(crate) fn push(
+        &mut self,
+        message: &FleetMessage,
+        (interval, settings): (Span, &Settings),
+        drift: &mut Drift,
+    ) -> FlowTally {
+        let found = self.order.push(message, interval);
         if let Some(reply) = message.reply() {
+            self.last = self.last.max(message.sent);
             let looking = Looking {
-                base: self.base(),
+                base: self.level.map(|level| level.base),
                 tolerance: settings.detection.tolerance,
             };
             self.witness.push((message, reply), looking, drift);
         }
+        found
     }
 
     /// Another base latency, which makes a path change; of the first it makes none.
     pub(crate) fn shift(
         &mut self,
         shift: Shift,
-        settings: &Settings,
-        (interval, drift): (Span, Drift),
+        ground: Ground<'_>,
+        changes: &mut Changes,
     ) -> Option<PathChange> {
         let Shift {
             at, told, after, ..
         } = shift;
-        let tolerance = settings.detection.tolerance;
-        let Some(before) = self.close_level(shift.before) else {
+        let Some(level) = &mut self.level else {
             self.witness.settle();
-            self.levels.push(Level {
-                from: at,
+            self.level = Some(Level {
+                since: at,
                 base: after,
-                direction: None,
             });
             return None;
         };
-        let evidence = self.witness.testify(&Claim {
-            at,
-            before,
-            after,
-            tolerance,
-            interval,
-            overtaking: self.order.overtaking(),
-            drift,
-        });
-        self.levels.push(Level {
-            from: at,
-            base: after,
-            direction: evidence.direction,
-        });
-        Some(PathChange {
-            lane: self.lane,
+        // As exactly as it was known at its end.
+        let before = shift.before.unwrap_or(level.base);
+        level.base = after;
+        let change = PathChange {
+            lane: ground.lane,
             source_port: self.source_port,
             at,
             told,
             before,
             after,
-            evidence,
-        })
+            evidence: self.witness.testify(&Claim {
+                at,
+                before,
+                after,
+                tolerance: ground.settings.detection.tolerance,
+                interval: ground.interval,
+                overtaking: self.order.overtaking(),
+                drift: ground.drift,
+            }),
+        };
+        self.latest = Some(changes.push(change, self.latest));
+        Some(change)
     }
 
     /// The latest level was none: it has been this latency all along. Where that is what it was
-    /// before too, the change to the level never was, and its moment is told.
-    pub(crate) fn correct(&mut self, after: Span, settings: &Settings) -> Correction {
-        let tolerance = settings.detection.tolerance;
+    /// before too, the change to the level never was: it is taken back and returned.
+    pub(crate) fn correct(
+        &mut self,
+        after: Span,
+        settings: &Settings,
+        changes: &mut Changes,
+    ) -> Option<PathChange> {
         self.witness.settle();
-        let Some(last) = self.levels.last_mut() else {
-            return Correction::Silent;
-        };
-        last.base = after;
-        let at = last.from;
-        let [.., before, _] = self.levels.as_slice() else {
-            return Correction::Silent;
-        };
-        if (before.base - after).abs() > tolerance {
-            return Correction::Amended(at);
+        let level = self.level.as_mut()?;
+        level.base = after;
+        let latest = self.latest?;
+        let before = changes.get(latest)?.before;
+        if (before - after).abs() > settings.detection.tolerance {
+            changes.amend(latest, after);
+            return None;
         }
-        self.levels.pop();
-        Correction::Withdrawn(at)
+        level.base = before;
+        let (change, earlier) = changes.withdraw(latest)?;
+        self.latest = earlier;
+        Some(change)
     }
 
     /// A look at it as if it ended now; `base` is its base latency as exactly as it is known.
-    pub(crate) fn past(&self, base: Option<Span>) -> Past {
-        let mut levels = self.levels.clone().into_boxed_slice();
-        if let (Some(last), Some(base)) = (levels.last_mut(), base) {
-            last.base = base;
-        }
+    pub(crate) fn past(&self, lane: Lane, base: Option<Span>) -> Past {
+        let level = self.level.map(|level| Level {
+            base: base.unwrap_or(level.base),
+            ..level
+        });
         Past {
-            lane: self.lane,
+            lane,
             source_port: self.source_port,
             until: self.last,
-            levels,
-            tally: *self.order.tally(),
+            level,
+            latest: self.latest,
+            tally: self.order.tally(),
+            lately: self.order.lately(),
         }
     }
-
-    /// The base latency, if it is known.
-    fn base(&self) -> Option<Span> {
-        self.levels.last().map(|level| level.base)
-    }
-
-    /// The latest level's base latency, as exactly as it was known at its end.
-    fn close_level(&mut self, exactly: Option<Span>) -> Option<Span> {
-        let last = self.levels.last_mut()?;
-        last.base = exactly.unwrap_or(last.base);
-        Some(last.base)
-    }
-}
-
-/// What a correction means for the change that led to the level.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Correction {
-    /// There was no change: the level was the flow's first.
-    Silent,
-    /// The change at this moment led to another level than was told.
-    Amended(Instant<Own>),
-    /// The change at this moment was none.
-    Withdrawn(Instant<Own>),
 }

@@ -7,13 +7,21 @@
 mod advice;
 mod backtest;
 mod base;
+mod blocks;
+mod changes;
 mod classes;
 mod completion;
+mod counts;
+mod detectors;
 mod digest;
 mod dissect;
 mod fairness;
 mod flow;
+#[cfg(test)]
+mod histories;
+mod lately;
 mod look;
+mod medians;
 mod order;
 mod pair;
 mod persistence;
@@ -23,6 +31,7 @@ mod settings;
 mod share;
 mod spectrum;
 mod sweep;
+mod trip;
 mod view;
 mod witness;
 #[cfg(test)]
@@ -31,6 +40,7 @@ mod world;
 pub use advice::{Advice, AdvisedPort, BestOf, CAUTION, Counsel, Guide, advise};
 pub use backtest::{Against, Horizon};
 pub use completion::{Completion, completions, turns};
+pub use detectors::{Detected, Detecting, Detector};
 pub use digest::{Digest, PathNews};
 pub use dissect::{Dissected, DissectedOutcome, DissectedSample, Dissector};
 pub use neph_stats::StatsError;
@@ -39,6 +49,6 @@ pub use routes::diamond;
 pub use seasons::{Measure, SeasonShift, Values, compare_seasons};
 pub use settings::{Detection, Settings};
 pub use view::{
-    Class, Direction, Evidence, Fairness, FleetView, FlowHistory, FlowTally, PathChange, Segment,
-    Spectrum, SpectrumBin,
+    Class, Direction, Evidence, Fairness, FleetView, FlowHistory, FlowTally, LastMessages,
+    PathChange, Segment, Spectrum, SpectrumBin,
 };

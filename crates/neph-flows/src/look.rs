@@ -1,13 +1,14 @@
 //! The whole view of a fleet, made from what the digest keeps.
 
-use neph_model::{Instant, Own, Span};
+use neph_model::{Fleet, Instant, Own, Span};
 use neph_stats::{DipNull, Sorted};
 
 use crate::classes::{class_at, classes, count_flows, count_moves, moved};
-use crate::digest::Digest;
+use crate::digest::{Known, KnownCrowd};
 use crate::fairness::{Bin, over_flows};
 use crate::pair::{Bimodality, Inflation, PairView, ShareBin};
 use crate::persistence::{Counted, Stay, curve, ended_within, stays};
+use crate::settings::Settings;
 use crate::spectrum::{Frame, spectrum};
 use crate::sweep::{Levels, Sweep};
 use crate::view::{Class, Fairness, FleetView, FlowHistory, PathChange, Spectrum};
@@ -22,6 +23,9 @@ const DIP_DRAWS: usize = 1000;
 const DIP_SIZE: usize = 200;
 const DIP_SEED: u64 = 1985;
 
+/// Messages of a flow at a level before it counts as a path for other flows (`neph-stats`).
+const SETTLED: i64 = 16;
+
 /// What is known of the flows to one endpoint.
 struct Pair {
     classes: Vec<Class>,
@@ -30,55 +34,45 @@ struct Pair {
     view: PairView,
 }
 
-pub(crate) fn look(digest: &Digest) -> FleetView {
-    let zero = Instant::from_nanos(0);
-    let (from, until) = digest.extent.unwrap_or((zero, zero));
-    let mut flows: Vec<FlowHistory> = digest
-        .pasts()
-        .iter()
-        .map(crate::flow::Past::history)
-        .collect();
-    let changes = digest.changes_by_time();
+pub(crate) fn look(known: Known) -> FleetView {
+    let (from, until) = known.extent;
     let mut view = FleetView {
-        fleet: digest.fleet.clone(),
+        fleet: known.fleet,
         from,
         until,
-        flows: Vec::new(),
-        changes: Vec::new(),
+        flows: known.flows,
+        changes: known.changes,
         classes: Vec::new(),
         fairness: Vec::new(),
         spectra: Vec::new(),
-        settings: digest.settings,
-        tally: digest.whole_tally(),
+        settings: known.settings,
+        tally: known.tally,
         pairs: Vec::new(),
         dissected: Vec::new(),
         advice: Vec::new(),
     };
-    for endpoint in 0..digest.crowds.len() {
-        let pair = look_at_pair(digest, endpoint, (&mut flows, &changes), (from, until));
+    for (endpoint, crowd) in known.crowds.into_iter().enumerate() {
+        let mut pair = look_at_pair(&mut view, endpoint, crowd);
+        pair.view.forgotten = known.horizon;
         view.classes.push(pair.classes);
         view.fairness.push(pair.fairness);
         view.spectra.push(pair.spectrum);
         view.pairs.push(pair.view);
     }
-    (view.flows, view.changes) = (flows, changes);
     view
 }
 
-fn look_at_pair(
-    digest: &Digest,
-    endpoint: usize,
-    (flows, changes): (&mut [FlowHistory], &[PathChange]),
-    (from, until): (Instant<Own>, Instant<Own>),
-) -> Pair {
-    let fleet = &digest.fleet;
-    let settings = &digest.settings;
+fn look_at_pair(all: &mut FleetView, endpoint: usize, crowd: KnownCrowd) -> Pair {
+    let (fleet, settings) = (&all.fleet, &all.settings);
+    let (from, until) = (all.from, all.until);
     let is_asked = |lane| fleet.endpoint_of(lane) == endpoint;
-    let own_changes: Vec<&PathChange> = changes
+    let own_changes: Vec<&PathChange> = all
+        .changes
         .iter()
         .filter(|change| is_asked(change.lane))
         .collect();
-    let mut own: Vec<&mut FlowHistory> = flows
+    let mut own: Vec<&mut FlowHistory> = all
+        .flows
         .iter_mut()
         .filter(|flow| is_asked(flow.lane))
         .collect();
@@ -99,27 +93,29 @@ fn look_at_pair(
     count_flows(&mut classes, &own, until - settings.bin - fleet.interval);
     let cell = Span::from_nanos((settings.detection.tolerance.nanos() / CELLS).max(1));
     let sweep = Sweep::over(own.iter().copied(), cell);
-    let bins = digest.crowds[endpoint].bins.as_ref();
-    let bins = bins.map(crate::fairness::Bins::told).unwrap_or_default();
-    let fairness = fairness(&bins, &sweep, &own_changes, (settings.bin, until));
+    let fairness = fairness(&crowd.bins, &sweep, &own_changes, (settings.bin, until));
     let frame = Frame {
         from,
         until,
-        step: settings.bin,
+        bin: settings.bin,
+        interval: fleet.interval,
     };
     let mut view = PairView {
         endpoint: fleet.endpoints[endpoint].name.clone(),
+        tally: crowd.tally,
         flows: own.iter().filter(|flow| !flow.segments.is_empty()).count() as u64,
         changes: own_changes.len() as u64,
         watched,
         inflation: inflation(&classes, &own),
-        bimodality: bimodality(&sweep, from + Span::from_nanos((until - from).nanos() / 2)),
-        moved: moved(&classes, watched),
+        bimodality: bimodality(&own, from + Span::from_nanos((until - from).nanos() / 2)),
+        too_short: is_too_short(fleet, settings, until - from),
+        moved: moved(&classes, &own_changes, (watched, settings.bin)),
         shares: shares(&classes, &sweep, frame),
-        congested: digest.crowds[endpoint].bases.queued().collect(),
+        congested: crowd.congested,
         ..PairView::default()
     };
-    tell_stays(&mut view, &own, &own_changes, settings.soon);
+    drop(sweep);
+    tell_stays(&mut view, &own, &own_changes, settings);
     Pair {
         fairness,
         spectrum: spectrum(&own, frame),
@@ -129,7 +125,12 @@ fn look_at_pair(
 }
 
 /// How long flows stayed.
-fn tell_stays(view: &mut PairView, flows: &[&FlowHistory], changes: &[&PathChange], soon: Span) {
+fn tell_stays(
+    view: &mut PairView,
+    flows: &[&FlowHistory],
+    changes: &[&PathChange],
+    settings: &Settings,
+) {
     // By flow: each lane and port with its changes in the order of time.
     let mut by_flow = changes.to_vec();
     by_flow.sort_by_key(|change| (change.lane, change.source_port, change.at));
@@ -138,11 +139,12 @@ fn tell_stays(view: &mut PairView, flows: &[&FlowHistory], changes: &[&PathChang
         flows.iter().flat_map(of_flow).collect()
     };
     let of_class = of(Counted::OfClass);
-    view.between = curve(&of(Counted::Each));
-    view.leave_soon = ended_within(&of_class, soon);
-    view.persistence = curve(&of_class);
-    view.persistence_forward = curve(&of(Counted::Forward));
-    view.persistence_reverse = curve(&of(Counted::Reverse));
+    let bin = settings.bin;
+    view.between = curve(&of(Counted::Each), bin);
+    view.leave_soon = ended_within(&of_class, settings.soon, bin);
+    view.persistence = curve(&of_class, bin);
+    view.persistence_forward = curve(&of(Counted::Forward), bin);
+    view.persistence_reverse = curve(&of(Counted::Reverse), bin);
 }
 
 /// The changes of one flow, out of all that are sorted by lane, port and time.
@@ -172,10 +174,27 @@ fn inflation(classes: &[Class], flows: &[&FlowHistory]) -> Option<Inflation> {
     })
 }
 
-/// Whether the flows' base latencies in the middle of the time could be one group.
-fn bimodality(sweep: &Sweep, middle: Instant<Own>) -> Option<Bimodality> {
-    let mut values = sweep.at([middle].into_iter(), |levels| each_flow(levels, sweep));
-    let mut values = values.pop()?;
+/// Whether flows lived too short for a path change of theirs to be told, had there been one: for
+/// those to a latency that others have, and for those that are told because they lasted.
+fn is_too_short(fleet: &Fleet, settings: &Settings, measured: Span) -> bool {
+    let life = fleet
+        .renewal
+        .map_or(measured, |renewal| renewal.min(measured));
+    let window = i64::from(settings.detection.window);
+    let windows = fleet.interval.times(2 * window);
+    life < fleet.interval.times(SETTLED) + windows && life < settings.hold + windows
+}
+
+/// Whether the flows' base latencies in the middle of the time could be one group. They are taken as
+/// exactly as they are known: rounded, they would lie in heaps, which the test takes for groups.
+fn bimodality(flows: &[&FlowHistory], middle: Instant<Own>) -> Option<Bimodality> {
+    let base = |flow: &&FlowHistory| {
+        let segment = flow.at(middle)?;
+        #[expect(clippy::cast_precision_loss, reason = "statistics; exact to 104 days")]
+        let nanos = segment.base.nanos() as f64;
+        Some(nanos)
+    };
+    let mut values: Vec<f64> = flows.iter().filter_map(base).collect();
     let n = values.len();
     if n < LEAST_FOR_DIP {
         return None;

@@ -5,14 +5,19 @@
 //! arrive, here, by when their requests left and how long they took. What the peer does not tell is
 //! not divided between the directions.
 
-use neph_model::{FleetMessage, FleetOutcome, FleetReply, Instant, Own};
+use neph_model::{FleetMessage, FleetOutcome, FleetReply, Instant, Own, Span};
 
+use crate::counts::Counts;
+use crate::lately::Lately;
 use crate::view::FlowTally;
 
 /// How many messages back an overtaking is looked for: at 200 messages/s paths may differ by 30 ms.
 const REACH: usize = 6;
 /// A count that is lower by more than this was begun anew by the peer, and not overtaken.
 const RESTART: u32 = 32;
+/// How much earlier than by the schedule the next message may leave: a fleet's flows take turns by
+/// whole nanoseconds, and stamps are not read at the same place.
+const EARLY: Span = Span::from_millis(1);
 
 /// A reply, as far as the order needs it.
 #[derive(Clone, Copy, Debug)]
@@ -34,35 +39,76 @@ struct Overtaken {
     here: bool,
 }
 
+/// Replies that later messages may have overtaken: the latest ones.
+#[derive(Clone, Debug, Default)]
+struct Recent {
+    arrivals: [Option<Arrival>; REACH],
+    next: usize,
+}
+
+impl Recent {
+    /// Forgets those that arrived before `sent`: no message that leaves then overtakes them.
+    /// Returns whether any are left.
+    fn pass(&mut self, sent: i64) -> bool {
+        for slot in &mut self.arrivals {
+            if slot.is_some_and(|arrival| arrival.here < sent) {
+                *slot = None;
+            }
+        }
+        self.arrivals.iter().any(Option::is_some)
+    }
+
+    fn add(&mut self, arrival: Arrival) {
+        self.arrivals[self.next] = Some(arrival);
+        self.next = (self.next + 1) % REACH;
+    }
+}
+
 /// The order in which a flow's messages came.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Order {
-    tally: FlowTally,
-    recent: [Option<Arrival>; REACH],
-    next: usize,
+    tally: Counts,
+    lately: Lately,
     /// The highest count of the peer so far.
     answered: Option<u32>,
+    /// How often the last reply came again.
+    again: u8,
     /// Messages lost since the last reply.
-    missing: u64,
+    missing: u32,
     overtaking: Option<Instant<Own>>,
+    /// Only while there are such: where replies come before the next message leaves there are none.
+    recent: Option<Box<Recent>>,
 }
 
 impl Order {
-    /// The next message of the flow; they come in the order of their numbers.
-    pub(crate) fn push(&mut self, message: &FleetMessage) {
+    /// The next message of the flow; they come in the order of their numbers, `interval` apart.
+    /// Returns what it adds to the tally.
+    pub(crate) fn push(&mut self, message: &FleetMessage, interval: Span) -> FlowTally {
+        let mut found = FlowTally::default();
         match &message.outcome {
-            FleetOutcome::Failed => self.tally.failed += 1,
+            FleetOutcome::Failed => found.failed += 1,
             FleetOutcome::Lost => {
-                self.tally.lost += 1;
-                self.missing += 1;
+                found.lost += 1;
+                self.missing = self.missing.saturating_add(1);
+                self.lately.push(true);
             }
-            FleetOutcome::Reply(reply) => self.reply(message.sent, reply),
+            FleetOutcome::Reply(reply) => {
+                self.lately.push(false);
+                self.reply(message, (reply, interval), &mut found);
+            }
         }
+        self.tally.add(&found);
+        found
     }
 
     /// How the flow's messages fared so far.
-    pub(crate) const fn tally(&self) -> &FlowTally {
-        &self.tally
+    pub(crate) const fn tally(&self) -> Counts {
+        self.tally
+    }
+
+    /// How the last ones fared.
+    pub(crate) const fn lately(&self) -> Lately {
+        self.lately
     }
 
     /// When the latest message was sent that overtook an earlier one.
@@ -70,9 +116,15 @@ impl Order {
         self.overtaking
     }
 
-    fn reply(&mut self, sent: Instant<Own>, reply: &FleetReply) {
-        self.tally.replies += 1;
-        self.tally.copies += u64::from(reply.copies);
+    fn reply(
+        &mut self,
+        message: &FleetMessage,
+        (reply, interval): (&FleetReply, Span),
+        found: &mut FlowTally,
+    ) {
+        let sent = message.sent;
+        found.replies += 1;
+        found.copies += u64::from(reply.copies);
         let arrival = Arrival {
             here: (sent + reply.round_trip).nanos(),
             there: reply
@@ -81,23 +133,34 @@ impl Order {
             count: reply.at_peer.and_then(|peer| peer.count),
             overtaken: Overtaken::default(),
         };
-        self.divide_loss(arrival.count, reply.copies);
-        if self.overtakes(&arrival) {
+        self.divide_loss(arrival.count, reply.copies, found);
+        let stays = reply.round_trip + message.late + EARLY > interval;
+        let Some(recent) = &mut self.recent else {
+            if stays {
+                self.recent.insert(Box::default()).add(arrival);
+            }
+            return;
+        };
+        if overtakes(recent, &arrival, found) {
             self.overtaking = Some(sent);
         }
-        self.recent[self.next] = Some(arrival);
-        self.next = (self.next + 1) % REACH;
+        if recent.pass(sent.nanos()) || stays {
+            recent.add(arrival);
+        } else {
+            self.recent = None;
+        }
     }
 
     /// Of the messages lost since the last reply, those that the peer counted were lost on the way
-    /// back.
-    fn divide_loss(&mut self, count: Option<u32>, copies: u8) {
-        let missing = std::mem::take(&mut self.missing);
+    /// back. It also counted the last reply's request again if that was doubled on the way there;
+    /// whether it was, or its reply on the way back, nobody knows: what hangs on it is not divided.
+    fn divide_loss(&mut self, count: Option<u32>, copies: u8, found: &mut FlowTally) {
+        let missing = u64::from(std::mem::take(&mut self.missing));
+        let again = u64::from(std::mem::replace(&mut self.again, copies));
         let Some(count) = count else {
             return;
         };
         let before = self.answered;
-        // What is answered twice is counted twice.
         self.answered = Some(before.map_or(count, |before| {
             if count.saturating_add(RESTART) < before {
                 count
@@ -111,38 +174,36 @@ impl Order {
             Some(before) if count.saturating_add(RESTART) < before => return,
             Some(_) => 0,
         };
+        let arrived = u64::from(arrived);
         // A new flow whose peer has counted more than was sent is an old one to the peer.
-        if before.is_none() && u64::from(arrived) > missing {
+        if before.is_none() && arrived > missing {
             return;
         }
-        let reverse = u64::from(arrived)
-            .saturating_sub(u64::from(copies))
-            .min(missing);
-        self.tally.lost_reverse += reverse;
-        self.tally.lost_forward += missing - reverse;
+        found.lost_reverse += arrived.saturating_sub(again).min(missing);
+        found.lost_forward += missing.saturating_sub(arrived);
     }
+}
 
-    /// Whether this reply, or its request, overtook earlier ones; counts those.
-    fn overtakes(&mut self, later: &Arrival) -> bool {
-        let mut found = false;
-        for earlier in self.recent.iter_mut().flatten() {
-            let here = later.here < earlier.here;
-            let (there, back) = directions(earlier, later);
-            let seen = &mut earlier.overtaken;
-            for (is, seen, counter) in [
-                (here, &mut seen.here, &mut self.tally.reordered),
-                (there, &mut seen.there, &mut self.tally.reordered_forward),
-                (back, &mut seen.back, &mut self.tally.reordered_reverse),
-            ] {
-                if is && !*seen {
-                    *seen = true;
-                    *counter += 1;
-                }
+/// Whether this reply, or its request, overtook earlier ones; counts those.
+fn overtakes(recent: &mut Recent, later: &Arrival, found: &mut FlowTally) -> bool {
+    let mut does = false;
+    for earlier in recent.arrivals.iter_mut().flatten() {
+        let here = later.here < earlier.here;
+        let (there, back) = directions(earlier, later);
+        let seen = &mut earlier.overtaken;
+        for (is, seen, counter) in [
+            (here, &mut seen.here, &mut found.reordered),
+            (there, &mut seen.there, &mut found.reordered_forward),
+            (back, &mut seen.back, &mut found.reordered_reverse),
+        ] {
+            if is && !*seen {
+                *seen = true;
+                *counter += 1;
             }
-            found |= here || there || back;
         }
-        found
+        does |= here || there || back;
     }
+    does
 }
 
 /// Whether the later request overtook the earlier one on its way there, and the later reply the
@@ -151,141 +212,22 @@ fn directions(earlier: &Arrival, later: &Arrival) -> (bool, bool) {
     let (Some(first), Some(second)) = (earlier.there, later.there) else {
         return (false, false);
     };
-    // Both have to say so: a count that began anew is no overtaking, and neither are two requests
-    // with one stamp.
-    let by_count = match (earlier.count, later.count) {
-        (Some(first), Some(second)) => second < first,
-        _ => true,
-    };
-    let there = second.0 < first.0 && by_count;
+    let there = overtook_there((first.0, earlier.count), (second.0, later.count));
     // Replies that left the peer in the order of their requests, and came in the other.
     let back = first.1 < second.1 && later.here < earlier.here;
     (there, back)
 }
 
-#[cfg(test)]
-mod tests {
-    use neph_model::{AtPeer, Lane, ReadBy, Span};
-    use proptest::prelude::*;
-
-    use super::*;
-
-    /// A flow of a message each 200 ms: what happens to each on the way there and back.
-    #[derive(Clone, Copy, Debug)]
-    enum Fate {
-        /// Milliseconds there and back.
-        Takes(i64, i64),
-        LostThere,
-        LostBack,
-    }
-
-    fn run(every: i64, fates: &[Fate]) -> FlowTally {
-        // The peer counts in the order of arrival.
-        let mut at_peer: Vec<(i64, usize)> = fates
-            .iter()
-            .enumerate()
-            .filter_map(|(seq, fate)| match fate {
-                Fate::Takes(there, _) => Some((i64::try_from(seq).unwrap() * every + there, seq)),
-                Fate::LostBack => Some((i64::try_from(seq).unwrap() * every + 10, seq)),
-                Fate::LostThere => None,
-            })
-            .collect();
-        at_peer.sort_unstable();
-        let mut order = Order::default();
-        for (seq, fate) in fates.iter().enumerate() {
-            let sent = i64::try_from(seq).unwrap() * every;
-            let outcome = match *fate {
-                Fate::LostThere | Fate::LostBack => FleetOutcome::Lost,
-                Fate::Takes(there, back) => {
-                    let count = at_peer.iter().position(|(_, who)| *who == seq).unwrap();
-                    FleetOutcome::Reply(FleetReply {
-                        round_trip: Span::from_millis(there + back),
-                        read_by: ReadBy::Kernel,
-                        at_peer: Some(AtPeer {
-                            rx: Instant::from_nanos((sent + there) * 1_000_000),
-                            residence: Span::ZERO,
-                            count: Some(u32::try_from(count).unwrap()),
-                            ttl: None,
-                        }),
-                        ttl: None,
-                        copies: 0,
-                    })
-                }
-            };
-            order.push(&FleetMessage {
-                lane: Lane(0),
-                source_port: 1,
-                seq: u32::try_from(seq).unwrap(),
-                sent: Instant::from_nanos(sent * 1_000_000),
-                late: Span::ZERO,
-                outcome,
-            });
-        }
-        *order.tally()
-    }
-
-    #[test]
-    fn what_the_peer_counted_was_lost_on_the_way_back() {
-        use Fate::{LostBack, LostThere, Takes};
-        let ok = Takes(10, 10);
-        let tally = run(200, &[LostThere, ok, LostBack, LostThere, ok, LostBack, ok]);
-        assert_eq!((tally.replies, tally.lost), (3, 4));
-        assert_eq!((tally.lost_forward, tally.lost_reverse), (2, 2));
-    }
-
-    #[test]
-    fn a_shorter_way_there_lets_requests_overtake() {
-        let mut fates = vec![Fate::Takes(20, 10); 5];
-        fates.extend([Fate::Takes(8, 10); 5]);
-        // At 5 ms the first on the new path overtakes two, the second one of these.
-        let tally = run(5, &fates);
-        assert_eq!(tally.reordered_forward, 2);
-        assert_eq!((tally.reordered_reverse, tally.reordered), (0, 2));
-        // At 200 ms nobody meets anybody.
-        assert_eq!(run(200, &fates).reordered, 0);
-    }
-
-    #[test]
-    fn a_shorter_way_back_lets_replies_overtake() {
-        let mut fates = vec![Fate::Takes(10, 20); 5];
-        fates.extend([Fate::Takes(10, 8); 5]);
-        let tally = run(5, &fates);
-        assert_eq!(tally.reordered_reverse, 2);
-        assert_eq!((tally.reordered_forward, tally.reordered), (0, 2));
-    }
-
-    #[test]
-    fn a_longer_way_reorders_nothing() {
-        let mut fates = vec![Fate::Takes(8, 8); 5];
-        fates.extend([Fate::Takes(30, 30); 5]);
-        let tally = run(5, &fates);
-        assert_eq!(
-            tally,
-            FlowTally {
-                replies: 10,
-                ..FlowTally::default()
-            }
-        );
-    }
-
-    proptest! {
-        #[test]
-        fn without_reordering_each_loss_before_a_reply_gets_its_direction(
-            choices in prop::collection::vec(0..3_u8, 1..60)
-        ) {
-            let mut fates: Vec<Fate> = choices.iter().map(|choice| match choice {
-                0 => Fate::Takes(10, 10),
-                1 => Fate::LostThere,
-                _ => Fate::LostBack,
-            }).collect();
-            fates.push(Fate::Takes(10, 10));
-            let count = |wanted: u8| {
-                choices.iter().map(|choice| u64::from(*choice == wanted)).sum::<u64>()
-            };
-            let tally = run(200, &fates);
-            prop_assert_eq!(tally.lost_forward, count(1));
-            prop_assert_eq!(tally.lost_reverse, count(2));
-            prop_assert_eq!(tally.reordered, 0);
-        }
-    }
+/// Whether the later request arrived at the peer before the earlier one, by the peer's stamps and
+/// counts. Both have to say so: a count that began anew is no overtaking, and neither are two
+/// requests with one stamp.
+pub(crate) fn overtook_there(earlier: (i64, Option<u32>), later: (i64, Option<u32>)) -> bool {
+    let by_count = match (earlier.1, later.1) {
+        (Some(first), Some(second)) => second < first,
+        _ => true,
+    };
+    later.0 < earlier.0 && by_count
 }
+
+#[cfg(test)]
+mod tests;

@@ -3,15 +3,24 @@
 use neph_model::{Instant, Own, Span};
 use serde::Serialize;
 
+use crate::view::FlowTally;
+
 /// What holds for the flows from here to one endpoint.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct PairView {
     /// The endpoint's name.
     pub endpoint: String,
+    /// How all messages to it fared.
+    pub tally: FlowTally,
+    /// Where there were more path changes, or more flows one after the other, than are kept: what
+    /// flows did before this moment is left out. Bins of time, queues and tallies are whole.
+    pub forgotten: Option<Instant<Own>>,
     /// Flows that had a base latency at some time.
     pub flows: u64,
     /// Path changes.
     pub changes: u64,
+    /// Whether flows lived too short for their path changes to be told: then there is no rate.
+    pub too_short: bool,
     /// For how long flows were watched since their base latency was known, all together.
     pub watched: Span,
     /// Highest over lowest latency class; `None` without a class.
@@ -39,12 +48,13 @@ pub struct PairView {
 }
 
 impl PairView {
-    /// Path changes per flow and hour; `None` before any flow was watched.
+    /// Path changes per flow and hour; `None` before any flow was watched, or where flows lived too
+    /// short for changes to be told.
     pub fn changes_per_flow_hour(&self) -> Option<f64> {
         let hours = self.watched.secs_f64() / 3600.0;
         #[expect(clippy::cast_precision_loss, reason = "statistics")]
         let changes = self.changes as f64;
-        (hours > 0.0).then(|| changes / hours)
+        (hours > 0.0 && !self.too_short).then(|| changes / hours)
     }
 }
 
@@ -72,13 +82,16 @@ pub struct Bimodality {
     pub n: u64,
 }
 
-/// A share with its 95 % interval (Wilson's) and what it rests on.
+/// A share with its 95 % interval (Wilson's) and what it rests on. What happens to many flows at
+/// once counts as fewer cases in the interval than in `n`.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Share {
     /// How many.
     pub hits: u64,
     /// Of how many.
     pub n: u64,
+    /// How many cases that have nothing to do with each other these are worth in the interval.
+    pub cases: f64,
     /// Hits of n, 0 to 1.
     pub share: f64,
     /// Lower end of the interval.
@@ -106,15 +119,22 @@ impl Curve {
         Some(point.at)
     }
 
-    /// The share that lasted longer than `time`, with its interval; `None` where too little was
-    /// watched that long.
+    /// The share that lasted longer than `time`, with its interval; `None` where nothing was
+    /// watched that long, unless all have ended.
     pub fn at(&self, time: Span) -> Option<CurvePoint> {
-        let last = self.points.iter().rev().find(|point| point.at <= time);
-        last.copied().filter(|_| {
-            self.points
-                .last()
-                .is_some_and(|end| end.at >= time || end.at_risk > 0)
-        })
+        let (first, last) = (self.points.first()?, self.points.last()?);
+        if time > last.at && last.surviving > 0.0 {
+            return None;
+        }
+        let until = self.points.iter().rev().find(|point| point.at <= time);
+        Some(until.copied().unwrap_or(CurvePoint {
+            at: Span::ZERO,
+            surviving: 1.0,
+            // At least as many as lasted longer than the first.
+            low: first.low,
+            high: 1.0,
+            at_risk: self.n,
+        }))
     }
 }
 
@@ -125,7 +145,7 @@ pub struct CurvePoint {
     pub at: Span,
     /// The share that lasted longer, 0 to 1.
     pub surviving: f64,
-    /// Lower end of its 95 % interval.
+    /// Lower end of its 95 % interval, which takes what happened to many flows at once for one event.
     pub low: f64,
     /// Upper end.
     pub high: f64,
@@ -153,4 +173,74 @@ pub struct ShareBin {
     pub from: Instant<Own>,
     /// Flows by class, in the order of the classes.
     pub flows: Vec<u32>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn curve(points: &[(i64, f64)]) -> Curve {
+        let point = |&(seconds, surviving): &(i64, f64)| CurvePoint {
+            at: Span::from_secs(seconds),
+            surviving,
+            low: surviving / 2.0,
+            high: surviving,
+            at_risk: 5,
+        };
+        Curve {
+            n: 10,
+            ended: 5,
+            points: points.iter().map(point).collect(),
+        }
+    }
+
+    #[test]
+    fn a_curve_is_one_before_its_first_end_and_ends_where_nothing_was_watched() {
+        let curve = curve(&[(10, 0.8), (20, 0.5), (60, 0.5)]);
+        let at = |seconds| {
+            curve
+                .at(Span::from_secs(seconds))
+                .map(|point| point.surviving)
+        };
+        let told: Vec<_> = [0, 9, 10, 19, 20, 60, 61].map(at).to_vec();
+        let wanted = [1.0, 1.0, 0.8, 0.8, 0.5, 0.5].map(Some);
+        assert_eq!(told[..6], wanted);
+        assert_eq!(told[6], None);
+        let before = curve.at(Span::ZERO).unwrap();
+        assert_eq!((before.at_risk, before.high), (10, 1.0));
+        assert!(
+            (before.low - 0.4).abs() < 1e-12,
+            "as low as at the first end"
+        );
+    }
+
+    #[test]
+    fn where_all_have_ended_none_lasts_longer() {
+        let curve = curve(&[(10, 0.5), (20, 0.0)]);
+        let later = curve.at(Span::from_secs(1000)).map(|point| point.surviving);
+        assert_eq!(later, Some(0.0));
+        assert!(
+            Curve {
+                points: Vec::new(),
+                ..curve
+            }
+            .at(Span::ZERO)
+            .is_none()
+        );
+    }
+
+    #[test]
+    fn flows_too_short_for_changes_have_no_rate() {
+        let pair = PairView {
+            watched: Span::from_secs(3600),
+            changes: 2,
+            ..PairView::default()
+        };
+        assert_eq!(pair.changes_per_flow_hour(), Some(2.0));
+        let short = PairView {
+            too_short: true,
+            ..pair
+        };
+        assert_eq!(short.changes_per_flow_hour(), None);
+    }
 }

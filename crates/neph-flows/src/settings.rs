@@ -1,6 +1,6 @@
 //! What a fleet's messages are looked at with. The values that nobody changes are the source's.
 
-use neph_model::Span;
+use neph_model::{Criteria, Fleet, Span};
 use serde::Serialize;
 
 /// When a flow's base latency is taken for another: the rolling-minimum window of the source.
@@ -17,10 +17,16 @@ pub struct Detection {
 impl Default for Detection {
     /// Stable when 3 of 4 round trips lie within 0.5 ms; changed when by more than 0.5 ms.
     fn default() -> Self {
+        Self::of(&Criteria::default())
+    }
+}
+
+impl Detection {
+    const fn of(criteria: &Criteria) -> Self {
         Self {
-            quorum: 3,
-            window: 4,
-            tolerance: Span::from_micros(500),
+            quorum: criteria.quorum,
+            window: criteria.window,
+            tolerance: criteria.tolerance,
         }
     }
 }
@@ -48,8 +54,20 @@ impl Default for Settings {
             detection: Detection::default(),
             bin: Span::from_secs(20),
             hold: Span::from_secs(30),
-            settle: Span::from_secs(2),
+            settle: Criteria::default().settle,
             soon: Span::from_secs(10),
+        }
+    }
+}
+
+impl Settings {
+    /// What belongs to a fleet, live and whenever its messages are read again.
+    pub fn of(fleet: &Fleet) -> Self {
+        let criteria = fleet.criteria.unwrap_or_default();
+        Self {
+            detection: Detection::of(&criteria),
+            settle: criteria.settle,
+            ..Self::default()
         }
     }
 }

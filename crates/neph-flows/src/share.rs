@@ -1,6 +1,13 @@
-//! A share with its interval.
+//! A share with its interval: of cases that have nothing to do with each other, and of cases that
+//! happen together.
+//!
+//! One event in the network moves hundreds of flows: they are not hundreds of cases. What happened
+//! at the same time is a group, and the interval is Wilson's of as many cases as the groups are worth
+//! (Kish's effective size, with the t quantile of few groups as Korn and Graubard 1998 have it).
 
-use neph_stats::proportion;
+use std::collections::BTreeMap;
+
+use neph_stats::{normal_quantile, proportion, share_interval, student_quantile};
 
 use crate::pair::Share;
 
@@ -11,8 +18,128 @@ pub(crate) fn share(hits: u64, n: u64) -> Option<Share> {
     Some(Share {
         hits,
         n,
+        #[expect(clippy::cast_precision_loss, reason = "a count")]
+        cases: n as f64,
         share: proportion.share(),
         low: proportion.interval().low,
         high: proportion.interval().high,
     })
+}
+
+/// The same, where the `n` are worth so many cases.
+pub(crate) fn share_worth(hits: u64, n: u64, cases: f64) -> Option<Share> {
+    let plain = share(hits, n)?;
+    let interval = share_interval(plain.share, cases).ok()?;
+    Some(Share {
+        cases,
+        low: interval.low,
+        high: interval.high,
+        ..plain
+    })
+}
+
+impl Share {
+    /// The share of all that these are shares of, such as the blocks of a campaign; `None` of none.
+    pub fn together(shares: impl IntoIterator<Item = Self>) -> Option<Self> {
+        let sum = shares.into_iter().fold((0, 0, 0.0), |sum, one| {
+            (sum.0 + one.hits, sum.1 + one.n, sum.2 + one.cases)
+        });
+        share_worth(sum.0, sum.1, sum.2)
+    }
+}
+
+/// Cases by the time at which they happened: hits, and all.
+#[derive(Debug, Default)]
+pub(crate) struct Groups(BTreeMap<i64, (u64, u64)>);
+
+impl Groups {
+    /// One more case of a group.
+    pub(crate) fn add(&mut self, group: i64, is_hit: bool) {
+        let (hits, n) = self.0.entry(group).or_default();
+        *hits += u64::from(is_hit);
+        *n += 1;
+    }
+
+    /// Hits of all, with the interval of the groups.
+    pub(crate) fn share(&self) -> Option<Share> {
+        let (hits, n) = self
+            .0
+            .values()
+            .fold((0, 0), |sum, group| (sum.0 + group.0, sum.1 + group.1));
+        share_worth(hits, n, self.worth(hits, n))
+    }
+
+    /// How many cases they are worth: as many as would make a share vary as it does from group to
+    /// group, all of them at most.
+    fn worth(&self, hits: u64, n: u64) -> f64 {
+        #[expect(clippy::cast_precision_loss, reason = "counts")]
+        let (hits, n, groups) = (hits as f64, n as f64, self.0.len() as f64);
+        let share = hits / n;
+        #[expect(clippy::cast_precision_loss, reason = "counts")]
+        let off = |(hits, n): &(u64, u64)| *hits as f64 - share * *n as f64;
+        let squares: f64 = self.0.values().map(|group| off(group).powi(2)).sum();
+        if groups < 2.0 || hits <= 0.0 || hits >= n {
+            // Nothing is known of how they vary.
+            return groups.min(n);
+        }
+        let variance = squares / (n * n) * groups / (groups - 1.0);
+        (share * (1.0 - share) / variance * few(groups - 1.0)).min(n)
+    }
+}
+
+/// How much less a variance counts that is known from `freedom` groups and one only.
+pub(crate) fn few(freedom: f64) -> f64 {
+    let (normal, student) = (normal_quantile(0.975), student_quantile(0.975, freedom));
+    (normal / student).powi(2)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(groups: &[(u64, u64)]) -> Share {
+        let mut found = Groups::default();
+        for (group, (hits, n)) in (0..).zip(groups) {
+            (0..*n).for_each(|case| found.add(group, case < *hits));
+        }
+        found.share().unwrap()
+    }
+
+    #[test]
+    fn one_event_that_moves_hundreds_is_one_case() {
+        let one = of(&[(154, 384)]);
+        assert_eq!((one.hits, one.n), (154, 384));
+        assert!(one.low < 0.1 && one.high > 0.8, "{one:?}");
+        let all = of(&[(384, 384)]);
+        assert!(all.low < 0.25, "{all:?}");
+    }
+
+    /// Ten groups that all agree vary less than chance would: they are worth what they hold.
+    #[test]
+    fn groups_that_agree_are_worth_all_their_cases_and_others_less() {
+        let alike = of(&[(4, 10); 20]);
+        let wilson = share(80, 200).unwrap();
+        assert!((alike.low - wilson.low).abs() < 1e-9, "{alike:?}");
+        let apart: Vec<(u64, u64)> = (0..20).map(|n| (if n < 8 { 10 } else { 0 }, 10)).collect();
+        let apart = of(&apart);
+        // As twenty cases, of which eight hit, with Student's t of 19.
+        let twenty = share(8, 20).unwrap();
+        assert!(
+            (apart.low - twenty.low).abs() < 0.03 && apart.low < twenty.low,
+            "{apart:?}"
+        );
+    }
+
+    #[test]
+    fn of_nothing_there_is_no_share() {
+        assert!(Groups::default().share().is_none());
+    }
+
+    #[test]
+    fn shares_of_several_blocks_are_worth_what_each_is_worth() {
+        let both = Share::together([of(&[(100, 200)]), of(&[(60, 200)])]).unwrap();
+        assert_eq!((both.hits, both.n), (160, 400));
+        assert!(both.cases <= 2.0 && both.low < 0.1, "{both:?}");
+        assert!(Share::together([]).is_none());
+    }
 }

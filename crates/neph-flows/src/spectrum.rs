@@ -6,8 +6,9 @@ use neph_model::{Instant, Own, Span};
 use crate::sweep::Sweep;
 use crate::view::{FlowHistory, Spectrum, SpectrumBin};
 
-/// Columns at most.
+/// Columns at most, and at least where flows have messages enough.
 const COLUMNS: i64 = 1000;
+const ENOUGH: i64 = 240;
 /// Rows at most.
 const ROWS: i64 = 250;
 /// No row is lower than this: what is nearer is one path, whatever the stamps say.
@@ -20,19 +21,25 @@ pub(crate) struct Frame {
     pub(crate) from: Instant<Own>,
     /// When the last was.
     pub(crate) until: Instant<Own>,
-    /// The shortest step, above zero.
-    pub(crate) step: Span,
+    /// The bins in which flows are compared; above zero.
+    pub(crate) bin: Span,
+    /// Time between two messages of a flow; above zero.
+    pub(crate) interval: Span,
 }
 
 impl Frame {
-    /// The step doubled until there are few columns, and how many there are.
+    /// The step, and how many columns of it there are: a bin, halved while there are few columns
+    /// and flows have a message in each half, or doubled until there are not too many.
     pub(crate) fn columns(self) -> (Span, i64) {
         let whole = (self.until - self.from).nanos().max(1);
-        let mut step = self.step;
-        while whole.div_euclid(step.nanos()) >= COLUMNS {
-            step = step.times(2);
+        let mut step = self.bin.nanos();
+        while whole / step < ENOUGH && step / 2 >= self.interval.nanos().max(1) {
+            step /= 2;
         }
-        (step, whole.div_euclid(step.nanos()) + 1)
+        while whole / step >= COLUMNS {
+            step *= 2;
+        }
+        (Span::from_nanos(step), whole / step + 1)
     }
 
     /// The middle of each of the first `columns` steps; of the last, which may be short, the middle
@@ -87,23 +94,17 @@ pub(crate) fn spectrum(flows: &[&FlowHistory], frame: Frame) -> Spectrum {
 
 #[cfg(test)]
 mod tests {
-    use neph_model::Lane;
-
     use super::*;
-    use crate::view::{FlowTally, Segment};
+    use crate::histories::history;
 
+    /// Segments in seconds, base latencies in microseconds.
     fn flow(segments: &[(i64, i64, i64)]) -> FlowHistory {
-        let segment = |&(from, until, micros): &(i64, i64, i64)| Segment {
-            from: Instant::from_nanos(from * 1_000_000_000),
-            until: Instant::from_nanos(until * 1_000_000_000),
-            base: Span::from_micros(micros),
-            class: None,
-        };
-        FlowHistory {
-            lane: Lane(0),
-            source_port: 1,
-            segments: segments.iter().map(segment).collect(),
-            tally: FlowTally::default(),
+        history(segments, (Span::from_secs(1), Span::from_micros(1)))
+    }
+
+    impl Frame {
+        fn with(self, interval: Span) -> Self {
+            Self { interval, ..self }
         }
     }
 
@@ -111,7 +112,28 @@ mod tests {
         Frame {
             from: Instant::from_nanos(0),
             until: Instant::from_nanos(seconds * 1_000_000_000),
-            step: Span::from_secs(20),
+            bin: Span::from_secs(20),
+            interval: Span::from_secs(15),
+        }
+    }
+
+    #[test]
+    fn a_short_run_has_columns_as_fine_as_its_messages_and_a_long_one_not_too_many() {
+        let columns = |seconds: i64, interval| {
+            let interval = Span::from_millis(interval);
+            frame(seconds).with(interval).columns()
+        };
+        let millis = |millis: i64| Span::from_millis(millis);
+        assert_eq!(columns(60, 1000), (Span::from_micros(1_250_000), 49));
+        assert_eq!(columns(60, 200), (Span::from_micros(312_500), 193));
+        assert_eq!(columns(60, 5), (Span::from_micros(156_250), 385));
+        assert_eq!(columns(600, 200), (millis(2_500), 241));
+        assert_eq!(columns(7200, 200), (millis(20_000), 361));
+        assert_eq!(columns(60, 30_000), (millis(20_000), 4));
+        assert_eq!(columns(0, 1).1, 1);
+        for seconds in 1..2000 {
+            let (_, columns) = frame(seconds * 97).with(millis(1)).columns();
+            assert!((240..=1000).contains(&columns), "{seconds}: {columns}");
         }
     }
 

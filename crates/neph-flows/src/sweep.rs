@@ -66,24 +66,12 @@ impl Sweep {
 
 #[cfg(test)]
 mod tests {
-    use neph_model::Lane;
-
     use super::*;
-    use crate::view::{FlowTally, Segment};
+    use crate::histories::history;
 
     fn flow(segments: &[(i64, i64, i64)]) -> FlowHistory {
-        let segment = |&(from, until, base): &(i64, i64, i64)| Segment {
-            from: Instant::from_nanos(from),
-            until: Instant::from_nanos(until),
-            base: Span::from_nanos(base),
-            class: None,
-        };
-        FlowHistory {
-            lane: Lane(0),
-            source_port: 1,
-            segments: segments.iter().map(segment).collect(),
-            tally: FlowTally::default(),
-        }
+        let nano = Span::from_nanos(1);
+        history(segments, (nano, nano))
     }
 
     #[test]

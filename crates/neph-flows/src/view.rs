@@ -50,6 +50,11 @@ impl FleetView {
         let asks = move |flow: &&FlowHistory| fleet.endpoint_of(flow.lane) == endpoint;
         self.flows.iter().filter(asks)
     }
+
+    /// A flow of which nothing was known for so long stands for nothing any more.
+    pub(crate) fn silence(&self) -> Span {
+        self.settings.bin + self.fleet.interval
+    }
 }
 
 /// One flow from its first message to its last.
@@ -64,6 +69,28 @@ pub struct FlowHistory {
     pub segments: Vec<Segment>,
     /// How its messages fared.
     pub tally: FlowTally,
+    /// How the last of them fared.
+    pub last: LastMessages,
+}
+
+impl FlowHistory {
+    /// Where it was at a moment.
+    pub(crate) fn at(&self, moment: Instant<Own>) -> Option<&Segment> {
+        let next = self
+            .segments
+            .partition_point(|segment| segment.from <= moment);
+        let segment = self.segments.get(next.checked_sub(1)?)?;
+        (moment <= segment.until).then_some(segment)
+    }
+}
+
+/// How many of a flow's last messages were lost: what its whole tally does not tell of now.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct LastMessages {
+    /// Not replied to in time.
+    pub lost: u32,
+    /// Of how many: those that were sent, 63 at most.
+    pub of: u32,
 }
 
 /// A time during which a flow had one base latency.
@@ -71,7 +98,7 @@ pub struct FlowHistory {
 pub struct Segment {
     /// When the first of its messages was sent.
     pub from: Instant<Own>,
-    /// When the next segment begins, or the flow's last message was sent.
+    /// When the next segment begins, or the flow's last message was sent that was replied to.
     pub until: Instant<Own>,
     /// The base propagation latency: a round trip.
     pub base: Span,
@@ -108,8 +135,11 @@ impl FlowTally {
         self.replies + self.lost + self.failed
     }
 
+    /// How many counters there are.
+    pub(crate) const COUNTERS: usize = 9;
+
     /// All counters, so that none is forgotten where they are added.
-    fn counters(&mut self) -> [&mut u64; 9] {
+    pub(crate) fn counters(&mut self) -> [&mut u64; Self::COUNTERS] {
         [
             &mut self.replies,
             &mut self.lost,
@@ -128,15 +158,6 @@ impl FlowTally {
         let mut other = *other;
         for (own, other) in self.counters().into_iter().zip(other.counters()) {
             *own += *other;
-        }
-    }
-
-    /// What is added from the earlier to the later state of one flow.
-    pub(crate) fn replace(&mut self, earlier: &Self, later: &Self) {
-        let (mut earlier, mut later) = (*earlier, *later);
-        let changes = earlier.counters().into_iter().zip(later.counters());
-        for (own, (earlier, later)) in self.counters().into_iter().zip(changes) {
-            *own += *later - *earlier;
         }
     }
 }

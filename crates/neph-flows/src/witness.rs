@@ -10,7 +10,7 @@ use neph_model::{FleetMessage, FleetReply, Instant, Own, Span};
 use crate::view::{Direction, Evidence};
 
 /// So many messages share in what is remembered of a level: jitter is no change of direction.
-const SHARING: i64 = 4;
+const SHARING: u8 = 4;
 
 /// Where messages of a flow are farther apart, clocks drift too much between them for a direction.
 const FARTHEST: Span = Span::from_secs(5);
@@ -19,12 +19,13 @@ const FARTHEST: Span = Span::from_secs(5);
 #[derive(Clone, Copy, Debug)]
 struct Traits {
     round_trip: Span,
-    /// How many went into the means, up to [`SHARING`].
-    seen: i64,
     /// When their requests left, in the mean, nanoseconds.
     at: i64,
-    /// From our clock to the peer's in the mean, offset included, nanoseconds.
-    forward: Option<i64>,
+    /// From our clock to the peer's in the mean, offset included, nanoseconds; where the peer tells.
+    forward: i64,
+    has_forward: bool,
+    /// How many went into the means, up to [`SHARING`].
+    seen: u8,
     ttl: Option<u8>,
     peer_ttl: Option<u8>,
 }
@@ -34,12 +35,18 @@ impl Traits {
         let peer = reply.at_peer;
         Self {
             round_trip: reply.network(),
-            seen: 1,
             at: sent.nanos(),
-            forward: peer.map(|peer| peer.rx.nanos() - sent.nanos()),
+            forward: peer.map_or(0, |peer| peer.rx.nanos() - sent.nanos()),
+            has_forward: peer.is_some(),
+            seen: 1,
             ttl: reply.ttl,
             peer_ttl: peer.and_then(|peer| peer.ttl),
         }
+    }
+
+    /// From our clock to the peer's, where the peer tells it.
+    fn forward(&self) -> Option<i64> {
+        self.has_forward.then_some(self.forward)
     }
 
     fn is_near(&self, round_trip: Span, tolerance: Span) -> bool {
@@ -49,11 +56,14 @@ impl Traits {
     /// A further message of the same level: the latest TTLs, the mean of one-way times.
     fn merge(&mut self, other: &Self) {
         self.seen = (self.seen + 1).min(SHARING);
-        self.at += (other.at - self.at) / self.seen;
-        self.forward = match (self.forward, other.forward) {
-            (Some(so_far), Some(new)) => Some(so_far + (new - so_far) / self.seen),
-            (_, new) => new,
+        let seen = i64::from(self.seen);
+        self.at += (other.at - self.at) / seen;
+        self.forward = if self.has_forward && other.has_forward {
+            self.forward + (other.forward - self.forward) / seen
+        } else {
+            other.forward
         };
+        self.has_forward = other.has_forward;
         self.ttl = other.ttl.or(self.ttl);
         self.peer_ttl = other.peer_ttl.or(self.peer_ttl);
     }
@@ -94,16 +104,22 @@ impl Drift {
     }
 }
 
-/// A flow's latest messages as witnesses.
+/// Levels that a flow's messages had beside its base latency: two, so that a single late reply does
+/// not make the new one forgotten. The first is the one that was met last.
 #[derive(Clone, Copy, Debug, Default)]
+struct Others([Option<Traits>; 2]);
+
+/// A flow's latest messages as witnesses.
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Witness {
     /// When the latest message at the base latency left, and its one-way time, nanoseconds.
     latest: Option<(i64, i64)>,
     /// Of the messages at the base latency.
     settled: Option<Traits>,
-    /// Of those that were not: two levels, so that a single late reply does not make the new one
-    /// forgotten. The first is the one that was met last.
-    others: [Option<Traits>; 2],
+    /// Of those that were not; gone when the flow is back at its base latency.
+    others: Option<Box<Others>>,
+    /// Messages at the base latency since the last other one, up to [`SHARING`].
+    back: u8,
 }
 
 /// A change that evidence is wanted for.
@@ -134,7 +150,7 @@ impl Witness {
             .base
             .is_some_and(|base_latency| new.is_near(base_latency, base.tolerance));
         let own = new
-            .forward
+            .forward()
             .map(|forward| (new.at, forward))
             .filter(|_| at_base);
         if let (Some(before), Some(now)) = (self.latest, own) {
@@ -144,6 +160,10 @@ impl Witness {
         if !at_base {
             return self.remember(new, base.tolerance);
         }
+        self.back = (self.back + 1).min(SHARING);
+        if self.back == SHARING {
+            self.others = None;
+        }
         match &mut self.settled {
             Some(known) if known.is_near(new.round_trip, base.tolerance) => known.merge(&new),
             slot => *slot = Some(new),
@@ -151,22 +171,30 @@ impl Witness {
     }
 
     fn remember(&mut self, new: Traits, tolerance: Span) {
+        self.back = 0;
+        let Others(levels) = &mut **self.others.get_or_insert_default();
         let is_known = |slot: &Option<Traits>| {
             slot.is_some_and(|traits| traits.is_near(new.round_trip, tolerance))
         };
-        if !is_known(&self.others[0]) {
-            self.others.swap(0, 1);
+        if !is_known(&levels[0]) {
+            levels.swap(0, 1);
         }
-        match &mut self.others[0] {
+        match &mut levels[0] {
             Some(known) if known.is_near(new.round_trip, tolerance) => known.merge(&new),
             slot => *slot = Some(new),
         }
     }
 
+    /// The levels beside the base latency, which are not needed any more.
+    fn take_others(&mut self) -> [Option<Traits>; 2] {
+        self.back = 0;
+        self.others.take().map_or([None; 2], |others| others.0)
+    }
+
     /// What speaks for a change; from here on the new level is the flow's base latency.
     pub(crate) fn testify(&mut self, claim: &Claim) -> Evidence {
-        let others = std::mem::take(&mut self.others);
-        let new = others
+        let new = self
+            .take_others()
             .into_iter()
             .flatten()
             .find(|traits| traits.is_near(claim.after, claim.tolerance));
@@ -191,7 +219,7 @@ impl Witness {
 
     /// The flow's base latency is known for the first time.
     pub(crate) fn settle(&mut self) {
-        self.settled = std::mem::take(&mut self.others)[0];
+        self.settled = self.take_others()[0];
     }
 }
 
@@ -213,7 +241,7 @@ fn direction(old: &Traits, new: &Traits, claim: &Claim) -> Option<Direction> {
     if claim.interval > FARTHEST {
         return None;
     }
-    let moved = new.forward? - old.forward?;
+    let moved = new.forward()? - old.forward()?;
     let forward = Span::from_nanos(moved - claim.drift.over(new.at - old.at));
     let reverse = claim.after - claim.before - forward;
     let least = claim.tolerance.nanos() / 2;
@@ -274,7 +302,7 @@ mod tests {
             let reply = message.reply().unwrap();
             // The other flows of a fleet learn too.
             for other in 0..20 {
-                let mut own = witness;
+                let mut own = witness.clone();
                 if other > 0 {
                     own.push((&message, reply), looking, &mut drift);
                 }

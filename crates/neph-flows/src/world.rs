@@ -30,6 +30,10 @@ pub(crate) struct World {
     pub(crate) part: f64,
     /// Uniform jitter of a round trip, microseconds, above the base.
     pub(crate) jitter: f64,
+    /// A lane of which nothing comes back from this second on.
+    pub(crate) dead: Option<(u32, i64)>,
+    /// The second in which the reflector is started again, and counts anew.
+    pub(crate) restart: Option<i64>,
     pub(crate) seed: u64,
 }
 
@@ -44,6 +48,8 @@ impl Default for World {
             reshuffle: 20,
             part: 1.0,
             jitter: 30.0,
+            dead: None,
+            restart: None,
             seed: 1,
         }
     }
@@ -63,6 +69,7 @@ impl World {
             }],
             interval: self.interval,
             renewal: None,
+            criteria: None,
         }
     }
 
@@ -111,13 +118,32 @@ impl World {
                 let base = self.paths[steps[next - 1].1] * 1000;
                 #[expect(clippy::cast_possible_truncation, reason = "a test's jitter")]
                 let jitter = (uniform(&mut random) * self.jitter * 1000.0) as i64;
-                each(&message(
-                    lane,
-                    u32::try_from(seq).unwrap(),
-                    sent,
-                    base + jitter,
-                ));
+                let mut message = message(lane, u32::try_from(seq).unwrap(), sent, base + jitter);
+                self.befall(&mut message);
+                each(&message);
             }
+        }
+    }
+
+    /// What happens to a message besides.
+    fn befall(&self, message: &mut FleetMessage) {
+        let seconds = |seconds: i64| Instant::<Own>::from_nanos(seconds * 1000 * MS);
+        let is_dead =
+            |(lane, from): (u32, i64)| message.lane.0 == lane && message.sent >= seconds(from);
+        if self.dead.is_some_and(is_dead) {
+            message.outcome = FleetOutcome::Lost;
+        }
+        let anew = self
+            .restart
+            .map(seconds)
+            .filter(|restart| message.sent >= *restart);
+        if let (Some(restart), FleetOutcome::Reply(reply)) = (anew, &mut message.outcome)
+            && let Some(peer) = &mut reply.at_peer
+        {
+            let before = (restart - Instant::from_nanos(0)).nanos() / self.interval.nanos();
+            peer.count = peer
+                .count
+                .map(|count| count - u32::try_from(before).unwrap());
         }
     }
 

@@ -40,6 +40,46 @@ pub struct Fleet {
     pub interval: Span,
     /// How long a flow lives before its lane takes a new source port; `None`: as long as the fleet.
     pub renewal: Option<Span>,
+    /// By what path changes are told in its messages; `None`: by the usual.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub criteria: Option<Criteria>,
+}
+
+/// By what path changes are told in a fleet's messages: kept with them, so that whoever reads them
+/// later finds the same changes as whoever watched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Criteria {
+    /// How many of the window's round trips have to agree, 1 to `window`.
+    pub quorum: u8,
+    /// How many round trips the window holds, 2 to 16.
+    pub window: u8,
+    /// How near to each other they are when they agree, and how far the base latency moves at least.
+    pub tolerance: Span,
+    /// How long messages wait for those of other flows, to be looked at in the order of sending.
+    pub settle: Span,
+}
+
+impl Default for Criteria {
+    /// Stable when 3 of 4 round trips lie within 0.5 ms; changed when by more than 0.5 ms.
+    fn default() -> Self {
+        Self {
+            quorum: 3,
+            window: 4,
+            tolerance: Span::from_micros(500),
+            settle: Span::from_secs(2),
+        }
+    }
+}
+
+impl Criteria {
+    /// The usual, for messages that count as lost after `timeout`: one that is lost keeps back what
+    /// its flow sent after it for so long.
+    pub fn after(timeout: Span) -> Self {
+        Self {
+            settle: timeout + Span::from_millis(200),
+            ..Self::default()
+        }
+    }
 }
 
 impl Fleet {
@@ -153,6 +193,7 @@ mod tests {
             endpoints: vec![endpoint("a"), endpoint("b")],
             interval: Span::from_millis(200),
             renewal: None,
+            criteria: None,
         };
         let of = |lane| fleet.endpoint_of(Lane(lane));
         assert_eq!([of(0), of(1), of(2), of(4)], [0, 1, 0, 0]);

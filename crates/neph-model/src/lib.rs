@@ -31,7 +31,7 @@ pub use clock_offset::{ClockOffset, OneWay};
 pub use event::{Event, EventKind};
 pub use experiment::{Experiment, ExperimentStatus, Tally};
 pub use fleet::{
-    AtPeer, Fleet, FleetEndpoint, FleetMessage, FleetOutcome, FleetReply, Lane, ReadBy,
+    AtPeer, Criteria, Fleet, FleetEndpoint, FleetMessage, FleetOutcome, FleetReply, Lane, ReadBy,
 };
 pub use flow::{Flow, FlowIndex, FlowRole, ProbeKind};
 pub use flow_route::{

@@ -63,6 +63,7 @@ fn spec(address: &str, lanes: u32, micros: i64, seconds: i64) -> Result<FleetSpe
             }],
             interval,
             renewal: None,
+            criteria: None,
         },
         count: Some(u64::try_from(count)?),
         request_size: 0,
@@ -104,6 +105,7 @@ fn ask(spec: FleetSpec) -> Result<(), Box<dyn Error>> {
             }
             FleetReport::Ended(end) => tally = end,
             FleetReport::Anchor(_) | FleetReport::ClockStepped(_) => {}
+            FleetReport::NotSent(why) => println!("not_sent {why}"),
         }
     }
     run.join()?;

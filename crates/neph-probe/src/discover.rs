@@ -16,6 +16,7 @@ use rustls::ClientConfig;
 
 use crate::ProbeError;
 use crate::channel::{Channel, ChannelError};
+use crate::refusals::{REFUSED_HEADER, Refusals};
 use crate::spec::{TlsVersion, Trust};
 use crate::stamp_clock::now;
 use crate::target::Target;
@@ -39,6 +40,8 @@ pub struct Discovery {
     pub same_clock: bool,
     /// Somebody took the connection, whatever was said on it.
     pub accepted: bool,
+    /// What its caps refused to us so far.
+    pub refused: Option<Refusals>,
     /// The status of the answer, if it was in HTTP.
     pub http: Option<u16>,
     /// Why nobody could be asked, if so.
@@ -188,6 +191,7 @@ fn read_head(reply: &[u8]) -> Discovery {
         reflector: ours,
         same_clock: ours && clock_identity().is_some_and(|own| clock == Some(own.as_bytes())),
         accepted: true,
+        refused: head.headers().only(REFUSED_HEADER).and_then(Refusals::read),
         http: Some(head.status()),
         ..Discovery::default()
     }

@@ -26,6 +26,7 @@ mod pace;
 mod pinned;
 mod raw_tcp;
 mod reflect;
+mod refusals;
 mod report;
 #[cfg(test)]
 mod sim;
@@ -53,6 +54,7 @@ pub use machine::{anchor, at_site, clock_sync, core_wake, offloads};
 pub use neph_sys::place::Place;
 pub use pinned::{TRANSFER_SIZE, TransferSpec, transfers};
 pub use reflect::{Caps, Counted, Reflector, ReflectorSpec};
+pub use refusals::{RefusalWatch, Refusals};
 pub use report::Report;
 pub use spec::{ConnectionUse, FlowSpec, Priority, Schedule, TlsVersion, Trust};
 pub use stop::Stop;

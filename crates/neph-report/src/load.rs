@@ -92,7 +92,7 @@ fn fleet_of(store: &dyn Store, experiment: &Experiment) -> Result<Option<FleetVi
     };
     let view = read_fleet(
         fleet,
-        Settings::default(),
+        Settings::of(fleet),
         |take| -> Result<(), LoadError> {
             store.visit_fleet(experiment.id, SentWithin::ALL, &mut |batch| {
                 batch.iter().for_each(&mut *take);

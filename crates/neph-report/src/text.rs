@@ -1,5 +1,7 @@
 //! A report for a terminal: a conclusion of three sentences and one line per scenario with its
-//! box plot, as wide as the terminal.
+//! box plot, as wide as the terminal; of fleets a line for each pair.
+
+mod fleets;
 
 use neph_stats::{BoxPlot, boxplot};
 use unicode_width::UnicodeWidthStr;
@@ -30,10 +32,11 @@ pub fn text(
         .iter()
         .map(|finding| wrapped(&finding.text, width))
         .collect::<String>();
-    let table = table(data, settings, width);
-    if !table.is_empty() {
-        out.push('\n');
-        out.push_str(&table);
+    for table in [table(data, settings, width), fleets::table(data, settings)] {
+        if !table.is_empty() {
+            out.push('\n');
+            out.push_str(&table);
+        }
     }
     out
 }
@@ -99,10 +102,13 @@ impl Line {
 
 fn table(data: &CampaignData, settings: &PlotSettings, width: usize) -> String {
     let lines: Vec<Line> = data
-        .told_by_message(settings)
+        .told_by_main(settings)
         .into_iter()
         .map(|scenario| Line::of(data, settings, scenario))
         .collect();
+    if lines.is_empty() {
+        return String::new();
+    }
     let longest = lines
         .iter()
         .map(|line| line.label.width())

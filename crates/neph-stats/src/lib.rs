@@ -82,7 +82,7 @@ pub use interval::{CONFIDENCE, Interval};
 pub use kruskal::{GroupTest, kruskal};
 pub use mannwhitney::mann_whitney;
 pub use multipath::flows_to_rule_out;
-pub use proportion::{Proportion, proportion};
+pub use proportion::{Proportion, proportion, share_interval};
 pub use quantile::{Level, Quantile, median, quantile, quantile_needs, rough_quantile};
 pub use random::Random;
 pub use ranks::{Ranks, ranks};

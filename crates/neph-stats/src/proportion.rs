@@ -48,27 +48,45 @@ pub fn proportion(hits: usize, n: usize) -> Result<Proportion, StatsError> {
             have: n,
         });
     }
+    let interval = share_interval(real(hits) / real(n), real(n))?;
+    Ok(Proportion { hits, n, interval })
+}
+
+/// Wilson's 95 % interval of a share that rests on `n` cases which do not depend on each other. It
+/// need not be a whole number: cases that happen together count as fewer.
+///
+/// # Errors
+/// [`StatsError::OutOfRange`] unless the share is within 0..=1 and `n` above 0.
+pub fn share_interval(share: f64, n: f64) -> Result<Interval, StatsError> {
+    let refuse = |what, value, wanted| {
+        Err(StatsError::OutOfRange {
+            what,
+            value,
+            wanted,
+        })
+    };
+    if !(0.0..=1.0).contains(&share) {
+        return refuse("share", share, "from 0 to 1");
+    }
+    if !(n.is_finite() && n > 0.0) {
+        return refuse("number of cases", n, "above 0");
+    }
     let z = normal_quantile(1.0 - 0.5 * ALPHA);
-    let (count, share) = (real(n), real(hits) / real(n));
-    let spread = z * z / count;
+    let spread = z * z / n;
     let centre = (share + 0.5 * spread) / (1.0 + spread);
-    let reach = z * (share * (1.0 - share) / count + 0.25 * spread / count).sqrt() / (1.0 + spread);
-    // At 0 and n the formula gives exactly 0 and 1; only rounding says otherwise.
-    let low = if hits == 0 {
+    let reach = z * (share * (1.0 - share) / n + 0.25 * spread / n).sqrt() / (1.0 + spread);
+    // At 0 and 1 the formula gives exactly these; only rounding says otherwise.
+    let low = if share <= 0.0 {
         0.0
     } else {
         (centre - reach).max(0.0)
     };
-    let high = if hits == n {
+    let high = if share >= 1.0 {
         1.0
     } else {
         (centre + reach).min(1.0)
     };
-    Ok(Proportion {
-        hits,
-        n,
-        interval: Interval { low, high },
-    })
+    Ok(Interval { low, high })
 }
 
 #[cfg(test)]
@@ -76,6 +94,23 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    /// Of n cases that all agree Wilson's lower end is n / (n + z^2), also of 2.5 cases.
+    #[test]
+    fn a_share_of_cases_that_are_no_whole_number_has_an_interval() {
+        let found = share_interval(1.0, 2.5).unwrap();
+        assert!(
+            (found.low - 2.5 / (2.5 + 3.841_459)).abs() < 1e-6,
+            "{found:?}"
+        );
+        assert!((found.high - 1.0).abs() < 1e-12);
+        let (few, many) = (
+            share_interval(0.4, 3.0).unwrap(),
+            share_interval(0.4, 30.0).unwrap(),
+        );
+        assert!(few.low < many.low && many.high < few.high);
+        assert!(share_interval(1.1, 3.0).is_err() && share_interval(0.5, 0.0).is_err());
+    }
 
     #[test]
     fn no_loss_seen_is_not_no_loss() {

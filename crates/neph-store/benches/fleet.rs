@@ -9,14 +9,16 @@
 #![expect(clippy::cast_precision_loss, reason = "rates for people")]
 #![expect(clippy::unwrap_used, reason = "a benchmark may end at the first error")]
 
+mod made_up;
+
 use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant as Clock};
 
+use made_up::{Noise, campaign, provenance};
 use neph_model::{
-    AtPeer, Campaign, CampaignId, Experiment, ExperimentId, ExperimentStatus, Fleet, FleetEndpoint,
-    FleetMessage, FleetOutcome, FleetReply, HostFacts, Instant, Lane, Load, ProbeKind, Provenance,
-    ReadBy, ScenarioId, Span, Wall,
+    AtPeer, CampaignId, Experiment, ExperimentStatus, Fleet, FleetEndpoint, FleetMessage,
+    FleetOutcome, FleetReply, Instant, Lane, ProbeKind, ReadBy, Span,
 };
 use neph_store::{Access, open};
 
@@ -47,19 +49,6 @@ fn measure(count: u64, lanes: u32, interval: Span) {
         bytes as f64 / count as f64,
         memory()
     );
-}
-
-/// Splitmix64: enough to make stamps look measured.
-struct Noise(u64);
-
-impl Noise {
-    fn below(&mut self, bound: i64) -> i64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        i64::try_from((z ^ (z >> 31)) >> 1).unwrap() % bound
-    }
 }
 
 /// The `number`th message: lanes in turn, on paths 0, 2, 4.5 and 8 ms longer than the first, with
@@ -143,37 +132,19 @@ fn memory() -> String {
     line.map_or_else(String::new, |line| line[6..].trim().to_owned())
 }
 
-fn campaign() -> Campaign {
-    Campaign::begun("bench", Wall::from_unix_nanos(1))
-}
-
 fn experiment(campaign: CampaignId, (lanes, interval): (u32, Span)) -> Experiment {
-    let fleet = Fleet {
-        probe: ProbeKind::Udp,
-        lanes,
-        endpoints: vec![FleetEndpoint {
-            name: "far".to_owned(),
-            address: ([192, 0, 2, 1], 862).into(),
-        }],
-        interval,
-        renewal: None,
-    };
     Experiment {
-        fleet: Some(fleet),
-        ..Experiment::begun(campaign, ScenarioId(1), Wall::from_unix_nanos(1))
-    }
-}
-
-fn provenance(experiment: ExperimentId) -> Provenance {
-    Provenance {
-        experiment,
-        version: String::new(),
-        commit: String::new(),
-        plan_hash: String::new(),
-        site: None,
-        host: HostFacts::default(),
-        load: Load::default(),
-        lateness_p50: None,
-        lateness_p99: None,
+        fleet: Some(Fleet {
+            probe: ProbeKind::Udp,
+            lanes,
+            endpoints: vec![FleetEndpoint {
+                name: "far".to_owned(),
+                address: ([192, 0, 2, 1], 862).into(),
+            }],
+            interval,
+            renewal: None,
+            criteria: None,
+        }),
+        ..made_up::experiment(campaign)
     }
 }

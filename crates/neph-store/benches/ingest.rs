@@ -9,15 +9,17 @@
 #![expect(clippy::cast_precision_loss, reason = "rates for people")]
 #![expect(clippy::unwrap_used, reason = "a benchmark may end at the first error")]
 
+mod made_up;
+
 use std::fs::{self, File};
 use std::io::Write;
 use std::path::Path;
 use std::time::{Duration, Instant as Clock};
 
+use made_up::{Noise, campaign, provenance};
 use neph_model::{
-    Campaign, CampaignId, Experiment, ExperimentId, ExperimentStatus, Flow, FlowIndex, FlowRole,
-    HostFacts, Instant, Load, Marks, Message, Outcome, ProbeKind, Provenance, ScenarioId, Seq,
-    TcpState, Wall,
+    CampaignId, Experiment, ExperimentStatus, Flow, FlowIndex, FlowRole, Instant, Marks, Message,
+    Outcome, ProbeKind, Seq, TcpState,
 };
 use neph_store::{Access, Recorder, open};
 
@@ -56,19 +58,6 @@ fn measure(name: &str, messages: &[Message], keep: impl FnOnce() -> (Duration, u
     let size = bytes as f64 / messages.len() as f64;
     println!("{name:12} {rate:>10.0} messages/s  {size:>6.1} bytes/message");
     (rate, size)
-}
-
-/// Splitmix64: enough to make stamps look measured.
-struct Noise(u64);
-
-impl Noise {
-    fn below(&mut self, bound: i64) -> i64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        i64::try_from((z ^ (z >> 31)) >> 1).unwrap() % bound
-    }
 }
 
 /// A WebSocket flow at 10 kHz over 4 ms with every mark and both TCP states.
@@ -123,10 +112,9 @@ fn tcp(noise: &mut Noise) -> TcpState {
 fn into_store(folder: &Path, messages: &[Message]) -> (Duration, u64) {
     let root = folder.join("ws");
     let mut store = open(&root.to_string_lossy(), Access::Write).unwrap();
-    let mut experiment = experiment();
-    store
-        .add_campaign(&campaign(experiment.campaign), &[])
-        .unwrap();
+    let campaign = campaign();
+    let mut experiment = experiment(campaign.id);
+    store.add_campaign(&campaign, &[]).unwrap();
     let start = Clock::now();
     let mut recorder: Box<dyn Recorder> = store.begin(&experiment).unwrap();
     for batch in messages.chunks(BATCH) {
@@ -147,14 +135,7 @@ fn into_store(folder: &Path, messages: &[Message]) -> (Duration, u64) {
     (took, fs::metadata(file).unwrap().len())
 }
 
-fn campaign(id: CampaignId) -> Campaign {
-    Campaign {
-        id,
-        ..Campaign::begun("ingest", Wall::from_unix_nanos(0))
-    }
-}
-
-fn experiment() -> Experiment {
+fn experiment(campaign: CampaignId) -> Experiment {
     Experiment {
         flows: vec![Flow {
             index: FlowIndex(0),
@@ -166,21 +147,7 @@ fn experiment() -> Experiment {
             reflector: true,
             same_clock: false,
         }],
-        ..Experiment::begun(CampaignId::new(), ScenarioId(1), Wall::from_unix_nanos(0))
-    }
-}
-
-fn provenance(experiment: ExperimentId) -> Provenance {
-    Provenance {
-        experiment,
-        version: String::new(),
-        commit: String::new(),
-        plan_hash: String::new(),
-        site: None,
-        host: HostFacts::default(),
-        load: Load::default(),
-        lateness_p50: None,
-        lateness_p99: None,
+        ..made_up::experiment(campaign)
     }
 }
 

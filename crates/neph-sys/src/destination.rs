@@ -45,6 +45,15 @@ pub(crate) fn named(level: libc::c_int, kind: libc::c_int, data: &[u8]) -> Optio
     }
 }
 
+/// Whether a datagram's departure is stamped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stamping {
+    /// Where the socket was asked for stamps.
+    AsAsked,
+    /// Whatever the socket was asked for; it is not counted among those that are stamped.
+    Never,
+}
+
 /// Sends a datagram from this address of ours; the routes choose where it is `None`.
 ///
 /// # Errors
@@ -52,8 +61,8 @@ pub(crate) fn named(level: libc::c_int, kind: libc::c_int, data: &[u8]) -> Optio
 pub fn send(
     socket: BorrowedFd<'_>,
     bytes: &[u8],
-    from: Option<IpAddr>,
-    to: SocketAddr,
+    (from, to): (Option<IpAddr>, SocketAddr),
+    stamping: Stamping,
 ) -> io::Result<usize> {
     // SAFETY: sockaddr_storage and msghdr are plain data for which all zeros is valid.
     let (mut name, mut header): (libc::sockaddr_storage, libc::msghdr) = unsafe { zeroed() };
@@ -69,20 +78,27 @@ pub fn send(
     header.msg_name = (&raw mut name).cast();
     header.msg_iov = &raw mut vector;
     header.msg_iovlen = 1;
+    let mut told = 0;
     if let Some(from) = from {
-        header.msg_control = control.0.as_mut_ptr().cast();
-        header.msg_controllen = match from {
-            IpAddr::V4(from) => tell(
-                &mut control,
-                libc::IPPROTO_IP,
-                libc::IP_PKTINFO,
-                info4(from),
-            ),
+        told = match from {
+            IpAddr::V4(from) => {
+                let (level, kind) = (libc::IPPROTO_IP, libc::IP_PKTINFO);
+                tell(&mut control, told, (level, kind), info4(from))
+            }
             IpAddr::V6(from) => {
                 let (level, kind) = (libc::IPPROTO_IPV6, libc::IPV6_PKTINFO);
-                tell(&mut control, level, kind, info6(from))
+                tell(&mut control, told, (level, kind), info6(from))
             }
-        } as _;
+        };
+    }
+    if stamping == Stamping::Never {
+        // Of the flags that a datagram may have for itself, none.
+        let (level, kind) = (libc::SOL_SOCKET, libc::SO_TIMESTAMPING);
+        told = tell(&mut control, told, (level, kind), 0_u32);
+    }
+    if told > 0 {
+        header.msg_control = control.0.as_mut_ptr().cast();
+        header.msg_controllen = told as _;
     }
     // SAFETY: the header points at an address, a vector, the caller's bytes (only read) and a
     // control message, all alive for the call, and tells their true sizes.
@@ -90,30 +106,42 @@ pub fn send(
     usize::try_from(sent).map_err(|_| io::Error::last_os_error())
 }
 
-/// Room for one control message with the larger of the two structures.
+/// Room for the larger of the two structures and for a word, each in a control message.
 const SPACE: usize = 64;
 
 /// Control buffers must be aligned as `cmsghdr` is.
 #[repr(align(8))]
 struct Control([u8; SPACE]);
 
-/// Writes one control message; returns its length with padding.
-fn tell<T>(control: &mut Control, level: libc::c_int, kind: libc::c_int, told: T) -> usize {
+/// Writes one control message behind `before` bytes of others; returns the length of all, with
+/// padding.
+fn tell<T>(
+    control: &mut Control,
+    before: usize,
+    (level, kind): (libc::c_int, libc::c_int),
+    told: T,
+) -> usize {
     const HEAD: usize = size_of::<libc::cmsghdr>();
-    const { assert!(HEAD + size_of::<T>() <= SPACE && align_of::<T>() <= 8) };
+    const { assert!(HEAD.is_multiple_of(8) && align_of::<T>() <= 8) };
+    let all = before + HEAD + size_of::<T>().next_multiple_of(8);
+    assert!(
+        before.is_multiple_of(8) && all <= SPACE,
+        "one message too many"
+    );
     // SAFETY: all zeros is a valid cmsghdr.
     let mut head: libc::cmsghdr = unsafe { zeroed() };
     head.cmsg_len = (HEAD + size_of::<T>()) as _;
     head.cmsg_level = level;
     head.cmsg_type = kind;
-    let at = (&raw mut *control).cast::<libc::cmsghdr>();
-    // SAFETY: head and structure fit the buffer (asserted above), which is aligned for both: the
-    // head's length is a multiple of 8.
+    // SAFETY: what is before ends within the buffer (asserted above).
+    let at = unsafe { (&raw mut *control).byte_add(before) }.cast::<libc::cmsghdr>();
+    // SAFETY: head and structure fit the rest of the buffer, which is aligned for both: the lengths
+    // before and of the head are multiples of 8 (asserted above).
     unsafe {
         at.write(head);
         at.add(1).cast::<T>().write(told);
     }
-    HEAD + size_of::<T>().next_multiple_of(8)
+    all
 }
 
 /// Writes a socket address; returns its length.
@@ -178,7 +206,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::stamp;
+    use crate::stamp::{self, Batch, Carrier, Notice};
 
     /// Asks `asked` of a socket that listens on `all`; who answers.
     fn answers(all: &str, asked: &str, family: Family) -> io::Result<IpAddr> {
@@ -197,7 +225,8 @@ mod tests {
         let received = stamp::receive(theirs.as_fd(), &mut buffer)?;
         let (from, to) = (received.from.expect("told"), received.to);
         assert_eq!(to.map(|ip| ip.to_canonical()), Some(asked));
-        assert_eq!(send(theirs.as_fd(), b"world!", to, from)?, 6);
+        let sent = send(theirs.as_fd(), b"world!", (to, from), Stamping::Never);
+        assert_eq!(sent?, 6);
         let (len, answered) = ours.recv_from(&mut buffer)?;
         assert_eq!((&buffer[..len], answered.port()), (&b"world!"[..], port));
         Ok(answered.ip())
@@ -224,6 +253,32 @@ mod tests {
         let socket = UdpSocket::bind("0.0.0.0:0").expect("a port");
         let to = socket.local_addr().expect("bound");
         let from = Some(Ipv4Addr::new(192, 0, 2, 1).into());
-        assert!(send(socket.as_fd(), b"x", from, to).is_err());
+        let sent = send(socket.as_fd(), b"x", (from, to), Stamping::AsAsked);
+        assert!(sent.is_err());
+    }
+
+    #[test]
+    fn a_datagram_that_is_not_stamped_is_not_counted_among_the_stamped() {
+        for (here, family) in [("127.0.0.1", Family::V4), ("::1", Family::V6)] {
+            let Ok(socket) = UdpSocket::bind((here, 0)) else {
+                assert_eq!(family, Family::V6, "IPv6 alone may be missing");
+                continue;
+            };
+            stamp::enable(socket.as_fd(), Carrier::Departures).expect("stamps");
+            let to = socket.local_addr().expect("bound");
+            let from = Some(to.ip());
+            for stamping in [Stamping::AsAsked, Stamping::Never, Stamping::AsAsked] {
+                send(socket.as_fd(), b"x", (from, to), stamping).expect("sent");
+            }
+            let mut batch = Batch::new(8, 0);
+            let count = batch.take_notices(socket.as_fd()).expect("two departures");
+            let ids: Vec<_> = (0..count)
+                .filter_map(|at| match batch.notice(at) {
+                    Notice::Stamp(stamp) => Some(stamp.id),
+                    Notice::Other => None,
+                })
+                .collect();
+            assert_eq!(ids, [0, 1], "{here}");
+        }
     }
 }

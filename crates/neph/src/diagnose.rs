@@ -91,6 +91,7 @@ fn document(campaign: &Campaign, told: &Diagnoses) -> Value {
         "diagnoses": told.causes,
         "notes": told.notes,
         "blind": told.blind,
+        "fleets_only": told.fleets_only,
     })
 }
 

@@ -2,6 +2,8 @@
 //!
 //! A file or folder appears under its name only when it is whole.
 
+mod changes;
+
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -55,6 +57,10 @@ pub(crate) struct Args {
     /// The messages of fleets, a row for each message of each flow, instead of the others
     #[arg(long)]
     flows: bool,
+    /// The path changes that this detector finds in the messages of fleets, a row each, instead of
+    /// messages
+    #[arg(long, value_enum, value_name = "DETECTOR", conflicts_with = "flows")]
+    changes: Option<changes::By>,
 }
 
 /// Whose messages are written.
@@ -63,6 +69,8 @@ enum Of {
     /// Of single flows: the main one, echoes.
     SingleFlows,
     Fleets,
+    /// No messages: what a detector finds in those of fleets.
+    Changes(changes::By),
 }
 
 /// What will be written.
@@ -75,13 +83,10 @@ struct Chosen {
 
 /// Exports.
 pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
+    args.check_format()?;
     let to_standard_output = args.output.as_os_str() == "-";
     if to_standard_output {
         args.check_standard_output()?;
-    }
-    if args.what() == (Format::LatencyTester, Of::Fleets) {
-        let why = "the Latency Tester's format has no place for flows; write csv, jsonl or parquet";
-        return Err(Failure::usage(why));
     }
     let store = args.workspace.read()?;
     let chosen = args.choose(store.as_ref())?;
@@ -97,11 +102,13 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     } else {
         to_path(store.as_ref(), &chosen, args)?
     };
-    output::say(&told(rows, &chosen, &args.output));
+    output::say(&told(rows, &chosen, args));
     if args.what().1 == Of::SingleFlows && chosen.has_fleets() {
         output::say("neph export: fleets were measured too; --flows writes their messages");
     }
-    Ok(if rows > 0 {
+    // That no path changed is an answer.
+    let none_changed = matches!(args.what().1, Of::Changes(_)) && chosen.has_fleets();
+    Ok(if rows > 0 || none_changed {
         Outcome::Done
     } else {
         Outcome::Nothing
@@ -116,12 +123,25 @@ impl Chosen {
 
 impl Args {
     const fn what(&self) -> (Format, Of) {
-        let of = if self.flows {
-            Of::Fleets
-        } else {
-            Of::SingleFlows
+        let of = match self.changes {
+            Some(detector) => Of::Changes(detector),
+            None if self.flows => Of::Fleets,
+            None => Of::SingleFlows,
         };
         (self.format, of)
+    }
+
+    fn check_format(&self) -> Result<(), Failure> {
+        let why = match self.what() {
+            (Format::LatencyTester, Of::Fleets) => {
+                "the Latency Tester's format has no place for flows; write csv, jsonl or parquet"
+            }
+            (Format::LatencyTester | Format::Parquet, Of::Changes(_)) => {
+                "path changes are written as csv or jsonl; give --format csv"
+            }
+            _ => return Ok(()),
+        };
+        Err(Failure::usage(why))
     }
 
     /// A Latency Tester's rows do not tell whose they are: each experiment has a file of its own.
@@ -163,13 +183,17 @@ impl Args {
     }
 }
 
-fn told(rows: u64, chosen: &Chosen, output: &Path) -> String {
+fn told(rows: u64, chosen: &Chosen, args: &Args) -> String {
+    let row = match args.what().1 {
+        Of::SingleFlows | Of::Fleets => "message",
+        Of::Changes(_) => "path change",
+    };
     let mut line = format!(
         "neph export: {} of {} of '{}' written to {}",
-        counted(rows, "message"),
+        counted(rows, row),
         counted(chosen.experiments.len() as u64, "experiment"),
         chosen.campaign.name,
-        output.display()
+        args.output.display()
     );
     match chosen.left_out {
         0 => {}
@@ -248,8 +272,9 @@ fn write_partial(
 ) -> Result<u64, Failure> {
     if format == Format::Parquet {
         let export = match of {
-            Of::SingleFlows => export_parquet,
             Of::Fleets => export_fleet_parquet,
+            Of::SingleFlows => export_parquet,
+            Of::Changes(_) => unreachable!("path changes are not written as Parquet"),
         };
         return export(store, experiments, path).map_err(Failure::refused);
     }
@@ -270,6 +295,9 @@ fn write(
     experiments: &[Experiment],
     ((format, of), out): ((Format, Of), &mut dyn Write),
 ) -> Result<u64, StoreError> {
+    if let Of::Changes(detector) = of {
+        return changes::write(store, experiments, (format, detector), out);
+    }
     match (format, experiments) {
         (Format::Csv, _) if of == Of::Fleets => export_fleet_csv(store, experiments, out),
         (Format::Jsonl, _) if of == Of::Fleets => export_fleet_jsonl(store, experiments, out),

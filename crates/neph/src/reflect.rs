@@ -8,6 +8,7 @@ use clap::Args as ClapArgs;
 use neph_model::{BitRate, ByteSize, Span};
 use neph_probe::{Caps, Counted, Identity, Reflector, ReflectorSpec};
 
+use crate::awake::AwakeChoice;
 use crate::exit::{Failure, Outcome};
 use crate::ping::TlsChoice;
 use crate::value::Secret;
@@ -51,7 +52,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "SIZE", value_parser = value::size, default_value = "512MiB")]
     pub(crate) max_memory: ByteSize,
     /// Messages a second from one address
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), default_value_t = 50_000)]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), default_value_t = 120_000)]
     pub(crate) max_rate: u32,
     /// Reply bytes to one address
     #[arg(long, value_name = "RATE", value_parser = value::rate, default_value = "1Gbit/s")]
@@ -65,6 +66,8 @@ pub(crate) struct Args {
     /// Close a connection that says nothing for this long
     #[arg(long, value_name = "TIME", value_parser = value::positive_span, default_value = "300s")]
     pub(crate) idle: Span,
+    #[command(flatten)]
+    pub(crate) awake: AwakeChoice,
     /// Print nothing but errors
     #[arg(long, short)]
     pub(crate) quiet: bool,
@@ -116,6 +119,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
         ));
     }
     let reflector = Reflector::start(&spec)?;
+    let _awake = args.awake.keep();
     if !args.quiet {
         let schemes = match spec.identity {
             Some(_) => "ws, wss, http, https, tcp and udp (STAMP)",

@@ -28,8 +28,13 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("neph-wire", &[]),
 ];
 
-/// Arrows that only tests need: shipped plans are held against shipped topologies.
-const TESTS_MAY_USE: &[(&str, &str)] = &[("neph-campaign", "neph-lab")];
+/// Arrows that only tests need: shipped plans are held against shipped topologies, and what is told
+/// of flows against the links of the lab.
+const TESTS_MAY_USE: &[(&str, &str)] = &[
+    ("neph-campaign", "neph-lab"),
+    ("neph-flows", "neph-lab"),
+    ("neph-flows", "neph-text"),
+];
 
 /// Lines of a file, at most (docs/design.md, section 6).
 const LONGEST: usize = 400;

@@ -21,6 +21,10 @@ fn spec() -> FleetSpec {
             endpoints: vec![endpoint("udp://a"), endpoint("udp://b")],
             interval: Span::from_millis(100),
             renewal: None,
+            criteria: Some(neph_model::Criteria {
+                window: 8,
+                ..neph_model::Criteria::after(Span::from_secs(1))
+            }),
         },
         count: Some(2),
         request_size: 64,
@@ -102,7 +106,23 @@ fn a_fleet_is_kept_as_a_campaign_of_one_experiment() {
         dropped_here: 2,
         ..FleetTally::default()
     }));
-    let ended = keeper.finish(Ending::Complete).expect("a store that works");
+    let trace = FlowTrace {
+        destination: ([192, 0, 2, 1], 862).into(),
+        kind: neph_model::TraceKind::Udp,
+        started: origin.wall,
+        routes: Vec::new(),
+        enough: None,
+    };
+    let ended = keeper
+        .finish(Ending::Complete, std::slice::from_ref(&trace))
+        .expect("a store that works");
+    let place = folder.path().display().to_string();
+    let store = neph_store::open(&place, Access::Read).expect("a workspace");
+    let experiments = store.experiments(ended.id).expect("experiments");
+    assert_eq!(
+        store.flow_traces(experiments[0].id).expect("traces"),
+        [trace]
+    );
     let (campaign, experiment, messages) = read(folder.path());
     assert_eq!(ended, campaign);
     assert_eq!(campaign.status, CampaignStatus::Complete);
@@ -146,7 +166,7 @@ fn what_was_cut_off_is_interrupted_and_what_nobody_answered_has_failed() {
         let origin = neph_probe::anchor();
         let mut keeper = begin(folder.path(), origin);
         keeper.take(messages(origin, outcome));
-        keeper.finish(ending).expect("a store that works");
+        keeper.finish(ending, &[]).expect("a store that works");
         let (campaign, experiment, messages) = read(folder.path());
         assert_eq!((campaign.status, experiment.status), wanted);
         assert_eq!(messages.len(), 8);

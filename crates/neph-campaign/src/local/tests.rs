@@ -3,11 +3,12 @@ use neph_model::{
     FleetOutcome, Message, Sample, Scenario, Span, Tally, Wall, Warning,
 };
 use neph_probe::{Reflector, ReflectorSpec};
-use neph_store::StoreError;
+use neph_store::{Recorder, StoreError};
 use neph_text::Source;
 
+use super::intake::Intake;
 use super::*;
-use crate::carrier::StopFlag;
+use crate::carrier::{Ending, StopFlag};
 use crate::expand::scenarios;
 use crate::plan::{FlowTracePlan, Ping, parse};
 
@@ -57,6 +58,26 @@ pub(super) fn reflector() -> Reflector {
     Reflector::start(&ReflectorSpec::at(here)).expect("a reflector")
 }
 
+/// Prepares one experiment.
+pub(super) fn prepare(
+    carrier: &mut LocalCarrier,
+    order: &ExperimentOrder,
+) -> Result<Prepared, CarryError> {
+    carrier.prepare(&[order]).remove(0)
+}
+
+/// Carries one experiment out.
+fn carry_out(
+    carrier: &mut LocalCarrier,
+    order: &ExperimentOrder,
+    recorder: &mut Told,
+    progress: &dyn Fn(Progress),
+) -> Result<Carried, CarryError> {
+    carrier
+        .carry_out(&mut [Part { order, recorder }], progress)
+        .remove(0)
+}
+
 /// Keeps the events and a fleet's messages.
 #[derive(Debug, Default)]
 struct Told(Vec<Event>, Vec<FleetMessage>);
@@ -94,14 +115,12 @@ fn echo_that_does_not_go_is_an_event_each_and_one_warning() {
         written_at: 0..0,
     }];
     let mut carrier = LocalCarrier::new();
-    carrier.prepare(&order).expect("the main flow is fine");
-    let ready = carrier.ready.as_mut().expect("prepared");
+    prepare(&mut carrier, &order).expect("the main flow is fine");
+    let ready = &mut carrier.ready[0].1;
     // A thread that cannot begin, as where ICMP is forbidden.
     ready.specs[1].site = Some(Place::named("no-such-namespace"));
     let mut told = Told::default();
-    let whole = carrier
-        .carry_out(&order, &mut told, &|_| {})
-        .expect("the main flow is fine");
+    let whole = carry_out(&mut carrier, &order, &mut told, &|_| {}).expect("the main flow is fine");
     assert_eq!(whole.ending, Ending::Complete);
     let failed = told.0.iter().filter(|e| e.kind == EventKind::FlowFailed);
     let failed: Vec<(u32, &str)> = failed.map(|e| (e.flow.0, e.text.as_str())).collect();
@@ -140,7 +159,7 @@ fn a_fleet_runs_in_the_place_of_a_main_flow_and_its_messages_count_from_the_star
     let ours = reflector();
     let order = fleet_order(&format!("udp://{}", ours.address()));
     let mut carrier = LocalCarrier::new();
-    let prepared = carrier.prepare(&order).expect("a reflector is there");
+    let prepared = prepare(&mut carrier, &order).expect("a reflector is there");
     let fleet = prepared.fleet.expect("a fleet");
     assert_eq!(
         (fleet.lanes, fleet.endpoints[0].address),
@@ -149,9 +168,7 @@ fn a_fleet_runs_in_the_place_of_a_main_flow_and_its_messages_count_from_the_star
     assert_eq!(fleet.renewal, Some(Span::from_millis(100)));
     assert!(prepared.flows.is_empty(), "no companion was asked for");
     let mut told = Told::default();
-    let whole = carrier
-        .carry_out(&order, &mut told, &|_| {})
-        .expect("a fleet that can be");
+    let whole = carry_out(&mut carrier, &order, &mut told, &|_| {}).expect("a fleet that can be");
     assert_eq!(whole.ending, Ending::Complete);
     assert_eq!(whole.late, Some(0));
     assert!(whole.anchors.len() > 1 || whole.anchors[0].0 == 0);
@@ -171,16 +188,15 @@ fn a_fleet_that_is_stopped_keeps_what_it_measured_and_one_without_a_reply_has_fa
     let mut order = fleet_order(&format!("udp://{}", ours.address()));
     order.scenario.messages = 100_000;
     let mut carrier = LocalCarrier::new();
-    carrier.prepare(&order).expect("a reflector is there");
+    prepare(&mut carrier, &order).expect("a reflector is there");
     let mut told = Told::default();
     let stop = order.stop.clone();
-    let whole = carrier
-        .carry_out(&order, &mut told, &|progress| {
-            if progress.elapsed > Span::from_millis(300) {
-                stop.set();
-            }
-        })
-        .expect("a fleet that can be");
+    let whole = carry_out(&mut carrier, &order, &mut told, &|progress| {
+        if progress.elapsed > Span::from_millis(300) {
+            stop.set();
+        }
+    })
+    .expect("a fleet that can be");
     assert_eq!(whole.ending, Ending::Interrupted);
     assert!(!told.1.is_empty());
 
@@ -188,11 +204,9 @@ fn a_fleet_that_is_stopped_keeps_what_it_measured_and_one_without_a_reply_has_fa
     let address = nobody.local_addr().expect("bound");
     let mut order = fleet_order(&format!("udp://{address}"));
     order.timeout = Span::from_millis(50);
-    carrier.prepare(&order).expect("silence is not refused");
+    prepare(&mut carrier, &order).expect("silence is not refused");
     let mut told = Told::default();
-    let whole = carrier
-        .carry_out(&order, &mut told, &|_| {})
-        .expect("a fleet that can be");
+    let whole = carry_out(&mut carrier, &order, &mut told, &|_| {}).expect("a fleet that can be");
     assert!(
         matches!(&whole.ending, Ending::Failed(why) if why.contains("320 messages")),
         "{whole:?}"
@@ -210,11 +224,9 @@ fn the_flows_of_a_fleet_are_traced_with_the_ports_that_they_had_last() {
         queries: 1,
     });
     let mut carrier = LocalCarrier::new();
-    carrier.prepare(&order).expect("a reflector is there");
+    prepare(&mut carrier, &order).expect("a reflector is there");
     let mut told = Told::default();
-    let whole = carrier
-        .carry_out(&order, &mut told, &|_| {})
-        .expect("a fleet that can be");
+    let whole = carry_out(&mut carrier, &order, &mut told, &|_| {}).expect("a fleet that can be");
     let mut last = std::collections::BTreeMap::new();
     for message in &told.1 {
         last.insert(message.lane, message.source_port);
@@ -240,8 +252,8 @@ fn a_trace_that_cannot_be_is_an_event_and_the_measurement_stands() {
         queries: 1,
     });
     let mut carrier = LocalCarrier::new();
-    carrier.prepare(&order).expect("a reflector is there");
-    let ready = carrier.ready.as_mut().expect("prepared");
+    prepare(&mut carrier, &order).expect("a reflector is there");
+    let ready = &mut carrier.ready[0].1;
     let mut told = Told::default();
     let mut intake = Intake::new(ready.origin).tracing(1024);
     ready.site = Some(Place::named("no-such-namespace"));
@@ -255,5 +267,49 @@ fn a_trace_that_cannot_be_is_an_event_and_the_measurement_stands() {
             .starts_with("the routes of the flows are not known: "),
         "{}",
         event.text
+    );
+}
+
+#[test]
+fn fleets_run_at_the_same_time_and_one_that_fails_leaves_the_others_alone() {
+    let ours = [reflector(), reflector()];
+    let nobody = std::net::UdpSocket::bind("127.0.0.1:0").expect("a port");
+    let silent = nobody.local_addr().expect("bound");
+    let mut orders: Vec<ExperimentOrder> = [ours[0].address(), silent, ours[1].address()]
+        .map(|address| fleet_order(&format!("udp://{address}")))
+        .into();
+    orders[1].timeout = Span::from_millis(50);
+    let mut carrier = LocalCarrier::new();
+    let prepared = carrier.prepare(&orders.iter().collect::<Vec<_>>());
+    let started: Vec<Wall> = prepared
+        .iter()
+        .map(|one| one.as_ref().expect("silence is not refused").started)
+        .collect();
+    assert_eq!(started, [started[0]; 3], "one moment for all");
+    let mut told = [(); 3].map(|()| Told::default());
+    let mut parts: Vec<Part<'_>> = orders
+        .iter()
+        .zip(&mut told)
+        .map(|(order, recorder)| Part { order, recorder })
+        .collect();
+    let all = carrier.carry_out(&mut parts, &|_| {});
+    let endings = all.into_iter().map(|one| one.expect("it ran").ending);
+    let endings: Vec<Ending> = endings.collect();
+    assert!(
+        matches!(
+            &endings[..],
+            [Ending::Complete, Ending::Failed(_), Ending::Complete]
+        ),
+        "{endings:?}"
+    );
+    assert!(told.iter().all(|told| told.1.len() == 16 * 20));
+    // Each begins before another could have ended its 400 ms.
+    let first = |told: &Told| told.1.iter().map(|m| m.sent.nanos()).min();
+    let last = |told: &Told| told.1.iter().map(|m| m.sent.nanos()).max();
+    let latest_begin = told.iter().filter_map(first).max();
+    let earliest_end = told.iter().filter_map(last).min();
+    assert!(
+        latest_begin < earliest_end,
+        "{latest_begin:?} {earliest_end:?}"
     );
 }

@@ -1,11 +1,14 @@
 //! A plan's fleets: the parameters that make one of a scenario, and what contradicts them.
 
+use std::ops::Range;
+
 use neph_model::{ProbeKind, Span};
 use neph_probe::SYNS_A_SECOND_EACH;
 use neph_text::{Fault, Nanos, Node, Placed, Problems, Take, parse_duration};
 
 use super::Target;
-use super::meaning::{Axes, Endpoint, FlowTracePlan};
+use super::meaning::{Axes, Endpoint, FlowTracePlan, PairOrder, Plan};
+use crate::{expand, together};
 
 /// The most flows of a fleet: source ports that a host can give out without running dry.
 const MOST_FLOWS: u32 = 50_000;
@@ -117,16 +120,47 @@ pub(crate) fn contradiction(target: &Target, axes: &Axes) -> Option<Fault> {
     })
 }
 
+/// Whether there are endpoints, and none has a fleet.
+fn without_fleets(endpoints: &[Endpoint]) -> bool {
+    let has_fleet = |endpoint: &Endpoint| endpoint.axes.parameters.contains_key("flows");
+    !endpoints.is_empty() && !endpoints.iter().any(has_fleet)
+}
+
+/// Only fleets take pairs at once.
+pub(crate) fn check_pairs(
+    pairs: Option<&Placed<PairOrder>>,
+    endpoints: &[Endpoint],
+    problems: &Problems<'_>,
+) {
+    if let Some(pairs) = pairs
+        && without_fleets(endpoints)
+    {
+        let what = "'pairs' says how fleets take their pairs, and 'flows' is not given";
+        let fault = Fault::new(what, "add flows = 512, or remove pairs");
+        problems.add(pairs.span.clone(), fault);
+    }
+}
+
+/// What runs at the same time is sent by one host.
+pub(crate) fn check_rate(plan: &Plan, whole: &Range<usize>, problems: &Problems<'_>) {
+    let rate = together::greatest_rate(plan, &expand::scenarios(plan));
+    if rate > u64::from(MOST_A_SECOND) {
+        let what = format!("the pairs that run at the same time are {rate} messages a second");
+        let remedy = format!(
+            "at most {MOST_A_SECOND}: fewer flows, a longer interval, or pairs = \"in turn\""
+        );
+        problems.add(whole.clone(), Fault::new(what, remedy));
+    }
+}
+
 /// Only a fleet's flows are traced.
 pub(crate) fn check_trace(
     trace: Option<&Placed<FlowTracePlan>>,
     endpoints: &[Endpoint],
     problems: &Problems<'_>,
 ) {
-    let has_fleet = |endpoint: &Endpoint| endpoint.axes.parameters.contains_key("flows");
     if let Some(trace) = trace
-        && !endpoints.is_empty()
-        && !endpoints.iter().any(has_fleet)
+        && without_fleets(endpoints)
     {
         let what = "[trace] traces the flows of fleets, and 'flows' is not given";
         let remedy = "add flows = 512, or write [traceroute] instead";
@@ -219,6 +253,20 @@ mod tests {
             "udp://a",
         );
         assert!(wrong.contains("write a number from 1 to 1024"), "{wrong}");
+    }
+
+    #[test]
+    fn what_runs_at_the_same_time_is_not_more_than_a_host_sends() {
+        let lines = "interval = \"1ms\"\nflows = 60";
+        let both = plan(lines, "udp://a") + "[[endpoint]]\nname = \"b\"\nurl = \"udp://b\"\n";
+        let found = parse(&Source::new("p.toml", both.as_str())).expect_err("too many");
+        let first = found[0].to_string();
+        assert!(first.contains("are 120000 messages a second"), "{first}");
+        assert!(first.contains("pairs = \"in turn\""), "{first}");
+        let in_turn = both.replace("flows", "pairs = \"in turn\"\nflows");
+        parse(&Source::new("p.toml", in_turn)).expect("a good plan");
+        let wrong = told("interval = \"1s\"\npairs = \"at once\"", "udp://a");
+        assert!(wrong.contains("p.toml:5:9: 'pairs' says how"), "{wrong}");
     }
 
     #[test]

@@ -35,7 +35,7 @@ pub(crate) fn plan(typed: TypedPlan, problems: &Problems<'_>) -> Plan {
     let [sites, key_files, congestions] =
         ["from", "key_file", "congestion"].map(|parameter| written(&typed, parameter));
     let names = names(&typed);
-    season::check(&typed.sections.seasons, &all_axes(&typed), problems);
+    season::check(&typed.sections, &all_axes(&typed), problems);
     let skip_spans: Vec<Range<usize>> = typed.skips.iter().map(|skip| skip.span.clone()).collect();
     let sections = typed.sections;
     compare::check(&sections.compares, &names, problems);
@@ -44,6 +44,7 @@ pub(crate) fn plan(typed: TypedPlan, problems: &Problems<'_>) -> Plan {
         .throughput
         .and_then(|typed| throughput(typed, &endpoints, problems));
     let course = typed.course;
+    fleet::check_pairs(course.pairs.as_ref(), &endpoints, problems);
     let positive =
         |value: Option<Placed<Nanos>>| value.and_then(|v| above_zero(&v, "time", problems));
     let plan = Plan {
@@ -62,6 +63,9 @@ pub(crate) fn plan(typed: TypedPlan, problems: &Problems<'_>) -> Plan {
         block_interval: course.block_interval.map_or(Span::ZERO, |v| span(v.value)),
         pause: course.pause.map_or(Span::ZERO, |v| span(v.value)),
         order: course.order.unwrap_or_default(),
+        pairs: course
+            .pairs
+            .map_or_else(Default::default, |pairs| pairs.value),
         seed: course.seed,
         timeout: positive(course.timeout).unwrap_or(DEFAULT_TIMEOUT),
         tries: course.tries.map_or(DEFAULT_TRIES, |tries| {
@@ -370,6 +374,7 @@ fn check_matrix(
         problems.add(whole.clone(), Fault::new(what, remedy));
         return;
     }
+    fleet::check_rate(plan, whole, problems);
     for (skip, span) in plan.skips.iter().zip(skips) {
         if !expand::matches_any(plan, skip) {
             let fault = Fault::new(

@@ -30,6 +30,8 @@ pub struct Plan {
     pub pause: Span,
     /// The order within a block.
     pub order: Order,
+    /// How fleets take their pairs.
+    pub pairs: PairOrder,
     /// Decides every shuffle; drawn anew for each campaign if absent.
     pub seed: Option<u64>,
     /// After how long a message counts as lost.
@@ -71,6 +73,31 @@ impl Plan {
     pub fn hash(&self) -> String {
         hash_of(&self.text)
     }
+
+    /// The topologies that its lab has, each once: the lab's own, then those of seasons. None
+    /// without a lab.
+    pub fn topologies(&self) -> Vec<&Placed<String>> {
+        let Some(lab) = &self.lab else {
+            return Vec::new();
+        };
+        let mut found = vec![&lab.topology];
+        for topology in self.seasons.iter().filter_map(|one| one.topology.as_ref()) {
+            if found.iter().all(|other| other.value != topology.value) {
+                found.push(topology);
+            }
+        }
+        found
+    }
+
+    /// The topology that a lab has in a season.
+    pub fn topology_of(&self, season: Option<&str>) -> Option<&Placed<String>> {
+        let lab = self.lab.as_ref()?;
+        let mut seasons = self.seasons.iter();
+        let season = seasons.find(|one| season == Some(one.name.as_str()));
+        season
+            .and_then(|season| season.topology.as_ref())
+            .or(Some(&lab.topology))
+    }
 }
 
 /// SHA-256 of a text, 64 hex digits.
@@ -79,6 +106,16 @@ pub(crate) fn hash_of(text: &str) -> String {
     digest.iter().fold(String::with_capacity(64), |hex, byte| {
         hex + &format!("{byte:02x}")
     })
+}
+
+/// How the fleets of one flow set take their pairs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum PairOrder {
+    /// All at the same time, so that what is told of one moment is told of all.
+    #[default]
+    AtOnce,
+    /// One after the other, so that none is in the way of another.
+    InTurn,
 }
 
 /// An endpoint and what is varied towards it.

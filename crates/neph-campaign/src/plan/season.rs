@@ -4,10 +4,11 @@
 use std::ops::Range;
 
 use neph_model::{Span, Wall};
-use neph_text::{Fault, Fields, Node, Problems, Take, choice, did_you_mean};
+use neph_text::{Fault, Fields, Node, Placed, Problems, Take, choice, did_you_mean};
 
 use super::meaning::Axes;
 use super::parameter::word;
+use super::sections::Sections;
 use super::typed::TypedAxes;
 
 const MINUTE: i64 = 60 * 1_000_000_000;
@@ -24,8 +25,10 @@ pub struct Season {
     /// Minutes of a day, from and until, UTC; over midnight if the first is the greater. `None`:
     /// the whole day.
     pub hours: Option<(u16, u16)>,
-    /// Which days of the week, Monday first, by UTC's date.
+    /// On which days of the week it opens, Monday first, by UTC's date.
     pub days: [bool; 7],
+    /// The lab's topology in this season; `None`: the lab's own.
+    pub topology: Option<Placed<String>>,
     /// Where the plan writes it.
     pub written_at: Range<usize>,
 }
@@ -36,15 +39,16 @@ impl Season {
         let minute = minute.rem_euclid(WEEK);
         let day = usize::try_from(minute / DAY).expect("a week has seven days");
         let of_day = minute % DAY;
-        let within = self.hours.is_none_or(|(from, until)| {
-            let (from, until) = (i64::from(from), i64::from(until));
-            if from < until {
-                (from..until).contains(&of_day)
-            } else {
-                of_day >= from || of_day < until
-            }
-        });
-        self.days[day] && within
+        let Some((from, until)) = self.hours else {
+            return self.days[day];
+        };
+        let (from, until) = (i64::from(from), i64::from(until));
+        if from < until {
+            return self.days[day] && (from..until).contains(&of_day);
+        }
+        // What is after midnight belongs to the day before, on which it opened.
+        let before = (day + 6) % 7;
+        (self.days[day] && of_day >= from) || (self.days[before] && of_day < until)
     }
 
     /// Whether it is open at `now` and stays so for `length`.
@@ -71,6 +75,11 @@ impl Season {
         moments
             .filter(opens)
             .find(|moment| self.holds(*moment, length))
+    }
+
+    /// Whether nobody ever waits for it.
+    pub fn is_always_open(&self) -> bool {
+        self.hours.is_none() && self.days == [true; 7]
     }
 
     /// `01:00-05:00 UTC on sat, sun`.
@@ -113,6 +122,7 @@ pub(crate) fn read(fields: &mut Fields<'_>) -> Vec<Season> {
         let name = table.required_with("name", word);
         let hours = table.optional_with("hours", hours);
         let days = table.one_or_list_with("days", |node| choice(node, &DAYS));
+        let topology = table.optional_with("topology", word);
         if let Some(name) = name {
             if seasons.iter().any(|other| other.name == name.value) {
                 let what = format!("two seasons are called '{}'", name.value);
@@ -126,6 +136,7 @@ pub(crate) fn read(fields: &mut Fields<'_>) -> Vec<Season> {
                 name: name.value,
                 hours: hours.map(|hours| hours.value),
                 days: std::array::from_fn(on),
+                topology,
                 written_at,
             });
         }
@@ -163,7 +174,9 @@ fn hours(node: &Node) -> Result<(u16, u16), Fault> {
 }
 
 /// What `season` names must be there; without it, each endpoint is measured in every season.
-pub(crate) fn check(seasons: &[Season], axes: &[&TypedAxes], problems: &Problems<'_>) {
+pub(crate) fn check(sections: &Sections, axes: &[&TypedAxes], problems: &Problems<'_>) {
+    check_topologies(sections, problems);
+    let seasons = &sections.seasons;
     let known: Vec<&str> = seasons.iter().map(|season| season.name.as_str()).collect();
     let written = axes.iter().filter_map(|axes| axes.parameters.get("season"));
     for name in written.flatten() {
@@ -176,6 +189,25 @@ pub(crate) fn check(seasons: &[Season], axes: &[&TypedAxes], problems: &Problems
             problems.add(name.span.clone(), Fault::new(what, remedy));
         }
     }
+}
+
+/// A season's own topology is one of a lab, and what is measured once per block would be of one
+/// season, nobody knows which.
+fn check_topologies(sections: &Sections, problems: &Problems<'_>) {
+    let own = |season: &Season| season.topology.clone();
+    let Some(topology) = sections.seasons.iter().find_map(own) else {
+        return;
+    };
+    let fault = if sections.lab.is_none() {
+        Fault::new("a season has a topology, but there is no lab", "add [lab]")
+    } else if sections.throughput.is_some() || sections.traceroute.is_some() {
+        let what = "throughput checks and traceroutes are made once per block, in whatever \
+                    topology is up then";
+        Fault::new(what, "remove them, or give each topology a plan of its own")
+    } else {
+        return;
+    };
+    problems.add(topology.span, fault);
 }
 
 /// An endpoint that names no season is measured in all; each must be open long enough for an
@@ -214,125 +246,4 @@ pub(crate) fn apply(
 }
 
 #[cfg(test)]
-mod tests {
-    use neph_text::Source;
-
-    use super::*;
-    use crate::plan::parse;
-
-    const PLAN: &str = r#"
-version = 1
-name = "p"
-interval = "1s"
-duration = "30min"
-[[endpoint]]
-name = "a"
-url = "udp://10.0.0.1"
-"#;
-
-    fn seasons(text: &str) -> Vec<Season> {
-        let plan = parse(&Source::new("p.toml", format!("{PLAN}{text}"))).expect("a good plan");
-        plan.seasons
-    }
-
-    /// A moment of the week that begins on Monday, 16 November 2026.
-    fn moment(day: i64, hour: i64, minute: i64) -> Wall {
-        const MONDAY: i64 = 1_794_787_200;
-        Wall::from_unix_nanos((MONDAY + day * 86_400 + hour * 3_600 + minute * 60) * 1_000_000_000)
-    }
-
-    fn half_an_hour() -> Span {
-        Span::from_secs(1_800)
-    }
-
-    #[test]
-    fn a_season_is_open_in_its_hours_on_its_days() {
-        let text =
-            "[[season]]\nname = \"low\"\nhours = \"01:00-05:00\"\ndays = [\"sat\", \"sun\"]\n";
-        let low = &seasons(text)[0];
-        assert_eq!(low.when(), "01:00-05:00 UTC on sat, sun");
-        assert!(low.holds(moment(5, 1, 0), half_an_hour()));
-        assert!(low.holds(moment(6, 4, 30), half_an_hour()));
-        assert!(
-            !low.holds(moment(6, 4, 31), half_an_hour()),
-            "it ends too late"
-        );
-        assert!(!low.holds(moment(4, 2, 0), half_an_hour()), "a Friday");
-        let next = |from| low.next(from, half_an_hour());
-        assert_eq!(next(moment(0, 12, 7)), Some(moment(5, 1, 0)));
-        assert_eq!(next(moment(5, 4, 45)), Some(moment(6, 1, 0)));
-        assert_eq!(next(moment(6, 2, 3)), Some(moment(6, 2, 3)));
-        assert_eq!(next(moment(6, 4, 45)), Some(moment(12, 1, 0)));
-        assert_eq!(low.next(moment(0, 0, 0), Span::from_secs(5 * 3_600)), None);
-    }
-
-    #[test]
-    fn hours_may_go_over_midnight_and_a_season_without_any_is_always() {
-        let text =
-            "[[season]]\nname = \"night\"\nhours = \"22:00-05:00\"\n[[season]]\nname = \"any\"\n";
-        let all = seasons(text);
-        assert!(all[0].holds(moment(2, 23, 50), half_an_hour()));
-        assert!(!all[0].holds(moment(2, 21, 50), half_an_hour()));
-        assert_eq!(
-            all[0].next(moment(2, 6, 0), half_an_hour()),
-            Some(moment(2, 22, 0))
-        );
-        assert_eq!(all[1].when(), "at any time");
-        assert!(all[1].holds(moment(2, 6, 0), Span::from_secs(100 * 86_400)));
-    }
-
-    #[test]
-    fn every_endpoint_is_measured_in_every_season_unless_it_says_which() {
-        let text =
-            "[[season]]\nname = \"low\"\nhours = \"01:00-05:00\"\n[[season]]\nname = \"high\"\n";
-        let labels = |plan: &str| -> Vec<String> {
-            let plan = parse(&Source::new("p.toml", format!("{plan}{text}"))).expect("good");
-            let scenarios = crate::expand::scenarios(&plan);
-            scenarios.iter().map(neph_model::Scenario::label).collect()
-        };
-        assert_eq!(
-            labels(PLAN),
-            [
-                "a · every 1 s · 64 B · season low",
-                "a · every 1 s · 64 B · season high"
-            ]
-        );
-        let only = format!("{PLAN}season = \"low\"\n");
-        assert_eq!(labels(&only), ["a · every 1 s · 64 B"]);
-    }
-
-    #[test]
-    fn what_is_no_season_is_told_where_it_stands() {
-        let told = |text: &str| {
-            let found = parse(&Source::new("p.toml", format!("{PLAN}{text}"))).expect_err("wrong");
-            let told: Vec<String> = found.iter().map(ToString::to_string).collect();
-            told.join("\n")
-        };
-        let season = "[[season]]\nname = \"low\"\n";
-        for (text, part) in [
-            (
-                "season = \"low\"\n".to_owned(),
-                "there is no season 'low'; add a [[season]]",
-            ),
-            (
-                format!("season = \"lwo\"\n{season}"),
-                "there is no season 'lwo'; did you mean 'low'",
-            ),
-            (format!("{season}{season}"), "two seasons are called 'low'"),
-            (format!("{season}hours = \"1-5\"\n"), "\"1-5\" are no hours"),
-            (
-                format!("{season}hours = \"05:00-05:00\"\n"),
-                "begin and end at the same time",
-            ),
-            (format!("{season}hours = \"25:00-05:00\"\n"), "are no hours"),
-            (format!("{season}days = \"someday\"\n"), "someday"),
-            (
-                format!("{season}hours = \"01:00-01:20\"\n"),
-                "an experiment of 1800 s is longer than the season 'low' is open",
-            ),
-        ] {
-            let told = told(&text);
-            assert!(told.contains(part), "{part} in {told}");
-        }
-    }
-}
+mod tests;

@@ -9,9 +9,9 @@ use std::ops::Range;
 use neph_model::Order;
 use neph_text::{Bytes, Fields, Nanos, Placed, choice};
 
-use super::Target;
 use super::parameter::{PARAMETERS, word};
 use super::sections::{self, Sections, TypedPing};
+use super::{PairOrder, Target};
 
 /// Values of one key: `None` if it is not written, empty if what is written is a mistake.
 pub(crate) type Written<T> = Option<Vec<Placed<T>>>;
@@ -51,6 +51,7 @@ pub(crate) struct TypedCourse {
     pub(crate) block_interval: Option<Placed<Nanos>>,
     pub(crate) pause: Option<Placed<Nanos>>,
     pub(crate) order: Option<Order>,
+    pub(crate) pairs: Option<Placed<PairOrder>>,
     pub(crate) seed: Option<u64>,
     pub(crate) timeout: Option<Placed<Nanos>>,
     pub(crate) tries: Option<Placed<u32>>,
@@ -107,6 +108,10 @@ fn version(fields: &mut Fields<'_>) {
 fn course(fields: &mut Fields<'_>) -> TypedCourse {
     const ORDERS: [(&str, Order); 2] =
         [("random", Order::Random), ("sequential", Order::Sequential)];
+    const PAIRS: [(&str, PairOrder); 2] = [
+        ("at once", PairOrder::AtOnce),
+        ("in turn", PairOrder::InTurn),
+    ];
     TypedCourse {
         blocks: fields.optional("blocks"),
         block_interval: fields.optional("block_interval"),
@@ -114,6 +119,7 @@ fn course(fields: &mut Fields<'_>) -> TypedCourse {
         order: fields
             .optional_with("order", |node| choice(node, &ORDERS))
             .map(|order| order.value),
+        pairs: fields.optional_with("pairs", |node| choice(node, &PAIRS)),
         seed: fields.optional("seed").map(|seed| seed.value),
         timeout: fields.optional("timeout"),
         tries: fields.optional("tries"),

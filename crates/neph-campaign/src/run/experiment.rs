@@ -1,16 +1,15 @@
-//! One experiment, from its slot to its place in the store.
+//! Experiments that run at the same time, mostly one: from their slots to their place in the store.
 
 use std::cell::RefCell;
 use std::sync::{Arc, Mutex};
 
 use neph_model::{
-    Experiment, ExperimentId, ExperimentStatus, HostFacts, Load, ProbeKind, Provenance, Scenario,
-    Tally,
+    Experiment, ExperimentId, ExperimentStatus, HostFacts, Load, ProbeKind, Provenance, Tally,
 };
 
 use super::{Build, Run, RunError, reflector_of, storing};
 use crate::agenda::{Past, Slot};
-use crate::carrier::{Carried, CarryError, Ending, ExperimentOrder, Prepared};
+use crate::carrier::{Carried, CarryError, Ending, ExperimentOrder, Part, Prepared};
 use crate::meter::{Meter, MeteredRecorder, lock};
 use crate::observer::News;
 use crate::pairs::site_of;
@@ -36,44 +35,81 @@ impl End {
     }
 }
 
+/// An experiment that is in the store as running.
+struct Begun {
+    slot: Slot,
+    order: ExperimentOrder,
+    recorder: MeteredRecorder,
+    meter: Arc<Mutex<Meter>>,
+    /// How it ended, if it did before it could run.
+    end: Option<End>,
+}
+
 impl Run<'_, '_> {
-    /// Carries out one experiment, stores it and notes it, whatever became of it.
-    pub(super) fn experiment(&mut self, slot: Slot) -> Result<(), RunError> {
-        let scenario = self.matrix[slot.scenario as usize].clone();
-        let mut order = self.order(slot, &scenario);
-        let prepared = self.crew.carrier.prepare(&order);
-        let ready = match prepared {
+    /// Carries out experiments at the same time, stores and notes each, whatever became of it.
+    pub(super) fn experiments(&mut self, slots: &[Slot]) -> Result<(), RunError> {
+        let orders = slots.iter().map(|slot| self.order(*slot));
+        let orders: Vec<ExperimentOrder> = orders.collect();
+        let prepared = self
+            .crew
+            .carrier
+            .prepare(&orders.iter().collect::<Vec<_>>());
+        let mut begun = Vec::with_capacity(slots.len());
+        for ((slot, order), prepared) in slots.iter().zip(orders).zip(prepared) {
+            begun.push(self.begin(*slot, order, prepared)?);
+        }
+        self.carry(&mut begun)?;
+        begun.into_iter().try_for_each(|one| self.finish(one))
+    }
+
+    fn begin(
+        &mut self,
+        slot: Slot,
+        mut order: ExperimentOrder,
+        prepared: Result<Prepared, CarryError>,
+    ) -> Result<Begun, RunError> {
+        let end = match prepared {
             Ok(prepared) => {
                 begun_as(prepared, &mut order.experiment);
                 self.reflectors.extend(reflector_of(&order.experiment));
-                Ok(())
+                None
             }
             Err(CarryError::Store(source)) => {
                 let operation = "prepare an experiment";
                 return Err(RunError::Store { operation, source });
             }
-            Err(failed) => Err(End::failed(failed.to_string())),
+            Err(failed) => Some(End::failed(failed.to_string())),
         };
         let (standing, left) = (self.agenda.standing(), self.time_left());
         let begun = self.crew.store.begin(&order.experiment);
         let recorder = storing("begin an experiment", begun)?;
         self.crew.observer.tell(&News::ExperimentBegun {
             experiment: &order.experiment,
-            scenario: &scenario,
+            scenario: &order.scenario,
             standing,
             left,
         });
-        let reflector = order
-            .experiment
-            .flows
-            .first()
-            .is_some_and(|flow| flow.reflector);
+        let main = order.experiment.flows.first();
+        let reflector = main.is_some_and(|flow| flow.reflector);
         let meter = Arc::new(Mutex::new(Meter::new(reflector)));
-        let mut recorder = MeteredRecorder::new(recorder, Arc::clone(&meter));
-        let end = match ready {
-            Ok(()) => self.carry(&mut order, &mut recorder, &meter)?,
-            Err(end) => end,
-        };
+        Ok(Begun {
+            slot,
+            order,
+            recorder: MeteredRecorder::new(recorder, Arc::clone(&meter)),
+            meter,
+            end,
+        })
+    }
+
+    fn finish(&mut self, begun: Begun) -> Result<(), RunError> {
+        let Begun {
+            slot,
+            mut order,
+            recorder,
+            meter,
+            end,
+        } = begun;
+        let end = end.unwrap_or_else(|| End::failed("it was not carried out".to_owned()));
         let meter = lock(&meter);
         settle(&mut order.experiment, &end, &meter, &self.plan.limits);
         let ended = &mut order.experiment.ended;
@@ -92,14 +128,15 @@ impl Run<'_, '_> {
         self.agenda.note(Past::from(&order.experiment));
         self.crew.observer.tell(&News::ExperimentEnded {
             experiment: &order.experiment,
-            scenario: &scenario,
+            scenario: &order.scenario,
             figures: meter.figures(),
             standing: self.agenda.standing(),
         });
         Ok(())
     }
 
-    fn order(&self, slot: Slot, scenario: &Scenario) -> ExperimentOrder {
+    fn order(&self, slot: Slot) -> ExperimentOrder {
+        let scenario = &self.matrix[slot.scenario as usize];
         ExperimentOrder {
             experiment: Experiment {
                 id: ExperimentId::new(),
@@ -132,33 +169,52 @@ impl Run<'_, '_> {
         }
     }
 
-    /// Has it carried out. Only a recorder's refusal is an error.
-    fn carry(
-        &mut self,
-        order: &mut ExperimentOrder,
-        recorder: &mut MeteredRecorder,
-        meter: &Mutex<Meter>,
-    ) -> Result<End, RunError> {
+    /// Has those carried out that could begin. Only a recorder's refusal is an error.
+    fn carry(&mut self, begun: &mut [Begun]) -> Result<(), RunError> {
+        let mut ready: Vec<&mut Begun> = begun.iter_mut().filter(|one| one.end.is_none()).collect();
+        let Some(first) = ready.first().map(|one| one.order.scenario.clone()) else {
+            return Ok(());
+        };
+        let meters: Vec<_> = ready.iter().map(|one| Arc::clone(&one.meter)).collect();
         let observer = RefCell::new(&mut *self.crew.observer);
-        let carried = self.crew.carrier.carry_out(order, recorder, &|progress| {
-            let figures = lock(meter).figures();
+        let mut parts: Vec<Part<'_>> = ready
+            .iter_mut()
+            .map(|one| Part {
+                order: &one.order,
+                recorder: &mut one.recorder,
+            })
+            .collect();
+        let carried = self.crew.carrier.carry_out(&mut parts, &|progress| {
+            let figures: Vec<_> = meters.iter().map(|meter| lock(meter).figures()).collect();
             observer.borrow_mut().tell(&News::Running {
-                scenario: &order.scenario,
+                scenario: &first,
                 progress,
-                figures,
+                figures: &figures,
             });
         });
+        for (one, carried) in ready.into_iter().zip(carried) {
+            one.end = Some(self.came_of(one, carried)?);
+        }
+        Ok(())
+    }
+
+    /// Keeps what came of an experiment beside its messages.
+    fn came_of(
+        &mut self,
+        begun: &mut Begun,
+        carried: Result<Carried, CarryError>,
+    ) -> Result<End, RunError> {
         match carried {
             Ok(carried) => {
                 if let Some(late) = carried.late {
-                    lock(meter).late_replies(late);
+                    lock(&begun.meter).late_replies(late);
                 }
+                let experiment = &mut begun.order.experiment;
                 if let Some(trace) = &carried.trace {
-                    let id = order.experiment.id;
-                    let added = self.crew.store.add_flow_trace(id, trace);
+                    let added = self.crew.store.add_flow_trace(experiment.id, trace);
                     storing("add the routes of flows", added)?;
                 }
-                Ok(take(carried, &mut order.experiment))
+                Ok(take(carried, experiment))
             }
             Err(CarryError::Store(source)) => {
                 let operation = "record what is measured";

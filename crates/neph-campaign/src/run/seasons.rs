@@ -35,7 +35,7 @@ impl Run<'_, '_> {
     }
 
     /// Whether its season has room for a rest and then the experiment.
-    fn fits(&self, scenario: u32, rest: Span) -> bool {
+    pub(super) fn fits(&self, scenario: u32, rest: Span) -> bool {
         let now = self.crew.clock.now();
         let length = rest + length(&self.matrix[scenario as usize]);
         self.season_of(scenario)

@@ -1,4 +1,5 @@
 mod fake;
+mod pairs;
 mod seasons;
 
 use std::collections::BTreeMap;
@@ -51,7 +52,9 @@ impl Observer for Diary {
                 format!("out of season until {season} at {until} s")
             }
             News::ExperimentBegun { left, .. } => format!("{left} left"),
-            News::Running { figures, .. } => format!("running {} replies", figures.tally.replies),
+            News::Running { figures, .. } => {
+                format!("running {} replies", figures[0].tally.replies)
+            }
             News::Ended { status, .. } => format!("ended {}", status.name()),
             _ => return,
         };

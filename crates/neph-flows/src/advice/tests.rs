@@ -19,8 +19,10 @@ fn guide_of(world: &World) -> Guide {
 fn where_paths_hold_ports_are_named_and_the_past_confirms_them() {
     let guide = guide_of(&World {
         reshuffle: 0,
+        seconds: 200,
         ..World::default()
     });
+    assert_eq!(guide.holds, Some(Span::from_secs(60)));
     assert_eq!(guide.ports.len(), NAMED, "{:?}", guide.no_ports);
     assert!(
         guide
@@ -30,9 +32,77 @@ fn where_paths_hold_ports_are_named_and_the_past_confirms_them() {
     );
     let first = guide.horizons[0];
     assert!((first.on_low.share - 1.0).abs() < 1e-9 && first.random_on_low < 0.5);
-    // Four paths of 70, 74, 79 and 86 ms: a random flow's p99 is 86.
-    assert!((first.p99.gain() - Span::from_millis(16)).abs() < Span::from_micros(100));
-    assert!(first.p50.gain() > Span::from_millis(3));
+    // Four paths of 70, 74, 79 and 86 ms, a quarter of the flows on each.
+    assert!(first.p50.unwrap().gain() > Span::from_millis(3));
+    assert_eq!(first.p99, None, "19 times are too few for it");
+}
+
+/// The source's case: most flows are still there ten seconds later, and hardly one a minute later.
+#[test]
+fn ports_that_hold_for_seconds_only_are_stale_when_they_are_read() {
+    let guide = guide_of(&World {
+        reshuffle: 40,
+        seconds: 400,
+        ..World::default()
+    });
+    assert!(guide.horizons[0].holds(), "{:?}", guide.horizons[0]);
+    assert!(guide.ports.is_empty() && guide.holds.is_none());
+    let why = guide.no_ports.unwrap();
+    assert!(why.contains("ports do not hold"), "{why}");
+}
+
+#[test]
+fn a_dead_port_is_not_advised() {
+    let world = World {
+        reshuffle: 0,
+        seconds: 200,
+        ..World::default()
+    };
+    let first = |world: &World| guide_of(world).ports[0];
+    let best = first(&world);
+    assert_eq!(best.loss.map(|loss| (loss.hits, loss.n)), Some((0, 63)));
+    let lane = (0..world.lanes).find(|lane| crate::world::port(*lane) == best.port);
+    let dead = |from| World {
+        dead: lane.map(|lane| (lane, from)),
+        ..world.clone()
+    };
+    // It has been silent for five seconds of two hundred: the loss of its last messages says so.
+    let others = guide_of(&dead(195)).ports;
+    assert_eq!(others.len(), NAMED);
+    assert!(others.iter().all(|port| port.port != best.port));
+    // For most of the time: it was the port to take, and such advice did not hold.
+    let why = guide_of(&dead(60)).no_ports.unwrap();
+    assert!(why.contains("ports do not hold"), "{why}");
+}
+
+#[test]
+fn loss_that_all_flows_share_excludes_no_port() {
+    let flow = |port: u16, class, lost| Standing {
+        port,
+        base: Span::from_millis(70),
+        class: Some(class),
+        since: Instant::from_nanos(0),
+        until: Instant::from_nanos(1),
+        last: LastMessages { lost, of: 63 },
+    };
+    let named = |flows: &[Standing]| {
+        ports(flows)
+            .iter()
+            .map(|port| port.port)
+            .collect::<Vec<_>>()
+    };
+    let shared = [flow(1, 0, 6), flow(2, 0, 7), flow(3, 1, 5), flow(4, 1, 6)];
+    assert_eq!(named(&shared), [1, 2]);
+    let one = [flow(1, 0, 6), flow(2, 0, 0), flow(3, 1, 0), flow(4, 1, 0)];
+    assert_eq!(named(&one), [2]);
+    let low_path = [
+        flow(1, 0, 9),
+        flow(2, 0, 8),
+        flow(3, 1, 0),
+        flow(4, 1, 0),
+        flow(5, 1, 0),
+    ];
+    assert!(named(&low_path).is_empty());
 }
 
 #[test]

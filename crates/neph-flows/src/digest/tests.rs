@@ -1,4 +1,5 @@
 use super::*;
+use crate::view::Segment;
 use crate::world::{World, message};
 use neph_model::Span;
 
@@ -165,6 +166,105 @@ fn a_renewed_flow_begins_anew_and_is_no_change() {
     assert_eq!(view.classes[0].len(), 4);
 }
 
+/// Rounded, the base latencies of one path would lie in heaps.
+#[test]
+fn flows_on_one_path_are_one_group_whatever_their_jitter() {
+    for (seed, jitter) in (1..).zip([10.0, 30.0, 100.0, 300.0]) {
+        let world = World {
+            lanes: 512,
+            seconds: 10,
+            paths: vec![70_000],
+            weights: vec![1.0],
+            jitter,
+            seed,
+            ..World::default()
+        };
+        let dip = world.digest().0.view().pairs[0].bimodality.unwrap();
+        assert!(dip.n == 512 && dip.p > 0.05, "{jitter} us: {dip:?}");
+    }
+    let two = World {
+        lanes: 512,
+        seconds: 10,
+        paths: vec![70_000, 72_000],
+        weights: vec![0.5; 2],
+        jitter: 100.0,
+        reshuffle: 0,
+        ..World::default()
+    };
+    let dip = two.digest().0.view().pairs[0].bimodality.unwrap();
+    assert!(dip.n == 512 && dip.p < 0.05, "{dip:?}");
+}
+
+#[test]
+fn a_flow_that_went_silent_is_where_it_was_until_its_last_reply() {
+    let world = World {
+        dead: Some((5, 60)),
+        reshuffle: 0,
+        ..World::default()
+    };
+    let view = world.digest().0.view();
+    let until = |lane: usize| view.flows[lane].segments[0].until.nanos() / SECOND;
+    assert_eq!((until(5), until(6)), (59, 119));
+    let standing: u32 = view.classes[0].iter().map(|class| class.flows).sum();
+    assert_eq!(standing, 63);
+    assert_eq!((view.flows[5].last.lost, view.flows[6].last.lost), (63, 0));
+}
+
+#[test]
+fn a_reflector_that_is_started_again_reorders_and_loses_nothing() {
+    let world = World {
+        restart: Some(40),
+        reshuffle: 0,
+        ..World::default()
+    };
+    let view = world.digest().0.view();
+    let restarted = view.tally;
+    assert_eq!((restarted.reordered, restarted.reordered_forward), (0, 0));
+    assert_eq!((restarted.lost, restarted.replies), (0, 64 * 5 * 120));
+    assert!(view.changes.is_empty());
+    let mut dissector = crate::Dissector::new(&view, 4);
+    world.messages(&world.truth(), |message| dissector.push(message));
+    let overtaken = |sample: &crate::DissectedSample| {
+        let crate::DissectedOutcome::Reply { overtaken, .. } = sample.outcome else {
+            panic!("{sample:?}");
+        };
+        overtaken.is_some()
+    };
+    for flow in dissector.finish() {
+        assert!(
+            !flow.samples.iter().any(overtaken),
+            "{:?}",
+            flow.source_port
+        );
+    }
+}
+
+/// Ten messages a flow: a network that throws flows about would show none of it.
+#[test]
+fn flows_too_short_for_path_changes_have_no_rate() {
+    let rate = |renewal: Option<i64>| {
+        let world = World::default();
+        let mut fleet = world.fleet();
+        (fleet.interval, fleet.renewal) = (Span::from_secs(3), renewal.map(Span::from_secs));
+        let mut digest = Digest::new(&fleet, Settings::default()).unwrap();
+        for second in (0..120).step_by(3) {
+            let flow = renewal.map_or(0, |renewal| second / renewal);
+            let seq = second % renewal.unwrap_or(120) / 3;
+            for lane in 0..64 {
+                let base = 70_000_000 + i64::from(lane) % 4 * 4_000_000;
+                let seq = u32::try_from(seq).unwrap();
+                let mut message = message(lane, seq, second * SECOND, base);
+                message.source_port += u16::try_from(flow * 100).unwrap();
+                digest.push(&message);
+            }
+        }
+        digest.finish();
+        digest.view().pairs[0].changes_per_flow_hour()
+    };
+    assert_eq!(rate(Some(30)), None);
+    assert_eq!(rate(None), Some(0.0));
+}
+
 #[test]
 fn messages_of_lanes_that_are_not_there_are_passed_over() {
     let mut digest = Digest::new(&World::default().fleet(), Settings::default()).unwrap();
@@ -173,37 +273,64 @@ fn messages_of_lanes_that_are_not_there_are_passed_over() {
     assert!(digest.view().flows.is_empty());
 }
 
-/// The detector's part is `neph-stats`' own: 200 bytes and its windows.
+/// The detector's part is `neph-stats`' own, that of the bins a few bytes for each reply in one.
 #[test]
 fn what_is_kept_of_a_flow_is_well_below_a_kilobyte() {
     let bytes = std::mem::size_of::<Place>();
-    assert!(bytes <= 700, "{bytes}");
+    assert!(bytes <= 200, "{bytes}");
+}
+
+/// The latest changes, and a flow's history since all of its changes are known.
+#[test]
+fn of_too_many_changes_the_latest_are_told_and_fit_together() {
+    let world = World::default();
+    let whole = world.digest().0.view();
+    let truth = world.truth();
+    let mut digest = Digest::new(&world.fleet(), Settings::default()).unwrap();
+    digest.changes = Changes::new(100);
+    world.messages(&truth, |message| digest.push(message));
+    digest.finish();
+    assert_eq!(digest.changes(), whole.changes.len());
+    let view = digest.view();
+    let since = view.pairs[0].forgotten.expect("there were more");
+    let wanted = whole.changes.iter().filter(|change| change.at > since);
+    assert!(view.changes.iter().eq(wanted));
+    assert!((50..=100).contains(&view.changes.len()));
+    let mut changes = 0;
+    for (flow, all) in view.flows.iter().zip(&whole.flows) {
+        let segments = all.segments.iter().filter(|one| one.until > since);
+        let clipped = segments.map(|one| Segment {
+            from: one.from.max(since),
+            ..*one
+        });
+        assert!(flow.segments.iter().copied().eq(clipped), "{flow:?}");
+        changes += flow.segments.len() - 1;
+    }
+    assert_eq!(changes, view.changes.len());
+    assert_eq!(view.pairs[0].tally, whole.tally);
+    assert!(whole.pairs[0].forgotten.is_none());
 }
 
 #[test]
-#[ignore = "a measurement; release build"]
-fn what_a_message_and_a_view_cost() {
-    for (lanes, interval, seconds) in [(512, 200, 600), (50_000, 1000, 60)] {
-        let world = World {
-            lanes,
-            interval: Span::from_millis(interval),
-            seconds,
-            ..World::default()
-        };
-        let truth = world.truth();
-        let mut digest = Digest::new(&world.fleet(), Settings::default()).unwrap();
-        let (mut messages, begun) = (0_u32, std::time::Instant::now());
-        world.messages(&truth, |message| {
-            messages += 1;
-            digest.push(message);
-        });
-        let pushed = begun.elapsed() / messages;
-        let begun = std::time::Instant::now();
-        let view = digest.view();
-        println!(
-            "{lanes} flows, {messages} messages, {} changes: {pushed:?} a message, view {:?}",
-            view.changes.len(),
-            begun.elapsed()
-        );
+fn of_too_many_flows_that_are_over_the_latest_are_told() {
+    let world = World::default();
+    let mut digest = Digest::new(&world.fleet(), Settings::default()).unwrap();
+    digest.most_over = 100;
+    for second in 0..40 {
+        for lane in 0..64 {
+            let seq = u32::try_from(second % 5).unwrap();
+            let mut message = message(lane, seq, second * SECOND, 70_000_000);
+            message.source_port += u16::try_from(second / 5 * 100).unwrap();
+            digest.push(&message);
+        }
     }
+    digest.finish();
+    let view = digest.view();
+    // Of each lane the flow that goes on, and the one before it.
+    assert_eq!(view.flows.len(), 100 + 2 * 64);
+    assert_eq!(view.pairs[0].tally.replies, 64 * 40);
+    let since = view.pairs[0].forgotten.expect("there were more");
+    let segments = || view.flows.iter().flat_map(|flow| &flow.segments);
+    assert!(segments().count() > 100);
+    assert!(segments().all(|segment| segment.from >= since && segment.until > since));
 }

@@ -7,18 +7,20 @@
 use std::collections::VecDeque;
 use std::io;
 use std::net::SocketAddr;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::AsFd;
 use std::time::Duration;
 
 use neph_model::{Instant, Lane, Own, Span};
 use neph_sys::epoll::{Epoll, Found, Interest};
+use neph_sys::ppoll::Awaited;
 use neph_sys::tcp;
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 
+use super::blocks::Blocks;
 use super::ports::Ports;
 use super::session::{Departed, Event, Known, Replied, low};
 use super::spec::{FleetSpec, Sharing};
-use super::transport::{Request, Transport};
+use super::transport::{Request, Transport, wait_for};
 use crate::ProbeError;
 use crate::raw_tcp;
 use crate::stamp_clock::{StampClock, now};
@@ -28,10 +30,14 @@ use crate::stream::in_progress;
 /// refused.
 const SENT_AGAIN: Span = Span::from_secs(1);
 
+/// So an attempt is given up before: a silent target would get twice the SYNs that were asked for.
+const SENT_ONCE: Span = Span::from_millis(900);
+
 #[derive(Debug)]
 pub(crate) struct Connects {
     endpoints: Vec<SocketAddr>,
     ports: Ports,
+    blocks: Blocks,
     set: Epoll,
     found: Found,
     attempts: Vec<Option<Attempt>>,
@@ -76,6 +82,7 @@ impl Connects {
         Ok(Self {
             endpoints,
             ports: Ports::new(spec.first_port),
+            blocks: Blocks::new("tcp"),
             set,
             found: Found::default(),
             attempts: Vec::new(),
@@ -83,7 +90,7 @@ impl Connects {
             lanes: vec![None; fleet.lanes as usize],
             expiring: VecDeque::new(),
             leaving: VecDeque::new(),
-            timeout: spec.timeout,
+            timeout: spec.timeout.min(SENT_ONCE),
             at_once: Vec::new(),
         })
     }
@@ -123,6 +130,7 @@ impl Connects {
         {
             self.leaving.pop_front();
             self.ports.give_back(port);
+            self.blocks.give_back(port);
         }
     }
 
@@ -138,7 +146,9 @@ impl Connects {
         match self.attempts.get(latest) {
             Some(Some(attempt)) if attempt.request.port == port => {
                 if now() - attempt.begun < SENT_AGAIN {
-                    return Err(io::ErrorKind::AddrInUse.into());
+                    let why = "the SYN before it is not answered yet, and a port has one connection \
+                               at a time: the interval is too short for the way";
+                    return Err(io::Error::new(io::ErrorKind::AddrInUse, why));
                 }
                 self.end(latest);
             }
@@ -230,9 +240,10 @@ impl Transport for Connects {
             address,
             source,
         };
-        let taken = self
-            .ports
-            .take(|port| raw_tcp::hold(raw_tcp::any(address, port)).map(drop));
+        let taken = self.ports.take(|port| {
+            drop(raw_tcp::hold(raw_tcp::any(address, port))?);
+            self.blocks.take(port)
+        });
         let (port, ()) = taken
             .map_err(fault)?
             .ok_or(ProbeError::NoPort { address })?;
@@ -294,8 +305,8 @@ impl Transport for Connects {
         self.expire(now());
     }
 
-    fn awaited(&self) -> BorrowedFd<'_> {
-        self.set.as_fd()
+    fn wait(&self, patience: Duration) -> bool {
+        wait_for(&mut [Awaited::readable(self.set.as_fd())], patience)
     }
 
     fn dropped(&self) -> u64 {

@@ -6,7 +6,6 @@
 
 use neph_model::{Instant, Lane, Own, Span};
 use neph_sys::clock;
-use neph_sys::ppoll::{self, Awaited};
 use neph_sys::stamp::KeepAwake;
 
 use super::reports::FleetReports;
@@ -23,9 +22,14 @@ use crate::stop::Stop;
 const SETTLE: Span = Span::from_millis(20);
 /// What a few sends at a time, after a sleep that was a little long, may be late together.
 const FORGIVEN: Span = Span::from_micros(120);
-/// What has come is read this often, however dense the schedule. Much less than a socket's buffer
-/// holds.
+/// What has come is read this often at least, however dense the schedule. Much less than a socket's
+/// buffer holds.
 const READING: Span = Span::from_millis(4);
+/// In a dense schedule it is read a few at a time, so that reading holds up no more sends than are
+/// forgiven, ...
+const READ_AT_A_TIME: i64 = 32;
+/// ... but not so few that looking costs more than reading.
+const READING_LEAST: Span = Span::from_micros(250);
 /// What is finished is told this often, ...
 const TELLING: Span = Span::from_millis(10);
 /// ... or when there is this much of it.
@@ -56,14 +60,17 @@ pub(super) fn drive(
         reports,
         clock: StampClock::new(),
         events: Vec::with_capacity(BATCH),
-        least_gap: least_gap(rota.gap(), spec.rate_cap),
+        least_gap: spec.least_gap().max(catching_up(rota.gap())),
+        together: rota.gap().times(i64::from(rota.together()) - 1),
+        reading: reading(rota.gap()),
         slot: moment,
         read: moment,
         told: moment,
         woken: moment,
         anchored: None,
+        is_refused: false,
     };
-    driver.open(spec.fleet.lanes)?;
+    driver.open(spec.fleet.lanes, stop)?;
     driver.session.begin(now() + SETTLE);
     driver.run(stop);
     driver.finish();
@@ -71,10 +78,14 @@ pub(super) fn drive(
 }
 
 /// Who was held up catches up a quarter faster than the schedule, not all at once: a burst would
-/// measure itself. And the cap on the rate holds always.
-fn least_gap(gap: Span, rate_cap: u32) -> Span {
-    let capped = 1_000_000_000 / i64::from(rate_cap.max(1));
-    Span::from_nanos(capped.max(gap.nanos() / 5 * 4))
+/// measure itself.
+fn catching_up(gap: Span) -> Span {
+    Span::from_nanos(gap.nanos() / 5 * 4)
+}
+
+/// How long what has come may wait to be read.
+fn reading(gap: Span) -> Span {
+    gap.times(READ_AT_A_TIME).clamp(READING_LEAST, READING)
 }
 
 #[derive(Debug)]
@@ -84,8 +95,11 @@ struct Driver {
     reports: FleetReports,
     clock: StampClock,
     events: Vec<Event>,
-    /// From one send to the next, whatever is due.
+    /// From one send to the next, whatever is due; those that go together may come so much earlier.
     least_gap: Span,
+    together: Span,
+    /// How long what has come may wait to be read.
+    reading: Span,
     /// When the last message was to go, or not much before it went.
     slot: Instant<Own>,
     /// When what had come was last read, and what was finished told.
@@ -94,12 +108,22 @@ struct Driver {
     /// When it last woke to send.
     woken: Instant<Own>,
     anchored: Option<Instant<Own>>,
+    /// Whether it was told why something could not be sent.
+    is_refused: bool,
 }
 
 impl Driver {
-    fn open(&mut self, lanes: u32) -> Result<(), ProbeError> {
+    fn open(&mut self, lanes: u32, stop: &Stop) -> Result<(), ProbeError> {
         let mut sources = Vec::with_capacity(lanes as usize);
+        let gap = self.transport.opening_gap();
         for lane in (0..lanes).map(Lane) {
+            if gap > Span::ZERO {
+                if stop.is_set() {
+                    break;
+                }
+                clock::nap(gap.to_duration());
+                self.take_in(now());
+            }
             let port = self.transport.open(lane, now())?;
             self.session.opened_first(lane, port);
             sources.push(port);
@@ -118,7 +142,7 @@ impl Driver {
                 self.prepare();
             }
             moment = now();
-            if moment - self.read >= READING {
+            if moment - self.read >= self.reading {
                 self.take_in(moment);
             }
             if self.session.is_done() {
@@ -132,7 +156,7 @@ impl Driver {
     /// When the next message may go.
     fn due(&self) -> Option<Instant<Own>> {
         let due = self.session.next_due()?;
-        Some(due.max(self.slot + self.least_gap))
+        Some(due.max(self.slot + self.least_gap - self.together))
     }
 
     fn is_due(&self, now: Instant<Own>) -> bool {
@@ -143,7 +167,8 @@ impl Driver {
         let Some(departure) = self.session.departure() else {
             return;
         };
-        self.slot = self.due().unwrap_or(at).max(at - FORGIVEN);
+        let slot = departure.due.max(self.slot + self.least_gap);
+        self.slot = slot.max(at - FORGIVEN);
         let Some(port) = departure.port.or_else(|| self.prepare()) else {
             self.session.sending(at);
             self.session.not_sent();
@@ -156,8 +181,9 @@ impl Driver {
             wall: self.clock.anchor().to_wall(at),
         };
         self.session.sending(at);
-        if self.transport.send(&request).is_err() {
+        if let Err(error) = self.transport.send(&request) {
             self.session.not_sent();
+            self.refused(&error);
         }
     }
 
@@ -168,9 +194,24 @@ impl Driver {
         if departure.port.is_some() {
             return departure.port;
         }
-        let port = self.transport.open(departure.lane, now()).ok()?;
-        self.session.opened(port);
-        Some(port)
+        match self.transport.open(departure.lane, now()) {
+            Ok(port) => {
+                self.session.opened(port);
+                Some(port)
+            }
+            Err(error) => {
+                self.refused(&error);
+                None
+            }
+        }
+    }
+
+    /// Tells why the first message that could not be sent could not.
+    fn refused(&mut self, why: &dyn std::fmt::Display) {
+        if !self.is_refused {
+            self.is_refused = true;
+            self.reports.tell(FleetReport::NotSent(why.to_string()));
+        }
     }
 
     fn take_in(&mut self, at: Instant<Own>) {
@@ -218,11 +259,9 @@ impl Driver {
         // Decisions can wait for each other: thousands of timeouts are not worth a waking each.
         let others = others.map(|at| at.max(moment + DECIDING));
         let until = others.fold(due.min(moment + Stop::PATIENCE), Instant::min);
-        let mut awaited = [Awaited::readable(self.transport.awaited())];
-        // It fails for lack of memory only; then the next look at the sockets comes sooner.
-        let _ = ppoll::wait(&mut awaited, Some((until - moment).to_duration()));
+        let found = self.transport.wait((until - moment).to_duration());
         let at = now();
-        if awaited[0].has_something() || until < due {
+        if found || until < due {
             self.take_in(at);
         }
     }

@@ -7,16 +7,18 @@
 use std::collections::VecDeque;
 use std::io;
 use std::net::SocketAddr;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::AsFd;
+use std::time::Duration;
 
 use neph_model::{Instant, Lane, Own, Span};
 use neph_sys::epoll::{Epoll, Found, Interest};
+use neph_sys::ppoll::Awaited;
 
 use super::link::{Link, Over, again};
 use super::ports::Ports;
 use super::session::Event;
 use super::spec::{FleetSpec, Sharing};
-use super::transport::{Request, Transport};
+use super::transport::{Request, Transport, wait_for};
 use crate::ProbeError;
 use crate::codec::{self, Codec, new_token};
 use crate::discover::{Asking, discover};
@@ -28,6 +30,10 @@ use crate::target::Target;
 const PATIENCE: Span = Span::from_secs(5);
 /// Looks at the set in one go, so that a flood of replies does not keep a request waiting.
 const LOOKS: usize = 4;
+
+/// The least time between two connections' beginnings: thousands at once are too many for a
+/// listener's queue.
+const DIALLING: Span = Span::from_millis(1);
 
 #[derive(Debug)]
 pub(crate) struct Established {
@@ -42,6 +48,8 @@ pub(crate) struct Established {
     /// Connections of flows that are over, and until when they take late replies.
     leaving: VecDeque<(Instant<Own>, usize, u16)>,
     linger: Span,
+    /// From one connection's beginning to the next.
+    dialling: Span,
     /// What became of messages while others were sent.
     at_once: Vec<Event>,
     buffer: Vec<u8>,
@@ -78,6 +86,7 @@ impl Established {
             lanes: vec![None; fleet.lanes as usize],
             leaving: VecDeque::new(),
             linger: spec.timeout,
+            dialling: DIALLING.max(spec.least_gap()),
             at_once: Vec::new(),
             buffer: vec![0; 1 << 16],
         })
@@ -120,7 +129,7 @@ impl Established {
 
     /// The lane's connection, made anew if it broke.
     fn link_of(&mut self, lane: Lane) -> io::Result<usize> {
-        let none = || io::Error::from(io::ErrorKind::NotConnected);
+        let none = || io::Error::new(io::ErrorKind::NotConnected, "its connection broke");
         let at = lane.0 as usize;
         let place = self.lanes.get(at).copied().flatten().ok_or_else(none)?;
         let link = self.links.get(place.link).and_then(Option::as_ref);
@@ -276,13 +285,17 @@ impl Transport for Established {
         self.found = found;
     }
 
-    fn awaited(&self) -> BorrowedFd<'_> {
-        self.set.as_fd()
+    fn wait(&self, patience: Duration) -> bool {
+        wait_for(&mut [Awaited::readable(self.set.as_fd())], patience)
     }
 
     /// TCP drops nothing of what it has acknowledged.
     fn dropped(&self) -> u64 {
         0
+    }
+
+    fn opening_gap(&self) -> Span {
+        self.dialling
     }
 
     fn sharing(&self) -> Sharing {

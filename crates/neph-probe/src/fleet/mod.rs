@@ -3,6 +3,7 @@
 //! [`session`] knows the schedule and how each message ended, and does no input or output;
 //! [`driver`] keeps the time and carries events between it and a [`transport`].
 
+mod blocks;
 mod connect;
 mod driver;
 mod established;

@@ -49,15 +49,19 @@ impl Ports {
     /// The next port that is free here and that `take` gets; `None` when there is none.
     ///
     /// # Errors
-    /// The first of `take`'s that says something else than that the port is somebody's.
+    /// The first of `take`'s that says something else than that the port is somebody's; and that
+    /// there is no address of ours to use, if it says so of every port.
     pub(crate) fn take<T>(
         &mut self,
         mut take: impl FnMut(u16) -> io::Result<T>,
     ) -> io::Result<Option<(u16, T)>> {
+        let mut addressless = None;
+        let mut somebodys = false;
         for _ in 0..self.order.len() {
             let port = self.order[self.next];
             self.next = (self.next + 1) % self.order.len();
             if self.taken[usize::from(port)] {
+                somebodys = true;
                 continue;
             }
             match take(port) {
@@ -66,11 +70,18 @@ impl Ports {
                     return Ok(Some((port, taken)));
                 }
                 // Below 1024 a port without the right to it is somebody's too.
-                Err(error) if is_somebodys(&error) => {}
+                Err(error) if is_somebodys(&error) => somebodys = true,
+                // So connect(2) says where another connection to the same peer has the port.
+                Err(error) if error.kind() == io::ErrorKind::AddrNotAvailable => {
+                    addressless = Some(error);
+                }
                 Err(error) => return Err(error),
             }
         }
-        Ok(None)
+        match addressless {
+            Some(error) if !somebodys => Err(error),
+            _ => Ok(None),
+        }
     }
 
     /// Nobody uses it any more.
@@ -129,5 +140,26 @@ mod tests {
         assert_eq!(take(&mut ports), Some(65_535));
         assert_eq!(take(&mut ports), Some(65_532));
         assert_eq!(take(&mut ports), None);
+    }
+
+    #[test]
+    fn a_port_that_reaches_the_same_peer_already_is_skipped_and_a_host_without_address_says_so() {
+        let elsewhere = || io::Error::from(io::ErrorKind::AddrNotAvailable);
+        let mut ports = Ports::in_order(Some(65_534), &KERNELS);
+        let taken = ports.take(|port| match port {
+            65_534 => Err(elsewhere()),
+            _ => Ok(()),
+        });
+        assert_eq!(
+            taken.expect("no fault").map(|(port, ())| port),
+            Some(65_535)
+        );
+        let left = ports.take(|_| Err::<(), _>(elsewhere()));
+        assert!(left.expect("one is ours").is_none());
+        let none = Ports::in_order(Some(65_534), &KERNELS).take(|_| Err::<(), _>(elsewhere()));
+        assert_eq!(
+            none.expect_err("none at all").kind(),
+            io::ErrorKind::AddrNotAvailable
+        );
     }
 }

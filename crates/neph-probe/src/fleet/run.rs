@@ -23,6 +23,10 @@ use crate::stop::Stop;
 /// Files that a fleet needs beside those of its flows, and that others of this process may want.
 const SPARE: u64 = 64;
 
+/// Messages a second above which a call for each to send, to read its stamp and to read its reply
+/// takes most of a core.
+const DENSE: f64 = 20_000.0;
+
 /// A fleet that runs on a thread of its own until its schedule is over or it is stopped.
 #[derive(Debug)]
 pub struct FleetRun {
@@ -104,11 +108,17 @@ fn has_files(spec: &FleetSpec, or: &str) -> Result<(), ProbeError> {
     )))
 }
 
-/// A socket for each flow where there are files enough, as anybody may; else shared ones.
+/// A socket for each flow where there are files enough, as anybody may; else, and for dense fleets
+/// where it is permitted, shared ones.
 fn udp(spec: &FleetSpec) -> Result<Box<dyn Transport>, ProbeError> {
     let files = files::raise_limit().unwrap_or(u64::MAX);
     let needed = files_needed(spec);
     if needed <= files {
+        if spec.rate() > DENSE
+            && let Ok(shared) = Shared::new(spec)
+        {
+            return Ok(Box::new(shared));
+        }
         return Ok(Box::new(Sockets::new(spec)?));
     }
     let shared = Shared::new(spec).map_err(|error| {

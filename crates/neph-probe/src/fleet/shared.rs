@@ -1,27 +1,30 @@
 //! One socket that sends for all ports and one that receives for all: for more flows than a process
-//! may open files. Needs root.
+//! may open files, and for so many messages that a call for each would cost too much. Needs root.
 //!
 //! A raw socket sends whole packets, and stamps their departures; the kernel steers what comes to
-//! the fleet's ports, from the ports that it asks, to one UDP socket.
+//! the fleet's ports, from the ports that it asks, to one UDP socket. No set of descriptors watches
+//! the two: the kernel would tell it of each packet, awaited or not.
 
 use std::collections::VecDeque;
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::AsFd;
+use std::time::Duration;
 
 use neph_model::{Instant, Lane, Own, Span};
-use neph_sys::destination;
-use neph_sys::epoll::{Epoll, Interest};
+use neph_sys::destination::{self, Stamping};
+use neph_sys::ppoll::Awaited;
 use neph_sys::stamp::{self, Batch, Carrier, Family, Notice, Patience, Point};
 use neph_sys::steer::Steering;
 use neph_wire::ip::{Datagram, encode_udp};
 use socket2::{Domain, Protocol, Socket, Type};
 
+use super::blocks::Blocks;
 use super::ports::Ports;
 use super::session::{Departed, Event, Known, Replied, low};
 use super::spec::{FleetSpec, Sharing};
 use super::stamp::Stamp;
-use super::transport::{Request, Transport};
+use super::transport::{Request, Transport, wait_for};
 use crate::ProbeError;
 use crate::numbered::Numbered;
 use crate::stamp_clock::{StampClock, now};
@@ -43,9 +46,9 @@ pub(crate) struct Shared {
     endpoints: Vec<Endpoint>,
     sender: Socket,
     receiver: UdpSocket,
-    set: Epoll,
     steering: Steering,
     ports: Ports,
+    blocks: Blocks,
     hops: u8,
     /// By port: the endpoint that is asked from it.
     asked: Vec<u32>,
@@ -90,7 +93,6 @@ impl Shared {
         peers.sort_unstable();
         peers.dedup();
         let steering = Steering::new(receiver.as_fd(), &peers).map_err(fault)?;
-        let set = watch(&sender, &receiver).map_err(fault)?;
         let stamp = Stamp::new(spec)?;
         let size = stamp.size();
         Ok(Self {
@@ -98,9 +100,9 @@ impl Shared {
             endpoints,
             sender,
             receiver,
-            set,
             steering,
             ports,
+            blocks: Blocks::new("udp"),
             hops: default_hops(),
             asked: vec![0; 1 << 16],
             lanes: vec![None; fleet.lanes as usize],
@@ -123,6 +125,7 @@ impl Shared {
             // Refused for lack of memory only; then it goes on being steered, and nobody listens.
             let _ = self.steering.remove(port);
             self.ports.give_back(port);
+            self.blocks.give_back(port);
         }
     }
 
@@ -198,7 +201,10 @@ impl Transport for Shared {
             source,
         };
         // Bound for a moment: whether somebody has it.
-        let free = self.ports.take(|port| bind(address, port).map(drop));
+        let free = self.ports.take(|port| {
+            drop(bind(address, port)?);
+            self.blocks.take(port)
+        });
         let (port, ()) = free.map_err(fault)?.ok_or(ProbeError::NoPort { address })?;
         self.steering.add([port]).map_err(fault)?;
         self.asked[usize::from(port)] = u32::try_from(endpoint).unwrap_or(0);
@@ -225,7 +231,7 @@ impl Transport for Shared {
         // Where it goes says the packet; on a raw socket a port here means a protocol.
         to.set_port(0);
         let fd = self.sender.as_fd();
-        let outcome = destination::send(fd, &self.packet, None, to);
+        let outcome = destination::send(fd, &self.packet, (None, to), Stamping::AsAsked);
         if outcome.is_err() {
             // Nobody can say whether the kernel counted it.
             if stamp::restart_count(fd, Carrier::Departures).is_ok() {
@@ -245,8 +251,9 @@ impl Transport for Shared {
         self.read_replies(clock, events);
     }
 
-    fn awaited(&self) -> BorrowedFd<'_> {
-        self.set.as_fd()
+    fn wait(&self, patience: Duration) -> bool {
+        let both = [self.sender.as_fd(), self.receiver.as_fd()];
+        wait_for(&mut both.map(Awaited::readable), patience)
     }
 
     fn dropped(&self) -> u64 {
@@ -298,13 +305,6 @@ fn prepare(sender: &Socket, receiver: &UdpSocket, address: SocketAddr) -> io::Re
     stamp::enable_ttl(receiver.as_fd(), family)?;
     stamp::enable_port(receiver.as_fd(), family)?;
     stamp::make_room(receiver.as_fd(), ROOM)
-}
-
-fn watch(sender: &Socket, receiver: &UdpSocket) -> io::Result<Epoll> {
-    let set = Epoll::new()?;
-    set.add(sender.as_fd(), 0, Interest::Read)?;
-    set.add(receiver.as_fd(), 1, Interest::Read)?;
-    Ok(set)
 }
 
 /// What the kernel's own datagrams begin with.

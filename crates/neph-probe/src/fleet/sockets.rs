@@ -3,10 +3,12 @@
 use std::collections::VecDeque;
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::AsFd;
+use std::time::Duration;
 
 use neph_model::{Instant, Lane, Own, Span};
 use neph_sys::epoll::{Epoll, Found, Interest};
+use neph_sys::ppoll::Awaited;
 use neph_sys::stamp::{self, Carrier, Ending, Family, Notice, Point};
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 
@@ -14,7 +16,7 @@ use super::ports::Ports;
 use super::session::{Departed, Event, Known, Replied, low};
 use super::spec::{FleetSpec, Sharing};
 use super::stamp::Stamp;
-use super::transport::{Request, Transport};
+use super::transport::{Request, Transport, wait_for};
 use crate::ProbeError;
 use crate::stamp_clock::{StampClock, now};
 
@@ -44,8 +46,8 @@ pub(crate) struct Sockets {
 struct Flow {
     socket: Socket,
     port: u16,
-    /// The number of the request that the kernel counts as this socket's first.
-    first: u32,
+    /// The number of the request that the kernel counts as this socket's first; none was sent yet.
+    first: Option<u32>,
 }
 
 impl Sockets {
@@ -134,8 +136,9 @@ fn read_notice(flow: &Flow, clock: &StampClock, events: &mut Vec<Event>) -> bool
     };
     if let Notice::Stamp(stamp) = notice
         && let (Point::Sent, Some(at)) = (stamp.point, clock.own(stamp.at))
+        && let Some(first) = flow.first
     {
-        let (port, seq) = (flow.port, flow.first.wrapping_add(stamp.id));
+        let (port, seq) = (flow.port, first.wrapping_add(stamp.id));
         let request = Known { port, seq };
         events.push(Event::Departed(Departed { request, at }));
     }
@@ -157,7 +160,7 @@ impl Transport for Sockets {
         let index = self.keep(Flow {
             socket,
             port,
-            first: 0,
+            first: None,
         });
         if let Some(flow) = &self.flows[index] {
             let fd = flow.socket.as_fd();
@@ -207,8 +210,8 @@ impl Transport for Sockets {
         self.found = found;
     }
 
-    fn awaited(&self) -> BorrowedFd<'_> {
-        self.set.as_fd()
+    fn wait(&self, patience: Duration) -> bool {
+        wait_for(&mut [Awaited::readable(self.set.as_fd())], patience)
     }
 
     fn dropped(&self) -> u64 {
@@ -224,19 +227,21 @@ impl Transport for Sockets {
 
 impl Flow {
     fn send(&mut self, bytes: &[u8], seq: u32) -> io::Result<()> {
+        // A message that found no port has a number too: the first one sent need not be 0.
+        self.first.get_or_insert(seq);
         let fd = self.socket.as_fd();
         let once = || stamp::send(fd, bytes, Ending::Open).map(|_| ());
         let Err(error) = once() else { return Ok(()) };
         // Nobody can say whether the kernel counted it: it counts from the next one again.
         if stamp::restart_count(fd, Carrier::Departures).is_ok() {
-            self.first = seq;
+            self.first = Some(seq);
         }
         // A refusal that an earlier datagram met is told here: once more, and it goes.
         if error.kind() == io::ErrorKind::ConnectionRefused && once().is_ok() {
             return Ok(());
         }
         if stamp::restart_count(fd, Carrier::Departures).is_ok() {
-            self.first = seq.wrapping_add(1);
+            self.first = Some(seq.wrapping_add(1));
         }
         Err(error)
     }

@@ -39,6 +39,11 @@ impl FleetSpec {
         f64::from(self.fleet.lanes) / self.fleet.interval.secs_f64()
     }
 
+    /// The least time between two requests, whatever is due.
+    pub(crate) fn least_gap(&self) -> Span {
+        Span::from_nanos(1_000_000_000 / i64::from(self.rate_cap.max(1)))
+    }
+
     /// Whether such a fleet can be.
     pub(crate) fn check(&self) -> Result<(), ProbeError> {
         let fleet = &self.fleet;
@@ -91,6 +96,8 @@ pub enum FleetReport {
     Anchor(Anchor<Own>),
     /// The kernel's clock was set: by how much.
     ClockStepped(Span),
+    /// The first message that could not be sent, and why in words; later ones are only counted.
+    NotSent(String),
     /// The fleet is over; nothing follows.
     Ended(FleetTally),
 }

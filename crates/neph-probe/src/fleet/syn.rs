@@ -8,21 +8,24 @@ use std::collections::VecDeque;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::ops::RangeInclusive;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::AsFd;
+use std::time::Duration;
 
 use neph_model::{Instant, Lane, Own, Span};
 use neph_sys::epoll::{Epoll, Found, Interest};
 use neph_sys::port_filter;
+use neph_sys::ppoll::Awaited;
 use neph_sys::stamp::{self, Family, Received};
 use neph_wire::syn::{self, Numbers, Verdict};
 use socket2::Socket;
 
+use super::blocks::Blocks;
 use super::held::Held;
 use super::ports::Ports;
 use super::session::{Event, Known, Replied, low};
 use super::speaker::Speaker;
 use super::spec::{FleetSpec, Sharing};
-use super::transport::{Request, Transport};
+use super::transport::{Request, Transport, wait_for};
 use crate::ProbeError;
 use crate::codec::new_token;
 use crate::raw_tcp;
@@ -45,6 +48,7 @@ pub(crate) struct Syns {
     /// Ports that the receiver is told of.
     heard: Option<RangeInclusive<u16>>,
     ports: Ports,
+    blocks: Blocks,
     held: Held,
     /// By port.
     flows: Vec<Option<Flow>>,
@@ -108,6 +112,7 @@ impl Syns {
             receiver,
             heard: None,
             ports: Ports::new(spec.first_port),
+            blocks: Blocks::new("tcp"),
             held: Held::new(),
             flows: vec![None; 1 << 16],
             lanes: vec![None; fleet.lanes as usize],
@@ -131,6 +136,7 @@ impl Syns {
             self.flows[usize::from(port)] = None;
             self.held.let_go(port);
             self.ports.give_back(port);
+            self.blocks.give_back(port);
         }
     }
 
@@ -247,9 +253,10 @@ impl Transport for Syns {
             address,
             source,
         };
-        let taken = self
-            .ports
-            .take(|port| raw_tcp::hold(raw_tcp::any(address, port)));
+        let taken = self.ports.take(|port| {
+            let holder = raw_tcp::hold(raw_tcp::any(address, port))?;
+            self.blocks.take(port).map(|()| holder)
+        });
         let taken = taken.map_err(refusal)?;
         let (port, holder) = taken.ok_or(ProbeError::NoPort { address })?;
         self.held.keep(port, holder);
@@ -296,8 +303,8 @@ impl Transport for Syns {
         self.found = found;
     }
 
-    fn awaited(&self) -> BorrowedFd<'_> {
-        self.set.as_fd()
+    fn wait(&self, patience: Duration) -> bool {
+        wait_for(&mut [Awaited::readable(self.set.as_fd())], patience)
     }
 
     fn dropped(&self) -> u64 {

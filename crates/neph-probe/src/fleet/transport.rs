@@ -1,9 +1,10 @@
 //! What carries a fleet's requests: one of these per kind and per way to use sockets.
 
 use std::io;
-use std::os::fd::BorrowedFd;
+use std::time::Duration;
 
-use neph_model::{Instant, Lane, Own, Wall};
+use neph_model::{Instant, Lane, Own, Span, Wall};
+use neph_sys::ppoll::{self, Awaited};
 
 use super::session::Event;
 use super::spec::Sharing;
@@ -37,12 +38,24 @@ pub(crate) trait Transport: std::fmt::Debug {
     /// Adds what happened since the last call. `clock` was read just now.
     fn read(&mut self, clock: &StampClock, events: &mut Vec<Event>);
 
-    /// Readable when something happened.
-    fn awaited(&self) -> BorrowedFd<'_>;
+    /// Waits until something happened, for `patience` at most; whether something did.
+    fn wait(&self, patience: Duration) -> bool;
 
     /// How many datagrams our kernel dropped so far because they were not read in time.
     fn dropped(&self) -> u64;
 
+    /// From one flow's opening to the next at least, where opening one asks something of the peer.
+    fn opening_gap(&self) -> Span {
+        Span::ZERO
+    }
+
     /// How it uses files.
     fn sharing(&self) -> Sharing;
+}
+
+/// Waits for one of these for `patience` at most; whether there is something.
+pub(crate) fn wait_for(awaited: &mut [Awaited], patience: Duration) -> bool {
+    // It fails for lack of memory only; then the next look at the sockets comes sooner.
+    let _ = ppoll::wait(awaited, Some(patience));
+    awaited.iter().any(Awaited::has_something)
 }

@@ -63,6 +63,7 @@ impl World {
             endpoints: Vec::new(),
             interval: INTERVAL,
             renewal: (life > 0).then(|| INTERVAL.times(i64::from(life % 8))),
+            criteria: None,
         };
         let timeout = Span::from_millis(i64::from(timeout) + 1);
         let now = Instant::from_nanos(0);

@@ -11,6 +11,7 @@ use neph_model::{Instant, Own};
 
 use super::caps::Caps;
 use super::room::Room;
+use crate::refusals::Refusals;
 
 /// Peers are remembered up to here; beyond, one without a connection is forgotten for each.
 const MAX_PEERS: usize = 1 << 16;
@@ -47,6 +48,8 @@ struct State {
     messages: i64,
     bytes: i64,
     connections: u32,
+    refused_messages: u64,
+    refused_connections: u64,
 }
 
 impl Budgets {
@@ -116,6 +119,8 @@ impl Budget {
             messages: full(caps.messages_per_second.into()),
             bytes: full(bytes_per_second(&caps)),
             connections: 0,
+            refused_messages: 0,
+            refused_connections: 0,
         };
         Self {
             caps,
@@ -140,6 +145,7 @@ impl Budget {
         let mut state = self.lock();
         state.refill(&self.caps, now);
         if state.messages < SECOND || state.bytes <= 0 {
+            state.refused_messages += 1;
             return false;
         }
         let cost = i64::try_from(bytes)
@@ -163,6 +169,7 @@ impl Budget {
     pub(super) fn connect(&self) -> bool {
         let mut state = self.lock();
         if state.connections >= self.caps.connections_per_peer {
+            state.refused_connections += 1;
             return false;
         }
         let one_more = |all: u32| (all < self.caps.connections).then(|| all + 1);
@@ -170,7 +177,19 @@ impl Budget {
             .all
             .fetch_update(Ordering::AcqRel, Ordering::Acquire, one_more);
         state.connections += u32::from(taken.is_ok());
+        state.refused_connections += u64::from(taken.is_err());
         taken.is_ok()
+    }
+
+    /// What was refused so far.
+    pub(super) fn refused(&self) -> Refusals {
+        let state = self.lock();
+        Refusals {
+            messages: state.refused_messages,
+            messages_per_second: self.caps.messages_per_second,
+            connections: state.refused_connections,
+            connections_per_peer: self.caps.connections_per_peer,
+        }
     }
 
     /// Gives a connection back.
@@ -221,7 +240,7 @@ mod tests {
         };
         let budget = Budget::new(caps, Arc::default(), at(0));
         let at_once = (0..30).filter(|_| budget.spend(1, at(0))).count();
-        assert_eq!(at_once, 10);
+        assert_eq!((at_once, budget.refused().messages), (10, 20));
         let in_the_next_second = (0..1000).filter(|ms| budget.spend(1, at(*ms))).count();
         assert!(
             (9..=10).contains(&in_the_next_second),
@@ -306,6 +325,7 @@ mod tests {
         };
         let budget = Budget::new(caps, Arc::default(), at(0));
         assert!(budget.connect() && budget.connect() && !budget.connect());
+        assert_eq!(budget.refused().connections, 1);
         budget.disconnect();
         assert!(budget.connect());
     }

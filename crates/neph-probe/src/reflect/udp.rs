@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use neph_model::{Anchor, Instant, Own, Span};
 use neph_sys::clock;
-use neph_sys::destination;
+use neph_sys::destination::{self, Stamping};
 use neph_sys::stamp::{self, Batch, Carrier, Family, Notice, Patience, Point, SendStamp};
 use neph_wire::marks::PreviousTx;
 use neph_wire::stamp::{
@@ -31,6 +31,9 @@ use crate::synchrony::Synchrony;
 const UNSTAMPED: usize = 1024;
 /// Requests and notices that one call takes at most.
 const BATCH: usize = 32;
+/// Who finds so many requests at once has no time to spare: the stamps of their replies would take
+/// a seventh of it, and of a reply's departure no one hears but the peer's next request.
+const CROWD: usize = 5;
 /// The largest datagram.
 const LARGEST: usize = 1 << 16;
 /// Room for requests that are not read yet: 100 ms of 100,000 a second. Whoever asks more than is
@@ -60,6 +63,8 @@ pub(crate) struct Session {
     replies: u32,
     pub(crate) previous: Option<PreviousTx>,
     seen: Instant<Own>,
+    /// The request that was answered last.
+    answered: u32,
     /// A request other than the first was heard.
     past_first: bool,
 }
@@ -111,7 +116,9 @@ impl Answerer {
             let count = requests.receive(self.socket.as_fd(), Patience::First);
             let app_rx = now();
             self.clock.refresh();
-            for at in 0..count.unwrap_or(0) {
+            let count = count.unwrap_or(0);
+            let stamping = stamping(count);
+            for at in 0..count {
                 let (bytes, received) = requests.datagram(at);
                 let Some(from) = received.from else { continue };
                 let rx = received.stamp.and_then(|stamp| self.clock.own(stamp));
@@ -122,7 +129,7 @@ impl Answerer {
                     arrived: Arrived { rx, app_rx },
                 };
                 match self.answer(&asked, &mut reply) {
-                    Ok(seq) => self.send(&reply, received.to, from, seq),
+                    Ok(seq) => self.send(&reply, (received.to, from), stamping, seq),
                     Err(counted) => self.shared.counters.count(counted),
                 }
             }
@@ -168,8 +175,14 @@ impl Answerer {
     }
 
     /// Replies from the address that was asked: a peer takes no other's word.
-    fn send(&mut self, reply: &[u8], from: Option<IpAddr>, to: SocketAddr, seq: u64) {
-        if destination::send(self.socket.as_fd(), reply, from, to).is_err() {
+    fn send(
+        &mut self,
+        reply: &[u8],
+        (from, to): (Option<IpAddr>, SocketAddr),
+        stamping: Stamping,
+        seq: u64,
+    ) {
+        if destination::send(self.socket.as_fd(), reply, (from, to), stamping).is_err() {
             // As in the asking half: nobody can tell whether the kernel counted it.
             self.read_notices();
             if stamp::restart_count(self.socket.as_fd(), Carrier::Departures).is_ok() {
@@ -178,7 +191,9 @@ impl Answerer {
             return;
         }
         self.shared.counters.count(Counted::Replies);
-        self.unstamped.count((to, seq));
+        if stamping == Stamping::AsAsked {
+            self.unstamped.count((to, seq));
+        }
     }
 
     fn read_notices(&mut self) {
@@ -224,6 +239,15 @@ impl Answerer {
     }
 }
 
+/// Whether the replies to so many requests are stamped.
+const fn stamping(requests: usize) -> Stamping {
+    if requests < CROWD {
+        Stamping::AsAsked
+    } else {
+        Stamping::Never
+    }
+}
+
 /// Takes a message of these bytes from the peer's budget, if it has it.
 fn spend(
     latest: &mut Option<(IpAddr, Arc<Budget>)>,
@@ -253,6 +277,7 @@ impl Session {
             replies: 0,
             previous: None,
             seen,
+            answered: 0,
             past_first: false,
         }
     }
@@ -270,6 +295,7 @@ impl Session {
     /// Request `seq` of it was answered.
     pub(crate) const fn hear(&mut self, seq: u32, at: Instant<Own>) {
         self.past_first |= seq != 0;
+        self.answered = seq;
         self.seen = at;
     }
 
@@ -303,7 +329,10 @@ impl Session {
 /// RFC 8972, 4.7: told only where our own marks are not, by [`reflect`].
 fn follow_up(session: &Session, time: &impl Fn(Instant<Own>) -> Timestamp) -> Option<FollowUp> {
     const KERNEL: u8 = 2;
-    session.previous.map(|previous| FollowUp {
+    // It tells of the reply before, and not every reply is stamped.
+    let previous = session.previous;
+    let previous = previous.filter(|previous| previous.seq == u64::from(session.answered));
+    previous.map(|previous| FollowUp {
         seq: session.replies.wrapping_sub(1),
         timestamp: time(Instant::from_nanos(previous.nic_tx)),
         method: KERNEL,

@@ -6,7 +6,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use neph_model::{Instant, Own, Wall};
 use neph_sys::stamp::Family;
 use neph_wire::stamp::{Auth, ErrorEstimate, Format, SenderPacket, Timestamp};
-use socket2::{Domain, Protocol, SockRef, Socket, Type};
+use socket2::{Domain, Protocol, SockAddr, SockRef, Socket, Type};
 
 use super::flow::Said;
 use super::tracer::{Ask, Tracer};
@@ -46,6 +46,15 @@ pub(super) fn own_address(destination: SocketAddr) -> io::Result<IpAddr> {
         }
     })?;
     Ok(socket.local_addr()?.ip())
+}
+
+/// Our address with a port, on the link of the destination where addresses are a link's own.
+pub(super) fn ours(source: IpAddr, port: u16, destination: SocketAddr) -> SockAddr {
+    let mut ours = SocketAddr::new(source, port);
+    if let (SocketAddr::V6(ours), SocketAddr::V6(destination)) = (&mut ours, destination) {
+        ours.set_scope_id(destination.scope_id());
+    }
+    SockAddr::from(ours)
 }
 
 pub(super) const fn any(destination: SocketAddr) -> IpAddr {

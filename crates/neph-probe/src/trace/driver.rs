@@ -127,6 +127,8 @@ fn fault(spec: &TraceSpec) -> impl Fn(io::Error) -> ProbeError {
 
 /// Raw sockets where they are permitted, else what works without.
 fn open(spec: &TraceSpec) -> Result<(Box<dyn Carrier>, Apart), ProbeError> {
+    // A file for each flow. Refused, it is the flow without a file that says so.
+    let _ = neph_sys::files::raise_limit();
     if spec.sockets == Sockets::BestPermitted {
         match Raw::open(spec.destination, spec.kind, spec.ports) {
             Ok(raw) => return Ok((Box::new(raw), Apart::ByNumber)),

@@ -168,7 +168,7 @@ impl Carrier for Plain {
         let socket = carrier::socket(self.destination, Type::DGRAM, protocol)?;
         icmp_error::enable(socket.as_fd(), carrier::family(self.destination))?;
         stamp::enable(socket.as_fd(), stamp::Carrier::Datagrams)?;
-        socket.bind(&SockAddr::from(SocketAddr::new(self.source, port)))?;
+        socket.bind(&carrier::ours(self.source, port, self.destination))?;
         let mut peer = self.destination;
         if self.kind == TraceKind::Icmp {
             peer.set_port(0);

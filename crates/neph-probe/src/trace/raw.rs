@@ -269,7 +269,7 @@ impl Carrier for Raw {
         let holder = carrier::socket(self.destination, kind, protocol)?;
         // What it is sent is read elsewhere.
         holder.set_recv_buffer_size(0)?;
-        holder.bind(&SockAddr::from(SocketAddr::new(self.source, port)))?;
+        holder.bind(&carrier::ours(self.source, port, self.destination))?;
         self.holders.push(holder);
         Ok(())
     }

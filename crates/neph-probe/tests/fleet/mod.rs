@@ -4,7 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 
 use neph_model::{Fleet, FleetEndpoint, FleetMessage, FleetOutcome, Lane, ProbeKind, ReadBy, Span};
-use neph_probe::{FleetReport, FleetRun, FleetSpec, FleetTally, Priority, Sharing, Stop};
+use neph_probe::{
+    Caps, FleetReport, FleetRun, FleetSpec, FleetTally, Priority, Reflector, ReflectorSpec,
+    RefusalWatch, Sharing, Stop,
+};
 
 use crate::loopback::reflector;
 
@@ -20,6 +23,7 @@ pub(crate) fn fleet(address: SocketAddr, lanes: u32, count: u64) -> FleetSpec {
             }],
             interval: Span::from_millis(50),
             renewal: None,
+            criteria: None,
         },
         count: Some(count),
         request_size: 0,
@@ -57,7 +61,7 @@ pub(crate) fn measure(spec: FleetSpec) -> Told {
             }
             FleetReport::Messages(messages) => told.messages.extend(messages),
             FleetReport::Ended(tally) => told.tally = tally,
-            FleetReport::Anchor(_) | FleetReport::ClockStepped(_) => {}
+            FleetReport::Anchor(_) | FleetReport::ClockStepped(_) | FleetReport::NotSent(_) => {}
         }
     }
     run.join().expect("it could begin");
@@ -148,5 +152,67 @@ fn a_fleet_that_cannot_be_is_one_sentence() {
     assert!(
         told.contains("10240 messages a second, and the cap is 1000"),
         "{told}"
+    );
+}
+
+/// A reflector on loopback with these caps.
+fn capped(caps: Caps) -> Reflector {
+    let spec = ReflectorSpec::at(([127, 0, 0, 1], 0).into());
+    Reflector::start(&ReflectorSpec { caps, ..spec }).expect("loopback has a free port")
+}
+
+#[test]
+fn what_the_reflectors_caps_refused_is_told_apart_from_loss() {
+    let reflector = capped(Caps {
+        messages_per_second: 5,
+        ..Caps::default()
+    });
+    // Of 320 messages in 2 s, or what a busy machine makes of them, 5 pass at once and 5 a second.
+    let spec = fleet(reflector.address(), 8, 40);
+    let watch = RefusalWatch::begin(&spec);
+    let told = measure(spec);
+    let refused = watch.end();
+    assert_eq!(refused.len(), 1);
+    let (endpoint, refused) = &refused[0];
+    assert_eq!(endpoint.name, "reflector");
+    assert_eq!((refused.messages_per_second, refused.connections), (5, 0));
+    assert!(
+        refused.messages >= 200 && told.tally.lost >= 200,
+        "{refused:?}, {:?}",
+        told.tally
+    );
+}
+
+#[test]
+fn of_a_fleet_that_its_reflector_bears_nothing_is_refused() {
+    let reflector = capped(Caps::default());
+    let spec = fleet(reflector.address(), 8, 4);
+    let watch = RefusalWatch::begin(&spec);
+    let told = measure(spec);
+    assert_eq!((told.tally.lost, watch.end()), (0, Vec::new()));
+}
+
+#[test]
+fn connections_beyond_the_reflectors_cap_are_told() {
+    let caps = Caps {
+        connections_per_peer: 4,
+        ..Caps::default()
+    };
+    let reflector = capped(caps);
+    let mut spec = fleet(reflector.address(), 8, 20);
+    spec.fleet.probe = ProbeKind::Tcp;
+    let watch = RefusalWatch::begin(&spec);
+    let told = measure(spec);
+    let refused = watch.end();
+    assert_eq!(refused.len(), 1, "{:?}", told.tally);
+    let refused = refused[0].1;
+    assert!(
+        refused.connections >= 4 && refused.connections_per_peer == 4,
+        "{refused:?}"
+    );
+    assert!(
+        told.tally.failed + told.tally.lost >= 40,
+        "{:?}",
+        told.tally
     );
 }

@@ -144,13 +144,15 @@ fn a_schedule_too_dense_to_keep_starves_nobody() {
         };
         let stop = Stop::new();
         let flow = Flow::start(spec, stop.clone()).expect("a thread");
-        let (mut told, mut tally) = (0_u64, Tally::default());
+        let (mut told, mut replies, mut tally) = (0_u64, 0_u64, Tally::default());
         for report in flow.reports() {
             match report {
                 Report::Message(message) => {
                     assert_eq!(message.seq.0, told);
                     told += 1;
-                    if told == 1_000 {
+                    replies += u64::from(message.ledger().is_some());
+                    // Of UDP many may be lost, where a busy machine lets the reflector wait.
+                    if replies == 1_000 || told == 1_000_000 {
                         stop.set();
                     }
                 }
@@ -162,8 +164,8 @@ fn a_schedule_too_dense_to_keep_starves_nobody() {
             }
         }
         flow.join().expect("the flow ran");
-        assert_eq!(told, tally.messages, "{scheme}");
-        assert!(tally.replies >= 1_000, "{scheme}: {tally:?}");
+        assert_eq!((told, replies), (tally.messages, tally.replies), "{scheme}");
+        assert!(replies >= 1_000, "{scheme}: {tally:?}");
     }
 }
 

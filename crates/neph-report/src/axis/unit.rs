@@ -62,10 +62,12 @@ pub(crate) fn level(level: Level) -> String {
     }
 }
 
-/// A share as a percentage with as many digits as it deserves: `0 %`, `0.04 %`, `2.5 %`, `96 %`.
+/// A share as a percentage with as many digits as it deserves: `0 %`, `0.004 %`, `0.04 %`, `2.5 %`, `96 %`.
 pub(crate) fn percent(share: f64) -> String {
     match share * 100.0 {
         0.0 => "0 %".to_owned(),
+        v if v < 0.000_5 => "< 0.001 %".to_owned(),
+        v if v < 0.005 => format!("{v:.3} %"),
         v if v < 1.0 => format!("{v:.2} %"),
         v if v < 10.0 => format!("{v:.1} %"),
         v if v < 99.5 => format!("{v:.0} %"),
@@ -100,10 +102,10 @@ mod tests {
             "26.8 µs|4.21 ms|812 µs|267.4 ms|1.80 s"
         );
         assert_eq!(
-            [0.0, 0.0004, 0.025, 0.962, 0.9999, 2.9]
+            [0.0, 1e-7, 4e-5, 0.0004, 0.025, 0.962, 0.9999, 2.9]
                 .map(percent)
                 .join("|"),
-            "0 %|0.04 %|2.5 %|96 %|99.99 %|290 %"
+            "0 %|< 0.001 %|0.004 %|0.04 %|2.5 %|96 %|99.99 %|290 %"
         );
         assert_eq!(
             (count(1234), count(1_234_567)),

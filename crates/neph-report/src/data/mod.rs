@@ -91,6 +91,11 @@ impl ExperimentData {
     pub(crate) fn of_role(&self, role: FlowRole) -> impl Iterator<Item = &FlowData> {
         self.flows.iter().filter(move |data| data.flow.role == role)
     }
+    /// Whether it is a fleet without a flow of its own, which echoes at most go on beside.
+    fn is_fleet_alone(&self) -> bool {
+        let is_fleet = self.fleet.is_some() || self.experiment.fleet.is_some();
+        is_fleet && self.main().is_none_or(|main| main.exchanges.is_empty())
+    }
     /// The block as people count, from 1.
     pub fn block(&self) -> u32 {
         self.experiment.block.saturating_add(1)
@@ -182,6 +187,22 @@ impl CampaignData {
         let mut shown = self.measured(settings);
         shown.retain(|index| self.experiments_of(*index, settings).any(is_told));
         shown
+    }
+
+    /// Indices of the scenarios of which the messages of one flow can be compared. Echoes beside a
+    /// fleet are no such messages.
+    pub(crate) fn told_by_main(&self, settings: &PlotSettings) -> Vec<usize> {
+        let mut shown = self.measured(settings);
+        shown.retain(|index| {
+            let mut experiments = self.experiments_of(*index, settings);
+            experiments.any(|one| !one.is_fleet_alone())
+        });
+        shown
+    }
+
+    /// Whether all that the settings show are fleets, of which nothing is said message by message.
+    pub(crate) fn is_fleets_alone(&self, settings: &PlotSettings) -> bool {
+        !self.measured(settings).is_empty() && self.told_by_main(settings).is_empty()
     }
 
     /// The warnings of a scenario's experiments, each with its block (from 1).

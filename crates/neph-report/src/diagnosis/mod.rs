@@ -124,10 +124,18 @@ pub struct Diagnoses {
     pub notes: Vec<Note>,
     /// The rules that could not look, in their order.
     pub blind: Vec<Blind>,
+    /// Only fleets were measured: no rule is about them, so none is blind either.
+    pub fleets_only: bool,
 }
 
 /// What the rules see in a campaign, and which of them could not look.
 pub fn diagnose(data: &CampaignData, settings: &PlotSettings) -> Diagnoses {
+    if data.is_fleets_alone(settings) {
+        return Diagnoses {
+            fleets_only: true,
+            ..Diagnoses::default()
+        };
+    }
     let sight = Sight::of(data, settings);
     let mut all = Diagnoses::default();
     for rule in RULES {

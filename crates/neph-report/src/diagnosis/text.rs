@@ -56,6 +56,11 @@ impl Diagnoses {
 
     /// That none of the rules speaks, of those that could look.
     pub(crate) fn no_cause(&self) -> String {
+        if self.fleets_only {
+            return "Causes are not looked for: the rules follow single messages through their stages, and \
+                    fleets were measured."
+                .to_owned();
+        }
         let all = RULES.len();
         let looked = all - self.blind.len();
         if looked == all {

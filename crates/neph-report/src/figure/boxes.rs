@@ -21,7 +21,7 @@ const ROWS: usize = 36;
 
 /// One figure for each factor that the plan varies.
 pub(crate) fn draw(data: &CampaignData, settings: &PlotSettings) -> Vec<Figure> {
-    let shown = data.told_by_message(settings);
+    let shown = data.told_by_main(settings);
     let scenarios: Vec<_> = shown.iter().map(|index| &data.scenarios[*index]).collect();
     factors(&scenarios)
         .iter()

@@ -24,7 +24,7 @@ const LEFT: f64 = 50.0;
 
 /// One figure for each factor that the plan varies.
 pub(crate) fn draw(data: &CampaignData, settings: &PlotSettings) -> Vec<Figure> {
-    let shown = data.told_by_message(settings);
+    let shown = data.told_by_main(settings);
     let scenarios: Vec<_> = shown.iter().map(|index| &data.scenarios[*index]).collect();
     factors(&scenarios)
         .iter()

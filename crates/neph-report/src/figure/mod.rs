@@ -21,7 +21,7 @@ mod values;
 mod view;
 
 pub(crate) use boxes::capital;
-pub(crate) use fleet::{Pair, pairs};
+pub(crate) use fleet::{Pair, Pooled, pairs, told};
 pub(crate) use ledger_bars::{Means, order};
 pub(crate) use values::Latencies;
 pub(crate) use view::{Group, groups};

@@ -57,7 +57,7 @@ pub(crate) fn draw(data: &CampaignData, settings: &PlotSettings) -> Vec<Figure> 
 
 fn panels(data: &CampaignData, settings: &PlotSettings) -> Vec<Panel> {
     let found: Vec<(usize, Vec<(u32, Latencies)>)> = data
-        .measured(settings)
+        .told_by_main(settings)
         .into_iter()
         .map(|scenario| {
             let blocks = data.experiments_of(scenario, settings).map(|experiment| {

@@ -1,6 +1,7 @@
 //! A strip of time: a scenario's blocks side by side, each with its own time from its start, and
 //! the panel titles that figures over time share.
 
+use super::sheet::WIDTH;
 use super::{Group, flags};
 use crate::axis::{Scale, Style, ticks};
 use crate::data::ExperimentData;
@@ -103,7 +104,10 @@ pub(crate) fn time_axis(marks: &mut Vec<Mark>, segments: &[Segment<'_>], area: R
                 Point::new(x, base + 4.0),
                 short,
             ));
-            marks.push(Mark::Text(below(x, base, format!("{} s", tick.label))));
+            let label = format!("{} s", tick.label);
+            // The last one may stand at the edge of the page.
+            let half = width(&label, Style::TICK, Weight::Regular) / 2.0;
+            marks.push(Mark::Text(below(x.min(WIDTH - 2.0 - half), base, label)));
         }
         return;
     }

@@ -1,91 +1,97 @@
 //! Fleets: the paths of each pair, how much they differ, and how long flows stay on them.
+//!
+//! A pair is told once, over all of its blocks.
 
-use neph_model::Span;
-
-use super::{Finding, FindingKind, first_few, plural};
+use super::{Finding, FindingKind, first_few, plural, real};
 use crate::axis::{count, millis, percent};
-use crate::figure::{Pair, pairs};
+use crate::figure::{Pooled, pairs};
 use crate::{CampaignData, PlotSettings};
 
 /// So many pairs are told one by one: those with the most path changes.
 const TOLD: usize = 4;
 
 pub(super) fn findings(data: &CampaignData, settings: &PlotSettings) -> Vec<Finding> {
-    let mut found = pairs(data, settings);
-    found.retain(|pair| pair.known.flows > 0);
-    found.sort_by_key(|pair| std::cmp::Reverse(pair.known.changes));
-    let mut told: Vec<Finding> = found.iter().take(TOLD).map(one).collect();
-    let rest: Vec<String> = found
-        .iter()
-        .skip(TOLD)
-        .map(|pair| pair.label.clone())
-        .collect();
-    if !rest.is_empty() {
-        let most = found.get(TOLD).map_or(0, |pair| pair.known.changes);
+    let found = pairs(data, settings);
+    let mut all = Pooled::all(&found);
+    all.retain(|pair| pair.flows > 0);
+    all.sort_by_key(|pair| std::cmp::Reverse(pair.changes));
+    let mut told: Vec<Finding> = all.iter().take(TOLD).map(one).collect();
+    let rest = all.get(TOLD..).unwrap_or_default();
+    if let Some(first) = rest.first() {
+        let names: Vec<&str> = rest.iter().map(|one| one.pair.name.as_str()).collect();
         let text = format!(
             "The flows of {}, {}, have {} each or fewer; tables and figures tell them one by one.",
             plural(rest.len(), "more pair"),
-            first_few(&rest).replace("more scenario", "other"),
-            plural(whole(most), "path change"),
+            first_few(&names).replace("more scenario", "other"),
+            plural(first.changes, "path change"),
         );
         told.push(Finding::new(FindingKind::StandsOut, "flows", text));
     }
     told
 }
 
-fn whole(number: u64) -> usize {
-    usize::try_from(number).unwrap_or(usize::MAX)
-}
-
-#[expect(clippy::cast_precision_loss, reason = "numbers of evidence")]
-fn one(pair: &Pair<'_>) -> Finding {
-    let known = pair.known;
-    let mut text = format!("{}: {}", pair.label, plural(whole(known.flows), "flow"));
-    let classes = pair.classes().len();
-    let mut evidence = vec![
-        ("flows", known.flows as f64),
-        ("classes", super::real(classes)),
-        ("changes", known.changes as f64),
-    ];
-    match (classes, known.inflation) {
-        (0, _) => text.push_str(", none of which had a stable latency"),
-        (1, Some(inflation)) => {
-            let base = millis(inflation.lowest.millis_f64());
-            text.push_str(&format!(" in one latency class, {base}"));
-        }
-        (_, Some(inflation)) => {
-            let [lowest, highest] = [inflation.lowest, inflation.highest].map(Span::millis_f64);
-            text.push_str(&format!(
-                " in {classes} latency classes from {} to {}: the slowest path takes {} longer than the fastest",
-                millis(lowest),
-                millis(highest),
-                percent(inflation.ratio - 1.0)
-            ));
-            evidence.push(("inflation", inflation.ratio - 1.0));
-        }
-        (_, None) => {}
+fn one(pair: &Pooled<'_>) -> Finding {
+    let mut text = format!("{}: {}", pair.pair.name, plural(pair.flows, "flow"));
+    text.push_str(&classes(pair));
+    text.push_str(&format!(". {} in all", plural(pair.changes, "path change")));
+    if let Some(rate) = pair.changes_per_flow_hour {
+        let digits = if rate < 9.95 { 2 } else { 1 };
+        text.push_str(&format!(", {rate:.digits$} for each flow and hour"));
+    } else if pair.too_short {
+        text.push_str("; flows lived too short for all to be told");
     }
-    text.push_str(&format!(
-        ". {} in all",
-        plural(whole(known.changes), "path change")
-    ));
-    if let Some(rate) = known.changes_per_flow_hour() {
-        text.push_str(&format!(", {rate:.2} for each flow and hour"));
-        evidence.push(("changes_per_flow_hour", rate));
-    }
-    if let Some(share) = known.leave_soon {
-        let soon = pair.view.settings.soon.secs_f64();
+    if let Some(share) = pair.left_soon {
         text.push_str(&format!(
-            "; {} of the flows that came to a class left it within {soon} s (95 % interval {} to {}, n {})",
+            "; {} of the stays in a class ended within {} s (95 % interval {} to {}, n {})",
             percent(share.share),
+            pair.soon.secs_f64(),
             percent(share.low),
             percent(share.high),
-            count(whole(share.n))
+            count(usize::try_from(share.n).unwrap_or(usize::MAX))
         ));
-        evidence.push(("leave_soon", share.share));
     }
     text.push('.');
-    let finding = Finding::new(FindingKind::StandsOut, "flows", text).about(&pair.endpoint_name());
-    let numbers = evidence.into_iter();
-    numbers.fold(finding, |finding, (name, value)| finding.with(name, value))
+    let finding = Finding::new(FindingKind::StandsOut, "flows", text);
+    evidence(finding.about(&pair.pair.endpoint_name()), pair)
+}
+
+/// ` in 4 latency classes from 70.01 ms to 78.01 ms: the slowest path takes 11 % longer than the
+/// fastest`.
+fn classes(pair: &Pooled<'_>) -> String {
+    let (Some((lowest, highest)), Some(inflation)) = (pair.ends, pair.inflation) else {
+        return ", none of which had a stable latency".to_owned();
+    };
+    let number = match pair.classes {
+        (_, 1) => return format!(" in one latency class, {}", millis(lowest.millis_f64())),
+        (fewest, most) if fewest < most => format!("{fewest} to {most}"),
+        (_, most) => most.to_string(),
+    };
+    let over = match pair.blocks {
+        1 => String::new(),
+        several => format!(" (median over {})", plural(several, "block")),
+    };
+    format!(
+        " in {number} latency classes from {} to {}: the slowest path takes {} longer than the fastest{over}",
+        millis(lowest.millis_f64()),
+        millis(highest.millis_f64()),
+        percent(inflation)
+    )
+}
+
+fn evidence(finding: Finding, pair: &Pooled<'_>) -> Finding {
+    let finding = finding
+        .with("flows", real(pair.flows))
+        .with("blocks", real(pair.blocks))
+        .with("classes", real(pair.classes.1))
+        .with("changes", real(pair.changes));
+    let several = pair.classes.1 > 1;
+    let known = [
+        ("inflation", pair.inflation.filter(|_| several)),
+        ("changes_per_flow_hour", pair.changes_per_flow_hour),
+        ("leave_soon", pair.left_soon.map(|share| share.share)),
+    ];
+    let known = known.into_iter();
+    known
+        .filter_map(|(name, value)| Some((name, value?)))
+        .fold(finding, |finding, (name, value)| finding.with(name, value))
 }

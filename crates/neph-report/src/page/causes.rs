@@ -8,7 +8,7 @@ use crate::{Diagnoses, Diagnosis};
 pub(super) fn section(told: &Diagnoses) -> Markup {
     let blind = told.blind_in_words();
     html! {
-        section.causes {
+        @if !told.fleets_only { section.causes {
             h3 { "What causes it" }
             @if told.causes.is_empty() {
                 p { (told.no_cause()) }
@@ -24,7 +24,7 @@ pub(super) fn section(told: &Diagnoses) -> Markup {
                     ul { @for line in &blind { li { (crate::figure::capital(line)) } } }
                 }
             }
-        }
+        } }
     }
 }
 

@@ -10,10 +10,10 @@ use base64::engine::general_purpose::STANDARD;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use neph_model::Wall;
 
-use crate::figure::{FIGURES, Figure};
+use crate::figure::{FIGURES, Figure, FigureKind};
 use crate::findings::{Finding, FindingKind};
 use crate::scene::{REGULAR, SEMIBOLD, svg};
-use crate::table::{SummaryRow, Table};
+use crate::table::{FLEETS, SummaryRow, Table};
 use crate::{CampaignData, Diagnoses, PlotSettings};
 
 const STYLE: &str = include_str!("page.css");
@@ -51,7 +51,7 @@ pub(crate) fn page(contents: &Contents<'_>) -> String {
                 (causes::section(contents.told))
                 (words(contents.findings))
                 (navigation(contents))
-                @for kind in FIGURES {
+                @for kind in kinds(contents.told) {
                     (section(kind, contents.figures))
                 }
                 @if !contents.summary.is_empty() { (tables::summary(contents.summary)) }
@@ -65,6 +65,15 @@ pub(crate) fn page(contents: &Contents<'_>) -> String {
         }
     }
     .into_string()
+}
+
+/// The kinds of figure in the order of the page: where only fleets were measured, theirs first.
+fn kinds(told: &Diagnoses) -> Vec<&'static FigureKind> {
+    let mut kinds: Vec<&FigureKind> = FIGURES.iter().collect();
+    if told.fleets_only {
+        kinds.sort_by_key(|kind| !kind.name.starts_with(FLEETS));
+    }
+    kinds
 }
 
 /// Whether a table stands alone, cell by cell.
@@ -129,7 +138,7 @@ fn navigation(contents: &Contents<'_>) -> Markup {
         nav aria-label="Contents" {
             h3 { "Contents" }
             ol {
-                @for kind in FIGURES.iter().filter(|kind| drawn(kind.name)) {
+                @for kind in kinds(contents.told).into_iter().filter(|kind| drawn(kind.name)) {
                     li { a href={ "#" (kind.name) } { (kind.title) } }
                 }
                 @for table in contents.tables.iter().filter(|table| !tables::is_of_fleets(table)) {
@@ -144,7 +153,7 @@ fn navigation(contents: &Contents<'_>) -> Markup {
     }
 }
 
-fn section(kind: &crate::FigureKind, figures: &[Figure]) -> Markup {
+fn section(kind: &FigureKind, figures: &[Figure]) -> Markup {
     let pages: Vec<&Figure> = figures
         .iter()
         .filter(|figure| figure.kind == kind.name)

@@ -34,7 +34,7 @@ pub(super) fn rows(pair: &Pair<'_>) -> Vec<Vec<Cell>> {
 struct Numbers {
     share: Option<(f64, Option<(f64, f64)>)>,
     best: Option<(Span, Option<Span>)>,
-    random: Option<(Span, Span)>,
+    random: Option<(Span, Option<Span>)>,
 }
 
 fn given(guide: &Guide) -> Vec<Vec<Cell>> {
@@ -46,7 +46,14 @@ fn given(guide: &Guide) -> Vec<Vec<Cell>> {
                 best: Some((port.base, None)),
                 ..Numbers::default()
             };
-            let held = format!("on the low path for {:.0} s", port.held.secs_f64());
+            let loss = port.loss.map_or_else(String::new, |loss| {
+                format!(", lost {} of its last {}", loss.hits, loss.n)
+            });
+            let holds = guide.holds.map_or_else(String::new, |holds| {
+                format!("; such advice held for {:.0} s", holds.secs_f64())
+            });
+            let there = port.held.secs_f64();
+            let held = format!("on the low path for {there:.0} s{loss}{holds}");
             row("port", &port.port.to_string(), &numbers, &held)
         })
         .collect();
@@ -66,11 +73,15 @@ fn given(guide: &Guide) -> Vec<Vec<Cell>> {
         let share = tested.on_low;
         let numbers = Numbers {
             share: Some((share.share, Some((share.low, share.high)))),
-            best: Some((tested.p50.advised, Some(tested.p99.advised))),
-            random: Some((tested.p50.random, tested.p99.random)),
+            best: tested
+                .p50
+                .map(|p50| (p50.advised, tested.p99.map(|p99| p99.advised))),
+            random: tested
+                .p50
+                .map(|p50| (p50.random, tested.p99.map(|p99| p99.random))),
         };
         let of = format!("{:.0} s later", tested.after.secs_f64());
-        let note = format!("n {}; by chance {:.3}", share.n, tested.random_on_low);
+        let note = format!("{} times; by chance {:.3}", share.n, tested.random_on_low);
         row("tested", &of, &numbers, &note)
     }));
     rows
@@ -92,7 +103,7 @@ fn row(advice: &str, of: &str, numbers: &Numbers, note: &str) -> Vec<Cell> {
         ms(numbers.best.map(|(p50, _)| p50)),
         ms(numbers.best.and_then(|(_, p99)| p99)),
         ms(numbers.random.map(|(p50, _)| p50)),
-        ms(numbers.random.map(|(_, p99)| p99)),
+        ms(numbers.random.and_then(|(_, p99)| p99)),
         text(note),
     ]
 }

@@ -6,10 +6,11 @@ use neph_stats::{Sorted, proportion, rough_quantile};
 
 use super::advice;
 use super::cells::{Cell, Column, Table};
-use crate::figure::{Pair, pairs};
+use crate::figure::{Pair, pairs, told};
 use crate::{CampaignData, PlotSettings};
 
-/// What the names of these tables begin with; their first column is the scenario.
+/// What the names of these tables and of fleets' figures begin with; the tables' first column is the
+/// scenario.
 pub(crate) const FLEETS: &str = "flow-";
 
 /// A table of fleets.
@@ -28,7 +29,7 @@ const KINDS: [Kind; 5] = [
         name: "flow-pairs",
         title: "Flows and path changes",
         columns: &PAIRS,
-        note: "Inflation: highest over lowest class, less one. Unfairness: the median over bins of the quantiles over flows. dip_p: the chance of such a dip if all flows were one group (Hartigan).",
+        note: "Inflation: highest over lowest class, less one. Unfairness: the median over bins of the quantiles over flows; p95 takes 59 flows, p99 299. dip_p: the chance of such a dip if all flows were one group (Hartigan).",
         rows: |pair| vec![of_pair(pair)],
     },
     Kind {
@@ -49,7 +50,7 @@ const KINDS: [Kind; 5] = [
         name: "flow-loss",
         title: "Loss by direction",
         columns: &LOSS,
-        note: "Directions are told where the peer counts what it receives. Loss with its 95 % interval (Wilson); reordering as in RFC 4737.",
+        note: "Directions are told where the peer counts what it receives. Loss: of the messages that were sent, with its 95 % interval (Wilson). Reordered: replies that came after the reply to a later request, wherever that happened; there and back as in RFC 4737, where the peer's count and stamps tell it.",
         rows: |pair| vec![loss(pair)],
     },
     Kind {
@@ -117,8 +118,13 @@ fn of_pair(pair: &Pair<'_>) -> Vec<Cell> {
         let sorted = Sorted::sort(&mut values).ok()?;
         rough_quantile(sorted, 0.5).ok()
     };
-    let quantile = |place: usize| median(bins().map(|bin| ms(bin.latency[place])).collect());
-    let apart = bins().filter(|bin| bin.latency[1] > Span::from_nanos(0));
+    let enough = told(pair.fairness());
+    let is_told = |place: usize| enough.iter().any(|one| one.0 == place);
+    let quantile = |place: usize| {
+        let values = || bins().map(|bin| ms(bin.latency[place])).collect();
+        median(values()).filter(|_| is_told(place))
+    };
+    let apart = bins().filter(|bin| is_told(3) && bin.latency[1] > Span::from_nanos(0));
     let apart = apart.map(|bin| ms(bin.latency[3]) / ms(bin.latency[1]));
     vec![
         Cell::Integer(known.flows),
@@ -221,7 +227,7 @@ fn lasted(name: &str, curve: &Curve, soon: Span) -> Vec<Cell> {
     ]
 }
 
-const LOSS: [&str; 10] = [
+const LOSS: [&str; 12] = [
     "replies",
     "lost",
     "loss",
@@ -232,20 +238,14 @@ const LOSS: [&str; 10] = [
     "not_sent",
     "copies",
     "reordered",
+    "reordered_there",
+    "reordered_back",
 ];
 
 fn loss(pair: &Pair<'_>) -> Vec<Cell> {
     let mut sum = FlowTally::default();
     for flow in pair.view.flows_of(pair.endpoint) {
-        let one = flow.tally;
-        sum.replies += one.replies;
-        sum.lost += one.lost;
-        sum.lost_forward += one.lost_forward;
-        sum.lost_reverse += one.lost_reverse;
-        sum.failed += one.failed;
-        sum.copies += one.copies;
-        sum.reordered_forward += one.reordered_forward;
-        sum.reordered_reverse += one.reordered_reverse;
+        sum.add(&flow.tally);
     }
     let share = loss_share(&sum);
     vec![
@@ -258,7 +258,9 @@ fn loss(pair: &Pair<'_>) -> Vec<Cell> {
         Cell::Integer(sum.lost_reverse),
         Cell::Integer(sum.failed),
         Cell::Integer(sum.copies),
-        Cell::Integer(sum.reordered_forward + sum.reordered_reverse),
+        Cell::Integer(sum.reordered),
+        Cell::Integer(sum.reordered_forward),
+        Cell::Integer(sum.reordered_reverse),
     ]
 }
 
@@ -269,6 +271,8 @@ fn loss_share(tally: &FlowTally) -> Option<Share> {
     Some(Share {
         hits: tally.lost,
         n,
+        #[expect(clippy::cast_precision_loss, reason = "a count")]
+        cases: n as f64,
         share: found.share(),
         low: found.interval().low,
         high: found.interval().high,

@@ -254,3 +254,105 @@ fn messages_become_the_same_figures() {
         assert!(kinds(&found).contains(&kind), "{kind}");
     }
 }
+
+#[test]
+fn reordering_is_told_also_where_nobody_knows_the_direction() {
+    let mut data = SMALL.campaign();
+    // A SYN ping's peer counts nothing.
+    let fleet = data.experiments[0].fleet.as_mut().unwrap();
+    fleet.flows[0].tally.reordered = 7;
+    let all = tables(&data, &PlotSettings::default());
+    let loss = all.iter().find(|table| table.name == "flow-loss").unwrap();
+    let told = ["reordered", "reordered_there", "reordered_back"].map(|name| {
+        let place = loss.columns.iter().position(|column| column.0 == name);
+        loss.rows[0][place.unwrap()].clone()
+    });
+    assert_eq!(told, [7, 0, 0].map(neph_report::Cell::Integer));
+}
+
+/// Every text of a figure of that kind.
+fn words(figures: &[Figure], kind: &str) -> String {
+    let own = figures.iter().filter(|figure| figure.kind == kind);
+    let all = own.flat_map(|figure| texts(&figure.scene));
+    all.map(|(_, text)| text.text + "\n").collect()
+}
+
+#[test]
+fn a_quantile_that_so_few_flows_do_not_allow_is_neither_drawn_nor_told() {
+    let world = |flows| World { flows, ..SMALL };
+    for (flows, known) in [
+        (8, [false, false]),
+        (128, [true, false]),
+        (512, [true, true]),
+    ] {
+        let data = world(flows).campaign();
+        let words = words(&drawn(&data), "flow-fairness");
+        let lines: Vec<&str> = words.lines().collect();
+        assert_eq!(["p95", "p99"].map(|name| lines.contains(&name)), known);
+        let all = tables(&data, &PlotSettings::default());
+        let pairs = all.iter().find(|table| table.name == "flow-pairs").unwrap();
+        let told = ["p95_ms", "p99_ms"].map(|name| {
+            let place = pairs.columns.iter().position(|column| column.0 == name);
+            pairs.rows[0][place.unwrap()] != neph_report::Cell::Absent
+        });
+        assert_eq!(told, known, "{flows} flows");
+    }
+}
+
+/// One pair, measured in two blocks.
+fn in_two_blocks() -> CampaignData {
+    let mut data = SMALL.campaign();
+    let mut second = data.experiments[0].clone();
+    second.experiment.block = 1;
+    data.experiments.push(second);
+    data
+}
+
+#[test]
+fn a_pair_in_two_blocks_is_one_pair() {
+    let data = in_two_blocks();
+    let settings = PlotSettings::default();
+    let figures = drawn(&data);
+    // Curves stand side by side, and say whose they are.
+    let curves = words(&figures, "flow-persistence");
+    for label in ["oregon-virginia · block 1", "oregon-virginia · block 2"] {
+        assert!(curves.contains(label), "{label} in {curves}");
+    }
+    // A distribution over pairs has one pair.
+    assert!(!kinds(&figures).contains(&"flow-inflation"));
+    let told: Vec<String> = findings(&data, &settings)
+        .into_iter()
+        .filter(|finding| finding.topic == "flows")
+        .map(|finding| finding.text)
+        .collect();
+    assert_eq!(told.len(), 1, "{told:?}");
+    assert!(told[0].starts_with("oregon-virginia: 8 flows"), "{told:?}");
+    assert!(told[0].contains("median over 2 blocks") && told[0].contains("8 path changes in all"));
+}
+
+#[test]
+fn a_campaign_of_fleets_is_told_by_fleets_alone() {
+    let mut data = FOUR.campaign();
+    let echo = crate::synthetic::one().experiments[0].flows[0].clone();
+    // ICMP echoes go on beside the fleet.
+    let mut echo = echo;
+    echo.flow.role = neph_model::FlowRole::Companion;
+    data.experiments[0].flows = vec![echo];
+    let settings = PlotSettings::default();
+    let figures = drawn(&data);
+    for kind in ["boxes", "cdf", "per-block"] {
+        assert!(!kinds(&figures).contains(&kind), "{kind}");
+    }
+    let told = neph_report::diagnose(&data, &settings);
+    let shown = neph_report::text(&data, &settings, &told, 120);
+    assert!(!shown.contains("response time"), "{shown}");
+    let line = shown.lines().find(|line| line.starts_with("sydney-tokyo"));
+    assert!(line.is_some_and(|line| line.contains("128")), "{shown}");
+    let folder = tempfile::tempdir().unwrap();
+    let written = write_report(&data, &settings, &told, folder.path()).unwrap();
+    let page = std::fs::read_to_string(&written[0]).unwrap();
+    let place = |id: &str| page.find(&format!("<h2 id=\"{id}\"")).unwrap();
+    assert!(place("flow-spectrum") < place("timeline"));
+    let causes = neph_report::diagnoses_in_brief(&told, 200);
+    assert!(causes.contains("only fleets were measured"), "{causes}");
+}

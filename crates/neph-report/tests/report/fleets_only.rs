@@ -6,8 +6,8 @@ use neph_model::{
     ProbeKind, Span,
 };
 use neph_report::{
-    CampaignData, Include, PlotSettings, diagnose, draw, findings, load, summary, tables, text,
-    write_report,
+    CampaignData, Include, PlotSettings, diagnose, diagnoses_in_brief, draw, findings, load,
+    summary, tables, text, write_report,
 };
 use neph_store::{Access, open};
 
@@ -34,6 +34,7 @@ fn of_fleets(keep_echoes: impl Fn(usize) -> bool) -> CampaignData {
             }],
             interval: Span::from_millis(200),
             renewal: None,
+            criteria: None,
         });
     }
     data
@@ -48,6 +49,13 @@ fn findings_tables_figures_diagnosis_and_page_stand_without_a_main_flow() {
     ] {
         let settings = PlotSettings::default();
         let told = diagnose(&data, &settings);
+        assert!(told.fleets_only && told.blind.is_empty());
+        let brief = diagnoses_in_brief(&told, 200);
+        assert_eq!(
+            brief.lines().count(),
+            1,
+            "one sentence, not one a rule: {brief}"
+        );
         assert!(!findings(&data, &settings).is_empty());
         let _rows = summary(&data, &settings);
         let _tables = tables(&data, &settings);

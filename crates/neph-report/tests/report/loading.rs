@@ -2,7 +2,8 @@
 
 use std::error::Error;
 
-use neph_model::{ExperimentStatus, FlowIndex, Message};
+use neph_flows::{Digest, Settings};
+use neph_model::{Criteria, ExperimentStatus, FleetMessage, FlowIndex, Message, Span};
 use neph_report::{CampaignData, ExperimentData, Include, PlotSettings, draw, load, summary};
 use neph_stats::Random;
 use neph_store::{Access, open};
@@ -45,6 +46,23 @@ fn through_a_store(
         .ok_or("a synthetic one has it")?;
     store.finish(recorder, &experiment, &provenance)?;
     Ok(load(store.as_ref(), &data.campaign, include)?)
+}
+
+/// Writes a campaign of one fleet and its messages into a workspace and reads it again.
+fn stored_fleet(
+    data: &CampaignData,
+    messages: &[FleetMessage],
+) -> Result<CampaignData, Box<dyn Error>> {
+    let folder = tempfile::tempdir()?;
+    let place = folder.path().join("workspace");
+    let mut store = open(&place.to_string_lossy(), Access::Write)?;
+    store.add_campaign(&data.campaign, &data.scenarios)?;
+    let experiment = data.experiments[0].experiment.clone();
+    let mut recorder = store.begin(&experiment)?;
+    recorder.fleet(messages)?;
+    let provenance = data.experiments[0].provenance.clone().ok_or("none")?;
+    store.finish(recorder, &experiment, &provenance)?;
+    Ok(load(store.as_ref(), &data.campaign, Include::Complete)?)
 }
 
 #[test]
@@ -98,6 +116,40 @@ fn an_experiment_that_measured_nothing_breaks_no_report() {
     );
     let folder = tempfile::tempdir().unwrap();
     neph_report::write_report(&all, &settings, &told, folder.path()).unwrap();
+}
+
+#[test]
+fn a_stored_fleet_shows_the_changes_that_were_told_live_whatever_they_were_told_by() {
+    let (mut data, _) = with_messages();
+    let world = fleet::World {
+        flows: 64,
+        pairs: 1,
+        seconds: 300,
+        mood: fleet::Mood::Wild,
+    };
+    let messages = world.messages();
+    let mut found = Vec::new();
+    for criteria in [
+        None,
+        Some(Criteria {
+            tolerance: Span::from_millis(50),
+            ..Criteria::default()
+        }),
+    ] {
+        let mut fleet = world.view().fleet;
+        fleet.criteria = criteria;
+        let mut live = Digest::new(&fleet, Settings::of(&fleet)).unwrap();
+        for message in &messages {
+            live.push(message);
+        }
+        live.finish();
+        data.experiments[0].experiment.fleet = Some(fleet);
+        let loaded = stored_fleet(&data, &messages).unwrap();
+        let read = loaded.experiments[0].fleet.as_ref().unwrap();
+        assert_eq!(read.changes, live.view().changes, "{criteria:?}");
+        found.push(read.changes.len());
+    }
+    assert!(found[0] > found[1], "{found:?}");
 }
 
 #[test]

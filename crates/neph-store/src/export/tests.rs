@@ -75,6 +75,7 @@ pub(super) fn with_fleets(
             }],
             interval: Span::from_secs(1),
             renewal: None,
+            criteria: None,
         });
         let mut recorder = store.begin(&experiment).expect("begun");
         recorder.fleet(messages).expect("recorded");

@@ -153,6 +153,7 @@ pub(crate) fn fleet() -> Fleet {
         }],
         interval: Span::from_millis(200),
         renewal: Some(Span::from_secs(30)),
+        criteria: None,
     }
 }
 

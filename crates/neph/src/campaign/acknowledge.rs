@@ -7,7 +7,7 @@ use std::io::Write;
 use std::path::Path;
 
 use neph_campaign::{
-    Carried, Carrier, CarryError, ExperimentOrder, Prepared, Progress, ThroughputOrder,
+    Carried, Carrier, CarryError, ExperimentOrder, Part, Prepared, Progress, ThroughputOrder,
     TracerouteOrder,
 };
 use neph_model::{Event, ExperimentId, FleetMessage, Message, Sample, Throughput, Traceroute};
@@ -36,21 +36,28 @@ impl<C> Acknowledging<C> {
 }
 
 impl<C: Carrier> Carrier for Acknowledging<C> {
-    fn prepare(&mut self, order: &ExperimentOrder) -> Result<Prepared, CarryError> {
-        self.inner.prepare(order)
+    fn prepare(&mut self, orders: &[&ExperimentOrder]) -> Vec<Result<Prepared, CarryError>> {
+        self.inner.prepare(orders)
     }
 
     fn carry_out(
         &mut self,
-        order: &ExperimentOrder,
-        recorder: &mut dyn Recorder,
+        parts: &mut [Part<'_>],
         progress: &dyn Fn(Progress),
-    ) -> Result<Carried, CarryError> {
-        let mut telling = Telling {
-            inner: recorder,
-            file: &mut self.file,
-        };
-        self.inner.carry_out(order, &mut telling, progress)
+    ) -> Vec<Result<Carried, CarryError>> {
+        let file = &self.file;
+        let mut telling: Vec<(&ExperimentOrder, Telling<'_>)> = parts
+            .iter_mut()
+            .map(|part| {
+                let inner = &mut *part.recorder;
+                (part.order, Telling { inner, file })
+            })
+            .collect();
+        let mut parts: Vec<Part<'_>> = telling
+            .iter_mut()
+            .map(|(order, recorder)| Part { order, recorder })
+            .collect();
+        self.inner.carry_out(&mut parts, progress)
     }
 
     fn check_throughput(&mut self, order: &ThroughputOrder) -> Throughput {
@@ -65,7 +72,7 @@ impl<C: Carrier> Carrier for Acknowledging<C> {
 #[derive(Debug)]
 struct Telling<'a> {
     inner: &'a mut dyn Recorder,
-    file: &'a mut File,
+    file: &'a File,
 }
 
 impl Recorder for Telling<'_> {

@@ -11,10 +11,7 @@ use crate::output;
 /// Checks a plan without running anything.
 pub(crate) fn run(args: &PlanArgs) -> Result<Outcome, Failure> {
     let read = read(&args.plan)?;
-    let sites = read
-        .topology
-        .iter()
-        .flat_map(|(topology, _)| &topology.sites);
+    let sites = read.scenes.iter().flat_map(|scene| &scene.topology.sites);
     let known: Vec<String> = sites.map(|site| site.name.clone()).collect();
     let resolver = |host: &str| -> Result<Vec<IpAddr>, String> {
         if known.iter().any(|site| site == host) {

@@ -5,6 +5,7 @@ mod check;
 mod outside;
 mod preview;
 mod run;
+mod scenes;
 mod stage;
 mod unfinished;
 mod watch;
@@ -13,13 +14,13 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use neph_campaign::{Plan, plan};
-use neph_lab::Topology;
 use neph_model::Campaign;
 use neph_text::{Problems, Source};
 
 pub(crate) use check::run as check;
 pub(crate) use preview::run as preview;
 pub(crate) use run::{ResumeArgs, RunArgs, Settings, carry_out, resume, run};
+pub(crate) use scenes::Scene;
 
 use crate::exit::Failure;
 use crate::{output, report};
@@ -35,8 +36,8 @@ pub(crate) struct PlanArgs {
 pub(crate) struct Read {
     pub(crate) source: Source,
     pub(crate) plan: Plan,
-    /// The topology of its lab, and that one's text.
-    pub(crate) topology: Option<(Topology, Source)>,
+    /// The networks of its lab; none without a lab, and several where seasons have their own.
+    pub(crate) scenes: Vec<Scene>,
 }
 
 impl Read {
@@ -66,7 +67,7 @@ pub(crate) fn understand(source: Source) -> Result<Read, Failure> {
         outside::check(plan, problems);
         report::check_figures(&plan.plot, problems);
     };
-    let read = read_both(source, &here, |file| crate::topology::load(&file))?;
+    let read = read_both(source, &here, |_, file| crate::topology::load(&file))?;
     read.held_against(|read, problems| {
         here(&read.plan, problems);
         outside::check_sites(read, problems);
@@ -77,10 +78,11 @@ pub(crate) fn understand(source: Source) -> Result<Read, Failure> {
 /// since change nothing. Figures that this version does not know are the report's to tell of.
 fn understand_kept(campaign: &Campaign) -> Result<Read, Failure> {
     let source = Source::new(campaign.plan_path.clone(), campaign.plan_text.clone());
-    let read = read_both(source, &outside::check, |file| {
+    let read = read_both(source, &outside::check, |written, file| {
         let name = file.display().to_string();
         if let Some(text) = &campaign.topology_text {
-            return Ok(Source::new(name, text.clone()));
+            let one = scenes::of_kept(text, written).unwrap_or(text);
+            return Ok(Source::new(name, one.to_owned()));
         }
         output::say(&format!(
             "neph: campaign {} was begun by a version that kept no topology: {name} is read as it \
@@ -95,13 +97,13 @@ fn understand_kept(campaign: &Campaign) -> Result<Read, Failure> {
     })
 }
 
-/// Reads a plan, and the topology that it names from where `load` finds it. The mistakes of a plan
+/// Reads a plan, and the topologies that it names from where `load` finds them. The mistakes of a plan
 /// that has some come with those that it has `here`; without, its reader looks at those and at the
 /// topology's together.
 fn read_both(
     source: Source,
     here: plan::Also<'_>,
-    load: impl FnOnce(PathBuf) -> Result<Source, String>,
+    load: impl Fn(&str, PathBuf) -> Result<Source, String>,
 ) -> Result<Read, Failure> {
     let plan = match plan::read_with(&source, &|plan, problems| {
         if !problems.is_empty() {
@@ -111,20 +113,10 @@ fn read_both(
         Ok(plan) => plan,
         Err(problems) => return Err(Failure::Text(source, problems)),
     };
-    let topology = match &plan.lab {
-        None => None,
-        Some(lab) => {
-            let folder = Path::new(&plan.path).parent();
-            let file = folder.map_or_else(PathBuf::new, Path::to_path_buf);
-            match load(file.join(&lab.topology.value)) {
-                Ok(loaded) => Some(crate::topology::understand(loaded)?),
-                Err(why) => return Err(outside::no_topology(lab, source, &why)),
-            }
-        }
-    };
+    let scenes = scenes::read(&plan, &source, load)?;
     Ok(Read {
         source,
         plan,
-        topology,
+        scenes,
     })
 }

@@ -7,7 +7,7 @@ use std::ops::Range;
 use neph_campaign::Plan;
 use neph_campaign::plan::{LabPlan, LabReflector};
 use neph_lab::Topology;
-use neph_text::{Fault, Problems, Source, did_you_mean};
+use neph_text::{Fault, Placed, Problems, Source, did_you_mean};
 
 use super::Read;
 use super::stage::reflect_flags;
@@ -35,19 +35,21 @@ pub(super) fn check(plan: &Plan, problems: &Problems<'_>) {
     }
 }
 
-/// Notes every site that the topology does not have.
+/// Notes every site that a topology does not have.
 pub(super) fn check_sites(read: &Read, problems: &Problems<'_>) {
     let plan = &read.plan;
-    if let (Some(lab), Some((topology, _))) = (&plan.lab, &read.topology) {
-        check_sites_of(plan, lab, topology, problems);
+    if let Some(lab) = &plan.lab {
+        for scene in &read.scenes {
+            check_sites_of(plan, lab, &scene.topology, problems);
+        }
     }
 }
 
 /// The failure that a plan's topology cannot be had.
-pub(super) fn no_topology(lab: &LabPlan, source: Source, why: &str) -> Failure {
+pub(super) fn no_topology(file: &Placed<String>, source: Source, why: &str) -> Failure {
     let problems = Problems::new(&source);
     let remedy = "write the file's path as seen from the plan's folder";
-    problems.add(lab.topology.span.clone(), Fault::new(why, remedy));
+    problems.add(file.span.clone(), Fault::new(why, remedy));
     let found = problems.verdict::<()>(None).err().unwrap_or_default();
     Failure::Text(source, found)
 }

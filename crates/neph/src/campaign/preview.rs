@@ -3,8 +3,9 @@
 use std::io::Write;
 
 use neph_campaign::estimate::{Estimate, estimate, length};
-use neph_campaign::{Plan, expand, order};
-use neph_model::{ByteSize, Order, Span};
+use neph_campaign::plan::Season;
+use neph_campaign::{Plan, expand, order, together};
+use neph_model::{ByteSize, Order, Scenario, Span};
 
 use super::{PlanArgs, read};
 use crate::exit::{Failure, Outcome};
@@ -38,7 +39,7 @@ pub(crate) fn run(args: &PlanArgs) -> Result<Outcome, Failure> {
         )?;
     }
     let cost = estimate(plan, &scenarios);
-    tell_order(&mut out, plan, scenarios.len())?;
+    tell_order(&mut out, plan, &scenarios)?;
     writeln!(
         out,
         "cost: {} experiments, {} messages, {} out, {} back (payload)",
@@ -50,6 +51,7 @@ pub(crate) fn run(args: &PlanArgs) -> Result<Outcome, Failure> {
         time(cost.block),
         time(cost.whole)
     )?;
+    tell_traces(&mut out, &cost)?;
     tell_fleets(&mut out, &cost)?;
     tell_seasons(&mut out, plan)?;
     if cost.outlasts_interval(plan) {
@@ -60,6 +62,18 @@ pub(crate) fn run(args: &PlanArgs) -> Result<Outcome, Failure> {
     }
     out.flush()?;
     Ok(Outcome::Done)
+}
+
+/// What the estimate cannot know: how often the routers on the way answer.
+fn tell_traces(out: &mut impl Write, cost: &Estimate) -> std::io::Result<()> {
+    if cost.slow_traces == Span::ZERO {
+        return Ok(());
+    }
+    writeln!(
+        out,
+        "traces of flows: up to {} more a block where a router answers once a second",
+        time(cost.slow_traces)
+    )
 }
 
 fn tell_fleets(out: &mut impl Write, cost: &Estimate) -> std::io::Result<()> {
@@ -76,17 +90,33 @@ fn tell_fleets(out: &mut impl Write, cost: &Estimate) -> std::io::Result<()> {
 /// When the seasons are. How long a campaign waits for them depends on when it begins.
 fn tell_seasons(out: &mut impl Write, plan: &Plan) -> std::io::Result<()> {
     for season in &plan.seasons {
-        writeln!(out, "season {}: {}", season.name, season.when())?;
+        let own = season.topology.as_ref();
+        let own = own.map_or_else(String::new, |file| format!(", in {}", file.value));
+        writeln!(out, "season {}: {}{own}", season.name, season.when())?;
     }
-    if plan.seasons.is_empty() {
+    if plan.seasons.iter().all(Season::is_always_open) {
         return Ok(());
     }
     writeln!(out, "waiting for the seasons comes on top of the time")
 }
 
 /// The order in which scenarios will run, where it is known already.
-fn tell_order(out: &mut impl Write, plan: &Plan, scenarios: usize) -> std::io::Result<()> {
+fn tell_order(out: &mut impl Write, plan: &Plan, scenarios: &[Scenario]) -> std::io::Result<()> {
     const SHOWN: u32 = 10;
+    let groups = together::groups(plan, scenarios);
+    let count = u32::try_from(scenarios.len()).unwrap_or(u32::MAX);
+    let numbers = |order: &[u32]| -> String {
+        let at_once = |group: &Vec<u32>| {
+            let numbers = group.iter().map(|at| (at + 1).to_string());
+            numbers.collect::<Vec<_>>().join("+")
+        };
+        let all = together::in_groups(order, &groups);
+        all.iter().map(at_once).collect::<Vec<_>>().join(" ")
+    };
+    let listed: Vec<u32> = (0..count).collect();
+    if together::in_groups(&listed, &groups).len() < scenarios.len() {
+        writeln!(out, "\nat the same time: {}", numbers(&listed))?;
+    }
     let seed = match (plan.order, plan.seed) {
         (Order::Sequential, _) => return writeln!(out, "\norder: as listed, in every block"),
         (Order::Random, None) => {
@@ -98,11 +128,9 @@ fn tell_order(out: &mut impl Write, plan: &Plan, scenarios: usize) -> std::io::R
         (Order::Random, Some(seed)) => seed,
     };
     writeln!(out, "\norder: random within each block, seed {seed}")?;
-    let count = u32::try_from(scenarios).unwrap_or(u32::MAX);
     for block in 0..plan.blocks.min(SHOWN) {
         let order = order::order_of_block(plan.order, seed, block, count);
-        let numbers: Vec<String> = order.iter().map(|at| (at + 1).to_string()).collect();
-        writeln!(out, "  block {}: {}", block + 1, numbers.join(" "))?;
+        writeln!(out, "  block {}: {}", block + 1, numbers(&order))?;
     }
     Ok(())
 }

@@ -9,9 +9,8 @@ use neph_probe::Stop;
 use neph_store::Store;
 
 use super::acknowledge::Acknowledging;
-use super::stage::Stage;
 use super::watch::Watch;
-use super::{Read, read, understand_kept, unfinished};
+use super::{Read, read, scenes, stage, understand_kept, unfinished};
 use crate::exit::{Failure, Outcome};
 use crate::workspace::{self, Workspace};
 use crate::{diagnose, interrupt, output, report, version};
@@ -115,9 +114,7 @@ pub(crate) fn carry_out(
     let stop = interrupt::stop_on_ctrl_c()?;
     let mut store = settings.workspace.write()?;
     store.recover().map_err(Failure::refused)?;
-    let topology = read.topology.as_ref().map(|(topology, _)| topology);
-    let stage = Stage::set(&read.plan, topology, &stop)?;
-    let carrier = stage.carrier();
+    let carrier = stage::carrier(&read.plan, &read.scenes, &stop)?;
     let (campaign, standing) = match &settings.acknowledge {
         None => conduct(
             read,
@@ -139,7 +136,6 @@ pub(crate) fn carry_out(
             )
         }
     }?;
-    drop(stage);
     if settings.no_report {
         diagnose::after_run(store.as_ref(), &campaign)?;
     } else {
@@ -187,7 +183,8 @@ fn conduct<C: Carrier>(
         stop: &flag,
     };
     let plan = &read.plan;
-    let topology = read.topology.as_ref().map(|(_, source)| source.text());
+    let topology = scenes::kept(&read.scenes);
+    let topology = topology.as_deref();
     let ended = match earlier {
         None => neph_campaign::start(plan, order, topology, &build, &mut crew),
         Some(campaign) => neph_campaign::resume(plan, campaign, &build, &mut crew),

@@ -1,14 +1,15 @@
 //! The stage a plan plays on: its lab, with the reflectors it asks for, up for as long as needed.
 
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
-use std::sync::Arc;
 
 use clap::Parser;
 use neph_campaign::plan::LabReflector;
 use neph_campaign::{Ground, LinkCount, LocalCarrier, Plan};
-use neph_lab::{Cue, Direction, Lab, LinkCounters, Site, Topology, UpOptions};
+use neph_lab::{Direction, Lab, Site, Topology, UpOptions};
 use neph_probe::{Place, Reflector, Stop};
 
+use super::Scene;
 use crate::exit::Failure;
 use crate::lab::{self, dead};
 use crate::{output, reflect};
@@ -16,9 +17,32 @@ use crate::{output, reflect};
 /// Labs of campaigns are called by this and the number of their process.
 const PURPOSE: &str = "run";
 
+/// Whoever carries a plan's experiments out: in its lab, which is up when this returns and ends with
+/// the carrier, or on this host.
+pub(super) fn carrier(plan: &Plan, scenes: &[Scene], stop: &Stop) -> Result<LocalCarrier, Failure> {
+    let Some(wanted) = &plan.lab else {
+        return Ok(LocalCarrier::new());
+    };
+    let seasons = plan.seasons.iter().map(|season| season.name.as_str());
+    let scene_of = seasons.filter_map(|season| {
+        let file = &plan.topology_of(Some(season))?.value;
+        let scene = scenes.iter().position(|scene| scene.file == *file)?;
+        Some((season.to_owned(), scene))
+    });
+    let mut ground = LabGround {
+        reflectors: wanted.reflectors.clone(),
+        scenes: scenes.iter().map(|scene| scene.topology.clone()).collect(),
+        scene_of: scene_of.collect(),
+        stop: stop.clone(),
+        up: None,
+    };
+    ground.set(0)?;
+    Ok(LocalCarrier::in_lab(Box::new(ground)))
+}
+
 /// A lab and its reflectors; both end when this is dropped, reflectors first.
-#[derive(Debug, Default)]
-pub(super) struct Stage {
+#[derive(Debug)]
+struct Stage {
     reflectors: Vec<Reflector>,
     /// Where they listen.
     reflecting: Vec<SocketAddr>,
@@ -26,16 +50,9 @@ pub(super) struct Stage {
 }
 
 impl Stage {
-    /// Brings up what the plan asks for; nothing if it asks for no lab.
-    /// When `stop` is set meanwhile it is taken down again.
-    pub(super) fn set(
-        plan: &Plan,
-        topology: Option<&Topology>,
-        stop: &Stop,
-    ) -> Result<Self, Failure> {
-        let (Some(topology), Some(wanted)) = (topology, &plan.lab) else {
-            return Ok(Self::default());
-        };
+    /// Brings up a topology with what reflects in it. When `stop` is set meanwhile it is taken down
+    /// again.
+    fn set(topology: &Topology, wanted: &[LabReflector], stop: &Stop) -> Result<Self, Failure> {
         dead::clear(PURPOSE);
         let options = UpOptions {
             stop: stop.flag(),
@@ -47,7 +64,7 @@ impl Stage {
             reflecting: Vec::new(),
             lab: Some(lab),
         };
-        for wanted in &wanted.reflectors {
+        for wanted in wanted {
             let reflector = stage.reflector(wanted)?;
             let own = reflector.address();
             if own.ip().is_unspecified() {
@@ -72,27 +89,6 @@ impl Stage {
         let place = self.lab.as_ref().map(|lab| lab.place(site));
         spec.site = place.transpose().map_err(Failure::usage)?;
         Reflector::start(&spec).map_err(Failure::refused)
-    }
-
-    /// Whoever carries experiments out on this stage.
-    pub(super) fn carrier(&self) -> LocalCarrier {
-        let Some(lab) = &self.lab else {
-            return LocalCarrier::new();
-        };
-        let sites = &lab.topology().sites;
-        let places = sites.iter().filter_map(|site| {
-            let place = lab.place(&site.name).ok()?;
-            Some((site.name.clone(), place))
-        });
-        let links = 0..lab.topology().links.len();
-        LocalCarrier::in_lab(Box::new(LabGround {
-            places: places.collect(),
-            links: links
-                .filter_map(|link| lab.counters(link).cloned())
-                .collect(),
-            reflecting: self.reflecting.clone(),
-            cue: lab.cue_giver(),
-        }))
     }
 }
 
@@ -125,31 +121,67 @@ pub(super) fn reflect_flags(wanted: &LabReflector) -> Result<reflect::Args, Stri
     Ok(parsed.args)
 }
 
-/// What the carrier needs to know of the lab.
+/// A plan's lab, in one of its topologies at a time.
 #[derive(Debug)]
 struct LabGround {
-    places: Vec<(String, Place)>,
-    links: Vec<Arc<LinkCounters>>,
-    reflecting: Vec<SocketAddr>,
-    cue: Arc<Cue>,
+    reflectors: Vec<LabReflector>,
+    scenes: Vec<Topology>,
+    /// Which of them each season has.
+    scene_of: BTreeMap<String, usize>,
+    stop: Stop,
+    /// The one that is up.
+    up: Option<(usize, Stage)>,
+}
+
+impl LabGround {
+    /// Takes down what is up, and brings this one up.
+    fn set(&mut self, scene: usize) -> Result<(), Failure> {
+        self.up = None;
+        let stage = Stage::set(&self.scenes[scene], &self.reflectors, &self.stop)?;
+        self.up = Some((scene, stage));
+        Ok(())
+    }
+
+    fn lab(&self) -> Option<&Lab> {
+        self.up.as_ref()?.1.lab.as_ref()
+    }
 }
 
 impl Ground for LabGround {
+    fn enter(&mut self, season: Option<&str>) -> Result<(), String> {
+        let scene = season.and_then(|season| self.scene_of.get(season));
+        let scene = scene.copied().unwrap_or(0);
+        if self.up.as_ref().is_some_and(|(up, _)| *up == scene) {
+            return Ok(());
+        }
+        self.set(scene).map_err(|failure| match failure {
+            Failure::Usage(why) | Failure::Refused(why) | Failure::Interrupted(why) => why,
+            Failure::Text(source, _) => format!("{} has mistakes", source.name()),
+            Failure::OutputClosed => "nobody reads the output".to_owned(),
+        })
+    }
+
     fn place(&self, site: &str) -> Option<Place> {
-        let found = self.places.iter().find(|(name, _)| name == site);
-        found.map(|(_, place)| place.clone())
+        self.lab()?.place(site).ok()
     }
 
     fn reflects(&self, address: SocketAddr) -> bool {
-        self.reflecting.contains(&address)
+        let up = self.up.as_ref();
+        up.is_some_and(|(_, stage)| stage.reflecting.contains(&address))
     }
 
     fn cue(&self) {
-        self.cue.give();
+        if let Some(lab) = self.lab() {
+            lab.cue_giver().give();
+        }
     }
 
     fn links(&self) -> Vec<LinkCount> {
-        let directions = self.links.iter().flat_map(|link| {
+        let Some(lab) = self.lab() else {
+            return Vec::new();
+        };
+        let links = (0..lab.topology().links.len()).filter_map(|link| lab.counters(link));
+        let directions = links.flat_map(|link| {
             Direction::BOTH.map(|way| {
                 let count = link.read(way);
                 LinkCount {

@@ -6,10 +6,12 @@ use std::io::Write;
 
 use neph_campaign::{Figures, News, Observer, Standing};
 use neph_model::{
-    Campaign, CampaignId, Experiment, ExperimentStatus, Span, Throughput, Traceroute, Warning,
+    Campaign, CampaignId, Experiment, ExperimentStatus, Scenario, Span, Throughput, Traceroute,
+    Warning,
 };
 
 use super::preview::time;
+use crate::counted::counted;
 use crate::{output, when};
 
 /// Shows progress.
@@ -106,10 +108,10 @@ impl Observer for Watch {
                 figures,
             } => {
                 let left = (self.left - progress.elapsed).max(Span::ZERO);
-                let (standing, label) = (&self.standing, scenario.label());
+                let (standing, label) = (&self.standing, running(scenario, figures));
                 let (due, of) = (progress.due, scenario.messages);
                 let each = scenario.flows().map_or("", |_| " of each flow");
-                let (figures, left) = (told(figures), time(left));
+                let (figures, left) = (told_of_all(figures), time(left));
                 self.live(&format!(
                     "[{standing}] {label}: {due}/{of} messages{each}, {figures} | {left} left"
                 ));
@@ -190,6 +192,35 @@ fn ended(experiment: &Experiment, figures: &Figures) -> String {
     }
 }
 
+/// The scenario, or the first of those that run at the same time.
+fn running(scenario: &Scenario, figures: &[Figures]) -> String {
+    let label = scenario.label();
+    match figures.len() {
+        0 | 1 => label,
+        all => format!("{label} and {}", counted(all as u64 - 1, "other")),
+    }
+}
+
+/// A median of several pairs would say nothing of any: theirs are told from the least to the
+/// greatest.
+fn told_of_all(all: &[Figures]) -> String {
+    if let [one] = all {
+        return told(one);
+    }
+    let medians = || all.iter().filter_map(|figures| figures.median);
+    let middle = match (medians().min(), medians().max()) {
+        (Some(least), Some(greatest)) => format!("medians {least} to {greatest}"),
+        _ => "no reply".to_owned(),
+    };
+    let missing = all
+        .iter()
+        .map(|figures| figures.tally.lost + figures.tally.failed);
+    match missing.sum::<u64>() {
+        0 => middle,
+        missing => format!("{middle}, {missing} without reply"),
+    }
+}
+
 fn told(figures: &Figures) -> String {
     let tally = &figures.tally;
     let middle = figures
@@ -208,6 +239,21 @@ fn told(figures: &Figures) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn of_several_pairs_the_least_and_the_greatest_median_are_told() {
+        let figures = |median, lost| Figures {
+            tally: neph_model::Tally {
+                lost,
+                ..neph_model::Tally::default()
+            },
+            median: Some(Span::from_millis(median)),
+            ..Figures::default()
+        };
+        let told = told_of_all(&[figures(120, 2), figures(35, 1)]);
+        assert_eq!(told, "medians 35.00 ms to 120.00 ms, 3 without reply");
+        assert_eq!(told_of_all(&[Figures::default(); 2]), "no reply");
+    }
 
     #[test]
     fn why_there_are_no_echoes_is_said_once() {

@@ -1,6 +1,6 @@
 //! Advice on source ports for people.
 
-use neph_flows::{Advice, Counsel, Guide, Horizon};
+use neph_flows::{Advice, AdvisedPort, Against, Counsel, Guide, Horizon};
 
 use super::summary::interval;
 use super::words::percent;
@@ -24,12 +24,12 @@ fn given(guide: &Guide) -> String {
     if let Some(why) = &guide.no_ports {
         text.push_str(&format!("no port is advised: {why}\n"));
     }
-    if !guide.ports.is_empty() {
-        text.push_str("take source port:");
-        for port in &guide.ports {
-            text.push_str(&format!(" {} (there for {})", port.port, port.held));
-        }
-        text.push('\n');
+    if let Some(holds) = guide.holds {
+        let ports: Vec<String> = guide.ports.iter().map(port).collect();
+        text.push_str(&format!(
+            "take source port (such advice held for {holds} in the test): {}\n",
+            ports.join(", ")
+        ));
     }
     text.push_str(
         "\nconnections opened at random, the best kept   chance of low        p50        p99\n",
@@ -45,7 +45,7 @@ fn given(guide: &Guide) -> String {
     }
     if !guide.horizons.is_empty() {
         text.push_str(
-            "\nadvice tested on the past: so long after it   still low (95 % interval, n)   chance   gain at p50   gain at p99\n",
+            "\nadvice tested on the past: so long after it   still low (95 % interval, times)   chance   gain at p50   gain at p99\n",
         );
         guide
             .horizons
@@ -55,10 +55,19 @@ fn given(guide: &Guide) -> String {
     text
 }
 
+/// A port, how long it has been on the low path, and what it lost lately.
+fn port(port: &AdvisedPort) -> String {
+    let loss = port
+        .loss
+        .map(|loss| format!(", lost {} of its last {}", loss.hits, loss.n));
+    let loss = loss.unwrap_or_default();
+    format!("{} (there for {}{loss})", port.port, port.held)
+}
+
 fn tested(horizon: &Horizon) -> String {
     let low = &horizon.on_low;
     format!(
-        "{:>45}  {:>29}  {:>7}  {:>12}  {:>12}\n",
+        "{:>45}  {:>33}  {:>7}  {:>12}  {:>12}\n",
         horizon.after.to_string(),
         format!(
             "{} ({:.0} to {:.0}, {})",
@@ -68,7 +77,12 @@ fn tested(horizon: &Horizon) -> String {
             low.n
         ),
         percent(horizon.random_on_low),
-        horizon.p50.gain().to_string(),
-        horizon.p99.gain().to_string()
+        gain(horizon.p50),
+        gain(horizon.p99)
     )
+}
+
+/// Of too few times there is none.
+fn gain(against: Option<Against>) -> String {
+    against.map_or_else(|| "-".to_owned(), |against| against.gain().to_string())
 }

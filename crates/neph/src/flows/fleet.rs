@@ -1,7 +1,7 @@
 //! From what was typed to the fleet that runs.
 
 use neph_model::{Fleet, FleetEndpoint, ProbeKind};
-use neph_probe::{FleetSpec, SYNS_A_SECOND, Target, TargetError};
+use neph_probe::{FleetSpec, SynSchedule, Target, TargetError};
 
 use super::Args;
 use crate::exit::Failure;
@@ -38,12 +38,13 @@ pub(super) fn spec(args: &Args) -> Result<FleetSpec, Failure> {
             endpoints,
             interval: args.interval,
             renewal: args.renew,
+            criteria: Some(args.criteria()),
         },
         count: args.messages(),
         request_size: REQUEST,
         timeout: args.timeout,
         first_port: args.first_port,
-        rate_cap: args.rate_cap.unwrap_or_else(|| usual_cap(probe)),
+        rate_cap: rate_cap(args, probe)?,
         key: args.stamp_key.as_ref().map(Secret::bytes),
         priority: args.priority(),
         site: args.place(),
@@ -60,13 +61,19 @@ pub(super) fn spec(args: &Args) -> Result<FleetSpec, Failure> {
     Ok(spec)
 }
 
-/// Messages a second without being asked for more: what a reflector takes by default, and of SYNs,
-/// which a target may take for an attack, far less.
-const fn usual_cap(probe: ProbeKind) -> u32 {
-    match probe {
-        ProbeKind::Syn => SYNS_A_SECOND,
-        _ => 50_000,
+/// Messages a second that are not exceeded. Without being asked for more: half of what a reflector
+/// takes by default, with room for 50,000 flows to catch up a moment's delay; of SYNs, which a target
+/// may take for an attack, far less, and fewer yet to each.
+fn rate_cap(args: &Args, probe: ProbeKind) -> Result<u32, Failure> {
+    if probe != ProbeKind::Syn {
+        return Ok(args.rate_cap.unwrap_or(60_000));
     }
+    let schedule = SynSchedule {
+        flows: args.flows,
+        targets: u32::try_from(args.targets.len()).unwrap_or(u32::MAX),
+        interval: args.interval,
+    };
+    schedule.check(args.rate_cap).map_err(Failure::usage)
 }
 
 fn endpoint(text: &str, args: &Args) -> Result<(ProbeKind, FleetEndpoint), Failure> {

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, VecDeque};
 use std::net::SocketAddr;
 
 use neph_flows::PathChange;
-use neph_model::{Fleet, FlowRoute, Lane, ProbeKind, TraceKind};
-use neph_probe::{Place, ProbeError, Tracing, trace_flow};
+use neph_model::{Fleet, FlowRoute, FlowTrace, Lane, ProbeKind, TraceKind, Wall};
+use neph_probe::{Place, ProbeError, Tracing, anchor, trace_flow};
 
 /// Traces at a time: routers answer a few packets a second only, and all flows meet the same ones
 /// first.
@@ -18,6 +18,15 @@ struct Wanted {
     lane: Lane,
     port: u16,
     change: Option<PathChange>,
+    /// The flow's path changed again since: nobody knows which of the paths was traced.
+    is_outdated: bool,
+}
+
+/// A route, and whether it is of the path that the flow is on, as far as is known.
+#[derive(Debug)]
+struct Known {
+    route: FlowRoute,
+    is_current: bool,
 }
 
 /// What a trace says of a change: whether the flow met other routers than before.
@@ -31,8 +40,10 @@ pub(super) struct Follow {
     targets: Vec<SocketAddr>,
     waiting: VecDeque<Wanted>,
     running: Vec<(Wanted, Tracing)>,
-    /// The latest route of each flow.
-    known: BTreeMap<(Lane, u16), FlowRoute>,
+    /// The latest route of each lane's flow.
+    known: BTreeMap<Lane, Known>,
+    /// When the first trace was wanted.
+    began: Wall,
 }
 
 impl Follow {
@@ -49,6 +60,7 @@ impl Follow {
             waiting: VecDeque::new(),
             running: Vec::new(),
             known: BTreeMap::new(),
+            began: anchor().wall,
         }
     }
 
@@ -59,56 +71,106 @@ impl Follow {
             lane,
             port: *port,
             change: None,
+            is_outdated: false,
         }));
     }
 
-    /// A path changed: its route comes before those that only stand by.
+    /// A path changed: its route comes before those that only stand by. Of the path before, what
+    /// was not traced by now never will be.
     pub(super) fn changed(&mut self, change: &PathChange) {
+        let lane = change.lane;
+        let waited = self.waiting.len();
+        self.waiting.retain(|wanted| wanted.lane != lane);
+        let mut is_untraced = self.waiting.len() < waited;
+        for (wanted, _) in self.running.iter_mut().filter(|(one, _)| one.lane == lane) {
+            wanted.is_outdated = true;
+            is_untraced = true;
+        }
+        if let Some(known) = self.known.get_mut(&lane).filter(|_| is_untraced) {
+            known.is_current = false;
+        }
         self.waiting.push_front(Wanted {
-            lane: change.lane,
+            lane,
             port: change.source_port,
             change: Some(*change),
+            is_outdated: false,
         });
     }
 
     /// Starts what is wanted, and tells what came of the traces that are over.
     ///
     /// # Errors
-    /// Where tracing is not possible at all.
+    /// Where tracing is not permitted. A trace that fails otherwise is left out: the next one may
+    /// find its way.
     pub(super) fn poll(&mut self, fleet: &Fleet) -> Result<Vec<Traced>, ProbeError> {
         while self.running.len() < AT_A_TIME
             && let Some(wanted) = self.waiting.pop_front()
         {
             let target = self.targets[fleet.endpoint_of(wanted.lane)];
-            let tracing = trace_flow(target, self.kind, wanted.port, self.site.as_ref())?;
-            self.running.push((wanted, tracing));
+            match trace_flow(target, self.kind, wanted.port, self.site.as_ref()) {
+                Ok(tracing) => self.running.push((wanted, tracing)),
+                Err(error @ ProbeError::RawForbidden { .. }) => return Err(error),
+                Err(_) => {}
+            }
         }
         let mut told = Vec::new();
         while let Some(index) = self.running.iter().position(|(_, one)| one.is_finished()) {
             let (wanted, tracing) = self.running.swap_remove(index);
-            told.extend(self.keep(wanted, tracing.join()?));
+            match tracing.join() {
+                Ok(route) => told.extend(self.keep(wanted, route)),
+                Err(error @ ProbeError::RawForbidden { .. }) => return Err(error),
+                Err(_) => {}
+            }
         }
         Ok(told)
     }
 
-    /// Ends all traces; what they know is not told any more.
-    pub(super) fn end(self) {
+    /// Ends all traces; what those know that still run is not told any more. The latest route of
+    /// each flow, by endpoint.
+    pub(super) fn end(self, fleet: &Fleet) -> Vec<FlowTrace> {
         self.running.iter().for_each(|(_, tracing)| tracing.stop());
+        let mut routes: BTreeMap<usize, Vec<FlowRoute>> = BTreeMap::new();
+        for (lane, known) in self.known {
+            routes
+                .entry(fleet.endpoint_of(lane))
+                .or_default()
+                .push(known.route);
+        }
+        let trace = |(endpoint, mut routes): (usize, Vec<FlowRoute>)| {
+            routes.sort_by_key(|route| route.source_port);
+            FlowTrace {
+                destination: self.targets[endpoint],
+                kind: self.kind,
+                started: self.began,
+                routes,
+                enough: None,
+            }
+        };
+        routes.into_iter().map(trace).collect()
     }
 
-    /// Keeps a route, and compares it with the one before.
+    /// Keeps a route, and compares it with that of the path before.
     fn keep(&mut self, wanted: Wanted, route: FlowRoute) -> Option<Traced> {
-        let before = self.known.insert((wanted.lane, wanted.port), route);
-        let after = self.known.get(&(wanted.lane, wanted.port))?;
-        Some((wanted.change?, differs(&before?, after)?))
+        if wanted.is_outdated {
+            return None;
+        }
+        let is_current = true;
+        let after = Known { route, is_current };
+        let before = self.known.insert(wanted.lane, after)?;
+        let after = &self.known.get(&wanted.lane)?.route;
+        let is_of_flow = before.is_current && before.route.source_port == after.source_port;
+        let others = differs(&before.route, after).filter(|_| is_of_flow)?;
+        Some((wanted.change?, others))
     }
 }
 
 /// Whether two routes of a flow have different routers at some distance; `None` where no distance is
 /// known of both. A router that does not answer is no other router.
 fn differs(before: &FlowRoute, after: &FlowRoute) -> Option<bool> {
-    let pairs = before.hops.iter().zip(&after.hops);
-    let known: Vec<bool> = pairs
+    let known: Vec<bool> = before
+        .hops
+        .iter()
+        .zip(&after.hops)
         .filter_map(|(one, other)| Some(one.address? != other.address?))
         .collect();
     (!known.is_empty()).then(|| known.contains(&true))
@@ -118,11 +180,11 @@ fn differs(before: &FlowRoute, after: &FlowRoute) -> Option<bool> {
 mod tests {
     use std::net::IpAddr;
 
-    use neph_model::{FlowHop, PathHash, ReadBy, TraceEnd};
+    use neph_model::{FleetEndpoint, FlowHop, PathHash, ReadBy, TraceEnd};
 
     use super::*;
 
-    fn route(hops: &[u8]) -> FlowRoute {
+    fn route(source_port: u16, hops: &[u8]) -> FlowRoute {
         let hop = |(ttl, last): (u8, &u8)| FlowHop {
             ttl,
             address: (*last > 0).then(|| IpAddr::from([10, 0, 0, *last])),
@@ -133,16 +195,93 @@ mod tests {
             labels: Vec::new(),
         };
         FlowRoute {
-            source_port: 1,
+            source_port,
             hops: (1..).zip(hops).map(hop).collect(),
             hash: PathHash::of(&[]),
             end: TraceEnd::Stopped,
         }
     }
 
+    fn fleet() -> Fleet {
+        let endpoint = |last: u8| FleetEndpoint {
+            name: format!("e{last}"),
+            address: ([10, 0, 1, last], 862).into(),
+        };
+        Fleet {
+            probe: ProbeKind::Udp,
+            lanes: 3,
+            endpoints: vec![endpoint(1), endpoint(2)],
+            interval: neph_model::Span::from_secs(1),
+            renewal: None,
+            criteria: None,
+        }
+    }
+
+    fn change(at: i64) -> PathChange {
+        let span = neph_model::Span::from_millis;
+        PathChange {
+            lane: Lane(0),
+            source_port: 9,
+            at: neph_model::Instant::from_nanos(at),
+            told: neph_model::Instant::from_nanos(at),
+            before: span(1),
+            after: span(2),
+            evidence: neph_flows::Evidence::default(),
+        }
+    }
+
+    #[test]
+    fn a_path_that_was_left_before_it_was_traced_speaks_neither_for_nor_against_a_change() {
+        let mut follow = Follow::new(&fleet(), None);
+        follow.begin(&[9]);
+        let next = |follow: &mut Follow| follow.waiting.pop_front().expect("wanted");
+        let wanted = next(&mut follow);
+        assert_eq!(follow.keep(wanted, route(9, &[1])), None);
+        // There and back again before the first of both was traced.
+        follow.changed(&change(1));
+        follow.changed(&change(2));
+        let wanted = next(&mut follow);
+        assert_eq!(wanted.change, Some(change(2)));
+        assert!(follow.waiting.is_empty());
+        assert_eq!(follow.keep(wanted, route(9, &[1])), None);
+        follow.changed(&change(3));
+        let wanted = next(&mut follow);
+        assert_eq!(follow.keep(wanted, route(9, &[2])), Some((change(3), true)));
+    }
+
+    #[test]
+    fn at_the_end_the_latest_route_of_each_flow_is_told_by_endpoint() {
+        let fleet = fleet();
+        let mut follow = Follow::new(&fleet, None);
+        for (lane, port, hop) in [(0, 9, 1), (1, 8, 2), (2, 7, 3), (0, 9, 4)] {
+            let wanted = Wanted {
+                lane: Lane(lane),
+                port,
+                change: None,
+                is_outdated: false,
+            };
+            follow.keep(wanted, route(port, &[hop]));
+        }
+        let told = follow.end(&fleet);
+        let told = told.iter().map(|trace| {
+            let ports = trace.routes.iter().map(|route| route.source_port);
+            let hops = trace.routes.iter().map(|route| route.hops[0].address);
+            (trace.destination, ports.collect(), hops.collect())
+        });
+        let told: Vec<(SocketAddr, Vec<u16>, Vec<Option<IpAddr>>)> = told.collect();
+        let at = |last: u8| Some(IpAddr::from([10, 0, 0, last]));
+        assert_eq!(
+            told,
+            [
+                (fleet.endpoints[0].address, vec![7, 9], vec![at(3), at(4)]),
+                (fleet.endpoints[1].address, vec![8], vec![at(2)]),
+            ]
+        );
+    }
+
     #[test]
     fn only_routers_that_answered_both_times_are_compared() {
-        let of = |before: &[u8], after: &[u8]| differs(&route(before), &route(after));
+        let of = |before: &[u8], after: &[u8]| differs(&route(9, before), &route(9, after));
         assert_eq!(of(&[1, 2, 3], &[1, 2, 3]), Some(false));
         assert_eq!(of(&[1, 2, 3], &[1, 4, 3]), Some(true));
         assert_eq!(of(&[1, 0, 3], &[1, 4, 3]), Some(false));

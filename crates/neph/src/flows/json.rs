@@ -1,15 +1,16 @@
 //! The same for programs. Times are integers of nanoseconds.
 
 use neph_flows::{
-    Advice, Class, Counsel, Curve, Evidence, FlowTally, Guide, PairView, PathChange, Share,
+    Advice, Class, Counsel, Curve, Evidence, FlowTally, Guide, Moved, PairView, PathChange, Share,
 };
-use neph_model::{Anchor, Fleet, Instant, Own, Span};
+use neph_model::{Anchor, Fleet, FleetEndpoint, Instant, Own, Span};
+use neph_probe::Refusals;
 use serde_json::{Value, json};
 
 use super::tell::Status;
 use super::transfers;
 use super::watch::Watched;
-use crate::version;
+use crate::{awake, version};
 
 /// A path change.
 pub(super) fn change(fleet: &Fleet, change: &PathChange, anchor: Option<Anchor<Own>>) -> Value {
@@ -53,6 +54,7 @@ pub(super) fn summary(watched: &Watched) -> Value {
     let pairs: Vec<Value> = (0..view.pairs.len())
         .map(|index| pair(watched, index))
         .collect();
+    let refused: Vec<Value> = watched.refused.iter().map(refusals).collect();
     json!({
         "type": "summary",
         "neph": version::VERSION,
@@ -76,16 +78,29 @@ pub(super) fn summary(watched: &Watched) -> Value {
             "late": watched.own.late,
             "dropped_here": watched.own.dropped_here,
             "unstamped": watched.own.unstamped,
+            "cores_awake": awake::is_kept(),
         },
+        "refused": refused,
         "pairs": pairs,
     })
 }
 
-/// Adds each flow and each change.
-pub(super) fn add_flows(document: &mut Value, watched: &Watched) {
+/// What a reflector's caps refused.
+fn refusals((endpoint, refused): &(FleetEndpoint, Refusals)) -> Value {
+    json!({
+        "endpoint": endpoint.name,
+        "messages": refused.messages,
+        "messages_per_second": refused.messages_per_second,
+        "connections": refused.connections,
+        "connections_per_peer": refused.connections_per_peer,
+    })
+}
+
+/// Each flow.
+pub(super) fn flows(watched: &Watched) -> impl Iterator<Item = Value> + '_ {
     let view = &watched.view;
     let unix = |at: Instant<Own>| watched.anchor.map(|anchor| anchor.to_wall(at).unix_nanos());
-    let flows = view.flows.iter().map(|flow| {
+    view.flows.iter().map(move |flow| {
         let segments: Vec<Value> = flow
             .segments
             .iter()
@@ -105,13 +120,14 @@ pub(super) fn add_flows(document: &mut Value, watched: &Watched) {
             "tally": tally(&flow.tally),
             "segments": segments,
         })
-    });
-    document["flows"] = flows.collect::<Vec<_>>().into();
-    let changes = view
-        .changes
-        .iter()
-        .map(|one| change(&view.fleet, one, watched.anchor));
-    document["changes"] = changes.collect::<Vec<_>>().into();
+    })
+}
+
+/// Each change.
+pub(super) fn changes(watched: &Watched) -> impl Iterator<Item = Value> + '_ {
+    let view = &watched.view;
+    let told = |one| change(&view.fleet, one, watched.anchor);
+    view.changes.iter().map(told)
 }
 
 fn tally(tally: &FlowTally) -> Value {
@@ -133,6 +149,7 @@ fn pair(watched: &Watched, index: usize) -> Value {
     let view = &watched.view;
     let pair: &PairView = &view.pairs[index];
     let classes = view.classes[index].iter().zip(&pair.moved);
+    let class = |(class, moved)| class_value(class, moved, pair);
     let unix = |at: Instant<Own>| watched.anchor.map(|anchor| anchor.to_wall(at).unix_nanos());
     let bins = view.fairness[index].iter().map(|bin| {
         json!({
@@ -151,10 +168,12 @@ fn pair(watched: &Watched, index: usize) -> Value {
         "endpoint": pair.endpoint,
         "address": view.fleet.endpoints[index].address.to_string(),
         "flows": pair.flows,
-        "classes": classes.map(|(class, moved)| class_value(class, moved)).collect::<Vec<_>>(),
+        "classes": classes.map(class).collect::<Vec<_>>(),
         "changes": pair.changes,
+        "too_short_for_changes": pair.too_short,
         "changes_per_flow_hour": pair.changes_per_flow_hour(),
         "watched_ns": pair.watched.nanos(),
+        "forgotten_until_unix_ns": pair.forgotten.and_then(unix),
         "inflation": pair.inflation.map(|inflation| json!({
             "ratio": inflation.ratio,
             "lowest_ns": inflation.lowest.nanos(),
@@ -176,7 +195,8 @@ fn pair(watched: &Watched, index: usize) -> Value {
     })
 }
 
-fn class_value(class: &Class, moved: &neph_flows::Moved) -> Value {
+fn class_value(class: &Class, moved: &Moved, pair: &PairView) -> Value {
+    let rate = (!pair.too_short).then_some(moved.per_flow_hour);
     json!({
         "base_ns": class.base.nanos(),
         "lowest_ns": class.range.0.nanos(),
@@ -185,7 +205,7 @@ fn class_value(class: &Class, moved: &neph_flows::Moved) -> Value {
         "flows": class.flows,
         "left": class.left,
         "joined": class.joined,
-        "left_per_flow_hour": moved.per_flow_hour,
+        "left_per_flow_hour": rate,
         "share_of_moves": moved.moved.as_ref().map(share),
     })
 }
@@ -232,16 +252,21 @@ fn given(guide: &Guide) -> Value {
             "after_ns": horizon.after.nanos(),
             "on_low": share(&horizon.on_low),
             "random_on_low": horizon.random_on_low,
-            "p50_advised_ns": horizon.p50.advised.nanos(),
-            "p50_random_ns": horizon.p50.random.nanos(),
-            "p50_gain_ns": horizon.p50.gain().nanos(),
-            "p99_advised_ns": horizon.p99.advised.nanos(),
-            "p99_random_ns": horizon.p99.random.nanos(),
-            "p99_gain_ns": horizon.p99.gain().nanos(),
+            "p50_advised_ns": horizon.p50.map(|p50| p50.advised.nanos()),
+            "p50_random_ns": horizon.p50.map(|p50| p50.random.nanos()),
+            "p50_gain_ns": horizon.p50.map(|p50| p50.gain().nanos()),
+            "p99_advised_ns": horizon.p99.map(|p99| p99.advised.nanos()),
+            "p99_random_ns": horizon.p99.map(|p99| p99.random.nanos()),
+            "p99_gain_ns": horizon.p99.map(|p99| p99.gain().nanos()),
         })
     });
     let ports = guide.ports.iter().map(|port| {
-        json!({ "source_port": port.port, "base_ns": port.base.nanos(), "held_ns": port.held.nanos() })
+        json!({
+            "source_port": port.port,
+            "base_ns": port.base.nanos(),
+            "held_ns": port.held.nanos(),
+            "loss": port.loss.as_ref().map(share),
+        })
     });
     let best = guide.best_of.iter().map(|best| {
         json!({
@@ -257,6 +282,7 @@ fn given(guide: &Guide) -> Value {
         "random_ns": guide.random.nanos(),
         "low_share": share(&guide.low_share),
         "ports": ports.collect::<Vec<_>>(),
+        "holds_ns": guide.holds.map(Span::nanos),
         "no_ports": guide.no_ports,
         "best_of": best.collect::<Vec<_>>(),
         "tested": horizons.collect::<Vec<_>>(),

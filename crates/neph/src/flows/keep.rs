@@ -1,7 +1,7 @@
 //! Keeps what a fleet measures in a workspace.
 
 use neph_campaign::{Build, Ending, FleetKeeper, Keeping, RunError};
-use neph_model::{Anchor, Campaign, CampaignStatus, Own};
+use neph_model::{Anchor, Campaign, CampaignStatus, FlowTrace, Own};
 use neph_probe::{FleetReport, FleetSpec, Stop, anchor};
 use neph_store::Store;
 
@@ -112,8 +112,9 @@ impl Keep {
         })
     }
 
-    /// The fleet is over. Ctrl-C is the end of one that had no other, and interrupts one that had.
-    pub(super) fn end(self) -> Result<Option<Campaign>, Failure> {
+    /// The fleet is over, and the routes of its flows are these. Ctrl-C is the end of one that had no
+    /// other, and interrupts one that had.
+    pub(super) fn end(self, traces: &[FlowTrace]) -> Result<Option<Campaign>, Failure> {
         let ending = if self.has_end && self.stop.is_set() {
             Ending::Interrupted
         } else {
@@ -121,7 +122,7 @@ impl Keep {
         };
         match self.state {
             State::Going(keeper) => {
-                let ended = keeper.finish(ending);
+                let ended = keeper.finish(ending, traces);
                 Ok(Some(ended.map_err(|error| refused(&error))?))
             }
             State::Waiting { .. } | State::Broken => Ok(None),
@@ -140,7 +141,7 @@ impl Keep {
         };
         if let State::Going(keeper) = self.state {
             // That it failed is being told already, by its first reason.
-            drop(keeper.finish(ending));
+            drop(keeper.finish(ending, &[]));
         }
     }
 }

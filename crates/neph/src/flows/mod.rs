@@ -3,6 +3,7 @@
 
 mod advice;
 mod csv;
+mod document;
 mod fleet;
 mod follow;
 mod json;
@@ -16,10 +17,10 @@ mod words;
 use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, ValueEnum};
-use neph_flows::{Detection, Settings};
-use neph_model::Span;
+use neph_model::{Criteria, Span};
 use neph_probe::{Place, Priority};
 
+use crate::awake::AwakeChoice;
 use crate::exit::{Failure, Outcome};
 use crate::ip_choice::IpChoice;
 use crate::value::Secret;
@@ -75,7 +76,7 @@ pub(crate) struct Args {
     /// Count a message lost after this long without a reply
     #[arg(long, value_name = "TIME", value_parser = value::positive_span, default_value = "2s")]
     pub(crate) timeout: Span,
-    /// Messages a second that are never exceeded, all flows together [default: 50000; SYNs: 1000]
+    /// Messages a second that are never exceeded, all flows together [default: 60000; SYNs: 1000, and 200 to each target]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) rate_cap: Option<u32>,
     #[command(flatten)]
@@ -113,6 +114,8 @@ pub(crate) struct Args {
     /// Ordinary scheduling even where real-time priority is permitted
     #[arg(long)]
     pub(crate) normal_priority: bool,
+    #[command(flatten)]
+    pub(crate) awake: AwakeChoice,
     /// How to write results
     #[arg(long, value_enum, default_value = "text")]
     pub(crate) format: Format,
@@ -151,16 +154,12 @@ impl Args {
         self.count.or_else(|| self.duration.map(in_time))
     }
 
-    fn settings(&self) -> Settings {
-        Settings {
-            detection: Detection {
-                quorum: self.quorum,
-                window: self.window,
-                tolerance: self.tolerance,
-            },
-            // A lost message keeps back what its flow sent after it for as long as its timeout.
-            settle: self.timeout + Span::from_millis(200),
-            ..Settings::default()
+    fn criteria(&self) -> Criteria {
+        Criteria {
+            quorum: self.quorum,
+            window: self.window,
+            tolerance: self.tolerance,
+            ..Criteria::after(self.timeout)
         }
     }
 
@@ -189,6 +188,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let spec = fleet::spec(args)?;
     let stop = interrupt::stop_on_ctrl_c()?;
     transfers::check(args, &spec, &stop)?;
+    let _awake = args.awake.keep();
     let mut tell = tell::Tell::new(args)?;
     let keep = keep::Keep::new(args, &spec, &stop)?;
     let mut watched = watch::run(args, spec.clone(), (&stop, keep), &mut tell)?;

@@ -2,11 +2,12 @@
 //! and how unequal they are.
 
 use neph_flows::{Curve, Fairness, FleetView, FlowTally, PairView, Share};
-use neph_model::Span;
+use neph_model::{FleetEndpoint, Span};
+use neph_probe::Refusals;
 use neph_stats::{Sorted, quantile_needs, rough_quantile};
 
 use super::watch::Watched;
-use super::words::percent;
+use super::words::{moment, percent};
 use super::{advice, transfers};
 use crate::counted::counted;
 
@@ -19,12 +20,16 @@ pub(super) fn text(watched: &Watched) -> String {
     let mut text = String::new();
     for (endpoint, pair) in view.pairs.iter().enumerate() {
         text.push_str(&format!("\n--- {} ---\n", pair.endpoint));
-        let mut tally = FlowTally::default();
-        view.flows_of(endpoint)
-            .for_each(|flow| tally.add(&flow.tally));
-        text.push_str(&fared(&tally, view.flows_of(endpoint).count()));
+        let tally = &pair.tally;
+        text.push_str(&fared(tally, view.flows_of(endpoint).count()));
         if tally.replies == 0 {
             continue;
+        }
+        if let Some(at) = pair.forgotten {
+            text.push_str(&format!(
+                "what flows did before {} was too much to keep; below is what came after\n",
+                moment(at, watched.anchor)
+            ));
         }
         text.push_str(&classes(view, endpoint));
         text.push_str(&changes(view, endpoint, pair));
@@ -96,9 +101,13 @@ fn classes(view: &FleetView, endpoint: usize) -> String {
         "\nclass        base     of time   flows    left  joined  left/flow/h  ports\n".to_owned();
     let moved = &view.pairs[endpoint].moved;
     for (index, class) in classes.iter().enumerate() {
-        let rate = moved.get(index).map_or(0.0, |moved| moved.per_flow_hour);
+        let rate = moved.get(index).filter(|_| !view.pairs[endpoint].too_short);
+        let rate = rate.map_or_else(
+            || "-".to_owned(),
+            |moved| format!("{:.1}", moved.per_flow_hour),
+        );
         text.push_str(&format!(
-            "{:>5}  {:>10}  {:>10}  {:>6}  {:>6}  {:>6}  {:>11.1}  {}\n",
+            "{:>5}  {:>10}  {:>10}  {:>6}  {:>6}  {:>6}  {:>11}  {}\n",
             index + 1,
             class.base,
             percent(class.share),
@@ -132,9 +141,14 @@ fn changes(view: &FleetView, endpoint: usize, pair: &PairView) -> String {
             let most = bins.iter().map(|bin| bin.changes).max().unwrap_or(0);
             format!(
                 "path changes:  {}, {rate:.1} per flow and hour; in {} at most {most}\n",
-                pair.changes, view.settings.bin
+                pair.changes,
+                view.settings.bin.exact()
             )
         }
+        _ if pair.too_short => format!(
+            "path changes:  {} told; flows live too short for all to be told: ask for more messages of each, or no --renew\n",
+            pair.changes
+        ),
         _ => format!(
             "path changes:  none in {} of watching flows\n",
             pair.watched
@@ -144,7 +158,7 @@ fn changes(view: &FleetView, endpoint: usize, pair: &PairView) -> String {
         text.push_str(&format!(
             "persistence:   {} of those who came to a class left it within {}\n",
             interval(share, "stay"),
-            view.settings.soon
+            view.settings.soon.exact()
         ));
     }
     let curves = [
@@ -233,7 +247,8 @@ fn unfair(bins: &[Fairness], width: Span) -> String {
     format!(
         "over flows:    {} (each flow's median in {width}; the median of {})\n",
         told.join(", "),
-        counted(bins.len() as u64, "bin")
+        counted(bins.len() as u64, "bin"),
+        width = width.exact()
     )
 }
 
@@ -268,11 +283,36 @@ fn own(watched: &Watched) -> String {
             text.push_str(&format!("{count} {sentence}\n"));
         }
     }
+    for (endpoint, refused) in &watched.refused {
+        text.push_str(&refusal(endpoint, refused));
+    }
     if text.is_empty() {
         text
     } else {
         format!("\n{text}")
     }
+}
+
+/// What a reflector's caps refused, and which of its options allows more.
+fn refusal(endpoint: &FleetEndpoint, refused: &Refusals) -> String {
+    let mut text = String::new();
+    if refused.messages > 0 {
+        text.push_str(&format!(
+            "{} refused {}, more than {} a second from one address: they are among the lost; ask for fewer, or start it with a higher --max-rate\n",
+            endpoint.name,
+            counted(refused.messages, "message"),
+            refused.messages_per_second
+        ));
+    }
+    if refused.connections > 0 {
+        text.push_str(&format!(
+            "{} refused {}, more than {} at a time from one address or than it bears from all: ask for fewer flows, or start it with a higher --max-connections-per-peer and --max-connections\n",
+            endpoint.name,
+            counted(refused.connections, "connection"),
+            refused.connections_per_peer
+        ));
+    }
+    text
 }
 
 #[expect(clippy::cast_precision_loss, reason = "display")]

@@ -6,6 +6,7 @@ use neph_flows::{FlowTally, PathChange, PathNews};
 use neph_model::{Anchor, Fleet, FleetMessage, Own, Span};
 use neph_probe::Sharing;
 
+use super::document::Document;
 use super::watch::Watched;
 use super::{Args, Format, csv, json, summary, words};
 use crate::exit::Failure;
@@ -145,17 +146,18 @@ impl<'a> Tell<'a> {
         match self.args.format {
             Format::Text => write!(self.out, "{}", summary::text(watched))?,
             Format::Json | Format::Ndjson => {
-                let mut document = json::summary(watched);
-                if !self.args.quiet {
-                    json::add_flows(&mut document, watched);
-                }
-                if self.args.format == Format::Json {
-                    let text =
-                        serde_json::to_string_pretty(&document).map_err(std::io::Error::from)?;
-                    writeln!(self.out, "{text}")?;
+                let document = if self.args.quiet {
+                    Document::brief(watched)
                 } else {
-                    writeln!(self.out, "{document}")?;
+                    Document::whole(watched)
+                };
+                if self.args.format == Format::Json {
+                    serde_json::to_writer_pretty(&mut self.out, &document)
+                } else {
+                    serde_json::to_writer(&mut self.out, &document)
                 }
+                .map_err(std::io::Error::from)?;
+                writeln!(self.out)?;
             }
             Format::Csv if self.args.quiet => write!(self.out, "{}", csv::flows(&watched.view))?,
             Format::Csv => {}

@@ -114,7 +114,7 @@ pub(super) fn text(found: &[Completion]) -> String {
         return String::new();
     }
     let mut text =
-        "\ntransfer on class      median      95 % interval            ratio     n  failed\n"
+        "\ntransfer on class      median      95 % interval            ratio     n  ports  failed\n"
             .to_owned();
     let told = |span: Option<Span>| span.map_or_else(|| "-".to_owned(), |span| span.to_string());
     for one in found {
@@ -125,10 +125,11 @@ pub(super) fn text(found: &[Completion]) -> String {
             .ratio
             .map_or_else(|| "-".to_owned(), |ratio| format!("{ratio:.3}"));
         text.push_str(&format!(
-            "{:>17}  {:>10}  {interval:<23}  {ratio:>6}  {:>4}  {:>6}\n",
+            "{:>17}  {:>10}  {interval:<23}  {ratio:>6}  {:>4}  {:>5}  {:>6}\n",
             one.class + 1,
             told(one.median),
             one.n,
+            one.ports,
             one.failed
         ));
     }
@@ -141,6 +142,7 @@ pub(super) fn value(found: &[Completion]) -> Value {
         json!({
             "class": one.class,
             "n": one.n,
+            "ports": one.ports,
             "failed": one.failed,
             "median_ns": one.median.map(Span::nanos),
             "low_ns": one.interval.map(|(low, _)| low.nanos()),

@@ -3,9 +3,9 @@
 use std::sync::mpsc::RecvTimeoutError;
 use std::time::Duration;
 
-use neph_flows::{Completion, Digest, FleetView, PathNews, advise};
-use neph_model::{Anchor, Campaign, Instant, Own, Span};
-use neph_probe::{FleetReport, FleetRun, FleetSpec, FleetTally, Stop, now};
+use neph_flows::{Completion, Digest, FleetView, PathNews, Settings, advise};
+use neph_model::{Anchor, Campaign, FleetEndpoint, Instant, Own, Span};
+use neph_probe::{FleetReport, FleetRun, FleetSpec, FleetTally, RefusalWatch, Refusals, Stop, now};
 
 use super::Args;
 use super::follow::Follow;
@@ -25,6 +25,8 @@ pub(super) struct Watched {
     pub(super) view: FleetView,
     /// What the sender counted.
     pub(super) own: FleetTally,
+    /// What the caps of reflectors refused.
+    pub(super) refused: Vec<(FleetEndpoint, Refusals)>,
     /// The latest reading of both clocks.
     pub(super) anchor: Option<Anchor<Own>>,
     /// Why it ended before anybody asked it to.
@@ -58,10 +60,11 @@ pub(super) fn run(
     (stop, keep): (&Stop, Option<Keep>),
     tell: &mut Tell<'_>,
 ) -> Result<Watched, Failure> {
-    let digest = Digest::new(&spec.fleet, args.settings()).map_err(Failure::usage)?;
+    let digest = Digest::new(&spec.fleet, Settings::of(&spec.fleet)).map_err(Failure::usage)?;
     let is_endless = spec.count.is_none();
     let own_stop = Stop::new();
     let fleet = spec.fleet.clone();
+    let refusals = RefusalWatch::begin(&spec);
     let running = FleetRun::start(spec, own_stop.clone())?;
     let began = now();
     let mut watch = Watch {
@@ -102,7 +105,7 @@ pub(super) fn run(
             keep.broken_off(error);
         }
     })?;
-    watch.end(args)
+    watch.end(args, refusals)
 }
 
 impl Watch<'_, '_> {
@@ -131,6 +134,9 @@ impl Watch<'_, '_> {
             FleetReport::ClockStepped(by) => {
                 output::say(&format!("neph: this host's clock was set: by {by}"));
             }
+            FleetReport::NotSent(why) => output::say(&format!(
+                "neph: a message could not be sent: {why}; more such are only counted"
+            )),
             FleetReport::Ended(tally) => self.own = Some(tally),
         }
         Ok(())
@@ -204,12 +210,12 @@ impl Watch<'_, '_> {
         hopeless
     }
 
-    fn end(mut self, args: &Args) -> Result<Watched, Failure> {
-        if let Some(follow) = self.follow.take() {
-            follow.end();
-        }
+    fn end(mut self, args: &Args, refusals: RefusalWatch) -> Result<Watched, Failure> {
+        let follow = self.follow.take();
+        let traces = follow.map_or_else(Vec::new, |follow| follow.end(self.digest.fleet()));
         // First of all: what was measured is safe before anything else can go wrong.
-        let kept = self.keep.take().map(Keep::end).transpose()?.flatten();
+        let keep = self.keep.take().map(|keep| keep.end(&traces));
+        let kept = keep.transpose()?.flatten();
         self.digest.finish();
         self.tell_news()?;
         let mut view = self.digest.view();
@@ -217,9 +223,12 @@ impl Watch<'_, '_> {
             let endpoints = 0..view.fleet.endpoints.len();
             view.advice = endpoints.map(|endpoint| advise(&view, endpoint)).collect();
         }
+        let own = self.own.unwrap_or_default();
+        let is_whole = own.lost == 0 && own.failed == 0;
         Ok(Watched {
             view,
-            own: self.own.unwrap_or_default(),
+            refused: if is_whole { Vec::new() } else { refusals.end() },
+            own,
             anchor: self.anchor,
             given_up: self.given_up,
             kept,

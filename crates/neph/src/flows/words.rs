@@ -20,7 +20,7 @@ pub(super) fn title(fleet: &Fleet, sources: &[u16], how: Sharing) -> String {
         Sharing::OneForAll => "one socket for all",
     };
     let renewal = fleet.renewal.map_or_else(String::new, |renewal| {
-        format!(", a new source port every {renewal}")
+        format!(", a new source port every {}", renewal.exact())
     });
     let whom: Vec<String> = fleet
         .endpoints
@@ -31,7 +31,7 @@ pub(super) fn title(fleet: &Fleet, sources: &[u16], how: Sharing) -> String {
         "{}\n{}, a message from each every {}{renewal}; {ports}, {how}\n",
         whom.join("\n"),
         counted(fleet.lanes.into(), "flow"),
-        fleet.interval
+        fleet.interval.exact()
     )
 }
 

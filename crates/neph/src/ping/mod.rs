@@ -19,6 +19,7 @@ use clap::{Args as ClapArgs, ValueEnum};
 use neph_model::{ByteSize, Span};
 use neph_probe::{ConnectionUse, Priority, TlsVersion, Trust};
 
+use crate::awake::AwakeChoice;
 use crate::exit::{Failure, Outcome};
 use crate::ip_choice::IpChoice;
 use crate::value::Secret;
@@ -127,6 +128,8 @@ pub(crate) struct Args {
     /// Ordinary scheduling even where real-time priority is permitted
     #[arg(long)]
     pub(crate) normal_priority: bool,
+    #[command(flatten)]
+    pub(crate) awake: AwakeChoice,
     /// How to write results
     #[arg(long, value_enum, default_value = "text")]
     pub(crate) format: Format,
@@ -186,6 +189,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
         )));
     }
     let stop = interrupt::stop_on_ctrl_c()?;
+    let _awake = args.awake.keep();
     let found = flows::find(args)?;
     let mut show = show::Show::new(args)?;
     if let Some(host) = &args.traceroute {

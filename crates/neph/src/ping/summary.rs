@@ -9,7 +9,7 @@ use super::columns::Column;
 use super::flows::{Found, Planned};
 use super::watch::{Everything, Watched};
 use crate::counted::counted;
-use crate::version;
+use crate::{awake, version};
 
 /// What a flow is, in a line.
 pub(super) fn title(planned: &Planned) -> String {
@@ -307,6 +307,7 @@ pub(super) fn json(found: &Found, watched: &Everything) -> Value {
         "type": "summary",
         "version": version::VERSION,
         "commit": version::COMMIT,
+        "cores_awake": awake::is_kept(),
         "flows": flows,
         "diagnoses": told.causes,
         "notes": told.notes,

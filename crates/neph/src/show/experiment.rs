@@ -113,12 +113,20 @@ fn fleet(fleet: &Fleet) -> Vec<Pair> {
             "renewal_ns",
             fleet.renewal.map_or_else(Cell::absent, span),
         ),
+        Pair::new("changes told by", "criteria", Cell::text(criteria(fleet))),
     ];
     pairs.extend(fleet.endpoints.iter().map(|endpoint| {
         let whom = format!("{} ({})", endpoint.name, endpoint.address);
         Pair::new("endpoint", "endpoint", Cell::text(whom))
     }));
     pairs
+}
+
+/// `3 of 4 round trips within 500 us`.
+fn criteria(fleet: &Fleet) -> String {
+    let by = fleet.criteria.unwrap_or_default();
+    let (quorum, window, tolerance) = (by.quorum, by.window, by.tolerance.exact());
+    format!("{quorum} of {window} round trips within {tolerance}")
 }
 
 fn flows(flows: &[Flow]) -> Sheet {

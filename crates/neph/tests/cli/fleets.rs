@@ -1,10 +1,12 @@
 //! `neph flows` on loopback: what each format writes, what is refused, and how it ends.
 
+use std::fs::OpenOptions;
 use std::net::UdpSocket;
 use std::process::Stdio;
 use std::thread;
 use std::time::Duration;
 
+use neph_probe::{Caps, Reflector, ReflectorSpec};
 use serde_json::Value;
 
 use crate::neph::{Ran, command, neph, send};
@@ -23,11 +25,11 @@ fn a_summary_counts_every_message_and_names_one_class() {
     let ran = few(&target, &["--advise"]);
     assert_eq!(ran.status, 0, "{}{}", ran.out, ran.err);
     for part in [
-        "8 flows, a message from each every 100.00 ms; source ports ",
+        "8 flows, a message from each every 100 ms; source ports ",
         "8 flows, 48 messages, 48 replies, 0 lost (0.0 %)",
         "\n    1  ",
         "100.0 %",
-        "path changes:  none",
+        "path changes:  0 told; flows live too short",
         "no advice: all flows have the same base latency",
         "caution: Selfish routing",
     ] {
@@ -127,11 +129,11 @@ fn bad_input_gets_a_sentence_and_status_2() {
         ),
         (
             vec!["127.0.0.1", "-n", "50000", "-i", "10ms"],
-            "more than --rate-cap 50000",
+            "more than --rate-cap 60000",
         ),
         (
             vec!["syn://127.0.0.1:1", "-n", "5000"],
-            "more than --rate-cap 1000",
+            "5000 SYNs a second to each target are more than 200",
         ),
         (vec!["127.0.0.1", "::1", "-n", "1"], "a flow each at least"),
         (vec!["127.0.0.1", "--site", "nonesuch"], "nonesuch"),
@@ -202,7 +204,7 @@ fn transfers_on_the_ports_of_each_class_are_a_table_and_a_list() {
         for part in [
             "transfer on class",
             "\n                1  ",
-            "  1.000     8       0",
+            "  1.000     8      8       0",
         ] {
             assert!(ran.out.contains(part), "{part}: {}", ran.out);
         }
@@ -230,11 +232,72 @@ fn transfers_that_cannot_be_are_refused_before_anything_is_measured() {
             "need not take the path of a UDP flow",
         ),
         (vec![&*tcp], "with --duration or --count"),
-        (vec![&*stranger, "-c", "1"], "it takes neph reflect there"),
+        (
+            vec![&*stranger, "-n", "9", "-c", "1"],
+            "it takes neph reflect there",
+        ),
     ] {
         let ran = neph(["flows", "--transfers", "3"].into_iter().chain(arguments));
         assert_eq!(ran.status, 2, "{}{}", ran.out, ran.err);
         assert!(ran.err.contains(part), "{}", ran.err);
         assert_eq!(ran.out, "");
+    }
+}
+
+#[test]
+fn what_the_reflectors_cap_refused_is_a_sentence_with_its_remedy() {
+    let caps = Caps {
+        messages_per_second: 10,
+        ..Caps::default()
+    };
+    let spec = ReflectorSpec::at(([127, 0, 0, 1], 0).into());
+    let reflector = Reflector::start(&ReflectorSpec { caps, ..spec }).expect("a free port");
+    let target = format!("udp://{}", reflector.address());
+    let ran = few(&target, &[]);
+    let sentence = ran.out.lines().find(|line| line.contains(" refused "));
+    let sentence = sentence.unwrap_or_else(|| panic!("{}", ran.out));
+    assert!(sentence.starts_with(&target), "{sentence}");
+    assert!(
+        sentence.contains("more than 10 a second from one address"),
+        "{sentence}"
+    );
+    assert!(
+        sentence.ends_with("start it with a higher --max-rate"),
+        "{sentence}"
+    );
+    let ran = few(&target, &["--format", "json"]);
+    let document: Value = serde_json::from_str(&ran.out).expect("one document");
+    let refused = &document["refused"][0];
+    assert_eq!(
+        (&refused["endpoint"], &refused["connections"]),
+        (&target.into(), &0.into())
+    );
+    assert!(
+        refused["messages"].as_u64().expect("a number") >= 10,
+        "{document}"
+    );
+}
+
+#[test]
+fn whether_the_cores_are_kept_awake_is_said_either_way() {
+    let reflector = reflector();
+    let target = format!("udp://{}", reflector.address());
+    let request = OpenOptions::new().write(true).open("/dev/cpu_dma_latency");
+    let ran = few(&target, &["--awake", "--format", "json", "--quiet"]);
+    assert_eq!(ran.status, 0, "{}", ran.err);
+    let document: Value = serde_json::from_str(&ran.out).expect("one document");
+    if request.is_ok() {
+        assert!(
+            ran.err.contains("all cores of this machine are kept awake"),
+            "{}",
+            ran.err
+        );
+        assert_eq!(document["sender"]["cores_awake"], true);
+    } else {
+        assert!(
+            ran.err.contains("--awake: cores may sleep as ever"),
+            "{}",
+            ran.err
+        );
     }
 }

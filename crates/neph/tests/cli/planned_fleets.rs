@@ -56,7 +56,7 @@ fn a_fleet_of_a_plan_is_carried_out_shown_exported_and_reported() {
     // Two blocks, a trace each: over loopback all flows go straight to where they want to go.
     for page in ["flow-paths-1.svg", "flow-paths-2.svg"] {
         let drawn = fs::read_to_string(place.path("report/figures").join(page)).expect(page);
-        let told = "4 flows to 127.0.0.1 over 1 path";
+        let told = "4 traced flows to 127.0.0.1 over 1 path";
         assert!(drawn.contains(told), "{drawn}");
     }
 }

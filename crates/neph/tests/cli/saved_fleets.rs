@@ -41,6 +41,32 @@ fn going(place: &Place, target: &str, more: &[&str]) -> std::process::Child {
     running
 }
 
+/// The path changes that each detector finds in what was kept are a table; never as Parquet.
+fn each_detector_is_asked(place: &Place) {
+    for detector in ["guard", "rule", "change-points"] {
+        let of = ["export", "night", "--changes", detector, "--output", "-"];
+        let ran = place.neph(of.into_iter().chain(["--format", "csv"]));
+        assert_eq!(ran.status, 0, "{detector}: {}", ran.err);
+        let heading = ran.out.lines().next().unwrap_or_default();
+        assert!(heading.ends_with("told_unix_ns,before_ns,after_ns"));
+        let refused = place.neph(of.into_iter().chain(["--format", "parquet"]));
+        let why = "path changes are written as csv or jsonl; give --format csv";
+        assert!(
+            refused.status == 2 && refused.err.contains(why),
+            "{}",
+            refused.err
+        );
+    }
+}
+
+fn keeps_by_what_changes_were_told(place: &Place) {
+    let listed = place.neph(["list", "last", "--format", "json"]).out;
+    let listed: serde_json::Value = serde_json::from_str(&listed).expect("JSON");
+    let shown = place.neph(["show", listed[0]["id"].as_str().expect("an id")]);
+    let told = shown.out.contains("5 of 8 round trips within 2 ms");
+    assert!(told, "{}", shown.out);
+}
+
 #[test]
 fn saved_flows_are_listed_shown_exported_and_reported() {
     let (one, other) = (reflector(), reflector());
@@ -56,10 +82,17 @@ fn saved_flows_are_listed_shown_exported_and_reported() {
         "12",
         "-i",
         "50ms",
+        "--window",
+        "8",
+        "--quorum",
+        "5",
+        "--tolerance",
+        "2ms",
         "--save",
         "night",
     ]);
     assert_eq!(ran.status, 0, "{}{}", ran.out, ran.err);
+    keeps_by_what_changes_were_told(&place);
     assert!(
         ran.err
             .contains("neph: kept as campaign night, complete; neph report "),
@@ -85,6 +118,7 @@ fn saved_flows_are_listed_shown_exported_and_reported() {
         names.iter().any(|name| name.starts_with("flow-spectrum")),
         "{names:?}"
     );
+    each_detector_is_asked(&place);
     let resumed = place.neph(["resume", "night"]);
     assert!(
         resumed.err.contains("is complete already"),

@@ -108,7 +108,7 @@ fn the_report_of_a_traced_fleet_draws_all_four_paths_of_a_diamond() {
         assert!(drawn.contains(&at(router).to_string()), "{router}");
     }
     assert!(
-        drawn.contains("32 flows to 10.87.0.2 over 4 paths"),
+        drawn.contains("32 traced flows to 10.87.0.2 over 4 paths"),
         "{drawn}"
     );
 }

@@ -7,6 +7,7 @@
 )]
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::process::Command;
 
 use neph_lab::{FlowKey, FlowTruth};
@@ -98,18 +99,34 @@ fn is_told(change: &Value, made: &Made) -> bool {
         && near(&change["after_ns"], made.paths.1)
 }
 
-fn measure(lab: &TwoSites) -> Value {
+fn measure(lab: &TwoSites, workspace: &Path) -> Value {
     let seconds = format!("{SECONDS}s");
     let output = Command::new(env!("CARGO_BIN_EXE_neph"))
         .args(["flows", &format!("udp://10.79.0.2:{PORT}"), "--site"])
         .arg(lab.namespace("client"))
         .args(["-n", &FLOWS.to_string(), "-i", "200ms", "-w", &seconds])
-        .args(["--advise", "--format", "json"])
+        .args(["--advise", "--format", "json", "--save", "flows"])
+        .env("NEPH_WORKSPACE", workspace)
         .output()
         .expect("neph runs");
     let err = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{err}");
     serde_json::from_slice(&output.stdout).expect("one JSON document")
+}
+
+/// The changes that a detector finds in the kept messages.
+fn detected(workspace: &Path, detector: &str) -> Vec<Value> {
+    let output = Command::new(env!("CARGO_BIN_EXE_neph"))
+        .args(["export", "flows", "--changes", detector])
+        .args(["--format", "jsonl", "--output", "-"])
+        .env("NEPH_WORKSPACE", workspace)
+        .output()
+        .expect("neph runs");
+    let err = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{err}");
+    let text = String::from_utf8_lossy(&output.stdout);
+    let lines = text.lines().map(serde_json::from_str);
+    lines.map(|line| line.expect("a JSON object")).collect()
 }
 
 #[test]
@@ -120,12 +137,15 @@ fn changes_classes_and_unfairness_are_those_that_the_link_wrote_down() {
     let lab = TwoSites::up("flows", LINK);
     let reflector = lab.reflector(Span::ZERO);
     lab.cue();
-    let told = measure(&lab);
+    let workspace = tempfile::tempdir().expect("a folder");
+    let told = measure(&lab, workspace.path());
     drop(reflector);
     let flows = lab.flows();
     let truth = by_port(&flows);
     assert_eq!(truth.len() as u64, FLOWS);
-    changes_are_the_links(&told, &made(&truth));
+    let made = made(&truth);
+    changes_are_the_links(&told, &made);
+    kept_messages_say_the_same(&told, workspace.path(), &made);
     classes_are_the_links(&told["pairs"][0], &truth);
     unfairness_is_the_links(&told["pairs"][0], &truth);
     assert_eq!(
@@ -177,6 +197,36 @@ fn changes_are_the_links(told: &Value, made: &[Made]) {
         "{found} of {}",
         asked.len()
     );
+}
+
+/// The guard finds in the kept messages what it told live; the others find most of it.
+fn kept_messages_say_the_same(told: &Value, workspace: &Path, made: &[Made]) {
+    let sorted = |changes: &[Value]| {
+        let keys = ["source_port", "before_ns", "after_ns"];
+        let of = |change: &Value| keys.map(|key| change[key].as_i64().expect("a number"));
+        let mut all: Vec<[i64; 3]> = changes.iter().map(of).collect();
+        all.sort_unstable();
+        all
+    };
+    let asked = made.iter().filter(|made| made.lasts);
+    let asked: Vec<&Made> = asked.collect();
+    for detector in ["guard", "rule", "change-points"] {
+        let found = detected(workspace, detector);
+        if detector == "guard" {
+            let live = told["changes"].as_array().expect("changes");
+            assert_eq!(sorted(&found), sorted(live));
+        }
+        let hits = asked
+            .iter()
+            .filter(|made| found.iter().any(|change| is_told(change, made)))
+            .count();
+        println!(
+            "{detector}: {} found, {hits} of {}",
+            found.len(),
+            asked.len()
+        );
+        assert!(hits * 10 >= asked.len() * 9, "{detector}: {hits}");
+    }
 }
 
 /// As many classes as paths, each with its share of the flows' time.

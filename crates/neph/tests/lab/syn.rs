@@ -59,6 +59,7 @@ fn fleet_of_syns(lab: &TwoSites, address: SocketAddr) -> FleetSpec {
             }],
             interval: Span::from_millis(200),
             renewal: None,
+            criteria: None,
         },
         count: Some(10),
         request_size: 0,

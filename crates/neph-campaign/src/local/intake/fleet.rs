@@ -48,6 +48,12 @@ impl Intake {
                     text: format!("the wall clock stepped by {by}"),
                 });
             }
+            FleetReport::NotSent(why) => self.events.push(Event {
+                flow: FlowIndex(0),
+                at: (neph_probe::now() - self.origin.at).nanos(),
+                kind: EventKind::FlowFailed,
+                text: format!("a message could not be sent: {why}"),
+            }),
             FleetReport::Ended(tally) => {
                 self.main = Tally {
                     messages: tally.replies + tally.lost + tally.failed,

@@ -5,9 +5,9 @@ use std::thread;
 use neph_model::{ByteSize, Warning};
 
 use super::*;
-use crate::carrier::{Carrier, ExperimentOrder, Prepared};
+use crate::carrier::{ExperimentOrder, Prepared};
 use crate::local::flows::main_flow;
-use crate::local::tests::{order, reflector};
+use crate::local::tests::{order, prepare, reflector};
 use crate::local::{Ground, LinkCount, LocalCarrier};
 
 /// Takes one connection, reads a question, and says `answer`, if anything, until the peer ends.
@@ -31,8 +31,8 @@ fn nobody() -> SocketAddr {
 }
 
 fn prepared(order: &ExperimentOrder) -> Result<Prepared, String> {
-    let carrier = LocalCarrier::new().prepare(order);
-    carrier.map_err(|error| error.to_string())
+    let prepared = prepare(&mut LocalCarrier::new(), order);
+    prepared.map_err(|error| error.to_string())
 }
 
 const ANSWER: &str = "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n";
@@ -89,6 +89,9 @@ impl Ground for Own {
     fn place(&self, _: &str) -> Option<neph_probe::Place> {
         None
     }
+    fn enter(&mut self, _: Option<&str>) -> Result<(), String> {
+        Ok(())
+    }
     fn reflects(&self, address: SocketAddr) -> bool {
         address == self.0
     }
@@ -102,13 +105,11 @@ impl Ground for Own {
 fn the_labs_own_reflector_must_answer() {
     let address = stranger(ANSWER);
     let mut carrier = LocalCarrier::in_lab(Box::new(Own(address)));
-    let told = carrier.prepare(&order(&format!("http://{address}")));
+    let told = prepare(&mut carrier, &order(&format!("http://{address}")));
     assert!(told.is_err(), "{told:?}");
     let address = stranger(ANSWER);
     let mut carrier = LocalCarrier::in_lab(Box::new(Own(nobody())));
-    carrier
-        .prepare(&order(&format!("http://{address}")))
-        .expect("others may be strangers");
+    prepare(&mut carrier, &order(&format!("http://{address}"))).expect("others may be strangers");
 }
 
 /// The flow towards a stranger.

@@ -6,14 +6,14 @@ use std::net::SocketAddr;
 use std::rc::Rc;
 
 use neph_model::{
-    BitRate, Flow, FlowIndex, FlowRole, HostFacts, Instant, Load, Marks, Message, Outcome,
-    ProbeKind, Seq, Span, Throughput, Traceroute, Wall,
+    BitRate, ExperimentId, Flow, FlowIndex, FlowRole, HostFacts, Instant, Load, Marks, Message,
+    Outcome, ProbeKind, Seq, Span, Throughput, Traceroute, Wall,
 };
 use neph_store::Recorder;
 
 use crate::carrier::{
-    Carried, Carrier, CarryError, Clock, Ending, ExperimentOrder, Prepared, Progress, StopFlag,
-    ThroughputOrder, TracerouteOrder,
+    Carried, Carrier, CarryError, Clock, Ending, ExperimentOrder, Part, Prepared, Progress,
+    StopFlag, ThroughputOrder, TracerouteOrder,
 };
 
 /// What becomes of an experiment.
@@ -58,7 +58,10 @@ impl Clock for Virtual {
 pub(super) struct Fake {
     pub(super) fates: VecDeque<Fate>,
     pub(super) time: Virtual,
-    pub(super) fate: Option<Fate>,
+    /// What becomes of those that were prepared.
+    pub(super) prepared: VecDeque<(ExperimentId, Fate)>,
+    /// How many ran at the same time, each time.
+    pub(super) together: Vec<usize>,
     pub(super) checks: u32,
     pub(super) routes: u32,
     /// Whether a reflector answers.
@@ -81,10 +84,10 @@ fn message(seq: u64, outcome: Outcome) -> Message {
     message
 }
 
-impl Carrier for Fake {
-    fn prepare(&mut self, order: &ExperimentOrder) -> Result<Prepared, CarryError> {
+impl Fake {
+    fn prepare_one(&mut self, order: &ExperimentOrder) -> Result<Prepared, CarryError> {
         let fate = self.fates.pop_front().unwrap_or(Fate::Complete);
-        self.fate = Some(fate);
+        self.prepared.push_back((order.experiment.id, fate));
         self.expected.push(order.reflector);
         if fate == Fate::Refused {
             return Err(CarryError::Failed {
@@ -108,13 +111,15 @@ impl Carrier for Fake {
         })
     }
 
-    fn carry_out(
+    fn carry_out_one(
         &mut self,
         order: &ExperimentOrder,
         recorder: &mut dyn Recorder,
         progress: &dyn Fn(Progress),
     ) -> Result<Carried, CarryError> {
-        let fate = self.fate.take().expect("it was prepared");
+        let mut prepared = self.prepared.iter();
+        let fate = prepared.find(|(id, _)| *id == order.experiment.id);
+        let fate = fate.expect("it was prepared").1;
         let whole = matches!(fate, Fate::Complete | Fate::Mute);
         let count = if whole {
             order.scenario.messages
@@ -169,6 +174,32 @@ impl Carrier for Fake {
             },
             warnings: Vec::new(),
         })
+    }
+}
+
+impl Carrier for Fake {
+    fn prepare(&mut self, orders: &[&ExperimentOrder]) -> Vec<Result<Prepared, CarryError>> {
+        self.prepared.clear();
+        orders.iter().map(|order| self.prepare_one(order)).collect()
+    }
+
+    fn carry_out(
+        &mut self,
+        parts: &mut [Part<'_>],
+        progress: &dyn Fn(Progress),
+    ) -> Vec<Result<Carried, CarryError>> {
+        self.together.push(parts.len());
+        let began = self.time.now();
+        let mut ended = began;
+        let mut all = Vec::new();
+        for part in parts {
+            self.time.0.set(began.unix_nanos());
+            let (order, recorder) = (part.order, &mut *part.recorder);
+            all.push(self.carry_out_one(order, recorder, progress));
+            ended = ended.max(self.time.now());
+        }
+        self.time.0.set(ended.unix_nanos());
+        all
     }
 
     fn check_throughput(&mut self, order: &ThroughputOrder) -> Throughput {

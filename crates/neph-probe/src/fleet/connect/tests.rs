@@ -20,6 +20,7 @@ fn spec(address: SocketAddr, renewal: Option<Span>) -> FleetSpec {
             }],
             interval: Span::from_millis(20),
             renewal,
+            criteria: None,
         },
         count: Some(10),
         request_size: 0,

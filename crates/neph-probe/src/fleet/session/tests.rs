@@ -59,6 +59,7 @@ fn run(shape: Shape, net: Net, refusals: u64, seed: u64) -> World {
         endpoints: Vec::new(),
         interval: Span::from_nanos(shape.interval),
         renewal: shape.renewal.map(Span::from_nanos),
+        criteria: None,
     };
     let rota = Rota::new(&fleet, Some(shape.count));
     let mut world = World {
@@ -257,6 +258,7 @@ fn one_lane(timeout: i64) -> Session {
         endpoints: Vec::new(),
         interval: Span::from_millis(100),
         renewal: None,
+        criteria: None,
     };
     let mut session = Session::new(Rota::new(&fleet, None), 1, Span::from_nanos(timeout));
     session.begin(at(0));

@@ -20,6 +20,7 @@ fn spec(endpoints: &[SocketAddr], lanes: u32, count: u64) -> FleetSpec {
             endpoints: endpoints.iter().map(endpoint).collect(),
             interval: Span::from_millis(100),
             renewal: None,
+            criteria: None,
         },
         count: Some(count),
         request_size: 0,
@@ -55,7 +56,7 @@ fn measure(test: &str, spec: FleetSpec) -> Option<(Vec<FleetMessage>, FleetTally
             FleetReport::Messages(more) => messages.extend(more),
             FleetReport::Ended(end) => tally = end,
             FleetReport::Opened { how, .. } => assert_eq!(how, Sharing::OneForAll),
-            FleetReport::Anchor(_) | FleetReport::ClockStepped(_) => {}
+            FleetReport::Anchor(_) | FleetReport::ClockStepped(_) | FleetReport::NotSent(_) => {}
         }
     }
     carrying.join().expect("no panic").expect("it could begin");
@@ -113,4 +114,29 @@ fn renewed_flows_come_from_new_ports_and_their_late_replies_are_taken() {
     ports.dedup();
     assert_eq!(ports.len(), 16);
     assert!(messages.iter().all(|message| message.seq == 0));
+}
+
+#[test]
+fn two_fleets_at_once_have_each_their_own_replies() {
+    let start = || {
+        let at = "127.0.0.1:0".parse().expect("an address");
+        Reflector::start(&ReflectorSpec::at(at)).expect("a port")
+    };
+    let reflector = start();
+    let carried = [(), ()].map(|()| {
+        let spec = spec(&[reflector.address()], 100, 5);
+        std::thread::spawn(move || measure("two_fleets_at_once", spec))
+    });
+    let carried = carried.map(|thread| thread.join().expect("no panic"));
+    for told in carried {
+        let Some((messages, tally)) = told else {
+            return;
+        };
+        assert_eq!(
+            (tally.replies, tally.lost, tally.copies),
+            (500, 0, 0),
+            "{tally:?}"
+        );
+        assert_eq!(messages.len(), 500);
+    }
 }

@@ -13,6 +13,7 @@ use neph_wire::ws::{HandshakeError, check_request, server_response};
 
 use super::{Asked, Counted, End, Line, Marks, Step};
 use crate::discover::{CLOCK_HEADER, REFLECTOR_HEADER};
+use crate::refusals::REFUSED_HEADER;
 
 /// What a request without `reply=` gets.
 const DEFAULT_REPLY: u64 = 64;
@@ -147,13 +148,19 @@ impl Http {
             content_length: Some(asked.reply_size as u64),
             connection: request.connection,
         };
-        let extra = [
+        // To whom asks for nothing but the head, as nobody does who measures.
+        let refused = request.head_only.then(|| line.refused().to_string());
+        let refused = refused.as_deref().map(|told| (REFUSED_HEADER, told));
+        let extra: Vec<_> = [
             (HEADER, hex.as_ref()),
             (REFLECTOR_HEADER, "1"),
             (CLOCK_HEADER, &clock),
-        ];
+        ]
+        .into_iter()
+        .chain(refused)
+        .collect();
         head.encode(&extra, &mut line.plain)
-            .expect("hexadecimal digits cannot break a head");
+            .expect("digits and blanks cannot break a head");
         if !request.head_only {
             line.plain.resize(line.plain.len() + asked.reply_size, b'.');
         }

@@ -14,6 +14,7 @@ use crate::reflect::caps::Caps;
 use crate::reflect::counters::Counted;
 use crate::reflect::departures::Departures;
 use crate::reflect::room::{Held, OWN, Room};
+use crate::refusals::Refusals;
 
 /// Room that is always kept for the next reply; beyond, it is kept while nobody needs it.
 const KEPT: usize = OWN / 2;
@@ -115,6 +116,11 @@ impl Line {
         }
         self.unwritten = unwritten;
         Ok(())
+    }
+
+    /// What was refused to the peer so far.
+    pub(super) fn refused(&self) -> Refusals {
+        self.budget.refused()
     }
 
     /// Everything in the outbox was written.

@@ -26,7 +26,7 @@ pub(in crate::figure) fn draw(data: &CampaignData, settings: &PlotSettings) -> V
     let area = Rect::new(place.x + 46.0, place.y + 18.0, place.width - 56.0, HEIGHT);
     sheet.draw(curves(&lines, Shown::Ended, (area, scale(&lines)), soon));
     let text = format!(
-        "A line that rises early is a pair whose flows move again soon; the third source found 40 % within 10 s. n counts path changes; flows that had not moved again when the measurement ended are censored, not left out (Kaplan and Meier), so that a line ends below 100 %. Shaded: 95 % interval. Dashed: {}.",
+        "A line that rises early is a pair whose flows move again soon; the third source found 40 % within 10 s. In brackets the 95 % interval; n counts path changes; flows that had not moved again when the measurement ended are censored, not left out (Kaplan and Meier), so that a line may end below 100 %. Shaded: 95 % interval. Dashed: {}.",
         whole(soon)
     );
     let mut scenarios: Vec<usize> = lines.iter().map(|line| line.pair.scenario).collect();

@@ -33,6 +33,12 @@ impl Clock {
             _ => (86_400.0, "days"),
         };
         let at = |moment: Instant<Own>| (moment - zero).secs_f64() / unit;
+        // An axis that begins a moment after zero begins at zero.
+        let first = if (first - zero).secs_f64() < long * 0.05 {
+            zero
+        } else {
+            first
+        };
         Self {
             from: zero,
             unit,

@@ -102,11 +102,18 @@ pub(super) fn legend(lines: &[Line<'_>], soon: Span, ended: &str) -> Vec<(Swatch
     let told = lines.iter().filter(|line| line.told);
     let mut entries: Vec<(Swatch, String)> = told
         .map(|line| {
-            let share = line.curve.at(soon).map_or_else(String::new, |point| {
+            let first = line.curve.points.first();
+            let none = match first.filter(|first| first.at > soon) {
+                Some(_) => format!("none {ended} within {}, ", whole(soon)),
+                None => String::new(),
+            };
+            let share = line.curve.at(soon).map_or(none, |point| {
                 format!(
-                    "{} {ended} within {}, ",
+                    "{} {ended} within {} ({} to {}), ",
                     percent(1.0 - point.surviving),
-                    whole(soon)
+                    whole(soon),
+                    percent(1.0 - point.high),
+                    percent(1.0 - point.low)
                 )
             });
             let n = crate::axis::count(usize::try_from(line.curve.n).unwrap_or(usize::MAX));

@@ -43,7 +43,7 @@ pub(in crate::figure) fn draw(data: &CampaignData, settings: &PlotSettings) -> V
     pages.collect()
 }
 
-const CAPTION: &str = "Each dot is a message. The line is the base latency that was made of them: it moves only where the messages agree on another one. Shaded: round trips above it by more than the tolerance, so a queue and no other path. A dashed line is a path change; its head is filled where a message that overtook another, the TTL or a trace speaks for it too. Each panel has its own scale; what lies outside is counted above it.";
+const CAPTION: &str = "Each dot is a message. The line is the base latency that was made of them: it moves only where the messages agree on another one. Shaded: three messages or more in a row above it by more than the tolerance, which are taken for a queue and not for another path. A dashed line is a path change; its head is filled where a message that overtook another, the TTL or a trace speaks for it too. Each panel has its own scale; what lies outside is counted above it.";
 
 /// One flow with what is known of it.
 struct Flow<'a> {

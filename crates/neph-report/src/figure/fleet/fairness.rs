@@ -2,7 +2,7 @@
 
 use neph_flows::Fairness;
 use neph_model::Span;
-use neph_stats::{Grid, Reading, Sorted, ecdf, envelope};
+use neph_stats::{Grid, Reading, Sorted, ecdf, envelope, quantile_needs};
 
 use super::clock::{Clock, whole};
 use super::pair::{Pair, pairs};
@@ -12,6 +12,7 @@ use crate::figure::boxplot::outside;
 use crate::figure::legend::Swatch;
 use crate::figure::sheet::{Note, Sheet, page_name, page_title};
 use crate::figure::{Figure, flags};
+use crate::findings::plural;
 use crate::palette;
 use crate::scene::{Anchor, Colour, Fill, Mark, Point, Rect, Stroke, Text, fit};
 use crate::{CampaignData, PlotSettings};
@@ -20,8 +21,19 @@ const LEFT: f64 = 50.0;
 /// Between the two panels of a pair.
 const GAP: f64 = 58.0;
 const PER_PAGE: usize = 6;
-/// Where p50, p95 and p99 stand in [`Fairness::latency`], with their names.
-const QUANTILES: [(usize, &str); 3] = [(1, "p50"), (2, "p95"), (3, "p99")];
+/// A bin narrower than this is a point of a line, no step of its own.
+const STEP: f64 = 3.0;
+
+/// A quantile over flows: where it stands in [`Fairness::latency`], its name, and the quantile.
+pub(crate) type Quantile = (usize, &'static str, f64);
+const QUANTILES: [Quantile; 3] = [(1, "p50", 0.5), (2, "p95", 0.95), (3, "p99", 0.99)];
+
+/// The quantiles that so many flows allow: of eight, p95 is nothing but the slowest.
+pub(crate) fn told(bins: &[Fairness]) -> Vec<Quantile> {
+    let flows = bins.iter().map(|bin| bin.flows).max().unwrap_or(0) as usize;
+    let enough = |(_, _, p): &Quantile| quantile_needs(*p).is_ok_and(|needs| flows >= needs);
+    QUANTILES.into_iter().filter(enough).collect()
+}
 
 /// Pages of a row for each pair: over time at the left, distributions at the right.
 pub(in crate::figure) fn draw(data: &CampaignData, settings: &PlotSettings) -> Vec<Figure> {
@@ -40,9 +52,9 @@ pub(in crate::figure) fn draw(data: &CampaignData, settings: &PlotSettings) -> V
             format!("Quantiles over flows of each flow's median round trip, in bins of {bin}");
         let mut sheet = Sheet::new(title, &subtitle);
         let lines = QUANTILES
-            .iter()
-            .enumerate()
-            .map(|(index, (_, name))| (Swatch::Line(ink(index)), (*name).to_owned()));
+            .into_iter()
+            .filter(|one| few.iter().any(|pair| told(pair.fairness()).contains(one)))
+            .map(|one| (Swatch::Line(ink(one)), one.1.to_owned()));
         let mut legend: Vec<(Swatch, String)> = lines.collect();
         legend.push((Swatch::Block(RANGE), "lowest to highest flow".to_owned()));
         sheet.legend(&legend);
@@ -63,15 +75,15 @@ pub(in crate::figure) fn draw(data: &CampaignData, settings: &PlotSettings) -> V
     pages.collect()
 }
 
-const CAPTION: &str = "Left: where p50, p95 and p99 lie apart, some flows are slower than others at the same moment; where all of them rise together, a queue that all share. Right: which share of the bins had at most that value; a line with two steps is a value that changes between two paths. The difference told is the median over bins of p99 above p50. Each pair has its own scale; what lies outside is counted above it.";
+const CAPTION: &str = "Left: where the lines lie apart, some flows are slower than others at the same moment; where all of them rise together, a queue that all share. Right: which share of the bins had at most that value; a line with two steps is a value that changes between two paths. The difference told is the median over bins. p95 is drawn from 59 flows on, p99 from 299: of fewer it is nothing but the slowest flow. Each pair has its own scale; what lies outside is counted above it.";
 const RANGE: Colour = Colour::hex(0x0093_9ba8);
 
-fn ink(index: usize) -> Stroke {
-    let colours = [0, 4, 1].map(palette::line_colour);
-    let stroke = Stroke::solid(colours[index], 1.5);
-    match index {
-        1 => stroke.dashed(5.0, 2.0),
-        _ => stroke,
+fn ink((place, _, _): Quantile) -> Stroke {
+    let colour = |number| Stroke::solid(palette::line_colour(number), 1.5);
+    match place {
+        1 => colour(0),
+        2 => colour(4).dashed(5.0, 2.0),
+        _ => colour(1),
     }
 }
 
@@ -103,24 +115,21 @@ fn drawn(pair: &Pair<'_>, height: f64, place: Rect) -> Vec<Mark> {
         y: scale,
     };
     let mut marks = heading(pair, &outside(&all, &untold(scale, unit)), place);
-    time.y_axis(&mut marks, unit.name());
+    time.y_axis(&mut marks, &format!("round trip, {}", unit.name()));
     time.x_axis(&mut marks, &clock.title());
-    marks.push(time.clipped(over_time(bins, &time, &clock, unit)));
+    marks.push(time.clipped(over_time(pair, &time, &clock, unit)));
     let shares = Plot {
         area: Rect::new(place.right() - right, time.area.y, right - 8.0, height),
         x: scale,
         y: Scale::linear(0.0, 1.0),
     };
-    shares.x_axis(&mut marks, unit.name());
+    shares.x_axis(&mut marks, &format!("round trip, {}", unit.name()));
     shares.y_axis(&mut marks, "share of bins");
-    let lines = QUANTILES
-        .iter()
-        .enumerate()
-        .filter_map(|(index, (quantile, _))| {
-            let points = steps(values(bins, *quantile), &shares, unit)?;
-            let stroke = ink(index);
-            Some(Mark::Line { points, stroke })
-        });
+    let lines = told(bins).into_iter().filter_map(|one| {
+        let points = steps(values(bins, one.0), &shares, unit)?;
+        let stroke = ink(one);
+        Some(Mark::Line { points, stroke })
+    });
     marks.push(shares.clipped(lines.collect()));
     marks
 }
@@ -136,17 +145,24 @@ fn untold(scale: Scale, unit: TimeUnit) -> Scale {
 
 fn heading(pair: &Pair<'_>, outside: &str, place: Rect) -> Vec<Mark> {
     let bins = pair.fairness();
+    // The farthest quantile that so many flows allow; of a few, the slowest flow.
+    let (quantile, slow) = match told(bins).last() {
+        Some((quantile, name, _)) if *quantile > 1 => (*quantile, *name),
+        _ => (4, "slowest flow"),
+    };
     let mut apart: Vec<f64> = bins
         .iter()
         .filter(|bin| bin.flows > 0 && bin.latency[1] > Span::from_nanos(0))
-        .map(|bin| bin.latency[3].millis_f64() / bin.latency[1].millis_f64() - 1.0)
+        .map(|bin| bin.latency[quantile].millis_f64() / bin.latency[1].millis_f64() - 1.0)
         .collect();
     apart.sort_unstable_by(f64::total_cmp);
     let median = apart.get(apart.len() / 2).copied().unwrap_or(0.0);
+    let flows = bins.iter().map(|bin| bin.flows).max().unwrap_or(0) as usize;
     let plain = format!(
-        "p99 {} above p50, {} bins",
+        "{slow} {} above p50; {}, {}",
         percent(median),
-        crate::axis::count(apart.len())
+        plural(flows, "flow"),
+        plural(apart.len(), "bin")
     );
     let y = place.y + 13.0;
     let note = |x: f64, text: &str| Text::new(Point::new(x, y), Anchor::End, Style::NOTE, text);
@@ -161,31 +177,50 @@ fn heading(pair: &Pair<'_>, outside: &str, place: Rect) -> Vec<Mark> {
         .collect()
 }
 
-fn over_time(bins: &[Fairness], plot: &Plot, clock: &Clock, unit: TimeUnit) -> Vec<Mark> {
-    let line = |place: usize| {
-        let readings: Vec<Reading> = bins
-            .iter()
-            .map(|bin| Reading {
-                t: clock.at(bin.from),
-                v: (bin.flows > 0).then(|| bin.latency[place].millis_f64()),
-            })
-            .collect();
-        #[expect(
-            clippy::cast_possible_truncation,
-            clippy::cast_sign_loss,
-            reason = "a width in pixels"
-        )]
-        let grid = Grid {
-            buckets: (plot.area.width / 2.0) as usize,
-            longest_gap: f64::INFINITY,
-        };
-        envelope(&readings, grid).map_or_else(|_| Vec::new(), |found| found.runs)
+/// A value of the bins over time: steps as long as a bin where these can be seen, else a line.
+fn line(pair: &Pair<'_>, value: usize, plot: &Plot, clock: &Clock) -> Vec<Vec<neph_stats::Point>> {
+    let (bins, wide) = (pair.fairness(), pair.view.settings.bin);
+    let Some(first) = bins.first() else {
+        return Vec::new();
     };
+    let value = |bin: &Fairness| bin.latency[value].millis_f64();
+    let pixels = plot.px(clock.at(first.from + wide)) - plot.px(clock.at(first.from));
+    if pixels >= STEP {
+        let filled: Vec<&Fairness> = bins.iter().filter(|bin| bin.flows > 0).collect();
+        let runs = filled.chunk_by(|one, next| next.from - one.from <= wide);
+        let step = |bin: &&Fairness| {
+            let ends = [bin.from, (bin.from + wide).min(pair.view.until)];
+            let v = value(bin);
+            ends.map(|at| neph_stats::Point { t: clock.at(at), v })
+        };
+        return runs
+            .map(|run| run.iter().flat_map(step).collect())
+            .collect();
+    }
+    let reading = |bin: &Fairness| Reading {
+        t: clock.at(bin.from),
+        v: (bin.flows > 0).then(|| value(bin)),
+    };
+    let readings: Vec<Reading> = bins.iter().map(reading).collect();
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a width in pixels"
+    )]
+    let grid = Grid {
+        buckets: (plot.area.width / 2.0) as usize,
+        longest_gap: f64::INFINITY,
+    };
+    envelope(&readings, grid).map_or_else(|_| Vec::new(), |found| found.runs)
+}
+
+fn over_time(pair: &Pair<'_>, plot: &Plot, clock: &Clock, unit: TimeUnit) -> Vec<Mark> {
     let at = |point: &neph_stats::Point| {
         Point::new(plot.px(point.t), plot.py(point.v * unit.per_milli()))
     };
+    let of = |value: usize| line(pair, value, plot, clock);
     let mut marks = Vec::new();
-    for (low, high) in line(0).iter().zip(&line(4)) {
+    for (low, high) in of(0).iter().zip(&of(4)) {
         let mut points: Vec<Point> = high.iter().map(at).collect();
         points.extend(low.iter().rev().map(at));
         let fill = Fill {
@@ -194,10 +229,10 @@ fn over_time(bins: &[Fairness], plot: &Plot, clock: &Clock, unit: TimeUnit) -> V
         };
         marks.push(Mark::Area { points, fill });
     }
-    for (index, (quantile, _)) in QUANTILES.iter().enumerate().rev() {
-        marks.extend(line(*quantile).iter().map(|run| Mark::Line {
+    for one in told(pair.fairness()).into_iter().rev() {
+        marks.extend(of(one.0).iter().map(|run| Mark::Line {
             points: run.iter().map(at).collect(),
-            stroke: ink(index),
+            stroke: ink(one),
         }));
     }
     marks

@@ -17,13 +17,16 @@ mod moved;
 mod pair;
 mod paths;
 mod persistence;
+mod pooled;
 mod sankey;
 mod scale_bar;
 mod shares;
 mod spectra;
 mod spectrum;
 
+pub(crate) use fairness::told;
 pub(crate) use pair::{Pair, pairs};
+pub(crate) use pooled::Pooled;
 
 pub(super) use changes::draw as changes;
 pub(super) use dissected::draw as dissected;

@@ -35,7 +35,7 @@ pub(in crate::figure) fn draw(data: &CampaignData, settings: &PlotSettings) -> V
         let columns = if few.len() == 1 { 1 } else { 2 };
         for row in few.chunks(columns) {
             let most = row.iter().map(|pair| rows(pair).len()).max().unwrap_or(1);
-            let height = real(most) * ROW + 42.0 + Style::BELOW;
+            let height = real(most) * ROW + 30.0 + Style::BELOW;
             let places = if columns == 1 { sheet.columns(1, height) } else { sheet.columns(2, height) };
             for (pair, place) in row.iter().zip(places) {
                 sheet.draw(drawn(pair, place));
@@ -50,7 +50,7 @@ pub(in crate::figure) fn draw(data: &CampaignData, settings: &PlotSettings) -> V
     pages.collect()
 }
 
-const CAPTION: &str = "The lowest latency on top. Where flows moved without regard to their path, both dots would lie together; a blue dot right of the grey one is a class that flows leave more often than its share would have it. Right: how many times as often. The third source found that the number of moved flows is inversely proportional to the flow's latency, as constrained shortest-path routing makes it.";
+const CAPTION: &str = "The lowest latency on top. Where flows moved without regard to their path, both dots would lie together; a blue dot right of the grey one is a class that flows leave more often than its share would have it, unless the blue line reaches the grey dot: then chance does. Flows that are moved together are counted one by one, so that the interval is rather too short. Right: how many times as often. The third source found that the number of moved flows is inversely proportional to the flow's latency, as constrained shortest-path routing makes it.";
 const SHARE: Colour = Colour::hex(0x0093_9ba8);
 const MOVED: Colour = Colour::hex(0x0000_5a94);
 
@@ -60,7 +60,10 @@ fn rows<'a>(pair: &Pair<'a>) -> Vec<&'a Moved> {
         .known
         .moved
         .iter()
-        .filter(|one| one.moved.is_some())
+        .filter(|one| {
+            let known = |share: neph_flows::Share| share.hits > 0 || one.share > 0.0;
+            one.moved.is_some_and(known)
+        })
         .collect();
     found.sort_by(|a, b| b.share.total_cmp(&a.share));
     found.truncate(MOST);

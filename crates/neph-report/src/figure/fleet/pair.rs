@@ -1,8 +1,11 @@
 //! What the figures of fleets compare: pairs, each as one experiment saw it.
 
 use neph_flows::{Advice, Class, Fairness, FleetView, PairView, Spectrum};
+use neph_model::Scenario;
 
-use crate::data::ExperimentData;
+use super::pooled::Pooled;
+use crate::data::{ExperimentData, Factor, factors};
+use crate::findings::plural;
 use crate::{CampaignData, PlotSettings};
 
 /// The flows from one place to one endpoint in one experiment.
@@ -10,6 +13,8 @@ use crate::{CampaignData, PlotSettings};
 pub(crate) struct Pair<'a> {
     /// What tells it from the others: as much of scenario, endpoint and block as that takes.
     pub(crate) label: String,
+    /// The same without the block.
+    pub(crate) name: String,
     pub(crate) scenario: usize,
     /// The label of its scenario.
     pub(crate) scenario_label: String,
@@ -59,24 +64,30 @@ pub(crate) fn pairs<'a>(data: &'a CampaignData, settings: &'a PlotSettings) -> V
         .into_iter()
         .filter(|scenario| fleets(*scenario).next().is_some())
         .collect();
+    let plans: Vec<&Scenario> = scenarios.iter().map(|one| &data.scenarios[*one]).collect();
+    let varied = factors(&plans);
     let mut found = Vec::new();
     for scenario in &scenarios {
         let blocks = fleets(*scenario).count();
+        let level = |factor: &Factor| factor.level(&data.scenarios[*scenario]);
+        let levels: Vec<String> = varied.iter().map(level).collect();
         for (experiment, view) in fleets(*scenario) {
             for (endpoint, known) in view.pairs.iter().enumerate() {
                 let scenario_label = data.scenarios[*scenario].label();
                 let mut parts = Vec::new();
                 if scenarios.len() > 1 {
-                    parts.push(scenario_label.clone());
+                    parts.extend(levels.iter().cloned());
                 }
-                if view.pairs.len() > 1 || (scenarios.len() == 1 && blocks == 1) {
+                if view.pairs.len() > 1 || scenarios.len() == 1 {
                     parts.push(named(known, view, endpoint));
                 }
+                let name = parts.join(" · ");
                 if blocks > 1 {
                     parts.push(block(experiment));
                 }
                 found.push(Pair {
                     label: parts.join(" · "),
+                    name,
                     scenario: *scenario,
                     scenario_label,
                     block: experiment.block(),
@@ -105,12 +116,14 @@ fn block(experiment: &ExperimentData) -> String {
     format!("block {}", experiment.block())
 }
 
-/// `512 flows of 4 pairs`, for captions.
+/// `512 flows, 4 pairs`, for captions; with blocks, where there are several.
 pub(super) fn counted(pairs: &[Pair<'_>]) -> String {
-    let flows: u64 = pairs.iter().map(|pair| pair.known.flows).sum();
-    format!(
-        "{} flows, {}",
-        crate::axis::count(usize::try_from(flows).unwrap_or(usize::MAX)),
-        crate::findings::plural(pairs.len(), "pair")
-    )
+    let apart = Pooled::all(pairs);
+    let flows = apart.iter().map(|one| one.flows).sum();
+    let blocks = apart.iter().map(|one| one.blocks).max().unwrap_or(0);
+    let mut text = format!("{}, {}", plural(flows, "flow"), plural(apart.len(), "pair"));
+    if blocks > 1 {
+        text.push_str(&format!(", {}", plural(blocks, "block")));
+    }
+    text
 }

@@ -1,7 +1,7 @@
 //! The diamond: hops from left to right, routers as high as flows take them, paths as ribbons.
 
 use neph_flows::FleetView;
-use neph_model::{FlowTrace, Lane};
+use neph_model::{FlowTrace, Lane, Span};
 
 use super::inks::{self, FAINT, TOLD_APART};
 use super::labels::{Label, beside};
@@ -11,7 +11,7 @@ use crate::data::ExperimentData;
 use crate::figure::sheet::{Note, Sheet, page_name, page_title};
 use crate::figure::{Figure, flags};
 use crate::findings::{plural, real};
-use crate::scene::{Anchor, Colour, Fill, Mark, Point, Rect, Text, Weight, fit, width};
+use crate::scene::{Anchor, Colour, Fill, Mark, Point, Rect, Stroke, Text, Weight, fit, width};
 use crate::{CampaignData, PlotSettings};
 
 const LEFT: f64 = 30.0;
@@ -37,14 +37,15 @@ pub(in crate::figure) fn draw(data: &CampaignData, settings: &PlotSettings) -> V
         .iter()
         .enumerate()
         .map(|(page, (experiment, trace))| {
-            let found = paths(trace, TOLD_APART, &|port| {
-                base(experiment.fleet.as_ref(), trace, port)
-            });
+            let fleet = experiment.fleet.as_ref();
+            let takes = |port, seen| latency(fleet, trace, (port, seen));
+            let found = paths(trace, TOLD_APART, &takes);
             let layout = Layout::of(&found, TOLD_APART);
             let title = page_title("Where paths part", page, total);
             let label = data.scenarios[experiment.scenario].label();
             let to = trace.destination.ip();
-            let (flows, ways) = (plural(layout.flows, "flow"), plural(found.len(), "path"));
+            let flows = plural(layout.flows, "traced flow");
+            let ways = plural(found.len(), "path");
             let mut sheet = Sheet::new(title, &format!("{label}: {flows} to {to} over {ways}"));
             page_of(&mut sheet, &layout, &found);
             let mut notes = vec![Note::plain(caption(found.len()))];
@@ -55,7 +56,7 @@ pub(in crate::figure) fn draw(data: &CampaignData, settings: &PlotSettings) -> V
 }
 
 fn caption(paths: usize) -> String {
-    let mut text = "From left to right the hops, each router as high as its share of the flows; the ribbons are paths, those of most flows in colour, the fastest of them at the bottom. Right: each path's share, the least base latency of its flows (without a fleet, the least round trip that the trace saw) and the beginning of its fingerprint. Hops that all flows share are left out where they stand between such. A hop without an answer is a router that does not tell of itself.".to_owned();
+    let mut text = "From left to right the hops, each router as high as its share of the flows; the ribbons are paths, those of most flows in colour, the fastest of them at the bottom. Right: each path's share, the median over its flows of their latency, and the beginning of its fingerprint. A flow's latency is its last base latency if the trace's round trip agrees with it, else what the trace saw; it holds the way back, which may be any, and is not drawn. Hops that all flows share are left out where they stand between such. A hop without an answer is a router that does not tell of itself.".to_owned();
     if paths > TOLD_APART {
         text.push_str(&format!(
             " Grey: the {} paths with fewer flows.",
@@ -65,9 +66,29 @@ fn caption(paths: usize) -> String {
     text
 }
 
+/// What a message of this port takes, milliseconds: the latest base latency of the flow that asks
+/// the trace's destination from it. Where the trace saw something else, the flow has moved since,
+/// and what the trace saw counts.
+fn latency(
+    fleet: Option<&FleetView>,
+    trace: &FlowTrace,
+    (port, seen): (u16, Option<Span>),
+) -> Option<f64> {
+    let base = fleet.and_then(|view| Some((base(view, trace, port)?, view)));
+    let told = match (base, seen) {
+        (Some((base, view)), Some(seen)) => {
+            let tolerance = view.settings.detection.tolerance;
+            let agree = (seen - base) <= tolerance && (base - seen) <= tolerance;
+            if agree { base } else { seen }
+        }
+        (Some((base, _)), None) => base,
+        (None, seen) => seen?,
+    };
+    Some(told.millis_f64())
+}
+
 /// The latest base latency of the flow that asks the trace's destination from this port.
-fn base(fleet: Option<&FleetView>, trace: &FlowTrace, port: u16) -> Option<f64> {
-    let view = fleet?;
+fn base(view: &FleetView, trace: &FlowTrace, port: u16) -> Option<Span> {
     let asks = |lane: Lane| {
         let endpoint = view.fleet.endpoints.get(view.fleet.endpoint_of(lane));
         endpoint.is_some_and(|one| one.address.ip() == trace.destination.ip())
@@ -77,7 +98,7 @@ fn base(fleet: Option<&FleetView>, trace: &FlowTrace, port: u16) -> Option<f64> 
         .iter()
         .filter(|flow| flow.source_port == port && asks(flow.lane));
     let last = own.next()?.segments.last()?;
-    Some(last.base.millis_f64())
+    Some(last.base)
 }
 
 fn page_of(sheet: &mut Sheet, layout: &Layout, found: &[Path]) {
@@ -97,7 +118,7 @@ fn page_of(sheet: &mut Sheet, layout: &Layout, found: &[Path]) {
     let mut marks: Vec<Mark> = layout
         .ribbons
         .iter()
-        .map(|one| drawing.ribbon(one))
+        .flat_map(|one| drawing.ribbon(one))
         .collect();
     let named = drawing.names_fit();
     for (index, column) in layout.columns.iter().enumerate() {
@@ -158,7 +179,7 @@ impl Drawing<'_> {
     }
 
     /// Between two nodes, level at both ends.
-    fn ribbon(&self, ribbon: &Ribbon) -> Mark {
+    fn ribbon(&self, ribbon: &Ribbon) -> [Mark; 2] {
         let from = self.node(ribbon.column, ribbon.nodes.0);
         let to = self.node(ribbon.column + 1, ribbon.nodes.1);
         let ends = (
@@ -175,12 +196,17 @@ impl Drawing<'_> {
             })
         };
         let mut points: Vec<Point> = edge(0.0).collect();
+        // Neighbours are told apart in grey print too.
+        let seam = Mark::Line {
+            points: points.clone(),
+            stroke: Stroke::solid(Colour::WHITE, 0.8),
+        };
         points.extend(edge(thick).rev());
         let fill = Fill {
             colour: self.colour(ribbon.path),
             opacity: 0.75,
         };
-        Mark::Area { points, fill }
+        [Mark::Area { points, fill }, seam]
     }
 
     /// Whether every name fits between its column and the next.

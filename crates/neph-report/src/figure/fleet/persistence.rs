@@ -66,7 +66,7 @@ pub(in crate::figure) fn draw(data: &CampaignData, settings: &PlotSettings) -> V
 
 fn caption(soon: neph_model::Span) -> String {
     format!(
-        "A line that falls early is a pair whose flows do not stay where they came; one that stays high means that a choice of source port lasts. n counts arrivals; what had not left when the measurement ended is censored, not left out (Kaplan and Meier). Shaded: 95 % interval. Dashed: {}. The lower panels count the changes of one direction, where the peer's stamps tell it; a change of both counts in both. Each has its own scale of time.",
+        "A line that falls early is a pair whose flows do not stay where they came; one that stays high means that a choice of source port lasts. In brackets the 95 % interval; n counts arrivals; what had not left when the measurement ended is censored, not left out (Kaplan and Meier). Shaded: 95 % interval. Dashed: {}. The lower panels count the changes of one direction, where the peer's stamps tell it; a change of both counts in both. Each has its own scale of time.",
         whole(soon)
     )
 }

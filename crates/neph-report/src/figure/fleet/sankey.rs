@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use neph_flows::diamond;
-use neph_model::{DiamondPath, FlowTrace};
+use neph_model::{DiamondPath, FlowRoute, FlowTrace, Span, TraceEnd};
 
 /// A path with the flows that take it.
 #[derive(Clone, Debug, PartialEq)]
@@ -19,19 +19,22 @@ pub(super) struct Path {
     pub(super) latency: Option<f64>,
 }
 
+/// What a message of a port takes, milliseconds: asked with the least round trip that the trace saw.
+pub(super) type Latency<'a> = dyn Fn(u16, Option<Span>) -> Option<f64> + 'a;
+
 /// The paths of a trace: the `told` ones of most flows, the slowest first, as in a spectrum, whose
-/// slowest class is on top; then the others, most flows first. `base` tells a port's base latency,
-/// which is better than what the trace saw.
-pub(super) fn paths(
-    trace: &FlowTrace,
-    told: usize,
-    base: &dyn Fn(u16) -> Option<f64>,
-) -> Vec<Path> {
+/// slowest class is on top; then the others, most flows first. A path takes what the flow in the
+/// middle of its flows takes.
+pub(super) fn paths(trace: &FlowTrace, told: usize, latency: &Latency<'_>) -> Vec<Path> {
+    let seen: BTreeMap<u16, Span> = trace.routes.iter().filter_map(end_to_end).collect();
     let of = |known: DiamondPath| {
-        let seen = known.round_trips.first().map(|span| span.millis_f64());
-        let bases = known.source_ports.iter().filter_map(|port| base(*port));
+        let ports = known.source_ports.iter();
+        let mut all: Vec<f64> = ports
+            .filter_map(|port| latency(*port, seen.get(port).copied()))
+            .collect();
+        all.sort_unstable_by(f64::total_cmp);
         Path {
-            latency: bases.reduce(f64::min).or(seen),
+            latency: all.get(all.len().saturating_sub(1) / 2).copied(),
             hops: known.addresses,
             hash: known.hash.to_string(),
             ports: known.source_ports,
@@ -44,6 +47,15 @@ pub(super) fn paths(
     let slow = |path: &Path| path.latency.unwrap_or(f64::INFINITY);
     found[..told].sort_by(|a, b| slow(b).total_cmp(&slow(a)));
     found
+}
+
+/// A port with the least round trip to the destination, where the trace got there.
+fn end_to_end(route: &FlowRoute) -> Option<(u16, Span)> {
+    let last = route
+        .hops
+        .last()
+        .filter(|_| route.end == TraceEnd::Reached)?;
+    Some((route.source_port, *last.round_trips.iter().min()?))
 }
 
 /// Somebody at a hop.
@@ -235,7 +247,7 @@ fn nodes_of(paths: &[Path], ttl: usize) -> Vec<Who> {
 
 #[cfg(test)]
 mod tests {
-    use neph_model::{FlowHop, FlowRoute, PathHash, ReadBy, Span, TraceEnd, TraceKind, Wall};
+    use neph_model::{FlowHop, PathHash, ReadBy, TraceKind, Wall};
 
     use super::*;
 
@@ -281,12 +293,15 @@ mod tests {
             ],
             enough: None,
         };
-        let found = paths(&trace, 7, &|port| (port == 30).then_some(15.0));
+        let found = paths(&trace, 7, &|port, seen| match port {
+            30 => Some(15.0),
+            _ => seen.map(Span::millis_f64),
+        });
         let told: Vec<(&[u16], Option<f64>)> = found
             .iter()
             .map(|one| (one.ports.as_slice(), one.latency))
             .collect();
-        // The base latency of a fleet's flow goes before what the trace saw.
+        // Of two flows the quicker one stands in the middle.
         assert_eq!(
             told,
             [([40].as_slice(), Some(40.0)), (&[20, 30], Some(15.0))]

@@ -6,7 +6,7 @@ use super::clock::Clock;
 use super::inks;
 use super::pair::Pair;
 use crate::axis::{Plot, Scale, Style};
-use crate::scene::{Anchor, Colour, Fill, Mark, Point, Rect, Text};
+use crate::scene::{Anchor, Colour, Fill, Mark, Point, Rect, Stroke, Text};
 
 /// The bands in the order of the classes, the lowest latency at the bottom; nothing where no share
 /// is known.
@@ -34,6 +34,7 @@ pub(super) fn shares(pair: &Pair<'_>, clock: &Clock, area: Rect) -> Vec<Mark> {
         .collect();
     let mut marks = Vec::new();
     let mut below = vec![0.0; each];
+    let mut seams = Vec::new();
     for class in 0..classes {
         let above: Vec<f64> = bins
             .iter()
@@ -49,21 +50,34 @@ pub(super) fn shares(pair: &Pair<'_>, clock: &Clock, area: Rect) -> Vec<Mark> {
         let mut points = edge(&above);
         let mut lower = edge(&below);
         lower.reverse();
+        // Neighbours are told apart in grey print too.
+        let seam = Mark::Line {
+            points: edge(&above),
+            stroke: Stroke::solid(Colour::WHITE, 0.8),
+        };
         points.extend(lower);
         let fill = Fill {
             colour: inks::class(class),
             opacity: 0.8,
         };
         marks.push(Mark::Area { points, fill });
+        if class + 1 < classes {
+            seams.push(seam);
+        }
         below = above;
     }
+    marks.append(&mut seams);
+    axis(&mut marks, &plot);
+    marks
+}
+
+fn axis(marks: &mut Vec<Mark>, plot: &Plot) {
     for (value, text) in [(0.0, "0 %"), (1.0, "100 %")] {
-        let at = Point::new(area.x - 6.0, plot.py(value) + 3.4);
+        let at = Point::new(plot.area.x - 6.0, plot.py(value) + 3.4);
         let text = Text::new(at, Anchor::End, Style::TICK, text);
         marks.push(Mark::Text(text.coloured(Colour::FAINT_INK)));
     }
-    plot.base_line(&mut marks);
-    marks
+    plot.base_line(marks);
 }
 
 fn share(flows: &[u64], class: usize) -> f64 {

@@ -10,12 +10,18 @@ use super::scale_bar::scale_bar;
 use crate::axis::{Plot, Scale, Style, millis, percent};
 use crate::figure::sheet::{Note, Sheet, page_name, page_title};
 use crate::figure::{Figure, flags};
-use crate::scene::{Anchor, Colour, Mark, Point, Rect, Text, fit};
+use crate::scene::{Anchor, Colour, Mark, Point, Rect, Text, Weight, fit, width};
 use crate::{CampaignData, Equalization, PlotSettings};
 
 /// Panels of a page.
 const PER_PAGE: usize = 16;
-const LEFT: f64 = 38.0;
+const LEFT: f64 = 44.0;
+/// The height of a panel's title, and of its numbers where they do not stand beside it.
+const TITLE: f64 = 20.0;
+const NUMBERS: f64 = 12.0;
+
+/// The size of a panel's name.
+const NAME: f64 = 10.5;
 
 /// A pair's spectrum relative to its lowest base latency.
 struct Panel<'a> {
@@ -68,7 +74,7 @@ fn caption(settings: &PlotSettings) -> String {
         Equalization::Separate => "Each panel has its own vertical scale",
     };
     format!(
-        "Each panel is a pair: over time, how many flows had a base latency that many percent above the pair's lowest, which stands at its title's end. A pair whose panel is high and striped has paths that differ much; colours that change from left to right are flows that moved. {scales}."
+        "Each panel is a pair: over time, how many flows had a base latency that many percent above the pair's lowest, which stands in its title beside how far the highest class lies above it. A pair whose panel is high and striped has paths that differ much; colours that change from left to right are flows that moved. {scales}."
     )
 }
 
@@ -97,14 +103,14 @@ fn grid(sheet: &mut Sheet, panels: &[Panel<'_>], common: f64, settings: &PlotSet
         5..=9 => (3, 130.0),
         _ => (4, 110.0),
     };
-    let width = {
+    let wide = {
         let inner = sheet.inner().width;
         let columns = f64::from(columns);
         (inner - 18.0 * (columns - 1.0)) / columns - LEFT
     };
     let plots: Vec<(Plot, Clock, Coarse)> = panels
         .iter()
-        .map(|panel| coarse(panel, common, settings, (width, height)))
+        .map(|panel| coarse(panel, common, settings, (wide, height)))
         .collect();
     let most = plots.iter().map(|(_, _, coarse)| coarse.most()).max();
     let counts = CountScale::up_to(most.unwrap_or(1));
@@ -112,21 +118,52 @@ fn grid(sheet: &mut Sheet, panels: &[Panel<'_>], common: f64, settings: &PlotSet
     let rows = panels
         .chunks(columns as usize)
         .zip(plots.chunks(columns as usize));
+    let beside = panels.iter().all(|panel| fits(panel, wide + LEFT));
+    let title = if beside { TITLE } else { TITLE + NUMBERS };
     for (panels, plots) in rows {
-        let places = sheet.columns(columns, height + 24.0 + Style::BELOW);
+        let places = sheet.columns(columns, height + title + 4.0 + Style::BELOW);
         for ((panel, (plot, clock, coarse)), place) in panels.iter().zip(plots).zip(places) {
-            let area = Rect::new(place.x + LEFT, place.y + 20.0, width, height);
+            let area = Rect::new(place.x + LEFT, place.y + title, wide, height);
             let plot = Plot { area, ..*plot };
-            sheet.draw(drawn(panel, &plot, (clock, coarse, &counts), place));
+            sheet.draw(heading(panel, place, beside));
+            sheet.draw(drawn(panel, &plot, (clock, coarse, &counts)));
         }
     }
+}
+
+/// Whether a panel's numbers stand beside its name.
+fn fits(panel: &Panel<'_>, room: f64) -> bool {
+    let name = width(&panel.pair.label, NAME, Weight::SemiBold);
+    name + width(&numbers(panel), Style::NOTE, Weight::Regular) + 8.0 <= room
+}
+
+/// The lowest base latency, and how far the highest lies above it.
+fn numbers(panel: &Panel<'_>) -> String {
+    let known = panel.pair.known.inflation;
+    let most = known.map_or(0.0, |known| known.ratio - 1.0);
+    format!("{}, +{}", millis(panel.lowest), percent(most))
+}
+
+/// The name, and the numbers at the right of it or below.
+fn heading(panel: &Panel<'_>, place: Rect, beside: bool) -> [Mark; 2] {
+    let top = place.y + 12.0;
+    let at = if beside {
+        Point::new(place.right(), top)
+    } else {
+        Point::new(place.x, top + NUMBERS)
+    };
+    let anchor = if beside { Anchor::End } else { Anchor::Start };
+    let numbers = Text::new(at, anchor, Style::NOTE, numbers(panel)).coloured(Colour::FAINT_INK);
+    let name = fit(&panel.pair.label, NAME, place.width / 1.06);
+    let name = Text::new(Point::new(place.x, top), Anchor::Start, NAME, name).semibold();
+    [numbers, name].map(Mark::Text)
 }
 
 fn coarse(
     panel: &Panel<'_>,
     common: f64,
     settings: &PlotSettings,
-    (width, height): (f64, f64),
+    (wide, height): (f64, f64),
 ) -> (Plot, Clock, Coarse) {
     let clock = Clock::of(panel.pair.view);
     let high = match settings.equalization {
@@ -134,7 +171,7 @@ fn coarse(
         Equalization::Separate => panel.highest,
     };
     let plot = Plot {
-        area: Rect::new(0.0, 0.0, width, height),
+        area: Rect::new(0.0, 0.0, wide, height),
         x: clock.scale,
         y: Scale::linear(-0.05 * high, high * 1.05),
     };
@@ -149,10 +186,9 @@ fn drawn(
     panel: &Panel<'_>,
     plot: &Plot,
     (clock, coarse, counts): (&Clock, &Coarse, &CountScale),
-    place: Rect,
 ) -> Vec<Mark> {
     let mut marks = Vec::new();
-    plot.y_axis(&mut marks, "");
+    plot.y_axis(&mut marks, "above lowest, %");
     plot.x_axis(&mut marks, &format!("time, {}", clock.name));
     let spectrum = panel.spectrum;
     let x = |column: u32| plot.px(clock.at(spectrum.from + steps(column, spectrum.step)));
@@ -161,19 +197,5 @@ fn drawn(
         plot.py((base.millis_f64() / panel.lowest - 1.0) * 100.0)
     };
     marks.push(plot.clipped(coarse.marks(counts, &x, &y)));
-    let note = |at, anchor, text: String| Text::new(at, anchor, Style::NOTE, text);
-    let most = panel
-        .pair
-        .known
-        .inflation
-        .map_or(0.0, |known| known.ratio - 1.0);
-    let numbers = format!("{}, +{}", millis(panel.lowest), percent(most));
-    let at = Point::new(place.right(), place.y + 12.0);
-    let numbers = note(at, Anchor::End, numbers).coloured(Colour::FAINT_INK);
-    let room = place.width - numbers.width() - 8.0;
-    let name = fit(&panel.pair.label, 10.5, room / 1.06);
-    let at = Point::new(place.x, place.y + 12.0);
-    let name = Text::new(at, Anchor::Start, 10.5, name).semibold();
-    marks.extend([numbers, name].map(Mark::Text));
     marks
 }

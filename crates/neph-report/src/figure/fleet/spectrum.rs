@@ -62,7 +62,7 @@ fn told(pair: &Pair<'_>) -> String {
 fn caption(pair: &Pair<'_>, left_out: usize) -> String {
     let bin = whole(pair.view.settings.bin);
     let mut text = format!(
-        "Each column is a moment, each row a base latency (a round trip without congestion), the colour how many flows were there. A horizontal band is a latency class, so probably a path; right: its base latency and its share of all flows' time. Bands that grow paler while others grow darker are flows that moved. Below: the share of flows in each class, in the colour beside its name, the lowest latency at the bottom; then path changes in every {bin}."
+        "Each column is a moment, each row a base latency (a round trip without congestion), the colour how many flows were there. A horizontal band is a latency class, so probably a path; right: its base latency and its share of all flows' time. Bands that grow paler while others grow darker are flows that moved. An orange bar above is a queue that all flows shared: then nothing is said of paths. Below: the share of flows in each class, in the colour beside its name, the lowest latency at the bottom; then path changes in every {bin}."
     );
     if left_out > 0 {
         text.push_str(&format!(
@@ -179,9 +179,12 @@ fn congestion(pair: &Pair<'_>, plot: &Plot, clock: &Clock) -> Vec<Mark> {
         return Vec::new();
     }
     let fill = crate::scene::Fill::solid(CONGESTION);
-    let at = Point::new(plot.area.right() + 4.0, plot.area.y + 1.0);
+    let (x, y) = (plot.area.right() + 4.0, plot.area.y + 1.0);
+    let at = Point::new(x + 26.0, y);
     let text = Text::new(at, Anchor::Start, Style::NOTE, "queue of all flows");
+    let chip = Rect::new(x + 14.0, y - 5.0, 8.0, 4.0);
     vec![
+        Mark::filled(chip, CONGESTION),
         Mark::Cells { rects, fill },
         Mark::Text(text.coloured(Colour::FAINT_INK)),
     ]

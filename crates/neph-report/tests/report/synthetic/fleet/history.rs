@@ -2,7 +2,7 @@
 
 use neph_flows::{
     Direction, Dissected, DissectedOutcome, DissectedSample, Evidence, FlowHistory, FlowTally,
-    PathChange, Segment,
+    LastMessages, PathChange, Segment,
 };
 use neph_model::{Lane, Span};
 use neph_stats::Random;
@@ -61,6 +61,7 @@ fn flow(world: &World, lane: u32, paths: &[Path], random: &mut Random) -> FlowHi
             lost_forward: u64::try_from(world.seconds / 60).unwrap(),
             ..FlowTally::default()
         },
+        last: LastMessages { lost: 0, of: 63 },
     }
 }
 

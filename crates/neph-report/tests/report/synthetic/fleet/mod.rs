@@ -7,7 +7,7 @@ mod sums;
 mod wire;
 
 use neph_flows::{FleetView, FlowTally, Settings, StatsError, advise};
-use neph_model::{Fleet, FleetEndpoint, Instant, Own, ProbeKind, Span};
+use neph_model::{Fleet, FleetEndpoint, FleetMessage, Instant, Own, ProbeKind, Span};
 use neph_report::{CampaignData, read_fleet};
 use neph_stats::Random;
 
@@ -75,6 +75,7 @@ impl World {
             endpoints: (0..self.pairs).map(endpoint).collect(),
             interval: Span::from_millis(200),
             renewal: None,
+            criteria: None,
         };
         let (flows, changes) = history::flows(self);
         let known = sums::Known::of(self, &fleet, &flows, &changes);
@@ -109,9 +110,14 @@ impl World {
         view
     }
 
+    /// The messages of its flows.
+    pub(crate) fn messages(&self) -> Vec<FleetMessage> {
+        wire::messages(self)
+    }
+
     /// The same from the messages of its flows, as a report reads them.
     pub(crate) fn read(&self) -> FleetView {
-        let messages = wire::messages(self);
+        let messages = self.messages();
         let fleet = self.view().fleet;
         let read = read_fleet(&fleet, Settings::default(), |hear| {
             messages.iter().for_each(hear);

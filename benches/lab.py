@@ -1,0 +1,69 @@
+"""A lab that is up for as long as a block lasts, with its record, and neph at its sites."""
+
+import json
+import subprocess
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+PATIENCE = 60.0
+
+
+@dataclass(frozen=True)
+class Lab:
+    """Its name, and where its links write what they did."""
+
+    name: str
+    record: Path
+
+    def namespace(self, site: str) -> str:
+        """The network namespace of a site."""
+        return f"neph-{self.name}-{site}"
+
+
+@contextmanager
+def lab(neph: str, topology: Path, name: str, record: Path) -> Iterator[Lab]:
+    """Brings it up with a record; the record is whole once the block is over."""
+    command = [neph, "lab", "up", str(topology), "--name", name, "--record", str(record), "--detach"]
+    subprocess.run(command, check=True, capture_output=True, text=True)
+    try:
+        yield Lab(name, record)
+    finally:
+        down = [neph, "lab", "down", name]
+        subprocess.run(down, check=True, capture_output=True, text=True)
+
+
+@dataclass(frozen=True)
+class Line:
+    """A document that a program wrote, and when it did: nanoseconds of the wall clock."""
+
+    written_ns: int
+    document: dict
+
+
+def lines(command: Sequence[str], limit: float) -> list[Line]:
+    """Runs a program that writes a JSON document a line; at most `limit` seconds and PATIENCE."""
+    child = subprocess.Popen(
+        command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    assert child.stdout is not None
+    try:
+        raw = [(time.time_ns(), line) for line in child.stdout]
+        _, errors = child.communicate(timeout=limit + PATIENCE)
+    except BaseException:
+        child.kill()
+        child.wait()
+        raise
+    if child.returncode != 0:
+        raise RuntimeError(f"{command[1]} ended with {child.returncode}: {errors[-500:]}")
+    return [Line(at, json.loads(line)) for at, line in raw]
+
+
+def document(command: Sequence[str], limit: float) -> dict:
+    """The one JSON document that a program writes."""
+    ran = subprocess.run(command, capture_output=True, text=True, timeout=limit, check=False)
+    if ran.returncode != 0:
+        raise RuntimeError(f"{' '.join(command)} ended with {ran.returncode}: {ran.stderr[-500:]}")
+    return json.loads(ran.stdout)

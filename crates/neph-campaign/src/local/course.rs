@@ -1,0 +1,206 @@
+//! An experiment while it runs, beside others or alone: starts its flows, takes in what they tell,
+//! and says what came of it.
+
+use std::thread;
+use std::time::Duration;
+
+use neph_model::{FlowIndex, FlowRole, HostFacts, Load, Wall, Warning};
+use neph_probe::{FleetRun, Flow as Running, ProbeError, Stop};
+use neph_store::{Recorder, StoreError};
+
+use super::flows::{Missing, Ready};
+use super::intake::Intake;
+use super::{failed, host_of, peer, trace};
+use crate::carrier::{Carried, CarryError, Ending, ExperimentOrder, Part, Progress};
+
+/// How often what the flows told is taken in, recorded and shown.
+const TICK: Duration = Duration::from_millis(50);
+
+/// One of the experiments that run at the same time.
+pub(super) struct Course<'a> {
+    order: &'a ExperimentOrder,
+    recorder: &'a mut dyn Recorder,
+    ready: Ready,
+    intake: Intake,
+    host: HostFacts,
+    stop: Stop,
+    /// The flows that run, in the order of their specifications.
+    running: Vec<Option<Running>>,
+    fleet: Option<FleetRun>,
+    /// Why the main flow broke off.
+    fault: Option<ProbeError>,
+    /// The recorder's refusal.
+    refused: Option<StoreError>,
+    /// Another's recorder refused, so this one was cut short.
+    cut: bool,
+    /// When the last of its flows was over.
+    ended: Option<Wall>,
+}
+
+/// What is the same for all that ran at the same time.
+pub(super) struct Around {
+    pub(super) load: Load,
+    pub(super) warnings: Vec<Warning>,
+}
+
+impl<'a> Course<'a> {
+    /// Starts what was made ready.
+    pub(super) fn begin(part: &'a mut Part<'_>, mut ready: Ready) -> Result<Self, CarryError> {
+        let order = part.order;
+        let host =
+            host_of(ready.site.as_ref()).map_err(|error| failed("look at the host", error))?;
+        let traced = order.trace.map_or(0, |trace| trace.flows);
+        let mut intake = Intake::new(ready.origin).tracing(traced);
+        for missing in ready.missing.drain(..) {
+            intake.miss(missing, FlowIndex(0));
+        }
+        let mut course = Self {
+            order,
+            recorder: &mut *part.recorder,
+            ready,
+            intake,
+            host,
+            stop: Stop::new(),
+            running: Vec::new(),
+            fleet: None,
+            fault: None,
+            refused: None,
+            cut: false,
+            ended: None,
+        };
+        course.start()?;
+        Ok(course)
+    }
+
+    fn start(&mut self) -> Result<(), CarryError> {
+        for spec in &self.ready.specs {
+            let stop = self.stop.clone();
+            if let (FlowRole::Main, Some(spec)) = (spec.role, &self.ready.fleet) {
+                let run = FleetRun::start(spec.clone(), stop);
+                self.fleet = Some(run.map_err(|error| failed("start the fleet", error))?);
+                self.running.push(None);
+                continue;
+            }
+            let flow = Running::start(spec.clone(), stop);
+            let flow = flow.map_err(|error| failed("start a flow", error))?;
+            self.running.push(Some(flow));
+        }
+        Ok(())
+    }
+
+    /// Takes in and records what was told since the last time.
+    fn go_on(&mut self) {
+        if self.order.stop.is_set() || self.cut {
+            self.stop.set();
+        }
+        self.take_fleet();
+        self.take_flows();
+        if self.refused.is_none() {
+            self.refused = self.intake.record(self.recorder).err();
+        }
+        // What runs beside the main flow ends with it.
+        if self.fleet.is_none() && self.running[0].is_none() {
+            self.stop.set();
+        }
+        if self.fleet.is_none() && self.running.iter().all(Option::is_none) {
+            self.ended = Some(neph_probe::anchor().wall);
+        }
+    }
+
+    fn take_fleet(&mut self) {
+        if let Some(one) = &self.fleet
+            && !self.intake.take_fleet(one.reports())
+            && let Some(one) = self.fleet.take()
+        {
+            self.fault = one.join().err();
+        }
+    }
+
+    fn take_flows(&mut self) {
+        for (slot, spec) in self.running.iter_mut().zip(&self.ready.specs) {
+            if let Some(flow) = slot
+                && !self.intake.take(flow.reports(), spec.index)
+                && let Some(flow) = slot.take()
+                && let Err(error) = flow.join()
+            {
+                if spec.role == FlowRole::Main {
+                    self.fault = Some(error);
+                } else {
+                    let (name, why) = (spec.name.clone(), error.to_string());
+                    self.intake.miss(Missing { name, why }, spec.index);
+                }
+            }
+        }
+    }
+
+    const fn is_over(&self) -> bool {
+        self.ended.is_some()
+    }
+
+    /// What came of it, once it is over.
+    pub(super) fn end(mut self, around: &Around) -> Result<Carried, CarryError> {
+        if let Some(refused) = self.refused.take() {
+            return Err(refused.into());
+        }
+        let stopped = self.order.stop.is_set() || self.cut;
+        let ending = match (self.fault.take(), stopped) {
+            (Some(error), _) => Ending::Failed(error.to_string()),
+            (None, true) => Ending::Interrupted,
+            (None, false) => self.intake.verdict(),
+        };
+        let mut warnings = self.intake.warnings();
+        warnings.extend(peer::sizes_not_applied(&self.ready.specs[0]));
+        warnings.extend(around.warnings.iter().cloned());
+        self.host.congestion_control = self.intake.congestion();
+        let mut flows = self.ready.flows();
+        self.intake.place_sources(&mut flows);
+        let trace = match ending {
+            Ending::Complete => {
+                trace::routes(self.order, &self.ready, (&mut self.intake, self.recorder))?
+            }
+            Ending::Interrupted | Ending::Failed(_) => None,
+        };
+        Ok(Carried {
+            ending,
+            ended: self.ended.unwrap_or_else(|| neph_probe::anchor().wall),
+            flows,
+            trace,
+            late: self.intake.fleet().map(|tally| tally.late),
+            anchors: self.intake.into_anchors(),
+            host: self.host,
+            load: around.load,
+            warnings,
+        })
+    }
+}
+
+/// Runs all to their ends: until the main flows' schedules are over, or they are stopped. One that
+/// could not begin is left alone.
+pub(super) fn run(courses: &mut [Result<Course<'_>, CarryError>], progress: &dyn Fn(Progress)) {
+    loop {
+        for course in courses.iter_mut().flatten() {
+            if !course.is_over() {
+                course.go_on();
+            }
+        }
+        // What one disk refuses one of them it refuses all.
+        if courses
+            .iter()
+            .flatten()
+            .any(|course| course.refused.is_some())
+        {
+            courses
+                .iter_mut()
+                .flatten()
+                .for_each(|course| course.cut = true);
+        }
+        let Some(first) = courses.iter().flatten().next() else {
+            return;
+        };
+        progress(first.ready.progress(neph_probe::now()));
+        if courses.iter().flatten().all(Course::is_over) {
+            return;
+        }
+        thread::sleep(TICK);
+    }
+}

@@ -1,0 +1,96 @@
+//! The pairs of a fleet run at the same time, and each ends by itself.
+
+use neph_model::{Experiment, ExperimentStatus, Wall};
+
+use super::fake::Fate;
+use super::{CampaignStatus, Lab, all_complete_once};
+
+/// Three pairs with two flow sets, ten seconds each.
+const PLAN: &str = r#"
+version = 1
+name = "pairs"
+interval = "1s"
+messages = 10
+flows = [8, 64]
+blocks = 2
+pause = "1s"
+tries = 2
+seed = 5
+[[endpoint]]
+name = "a"
+url = "udp://10.0.0.1"
+[[endpoint]]
+name = "b"
+url = "udp://10.0.0.2"
+[[endpoint]]
+name = "c"
+url = "udp://10.0.0.3"
+"#;
+
+fn starts(experiments: &[Experiment]) -> Vec<i64> {
+    let seconds = |wall: Wall| wall.unix_nanos() / 1_000_000_000 - 1_000;
+    experiments.iter().map(|e| seconds(e.started)).collect()
+}
+
+#[test]
+fn all_pairs_of_a_flow_set_run_at_the_same_time() {
+    let mut lab = Lab::new(PLAN, &[]);
+    let (campaign, _) = lab.go().expect("it runs");
+    assert_eq!(campaign.status, CampaignStatus::Complete);
+    assert_eq!(lab.fake.together, [3; 4]);
+    let experiments = lab.experiments();
+    assert!(all_complete_once(&experiments, 12));
+    assert_eq!(
+        starts(&experiments),
+        [1, 1, 1, 12, 12, 12, 23, 23, 23, 34, 34, 34]
+    );
+    let places: Vec<u32> = experiments.iter().map(|e| e.position).collect();
+    assert_eq!(places, [0, 1, 2, 3, 4, 5, 0, 1, 2, 3, 4, 5]);
+    assert_eq!(lab.diary.0[0], "begun 12 open, 44.000 s left");
+}
+
+#[test]
+fn in_turn_they_run_one_after_the_other() {
+    let text = PLAN.replace("pause", "pairs = \"in turn\"\npause");
+    let mut lab = Lab::new(&text, &[]);
+    lab.go().expect("it runs");
+    assert_eq!(lab.fake.together, [1; 12]);
+    assert!(all_complete_once(&lab.experiments(), 12));
+}
+
+#[test]
+fn a_pair_that_fails_is_tried_again_and_the_others_stand() {
+    let fates = [Fate::Complete, Fate::Refused, Fate::Broken];
+    let mut lab = Lab::new(PLAN, &fates);
+    let (campaign, _) = lab.go().expect("it runs");
+    assert_eq!(campaign.status, CampaignStatus::Complete);
+    let experiments = lab.experiments();
+    assert!(all_complete_once(&experiments, 12));
+    let failed = experiments
+        .iter()
+        .filter(|e| e.status == ExperimentStatus::Failed);
+    assert_eq!(failed.count(), 2);
+    // Of the first three one was refused; the two that failed are tried again together.
+    assert_eq!(lab.fake.together, [2, 3, 2, 3, 3]);
+}
+
+#[test]
+fn ctrl_c_and_a_kill_cut_all_pairs_off_and_resume_measures_them_together_again() {
+    for fate in [Fate::CtrlC, Fate::Killed] {
+        let mut lab = Lab::new(PLAN, &[fate; 3]);
+        if let Ok((campaign, _)) = lab.go() {
+            assert_eq!(campaign.status, CampaignStatus::Interrupted);
+        }
+        let (campaign, _) = lab.go().expect("it goes on");
+        assert_eq!(campaign.status, CampaignStatus::Complete);
+        let experiments = lab.experiments();
+        assert!(all_complete_once(&experiments, 12), "{fate:?}");
+        let cut: Vec<u64> = experiments
+            .iter()
+            .filter(|e| e.status == ExperimentStatus::Interrupted)
+            .map(|e| e.tally.messages)
+            .collect();
+        assert_eq!(cut, [5; 3], "{fate:?}");
+        assert_eq!(lab.fake.together, [3; 5], "{fate:?}");
+    }
+}

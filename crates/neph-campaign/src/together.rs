@@ -1,0 +1,145 @@
+//! Which experiments run at the same time: the fleets of one flow set, towards each endpoint and
+//! from each site. One with other flows, another interval or another season waits its turn. Pure.
+
+use std::collections::BTreeMap;
+
+use neph_model::Scenario;
+
+use crate::plan::{PairOrder, Plan};
+
+/// The group of each scenario, by index; those of a group run at the same time. Groups are counted
+/// from 0 in the order of the matrix; a scenario that runs by itself is a group of one.
+pub fn groups(plan: &Plan, scenarios: &[Scenario]) -> Vec<u32> {
+    let mut known: BTreeMap<String, u32> = BTreeMap::new();
+    let mut next = 0;
+    let mut groups = Vec::with_capacity(scenarios.len());
+    for scenario in scenarios {
+        let is_fleet = plan.pairs == PairOrder::AtOnce && scenario.flows().is_some();
+        let group = if is_fleet {
+            *known.entry(flow_set(scenario)).or_insert(next)
+        } else {
+            next
+        };
+        next += u32::from(group == next);
+        groups.push(group);
+    }
+    groups
+}
+
+/// What a fleet measures, whatever its pair.
+fn flow_set(scenario: &Scenario) -> String {
+    let pair = |name: &str| name == "from";
+    let parameters = scenario.parameters.iter().filter(|(name, _)| !pair(name));
+    let parameters: Vec<String> = parameters.map(|(k, v)| format!("{k}={v}")).collect();
+    format!(
+        "{} {} {} {} {} {}",
+        scenario.probe,
+        scenario.interval.nanos(),
+        scenario.request_size.bytes(),
+        scenario.response_size.bytes(),
+        scenario.messages,
+        parameters.join("\n")
+    )
+}
+
+/// The same places, those that run at the same time together, each group where its first stands.
+pub fn in_groups(order: &[u32], groups: &[u32]) -> Vec<Vec<u32>> {
+    let mut place: BTreeMap<u32, usize> = BTreeMap::new();
+    let mut found: Vec<Vec<u32>> = Vec::new();
+    for &scenario in order {
+        let group = groups[scenario as usize];
+        let place = *place.entry(group).or_insert(found.len());
+        if place == found.len() {
+            found.push(Vec::new());
+        }
+        found[place].push(scenario);
+    }
+    found
+}
+
+/// The most messages a second that run at the same time.
+pub(crate) fn greatest_rate(plan: &Plan, scenarios: &[Scenario]) -> u64 {
+    let mut rates: BTreeMap<u32, u64> = BTreeMap::new();
+    for (scenario, group) in scenarios.iter().zip(groups(plan, scenarios)) {
+        let interval = u64::try_from(scenario.interval.nanos()).unwrap_or(1);
+        let flows = u64::from(scenario.flows().unwrap_or(0));
+        *rates.entry(group).or_default() += flows.saturating_mul(1_000_000_000) / interval.max(1);
+    }
+    rates.into_values().max().unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use neph_model::Span;
+    use neph_text::Source;
+
+    use super::*;
+    use crate::estimate::{time_of, trace_time};
+    use crate::expand::scenarios;
+    use crate::plan::parse;
+
+    const PLAN: &str = r#"
+version = 1
+name = "p"
+interval = "1s"
+duration = "1min"
+flows = [8, 512]
+pause = "1s"
+[[endpoint]]
+name = "a"
+url = "udp://10.0.0.1"
+[[endpoint]]
+name = "b"
+url = "udp://10.0.0.2"
+"#;
+
+    fn read(text: &str) -> (Plan, Vec<Scenario>, Vec<u32>) {
+        let plan = parse(&Source::new("p.toml", text)).expect("a good plan");
+        let matrix = scenarios(&plan);
+        let groups = groups(&plan, &matrix);
+        (plan, matrix, groups)
+    }
+
+    #[test]
+    fn the_pairs_of_a_flow_set_are_a_group_and_flow_sets_are_not() {
+        let (plan, matrix, groups) = read(PLAN);
+        assert_eq!(groups, [0, 1, 0, 1]);
+        let all = (0..4).map(|scenario| (0, scenario));
+        let time = time_of(all, (&plan, &matrix, &groups));
+        assert_eq!(time, Span::from_secs(2 * 61));
+        assert_eq!(greatest_rate(&plan, &matrix), 1_024);
+        let sites = PLAN.to_owned()
+            + "from = [\"x\", \"y\"]\n[lab]\ntopology = \"t.toml\"\nprober = \"x\"\n";
+        assert_eq!(read(&sites).2, [0, 1, 0, 0, 1, 1]);
+    }
+
+    #[test]
+    fn the_traces_of_pairs_follow_each_other() {
+        let text = PLAN.to_owned() + "[trace]\nflows = 10\nqueries = 5\n";
+        let (plan, matrix, groups) = read(&text);
+        // 8 of 8 flows and 10 of 512, each asked 5 times at each distance, 50 times a second.
+        let each = [1_800, 2_000, 1_800, 2_000].map(Span::from_millis);
+        let told: Vec<Span> = matrix
+            .iter()
+            .map(|one| trace_time(&plan, one).usual)
+            .collect();
+        assert_eq!(told, each);
+        let all = (0..4).map(|scenario| (0, scenario));
+        let time = time_of(all, (&plan, &matrix, &groups));
+        assert_eq!(time, Span::from_millis(2 * 61_000 + 7_600));
+    }
+
+    #[test]
+    fn in_turn_and_without_fleets_everything_runs_by_itself() {
+        let in_turn = PLAN.replace("pause", "pairs = \"in turn\"\npause");
+        assert_eq!(read(&in_turn).2, [0, 1, 2, 3]);
+        let single = PLAN.replace("flows = [8, 512]", "request_size = [64, 128]");
+        assert_eq!(read(&single).2, [0, 1, 2, 3]);
+    }
+
+    #[test]
+    fn an_order_keeps_each_group_where_its_first_stands() {
+        let grouped = in_groups(&[3, 0, 2, 1], &[0, 1, 0, 1]);
+        assert_eq!(grouped, [vec![3, 1], vec![0, 2]]);
+    }
+}

@@ -1,0 +1,125 @@
+use neph_model::Lane;
+
+use super::*;
+use crate::world::World;
+
+fn at(seconds: i64) -> Instant<Own> {
+    Instant::from_nanos(seconds * 1_000_000_000)
+}
+
+/// Flows with these segments: from, until, milliseconds, class.
+fn view(until: i64, flows: &[&[(i64, i64, i64, u16)]]) -> FleetView {
+    let (digest, _) = World {
+        seconds: 1,
+        ..World::default()
+    }
+    .digest();
+    let mut view = digest.view();
+    (view.from, view.until) = (at(0), at(until));
+    let flow = |(lane, segments): (u32, &&[(i64, i64, i64, u16)])| FlowHistory {
+        lane: Lane(lane),
+        source_port: crate::world::port(lane),
+        segments: segments
+            .iter()
+            .map(|&(from, until, base, class)| Segment {
+                from: at(from),
+                until: at(until),
+                base: Span::from_millis(base),
+                class: Some(class),
+            })
+            .collect(),
+        tally: crate::FlowTally::default(),
+        last: crate::LastMessages::default(),
+    };
+    view.flows = (0..).zip(flows).map(flow).collect();
+    let changes = view.flows.iter().flat_map(|flow| {
+        let later = flow.segments.windows(2);
+        later.map(|pair| PathChange {
+            lane: flow.lane,
+            source_port: flow.source_port,
+            at: pair[1].from,
+            told: pair[1].from,
+            before: pair[0].base,
+            after: pair[1].base,
+            evidence: crate::Evidence::default(),
+        })
+    });
+    view.changes = changes.collect();
+    view
+}
+
+fn tested(view: &FleetView) -> Vec<Horizon> {
+    let flows: Vec<&FlowHistory> = view.flows.iter().collect();
+    backtest(view, &flows)
+}
+
+#[test]
+fn a_change_counts_from_when_it_was_told() {
+    // Two flows change places at 100 s, which was told at once, or half a minute later.
+    let one: &[_] = &[(0, 100, 70, 0), (100, 200, 80, 1)];
+    let other: &[_] = &[(0, 100, 80, 1), (100, 200, 70, 0)];
+    let mut view = view(200, &[one, other]);
+    let right = |view: &FleetView| tested(view)[0].on_low.share;
+    let at_once = right(&view);
+    view.changes
+        .iter_mut()
+        .for_each(|change| change.told = at(130));
+    let late = right(&view);
+    // Moments are 5 s apart over 190 s: for 30 s more the port that has left is taken.
+    assert!(at_once > 0.9, "{at_once}");
+    assert!(
+        (at_once - late - 6.0 / 38.0).abs() < 0.03,
+        "{at_once} {late}"
+    );
+}
+
+#[test]
+fn a_port_that_went_silent_is_not_still_low() {
+    let silent: &[_] = &[(0, 100, 70, 0)];
+    let low: &[_] = &[(20, 200, 70, 0)];
+    let high: &[_] = &[(0, 200, 80, 1)];
+    let found = tested(&view(200, &[silent, low, high]));
+    // The silent one was there first: taken from 95 s on it is gone ten seconds later, until
+    // its silence is noticed, a bin later.
+    assert!(found[0].on_low.share < 0.93, "{:?}", found[0]);
+    assert!(found[0].on_low.share > 0.8, "{:?}", found[0]);
+}
+
+#[test]
+fn one_late_flow_does_not_keep_the_others_waiting() {
+    let early: &[_] = &[(0, 200, 70, 0)];
+    let high: &[_] = &[(0, 200, 80, 1)];
+    let mut flows = vec![early, high, early, high, early, high, early, high, early];
+    let without = tested(&view(200, &flows));
+    let late: &[_] = &[(199, 200, 70, 0)];
+    flows.push(late);
+    let with = tested(&view(200, &flows));
+    assert_eq!(without.len(), 3, "10 s, 30 s and a minute");
+    assert_eq!(with.len(), 3);
+    assert_eq!(with[0].on_low.n, without[0].on_low.n);
+}
+
+#[test]
+fn quantiles_are_told_of_times_enough() {
+    let low: &[_] = &[(0, 4000, 70, 0)];
+    let high: &[_] = &[(0, 4000, 80, 1)];
+    let short = tested(&view(300, &[low, high]));
+    assert_eq!((short[0].on_low.n, short[0].p99), (29, None));
+    let gain = short[0].p50.expect("29 times").gain();
+    assert_eq!(gain, Span::ZERO, "half of two flows are low");
+    // Five minutes have not room for six minutes one after the other.
+    assert_eq!(short.last().map(|last| last.p50), Some(None));
+    let long = tested(&view(4000, &[low, high]));
+    assert_eq!(long[0].on_low.n, 399);
+    let gain = long[0].p99.expect("399 times").gain();
+    assert_eq!(gain, Span::from_millis(10));
+}
+
+/// Chance right in a quarter: two times suffice, 2 / (2 + 3.84) is 0.34. In half: four do.
+#[test]
+fn the_time_that_a_test_needs_grows_with_what_chance_gives() {
+    let minute = Span::from_secs(60);
+    assert_eq!(least_time(minute, 0.25), Some(minute.times(3)));
+    assert_eq!(least_time(minute, 0.5), Some(minute.times(5)));
+    assert_eq!(least_time(minute, 1.0), None);
+}

@@ -1,0 +1,210 @@
+//! The path changes of all flows, in the order in which they were told, each linked to the one
+//! before it of its flow. Of too many the oldest are forgotten: a week takes no more memory than
+//! the bound.
+
+use std::collections::VecDeque;
+use std::num::NonZeroU32;
+
+use neph_model::{Instant, Own, Span};
+
+use crate::view::PathChange;
+
+/// Changes that are kept: 56 MiB of them.
+pub(crate) const MOST: usize = 1 << 20;
+
+/// The number of a change: they count from 1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Link(NonZeroU32);
+
+#[derive(Clone, Copy, Debug)]
+struct Kept {
+    change: PathChange,
+    before: Option<Link>,
+    is_withdrawn: bool,
+}
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct Changes {
+    kept: VecDeque<Kept>,
+    most: usize,
+    forgotten: u32,
+    /// Of all, those that are forgotten among them.
+    withdrawn: usize,
+    horizon: Option<Instant<Own>>,
+}
+
+impl Changes {
+    /// None yet; of more than `most` the oldest are forgotten.
+    pub(crate) const fn new(most: usize) -> Self {
+        Self {
+            kept: VecDeque::new(),
+            most,
+            forgotten: 0,
+            withdrawn: 0,
+            horizon: None,
+        }
+    }
+
+    /// A change, and the one before it of its flow.
+    pub(crate) fn push(&mut self, change: PathChange, before: Option<Link>) -> Link {
+        if self.kept.len() >= self.most
+            && let Some(oldest) = self.kept.pop_front()
+        {
+            self.forgotten = self.forgotten.saturating_add(1);
+            self.forget_until(oldest.change.at);
+        }
+        self.kept.push_back(Kept {
+            change,
+            before,
+            is_withdrawn: false,
+        });
+        let kept = u32::try_from(self.kept.len()).unwrap_or(u32::MAX);
+        let number = self.forgotten.saturating_add(kept);
+        Link(NonZeroU32::new(number).unwrap_or(NonZeroU32::MIN))
+    }
+
+    /// A change, if it is still known.
+    pub(crate) fn get(&self, link: Link) -> Option<&PathChange> {
+        self.kept.get(self.index(link)?).map(|kept| &kept.change)
+    }
+
+    /// The change led to another latency than was told.
+    pub(crate) fn amend(&mut self, link: Link, after: Span) {
+        let index = self.index(link);
+        if let Some(kept) = index.and_then(|index| self.kept.get_mut(index)) {
+            kept.change.after = after;
+        }
+    }
+
+    /// The change was none: what it was, and the one before it of its flow.
+    pub(crate) fn withdraw(&mut self, link: Link) -> Option<(PathChange, Option<Link>)> {
+        let index = self.index(link)?;
+        let kept = self.kept.get_mut(index)?;
+        kept.is_withdrawn = true;
+        self.withdrawn += 1;
+        Some((kept.change, kept.before))
+    }
+
+    /// Whether its flow met other routers than before.
+    pub(crate) fn traced(&mut self, change: &PathChange, others: bool) {
+        let is_it = |kept: &&mut Kept| {
+            let known = &kept.change;
+            (known.lane, known.source_port, known.at)
+                == (change.lane, change.source_port, change.at)
+        };
+        if let Some(known) = self.kept.iter_mut().rev().find(is_it) {
+            known.change.evidence.trace = Some(others);
+        }
+    }
+
+    /// How many were told and not taken back, those that are forgotten among them.
+    pub(crate) fn told(&self) -> usize {
+        self.forgotten as usize + self.kept.len() - self.withdrawn
+    }
+
+    /// What was before this is not told any more: not all of it is known.
+    pub(crate) const fn horizon(&self) -> Option<Instant<Own>> {
+        self.horizon
+    }
+
+    /// Something else before this moment was forgotten too.
+    pub(crate) fn forget_until(&mut self, at: Instant<Own>) {
+        self.horizon = self.horizon.max(Some(at));
+    }
+
+    /// A flow's changes since the horizon, by time; `latest` is its last one.
+    pub(crate) fn of_flow(&self, latest: Option<Link>) -> Vec<PathChange> {
+        let mut found = Vec::new();
+        let mut next = latest;
+        while let Some(index) = next.and_then(|link| self.index(link)) {
+            let Some(kept) = self.kept.get(index) else {
+                break;
+            };
+            if Some(kept.change.at) <= self.horizon {
+                break;
+            }
+            found.push(kept.change);
+            next = kept.before;
+        }
+        found.reverse();
+        found
+    }
+
+    /// All since the horizon, by time.
+    pub(crate) fn by_time(&self) -> Vec<PathChange> {
+        let mut changes: Vec<PathChange> = self
+            .kept
+            .iter()
+            .filter(|kept| !kept.is_withdrawn && Some(kept.change.at) > self.horizon)
+            .map(|kept| kept.change)
+            .collect();
+        changes.sort_by_key(|change| (change.at, change.lane));
+        changes
+    }
+
+    fn index(&self, link: Link) -> Option<usize> {
+        let number = link.0.get().checked_sub(self.forgotten)?;
+        usize::try_from(number.checked_sub(1)?).ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use neph_model::Lane;
+
+    use super::*;
+    use crate::view::Evidence;
+
+    fn change(lane: u32, at: i64) -> PathChange {
+        PathChange {
+            lane: Lane(lane),
+            source_port: 1,
+            at: Instant::from_nanos(at),
+            told: Instant::from_nanos(at + 1),
+            before: Span::from_millis(20),
+            after: Span::from_millis(18),
+            evidence: Evidence::default(),
+        }
+    }
+
+    fn moments(changes: &[PathChange]) -> Vec<i64> {
+        changes.iter().map(|change| change.at.nanos()).collect()
+    }
+
+    #[test]
+    fn each_flow_finds_its_own_and_what_was_withdrawn_is_gone() {
+        let mut changes = Changes::new(MOST);
+        let first = changes.push(change(0, 10), None);
+        let other = changes.push(change(1, 12), None);
+        let second = changes.push(change(0, 20), Some(first));
+        assert_eq!(moments(&changes.of_flow(Some(second))), [10, 20]);
+        assert_eq!(moments(&changes.of_flow(Some(other))), [12]);
+        assert!(changes.of_flow(None).is_empty());
+        changes.amend(second, Span::from_millis(5));
+        assert_eq!(
+            changes.get(second).map(|change| change.after),
+            Some(Span::from_millis(5))
+        );
+        let (gone, before) = changes.withdraw(second).expect("it is known");
+        assert_eq!((gone.at.nanos(), before), (20, Some(first)));
+        assert_eq!(changes.told(), 2);
+        assert_eq!(moments(&changes.by_time()), [10, 12]);
+    }
+
+    #[test]
+    fn of_too_many_the_oldest_are_forgotten_and_counted() {
+        let mut changes = Changes::new(100);
+        let mut latest = [None; 2];
+        for number in 0..1000_u32 {
+            let lane = number % 2;
+            let latest = &mut latest[lane as usize];
+            *latest = Some(changes.push(change(lane, number.into()), *latest));
+        }
+        assert_eq!(changes.told(), 1000);
+        assert_eq!(changes.horizon(), Some(Instant::from_nanos(899)));
+        let known = moments(&changes.of_flow(latest[1]));
+        assert_eq!((known.len(), known[0]), (50, 901));
+        assert_eq!(changes.by_time().len(), 100);
+    }
+}

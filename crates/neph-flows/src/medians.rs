@@ -1,0 +1,151 @@
+//! Each flow's median round trip in each bin of time. A flow's messages come in order, so the round
+//! trips of one bin are kept of it, until its next bin begins.
+
+use neph_model::Span;
+
+use crate::trip::Trip;
+
+/// Round trips of a flow and bin that are kept at most: of more, every second, then every fourth.
+const MOST: i64 = 4096;
+
+/// A flow in its bin.
+#[derive(Clone, Copy, Debug, Default)]
+struct Open {
+    bin: u32,
+    /// Replies in it so far.
+    seen: u32,
+    port: u16,
+    /// Of so many replies one is kept: 2 to the power of this.
+    thinned: u8,
+}
+
+impl Open {
+    /// How many round trips are kept.
+    const fn held(self) -> usize {
+        self.seen.div_ceil(1 << self.thinned) as usize
+    }
+}
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct Medians {
+    /// How many round trips there is room for of each flow.
+    room: usize,
+    /// Round trips as they are kept, flow after flow.
+    trips: Vec<u32>,
+    flows: Vec<Open>,
+}
+
+impl Medians {
+    /// Of `flows` flows with a message each `interval`, in bins of `width`.
+    pub(crate) fn new(flows: usize, interval: Span, width: Span) -> Self {
+        let usual = width.nanos() / interval.nanos().max(1);
+        // Some more: who was held up catches up.
+        let room = usize::try_from((usual + usual / 8 + 3).clamp(4, MOST)).unwrap_or(4);
+        Self {
+            room,
+            trips: vec![0; flows * room],
+            flows: vec![Open::default(); flows],
+        }
+    }
+
+    /// A reply to a flow that has this number and port. Where it is its first in this bin, the
+    /// bin that the flow leaves is told with the median.
+    pub(crate) fn push(
+        &mut self,
+        (number, port): (u32, u16),
+        bin: u32,
+        trip: Trip,
+    ) -> Option<(u32, Trip)> {
+        let number = number as usize;
+        let open = *self.flows.get(number)?;
+        let left = if (open.bin, open.port) == (bin, port) {
+            None
+        } else {
+            self.leave(number)
+        };
+        let open = &mut self.flows[number];
+        (open.bin, open.port) = (bin, port);
+        let row = &mut self.trips[number * self.room..(number + 1) * self.room];
+        if open.held() == row.len() && open.seen.is_multiple_of(1 << open.thinned) {
+            for kept in 0..row.len().div_ceil(2) {
+                row[kept] = row[2 * kept];
+            }
+            open.thinned += 1;
+        }
+        if open.seen.is_multiple_of(1 << open.thinned) {
+            row[open.held()] = trip.code();
+        }
+        open.seen += 1;
+        left
+    }
+
+    /// The medians of all flows that are in this bin or an earlier one, with their bins.
+    pub(crate) fn leave_all(&mut self, bin: u32) -> impl Iterator<Item = (u32, Trip)> + '_ {
+        let flows = 0..self.flows.len();
+        flows.filter_map(move |number| {
+            let open = self.flows[number];
+            (open.bin <= bin).then(|| self.leave(number)).flatten()
+        })
+    }
+
+    /// A flow leaves its bin: the median there, if it had a reply.
+    fn leave(&mut self, number: usize) -> Option<(u32, Trip)> {
+        let open = std::mem::take(&mut self.flows[number]);
+        let begin = number * self.room;
+        let trips = &mut self.trips[begin..begin + open.held()];
+        trips.sort_unstable();
+        let last = trips.len().checked_sub(1)?;
+        let [low, high] = [last / 2, trips.len() / 2].map(|at| Trip::of_code(trips[at]).nanos());
+        Some((open.bin, Trip::from_nanos(low.midpoint(high))))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn medians() -> Medians {
+        Medians::new(2, Span::from_secs(1), Span::from_secs(20))
+    }
+
+    fn told(found: impl Iterator<Item = (u32, Trip)>) -> Vec<(u32, i64)> {
+        found.map(|(bin, trip)| (bin, trip.nanos())).collect()
+    }
+
+    #[test]
+    fn a_flow_that_goes_to_its_next_bin_tells_the_median_of_the_one_before() {
+        let mut medians = medians();
+        for nanos in [30, 10, 1000] {
+            assert_eq!(medians.push((0, 7), 3, Trip::from_nanos(nanos)), None);
+        }
+        assert_eq!(medians.push((1, 8), 3, Trip::from_nanos(50)), None);
+        let left = medians.push((0, 7), 4, Trip::from_nanos(70));
+        assert_eq!(told(left.into_iter()), [(3, 30)]);
+        assert_eq!(told(medians.leave_all(3)), [(3, 50)]);
+        assert_eq!(told(medians.leave_all(4)), [(4, 70)]);
+        assert_eq!(told(medians.leave_all(4)), []);
+    }
+
+    #[test]
+    fn another_port_is_another_flow_and_a_number_too_high_is_none() {
+        let mut medians = medians();
+        assert_eq!(medians.push((0, 7), 0, Trip::from_nanos(10)), None);
+        let left = medians.push((0, 9), 0, Trip::from_nanos(20));
+        assert_eq!(told(left.into_iter()), [(0, 10)]);
+        assert_eq!(medians.push((2, 7), 0, Trip::from_nanos(10)), None);
+        assert_eq!(told(medians.leave_all(0)), [(0, 20)]);
+    }
+
+    #[test]
+    fn of_many_more_messages_than_planned_some_stand_for_all() {
+        let mut medians = medians();
+        for nanos in 0..100_000 {
+            medians.push((0, 7), 0, Trip::from_nanos(nanos));
+        }
+        let [(_, median)] = told(medians.leave_all(0))[..] else {
+            panic!("one flow");
+        };
+        assert!((median - 50_000).abs() < 5_000, "{median}");
+    }
+}

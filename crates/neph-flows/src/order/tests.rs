@@ -1,0 +1,194 @@
+use neph_model::{AtPeer, Lane, ReadBy, Span};
+use proptest::prelude::*;
+
+use super::*;
+
+/// A flow of a message each 200 ms: what happens to each on the way there and back.
+#[derive(Clone, Copy, Debug)]
+enum Fate {
+    /// Milliseconds there and back.
+    Takes(i64, i64),
+    LostThere,
+    LostBack,
+}
+
+fn run(every: i64, fates: &[Fate]) -> FlowTally {
+    // The peer counts in the order of arrival.
+    let mut at_peer: Vec<(i64, usize)> = fates
+        .iter()
+        .enumerate()
+        .filter_map(|(seq, fate)| match fate {
+            Fate::Takes(there, _) => Some((i64::try_from(seq).unwrap() * every + there, seq)),
+            Fate::LostBack => Some((i64::try_from(seq).unwrap() * every + 10, seq)),
+            Fate::LostThere => None,
+        })
+        .collect();
+    at_peer.sort_unstable();
+    let mut order = Order::default();
+    for (seq, fate) in fates.iter().enumerate() {
+        let sent = i64::try_from(seq).unwrap() * every;
+        let outcome = match *fate {
+            Fate::LostThere | Fate::LostBack => FleetOutcome::Lost,
+            Fate::Takes(there, back) => {
+                let count = at_peer.iter().position(|(_, who)| *who == seq).unwrap();
+                FleetOutcome::Reply(FleetReply {
+                    round_trip: Span::from_millis(there + back),
+                    read_by: ReadBy::Kernel,
+                    at_peer: Some(AtPeer {
+                        rx: Instant::from_nanos((sent + there) * 1_000_000),
+                        residence: Span::ZERO,
+                        count: Some(u32::try_from(count).unwrap()),
+                        ttl: None,
+                    }),
+                    ttl: None,
+                    copies: 0,
+                })
+            }
+        };
+        let message = FleetMessage {
+            lane: Lane(0),
+            source_port: 1,
+            seq: u32::try_from(seq).unwrap(),
+            sent: Instant::from_nanos(sent * 1_000_000),
+            late: Span::ZERO,
+            outcome,
+        };
+        order.push(&message, Span::from_millis(every));
+    }
+    order.tally().told()
+}
+
+#[test]
+fn what_the_peer_counted_was_lost_on_the_way_back() {
+    use Fate::{LostBack, LostThere, Takes};
+    let ok = Takes(10, 10);
+    let tally = run(200, &[LostThere, ok, LostBack, LostThere, ok, LostBack, ok]);
+    assert_eq!((tally.replies, tally.lost), (3, 4));
+    assert_eq!((tally.lost_forward, tally.lost_reverse), (2, 2));
+}
+
+#[test]
+fn a_shorter_way_there_lets_requests_overtake() {
+    let mut fates = vec![Fate::Takes(20, 10); 5];
+    fates.extend([Fate::Takes(8, 10); 5]);
+    // At 5 ms the first on the new path overtakes two, the second one of these.
+    let tally = run(5, &fates);
+    assert_eq!(tally.reordered_forward, 2);
+    assert_eq!((tally.reordered_reverse, tally.reordered), (0, 2));
+    // At 200 ms nobody meets anybody.
+    assert_eq!(run(200, &fates).reordered, 0);
+}
+
+#[test]
+fn a_shorter_way_back_lets_replies_overtake() {
+    let mut fates = vec![Fate::Takes(10, 20); 5];
+    fates.extend([Fate::Takes(10, 8); 5]);
+    let tally = run(5, &fates);
+    assert_eq!(tally.reordered_reverse, 2);
+    assert_eq!((tally.reordered_forward, tally.reordered), (0, 2));
+}
+
+#[test]
+fn a_longer_way_reorders_nothing() {
+    let mut fates = vec![Fate::Takes(8, 8); 5];
+    fates.extend([Fate::Takes(30, 30); 5]);
+    let tally = run(5, &fates);
+    assert_eq!(
+        tally,
+        FlowTally {
+            replies: 10,
+            ..FlowTally::default()
+        }
+    );
+}
+
+/// What happens to a message that is lost, or doubled, on one of the two ways.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Way {
+    Single,
+    DoubledThere,
+    DoubledBack,
+    LostThere,
+    LostBack,
+}
+
+/// What is told of a flow whose peer counts each request that arrives, doubled ones twice.
+fn told(ways: &[Way]) -> FlowTally {
+    let (mut order, mut count) = (Order::default(), 0);
+    for (seq, way) in (0..).zip(ways) {
+        let own = count;
+        count += match way {
+            Way::Single | Way::DoubledBack | Way::LostBack => 1,
+            Way::DoubledThere => 2,
+            Way::LostThere => 0,
+        };
+        let sent = i64::from(seq) * 200_000_000;
+        let mut message = crate::world::message(0, seq, sent, 10_000_000);
+        if let FleetOutcome::Reply(reply) = &mut message.outcome
+            && let Some(peer) = &mut reply.at_peer
+        {
+            peer.count = Some(own);
+            reply.copies = u8::from(matches!(way, Way::DoubledThere | Way::DoubledBack));
+        }
+        if matches!(way, Way::LostThere | Way::LostBack) {
+            message.outcome = FleetOutcome::Lost;
+        }
+        order.push(&message, Span::from_millis(200));
+    }
+    order.tally().told()
+}
+
+#[test]
+fn the_last_replys_copies_raise_the_next_count() {
+    use Way::{DoubledThere, LostBack, LostThere, Single};
+    // Either the request was doubled and the next one lost there, or the reply was doubled and
+    // the next one's reply lost: the count is the same.
+    let tally = told(&[Single, DoubledThere, LostThere, Single]);
+    assert_eq!((tally.lost_forward, tally.lost_reverse), (0, 0));
+    let tally = told(&[Single, DoubledThere, LostBack, Single]);
+    assert_eq!((tally.lost_forward, tally.lost_reverse), (0, 1));
+    // Of its own copy a reply's count tells nothing.
+    let tally = told(&[Single, LostBack, DoubledThere]);
+    assert_eq!((tally.lost_forward, tally.lost_reverse), (0, 1));
+}
+
+proptest! {
+    #[test]
+    fn with_loss_and_doubling_no_loss_gets_the_wrong_direction(
+        ways in prop::collection::vec(prop::sample::select(vec![
+            Way::Single, Way::DoubledThere, Way::DoubledBack, Way::LostThere, Way::LostBack,
+        ]), 1..60)
+    ) {
+        let mut ways = ways;
+        ways.push(Way::Single);
+        let count = |wanted: Way| ways.iter().map(|way| u64::from(*way == wanted)).sum::<u64>();
+        let tally = told(&ways);
+        prop_assert_eq!(tally.lost, count(Way::LostThere) + count(Way::LostBack));
+        prop_assert!(tally.lost_forward <= count(Way::LostThere));
+        prop_assert!(tally.lost_reverse <= count(Way::LostBack));
+        // Each copy leaves one loss undivided at most.
+        let known = tally.lost_forward + tally.lost_reverse;
+        prop_assert!(tally.lost - known <= tally.copies);
+    }
+}
+
+proptest! {
+    #[test]
+    fn without_reordering_each_loss_before_a_reply_gets_its_direction(
+        choices in prop::collection::vec(0..3_u8, 1..60)
+    ) {
+        let mut fates: Vec<Fate> = choices.iter().map(|choice| match choice {
+            0 => Fate::Takes(10, 10),
+            1 => Fate::LostThere,
+            _ => Fate::LostBack,
+        }).collect();
+        fates.push(Fate::Takes(10, 10));
+        let count = |wanted: u8| {
+            choices.iter().map(|choice| u64::from(*choice == wanted)).sum::<u64>()
+        };
+        let tally = run(200, &fates);
+        prop_assert_eq!(tally.lost_forward, count(1));
+        prop_assert_eq!(tally.lost_reverse, count(2));
+        prop_assert_eq!(tally.reordered, 0);
+    }
+}

@@ -1,0 +1,162 @@
+//! What a fleet's digest says, held against the gates of the lab's links, in virtual time: path
+//! changes, classes, shares, inflation.
+
+#![expect(clippy::print_stdout, reason = "the table of two hours")]
+
+mod link;
+mod truth;
+
+use std::collections::BTreeMap;
+
+use neph_flows::{Digest, FleetView, Settings};
+
+use link::{Asked, Bursts, MS, NOISY, NONE, S, measure};
+use truth::{Margins, Score, Told, Truth};
+
+const QUIET_LINK: &str = include_str!("../../../neph-lab/topologies/flows-4-paths.toml");
+const NOISY_LINK: &str = include_str!("../../../neph-lab/topologies/flows-noisy.toml");
+
+/// Levels that were told lie within the tolerance, and twice that where there is jitter; dates within
+/// a second, and five where there is jitter.
+const LEVEL: i64 = MS / 2;
+const TIME: i64 = S;
+
+fn asked(flows: u32, seconds: i64, seed: u64) -> Asked {
+    Asked {
+        flows,
+        interval: 200 * MS,
+        length: seconds * S,
+        seed,
+    }
+}
+
+struct Found {
+    view: FleetView,
+    truth: Truth,
+    score: Score,
+}
+
+fn found(link: &str, bursts: [Option<Bursts>; 2], asked: &Asked) -> Found {
+    let mut digest = Digest::new(&asked.fleet(), Settings::default()).expect("the source's");
+    let truth = measure(link, bursts, asked, &mut digest);
+    digest.finish();
+    let view = digest.view();
+    let mut told: Vec<Vec<Told>> = vec![Vec::new(); asked.flows as usize];
+    for change in &view.changes {
+        told[change.lane.0 as usize].push(Told {
+            at: change.at.nanos(),
+            certain: change.told.nanos(),
+            before: change.before,
+            after: change.after,
+        });
+    }
+    let both = bursts.iter().flatten();
+    let mut queues: Vec<_> = both
+        .flat_map(|bursts| bursts.queues(asked.length))
+        .collect();
+    queues.sort_unstable();
+    let quiet = queues.is_empty();
+    let margins = Margins {
+        time: if quiet { TIME } else { 5 * TIME },
+        level: if quiet { LEVEL } else { 2 * LEVEL },
+        queues,
+    };
+    let mut score = Score::default();
+    for (lane, told) in told.iter().enumerate() {
+        truth.score(lane, told, &margins, &mut score);
+    }
+    Found { view, truth, score }
+}
+
+impl Found {
+    /// As many classes as paths, each with its share; the inflation within 1 %.
+    fn classes_are_the_paths(&self) {
+        let classes = &self.view.classes[0];
+        let shares = self.truth.shares();
+        assert_eq!(classes.len(), shares.len(), "{classes:?}");
+        for (class, (level, share)) in classes.iter().zip(&shares) {
+            assert!((class.base.nanos() - level).abs() <= LEVEL, "{class:?}");
+            assert!((class.share - share).abs() < 0.01, "{class:?}: {share}");
+        }
+        let inflation = self.view.pairs[0].inflation.expect("classes").ratio;
+        let truly = 78.0 / 70.0;
+        assert!((inflation / truly - 1.0).abs() < 0.01, "{inflation}");
+    }
+
+    fn print(&self, name: &str) {
+        let score = &self.score;
+        println!(
+            "| {name} | {} | {} | {} | {} | {:.2} | {} | {} | {} | {} |",
+            score.due,
+            score.told,
+            score.wrong.len(),
+            score.missed.len(),
+            100.0 * score.recall(),
+            score.delay(0.5),
+            score.delay(0.95),
+            score.delay(1.0),
+            score.misdated
+        );
+        by_second("false", score.wrong.iter().map(|(_, change)| change.at));
+        by_second("missed", score.missed.iter().map(|(_, at)| *at));
+        let shares = self.truth.shares();
+        for (class, (level, share)) in self.view.classes[0].iter().zip(&shares) {
+            let base = class.base.millis_f64();
+            println!(
+                "class {base:.3} ms, share {:.4}; path {:.3} ms, share {share:.4}",
+                class.share,
+                neph_model::Span::from_nanos(*level).millis_f64()
+            );
+        }
+    }
+}
+
+/// How many of them there are in each second: what goes wrong does so for many flows at once.
+fn by_second(what: &str, moments: impl Iterator<Item = i64>) {
+    let mut counts: BTreeMap<i64, u32> = BTreeMap::new();
+    for at in moments {
+        *counts.entry(at / S).or_default() += 1;
+    }
+    let told = counts
+        .iter()
+        .map(|(second, count)| format!("{count} at {second} s"));
+    println!("{what}: {}", told.collect::<Vec<_>>().join(", "));
+}
+
+#[test]
+fn on_a_quiet_link_every_reshuffle_of_the_gate_is_told_and_nothing_else() {
+    let found = found(QUIET_LINK, NONE, &asked(128, 130, 3));
+    found.print("quiet, 130 s");
+    assert!(found.score.due > 150, "{}", found.score.due);
+    assert!(found.score.wrong.is_empty(), "{:?}", found.score.wrong);
+    assert!(found.score.recall() >= 0.99, "{:?}", found.score.missed);
+    found.classes_are_the_paths();
+}
+
+#[test]
+fn behind_jitter_and_full_queues_nothing_is_told_that_the_gate_did_not_do() {
+    let found = found(NOISY_LINK, NOISY, &asked(128, 70, 3));
+    found.print("noisy, 70 s");
+    assert!(found.score.told > 50, "{}", found.score.told);
+    assert!(found.score.wrong.is_empty(), "{:?}", found.score.wrong);
+}
+
+/// 512 flows, 5 messages a second each.
+#[test]
+#[ignore = "minutes, in release"]
+fn two_virtual_hours() {
+    let seed = std::env::var("SEED").map_or(20_261_122, |seed| seed.parse().expect("a number"));
+    println!(
+        "| link | true | told | false | missed | recall % | delay ms, p50 | p95 | most | date over 1 s off |"
+    );
+    println!("|---|---|---|---|---|---|---|---|---|---|");
+    let quiet = found(QUIET_LINK, NONE, &asked(512, 7200, seed));
+    quiet.print("flows-4-paths");
+    let noisy = found(NOISY_LINK, NOISY, &asked(512, 7200, seed));
+    noisy.print("flows-noisy");
+    for found in [&quiet, &noisy] {
+        assert!(found.score.wrong.is_empty(), "{:?}", found.score.wrong);
+        found.classes_are_the_paths();
+    }
+    assert!(quiet.score.recall() >= 0.99, "{}", quiet.score.recall());
+}

@@ -1,0 +1,96 @@
+//! Blocks of source ports that one process in a network namespace has for itself.
+//!
+//! Ports that are not bound cannot defend themselves: two fleets that share sockets would take the
+//! same ones, and each other's replies. So a fleet holds a name for each block of ports it uses.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::net::{SocketAddr, UnixDatagram};
+
+/// Ports in a block: 64 blocks are all there are.
+const BLOCK: u16 = 1_024;
+
+/// The blocks that this process has, and how many ports it uses in each.
+#[derive(Debug)]
+pub(crate) struct Blocks {
+    transport: &'static str,
+    ours: BTreeMap<u16, Block>,
+}
+
+#[derive(Debug)]
+struct Block {
+    /// A name without a file (unix(7), abstract), which the kernel gives out once in each network
+    /// namespace and takes back when the process ends, however it does.
+    _name: UnixDatagram,
+    ports: u16,
+}
+
+impl Blocks {
+    /// None yet, of the ports of `udp` or `tcp`.
+    pub(crate) const fn new(transport: &'static str) -> Self {
+        Self {
+            transport,
+            ours: BTreeMap::new(),
+        }
+    }
+
+    /// Takes a port that [`Self::give_back`] has not been told of.
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::AddrInUse`] if another process has its block.
+    pub(crate) fn take(&mut self, port: u16) -> io::Result<()> {
+        let number = port / BLOCK;
+        if let Some(block) = self.ours.get_mut(&number) {
+            block.ports += 1;
+            return Ok(());
+        }
+        let name = format!("neph/{}-ports/{number}", self.transport);
+        let name = UnixDatagram::bind_addr(&SocketAddr::from_abstract_name(name)?)?;
+        self.ours.insert(
+            number,
+            Block {
+                _name: name,
+                ports: 1,
+            },
+        );
+        Ok(())
+    }
+
+    /// The port is not used any more; with the last one its block is anybody's.
+    pub(crate) fn give_back(&mut self, port: u16) {
+        let number = port / BLOCK;
+        if let Some(block) = self.ours.get_mut(&number) {
+            block.ports -= 1;
+            if block.ports == 0 {
+                self.ours.remove(&number);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_block_is_one_fleets_until_its_last_port_is_back() {
+        let (mut one, mut other) = (Blocks::new("test"), Blocks::new("test"));
+        one.take(10_300).expect("nobody has it");
+        one.take(10_301).expect("ours already");
+        let refused = other.take(11_000).expect_err("the same block");
+        assert_eq!(refused.kind(), io::ErrorKind::AddrInUse);
+        other.take(11_264).expect("the next block");
+        one.give_back(10_300);
+        assert!(other.take(11_000).is_err());
+        one.give_back(10_301);
+        other.take(11_000).expect("it is back");
+    }
+
+    #[test]
+    fn udp_and_tcp_have_ports_of_their_own() {
+        let (mut udp, mut tcp) = (Blocks::new("test-u"), Blocks::new("test-t"));
+        udp.take(1).expect("nobody has it");
+        tcp.take(1).expect("nobody has it");
+    }
+}

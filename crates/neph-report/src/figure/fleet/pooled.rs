@@ -1,0 +1,85 @@
+//! A pair over all of its blocks: sums of what was counted, medians of what was compared. Owns no
+//! curves, which are never mixed.
+
+use neph_flows::Share;
+use neph_model::Span;
+use neph_stats::{Sorted, rough_quantile};
+
+use super::pair::Pair;
+use crate::findings::real;
+
+/// A pair, once, whatever the number of its blocks.
+#[derive(Clone, Debug)]
+pub(crate) struct Pooled<'a> {
+    /// Its first block, for its names.
+    pub(crate) pair: &'a Pair<'a>,
+    pub(crate) blocks: usize,
+    /// The most flows that a block had.
+    pub(crate) flows: usize,
+    /// The fewest and the most classes.
+    pub(crate) classes: (usize, usize),
+    /// The lowest class and the highest, over all blocks; none where no flow had a base latency.
+    pub(crate) ends: Option<(Span, Span)>,
+    /// Highest class over lowest, less one: the median over blocks, which are no pairs of their own.
+    pub(crate) inflation: Option<f64>,
+    /// Path changes, all together.
+    pub(crate) changes: usize,
+    /// The same for each flow and hour; none before any flow was watched, and where flows are too
+    /// short for all changes to be told.
+    pub(crate) changes_per_flow_hour: Option<f64>,
+    pub(crate) too_short: bool,
+    /// Of the stays in a class that were watched long enough, the share that ended soon.
+    pub(crate) left_soon: Option<Share>,
+    /// How soon that is.
+    pub(crate) soon: Span,
+}
+
+impl<'a> Pooled<'a> {
+    /// Every pair, in the order of `pairs`.
+    pub(crate) fn all(pairs: &'a [Pair<'a>]) -> Vec<Self> {
+        let mut found: Vec<Vec<&Pair<'_>>> = Vec::new();
+        for pair in pairs {
+            let same = |known: &&mut Vec<&Pair<'_>>| {
+                let first = known.first();
+                let key = |one: &Pair<'_>| (one.scenario, one.endpoint);
+                first.is_some_and(|first| key(first) == key(pair))
+            };
+            match found.iter_mut().find(same) {
+                Some(blocks) => blocks.push(pair),
+                None => found.push(vec![pair]),
+            }
+        }
+        found.iter().filter_map(|blocks| Self::of(blocks)).collect()
+    }
+
+    fn of(blocks: &[&'a Pair<'a>]) -> Option<Self> {
+        let pair = *blocks.first()?;
+        let known = || blocks.iter().map(|one| one.known);
+        let classes = || blocks.iter().map(|one| one.classes().len());
+        let inflations = || known().filter_map(|one| one.inflation);
+        let ends = inflations().map(|one| (one.lowest, one.highest));
+        let mut ratios: Vec<f64> = inflations().map(|one| one.ratio - 1.0).collect();
+        let sorted = Sorted::sort(&mut ratios).ok();
+        let changes = whole(known().map(|one| one.changes).sum());
+        let watched = known().fold(Span::ZERO, |sum, one| sum + one.watched);
+        let hours = watched.secs_f64() / 3600.0;
+        let too_short = known().any(|one| one.too_short);
+        Some(Self {
+            pair,
+            blocks: blocks.len(),
+            flows: whole(known().map(|one| one.flows).max()?),
+            classes: (classes().min()?, classes().max()?),
+            ends: ends.reduce(|all, one| (all.0.min(one.0), all.1.max(one.1))),
+            inflation: sorted.and_then(|ratios| rough_quantile(ratios, 0.5).ok()),
+            changes,
+            changes_per_flow_hour: (hours > 0.0 && !too_short).then(|| real(changes) / hours),
+            too_short,
+            left_soon: Share::together(known().filter_map(|one| one.leave_soon)),
+            soon: pair.view.settings.soon,
+        })
+    }
+}
+
+fn whole(number: u64) -> usize {
+    usize::try_from(number).unwrap_or(usize::MAX)
+}

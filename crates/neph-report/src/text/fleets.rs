@@ -1,0 +1,60 @@
+//! Fleets in a terminal: one line for each pair, those with the most path changes first.
+
+use unicode_width::UnicodeWidthStr;
+
+use super::padded;
+use crate::axis::{count, millis, percent};
+use crate::figure::{Pooled, pairs};
+use crate::{CampaignData, PlotSettings};
+
+/// More pairs are counted.
+const MOST: usize = 24;
+/// Names are cut down to this.
+const LONGEST: usize = 40;
+
+/// The table with its heading; nothing without a fleet.
+pub(super) fn table(data: &CampaignData, settings: &PlotSettings) -> String {
+    let found = pairs(data, settings);
+    let mut all = Pooled::all(&found);
+    all.sort_by_key(|pair| std::cmp::Reverse(pair.changes));
+    let Some(first) = all.first() else {
+        return String::new();
+    };
+    let soon = format!("left in {} s", first.soon.secs_f64());
+    let (shown, rest) = all.split_at(all.len().min(MOST));
+    let longest = shown.iter().map(|one| one.pair.name.width()).max();
+    let names = longest.unwrap_or(0).clamp(8, LONGEST);
+    let mut out = format!(
+        "{}{:>8}{:>9}{:>11}{:>11}{:>11}{:>13}{soon:>14}\n",
+        padded("flows to", names),
+        "flows",
+        "classes",
+        "lowest",
+        "highest",
+        "inflation",
+        "moves/flow/h",
+    );
+    out.extend(shown.iter().map(|pair| row(pair, names)));
+    if !rest.is_empty() {
+        out.push_str(&format!("{} more, with fewer moves\n", count(rest.len())));
+    }
+    out
+}
+
+fn row(pair: &Pooled<'_>, names: usize) -> String {
+    let or = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
+    let classes = match pair.classes {
+        (fewest, most) if fewest < most => format!("{fewest}-{most}"),
+        (_, most) => most.to_string(),
+    };
+    format!(
+        "{}{:>8}{classes:>9}{:>11}{:>11}{:>11}{:>13}{:>14}\n",
+        padded(&pair.pair.name, names),
+        count(pair.flows),
+        or(pair.ends.map(|ends| millis(ends.0.millis_f64()))),
+        or(pair.ends.map(|ends| millis(ends.1.millis_f64()))),
+        or(pair.inflation.map(percent)),
+        or(pair.changes_per_flow_hour.map(|rate| format!("{rate:.1}"))),
+        or(pair.left_soon.map(|share| percent(share.share))),
+    )
+}

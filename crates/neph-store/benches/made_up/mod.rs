@@ -1,0 +1,75 @@
+//! What both benchmarks make up alike: noise, and the campaign that their messages belong to.
+
+use neph_model::{
+    Campaign, CampaignId, CampaignStatus, Experiment, ExperimentId, ExperimentStatus, HostFacts,
+    Load, Order, Provenance, ScenarioId, Tally, Wall,
+};
+
+/// Splitmix64: enough to make stamps look measured.
+pub(crate) struct Noise(pub(crate) u64);
+
+impl Noise {
+    /// The next number from 0 to below `bound`.
+    pub(crate) fn below(&mut self, bound: i64) -> i64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        i64::try_from((z ^ (z >> 31)) >> 1).unwrap() % bound
+    }
+}
+
+/// A campaign that runs.
+pub(crate) fn campaign() -> Campaign {
+    Campaign {
+        id: CampaignId::new(),
+        name: "bench".to_owned(),
+        plan_text: String::new(),
+        plan_hash: String::new(),
+        plan_path: String::new(),
+        topology_text: None,
+        topology_hash: None,
+        seed: 1,
+        order: Order::Random,
+        blocks: 1,
+        status: CampaignStatus::Running,
+        started: Wall::from_unix_nanos(1),
+        ended: None,
+    }
+}
+
+/// Its only experiment, which measures nothing yet.
+pub(crate) fn experiment(campaign: CampaignId) -> Experiment {
+    Experiment {
+        id: ExperimentId::new(),
+        campaign,
+        scenario: ScenarioId(1),
+        block: 0,
+        position: 0,
+        attempt: 0,
+        status: ExperimentStatus::Running,
+        reason: None,
+        started: Wall::from_unix_nanos(1),
+        ended: None,
+        flows: Vec::new(),
+        fleet: None,
+        tally: Tally::default(),
+        warnings: Vec::new(),
+        anchors: Vec::new(),
+    }
+}
+
+/// Where that came from: nobody knows.
+pub(crate) fn provenance(experiment: ExperimentId) -> Provenance {
+    Provenance {
+        experiment,
+        version: String::new(),
+        commit: String::new(),
+        plan_hash: String::new(),
+        site: None,
+        host: HostFacts::default(),
+        load: Load::default(),
+        lateness_p50: None,
+        lateness_p99: None,
+    }
+}

@@ -1,0 +1,109 @@
+//! The networks that a plan's lab has: its own topology, and those that seasons have instead.
+//!
+//! Owns how several are kept with a campaign, as one text: each behind a line that says how long it
+//! is and which file it was, `# topology 123 bytes: high.toml`.
+
+use std::path::{Path, PathBuf};
+
+use neph_campaign::Plan;
+use neph_lab::Topology;
+use neph_text::Source;
+
+use super::outside;
+use crate::exit::Failure;
+
+/// One of them.
+#[derive(Debug)]
+pub(crate) struct Scene {
+    /// The file, as the plan writes it.
+    pub(crate) file: String,
+    pub(crate) topology: Topology,
+    pub(crate) source: Source,
+}
+
+/// Reads all that a plan names, from where `load` finds them; `source` is the plan's.
+pub(super) fn read(
+    plan: &Plan,
+    source: &Source,
+    load: impl Fn(&str, PathBuf) -> Result<Source, String>,
+) -> Result<Vec<Scene>, Failure> {
+    let folder = Path::new(&plan.path).parent();
+    let folder = folder.map_or_else(PathBuf::new, Path::to_path_buf);
+    let scene = |file: &neph_text::Placed<String>| match load(&file.value, folder.join(&file.value))
+    {
+        Ok(loaded) => {
+            let (topology, source) = crate::topology::understand(loaded)?;
+            let file = file.value.clone();
+            Ok(Scene {
+                file,
+                topology,
+                source,
+            })
+        }
+        Err(why) => Err(outside::no_topology(file, source.clone(), &why)),
+    };
+    plan.topologies().into_iter().map(scene).collect()
+}
+
+/// The text that is kept with a campaign; none without a lab.
+pub(super) fn kept(scenes: &[Scene]) -> Option<String> {
+    match scenes {
+        [] => None,
+        [only] => Some(only.source.text().to_owned()),
+        several => {
+            let each = several.iter().map(|scene| {
+                let (text, file) = (scene.source.text(), &scene.file);
+                format!("{HEAD}{} bytes: {file}\n{text}", text.len())
+            });
+            Some(each.collect())
+        }
+    }
+}
+
+const HEAD: &str = "# topology ";
+
+/// The text of one file among those that were kept; `None` where it is not among them.
+pub(super) fn of_kept<'t>(kept: &'t str, file: &str) -> Option<&'t str> {
+    let mut rest = kept;
+    while let Some((length, after)) = rest.strip_prefix(HEAD)?.split_once(" bytes: ") {
+        let (name, text) = after.split_once('\n')?;
+        let length: usize = length.parse().ok()?;
+        let own = text.get(..length)?;
+        if name == file {
+            return Some(own);
+        }
+        rest = &text[length..];
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn scene(file: &str, text: &str) -> Scene {
+        let (topology, source) =
+            crate::topology::understand(Source::new(file, text)).expect("a topology");
+        Scene {
+            file: file.to_owned(),
+            topology,
+            source,
+        }
+    }
+
+    const LOW: &str = "version = 1\n[[site]]\nname = \"a\"\naddress = \"10.1.0.1/24\"\n";
+
+    #[test]
+    fn several_topologies_come_back_from_the_text_that_is_kept() {
+        let high = LOW.replace("10.1", "10.2") + "# topology 3 bytes: low.toml\n# ä";
+        let scenes = [scene("low.toml", LOW), scene("../high.toml", &high)];
+        assert_eq!(kept(&scenes[..1]).as_deref(), Some(LOW));
+        let text = kept(&scenes).expect("two");
+        assert_eq!(of_kept(&text, "low.toml"), Some(LOW));
+        assert_eq!(of_kept(&text, "../high.toml"), Some(high.as_str()));
+        assert_eq!(of_kept(&text, "other.toml"), None);
+        assert_eq!(of_kept(LOW, "low.toml"), None);
+        assert_eq!(of_kept("# topology 99 bytes: a\nx", "a"), None);
+        assert_eq!(kept(&[]), None);
+    }
+}
