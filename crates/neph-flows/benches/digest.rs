@@ -55,6 +55,7 @@ fn measure((flows, millis, seconds): (u32, u32, u32), file: Option<&String>) {
         }],
         interval: Span::from_millis(millis.into()),
         renewal: None,
+        criteria: None,
     };
     let mut stream = Stream::new(&fleet, seconds);
     let mut batch = Vec::with_capacity(BATCH);
@@ -63,7 +64,9 @@ fn measure((flows, millis, seconds): (u32, u32, u32), file: Option<&String>) {
     let (mut messages, mut cpu, mut most) = (0_u64, 0, empty);
     while stream.next(&mut batch) {
         let begun = cpu_time();
-        batch.iter().for_each(|message| digest.push(message));
+        for message in &batch {
+            digest.push(message);
+        }
         digest.news().for_each(drop);
         cpu += cpu_time() - begun;
         messages += batch.len() as u64;

@@ -10,7 +10,7 @@ use crate::error::StatsError;
 use crate::real::real_nanos;
 
 /// The largest window that is accepted.
-const LARGEST_WINDOW: usize = 16;
+pub(crate) const LARGEST_WINDOW: u8 = 16;
 
 /// The three numbers of the rule. Only [`Detection::new`] and `default` make one, so they fit
 /// together.
@@ -36,7 +36,7 @@ impl Detection {
             })
         };
         let small = |count: usize| u8::try_from(count).unwrap_or(u8::MAX);
-        if !(2..=LARGEST_WINDOW).contains(&window) {
+        if !(2..=usize::from(LARGEST_WINDOW)).contains(&window) {
             return refuse("window", f64::from(small(window)), "from 2 to 16 samples");
         }
         if !(2..=window).contains(&quorum) {
@@ -88,16 +88,37 @@ pub(crate) struct Stable {
     pub(crate) since: u8,
 }
 
+/// What a window says if it is full and stable; `ago` gives the sample that came so many before the
+/// newest, nanoseconds.
+pub(crate) fn stable(detection: &Detection, ago: impl Fn(usize) -> Option<i64>) -> Option<Stable> {
+    let mut samples = [0; LARGEST_WINDOW as usize];
+    let samples = &mut samples[..detection.window()];
+    for (number, sample) in samples.iter_mut().enumerate() {
+        *sample = ago(number)?;
+    }
+    let minimum = *samples.iter().min()?;
+    let near = |sample: i64| sample.saturating_sub(minimum) <= detection.tolerance;
+    let together = samples.iter().filter(|&&s| near(s)).count();
+    if together < detection.quorum() {
+        return None;
+    }
+    let since = samples.iter().rposition(|&s| near(s))?;
+    Some(Stable {
+        minimum,
+        since: u8::try_from(since).unwrap_or(u8::MAX),
+    })
+}
+
 /// The last samples of one flow.
 #[derive(Debug, Clone)]
-pub(crate) struct Window {
+struct Window {
     ring: Box<[i64]>,
     next: u8,
     held: u8,
 }
 
 impl Window {
-    pub(crate) fn new(detection: &Detection) -> Self {
+    fn new(detection: &Detection) -> Self {
         Self {
             ring: vec![0; detection.window()].into_boxed_slice(),
             next: 0,
@@ -105,42 +126,28 @@ impl Window {
         }
     }
 
-    pub(crate) fn push(&mut self, sample: i64) {
+    fn push(&mut self, sample: i64) {
         let size = u8::try_from(self.ring.len()).unwrap_or(u8::MAX);
         self.ring[usize::from(self.next)] = sample;
         self.next = (self.next + 1) % size;
         self.held = (self.held + 1).min(size);
     }
 
-    pub(crate) fn clear(&mut self) {
+    fn clear(&mut self) {
         (self.next, self.held) = (0, 0);
     }
 
     /// The sample that came `ago` samples before the newest. Must be held.
-    pub(crate) fn ago(&self, ago: u8) -> i64 {
+    fn ago(&self, ago: u8) -> i64 {
         let size = self.ring.len();
         self.ring[(usize::from(self.next) + 2 * size - 1 - usize::from(ago)) % size]
     }
 
-    /// The oldest sample of a full window.
-    pub(crate) fn oldest(&self) -> Option<i64> {
-        let full = usize::from(self.held) == self.ring.len();
-        full.then(|| self.ago(self.held - 1))
-    }
-
-    /// What the window says if it is full and stable.
-    pub(crate) fn stable(&self, detection: &Detection) -> Option<Stable> {
-        if usize::from(self.held) < self.ring.len() {
-            return None;
-        }
-        let minimum = *self.ring.iter().min()?;
-        let near = |sample: i64| sample.saturating_sub(minimum) <= detection.tolerance;
-        let together = self.ring.iter().filter(|&&s| near(s)).count();
-        if together < detection.quorum() {
-            return None;
-        }
-        let since = (0..self.held).rev().find(|&ago| near(self.ago(ago)))?;
-        Some(Stable { minimum, since })
+    fn stable(&self, detection: &Detection) -> Option<Stable> {
+        let held = usize::from(self.held);
+        stable(detection, |ago| {
+            (ago < held).then(|| self.ago(u8::try_from(ago).unwrap_or(u8::MAX)))
+        })
     }
 }
 

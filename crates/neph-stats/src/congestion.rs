@@ -194,12 +194,12 @@ impl Congestion {
         // By how much the crowd lies above known paths if `by` is taken away, added to it.
         let explained = |by: i64| {
             let off = |r: &Reading| {
-                let own = r.sample.saturating_sub(by).saturating_add(rest);
+                let own = r.sample.saturating_sub(by);
                 Some(own.saturating_sub(known(own)?))
             };
             let mut offs: Vec<i64> = crowd.iter().filter_map(off).collect();
             offs.sort_unstable();
-            let exact = middle(&offs)?.saturating_sub(rest);
+            let exact = middle(&offs)?;
             many(offs.len(), 8).then(|| by.saturating_add(exact))
         };
         let still = residuals.settled(stayed).unwrap_or(usual);

@@ -10,6 +10,7 @@ use std::collections::{BinaryHeap, VecDeque};
 use crate::base_latency::Detection;
 use crate::congestion::{Common, Congestion, LEAST_CROWD, Reading};
 use crate::flow_level::{Finding, FlowLevel, Ground, Told};
+use crate::jitter_shape::JitterShape;
 use crate::levels::Levels;
 use crate::stretches::Stretches;
 
@@ -60,6 +61,7 @@ pub struct FleetBase {
     guard: Guard,
     flows: Vec<Option<FlowLevel>>,
     levels: Levels,
+    shape: JitterShape,
     congestion: Congestion,
     waiting: BinaryHeap<Reverse<(i64, u32, Option<i64>)>>,
     crowd: Vec<(i64, u32, i64)>,
@@ -78,6 +80,7 @@ impl FleetBase {
             guard,
             flows: Vec::new(),
             levels: Levels::new(tolerance),
+            shape: JitterShape::new(),
             congestion: Congestion::new(tolerance, guard.hold),
             waiting: BinaryHeap::new(),
             crowd: Vec::new(),
@@ -216,7 +219,7 @@ impl FleetBase {
         let alive = &mut self.alive;
         let level = self.flows[index].get_or_insert_with(|| {
             *alive += 1;
-            FlowLevel::new(&self.guard.detection)
+            FlowLevel::new()
         });
         let own = match common {
             Common::Calm | Common::Lasting { .. } => sample,
@@ -227,6 +230,7 @@ impl FleetBase {
             detection: &self.guard.detection,
             hold: self.guard.hold,
             levels: &mut self.levels,
+            shape: &mut self.shape,
             alone: self.alive < LEAST_CROWD,
         };
         if let Some(told) = level.push(at, own, &mut ground) {
@@ -368,7 +372,10 @@ mod tests {
             .collect();
         assert_eq!(fleet.queued(), [], "it was no queue");
         assert_eq!(changes.len(), 64);
-        assert!(changes.iter().all(|c| c.told.at - 40 * S < S), "dated well");
+        assert!(
+            changes.iter().all(|c| (c.told.at - 40 * S).abs() < S),
+            "dated well"
+        );
         assert!((0..64).all(|flow| fleet.base(flow) == Some(84 * MS)));
     }
 }

@@ -1,43 +1,37 @@
 //! The second stage, for one flow: whether a level that the source's rule sees is told as the flow's
 //! new base latency.
 //!
-//! The source's rule proposes a level as soon as a window is stable more than the tolerance away.
-//! That is a candidate here. It is told when two things hold:
+//! The source's rule proposes a level as soon as a window is stable more than the tolerance away, and
+//! so does a window of which a quorum lies that far. That is a [`Candidate`] here, and begins a
+//! question: where did the last samples come from ([`choose`])?
 //!
-//! 1. The samples since it began speak for it more than this flow's own jitter could in years: the
-//!    sum of log likelihood ratios of the two levels passes [`SURE`]. The density is one with a
-//!    heavy tail, as wide as the flow's jitter is. On a quiet link four samples are enough, on one
-//!    with a jitter of half the difference it takes a dozen.
-//! 2. It is a path: other flows are or were at that level ([`Levels::known`]), or the level lasts
-//!    for the hold time. A flow that came there by degrees, as a growing queue makes it, has to
-//!    stay for the hold time too, and so has one whose old level was left by all flows that were
-//!    there, by degrees: that path has a queue.
+//! - From the flow's own level: there is no candidate.
+//! - From a path that other flows are or lately were on ([`Levels::paths`]): told as soon as these
+//!   samples speak for it more than the flow's jitter could in years ([`SURE_OF_PATH`]). On a quiet
+//!   link four samples are enough, with a jitter of half the difference it takes a dozen. A flow that
+//!   came there by degrees, as a growing queue makes it, has to stay for the hold time, and so has
+//!   one whose old level was left by all flows that were there, by degrees: that path has a queue.
+//! - From nowhere that is known: the level must last for the hold time.
 //!
 //! Too few flows to have company are believed a fall at once, from a level that has lasted: no
 //! congestion makes latency fall below its base.
 //!
 //! If the flow goes back before, the candidate is withdrawn and the base never was another.
 
-use crate::base_latency::{Detection, Stable, Window};
+use crate::base_latency::{Detection, Stable};
+use crate::candidate::{Candidate, strayed};
+use crate::held::{Held, SETTLED};
+use crate::jitter_shape::JitterShape;
 use crate::levels::{Levels, Seat};
-use crate::past::Past;
-use crate::real::real_nanos;
+use crate::path_choice::{Place, choose};
+use crate::recent::{KEPT, Recent};
 
 /// The evidence that decides, a natural logarithm: e^25 to one.
-const SURE: f64 = 25.0;
-/// Evidence above this is not collected, so that a return is noticed.
-const MOST: f64 = 35.0;
-/// The weight of the tail: the density falls with this power of the distance.
-const TAIL: f64 = 3.0;
-/// Samples after which averages forget.
-const LONGEST_MEMORY: i64 = 64;
-/// Samples at a level before it counts for other flows, and before a change from it is believed.
-const SETTLED: u32 = 16;
-/// Samples on the way that make a step a slope.
-const SLOPE: usize = 3;
-/// How many windows back a level may have begun.
-const PAST: usize = 3;
-
+const SURE: f32 = 25.0;
+/// The evidence that decides for a known path.
+const SURE_OF_PATH: f64 = 21.0;
+/// The evidence that samples came by a known path and not from somewhere else.
+const OVER_NOWHERE: f64 = 4.0;
 /// What was found about a flow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Finding {
@@ -65,41 +59,23 @@ pub struct Told {
     pub after: i64,
 }
 
-/// The level that a flow is at.
-#[derive(Debug, Clone, Copy)]
-struct Held {
-    base: i64,
-    since: i64,
-    samples: u32,
-    /// Whether it was told on evidence, or is just the first stable window.
-    proven: bool,
-    /// Samples from which the flow's jitter was learnt, at this level and those before.
-    learnt: u32,
-    /// How far samples lie above the base on average.
-    lift: i64,
-    /// How far they lie from base and lift on average.
-    spread: i64,
-}
-
-/// A level that it may have moved to.
-#[derive(Debug, Clone, Copy)]
-struct Candidate {
-    base: i64,
-    since: i64,
-    samples: i32,
-    evidence: f64,
-    slope: bool,
-}
-
-/// One flow's level. Less than 500 bytes with a window of 4.
+/// One flow's level, in at most 250 bytes.
 #[derive(Debug, Clone)]
 pub(crate) struct FlowLevel {
-    samples: Window,
-    /// What came lately, for finding the sample with which a level began.
-    past: Past,
+    recent: Recent,
     held: Option<Held>,
     candidate: Option<Candidate>,
-    seat: Option<Seat>,
+}
+
+/// Where the last samples of a flow came from.
+#[derive(Debug, Clone, Copy)]
+enum Seems {
+    /// From the level that it has.
+    Here,
+    /// From another that is known, since then.
+    Path { level: i64, since: i64 },
+    /// It is not known.
+    Nowhere,
 }
 
 /// What a decision rests on besides the flow itself.
@@ -108,18 +84,17 @@ pub(crate) struct Ground<'a> {
     pub(crate) detection: &'a Detection,
     pub(crate) hold: i64,
     pub(crate) levels: &'a mut Levels,
+    pub(crate) shape: &'a mut JitterShape,
     /// Whether there are too few flows to say what they share.
     pub(crate) alone: bool,
 }
 
 impl FlowLevel {
-    pub(crate) fn new(detection: &Detection) -> Self {
+    pub(crate) fn new() -> Self {
         Self {
-            samples: Window::new(detection),
-            past: Past::new(PAST * detection.window()),
+            recent: Recent::new(),
             held: None,
             candidate: None,
-            seat: None,
         }
     }
 
@@ -130,13 +105,12 @@ impl FlowLevel {
 
     /// What came before is not to be seen together with what comes.
     pub(crate) fn gap(&mut self) {
-        self.samples.clear();
-        self.past.clear();
+        self.recent.clear();
     }
 
     /// The flow is over.
     pub(crate) fn leave(&mut self, levels: &mut Levels, at: i64) {
-        if let Some(seat) = self.seat.take() {
+        if let Some(seat) = self.held.as_mut().and_then(|held| held.seat.take()) {
             levels.leave(seat, at);
         }
     }
@@ -144,7 +118,9 @@ impl FlowLevel {
     /// All flows moved by the same amount and stayed: so did this one.
     pub(crate) fn shift(&mut self, by: i64, seat: impl Fn(Seat) -> Seat) {
         self.gap();
-        self.seat = self.seat.map(seat);
+        if let Some(held) = self.held.as_mut() {
+            held.seat = held.seat.map(seat);
+        }
         for base in [
             self.held.as_mut().map(|h| &mut h.base),
             self.candidate.as_mut().map(|c| &mut c.base),
@@ -169,35 +145,41 @@ impl FlowLevel {
 
     /// Takes the next sample without what it shares with all flows.
     pub(crate) fn push(&mut self, at: i64, sample: i64, ground: &mut Ground<'_>) -> Option<Told> {
-        self.samples.push(sample);
-        self.past.push(at, sample);
-        let stable = self.samples.stable(ground.detection);
+        self.recent.push(at, sample);
+        let stable = self.recent.stable(ground.detection);
         if self.held.is_none() {
             return Some(self.first(at, stable?, ground.detection.tolerance()));
         }
-        if let (Some(seat), Some(held)) = (self.seat, self.held) {
-            let distance = (sample - held.base - held.lift).abs();
+        if let Some(held) = self.held
+            && let Some(seat) = held.seat
+        {
+            let distance = (sample - held.base - held.lift()).abs();
             let stayed = distance <= ground.detection.tolerance();
-            ground.levels.saw(seat, at, sample - held.lift, stayed);
+            ground.levels.saw(seat, at, sample - held.lift(), stayed);
         }
-        if self.candidate.is_none() {
-            self.learn(at, stable, ground);
+        // Jitter is learnt from the oldest sample: the newest may belong to the next level already.
+        if self.candidate.is_none()
+            && let Some(oldest) = self.recent.oldest(ground.detection)
+            && let Some(held) = self.held.as_mut()
+        {
+            let off = held.learn(oldest, stable, ground.detection.tolerance());
+            if let Some(off) = off {
+                ground
+                    .shape
+                    .learn(off, held.width(ground.detection.tolerance()));
+            }
+            held.take_seat(at, ground.levels);
         }
-        self.weigh(sample, stable, ground.detection);
+        self.weigh(sample, stable, ground);
         self.judge(at, ground)
     }
 
     fn first(&mut self, at: i64, stable: Stable, tolerance: i64) -> Told {
-        let since = self.past.ago(stable.since.into()).map_or(at, |(at, _)| at);
-        self.held = Some(Held {
-            base: stable.minimum,
-            since,
-            samples: 0,
-            proven: false,
-            learnt: 0,
-            lift: 0,
-            spread: tolerance / 4,
-        });
+        let since = self
+            .recent
+            .ago(stable.since.into())
+            .map_or(at, |(at, _)| at);
+        self.held = Some(Held::first(stable.minimum, since, tolerance));
         Told {
             finding: Finding::First,
             at: since,
@@ -207,142 +189,150 @@ impl FlowLevel {
         }
     }
 
-    /// The level becomes more exact while nothing speaks against it. Jitter is learnt from the
-    /// oldest sample of the window: the newest may belong to the next level already.
-    fn learn(&mut self, at: i64, stable: Option<Stable>, ground: &mut Ground<'_>) {
-        let tolerance = ground.detection.tolerance();
-        let (Some(held), Some(sample)) = (self.held.as_mut(), self.samples.oldest()) else {
-            return;
-        };
-        held.samples = held.samples.saturating_add(1);
-        held.learnt = held.learnt.saturating_add(1);
-        let memory = i64::from(held.learnt).min(LONGEST_MEMORY);
-        let lift = (sample - held.base).clamp(-tolerance, tolerance);
-        held.lift += (lift - held.lift) / memory;
-        let spread = (sample - held.base - held.lift).abs().min(2 * tolerance);
-        // The first samples are not believed too much: two that happen to be equal are no silence.
-        held.spread += (spread - held.spread) / (memory + 2).min(LONGEST_MEMORY);
-        if let Some(stable) = stable {
-            let off = stable.minimum - held.base;
-            if off.abs() <= tolerance {
-                let step = off / i64::from(held.samples).min(LONGEST_MEMORY);
-                held.base += step;
-                // Samples lie as far above as before: what moved is our idea of the base.
-                held.lift -= step;
-            }
-        }
-        let (base, samples) = (held.base, held.samples);
-        self.take_seat(at, base, samples, ground.levels);
-    }
-
-    fn take_seat(&mut self, at: i64, base: i64, samples: u32, levels: &mut Levels) {
-        match self.seat {
-            None if samples >= SETTLED => self.seat = Some(levels.sit(base, at)),
-            Some(seat) if samples.is_multiple_of(64) && !levels.fits(seat, base) => {
-                levels.leave(seat, at);
-                self.seat = Some(levels.sit(base, at));
-            }
-            _ => {}
-        }
-    }
-
     /// Finds, strengthens, moves or withdraws the candidate.
-    fn weigh(&mut self, sample: i64, stable: Option<Stable>, detection: &Detection) {
+    fn weigh(&mut self, sample: i64, stable: Option<Stable>, ground: &mut Ground<'_>) {
+        let detection = ground.detection;
         let Some(held) = self.held else { return };
         let tolerance = detection.tolerance();
         let far = |a: i64, b: i64| (a - b).abs() > tolerance;
         if let Some(candidate) = self.candidate.as_mut() {
-            candidate.evidence += held.speaks_for(candidate.base, sample, tolerance);
-            candidate.evidence = candidate.evidence.min(MOST);
+            candidate.weigh(held.speaks_for(candidate.base, sample, tolerance));
             if candidate.evidence <= 0.0 {
                 self.candidate = None;
             }
         }
-        let near = |a: i64, b: i64| (a - b).abs() <= tolerance.saturating_add(3 * held.spread);
+        let near = |a: i64, b: i64| (a - b).abs() <= tolerance.saturating_add(3 * held.spread());
+        let stable = stable.or_else(|| strayed(&self.recent, &held, detection));
         let Some(stable) = stable.filter(|s| far(s.minimum, held.base)) else {
             return;
         };
         match self.candidate.as_mut() {
             Some(candidate) if near(stable.minimum, candidate.base) => {
-                candidate.samples += 1;
+                candidate.samples = candidate.samples.saturating_add(1);
                 candidate.base += (stable.minimum - candidate.base) / i64::from(candidate.samples);
                 if !far(candidate.base, held.base) {
                     self.candidate = None;
                 }
             }
-            _ => self.candidate = Some(self.propose(stable, held, tolerance)),
+            _ => {
+                let known = |level: i64| ground.levels.known(level);
+                self.candidate = Some(Candidate::propose(
+                    &self.recent,
+                    &held,
+                    stable,
+                    tolerance,
+                    known,
+                ));
+            }
         }
     }
 
-    /// The candidate that a stable window proposes. It began with the sample from which on the
-    /// evidence for it is greatest.
-    fn propose(&self, stable: Stable, held: Held, tolerance: i64) -> Candidate {
-        let (mut sum, mut evidence, mut began) = (0.0, 0.0, 0);
+    /// Where the last samples came from, if that is sure.
+    fn seems(&self, held: Held, candidate: Candidate, at: i64, ground: &mut Ground<'_>) -> Seems {
+        let tolerance = ground.detection.tolerance();
         let here = |&(at, _): &(i64, i64)| at >= held.since;
-        for (ago, (_, sample)) in self.past.newest_first().take_while(here).enumerate() {
-            sum += held.speaks_for(stable.minimum, sample, tolerance);
-            if sum > evidence {
-                (evidence, began) = (sum, ago);
-            }
+        let own: Vec<(i64, i64)> = self.recent.newest_first().take_while(here).collect();
+        let samples: Vec<i64> = own.iter().rev().map(|s| s.1 - held.lift()).collect();
+        let exactly = |level| Place { level, slack: 0 };
+        let mut places = vec![exactly(held.base)];
+        let far = |level: i64, path: &Place| (path.level - level).abs() > tolerance;
+        let paths = ground.levels.paths(at);
+        places.extend(paths.iter().filter(|path| far(held.base, path)));
+        let known = places.len();
+        if places.iter().all(|path| far(candidate.base, path)) {
+            places.push(exactly(candidate.base));
         }
-        let between = |&(_, sample): &(i64, i64)| {
-            let own = sample - held.lift;
-            let (low, high) = (held.base.min(stable.minimum), held.base.max(stable.minimum));
-            low + tolerance < own && own < high - tolerance
+        let width = held.width(tolerance);
+        let shape = &*ground.shape;
+        let choice = choose(&samples, &places, |off| shape.height(off, width));
+        let Some(choice) = choice.filter(|c| c.over_nowhere >= OVER_NOWHERE) else {
+            return Seems::Nowhere;
         };
-        let on_the_way = self
-            .past
-            .newest_first()
-            .take_while(here)
-            .skip(began)
-            .filter(between)
-            .count();
-        Candidate {
-            base: stable.minimum,
-            since: self.past.ago(began).map_or(held.since, |(at, _)| at),
-            samples: 1,
-            evidence: evidence.min(MOST),
-            slope: on_the_way >= SLOPE,
+        if choice.place == 0 {
+            return Seems::Here;
         }
+        if choice.place >= known || choice.margin < SURE_OF_PATH {
+            return Seems::Nowhere;
+        }
+        let level = places[choice.place].level;
+        let since = own[choice.ago].0;
+        if choice.ago + 1 < own.len() {
+            return Seems::Path { level, since };
+        }
+        // It began before all that is kept: the candidate may know when.
+        if (candidate.base - level).abs() <= tolerance {
+            let since = since.min(candidate.since);
+            return Seems::Path { level, since };
+        }
+        if own.len() < KEPT {
+            return Seems::Path { level, since };
+        }
+        Seems::Nowhere
     }
 
     /// Tells the candidate if it may be told now.
     fn judge(&mut self, at: i64, ground: &mut Ground<'_>) -> Option<Told> {
-        let (held, candidate) = (self.held?, self.candidate?);
+        let (held, mut candidate) = (self.held?, self.candidate?);
+        if !ground.alone {
+            match self.seems(held, candidate, at, ground) {
+                Seems::Path { level, since } => {
+                    let step = !candidate.slope && !ground.levels.congested(held.base, at);
+                    if step || (candidate.base - level).abs() > ground.detection.tolerance() {
+                        candidate = candidate.known_to_be(level, since);
+                        self.candidate = Some(candidate);
+                    }
+                    if step {
+                        return self.tell(at, candidate, SETTLED, ground);
+                    }
+                }
+                Seems::Here => {
+                    self.candidate = None;
+                    return None;
+                }
+                Seems::Nowhere => {}
+            }
+        }
         let tolerance = ground.detection.tolerance();
-        // A level that is young is not known well: one that its jitter can explain is the same.
-        let close = tolerance + 3 * held.spread;
-        let doubtful = !held.proven || (candidate.base - held.base).abs() <= close;
-        let unsettled = held.samples < SETTLED && doubtful;
         let lasted = at.saturating_sub(candidate.since) >= ground.hold;
         let falls = candidate.base < held.base;
         let proven = candidate.since.saturating_sub(held.since) >= ground.hold;
-        let step = !candidate.slope && !ground.levels.congested(held.base, at);
-        let path = lasted
-            || (ground.alone && falls && proven)
-            || (step && ground.levels.known(candidate.base));
+        let path = lasted || (ground.alone && falls && proven);
         // How far apart two levels are is known no better than the jitter allows.
-        let apart = (candidate.base - held.base).abs() > tolerance + 2 * held.spread;
+        let apart = (candidate.base - held.base).abs() > tolerance + 2 * held.spread();
         if candidate.evidence < SURE || !path || !apart {
             return None;
         }
+        self.tell(at, candidate, 1, ground)
+    }
+
+    /// The flow is at the candidate's level, which is known as if from so many samples.
+    fn tell(
+        &mut self,
+        at: i64,
+        candidate: Candidate,
+        samples: u32,
+        ground: &mut Ground<'_>,
+    ) -> Option<Told> {
+        let held = self.held?;
+        let tolerance = ground.detection.tolerance();
+        // A level that is young is not known well: one that its jitter can explain is the same.
+        let close = tolerance + 3 * held.spread();
+        let doubtful = !held.proven || (candidate.base - held.base).abs() <= close;
+        let unsettled = held.samples < SETTLED && doubtful;
+        let falls = candidate.base < held.base;
+        let proven = candidate.since.saturating_sub(held.since) >= ground.hold;
         let known = ground.levels.known(candidate.base);
         let correction = unsettled || (falls && !proven && !known);
         self.leave(ground.levels, at);
-        self.held = Some(Held {
-            base: candidate.base,
-            since: candidate.since,
-            samples: 1,
-            proven: true,
-            ..held
-        });
+        self.held = Some(held.moved(candidate.base, candidate.since, samples));
         self.candidate = None;
+        let finding = if correction {
+            Finding::Correction
+        } else {
+            Finding::Change
+        };
         Some(Told {
-            finding: if correction {
-                Finding::Correction
-            } else {
-                Finding::Change
-            },
+            finding,
             at: candidate.since,
             certain: at,
             before: Some(held.base),
@@ -351,33 +341,13 @@ impl FlowLevel {
     }
 }
 
-impl Held {
-    /// How much more a sample speaks for `other` than for this level: a logarithm.
-    fn speaks_for(&self, other: i64, sample: i64, tolerance: i64) -> f64 {
-        let width = 1.5 * real_nanos(self.spread.max(tolerance / 25));
-        let distance = |base: i64| {
-            let distance = sample.saturating_sub(base).saturating_sub(self.lift);
-            distance.saturating_abs()
-        };
-        let density = |distance: i64| (real_nanos(distance) / width).ln_1p();
-        let evidence = TAIL * (density(distance(self.base)) - density(distance(other)));
-        if distance(other) > tolerance.saturating_add(3 * self.spread) {
-            // It lies at neither level: a queue on the way up speaks for no path.
-            return evidence.min(-TAIL);
-        }
-        evidence
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn a_flow_takes_less_than_500_bytes() {
-        let window = Detection::default().window();
-        let rings = window * size_of::<i64>() + PAST * window * size_of::<(i64, i64)>();
-        let all = size_of::<Option<FlowLevel>>() + rings;
-        assert!(all < 500, "{all}");
+    fn a_flow_takes_at_most_250_bytes() {
+        let all = size_of::<Option<FlowLevel>>();
+        assert!(all <= 250, "{all}");
     }
 }

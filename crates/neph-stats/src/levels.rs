@@ -1,8 +1,11 @@
 //! The levels at which flows of a fleet are or lately were: a path is a level that others have too.
 
 use std::collections::BTreeMap;
+use std::num::NonZeroI32;
 
-use crate::real::real_nanos;
+use crate::path_choice::Place;
+use crate::real::{nanos, real_nanos};
+use crate::weight::Weight;
 
 /// Buckets in one tolerance: levels are kept this finely.
 const FINENESS: i64 = 4;
@@ -16,16 +19,36 @@ const QUEUES_STAND: i64 = 30_000_000_000;
 /// After how many nanoseconds a sample counts for a third.
 const FORGETTING: f64 = 400_000_000.0;
 
+/// How often known levels are looked for, nanoseconds.
+const REFRESH: i64 = 1_000_000_000;
+
+/// Flows after which a bucket's mean forgets.
+const LONGEST_MEMORY: i64 = 64;
+
 #[derive(Debug, Clone, Copy, Default)]
 struct Bucket {
     /// Flows that are there.
     now: u32,
     /// Flows that came there since it was last forgotten.
     came: u32,
+    /// The same, forgotten by and by.
+    lately_came: f64,
+    /// The mean of the levels of flows that came, nanoseconds.
+    level: i64,
     /// When somebody was last known to be there.
     seen: i64,
     /// How samples of the flows that are there have lain lately.
     lately: Lately,
+}
+
+impl Bucket {
+    fn weight(&self) -> Weight {
+        Weight {
+            now: self.now,
+            came: self.came,
+            lately: self.lately_came,
+        }
+    }
 }
 
 /// Counts that forget.
@@ -66,57 +89,100 @@ impl Lately {
 pub(crate) struct Levels {
     tolerance: i64,
     buckets: BTreeMap<i64, Bucket>,
-    flows: u32,
+    /// Of all levels.
+    all: Weight,
+    /// The levels that are known, and when they were found.
+    paths: Vec<Place>,
+    found: Option<i64>,
     /// Levels that all their flows left by degrees, and when they last did.
     congested: BTreeMap<i64, i64>,
 }
 
 /// A place among the levels, kept by the flow that is there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Seat(i64);
+pub(crate) struct Seat(NonZeroI32);
+
+impl Seat {
+    /// The seat of a bucket. No number is 0, so that having none takes no room.
+    fn of(key: i64) -> Self {
+        let key = if key < 0 { key } else { key.saturating_add(1) };
+        let key = key.clamp(i32::MIN.into(), i32::MAX.into());
+        let key = i32::try_from(key).ok().and_then(NonZeroI32::new);
+        Self(key.unwrap_or(NonZeroI32::MAX))
+    }
+
+    fn key(self) -> i64 {
+        let key = i64::from(self.0.get());
+        if key < 0 { key } else { key - 1 }
+    }
+}
 
 impl Levels {
     pub(crate) fn new(tolerance: i64) -> Self {
         Self {
             tolerance,
             buckets: BTreeMap::new(),
-            flows: 0,
+            all: Weight::default(),
+            paths: Vec::new(),
+            found: None,
             congested: BTreeMap::new(),
         }
     }
 
     fn bucket(&self, level: i64) -> i64 {
-        level.div_euclid((self.tolerance / FINENESS).max(1))
+        let key = level.div_euclid((self.tolerance / FINENESS).max(1));
+        key.clamp(-(1 << 30), 1 << 30)
     }
 
-    /// A flow is at `level`.
+    /// A flow came to `level`.
     pub(crate) fn sit(&mut self, level: i64, at: i64) -> Seat {
+        let one = Weight {
+            now: 0,
+            came: 1,
+            lately: 1.0,
+        };
+        self.all = self.all.and(one);
+        let key = self.bucket(level);
+        let bucket = self.buckets.entry(key).or_default();
+        bucket.came = bucket.came.saturating_add(1);
+        bucket.lately_came += 1.0;
+        self.take(level, at)
+    }
+
+    /// A flow that sits knows its level better now: it did not come anew.
+    pub(crate) fn sit_better(&mut self, seat: Seat, level: i64, at: i64) -> Seat {
+        self.leave(seat, at);
+        self.take(level, at)
+    }
+
+    fn take(&mut self, level: i64, at: i64) -> Seat {
         let key = self.bucket(level);
         let bucket = self.buckets.entry(key).or_default();
         bucket.now += 1;
-        bucket.came = bucket.came.saturating_add(1);
         bucket.seen = at;
-        self.flows += 1;
-        Seat(key)
+        let known_from = i64::from(bucket.came.max(bucket.now)).min(LONGEST_MEMORY);
+        bucket.level += (level - bucket.level) / known_from;
+        self.all.now = self.all.now.saturating_add(1);
+        Seat::of(key)
     }
 
     /// It is no longer.
     pub(crate) fn leave(&mut self, seat: Seat, at: i64) {
-        if let Some(bucket) = self.buckets.get_mut(&seat.0) {
+        if let Some(bucket) = self.buckets.get_mut(&seat.key()) {
             bucket.now = bucket.now.saturating_sub(1);
             bucket.seen = at;
             if bucket.now == 0 {
-                self.congested.remove(&seat.0);
+                self.congested.remove(&seat.key());
             }
         }
-        self.flows = self.flows.saturating_sub(1);
+        self.all.now = self.all.now.saturating_sub(1);
         self.buckets
             .retain(|_, b| b.now > 0 || at.saturating_sub(b.seen) < MEMORY);
     }
 
     /// Whether a seat is still the right one for a level that became more exact.
     pub(crate) fn fits(&self, seat: Seat, level: i64) -> bool {
-        self.bucket(level) == seat.0
+        self.bucket(level) == seat.key()
     }
 
     /// Whether enough flows are or were at `level`, give or take the tolerance: at least 2, and one
@@ -124,9 +190,67 @@ impl Levels {
     pub(crate) fn known(&self, level: i64) -> bool {
         let range = self.bucket(level.saturating_sub(self.tolerance))
             ..=self.bucket(level.saturating_add(self.tolerance));
-        let there = |sum: u32, b: &Bucket| sum.saturating_add(b.now.max(b.came));
-        let count = self.buckets.range(range).map(|(_, b)| b).fold(0, there);
-        count >= (self.flows / 100).max(2)
+        let there = self.buckets.range(range).map(|(_, b)| b.weight());
+        there.fold(Weight::default(), Weight::and).enough(&self.all)
+    }
+
+    /// The levels that enough flows are or lately were at, more than the tolerance apart.
+    pub(crate) fn paths(&mut self, at: i64) -> &[Place] {
+        let passed = self.found.map(|found| at.saturating_sub(found));
+        if passed.is_none_or(|passed| passed >= REFRESH) {
+            let kept = (-real_nanos(passed.unwrap_or(0)) / real_nanos(MEMORY)).exp();
+            for bucket in self.buckets.values_mut() {
+                bucket.lately_came *= kept;
+            }
+            let weights = self.buckets.values().map(Bucket::weight);
+            self.all = weights.fold(Weight::default(), Weight::and);
+            self.found = Some(at);
+            self.paths = self.find_paths();
+        }
+        &self.paths
+    }
+
+    /// The heaviest level first, without what belongs to it, and so on.
+    fn find_paths(&self) -> Vec<Place> {
+        let all = self.all;
+        let mut left: BTreeMap<i64, (Weight, i64)> = self
+            .buckets
+            .iter()
+            .map(|(&key, b)| (key, (b.weight(), b.level)))
+            .collect();
+        let around = |left: &BTreeMap<i64, (Weight, i64)>, key: i64| {
+            let range = key - FINENESS / 2..=key + FINENESS / 2;
+            let weights = left.range(range).map(|(_, &(weight, _))| weight);
+            weights.fold(Weight::default(), Weight::and)
+        };
+        let mut paths: Vec<Place> = Vec::new();
+        loop {
+            let heaviest = left.keys().copied().max_by(|&a, &b| {
+                let share = |key| around(&left, key).share(&all);
+                share(a).total_cmp(&share(b))
+            });
+            let Some(key) = heaviest.filter(|&key| around(&left, key).enough(&all)) else {
+                return paths;
+            };
+            let range = key - FINENESS / 2..=key + FINENESS / 2;
+            let there: Vec<(f64, i64)> = left
+                .range(range.clone())
+                .map(|(_, (weight, level))| (weight.share(&all), *level))
+                .collect();
+            let sum: f64 = there.iter().map(|t| t.0).sum();
+            let origin = there[0].1;
+            let mean = |of: &dyn Fn(i64) -> i64| {
+                let total: f64 = there.iter().map(|t| t.0 * real_nanos(of(t.1))).sum();
+                nanos(total / sum)
+            };
+            let level = origin + mean(&|level| level - origin);
+            let slack = mean(&|other| (other - level).abs());
+            left.retain(|key, _| !range.contains(key));
+            let far = |path: &Place| (path.level - level).abs() > self.tolerance;
+            if paths.iter().all(far) {
+                paths.push(Place { level, slack });
+            }
+        }
     }
 
     /// The known level that `level` is nearest to, if it is one give or take the tolerance.
@@ -148,7 +272,7 @@ impl Levels {
     /// A flow that sits there had a sample, without jitter's part: at its own level or elsewhere.
     pub(crate) fn saw(&mut self, seat: Seat, at: i64, sample: i64, stayed: bool) {
         let astray = !stayed && !self.known(sample);
-        let Some(bucket) = self.buckets.get_mut(&seat.0) else {
+        let Some(bucket) = self.buckets.get_mut(&seat.key()) else {
             return;
         };
         let mut lately = bucket.lately.at(at);
@@ -159,25 +283,25 @@ impl Levels {
         if stayed == self.congested.is_empty() {
             return;
         }
-        let range = seat.0 - FINENESS..=seat.0 + FINENESS;
+        let range = seat.key() - FINENESS..=seat.key() + FINENESS;
         let all = self
             .buckets
             .range(range)
             .fold(lately.at(at), |sum, (&key, b)| {
-                if key == seat.0 {
+                if key == seat.key() {
                     sum
                 } else {
                     sum.and(&b.lately)
                 }
             });
         if stayed && all.stayed >= 0.2 * all.all {
-            self.congested.remove(&seat.0);
+            self.congested.remove(&seat.key());
         } else if astray
             && all.all >= 4.0
             && all.stayed < 0.1 * all.all
             && all.astray >= 0.3 * all.all
         {
-            self.congested.insert(seat.0, at);
+            self.congested.insert(seat.key(), at);
         }
     }
 
@@ -193,13 +317,17 @@ impl Levels {
     /// All levels become another by the same amount.
     pub(crate) fn shift(&mut self, by: i64) -> impl Fn(Seat) -> Seat + use<> {
         let steps = self.bucket(by);
-        let moved = |(key, bucket): (i64, Bucket)| (key.saturating_add(steps), bucket);
+        let moved = |(key, mut bucket): (i64, Bucket)| {
+            bucket.level = bucket.level.saturating_add(by);
+            (key.saturating_add(steps), bucket)
+        };
+        self.found = None;
         self.buckets = std::mem::take(&mut self.buckets)
             .into_iter()
             .map(moved)
             .collect();
         self.congested.clear();
-        move |seat| Seat(seat.0.saturating_add(steps))
+        move |seat| Seat::of(seat.key().saturating_add(steps))
     }
 }
 
@@ -218,6 +346,14 @@ mod tests {
         assert!(levels.known(80 * MS) && !levels.known(82 * MS));
         levels.leave(seat, 5);
         assert!(levels.known(80 * MS), "it was there lately");
+    }
+
+    #[test]
+    fn a_flow_that_knows_its_level_better_is_no_other_flow() {
+        let mut levels = Levels::new(MS / 2);
+        let seat = levels.sit(80 * MS, 0);
+        levels.sit_better(seat, 80 * MS + MS / 5, 0);
+        assert!(!levels.known(80 * MS));
     }
 
     #[test]

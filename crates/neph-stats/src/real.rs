@@ -19,6 +19,25 @@ pub(crate) fn real_nanos(nanos: i64) -> f64 {
     nanos as f64
 }
 
+/// A number of nanoseconds as an integer; saturates.
+#[expect(clippy::cast_possible_truncation, reason = "the cast saturates")]
+pub(crate) fn nanos(x: f64) -> i64 {
+    x.round() as i64
+}
+
+/// A difference within 2 s either way; larger ones become that.
+pub(crate) fn short(nanos: i64) -> i32 {
+    let limit = |limit: i32| i64::from(limit);
+    let within = nanos.clamp(limit(i32::MIN), limit(i32::MAX));
+    i32::try_from(within).unwrap_or(i32::MAX)
+}
+
+/// With half the digits, for what is kept many times.
+#[expect(clippy::cast_possible_truncation, reason = "seven digits are enough")]
+pub(crate) fn single(x: f64) -> f32 {
+    x as f32
+}
+
 /// The whole part of a number that is not negative.
 #[expect(
     clippy::cast_possible_truncation,

@@ -74,13 +74,11 @@ impl Score {
             earlier = change.at;
         }
         let mut used = vec![false; told.len()];
-        let noisy = world.plan.jitter != Jitter::Quiet;
-        let level_slack = if noisy { 2 * TOLERANCE } else { TOLERANCE };
         for wanted in wanted(world, flow, samples) {
             self.wanted += 1;
             let hit = told.iter().enumerate().position(|(i, change)| {
                 !used[i]
-                    && (change.after - wanted.after).abs() <= level_slack
+                    && (change.after - wanted.after).abs() <= TOLERANCE
                     && change.at >= wanted.from - 2 * INTERVAL
                     && change.at <= wanted.until
             });
@@ -107,29 +105,35 @@ fn share(part: usize, of: usize) -> f64 {
     }
 }
 
-/// Whether the flow did change to that level then: a change to it lies within a second before (or
-/// as long before as a queue stood), and the flow had been on the level before since what was told
-/// last.
+/// How far off a date may be: a second, or as many samples as it takes to tell two levels so far
+/// apart with one error in a million. Before that many, jitter of standard deviation s moves the
+/// likeliest date by n samples with a probability of Q(sqrt(n) d / 2 s).
+fn date_margin(jitter: Jitter, apart: i64) -> i64 {
+    if jitter == Jitter::Quiet {
+        return S;
+    }
+    let (deviation, millionth) = (3 * MS / 10, 95);
+    let root = millionth * deviation / apart.abs().max(1);
+    S.max(root * root * INTERVAL / 100)
+}
+
+/// Whether the flow did change to that level then, give or take [`date_margin`] (where a queue stood,
+/// from its beginning to its end), and had been on the level before since what was told last.
 fn is_true(world: &World, flow: u32, earlier: i64, told: &Change) -> bool {
     let stays = &world.stays[flow as usize];
-    let noisy = world.plan.jitter != Jitter::Quiet;
-    let (slack, level_slack) = if noisy {
-        (5 * S, 2 * TOLERANCE)
-    } else {
-        (S, TOLERANCE)
-    };
-    let early = if noisy { 5 * S } else { 2 * INTERVAL };
-    let mut reach = told.at - slack;
+    let margin = date_margin(world.plan.jitter, told.after - told.before);
+    let (mut reach, mut limit) = (told.at - margin, told.at + margin);
     for burst in world.bursts.iter().rev() {
         if burst.from <= told.at && burst.until() >= reach - S {
             reach = reach.min(burst.from - S);
+            limit = limit.max(burst.until());
         }
     }
-    let near = |path: usize, level: i64| (world.paths[path] - level).abs() <= level_slack;
+    let near = |path: usize, level: i64| (world.paths[path] - level).abs() <= TOLERANCE;
     let came = stays
         .iter()
         .skip(1)
-        .any(|stay| near(stay.path, told.after) && (reach..=told.at + early).contains(&stay.from));
+        .any(|stay| near(stay.path, told.after) && (reach..=limit).contains(&stay.from));
     let was = stays.iter().enumerate().any(|(i, stay)| {
         let until = stays.get(i + 1).map_or(i64::MAX, |next| next.from);
         near(stay.path, told.before) && until >= earlier.min(reach) && stay.from <= told.at

@@ -251,6 +251,7 @@ fn share(hits: usize, n: usize) -> Option<Share> {
     Some(Share {
         hits: hits as u64,
         n: n as u64,
+        #[expect(clippy::cast_precision_loss, reason = "a count")]
         cases: n as f64,
         share: found.share(),
         low: found.interval().low,

@@ -1,0 +1,156 @@
+//! How the samples of a fleet lie about their flows' levels: the density of jitter, learnt from all
+//! flows together in units of each flow's own spread. Owns no flow and no level.
+//!
+//! Few samples are not believed: the density starts as one with a heavy tail, and never says more
+//! than [`MOST`] about a single sample.
+
+use crate::real::{nanos, real, real_nanos};
+
+/// Bins on each side of the middle.
+const SIDE: usize = 48;
+/// Bins in one spread.
+const FINENESS: f64 = 4.0;
+/// How many samples the density is worth that is believed before any came.
+const BELIEF: f64 = 200.0;
+/// Samples after which half of them are forgotten.
+const MEMORY: u32 = 1 << 20;
+/// Samples between two looks at the counts.
+const REFRESH: u32 = 4096;
+/// The weight of the tail: the density that is believed falls with this power of the distance.
+const TAIL: f64 = 3.0;
+/// What a sample can say at most: a natural logarithm.
+const MOST: f64 = 7.0;
+
+/// The density of a fleet's jitter.
+#[derive(Debug, Clone)]
+pub(crate) struct JitterShape {
+    counts: Box<[f64]>,
+    total: u32,
+    /// The logarithm of the density in the middle of each bin, the highest being 0.
+    heights: Box<[f64]>,
+}
+
+/// The density that is believed before samples came: per spread, at this many spreads.
+fn believed(z: f64) -> f64 {
+    (1.0 + z.abs() / 1.5).powf(-TAIL) * (TAIL - 1.0) / 3.0
+}
+
+fn middle_of(bin: usize) -> f64 {
+    (real(bin) - real(SIDE)) / FINENESS
+}
+
+impl JitterShape {
+    pub(crate) fn new() -> Self {
+        let mut shape = Self {
+            counts: vec![0.0; 2 * SIDE + 1].into_boxed_slice(),
+            total: 0,
+            heights: vec![0.0; 2 * SIDE + 1].into_boxed_slice(),
+        };
+        shape.refresh();
+        shape
+    }
+
+    /// A flow's sample lay `off` nanoseconds from where its samples lie on average; they differ
+    /// from that by `spread` nanoseconds (above 0) on average.
+    pub(crate) fn learn(&mut self, off: i64, spread: i64) {
+        let place = real_nanos(off) / real_nanos(spread) * FINENESS;
+        let bin = nanos(place + middle_of(2 * SIDE) * FINENESS);
+        // What lies beyond the bins counts all the same: it makes the others less.
+        self.total += 1;
+        if let Some(count) = usize::try_from(bin)
+            .ok()
+            .and_then(|bin| self.counts.get_mut(bin))
+        {
+            *count += 1.0;
+        }
+        if self.total.is_multiple_of(REFRESH) {
+            if self.total >= MEMORY {
+                self.total /= 2;
+                self.counts.iter_mut().for_each(|count| *count /= 2.0);
+            }
+            self.refresh();
+        }
+    }
+
+    fn refresh(&mut self) {
+        let all = f64::from(self.total) + BELIEF;
+        let density = |(bin, count): (usize, &f64)| {
+            let prior = BELIEF * believed(middle_of(bin)) / FINENESS;
+            ((count + prior) / all).ln()
+        };
+        let heights: Vec<f64> = self.counts.iter().enumerate().map(density).collect();
+        let highest = heights.iter().copied().fold(f64::MIN, f64::max);
+        self.heights = heights.iter().map(|h| (h - highest).max(-MOST)).collect();
+    }
+
+    /// The logarithm of the density of a sample that lies `off` nanoseconds from where it should, for
+    /// a flow of this `spread`: 0 where it is highest, and never below -[`MOST`].
+    pub(crate) fn height(&self, off: i64, spread: i64) -> f64 {
+        let z = real_nanos(off) / real_nanos(spread.max(1)) * FINENESS;
+        let place = z + middle_of(2 * SIDE) * FINENESS;
+        let below = place.floor();
+        let bin = nanos(below);
+        let at = |bin: i64| {
+            usize::try_from(bin)
+                .ok()
+                .and_then(|b| self.heights.get(b))
+                .copied()
+        };
+        if let (Some(here), Some(next)) = (at(bin), at(bin.saturating_add(1))) {
+            return here + (next - here) * (place - below);
+        }
+        // Beyond the bins a tail is believed, from where they end.
+        let end = if z < 0.0 {
+            self.heights.first()
+        } else {
+            self.heights.last()
+        };
+        let edge = middle_of(2 * SIDE);
+        let falls = TAIL * ((1.0 + z.abs() / FINENESS) / (1.0 + edge)).ln();
+        (end.copied().unwrap_or(-MOST) - falls.max(0.0)).max(-MOST)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::random::Random;
+
+    /// One-sided jitter, even from 0 to 4 spreads: nothing lies below, and all above is alike.
+    #[test]
+    fn the_shape_of_jitter_is_learnt() {
+        let mut shape = JitterShape::new();
+        let mut random = Random::new(5);
+        for _ in 0..200_000 {
+            shape.learn(nanos(random.unit() * 4000.0), 1000);
+        }
+        assert!(
+            shape.height(2000, 1000) > -0.3,
+            "{}",
+            shape.height(2000, 1000)
+        );
+        assert!(
+            shape.height(-1000, 1000) < -5.0,
+            "{}",
+            shape.height(-1000, 1000)
+        );
+        assert!(
+            shape.height(5000, 1000) < -5.0,
+            "{}",
+            shape.height(5000, 1000)
+        );
+        assert!(
+            (shape.height(20_000, 10_000) - shape.height(2000, 1000)).abs() < 1e-9,
+            "in units of the spread"
+        );
+    }
+
+    #[test]
+    fn before_samples_came_far_is_unlikely_and_nothing_is_impossible() {
+        let shape = JitterShape::new();
+        let heights: Vec<f64> = (0..200).map(|z| shape.height(z * 500, 1000)).collect();
+        assert!(heights[0].abs() < 1e-9);
+        assert!(heights.windows(2).all(|two| two[1] <= two[0] + 1e-9));
+        assert!(heights.iter().all(|&height| height >= -MOST));
+    }
+}

@@ -1,0 +1,125 @@
+//! Which of the known paths the last samples of a flow came by, and since when: the likeliest way
+//! through the levels (Viterbi), of which the last stay is asked for.
+//!
+//! Being at no known level is a way too: a queue on its way up speaks for no path.
+
+/// What a change of level costs: the logarithm of how rare it is among samples.
+const SWITCH: f64 = 6.0;
+/// What a sample at no known level says, where the likeliest says 0.
+const NOWHERE: f64 = -5.5;
+/// More paths near by than these are not told apart from each other.
+const MOST: usize = 16;
+
+/// A level that samples may lie at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Place {
+    /// Nanoseconds.
+    pub(crate) level: i64,
+    /// How far flows that are there lie from it on average, nanoseconds.
+    pub(crate) slack: i64,
+}
+
+/// Where the newest samples came from.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Choice {
+    /// Which of the places.
+    pub(crate) place: usize,
+    /// How many samples ago the stay there began; 0 is the newest.
+    pub(crate) ago: usize,
+    /// How much likelier this is than any other place: a logarithm.
+    pub(crate) margin: f64,
+    /// How much likelier this is than no place.
+    pub(crate) over_nowhere: f64,
+}
+
+/// The likeliest place at the end, of samples without jitter's mean that are given oldest first. The
+/// way began at the first place. `height` is the logarithm of the density so far from a level.
+pub(crate) fn choose(
+    samples: &[i64],
+    places: &[Place],
+    height: impl Fn(i64) -> f64,
+) -> Option<Choice> {
+    let places = &places[..places.len().min(MOST)];
+    let nowhere = places.len();
+    // What the samples up to each say for each place.
+    let mut sums = vec![[0.0; MOST + 1]];
+    let mut scores = [-SWITCH; MOST + 1];
+    let mut began = [0; MOST + 1];
+    scores[0] = 0.0;
+    for (number, sample) in samples.iter().enumerate() {
+        let mut sum = sums[number];
+        let best = scores.iter().copied().fold(f64::MIN, f64::max) - SWITCH;
+        for state in 0..=nowhere {
+            if best > scores[state] {
+                (scores[state], began[state]) = (best, number);
+            }
+            let says = places.get(state).map_or(NOWHERE, |place| {
+                let off = sample.saturating_sub(place.level);
+                height((off.abs() - place.slack).max(0) * off.signum())
+            });
+            scores[state] += says;
+            sum[state] += says;
+        }
+        scores[nowhere + 1..].fill(f64::MIN);
+        sums.push(sum);
+    }
+    let place = (0..=nowhere).max_by(|&a, &b| scores[a].total_cmp(&scores[b]))?;
+    let (first, last) = (sums[began[place]], sums.last()?);
+    let over = |other: usize| (last[place] - first[place]) - (last[other] - first[other]);
+    let others = (0..nowhere).filter(|&other| other != place);
+    (place < nowhere && !samples.is_empty()).then(|| Choice {
+        place,
+        ago: samples.len() - began[place] - 1,
+        margin: others.map(over).fold(f64::MAX, f64::min),
+        over_nowhere: over(nowhere),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::real::real_nanos;
+
+    /// Levels at 0, 10 and 14; a density that falls by 1 in a distance of 1, to -7.
+    fn chosen(samples: &[i64]) -> Option<Choice> {
+        let places = [0, 10, 14].map(|level| Place { level, slack: 0 });
+        choose(samples, &places, |off| (-real_nanos(off.abs())).max(-7.0))
+    }
+
+    #[test]
+    fn the_last_stay_is_dated_by_its_first_sample() {
+        let found = chosen(&[0, 1, 0, 1, 0, 10, 9, 10, 11]).unwrap();
+        assert_eq!((found.place, found.ago), (1, 3));
+        // By hand: 4 + 5 + 4 + 3 from 14 against 0 + 1 + 0 + 1.
+        assert!((found.margin - 14.0).abs() < 1e-9, "{found:?}");
+    }
+
+    /// The middle stay is not part of the last one, though it lies nearer to it than to the first.
+    #[test]
+    fn a_stay_on_the_way_is_another() {
+        let found = chosen(&[0, 0, 0, 10, 10, 10, 10, 14, 14, 14, 14]).unwrap();
+        assert_eq!((found.place, found.ago), (2, 3));
+    }
+
+    #[test]
+    fn one_stray_sample_is_no_stay_and_a_queue_is_no_place() {
+        assert_eq!(chosen(&[0, 0, 0, 0, 10, 0]).map(|c| c.place), Some(0));
+        assert_eq!(chosen(&[0, 0, 25, 27, 29, 31, 33, 35]), None);
+        assert_eq!(chosen(&[]), None);
+    }
+
+    proptest! {
+        /// Give or take 1, which is a quarter of the least difference.
+        #[test]
+        fn a_move_is_found_with_its_first_sample(
+            before in prop::collection::vec(-1..=1_i64, 1..8),
+            after in prop::collection::vec(9..=11_i64, 3..8),
+        ) {
+            let found = chosen(&[before, after.clone()].concat()).unwrap();
+            prop_assert_eq!((found.place, found.ago), (1, after.len() - 1));
+            prop_assert!(found.margin > 0.0 && found.over_nowhere > 0.0, "{:?}", found);
+        }
+    }
+}
