@@ -1,5 +1,5 @@
-//! What is made of a fleet's messages, whatever a peer told in them and whatever a store's file
-//! holds: nothing is counted twice, segments follow one another, shares are shares.
+//! What is made of a fleet's messages, whatever a peer told in them, as far as a session lets it
+//! through: nothing is counted twice, segments follow one another, shares are shares.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -11,21 +11,22 @@ use neph_model::{
 
 const LANES: u32 = 6;
 const INTERVAL: i64 = 200_000_000;
+/// A day, and some ten years.
+const LONGEST: i64 = 86_400 * 1_000_000_000;
+const LATEST: i64 = LONGEST * 3_650;
 
 fuzz_target!(|bytes: &[u8]| {
     let mut digest = Digest::new(&fleet(), Settings::default()).expect("its numbers fit");
     let messages = messages(bytes);
     for message in &messages {
         digest.push(message);
-        if message.seq == 7 {
-            digest.view();
-        }
     }
     digest.finish();
     let known = messages.iter().filter(|message| message.lane.0 < LANES).count();
+    let changes = digest.changes();
     let view = digest.view();
     assert_eq!(view.tally.messages(), known as u64);
-    assert_eq!(view.changes.len(), digest.changes());
+    assert_eq!(view.changes.len(), changes);
     holds(&view);
     for endpoint in 0..view.fleet.endpoints.len() {
         advise(&view, endpoint);
@@ -74,25 +75,26 @@ fn messages(bytes: &[u8]) -> Vec<FleetMessage> {
     let (mut at, mut all) = (0_i64, Vec::new());
     let mut numbers = [0_u32; LANES as usize + 1];
     while let (Some(who), Some(how), Some(path), Some(noise)) = (next(), next(), next(), next()) {
-        let mut wild = |sane: i64, is_wild: bool| {
+        let mut wild = || {
             let mut bytes = [0; 8];
             bytes.iter_mut().for_each(|byte| *byte = next().unwrap_or(0));
-            if is_wild { i64::from_le_bytes(bytes) } else { sane }
+            i64::from_le_bytes(bytes)
         };
         let number = &mut numbers[usize::from(who) % numbers.len()];
-        // Eight ways of sending: usually one interval after the one before, rarely at any time.
+        // Usually one interval after the one before, rarely much later; no clock runs backwards.
         at = match how & 7 {
             0 => at.saturating_add(INTERVAL * 600),
-            1 if how & 0x80 != 0 => wild(at, true),
+            1 if how & 0x80 != 0 => at.max(wild() % LATEST),
             _ => at.saturating_add(INTERVAL / i64::from(LANES)),
         };
-        let residence = match how >> 3 & 7 {
-            0 if noise & 1 == 0 => wild(0, true),
-            _ => 1_000,
-        };
+        // A session tells no round trip beyond its timeout, and no stay at the peer beyond that.
         let round_trip = match path {
-            255 => wild(0, true),
+            255 => wild().rem_euclid(LONGEST),
             _ => 10_000_000 + i64::from(path & 7) * 4_000_000 + i64::from(noise) * 1_000,
+        };
+        let (residence, rx) = match how >> 3 & 7 {
+            0 if noise & 1 == 0 => (wild().rem_euclid(round_trip + 1), wild()),
+            _ => (1_000.min(round_trip), at.saturating_add(round_trip / 2)),
         };
         let outcome = match path >> 3 & 15 {
             0 => FleetOutcome::Lost,
@@ -101,7 +103,7 @@ fn messages(bytes: &[u8]) -> Vec<FleetMessage> {
                 round_trip: Span::from_nanos(round_trip),
                 read_by: ReadBy::Kernel,
                 at_peer: (how & 0x40 == 0).then_some(AtPeer {
-                    rx: Instant::from_nanos(at.saturating_add(round_trip / 2)),
+                    rx: Instant::from_nanos(rx),
                     residence: Span::from_nanos(residence),
                     count: (noise & 2 == 0).then_some(*number),
                     ttl: Some(path & 7),

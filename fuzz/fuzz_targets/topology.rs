@@ -1,5 +1,6 @@
 //! Topologies. What reads keeps the invariants that building relies on: names are unique and fit
-//! the kernel, links join two sites that exist. What does not is refused with places in the text.
+//! the kernel, links join two sites that exist, their paths are told apart. What does not is refused
+//! with places in the text.
 #![no_main]
 
 use std::collections::BTreeSet;
@@ -40,9 +41,13 @@ fn topology_holds(topology: &Topology) {
         assert!(link.a < sites.len() && link.b < sites.len() && link.a != link.b);
         assert!((1..=15).contains(&link.name.len()) && !link.name.contains(['/', ' ']));
         for shape in [&link.a_to_b, &link.b_to_a] {
-            assert!(shape.delay >= Span::ZERO);
+            let names: BTreeSet<_> = shape.paths.iter().map(|path| &path.name).collect();
+            assert_eq!(names.len(), shape.paths.len(), "two paths are the same");
+            let wires = shape.paths.iter().map(|path| &path.wire).chain([&shape.wire]);
+            assert!(wires.into_iter().all(|wire| wire.delay >= Span::ZERO));
             assert!(shape.rate.is_none_or(|rate| rate.bits_per_second() > 0));
         }
     }
-    assert!(topology.links.len() + 1 >= sites.len(), "not connected");
+    let outer = sites.iter().filter(|site| site.inside.is_none()).count();
+    assert!(topology.links.len() + 1 >= outer, "not connected");
 }

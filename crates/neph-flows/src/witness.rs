@@ -30,13 +30,21 @@ struct Traits {
     peer_ttl: Option<u8>,
 }
 
+/// Beyond this, nanoseconds, no clock is: what a peer or a damaged file tells is brought back to
+/// it, so that differences and means of such times are numbers still.
+const FAR: i64 = i64::MAX / 4;
+
 impl Traits {
     fn of(sent: Instant<Own>, reply: &FleetReply) -> Self {
         let peer = reply.at_peer;
+        let sent = sent.nanos().clamp(-FAR, FAR);
         Self {
             round_trip: reply.network(),
-            at: sent.nanos(),
-            forward: peer.map_or(0, |peer| peer.rx.nanos() - sent.nanos()),
+            at: sent,
+            forward: peer.map_or(0, |peer| {
+                let forward = peer.rx.nanos().saturating_sub(sent);
+                forward.clamp(-FAR, FAR)
+            }),
             has_forward: peer.is_some(),
             seen: 1,
             ttl: reply.ttl,
@@ -242,7 +250,7 @@ fn direction(old: &Traits, new: &Traits, claim: &Claim) -> Option<Direction> {
         return None;
     }
     let moved = new.forward()? - old.forward()?;
-    let forward = Span::from_nanos(moved - claim.drift.over(new.at - old.at));
+    let forward = Span::from_nanos(moved) - Span::from_nanos(claim.drift.over(new.at - old.at));
     let reverse = claim.after - claim.before - forward;
     let least = claim.tolerance.nanos() / 2;
     match (forward.abs().nanos() > least, reverse.abs().nanos() > least) {

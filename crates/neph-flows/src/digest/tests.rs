@@ -1,7 +1,7 @@
 use super::*;
 use crate::view::Segment;
 use crate::world::{World, message};
-use neph_model::Span;
+use neph_model::{AtPeer, FleetOutcome, Instant, Span};
 
 const SECOND: i64 = 1_000_000_000;
 
@@ -333,4 +333,31 @@ fn of_too_many_flows_that_are_over_the_latest_are_told() {
     let segments = || view.flows.iter().flat_map(|flow| &flow.segments);
     assert!(segments().count() > 100);
     assert!(segments().all(|segment| segment.from >= since && segment.until > since));
+}
+
+/// Found by fuzzing: differences of such times are beyond 64 bits.
+#[test]
+fn a_peer_whose_clock_says_anything_changes_nothing_but_the_direction() {
+    let world = World::default();
+    let truth = world.truth();
+    let digest = |is_wild: bool| {
+        let mut digest = Digest::new(&world.fleet(), Settings::default()).unwrap();
+        world.messages(&truth, |message| {
+            let mut message = *message;
+            if is_wild && let FleetOutcome::Reply(reply) = &mut message.outcome {
+                let said = [i64::MIN, i64::MAX][message.seq as usize % 2];
+                let rx = Instant::from_nanos(said);
+                reply.at_peer = reply.at_peer.map(|peer| AtPeer { rx, ..peer });
+            }
+            digest.push(&message);
+        });
+        digest.finish();
+        let changes = digest.view().changes.into_iter();
+        changes
+            .map(|change| (change.lane, change.at, change.before, change.after))
+            .collect::<Vec<_>>()
+    };
+    let honest = digest(false);
+    assert!(!honest.is_empty());
+    assert_eq!(digest(true), honest);
 }

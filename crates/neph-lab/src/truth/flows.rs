@@ -185,7 +185,8 @@ impl Flows {
             lost,
             reordered,
         }));
-        self.place(self.now.saturating_sub(self.longest_stay.max(LEAST_STAY)));
+        let stay = self.longest_stay.max(LEAST_STAY);
+        self.place(self.now.saturating_sub(stay).saturating_sub(1));
     }
 
     /// What came of all of them.
@@ -195,10 +196,10 @@ impl Flows {
         flows.map(|(key, known)| (key, known.truth)).collect()
     }
 
-    /// Tells each packet that came before `until` its segment.
+    /// Tells each packet that came until `until`, then included, its segment.
     fn place(&mut self, until: i64) {
         while let Some(Reverse(packet)) = self.waiting.peek().copied() {
-            if packet.arrival >= until {
+            if packet.arrival > until {
                 return;
             }
             self.waiting.pop();

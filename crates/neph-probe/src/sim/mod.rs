@@ -9,7 +9,7 @@ use std::net::SocketAddr;
 
 use neph_model::{Instant, Own, Span};
 
-use crate::spec::{FlowSpec, Priority, Schedule};
+use crate::spec::{FlowSpec, Priority, Schedule, Trust};
 use crate::target::Target;
 
 /// Peer clock minus own clock: any number does, and none may show in a result.
@@ -77,6 +77,7 @@ pub(super) fn spec(url: &str, count: u64, interval: Span) -> FlowSpec {
         request_size: 200,
         response_size: 100,
         timeout: Span::from_secs(2),
+        trust: Trust::Anything,
         priority: Priority::Normal,
         reflector: true,
         ..FlowSpec::plain(target, address)
