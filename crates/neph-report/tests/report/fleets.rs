@@ -260,7 +260,7 @@ fn reordering_is_told_also_where_nobody_knows_the_direction() {
     let mut data = SMALL.campaign();
     // A SYN ping's peer counts nothing.
     let fleet = data.experiments[0].fleet.as_mut().unwrap();
-    fleet.flows[0].tally.reordered = 7;
+    fleet.pairs[0].tally.reordered = 7;
     let all = tables(&data, &PlotSettings::default());
     let loss = all.iter().find(|table| table.name == "flow-loss").unwrap();
     let told = ["reordered", "reordered_there", "reordered_back"].map(|name| {

@@ -1,8 +1,8 @@
 //! What holds for all flows together: counted from where each of them was.
 
 use neph_flows::{
-    Class, Curve, CurvePoint, Direction, Fairness, FlowHistory, Inflation, Moved, PairView,
-    PathChange, Share, ShareBin, Spectrum, SpectrumBin,
+    Class, Curve, CurvePoint, Direction, Fairness, FlowHistory, FlowTally, Inflation, Moved,
+    PairView, PathChange, Share, ShareBin, Spectrum, SpectrumBin,
 };
 use neph_model::{Fleet, Instant, Own, Span};
 use neph_stats::proportion;
@@ -228,7 +228,10 @@ fn pair(world: &World, classes: &[Class], flows: &[&FlowHistory]) -> PairView {
     });
     let (lowest, highest) = (classes[0].base, classes[classes.len() - 1].base);
     let curve = curve(all);
+    let mut tally = FlowTally::default();
+    flows.iter().for_each(|flow| tally.add(&flow.tally));
     PairView {
+        tally,
         flows: flows.len() as u64,
         watched: Span::from_secs(world.seconds).times(i64::try_from(flows.len()).unwrap()),
         inflation: Some(Inflation {
