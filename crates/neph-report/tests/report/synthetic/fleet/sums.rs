@@ -229,7 +229,9 @@ fn pair(world: &World, classes: &[Class], flows: &[&FlowHistory]) -> PairView {
     let (lowest, highest) = (classes[0].base, classes[classes.len() - 1].base);
     let curve = curve(all);
     let mut tally = FlowTally::default();
-    flows.iter().for_each(|flow| tally.add(&flow.tally));
+    for flow in flows {
+        tally.add(&flow.tally);
+    }
     PairView {
         tally,
         flows: flows.len() as u64,
