@@ -1,7 +1,7 @@
 //! The base latency of each flow to one endpoint: the detector of `neph-stats`, in our vocabulary.
 
 use neph_model::{Instant, Own, Span};
-use neph_stats::{Detection, Finding, FleetBase, Guard, StatsError};
+use neph_stats::{Finding, FleetBase, Guard, StatsError};
 
 use crate::flow::Shift;
 use crate::settings::Settings;
@@ -37,13 +37,8 @@ impl Bases {
     /// # Errors
     /// Where the three numbers of the rule do not fit together.
     pub(crate) fn new(settings: &Settings) -> Result<Self, StatsError> {
-        let rule = settings.detection;
         Ok(Self(FleetBase::new(Guard {
-            detection: Detection::new(
-                rule.window.into(),
-                rule.quorum.into(),
-                rule.tolerance.nanos(),
-            )?,
+            detection: settings.detection.rule()?,
             hold: settings.hold.nanos(),
             settle: settings.settle.nanos(),
         })))

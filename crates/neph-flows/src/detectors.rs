@@ -80,15 +80,11 @@ impl Detecting {
     /// Where the numbers of the detection do not fit together.
     pub fn new(fleet: &Fleet, settings: Settings, detector: Detector) -> Result<Self, StatsError> {
         if detector == Detector::Guard {
-            return Ok(Self(By::Guard(Box::new(Digest::new(fleet, settings)?))));
+            let digest = Digest::new(fleet, settings)?.without_news();
+            return Ok(Self(By::Guard(Box::new(digest))));
         }
-        let numbers = settings.detection;
         Ok(Self(By::EachFlow(EachFlow {
-            rule: Rule::new(
-                numbers.window.into(),
-                numbers.quorum.into(),
-                numbers.tolerance.nanos(),
-            )?,
+            rule: settings.detection.rule()?,
             afterwards: detector == Detector::ChangePoints,
             lanes: BTreeMap::new(),
             found: Vec::new(),
@@ -98,11 +94,7 @@ impl Detecting {
     /// The next message.
     pub fn push(&mut self, message: &FleetMessage) {
         match &mut self.0 {
-            By::Guard(digest) => {
-                digest.push(message);
-                // All that is told of them is the changes in the end.
-                drop(digest.news());
-            }
+            By::Guard(digest) => digest.push(message),
             By::EachFlow(flows) => flows.push(message),
         }
     }

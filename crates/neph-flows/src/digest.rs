@@ -55,7 +55,8 @@ pub struct Digest {
     most_over: usize,
     crowds: Vec<Crowd>,
     changes: Changes,
-    news: VecDeque<PathNews>,
+    /// None where nobody asks for them.
+    news: Option<VecDeque<PathNews>>,
     /// First and last sending.
     extent: Option<(Instant<Own>, Instant<Own>)>,
     tally: FlowTally,
@@ -114,10 +115,17 @@ impl Digest {
                 .map(crowd)
                 .collect::<Result<_, _>>()?,
             changes: Changes::new(MOST),
-            news: VecDeque::new(),
+            news: Some(VecDeque::new()),
             extent: None,
             tally: FlowTally::default(),
         })
+    }
+
+    /// The same for messages that are read again: nobody waits for news of them, which would pile
+    /// up.
+    #[must_use]
+    pub fn without_news(self) -> Self {
+        Self { news: None, ..self }
     }
 
     /// The next message. One of a lane that the fleet does not have is passed over.
@@ -154,7 +162,7 @@ impl Digest {
 
     /// What was found out about paths since it was asked last.
     pub fn news(&mut self) -> impl Iterator<Item = PathNews> + '_ {
-        self.news.drain(..)
+        self.news.iter_mut().flat_map(|news| news.drain(..))
     }
 
     /// The flow of a change was traced: it met other routers than before, or the same.
@@ -258,12 +266,18 @@ impl Digest {
                     drift: self.crowds[endpoint].drift,
                 };
                 let change = flow.shift(shift, ground, changes);
-                self.news.extend(change.map(PathNews::Changed));
+                self.announce(change.map(PathNews::Changed));
             }
             What::Correction { base, .. } => {
                 let withdrawn = flow.correct(base, &self.settings, changes);
-                self.news.extend(withdrawn.map(PathNews::Withdrawn));
+                self.announce(withdrawn.map(PathNews::Withdrawn));
             }
+        }
+    }
+
+    fn announce(&mut self, found: Option<PathNews>) {
+        if let Some(news) = &mut self.news {
+            news.extend(found);
         }
     }
 

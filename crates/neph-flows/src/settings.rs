@@ -1,6 +1,7 @@
 //! What a fleet's messages are looked at with. The values that nobody changes are the source's.
 
 use neph_model::{Criteria, Fleet, Span};
+use neph_stats::StatsError;
 use serde::Serialize;
 
 /// When a flow's base latency is taken for another: the rolling-minimum window of the source.
@@ -57,6 +58,20 @@ impl Default for Settings {
             settle: Criteria::default().settle,
             soon: Span::from_secs(10),
         }
+    }
+}
+
+impl Detection {
+    /// The same for the statistics.
+    ///
+    /// # Errors
+    /// Where the three numbers do not fit together.
+    pub(crate) fn rule(self) -> Result<neph_stats::Detection, StatsError> {
+        neph_stats::Detection::new(
+            self.window.into(),
+            self.quorum.into(),
+            self.tolerance.nanos(),
+        )
     }
 }
 

@@ -8,8 +8,9 @@ use serde::Serialize;
 
 use crate::advice::Advice;
 use crate::dissect::Dissected;
-use crate::pair::PairView;
+use crate::pair::{PairView, Share};
 use crate::settings::Settings;
+use crate::share::share;
 
 /// A fleet as its messages show it.
 #[derive(Clone, Debug, Serialize)]
@@ -133,6 +134,11 @@ impl FlowTally {
     /// All messages.
     pub const fn messages(&self) -> u64 {
         self.replies + self.lost + self.failed
+    }
+
+    /// The share of the messages sent that were lost; none where none was sent.
+    pub fn loss(&self) -> Option<Share> {
+        share(self.lost, self.replies + self.lost)
     }
 
     /// How many counters there are.

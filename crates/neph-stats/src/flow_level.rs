@@ -237,17 +237,12 @@ impl FlowLevel {
         let mut places = vec![exactly(held.base)];
         let far = |level: i64, path: &Place| (path.level - level).abs() > tolerance;
         let paths = ground.levels.paths(at);
-        let mut others: Vec<Place> = paths
-            .iter()
-            .copied()
-            .filter(|path| far(held.base, path))
-            .collect();
-        if others.len() > MOST - 2 {
-            // There is room for those that it may be.
-            others.sort_by_key(|path| (path.level - candidate.base).abs());
-            others.truncate(MOST - 2);
+        places.extend(paths.iter().filter(|path| far(held.base, path)));
+        if places.len() > MOST - 1 {
+            // There is room for those that it may be, and for the candidate.
+            places[1..].sort_by_key(|path| (path.level - candidate.base).abs());
+            places.truncate(MOST - 1);
         }
-        places.extend(others);
         let known = places.len();
         if places.iter().all(|path| far(candidate.base, path)) {
             places.push(exactly(candidate.base));

@@ -1,6 +1,6 @@
 use neph_model::{
-    CampaignId, Event, EventKind, Experiment, ExperimentId, ExperimentStatus, FleetMessage,
-    FleetOutcome, Message, Sample, Scenario, Span, Tally, Wall, Warning,
+    CampaignId, Event, EventKind, Experiment, ExperimentId, FleetMessage, FleetOutcome, Message,
+    Sample, Scenario, Span, Wall, Warning,
 };
 use neph_probe::{Reflector, ReflectorSpec};
 use neph_store::{Recorder, StoreError};
@@ -25,23 +25,7 @@ fn scenario(url: &str) -> Scenario {
 pub(super) fn order(url: &str) -> ExperimentOrder {
     let scenario = scenario(url);
     ExperimentOrder {
-        experiment: Experiment {
-            id: ExperimentId::new(),
-            campaign: CampaignId::new(),
-            scenario: scenario.id,
-            block: 0,
-            position: 0,
-            attempt: 0,
-            status: ExperimentStatus::Running,
-            reason: None,
-            started: Wall::from_unix_nanos(0),
-            ended: None,
-            flows: Vec::new(),
-            fleet: None,
-            tally: Tally::default(),
-            warnings: Vec::new(),
-            anchors: Vec::new(),
-        },
+        experiment: Experiment::begun(CampaignId::new(), scenario.id, Wall::from_unix_nanos(0)),
         scenario,
         site: None,
         reflector: false,

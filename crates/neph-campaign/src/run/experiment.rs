@@ -3,9 +3,7 @@
 use std::cell::RefCell;
 use std::sync::{Arc, Mutex};
 
-use neph_model::{
-    Experiment, ExperimentId, ExperimentStatus, HostFacts, Load, ProbeKind, Provenance, Tally,
-};
+use neph_model::{Experiment, ExperimentStatus, HostFacts, Load, ProbeKind, Provenance};
 
 use super::{Build, Run, RunError, reflector_of, storing};
 use crate::agenda::{Past, Slot};
@@ -139,21 +137,10 @@ impl Run<'_, '_> {
         let scenario = &self.matrix[slot.scenario as usize];
         ExperimentOrder {
             experiment: Experiment {
-                id: ExperimentId::new(),
-                campaign: self.campaign.id,
-                scenario: scenario.id,
                 block: slot.block,
                 position: slot.position,
                 attempt: slot.attempt,
-                status: ExperimentStatus::Running,
-                reason: None,
-                started: self.crew.clock.now(),
-                ended: None,
-                flows: Vec::new(),
-                fleet: None,
-                tally: Tally::default(),
-                warnings: Vec::new(),
-                anchors: Vec::new(),
+                ..Experiment::begun(self.campaign.id, scenario.id, self.crew.clock.now())
             },
             scenario: scenario.clone(),
             site: site_of(self.plan, scenario),

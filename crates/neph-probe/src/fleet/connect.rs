@@ -16,7 +16,6 @@ use neph_sys::ppoll::Awaited;
 use neph_sys::tcp;
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 
-use super::blocks::Blocks;
 use super::ports::Ports;
 use super::session::{Departed, Event, Known, Replied, low};
 use super::spec::{FleetSpec, Sharing};
@@ -37,7 +36,6 @@ const SENT_ONCE: Span = Span::from_millis(900);
 pub(crate) struct Connects {
     endpoints: Vec<SocketAddr>,
     ports: Ports,
-    blocks: Blocks,
     set: Epoll,
     found: Found,
     attempts: Vec<Option<Attempt>>,
@@ -81,8 +79,7 @@ impl Connects {
         })?;
         Ok(Self {
             endpoints,
-            ports: Ports::new(spec.first_port),
-            blocks: Blocks::new("tcp"),
+            ports: Ports::unbound(spec.first_port, "tcp"),
             set,
             found: Found::default(),
             attempts: Vec::new(),
@@ -130,7 +127,6 @@ impl Connects {
         {
             self.leaving.pop_front();
             self.ports.give_back(port);
-            self.blocks.give_back(port);
         }
     }
 
@@ -240,10 +236,9 @@ impl Transport for Connects {
             address,
             source,
         };
-        let taken = self.ports.take(|port| {
-            drop(raw_tcp::hold(raw_tcp::any(address, port))?);
-            self.blocks.take(port)
-        });
+        let taken = self
+            .ports
+            .take(|port| raw_tcp::hold(raw_tcp::any(address, port)).map(drop));
         let (port, ()) = taken
             .map_err(fault)?
             .ok_or(ProbeError::NoPort { address })?;

@@ -4,6 +4,8 @@ use std::fs;
 use std::io;
 use std::ops::RangeInclusive;
 
+use super::blocks::Blocks;
+
 /// Below are ports that only privileged programs take.
 const LOWEST: u16 = 1_024;
 /// Where a fleet begins if nobody says otherwise: above the ports of most services.
@@ -18,6 +20,8 @@ pub(crate) struct Ports {
     order: Vec<u16>,
     next: usize,
     taken: Vec<bool>,
+    /// What keeps other processes off ports that are not bound all the time.
+    blocks: Option<Blocks>,
 }
 
 impl Ports {
@@ -25,6 +29,15 @@ impl Ports {
     /// itself come first: those are never somebody's connection that is just being made.
     pub(crate) fn new(first: Option<u16>) -> Self {
         Self::in_order(first, &kernels_own())
+    }
+
+    /// The same for ports of `udp` or `tcp` that are not bound while they are used: only those of
+    /// blocks that no other process has.
+    pub(crate) fn unbound(first: Option<u16>, transport: &'static str) -> Self {
+        Self {
+            blocks: Some(Blocks::new(transport)),
+            ..Self::new(first)
+        }
     }
 
     fn in_order(first: Option<u16>, kernels: &RangeInclusive<u16>) -> Self {
@@ -43,6 +56,7 @@ impl Ports {
             order,
             next: 0,
             taken: vec![false; 1 << 16],
+            blocks: None,
         }
     }
 
@@ -64,7 +78,11 @@ impl Ports {
                 somebodys = true;
                 continue;
             }
-            match take(port) {
+            let got = take(port).and_then(|taken| {
+                let claimed = self.blocks.as_mut().map(|blocks| blocks.take(port));
+                claimed.transpose().map(|_| taken)
+            });
+            match got {
                 Ok(taken) => {
                     self.taken[usize::from(port)] = true;
                     return Ok(Some((port, taken)));
@@ -87,6 +105,9 @@ impl Ports {
     /// Nobody uses it any more.
     pub(crate) fn give_back(&mut self, port: u16) {
         self.taken[usize::from(port)] = false;
+        if let Some(blocks) = &mut self.blocks {
+            blocks.give_back(port);
+        }
     }
 }
 

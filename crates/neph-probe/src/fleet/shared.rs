@@ -19,7 +19,6 @@ use neph_sys::steer::Steering;
 use neph_wire::ip::{Datagram, encode_udp};
 use socket2::{Domain, Protocol, Socket, Type};
 
-use super::blocks::Blocks;
 use super::ports::Ports;
 use super::session::{Departed, Event, Known, Replied, low};
 use super::spec::{FleetSpec, Sharing};
@@ -48,7 +47,6 @@ pub(crate) struct Shared {
     receiver: UdpSocket,
     steering: Steering,
     ports: Ports,
-    blocks: Blocks,
     hops: u8,
     /// By port: the endpoint that is asked from it.
     asked: Vec<u32>,
@@ -84,7 +82,7 @@ impl Shared {
         };
         let endpoints = fleet.endpoints.iter().map(|one| endpoint(one.address));
         let endpoints = endpoints.collect::<io::Result<Vec<_>>>().map_err(fault)?;
-        let mut ports = Ports::new(spec.first_port);
+        let mut ports = Ports::unbound(spec.first_port, "udp");
         let bound = ports.take(|port| bind(address, port)).map_err(fault)?;
         let (_, receiver) = bound.ok_or(ProbeError::NoPort { address })?;
         let sender = raw(address).map_err(fault)?;
@@ -102,7 +100,6 @@ impl Shared {
             receiver,
             steering,
             ports,
-            blocks: Blocks::new("udp"),
             hops: default_hops(),
             asked: vec![0; 1 << 16],
             lanes: vec![None; fleet.lanes as usize],
@@ -125,7 +122,6 @@ impl Shared {
             // Refused for lack of memory only; then it goes on being steered, and nobody listens.
             let _ = self.steering.remove(port);
             self.ports.give_back(port);
-            self.blocks.give_back(port);
         }
     }
 
@@ -201,10 +197,7 @@ impl Transport for Shared {
             source,
         };
         // Bound for a moment: whether somebody has it.
-        let free = self.ports.take(|port| {
-            drop(bind(address, port)?);
-            self.blocks.take(port)
-        });
+        let free = self.ports.take(|port| bind(address, port).map(drop));
         let (port, ()) = free.map_err(fault)?.ok_or(ProbeError::NoPort { address })?;
         self.steering.add([port]).map_err(fault)?;
         self.asked[usize::from(port)] = u32::try_from(endpoint).unwrap_or(0);

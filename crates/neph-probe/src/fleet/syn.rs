@@ -19,7 +19,6 @@ use neph_sys::stamp::{self, Family, Received};
 use neph_wire::syn::{self, Numbers, Verdict};
 use socket2::Socket;
 
-use super::blocks::Blocks;
 use super::held::Held;
 use super::ports::Ports;
 use super::session::{Event, Known, Replied, low};
@@ -48,7 +47,6 @@ pub(crate) struct Syns {
     /// Ports that the receiver is told of.
     heard: Option<RangeInclusive<u16>>,
     ports: Ports,
-    blocks: Blocks,
     held: Held,
     /// By port.
     flows: Vec<Option<Flow>>,
@@ -111,8 +109,7 @@ impl Syns {
             speakers,
             receiver,
             heard: None,
-            ports: Ports::new(spec.first_port),
-            blocks: Blocks::new("tcp"),
+            ports: Ports::unbound(spec.first_port, "tcp"),
             held: Held::new(),
             flows: vec![None; 1 << 16],
             lanes: vec![None; fleet.lanes as usize],
@@ -136,7 +133,6 @@ impl Syns {
             self.flows[usize::from(port)] = None;
             self.held.let_go(port);
             self.ports.give_back(port);
-            self.blocks.give_back(port);
         }
     }
 
@@ -253,10 +249,9 @@ impl Transport for Syns {
             address,
             source,
         };
-        let taken = self.ports.take(|port| {
-            let holder = raw_tcp::hold(raw_tcp::any(address, port))?;
-            self.blocks.take(port).map(|()| holder)
-        });
+        let taken = self
+            .ports
+            .take(|port| raw_tcp::hold(raw_tcp::any(address, port)));
         let taken = taken.map_err(refusal)?;
         let (port, holder) = taken.ok_or(ProbeError::NoPort { address })?;
         self.held.keep(port, holder);

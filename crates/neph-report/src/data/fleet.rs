@@ -17,12 +17,8 @@ pub fn read_fleet<E: From<StatsError>>(
     settings: Settings,
     mut visit: impl FnMut(&mut dyn FnMut(&FleetMessage)) -> Result<(), E>,
 ) -> Result<FleetView, E> {
-    let mut digest = Digest::new(fleet, settings)?;
-    visit(&mut |message| {
-        digest.push(message);
-        // Nobody waits for news of what is over.
-        drop(digest.news());
-    })?;
+    let mut digest = Digest::new(fleet, settings)?.without_news();
+    visit(&mut |message| digest.push(message))?;
     digest.finish();
     let mut view = digest.view();
     let mut dissector = Dissector::new(&view, DISSECTED);

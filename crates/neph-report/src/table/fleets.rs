@@ -1,8 +1,8 @@
 //! What fleets say in numbers: latency classes, path changes, persistence, unfairness, loss.
 
-use neph_flows::{Curve, FlowTally, Share};
+use neph_flows::Curve;
 use neph_model::Span;
-use neph_stats::{Sorted, proportion, rough_quantile};
+use neph_stats::{Sorted, rough_quantile};
 
 use super::advice;
 use super::cells::{Cell, Column, Table};
@@ -245,7 +245,7 @@ const LOSS: [&str; 12] = [
 fn loss(pair: &Pair<'_>) -> Vec<Cell> {
     // Of the whole time, flows that are forgotten included.
     let sum = pair.known.tally;
-    let share = loss_share(&sum);
+    let share = sum.loss();
     vec![
         Cell::Integer(sum.replies),
         Cell::Integer(sum.lost),
@@ -260,19 +260,4 @@ fn loss(pair: &Pair<'_>) -> Vec<Cell> {
         Cell::Integer(sum.reordered_forward),
         Cell::Integer(sum.reordered_reverse),
     ]
-}
-
-fn loss_share(tally: &FlowTally) -> Option<Share> {
-    let n = tally.replies + tally.lost;
-    let count = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
-    let found = proportion(count(tally.lost), count(n)).ok()?;
-    Some(Share {
-        hits: tally.lost,
-        n,
-        #[expect(clippy::cast_precision_loss, reason = "a count")]
-        cases: n as f64,
-        share: found.share(),
-        low: found.interval().low,
-        high: found.interval().high,
-    })
 }

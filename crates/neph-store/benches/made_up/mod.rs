@@ -1,8 +1,7 @@
 //! What both benchmarks make up alike: noise, and the campaign that their messages belong to.
 
 use neph_model::{
-    Campaign, CampaignId, CampaignStatus, Experiment, ExperimentId, ExperimentStatus, HostFacts,
-    Load, Order, Provenance, ScenarioId, Tally, Wall,
+    Campaign, CampaignId, Experiment, ExperimentId, HostFacts, Load, Provenance, ScenarioId, Wall,
 };
 
 /// Splitmix64: enough to make stamps look measured.
@@ -21,42 +20,12 @@ impl Noise {
 
 /// A campaign that runs.
 pub(crate) fn campaign() -> Campaign {
-    Campaign {
-        id: CampaignId::new(),
-        name: "bench".to_owned(),
-        plan_text: String::new(),
-        plan_hash: String::new(),
-        plan_path: String::new(),
-        topology_text: None,
-        topology_hash: None,
-        seed: 1,
-        order: Order::Random,
-        blocks: 1,
-        status: CampaignStatus::Running,
-        started: Wall::from_unix_nanos(1),
-        ended: None,
-    }
+    Campaign::begun("bench", Wall::from_unix_nanos(1))
 }
 
 /// Its only experiment, which measures nothing yet.
 pub(crate) fn experiment(campaign: CampaignId) -> Experiment {
-    Experiment {
-        id: ExperimentId::new(),
-        campaign,
-        scenario: ScenarioId(1),
-        block: 0,
-        position: 0,
-        attempt: 0,
-        status: ExperimentStatus::Running,
-        reason: None,
-        started: Wall::from_unix_nanos(1),
-        ended: None,
-        flows: Vec::new(),
-        fleet: None,
-        tally: Tally::default(),
-        warnings: Vec::new(),
-        anchors: Vec::new(),
-    }
+    Experiment::begun(campaign, ScenarioId(1), Wall::from_unix_nanos(1))
 }
 
 /// Where that came from: nobody knows.

@@ -54,7 +54,7 @@ fn fared(tally: &FlowTally, flows: usize) -> String {
         counted(messages, "message"),
         tally.replies,
         tally.lost,
-        percent(ratio(tally.lost, tally.lost + tally.replies))
+        percent(tally.loss().map_or(0.0, |loss| loss.share))
     );
     let known = tally.lost_forward + tally.lost_reverse;
     if known > 0 {
@@ -313,9 +313,4 @@ fn refusal(endpoint: &FleetEndpoint, refused: &Refusals) -> String {
         ));
     }
     text
-}
-
-#[expect(clippy::cast_precision_loss, reason = "display")]
-fn ratio(part: u64, whole: u64) -> f64 {
-    part as f64 / whole.max(1) as f64
 }
