@@ -22,6 +22,7 @@ mod spec;
 pub(crate) mod stamp;
 mod syn;
 mod transport;
+mod watched;
 
 pub use run::FleetRun;
 pub use spec::{FleetReport, FleetSpec, FleetTally, Sharing};

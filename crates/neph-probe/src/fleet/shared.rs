@@ -199,7 +199,10 @@ impl Transport for Shared {
         // Bound for a moment: whether somebody has it.
         let free = self.ports.take(|port| bind(address, port).map(drop));
         let (port, ()) = free.map_err(fault)?.ok_or(ProbeError::NoPort { address })?;
-        self.steering.add([port]).map_err(fault)?;
+        let steered = self.steering.add([port]);
+        steered
+            .inspect_err(|_| self.ports.give_back(port))
+            .map_err(fault)?;
         self.asked[usize::from(port)] = u32::try_from(endpoint).unwrap_or(0);
         if let Some(earlier) = self.lanes[lane.0 as usize].replace(port) {
             self.leaving.push_back((now + self.linger, earlier));
