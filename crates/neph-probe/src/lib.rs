@@ -28,6 +28,7 @@ mod raw_tcp;
 mod reflect;
 mod refusals;
 mod report;
+mod running;
 #[cfg(test)]
 mod sim;
 mod spec;
@@ -56,6 +57,7 @@ pub use pinned::{TRANSFER_SIZE, TransferSpec, transfers};
 pub use reflect::{Caps, Counted, Reflector, ReflectorSpec};
 pub use refusals::{RefusalWatch, Refusals};
 pub use report::Report;
+pub use running::Running;
 pub use spec::{ConnectionUse, FlowSpec, Priority, Schedule, TlsVersion, Trust};
 pub use stop::Stop;
 pub use syn_rate::{SYNS_A_SECOND, SYNS_A_SECOND_EACH, SynSchedule, TooManySyns};
