@@ -24,5 +24,6 @@ mod syn;
 mod transport;
 mod watched;
 
+pub(crate) use blocks::is_claimed;
 pub use run::FleetRun;
 pub use spec::{FleetReport, FleetSpec, FleetTally, Sharing};
