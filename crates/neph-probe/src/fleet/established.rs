@@ -219,7 +219,7 @@ impl Transport for Established {
         let Some(link) = self.links.get_mut(index) else {
             return Err(io::ErrorKind::NotConnected.into());
         };
-        if link.ask(request.seq) == Err(Over) {
+        if link.ask(request.seq, now()) == Err(Over) {
             drop_link(&mut self.links, index, &mut self.at_once);
             return Err(io::ErrorKind::ConnectionReset.into());
         }

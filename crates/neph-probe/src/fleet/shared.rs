@@ -100,7 +100,7 @@ impl Shared {
             receiver,
             steering,
             ports,
-            hops: default_hops(),
+            hops: default_hops(address),
             asked: vec![0; 1 << 16],
             lanes: vec![None; fleet.lanes as usize],
             leaving: VecDeque::new(),
@@ -304,9 +304,13 @@ fn prepare(sender: &Socket, receiver: &UdpSocket, address: SocketAddr) -> io::Re
 }
 
 /// What the kernel's own datagrams begin with.
-fn default_hops() -> u8 {
+fn default_hops(address: SocketAddr) -> u8 {
     const USUAL: u8 = 64;
-    let told = std::fs::read_to_string("/proc/sys/net/ipv4/ip_default_ttl").unwrap_or_default();
+    let setting = match address {
+        SocketAddr::V4(_) => "/proc/sys/net/ipv4/ip_default_ttl",
+        SocketAddr::V6(_) => "/proc/sys/net/ipv6/conf/default/hop_limit",
+    };
+    let told = std::fs::read_to_string(setting).unwrap_or_default();
     told.trim().parse().unwrap_or(USUAL)
 }
 
