@@ -253,14 +253,7 @@ impl Driver<'_> {
     fn hold(&mut self, port: u16) -> Result<(), ProbeError> {
         self.is_unclaimed(port)
             .and_then(|()| self.carrier.hold(port))
-            .map_err(|source| match (self.spec.kind, source.kind()) {
-                (TraceKind::Icmp, io::ErrorKind::PermissionDenied) => ProbeError::IcmpForbidden,
-                _ => ProbeError::SourcePort {
-                    port,
-                    address: self.spec.destination,
-                    source,
-                },
-            })
+            .map_err(|source| refusal(self.spec, port, source))
     }
 
     /// A fleet that does not bind its ports claims them.
@@ -277,7 +270,39 @@ impl Driver<'_> {
     }
 }
 
+/// The process's and the system's limit of open files.
+const NO_FILE: [i32; 2] = [24, 23];
+
+/// Why a flow cannot have its port, with the remedy.
+fn refusal(spec: &TraceSpec, port: u16, source: io::Error) -> ProbeError {
+    let is_limit = |code| NO_FILE.contains(&code);
+    match (spec.kind, source.kind()) {
+        (TraceKind::Icmp, io::ErrorKind::PermissionDenied) => ProbeError::IcmpForbidden,
+        _ if source.raw_os_error().is_some_and(is_limit) => ProbeError::NoFile { port, source },
+        _ => ProbeError::SourcePort {
+            port,
+            address: spec.destination,
+            source,
+        },
+    }
+}
+
 fn is_taken(error: &ProbeError) -> bool {
     matches!(error, ProbeError::SourcePort { source, .. }
         if source.kind() == io::ErrorKind::AddrInUse)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_limit_of_files_is_no_port_of_somebody_elses() {
+        let nobody = ([127, 0, 0, 1], 9).into();
+        let spec = TraceSpec::new(nobody, TraceKind::Udp, FlowSet::These(vec![7]));
+        let told = |code| refusal(&spec, 7, io::Error::from_raw_os_error(code));
+        let (limit, taken) = (told(24), told(98));
+        assert!(limit.to_string().contains("ulimit -n") && !is_taken(&limit));
+        assert!(taken.to_string().contains("choose another one") && is_taken(&taken));
+    }
 }
