@@ -9,7 +9,7 @@ use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
 
-use neph_model::{ProbeKind, Span};
+use neph_model::{Instant, Own, ProbeKind, Span};
 use neph_sys::place::Place;
 use neph_wire::http::{Connection, RequestLine, parse_response};
 use rustls::ClientConfig;
@@ -57,7 +57,7 @@ pub struct Asking {
     pub tls_version: TlsVersion,
     /// Whether the certificate must be believed.
     pub trust: Trust,
-    /// How long to wait for an answer.
+    /// How long it may take in all, from the connection's beginning to the answer.
     pub patience: Span,
     /// The place (a lab's site) to ask from.
     pub site: Option<Place>,
@@ -102,10 +102,12 @@ fn ask(
         }),
         ..Discovery::default()
     };
+    let latest = now() + patience;
     match TcpStream::connect_timeout(&address, patience.to_duration()) {
         Err(error) => silent(false, &error),
-        Ok(stream) => converse(stream, target, (patience, config))
-            .unwrap_or_else(|error| silent(true, &error)),
+        Ok(stream) => {
+            converse(stream, target, (latest, config)).unwrap_or_else(|error| silent(true, &error))
+        }
     }
 }
 
@@ -117,10 +119,8 @@ fn is_untrusted(error: &io::Error) -> bool {
 fn converse(
     mut stream: TcpStream,
     target: &Target,
-    (patience, config): (Span, Option<&Arc<ClientConfig>>),
+    (latest, config): (Instant<Own>, Option<&Arc<ClientConfig>>),
 ) -> io::Result<Discovery> {
-    stream.set_read_timeout(Some(patience.to_duration()))?;
-    stream.set_write_timeout(Some(patience.to_duration()))?;
     let mut channel = match config {
         Some(config) => {
             let client = tls::client(config, target.host());
@@ -138,7 +138,7 @@ fn converse(
     }
     .encode(&[("User-Agent", "neph")], &mut request)
     .map_err(io::Error::other)?;
-    let reply = exchange(&mut stream, &mut channel, &request, patience)?;
+    let reply = exchange(&mut stream, &mut channel, &request, latest)?;
     Ok(read_head(&reply))
 }
 
@@ -147,18 +147,20 @@ fn exchange(
     stream: &mut TcpStream,
     channel: &mut Channel,
     request: &[u8],
-    patience: Span,
+    latest: Instant<Own>,
 ) -> io::Result<Vec<u8>> {
     let mut out = Vec::new();
     let mut reply = Vec::new();
     let mut asked = false;
     let mut buffer = [0; 4096];
     channel.speak(&mut out).map_err(io::Error::other)?;
-    let latest = now() + patience;
     loop {
-        if now() >= latest {
+        let left = latest - now();
+        if left <= Span::ZERO {
             return Err(io::ErrorKind::TimedOut.into());
         }
+        stream.set_read_timeout(Some(left.to_duration()))?;
+        stream.set_write_timeout(Some(left.to_duration()))?;
         if !asked && channel.is_ready() {
             channel.seal(request, &mut out).map_err(io::Error::other)?;
             asked = true;

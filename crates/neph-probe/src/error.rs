@@ -36,6 +36,16 @@ pub enum ProbeError {
         /// Why not.
         source: io::Error,
     },
+    /// A flow's own socket is a file more than this process may open.
+    #[error(
+        "take source port {port}: {source}; trace fewer flows, or raise the limit ('ulimit -n')"
+    )]
+    NoFile {
+        /// Ours.
+        port: u16,
+        /// Which limit.
+        source: io::Error,
+    },
     /// All ports are taken.
     #[error(
         "find a free source port to reach {address}: all are taken; ask for fewer flows, or for a \

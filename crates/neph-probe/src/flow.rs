@@ -1,7 +1,4 @@
-//! A running flow: its thread, and what it tells.
-
-use std::sync::mpsc::Receiver;
-use std::thread::{self, JoinHandle};
+//! A running flow: what it is asked to do, on which sockets.
 
 use neph_model::ProbeKind;
 
@@ -11,16 +8,13 @@ use crate::outlet::Outlet;
 use crate::pace;
 use crate::raw_tcp;
 use crate::report::{Report, Reports};
+use crate::running::Running;
 use crate::spec::FlowSpec;
 use crate::stop::Stop;
 use crate::stream;
 
-/// A flow that runs on a thread of its own until its schedule is over or it is stopped.
-#[derive(Debug)]
-pub struct Flow {
-    reports: Receiver<Report>,
-    thread: JoinHandle<Result<(), ProbeError>>,
-}
+/// A flow that runs on a thread of its own; what it tells ends with [`Report::Ended`].
+pub type Flow = Running<Report>;
 
 impl Flow {
     /// Starts measuring.
@@ -29,27 +23,10 @@ impl Flow {
     /// When no thread can be had. What the thread itself cannot do is told by [`Self::join`].
     pub fn start(spec: FlowSpec, stop: Stop) -> Result<Self, ProbeError> {
         let (sender, reports) = Reports::new();
-        let thread = thread::Builder::new()
-            .name(format!("neph-{}", spec.target.kind()))
-            .spawn(move || run(&spec, Outlet::new(sender), &stop))
-            .map_err(ProbeError::Thread)?;
-        Ok(Self { reports, thread })
-    }
-
-    /// What the flow tells; ends with [`Report::Ended`], or when the thread could not begin.
-    pub const fn reports(&self) -> &Receiver<Report> {
-        &self.reports
-    }
-
-    /// Waits for the thread.
-    ///
-    /// # Errors
-    /// Why the flow could not begin.
-    pub fn join(self) -> Result<(), ProbeError> {
-        drop(self.reports);
-        self.thread
-            .join()
-            .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        let name = format!("neph-{}", spec.target.kind());
+        Self::begin(name, reports, move || {
+            run(&spec, Outlet::new(sender), &stop)
+        })
     }
 }
 

@@ -28,6 +28,7 @@ mod raw_tcp;
 mod reflect;
 mod refusals;
 mod report;
+mod running;
 #[cfg(test)]
 mod sim;
 mod spec;
@@ -56,12 +57,13 @@ pub use pinned::{TRANSFER_SIZE, TransferSpec, transfers};
 pub use reflect::{Caps, Counted, Reflector, ReflectorSpec};
 pub use refusals::{RefusalWatch, Refusals};
 pub use report::Report;
+pub use running::Running;
 pub use spec::{ConnectionUse, FlowSpec, Priority, Schedule, TlsVersion, Trust};
 pub use stop::Stop;
 pub use syn_rate::{SYNS_A_SECOND, SYNS_A_SECOND_EACH, SynSchedule, TooManySyns};
 pub use target::{IpVersion, Target, TargetError, bracketed};
 pub use tls::{Identity, TlsError};
-pub use trace::{FlowSet, PortUse, Sockets, TraceSpec, Tracing, trace, trace_flow};
+pub use trace::{FlowSet, PortUse, Sockets, TraceSpec, Traced, Tracing, trace, trace_flow};
 pub use traceroute::{Route, TracerouteSpec, traceroute};
 pub use transfer::Transfer;
 

@@ -3,10 +3,13 @@
 //! Owns the response header to HEAD, and a fleet's asking before and after. Does not own the caps: a
 //! STAMP request beyond them gets no answer, so that only the reflector knows why it was lost.
 
+use std::collections::VecDeque;
 use std::fmt;
+use std::sync::mpsc::{self, Receiver};
+use std::sync::{Mutex, PoisonError};
 use std::thread;
 
-use neph_model::{FleetEndpoint, ProbeKind, Span};
+use neph_model::{FleetEndpoint, Instant, Own, ProbeKind, Span};
 use neph_sys::clock;
 use neph_sys::place::Place;
 
@@ -15,16 +18,26 @@ use crate::fleet::FleetSpec;
 use crate::machine::at_site;
 use crate::spec::{TlsVersion, Trust};
 use crate::stamp_clock::now;
+use crate::stop::Stop;
 use crate::target::Target;
 
 /// The response header.
 pub(crate) const REFUSED_HEADER: &str = "Neph-Refused";
-/// How long one answer is waited for, and how long one is tried for in the end: connections that
-/// were just closed count for a moment more.
+/// How long one answer is waited for.
 const PATIENCE: Span = Span::from_secs(1);
-const TRYING: Span = Span::from_secs(2);
+/// How long all of them together are asked before, ...
+const BEFORE: Span = Span::from_secs(4);
+/// ... each so often, as a packet may be lost: a stranger is not to be bothered.
+const TRIES: u32 = 2;
+/// How long they are asked after. Only those that answered before are, again and again: connections
+/// that were just closed count for a moment more.
+const AFTER: Span = Span::from_secs(2);
+/// From one try at an endpoint to the next at least.
 const PAUSE: Span = Span::from_millis(100);
-/// Endpoints that are asked at the same time.
+/// How long a fleet's beginning waits for the answers: what is refused from the first message on is
+/// known then, unless the reflector is very far.
+const HEAD_START: Span = Span::from_millis(100);
+/// Endpoints that are asked at the same time: no more files than a fleet leaves to others.
 const AT_ONCE: usize = 32;
 
 /// What a reflector refused to the address that asks, since it knows that address, and its caps.
@@ -76,82 +89,177 @@ impl Refusals {
 #[derive(Debug)]
 pub struct RefusalWatch {
     site: Option<Place>,
-    known: Vec<(FleetEndpoint, Refusals)>,
+    endpoints: Vec<FleetEndpoint>,
+    before: Before,
+}
+
+/// What each of them had refused before.
+#[derive(Debug)]
+enum Before {
+    Known(Vec<Option<Refusals>>),
+    /// They are still being asked, until the flag is set.
+    Asked(Receiver<Vec<Option<Refusals>>>, Stop),
 }
 
 impl RefusalWatch {
-    /// Asks each endpoint that may be a reflector of ours, once: a connection of its own to the port
-    /// that the fleet asks. Takes a second at worst.
+    /// Asks each endpoint that may be a reflector of ours: a connection of its own to the port that
+    /// the fleet asks, and another one if nobody answers. Takes a tenth of a second at worst; who has
+    /// not answered by then goes on being asked, for 4 s in all, while the fleet runs.
     pub fn begin(spec: &FleetSpec) -> Self {
         let endpoints: &[FleetEndpoint] = match spec.fleet.probe {
             ProbeKind::Udp | ProbeKind::Tcp => &spec.fleet.endpoints,
             _ => &[],
         };
-        let site = spec.site.clone();
-        let told = ask_all(site.as_ref(), endpoints, Span::ZERO);
-        let known = endpoints.iter().cloned().zip(told);
-        let known = known.filter_map(|(endpoint, told)| Some((endpoint, told?)));
+        let (site, endpoints) = (spec.site.clone(), endpoints.to_vec());
+        let (teller, told) = mpsc::channel();
+        let stop = Stop::new();
+        let asking = Round {
+            site: site.clone(),
+            latest: now() + BEFORE,
+            tries: TRIES,
+            patience: PATIENCE,
+            stop: stop.clone(),
+        };
+        let asked = endpoints.clone();
+        // Without a thread nobody is asked, and nothing is told.
+        let _ = thread::Builder::new()
+            .name("neph-refusals".to_owned())
+            .spawn(move || teller.send(asking.ask_all(&asked)));
+        let before = match told.recv_timeout(HEAD_START.to_duration()) {
+            Ok(known) => Before::Known(known),
+            Err(_) => Before::Asked(told, stop),
+        };
         Self {
-            known: known.collect(),
             site,
+            endpoints,
+            before,
         }
     }
 
-    /// What each refused since then; none of those that refused nothing.
+    /// What each refused since then; none of those that refused nothing. Takes 3 s at worst.
     pub fn end(self) -> Vec<(FleetEndpoint, Refusals)> {
-        let endpoints: Vec<FleetEndpoint> = self.known.iter().map(|(one, _)| one.clone()).collect();
-        let told = ask_all(self.site.as_ref(), &endpoints, TRYING);
-        let both = self.known.into_iter().zip(told);
-        both.filter_map(|((endpoint, before), after)| Some((endpoint, after?.since(&before))))
+        let before = match self.before {
+            Before::Known(known) => known,
+            Before::Asked(told, stop) => {
+                stop.set();
+                told.recv().unwrap_or_default()
+            }
+        };
+        let both = self.endpoints.into_iter().zip(before);
+        let known = both.filter_map(|(endpoint, before)| Some((endpoint, before?)));
+        let (endpoints, before): (Vec<_>, Vec<_>) = known.unzip();
+        let asking = Round {
+            site: self.site,
+            latest: now() + AFTER,
+            tries: u32::MAX,
+            patience: PATIENCE,
+            stop: Stop::new(),
+        };
+        let after = asking.ask_all(&endpoints);
+        let all = endpoints.into_iter().zip(before.iter().zip(after));
+        all.filter_map(|(endpoint, (before, after))| Some((endpoint, after?.since(before))))
             .filter(|(_, refused)| refused.messages + refused.connections > 0)
             .collect()
     }
 }
 
-/// Asks all of them; those that do not answer are tried again for so long.
-fn ask_all(
-    site: Option<&Place>,
-    endpoints: &[FleetEndpoint],
-    trying: Span,
-) -> Vec<Option<Refusals>> {
-    let all = || {
-        let mut told = Vec::with_capacity(endpoints.len());
-        for some in endpoints.chunks(AT_ONCE) {
-            thread::scope(|scope| {
-                let asking: Vec<_> = some
-                    .iter()
-                    .map(|endpoint| scope.spawn(move || ask(endpoint, trying)))
-                    .collect();
-                told.extend(asking.into_iter().map(|one| one.join().ok().flatten()));
-            });
-        }
-        told
-    };
-    at_site(site, all).unwrap_or_default()
+/// One asking of many endpoints: from where, until when, and how.
+#[derive(Debug)]
+struct Round {
+    site: Option<Place>,
+    latest: Instant<Own>,
+    /// At each endpoint, and how long each may take.
+    tries: u32,
+    patience: Span,
+    stop: Stop,
 }
 
-fn ask(endpoint: &FleetEndpoint, trying: Span) -> Option<Refusals> {
-    let address = endpoint.address;
-    let target = Target::tcp(&address.ip().to_string(), address.port()).ok()?;
-    let asking = Asking {
-        tls_version: TlsVersion::Any,
-        trust: Trust::Public,
-        patience: PATIENCE,
-        site: None,
-    };
-    let latest = now() + trying;
-    loop {
-        let found = discover(&target, address, &asking).ok()?;
-        if found.refused.is_some() || now() >= latest {
-            return found.refused;
+/// An endpoint that is to be asked.
+#[derive(Clone, Copy, Debug)]
+struct Turn {
+    endpoint: usize,
+    tried: u32,
+    /// Not before this moment.
+    at: Instant<Own>,
+}
+
+impl Round {
+    /// Asks all of them, a few at a time; those that do not answer again when all had their turn.
+    fn ask_all(&self, endpoints: &[FleetEndpoint]) -> Vec<Option<Refusals>> {
+        let at = now();
+        let first = |endpoint| Turn {
+            endpoint,
+            tried: 0,
+            at,
+        };
+        let turns = Mutex::new((0..endpoints.len()).map(first).collect());
+        let all = || {
+            let mut told = vec![None; endpoints.len()];
+            thread::scope(|scope| {
+                let askers = 0..endpoints.len().min(AT_ONCE);
+                let asking = askers.map(|_| scope.spawn(|| self.take_turns(endpoints, &turns)));
+                let asking: Vec<_> = asking.collect();
+                for (at, refused) in asking
+                    .into_iter()
+                    .flat_map(|one| one.join().unwrap_or_default())
+                {
+                    told[at] = Some(refused);
+                }
+            });
+            told
+        };
+        at_site(self.site.as_ref(), all).unwrap_or_default()
+    }
+
+    /// Asks one after the other until all are asked or time is over.
+    fn take_turns(
+        &self,
+        endpoints: &[FleetEndpoint],
+        turns: &Mutex<VecDeque<Turn>>,
+    ) -> Vec<(usize, Refusals)> {
+        let mut told = Vec::new();
+        let turns = || turns.lock().unwrap_or_else(PoisonError::into_inner);
+        while !self.is_over()
+            && let Some(turn) = { turns().pop_front() }
+        {
+            clock::nap((turn.at - now()).to_duration());
+            let next = Turn {
+                tried: turn.tried + 1,
+                at: now() + PAUSE,
+                ..turn
+            };
+            match self.ask(&endpoints[turn.endpoint]) {
+                Some(refused) => told.push((turn.endpoint, refused)),
+                None if next.tried < self.tries => turns().push_back(next),
+                None => {}
+            }
         }
-        clock::nap(PAUSE.to_duration());
+        told
+    }
+
+    fn is_over(&self) -> bool {
+        self.stop.is_set() || now() >= self.latest
+    }
+
+    fn ask(&self, endpoint: &FleetEndpoint) -> Option<Refusals> {
+        let address = endpoint.address;
+        let target = Target::tcp(&address.ip().to_string(), address.port()).ok()?;
+        let asking = Asking {
+            tls_version: TlsVersion::Any,
+            trust: Trust::Public,
+            patience: self.patience.min(self.latest - now()),
+            site: None,
+        };
+        discover(&target, address, &asking).ok()?.refused
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::net::TcpListener;
+
     use super::*;
+    use crate::{Reflector, ReflectorSpec};
 
     #[test]
     fn four_numbers_read_back_and_nothing_else_does() {
@@ -173,6 +281,44 @@ mod tests {
         ] {
             assert_eq!(Refusals::read(wrong.as_bytes()), None, "{wrong}");
         }
+    }
+
+    #[test]
+    fn the_silent_are_asked_twice_and_hold_up_nobody() {
+        let silent = (0..AT_ONCE).map(|_| {
+            let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+            listener.set_nonblocking(true).expect("it can be");
+            listener
+        });
+        let silent: Vec<TcpListener> = silent.collect();
+        let at = "127.0.0.1:0".parse().expect("an address");
+        let reflector = Reflector::start(&ReflectorSpec::at(at)).expect("a port");
+        let addresses = silent.iter().map(|one| one.local_addr().expect("bound"));
+        let endpoints = addresses.chain([reflector.address()]).map(|address| {
+            let name = address.to_string();
+            FleetEndpoint { name, address }
+        });
+        let endpoints: Vec<FleetEndpoint> = endpoints.collect();
+        let round = Round {
+            site: None,
+            latest: now() + Span::from_secs(60),
+            tries: 2,
+            patience: Span::from_millis(300),
+            stop: Stop::new(),
+        };
+        let told = round.ask_all(&endpoints);
+        let (answered, rest) = told.split_last().expect("as many as endpoints");
+        assert!(answered.is_some());
+        assert!(rest.iter().all(Option::is_none));
+        for listener in &silent {
+            let mut connections = 0;
+            while listener.accept().is_ok() {
+                connections += 1;
+            }
+            assert_eq!(connections, 2);
+        }
+        round.stop.set();
+        assert_eq!(round.ask_all(&endpoints), vec![None; endpoints.len()]);
     }
 
     #[test]

@@ -10,7 +10,7 @@ use neph_model::{
     Anchor, Event, EventKind, FleetMessage, Flow, FlowIndex, Instant, Lane, Marks, Message, Own,
     ProbeKind, Sample, SeriesName, Span, Tally, Warning,
 };
-use neph_probe::{FleetTally, Report};
+use neph_probe::{FleetTally, ProbeError, Report};
 use neph_store::{Recorder, StoreError};
 
 use super::flows::Missing;
@@ -131,13 +131,13 @@ impl Intake {
         self.missing.push(missing);
     }
 
-    /// Takes note that the flows of the fleet have not been traced.
-    pub(super) fn untraced(&mut self, why: &str) {
+    /// Takes note of what was not traced of the fleet's flows, and why.
+    pub(super) fn untraced(&mut self, what: &str, why: &ProbeError) {
         self.events.push(Event {
             flow: FlowIndex(0),
             at: (neph_probe::now() - self.origin.at).nanos(),
             kind: EventKind::FlowFailed,
-            text: format!("the routes of the flows are not known: {why}"),
+            text: format!("{what}: {why}"),
         });
     }
 

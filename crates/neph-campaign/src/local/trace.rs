@@ -37,11 +37,19 @@ pub(super) fn routes(
     };
     let stop = Stop::from(order.stop.shared());
     let traced = neph_probe::trace(&spec, ready.site.as_ref(), &stop);
-    match traced {
-        // Cut short, it would lack routers.
-        Ok(trace) => return Ok(Some(trace).filter(|_| !order.stop.is_set())),
-        Err(error) => intake.untraced(&error.to_string()),
-    }
+    let trace = match traced {
+        Ok(traced) => {
+            for why in &traced.left_out {
+                intake.untraced("the route of a flow is not known", why);
+            }
+            // Cut short, it would lack routers.
+            Some(traced.trace).filter(|_| !order.stop.is_set())
+        }
+        Err(error) => {
+            intake.untraced("the routes of the flows are not known", &error);
+            None
+        }
+    };
     intake.record(recorder)?;
-    Ok(None)
+    Ok(trace)
 }

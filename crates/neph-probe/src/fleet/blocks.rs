@@ -1,7 +1,8 @@
 //! Blocks of source ports that one process in a network namespace has for itself.
 //!
 //! Ports that are not bound cannot defend themselves: two fleets that share sockets would take the
-//! same ones, and each other's replies. So a fleet holds a name for each block of ports it uses.
+//! same ones, and each other's replies. So such a fleet holds a name for each block of ports it
+//! uses; who binds its ports looks whether somebody does.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -45,8 +46,7 @@ impl Blocks {
             block.ports += 1;
             return Ok(());
         }
-        let name = format!("neph/{}-ports/{number}", self.transport);
-        let name = UnixDatagram::bind_addr(&SocketAddr::from_abstract_name(name)?)?;
+        let name = UnixDatagram::bind_addr(&name(self.transport, number)?)?;
         self.ours.insert(
             number,
             Block {
@@ -69,6 +69,22 @@ impl Blocks {
     }
 }
 
+fn name(transport: &str, number: u16) -> io::Result<SocketAddr> {
+    SocketAddr::from_abstract_name(format!("neph/{transport}-ports/{number}"))
+}
+
+/// Whether somebody, of this process or another one, has the block of this port of `udp` or `tcp`.
+///
+/// # Errors
+/// When no file is left to ask with.
+pub(crate) fn is_claimed(transport: &str, port: u16) -> io::Result<bool> {
+    let asking = UnixDatagram::unbound()?;
+    match asking.connect_addr(&name(transport, port / BLOCK)?) {
+        Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => Ok(false),
+        outcome => outcome.map(|()| true),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -83,7 +99,9 @@ mod tests {
         other.take(11_264).expect("the next block");
         one.give_back(10_300);
         assert!(other.take(11_000).is_err());
+        assert!(is_claimed("test", 11_000).expect("a file"));
         one.give_back(10_301);
+        assert!(!is_claimed("test", 11_000).expect("a file"));
         other.take(11_000).expect("it is back");
     }
 

@@ -7,11 +7,11 @@
 use std::collections::VecDeque;
 use std::io;
 use std::net::SocketAddr;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
 
 use neph_model::{Instant, Lane, Own, Span};
-use neph_sys::epoll::{Epoll, Found, Interest};
+use neph_sys::epoll::Interest;
 use neph_sys::ppoll::Awaited;
 use neph_sys::tcp;
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
@@ -20,6 +20,7 @@ use super::ports::Ports;
 use super::session::{Departed, Event, Known, Replied, low};
 use super::spec::{FleetSpec, Sharing};
 use super::transport::{Request, Transport, wait_for};
+use super::watched::Watched;
 use crate::ProbeError;
 use crate::raw_tcp;
 use crate::stamp_clock::{StampClock, now};
@@ -36,10 +37,7 @@ const SENT_ONCE: Span = Span::from_millis(900);
 pub(crate) struct Connects {
     endpoints: Vec<SocketAddr>,
     ports: Ports,
-    set: Epoll,
-    found: Found,
-    attempts: Vec<Option<Attempt>>,
-    free: Vec<usize>,
+    attempts: Watched<Attempt>,
     /// The port of each lane, and its latest attempt.
     lanes: Vec<Option<(u16, Option<usize>)>>,
     /// Attempts and until when they may be answered.
@@ -72,7 +70,7 @@ impl Connects {
     pub(crate) fn new(spec: &FleetSpec) -> Result<Self, ProbeError> {
         let fleet = &spec.fleet;
         let endpoints: Vec<_> = fleet.endpoints.iter().map(|one| one.address).collect();
-        let set = Epoll::new().map_err(|source| ProbeError::Socket {
+        let attempts = Watched::new().map_err(|source| ProbeError::Socket {
             operation: "watch connections to",
             address: endpoints[0],
             source,
@@ -80,10 +78,7 @@ impl Connects {
         Ok(Self {
             endpoints,
             ports: Ports::unbound(spec.first_port, "tcp"),
-            set,
-            found: Found::default(),
-            attempts: Vec::new(),
-            free: Vec::new(),
+            attempts,
             lanes: vec![None; fleet.lanes as usize],
             expiring: VecDeque::new(),
             leaving: VecDeque::new(),
@@ -96,30 +91,14 @@ impl Connects {
         lane.0 as usize % self.endpoints.len()
     }
 
-    fn end(&mut self, index: usize) -> Option<Attempt> {
-        let attempt = self.attempts.get_mut(index)?.take()?;
-        self.free.push(index);
-        Some(attempt)
-    }
-
-    fn keep(&mut self, attempt: Attempt) -> usize {
-        if let Some(index) = self.free.pop() {
-            self.attempts[index] = Some(attempt);
-            index
-        } else {
-            self.attempts.push(Some(attempt));
-            self.attempts.len() - 1
-        }
-    }
-
     fn expire(&mut self, now: Instant<Own>) {
         while let Some((until, index, request)) = self.expiring.front().copied()
             && until <= now
         {
             self.expiring.pop_front();
-            let current = self.attempts.get(index).and_then(Option::as_ref);
+            let current = self.attempts.get(index);
             if current.is_some_and(|attempt| attempt.request == request) {
-                self.end(index);
+                self.attempts.take(index);
             }
         }
         while let Some((until, port)) = self.leaving.front().copied()
@@ -136,32 +115,31 @@ impl Connects {
         let Some(latest) = latest else {
             return Ok(());
         };
-        let mut events = std::mem::take(&mut self.at_once);
-        self.look_at(latest, &mut events);
-        self.at_once = events;
+        look_at(&mut self.attempts, latest, &mut self.at_once);
         match self.attempts.get(latest) {
-            Some(Some(attempt)) if attempt.request.port == port => {
+            Some(attempt) if attempt.request.port == port => {
                 if now() - attempt.begun < SENT_AGAIN {
                     let why = "the SYN before it is not answered yet, and a port has one connection \
                                at a time: the interval is too short for the way";
                     return Err(io::Error::new(io::ErrorKind::AddrInUse, why));
                 }
-                self.end(latest);
+                self.attempts.take(latest);
             }
             _ => {}
         }
         Ok(())
     }
+}
 
-    fn look_at(&mut self, index: usize, events: &mut Vec<Event>) {
-        let read = now();
-        let Some(Some(attempt)) = self.attempts.get(index) else {
-            return;
-        };
-        if let Some(end) = attempt.ended(read) {
-            tell(attempt.request, (attempt.begun, read), end, events);
-            self.end(index);
-        }
+/// Takes out an attempt that has ended, and tells how.
+fn look_at(attempts: &mut Watched<Attempt>, index: usize, events: &mut Vec<Event>) {
+    let read = now();
+    let Some(attempt) = attempts.get(index) else {
+        return;
+    };
+    if let Some(end) = attempt.ended(read) {
+        tell(attempt.request, (attempt.begun, read), end, events);
+        attempts.take(index);
     }
 }
 
@@ -188,6 +166,12 @@ impl Attempt {
         } else {
             End::Unknown
         }
+    }
+}
+
+impl AsFd for Attempt {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
     }
 }
 
@@ -265,19 +249,13 @@ impl Transport for Connects {
         };
         match attempt.socket.connect(&SockAddr::from(address)) {
             Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
-                let mut events = std::mem::take(&mut self.at_once);
-                tell(known, (begun, now()), End::Refused, &mut events);
-                self.at_once = events;
+                tell(known, (begun, now()), End::Refused, &mut self.at_once);
                 return Ok(());
             }
             Err(error) if !in_progress(&error) => return Err(error),
             _ => {}
         }
-        let index = self.keep(attempt);
-        if let Some(Some(attempt)) = self.attempts.get(index) {
-            let fd = attempt.socket.as_fd();
-            self.set.add(fd, index as u64, Interest::ReadWrite)?;
-        }
+        let index = self.attempts.add(attempt, Interest::ReadWrite)?;
         self.lanes[place] = Some((port, Some(index)));
         self.expiring
             .push_back((begun + self.timeout, index, known));
@@ -286,22 +264,13 @@ impl Transport for Connects {
 
     fn read(&mut self, _clock: &StampClock, events: &mut Vec<Event>) {
         events.append(&mut self.at_once);
-        let mut found = std::mem::take(&mut self.found);
-        while let Ok(more) = self.set.look(&mut found) {
-            for happening in found.iter() {
-                let index = usize::try_from(happening.token).unwrap_or(usize::MAX);
-                self.look_at(index, events);
-            }
-            if !more {
-                break;
-            }
-        }
-        self.found = found;
+        self.attempts
+            .walk(|attempts, index, _| look_at(attempts, index, events));
         self.expire(now());
     }
 
     fn wait(&self, patience: Duration) -> bool {
-        wait_for(&mut [Awaited::readable(self.set.as_fd())], patience)
+        wait_for(&mut [Awaited::readable(self.attempts.as_fd())], patience)
     }
 
     fn dropped(&self) -> u64 {

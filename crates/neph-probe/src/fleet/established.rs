@@ -11,7 +11,7 @@ use std::os::fd::AsFd;
 use std::time::Duration;
 
 use neph_model::{Instant, Lane, Own, Span};
-use neph_sys::epoll::{Epoll, Found, Interest};
+use neph_sys::epoll::{Happening, Interest};
 use neph_sys::ppoll::Awaited;
 
 use super::link::{Link, Over, again};
@@ -19,6 +19,7 @@ use super::ports::Ports;
 use super::session::Event;
 use super::spec::{FleetSpec, Sharing};
 use super::transport::{Request, Transport, wait_for};
+use super::watched::Watched;
 use crate::ProbeError;
 use crate::codec::{self, Codec, new_token};
 use crate::discover::{Asking, discover};
@@ -28,9 +29,6 @@ use crate::target::Target;
 
 /// How long an endpoint may take to say who it is.
 const PATIENCE: Span = Span::from_secs(5);
-/// Looks at the set in one go, so that a flood of replies does not keep a request waiting.
-const LOOKS: usize = 4;
-
 /// The least time between two connections' beginnings: thousands at once are too many for a
 /// listener's queue.
 const DIALLING: Span = Span::from_millis(1);
@@ -40,10 +38,7 @@ pub(crate) struct Established {
     /// One for each endpoint.
     flows: Vec<FlowSpec>,
     ports: Ports,
-    set: Epoll,
-    found: Found,
-    links: Vec<Option<Link>>,
-    free: Vec<usize>,
+    links: Watched<Link>,
     lanes: Vec<Option<Place>>,
     /// Connections of flows that are over, and until when they take late replies.
     leaving: VecDeque<(Instant<Own>, usize, u16)>,
@@ -71,18 +66,15 @@ impl Established {
         for endpoint in &fleet.endpoints {
             flows.push(flow_to(endpoint.address, spec)?);
         }
-        let set = Epoll::new().map_err(|source| ProbeError::Socket {
+        let links = Watched::new().map_err(|source| ProbeError::Socket {
             operation: "watch connections to",
             address: flows[0].address,
             source,
         })?;
         Ok(Self {
             flows,
-            ports: Ports::new(spec.first_port),
-            set,
-            found: Found::default(),
-            links: Vec::new(),
-            free: Vec::new(),
+            ports: Ports::bound(spec.first_port, "tcp"),
+            links,
             lanes: vec![None; fleet.lanes as usize],
             leaving: VecDeque::new(),
             linger: spec.timeout,
@@ -92,25 +84,6 @@ impl Established {
         })
     }
 
-    fn keep(&mut self, link: Link) -> io::Result<usize> {
-        let index = self.free.pop().unwrap_or(self.links.len());
-        self.set
-            .add(link.as_fd(), index as u64, Interest::ReadWrite)?;
-        if index == self.links.len() {
-            self.links.push(None);
-        }
-        self.links[index] = Some(link);
-        Ok(index)
-    }
-
-    /// Lets go of a connection; what waited on it never left.
-    fn drop_link(&mut self, index: usize, events: &mut Vec<Event>) {
-        if let Some(link) = self.links.get_mut(index).and_then(Option::take) {
-            events.extend(link.unsent().map(Event::Failed));
-            self.free.push(index);
-        }
-    }
-
     fn close_left(&mut self, now: Instant<Own>) {
         while let Some((until, index, port)) = self.leaving.front().copied()
             && until <= now
@@ -118,10 +91,8 @@ impl Established {
             self.leaving.pop_front();
             // Another flow may have its place already, if it broke.
             let is_its = |link: &Link| link.port() == port;
-            if self.links[index].as_ref().is_some_and(is_its) {
-                let mut events = std::mem::take(&mut self.at_once);
-                self.drop_link(index, &mut events);
-                self.at_once = events;
+            if self.links.get(index).is_some_and(is_its) {
+                drop_link(&mut self.links, index, &mut self.at_once);
             }
             self.ports.give_back(port);
         }
@@ -132,7 +103,7 @@ impl Established {
         let none = || io::Error::new(io::ErrorKind::NotConnected, "its connection broke");
         let at = lane.0 as usize;
         let place = self.lanes.get(at).copied().flatten().ok_or_else(none)?;
-        let link = self.links.get(place.link).and_then(Option::as_ref);
+        let link = self.links.get(place.link);
         if link.is_some_and(|link| link.port() == place.port) {
             return Ok(place.link);
         }
@@ -143,7 +114,8 @@ impl Established {
         let port = place.port;
         self.lanes[at] = Some(Place { dialled, ..place });
         let flow = &self.flows[at % self.flows.len()];
-        let link = self.keep(Link::dial(flow.address, port, codec_for(flow)?)?)?;
+        let link = Link::dial(flow.address, port, codec_for(flow)?)?;
+        let link = self.links.add(link, Interest::ReadWrite)?;
         self.lanes[at] = Some(Place {
             port,
             link,
@@ -151,39 +123,30 @@ impl Established {
         });
         Ok(link)
     }
+}
 
-    fn look_at(&mut self, index: usize, happening: Seen, events: &mut Vec<Event>) {
-        let clock = happening.clock;
-        let Some(Some(link)) = self.links.get_mut(index) else {
-            return;
-        };
-        let outcome = if link.is_dialling() {
-            let greeted = link.try_greet();
-            if greeted.is_ok() && !link.is_dialling() {
-                // It fails for a descriptor that is not watched, and this one is.
-                let _ = self.set.change(link.as_fd(), index as u64, Interest::Read);
-            }
-            greeted
-        } else {
-            let stamped = happening.has_notice && link.read_notices(clock, events);
-            if happening.is_readable || (happening.has_notice && !stamped) {
-                link.read(clock, &mut self.buffer, events)
-            } else {
-                Ok(())
-            }
-        };
-        if outcome == Err(Over) {
-            self.drop_link(index, events);
-        }
+/// Lets go of a connection; what waited on it never left.
+fn drop_link(links: &mut Watched<Link>, index: usize, events: &mut Vec<Event>) {
+    if let Some(link) = links.take(index) {
+        events.extend(link.unsent().map(Event::Failed));
     }
 }
 
-/// What was found of a connection.
-#[derive(Clone, Copy, Debug)]
-struct Seen<'a> {
-    clock: &'a StampClock,
-    is_readable: bool,
-    has_notice: bool,
+/// Goes on with a connection where something happened; `Over` if it is of no use any more.
+fn go_on(
+    link: &mut Link,
+    happening: Happening,
+    (clock, buffer): (&StampClock, &mut [u8]),
+    events: &mut Vec<Event>,
+) -> Result<(), Over> {
+    if link.is_dialling() {
+        return link.try_greet();
+    }
+    let stamped = happening.has_notice && link.read_notices(clock, events);
+    if happening.is_readable || (happening.has_notice && !stamped) {
+        return link.read(clock, buffer, events);
+    }
+    Ok(())
 }
 
 /// Who is there must be a reflector of ours: nobody else answers its messages.
@@ -235,7 +198,10 @@ impl Transport for Established {
             .take(|port| Link::dial(address, port, codec_for(flow)?));
         let taken = taken.map_err(refusal)?;
         let (port, link) = taken.ok_or(ProbeError::NoPort { address })?;
-        let link = self.keep(link).map_err(refusal)?;
+        let added = self.links.add(link, Interest::ReadWrite);
+        let link = added
+            .inspect_err(|_| self.ports.give_back(port))
+            .map_err(refusal)?;
         let place = Place {
             port,
             link,
@@ -250,13 +216,11 @@ impl Transport for Established {
 
     fn send(&mut self, request: &Request) -> io::Result<()> {
         let index = self.link_of(request.lane)?;
-        let Some(Some(link)) = self.links.get_mut(index) else {
+        let Some(link) = self.links.get_mut(index) else {
             return Err(io::ErrorKind::NotConnected.into());
         };
-        if link.ask(request.seq) == Err(Over) {
-            let mut events = std::mem::take(&mut self.at_once);
-            self.drop_link(index, &mut events);
-            self.at_once = events;
+        if link.ask(request.seq, now()) == Err(Over) {
+            drop_link(&mut self.links, index, &mut self.at_once);
             return Err(io::ErrorKind::ConnectionReset.into());
         }
         Ok(())
@@ -264,29 +228,22 @@ impl Transport for Established {
 
     fn read(&mut self, clock: &StampClock, events: &mut Vec<Event>) {
         events.append(&mut self.at_once);
-        let mut found = std::mem::take(&mut self.found);
-        for _ in 0..LOOKS {
-            let Ok(more) = self.set.look(&mut found) else {
-                break;
+        let buffer = &mut self.buffer;
+        self.links.walk(|links, index, happening| {
+            let Some(link) = links.get_mut(index) else {
+                return;
             };
-            for happening in found.iter() {
-                let index = usize::try_from(happening.token).unwrap_or(usize::MAX);
-                let seen = Seen {
-                    clock,
-                    is_readable: happening.is_readable,
-                    has_notice: happening.has_notice,
-                };
-                self.look_at(index, seen, events);
+            let was_dialling = link.is_dialling();
+            if go_on(link, happening, (clock, buffer), events) == Err(Over) {
+                drop_link(links, index, events);
+            } else if was_dialling && !link.is_dialling() {
+                links.only_read(index);
             }
-            if !more {
-                break;
-            }
-        }
-        self.found = found;
+        });
     }
 
     fn wait(&self, patience: Duration) -> bool {
-        wait_for(&mut [Awaited::readable(self.set.as_fd())], patience)
+        wait_for(&mut [Awaited::readable(self.links.as_fd())], patience)
     }
 
     /// TCP drops nothing of what it has acknowledged.

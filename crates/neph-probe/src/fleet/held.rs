@@ -1,30 +1,33 @@
 //! Ports that are held open as far as files go, so that nobody else takes them.
 
 use std::collections::BTreeMap;
+use std::os::fd::AsRawFd;
 
 use neph_sys::files;
 use socket2::Socket;
 
-/// Holders of ports. Half of the process's files are left to others: beyond that a port is only
-/// looked at when it is taken.
+/// Holders of ports. Half of the process's files are left to others, however many fleets it has:
+/// beyond that a port is only looked at when it is taken.
 #[derive(Debug)]
 pub(crate) struct Held {
     holders: BTreeMap<u16, Socket>,
-    most: usize,
+    /// No file with this number or a higher one is held: the kernel gives out the lowest that is
+    /// free.
+    limit: u64,
 }
 
 impl Held {
     pub(crate) fn new() -> Self {
-        let files = files::raise_limit().unwrap_or(0);
         Self {
             holders: BTreeMap::new(),
-            most: usize::try_from(files / 2).unwrap_or(usize::MAX),
+            limit: files::raise_limit().unwrap_or(0) / 2,
         }
     }
 
     /// Keeps the port, if there is room for its holder.
     pub(crate) fn keep(&mut self, port: u16, holder: Socket) {
-        if self.holders.len() < self.most {
+        let number = u64::try_from(holder.as_raw_fd()).unwrap_or(u64::MAX);
+        if number < self.limit {
             self.holders.insert(port, holder);
         }
     }
@@ -39,17 +42,27 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_more_files_are_held_than_there_is_room_for() {
-        let mut held = Held {
-            holders: BTreeMap::new(),
-            most: 1,
-        };
-        for port in [0, 1] {
+    fn no_more_files_are_held_than_there_is_room_for_in_all() {
+        let hold = || {
             let any = (std::net::Ipv4Addr::LOCALHOST, 0).into();
-            held.keep(port, crate::raw_tcp::hold(any).expect("a port"));
-        }
-        assert_eq!(held.holders.len(), 1);
-        held.let_go(0);
-        assert!(held.holders.is_empty());
+            crate::raw_tcp::hold(any).expect("a port")
+        };
+        let (first, second) = (hold(), hold());
+        let limit = first.as_raw_fd().max(second.as_raw_fd());
+        let empty = || Held {
+            holders: BTreeMap::new(),
+            limit: u64::try_from(limit).expect("a file's number"),
+        };
+        let (low, high) = if first.as_raw_fd() < limit {
+            (first, second)
+        } else {
+            (second, first)
+        };
+        let (mut one, mut other) = (empty(), empty());
+        one.keep(0, low);
+        other.keep(1, high);
+        assert_eq!((one.holders.len(), other.holders.len()), (1, 0));
+        one.let_go(0);
+        assert!(one.holders.is_empty());
     }
 }

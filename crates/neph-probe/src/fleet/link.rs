@@ -17,6 +17,10 @@ use crate::raw_tcp;
 use crate::stamp_clock::{StampClock, now};
 use crate::stream::in_progress;
 
+/// A connection that does not stand so long after it was begun is given up: what waits for it would
+/// pile up, and go all at once.
+const STANDS_WITHIN: Span = Span::from_secs(5);
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     Dialling,
@@ -29,6 +33,7 @@ pub(crate) struct Link {
     socket: Socket,
     port: u16,
     phase: Phase,
+    dialled: Instant<Own>,
     codec: Box<dyn Codec>,
     inbox: Vec<u8>,
     out: Vec<u8>,
@@ -65,6 +70,7 @@ impl Link {
             socket,
             port,
             phase: Phase::Dialling,
+            dialled: now(),
             codec,
             inbox: Vec::new(),
             out: Vec::new(),
@@ -90,11 +96,18 @@ impl Link {
     }
 
     /// Sends message `seq`, at once or when the connection stands.
-    pub(crate) fn ask(&mut self, seq: u64) -> Result<(), Over> {
-        if self.phase != Phase::Ready {
-            self.waiting.push(seq);
-            return Ok(());
+    pub(crate) fn ask(&mut self, seq: u64, at: Instant<Own>) -> Result<(), Over> {
+        if self.phase == Phase::Ready {
+            return self.send(seq);
         }
+        if at - self.dialled > STANDS_WITHIN {
+            return Err(Over);
+        }
+        self.waiting.push(seq);
+        Ok(())
+    }
+
+    fn send(&mut self, seq: u64) -> Result<(), Over> {
         self.out.clear();
         self.codec.request(seq, &mut self.out);
         self.write()?;
@@ -178,7 +191,7 @@ impl Link {
     fn stands(&mut self) -> Result<(), Over> {
         self.phase = Phase::Ready;
         for seq in std::mem::take(&mut self.waiting) {
-            self.ask(seq)?;
+            self.send(seq)?;
         }
         Ok(())
     }
@@ -231,4 +244,31 @@ fn at_peer(marks: &PeerMarks) -> Option<AtPeer> {
 /// The moment from which on a connection that broke may be made anew.
 pub(crate) fn again(dialled: Instant<Own>) -> Instant<Own> {
     dialled + Span::from_secs(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpListener;
+
+    use super::*;
+    use crate::codec::{for_flow, new_token};
+    use crate::spec::FlowSpec;
+    use crate::target::Target;
+
+    #[test]
+    fn a_connection_on_which_nobody_speaks_is_given_up_with_what_waits_for_it() {
+        let silent = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let address = silent.local_addr().expect("bound");
+        let target = Target::tcp("127.0.0.1", address.port()).expect("an address");
+        let mut flow = FlowSpec::plain(target, address);
+        flow.reflector = true;
+        let codec = for_flow(&flow, new_token(), 0).expect("tcp has one");
+        let mut link = Link::dial(address, 0, codec).expect("a port");
+        let begun = now();
+        assert_eq!(link.ask(0, begun), Ok(()));
+        assert_eq!(link.ask(1, begun + Span::from_secs(1)), Ok(()));
+        assert_eq!(link.ask(2, begun + Span::from_secs(6)), Err(Over));
+        let unsent: Vec<u32> = link.unsent().map(|one| one.seq).collect();
+        assert_eq!(unsent, [0, 1]);
+    }
 }

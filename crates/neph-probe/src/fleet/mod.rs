@@ -22,6 +22,8 @@ mod spec;
 pub(crate) mod stamp;
 mod syn;
 mod transport;
+mod watched;
 
+pub(crate) use blocks::is_claimed;
 pub use run::FleetRun;
 pub use spec::{FleetReport, FleetSpec, FleetTally, Sharing};

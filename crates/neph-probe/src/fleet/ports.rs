@@ -4,7 +4,7 @@ use std::fs;
 use std::io;
 use std::ops::RangeInclusive;
 
-use super::blocks::Blocks;
+use super::blocks::{Blocks, is_claimed};
 
 /// Below are ports that only privileged programs take.
 const LOWEST: u16 = 1_024;
@@ -20,27 +20,35 @@ pub(crate) struct Ports {
     order: Vec<u16>,
     next: usize,
     taken: Vec<bool>,
-    /// What keeps other processes off ports that are not bound all the time.
-    blocks: Option<Blocks>,
+    apart: Apart,
+}
+
+/// What keeps fleets apart from each other.
+#[derive(Debug)]
+enum Apart {
+    /// Bound ports of `udp` or `tcp` defend themselves against each other. Ports of a block that
+    /// somebody else has are left out: such are used without being bound.
+    Bound(&'static str),
+    /// Ports that are not bound all the time are of blocks that are ours alone.
+    Blocks(Blocks),
 }
 
 impl Ports {
-    /// From `first` upward. Without it, ports outside of the range that the kernel gives out
-    /// itself come first: those are never somebody's connection that is just being made.
-    pub(crate) fn new(first: Option<u16>) -> Self {
-        Self::in_order(first, &kernels_own())
+    /// Ports of `udp` or `tcp` that are bound as long as they are used, from `first` upward. Without
+    /// it, ports outside of the range that the kernel gives out itself come first: those are never
+    /// somebody's connection that is just being made.
+    pub(crate) fn bound(first: Option<u16>, transport: &'static str) -> Self {
+        Self::in_order(first, &kernels_own(), Apart::Bound(transport))
     }
 
-    /// The same for ports of `udp` or `tcp` that are not bound while they are used: only those of
-    /// blocks that no other process has.
+    /// The same for ports that are not bound while they are used: only those of blocks that nobody
+    /// else has.
     pub(crate) fn unbound(first: Option<u16>, transport: &'static str) -> Self {
-        Self {
-            blocks: Some(Blocks::new(transport)),
-            ..Self::new(first)
-        }
+        let blocks = Apart::Blocks(Blocks::new(transport));
+        Self::in_order(first, &kernels_own(), blocks)
     }
 
-    fn in_order(first: Option<u16>, kernels: &RangeInclusive<u16>) -> Self {
+    fn in_order(first: Option<u16>, kernels: &RangeInclusive<u16>, apart: Apart) -> Self {
         let order = if let Some(first) = first {
             (first.max(1)..=u16::MAX).collect()
         } else {
@@ -56,7 +64,7 @@ impl Ports {
             order,
             next: 0,
             taken: vec![false; 1 << 16],
-            blocks: None,
+            apart,
         }
     }
 
@@ -67,7 +75,7 @@ impl Ports {
     /// there is no address of ours to use, if it says so of every port.
     pub(crate) fn take<T>(
         &mut self,
-        mut take: impl FnMut(u16) -> io::Result<T>,
+        take: impl Fn(u16) -> io::Result<T>,
     ) -> io::Result<Option<(u16, T)>> {
         let mut addressless = None;
         let mut somebodys = false;
@@ -78,11 +86,7 @@ impl Ports {
                 somebodys = true;
                 continue;
             }
-            let got = take(port).and_then(|taken| {
-                let claimed = self.blocks.as_mut().map(|blocks| blocks.take(port));
-                claimed.transpose().map(|_| taken)
-            });
-            match got {
+            match self.apart.take(port, &take) {
                 Ok(taken) => {
                     self.taken[usize::from(port)] = true;
                     return Ok(Some((port, taken)));
@@ -105,8 +109,28 @@ impl Ports {
     /// Nobody uses it any more.
     pub(crate) fn give_back(&mut self, port: u16) {
         self.taken[usize::from(port)] = false;
-        if let Some(blocks) = &mut self.blocks {
+        if let Apart::Blocks(blocks) = &mut self.apart {
             blocks.give_back(port);
+        }
+    }
+}
+
+impl Apart {
+    /// Who binds looks for claims when the port is bound, and who claims looks for bound ports when
+    /// the block is claimed: of two at the same time one at least sees the other.
+    fn take<T>(&mut self, port: u16, take: impl Fn(u16) -> io::Result<T>) -> io::Result<T> {
+        match self {
+            Self::Bound(transport) => {
+                let taken = take(port)?;
+                if is_claimed(transport, port)? {
+                    return Err(io::ErrorKind::AddrInUse.into());
+                }
+                Ok(taken)
+            }
+            Self::Blocks(blocks) => {
+                blocks.take(port)?;
+                take(port).inspect_err(|_| blocks.give_back(port))
+            }
         }
     }
 }
@@ -134,7 +158,7 @@ mod tests {
 
     #[test]
     fn the_kernels_own_ports_come_last_and_all_are_there() {
-        let mut ports = Ports::in_order(None, &KERNELS);
+        let mut ports = Ports::in_order(None, &KERNELS, Apart::Bound("test"));
         let mut all = Vec::new();
         while let Ok(Some((port, ()))) = ports.take(|_| Ok(())) {
             all.push(port);
@@ -147,7 +171,7 @@ mod tests {
 
     #[test]
     fn a_port_that_somebody_else_has_is_skipped_and_one_that_is_back_waits_for_its_turn() {
-        let mut ports = Ports::in_order(Some(65_532), &KERNELS);
+        let mut ports = Ports::in_order(Some(65_532), &KERNELS, Apart::Bound("test"));
         let take = |ports: &mut Ports| {
             let taken = ports.take(|port| match port {
                 65_533 => Err(io::ErrorKind::AddrInUse.into()),
@@ -164,9 +188,27 @@ mod tests {
     }
 
     #[test]
+    fn ports_that_are_bound_are_none_of_a_block_that_somebody_has() {
+        let of = |apart| Ports::in_order(Some(65_534), &KERNELS, apart);
+        let mut claiming = of(Apart::Blocks(Blocks::new("test-b")));
+        let mut bound = of(Apart::Bound("test-b"));
+        let none = |_| Ok::<(), io::Error>(());
+        let refused = claiming.take(|_| Err::<(), _>(io::ErrorKind::AddrInUse.into()));
+        assert!(refused.expect("no fault").is_none());
+        let taken = bound.take(none).expect("no fault");
+        assert_eq!(taken, Some((65_534, ())), "what was not taken is nobody's");
+        let taken = claiming.take(none).expect("no fault");
+        assert_eq!(taken, Some((65_534, ())));
+        assert_eq!(bound.take(none).expect("no fault"), None);
+        claiming.give_back(65_534);
+        let taken = bound.take(none).expect("no fault");
+        assert_eq!(taken, Some((65_535, ())));
+    }
+
+    #[test]
     fn a_port_that_reaches_the_same_peer_already_is_skipped_and_a_host_without_address_says_so() {
         let elsewhere = || io::Error::from(io::ErrorKind::AddrNotAvailable);
-        let mut ports = Ports::in_order(Some(65_534), &KERNELS);
+        let mut ports = Ports::in_order(Some(65_534), &KERNELS, Apart::Bound("test"));
         let taken = ports.take(|port| match port {
             65_534 => Err(elsewhere()),
             _ => Ok(()),
@@ -177,7 +219,8 @@ mod tests {
         );
         let left = ports.take(|_| Err::<(), _>(elsewhere()));
         assert!(left.expect("one is ours").is_none());
-        let none = Ports::in_order(Some(65_534), &KERNELS).take(|_| Err::<(), _>(elsewhere()));
+        let none = Ports::in_order(Some(65_534), &KERNELS, Apart::Bound("test"))
+            .take(|_| Err::<(), _>(elsewhere()));
         assert_eq!(
             none.expect_err("none at all").kind(),
             io::ErrorKind::AddrNotAvailable

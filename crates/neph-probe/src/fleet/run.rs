@@ -1,7 +1,4 @@
-//! A running fleet: its thread, and what it tells.
-
-use std::sync::mpsc::Receiver;
-use std::thread::{self, JoinHandle};
+//! A running fleet, and which transport carries it.
 
 use neph_model::ProbeKind;
 use neph_sys::files;
@@ -18,6 +15,7 @@ use super::transport::Transport;
 use crate::ProbeError;
 use crate::pace;
 use crate::raw_tcp;
+use crate::running::Running;
 use crate::stop::Stop;
 
 /// Files that a fleet needs beside those of its flows, and that others of this process may want.
@@ -27,12 +25,8 @@ const SPARE: u64 = 64;
 /// takes most of a core.
 const DENSE: f64 = 20_000.0;
 
-/// A fleet that runs on a thread of its own until its schedule is over or it is stopped.
-#[derive(Debug)]
-pub struct FleetRun {
-    reports: Receiver<FleetReport>,
-    thread: JoinHandle<Result<(), ProbeError>>,
-}
+/// A fleet that runs on a thread of its own; what it tells ends with [`FleetReport::Ended`].
+pub type FleetRun = Running<FleetReport>;
 
 impl FleetRun {
     /// Starts measuring.
@@ -44,27 +38,8 @@ impl FleetRun {
     pub fn start(spec: FleetSpec, stop: Stop) -> Result<Self, ProbeError> {
         spec.check()?;
         let (sender, reports) = FleetReports::new();
-        let thread = thread::Builder::new()
-            .name("neph-fleet".to_owned())
-            .spawn(move || run(&spec, sender, &stop))
-            .map_err(ProbeError::Thread)?;
-        Ok(Self { reports, thread })
-    }
-
-    /// What the fleet tells; ends with [`FleetReport::Ended`], or when the thread could not begin.
-    pub const fn reports(&self) -> &Receiver<FleetReport> {
-        &self.reports
-    }
-
-    /// Waits for the thread.
-    ///
-    /// # Errors
-    /// Why the fleet could not begin.
-    pub fn join(self) -> Result<(), ProbeError> {
-        drop(self.reports);
-        self.thread
-            .join()
-            .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        let name = "neph-fleet".to_owned();
+        Self::begin(name, reports, move || run(&spec, sender, &stop))
     }
 }
 

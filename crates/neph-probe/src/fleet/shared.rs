@@ -100,7 +100,7 @@ impl Shared {
             receiver,
             steering,
             ports,
-            hops: default_hops(),
+            hops: default_hops(address),
             asked: vec![0; 1 << 16],
             lanes: vec![None; fleet.lanes as usize],
             leaving: VecDeque::new(),
@@ -199,7 +199,10 @@ impl Transport for Shared {
         // Bound for a moment: whether somebody has it.
         let free = self.ports.take(|port| bind(address, port).map(drop));
         let (port, ()) = free.map_err(fault)?.ok_or(ProbeError::NoPort { address })?;
-        self.steering.add([port]).map_err(fault)?;
+        let steered = self.steering.add([port]);
+        steered
+            .inspect_err(|_| self.ports.give_back(port))
+            .map_err(fault)?;
         self.asked[usize::from(port)] = u32::try_from(endpoint).unwrap_or(0);
         if let Some(earlier) = self.lanes[lane.0 as usize].replace(port) {
             self.leaving.push_back((now + self.linger, earlier));
@@ -301,9 +304,13 @@ fn prepare(sender: &Socket, receiver: &UdpSocket, address: SocketAddr) -> io::Re
 }
 
 /// What the kernel's own datagrams begin with.
-fn default_hops() -> u8 {
+fn default_hops(address: SocketAddr) -> u8 {
     const USUAL: u8 = 64;
-    let told = std::fs::read_to_string("/proc/sys/net/ipv4/ip_default_ttl").unwrap_or_default();
+    let setting = match address {
+        SocketAddr::V4(_) => "/proc/sys/net/ipv4/ip_default_ttl",
+        SocketAddr::V6(_) => "/proc/sys/net/ipv6/conf/default/hop_limit",
+    };
+    let told = std::fs::read_to_string(setting).unwrap_or_default();
     told.trim().parse().unwrap_or(USUAL)
 }
 

@@ -3,11 +3,11 @@
 use std::collections::VecDeque;
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
 
 use neph_model::{Instant, Lane, Own, Span};
-use neph_sys::epoll::{Epoll, Found, Interest};
+use neph_sys::epoll::Interest;
 use neph_sys::ppoll::Awaited;
 use neph_sys::stamp::{self, Carrier, Ending, Family, Notice, Point};
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
@@ -17,21 +17,16 @@ use super::session::{Departed, Event, Known, Replied, low};
 use super::spec::{FleetSpec, Sharing};
 use super::stamp::Stamp;
 use super::transport::{Request, Transport, wait_for};
+use super::watched::Watched;
 use crate::ProbeError;
 use crate::stamp_clock::{StampClock, now};
-
-/// Looks at the set in one go, so that a flood of replies does not keep a request waiting.
-const LOOKS: usize = 4;
 
 #[derive(Debug)]
 pub(crate) struct Sockets {
     stamp: Stamp,
     endpoints: Vec<SocketAddr>,
     ports: Ports,
-    set: Epoll,
-    found: Found,
-    flows: Vec<Option<Flow>>,
-    free: Vec<usize>,
+    flows: Watched<Flow>,
     /// Which of the flows each lane has.
     lanes: Vec<Option<usize>>,
     /// Flows that are over, and until when they take late replies.
@@ -55,7 +50,7 @@ impl Sockets {
         let fleet = &spec.fleet;
         let endpoints: Vec<_> = fleet.endpoints.iter().map(|one| one.address).collect();
         let address = endpoints[0];
-        let set = Epoll::new().map_err(|source| ProbeError::Socket {
+        let flows = Watched::new().map_err(|source| ProbeError::Socket {
             operation: "watch sockets to",
             address,
             source,
@@ -63,11 +58,8 @@ impl Sockets {
         Ok(Self {
             stamp: Stamp::new(spec)?,
             endpoints,
-            ports: Ports::new(spec.first_port),
-            set,
-            found: Found::default(),
-            flows: Vec::new(),
-            free: Vec::new(),
+            ports: Ports::bound(spec.first_port, "udp"),
+            flows,
             lanes: vec![None; fleet.lanes as usize],
             leaving: VecDeque::new(),
             linger: spec.timeout,
@@ -83,55 +75,42 @@ impl Sockets {
                 return;
             }
             self.leaving.pop_front();
-            if let Some(flow) = self.flows[index].take() {
-                self.dropped += stamp::dropped(flow.socket.as_fd()).unwrap_or(0);
+            if let Some(flow) = self.flows.take(index) {
+                self.dropped += stamp::dropped(flow.as_fd()).unwrap_or(0);
                 self.ports.give_back(flow.port);
-                self.free.push(index);
             }
         }
     }
 
     fn flow(&mut self, lane: Lane) -> Option<&mut Flow> {
         let index = self.lanes.get(lane.0 as usize).copied().flatten()?;
-        self.flows.get_mut(index)?.as_mut()
+        self.flows.get_mut(index)
     }
+}
 
-    fn keep(&mut self, flow: Flow) -> usize {
-        if let Some(index) = self.free.pop() {
-            self.flows[index] = Some(flow);
-            index
-        } else {
-            self.flows.push(Some(flow));
-            self.flows.len() - 1
-        }
-    }
-
-    fn read_flow(&mut self, index: usize, clock: &StampClock, events: &mut Vec<Event>) {
-        let Some(Some(flow)) = self.flows.get(index) else {
-            return;
-        };
-        let Ok(received) = stamp::receive(flow.socket.as_fd(), &mut self.buffer) else {
-            return;
-        };
-        let Some(answered) = self.stamp.answered(&self.buffer[..received.len]) else {
-            return;
-        };
-        events.push(Event::Replied(Replied {
-            request: Known {
-                port: flow.port,
-                seq: answered.seq,
-            },
-            stamp: received.stamp.and_then(|stamp| clock.own(stamp)),
-            read: now(),
-            ttl: received.ttl,
-            at_peer: answered.at_peer,
-        }));
-    }
+/// Reads a reply, if there is one.
+fn read_reply(
+    flow: &Flow,
+    (stamp, clock): (&Stamp, &StampClock),
+    buffer: &mut [u8],
+) -> Option<Event> {
+    let received = stamp::receive(flow.as_fd(), buffer).ok()?;
+    let answered = stamp.answered(&buffer[..received.len])?;
+    Some(Event::Replied(Replied {
+        request: Known {
+            port: flow.port,
+            seq: answered.seq,
+        },
+        stamp: received.stamp.and_then(|stamp| clock.own(stamp)),
+        read: now(),
+        ttl: received.ttl,
+        at_peer: answered.at_peer,
+    }))
 }
 
 /// Reads a send stamp, if there is one: a second one is found again. Whether something was read.
 fn read_notice(flow: &Flow, clock: &StampClock, events: &mut Vec<Event>) -> bool {
-    let Ok(Some(notice)) = stamp::take_notice(flow.socket.as_fd()) else {
+    let Ok(Some(notice)) = stamp::take_notice(flow.as_fd()) else {
         return false;
     };
     if let Notice::Stamp(stamp) = notice
@@ -157,16 +136,15 @@ impl Transport for Sockets {
         let bound = self.ports.take(|port| socket(address, port));
         let bound = bound.map_err(refusal)?;
         let (port, socket) = bound.ok_or(ProbeError::NoPort { address })?;
-        let index = self.keep(Flow {
+        let flow = Flow {
             socket,
             port,
             first: None,
-        });
-        if let Some(flow) = &self.flows[index] {
-            let fd = flow.socket.as_fd();
-            let token = index as u64;
-            self.set.add(fd, token, Interest::Read).map_err(refusal)?;
-        }
+        };
+        let added = self.flows.add(flow, Interest::Read);
+        let index = added
+            .inspect_err(|_| self.ports.give_back(port))
+            .map_err(refusal)?;
         if let Some(earlier) = self.lanes[lane.0 as usize].replace(index) {
             self.leaving.push_back((now + self.linger, earlier));
         }
@@ -186,37 +164,27 @@ impl Transport for Sockets {
     }
 
     fn read(&mut self, clock: &StampClock, events: &mut Vec<Event>) {
-        let mut found = std::mem::take(&mut self.found);
-        for _ in 0..LOOKS {
-            let Ok(more) = self.set.look(&mut found) else {
-                break;
+        let (stamp, buffer) = (&self.stamp, &mut self.buffer);
+        self.flows.walk(|flows, index, happening| {
+            let Some(flow) = flows.get(index) else {
+                return;
             };
-            for happening in found.iter() {
-                let index = usize::try_from(happening.token).unwrap_or(usize::MAX);
-                let mut fault = false;
-                if let (true, Some(Some(flow))) = (happening.has_notice, self.flows.get(index)) {
-                    fault = !read_notice(flow, clock, events);
-                }
-                // No stamp but an error (the peer's port is closed, says ICMP): reading takes it
-                // away, and left there it would be found again and again.
-                if happening.is_readable || fault {
-                    self.read_flow(index, clock, events);
-                }
+            // No stamp but an error (the peer's port is closed, says ICMP): reading takes it away,
+            // and left there it would be found again and again.
+            let fault = happening.has_notice && !read_notice(flow, clock, events);
+            if happening.is_readable || fault {
+                events.extend(read_reply(flow, (stamp, clock), buffer));
             }
-            if !more {
-                break;
-            }
-        }
-        self.found = found;
+        });
     }
 
     fn wait(&self, patience: Duration) -> bool {
-        wait_for(&mut [Awaited::readable(self.set.as_fd())], patience)
+        wait_for(&mut [Awaited::readable(self.flows.as_fd())], patience)
     }
 
     fn dropped(&self) -> u64 {
-        let open = self.flows.iter().flatten();
-        let dropped = open.map(|flow| stamp::dropped(flow.socket.as_fd()).unwrap_or(0));
+        let open = self.flows.iter();
+        let dropped = open.map(|flow| stamp::dropped(flow.as_fd()).unwrap_or(0));
         self.dropped + dropped.sum::<u64>()
     }
 
@@ -244,6 +212,12 @@ impl Flow {
             self.first = Some(seq.wrapping_add(1));
         }
         Err(error)
+    }
+}
+
+impl AsFd for Flow {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
     }
 }
 

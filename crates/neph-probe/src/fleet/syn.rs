@@ -254,8 +254,10 @@ impl Transport for Syns {
             .take(|port| raw_tcp::hold(raw_tcp::any(address, port)));
         let taken = taken.map_err(refusal)?;
         let (port, holder) = taken.ok_or(ProbeError::NoPort { address })?;
+        self.hear(port)
+            .inspect_err(|_| self.ports.give_back(port))
+            .map_err(refusal)?;
         self.held.keep(port, holder);
-        self.hear(port).map_err(refusal)?;
         self.flows[usize::from(port)] = Some(Flow {
             endpoint,
             accepted: None,

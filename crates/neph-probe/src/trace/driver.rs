@@ -1,5 +1,6 @@
 //! A trace on sockets.
 
+use std::collections::VecDeque;
 use std::io;
 use std::net::SocketAddr;
 use std::thread::{self, JoinHandle};
@@ -13,38 +14,54 @@ use super::raw::Raw;
 use super::spec::{FlowSet, PortUse, Sockets, TraceSpec};
 use super::tracer::{Apart, Tracer, Turn};
 use crate::ProbeError;
+use crate::fleet::is_claimed;
 use crate::stamp_clock::{StampClock, now};
 use crate::stop::Stop;
 
 /// The last identifier of ICMP echo that may be a checksum too.
 const LAST_PORT: u16 = 0xfffe;
 
+/// What was traced, and what was not.
+#[derive(Debug)]
+pub struct Traced {
+    /// The routes.
+    pub trace: FlowTrace,
+    /// Why given flows were left out: somebody else has their ports.
+    pub left_out: Vec<ProbeError>,
+}
+
 /// Traces the flows until all is known that can be, or `stop` is set; what is known then is told.
+/// Given flows whose ports are taken are left out.
 ///
 /// # Errors
-/// No socket can be had, a given port is taken, nothing can be sent (no route), the site cannot be
-/// entered, or TCP SYN or shared ports are asked for without `CAP_NET_RAW`.
-pub fn trace(spec: &TraceSpec, site: Option<&Place>, stop: &Stop) -> Result<FlowTrace, ProbeError> {
-    let here = || -> Result<FlowTrace, ProbeError> {
+/// No socket can be had, all given ports are taken, nothing can be sent (no route), the site cannot
+/// be entered, or TCP SYN or shared ports are asked for without `CAP_NET_RAW`.
+pub fn trace(spec: &TraceSpec, site: Option<&Place>, stop: &Stop) -> Result<Traced, ProbeError> {
+    let here = || -> Result<Traced, ProbeError> {
         let (carrier, apart) = open(spec)?;
         let mut driver = Driver {
             tracer: Tracer::new(spec, apart, now()),
-            next: match spec.flows {
-                FlowSet::These(_) => None,
-                FlowSet::Count { first, .. } | FlowSet::Enough { first, .. } => Some(first),
+            ports: match &spec.flows {
+                FlowSet::These(ports) => Ports::Given(ports.iter().copied().collect()),
+                FlowSet::Count { first, .. } | FlowSet::Enough { first, .. } => {
+                    Ports::From(Some(*first))
+                }
             },
+            left_out: Vec::new(),
             carrier,
             spec,
         };
         let started: Wall = StampClock::new().anchor().wall;
         driver.run(stop)?;
-        Ok(FlowTrace {
+        let trace = FlowTrace {
             destination: spec.destination,
             kind: spec.kind,
             started,
             routes: driver.tracer.routes(),
             enough: driver.tracer.enough(),
-        })
+        };
+        let left_out = driver.left_out;
+        Ok(Traced { trace, left_out })
     };
     match site {
         None => here(),
@@ -79,7 +96,7 @@ pub fn trace_flow(
     let (site, stop) = (site.cloned(), Stop::new());
     let ours = stop.clone();
     let work = move || {
-        let trace = trace(&spec, site.as_ref(), &ours)?;
+        let trace = trace(&spec, site.as_ref(), &ours)?.trace;
         let unasked = || FlowRoute {
             source_port,
             hops: Vec::new(),
@@ -156,8 +173,31 @@ struct Driver<'a> {
     spec: &'a TraceSpec,
     tracer: Tracer,
     carrier: Box<dyn Carrier>,
-    /// Where to look for the next free port; `None`: there is none, or ports are given.
-    next: Option<u16>,
+    ports: Ports,
+    /// Why given flows are not traced.
+    left_out: Vec<ProbeError>,
+}
+
+/// Where the next flow's port comes from.
+#[derive(Debug)]
+enum Ports {
+    /// These, and no other ones.
+    Given(VecDeque<u16>),
+    /// The next one from here on that is free; `None` behind the last one.
+    From(Option<u16>),
+}
+
+impl Ports {
+    fn next(&mut self) -> Option<u16> {
+        match self {
+            Self::Given(ports) => ports.pop_front(),
+            Self::From(next) => {
+                let port = (*next)?;
+                *next = port.checked_add(1).filter(|next| *next <= LAST_PORT);
+                Some(port)
+            }
+        }
+    }
 }
 
 impl Driver<'_> {
@@ -190,37 +230,79 @@ impl Driver<'_> {
 
     /// As many ports as there are, up to `count`.
     fn ports(&mut self, count: usize) -> Result<Vec<u16>, ProbeError> {
-        if let FlowSet::These(ports) = &self.spec.flows {
-            for port in ports {
-                self.hold(*port)?;
-            }
-            return Ok(ports.clone());
-        }
         let mut ports = Vec::new();
         while ports.len() < count
-            && let Some(port) = self.next
+            && let Some(port) = self.ports.next()
         {
-            self.next = port.checked_add(1).filter(|next| *next <= LAST_PORT);
             match self.hold(port) {
                 Ok(()) => ports.push(port),
-                Err(ProbeError::SourcePort { source, .. })
-                    if source.kind() == io::ErrorKind::AddrInUse => {}
+                Err(error) if is_taken(&error) => {
+                    if matches!(self.ports, Ports::Given(_)) {
+                        self.left_out.push(error);
+                    }
+                }
                 Err(error) => return Err(error),
             }
+        }
+        if self.tracer.is_without_flows() && ports.is_empty() && !self.left_out.is_empty() {
+            return Err(self.left_out.swap_remove(0));
         }
         Ok(ports)
     }
 
     fn hold(&mut self, port: u16) -> Result<(), ProbeError> {
-        self.carrier
-            .hold(port)
-            .map_err(|source| match (self.spec.kind, source.kind()) {
-                (TraceKind::Icmp, io::ErrorKind::PermissionDenied) => ProbeError::IcmpForbidden,
-                _ => ProbeError::SourcePort {
-                    port,
-                    address: self.spec.destination,
-                    source,
-                },
-            })
+        self.is_unclaimed(port)
+            .and_then(|()| self.carrier.hold(port))
+            .map_err(|source| refusal(self.spec, port, source))
+    }
+
+    /// A fleet that does not bind its ports claims them.
+    fn is_unclaimed(&self, port: u16) -> io::Result<()> {
+        let transport = match (self.spec.ports, self.spec.kind) {
+            (PortUse::Shared, _) | (_, TraceKind::Icmp) => return Ok(()),
+            (PortUse::Ours, TraceKind::Udp) => "udp",
+            (PortUse::Ours, TraceKind::Syn) => "tcp",
+        };
+        if is_claimed(transport, port)? {
+            return Err(io::ErrorKind::AddrInUse.into());
+        }
+        Ok(())
+    }
+}
+
+/// The process's and the system's limit of open files.
+const NO_FILE: [i32; 2] = [24, 23];
+
+/// Why a flow cannot have its port, with the remedy.
+fn refusal(spec: &TraceSpec, port: u16, source: io::Error) -> ProbeError {
+    let is_limit = |code| NO_FILE.contains(&code);
+    match (spec.kind, source.kind()) {
+        (TraceKind::Icmp, io::ErrorKind::PermissionDenied) => ProbeError::IcmpForbidden,
+        _ if source.raw_os_error().is_some_and(is_limit) => ProbeError::NoFile { port, source },
+        _ => ProbeError::SourcePort {
+            port,
+            address: spec.destination,
+            source,
+        },
+    }
+}
+
+fn is_taken(error: &ProbeError) -> bool {
+    matches!(error, ProbeError::SourcePort { source, .. }
+        if source.kind() == io::ErrorKind::AddrInUse)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_limit_of_files_is_no_port_of_somebody_elses() {
+        let nobody = ([127, 0, 0, 1], 9).into();
+        let spec = TraceSpec::new(nobody, TraceKind::Udp, FlowSet::These(vec![7]));
+        let told = |code| refusal(&spec, 7, io::Error::from_raw_os_error(code));
+        let (limit, taken) = (told(24), told(98));
+        assert!(limit.to_string().contains("ulimit -n") && !is_taken(&limit));
+        assert!(taken.to_string().contains("choose another one") && is_taken(&taken));
     }
 }

@@ -117,6 +117,11 @@ impl Tracer {
         }
     }
 
+    /// Whether nothing is traced.
+    pub(crate) const fn is_without_flows(&self) -> bool {
+        self.flows.is_empty()
+    }
+
     /// Whether multipath detection got the flows that it needed.
     pub(crate) fn enough(&self) -> Option<bool> {
         match self.spec.flows {

@@ -68,7 +68,9 @@ fn all_four_paths_are_found_and_each_flow_is_on_its_own() {
     for family in BOTH {
         for kind in [TraceKind::Udp, TraceKind::Syn] {
             let spec = spec(family, kind, enough());
-            let told = trace(&spec, Some(&net.place("here")), &Stop::new()).expect("a trace");
+            let told = trace(&spec, Some(&net.place("here")), &Stop::new())
+                .expect("a trace")
+                .trace;
             let taken = branches(&told.routes, family, 4);
             let found: BTreeSet<u8> = taken.values().copied().collect();
             assert_eq!(found.len(), 4, "{family:?} {kind:?}: {taken:?}");
@@ -126,6 +128,7 @@ fn without_privilege(net: &Diamond) {
         let [raw, plain] = [raw, plain].map(|spec| {
             trace(&spec, Some(&here), &Stop::new())
                 .expect("a trace")
+                .trace
                 .routes
         });
         let paths = |routes: &[FlowRoute]| -> Vec<_> {
@@ -151,7 +154,9 @@ fn echoes(net: &Diamond) {
             spec.destination.set_port(0);
             spec.sockets = sockets;
             let here = net.place("here");
-            let told = trace(&spec, Some(&here), &Stop::new()).expect("a trace");
+            let told = trace(&spec, Some(&here), &Stop::new())
+                .expect("a trace")
+                .trace;
             for route in &told.routes {
                 assert_eq!(route.end, TraceEnd::Reached, "{sockets:?} {family:?}");
                 assert_eq!(route.hops.len(), 4);
@@ -171,13 +176,21 @@ fn beside_its_owner(net: &Diamond) {
     for family in BOTH {
         let flows = FlowSet::These(vec![26_000]);
         let spec = spec(family, TraceKind::Udp, flows);
-        let alone = trace(&spec, Some(&here), &Stop::new()).expect("a trace");
+        let alone = trace(&spec, Some(&here), &Stop::new())
+            .expect("a trace")
+            .trace;
         let beside = here.run(|| {
             let owner = UdpSocket::bind((family.address(1, 1), 26_000)).expect("a free port");
             let taken = trace(&spec, None, &Stop::new())
                 .expect_err("it is taken")
                 .to_string();
             assert!(taken.contains("take source port 26000"), "{taken}");
+            let mut both = spec.clone();
+            both.flows = FlowSet::These(vec![26_000, 26_001]);
+            let told = trace(&both, None, &Stop::new()).expect("a port is free");
+            let traced = told.trace.routes.iter().map(|route| route.source_port);
+            assert_eq!(traced.collect::<Vec<_>>(), [26_001]);
+            assert_eq!(told.left_out.len(), 1, "{:?}", told.left_out);
             let tracing = trace_flow(spec.destination, TraceKind::Udp, 26_000, Some(&here));
             let route = tracing.expect("a thread").join().expect("a trace");
             drop(owner);
@@ -203,7 +216,9 @@ fn a_listener_and_a_reflector_say_that_they_were_reached() {
     for family in BOTH {
         let spec = spec(family, TraceKind::Syn, FlowSet::These(vec![25_000, 25_001]));
         let listener = listen(spec.destination).expect("a free port");
-        let told = trace(&spec, Some(&here), &Stop::new()).expect("a trace");
+        let told = trace(&spec, Some(&here), &Stop::new())
+            .expect("a trace")
+            .trace;
         assert!(told.routes.iter().all(FlowRoute::reached), "{told:?}");
         assert!(told.routes.iter().all(|route| route.hops.len() == 4));
         // Our kernel refuses what the listener offers: nothing stays half open.
@@ -227,7 +242,9 @@ fn a_listener_and_a_reflector_say_that_they_were_reached() {
         let reflector = reflector.expect("a reflector");
         for sockets in [Sockets::BestPermitted, Sockets::Plain] {
             spec.sockets = sockets;
-            let told = trace(&spec, Some(&here), &Stop::new()).expect("a trace");
+            let told = trace(&spec, Some(&here), &Stop::new())
+                .expect("a trace")
+                .trace;
             for route in &told.routes {
                 let last = route.destination().expect("the reflector answers");
                 assert_eq!(last.round_trips.len(), 3, "{sockets:?} {family:?} {last:?}");
@@ -236,7 +253,9 @@ fn a_listener_and_a_reflector_say_that_they_were_reached() {
         // Nor does it count what is asked on behalf of a flow in use.
         spec.sockets = Sockets::BestPermitted;
         spec.ports = PortUse::Shared;
-        let told = trace(&spec, Some(&here), &Stop::new()).expect("a trace");
+        let told = trace(&spec, Some(&here), &Stop::new())
+            .expect("a trace")
+            .trace;
         assert!(
             told.routes
                 .iter()
@@ -260,7 +279,9 @@ fn routers_that_answer_once_a_second_are_waited_for() {
         TraceKind::Udp,
         FlowSet::These((25_000..25_010).collect()),
     );
-    let told = trace(&spec, Some(&net.place("here")), &Stop::new()).expect("a trace");
+    let told = trace(&spec, Some(&net.place("here")), &Stop::new())
+        .expect("a trace")
+        .trace;
     for route in &told.routes {
         assert_eq!(
             route.addresses().into_iter().flatten().count(),
@@ -279,7 +300,9 @@ fn on_a_single_path_mtr_and_scamper_say_the_same() {
     let net = Diamond::up("single", 1);
     for family in BOTH {
         let spec = spec(family, TraceKind::Udp, FlowSet::These(vec![25_000]));
-        let told = trace(&spec, Some(&net.place("here")), &Stop::new()).expect("a trace");
+        let told = trace(&spec, Some(&net.place("here")), &Stop::new())
+            .expect("a trace")
+            .trace;
         let ours: Vec<String> = told.routes[0]
             .addresses()
             .into_iter()

@@ -20,6 +20,25 @@ struct Wanted {
     change: Option<PathChange>,
     /// The flow's path changed again since: nobody knows which of the paths was traced.
     is_outdated: bool,
+    /// The change was none after all.
+    is_withdrawn: bool,
+}
+
+impl Wanted {
+    const fn new(lane: Lane, port: u16) -> Self {
+        Self {
+            lane,
+            port,
+            change: None,
+            is_outdated: false,
+            is_withdrawn: false,
+        }
+    }
+
+    fn follows(&self, change: &PathChange) -> bool {
+        let is_it = |own: &PathChange| (own.at, self.port) == (change.at, change.source_port);
+        self.lane == change.lane && self.change.as_ref().is_some_and(is_it)
+    }
 }
 
 /// A route, and whether it is of the path that the flow is on, as far as is known.
@@ -29,8 +48,15 @@ struct Known {
     is_current: bool,
 }
 
-/// What a trace says of a change: whether the flow met other routers than before.
-pub(super) type Traced = (PathChange, bool);
+/// What a trace says of a change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Traced {
+    pub(super) change: PathChange,
+    /// Whether the flow met other routers than before.
+    pub(super) others: bool,
+    /// The change was taken back while the trace ran.
+    pub(super) is_withdrawn: bool,
+}
 
 /// The traces of a fleet.
 #[derive(Debug)]
@@ -67,12 +93,8 @@ impl Follow {
     /// The fleet's first flows, by lane: their routes are what changes are held against.
     pub(super) fn begin(&mut self, sources: &[u16]) {
         let lanes = (0..).map(Lane).zip(sources);
-        self.waiting.extend(lanes.map(|(lane, port)| Wanted {
-            lane,
-            port: *port,
-            change: None,
-            is_outdated: false,
-        }));
+        self.waiting
+            .extend(lanes.map(|(lane, port)| Wanted::new(lane, *port)));
     }
 
     /// A path changed: its route comes before those that only stand by. Of the path before, what
@@ -90,11 +112,29 @@ impl Follow {
             self.outdate(lane);
         }
         self.waiting.push_front(Wanted {
-            lane,
-            port: change.source_port,
             change: Some(*change),
-            is_outdated: false,
+            ..Wanted::new(lane, change.source_port)
         });
+    }
+
+    /// A change was none: its trace, if it has not begun, is wanted only where no route is known to
+    /// hold the next change against.
+    pub(super) fn withdrawn(&mut self, change: &PathChange) {
+        for (wanted, _) in self
+            .running
+            .iter_mut()
+            .filter(|(one, _)| one.follows(change))
+        {
+            wanted.is_withdrawn = true;
+        }
+        let waited = self.waiting.len();
+        self.waiting.retain(|wanted| !wanted.follows(change));
+        let lane = change.lane;
+        let known = self.known.get(&lane);
+        if self.waiting.len() < waited && known.is_none_or(|known| !known.is_current) {
+            self.waiting
+                .push_back(Wanted::new(lane, change.source_port));
+        }
     }
 
     /// Starts what is wanted, and tells what came of the traces that are over.
@@ -167,7 +207,11 @@ impl Follow {
         let after = &self.known.get(&wanted.lane)?.route;
         let is_of_flow = before.is_current && before.route.source_port == after.source_port;
         let others = differs(&before.route, after).filter(|_| is_of_flow)?;
-        Some((wanted.change?, others))
+        Some(Traced {
+            change: wanted.change?,
+            others,
+            is_withdrawn: wanted.is_withdrawn,
+        })
     }
 }
 
@@ -253,7 +297,36 @@ mod tests {
         assert_eq!(follow.keep(wanted, route(9, &[1])), None);
         follow.changed(&change(3));
         let wanted = next(&mut follow);
-        assert_eq!(follow.keep(wanted, route(9, &[2])), Some((change(3), true)));
+        let told = follow.keep(wanted, route(9, &[2])).expect("two routes");
+        assert_eq!((told.change, told.others), (change(3), true));
+    }
+
+    #[test]
+    fn a_change_that_is_withdrawn_is_not_traced_and_one_whose_trace_runs_says_so() {
+        let mut follow = Follow::new(&fleet(), None);
+        // Without a route to compare with, one is still wanted.
+        follow.changed(&change(1));
+        follow.withdrawn(&change(1));
+        let wanted = follow.waiting.pop_front().expect("wanted");
+        assert_eq!((wanted.change, follow.waiting.len()), (None, 0));
+        assert_eq!(follow.keep(wanted, route(9, &[1])), None);
+        // With one, the trace that has not begun is dropped, and the others stay.
+        follow.changed(&change(2));
+        follow.withdrawn(&change(1));
+        assert_eq!(follow.waiting.len(), 1);
+        follow.withdrawn(&change(2));
+        assert!(follow.waiting.is_empty());
+        // One that has begun tells, and that it is of no change.
+        follow.changed(&change(3));
+        let begun = follow.waiting.pop_front().expect("wanted");
+        let nobody = ([127, 0, 0, 1], 9).into();
+        let trace = trace_flow(nobody, TraceKind::Udp, 9, None).expect("a thread");
+        follow.running.push((begun, trace));
+        follow.withdrawn(&change(3));
+        let (wanted, trace) = follow.running.pop().expect("it runs");
+        trace.stop();
+        let told = follow.keep(wanted, route(9, &[1])).expect("two routes");
+        assert_eq!((told.others, told.is_withdrawn), (false, true));
     }
 
     #[test]
@@ -261,13 +334,7 @@ mod tests {
         let fleet = fleet();
         let mut follow = Follow::new(&fleet, None);
         for (lane, port, hop) in [(0, 9, 1), (1, 8, 2), (2, 7, 3), (0, 9, 4)] {
-            let wanted = Wanted {
-                lane: Lane(lane),
-                port,
-                change: None,
-                is_outdated: false,
-            };
-            follow.keep(wanted, route(port, &[hop]));
+            follow.keep(Wanted::new(Lane(lane), port), route(port, &[hop]));
         }
         let told = follow.end(&fleet);
         let told = told.iter().map(|trace| {

@@ -7,6 +7,7 @@ use neph_model::{Anchor, Fleet, FleetMessage, Own, Span};
 use neph_probe::Sharing;
 
 use super::document::Document;
+use super::follow::Traced;
 use super::watch::Watched;
 use super::{Args, Format, csv, json, summary, words};
 use crate::exit::Failure;
@@ -96,30 +97,19 @@ impl<'a> Tell<'a> {
     }
 
     /// A flow whose path changed was traced: whether it met other routers than before.
-    pub(super) fn traced(
-        &mut self,
-        fleet: &Fleet,
-        change: &PathChange,
-        others: bool,
-    ) -> Result<(), Failure> {
-        let mut change = *change;
-        change.evidence.trace = Some(others);
+    pub(super) fn traced(&mut self, fleet: &Fleet, traced: &Traced) -> Result<(), Failure> {
+        let mut change = traced.change;
+        change.evidence.trace = Some(traced.others);
         match self.args.format {
             Format::Text if !self.args.quiet => {
-                let word = if others {
-                    "other routers than before"
-                } else {
-                    "the same routers"
-                };
-                writeln!(
-                    self.out,
-                    "              port {:<5}  {word}",
-                    change.source_port
-                )?;
+                let port = change.source_port;
+                let word = words::traced(traced);
+                writeln!(self.out, "              port {port:<5}  {word}")?;
             }
             Format::Ndjson if !self.args.quiet => {
                 let mut value = json::change(fleet, &change, self.anchor);
                 value["type"] = "traced".into();
+                value["withdrawn"] = traced.is_withdrawn.into();
                 writeln!(self.out, "{value}")?;
             }
             _ => {}

@@ -155,8 +155,10 @@ impl Watch<'_, '_> {
         let fleet = &self.digest.fleet().clone();
         for news in self.digest.news() {
             self.tell.news(fleet, &news)?;
-            if let (Some(follow), PathNews::Changed(change)) = (&mut self.follow, &news) {
-                follow.changed(change);
+            match (&mut self.follow, &news) {
+                (Some(follow), PathNews::Changed(change)) => follow.changed(change),
+                (Some(follow), PathNews::Withdrawn(change)) => follow.withdrawn(change),
+                (None, _) => {}
             }
         }
         Ok(())
@@ -169,9 +171,11 @@ impl Watch<'_, '_> {
         };
         match follow.poll(fleet) {
             Ok(traced) => {
-                for (change, others) in traced {
-                    self.digest.traced(&change, others);
-                    self.tell.traced(fleet, &change, others)?;
+                for traced in traced {
+                    if !traced.is_withdrawn {
+                        self.digest.traced(&traced.change, traced.others);
+                    }
+                    self.tell.traced(fleet, &traced)?;
                 }
             }
             Err(error) => {

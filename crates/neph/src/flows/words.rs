@@ -4,6 +4,7 @@ use neph_flows::{Direction, Evidence, PathNews};
 use neph_model::{Anchor, Fleet, Instant, Own, Span};
 use neph_probe::Sharing;
 
+use super::follow::Traced;
 use super::tell::Status;
 use crate::counted::counted;
 
@@ -54,6 +55,16 @@ pub(super) fn news(fleet: &Fleet, news: &PathNews, anchor: Option<Anchor<Own>>) 
         change.after,
     );
     line.trim_end().to_owned()
+}
+
+/// What a trace says of a change.
+pub(super) const fn traced(traced: &Traced) -> &'static str {
+    match (traced.others, traced.is_withdrawn) {
+        (true, false) => "other routers than before",
+        (false, false) => "the same routers",
+        (true, true) => "other routers than before; the change was withdrawn",
+        (false, true) => "the same routers; the change was withdrawn",
+    }
 }
 
 /// The time of the day in UTC, to a thousandth of a second.

@@ -155,7 +155,11 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
         spec.destination.ip()
     ));
     let site = args.site.as_ref().map(Place::named);
-    let told = trace(&spec, site.as_ref(), &stop)?;
+    let traced = trace(&spec, site.as_ref(), &stop)?;
+    for why in &traced.left_out {
+        output::say(&format!("neph: a flow is left out: {why}"));
+    }
+    let told = traced.trace;
     let drawn = diamond(&told.routes);
     match args.format {
         Format::Text => out.write_all(text::text(&told, &drawn, args.confidence.0).as_bytes())?,

@@ -1,8 +1,12 @@
+use std::collections::BTreeSet;
+
 use neph_model::{Fleet, FleetEndpoint, FleetMessage, FleetOutcome, ProbeKind, ReadBy};
 
 use super::*;
+use crate::fleet::FleetRun;
 use crate::fleet::driver;
 use crate::fleet::reports::FleetReports;
+use crate::fleet::sockets::Sockets;
 use crate::fleet::spec::{FleetReport, FleetTally};
 use crate::spec::Priority;
 use crate::stop::Stop;
@@ -33,15 +37,17 @@ fn spec(endpoints: &[SocketAddr], lanes: u32, count: u64) -> FleetSpec {
     }
 }
 
+/// Where a test that is skipped has failed.
+fn is_ci() -> bool {
+    std::env::var("CI").as_deref() == Ok("true")
+}
+
 /// Carries a fleet out over shared sockets; `None` where that is not permitted.
 fn measure(test: &str, spec: FleetSpec) -> Option<(Vec<FleetMessage>, FleetTally)> {
     let transport = match Shared::new(&spec) {
         Ok(transport) => transport,
         Err(error) => {
-            assert!(
-                std::env::var("CI").as_deref() != Ok("true"),
-                "{test}: {error}"
-            );
+            assert!(!is_ci(), "{test}: {error}");
             println!("SKIP {test}: {error}");
             return None;
         }
@@ -139,4 +145,79 @@ fn two_fleets_at_once_have_each_their_own_replies() {
         );
         assert_eq!(messages.len(), 500);
     }
+}
+
+#[test]
+fn a_fleet_of_sockets_and_one_that_shares_them_have_each_its_own_ports_and_replies() {
+    let at = "127.0.0.1:0".parse().expect("an address");
+    let reflector = Reflector::start(&ReflectorSpec::at(at)).expect("a port");
+    let spec = |lanes| spec(&[reflector.address()], lanes, 5);
+    let test = "a_fleet_of_sockets_and_one_that_shares_them";
+    let (of_sockets, sharing) = (spec(100), spec(100));
+    let sockets = std::thread::spawn(move || {
+        let run = FleetRun::start(of_sockets, Stop::new()).expect("a fleet that can be");
+        run.reports().iter().collect::<Vec<_>>()
+    });
+    let shared = measure(test, sharing);
+    let told = sockets.join().expect("no panic");
+    let Some((messages, tally)) = shared else {
+        return;
+    };
+    let whole = |tally: &FleetTally| (tally.replies, tally.lost, tally.copies) == (500, 0, 0);
+    assert!(whole(&tally), "{tally:?}");
+    let ports: BTreeSet<u16> = messages.iter().map(|one| one.source_port).collect();
+    assert_eq!(ports.len(), 100);
+    for report in told {
+        match report {
+            FleetReport::Opened { sources, how } => {
+                assert_eq!(how, Sharing::SocketPerFlow);
+                assert!(sources.iter().all(|port| !ports.contains(port)));
+            }
+            FleetReport::Ended(tally) => assert!(whole(&tally), "{tally:?}"),
+            _ => {}
+        }
+    }
+}
+
+#[test]
+fn who_binds_ports_and_who_does_not_see_each_other_whoever_comes_first() {
+    let spec = FleetSpec {
+        first_port: Some(40_000),
+        ..spec(&["127.0.0.1:9".parse().expect("an address")], 8, 1)
+    };
+    let test = "who_binds_ports_and_who_does_not";
+    let shared = || match Shared::new(&spec) {
+        Ok(shared) => Some(shared),
+        Err(error) => {
+            assert!(!is_ci(), "{test}: {error}");
+            println!("SKIP {test}: {error}");
+            None
+        }
+    };
+    let lanes = || (0..8).map(Lane);
+    let Some(mut first) = shared() else { return };
+    let mut sockets = Sockets::new(&spec).expect("no privilege is needed");
+    let blocks = |ports: &[u16]| {
+        ports
+            .iter()
+            .map(|port| port / 1_024)
+            .collect::<BTreeSet<_>>()
+    };
+    let open = |transport: &mut dyn Transport| -> Vec<u16> {
+        let opened = lanes().map(|lane| transport.open(lane, now()).expect("a port"));
+        opened.collect()
+    };
+    let firsts = open(&mut first);
+    let bound = open(&mut sockets);
+    assert!(
+        blocks(&firsts).is_disjoint(&blocks(&bound)),
+        "{firsts:?} {bound:?}"
+    );
+    drop(first);
+    let Some(mut second) = shared() else { return };
+    let mut seconds = BTreeSet::new();
+    while seconds.range(bound[7]..).next().is_none() {
+        seconds.extend(open(&mut second));
+    }
+    assert!(bound.iter().all(|port| !seconds.contains(port)));
 }

@@ -1,0 +1,139 @@
+//! Sockets that are watched together, each known by its place.
+//!
+//! Owns the sockets, their places and the walk over what happened at them. Does not know what is
+//! said on them.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+
+use neph_sys::epoll::{Epoll, Found, Happening, Interest};
+
+/// Looks at the set in one go, so that a flood of replies does not keep a request waiting.
+const LOOKS: usize = 4;
+
+#[derive(Debug)]
+pub(crate) struct Watched<T> {
+    set: Epoll,
+    found: Found,
+    places: Vec<Option<T>>,
+    free: Vec<usize>,
+}
+
+impl<T: AsFd> Watched<T> {
+    /// None yet.
+    ///
+    /// # Errors
+    /// As [`Epoll::new`].
+    pub(crate) fn new() -> io::Result<Self> {
+        Ok(Self {
+            set: Epoll::new()?,
+            found: Found::default(),
+            places: Vec::new(),
+            free: Vec::new(),
+        })
+    }
+
+    /// Watches it from now on. Its place is its own until it is taken out.
+    ///
+    /// # Errors
+    /// As [`Epoll::add`]; then it is closed, and nothing is left of it.
+    pub(crate) fn add(&mut self, one: T, interest: Interest) -> io::Result<usize> {
+        let place = self.free.last().copied().unwrap_or(self.places.len());
+        self.set.add(one.as_fd(), place as u64, interest)?;
+        if self.free.pop().is_none() {
+            self.places.push(None);
+        }
+        self.places[place] = Some(one);
+        Ok(place)
+    }
+
+    pub(crate) fn get(&self, place: usize) -> Option<&T> {
+        self.places.get(place)?.as_ref()
+    }
+
+    pub(crate) fn get_mut(&mut self, place: usize) -> Option<&mut T> {
+        self.places.get_mut(place)?.as_mut()
+    }
+
+    /// Takes it out; to drop it closes it.
+    pub(crate) fn take(&mut self, place: usize) -> Option<T> {
+        let one = self.places.get_mut(place)?.take()?;
+        self.free.push(place);
+        Some(one)
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &T> {
+        self.places.iter().flatten()
+    }
+
+    /// Nothing but what can be read is of interest any more.
+    pub(crate) fn only_read(&self, place: usize) {
+        if let Some(one) = self.get(place) {
+            // It fails for a descriptor that is not watched, and this one is.
+            let _ = self.set.change(one.as_fd(), place as u64, Interest::Read);
+        }
+    }
+
+    /// Walks over what happened, without waiting.
+    pub(crate) fn walk(&mut self, mut step: impl FnMut(&mut Self, usize, Happening)) {
+        let mut found = std::mem::take(&mut self.found);
+        for _ in 0..LOOKS {
+            let Ok(more) = self.set.look(&mut found) else {
+                break;
+            };
+            for happening in found.iter() {
+                let place = usize::try_from(happening.token).unwrap_or(usize::MAX);
+                step(self, place, happening);
+            }
+            if !more {
+                break;
+            }
+        }
+        self.found = found;
+    }
+}
+
+impl<T> AsFd for Watched<T> {
+    /// Readable when something happened.
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.set.as_fd()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::File;
+    use std::io::Write;
+    use std::os::unix::net::UnixStream;
+
+    use super::*;
+
+    #[test]
+    fn what_happens_is_found_at_its_place_and_a_place_is_given_again() {
+        let mut watched = Watched::new().expect("a descriptor");
+        let pairs = [(), ()].map(|()| UnixStream::pair().expect("a pair"));
+        let [(quiet, _keeps), (busy, mut writer)] = pairs;
+        let first = watched.add(quiet, Interest::Read).expect("watched");
+        let second = watched.add(busy, Interest::Read).expect("watched");
+        writer.write_all(b"x").expect("it fits");
+        let mut found = Vec::new();
+        watched.walk(|_, place, happening| found.push((place, happening.is_readable)));
+        assert_eq!(found, [(second, true)]);
+        drop(watched.take(second));
+        watched.walk(|_, place, _| panic!("nothing is at {place}"));
+        assert_eq!(watched.iter().count(), 1);
+        let (again, _keeps) = UnixStream::pair().expect("a pair");
+        assert_eq!(watched.add(again, Interest::Read).ok(), Some(second));
+        assert!(watched.get(first).is_some());
+    }
+
+    #[test]
+    fn what_cannot_be_watched_leaves_nothing_behind() {
+        let mut watched = Watched::new().expect("a descriptor");
+        // epoll(7) watches no files.
+        let file = || File::open("/proc/self/exe").expect("our own program");
+        assert!(watched.add(file(), Interest::Read).is_err());
+        assert!(watched.add(file(), Interest::Read).is_err());
+        assert_eq!((watched.places.len(), watched.free.len()), (0, 0));
+    }
+}

@@ -1,0 +1,44 @@
+//! What runs on a thread of its own and tells what it measures through a channel.
+//!
+//! Owns the thread and the channel's end. Does not know what runs: a single flow or a fleet.
+
+use std::sync::mpsc::Receiver;
+use std::thread::{self, JoinHandle};
+
+use crate::ProbeError;
+
+/// Something that runs until its schedule is over or it is stopped, and tells `R`.
+#[derive(Debug)]
+pub struct Running<R> {
+    reports: Receiver<R>,
+    thread: JoinHandle<Result<(), ProbeError>>,
+}
+
+impl<R> Running<R> {
+    /// Starts `work`, which tells what `reports` receives, on a thread of this name.
+    pub(crate) fn begin(
+        name: String,
+        reports: Receiver<R>,
+        work: impl FnOnce() -> Result<(), ProbeError> + Send + 'static,
+    ) -> Result<Self, ProbeError> {
+        let thread = thread::Builder::new().name(name).spawn(work);
+        let thread = thread.map_err(ProbeError::Thread)?;
+        Ok(Self { reports, thread })
+    }
+
+    /// What it tells; ends with its last report, or when the thread could not begin.
+    pub const fn reports(&self) -> &Receiver<R> {
+        &self.reports
+    }
+
+    /// Waits for the thread.
+    ///
+    /// # Errors
+    /// Why it could not begin.
+    pub fn join(self) -> Result<(), ProbeError> {
+        drop(self.reports);
+        self.thread
+            .join()
+            .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    }
+}
