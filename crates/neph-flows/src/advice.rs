@@ -253,7 +253,7 @@ fn too_short(chance: f64) -> String {
 
 fn does_not_hold(horizon: &Horizon) -> String {
     format!(
-        "ports do not hold: {} after it was given, advice was right in {:.0} % of {} times, and a random port in {:.0} %; open several connections instead, and look again often",
+        "ports do not keep their path: {} after it was advised, a port was still on the low path in {:.0} % of {} times, and a random port in {:.0} %; open several connections instead, keep the one with the lowest latency, and look again often",
         horizon.after,
         horizon.on_low.share * 100.0,
         horizon.on_low.n,

@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use neph_model::{Lane, Span};
 use neph_stats::Weighted;
 
+use crate::blind::Blind;
 use crate::fairness::span;
 use crate::pair::Moved;
 use crate::settings::Settings;
@@ -120,13 +121,15 @@ pub(crate) fn nearest(classes: &[Class], base: Span) -> Option<usize> {
 }
 
 /// Moves away from each class against its share of time. Those in one bin of time are a group: one
-/// event moves many flows.
+/// event moves many flows. `clear` is the time in which changes could be told, `blind` the rest.
 pub(crate) fn moved(
     classes: &[Class],
     changes: &[&PathChange],
-    (watched, bin): (Span, Span),
+    (clear, blind): (Span, &Blind),
+    bin: Span,
 ) -> Vec<Moved> {
     let mut left: Vec<Groups> = classes.iter().map(|_| Groups::default()).collect();
+    let mut away = vec![0.0; classes.len()];
     for change in changes {
         let from = nearest(classes, change.before);
         if from == nearest(classes, change.after) {
@@ -136,11 +139,14 @@ pub(crate) fn moved(
         for (index, groups) in left.iter_mut().enumerate() {
             groups.add(group, from == Some(index));
         }
+        let counter = from.and_then(|index| away.get_mut(index));
+        if let Some(counter) = counter.filter(|_| !blind.hides(change.at)) {
+            *counter += 1.0;
+        }
     }
-    let hours = watched.secs_f64() / 3600.0;
+    let hours = clear.secs_f64() / 3600.0;
     let of = |(index, class): (usize, &Class)| {
-        #[expect(clippy::cast_precision_loss, reason = "a rate")]
-        let away = class.left as f64;
+        let away: f64 = away[index];
         let time = hours * class.share;
         Moved {
             class: u16::try_from(index).unwrap_or(u16::MAX),

@@ -42,6 +42,15 @@ pub struct Detected {
     pub after: Span,
 }
 
+/// What a detector found in a fleet's messages.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AllDetected {
+    /// By time.
+    pub changes: Vec<Detected>,
+    /// Where there were more than are kept: those up to this moment are left out.
+    pub forgotten: Option<Instant<Own>>,
+}
+
 /// A fleet's messages on their way through a detector. Those of one flow come in the order of their
 /// numbers. Memory grows with flows and changes; for [`Detector::ChangePoints`] with replies too, 16
 /// bytes each, until their flow is over.
@@ -99,18 +108,18 @@ impl Detecting {
         }
     }
 
-    /// What was found, by time, when nothing more comes.
-    pub fn finish(self) -> Vec<Detected> {
-        let mut found = match self.0 {
+    /// What was found when nothing more comes.
+    pub fn finish(self) -> AllDetected {
+        let (mut changes, forgotten): (Vec<Detected>, _) = match self.0 {
             By::Guard(mut digest) => {
                 digest.finish();
                 let changes = digest.changes_by_time();
-                changes.iter().map(Detected::of).collect()
+                (changes.iter().map(Detected::of).collect(), digest.horizon())
             }
-            By::EachFlow(flows) => flows.finish(),
+            By::EachFlow(flows) => (flows.finish(), None),
         };
-        found.sort_by_key(|change| (change.at, change.lane));
-        found
+        changes.sort_by_key(|change| (change.at, change.lane));
+        AllDetected { changes, forgotten }
     }
 }
 
@@ -221,7 +230,7 @@ mod tests {
         let mut detecting =
             Detecting::new(&world.fleet(), Settings::default(), detector).expect("the source's");
         world.messages(&world.truth(), |message| detecting.push(message));
-        detecting.finish()
+        detecting.finish().changes
     }
 
     #[test]
@@ -272,7 +281,7 @@ mod tests {
                 }
                 detecting.push(&sent);
             });
-            detecting.finish().len()
+            detecting.finish().changes.len()
         };
         assert_eq!(ALL.map(told)[..2], [0, 2]);
     }
@@ -291,7 +300,7 @@ mod tests {
                 sent.source_port += u16::try_from(renewed).expect("few");
                 detecting.push(&sent);
             }
-            assert_eq!(detecting.finish(), [], "{detector:?}");
+            assert_eq!(detecting.finish().changes, [], "{detector:?}");
         }
     }
 }

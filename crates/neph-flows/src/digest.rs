@@ -5,13 +5,14 @@
 
 use std::collections::VecDeque;
 
-use neph_model::{Fleet, FleetMessage, Instant, Lane, Own};
+use neph_model::{Fleet, FleetMessage, FleetOutcome, Instant, Lane, Own};
 use neph_stats::StatsError;
 
 use crate::base::{Bases, News, What};
 use crate::changes::{Changes, MOST};
 use crate::fairness::{Bin, Bins};
 use crate::flow::{Flow, Ground, Past};
+use crate::latency::Latency;
 use crate::settings::Settings;
 use crate::view::{FleetView, FlowHistory, FlowTally, PathChange};
 use crate::witness::Drift;
@@ -59,7 +60,6 @@ pub struct Digest {
     news: Option<VecDeque<PathNews>>,
     /// First and last sending.
     extent: Option<(Instant<Own>, Instant<Own>)>,
-    tally: FlowTally,
 }
 
 /// What a digest knows at its end.
@@ -75,7 +75,6 @@ pub(crate) struct Known {
     pub(crate) changes: Vec<PathChange>,
     /// What was before this is not known any more.
     pub(crate) horizon: Option<Instant<Own>>,
-    pub(crate) tally: FlowTally,
     /// Of each endpoint.
     pub(crate) crowds: Vec<KnownCrowd>,
 }
@@ -117,7 +116,6 @@ impl Digest {
             changes: Changes::new(MOST),
             news: Some(VecDeque::new()),
             extent: None,
-            tally: FlowTally::default(),
         })
     }
 
@@ -138,16 +136,21 @@ impl Digest {
         self.extent = Some((first.min(message.sent), last.max(message.sent)));
         let number = self.number(message.lane);
         self.begin_or_go_on(message, endpoint, number);
-        if let Some(reply) = message.reply() {
-            let round_trip = reply.network();
-            let width = self.settings.bin;
+        let latency = match &message.outcome {
+            FleetOutcome::Reply(reply) => Some(Latency::Took(reply.network())),
+            FleetOutcome::Lost => Some(Latency::Lost),
+            FleetOutcome::Failed => None,
+        };
+        if let Some(latency) = latency {
             let crowd = &mut self.crowds[endpoint];
-            let fleet = &self.fleet;
+            let (settings, fleet) = (&self.settings, &self.fleet);
             let bins = crowd
                 .bins
-                .get_or_insert_with(|| Bins::new(first, width, fleet));
-            bins.push(number, message, round_trip);
-            crowd.bases.push(number, message.sent, round_trip);
+                .get_or_insert_with(|| Bins::new(first, settings, fleet));
+            bins.push(number, message, latency);
+            if let Latency::Took(round_trip) = latency {
+                crowd.bases.push(number, message.sent, round_trip);
+            }
         }
         self.hear(endpoint);
     }
@@ -186,8 +189,15 @@ impl Digest {
     }
 
     /// How the messages fared that came so far: cheaper than the whole view.
-    pub const fn tally(&self) -> &FlowTally {
-        &self.tally
+    pub fn tally(&self) -> FlowTally {
+        let mut all = FlowTally::default();
+        self.crowds.iter().for_each(|crowd| all.add(&crowd.tally));
+        all
+    }
+
+    /// What was before this is not known any more, where there was too much to keep.
+    pub(crate) const fn horizon(&self) -> Option<Instant<Own>> {
+        self.changes.horizon()
     }
 
     /// Everything that is known.
@@ -217,20 +227,20 @@ impl Digest {
             let bases = &mut self.crowds[endpoint].bases;
             bases.restart(number, message.sent);
             let old = std::mem::replace(&mut place.previous, place.current.take().map(Box::new));
-            let past = old.map(|flow| flow.past(message.lane, None));
-            if self.over.len() >= self.most_over
-                && let Some(oldest) = self.over.pop_front()
-            {
-                self.changes.forget_until(oldest.until());
+            if let Some(past) = old.map(|flow| flow.past(message.lane, None)) {
+                if self.over.len() >= self.most_over
+                    && let Some(oldest) = self.over.pop_front()
+                {
+                    self.changes.forget_until(oldest.until());
+                }
+                self.over.push_back(past);
             }
-            self.over.extend(past);
         }
         let flow = place.current.get_or_insert_with(|| Flow::begun_by(message));
         let crowd = &mut self.crowds[endpoint];
         let ground = (self.fleet.interval, &self.settings);
         let found = flow.push(message, ground, &mut crowd.drift);
         crowd.tally.add(&found);
-        self.tally.add(&found);
     }
 
     /// Takes in what the detector says about the flows to an endpoint.
@@ -313,7 +323,6 @@ impl Digest {
                 .collect(),
             horizon: self.changes.horizon(),
             changes: self.changes.by_time(),
-            tally: self.tally,
             crowds,
         }
     }

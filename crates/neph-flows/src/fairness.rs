@@ -1,22 +1,24 @@
 //! How much flows differ from each other: in each bin of time, quantiles over flows of each flow's
-//! median round trip.
+//! median round trip. A flow at least half of whose messages were lost has none: it is slower than
+//! all others, and so is a quantile that falls on it.
 //!
-//! Keeps the medians of the open bins only. A message that comes when its bin is closed is left
-//! out: it had a whole bin's time to come. Of very many bins every second is kept, then every
-//! fourth.
+//! Keeps the medians of the open bins only. Bins are open for as long as a lost message keeps back
+//! those that its flow sent after it. Of very many bins every second is kept, then every fourth.
 
 use std::collections::VecDeque;
 
 use neph_model::{Fleet, FleetMessage, Instant, Own, Span};
-use neph_stats::{Sorted, rough_quantile};
+use neph_stats::{Level, Sorted, rough_level};
 
+use crate::latency::Latency;
 use crate::medians::Medians;
+use crate::settings::Settings;
 use crate::trip::Trip;
 
-/// Bins that are open at a time: messages of different flows do not come in order.
-const OPEN: u8 = 2;
 /// Bins of all endpoints together that are kept: 14 MiB, of one endpoint 60 days at 20 s.
 const MOST: usize = 1 << 18;
+/// Bins that are open at a time, at most: what comes more than a day late is left out.
+const MOST_OPEN: u32 = 1 << 12;
 /// Of each endpoint so many are kept at least.
 const LEAST: usize = 64;
 /// A quantile that is told, in the order of [`Fairness::latency`](crate::Fairness).
@@ -27,10 +29,28 @@ const QUANTILES: [f64; 3] = [0.5, 0.95, 0.99];
 pub(crate) struct Bin {
     /// When it begins.
     pub(crate) from: Instant<Own>,
-    /// Flows with a reply in it.
+    /// Flows with a message in it.
     pub(crate) flows: u32,
+    /// Of these, flows at least half of whose messages were lost.
+    pub(crate) lost: u32,
     /// Quantiles over flows: lowest, p50, p95, p99, highest.
-    pub(crate) latency: [Span; 5],
+    pub(crate) latency: [Latency<Trip>; 5],
+}
+
+/// The medians of flows in a bin that is open.
+#[derive(Debug, Default)]
+struct Open {
+    came: Vec<Trip>,
+    lost: u32,
+}
+
+impl Open {
+    fn add(&mut self, median: Latency<Trip>) {
+        match median {
+            Latency::Took(trip) => self.came.push(trip),
+            Latency::Lost => self.lost += 1,
+        }
+    }
 }
 
 /// The bins of the flows to one endpoint.
@@ -40,9 +60,11 @@ pub(crate) struct Bins {
     origin: Instant<Own>,
     /// Index of the first open bin.
     first: u32,
+    /// Bins that are open at a time: messages of different flows do not come in order.
+    at_a_time: u32,
     medians: Medians,
-    /// The medians of flows that have left an open bin, as they are kept.
-    open: VecDeque<Vec<Trip>>,
+    /// Of flows that have left a bin which is open still.
+    open: VecDeque<Open>,
     closed: Vec<Bin>,
     most: usize,
     /// Bins whose index is a multiple of this are kept.
@@ -50,14 +72,17 @@ pub(crate) struct Bins {
 }
 
 impl Bins {
-    /// Bins of `width` from `origin` on, of one of the fleet's endpoints.
-    pub(crate) fn new(origin: Instant<Own>, width: Span, fleet: &Fleet) -> Self {
+    /// Bins from `origin` on, of one of the fleet's endpoints.
+    pub(crate) fn new(origin: Instant<Own>, settings: &Settings, fleet: &Fleet) -> Self {
         let endpoints = fleet.endpoints.len().max(1);
         let flows = (fleet.lanes as usize).div_ceil(endpoints);
+        let width = settings.bin;
+        let waits = settings.settle.nanos().max(1).div_euclid(width.nanos()) + 2;
         Self {
             width,
             origin,
             first: 0,
+            at_a_time: u32::try_from(waits).map_or(MOST_OPEN, |waits| waits.min(MOST_OPEN)),
             medians: Medians::new(flows, fleet.interval, width),
             open: VecDeque::new(),
             closed: Vec::new(),
@@ -66,54 +91,56 @@ impl Bins {
         }
     }
 
-    /// A reply on a flow with this number among the endpoint's, and its round trip.
-    pub(crate) fn push(&mut self, number: u32, message: &FleetMessage, round_trip: Span) {
+    /// A message that was sent, on a flow with this number among the endpoint's, and its round trip.
+    pub(crate) fn push(&mut self, number: u32, message: &FleetMessage, latency: Latency) {
         let index = (message.sent - self.origin)
             .nanos()
             .div_euclid(self.width.nanos());
-        let Ok(index) = u32::try_from(index) else {
+        // Of the very first messages not the earliest may come first.
+        let Ok(index) = u32::try_from(index.max(0)) else {
             return;
         };
         if index < self.first {
             return;
         }
         // A long silence is no reason to fill bins with nothing.
-        if index > self.first + 2 * u32::from(OPEN) {
+        if index - self.first > self.at_a_time.saturating_mul(2) {
             self.close_all();
             self.first = index;
         }
-        while index >= self.first + u32::from(OPEN) {
+        while index - self.first >= self.at_a_time {
             self.close_first();
         }
         let flow = (number, message.source_port);
-        let trip = Trip::from_nanos(round_trip.nanos());
-        if let Some((bin, median)) = self.medians.push(flow, index, trip) {
+        let latency = latency.map(|time| Trip::from_nanos(time.nanos()));
+        if let Some((bin, median)) = self.medians.push(flow, index, latency) {
             self.add(bin, median);
         }
     }
 
-    /// All bins, the open ones as they stand, those without a reply left out.
+    /// All bins, the open ones as they stand, those without a message left out.
     pub(crate) fn told(mut self) -> Vec<Bin> {
         self.close_all();
         self.closed
     }
 
-    fn add(&mut self, bin: u32, median: Trip) {
+    fn add(&mut self, bin: u32, median: Latency<Trip>) {
         let Some(place) = bin.checked_sub(self.first) else {
             return;
         };
         let place = place as usize;
         while self.open.len() <= place {
-            self.open.push_back(Vec::new());
+            self.open.push_back(Open::default());
         }
-        self.open[place].push(median);
+        self.open[place].add(median);
     }
 
     fn close_first(&mut self) {
         let bin = self.first;
         let mut medians = self.open.pop_front().unwrap_or_default();
         let left = self.medians.leave_all(bin);
-        medians.extend(left.filter(|(of, _)| *of == bin).map(|(_, median)| median));
+        left.filter(|(of, _)| *of == bin)
+            .for_each(|(_, median)| medians.add(median));
         if bin.is_multiple_of(self.every) {
             let from = self.origin + self.width.times(bin.into());
             self.closed.extend(summarise(from, &medians));
@@ -122,15 +149,16 @@ impl Bins {
         if self.closed.len() > self.most {
             self.thin();
         }
-        if self.open.len() < usize::from(OPEN) {
+        if self.open.len() < self.at_a_time as usize {
             // Its room is used again: bins are alike.
-            medians.clear();
+            medians.came.clear();
+            medians.lost = 0;
             self.open.push_back(medians);
         }
     }
 
     fn close_all(&mut self) {
-        for _ in 0..OPEN {
+        for _ in 0..self.at_a_time {
             self.close_first();
         }
     }
@@ -147,24 +175,36 @@ impl Bins {
 }
 
 #[expect(clippy::cast_precision_loss, reason = "statistics; exact to 104 days")]
-fn summarise(from: Instant<Own>, medians: &[Trip]) -> Option<Bin> {
-    let mut values: Vec<f64> = medians.iter().map(|trip| trip.nanos() as f64).collect();
+fn summarise(from: Instant<Own>, medians: &Open) -> Option<Bin> {
+    let mut values: Vec<f64> = medians.came.iter().map(|one| one.nanos() as f64).collect();
+    let latency = over_flows(&mut values, medians.lost as usize)?;
+    let came = u32::try_from(values.len()).unwrap_or(u32::MAX);
     Some(Bin {
         from,
-        flows: u32::try_from(values.len()).unwrap_or(u32::MAX),
-        latency: over_flows(&mut values)?,
+        flows: came.saturating_add(medians.lost),
+        lost: medians.lost,
+        latency: latency.map(|one| one.map(|time| Trip::from_nanos(time.nanos()))),
     })
 }
 
-/// Lowest, p50, p95, p99, highest of values in nanoseconds; `None` of none.
-pub(crate) fn over_flows(values: &mut [f64]) -> Option<[Span; 5]> {
+/// Lowest, p50, p95, p99, highest of values in nanoseconds and of `lost` further ones, which are
+/// above all; `None` of none.
+pub(crate) fn over_flows(values: &mut [f64], lost: usize) -> Option<[Latency; 5]> {
     let sorted = Sorted::sort(values).ok()?;
-    let (low, high) = (*sorted.values().first()?, *sorted.values().last()?);
-    let mut told = [span(low); 5];
+    let took = |level: Level| match level {
+        Level::At(nanos) => Latency::Took(span(nanos)),
+        Level::Censored => Latency::Lost,
+    };
+    let mut told = [Latency::Lost; 5];
     for (place, p) in QUANTILES.into_iter().enumerate() {
-        told[place + 1] = span(rough_quantile(sorted, p).ok()?);
+        told[place + 1] = took(rough_level(sorted, lost, p).ok()?);
     }
-    told[4] = span(high);
+    let ends = (sorted.values().first(), sorted.values().last());
+    told[0] = ends.0.map_or(Latency::Lost, |low| took(Level::At(*low)));
+    told[4] = match ends.1 {
+        Some(high) if lost == 0 => took(Level::At(*high)),
+        _ => Latency::Lost,
+    };
     Some(told)
 }
 
@@ -184,10 +224,20 @@ mod tests {
     const WIDTH: Span = Span::from_secs(20);
 
     fn bins() -> Bins {
-        Bins::new(Instant::from_nanos(0), WIDTH, &World::default().fleet())
+        let settings = Settings::default();
+        let fleet = World::default().fleet();
+        Bins::new(Instant::from_nanos(0), &settings, &fleet)
     }
 
-    fn push(bins: &mut Bins, (lane, port): (u32, u16), millis: i64, round_trip: Span) {
+    fn push(bins: &mut Bins, flow: (u32, u16), millis: i64, round_trip: Span) {
+        tell(bins, flow, millis, Latency::Took(round_trip));
+    }
+
+    fn took(bin: &Bin) -> [Option<Span>; 5] {
+        bin.latency.map(|latency| latency.map(Trip::span).took())
+    }
+
+    fn tell(bins: &mut Bins, (lane, port): (u32, u16), millis: i64, latency: Latency) {
         let message = FleetMessage {
             lane: Lane(lane),
             source_port: port,
@@ -196,7 +246,7 @@ mod tests {
             late: Span::ZERO,
             outcome: FleetOutcome::Lost,
         };
-        bins.push(lane, &message, round_trip);
+        bins.push(lane, &message, latency);
     }
 
     #[test]
@@ -212,10 +262,9 @@ mod tests {
         }
         let told = bins.told();
         assert_eq!((told.len(), told[0].flows), (1, 2));
-        let [low, middle, _, _, high] = told[0].latency;
-        assert_eq!(low, Span::from_millis(10));
-        assert_eq!(middle, Span::from_millis(20));
-        assert_eq!(high, Span::from_millis(30));
+        let [low, middle, _, _, high] = took(&told[0]);
+        let millis = [low, middle, high];
+        assert_eq!(millis, [10, 20, 30].map(|one| Some(Span::from_millis(one))));
     }
 
     #[test]
@@ -234,15 +283,15 @@ mod tests {
             let round_trip = Span::from_millis(second);
             push(&mut bins, (lane, 1), second * 1000, round_trip);
         }
-        let told: Vec<(i64, Span, u32)> = bins
+        let told: Vec<(i64, Option<Span>, u32)> = bins
             .told()
             .iter()
-            .map(|bin| (bin.from.nanos() / 1_000_000_000, bin.latency[1], bin.flows))
+            .map(|bin| (bin.from.nanos() / 1_000_000_000, took(bin)[1], bin.flows))
             .collect();
         let expected = [(0, 2, 2), (20, 25, 1), (40, 43, 1)]
-            .map(|(at, millis, flows)| (at, Span::from_millis(millis), flows));
+            .map(|(at, millis, flows)| (at, Some(Span::from_millis(millis)), flows));
         assert_eq!(told[..3], expected);
-        assert_eq!(told[3], (300, Span::from_micros(300_500), 1));
+        assert_eq!(told[3], (300, Some(Span::from_micros(300_500)), 1));
         assert_eq!(told.len(), 4);
     }
 
@@ -271,6 +320,60 @@ mod tests {
         assert!((50..=100).contains(&moments.len()), "{}", moments.len());
         assert!(moments.windows(2).all(|two| two[1] - two[0] == 16));
         let last = Span::from_millis(moments[moments.len() - 1]);
-        assert_eq!(told[told.len() - 1].latency[1], last);
+        assert_eq!(took(&told[told.len() - 1])[1], Some(last));
+    }
+
+    #[test]
+    fn a_flow_that_lost_everything_is_slower_than_all_others() {
+        let mut bins = bins();
+        for flow in 0..9 {
+            let round_trip = Span::from_millis(10 + i64::from(flow));
+            push(&mut bins, (flow, 1), 0, round_trip);
+        }
+        for flow in 9..11 {
+            tell(&mut bins, (flow, 1), 0, Latency::Lost);
+        }
+        let told = bins.told();
+        assert_eq!((told[0].flows, told[0].lost), (11, 2));
+        // Of eleven flows the sixth is the median; p95 and p99 lie among the two that are lost.
+        let millis = |one: i64| Some(Span::from_millis(one));
+        assert_eq!(took(&told[0]), [millis(10), millis(15), None, None, None]);
+    }
+
+    #[test]
+    fn where_everything_is_lost_the_bin_says_so() {
+        let mut bins = bins();
+        tell(&mut bins, (0, 1), 0, Latency::Lost);
+        push(&mut bins, (0, 1), 20_000, Span::from_millis(10));
+        let told = bins.told();
+        assert_eq!((told[0].flows, told[0].lost), (1, 1));
+        assert_eq!(told[0].latency, [Latency::Lost; 5]);
+        assert_eq!((told[1].flows, told[1].lost), (1, 0));
+    }
+
+    /// What is lost is known when the timeout is over, when others are far ahead.
+    #[test]
+    fn a_loss_counts_in_the_bin_in_which_it_was_sent_however_long_the_timeout() {
+        let settings = Settings {
+            settle: Span::from_secs(90),
+            ..Settings::default()
+        };
+        let fleet = World::default().fleet();
+        let mut bins = Bins::new(Instant::from_nanos(0), &settings, &fleet);
+        for second in 0..90 {
+            push(&mut bins, (0, 1), second * 1000, Span::from_millis(10));
+        }
+        tell(&mut bins, (1, 1), 0, Latency::Lost);
+        let told = bins.told();
+        assert_eq!(told.len(), 5);
+        assert_eq!((told[0].flows, told[0].lost), (2, 1));
+    }
+
+    #[test]
+    fn what_was_sent_before_the_first_that_came_belongs_to_the_first_bin() {
+        let mut bins = bins();
+        push(&mut bins, (0, 1), 0, Span::from_millis(10));
+        tell(&mut bins, (1, 1), -3, Latency::Lost);
+        assert_eq!(bins.told()[0].flows, 2);
     }
 }

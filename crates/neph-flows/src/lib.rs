@@ -7,6 +7,7 @@
 mod advice;
 mod backtest;
 mod base;
+mod blind;
 mod blocks;
 mod changes;
 mod classes;
@@ -20,6 +21,7 @@ mod flow;
 #[cfg(test)]
 mod histories;
 mod lately;
+mod latency;
 mod look;
 mod medians;
 mod order;
@@ -40,13 +42,16 @@ mod world;
 pub use advice::{Advice, AdvisedPort, BestOf, CAUTION, Counsel, Guide, advise};
 pub use backtest::{Against, Horizon};
 pub use completion::{Completion, completions, turns};
-pub use detectors::{Detected, Detecting, Detector};
+pub use detectors::{AllDetected, Detected, Detecting, Detector};
 pub use digest::{Digest, PathNews};
 pub use dissect::{Dissected, DissectedOutcome, DissectedSample, Dissector};
+pub use latency::Latency;
 pub use neph_stats::StatsError;
-pub use pair::{Bimodality, Curve, CurvePoint, Inflation, Moved, PairView, Share, ShareBin};
+pub use pair::{
+    Bimodality, Curve, CurvePoint, Hidden, Inflation, Moved, PairView, Share, ShareBin,
+};
 pub use routes::diamond;
-pub use seasons::{Measure, SeasonShift, Values, compare_seasons};
+pub use seasons::{Measure, NoValue, SeasonShift, Values, compare_seasons};
 pub use settings::{Detection, Settings};
 pub use view::{
     Class, Direction, Evidence, Fairness, FleetView, FlowHistory, FlowTally, LastMessages,

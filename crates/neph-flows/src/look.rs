@@ -3,15 +3,18 @@
 use neph_model::{Fleet, Instant, Own, Span};
 use neph_stats::{DipNull, Sorted};
 
+use crate::blind::Blind;
 use crate::classes::{class_at, classes, count_flows, count_moves, moved};
 use crate::digest::{Known, KnownCrowd};
 use crate::fairness::{Bin, over_flows};
-use crate::pair::{Bimodality, Inflation, PairView, ShareBin};
+use crate::latency::Latency;
+use crate::pair::{Bimodality, Hidden, Inflation, PairView, ShareBin};
 use crate::persistence::{Counted, Stay, curve, ended_within, stays};
 use crate::settings::Settings;
 use crate::spectrum::{Frame, spectrum};
 use crate::sweep::{Levels, Sweep};
-use crate::view::{Class, Fairness, FleetView, FlowHistory, PathChange, Spectrum};
+use crate::trip::Trip;
+use crate::view::{Class, Fairness, FleetView, FlowHistory, FlowTally, PathChange, Spectrum};
 
 /// Base latencies are told apart by this part of the tolerance where flows are counted.
 const CELLS: i64 = 16;
@@ -46,14 +49,14 @@ pub(crate) fn look(known: Known) -> FleetView {
         fairness: Vec::new(),
         spectra: Vec::new(),
         settings: known.settings,
-        tally: known.tally,
+        tally: FlowTally::default(),
         pairs: Vec::new(),
         dissected: Vec::new(),
         advice: Vec::new(),
     };
     for (endpoint, crowd) in known.crowds.into_iter().enumerate() {
-        let mut pair = look_at_pair(&mut view, endpoint, crowd);
-        pair.view.forgotten = known.horizon;
+        let pair = look_at_pair(&mut view, endpoint, (crowd, known.horizon));
+        view.tally.add(&pair.view.tally);
         view.classes.push(pair.classes);
         view.fairness.push(pair.fairness);
         view.spectra.push(pair.spectrum);
@@ -62,7 +65,11 @@ pub(crate) fn look(known: Known) -> FleetView {
     view
 }
 
-fn look_at_pair(all: &mut FleetView, endpoint: usize, crowd: KnownCrowd) -> Pair {
+fn look_at_pair(
+    all: &mut FleetView,
+    endpoint: usize,
+    (crowd, horizon): (KnownCrowd, Option<Instant<Own>>),
+) -> Pair {
     let (fleet, settings) = (&all.fleet, &all.settings);
     let (from, until) = (all.from, all.until);
     let is_asked = |lane| fleet.endpoint_of(lane) == endpoint;
@@ -76,24 +83,17 @@ fn look_at_pair(all: &mut FleetView, endpoint: usize, crowd: KnownCrowd) -> Pair
         .iter_mut()
         .filter(|flow| is_asked(flow.lane))
         .collect();
-    let mut classes = {
-        let own: Vec<&FlowHistory> = own.iter().map(|flow| &**flow).collect();
-        classes(&own, settings)
-    };
-    for segment in own.iter_mut().flat_map(|flow| &mut flow.segments) {
-        segment.class = class_at(&classes, segment.base, settings);
-    }
+    let mut classes = classify(&mut own, settings);
     let own: Vec<&FlowHistory> = own.into_iter().map(|flow| &*flow).collect();
-    let watched: Span = own
-        .iter()
-        .flat_map(|flow| &flow.segments)
-        .map(|s| s.until - s.from)
-        .sum();
+    let back = fleet.interval.times(settings.detection.window.into());
+    let blind = Blind::new(&crowd.congested, back);
+    let (watched, hidden) = watched(&own, &own_changes, &blind);
     count_moves(&mut classes, &own_changes);
     count_flows(&mut classes, &own, until - settings.bin - fleet.interval);
     let cell = Span::from_nanos((settings.detection.tolerance.nanos() / CELLS).max(1));
     let sweep = Sweep::over(own.iter().copied(), cell);
-    let fairness = fairness(&crowd.bins, &sweep, &own_changes, (settings.bin, until));
+    let mut fairness = fairness(&crowd.bins, &sweep, &own_changes, (settings.bin, until));
+    forget(&mut fairness, horizon);
     let frame = Frame {
         from,
         until,
@@ -106,10 +106,17 @@ fn look_at_pair(all: &mut FleetView, endpoint: usize, crowd: KnownCrowd) -> Pair
         flows: own.iter().filter(|flow| !flow.segments.is_empty()).count() as u64,
         changes: own_changes.len() as u64,
         watched,
+        hidden,
+        forgotten: horizon,
         inflation: inflation(&classes, &own),
         bimodality: bimodality(&own, from + Span::from_nanos((until - from).nanos() / 2)),
         too_short: is_too_short(fleet, settings, until - from),
-        moved: moved(&classes, &own_changes, (watched, settings.bin)),
+        moved: moved(
+            &classes,
+            &own_changes,
+            (watched - hidden.time, &blind),
+            settings.bin,
+        ),
         shares: shares(&classes, &sweep, frame),
         congested: crowd.congested,
         ..PairView::default()
@@ -122,6 +129,31 @@ fn look_at_pair(all: &mut FleetView, endpoint: usize, crowd: KnownCrowd) -> Pair
         classes,
         view,
     }
+}
+
+/// The classes of some flows; each of their segments is told its own.
+fn classify(flows: &mut [&mut FlowHistory], settings: &Settings) -> Vec<Class> {
+    let classes = {
+        let known: Vec<&FlowHistory> = flows.iter().map(|flow| &**flow).collect();
+        classes(&known, settings)
+    };
+    for segment in flows.iter_mut().flat_map(|flow| &mut flow.segments) {
+        segment.class = class_at(&classes, segment.base, settings);
+    }
+    classes
+}
+
+/// How long flows were watched, and what of it is no time for a rate.
+fn watched(flows: &[&FlowHistory], changes: &[&PathChange], blind: &Blind) -> (Span, Hidden) {
+    let segments = || flows.iter().flat_map(|flow| &flow.segments);
+    let hides = |change: &&&PathChange| blind.hides(change.at);
+    let hidden = Hidden {
+        time: segments()
+            .map(|one| blind.within(one.from, one.until))
+            .sum(),
+        changes: changes.iter().filter(hides).count() as u64,
+    };
+    (segments().map(|one| one.until - one.from).sum(), hidden)
 }
 
 /// How long flows stayed.
@@ -228,16 +260,26 @@ fn fairness(
         Fairness {
             from: bin.from,
             flows: bin.flows,
-            latency: bin.latency,
-            changes: u32::try_from(end - begin).unwrap_or(u32::MAX),
+            lost: bin.lost,
+            latency: bin.latency.map(|one| one.map(Trip::span)),
+            changes: Some(u32::try_from(end - begin).unwrap_or(u32::MAX)),
             base,
         }
     });
     told.collect()
 }
 
+/// Of bins that begin before the horizon it is not known how many changes they had.
+fn forget(bins: &mut [Fairness], horizon: Option<Instant<Own>>) {
+    for bin in bins.iter_mut().filter(|bin| Some(bin.from) <= horizon) {
+        (bin.changes, bin.base) = (None, None);
+    }
+}
+
 fn base_quantiles(levels: &Levels, sweep: &Sweep) -> Option<[Span; 5]> {
-    over_flows(&mut each_flow(levels, sweep))
+    let [low, p50, p95, p99, high] =
+        over_flows(&mut each_flow(levels, sweep), 0)?.map(Latency::took);
+    Some([low?, p50?, p95?, p99?, high?])
 }
 
 /// The base latency of each flow, in nanoseconds, ascending.

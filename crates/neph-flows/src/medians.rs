@@ -1,8 +1,10 @@
-//! Each flow's median round trip in each bin of time. A flow's messages come in order, so the round
-//! trips of one bin are kept of it, until its next bin begins.
+//! Each flow's median round trip in each bin of time, a lost message being slower than every reply. A
+//! flow's messages come in order, so the round trips of one bin are kept of it, until its next bin
+//! begins.
 
 use neph_model::Span;
 
+use crate::latency::Latency;
 use crate::trip::Trip;
 
 /// Round trips of a flow and bin that are kept at most: of more, every second, then every fourth.
@@ -14,6 +16,8 @@ struct Open {
     bin: u32,
     /// Replies in it so far.
     seen: u32,
+    /// Messages in it so far that had none.
+    lost: u32,
     port: u16,
     /// Of so many replies one is kept: 2 to the power of this.
     thinned: u8,
@@ -49,14 +53,14 @@ impl Medians {
         }
     }
 
-    /// A reply to a flow that has this number and port. Where it is its first in this bin, the
+    /// A message of a flow that has this number and port. Where it is its first in this bin, the
     /// bin that the flow leaves is told with the median.
     pub(crate) fn push(
         &mut self,
         (number, port): (u32, u16),
         bin: u32,
-        trip: Trip,
-    ) -> Option<(u32, Trip)> {
+        latency: Latency<Trip>,
+    ) -> Option<(u32, Latency<Trip>)> {
         let number = number as usize;
         let open = *self.flows.get(number)?;
         let left = if (open.bin, open.port) == (bin, port) {
@@ -66,6 +70,10 @@ impl Medians {
         };
         let open = &mut self.flows[number];
         (open.bin, open.port) = (bin, port);
+        let Latency::Took(trip) = latency else {
+            open.lost = open.lost.saturating_add(1);
+            return left;
+        };
         let row = &mut self.trips[number * self.room..(number + 1) * self.room];
         if open.held() == row.len() && open.seen.is_multiple_of(1 << open.thinned) {
             for kept in 0..row.len().div_ceil(2) {
@@ -81,7 +89,10 @@ impl Medians {
     }
 
     /// The medians of all flows that are in this bin or an earlier one, with their bins.
-    pub(crate) fn leave_all(&mut self, bin: u32) -> impl Iterator<Item = (u32, Trip)> + '_ {
+    pub(crate) fn leave_all(
+        &mut self,
+        bin: u32,
+    ) -> impl Iterator<Item = (u32, Latency<Trip>)> + '_ {
         let flows = 0..self.flows.len();
         flows.filter_map(move |number| {
             let open = self.flows[number];
@@ -89,15 +100,25 @@ impl Medians {
         })
     }
 
-    /// A flow leaves its bin: the median there, if it had a reply.
-    fn leave(&mut self, number: usize) -> Option<(u32, Trip)> {
+    /// A flow leaves its bin: the median there, if it had a message. Between the slowest reply and a
+    /// lost message there is no number.
+    fn leave(&mut self, number: usize) -> Option<(u32, Latency<Trip>)> {
         let open = std::mem::take(&mut self.flows[number]);
         let begin = number * self.room;
         let trips = &mut self.trips[begin..begin + open.held()];
         trips.sort_unstable();
-        let last = trips.len().checked_sub(1)?;
-        let [low, high] = [last / 2, trips.len() / 2].map(|at| Trip::of_code(trips[at]).nanos());
-        Some((open.bin, Trip::from_nanos(low.midpoint(high))))
+        let messages = u64::from(open.seen) + u64::from(open.lost);
+        let last = messages.checked_sub(1)?;
+        let (low, high) = (last / 2, messages / 2);
+        if high >= u64::from(open.seen) {
+            return Some((open.bin, Latency::Lost));
+        }
+        let [low, high] = [low, high].map(|rank| {
+            let kept = usize::try_from(rank >> open.thinned).unwrap_or(usize::MAX);
+            Trip::of_code(trips[kept.min(trips.len() - 1)]).nanos()
+        });
+        let median = Trip::from_nanos(low.midpoint(high));
+        Some((open.bin, Latency::Took(median)))
     }
 }
 
@@ -109,18 +130,23 @@ mod tests {
         Medians::new(2, Span::from_secs(1), Span::from_secs(20))
     }
 
-    fn told(found: impl Iterator<Item = (u32, Trip)>) -> Vec<(u32, i64)> {
-        found.map(|(bin, trip)| (bin, trip.nanos())).collect()
+    fn took(nanos: i64) -> Latency<Trip> {
+        Latency::Took(Trip::from_nanos(nanos))
+    }
+
+    fn told(found: impl Iterator<Item = (u32, Latency<Trip>)>) -> Vec<(u32, i64)> {
+        let nanos = |latency: Latency<Trip>| latency.took().map_or(i64::MAX, Trip::nanos);
+        found.map(|(bin, latency)| (bin, nanos(latency))).collect()
     }
 
     #[test]
     fn a_flow_that_goes_to_its_next_bin_tells_the_median_of_the_one_before() {
         let mut medians = medians();
         for nanos in [30, 10, 1000] {
-            assert_eq!(medians.push((0, 7), 3, Trip::from_nanos(nanos)), None);
+            assert_eq!(medians.push((0, 7), 3, took(nanos)), None);
         }
-        assert_eq!(medians.push((1, 8), 3, Trip::from_nanos(50)), None);
-        let left = medians.push((0, 7), 4, Trip::from_nanos(70));
+        assert_eq!(medians.push((1, 8), 3, took(50)), None);
+        let left = medians.push((0, 7), 4, took(70));
         assert_eq!(told(left.into_iter()), [(3, 30)]);
         assert_eq!(told(medians.leave_all(3)), [(3, 50)]);
         assert_eq!(told(medians.leave_all(4)), [(4, 70)]);
@@ -130,10 +156,10 @@ mod tests {
     #[test]
     fn another_port_is_another_flow_and_a_number_too_high_is_none() {
         let mut medians = medians();
-        assert_eq!(medians.push((0, 7), 0, Trip::from_nanos(10)), None);
-        let left = medians.push((0, 9), 0, Trip::from_nanos(20));
+        assert_eq!(medians.push((0, 7), 0, took(10)), None);
+        let left = medians.push((0, 9), 0, took(20));
         assert_eq!(told(left.into_iter()), [(0, 10)]);
-        assert_eq!(medians.push((2, 7), 0, Trip::from_nanos(10)), None);
+        assert_eq!(medians.push((2, 7), 0, took(10)), None);
         assert_eq!(told(medians.leave_all(0)), [(0, 20)]);
     }
 
@@ -141,11 +167,47 @@ mod tests {
     fn of_many_more_messages_than_planned_some_stand_for_all() {
         let mut medians = medians();
         for nanos in 0..100_000 {
-            medians.push((0, 7), 0, Trip::from_nanos(nanos));
+            medians.push((0, 7), 0, took(nanos));
         }
         let [(_, median)] = told(medians.leave_all(0))[..] else {
             panic!("one flow");
         };
         assert!((median - 50_000).abs() < 5_000, "{median}");
+    }
+
+    #[test]
+    fn a_lost_message_is_slower_than_every_reply() {
+        let median = |replies: &[i64], lost: usize| {
+            let mut medians = medians();
+            for nanos in replies {
+                medians.push((0, 7), 0, took(*nanos));
+            }
+            for _ in 0..lost {
+                medians.push((0, 7), 0, Latency::Lost);
+            }
+            let mut left = medians.leave_all(0);
+            left.next().map(|(_, latency)| latency)
+        };
+        assert_eq!(median(&[10, 20, 30], 0), Some(took(20)));
+        assert_eq!(median(&[10, 20, 30], 1), Some(took(25)));
+        assert_eq!(median(&[10, 20, 30], 2), Some(took(30)));
+        assert_eq!(median(&[10, 20, 30], 3), Some(Latency::Lost));
+        assert_eq!(median(&[], 1), Some(Latency::Lost));
+        assert_eq!(median(&[], 0), None);
+    }
+
+    #[test]
+    fn of_many_messages_half_of_which_are_lost_the_slowest_that_came_decides() {
+        let mut medians = medians();
+        for nanos in 0..100_000 {
+            medians.push((0, 7), 0, took(nanos));
+            if nanos > 1 {
+                medians.push((0, 7), 0, Latency::Lost);
+            }
+        }
+        let [(_, median)] = told(medians.leave_all(0))[..] else {
+            panic!("one flow");
+        };
+        assert!((95_000..100_000).contains(&median), "{median}");
     }
 }

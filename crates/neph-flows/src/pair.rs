@@ -23,6 +23,8 @@ pub struct PairView {
     pub too_short: bool,
     /// For how long flows were watched since their base latency was known, all together.
     pub watched: Span,
+    /// What of it is left out of rates.
+    pub hidden: Hidden,
     /// Highest over lowest latency class; `None` without a class.
     pub inflation: Option<Inflation>,
     /// Whether the flows fall into two groups or more.
@@ -48,14 +50,35 @@ pub struct PairView {
 }
 
 impl PairView {
-    /// Path changes per flow and hour; `None` before any flow was watched, or where flows lived too
-    /// short for changes to be told.
+    /// Path changes per flow and hour, of the time in which they could be told; `None` where there was
+    /// none, or where flows lived too short for changes to be told.
     pub fn changes_per_flow_hour(&self) -> Option<f64> {
-        let hours = self.watched.secs_f64() / 3600.0;
+        let hours = self.clear().secs_f64() / 3600.0;
         #[expect(clippy::cast_precision_loss, reason = "statistics")]
-        let changes = self.changes as f64;
+        let changes = self.clear_changes() as f64;
         (hours > 0.0 && !self.too_short).then(|| changes / hours)
     }
+
+    /// The time in which path changes could be told, of all flows together.
+    pub fn clear(&self) -> Span {
+        (self.watched - self.hidden.time).max(Span::ZERO)
+    }
+
+    /// Path changes in it.
+    pub const fn clear_changes(&self) -> u64 {
+        self.changes.saturating_sub(self.hidden.changes)
+    }
+}
+
+/// What cannot count in a rate of path changes: while a queue stood that all flows shared, and until
+/// they were back at their levels, nothing was said of paths. Of several changes in that time one is
+/// told, when it is over.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Hidden {
+    /// Of the time that flows were watched, all together.
+    pub time: Span,
+    /// Of the path changes, those told for that time.
+    pub changes: u64,
 }
 
 /// How much longer the slowest path is than the fastest.
@@ -227,6 +250,25 @@ mod tests {
             .at(Span::ZERO)
             .is_none()
         );
+    }
+
+    #[test]
+    fn what_a_queue_hid_counts_neither_as_time_nor_as_changes() {
+        let pair = PairView {
+            watched: Span::from_secs(7200),
+            changes: 8,
+            hidden: Hidden {
+                time: Span::from_secs(3600),
+                changes: 2,
+            },
+            ..PairView::default()
+        };
+        assert_eq!(pair.changes_per_flow_hour(), Some(6.0));
+        let all_hidden = PairView {
+            watched: Span::from_secs(3600),
+            ..pair
+        };
+        assert_eq!(all_hidden.changes_per_flow_hour(), None);
     }
 
     #[test]

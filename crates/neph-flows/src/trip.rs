@@ -1,6 +1,8 @@
 //! A round trip in four bytes: exact to a nanosecond up to two seconds, to 64 ns beyond. Of each
 //! flow those of a whole bin of time are kept.
 
+use neph_model::Span;
+
 /// What is above this is told in steps of [`COARSE`].
 const FINE: i64 = 1 << 31;
 const COARSE: i64 = 64;
@@ -33,6 +35,11 @@ impl Trip {
             FINE + (code - FINE) * COARSE
         };
         above - BELOW
+    }
+
+    /// As everybody else has it.
+    pub(crate) fn span(self) -> Span {
+        Span::from_nanos(self.nanos())
     }
 
     /// As it is kept; [`Self::of_code`] is the way back.

@@ -8,6 +8,7 @@ use serde::Serialize;
 
 use crate::advice::Advice;
 use crate::dissect::Dissected;
+use crate::latency::Latency;
 use crate::pair::{PairView, Share};
 use crate::settings::Settings;
 use crate::share::share;
@@ -234,15 +235,18 @@ pub struct Class {
 pub struct Fairness {
     /// When the bin begins.
     pub from: Instant<Own>,
-    /// Flows that had a reply in it.
+    /// Flows with a message in it.
     pub flows: u32,
+    /// Of these, flows at least half of whose messages were lost: they are slower than all others.
+    pub lost: u32,
     /// Over flows, quantiles of each flow's median round trip in the bin: lowest, p50, p95, p99,
-    /// highest.
-    pub latency: [Span; 5],
-    /// Path changes in it.
-    pub changes: u32,
+    /// highest. One that falls on a lost flow has no number.
+    pub latency: [Latency; 5],
+    /// Path changes in it; `None` where they are not known any more (`PairView::forgotten`), which
+    /// is not none.
+    pub changes: Option<u32>,
     /// The same quantiles of the flows' base latencies in the middle of the bin; `None` where no
-    /// flow had one.
+    /// flow had one, or where that is not known any more.
     pub base: Option<[Span; 5]>,
 }
 

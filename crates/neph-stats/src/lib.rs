@@ -88,7 +88,9 @@ pub use kruskal::{GroupTest, kruskal};
 pub use mannwhitney::mann_whitney;
 pub use multipath::flows_to_rule_out;
 pub use proportion::{Proportion, proportion, share_interval};
-pub use quantile::{Level, Quantile, median, quantile, quantile_needs, rough_quantile};
+pub use quantile::{
+    Level, Quantile, median, quantile, quantile_needs, rough_level, rough_quantile,
+};
 pub use random::Random;
 pub use ranks::{Ranks, ranks};
 pub use regularity::{Regularity, Skew, Stamp, regularity, skews};

@@ -119,6 +119,18 @@ pub fn median(replies: Sorted<'_>, lost: usize) -> Result<Level, StatsError> {
     Ok(type_seven(replies, n, 0.5))
 }
 
+/// The type 7 estimate of the quantile `p` of `replies` and of `lost` further messages, however few
+/// they are. [`quantile()`] is for telling.
+///
+/// # Errors
+/// [`StatsError::TooFew`] without messages; [`StatsError::OutOfRange`] unless 0 < p < 1.
+pub fn rough_level(replies: Sorted<'_>, lost: usize, p: f64) -> Result<Level, StatsError> {
+    quantile_needs(p)?;
+    let n = replies.len() + lost;
+    refuse_fewer("quantile", 1, n)?;
+    Ok(type_seven(replies, n, p))
+}
+
 /// The type 7 estimate of the quantile `p` of a sample without loss, however few its values: to hold
 /// against a threshold. [`quantile()`] is for telling.
 ///
@@ -278,6 +290,15 @@ mod tests {
         // Between the slowest reply and a lost message there is no number.
         assert_eq!(of(3), Ok(Level::Censored));
         assert!(median(Sorted::check(&[]).unwrap(), 0).is_err());
+    }
+
+    #[test]
+    fn a_rough_quantile_that_falls_on_a_lost_message_has_no_number() {
+        let replies = one_to(9);
+        let of = |lost, p| rough_level(Sorted::check(&replies).unwrap(), lost, p);
+        assert_eq!(of(0, 0.5), Ok(Level::At(5.0)));
+        assert_eq!(of(2, 0.5), Ok(Level::At(6.0)));
+        assert_eq!(of(2, 0.9), Ok(Level::Censored));
     }
 
     #[test]

@@ -48,7 +48,7 @@ fn ports_that_hold_for_seconds_only_are_stale_when_they_are_read() {
     assert!(guide.horizons[0].holds(), "{:?}", guide.horizons[0]);
     assert!(guide.ports.is_empty() && guide.holds.is_none());
     let why = guide.no_ports.unwrap();
-    assert!(why.contains("ports do not hold"), "{why}");
+    assert!(why.contains("ports do not keep their path"), "{why}");
 }
 
 #[test]
@@ -72,7 +72,7 @@ fn a_dead_port_is_not_advised() {
     assert!(others.iter().all(|port| port.port != best.port));
     // For most of the time: it was the port to take, and such advice did not hold.
     let why = guide_of(&dead(60)).no_ports.unwrap();
-    assert!(why.contains("ports do not hold"), "{why}");
+    assert!(why.contains("ports do not keep their path"), "{why}");
 }
 
 #[test]
@@ -115,7 +115,7 @@ fn where_flows_are_thrown_about_no_port_is_named_but_connections_help() {
     });
     assert!(guide.ports.is_empty());
     let why = guide.no_ports.unwrap();
-    assert!(why.contains("ports do not hold"), "{why}");
+    assert!(why.contains("ports do not keep their path"), "{why}");
     let last = guide.best_of.last().unwrap();
     assert!(
         last.chance > 0.95 && last.p50 < Span::from_millis(71),

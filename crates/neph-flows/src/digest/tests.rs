@@ -116,7 +116,7 @@ fn segments_follow_one_another_without_gaps() {
     assert_eq!(view.tally.replies, 64 * 5 * 120);
     let bins = &view.fairness[0];
     assert_eq!((bins.len(), bins[0].flows), (6, 64));
-    let told: u32 = bins.iter().map(|bin| bin.changes).sum();
+    let told: u32 = bins.iter().filter_map(|bin| bin.changes).sum();
     assert_eq!(told as usize, changes);
 }
 
@@ -208,6 +208,12 @@ fn a_flow_that_went_silent_is_where_it_was_until_its_last_reply() {
     let standing: u32 = view.classes[0].iter().map(|class| class.flows).sum();
     assert_eq!(standing, 63);
     assert_eq!((view.flows[5].last.lost, view.flows[6].last.lost), (63, 0));
+    // And it is among the slowest in every bin: p99 of 64 lies between the slowest two.
+    let bins = &view.fairness[0];
+    assert!(bins[..3].iter().all(|bin| (bin.flows, bin.lost) == (64, 0)));
+    assert!(bins[3..].iter().all(|bin| (bin.flows, bin.lost) == (64, 1)));
+    let [.., p95, p99, _] = bins[5].latency;
+    assert!(p95.took().is_some() && p99 == Latency::Lost, "{bins:?}");
 }
 
 #[test]
@@ -309,6 +315,12 @@ fn of_too_many_changes_the_latest_are_told_and_fit_together() {
     assert_eq!(changes, view.changes.len());
     assert_eq!(view.pairs[0].tally, whole.tally);
     assert!(whole.pairs[0].forgotten.is_none());
+    // No changes that are known is not no changes.
+    for (bin, all) in view.fairness[0].iter().zip(&whole.fairness[0]) {
+        let known = (bin.from > since).then_some(all.changes);
+        assert_eq!(bin.changes, known.flatten());
+        assert_eq!(bin.base.is_some(), bin.from > since);
+    }
 }
 
 #[test]
@@ -333,6 +345,23 @@ fn of_too_many_flows_that_are_over_the_latest_are_told() {
     let segments = || view.flows.iter().flat_map(|flow| &flow.segments);
     assert!(segments().count() > 100);
     assert!(segments().all(|segment| segment.from >= since && segment.until > since));
+}
+
+#[test]
+fn the_first_flow_of_a_lane_that_is_followed_by_another_makes_nobody_forget() {
+    let mut digest = Digest::new(&World::default().fleet(), Settings::default()).unwrap();
+    digest.most_over = 4;
+    let mut flow = |lane: u32, number: u16| {
+        let mut message = message(lane, 0, i64::from(number) * SECOND, 70_000_000);
+        message.source_port += number * 100;
+        digest.push(&message);
+    };
+    // Lane 0 fills the room for flows that are over: the latest two of a lane are not among them.
+    (0..6).for_each(|number| flow(0, number));
+    (0..2).for_each(|number| flow(1, 6 + number));
+    digest.finish();
+    let view = digest.view();
+    assert_eq!((view.flows.len(), view.pairs[0].forgotten), (8, None));
 }
 
 /// Found by fuzzing: differences of such times are beyond 64 bits.

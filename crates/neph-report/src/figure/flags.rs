@@ -4,6 +4,7 @@ use std::mem::{Discriminant, discriminant};
 
 use neph_model::Warning;
 
+use super::forgotten;
 use super::sheet::Note;
 use crate::findings::first_few;
 use crate::scene::{Colour, Fill, Mark, Point};
@@ -47,15 +48,24 @@ pub(crate) fn notes(
     scenarios: impl IntoIterator<Item = usize>,
     settings: &PlotSettings,
 ) -> Vec<Note> {
+    let scenarios: Vec<usize> = scenarios.into_iter().collect();
     let lines: Vec<Line> = scenarios
-        .into_iter()
-        .flat_map(|scenario| lines_of(data, scenario, settings))
+        .iter()
+        .flat_map(|scenario| lines_of(data, *scenario, settings))
         .collect();
+    let forgotten = forgotten::sentence(data, scenarios, settings).map(|text| Note {
+        text,
+        flagged: true,
+    });
+    in_lines(&lines).into_iter().chain(forgotten).collect()
+}
+
+fn in_lines(lines: &[Line]) -> Vec<Note> {
     if lines.len() <= SPELLED_OUT {
         return lines.iter().map(|line| flag_note(line, &[])).collect();
     }
     let mut kinds: Vec<Vec<&Line>> = Vec::new();
-    for line in &lines {
+    for line in lines {
         match kinds.iter_mut().find(|known| known[0].kind == line.kind) {
             Some(known) => known.push(line),
             None => kinds.push(vec![line]),

@@ -9,6 +9,7 @@ mod cdf;
 mod cwnd;
 mod flags;
 mod fleet;
+pub(crate) mod forgotten;
 mod ledger_bars;
 mod ledger_time;
 mod legend;
@@ -21,7 +22,7 @@ mod values;
 mod view;
 
 pub(crate) use boxes::capital;
-pub(crate) use fleet::{Pair, Pooled, pairs, told};
+pub(crate) use fleet::{Pair, Pooled, pairs};
 pub(crate) use ledger_bars::{Means, order};
 pub(crate) use values::Latencies;
 pub(crate) use view::{Group, groups};

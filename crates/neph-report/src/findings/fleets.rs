@@ -33,7 +33,12 @@ pub(super) fn findings(data: &CampaignData, settings: &PlotSettings) -> Vec<Find
 fn one(pair: &Pooled<'_>) -> Finding {
     let mut text = format!("{}: {}", pair.pair.name, plural(pair.flows, "flow"));
     text.push_str(&classes(pair));
-    text.push_str(&format!(". {} in all", plural(pair.changes, "path change")));
+    let counted = plural(pair.changes, "path change");
+    text.push_str(&if pair.forgotten {
+        format!(". {counted} since the oldest had to be forgotten")
+    } else {
+        format!(". {counted} in all")
+    });
     if let Some(rate) = pair.changes_per_flow_hour {
         let digits = if rate < 9.95 { 2 } else { 1 };
         text.push_str(&format!(", {rate:.digits$} for each flow and hour"));

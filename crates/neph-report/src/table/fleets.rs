@@ -1,12 +1,12 @@
 //! What fleets say in numbers: latency classes, path changes, persistence, unfairness, loss.
 
-use neph_flows::Curve;
+use neph_flows::{Curve, Fairness, Latency};
 use neph_model::Span;
-use neph_stats::{Sorted, rough_quantile};
+use neph_stats::{Level, Sorted, median, quantile_needs};
 
 use super::advice;
 use super::cells::{Cell, Column, Table};
-use crate::figure::{Pair, pairs, told};
+use crate::figure::{Pair, forgotten, pairs};
 use crate::{CampaignData, PlotSettings};
 
 /// What the names of these tables and of fleets' figures begin with; the tables' first column is the
@@ -29,7 +29,7 @@ const KINDS: [Kind; 5] = [
         name: "flow-pairs",
         title: "Flows and path changes",
         columns: &PAIRS,
-        note: "Inflation: highest over lowest class, less one. Unfairness: the median over bins of the quantiles over flows; p95 takes 59 flows, p99 299. dip_p: the chance of such a dip if all flows were one group (Hartigan).",
+        note: "Inflation: highest over lowest class, less one. Unfairness: the median over bins of the quantiles over flows; p95 takes 59 flows, p99 299. A flow that lost half of its messages in a bin or more counts as slower than all others there: a quantile that falls on it is lost; most_lost_flows: in one bin at most. Changes for each flow and hour: of the time in which no shared queue hid them. dip_p: the chance of such a dip if all flows were one group (Hartigan).",
         rows: |pair| vec![of_pair(pair)],
     },
     Kind {
@@ -66,6 +66,13 @@ const KINDS: [Kind; 5] = [
 pub(super) fn tables(data: &CampaignData, settings: &PlotSettings) -> Vec<Table> {
     let found = pairs(data, settings);
     let mut all: Vec<Table> = KINDS.iter().map(|kind| table(kind, &found)).collect();
+    let mut scenarios: Vec<usize> = found.iter().map(|pair| pair.scenario).collect();
+    scenarios.dedup();
+    let forgotten = forgotten::sentence(data, scenarios, settings);
+    // Tallies are of the whole time.
+    for table in all.iter_mut().filter(|table| table.name != "flow-loss") {
+        table.notes.extend(forgotten.clone());
+    }
     let caution = found.iter().find_map(|pair| Some(pair.advice()?.caution));
     if let (Some(caution), Some(advice)) = (caution, all.last_mut()) {
         advice.notes.push(caution.to_owned());
@@ -94,7 +101,7 @@ fn table(kind: &Kind, found: &[Pair<'_>]) -> Table {
     }
 }
 
-const PAIRS: [&str; 12] = [
+const PAIRS: [&str; 13] = [
     "flows",
     "changes",
     "changes_per_flow_hour",
@@ -105,6 +112,7 @@ const PAIRS: [&str; 12] = [
     "p95_ms",
     "p99_ms",
     "p99_over_p50",
+    "most_lost_flows",
     "dip",
     "dip_p",
 ];
@@ -113,19 +121,19 @@ fn of_pair(pair: &Pair<'_>) -> Vec<Cell> {
     let known = pair.known;
     let inflation = known.inflation;
     let ms = |span: Span| span.millis_f64();
-    let bins = || pair.fairness().iter().filter(|bin| bin.flows > 0);
-    let median = |mut values: Vec<f64>| {
-        let sorted = Sorted::sort(&mut values).ok()?;
-        rough_quantile(sorted, 0.5).ok()
+    let quantile = |place: usize, p: f64| {
+        let values = enough(pair, p).map(|bin| bin.latency[place].map(ms));
+        over_bins(values)
     };
-    let enough = told(pair.fairness());
-    let is_told = |place: usize| enough.iter().any(|one| one.0 == place);
-    let quantile = |place: usize| {
-        let values = || bins().map(|bin| ms(bin.latency[place])).collect();
-        median(values()).filter(|_| is_told(place))
-    };
-    let apart = bins().filter(|bin| is_told(3) && bin.latency[1] > Span::from_nanos(0));
-    let apart = apart.map(|bin| ms(bin.latency[3]) / ms(bin.latency[1]));
+    let apart = enough(pair, 0.99).filter_map(|bin| {
+        let middle = bin.latency[1].took().filter(|middle| *middle > Span::ZERO);
+        match (bin.latency[3], middle) {
+            (Latency::Lost, _) => Some(Latency::Lost),
+            (Latency::Took(slow), Some(middle)) => Some(Latency::Took(ms(slow) / ms(middle))),
+            (Latency::Took(_), None) => None,
+        }
+    });
+    let most_lost = pair.fairness().iter().map(|bin| u64::from(bin.lost)).max();
     vec![
         Cell::Integer(known.flows),
         Cell::Integer(known.changes),
@@ -133,13 +141,38 @@ fn of_pair(pair: &Pair<'_>) -> Vec<Cell> {
         Cell::real(inflation.map(|one| ms(one.lowest))),
         Cell::real(inflation.map(|one| ms(one.highest))),
         Cell::real(inflation.map(|one| one.ratio - 1.0)),
-        Cell::real(quantile(1)),
-        Cell::real(quantile(2)),
-        Cell::real(quantile(3)),
-        Cell::real(median(apart.collect())),
+        quantile(1, 0.5),
+        quantile(2, 0.95),
+        quantile(3, 0.99),
+        over_bins(apart),
+        Cell::Integer(most_lost.unwrap_or(0)),
         Cell::real(known.bimodality.map(|test| test.dip)),
         Cell::real(known.bimodality.map(|test| test.p)),
     ]
+}
+
+/// The bins that have flows enough for this quantile.
+fn enough<'a>(pair: &Pair<'a>, p: f64) -> impl Iterator<Item = &'a Fairness> {
+    let needs = quantile_needs(p).ok();
+    let bins = pair.fairness().iter();
+    bins.filter(move |bin| needs.is_some_and(|needs| bin.flows as usize >= needs))
+}
+
+/// The median over bins; what was lost in a bin is above every number.
+fn over_bins(values: impl Iterator<Item = Latency<f64>>) -> Cell {
+    let (mut known, mut lost) = (Vec::new(), 0);
+    for value in values {
+        match value {
+            Latency::Took(value) => known.push(value),
+            Latency::Lost => lost += 1,
+        }
+    }
+    let middle = Sorted::sort(&mut known).and_then(|sorted| median(sorted, lost));
+    match middle {
+        Ok(Level::At(value)) => Cell::Real(value),
+        Ok(Level::Censored) => Cell::Lost,
+        Err(_) => Cell::Absent,
+    }
 }
 
 const CLASSES: [&str; 12] = [

@@ -1,13 +1,14 @@
 //! Fleets of two seasons, whose difference is known.
 
-use neph_flows::{FleetView, Measure};
+use neph_flows::{FleetView, Hidden, Latency, Measure, NoValue};
 use neph_model::Span;
 use neph_report::{CampaignData, Finding, PlotSettings, findings};
+use neph_stats::Level;
 
 use crate::synthetic::fleet::{Mood, World};
 
 const WORLD: World = World {
-    flows: 8,
+    flows: 64,
     pairs: 1,
     seconds: 300,
     mood: Mood::Quiet,
@@ -57,7 +58,7 @@ fn told(data: &CampaignData) -> Finding {
 
 #[test]
 fn a_restless_season_is_worse_in_changes_and_equivalent_in_the_rest() {
-    assert_eq!(Measure::Changes.of(&view(6), 0), Some(6.0));
+    assert_eq!(Measure::Changes.of(&view(6), 0), Ok(Level::At(6.0)));
     let found = told(&seasons(10));
     assert_eq!(
         found.text,
@@ -97,5 +98,117 @@ fn seasons_without_a_common_block_are_compared_as_a_whole() {
     assert!(
         text.ends_with("10 experiments against 10, of different blocks."),
         "{text}"
+    );
+}
+
+/// The fleets of one season, changed.
+fn change(data: &mut CampaignData, season: usize, with: impl Fn(&mut FleetView)) {
+    let own = data.experiments.iter_mut();
+    own.filter(|one| one.scenario == season)
+        .filter_map(|one| one.fleet.as_mut())
+        .for_each(with);
+}
+
+#[test]
+fn of_few_flows_unfairness_is_not_compared_and_why_is_said() {
+    let mut data = seasons(10);
+    for season in [0, 1] {
+        change(&mut data, season, |view| {
+            for bin in &mut view.fairness[0] {
+                bin.flows = 58;
+            }
+        });
+    }
+    let few = data.experiments[0].fleet.as_ref().expect("a fleet");
+    let why = Err(NoValue::TooFewFlows { needs: 59 });
+    assert_eq!(Measure::Unfairness.of(few, 0), why);
+    let text = told(&data).text;
+    assert!(!text.contains("p95 over p50"), "{text}");
+    assert!(
+        text.ends_with("10 blocks. Unfairness is not compared: p95 takes 59 flows."),
+        "{text}"
+    );
+}
+
+#[test]
+fn what_queues_hid_is_left_out_of_the_rates_and_told() {
+    let mut data = seasons(10);
+    // Half of the evening is hidden, and four of its changes were told when that was over.
+    change(&mut data, 1, |view| {
+        view.pairs[0].hidden = Hidden {
+            time: Span::from_secs(1800),
+            changes: 4,
+        };
+    });
+    let found = told(&data);
+    // 16 to 18 changes less 4, in half an hour, against 10 to 12 in an hour.
+    let shift = found.evidence["changes_per_flow_hour_shift"];
+    assert!((14.0..=16.0).contains(&shift), "{shift}");
+    assert!(
+        found.text.ends_with(
+            "Queues that all flows shared hid path changes for 50 % of the time in season \
+             evening and 0 % in season night; the rates are of the rest."
+        ),
+        "{}",
+        found.text
+    );
+}
+
+#[test]
+fn a_season_that_loses_flows_for_good_is_immeasurably_unfair() {
+    let mut data = seasons(10);
+    change(&mut data, 1, |view| {
+        for bin in &mut view.fairness[0] {
+            bin.lost = bin.flows / 10;
+            bin.latency[2..].fill(Latency::Lost);
+        }
+    });
+    let text = told(&data).text;
+    assert!(
+        text.contains(
+            "unfairness (p95 over p50) immeasurably higher (95 % interval ∞ to ∞): worse"
+        ),
+        "{text}"
+    );
+}
+
+/// Seven blocks prove three comparisons, and not as many as two seasons more make of them.
+#[test]
+fn all_comparisons_of_a_report_are_one_family() {
+    let few = told(&seasons(7));
+    assert!(
+        few.text
+            .contains("6.00 higher (95 % interval 6.00 to 6.00): worse"),
+        "{}",
+        few.text
+    );
+    let mut data = seasons(7);
+    for (index, season) in [(2, "noon"), (3, "dawn")] {
+        let mut one = data.scenarios[0].clone();
+        one.index = index;
+        one.id.0 += 10 + u64::from(index);
+        one.parameters.insert("season".into(), season.into());
+        for block in 0..7 {
+            let mut measured = data.experiments[0].clone();
+            measured.scenario = index as usize;
+            measured.experiment.block = block;
+            measured.fleet = Some(view(10 + u64::from(block) % 3));
+            data.experiments.push(measured);
+        }
+        data.scenarios.push(one);
+    }
+    let many = told(&data);
+    assert!((many.evidence["comparisons_together"] - 9.0).abs() < 1e-9);
+    assert!(
+        many.text
+            .contains("6.00 higher (95 % interval 6.00 to 6.00): undecided"),
+        "{}",
+        many.text
+    );
+    assert!(
+        many.text
+            .contains("too few to tell this from chance; it takes 9"),
+        "{}",
+        many.text
     );
 }

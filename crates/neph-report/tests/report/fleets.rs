@@ -9,7 +9,7 @@ use neph_report::{
 
 use crate::synthetic::fleet::{Mood, World};
 
-const SMALL: World = World {
+pub(crate) const SMALL: World = World {
     flows: 8,
     pairs: 1,
     seconds: 300,
@@ -40,7 +40,7 @@ const KINDS: [&str; 9] = [
     "flow-paths",
 ];
 
-fn drawn(data: &CampaignData) -> Vec<Figure> {
+pub(crate) fn drawn(data: &CampaignData) -> Vec<Figure> {
     draw(data, &PlotSettings::default())
 }
 
@@ -271,7 +271,7 @@ fn reordering_is_told_also_where_nobody_knows_the_direction() {
 }
 
 /// Every text of a figure of that kind.
-fn words(figures: &[Figure], kind: &str) -> String {
+pub(crate) fn words(figures: &[Figure], kind: &str) -> String {
     let own = figures.iter().filter(|figure| figure.kind == kind);
     let all = own.flat_map(|figure| texts(&figure.scene));
     all.map(|(_, text)| text.text + "\n").collect()

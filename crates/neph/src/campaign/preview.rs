@@ -8,6 +8,7 @@ use neph_campaign::{Plan, expand, order, together};
 use neph_model::{ByteSize, Order, Scenario, Span};
 
 use super::{PlanArgs, read};
+use crate::counted::counted;
 use crate::exit::{Failure, Outcome};
 use crate::output;
 
@@ -19,10 +20,10 @@ pub(crate) fn run(args: &PlanArgs) -> Result<Outcome, Failure> {
     let mut out = output::data();
     writeln!(
         out,
-        "{}: {} scenarios x {} blocks",
+        "{}: {} x {}",
         plan.name,
-        scenarios.len(),
-        plan.blocks
+        counted(scenarios.len() as u64, "scenario"),
+        counted(plan.blocks.into(), "block")
     )?;
     writeln!(
         out,
@@ -42,8 +43,11 @@ pub(crate) fn run(args: &PlanArgs) -> Result<Outcome, Failure> {
     tell_order(&mut out, plan, &scenarios)?;
     writeln!(
         out,
-        "cost: {} experiments, {} messages, {} out, {} back (payload)",
-        cost.experiments, cost.messages, cost.request_bytes, cost.response_bytes
+        "cost: {}, {}, {} out, {} back (payload)",
+        counted(cost.experiments, "experiment"),
+        counted(cost.messages, "message"),
+        cost.request_bytes,
+        cost.response_bytes
     )?;
     writeln!(
         out,

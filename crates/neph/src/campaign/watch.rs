@@ -152,11 +152,16 @@ fn begun(campaign: &Campaign, scenarios: usize, standing: Standing, left: Span) 
     } = standing;
     let to_do = match complete {
         0 => String::new(),
-        _ => format!(", {complete} of {total} experiments complete, {open} to do"),
+        _ => format!(
+            ", {complete} of {} complete, {open} to do",
+            counted(total, "experiment")
+        ),
     };
     format!(
-        "campaign {name} ({id}): {scenarios} scenarios x {blocks} blocks{to_do}, about {left}, \
-         seed {seed}"
+        "campaign {name} ({id}): {} x {}{to_do}, about {left}, \
+         seed {seed}",
+        counted(scenarios as u64, "scenario"),
+        counted((*blocks).into(), "block")
     )
 }
 
@@ -177,7 +182,10 @@ fn pair(site: Option<&str>, endpoint: &str) -> String {
 fn traced(route: &Traceroute) -> String {
     let pair = pair(route.site.as_deref(), &route.endpoint);
     match &route.failure {
-        None => format!("traceroute {pair}: {} hops", route.hops.len()),
+        None => format!(
+            "traceroute {pair}: {}",
+            counted(route.hops.len() as u64, "hop")
+        ),
         Some(why) => format!("traceroute {pair}: none: {why}"),
     }
 }

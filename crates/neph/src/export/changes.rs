@@ -6,13 +6,14 @@
 use std::io::{self, Write};
 
 use clap::ValueEnum;
-use neph_flows::{Detected, Detecting, Detector, Settings};
+use neph_flows::{AllDetected, Detected, Detecting, Detector, Settings};
 use neph_model::{Experiment, Fleet, Instant, Own, Span};
 use neph_store::{SentWithin, Store, StoreError, WallClock};
 use serde_json::{Value, json};
 
 use super::Format;
 use crate::sheet::field;
+use crate::{output, when};
 
 /// Who tells path changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -76,7 +77,15 @@ pub(super) fn write(
         let scenario = scenarios.iter().find(|one| one.id == experiment.scenario);
         let label = scenario.map(neph_model::Scenario::label);
         let clock = WallClock::of(experiment);
-        for change in found(store, (experiment, fleet), by)? {
+        let found = found(store, (experiment, fleet), by)?;
+        if let Some(until) = found.forgotten {
+            let from = when::utc(clock.wall(until));
+            output::say(&format!(
+                "neph: experiment {}: there were more path changes than are kept; those up to {from} are not among the rows",
+                experiment.id
+            ));
+        }
+        for change in found.changes {
             let row = row((experiment, fleet), &clock, (by, &change));
             let line = line(format, row, label.as_deref());
             writeln!(out, "{line}").map_err(unwritten)?;
@@ -91,7 +100,7 @@ fn found(
     store: &dyn Store,
     (experiment, fleet): (&Experiment, &Fleet),
     by: By,
-) -> Result<Vec<Detected>, StoreError> {
+) -> Result<AllDetected, StoreError> {
     let detecting = Detecting::new(fleet, Settings::of(fleet), by.detector());
     let mut detecting = detecting.map_err(|error| StoreError::Output {
         format: "path changes",

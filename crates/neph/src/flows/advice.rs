@@ -2,8 +2,8 @@
 
 use neph_flows::{Advice, AdvisedPort, Against, Counsel, Guide, Horizon};
 
-use super::summary::interval;
 use super::words::percent;
+use crate::counted::counted;
 
 /// All of it for one endpoint.
 pub(super) fn text(advice: &Advice) -> String {
@@ -15,11 +15,17 @@ pub(super) fn text(advice: &Advice) -> String {
 }
 
 fn given(guide: &Guide) -> String {
+    let share = &guide.low_share;
     let mut text = format!(
-        "the low path has {}; a random flow gets {}. At the end {} was on it\n",
+        "the low path, the class with the lowest base latency, has {}; a flow on a random source port has {} or less in half of all cases\n\
+         {} of {} were on the low path at the end: {} (95 % interval {:.1} to {:.1})\n",
         guide.low,
         guide.random,
-        interval(&guide.low_share, "flow")
+        share.hits,
+        counted(share.n, "flow"),
+        percent(share.share),
+        share.low * 100.0,
+        share.high * 100.0
     );
     if let Some(why) = &guide.no_ports {
         text.push_str(&format!("no port is advised: {why}\n"));
@@ -27,47 +33,59 @@ fn given(guide: &Guide) -> String {
     if let Some(holds) = guide.holds {
         let ports: Vec<String> = guide.ports.iter().map(port).collect();
         text.push_str(&format!(
-            "take source port (such advice held for {holds} in the test): {}\n",
-            ports.join(", ")
+            "take source port {}\ntested on the past, such a port was on the low path more often than a random one still {holds} later\n",
+            ports.join(", or ")
         ));
     }
-    text.push_str(
-        "\nconnections opened at random, the best kept   chance of low        p50        p99\n",
-    );
+    text.push_str(&best_of(guide));
+    text.push_str(&all_tested(guide));
+    text
+}
+
+/// What several connections give, by their number.
+fn best_of(guide: &Guide) -> String {
+    let mut text =
+        "\nwithout choosing ports: open some connections, keep the one with the lowest latency\n\
+        connections   one is on the low path   latency at p50   latency at p99\n"
+            .to_owned();
     for best in &guide.best_of {
         text.push_str(&format!(
-            "{:>45}  {:>14}  {:>9}  {:>9}\n",
+            "{:>11}  {:>23}  {:>15}  {:>15}\n",
             best.connections,
             percent(best.chance),
             best.p50.to_string(),
             best.p99.to_string()
         ));
     }
-    if !guide.horizons.is_empty() {
-        text.push_str(
-            "\nadvice tested on the past: so long after it   still low (95 % interval, times)   chance   gain at p50   gain at p99\n",
-        );
-        guide
-            .horizons
-            .iter()
-            .for_each(|horizon| text.push_str(&tested(horizon)));
+    text
+}
+
+/// How the advice would have fared; nothing, where it could not be tested.
+fn all_tested(guide: &Guide) -> String {
+    if guide.horizons.is_empty() {
+        return String::new();
     }
+    let mut text = "\nthe advice tested on the past: had one taken the port that was best, and looked later\n\
+        looked after   still on the low path (95 % interval, times)   a random port is   saved at p50   saved at p99\n"
+        .to_owned();
+    text.extend(guide.horizons.iter().map(tested));
     text
 }
 
 /// A port, how long it has been on the low path, and what it lost lately.
 fn port(port: &AdvisedPort) -> String {
-    let loss = port
-        .loss
-        .map(|loss| format!(", lost {} of its last {}", loss.hits, loss.n));
+    let loss = port.loss.map(|loss| {
+        let messages = counted(loss.n, "message");
+        format!(", lost {} of its last {messages}", loss.hits)
+    });
     let loss = loss.unwrap_or_default();
-    format!("{} (there for {}{loss})", port.port, port.held)
+    format!("{} (on the low path for {}{loss})", port.port, port.held)
 }
 
 fn tested(horizon: &Horizon) -> String {
     let low = &horizon.on_low;
     format!(
-        "{:>45}  {:>33}  {:>7}  {:>12}  {:>12}\n",
+        "{:>12}  {:>45}  {:>17}  {:>13}  {:>13}\n",
         horizon.after.to_string(),
         format!(
             "{} ({:.0} to {:.0}, {})",

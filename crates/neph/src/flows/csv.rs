@@ -1,8 +1,9 @@
 //! Messages as lines of CSV, and the flows as a table.
 
 use neph_flows::FleetView;
-use neph_model::{Anchor, Fleet, FleetMessage, FleetOutcome, Own, ReadBy, Span};
+use neph_model::{Fleet, FleetMessage, FleetOutcome, ReadBy, Span};
 
+use super::clock::Clock;
 use crate::sheet::quoted;
 
 /// The first line of the messages.
@@ -10,7 +11,7 @@ pub(super) const HEADING: &str = "endpoint,lane,source_port,seq,sent_ns,sent_uni
 round_trip_ns,network_ns,read_by,peer_rx_ns,residence_ns,peer_count,peer_ttl,ttl,copies";
 
 /// One message; what is absent is empty.
-pub(super) fn line(fleet: &Fleet, message: &FleetMessage, anchor: Option<Anchor<Own>>) -> String {
+pub(super) fn line(fleet: &Fleet, message: &FleetMessage, clock: &Clock) -> String {
     let outcome = match message.outcome {
         FleetOutcome::Reply(_) => "reply",
         FleetOutcome::Lost => "lost",
@@ -26,7 +27,7 @@ pub(super) fn line(fleet: &Fleet, message: &FleetMessage, anchor: Option<Anchor<
         message.source_port.to_string(),
         message.seq.to_string(),
         message.sent.nanos().to_string(),
-        told(anchor.map(|anchor| anchor.to_wall(message.sent).unix_nanos())),
+        told(clock.unix_nanos(message.sent)),
         message.late.nanos().to_string(),
         outcome.to_owned(),
     ];

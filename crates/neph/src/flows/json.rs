@@ -1,20 +1,22 @@
 //! The same for programs. Times are integers of nanoseconds.
 
 use neph_flows::{
-    Advice, Class, Counsel, Curve, Evidence, FlowTally, Guide, Moved, PairView, PathChange, Share,
+    Advice, Class, Counsel, Curve, Evidence, FlowTally, Guide, Latency, Moved, PairView,
+    PathChange, Share,
 };
-use neph_model::{Anchor, Fleet, FleetEndpoint, Instant, Own, Span};
+use neph_model::{Fleet, FleetEndpoint, Instant, Own, Span};
 use neph_probe::Refusals;
 use serde_json::{Value, json};
 
+use super::clock::Clock;
 use super::tell::Status;
 use super::transfers;
 use super::watch::Watched;
 use crate::{awake, version};
 
 /// A path change.
-pub(super) fn change(fleet: &Fleet, change: &PathChange, anchor: Option<Anchor<Own>>) -> Value {
-    let unix = |at: Instant<Own>| anchor.map(|anchor| anchor.to_wall(at).unix_nanos());
+pub(super) fn change(fleet: &Fleet, change: &PathChange, clock: &Clock) -> Value {
+    let unix = |at: Instant<Own>| clock.unix_nanos(at);
     json!({
         "type": "change",
         "endpoint": fleet.endpoints[fleet.endpoint_of(change.lane)].name,
@@ -50,7 +52,7 @@ pub(super) fn status(status: &Status) -> Value {
 /// Everything but the single flows and changes.
 pub(super) fn summary(watched: &Watched) -> Value {
     let view = &watched.view;
-    let unix = |at: Instant<Own>| watched.anchor.map(|anchor| anchor.to_wall(at).unix_nanos());
+    let unix = |at: Instant<Own>| watched.clock.unix_nanos(at);
     let pairs: Vec<Value> = (0..view.pairs.len())
         .map(|index| pair(watched, index))
         .collect();
@@ -99,7 +101,7 @@ fn refusals((endpoint, refused): &(FleetEndpoint, Refusals)) -> Value {
 /// Each flow.
 pub(super) fn flows(watched: &Watched) -> impl Iterator<Item = Value> + '_ {
     let view = &watched.view;
-    let unix = |at: Instant<Own>| watched.anchor.map(|anchor| anchor.to_wall(at).unix_nanos());
+    let unix = |at: Instant<Own>| watched.clock.unix_nanos(at);
     view.flows.iter().map(move |flow| {
         let segments: Vec<Value> = flow
             .segments
@@ -126,7 +128,7 @@ pub(super) fn flows(watched: &Watched) -> impl Iterator<Item = Value> + '_ {
 /// Each change.
 pub(super) fn changes(watched: &Watched) -> impl Iterator<Item = Value> + '_ {
     let view = &watched.view;
-    let told = |one| change(&view.fleet, one, watched.anchor);
+    let told = |one| change(&view.fleet, one, &watched.clock);
     view.changes.iter().map(told)
 }
 
@@ -150,14 +152,15 @@ fn pair(watched: &Watched, index: usize) -> Value {
     let pair: &PairView = &view.pairs[index];
     let classes = view.classes[index].iter().zip(&pair.moved);
     let class = |(class, moved)| class_value(class, moved, pair);
-    let unix = |at: Instant<Own>| watched.anchor.map(|anchor| anchor.to_wall(at).unix_nanos());
+    let unix = |at: Instant<Own>| watched.clock.unix_nanos(at);
     let bins = view.fairness[index].iter().map(|bin| {
         json!({
             "from_unix_ns": unix(bin.from),
             "flows": bin.flows,
+            "lost_flows": bin.lost,
             "changes": bin.changes,
-            "latency": quantiles(&bin.latency),
-            "base": bin.base.as_ref().map(quantiles),
+            "latency": quantiles(bin.latency.map(latency)),
+            "base": bin.base.map(|base| quantiles(base.map(|span| span.nanos().into()))),
         })
     });
     let congested = pair
@@ -173,6 +176,8 @@ fn pair(watched: &Watched, index: usize) -> Value {
         "too_short_for_changes": pair.too_short,
         "changes_per_flow_hour": pair.changes_per_flow_hour(),
         "watched_ns": pair.watched.nanos(),
+        "hidden_ns": pair.hidden.time.nanos(),
+        "hidden_changes": pair.hidden.changes,
         "forgotten_until_unix_ns": pair.forgotten.and_then(unix),
         "inflation": pair.inflation.map(|inflation| json!({
             "ratio": inflation.ratio,
@@ -210,8 +215,14 @@ fn class_value(class: &Class, moved: &Moved, pair: &PairView) -> Value {
     })
 }
 
-fn quantiles(of: &[Span; 5]) -> Value {
-    let [min, p50, p95, p99, max] = of.map(Span::nanos);
+/// Nanoseconds; a word for what has no number, so that nobody reckons with it.
+fn latency(latency: Latency) -> Value {
+    latency
+        .took()
+        .map_or_else(|| "lost".into(), |span| span.nanos().into())
+}
+
+fn quantiles([min, p50, p95, p99, max]: [Value; 5]) -> Value {
     json!({ "min_ns": min, "p50_ns": p50, "p95_ns": p95, "p99_ns": p99, "max_ns": max })
 }
 

@@ -2,6 +2,7 @@
 //! which source ports are best.
 
 mod advice;
+mod clock;
 mod csv;
 mod document;
 mod fleet;

@@ -1,10 +1,10 @@
 //! The summary for people: what was lost where, the classes of latency, how flows move between them,
 //! and how unequal they are.
 
-use neph_flows::{Curve, Fairness, FleetView, FlowTally, PairView, Share};
+use neph_flows::{Curve, Fairness, FleetView, FlowTally, Latency, PairView, Share};
 use neph_model::{FleetEndpoint, Span};
 use neph_probe::Refusals;
-use neph_stats::{Sorted, quantile_needs, rough_quantile};
+use neph_stats::{Sorted, median, quantile_needs};
 
 use super::watch::Watched;
 use super::words::{moment, percent};
@@ -28,7 +28,7 @@ pub(super) fn text(watched: &Watched) -> String {
         if let Some(at) = pair.forgotten {
             text.push_str(&format!(
                 "what flows did before {} was too much to keep; below is what came after\n",
-                moment(at, watched.anchor)
+                moment(at, &watched.clock)
             ));
         }
         text.push_str(&classes(view, endpoint));
@@ -49,10 +49,10 @@ pub(super) fn text(watched: &Watched) -> String {
 fn fared(tally: &FlowTally, flows: usize) -> String {
     let messages = tally.messages();
     let mut line = format!(
-        "{}, {}, {} replies, {} lost ({})",
+        "{}, {}, {}, {} lost ({})",
         counted(flows as u64, "flow"),
         counted(messages, "message"),
-        tally.replies,
+        replies(tally.replies),
         tally.lost,
         percent(tally.loss().map_or(0.0, |loss| loss.share))
     );
@@ -71,13 +71,13 @@ fn fared(tally: &FlowTally, flows: usize) -> String {
         (tally.copies, counted(tally.copies, "duplicate")),
         (
             tally.reordered_forward,
-            format!("{} requests overtaken", tally.reordered_forward),
+            format!("{} overtaken", counted(tally.reordered_forward, "request")),
         ),
         (
             tally.reordered_reverse,
             format!(
-                "{} replies overtaken on the way back",
-                tally.reordered_reverse
+                "{} overtaken on the way back",
+                replies(tally.reordered_reverse)
             ),
         ),
     ] {
@@ -86,6 +86,14 @@ fn fared(tally: &FlowTally, flows: usize) -> String {
         }
     }
     line + "\n"
+}
+
+/// `1 reply`, `2 replies`.
+fn replies(number: u64) -> String {
+    match number {
+        1 => "1 reply".to_owned(),
+        many => format!("{many} replies"),
+    }
 }
 
 fn classes(view: &FleetView, endpoint: usize) -> String {
@@ -137,11 +145,12 @@ fn ports(view: &FleetView, endpoint: usize, class: usize) -> String {
 fn changes(view: &FleetView, endpoint: usize, pair: &PairView) -> String {
     let mut text = match pair.changes_per_flow_hour() {
         Some(rate) if pair.changes > 0 => {
-            let bins = &view.fairness[endpoint];
-            let most = bins.iter().map(|bin| bin.changes).max().unwrap_or(0);
+            let bins = view.fairness[endpoint].iter();
+            let most = bins.filter_map(|bin| bin.changes).max().unwrap_or(0);
             format!(
-                "path changes:  {}, {rate:.1} per flow and hour; in {} at most {most}\n",
+                "path changes:  {}, {rate:.1} per flow and hour{}; in {} at most {most}\n",
                 pair.changes,
+                left_out(pair),
                 view.settings.bin.exact()
             )
         }
@@ -175,6 +184,18 @@ fn changes(view: &FleetView, endpoint: usize, pair: &PairView) -> String {
     text
 }
 
+/// That a rate is of a part of the time, where a queue hid the rest.
+fn left_out(pair: &PairView) -> String {
+    let share = pair.hidden.time.secs_f64() / pair.watched.secs_f64().max(1e-9);
+    if share < 0.0005 {
+        return String::new();
+    }
+    format!(
+        " (without the {} of the time that a shared queue hid)",
+        percent(share)
+    )
+}
+
 fn lasting(curve: &Curve) -> String {
     let of = format!("n {}, of which {} were seen to end", curve.n, curve.ended);
     match curve.median() {
@@ -184,7 +205,7 @@ fn lasting(curve: &Curve) -> String {
 }
 
 /// 40.0 % (35.1 to 45.2, n 123 stays)
-pub(super) fn interval(share: &Share, noun: &str) -> String {
+fn interval(share: &Share, noun: &str) -> String {
     format!(
         "{} ({:.1} to {:.1}, n {})",
         percent(share.share),
@@ -227,38 +248,64 @@ fn unequal(view: &FleetView, endpoint: usize, pair: &PairView) -> String {
     text
 }
 
-/// In the median bin, how latency lies over flows. A quantile that needs more flows is not told.
+/// In the median bin, how latency lies over flows. A quantile is told of the bins that have flows
+/// enough for it.
 fn unfair(bins: &[Fairness], width: Span) -> String {
-    let flows = bins.iter().map(|bin| bin.flows).max().unwrap_or(0);
     let quantiles = [(1, 0.5, "p50"), (2, 0.95, "p95"), (3, 0.99, "p99")];
-    let told: Vec<String> = quantiles
-        .into_iter()
-        .filter(|(_, p, _)| quantile_needs(*p).is_ok_and(|needs| flows as usize >= needs))
-        .filter_map(|(place, _, name)| {
-            Some(format!(
-                "{name} {}",
-                over_bins(bins, |bin| bin.latency[place])?
-            ))
-        })
-        .collect();
+    let told = quantiles.into_iter().filter_map(|(place, p, name)| {
+        let needs = quantile_needs(p).ok()?;
+        let enough = bins.iter().filter(|bin| bin.flows as usize >= needs);
+        let middle = over_bins(enough, place)?;
+        let middle = middle
+            .took()
+            .map_or_else(|| "lost".to_owned(), |span| span.to_string());
+        Some(format!("{name} {middle}"))
+    });
+    let told: Vec<String> = told.collect();
     if told.is_empty() {
         return String::new();
     }
     format!(
-        "over flows:    {} (each flow's median in {width}; the median of {})\n",
+        "over flows:    {} (each flow's median in {width}; the median of {})\n{}",
         told.join(", "),
         counted(bins.len() as u64, "bin"),
+        silent(bins),
         width = width.exact()
     )
 }
 
-fn over_bins(bins: &[Fairness], of: impl Fn(&Fairness) -> Span) -> Option<Span> {
-    #[expect(clippy::cast_precision_loss, reason = "display")]
-    let mut values: Vec<f64> = bins.iter().map(|bin| of(bin).nanos() as f64).collect();
-    let middle = rough_quantile(Sorted::sort(&mut values).ok()?, 0.5).ok()?;
+/// The flows that had no number in the quantiles; nothing, where all had one.
+fn silent(bins: &[Fairness]) -> String {
+    let with = bins.iter().filter(|bin| bin.lost > 0);
+    let Some(most) = with.clone().max_by_key(|bin| bin.lost) else {
+        return String::new();
+    };
+    format!(
+        "lost flows:    at most {} of {} in a bin, in {} of {}: half of their messages or more did not come back, so they count as slower than all others\n",
+        most.lost,
+        most.flows,
+        with.count(),
+        counted(bins.len() as u64, "bin")
+    )
+}
+
+/// The median over bins of a quantile over flows: lost where bins in which it was lost decide.
+fn over_bins<'a>(bins: impl Iterator<Item = &'a Fairness>, place: usize) -> Option<Latency> {
+    let (mut values, mut lost) = (Vec::new(), 0);
+    for bin in bins {
+        match bin.latency[place] {
+            #[expect(clippy::cast_precision_loss, reason = "display")]
+            Latency::Took(span) => values.push(span.nanos() as f64),
+            Latency::Lost => lost += 1,
+        }
+    }
+    let sorted = Sorted::sort(&mut values).ok()?;
+    let middle = median(sorted, lost).ok()?;
     #[expect(clippy::cast_possible_truncation, reason = "display")]
-    let nanos = middle as i64;
-    Some(Span::from_nanos(nanos))
+    let told = middle.number().map_or(Latency::Lost, |nanos| {
+        Latency::Took(Span::from_nanos(nanos as i64))
+    });
+    Some(told)
 }
 
 /// What this host itself did to the measurement; nothing, where it did nothing.

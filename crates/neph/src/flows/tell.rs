@@ -6,6 +6,7 @@ use neph_flows::{FlowTally, PathChange, PathNews};
 use neph_model::{Anchor, Fleet, FleetMessage, Own, Span};
 use neph_probe::Sharing;
 
+use super::clock::Clock;
 use super::document::Document;
 use super::follow::Traced;
 use super::watch::Watched;
@@ -36,7 +37,7 @@ pub(super) fn pause(running: Span) -> Span {
 pub(super) struct Tell<'a> {
     args: &'a Args,
     out: Box<dyn Write>,
-    anchor: Option<Anchor<Own>>,
+    clock: Clock,
 }
 
 impl<'a> Tell<'a> {
@@ -44,13 +45,18 @@ impl<'a> Tell<'a> {
         Ok(Self {
             args,
             out: sink::open(args.output.as_deref())?,
-            anchor: None,
+            clock: Clock::default(),
         })
     }
 
     /// Both clocks, for times of the day.
-    pub(super) const fn anchor(&mut self, anchor: Anchor<Own>) {
-        self.anchor = Some(anchor);
+    pub(super) fn anchor(&mut self, anchor: Anchor<Own>) {
+        self.clock.read(anchor);
+    }
+
+    /// Times of the day as they were told.
+    pub(super) const fn clock(&self) -> &Clock {
+        &self.clock
     }
 
     /// The fleet's flows are open.
@@ -72,7 +78,7 @@ impl<'a> Tell<'a> {
     /// A message is finished.
     pub(super) fn message(&mut self, fleet: &Fleet, message: &FleetMessage) -> Result<(), Failure> {
         if self.args.format == Format::Csv && !self.args.quiet {
-            writeln!(self.out, "{}", csv::line(fleet, message, self.anchor))?;
+            writeln!(self.out, "{}", csv::line(fleet, message, &self.clock))?;
         }
         Ok(())
     }
@@ -83,10 +89,10 @@ impl<'a> Tell<'a> {
             return Ok(());
         }
         match self.args.format {
-            Format::Text => writeln!(self.out, "{}", words::news(fleet, news, self.anchor))?,
+            Format::Text => writeln!(self.out, "{}", words::news(fleet, news, &self.clock))?,
             Format::Ndjson => {
                 let (kind, change) = parts(news);
-                let mut value = json::change(fleet, change, self.anchor);
+                let mut value = json::change(fleet, change, &self.clock);
                 value["type"] = kind.into();
                 writeln!(self.out, "{value}")?;
             }
@@ -107,7 +113,7 @@ impl<'a> Tell<'a> {
                 writeln!(self.out, "              port {port:<5}  {word}")?;
             }
             Format::Ndjson if !self.args.quiet => {
-                let mut value = json::change(fleet, &change, self.anchor);
+                let mut value = json::change(fleet, &change, &self.clock);
                 value["type"] = "traced".into();
                 value["withdrawn"] = traced.is_withdrawn.into();
                 writeln!(self.out, "{value}")?;

@@ -4,10 +4,11 @@ use std::sync::mpsc::RecvTimeoutError;
 use std::time::Duration;
 
 use neph_flows::{Completion, Digest, FleetView, PathNews, Settings, advise};
-use neph_model::{Anchor, Campaign, FleetEndpoint, Instant, Own, Span};
+use neph_model::{Campaign, FleetEndpoint, Instant, Own, Span};
 use neph_probe::{FleetReport, FleetRun, FleetSpec, FleetTally, RefusalWatch, Refusals, Stop, now};
 
 use super::Args;
+use super::clock::Clock;
 use super::follow::Follow;
 use super::keep::Keep;
 use super::tell::{Status, Tell};
@@ -27,8 +28,8 @@ pub(super) struct Watched {
     pub(super) own: FleetTally,
     /// What the caps of reflectors refused.
     pub(super) refused: Vec<(FleetEndpoint, Refusals)>,
-    /// The latest reading of both clocks.
-    pub(super) anchor: Option<Anchor<Own>>,
+    /// For times of the day.
+    pub(super) clock: Clock,
     /// Why it ended before anybody asked it to.
     pub(super) given_up: Option<String>,
     /// What it was kept as.
@@ -46,7 +47,6 @@ struct Watch<'a, 'b> {
     began: Instant<Own>,
     told: Instant<Own>,
     own: Option<FleetTally>,
-    anchor: Option<Anchor<Own>>,
     given_up: Option<String>,
 }
 
@@ -75,7 +75,6 @@ pub(super) fn run(
         began,
         told: began,
         own: None,
-        anchor: None,
         given_up: None,
     };
     let told = loop {
@@ -127,10 +126,7 @@ impl Watch<'_, '_> {
                 }
                 self.tell_news()?;
             }
-            FleetReport::Anchor(anchor) => {
-                self.anchor = Some(anchor);
-                self.tell.anchor(anchor);
-            }
+            FleetReport::Anchor(anchor) => self.tell.anchor(anchor),
             FleetReport::ClockStepped(by) => {
                 output::say(&format!("neph: this host's clock was set: by {by}"));
             }
@@ -196,7 +192,7 @@ impl Watch<'_, '_> {
         self.told = now;
         let status = Status {
             running,
-            tally: *self.digest.tally(),
+            tally: self.digest.tally(),
             changes: self.digest.changes(),
         };
         self.tell.status(&status)
@@ -233,7 +229,7 @@ impl Watch<'_, '_> {
             view,
             refused: if is_whole { Vec::new() } else { refusals.end() },
             own,
-            anchor: self.anchor,
+            clock: self.tell.clock().clone(),
             given_up: self.given_up,
             kept,
             transfers: Vec::new(),

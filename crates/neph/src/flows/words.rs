@@ -1,9 +1,10 @@
 //! Lines for people: what runs, a path change, a status.
 
 use neph_flows::{Direction, Evidence, PathNews};
-use neph_model::{Anchor, Fleet, Instant, Own, Span};
+use neph_model::{Fleet, Instant, Own, Span};
 use neph_probe::Sharing;
 
+use super::clock::Clock;
 use super::follow::Traced;
 use super::tell::Status;
 use crate::counted::counted;
@@ -37,7 +38,7 @@ pub(super) fn title(fleet: &Fleet, sources: &[u16], how: Sharing) -> String {
 }
 
 /// A path change as a line; where there are several endpoints, with whose it is.
-pub(super) fn news(fleet: &Fleet, news: &PathNews, anchor: Option<Anchor<Own>>) -> String {
+pub(super) fn news(fleet: &Fleet, news: &PathNews, clock: &Clock) -> String {
     let (change, end) = match news {
         PathNews::Changed(change) => (change, evidence(change.evidence)),
         PathNews::Withdrawn(change) => (change, "withdrawn: it was no path".to_owned()),
@@ -49,7 +50,7 @@ pub(super) fn news(fleet: &Fleet, news: &PathNews, anchor: Option<Anchor<Own>>) 
     };
     let line = format!(
         "{}  {whose}port {:<5}  {:>10} -> {:>10}  {end}",
-        moment(change.at, anchor),
+        moment(change.at, clock),
         change.source_port,
         change.before,
         change.after,
@@ -68,11 +69,10 @@ pub(super) const fn traced(traced: &Traced) -> &'static str {
 }
 
 /// The time of the day in UTC, to a thousandth of a second.
-pub(super) fn moment(at: Instant<Own>, anchor: Option<Anchor<Own>>) -> String {
-    let Some(anchor) = anchor else {
+pub(super) fn moment(at: Instant<Own>, clock: &Clock) -> String {
+    let Some(nanos) = clock.unix_nanos(at) else {
         return format!("{:.3} s", (at - Instant::from_nanos(0)).secs_f64());
     };
-    let nanos = anchor.to_wall(at).unix_nanos();
     jiff::Timestamp::from_nanosecond(nanos.into()).map_or_else(
         |_| format!("{nanos} ns"),
         |at| at.strftime("%H:%M:%S%.3f").to_string(),

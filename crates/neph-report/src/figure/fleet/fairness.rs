@@ -1,8 +1,8 @@
 //! Unfairness: what the slower flows get beside the typical one, over time and as distribution.
 
-use neph_flows::Fairness;
+use neph_flows::{Fairness, Latency};
 use neph_model::Span;
-use neph_stats::{Grid, Reading, Sorted, ecdf, envelope, quantile_needs};
+use neph_stats::{Grid, Level, Reading, Sorted, ecdf, envelope, quantile_needs};
 
 use super::clock::{Clock, whole};
 use super::pair::{Pair, pairs};
@@ -25,11 +25,11 @@ const PER_PAGE: usize = 6;
 const STEP: f64 = 3.0;
 
 /// A quantile over flows: where it stands in [`Fairness::latency`], its name, and the quantile.
-pub(crate) type Quantile = (usize, &'static str, f64);
+type Quantile = (usize, &'static str, f64);
 const QUANTILES: [Quantile; 3] = [(1, "p50", 0.5), (2, "p95", 0.95), (3, "p99", 0.99)];
 
 /// The quantiles that so many flows allow: of eight, p95 is nothing but the slowest.
-pub(crate) fn told(bins: &[Fairness]) -> Vec<Quantile> {
+fn told(bins: &[Fairness]) -> Vec<Quantile> {
     let flows = bins.iter().map(|bin| bin.flows).max().unwrap_or(0) as usize;
     let enough = |(_, _, p): &Quantile| quantile_needs(*p).is_ok_and(|needs| flows >= needs);
     QUANTILES.into_iter().filter(enough).collect()
@@ -75,7 +75,7 @@ pub(in crate::figure) fn draw(data: &CampaignData, settings: &PlotSettings) -> V
     pages.collect()
 }
 
-const CAPTION: &str = "Left: where the lines lie apart, some flows are slower than others at the same moment; where all of them rise together, a queue that all share. Right: which share of the bins had at most that value; a line with two steps is a value that changes between two paths. The difference told is the median over bins. p95 is drawn from 59 flows on, p99 from 299: of fewer it is nothing but the slowest flow. Each pair has its own scale; what lies outside is counted above it.";
+const CAPTION: &str = "Left: where the lines lie apart, some flows are slower than others at the same moment; where all of them rise together, a queue that all share. A flow that lost half of its messages or more is slower than all others: where a line or the range leaves the panel at the top, it falls on such flows. Right: which share of the bins had at most that value; a line with two steps is a value that changes between two paths. The difference told is the median over bins. p95 is drawn from 59 flows on, p99 from 299: of fewer it is nothing but the slowest flow. Each pair has its own scale; what lies outside is counted above it.";
 const RANGE: Colour = Colour::hex(0x0093_9ba8);
 
 fn ink((place, _, _): Quantile) -> Stroke {
@@ -87,9 +87,18 @@ fn ink((place, _, _): Quantile) -> Stroke {
     }
 }
 
+/// What has a number.
 fn values(bins: &[Fairness], place: usize) -> Vec<f64> {
     let bins = bins.iter().filter(|bin| bin.flows > 0);
-    bins.map(|bin| bin.latency[place].millis_f64()).collect()
+    bins.filter_map(|bin| bin.latency[place].took())
+        .map(Span::millis_f64)
+        .collect()
+}
+
+/// How often the quantile falls on a lost flow.
+fn lost(bins: &[Fairness], place: usize) -> usize {
+    let is_lost = |bin: &&Fairness| bin.latency[place] == Latency::Lost;
+    bins.iter().filter(is_lost).count()
 }
 
 fn drawn(pair: &Pair<'_>, height: f64, place: Rect) -> Vec<Mark> {
@@ -126,7 +135,8 @@ fn drawn(pair: &Pair<'_>, height: f64, place: Rect) -> Vec<Mark> {
     shares.x_axis(&mut marks, &format!("round trip, {}", unit.name()));
     shares.y_axis(&mut marks, "share of bins");
     let lines = told(bins).into_iter().filter_map(|one| {
-        let points = steps(values(bins, one.0), &shares, unit)?;
+        let known = (values(bins, one.0), lost(bins, one.0));
+        let points = steps(known, &shares, unit)?;
         let stroke = ink(one);
         Some(Mark::Line { points, stroke })
     });
@@ -150,19 +160,20 @@ fn heading(pair: &Pair<'_>, outside: &str, place: Rect) -> Vec<Mark> {
         Some((quantile, name, _)) if *quantile > 1 => (*quantile, *name),
         _ => (4, "slowest flow"),
     };
-    let mut apart: Vec<f64> = bins
-        .iter()
-        .filter(|bin| bin.flows > 0 && bin.latency[1] > Span::from_nanos(0))
-        .map(|bin| bin.latency[quantile].millis_f64() / bin.latency[1].millis_f64() - 1.0)
-        .collect();
-    apart.sort_unstable_by(f64::total_cmp);
-    let median = apart.get(apart.len() / 2).copied().unwrap_or(0.0);
+    let mut apart: Vec<f64> = bins.iter().filter_map(|bin| above(bin, quantile)).collect();
+    let endless = lost(bins, quantile);
+    let compared = apart.len() + endless;
+    let middle = Sorted::sort(&mut apart).ok();
+    let middle = middle.and_then(|apart| neph_stats::median(apart, endless).ok());
+    let median = match middle {
+        Some(Level::At(median)) => format!("{} above p50", percent(median)),
+        _ => "lost".to_owned(),
+    };
     let flows = bins.iter().map(|bin| bin.flows).max().unwrap_or(0) as usize;
     let plain = format!(
-        "{slow} {} above p50; {}, {}",
-        percent(median),
+        "{slow} {median}; {}, {}",
         plural(flows, "flow"),
-        plural(apart.len(), "bin")
+        plural(compared, "bin")
     );
     let y = place.y + 13.0;
     let note = |x: f64, text: &str| Text::new(Point::new(x, y), Anchor::End, Style::NOTE, text);
@@ -177,13 +188,25 @@ fn heading(pair: &Pair<'_>, outside: &str, place: Rect) -> Vec<Mark> {
         .collect()
 }
 
+/// How far the quantile lies above the median flow, as a share of that; `None` where either has no
+/// number.
+fn above(bin: &Fairness, quantile: usize) -> Option<f64> {
+    let middle = bin.latency[1]
+        .took()
+        .filter(|middle| *middle > Span::ZERO)?;
+    let slow = bin.latency[quantile].took()?;
+    Some(slow.millis_f64() / middle.millis_f64() - 1.0)
+}
+
 /// A value of the bins over time: steps as long as a bin where these can be seen, else a line.
 fn line(pair: &Pair<'_>, value: usize, plot: &Plot, clock: &Clock) -> Vec<Vec<neph_stats::Point>> {
     let (bins, wide) = (pair.fairness(), pair.view.settings.bin);
     let Some(first) = bins.first() else {
         return Vec::new();
     };
-    let value = |bin: &Fairness| bin.latency[value].millis_f64();
+    // Above everything that the panel shows.
+    let beyond = values(bins, 4).into_iter().fold(1.0, f64::max) * 10.0;
+    let value = |bin: &Fairness| bin.latency[value].took().map_or(beyond, Span::millis_f64);
     let pixels = plot.px(clock.at(first.from + wide)) - plot.px(clock.at(first.from));
     if pixels >= STEP {
         let filled: Vec<&Fairness> = bins.iter().filter(|bin| bin.flows > 0).collect();
@@ -239,8 +262,8 @@ fn over_time(pair: &Pair<'_>, plot: &Plot, clock: &Clock, unit: TimeUnit) -> Vec
 }
 
 /// A distribution as steps.
-fn steps(mut values: Vec<f64>, plot: &Plot, unit: TimeUnit) -> Option<Vec<Point>> {
-    let points = ecdf(Sorted::sort(&mut values).ok()?, 0, 200).ok()?;
+fn steps((mut values, lost): (Vec<f64>, usize), plot: &Plot, unit: TimeUnit) -> Option<Vec<Point>> {
+    let points = ecdf(Sorted::sort(&mut values).ok()?, lost, 200).ok()?;
     let mut path = vec![Point::new(plot.area.x, plot.area.bottom())];
     let mut before = 0.0;
     for point in points {

@@ -24,7 +24,6 @@ mod shares;
 mod spectra;
 mod spectrum;
 
-pub(crate) use fairness::told;
 pub(crate) use pair::{Pair, pairs};
 pub(crate) use pooled::Pooled;
 

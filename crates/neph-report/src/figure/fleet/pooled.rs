@@ -1,7 +1,7 @@
 //! A pair over all of its blocks: sums of what was counted, medians of what was compared. Owns no
 //! curves, which are never mixed.
 
-use neph_flows::Share;
+use neph_flows::{PairView, Share};
 use neph_model::Span;
 use neph_stats::{Sorted, rough_quantile};
 
@@ -24,10 +24,12 @@ pub(crate) struct Pooled<'a> {
     pub(crate) inflation: Option<f64>,
     /// Path changes, all together.
     pub(crate) changes: usize,
-    /// The same for each flow and hour; none before any flow was watched, and where flows are too
-    /// short for all changes to be told.
+    /// For each flow and hour in which they could be told; none before any flow was watched, and where
+    /// flows are too short for all changes to be told.
     pub(crate) changes_per_flow_hour: Option<f64>,
     pub(crate) too_short: bool,
+    /// Whether the oldest path changes were more than are kept: `changes` lacks them.
+    pub(crate) forgotten: bool,
     /// Of the stays in a class that were watched long enough, the share that ended soon.
     pub(crate) left_soon: Option<Share>,
     /// How soon that is.
@@ -61,8 +63,9 @@ impl<'a> Pooled<'a> {
         let mut ratios: Vec<f64> = inflations().map(|one| one.ratio - 1.0).collect();
         let sorted = Sorted::sort(&mut ratios).ok();
         let changes = whole(known().map(|one| one.changes).sum());
-        let watched = known().fold(Span::ZERO, |sum, one| sum + one.watched);
-        let hours = watched.secs_f64() / 3600.0;
+        let clear = known().fold(Span::ZERO, |sum, one| sum + one.clear());
+        let clear_changes = whole(known().map(PairView::clear_changes).sum());
+        let hours = clear.secs_f64() / 3600.0;
         let too_short = known().any(|one| one.too_short);
         Some(Self {
             pair,
@@ -72,8 +75,9 @@ impl<'a> Pooled<'a> {
             ends: ends.reduce(|all, one| (all.0.min(one.0), all.1.max(one.1))),
             inflation: sorted.and_then(|ratios| rough_quantile(ratios, 0.5).ok()),
             changes,
-            changes_per_flow_hour: (hours > 0.0 && !too_short).then(|| real(changes) / hours),
+            changes_per_flow_hour: (hours > 0.0 && !too_short).then(|| real(clear_changes) / hours),
             too_short,
+            forgotten: known().any(|one| one.forgotten.is_some()),
             left_soon: Share::together(known().filter_map(|one| one.leave_soon)),
             soon: pair.view.settings.soon,
         })

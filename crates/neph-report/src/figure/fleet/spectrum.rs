@@ -238,7 +238,7 @@ fn changes(marks: &mut Vec<Mark>, pair: &Pair<'_>, clock: &Clock, strip: Rect) {
         reason = "at least 1, at most the number of bins"
     )]
     let each = (1.5 / pixels.max(1e-6)).ceil().clamp(1.0, 1e6) as usize;
-    let most = bins.iter().map(|bin| bin.changes).max().unwrap_or(0);
+    let most = bins.iter().filter_map(|bin| bin.changes).max().unwrap_or(0);
     let plot = Plot {
         area: strip,
         x: clock.scale,
@@ -260,7 +260,7 @@ fn changes(marks: &mut Vec<Mark>, pair: &Pair<'_>, clock: &Clock, strip: Rect) {
     let bars = bins.chunks(each).filter_map(|few| {
         let highest = few
             .iter()
-            .map(|bin| bin.changes)
+            .filter_map(|bin| bin.changes)
             .max()
             .filter(|most| *most > 0)?;
         let left = plot.px(clock.at(few[0].from));

@@ -1,8 +1,8 @@
 //! What holds for all flows together: counted from where each of them was.
 
 use neph_flows::{
-    Class, Curve, CurvePoint, Direction, Fairness, FlowHistory, FlowTally, Inflation, Moved,
-    PairView, PathChange, Share, ShareBin, Spectrum, SpectrumBin,
+    Class, Curve, CurvePoint, Direction, Fairness, FlowHistory, FlowTally, Inflation, Latency,
+    Moved, PairView, PathChange, Share, ShareBin, Spectrum, SpectrumBin,
 };
 use neph_model::{Fleet, Instant, Own, Span};
 use neph_stats::proportion;
@@ -151,8 +151,9 @@ fn fairness(
         Fairness {
             from: bin.from,
             flows,
-            latency: base.map(|one| one + jitter() + queue),
-            changes: u32::try_from(within.count()).unwrap(),
+            lost: 0,
+            latency: base.map(|one| Latency::Took(one + jitter() + queue)),
+            changes: Some(u32::try_from(within.count()).unwrap()),
             base: (flows > 0).then_some(base),
         }
     });

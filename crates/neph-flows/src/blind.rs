@@ -1,0 +1,96 @@
+//! Times in which path changes could not be told, because a queue stood that all flows shared: what
+//! a rate of changes leaves out, above and below the line.
+
+use neph_model::{Instant, Own, Span};
+
+/// Such times, put together where they meet.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Blind {
+    /// From, until, and how much of it there was before.
+    times: Vec<(Instant<Own>, Instant<Own>, Span)>,
+}
+
+impl Blind {
+    /// While queues stood, and `after` them for so long: a change in that time is told when it is
+    /// over. `queues` are in the order of time.
+    pub(crate) fn new(queues: &[(Instant<Own>, Instant<Own>)], after: Span) -> Self {
+        let mut times: Vec<(Instant<Own>, Instant<Own>, Span)> = Vec::new();
+        for (from, until) in queues {
+            let until = *until + after;
+            match times.last_mut() {
+                Some(last) if *from <= last.1 => last.1 = last.1.max(until),
+                Some((begun, ended, before)) => {
+                    let before = *before + (*ended - *begun);
+                    times.push((*from, until, before));
+                }
+                None => times.push((*from, until, Span::ZERO)),
+            }
+        }
+        Self { times }
+    }
+
+    /// Whether a change at this moment may have happened long before.
+    pub(crate) fn hides(&self, at: Instant<Own>) -> bool {
+        let next = self.times.partition_point(|(from, _, _)| *from <= at);
+        next.checked_sub(1)
+            .is_some_and(|index| at <= self.times[index].1)
+    }
+
+    /// How much of the time from one moment to a later one was such.
+    pub(crate) fn within(&self, from: Instant<Own>, until: Instant<Own>) -> Span {
+        self.before(until.max(from)) - self.before(from)
+    }
+
+    fn before(&self, at: Instant<Own>) -> Span {
+        let next = self.times.partition_point(|(from, _, _)| *from <= at);
+        let Some(index) = next.checked_sub(1) else {
+            return Span::ZERO;
+        };
+        let (from, until, before) = self.times[index];
+        before + (at.min(until) - from)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn at(nanos: i64) -> Instant<Own> {
+        Instant::from_nanos(nanos)
+    }
+
+    proptest! {
+        #[test]
+        fn as_much_is_hidden_as_there_are_hidden_moments(
+            ends in prop::collection::vec(0..200_i64, 0..12),
+            after in 1..20_i64,
+            from in 0..250_i64,
+            long in 0..250_i64,
+        ) {
+            let mut ends = ends;
+            ends.sort_unstable();
+            let queues: Vec<_> = ends.chunks_exact(2).map(|two| (at(two[0]), at(two[1]))).collect();
+            let blind = Blind::new(&queues, Span::from_nanos(after));
+            // A moment stands for the nanosecond after it: the last one of a time is not in it.
+            let is_in = |moment: i64| ends
+                .chunks_exact(2)
+                .any(|two| (two[0]..two[1] + after).contains(&moment));
+            let counted = (from..from + long).filter(|moment| is_in(*moment)).count();
+            let told = blind.within(at(from), at(from + long)).nanos();
+            prop_assert_eq!(told, i64::try_from(counted).unwrap());
+            for moment in (0..250).filter(|moment| is_in(*moment)) {
+                prop_assert!(blind.hides(at(moment)));
+            }
+        }
+    }
+
+    #[test]
+    fn before_and_after_a_queue_nothing_is_hidden() {
+        let blind = Blind::new(&[(at(100), at(200))], Span::from_nanos(10));
+        let hidden = [99, 100, 210, 211].map(|moment| blind.hides(at(moment)));
+        assert_eq!(hidden, [false, true, true, false]);
+        assert!(!Blind::default().hides(at(5)));
+    }
+}
