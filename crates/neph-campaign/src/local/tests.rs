@@ -64,7 +64,7 @@ fn carry_out(
 
 /// Keeps the events and a fleet's messages.
 #[derive(Debug, Default)]
-struct Told(Vec<Event>, Vec<FleetMessage>);
+pub(super) struct Told(Vec<Event>, Vec<FleetMessage>);
 
 impl Recorder for Told {
     fn experiment(&self) -> ExperimentId {
@@ -122,7 +122,7 @@ fn echo_that_does_not_go_is_an_event_each_and_one_warning() {
 }
 
 /// An order for a fleet of 16 flows that ask our reflector 20 times each.
-fn fleet_order(url: &str) -> ExperimentOrder {
+pub(super) fn fleet_order(url: &str) -> ExperimentOrder {
     let mut order = order(url);
     order
         .scenario
