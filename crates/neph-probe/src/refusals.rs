@@ -97,6 +97,14 @@ impl RefusalWatch {
         }
     }
 
+    /// The same for one endpoint that told when it was discovered, from `site`: it is not asked again.
+    pub fn told(endpoint: FleetEndpoint, refused: Refusals, site: Option<Place>) -> Self {
+        Self {
+            site,
+            known: vec![(endpoint, refused)],
+        }
+    }
+
     /// What each refused since then; none of those that refused nothing.
     pub fn end(self) -> Vec<(FleetEndpoint, Refusals)> {
         let endpoints: Vec<FleetEndpoint> = self.known.iter().map(|(one, _)| one.clone()).collect();

@@ -5,7 +5,7 @@ use std::thread;
 use std::time::Duration;
 
 use neph_model::{FlowIndex, FlowRole, HostFacts, Load, Wall, Warning};
-use neph_probe::{FleetRun, Flow as Running, ProbeError, Stop};
+use neph_probe::{FleetRun, FleetTally, Flow as Running, ProbeError, RefusalWatch, Stop};
 use neph_store::{Recorder, StoreError};
 
 use super::flows::{Missing, Ready};
@@ -147,8 +147,22 @@ impl<'a> Course<'a> {
         self.ended.is_some()
     }
 
-    /// What came of it, once it is over.
-    pub(super) fn end(mut self, around: &Around) -> Result<Carried, CarryError> {
+    /// Who is to be asked what its caps refused: where all was answered there is nothing to ask, and
+    /// what was cut short does not count.
+    pub(super) fn unanswered(&mut self) -> Option<RefusalWatch> {
+        let is_whole = |tally: FleetTally| tally.lost + tally.failed == 0;
+        if self.order.stop.is_set() || self.cut || self.intake.fleet().is_some_and(is_whole) {
+            return None;
+        }
+        self.ready.refusals.take()
+    }
+
+    /// What came of it, once it is over; `refused` by the caps of its reflector.
+    pub(super) fn end(
+        mut self,
+        around: &Around,
+        refused: Vec<Warning>,
+    ) -> Result<Carried, CarryError> {
         if let Some(refused) = self.refused.take() {
             return Err(refused.into());
         }
@@ -159,6 +173,7 @@ impl<'a> Course<'a> {
             (None, false) => self.intake.verdict(),
         };
         let mut warnings = self.intake.warnings();
+        warnings.extend(refused);
         warnings.extend(peer::sizes_not_applied(&self.ready.specs[0]));
         warnings.extend(around.warnings.iter().cloned());
         self.host.congestion_control = self.intake.congestion();
