@@ -104,7 +104,7 @@ pub struct Carried {
     pub late: Option<u64>,
     /// The routes of a fleet's flows, where the order asks for them and they could be had.
     pub trace: Option<FlowTrace>,
-    /// (monotonic since start, wall) pairs in nanoseconds, one a second.
+    /// (monotonic since start, wall) pairs in nanoseconds, one a second; of more than an hour fewer.
     pub anchors: Vec<(i64, i64)>,
     /// The host that sent, by [`crate::provenance::host_facts`] in the sender's namespace.
     pub host: HostFacts,

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use neph_model::{ByteSize, Scenario, Span};
+use neph_store::most_journalled;
 
 use crate::pairs::sites_to_server;
 use crate::plan::Plan;
@@ -22,6 +23,8 @@ pub struct Estimate {
     pub response_bytes: ByteSize,
     /// What the messages of fleets take on the disk.
     pub fleet_bytes: ByteSize,
+    /// What they take on top while they are measured: of those that run at the same time.
+    pub journal_bytes: ByteSize,
     /// One block: throughput checks, experiments, traces of flows, pauses.
     pub block: Span,
     /// What traces of flows add to a block, at most, where routers answer once a second.
@@ -99,6 +102,19 @@ fn fleet_bytes(scenario: &Scenario) -> u64 {
     messages.unwrap_or(0).saturating_mul(FLEET_MESSAGE_BYTES)
 }
 
+/// The most that the journals of fleets that run at the same time take.
+fn journal_bytes(scenarios: &[Scenario], groups: &[u32]) -> u64 {
+    let mut of_group: BTreeMap<u32, u64> = BTreeMap::new();
+    for (scenario, group) in scenarios.iter().zip(groups) {
+        if scenario.flows().is_some() {
+            let messages = scenario.messages_of_all_flows();
+            *of_group.entry(*group).or_default() +=
+                most_journalled(messages, length(scenario)).bytes();
+        }
+    }
+    of_group.into_values().max().unwrap_or(0)
+}
+
 /// What `plan` with its `scenarios` takes.
 pub fn estimate(plan: &Plan, scenarios: &[Scenario]) -> Estimate {
     let blocks = u64::from(plan.blocks);
@@ -130,6 +146,7 @@ pub fn estimate(plan: &Plan, scenarios: &[Scenario]) -> Estimate {
                 .saturating_mul(scenario.response_size.bytes())
         })),
         fleet_bytes: ByteSize(sum(&fleet_bytes)),
+        journal_bytes: ByteSize(journal_bytes(scenarios, &groups)),
         block,
         slow_traces: scenarios
             .iter()

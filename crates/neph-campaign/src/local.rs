@@ -3,6 +3,7 @@
 //! Turns orders into flows of `neph-probe`, and what they tell into what the recorder keeps. Own
 //! marks are stored relative to the experiment's start.
 
+mod caps;
 mod course;
 mod fleet;
 mod flows;
@@ -165,8 +166,13 @@ impl Carrier for LocalCarrier {
             },
             warnings: links::warnings(&before.1, &self.links()),
         };
-        let ends = courses.into_iter();
-        ends.map(|course| course?.end(&around)).collect()
+        let unanswered = courses
+            .iter_mut()
+            .map(|course| course.as_mut().ok()?.unanswered());
+        let refused = caps::refused(unanswered.collect());
+        let ends = courses.into_iter().zip(refused);
+        ends.map(|(course, refused)| course?.end(&around, refused))
+            .collect()
     }
 
     fn check_throughput(&mut self, order: &ThroughputOrder) -> Throughput {

@@ -12,8 +12,7 @@ use crate::plan::Plan;
 pub type Addresses = BTreeMap<String, Vec<IpAddr>>;
 
 /// Resolves every host of `plan` through `resolver`, which is asked once per host and says why
-/// there is no address. With a lab, it should know the lab's site names. `source` is the text the
-/// plan was read from.
+/// there is no address. `source` is the text the plan was read from.
 ///
 /// # Errors
 /// Every host without an address, at each place where the plan writes it.
@@ -46,7 +45,8 @@ pub fn resolve(
     problems.verdict(Some(found))
 }
 
-fn hosts(plan: &Plan) -> impl Iterator<Item = (&str, Range<usize>)> {
+/// Every host that a plan names, and where it is written, in bytes of the plan's text.
+pub fn hosts(plan: &Plan) -> impl Iterator<Item = (&str, Range<usize>)> {
     let endpoints = plan.endpoints.iter();
     let endpoints = endpoints.map(|e| (e.target.host.as_str(), e.written_at.clone()));
     let pings = plan

@@ -101,6 +101,8 @@ fn the_plans_of_flows_cost_what_their_comments_say() {
     assert_eq!(cost.messages, 512 * 5 * 4 * 3_600);
     let mega = cost.fleet_bytes.bytes() / 1_000_000;
     assert!((520..580).contains(&mega), "{mega} MB");
+    let mega = cost.journal_bytes.bytes() / 1_000_000;
+    assert!((240..260).contains(&mega), "{mega} MB while it runs");
     let (_, plan, scenarios) = read("flows-seasons.toml");
     let cost = estimate(&plan, &scenarios);
     assert_eq!(cost.whole, Span::from_secs(4 * 2 * 305));

@@ -92,7 +92,7 @@ pub struct Experiment {
     pub tally: Tally,
     /// What makes it less trustworthy.
     pub warnings: Vec<Warning>,
-    /// (monotonic since start, wall) pairs, one a second: `(nanoseconds, Unix nanoseconds)`.
+    /// (monotonic since start, wall) pairs, one a second, of more than an hour fewer: `(nanoseconds, Unix nanoseconds)`.
     pub anchors: Vec<(i64, i64)>,
 }
 

@@ -66,6 +66,20 @@ pub enum Warning {
         /// How many.
         packets: u64,
     },
+    /// The reflector got more messages than it takes: what it refused is among the lost.
+    MessagesRefused {
+        /// How many.
+        messages: u64,
+        /// Its cap: messages a second from one address.
+        per_second: u32,
+    },
+    /// The reflector got more connections than it takes.
+    ConnectionsRefused {
+        /// How many.
+        connections: u64,
+        /// Its cap: connections at the same time from one address. It has another for all addresses.
+        at_a_time: u32,
+    },
     /// The lab's link could not keep its word.
     LinkLate {
         /// Packets that left later than the link tolerates after they were due: 50 us, or 2 % of its delay.
@@ -93,7 +107,14 @@ impl Warning {
             | Self::StampsMissing { percent } => *percent,
             Self::ClockStepped { times } | Self::Reconnected { times } => f64::from(*times),
             Self::FewMessages { replies } => -(*replies as f64),
-            Self::LinkBroke { packets } | Self::DroppedHere { packets } => *packets as f64,
+            Self::LinkBroke { packets: count }
+            | Self::DroppedHere { packets: count }
+            | Self::MessagesRefused {
+                messages: count, ..
+            }
+            | Self::ConnectionsRefused {
+                connections: count, ..
+            } => *count as f64,
             Self::EchoMissing { names, .. } => names.len() as f64,
             Self::SizesNotApplied { .. } => 0.0,
         }
@@ -127,6 +148,12 @@ impl Warning {
             }
             Self::DroppedHere { .. } => {
                 "use fewer flows or a longer interval, or raise net.core.rmem_max: losses of this experiment are partly our own"
+            }
+            Self::MessagesRefused { .. } => {
+                "ask for fewer flows or at a longer interval, or start neph reflect with a higher --max-rate: losses of this experiment are partly the reflector's own"
+            }
+            Self::ConnectionsRefused { .. } => {
+                "ask for fewer flows, or start neph reflect with a higher --max-connections-per-peer and --max-connections"
             }
             Self::LinkLate { .. } => {
                 "lower the rate through the lab's link, or free a core: the emulated delay was exceeded"
@@ -176,6 +203,22 @@ impl fmt::Display for Warning {
             Self::DroppedHere { packets } => {
                 write!(f, "this host dropped {packets} replies unread")
             }
+            Self::MessagesRefused {
+                messages,
+                per_second,
+            } => write!(
+                f,
+                "the reflector refused {messages} message{}, beyond its cap of {per_second} a second from one address",
+                plural(*messages)
+            ),
+            Self::ConnectionsRefused {
+                connections,
+                at_a_time,
+            } => write!(
+                f,
+                "the reflector refused {connections} connection{}, beyond its cap of {at_a_time} at a time from one address, or of all",
+                plural(*connections)
+            ),
             Self::LinkBroke { packets: 1 } => {
                 f.write_str("the lab's link lost 1 packet that it should have carried")
             }
@@ -205,6 +248,10 @@ fn often(times: u32) -> String {
     }
 }
 
+const fn plural(count: u64) -> &'static str {
+    if count == 1 { "" } else { "s" }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -226,6 +273,14 @@ mod tests {
                 names: vec!["metro".to_owned(), "dns".to_owned()],
                 why: "not permitted".to_owned(),
             },
+            Warning::MessagesRefused {
+                messages: 40,
+                per_second: 10,
+            },
+            Warning::ConnectionsRefused {
+                connections: 1,
+                at_a_time: 512,
+            },
             Warning::LinkLate { packets: 1, worst },
             Warning::LinkLate { packets: 2, worst },
             Warning::LinkBroke { packets: 1 },
@@ -240,6 +295,8 @@ mod tests {
                 "only 0 replies",
                 "no reflector answers: requests of 64 B and replies of 1 MiB are not what was measured",
                 "no ICMP echo to metro, dns: not permitted",
+                "the reflector refused 40 messages, beyond its cap of 10 a second from one address",
+                "the reflector refused 1 connection, beyond its cap of 512 at a time from one address, or of all",
                 "the lab's link sent 1 packet late, by 80.0 us",
                 "the lab's link sent 2 packets late, the worst by 80.0 us",
                 "the lab's link lost 1 packet that it should have carried",

@@ -136,6 +136,15 @@ impl RefusalWatch {
         }
     }
 
+    /// The same for one endpoint that told when it was discovered, from `site`: it is not asked again.
+    pub fn told(endpoint: FleetEndpoint, refused: Refusals, site: Option<Place>) -> Self {
+        Self {
+            site,
+            endpoints: vec![endpoint],
+            before: Before::Known(vec![Some(refused)]),
+        }
+    }
+
     /// What each refused since then; none of those that refused nothing. Takes 3 s at worst.
     pub fn end(self) -> Vec<(FleetEndpoint, Refusals)> {
         let before = match self.before {

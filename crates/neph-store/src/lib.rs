@@ -27,9 +27,9 @@ pub use export::{
     export_csv, export_fleet_csv, export_fleet_jsonl, export_fleet_parquet, export_jsonl,
     export_latency_tester_csv, export_latency_tester_folder, export_parquet,
 };
-pub use fleet::SentWithin;
 #[doc(hidden)]
 pub use fleet::fuzzing as fleet_fuzzing;
+pub use fleet::{SentWithin, most_journalled};
 pub use import::{
     ImportReport, ImportedExperiment, LatencyTesterOutput, Problem, import_latency_tester,
 };

@@ -12,6 +12,8 @@ mod gallery;
 mod kills;
 #[path = "lab/network_stage.rs"]
 mod network_stage;
+#[path = "lab/resumed.rs"]
+mod resumed;
 #[path = "lab/stage.rs"]
 mod stage;
 #[path = "lab/syn.rs"]

@@ -5,7 +5,7 @@ use std::thread;
 use std::time::Duration;
 
 use neph_model::{FlowIndex, FlowRole, HostFacts, Load, Wall, Warning};
-use neph_probe::{FleetRun, Flow as Running, ProbeError, Stop};
+use neph_probe::{FleetRun, FleetTally, Flow as Running, ProbeError, RefusalWatch, Stop};
 use neph_store::{Recorder, StoreError};
 
 use super::flows::{Missing, Ready};
@@ -23,7 +23,7 @@ pub(super) struct Course<'a> {
     ready: Ready,
     intake: Intake,
     host: HostFacts,
-    stop: Stop,
+    leash: Leash,
     /// The flows that run, in the order of their specifications.
     running: Vec<Option<Running>>,
     fleet: Option<FleetRun>,
@@ -35,6 +35,16 @@ pub(super) struct Course<'a> {
     cut: bool,
     /// When the last of its flows was over.
     ended: Option<Wall>,
+}
+
+/// Stops what was started with it when it goes: where one flow cannot start, those that run already
+/// would go on to the end of their schedules, in the way of whatever is measured next.
+struct Leash(Stop);
+
+impl Drop for Leash {
+    fn drop(&mut self) {
+        self.0.set();
+    }
 }
 
 /// What is the same for all that ran at the same time.
@@ -60,7 +70,7 @@ impl<'a> Course<'a> {
             ready,
             intake,
             host,
-            stop: Stop::new(),
+            leash: Leash(Stop::new()),
             running: Vec::new(),
             fleet: None,
             fault: None,
@@ -74,7 +84,7 @@ impl<'a> Course<'a> {
 
     fn start(&mut self) -> Result<(), CarryError> {
         for spec in &self.ready.specs {
-            let stop = self.stop.clone();
+            let stop = self.leash.0.clone();
             if let (FlowRole::Main, Some(spec)) = (spec.role, &self.ready.fleet) {
                 let run = FleetRun::start(spec.clone(), stop);
                 self.fleet = Some(run.map_err(|error| failed("start the fleet", error))?);
@@ -91,7 +101,7 @@ impl<'a> Course<'a> {
     /// Takes in and records what was told since the last time.
     fn go_on(&mut self) {
         if self.order.stop.is_set() || self.cut {
-            self.stop.set();
+            self.leash.0.set();
         }
         self.take_fleet();
         self.take_flows();
@@ -100,7 +110,7 @@ impl<'a> Course<'a> {
         }
         // What runs beside the main flow ends with it.
         if self.fleet.is_none() && self.running[0].is_none() {
-            self.stop.set();
+            self.leash.0.set();
         }
         if self.fleet.is_none() && self.running.iter().all(Option::is_none) {
             self.ended = Some(neph_probe::anchor().wall);
@@ -137,8 +147,22 @@ impl<'a> Course<'a> {
         self.ended.is_some()
     }
 
-    /// What came of it, once it is over.
-    pub(super) fn end(mut self, around: &Around) -> Result<Carried, CarryError> {
+    /// Who is to be asked what its caps refused: where all was answered there is nothing to ask, and
+    /// what was cut short does not count.
+    pub(super) fn unanswered(&mut self) -> Option<RefusalWatch> {
+        let is_whole = |tally: FleetTally| tally.lost + tally.failed == 0;
+        if self.order.stop.is_set() || self.cut || self.intake.fleet().is_some_and(is_whole) {
+            return None;
+        }
+        self.ready.refusals.take()
+    }
+
+    /// What came of it, once it is over; `refused` by the caps of its reflector.
+    pub(super) fn end(
+        mut self,
+        around: &Around,
+        refused: Vec<Warning>,
+    ) -> Result<Carried, CarryError> {
         if let Some(refused) = self.refused.take() {
             return Err(refused.into());
         }
@@ -149,6 +173,7 @@ impl<'a> Course<'a> {
             (None, false) => self.intake.verdict(),
         };
         let mut warnings = self.intake.warnings();
+        warnings.extend(refused);
         warnings.extend(peer::sizes_not_applied(&self.ready.specs[0]));
         warnings.extend(around.warnings.iter().cloned());
         self.host.congestion_control = self.intake.congestion();
@@ -204,3 +229,6 @@ pub(super) fn run(courses: &mut [Result<Course<'_>, CarryError>], progress: &dyn
         thread::sleep(TICK);
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -8,13 +8,13 @@ use neph_model::{
 };
 use neph_probe::{
     Asking, ConnectionUse, Discovery, FleetSpec, FlowSpec, IpVersion, Place, Priority,
-    SYNS_A_SECOND_EACH, Schedule, Stop, SynSchedule, Target, TargetError, TlsVersion,
+    RefusalWatch, SYNS_A_SECOND_EACH, Schedule, Stop, SynSchedule, Target, TargetError, TlsVersion,
     TracerouteSpec, Trust, discover,
 };
 use neph_text::parse_duration;
 
-use super::failed;
 use super::fleet::fleet;
+use super::{caps, failed};
 use crate::carrier::{CarryError, ExperimentOrder, Progress, TracerouteOrder};
 
 /// How long to wait at least for somebody to say who they are: this is not yet the measurement, so
@@ -32,6 +32,8 @@ pub(super) struct Ready {
     pub(super) fleet: Option<FleetSpec>,
     /// What the order wants beside the main flow and cannot have.
     pub(super) missing: Vec<Missing>,
+    /// What the fleet's reflector refused before.
+    pub(super) refusals: Option<RefusalWatch>,
     /// Who answers the main flow.
     pub(super) found: Discovery,
     pub(super) site: Option<Place>,
@@ -64,6 +66,7 @@ pub(super) fn ready(order: &ExperimentOrder, site: Option<Place>) -> Result<Read
     let missing = beside(order, &mut specs);
     Ok(Ready {
         specs,
+        refusals: fleet.as_ref().and_then(|fleet| caps::watch(&found, fleet)),
         fleet,
         missing,
         found,

@@ -1,5 +1,6 @@
 //! What running flows tell, turned into what the recorder keeps.
 
+mod anchors;
 mod fleet;
 
 use std::collections::BTreeMap;
@@ -16,6 +17,7 @@ use neph_store::{Recorder, StoreError};
 use super::flows::Missing;
 use crate::carrier::Ending;
 use crate::provenance::{self, CpuTimes};
+use anchors::Anchors;
 
 /// How often the host's CPU is looked at.
 const SAMPLES: Span = Span::from_secs(1);
@@ -27,7 +29,7 @@ pub(crate) struct Intake {
     messages: Vec<Message>,
     of_fleet: Vec<FleetMessage>,
     events: Vec<Event>,
-    anchors: Vec<(i64, i64)>,
+    anchors: Anchors,
     clock_steps: u32,
     main: Tally,
     fleet: Option<FleetTally>,
@@ -53,7 +55,7 @@ impl Intake {
             messages: Vec::with_capacity(4096),
             of_fleet: Vec::new(),
             events: Vec::new(),
-            anchors: vec![(0, origin.wall.unix_nanos())],
+            anchors: Anchors::begun((0, origin.wall.unix_nanos())),
             clock_steps: 0,
             main: Tally::default(),
             fleet: None,
@@ -111,7 +113,7 @@ impl Intake {
             }
             Report::Anchor(anchor) if flow.0 == 0 => {
                 let at = (anchor.at - self.origin.at).nanos();
-                self.anchors.push((at, anchor.wall.unix_nanos()));
+                self.anchors.add((at, anchor.wall.unix_nanos()));
             }
             Report::Ended(tally) if flow.0 == 0 => self.main = tally,
             Report::Reply(_) | Report::Anchor(_) | Report::Ended(_) => {}
@@ -236,7 +238,7 @@ impl Intake {
 
     /// (monotonic since start, wall) pairs.
     pub(crate) fn into_anchors(self) -> Vec<(i64, i64)> {
-        self.anchors
+        self.anchors.into_readings()
     }
 }
 

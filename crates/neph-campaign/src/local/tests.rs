@@ -2,7 +2,7 @@ use neph_model::{
     CampaignId, Event, EventKind, Experiment, ExperimentId, FleetMessage, FleetOutcome, Message,
     Sample, Scenario, Span, Wall, Warning,
 };
-use neph_probe::{Reflector, ReflectorSpec};
+use neph_probe::{Caps, Reflector, ReflectorSpec};
 use neph_store::{Recorder, StoreError};
 use neph_text::Source;
 
@@ -64,7 +64,7 @@ fn carry_out(
 
 /// Keeps the events and a fleet's messages.
 #[derive(Debug, Default)]
-struct Told(Vec<Event>, Vec<FleetMessage>);
+pub(super) struct Told(Vec<Event>, Vec<FleetMessage>);
 
 impl Recorder for Told {
     fn experiment(&self) -> ExperimentId {
@@ -122,7 +122,7 @@ fn echo_that_does_not_go_is_an_event_each_and_one_warning() {
 }
 
 /// An order for a fleet of 16 flows that ask our reflector 20 times each.
-fn fleet_order(url: &str) -> ExperimentOrder {
+pub(super) fn fleet_order(url: &str) -> ExperimentOrder {
     let mut order = order(url);
     order
         .scenario
@@ -296,4 +296,32 @@ fn fleets_run_at_the_same_time_and_one_that_fails_leaves_the_others_alone() {
         latest_begin < earliest_end,
         "{latest_begin:?} {earliest_end:?}"
     );
+}
+
+#[test]
+fn what_the_caps_of_a_reflector_refused_to_a_fleet_is_a_warning() {
+    let here = ([127, 0, 0, 1], 0).into();
+    let caps = Caps {
+        messages_per_second: 100,
+        ..Caps::default()
+    };
+    let spec = ReflectorSpec::at(here);
+    let ours = Reflector::start(&ReflectorSpec { caps, ..spec }).expect("a reflector");
+    let mut carrier = LocalCarrier::new();
+    // The second time only what was refused meanwhile counts.
+    for _ in 0..2 {
+        let order = fleet_order(&format!("udp://{}", ours.address()));
+        prepare(&mut carrier, &order).expect("a reflector is there");
+        let mut told = Told::default();
+        let whole = carry_out(&mut carrier, &order, &mut told, &|_| {}).expect("it can be");
+        let lost = told.1.iter().filter(|one| one.reply().is_none()).count();
+        let refused = whole.warnings.iter().find_map(|warning| match warning {
+            Warning::MessagesRefused {
+                messages,
+                per_second: 100,
+            } => usize::try_from(*messages).ok(),
+            _ => None,
+        });
+        assert_eq!(refused, Some(lost), "{:?}", whole.warnings);
+    }
 }

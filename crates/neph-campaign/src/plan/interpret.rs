@@ -220,7 +220,7 @@ fn endpoints(typed: &TypedPlan, problems: &Problems<'_>) -> Vec<Endpoint> {
         let pause = pause.map_or(Span::ZERO, |pause| span(pause.value));
         let seasons = (typed.sections.seasons.as_slice(), pause);
         season::apply(&mut axes, seasons, &endpoint.span, problems);
-        if axes.parameters.contains_key("from") && typed.sections.lab.is_none() {
+        if axes.parameters.contains_key("from") && !typed.sections.has_lab {
             let fault = Fault::new("'from' names a lab site, but there is no lab", "add [lab]");
             problems.add(endpoint.span.clone(), fault);
         }

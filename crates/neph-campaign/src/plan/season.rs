@@ -198,7 +198,7 @@ fn check_topologies(sections: &Sections, problems: &Problems<'_>) {
     let Some(topology) = sections.seasons.iter().find_map(own) else {
         return;
     };
-    let fault = if sections.lab.is_none() {
+    let fault = if !sections.has_lab {
         Fault::new("a season has a topology, but there is no lab", "add [lab]")
     } else if sections.throughput.is_some() || sections.traceroute.is_some() {
         let what = "throughput checks and traceroutes are made once per block, in whatever \

@@ -55,10 +55,13 @@ pub(crate) struct Sections {
     pub(crate) compares: Vec<ComparePlan>,
     pub(crate) seasons: Vec<Season>,
     pub(crate) lab: Option<LabPlan>,
+    /// There is a `[lab]`, also where mistakes in it leave no lab.
+    pub(crate) has_lab: bool,
     pub(crate) limits: Limits,
 }
 
 pub(crate) fn read(fields: &mut Fields<'_>) -> Sections {
+    let lab_table = fields.table("lab");
     let mut sections = Sections {
         companion: companion(fields.table("companion")),
         throughput: fields.table("throughput").and_then(throughput),
@@ -66,7 +69,8 @@ pub(crate) fn read(fields: &mut Fields<'_>) -> Sections {
         flow_trace: fields.table("trace").and_then(flow_trace),
         compares: compare::read(fields),
         seasons: season::read(fields),
-        lab: fields.table("lab").and_then(lab),
+        has_lab: lab_table.is_some(),
+        lab: lab_table.and_then(lab),
         limits: fields.table("limits").map_or_else(Limits::default, limits),
         ..Sections::default()
     };

@@ -20,6 +20,8 @@ mod visit;
 #[cfg(test)]
 mod tests;
 
+use neph_model::{ByteSize, Span};
+
 pub(crate) use counts::Counts;
 pub(crate) use place::FleetPlace;
 pub(crate) use recorder::FleetRecorder;
@@ -32,3 +34,14 @@ const SEGMENT_MESSAGES: u64 = 1 << 20;
 /// Time after which one closes, however few messages there are, nanoseconds: until then they are
 /// safe but only neph reads them.
 const SEGMENT_TIME: i64 = 600 * 1_000_000_000;
+/// What a message takes in a journal: its record, and its part of a frame.
+const JOURNALLED_BYTES: u64 = record::RECORD_BYTES as u64 + 1;
+
+/// What a fleet's journal takes at the most while it is measured, beside its closed segments;
+/// `messages` are spread evenly over `time`.
+pub fn most_journalled(messages: u64, time: Span) -> ByteSize {
+    let (segment, time) = (SEGMENT_TIME.unsigned_abs(), time.nanos().unsigned_abs());
+    let within = u128::from(messages) * u128::from(segment) / u128::from(time.max(segment));
+    let open = u64::try_from(within).unwrap_or(u64::MAX);
+    ByteSize(open.min(SEGMENT_MESSAGES) * JOURNALLED_BYTES)
+}

@@ -130,6 +130,25 @@ fn a_segment_closes_after_ten_minutes_while_recording_goes_on() {
 }
 
 #[test]
+fn the_journal_takes_what_is_told_of_it() {
+    let (_folder, place) = place();
+    let mut recorder = recorder(&place);
+    // 2,560 messages a second, told every 50 ms.
+    for call in 0..100 {
+        let messages: Vec<_> = (0..128).map(|lane| fleet_message(lane, call, 0)).collect();
+        recorder.append(&messages).expect("recorded");
+    }
+    let taken = fs::metadata(place.journal(1)).expect("there").len();
+    let told = most_journalled(12_800, Span::from_secs(5)).bytes();
+    assert!((told * 9 / 10..=told).contains(&taken), "{taken}, {told}");
+    // Of ten hours the last ten minutes, and of many messages the last million.
+    let hours = most_journalled(60 * 12_800, Span::from_secs(36_000));
+    assert_eq!(hours.bytes(), told);
+    let many = most_journalled(u64::MAX, Span::from_secs(36_000));
+    assert_eq!(many.bytes(), SEGMENT_MESSAGES * JOURNALLED_BYTES);
+}
+
+#[test]
 fn only_what_was_sent_within_the_time_is_handed_out() {
     let (_folder, place) = place();
     let mut recorder = recorder(&place);

@@ -1,6 +1,7 @@
 //! Telling, message by message, what is safe: for whoever must know it from outside.
 //!
-//! Each line of the file is `experiment flow seq`, written after the store has the message.
+//! Each line of the file is `experiment flow seq`, written after the store has the message. A flow of
+//! a fleet is `lane/port`: a lane's next flow counts from 0 again.
 
 use std::fs::{File, OpenOptions};
 use std::io::Write;
@@ -75,6 +76,19 @@ struct Telling<'a> {
     file: &'a File,
 }
 
+impl Telling<'_> {
+    /// `places` are flows and messages.
+    fn tell(&mut self, places: impl Iterator<Item = String>) {
+        let experiment = self.inner.experiment();
+        let mut lines = String::new();
+        for place in places {
+            lines.push_str(&format!("{experiment} {place}\n"));
+        }
+        // Whoever reads the file loses a line; the store has the message all the same.
+        let _ = self.file.write_all(lines.as_bytes());
+    }
+}
+
 impl Recorder for Telling<'_> {
     fn experiment(&self) -> ExperimentId {
         self.inner.experiment()
@@ -82,21 +96,18 @@ impl Recorder for Telling<'_> {
 
     fn messages(&mut self, messages: &[Message]) -> Result<(), StoreError> {
         self.inner.messages(messages)?;
-        let experiment = self.inner.experiment();
-        let mut lines = String::with_capacity(64 * messages.len());
-        for message in messages {
-            lines.push_str(&format!(
-                "{experiment} {} {}\n",
-                message.flow.0, message.seq
-            ));
-        }
-        // Whoever reads the file loses a line; the store has the message all the same.
-        let _ = self.file.write_all(lines.as_bytes());
+        let places = messages.iter();
+        self.tell(places.map(|message| format!("{} {}", message.flow.0, message.seq)));
         Ok(())
     }
 
     fn fleet(&mut self, messages: &[FleetMessage]) -> Result<(), StoreError> {
-        self.inner.fleet(messages)
+        self.inner.fleet(messages)?;
+        self.tell(messages.iter().map(|message| {
+            let (lane, port, seq) = (message.lane.0, message.source_port, message.seq);
+            format!("{lane}/{port} {seq}")
+        }));
+        Ok(())
     }
 
     fn event(&mut self, event: &Event) -> Result<(), StoreError> {

@@ -4,8 +4,8 @@
 use std::fs::File;
 use std::ops::Range;
 
-use neph_campaign::Plan;
 use neph_campaign::plan::{LabPlan, LabReflector};
+use neph_campaign::{Plan, resolve};
 use neph_lab::Topology;
 use neph_text::{Fault, Placed, Problems, Source, did_you_mean};
 
@@ -35,13 +35,31 @@ pub(super) fn check(plan: &Plan, problems: &Problems<'_>) {
     }
 }
 
-/// Notes every site that a topology does not have.
+/// Notes every site that a topology does not have, and every site that is named as a host.
 pub(super) fn check_sites(read: &Read, problems: &Problems<'_>) {
     let plan = &read.plan;
     if let Some(lab) = &plan.lab {
         for scene in &read.scenes {
             check_sites_of(plan, lab, &scene.topology, problems);
         }
+    }
+    check_hosts(read, problems);
+}
+
+/// Within a lab nothing knows the addresses of its sites' names.
+fn check_hosts(read: &Read, problems: &Problems<'_>) {
+    for (host, written_at) in resolve::hosts(&read.plan) {
+        let mut sites = read.scenes.iter().flat_map(|scene| &scene.topology.sites);
+        let Some(site) = sites.find(|site| site.name == host) else {
+            continue;
+        };
+        let what =
+            format!("host '{host}' is a site of the lab, and a site is reached by its address");
+        let remedy = site.addresses().next().map_or_else(
+            || "it is a switch, which has none: name a site".to_owned(),
+            |address| format!("write {address}"),
+        );
+        problems.add(written_at, Fault::new(what, remedy));
     }
 }
 

@@ -86,8 +86,8 @@ fn tell_fleets(out: &mut impl Write, cost: &Estimate) -> std::io::Result<()> {
     }
     writeln!(
         out,
-        "disk: about {} for the fleets' messages",
-        cost.fleet_bytes
+        "disk: about {} for the fleets' messages, and up to {} more while they are measured",
+        cost.fleet_bytes, cost.journal_bytes
     )
 }
 

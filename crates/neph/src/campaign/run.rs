@@ -57,7 +57,8 @@ pub(crate) struct Settings {
     /// No report at the end
     #[arg(long)]
     pub(crate) no_report: bool,
-    /// Append 'experiment flow seq' to this file for each message that is safe in the store
+    /// Append 'experiment flow seq' to this file for each message that is safe in the store; a flow of
+    /// a fleet is 'lane/port'
     #[arg(long, value_name = "FILE")]
     pub(crate) acknowledge: Option<PathBuf>,
 }

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use neph_probe::{Reflector, ReflectorSpec};
+use neph_probe::{Caps, Reflector, ReflectorSpec};
 use serde_json::Value;
 
 use crate::neph::Place;
@@ -105,4 +105,36 @@ fn exports(place: &Place) {
         "x",
     ];
     assert_eq!(place.neph(wrong).status, 2);
+}
+
+#[test]
+fn what_a_reflectors_caps_refused_is_told_by_the_run_the_experiment_and_the_report() {
+    let caps = Caps {
+        messages_per_second: 100,
+        ..Caps::default()
+    };
+    let spec = ReflectorSpec::at(([127, 0, 0, 1], 0).into());
+    let reflector = Reflector::start(&ReflectorSpec { caps, ..spec }).expect("a reflector");
+    let place = Place::empty();
+    let plan = plan(reflector.address()).replace("[trace]", "[trace]\nenabled = false");
+    fs::write(place.path("p.toml"), plan).expect("written");
+
+    let ran = place.neph(["run", "p.toml", "--no-report"]);
+    assert_eq!(ran.status, 0, "{}", ran.err);
+    let told = "beyond its cap of 100 a second from one address";
+    let flags = ran.err.lines().filter(|line| line.contains(told));
+    assert_eq!(flags.count(), 2, "one in each block: {}", ran.err);
+
+    let shown = place.neph(["show", "last", "--format", "json"]).out;
+    let shown: Value = serde_json::from_str(&shown).expect("JSON");
+    let id = shown["experiments"][0]["id"].as_str().expect("a text");
+    let shown = place.neph(["show", id]).out;
+    assert!(
+        shown.contains(told) && shown.contains("--max-rate"),
+        "{shown}"
+    );
+    let ran = place.neph(["report", "--output", "report"]);
+    assert_eq!(ran.status, 0, "{}{}", ran.out, ran.err);
+    let page = fs::read_to_string(place.path("report/index.html")).expect("a page");
+    assert!(page.contains(told) && page.contains("--max-rate"), "{page}");
 }

@@ -197,6 +197,9 @@ site = "sever"
 [[lab.reflector]]
 site = "server"
 flags = ["--tls", "--listn"]
+[[endpoint]]
+name = "b"
+url = "udp://server:8080"
 "#;
     fs::write(place.path("plan.toml"), plan).expect("a file");
     let found = [
@@ -206,6 +209,7 @@ flags = ["--tls", "--listn"]
         ("plan.toml:14:10", "known here: client, server"),
         ("plan.toml:16:8", "did you mean 'server'?"),
         ("plan.toml:19:10", "'--listn'"),
+        ("plan.toml:22:7", "write 10.80.1.2"),
     ];
     for command in ["check", "plan", "run"] {
         let ran = place.neph([command, "plan.toml"]);

@@ -1,13 +1,18 @@
 //! A plan's fleet over a diamond of routers: the paths that its `[trace]` finds are those that there
 //! are, and its flows take as long as their paths.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::net::IpAddr;
+use std::num::NonZeroU32;
+use std::path::Path;
 use std::process::Command;
 
+use neph_lab::{Lab, Recording, Topology, TruthFile, UpOptions, flows_of};
 use neph_model::{ExperimentId, FlowRoute, FlowTrace, Span};
+use neph_probe::{Reflector, ReflectorSpec};
 use neph_store::{Access, SentWithin, Store, open};
+use neph_text::Source;
 
 use crate::stage::privileged;
 
@@ -41,7 +46,7 @@ fn at(last: u8) -> IpAddr {
 }
 
 /// The topology without its changes of routes, and the plan.
-fn written(folder: &std::path::Path) {
+fn written(folder: &Path) {
     let (fixed, _) = DIAMOND
         .split_once("# The way there is drawn anew")
         .expect("its comment");
@@ -49,18 +54,24 @@ fn written(folder: &std::path::Path) {
     fs::write(folder.join("p.toml"), PLAN).expect("written");
 }
 
-fn neph(folder: &std::path::Path, arguments: &[&str]) {
-    let output = Command::new(env!("CARGO_BIN_EXE_neph"))
+fn neph(folder: &Path, arguments: &[&str]) {
+    run(
+        Command::new(env!("CARGO_BIN_EXE_neph")).args(arguments),
+        folder,
+    );
+}
+
+fn run(command: &mut Command, folder: &Path) {
+    let output = command
         .current_dir(folder)
         .env("NEPH_WORKSPACE", folder.join("kept"))
-        .args(arguments)
         .output()
         .expect("neph runs");
     let told = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{told}");
 }
 
-fn store_in(folder: &std::path::Path) -> Box<dyn Store> {
+fn store_in(folder: &Path) -> Box<dyn Store> {
     open(&folder.join("kept").to_string_lossy(), Access::Read).expect("a workspace")
 }
 
@@ -141,4 +152,74 @@ fn held_to_the_truth(trace: &FlowTrace, trips: &BTreeMap<u16, Span>) {
         );
     }
     assert_eq!(found.len(), 4, "{found:?}");
+}
+
+/// Measures the plan within a lab of the test's own, whose links write down who came by; the plan has
+/// no lab then.
+fn measured_on_record(folder: &Path) {
+    let text = fs::read_to_string(folder.join("diamond.toml")).expect("readable");
+    let topology = Topology::parse(&Source::new("diamond", text)).expect("a good topology");
+    let truth = Recording {
+        folder: folder.to_owned(),
+        every: NonZeroU32::MIN,
+    };
+    let name = format!("fp{}", std::process::id());
+    let options = UpOptions {
+        truth: Some(truth),
+        ..UpOptions::named(&name)
+    };
+    let lab = Lab::up(&topology, &options).expect("the lab comes up");
+    let reflector = Reflector::start(&ReflectorSpec {
+        site: Some(lab.place("server").expect("the site is there")),
+        ..ReflectorSpec::at(([0, 0, 0, 0], 8080).into())
+    });
+    let (plan, _) = PLAN.split_once("[lab]").expect("its lab");
+    fs::write(folder.join("p.toml"), plan).expect("written");
+    let mut inside = Command::new("nsenter");
+    inside.arg(format!("--net=/run/netns/neph-{name}-client"));
+    inside.args([env!("CARGO_BIN_EXE_neph"), "run", "p.toml", "--no-report"]);
+    run(&mut inside, folder);
+    drop(reflector.expect("the reflector starts"));
+    lab.down().expect("the lab goes down");
+}
+
+/// Which middle routers the requests of each source port came by, as the links to them wrote down.
+fn on_record(folder: &Path) -> BTreeMap<u16, BTreeSet<u8>> {
+    let mut found: BTreeMap<u16, BTreeSet<u8>> = BTreeMap::new();
+    for (number, (router, _)) in (1..).zip(WAYS) {
+        let record = folder.join(format!("r0-m{number}.truth"));
+        let file = TruthFile::open(&record).expect("the link's record");
+        for key in flows_of(file.map(|one| one.expect("a whole record"))).keys() {
+            if (key.direction, key.protocol, key.destination_port) == (0, 17, 8080) {
+                found.entry(key.source_port).or_default().insert(router);
+            }
+        }
+    }
+    found
+}
+
+#[test]
+fn each_traced_flow_came_by_the_routers_that_the_links_recorded() {
+    if !privileged("a plan's trace against the links' record") {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let folder = folder.path();
+    written(folder);
+    measured_on_record(folder);
+    let truth = on_record(folder);
+    assert_eq!(truth.len(), 40, "as many as the plan has flows");
+    let store = store_in(folder);
+    let campaign = &store.campaigns().expect("campaigns")[0];
+    let experiment = store.experiments(campaign.id).expect("one")[0].id;
+    let trace = &store.flow_traces(experiment).expect("one trace")[0];
+    assert_eq!(trace.routes.len(), 32);
+    for route in &trace.routes {
+        let middle = route.hops.get(1).and_then(|hop| hop.address);
+        let recorded: Vec<_> = truth[&route.source_port]
+            .iter()
+            .map(|last| at(*last))
+            .collect();
+        assert_eq!(recorded, Vec::from_iter(middle), "{}", route.source_port);
+    }
 }

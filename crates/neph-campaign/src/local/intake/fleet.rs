@@ -37,7 +37,7 @@ impl Intake {
             }
             FleetReport::Anchor(anchor) => {
                 let at = (anchor.at - self.origin.at).nanos();
-                self.anchors.push((at, anchor.wall.unix_nanos()));
+                self.anchors.add((at, anchor.wall.unix_nanos()));
             }
             FleetReport::ClockStepped(by) => {
                 self.clock_steps += 1;

@@ -114,6 +114,13 @@ fn a_season_may_have_a_topology_of_its_own() {
     assert_eq!(of(Some("low")), Some("low.toml"));
     assert_eq!(of(Some("high")), Some("high.toml"));
     assert_eq!(of(None), Some("low.toml"));
+    // A lab with a mistake is one: what needs it is no mistake of its own.
+    let wrong = text.replace("prober = \"p\"\n", "");
+    let found = parse(&Source::new("p.toml", wrong)).expect_err("wrong");
+    assert!(
+        found.len() == 1 && found[0].to_string().contains("'prober' is missing"),
+        "{found:?}"
+    );
     for (wrong, part) in [
         (text.replace(lab, ""), "there is no lab"),
         (text.clone() + "[traceroute]\n", "once per block"),

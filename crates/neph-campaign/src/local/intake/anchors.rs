@@ -1,0 +1,122 @@
+//! Readings of both clocks, one a second; fewer of them the longer an experiment lasts, so that a week
+//! takes no more memory than an hour. Those around a step of the wall clock stay.
+
+/// So many are kept at the most.
+const MOST: usize = 4096;
+/// How far apart they are once there are more, nanoseconds; then twice that, and so on up to the last.
+const FIRST_APART: i64 = 2_000_000_000;
+const LAST_APART: i64 = 512_000_000_000;
+/// What the wall clock may move between two readings, nanoseconds, and with time as clocks do that are
+/// slewed gently (100 ppm): a step is more.
+const STEADY: u64 = 1_000_000;
+const SLEWED: u64 = 10_000;
+
+/// (own clock since the start, wall clock), nanoseconds, in their order.
+type Reading = (i64, i64);
+
+/// The latest reading is always among them.
+#[derive(Debug)]
+pub(super) struct Anchors {
+    kept: Vec<Reading>,
+    apart: i64,
+}
+
+impl Anchors {
+    pub(super) fn begun(first: Reading) -> Self {
+        Self {
+            kept: vec![first],
+            apart: 0,
+        }
+    }
+
+    pub(super) fn add(&mut self, reading: Reading) {
+        self.keep(reading);
+        if self.kept.len() < MOST {
+            return;
+        }
+        self.apart = (2 * self.apart).clamp(FIRST_APART, LAST_APART);
+        for reading in std::mem::take(&mut self.kept) {
+            self.keep(reading);
+        }
+        // A clock that is stepped all the time, or months.
+        if self.kept.len() > MOST / 4 * 3 {
+            let last = self.kept.len() - 1;
+            let mut place = 0..;
+            self.kept.retain(|_| {
+                let place = place.next().unwrap_or(0);
+                place % 2 == 0 || place == last
+            });
+        }
+    }
+
+    /// The one before goes where its neighbours say as much.
+    fn keep(&mut self, reading: Reading) {
+        if let [.., before, last] = self.kept[..]
+            && reading.0 - before.0 <= self.apart
+            && is_steady(before, last)
+            && is_steady(last, reading)
+        {
+            self.kept.pop();
+        }
+        self.kept.push(reading);
+    }
+
+    pub(super) fn into_readings(self) -> Vec<Reading> {
+        self.kept
+    }
+}
+
+fn is_steady(a: Reading, b: Reading) -> bool {
+    let moved = (b.1 - a.1) - (b.0 - a.0);
+    moved.unsigned_abs() <= STEADY + (b.0 - a.0).unsigned_abs() / SLEWED
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND: i64 = 1_000_000_000;
+    const WEEK: i64 = 7 * 86_400;
+
+    /// A wall clock that runs 20 ppm fast and was set back by 50 ms at second 300,000.
+    fn read(second: i64) -> Reading {
+        let at = second * SECOND;
+        let step = if second >= 300_000 { 50_000_000 } else { 0 };
+        (at, 1_700_000_000 * SECOND + at + at / 50_000 - step)
+    }
+
+    #[test]
+    fn a_week_is_kept_within_bounds_with_its_ends_and_its_step() {
+        let mut anchors = Anchors::begun(read(0));
+        for second in 1..=WEEK {
+            anchors.add(read(second));
+            assert!(anchors.kept.len() < MOST);
+        }
+        let kept = anchors.into_readings();
+        assert!(kept.len() > MOST / 4, "{}", kept.len());
+        assert_eq!((kept[0], kept[kept.len() - 1]), (read(0), read(WEEK)));
+        for around in [299_999, 300_000] {
+            assert!(kept.contains(&read(around)), "{around}");
+        }
+        // None is farther from the next than a few minutes.
+        let apart = kept.windows(2).map(|two| two[1].0 - two[0].0).max();
+        assert!(apart <= Some(LAST_APART), "{apart:?}");
+    }
+
+    #[test]
+    fn an_hour_is_kept_as_it_was_read() {
+        let mut anchors = Anchors::begun(read(0));
+        let hour: Vec<Reading> = (0..3_600).map(read).collect();
+        hour[1..].iter().for_each(|one| anchors.add(*one));
+        assert_eq!(anchors.into_readings(), hour);
+    }
+
+    #[test]
+    fn a_clock_that_is_stepped_all_the_time_is_bounded_too() {
+        let mut anchors = Anchors::begun((0, 0));
+        for second in 1..100_000 {
+            anchors.add((second * SECOND, (second + second % 2) * SECOND));
+            assert!(anchors.kept.len() < MOST);
+        }
+    }
+}

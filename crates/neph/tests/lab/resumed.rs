@@ -1,0 +1,240 @@
+//! A plan whose two seasons have a topology each: stopped in the one, killed in the other, and gone
+//! on with each time. Nothing is measured twice, nothing that was safe is lost, no lab is left.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::PathBuf;
+use std::process::{Child, Command, Output, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use neph_model::{CampaignStatus, Experiment, ExperimentId, ExperimentStatus, FleetReply, Span};
+use neph_store::{Access, SentWithin, Store, open};
+use tempfile::TempDir;
+
+use crate::stage::privileged;
+
+const BLOCKS: u32 = 2;
+const FLOWS: u64 = 8;
+const MESSAGES: u64 = 30;
+const PLAN: &str = r#"
+version = 1
+name = "two topologies"
+order = "sequential"
+blocks = 2
+interval = "100ms"
+messages = 30
+flows = 8
+[companion]
+enabled = false
+[[endpoint]]
+name = "server"
+url = "udp://10.86.7.2:8080"
+[[season]]
+name = "low"
+[[season]]
+name = "high"
+topology = "high.toml"
+[lab]
+topology = "low.toml"
+prober = "client"
+[[lab.reflector]]
+site = "server"
+"#;
+/// How long a season's link takes each way, milliseconds.
+const DELAYS: [(&str, i64); 2] = [("low", 5), ("high", 20)];
+/// Nobody waits longer for what must come.
+const LATEST: Duration = Duration::from_mins(2);
+
+/// Where each complete experiment's flow and message are.
+type Places = BTreeSet<(String, String)>;
+
+struct Bench(TempDir);
+
+impl Bench {
+    fn new() -> Self {
+        let bench = Self(tempfile::tempdir().expect("a folder"));
+        for (season, delay) in DELAYS {
+            let text = format!(
+                "version = 1\n[[site]]\nname = \"client\"\naddress = \"10.86.7.1/24\"\n\
+                 [[site]]\nname = \"server\"\naddress = \"10.86.7.2/24\"\n\
+                 [[link]]\na = \"client\"\nb = \"server\"\ndelay = \"{delay}ms\"\n"
+            );
+            fs::write(bench.path(&format!("{season}.toml")), text).expect("written");
+        }
+        fs::write(bench.path("p.toml"), PLAN).expect("written");
+        bench
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    /// Begins to carry the plan out, or goes on with it.
+    fn neph(&self, words: &[&str]) -> Child {
+        Command::new(env!("CARGO_BIN_EXE_neph"))
+            .args(words)
+            .args(["--quiet", "--no-report", "--acknowledge", "safe"])
+            .env("NEPH_WORKSPACE", self.path("kept"))
+            .current_dir(self.0.path())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("neph starts")
+    }
+
+    fn store(&self) -> Option<Box<dyn Store>> {
+        open(&self.path("kept").to_string_lossy(), Access::Read).ok()
+    }
+
+    /// Every experiment with its season.
+    fn experiments(&self) -> Option<Vec<(String, Experiment)>> {
+        let store = self.store()?;
+        let campaign = store.campaigns().ok()?.first()?.id;
+        let seasons: BTreeMap<_, _> = store
+            .scenarios(campaign)
+            .ok()?
+            .into_iter()
+            .map(|mut one| (one.id, one.parameters.remove("season").expect("a season")))
+            .collect();
+        let all = store.experiments(campaign).ok()?.into_iter();
+        Some(
+            all.map(|one| (seasons[&one.scenario].clone(), one))
+                .collect(),
+        )
+    }
+
+    /// Waits until messages of an experiment of the season are safe.
+    fn wait_for(&self, season: &str, child: &mut Child) {
+        let latest = Instant::now() + LATEST;
+        loop {
+            let running = self.experiments().into_iter().flatten().find(|(of, one)| {
+                of == season && one.status == ExperimentStatus::Running && one.ended.is_none()
+            });
+            let safe = fs::read_to_string(self.path("safe")).unwrap_or_default();
+            if running.is_some_and(|(_, one)| safe.contains(&one.id.to_string())) {
+                return;
+            }
+            let ended = child.try_wait().expect("told");
+            assert!(ended.is_none(), "it ended before {season}: {ended:?}");
+            assert!(Instant::now() < latest, "{season} never came");
+            sleep(Duration::from_millis(20));
+        }
+    }
+}
+
+fn told(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// Namespaces and the folder of the lab of a process.
+fn left(pid: u32) -> Vec<String> {
+    let names = ["/run/netns", "/run/neph"].into_iter().flat_map(|folder| {
+        let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+        entries.map(|entry| entry.file_name().to_string_lossy().into_owned())
+    });
+    let (lab, sites) = (format!("run{pid}"), format!("neph-run{pid}-"));
+    names
+        .filter(|name| *name == lab || name.starts_with(&sites))
+        .collect()
+}
+
+#[test]
+fn a_campaign_of_two_topologies_goes_on_after_a_stop_in_one_and_a_kill_in_the_other() {
+    if !privileged("a campaign of two topologies") {
+        return;
+    }
+    let bench = Bench::new();
+    let mut stopped = bench.neph(&["run", "p.toml"]);
+    bench.wait_for("low", &mut stopped);
+    let pid = stopped.id();
+    assert!(!left(pid).is_empty(), "its lab is up");
+    let mut kill = Command::new("kill");
+    let sent = kill.args(["-s", "INT", &pid.to_string()]).status();
+    assert!(sent.expect("kill runs").success());
+    let output = stopped.wait_with_output().expect("it ends");
+    assert_eq!(output.status.code(), Some(130), "{}", told(&output));
+    assert_eq!(left(pid), [""; 0]);
+
+    let mut killed = bench.neph(&["resume"]);
+    bench.wait_for("high", &mut killed);
+    let pid = killed.id();
+    killed.kill().expect("SIGKILL can be sent");
+    killed.wait().expect("it ends");
+    assert!(!left(pid).is_empty(), "a kill leaves a lab");
+
+    let last = bench.neph(&["resume"]);
+    let of_last = last.id();
+    let output = last.wait_with_output().expect("it ends");
+    assert!(output.status.success(), "{}", told(&output));
+    assert_eq!(left(pid), [""; 0], "who goes on takes it down");
+    assert_eq!(left(of_last), [""; 0]);
+    is_whole(&bench);
+}
+
+/// Each scenario is complete once in each block and has every message once; the two that were cut
+/// off keep what was safe.
+fn is_whole(bench: &Bench) {
+    let store = bench.store().expect("a workspace");
+    let status = store.campaigns().expect("campaigns")[0].status;
+    assert_eq!(status, CampaignStatus::Complete);
+    let all = bench.experiments().expect("experiments");
+    let mut complete = BTreeSet::new();
+    let mut cut_off = Vec::new();
+    let mut kept = Places::new();
+    let mut trips: BTreeMap<&str, BTreeSet<Span>> = BTreeMap::new();
+    for (season, one) in &all {
+        let (places, trip) = messages_of(store.as_ref(), one);
+        trips.entry(season.as_str()).or_default().extend(trip);
+        match one.status {
+            ExperimentStatus::Complete => {
+                assert_eq!(places.len() as u64, FLOWS * MESSAGES);
+                assert!(complete.insert((season, one.block)), "measured twice");
+            }
+            ExperimentStatus::Interrupted => cut_off.push((season.as_str(), one.block)),
+            status => panic!("{season} in block {}: {status:?}", one.block),
+        }
+        kept.extend(places);
+    }
+    assert_eq!(complete.len() as u64, 2 * u64::from(BLOCKS));
+    assert_eq!(cut_off, [("low", 0), ("high", 0)]);
+    let safe = safe(bench);
+    let lost: Vec<_> = safe.difference(&kept).collect();
+    assert!(!safe.is_empty() && lost.is_empty(), "{lost:?}");
+    // Each season was measured in its own topology, after every change of them.
+    let least = DELAYS.map(|(season, delay)| {
+        let least = *trips[season].first().expect("a reply");
+        assert!(least >= Span::from_millis(2 * delay), "{season}: {least}");
+        least
+    });
+    assert!(least[0] < least[1], "{least:?}");
+}
+
+/// Where the messages of an experiment are, each there once, and the least round trip.
+fn messages_of(store: &dyn Store, one: &Experiment) -> (Places, Option<Span>) {
+    let mut places = Places::new();
+    let mut trips = Vec::new();
+    let mut visit = |batch: &[neph_model::FleetMessage]| {
+        for message in batch {
+            let flow = format!("{}/{}", message.lane.0, message.source_port);
+            let place = (one.id.to_string(), format!("{flow} {}", message.seq));
+            assert!(places.insert(place), "{message:?} is there twice");
+            trips.extend(message.reply().map(FleetReply::network));
+        }
+        Ok(())
+    };
+    let visited = store.visit_fleet(one.id, SentWithin::ALL, &mut visit);
+    visited.expect("its messages");
+    (places, trips.into_iter().min())
+}
+
+/// What neph said is safe. A line that the kill tore is none, nor is what was written behind it.
+fn safe(bench: &Bench) -> Places {
+    let text = fs::read_to_string(bench.path("safe")).expect("what is safe");
+    let whole = text.lines().filter(|line| {
+        let words: Vec<&str> = line.split(' ').collect();
+        words.len() == 3 && words[0].parse::<ExperimentId>().is_ok()
+    });
+    let places = whole.filter_map(|line| line.split_once(' '));
+    places.map(|(a, b)| (a.to_owned(), b.to_owned())).collect()
+}
