@@ -14,6 +14,8 @@ use crate::{CampaignData, PlotSettings};
 const NAMED: usize = 24;
 /// What the third source found: 5 % of the 120 pairs of AWS above 32 %.
 const SOURCE: (f64, f64, usize) = (32.0, 0.95, 120);
+/// What the pairs' names and numbers take at the left of the plot.
+const NAMES: f64 = 190.0;
 /// With fewer pairs, the source's twentieth of them says nothing.
 const COMPARED: usize = 20;
 
@@ -60,14 +62,14 @@ fn draw_on(sheet: &mut Sheet, inflated: &[(f64, &Pair<'_>)]) {
     } else {
         260.0
     };
-    let (left, right) = if named { (190.0, 44.0) } else { (50.0, 10.0) };
-    let place = sheet.take(height + 12.0 + Style::BELOW);
+    let (left, right) = if named { (NAMES, 58.0) } else { (50.0, 10.0) };
+    let place = sheet.take(height + 16.0 + Style::BELOW);
     let most = inflated.last().map_or(1.0, |(percent, _)| *percent);
     let most = if compared { most.max(SOURCE.0) } else { most };
     let plot = Plot {
         area: Rect::new(
             place.x + left,
-            place.y + 8.0,
+            place.y + 12.0,
             place.width - left - right,
             height,
         ),
@@ -122,8 +124,8 @@ fn names(inflated: &[(f64, &Pair<'_>)], plot: &Plot) -> Vec<Mark> {
         let number = format!("{percent:.1} %");
         let at = Point::new(plot.area.x - 6.0, y + 3.6);
         let number = Text::new(at, Anchor::End, Style::TICK, number).coloured(Colour::FAINT_INK);
-        let name = fit(&pair.name, Style::TICK, 140.0);
-        let at = Point::new(plot.area.x - 184.0, y + 3.6);
+        let name = fit(&pair.name, Style::TICK, NAMES - 50.0);
+        let at = Point::new(plot.area.x - NAMES, y + 3.6);
         marks.push(Mark::Text(Text::new(at, Anchor::Start, Style::TICK, name)));
         marks.push(Mark::Text(number));
     }
@@ -133,6 +135,10 @@ fn names(inflated: &[(f64, &Pair<'_>)], plot: &Plot) -> Vec<Mark> {
         let text = Text::new(at, Anchor::Start, Style::TICK, text);
         marks.push(Mark::Text(text.coloured(Colour::FAINT_INK)));
     }
+    let middle = plot.area.y + plot.area.height / 2.0;
+    let at = Point::new(plot.area.right() + 54.0, middle);
+    let title = Text::new(at, Anchor::Middle, Style::LABEL, "share of pairs");
+    marks.push(Mark::Text(title.upright()));
     marks
 }
 

@@ -10,6 +10,7 @@ use super::scale_bar::scale_bar;
 use crate::axis::{Plot, Scale, Style, millis, percent};
 use crate::figure::sheet::{Note, Sheet, page_name, page_title};
 use crate::figure::{Figure, flags};
+use crate::findings::plural;
 use crate::scene::{Anchor, Colour, Mark, Point, Rect, Text, Weight, fit, width};
 use crate::{CampaignData, Equalization, PlotSettings};
 
@@ -137,11 +138,13 @@ fn fits(panel: &Panel<'_>, room: f64) -> bool {
     name + width(&numbers(panel), Style::NOTE, Weight::Regular) + 8.0 <= room
 }
 
-/// The lowest base latency, and how far the highest lies above it.
+/// Its flows, the lowest base latency, and how far the highest lies above it.
 fn numbers(panel: &Panel<'_>) -> String {
     let known = panel.pair.known.inflation;
     let most = known.map_or(0.0, |known| known.ratio - 1.0);
-    format!("{}, +{}", millis(panel.lowest), percent(most))
+    let flows = usize::try_from(panel.pair.known.flows).unwrap_or(usize::MAX);
+    let (flows, lowest) = (plural(flows, "flow"), millis(panel.lowest));
+    format!("{flows}, {lowest}, +{}", percent(most))
 }
 
 /// The name, and the numbers at the right of it or below.

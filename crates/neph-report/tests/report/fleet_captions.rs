@@ -1,0 +1,71 @@
+//! What figures of fleets say and show where there is little to show.
+
+use neph_report::{CampaignData, Figure, Mark, PlotSettings, draw};
+
+use crate::synthetic::fleet::{Mood, World};
+
+const SMALL: World = World {
+    flows: 8,
+    pairs: 1,
+    seconds: 300,
+    mood: Mood::Wild,
+};
+
+fn drawn(data: &CampaignData) -> Vec<Figure> {
+    draw(data, &PlotSettings::default())
+}
+
+#[test]
+fn four_flows_have_no_quantile_and_yet_no_empty_panel() {
+    let world = World { flows: 4, ..SMALL };
+    let figures = drawn(&world.campaign());
+    let fairness = figures.iter().find(|figure| figure.kind == "flow-fairness");
+    let fairness = fairness.unwrap();
+    let panels = fairness.scene.marks.iter();
+    let panels: Vec<&Vec<Mark>> = panels
+        .filter_map(|mark| match mark {
+            Mark::Clip { marks, .. } => Some(marks),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(panels.len(), 2, "over time, and over bins");
+    assert!(panels.iter().all(|marks| !marks.is_empty()));
+    let heading =
+        |mark: &Mark| matches!(mark, Mark::Text(text) if text.text.contains("above the fastest"));
+    assert!(fairness.scene.marks.iter().any(heading));
+}
+
+#[test]
+fn captions_speak_of_what_is_drawn() {
+    let data = SMALL.campaign();
+    let bare = |data: &CampaignData| {
+        let mut data = data.clone();
+        for pair in &mut data.experiments[0].fleet.as_mut().unwrap().pairs {
+            (pair.persistence_forward, pair.persistence_reverse) = (None, None);
+            pair.congested.clear();
+        }
+        data
+    };
+    for (kind, only_there) in [
+        ("flow-persistence", "lower panels"),
+        ("flow-spectrum", "orange bar"),
+    ] {
+        let caption = |data: &CampaignData| {
+            let figures = drawn(data);
+            let own = figures.into_iter().find(|figure| figure.kind == kind);
+            own.unwrap().caption
+        };
+        assert!(caption(&data).contains(only_there), "{kind}");
+        assert!(!caption(&bare(&data)).contains(only_there), "{kind}");
+    }
+    let many = World {
+        flows: 160,
+        pairs: 16,
+        ..SMALL
+    };
+    for (world, told) in [(SMALL, false), (many, true)] {
+        let figures = drawn(&world.campaign());
+        let changes = figures.iter().find(|one| one.kind == "flow-changes");
+        assert_eq!(changes.unwrap().caption.contains("In colour"), told);
+    }
+}
