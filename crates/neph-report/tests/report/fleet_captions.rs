@@ -30,9 +30,7 @@ fn four_flows_have_no_quantile_and_yet_no_empty_panel() {
         .collect();
     assert_eq!(panels.len(), 2, "over time, and over bins");
     assert!(panels.iter().all(|marks| !marks.is_empty()));
-    let heading =
-        |mark: &Mark| matches!(mark, Mark::Text(text) if text.text.contains("above the fastest"));
-    assert!(fairness.scene.marks.iter().any(heading));
+    assert!(said(&figures, "flow-fairness").contains("above the fastest"));
 }
 
 #[test]
@@ -68,4 +66,49 @@ fn captions_speak_of_what_is_drawn() {
         let changes = figures.iter().find(|one| one.kind == "flow-changes");
         assert_eq!(changes.unwrap().caption.contains("In colour"), told);
     }
+}
+
+/// The same fleet in two seasons.
+fn in_two_seasons(world: World) -> CampaignData {
+    let mut data = world.campaign();
+    let (scenario, experiment) = (data.scenarios.remove(0), data.experiments.remove(0));
+    for (index, season) in [(0, "low"), (1, "high")] {
+        let mut one = scenario.clone();
+        one.id.0 += u64::from(index == 1);
+        one.parameters.insert("season".into(), season.into());
+        one.varied.push("season".into());
+        let mut measured = experiment.clone();
+        measured.scenario = index;
+        data.scenarios.push(one);
+        data.experiments.push(measured);
+    }
+    data
+}
+
+#[test]
+fn a_pair_in_two_seasons_is_no_distribution_over_pairs() {
+    let figures = drawn(&in_two_seasons(SMALL));
+    assert!(figures.iter().all(|one| one.kind != "flow-inflation"));
+    assert!(said(&figures, "flow-spectra").contains("8 flows, 1 pair, measured in 2 ways"));
+    let four = World {
+        flows: 64,
+        pairs: 4,
+        ..SMALL
+    };
+    let told = said(&drawn(&in_two_seasons(four)), "flow-inflation");
+    for line in ["season low: 4 pairs", "season high: 4 pairs"] {
+        assert!(told.contains(line), "{line} in {told}");
+    }
+}
+
+/// Every text of a figure of that kind that stands outside of its panels.
+fn said(figures: &[Figure], kind: &str) -> String {
+    let own = figures.iter().filter(|figure| figure.kind == kind);
+    let marks = own.flat_map(|figure| &figure.scene.marks);
+    marks
+        .filter_map(|mark| match mark {
+            Mark::Text(text) => Some(format!("{}\n", text.text)),
+            _ => None,
+        })
+        .collect()
 }

@@ -47,7 +47,7 @@ pub(in crate::figure) fn draw(data: &CampaignData, settings: &PlotSettings) -> V
         let title = page_title("Base latency of all flows, pair by pair", page, total);
         let subtitle = format!(
             "{}; percent above each pair's lowest base latency",
-            counted(&found)
+            counted(data, &found)
         );
         let mut sheet = Sheet::new(title, &subtitle);
         grid(&mut sheet, few, common, settings);
@@ -75,7 +75,7 @@ fn caption(settings: &PlotSettings) -> String {
         Equalization::Separate => "Each panel has its own vertical scale",
     };
     format!(
-        "Each panel is a pair: over time, how many flows had a base latency that many percent above the pair's lowest, which stands in its title beside how far the highest class lies above it. A pair whose panel is high and striped has paths that differ much; colours that change from left to right are flows that moved. {scales}."
+        "Each panel is a pair in one experiment: over time, how many flows had a base latency that many percent above the pair's lowest, which stands in its title beside how far the highest class lies above it. A pair whose panel is high and striped has paths that differ much; colours that change from left to right are flows that moved. {scales}."
     )
 }
 

@@ -278,8 +278,8 @@ fn changes(marks: &mut Vec<Mark>, pair: &Pair<'_>, clock: &Clock, strip: Rect) {
         fill: crate::scene::Fill::solid(Colour::FAINT_INK),
     });
     if most == 0 {
-        let at = Point::new(strip.x + strip.width / 2.0, strip.y + strip.height / 2.0);
-        let text = Text::new(at, Anchor::Middle, Style::NOTE, "none");
+        let at = Point::new(strip.x + 8.0, strip.y + strip.height / 2.0 + 3.4);
+        let text = Text::new(at, Anchor::Start, Style::NOTE, "none");
         marks.push(Mark::Text(text.coloured(Colour::FAINT_INK)));
     }
     let bin = whole(pair.view.settings.bin);
