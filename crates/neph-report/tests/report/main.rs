@@ -5,6 +5,7 @@ mod causes;
 mod comparisons;
 mod files;
 mod findings;
+mod fleet_captions;
 mod fleet_gaps;
 mod fleet_levels;
 mod fleets;

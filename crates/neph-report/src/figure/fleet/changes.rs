@@ -1,7 +1,7 @@
 //! How long it is from a flow's path change to its next.
 
 use super::clock::whole;
-use super::curves::{Shown, draw as curves, legend, lines, scale};
+use super::curves::{LEFT, Shown, chosen, draw as curves, legend, lines, scale};
 use super::pair::pairs;
 use crate::axis::Style;
 use crate::figure::sheet::{Note, Sheet};
@@ -23,11 +23,14 @@ pub(in crate::figure) fn draw(data: &CampaignData, settings: &PlotSettings) -> V
     let mut sheet = Sheet::new("Time between path changes".to_owned(), subtitle);
     sheet.legend(&legend(&lines, soon, "moved again"));
     let place = sheet.take(HEIGHT + 24.0 + Style::BELOW);
-    let area = Rect::new(place.x + 46.0, place.y + 18.0, place.width - 56.0, HEIGHT);
-    sheet.draw(curves(&lines, Shown::Ended, (area, scale(&lines)), soon));
+    let wide = place.width - LEFT - 10.0;
+    let area = Rect::new(place.x + LEFT, place.y + 18.0, wide, HEIGHT);
+    let x = scale(&lines, soon);
+    sheet.draw(curves(&lines, Shown::Ended, (area, x), soon));
     let text = format!(
-        "A line that rises early is a pair whose flows move again soon; the third source found 40 % within 10 s. In brackets the 95 % interval; n counts path changes; flows that had not moved again when the measurement ended are censored, not left out (Kaplan and Meier), so that a line may end below 100 %. Shaded: 95 % interval. Dashed: {}.",
-        whole(soon)
+        "A line that rises early is a pair whose flows move again soon; the third source found 40 % within 10 s. In brackets the 95 % interval; n counts path changes; flows that had not moved again when the measurement ended are censored, not left out (Kaplan and Meier), so that a line may end below 100 %. Shaded: 95 % interval. Dashed upright: {}.{}",
+        whole(soon),
+        chosen(&lines)
     );
     let mut scenarios: Vec<usize> = lines.iter().map(|line| line.pair.scenario).collect();
     scenarios.sort_unstable();

@@ -4,12 +4,14 @@ use neph_flows::{Curve, CurvePoint};
 use neph_model::Span;
 
 use super::clock::whole;
-use super::inks::{TOLD_APART, curve as stroke};
+use super::inks::{TOLD_APART, curve as stroke, told_apart};
 use super::pair::Pair;
 use crate::axis::{Plot, Scale, Style, percent};
 use crate::figure::legend::Swatch;
-use crate::palette;
 use crate::scene::{Anchor, Colour, Fill, Mark, Point, Rect, Stroke, Text};
+
+/// What the vertical axis takes at the left of a plot: percents and title.
+pub(super) const LEFT: f64 = 56.0;
 
 /// A pair's curve.
 #[derive(Clone, Copy, Debug)]
@@ -32,6 +34,14 @@ pub(super) enum Shown {
 }
 
 impl Shown {
+    /// What the vertical axis counts.
+    fn title(self) -> &'static str {
+        match self {
+            Self::Ended => "moved again",
+            Self::Lasting => "still there",
+        }
+    }
+
     fn share(self, point: &CurvePoint) -> f64 {
         match self {
             Self::Ended => 1.0 - point.surviving,
@@ -59,26 +69,33 @@ pub(super) fn lines<'a>(
         0 => Vec::new(),
         all => vec![order[0], order[all / 2], order[all - 1]],
     };
-    let mut lines: Vec<Line<'_>> = drawn
+    let mut lines: Vec<(Option<usize>, Line<'_>)> = drawn
         .iter()
         .enumerate()
         .map(|(place, (index, pair, curve))| {
             let chosen = chosen.iter().position(|one| *one == place).filter(|_| many);
-            let stroke = chosen.map_or_else(
-                || stroke(*index, pairs.len()),
-                |rank| Stroke::solid(palette::line_colour(rank), 1.8),
-            );
-            Line {
+            let stroke = chosen.map_or_else(|| stroke(*index, pairs.len()), told_apart);
+            let told = !many || chosen.is_some();
+            let line = Line {
                 pair,
                 curve,
                 stroke,
-                told: !many || chosen.is_some(),
-            }
+                told,
+            };
+            (chosen, line)
         })
         .collect();
-    // What is told apart lies above what is not.
-    lines.sort_by_key(|line| line.told);
-    lines
+    // What is told apart lies above what is not, and the soonest is named first.
+    lines.sort_by_key(|(chosen, line)| (line.told, *chosen));
+    lines.into_iter().map(|(_, line)| line).collect()
+}
+
+/// A sentence for the caption, where not every pair has a colour.
+pub(super) fn chosen(lines: &[Line<'_>]) -> &'static str {
+    if lines.iter().all(|line| line.told) {
+        return "";
+    }
+    " In colour: the pair whose flows move soonest, the one in the middle, and the last."
 }
 
 /// The logarithm of time that passes below a curve: sooner is smaller.
@@ -131,14 +148,16 @@ pub(super) fn legend(lines: &[Line<'_>], soon: Span, ended: &str) -> Vec<(Swatch
     entries
 }
 
-/// From the soonest end of all curves to the last moment that was watched.
-pub(super) fn scale(lines: &[Line<'_>]) -> Scale {
+/// From the soonest end of all curves to the last moment that was watched; `soon`, which the legend
+/// speaks of, is always within.
+pub(super) fn scale(lines: &[Line<'_>], soon: Span) -> Scale {
     let points = || lines.iter().flat_map(|line| &line.curve.points);
     let ended = points().filter(|point| point.surviving < 1.0);
     let low = ended
         .map(|point| seconds(point.at))
         .fold(f64::INFINITY, f64::min);
     let high = points().map(|point| seconds(point.at)).fold(1.0, f64::max);
+    let (low, high) = (low.min(soon.secs_f64()), high.max(soon.secs_f64()));
     Scale::logarithmic((low / 1.3).min(high / 10.0), high * 1.1)
 }
 
@@ -155,7 +174,7 @@ pub(super) fn draw(
         y: Scale::linear(0.0, 1.0),
     };
     let mut marks = Vec::new();
-    axes(&mut marks, &plot);
+    axes(&mut marks, &plot, shown);
     let mut inside = Vec::new();
     if lines.iter().filter(|line| line.told).count() <= TOLD_APART {
         let told = lines.iter().filter(|line| line.told);
@@ -179,7 +198,7 @@ pub(super) fn draw(
 }
 
 /// Seconds below, percent at the left.
-fn axes(marks: &mut Vec<Mark>, plot: &Plot) {
+fn axes(marks: &mut Vec<Mark>, plot: &Plot, shown: Shown) {
     plot.x_axis(marks, "time, s (log)");
     let area = plot.area;
     for quarter in [0.0, 0.25, 0.5, 0.75, 1.0] {
@@ -191,6 +210,9 @@ fn axes(marks: &mut Vec<Mark>, plot: &Plot) {
         let text = Text::new(at, Anchor::End, Style::TICK, text);
         marks.push(Mark::Text(text.coloured(Colour::FAINT_INK)));
     }
+    let middle = Point::new(area.x - LEFT + 10.0, area.y + area.height / 2.0);
+    let title = Text::new(middle, Anchor::Middle, Style::LABEL, shown.title());
+    marks.push(Mark::Text(title.upright()));
 }
 
 fn steps(

@@ -12,6 +12,7 @@ use crate::figure::boxplot::outside;
 use crate::figure::legend::Swatch;
 use crate::figure::sheet::{Note, Sheet, page_name, page_title};
 use crate::figure::{Figure, flags};
+use crate::findings::plural;
 use crate::scene::{Anchor, Colour, Fill, Mark, Point, Rect, Stroke, Text, Weight, width};
 use crate::{CampaignData, PlotSettings};
 
@@ -170,7 +171,7 @@ fn drawn(flow: &Flow<'_>, place: Rect) -> Vec<Mark> {
     values.sort_unstable_by(f64::total_cmp);
     let name = format!("{}, source port {}", flow.pair.label, flow.port);
     let Some(scale) = scale(flow, &values) else {
-        return heading(&name, "no replies", place);
+        return heading((&name, ""), "no replies", place);
     };
     let unit = TimeUnit::up_to(scale.high);
     let samples = &flow.taken.samples;
@@ -186,7 +187,12 @@ fn drawn(flow: &Flow<'_>, place: Rect) -> Vec<Mark> {
         x: clock.scale,
         y: in_unit(scale, unit),
     };
-    let mut marks = heading(&name, &outside(&values, &scale), place);
+    let counted = format!(
+        "{}, {}",
+        plural(samples.len(), "message"),
+        plural(flow.changes.len(), "path change")
+    );
+    let mut marks = heading((&name, &counted), &outside(&values, &scale), place);
     plot.y_axis(&mut marks, &format!("round trip, {}", unit.name()));
     plot.x_axis(&mut marks, &clock.title());
     let x = |at: Instant<Own>| plot.px(clock.at(at));
@@ -202,7 +208,7 @@ fn drawn(flow: &Flow<'_>, place: Rect) -> Vec<Mark> {
         radius,
         fill: Fill::solid(SAMPLE),
     }));
-    inside.extend(base(flow, &x, &y));
+    inside.extend(base(flow, ends, (&x, &y)));
     let overtaken = flow.replies().filter(|(_, _, overtaken)| *overtaken);
     inside.extend(overtaken.map(|(at, round_trip, _)| Mark::Disc {
         centre: Point::new(x(at), y(round_trip)),
@@ -230,12 +236,14 @@ fn scale(flow: &Flow<'_>, values: &[f64]) -> Option<Scale> {
     choose(&[spread], Limits::default())
 }
 
-fn heading(name: &str, outside: &str, place: Rect) -> Vec<Mark> {
-    let at = Point::new(place.x, place.y + 12.0);
-    let name = Text::new(at, Anchor::Start, Style::TITLE, name).semibold();
-    let at = Point::new(place.right(), place.y + 12.0);
-    let aside = Text::new(at, Anchor::End, Style::NOTE, outside).coloured(Colour::ALARM);
-    let shown = [name, aside]
+/// The flow's name, and at the right what was counted of it and what lies outside.
+fn heading((name, counted): (&str, &str), outside: &str, place: Rect) -> Vec<Mark> {
+    let y = place.y + 12.0;
+    let name = Text::new(Point::new(place.x, y), Anchor::Start, Style::TITLE, name).semibold();
+    let note = |x: f64, text: &str| Text::new(Point::new(x, y), Anchor::End, Style::NOTE, text);
+    let counted = note(place.right(), counted).coloured(Colour::FAINT_INK);
+    let outside = note(place.right() - counted.width() - 10.0, outside).coloured(Colour::ALARM);
+    let shown = [name, counted, outside]
         .into_iter()
         .filter(|text| !text.text.is_empty());
     shown.map(Mark::Text).collect()
@@ -260,11 +268,17 @@ fn shade(run: &[(Instant<Own>, Span, Span)], x: &ToX<'_>, y: &ToY<'_>) -> Mark {
     }
 }
 
-fn base(flow: &Flow<'_>, x: &ToX<'_>, y: &ToY<'_>) -> Option<Mark> {
+/// The base latency while messages are shown.
+fn base(
+    flow: &Flow<'_>,
+    (first, last): (Instant<Own>, Instant<Own>),
+    (x, y): (&ToX<'_>, &ToY<'_>),
+) -> Option<Mark> {
+    let ends = |one: &Segment| [one.from.max(first), one.until.min(last)];
     let points: Vec<Point> = flow
         .segments
         .iter()
-        .flat_map(|one| [one.from, one.until].map(|at| Point::new(x(at), y(one.base))))
+        .flat_map(|one| ends(one).map(|at| Point::new(x(at), y(one.base))))
         .collect();
     (points.len() > 1).then(|| Mark::Line {
         points,

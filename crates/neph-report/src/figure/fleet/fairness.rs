@@ -64,7 +64,7 @@ pub(in crate::figure) fn draw(data: &CampaignData, settings: &PlotSettings) -> V
         }
         let mut scenarios: Vec<usize> = few.iter().map(|pair| pair.scenario).collect();
         scenarios.dedup();
-        let mut notes = vec![Note::plain(CAPTION)];
+        let mut notes = vec![Note::plain(caption(few))];
         notes.extend(flags::notes(data, scenarios, settings));
         sheet.finish(
             "flow-fairness",
@@ -75,7 +75,15 @@ pub(in crate::figure) fn draw(data: &CampaignData, settings: &PlotSettings) -> V
     pages.collect()
 }
 
-const CAPTION: &str = "Left: where the lines lie apart, some flows are slower than others at the same moment; where all of them rise together, a queue that all share. A flow that lost half of its messages or more is slower than all others: where a line or the range leaves the panel at the top, it falls on such flows. Right: which share of the bins had at most that value; a line with two steps is a value that changes between two paths. The difference told is the median over bins. p95 is drawn from 59 flows on, p99 from 299: of fewer it is nothing but the slowest flow. Each pair has its own scale; what lies outside is counted above it.";
+fn caption(pairs: &[Pair<'_>]) -> String {
+    let mut text = "Left: where the lines lie apart, or the grey is high, some flows are slower than others at the same moment; where all rise together, a queue that all share. A flow that lost half of its messages or more is slower than all others: where a line or the grey leaves the panel at the top, it falls on such flows. Right: which share of the bins had at most that value; a line with two steps is a value that changes between two paths. Grey: from the lowest flow to the highest. The difference told is the median over bins. Each pair has its own scale; what lies outside is counted above it.".to_owned();
+    let lacks = |pair: &Pair<'_>| told(pair.fairness()).len() < QUANTILES.len();
+    if pairs.iter().any(lacks) {
+        text.push_str(" p50 is drawn from 6 flows on, p95 from 59, p99 from 299: of fewer they are nothing but single flows.");
+    }
+    text
+}
+
 const RANGE: Colour = Colour::hex(0x0093_9ba8);
 
 fn ink((place, _, _): Quantile) -> Stroke {
@@ -134,14 +142,33 @@ fn drawn(pair: &Pair<'_>, height: f64, place: Rect) -> Vec<Mark> {
     };
     shares.x_axis(&mut marks, &format!("round trip, {}", unit.name()));
     shares.y_axis(&mut marks, "share of bins");
-    let lines = told(bins).into_iter().filter_map(|one| {
-        let known = (values(bins, one.0), lost(bins, one.0));
-        let points = steps(known, &shares, unit)?;
-        let stroke = ink(one);
-        Some(Mark::Line { points, stroke })
-    });
-    marks.push(shares.clipped(lines.collect()));
+    marks.push(shares.clipped(over_bins(bins, &shares, unit)));
     marks
+}
+
+/// The distributions over bins: of the lowest and the highest flow as the edges of an area, of the
+/// quantiles as lines.
+fn over_bins(bins: &[Fairness], plot: &Plot, unit: TimeUnit) -> Vec<Mark> {
+    let of = |place: usize| steps((values(bins, place), lost(bins, place)), plot, unit);
+    let mut marks = Vec::new();
+    if let (Some(mut points), Some(highest)) = (of(0), of(4)) {
+        points.extend(highest.into_iter().rev());
+        marks.push(range(points));
+    }
+    marks.extend(told(bins).into_iter().filter_map(|one| {
+        let (points, stroke) = (of(one.0)?, ink(one));
+        Some(Mark::Line { points, stroke })
+    }));
+    marks
+}
+
+/// The area from the lowest flow to the highest.
+fn range(points: Vec<Point>) -> Mark {
+    let fill = Fill {
+        colour: RANGE,
+        opacity: 0.3,
+    };
+    Mark::Area { points, fill }
 }
 
 /// The scale in milliseconds again.
@@ -155,18 +182,23 @@ fn untold(scale: Scale, unit: TimeUnit) -> Scale {
 
 fn heading(pair: &Pair<'_>, outside: &str, place: Rect) -> Vec<Mark> {
     let bins = pair.fairness();
-    // The farthest quantile that so many flows allow; of a few, the slowest flow.
-    let (quantile, slow) = match told(bins).last() {
-        Some((quantile, name, _)) if *quantile > 1 => (*quantile, *name),
-        _ => (4, "slowest flow"),
+    // The farthest quantile that so many flows allow; of a few, the slowest flow, and of fewer it
+    // has no median to be held against.
+    let ((upper, slow), (lower, usual)) = match told(bins).last() {
+        Some((quantile, name, _)) if *quantile > 1 => ((*quantile, *name), (1, "p50")),
+        Some(_) => ((4, "slowest flow"), (1, "p50")),
+        None => ((4, "slowest flow"), (0, "the fastest")),
     };
-    let mut apart: Vec<f64> = bins.iter().filter_map(|bin| above(bin, quantile)).collect();
-    let endless = lost(bins, quantile);
+    let mut apart: Vec<f64> = bins
+        .iter()
+        .filter_map(|bin| above(bin, upper, lower))
+        .collect();
+    let endless = lost(bins, upper);
     let compared = apart.len() + endless;
     let middle = Sorted::sort(&mut apart).ok();
     let middle = middle.and_then(|apart| neph_stats::median(apart, endless).ok());
     let median = match middle {
-        Some(Level::At(median)) => format!("{} above p50", percent(median)),
+        Some(Level::At(median)) => format!("{} above {usual}", percent(median)),
         _ => "lost".to_owned(),
     };
     let flows = bins.iter().map(|bin| bin.flows).max().unwrap_or(0) as usize;
@@ -188,14 +220,12 @@ fn heading(pair: &Pair<'_>, outside: &str, place: Rect) -> Vec<Mark> {
         .collect()
 }
 
-/// How far the quantile lies above the median flow, as a share of that; `None` where either has no
+/// How far the quantile `upper` lies above `lower`, as a share of that; `None` where either has no
 /// number.
-fn above(bin: &Fairness, quantile: usize) -> Option<f64> {
-    let middle = bin.latency[1]
-        .took()
-        .filter(|middle| *middle > Span::ZERO)?;
-    let slow = bin.latency[quantile].took()?;
-    Some(slow.millis_f64() / middle.millis_f64() - 1.0)
+fn above(bin: &Fairness, upper: usize, lower: usize) -> Option<f64> {
+    let low = bin.latency[lower].took().filter(|low| *low > Span::ZERO)?;
+    let slow = bin.latency[upper].took()?;
+    Some(slow.millis_f64() / low.millis_f64() - 1.0)
 }
 
 /// A value of the bins over time: steps as long as a bin where these can be seen, else a line.
@@ -246,11 +276,7 @@ fn over_time(pair: &Pair<'_>, plot: &Plot, clock: &Clock, unit: TimeUnit) -> Vec
     for (low, high) in of(0).iter().zip(&of(4)) {
         let mut points: Vec<Point> = high.iter().map(at).collect();
         points.extend(low.iter().rev().map(at));
-        let fill = Fill {
-            colour: RANGE,
-            opacity: 0.3,
-        };
-        marks.push(Mark::Area { points, fill });
+        marks.push(range(points));
     }
     for one in told(pair.fairness()).into_iter().rev() {
         marks.extend(of(one.0).iter().map(|run| Mark::Line {

@@ -1,12 +1,13 @@
 //! Latency inflation: how much longer the slowest path is than the fastest, over pairs.
 
+use super::inks;
 use super::pair::{Pair, pairs};
 use super::pooled::Pooled;
 use crate::axis::{Plot, Scale, Style};
+use crate::figure::legend::Swatch;
 use crate::figure::sheet::{Note, Sheet};
 use crate::figure::{Figure, flags};
 use crate::findings::{plural, real};
-use crate::palette;
 use crate::scene::{Anchor, Colour, Fill, Mark, Point, Rect, Stroke, Text, fit};
 use crate::{CampaignData, PlotSettings};
 
@@ -14,30 +15,83 @@ use crate::{CampaignData, PlotSettings};
 const NAMED: usize = 24;
 /// What the third source found: 5 % of the 120 pairs of AWS above 32 %.
 const SOURCE: (f64, f64, usize) = (32.0, 0.95, 120);
+/// What the pairs' names and numbers take at the left of the plot.
+const NAMES: f64 = 190.0;
 /// With fewer pairs, the source's twentieth of them says nothing.
 const COMPARED: usize = 20;
+
+/// Pairs that were measured alike, with their inflation in percent, the least first.
+struct Set<'a> {
+    pairs: Vec<(f64, &'a Pair<'a>)>,
+}
+
+impl<'a> Set<'a> {
+    /// One set for each way of measuring; a pair in two seasons is no distribution over pairs.
+    fn all(apart: &[Pooled<'a>]) -> Vec<Self> {
+        let mut found: Vec<Self> = Vec::new();
+        for one in apart {
+            let Some(inflation) = one.inflation else {
+                continue;
+            };
+            let known = found
+                .iter_mut()
+                .find(|set| set.pairs[0].1.setting == one.pair.setting);
+            let pair = (inflation * 100.0, one.pair);
+            match known {
+                Some(set) => set.pairs.push(pair),
+                None => found.push(Self { pairs: vec![pair] }),
+            }
+        }
+        found.retain(|set| set.pairs.len() > 1);
+        for set in &mut found {
+            set.pairs.sort_by(|a, b| a.0.total_cmp(&b.0));
+        }
+        found
+    }
+
+    /// The share of pairs up to the one at this index.
+    fn share(&self, index: usize) -> f64 {
+        real(index + 1) / real(self.pairs.len())
+    }
+
+    /// Whether the source's twentieth of the pairs says anything beside it.
+    fn compared(&self) -> bool {
+        self.pairs.len() >= COMPARED
+    }
+}
 
 /// One figure over all pairs; a single pair has no distribution.
 pub(in crate::figure) fn draw(data: &CampaignData, settings: &PlotSettings) -> Vec<Figure> {
     let found = pairs(data, settings);
     let apart = Pooled::all(&found);
-    let blocks = apart.iter().map(|one| one.blocks).max().unwrap_or(0);
-    let mut inflated: Vec<(f64, &Pair<'_>)> = apart
-        .iter()
-        .filter_map(|one| Some((one.inflation? * 100.0, one.pair)))
-        .collect();
-    if inflated.len() < 2 {
-        return Vec::new();
-    }
-    inflated.sort_by(|a, b| a.0.total_cmp(&b.0));
-    let subtitle = format!(
-        "{}: highest base latency of a class over the lowest, less one",
-        plural(inflated.len(), "pair")
-    );
+    let sets = Set::all(&apart);
+    let many = match sets.as_slice() {
+        [] => return Vec::new(),
+        [one] => plural(one.pairs.len(), "pair"),
+        several => format!("Pairs measured in {} ways", several.len()),
+    };
+    let subtitle = format!("{many}: highest base latency of a class over the lowest, less one");
     let mut sheet = Sheet::new("Latency inflation".to_owned(), &subtitle);
-    draw_on(&mut sheet, &inflated);
+    if sets.len() > 1 {
+        let named = sets.iter().enumerate().map(|(index, set)| {
+            let pairs = plural(set.pairs.len(), "pair");
+            let text = format!("{}: {pairs}", set.pairs[0].1.setting);
+            (Swatch::Line(inks::curve(index, sets.len())), text)
+        });
+        sheet.legend(&named.collect::<Vec<_>>());
+    }
+    draw_on(&mut sheet, &sets);
+    let blocks = apart.iter().map(|one| one.blocks).max().unwrap_or(0);
+    let mut scenarios: Vec<usize> = found.iter().map(|pair| pair.scenario).collect();
+    scenarios.dedup();
+    let mut notes = vec![Note::plain(caption(&sets, blocks))];
+    notes.extend(flags::notes(data, scenarios, settings));
+    vec![sheet.finish("flow-inflation", "flow-inflation".to_owned(), &notes)]
+}
+
+fn caption(sets: &[Set<'_>], blocks: usize) -> String {
     let mut text = "Each dot is a pair; at its height, the share of pairs whose inflation is not greater. A dot at 20 % means that a flow on that pair's slowest path takes a fifth longer than one on its fastest, whatever the load.".to_owned();
-    if inflated.len() >= COMPARED {
+    if sets.iter().any(Set::compared) {
         text.push_str(" The cross is what the third source found between the regions of AWS: more than 32 % for 5 % of 120 pairs.");
     }
     if blocks > 1 {
@@ -45,70 +99,72 @@ pub(in crate::figure) fn draw(data: &CampaignData, settings: &PlotSettings) -> V
             " Of a pair the median over its blocks ({blocks} at most)."
         ));
     }
-    let mut scenarios: Vec<usize> = found.iter().map(|pair| pair.scenario).collect();
-    scenarios.dedup();
-    let mut notes = vec![Note::plain(text)];
-    notes.extend(flags::notes(data, scenarios, settings));
-    vec![sheet.finish("flow-inflation", "flow-inflation".to_owned(), &notes)]
+    text
 }
 
-fn draw_on(sheet: &mut Sheet, inflated: &[(f64, &Pair<'_>)]) {
-    let named = inflated.len() <= NAMED;
-    let compared = inflated.len() >= COMPARED;
+fn draw_on(sheet: &mut Sheet, sets: &[Set<'_>]) {
+    let most_pairs = sets.iter().map(|set| set.pairs.len()).max().unwrap_or(0);
+    let named = sets.len() == 1 && most_pairs <= NAMED;
     let height = if named {
-        (real(inflated.len()) * 15.0).max(90.0)
+        (real(most_pairs) * 15.0).max(90.0)
     } else {
         260.0
     };
-    let (left, right) = if named { (190.0, 44.0) } else { (50.0, 10.0) };
-    let place = sheet.take(height + 12.0 + Style::BELOW);
-    let most = inflated.last().map_or(1.0, |(percent, _)| *percent);
-    let most = if compared { most.max(SOURCE.0) } else { most };
+    let (left, right) = if named { (NAMES, 58.0) } else { (50.0, 10.0) };
+    let place = sheet.take(height + 16.0 + Style::BELOW);
+    let compared = sets.iter().any(Set::compared);
+    let greatest = sets.iter().filter_map(|set| set.pairs.last());
+    let least = if compared { SOURCE.0 } else { 0.5 };
+    let most = greatest.fold(least, |most, (percent, _)| most.max(*percent));
     let plot = Plot {
         area: Rect::new(
             place.x + left,
-            place.y + 8.0,
+            place.y + 12.0,
             place.width - left - right,
             height,
         ),
-        x: Scale::linear(0.0, most.max(0.5) * 1.06),
+        x: Scale::linear(0.0, most * 1.06),
         y: Scale::linear(0.0, 1.0),
     };
     let mut marks = Vec::new();
     plot.x_axis(&mut marks, "inflation, %");
-    let share = |index: usize| real(index + 1) / real(inflated.len());
     if named {
-        marks.extend(names(inflated, &plot));
+        marks.extend(names(&sets[0].pairs, &plot));
     } else {
         plot.y_axis(&mut marks, "share of pairs");
     }
-    let mut points = vec![Point::new(plot.area.x, plot.area.bottom())];
-    for (index, (percent, _)) in inflated.iter().enumerate() {
-        let (x, last) = (plot.px(*percent), points[points.len() - 1].y);
-        points.push(Point::new(x, last));
-        points.push(Point::new(x, plot.py(share(index))));
+    for (index, set) in sets.iter().enumerate() {
+        let (width, radius) = if named { (1.0, 3.2) } else { (1.8, 1.8) };
+        let stroke = Stroke {
+            width,
+            ..inks::curve(index, sets.len())
+        };
+        marks.extend(distribution(set, &plot, stroke, radius));
     }
-    points.push(Point::new(plot.area.right(), plot.py(1.0)));
-    let mut inside = vec![Mark::Line {
-        points,
-        stroke: Stroke::solid(palette::line_colour(0), if named { 1.0 } else { 1.8 }),
-    }];
-    let radius = if named { 3.2 } else { 1.8 };
-    inside.extend(
-        inflated
-            .iter()
-            .enumerate()
-            .map(|(index, (percent, _))| Mark::Disc {
-                centre: Point::new(plot.px(*percent), plot.py(share(index))),
-                radius,
-                fill: Fill::solid(palette::line_colour(0)),
-            }),
-    );
-    marks.extend(inside);
     if compared {
         marks.extend(source(&plot));
     }
     sheet.draw(marks);
+}
+
+/// Steps with a dot at each pair.
+fn distribution(set: &Set<'_>, plot: &Plot, stroke: Stroke, radius: f64) -> Vec<Mark> {
+    let mut points = vec![Point::new(plot.area.x, plot.area.bottom())];
+    let mut dots = Vec::new();
+    for (index, (percent, _)) in set.pairs.iter().enumerate() {
+        let (x, last) = (plot.px(*percent), points[points.len() - 1].y);
+        let centre = Point::new(x, plot.py(set.share(index)));
+        points.extend([Point::new(x, last), centre]);
+        dots.push(Mark::Disc {
+            centre,
+            radius,
+            fill: Fill::solid(stroke.colour),
+        });
+    }
+    points.push(Point::new(plot.area.right(), plot.py(1.0)));
+    let mut marks = vec![Mark::Line { points, stroke }];
+    marks.extend(dots);
+    marks
 }
 
 /// The pairs' names at the left, each at its dot's height, and the shares at the right.
@@ -122,8 +178,8 @@ fn names(inflated: &[(f64, &Pair<'_>)], plot: &Plot) -> Vec<Mark> {
         let number = format!("{percent:.1} %");
         let at = Point::new(plot.area.x - 6.0, y + 3.6);
         let number = Text::new(at, Anchor::End, Style::TICK, number).coloured(Colour::FAINT_INK);
-        let name = fit(&pair.name, Style::TICK, 140.0);
-        let at = Point::new(plot.area.x - 184.0, y + 3.6);
+        let name = fit(&pair.name, Style::TICK, NAMES - 50.0);
+        let at = Point::new(plot.area.x - NAMES, y + 3.6);
         marks.push(Mark::Text(Text::new(at, Anchor::Start, Style::TICK, name)));
         marks.push(Mark::Text(number));
     }
@@ -133,6 +189,10 @@ fn names(inflated: &[(f64, &Pair<'_>)], plot: &Plot) -> Vec<Mark> {
         let text = Text::new(at, Anchor::Start, Style::TICK, text);
         marks.push(Mark::Text(text.coloured(Colour::FAINT_INK)));
     }
+    let middle = plot.area.y + plot.area.height / 2.0;
+    let at = Point::new(plot.area.right() + 54.0, middle);
+    let title = Text::new(at, Anchor::Middle, Style::LABEL, "share of pairs");
+    marks.push(Mark::Text(title.upright()));
     marks
 }
 

@@ -83,21 +83,35 @@ impl CountScale {
 /// The line of the n-th of `all` curves: coloured where they are few, faint where they are many.
 pub(super) fn curve(index: usize, all: usize) -> Stroke {
     if all <= TOLD_APART {
-        Stroke::solid(palette::line_colour(index), 1.8)
+        told_apart(index)
     } else {
         Stroke::solid(FAINT, 0.8)
     }
 }
 
-/// The colour of the n-th class of a pair, or path of a diamond; beyond those told apart, grey.
-pub(super) fn class(index: usize) -> Colour {
-    if index < TOLD_APART {
-        palette::line_colour(index)
-    } else {
-        FAINT
+/// The line of the n-th curve that is told apart: by colour, and in grey print by its dashes.
+pub(super) fn told_apart(index: usize) -> Stroke {
+    let stroke = Stroke::solid(palette::line_colour(index), 1.8);
+    match index % 3 {
+        0 => stroke,
+        1 => stroke.dashed(7.0, 2.0),
+        _ => stroke.dashed(2.2, 1.6),
     }
 }
 
+/// The colour of the n-th class of a pair, or path of a diamond; beyond those told apart, grey.
+pub(super) fn class(index: usize) -> Colour {
+    let own = (index < TOLD_APART).then(|| palette::line_colour(index));
+    match own {
+        // A class beside a queue must not look like one.
+        Some(CONGESTION) => YELLOW,
+        Some(colour) => colour,
+        None => FAINT,
+    }
+}
+
+/// Okabe and Ito's yellow: good for areas, too pale for lines.
+const YELLOW: Colour = Colour::hex(0x00f0_e442);
 /// One of many.
 pub(super) const FAINT: Colour = Colour::hex(0x00b9_c0ca);
 /// What a queue adds to the base latency.
@@ -128,6 +142,29 @@ mod tests {
             (many.class(1), many.class(29), many.class(40_000)),
             (0, 2, 9)
         );
+    }
+
+    #[test]
+    fn no_class_looks_like_another_or_like_a_queue() {
+        let colours: Vec<Colour> = (0..TOLD_APART).map(class).collect();
+        for (index, colour) in colours.iter().enumerate() {
+            assert!(!colours[index + 1..].contains(colour), "class {index}");
+            assert_ne!(*colour, CONGESTION, "class {index}");
+        }
+    }
+
+    #[test]
+    fn curves_of_the_same_pattern_differ_in_grey_print() {
+        let curves: Vec<Stroke> = (0..TOLD_APART).map(told_apart).collect();
+        for (index, one) in curves.iter().enumerate() {
+            for other in &curves[index + 1..] {
+                let apart = one.colour.lightness() - other.colour.lightness();
+                assert!(
+                    one.dash != other.dash || apart.abs() > 0.08,
+                    "{one:?}, {other:?}"
+                );
+            }
+        }
     }
 
     #[test]

@@ -10,7 +10,7 @@ use crate::figure::{Figure, flags};
 use crate::findings::{plural, real};
 use crate::palette;
 use crate::scene::{Anchor, Colour, Fill, Mark, Point, Rect, Stroke, Text, fit};
-use crate::{CampaignData, PlotSettings};
+use crate::{CampaignData, Equalization, PlotSettings};
 
 const ROW: f64 = 19.0;
 const LEFT: f64 = 62.0;
@@ -23,6 +23,7 @@ const PER_PAGE: usize = 12;
 pub(in crate::figure) fn draw(data: &CampaignData, settings: &PlotSettings) -> Vec<Figure> {
     let mut found = pairs(data, settings);
     found.retain(|pair| rows(pair).len() > 1);
+    let shared = found.iter().map(longest).fold(0.0, f64::max);
     let total = found.len().div_ceil(PER_PAGE);
     let pages = found.chunks(PER_PAGE).enumerate().map(|(page, few)| {
         let title = page_title("Moved flows against share, class by class", page, total);
@@ -38,7 +39,11 @@ pub(in crate::figure) fn draw(data: &CampaignData, settings: &PlotSettings) -> V
             let height = real(most) * ROW + 30.0 + Style::BELOW;
             let places = if columns == 1 { sheet.columns(1, height) } else { sheet.columns(2, height) };
             for (pair, place) in row.iter().zip(places) {
-                sheet.draw(drawn(pair, place));
+                let most = match settings.equalization {
+                    Equalization::Shared => shared,
+                    Equalization::Separate => longest(pair),
+                };
+                sheet.draw(drawn(pair, most, place));
             }
         }
         let mut scenarios: Vec<usize> = few.iter().map(|pair| pair.scenario).collect();
@@ -50,7 +55,7 @@ pub(in crate::figure) fn draw(data: &CampaignData, settings: &PlotSettings) -> V
     pages.collect()
 }
 
-const CAPTION: &str = "The lowest latency on top. Where flows moved without regard to their path, both dots would lie together; a blue dot right of the grey one is a class that flows leave more often than its share would have it, unless the blue line reaches the grey dot: then chance does. Flows that are moved together are counted one by one, so that the interval is rather too short. Right: how many times as often. The third source found that the number of moved flows is inversely proportional to the flow's latency, as constrained shortest-path routing makes it.";
+const CAPTION: &str = "The lowest latency on top. Where flows moved without regard to their path, both dots would lie together; a blue dot right of the grey one is a class that flows leave more often than its share would have it, unless the blue line reaches the grey dot: then chance does. For the interval, moves in the same bin of time are one event. Right: how many times as often as its share. The third source found that the number of moved flows is inversely proportional to the flow's latency, as constrained shortest-path routing makes it.";
 const SHARE: Colour = Colour::hex(0x0093_9ba8);
 const MOVED: Colour = Colour::hex(0x0000_5a94);
 
@@ -71,13 +76,18 @@ fn rows<'a>(pair: &Pair<'a>) -> Vec<&'a Moved> {
     found
 }
 
-fn drawn(pair: &Pair<'_>, place: Rect) -> Vec<Mark> {
-    let rows = rows(pair);
-    let ends = rows.iter().map(|one| {
+/// The greatest share of a pair, or end of an interval.
+fn longest(pair: &Pair<'_>) -> f64 {
+    let ends = rows(pair).into_iter().map(|one| {
         let moved = one.moved.map_or(0.0, |share| share.high);
         moved.max(one.share)
     });
-    let most = ends.fold(0.05, f64::max);
+    ends.fold(0.05, f64::max)
+}
+
+/// A pair's classes on a scale that ends at the share `most`.
+fn drawn(pair: &Pair<'_>, most: f64, place: Rect) -> Vec<Mark> {
+    let rows = rows(pair);
     let plot = Plot {
         area: Rect::new(
             place.x + LEFT,
@@ -151,8 +161,9 @@ fn row(pair: &Pair<'_>, moved: &Moved, plot: &Plot, y: f64) -> Vec<Mark> {
         share.high,
         Stroke::solid(palette::line_colour(0), 1.4),
     ));
-    marks.push(dot(moved.share, 3.6, SHARE));
-    marks.push(dot(share.share, 3.6, MOVED));
+    // Where one lies on the other, both are seen.
+    marks.push(dot(moved.share, 4.6, SHARE));
+    marks.push(dot(share.share, 3.0, MOVED));
     if moved.share > 0.0 {
         let at = Point::new(plot.area.right() + 8.0, y + 3.6);
         let times = format!("× {:.2}", share.share / moved.share);

@@ -1,5 +1,7 @@
 //! What the figures of fleets compare: pairs, each as one experiment saw it.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use neph_flows::{Advice, Class, Fairness, FleetView, PairView, Spectrum};
 use neph_model::Scenario;
 
@@ -15,6 +17,8 @@ pub(crate) struct Pair<'a> {
     pub(crate) label: String,
     /// The same without the block.
     pub(crate) name: String,
+    /// How it was measured: the levels of what the plan varies beside endpoints, such as the season.
+    pub(crate) setting: String,
     pub(crate) scenario: usize,
     /// The label of its scenario.
     pub(crate) scenario_label: String,
@@ -30,6 +34,11 @@ impl<'a> Pair<'a> {
     /// The endpoint's name.
     pub(crate) fn endpoint_name(&self) -> String {
         named(self.known, self.view, self.endpoint)
+    }
+    /// Where it leads, however it was measured: two seasons of a pair are one pair.
+    fn place(&self, data: &CampaignData) -> (String, String) {
+        let scenario = &data.scenarios[self.scenario];
+        (scenario.endpoint.clone(), self.endpoint_name())
     }
     /// What is advised, if anybody asked.
     pub(crate) fn advice(&self) -> Option<&'a Advice> {
@@ -71,6 +80,8 @@ pub(crate) fn pairs<'a>(data: &'a CampaignData, settings: &'a PlotSettings) -> V
         let blocks = fleets(*scenario).count();
         let level = |factor: &Factor| factor.level(&data.scenarios[*scenario]);
         let levels: Vec<String> = varied.iter().map(level).collect();
+        let beside = varied.iter().filter(|factor| **factor != Factor::Endpoint);
+        let setting = beside.map(level).collect::<Vec<_>>().join(" · ");
         for (experiment, view) in fleets(*scenario) {
             for (endpoint, known) in view.pairs.iter().enumerate() {
                 let scenario_label = data.scenarios[*scenario].label();
@@ -88,6 +99,7 @@ pub(crate) fn pairs<'a>(data: &'a CampaignData, settings: &'a PlotSettings) -> V
                 found.push(Pair {
                     label: parts.join(" · "),
                     name,
+                    setting: setting.clone(),
                     scenario: *scenario,
                     scenario_label,
                     block: experiment.block(),
@@ -116,12 +128,21 @@ fn block(experiment: &ExperimentData) -> String {
     format!("block {}", experiment.block())
 }
 
-/// `512 flows, 4 pairs`, for captions; with blocks, where there are several.
-pub(super) fn counted(pairs: &[Pair<'_>]) -> String {
+/// `512 flows, 4 pairs`, for captions; with settings and blocks, where there are several.
+pub(super) fn counted(data: &CampaignData, pairs: &[Pair<'_>]) -> String {
     let apart = Pooled::all(pairs);
-    let flows = apart.iter().map(|one| one.flows).sum();
+    let mut flows: BTreeMap<(String, String), usize> = BTreeMap::new();
+    for one in &apart {
+        let most = flows.entry(one.pair.place(data)).or_default();
+        *most = one.flows.max(*most);
+    }
+    let settings: BTreeSet<&str> = pairs.iter().map(|pair| pair.setting.as_str()).collect();
     let blocks = apart.iter().map(|one| one.blocks).max().unwrap_or(0);
-    let mut text = format!("{}, {}", plural(flows, "flow"), plural(apart.len(), "pair"));
+    let (all, places) = (flows.values().sum(), flows.len());
+    let mut text = format!("{}, {}", plural(all, "flow"), plural(places, "pair"));
+    if settings.len() > 1 {
+        text.push_str(&format!(", measured in {} ways", settings.len()));
+    }
     if blocks > 1 {
         text.push_str(&format!(", {}", plural(blocks, "block")));
     }

@@ -3,7 +3,7 @@
 use neph_flows::Curve;
 
 use super::clock::whole;
-use super::curves::{Line, Shown, draw as curves, legend, lines, scale};
+use super::curves::{LEFT, Line, Shown, chosen, draw as curves, legend, lines, scale};
 use super::pair::{Pair, pairs};
 use crate::axis::Style;
 use crate::figure::sheet::{Note, Sheet};
@@ -12,7 +12,6 @@ use crate::scene::{Anchor, Mark, Point, Rect, Text};
 use crate::{CampaignData, PlotSettings};
 
 const HEIGHT: f64 = 220.0;
-const LEFT: f64 = 46.0;
 
 /// The two directions with their words.
 type Way = (&'static str, for<'a> fn(&'a Pair<'a>) -> Option<&'a Curve>);
@@ -37,7 +36,7 @@ pub(in crate::figure) fn draw(data: &CampaignData, settings: &PlotSettings) -> V
         "From a flow's arrival in a latency class: the share that is still there after a time";
     let mut sheet = Sheet::new("Persistence of flows".to_owned(), subtitle);
     sheet.legend(&legend(&all, soon, "left"));
-    let x = scale(&all);
+    let x = scale(&all, soon);
     let place = sheet.take(HEIGHT + 24.0 + Style::BELOW);
     let area = Rect::new(
         place.x + LEFT,
@@ -50,7 +49,8 @@ pub(in crate::figure) fn draw(data: &CampaignData, settings: &PlotSettings) -> V
         .iter()
         .map(|(name, pick)| (*name, coloured(lines(&found, *pick), &all)))
         .collect();
-    if directed.iter().any(|(_, lines)| !lines.is_empty()) {
+    let any = directed.iter().any(|(_, lines)| !lines.is_empty());
+    if any {
         let places = sheet.columns(2, 160.0 + 44.0 + Style::BELOW);
         for ((name, lines), place) in directed.iter().zip(places) {
             sheet.draw(panel(name, lines, place, soon));
@@ -59,17 +59,24 @@ pub(in crate::figure) fn draw(data: &CampaignData, settings: &PlotSettings) -> V
     let mut scenarios: Vec<usize> = all.iter().map(|line| line.pair.scenario).collect();
     scenarios.sort_unstable();
     scenarios.dedup();
-    let mut notes = vec![Note::plain(caption(soon))];
+    let mut text = caption(soon);
+    text.push_str(chosen(&all));
+    if any {
+        text.push_str(DIRECTIONS);
+    }
+    let mut notes = vec![Note::plain(text)];
     notes.extend(flags::notes(data, scenarios, settings));
     vec![sheet.finish("flow-persistence", "flow-persistence".to_owned(), &notes)]
 }
 
 fn caption(soon: neph_model::Span) -> String {
     format!(
-        "A line that falls early is a pair whose flows do not stay where they came; one that stays high means that a choice of source port lasts. In brackets the 95 % interval; n counts arrivals; what had not left when the measurement ended is censored, not left out (Kaplan and Meier). Shaded: 95 % interval. Dashed: {}. The lower panels count the changes of one direction, where the peer's stamps tell it; a change of both counts in both. Each has its own scale of time.",
+        "A line that falls early is a pair whose flows do not stay where they came; one that stays high means that a choice of source port lasts. In brackets the 95 % interval; n counts arrivals; what had not left when the measurement ended is censored, not left out (Kaplan and Meier). Shaded: 95 % interval. Dashed upright: {}.",
         whole(soon)
     )
 }
+
+const DIRECTIONS: &str = " The lower panels count the changes of one direction, where the peer's stamps tell it; a change of both counts in both. Each has its own scale of time.";
 
 /// The same pair has the same colour in every panel.
 fn coloured<'a>(mut lines: Vec<Line<'a>>, all: &[Line<'a>]) -> Vec<Line<'a>> {
@@ -103,7 +110,12 @@ fn panel(name: &str, lines: &[Line<'_>], place: Rect, soon: neph_model::Span) ->
             place.width - LEFT - 8.0,
             160.0,
         );
-        marks.extend(curves(lines, Shown::Lasting, (area, scale(lines)), soon));
+        marks.extend(curves(
+            lines,
+            Shown::Lasting,
+            (area, scale(lines, soon)),
+            soon,
+        ));
     }
     marks
 }

@@ -10,6 +10,7 @@ use super::scale_bar::scale_bar;
 use crate::axis::{Plot, Scale, Style, millis, percent};
 use crate::figure::sheet::{Note, Sheet, page_name, page_title};
 use crate::figure::{Figure, flags};
+use crate::findings::plural;
 use crate::scene::{Anchor, Colour, Mark, Point, Rect, Text, Weight, fit, width};
 use crate::{CampaignData, Equalization, PlotSettings};
 
@@ -46,7 +47,7 @@ pub(in crate::figure) fn draw(data: &CampaignData, settings: &PlotSettings) -> V
         let title = page_title("Base latency of all flows, pair by pair", page, total);
         let subtitle = format!(
             "{}; percent above each pair's lowest base latency",
-            counted(&found)
+            counted(data, &found)
         );
         let mut sheet = Sheet::new(title, &subtitle);
         grid(&mut sheet, few, common, settings);
@@ -74,7 +75,7 @@ fn caption(settings: &PlotSettings) -> String {
         Equalization::Separate => "Each panel has its own vertical scale",
     };
     format!(
-        "Each panel is a pair: over time, how many flows had a base latency that many percent above the pair's lowest, which stands in its title beside how far the highest class lies above it. A pair whose panel is high and striped has paths that differ much; colours that change from left to right are flows that moved. {scales}."
+        "Each panel is a pair in one experiment: over time, how many flows had a base latency that many percent above the pair's lowest, which stands in its title beside how far the highest class lies above it. A pair whose panel is high and striped has paths that differ much; colours that change from left to right are flows that moved. {scales}."
     )
 }
 
@@ -137,11 +138,13 @@ fn fits(panel: &Panel<'_>, room: f64) -> bool {
     name + width(&numbers(panel), Style::NOTE, Weight::Regular) + 8.0 <= room
 }
 
-/// The lowest base latency, and how far the highest lies above it.
+/// Its flows, the lowest base latency, and how far the highest lies above it.
 fn numbers(panel: &Panel<'_>) -> String {
     let known = panel.pair.known.inflation;
     let most = known.map_or(0.0, |known| known.ratio - 1.0);
-    format!("{}, +{}", millis(panel.lowest), percent(most))
+    let flows = usize::try_from(panel.pair.known.flows).unwrap_or(usize::MAX);
+    let (flows, lowest) = (plural(flows, "flow"), millis(panel.lowest));
+    format!("{flows}, {lowest}, +{}", percent(most))
 }
 
 /// The name, and the numbers at the right of it or below.

@@ -62,8 +62,13 @@ fn told(pair: &Pair<'_>) -> String {
 fn caption(pair: &Pair<'_>, left_out: usize) -> String {
     let bin = whole(pair.view.settings.bin);
     let mut text = format!(
-        "Each column is a moment, each row a base latency (a round trip without congestion), the colour how many flows were there. A horizontal band is a latency class, so probably a path; right: its base latency and its share of all flows' time. Bands that grow paler while others grow darker are flows that moved. An orange bar above is a queue that all flows shared: then nothing is said of paths. Below: the share of flows in each class, in the colour beside its name, the lowest latency at the bottom; then path changes in every {bin}."
+        "Each column is a moment, each row a base latency (a round trip without congestion), the colour how many flows were there. A horizontal band is a latency class, so probably a path; right: its base latency and its share of all flows' time. Bands that grow paler while others grow darker are flows that moved. Below: the share of flows in each class, in the colour beside its name, the lowest latency at the bottom; then path changes in every {bin}."
     );
+    if !pair.known.congested.is_empty() {
+        text.push_str(
+            " An orange bar above is a queue that all flows shared: then nothing is said of paths.",
+        );
+    }
     if left_out > 0 {
         text.push_str(&format!(
             " {left_out} more pairs, with fewer path changes, are in the figure of pairs side by side only."
@@ -272,6 +277,11 @@ fn changes(marks: &mut Vec<Mark>, pair: &Pair<'_>, clock: &Clock, strip: Rect) {
         rects: bars.collect(),
         fill: crate::scene::Fill::solid(Colour::FAINT_INK),
     });
+    if most == 0 {
+        let at = Point::new(strip.x + 8.0, strip.y + strip.height / 2.0 + 3.4);
+        let text = Text::new(at, Anchor::Start, Style::NOTE, "none");
+        marks.push(Mark::Text(text.coloured(Colour::FAINT_INK)));
+    }
     let bin = whole(pair.view.settings.bin);
     let at = Point::new(strip.right() + 8.0, strip.y + 14.0);
     marks.push(Mark::Text(Text::new(

@@ -1,0 +1,114 @@
+//! What figures of fleets say and show where there is little to show.
+
+use neph_report::{CampaignData, Figure, Mark, PlotSettings, draw};
+
+use crate::synthetic::fleet::{Mood, World};
+
+const SMALL: World = World {
+    flows: 8,
+    pairs: 1,
+    seconds: 300,
+    mood: Mood::Wild,
+};
+
+fn drawn(data: &CampaignData) -> Vec<Figure> {
+    draw(data, &PlotSettings::default())
+}
+
+#[test]
+fn four_flows_have_no_quantile_and_yet_no_empty_panel() {
+    let world = World { flows: 4, ..SMALL };
+    let figures = drawn(&world.campaign());
+    let fairness = figures.iter().find(|figure| figure.kind == "flow-fairness");
+    let fairness = fairness.unwrap();
+    let panels = fairness.scene.marks.iter();
+    let panels: Vec<&Vec<Mark>> = panels
+        .filter_map(|mark| match mark {
+            Mark::Clip { marks, .. } => Some(marks),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(panels.len(), 2, "over time, and over bins");
+    assert!(panels.iter().all(|marks| !marks.is_empty()));
+    assert!(said(&figures, "flow-fairness").contains("above the fastest"));
+}
+
+#[test]
+fn captions_speak_of_what_is_drawn() {
+    let data = SMALL.campaign();
+    let bare = |data: &CampaignData| {
+        let mut data = data.clone();
+        for pair in &mut data.experiments[0].fleet.as_mut().unwrap().pairs {
+            (pair.persistence_forward, pair.persistence_reverse) = (None, None);
+            pair.congested.clear();
+        }
+        data
+    };
+    for (kind, only_there) in [
+        ("flow-persistence", "lower panels"),
+        ("flow-spectrum", "orange bar"),
+    ] {
+        let caption = |data: &CampaignData| {
+            let figures = drawn(data);
+            let own = figures.into_iter().find(|figure| figure.kind == kind);
+            own.unwrap().caption
+        };
+        assert!(caption(&data).contains(only_there), "{kind}");
+        assert!(!caption(&bare(&data)).contains(only_there), "{kind}");
+    }
+    let many = World {
+        flows: 160,
+        pairs: 16,
+        ..SMALL
+    };
+    for (world, told) in [(SMALL, false), (many, true)] {
+        let figures = drawn(&world.campaign());
+        let changes = figures.iter().find(|one| one.kind == "flow-changes");
+        assert_eq!(changes.unwrap().caption.contains("In colour"), told);
+    }
+}
+
+/// The same fleet in two seasons.
+fn in_two_seasons(world: World) -> CampaignData {
+    let mut data = world.campaign();
+    let (scenario, experiment) = (data.scenarios.remove(0), data.experiments.remove(0));
+    for (index, season) in [(0, "low"), (1, "high")] {
+        let mut one = scenario.clone();
+        one.id.0 += u64::from(index == 1);
+        one.parameters.insert("season".into(), season.into());
+        one.varied.push("season".into());
+        let mut measured = experiment.clone();
+        measured.scenario = index;
+        data.scenarios.push(one);
+        data.experiments.push(measured);
+    }
+    data
+}
+
+#[test]
+fn a_pair_in_two_seasons_is_no_distribution_over_pairs() {
+    let figures = drawn(&in_two_seasons(SMALL));
+    assert!(figures.iter().all(|one| one.kind != "flow-inflation"));
+    assert!(said(&figures, "flow-spectra").contains("8 flows, 1 pair, measured in 2 ways"));
+    let four = World {
+        flows: 64,
+        pairs: 4,
+        ..SMALL
+    };
+    let told = said(&drawn(&in_two_seasons(four)), "flow-inflation");
+    for line in ["season low: 4 pairs", "season high: 4 pairs"] {
+        assert!(told.contains(line), "{line} in {told}");
+    }
+}
+
+/// Every text of a figure of that kind that stands outside of its panels.
+fn said(figures: &[Figure], kind: &str) -> String {
+    let own = figures.iter().filter(|figure| figure.kind == kind);
+    let marks = own.flat_map(|figure| &figure.scene.marks);
+    marks
+        .filter_map(|mark| match mark {
+            Mark::Text(text) => Some(format!("{}\n", text.text)),
+            _ => None,
+        })
+        .collect()
+}
