@@ -16,5 +16,7 @@ mod network_stage;
 mod stage;
 #[path = "lab/syn.rs"]
 mod syn;
+#[path = "lab/traced_flows.rs"]
+mod traced_flows;
 #[path = "lab/transfers.rs"]
 mod transfers;
