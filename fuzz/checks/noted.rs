@@ -3,10 +3,13 @@
 use std::sync::{Arc, Mutex};
 
 use neph_model::{
-    Campaign, CampaignId, CampaignStatus, Event, Experiment, ExperimentId, FleetMessage, FlowTrace,
-    Message, Provenance, Sample, Scenario, Throughput, Traceroute, Wall,
+    Campaign, CampaignId, CampaignStatus, ClassTransfer, Event, Experiment, ExperimentId,
+    FleetMessage, FlowTrace, Message, Provenance, Sample, Scenario, Throughput, TracedRoute,
+    Traceroute, Wall,
 };
-use neph_store::{FleetVisitor, MessageVisitor, Recorder, SentWithin, Store, StoreError};
+use neph_store::{
+    FleetVisitor, MessageVisitor, Recorder, RouteVisitor, SentWithin, Store, StoreError,
+};
 
 #[derive(Debug, Default)]
 pub struct Noted {
@@ -77,6 +80,12 @@ impl Store for Noted {
     fn add_flow_trace(&mut self, _: ExperimentId, _: &FlowTrace) -> Result<(), StoreError> {
         Ok(())
     }
+    fn add_traced_routes(&mut self, _: ExperimentId, _: &[TracedRoute]) -> Result<(), StoreError> {
+        Ok(())
+    }
+    fn add_transfers(&mut self, _: ExperimentId, _: &[ClassTransfer]) -> Result<(), StoreError> {
+        Ok(())
+    }
     fn is_being_written(&self) -> Result<bool, StoreError> {
         Ok(false)
     }
@@ -105,6 +114,16 @@ impl Store for Noted {
         Ok(())
     }
     fn flow_traces(&self, _: ExperimentId) -> Result<Vec<FlowTrace>, StoreError> {
+        Ok(Vec::new())
+    }
+    fn visit_traced_routes(
+        &self,
+        _: ExperimentId,
+        _: &mut RouteVisitor<'_>,
+    ) -> Result<(), StoreError> {
+        Ok(())
+    }
+    fn transfers(&self, _: ExperimentId) -> Result<Vec<ClassTransfer>, StoreError> {
         Ok(Vec::new())
     }
     fn events(&self, _: ExperimentId) -> Result<Vec<Event>, StoreError> {

@@ -1,12 +1,14 @@
 //! Keeps a fleet that runs without a plan: a campaign of one experiment, in which everything is as
 //! it would be if a plan had asked for it.
 
+mod kept;
+
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
 use neph_model::{
-    Anchor, ByteSize, Campaign, CampaignStatus, Experiment, ExperimentStatus, FlowTrace, HostFacts,
-    Instant, Load, Own, Provenance, Scenario, ScenarioId, Span,
+    Anchor, ByteSize, Campaign, Experiment, HostFacts, Instant, Load, Own, Provenance, Scenario,
+    ScenarioId, Span, TracedRoute,
 };
 use neph_probe::{FleetReport, FleetSpec};
 use neph_store::Store;
@@ -19,6 +21,8 @@ use crate::plan::Limits;
 use crate::provenance::{self, CpuTimes};
 use crate::run::experiment::{provenance as provenance_of, settle, take};
 use crate::run::{Build, RunError, storing};
+pub use kept::FleetKept;
+use kept::since;
 
 /// How often what the fleet told is recorded.
 const TICK: Span = Span::from_millis(50);
@@ -46,6 +50,8 @@ pub struct FleetKeeper {
     recorder: MeteredRecorder,
     meter: Arc<Mutex<Meter>>,
     intake: Intake,
+    routes: Vec<TracedRoute>,
+    origin: Instant<Own>,
     recorded: Instant<Own>,
     host: HostFacts,
     before: Option<CpuTimes>,
@@ -81,6 +87,8 @@ impl FleetKeeper {
             recorder: MeteredRecorder::new(recorder, Arc::clone(&meter)),
             meter,
             intake: Intake::new(origin),
+            routes: Vec::new(),
+            origin: origin.at,
             recorded: origin.at,
             host,
             before: CpuTimes::now(),
@@ -90,6 +98,15 @@ impl FleetKeeper {
     /// Takes in what the fleet told.
     pub fn take(&mut self, report: FleetReport) {
         self.intake.one_of_fleet(report);
+    }
+
+    /// Takes in the route of one of its flows.
+    pub fn route(&mut self, mut route: TracedRoute) {
+        route.at = since(self.origin, route.at);
+        if let Some(change) = &mut route.change {
+            change.at = since(self.origin, change.at);
+        }
+        self.routes.push(route);
     }
 
     /// Records what was taken in, if it is time to; call it a few times a second.
@@ -105,17 +122,13 @@ impl FleetKeeper {
         self.record_all()
     }
 
-    /// Records the rest, the routes of the flows too, and ends the campaign. A fleet to which nobody
-    /// replied has failed, whatever `ending` says.
+    /// Records the rest and ends the experiment. A fleet to which nobody replied has failed,
+    /// whatever `ending` says.
     ///
     /// # Errors
     /// The store refused.
-    pub fn finish(mut self, ending: Ending, traces: &[FlowTrace]) -> Result<Campaign, RunError> {
+    pub fn finish(mut self, ending: Ending) -> Result<FleetKept, RunError> {
         self.record_all()?;
-        for trace in traces {
-            let added = self.store.add_flow_trace(self.experiment.id, trace);
-            storing("add the routes of flows", added)?;
-        }
         let ending = match ending {
             Ending::Complete => self.intake.verdict(),
             other => other,
@@ -134,7 +147,7 @@ impl FleetKeeper {
                 _ => Load::default(),
             },
         };
-        let (mut experiment, mut campaign) = (self.experiment, self.campaign);
+        let mut experiment = self.experiment;
         let mut meter = lock(&self.meter);
         meter.late_replies(carried.late.unwrap_or(0));
         let end = take(carried, &mut experiment);
@@ -146,21 +159,25 @@ impl FleetKeeper {
         let recorder = self.recorder.into_inner();
         let finished = self.store.finish(recorder, &experiment, &provenance);
         storing("finish an experiment", finished)?;
-        campaign.status = match experiment.status {
-            ExperimentStatus::Complete => CampaignStatus::Complete,
-            ExperimentStatus::Interrupted => CampaignStatus::Interrupted,
-            _ => CampaignStatus::Incomplete,
-        };
-        campaign.ended = experiment.ended;
-        let (id, status) = (campaign.id, campaign.status);
-        let set = self.store.set_campaign_status(id, status, campaign.ended);
-        storing("record how the campaign ended", set)?;
-        Ok(campaign)
+        Ok(FleetKept {
+            store: self.store,
+            campaign: self.campaign,
+            experiment,
+            origin: self.origin,
+        })
     }
 
     fn record_all(&mut self) -> Result<(), RunError> {
         let recorded = self.intake.record(&mut self.recorder);
-        storing("record what is measured", recorded)
+        storing("record what is measured", recorded)?;
+        if self.routes.is_empty() {
+            return Ok(());
+        }
+        let added = self
+            .store
+            .add_traced_routes(self.experiment.id, &self.routes);
+        self.routes.clear();
+        storing("add the routes of flows", added)
     }
 }
 

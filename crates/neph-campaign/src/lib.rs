@@ -27,7 +27,7 @@ pub use carrier::{
     Carried, Carrier, CarryError, Clock, Ending, ExperimentOrder, Part, Prepared, Progress,
     StopFlag, ThroughputOrder, TracerouteOrder,
 };
-pub use keeper::{FleetKeeper, Keeping};
+pub use keeper::{FleetKeeper, FleetKept, Keeping};
 pub use local::{Ground, LinkCount, LocalCarrier};
 pub use meter::Figures;
 pub use observer::{News, Nobody, Observer};

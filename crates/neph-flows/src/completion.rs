@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use neph_model::{PinnedTransfer, Span};
+use neph_model::{ClassTransfer, PinnedTransfer, Span};
 use neph_stats::{Level, Sorted, median, quantile};
 
 use crate::view::FleetView;
@@ -60,15 +60,13 @@ pub fn turns(classes: &[Vec<u16>], of_each: u32) -> Vec<u16> {
     (0..of_each).flat_map(round).collect()
 }
 
-/// What the transfers say of each class, whose ports these are.
-pub fn completions(classes: &[Vec<u16>], transfers: &[PinnedTransfer]) -> Vec<Completion> {
-    let of_class = |(class, ports): (usize, &Vec<u16>)| {
-        let own = transfers
-            .iter()
-            .filter(|one| ports.contains(&one.source_port));
-        completion(class, own)
+/// What the transfers to one endpoint say of each of its classes.
+pub fn completions(classes: usize, transfers: &[ClassTransfer]) -> Vec<Completion> {
+    let of_class = |class: usize| {
+        let own = transfers.iter().filter(|one| one.class == class);
+        completion(class, own.map(|one| &one.transfer))
     };
-    let mut found: Vec<Completion> = classes.iter().enumerate().map(of_class).collect();
+    let mut found: Vec<Completion> = (0..classes).map(of_class).collect();
     let first = found.iter().find_map(|one| one.median);
     for one in &mut found {
         let both = first.zip(one.median);
@@ -133,20 +131,26 @@ fn span(level: Level) -> Option<Span> {
 
 #[cfg(test)]
 mod tests {
-    use neph_model::{Instant, PinnedOutcome};
+    use neph_model::{ByteSize, Instant, PinnedOutcome};
 
     use super::*;
 
-    fn transfer(source_port: u16, took: Option<i64>) -> PinnedTransfer {
+    /// Ports from 9 on are those of the second class.
+    fn transfer(source_port: u16, took: Option<i64>) -> ClassTransfer {
         let done = |whole: i64| PinnedOutcome::Done {
             connect: Span::from_millis(whole / 2),
             whole: Span::from_millis(whole),
         };
-        PinnedTransfer {
-            source_port,
-            pass: 0,
-            begun: Instant::from_nanos(0),
-            outcome: took.map_or_else(|| PinnedOutcome::Failed("refused".to_owned()), done),
+        ClassTransfer {
+            endpoint: 0,
+            class: usize::from(source_port >= 9),
+            size: ByteSize(1024),
+            transfer: PinnedTransfer {
+                source_port,
+                pass: 0,
+                begun: Instant::from_nanos(0),
+                outcome: took.map_or_else(|| PinnedOutcome::Failed("refused".to_owned()), done),
+            },
         }
     }
 
@@ -163,8 +167,8 @@ mod tests {
     fn each_port_counts_once_and_classes_are_compared() {
         let slow = (0..10).map(|n| transfer(9, Some(118 + n)));
         let fast = (0..10).map(|n| transfer(1 + u16::from(n > 4), Some(100 + n)));
-        let all: Vec<PinnedTransfer> = slow.chain(fast).collect();
-        let found = completions(&[vec![1, 2], vec![9]], &all);
+        let all: Vec<ClassTransfer> = slow.chain(fast).collect();
+        let found = completions(2, &all);
         assert_eq!((found[0].n, found[0].ports), (10, 2));
         assert_eq!((found[1].n, found[1].ports), (10, 1));
         assert_eq!(found[0].median, Some(Span::from_micros(104_500)));
@@ -180,9 +184,13 @@ mod tests {
     /// from the second to the ninth (binomial, 97.9 %).
     #[test]
     fn the_interval_is_that_of_the_ports() {
-        let transfers = (0..30).map(|n| transfer(n % 10, Some(100 + i64::from(n % 10))));
-        let all: Vec<PinnedTransfer> = transfers.collect();
-        let found = completions(&[(0..10).collect()], &all);
+        let of_port = |port| ClassTransfer {
+            class: 0,
+            ..transfer(port, Some(100 + i64::from(port)))
+        };
+        let transfers = (0..30).map(|n| of_port(n % 10));
+        let all: Vec<ClassTransfer> = transfers.collect();
+        let found = completions(1, &all);
         let millis = Span::from_millis;
         assert_eq!((found[0].n, found[0].ports), (30, 10));
         assert_eq!(found[0].interval, Some((millis(101), millis(108))));
@@ -195,7 +203,7 @@ mod tests {
             transfer(1, None),
             transfer(1, Some(12)),
         ];
-        let found = completions(&[vec![1], vec![2]], &all);
+        let found = completions(2, &all);
         assert_eq!((found[0].n, found[0].failed), (3, 1));
         assert_eq!(found[0].median, Some(Span::from_millis(12)));
         assert_eq!(found[0].interval, None);
@@ -204,6 +212,6 @@ mod tests {
             (0, None, None)
         );
         let lost = [transfer(1, None), transfer(1, None), transfer(1, Some(12))];
-        assert_eq!(completions(&[vec![1]], &lost)[0].median, None);
+        assert_eq!(completions(1, &lost)[0].median, None);
     }
 }

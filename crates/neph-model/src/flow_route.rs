@@ -8,7 +8,7 @@ use std::net::{IpAddr, SocketAddr};
 
 use serde::{Deserialize, Serialize};
 
-use crate::{ReadBy, Span, Wall};
+use crate::{ProbeKind, ReadBy, Span, Wall};
 
 /// The packets that ask: routers balance each kind by what its headers hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -30,6 +30,13 @@ impl TraceKind {
             Self::Udp => "udp",
             Self::Syn => "syn",
             Self::Icmp => "icmp",
+        }
+    }
+    /// The packets that take the way of such flows.
+    pub const fn of_flows(probe: ProbeKind) -> Self {
+        match probe {
+            ProbeKind::Udp => Self::Udp,
+            _ => Self::Syn,
         }
     }
     /// The kind of that scheme.

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Instant, Own, Span};
+use crate::{ByteSize, Instant, Own, Span};
 
 /// One transfer over a TCP connection of its own, from a given port of ours.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -30,6 +30,19 @@ pub enum PinnedOutcome {
     },
     /// It did not come, and why.
     Failed(String),
+}
+
+/// A transfer on the port of a flow, and what was known of the flow when it was made.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ClassTransfer {
+    /// Whom it went to: the place among the fleet's endpoints, from 0.
+    pub endpoint: usize,
+    /// The flow's latency class: 0 has the lowest latency.
+    pub class: usize,
+    /// What was asked for.
+    pub size: ByteSize,
+    /// The transfer.
+    pub transfer: PinnedTransfer,
 }
 
 impl PinnedTransfer {

@@ -53,7 +53,7 @@ pub use iperf3::{Iperf3Spec, iperf3};
 pub use kinds::{KINDS, LONGEST_WS_PING, Scheme, most_payload};
 pub use machine::{anchor, at_site, clock_sync, core_wake, offloads};
 pub use neph_sys::place::Place;
-pub use pinned::{TRANSFER_SIZE, TransferSpec, transfers};
+pub use pinned::{TRANSFER_SIZE, TransferSpec, each_transfer, transfers};
 pub use reflect::{Caps, Counted, Reflector, ReflectorSpec};
 pub use refusals::{RefusalWatch, Refusals};
 pub use report::Report;

@@ -6,6 +6,7 @@
 //! takes three.
 
 use std::io::{self, ErrorKind, Read, Write};
+use std::ops::ControlFlow;
 use std::time::Duration;
 
 use neph_model::{Instant, Own, PinnedOutcome, PinnedTransfer, ProbeKind, Span};
@@ -54,12 +55,31 @@ pub struct TransferSpec {
 /// When the site cannot be entered, or nobody at the target can make such a transfer. What becomes
 /// of a single transfer is its outcome.
 pub fn transfers(spec: &TransferSpec, stop: &Stop) -> Result<Vec<PinnedTransfer>, ProbeError> {
+    let mut made = Vec::with_capacity(spec.source_ports.len() * spec.repetitions as usize);
+    each_transfer(spec, stop, |one| {
+        made.push(one);
+        ControlFlow::Continue(())
+    })?;
+    Ok(made)
+}
+
+/// Makes the transfers and tells each as it ends, before the next begins; ends early when `stop` is
+/// set, or when whoever is told breaks off.
+///
+/// # Errors
+/// As [`transfers`].
+pub fn each_transfer(
+    spec: &TransferSpec,
+    stop: &Stop,
+    mut tell: impl FnMut(PinnedTransfer) -> ControlFlow<()> + Send,
+) -> Result<(), ProbeError> {
     let flow = flow_of(spec)?;
-    let every = || all(&flow, spec, stop);
+    let mut every = || all(&flow, (spec, stop), &mut tell);
     match &spec.site {
-        None => Ok(every()),
-        Some(site) => Ok(site.run(every)?),
+        None => every(),
+        Some(site) => site.run(every)?,
     }
+    Ok(())
 }
 
 /// What the codecs and the socket have to know.
@@ -95,9 +115,11 @@ fn flow_of(spec: &TransferSpec) -> Result<FlowSpec, ProbeError> {
     })
 }
 
-fn all(flow: &FlowSpec, spec: &TransferSpec, stop: &Stop) -> Vec<PinnedTransfer> {
-    let ports = spec.source_ports.len();
-    let mut made = Vec::with_capacity(ports * spec.repetitions as usize);
+fn all(
+    flow: &FlowSpec,
+    (spec, stop): (&TransferSpec, &Stop),
+    tell: &mut dyn FnMut(PinnedTransfer) -> ControlFlow<()>,
+) {
     let mut flow = flow.clone();
     let mut buffer = vec![0; 64 << 10];
     let pace = Pace::new(Span::ZERO, spec.interval);
@@ -108,7 +130,7 @@ fn all(flow: &FlowSpec, spec: &TransferSpec, stop: &Stop) -> Vec<PinnedTransfer>
                 pace.reach(due.min(now() + Stop::PATIENCE));
             }
             if stop.is_set() {
-                return made;
+                return;
             }
             flow.source_port = Some(*port);
             let begun = now();
@@ -117,15 +139,17 @@ fn all(flow: &FlowSpec, spec: &TransferSpec, stop: &Stop) -> Vec<PinnedTransfer>
                 Ok((connect, whole)) => PinnedOutcome::Done { connect, whole },
                 Err(why) => PinnedOutcome::Failed(why),
             };
-            made.push(PinnedTransfer {
+            let told = tell(PinnedTransfer {
                 source_port: *port,
                 pass,
                 begun,
                 outcome,
             });
+            if told.is_break() {
+                return;
+            }
         }
     }
-    made
 }
 
 /// One transfer: how long connecting took, and all of it.

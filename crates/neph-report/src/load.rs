@@ -6,6 +6,7 @@ use neph_flows::{FleetView, Settings, StatsError};
 use neph_model::{Campaign, Experiment, ExperimentStatus, ScenarioId};
 use neph_store::{SentWithin, Store, StoreError};
 
+use crate::data::Verdicts;
 use crate::{CampaignData, ExperimentData, read_fleet};
 
 /// A campaign that could not be read.
@@ -67,7 +68,8 @@ pub fn load(
         data.events = store.events(id)?;
         data.samples = store.samples(id)?;
         data.provenance = store.provenance(id)?;
-        data.traces = store.flow_traces(id)?;
+        data.traces = store.latest_routes(&data.experiment)?;
+        data.transfers = store.transfers(id)?;
         experiments.push(data);
     }
     experiments.sort_by_key(|data| {
@@ -90,7 +92,7 @@ fn fleet_of(store: &dyn Store, experiment: &Experiment) -> Result<Option<FleetVi
     let Some(fleet) = &experiment.fleet else {
         return Ok(None);
     };
-    let view = read_fleet(
+    let mut view = read_fleet(
         fleet,
         Settings::of(fleet),
         |take| -> Result<(), LoadError> {
@@ -101,5 +103,11 @@ fn fleet_of(store: &dyn Store, experiment: &Experiment) -> Result<Option<FleetVi
             Ok(())
         },
     )?;
+    let mut verdicts = Verdicts::default();
+    store.visit_traced_routes(experiment.id, &mut |batch| {
+        verdicts.take(batch);
+        Ok(())
+    })?;
+    verdicts.told_to(&mut view);
     Ok((!view.flows.is_empty()).then_some(view))
 }

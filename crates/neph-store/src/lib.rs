@@ -36,5 +36,5 @@ pub use import::{
 #[doc(hidden)]
 pub use journal::fuzzing;
 pub use open::{Access, OpenStore, STORES, StoreKind, open};
-pub use store::{FleetVisitor, MessageVisitor, Recorder, Store};
+pub use store::{FleetVisitor, MessageVisitor, Recorder, RouteVisitor, Store};
 pub use wall_clock::WallClock;

@@ -1,10 +1,12 @@
 //! The contract that every store keeps, whatever is behind it.
 
+use std::collections::BTreeMap;
 use std::fmt::Debug;
 
 use neph_model::{
-    Campaign, CampaignId, CampaignStatus, Event, Experiment, ExperimentId, FleetMessage, FlowTrace,
-    Message, Provenance, Sample, Scenario, Throughput, Traceroute, Wall,
+    Campaign, CampaignId, CampaignStatus, ClassTransfer, Event, Experiment, ExperimentId,
+    FleetMessage, FlowTrace, Message, Provenance, Sample, Scenario, Throughput, TracedRoute,
+    Traceroute, Wall,
 };
 
 use crate::{SentWithin, StoreError};
@@ -57,6 +59,20 @@ pub trait Store: Debug + Send {
         experiment: ExperimentId,
         trace: &FlowTrace,
     ) -> Result<(), StoreError>;
+    /// Adds routes that were traced while an experiment's flows are measured: safe when this
+    /// returns; the experiment has begun.
+    fn add_traced_routes(
+        &mut self,
+        experiment: ExperimentId,
+        routes: &[TracedRoute],
+    ) -> Result<(), StoreError>;
+    /// Adds transfers on the ports of an experiment's flows, while it runs or afterwards: safe when
+    /// this returns.
+    fn add_transfers(
+        &mut self,
+        experiment: ExperimentId,
+        transfers: &[ClassTransfer],
+    ) -> Result<(), StoreError>;
 
     /// Whether somebody, this process too, holds it for writing: without them nothing that is said
     /// to be running is.
@@ -105,6 +121,32 @@ pub trait Store: Debug + Send {
     fn traceroutes(&self, campaign: CampaignId) -> Result<Vec<Traceroute>, StoreError>;
     /// An experiment's traces of flows, by time.
     fn flow_traces(&self, experiment: ExperimentId) -> Result<Vec<FlowTrace>, StoreError>;
+    /// Hands out the routes that were traced while an experiment's flows were measured, by time, in
+    /// batches that fit in memory.
+    fn visit_traced_routes(
+        &self,
+        experiment: ExperimentId,
+        visit: &mut RouteVisitor<'_>,
+    ) -> Result<(), StoreError>;
+    /// The routes of an experiment's flows as they are known at the end: its traces, and of a fleet
+    /// that was traced while it was measured the latest route of each flow.
+    fn latest_routes(&self, experiment: &Experiment) -> Result<Vec<FlowTrace>, StoreError> {
+        let mut traces = self.flow_traces(experiment.id)?;
+        let Some(fleet) = &experiment.fleet else {
+            return Ok(traces);
+        };
+        let mut latest = BTreeMap::new();
+        self.visit_traced_routes(experiment.id, &mut |batch| {
+            let by_lane = batch.iter().map(|traced| (traced.lane, traced.clone()));
+            latest.extend(by_lane);
+            Ok(())
+        })?;
+        let latest = latest.into_values();
+        traces.extend(TracedRoute::latest(fleet, experiment.started, latest));
+        Ok(traces)
+    }
+    /// An experiment's transfers, by time.
+    fn transfers(&self, experiment: ExperimentId) -> Result<Vec<ClassTransfer>, StoreError>;
 }
 
 /// Takes a batch of messages; an error ends the visit.
@@ -112,6 +154,9 @@ pub type MessageVisitor<'a> = dyn FnMut(&[Message]) -> Result<(), StoreError> + 
 
 /// Takes a batch of a fleet's messages; an error ends the visit.
 pub type FleetVisitor<'a> = dyn FnMut(&[FleetMessage]) -> Result<(), StoreError> + 'a;
+
+/// Takes a batch of traced routes; an error ends the visit.
+pub type RouteVisitor<'a> = dyn FnMut(&[TracedRoute]) -> Result<(), StoreError> + 'a;
 
 /// Takes what a running experiment measures. What a call was given is safe once it has returned.
 pub trait Recorder: Debug + Send {

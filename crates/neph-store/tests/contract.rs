@@ -6,6 +6,7 @@
 )]
 
 mod fleets;
+mod found;
 mod kill;
 mod readers;
 mod values;

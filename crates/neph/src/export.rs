@@ -3,6 +3,8 @@
 //! A file or folder appears under its name only when it is whole.
 
 mod changes;
+mod rows;
+mod transfers;
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
@@ -61,6 +63,9 @@ pub(crate) struct Args {
     /// messages
     #[arg(long, value_enum, value_name = "DETECTOR", conflicts_with = "flows")]
     changes: Option<changes::By>,
+    /// The transfers that neph flows --transfers made, a row each, instead of messages
+    #[arg(long, conflicts_with_all = ["flows", "changes"])]
+    transfers: bool,
 }
 
 /// Whose messages are written.
@@ -71,6 +76,8 @@ enum Of {
     Fleets,
     /// No messages: what a detector finds in those of fleets.
     Changes(changes::By),
+    /// No messages: transfers on the ports of fleets' latency classes.
+    Transfers,
 }
 
 /// What will be written.
@@ -125,6 +132,7 @@ impl Args {
     const fn what(&self) -> (Format, Of) {
         let of = match self.changes {
             Some(detector) => Of::Changes(detector),
+            None if self.transfers => Of::Transfers,
             None if self.flows => Of::Fleets,
             None => Of::SingleFlows,
         };
@@ -138,6 +146,9 @@ impl Args {
             }
             (Format::LatencyTester | Format::Parquet, Of::Changes(_)) => {
                 "path changes are written as csv or jsonl; give --format csv"
+            }
+            (Format::LatencyTester | Format::Parquet, Of::Transfers) => {
+                "transfers are written as csv or jsonl; give --format csv"
             }
             _ => return Ok(()),
         };
@@ -187,6 +198,7 @@ fn told(rows: u64, chosen: &Chosen, args: &Args) -> String {
     let row = match args.what().1 {
         Of::SingleFlows | Of::Fleets => "message",
         Of::Changes(_) => "path change",
+        Of::Transfers => "transfer",
     };
     let mut line = format!(
         "neph export: {} of {} of '{}' written to {}",
@@ -274,7 +286,9 @@ fn write_partial(
         let export = match of {
             Of::Fleets => export_fleet_parquet,
             Of::SingleFlows => export_parquet,
-            Of::Changes(_) => unreachable!("path changes are not written as Parquet"),
+            Of::Changes(_) | Of::Transfers => {
+                unreachable!("only messages are written as Parquet")
+            }
         };
         return export(store, experiments, path).map_err(Failure::refused);
     }
@@ -295,8 +309,12 @@ fn write(
     experiments: &[Experiment],
     ((format, of), out): ((Format, Of), &mut dyn Write),
 ) -> Result<u64, StoreError> {
-    if let Of::Changes(detector) = of {
-        return changes::write(store, experiments, (format, detector), out);
+    match of {
+        Of::Changes(detector) => {
+            return changes::write(store, experiments, (format, detector), out);
+        }
+        Of::Transfers => return transfers::write(store, experiments, format, out),
+        Of::SingleFlows | Of::Fleets => {}
     }
     match (format, experiments) {
         (Format::Csv, _) if of == Of::Fleets => export_fleet_csv(store, experiments, out),

@@ -18,5 +18,7 @@ mod resumed;
 mod stage;
 #[path = "lab/syn.rs"]
 mod syn;
+#[path = "lab/traced_flows.rs"]
+mod traced_flows;
 #[path = "lab/transfers.rs"]
 mod transfers;

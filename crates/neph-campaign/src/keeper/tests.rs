@@ -1,6 +1,9 @@
 use std::path::Path;
 
-use neph_model::{Fleet, FleetEndpoint, FleetMessage, FleetOutcome, FleetReply, Lane, ReadBy};
+use neph_model::{
+    CampaignStatus, ExperimentStatus, Fleet, FleetEndpoint, FleetMessage, FleetOutcome, FleetReply,
+    Lane, ReadBy,
+};
 use neph_probe::{FleetTally, Priority};
 use neph_store::{Access, SentWithin};
 
@@ -106,23 +109,8 @@ fn a_fleet_is_kept_as_a_campaign_of_one_experiment() {
         dropped_here: 2,
         ..FleetTally::default()
     }));
-    let trace = FlowTrace {
-        destination: ([192, 0, 2, 1], 862).into(),
-        kind: neph_model::TraceKind::Udp,
-        started: origin.wall,
-        routes: Vec::new(),
-        enough: None,
-    };
-    let ended = keeper
-        .finish(Ending::Complete, std::slice::from_ref(&trace))
-        .expect("a store that works");
-    let place = folder.path().display().to_string();
-    let store = neph_store::open(&place, Access::Read).expect("a workspace");
-    let experiments = store.experiments(ended.id).expect("experiments");
-    assert_eq!(
-        store.flow_traces(experiments[0].id).expect("traces"),
-        [trace]
-    );
+    let kept = keeper.finish(Ending::Complete).expect("a store that works");
+    let ended = kept.end(&Ending::Complete).expect("a store that works");
     let (campaign, experiment, messages) = read(folder.path());
     assert_eq!(ended, campaign);
     assert_eq!(campaign.status, CampaignStatus::Complete);
@@ -166,7 +154,8 @@ fn what_was_cut_off_is_interrupted_and_what_nobody_answered_has_failed() {
         let origin = neph_probe::anchor();
         let mut keeper = begin(folder.path(), origin);
         keeper.take(messages(origin, outcome));
-        keeper.finish(ending, &[]).expect("a store that works");
+        let kept = keeper.finish(ending).expect("a store that works");
+        kept.end(&Ending::Complete).expect("a store that works");
         let (campaign, experiment, messages) = read(folder.path());
         assert_eq!((campaign.status, experiment.status), wanted);
         assert_eq!(messages.len(), 8);
@@ -179,6 +168,7 @@ fn what_was_recorded_before_a_kill_is_there_after_it() {
     let origin = neph_probe::anchor();
     let mut keeper = begin(folder.path(), origin);
     keeper.take(messages(origin, replied()));
+    keeper.route(traced(origin));
     keeper.record_all().expect("a store that works");
     drop(keeper);
     // The next who writes finds it, and ends what was cut off.
@@ -187,5 +177,93 @@ fn what_was_recorded_before_a_kill_is_there_after_it() {
     assert_eq!(campaign.status, CampaignStatus::Interrupted);
     assert_eq!(experiment.status, ExperimentStatus::Interrupted);
     assert_eq!(messages.len(), 8);
+    assert_eq!(routes(folder.path(), &experiment), [(7, Some(5))]);
     drop(next);
+}
+
+/// The route of the first flow 7 ns after the start, for a change 5 ns after it.
+fn traced(origin: Anchor<Own>) -> TracedRoute {
+    let change = neph_model::TracedChange {
+        at: origin.at + Span::from_nanos(5),
+        before: None,
+        others: None,
+    };
+    TracedRoute {
+        lane: Lane(0),
+        at: origin.at + Span::from_nanos(7),
+        route: neph_model::FlowRoute {
+            source_port: 10_000,
+            hops: Vec::new(),
+            hash: neph_model::PathHash(1),
+            end: neph_model::TraceEnd::Silent,
+        },
+        change: Some(change),
+    }
+}
+
+/// When each route was found, and for which change.
+fn routes(place: &Path, experiment: &Experiment) -> Vec<(i64, Option<i64>)> {
+    let store = neph_store::open(&place.display().to_string(), Access::Read).expect("a workspace");
+    let mut all = Vec::new();
+    let mut take = |batch: &[TracedRoute]| {
+        let times = |one: &TracedRoute| (one.at.nanos(), one.change.map(|it| it.at.nanos()));
+        all.extend(batch.iter().map(times));
+        Ok(())
+    };
+    let visited = store.visit_traced_routes(experiment.id, &mut take);
+    visited.expect("routes");
+    all
+}
+
+#[test]
+fn what_comes_after_the_messages_is_kept_and_decides_how_the_campaign_ended() {
+    use neph_model::{ByteSize, ClassTransfer, PinnedOutcome, PinnedTransfer};
+
+    for (ending, wanted) in [
+        (Some(Ending::Complete), CampaignStatus::Complete),
+        (Some(Ending::Interrupted), CampaignStatus::Interrupted),
+        (
+            Some(Ending::Failed("no".to_owned())),
+            CampaignStatus::Incomplete,
+        ),
+        // Killed.
+        (None, CampaignStatus::Interrupted),
+    ] {
+        let folder = tempfile::tempdir().expect("a folder");
+        let origin = neph_probe::anchor();
+        let mut keeper = begin(folder.path(), origin);
+        keeper.take(messages(origin, replied()));
+        keeper.take(FleetReport::Ended(FleetTally {
+            sent: 8,
+            replies: 8,
+            ..FleetTally::default()
+        }));
+        let mut kept = keeper.finish(Ending::Complete).expect("a store that works");
+        let transfer = |nanos| ClassTransfer {
+            endpoint: 1,
+            class: 0,
+            size: ByteSize(1024),
+            transfer: PinnedTransfer {
+                source_port: 10_000,
+                pass: 0,
+                begun: Instant::from_nanos(nanos),
+                outcome: PinnedOutcome::Failed("refused".to_owned()),
+            },
+        };
+        let made = transfer(origin.at.nanos() + 9);
+        kept.transfers(&[made]).expect("a store that works");
+        if let Some(ending) = ending {
+            kept.end(&ending).expect("a store that works");
+        } else {
+            drop(kept);
+            drop(begin(folder.path(), neph_probe::anchor()));
+        }
+        let (campaign, experiment, _) = read(folder.path());
+        let told = (campaign.status, experiment.status);
+        assert_eq!(told, (wanted, ExperimentStatus::Complete));
+        let place = folder.path().display().to_string();
+        let store = neph_store::open(&place, Access::Read).expect("a workspace");
+        let kept = store.transfers(experiment.id).expect("transfers");
+        assert_eq!(kept, [transfer(9)], "marks count from the start");
+    }
 }

@@ -3,7 +3,7 @@
 //! They are looked for when the fleet is over. Before, nobody knows its ports; while it runs, the
 //! probes would stand in line with its messages.
 
-use neph_model::{FlowTrace, ProbeKind, TraceKind};
+use neph_model::{FlowTrace, TraceKind};
 use neph_probe::{FlowSet, PortUse, Stop, TraceSpec};
 use neph_store::Recorder;
 
@@ -24,10 +24,11 @@ pub(super) fn routes(
         return Ok(None);
     };
     let ports = intake.ports().collect();
-    let (kind, ports_are) = match fleet.fleet.probe {
-        ProbeKind::Udp => (TraceKind::Udp, PortUse::Ours),
+    let kind = TraceKind::of_flows(fleet.fleet.probe);
+    let ports_are = match kind {
+        TraceKind::Udp => PortUse::Ours,
         // A port that a connection has just left cannot be bound again for a minute.
-        _ => (TraceKind::Syn, PortUse::Shared),
+        TraceKind::Syn | TraceKind::Icmp => PortUse::Shared,
     };
     let spec = TraceSpec {
         max_hops: wanted.max_hops,

@@ -202,6 +202,8 @@ impl Raw {
     /// What a packet of the destination means for us.
     fn reply(&self, _from: IpAddr, message: &[u8]) -> Option<Meant> {
         let (port, number) = match self.kind {
+            // Nobody replies to what says nothing: these are the replies to whoever uses the port.
+            TraceKind::Udp if self.ports == PortUse::Shared => return None,
             TraceKind::Udp => {
                 let udp = ip::parse_udp(message).ok()?;
                 let reply = decode_reply(udp.payload, Auth::Open).ok()?;

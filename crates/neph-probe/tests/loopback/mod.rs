@@ -111,7 +111,10 @@ fn a_connection_per_message_tells_connect_and_handshake() {
         }
         // The kernel's stamp of a departure can come when the connection is over: then it is absent.
         let told = |message: &Message| message.ledger()?.stage(Stage::PeerSend);
-        assert!(messages.iter().any(|message| told(message).is_some()), "{scheme}");
+        assert!(
+            messages.iter().any(|message| told(message).is_some()),
+            "{scheme}"
+        );
     }
 }
 

@@ -6,18 +6,20 @@
 mod exchange;
 mod factor;
 mod fleet;
+mod traced;
 
 use std::collections::BTreeSet;
 
 use neph_flows::FleetView;
 use neph_model::{
-    Campaign, CampaignStatus, Event, EventKind, Experiment, FlowRole, FlowTrace, Instant, Message,
-    Own, Provenance, Sample, Scenario, Throughput, Traceroute,
+    Campaign, CampaignStatus, ClassTransfer, Event, EventKind, Experiment, FlowRole, FlowTrace,
+    Instant, Message, Own, Provenance, Sample, Scenario, Throughput, Traceroute,
 };
 
 pub use exchange::{Exchange, FlowData};
 pub(crate) use factor::{Factor, factors};
 pub use fleet::read_fleet;
+pub(crate) use traced::Verdicts;
 
 use crate::PlotSettings;
 
@@ -40,6 +42,8 @@ pub struct ExperimentData {
     pub fleet: Option<FleetView>,
     /// Routes of its flows, by time.
     pub traces: Vec<FlowTrace>,
+    /// Transfers on the ports of its fleet's classes, by time.
+    pub transfers: Vec<ClassTransfer>,
 }
 
 impl ExperimentData {
@@ -60,6 +64,7 @@ impl ExperimentData {
             flows,
             fleet: None,
             traces: Vec::new(),
+            transfers: Vec::new(),
         };
         data.add(messages);
         data

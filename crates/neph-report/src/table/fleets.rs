@@ -4,8 +4,8 @@ use neph_flows::{Curve, Fairness, Latency};
 use neph_model::Span;
 use neph_stats::{Level, Sorted, median, quantile_needs};
 
-use super::advice;
 use super::cells::{Cell, Column, Table};
+use super::{advice, kept};
 use crate::figure::{Pair, forgotten, pairs};
 use crate::{CampaignData, PlotSettings};
 
@@ -24,7 +24,7 @@ struct Kind {
 }
 
 /// Every table of fleets, in the order of the report.
-const KINDS: [Kind; 5] = [
+const KINDS: [Kind; 7] = [
     Kind {
         name: "flow-pairs",
         title: "Flows and path changes",
@@ -52,6 +52,20 @@ const KINDS: [Kind; 5] = [
         columns: &LOSS,
         note: "Directions are told where the peer counts what it receives. Loss: of the messages that were sent, with its 95 % interval (Wilson). Reordered: replies that came after the reply to a later request, wherever that happened; there and back as in RFC 4737, where the peer's count and stamps tell it.",
         rows: |pair| vec![loss(pair)],
+    },
+    Kind {
+        name: "flow-transfers",
+        title: "Transfers on the classes' ports",
+        columns: &kept::TRANSFERS,
+        note: "Each port counts once, by the median of its transfers, connecting included; those that failed count as longer than all others. The interval holds the median of ports with 95 %; it takes 6 ports. ratio: to the first class.",
+        rows: kept::transfers,
+    },
+    Kind {
+        name: "flow-traced",
+        title: "Path changes that were traced",
+        columns: &kept::TRACED,
+        note: "other_routers: at some distance another router answered than before the change, which confirms it. same_routers: where routers answered both times they were the same; paths can part behind routers that do not answer.",
+        rows: kept::traced,
     },
     Kind {
         name: "flow-advice",

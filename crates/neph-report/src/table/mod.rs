@@ -4,6 +4,7 @@
 mod advice;
 mod cells;
 mod fleets;
+mod kept;
 mod layers;
 mod routes;
 mod summary;

@@ -3,8 +3,14 @@
 use std::error::Error;
 
 use neph_flows::{Digest, Settings};
-use neph_model::{Criteria, ExperimentStatus, FleetMessage, FlowIndex, Message, Span};
-use neph_report::{CampaignData, ExperimentData, Include, PlotSettings, draw, load, summary};
+use neph_model::{
+    ByteSize, ClassTransfer, Criteria, ExperimentStatus, FleetMessage, FlowIndex, FlowRoute,
+    Instant, Lane, Message, PathHash, PinnedOutcome, PinnedTransfer, Span, TraceEnd, TracedChange,
+    TracedRoute,
+};
+use neph_report::{
+    CampaignData, Cell, ExperimentData, Include, PlotSettings, draw, load, summary, tables,
+};
 use neph_stats::Random;
 use neph_store::{Access, open};
 
@@ -52,6 +58,7 @@ fn through_a_store(
 fn stored_fleet(
     data: &CampaignData,
     messages: &[FleetMessage],
+    (routes, transfers): (&[TracedRoute], &[ClassTransfer]),
 ) -> Result<CampaignData, Box<dyn Error>> {
     let folder = tempfile::tempdir()?;
     let place = folder.path().join("workspace");
@@ -60,6 +67,8 @@ fn stored_fleet(
     let experiment = data.experiments[0].experiment.clone();
     let mut recorder = store.begin(&experiment)?;
     recorder.fleet(messages)?;
+    store.add_traced_routes(experiment.id, routes)?;
+    store.add_transfers(experiment.id, transfers)?;
     let provenance = data.experiments[0].provenance.clone().ok_or("none")?;
     store.finish(recorder, &experiment, &provenance)?;
     Ok(load(store.as_ref(), &data.campaign, Include::Complete)?)
@@ -144,12 +153,103 @@ fn a_stored_fleet_shows_the_changes_that_were_told_live_whatever_they_were_told_
         }
         live.finish();
         data.experiments[0].experiment.fleet = Some(fleet);
-        let loaded = stored_fleet(&data, &messages).unwrap();
+        let loaded = stored_fleet(&data, &messages, (&[], &[])).unwrap();
         let read = loaded.experiments[0].fleet.as_ref().unwrap();
         assert_eq!(read.changes, live.view().changes, "{criteria:?}");
         found.push(read.changes.len());
     }
     assert!(found[0] > found[1], "{found:?}");
+}
+
+/// The cells of the only row, from the fourth on: what stands before tells whose it is.
+fn told(data: &CampaignData, name: &str) -> Vec<Cell> {
+    let all = tables(data, &PlotSettings::default());
+    let table = all.iter().find(|table| table.name == name);
+    let rows = &table.unwrap_or_else(|| panic!("there is no {name}")).rows;
+    assert_eq!(rows.len(), 1);
+    rows[0][3..].to_vec()
+}
+
+#[test]
+fn a_trace_speaks_for_the_change_that_it_was_made_for_and_transfers_are_a_table() {
+    let (mut data, _) = with_messages();
+    let world = fleet::World {
+        flows: 64,
+        pairs: 1,
+        seconds: 300,
+        mood: fleet::Mood::Wild,
+    };
+    let (fleet, messages) = (world.view().fleet, world.messages());
+    data.experiments[0].experiment.fleet = Some(fleet);
+    let untraced = stored_fleet(&data, &messages, (&[], &[])).unwrap();
+    let changes = &untraced.experiments[0].fleet.as_ref().unwrap().changes;
+    let route = |lane: Lane, source_port, change: Option<TracedChange>| TracedRoute {
+        lane,
+        at: Instant::from_nanos(1 << 40),
+        route: FlowRoute {
+            source_port,
+            hops: Vec::new(),
+            hash: PathHash(2),
+            end: TraceEnd::Stopped,
+        },
+        change,
+    };
+    let of = |change: &neph_flows::PathChange, others| {
+        let told = TracedChange {
+            at: change.at,
+            before: Some(PathHash(1)),
+            others,
+        };
+        route(change.lane, change.source_port, Some(told))
+    };
+    let mut stray = of(&changes[4], Some(true));
+    stray.route.source_port ^= 1;
+    let routes = [
+        of(&changes[0], Some(true)),
+        of(&changes[1], Some(true)),
+        of(&changes[2], Some(false)),
+        of(&changes[3], None),
+        stray,
+        route(Lane(0), changes[0].source_port, None),
+    ];
+    let transfer = |n: u16| ClassTransfer {
+        endpoint: 0,
+        class: 0,
+        size: ByteSize(2048),
+        transfer: PinnedTransfer {
+            source_port: 40_000 + n,
+            pass: 0,
+            begun: Instant::from_nanos(i64::from(n)),
+            outcome: PinnedOutcome::Done {
+                connect: Span::from_millis(20),
+                whole: Span::from_millis(40 + i64::from(n)),
+            },
+        },
+    };
+    let made: Vec<ClassTransfer> = (0..3).map(transfer).collect();
+    let loaded = stored_fleet(&data, &messages, (&routes, &made)).unwrap();
+    let one = &loaded.experiments[0];
+    let read = &one.fleet.as_ref().unwrap().changes;
+    let verdicts: Vec<Option<bool>> = read.iter().map(|it| it.evidence.trace).collect();
+    let first = [Some(true), Some(true), Some(false), None, None];
+    assert_eq!(verdicts[..5], first);
+    assert!(verdicts[5..].iter().all(Option::is_none));
+    let count = read.len() as u64;
+    let traced = [count, 3, 2, 1].map(Cell::Integer);
+    assert_eq!(told(&loaded, "flow-traced"), traced);
+    let row = told(&loaded, "flow-transfers");
+    let counts = [1, 2048, 3, 3, 0].map(Cell::Integer);
+    let (absent, median) = (Cell::Absent, Cell::Real(41.0));
+    let rest = [median, absent.clone(), absent, Cell::Real(1.0)];
+    assert_eq!(row, [&counts[..], &rest].concat());
+    let ports: usize = one.traces.iter().map(|trace| trace.routes.len()).sum();
+    assert!((1..=5).contains(&ports), "the latest route of each lane");
+    let all = tables(&untraced, &PlotSettings::default());
+    let found = ["flow-traced", "flow-transfers"];
+    assert!(
+        all.iter()
+            .all(|table| !found.contains(&table.name) || table.rows.is_empty())
+    );
 }
 
 #[test]

@@ -12,6 +12,8 @@ mod provenance;
 mod row;
 mod scenarios;
 mod series;
+mod traced_routes;
+mod transfers;
 
 #[cfg(test)]
 mod tests;

@@ -3,6 +3,7 @@
 use std::fmt::Display;
 use std::str::FromStr;
 
+use neph_model::PathHash;
 use rusqlite::types::Type;
 use rusqlite::{Error, Result, Row};
 use serde::Serialize;
@@ -34,6 +35,31 @@ pub(super) fn get_wide(row: &Row<'_>, column: &str) -> Result<u64> {
 pub(super) fn get_parsed<T: FromStr>(row: &Row<'_>, column: &str, noun: &'static str) -> Result<T> {
     let text: String = row.get(column)?;
     text.parse().map_err(|_| strange(column, noun, text))
+}
+
+/// A place in a list.
+pub(super) fn index(place: usize) -> i64 {
+    i64::try_from(place).unwrap_or(i64::MAX)
+}
+
+pub(super) fn get_index(row: &Row<'_>, column: &str) -> Result<usize> {
+    let place: i64 = row.get(column)?;
+    usize::try_from(place).map_err(|_| strange(column, "place in a list", place))
+}
+
+/// A path's fingerprint.
+pub(super) fn get_hash(row: &Row<'_>, column: &str) -> Result<PathHash> {
+    from_digits(column, row.get(column)?)
+}
+
+/// A path's fingerprint that may be absent.
+pub(super) fn get_hash_if_any(row: &Row<'_>, column: &str) -> Result<Option<PathHash>> {
+    let text: Option<String> = row.get(column)?;
+    text.map(|text| from_digits(column, text)).transpose()
+}
+
+fn from_digits(column: &str, text: String) -> Result<PathHash> {
+    PathHash::try_from(text.clone()).map_err(|_| strange(column, "fingerprint", text))
 }
 
 /// A value that is stored as its name.

@@ -17,15 +17,16 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use neph_model::{
-    Campaign, CampaignId, CampaignStatus, Event, Experiment, ExperimentId, ExperimentStatus,
-    FlowTrace, Provenance, Sample, Scenario, Throughput, Traceroute, Wall,
+    Campaign, CampaignId, CampaignStatus, ClassTransfer, Event, Experiment, ExperimentId,
+    ExperimentStatus, FlowTrace, Provenance, Sample, Scenario, Throughput, TracedRoute, Traceroute,
+    Wall,
 };
 
 use crate::catalog::Catalog;
 use crate::columns::FileFacts;
 use crate::fleet;
 use crate::journal::{Contents, JournalWriter};
-use crate::store::{FleetVisitor, MessageVisitor, Recorder, Store};
+use crate::store::{FleetVisitor, MessageVisitor, Recorder, RouteVisitor, Store};
 use crate::workspace::{Workspace, WriteLock, remove_if_there};
 use crate::{Access, SentWithin, StoreError};
 use recorder::{EmbeddedRecorder, Fleet};
@@ -191,6 +192,24 @@ impl Store for Embedded {
         self.catalog.add_flow_trace(experiment, trace)
     }
 
+    fn add_traced_routes(
+        &mut self,
+        experiment: ExperimentId,
+        routes: &[TracedRoute],
+    ) -> Result<(), StoreError> {
+        self.writing("add the routes of flows")?;
+        self.catalog.add_traced_routes(experiment, routes)
+    }
+
+    fn add_transfers(
+        &mut self,
+        experiment: ExperimentId,
+        transfers: &[ClassTransfer],
+    ) -> Result<(), StoreError> {
+        self.writing("add transfers")?;
+        self.catalog.add_transfers(experiment, transfers)
+    }
+
     fn is_being_written(&self) -> Result<bool, StoreError> {
         match self.lock {
             Some(_) => Ok(true),
@@ -264,5 +283,17 @@ impl Store for Embedded {
 
     fn flow_traces(&self, experiment: ExperimentId) -> Result<Vec<FlowTrace>, StoreError> {
         self.catalog.flow_traces(experiment)
+    }
+
+    fn visit_traced_routes(
+        &self,
+        experiment: ExperimentId,
+        visit: &mut RouteVisitor<'_>,
+    ) -> Result<(), StoreError> {
+        self.catalog.visit_traced_routes(experiment, visit)
+    }
+
+    fn transfers(&self, experiment: ExperimentId) -> Result<Vec<ClassTransfer>, StoreError> {
+        self.catalog.transfers(experiment)
     }
 }

@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 
 use neph_model::{
-    AtPeer, BitRate, ByteSize, Campaign, CampaignId, CampaignStatus, Event, EventKind, Experiment,
-    ExperimentId, ExperimentStatus, Fleet, FleetEndpoint, FleetMessage, FleetOutcome, FleetReply,
-    Flow, FlowHop, FlowIndex, FlowRole, FlowRoute, FlowTrace, Hop, HostFacts, Instant, Lane, Load,
-    Marks, Message, MplsLabel, Order, Outcome, PathHash, ProbeKind, Provenance, ReadBy, Scenario,
-    ScenarioId, Seq, Span, Tally, TcpState, Throughput, ThroughputSecond, TraceEnd, TraceKind,
+    AtPeer, BitRate, ByteSize, Campaign, CampaignId, CampaignStatus, ClassTransfer, Event,
+    EventKind, Experiment, ExperimentId, ExperimentStatus, Fleet, FleetEndpoint, FleetMessage,
+    FleetOutcome, FleetReply, Flow, FlowHop, FlowIndex, FlowRole, FlowRoute, FlowTrace, Hop,
+    HostFacts, Instant, Lane, Load, Marks, Message, MplsLabel, Order, Outcome, PathHash,
+    PinnedOutcome, PinnedTransfer, ProbeKind, Provenance, ReadBy, Scenario, ScenarioId, Seq, Span,
+    Tally, TcpState, Throughput, ThroughputSecond, TraceEnd, TraceKind, TracedChange, TracedRoute,
     Traceroute, Wall,
 };
 
@@ -227,6 +228,49 @@ pub(crate) fn route(at: i64) -> Traceroute {
         }],
         reached: true,
         failure: None,
+    }
+}
+
+/// The `n`th by time; every third for a change whose path before is not known, and every third for
+/// one where the routers were others.
+pub(crate) fn traced_route(n: u16) -> TracedRoute {
+    let at = i64::from(n) * 1_000_000;
+    let trace = flow_trace(0, TraceKind::Udp, None);
+    let change = |before, others| TracedChange {
+        at: Instant::from_nanos(at - 5),
+        before,
+        others,
+    };
+    TracedRoute {
+        lane: Lane(u32::from(n % 7)),
+        at: Instant::from_nanos(at),
+        route: trace.routes[usize::from(n % 2)].clone(),
+        change: match n % 3 {
+            0 => None,
+            1 => Some(change(None, None)),
+            _ => Some(change(Some(PathHash(u64::MAX)), Some(n.is_multiple_of(2)))),
+        },
+    }
+}
+
+/// The `n`th by time; every other failed.
+pub(crate) fn class_transfer(n: u16) -> ClassTransfer {
+    ClassTransfer {
+        endpoint: usize::from(n % 2),
+        class: usize::from(n % 3),
+        size: ByteSize(1024),
+        transfer: PinnedTransfer {
+            source_port: 40_000 + n,
+            pass: u32::from(n),
+            begun: Instant::from_nanos(i64::from(n)),
+            outcome: match n % 2 {
+                0 => PinnedOutcome::Done {
+                    connect: Span::from_micros(20_000),
+                    whole: Span::from_nanos(40_000_001),
+                },
+                _ => PinnedOutcome::Failed("no reply in time".to_owned()),
+            },
+        },
     }
 }
 

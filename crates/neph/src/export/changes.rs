@@ -1,18 +1,19 @@
 //! `neph export --changes`: the path changes that a detector finds in the messages of fleets.
 //!
-//! Owns the rows. Changes are looked for in one experiment after the other, by what was kept with
-//! it, as a report does.
+//! Owns what a row says. Changes are looked for in one experiment after the other, by what was kept
+//! with it, as a report does; beside each stands what the trace said that was made for it.
 
+use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use clap::ValueEnum;
 use neph_flows::{AllDetected, Detected, Detecting, Detector, Settings};
-use neph_model::{Experiment, Fleet, Instant, Own, Span};
+use neph_model::{Experiment, Fleet, Instant, Lane, Own, PathHash, TracedChange};
 use neph_store::{SentWithin, Store, StoreError, WallClock};
 use serde_json::{Value, json};
 
 use super::Format;
-use crate::sheet::field;
+use super::rows::{Rows, whose};
 use crate::{output, when};
 
 /// Who tells path changes.
@@ -36,14 +37,8 @@ impl By {
     }
 }
 
-/// What a row holds; moments are wall-clock nanoseconds since 1970.
-const KEYS: [&str; 14] = [
-    "experiment_id",
-    "scenario_id",
-    "scenario",
-    "block",
-    "attempt",
-    "status",
+/// What a row holds behind whose it is; moments are wall-clock nanoseconds since 1970.
+const KEYS: [&str; 11] = [
     "detector",
     "endpoint",
     "lane",
@@ -52,7 +47,13 @@ const KEYS: [&str; 14] = [
     "told_unix_ns",
     "before_ns",
     "after_ns",
+    "path_before",
+    "path_after",
+    "other_routers",
 ];
+
+/// The routes that were traced for changes, by moment, lane and port.
+type Traced = BTreeMap<(Instant<Own>, Lane, u16), (TracedChange, PathHash)>;
 
 /// Writes the changes that this detector finds in the experiments' fleets; returns how many.
 pub(super) fn write(
@@ -65,18 +66,14 @@ pub(super) fn write(
         format: "path changes",
         source,
     };
-    if format == Format::Csv {
-        writeln!(out, "{}", KEYS.join(",")).map_err(unwritten)?;
-    }
-    let mut rows = 0;
+    let mut rows = Rows::begin(format, &KEYS, out).map_err(unwritten)?;
     for experiment in experiments {
         let Some(fleet) = &experiment.fleet else {
             continue;
         };
-        let scenarios = store.scenarios(experiment.campaign)?;
-        let scenario = scenarios.iter().find(|one| one.id == experiment.scenario);
-        let label = scenario.map(neph_model::Scenario::label);
+        let owner = whose(store, experiment)?;
         let clock = WallClock::of(experiment);
+        let traced = traced(store, experiment)?;
         let found = found(store, (experiment, fleet), by)?;
         if let Some(until) = found.forgotten {
             let from = when::utc(clock.wall(until));
@@ -86,14 +83,25 @@ pub(super) fn write(
             ));
         }
         for change in found.changes {
-            let row = row((experiment, fleet), &clock, (by, &change));
-            let line = line(format, row, label.as_deref());
-            writeln!(out, "{line}").map_err(unwritten)?;
-            rows += 1;
+            let row = row(fleet, &clock, (by, &change), &traced);
+            rows.push(&owner, row).map_err(unwritten)?;
         }
     }
-    out.flush().map_err(unwritten)?;
-    Ok(rows)
+    rows.end().map_err(unwritten)
+}
+
+fn traced(store: &dyn Store, experiment: &Experiment) -> Result<Traced, StoreError> {
+    let mut traced = Traced::new();
+    store.visit_traced_routes(experiment.id, &mut |batch| {
+        for one in batch {
+            if let Some(change) = one.change {
+                let which = (change.at, one.lane, one.route.source_port);
+                traced.insert(which, (change, one.route.hash));
+            }
+        }
+        Ok(())
+    })?;
+    Ok(traced)
 }
 
 fn found(
@@ -115,40 +123,22 @@ fn found(
     Ok(detecting.finish())
 }
 
-fn row(
-    (experiment, fleet): (&Experiment, &Fleet),
-    clock: &WallClock,
-    (by, change): (By, &Detected),
-) -> Value {
+fn row(fleet: &Fleet, clock: &WallClock, (by, change): (By, &Detected), traced: &Traced) -> Value {
     let unix = |at: Instant<Own>| clock.wall(at).unix_nanos();
-    let nanos = |span: Span| span.nanos();
     let endpoint = fleet.endpoints.get(fleet.endpoint_of(change.lane));
     let detector = by.to_possible_value();
+    let told = traced.get(&(change.at, change.lane, change.source_port));
     json!({
-        "experiment_id": experiment.id.to_string(),
-        "scenario_id": experiment.scenario.to_string(),
-        "block": experiment.block,
-        "attempt": experiment.attempt,
-        "status": experiment.status.name(),
         "detector": detector.map(|value| value.get_name().to_owned()),
         "endpoint": endpoint.map(|endpoint| endpoint.name.as_str()),
         "lane": change.lane.0,
         "source_port": change.source_port,
         "at_unix_ns": unix(change.at),
         "told_unix_ns": change.told.map(unix),
-        "before_ns": nanos(change.before),
-        "after_ns": nanos(change.after),
+        "before_ns": change.before.nanos(),
+        "after_ns": change.after.nanos(),
+        "path_before": told.and_then(|(change, _)| change.before).map(String::from),
+        "path_after": told.map(|(_, after)| after.to_string()),
+        "other_routers": told.and_then(|(change, _)| change.others),
     })
-}
-
-fn line(format: Format, mut row: Value, label: Option<&str>) -> String {
-    row["scenario"] = label.into();
-    if format == Format::Csv {
-        return KEYS.map(|key| field(&row[key])).join(",");
-    }
-    // As in the other exports, what is absent has no key.
-    if let Some(row) = row.as_object_mut() {
-        row.retain(|_, value| !value.is_null());
-    }
-    row.to_string()
 }

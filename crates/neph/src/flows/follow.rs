@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, VecDeque};
 use std::net::SocketAddr;
 
 use neph_flows::PathChange;
-use neph_model::{Fleet, FlowRoute, FlowTrace, Lane, ProbeKind, TraceKind, Wall};
-use neph_probe::{Place, ProbeError, Tracing, anchor, trace_flow};
+use neph_model::{Fleet, FlowRoute, Instant, Lane, Own, TraceKind, TracedChange, TracedRoute};
+use neph_probe::{Place, ProbeError, Tracing, now, trace_flow};
 
 /// Traces at a time: routers answer a few packets a second only, and all flows meet the same ones
 /// first.
@@ -50,12 +50,19 @@ struct Known {
 
 /// What a trace says of a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Traced {
+pub(super) struct Verdict {
     pub(super) change: PathChange,
     /// Whether the flow met other routers than before.
     pub(super) others: bool,
     /// The change was taken back while the trace ran.
     pub(super) is_withdrawn: bool,
+}
+
+/// A route that was found, and what it says of the change that it follows, where it can tell.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Traced {
+    pub(super) route: TracedRoute,
+    pub(super) verdict: Option<Verdict>,
 }
 
 /// The traces of a fleet.
@@ -68,25 +75,18 @@ pub(super) struct Follow {
     running: Vec<(Wanted, Tracing)>,
     /// The latest route of each lane's flow.
     known: BTreeMap<Lane, Known>,
-    /// When the first trace was wanted.
-    began: Wall,
 }
 
 impl Follow {
     pub(super) fn new(fleet: &Fleet, site: Option<Place>) -> Self {
-        let kind = match fleet.probe {
-            ProbeKind::Udp => TraceKind::Udp,
-            _ => TraceKind::Syn,
-        };
         let addresses = fleet.endpoints.iter().map(|endpoint| endpoint.address);
         Self {
-            kind,
+            kind: TraceKind::of_flows(fleet.probe),
             site,
             targets: addresses.collect(),
             waiting: VecDeque::new(),
             running: Vec::new(),
             known: BTreeMap::new(),
-            began: anchor().wall,
         }
     }
 
@@ -137,7 +137,7 @@ impl Follow {
         }
     }
 
-    /// Starts what is wanted, and tells what came of the traces that are over.
+    /// Starts what is wanted, and tells the routes that were found since.
     ///
     /// # Errors
     /// Where tracing is not permitted. A trace that fails otherwise is left out: the next one may
@@ -157,7 +157,7 @@ impl Follow {
         while let Some(index) = self.running.iter().position(|(_, one)| one.is_finished()) {
             let (wanted, tracing) = self.running.swap_remove(index);
             match tracing.join() {
-                Ok(route) => told.extend(self.keep(wanted, route)),
+                Ok(route) => told.extend(self.keep(wanted, route, now())),
                 Err(error @ ProbeError::RawForbidden { .. }) => return Err(error),
                 Err(_) => self.outdate(wanted.lane),
             }
@@ -172,45 +172,44 @@ impl Follow {
         }
     }
 
-    /// Ends all traces; what those know that still run is not told any more. The latest route of
-    /// each flow, by endpoint.
-    pub(super) fn end(self, fleet: &Fleet) -> Vec<FlowTrace> {
+    /// Ends all traces; what those know that still run is not told any more.
+    pub(super) fn end(self) {
         self.running.iter().for_each(|(_, tracing)| tracing.stop());
-        let mut routes: BTreeMap<usize, Vec<FlowRoute>> = BTreeMap::new();
-        for (lane, known) in self.known {
-            routes
-                .entry(fleet.endpoint_of(lane))
-                .or_default()
-                .push(known.route);
-        }
-        let trace = |(endpoint, mut routes): (usize, Vec<FlowRoute>)| {
-            routes.sort_by_key(|route| route.source_port);
-            FlowTrace {
-                destination: self.targets[endpoint],
-                kind: self.kind,
-                started: self.began,
-                routes,
-                enough: None,
-            }
-        };
-        routes.into_iter().map(trace).collect()
     }
 
-    /// Keeps a route, and compares it with that of the path before.
-    fn keep(&mut self, wanted: Wanted, route: FlowRoute) -> Option<Traced> {
+    /// Keeps a route in mind, and compares it with that of the path before.
+    fn keep(&mut self, wanted: Wanted, route: FlowRoute, at: Instant<Own>) -> Option<Traced> {
         if wanted.is_outdated {
             return None;
         }
-        let is_current = true;
-        let after = Known { route, is_current };
-        let before = self.known.insert(wanted.lane, after)?;
-        let after = &self.known.get(&wanted.lane)?.route;
-        let is_of_flow = before.is_current && before.route.source_port == after.source_port;
-        let others = differs(&before.route, after).filter(|_| is_of_flow)?;
-        Some(Traced {
-            change: wanted.change?,
+        let after = Known {
+            route: route.clone(),
+            is_current: true,
+        };
+        let before = self.known.insert(wanted.lane, after);
+        let before = before
+            .filter(|known| known.is_current && known.route.source_port == route.source_port)
+            .map(|known| known.route);
+        let others = before.as_ref().and_then(|before| differs(before, &route));
+        let verdict = wanted.change.zip(others).map(|(change, others)| Verdict {
+            change,
             others,
             is_withdrawn: wanted.is_withdrawn,
+        });
+        let change = wanted.change.filter(|_| !wanted.is_withdrawn);
+        let change = change.map(|change| TracedChange {
+            at: change.at,
+            before: before.as_ref().map(|before| before.hash),
+            others,
+        });
+        Some(Traced {
+            route: TracedRoute {
+                lane: wanted.lane,
+                at,
+                route,
+                change,
+            },
+            verdict,
         })
     }
 }
@@ -231,7 +230,7 @@ fn differs(before: &FlowRoute, after: &FlowRoute) -> Option<bool> {
 mod tests {
     use std::net::IpAddr;
 
-    use neph_model::{FleetEndpoint, FlowHop, PathHash, ReadBy, TraceEnd};
+    use neph_model::{FleetEndpoint, FlowHop, PathHash, ProbeKind, ReadBy, TraceEnd};
 
     use super::*;
 
@@ -285,31 +284,43 @@ mod tests {
     fn a_path_that_was_left_before_it_was_traced_speaks_neither_for_nor_against_a_change() {
         let mut follow = Follow::new(&fleet(), None);
         follow.begin(&[9]);
-        let next = |follow: &mut Follow| follow.waiting.pop_front().expect("wanted");
-        let wanted = next(&mut follow);
-        assert_eq!(follow.keep(wanted, route(9, &[1])), None);
+        let traced = |follow: &mut Follow, hop: u8| {
+            let wanted = follow.waiting.pop_front().expect("wanted");
+            let moment = Instant::from_nanos(50);
+            let found = follow.keep(wanted, route(9, &[hop]), moment);
+            found.expect("it is of the path that the flow is on")
+        };
+        let first = traced(&mut follow, 1);
+        assert_eq!((first.route.change, first.verdict), (None, None));
         // There and back again before the first of both was traced.
         follow.changed(&change(1));
         follow.changed(&change(2));
-        let wanted = next(&mut follow);
-        assert_eq!(wanted.change, Some(change(2)));
+        let second = traced(&mut follow, 1);
+        assert_eq!(second.verdict, None);
+        let told = second.route.change.expect("it follows a change");
+        assert_eq!((told.at.nanos(), told.before, told.others), (2, None, None));
         assert!(follow.waiting.is_empty());
-        assert_eq!(follow.keep(wanted, route(9, &[1])), None);
         follow.changed(&change(3));
-        let wanted = next(&mut follow);
-        let told = follow.keep(wanted, route(9, &[2])).expect("two routes");
-        assert_eq!((told.change, told.others), (change(3), true));
+        let third = traced(&mut follow, 2);
+        let verdict = third.verdict.expect("two routes");
+        assert_eq!((verdict.change, verdict.others), (change(3), true));
+        let told = third.route.change.expect("it follows a change");
+        assert_eq!(told.before, Some(second.route.route.hash));
     }
 
     #[test]
     fn a_change_that_is_withdrawn_is_not_traced_and_one_whose_trace_runs_says_so() {
         let mut follow = Follow::new(&fleet(), None);
+        let moment = Instant::from_nanos(50);
         // Without a route to compare with, one is still wanted.
         follow.changed(&change(1));
         follow.withdrawn(&change(1));
         let wanted = follow.waiting.pop_front().expect("wanted");
         assert_eq!((wanted.change, follow.waiting.len()), (None, 0));
-        assert_eq!(follow.keep(wanted, route(9, &[1])), None);
+        let first = follow
+            .keep(wanted, route(9, &[1]), moment)
+            .expect("a route");
+        assert_eq!((first.verdict, first.route.change), (None, None));
         // With one, the trace that has not begun is dropped, and the others stay.
         follow.changed(&change(2));
         follow.withdrawn(&change(1));
@@ -325,32 +336,12 @@ mod tests {
         follow.withdrawn(&change(3));
         let (wanted, trace) = follow.running.pop().expect("it runs");
         trace.stop();
-        let told = follow.keep(wanted, route(9, &[1])).expect("two routes");
-        assert_eq!((told.others, told.is_withdrawn), (false, true));
-    }
-
-    #[test]
-    fn at_the_end_the_latest_route_of_each_flow_is_told_by_endpoint() {
-        let fleet = fleet();
-        let mut follow = Follow::new(&fleet, None);
-        for (lane, port, hop) in [(0, 9, 1), (1, 8, 2), (2, 7, 3), (0, 9, 4)] {
-            follow.keep(Wanted::new(Lane(lane), port), route(port, &[hop]));
-        }
-        let told = follow.end(&fleet);
-        let told = told.iter().map(|trace| {
-            let ports = trace.routes.iter().map(|route| route.source_port);
-            let hops = trace.routes.iter().map(|route| route.hops[0].address);
-            (trace.destination, ports.collect(), hops.collect())
-        });
-        let told: Vec<(SocketAddr, Vec<u16>, Vec<Option<IpAddr>>)> = told.collect();
-        let at = |last: u8| Some(IpAddr::from([10, 0, 0, last]));
-        assert_eq!(
-            told,
-            [
-                (fleet.endpoints[0].address, vec![7, 9], vec![at(3), at(4)]),
-                (fleet.endpoints[1].address, vec![8], vec![at(2)]),
-            ]
-        );
+        let told = follow
+            .keep(wanted, route(9, &[1]), moment)
+            .expect("a route");
+        assert_eq!(told.route.change, None);
+        let verdict = told.verdict.expect("two routes");
+        assert_eq!((verdict.others, verdict.is_withdrawn), (false, true));
     }
 
     #[test]

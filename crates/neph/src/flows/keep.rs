@@ -1,7 +1,7 @@
 //! Keeps what a fleet measures in a workspace.
 
-use neph_campaign::{Build, Ending, FleetKeeper, Keeping, RunError};
-use neph_model::{Anchor, Campaign, CampaignStatus, FlowTrace, Own};
+use neph_campaign::{Build, Ending, FleetKeeper, FleetKept, Keeping, RunError};
+use neph_model::{Anchor, Campaign, CampaignStatus, ClassTransfer, Own, TracedRoute};
 use neph_probe::{FleetReport, FleetSpec, Stop, anchor};
 use neph_store::Store;
 
@@ -99,6 +99,13 @@ impl Keep {
         Ok(())
     }
 
+    /// Takes in the route of one of its flows.
+    pub(super) fn route(&mut self, route: TracedRoute) {
+        if let State::Going(keeper) = &mut self.state {
+            keeper.route(route);
+        }
+    }
+
     /// Records what was taken in, if it is time to.
     pub(super) fn record(&mut self) -> Result<(), Failure> {
         let State::Going(keeper) = &mut self.state else {
@@ -112,9 +119,8 @@ impl Keep {
         })
     }
 
-    /// The fleet is over, and the routes of its flows are these. Ctrl-C is the end of one that had no
-    /// other, and interrupts one that had.
-    pub(super) fn end(self, traces: &[FlowTrace]) -> Result<Option<Campaign>, Failure> {
+    /// The fleet is over. Ctrl-C is the end of one that had no other, and interrupts one that had.
+    pub(super) fn end(self) -> Result<Option<Kept>, Failure> {
         let ending = if self.has_end && self.stop.is_set() {
             Ending::Interrupted
         } else {
@@ -122,8 +128,8 @@ impl Keep {
         };
         match self.state {
             State::Going(keeper) => {
-                let ended = keeper.finish(ending, traces);
-                Ok(Some(ended.map_err(|error| refused(&error))?))
+                let kept = keeper.finish(ending);
+                Ok(Some(Kept(kept.map_err(|error| refused(&error))?)))
             }
             State::Waiting { .. } | State::Broken => Ok(None),
         }
@@ -141,8 +147,28 @@ impl Keep {
         };
         if let State::Going(keeper) = self.state {
             // That it failed is being told already, by its first reason.
-            drop(keeper.finish(ending, &[]));
+            drop(
+                keeper
+                    .finish(ending)
+                    .and_then(|kept| kept.end(&Ending::Complete)),
+            );
         }
+    }
+}
+
+/// A fleet whose messages are kept, until what comes after them is.
+#[derive(Debug)]
+pub(super) struct Kept(FleetKept);
+
+impl Kept {
+    /// Keeps transfers on the ports of its flows.
+    pub(super) fn transfers(&mut self, made: &[ClassTransfer]) -> Result<(), Failure> {
+        self.0.transfers(made).map_err(|error| refused(&error))
+    }
+
+    /// Nothing more comes; `ending` is that of the transfers.
+    pub(super) fn end(self, ending: &Ending) -> Result<Campaign, Failure> {
+        self.0.end(ending).map_err(|error| refused(&error))
     }
 }
 

@@ -8,7 +8,7 @@ use neph_probe::Sharing;
 
 use super::clock::Clock;
 use super::document::Document;
-use super::follow::Traced;
+use super::follow::Verdict;
 use super::watch::Watched;
 use super::{Args, Format, csv, json, summary, words};
 use crate::exit::Failure;
@@ -103,19 +103,19 @@ impl<'a> Tell<'a> {
     }
 
     /// A flow whose path changed was traced: whether it met other routers than before.
-    pub(super) fn traced(&mut self, fleet: &Fleet, traced: &Traced) -> Result<(), Failure> {
-        let mut change = traced.change;
-        change.evidence.trace = Some(traced.others);
+    pub(super) fn traced(&mut self, fleet: &Fleet, verdict: &Verdict) -> Result<(), Failure> {
+        let mut change = verdict.change;
+        change.evidence.trace = Some(verdict.others);
         match self.args.format {
             Format::Text if !self.args.quiet => {
                 let port = change.source_port;
-                let word = words::traced(traced);
+                let word = words::traced(verdict);
                 writeln!(self.out, "              port {port:<5}  {word}")?;
             }
             Format::Ndjson if !self.args.quiet => {
                 let mut value = json::change(fleet, &change, &self.clock);
                 value["type"] = "traced".into();
-                value["withdrawn"] = traced.is_withdrawn.into();
+                value["withdrawn"] = verdict.is_withdrawn.into();
                 writeln!(self.out, "{value}")?;
             }
             _ => {}

@@ -1,11 +1,21 @@
 //! Small transfers on the source ports of each latency class, once the fleet has let go of them.
 
-use neph_flows::{Completion, FleetView, completions, turns};
-use neph_model::{PinnedOutcome, ProbeKind, Span};
-use neph_probe::{FleetSpec, ProbeError, Stop, Target, TransferSpec, transfers};
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+
+use neph_campaign::Ending;
+use neph_flows::{Completion, completions, turns};
+use neph_model::{
+    ByteSize, Campaign, ClassTransfer, PinnedOutcome, PinnedTransfer, ProbeKind, Span,
+};
+use neph_probe::{
+    FleetSpec, ProbeError, Stop, Target, TransferSpec, each_transfer, now, transfers,
+};
 use serde_json::{Value, json};
 
 use super::Args;
+use super::keep::Kept;
+use super::watch::Watched;
 use crate::counted::counted;
 use crate::exit::Failure;
 use crate::output;
@@ -13,6 +23,8 @@ use crate::output;
 /// Between the beginnings of two transfers, at least: one after the other, so that none waits for
 /// another.
 const PAUSE: Span = Span::from_millis(5);
+/// How often transfers are recorded where they are kept.
+const RECORDED: Span = Span::from_millis(200);
 
 /// Refuses what cannot be, before anything is measured.
 pub(super) fn check(args: &Args, spec: &FleetSpec, stop: &Stop) -> Result<(), Failure> {
@@ -57,25 +69,44 @@ fn try_one(args: &Args, spec: &FleetSpec, endpoint: usize, stop: &Stop) -> Resul
     }
 }
 
-/// Makes them, for each endpoint; ends early when `stop` is set.
+/// Makes those that were asked for, and ends what the fleet is kept as: as incomplete, if they could
+/// not be made.
 pub(super) fn make(
     args: &Args,
     spec: &FleetSpec,
-    view: &FleetView,
+    watched: &mut Watched,
     stop: &Stop,
-) -> Result<Vec<Vec<Completion>>, Failure> {
-    let Some(of_each) = args.transfers else {
-        return Ok(Vec::new());
+) -> Result<Option<Campaign>, Failure> {
+    let mut kept = watched.kept.take();
+    let made = all(args, spec, (watched, &mut kept), stop);
+    let ending = match &made {
+        Err(_) => Ending::Failed("transfers could not be made".to_owned()),
+        // Where there are none, ctrl-C met the fleet, which knows how it ended.
+        Ok(()) if stop.is_set() && args.transfers.is_some() => Ending::Interrupted,
+        Ok(()) => Ending::Complete,
     };
-    let mut found = Vec::new();
+    let campaign = kept.map(|kept| kept.end(&ending));
+    made.and_then(|()| campaign.transpose())
+}
+
+/// For each endpoint; ends early when `stop` is set.
+fn all(
+    args: &Args,
+    spec: &FleetSpec,
+    (watched, kept): (&mut Watched, &mut Option<Kept>),
+    stop: &Stop,
+) -> Result<(), Failure> {
+    let Some(of_each) = args.transfers else {
+        return Ok(());
+    };
     for endpoint in 0..spec.fleet.endpoints.len() {
-        let classes = view.ports_by_class(endpoint);
+        let classes = watched.view.ports_by_class(endpoint);
         let whole = TransferSpec {
             source_ports: turns(&classes, of_each),
             ..task(args, spec, endpoint)?
         };
         if whole.source_ports.is_empty() {
-            found.push(Vec::new());
+            watched.transfers.push(Vec::new());
             continue;
         }
         if !args.quiet {
@@ -85,9 +116,73 @@ pub(super) fn make(
                 whole.target
             ));
         }
-        found.push(completions(&classes, &transfers(&whole, stop)?));
+        let made = Made::new(endpoint, &classes, whole.size);
+        let made = made.take(&whole, kept.as_mut(), stop)?;
+        watched.transfers.push(completions(classes.len(), &made));
     }
-    Ok(found)
+    Ok(())
+}
+
+/// The transfers to one endpoint.
+struct Made {
+    endpoint: usize,
+    class_of: BTreeMap<u16, usize>,
+    size: ByteSize,
+    all: Vec<ClassTransfer>,
+}
+
+impl Made {
+    fn new(endpoint: usize, classes: &[Vec<u16>], size: usize) -> Self {
+        let ports = classes.iter().enumerate();
+        let class_of =
+            ports.flat_map(|(class, ports)| ports.iter().map(move |port| (*port, class)));
+        Self {
+            endpoint,
+            class_of: class_of.collect(),
+            size: ByteSize(size as u64),
+            all: Vec::new(),
+        }
+    }
+
+    /// Makes them. What is kept is kept as it comes: a kill takes the last moments only.
+    fn take(
+        mut self,
+        spec: &TransferSpec,
+        mut kept: Option<&mut Kept>,
+        stop: &Stop,
+    ) -> Result<Vec<ClassTransfer>, Failure> {
+        let (mut is_kept, mut recorded, mut refused) = (0, now(), Ok(()));
+        each_transfer(spec, stop, |transfer| {
+            self.push(transfer);
+            if now() - recorded < RECORDED {
+                return ControlFlow::Continue(());
+            }
+            if let Some(kept) = &mut kept {
+                refused = kept.transfers(&self.all[is_kept..]);
+            }
+            (is_kept, recorded) = (self.all.len(), now());
+            match refused {
+                Ok(()) => ControlFlow::Continue(()),
+                Err(_) => ControlFlow::Break(()),
+            }
+        })?;
+        refused?;
+        if let Some(kept) = kept {
+            kept.transfers(&self.all[is_kept..])?;
+        }
+        Ok(self.all)
+    }
+
+    fn push(&mut self, transfer: PinnedTransfer) {
+        if let Some(class) = self.class_of.get(&transfer.source_port) {
+            self.all.push(ClassTransfer {
+                endpoint: self.endpoint,
+                class: *class,
+                size: self.size,
+                transfer,
+            });
+        }
+    }
 }
 
 /// HTTP takes two round trips, to connect and to ask, as most transfers do; neph reflect answers it

@@ -4,13 +4,13 @@ use std::sync::mpsc::RecvTimeoutError;
 use std::time::Duration;
 
 use neph_flows::{Completion, Digest, FleetView, PathNews, Settings, advise};
-use neph_model::{Campaign, FleetEndpoint, Instant, Own, Span};
+use neph_model::{FleetEndpoint, Instant, Own, Span};
 use neph_probe::{FleetReport, FleetRun, FleetSpec, FleetTally, RefusalWatch, Refusals, Stop, now};
 
 use super::Args;
 use super::clock::Clock;
 use super::follow::Follow;
-use super::keep::Keep;
+use super::keep::{Keep, Kept};
 use super::tell::{Status, Tell};
 use crate::exit::Failure;
 use crate::output;
@@ -32,8 +32,8 @@ pub(super) struct Watched {
     pub(super) clock: Clock,
     /// Why it ended before anybody asked it to.
     pub(super) given_up: Option<String>,
-    /// What it was kept as.
-    pub(super) kept: Option<Campaign>,
+    /// As what its messages are kept.
+    pub(super) kept: Option<Kept>,
     /// Transfers on the classes' ports, of each endpoint; empty where nobody asked for them.
     pub(super) transfers: Vec<Vec<Completion>>,
 }
@@ -166,12 +166,17 @@ impl Watch<'_, '_> {
             return Ok(());
         };
         match follow.poll(fleet) {
-            Ok(traced) => {
-                for traced in traced {
-                    if !traced.is_withdrawn {
-                        self.digest.traced(&traced.change, traced.others);
+            Ok(found) => {
+                for traced in found {
+                    if let Some(verdict) = &traced.verdict {
+                        if !verdict.is_withdrawn {
+                            self.digest.traced(&verdict.change, verdict.others);
+                        }
+                        self.tell.traced(fleet, verdict)?;
                     }
-                    self.tell.traced(fleet, &traced)?;
+                    if let Some(keep) = &mut self.keep {
+                        keep.route(traced.route);
+                    }
                 }
             }
             Err(error) => {
@@ -211,10 +216,11 @@ impl Watch<'_, '_> {
     }
 
     fn end(mut self, args: &Args, refusals: RefusalWatch) -> Result<Watched, Failure> {
-        let follow = self.follow.take();
-        let traces = follow.map_or_else(Vec::new, |follow| follow.end(self.digest.fleet()));
+        if let Some(follow) = self.follow.take() {
+            follow.end();
+        }
         // First of all: what was measured is safe before anything else can go wrong.
-        let keep = self.keep.take().map(|keep| keep.end(&traces));
+        let keep = self.keep.take().map(Keep::end);
         let kept = keep.transpose()?.flatten();
         self.digest.finish();
         self.tell_news()?;

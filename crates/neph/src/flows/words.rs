@@ -5,7 +5,7 @@ use neph_model::{Fleet, Instant, Own, Span};
 use neph_probe::Sharing;
 
 use super::clock::Clock;
-use super::follow::Traced;
+use super::follow::Verdict;
 use super::tell::Status;
 use crate::counted::counted;
 
@@ -59,8 +59,8 @@ pub(super) fn news(fleet: &Fleet, news: &PathNews, clock: &Clock) -> String {
 }
 
 /// What a trace says of a change.
-pub(super) const fn traced(traced: &Traced) -> &'static str {
-    match (traced.others, traced.is_withdrawn) {
+pub(super) const fn traced(verdict: &Verdict) -> &'static str {
+    match (verdict.others, verdict.is_withdrawn) {
         (true, false) => "other routers than before",
         (false, false) => "the same routers",
         (true, true) => "other routers than before; the change was withdrawn",

@@ -8,6 +8,7 @@ use neph_store::Store;
 use serde_json::json;
 
 use super::document::{Document, Pair};
+use super::found;
 use crate::exit::Failure;
 use crate::sheet::{Cell, Column, Sheet};
 use crate::{list, when};
@@ -32,7 +33,16 @@ pub(super) fn document(
         document.pairs("Fleet", "fleet", fleet(known));
     }
     document.table("Flows", "flows", flows(&experiment.flows));
-    let traces = store.flow_traces(experiment.id).map_err(Failure::refused)?;
+    let made = store.transfers(experiment.id).map_err(Failure::refused)?;
+    if !made.is_empty() {
+        let took = found::transfers(experiment, &made);
+        document.table("Transfers on its classes' ports", "transfers", took);
+    }
+    let followed = found::traced(store, experiment.id).map_err(Failure::refused)?;
+    if !followed.is_empty() {
+        document.pairs("Traced while it ran", "traced", followed);
+    }
+    let traces = store.latest_routes(experiment).map_err(Failure::refused)?;
     if let Some(trace) = traces.last() {
         let drawn = diamond(&trace.routes);
         document.table("Paths of its flows", "paths", crate::trace::paths(&drawn));

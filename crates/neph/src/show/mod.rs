@@ -3,6 +3,7 @@
 mod campaign;
 mod document;
 mod experiment;
+mod found;
 
 use std::io::Write;
 

@@ -48,7 +48,7 @@ fn each_detector_is_asked(place: &Place) {
         let ran = place.neph(of.into_iter().chain(["--format", "csv"]));
         assert_eq!(ran.status, 0, "{detector}: {}", ran.err);
         let heading = ran.out.lines().next().unwrap_or_default();
-        assert!(heading.ends_with("told_unix_ns,before_ns,after_ns"));
+        assert!(heading.ends_with("before_ns,after_ns,path_before,path_after,other_routers"));
         let refused = place.neph(of.into_iter().chain(["--format", "parquet"]));
         let why = "path changes are written as csv or jsonl; give --format csv";
         assert!(

@@ -1,5 +1,6 @@
 //! `neph flows --transfers` over a link with two paths: what a slow path costs an application.
 
+use std::path::Path;
 use std::process::Command;
 
 use neph_model::Span;
@@ -26,6 +27,7 @@ fn transfers_on_the_slow_paths_ports_take_18_percent_longer() {
     }
     let lab = TwoSites::up("transfers", LINK);
     let _reflector = lab.reflector(Span::ZERO);
+    let workspace = tempfile::tempdir().expect("a folder");
     let output = Command::new(env!("CARGO_BIN_EXE_neph"))
         .args(["flows", &format!("tcp://10.79.0.2:{PORT}")])
         .args(["-n", "32", "-i", "200ms", "-c", "15", "--transfers", "20"])
@@ -35,7 +37,10 @@ fn transfers_on_the_slow_paths_ports_take_18_percent_longer() {
             "--quiet",
             "--site",
             &lab.namespace("client"),
+            "--save",
+            "night",
         ])
+        .env("NEPH_WORKSPACE", workspace.path())
         .output()
         .expect("neph runs");
     let told: Value = serde_json::from_slice(&output.stdout)
@@ -53,4 +58,47 @@ fn transfers_on_the_slow_paths_ports_take_18_percent_longer() {
     }
     let ratio = slow["ratio"].as_f64().expect("a ratio");
     assert!((1.14..1.22).contains(&ratio), "{transfers}");
+    kept_transfers_say_the_same(transfers, workspace.path());
+}
+
+fn neph(workspace: &Path, arguments: &[&str]) -> String {
+    let output = Command::new(env!("CARGO_BIN_EXE_neph"))
+        .args(arguments)
+        .env("NEPH_WORKSPACE", workspace)
+        .output()
+        .expect("neph runs");
+    let err = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{err}");
+    String::from_utf8(output.stdout).expect("text")
+}
+
+/// In export, show and report.
+fn kept_transfers_say_the_same(told: &Value, workspace: &Path) {
+    let to_stdout = ["--format", "jsonl", "-o", "-"];
+    let rows = ["export", "night", "--transfers"];
+    let rows = neph(workspace, &[&rows[..], &to_stdout].concat());
+    let rows: Vec<Value> = rows
+        .lines()
+        .map(|row| serde_json::from_str(row).expect("JSON"))
+        .collect();
+    assert_eq!(rows.len(), 40);
+    assert!(rows.iter().all(|row| row["bytes"] == 1024), "{rows:?}");
+    let id = rows[0]["experiment_id"].as_str().expect("an id");
+    let shown = neph(workspace, &["show", id, "--format", "json"]);
+    let shown: Value = serde_json::from_str(&shown).expect("JSON");
+    let folder = workspace.join("report");
+    let out = folder.display().to_string();
+    neph(workspace, &["report", "night", "-o", &out]);
+    let table = std::fs::read_to_string(folder.join("tables/flow-transfers.json"));
+    let table: Value = serde_json::from_str(&table.expect("the table")).expect("JSON");
+    for (place, class) in (0..).zip(told.as_array().expect("classes")) {
+        let shown = &shown["transfers"][place];
+        for key in ["n", "failed", "ports", "median_ns", "ratio"] {
+            assert_eq!(shown[key], class[key], "{key}: {shown}");
+        }
+        let millis = table["rows"][place]["median_ms"].as_f64();
+        let nanos = class["median_ns"].as_f64().expect("a median");
+        let apart = millis.expect("a median") - nanos / 1e6;
+        assert!(apart.abs() < 1e-6, "{table}");
+    }
 }

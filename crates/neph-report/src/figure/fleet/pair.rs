@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use neph_flows::{Advice, Class, Fairness, FleetView, PairView, Spectrum};
-use neph_model::Scenario;
+use neph_flows::{Advice, Class, Fairness, FleetView, PairView, PathChange, Spectrum};
+use neph_model::{ClassTransfer, Scenario};
 
 use super::pooled::Pooled;
 use crate::data::{ExperimentData, Factor, factors};
@@ -28,6 +28,7 @@ pub(crate) struct Pair<'a> {
     /// Index of the endpoint in the fleet.
     pub(crate) endpoint: usize,
     pub(crate) known: &'a PairView,
+    experiment: &'a ExperimentData,
 }
 
 impl<'a> Pair<'a> {
@@ -49,6 +50,18 @@ impl<'a> Pair<'a> {
             .classes
             .get(self.endpoint)
             .map_or(&[], Vec::as_slice)
+    }
+    /// Transfers on the ports of its flows.
+    pub(crate) fn transfers(&self) -> impl Iterator<Item = &'a ClassTransfer> {
+        let made = self.experiment.transfers.iter();
+        let endpoint = self.endpoint;
+        made.filter(move |one| one.endpoint == endpoint)
+    }
+    /// The path changes of its flows, by time.
+    pub(crate) fn changes(&self) -> impl Iterator<Item = &'a PathChange> {
+        let (view, endpoint) = (self.view, self.endpoint);
+        let is_own = move |change: &&PathChange| view.fleet.endpoint_of(change.lane) == endpoint;
+        view.changes.iter().filter(is_own)
     }
     pub(crate) fn fairness(&self) -> &'a [Fairness] {
         self.view
@@ -106,6 +119,7 @@ pub(crate) fn pairs<'a>(data: &'a CampaignData, settings: &'a PlotSettings) -> V
                     view,
                     endpoint,
                     known,
+                    experiment,
                 });
             }
         }

@@ -1,0 +1,58 @@
+//! A fleet whose messages are kept: its campaign goes on until what comes after them is kept too.
+
+use neph_model::{Campaign, CampaignStatus, ClassTransfer, Experiment, Instant, Own};
+use neph_store::Store;
+
+use crate::carrier::Ending;
+use crate::run::{RunError, storing};
+
+/// The experiment has ended; the workspace is held until [`Self::end`]. A kill before leaves an
+/// interrupted campaign with everything that was recorded.
+#[derive(Debug)]
+pub struct FleetKept {
+    pub(super) store: Box<dyn Store>,
+    pub(super) campaign: Campaign,
+    pub(super) experiment: Experiment,
+    pub(super) origin: Instant<Own>,
+}
+
+impl FleetKept {
+    /// Records transfers on the ports of its flows; safe when this returns.
+    ///
+    /// # Errors
+    /// The store refused.
+    pub fn transfers(&mut self, made: &[ClassTransfer]) -> Result<(), RunError> {
+        let mut made = made.to_vec();
+        for one in &mut made {
+            one.transfer.begun = since(self.origin, one.transfer.begun);
+        }
+        let added = self.store.add_transfers(self.experiment.id, &made);
+        storing("add the transfers", added)
+    }
+
+    /// Ends the campaign; `ending` is that of what came after the messages.
+    ///
+    /// # Errors
+    /// The store refused.
+    pub fn end(mut self, ending: &Ending) -> Result<Campaign, RunError> {
+        use neph_model::ExperimentStatus as Status;
+        let mut campaign = self.campaign;
+        campaign.status = match (self.experiment.status, ending) {
+            (Status::Complete, Ending::Complete) => CampaignStatus::Complete,
+            (Status::Interrupted, _) | (Status::Complete, Ending::Interrupted) => {
+                CampaignStatus::Interrupted
+            }
+            _ => CampaignStatus::Incomplete,
+        };
+        campaign.ended = Some(neph_probe::anchor().wall);
+        let (id, status) = (campaign.id, campaign.status);
+        let set = self.store.set_campaign_status(id, status, campaign.ended);
+        storing("record how the campaign ended", set)?;
+        Ok(campaign)
+    }
+}
+
+/// Counted from the experiment's start, as everything that is kept.
+pub(super) fn since(origin: Instant<Own>, at: Instant<Own>) -> Instant<Own> {
+    Instant::from_nanos((at - origin).nanos())
+}

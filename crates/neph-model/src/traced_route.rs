@@ -1,0 +1,113 @@
+//! A route that was traced while its flow was measured, and what it says of the path change that it
+//! was traced for.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Fleet, FlowRoute, FlowTrace, Instant, Lane, Own, PathHash, TraceKind, Wall};
+
+/// The route of one of a fleet's flows.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TracedRoute {
+    /// The flow's place in the fleet.
+    pub lane: Lane,
+    /// When its trace was over.
+    pub at: Instant<Own>,
+    /// What was found; its hash is the path since the change.
+    pub route: FlowRoute,
+    /// The path change that it was traced for; `None`: the flow's first route.
+    pub change: Option<TracedChange>,
+}
+
+/// What a trace says of a path change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TracedChange {
+    /// When the first message of the new latency was sent: with lane and source port it tells which
+    /// change this is.
+    pub at: Instant<Own>,
+    /// The path before it; `None` where it was left before it was traced.
+    pub before: Option<PathHash>,
+    /// Whether another router than before answered at some distance; `None` where nothing was known
+    /// to compare.
+    pub others: Option<bool>,
+}
+
+impl TracedRoute {
+    /// The latest route of each flow, a trace for each endpoint, as if all had been traced at once;
+    /// `routes` are by time and the traces `started` then.
+    pub fn latest(
+        fleet: &Fleet,
+        started: Wall,
+        routes: impl IntoIterator<Item = Self>,
+    ) -> Vec<FlowTrace> {
+        let mut by_lane = BTreeMap::new();
+        for traced in routes {
+            by_lane.insert(traced.lane, traced.route);
+        }
+        let mut by_endpoint: BTreeMap<usize, Vec<FlowRoute>> = BTreeMap::new();
+        for (lane, route) in by_lane {
+            let endpoint = fleet.endpoint_of(lane);
+            by_endpoint.entry(endpoint).or_default().push(route);
+        }
+        let trace = |(endpoint, mut routes): (usize, Vec<FlowRoute>)| {
+            routes.sort_by_key(|route| route.source_port);
+            Some(FlowTrace {
+                destination: fleet.endpoints.get(endpoint)?.address,
+                kind: TraceKind::of_flows(fleet.probe),
+                started,
+                routes,
+                enough: None,
+            })
+        };
+        by_endpoint.into_iter().filter_map(trace).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::SocketAddr;
+
+    use super::*;
+    use crate::{FleetEndpoint, ProbeKind, Span, TraceEnd};
+
+    #[test]
+    fn the_latest_route_of_each_flow_is_told_by_endpoint() {
+        let endpoint = |last: u8| FleetEndpoint {
+            name: format!("e{last}"),
+            address: ([10, 0, 1, last], 862).into(),
+        };
+        let fleet = Fleet {
+            probe: ProbeKind::Udp,
+            lanes: 3,
+            endpoints: vec![endpoint(1), endpoint(2)],
+            interval: Span::from_secs(1),
+            renewal: None,
+            criteria: None,
+        };
+        let route = |(lane, source_port, hash)| TracedRoute {
+            lane: Lane(lane),
+            at: Instant::from_nanos(0),
+            route: FlowRoute {
+                source_port,
+                hops: Vec::new(),
+                hash: PathHash(hash),
+                end: TraceEnd::Stopped,
+            },
+            change: None,
+        };
+        let routes = [(0, 9, 1), (1, 8, 2), (2, 7, 3), (0, 9, 4)].map(route);
+        let told = TracedRoute::latest(&fleet, Wall::from_unix_nanos(5), routes);
+        let told = told.iter().map(|trace| {
+            let routes = trace.routes.iter();
+            let known = routes.map(|route| (route.source_port, route.hash.0));
+            (trace.destination, known.collect())
+        });
+        let told: Vec<(SocketAddr, Vec<(u16, u64)>)> = told.collect();
+        let [first, second] = [0, 1].map(|n| fleet.endpoints[n].address);
+        assert_eq!(
+            told,
+            [(first, vec![(7, 3), (9, 4)]), (second, vec![(8, 2)])]
+        );
+    }
+}

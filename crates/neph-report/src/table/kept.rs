@@ -1,0 +1,64 @@
+//! What was found beside a fleet's messages: transfers on the ports of its classes, and what traces
+//! say of its path changes.
+
+use neph_flows::{Completion, completions};
+use neph_model::{ClassTransfer, Span};
+
+use super::cells::Cell;
+use crate::figure::Pair;
+
+pub(super) const TRANSFERS: [&str; 9] = [
+    "class",
+    "bytes",
+    "n",
+    "ports",
+    "failed",
+    "median_ms",
+    "low_ms",
+    "high_ms",
+    "ratio",
+];
+
+/// A row for each class. All transfers of a measurement ask for the same size.
+pub(super) fn transfers(pair: &Pair<'_>) -> Vec<Vec<Cell>> {
+    let made: Vec<ClassTransfer> = pair.transfers().cloned().collect();
+    let classes = made.iter().map(|one| one.class + 1).max().unwrap_or(0);
+    let size = made.first().map(|one| one.size.bytes());
+    let all = completions(classes, &made);
+    all.iter().map(|one| completion(one, size)).collect()
+}
+
+fn completion(one: &Completion, size: Option<u64>) -> Vec<Cell> {
+    let ends = one.interval;
+    vec![
+        Cell::Integer(one.class as u64 + 1),
+        size.map_or(Cell::Absent, Cell::Integer),
+        Cell::Integer(one.n),
+        Cell::Integer(one.ports),
+        Cell::Integer(one.failed),
+        Cell::real(one.median.map(Span::millis_f64)),
+        Cell::real(ends.map(|(low, _)| low.millis_f64())),
+        Cell::real(ends.map(|(_, high)| high.millis_f64())),
+        Cell::real(one.ratio),
+    ]
+}
+
+pub(super) const TRACED: [&str; 4] = ["changes", "traced", "other_routers", "same_routers"];
+
+/// One row; none where no change was traced.
+pub(super) fn traced(pair: &Pair<'_>) -> Vec<Vec<Cell>> {
+    let (mut changes, mut others, mut same) = (0, 0, 0);
+    for change in pair.changes() {
+        changes += 1;
+        match change.evidence.trace {
+            Some(true) => others += 1,
+            Some(false) => same += 1,
+            None => {}
+        }
+    }
+    if others + same == 0 {
+        return Vec::new();
+    }
+    let row = [changes, others + same, others, same].map(Cell::Integer);
+    vec![row.to_vec()]
+}

@@ -1,0 +1,83 @@
+//! Transfers on the ports of a fleet's latency classes, by experiment.
+
+use neph_model::{
+    ByteSize, ClassTransfer, ExperimentId, Instant, PinnedOutcome, PinnedTransfer, Span,
+};
+use rusqlite::{Result, Row, named_params};
+
+use super::Catalog;
+use super::row::{get_index, get_wide, index, wide};
+use crate::StoreError;
+
+impl Catalog {
+    /// Adds them all or none.
+    pub(crate) fn add_transfers(
+        &mut self,
+        experiment: ExperimentId,
+        transfers: &[ClassTransfer],
+    ) -> Result<(), StoreError> {
+        self.change("add the transfers", |transaction| {
+            let mut insert = transaction.prepare(
+                "INSERT INTO transfer VALUES (NULL, :experiment, :endpoint, :class, :port, :pass,
+                    :at, :bytes, :connect, :whole, :failure)",
+            )?;
+            let id = experiment.to_string();
+            for one in transfers {
+                let made = &one.transfer;
+                let failure = match &made.outcome {
+                    PinnedOutcome::Done { .. } => None,
+                    PinnedOutcome::Failed(why) => Some(why),
+                };
+                insert.execute(named_params! {
+                    ":experiment": id,
+                    ":endpoint": index(one.endpoint),
+                    ":class": index(one.class),
+                    ":port": made.source_port,
+                    ":pass": made.pass,
+                    ":at": made.begun.nanos(),
+                    ":bytes": wide(one.size.0),
+                    ":connect": made.connect().map(Span::nanos),
+                    ":whole": made.whole().map(Span::nanos),
+                    ":failure": failure,
+                })?;
+            }
+            Ok(())
+        })
+    }
+
+    /// An experiment's transfers, by time.
+    pub(crate) fn transfers(
+        &self,
+        experiment: ExperimentId,
+    ) -> Result<Vec<ClassTransfer>, StoreError> {
+        self.look("read the transfers", |connection| {
+            connection
+                .prepare("SELECT * FROM transfer WHERE experiment_id = ?1 ORDER BY at_ns, id")?
+                .query_map([experiment.to_string()], transfer)?
+                .collect()
+        })
+    }
+}
+
+fn transfer(row: &Row<'_>) -> Result<ClassTransfer> {
+    let connect: Option<i64> = row.get("connect_ns")?;
+    let times = connect.zip(row.get("whole_ns")?);
+    let failure: Option<String> = row.get("failure")?;
+    Ok(ClassTransfer {
+        endpoint: get_index(row, "endpoint")?,
+        class: get_index(row, "class")?,
+        size: ByteSize(get_wide(row, "bytes")?),
+        transfer: PinnedTransfer {
+            source_port: row.get("source_port")?,
+            pass: row.get("pass")?,
+            begun: Instant::from_nanos(row.get("at_ns")?),
+            outcome: match times {
+                Some((connect, whole)) => PinnedOutcome::Done {
+                    connect: Span::from_nanos(connect),
+                    whole: Span::from_nanos(whole),
+                },
+                None => PinnedOutcome::Failed(failure.unwrap_or_default()),
+            },
+        },
+    })
+}

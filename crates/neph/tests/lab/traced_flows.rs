@@ -1,0 +1,241 @@
+//! `neph flows --save --trace` over a diamond of routers whose kernels choose anew: the routes are
+//! kept as they are found, each with the change that it was traced for, also after a kill.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::{IpAddr, SocketAddr};
+use std::path::Path;
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use neph_lab::{Lab, Topology, UpOptions};
+use neph_model::{Experiment, Lane, PathHash, TracedRoute};
+use neph_probe::{Reflector, ReflectorSpec};
+use neph_store::{Access, Store, open};
+use neph_text::Source;
+use serde_json::Value;
+
+use crate::stage::{PORT, privileged};
+
+const DIAMOND: &str = include_str!("../../../neph-lab/topologies/diamond.toml");
+/// Four ways: all flows on one of them once in 4 million.
+const FLOWS: u16 = 12;
+/// Until first routes and those of a change are there; they take seconds.
+const PATIENCE: Duration = Duration::from_secs(90);
+
+/// Of the hops from distance 1 on.
+type Addresses = Vec<Option<IpAddr>>;
+
+/// The way there is drawn anew each ten seconds.
+const ANEW: &str = "[[reroute]]\nsite = \"r0\"\nat = \"10s\"\nevery = \"10s\"\nreshuffle = true\n";
+
+/// The diamond with a reflector.
+struct Diamond {
+    lab: Lab,
+    _reflector: Reflector,
+}
+
+impl Diamond {
+    fn up(name: &str, schedule: &str) -> Self {
+        let (fixed, _) = DIAMOND
+            .split_once("# The way there is drawn anew")
+            .expect("its comment");
+        let text = format!("{fixed}{schedule}");
+        let topology = Topology::parse(&Source::new("diamond", text)).expect("a good topology");
+        let lab = Lab::up(&topology, &UpOptions::named(name)).expect("the lab comes up");
+        let spec = ReflectorSpec {
+            site: Some(lab.place("server").expect("the site is there")),
+            ..ReflectorSpec::at(SocketAddr::from(([0, 0, 0, 0], PORT)))
+        };
+        let reflector = Reflector::start(&spec).expect("the reflector starts");
+        lab.cue();
+        Self {
+            lab,
+            _reflector: reflector,
+        }
+    }
+
+    /// neph at the client, with this workspace.
+    fn neph(&self, workspace: &Path, arguments: &[&str]) -> Command {
+        let mut command = neph(workspace, arguments);
+        command.args(["--site", &format!("neph-{}-client", self.lab.name())]);
+        command
+    }
+
+    fn flows(&self, workspace: &Path, (target, name): (&str, &str), more: &[&str]) -> Command {
+        let flows = FLOWS.to_string();
+        let some = ["flows", target, "-n", &flows, "-i", "100ms", "--save", name];
+        let some = [&some[..], &["--timeout", "300ms", "--trace"], more].concat();
+        self.neph(workspace, &some)
+    }
+
+    fn down(self) {
+        self.lab.down().expect("the lab goes down");
+    }
+}
+
+fn neph(workspace: &Path, arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_neph"));
+    command.args(arguments).env("NEPH_WORKSPACE", workspace);
+    command
+}
+
+fn ran(mut command: Command) -> Output {
+    let output = command.output().expect("neph runs");
+    let err = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{err}");
+    output
+}
+
+fn read(workspace: &Path) -> Option<Box<dyn Store>> {
+    open(&workspace.to_string_lossy(), Access::Read).ok()
+}
+
+/// The only experiment of the campaign of that name, and its routes by time.
+fn kept(workspace: &Path, name: &str) -> Option<(Experiment, Vec<TracedRoute>)> {
+    let store = read(workspace)?;
+    let campaigns = store.campaigns().expect("campaigns");
+    let campaign = campaigns.into_iter().find(|one| one.name == name)?;
+    let experiment = store.experiments(campaign.id).expect("readable").pop()?;
+    let mut routes = Vec::new();
+    let mut take = |batch: &[TracedRoute]| {
+        routes.extend_from_slice(batch);
+        Ok(())
+    };
+    let visited = store.visit_traced_routes(experiment.id, &mut take);
+    visited.expect("routes");
+    Some((experiment, routes))
+}
+
+/// How many changes the kept routes confirm.
+fn confirmed(routes: &[TracedRoute]) -> usize {
+    let others = |one: &&TracedRoute| one.change.and_then(|it| it.others) == Some(true);
+    routes.iter().filter(others).count()
+}
+
+/// Waits until first routes of all flows and some of changes are kept, then kills.
+fn killed_on_its_way(mut running: Child, workspace: &Path) {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        let routes = kept(workspace, "night").map_or_else(Vec::new, |(_, routes)| routes);
+        let lanes: BTreeSet<Lane> = routes.iter().map(|one| one.lane).collect();
+        if lanes.len() == usize::from(FLOWS) && confirmed(&routes) > 2 {
+            break;
+        }
+        let is_running = running.try_wait().expect("told").is_none();
+        assert!(is_running && Instant::now() < deadline, "{routes:?}");
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    running.kill().expect("SIGKILL can be sent");
+    running.wait().expect("it ends");
+}
+
+/// The addresses that neph trace finds on these flows' ways, by port.
+fn traced(diamond: &Diamond, workspace: &Path, target: &str) -> BTreeMap<u16, Addresses> {
+    let words = ["trace", target, "--source-port", "41000-41011"];
+    let words = [&words[..], &["--format", "json"]].concat();
+    let told = ran(diamond.neph(workspace, &words)).stdout;
+    let told: Value = serde_json::from_slice(&told).expect("JSON");
+    let flows = told["flows"].as_array().expect("flows").iter();
+    let of = |flow: &Value| {
+        let port = flow["source_port"].as_u64().expect("a port");
+        let hops = flow["hops"].as_array().expect("hops").iter();
+        let address = |hop: &Value| hop["address"].as_str()?.parse().ok();
+        let addresses: Addresses = hops.map(address).collect();
+        let hash = PathHash::of(&addresses).to_string();
+        assert_eq!(flow["hash"], hash, "{flow}");
+        (u16::try_from(port).expect("16 bits"), addresses)
+    };
+    flows.map(of).collect()
+}
+
+/// Each change's row tells what its trace said, and other routers make another fingerprint.
+fn each_change_has_its_verdict(workspace: &Path, at_least: usize) {
+    let words = ["export", "night", "--everything", "--changes", "guard"];
+    let words = [&words[..], &["--format", "jsonl", "--output", "-"]].concat();
+    let rows = ran(neph(workspace, &words)).stdout;
+    let rows = String::from_utf8_lossy(&rows);
+    let mut others = 0;
+    for line in rows.lines() {
+        let row: Value = serde_json::from_str(line).expect("JSON");
+        if let Some(verdict) = row["other_routers"].as_bool() {
+            assert_eq!(row["path_before"] != row["path_after"], verdict, "{row}");
+            others += usize::from(verdict);
+        }
+    }
+    assert!(others >= at_least, "{others} of {at_least}: {rows}");
+}
+
+fn table(workspace: &Path, name: &str) -> String {
+    let folder = workspace.join("report");
+    let out = folder.display().to_string();
+    ran(neph(
+        workspace,
+        &["report", "night", "--everything", "-o", &out],
+    ));
+    let figure = folder.join("figures/flow-paths.svg");
+    assert!(figure.exists(), "the paths are drawn");
+    let path = folder.join("tables").join(format!("{name}.csv"));
+    std::fs::read_to_string(path).expect("the table")
+}
+
+#[test]
+fn routes_of_flows_survive_a_kill_with_the_changes_that_they_confirm() {
+    if !privileged("routes of flows survive a kill") {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let workspace = folder.path();
+    let diamond = Diamond::up("keepkill", ANEW);
+    let target = format!("udp://10.87.0.2:{PORT}");
+    let mut command = diamond.flows(workspace, (&target, "night"), &[]);
+    command.stdout(Stdio::null()).stderr(Stdio::null());
+    killed_on_its_way(command.spawn().expect("neph runs"), workspace);
+    let (_, before) = kept(workspace, "night").expect("kept");
+    // The next who writes ends what was cut off, and takes no route away.
+    ran(diamond.flows(workspace, (&target, "day"), &["-c", "3"]));
+    let (experiment, after) = kept(workspace, "night").expect("kept");
+    assert_eq!(before, after);
+    assert_eq!(experiment.status.name(), "interrupted");
+    let shown = ran(neph(workspace, &["show", "night"])).stdout;
+    let shown = String::from_utf8_lossy(&shown);
+    assert!(shown.contains("interrupted"), "{shown}");
+
+    let words = ["show", &experiment.id.to_string(), "--format", "json"];
+    let shown: Value = serde_json::from_slice(&ran(neph(workspace, &words)).stdout).expect("JSON");
+    assert_eq!(shown["traced"]["routes"], after.len());
+    assert_eq!(shown["traced"]["other_routers"], confirmed(&after));
+    each_change_has_its_verdict(workspace, confirmed(&after));
+    let told = table(workspace, "flow-traced");
+    let row = told.lines().nth(1).unwrap_or_default().to_owned();
+    assert!(
+        row.contains(&format!(",{},", confirmed(&after))),
+        "{told}, {}",
+        confirmed(&after)
+    );
+    diamond.down();
+}
+
+#[test]
+fn the_kept_fingerprint_is_what_neph_trace_says_of_the_same_flow() {
+    if !privileged("the kept fingerprint is that of neph trace") {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let workspace = folder.path();
+    let diamond = Diamond::up("keephash", "");
+    let target = format!("udp://10.87.0.2:{PORT}");
+    let more = ["-w", "8s", "--first-port", "41000"];
+    ran(diamond.flows(workspace, (&target, "night"), &more));
+    let (_, kept) = kept(workspace, "night").expect("kept");
+    assert!(kept.len() > 6, "{kept:?}");
+    let now = traced(&diamond, workspace, &target);
+    for TracedRoute { route, .. } in &kept {
+        // The far end is asked nothing that it would answer: the last router ends the way.
+        let whole = &now[&route.source_port];
+        assert_eq!((whole.len(), route.hops.len()), (4, 3), "{route:?}");
+        assert_eq!(route.hash, PathHash::of(&whole[..3]), "{route:?}");
+    }
+    let paths: BTreeSet<PathHash> = kept.iter().map(|one| one.route.hash).collect();
+    assert!(paths.len() > 1, "{kept:?}");
+    diamond.down();
+}
