@@ -7,7 +7,7 @@
 //! - While half of them lie where they did, give or take the tolerance, nothing new is common: a
 //!   queue spares nobody.
 //! - Otherwise, if they lie where paths are known to be, they were reshuffled, and nothing new is
-//!   common.
+//!   common; most of them may have gone to the next path together.
 //! - Otherwise, if three quarters of them moved by the same amount, that is common.
 //! - Otherwise, if they lie where paths are known to be, give or take one amount for all, the
 //!   smallest such amount is common: they were reshuffled while a queue grew.
@@ -188,10 +188,8 @@ impl Congestion {
         let densest = residuals.densest();
         let moved = middle(densest)?;
         let most = 4 * densest.len() >= 3 * crowd.len();
-        if most && moved.saturating_sub(usual).abs() <= self.tolerance.saturating_mul(2) {
-            return Some(moved);
-        }
-        // By how much the crowd lies above known paths if `by` is taken away, added to it.
+        // By how much the crowd lies above known paths if `by` is taken away, added to it. What is
+        // usual is asked first: between close paths other amounts explain a noisy crowd as well.
         let explained = |by: i64| {
             let off = |r: &Reading| {
                 let own = r.sample.saturating_sub(by);
@@ -202,6 +200,12 @@ impl Congestion {
             let exact = middle(&offs)?;
             many(offs.len(), 8).then(|| by.saturating_add(exact))
         };
+        if let Some(reshuffled) = explained(usual) {
+            return Some(reshuffled);
+        }
+        if most && moved.saturating_sub(usual).abs() <= self.tolerance.saturating_mul(2) {
+            return Some(moved);
+        }
         let still = residuals.settled(stayed).unwrap_or(usual);
         if let Some(reshuffled) = explained(still) {
             return Some(reshuffled);
@@ -276,99 +280,4 @@ impl Congestion {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    const MS: i64 = 1_000_000;
-    const S: i64 = 1000 * MS;
-
-    fn congestion() -> Congestion {
-        Congestion::new(MS / 2, 30 * S)
-    }
-
-    fn at_base(by: impl Fn(i64) -> i64) -> Vec<Reading> {
-        let base = 80 * MS;
-        (0..64)
-            .map(|i| Reading {
-                sample: base + by(i),
-                base,
-            })
-            .collect()
-    }
-
-    fn nowhere(_: i64) -> Option<i64> {
-        None
-    }
-
-    #[test]
-    fn a_queue_in_front_of_all_is_common() {
-        let mut congestion = congestion();
-        let (low, raised) = (at_base(|_| 0), at_base(|i| 20 * MS + i * 1000));
-        assert_eq!(congestion.observe(0, &low, nowhere), Common::Calm);
-        assert_eq!(congestion.observe(S, &raised, nowhere), Common::Moving);
-        let Common::Steady(common) = congestion.observe(2 * S, &raised, nowhere) else {
-            panic!("the same twice is steady")
-        };
-        assert!((common - 20 * MS).abs() < MS / 10, "{common}");
-        assert_eq!(congestion.observe(3 * S, &low, nowhere), Common::Moving);
-        assert_eq!(congestion.observe(4 * S, &low, nowhere), Common::Calm);
-    }
-
-    /// Three quarters move, to twelve differences of four paths: those who stay decide.
-    #[test]
-    fn a_reshuffle_is_not_common() {
-        let mut congestion = congestion();
-        congestion.observe(0, &at_base(|_| 0), nowhere);
-        let paths = [70, 75, 80, 85];
-        let moved: Vec<Reading> = (0..64)
-            .map(|i| Reading {
-                sample: paths[i % 4] * MS,
-                base: paths[i / 4 % 4] * MS,
-            })
-            .collect();
-        assert_eq!(congestion.observe(S, &moved, nowhere), Common::Calm);
-    }
-
-    /// Nobody stays: the paths that are known decide, also while a queue stands.
-    #[test]
-    fn a_reshuffle_of_everybody_is_told_by_the_paths() {
-        let paths = [70, 74, 80, 87];
-        let near = |level: i64, path: i64| (level - path).abs() <= MS / 2;
-        let known = |level: i64| paths.map(|p| p * MS).into_iter().find(|&p| near(level, p));
-        let moved = |queue: i64| -> Vec<Reading> {
-            (0..64)
-                .map(|i| Reading {
-                    sample: paths[(i + 1 + i / 4 % 3) % 4] * MS + queue,
-                    base: paths[i % 4] * MS,
-                })
-                .collect()
-        };
-        let mut congestion = congestion();
-        congestion.observe(0, &at_base(|_| 0), known);
-        assert_eq!(congestion.observe(S, &moved(0), known), Common::Calm);
-        assert_eq!(congestion.observe(S, &moved(9 * MS), known), Common::Moving);
-    }
-
-    #[test]
-    fn what_lasts_for_the_hold_belongs_to_the_bases() {
-        let mut congestion = congestion();
-        congestion.observe(0, &at_base(|_| 0), nowhere);
-        let said: Vec<Common> = (1..=32)
-            .map(|s| congestion.observe(s * S, &at_base(|_| 8 * MS), nowhere))
-            .collect();
-        assert_eq!(said[0], Common::Moving);
-        assert!(said[1..30].iter().all(|&s| s == Common::Steady(8 * MS)));
-        let wanted = Common::Lasting {
-            by: 8 * MS,
-            since: S,
-        };
-        assert_eq!(said[30], wanted);
-    }
-
-    #[test]
-    fn few_samples_say_nothing_new() {
-        let mut congestion = congestion();
-        let few = &at_base(|_| 9 * MS)[..15];
-        assert_eq!(congestion.observe(0, few, nowhere), Common::Calm);
-    }
-}
+mod tests;

@@ -184,7 +184,9 @@ fn noisy_links_are_told_no_change_that_was_none() {
     }
 }
 
-/// Two hours of 512 flows, 5 samples a second each: the table of docs/flows-detection.md.
+/// Two hours of 512 flows, 5 samples a second each: the table of docs/flows-detection.md. `SEED` and
+/// `SECONDS_LONG` make another world, `ONLY=guard` runs one detector, `ROW="Normal None 0.6"` one row,
+/// and with `FAULTS` set, all false and missed changes are listed.
 #[test]
 #[ignore = "minutes, in release"]
 fn two_hours() {
@@ -215,12 +217,25 @@ fn two_hours() {
 
 fn row(plan: Plan) {
     let only = std::env::var("ONLY");
+    let gap = if plan.gaps == CLOSE { "0.6" } else { "2" };
+    let title = format!("{:?} {:?} {gap}", plan.jitter, plan.queues);
+    if std::env::var("ROW").is_ok_and(|row| row != title) {
+        return;
+    }
     for (name, score) in scores(plan, only.ok().as_deref()) {
+        if std::env::var("FAULTS").is_ok() {
+            println!("paths {:?}", World::new(plan).paths);
+            for (flow, change) in &score.wrong {
+                println!("false {flow} {change:?}");
+            }
+            for (flow, change) in &score.misses {
+                println!("missed {flow} {change:?}");
+            }
+        }
         println!(
-            "| {:?} | {:?} | {}+ ms | {name} | {} | {} | {} | {} | {:.3} | {:.2} | {} | {} | {} |",
+            "| {:?} | {:?} | {gap}+ ms | {name} | {} | {} | {} | {} | {:.3} | {:.2} | {} | {} | {} |",
             plan.jitter,
             plan.queues,
-            if plan.gaps == CLOSE { "0.6" } else { "2" },
             score.wanted,
             score.told,
             score.wrong.len(),

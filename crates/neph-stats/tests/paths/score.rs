@@ -23,7 +23,7 @@ pub(crate) struct Wanted {
 pub(crate) struct Score {
     pub(crate) wanted: usize,
     pub(crate) told: usize,
-    pub(crate) wrong: Vec<Change>,
+    pub(crate) wrong: Vec<(u32, Change)>,
     pub(crate) missed: usize,
     pub(crate) misses: Vec<(u32, Wanted)>,
     pub(crate) delays: Vec<i64>,
@@ -69,7 +69,7 @@ impl Score {
         let mut earlier = 0;
         for change in told {
             if !is_true(world, flow, earlier, change) {
-                self.wrong.push(*change);
+                self.wrong.push((flow, *change));
             }
             earlier = change.at;
         }
