@@ -170,8 +170,8 @@ fn told(data: &CampaignData, name: &str) -> Vec<Cell> {
     rows[0][3..].to_vec()
 }
 
-#[test]
-fn a_trace_speaks_for_the_change_that_it_was_made_for_and_transfers_are_a_table() {
+/// A campaign whose flows change their paths, and its messages.
+fn wild() -> (CampaignData, Vec<FleetMessage>) {
     let (mut data, _) = with_messages();
     let world = fleet::World {
         flows: 64,
@@ -181,9 +181,11 @@ fn a_trace_speaks_for_the_change_that_it_was_made_for_and_transfers_are_a_table(
     };
     let (fleet, messages) = (world.view().fleet, world.messages());
     data.experiments[0].experiment.fleet = Some(fleet);
-    let untraced = stored_fleet(&data, &messages, (&[], &[])).unwrap();
-    let changes = &untraced.experiments[0].fleet.as_ref().unwrap().changes;
-    let route = |lane: Lane, source_port, change: Option<TracedChange>| TracedRoute {
+    (data, messages)
+}
+
+fn route(lane: Lane, source_port: u16, change: Option<TracedChange>) -> TracedRoute {
+    TracedRoute {
         lane,
         at: Instant::from_nanos(1 << 40),
         route: FlowRoute {
@@ -193,25 +195,51 @@ fn a_trace_speaks_for_the_change_that_it_was_made_for_and_transfers_are_a_table(
             end: TraceEnd::Stopped,
         },
         change,
+    }
+}
+
+/// The trace that was made for a change.
+fn route_of(change: &neph_flows::PathChange, others: Option<bool>) -> TracedRoute {
+    let told = TracedChange {
+        at: change.at,
+        before: Some(PathHash(1)),
+        others,
     };
-    let of = |change: &neph_flows::PathChange, others| {
-        let told = TracedChange {
-            at: change.at,
-            before: Some(PathHash(1)),
-            others,
-        };
-        route(change.lane, change.source_port, Some(told))
-    };
-    let mut stray = of(&changes[4], Some(true));
+    route(change.lane, change.source_port, Some(told))
+}
+
+#[test]
+fn a_trace_speaks_for_the_change_that_it_was_made_for() {
+    let (data, messages) = wild();
+    let untraced = stored_fleet(&data, &messages, (&[], &[])).unwrap();
+    let changes = &untraced.experiments[0].fleet.as_ref().unwrap().changes;
+    let mut stray = route_of(&changes[4], Some(true));
     stray.route.source_port ^= 1;
     let routes = [
-        of(&changes[0], Some(true)),
-        of(&changes[1], Some(true)),
-        of(&changes[2], Some(false)),
-        of(&changes[3], None),
+        route_of(&changes[0], Some(true)),
+        route_of(&changes[1], Some(true)),
+        route_of(&changes[2], Some(false)),
+        route_of(&changes[3], None),
         stray,
         route(Lane(0), changes[0].source_port, None),
     ];
+    let loaded = stored_fleet(&data, &messages, (&routes, &[])).unwrap();
+    let one = &loaded.experiments[0];
+    let read = &one.fleet.as_ref().unwrap().changes;
+    let verdicts: Vec<Option<bool>> = read.iter().map(|it| it.evidence.trace).collect();
+    let first = [Some(true), Some(true), Some(false), None, None];
+    assert_eq!(verdicts[..5], first);
+    assert!(verdicts[5..].iter().all(Option::is_none));
+    let count = read.len() as u64;
+    let traced = [count, 3, 2, 1].map(Cell::Integer);
+    assert_eq!(told(&loaded, "flow-traced"), traced);
+    let ports: usize = one.traces.iter().map(|trace| trace.routes.len()).sum();
+    assert!((1..=5).contains(&ports), "the latest route of each lane");
+}
+
+#[test]
+fn transfers_are_a_table_of_classes() {
+    let (data, messages) = wild();
     let transfer = |n: u16| ClassTransfer {
         endpoint: 0,
         class: 0,
@@ -227,24 +255,19 @@ fn a_trace_speaks_for_the_change_that_it_was_made_for_and_transfers_are_a_table(
         },
     };
     let made: Vec<ClassTransfer> = (0..3).map(transfer).collect();
-    let loaded = stored_fleet(&data, &messages, (&routes, &made)).unwrap();
-    let one = &loaded.experiments[0];
-    let read = &one.fleet.as_ref().unwrap().changes;
-    let verdicts: Vec<Option<bool>> = read.iter().map(|it| it.evidence.trace).collect();
-    let first = [Some(true), Some(true), Some(false), None, None];
-    assert_eq!(verdicts[..5], first);
-    assert!(verdicts[5..].iter().all(Option::is_none));
-    let count = read.len() as u64;
-    let traced = [count, 3, 2, 1].map(Cell::Integer);
-    assert_eq!(told(&loaded, "flow-traced"), traced);
+    let loaded = stored_fleet(&data, &messages, (&[], &made)).unwrap();
     let row = told(&loaded, "flow-transfers");
     let counts = [1, 2048, 3, 3, 0].map(Cell::Integer);
     let (absent, median) = (Cell::Absent, Cell::Real(41.0));
     let rest = [median, absent.clone(), absent, Cell::Real(1.0)];
     assert_eq!(row, [&counts[..], &rest].concat());
-    let ports: usize = one.traces.iter().map(|trace| trace.routes.len()).sum();
-    assert!((1..=5).contains(&ports), "the latest route of each lane");
-    let all = tables(&untraced, &PlotSettings::default());
+}
+
+#[test]
+fn where_nothing_was_traced_or_transferred_there_is_no_table_of_it() {
+    let (data, messages) = wild();
+    let loaded = stored_fleet(&data, &messages, (&[], &[])).unwrap();
+    let all = tables(&loaded, &PlotSettings::default());
     let found = ["flow-traced", "flow-transfers"];
     assert!(
         all.iter()
