@@ -1,5 +1,7 @@
 //! Fleets of 1 to 63 flows, which have little company or none.
 
+use neph_stats::{Finding, FleetBase, Guard};
+
 use crate::score::Score;
 use crate::world::{Jitter, MS, Plan, Queues, S};
 use crate::{GUARD, RULE, scores};
@@ -67,6 +69,26 @@ fn queues_are_seldom_paths_of_few_flows() {
             let rule = worlds(RULE, flows, jitter, Queues::Shared, &[100, 101, 102]);
             assert!(3 * score.wrong.len() < rule.wrong.len(), "{flows} flows");
         }
+    }
+}
+
+/// All flows of a small fleet move by 4 ms and stay: each tells so itself.
+#[test]
+fn a_move_of_all_of_few_flows_is_told_by_each() {
+    for flows in [16, 63] {
+        let mut fleet = FleetBase::new(Guard::default());
+        for i in 0..600_i64 {
+            for flow in 0..flows {
+                let level = if i < 200 { 80 } else { 84 };
+                fleet.push(flow, i * S / 5 + i64::from(flow) * MS, level * MS);
+            }
+        }
+        fleet.finish();
+        let told = std::iter::from_fn(|| fleet.next_told());
+        let changes = told.filter(|t| t.told.finding == Finding::Change).count();
+        assert_eq!(changes, flows as usize);
+        assert!((0..flows).all(|flow| fleet.base(flow) == Some(84 * MS)));
+        assert_eq!(fleet.queued(), [], "it was no queue");
     }
 }
 
