@@ -13,13 +13,15 @@
 //!   one whose old level was left by all flows that were there, by degrees: that path has a queue.
 //! - From nowhere that is known: the level must last for the hold time.
 //!
-//! Too few flows to have company are believed a fall at once, from a level that has lasted: no
-//! congestion makes latency fall below its base.
+//! Few flows have little company: paths are then levels that one flow has lasted at. A quiet flow that
+//! came to its level at once and is as quiet there is believed after some samples; any flow a fall from
+//! a level that has lasted, as soon as it is exact: no congestion makes latency fall below its base.
 //!
 //! If the flow goes back before, the candidate is withdrawn and the base never was another.
 
 use crate::base_latency::{Detection, Stable};
 use crate::candidate::{Candidate, strayed};
+use crate::congestion::LEAST_CROWD;
 use crate::held::{Held, SETTLED};
 use crate::jitter_shape::JitterShape;
 use crate::levels::{Levels, Seat};
@@ -32,6 +34,14 @@ const SURE: f32 = 25.0;
 const SURE_OF_PATH: f64 = 21.0;
 /// The evidence that samples came by a known path and not from somewhere else.
 const OVER_NOWHERE: f64 = 4.0;
+/// A flow whose spread is at most the tolerance divided by this is quiet: a window tells its level.
+const QUIET: i64 = 8;
+/// After how many samples a quiet flow's new level is believed, and where hardly any other flow is.
+const CALM: i64 = 12;
+const CALM_ALONE: i64 = 8;
+/// Fewer flows than these are hardly any.
+const HARDLY_ANY: usize = 4;
+
 /// What was found about a flow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Finding {
@@ -85,8 +95,15 @@ pub(crate) struct Ground<'a> {
     pub(crate) hold: i64,
     pub(crate) levels: &'a mut Levels,
     pub(crate) shape: &'a mut JitterShape,
-    /// Whether there are too few flows to say what they share.
-    pub(crate) alone: bool,
+    /// How many flows there are.
+    pub(crate) flows: usize,
+}
+
+impl Ground<'_> {
+    /// Whether there are too few flows to say what they share at a moment.
+    fn alone(&self) -> bool {
+        self.flows < LEAST_CROWD
+    }
 }
 
 impl FlowLevel {
@@ -280,36 +297,56 @@ impl FlowLevel {
     /// Tells the candidate if it may be told now.
     fn judge(&mut self, at: i64, ground: &mut Ground<'_>) -> Option<Told> {
         let (held, mut candidate) = (self.held?, self.candidate?);
-        if !ground.alone {
-            match self.seems(held, candidate, at, ground) {
-                Seems::Path { level, since } => {
-                    let step = !candidate.slope && !ground.levels.congested(held.base, at);
-                    if step || (candidate.base - level).abs() > ground.detection.tolerance() {
-                        candidate = candidate.known_to_be(level, since);
-                        self.candidate = Some(candidate);
-                    }
-                    if step {
-                        return self.tell(at, candidate, SETTLED, ground);
-                    }
+        match self.seems(held, candidate, at, ground) {
+            Seems::Path { level, since } => {
+                let step = !candidate.slope && !ground.levels.congested(held.base, at);
+                if step || (candidate.base - level).abs() > ground.detection.tolerance() {
+                    candidate = candidate.known_to_be(level, since);
+                    self.candidate = Some(candidate);
                 }
-                Seems::Here => {
-                    self.candidate = None;
-                    return None;
+                if step {
+                    return self.tell(at, candidate, SETTLED, ground);
                 }
-                Seems::Nowhere => {}
             }
+            Seems::Here => {
+                self.candidate = None;
+                return None;
+            }
+            Seems::Nowhere => {}
         }
         let tolerance = ground.detection.tolerance();
         let lasted = at.saturating_sub(candidate.since) >= ground.hold;
         let falls = candidate.base < held.base;
         let proven = candidate.since.saturating_sub(held.since) >= ground.hold;
-        let path = lasted || (ground.alone && falls && proven);
+        let calm = self.calm(held, candidate, ground);
+        // One window of noisy samples does not tell where the new level is.
+        let exact = u32::from(candidate.samples) >= SETTLED || held.spread() * QUIET <= tolerance;
+        let path = lasted || calm || (ground.alone() && falls && proven && exact);
         // How far apart two levels are is known no better than the jitter allows.
         let apart = (candidate.base - held.base).abs() > tolerance + 2 * held.spread();
         if candidate.evidence < SURE || !path || !apart {
             return None;
         }
         self.tell(at, candidate, 1, ground)
+    }
+
+    /// Whether a quiet flow that has no company came there at once and has been as quiet there, for as
+    /// long as it takes to say that: packets that wait in a queue jitter.
+    fn calm(&self, held: Held, candidate: Candidate, ground: &Ground<'_>) -> bool {
+        let tolerance = ground.detection.tolerance();
+        let there = |&(at, _): &(i64, i64)| at >= candidate.since;
+        let samples = || self.recent.newest_first().take_while(there).map(|s| s.1);
+        let centre = candidate.base + held.lift();
+        let off = |sample: i64| (sample - centre).abs().min(tolerance / 4);
+        let count = samples().map(|_| 1).sum::<i64>();
+        let quiet = 2 * held.spread() * QUIET <= tolerance
+            && 2 * samples().map(off).sum::<i64>() <= 3 * count * held.width(tolerance);
+        let enough = if ground.flows < HARDLY_ANY {
+            CALM_ALONE
+        } else {
+            CALM
+        };
+        ground.alone() && !candidate.slope && quiet && count >= enough
     }
 
     /// The flow is at the candidate's level, which is known as if from so many samples.
@@ -329,7 +366,8 @@ impl FlowLevel {
         let falls = candidate.base < held.base;
         let proven = candidate.since.saturating_sub(held.since) >= ground.hold;
         let known = ground.levels.known(candidate.base);
-        let correction = unsettled || (falls && !proven && !known);
+        let calm = self.calm(held, candidate, ground);
+        let correction = unsettled || (falls && !proven && !known && !calm);
         self.leave(ground.levels, at);
         self.held = Some(held.moved(candidate.base, candidate.since, samples));
         self.candidate = None;

@@ -337,9 +337,27 @@ mod tests {
 
     const MS: i64 = 1_000_000;
 
+    /// 16 flows are at 70 ms.
+    fn among_others() -> Levels {
+        let mut levels = Levels::new(MS / 2);
+        for _ in 0..16 {
+            levels.sit(70 * MS, 0);
+        }
+        levels
+    }
+
+    #[test]
+    fn where_few_flows_are_one_knows_its_level() {
+        let mut levels = Levels::new(MS / 2);
+        let seat = levels.sit(80 * MS, 0);
+        levels.leave(seat, 5);
+        levels.sit(82 * MS, 5);
+        assert!(levels.known(80 * MS) && levels.known(82 * MS) && !levels.known(81 * MS));
+    }
+
     #[test]
     fn a_level_is_known_by_the_company() {
-        let mut levels = Levels::new(MS / 2);
+        let mut levels = among_others();
         levels.sit(80 * MS, 0);
         assert!(!levels.known(80 * MS), "one flow is no company");
         let seat = levels.sit(80 * MS + MS / 5, 0);
@@ -350,7 +368,7 @@ mod tests {
 
     #[test]
     fn a_flow_that_knows_its_level_better_is_no_other_flow() {
-        let mut levels = Levels::new(MS / 2);
+        let mut levels = among_others();
         let seat = levels.sit(80 * MS, 0);
         levels.sit_better(seat, 80 * MS + MS / 5, 0);
         assert!(!levels.known(80 * MS));

@@ -1,6 +1,9 @@
 //! How much a level weighs among all: by the flows that are there, and by those that came lately. Knows
 //! no level.
 
+/// Fewer flows than these have too little company to ask for it.
+const FEW: u32 = 16;
+
 /// How many flows are and lately were somewhere.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Weight {
@@ -28,8 +31,10 @@ impl Weight {
         now.max(self.lately / all.lately.max(1.0))
     }
 
-    /// At least 2, and one in a hundred.
+    /// At least 2, and one in a hundred. Where few flows have a level, company cannot be asked for: a
+    /// flow that lasted at a level is enough, if only its own past knows it.
     pub(crate) fn enough(&self, all: &Self) -> bool {
-        self.now.max(self.came) >= 2 && self.share(all) >= 0.01
+        let least = if all.now < FEW { 1 } else { 2 };
+        self.now.max(self.came) >= least && self.share(all) >= 0.01
     }
 }
