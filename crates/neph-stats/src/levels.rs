@@ -210,7 +210,7 @@ impl Levels {
         &self.paths
     }
 
-    /// The heaviest level first, without what belongs to it, and so on.
+    /// The highest peak first, without what belongs to it, and so on.
     fn find_paths(&self) -> Vec<Place> {
         let all = self.all;
         let mut left: BTreeMap<i64, (Weight, i64)> = self
@@ -218,18 +218,25 @@ impl Levels {
             .iter()
             .map(|(&key, b)| (key, (b.weight(), b.level)))
             .collect();
-        let around = |left: &BTreeMap<i64, (Weight, i64)>, key: i64| {
-            let range = key - FINENESS / 2..=key + FINENESS / 2;
-            let weights = left.range(range).map(|(_, &(weight, _))| weight);
-            weights.fold(Weight::default(), Weight::and)
+        let within = |left: &BTreeMap<i64, (Weight, i64)>, key: i64, reach: i64| {
+            let weights = left.range(key - reach..=key + reach);
+            weights.fold(Weight::default(), |sum, (_, &(weight, _))| sum.and(weight))
+        };
+        let around = |left: &BTreeMap<i64, (Weight, i64)>, key| within(left, key, FINENESS / 2);
+        // What is nearer counts more: between two paths that are little further apart than the
+        // tolerance, half of each lies as near as all of one does.
+        let peak = |left: &BTreeMap<i64, (Weight, i64)>, key| -> f64 {
+            let reaches = 0..=FINENESS / 2;
+            reaches
+                .map(|reach| within(left, key, reach).share(&all))
+                .sum()
         };
         let mut paths: Vec<Place> = Vec::new();
         loop {
-            let heaviest = left.keys().copied().max_by(|&a, &b| {
-                let share = |key| around(&left, key).share(&all);
-                share(a).total_cmp(&share(b))
-            });
-            let Some(key) = heaviest.filter(|&key| around(&left, key).enough(&all)) else {
+            let enough = |key: &i64| around(&left, *key).enough(&all);
+            let peaks = left.keys().copied().filter(enough);
+            let highest = peaks.max_by(|&a, &b| peak(&left, a).total_cmp(&peak(&left, b)));
+            let Some(key) = highest else {
                 return paths;
             };
             let range = key - FINENESS / 2..=key + FINENESS / 2;
@@ -346,6 +353,19 @@ mod tests {
         assert!(levels.known(80 * MS) && !levels.known(82 * MS));
         levels.leave(seat, 5);
         assert!(levels.known(80 * MS), "it was there lately");
+    }
+
+    #[test]
+    fn two_paths_hardly_further_apart_than_the_tolerance_are_two() {
+        let mut levels = Levels::new(MS / 2);
+        for flow in 0..120 {
+            let path = if flow % 4 == 0 { 80_600 } else { 80_000 };
+            let off = [-150, -70, 0, 70, 150][flow % 5];
+            levels.sit((path + off) * 1000, 0);
+        }
+        let fifths = |path: &Place| (path.level + MS / 10) / (MS / 5);
+        let found: Vec<i64> = levels.paths(0).iter().map(fifths).collect();
+        assert_eq!(found, [400, 403]);
     }
 
     #[test]
