@@ -8,6 +8,7 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
 use crate::base_latency::Detection;
+use crate::beginning::Beginning;
 use crate::congestion::{Common, Congestion, LEAST_CROWD, Reading};
 use crate::flow_level::{Finding, FlowLevel, Ground, Told};
 use crate::jitter_shape::JitterShape;
@@ -63,9 +64,12 @@ pub struct FleetTold {
 pub struct FleetBase {
     guard: Guard,
     flows: Vec<Option<FlowLevel>>,
+    /// The least sample of each flow.
+    least: Vec<i64>,
     levels: Levels,
     shape: JitterShape,
     congestion: Congestion,
+    beginning: Beginning,
     waiting: BinaryHeap<Reverse<(i64, u32, Option<i64>)>>,
     crowd: Vec<(i64, u32, i64)>,
     newest: i64,
@@ -82,9 +86,11 @@ impl FleetBase {
         Self {
             guard,
             flows: Vec::new(),
+            least: Vec::new(),
             levels: Levels::new(tolerance),
             shape: JitterShape::new(),
             congestion: Congestion::new(tolerance, guard.hold),
+            beginning: Beginning::new(tolerance, guard.hold),
             waiting: BinaryHeap::new(),
             crowd: Vec::new(),
             newest: i64::MIN,
@@ -170,10 +176,12 @@ impl FleetBase {
     }
 
     fn forget(&mut self, flow: u32, at: i64) {
+        self.beginning.forget(flow);
         if let Some(slot) = self.flows.get_mut(flow as usize)
             && let Some(mut level) = slot.take()
         {
             level.leave(&mut self.levels, at);
+            self.least[flow as usize] = i64::MAX;
             self.alive -= 1;
         }
     }
@@ -189,7 +197,12 @@ impl FleetBase {
             Some(Reading { sample, base })
         };
         let readings: Vec<Reading> = crowd.iter().filter_map(reading).collect();
-        let mut common = if self.alive < LEAST_CROWD {
+        let known = |level: i64| self.levels.known(level);
+        let queued = self.beginning.was_queued((from, until), &readings, known);
+        if let Some(since) = queued {
+            self.begin_again(since, until);
+        }
+        let mut common = if queued.is_some() || self.alive < LEAST_CROWD {
             Common::Calm
         } else {
             let known = |level: i64| self.levels.near(level);
@@ -223,7 +236,9 @@ impl FleetBase {
         let index = flow as usize;
         if self.flows.len() <= index {
             self.flows.resize_with(index + 1, || None);
+            self.least.resize(index + 1, i64::MAX);
         }
+        self.least[index] = self.least[index].min(sample);
         let alive = &mut self.alive;
         let level = self.flows[index].get_or_insert_with(|| {
             *alive += 1;
@@ -242,13 +257,36 @@ impl FleetBase {
             flows: self.alive,
         };
         if let Some(told) = level.push(at, own, &mut ground) {
+            let told = self.beginning.hear(flow, told);
             self.told.push_back(FleetTold { flow, told });
         }
+    }
+
+    /// All that was met so far was met in a queue that stood from `since` to `until`: nothing of it
+    /// holds.
+    fn begin_again(&mut self, since: i64, until: i64) {
+        for (flow, slot) in (0_u32..).zip(&mut self.flows) {
+            let Some(level) = slot else { continue };
+            if let Some(base) = level.base() {
+                self.beginning.withdraw_base(flow, base);
+            }
+            *level = FlowLevel::new();
+        }
+        let back = self.beginning.withdraw_changes(until);
+        self.told
+            .extend(back.map(|(flow, told)| FleetTold { flow, told }));
+        let tolerance = self.guard.detection.tolerance();
+        self.levels = Levels::new(tolerance);
+        self.shape = JitterShape::new();
+        self.congestion = Congestion::new(tolerance, self.guard.hold);
+        self.queued.cut(since);
+        self.queued.add(since, until);
     }
 
     /// Every flow moved by the same amount and stayed there: one change of all of them.
     fn shift_all(&mut self, by: i64, since: i64, certain: i64) {
         let seat = self.levels.shift(by);
+        let tolerance = self.guard.detection.tolerance();
         for (flow, slot) in self.flows.iter_mut().enumerate() {
             let Some(level) = slot else { continue };
             let proven = level.proven(since, self.guard.hold);
@@ -258,6 +296,15 @@ impl FleetBase {
             let (Some(after), true) = (level.base(), held) else {
                 continue;
             };
+            let number = u32::try_from(flow).unwrap_or(u32::MAX);
+            if by < 0 && after.saturating_add(tolerance) < self.least[flow] {
+                // It never measured so little: it did not move with the others.
+                level.leave(&mut self.levels, certain);
+                *level = FlowLevel::new();
+                self.beginning
+                    .withdraw_base(number, after.saturating_sub(by));
+                continue;
+            }
             let finding = if by < 0 && !proven {
                 Finding::Correction
             } else {
@@ -270,124 +317,10 @@ impl FleetBase {
                 before,
                 after,
             };
-            let flow = u32::try_from(flow).unwrap_or(u32::MAX);
-            self.told.push_back(FleetTold { flow, told });
+            self.told.push_back(FleetTold { flow: number, told });
         }
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    const MS: i64 = 1_000_000;
-    const S: i64 = 1000 * MS;
-
-    /// One flow, 5 samples a second, at these levels for these many seconds.
-    fn alone(levels: &[(i64, i64)]) -> Vec<Told> {
-        let mut fleet = FleetBase::new(Guard::default());
-        let mut at = 0;
-        for &(level, seconds) in levels {
-            for _ in 0..seconds * 5 {
-                fleet.push(0, at, level * MS + at / 200 % 7);
-                at += S / 5;
-            }
-        }
-        fleet.finish();
-        std::iter::from_fn(|| fleet.next_told().map(|t| t.told)).collect()
-    }
-
-    #[test]
-    fn a_quiet_flow_alone_is_believed_what_stays_quiet() {
-        let told = alone(&[(80, 60), (90, 60), (80, 60)]);
-        let findings: Vec<_> = told.iter().map(|t| (t.finding, t.at / S)).collect();
-        let wanted = [
-            (Finding::First, 0),
-            (Finding::Change, 60),
-            (Finding::Change, 120),
-        ];
-        assert_eq!(findings, wanted);
-        let samples = |told: &Told| (told.certain - told.at) / (S / 5);
-        assert!((4..12).contains(&samples(&told[1])), "{:?}", told[1]);
-        assert!(samples(&told[2]) < 4, "it was there before: {:?}", told[2]);
-    }
-
-    /// 20 ms more within 4 s, for 20 s.
-    #[test]
-    fn a_queue_of_one_flow_that_grows_is_no_change() {
-        let steps = |from: i64, step: i64| (1..20).map(move |i| (from + step * i, 1));
-        let mut levels = vec![(80, 60)];
-        levels.extend(steps(80, 5).take(4));
-        levels.push((100, 20));
-        levels.extend(steps(100, -5).take(3));
-        levels.push((80, 60));
-        assert_eq!(alone(&levels).len(), 1, "{:?}", alone(&levels));
-    }
-
-    #[test]
-    fn another_flow_in_the_same_place_is_not_the_same() {
-        let mut fleet = FleetBase::new(Guard::default());
-        for i in 0..50 {
-            fleet.push(0, i * S / 5, 80 * MS);
-        }
-        fleet.restart(0, 10 * S);
-        for i in 50..100 {
-            fleet.push(0, i * S / 5, 95 * MS);
-        }
-        fleet.finish();
-        let told: Vec<_> = std::iter::from_fn(|| fleet.next_told()).collect();
-        let firsts = told.iter().map(|t| (t.told.finding, t.told.after));
-        let wanted = [(Finding::First, 80 * MS), (Finding::First, 95 * MS)];
-        assert!(firsts.eq(wanted), "{told:?}");
-        assert_eq!(fleet.base(0), Some(95 * MS));
-        assert_eq!(fleet.base(7), None);
-    }
-
-    /// 8 ms more for everybody, from 40 s to 48 s.
-    #[test]
-    fn a_queue_in_front_of_all_flows_is_told_with_its_time() {
-        let mut fleet = FleetBase::new(Guard::default());
-        for i in 0..400_i64 {
-            for flow in 0..64_u32 {
-                let queue = if (200..240).contains(&i) { 8 } else { 0 };
-                let at = i * S / 5 + i64::from(flow) * MS;
-                fleet.push(flow, at, (80 + queue) * MS);
-            }
-        }
-        fleet.finish();
-        let changes =
-            std::iter::from_fn(|| fleet.next_told()).filter(|t| t.told.finding == Finding::Change);
-        assert_eq!(changes.count(), 0);
-        let [(from, until)] = fleet.queued() else {
-            panic!("one queue: {:?}", fleet.queued());
-        };
-        assert!((from - 40 * S).abs() < S / 2, "{from}");
-        assert!((until - 48 * S).abs() < S / 2, "{until}");
-    }
-
-    /// All flows of a pair with one path move to another: no queue stands for half a minute.
-    #[test]
-    fn a_move_of_all_flows_is_told_once_it_has_lasted() {
-        let mut fleet = FleetBase::new(Guard::default());
-        for i in 0..600_i64 {
-            for flow in 0..64_u32 {
-                let level = if i < 200 { 80 } else { 84 };
-                let at = i * S / 5 + i64::from(flow) * MS;
-                fleet.push(flow, at, level * MS);
-            }
-        }
-        fleet.finish();
-        let told: Vec<_> = std::iter::from_fn(|| fleet.next_told()).collect();
-        let changes: Vec<_> = told
-            .iter()
-            .filter(|t| t.told.finding == Finding::Change)
-            .collect();
-        assert_eq!(fleet.queued(), [], "it was no queue");
-        assert_eq!(changes.len(), 64);
-        assert!(
-            changes.iter().all(|c| (c.told.at - 40 * S).abs() < S),
-            "dated well"
-        );
-        assert!((0..64).all(|flow| fleet.base(flow) == Some(84 * MS)));
-    }
-}
+mod tests;

@@ -210,7 +210,7 @@ impl Levels {
         &self.paths
     }
 
-    /// The heaviest level first, without what belongs to it, and so on.
+    /// The highest peak first, without what belongs to it, and so on.
     fn find_paths(&self) -> Vec<Place> {
         let all = self.all;
         let mut left: BTreeMap<i64, (Weight, i64)> = self
@@ -218,18 +218,25 @@ impl Levels {
             .iter()
             .map(|(&key, b)| (key, (b.weight(), b.level)))
             .collect();
-        let around = |left: &BTreeMap<i64, (Weight, i64)>, key: i64| {
-            let range = key - FINENESS / 2..=key + FINENESS / 2;
-            let weights = left.range(range).map(|(_, &(weight, _))| weight);
-            weights.fold(Weight::default(), Weight::and)
+        let within = |left: &BTreeMap<i64, (Weight, i64)>, key: i64, reach: i64| {
+            let weights = left.range(key - reach..=key + reach);
+            weights.fold(Weight::default(), |sum, (_, &(weight, _))| sum.and(weight))
+        };
+        let around = |left: &BTreeMap<i64, (Weight, i64)>, key| within(left, key, FINENESS / 2);
+        // What is nearer counts more: between two paths that are little further apart than the
+        // tolerance, half of each lies as near as all of one does.
+        let peak = |left: &BTreeMap<i64, (Weight, i64)>, key| -> f64 {
+            let reaches = 0..=FINENESS / 2;
+            reaches
+                .map(|reach| within(left, key, reach).share(&all))
+                .sum()
         };
         let mut paths: Vec<Place> = Vec::new();
         loop {
-            let heaviest = left.keys().copied().max_by(|&a, &b| {
-                let share = |key| around(&left, key).share(&all);
-                share(a).total_cmp(&share(b))
-            });
-            let Some(key) = heaviest.filter(|&key| around(&left, key).enough(&all)) else {
+            let enough = |key: &i64| around(&left, *key).enough(&all);
+            let peaks = left.keys().copied().filter(enough);
+            let highest = peaks.max_by(|&a, &b| peak(&left, a).total_cmp(&peak(&left, b)));
+            let Some(key) = highest else {
                 return paths;
             };
             let range = key - FINENESS / 2..=key + FINENESS / 2;
@@ -332,67 +339,4 @@ impl Levels {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    const MS: i64 = 1_000_000;
-
-    /// 16 flows are at 70 ms.
-    fn among_others() -> Levels {
-        let mut levels = Levels::new(MS / 2);
-        for _ in 0..16 {
-            levels.sit(70 * MS, 0);
-        }
-        levels
-    }
-
-    #[test]
-    fn where_few_flows_are_one_knows_its_level() {
-        let mut levels = Levels::new(MS / 2);
-        let seat = levels.sit(80 * MS, 0);
-        levels.leave(seat, 5);
-        levels.sit(82 * MS, 5);
-        assert!(levels.known(80 * MS) && levels.known(82 * MS) && !levels.known(81 * MS));
-    }
-
-    #[test]
-    fn a_level_is_known_by_the_company() {
-        let mut levels = among_others();
-        levels.sit(80 * MS, 0);
-        assert!(!levels.known(80 * MS), "one flow is no company");
-        let seat = levels.sit(80 * MS + MS / 5, 0);
-        assert!(levels.known(80 * MS) && !levels.known(82 * MS));
-        levels.leave(seat, 5);
-        assert!(levels.known(80 * MS), "it was there lately");
-    }
-
-    #[test]
-    fn a_flow_that_knows_its_level_better_is_no_other_flow() {
-        let mut levels = among_others();
-        let seat = levels.sit(80 * MS, 0);
-        levels.sit_better(seat, 80 * MS + MS / 5, 0);
-        assert!(!levels.known(80 * MS));
-    }
-
-    #[test]
-    fn a_level_that_nobody_is_at_is_forgotten() {
-        let mut levels = Levels::new(MS / 2);
-        let seats = [levels.sit(80 * MS, 0), levels.sit(80 * MS, 0)];
-        for seat in seats {
-            levels.leave(seat, 0);
-        }
-        assert!(levels.known(80 * MS));
-        let other = levels.sit(90 * MS, MEMORY);
-        levels.leave(other, MEMORY);
-        assert!(!levels.known(80 * MS) && levels.buckets.len() == 1);
-    }
-
-    #[test]
-    fn all_levels_shift_together() {
-        let mut levels = Levels::new(MS / 2);
-        let seats = [levels.sit(80 * MS, 0), levels.sit(80 * MS, 0)];
-        let moved = levels.shift(8 * MS);
-        assert!(levels.known(88 * MS) && !levels.known(80 * MS));
-        assert!(levels.fits(moved(seats[0]), 88 * MS));
-    }
-}
+mod tests;

@@ -17,6 +17,7 @@
 )]
 
 mod base_latency;
+mod beginning;
 mod bootstrap;
 mod boxplot;
 mod candidate;

@@ -4,6 +4,7 @@
 
 #![expect(clippy::print_stdout, reason = "the table of two hours")]
 
+mod beginning;
 mod few;
 mod score;
 mod world;

@@ -1,0 +1,222 @@
+//! Measurements that begin while a queue stands in front of all flows.
+
+use proptest::prelude::*;
+
+use neph_stats::{Finding, FleetBase, FleetTold, Guard, Random};
+
+use super::world::{MS, S};
+
+const PATHS: [i64; 4] = [81_200_000, 83_300_000, 86_400_000, 90_500_000];
+const END: i64 = 240 * S;
+
+/// How deep a queue is at a moment, nanoseconds.
+type Queue = fn(i64) -> i64;
+
+fn stands(at: i64) -> i64 {
+    if at < 12 * S { 6 * MS } else { 0 }
+}
+
+fn drains(at: i64) -> i64 {
+    6 * (12 * S - at).max(0) / 12_000
+}
+
+fn drains_at_last(at: i64) -> i64 {
+    6 * MS.min((12 * S - at).max(0) / 3000)
+}
+
+fn grows_and_drains(at: i64) -> i64 {
+    6 * MS.min(at.min((12 * S - at).max(0)) / 5000)
+}
+
+/// As the sum of many senders, and again each 150 s.
+#[expect(
+    clippy::cast_precision_loss,
+    clippy::cast_possible_truncation,
+    reason = "seconds of a queue in nanoseconds"
+)]
+fn swells_again(at: i64) -> i64 {
+    let phase = (at % (150 * S)) as f64 / 12e9;
+    if phase < 1.0 {
+        (6e6 * (phase * std::f64::consts::PI).sin()) as i64
+    } else {
+        0
+    }
+}
+
+const QUEUES: [Queue; 5] = [
+    stands,
+    drains,
+    drains_at_last,
+    grows_and_drains,
+    swells_again,
+];
+
+#[derive(Debug, Clone, Copy)]
+struct Asked {
+    flows: u32,
+    interval: i64,
+    /// One in so many flows leaves its path each second.
+    moves: Option<f64>,
+}
+
+#[derive(Debug, Default)]
+struct Heard {
+    /// Path changes that were, and those told.
+    true_moves: usize,
+    told: usize,
+    /// Those told that none was, as flow, seconds and levels.
+    wrong: Vec<(u32, i64, i64, i64)>,
+    /// Flows whose base in the end is not their path's.
+    off: Vec<(u32, i64)>,
+    /// How often a base was a millisecond below all paths that its flow was on.
+    below: usize,
+    queued: Vec<(i64, i64)>,
+}
+
+#[expect(
+    clippy::cast_precision_loss,
+    clippy::cast_possible_truncation,
+    reason = "nanoseconds of noise"
+)]
+fn noise(random: &mut Random, queue: i64) -> i64 {
+    let own = -60e3 * (1.0 - random.unit()).ln();
+    let strays = random.below(300) == 0;
+    let stray = if strays { 5e6 * random.unit() } else { 0.0 };
+    let emptier = 0.2 * queue as f64 * random.unit();
+    (own + stray - emptier) as i64
+}
+
+#[expect(clippy::cast_precision_loss, reason = "parts of seconds")]
+fn heard(asked: Asked, queue: Queue, seed: u64) -> Heard {
+    let mut random = Random::new(seed);
+    let count = asked.flows as usize;
+    let mut paths: Vec<usize> = (0..count).map(|_| random.below(4)).collect();
+    let mut moved: Vec<Vec<(i64, usize)>> = vec![Vec::new(); count];
+    let mut lowest = vec![i64::MAX; count];
+    let mut fleet = FleetBase::new(Guard::default());
+    let mut heard = Heard::default();
+    let mut told = Vec::new();
+    let leaves = |random: &mut Random| {
+        let second = asked.interval as f64 / S as f64;
+        asked
+            .moves
+            .is_some_and(|moves| random.unit() * moves < second)
+    };
+    for tick in 0..END / asked.interval {
+        for flow in 0..asked.flows {
+            let one = flow as usize;
+            let at =
+                tick * asked.interval + asked.interval * i64::from(flow) / i64::from(asked.flows);
+            let rested = moved[one].last().is_none_or(|last| at - last.0 > 30 * S);
+            if rested && leaves(&mut random) {
+                paths[one] = (paths[one] + 1 + random.below(3)) % 4;
+                moved[one].push((at, paths[one]));
+            }
+            let sample = PATHS[paths[one]] + queue(at) + noise(&mut random, queue(at));
+            lowest[one] = lowest[one].min(PATHS[paths[one]]);
+            fleet.push(flow, at, sample);
+            while let Some(found) = fleet.next_told() {
+                told.push(found);
+            }
+            let below = |base: i64| base < lowest[one] - MS;
+            heard.below += usize::from(fleet.base(flow).is_some_and(below));
+        }
+    }
+    fleet.finish();
+    told.extend(std::iter::from_fn(|| fleet.next_told()));
+    heard.score(&fleet, &told, &moved);
+    for (flow, path) in (0..).zip(paths) {
+        let base = fleet.base(flow).unwrap_or(0);
+        let last = moved[flow as usize].last();
+        let lately = last.is_some_and(|last| END - last.0 < 31 * S);
+        if (base - PATHS[path]).abs() > MS / 2 && !lately {
+            heard.off.push((flow, base));
+        }
+    }
+    heard
+}
+
+impl Heard {
+    /// Holds what was told against when each flow moved to which path.
+    fn score(&mut self, fleet: &FleetBase, told: &[FleetTold], moved: &[Vec<(i64, usize)>]) {
+        self.true_moves = moved.iter().map(Vec::len).sum();
+        self.queued = fleet.queued().to_vec();
+        for FleetTold { flow, told } in kept(told) {
+            self.told += 1;
+            // A move in the queue is dated by its end.
+            let was = |&(at, path): &(i64, usize)| {
+                (at - told.at).abs() <= 15 * S && (PATHS[path] - told.after).abs() <= MS / 2
+            };
+            if !moved[flow as usize].iter().any(was) {
+                self.wrong
+                    .push((flow, told.at / S, told.before.unwrap_or(0), told.after));
+            }
+        }
+    }
+}
+
+/// The changes that were told and not withdrawn by a correction to what was before.
+fn kept(told: &[FleetTold]) -> Vec<FleetTold> {
+    let mut kept: Vec<FleetTold> = Vec::new();
+    for found in told {
+        match found.told.finding {
+            Finding::First => {}
+            Finding::Change => kept.push(*found),
+            Finding::Correction => {
+                let latest = kept.iter().rposition(|change| change.flow == found.flow);
+                let Some(latest) = latest else { continue };
+                let before = kept[latest].told.before.unwrap_or(0);
+                if (before - found.told.after).abs() <= MS / 2 {
+                    kept.remove(latest);
+                } else {
+                    kept[latest].told.after = found.told.after;
+                }
+            }
+        }
+    }
+    kept
+}
+
+/// However the queue grows and drains, and however often flows are asked: paths are told where they
+/// are, and no change that was none.
+#[test]
+fn a_queue_at_the_beginning_is_no_path() {
+    for moves in [None, Some(200.0)] {
+        for flows in [64, 512] {
+            for interval in [S, S / 5] {
+                for (queue, seed) in QUEUES.into_iter().zip(1..) {
+                    let asked = Asked {
+                        flows,
+                        interval,
+                        moves,
+                    };
+                    let heard = heard(asked, queue, seed);
+                    assert_eq!(heard.wrong, [], "{asked:?}, queue {seed}");
+                    assert_eq!(heard.off, [], "{asked:?}, queue {seed}");
+                    let late = heard.queued.iter().filter(|queue| queue.1 > 15 * S);
+                    assert!(late.count() <= 1, "{asked:?}, {seed}: {:?}", heard.queued);
+                    let few = 4 * heard.told < 3 * heard.true_moves;
+                    assert!(!few, "{asked:?}, {seed}: {} told", heard.told);
+                }
+            }
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    /// Nothing that all flows share puts a base below the lowest path that its flow was on.
+    #[test]
+    fn no_base_lies_below_what_was_measured(
+        flows in prop_oneof![Just(24_u32), Just(64), Just(200)],
+        per_second in 1..=5_i64,
+        moves in prop_oneof![Just(None), (50.0..400.0).prop_map(Some)],
+        queue in 0..QUEUES.len(),
+        seed in any::<u64>(),
+    ) {
+        let asked = Asked { flows, interval: S / per_second, moves };
+        let heard = heard(asked, QUEUES[queue], seed);
+        prop_assert_eq!(heard.below, 0);
+    }
+}
