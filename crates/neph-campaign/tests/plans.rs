@@ -105,7 +105,7 @@ fn the_plans_of_flows_cost_what_their_comments_say() {
     assert!((240..260).contains(&mega), "{mega} MB while it runs");
     let (_, plan, scenarios) = read("flows-seasons.toml");
     let cost = estimate(&plan, &scenarios);
-    assert_eq!(cost.whole, Span::from_secs(4 * 2 * 305));
+    assert_eq!(cost.whole, Span::from_secs(8 * 2 * 155));
     assert_eq!(cost.messages, 614_400);
 }
 

@@ -70,6 +70,7 @@ fn look_at_pair(
     endpoint: usize,
     (crowd, horizon): (KnownCrowd, Option<Instant<Own>>),
 ) -> Pair {
+    let soon = all.soon();
     let (fleet, settings) = (&all.fleet, &all.settings);
     let (from, until) = (all.from, all.until);
     let is_asked = |lane| fleet.endpoint_of(lane) == endpoint;
@@ -122,7 +123,7 @@ fn look_at_pair(
         ..PairView::default()
     };
     drop(sweep);
-    tell_stays(&mut view, &own, &own_changes, settings);
+    tell_stays(&mut view, &own, &own_changes, (soon, settings.bin));
     Pair {
         fairness,
         spectrum: spectrum(&own, frame),
@@ -161,7 +162,7 @@ fn tell_stays(
     view: &mut PairView,
     flows: &[&FlowHistory],
     changes: &[&PathChange],
-    settings: &Settings,
+    (soon, bin): (Span, Span),
 ) {
     // By flow: each lane and port with its changes in the order of time.
     let mut by_flow = changes.to_vec();
@@ -171,9 +172,8 @@ fn tell_stays(
         flows.iter().flat_map(of_flow).collect()
     };
     let of_class = of(Counted::OfClass);
-    let bin = settings.bin;
     view.between = curve(&of(Counted::Each), bin);
-    view.leave_soon = ended_within(&of_class, settings.soon, bin);
+    view.leave_soon = ended_within(&of_class, soon, bin);
     view.persistence = curve(&of_class, bin);
     view.persistence_forward = curve(&of(Counted::Forward), bin);
     view.persistence_reverse = curve(&of(Counted::Reverse), bin);

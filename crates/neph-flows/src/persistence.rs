@@ -177,6 +177,9 @@ fn last(step: Option<&CurvePoint>, seen: f64, blocks: usize) -> CurvePoint {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::world::World;
+    use crate::{Digest, Settings};
+    use neph_model::FleetMessage;
 
     const BIN: Span = Span::from_secs(20);
 
@@ -291,6 +294,28 @@ mod tests {
         // Three blocks of 20 s: 3 / (3 + 3.84).
         assert!((point.low - 0.4385).abs() < 1e-3, "{point:?}");
         assert!((point.surviving - 1.0).abs() < 1e-12);
+    }
+
+    /// The network moves flows every 10 s, three of four each time; messages leave up to 4 ms late.
+    #[test]
+    fn what_ends_at_the_very_moment_has_ended_within_it() {
+        let world = World {
+            reshuffle: 10,
+            ..World::default()
+        };
+        let mut digest = Digest::new(&world.fleet(), Settings::default()).unwrap();
+        world.messages(&world.truth(), |message| {
+            let late = Span::from_millis(i64::from(message.seq * 7 % 5));
+            let sent = message.sent + late;
+            digest.push(&FleetMessage { sent, ..*message });
+        });
+        digest.finish();
+        let view = digest.view();
+        let left = view.pairs[0].leave_soon.unwrap().share;
+        assert!((0.7..0.8).contains(&left), "{left}");
+        let curve = view.pairs[0].between.as_ref().unwrap();
+        let moved = 1.0 - curve.at(view.soon()).unwrap().surviving;
+        assert!((0.7..0.8).contains(&moved), "{moved}");
     }
 
     #[test]

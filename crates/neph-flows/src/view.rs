@@ -53,6 +53,13 @@ impl FleetView {
         self.flows.iter().filter(asks)
     }
 
+    /// What lasted no longer than this has ended within [`Settings::soon`](crate::Settings): half an
+    /// interval more. A flow is seen by its messages alone, so that how long it stayed is known to
+    /// the nearest interval, and what ends at the very moment is measured just before or just after.
+    pub fn soon(&self) -> Span {
+        self.settings.soon + Span::from_nanos(self.fleet.interval.nanos() / 2)
+    }
+
     /// A flow of which nothing was known for so long stands for nothing any more.
     pub(crate) fn silence(&self) -> Span {
         self.settings.bin + self.fleet.interval

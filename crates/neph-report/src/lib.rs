@@ -27,7 +27,7 @@ pub use diagnosis::{
 };
 pub use error::ReportError;
 pub use figure::{FIGURES, Figure, FigureKind, draw};
-pub use findings::{Finding, FindingKind, findings};
+pub use findings::{Finding, FindingKind, blocks_to_compare, findings};
 pub use load::{Include, LoadError, load};
 pub use scene::{
     Anchor, Colour, FONT_FAMILY, Fill, Mark, PngError, Point, Rect, Scene, Stroke, Text, Turn,

@@ -74,7 +74,7 @@ fn panels(
     shown: &[usize],
     view: &Factor,
 ) -> Vec<Panel> {
-    let with_rows: Vec<(Group, Vec<Latencies>)> = groups(data, shown, view)
+    let with_rows: Vec<(Group, Vec<Latencies>)> = groups(&data.scenarios, shown, view)
         .into_iter()
         .map(|group| {
             let plotted = |(index, _): &(usize, String)| Latencies::plotted(data, *index, settings);

@@ -104,7 +104,7 @@ fn panels(
     shown: &[usize],
     view: &Factor,
 ) -> Vec<Panel> {
-    let found: Vec<(Group, Vec<Latencies>)> = groups(data, shown, view)
+    let found: Vec<(Group, Vec<Latencies>)> = groups(&data.scenarios, shown, view)
         .into_iter()
         .map(|group| {
             let plotted = |(index, _): &(usize, String)| Latencies::plotted(data, *index, settings);

@@ -3,6 +3,8 @@
 
 use std::collections::BTreeMap;
 
+use neph_model::Scenario;
+
 use crate::CampaignData;
 use crate::data::{Factor, factors};
 
@@ -16,8 +18,8 @@ pub(crate) struct Group {
 }
 
 /// The groups of one point of view, in the plan's order.
-pub(crate) fn groups(data: &CampaignData, shown: &[usize], view: &Factor) -> Vec<Group> {
-    let scenarios: Vec<_> = shown.iter().map(|index| &data.scenarios[*index]).collect();
+pub(crate) fn groups(all: &[Scenario], shown: &[usize], view: &Factor) -> Vec<Group> {
+    let scenarios: Vec<_> = shown.iter().map(|index| &all[*index]).collect();
     let others: Vec<Factor> = factors(&scenarios)
         .into_iter()
         .filter(|factor| factor != view)
@@ -25,7 +27,7 @@ pub(crate) fn groups(data: &CampaignData, shown: &[usize], view: &Factor) -> Vec
     let mut keys: BTreeMap<String, usize> = BTreeMap::new();
     let mut found: Vec<(Vec<u64>, Group)> = Vec::new();
     for index in shown {
-        let scenario = &data.scenarios[*index];
+        let scenario = &all[*index];
         let levels: Vec<String> = others.iter().map(|factor| factor.level(scenario)).collect();
         let mut title = levels.join(" · ");
         if title.is_empty() {
@@ -42,7 +44,7 @@ pub(crate) fn groups(data: &CampaignData, shown: &[usize], view: &Factor) -> Vec
     for (_, group) in &mut found {
         group
             .members
-            .sort_by_key(|(index, _)| view.rank(&data.scenarios[*index]));
+            .sort_by_key(|(index, _)| view.rank(&all[*index]));
     }
     // Stable: endpoints stay in the plan's order, numbers ascend within them.
     found.sort_by(|(a, _), (b, _)| a.cmp(b));
@@ -50,7 +52,7 @@ pub(crate) fn groups(data: &CampaignData, shown: &[usize], view: &Factor) -> Vec
 }
 
 /// What a plan that varies one factor only keeps the same.
-fn fixed(view: &Factor, scenario: &neph_model::Scenario) -> String {
+fn fixed(view: &Factor, scenario: &Scenario) -> String {
     let levels: Vec<String> = [Factor::Endpoint, Factor::Interval, Factor::Size]
         .iter()
         .filter(|factor| *factor != view)

@@ -37,7 +37,7 @@ pub(super) fn findings(
     let shown = data.measured(settings);
     let mut small: Vec<Comparison> = Vec::new();
     let mut effects: Vec<Effect> = Vec::new();
-    for group in groups(data, &shown, &Factor::Interval) {
+    for group in groups(&data.scenarios, &shown, &Factor::Interval) {
         let [(baseline, _), .., (scenario, _)] = group.members.as_slice() else {
             continue;
         };

@@ -55,7 +55,7 @@ pub(super) fn compared_by(
     factor: &Factor,
     medians: impl Fn(usize) -> Medians,
 ) -> Vec<Compared> {
-    groups(data, &data.measured(settings), factor)
+    groups(&data.scenarios, &data.measured(settings), factor)
         .into_iter()
         .map(|group| Compared {
             title: group.title,

@@ -22,6 +22,9 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
+pub use fleet_levels::blocks_to_compare;
+pub(crate) use fleet_levels::{Against, Compared, compared};
+
 use crate::{CampaignData, Diagnosis, PlotSettings};
 
 /// Which part of a report's beginning a finding belongs to.
@@ -94,8 +97,9 @@ pub(crate) fn findings_beside(
     found.extend(position::findings(data, settings));
     found.extend(equivalence::findings(data, settings));
     found.extend(intervals::findings(data, settings, causes));
-    found.extend(fleets::findings(data, settings));
+    // What a plan was made to compare comes before what each of the compared is alone.
     found.extend(fleet_levels::findings(data, settings));
+    found.extend(fleets::findings(data, settings));
     found.extend(loss::findings(data, settings));
     found.extend(throughput::findings(data, settings));
     found.extend(failed::findings(data, settings));

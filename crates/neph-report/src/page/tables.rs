@@ -103,7 +103,13 @@ pub(crate) fn number(value: f64) -> String {
         v if v < 999.995 => format!("{value:.2}"),
         _ => format!("{value:.1}"),
     };
-    text.replacen('-', "−", 1)
+    // What rounds to nothing has no sign.
+    let sign = if text.contains(|digit: char| ('1'..='9').contains(&digit)) {
+        "−"
+    } else {
+        ""
+    };
+    text.replacen('-', sign, 1)
 }
 
 /// The tables of fleets: a part for each scenario, in it what each table says of it.
@@ -243,5 +249,16 @@ fn files(name: &str) -> Markup {
     html! {
         "This table as " a href={ "tables/" (name) ".csv" } { "csv" } ", "
         a href={ "tables/" (name) ".json" } { "json" } "."
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_rounds_to_nothing_has_no_sign() {
+        assert_eq!(number(-0.000_018), "0.000");
+        assert_eq!(number(-0.0335), "−0.034");
     }
 }

@@ -1,6 +1,6 @@
 //! What fleets say in numbers: latency classes, path changes, persistence, unfairness, loss.
 
-use neph_flows::{Curve, Fairness, Latency};
+use neph_flows::{Curve, Fairness, FleetView, Latency};
 use neph_model::Span;
 use neph_stats::{Level, Sorted, median, quantile_needs};
 
@@ -43,7 +43,7 @@ const KINDS: [Kind; 7] = [
         name: "flow-persistence",
         title: "Persistence",
         columns: &PERSISTENCE,
-        note: "Kaplan-Meier with Greenwood's 95 % interval; what had not ended with the measurement is censored. Empty medians: more than half lasted longer than was watched.",
+        note: "Kaplan-Meier with Greenwood's 95 % interval; what had not ended with the measurement is censored. Empty medians: more than half lasted longer than was watched. Within: to the nearest interval between two messages of a flow.",
         rows: persistence,
     },
     Kind {
@@ -254,20 +254,19 @@ fn persistence(pair: &Pair<'_>) -> Vec<Vec<Cell>> {
         ("on the way there", &known.persistence_forward),
         ("on the way back", &known.persistence_reverse),
     ];
-    let soon = pair.view.settings.soon;
     let told = curves.into_iter();
-    told.filter_map(|(name, curve)| Some(lasted(name, curve.as_ref()?, soon)))
+    told.filter_map(|(name, curve)| Some(lasted(name, curve.as_ref()?, pair.view)))
         .collect()
 }
 
-fn lasted(name: &str, curve: &Curve, soon: Span) -> Vec<Cell> {
-    let at = curve.at(soon);
+fn lasted(name: &str, curve: &Curve, view: &FleetView) -> Vec<Cell> {
+    let at = curve.at(view.soon());
     vec![
         Cell::Text(name.to_owned()),
         Cell::Integer(curve.n),
         Cell::Integer(curve.ended),
         Cell::real(curve.median().map(Span::secs_f64)),
-        Cell::Real(soon.secs_f64()),
+        Cell::Real(view.settings.soon.secs_f64()),
         Cell::real(at.map(|point| 1.0 - point.surviving)),
         Cell::real(at.map(|point| 1.0 - point.high)),
         Cell::real(at.map(|point| 1.0 - point.low)),

@@ -3,6 +3,7 @@
 
 mod advice;
 mod cells;
+mod compared;
 mod fleets;
 mod kept;
 mod layers;
@@ -25,6 +26,7 @@ pub fn tables(data: &CampaignData, settings: &PlotSettings) -> Vec<Table> {
         summary::table(&rows),
         throughput::table(data, settings),
         routes::table(data, settings),
+        compared::table(data, settings),
     ]
     .into_iter()
     .chain(fleets::tables(data, settings))

@@ -2,7 +2,9 @@
 
 use neph_flows::{FleetView, Hidden, Latency, Measure, NoValue};
 use neph_model::Span;
-use neph_report::{CampaignData, Finding, PlotSettings, findings};
+use neph_report::{
+    CampaignData, Cell, Finding, PlotSettings, Table, blocks_to_compare, findings, tables,
+};
 use neph_stats::Level;
 
 use crate::synthetic::fleet::{Mood, World};
@@ -74,9 +76,101 @@ fn a_restless_season_is_worse_in_changes_and_equivalent_in_the_rest() {
 }
 
 #[test]
+fn the_comparison_comes_before_the_seasons_and_has_a_table() {
+    let data = seasons(10);
+    let found = findings(&data, &PlotSettings::default());
+    let place = |with: &str| found.iter().position(|one| one.text.contains(with));
+    let [both, night] = [
+        "season evening against",
+        "oregon-virginia · season night: 64 flows",
+    ]
+    .map(place);
+    assert!(both.is_some() && both < night, "{both:?} {night:?}");
+    let all = tables(&data, &PlotSettings::default());
+    let own = |table: &&Table| table.name == "fleets-compared";
+    let table = all.iter().find(own).expect("a table");
+    let cell = |row: usize, name: &str| {
+        let columns = &table.columns;
+        let place = columns
+            .iter()
+            .position(|column| column.0 == name)
+            .expect(name);
+        table.rows[row][place].clone()
+    };
+    let text = |words: &str| Cell::Text(words.to_owned());
+    assert_eq!(table.rows.len(), 3);
+    assert_eq!(cell(0, "level"), text("season evening"));
+    assert_eq!(
+        (cell(0, "n"), cell(0, "shift")),
+        (Cell::Integer(10), Cell::Real(6.0))
+    );
+    // 10, 11 and 12 changes in turn at night.
+    assert_eq!(cell(0, "median_against"), Cell::Real(11.0));
+    assert_eq!(cell(0, "median"), Cell::Real(17.0));
+    assert_eq!(
+        (cell(0, "verdict"), cell(1, "verdict")),
+        (text("worse"), text("equivalent"))
+    );
+    // Holm: the smallest of three p values counts three times.
+    let (Cell::Real(p), Cell::Real(holm)) = (cell(0, "p"), cell(0, "p_holm")) else {
+        panic!("p values are numbers");
+    };
+    assert!((holm - 3.0 * p).abs() < 1e-12, "{p} {holm}");
+    // A single season is held against nothing.
+    let mut alone = data.clone();
+    alone.experiments.retain(|one| one.scenario == 0);
+    assert!(
+        tables(&alone, &PlotSettings::default())
+            .iter()
+            .find(own)
+            .is_none()
+    );
+}
+
+#[test]
+fn a_difference_that_rounds_to_nothing_has_no_direction() {
+    let mut data = seasons(10);
+    change(&mut data, 1, |view| {
+        let inflation = view.pairs[0].inflation.as_mut().expect("several classes");
+        inflation.ratio -= 0.0001;
+    });
+    let text = told(&data).text;
+    assert!(
+        text.contains("latency inflation no different (95 % interval 0.0 to 0.0): equivalent"),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_plan_knows_how_many_blocks_its_comparison_takes() {
+    let mut scenarios = seasons(1).scenarios;
+    for one in &mut scenarios {
+        one.parameters.insert("flows".into(), "64".into());
+    }
+    // Three measures: 3 x 2 / 2^7 is below 0.05.
+    assert_eq!(blocks_to_compare(&scenarios), Some(7));
+    assert_eq!(blocks_to_compare(&scenarios[..1]), None);
+    let mut third = scenarios[0].clone();
+    third.index = 2;
+    third.parameters.insert("season".into(), "noon".into());
+    scenarios.push(third);
+    // Six comparisons, and four where too few flows have a p95.
+    assert_eq!(blocks_to_compare(&scenarios), Some(8));
+    for one in &mut scenarios {
+        one.parameters.insert("flows".into(), "58".into());
+    }
+    assert_eq!(blocks_to_compare(&scenarios[..2]), Some(7));
+    // Without flows they are no fleets.
+    for one in &mut scenarios {
+        one.parameters.remove("flows");
+    }
+    assert_eq!(blocks_to_compare(&scenarios), None);
+}
+
+#[test]
 fn four_blocks_are_told_to_be_too_few() {
     let text = told(&seasons(4)).text;
-    assert!(text.contains("6.00 higher: undecided"), "{text}");
+    assert!(text.contains("6.00 higher: inconclusive"), "{text}");
     assert!(
         text.ends_with(
             "An experiment of each in 4 blocks, too few to tell this from chance; it takes 7."
@@ -201,7 +295,7 @@ fn all_comparisons_of_a_report_are_one_family() {
     assert!((many.evidence["comparisons_together"] - 9.0).abs() < 1e-9);
     assert!(
         many.text
-            .contains("6.00 higher (95 % interval 6.00 to 6.00): undecided"),
+            .contains("6.00 higher (95 % interval 6.00 to 6.00): inconclusive"),
         "{}",
         many.text
     );

@@ -4,7 +4,7 @@ use std::net::{IpAddr, ToSocketAddrs};
 
 use neph_campaign::resolve;
 
-use super::{PlanArgs, read};
+use super::{PlanArgs, decidable, read};
 use crate::exit::{Failure, Outcome};
 use crate::output;
 
@@ -20,7 +20,7 @@ pub(crate) fn run(args: &PlanArgs) -> Result<Outcome, Failure> {
     if let Err(problems) = resolve::resolve(&read.plan, &read.source, &resolver) {
         return Err(Failure::Text(read.source, problems));
     }
-    for note in &read.plan.notes {
+    for note in read.plan.notes.iter().chain(&decidable::note(&read.plan)) {
         output::say(&format!("neph: {note}"));
     }
     output::say(&format!(

@@ -2,6 +2,7 @@
 
 mod acknowledge;
 mod check;
+mod decidable;
 mod outside;
 mod preview;
 mod run;

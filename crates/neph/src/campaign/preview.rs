@@ -7,7 +7,7 @@ use neph_campaign::plan::Season;
 use neph_campaign::{Plan, expand, order, together};
 use neph_model::{ByteSize, Order, Scenario, Span};
 
-use super::{PlanArgs, read};
+use super::{PlanArgs, decidable, read};
 use crate::counted::counted;
 use crate::exit::{Failure, Outcome};
 use crate::output;
@@ -61,7 +61,7 @@ pub(crate) fn run(args: &PlanArgs) -> Result<Outcome, Failure> {
     if cost.outlasts_interval(plan) {
         output::say("neph: a block takes longer than block_interval, so each starts late");
     }
-    for note in &plan.notes {
+    for note in plan.notes.iter().chain(&decidable::note(plan)) {
         output::say(&format!("neph: {note}"));
     }
     out.flush()?;

@@ -61,6 +61,22 @@ fn a_fleet_of_a_plan_is_carried_out_shown_exported_and_reported() {
     }
 }
 
+#[test]
+fn a_plan_with_too_few_blocks_for_its_comparison_says_so() {
+    let place = Place::empty();
+    let seasons = plan(([127, 0, 0, 1], 862).into()) + "[[season]]\nname = \"other\"\n";
+    let text = |blocks: u32| seasons.replace("blocks = 2", &format!("blocks = {blocks}"));
+    let told = "blocks cannot decide what the report compares";
+    for (blocks, is_told) in [(2, true), (6, true), (7, false)] {
+        fs::write(place.path("p.toml"), text(blocks)).expect("written");
+        for command in ["plan", "check"] {
+            let ran = place.neph([command, "p.toml"]);
+            assert_eq!(ran.status, 0, "{}", ran.err);
+            assert_eq!(ran.err.contains(told), is_told, "{blocks}: {}", ran.err);
+        }
+    }
+}
+
 fn exports(place: &Place) {
     let out = ["export", "--flows", "--format", "jsonl", "--output", "-"];
     let ran = place.neph(out);

@@ -1,8 +1,9 @@
 //! How long it is from a flow's path change to its next.
 
 use super::clock::whole;
-use super::curves::{LEFT, Shown, chosen, draw as curves, legend, lines, scale};
+use super::curves::{Shown, chosen, draw as curves, legend, lines, scale, shades};
 use super::pair::pairs;
+use super::percents::LEFT;
 use crate::axis::Style;
 use crate::figure::sheet::{Note, Sheet};
 use crate::figure::{Figure, flags};
@@ -28,8 +29,9 @@ pub(in crate::figure) fn draw(data: &CampaignData, settings: &PlotSettings) -> V
     let x = scale(&lines, soon);
     sheet.draw(curves(&lines, Shown::Ended, (area, x), soon));
     let text = format!(
-        "A line that rises early is a pair whose flows move again soon; the third source found 40 % within 10 s. In brackets the 95 % interval; n counts path changes; flows that had not moved again when the measurement ended are censored, not left out (Kaplan and Meier), so that a line may end below 100 %. Shaded: 95 % interval. Dashed upright: {}.{}",
+        "A line that rises early is a pair whose flows move again soon; the third source found 40 % within 10 s. In brackets the 95 % interval; n counts path changes; flows that had not moved again when the measurement ended are censored, not left out (Kaplan and Meier), so that a line may end below 100 %. Dashed upright: {}.{}{}",
         whole(soon),
+        shades(&lines),
         chosen(&lines)
     );
     let mut scenarios: Vec<usize> = lines.iter().map(|line| line.pair.scenario).collect();

@@ -6,12 +6,10 @@ use neph_model::Span;
 use super::clock::whole;
 use super::inks::{TOLD_APART, curve as stroke, told_apart};
 use super::pair::Pair;
+use super::percents::percents;
 use crate::axis::{Plot, Scale, Style, percent};
 use crate::figure::legend::Swatch;
 use crate::scene::{Anchor, Colour, Fill, Mark, Point, Rect, Stroke, Text};
-
-/// What the vertical axis takes at the left of a plot: percents and title.
-pub(super) const LEFT: f64 = 56.0;
 
 /// A pair's curve.
 #[derive(Clone, Copy, Debug)]
@@ -120,11 +118,12 @@ pub(super) fn legend(lines: &[Line<'_>], soon: Span, ended: &str) -> Vec<(Swatch
     let mut entries: Vec<(Swatch, String)> = told
         .map(|line| {
             let first = line.curve.points.first();
-            let none = match first.filter(|first| first.at > soon) {
+            let within = line.pair.view.soon();
+            let none = match first.filter(|first| first.at > within) {
                 Some(_) => format!("none {ended} within {}, ", whole(soon)),
                 None => String::new(),
             };
-            let share = line.curve.at(soon).map_or(none, |point| {
+            let share = line.curve.at(within).map_or(none, |point| {
                 format!(
                     "{} {ended} within {} ({} to {}), ",
                     percent(1.0 - point.surviving),
@@ -178,7 +177,7 @@ pub(super) fn draw(
     let mut inside = Vec::new();
     if lines.iter().filter(|line| line.told).count() <= TOLD_APART {
         let told = lines.iter().filter(|line| line.told);
-        inside.extend(told.map(|line| band(line, shown, &plot)));
+        inside.extend(told.flat_map(|line| bands(line, shown, &plot)));
     }
     inside.extend(lines.iter().map(|line| Mark::Line {
         points: steps(line.curve, &plot, |point| shown.share(point), shown),
@@ -200,19 +199,7 @@ pub(super) fn draw(
 /// Seconds below, percent at the left.
 fn axes(marks: &mut Vec<Mark>, plot: &Plot, shown: Shown) {
     plot.x_axis(marks, "time, s (log)");
-    let area = plot.area;
-    for quarter in [0.0, 0.25, 0.5, 0.75, 1.0] {
-        let y = plot.py(quarter);
-        let (from, to) = (Point::new(area.x, y), Point::new(area.right(), y));
-        marks.push(Mark::line(from, to, Stroke::solid(Colour::GRID, 1.0)));
-        let at = Point::new(area.x - 6.0, y + 3.6);
-        let text = format!("{:.0} %", quarter * 100.0);
-        let text = Text::new(at, Anchor::End, Style::TICK, text);
-        marks.push(Mark::Text(text.coloured(Colour::FAINT_INK)));
-    }
-    let middle = Point::new(area.x - LEFT + 10.0, area.y + area.height / 2.0);
-    let title = Text::new(middle, Anchor::Middle, Style::LABEL, shown.title());
-    marks.push(Mark::Text(title.upright()));
+    percents(marks, plot, shown.title());
 }
 
 fn steps(
@@ -235,21 +222,49 @@ fn steps(
     path
 }
 
-/// The 95 % interval.
-fn band(line: &Line<'_>, shown: Shown, plot: &Plot) -> Mark {
+/// An interval wider than this share says next to nothing, and would fill the panel.
+const SAYS_NOTHING: f64 = 0.6;
+
+/// Whether a step's interval is worth its shade.
+fn tells(point: &CurvePoint) -> bool {
+    point.high - point.low <= SAYS_NOTHING
+}
+
+/// A sentence for the caption about the shades.
+pub(super) fn shades(lines: &[Line<'_>]) -> &'static str {
+    let mut points = lines.iter().filter(|line| line.told);
+    if points.any(|line| !line.curve.points.iter().all(tells)) {
+        " Shaded: 95 % interval, unless it is wider than 60 points and says next to nothing."
+    } else {
+        " Shaded: 95 % interval."
+    }
+}
+
+/// The 95 % interval, where it says anything: an area for each run of steps.
+fn bands(line: &Line<'_>, shown: Shown, plot: &Plot) -> Vec<Mark> {
+    let points = &line.curve.points;
     let ends = |point: &CurvePoint| match shown {
         Shown::Ended => (1.0 - point.high, 1.0 - point.low),
         Shown::Lasting => (point.low, point.high),
     };
-    let mut points = steps(line.curve, plot, |point| ends(point).1, shown);
-    let mut below = steps(line.curve, plot, |point| ends(point).0, shown);
-    below.reverse();
-    points.extend(below);
-    Mark::Area {
-        points,
-        fill: Fill {
-            colour: line.stroke.colour,
-            opacity: 0.15,
-        },
-    }
+    // A step lasts until the next one; nothing is known beyond the last.
+    let steps: Vec<(&CurvePoint, &CurvePoint)> = points.iter().zip(points.iter().skip(1)).collect();
+    let runs = steps.chunk_by(|one, next| tells(one.0) == tells(next.0));
+    let runs = runs.filter(|run| tells(run[0].0));
+    let edge = |run: &[(&CurvePoint, &CurvePoint)], of: &dyn Fn(&CurvePoint) -> f64| {
+        let step = |(point, next): &(&CurvePoint, &CurvePoint)| {
+            [point.at, next.at].map(|at| Point::new(plot.px(seconds(at)), plot.py(of(point))))
+        };
+        run.iter().flat_map(step).collect::<Vec<Point>>()
+    };
+    let fill = Fill {
+        colour: line.stroke.colour,
+        opacity: 0.15,
+    };
+    let area = |run: &[(&CurvePoint, &CurvePoint)]| {
+        let mut points = edge(run, &|point| ends(point).1);
+        points.extend(edge(run, &|point| ends(point).0).into_iter().rev());
+        Mark::Area { points, fill }
+    };
+    runs.map(area).collect()
 }

@@ -6,6 +6,7 @@ use neph_stats::{Grid, Level, Reading, Sorted, ecdf, envelope, quantile_needs};
 
 use super::clock::{Clock, whole};
 use super::pair::{Pair, pairs};
+use super::percents::percents;
 use crate::axis::{Limits, Plot, Scale, Spread, Style, TimeUnit, choose, percent};
 use crate::figure::boxes::in_unit;
 use crate::figure::boxplot::outside;
@@ -141,7 +142,7 @@ fn drawn(pair: &Pair<'_>, height: f64, place: Rect) -> Vec<Mark> {
         y: Scale::linear(0.0, 1.0),
     };
     shares.x_axis(&mut marks, &format!("round trip, {}", unit.name()));
-    shares.y_axis(&mut marks, "share of bins");
+    percents(&mut marks, &shares, "share of bins");
     marks.push(shares.clipped(over_bins(bins, &shares, unit)));
     marks
 }

@@ -2,6 +2,7 @@
 
 use super::inks;
 use super::pair::{Pair, pairs};
+use super::percents::{LEFT, percents};
 use super::pooled::Pooled;
 use crate::axis::{Plot, Scale, Style};
 use crate::figure::legend::Swatch;
@@ -110,7 +111,7 @@ fn draw_on(sheet: &mut Sheet, sets: &[Set<'_>]) {
     } else {
         260.0
     };
-    let (left, right) = if named { (NAMES, 58.0) } else { (50.0, 10.0) };
+    let (left, right) = if named { (NAMES, 58.0) } else { (LEFT, 10.0) };
     let place = sheet.take(height + 16.0 + Style::BELOW);
     let compared = sets.iter().any(Set::compared);
     let greatest = sets.iter().filter_map(|set| set.pairs.last());
@@ -131,7 +132,7 @@ fn draw_on(sheet: &mut Sheet, sets: &[Set<'_>]) {
     if named {
         marks.extend(names(&sets[0].pairs, &plot));
     } else {
-        plot.y_axis(&mut marks, "share of pairs");
+        percents(&mut marks, &plot, "share of pairs");
     }
     for (index, set) in sets.iter().enumerate() {
         let (width, radius) = if named { (1.0, 3.2) } else { (1.8, 1.8) };

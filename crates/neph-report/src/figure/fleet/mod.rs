@@ -16,6 +16,7 @@ mod labels;
 mod moved;
 mod pair;
 mod paths;
+mod percents;
 mod persistence;
 mod pooled;
 mod sankey;

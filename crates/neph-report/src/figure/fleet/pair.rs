@@ -15,7 +15,7 @@ use crate::{CampaignData, PlotSettings};
 pub(crate) struct Pair<'a> {
     /// What tells it from the others: as much of scenario, endpoint and block as that takes.
     pub(crate) label: String,
-    /// The same without the block.
+    /// The same without the block, for sentences: it names the endpoint, whether or not others are asked.
     pub(crate) name: String,
     /// How it was measured: the levels of what the plan varies beside endpoints, such as the season.
     pub(crate) setting: String,
@@ -88,6 +88,7 @@ pub(crate) fn pairs<'a>(data: &'a CampaignData, settings: &'a PlotSettings) -> V
         .collect();
     let plans: Vec<&Scenario> = scenarios.iter().map(|one| &data.scenarios[*one]).collect();
     let varied = factors(&plans);
+    let is_same = !varied.contains(&Factor::Endpoint);
     let mut found = Vec::new();
     for scenario in &scenarios {
         let blocks = fleets(*scenario).count();
@@ -105,7 +106,10 @@ pub(crate) fn pairs<'a>(data: &'a CampaignData, settings: &'a PlotSettings) -> V
                 if view.pairs.len() > 1 || scenarios.len() == 1 {
                     parts.push(named(known, view, endpoint));
                 }
-                let name = parts.join(" · ");
+                let mut name = parts.join(" · ");
+                if scenarios.len() > 1 && view.pairs.len() == 1 && is_same {
+                    name = format!("{} · {name}", named(known, view, endpoint));
+                }
                 if blocks > 1 {
                     parts.push(block(experiment));
                 }

@@ -3,8 +3,9 @@
 use neph_flows::Curve;
 
 use super::clock::whole;
-use super::curves::{LEFT, Line, Shown, chosen, draw as curves, legend, lines, scale};
+use super::curves::{Line, Shown, chosen, draw as curves, legend, lines, scale, shades};
 use super::pair::{Pair, pairs};
+use super::percents::LEFT;
 use crate::axis::Style;
 use crate::figure::sheet::{Note, Sheet};
 use crate::figure::{Figure, flags};
@@ -60,6 +61,7 @@ pub(in crate::figure) fn draw(data: &CampaignData, settings: &PlotSettings) -> V
     scenarios.sort_unstable();
     scenarios.dedup();
     let mut text = caption(soon);
+    text.push_str(shades(&all));
     text.push_str(chosen(&all));
     if any {
         text.push_str(DIRECTIONS);
@@ -71,7 +73,7 @@ pub(in crate::figure) fn draw(data: &CampaignData, settings: &PlotSettings) -> V
 
 fn caption(soon: neph_model::Span) -> String {
     format!(
-        "A line that falls early is a pair whose flows do not stay where they came; one that stays high means that a choice of source port lasts. In brackets the 95 % interval; n counts arrivals; what had not left when the measurement ended is censored, not left out (Kaplan and Meier). Shaded: 95 % interval. Dashed upright: {}.",
+        "A line that falls early is a pair whose flows do not stay where they came; one that stays high means that a choice of source port lasts. In brackets the 95 % interval; n counts arrivals; what had not left when the measurement ended is censored, not left out (Kaplan and Meier). Dashed upright: {}.",
         whole(soon)
     )
 }

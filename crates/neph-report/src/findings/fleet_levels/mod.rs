@@ -1,0 +1,147 @@
+//! Fleets of scenarios that differ in one parameter only, such as the season: path changes,
+//! inflation and unfairness, an experiment's value each.
+//!
+//! The unit is the experiment, not the flow: flows of one experiment share the network's mood. Owns
+//! the sentences; what they rest on is `compared`'s.
+
+mod compared;
+
+use neph_flows::{Measure, SeasonShift};
+use neph_stats::Verdict;
+
+pub use compared::blocks_to_compare;
+pub(crate) use compared::{Against, Compared, compared};
+
+use super::compare::blocks_needed;
+use super::{Finding, FindingKind, plural, real};
+use crate::axis::count;
+use crate::{CampaignData, PlotSettings};
+
+/// For each group of scenarios, a sentence for each level beside the first.
+pub(super) fn findings(data: &CampaignData, settings: &PlotSettings) -> Vec<Finding> {
+    let all = compared(data, settings);
+    let together = all.iter().map(|one| one.compared.len()).sum();
+    let told = all.iter().filter_map(|one| one.sentence(together));
+    told.collect()
+}
+
+impl Against {
+    /// `together`: how many comparisons are judged at once.
+    fn sentence(&self, together: usize) -> Option<Finding> {
+        let first = self.compared.first()?;
+        let parts: Vec<String> = self.compared.iter().map(Compared::in_words).collect();
+        let mut text = format!(
+            "{}: {} against {}: {}. {}.",
+            self.title,
+            self.level,
+            self.first,
+            parts.join("; "),
+            first.evidence(together)
+        );
+        for limit in &self.limits {
+            text.push_str(&format!(" {limit}."));
+        }
+        let mut finding = Finding::new(FindingKind::StandsOut, "flows", text)
+            .about(&self.endpoint)
+            .about(&self.level)
+            .about(&self.first)
+            .with("experiments_first", real(first.shift.n.0))
+            .with("experiments_other", real(first.shift.n.1))
+            .with("comparisons_together", real(together));
+        for one in &self.compared {
+            let key = one.key();
+            finding = finding
+                .with(&format!("{key}_shift"), one.shift.shift)
+                .with(&format!("{key}_p"), one.shift.p)
+                .with(&format!("{key}_p_holm"), one.p_holm);
+        }
+        Some(finding)
+    }
+}
+
+impl Compared {
+    const fn key(&self) -> &'static str {
+        match self.measure {
+            Measure::Changes => "changes_per_flow_hour",
+            Measure::Inflation => "inflation",
+            Measure::Unfairness => "unfairness",
+        }
+    }
+
+    /// A difference as a number; the two that are shares are told in hundredths.
+    fn number(&self, difference: f64) -> String {
+        let (told, zero) = match self.measure {
+            _ if difference == f64::NEG_INFINITY => ("-∞".to_owned(), ""),
+            _ if difference.is_infinite() => ("∞".to_owned(), ""),
+            Measure::Changes => (format!("{difference:.2}"), "-0.00"),
+            Measure::Inflation | Measure::Unfairness => {
+                (format!("{:.1}", difference * 100.0), "-0.0")
+            }
+        };
+        let sign = if told == zero { "" } else { "−" };
+        told.replacen('-', sign, 1)
+    }
+
+    /// A difference without its sign, with the measure's unit.
+    fn size(&self, difference: f64) -> String {
+        if difference.is_infinite() {
+            return "immeasurably".to_owned();
+        }
+        let unit = match self.measure {
+            Measure::Changes => "",
+            Measure::Inflation | Measure::Unfairness => " percentage points",
+        };
+        format!("{}{unit}", self.number(difference))
+    }
+
+    /// `latency inflation 12.0 percentage points higher (95 % interval 11.0 to 13.0): worse`.
+    fn in_words(&self) -> String {
+        let SeasonShift {
+            shift, interval, ..
+        } = self.shift;
+        let sign = if shift < 0.0 { -1.0 } else { 1.0 };
+        let way = match shift {
+            shift if self.number(shift) == self.number(0.0) => "no different".to_owned(),
+            shift if shift > 0.0 => format!("{} higher", self.size(shift)),
+            shift => format!("{} lower", self.size(-shift)),
+        };
+        let interval = interval.map_or_else(String::new, |interval| {
+            let (low, high) = if sign < 0.0 {
+                (-interval.high, -interval.low)
+            } else {
+                (interval.low, interval.high)
+            };
+            let (low, high) = (self.number(low), self.number(high));
+            format!(" (95 % interval {low} to {high})")
+        });
+        let judged = match self.verdict {
+            Verdict::Better => "better".to_owned(),
+            Verdict::Worse => "worse".to_owned(),
+            Verdict::Equivalent => {
+                format!("equivalent, as {} would matter", self.size(self.least))
+            }
+            Verdict::Inconclusive => "inconclusive".to_owned(),
+        };
+        format!("{} {way}{interval}: {judged}", self.measure.name())
+    }
+
+    /// What all of it rests on; `together` are judged.
+    fn evidence(&self, together: usize) -> String {
+        let (first, other) = self.shift.n;
+        if !self.paired {
+            let of = |n: usize| plural(n, "experiment");
+            return format!(
+                "{} against {}, of different blocks",
+                of(other),
+                count(first)
+            );
+        }
+        let counted = format!("An experiment of each in {}", plural(first, "block"));
+        match blocks_needed(together) {
+            needed if first < needed => {
+                format!("{counted}, too few to tell this from chance; it takes {needed}")
+            }
+            _ => counted,
+        }
+    }
+}
