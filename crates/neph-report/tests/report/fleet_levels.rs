@@ -224,6 +224,43 @@ fn of_few_flows_unfairness_is_not_compared_and_why_is_said() {
     );
 }
 
+/// Two blocks of the evening had too few flows for a p95.
+#[test]
+fn a_measure_that_rests_on_fewer_blocks_says_so() {
+    let mut data = seasons(10);
+    let evening = data.experiments.iter_mut().filter(|one| one.scenario == 1);
+    for view in evening.filter_map(|one| one.fleet.as_mut()).take(2) {
+        for bin in &mut view.fairness[0] {
+            bin.flows = 58;
+        }
+    }
+    let found = told(&data);
+    assert!(
+        found
+            .text
+            .contains("would matter (of 8 blocks alone). An experiment of each in 10 blocks."),
+        "{}",
+        found.text
+    );
+    assert!((found.evidence["unfairness_n_first"] - 8.0).abs() < 1e-9);
+}
+
+/// Two sites are two networks, as two endpoints are.
+#[test]
+fn one_site_is_not_better_than_another() {
+    let mut data = seasons(10);
+    for one in &mut data.scenarios {
+        let season = one.parameters.remove("season").expect("a season");
+        one.parameters.insert("from".into(), season);
+        one.varied = vec!["from".into()];
+    }
+    let found = findings(&data, &PlotSettings::default());
+    assert!(
+        found.iter().all(|one| !one.text.contains(" against ")),
+        "{found:?}"
+    );
+}
+
 #[test]
 fn what_queues_hid_is_left_out_of_the_rates_and_told() {
     let mut data = seasons(10);

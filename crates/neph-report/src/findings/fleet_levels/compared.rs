@@ -83,11 +83,12 @@ fn measures_of(fleet: &Scenario) -> usize {
 }
 
 /// Fleets that differ in one factor only. Two endpoints are two networks, whose paths have nothing to
-/// do with each other.
+/// do with each other, and so are two sites that one endpoint is asked from.
 fn compared_groups(scenarios: &[Scenario], fleets: &[usize]) -> Vec<Group> {
     let shown: Vec<&Scenario> = fleets.iter().map(|index| &scenarios[*index]).collect();
     let mut found = factors(&shown);
-    found.retain(|factor| *factor != Factor::Endpoint);
+    let place = [Factor::Endpoint, Factor::Parameter("from".to_owned())];
+    found.retain(|factor| !place.contains(factor));
     let of = |factor: &Factor| groups(scenarios, fleets, factor);
     found.iter().flat_map(of).collect()
 }

@@ -29,7 +29,8 @@ impl Against {
     /// `together`: how many comparisons are judged at once.
     fn sentence(&self, together: usize) -> Option<Finding> {
         let first = self.compared.first()?;
-        let parts: Vec<String> = self.compared.iter().map(Compared::in_words).collect();
+        let part = |one: &Compared| format!("{}{}", one.in_words(), one.other_base(first));
+        let parts: Vec<String> = self.compared.iter().map(part).collect();
         let mut text = format!(
             "{}: {} against {}: {}. {}.",
             self.title,
@@ -51,6 +52,8 @@ impl Against {
         for one in &self.compared {
             let key = one.key();
             finding = finding
+                .with(&format!("{key}_n_first"), real(one.shift.n.0))
+                .with(&format!("{key}_n_other"), real(one.shift.n.1))
                 .with(&format!("{key}_shift"), one.shift.shift)
                 .with(&format!("{key}_p"), one.shift.p)
                 .with(&format!("{key}_p_holm"), one.p_holm);
@@ -123,6 +126,20 @@ impl Compared {
             Verdict::Inconclusive => "inconclusive".to_owned(),
         };
         format!("{} {way}{interval}: {judged}", self.measure.name())
+    }
+
+    /// Where it rests on other experiments than the measure that the sentence counts: bins with too
+    /// few flows, for one, have no unfairness.
+    fn other_base(&self, counted: &Self) -> String {
+        let (first, other) = self.shift.n;
+        if (self.paired, self.shift.n) == (counted.paired, counted.shift.n) {
+            return String::new();
+        }
+        if self.paired {
+            return format!(" (of {} alone)", plural(first, "block"));
+        }
+        let of = plural(other, "experiment");
+        format!(" ({of} against {}, of different blocks)", count(first))
     }
 
     /// What all of it rests on; `together` are judged.
