@@ -32,7 +32,8 @@ pub(super) fn refused(watches: Vec<Option<RefusalWatch>>) -> Vec<Vec<Warning>> {
     })
 }
 
-fn warnings(refused: &Refusals) -> impl Iterator<Item = Warning> {
+/// The warnings that a reflector's answer gives rise to.
+pub(crate) fn warnings(refused: &Refusals) -> impl Iterator<Item = Warning> {
     let messages = (refused.messages > 0).then_some(Warning::MessagesRefused {
         messages: refused.messages,
         per_second: refused.messages_per_second,

@@ -220,7 +220,13 @@ impl Watch<'_, '_> {
             follow.end();
         }
         // First of all: what was measured is safe before anything else can go wrong.
-        let keep = self.keep.take().map(Keep::end);
+        if let Some(keep) = &mut self.keep {
+            keep.record_rest()?;
+        }
+        let own = self.own.unwrap_or_default();
+        let is_whole = own.lost == 0 && own.failed == 0;
+        let refused = if is_whole { Vec::new() } else { refusals.end() };
+        let keep = self.keep.take().map(|keep| keep.end(&refused));
         let kept = keep.transpose()?.flatten();
         self.digest.finish();
         self.tell_news()?;
@@ -229,11 +235,9 @@ impl Watch<'_, '_> {
             let endpoints = 0..view.fleet.endpoints.len();
             view.advice = endpoints.map(|endpoint| advise(&view, endpoint)).collect();
         }
-        let own = self.own.unwrap_or_default();
-        let is_whole = own.lost == 0 && own.failed == 0;
         Ok(Watched {
             view,
-            refused: if is_whole { Vec::new() } else { refusals.end() },
+            refused,
             own,
             clock: self.tell.clock().clone(),
             given_up: self.given_up,
