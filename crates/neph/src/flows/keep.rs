@@ -142,7 +142,9 @@ impl Keep {
         };
         match self.state {
             State::Going(mut keeper) => {
-                by_caps.iter().for_each(|(_, one)| keeper.refused(one));
+                for (_, one) in by_caps {
+                    keeper.refused(one);
+                }
                 let kept = keeper.finish(ending);
                 Ok(Some(Kept(kept.map_err(|error| refused(&error))?)))
             }
