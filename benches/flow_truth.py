@@ -9,6 +9,7 @@ Needs root. See README.md for what is measured and how.
 import argparse
 import csv
 import json
+import math
 import os
 import statistics
 import subprocess
@@ -33,6 +34,8 @@ SHOWN = 20
 SAME_DATE_NS = 1_000_000
 DETECTORS = ("guard", "rule", "change-points")
 QUANTILES = (("p50", 0.5), ("p95", 0.95), ("p99", 0.99))
+# What neph writes for a quantile that falls on flows that lost half of their messages or more.
+LOST = "lost"
 
 
 @dataclass(frozen=True)
@@ -170,49 +173,72 @@ def classes_table(truth: Truth, classes: list[dict]) -> str:
 
 @dataclass(frozen=True)
 class Off:
-    """How far a told figure is from the record's, as a share of it: in the bin where it is most."""
+    """How far a told figure is from the record's, as a share of it: in the bin where it is most.
+
+    Bins in which the figure is lost say nothing of it; where it is lost in all there is no share.
+    """
 
     what: str
     bins: int
-    middle: float
-    most: float
+    lost: int
+    middle: float | None
+    most: float | None
+
+
+def off(what: str, shares: list[float], lost: int) -> Off:
+    """Of the bins that have the figure, and how many have none."""
+    if not shares:
+        return Off(what, 0, lost, None, None)
+    return Off(what, len(shares), lost, statistics.median(shares), max(shares, key=abs))
+
+
+def _median(trips: list[int | None]) -> float:
+    """Of those that came back; a flow that lost half of them or more is slower than all others."""
+    back = [trip for trip in trips if trip is not None]
+    return statistics.median(back) if 2 * len(back) > len(trips) else math.inf
 
 
 def unfairness(truth: Truth, pair: dict) -> list[Off]:
     """Quantiles over flows of each flow's median round trip, bin by bin, calculated anew."""
     width = pair["bin_ns"]
     begins = [found["from_unix_ns"] for found in pair["bins"]]
-    trips: list[dict[int, list[int]]] = [{} for _ in begins]
+    trips: list[dict[int, list[int | None]]] = [{} for _ in begins]
     for port, samples in truth.samples.items():
         for sample in samples:
             number = (sample.sent - begins[0]) // width
-            if sample.trip is not None and 0 <= number < len(begins):
+            if 0 <= number < len(begins):
                 trips[number].setdefault(port, []).append(sample.trip)
     offs: dict[str, list[float]] = {name: [] for name, _ in QUANTILES}
+    lost = Counter()
     for found, by_port in zip(pair["bins"], trips, strict=True):
-        medians = [statistics.median(each) for each in by_port.values()]
+        medians = [_median(each) for each in by_port.values()]
         for name, p in QUANTILES:
-            is_true = quantile(medians, p)
-            offs[name].append(found["latency"][f"{name}_ns"] / is_true - 1)
-    return [
-        Off(f"{name} over flows", len(each), statistics.median(each), max(each, key=abs))
-        for name, each in offs.items()
-    ]
+            told = found["latency"][f"{name}_ns"]
+            if told == LOST or not medians:
+                lost[name] += 1
+            else:
+                offs[name].append(told / quantile(medians, p) - 1)
+    return [off(f"{name} over flows", each, lost[name]) for name, each in offs.items()]
 
 
 def inflation(truth: Truth, pair: dict) -> Off:
     """The highest level over the lowest."""
     levels = truth.levels().values()
-    off = pair["inflation"]["ratio"] / (max(levels) / min(levels)) - 1
-    return Off("inflation", 1, off, off)
+    share = pair["inflation"]["ratio"] / (max(levels) / min(levels)) - 1
+    return off("inflation", [share], 0)
 
 
 def offs_table(offs: list[Off]) -> str:
     """Shares as percent."""
+
+    def percent(share: float | None) -> str:
+        return "-" if share is None else f"{100 * share:+.3f}"
+
     rows = [
-        [off.what, str(off.bins), f"{100 * off.middle:+.3f}", f"{100 * off.most:+.3f}"] for off in offs
+        [each.what, str(each.bins), str(each.lost), percent(each.middle), percent(each.most)]
+        for each in offs
     ]
-    return table(["figure", "bins of 20 s", "off %, median", "off %, most"], rows)
+    return table(["figure", "bins of 20 s", "lost in", "off %, median", "off %, most"], rows)
 
 
 def listed(what: str, reasons: list[str]) -> None:

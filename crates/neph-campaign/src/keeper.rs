@@ -8,14 +8,14 @@ use std::sync::{Arc, Mutex};
 
 use neph_model::{
     Anchor, ByteSize, Campaign, Experiment, HostFacts, Instant, Load, Own, Provenance, Scenario,
-    ScenarioId, Span, TracedRoute,
+    ScenarioId, Span, TracedRoute, Warning,
 };
-use neph_probe::{FleetReport, FleetSpec};
+use neph_probe::{FleetReport, FleetSpec, Refusals};
 use neph_store::Store;
 
 use crate::carrier::{Carried, Ending};
 use crate::expand::identity;
-use crate::local::{host_of, intake::Intake};
+use crate::local::{caps, host_of, intake::Intake};
 use crate::meter::{Meter, MeteredRecorder, lock};
 use crate::plan::Limits;
 use crate::provenance::{self, CpuTimes};
@@ -51,6 +51,8 @@ pub struct FleetKeeper {
     meter: Arc<Mutex<Meter>>,
     intake: Intake,
     routes: Vec<TracedRoute>,
+    /// What the caps of reflectors refused to it.
+    refused: Vec<Warning>,
     origin: Instant<Own>,
     recorded: Instant<Own>,
     host: HostFacts,
@@ -88,6 +90,7 @@ impl FleetKeeper {
             meter,
             intake: Intake::new(origin),
             routes: Vec::new(),
+            refused: Vec::new(),
             origin: origin.at,
             recorded: origin.at,
             host,
@@ -119,7 +122,12 @@ impl FleetKeeper {
             return Ok(());
         }
         self.recorded = now;
-        self.record_all()
+        self.record_rest()
+    }
+
+    /// Takes note of what the caps of one of its reflectors refused.
+    pub fn refused(&mut self, by: &Refusals) {
+        self.refused.extend(caps::warnings(by));
     }
 
     /// Records the rest and ends the experiment. A fleet to which nobody replied has failed,
@@ -128,18 +136,20 @@ impl FleetKeeper {
     /// # Errors
     /// The store refused.
     pub fn finish(mut self, ending: Ending) -> Result<FleetKept, RunError> {
-        self.record_all()?;
+        self.record_rest()?;
         let ending = match ending {
             Ending::Complete => self.intake.verdict(),
             other => other,
         };
+        let mut warnings = self.intake.warnings();
+        warnings.append(&mut self.refused);
         let carried = Carried {
             trace: None,
             ending,
             ended: neph_probe::anchor().wall,
             flows: Vec::new(),
             late: self.intake.fleet().map(|tally| tally.late),
-            warnings: self.intake.warnings(),
+            warnings,
             anchors: self.intake.into_anchors(),
             host: self.host,
             load: match (self.before, CpuTimes::now()) {
@@ -167,7 +177,11 @@ impl FleetKeeper {
         })
     }
 
-    fn record_all(&mut self) -> Result<(), RunError> {
+    /// Records at once what was taken in.
+    ///
+    /// # Errors
+    /// The store refused.
+    pub fn record_rest(&mut self) -> Result<(), RunError> {
         let recorded = self.intake.record(&mut self.recorder);
         storing("record what is measured", recorded)?;
         if self.routes.is_empty() {

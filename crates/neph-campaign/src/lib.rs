@@ -19,6 +19,7 @@ pub mod provenance;
 pub mod resolve;
 mod run;
 pub mod settings;
+mod stays;
 pub mod together;
 mod warnings;
 
@@ -29,7 +30,8 @@ pub use carrier::{
 };
 pub use keeper::{FleetKeeper, FleetKept, Keeping};
 pub use local::{Ground, LinkCount, LocalCarrier};
-pub use meter::Figures;
+pub use meter::{Figures, kept_fleet};
 pub use observer::{News, Nobody, Observer};
 pub use plan::Plan;
 pub use run::{Build, Crew, RunError, resume, start};
+pub use stays::Stays;

@@ -3,7 +3,7 @@
 //! Turns orders into flows of `neph-probe`, and what they tell into what the recorder keeps. Own
 //! marks are stored relative to the experiment's start.
 
-mod caps;
+pub(crate) mod caps;
 mod course;
 mod fleet;
 mod flows;

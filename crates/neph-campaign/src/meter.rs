@@ -10,7 +10,9 @@ use neph_model::{
     Event, EventKind, ExperimentId, FleetMessage, FleetOutcome, FleetReply, FlowIndex, Message,
     Outcome, ReadBy, Sample, Span, Tally,
 };
-use neph_store::{Recorder, StoreError};
+use neph_store::{Recorder, SentWithin, Store, StoreError};
+
+use crate::stays::Stays;
 
 /// Sample quantiles are the nearest rank: below this many values the 99th percentile is the
 /// greatest.
@@ -27,6 +29,8 @@ pub(crate) struct Meter {
     lateness: Vec<i64>,
     /// Of a fleet, whose messages are too many to keep a number of each.
     fleet_lateness: Option<Histogram<u64>>,
+    /// Of a fleet's requests at its peer.
+    stays: Stays,
     /// Replied messages that lack a stamp of their path, see [`lacks_stamps`].
     unstamped: u64,
     connections_lost: u32,
@@ -44,9 +48,10 @@ pub struct Figures {
     pub tally: Tally,
     /// Least response time.
     pub min: Option<Span>,
-    /// Median response time.
+    /// Median response time, lost messages counted as slower than all others; `None` where those
+    /// decide.
     pub median: Option<Span>,
-    /// 99th percentile, once there are 100 replies.
+    /// 99th percentile, likewise, once there are 100 messages.
     pub p99: Option<Span>,
     /// Greatest response time.
     pub max: Option<Span>,
@@ -58,6 +63,7 @@ impl Meter {
             tally: Tally::default(),
             lateness: Vec::new(),
             fleet_lateness: None,
+            stays: Stays::default(),
             unstamped: 0,
             connections_lost: 0,
             response: histogram(SHORTEST),
@@ -125,6 +131,7 @@ impl Meter {
         self.unstamped += u64::from(reply.read_by == ReadBy::Program);
         let nanos = u64::try_from(reply.network().nanos()).unwrap_or(0);
         self.response.saturating_record(nanos);
+        self.stays.reply(reply);
     }
 
     /// What only the carrier counted: replies that came after their message was counted lost.
@@ -137,6 +144,11 @@ impl Meter {
     }
     pub(crate) const fn connections_lost(&self) -> u32 {
         self.connections_lost
+    }
+
+    /// How long a fleet's requests stayed at their peer.
+    pub(crate) const fn stays(&self) -> &Stays {
+        &self.stays
     }
 
     /// Share of replied messages that lack stamps, percent; 0 without replies.
@@ -170,6 +182,18 @@ impl Meter {
         Some((Span::from_nanos(rank(50)), Span::from_nanos(p99)))
     }
 
+    /// By nearest rank, lost messages counted as slower than all others; `None` where one of those has
+    /// the rank.
+    #[expect(clippy::cast_precision_loss, reason = "counts of messages")]
+    fn quantile(&self, percent: u64) -> Option<Span> {
+        let replies = self.response.len();
+        let rank = ((replies + self.tally.lost) * percent).div_ceil(100).max(1);
+        // The middle of the rank, so that no rounding leads to its neighbour.
+        let place = (rank as f64 - 0.5) / replies as f64;
+        let nanos = self.response.value_at_quantile(place);
+        (rank <= replies).then(|| Span::from_nanos(i64::try_from(nanos).unwrap_or(i64::MAX)))
+    }
+
     pub(crate) fn figures(&self) -> Figures {
         let some = |nanos: u64| Some(Span::from_nanos(i64::try_from(nanos).unwrap_or(i64::MAX)));
         if self.response.is_empty() {
@@ -178,15 +202,32 @@ impl Meter {
                 ..Figures::default()
             };
         }
-        let enough = self.response.len() >= P99_FROM as u64;
+        let enough = self.response.len() + self.tally.lost >= P99_FROM as u64;
         Figures {
             tally: self.tally,
             min: some(self.response.min()),
-            median: some(self.response.value_at_quantile(0.5)),
-            p99: some(self.response.value_at_quantile(0.99)).filter(|_| enough),
+            median: self.quantile(50),
+            p99: self.quantile(99).filter(|_| enough),
             max: some(self.response.max()),
         }
     }
+}
+
+/// The median response time of a fleet's messages that are kept, as it was told while they were
+/// measured, and how they ended so far.
+///
+/// # Errors
+/// The store refused.
+pub fn kept_fleet(
+    store: &dyn Store,
+    experiment: ExperimentId,
+) -> Result<(Tally, Option<Span>), StoreError> {
+    let mut meter = Meter::new(false);
+    store.visit_fleet(experiment, SentWithin::ALL, &mut |batch| {
+        meter.fleet(batch);
+        Ok(())
+    })?;
+    Ok((meter.tally, meter.figures().median))
 }
 
 fn histogram(shortest: u64) -> Histogram<u64> {

@@ -30,6 +30,7 @@ pub(crate) fn warnings(meter: &Meter, load: &Load, limits: &Limits) -> Vec<Warni
     if times > 0 {
         warnings.push(Warning::Reconnected { times });
     }
+    warnings.extend(meter.stays().warning());
     let replies = meter.tally().replies;
     if replies < limits.fewest_replies {
         warnings.push(Warning::FewMessages { replies });

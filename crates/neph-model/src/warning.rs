@@ -80,6 +80,18 @@ pub enum Warning {
         /// Its cap: connections at the same time from one address. It has another for all addresses.
         at_a_time: u32,
     },
+    /// Requests stayed long at the reflector: what stayed longer than the timeout counts as lost.
+    ReflectorSlow {
+        /// 99th percentile of the stay, by the reflector's stamps.
+        p99: Span,
+        /// What is allowed.
+        bound: Span,
+    },
+    /// The reflector's kernel dropped requests because they were not read in time.
+    ReflectorDropped {
+        /// How many, of all that asked it meanwhile.
+        packets: u64,
+    },
     /// The lab's link could not keep its word.
     LinkLate {
         /// Packets that left later than the link tolerates after they were due: 50 us, or 2 % of its delay.
@@ -99,9 +111,9 @@ impl Warning {
     #[expect(clippy::cast_precision_loss, reason = "compared, not printed")]
     pub fn magnitude(&self) -> f64 {
         match self {
-            Self::SenderLate { p99: span, .. } | Self::LinkLate { worst: span, .. } => {
-                span.nanos() as f64
-            }
+            Self::SenderLate { p99: span, .. }
+            | Self::ReflectorSlow { p99: span, .. }
+            | Self::LinkLate { worst: span, .. } => span.nanos() as f64,
             Self::CpuStolen { percent }
             | Self::CpuSaturated { percent }
             | Self::StampsMissing { percent } => *percent,
@@ -109,6 +121,7 @@ impl Warning {
             Self::FewMessages { replies } => -(*replies as f64),
             Self::LinkBroke { packets: count }
             | Self::DroppedHere { packets: count }
+            | Self::ReflectorDropped { packets: count }
             | Self::MessagesRefused {
                 messages: count, ..
             }
@@ -154,6 +167,12 @@ impl Warning {
             }
             Self::ConnectionsRefused { .. } => {
                 "ask for fewer flows, or start neph reflect with a higher --max-connections-per-peer and --max-connections"
+            }
+            Self::ReflectorSlow { .. } => {
+                "free a core at the reflector, or ask it for fewer messages a second: round trips leave out how long requests stayed there, but what stayed longer than the timeout is among the losses of this experiment"
+            }
+            Self::ReflectorDropped { .. } => {
+                "ask for fewer messages a second, free a core at the reflector, or raise net.core.rmem_max there: losses of this experiment are partly the reflector's own"
             }
             Self::LinkLate { .. } => {
                 "lower the rate through the lab's link, or free a core: the emulated delay was exceeded"
@@ -203,22 +222,10 @@ impl fmt::Display for Warning {
             Self::DroppedHere { packets } => {
                 write!(f, "this host dropped {packets} replies unread")
             }
-            Self::MessagesRefused {
-                messages,
-                per_second,
-            } => write!(
-                f,
-                "the reflector refused {messages} message{}, beyond its cap of {per_second} a second from one address",
-                plural(*messages)
-            ),
-            Self::ConnectionsRefused {
-                connections,
-                at_a_time,
-            } => write!(
-                f,
-                "the reflector refused {connections} connection{}, beyond its cap of {at_a_time} at a time from one address, or of all",
-                plural(*connections)
-            ),
+            Self::MessagesRefused { .. }
+            | Self::ConnectionsRefused { .. }
+            | Self::ReflectorSlow { .. }
+            | Self::ReflectorDropped { .. } => self.of_a_reflector(f),
             Self::LinkBroke { packets: 1 } => {
                 f.write_str("the lab's link lost 1 packet that it should have carried")
             }
@@ -235,6 +242,40 @@ impl fmt::Display for Warning {
                     "the lab's link sent {packets} packets late, the worst by {worst}"
                 )
             }
+        }
+    }
+}
+
+impl Warning {
+    /// In words, if it is about a reflector.
+    fn of_a_reflector(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::MessagesRefused {
+                messages,
+                per_second,
+            } => write!(
+                f,
+                "the reflector refused {messages} message{}, beyond its cap of {per_second} a second from one address",
+                plural(*messages)
+            ),
+            Self::ConnectionsRefused {
+                connections,
+                at_a_time,
+            } => write!(
+                f,
+                "the reflector refused {connections} connection{}, beyond its cap of {at_a_time} at a time from one address, or of all",
+                plural(*connections)
+            ),
+            Self::ReflectorSlow { p99, bound } => write!(
+                f,
+                "the reflector was slow: requests stayed there for {p99} (p99), allowed {bound}"
+            ),
+            Self::ReflectorDropped { packets } => write!(
+                f,
+                "the reflector's host dropped {packets} request{} unread, of all that it was sent",
+                plural(*packets)
+            ),
+            _ => Ok(()),
         }
     }
 }
@@ -281,6 +322,11 @@ mod tests {
                 connections: 1,
                 at_a_time: 512,
             },
+            Warning::ReflectorSlow {
+                p99: Span::from_millis(4900),
+                bound: Span::from_millis(100),
+            },
+            Warning::ReflectorDropped { packets: 1 },
             Warning::LinkLate { packets: 1, worst },
             Warning::LinkLate { packets: 2, worst },
             Warning::LinkBroke { packets: 1 },
@@ -297,6 +343,8 @@ mod tests {
                 "no ICMP echo to metro, dns: not permitted",
                 "the reflector refused 40 messages, beyond its cap of 10 a second from one address",
                 "the reflector refused 1 connection, beyond its cap of 512 at a time from one address, or of all",
+                "the reflector was slow: requests stayed there for 4.900 s (p99), allowed 100.00 ms",
+                "the reflector's host dropped 1 request unread, of all that it was sent",
                 "the lab's link sent 1 packet late, by 80.0 us",
                 "the lab's link sent 2 packets late, the worst by 80.0 us",
                 "the lab's link lost 1 packet that it should have carried",

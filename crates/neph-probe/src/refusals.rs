@@ -1,4 +1,5 @@
-//! What a reflector's caps refused to one address: how it tells, and asking for it.
+//! What a reflector's caps refused to one address, and what its kernel dropped: how it tells, and
+//! asking for it.
 //!
 //! Owns the response header to HEAD, and a fleet's asking before and after. Does not own the caps: a
 //! STAMP request beyond them gets no answer, so that only the reflector knows why it was lost.
@@ -51,19 +52,22 @@ pub struct Refusals {
     pub connections: u64,
     /// That number: connections at the same time from one address.
     pub connections_per_peer: u32,
+    /// Datagrams that its kernel dropped unread, of all addresses; 0 of a reflector that does not tell.
+    pub dropped: u64,
 }
 
 impl fmt::Display for Refusals {
-    /// As the header has it: four numbers.
+    /// As the header has it: five numbers.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (messages, rate) = (self.messages, self.messages_per_second);
         let (connections, most) = (self.connections, self.connections_per_peer);
-        write!(f, "{messages} {rate} {connections} {most}")
+        let dropped = self.dropped;
+        write!(f, "{messages} {rate} {connections} {most} {dropped}")
     }
 }
 
 impl Refusals {
-    /// Reads the header; `None` if it is none.
+    /// Reads the header; `None` if it is none. Reflectors of before tell four numbers.
     pub(crate) fn read(header: &[u8]) -> Option<Self> {
         let mut parts = std::str::from_utf8(header).ok()?.split(' ');
         let read = Self {
@@ -71,6 +75,7 @@ impl Refusals {
             messages_per_second: parts.next()?.parse().ok()?,
             connections: parts.next()?.parse().ok()?,
             connections_per_peer: parts.next()?.parse().ok()?,
+            dropped: parts.next().map_or(Some(0), |told| told.parse().ok())?,
         };
         parts.next().is_none().then_some(read)
     }
@@ -80,6 +85,7 @@ impl Refusals {
         Self {
             messages: self.messages.saturating_sub(earlier.messages),
             connections: self.connections.saturating_sub(earlier.connections),
+            dropped: self.dropped.saturating_sub(earlier.dropped),
             ..self
         }
     }
@@ -145,7 +151,7 @@ impl RefusalWatch {
         }
     }
 
-    /// What each refused since then; none of those that refused nothing. Takes 3 s at worst.
+    /// What each refused or dropped since then; none of those that did not. Takes 3 s at worst.
     pub fn end(self) -> Vec<(FleetEndpoint, Refusals)> {
         let before = match self.before {
             Before::Known(known) => known,
@@ -167,7 +173,7 @@ impl RefusalWatch {
         let after = asking.ask_all(&endpoints);
         let all = endpoints.into_iter().zip(before.iter().zip(after));
         all.filter_map(|(endpoint, (before, after))| Some((endpoint, after?.since(before))))
-            .filter(|(_, refused)| refused.messages + refused.connections > 0)
+            .filter(|(_, refused)| refused.messages + refused.connections + refused.dropped > 0)
             .collect()
     }
 }
@@ -271,20 +277,24 @@ mod tests {
     use crate::{Reflector, ReflectorSpec};
 
     #[test]
-    fn four_numbers_read_back_and_nothing_else_does() {
+    fn five_numbers_or_four_read_back_and_nothing_else_does() {
         let told = Refusals {
             messages: 5,
             messages_per_second: 120_000,
             connections: 3,
             connections_per_peer: 512,
+            dropped: 7,
         };
-        assert_eq!(told.to_string(), "5 120000 3 512");
+        assert_eq!(told.to_string(), "5 120000 3 512 7");
+        let earlier = Refusals { dropped: 0, ..told };
+        assert_eq!(Refusals::read(b"5 120000 3 512"), Some(earlier));
         assert_eq!(Refusals::read(told.to_string().as_bytes()), Some(told));
         for wrong in [
             "",
             "5",
             "5 120000 3",
-            "5 120000 3 512 1",
+            "5 120000 3 512 x",
+            "5 120000 3 512 1 1",
             "5 -1 3 512",
             "a b c d",
         ] {

@@ -59,6 +59,22 @@ pub(crate) fn bare_syn(ends: &Ends, seq: u32, out: &mut Vec<u8>) {
     segment(ends, &fields, out);
 }
 
+/// Appends a SYN that looks like any other on its way and that its target drops without a word: it
+/// claims to be signed (RFC 2385), and nobody has agreed on a key.
+pub(crate) fn mute_syn(ends: &Ends, seq: u32, out: &mut Vec<u8>) {
+    let mut options = [0; 20];
+    // Kind and length of the signature; two that say nothing fill the last word.
+    options[..2].copy_from_slice(&[19, 18]);
+    options[18..].fill(1);
+    let fields = Fields {
+        seq,
+        flags: TcpHeader::SYN,
+        window: 0,
+        options: &options,
+    };
+    segment(ends, &fields, out);
+}
+
 /// Appends a RST with this sequence number: what the segment it refuses acknowledged.
 pub fn rst(ends: &Ends, seq: u32, out: &mut Vec<u8>) {
     let fields = Fields {
@@ -75,18 +91,15 @@ struct Fields<'a> {
     seq: u32,
     flags: u8,
     window: u16,
-    /// Nothing or one word.
+    /// Whole words.
     options: &'a [u8],
 }
 
 fn segment(ends: &Ends, fields: &Fields<'_>, out: &mut Vec<u8>) {
     let start = out.len();
     // The header's length in words of four bytes stands in the upper half of its byte.
-    let offset = if fields.options.is_empty() {
-        0x50
-    } else {
-        0x60
-    };
+    let words = (HEADER + fields.options.len()) / 4;
+    let offset = u8::try_from(words << 4).unwrap_or(u8::MAX);
     out.extend_from_slice(&ends.source.port().to_be_bytes());
     out.extend_from_slice(&ends.target.port().to_be_bytes());
     out.extend_from_slice(&fields.seq.to_be_bytes());

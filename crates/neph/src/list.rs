@@ -111,7 +111,8 @@ const EXPERIMENT_COLUMNS: [Column; 9] = [
     Column::left("FLAGS", "warnings"),
 ];
 
-/// One row for each experiment of `campaign`; the p50 is of response times, lost messages counted.
+/// One row for each experiment of `campaign`; the p50 is of response times, lost messages counted
+/// as slower than all others. A fleet's is that of its network's round trips, as `neph run` tells it.
 pub(crate) fn experiments(store: &dyn Store, campaign: &Campaign) -> Result<Sheet, Failure> {
     let scenarios = by_id(store.scenarios(campaign.id).map_err(Failure::refused)?);
     let all = store.experiments(campaign.id).map_err(Failure::refused)?;
@@ -128,7 +129,7 @@ pub(crate) fn experiments(store: &dyn Store, campaign: &Campaign) -> Result<Shee
             experiment_status(store, one)?,
             Cell::count(seen.messages),
             lost(&seen),
-            seen.p50()
+            seen.p50
                 .map_or_else(Cell::absent, |p50| Cell::new(p50.to_string(), p50.nanos())),
             Cell::text(warnings.join("; ")),
         ]);
@@ -174,9 +175,12 @@ pub(crate) fn share(part: u64, whole: u64) -> String {
 struct Seen {
     messages: u64,
     lost: u64,
-    /// Response times in nanoseconds, as they came.
-    times: Vec<f64>,
+    /// The median response time; `None` without replies, or where more than half were lost.
+    p50: Option<Span>,
 }
+
+/// A fleet of more messages has no p50 here: reading them all would take longer than people wait.
+const MOST_OF_FLEET: u64 = 20_000_000;
 
 impl Seen {
     /// What has ended has been counted; of what has not, the messages recorded so far are.
@@ -185,6 +189,9 @@ impl Seen {
         reason = "nanoseconds of a response time, exact to 104 days"
     )]
     fn of(store: &dyn Store, experiment: &Experiment) -> Result<Self, Failure> {
+        if experiment.fleet.is_some() {
+            return Self::of_fleet(store, experiment);
+        }
         let (mut messages, mut lost) = (0, 0);
         let mut times: Vec<f64> = Vec::new();
         store
@@ -204,21 +211,38 @@ impl Seen {
         Ok(Self {
             messages,
             lost,
-            times,
+            p50: p50(&mut times, lost),
         })
     }
 
-    /// The median response time; `None` without replies, or where more than half were lost.
-    #[expect(
-        clippy::cast_possible_truncation,
-        reason = "nanoseconds of a response time, exact to 104 days"
-    )]
-    fn p50(mut self) -> Option<Span> {
-        let lost = usize::try_from(self.lost).unwrap_or(usize::MAX);
-        let p50 = Sorted::sort(&mut self.times)
-            .and_then(|sorted| quantile(sorted, lost, 0.5))
-            .ok()
-            .and_then(|quantile| quantile.value().number());
-        p50.map(|nanos| Span::from_nanos(nanos.round() as i64))
+    fn of_fleet(store: &dyn Store, experiment: &Experiment) -> Result<Self, Failure> {
+        let counted = experiment.tally;
+        let (mut tally, mut p50) = (counted, None);
+        if counted.messages <= MOST_OF_FLEET {
+            let read = neph_campaign::kept_fleet(store, experiment.id);
+            (tally, p50) = read.map_err(Failure::refused)?;
+        }
+        if experiment.status != ExperimentStatus::Running {
+            tally = counted;
+        }
+        Ok(Self {
+            messages: tally.messages,
+            lost: tally.lost,
+            p50,
+        })
     }
+}
+
+/// Of response times in nanoseconds, as they came, and of so many lost messages.
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "nanoseconds of a response time, exact to 104 days"
+)]
+fn p50(times: &mut [f64], lost: u64) -> Option<Span> {
+    let lost = usize::try_from(lost).unwrap_or(usize::MAX);
+    let p50 = Sorted::sort(times)
+        .and_then(|sorted| quantile(sorted, lost, 0.5))
+        .ok()
+        .and_then(|quantile| quantile.value().number());
+    p50.map(|nanos| Span::from_nanos(nanos.round() as i64))
 }

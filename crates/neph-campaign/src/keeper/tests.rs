@@ -109,6 +109,12 @@ fn a_fleet_is_kept_as_a_campaign_of_one_experiment() {
         dropped_here: 2,
         ..FleetTally::default()
     }));
+    let refused = Refusals {
+        messages: 3,
+        messages_per_second: 10,
+        ..Refusals::default()
+    };
+    keeper.refused(&refused);
     let kept = keeper.finish(Ending::Complete).expect("a store that works");
     let ended = kept.end(&Ending::Complete).expect("a store that works");
     let (campaign, experiment, messages) = read(folder.path());
@@ -122,12 +128,17 @@ fn a_fleet_is_kept_as_a_campaign_of_one_experiment() {
     assert_eq!(experiment.fleet, Some(spec().fleet));
     let tally = experiment.tally;
     assert_eq!((tally.messages, tally.replies, tally.late), (8, 8, 1));
-    let dropped = neph_model::Warning::DroppedHere { packets: 2 };
-    assert!(
-        experiment.warnings.contains(&dropped),
-        "{:?}",
-        experiment.warnings
-    );
+    let expected = [
+        Warning::DroppedHere { packets: 2 },
+        Warning::MessagesRefused {
+            messages: 3,
+            per_second: 10,
+        },
+    ];
+    for warning in expected {
+        let all = &experiment.warnings;
+        assert!(all.contains(&warning), "{all:?}");
+    }
     let sent: Vec<i64> = messages.iter().map(|one| one.sent.nanos()).collect();
     assert_eq!(sent.len(), 8);
     assert!(
@@ -169,7 +180,7 @@ fn what_was_recorded_before_a_kill_is_there_after_it() {
     let mut keeper = begin(folder.path(), origin);
     keeper.take(messages(origin, replied()));
     keeper.route(traced(origin));
-    keeper.record_all().expect("a store that works");
+    keeper.record_rest().expect("a store that works");
     drop(keeper);
     // The next who writes finds it, and ends what was cut off.
     let next = begin(folder.path(), neph_probe::anchor());

@@ -1,5 +1,5 @@
-//! What the caps of reflectors refused to fleets. A request beyond them gets no answer, so that only
-//! the reflector knows why it was lost: it told what it had refused before when it was discovered,
+//! What the caps of reflectors refused to fleets, and what their kernels dropped. Neither gets an
+//! answer, so that only the reflector knows why it was lost: it told what it had refused before when it was discovered,
 //! and is asked again when the fleet is over, if anything got no answer.
 
 use std::thread;
@@ -32,7 +32,8 @@ pub(super) fn refused(watches: Vec<Option<RefusalWatch>>) -> Vec<Vec<Warning>> {
     })
 }
 
-fn warnings(refused: &Refusals) -> impl Iterator<Item = Warning> {
+/// The warnings that a reflector's answer gives rise to.
+pub(crate) fn warnings(refused: &Refusals) -> impl Iterator<Item = Warning> {
     let messages = (refused.messages > 0).then_some(Warning::MessagesRefused {
         messages: refused.messages,
         per_second: refused.messages_per_second,
@@ -41,5 +42,8 @@ fn warnings(refused: &Refusals) -> impl Iterator<Item = Warning> {
         connections: refused.connections,
         at_a_time: refused.connections_per_peer,
     });
-    messages.into_iter().chain(connections)
+    let dropped = (refused.dropped > 0).then_some(Warning::ReflectorDropped {
+        packets: refused.dropped,
+    });
+    messages.into_iter().chain(connections).chain(dropped)
 }

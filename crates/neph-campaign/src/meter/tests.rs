@@ -116,6 +116,24 @@ fn missing_stamps_lost_connections_and_few_replies_are_told() {
 }
 
 #[test]
+fn lost_messages_are_slower_than_all_others() {
+    let with_lost = |lost| {
+        let mut meter = metered(|_| 0, 50);
+        for seq in 0..lost {
+            let mut message = reply(50 + seq, Span::ZERO, Span::ZERO);
+            message.outcome = Outcome::Lost;
+            message.marks.app_recv = None;
+            meter.message(&message);
+        }
+        let figures = meter.figures();
+        (figures.median.is_some(), figures.p99.is_some())
+    };
+    // Of 100 messages the 50th decides; of 101 the 51st, which is lost.
+    assert_eq!(with_lost(50), (true, false));
+    assert_eq!(with_lost(51), (false, false));
+}
+
+#[test]
 fn other_flows_are_not_counted() {
     let mut meter = Meter::new(false);
     let mut echo = reply(0, Span::from_millis(50), Span::from_millis(1));

@@ -189,6 +189,7 @@ impl Budget {
             messages_per_second: self.caps.messages_per_second,
             connections: state.refused_connections,
             connections_per_peer: self.caps.connections_per_peer,
+            ..Refusals::default()
         }
     }
 

@@ -48,7 +48,7 @@ impl fmt::Display for Counted {
 }
 
 #[derive(Debug, Default)]
-pub(super) struct Counters([AtomicU64; Counted::ALL.len()]);
+pub(crate) struct Counters([AtomicU64; Counted::ALL.len()]);
 
 impl Counters {
     pub(super) fn count(&self, what: Counted) {
@@ -60,8 +60,12 @@ impl Counters {
         self.0[what as usize].store(count, Ordering::Relaxed);
     }
 
+    pub(super) fn of(&self, what: Counted) -> u64 {
+        self.0[what as usize].load(Ordering::Relaxed)
+    }
+
     pub(super) fn all(&self) -> Vec<(Counted, u64)> {
-        let count = |what: &Counted| (*what, self.0[*what as usize].load(Ordering::Relaxed));
+        let count = |what: &Counted| (*what, self.of(*what));
         Counted::ALL.iter().map(count).collect()
     }
 }

@@ -107,6 +107,7 @@ fn serve(stream: &TcpStream, shared: &Shared, admitted: &Admitted) {
                 room: Arc::clone(&shared.room),
                 departures: Arc::clone(&shared.departures),
                 clock: Arc::clone(&shared.clock),
+                counters: Arc::clone(&shared.counters),
             },
         ),
         clock: StampClock::new(),

@@ -97,9 +97,11 @@ impl Raw {
             (TraceKind::Udp, PortUse::Shared) => {
                 probe::udp(source, self.destination, &MUTE, (BALANCE_AT, ask.number))
             }
-            (TraceKind::Syn, _) => {
-                let seq = u32::from(ask.port) << 16 | u32::from(ask.number);
-                probe::syn(source, self.destination, seq)
+            (TraceKind::Syn, PortUse::Ours) => {
+                probe::syn(source, self.destination, seq_of(ask.port, ask.number))
+            }
+            (TraceKind::Syn, PortUse::Shared) => {
+                probe::mute_syn(source, self.destination, seq_of(ask.port, ask.number))
             }
             (TraceKind::Icmp, _) => {
                 let ends = (self.source, self.destination.ip());
@@ -203,7 +205,7 @@ impl Raw {
     fn reply(&self, _from: IpAddr, message: &[u8]) -> Option<Meant> {
         let (port, number) = match self.kind {
             // Nobody replies to what says nothing: these are the replies to whoever uses the port.
-            TraceKind::Udp if self.ports == PortUse::Shared => return None,
+            TraceKind::Udp | TraceKind::Syn if self.ports == PortUse::Shared => return None,
             TraceKind::Udp => {
                 let udp = ip::parse_udp(message).ok()?;
                 let reply = decode_reply(udp.payload, Auth::Open).ok()?;
@@ -249,6 +251,10 @@ struct Meant {
 }
 
 /// A sequence number of ours is the port, then the probe's number.
+fn seq_of(port: u16, number: u16) -> u32 {
+    u32::from(port) << 16 | u32::from(number)
+}
+
 fn number_of(seq: u32, port: u16) -> Option<u16> {
     (seq >> 16 == u32::from(port)).then_some((seq & 0xffff) as u16)
 }

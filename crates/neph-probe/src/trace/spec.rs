@@ -35,7 +35,8 @@ pub enum PortUse {
     #[default]
     Ours,
     /// Somebody else of this host is using them: nothing is bound, which needs `CAP_NET_RAW`, and
-    /// UDP probes are none that a STAMP reflector answers, so that it does not count them.
+    /// nothing is asked that the far end answers: no STAMP packet, which a reflector would count,
+    /// and no SYN that a target takes, behind which it would not answer the flow's own.
     Shared,
 }
 

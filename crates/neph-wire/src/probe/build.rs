@@ -5,7 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 use crate::checksum::{PseudoHeader, internet_checksum};
 use crate::icmp::{self, Family};
 use crate::ip;
-use crate::syn::{Ends, bare_syn};
+use crate::syn::{self, Ends, bare_syn};
 
 /// Bytes of a TCP SYN without options.
 pub const SYN_LEN: usize = 20;
@@ -56,16 +56,23 @@ pub fn udp(
 /// A TCP SYN without options: a window of 0 invites nobody to send.
 /// `None` where the addresses are not of the same version.
 pub fn syn(source: SocketAddr, destination: SocketAddr, seq: u32) -> Option<Vec<u8>> {
-    if source.is_ipv4() != destination.is_ipv4() {
-        return None;
-    }
     let mut out = Vec::with_capacity(SYN_LEN);
-    let ends = Ends {
-        source,
-        target: destination,
-    };
-    bare_syn(&ends, seq, &mut out);
+    bare_syn(&ends(source, destination)?, seq, &mut out);
     Some(out)
+}
+
+/// A TCP SYN that routers treat as any other and that its target drops without an answer, as it
+/// claims to be signed (RFC 2385): nothing becomes half open there. A target that knows no
+/// signatures answers it all the same.
+/// `None` where the addresses are not of the same version.
+pub fn mute_syn(source: SocketAddr, destination: SocketAddr, seq: u32) -> Option<Vec<u8>> {
+    let mut out = Vec::new();
+    syn::mute_syn(&ends(source, destination)?, seq, &mut out);
+    Some(out)
+}
+
+fn ends(source: SocketAddr, target: SocketAddr) -> Option<Ends> {
+    (source.is_ipv4() == target.is_ipv4()).then_some(Ends { source, target })
 }
 
 /// An echo request whose checksum is `ident`, as its identifier is, whatever its number: all that

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::checksum::{PseudoHeader, internet_checksum};
 use crate::icmp::{Family, IcmpError, IcmpMessage, parse};
-use crate::ip::{ICMP, ICMPV6, TCP, UDP, parse_tcp};
+use crate::ip::{ICMP, ICMPV6, TCP, TcpHeader, UDP, parse_tcp};
 
 fn ends(family: Family) -> (IpAddr, IpAddr) {
     match family {
@@ -167,13 +167,19 @@ proptest! {
         for family in [Family::V4, Family::V6] {
             let (source, destination) = ends(family);
             let (from, to) = (SocketAddr::new(source, ports.0), SocketAddr::new(destination, ports.1));
-            let bytes = syn(from, to, seq).expect("one version");
-            let pseudo = PseudoHeader::new(source, destination, TCP, SYN_LEN).expect("same");
-            prop_assert_eq!(internet_checksum(&[pseudo.as_bytes(), &bytes]), 0);
-            prop_assert_eq!(parse_tcp(&bytes).expect("a header").seq, seq);
-            let quoted = packet(family, TCP, &bytes[..8]);
-            let quote = parse_error(family, &exceeded(family, &quoted)).expect("reads");
-            prop_assert_eq!(quote.expect("a probe").tag, Tag::Tcp { seq });
+            let plain = syn(from, to, seq).expect("one version");
+            let mute = mute_syn(from, to, seq).expect("one version");
+            prop_assert_eq!((plain.len(), mute.len()), (SYN_LEN, SYN_LEN + 20));
+            for bytes in [plain, mute] {
+                let pseudo = PseudoHeader::new(source, destination, TCP, bytes.len()).expect("same");
+                prop_assert_eq!(internet_checksum(&[pseudo.as_bytes(), &bytes]), 0);
+                let header = parse_tcp(&bytes).expect("a header");
+                prop_assert_eq!((header.seq, header.flags), (seq, TcpHeader::SYN));
+                prop_assert!(header.payload.is_empty(), "all of it is header");
+                let quoted = packet(family, TCP, &bytes[..8]);
+                let quote = parse_error(family, &exceeded(family, &quoted)).expect("reads");
+                prop_assert_eq!(quote.expect("a probe").tag, Tag::Tcp { seq });
+            }
         }
     }
 

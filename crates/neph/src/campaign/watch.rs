@@ -218,6 +218,7 @@ fn told_of_all(all: &[Figures]) -> String {
     let medians = || all.iter().filter_map(|figures| figures.median);
     let middle = match (medians().min(), medians().max()) {
         (Some(least), Some(greatest)) => format!("medians {least} to {greatest}"),
+        _ if all.iter().any(|figures| figures.tally.replies > 0) => "medians lost".to_owned(),
         _ => "no reply".to_owned(),
     };
     let missing = all
@@ -231,9 +232,11 @@ fn told_of_all(all: &[Figures]) -> String {
 
 fn told(figures: &Figures) -> String {
     let tally = &figures.tally;
-    let middle = figures
-        .median
-        .map_or_else(|| "no reply".to_owned(), |m| format!("median {m}"));
+    let middle = match figures.median {
+        Some(median) => format!("median {median}"),
+        None if tally.replies > 0 => "median lost".to_owned(),
+        None => "no reply".to_owned(),
+    };
     let high = figures
         .p99
         .map_or_else(String::new, |p99| format!(", p99 {p99}"));

@@ -82,12 +82,13 @@ pub(super) fn summary(watched: &Watched) -> Value {
             "unstamped": watched.own.unstamped,
             "cores_awake": awake::is_kept(),
         },
+        "stay_p99_ns": watched.stays.p99().map(Span::nanos),
         "refused": refused,
         "pairs": pairs,
     })
 }
 
-/// What a reflector's caps refused.
+/// What a reflector's caps refused and its kernel dropped.
 fn refusals((endpoint, refused): &(FleetEndpoint, Refusals)) -> Value {
     json!({
         "endpoint": endpoint.name,
@@ -95,6 +96,7 @@ fn refusals((endpoint, refused): &(FleetEndpoint, Refusals)) -> Value {
         "messages_per_second": refused.messages_per_second,
         "connections": refused.connections,
         "connections_per_peer": refused.connections_per_peer,
+        "dropped": refused.dropped,
     })
 }
 

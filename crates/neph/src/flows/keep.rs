@@ -1,8 +1,10 @@
 //! Keeps what a fleet measures in a workspace.
 
 use neph_campaign::{Build, Ending, FleetKeeper, FleetKept, Keeping, RunError};
-use neph_model::{Anchor, Campaign, CampaignStatus, ClassTransfer, Own, TracedRoute};
-use neph_probe::{FleetReport, FleetSpec, Stop, anchor};
+use neph_model::{
+    Anchor, Campaign, CampaignStatus, ClassTransfer, FleetEndpoint, Own, TracedRoute,
+};
+use neph_probe::{FleetReport, FleetSpec, Refusals, Stop, anchor};
 use neph_store::Store;
 
 use super::Args;
@@ -119,15 +121,30 @@ impl Keep {
         })
     }
 
-    /// The fleet is over. Ctrl-C is the end of one that had no other, and interrupts one that had.
-    pub(super) fn end(self) -> Result<Option<Kept>, Failure> {
+    /// Records the rest: whatever comes now, it is safe.
+    pub(super) fn record_rest(&mut self) -> Result<(), Failure> {
+        match &mut self.state {
+            State::Going(keeper) => keeper.record_rest().map_err(|error| refused(&error)),
+            State::Waiting { .. } | State::Broken => Ok(()),
+        }
+    }
+
+    /// The fleet is over, and `by_caps` was refused to it. Ctrl-C is the end of one that had no
+    /// other, and interrupts one that had.
+    pub(super) fn end(
+        self,
+        by_caps: &[(FleetEndpoint, Refusals)],
+    ) -> Result<Option<Kept>, Failure> {
         let ending = if self.has_end && self.stop.is_set() {
             Ending::Interrupted
         } else {
             Ending::Complete
         };
         match self.state {
-            State::Going(keeper) => {
+            State::Going(mut keeper) => {
+                for (_, one) in by_caps {
+                    keeper.refused(one);
+                }
                 let kept = keeper.finish(ending);
                 Ok(Some(Kept(kept.map_err(|error| refused(&error))?)))
             }

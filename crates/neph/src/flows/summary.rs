@@ -308,7 +308,7 @@ fn over_bins<'a>(bins: impl Iterator<Item = &'a Fairness>, place: usize) -> Opti
     Some(told)
 }
 
-/// What this host itself did to the measurement; nothing, where it did nothing.
+/// What this host and the reflectors did to the measurement; nothing, where they did nothing.
 fn own(watched: &Watched) -> String {
     let own = &watched.own;
     let mut text = String::new();
@@ -330,6 +330,9 @@ fn own(watched: &Watched) -> String {
             text.push_str(&format!("{count} {sentence}\n"));
         }
     }
+    if let Some(slow) = watched.stays.warning() {
+        text.push_str(&format!("{slow}; {}\n", slow.advice()));
+    }
     for (endpoint, refused) in &watched.refused {
         text.push_str(&refusal(endpoint, refused));
     }
@@ -340,7 +343,7 @@ fn own(watched: &Watched) -> String {
     }
 }
 
-/// What a reflector's caps refused, and which of its options allows more.
+/// What a reflector's caps refused, and which of its options allows more; what its kernel dropped.
 fn refusal(endpoint: &FleetEndpoint, refused: &Refusals) -> String {
     let mut text = String::new();
     if refused.messages > 0 {
@@ -357,6 +360,13 @@ fn refusal(endpoint: &FleetEndpoint, refused: &Refusals) -> String {
             endpoint.name,
             counted(refused.connections, "connection"),
             refused.connections_per_peer
+        ));
+    }
+    if refused.dropped > 0 {
+        text.push_str(&format!(
+            "the host of {} dropped {} unread, of all that it was sent: they are among the lost; ask for fewer messages a second, or free a core there\n",
+            endpoint.name,
+            counted(refused.dropped, "request")
         ));
     }
     text

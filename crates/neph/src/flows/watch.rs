@@ -3,6 +3,7 @@
 use std::sync::mpsc::RecvTimeoutError;
 use std::time::Duration;
 
+use neph_campaign::Stays;
 use neph_flows::{Completion, Digest, FleetView, PathNews, Settings, advise};
 use neph_model::{FleetEndpoint, Instant, Own, Span};
 use neph_probe::{FleetReport, FleetRun, FleetSpec, FleetTally, RefusalWatch, Refusals, Stop, now};
@@ -26,7 +27,9 @@ pub(super) struct Watched {
     pub(super) view: FleetView,
     /// What the sender counted.
     pub(super) own: FleetTally,
-    /// What the caps of reflectors refused.
+    /// How long requests stayed at their reflectors.
+    pub(super) stays: Stays,
+    /// What the caps of reflectors refused, and what their kernels dropped.
     pub(super) refused: Vec<(FleetEndpoint, Refusals)>,
     /// For times of the day.
     pub(super) clock: Clock,
@@ -41,6 +44,7 @@ pub(super) struct Watched {
 /// A fleet as it runs.
 struct Watch<'a, 'b> {
     digest: Digest,
+    stays: Stays,
     tell: &'a mut Tell<'b>,
     follow: Option<Follow>,
     keep: Option<Keep>,
@@ -69,6 +73,7 @@ pub(super) fn run(
     let began = now();
     let mut watch = Watch {
         digest,
+        stays: Stays::default(),
         tell,
         follow: args.trace.then(|| Follow::new(&fleet, args.place())),
         keep,
@@ -120,6 +125,7 @@ impl Watch<'_, '_> {
                 }
             }
             FleetReport::Messages(messages) => {
+                self.stays.take(&messages);
                 for message in &messages {
                     self.digest.push(message);
                     self.tell.message(fleet, message)?;
@@ -220,7 +226,13 @@ impl Watch<'_, '_> {
             follow.end();
         }
         // First of all: what was measured is safe before anything else can go wrong.
-        let keep = self.keep.take().map(Keep::end);
+        if let Some(keep) = &mut self.keep {
+            keep.record_rest()?;
+        }
+        let own = self.own.unwrap_or_default();
+        let is_whole = own.lost == 0 && own.failed == 0;
+        let refused = if is_whole { Vec::new() } else { refusals.end() };
+        let keep = self.keep.take().map(|keep| keep.end(&refused));
         let kept = keep.transpose()?.flatten();
         self.digest.finish();
         self.tell_news()?;
@@ -229,11 +241,10 @@ impl Watch<'_, '_> {
             let endpoints = 0..view.fleet.endpoints.len();
             view.advice = endpoints.map(|endpoint| advise(&view, endpoint)).collect();
         }
-        let own = self.own.unwrap_or_default();
-        let is_whole = own.lost == 0 && own.failed == 0;
         Ok(Watched {
             view,
-            refused: if is_whole { Vec::new() } else { refusals.end() },
+            stays: self.stays,
+            refused,
             own,
             clock: self.tell.clock().clone(),
             given_up: self.given_up,

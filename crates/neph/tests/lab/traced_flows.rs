@@ -223,19 +223,21 @@ fn the_kept_fingerprint_is_what_neph_trace_says_of_the_same_flow() {
     let folder = tempfile::tempdir().expect("a folder");
     let workspace = folder.path();
     let diamond = Diamond::up("keephash", "");
-    let target = format!("udp://10.87.0.2:{PORT}");
-    let more = ["-w", "8s", "--first-port", "41000"];
-    ran(diamond.flows(workspace, (&target, "night"), &more));
-    let (_, kept) = kept(workspace, "night").expect("kept");
-    assert!(kept.len() > 6, "{kept:?}");
-    let now = traced(&diamond, workspace, &target);
-    for TracedRoute { route, .. } in &kept {
-        // The far end is asked nothing that it would answer: the last router ends the way.
-        let whole = &now[&route.source_port];
-        assert_eq!((whole.len(), route.hops.len()), (4, 3), "{route:?}");
-        assert_eq!(route.hash, PathHash::of(&whole[..3]), "{route:?}");
+    for (scheme, name) in [("udp", "night"), ("syn", "day")] {
+        let target = format!("{scheme}://10.87.0.2:{PORT}");
+        let more = ["-w", "8s", "--first-port", "41000"];
+        ran(diamond.flows(workspace, (&target, name), &more));
+        let (_, kept) = kept(workspace, name).expect("kept");
+        assert!(kept.len() > 6, "{kept:?}");
+        let now = traced(&diamond, workspace, &target);
+        for TracedRoute { route, .. } in &kept {
+            // The far end is asked nothing that it would answer: the last router ends the way.
+            let whole = &now[&route.source_port];
+            assert_eq!((whole.len(), route.hops.len()), (4, 3), "{route:?}");
+            assert_eq!(route.hash, PathHash::of(&whole[..3]), "{route:?}");
+        }
+        let paths: BTreeSet<PathHash> = kept.iter().map(|one| one.route.hash).collect();
+        assert!(paths.len() > 1, "{kept:?}");
     }
-    let paths: BTreeSet<PathHash> = kept.iter().map(|one| one.route.hash).collect();
-    assert!(paths.len() > 1, "{kept:?}");
     diamond.down();
 }

@@ -11,7 +11,7 @@ use crate::outbox::Outbox;
 use crate::reflect::budget::Budget;
 use crate::reflect::bulk_turn::BulkGate;
 use crate::reflect::caps::Caps;
-use crate::reflect::counters::Counted;
+use crate::reflect::counters::{Counted, Counters};
 use crate::reflect::departures::Departures;
 use crate::reflect::room::{Held, OWN, Room};
 use crate::refusals::Refusals;
@@ -32,6 +32,8 @@ pub(crate) struct Shares {
     pub(crate) departures: Arc<Departures>,
     /// Which clock its marks are read from.
     pub(crate) clock: Arc<str>,
+    /// What the whole reflector counts.
+    pub(crate) counters: Arc<Counters>,
 }
 
 impl Shares {
@@ -43,6 +45,7 @@ impl Shares {
             room: Arc::new(Room::of_all(caps)),
             departures: Arc::default(),
             clock: told_identity(),
+            counters: Arc::default(),
         }
     }
 
@@ -59,6 +62,7 @@ pub(super) struct Line {
     pub(super) bulk: Arc<BulkGate>,
     budget: Arc<Budget>,
     departures: Arc<Departures>,
+    counters: Arc<Counters>,
     /// Which clock its marks are read from.
     pub(super) clock: Arc<str>,
     /// Whose requests these are, where the client says that it takes several connections.
@@ -90,6 +94,7 @@ impl Line {
             bulk: shares.bulk,
             budget: shares.budget,
             departures: shares.departures,
+            counters: shares.counters,
             clock: shares.clock,
             flow: None,
             at: Instant::from_nanos(0),
@@ -118,9 +123,12 @@ impl Line {
         Ok(())
     }
 
-    /// What was refused to the peer so far.
+    /// What was refused to the peer so far, and what the kernel dropped of all peers.
     pub(super) fn refused(&self) -> Refusals {
-        self.budget.refused()
+        Refusals {
+            dropped: self.counters.of(Counted::DroppedByKernel),
+            ..self.budget.refused()
+        }
     }
 
     /// Everything in the outbox was written.

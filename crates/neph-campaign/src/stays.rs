@@ -1,0 +1,110 @@
+//! How long requests of a fleet stayed at their reflector, by its own stamps.
+//!
+//! A round trip leaves the stay out, so nothing of it is seen in what is measured, until it outlasts
+//! the timeout: then the message counts as lost, though the network lost nothing.
+
+use hdrhistogram::Histogram;
+use neph_model::{FleetMessage, FleetReply, Span, Warning};
+
+/// A reflector with a core to itself takes tens of microseconds, a busy one some milliseconds.
+const LONGEST_P99: Span = Span::from_millis(100);
+/// Bounds of the histogram: 1 us to a day, nanoseconds.
+const BOUNDS: (u64, u64) = (1_000, 86_400_000_000_000);
+
+/// The stays of a fleet's requests.
+#[derive(Debug)]
+pub struct Stays(Histogram<u64>);
+
+impl Default for Stays {
+    fn default() -> Self {
+        let histogram = Histogram::new_with_bounds(BOUNDS.0, BOUNDS.1, 2);
+        Self(histogram.expect("two digits and these bounds are allowed"))
+    }
+}
+
+impl Stays {
+    /// Takes note of messages; of those without a reply, or whose peer tells nothing, there is none.
+    pub fn take(&mut self, messages: &[FleetMessage]) {
+        let replies = messages.iter().filter_map(FleetMessage::reply);
+        for reply in replies {
+            self.reply(reply);
+        }
+    }
+
+    pub(crate) fn reply(&mut self, reply: &FleetReply) {
+        if let Some(peer) = &reply.at_peer {
+            let nanos = u64::try_from(peer.residence.nanos()).unwrap_or(0);
+            self.0.saturating_record(nanos);
+        }
+    }
+
+    /// The 99th percentile; the greatest below 100 replies. `None` where no peer told anything.
+    pub fn p99(&self) -> Option<Span> {
+        let nanos = i64::try_from(self.0.value_at_quantile(0.99)).unwrap_or(i64::MAX);
+        (!self.0.is_empty()).then(|| Span::from_nanos(nanos))
+    }
+
+    /// What is to be said of it: that the reflector was slow, if it was.
+    pub fn warning(&self) -> Option<Warning> {
+        let bound = LONGEST_P99;
+        let p99 = self.p99().filter(|p99| *p99 > bound)?;
+        Some(Warning::ReflectorSlow { p99, bound })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use neph_model::{AtPeer, FleetOutcome, Instant, Lane, ReadBy};
+
+    use super::*;
+
+    fn message(stay: Option<Span>) -> FleetMessage {
+        let at_peer = stay.map(|residence| AtPeer {
+            rx: Instant::from_nanos(5),
+            residence,
+            count: None,
+            ttl: None,
+        });
+        FleetMessage {
+            lane: Lane(0),
+            source_port: 10_000,
+            seq: 0,
+            sent: Instant::from_nanos(0),
+            late: Span::ZERO,
+            outcome: FleetOutcome::Reply(FleetReply {
+                round_trip: Span::from_secs(6),
+                read_by: ReadBy::Kernel,
+                at_peer,
+                ttl: None,
+                copies: 0,
+            }),
+        }
+    }
+
+    #[test]
+    fn a_reflector_is_slow_where_some_requests_stay_for_seconds() {
+        let quick = message(Some(Span::from_micros(40)));
+        let slow = message(Some(Span::from_millis(4900)));
+        let mut stays = Stays::default();
+        stays.take(&[message(None), message(None)]);
+        assert_eq!((stays.p99(), stays.warning()), (None, None));
+        stays.take(&[quick; 98]);
+        assert_eq!(stays.warning(), None);
+        stays.take(&[slow; 20]);
+        let told = stays.warning();
+        let Some(Warning::ReflectorSlow { p99, bound }) = told else {
+            panic!("{told:?}");
+        };
+        assert_eq!(bound, Span::from_millis(100));
+        assert!(p99 >= Span::from_millis(4850) && p99 <= Span::from_millis(4950));
+    }
+
+    #[test]
+    fn what_nobody_answered_stayed_nowhere() {
+        let mut stays = Stays::default();
+        let mut lost = message(Some(Span::from_secs(5)));
+        lost.outcome = FleetOutcome::Lost;
+        stays.take(&[lost; 100]);
+        assert_eq!(stays.p99(), None);
+    }
+}
