@@ -101,6 +101,48 @@ fn a_pair_in_two_seasons_is_no_distribution_over_pairs() {
     }
 }
 
+/// The same fleet from two sites, in each season that it was measured in.
+fn from_two_sites(mut data: CampaignData) -> CampaignData {
+    let (scenarios, experiments) = (data.scenarios.len(), data.experiments.len());
+    for index in 0..scenarios {
+        let mut west = data.scenarios[index].clone();
+        west.id.0 += 2;
+        for (one, site) in [(&mut data.scenarios[index], "east"), (&mut west, "west")] {
+            one.parameters.insert("from".into(), site.into());
+            one.varied.push("from".into());
+        }
+        data.scenarios.push(west);
+    }
+    for index in 0..experiments {
+        let mut measured = data.experiments[index].clone();
+        measured.scenario += scenarios;
+        data.experiments.push(measured);
+    }
+    data
+}
+
+#[test]
+fn an_endpoint_from_two_sites_is_two_pairs() {
+    let figures = drawn(&from_two_sites(SMALL.campaign()));
+    let told = said(&figures, "flow-spectra");
+    assert!(told.contains("16 flows, 2 pairs;"), "{told}");
+    let told = said(&figures, "flow-inflation");
+    for word in ["2 pairs: highest base latency", "from east", "from west"] {
+        assert!(told.contains(word), "{word} in {told}");
+    }
+
+    let figures = drawn(&from_two_sites(in_two_seasons(SMALL)));
+    let told = said(&figures, "flow-spectra");
+    assert!(
+        told.contains("16 flows, 2 pairs, measured in 2 ways"),
+        "{told}"
+    );
+    let told = said(&figures, "flow-inflation");
+    for line in ["season low: 2 pairs", "season high: 2 pairs"] {
+        assert!(told.contains(line), "{line} in {told}");
+    }
+}
+
 /// Every text of a figure of that kind that stands outside of its panels.
 fn said(figures: &[Figure], kind: &str) -> String {
     let own = figures.iter().filter(|figure| figure.kind == kind);

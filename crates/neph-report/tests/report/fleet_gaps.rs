@@ -3,7 +3,7 @@
 
 use neph_flows::Latency;
 use neph_model::Span;
-use neph_report::{Cell, PlotSettings, findings, tables};
+use neph_report::{CampaignData, Cell, Figure, Mark, PlotSettings, Point, findings, tables};
 
 use crate::fleets::{SMALL, drawn, words};
 use crate::synthetic::fleet::World;
@@ -41,18 +41,99 @@ fn what_was_forgotten_is_said_beside_every_figure_and_table_that_lacks_it() {
     );
 }
 
-#[test]
-fn a_quantile_that_falls_on_lost_flows_is_lost_and_no_number() {
+/// 128 flows, nine of which are lost in every bin: so are p95, p99 and the slowest.
+fn nine_lost() -> CampaignData {
     let world = World {
         flows: 128,
         ..SMALL
     };
     let mut data = world.campaign();
-    let fleet = data.experiments[0].fleet.as_mut().unwrap();
+    let fleet = data.experiments[0].fleet.as_mut().expect("a fleet");
     for bin in &mut fleet.fairness[0] {
         bin.lost = 9;
         bin.latency[2..].fill(Latency::Lost);
     }
+    data
+}
+
+/// A panel of the unfairness figure.
+struct Panel {
+    right: f64,
+    top: f64,
+    bottom: f64,
+    /// The corners of the grey.
+    grey: Vec<Point>,
+    lines: Vec<Vec<Point>>,
+}
+
+impl Panel {
+    /// Over time, then over bins.
+    fn all(figures: &[Figure]) -> Vec<Self> {
+        let figure = figures.iter().find(|one| one.kind == "flow-fairness");
+        let marks = figure.expect("it is drawn").scene.marks.iter();
+        let panel = |mark: &Mark| match mark {
+            Mark::Clip { within, marks } => Some(Self::of(within, marks)),
+            _ => None,
+        };
+        marks.filter_map(panel).collect()
+    }
+
+    fn of(within: &[Point], marks: &[Mark]) -> Self {
+        let ends = |of: fn(&Point) -> f64| {
+            let all = || within.iter().map(of);
+            let low = all().fold(f64::INFINITY, f64::min);
+            (low, all().fold(f64::NEG_INFINITY, f64::max))
+        };
+        let ((_, right), (top, bottom)) = (ends(|point| point.x), ends(|point| point.y));
+        let mut panel = Self {
+            right,
+            top,
+            bottom,
+            grey: Vec::new(),
+            lines: Vec::new(),
+        };
+        for mark in marks {
+            match mark {
+                Mark::Area { points, .. } => panel.grey.extend(points),
+                Mark::Line { points, .. } => panel.lines.push(points.clone()),
+                _ => {}
+            }
+        }
+        panel
+    }
+}
+
+#[test]
+fn what_is_lost_in_every_bin_is_drawn_above_everything() {
+    let figures = drawn(&nine_lost());
+    let [over_time, over_bins] = &Panel::all(&figures)[..] else {
+        panic!("two panels");
+    };
+    let is_above = |points: &[Point]| points.iter().all(|point| point.y < over_time.top);
+    let is_inside = |point: &Point| (over_time.top..=over_time.bottom).contains(&point.y);
+    let [lost, median] = &over_time.lines[..] else {
+        panic!("p95 below p50");
+    };
+    assert!(is_above(lost), "{lost:?} against {}", over_time.top);
+    assert!(median.iter().all(is_inside), "{median:?}");
+    let (highest, lowest) = over_time.grey.split_at(over_time.grey.len() / 2);
+    assert!(is_above(highest) && lowest.iter().all(is_inside));
+
+    // Over bins no value holds any share of the lost: the grey reaches from the lowest to the right.
+    let mut corners = over_bins.grey.iter();
+    let corner = Point::new(over_bins.right, over_bins.bottom);
+    assert!(
+        corners.any(|point| *point == corner),
+        "{:?}",
+        over_bins.grey
+    );
+    let full = Point::new(over_bins.right, over_bins.top);
+    assert!(over_bins.grey.contains(&full), "{:?}", over_bins.grey);
+}
+
+#[test]
+fn a_quantile_that_falls_on_lost_flows_is_lost_and_no_number() {
+    let data = nine_lost();
     let all = tables(&data, &PlotSettings::default());
     let pairs = all.iter().find(|table| table.name == "flow-pairs").unwrap();
     let told = ["p95_ms", "most_lost_flows"].map(|name| {

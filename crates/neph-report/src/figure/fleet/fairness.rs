@@ -229,14 +229,23 @@ fn above(bin: &Fairness, upper: usize, lower: usize) -> Option<f64> {
     Some(slow.millis_f64() / low.millis_f64() - 1.0)
 }
 
+/// Above everything that a panel shows, in milliseconds: where what is lost is drawn.
+fn beyond(bins: &[Fairness]) -> f64 {
+    let all = (0..5).flat_map(|place| values(bins, place));
+    all.fold(1.0, f64::max) * 10.0
+}
+
 /// A value of the bins over time: steps as long as a bin where these can be seen, else a line.
-fn line(pair: &Pair<'_>, value: usize, plot: &Plot, clock: &Clock) -> Vec<Vec<neph_stats::Point>> {
+fn line(
+    pair: &Pair<'_>,
+    (value, beyond): (usize, f64),
+    plot: &Plot,
+    clock: &Clock,
+) -> Vec<Vec<neph_stats::Point>> {
     let (bins, wide) = (pair.fairness(), pair.view.settings.bin);
     let Some(first) = bins.first() else {
         return Vec::new();
     };
-    // Above everything that the panel shows.
-    let beyond = values(bins, 4).into_iter().fold(1.0, f64::max) * 10.0;
     let value = |bin: &Fairness| bin.latency[value].took().map_or(beyond, Span::millis_f64);
     let pixels = plot.px(clock.at(first.from + wide)) - plot.px(clock.at(first.from));
     if pixels >= STEP {
@@ -272,7 +281,8 @@ fn over_time(pair: &Pair<'_>, plot: &Plot, clock: &Clock, unit: TimeUnit) -> Vec
     let at = |point: &neph_stats::Point| {
         Point::new(plot.px(point.t), plot.py(point.v * unit.per_milli()))
     };
-    let of = |value: usize| line(pair, value, plot, clock);
+    let beyond = beyond(pair.fairness());
+    let of = |value: usize| line(pair, (value, beyond), plot, clock);
     let mut marks = Vec::new();
     for (low, high) in of(0).iter().zip(&of(4)) {
         let mut points: Vec<Point> = high.iter().map(at).collect();
@@ -288,9 +298,13 @@ fn over_time(pair: &Pair<'_>, plot: &Plot, clock: &Clock, unit: TimeUnit) -> Vec
     marks
 }
 
-/// A distribution as steps.
+/// A distribution as steps; where all is lost, no value has any share.
 fn steps((mut values, lost): (Vec<f64>, usize), plot: &Plot, unit: TimeUnit) -> Option<Vec<Point>> {
-    let points = ecdf(Sorted::sort(&mut values).ok()?, lost, 200).ok()?;
+    let points = if values.is_empty() && lost > 0 {
+        Vec::new()
+    } else {
+        ecdf(Sorted::sort(&mut values).ok()?, lost, 200).ok()?
+    };
     let mut path = vec![Point::new(plot.area.x, plot.area.bottom())];
     let mut before = 0.0;
     for point in points {

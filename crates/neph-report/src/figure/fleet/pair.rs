@@ -10,6 +10,19 @@ use crate::data::{ExperimentData, Factor, factors};
 use crate::findings::plural;
 use crate::{CampaignData, PlotSettings};
 
+/// The parameter that names the site that a scenario measures from: half of a pair.
+const SITE: &str = "from";
+
+/// What is one pair, however often and in how many ways it was measured.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Place {
+    /// None where the plan names no site.
+    site: Option<String>,
+    scenario_endpoint: String,
+    /// A fleet may have several.
+    endpoint: String,
+}
+
 /// The flows from one place to one endpoint in one experiment.
 #[derive(Clone, Debug)]
 pub(crate) struct Pair<'a> {
@@ -17,7 +30,8 @@ pub(crate) struct Pair<'a> {
     pub(crate) label: String,
     /// The same without the block, for sentences: it names the endpoint, whether or not others are asked.
     pub(crate) name: String,
-    /// How it was measured: the levels of what the plan varies beside endpoints, such as the season.
+    /// How it was measured: the levels of what the plan varies beside endpoints and the sites that it
+    /// measures from, such as the season.
     pub(crate) setting: String,
     pub(crate) scenario: usize,
     /// The label of its scenario.
@@ -36,10 +50,14 @@ impl<'a> Pair<'a> {
     pub(crate) fn endpoint_name(&self) -> String {
         named(self.known, self.view, self.endpoint)
     }
-    /// Where it leads, however it was measured: two seasons of a pair are one pair.
-    fn place(&self, data: &CampaignData) -> (String, String) {
+    /// From where to where it leads, however it was measured: two seasons of a pair are one pair.
+    fn place(&self, data: &CampaignData) -> Place {
         let scenario = &data.scenarios[self.scenario];
-        (scenario.endpoint.clone(), self.endpoint_name())
+        Place {
+            site: scenario.parameters.get(SITE).cloned(),
+            scenario_endpoint: scenario.endpoint.clone(),
+            endpoint: self.endpoint_name(),
+        }
     }
     /// What is advised, if anybody asked.
     pub(crate) fn advice(&self) -> Option<&'a Advice> {
@@ -94,7 +112,7 @@ pub(crate) fn pairs<'a>(data: &'a CampaignData, settings: &'a PlotSettings) -> V
         let blocks = fleets(*scenario).count();
         let level = |factor: &Factor| factor.level(&data.scenarios[*scenario]);
         let levels: Vec<String> = varied.iter().map(level).collect();
-        let beside = varied.iter().filter(|factor| **factor != Factor::Endpoint);
+        let beside = varied.iter().filter(|factor| !is_place(factor));
         let setting = beside.map(level).collect::<Vec<_>>().join(" · ");
         for (experiment, view) in fleets(*scenario) {
             for (endpoint, known) in view.pairs.iter().enumerate() {
@@ -131,6 +149,15 @@ pub(crate) fn pairs<'a>(data: &'a CampaignData, settings: &'a PlotSettings) -> V
     found
 }
 
+/// Whether a factor says which pair it is, and not how that was measured.
+fn is_place(factor: &Factor) -> bool {
+    match factor {
+        Factor::Endpoint => true,
+        Factor::Parameter(name) => name == SITE,
+        Factor::Interval | Factor::Size => false,
+    }
+}
+
 fn named(known: &PairView, view: &FleetView, endpoint: usize) -> String {
     if !known.endpoint.is_empty() {
         return known.endpoint.clone();
@@ -149,7 +176,7 @@ fn block(experiment: &ExperimentData) -> String {
 /// `512 flows, 4 pairs`, for captions; with settings and blocks, where there are several.
 pub(super) fn counted(data: &CampaignData, pairs: &[Pair<'_>]) -> String {
     let apart = Pooled::all(pairs);
-    let mut flows: BTreeMap<(String, String), usize> = BTreeMap::new();
+    let mut flows: BTreeMap<Place, usize> = BTreeMap::new();
     for one in &apart {
         let most = flows.entry(one.pair.place(data)).or_default();
         *most = one.flows.max(*most);
