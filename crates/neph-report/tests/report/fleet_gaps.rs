@@ -132,6 +132,45 @@ fn what_is_lost_in_every_bin_is_drawn_above_everything() {
 }
 
 #[test]
+fn bins_with_too_few_flows_for_a_quantile_are_in_neither_its_number_nor_its_line() {
+    let world = World {
+        flows: 128,
+        ..SMALL
+    };
+    let mut data = world.campaign();
+    let words_of_all = words(&drawn(&data), "flow-fairness");
+    assert!(
+        words_of_all.contains("128 flows, 15 bins"),
+        "{words_of_all}"
+    );
+    // Flows that end one after the other: ten bins lack flows for p95, three of these for p50.
+    let fleet = data.experiments[0].fleet.as_mut().unwrap();
+    for (index, bin) in fleet.fairness[0].iter_mut().skip(5).enumerate() {
+        bin.flows = if index < 7 { 58 } else { 5 };
+        bin.latency[2..].fill(Latency::Took(Span::from_secs(1)));
+    }
+    for bin in fleet.fairness[0].iter_mut().take(5) {
+        bin.latency[1] = Latency::Took(Span::from_millis(100));
+        bin.latency[2] = Latency::Took(Span::from_millis(112));
+    }
+    let figures = drawn(&data);
+    let words = words(&figures, "flow-fairness");
+    assert!(
+        words.contains("p95 12 % above p50; 128 flows, 5 bins"),
+        "{words}"
+    );
+    let panels = Panel::all(&figures);
+    let [p95, p50] = &panels[0].lines[..] else {
+        panic!("p95 below p50");
+    };
+    assert_eq!(
+        (p95.len(), p50.len()),
+        (2 * 5, 2 * 12),
+        "two ends of each bin"
+    );
+}
+
+#[test]
 fn a_quantile_that_falls_on_lost_flows_is_lost_and_no_number() {
     let data = nine_lost();
     let all = tables(&data, &PlotSettings::default());

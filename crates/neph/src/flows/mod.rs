@@ -12,6 +12,7 @@ mod keep;
 mod summary;
 mod tell;
 mod transfers;
+mod unfair;
 mod watch;
 mod words;
 

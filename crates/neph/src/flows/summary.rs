@@ -1,14 +1,13 @@
 //! The summary for people: what was lost where, the classes of latency, how flows move between them,
 //! and how unequal they are.
 
-use neph_flows::{Curve, Fairness, FleetView, FlowTally, Latency, PairView, Share};
-use neph_model::{FleetEndpoint, Span};
+use neph_flows::{Curve, FleetView, FlowTally, PairView, Share};
+use neph_model::FleetEndpoint;
 use neph_probe::Refusals;
-use neph_stats::{Sorted, median, quantile_needs};
 
 use super::watch::Watched;
 use super::words::{moment, percent};
-use super::{advice, transfers};
+use super::{advice, transfers, unfair};
 use crate::counted::counted;
 
 /// Ports that are shown of a class.
@@ -227,7 +226,7 @@ fn unequal(view: &FleetView, endpoint: usize, pair: &PairView) -> String {
             counted(inflation.flows, "flow")
         ));
     }
-    text.push_str(&unfair(&view.fairness[endpoint], view.settings.bin));
+    text.push_str(&unfair::text(&view.fairness[endpoint], view.settings.bin));
     if let Some(dip) = &pair.bimodality {
         let verdict = if dip.p < 0.05 {
             "the flows fall into groups"
@@ -246,66 +245,6 @@ fn unequal(view: &FleetView, endpoint: usize, pair: &PairView) -> String {
         ));
     }
     text
-}
-
-/// In the median bin, how latency lies over flows. A quantile is told of the bins that have flows
-/// enough for it.
-fn unfair(bins: &[Fairness], width: Span) -> String {
-    let quantiles = [(1, 0.5, "p50"), (2, 0.95, "p95"), (3, 0.99, "p99")];
-    let told = quantiles.into_iter().filter_map(|(place, p, name)| {
-        let needs = quantile_needs(p).ok()?;
-        let enough = bins.iter().filter(|bin| bin.flows as usize >= needs);
-        let middle = over_bins(enough, place)?;
-        let middle = middle
-            .took()
-            .map_or_else(|| "lost".to_owned(), |span| span.to_string());
-        Some(format!("{name} {middle}"))
-    });
-    let told: Vec<String> = told.collect();
-    if told.is_empty() {
-        return String::new();
-    }
-    format!(
-        "over flows:    {} (each flow's median in {width}; the median of {})\n{}",
-        told.join(", "),
-        counted(bins.len() as u64, "bin"),
-        silent(bins),
-        width = width.exact()
-    )
-}
-
-/// The flows that had no number in the quantiles; nothing, where all had one.
-fn silent(bins: &[Fairness]) -> String {
-    let with = bins.iter().filter(|bin| bin.lost > 0);
-    let Some(most) = with.clone().max_by_key(|bin| bin.lost) else {
-        return String::new();
-    };
-    format!(
-        "lost flows:    at most {} of {} in a bin, in {} of {}: half of their messages or more did not come back, so they count as slower than all others\n",
-        most.lost,
-        most.flows,
-        with.count(),
-        counted(bins.len() as u64, "bin")
-    )
-}
-
-/// The median over bins of a quantile over flows: lost where bins in which it was lost decide.
-fn over_bins<'a>(bins: impl Iterator<Item = &'a Fairness>, place: usize) -> Option<Latency> {
-    let (mut values, mut lost) = (Vec::new(), 0);
-    for bin in bins {
-        match bin.latency[place] {
-            #[expect(clippy::cast_precision_loss, reason = "display")]
-            Latency::Took(span) => values.push(span.nanos() as f64),
-            Latency::Lost => lost += 1,
-        }
-    }
-    let sorted = Sorted::sort(&mut values).ok()?;
-    let middle = median(sorted, lost).ok()?;
-    #[expect(clippy::cast_possible_truncation, reason = "display")]
-    let told = middle.number().map_or(Latency::Lost, |nanos| {
-        Latency::Took(Span::from_nanos(nanos as i64))
-    });
-    Some(told)
 }
 
 /// What this host and the reflectors did to the measurement; nothing, where they did nothing.

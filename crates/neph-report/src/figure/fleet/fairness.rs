@@ -31,9 +31,25 @@ const QUANTILES: [Quantile; 3] = [(1, "p50", 0.5), (2, "p95", 0.95), (3, "p99", 
 
 /// The quantiles that so many flows allow: of eight, p95 is nothing but the slowest.
 fn told(bins: &[Fairness]) -> Vec<Quantile> {
-    let flows = bins.iter().map(|bin| bin.flows).max().unwrap_or(0) as usize;
-    let enough = |(_, _, p): &Quantile| quantile_needs(*p).is_ok_and(|needs| flows >= needs);
+    let flows = bins.iter().map(|bin| bin.flows).max().unwrap_or(0);
+    let enough = |one: &Quantile| needs(one.0).is_some_and(|needs| flows >= needs);
     QUANTILES.into_iter().filter(enough).collect()
+}
+
+/// How many flows a bin takes for what stands at this place; the lowest and the highest take one.
+fn needs(place: usize) -> Option<u32> {
+    match QUANTILES.into_iter().find(|one| one.0 == place) {
+        Some((_, _, p)) => u32::try_from(quantile_needs(p).ok()?).ok(),
+        None => Some(1),
+    }
+}
+
+/// The bins that have flows enough for this place.
+fn enough(bins: &[Fairness], place: usize) -> Vec<Fairness> {
+    let needs = needs(place);
+    let bins = bins.iter().copied();
+    bins.filter(|bin| needs.is_some_and(|needs| bin.flows >= needs))
+        .collect()
 }
 
 /// Pages of a row for each pair: over time at the left, distributions at the right.
@@ -98,8 +114,8 @@ fn ink((place, _, _): Quantile) -> Stroke {
 
 /// What has a number.
 fn values(bins: &[Fairness], place: usize) -> Vec<f64> {
-    let bins = bins.iter().filter(|bin| bin.flows > 0);
-    bins.filter_map(|bin| bin.latency[place].took())
+    bins.iter()
+        .filter_map(|bin| bin.latency[place].took())
         .map(Span::millis_f64)
         .collect()
 }
@@ -112,7 +128,9 @@ fn lost(bins: &[Fairness], place: usize) -> usize {
 
 fn drawn(pair: &Pair<'_>, height: f64, place: Rect) -> Vec<Mark> {
     let bins = pair.fairness();
-    let mut all: Vec<f64> = (0..5).flat_map(|place| values(bins, place)).collect();
+    let mut all: Vec<f64> = (0..5)
+        .flat_map(|place| values(&enough(bins, place), place))
+        .collect();
     all.sort_unstable_by(f64::total_cmp);
     let spread = Sorted::check(&all).ok().and_then(Spread::of);
     let Some(scale) = spread.and_then(|spread| choose(&[spread], Limits::default())) else {
@@ -150,7 +168,10 @@ fn drawn(pair: &Pair<'_>, height: f64, place: Rect) -> Vec<Mark> {
 /// The distributions over bins: of the lowest and the highest flow as the edges of an area, of the
 /// quantiles as lines.
 fn over_bins(bins: &[Fairness], plot: &Plot, unit: TimeUnit) -> Vec<Mark> {
-    let of = |place: usize| steps((values(bins, place), lost(bins, place)), plot, unit);
+    let of = |place: usize| {
+        let bins = enough(bins, place);
+        steps((values(&bins, place), lost(&bins, place)), plot, unit)
+    };
     let mut marks = Vec::new();
     if let (Some(mut points), Some(highest)) = (of(0), of(4)) {
         points.extend(highest.into_iter().rev());
@@ -190,11 +211,14 @@ fn heading(pair: &Pair<'_>, outside: &str, place: Rect) -> Vec<Mark> {
         Some(_) => ((4, "slowest flow"), (1, "p50")),
         None => ((4, "slowest flow"), (0, "the fastest")),
     };
-    let mut apart: Vec<f64> = bins
+    // Neither is told of a bin with too few flows, nor is a flow held against itself.
+    let mut held = enough(&enough(bins, upper), lower);
+    held.retain(|bin| bin.flows > 1);
+    let mut apart: Vec<f64> = held
         .iter()
         .filter_map(|bin| above(bin, upper, lower))
         .collect();
-    let endless = lost(bins, upper);
+    let endless = lost(&held, upper);
     let compared = apart.len() + endless;
     let middle = Sorted::sort(&mut apart).ok();
     let middle = middle.and_then(|apart| neph_stats::median(apart, endless).ok());
@@ -243,13 +267,14 @@ fn line(
     clock: &Clock,
 ) -> Vec<Vec<neph_stats::Point>> {
     let (bins, wide) = (pair.fairness(), pair.view.settings.bin);
+    let needs = needs(value).unwrap_or(u32::MAX);
     let Some(first) = bins.first() else {
         return Vec::new();
     };
     let value = |bin: &Fairness| bin.latency[value].took().map_or(beyond, Span::millis_f64);
     let pixels = plot.px(clock.at(first.from + wide)) - plot.px(clock.at(first.from));
     if pixels >= STEP {
-        let filled: Vec<&Fairness> = bins.iter().filter(|bin| bin.flows > 0).collect();
+        let filled: Vec<&Fairness> = bins.iter().filter(|bin| bin.flows >= needs).collect();
         let runs = filled.chunk_by(|one, next| next.from - one.from <= wide);
         let step = |bin: &&Fairness| {
             let ends = [bin.from, (bin.from + wide).min(pair.view.until)];
@@ -262,7 +287,7 @@ fn line(
     }
     let reading = |bin: &Fairness| Reading {
         t: clock.at(bin.from),
-        v: (bin.flows > 0).then(|| value(bin)),
+        v: (bin.flows >= needs).then(|| value(bin)),
     };
     let readings: Vec<Reading> = bins.iter().map(reading).collect();
     #[expect(

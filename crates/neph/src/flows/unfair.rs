@@ -1,0 +1,148 @@
+//! Unfairness in the summary for people: how latency lies over flows in the median bin of time, and
+//! how many flows had none.
+
+use neph_flows::{Fairness, Latency};
+use neph_model::Span;
+use neph_stats::{Sorted, median, quantile_needs};
+
+use crate::counted::counted;
+
+/// Where a quantile stands in [`Fairness::latency`], which it is, and its name.
+const QUANTILES: [(usize, f64, &str); 3] = [(1, 0.5, "p50"), (2, 0.95, "p95"), (3, 0.99, "p99")];
+
+/// A quantile over flows, over bins.
+struct Told {
+    name: &'static str,
+    middle: Latency,
+    /// The bins that it is the median of.
+    bins: usize,
+}
+
+/// A line of quantiles, each of the bins that have flows enough for it, and one of lost flows;
+/// nothing where no bin has flows enough.
+pub(super) fn text(bins: &[Fairness], width: Span) -> String {
+    let told = QUANTILES.into_iter().filter_map(|(place, p, name)| {
+        let needs = quantile_needs(p).ok()?;
+        let enough = bins.iter().filter(|bin| bin.flows as usize >= needs);
+        Some(Told {
+            name,
+            middle: over_bins(enough.clone(), place)?,
+            bins: enough.count(),
+        })
+    });
+    let told: Vec<Told> = told.collect();
+    let Some(first) = told.first() else {
+        return String::new();
+    };
+    let of = |one: &Told| counted(one.bins as u64, "bin");
+    let is_alike = told.iter().all(|one| one.bins == first.bins);
+    let quantile = |one: &Told| {
+        let middle = one.middle.took();
+        let middle = middle.map_or_else(|| "lost".to_owned(), |span| span.to_string());
+        if is_alike {
+            format!("{} {middle}", one.name)
+        } else {
+            format!("{} {middle} of {}", one.name, of(one))
+        }
+    };
+    let quantiles: Vec<String> = told.iter().map(quantile).collect();
+    let over = if is_alike {
+        format!("the median of {}", of(first))
+    } else {
+        "the median of the bins with flows enough for it".to_owned()
+    };
+    format!(
+        "over flows:    {} (each flow's median in {}; {over})\n{}",
+        quantiles.join(", "),
+        width.exact(),
+        silent(bins)
+    )
+}
+
+/// The flows that had no number in the quantiles; nothing, where all had one.
+fn silent(bins: &[Fairness]) -> String {
+    let with = bins.iter().filter(|bin| bin.lost > 0);
+    let Some(most) = with.clone().max_by_key(|bin| bin.lost) else {
+        return String::new();
+    };
+    format!(
+        "lost flows:    at most {} of {} in a bin, in {} of {}: half of their messages or more did not come back, so they count as slower than all others\n",
+        most.lost,
+        most.flows,
+        with.count(),
+        counted(bins.len() as u64, "bin")
+    )
+}
+
+/// The median over bins of a quantile over flows: lost where bins in which it was lost decide.
+fn over_bins<'a>(bins: impl Iterator<Item = &'a Fairness>, place: usize) -> Option<Latency> {
+    let (mut values, mut lost) = (Vec::new(), 0);
+    for bin in bins {
+        match bin.latency[place] {
+            #[expect(clippy::cast_precision_loss, reason = "display")]
+            Latency::Took(span) => values.push(span.nanos() as f64),
+            Latency::Lost => lost += 1,
+        }
+    }
+    let sorted = Sorted::sort(&mut values).ok()?;
+    let middle = median(sorted, lost).ok()?;
+    #[expect(clippy::cast_possible_truncation, reason = "display")]
+    let told = middle.number().map_or(Latency::Lost, |nanos| {
+        Latency::Took(Span::from_nanos(nanos as i64))
+    });
+    Some(told)
+}
+
+#[cfg(test)]
+mod tests {
+    use neph_model::Instant;
+
+    use super::*;
+
+    fn bin(flows: u32, latency: [Latency; 5]) -> Fairness {
+        Fairness {
+            from: Instant::from_nanos(0),
+            flows,
+            lost: 0,
+            latency,
+            changes: Some(0),
+            base: None,
+        }
+    }
+
+    fn took(millis: [i64; 5]) -> [Latency; 5] {
+        millis.map(|one| Latency::Took(Span::from_millis(one)))
+    }
+
+    #[test]
+    fn each_quantile_tells_the_bins_that_had_flows_enough_for_it() {
+        let width = Span::from_secs(20);
+        let mut bins = vec![bin(59, took([8, 10, 20, 30, 30])); 3];
+        assert_eq!(
+            text(&bins, width),
+            "over flows:    p50 10.00 ms, p95 20.00 ms (each flow's median in 20 s; the median of 3 bins)\n"
+        );
+        // Flows that end: too few for p95, then for any quantile.
+        bins.extend([bin(58, took([8, 90, 90, 90, 90])); 4]);
+        bins.extend([bin(5, took([8, 70, 70, 70, 70])); 9]);
+        assert_eq!(
+            text(&bins, width),
+            "over flows:    p50 90.00 ms of 7 bins, p95 20.00 ms of 3 bins (each flow's median in 20 s; the median of the bins with flows enough for it)\n"
+        );
+        assert_eq!(text(&bins[7..], width), "", "five flows have no quantile");
+    }
+
+    #[test]
+    fn a_quantile_that_most_bins_lost_is_lost_and_its_flows_are_counted() {
+        let mut lost = bin(59, took([8, 10, 20, 30, 30]));
+        lost.latency[2..].fill(Latency::Lost);
+        lost.lost = 6;
+        let bins = [lost, bin(59, took([8, 10, 20, 30, 30])), lost];
+        let told = text(&bins, Span::from_secs(20));
+        assert!(told.contains("p95 lost (each"), "{told}");
+        assert!(
+            told.contains("at most 6 of 59 in a bin, in 2 of 3 bins"),
+            "{told}"
+        );
+    }
+}
