@@ -193,9 +193,9 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let mut tell = tell::Tell::new(args)?;
     let keep = keep::Keep::new(args, &spec, &stop)?;
     let mut watched = watch::run(args, spec.clone(), (&stop, keep), &mut tell)?;
-    let kept = transfers::make(args, &spec, &mut watched, &stop)?;
+    transfers::make(args, &spec, &mut watched, &stop)?;
     tell.end(&watched)?;
-    if let Some(campaign) = &kept {
+    if let Some(campaign) = &watched.campaign {
         output::say(&keep::told(campaign));
     }
     if let Some(why) = &watched.given_up {

@@ -5,9 +5,7 @@ use std::ops::ControlFlow;
 
 use neph_campaign::Ending;
 use neph_flows::{Completion, completions, turns};
-use neph_model::{
-    ByteSize, Campaign, ClassTransfer, PinnedOutcome, PinnedTransfer, ProbeKind, Span,
-};
+use neph_model::{ByteSize, ClassTransfer, PinnedOutcome, PinnedTransfer, ProbeKind, Span};
 use neph_probe::{
     FleetSpec, ProbeError, Stop, Target, TransferSpec, each_transfer, now, transfers,
 };
@@ -71,34 +69,51 @@ fn try_one(args: &Args, spec: &FleetSpec, endpoint: usize, stop: &Stop) -> Resul
 
 /// Makes those that were asked for, and ends what the fleet is kept as: as incomplete, if they could
 /// not be made.
+///
+/// # Errors
+/// They could not be made or kept; those made before are among what was watched.
 pub(super) fn make(
     args: &Args,
     spec: &FleetSpec,
     watched: &mut Watched,
     stop: &Stop,
-) -> Result<Option<Campaign>, Failure> {
-    let mut kept = watched.kept.take();
-    let made = all(args, spec, (watched, &mut kept), stop);
-    let ending = match &made {
-        Err(_) => Ending::Failed("transfers could not be made".to_owned()),
-        // Where there are none, ctrl-C met the fleet, which knows how it ended.
-        Ok(()) if stop.is_set() && args.transfers.is_some() => Ending::Interrupted,
-        Ok(()) => Ending::Complete,
-    };
-    let campaign = kept.map(|kept| kept.end(&ending));
-    made.and_then(|()| campaign.transpose())
-}
-
-/// For each endpoint; ends early when `stop` is set.
-fn all(
-    args: &Args,
-    spec: &FleetSpec,
-    (watched, kept): (&mut Watched, &mut Option<Kept>),
-    stop: &Stop,
 ) -> Result<(), Failure> {
     let Some(of_each) = args.transfers else {
         return Ok(());
     };
+    let mut kept = watched.kept.take();
+    let made = all((args, of_each), spec, (watched, &mut kept), stop);
+    let ending = match &made {
+        Err(_) => unable(),
+        Ok(()) if stop.is_set() => Ending::Interrupted,
+        Ok(()) => Ending::Complete,
+    };
+    match kept.map(|kept| kept.end(&ending)).transpose() {
+        Ok(campaign) => {
+            watched.campaign = campaign;
+            made
+        }
+        Err(error) => made.and(Err(error)),
+    }
+}
+
+/// Something else failed before they could be made: ends what the fleet is kept as.
+pub(super) fn not_made(kept: Option<Kept>) {
+    // That it failed is being told already, by its first reason.
+    drop(kept.map(|kept| kept.end(&unable())));
+}
+
+fn unable() -> Ending {
+    Ending::Failed("transfers could not be made".to_owned())
+}
+
+/// For each endpoint; ends early when `stop` is set.
+fn all(
+    (args, of_each): (&Args, u32),
+    spec: &FleetSpec,
+    (watched, kept): (&mut Watched, &mut Option<Kept>),
+    stop: &Stop,
+) -> Result<(), Failure> {
     for endpoint in 0..spec.fleet.endpoints.len() {
         let classes = watched.view.ports_by_class(endpoint);
         let whole = TransferSpec {
