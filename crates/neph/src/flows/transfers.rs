@@ -115,6 +115,9 @@ fn all(
     stop: &Stop,
 ) -> Result<(), Failure> {
     for endpoint in 0..spec.fleet.endpoints.len() {
+        if stop.is_set() {
+            break;
+        }
         let classes = watched.view.ports_by_class(endpoint);
         let whole = TransferSpec {
             source_ports: turns(&classes, of_each),
