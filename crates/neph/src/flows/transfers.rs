@@ -145,6 +145,8 @@ fn all(
 struct Made {
     endpoint: usize,
     class_of: BTreeMap<u16, usize>,
+    /// How many there were from a port.
+    passes: BTreeMap<u16, u32>,
     size: ByteSize,
     all: Vec<ClassTransfer>,
 }
@@ -157,6 +159,7 @@ impl Made {
         Self {
             endpoint,
             class_of: class_of.collect(),
+            passes: BTreeMap::new(),
             size: ByteSize(size as u64),
             all: Vec::new(),
         }
@@ -191,8 +194,12 @@ impl Made {
         Ok(self.all)
     }
 
-    fn push(&mut self, transfer: PinnedTransfer) {
+    /// They are asked for as one pass, in which a port has several turns where its class has few.
+    fn push(&mut self, mut transfer: PinnedTransfer) {
         if let Some(class) = self.class_of.get(&transfer.source_port) {
+            let pass = self.passes.entry(transfer.source_port).or_default();
+            transfer.pass = *pass;
+            *pass += 1;
             self.all.push(ClassTransfer {
                 endpoint: self.endpoint,
                 class: *class,
@@ -264,4 +271,38 @@ pub(super) fn value(found: &[Completion]) -> Value {
         })
     };
     found.iter().map(one).collect::<Vec<_>>().into()
+}
+
+#[cfg(test)]
+mod tests {
+    use neph_model::Instant;
+
+    use super::*;
+
+    #[test]
+    fn each_further_transfer_from_a_port_is_of_a_further_pass() {
+        let classes = [vec![1, 2, 3], vec![4]];
+        let mut made = Made::new(0, &classes, 1024);
+        for source_port in turns(&classes, 4) {
+            made.push(PinnedTransfer {
+                source_port,
+                pass: 0,
+                begun: Instant::from_nanos(5),
+                outcome: PinnedOutcome::Failed("refused".to_owned()),
+            });
+        }
+        let of = |one: &ClassTransfer| (one.transfer.source_port, one.transfer.pass);
+        let passes: Vec<(u16, u32)> = made.all.iter().map(of).collect();
+        let each = [
+            (1, 0),
+            (4, 0),
+            (2, 0),
+            (4, 1),
+            (3, 0),
+            (4, 2),
+            (1, 1),
+            (4, 3),
+        ];
+        assert_eq!(passes, each);
+    }
 }
