@@ -16,7 +16,8 @@ pub struct TracedRoute {
     pub at: Instant<Own>,
     /// What was found; its hash is the path since the change.
     pub route: FlowRoute,
-    /// The path change that it was traced for; `None`: the flow's first route.
+    /// The path change that it was traced for; `None`: it follows none, or one that
+    /// was withdrawn before it was found. One that was withdrawn later is still named.
     pub change: Option<TracedChange>,
 }
 
