@@ -12,7 +12,7 @@ use crate::{Fleet, FlowRoute, FlowTrace, Instant, Lane, Own, PathHash, TraceKind
 pub struct TracedRoute {
     /// The flow's place in the fleet.
     pub lane: Lane,
-    /// When its trace was over.
+    /// When it was found: not before its trace was over.
     pub at: Instant<Own>,
     /// What was found; its hash is the path since the change.
     pub route: FlowRoute,

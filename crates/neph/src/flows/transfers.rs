@@ -21,7 +21,7 @@ use crate::output;
 /// Between the beginnings of two transfers, at least: one after the other, so that none waits for
 /// another.
 const PAUSE: Span = Span::from_millis(5);
-/// How often transfers are recorded where they are kept.
+/// How often transfers are recorded where they are kept: when one ends so long after the last were.
 const RECORDED: Span = Span::from_millis(200);
 
 /// Refuses what cannot be, before anything is measured.
@@ -165,7 +165,8 @@ impl Made {
         }
     }
 
-    /// Makes them. What is kept is kept as it comes: a kill takes the last moments only.
+    /// Makes them. What is kept is kept as it comes: a kill takes the last moments only, and
+    /// what ended while the next was on its way.
     fn take(
         mut self,
         spec: &TransferSpec,
