@@ -12,11 +12,12 @@ use crate::{Fleet, FlowRoute, FlowTrace, Instant, Lane, Own, PathHash, TraceKind
 pub struct TracedRoute {
     /// The flow's place in the fleet.
     pub lane: Lane,
-    /// When its trace was over.
+    /// When it was found: not before its trace was over.
     pub at: Instant<Own>,
     /// What was found; its hash is the path since the change.
     pub route: FlowRoute,
-    /// The path change that it was traced for; `None`: the flow's first route.
+    /// The path change that it was traced for; `None`: it follows none, or one that
+    /// was withdrawn before it was found. One that was withdrawn later is still named.
     pub change: Option<TracedChange>,
 }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use neph_flows::{FleetView, Settings, StatsError};
-use neph_model::{Campaign, Experiment, ExperimentStatus, ScenarioId};
+use neph_model::{Campaign, Experiment, ExperimentStatus, FlowTrace, ScenarioId, TracedRoute};
 use neph_store::{SentWithin, Store, StoreError};
 
 use crate::data::Verdicts;
@@ -58,9 +58,9 @@ pub fn load(
             continue;
         };
         let id = experiment.id;
-        let fleet = fleet_of(store, &experiment)?;
+        let (fleet, latest) = fleet_of(store, &experiment)?.unzip();
         let mut data = ExperimentData::new(experiment, *place, &[]);
-        data.fleet = fleet;
+        data.fleet = fleet.filter(|view| !view.flows.is_empty());
         store.visit_messages(id, &mut |batch| {
             data.add(batch);
             Ok(())
@@ -68,7 +68,8 @@ pub fn load(
         data.events = store.events(id)?;
         data.samples = store.samples(id)?;
         data.provenance = store.provenance(id)?;
-        data.traces = store.latest_routes(&data.experiment)?;
+        data.traces = store.flow_traces(id)?;
+        data.traces.extend(latest.unwrap_or_default());
         data.transfers = store.transfers(id)?;
         experiments.push(data);
     }
@@ -86,9 +87,12 @@ pub fn load(
     })
 }
 
-/// What the messages of an experiment's fleet say. They pass by, batch by batch: weeks of them need
-/// no more memory than minutes.
-fn fleet_of(store: &dyn Store, experiment: &Experiment) -> Result<Option<FleetView>, LoadError> {
+/// What the messages of an experiment's fleet say, and the routes that its flows had last. Messages
+/// and routes pass by, batch by batch: weeks of them need no more memory than minutes.
+fn fleet_of(
+    store: &dyn Store,
+    experiment: &Experiment,
+) -> Result<Option<(FleetView, Vec<FlowTrace>)>, LoadError> {
     let Some(fleet) = &experiment.fleet else {
         return Ok(None);
     };
@@ -103,11 +107,13 @@ fn fleet_of(store: &dyn Store, experiment: &Experiment) -> Result<Option<FleetVi
             Ok(())
         },
     )?;
-    let mut verdicts = Verdicts::default();
+    let mut verdicts = Verdicts::on(&mut view.changes);
+    let mut latest = BTreeMap::new();
     store.visit_traced_routes(experiment.id, &mut |batch| {
         verdicts.take(batch);
+        latest.extend(batch.iter().map(|traced| (traced.lane, traced.clone())));
         Ok(())
     })?;
-    verdicts.told_to(&mut view);
-    Ok((!view.flows.is_empty()).then_some(view))
+    let latest = TracedRoute::latest(fleet, experiment.started, latest.into_values());
+    Ok(Some((view, latest)))
 }

@@ -3,34 +3,99 @@
 
 use std::collections::BTreeMap;
 
-use neph_flows::FleetView;
+use neph_flows::PathChange;
 use neph_model::{Instant, Lane, Own, TracedRoute};
 
 /// What tells one change of a fleet from the others.
 type Which = (Instant<Own>, Lane, u16);
 
-/// The verdicts of traces, by change.
-#[derive(Debug, Default)]
-pub(crate) struct Verdicts(BTreeMap<Which, bool>);
+/// The changes of a fleet, which traces speak for or against. However many routes there are, only
+/// the places of the changes are held.
+#[derive(Debug)]
+pub(crate) struct Verdicts<'a> {
+    changes: &'a mut [PathChange],
+    /// Where each change stands; empty until a trace asks for one.
+    places: BTreeMap<Which, usize>,
+}
 
-impl Verdicts {
-    /// Takes in routes; those that follow no change, or had nothing to be compared with, say nothing.
-    pub(crate) fn take(&mut self, routes: &[TracedRoute]) {
-        let told = routes.iter().filter_map(|traced| {
-            let change = traced.change?;
-            let which = (change.at, traced.lane, traced.route.source_port);
-            Some((which, change.others?))
-        });
-        self.0.extend(told);
+impl<'a> Verdicts<'a> {
+    pub(crate) const fn on(changes: &'a mut [PathChange]) -> Self {
+        Self {
+            changes,
+            places: BTreeMap::new(),
+        }
     }
 
-    /// Tells them to the changes of a view. One whose change is not told any more is left out.
-    pub(crate) fn told_to(&self, view: &mut FleetView) {
-        for change in &mut view.changes {
-            let which = (change.at, change.lane, change.source_port);
-            if let Some(others) = self.0.get(&which) {
-                change.evidence.trace = Some(*others);
+    /// Takes in routes, by time; those that follow no change, had nothing to be compared with, or
+    /// whose change is not told any more, say nothing.
+    pub(crate) fn take(&mut self, routes: &[TracedRoute]) {
+        for traced in routes {
+            let told = traced
+                .change
+                .and_then(|change| Some((change.at, change.others?)));
+            let Some((at, others)) = told else {
+                continue;
+            };
+            let which = (at, traced.lane, traced.route.source_port);
+            if let Some(place) = self.place(which) {
+                self.changes[place].evidence.trace = Some(others);
             }
         }
+    }
+
+    fn place(&mut self, which: Which) -> Option<usize> {
+        if self.places.is_empty() {
+            let which = |change: &PathChange| (change.at, change.lane, change.source_port);
+            self.places = self.changes.iter().map(which).zip(0..).collect();
+        }
+        self.places.get(&which).copied()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use neph_flows::Evidence;
+    use neph_model::{FlowRoute, PathHash, Span, TraceEnd, TracedChange};
+
+    use super::*;
+
+    fn change(lane: u32, at: i64) -> PathChange {
+        PathChange {
+            lane: Lane(lane),
+            source_port: 9,
+            at: Instant::from_nanos(at),
+            told: Instant::from_nanos(at),
+            before: Span::from_millis(1),
+            after: Span::from_millis(2),
+            evidence: Evidence::default(),
+        }
+    }
+
+    fn traced(lane: u32, at: i64, others: Option<bool>) -> TracedRoute {
+        TracedRoute {
+            lane: Lane(lane),
+            at: Instant::from_nanos(at + 5),
+            route: FlowRoute {
+                source_port: 9,
+                hops: Vec::new(),
+                hash: PathHash::of(&[]),
+                end: TraceEnd::Stopped,
+            },
+            change: Some(TracedChange {
+                at: Instant::from_nanos(at),
+                before: None,
+                others,
+            }),
+        }
+    }
+
+    #[test]
+    fn a_trace_speaks_of_its_own_change_and_of_none_that_is_not_told() {
+        let mut changes = [change(0, 1), change(1, 1), change(0, 2), change(1, 3)];
+        let mut verdicts = Verdicts::on(&mut changes);
+        verdicts.take(&[traced(0, 1, Some(false)), traced(1, 1, None)]);
+        verdicts.take(&[traced(7, 1, Some(true)), traced(0, 2, Some(true))]);
+        let told = changes.map(|change| change.evidence.trace);
+        assert_eq!(told, [Some(false), None, Some(true), None]);
     }
 }

@@ -3,7 +3,7 @@
 //! Owns what a row says. Changes are looked for in one experiment after the other, by what was kept
 //! with it, as a report does; beside each stands what the trace said that was made for it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
 
 use clap::ValueEnum;
@@ -52,8 +52,11 @@ const KEYS: [&str; 11] = [
     "other_routers",
 ];
 
-/// The routes that were traced for changes, by moment, lane and port.
-type Traced = BTreeMap<(Instant<Own>, Lane, u16), (TracedChange, PathHash)>;
+/// What tells one change of a fleet from the others.
+type Which = (Instant<Own>, Lane, u16);
+
+/// The routes that were traced for changes that are told.
+type Traced = BTreeMap<Which, (TracedChange, PathHash)>;
 
 /// Writes the changes that this detector finds in the experiments' fleets; returns how many.
 pub(super) fn write(
@@ -73,8 +76,8 @@ pub(super) fn write(
         };
         let owner = whose(store, experiment)?;
         let clock = WallClock::of(experiment);
-        let traced = traced(store, experiment)?;
         let found = found(store, (experiment, fleet), by)?;
+        let traced = traced(store, experiment, &found.changes)?;
         if let Some(until) = found.forgotten {
             let from = when::utc(clock.wall(until));
             output::say(&format!(
@@ -90,18 +93,31 @@ pub(super) fn write(
     rows.end().map_err(unwritten)
 }
 
-fn traced(store: &dyn Store, experiment: &Experiment) -> Result<Traced, StoreError> {
+/// However many routes there are, only those of `changes` are held.
+fn traced(
+    store: &dyn Store,
+    experiment: &Experiment,
+    changes: &[Detected],
+) -> Result<Traced, StoreError> {
+    let told: BTreeSet<Which> = changes.iter().map(which).collect();
     let mut traced = Traced::new();
     store.visit_traced_routes(experiment.id, &mut |batch| {
         for one in batch {
-            if let Some(change) = one.change {
-                let which = (change.at, one.lane, one.route.source_port);
+            let Some(change) = one.change else {
+                continue;
+            };
+            let which = (change.at, one.lane, one.route.source_port);
+            if told.contains(&which) {
                 traced.insert(which, (change, one.route.hash));
             }
         }
         Ok(())
     })?;
     Ok(traced)
+}
+
+const fn which(change: &Detected) -> Which {
+    (change.at, change.lane, change.source_port)
 }
 
 fn found(
@@ -127,7 +143,7 @@ fn row(fleet: &Fleet, clock: &WallClock, (by, change): (By, &Detected), traced: 
     let unix = |at: Instant<Own>| clock.wall(at).unix_nanos();
     let endpoint = fleet.endpoints.get(fleet.endpoint_of(change.lane));
     let detector = by.to_possible_value();
-    let told = traced.get(&(change.at, change.lane, change.source_port));
+    let told = traced.get(&which(change));
     json!({
         "detector": detector.map(|value| value.get_name().to_owned()),
         "endpoint": endpoint.map(|endpoint| endpoint.name.as_str()),

@@ -1,12 +1,16 @@
 //! The routers of flows: each flow's route is traced at the start, and again at once when its path
 //! changed. Other routers than before speak for the change.
 
-use std::collections::{BTreeMap, VecDeque};
+mod waiting;
+
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
 use neph_flows::PathChange;
 use neph_model::{Fleet, FlowRoute, Instant, Lane, Own, TraceKind, TracedChange, TracedRoute};
 use neph_probe::{Place, ProbeError, Tracing, now, trace_flow};
+
+use waiting::Waiting;
 
 /// Traces at a time: routers answer a few packets a second only, and all flows meet the same ones
 /// first.
@@ -71,7 +75,7 @@ pub(super) struct Follow {
     kind: TraceKind,
     site: Option<Place>,
     targets: Vec<SocketAddr>,
-    waiting: VecDeque<Wanted>,
+    waiting: Waiting,
     running: Vec<(Wanted, Tracing)>,
     /// The latest route of each lane's flow.
     known: BTreeMap<Lane, Known>,
@@ -84,7 +88,7 @@ impl Follow {
             kind: TraceKind::of_flows(fleet.probe),
             site,
             targets: addresses.collect(),
-            waiting: VecDeque::new(),
+            waiting: Waiting::default(),
             running: Vec::new(),
             known: BTreeMap::new(),
         }
@@ -93,17 +97,16 @@ impl Follow {
     /// The fleet's first flows, by lane: their routes are what changes are held against.
     pub(super) fn begin(&mut self, sources: &[u16]) {
         let lanes = (0..).map(Lane).zip(sources);
-        self.waiting
-            .extend(lanes.map(|(lane, port)| Wanted::new(lane, *port)));
+        for (lane, port) in lanes {
+            self.waiting.push_back(Wanted::new(lane, *port));
+        }
     }
 
     /// A path changed: its route comes before those that only stand by. Of the path before, what
     /// was not traced by now never will be.
     pub(super) fn changed(&mut self, change: &PathChange) {
         let lane = change.lane;
-        let waited = self.waiting.len();
-        self.waiting.retain(|wanted| wanted.lane != lane);
-        let mut is_untraced = self.waiting.len() < waited;
+        let mut is_untraced = self.waiting.of(lane).is_some();
         for (wanted, _) in self.running.iter_mut().filter(|(one, _)| one.lane == lane) {
             wanted.is_outdated = true;
             is_untraced = true;
@@ -127,11 +130,13 @@ impl Follow {
         {
             wanted.is_withdrawn = true;
         }
-        let waited = self.waiting.len();
-        self.waiting.retain(|wanted| !wanted.follows(change));
         let lane = change.lane;
+        if !self.waiting.of(lane).is_some_and(|one| one.follows(change)) {
+            return;
+        }
+        self.waiting.take(lane);
         let known = self.known.get(&lane);
-        if self.waiting.len() < waited && known.is_none_or(|known| !known.is_current) {
+        if known.is_none_or(|known| !known.is_current) {
             self.waiting
                 .push_back(Wanted::new(lane, change.source_port));
         }
@@ -299,7 +304,7 @@ mod tests {
         assert_eq!(second.verdict, None);
         let told = second.route.change.expect("it follows a change");
         assert_eq!((told.at.nanos(), told.before, told.others), (2, None, None));
-        assert!(follow.waiting.is_empty());
+        assert!(follow.waiting.of(Lane(0)).is_none());
         follow.changed(&change(3));
         let third = traced(&mut follow, 2);
         let verdict = third.verdict.expect("two routes");
@@ -316,7 +321,7 @@ mod tests {
         follow.changed(&change(1));
         follow.withdrawn(&change(1));
         let wanted = follow.waiting.pop_front().expect("wanted");
-        assert_eq!((wanted.change, follow.waiting.len()), (None, 0));
+        assert!(wanted.change.is_none() && follow.waiting.of(Lane(0)).is_none());
         let first = follow
             .keep(wanted, route(9, &[1]), moment)
             .expect("a route");
@@ -324,9 +329,9 @@ mod tests {
         // With one, the trace that has not begun is dropped, and the others stay.
         follow.changed(&change(2));
         follow.withdrawn(&change(1));
-        assert_eq!(follow.waiting.len(), 1);
+        assert!(follow.waiting.of(Lane(0)).is_some());
         follow.withdrawn(&change(2));
-        assert!(follow.waiting.is_empty());
+        assert!(follow.waiting.of(Lane(0)).is_none());
         // One that has begun tells, and that it is of no change.
         follow.changed(&change(3));
         let begun = follow.waiting.pop_front().expect("wanted");

@@ -194,14 +194,18 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let mut tell = tell::Tell::new(args)?;
     let keep = keep::Keep::new(args, &spec, &stop)?;
     let mut watched = watch::run(args, spec.clone(), (&stop, keep), &mut tell)?;
-    let kept = transfers::make(args, &spec, &mut watched, &stop)?;
-    tell.end(&watched)?;
-    if let Some(campaign) = &kept {
+    // What was measured is told also where no transfers could be made.
+    let made = transfers::make(args, &spec, &mut watched, &stop);
+    if let Err(error) = tell.end(&watched) {
+        return made.and(Err(error));
+    }
+    if let Some(campaign) = &watched.campaign {
         output::say(&keep::told(campaign));
     }
     if let Some(why) = &watched.given_up {
         output::say(&format!("neph: {why}"));
     }
+    made?;
     Ok(match (stop.is_set(), watched.own.replies > 0) {
         (true, _) => Outcome::Interrupted,
         (false, true) => Outcome::Done,

@@ -5,9 +5,7 @@ use std::ops::ControlFlow;
 
 use neph_campaign::Ending;
 use neph_flows::{Completion, completions, turns};
-use neph_model::{
-    ByteSize, Campaign, ClassTransfer, PinnedOutcome, PinnedTransfer, ProbeKind, Span,
-};
+use neph_model::{ByteSize, ClassTransfer, PinnedOutcome, PinnedTransfer, ProbeKind, Span};
 use neph_probe::{
     FleetSpec, ProbeError, Stop, Target, TransferSpec, each_transfer, now, transfers,
 };
@@ -23,7 +21,7 @@ use crate::output;
 /// Between the beginnings of two transfers, at least: one after the other, so that none waits for
 /// another.
 const PAUSE: Span = Span::from_millis(5);
-/// How often transfers are recorded where they are kept.
+/// How often transfers are recorded where they are kept: when one ends so long after the last were.
 const RECORDED: Span = Span::from_millis(200);
 
 /// Refuses what cannot be, before anything is measured.
@@ -71,35 +69,55 @@ fn try_one(args: &Args, spec: &FleetSpec, endpoint: usize, stop: &Stop) -> Resul
 
 /// Makes those that were asked for, and ends what the fleet is kept as: as incomplete, if they could
 /// not be made.
+///
+/// # Errors
+/// They could not be made or kept; those made before are among what was watched.
 pub(super) fn make(
     args: &Args,
     spec: &FleetSpec,
     watched: &mut Watched,
     stop: &Stop,
-) -> Result<Option<Campaign>, Failure> {
-    let mut kept = watched.kept.take();
-    let made = all(args, spec, (watched, &mut kept), stop);
-    let ending = match &made {
-        Err(_) => Ending::Failed("transfers could not be made".to_owned()),
-        // Where there are none, ctrl-C met the fleet, which knows how it ended.
-        Ok(()) if stop.is_set() && args.transfers.is_some() => Ending::Interrupted,
-        Ok(()) => Ending::Complete,
-    };
-    let campaign = kept.map(|kept| kept.end(&ending));
-    made.and_then(|()| campaign.transpose())
-}
-
-/// For each endpoint; ends early when `stop` is set.
-fn all(
-    args: &Args,
-    spec: &FleetSpec,
-    (watched, kept): (&mut Watched, &mut Option<Kept>),
-    stop: &Stop,
 ) -> Result<(), Failure> {
     let Some(of_each) = args.transfers else {
         return Ok(());
     };
+    let mut kept = watched.kept.take();
+    let made = all((args, of_each), spec, (watched, &mut kept), stop);
+    let ending = match &made {
+        Err(_) => unable(),
+        Ok(()) if stop.is_set() => Ending::Interrupted,
+        Ok(()) => Ending::Complete,
+    };
+    match kept.map(|kept| kept.end(&ending)).transpose() {
+        Ok(campaign) => {
+            watched.campaign = campaign;
+            made
+        }
+        Err(error) => made.and(Err(error)),
+    }
+}
+
+/// Something else failed before they could be made: ends what the fleet is kept as.
+pub(super) fn not_made(kept: Option<Kept>) {
+    // That it failed is being told already, by its first reason.
+    drop(kept.map(|kept| kept.end(&unable())));
+}
+
+fn unable() -> Ending {
+    Ending::Failed("transfers could not be made".to_owned())
+}
+
+/// For each endpoint; ends early when `stop` is set.
+fn all(
+    (args, of_each): (&Args, u32),
+    spec: &FleetSpec,
+    (watched, kept): (&mut Watched, &mut Option<Kept>),
+    stop: &Stop,
+) -> Result<(), Failure> {
     for endpoint in 0..spec.fleet.endpoints.len() {
+        if stop.is_set() {
+            break;
+        }
         let classes = watched.view.ports_by_class(endpoint);
         let whole = TransferSpec {
             source_ports: turns(&classes, of_each),
@@ -127,6 +145,8 @@ fn all(
 struct Made {
     endpoint: usize,
     class_of: BTreeMap<u16, usize>,
+    /// How many there were from a port.
+    passes: BTreeMap<u16, u32>,
     size: ByteSize,
     all: Vec<ClassTransfer>,
 }
@@ -139,12 +159,14 @@ impl Made {
         Self {
             endpoint,
             class_of: class_of.collect(),
+            passes: BTreeMap::new(),
             size: ByteSize(size as u64),
             all: Vec::new(),
         }
     }
 
-    /// Makes them. What is kept is kept as it comes: a kill takes the last moments only.
+    /// Makes them. What is kept is kept as it comes: a kill takes the last moments only, and
+    /// what ended while the next was on its way.
     fn take(
         mut self,
         spec: &TransferSpec,
@@ -173,8 +195,12 @@ impl Made {
         Ok(self.all)
     }
 
-    fn push(&mut self, transfer: PinnedTransfer) {
+    /// They are asked for as one pass, in which a port has several turns where its class has few.
+    fn push(&mut self, mut transfer: PinnedTransfer) {
         if let Some(class) = self.class_of.get(&transfer.source_port) {
+            let pass = self.passes.entry(transfer.source_port).or_default();
+            transfer.pass = *pass;
+            *pass += 1;
             self.all.push(ClassTransfer {
                 endpoint: self.endpoint,
                 class: *class,
@@ -246,4 +272,38 @@ pub(super) fn value(found: &[Completion]) -> Value {
         })
     };
     found.iter().map(one).collect::<Vec<_>>().into()
+}
+
+#[cfg(test)]
+mod tests {
+    use neph_model::Instant;
+
+    use super::*;
+
+    #[test]
+    fn each_further_transfer_from_a_port_is_of_a_further_pass() {
+        let classes = [vec![1, 2, 3], vec![4]];
+        let mut made = Made::new(0, &classes, 1024);
+        for source_port in turns(&classes, 4) {
+            made.push(PinnedTransfer {
+                source_port,
+                pass: 0,
+                begun: Instant::from_nanos(5),
+                outcome: PinnedOutcome::Failed("refused".to_owned()),
+            });
+        }
+        let of = |one: &ClassTransfer| (one.transfer.source_port, one.transfer.pass);
+        let passes: Vec<(u16, u32)> = made.all.iter().map(of).collect();
+        let each = [
+            (1, 0),
+            (4, 0),
+            (2, 0),
+            (4, 1),
+            (3, 0),
+            (4, 2),
+            (1, 1),
+            (4, 3),
+        ];
+        assert_eq!(passes, each);
+    }
 }

@@ -3,9 +3,9 @@
 use std::sync::mpsc::RecvTimeoutError;
 use std::time::Duration;
 
-use neph_campaign::Stays;
+use neph_campaign::{Ending, Stays};
 use neph_flows::{Completion, Digest, FleetView, PathNews, Settings, advise};
-use neph_model::{FleetEndpoint, Instant, Own, Span};
+use neph_model::{Campaign, FleetEndpoint, Instant, Own, Span};
 use neph_probe::{FleetReport, FleetRun, FleetSpec, FleetTally, RefusalWatch, Refusals, Stop, now};
 
 use super::Args;
@@ -13,6 +13,7 @@ use super::clock::Clock;
 use super::follow::Follow;
 use super::keep::{Keep, Kept};
 use super::tell::{Status, Tell};
+use super::transfers;
 use crate::exit::Failure;
 use crate::output;
 
@@ -35,8 +36,10 @@ pub(super) struct Watched {
     pub(super) clock: Clock,
     /// Why it ended before anybody asked it to.
     pub(super) given_up: Option<String>,
-    /// As what its messages are kept.
+    /// As what its messages are kept, until the transfers are.
     pub(super) kept: Option<Kept>,
+    /// The same once nothing more is to be kept.
+    pub(super) campaign: Option<Campaign>,
     /// Transfers on the classes' ports, of each endpoint; empty where nobody asked for them.
     pub(super) transfers: Vec<Vec<Completion>>,
 }
@@ -233,9 +236,18 @@ impl Watch<'_, '_> {
         let is_whole = own.lost == 0 && own.failed == 0;
         let refused = if is_whole { Vec::new() } else { refusals.end() };
         let keep = self.keep.take().map(|keep| keep.end(&refused));
-        let kept = keep.transpose()?.flatten();
+        let mut kept = keep.transpose()?.flatten();
+        // Where nothing more is to be kept, nothing that comes now can interrupt it.
+        let ended = match args.transfers {
+            None => kept.take().map(|kept| kept.end(&Ending::Complete)),
+            Some(_) => None,
+        };
+        let campaign = ended.transpose()?;
         self.digest.finish();
-        self.tell_news()?;
+        if let Err(error) = self.tell_news() {
+            transfers::not_made(kept);
+            return Err(error);
+        }
         let mut view = self.digest.view();
         if args.advise {
             let endpoints = 0..view.fleet.endpoints.len();
@@ -249,7 +261,62 @@ impl Watch<'_, '_> {
             clock: self.tell.clock().clone(),
             given_up: self.given_up,
             kept,
+            campaign,
             transfers: Vec::new(),
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+    use neph_model::CampaignStatus;
+    use neph_probe::{Reflector, ReflectorSpec};
+    use neph_store::{Access, open};
+
+    use super::*;
+    use crate::cli::{Cli, Command};
+    use crate::flows::fleet;
+
+    /// A few messages to a reflector, kept in this folder.
+    fn measured(folder: &str, more: &[&str]) -> Watched {
+        let at = "127.0.0.1:0".parse().expect("an address");
+        let reflector = Reflector::start(&ReflectorSpec::at(at)).expect("a port");
+        let target = format!("tcp://{}", reflector.address());
+        let words = ["neph", "flows", &target, "-n", "2", "-c", "2", "-i", "20ms"];
+        let kept = ["--quiet", "--output", "/dev/null", "--workspace", folder];
+        let words = [&words[..], &kept, &["--save", "night"], more].concat();
+        let cli = Cli::try_parse_from(words).expect("good words");
+        let Command::Flows(args) = cli.command else {
+            panic!("another command");
+        };
+        let spec = fleet::spec(&args).expect("a fleet");
+        let stop = Stop::new();
+        let keep = Keep::new(&args, &spec, &stop).expect("a workspace");
+        let mut tell = Tell::new(&args).expect("an output");
+        run(&args, spec, (&stop, keep), &mut tell).expect("measured")
+    }
+
+    fn status(folder: &str) -> CampaignStatus {
+        let store = open(folder, Access::Read).expect("a workspace");
+        store.campaigns().expect("readable")[0].status
+    }
+
+    #[test]
+    fn what_is_kept_has_ended_with_its_messages_unless_transfers_are_to_come() {
+        let folders = [(); 2].map(|()| tempfile::tempdir().expect("a folder"));
+        let [alone, more] = folders.each_ref().map(|folder| folder.path().display());
+        let (alone, more) = (alone.to_string(), more.to_string());
+        let watched = measured(&alone, &[]);
+        assert!(watched.kept.is_none());
+        let campaign = watched.campaign.expect("it has ended");
+        assert_eq!(campaign.status, CampaignStatus::Complete);
+        assert_eq!(status(&alone), CampaignStatus::Complete);
+
+        let watched = measured(&more, &["--transfers", "2"]);
+        assert!(watched.campaign.is_none());
+        assert_eq!(status(&more), CampaignStatus::Running);
+        transfers::not_made(watched.kept);
+        assert_eq!(status(&more), CampaignStatus::Incomplete);
     }
 }

@@ -49,8 +49,8 @@ pub(super) fn transfers(experiment: &Experiment, made: &[ClassTransfer]) -> Shee
     sheet
 }
 
-/// How many routes were traced while the fleet ran, and what they say of path changes; nothing
-/// without any.
+/// How many routes were traced while the fleet ran, and what they say of path changes, as it was
+/// written then: which of these were withdrawn later takes the messages to tell. Nothing without any.
 pub(super) fn traced(store: &dyn Store, experiment: ExperimentId) -> Result<Vec<Pair>, StoreError> {
     let (mut routes, mut changes, mut others, mut same) = (0, 0, 0, 0);
     store.visit_traced_routes(experiment, &mut |batch| {
@@ -73,7 +73,11 @@ pub(super) fn traced(store: &dyn Store, experiment: ExperimentId) -> Result<Vec<
     }
     Ok(vec![
         Pair::new("routes", "routes", Cell::count(routes)),
-        Pair::new("after a path change", "after_change", Cell::count(changes)),
+        Pair::new(
+            "after a path change, withdrawn later included",
+            "after_change",
+            Cell::count(changes),
+        ),
         Pair::new("by other routers", "other_routers", Cell::count(others)),
         Pair::new("by the same routers", "same_routers", Cell::count(same)),
     ])

@@ -1,6 +1,7 @@
 //! `neph flows --save`: what was measured is in the workspace, however the measurement ended.
 
 use std::fs;
+use std::io::{BufRead, BufReader, Read};
 use std::process::Stdio;
 use std::thread;
 use std::time::Duration;
@@ -147,6 +148,46 @@ fn ctrl_c_is_the_end_of_a_run_without_one_and_interrupts_a_run_with_one() {
             assert!(resumed.err.contains("without a plan"), "{}", resumed.err);
         }
     }
+}
+
+#[test]
+fn ctrl_c_in_the_fleet_leaves_the_transfers_out() {
+    let reflector = reflector();
+    let place = Place::empty();
+    let target = format!("tcp://{}", reflector.address());
+    let running = going(&place, &target, &["-w", "60s", "--transfers", "8"]);
+    send("INT", running.id());
+    let ran = ended(running);
+    assert_eq!(ran.status, 130, "{}", ran.err);
+    assert!(!ran.err.contains("of each class"), "{}", ran.err);
+    assert!(ran.out.contains("path changes:"), "{}", ran.out);
+    let said = "kept as campaign night, interrupted; neph report";
+    assert!(ran.err.contains(said), "{}", ran.err);
+}
+
+#[test]
+fn transfers_that_fail_do_not_take_the_summary_away() {
+    let reflector = reflector();
+    let place = Place::empty();
+    let target = format!("syn://{}", reflector.address());
+    let some = ["flows", &target, "-n", "8", "-i", "100ms", "-c", "8"];
+    let more = ["--transfers", "8", "--save", "night"];
+    let mut command = place.command(some.into_iter().chain(more));
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut running = command.spawn().expect("neph runs");
+    let mut told = BufReader::new(running.stdout.take().expect("piped"));
+    let mut out = String::new();
+    told.read_line(&mut out).expect("its title");
+    // A port that nobody listens at answers SYNs too.
+    drop(reflector);
+    told.read_to_string(&mut out).expect("the rest");
+    let ran = ended(running);
+    assert!(out.contains("8 flows, 64 messages, 64 replies"), "{out}");
+    let last = ran.err.lines().last().unwrap_or_default();
+    assert!(last.contains("Connection refused"), "{}", ran.err);
+    let said = "kept as campaign night, incomplete; neph report";
+    assert!(ran.err.contains(said), "{}", ran.err);
+    assert_ne!(ran.status, 0);
 }
 
 #[test]
