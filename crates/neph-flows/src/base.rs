@@ -71,6 +71,11 @@ impl Bases {
         self.0.queued().iter().map(moments)
     }
 
+    /// Whether there were so many that some are told as one.
+    pub(crate) const fn queues_are_joined(&self) -> bool {
+        self.0.queues_are_joined()
+    }
+
     /// What was not told yet; of one flow in the order of time.
     pub(crate) fn news(&mut self) -> Option<News> {
         let found = self.0.next_told()?;

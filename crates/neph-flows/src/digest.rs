@@ -85,6 +85,8 @@ pub(crate) struct KnownCrowd {
     pub(crate) bins: Vec<Bin>,
     /// When a queue stood that all flows shared.
     pub(crate) congested: Vec<(Instant<Own>, Instant<Own>)>,
+    /// Whether some of these are several, with the time between them.
+    pub(crate) queues_joined: bool,
     pub(crate) tally: FlowTally,
 }
 
@@ -304,6 +306,7 @@ impl Digest {
         drop(places);
         let known = |crowd: Crowd| KnownCrowd {
             congested: crowd.bases.queued().collect(),
+            queues_joined: crowd.bases.queues_are_joined(),
             bins: crowd.bins.map(Bins::told).unwrap_or_default(),
             tally: crowd.tally,
         };

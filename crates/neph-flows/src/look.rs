@@ -120,6 +120,7 @@ fn look_at_pair(
         ),
         shares: shares(&classes, &sweep, frame),
         congested: crowd.congested,
+        queues_joined: crowd.queues_joined,
         ..PairView::default()
     };
     drop(sweep);

@@ -47,6 +47,9 @@ pub struct PairView {
     /// When a queue that all flows shared raised their round trips, so that nothing was said of
     /// paths.
     pub congested: Vec<(Instant<Own>, Instant<Own>)>,
+    /// Whether there were so many such queues that those close together are told as one: then the time
+    /// between them is among what is `hidden`.
+    pub queues_joined: bool,
 }
 
 impl PairView {

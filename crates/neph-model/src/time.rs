@@ -215,6 +215,10 @@ impl Wall {
     }
 }
 
+/// What the wall clock may move between two anchors, nanoseconds, and one in how many with time.
+const STEADY: u64 = 1_000_000;
+const SLEWED: u64 = 10_000;
+
 /// One moment read on both clocks: the only bridge between wall and monotonic time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Anchor<C: Clock> {
@@ -240,6 +244,41 @@ impl<C: Clock> Anchor<C> {
     /// Wall minus monotonic: constant while the wall clock neither steps nor slews.
     pub const fn offset(self) -> Span {
         Span(self.wall.0.saturating_sub(self.at.0))
+    }
+
+    /// Whether the wall clock was not stepped between two anchors: it moved against the monotonic one
+    /// by 1 ms at most, and with time as clocks do that are slewed gently (100 ppm).
+    pub const fn is_steady(self, other: Self) -> bool {
+        let moved = other.offset().0.saturating_sub(self.offset().0);
+        let apart = other.at.0.saturating_sub(self.at.0);
+        moved.unsigned_abs() <= STEADY + apart.unsigned_abs() / SLEWED
+    }
+
+    /// The wall-clock time of an instant between this anchor and a later one: along the line between
+    /// them if the clock was steady, as a clock that runs fast moves by seconds in days; else by the
+    /// nearer one, so that a step spoils the instants near it only.
+    pub fn wall_between(self, later: Self, at: Instant<C>) -> Wall {
+        if self.is_steady(later) {
+            self.along(later, at)
+        } else {
+            self.by_the_nearer(later, at)
+        }
+    }
+
+    /// The wall-clock time of an instant by the nearer one of this anchor and a later one.
+    pub fn by_the_nearer(self, later: Self, at: Instant<C>) -> Wall {
+        let is_nearer = (at - self.at).abs() <= (later.at - at).abs();
+        let nearer = if is_nearer { self } else { later };
+        nearer.to_wall(at)
+    }
+
+    /// The wall-clock time of an instant on the line from this anchor to a later one.
+    pub fn along(self, later: Self, at: Instant<C>) -> Wall {
+        let (since, apart) = (at.0 - self.at.0, (later.at.0 - self.at.0).max(1));
+        let moved = i128::from(later.offset().0 - self.offset().0);
+        let part = moved * i128::from(since) / i128::from(apart);
+        let along = i64::try_from(part).unwrap_or(0);
+        Wall(self.to_wall(at).0.saturating_add(along))
     }
 }
 

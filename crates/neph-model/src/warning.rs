@@ -68,14 +68,14 @@ pub enum Warning {
     },
     /// The reflector got more messages than it takes: what it refused is among the lost.
     MessagesRefused {
-        /// How many.
+        /// How many, of all fleets that asked it from the same address meanwhile.
         messages: u64,
         /// Its cap: messages a second from one address.
         per_second: u32,
     },
     /// The reflector got more connections than it takes.
     ConnectionsRefused {
-        /// How many.
+        /// How many, of all fleets that asked it from the same address meanwhile.
         connections: u64,
         /// Its cap: connections at the same time from one address. It has another for all addresses.
         at_a_time: u32,
@@ -255,7 +255,7 @@ impl Warning {
                 per_second,
             } => write!(
                 f,
-                "the reflector refused {messages} message{}, beyond its cap of {per_second} a second from one address",
+                "the reflector refused {messages} message{} in all from this address, beyond its cap of {per_second} a second from one address",
                 plural(*messages)
             ),
             Self::ConnectionsRefused {
@@ -263,7 +263,7 @@ impl Warning {
                 at_a_time,
             } => write!(
                 f,
-                "the reflector refused {connections} connection{}, beyond its cap of {at_a_time} at a time from one address, or of all",
+                "the reflector refused {connections} connection{} in all from this address, beyond its cap of {at_a_time} at a time from one address, or of all",
                 plural(*connections)
             ),
             Self::ReflectorSlow { p99, bound } => write!(
@@ -341,8 +341,8 @@ mod tests {
                 "only 0 replies",
                 "no reflector answers: requests of 64 B and replies of 1 MiB are not what was measured",
                 "no ICMP echo to metro, dns: not permitted",
-                "the reflector refused 40 messages, beyond its cap of 10 a second from one address",
-                "the reflector refused 1 connection, beyond its cap of 512 at a time from one address, or of all",
+                "the reflector refused 40 messages in all from this address, beyond its cap of 10 a second from one address",
+                "the reflector refused 1 connection in all from this address, beyond its cap of 512 at a time from one address, or of all",
                 "the reflector was slow: requests stayed there for 4.900 s (p99), allowed 100.00 ms",
                 "the reflector's host dropped 1 request unread, of all that it was sent",
                 "the lab's link sent 1 packet late, by 80.0 us",

@@ -147,6 +147,11 @@ impl FleetBase {
         self.queued.known()
     }
 
+    /// Whether there were so many of these that some are told as one, with the time between them.
+    pub const fn queues_are_joined(&self) -> bool {
+        self.queued.is_joined()
+    }
+
     fn release(&mut self, due: i64) {
         while let Some(&Reverse((at, flow, sample))) = self.waiting.peek() {
             if at > due {

@@ -1,7 +1,7 @@
 //! Stretches of time, joined where they lie close together, so that their number stays bounded.
 
-/// More are not kept apart.
-const MOST: usize = 1024;
+/// More are not kept apart: a queue each ten seconds for a week.
+const MOST: usize = 65_536;
 
 /// Stretches of time in order, each from its first moment to its last, nanoseconds.
 #[derive(Debug, Clone)]
@@ -9,13 +9,21 @@ pub(crate) struct Stretches {
     known: Vec<(i64, i64)>,
     /// What lies closer together is one.
     gap: i64,
+    /// More are not kept apart.
+    most: usize,
+    /// Whether there were more.
+    joined: bool,
 }
 
 impl Stretches {
     /// None yet; what lies closer together than `gap` will be one.
     pub(crate) fn new(gap: i64) -> Self {
-        let known = Vec::new();
-        Self { known, gap }
+        Self {
+            known: Vec::new(),
+            gap,
+            most: MOST,
+            joined: false,
+        }
     }
 
     /// Adds one that does not begin before the one that was added last.
@@ -24,7 +32,7 @@ impl Stretches {
             Some(last) if from.saturating_sub(last.1) < self.gap => last.1 = last.1.max(until),
             _ => self.known.push((from, until)),
         }
-        if self.known.len() > MOST {
+        if self.known.len() > self.most {
             self.join_some();
         }
     }
@@ -35,19 +43,29 @@ impl Stretches {
         let gap = |left: usize| self.known[left + 1].0.saturating_sub(self.known[left].1);
         let mut order: Vec<usize> = (0..self.known.len() - 1).collect();
         order.sort_by_key(|&left| (gap(left), left));
-        let mut joined = vec![false; self.known.len()];
-        let mut rights = Vec::new();
-        for left in order {
-            if rights.len() < MOST / 4 && !joined[left] && !joined[left + 1] {
-                (joined[left], joined[left + 1]) = (true, true);
-                rights.push(left + 1);
+        let mut taken = vec![false; self.known.len()];
+        let mut is_right = taken.clone();
+        let pairs = order.into_iter().filter(|&left| {
+            let free = !taken[left] && !taken[left + 1];
+            if free {
+                (taken[left], taken[left + 1]) = (true, true);
             }
+            free
+        });
+        for left in pairs.take(self.most / 4) {
+            is_right[left + 1] = true;
         }
-        rights.sort_unstable();
-        for right in rights.into_iter().rev() {
-            let (_, until) = self.known.remove(right);
-            self.known[right - 1].1 = until;
-        }
+        let mut is_right = is_right.into_iter();
+        // `dedup_by` asks of the second first.
+        is_right.next();
+        self.known.dedup_by(|right, left| {
+            let joins = is_right.next() == Some(true);
+            if joins {
+                left.1 = right.1;
+            }
+            joins
+        });
+        self.joined = true;
     }
 
     /// What was added from `since` on was wrong.
@@ -60,6 +78,11 @@ impl Stretches {
 
     pub(crate) fn known(&self) -> &[(i64, i64)] {
         &self.known
+    }
+
+    /// Whether there were so many that some were joined with what lies between them.
+    pub(crate) const fn is_joined(&self) -> bool {
+        self.joined
     }
 }
 
@@ -80,13 +103,43 @@ mod tests {
 
     #[test]
     fn however_many_there_are_some_are_kept_and_all_are_covered() {
-        let mut stretches = Stretches::new(1);
+        let mut stretches = Stretches {
+            most: 1024,
+            ..Stretches::new(1)
+        };
         for n in 0..100_000 {
             stretches.add(n * 10, n * 10 + 1);
         }
         let known = stretches.known();
-        assert!((100..=MOST).contains(&known.len()), "{}", known.len());
+        assert!((100..=1024).contains(&known.len()), "{}", known.len());
         assert_eq!((known[0].0, known[known.len() - 1].1), (0, 999_991));
         assert!(known.windows(2).all(|two| two[0].1 < two[1].0));
+        assert!(stretches.is_joined());
+    }
+
+    #[test]
+    fn those_that_lie_closest_together_are_joined_first() {
+        let mut stretches = Stretches {
+            most: 4,
+            ..Stretches::new(1)
+        };
+        for from in [0, 100, 110, 300, 305] {
+            stretches.add(from, from + 2);
+        }
+        let known = [(0, 2), (100, 102), (110, 112), (300, 307)];
+        assert_eq!(stretches.known(), known);
+    }
+
+    /// What a rate leaves out is the queues' own time, not the time between them.
+    #[test]
+    fn a_queue_each_minute_for_a_week_is_kept_as_it_was() {
+        let second = 1_000_000_000;
+        let week = (0..7 * 1440).map(|minute| (minute * 60 * second, (minute * 60 + 1) * second));
+        let mut stretches = Stretches::new(second);
+        for (from, until) in week.clone() {
+            stretches.add(from, until);
+        }
+        assert!(stretches.known().iter().copied().eq(week));
+        assert!(!stretches.is_joined());
     }
 }

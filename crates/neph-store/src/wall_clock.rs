@@ -5,7 +5,7 @@ use neph_model::{Anchor, Experiment, Instant, Own, Wall};
 /// An experiment's own clock, readable as wall-clock time.
 #[derive(Clone, Debug)]
 pub struct WallClock {
-    start: Anchor<Own>,
+    /// In the order of time, the experiment's start among them.
     anchors: Vec<Anchor<Own>>,
 }
 
@@ -16,22 +16,22 @@ impl WallClock {
             at: Instant::from_nanos(0),
             wall: experiment.started,
         };
-        let mut anchors: Vec<_> = experiment.anchors().collect();
+        let mut anchors = vec![start];
+        anchors.extend(experiment.anchors());
         anchors.sort_by_key(|anchor| anchor.at);
-        Self { start, anchors }
+        anchors.dedup_by_key(|anchor| anchor.at);
+        Self { anchors }
     }
 
-    /// The wall-clock time of an instant, by the anchor nearest to it: a step of the wall clock
-    /// between two anchors then spoils the instants near the step only.
+    /// The wall-clock time of an instant, along the line between the anchors around it; by the nearer
+    /// one where the wall clock was stepped between them, and before the first and after the last.
     pub fn wall(&self, at: Instant<Own>) -> Wall {
         let after = self.anchors.partition_point(|anchor| anchor.at < at);
-        let near = &self.anchors[after.saturating_sub(1)..(after + 1).min(self.anchors.len())];
-        near.iter()
-            .fold(self.start, |best, anchor| {
-                let nearer = (anchor.at - at).abs() < (best.at - at).abs();
-                if nearer { *anchor } else { best }
-            })
-            .to_wall(at)
+        let before = self.anchors[after.saturating_sub(1)];
+        match self.anchors.get(after) {
+            Some(next) => before.wall_between(*next, at),
+            None => before.to_wall(at),
+        }
     }
 }
 
@@ -40,18 +40,43 @@ mod tests {
     use super::*;
     use crate::samples_for_tests::experiment;
 
-    #[test]
-    fn the_nearest_anchor_decides() {
+    const SECOND: i64 = 1_000_000_000;
+
+    /// The clock with these anchors, the first the start: from seconds to whole seconds.
+    fn told(anchors: &[(i64, i64)]) -> impl Fn(i64) -> i64 {
         let mut of = experiment();
-        of.started = Wall::from_unix_nanos(1_000);
-        // The wall clock stepped by 500 between 100 and 200.
-        of.anchors = vec![(100, 1_100), (200, 1_700)];
+        of.started = Wall::from_unix_nanos(anchors[0].1 * SECOND);
+        let rest = anchors[1..].iter();
+        of.anchors = rest
+            .map(|(at, wall)| (at * SECOND, wall * SECOND))
+            .collect();
         let clock = WallClock::of(&of);
-        let told = |at| clock.wall(Instant::from_nanos(at)).unix_nanos();
+        move |at| clock.wall(Instant::from_nanos(at * SECOND)).unix_nanos() / SECOND
+    }
+
+    #[test]
+    fn around_a_step_the_nearer_anchor_decides() {
+        // The wall clock stepped by 500 s between the seconds 100 and 200.
+        let told = told(&[(0, 1_000), (100, 1_100), (200, 1_700)]);
         assert_eq!(
             [told(-5), told(0), told(149), told(151)],
             [995, 1_000, 1_149, 1_651]
         );
         assert_eq!(told(10_000), 11_500);
+    }
+
+    #[test]
+    fn a_wall_clock_that_runs_fast_is_followed_between_anchors_minutes_apart() {
+        let fast = |at: i64| 1_700_000_000 * SECOND + at + at / 50_000; // 20 ppm
+        let mut of = experiment();
+        of.started = Wall::from_unix_nanos(fast(0));
+        let far = [512, 1_024].map(|second| second * SECOND);
+        of.anchors = far.map(|at| (at, fast(at))).to_vec();
+        let clock = WallClock::of(&of);
+        for second in [0, 1, 255, 257, 512, 768, 1_023, 1_024] {
+            let at = second * SECOND + 7;
+            let wrong = clock.wall(Instant::from_nanos(at)).unix_nanos() - fast(at);
+            assert!(wrong.abs() <= 1_000, "{second} s: {wrong} ns");
+        }
     }
 }

@@ -117,14 +117,14 @@ impl Ports {
 
 impl Apart {
     /// Who binds looks for claims when the port is bound, and who claims looks for bound ports when
-    /// the block is claimed: of two at the same time one at least sees the other.
+    /// the block is claimed: of two at the same time one at least sees the other. Who binds looks
+    /// before as well: to take a port may be to dial from it, which others see.
     fn take<T>(&mut self, port: u16, take: impl Fn(u16) -> io::Result<T>) -> io::Result<T> {
         match self {
             Self::Bound(transport) => {
+                is_free(transport, port)?;
                 let taken = take(port)?;
-                if is_claimed(transport, port)? {
-                    return Err(io::ErrorKind::AddrInUse.into());
-                }
+                is_free(transport, port)?;
                 Ok(taken)
             }
             Self::Blocks(blocks) => {
@@ -133,6 +133,15 @@ impl Apart {
             }
         }
     }
+}
+
+/// # Errors
+/// That the port is of a block that somebody has; or what asking ran into.
+fn is_free(transport: &str, port: u16) -> io::Result<()> {
+    if is_claimed(transport, port)? {
+        return Err(io::ErrorKind::AddrInUse.into());
+    }
+    Ok(())
 }
 
 fn is_somebodys(error: &io::Error) -> bool {
@@ -154,6 +163,8 @@ fn kernels_own() -> RangeInclusive<u16> {
 
 #[cfg(test)]
 mod tests {
+    use std::cell::{Cell, RefCell};
+
     use super::*;
 
     #[test]
@@ -203,6 +214,29 @@ mod tests {
         claiming.give_back(65_534);
         let taken = bound.take(none).expect("no fault");
         assert_eq!(taken, Some((65_535, ())));
+    }
+
+    #[test]
+    fn no_port_of_a_block_that_somebody_has_is_tried() {
+        let mut claimed = Blocks::new("test-d");
+        claimed.take(63_488).expect("nobody has it");
+        let mut ports = Ports::in_order(Some(64_000), &KERNELS, Apart::Bound("test-d"));
+        let tried = Cell::new(0);
+        let taken = ports.take(|_| {
+            tried.set(tried.get() + 1);
+            Ok(())
+        });
+        // The rest of that block is 512 ports long.
+        assert_eq!(taken.expect("no fault"), Some((64_512, ())));
+        assert_eq!(tried.get(), 1);
+    }
+
+    #[test]
+    fn a_block_that_is_claimed_while_a_port_of_it_is_taken_is_left() {
+        let mut ports = Ports::in_order(Some(65_535), &KERNELS, Apart::Bound("test-e"));
+        let claimed = RefCell::new(Blocks::new("test-e"));
+        let taken = ports.take(|port| claimed.borrow_mut().take(port));
+        assert_eq!(taken.expect("no fault"), None);
     }
 
     #[test]

@@ -1,40 +1,44 @@
-//! When something was by the clock on the wall: each time by the reading of both clocks that held
-//! then. The wall clock is set and steered while a fleet runs.
+//! When something was by the clock on the wall, from readings of both clocks. The wall clock is set
+//! and steered while a fleet runs: a time is on the line between the readings around it, and goes by
+//! the nearer one where the clock was set between them.
 //!
-//! Readings that say the same as the one before are not kept, so that weeks take no more room than
-//! the bound.
+//! Readings that lie on the line between others are not kept, so that weeks take no more room than
+//! the bound. Owns which ones are kept; the line itself is [`Anchor`]'s.
 
 use neph_model::{Anchor, Instant, Own, Span, Wall};
 
-/// Readings that are kept at most; of more, those that differ least from the one before go.
+/// Readings that are kept at most; of more, those that lie nearest to the line between others go.
 const MOST: usize = 4096;
-/// A reading says the same as another where both clocks are no farther apart than this.
+/// A reading lies on a line where it is no farther from it than this.
 const SAME: Span = Span::from_micros(1);
 
-/// A reading, and from when on it is the nearest.
+/// A reading that is kept.
 #[derive(Clone, Copy, Debug)]
-struct Held {
-    from: Instant<Own>,
+struct Knot {
     anchor: Anchor<Own>,
+    /// Whether the wall clock was set between the one before and this.
+    set: bool,
 }
 
 /// The wall clock beside our own.
 #[derive(Clone, Debug)]
 pub(super) struct Clock {
-    held: Vec<Held>,
+    knots: Vec<Knot>,
+    /// The latest reading; it may be the last knot too.
+    latest: Option<Anchor<Own>>,
+    door: Door,
     most: usize,
     same: Span,
-    /// When both clocks were read last.
-    latest: Option<Instant<Own>>,
 }
 
 impl Default for Clock {
     fn default() -> Self {
         Self {
-            held: Vec::new(),
+            knots: Vec::new(),
+            latest: None,
+            door: Door::default(),
             most: MOST,
             same: SAME,
-            latest: None,
         }
     }
 }
@@ -42,17 +46,36 @@ impl Default for Clock {
 impl Clock {
     /// The next reading of both clocks.
     pub(super) fn read(&mut self, anchor: Anchor<Own>) {
-        let before = self.latest.replace(anchor.at).unwrap_or(anchor.at);
-        let says_new = |last: &Held| (last.anchor.offset() - anchor.offset()).abs() > self.same;
-        if !self.held.last().is_none_or(says_new) {
-            return;
-        }
-        // Half way between two readings nobody knows: each time goes by the nearer one.
-        let from = before + Span::from_nanos((anchor.at - before).nanos() / 2);
-        self.held.push(Held { from, anchor });
-        while self.held.len() > self.most {
+        let set = self.latest.is_some_and(|latest| !latest.is_steady(anchor));
+        self.add(Knot { anchor, set });
+        while self.knots.len() > self.most {
             self.thin();
         }
+    }
+
+    fn add(&mut self, knot: Knot) {
+        let (Some(latest), Some(&last)) = (self.latest, self.knots.last()) else {
+            self.latest = Some(knot.anchor);
+            return self.knots.push(knot);
+        };
+        if knot.anchor.at <= latest.at {
+            return;
+        }
+        let step = Step::between(last.anchor, knot.anchor);
+        if knot.set || !self.door.lets(step) {
+            self.door = Door::default();
+            if last.anchor.at < latest.at {
+                let (anchor, set) = (latest, false);
+                self.knots.push(Knot { anchor, set });
+            }
+        }
+        if knot.set {
+            self.knots.push(knot);
+        } else if let Some(last) = self.knots.last() {
+            let step = Step::between(last.anchor, knot.anchor);
+            self.door.narrow(step, self.same);
+        }
+        self.latest = Some(knot.anchor);
     }
 
     /// The time on the wall, nanoseconds since 1970; `None` before the first reading.
@@ -61,17 +84,91 @@ impl Clock {
     }
 
     fn wall(&self, at: Instant<Own>) -> Option<Wall> {
-        let next = self.held.partition_point(|held| held.from <= at);
-        let held = self.held.get(next.saturating_sub(1))?;
-        Some(held.anchor.to_wall(at))
+        let next = self.knots.partition_point(|knot| knot.anchor.at < at);
+        let before = self.knots.get(next.saturating_sub(1))?.anchor;
+        let after = self.knots.get(next);
+        let (after_it, set) = match after {
+            Some(knot) => (knot.anchor, knot.set),
+            None => (self.latest?, false),
+        };
+        Some(if at <= before.at {
+            before.to_wall(at)
+        } else if at >= after_it.at {
+            after_it.to_wall(at)
+        } else if set {
+            before.by_the_nearer(after_it, at)
+        } else {
+            before.along(after_it, at)
+        })
     }
 
-    /// Keeps only readings that differ by more than twice as much as before.
+    /// Keeps only what is farther from the lines than twice as much as before.
     fn thin(&mut self) {
         self.same = self.same.times(2);
-        let same = self.same;
-        self.held
-            .dedup_by(|next, kept| (next.anchor.offset() - kept.anchor.offset()).abs() <= same);
+        let knots = std::mem::take(&mut self.knots);
+        let latest = self.latest.take();
+        self.door = Door::default();
+        let offset = |knot: &Knot| knot.anchor.offset();
+        let mut before = None;
+        for mut knot in knots {
+            let moved = before.map_or(Span::ZERO, |before| (offset(&knot) - before).abs());
+            before = Some(offset(&knot));
+            knot.set &= moved > self.same;
+            self.add(knot);
+        }
+        if let Some(anchor) = latest {
+            self.add(Knot { anchor, set: false });
+        }
+    }
+}
+
+/// From one reading to a later one: how far the wall clock moved against ours in how long.
+#[derive(Clone, Copy, Debug)]
+struct Step {
+    moved: i64,
+    time: i64,
+}
+
+impl Step {
+    fn between(from: Anchor<Own>, to: Anchor<Own>) -> Self {
+        Self {
+            moved: (to.offset() - from.offset()).nanos(),
+            time: (to.at - from.at).nanos(),
+        }
+    }
+
+    /// Whether it is no steeper than the other.
+    fn is_below(self, other: Self) -> bool {
+        i128::from(self.moved) * i128::from(other.time)
+            <= i128::from(other.moved) * i128::from(self.time)
+    }
+}
+
+/// The lines from a knot that pass all readings since then closely enough.
+#[derive(Clone, Copy, Debug, Default)]
+struct Door(Option<(Step, Step)>);
+
+impl Door {
+    fn lets(&self, step: Step) -> bool {
+        self.0
+            .is_none_or(|(low, high)| low.is_below(step) && step.is_below(high))
+    }
+
+    fn narrow(&mut self, step: Step, same: Span) {
+        let beside = |by: i64| Step {
+            moved: step.moved.saturating_add(by),
+            ..step
+        };
+        let (low, high) = (beside(-same.nanos()), beside(same.nanos()));
+        self.0 = Some(self.0.map_or((low, high), |(lowest, highest)| {
+            let low = if lowest.is_below(low) { low } else { lowest };
+            let high = if high.is_below(highest) {
+                high
+            } else {
+                highest
+            };
+            (low, high)
+        }));
     }
 }
 
@@ -117,38 +214,63 @@ mod tests {
         ] {
             assert_eq!(told(&clock, at * SECOND), Some(at * SECOND + offset));
         }
-        assert_eq!(clock.held.len(), 3);
+        assert_eq!(clock.knots.len(), 5, "both sides of each step");
     }
 
     #[test]
-    fn a_clock_that_is_steered_is_followed() {
+    fn a_clock_that_runs_fast_for_weeks_takes_two_readings() {
         let mut clock = Clock::default();
-        for second in 0..10_000 {
-            clock.read(anchor(second, second * 300));
+        // 20 ppm, and from the 700,000th second on slewed back at 400 ppm.
+        let offset =
+            |second: i64| second.min(700_000) * 20_000 - (second - 700_000).max(0) * 400_000;
+        for second in 0..800_000 {
+            clock.read(anchor(second, offset(second)));
         }
-        for second in [0, 1, 500, 9_999] {
-            let off = told(&clock, second * SECOND).map(|told| told - second * (SECOND + 300));
-            assert!(off.is_some_and(|off| off.abs() <= SAME.nanos()), "{off:?}");
+        assert!(clock.knots.len() <= 3, "{}", clock.knots.len());
+        for second in [0, 1, 350_000, 699_999, 700_001, 750_000, 799_999, 800_000] {
+            let truth = second * SECOND + offset(second.min(799_999));
+            let off = told(&clock, second * SECOND).map(|told| told - truth);
+            assert!(
+                off.is_some_and(|off| off.abs() <= SAME.nanos()),
+                "{second}: {off:?}"
+            );
         }
     }
 
     #[test]
-    fn weeks_of_readings_stay_within_the_bound_and_keep_the_steps() {
+    fn weeks_of_unsteady_readings_stay_within_the_bound_and_keep_the_steps() {
         let mut clock = Clock {
             most: 64,
             ..Clock::default()
         };
+        let offset = |second: i64| {
+            let set = if second >= 70_000 { SECOND } else { 0 };
+            set + second * 50_000 + second * second % 977 * 1_000
+        };
         for second in 0..100_000 {
-            let set = if second >= 70_000 { SECOND } else { 0 };
-            clock.read(anchor(second, set + second * 50_000));
+            clock.read(anchor(second, offset(second)));
         }
-        assert!(clock.held.len() <= 64);
+        assert!(clock.knots.len() <= 64);
+        assert!(clock.same < Span::from_millis(5), "{}", clock.same);
         for second in [0, 33_333, 69_999, 70_000, 99_999] {
-            let set = if second >= 70_000 { SECOND } else { 0 };
-            let truth = second * SECOND + set + second * 50_000;
+            let truth = second * SECOND + offset(second);
             let off = told(&clock, second * SECOND).map(|told| (told - truth).abs());
-            assert!(off.is_some_and(|off| off <= clock.same.nanos()), "{off:?}");
-            assert!(clock.same < Span::from_millis(200), "{}", clock.same);
+            assert!(
+                off.is_some_and(|off| off <= 2 * clock.same.nanos()),
+                "{off:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_clock_that_is_set_all_the_time_is_bounded_too() {
+        let mut clock = Clock {
+            most: 64,
+            ..Clock::default()
+        };
+        for second in 0..10_000 {
+            clock.read(anchor(second, second % 2 * SECOND));
+            assert!(clock.knots.len() <= 64);
         }
     }
 }

@@ -195,6 +195,7 @@ fn pair(watched: &Watched, index: usize) -> Value {
         "persistence_forward": pair.persistence_forward.as_ref().map(curve),
         "persistence_reverse": pair.persistence_reverse.as_ref().map(curve),
         "congested": congested.collect::<Vec<_>>(),
+        "queues_joined": pair.queues_joined,
         "bin_ns": view.settings.bin.nanos(),
         "bins": bins.collect::<Vec<_>>(),
         "transfers": watched.transfers.get(index).map(|found| transfers::value(found)),

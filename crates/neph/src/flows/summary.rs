@@ -189,8 +189,13 @@ fn left_out(pair: &PairView) -> String {
     if share < 0.0005 {
         return String::new();
     }
+    let joined = if pair.queues_joined {
+        "; there were so many that those close together count as one, with the time between them"
+    } else {
+        ""
+    };
     format!(
-        " (without the {} of the time that a shared queue hid)",
+        " (without the {} of the time that a shared queue hid{joined})",
         percent(share)
     )
 }
@@ -309,4 +314,28 @@ fn refusal(endpoint: &FleetEndpoint, refused: &Refusals) -> String {
         ));
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_rate_leaves_out_is_said_and_whether_it_was_all_a_queue() {
+        let pair = |queues_joined| PairView {
+            watched: Span::from_secs(100),
+            hidden: neph_flows::Hidden {
+                time: Span::from_secs(25),
+                changes: 0,
+            },
+            queues_joined,
+            ..PairView::default()
+        };
+        assert_eq!(
+            left_out(&pair(false)),
+            " (without the 25.0 % of the time that a shared queue hid)"
+        );
+        assert!(left_out(&pair(true)).contains("with the time between them"));
+        assert_eq!(left_out(&PairView::default()), "");
+    }
 }

@@ -1,15 +1,13 @@
 //! Readings of both clocks, one a second; fewer of them the longer an experiment lasts, so that a week
 //! takes no more memory than an hour. Those around a step of the wall clock stay.
 
+use neph_model::{Anchor, Instant, Own, Wall};
+
 /// So many are kept at the most.
 const MOST: usize = 4096;
 /// How far apart they are once there are more, nanoseconds; then twice that, and so on up to the last.
 const FIRST_APART: i64 = 2_000_000_000;
 const LAST_APART: i64 = 512_000_000_000;
-/// What the wall clock may move between two readings, nanoseconds, and with time as clocks do that are
-/// slewed gently (100 ppm): a step is more.
-const STEADY: u64 = 1_000_000;
-const SLEWED: u64 = 10_000;
 
 /// (own clock since the start, wall clock), nanoseconds, in their order.
 type Reading = (i64, i64);
@@ -49,7 +47,8 @@ impl Anchors {
         }
     }
 
-    /// The one before goes where its neighbours say as much.
+    /// The one before goes where its neighbours say as much: times between them are read along the line
+    /// from one to the other (`neph-store`, `WallClock`).
     fn keep(&mut self, reading: Reading) {
         if let [.., before, last] = self.kept[..]
             && reading.0 - before.0 <= self.apart
@@ -67,8 +66,11 @@ impl Anchors {
 }
 
 fn is_steady(a: Reading, b: Reading) -> bool {
-    let moved = (b.1 - a.1) - (b.0 - a.0);
-    moved.unsigned_abs() <= STEADY + (b.0 - a.0).unsigned_abs() / SLEWED
+    let [a, b] = [a, b].map(|(at, wall)| Anchor::<Own> {
+        at: Instant::from_nanos(at),
+        wall: Wall::from_unix_nanos(wall),
+    });
+    a.is_steady(b)
 }
 
 #[cfg(test)]
