@@ -74,11 +74,8 @@ fn look_at_pair(
     let (fleet, settings) = (&all.fleet, &all.settings);
     let (from, until) = (all.from, all.until);
     let is_asked = |lane| fleet.endpoint_of(lane) == endpoint;
-    let own_changes: Vec<&PathChange> = all
-        .changes
-        .iter()
-        .filter(|change| is_asked(change.lane))
-        .collect();
+    let own_changes = all.changes.iter();
+    let own_changes: Vec<_> = own_changes.filter(|one| is_asked(one.lane)).collect();
     let mut own: Vec<&mut FlowHistory> = all
         .flows
         .iter_mut()
