@@ -318,6 +318,8 @@ fn refusal(endpoint: &FleetEndpoint, refused: &Refusals) -> String {
 
 #[cfg(test)]
 mod tests {
+    use neph_model::Span;
+
     use super::*;
 
     #[test]
