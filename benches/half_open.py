@@ -52,6 +52,8 @@ def ask(asked: argparse.Namespace, up: Lab, port: int) -> dict:
     try:
         command = [asked.neph, "flows", f"syn://{TARGET}:{port}", "--flows", str(asked.flows)]
         command += ["--site", up.namespace("client"), "--interval", "1s"]
+        # More than 200 a second to a target are refused unless somebody asks for them.
+        command += ["--rate-cap", str(max(asked.flows, 200))]
         command += ["--duration", f"{asked.seconds}s", "--format", "json", "--quiet"]
         tally = document(command, asked.seconds + 60)["tally"]
     finally:
