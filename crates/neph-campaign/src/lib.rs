@@ -29,6 +29,7 @@ pub use carrier::{
     StopFlag, ThroughputOrder, TracerouteOrder,
 };
 pub use keeper::{FleetKeeper, FleetKept, Keeping};
+pub use local::caps::refusal_warnings;
 pub use local::{Ground, LinkCount, LocalCarrier};
 pub use meter::{Figures, kept_fleet};
 pub use observer::{News, Nobody, Observer};

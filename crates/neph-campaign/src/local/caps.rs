@@ -26,14 +26,17 @@ pub(super) fn refused(watches: Vec<Option<RefusalWatch>>) -> Vec<Vec<Warning>> {
             .collect();
         let told = asking.into_iter().map(|one| {
             let told = one.and_then(|one| one.join().ok()).unwrap_or_default();
-            told.iter().flat_map(|(_, told)| warnings(told)).collect()
+            told.iter()
+                .flat_map(|(_, told)| refusal_warnings(told))
+                .collect()
         });
         told.collect()
     })
 }
 
-/// The warnings that a reflector's answer gives rise to.
-pub(crate) fn warnings(refused: &Refusals) -> impl Iterator<Item = Warning> {
+/// What is to be said of what a reflector refused, and of what its kernel dropped: nothing, where that
+/// is nothing.
+pub fn refusal_warnings(refused: &Refusals) -> impl Iterator<Item = Warning> {
     let messages = (refused.messages > 0).then_some(Warning::MessagesRefused {
         messages: refused.messages,
         per_second: refused.messages_per_second,
