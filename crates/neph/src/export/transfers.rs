@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use neph_model::{ClassTransfer, Experiment, PinnedOutcome, Span};
+use neph_model::{ClassTransfer, Experiment, Span};
 use neph_store::{Store, StoreError, WallClock};
 use serde_json::{Value, json};
 
@@ -47,10 +47,6 @@ fn row(experiment: &Experiment, made: &ClassTransfer) -> Value {
     let endpoints = experiment.fleet.as_ref().map(|fleet| &fleet.endpoints);
     let endpoint = endpoints.and_then(|all| all.get(made.endpoint));
     let transfer = &made.transfer;
-    let failure = match &transfer.outcome {
-        PinnedOutcome::Done { .. } => None,
-        PinnedOutcome::Failed(why) => Some(why),
-    };
     json!({
         "endpoint": endpoint.map(|endpoint| endpoint.name.as_str()),
         "class": made.class,
@@ -59,6 +55,6 @@ fn row(experiment: &Experiment, made: &ClassTransfer) -> Value {
         "bytes": made.size.bytes(),
         "connect_ns": transfer.connect().map(Span::nanos),
         "whole_ns": transfer.whole().map(Span::nanos),
-        "failure": failure,
+        "failure": transfer.failure(),
     })
 }
