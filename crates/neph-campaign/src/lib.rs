@@ -19,6 +19,7 @@ pub mod provenance;
 pub mod resolve;
 mod run;
 pub mod settings;
+mod spans;
 mod stays;
 pub mod together;
 mod warnings;
