@@ -35,5 +35,5 @@ pub use local::{Ground, LinkCount, LocalCarrier};
 pub use meter::{Figures, kept_fleet};
 pub use observer::{News, Nobody, Observer};
 pub use plan::Plan;
-pub use run::{Build, Crew, RunError, resume, start};
+pub use run::{Build, Crew, RunError, next_season, resume, start};
 pub use stays::Stays;
