@@ -22,7 +22,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use neph_model::{Experiment, ExperimentStatus, Order, Scenario, ScenarioId};
+use neph_model::{Campaign, Experiment, ExperimentStatus, Order, Scenario, ScenarioId};
 
 use crate::order::order_of_block;
 use crate::plan::Plan;
@@ -130,6 +130,22 @@ impl Agenda {
             front_order: Vec::new(),
         };
         agenda.front_order = agenda.order_of(0);
+        agenda
+    }
+
+    /// Where a campaign stands whose experiments were `past`: what is not complete has all its tries
+    /// again.
+    pub(crate) fn resumed(
+        plan: &Plan,
+        scenarios: &[Scenario],
+        campaign: &Campaign,
+        past: &[Experiment],
+    ) -> Self {
+        let mut agenda = Self::new(plan, scenarios, campaign.order, campaign.seed);
+        for one in past {
+            agenda.note(Past::from(one));
+        }
+        agenda.allow_again();
         agenda
     }
 

@@ -127,7 +127,7 @@ impl FleetKeeper {
 
     /// Takes note of what the caps of one of its reflectors refused.
     pub fn refused(&mut self, by: &Refusals) {
-        self.refused.extend(caps::warnings(by));
+        self.refused.extend(caps::refusal_warnings(by));
     }
 
     /// Records the rest and ends the experiment. A fleet to which nobody replied has failed,

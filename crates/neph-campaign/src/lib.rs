@@ -19,6 +19,7 @@ pub mod provenance;
 pub mod resolve;
 mod run;
 pub mod settings;
+mod spans;
 mod stays;
 pub mod together;
 mod warnings;
@@ -29,9 +30,10 @@ pub use carrier::{
     StopFlag, ThroughputOrder, TracerouteOrder,
 };
 pub use keeper::{FleetKeeper, FleetKept, Keeping};
+pub use local::caps::refusal_warnings;
 pub use local::{Ground, LinkCount, LocalCarrier};
 pub use meter::{Figures, kept_fleet};
 pub use observer::{News, Nobody, Observer};
 pub use plan::Plan;
-pub use run::{Build, Crew, RunError, resume, start};
+pub use run::{Build, Crew, RunError, next_season, resume, start};
 pub use stays::Stays;

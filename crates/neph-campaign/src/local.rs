@@ -169,7 +169,7 @@ impl Carrier for LocalCarrier {
         let unanswered = courses
             .iter_mut()
             .map(|course| course.as_mut().ok()?.unanswered());
-        let refused = caps::refused(unanswered.collect());
+        let refused = caps::refused(&unanswered.collect::<Vec<_>>());
         let ends = courses.into_iter().zip(refused);
         ends.map(|(course, refused)| course?.end(&around, refused))
             .collect()

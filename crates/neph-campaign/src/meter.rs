@@ -5,21 +5,22 @@
 
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use hdrhistogram::Histogram;
 use neph_model::{
     Event, EventKind, ExperimentId, FleetMessage, FleetOutcome, FleetReply, FlowIndex, Message,
     Outcome, ReadBy, Sample, Span, Tally,
 };
 use neph_store::{Recorder, SentWithin, Store, StoreError};
 
+use crate::spans::Spans;
 use crate::stays::Stays;
 
 /// Sample quantiles are the nearest rank: below this many values the 99th percentile is the
 /// greatest.
 const P99_FROM: usize = 100;
-/// Bounds of the live histogram: 1 us to a day, nanoseconds. Beyond counts as the bound.
-const SHORTEST: u64 = 1_000;
-const LONGEST: u64 = 86_400_000_000_000;
+/// From here on response times are told apart, ...
+const SHORTEST: Span = Span::from_micros(1);
+/// ... and by so many digits.
+const DIGITS: u8 = 3;
 
 /// What has been seen so far of an experiment's main flow.
 #[derive(Debug)]
@@ -28,14 +29,14 @@ pub(crate) struct Meter {
     /// Sender lateness, nanoseconds.
     lateness: Vec<i64>,
     /// Of a fleet, whose messages are too many to keep a number of each.
-    fleet_lateness: Option<Histogram<u64>>,
+    fleet_lateness: Option<Spans>,
     /// Of a fleet's requests at its peer.
     stays: Stays,
     /// Replied messages that lack a stamp of their path, see [`lacks_stamps`].
     unstamped: u64,
     connections_lost: u32,
-    /// Response times of replies, nanoseconds; three digits.
-    response: Histogram<u64>,
+    /// Response times of replies.
+    response: Spans,
     /// The peer is a reflector, so its receive stamp is to be expected.
     reflector: bool,
 }
@@ -66,7 +67,7 @@ impl Meter {
             stays: Stays::default(),
             unstamped: 0,
             connections_lost: 0,
-            response: histogram(SHORTEST),
+            response: Spans::new(SHORTEST, DIGITS),
             reflector,
         }
     }
@@ -92,9 +93,7 @@ impl Meter {
         self.tally.replies += 1;
         self.unstamped += u64::from(lacks_stamps(message, self.reflector));
         if let Some(ledger) = message.ledger() {
-            let nanos = ledger.response_time().nanos();
-            self.response
-                .saturating_record(u64::try_from(nanos).unwrap_or(0));
+            self.response.record(ledger.response_time());
         }
     }
 
@@ -118,10 +117,9 @@ impl Meter {
                 FleetOutcome::Lost => self.tally.lost += 1,
                 FleetOutcome::Failed => self.tally.failed += 1,
             }
-            let late = u64::try_from(message.late.nanos()).unwrap_or(0);
             self.fleet_lateness
-                .get_or_insert_with(|| histogram(1))
-                .saturating_record(late);
+                .get_or_insert_with(|| Spans::new(Span::from_nanos(1), DIGITS))
+                .record(message.late);
         }
     }
 
@@ -129,8 +127,7 @@ impl Meter {
         self.tally.replies += 1;
         self.tally.duplicates += u64::from(reply.copies);
         self.unstamped += u64::from(reply.read_by == ReadBy::Program);
-        let nanos = u64::try_from(reply.network().nanos()).unwrap_or(0);
-        self.response.saturating_record(nanos);
+        self.response.record(reply.network());
         self.stays.reply(reply);
     }
 
@@ -164,11 +161,7 @@ impl Meter {
     /// of the percentile below 100 messages.
     pub(crate) fn lateness(&self) -> Option<(Span, Span)> {
         if let Some(fleet) = &self.fleet_lateness {
-            let span = |nanos: u64| Span::from_nanos(i64::try_from(nanos).unwrap_or(i64::MAX));
-            return Some((
-                span(fleet.value_at_quantile(0.5)),
-                span(fleet.value_at_quantile(0.99)),
-            ));
+            return fleet.at(0.5).zip(fleet.at(0.99));
         }
         let mut sorted = self.lateness.clone();
         sorted.sort_unstable();
@@ -190,25 +183,17 @@ impl Meter {
         let rank = ((replies + self.tally.lost) * percent).div_ceil(100).max(1);
         // The middle of the rank, so that no rounding leads to its neighbour.
         let place = (rank as f64 - 0.5) / replies as f64;
-        let nanos = self.response.value_at_quantile(place);
-        (rank <= replies).then(|| Span::from_nanos(i64::try_from(nanos).unwrap_or(i64::MAX)))
+        self.response.at(place).filter(|_| rank <= replies)
     }
 
     pub(crate) fn figures(&self) -> Figures {
-        let some = |nanos: u64| Some(Span::from_nanos(i64::try_from(nanos).unwrap_or(i64::MAX)));
-        if self.response.is_empty() {
-            return Figures {
-                tally: self.tally,
-                ..Figures::default()
-            };
-        }
         let enough = self.response.len() + self.tally.lost >= P99_FROM as u64;
         Figures {
             tally: self.tally,
-            min: some(self.response.min()),
+            min: self.response.shortest(),
             median: self.quantile(50),
             p99: self.quantile(99).filter(|_| enough),
-            max: some(self.response.max()),
+            max: self.response.longest(),
         }
     }
 }
@@ -228,11 +213,6 @@ pub fn kept_fleet(
         Ok(())
     })?;
     Ok((meter.tally, meter.figures().median))
-}
-
-fn histogram(shortest: u64) -> Histogram<u64> {
-    Histogram::new_with_bounds(shortest, LONGEST, 3)
-        .expect("three digits and these bounds are allowed")
 }
 
 /// Whether a replied message lacks a kernel stamp that its path should give: our own two, and the

@@ -14,13 +14,14 @@ use std::fmt;
 use neph_model::{Campaign, CampaignId, CampaignStatus, Experiment, Order, Scenario, Span, Wall};
 use neph_store::{Store, StoreError};
 
-use crate::agenda::{Agenda, Past, Slot, Standing};
+use crate::agenda::{Agenda, Slot, Standing};
 use crate::carrier::{Carrier, Clock, StopFlag};
 use crate::estimate::{estimate, time_of};
 use crate::expand::scenarios;
 use crate::observer::{News, Observer};
 use crate::plan::{Plan, hash_of};
 use crate::together::groups;
+pub use seasons::next_season;
 
 /// A campaign could not go on.
 #[derive(Debug, thiserror::Error)]
@@ -213,7 +214,6 @@ impl<'r, 'c> Run<'r, 'c> {
         build: &'r Build,
         crew: &'r mut Crew<'c>,
     ) -> Result<Self, RunError> {
-        let mut agenda = Agenda::new(plan, &matrix, campaign.order, campaign.seed);
         let past = storing("read the experiments", crew.store.experiments(campaign.id))?;
         let checks = storing("read the checks", crew.store.throughputs(campaign.id))?;
         let mut begun: BTreeMap<u32, Wall> = BTreeMap::new();
@@ -226,10 +226,7 @@ impl<'r, 'c> Run<'r, 'c> {
             let first = begun.entry(block).or_insert(started);
             *first = started.min(*first);
         }
-        for experiment in &past {
-            agenda.note(Past::from(experiment));
-        }
-        agenda.allow_again();
+        let agenda = Agenda::resumed(plan, &matrix, &campaign, &past);
         Ok(Self {
             plan,
             campaign,

@@ -3,22 +3,22 @@
 //! A round trip leaves the stay out, so nothing of it is seen in what is measured, until it outlasts
 //! the timeout: then the message counts as lost, though the network lost nothing.
 
-use hdrhistogram::Histogram;
 use neph_model::{FleetMessage, FleetReply, Span, Warning};
+
+use crate::spans::Spans;
 
 /// A reflector with a core to itself takes tens of microseconds, a busy one some milliseconds.
 const LONGEST_P99: Span = Span::from_millis(100);
-/// Bounds of the histogram: 1 us to a day, nanoseconds.
-const BOUNDS: (u64, u64) = (1_000, 86_400_000_000_000);
+/// From here on stays are told apart, by two digits.
+const SHORTEST: Span = Span::from_micros(1);
 
 /// The stays of a fleet's requests.
 #[derive(Debug)]
-pub struct Stays(Histogram<u64>);
+pub struct Stays(Spans);
 
 impl Default for Stays {
     fn default() -> Self {
-        let histogram = Histogram::new_with_bounds(BOUNDS.0, BOUNDS.1, 2);
-        Self(histogram.expect("two digits and these bounds are allowed"))
+        Self(Spans::new(SHORTEST, 2))
     }
 }
 
@@ -33,15 +33,13 @@ impl Stays {
 
     pub(crate) fn reply(&mut self, reply: &FleetReply) {
         if let Some(peer) = &reply.at_peer {
-            let nanos = u64::try_from(peer.residence.nanos()).unwrap_or(0);
-            self.0.saturating_record(nanos);
+            self.0.record(peer.residence);
         }
     }
 
     /// The 99th percentile; the greatest below 100 replies. `None` where no peer told anything.
     pub fn p99(&self) -> Option<Span> {
-        let nanos = i64::try_from(self.0.value_at_quantile(0.99)).unwrap_or(i64::MAX);
-        (!self.0.is_empty()).then(|| Span::from_nanos(nanos))
+        self.0.at(0.99)
     }
 
     /// What is to be said of it: that the reflector was slow, if it was.

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Anchor, CampaignId, ExperimentId, Fleet, Flow, Own, ScenarioId, Wall, Warning};
+use crate::{Anchor, CampaignId, ExperimentId, Fleet, Flow, Own, ScenarioId, Span, Wall, Warning};
 
 /// How an experiment stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -90,6 +90,11 @@ pub struct Experiment {
     pub fleet: Option<Fleet>,
     /// How its main flow's messages ended, or its fleet's.
     pub tally: Tally,
+    /// Of a fleet that ended: the median of its network round trips as it was told then, lost messages
+    /// counted as slower than all others, so that nobody has to read its messages for it. `None` where
+    /// those decide, and where it was not kept: then its messages tell.
+    #[serde(default)]
+    pub response_p50: Option<Span>,
     /// What makes it less trustworthy.
     pub warnings: Vec<Warning>,
     /// (monotonic since start, wall) pairs, one a second, of more than an hour fewer: `(nanoseconds, Unix nanoseconds)`.
@@ -113,6 +118,7 @@ impl Experiment {
             flows: Vec::new(),
             fleet: None,
             tally: Tally::default(),
+            response_p50: None,
             warnings: Vec::new(),
             anchors: Vec::new(),
         }

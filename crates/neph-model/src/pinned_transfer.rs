@@ -62,6 +62,14 @@ impl PinnedTransfer {
         }
     }
 
+    /// Why it did not come whole, if it did not.
+    pub fn failure(&self) -> Option<&str> {
+        match &self.outcome {
+            PinnedOutcome::Done { .. } => None,
+            PinnedOutcome::Failed(why) => Some(why),
+        }
+    }
+
     /// From the connection's standing to the reply's last byte: what a connection that is kept
     /// open would have taken.
     pub fn without_connect(&self) -> Option<Span> {
@@ -86,7 +94,9 @@ mod tests {
             outcome,
         };
         assert_eq!(transfer.without_connect(), Some(Span::from_millis(11)));
+        assert_eq!(transfer.failure(), None);
         transfer.outcome = PinnedOutcome::Failed("refused".to_owned());
         assert_eq!((transfer.whole(), transfer.without_connect()), (None, None));
+        assert_eq!(transfer.failure(), Some("refused"));
     }
 }

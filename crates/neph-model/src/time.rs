@@ -274,9 +274,9 @@ impl<C: Clock> Anchor<C> {
 
     /// The wall-clock time of an instant on the line from this anchor to a later one.
     pub fn along(self, later: Self, at: Instant<C>) -> Wall {
-        let (since, apart) = (at.0 - self.at.0, (later.at.0 - self.at.0).max(1));
-        let moved = i128::from(later.offset().0 - self.offset().0);
-        let part = moved * i128::from(since) / i128::from(apart);
+        let (since, apart) = (at - self.at, later.at - self.at);
+        let moved = later.offset() - self.offset();
+        let part = i128::from(moved.0) * i128::from(since.0) / i128::from(apart.0.max(1));
         let along = i64::try_from(part).unwrap_or(0);
         Wall(self.to_wall(at).0.saturating_add(along))
     }
@@ -314,5 +314,17 @@ mod tests {
         let stamp = Wall::from_unix_nanos(1_699_999_999_999_999_000);
         assert_eq!(anchor.to_instant(stamp).nanos(), 4_000);
         assert_eq!(anchor.to_wall(anchor.to_instant(stamp)), stamp);
+    }
+
+    #[test]
+    fn anchors_that_are_centuries_apart_have_a_line_between_them_too() {
+        let anchor = |at, wall| Anchor::<Own> {
+            at: Instant::from_nanos(at),
+            wall: Wall::from_unix_nanos(wall),
+        };
+        let (first, last) = (anchor(i64::MIN, i64::MAX), anchor(i64::MAX, i64::MIN));
+        assert_eq!(first.along(last, first.at), first.wall);
+        let end = first.wall_between(last, last.at);
+        assert_eq!(end, last.wall, "stepped: by the nearer one");
     }
 }

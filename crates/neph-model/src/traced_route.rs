@@ -34,20 +34,28 @@ pub struct TracedChange {
     pub others: Option<bool>,
 }
 
-impl TracedRoute {
-    /// The latest route of each flow, a trace for each endpoint, as if all had been traced at once;
-    /// `routes` are by time and the traces `started` then.
-    pub fn latest(
-        fleet: &Fleet,
-        started: Wall,
-        routes: impl IntoIterator<Item = Self>,
-    ) -> Vec<FlowTrace> {
-        let mut by_lane = BTreeMap::new();
-        for traced in routes {
-            by_lane.insert(traced.lane, traced.route);
-        }
+/// The latest route of each flow, gathered while routes pass by.
+#[derive(Clone, Debug, Default)]
+pub struct LatestRoutes(BTreeMap<Lane, FlowRoute>);
+
+impl LatestRoutes {
+    /// The next routes, by time: none of them was found before those of earlier calls.
+    pub fn take(&mut self, routes: &[TracedRoute]) {
+        // Only what is the latest among these is copied.
+        let latest: BTreeMap<Lane, &FlowRoute> = routes
+            .iter()
+            .map(|traced| (traced.lane, &traced.route))
+            .collect();
+        let latest = latest.into_iter();
+        self.0
+            .extend(latest.map(|(lane, route)| (lane, route.clone())));
+    }
+
+    /// A trace for each endpoint of their fleet, as if all had been traced at once; the traces
+    /// `started` then.
+    pub fn traces(self, fleet: &Fleet, started: Wall) -> Vec<FlowTrace> {
         let mut by_endpoint: BTreeMap<usize, Vec<FlowRoute>> = BTreeMap::new();
-        for (lane, route) in by_lane {
+        for (lane, route) in self.0 {
             let endpoint = fleet.endpoint_of(lane);
             by_endpoint.entry(endpoint).or_default().push(route);
         }
@@ -97,8 +105,12 @@ mod tests {
             },
             change: None,
         };
-        let routes = [(0, 9, 1), (1, 8, 2), (2, 7, 3), (0, 9, 4)].map(route);
-        let told = TracedRoute::latest(&fleet, Wall::from_unix_nanos(5), routes);
+        let routes = [(0, 9, 1), (1, 8, 2), (2, 7, 3), (0, 9, 4), (1, 8, 5)].map(route);
+        let mut latest = LatestRoutes::default();
+        // As they come: two in one batch are of one flow, and two in different ones.
+        latest.take(&routes[..4]);
+        latest.take(&routes[4..]);
+        let told = latest.traces(&fleet, Wall::from_unix_nanos(5));
         let told = told.iter().map(|trace| {
             let routes = trace.routes.iter();
             let known = routes.map(|route| (route.source_port, route.hash.0));
@@ -108,7 +120,7 @@ mod tests {
         let [first, second] = [0, 1].map(|n| fleet.endpoints[n].address);
         assert_eq!(
             told,
-            [(first, vec![(7, 3), (9, 4)]), (second, vec![(8, 2)])]
+            [(first, vec![(7, 3), (9, 4)]), (second, vec![(8, 5)])]
         );
     }
 }

@@ -4,7 +4,7 @@
 //! Owns the response header to HEAD, and a fleet's asking before and after. Does not own the caps: a
 //! STAMP request beyond them gets no answer, so that only the reflector knows why it was lost.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::fmt;
 use std::sync::mpsc::{self, Receiver};
 use std::sync::{Mutex, PoisonError};
@@ -91,7 +91,8 @@ impl Refusals {
     }
 }
 
-/// A fleet's endpoints, and what each had refused when the fleet began.
+/// A fleet's endpoints, and what each had refused when the fleet began. An address that has several
+/// names is one of them, by the first: who listens there counts by the address that asks.
 #[derive(Debug)]
 pub struct RefusalWatch {
     site: Option<Place>,
@@ -116,7 +117,10 @@ impl RefusalWatch {
             ProbeKind::Udp | ProbeKind::Tcp => &spec.fleet.endpoints,
             _ => &[],
         };
-        let (site, endpoints) = (spec.site.clone(), endpoints.to_vec());
+        let mut addresses = BTreeSet::new();
+        let each = endpoints.iter();
+        let endpoints = each.filter(|endpoint| addresses.insert(endpoint.address));
+        let (site, endpoints) = (spec.site.clone(), endpoints.cloned().collect::<Vec<_>>());
         let (teller, told) = mpsc::channel();
         let stop = Stop::new();
         let asking = Round {
@@ -142,12 +146,20 @@ impl RefusalWatch {
         }
     }
 
-    /// The same for one endpoint that told when it was discovered, from `site`: it is not asked again.
-    pub fn told(endpoint: FleetEndpoint, refused: Refusals, site: Option<Place>) -> Self {
+    /// The same for endpoints that told when they were discovered, from `site`: they are not asked
+    /// again.
+    pub fn told(
+        known: impl IntoIterator<Item = (FleetEndpoint, Refusals)>,
+        site: Option<Place>,
+    ) -> Self {
+        let mut addresses = BTreeSet::new();
+        let each = known.into_iter();
+        let each = each.filter(|(endpoint, _)| addresses.insert(endpoint.address));
+        let (endpoints, before) = each.map(|(one, refused)| (one, Some(refused))).unzip();
         Self {
             site,
-            endpoints: vec![endpoint],
-            before: Before::Known(vec![Some(refused)]),
+            endpoints,
+            before: Before::Known(before),
         }
     }
 

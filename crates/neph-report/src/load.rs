@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use neph_flows::{FleetView, Settings, StatsError};
-use neph_model::{Campaign, Experiment, ExperimentStatus, FlowTrace, ScenarioId, TracedRoute};
+use neph_model::{Campaign, Experiment, ExperimentStatus, FlowTrace, LatestRoutes, ScenarioId};
 use neph_store::{SentWithin, Store, StoreError};
 
 use crate::data::Verdicts;
@@ -108,12 +108,12 @@ fn fleet_of(
         },
     )?;
     let mut verdicts = Verdicts::on(&mut view.changes);
-    let mut latest = BTreeMap::new();
+    let mut latest = LatestRoutes::default();
     store.visit_traced_routes(experiment.id, &mut |batch| {
         verdicts.take(batch);
-        latest.extend(batch.iter().map(|traced| (traced.lane, traced.clone())));
+        latest.take(batch);
         Ok(())
     })?;
-    let latest = TracedRoute::latest(fleet, experiment.started, latest.into_values());
+    let latest = latest.traces(fleet, experiment.started);
     Ok(Some((view, latest)))
 }

@@ -1,6 +1,5 @@
 //! The contract that every store keeps, whatever is behind it.
 
-use std::collections::BTreeMap;
 use std::fmt::Debug;
 
 use neph_model::{
@@ -128,23 +127,6 @@ pub trait Store: Debug + Send {
         experiment: ExperimentId,
         visit: &mut RouteVisitor<'_>,
     ) -> Result<(), StoreError>;
-    /// The routes of an experiment's flows as they are known at the end: its traces, and of a fleet
-    /// that was traced while it was measured the latest route of each flow.
-    fn latest_routes(&self, experiment: &Experiment) -> Result<Vec<FlowTrace>, StoreError> {
-        let mut traces = self.flow_traces(experiment.id)?;
-        let Some(fleet) = &experiment.fleet else {
-            return Ok(traces);
-        };
-        let mut latest = BTreeMap::new();
-        self.visit_traced_routes(experiment.id, &mut |batch| {
-            let by_lane = batch.iter().map(|traced| (traced.lane, traced.clone()));
-            latest.extend(by_lane);
-            Ok(())
-        })?;
-        let latest = latest.into_values();
-        traces.extend(TracedRoute::latest(fleet, experiment.started, latest));
-        Ok(traces)
-    }
     /// An experiment's transfers, by time.
     fn transfers(&self, experiment: ExperimentId) -> Result<Vec<ClassTransfer>, StoreError>;
 }

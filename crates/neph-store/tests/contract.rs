@@ -13,7 +13,7 @@ mod values;
 
 use neph_model::{
     CampaignStatus, EventKind, Experiment, ExperimentId, ExperimentStatus, Outcome, Sample,
-    SeriesName, TraceKind, Wall, Warning,
+    SeriesName, Span, TraceKind, Wall, Warning,
 };
 use neph_store::{Access, Store, StoreError, open};
 use values::{
@@ -65,6 +65,7 @@ fn complete(experiment: &Experiment) -> Experiment {
     ended.ended = Some(Wall::from_unix_nanos(experiment.started.unix_nanos() + 7));
     ended.tally.messages = 3;
     ended.tally.late = 1;
+    ended.response_p50 = Some(Span::from_nanos(41_900_001));
     ended.anchors = vec![(0, 5), (1_000_000_000, 1_000_000_006)];
     ended.warnings = vec![
         Warning::FewMessages { replies: 3 },

@@ -111,6 +111,10 @@ const EXPERIMENT_COLUMNS: [Column; 9] = [
     Column::left("FLAGS", "warnings"),
 ];
 
+/// Of fleets whose median was not kept, so many messages are read for one sheet: more would take longer
+/// than people wait.
+const MOST_READ: u64 = 20_000_000;
+
 /// One row for each experiment of `campaign`; the p50 is of response times, lost messages counted
 /// as slower than all others. A fleet's is that of its network's round trips, as `neph run` tells it.
 pub(crate) fn experiments(store: &dyn Store, campaign: &Campaign) -> Result<Sheet, Failure> {
@@ -118,9 +122,10 @@ pub(crate) fn experiments(store: &dyn Store, campaign: &Campaign) -> Result<Shee
     let all = store.experiments(campaign.id).map_err(Failure::refused)?;
     let length = short_length(all.iter().map(|one| one.id));
     let mut sheet = Sheet::new(&EXPERIMENT_COLUMNS);
+    let mut unread = MOST_READ;
     for one in &all {
         let warnings: Vec<String> = one.warnings.iter().map(ToString::to_string).collect();
-        let seen = Seen::of(store, one)?;
+        let seen = Seen::of(store, one, &mut unread)?;
         sheet.rows.push(vec![
             id(&one.id.to_string(), length),
             Cell::block(one.block),
@@ -179,18 +184,15 @@ struct Seen {
     p50: Option<Span>,
 }
 
-/// A fleet of more messages has no p50 here: reading them all would take longer than people wait.
-const MOST_OF_FLEET: u64 = 20_000_000;
-
 impl Seen {
     /// What has ended has been counted; of what has not, the messages recorded so far are.
     #[expect(
         clippy::cast_precision_loss,
         reason = "nanoseconds of a response time, exact to 104 days"
     )]
-    fn of(store: &dyn Store, experiment: &Experiment) -> Result<Self, Failure> {
+    fn of(store: &dyn Store, experiment: &Experiment, unread: &mut u64) -> Result<Self, Failure> {
         if experiment.fleet.is_some() {
-            return Self::of_fleet(store, experiment);
+            return Self::of_fleet(store, experiment, unread);
         }
         let (mut messages, mut lost) = (0, 0);
         let mut times: Vec<f64> = Vec::new();
@@ -215,15 +217,30 @@ impl Seen {
         })
     }
 
-    fn of_fleet(store: &dyn Store, experiment: &Experiment) -> Result<Self, Failure> {
+    /// A fleet that has ended knows its median. Of the others the messages are read, of ended ones no
+    /// more than `unread`.
+    fn of_fleet(
+        store: &dyn Store,
+        experiment: &Experiment,
+        unread: &mut u64,
+    ) -> Result<Self, Failure> {
         let counted = experiment.tally;
-        let (mut tally, mut p50) = (counted, None);
-        if counted.messages <= MOST_OF_FLEET {
-            let read = neph_campaign::kept_fleet(store, experiment.id);
-            (tally, p50) = read.map_err(Failure::refused)?;
+        let kept = Self {
+            messages: counted.messages,
+            lost: counted.lost,
+            p50: experiment.response_p50,
+        };
+        let is_over = experiment.status != ExperimentStatus::Running;
+        // Lost messages are slower than all others: where they are more than the replies, there is none.
+        let is_known = kept.p50.is_some() || counted.replies < counted.lost.max(1);
+        if is_over && (is_known || counted.messages > *unread) {
+            return Ok(kept);
         }
-        if experiment.status != ExperimentStatus::Running {
-            tally = counted;
+        let read = neph_campaign::kept_fleet(store, experiment.id);
+        let (tally, p50) = read.map_err(Failure::refused)?;
+        *unread = unread.saturating_sub(tally.messages);
+        if is_over {
+            return Ok(Self { p50, ..kept });
         }
         Ok(Self {
             messages: tally.messages,
@@ -246,3 +263,6 @@ fn p50(times: &mut [f64], lost: u64) -> Option<Span> {
         .and_then(|quantile| quantile.value().number());
     p50.map(|nanos| Span::from_nanos(nanos.round() as i64))
 }
+
+#[cfg(test)]
+mod tests;

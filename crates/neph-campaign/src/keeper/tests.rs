@@ -40,9 +40,12 @@ fn spec() -> FleetSpec {
     }
 }
 
+fn opened(place: &Path, access: Access) -> Box<dyn Store> {
+    neph_store::open(&place.display().to_string(), access).expect("a workspace")
+}
+
 fn begin(place: &Path, origin: Anchor<Own>) -> FleetKeeper {
-    let place = place.display().to_string();
-    let store = neph_store::open(&place, Access::Write).expect("a workspace");
+    let store = opened(place, Access::Write);
     let keeping = Keeping {
         name: "night".to_owned(),
         asked: "neph flows udp://a udp://b".to_owned(),
@@ -53,6 +56,20 @@ fn begin(place: &Path, origin: Anchor<Own>) -> FleetKeeper {
         },
     };
     FleetKeeper::begin(store, keeping, &spec(), origin).expect("a store that takes it")
+}
+
+/// A fleet whose messages were all replied to, one of them once more when it was too late.
+fn measured(place: &Path, origin: Anchor<Own>) -> FleetKeeper {
+    let mut keeper = begin(place, origin);
+    keeper.take(messages(origin, replied()));
+    keeper.take(FleetReport::Ended(FleetTally {
+        sent: 8,
+        replies: 8,
+        late: 1,
+        dropped_here: 2,
+        ..FleetTally::default()
+    }));
+    keeper
 }
 
 /// Two messages of each lane, 100 ms apart, the first 5 ms after `origin`.
@@ -79,8 +96,7 @@ fn replied() -> FleetOutcome {
 }
 
 fn read(place: &Path) -> (Campaign, Experiment, Vec<FleetMessage>) {
-    let place = place.display().to_string();
-    let store = neph_store::open(&place, Access::Read).expect("a workspace");
+    let store = opened(place, Access::Read);
     let campaign = store.campaigns().expect("campaigns").remove(0);
     let experiment = store
         .experiments(campaign.id)
@@ -100,15 +116,7 @@ fn read(place: &Path) -> (Campaign, Experiment, Vec<FleetMessage>) {
 fn a_fleet_is_kept_as_a_campaign_of_one_experiment() {
     let folder = tempfile::tempdir().expect("a folder");
     let origin = neph_probe::anchor();
-    let mut keeper = begin(folder.path(), origin);
-    keeper.take(messages(origin, replied()));
-    keeper.take(FleetReport::Ended(FleetTally {
-        sent: 8,
-        replies: 8,
-        late: 1,
-        dropped_here: 2,
-        ..FleetTally::default()
-    }));
+    let mut keeper = measured(folder.path(), origin);
     let refused = Refusals {
         messages: 3,
         messages_per_second: 10,
@@ -214,7 +222,7 @@ fn traced(origin: Anchor<Own>) -> TracedRoute {
 
 /// When each route was found, and for which change.
 fn routes(place: &Path, experiment: &Experiment) -> Vec<(i64, Option<i64>)> {
-    let store = neph_store::open(&place.display().to_string(), Access::Read).expect("a workspace");
+    let store = opened(place, Access::Read);
     let mut all = Vec::new();
     let mut take = |batch: &[TracedRoute]| {
         let times = |one: &TracedRoute| (one.at.nanos(), one.change.map(|it| it.at.nanos()));
@@ -242,13 +250,7 @@ fn what_comes_after_the_messages_is_kept_and_decides_how_the_campaign_ended() {
     ] {
         let folder = tempfile::tempdir().expect("a folder");
         let origin = neph_probe::anchor();
-        let mut keeper = begin(folder.path(), origin);
-        keeper.take(messages(origin, replied()));
-        keeper.take(FleetReport::Ended(FleetTally {
-            sent: 8,
-            replies: 8,
-            ..FleetTally::default()
-        }));
+        let keeper = measured(folder.path(), origin);
         let mut kept = keeper.finish(Ending::Complete).expect("a store that works");
         let transfer = |nanos| ClassTransfer {
             endpoint: 1,
@@ -272,8 +274,7 @@ fn what_comes_after_the_messages_is_kept_and_decides_how_the_campaign_ended() {
         let (campaign, experiment, _) = read(folder.path());
         let told = (campaign.status, experiment.status);
         assert_eq!(told, (wanted, ExperimentStatus::Complete));
-        let place = folder.path().display().to_string();
-        let store = neph_store::open(&place, Access::Read).expect("a workspace");
+        let store = opened(folder.path(), Access::Read);
         let kept = store.transfers(experiment.id).expect("transfers");
         assert_eq!(kept, [transfer(9)], "marks count from the start");
     }

@@ -4,36 +4,63 @@
 
 use std::thread;
 
-use neph_model::Warning;
-use neph_probe::{Discovery, FleetSpec, RefusalWatch, Refusals};
+use neph_model::{FleetEndpoint, Warning};
+use neph_probe::{Discovery, FleetSpec, Place, RefusalWatch, Refusals};
 
-/// What is to be asked again later; nothing of a stranger, who tells nothing.
-pub(super) fn watch(found: &Discovery, fleet: &FleetSpec) -> Option<RefusalWatch> {
-    let endpoint = fleet.fleet.endpoints.first()?.clone();
-    let site = fleet.site.clone();
-    found
-        .refused
-        .map(|refused| RefusalWatch::told(endpoint, refused, site))
+/// Who is to be asked later, from where, and what it had refused before.
+#[derive(Clone, Debug)]
+pub(super) struct Before {
+    endpoint: FleetEndpoint,
+    refused: Refusals,
+    site: Option<Place>,
 }
 
-/// What each fleet's reflector refused meanwhile. All are asked at the same time: where many pairs
-/// lost something, one after the other would take minutes.
-pub(super) fn refused(watches: Vec<Option<RefusalWatch>>) -> Vec<Vec<Warning>> {
-    thread::scope(|scope| {
-        let asking: Vec<_> = watches
-            .into_iter()
-            .map(|watch| watch.map(|watch| scope.spawn(|| watch.end())))
-            .collect();
-        let told = asking.into_iter().map(|one| {
-            let told = one.and_then(|one| one.join().ok()).unwrap_or_default();
-            told.iter().flat_map(|(_, told)| warnings(told)).collect()
+impl Before {
+    /// Nothing of a stranger, who tells nothing.
+    pub(super) fn of(found: &Discovery, fleet: &FleetSpec) -> Option<Self> {
+        Some(Self {
+            endpoint: fleet.fleet.endpoints.first()?.clone(),
+            refused: found.refused?,
+            site: fleet.site.clone(),
+        })
+    }
+}
+
+/// What each fleet's reflector refused meanwhile. All are asked at the same time, those of one site
+/// together: where many pairs lost something, one after the other would take minutes.
+pub(super) fn refused(before: &[Option<Before>]) -> Vec<Vec<Warning>> {
+    let mut sites: Vec<Option<&Place>> = Vec::new();
+    for one in before.iter().flatten() {
+        if !sites.contains(&one.site.as_ref()) {
+            sites.push(one.site.as_ref());
+        }
+    }
+    let told: Vec<Vec<(FleetEndpoint, Refusals)>> = thread::scope(|scope| {
+        let asking = sites.iter().map(|site| {
+            let all = before.iter().flatten();
+            let own = all.filter(|one| one.site.as_ref() == *site);
+            let known = own.map(|one| (one.endpoint.clone(), one.refused));
+            let watch = RefusalWatch::told(known, site.cloned());
+            scope.spawn(|| watch.end())
         });
+        let asking: Vec<_> = asking.collect();
+        let told = asking.into_iter().map(|one| one.join().unwrap_or_default());
         told.collect()
-    })
+    });
+    let of = |one: &Before| -> Option<Vec<Warning>> {
+        let site = sites.iter().position(|site| *site == one.site.as_ref())?;
+        let mut told = told[site].iter();
+        let (_, refused) = told.find(|(told, _)| told.address == one.endpoint.address)?;
+        Some(refusal_warnings(refused).collect())
+    };
+    let each = before.iter();
+    each.map(|one| one.as_ref().and_then(of).unwrap_or_default())
+        .collect()
 }
 
-/// The warnings that a reflector's answer gives rise to.
-pub(crate) fn warnings(refused: &Refusals) -> impl Iterator<Item = Warning> {
+/// What is to be said of what a reflector refused, and of what its kernel dropped: nothing, where that
+/// is nothing.
+pub fn refusal_warnings(refused: &Refusals) -> impl Iterator<Item = Warning> {
     let messages = (refused.messages > 0).then_some(Warning::MessagesRefused {
         messages: refused.messages,
         per_second: refused.messages_per_second,

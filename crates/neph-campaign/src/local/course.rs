@@ -5,9 +5,10 @@ use std::thread;
 use std::time::Duration;
 
 use neph_model::{FlowIndex, FlowRole, HostFacts, Load, Wall, Warning};
-use neph_probe::{FleetRun, FleetTally, Flow as Running, ProbeError, RefusalWatch, Stop};
+use neph_probe::{FleetRun, Flow as Running, ProbeError, Stop};
 use neph_store::{Recorder, StoreError};
 
+use super::caps::Before;
 use super::flows::{Missing, Ready};
 use super::intake::Intake;
 use super::{failed, host_of, peer, trace};
@@ -149,9 +150,9 @@ impl<'a> Course<'a> {
 
     /// Who is to be asked what its caps refused: where all was answered there is nothing to ask, and
     /// what was cut short does not count.
-    pub(super) fn unanswered(&mut self) -> Option<RefusalWatch> {
-        let is_whole = |tally: FleetTally| tally.lost + tally.failed == 0;
-        if self.order.stop.is_set() || self.cut || self.intake.fleet().is_some_and(is_whole) {
+    pub(super) fn unanswered(&mut self) -> Option<Before> {
+        let is_whole = self.intake.fleet().is_some_and(|tally| tally.is_whole());
+        if self.order.stop.is_set() || self.cut || is_whole {
             return None;
         }
         self.ready.refusals.take()

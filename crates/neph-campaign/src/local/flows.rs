@@ -8,7 +8,7 @@ use neph_model::{
 };
 use neph_probe::{
     Asking, ConnectionUse, Discovery, FleetSpec, FlowSpec, IpVersion, Place, Priority,
-    RefusalWatch, SYNS_A_SECOND_EACH, Schedule, Stop, SynSchedule, Target, TargetError, TlsVersion,
+    SYNS_A_SECOND_EACH, Schedule, Stop, SynSchedule, Target, TargetError, TlsVersion,
     TracerouteSpec, Trust, discover,
 };
 use neph_text::parse_duration;
@@ -33,7 +33,7 @@ pub(super) struct Ready {
     /// What the order wants beside the main flow and cannot have.
     pub(super) missing: Vec<Missing>,
     /// What the fleet's reflector refused before.
-    pub(super) refusals: Option<RefusalWatch>,
+    pub(super) refusals: Option<caps::Before>,
     /// Who answers the main flow.
     pub(super) found: Discovery,
     pub(super) site: Option<Place>,
@@ -66,7 +66,9 @@ pub(super) fn ready(order: &ExperimentOrder, site: Option<Place>) -> Result<Read
     let missing = beside(order, &mut specs);
     Ok(Ready {
         specs,
-        refusals: fleet.as_ref().and_then(|fleet| caps::watch(&found, fleet)),
+        refusals: fleet
+            .as_ref()
+            .and_then(|fleet| caps::Before::of(&found, fleet)),
         fleet,
         missing,
         found,

@@ -325,3 +325,38 @@ fn what_the_caps_of_a_reflector_refused_to_a_fleet_is_a_warning() {
         assert_eq!(refused, Some(lost), "{:?}", whole.warnings);
     }
 }
+
+#[test]
+fn fleets_that_ask_one_reflector_at_the_same_time_are_told_once_each_what_it_refused_to_both() {
+    let here = ([127, 0, 0, 1], 0).into();
+    let caps = Caps {
+        messages_per_second: 100,
+        ..Caps::default()
+    };
+    let spec = ReflectorSpec::at(here);
+    let ours = Reflector::start(&ReflectorSpec { caps, ..spec }).expect("a reflector");
+    let orders = [(); 2].map(|()| fleet_order(&format!("udp://{}", ours.address())));
+    let mut carrier = LocalCarrier::new();
+    for prepared in carrier.prepare(&orders.each_ref()) {
+        prepared.expect("a reflector is there");
+    }
+    let mut told = [(); 2].map(|()| Told::default());
+    let parts = orders.iter().zip(&mut told);
+    let mut parts: Vec<Part<'_>> = parts
+        .map(|(order, recorder)| Part { order, recorder })
+        .collect();
+    let all = carrier.carry_out(&mut parts, &|_| {});
+    let lost = told.iter().flat_map(|told| &told.1);
+    let lost = lost.filter(|one| one.reply().is_none()).count() as u64;
+    for one in all {
+        let warnings = one.expect("it can be").warnings;
+        let refused: Vec<u64> = warnings
+            .iter()
+            .filter_map(|warning| match warning {
+                Warning::MessagesRefused { messages, .. } => Some(*messages),
+                _ => None,
+            })
+            .collect();
+        assert_eq!(refused, [lost]);
+    }
+}

@@ -223,6 +223,9 @@ impl Run<'_, '_> {
 /// Fills in what the meter saw, and decides whether it counts as complete.
 pub(crate) fn settle(experiment: &mut Experiment, end: &End, meter: &Meter, limits: &Limits) {
     experiment.tally = meter.tally();
+    if experiment.fleet.is_some() {
+        experiment.response_p50 = meter.figures().median;
+    }
     experiment.status = end.status;
     experiment.reason.clone_from(&end.reason);
     let tally = experiment.tally;

@@ -1,12 +1,40 @@
 //! What may run now: a scenario within its season, and the wait for the next one that opens.
 
-use neph_model::{Span, Wall};
+use neph_model::{Campaign, Experiment, Scenario, Span, Wall};
 
 use super::Run;
-use crate::agenda::Slot;
+use crate::agenda::{Agenda, Slot};
 use crate::estimate::length;
+use crate::expand::scenarios;
 use crate::observer::News;
-use crate::plan::Season;
+use crate::plan::{Plan, Season};
+
+/// The season of what [`super::resume`] would carry out first at `now`, after the experiments `past`:
+/// so that a lab can be brought up as it is then. `None` where there are no seasons, or all is done.
+pub fn next_season(
+    plan: &Plan,
+    campaign: &Campaign,
+    past: &[Experiment],
+    now: Wall,
+) -> Option<String> {
+    let matrix = scenarios(plan);
+    let agenda = Agenda::resumed(plan, &matrix, campaign, past);
+    let may = |scenario| may(plan, &matrix[scenario as usize], now, plan.pause);
+    let next = agenda.next_of(&may).or_else(|| agenda.next())?;
+    let scenario = &matrix[next.scenario as usize];
+    scenario.parameters.get("season").cloned()
+}
+
+/// Whether a scenario's season has room at `now` for a rest and then its experiment.
+fn may(plan: &Plan, scenario: &Scenario, now: Wall, rest: Span) -> bool {
+    let season = season_of(plan, scenario);
+    season.is_none_or(|season| season.holds(now, rest + length(scenario)))
+}
+
+fn season_of<'a>(plan: &'a Plan, scenario: &Scenario) -> Option<&'a Season> {
+    let name = scenario.parameters.get("season")?;
+    plan.seasons.iter().find(|season| season.name == *name)
+}
 
 impl Run<'_, '_> {
     /// The next experiment whose season it is, after waiting for one if need be; `None` when all
@@ -37,23 +65,16 @@ impl Run<'_, '_> {
     /// Whether its season has room for a rest and then the experiment.
     pub(super) fn fits(&self, scenario: u32, rest: Span) -> bool {
         let now = self.crew.clock.now();
-        let length = rest + length(&self.matrix[scenario as usize]);
-        self.season_of(scenario)
-            .is_none_or(|season| season.holds(now, length))
-    }
-
-    fn season_of(&self, scenario: u32) -> Option<&Season> {
-        let name = self.matrix[scenario as usize].parameters.get("season")?;
-        let mut seasons = self.plan.seasons.iter();
-        seasons.find(|season| season.name == *name)
+        may(self.plan, &self.matrix[scenario as usize], now, rest)
     }
 
     /// When the first scenario that is still open may begin, and its season; `None` if all is done.
     fn next_opening(&self) -> Option<(Wall, &str)> {
         let now = self.crew.clock.now();
         let openings = self.agenda.open_pairs().filter_map(|(_, scenario)| {
-            let season = self.season_of(scenario)?;
-            let length = self.plan.pause + length(&self.matrix[scenario as usize]);
+            let scenario = &self.matrix[scenario as usize];
+            let season = season_of(self.plan, scenario)?;
+            let length = self.plan.pause + length(scenario);
             Some((season.next(now, length)?, season.name.as_str()))
         });
         // One that is open now would have been found: this guards against waiting for nothing.

@@ -131,3 +131,10 @@ pub struct FleetTally {
     /// Messages without both of the kernel's stamps.
     pub unstamped: u64,
 }
+
+impl FleetTally {
+    /// Whether all were replied to in time.
+    pub const fn is_whole(&self) -> bool {
+        self.lost == 0 && self.failed == 0
+    }
+}

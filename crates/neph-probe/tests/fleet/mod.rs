@@ -184,6 +184,25 @@ fn what_the_reflectors_caps_refused_is_told_apart_from_loss() {
 }
 
 #[test]
+fn a_reflector_of_two_names_tells_what_it_refused_once() {
+    let reflector = capped(Caps {
+        messages_per_second: 5,
+        ..Caps::default()
+    });
+    let mut spec = fleet(reflector.address(), 8, 40);
+    let again = FleetEndpoint {
+        name: "again".to_owned(),
+        ..spec.fleet.endpoints[0].clone()
+    };
+    spec.fleet.endpoints.push(again);
+    let watch = RefusalWatch::begin(&spec);
+    measure(spec);
+    let refused = watch.end();
+    let names: Vec<&str> = refused.iter().map(|(one, _)| one.name.as_str()).collect();
+    assert_eq!(names, ["reflector"]);
+}
+
+#[test]
 fn of_a_fleet_that_its_reflector_bears_nothing_is_refused() {
     let reflector = capped(Caps::default());
     let spec = fleet(reflector.address(), 8, 4);

@@ -2,7 +2,7 @@
 
 use neph_model::{
     CampaignId, Experiment, ExperimentId, ExperimentStatus, Flow, FlowIndex, FlowRole, ProbeKind,
-    Tally, Wall,
+    Span, Tally, Wall,
 };
 use rusqlite::{Connection, OptionalExtension, Result, Row, named_params};
 
@@ -94,7 +94,7 @@ fn update(connection: &Connection, experiment: &Experiment) -> Result<()> {
         "UPDATE experiments SET status = :status, reason = :reason, started_unix_ns = :started,
             ended_unix_ns = :ended, messages = :messages, replies = :replies, lost = :lost,
             failed = :failed, duplicates = :duplicates, reordered = :reordered, late = :late,
-            warnings_json = :warnings, anchors_json = :anchors, fleet_json = :fleet
+            response_p50_ns = :response_p50, warnings_json = :warnings, anchors_json = :anchors, fleet_json = :fleet
          WHERE id = :id",
         named_params! {
             ":id": experiment.id.to_string(),
@@ -109,6 +109,7 @@ fn update(connection: &Connection, experiment: &Experiment) -> Result<()> {
             ":duplicates": wide(tally.duplicates),
             ":reordered": wide(tally.reordered),
             ":late": wide(tally.late),
+            ":response_p50": experiment.response_p50.map(Span::nanos),
             ":warnings": json(&experiment.warnings),
             ":anchors": json(&experiment.anchors),
             ":fleet": experiment.fleet.as_ref().map(json),
@@ -161,6 +162,9 @@ fn experiment(connection: &Connection, row: &Row<'_>) -> Result<Experiment> {
         flows: flows(connection, id)?,
         fleet: get_json_if_any(row, "fleet_json")?,
         tally: tally(row)?,
+        response_p50: row
+            .get::<_, Option<i64>>("response_p50_ns")?
+            .map(Span::from_nanos),
         warnings: get_json(row, "warnings_json")?,
         anchors: get_json(row, "anchors_json")?,
     })

@@ -24,10 +24,6 @@ impl Catalog {
             let id = experiment.to_string();
             for one in transfers {
                 let made = &one.transfer;
-                let failure = match &made.outcome {
-                    PinnedOutcome::Done { .. } => None,
-                    PinnedOutcome::Failed(why) => Some(why),
-                };
                 insert.execute(named_params! {
                     ":experiment": id,
                     ":endpoint": index(one.endpoint),
@@ -38,7 +34,7 @@ impl Catalog {
                     ":bytes": wide(one.size.0),
                     ":connect": made.connect().map(Span::nanos),
                     ":whole": made.whole().map(Span::nanos),
-                    ":failure": failure,
+                    ":failure": made.failure(),
                 })?;
             }
             Ok(())

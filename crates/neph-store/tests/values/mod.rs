@@ -75,6 +75,7 @@ pub(crate) fn experiment(campaign: CampaignId) -> Experiment {
         ],
         fleet: None,
         tally: Tally::default(),
+        response_p50: None,
         warnings: Vec::new(),
         anchors: Vec::new(),
     }

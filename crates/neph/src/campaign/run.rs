@@ -115,7 +115,11 @@ pub(crate) fn carry_out(
     let stop = interrupt::stop_on_ctrl_c()?;
     let mut store = settings.workspace.write()?;
     store.recover().map_err(Failure::refused)?;
-    let carrier = stage::carrier(&read.plan, &read.scenes, &stop)?;
+    let season = match earlier {
+        None => None,
+        Some(campaign) => season_of_next(read, campaign, store.as_ref())?,
+    };
+    let carrier = stage::carrier(&read.plan, &read.scenes, season.as_deref(), &stop)?;
     let (campaign, standing) = match &settings.acknowledge {
         None => conduct(
             read,
@@ -156,6 +160,17 @@ pub(crate) fn carry_out(
             Ok(Outcome::Nothing)
         }
     }
+}
+
+/// The season of what a campaign goes on with, by its experiments so far.
+fn season_of_next(
+    read: &Read,
+    campaign: &Campaign,
+    store: &dyn Store,
+) -> Result<Option<String>, Failure> {
+    let past = store.experiments(campaign.id).map_err(Failure::refused)?;
+    let now = RealClock.now();
+    Ok(neph_campaign::next_season(&read.plan, campaign, &past, now))
 }
 
 #[expect(

@@ -17,9 +17,14 @@ use crate::{output, reflect};
 /// Labs of campaigns are called by this and the number of their process.
 const PURPOSE: &str = "run";
 
-/// Whoever carries a plan's experiments out: in its lab, which is up when this returns and ends with
-/// the carrier, or on this host.
-pub(super) fn carrier(plan: &Plan, scenes: &[Scene], stop: &Stop) -> Result<LocalCarrier, Failure> {
+/// Whoever carries a plan's experiments out: in its lab, which is up as it is in this season when this
+/// returns and ends with the carrier, or on this host.
+pub(super) fn carrier(
+    plan: &Plan,
+    scenes: &[Scene],
+    season: Option<&str>,
+    stop: &Stop,
+) -> Result<LocalCarrier, Failure> {
     let Some(wanted) = &plan.lab else {
         return Ok(LocalCarrier::new());
     };
@@ -36,7 +41,7 @@ pub(super) fn carrier(plan: &Plan, scenes: &[Scene], stop: &Stop) -> Result<Loca
         stop: stop.clone(),
         up: None,
     };
-    ground.set(0)?;
+    ground.set(ground.scene(season))?;
     Ok(LocalCarrier::in_lab(Box::new(ground)))
 }
 
@@ -134,6 +139,12 @@ struct LabGround {
 }
 
 impl LabGround {
+    /// Which of its topologies a season has; the first, without one.
+    fn scene(&self, season: Option<&str>) -> usize {
+        let scene = season.and_then(|season| self.scene_of.get(season));
+        scene.copied().unwrap_or(0)
+    }
+
     /// Takes down what is up, and brings this one up.
     fn set(&mut self, scene: usize) -> Result<(), Failure> {
         self.up = None;
@@ -149,8 +160,7 @@ impl LabGround {
 
 impl Ground for LabGround {
     fn enter(&mut self, season: Option<&str>) -> Result<(), String> {
-        let scene = season.and_then(|season| self.scene_of.get(season));
-        let scene = scene.copied().unwrap_or(0);
+        let scene = self.scene(season);
         if self.up.as_ref().is_some_and(|(up, _)| *up == scene) {
             return Ok(());
         }

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use neph_model::{ClassTransfer, Experiment, PinnedOutcome, Span};
+use neph_model::{ClassTransfer, Experiment, Span};
 use neph_store::{Store, StoreError, WallClock};
 use serde_json::{Value, json};
 
@@ -34,31 +34,32 @@ pub(super) fn write(
     };
     let mut rows = Rows::begin(format, &KEYS, out).map_err(unwritten)?;
     for experiment in experiments {
+        let made = store.transfers(experiment.id)?;
+        if made.is_empty() {
+            continue;
+        }
         let owner = whose(store, experiment)?;
-        for made in store.transfers(experiment.id)? {
-            let row = row(experiment, &made);
+        let clock = WallClock::of(experiment);
+        for one in &made {
+            let row = row(experiment, &clock, one);
             rows.push(&owner, row).map_err(unwritten)?;
         }
     }
     rows.end().map_err(unwritten)
 }
 
-fn row(experiment: &Experiment, made: &ClassTransfer) -> Value {
+fn row(experiment: &Experiment, clock: &WallClock, made: &ClassTransfer) -> Value {
     let endpoints = experiment.fleet.as_ref().map(|fleet| &fleet.endpoints);
     let endpoint = endpoints.and_then(|all| all.get(made.endpoint));
     let transfer = &made.transfer;
-    let failure = match &transfer.outcome {
-        PinnedOutcome::Done { .. } => None,
-        PinnedOutcome::Failed(why) => Some(why),
-    };
     json!({
         "endpoint": endpoint.map(|endpoint| endpoint.name.as_str()),
         "class": made.class,
         "source_port": transfer.source_port,
-        "at_unix_ns": WallClock::of(experiment).wall(transfer.begun).unix_nanos(),
+        "at_unix_ns": clock.wall(transfer.begun).unix_nanos(),
         "bytes": made.size.bytes(),
         "connect_ns": transfer.connect().map(Span::nanos),
         "whole_ns": transfer.whole().map(Span::nanos),
-        "failure": failure,
+        "failure": transfer.failure(),
     })
 }

@@ -1,9 +1,8 @@
 //! The summary for people: what was lost where, the classes of latency, how flows move between them,
 //! and how unequal they are.
 
+use neph_campaign::refusal_warnings;
 use neph_flows::{Curve, FleetView, FlowTally, PairView, Share};
-use neph_model::FleetEndpoint;
-use neph_probe::Refusals;
 
 use super::watch::Watched;
 use super::words::{moment, percent};
@@ -278,42 +277,19 @@ fn own(watched: &Watched) -> String {
         text.push_str(&format!("{slow}; {}\n", slow.advice()));
     }
     for (endpoint, refused) in &watched.refused {
-        text.push_str(&refusal(endpoint, refused));
+        for warning in refusal_warnings(refused) {
+            text.push_str(&format!(
+                "{}: {warning}; {}\n",
+                endpoint.name,
+                warning.advice()
+            ));
+        }
     }
     if text.is_empty() {
         text
     } else {
         format!("\n{text}")
     }
-}
-
-/// What a reflector's caps refused, and which of its options allows more; what its kernel dropped.
-fn refusal(endpoint: &FleetEndpoint, refused: &Refusals) -> String {
-    let mut text = String::new();
-    if refused.messages > 0 {
-        text.push_str(&format!(
-            "{} refused {}, more than {} a second from one address: they are among the lost; ask for fewer, or start it with a higher --max-rate\n",
-            endpoint.name,
-            counted(refused.messages, "message"),
-            refused.messages_per_second
-        ));
-    }
-    if refused.connections > 0 {
-        text.push_str(&format!(
-            "{} refused {}, more than {} at a time from one address or than it bears from all: ask for fewer flows, or start it with a higher --max-connections-per-peer and --max-connections\n",
-            endpoint.name,
-            counted(refused.connections, "connection"),
-            refused.connections_per_peer
-        ));
-    }
-    if refused.dropped > 0 {
-        text.push_str(&format!(
-            "the host of {} dropped {} unread, of all that it was sent: they are among the lost; ask for fewer messages a second, or free a core there\n",
-            endpoint.name,
-            counted(refused.dropped, "request")
-        ));
-    }
-    text
 }
 
 #[cfg(test)]

@@ -233,8 +233,11 @@ impl Watch<'_, '_> {
             keep.record_rest()?;
         }
         let own = self.own.unwrap_or_default();
-        let is_whole = own.lost == 0 && own.failed == 0;
-        let refused = if is_whole { Vec::new() } else { refusals.end() };
+        let refused = if own.is_whole() {
+            Vec::new()
+        } else {
+            refusals.end()
+        };
         let keep = self.keep.take().map(|keep| keep.end(&refused));
         let mut kept = keep.transpose()?.flatten();
         // Where nothing more is to be kept, nothing that comes now can interrupt it.

@@ -38,11 +38,14 @@ pub(super) fn document(
         let took = found::transfers(experiment, &made);
         document.table("Transfers on its classes' ports", "transfers", took);
     }
-    let followed = found::traced(store, experiment.id).map_err(Failure::refused)?;
+    let (followed, latest) = found::traced(store, experiment.id).map_err(Failure::refused)?;
     if !followed.is_empty() {
         document.pairs("Traced while it ran", "traced", followed);
     }
-    let traces = store.latest_routes(experiment).map_err(Failure::refused)?;
+    let mut traces = store.flow_traces(experiment.id).map_err(Failure::refused)?;
+    if let Some(fleet) = &experiment.fleet {
+        traces.extend(latest.traces(fleet, experiment.started));
+    }
     if let Some(trace) = traces.last() {
         let drawn = diamond(&trace.routes);
         document.table("Paths of its flows", "paths", crate::trace::paths(&drawn));

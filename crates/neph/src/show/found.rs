@@ -2,7 +2,7 @@
 //! routes and path changes were traced.
 
 use neph_flows::completions;
-use neph_model::{ClassTransfer, Experiment, ExperimentId, Span};
+use neph_model::{ClassTransfer, Experiment, ExperimentId, LatestRoutes, Span};
 use neph_store::{Store, StoreError};
 
 use super::document::Pair;
@@ -50,10 +50,16 @@ pub(super) fn transfers(experiment: &Experiment, made: &[ClassTransfer]) -> Shee
 }
 
 /// How many routes were traced while the fleet ran, and what they say of path changes, as it was
-/// written then: which of these were withdrawn later takes the messages to tell. Nothing without any.
-pub(super) fn traced(store: &dyn Store, experiment: ExperimentId) -> Result<Vec<Pair>, StoreError> {
+/// written then: which of these were withdrawn later takes the messages to tell. Nothing without any. And
+/// the latest route of each flow.
+pub(super) fn traced(
+    store: &dyn Store,
+    experiment: ExperimentId,
+) -> Result<(Vec<Pair>, LatestRoutes), StoreError> {
+    let mut latest = LatestRoutes::default();
     let (mut routes, mut changes, mut others, mut same) = (0, 0, 0, 0);
     store.visit_traced_routes(experiment, &mut |batch| {
+        latest.take(batch);
         for traced in batch {
             routes += 1;
             let Some(change) = traced.change else {
@@ -69,9 +75,9 @@ pub(super) fn traced(store: &dyn Store, experiment: ExperimentId) -> Result<Vec<
         Ok(())
     })?;
     if routes == 0 {
-        return Ok(Vec::new());
+        return Ok((Vec::new(), latest));
     }
-    Ok(vec![
+    let pairs = vec![
         Pair::new("routes", "routes", Cell::count(routes)),
         Pair::new(
             "after a path change, withdrawn later included",
@@ -80,5 +86,6 @@ pub(super) fn traced(store: &dyn Store, experiment: ExperimentId) -> Result<Vec<
         ),
         Pair::new("by other routers", "other_routers", Cell::count(others)),
         Pair::new("by the same routers", "same_routers", Cell::count(same)),
-    ])
+    ];
+    Ok((pairs, latest))
 }

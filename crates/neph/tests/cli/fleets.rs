@@ -258,11 +258,11 @@ fn what_the_reflectors_cap_refused_is_a_sentence_with_its_remedy() {
     let sentence = sentence.unwrap_or_else(|| panic!("{}", ran.out));
     assert!(sentence.starts_with(&target), "{sentence}");
     assert!(
-        sentence.contains("more than 10 a second from one address"),
+        sentence.contains("beyond its cap of 10 a second from one address"),
         "{sentence}"
     );
     assert!(
-        sentence.ends_with("start it with a higher --max-rate"),
+        sentence.contains("start neph reflect with a higher --max-rate"),
         "{sentence}"
     );
     let ran = few(&target, &["--format", "json"]);

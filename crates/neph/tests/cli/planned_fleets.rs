@@ -62,6 +62,47 @@ fn a_fleet_of_a_plan_is_carried_out_shown_exported_and_reported() {
 }
 
 #[test]
+fn the_median_of_fleets_that_ended_is_told_without_their_messages() {
+    let here = ([127, 0, 0, 1], 0).into();
+    let reflector = Reflector::start(&ReflectorSpec::at(here)).expect("a reflector");
+    let place = Place::empty();
+    fs::write(place.path("p.toml"), plan(reflector.address())).expect("written");
+    let ran = place.neph(["run", "p.toml", "--no-report"]);
+    assert_eq!(ran.status, 0, "{}", ran.err);
+    let show = || {
+        let shown = place.neph(["show", "last", "--format", "json"]);
+        serde_json::from_str::<Value>(&shown.out).expect("JSON")["experiments"].take()
+    };
+    let shown = show();
+    assert_eq!(shown.as_array().map(Vec::len), Some(2));
+    for one in shown.as_array().into_iter().flatten() {
+        let of_messages = median(&place, one["block"].as_u64());
+        let told = one["response_p50_ns"].as_f64().expect("a median");
+        // Three digits are kept, none below a microsecond.
+        let bound = of_messages / 1000.0 + 1000.0;
+        assert!((told - of_messages).abs() <= bound, "{told} {of_messages}");
+    }
+    let messages = place.workspace().join("messages");
+    fs::remove_dir_all(&messages).expect("removed");
+    fs::create_dir(&messages).expect("made");
+    assert_eq!(show(), shown);
+}
+
+/// Of a block's network round trips, lost messages slower than all others.
+fn median(place: &Place, block: Option<u64>) -> f64 {
+    let out = ["export", "--flows", "--format", "jsonl", "--output", "-"];
+    let rows = place.neph(out).out;
+    let rows = rows.lines().map(serde_json::from_str);
+    let mut times: Vec<f64> = rows
+        .map(|row: Result<Value, _>| row.expect("JSON"))
+        .filter(|row| row["block"].as_u64() == block)
+        .map(|row| row["network_ns"].as_f64().unwrap_or(f64::INFINITY))
+        .collect();
+    times.sort_by(f64::total_cmp);
+    times[times.len().div_ceil(2) - 1]
+}
+
+#[test]
 fn a_plan_with_too_few_blocks_for_its_comparison_says_so() {
     let place = Place::empty();
     let seasons = plan(([127, 0, 0, 1], 862).into()) + "[[season]]\nname = \"other\"\n";

@@ -91,6 +91,35 @@ fn a_kill_and_ctrl_c_while_the_season_lasts_cost_only_what_was_cut_off() {
 }
 
 #[test]
+fn what_a_campaign_would_go_on_with_is_known_before_by_the_hour_and_by_what_is_complete() {
+    let at = |hour: i64| neph_model::Wall::from_unix_nanos(hour * 3_600_000_000_000);
+    let mut lab = Lab::new(PLAN, &[Fate::CtrlC]);
+    let (campaign, _) = lab.go().expect("interrupted");
+    let next = |lab: &Lab, hour| {
+        let past = lab.experiments();
+        crate::run::next_season(&lab.plan, &campaign, &past, at(hour))
+    };
+    assert_eq!(next(&lab, 1).as_deref(), Some("low"));
+    assert_eq!(next(&lab, 6).as_deref(), Some("high"));
+    // Neither is open: there is something to go on with all the same.
+    assert!(next(&lab, 3).is_some());
+    lab.go().expect("resumed");
+    assert_eq!(next(&lab, 1), None);
+
+    // Always open: the next is what was cut off, which is the second of the block.
+    let open = PLAN.replace("hours = \"01:00-02:00\"\n", "");
+    let open = open.replace("hours = \"06:00-22:00\"\n", "");
+    let mut lab = Lab::new(
+        &open.replace("seed = 5", "order = \"sequential\""),
+        &[Fate::Complete, Fate::CtrlC],
+    );
+    let (campaign, _) = lab.go().expect("interrupted");
+    let past = lab.experiments();
+    let next = crate::run::next_season(&lab.plan, &campaign, &past, at(0));
+    assert_eq!(next.as_deref(), Some("high"));
+}
+
+#[test]
 fn an_experiment_that_no_season_has_room_for_is_refused_before_anything_runs() {
     let text = PLAN.replace("messages = 10", "messages = 60");
     let source = neph_text::Source::new("p.toml", text);

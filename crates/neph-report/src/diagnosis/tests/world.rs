@@ -255,6 +255,7 @@ impl World {
             ],
             fleet: None,
             tally: Tally::default(),
+            response_p50: None,
             warnings: Vec::new(),
             anchors: anchors(self.steps && block == 1),
         };

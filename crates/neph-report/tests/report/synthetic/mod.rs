@@ -239,6 +239,7 @@ fn experiment(
             ..Tally::default()
         },
         warnings,
+        response_p50: None,
         anchors: Vec::new(),
     };
     let mut data = ExperimentData::new(experiment, index, &messages);

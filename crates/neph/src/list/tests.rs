@@ -1,0 +1,123 @@
+use neph_model::{
+    Campaign, Experiment, Fleet, FleetMessage, FleetOutcome, FleetReply, HostFacts, Instant, Lane,
+    Load, ProbeKind, Provenance, ReadBy, Tally,
+};
+use neph_store::{Access, open};
+
+use super::*;
+
+const MESSAGES: u32 = 9;
+
+/// A campaign of two fleets that have ended, of nine messages of 7 ms each; of `known` ones the median
+/// is kept.
+fn of_two_fleets(place: &str, known: &[Option<Span>; 2]) -> (Box<dyn Store>, Vec<Experiment>) {
+    let mut store = open(place, Access::Write).expect("a new workspace");
+    let campaign = Campaign::begun("fleets", Wall::from_unix_nanos(0));
+    let scenario = scenario();
+    store
+        .add_campaign(&campaign, std::slice::from_ref(&scenario))
+        .expect("added");
+    for (position, kept) in (0..).zip(known) {
+        let mut one = Experiment::begun(campaign.id, scenario.id, campaign.started);
+        one.position = position;
+        one.fleet = Some(fleet());
+        let mut recorder = store.begin(&one).expect("begun");
+        let messages: Vec<FleetMessage> = (0..MESSAGES).map(message).collect();
+        recorder.fleet(&messages).expect("recorded");
+        one.status = ExperimentStatus::Complete;
+        one.tally = Tally {
+            messages: MESSAGES.into(),
+            replies: MESSAGES.into(),
+            ..Tally::default()
+        };
+        one.response_p50 = *kept;
+        store
+            .finish(recorder, &one, &provenance(&one))
+            .expect("finished");
+    }
+    let experiments = store.experiments(campaign.id).expect("readable");
+    (store, experiments)
+}
+
+fn scenario() -> Scenario {
+    Scenario {
+        id: ScenarioId(1),
+        index: 0,
+        endpoint: "here".to_owned(),
+        target: "udp://127.0.0.1".to_owned(),
+        probe: ProbeKind::Udp,
+        interval: Span::from_millis(100),
+        request_size: neph_model::ByteSize(64),
+        response_size: neph_model::ByteSize(64),
+        messages: MESSAGES.into(),
+        parameters: BTreeMap::new(),
+        varied: Vec::new(),
+    }
+}
+
+fn fleet() -> Fleet {
+    Fleet {
+        probe: ProbeKind::Udp,
+        lanes: 1,
+        endpoints: Vec::new(),
+        interval: Span::from_millis(100),
+        renewal: None,
+        criteria: None,
+    }
+}
+
+fn message(seq: u32) -> FleetMessage {
+    FleetMessage {
+        lane: Lane(0),
+        source_port: 10_000,
+        seq,
+        sent: Instant::from_nanos(i64::from(seq) * 100_000_000),
+        late: Span::ZERO,
+        outcome: FleetOutcome::Reply(FleetReply {
+            round_trip: Span::from_millis(7),
+            read_by: ReadBy::Kernel,
+            at_peer: None,
+            ttl: None,
+            copies: 0,
+        }),
+    }
+}
+
+fn provenance(experiment: &Experiment) -> Provenance {
+    Provenance {
+        experiment: experiment.id,
+        version: String::new(),
+        commit: String::new(),
+        plan_hash: String::new(),
+        site: None,
+        host: HostFacts::default(),
+        load: Load::default(),
+        lateness_p50: None,
+        lateness_p99: None,
+    }
+}
+
+/// The medians, with `unread` messages to read at the most, and how many of them are left.
+fn medians(known: &[Option<Span>; 2], mut unread: u64) -> (Vec<Option<Span>>, u64) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (store, experiments) = of_two_fleets(&folder.path().display().to_string(), known);
+    let told = experiments.iter().map(|one| {
+        let seen = Seen::of(store.as_ref(), one, &mut unread).expect("readable");
+        assert_eq!(seen.messages, u64::from(MESSAGES));
+        seen.p50
+    });
+    (told.collect(), unread)
+}
+
+#[test]
+fn only_fleets_whose_median_was_not_kept_are_read_and_no_more_than_people_wait_for() {
+    let kept = Some(Span::from_millis(3));
+    assert_eq!(medians(&[kept, kept], 100), (vec![kept, kept], 100));
+    let (told, unread) = medians(&[kept, None], 100);
+    assert_eq!((told[0], unread), (kept, 91));
+    let read = told[1].expect("messages tell it").nanos();
+    assert!((7_000_000..=7_007_000).contains(&read), "{read}");
+    // Enough for one of them.
+    let (told, unread) = medians(&[None, None], 17);
+    assert_eq!((told[0].is_some(), told[1], unread), (true, None, 8));
+}
