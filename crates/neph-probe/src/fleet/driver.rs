@@ -8,6 +8,7 @@ use neph_model::{Instant, Lane, Own, Span};
 use neph_sys::clock;
 use neph_sys::stamp::KeepAwake;
 
+use super::gaps::Gaps;
 use super::reports::FleetReports;
 use super::rota::Rota;
 use super::session::{Event, Session};
@@ -20,8 +21,6 @@ use crate::stop::Stop;
 
 /// From the sockets' opening to the first message: receive stamps are switched on by then.
 const SETTLE: Span = Span::from_millis(20);
-/// What a few sends at a time, after a sleep that was a little long, may be late together.
-const FORGIVEN: Span = Span::from_micros(120);
 /// What has come is read this often at least, however dense the schedule. Much less than a socket's
 /// buffer holds.
 const READING: Span = Span::from_millis(4);
@@ -60,10 +59,8 @@ pub(super) fn drive(
         reports,
         clock: StampClock::new(),
         events: Vec::with_capacity(BATCH),
-        least_gap: spec.least_gap().max(catching_up(rota.gap())),
-        together: rota.gap().times(i64::from(rota.together()) - 1),
+        gaps: Gaps::new(rota.gap(), rota.together(), spec.least_gap()),
         reading: reading(rota.gap()),
-        slot: moment,
         read: moment,
         told: moment,
         woken: moment,
@@ -75,12 +72,6 @@ pub(super) fn drive(
     driver.run(stop);
     driver.finish();
     Ok(())
-}
-
-/// Who was held up catches up a quarter faster than the schedule, not all at once: a burst would
-/// measure itself.
-fn catching_up(gap: Span) -> Span {
-    Span::from_nanos(gap.nanos() / 5 * 4)
 }
 
 /// How long what has come may wait to be read.
@@ -95,13 +86,9 @@ struct Driver {
     reports: FleetReports,
     clock: StampClock,
     events: Vec<Event>,
-    /// From one send to the next, whatever is due; those that go together may come so much earlier.
-    least_gap: Span,
-    together: Span,
+    gaps: Gaps,
     /// How long what has come may wait to be read.
     reading: Span,
-    /// When the last message was to go, or not much before it went.
-    slot: Instant<Own>,
     /// When what had come was last read, and what was finished told.
     read: Instant<Own>,
     told: Instant<Own>,
@@ -156,7 +143,7 @@ impl Driver {
     /// When the next message may go.
     fn due(&self) -> Option<Instant<Own>> {
         let due = self.session.next_due()?;
-        Some(due.max(self.slot + self.least_gap - self.together))
+        Some(self.gaps.earliest(due))
     }
 
     fn is_due(&self, now: Instant<Own>) -> bool {
@@ -167,8 +154,7 @@ impl Driver {
         let Some(departure) = self.session.departure() else {
             return;
         };
-        let slot = departure.due.max(self.slot + self.least_gap);
-        self.slot = slot.max(at - FORGIVEN);
+        self.gaps.go(departure.due, at);
         let Some(port) = departure.port.or_else(|| self.prepare()) else {
             self.session.sending(at);
             self.session.not_sent();

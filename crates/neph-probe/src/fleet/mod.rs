@@ -8,6 +8,7 @@ mod connect;
 mod driver;
 mod established;
 mod flows;
+mod gaps;
 mod held;
 mod link;
 mod ports;
