@@ -1,8 +1,5 @@
 -- Version 5: what a fleet finds besides its messages is kept as it comes: each route with the path
--- change that it was traced for, and the transfers on the ports of its latency classes. And its median
--- is kept when it ends.
-
-ALTER TABLE experiments ADD COLUMN response_p50_ns INTEGER;   -- NULL: not of a fleet, lost, or not kept
+-- change that it was traced for, and the transfers on the ports of its latency classes.
 
 CREATE TABLE traced_route (
     id              INTEGER PRIMARY KEY,
