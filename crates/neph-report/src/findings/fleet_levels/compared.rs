@@ -2,14 +2,17 @@
 
 use std::collections::BTreeMap;
 
-use neph_flows::{FleetView, Measure, NoValue, PairView, SeasonShift, Values, compare_seasons};
+use neph_flows::{FleetView, Measure, NoValue, PairView};
 use neph_model::{Scenario, Span};
-use neph_stats::{Level, Shift, Sorted, Verdict, Wanted, Yardstick, holm, quantile_needs, verdict};
+use neph_stats::{
+    Level, LevelShift, Verdict, holm, median_of_levels, quantile_needs, shift_of_blocks,
+    shift_of_levels,
+};
 
 use crate::axis::percent;
 use crate::data::{Factor, factors};
 use crate::figure::{Group, groups};
-use crate::findings::compare::{ALPHA, blocks_needed, median};
+use crate::findings::compare::{blocks_needed, median, verdict_of};
 use crate::{CampaignData, PlotSettings};
 
 /// Path changes differ if by so much of the first level's.
@@ -25,7 +28,8 @@ pub(crate) struct Compared {
     pub(crate) measure: Measure,
     /// The medians over experiments: of this level and of the first one.
     pub(crate) medians: [Level; 2],
-    pub(crate) shift: SeasonShift,
+    /// This level minus the first one.
+    pub(crate) test: LevelShift,
     /// The smallest difference that matters.
     pub(crate) least: f64,
     /// Whether both levels were measured in the same blocks.
@@ -52,7 +56,7 @@ pub(crate) fn compared(data: &CampaignData, settings: &PlotSettings) -> Vec<Agai
     let mut found = of_each_group(data, settings);
     let mut family: Vec<&mut Compared> =
         found.iter_mut().flat_map(|one| &mut one.compared).collect();
-    let p_values: Vec<f64> = family.iter().map(|one| one.shift.p).collect();
+    let p_values: Vec<f64> = family.iter().map(|one| one.test.p).collect();
     let corrected = holm(&p_values).expect("a test's p values lie between 0 and 1");
     for (one, p) in family.iter_mut().zip(corrected) {
         one.judge(p);
@@ -228,16 +232,16 @@ fn endpoints(data: &CampaignData, settings: &PlotSettings, scenario: usize) -> V
 
 /// Block by block where any block has both levels, else all of one against all of the other.
 fn compare(measure: Measure, first: &ByBlock, other: &ByBlock) -> Option<Compared> {
-    let both = first
+    let both = other
         .iter()
-        .filter_map(|(block, one)| Some((*one, *other.get(block)?)));
+        .filter_map(|(block, one)| Some((*one, *first.get(block)?)));
     let both: Vec<(Level, Level)> = both.collect();
     let paired = !both.is_empty();
-    let (ones, others): (Vec<Level>, Vec<Level>) = if paired {
+    let (others, ones): (Vec<Level>, Vec<Level>) = if paired {
         both.iter().copied().unzip()
     } else {
         let all = |levels: &ByBlock| levels.values().copied().collect();
-        (all(first), all(other))
+        (all(other), all(first))
     };
     let least = match measure {
         Measure::Changes => {
@@ -246,15 +250,16 @@ fn compare(measure: Measure, first: &ByBlock, other: &ByBlock) -> Option<Compare
         }
         Measure::Inflation | Measure::Unfairness => SHARE_OF_LATENCY,
     };
-    let values = if paired {
-        Values::Paired(&both)
+    let test = if paired {
+        shift_of_blocks(&both)
     } else {
-        Values::Apart(&ones, &others)
+        shift_of_levels(&others, &ones)
     };
+    let middle = |levels: Vec<Level>| median_of_levels(levels).ok();
     Some(Compared {
         measure,
-        medians: [middle(&others)?, middle(&ones)?],
-        shift: compare_seasons(values).ok()?,
+        test: test.ok()?,
+        medians: [middle(others)?, middle(ones)?],
         least,
         paired,
         p_holm: 1.0,
@@ -262,26 +267,10 @@ fn compare(measure: Measure, first: &ByBlock, other: &ByBlock) -> Option<Compare
     })
 }
 
-/// The median; what was lost is above every number.
-fn middle(levels: &[Level]) -> Option<Level> {
-    let mut known: Vec<f64> = levels.iter().filter_map(|one| one.number()).collect();
-    let lost = levels.len() - known.len();
-    neph_stats::median(Sorted::sort(&mut known).ok()?, lost).ok()
-}
-
 impl Compared {
     /// What may be said of it with this p after Holm's correction.
     fn judge(&mut self, p: f64) {
-        let shift = Shift {
-            estimate: self.shift.shift,
-            interval: self.shift.interval,
-        };
-        let yardstick = Yardstick {
-            minimum_effect: self.least,
-            alpha: ALPHA,
-            wanted: Wanted::Lower,
-        };
         self.p_holm = p;
-        self.verdict = verdict(shift, p, yardstick).unwrap_or(Verdict::Inconclusive);
+        self.verdict = verdict_of(self.test.shift, p, self.least);
     }
 }

@@ -1,0 +1,120 @@
+//! What is compared between two seasons, a time of low load and one of high load, or between any two
+//! sets of experiments: one number of an experiment.
+//!
+//! The unit is the experiment, not the flow and not the message: flows of one experiment share the
+//! network's mood. The comparison itself is `neph-stats`'.
+
+use neph_stats::{Level, Sorted, median, quantile_needs};
+
+use crate::latency::Latency;
+use crate::view::{Fairness, FleetView};
+
+/// The quantile over flows that is held against their median.
+const SLOW: f64 = 0.95;
+
+/// What is compared between seasons: one number of an experiment and pair.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Measure {
+    /// Path changes per flow and hour, of the time in which they could be told.
+    Changes,
+    /// Highest over lowest latency class.
+    Inflation,
+    /// p95 over flows above p50 over flows, as a share of p50: the median over bins.
+    Unfairness,
+}
+
+/// Why an experiment has no value of a measure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NoValue {
+    /// It has not so many flows in any bin of time.
+    TooFewFlows {
+        /// How many it takes.
+        needs: usize,
+    },
+    /// Nothing that could be compared was seen.
+    Unseen,
+}
+
+impl Measure {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Changes, Self::Inflation, Self::Unfairness];
+
+    /// Its name on screen.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Changes => "path changes per flow and hour",
+            Self::Inflation => "latency inflation",
+            Self::Unfairness => "unfairness (p95 over p50)",
+        }
+    }
+
+    /// Its value in one experiment for one endpoint.
+    ///
+    /// # Errors
+    /// Why it has none.
+    pub fn of(self, view: &FleetView, endpoint: usize) -> Result<Level, NoValue> {
+        let pair = view.pairs.get(endpoint).ok_or(NoValue::Unseen)?;
+        let value = match self {
+            Self::Changes => pair.changes_per_flow_hour(),
+            Self::Inflation => pair.inflation.map(|inflation| inflation.ratio),
+            Self::Unfairness => {
+                let bins = view.fairness.get(endpoint).ok_or(NoValue::Unseen)?;
+                return unfairness(bins);
+            }
+        };
+        value.map(Level::At).ok_or(NoValue::Unseen)
+    }
+}
+
+/// Of the bins that have flows enough; one whose p95 falls on a lost flow is above all others.
+fn unfairness(bins: &[Fairness]) -> Result<Level, NoValue> {
+    let needs = quantile_needs(SLOW).map_err(|_| NoValue::Unseen)?;
+    let enough = || bins.iter().filter(|bin| bin.flows as usize >= needs);
+    if enough().next().is_none() {
+        return Err(NoValue::TooFewFlows { needs });
+    }
+    let lost = enough().filter(|bin| bin.latency[2] == Latency::Lost);
+    let gap = |bin: &Fairness| {
+        let (middle, slow) = (bin.latency[1].took()?, bin.latency[2].took()?);
+        (middle.nanos() > 0).then(|| slow.secs_f64() / middle.secs_f64() - 1.0)
+    };
+    let mut gaps: Vec<f64> = enough().filter_map(gap).collect();
+    let lost = lost.count();
+    let sorted = Sorted::sort(&mut gaps).map_err(|_| NoValue::Unseen)?;
+    median(sorted, lost).map_err(|_| NoValue::Unseen)
+}
+
+#[cfg(test)]
+mod tests {
+    use neph_model::{Instant, Span};
+
+    use super::*;
+
+    fn bin(flows: u32, latency: [i64; 3]) -> Fairness {
+        let [p50, p95, p99] = latency.map(|millis| Latency::Took(Span::from_millis(millis)));
+        Fairness {
+            from: Instant::from_nanos(0),
+            flows,
+            lost: 0,
+            latency: [p50, p50, p95, p99, p99],
+            changes: Some(0),
+            base: None,
+        }
+    }
+
+    #[test]
+    fn unfairness_takes_the_flows_that_p95_takes_and_counts_what_is_lost() {
+        let few = [bin(58, [10, 30, 30])];
+        assert_eq!(unfairness(&few), Err(NoValue::TooFewFlows { needs: 59 }));
+        let mut bins = [10, 12, 14].map(|p95| bin(59, [10, p95, 30])).to_vec();
+        // Bins with too few flows, as when a measurement ends, do not count.
+        bins.push(bin(5, [10, 90, 90]));
+        assert_eq!(unfairness(&bins), Ok(Level::At(12.0 / 10.0 - 1.0)));
+        let mut lost = bin(59, [10, 10, 10]);
+        lost.latency[2] = Latency::Lost;
+        bins.extend([lost; 2]);
+        assert_eq!(unfairness(&bins), Ok(Level::At(14.0 / 10.0 - 1.0)));
+        bins.extend([lost; 2]);
+        assert_eq!(unfairness(&bins), Ok(Level::Censored));
+    }
+}
