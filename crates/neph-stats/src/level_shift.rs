@@ -122,9 +122,10 @@ fn numbers(levels: &[Level]) -> Vec<f64> {
     levels.iter().map(number).collect()
 }
 
-/// What a test made of differences, infinite where endless ones decided it.
+/// What a test made of differences, infinite where endless ones decided it: the mean of two of which
+/// one is itself the mean of an endless and another one is about a quarter of [`ENDLESS`].
 fn undone(value: f64) -> f64 {
-    if value.abs() > ENDLESS / 4.0 {
+    if value.abs() > ENDLESS / 8.0 {
         f64::INFINITY.copysign(value)
     } else {
         value
@@ -177,6 +178,15 @@ mod tests {
         assert_eq!(ends(&told), Some((1.0, f64::INFINITY)));
         let turned = shift_of_blocks(&paired(&at(&ONE_TO_SIX), &candidate)).unwrap();
         assert_eq!(ends(&turned), Some((f64::NEG_INFINITY, -1.0)));
+    }
+
+    /// Differences of -3, -1 and one without end: of six means the third is -1 and the fourth that of
+    /// -3 and what has no end.
+    #[test]
+    fn half_way_to_what_has_no_end_there_is_no_number() {
+        let candidate = [Level::At(1.0), Level::At(3.0), Level::Censored];
+        let told = shift_of_blocks(&paired(&candidate, &at(&[4.0; 3]))).unwrap();
+        assert_eq!(told.shift.estimate, f64::INFINITY);
     }
 
     /// 5, 6, 7 and a lost one against 1 to 4: of 16 differences the 8th and 9th are 4, the least is 1;
