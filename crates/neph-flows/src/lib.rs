@@ -26,6 +26,7 @@ mod look;
 mod measure;
 mod medians;
 mod order;
+mod over_flows;
 mod pair;
 mod persistence;
 mod routes;
@@ -48,6 +49,7 @@ pub use dissect::{Dissected, DissectedOutcome, DissectedSample, Dissector};
 pub use latency::Latency;
 pub use measure::{Measure, NoValue};
 pub use neph_stats::StatsError;
+pub use over_flows::{FlowQuantile, OverBins};
 pub use pair::{
     Bimodality, Curve, CurvePoint, Hidden, Inflation, Moved, PairView, Share, ShareBin,
 };

@@ -4,13 +4,13 @@
 //! The unit is the experiment, not the flow and not the message: flows of one experiment share the
 //! network's mood. The comparison itself is `neph-stats`'.
 
-use neph_stats::{Level, Sorted, median, quantile_needs};
+use neph_stats::Level;
 
-use crate::latency::Latency;
+use crate::over_flows::{FlowQuantile, OverBins};
 use crate::view::{Fairness, FleetView};
 
 /// The quantile over flows that is held against their median.
-const SLOW: f64 = 0.95;
+const SLOW: FlowQuantile = FlowQuantile::P95;
 
 /// What is compared between seasons: one number of an experiment and pair.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -29,7 +29,7 @@ pub enum NoValue {
     /// It has not so many flows in any bin of time.
     TooFewFlows {
         /// How many it takes.
-        needs: usize,
+        needs: u32,
     },
     /// Nothing that could be compared was seen.
     Unseen,
@@ -45,6 +45,14 @@ impl Measure {
             Self::Changes => "path changes per flow and hour",
             Self::Inflation => "latency inflation",
             Self::Unfairness => "unfairness (p95 over p50)",
+        }
+    }
+
+    /// How many flows it takes.
+    pub const fn needs(self) -> u32 {
+        match self {
+            Self::Changes | Self::Inflation => 1,
+            Self::Unfairness => SLOW.needs(),
         }
     }
 
@@ -68,20 +76,12 @@ impl Measure {
 
 /// Of the bins that have flows enough; one whose p95 falls on a lost flow is above all others.
 fn unfairness(bins: &[Fairness]) -> Result<Level, NoValue> {
-    let needs = quantile_needs(SLOW).map_err(|_| NoValue::Unseen)?;
-    let enough = || bins.iter().filter(|bin| bin.flows as usize >= needs);
-    if enough().next().is_none() {
+    if !bins.iter().any(|bin| bin.has_enough(SLOW)) {
+        let needs = SLOW.needs();
         return Err(NoValue::TooFewFlows { needs });
     }
-    let lost = enough().filter(|bin| bin.latency[2] == Latency::Lost);
-    let gap = |bin: &Fairness| {
-        let (middle, slow) = (bin.latency[1].took()?, bin.latency[2].took()?);
-        (middle.nanos() > 0).then(|| slow.secs_f64() / middle.secs_f64() - 1.0)
-    };
-    let mut gaps: Vec<f64> = enough().filter_map(gap).collect();
-    let lost = lost.count();
-    let sorted = Sorted::sort(&mut gaps).map_err(|_| NoValue::Unseen)?;
-    median(sorted, lost).map_err(|_| NoValue::Unseen)
+    let gap = OverBins::gap(bins, SLOW, FlowQuantile::P50).ok_or(NoValue::Unseen)?;
+    Ok(gap.level)
 }
 
 #[cfg(test)]
@@ -89,6 +89,7 @@ mod tests {
     use neph_model::{Instant, Span};
 
     use super::*;
+    use crate::latency::Latency;
 
     fn bin(flows: u32, latency: [i64; 3]) -> Fairness {
         let [p50, p95, p99] = latency.map(|millis| Latency::Took(Span::from_millis(millis)));

@@ -25,13 +25,7 @@ pub enum FlowQuantile {
 
 impl FlowQuantile {
     /// All of them.
-    pub const ALL: [Self; 5] = [
-        Self::Lowest,
-        Self::P50,
-        Self::P95,
-        Self::P99,
-        Self::Highest,
-    ];
+    pub const ALL: [Self; 5] = [Self::Lowest, Self::P50, Self::P95, Self::P99, Self::Highest];
 
     /// Those between the ends.
     pub const BETWEEN: [Self; 3] = [Self::P50, Self::P95, Self::P99];
@@ -175,7 +169,9 @@ mod tests {
 
     #[test]
     fn the_median_over_bins_is_of_those_with_flows_enough() {
-        let mut bins = [20, 24, 28].map(|p95| bin(59, [8, 10, p95, 30, 30])).to_vec();
+        let mut bins = [20, 24, 28]
+            .map(|p95| bin(59, [8, 10, p95, 30, 30]))
+            .to_vec();
         bins.extend([bin(58, [8, 10, 90, 90, 90]); 4]);
         let of = |bins: &[Fairness]| OverBins::median(bins, FlowQuantile::P95);
         let told = |level, bins| Some(OverBins { level, bins });

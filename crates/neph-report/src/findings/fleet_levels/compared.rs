@@ -5,8 +5,7 @@ use std::collections::BTreeMap;
 use neph_flows::{FleetView, Measure, NoValue, PairView};
 use neph_model::{Scenario, Span};
 use neph_stats::{
-    Level, LevelShift, Verdict, holm, median_of_levels, quantile_needs, shift_of_blocks,
-    shift_of_levels,
+    Level, LevelShift, Verdict, holm, median_of_levels, shift_of_blocks, shift_of_levels,
 };
 
 use crate::axis::percent;
@@ -81,9 +80,9 @@ pub fn blocks_to_compare(scenarios: &[Scenario]) -> Option<usize> {
 
 /// Unfairness takes many flows.
 fn measures_of(fleet: &Scenario) -> usize {
-    let flows = fleet.flows().map_or(1, |flows| flows as usize);
-    let enough = quantile_needs(0.95).is_ok_and(|needs| flows >= needs);
-    Measure::ALL.len() - usize::from(!enough)
+    let flows = fleet.flows().unwrap_or(1);
+    let takes = |measure: &&Measure| flows >= measure.needs();
+    Measure::ALL.iter().filter(takes).count()
 }
 
 /// Fleets that differ in one factor only. Two endpoints are two networks, whose paths have nothing to
@@ -155,7 +154,7 @@ impl Side<'_> {
     }
 
     /// How many flows unfairness takes, where no experiment has as many.
-    fn too_few_flows(&self) -> Option<usize> {
+    fn too_few_flows(&self) -> Option<u32> {
         let mut why =
             self.fleets.iter().map(
                 |(_, view)| match Measure::Unfairness.of(view, self.endpoint) {
