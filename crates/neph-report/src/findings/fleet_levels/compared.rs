@@ -4,23 +4,19 @@ use std::collections::BTreeMap;
 
 use neph_flows::{FleetView, Measure, NoValue, PairView};
 use neph_model::{Scenario, Span};
-use neph_stats::{
-    Level, LevelShift, Verdict, holm, median_of_levels, shift_of_blocks, shift_of_levels,
-};
+use neph_stats::{Level, LevelShift, Verdict, holm, median_of_levels};
 
+use super::samples::{ByBlock, Samples};
 use crate::axis::percent;
 use crate::data::{Factor, factors};
 use crate::figure::{Group, groups};
-use crate::findings::compare::{blocks_needed, median, verdict_of};
+use crate::findings::compare::{blocks_needed, verdict_of};
 use crate::{CampaignData, PlotSettings};
 
 /// Path changes differ if by so much of the first level's.
 const SHARE_OF_CHANGES: f64 = 0.05;
 /// Inflation and unfairness differ if by 5 % of the latency that they are told in.
 const SHARE_OF_LATENCY: f64 = 0.05;
-
-/// An experiment's value in each block.
-type ByBlock = BTreeMap<u32, Level>;
 
 /// One measure of one level against the first level.
 pub(crate) struct Compared {
@@ -108,39 +104,57 @@ fn of_each_group(data: &CampaignData, settings: &PlotSettings) -> Vec<Against> {
             continue;
         };
         let names = endpoints(data, settings, first.0);
+        let side = |(scenario, level): &'_ (usize, String), endpoint| {
+            Side::of(level, fleets(data, settings, *scenario), endpoint)
+        };
+        let firsts: Vec<Side<'_>> = (0..names.len()).map(|one| side(first, one)).collect();
         for other in others {
-            for (endpoint, name) in names.iter().enumerate() {
+            for ((endpoint, name), first) in names.iter().enumerate().zip(&firsts) {
                 // With one endpoint, the title names it already.
                 let title = match names.as_slice() {
                     [_] => group.title.clone(),
                     _ => format!("{}, {name}", group.title),
                 };
-                let sides = [first, other].map(|(scenario, level)| Side {
-                    level,
-                    fleets: fleets(data, settings, *scenario),
-                    endpoint,
-                });
-                found.push(Against::of(title, name, &sides));
+                found.push(Against::of(title, name, [first, &side(other, endpoint)]));
             }
         }
     }
     found
 }
 
+/// What a level's experiments have of a measure, by block.
+type Values = BTreeMap<u32, Result<Level, NoValue>>;
+
 /// A level's fleets, of which one endpoint is looked at.
 struct Side<'a> {
-    level: &'a str,
+    level: String,
     /// By block.
     fleets: Vec<(u32, &'a FleetView)>,
     endpoint: usize,
+    values: BTreeMap<Measure, Values>,
 }
 
-impl Side<'_> {
-    fn by_block(&self, measure: Measure) -> ByBlock {
-        let value = |(block, view): &(u32, &FleetView)| {
-            Some((*block, measure.of(view, self.endpoint).ok()?))
+impl<'a> Side<'a> {
+    fn of(level: &str, fleets: Vec<(u32, &'a FleetView)>, endpoint: usize) -> Self {
+        let values = |measure: Measure| {
+            let each = fleets.iter();
+            each.map(|(block, view)| (*block, measure.of(view, endpoint)))
+                .collect()
         };
-        self.fleets.iter().filter_map(value).collect()
+        let all = Measure::ALL.into_iter();
+        Self {
+            level: level.to_owned(),
+            values: all.map(|measure| (measure, values(measure))).collect(),
+            fleets,
+            endpoint,
+        }
+    }
+
+    /// The values that there are of a measure.
+    fn by_block(&self, measure: Measure) -> ByBlock {
+        let all = self.values.get(&measure).into_iter().flatten();
+        all.filter_map(|(block, value)| Some((*block, value.ok()?)))
+            .collect()
     }
 
     /// The share of the flows' time in which a queue hid path changes.
@@ -155,30 +169,35 @@ impl Side<'_> {
 
     /// How many flows unfairness takes, where no experiment has as many.
     fn too_few_flows(&self) -> Option<u32> {
-        let mut why =
-            self.fleets.iter().map(
-                |(_, view)| match Measure::Unfairness.of(view, self.endpoint) {
-                    Err(NoValue::TooFewFlows { needs }) => Some(needs),
-                    _ => None,
-                },
-            );
-        let first = why.next()??;
-        why.all(|one| one.is_some()).then_some(first)
+        let mut why = self.values.get(&Measure::Unfairness)?.values();
+        let Some(Err(NoValue::TooFewFlows { needs })) = why.next() else {
+            return None;
+        };
+        why.all(|one| matches!(one, Err(NoValue::TooFewFlows { .. })))
+            .then_some(*needs)
     }
 }
 
 impl Against {
-    fn of(title: String, endpoint: &str, [first, other]: &[Side<'_>; 2]) -> Self {
-        let compared = Measure::ALL
-            .into_iter()
-            .filter_map(|m| compare(m, &first.by_block(m), &other.by_block(m)));
+    fn of(title: String, endpoint: &str, [first, other]: [&Side<'_>; 2]) -> Self {
+        let mut limits = limits(first, other);
+        let mut compared = Vec::new();
+        for measure in Measure::ALL {
+            let samples = Samples::of(&other.by_block(measure), &first.by_block(measure));
+            if samples.are_lost() {
+                let measure = measure.name();
+                limits.push(format!("Both lost too much for {measure} to be compared"));
+            } else {
+                compared.extend(compare(measure, &samples));
+            }
+        }
         Self {
             title,
-            level: other.level.to_owned(),
-            first: first.level.to_owned(),
+            level: other.level.clone(),
+            first: first.level.clone(),
             endpoint: endpoint.to_owned(),
-            compared: compared.collect(),
-            limits: limits(first, other),
+            compared,
+            limits,
         }
     }
 }
@@ -229,38 +248,23 @@ fn endpoints(data: &CampaignData, settings: &PlotSettings, scenario: usize) -> V
         .collect()
 }
 
-/// Block by block where any block has both levels, else all of one against all of the other.
-fn compare(measure: Measure, first: &ByBlock, other: &ByBlock) -> Option<Compared> {
-    let both = other
-        .iter()
-        .filter_map(|(block, one)| Some((*one, *first.get(block)?)));
-    let both: Vec<(Level, Level)> = both.collect();
-    let paired = !both.is_empty();
-    let (others, ones): (Vec<Level>, Vec<Level>) = if paired {
-        both.iter().copied().unzip()
-    } else {
-        let all = |levels: &ByBlock| levels.values().copied().collect();
-        (all(other), all(first))
+/// `None` where there is nothing to compare.
+fn compare(measure: Measure, samples: &Samples) -> Option<Compared> {
+    let (others, firsts) = samples.sides();
+    let medians = [others, firsts].map(|side| median_of_levels(side).ok());
+    let [Some(other), Some(first)] = medians else {
+        return None;
     };
     let least = match measure {
-        Measure::Changes => {
-            let mut known: Vec<f64> = ones.iter().filter_map(|one| one.number()).collect();
-            SHARE_OF_CHANGES * median(&mut known)?
-        }
+        Measure::Changes => SHARE_OF_CHANGES * first.number()?,
         Measure::Inflation | Measure::Unfairness => SHARE_OF_LATENCY,
     };
-    let test = if paired {
-        shift_of_blocks(&both)
-    } else {
-        shift_of_levels(&others, &ones)
-    };
-    let middle = |levels: Vec<Level>| median_of_levels(levels).ok();
     Some(Compared {
         measure,
-        test: test.ok()?,
-        medians: [middle(others)?, middle(ones)?],
+        test: samples.test().ok()?,
+        medians: [other, first],
         least,
-        paired,
+        paired: samples.are_paired(),
         p_holm: 1.0,
         verdict: Verdict::Inconclusive,
     })

@@ -5,6 +5,7 @@
 //! the sentences; what they rest on is `compared`'s.
 
 mod compared;
+mod samples;
 
 use neph_flows::Measure;
 use neph_stats::Verdict;
