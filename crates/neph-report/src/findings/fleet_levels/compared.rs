@@ -86,8 +86,7 @@ fn measures_of(fleet: &Scenario) -> usize {
 fn compared_groups(scenarios: &[Scenario], fleets: &[usize]) -> Vec<Group> {
     let shown: Vec<&Scenario> = fleets.iter().map(|index| &scenarios[*index]).collect();
     let mut found = factors(&shown);
-    let place = [Factor::Endpoint, Factor::Parameter("from".to_owned())];
-    found.retain(|factor| !place.contains(factor));
+    found.retain(|factor| !factor.is_place());
     let of = |factor: &Factor| groups(scenarios, fleets, factor);
     found.iter().flat_map(of).collect()
 }
