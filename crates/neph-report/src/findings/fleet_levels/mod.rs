@@ -15,7 +15,7 @@ pub(crate) use compared::{Against, Compared, compared};
 
 use super::compare::{IMMEASURABLY, blocks_needed, interval_in_words, told_by};
 use super::{Finding, FindingKind, plural, real};
-use crate::axis::count;
+use crate::axis::{count, signed};
 use crate::{CampaignData, PlotSettings};
 
 /// For each group of scenarios, a sentence for each level beside the first.
@@ -75,14 +75,10 @@ impl Compared {
     /// A difference as a number; the two that are shares are told in hundredths.
     fn number(&self, difference: f64) -> String {
         told_by(difference, |difference| {
-            let (told, zero) = match self.measure {
-                Measure::Changes => (format!("{difference:.2}"), "-0.00"),
-                Measure::Inflation | Measure::Unfairness => {
-                    (format!("{:.1}", difference * 100.0), "-0.0")
-                }
-            };
-            let sign = if told == zero { "" } else { "−" };
-            told.replacen('-', sign, 1)
+            signed(&match self.measure {
+                Measure::Changes => format!("{difference:.2}"),
+                Measure::Inflation | Measure::Unfairness => format!("{:.1}", difference * 100.0),
+            })
         })
     }
 
