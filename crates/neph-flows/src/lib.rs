@@ -42,7 +42,7 @@ mod world;
 
 pub use advice::{Advice, AdvisedPort, BestOf, CAUTION, Counsel, Guide, advise};
 pub use backtest::{Against, Horizon};
-pub use completion::{Completion, completions, turns};
+pub use completion::{Completion, completions, completions_of, turns};
 pub use detectors::{AllDetected, Detected, Detecting, Detector};
 pub use digest::{Digest, PathNews};
 pub use dissect::{Dissected, DissectedOutcome, DissectedSample, Dissector};
