@@ -8,8 +8,8 @@ use crate::plan::{Plan, ThroughputServer};
 /// Where a scenario is measured from: the site that it names, else the lab's prober; this host as
 /// it is without a lab.
 pub(crate) fn site_of(plan: &Plan, scenario: &Scenario) -> Option<String> {
-    let from = scenario.parameters.get("from").cloned();
-    from.or_else(|| plan.lab.as_ref().map(|lab| lab.prober.value.clone()))
+    let site = scenario.site().map(str::to_owned);
+    site.or_else(|| plan.lab.as_ref().map(|lab| lab.prober.value.clone()))
 }
 
 /// The sites that an endpoint is measured from, in the order of the matrix.

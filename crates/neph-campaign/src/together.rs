@@ -28,8 +28,8 @@ pub fn groups(plan: &Plan, scenarios: &[Scenario]) -> Vec<u32> {
 
 /// What a fleet measures, whatever its pair.
 fn flow_set(scenario: &Scenario) -> String {
-    let pair = |name: &str| name == "from";
-    let parameters = scenario.parameters.iter().filter(|(name, _)| !pair(name));
+    let how = |name: &str| name != Scenario::SITE;
+    let parameters = scenario.parameters.iter().filter(|(name, _)| how(name));
     let parameters: Vec<String> = parameters.map(|(k, v)| format!("{k}={v}")).collect();
     format!(
         "{} {} {} {} {} {}",

@@ -88,11 +88,7 @@ impl Changes {
 
     /// Whether its flow met other routers than before.
     pub(crate) fn traced(&mut self, change: &PathChange, others: bool) {
-        let is_it = |kept: &&mut Kept| {
-            let known = &kept.change;
-            (known.lane, known.source_port, known.at)
-                == (change.lane, change.source_port, change.at)
-        };
+        let is_it = |kept: &&mut Kept| kept.change.id() == change.id();
         if let Some(known) = self.kept.iter_mut().rev().find(is_it) {
             known.change.evidence.trace = Some(others);
         }

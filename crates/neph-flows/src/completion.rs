@@ -60,13 +60,25 @@ pub fn turns(classes: &[Vec<u16>], of_each: u32) -> Vec<u16> {
     (0..of_each).flat_map(round).collect()
 }
 
-/// What the transfers to one endpoint say of each of its classes.
-pub fn completions(classes: usize, transfers: &[ClassTransfer]) -> Vec<Completion> {
-    let of_class = |class: usize| {
-        let own = transfers.iter().filter(|one| one.class == class);
-        completion(class, own.map(|one| &one.transfer))
-    };
-    let mut found: Vec<Completion> = (0..classes).map(of_class).collect();
+/// What the transfers to one endpoint say of its classes, up to the last one that has any.
+pub fn completions<'a>(transfers: impl IntoIterator<Item = &'a ClassTransfer>) -> Vec<Completion> {
+    completions_of(0, transfers)
+}
+
+/// The same of so many classes at least, those without transfers among them.
+pub fn completions_of<'a>(
+    classes: usize,
+    transfers: impl IntoIterator<Item = &'a ClassTransfer>,
+) -> Vec<Completion> {
+    let mut by_class: Vec<Vec<&PinnedTransfer>> = vec![Vec::new(); classes];
+    for one in transfers {
+        if by_class.len() <= one.class {
+            by_class.resize(one.class + 1, Vec::new());
+        }
+        by_class[one.class].push(&one.transfer);
+    }
+    let of_class = |(class, own): (usize, Vec<&PinnedTransfer>)| completion(class, &own);
+    let mut found: Vec<Completion> = by_class.into_iter().enumerate().map(of_class).collect();
     let first = found.iter().find_map(|one| one.median);
     for one in &mut found {
         let both = first.zip(one.median);
@@ -75,7 +87,7 @@ pub fn completions(classes: usize, transfers: &[ClassTransfer]) -> Vec<Completio
     found
 }
 
-fn completion<'a>(class: usize, own: impl Iterator<Item = &'a PinnedTransfer>) -> Completion {
+fn completion(class: usize, own: &[&PinnedTransfer]) -> Completion {
     let mut by_port: BTreeMap<u16, Port> = BTreeMap::new();
     for one in own {
         by_port.entry(one.source_port).or_default().add(one.whole());
@@ -168,7 +180,7 @@ mod tests {
         let slow = (0..10).map(|n| transfer(9, Some(118 + n)));
         let fast = (0..10).map(|n| transfer(1 + u16::from(n > 4), Some(100 + n)));
         let all: Vec<ClassTransfer> = slow.chain(fast).collect();
-        let found = completions(2, &all);
+        let found = completions(&all);
         assert_eq!((found[0].n, found[0].ports), (10, 2));
         assert_eq!((found[1].n, found[1].ports), (10, 1));
         assert_eq!(found[0].median, Some(Span::from_micros(104_500)));
@@ -190,7 +202,7 @@ mod tests {
         };
         let transfers = (0..30).map(|n| of_port(n % 10));
         let all: Vec<ClassTransfer> = transfers.collect();
-        let found = completions(1, &all);
+        let found = completions(&all);
         let millis = Span::from_millis;
         assert_eq!((found[0].n, found[0].ports), (30, 10));
         assert_eq!(found[0].interval, Some((millis(101), millis(108))));
@@ -203,7 +215,7 @@ mod tests {
             transfer(1, None),
             transfer(1, Some(12)),
         ];
-        let found = completions(2, &all);
+        let found = completions_of(2, &all);
         assert_eq!((found[0].n, found[0].failed), (3, 1));
         assert_eq!(found[0].median, Some(Span::from_millis(12)));
         assert_eq!(found[0].interval, None);
@@ -212,6 +224,6 @@ mod tests {
             (0, None, None)
         );
         let lost = [transfer(1, None), transfer(1, None), transfer(1, Some(12))];
-        assert_eq!(completions(1, &lost)[0].median, None);
+        assert_eq!(completions(&lost)[0].median, None);
     }
 }

@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use neph_model::{Fleet, FleetMessage, Instant, Lane, Own, Span};
+use neph_model::{ChangeId, Fleet, FleetMessage, Instant, Lane, Own, Span};
 use neph_stats::{
     BaseLatency, Detection as Rule, Price, StatsError, change_points, change_sample, window_minima,
 };
@@ -40,6 +40,17 @@ pub struct Detected {
     pub before: Span,
     /// The base latency since.
     pub after: Span,
+}
+
+impl Detected {
+    /// What tells it from the others of its fleet.
+    pub const fn id(&self) -> ChangeId {
+        ChangeId {
+            at: self.at,
+            lane: self.lane,
+            source_port: self.source_port,
+        }
+    }
 }
 
 /// What a detector found in a fleet's messages.

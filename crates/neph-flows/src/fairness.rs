@@ -12,6 +12,7 @@ use neph_stats::{Level, Sorted, rough_level};
 
 use crate::latency::Latency;
 use crate::medians::Medians;
+use crate::over_flows::FlowQuantile;
 use crate::settings::Settings;
 use crate::trip::Trip;
 
@@ -21,8 +22,6 @@ const MOST: usize = 1 << 18;
 const MOST_OPEN: u32 = 1 << 12;
 /// Of each endpoint so many are kept at least.
 const LEAST: usize = 64;
-/// A quantile that is told, in the order of [`Fairness::latency`](crate::Fairness).
-const QUANTILES: [f64; 3] = [0.5, 0.95, 0.99];
 
 /// What a closed bin leaves.
 #[derive(Clone, Copy, Debug)]
@@ -196,8 +195,8 @@ pub(crate) fn over_flows(values: &mut [f64], lost: usize) -> Option<[Latency; 5]
         Level::Censored => Latency::Lost,
     };
     let mut told = [Latency::Lost; 5];
-    for (place, p) in QUANTILES.into_iter().enumerate() {
-        told[place + 1] = took(rough_level(sorted, lost, p).ok()?);
+    for one in FlowQuantile::BETWEEN {
+        told[one as usize] = took(rough_level(sorted, lost, one.share()).ok()?);
     }
     let ends = (sorted.values().first(), sorted.values().last());
     told[0] = ends.0.map_or(Latency::Lost, |low| took(Level::At(*low)));

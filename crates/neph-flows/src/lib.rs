@@ -23,12 +23,13 @@ mod histories;
 mod lately;
 mod latency;
 mod look;
+mod measure;
 mod medians;
 mod order;
+mod over_flows;
 mod pair;
 mod persistence;
 mod routes;
-mod seasons;
 mod settings;
 mod share;
 mod spectrum;
@@ -41,17 +42,18 @@ mod world;
 
 pub use advice::{Advice, AdvisedPort, BestOf, CAUTION, Counsel, Guide, advise};
 pub use backtest::{Against, Horizon};
-pub use completion::{Completion, completions, turns};
+pub use completion::{Completion, completions, completions_of, turns};
 pub use detectors::{AllDetected, Detected, Detecting, Detector};
 pub use digest::{Digest, PathNews};
 pub use dissect::{Dissected, DissectedOutcome, DissectedSample, Dissector};
 pub use latency::Latency;
+pub use measure::{Measure, NoValue};
 pub use neph_stats::StatsError;
+pub use over_flows::{FlowQuantile, OverBins};
 pub use pair::{
     Bimodality, Curve, CurvePoint, Hidden, Inflation, Moved, PairView, Share, ShareBin,
 };
 pub use routes::diamond;
-pub use seasons::{Measure, NoValue, SeasonShift, Values, compare_seasons};
 pub use settings::{Detection, Settings};
 pub use view::{
     Class, Direction, Evidence, Fairness, FleetView, FlowHistory, FlowTally, LastMessages,

@@ -56,10 +56,23 @@ impl PairView {
     /// Path changes per flow and hour, of the time in which they could be told; `None` where there was
     /// none, or where flows lived too short for changes to be told.
     pub fn changes_per_flow_hour(&self) -> Option<f64> {
-        let hours = self.clear().secs_f64() / 3600.0;
+        Self::changes_per_flow_hour_of([self])
+    }
+
+    /// The same of several together, such as a pair's blocks; `None` too where any has flows that
+    /// lived too short.
+    pub fn changes_per_flow_hour_of<'a>(all: impl IntoIterator<Item = &'a Self>) -> Option<f64> {
+        let (mut clear, mut changes) = (Span::ZERO, 0);
+        for one in all {
+            if one.too_short {
+                return None;
+            }
+            clear += one.clear();
+            changes += one.clear_changes();
+        }
+        let hours = clear.secs_f64() / 3600.0;
         #[expect(clippy::cast_precision_loss, reason = "statistics")]
-        let changes = self.clear_changes() as f64;
-        (hours > 0.0 && !self.too_short).then(|| changes / hours)
+        (hours > 0.0).then(|| changes as f64 / hours)
     }
 
     /// The time in which path changes could be told, of all flows together.
@@ -284,8 +297,22 @@ mod tests {
         assert_eq!(pair.changes_per_flow_hour(), Some(2.0));
         let short = PairView {
             too_short: true,
-            ..pair
+            ..pair.clone()
         };
         assert_eq!(short.changes_per_flow_hour(), None);
+        assert_eq!(PairView::changes_per_flow_hour_of([&pair, &short]), None);
+    }
+
+    /// Two changes in an hour and none in three: half a one for each hour, and not one.
+    #[test]
+    fn several_together_have_the_rate_of_their_sums() {
+        let of = |hours: i64, changes| PairView {
+            watched: Span::from_secs(3600 * hours),
+            changes,
+            ..PairView::default()
+        };
+        let rate = PairView::changes_per_flow_hour_of([&of(1, 2), &of(3, 0)]);
+        assert_eq!(rate, Some(0.5));
+        assert_eq!(PairView::changes_per_flow_hour_of([]), None);
     }
 }

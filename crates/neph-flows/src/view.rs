@@ -3,7 +3,7 @@
 //!
 //! Everything here is a result. How it is found stands in the files beside this one.
 
-use neph_model::{Fleet, Instant, Lane, Own, Span};
+use neph_model::{ChangeId, Fleet, Instant, Lane, Own, Span};
 use serde::Serialize;
 
 use crate::advice::Advice;
@@ -218,6 +218,17 @@ pub struct PathChange {
     pub after: Span,
     /// What else speaks for it.
     pub evidence: Evidence,
+}
+
+impl PathChange {
+    /// What tells it from the others of its fleet.
+    pub const fn id(&self) -> ChangeId {
+        ChangeId {
+            at: self.at,
+            lane: self.lane,
+            source_port: self.source_port,
+        }
+    }
 }
 
 /// A latency class: flows whose base latency is the same, so probably a path.

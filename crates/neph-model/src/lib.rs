@@ -51,7 +51,7 @@ pub use stage::{Stage, StageSet};
 pub use tcp_state::TcpState;
 pub use throughput::{Throughput, ThroughputSecond};
 pub use time::{Anchor, Clock, Instant, Own, Peer, Span, Wall};
-pub use traced_route::{LatestRoutes, TracedChange, TracedRoute};
+pub use traced_route::{ChangeId, LatestRoutes, TracedChange, TracedRoute};
 pub use traceroute::{Hop, Traceroute};
 pub use units::{BitRate, ByteSize};
 pub use warning::Warning;

@@ -38,6 +38,14 @@ pub struct Scenario {
 const FLOWS: &str = "flows";
 
 impl Scenario {
+    /// The parameter that names the site that a scenario is measured from.
+    pub const SITE: &'static str = "from";
+
+    /// The site that it is measured from, where the plan names one.
+    pub fn site(&self) -> Option<&str> {
+        self.parameters.get(Self::SITE).map(String::as_str)
+    }
+
     /// How many flows it has at a time, if it is a fleet.
     pub fn flows(&self) -> Option<u32> {
         self.parameters.get(FLOWS)?.parse().ok()

@@ -21,17 +21,38 @@ pub struct TracedRoute {
     pub change: Option<TracedChange>,
 }
 
+/// What tells a path change of a fleet from the others; ordered by time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ChangeId {
+    /// When the first message of the new latency was sent.
+    pub at: Instant<Own>,
+    /// The flow's place in the fleet.
+    pub lane: Lane,
+    /// Our port: with [`Fleet::renewal`] a lane has several flows, one after the other.
+    pub source_port: u16,
+}
+
 /// What a trace says of a path change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TracedChange {
-    /// When the first message of the new latency was sent: with lane and source port it tells which
-    /// change this is.
+    /// When the first message of the new latency was sent: see [`TracedRoute::change_id`].
     pub at: Instant<Own>,
     /// The path before it; `None` where it was left before it was traced.
     pub before: Option<PathHash>,
     /// Whether another router than before answered at some distance; `None` where nothing was known
     /// to compare.
     pub others: Option<bool>,
+}
+
+impl TracedRoute {
+    /// Which path change it was traced for; `None` if for none.
+    pub fn change_id(&self) -> Option<ChangeId> {
+        Some(ChangeId {
+            at: self.change?.at,
+            lane: self.lane,
+            source_port: self.route.source_port,
+        })
+    }
 }
 
 /// The latest route of each flow, gathered while routes pass by.

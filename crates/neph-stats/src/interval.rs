@@ -21,6 +21,15 @@ impl Interval {
         self.low <= value && value <= self.high
     }
 
+    /// The interval of the difference the other way round.
+    #[must_use]
+    pub fn turned(self) -> Self {
+        Self {
+            low: -self.high,
+            high: -self.low,
+        }
+    }
+
     /// Whether the whole interval lies strictly between `-reach` and `reach`.
     pub fn within(&self, reach: f64) -> bool {
         -reach < self.low && self.high < reach

@@ -39,6 +39,7 @@ mod holm;
 mod interval;
 mod jitter_shape;
 mod kruskal;
+mod level_shift;
 mod levels;
 mod mannwhitney;
 mod multipath;
@@ -86,6 +87,9 @@ pub use histogram::Histogram;
 pub use holm::holm;
 pub use interval::{CONFIDENCE, Interval};
 pub use kruskal::{GroupTest, kruskal};
+pub use level_shift::{
+    LevelShift, friedman_of_levels, median_of_levels, shift_of_blocks, shift_of_levels, tells_apart,
+};
 pub use mannwhitney::mann_whitney;
 pub use multipath::flows_to_rule_out;
 pub use proportion::{Proportion, proportion, share_interval};

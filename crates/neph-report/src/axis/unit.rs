@@ -42,6 +42,12 @@ impl TimeUnit {
     }
 }
 
+/// A number with the sign of typesetting; what was rounded to nothing has none.
+pub(crate) fn signed(rounded: &str) -> String {
+    let is_nothing = !rounded.contains(|digit: char| ('1'..='9').contains(&digit));
+    rounded.replacen('-', if is_nothing { "" } else { "−" }, 1)
+}
+
 /// Milliseconds in the unit that reads best: `0.8 µs`, `26.8 µs`, `4.21 ms`, `267.4 ms`, `1.80 s`.
 pub(crate) fn millis(value: f64) -> String {
     let text = match value.abs() {

@@ -28,6 +28,15 @@ impl Factor {
         }
     }
 
+    /// Whether it says where was measured, and not how: another endpoint or site is another network.
+    pub(crate) fn is_place(&self) -> bool {
+        match self {
+            Self::Endpoint => true,
+            Self::Parameter(name) => name == Scenario::SITE,
+            Self::Interval | Self::Size => false,
+        }
+    }
+
     /// Its level in a scenario, as people read it. Levels are compared by it: it rounds nothing.
     pub(crate) fn level(&self, scenario: &Scenario) -> String {
         match self {
@@ -72,6 +81,18 @@ mod tests {
     use neph_model::{ByteSize, ProbeKind, ScenarioId, Span};
 
     use super::*;
+
+    #[test]
+    fn an_endpoint_and_a_site_are_places() {
+        let site = Factor::Parameter(Scenario::SITE.to_owned());
+        assert!(Factor::Endpoint.is_place() && site.is_place());
+        let season = Factor::Parameter("season".to_owned());
+        assert!(
+            ![Factor::Interval, Factor::Size, season]
+                .iter()
+                .any(Factor::is_place)
+        );
+    }
 
     #[test]
     fn sizes_that_round_alike_are_two_levels() {

@@ -4,10 +4,7 @@
 use std::collections::BTreeMap;
 
 use neph_flows::PathChange;
-use neph_model::{Instant, Lane, Own, TracedRoute};
-
-/// What tells one change of a fleet from the others.
-type Which = (Instant<Own>, Lane, u16);
+use neph_model::{ChangeId, TracedRoute};
 
 /// The changes of a fleet, which traces speak for or against. However many routes there are, only
 /// the places of the changes are held.
@@ -15,7 +12,7 @@ type Which = (Instant<Own>, Lane, u16);
 pub(crate) struct Verdicts<'a> {
     changes: &'a mut [PathChange],
     /// Where each change stands; empty until a trace asks for one.
-    places: BTreeMap<Which, usize>,
+    places: BTreeMap<ChangeId, usize>,
 }
 
 impl<'a> Verdicts<'a> {
@@ -30,32 +27,28 @@ impl<'a> Verdicts<'a> {
     /// whose change is not told any more, say nothing.
     pub(crate) fn take(&mut self, routes: &[TracedRoute]) {
         for traced in routes {
-            let told = traced
-                .change
-                .and_then(|change| Some((change.at, change.others?)));
-            let Some((at, others)) = told else {
+            let others = traced.change.and_then(|change| change.others);
+            let Some((id, others)) = traced.change_id().zip(others) else {
                 continue;
             };
-            let which = (at, traced.lane, traced.route.source_port);
-            if let Some(place) = self.place(which) {
+            if let Some(place) = self.place(id) {
                 self.changes[place].evidence.trace = Some(others);
             }
         }
     }
 
-    fn place(&mut self, which: Which) -> Option<usize> {
+    fn place(&mut self, id: ChangeId) -> Option<usize> {
         if self.places.is_empty() {
-            let which = |change: &PathChange| (change.at, change.lane, change.source_port);
-            self.places = self.changes.iter().map(which).zip(0..).collect();
+            self.places = self.changes.iter().map(PathChange::id).zip(0..).collect();
         }
-        self.places.get(&which).copied()
+        self.places.get(&id).copied()
     }
 }
 
 #[cfg(test)]
 mod tests {
     use neph_flows::Evidence;
-    use neph_model::{FlowRoute, PathHash, Span, TraceEnd, TracedChange};
+    use neph_model::{FlowRoute, Instant, Lane, PathHash, Span, TraceEnd, TracedChange};
 
     use super::*;
 

@@ -109,10 +109,9 @@ impl<'a> Sight<'a> {
 impl Run<'_> {
     /// The site it was measured from; empty where the plan names none.
     pub(crate) fn site(&self) -> &str {
-        let told = self.scenario.parameters.get("from");
         let ran = self.experiment.provenance.as_ref();
-        let ran = ran.and_then(|provenance| provenance.site.as_ref());
-        told.or(ran).map_or("", String::as_str)
+        let ran = ran.and_then(|provenance| provenance.site.as_deref());
+        self.scenario.site().or(ran).unwrap_or("")
     }
 
     pub(crate) fn place(&self) -> Place {

@@ -6,7 +6,8 @@
 use std::collections::BTreeMap;
 
 use neph_stats::{
-    Interval, Level, Shift, Sorted, Verdict, Wanted, Yardstick, friedman, holm, verdict, wilcoxon,
+    Interval, Level, Shift, Sorted, Verdict, Wanted, Yardstick, friedman_of_levels, holm,
+    median_of_levels, shift_of_blocks, tells_apart, verdict,
 };
 
 use crate::axis::millis;
@@ -15,8 +16,6 @@ use crate::{CampaignData, Layer, PlotSettings};
 
 /// The level of significance of every sentence.
 pub(super) const ALPHA: f64 = 0.05;
-/// What stands for an infinite difference in a test, which wants numbers, in milliseconds: 30 years.
-const INFINITE: f64 = 1e12;
 
 /// The smallest difference that is worth a verdict.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -67,42 +66,30 @@ impl Comparison {
     pub(super) fn turned(mut self) -> Self {
         self.baseline += self.shift;
         self.shift = -self.shift;
-        self.interval = self.interval.map(|interval| Interval {
-            low: -interval.high,
-            high: -interval.low,
-        });
+        self.interval = self.interval.map(Interval::turned);
         self
+    }
+
+    /// Candidate minus baseline.
+    const fn apart(&self) -> Shift {
+        Shift {
+            estimate: self.shift,
+            interval: self.interval,
+        }
     }
 
     /// What may be said, given p after Holm's correction.
     fn verdict(&self, p: f64) -> Verdict {
-        let shift = Shift {
-            estimate: self.shift,
-            interval: self.interval,
-        };
-        let yardstick = Yardstick {
-            minimum_effect: self.least,
-            alpha: ALPHA,
-            wanted: Wanted::Lower,
-        };
-        verdict(shift, p, yardstick).unwrap_or(Verdict::Inconclusive)
+        verdict_of(self.apart(), p, self.least)
     }
 
     /// How far apart the two are: `12.0 ms (95 % interval 11.8 ms to 12.3 ms)`, without the
     /// interval where there is none.
     fn size_in_words(&self) -> String {
         if self.shift.is_infinite() {
-            return "immeasurably".to_owned();
+            return IMMEASURABLY.to_owned();
         }
-        let turned = self.shift < 0.0;
-        let interval = self.interval.map_or_else(String::new, |interval| {
-            let (low, high) = if turned {
-                (-interval.high, -interval.low)
-            } else {
-                (interval.low, interval.high)
-            };
-            format!(" (95 % interval {} to {})", told(low), told(high))
-        });
+        let interval = interval_in_words(self.apart(), told);
         format!("{}{interval}", told(self.shift.abs()))
     }
 
@@ -124,13 +111,47 @@ impl Comparison {
     }
 }
 
-/// Milliseconds, or that there is no end to them.
-pub(super) fn told(value: f64) -> String {
+/// How far what has no number lies from what has one.
+pub(super) const IMMEASURABLY: &str = "immeasurably";
+
+/// What may be said of a shift with this p after Holm's correction, where a difference of `least`
+/// matters and less is better.
+pub(super) fn verdict_of(shift: Shift, p: f64, least: f64) -> Verdict {
+    let yardstick = Yardstick {
+        minimum_effect: least,
+        alpha: ALPHA,
+        wanted: Wanted::Lower,
+    };
+    verdict(shift, p, yardstick).unwrap_or(Verdict::Inconclusive)
+}
+
+/// ` (95 % interval 11.8 ms to 12.3 ms)` of how far two lie apart, told without its sign; nothing
+/// where there is none.
+pub(super) fn interval_in_words(shift: Shift, told: impl Fn(f64) -> String) -> String {
+    let Some(interval) = shift.interval else {
+        return String::new();
+    };
+    let interval = if shift.estimate < 0.0 {
+        interval.turned()
+    } else {
+        interval
+    };
+    let (low, high) = (told(interval.low), told(interval.high));
+    format!(" (95 % interval {low} to {high})")
+}
+
+/// A difference, or that there is no end to it.
+pub(super) fn told_by(value: f64, told: impl Fn(f64) -> String) -> String {
     match value {
         f64::INFINITY => "∞".to_owned(),
         f64::NEG_INFINITY => "−∞".to_owned(),
-        value => millis(value),
+        value => told(value),
     }
+}
+
+/// Milliseconds, or that there is no end to them.
+pub(super) fn told(value: f64) -> String {
+    told_by(value, millis)
 }
 
 /// A sentence about what has no number; nothing if everything has one.
@@ -181,50 +202,24 @@ pub(super) fn medians_of_layer(
         .collect()
 }
 
-/// Candidate minus baseline; `None` if neither has a number.
-fn difference(candidate: Level, baseline: Level) -> Option<f64> {
-    match (candidate, baseline) {
-        (Level::At(one), Level::At(other)) => Some(one - other),
-        (Level::Censored, Level::At(_)) => Some(INFINITE),
-        (Level::At(_), Level::Censored) => Some(-INFINITE),
-        (Level::Censored, Level::Censored) => None,
-    }
-}
-
-/// A number that a test made of differences; infinite if infinite ones decided it: half of
-/// [`INFINITE`] is the least that a mean of two can then be.
-fn undone(value: f64) -> f64 {
-    if value.abs() > INFINITE / 4.0 {
-        f64::INFINITY.copysign(value)
-    } else {
-        value
-    }
-}
-
 /// Compares the blocks that both scenarios have; `None` without one in which either has a median.
 pub(super) fn compare(
     candidate: &Medians,
     baseline: &Medians,
     least: LeastEffect,
 ) -> Option<Comparison> {
-    let pairs: Vec<(f64, Level)> = candidate
-        .iter()
-        .filter_map(|(block, one)| {
-            let other = *baseline.get(block)?;
-            Some((difference(*one, other)?, other))
-        })
-        .collect();
-    let differences: Vec<f64> = pairs.iter().map(|(difference, _)| *difference).collect();
-    let test = wilcoxon(&differences, &vec![0.0; pairs.len()]).ok()?;
-    let baseline = middle(pairs.iter().map(|(_, baseline)| *baseline))?;
+    let both = candidate.iter();
+    let both = both.filter_map(|(block, one)| Some((*one, *baseline.get(block)?)));
+    let blocks: Vec<(Level, Level)> = both.filter(|block| tells_apart(*block)).collect();
+    let test = shift_of_blocks(&blocks).ok()?;
+    let baseline = median_of_levels(blocks.iter().map(|block| block.1)).ok()?;
+    // Infinite where those without a number decide it.
+    let baseline = baseline.number().unwrap_or(f64::INFINITY);
     Some(Comparison {
-        shift: undone(test.shift.estimate),
-        interval: test.shift.interval.map(|interval| Interval {
-            low: undone(interval.low),
-            high: undone(interval.high),
-        }),
+        shift: test.shift.estimate,
+        interval: test.shift.interval,
         p: test.p,
-        blocks: pairs.len(),
+        blocks: blocks.len(),
         baseline,
         least: least.beside(baseline),
     })
@@ -234,23 +229,12 @@ pub(super) fn compare(
 /// from the others. `None` for fewer than three, for which [`compare`] is the test.
 pub(super) fn any_differs<'m>(scenarios: impl Iterator<Item = &'m Medians>) -> Option<f64> {
     let columns: Vec<&Medians> = scenarios.filter(|medians| !medians.is_empty()).collect();
-    let row = |block: &u32| -> Option<Vec<f64>> {
-        let levels = columns.iter().map(|medians| medians.get(block));
-        levels
-            .map(|level| Some(level?.number().unwrap_or(INFINITE)))
-            .collect()
+    let row = |block: &u32| -> Option<Vec<Level>> {
+        let levels = columns.iter().map(|medians| medians.get(block).copied());
+        levels.collect()
     };
-    let rows: Vec<Vec<f64>> = columns.first()?.keys().filter_map(row).collect();
-    friedman(&rows).ok().map(|test| test.p)
-}
-
-/// The median of medians, infinite where those without a number decide it.
-fn middle(medians: impl Iterator<Item = Level> + Clone) -> Option<f64> {
-    let mut known: Vec<f64> = medians.clone().filter_map(Level::number).collect();
-    let censored = medians.count() - known.len();
-    let sample = Sorted::sort(&mut known).ok()?;
-    let level = neph_stats::median(sample, censored).ok()?;
-    Some(level.number().unwrap_or(f64::INFINITY))
+    let rows: Vec<Vec<Level>> = columns.first()?.keys().filter_map(row).collect();
+    friedman_of_levels(&rows).ok().map(|test| test.p)
 }
 
 /// The p values after Holm's correction.

@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 use neph_stats::Level;
 
-use crate::axis::{count, percent};
+use crate::axis::{count, percent, signed};
 use crate::table::{Cell, FLEETS, Layer, QuantileCell, SummaryRow, Table, notes};
 
 /// Longer tables are folded.
@@ -103,13 +103,7 @@ pub(crate) fn number(value: f64) -> String {
         v if v < 999.995 => format!("{value:.2}"),
         _ => format!("{value:.1}"),
     };
-    // What rounds to nothing has no sign.
-    let sign = if text.contains(|digit: char| ('1'..='9').contains(&digit)) {
-        "−"
-    } else {
-        ""
-    };
-    text.replacen('-', sign, 1)
+    signed(&text)
 }
 
 /// The tables of fleets: a part for each scenario, in it what each table says of it.

@@ -1,7 +1,7 @@
 //! Fleets that differ in one parameter only, such as the season, held against each other in numbers.
 
 use neph_flows::Measure;
-use neph_stats::{Level, Verdict};
+use neph_stats::{Interval, Level, Verdict};
 
 use super::cells::{Cell, Column, Table};
 use crate::findings::{Against, Compared, compared};
@@ -52,9 +52,14 @@ pub(super) fn table(data: &CampaignData, settings: &PlotSettings) -> Table {
 
 fn row(against: &Against, one: &Compared) -> Vec<Cell> {
     let text = |words: &str| Cell::Text(words.to_owned());
-    let (n_against, n) = one.shift.n;
+    let (n_against, n) = one.test.n;
     let [median, median_against] = one.medians.map(|level| of(one.measure, level));
-    let interval = one.shift.interval;
+    let shift = one.test.shift;
+    let end = |of: fn(Interval) -> f64| {
+        shift
+            .interval
+            .map_or(Cell::Absent, |all| difference(of(all)))
+    };
     vec![
         text(&against.title),
         text(&against.endpoint),
@@ -66,10 +71,10 @@ fn row(against: &Against, one: &Compared) -> Vec<Cell> {
         text(if one.paired { "yes" } else { "no" }),
         median,
         median_against,
-        difference(one.shift.shift),
-        interval.map_or(Cell::Absent, |interval| difference(interval.low)),
-        interval.map_or(Cell::Absent, |interval| difference(interval.high)),
-        Cell::Real(one.shift.p),
+        difference(shift.estimate),
+        end(|interval| interval.low),
+        end(|interval| interval.high),
+        Cell::Real(one.test.p),
         Cell::Real(one.p_holm),
         Cell::Real(one.least),
         text(match one.verdict {

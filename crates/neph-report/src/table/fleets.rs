@@ -1,8 +1,8 @@
 //! What fleets say in numbers: latency classes, path changes, persistence, unfairness, loss.
 
-use neph_flows::{Curve, Fairness, FleetView, Latency};
+use neph_flows::{Curve, FleetView, FlowQuantile, OverBins};
 use neph_model::Span;
-use neph_stats::{Level, Sorted, median, quantile_needs};
+use neph_stats::Level;
 
 use super::cells::{Cell, Column, Table};
 use super::{advice, kept};
@@ -135,18 +135,8 @@ fn of_pair(pair: &Pair<'_>) -> Vec<Cell> {
     let known = pair.known;
     let inflation = known.inflation;
     let ms = |span: Span| span.millis_f64();
-    let quantile = |place: usize, p: f64| {
-        let values = enough(pair, p).map(|bin| bin.latency[place].map(ms));
-        over_bins(values)
-    };
-    let apart = enough(pair, 0.99).filter_map(|bin| {
-        let middle = bin.latency[1].took().filter(|middle| *middle > Span::ZERO);
-        match (bin.latency[3], middle) {
-            (Latency::Lost, _) => Some(Latency::Lost),
-            (Latency::Took(slow), Some(middle)) => Some(Latency::Took(ms(slow) / ms(middle))),
-            (Latency::Took(_), None) => None,
-        }
-    });
+    let quantile = |of: FlowQuantile| told(OverBins::median(pair.fairness(), of), 1e-6);
+    let apart = OverBins::ratio(pair.fairness(), FlowQuantile::P99, FlowQuantile::P50);
     let most_lost = pair.fairness().iter().map(|bin| u64::from(bin.lost)).max();
     vec![
         Cell::Integer(known.flows),
@@ -155,37 +145,22 @@ fn of_pair(pair: &Pair<'_>) -> Vec<Cell> {
         Cell::real(inflation.map(|one| ms(one.lowest))),
         Cell::real(inflation.map(|one| ms(one.highest))),
         Cell::real(inflation.map(|one| one.ratio - 1.0)),
-        quantile(1, 0.5),
-        quantile(2, 0.95),
-        quantile(3, 0.99),
-        over_bins(apart),
+        quantile(FlowQuantile::P50),
+        quantile(FlowQuantile::P95),
+        quantile(FlowQuantile::P99),
+        told(apart, 1.0),
         Cell::Integer(most_lost.unwrap_or(0)),
         Cell::real(known.bimodality.map(|test| test.dip)),
         Cell::real(known.bimodality.map(|test| test.p)),
     ]
 }
 
-/// The bins that have flows enough for this quantile.
-fn enough<'a>(pair: &Pair<'a>, p: f64) -> impl Iterator<Item = &'a Fairness> {
-    let needs = quantile_needs(p).ok();
-    let bins = pair.fairness().iter();
-    bins.filter(move |bin| needs.is_some_and(|needs| bin.flows as usize >= needs))
-}
-
-/// The median over bins; what was lost in a bin is above every number.
-fn over_bins(values: impl Iterator<Item = Latency<f64>>) -> Cell {
-    let (mut known, mut lost) = (Vec::new(), 0);
-    for value in values {
-        match value {
-            Latency::Took(value) => known.push(value),
-            Latency::Lost => lost += 1,
-        }
-    }
-    let middle = Sorted::sort(&mut known).and_then(|sorted| median(sorted, lost));
-    match middle {
-        Ok(Level::At(value)) => Cell::Real(value),
-        Ok(Level::Censored) => Cell::Lost,
-        Err(_) => Cell::Absent,
+/// A median over bins in the column's unit, of which there are so many in its own.
+fn told(median: Option<OverBins>, unit: f64) -> Cell {
+    match median.map(|median| median.level) {
+        Some(Level::At(value)) => Cell::Real(value * unit),
+        Some(Level::Censored) => Cell::Lost,
+        None => Cell::Absent,
     }
 }
 

@@ -2,7 +2,7 @@
 //! say of its path changes.
 
 use neph_flows::{Completion, completions};
-use neph_model::{ClassTransfer, Span};
+use neph_model::Span;
 
 use super::cells::Cell;
 use crate::figure::Pair;
@@ -21,10 +21,8 @@ pub(super) const TRANSFERS: [&str; 9] = [
 
 /// A row for each class. All transfers of a measurement ask for the same size.
 pub(super) fn transfers(pair: &Pair<'_>) -> Vec<Vec<Cell>> {
-    let made: Vec<ClassTransfer> = pair.transfers().cloned().collect();
-    let classes = made.iter().map(|one| one.class + 1).max().unwrap_or(0);
-    let size = made.first().map(|one| one.size.bytes());
-    let all = completions(classes, &made);
+    let size = pair.transfers().next().map(|one| one.size.bytes());
+    let all = completions(pair.transfers());
     all.iter().map(|one| completion(one, size)).collect()
 }
 

@@ -1,5 +1,7 @@
 //! Fleets of two seasons, whose difference is known.
 
+use std::ops::Range;
+
 use neph_flows::{FleetView, Hidden, Latency, Measure, NoValue};
 use neph_model::Span;
 use neph_report::{
@@ -58,6 +60,23 @@ fn told(data: &CampaignData) -> Finding {
     one
 }
 
+/// What is compared, where anything is.
+fn found_table(data: &CampaignData) -> Option<Table> {
+    let all = tables(data, &PlotSettings::default());
+    all.into_iter()
+        .find(|table| table.name == "fleets-compared")
+}
+
+fn compared(data: &CampaignData) -> Table {
+    found_table(data).expect("a table")
+}
+
+fn cell(table: &Table, row: usize, name: &str) -> Cell {
+    let mut columns = table.columns.iter();
+    let place = columns.position(|column| column.0 == name).expect(name);
+    table.rows[row][place].clone()
+}
+
 #[test]
 fn a_restless_season_is_worse_in_changes_and_equivalent_in_the_rest() {
     assert_eq!(Measure::Changes.of(&view(6), 0), Ok(Level::At(6.0)));
@@ -86,17 +105,8 @@ fn the_comparison_comes_before_the_seasons_and_has_a_table() {
     ]
     .map(place);
     assert!(both.is_some() && both < night, "{both:?} {night:?}");
-    let all = tables(&data, &PlotSettings::default());
-    let own = |table: &&Table| table.name == "fleets-compared";
-    let table = all.iter().find(own).expect("a table");
-    let cell = |row: usize, name: &str| {
-        let columns = &table.columns;
-        let place = columns
-            .iter()
-            .position(|column| column.0 == name)
-            .expect(name);
-        table.rows[row][place].clone()
-    };
+    let table = compared(&data);
+    let cell = |row: usize, name: &str| cell(&table, row, name);
     let text = |words: &str| Cell::Text(words.to_owned());
     assert_eq!(table.rows.len(), 3);
     assert_eq!(cell(0, "level"), text("season evening"));
@@ -119,12 +129,7 @@ fn the_comparison_comes_before_the_seasons_and_has_a_table() {
     // A single season is held against nothing.
     let mut alone = data.clone();
     alone.experiments.retain(|one| one.scenario == 0);
-    assert!(
-        tables(&alone, &PlotSettings::default())
-            .iter()
-            .find(own)
-            .is_none()
-    );
+    assert!(found_table(&alone).is_none());
 }
 
 #[test]
@@ -301,6 +306,55 @@ fn a_season_that_loses_flows_for_good_is_immeasurably_unfair() {
         ),
         "{text}"
     );
+}
+
+/// A season's fleets lose so many flows for good in these blocks, counted from 0, that there is no p95.
+fn lose(data: &mut CampaignData, season: usize, blocks: Range<u32>) {
+    let own = data.experiments.iter_mut();
+    let own = own.filter(|one| one.scenario == season);
+    for one in own.filter(|one| blocks.contains(&one.experiment.block)) {
+        for bin in &mut one.fleet.as_mut().expect("a fleet").fairness[0] {
+            bin.lost = bin.flows / 10;
+            bin.latency[2..].fill(Latency::Lost);
+        }
+    }
+}
+
+#[test]
+fn what_both_seasons_lose_in_every_block_is_not_compared_and_that_is_said() {
+    let mut data = seasons(10);
+    lose(&mut data, 0, 0..10);
+    lose(&mut data, 1, 0..10);
+    let lost = "Both lost too much for unfairness (p95 over p50) to be compared.";
+    let found = told(&data);
+    assert!(found.text.ends_with(lost), "{}", found.text);
+    assert!((found.evidence["comparisons_together"] - 2.0).abs() < 1e-9);
+    let notes = compared(&data).notes;
+    assert!(notes.iter().any(|note| note.ends_with(lost)), "{notes:?}");
+    // Nor are two seasons alike because neither has a number in blocks of its own.
+    for measured in &mut data.experiments {
+        if measured.scenario == 1 {
+            measured.experiment.block += 10;
+        }
+    }
+    let text = told(&data).text;
+    assert!(text.ends_with(lost), "{text}");
+}
+
+/// In six of ten blocks neither season has a number, and in one of the others the evening has none.
+#[test]
+fn medians_are_of_the_blocks_that_count() {
+    let mut data = seasons(10);
+    lose(&mut data, 0, 0..6);
+    lose(&mut data, 1, 0..7);
+    let table = compared(&data);
+    assert_eq!(cell(&table, 2, "n"), Cell::Integer(4));
+    let [evening, night] = ["median", "median_against"].map(|name| cell(&table, 2, name));
+    let gap = Measure::Unfairness
+        .of(&view(6), 0)
+        .expect("it lost nothing");
+    let gap = Cell::Real(gap.number().expect("a number"));
+    assert_eq!((&evening, &night), (&gap, &gap));
 }
 
 /// Seven blocks prove three comparisons, and not as many as two seasons more make of them.

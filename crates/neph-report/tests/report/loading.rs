@@ -129,14 +129,7 @@ fn an_experiment_that_measured_nothing_breaks_no_report() {
 
 #[test]
 fn a_stored_fleet_shows_the_changes_that_were_told_live_whatever_they_were_told_by() {
-    let (mut data, _) = with_messages();
-    let world = fleet::World {
-        flows: 64,
-        pairs: 1,
-        seconds: 300,
-        mood: fleet::Mood::Wild,
-    };
-    let messages = world.messages();
+    let (mut data, messages) = wild();
     let mut found = Vec::new();
     for criteria in [
         None,
@@ -145,7 +138,7 @@ fn a_stored_fleet_shows_the_changes_that_were_told_live_whatever_they_were_told_
             ..Criteria::default()
         }),
     ] {
-        let mut fleet = world.view().fleet;
+        let mut fleet = WILD.view().fleet;
         fleet.criteria = criteria;
         let mut live = Digest::new(&fleet, Settings::of(&fleet)).unwrap();
         for message in &messages {
@@ -170,16 +163,18 @@ fn told(data: &CampaignData, name: &str) -> Vec<Cell> {
     rows[0][3..].to_vec()
 }
 
-/// A campaign whose flows change their paths, and its messages.
+/// Flows that change their paths.
+const WILD: fleet::World = fleet::World {
+    flows: 64,
+    pairs: 1,
+    seconds: 300,
+    mood: fleet::Mood::Wild,
+};
+
+/// A campaign of them, and its messages.
 fn wild() -> (CampaignData, Vec<FleetMessage>) {
     let (mut data, _) = with_messages();
-    let world = fleet::World {
-        flows: 64,
-        pairs: 1,
-        seconds: 300,
-        mood: fleet::Mood::Wild,
-    };
-    let (fleet, messages) = (world.view().fleet, world.messages());
+    let (fleet, messages) = (WILD.view().fleet, WILD.messages());
     data.experiments[0].experiment.fleet = Some(fleet);
     (data, messages)
 }

@@ -8,7 +8,7 @@ use std::io::{self, Write};
 
 use clap::ValueEnum;
 use neph_flows::{AllDetected, Detected, Detecting, Detector, Settings};
-use neph_model::{Experiment, Fleet, Instant, Lane, Own, PathHash, TracedChange};
+use neph_model::{ChangeId, Experiment, Fleet, Instant, Own, PathHash, TracedChange};
 use neph_store::{SentWithin, Store, StoreError, WallClock};
 use serde_json::{Value, json};
 
@@ -52,11 +52,8 @@ const KEYS: [&str; 11] = [
     "other_routers",
 ];
 
-/// What tells one change of a fleet from the others.
-type Which = (Instant<Own>, Lane, u16);
-
 /// The routes that were traced for changes that are told.
-type Traced = BTreeMap<Which, (TracedChange, PathHash)>;
+type Traced = BTreeMap<ChangeId, (TracedChange, PathHash)>;
 
 /// Writes the changes that this detector finds in the experiments' fleets; returns how many.
 pub(super) fn write(
@@ -99,25 +96,20 @@ fn traced(
     experiment: &Experiment,
     changes: &[Detected],
 ) -> Result<Traced, StoreError> {
-    let told: BTreeSet<Which> = changes.iter().map(which).collect();
+    let told: BTreeSet<ChangeId> = changes.iter().map(Detected::id).collect();
     let mut traced = Traced::new();
     store.visit_traced_routes(experiment.id, &mut |batch| {
         for one in batch {
-            let Some(change) = one.change else {
+            let Some((id, change)) = one.change_id().zip(one.change) else {
                 continue;
             };
-            let which = (change.at, one.lane, one.route.source_port);
-            if told.contains(&which) {
-                traced.insert(which, (change, one.route.hash));
+            if told.contains(&id) {
+                traced.insert(id, (change, one.route.hash));
             }
         }
         Ok(())
     })?;
     Ok(traced)
-}
-
-const fn which(change: &Detected) -> Which {
-    (change.at, change.lane, change.source_port)
 }
 
 fn found(
@@ -143,7 +135,7 @@ fn row(fleet: &Fleet, clock: &WallClock, (by, change): (By, &Detected), traced: 
     let unix = |at: Instant<Own>| clock.wall(at).unix_nanos();
     let endpoint = fleet.endpoints.get(fleet.endpoint_of(change.lane));
     let detector = by.to_possible_value();
-    let told = traced.get(&which(change));
+    let told = traced.get(&change.id());
     json!({
         "detector": detector.map(|value| value.get_name().to_owned()),
         "endpoint": endpoint.map(|endpoint| endpoint.name.as_str()),

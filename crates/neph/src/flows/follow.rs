@@ -40,8 +40,7 @@ impl Wanted {
     }
 
     fn follows(&self, change: &PathChange) -> bool {
-        let is_it = |own: &PathChange| (own.at, self.port) == (change.at, change.source_port);
-        self.lane == change.lane && self.change.as_ref().is_some_and(is_it)
+        self.change.is_some_and(|own| own.id() == change.id())
     }
 }
 

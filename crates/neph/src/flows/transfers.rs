@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
 use neph_campaign::Ending;
-use neph_flows::{Completion, completions, turns};
+use neph_flows::{Completion, completions_of, turns};
 use neph_model::{ByteSize, ClassTransfer, PinnedOutcome, PinnedTransfer, ProbeKind, Span};
 use neph_probe::{
     FleetSpec, ProbeError, Stop, Target, TransferSpec, each_transfer, now, transfers,
@@ -136,7 +136,7 @@ fn all(
         }
         let made = Made::new(endpoint, &classes, whole.size);
         let made = made.take(&whole, kept.as_mut(), stop)?;
-        watched.transfers.push(completions(classes.len(), &made));
+        watched.transfers.push(completions_of(classes.len(), &made));
     }
     Ok(())
 }

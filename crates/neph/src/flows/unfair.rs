@@ -1,48 +1,30 @@
 //! Unfairness in the summary for people: how latency lies over flows in the median bin of time, and
 //! how many flows had none.
 
-use neph_flows::{Fairness, Latency};
+use neph_flows::{Fairness, FlowQuantile, OverBins};
 use neph_model::Span;
-use neph_stats::{Sorted, median, quantile_needs};
+use neph_stats::Level;
 
 use crate::counted::counted;
-
-/// Where a quantile stands in [`Fairness::latency`], which it is, and its name.
-const QUANTILES: [(usize, f64, &str); 3] = [(1, 0.5, "p50"), (2, 0.95, "p95"), (3, 0.99, "p99")];
-
-/// A quantile over flows, over bins.
-struct Told {
-    name: &'static str,
-    middle: Latency,
-    /// The bins that it is the median of.
-    bins: usize,
-}
 
 /// A line of quantiles, each of the bins that have flows enough for it, and one of lost flows;
 /// nothing where no bin has flows enough.
 pub(super) fn text(bins: &[Fairness], width: Span) -> String {
-    let told = QUANTILES.into_iter().filter_map(|(place, p, name)| {
-        let needs = quantile_needs(p).ok()?;
-        let enough = bins.iter().filter(|bin| bin.flows as usize >= needs);
-        Some(Told {
-            name,
-            middle: over_bins(enough.clone(), place)?,
-            bins: enough.count(),
-        })
-    });
-    let told: Vec<Told> = told.collect();
-    let Some(first) = told.first() else {
+    let told = FlowQuantile::BETWEEN
+        .into_iter()
+        .filter_map(|of| Some((of.name(), OverBins::median(bins, of)?)));
+    let told: Vec<(&str, OverBins)> = told.collect();
+    let Some((_, first)) = told.first() else {
         return String::new();
     };
-    let of = |one: &Told| counted(one.bins as u64, "bin");
-    let is_alike = told.iter().all(|one| one.bins == first.bins);
-    let quantile = |one: &Told| {
-        let middle = one.middle.took();
-        let middle = middle.map_or_else(|| "lost".to_owned(), |span| span.to_string());
+    let of = |one: &OverBins| counted(one.bins as u64, "bin");
+    let is_alike = told.iter().all(|(_, one)| one.bins == first.bins);
+    let quantile = |(name, one): &(&str, OverBins)| {
+        let middle = latency(one.level);
         if is_alike {
-            format!("{} {middle}", one.name)
+            format!("{name} {middle}")
         } else {
-            format!("{} {middle} of {}", one.name, of(one))
+            format!("{name} {middle} of {}", of(one))
         }
     };
     let quantiles: Vec<String> = told.iter().map(quantile).collect();
@@ -74,27 +56,15 @@ fn silent(bins: &[Fairness]) -> String {
     )
 }
 
-/// The median over bins of a quantile over flows: lost where bins in which it was lost decide.
-fn over_bins<'a>(bins: impl Iterator<Item = &'a Fairness>, place: usize) -> Option<Latency> {
-    let (mut values, mut lost) = (Vec::new(), 0);
-    for bin in bins {
-        match bin.latency[place] {
-            #[expect(clippy::cast_precision_loss, reason = "display")]
-            Latency::Took(span) => values.push(span.nanos() as f64),
-            Latency::Lost => lost += 1,
-        }
-    }
-    let sorted = Sorted::sort(&mut values).ok()?;
-    let middle = median(sorted, lost).ok()?;
+fn latency(level: Level) -> String {
     #[expect(clippy::cast_possible_truncation, reason = "display")]
-    let told = middle.number().map_or(Latency::Lost, |nanos| {
-        Latency::Took(Span::from_nanos(nanos as i64))
-    });
-    Some(told)
+    let told = |nanos: f64| Span::from_nanos(nanos as i64).to_string();
+    level.number().map_or_else(|| "lost".to_owned(), told)
 }
 
 #[cfg(test)]
 mod tests {
+    use neph_flows::Latency;
     use neph_model::Instant;
 
     use super::*;

@@ -29,9 +29,7 @@ pub(super) fn transfers(experiment: &Experiment, made: &[ClassTransfer]) -> Shee
     let endpoints = experiment.fleet.iter().flat_map(|fleet| &fleet.endpoints);
     for (place, endpoint) in endpoints.enumerate() {
         let own = made.iter().filter(|one| one.endpoint == place);
-        let own: Vec<ClassTransfer> = own.cloned().collect();
-        let classes = own.iter().map(|one| one.class + 1).max().unwrap_or(0);
-        for one in completions(classes, &own) {
+        for one in completions(own) {
             let ratio = |ratio: f64| Cell::new(format!("{ratio:.3}"), ratio);
             sheet.rows.push(vec![
                 Cell::text(&endpoint.name),

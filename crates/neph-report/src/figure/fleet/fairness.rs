@@ -1,8 +1,8 @@
 //! Unfairness: what the slower flows get beside the typical one, over time and as distribution.
 
-use neph_flows::{Fairness, Latency};
+use neph_flows::{Fairness, FlowQuantile, Latency, OverBins};
 use neph_model::Span;
-use neph_stats::{Grid, Level, Reading, Sorted, ecdf, envelope, quantile_needs};
+use neph_stats::{Grid, Level, Reading, Sorted, ecdf, envelope};
 
 use super::clock::{Clock, whole};
 use super::pair::{Pair, pairs};
@@ -25,31 +25,10 @@ const PER_PAGE: usize = 6;
 /// A bin narrower than this is a point of a line, no step of its own.
 const STEP: f64 = 3.0;
 
-/// A quantile over flows: where it stands in [`Fairness::latency`], its name, and the quantile.
-type Quantile = (usize, &'static str, f64);
-const QUANTILES: [Quantile; 3] = [(1, "p50", 0.5), (2, "p95", 0.95), (3, "p99", 0.99)];
-
 /// The quantiles that so many flows allow: of eight, p95 is nothing but the slowest.
-fn told(bins: &[Fairness]) -> Vec<Quantile> {
-    let flows = bins.iter().map(|bin| bin.flows).max().unwrap_or(0);
-    let enough = |one: &Quantile| needs(one.0).is_some_and(|needs| flows >= needs);
-    QUANTILES.into_iter().filter(enough).collect()
-}
-
-/// How many flows a bin takes for what stands at this place; the lowest and the highest take one.
-fn needs(place: usize) -> Option<u32> {
-    match QUANTILES.into_iter().find(|one| one.0 == place) {
-        Some((_, _, p)) => u32::try_from(quantile_needs(p).ok()?).ok(),
-        None => Some(1),
-    }
-}
-
-/// The bins that have flows enough for this place.
-fn enough(bins: &[Fairness], place: usize) -> Vec<Fairness> {
-    let needs = needs(place);
-    let bins = bins.iter().copied();
-    bins.filter(|bin| needs.is_some_and(|needs| bin.flows >= needs))
-        .collect()
+fn told(bins: &[Fairness]) -> Vec<FlowQuantile> {
+    let enough = |one: &FlowQuantile| bins.iter().any(|bin| bin.has_enough(*one));
+    FlowQuantile::BETWEEN.into_iter().filter(enough).collect()
 }
 
 /// Pages of a row for each pair: over time at the left, distributions at the right.
@@ -68,10 +47,10 @@ pub(in crate::figure) fn draw(data: &CampaignData, settings: &PlotSettings) -> V
         let subtitle =
             format!("Quantiles over flows of each flow's median round trip, in bins of {bin}");
         let mut sheet = Sheet::new(title, &subtitle);
-        let lines = QUANTILES
+        let lines = FlowQuantile::BETWEEN
             .into_iter()
             .filter(|one| few.iter().any(|pair| told(pair.fairness()).contains(one)))
-            .map(|one| (Swatch::Line(ink(one)), one.1.to_owned()));
+            .map(|one| (Swatch::Line(ink(one)), one.name().to_owned()));
         let mut legend: Vec<(Swatch, String)> = lines.collect();
         legend.push((Swatch::Block(RANGE), "lowest to highest flow".to_owned()));
         sheet.legend(&legend);
@@ -94,42 +73,41 @@ pub(in crate::figure) fn draw(data: &CampaignData, settings: &PlotSettings) -> V
 
 fn caption(pairs: &[Pair<'_>]) -> String {
     let mut text = "Left: where the lines lie apart, or the grey is high, some flows are slower than others at the same moment; where all rise together, a queue that all share. A flow that lost half of its messages or more is slower than all others: where a line or the grey leaves the panel at the top, it falls on such flows. Right: which share of the bins had at most that value; a line with two steps is a value that changes between two paths. Grey: from the lowest flow to the highest. The difference told is the median over bins. Each pair has its own scale; what lies outside is counted above it.".to_owned();
-    let lacks = |pair: &Pair<'_>| told(pair.fairness()).len() < QUANTILES.len();
+    let lacks = |pair: &Pair<'_>| told(pair.fairness()).len() < FlowQuantile::BETWEEN.len();
     if pairs.iter().any(lacks) {
-        text.push_str(" p50 is drawn from 6 flows on, p95 from 59, p99 from 299: of fewer they are nothing but single flows.");
+        let [p50, p95, p99] = FlowQuantile::BETWEEN.map(FlowQuantile::needs);
+        text.push_str(&format!(" p50 is drawn from {p50} flows on, p95 from {p95}, p99 from {p99}: of fewer they are nothing but single flows."));
     }
     text
 }
 
 const RANGE: Colour = Colour::hex(0x0093_9ba8);
 
-fn ink((place, _, _): Quantile) -> Stroke {
+fn ink(quantile: FlowQuantile) -> Stroke {
     let colour = |number| Stroke::solid(palette::line_colour(number), 1.5);
-    match place {
-        1 => colour(0),
-        2 => colour(4).dashed(5.0, 2.0),
+    match quantile {
+        FlowQuantile::P50 => colour(0),
+        FlowQuantile::P95 => colour(4).dashed(5.0, 2.0),
         _ => colour(1),
     }
 }
 
-/// What has a number.
-fn values(bins: &[Fairness], place: usize) -> Vec<f64> {
-    bins.iter()
-        .filter_map(|bin| bin.latency[place].took())
-        .map(Span::millis_f64)
-        .collect()
+/// Of the bins that have flows enough.
+fn enough(bins: &[Fairness], of: FlowQuantile) -> impl Iterator<Item = Latency> {
+    let bins = bins.iter().filter(move |bin| bin.has_enough(of));
+    bins.map(move |bin| bin.at(of))
 }
 
-/// How often the quantile falls on a lost flow.
-fn lost(bins: &[Fairness], place: usize) -> usize {
-    let is_lost = |bin: &&Fairness| bin.latency[place] == Latency::Lost;
-    bins.iter().filter(is_lost).count()
+/// In milliseconds, of what has a number.
+fn values(latencies: impl Iterator<Item = Latency>) -> impl Iterator<Item = f64> {
+    latencies.filter_map(Latency::took).map(Span::millis_f64)
 }
 
 fn drawn(pair: &Pair<'_>, height: f64, place: Rect) -> Vec<Mark> {
     let bins = pair.fairness();
-    let mut all: Vec<f64> = (0..5)
-        .flat_map(|place| values(&enough(bins, place), place))
+    let mut all: Vec<f64> = FlowQuantile::ALL
+        .into_iter()
+        .flat_map(|one| values(enough(bins, one)))
         .collect();
     all.sort_unstable_by(f64::total_cmp);
     let spread = Sorted::check(&all).ok().and_then(Spread::of);
@@ -168,17 +146,19 @@ fn drawn(pair: &Pair<'_>, height: f64, place: Rect) -> Vec<Mark> {
 /// The distributions over bins: of the lowest and the highest flow as the edges of an area, of the
 /// quantiles as lines.
 fn over_bins(bins: &[Fairness], plot: &Plot, unit: TimeUnit) -> Vec<Mark> {
-    let of = |place: usize| {
-        let bins = enough(bins, place);
-        steps((values(&bins, place), lost(&bins, place)), plot, unit)
+    let of = |one: FlowQuantile| {
+        let lost = enough(bins, one).filter(|one| *one == Latency::Lost);
+        let values = values(enough(bins, one)).collect();
+        steps((values, lost.count()), plot, unit)
     };
     let mut marks = Vec::new();
-    if let (Some(mut points), Some(highest)) = (of(0), of(4)) {
+    let ends = (of(FlowQuantile::Lowest), of(FlowQuantile::Highest));
+    if let (Some(mut points), Some(highest)) = ends {
         points.extend(highest.into_iter().rev());
         marks.push(range(points));
     }
     marks.extend(told(bins).into_iter().filter_map(|one| {
-        let (points, stroke) = (of(one.0)?, ink(one));
+        let (points, stroke) = (of(one)?, ink(one));
         Some(Mark::Line { points, stroke })
     }));
     marks
@@ -206,26 +186,25 @@ fn heading(pair: &Pair<'_>, outside: &str, place: Rect) -> Vec<Mark> {
     let bins = pair.fairness();
     // The farthest quantile that so many flows allow; of a few, the slowest flow, and of fewer it
     // has no median to be held against.
-    let ((upper, slow), (lower, usual)) = match told(bins).last() {
-        Some((quantile, name, _)) if *quantile > 1 => ((*quantile, *name), (1, "p50")),
-        Some(_) => ((4, "slowest flow"), (1, "p50")),
-        None => ((4, "slowest flow"), (0, "the fastest")),
+    let (upper, lower) = match told(bins).last() {
+        Some(FlowQuantile::P50) => (FlowQuantile::Highest, FlowQuantile::P50),
+        Some(quantile) => (*quantile, FlowQuantile::P50),
+        None => (FlowQuantile::Highest, FlowQuantile::Lowest),
     };
-    // Neither is told of a bin with too few flows, nor is a flow held against itself.
-    let mut held = enough(&enough(bins, upper), lower);
-    held.retain(|bin| bin.flows > 1);
-    let mut apart: Vec<f64> = held
-        .iter()
-        .filter_map(|bin| above(bin, upper, lower))
-        .collect();
-    let endless = lost(&held, upper);
-    let compared = apart.len() + endless;
-    let middle = Sorted::sort(&mut apart).ok();
-    let middle = middle.and_then(|apart| neph_stats::median(apart, endless).ok());
-    let median = match middle {
+    let slow = match upper {
+        FlowQuantile::Highest => "slowest flow",
+        upper => upper.name(),
+    };
+    let usual = match lower {
+        FlowQuantile::Lowest => "the fastest",
+        lower => lower.name(),
+    };
+    let gap = OverBins::gap(bins, upper, lower);
+    let median = match gap.map(|gap| gap.level) {
         Some(Level::At(median)) => format!("{} above {usual}", percent(median)),
         _ => "lost".to_owned(),
     };
+    let compared = gap.map_or(0, |gap| gap.bins);
     let flows = bins.iter().map(|bin| bin.flows).max().unwrap_or(0) as usize;
     let plain = format!(
         "{slow} {median}; {}, {}",
@@ -245,36 +224,28 @@ fn heading(pair: &Pair<'_>, outside: &str, place: Rect) -> Vec<Mark> {
         .collect()
 }
 
-/// How far the quantile `upper` lies above `lower`, as a share of that; `None` where either has no
-/// number.
-fn above(bin: &Fairness, upper: usize, lower: usize) -> Option<f64> {
-    let low = bin.latency[lower].took().filter(|low| *low > Span::ZERO)?;
-    let slow = bin.latency[upper].took()?;
-    Some(slow.millis_f64() / low.millis_f64() - 1.0)
-}
-
 /// Above everything that a panel shows, in milliseconds: where what is lost is drawn.
 fn beyond(bins: &[Fairness]) -> f64 {
-    let all = (0..5).flat_map(|place| values(bins, place));
-    all.fold(1.0, f64::max) * 10.0
+    let all = bins.iter().flat_map(|bin| bin.latency);
+    values(all).fold(1.0, f64::max) * 10.0
 }
 
 /// A value of the bins over time: steps as long as a bin where these can be seen, else a line.
 fn line(
     pair: &Pair<'_>,
-    (value, beyond): (usize, f64),
+    (quantile, beyond): (FlowQuantile, f64),
     plot: &Plot,
     clock: &Clock,
 ) -> Vec<Vec<neph_stats::Point>> {
     let (bins, wide) = (pair.fairness(), pair.view.settings.bin);
-    let needs = needs(value).unwrap_or(u32::MAX);
     let Some(first) = bins.first() else {
         return Vec::new();
     };
-    let value = |bin: &Fairness| bin.latency[value].took().map_or(beyond, Span::millis_f64);
+    let value = |bin: &Fairness| bin.at(quantile).took().map_or(beyond, Span::millis_f64);
     let pixels = plot.px(clock.at(first.from + wide)) - plot.px(clock.at(first.from));
     if pixels >= STEP {
-        let filled: Vec<&Fairness> = bins.iter().filter(|bin| bin.flows >= needs).collect();
+        let filled = bins.iter().filter(|bin| bin.has_enough(quantile));
+        let filled: Vec<&Fairness> = filled.collect();
         let runs = filled.chunk_by(|one, next| next.from - one.from <= wide);
         let step = |bin: &&Fairness| {
             let ends = [bin.from, (bin.from + wide).min(pair.view.until)];
@@ -287,7 +258,7 @@ fn line(
     }
     let reading = |bin: &Fairness| Reading {
         t: clock.at(bin.from),
-        v: (bin.flows >= needs).then(|| value(bin)),
+        v: bin.has_enough(quantile).then(|| value(bin)),
     };
     let readings: Vec<Reading> = bins.iter().map(reading).collect();
     #[expect(
@@ -307,15 +278,16 @@ fn over_time(pair: &Pair<'_>, plot: &Plot, clock: &Clock, unit: TimeUnit) -> Vec
         Point::new(plot.px(point.t), plot.py(point.v * unit.per_milli()))
     };
     let beyond = beyond(pair.fairness());
-    let of = |value: usize| line(pair, (value, beyond), plot, clock);
+    let of = |one: FlowQuantile| line(pair, (one, beyond), plot, clock);
     let mut marks = Vec::new();
-    for (low, high) in of(0).iter().zip(&of(4)) {
+    let ends = (of(FlowQuantile::Lowest), of(FlowQuantile::Highest));
+    for (low, high) in ends.0.iter().zip(&ends.1) {
         let mut points: Vec<Point> = high.iter().map(at).collect();
         points.extend(low.iter().rev().map(at));
         marks.push(range(points));
     }
     for one in told(pair.fairness()).into_iter().rev() {
-        marks.extend(of(one.0).iter().map(|run| Mark::Line {
+        marks.extend(of(one).iter().map(|run| Mark::Line {
             points: run.iter().map(at).collect(),
             stroke: ink(one),
         }));

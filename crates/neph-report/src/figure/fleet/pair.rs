@@ -10,9 +10,6 @@ use crate::data::{ExperimentData, Factor, factors};
 use crate::findings::plural;
 use crate::{CampaignData, PlotSettings};
 
-/// The parameter that names the site that a scenario measures from: half of a pair.
-const SITE: &str = "from";
-
 /// What is one pair, however often and in how many ways it was measured.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Place {
@@ -54,7 +51,7 @@ impl<'a> Pair<'a> {
     fn place(&self, data: &CampaignData) -> Place {
         let scenario = &data.scenarios[self.scenario];
         Place {
-            site: scenario.parameters.get(SITE).cloned(),
+            site: scenario.site().map(str::to_owned),
             scenario_endpoint: scenario.endpoint.clone(),
             endpoint: self.endpoint_name(),
         }
@@ -112,7 +109,7 @@ pub(crate) fn pairs<'a>(data: &'a CampaignData, settings: &'a PlotSettings) -> V
         let blocks = fleets(*scenario).count();
         let level = |factor: &Factor| factor.level(&data.scenarios[*scenario]);
         let levels: Vec<String> = varied.iter().map(level).collect();
-        let beside = varied.iter().filter(|factor| !is_place(factor));
+        let beside = varied.iter().filter(|factor| !factor.is_place());
         let setting = beside.map(level).collect::<Vec<_>>().join(" · ");
         for (experiment, view) in fleets(*scenario) {
             for (endpoint, known) in view.pairs.iter().enumerate() {
@@ -147,15 +144,6 @@ pub(crate) fn pairs<'a>(data: &'a CampaignData, settings: &'a PlotSettings) -> V
         }
     }
     found
-}
-
-/// Whether a factor says which pair it is, and not how that was measured.
-fn is_place(factor: &Factor) -> bool {
-    match factor {
-        Factor::Endpoint => true,
-        Factor::Parameter(name) => name == SITE,
-        Factor::Interval | Factor::Size => false,
-    }
 }
 
 fn named(known: &PairView, view: &FleetView, endpoint: usize) -> String {

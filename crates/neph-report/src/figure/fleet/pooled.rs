@@ -6,7 +6,6 @@ use neph_model::Span;
 use neph_stats::{Sorted, rough_quantile};
 
 use super::pair::Pair;
-use crate::findings::real;
 
 /// A pair, once, whatever the number of its blocks.
 #[derive(Clone, Debug)]
@@ -63,10 +62,6 @@ impl<'a> Pooled<'a> {
         let mut ratios: Vec<f64> = inflations().map(|one| one.ratio - 1.0).collect();
         let sorted = Sorted::sort(&mut ratios).ok();
         let changes = whole(known().map(|one| one.changes).sum());
-        let clear = known().fold(Span::ZERO, |sum, one| sum + one.clear());
-        let clear_changes = whole(known().map(PairView::clear_changes).sum());
-        let hours = clear.secs_f64() / 3600.0;
-        let too_short = known().any(|one| one.too_short);
         Some(Self {
             pair,
             blocks: blocks.len(),
@@ -75,8 +70,8 @@ impl<'a> Pooled<'a> {
             ends: ends.reduce(|all, one| (all.0.min(one.0), all.1.max(one.1))),
             inflation: sorted.and_then(|ratios| rough_quantile(ratios, 0.5).ok()),
             changes,
-            changes_per_flow_hour: (hours > 0.0 && !too_short).then(|| real(clear_changes) / hours),
-            too_short,
+            changes_per_flow_hour: PairView::changes_per_flow_hour_of(known()),
+            too_short: known().any(|one| one.too_short),
             forgotten: known().any(|one| one.forgotten.is_some()),
             left_soon: Share::together(known().filter_map(|one| one.leave_soon)),
             soon: pair.view.settings.soon,

@@ -2,14 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use neph_flows::{FleetView, Measure, NoValue, PairView, SeasonShift, Values, compare_seasons};
+use neph_flows::{FleetView, Measure, NoValue, PairView};
 use neph_model::{Scenario, Span};
-use neph_stats::{Level, Shift, Sorted, Verdict, Wanted, Yardstick, holm, quantile_needs, verdict};
+use neph_stats::{Level, LevelShift, Verdict, holm, median_of_levels};
 
+use super::samples::{ByBlock, Samples};
 use crate::axis::percent;
 use crate::data::{Factor, factors};
 use crate::figure::{Group, groups};
-use crate::findings::compare::{ALPHA, blocks_needed, median};
+use crate::findings::compare::{blocks_needed, verdict_of};
 use crate::{CampaignData, PlotSettings};
 
 /// Path changes differ if by so much of the first level's.
@@ -17,15 +18,13 @@ const SHARE_OF_CHANGES: f64 = 0.05;
 /// Inflation and unfairness differ if by 5 % of the latency that they are told in.
 const SHARE_OF_LATENCY: f64 = 0.05;
 
-/// An experiment's value in each block.
-type ByBlock = BTreeMap<u32, Level>;
-
 /// One measure of one level against the first level.
 pub(crate) struct Compared {
     pub(crate) measure: Measure,
     /// The medians over experiments: of this level and of the first one.
     pub(crate) medians: [Level; 2],
-    pub(crate) shift: SeasonShift,
+    /// This level minus the first one.
+    pub(crate) test: LevelShift,
     /// The smallest difference that matters.
     pub(crate) least: f64,
     /// Whether both levels were measured in the same blocks.
@@ -52,7 +51,7 @@ pub(crate) fn compared(data: &CampaignData, settings: &PlotSettings) -> Vec<Agai
     let mut found = of_each_group(data, settings);
     let mut family: Vec<&mut Compared> =
         found.iter_mut().flat_map(|one| &mut one.compared).collect();
-    let p_values: Vec<f64> = family.iter().map(|one| one.shift.p).collect();
+    let p_values: Vec<f64> = family.iter().map(|one| one.test.p).collect();
     let corrected = holm(&p_values).expect("a test's p values lie between 0 and 1");
     for (one, p) in family.iter_mut().zip(corrected) {
         one.judge(p);
@@ -77,9 +76,9 @@ pub fn blocks_to_compare(scenarios: &[Scenario]) -> Option<usize> {
 
 /// Unfairness takes many flows.
 fn measures_of(fleet: &Scenario) -> usize {
-    let flows = fleet.flows().map_or(1, |flows| flows as usize);
-    let enough = quantile_needs(0.95).is_ok_and(|needs| flows >= needs);
-    Measure::ALL.len() - usize::from(!enough)
+    let flows = fleet.flows().unwrap_or(1);
+    let takes = |measure: &&Measure| flows >= measure.needs();
+    Measure::ALL.iter().filter(takes).count()
 }
 
 /// Fleets that differ in one factor only. Two endpoints are two networks, whose paths have nothing to
@@ -87,8 +86,7 @@ fn measures_of(fleet: &Scenario) -> usize {
 fn compared_groups(scenarios: &[Scenario], fleets: &[usize]) -> Vec<Group> {
     let shown: Vec<&Scenario> = fleets.iter().map(|index| &scenarios[*index]).collect();
     let mut found = factors(&shown);
-    let place = [Factor::Endpoint, Factor::Parameter("from".to_owned())];
-    found.retain(|factor| !place.contains(factor));
+    found.retain(|factor| !factor.is_place());
     let of = |factor: &Factor| groups(scenarios, fleets, factor);
     found.iter().flat_map(of).collect()
 }
@@ -105,39 +103,57 @@ fn of_each_group(data: &CampaignData, settings: &PlotSettings) -> Vec<Against> {
             continue;
         };
         let names = endpoints(data, settings, first.0);
+        let side = |(scenario, level): &'_ (usize, String), endpoint| {
+            Side::of(level, fleets(data, settings, *scenario), endpoint)
+        };
+        let firsts: Vec<Side<'_>> = (0..names.len()).map(|one| side(first, one)).collect();
         for other in others {
-            for (endpoint, name) in names.iter().enumerate() {
+            for ((endpoint, name), first) in names.iter().enumerate().zip(&firsts) {
                 // With one endpoint, the title names it already.
                 let title = match names.as_slice() {
                     [_] => group.title.clone(),
                     _ => format!("{}, {name}", group.title),
                 };
-                let sides = [first, other].map(|(scenario, level)| Side {
-                    level,
-                    fleets: fleets(data, settings, *scenario),
-                    endpoint,
-                });
-                found.push(Against::of(title, name, &sides));
+                found.push(Against::of(title, name, [first, &side(other, endpoint)]));
             }
         }
     }
     found
 }
 
+/// What a level's experiments have of a measure, by block.
+type Values = BTreeMap<u32, Result<Level, NoValue>>;
+
 /// A level's fleets, of which one endpoint is looked at.
 struct Side<'a> {
-    level: &'a str,
+    level: String,
     /// By block.
     fleets: Vec<(u32, &'a FleetView)>,
     endpoint: usize,
+    values: BTreeMap<Measure, Values>,
 }
 
-impl Side<'_> {
-    fn by_block(&self, measure: Measure) -> ByBlock {
-        let value = |(block, view): &(u32, &FleetView)| {
-            Some((*block, measure.of(view, self.endpoint).ok()?))
+impl<'a> Side<'a> {
+    fn of(level: &str, fleets: Vec<(u32, &'a FleetView)>, endpoint: usize) -> Self {
+        let values = |measure: Measure| {
+            let each = fleets.iter();
+            each.map(|(block, view)| (*block, measure.of(view, endpoint)))
+                .collect()
         };
-        self.fleets.iter().filter_map(value).collect()
+        let all = Measure::ALL.into_iter();
+        Self {
+            level: level.to_owned(),
+            values: all.map(|measure| (measure, values(measure))).collect(),
+            fleets,
+            endpoint,
+        }
+    }
+
+    /// The values that there are of a measure.
+    fn by_block(&self, measure: Measure) -> ByBlock {
+        let all = self.values.get(&measure).into_iter().flatten();
+        all.filter_map(|(block, value)| Some((*block, value.ok()?)))
+            .collect()
     }
 
     /// The share of the flows' time in which a queue hid path changes.
@@ -151,31 +167,36 @@ impl Side<'_> {
     }
 
     /// How many flows unfairness takes, where no experiment has as many.
-    fn too_few_flows(&self) -> Option<usize> {
-        let mut why =
-            self.fleets.iter().map(
-                |(_, view)| match Measure::Unfairness.of(view, self.endpoint) {
-                    Err(NoValue::TooFewFlows { needs }) => Some(needs),
-                    _ => None,
-                },
-            );
-        let first = why.next()??;
-        why.all(|one| one.is_some()).then_some(first)
+    fn too_few_flows(&self) -> Option<u32> {
+        let mut why = self.values.get(&Measure::Unfairness)?.values();
+        let Some(Err(NoValue::TooFewFlows { needs })) = why.next() else {
+            return None;
+        };
+        why.all(|one| matches!(one, Err(NoValue::TooFewFlows { .. })))
+            .then_some(*needs)
     }
 }
 
 impl Against {
-    fn of(title: String, endpoint: &str, [first, other]: &[Side<'_>; 2]) -> Self {
-        let compared = Measure::ALL
-            .into_iter()
-            .filter_map(|m| compare(m, &first.by_block(m), &other.by_block(m)));
+    fn of(title: String, endpoint: &str, [first, other]: [&Side<'_>; 2]) -> Self {
+        let mut limits = limits(first, other);
+        let mut compared = Vec::new();
+        for measure in Measure::ALL {
+            let samples = Samples::of(&other.by_block(measure), &first.by_block(measure));
+            if samples.are_lost() {
+                let measure = measure.name();
+                limits.push(format!("Both lost too much for {measure} to be compared"));
+            } else {
+                compared.extend(compare(measure, &samples));
+            }
+        }
         Self {
             title,
-            level: other.level.to_owned(),
-            first: first.level.to_owned(),
+            level: other.level.clone(),
+            first: first.level.clone(),
             endpoint: endpoint.to_owned(),
-            compared: compared.collect(),
-            limits: limits(first, other),
+            compared,
+            limits,
         }
     }
 }
@@ -226,62 +247,32 @@ fn endpoints(data: &CampaignData, settings: &PlotSettings, scenario: usize) -> V
         .collect()
 }
 
-/// Block by block where any block has both levels, else all of one against all of the other.
-fn compare(measure: Measure, first: &ByBlock, other: &ByBlock) -> Option<Compared> {
-    let both = first
-        .iter()
-        .filter_map(|(block, one)| Some((*one, *other.get(block)?)));
-    let both: Vec<(Level, Level)> = both.collect();
-    let paired = !both.is_empty();
-    let (ones, others): (Vec<Level>, Vec<Level>) = if paired {
-        both.iter().copied().unzip()
-    } else {
-        let all = |levels: &ByBlock| levels.values().copied().collect();
-        (all(first), all(other))
+/// `None` where there is nothing to compare.
+fn compare(measure: Measure, samples: &Samples) -> Option<Compared> {
+    let (others, firsts) = samples.sides();
+    let medians = [others, firsts].map(|side| median_of_levels(side).ok());
+    let [Some(other), Some(first)] = medians else {
+        return None;
     };
     let least = match measure {
-        Measure::Changes => {
-            let mut known: Vec<f64> = ones.iter().filter_map(|one| one.number()).collect();
-            SHARE_OF_CHANGES * median(&mut known)?
-        }
+        Measure::Changes => SHARE_OF_CHANGES * first.number()?,
         Measure::Inflation | Measure::Unfairness => SHARE_OF_LATENCY,
-    };
-    let values = if paired {
-        Values::Paired(&both)
-    } else {
-        Values::Apart(&ones, &others)
     };
     Some(Compared {
         measure,
-        medians: [middle(&others)?, middle(&ones)?],
-        shift: compare_seasons(values).ok()?,
+        test: samples.test().ok()?,
+        medians: [other, first],
         least,
-        paired,
+        paired: samples.are_paired(),
         p_holm: 1.0,
         verdict: Verdict::Inconclusive,
     })
 }
 
-/// The median; what was lost is above every number.
-fn middle(levels: &[Level]) -> Option<Level> {
-    let mut known: Vec<f64> = levels.iter().filter_map(|one| one.number()).collect();
-    let lost = levels.len() - known.len();
-    neph_stats::median(Sorted::sort(&mut known).ok()?, lost).ok()
-}
-
 impl Compared {
     /// What may be said of it with this p after Holm's correction.
     fn judge(&mut self, p: f64) {
-        let shift = Shift {
-            estimate: self.shift.shift,
-            interval: self.shift.interval,
-        };
-        let yardstick = Yardstick {
-            minimum_effect: self.least,
-            alpha: ALPHA,
-            wanted: Wanted::Lower,
-        };
         self.p_holm = p;
-        self.verdict = verdict(shift, p, yardstick).unwrap_or(Verdict::Inconclusive);
+        self.verdict = verdict_of(self.test.shift, p, self.least);
     }
 }

@@ -5,16 +5,17 @@
 //! the sentences; what they rest on is `compared`'s.
 
 mod compared;
+mod samples;
 
-use neph_flows::{Measure, SeasonShift};
+use neph_flows::Measure;
 use neph_stats::Verdict;
 
 pub use compared::blocks_to_compare;
 pub(crate) use compared::{Against, Compared, compared};
 
-use super::compare::blocks_needed;
+use super::compare::{IMMEASURABLY, blocks_needed, interval_in_words, told_by};
 use super::{Finding, FindingKind, plural, real};
-use crate::axis::count;
+use crate::axis::{count, signed};
 use crate::{CampaignData, PlotSettings};
 
 /// For each group of scenarios, a sentence for each level beside the first.
@@ -46,16 +47,16 @@ impl Against {
             .about(&self.endpoint)
             .about(&self.level)
             .about(&self.first)
-            .with("experiments_first", real(first.shift.n.0))
-            .with("experiments_other", real(first.shift.n.1))
+            .with("experiments_first", real(first.test.n.0))
+            .with("experiments_other", real(first.test.n.1))
             .with("comparisons_together", real(together));
         for one in &self.compared {
             let key = one.key();
             finding = finding
-                .with(&format!("{key}_n_first"), real(one.shift.n.0))
-                .with(&format!("{key}_n_other"), real(one.shift.n.1))
-                .with(&format!("{key}_shift"), one.shift.shift)
-                .with(&format!("{key}_p"), one.shift.p)
+                .with(&format!("{key}_n_first"), real(one.test.n.0))
+                .with(&format!("{key}_n_other"), real(one.test.n.1))
+                .with(&format!("{key}_shift"), one.test.shift.estimate)
+                .with(&format!("{key}_p"), one.test.p)
                 .with(&format!("{key}_p_holm"), one.p_holm);
         }
         Some(finding)
@@ -73,22 +74,18 @@ impl Compared {
 
     /// A difference as a number; the two that are shares are told in hundredths.
     fn number(&self, difference: f64) -> String {
-        let (told, zero) = match self.measure {
-            _ if difference == f64::NEG_INFINITY => ("-∞".to_owned(), ""),
-            _ if difference.is_infinite() => ("∞".to_owned(), ""),
-            Measure::Changes => (format!("{difference:.2}"), "-0.00"),
-            Measure::Inflation | Measure::Unfairness => {
-                (format!("{:.1}", difference * 100.0), "-0.0")
-            }
-        };
-        let sign = if told == zero { "" } else { "−" };
-        told.replacen('-', sign, 1)
+        told_by(difference, |difference| {
+            signed(&match self.measure {
+                Measure::Changes => format!("{difference:.2}"),
+                Measure::Inflation | Measure::Unfairness => format!("{:.1}", difference * 100.0),
+            })
+        })
     }
 
     /// A difference without its sign, with the measure's unit.
     fn size(&self, difference: f64) -> String {
         if difference.is_infinite() {
-            return "immeasurably".to_owned();
+            return IMMEASURABLY.to_owned();
         }
         let unit = match self.measure {
             Measure::Changes => "",
@@ -99,24 +96,13 @@ impl Compared {
 
     /// `latency inflation 12.0 percentage points higher (95 % interval 11.0 to 13.0): worse`.
     fn in_words(&self) -> String {
-        let SeasonShift {
-            shift, interval, ..
-        } = self.shift;
-        let sign = if shift < 0.0 { -1.0 } else { 1.0 };
+        let shift = self.test.shift.estimate;
         let way = match shift {
             shift if self.number(shift) == self.number(0.0) => "no different".to_owned(),
             shift if shift > 0.0 => format!("{} higher", self.size(shift)),
             shift => format!("{} lower", self.size(-shift)),
         };
-        let interval = interval.map_or_else(String::new, |interval| {
-            let (low, high) = if sign < 0.0 {
-                (-interval.high, -interval.low)
-            } else {
-                (interval.low, interval.high)
-            };
-            let (low, high) = (self.number(low), self.number(high));
-            format!(" (95 % interval {low} to {high})")
-        });
+        let interval = interval_in_words(self.test.shift, |end| self.number(end));
         let judged = match self.verdict {
             Verdict::Better => "better".to_owned(),
             Verdict::Worse => "worse".to_owned(),
@@ -131,8 +117,8 @@ impl Compared {
     /// Where it rests on other experiments than the measure that the sentence counts: bins with too
     /// few flows, for one, have no unfairness.
     fn other_base(&self, counted: &Self) -> String {
-        let (first, other) = self.shift.n;
-        if (self.paired, self.shift.n) == (counted.paired, counted.shift.n) {
+        let (first, other) = self.test.n;
+        if (self.paired, self.test.n) == (counted.paired, counted.test.n) {
             return String::new();
         }
         if self.paired {
@@ -144,7 +130,7 @@ impl Compared {
 
     /// What all of it rests on; `together` are judged.
     fn evidence(&self, together: usize) -> String {
-        let (first, other) = self.shift.n;
+        let (first, other) = self.test.n;
         if !self.paired {
             let of = |n: usize| plural(n, "experiment");
             return format!(

@@ -1,0 +1,121 @@
+//! What is compared between two seasons, a time of low load and one of high load, or between any two
+//! sets of experiments: one number of an experiment.
+//!
+//! The unit is the experiment, not the flow and not the message: flows of one experiment share the
+//! network's mood. The comparison itself is `neph-stats`'.
+
+use neph_stats::Level;
+
+use crate::over_flows::{FlowQuantile, OverBins};
+use crate::view::{Fairness, FleetView};
+
+/// The quantile over flows that is held against their median.
+const SLOW: FlowQuantile = FlowQuantile::P95;
+
+/// What is compared between seasons: one number of an experiment and pair.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Measure {
+    /// Path changes per flow and hour, of the time in which they could be told.
+    Changes,
+    /// Highest over lowest latency class.
+    Inflation,
+    /// p95 over flows above p50 over flows, as a share of p50: the median over bins.
+    Unfairness,
+}
+
+/// Why an experiment has no value of a measure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NoValue {
+    /// It has not so many flows in any bin of time.
+    TooFewFlows {
+        /// How many it takes.
+        needs: u32,
+    },
+    /// Nothing that could be compared was seen.
+    Unseen,
+}
+
+impl Measure {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Changes, Self::Inflation, Self::Unfairness];
+
+    /// Its name on screen.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Changes => "path changes per flow and hour",
+            Self::Inflation => "latency inflation",
+            Self::Unfairness => "unfairness (p95 over p50)",
+        }
+    }
+
+    /// How many flows it takes.
+    pub const fn needs(self) -> u32 {
+        match self {
+            Self::Changes | Self::Inflation => 1,
+            Self::Unfairness => SLOW.needs(),
+        }
+    }
+
+    /// Its value in one experiment for one endpoint.
+    ///
+    /// # Errors
+    /// Why it has none.
+    pub fn of(self, view: &FleetView, endpoint: usize) -> Result<Level, NoValue> {
+        let pair = view.pairs.get(endpoint).ok_or(NoValue::Unseen)?;
+        let value = match self {
+            Self::Changes => pair.changes_per_flow_hour(),
+            Self::Inflation => pair.inflation.map(|inflation| inflation.ratio),
+            Self::Unfairness => {
+                let bins = view.fairness.get(endpoint).ok_or(NoValue::Unseen)?;
+                return unfairness(bins);
+            }
+        };
+        value.map(Level::At).ok_or(NoValue::Unseen)
+    }
+}
+
+/// Of the bins that have flows enough; one whose p95 falls on a lost flow is above all others.
+fn unfairness(bins: &[Fairness]) -> Result<Level, NoValue> {
+    if !bins.iter().any(|bin| bin.has_enough(SLOW)) {
+        let needs = SLOW.needs();
+        return Err(NoValue::TooFewFlows { needs });
+    }
+    let gap = OverBins::gap(bins, SLOW, FlowQuantile::P50).ok_or(NoValue::Unseen)?;
+    Ok(gap.level)
+}
+
+#[cfg(test)]
+mod tests {
+    use neph_model::{Instant, Span};
+
+    use super::*;
+    use crate::latency::Latency;
+
+    fn bin(flows: u32, latency: [i64; 3]) -> Fairness {
+        let [p50, p95, p99] = latency.map(|millis| Latency::Took(Span::from_millis(millis)));
+        Fairness {
+            from: Instant::from_nanos(0),
+            flows,
+            lost: 0,
+            latency: [p50, p50, p95, p99, p99],
+            changes: Some(0),
+            base: None,
+        }
+    }
+
+    #[test]
+    fn unfairness_takes_the_flows_that_p95_takes_and_counts_what_is_lost() {
+        let few = [bin(58, [10, 30, 30])];
+        assert_eq!(unfairness(&few), Err(NoValue::TooFewFlows { needs: 59 }));
+        let mut bins = [10, 12, 14].map(|p95| bin(59, [10, p95, 30])).to_vec();
+        // Bins with too few flows, as when a measurement ends, do not count.
+        bins.push(bin(5, [10, 90, 90]));
+        assert_eq!(unfairness(&bins), Ok(Level::At(12.0 / 10.0 - 1.0)));
+        let mut lost = bin(59, [10, 10, 10]);
+        lost.latency[2] = Latency::Lost;
+        bins.extend([lost; 2]);
+        assert_eq!(unfairness(&bins), Ok(Level::At(14.0 / 10.0 - 1.0)));
+        bins.extend([lost; 2]);
+        assert_eq!(unfairness(&bins), Ok(Level::Censored));
+    }
+}

@@ -1,0 +1,209 @@
+//! Quantiles over the flows of a bin of time, and what they come to over bins: of those that have
+//! flows enough for them. What a lost flow decides is above every number.
+//!
+//! How a bin's quantiles are found is `fairness.rs`.
+
+use neph_stats::{Level, median_of_levels};
+
+use crate::latency::Latency;
+use crate::view::Fairness;
+
+/// Where in the order of a bin's flows a latency stands, as [`Fairness::latency`] lists them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum FlowQuantile {
+    /// The lowest flow's.
+    Lowest,
+    /// The median.
+    P50,
+    /// What one flow in 20 exceeds.
+    P95,
+    /// What one flow in 100 exceeds.
+    P99,
+    /// The highest flow's.
+    Highest,
+}
+
+impl FlowQuantile {
+    /// All of them.
+    pub const ALL: [Self; 5] = [Self::Lowest, Self::P50, Self::P95, Self::P99, Self::Highest];
+
+    /// Those between the ends.
+    pub const BETWEEN: [Self; 3] = [Self::P50, Self::P95, Self::P99];
+
+    /// Its name on screen.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Lowest => "lowest",
+            Self::P50 => "p50",
+            Self::P95 => "p95",
+            Self::P99 => "p99",
+            Self::Highest => "highest",
+        }
+    }
+
+    /// How many flows a bin takes for it: of fewer it is nothing but the slowest.
+    pub const fn needs(self) -> u32 {
+        match self {
+            Self::Lowest | Self::Highest => 1,
+            Self::P50 => 6,
+            Self::P95 => 59,
+            Self::P99 => 299,
+        }
+    }
+
+    /// The share of flows below it.
+    pub(crate) const fn share(self) -> f64 {
+        match self {
+            Self::Lowest => 0.0,
+            Self::P50 => 0.5,
+            Self::P95 => 0.95,
+            Self::P99 => 0.99,
+            Self::Highest => 1.0,
+        }
+    }
+}
+
+impl Fairness {
+    /// The latency that stands there, whether or not the bin has flows enough for it.
+    pub const fn at(&self, quantile: FlowQuantile) -> Latency {
+        self.latency[quantile as usize]
+    }
+
+    /// Whether it has flows enough.
+    pub const fn has_enough(&self, quantile: FlowQuantile) -> bool {
+        self.flows >= quantile.needs()
+    }
+
+    /// `upper` over `lower`; `None` where it has too few flows for either or `lower` has no number
+    /// but `upper` has, for no flow is held against itself.
+    fn ratio(&self, upper: FlowQuantile, lower: FlowQuantile) -> Option<Level> {
+        if self.flows < 2 || !self.has_enough(upper) || !self.has_enough(lower) {
+            return None;
+        }
+        let Latency::Took(slow) = self.at(upper) else {
+            return Some(Level::Censored);
+        };
+        let usual = self.at(lower).took().filter(|usual| usual.nanos() > 0)?;
+        #[expect(clippy::cast_precision_loss, reason = "statistics; exact to 104 days")]
+        Some(Level::At(slow.nanos() as f64 / usual.nanos() as f64))
+    }
+}
+
+/// A median over bins.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct OverBins {
+    /// The median; censored where bins in which it was lost decide it.
+    pub level: Level,
+    /// How many bins it is of.
+    pub bins: usize,
+}
+
+impl OverBins {
+    fn of(levels: &[Level]) -> Option<Self> {
+        Some(Self {
+            level: median_of_levels(levels.iter().copied()).ok()?,
+            bins: levels.len(),
+        })
+    }
+
+    /// The latency `quantile` in nanoseconds; `None` where no bin has flows enough.
+    pub fn median(bins: &[Fairness], quantile: FlowQuantile) -> Option<Self> {
+        let enough = bins.iter().filter(|bin| bin.has_enough(quantile));
+        let levels = enough.map(|bin| match bin.at(quantile) {
+            #[expect(clippy::cast_precision_loss, reason = "statistics; exact to 104 days")]
+            Latency::Took(time) => Level::At(time.nanos() as f64),
+            Latency::Lost => Level::Censored,
+        });
+        Self::of(&levels.collect::<Vec<Level>>())
+    }
+
+    /// How many times `lower` the latency `upper` is; `None` where no bin can tell.
+    pub fn ratio(bins: &[Fairness], upper: FlowQuantile, lower: FlowQuantile) -> Option<Self> {
+        let levels = bins.iter().filter_map(|bin| bin.ratio(upper, lower));
+        Self::of(&levels.collect::<Vec<Level>>())
+    }
+
+    /// How far `upper` lies above `lower`, as a share of it; `None` where no bin can tell.
+    pub fn gap(bins: &[Fairness], upper: FlowQuantile, lower: FlowQuantile) -> Option<Self> {
+        let ratio = Self::ratio(bins, upper, lower)?;
+        let level = match ratio.level {
+            Level::At(ratio) => Level::At(ratio - 1.0),
+            Level::Censored => Level::Censored,
+        };
+        Some(Self { level, ..ratio })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use neph_model::{Instant, Span};
+    use neph_stats::quantile_needs;
+
+    use super::*;
+
+    /// A bin with so many flows and these latencies in milliseconds; 0 is a lost one.
+    fn bin(flows: u32, latency: [i64; 5]) -> Fairness {
+        let told = |millis| match millis {
+            0 => Latency::Lost,
+            millis => Latency::Took(Span::from_millis(millis)),
+        };
+        Fairness {
+            from: Instant::from_nanos(0),
+            flows,
+            lost: 0,
+            latency: latency.map(told),
+            changes: Some(0),
+            base: None,
+        }
+    }
+
+    #[test]
+    fn a_quantile_takes_the_flows_that_its_interval_takes() {
+        for quantile in FlowQuantile::BETWEEN {
+            let needs = quantile_needs(quantile.share());
+            assert_eq!(needs, Ok(quantile.needs() as usize), "{quantile:?}");
+        }
+        let names = FlowQuantile::ALL.map(FlowQuantile::name);
+        assert_eq!(names, ["lowest", "p50", "p95", "p99", "highest"]);
+    }
+
+    #[test]
+    fn the_median_over_bins_is_of_those_with_flows_enough() {
+        let mut bins = [20, 24, 28]
+            .map(|p95| bin(59, [8, 10, p95, 30, 30]))
+            .to_vec();
+        bins.extend([bin(58, [8, 10, 90, 90, 90]); 4]);
+        let of = |bins: &[Fairness]| OverBins::median(bins, FlowQuantile::P95);
+        let told = |level, bins| Some(OverBins { level, bins });
+        assert_eq!(of(&bins), told(Level::At(24e6), 3));
+        assert_eq!(of(&bins[3..]), None);
+        // 20, 24, 28 ms and two that were lost: the third. With a fourth, half way to a lost one.
+        bins.extend([bin(60, [8, 10, 0, 0, 0]); 2]);
+        assert_eq!(of(&bins), told(Level::At(28e6), 5));
+        bins.push(bin(60, [8, 10, 0, 0, 0]));
+        assert_eq!(of(&bins), told(Level::Censored, 6));
+    }
+
+    #[test]
+    fn a_flow_is_held_against_another_one() {
+        use FlowQuantile::{Highest, Lowest, P50, P95};
+        let bins = [
+            bin(5, [8, 10, 12, 12, 12]),
+            bin(1, [7, 7, 7, 7, 7]),
+            bin(5, [8, 0, 0, 0, 0]),
+            bin(5, [8, 10, 16, 16, 16]),
+        ];
+        let told = |level, bins| Some(OverBins { level, bins });
+        // 12 / 8 and 16 / 8, and a bin that lost it: the middle one of three.
+        assert_eq!(
+            OverBins::ratio(&bins, Highest, Lowest),
+            told(Level::At(2.0), 3)
+        );
+        assert_eq!(
+            OverBins::gap(&bins, Highest, Lowest),
+            told(Level::At(1.0), 3)
+        );
+        assert_eq!(OverBins::gap(&bins, Highest, P50), None, "it takes six");
+        assert_eq!(OverBins::gap(&bins, P95, P50), None);
+    }
+}

@@ -1,0 +1,63 @@
+//! Which values of two levels are held against each other, and by which test.
+
+use std::collections::BTreeMap;
+
+use neph_stats::{Level, LevelShift, StatsError, shift_of_blocks, shift_of_levels, tells_apart};
+
+/// An experiment's value in each block.
+pub(super) type ByBlock = BTreeMap<u32, Level>;
+
+/// The values of a measure that are held against each other: a level's and the first level's.
+pub(super) enum Samples {
+    /// Block by block, where any block has both.
+    Blocks(Vec<(Level, Level)>),
+    /// Else all of one and all of the other.
+    Apart(Vec<Level>, Vec<Level>),
+}
+
+impl Samples {
+    pub(super) fn of(other: &ByBlock, first: &ByBlock) -> Self {
+        let both = other.iter();
+        let both = both.filter_map(|(block, one)| Some((*one, *first.get(block)?)));
+        let both: Vec<(Level, Level)> = both.collect();
+        if both.is_empty() {
+            let all = |levels: &ByBlock| levels.values().copied().collect();
+            Self::Apart(all(other), all(first))
+        } else {
+            Self::Blocks(both)
+        }
+    }
+
+    pub(super) const fn are_paired(&self) -> bool {
+        matches!(self, Self::Blocks(_))
+    }
+
+    /// Whether there is something to compare, and no number in it.
+    pub(super) fn are_lost(&self) -> bool {
+        match self {
+            Self::Blocks(both) => !both.iter().any(|block| tells_apart(*block)),
+            Self::Apart(others, firsts) => {
+                let mut all = others.iter().chain(firsts);
+                !others.is_empty() && !firsts.is_empty() && all.all(|one| *one == Level::Censored)
+            }
+        }
+    }
+
+    /// Those of which the test is made.
+    pub(super) fn sides(&self) -> (Vec<Level>, Vec<Level>) {
+        match self {
+            Self::Blocks(both) => {
+                let both = both.iter().copied();
+                both.filter(|block| tells_apart(*block)).unzip()
+            }
+            Self::Apart(others, firsts) => (others.clone(), firsts.clone()),
+        }
+    }
+
+    pub(super) fn test(&self) -> Result<LevelShift, StatsError> {
+        match self {
+            Self::Blocks(both) => shift_of_blocks(both),
+            Self::Apart(others, firsts) => shift_of_levels(others, firsts),
+        }
+    }
+}

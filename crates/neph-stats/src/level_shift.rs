@@ -1,0 +1,278 @@
+//! How far two sets of levels lie apart, of which some may be above every number: what was lost has
+//! its place in the order there too.
+//!
+//! Owns what stands for a lost level in tests, which want numbers, and what their answers mean then.
+//! The tests are [`wilcoxon()`], [`mann_whitney()`] and [`friedman()`].
+
+use crate::error::StatsError;
+use crate::friedman::friedman;
+use crate::interval::Interval;
+use crate::kruskal::GroupTest;
+use crate::mannwhitney::mann_whitney;
+use crate::quantile::{Level, median};
+use crate::shift::{Shift, ShiftTest};
+use crate::sorted::Sorted;
+use crate::wilcoxon::wilcoxon;
+
+/// What stands for a level above every number, and for the difference to one: more than anything
+/// that is measured, in whatever unit.
+const ENDLESS: f64 = 1e12;
+
+/// How far a candidate's levels lie above a baseline's.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct LevelShift {
+    /// In the unit of the levels; the estimate and ends of the interval are infinite where levels
+    /// without a number decide them.
+    pub shift: Shift,
+    /// Two-sided p value.
+    pub p: f64,
+    /// How many levels it rests on: the candidate's and the baseline's.
+    pub n: (usize, usize),
+}
+
+impl LevelShift {
+    fn of(test: ShiftTest, n: (usize, usize)) -> Self {
+        Self {
+            shift: Shift {
+                estimate: undone(test.shift.estimate),
+                interval: test.shift.interval.map(|interval| Interval {
+                    low: undone(interval.low),
+                    high: undone(interval.high),
+                }),
+            },
+            p: test.p,
+            n,
+        }
+    }
+}
+
+/// Whether a block says how its two levels differ: one at least has a number.
+pub fn tells_apart((candidate, baseline): (Level, Level)) -> bool {
+    difference((candidate, baseline)).is_some()
+}
+
+/// How far the candidate, the first of each block, lies above the baseline in the same block, by
+/// Wilcoxon's signed ranks. Blocks in which neither has a number say nothing and do not count
+/// ([`tells_apart`]).
+///
+/// # Errors
+/// [`StatsError::TooFew`] where no block counts; [`StatsError::NotFinite`].
+///
+/// ```
+/// use neph_stats::{Level, shift_of_blocks};
+/// let block = |candidate, baseline| (Level::At(candidate), Level::At(baseline));
+/// let told = shift_of_blocks(&[block(4.0, 1.0), block(5.0, 2.0), (Level::Censored, Level::Censored)])?;
+/// assert_eq!((told.shift.estimate, told.n), (3.0, (2, 2)));
+/// # Ok::<(), neph_stats::StatsError>(())
+/// ```
+pub fn shift_of_blocks(blocks: &[(Level, Level)]) -> Result<LevelShift, StatsError> {
+    let differences: Vec<f64> = blocks.iter().copied().filter_map(difference).collect();
+    let n = differences.len();
+    let test = wilcoxon(&differences, &vec![0.0; n])?;
+    Ok(LevelShift::of(test, (n, n)))
+}
+
+/// As [`shift_of_blocks`], of levels that are not paired and in any order, by Mann and Whitney's
+/// test.
+///
+/// # Errors
+/// [`StatsError::TooFew`] when a side is empty; [`StatsError::NotFinite`].
+pub fn shift_of_levels(candidate: &[Level], baseline: &[Level]) -> Result<LevelShift, StatsError> {
+    let test = mann_whitney(&numbers(candidate), &numbers(baseline))?;
+    Ok(LevelShift::of(test, (candidate.len(), baseline.len())))
+}
+
+/// Whether any of several scenarios differs from the others, by Friedman's test: a row for each
+/// block, in it a level for each scenario.
+///
+/// # Errors
+/// Those of [`friedman()`].
+pub fn friedman_of_levels(blocks: &[Vec<Level>]) -> Result<GroupTest, StatsError> {
+    let rows: Vec<Vec<f64>> = blocks.iter().map(|row| numbers(row)).collect();
+    friedman(&rows)
+}
+
+/// The median of levels (type 7): censored where those without a number decide it.
+///
+/// # Errors
+/// [`StatsError::TooFew`] without levels; [`StatsError::NotFinite`].
+pub fn median_of_levels(levels: impl IntoIterator<Item = Level>) -> Result<Level, StatsError> {
+    let (mut known, mut lost) = (Vec::new(), 0);
+    for level in levels {
+        match level {
+            Level::At(value) => known.push(value),
+            Level::Censored => lost += 1,
+        }
+    }
+    median(Sorted::sort(&mut known)?, lost)
+}
+
+/// Candidate minus baseline; `None` where neither has a number.
+fn difference(block: (Level, Level)) -> Option<f64> {
+    match block {
+        (Level::At(candidate), Level::At(baseline)) => Some(candidate - baseline),
+        (Level::Censored, Level::At(_)) => Some(ENDLESS),
+        (Level::At(_), Level::Censored) => Some(-ENDLESS),
+        (Level::Censored, Level::Censored) => None,
+    }
+}
+
+fn numbers(levels: &[Level]) -> Vec<f64> {
+    let number = |level: &Level| level.number().unwrap_or(ENDLESS);
+    levels.iter().map(number).collect()
+}
+
+/// What a test made of differences, infinite where endless ones decided it: the mean of two of which
+/// one is itself the mean of an endless and another one is about a quarter of [`ENDLESS`].
+fn undone(value: f64) -> f64 {
+    if value.abs() > ENDLESS / 8.0 {
+        f64::INFINITY.copysign(value)
+    } else {
+        value
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const ONE_TO_SIX: [f64; 6] = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0];
+
+    fn at(values: &[f64]) -> Vec<Level> {
+        values.iter().copied().map(Level::At).collect()
+    }
+
+    fn paired(candidate: &[Level], baseline: &[Level]) -> Vec<(Level, Level)> {
+        let both = candidate.iter().zip(baseline);
+        both.map(|(one, other)| (*one, *other)).collect()
+    }
+
+    /// Both ends of the interval.
+    fn ends(told: &LevelShift) -> Option<(f64, f64)> {
+        told.shift.interval.map(|one| (one.low, one.high))
+    }
+
+    /// Differences of 1 to 6: twice one of 64 arrangements of signs, and the 11th of 21 means.
+    #[test]
+    fn blocks_are_compared_by_their_differences() {
+        let mut blocks = paired(&at(&[2.0, 4.0, 6.0, 8.0, 10.0, 12.0]), &at(&ONE_TO_SIX));
+        let told = shift_of_blocks(&blocks).unwrap();
+        assert_eq!((told.shift.estimate, told.p), (3.5, 0.03125));
+        assert_eq!((ends(&told), told.n), (Some((1.0, 6.0)), (6, 6)));
+        // A block in which neither has a number changes nothing.
+        blocks.insert(2, (Level::Censored, Level::Censored));
+        assert_eq!(shift_of_blocks(&blocks), Ok(told));
+        assert_eq!(blocks.iter().filter(|one| tells_apart(**one)).count(), 6);
+    }
+
+    /// The largest of six differences is without end, and so is its mean with each: the 11th of 21
+    /// means is one of the other differences, 1 to 5.
+    #[test]
+    fn a_lost_level_is_above_all_and_leaves_numbers_where_it_does_not_decide() {
+        let mut candidate = at(&[2.0, 4.0, 6.0, 8.0, 10.0]);
+        candidate.push(Level::Censored);
+        let told = shift_of_blocks(&paired(&candidate, &at(&ONE_TO_SIX))).unwrap();
+        assert_eq!((told.shift.estimate, told.p), (3.5, 0.03125));
+        assert_eq!(ends(&told), Some((1.0, f64::INFINITY)));
+        let turned = shift_of_blocks(&paired(&at(&ONE_TO_SIX), &candidate)).unwrap();
+        assert_eq!(ends(&turned), Some((f64::NEG_INFINITY, -1.0)));
+    }
+
+    /// Differences of -3, -1 and one without end: of six means the third is -1 and the fourth that of
+    /// -3 and what has no end.
+    #[test]
+    fn half_way_to_what_has_no_end_there_is_no_number() {
+        let candidate = [Level::At(1.0), Level::At(3.0), Level::Censored];
+        let told = shift_of_blocks(&paired(&candidate, &at(&[4.0; 3]))).unwrap();
+        assert_eq!(told.shift.estimate, f64::INFINITY);
+    }
+
+    /// 5, 6, 7 and a lost one against 1 to 4: of 16 differences the 8th and 9th are 4, the least is 1;
+    /// one of 70 arrangements is as extreme, at either end.
+    #[test]
+    fn levels_that_are_not_paired_are_compared_each_with_each() {
+        let mut candidate = at(&[5.0, 6.0, 7.0]);
+        candidate.push(Level::Censored);
+        let told = shift_of_levels(&candidate, &at(&[1.0, 2.0, 3.0, 4.0])).unwrap();
+        assert_eq!((told.shift.estimate, told.n), (4.0, (4, 4)));
+        assert!((told.p - 2.0 / 70.0).abs() < 1e-15);
+        assert_eq!(ends(&told), Some((1.0, f64::INFINITY)));
+    }
+
+    #[test]
+    fn a_restless_season_is_told_from_a_quiet_one_by_its_experiments() {
+        let low = [10.0, 12.0, 11.0, 9.0, 13.0, 10.5, 11.5, 12.5];
+        let high = at(&low.map(|value| value + 6.0));
+        let low = at(&low);
+        let told = shift_of_blocks(&paired(&high, &low)).unwrap();
+        for told in [told, shift_of_levels(&high, &low).unwrap()] {
+            let shift = told.shift.estimate;
+            assert!((shift - 6.0).abs() < 1e-9 && told.p < 0.01, "{told:?}");
+            assert_eq!(told.n, (8, 8));
+        }
+    }
+
+    #[test]
+    fn three_experiments_prove_nothing() {
+        let (low, high) = (at(&[1.0, 2.0, 3.0]), at(&[7.0, 8.0, 9.0]));
+        let told = shift_of_levels(&high, &low);
+        assert!(told.is_err() || told.is_ok_and(|told| told.p > 0.05));
+    }
+
+    #[test]
+    fn a_season_that_lost_too_much_for_a_number_is_worse_than_any_that_has_one() {
+        let low = at(&[0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8]);
+        let lost = vec![Level::Censored; 8];
+        let told = shift_of_blocks(&paired(&lost, &low)).unwrap();
+        for told in [told, shift_of_levels(&lost, &low).unwrap()] {
+            let shift = told.shift.estimate;
+            assert!(shift == f64::INFINITY && told.p < 0.01, "{told:?}");
+        }
+        assert!(shift_of_blocks(&paired(&lost, &lost)).is_err());
+    }
+
+    #[test]
+    fn the_median_of_levels_counts_those_without_a_number() {
+        let of = |lost: usize| {
+            let lost = std::iter::repeat_n(Level::Censored, lost);
+            median_of_levels(lost.chain(at(&[3.0, 1.0, 2.0])))
+        };
+        assert_eq!(of(0), Ok(Level::At(2.0)));
+        assert_eq!(of(1), Ok(Level::At(2.5)));
+        assert_eq!(of(2), Ok(Level::At(3.0)));
+        assert_eq!(of(3), Ok(Level::Censored));
+        assert!(median_of_levels([]).is_err());
+    }
+
+    /// Ranks are all that Friedman's test looks at.
+    #[test]
+    fn of_several_scenarios_a_lost_level_is_the_highest_of_its_block() {
+        let rows = |highest: Level| vec![vec![Level::At(1.0), Level::At(2.0), highest]; 5];
+        let told = friedman_of_levels(&rows(Level::Censored)).unwrap();
+        assert_eq!(Ok(told), friedman_of_levels(&rows(Level::At(3.0))));
+        assert!(told.p < 0.01, "{told:?}");
+    }
+
+    proptest! {
+        #[test]
+        fn swapping_the_sides_turns_the_sign(
+            pairs in prop::collection::vec((-9..9_i32, -9..9_i32), 1..40),
+        ) {
+            // One in six or so was lost.
+            let level = |one: i32| if one > 5 { Level::Censored } else { Level::At(one.into()) };
+            let there: Vec<_> = pairs.iter().map(|(a, b)| (level(*a), level(*b))).collect();
+            let back: Vec<_> = there.iter().map(|(a, b)| (*b, *a)).collect();
+            let turned = |told: LevelShift| (told.p, -told.shift.estimate);
+            match (shift_of_blocks(&there), shift_of_blocks(&back)) {
+                (Ok(there), Ok(back)) => {
+                    let (p, estimate) = turned(back);
+                    prop_assert!((there.p - p).abs() < 1e-12);
+                    prop_assert_eq!(there.shift.estimate, estimate);
+                }
+                (there, back) => prop_assert!(there.is_err() && back.is_err()),
+            }
+        }
+    }
+}
