@@ -3,10 +3,10 @@
 
 use neph_flows::Latency;
 use neph_model::Span;
-use neph_report::{CampaignData, Cell, Figure, Mark, PlotSettings, Point, findings, tables};
+use neph_report::{CampaignData, Cell, Figure, Mark, PlotSettings, Point, Rect, findings, tables};
 
 use crate::fleets::{SMALL, drawn, words};
-use crate::synthetic::fleet::World;
+use crate::synthetic::fleet::{Mood, World};
 
 #[test]
 fn what_was_forgotten_is_said_beside_every_figure_and_table_that_lacks_it() {
@@ -182,4 +182,38 @@ fn a_quantile_that_falls_on_lost_flows_is_lost_and_no_number() {
     assert_eq!(told, [Cell::Lost, Cell::Integer(9)]);
     let words = words(&drawn(&data), "flow-fairness");
     assert!(words.contains("p95 lost; 128 flows, 15 bins"), "{words}");
+}
+
+/// The rectangles of cells outside of the panels of a kind of figure.
+fn cells(figures: &[Figure], kind: &str) -> Vec<Rect> {
+    let own = figures.iter().filter(|figure| figure.kind == kind);
+    let marks = own.flat_map(|figure| &figure.scene.marks);
+    let rects = marks.filter_map(|mark| match mark {
+        Mark::Cells { rects, .. } => Some(rects.clone()),
+        _ => None,
+    });
+    rects.flatten().collect()
+}
+
+#[test]
+fn a_week_of_short_queues_is_no_more_bars_than_pixels() {
+    let world = World {
+        seconds: 604_800,
+        mood: Mood::Quiet,
+        ..SMALL
+    };
+    let mut data = world.campaign();
+    let fleet = data.experiments[0].fleet.as_mut().unwrap();
+    let queue = |number: i64| {
+        let from = fleet.from + Span::from_millis(number * 9_228);
+        (from, from + Span::from_secs(2))
+    };
+    let queues: Vec<_> = (0..65_536).map(queue).collect();
+    fleet.pairs[0].congested.clear();
+    let without = drawn(&data);
+    let fleet = data.experiments[0].fleet.as_mut().unwrap();
+    fleet.pairs[0].congested = queues;
+    let with = drawn(&data);
+    let bars = cells(&with, "flow-spectrum").len() - cells(&without, "flow-spectrum").len();
+    assert!((1..=760).contains(&bars), "{bars} bars");
 }
