@@ -196,6 +196,31 @@ fn cells(figures: &[Figure], kind: &str) -> Vec<Rect> {
 }
 
 #[test]
+fn bins_that_fall_on_lost_flows_are_marked_above_the_panel() {
+    let mut data = nine_lost();
+    let whole = drawn(&data);
+    let all = cells(&whole, "flow-fairness");
+    // The grey of the highest flow, and p95; p99 is not drawn of 128 flows, and p50 is not lost.
+    assert_eq!(all.len(), 2, "{all:?}");
+    let panel = &Panel::all(&whole)[0];
+    assert!(all.iter().all(|rect| rect.bottom() <= panel.top));
+    assert!(words(&whole, "flow-fairness").contains("lost"));
+    // A stretch of its own for each time that it falls on lost flows.
+    let fleet = data.experiments[0].fleet.as_mut().unwrap();
+    for bin in &mut fleet.fairness[0][4..7] {
+        bin.latency[2..].fill(Latency::Took(Span::from_millis(90)));
+    }
+    let parted = drawn(&data);
+    let parts = cells(&parted, "flow-fairness");
+    assert_eq!(parts.len(), 4);
+    assert!(parts.iter().all(|part| part.width < all[0].width));
+    // Where none is lost nothing is said of it.
+    let figures = drawn(&SMALL.campaign());
+    assert_eq!(cells(&figures, "flow-fairness"), []);
+    assert!(!words(&figures, "flow-fairness").contains("lost"));
+}
+
+#[test]
 fn a_week_of_short_queues_is_no_more_bars_than_pixels() {
     let world = World {
         seconds: 604_800,

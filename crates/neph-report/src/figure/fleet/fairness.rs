@@ -7,13 +7,14 @@ use neph_stats::{Grid, Level, Reading, Sorted, ecdf, envelope, quantile_needs};
 use super::clock::{Clock, whole};
 use super::pair::{Pair, pairs};
 use super::percents::percents;
+use super::stretches::bars;
 use crate::axis::{Limits, Plot, Scale, Spread, Style, TimeUnit, choose, percent};
 use crate::figure::boxes::in_unit;
 use crate::figure::boxplot::outside;
 use crate::figure::legend::Swatch;
 use crate::figure::sheet::{Note, Sheet, page_name, page_title};
 use crate::figure::{Figure, flags};
-use crate::findings::plural;
+use crate::findings::{plural, real};
 use crate::palette;
 use crate::scene::{Anchor, Colour, Fill, Mark, Point, Rect, Stroke, Text, fit};
 use crate::{CampaignData, PlotSettings};
@@ -24,6 +25,8 @@ const GAP: f64 = 58.0;
 const PER_PAGE: usize = 6;
 /// A bin narrower than this is a point of a line, no step of its own.
 const STEP: f64 = 3.0;
+/// Above a panel, where any flow is lost.
+const LANE: f64 = 13.0;
 
 /// A quantile over flows: where it stands in [`Fairness::latency`], its name, and the quantile.
 type Quantile = (usize, &'static str, f64);
@@ -76,7 +79,7 @@ pub(in crate::figure) fn draw(data: &CampaignData, settings: &PlotSettings) -> V
         legend.push((Swatch::Block(RANGE), "lowest to highest flow".to_owned()));
         sheet.legend(&legend);
         for pair in few {
-            let place = sheet.take(height + 24.0 + Style::BELOW);
+            let place = sheet.take(height + 24.0 + lane(pair) + Style::BELOW);
             sheet.draw(drawn(pair, height, place));
         }
         let mut scenarios: Vec<usize> = few.iter().map(|pair| pair.scenario).collect();
@@ -93,7 +96,10 @@ pub(in crate::figure) fn draw(data: &CampaignData, settings: &PlotSettings) -> V
 }
 
 fn caption(pairs: &[Pair<'_>]) -> String {
-    let mut text = "Left: where the lines lie apart, or the grey is high, some flows are slower than others at the same moment; where all rise together, a queue that all share. A flow that lost half of its messages or more is slower than all others: where a line or the grey leaves the panel at the top, it falls on such flows. Right: which share of the bins had at most that value; a line with two steps is a value that changes between two paths. Grey: from the lowest flow to the highest. The difference told is the median over bins. Each pair has its own scale; what lies outside is counted above it.".to_owned();
+    let mut text = "Left: where the lines lie apart, or the grey is high, some flows are slower than others at the same moment; where all rise together, a queue that all share. Right: which share of the bins had at most that value; a line with two steps is a value that changes between two paths. Grey: from the lowest flow to the highest. The difference told is the median over bins. Each pair has its own scale; what lies outside is counted above it.".to_owned();
+    if pairs.iter().any(|pair| lane(pair) > 0.0) {
+        text.push_str(" A flow that lost half of its messages or more is slower than all others: the bins in which a quantile or the highest flow is such a one are marked above the left panel, and right its line ends below 100 %.");
+    }
     let lacks = |pair: &Pair<'_>| told(pair.fairness()).len() < QUANTILES.len();
     if pairs.iter().any(lacks) {
         text.push_str(" p50 is drawn from 6 flows on, p95 from 59, p99 from 299: of fewer they are nothing but single flows.");
@@ -102,6 +108,10 @@ fn caption(pairs: &[Pair<'_>]) -> String {
 }
 
 const RANGE: Colour = Colour::hex(0x0093_9ba8);
+const GREY: Fill = Fill {
+    colour: RANGE,
+    opacity: 0.3,
+};
 
 fn ink((place, _, _): Quantile) -> Stroke {
     let colour = |number| Stroke::solid(palette::line_colour(number), 1.5);
@@ -126,6 +136,41 @@ fn lost(bins: &[Fairness], place: usize) -> usize {
     bins.iter().filter(is_lost).count()
 }
 
+/// The height of what is told of lost flows.
+fn lane(pair: &Pair<'_>) -> f64 {
+    if lost(pair.fairness(), 4) > 0 {
+        LANE
+    } else {
+        0.0
+    }
+}
+
+/// In which bins the highest flow (the grey) and the quantiles are lost: above the panel, since they
+/// are above everything that it shows.
+fn lost_lane(pair: &Pair<'_>, plot: &Plot, clock: &Clock) -> Vec<Mark> {
+    let (bins, wide) = (pair.fairness(), pair.view.settings.bin);
+    if lost(bins, 4) == 0 {
+        return Vec::new();
+    }
+    let cells = |place: usize, (top, height): (f64, f64), fill: Fill| {
+        let mut found = enough(bins, place);
+        found.retain(|bin| bin.latency[place] == Latency::Lost);
+        let stretches = found.iter().map(|bin| (bin.from, bin.from + wide));
+        let rects = bars(stretches, (plot, clock), (plot.area.y - top, height));
+        Mark::Cells { rects, fill }
+    };
+    let mut marks = vec![cells(4, (LANE - 1.0, LANE - 1.0), GREY)];
+    // The slowest on top.
+    for one in told(bins) {
+        let top = 1.5 + 3.0 * real(one.0);
+        marks.push(cells(one.0, (top, 2.0), Fill::solid(ink(one).colour)));
+    }
+    let at = Point::new(plot.area.x - 6.0, plot.area.y - 4.0);
+    let label = Text::new(at, Anchor::End, Style::TICK, "lost");
+    marks.push(Mark::Text(label.coloured(Colour::ALARM)));
+    marks
+}
+
 fn drawn(pair: &Pair<'_>, height: f64, place: Rect) -> Vec<Mark> {
     let bins = pair.fairness();
     let mut all: Vec<f64> = (0..5)
@@ -143,7 +188,7 @@ fn drawn(pair: &Pair<'_>, height: f64, place: Rect) -> Vec<Mark> {
     let time = Plot {
         area: Rect::new(
             place.x + LEFT,
-            place.y + 22.0,
+            place.y + 22.0 + lane(pair),
             place.width - LEFT - GAP - right,
             height,
         ),
@@ -154,6 +199,7 @@ fn drawn(pair: &Pair<'_>, height: f64, place: Rect) -> Vec<Mark> {
     time.y_axis(&mut marks, &format!("round trip, {}", unit.name()));
     time.x_axis(&mut marks, &clock.title());
     marks.push(time.clipped(over_time(pair, &time, &clock, unit)));
+    marks.extend(lost_lane(pair, &time, &clock));
     let shares = Plot {
         area: Rect::new(place.right() - right, time.area.y, right - 8.0, height),
         x: scale,
@@ -186,11 +232,7 @@ fn over_bins(bins: &[Fairness], plot: &Plot, unit: TimeUnit) -> Vec<Mark> {
 
 /// The area from the lowest flow to the highest.
 fn range(points: Vec<Point>) -> Mark {
-    let fill = Fill {
-        colour: RANGE,
-        opacity: 0.3,
-    };
-    Mark::Area { points, fill }
+    Mark::Area { points, fill: GREY }
 }
 
 /// The scale in milliseconds again.
