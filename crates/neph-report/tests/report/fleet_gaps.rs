@@ -1,7 +1,7 @@
 //! What a fleet's figures and tables say where something is missing: flows that got nothing back, and
 //! the oldest changes, which were too many to keep.
 
-use neph_flows::Latency;
+use neph_flows::{Curve, CurvePoint, Latency};
 use neph_model::Span;
 use neph_report::{CampaignData, Cell, Figure, Mark, PlotSettings, Point, Rect, findings, tables};
 
@@ -182,6 +182,60 @@ fn a_quantile_that_falls_on_lost_flows_is_lost_and_no_number() {
     assert_eq!(told, [Cell::Lost, Cell::Integer(9)]);
     let words = words(&drawn(&data), "flow-fairness");
     assert!(words.contains("p95 lost; 128 flows, 15 bins"), "{words}");
+}
+
+/// A pair's curve of stays of which none ended.
+fn nobody_left(n: u64) -> Curve {
+    let seen = CurvePoint {
+        at: Span::from_secs(200),
+        surviving: 1.0,
+        low: 0.4,
+        high: 1.0,
+        at_risk: 1,
+    };
+    Curve {
+        n,
+        ended: 0,
+        points: vec![seen],
+    }
+}
+
+#[test]
+fn a_pair_that_nobody_left_is_drawn_beside_the_others() {
+    let world = World {
+        flows: 64,
+        pairs: 2,
+        ..SMALL
+    };
+    let mut data = world.campaign();
+    let fleet = data.experiments[0].fleet.as_mut().unwrap();
+    fleet.pairs[1].persistence = Some(nobody_left(7));
+    fleet.pairs[1].between = Some(nobody_left(7));
+    for pair in &mut fleet.pairs {
+        pair.persistence_forward = Some(nobody_left(3));
+        pair.persistence_reverse = None;
+    }
+    let figures = drawn(&data);
+    let told = words(&figures, "flow-persistence");
+    for line in [
+        "sydney-tokyo: 0 % left within 10 s (0 % to 60 %), n 7",
+        "n 6, none moved again",
+        "no change of this direction is known",
+    ] {
+        assert!(told.contains(line), "{line} in {told}");
+    }
+    let told = words(&figures, "flow-changes");
+    assert!(
+        told.contains("sydney-tokyo: 0 % moved again within 10 s (0 % to 60 %), n 7"),
+        "{told}"
+    );
+    // Where nobody left any pair there is nothing to say of how long flows stay.
+    let fleet = data.experiments[0].fleet.as_mut().unwrap();
+    fleet.pairs[0].persistence = Some(nobody_left(7));
+    fleet.pairs[0].between = Some(nobody_left(7));
+    let figures = drawn(&data);
+    assert_eq!(words(&figures, "flow-persistence"), "");
+    assert_eq!(words(&figures, "flow-changes"), "");
 }
 
 /// The rectangles of cells outside of the panels of a kind of figure.
