@@ -38,15 +38,33 @@ fn captions_speak_of_what_is_drawn() {
     let data = SMALL.campaign();
     let bare = |data: &CampaignData| {
         let mut data = data.clone();
-        for pair in &mut data.experiments[0].fleet.as_mut().unwrap().pairs {
+        let fleet = data.experiments[0].fleet.as_mut().unwrap();
+        for pair in &mut fleet.pairs {
             (pair.persistence_forward, pair.persistence_reverse) = (None, None);
             pair.congested.clear();
+        }
+        fleet.changes.clear();
+        for flow in &mut fleet.dissected {
+            flow.samples.truncate(2);
+        }
+        for route in &mut data.experiments[0].traces[0].routes {
+            // From the hop before the paths part to the one behind.
+            route.hops.truncate(8);
+            route.hops.drain(..3);
+            for (hop, ttl) in route.hops.iter_mut().zip(1..) {
+                hop.ttl = ttl;
+                hop.address.get_or_insert_with(|| [10, 6, 1, 1].into());
+            }
         }
         data
     };
     for (kind, only_there) in [
         ("flow-persistence", "lower panels"),
         ("flow-spectrum", "orange bar"),
+        ("flow-dissected", "Shaded"),
+        ("flow-dissected", "dashed line"),
+        ("flow-paths", "left out"),
+        ("flow-paths", "without an answer"),
     ] {
         let caption = |data: &CampaignData| {
             let figures = drawn(data);

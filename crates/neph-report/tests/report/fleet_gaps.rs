@@ -1,12 +1,12 @@
 //! What a fleet's figures and tables say where something is missing: flows that got nothing back, and
 //! the oldest changes, which were too many to keep.
 
-use neph_flows::Latency;
+use neph_flows::{Curve, CurvePoint, Latency};
 use neph_model::Span;
-use neph_report::{CampaignData, Cell, Figure, Mark, PlotSettings, Point, findings, tables};
+use neph_report::{CampaignData, Cell, Figure, Mark, PlotSettings, Point, Rect, findings, tables};
 
 use crate::fleets::{SMALL, drawn, words};
-use crate::synthetic::fleet::World;
+use crate::synthetic::fleet::{Mood, World};
 
 #[test]
 fn what_was_forgotten_is_said_beside_every_figure_and_table_that_lacks_it() {
@@ -182,4 +182,117 @@ fn a_quantile_that_falls_on_lost_flows_is_lost_and_no_number() {
     assert_eq!(told, [Cell::Lost, Cell::Integer(9)]);
     let words = words(&drawn(&data), "flow-fairness");
     assert!(words.contains("p95 lost; 128 flows, 15 bins"), "{words}");
+}
+
+/// A pair's curve of stays of which none ended.
+fn nobody_left(n: u64) -> Curve {
+    let seen = CurvePoint {
+        at: Span::from_secs(200),
+        surviving: 1.0,
+        low: 0.4,
+        high: 1.0,
+        at_risk: 1,
+    };
+    Curve {
+        n,
+        ended: 0,
+        points: vec![seen],
+    }
+}
+
+#[test]
+fn a_pair_that_nobody_left_is_drawn_beside_the_others() {
+    let world = World {
+        flows: 64,
+        pairs: 2,
+        ..SMALL
+    };
+    let mut data = world.campaign();
+    let fleet = data.experiments[0].fleet.as_mut().unwrap();
+    fleet.pairs[1].persistence = Some(nobody_left(7));
+    fleet.pairs[1].between = Some(nobody_left(7));
+    for pair in &mut fleet.pairs {
+        pair.persistence_forward = Some(nobody_left(3));
+        pair.persistence_reverse = None;
+    }
+    let figures = drawn(&data);
+    let told = words(&figures, "flow-persistence");
+    for line in [
+        "sydney-tokyo: 0 % left within 10 s (0 % to 60 %), n 7",
+        "n 6, none moved again",
+        "no change of this direction is known",
+    ] {
+        assert!(told.contains(line), "{line} in {told}");
+    }
+    let told = words(&figures, "flow-changes");
+    assert!(
+        told.contains("sydney-tokyo: 0 % moved again within 10 s (0 % to 60 %), n 7"),
+        "{told}"
+    );
+    // Where nobody left any pair there is nothing to say of how long flows stay.
+    let fleet = data.experiments[0].fleet.as_mut().unwrap();
+    fleet.pairs[0].persistence = Some(nobody_left(7));
+    fleet.pairs[0].between = Some(nobody_left(7));
+    let figures = drawn(&data);
+    assert_eq!(words(&figures, "flow-persistence"), "");
+    assert_eq!(words(&figures, "flow-changes"), "");
+}
+
+/// The rectangles of cells outside of the panels of a kind of figure.
+fn cells(figures: &[Figure], kind: &str) -> Vec<Rect> {
+    let own = figures.iter().filter(|figure| figure.kind == kind);
+    let marks = own.flat_map(|figure| &figure.scene.marks);
+    let rects = marks.filter_map(|mark| match mark {
+        Mark::Cells { rects, .. } => Some(rects.clone()),
+        _ => None,
+    });
+    rects.flatten().collect()
+}
+
+#[test]
+fn bins_that_fall_on_lost_flows_are_marked_above_the_panel() {
+    let mut data = nine_lost();
+    let whole = drawn(&data);
+    let all = cells(&whole, "flow-fairness");
+    // The grey of the highest flow, and p95; p99 is not drawn of 128 flows, and p50 is not lost.
+    assert_eq!(all.len(), 2, "{all:?}");
+    let panel = &Panel::all(&whole)[0];
+    assert!(all.iter().all(|rect| rect.bottom() <= panel.top));
+    assert!(words(&whole, "flow-fairness").contains("lost"));
+    // A stretch of its own for each time that it falls on lost flows.
+    let fleet = data.experiments[0].fleet.as_mut().unwrap();
+    for bin in &mut fleet.fairness[0][4..7] {
+        bin.latency[2..].fill(Latency::Took(Span::from_millis(90)));
+    }
+    let parted = drawn(&data);
+    let parts = cells(&parted, "flow-fairness");
+    assert_eq!(parts.len(), 4);
+    assert!(parts.iter().all(|part| part.width < all[0].width));
+    // Where none is lost nothing is said of it.
+    let figures = drawn(&SMALL.campaign());
+    assert_eq!(cells(&figures, "flow-fairness"), []);
+    assert!(!words(&figures, "flow-fairness").contains("lost"));
+}
+
+#[test]
+fn a_week_of_short_queues_is_no_more_bars_than_pixels() {
+    let world = World {
+        seconds: 604_800,
+        mood: Mood::Quiet,
+        ..SMALL
+    };
+    let mut data = world.campaign();
+    let fleet = data.experiments[0].fleet.as_mut().unwrap();
+    let queue = |number: i64| {
+        let from = fleet.from + Span::from_millis(number * 9_228);
+        (from, from + Span::from_secs(2))
+    };
+    let queues: Vec<_> = (0..65_536).map(queue).collect();
+    fleet.pairs[0].congested.clear();
+    let without = drawn(&data);
+    let fleet = data.experiments[0].fleet.as_mut().unwrap();
+    fleet.pairs[0].congested = queues;
+    let with = drawn(&data);
+    let bars = cells(&with, "flow-spectrum").len() - cells(&without, "flow-spectrum").len();
+    assert!((1..=760).contains(&bars), "{bars} bars");
 }

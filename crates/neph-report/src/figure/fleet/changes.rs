@@ -1,7 +1,7 @@
 //! How long it is from a flow's path change to its next.
 
 use super::clock::whole;
-use super::curves::{Shown, chosen, draw as curves, legend, lines, scale, shades};
+use super::curves::{Shown, any_ended, chosen, draw as curves, legend, lines, scale, shades};
 use super::pair::pairs;
 use super::percents::LEFT;
 use crate::axis::Style;
@@ -16,7 +16,7 @@ const HEIGHT: f64 = 260.0;
 pub(in crate::figure) fn draw(data: &CampaignData, settings: &PlotSettings) -> Vec<Figure> {
     let found = pairs(data, settings);
     let lines = lines(&found, |pair| pair.known.between.as_ref());
-    let Some(first) = lines.first() else {
+    let Some(first) = lines.first().filter(|_| any_ended(&lines)) else {
         return Vec::new();
     };
     let soon = first.pair.view.settings.soon;

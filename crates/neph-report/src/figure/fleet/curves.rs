@@ -48,8 +48,9 @@ impl Shown {
     }
 }
 
-/// The curves of all pairs that have one. Where they are too many to be told apart by colour, three
-/// are: the pair whose flows move soonest, the one in the middle, and the last.
+/// The curves of all pairs that have one, also where nothing ended: a pair whose flows all stayed is
+/// the best one. Where they are too many to be told apart by colour, three are: the pair whose flows
+/// move soonest, the one in the middle, and the last.
 pub(super) fn lines<'a>(
     pairs: &'a [Pair<'a>],
     pick: fn(&'a Pair<'a>) -> Option<&'a Curve>,
@@ -58,7 +59,7 @@ pub(super) fn lines<'a>(
         .iter()
         .enumerate()
         .filter_map(|(index, pair)| Some((index, pair, pick(pair)?)))
-        .filter(|(_, _, curve)| curve.ended > 0 && !curve.points.is_empty())
+        .filter(|(_, _, curve)| !curve.points.is_empty())
         .collect();
     let many = pairs.len() > TOLD_APART;
     let mut order: Vec<usize> = (0..drawn.len()).collect();
@@ -86,6 +87,11 @@ pub(super) fn lines<'a>(
     // What is told apart lies above what is not, and the soonest is named first.
     lines.sort_by_key(|(chosen, line)| (line.told, *chosen));
     lines.into_iter().map(|(_, line)| line).collect()
+}
+
+/// Whether anything ended in any of the curves.
+pub(super) fn any_ended(lines: &[Line<'_>]) -> bool {
+    lines.iter().any(|line| line.curve.ended > 0)
 }
 
 /// A sentence for the caption, where not every pair has a colour.

@@ -35,7 +35,7 @@ pub(in crate::figure) fn draw(data: &CampaignData, settings: &PlotSettings) -> V
             let place = sheet.take(HEIGHT + 40.0 + Style::BELOW);
             sheet.draw(drawn(flow, place));
         }
-        let mut notes = vec![Note::plain(CAPTION)];
+        let mut notes = vec![Note::plain(caption(flows))];
         let mut scenarios: Vec<usize> = flows.iter().map(|flow| flow.pair.scenario).collect();
         scenarios.dedup();
         notes.extend(flags::notes(data, scenarios, settings));
@@ -44,7 +44,21 @@ pub(in crate::figure) fn draw(data: &CampaignData, settings: &PlotSettings) -> V
     pages.collect()
 }
 
-const CAPTION: &str = "Each dot is a message. The line is the base latency that was made of them: it moves only where the messages agree on another one. Shaded: three messages or more in a row above it by more than the tolerance, which are taken for a queue and not for another path. A dashed line is a path change; its head is filled where a message that overtook another, the TTL or a trace speaks for it too. Each panel has its own scale; what lies outside is counted above it.";
+fn caption(flows: &[Flow<'_>]) -> String {
+    let shaded = if flows.iter().all(|flow| flow.congested().is_empty()) {
+        ""
+    } else {
+        " Shaded: three messages or more in a row above it by more than the tolerance, which are taken for a queue and not for another path."
+    };
+    let changed = if flows.iter().all(|flow| flow.changes.is_empty()) {
+        ""
+    } else {
+        " A dashed line is a path change; its head is filled where a message that overtook another, the TTL or a trace speaks for it too."
+    };
+    format!(
+        "Each dot is a message. The line is the base latency that was made of them: it moves only where the messages agree on another one.{shaded}{changed} Each panel has its own scale; what lies outside is counted above it."
+    )
+}
 
 /// One flow with what is known of it.
 struct Flow<'a> {

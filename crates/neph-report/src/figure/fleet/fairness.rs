@@ -7,6 +7,7 @@ use neph_stats::{Grid, Level, Reading, Sorted, ecdf, envelope};
 use super::clock::{Clock, whole};
 use super::pair::{Pair, pairs};
 use super::percents::percents;
+use super::stretches::bars;
 use crate::axis::{Limits, Plot, Scale, Spread, Style, TimeUnit, choose, percent};
 use crate::figure::boxes::in_unit;
 use crate::figure::boxplot::outside;
@@ -24,6 +25,8 @@ const GAP: f64 = 58.0;
 const PER_PAGE: usize = 6;
 /// A bin narrower than this is a point of a line, no step of its own.
 const STEP: f64 = 3.0;
+/// Above a panel, where any flow is lost.
+const LANE: f64 = 13.0;
 
 /// The quantiles that so many flows allow: of eight, p95 is nothing but the slowest.
 fn told(bins: &[Fairness]) -> Vec<FlowQuantile> {
@@ -55,7 +58,7 @@ pub(in crate::figure) fn draw(data: &CampaignData, settings: &PlotSettings) -> V
         legend.push((Swatch::Block(RANGE), "lowest to highest flow".to_owned()));
         sheet.legend(&legend);
         for pair in few {
-            let place = sheet.take(height + 24.0 + Style::BELOW);
+            let place = sheet.take(height + 24.0 + lane(pair) + Style::BELOW);
             sheet.draw(drawn(pair, height, place));
         }
         let mut scenarios: Vec<usize> = few.iter().map(|pair| pair.scenario).collect();
@@ -72,7 +75,10 @@ pub(in crate::figure) fn draw(data: &CampaignData, settings: &PlotSettings) -> V
 }
 
 fn caption(pairs: &[Pair<'_>]) -> String {
-    let mut text = "Left: where the lines lie apart, or the grey is high, some flows are slower than others at the same moment; where all rise together, a queue that all share. A flow that lost half of its messages or more is slower than all others: where a line or the grey leaves the panel at the top, it falls on such flows. Right: which share of the bins had at most that value; a line with two steps is a value that changes between two paths. Grey: from the lowest flow to the highest. The difference told is the median over bins. Each pair has its own scale; what lies outside is counted above it.".to_owned();
+    let mut text = "Left: where the lines lie apart, or the grey is high, some flows are slower than others at the same moment; where all rise together, a queue that all share. Right: which share of the bins had at most that value; a line with two steps is a value that changes between two paths. Grey: from the lowest flow to the highest. The difference told is the median over bins. Each pair has its own scale; what lies outside is counted above it.".to_owned();
+    if pairs.iter().any(|pair| lane(pair) > 0.0) {
+        text.push_str(" A flow that lost half of its messages or more is slower than all others: the bins in which a quantile or the highest flow is such a one are marked above the left panel, and right its line ends below 100 %.");
+    }
     let lacks = |pair: &Pair<'_>| told(pair.fairness()).len() < FlowQuantile::BETWEEN.len();
     if pairs.iter().any(lacks) {
         let [p50, p95, p99] = FlowQuantile::BETWEEN.map(FlowQuantile::needs);
@@ -82,6 +88,10 @@ fn caption(pairs: &[Pair<'_>]) -> String {
 }
 
 const RANGE: Colour = Colour::hex(0x0093_9ba8);
+const GREY: Fill = Fill {
+    colour: RANGE,
+    opacity: 0.3,
+};
 
 fn ink(quantile: FlowQuantile) -> Stroke {
     let colour = |number| Stroke::solid(palette::line_colour(number), 1.5);
@@ -103,6 +113,42 @@ fn values(latencies: impl Iterator<Item = Latency>) -> impl Iterator<Item = f64>
     latencies.filter_map(Latency::took).map(Span::millis_f64)
 }
 
+/// The height of what is told of lost flows.
+fn lane(pair: &Pair<'_>) -> f64 {
+    let is_lost = |bin: &Fairness| bin.at(FlowQuantile::Highest) == Latency::Lost;
+    if pair.fairness().iter().any(is_lost) {
+        LANE
+    } else {
+        0.0
+    }
+}
+
+/// In which bins the highest flow (the grey) and the quantiles are lost: above the panel, since they
+/// are above everything that it shows.
+fn lost_lane(pair: &Pair<'_>, plot: &Plot, clock: &Clock) -> Vec<Mark> {
+    let (bins, wide) = (pair.fairness(), pair.view.settings.bin);
+    if lane(pair) == 0.0 {
+        return Vec::new();
+    }
+    let cells = |of: FlowQuantile, (top, height): (f64, f64), fill: Fill| {
+        let is_lost = |bin: &&Fairness| bin.has_enough(of) && bin.at(of) == Latency::Lost;
+        let found = bins.iter().filter(is_lost);
+        let stretches = found.map(|bin| (bin.from, bin.from + wide));
+        let rects = bars(stretches, (plot, clock), (plot.area.y - top, height));
+        Mark::Cells { rects, fill }
+    };
+    let mut marks = vec![cells(FlowQuantile::Highest, (LANE - 1.0, LANE - 1.0), GREY)];
+    // The slowest on top.
+    for (from_below, one) in (1..).zip(told(bins)) {
+        let top = 1.5 + 3.0 * f64::from(from_below);
+        marks.push(cells(one, (top, 2.0), Fill::solid(ink(one).colour)));
+    }
+    let at = Point::new(plot.area.x - 6.0, plot.area.y - 4.0);
+    let label = Text::new(at, Anchor::End, Style::TICK, "lost");
+    marks.push(Mark::Text(label.coloured(Colour::ALARM)));
+    marks
+}
+
 fn drawn(pair: &Pair<'_>, height: f64, place: Rect) -> Vec<Mark> {
     let bins = pair.fairness();
     let mut all: Vec<f64> = FlowQuantile::ALL
@@ -121,7 +167,7 @@ fn drawn(pair: &Pair<'_>, height: f64, place: Rect) -> Vec<Mark> {
     let time = Plot {
         area: Rect::new(
             place.x + LEFT,
-            place.y + 22.0,
+            place.y + 22.0 + lane(pair),
             place.width - LEFT - GAP - right,
             height,
         ),
@@ -132,6 +178,7 @@ fn drawn(pair: &Pair<'_>, height: f64, place: Rect) -> Vec<Mark> {
     time.y_axis(&mut marks, &format!("round trip, {}", unit.name()));
     time.x_axis(&mut marks, &clock.title());
     marks.push(time.clipped(over_time(pair, &time, &clock, unit)));
+    marks.extend(lost_lane(pair, &time, &clock));
     let shares = Plot {
         area: Rect::new(place.right() - right, time.area.y, right - 8.0, height),
         x: scale,
@@ -166,11 +213,7 @@ fn over_bins(bins: &[Fairness], plot: &Plot, unit: TimeUnit) -> Vec<Mark> {
 
 /// The area from the lowest flow to the highest.
 fn range(points: Vec<Point>) -> Mark {
-    let fill = Fill {
-        colour: RANGE,
-        opacity: 0.3,
-    };
-    Mark::Area { points, fill }
+    Mark::Area { points, fill: GREY }
 }
 
 /// The scale in milliseconds again.

@@ -24,6 +24,7 @@ mod scale_bar;
 mod shares;
 mod spectra;
 mod spectrum;
+mod stretches;
 
 pub(crate) use pair::{Pair, pairs};
 pub(crate) use pooled::Pooled;

@@ -48,15 +48,24 @@ pub(in crate::figure) fn draw(data: &CampaignData, settings: &PlotSettings) -> V
             let ways = plural(found.len(), "path");
             let mut sheet = Sheet::new(title, &format!("{label}: {flows} to {to} over {ways}"));
             page_of(&mut sheet, &layout, &found);
-            let mut notes = vec![Note::plain(caption(found.len()))];
+            let mut notes = vec![Note::plain(caption(&layout, found.len()))];
             notes.extend(flags::notes(data, [experiment.scenario], settings));
             sheet.finish("flow-paths", page_name("flow-paths", page, total), &notes)
         });
     pages.collect()
 }
 
-fn caption(paths: usize) -> String {
-    let mut text = "From left to right the hops, each router as high as its share of the flows; the ribbons are paths, those of most flows in colour, the fastest of them at the bottom. Right: each path's share, the median over its flows of their latency, and the beginning of its fingerprint. A flow's latency is its last base latency if the trace's round trip agrees with it, else what the trace saw; it holds the way back, which may be any, and is not drawn. Hops that all flows share are left out where they stand between such. A hop without an answer is a router that does not tell of itself.".to_owned();
+fn caption(layout: &Layout, paths: usize) -> String {
+    let mut text = "From left to right the hops, each router as high as its share of the flows; the ribbons are paths, those of most flows in colour, the fastest of them at the bottom. Right: each path's share, the median over its flows of their latency, and the beginning of its fingerprint. A flow's latency is its last base latency if the trace's round trip agrees with it, else what the trace saw; it holds the way back, which may be any, and is not drawn.".to_owned();
+    if layout.columns.iter().any(|column| column.skipped > 0) {
+        text.push_str(
+            " Hops that all flows share are left out where they stand between such; below stands how many.",
+        );
+    }
+    let mut nodes = layout.columns.iter().flat_map(|column| &column.nodes);
+    if nodes.any(|node| node.who == Who::Silent) {
+        text.push_str(" A hop without an answer is a router that does not tell of itself.");
+    }
     if paths > TOLD_APART {
         text.push_str(&format!(
             " Grey: the {} paths with fewer flows.",

@@ -3,7 +3,7 @@
 use neph_flows::Curve;
 
 use super::clock::whole;
-use super::curves::{Line, Shown, chosen, draw as curves, legend, lines, scale, shades};
+use super::curves::{Line, Shown, any_ended, chosen, draw as curves, legend, lines, scale, shades};
 use super::pair::{Pair, pairs};
 use super::percents::LEFT;
 use crate::axis::Style;
@@ -29,7 +29,7 @@ const WAYS: [Way; 2] = [
 pub(in crate::figure) fn draw(data: &CampaignData, settings: &PlotSettings) -> Vec<Figure> {
     let found = pairs(data, settings);
     let all = lines(&found, |pair| pair.known.persistence.as_ref());
-    let Some(first) = all.first() else {
+    let Some(first) = all.first().filter(|_| any_ended(&all)) else {
         return Vec::new();
     };
     let soon = first.pair.view.settings.soon;
@@ -100,8 +100,10 @@ fn panel(name: &str, lines: &[Line<'_>], place: Rect, soon: neph_model::Span) ->
     let at = Point::new(place.right(), place.y + 16.0);
     let words = if lines.is_empty() {
         "no change of this direction is known".to_owned()
-    } else {
+    } else if any_ended(lines) {
         format!("n {n}")
+    } else {
+        format!("n {n}, none moved again")
     };
     let aside = Text::new(at, Anchor::End, Style::NOTE, words);
     let mut marks = vec![Mark::Text(title), Mark::Text(aside)];

@@ -9,6 +9,7 @@ use super::labels::{LINE, Label, beside};
 use super::pair::{Pair, pairs};
 use super::scale_bar::scale_bar;
 use super::shares::shares;
+use super::stretches::bars;
 use crate::axis::{Plot, Scale, Style, TimeUnit, millis, percent};
 use crate::figure::sheet::{Note, Sheet, page_name, page_title};
 use crate::figure::{Figure, flags};
@@ -167,19 +168,8 @@ fn range(spectrum: &Spectrum) -> (Scale, String) {
 
 /// A bar along the top where a queue that all flows shared hid the base latencies.
 fn congestion(pair: &Pair<'_>, plot: &Plot, clock: &Clock) -> Vec<Mark> {
-    let bars = pair.known.congested.iter().map(|(from, until)| {
-        let ends = [from, until].map(|at| {
-            let share = clock.scale.clamped(clock.at(*at));
-            plot.area.x + share * plot.area.width
-        });
-        Rect::new(
-            ends[0],
-            plot.area.y - 5.0,
-            (ends[1] - ends[0]).max(1.5),
-            4.0,
-        )
-    });
-    let rects: Vec<Rect> = bars.collect();
+    let queues = pair.known.congested.iter().copied();
+    let rects = bars(queues, (plot, clock), (plot.area.y - 5.0, 4.0));
     if rects.is_empty() {
         return Vec::new();
     }

@@ -1,0 +1,90 @@
+//! Stretches of time on a plot that need no width to be true: as many marks as can be told apart,
+//! whatever their number.
+
+use neph_model::{Instant, Own};
+
+use super::clock::Clock;
+use crate::axis::Plot;
+use crate::scene::Rect;
+
+/// The least width in pixels: less is not seen.
+const WIDE: f64 = 1.5;
+
+/// Bars of a height for stretches in the order of time. One that begins in the pixel where the last
+/// one ends is part of it, so that there are never more bars than pixels.
+pub(super) fn bars(
+    stretches: impl IntoIterator<Item = (Instant<Own>, Instant<Own>)>,
+    (plot, clock): (&Plot, &Clock),
+    (top, height): (f64, f64),
+) -> Vec<Rect> {
+    let x = |at| plot.area.x + clock.scale.clamped(clock.at(at)) * plot.area.width;
+    let mut ends: Vec<(f64, f64)> = Vec::new();
+    for (from, until) in stretches {
+        let left = x(from);
+        let right = x(until).max(left + WIDE);
+        match ends.last_mut() {
+            Some(last) if left.floor() <= last.1.floor() => last.1 = last.1.max(right),
+            _ => ends.push((left, right)),
+        }
+    }
+    let bar = |(left, right): (f64, f64)| Rect::new(left, top, right - left, height);
+    ends.into_iter().map(bar).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use neph_model::Span;
+
+    use super::*;
+    use crate::axis::Scale;
+
+    fn at(milliseconds: i64) -> Instant<Own> {
+        Instant::from_nanos(milliseconds * 1_000_000)
+    }
+
+    /// A hundred seconds over a hundred pixels.
+    fn drawn(stretches: &[(i64, i64)]) -> Vec<(f64, f64)> {
+        let plot = Plot {
+            area: Rect::new(10.0, 0.0, 100.0, 50.0),
+            x: Scale::linear(0.0, 100.0),
+            y: Scale::linear(0.0, 1.0),
+        };
+        let clock = Clock::between(at(0), at(0), at(0) + Span::from_secs(100));
+        let stretches = stretches
+            .iter()
+            .map(|(from, until)| (at(*from), at(*until)));
+        let bars = bars(stretches, (&plot, &clock), (4.0, 3.0));
+        assert!(bars.iter().all(|bar| (bar.y, bar.height) == (4.0, 3.0)));
+        bars.iter().map(|bar| (bar.x, bar.right())).collect()
+    }
+
+    #[test]
+    fn what_can_be_told_apart_keeps_its_ends() {
+        assert_eq!(
+            drawn(&[(5_000, 10_000), (12_000, 20_500)]),
+            [(15.0, 20.0), (22.0, 30.5)]
+        );
+    }
+
+    #[test]
+    fn what_meets_in_a_pixel_is_one_bar_and_what_is_short_is_still_seen() {
+        assert_eq!(
+            drawn(&[(5_000, 5_010), (6_900, 7_000), (9_000, 9_001)]),
+            [(15.0, 18.4), (19.0, 20.5)]
+        );
+        assert_eq!(drawn(&[(5_000, 30_000), (6_000, 7_000)]), [(15.0, 40.0)]);
+    }
+
+    #[test]
+    fn there_are_never_more_bars_than_pixels() {
+        let apart: Vec<(i64, i64)> = (0..65_536).map(|i| (i * 3 / 2, i * 3 / 2 + 1)).collect();
+        assert_eq!(drawn(&apart).len(), 1);
+        let wide: Vec<(i64, i64)> = (0..1000).map(|i| (i * 2_600, i * 2_600 + 1)).collect();
+        assert!(drawn(&wide).len() <= 100);
+    }
+
+    #[test]
+    fn what_lies_outside_of_the_time_shown_stays_at_its_edge() {
+        assert_eq!(drawn(&[(-9_000, 2_000)]), [(10.0, 12.0)]);
+    }
+}
