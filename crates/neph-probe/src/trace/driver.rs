@@ -14,7 +14,6 @@ use super::raw::Raw;
 use super::spec::{FlowSet, PortUse, Sockets, TraceSpec};
 use super::tracer::{Apart, Tracer, Turn};
 use crate::ProbeError;
-use crate::fleet::is_claimed;
 use crate::stamp_clock::{StampClock, now};
 use crate::stop::Stop;
 
@@ -234,7 +233,8 @@ impl Driver<'_> {
         while ports.len() < count
             && let Some(port) = self.ports.next()
         {
-            match self.hold(port) {
+            let held = self.carrier.hold(port);
+            match held.map_err(|source| refusal(self.spec, port, source)) {
                 Ok(()) => ports.push(port),
                 Err(error) if is_taken(&error) => {
                     if matches!(self.ports, Ports::Given(_)) {
@@ -248,25 +248,6 @@ impl Driver<'_> {
             return Err(self.left_out.swap_remove(0));
         }
         Ok(ports)
-    }
-
-    fn hold(&mut self, port: u16) -> Result<(), ProbeError> {
-        self.is_unclaimed(port)
-            .and_then(|()| self.carrier.hold(port))
-            .map_err(|source| refusal(self.spec, port, source))
-    }
-
-    /// A fleet that does not bind its ports claims them.
-    fn is_unclaimed(&self, port: u16) -> io::Result<()> {
-        let transport = match (self.spec.ports, self.spec.kind) {
-            (PortUse::Shared, _) | (_, TraceKind::Icmp) => return Ok(()),
-            (PortUse::Ours, TraceKind::Udp) => "udp",
-            (PortUse::Ours, TraceKind::Syn) => "tcp",
-        };
-        if is_claimed(transport, port)? {
-            return Err(io::ErrorKind::AddrInUse.into());
-        }
-        Ok(())
     }
 }
 
@@ -295,6 +276,26 @@ fn is_taken(error: &ProbeError) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fleet::Blocks;
+
+    #[test]
+    fn a_port_of_a_block_that_a_fleet_has_is_not_traced() {
+        let mut fleet = Blocks::new("udp");
+        let port = (40_960..=u16::MAX)
+            .step_by(1_024)
+            .find(|port| fleet.take(*port).is_ok())
+            .expect("a block is nobody's");
+        let mut spec = TraceSpec::new(
+            ([127, 0, 0, 1], 9).into(),
+            TraceKind::Udp,
+            FlowSet::These(vec![port]),
+        );
+        for sockets in [Sockets::Plain, Sockets::BestPermitted] {
+            spec.sockets = sockets;
+            let refused = trace(&spec, None, &Stop::new()).expect_err("it is the fleet's");
+            assert!(is_taken(&refused), "{refused}");
+        }
+    }
 
     #[test]
     fn a_limit_of_files_is_no_port_of_somebody_elses() {
