@@ -186,6 +186,14 @@ impl Carrier for Plain {
         Ok(())
     }
 
+    fn room(&self) -> usize {
+        carrier::files_left()
+    }
+
+    fn let_go(&mut self) -> bool {
+        !std::mem::take(&mut self.flows).is_empty()
+    }
+
     fn send(&mut self, ask: &Ask) -> io::Result<()> {
         let Some(bytes) = self.payload(ask) else {
             return Err(io::ErrorKind::InvalidInput.into());

@@ -286,6 +286,17 @@ impl Carrier for Raw {
         Ok(())
     }
 
+    fn room(&self) -> usize {
+        match (self.ports, self.kind) {
+            (PortUse::Shared, _) | (_, TraceKind::Icmp) => usize::MAX,
+            (PortUse::Ours, TraceKind::Udp | TraceKind::Syn) => carrier::files_left(),
+        }
+    }
+
+    fn let_go(&mut self) -> bool {
+        self.holders.drain(..).count() > 0
+    }
+
     fn send(&mut self, ask: &Ask) -> io::Result<()> {
         let Some(bytes) = self.probe(ask) else {
             return Err(io::ErrorKind::InvalidInput.into());
