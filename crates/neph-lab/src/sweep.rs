@@ -11,6 +11,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use neph_sys::files;
 use neph_sys::netns;
 use neph_sys::process::{self, Request};
 
@@ -78,10 +79,7 @@ fn ask(pid: u32, wanted: &BTreeSet<(u64, u64)>, request: Request) -> io::Result<
 }
 
 fn has_no_descriptor(error: &io::Error) -> bool {
-    const EMFILE: i32 = 24;
-    const ENFILE: i32 = 23;
-    error.kind() == io::ErrorKind::Unsupported
-        || matches!(error.raw_os_error(), Some(EMFILE | ENFILE))
+    error.kind() == io::ErrorKind::Unsupported || files::is_limit(error)
 }
 
 /// One that is gone, or a zombie, has no namespace.

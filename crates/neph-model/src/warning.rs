@@ -160,7 +160,7 @@ impl Warning {
                 "mend the reason (the events tell each), or switch it off in the plan: [companion] enabled = false"
             }
             Self::DroppedHere { .. } => {
-                "use fewer flows or a longer interval, or raise net.core.rmem_max: losses of this experiment are partly our own"
+                "use fewer flows or a longer interval, or, without root, raise net.core.rmem_default and net.core.rmem_max: losses of this experiment are partly our own"
             }
             Self::MessagesRefused { .. } => {
                 "ask for fewer flows or at a longer interval, or start neph reflect with a higher --max-rate: losses of this experiment are partly the reflector's own"
@@ -172,7 +172,7 @@ impl Warning {
                 "free a core at the reflector, or ask it for fewer messages a second: round trips leave out how long requests stayed there, but what stayed longer than the timeout is among the losses of this experiment"
             }
             Self::ReflectorDropped { .. } => {
-                "ask for fewer messages a second, free a core at the reflector, or raise net.core.rmem_max there: losses of this experiment are partly the reflector's own"
+                "ask for fewer messages a second, free a core at the reflector, or, where it runs without root, raise net.core.rmem_max there: losses of this experiment are partly the reflector's own"
             }
             Self::LinkLate { .. } => {
                 "lower the rate through the lab's link, or free a core: the emulated delay was exceeded"

@@ -31,9 +31,22 @@ pub fn raise_limit() -> io::Result<u64> {
     Ok(limit.rlim_cur.saturating_sub(open))
 }
 
+/// Whether this says that the process, or the whole system, has as many files open as it may
+/// (`EMFILE`, `ENFILE`).
+pub fn is_limit(error: &io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(libc::EMFILE | libc::ENFILE))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn both_limits_of_files_are_told_from_other_errors() {
+        let told = |code| is_limit(&io::Error::from_raw_os_error(code));
+        assert!(told(libc::EMFILE) && told(libc::ENFILE));
+        assert!(!told(libc::EADDRINUSE) && !is_limit(&io::ErrorKind::Other.into()));
+    }
 
     #[test]
     fn there_is_room_for_this_many_files_and_no_more() {

@@ -2,7 +2,11 @@
 //!
 //! Ports that are not bound cannot defend themselves: two fleets that share sockets would take the
 //! same ones, and each other's replies. So such a fleet holds a name for each block of ports it
-//! uses; who binds its ports looks whether somebody does.
+//! uses; who chooses ports and binds them looks whether somebody does ([`take_bound`]).
+//!
+//! A single flow and a transfer do not look: the port is what they were told, no other one will do,
+//! and of a block that is claimed most ports are nobody's. Where a fleet uses that very port, two
+//! ask from it, and each may take the other's replies.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -73,11 +77,38 @@ fn name(transport: &str, number: u16) -> io::Result<SocketAddr> {
     SocketAddr::from_abstract_name(format!("neph/{transport}-ports/{number}"))
 }
 
+/// Takes a port of `udp` or `tcp`, which is to bind it, unless somebody has its block.
+///
+/// Looks for claims when the port is bound, and who claims a block looks for bound ports when the
+/// block is claimed: of two at the same time one at least sees the other. Looks before as well: to
+/// take a port may be to dial from it, which others see.
+///
+/// # Errors
+/// [`io::ErrorKind::AddrInUse`] if the port is of a block that somebody has; those of `take`; and
+/// when no file is left to look with.
+pub(crate) fn take_bound<T>(
+    transport: &str,
+    port: u16,
+    take: impl FnOnce(u16) -> io::Result<T>,
+) -> io::Result<T> {
+    is_free(transport, port)?;
+    let taken = take(port)?;
+    is_free(transport, port)?;
+    Ok(taken)
+}
+
+fn is_free(transport: &str, port: u16) -> io::Result<()> {
+    if is_claimed(transport, port)? {
+        return Err(io::ErrorKind::AddrInUse.into());
+    }
+    Ok(())
+}
+
 /// Whether somebody, of this process or another one, has the block of this port of `udp` or `tcp`.
 ///
 /// # Errors
 /// When no file is left to ask with.
-pub(crate) fn is_claimed(transport: &str, port: u16) -> io::Result<bool> {
+fn is_claimed(transport: &str, port: u16) -> io::Result<bool> {
     let asking = UnixDatagram::unbound()?;
     match asking.connect_addr(&name(transport, port / BLOCK)?) {
         Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => Ok(false),

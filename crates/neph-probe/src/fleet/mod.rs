@@ -25,6 +25,8 @@ mod syn;
 mod transport;
 mod watched;
 
-pub(crate) use blocks::is_claimed;
+#[cfg(test)]
+pub(crate) use blocks::Blocks;
+pub(crate) use blocks::take_bound;
 pub use run::FleetRun;
 pub use spec::{FleetReport, FleetSpec, FleetTally, Sharing};

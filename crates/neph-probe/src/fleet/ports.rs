@@ -4,7 +4,7 @@ use std::fs;
 use std::io;
 use std::ops::RangeInclusive;
 
-use super::blocks::{Blocks, is_claimed};
+use super::blocks::{Blocks, take_bound};
 
 /// Below are ports that only privileged programs take.
 const LOWEST: u16 = 1_024;
@@ -116,32 +116,15 @@ impl Ports {
 }
 
 impl Apart {
-    /// Who binds looks for claims when the port is bound, and who claims looks for bound ports when
-    /// the block is claimed: of two at the same time one at least sees the other. Who binds looks
-    /// before as well: to take a port may be to dial from it, which others see.
     fn take<T>(&mut self, port: u16, take: impl Fn(u16) -> io::Result<T>) -> io::Result<T> {
         match self {
-            Self::Bound(transport) => {
-                is_free(transport, port)?;
-                let taken = take(port)?;
-                is_free(transport, port)?;
-                Ok(taken)
-            }
+            Self::Bound(transport) => take_bound(transport, port, take),
             Self::Blocks(blocks) => {
                 blocks.take(port)?;
                 take(port).inspect_err(|_| blocks.give_back(port))
             }
         }
     }
-}
-
-/// # Errors
-/// That the port is of a block that somebody has; or what asking ran into.
-fn is_free(transport: &str, port: u16) -> io::Result<()> {
-    if is_claimed(transport, port)? {
-        return Err(io::ErrorKind::AddrInUse.into());
-    }
-    Ok(())
 }
 
 fn is_somebodys(error: &io::Error) -> bool {

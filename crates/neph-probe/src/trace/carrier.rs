@@ -4,6 +4,7 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 
 use neph_model::{Instant, Own, Wall};
+use neph_sys::files;
 use neph_sys::stamp::Family;
 use neph_wire::stamp::{Auth, ErrorEstimate, Format, SenderPacket, Timestamp};
 use socket2::{Domain, Protocol, SockAddr, SockRef, Socket, Type};
@@ -21,6 +22,13 @@ pub(super) trait Carrier {
     /// `AddrInUse` where it is somebody else's.
     fn hold(&mut self, port: u16) -> io::Result<()>;
 
+    /// How many ports more may be held, at least: each may take a file.
+    fn room(&self) -> usize;
+
+    /// Gives all ports back; whether there were any. Their flows ask no more; answers that are late
+    /// may be lost.
+    fn let_go(&mut self) -> bool;
+
     /// Sends a probe. One that the kernel refuses for the moment counts as lost.
     ///
     /// # Errors
@@ -32,6 +40,15 @@ pub(super) trait Carrier {
     /// # Errors
     /// As ppoll(2).
     fn take_in(&mut self, until: Instant<Own>, tracer: &mut Tracer) -> io::Result<()>;
+}
+
+/// Files that are left to others of this process.
+const SPARE: u64 = 64;
+
+/// How many flows may have a file each now.
+pub(super) fn files_left() -> usize {
+    let files = files::raise_limit().unwrap_or(u64::MAX);
+    usize::try_from(files.saturating_sub(SPARE)).unwrap_or(usize::MAX)
 }
 
 /// The address that the routes choose to send from.

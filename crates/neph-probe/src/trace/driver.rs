@@ -6,6 +6,7 @@ use std::net::SocketAddr;
 use std::thread::{self, JoinHandle};
 
 use neph_model::{FlowRoute, FlowTrace, PathHash, TraceEnd, TraceKind, Wall};
+use neph_sys::files;
 use neph_sys::place::Place;
 
 use super::carrier::Carrier;
@@ -14,7 +15,6 @@ use super::raw::Raw;
 use super::spec::{FlowSet, PortUse, Sockets, TraceSpec};
 use super::tracer::{Apart, Tracer, Turn};
 use crate::ProbeError;
-use crate::fleet::is_claimed;
 use crate::stamp_clock::{StampClock, now};
 use crate::stop::Stop;
 
@@ -26,31 +26,20 @@ const LAST_PORT: u16 = 0xfffe;
 pub struct Traced {
     /// The routes.
     pub trace: FlowTrace,
-    /// Why given flows were left out: somebody else has their ports.
+    /// Why flows were left out: somebody else has their ports, or there was no file for them.
     pub left_out: Vec<ProbeError>,
 }
 
 /// Traces the flows until all is known that can be, or `stop` is set; what is known then is told.
-/// Given flows whose ports are taken are left out.
+/// Given flows whose ports are taken are left out. Where the process may not open a file for each
+/// flow it traces as many at a time as it may.
 ///
 /// # Errors
 /// No socket can be had, all given ports are taken, nothing can be sent (no route), the site cannot
 /// be entered, or TCP SYN or shared ports are asked for without `CAP_NET_RAW`.
 pub fn trace(spec: &TraceSpec, site: Option<&Place>, stop: &Stop) -> Result<Traced, ProbeError> {
     let here = || -> Result<Traced, ProbeError> {
-        let (carrier, apart) = open(spec)?;
-        let mut driver = Driver {
-            tracer: Tracer::new(spec, apart, now()),
-            ports: match &spec.flows {
-                FlowSet::These(ports) => Ports::Given(ports.iter().copied().collect()),
-                FlowSet::Count { first, .. } | FlowSet::Enough { first, .. } => {
-                    Ports::From(Some(*first))
-                }
-            },
-            left_out: Vec::new(),
-            carrier,
-            spec,
-        };
+        let mut driver = Driver::new(spec, open(spec)?);
         let started: Wall = StampClock::new().anchor().wall;
         driver.run(stop)?;
         let trace = FlowTrace {
@@ -144,8 +133,6 @@ fn fault(spec: &TraceSpec) -> impl Fn(io::Error) -> ProbeError {
 
 /// Raw sockets where they are permitted, else what works without.
 fn open(spec: &TraceSpec) -> Result<(Box<dyn Carrier>, Apart), ProbeError> {
-    // A file for each flow. Refused, it is the flow without a file that says so.
-    let _ = neph_sys::files::raise_limit();
     if spec.sockets == Sockets::BestPermitted {
         match Raw::open(spec.destination, spec.kind, spec.ports) {
             Ok(raw) => return Ok((Box::new(raw), Apart::ByNumber)),
@@ -188,6 +175,14 @@ enum Ports {
 }
 
 impl Ports {
+    /// Back to where it came from.
+    fn give_back(&mut self, port: u16) {
+        match self {
+            Self::Given(ports) => ports.push_front(port),
+            Self::From(next) => *next = Some(port),
+        }
+    }
+
     fn next(&mut self) -> Option<u16> {
         match self {
             Self::Given(ports) => ports.pop_front(),
@@ -200,7 +195,22 @@ impl Ports {
     }
 }
 
-impl Driver<'_> {
+impl<'a> Driver<'a> {
+    fn new(spec: &'a TraceSpec, (carrier, apart): (Box<dyn Carrier>, Apart)) -> Self {
+        Self {
+            tracer: Tracer::new(spec, apart, now()),
+            ports: match &spec.flows {
+                FlowSet::These(ports) => Ports::Given(ports.iter().copied().collect()),
+                FlowSet::Count { first, .. } | FlowSet::Enough { first, .. } => {
+                    Ports::From(Some(*first))
+                }
+            },
+            left_out: Vec::new(),
+            carrier,
+            spec,
+        }
+    }
+
     fn run(&mut self, stop: &Stop) -> Result<(), ProbeError> {
         let fault = fault(self.spec);
         while !stop.is_set() {
@@ -228,17 +238,44 @@ impl Driver<'_> {
         Ok(())
     }
 
-    /// As many ports as there are, up to `count`.
+    /// The flows so far are traced: their ports are back. Whether there were any.
+    fn let_go(&mut self) -> bool {
+        self.tracer.retire();
+        self.carrier.let_go()
+    }
+
+    /// As many ports as there are, up to `count`. Where not all can be held, those of the flows that
+    /// were traced are given back, and the tracer asks for the rest when it is done with these.
     fn ports(&mut self, count: usize) -> Result<Vec<u16>, ProbeError> {
+        let mut room = self.carrier.room();
+        if room < count {
+            self.let_go();
+            room = self.carrier.room();
+        }
+        // That there is no room at all says the port.
+        let count = count.min(room.max(1));
         let mut ports = Vec::new();
         while ports.len() < count
             && let Some(port) = self.ports.next()
         {
-            match self.hold(port) {
+            let held = self.carrier.hold(port);
+            match held.map_err(|source| refusal(self.spec, port, source)) {
                 Ok(()) => ports.push(port),
                 Err(error) if is_taken(&error) => {
                     if matches!(self.ports, Ports::Given(_)) {
                         self.left_out.push(error);
+                    }
+                }
+                Err(ProbeError::NoFile { .. }) if !ports.is_empty() => {
+                    self.ports.give_back(port);
+                    break;
+                }
+                Err(ProbeError::NoFile { .. }) if self.let_go() => self.ports.give_back(port),
+                Err(error @ ProbeError::NoFile { .. }) => {
+                    self.left_out.push(error);
+                    // The next port would say the same, and there are thousands.
+                    if matches!(self.ports, Ports::From(_)) {
+                        break;
                     }
                 }
                 Err(error) => return Err(error),
@@ -249,36 +286,13 @@ impl Driver<'_> {
         }
         Ok(ports)
     }
-
-    fn hold(&mut self, port: u16) -> Result<(), ProbeError> {
-        self.is_unclaimed(port)
-            .and_then(|()| self.carrier.hold(port))
-            .map_err(|source| refusal(self.spec, port, source))
-    }
-
-    /// A fleet that does not bind its ports claims them.
-    fn is_unclaimed(&self, port: u16) -> io::Result<()> {
-        let transport = match (self.spec.ports, self.spec.kind) {
-            (PortUse::Shared, _) | (_, TraceKind::Icmp) => return Ok(()),
-            (PortUse::Ours, TraceKind::Udp) => "udp",
-            (PortUse::Ours, TraceKind::Syn) => "tcp",
-        };
-        if is_claimed(transport, port)? {
-            return Err(io::ErrorKind::AddrInUse.into());
-        }
-        Ok(())
-    }
 }
-
-/// The process's and the system's limit of open files.
-const NO_FILE: [i32; 2] = [24, 23];
 
 /// Why a flow cannot have its port, with the remedy.
 fn refusal(spec: &TraceSpec, port: u16, source: io::Error) -> ProbeError {
-    let is_limit = |code| NO_FILE.contains(&code);
     match (spec.kind, source.kind()) {
         (TraceKind::Icmp, io::ErrorKind::PermissionDenied) => ProbeError::IcmpForbidden,
-        _ if source.raw_os_error().is_some_and(is_limit) => ProbeError::NoFile { port, source },
+        _ if files::is_limit(&source) => ProbeError::NoFile { port, source },
         _ => ProbeError::SourcePort {
             port,
             address: spec.destination,
@@ -293,16 +307,4 @@ fn is_taken(error: &ProbeError) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_limit_of_files_is_no_port_of_somebody_elses() {
-        let nobody = ([127, 0, 0, 1], 9).into();
-        let spec = TraceSpec::new(nobody, TraceKind::Udp, FlowSet::These(vec![7]));
-        let told = |code| refusal(&spec, 7, io::Error::from_raw_os_error(code));
-        let (limit, taken) = (told(24), told(98));
-        assert!(limit.to_string().contains("ulimit -n") && !is_taken(&limit));
-        assert!(taken.to_string().contains("choose another one") && is_taken(&taken));
-    }
-}
+mod tests;

@@ -20,6 +20,7 @@ use socket2::{Protocol, SockAddr, SockRef, Socket, Type};
 use super::carrier::{self, Carrier};
 use super::flow::{Answer, ProbeId, Said};
 use super::tracer::{Ask, Heard, Tracer};
+use crate::fleet::take_bound;
 use crate::stamp_clock::{StampClock, now};
 
 /// One flow's socket.
@@ -51,6 +52,19 @@ impl Plain {
             clock: StampClock::new(),
             flows: BTreeMap::new(),
         })
+    }
+
+    fn bind(&self, port: u16, protocol: Protocol) -> io::Result<Socket> {
+        let socket = carrier::socket(self.destination, Type::DGRAM, protocol)?;
+        icmp_error::enable(socket.as_fd(), carrier::family(self.destination))?;
+        stamp::enable(socket.as_fd(), stamp::Carrier::Datagrams)?;
+        socket.bind(&carrier::ours(self.source, port, self.destination))?;
+        let mut peer = self.destination;
+        if self.kind == TraceKind::Icmp {
+            peer.set_port(0);
+        }
+        socket.connect(&SockAddr::from(peer))?;
+        Ok(socket)
     }
 
     fn payload(&self, ask: &Ask) -> Option<Vec<u8>> {
@@ -161,22 +175,23 @@ fn echo_number(family: Family, message: &[u8]) -> Option<u16> {
 
 impl Carrier for Plain {
     fn hold(&mut self, port: u16) -> io::Result<()> {
-        let protocol = match self.kind {
-            TraceKind::Icmp => carrier::icmp_protocol(self.destination),
-            TraceKind::Udp | TraceKind::Syn => Protocol::UDP,
-        };
-        let socket = carrier::socket(self.destination, Type::DGRAM, protocol)?;
-        icmp_error::enable(socket.as_fd(), carrier::family(self.destination))?;
-        stamp::enable(socket.as_fd(), stamp::Carrier::Datagrams)?;
-        socket.bind(&carrier::ours(self.source, port, self.destination))?;
-        let mut peer = self.destination;
-        if self.kind == TraceKind::Icmp {
-            peer.set_port(0);
-        }
-        socket.connect(&SockAddr::from(peer))?;
+        let socket = match self.kind {
+            TraceKind::Icmp => self.bind(port, carrier::icmp_protocol(self.destination)),
+            TraceKind::Udp | TraceKind::Syn => {
+                take_bound("udp", port, |port| self.bind(port, Protocol::UDP))
+            }
+        }?;
         let sent = Vec::new();
         self.flows.insert(port, FlowSocket { socket, sent });
         Ok(())
+    }
+
+    fn room(&self) -> usize {
+        carrier::files_left()
+    }
+
+    fn let_go(&mut self) -> bool {
+        !std::mem::take(&mut self.flows).is_empty()
     }
 
     fn send(&mut self, ask: &Ask) -> io::Result<()> {

@@ -19,6 +19,7 @@ use super::carrier::{self, BALANCE_AT, Carrier};
 use super::flow::{Answer, ProbeId, Said};
 use super::spec::PortUse;
 use super::tracer::{Ask, Heard, Tracer};
+use crate::fleet::take_bound;
 use crate::stamp_clock::{StampClock, now};
 
 /// The first milliseconds after stamps are switched on may lack them.
@@ -269,17 +270,31 @@ fn model_label(label: Label) -> MplsLabel {
 
 impl Carrier for Raw {
     fn hold(&mut self, port: u16) -> io::Result<()> {
-        let (kind, protocol) = match (self.ports, self.kind) {
+        let (kind, protocol, transport) = match (self.ports, self.kind) {
             (PortUse::Shared, _) | (_, TraceKind::Icmp) => return Ok(()),
-            (PortUse::Ours, TraceKind::Udp) => (Type::DGRAM, Protocol::UDP),
-            (PortUse::Ours, TraceKind::Syn) => (Type::STREAM, Protocol::TCP),
+            (PortUse::Ours, TraceKind::Udp) => (Type::DGRAM, Protocol::UDP, "udp"),
+            (PortUse::Ours, TraceKind::Syn) => (Type::STREAM, Protocol::TCP, "tcp"),
         };
-        let holder = carrier::socket(self.destination, kind, protocol)?;
-        // What it is sent is read elsewhere.
-        holder.set_recv_buffer_size(0)?;
-        holder.bind(&carrier::ours(self.source, port, self.destination))?;
+        let holder = take_bound(transport, port, |port| {
+            let holder = carrier::socket(self.destination, kind, protocol)?;
+            // What it is sent is read elsewhere.
+            holder.set_recv_buffer_size(0)?;
+            holder.bind(&carrier::ours(self.source, port, self.destination))?;
+            Ok(holder)
+        })?;
         self.holders.push(holder);
         Ok(())
+    }
+
+    fn room(&self) -> usize {
+        match (self.ports, self.kind) {
+            (PortUse::Shared, _) | (_, TraceKind::Icmp) => usize::MAX,
+            (PortUse::Ours, TraceKind::Udp | TraceKind::Syn) => carrier::files_left(),
+        }
+    }
+
+    fn let_go(&mut self) -> bool {
+        self.holders.drain(..).count() > 0
     }
 
     fn send(&mut self, ask: &Ask) -> io::Result<()> {

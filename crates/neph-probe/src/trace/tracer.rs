@@ -80,6 +80,8 @@ pub(crate) struct Tracer {
     farthest: u8,
     /// No more flows are to be had.
     exhausted: bool,
+    /// So many of the flows, the first ones, have no port any more.
+    retired: usize,
 }
 
 impl Tracer {
@@ -102,6 +104,7 @@ impl Tracer {
             distance: None,
             farthest: 0,
             exhausted: false,
+            retired: 0,
             spec: spec.clone(),
         }
     }
@@ -115,6 +118,12 @@ impl Tracer {
             self.by_port.insert(*port, flow);
             self.advance(flow);
         }
+    }
+
+    /// Where the last turn asked for flows: those that there are ask no more, whatever is learnt
+    /// of their hops.
+    pub(crate) const fn retire(&mut self) {
+        self.retired = self.flows.len();
     }
 
     /// Whether nothing is traced.
@@ -290,6 +299,9 @@ impl Tracer {
 
     /// Queues whatever a flow wants to ask next.
     fn advance(&mut self, flow: usize) {
+        if flow < self.retired {
+            return;
+        }
         let state = &self.flows[flow];
         let limit = self.limit(state);
         let is_busy = |ttl: u8| state.spot(ttl).is_some_and(|spot| spot.busy);

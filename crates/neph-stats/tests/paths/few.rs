@@ -19,12 +19,7 @@ fn worlds(detector: &str, flows: u32, jitter: Jitter, queues: Queues, seeds: &[u
             seed,
         };
         for (_, score) in scores(plan, Some(detector)) {
-            sum.wanted += score.wanted;
-            sum.told += score.told;
-            sum.missed += score.missed;
-            sum.wrong.extend(score.wrong);
-            sum.misses.extend(score.misses);
-            sum.delays.extend(score.delays);
+            sum.merge(score);
         }
     }
     sum
@@ -115,12 +110,7 @@ fn few_flows_table() {
                     }
                     let score = worlds(detector, flows, jitter, queues, &seeds);
                     if std::env::var("FAULTS").is_ok() {
-                        for (flow, change) in &score.wrong {
-                            println!("false {flow} {change:?}");
-                        }
-                        for (flow, change) in &score.misses {
-                            println!("missed {flow} {change:?}");
-                        }
+                        score.list_faults();
                     }
                     println!(
                         "| {flows} | {jitter:?} | {queues:?} | {detector} | {} | {} | {} | {} | {} | {} |",

@@ -227,12 +227,7 @@ fn row(plan: Plan) {
     for (name, score) in scores(plan, only.ok().as_deref()) {
         if std::env::var("FAULTS").is_ok() {
             println!("paths {:?}", World::new(plan).paths);
-            for (flow, change) in &score.wrong {
-                println!("false {flow} {change:?}");
-            }
-            for (flow, change) in &score.misses {
-                println!("missed {flow} {change:?}");
-            }
+            score.list_faults();
         }
         println!(
             "| {:?} | {:?} | {gap}+ ms | {name} | {} | {} | {} | {} | {:.3} | {:.2} | {} | {} | {} |",

@@ -57,6 +57,26 @@ impl Score {
             .map_or(0, |d| d / MS)
     }
 
+    /// Adds what was told in another world.
+    pub(crate) fn merge(&mut self, other: Self) {
+        self.wanted += other.wanted;
+        self.told += other.told;
+        self.wrong.extend(other.wrong);
+        self.missed += other.missed;
+        self.misses.extend(other.misses);
+        self.delays.extend(other.delays);
+    }
+
+    /// Prints what was told falsely and what was not told.
+    pub(crate) fn list_faults(&self) {
+        for (flow, change) in &self.wrong {
+            println!("false {flow} {change:?}");
+        }
+        for (flow, change) in &self.misses {
+            println!("missed {flow} {change:?}");
+        }
+    }
+
     /// Adds what was told of one flow, in order of time.
     pub(crate) fn add(
         &mut self,

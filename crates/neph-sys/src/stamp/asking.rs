@@ -115,7 +115,7 @@ pub fn enable_port(socket: BorrowedFd<'_>, family: Family) -> io::Result<()> {
 }
 
 /// Makes room for `bytes` to be received that are not read yet, notices of what was sent included:
-/// as much of it as is permitted (`net.core.rmem_max`; root may have more).
+/// as much of it as is permitted (`net.core.rmem_max`; with `CAP_NET_ADMIN` all of it).
 ///
 /// # Errors
 /// None known on Linux.

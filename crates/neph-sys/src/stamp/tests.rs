@@ -102,3 +102,47 @@ fn a_stream_write_is_stamped_at_its_last_byte_with_the_connections_state() {
         .expect("acknowledged");
     assert!(acked.tcp.expect("streams tell their state").cwnd > 0);
 }
+
+/// What the kernel allows to wait on this socket: twice what was asked for.
+fn room(socket: &UdpSocket) -> i32 {
+    let (mut told, mut len) = (0_i32, size_of::<i32>() as libc::socklen_t);
+    // SAFETY: getsockopt writes at most `len` bytes to `told`, which has that size.
+    let outcome = unsafe {
+        libc::getsockopt(
+            socket.as_raw_fd(),
+            libc::SOL_SOCKET,
+            libc::SO_RCVBUF,
+            (&raw mut told).cast(),
+            &raw mut len,
+        )
+    };
+    assert_eq!(outcome, 0);
+    told
+}
+
+/// Takes all capabilities from this thread, and from no other.
+fn renounce() {
+    const VERSION_3: u32 = 0x2008_0522;
+    let (header, none) = ([VERSION_3, 0], [0_u32; 6]);
+    // SAFETY: capset reads a header of two words and two sets of three, alive for the call.
+    let outcome = unsafe { libc::syscall(libc::SYS_capset, header.as_ptr(), none.as_ptr()) };
+    assert_eq!(outcome, 0, "{}", io::Error::last_os_error());
+}
+
+#[test]
+fn who_may_not_have_all_the_room_has_the_most_that_is_permitted() {
+    let Ok(most) = std::fs::read_to_string("/proc/sys/net/core/rmem_max") else {
+        println!("SKIP who_may_not_have_all_the_room: net.core.rmem_max is not told here");
+        return;
+    };
+    let most: i32 = most.trim().parse().expect("a number");
+    let thread = std::thread::spawn(move || {
+        renounce();
+        for asked in [most.saturating_add(1 << 20), most / 2] {
+            let socket = UdpSocket::bind("127.0.0.1:0").expect("bind");
+            make_room(socket.as_fd(), asked).expect("none known");
+            assert_eq!(room(&socket), 2 * asked.min(most));
+        }
+    });
+    thread.join().expect("as claimed");
+}

@@ -1,0 +1,133 @@
+//! A trace's ports and files.
+
+use std::collections::BTreeSet;
+
+use neph_model::{Instant, Own, ReadBy};
+
+use super::*;
+use crate::fleet::Blocks;
+use crate::trace::flow::{Answer, Said};
+use crate::trace::tracer::{Ask, Heard};
+
+#[test]
+fn a_port_of_a_block_that_a_fleet_has_is_not_traced() {
+    let mut fleet = Blocks::new("udp");
+    let port = (40_960..=u16::MAX)
+        .step_by(1_024)
+        .find(|port| fleet.take(*port).is_ok())
+        .expect("a block is nobody's");
+    let mut spec = TraceSpec::new(
+        ([127, 0, 0, 1], 9).into(),
+        TraceKind::Udp,
+        FlowSet::These(vec![port]),
+    );
+    for sockets in [Sockets::Plain, Sockets::BestPermitted] {
+        spec.sockets = sockets;
+        let refused = trace(&spec, None, &Stop::new()).expect_err("it is the fleet's");
+        assert!(is_taken(&refused), "{refused}");
+    }
+}
+
+/// Whom every probe reaches at once, for as many flows at a time as there are files.
+#[derive(Default)]
+struct Few {
+    files: usize,
+    /// Others took the files that it said there were.
+    says: Option<usize>,
+    held: BTreeSet<u16>,
+    asked: Vec<Ask>,
+}
+
+impl Carrier for Few {
+    fn hold(&mut self, port: u16) -> io::Result<()> {
+        if self.held.len() == self.files {
+            return Err(io::Error::from_raw_os_error(24));
+        }
+        assert!(self.held.insert(port), "a port is held once");
+        Ok(())
+    }
+
+    fn room(&self) -> usize {
+        self.says.unwrap_or(self.files - self.held.len())
+    }
+
+    fn let_go(&mut self) -> bool {
+        !std::mem::take(&mut self.held).is_empty()
+    }
+
+    fn send(&mut self, ask: &Ask) -> io::Result<()> {
+        assert!(self.held.contains(&ask.port), "it is not ours: {ask:?}");
+        self.asked.push(*ask);
+        Ok(())
+    }
+
+    fn take_in(&mut self, _until: Instant<Own>, tracer: &mut Tracer) -> io::Result<()> {
+        for ask in self.asked.drain(..) {
+            tracer.on_answer(&Heard {
+                port: ask.port,
+                number: Some(ask.number),
+                answer: Answer {
+                    from: [127, 0, 0, 1].into(),
+                    said: Said::Arrived,
+                    at: now(),
+                    read_by: ReadBy::Kernel,
+                },
+                labels: Vec::new(),
+            });
+        }
+        Ok(())
+    }
+}
+
+fn traced(flows: FlowSet, carrier: Few) -> Result<(Vec<u16>, Vec<ProbeError>), ProbeError> {
+    let spec = TraceSpec {
+        hop_rate: 10_000,
+        rate: 10_000,
+        ..TraceSpec::new(([127, 0, 0, 1], 9).into(), TraceKind::Udp, flows)
+    };
+    let mut driver = Driver::new(&spec, (Box::new(carrier), Apart::ByNumber));
+    driver.run(&Stop::new())?;
+    let routes = driver.tracer.routes();
+    assert!(routes.iter().all(FlowRoute::reached));
+    let ports = routes.iter().map(|route| route.source_port);
+    Ok((ports.collect(), driver.left_out))
+}
+
+#[test]
+fn with_few_files_as_many_flows_are_traced_at_a_time_as_there_are() {
+    let all: Vec<u16> = (1_000..1_010).collect();
+    for says in [None, Some(100)] {
+        for flows in [
+            FlowSet::These(all.clone()),
+            FlowSet::Count {
+                flows: 10,
+                first: 1_000,
+            },
+        ] {
+            let few = Few {
+                files: 3,
+                says,
+                ..Few::default()
+            };
+            let (ports, left_out) = traced(flows, few).expect("some at a time");
+            assert_eq!((ports, left_out.len()), (all.clone(), 0), "{says:?}");
+        }
+    }
+}
+
+#[test]
+fn without_a_file_for_any_flow_it_says_so() {
+    let flows = FlowSet::These(vec![7, 8]);
+    let refused = traced(flows, Few::default()).expect_err("no file");
+    assert!(refused.to_string().contains("ulimit -n"), "{refused}");
+}
+
+#[test]
+fn a_limit_of_files_is_no_port_of_somebody_elses() {
+    let nobody = ([127, 0, 0, 1], 9).into();
+    let spec = TraceSpec::new(nobody, TraceKind::Udp, FlowSet::These(vec![7]));
+    let told = |code| refusal(&spec, 7, io::Error::from_raw_os_error(code));
+    let (limit, taken) = (told(24), told(98));
+    assert!(limit.to_string().contains("ulimit -n") && !is_taken(&limit));
+    assert!(taken.to_string().contains("choose another one") && is_taken(&taken));
+}
