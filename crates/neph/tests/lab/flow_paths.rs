@@ -14,9 +14,8 @@ use neph_probe::{Reflector, ReflectorSpec};
 use neph_store::{Access, SentWithin, Store, open};
 use neph_text::Source;
 
-use crate::stage::privileged;
+use crate::stage::{fixed_diamond, neph, privileged, ran};
 
-const DIAMOND: &str = include_str!("../../../neph-lab/topologies/diamond.toml");
 const PLAN: &str = r#"
 version = 1
 name = "diamond"
@@ -47,32 +46,25 @@ fn at(last: u8) -> IpAddr {
 
 /// The topology without its changes of routes, and the plan.
 fn written(folder: &Path) {
-    let (fixed, _) = DIAMOND
-        .split_once("# The way there is drawn anew")
-        .expect("its comment");
-    fs::write(folder.join("diamond.toml"), fixed).expect("written");
+    fs::write(folder.join("diamond.toml"), fixed_diamond()).expect("written");
     fs::write(folder.join("p.toml"), PLAN).expect("written");
 }
 
-fn neph(folder: &Path, arguments: &[&str]) {
-    run(
-        Command::new(env!("CARGO_BIN_EXE_neph")).args(arguments),
-        folder,
-    );
+fn run_in(folder: &Path, arguments: &[&str]) {
+    let mut command = neph(&folder.join("kept"), arguments);
+    command.current_dir(folder);
+    ran(command);
 }
 
-fn run(command: &mut Command, folder: &Path) {
-    let output = command
-        .current_dir(folder)
-        .env("NEPH_WORKSPACE", folder.join("kept"))
-        .output()
-        .expect("neph runs");
-    let told = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{told}");
-}
-
-fn store_in(folder: &Path) -> Box<dyn Store> {
-    open(&folder.join("kept").to_string_lossy(), Access::Read).expect("a workspace")
+/// What was kept: the store, its only experiment, and the only trace of that.
+fn kept_in(folder: &Path) -> (Box<dyn Store>, ExperimentId, FlowTrace) {
+    let store = open(&folder.join("kept").to_string_lossy(), Access::Read).expect("a workspace");
+    let campaign = &store.campaigns().expect("campaigns")[0];
+    let experiment = store.experiments(campaign.id).expect("one")[0].id;
+    let mut traces = store.flow_traces(experiment).expect("readable");
+    let trace = traces.pop().expect("one trace");
+    assert!(traces.is_empty(), "{traces:?}");
+    (store, experiment, trace)
 }
 
 /// The shortest round trip of each flow, by source port.
@@ -102,16 +94,13 @@ fn the_report_of_a_traced_fleet_draws_all_four_paths_of_a_diamond() {
     let folder = tempfile::tempdir().expect("a folder");
     let folder = folder.path();
     written(folder);
-    neph(folder, &["run", "p.toml", "--no-report"]);
-    neph(folder, &["report", "--output", "report"]);
+    run_in(folder, &["run", "p.toml", "--no-report"]);
+    run_in(folder, &["report", "--output", "report"]);
 
-    let store = store_in(folder);
-    let campaign = &store.campaigns().expect("campaigns")[0];
-    let experiment = store.experiments(campaign.id).expect("one")[0].id;
-    let traces = store.flow_traces(experiment).expect("one trace");
+    let (store, experiment, trace) = kept_in(folder);
     let trips = round_trips(store.as_ref(), experiment);
-    held_to_the_truth(&traces[0], &trips);
-    assert_eq!((traces.len(), trips.len()), (1, 40));
+    held_to_the_truth(&trace, &trips);
+    assert_eq!(trips.len(), 40);
 
     let drawn = fs::read_to_string(folder.join("report/figures/flow-paths.svg"));
     let drawn = drawn.expect("the figure");
@@ -178,7 +167,9 @@ fn measured_on_record(folder: &Path) {
     let mut inside = Command::new("nsenter");
     inside.arg(format!("--net=/run/netns/neph-{name}-client"));
     inside.args([env!("CARGO_BIN_EXE_neph"), "run", "p.toml", "--no-report"]);
-    run(&mut inside, folder);
+    inside.current_dir(folder);
+    inside.env("NEPH_WORKSPACE", folder.join("kept"));
+    ran(inside);
     drop(reflector.expect("the reflector starts"));
     lab.down().expect("the lab goes down");
 }
@@ -209,10 +200,7 @@ fn each_traced_flow_came_by_the_routers_that_the_links_recorded() {
     measured_on_record(folder);
     let truth = on_record(folder);
     assert_eq!(truth.len(), 40, "as many as the plan has flows");
-    let store = store_in(folder);
-    let campaign = &store.campaigns().expect("campaigns")[0];
-    let experiment = store.experiments(campaign.id).expect("one")[0].id;
-    let trace = &store.flow_traces(experiment).expect("one trace")[0];
+    let (_, _, trace) = kept_in(folder);
     assert_eq!(trace.routes.len(), 32);
     for route in &trace.routes {
         let middle = route.hops.get(1).and_then(|hop| hop.address);

@@ -1,4 +1,5 @@
-//! What the lab tests stand on: a two-site lab with its record, a reflector, a flow.
+//! What the lab tests stand on: a two-site lab with its record, a reflector, a flow; the diamond of
+//! routers; neph as its users run it.
 
 #![expect(
     clippy::print_stdout,
@@ -8,7 +9,8 @@
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::num::NonZeroU32;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
 
 use neph_lab::{
     FlowKey, FlowTruth, Lab, Record, Recording, Topology, TruthFile, UpOptions, Verdict, flows_of,
@@ -37,6 +39,28 @@ pub(crate) fn privileged(test: &str) -> bool {
         println!("SKIP {test}: network namespaces need root");
     }
     root
+}
+
+/// The shipped diamond of four ways, without its changes of routes.
+pub(crate) fn fixed_diamond() -> &'static str {
+    let shipped = include_str!("../../../neph-lab/topologies/diamond.toml");
+    let halves = shipped.split_once("# The way there is drawn anew");
+    halves.expect("its comment").0
+}
+
+/// neph with this workspace.
+pub(crate) fn neph(workspace: &Path, arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_neph"));
+    command.args(arguments).env("NEPH_WORKSPACE", workspace);
+    command
+}
+
+/// Runs it to its good end.
+pub(crate) fn ran(mut command: Command) -> Output {
+    let output = command.output().expect("neph runs");
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{told}");
+    output
 }
 
 /// Two sites and one link, gone when dropped.

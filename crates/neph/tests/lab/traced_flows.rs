@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use neph_lab::{Lab, Topology, UpOptions};
@@ -14,9 +14,8 @@ use neph_store::{Access, Store, open};
 use neph_text::Source;
 use serde_json::Value;
 
-use crate::stage::{PORT, privileged};
+use crate::stage::{PORT, fixed_diamond, neph, privileged, ran};
 
-const DIAMOND: &str = include_str!("../../../neph-lab/topologies/diamond.toml");
 /// Four ways: all flows on one of them once in 4 million.
 const FLOWS: u16 = 12;
 /// Until first routes and those of a change are there; they take seconds.
@@ -36,10 +35,7 @@ struct Diamond {
 
 impl Diamond {
     fn up(name: &str, schedule: &str) -> Self {
-        let (fixed, _) = DIAMOND
-            .split_once("# The way there is drawn anew")
-            .expect("its comment");
-        let text = format!("{fixed}{schedule}");
+        let text = format!("{}{schedule}", fixed_diamond());
         let topology = Topology::parse(&Source::new("diamond", text)).expect("a good topology");
         let lab = Lab::up(&topology, &UpOptions::named(name)).expect("the lab comes up");
         let spec = ReflectorSpec {
@@ -71,19 +67,6 @@ impl Diamond {
     fn down(self) {
         self.lab.down().expect("the lab goes down");
     }
-}
-
-fn neph(workspace: &Path, arguments: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_neph"));
-    command.args(arguments).env("NEPH_WORKSPACE", workspace);
-    command
-}
-
-fn ran(mut command: Command) -> Output {
-    let output = command.output().expect("neph runs");
-    let err = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{err}");
-    output
 }
 
 fn read(workspace: &Path) -> Option<Box<dyn Store>> {

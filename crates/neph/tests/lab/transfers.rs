@@ -1,12 +1,11 @@
 //! `neph flows --transfers` over a link with two paths: what a slow path costs an application.
 
 use std::path::Path;
-use std::process::Command;
 
 use neph_model::Span;
 use serde_json::Value;
 
-use crate::stage::{PORT, TwoSites, privileged};
+use crate::stage::{PORT, TwoSites, neph, privileged, ran};
 
 /// Round trips of 20 and 23.6 ms: the source's 18 % more.
 const LINK: &str = "
@@ -28,8 +27,8 @@ fn transfers_on_the_slow_paths_ports_take_18_percent_longer() {
     let lab = TwoSites::up("transfers", LINK);
     let _reflector = lab.reflector(Span::ZERO);
     let workspace = tempfile::tempdir().expect("a folder");
-    let output = Command::new(env!("CARGO_BIN_EXE_neph"))
-        .args(["flows", &format!("tcp://10.79.0.2:{PORT}")])
+    let target = format!("tcp://10.79.0.2:{PORT}");
+    let output = neph(workspace.path(), &["flows", &target])
         .args(["-n", "32", "-i", "200ms", "-c", "15", "--transfers", "20"])
         .args([
             "--format",
@@ -40,7 +39,6 @@ fn transfers_on_the_slow_paths_ports_take_18_percent_longer() {
             "--save",
             "night",
         ])
-        .env("NEPH_WORKSPACE", workspace.path())
         .output()
         .expect("neph runs");
     let told: Value = serde_json::from_slice(&output.stdout)
@@ -61,22 +59,15 @@ fn transfers_on_the_slow_paths_ports_take_18_percent_longer() {
     kept_transfers_say_the_same(transfers, workspace.path());
 }
 
-fn neph(workspace: &Path, arguments: &[&str]) -> String {
-    let output = Command::new(env!("CARGO_BIN_EXE_neph"))
-        .args(arguments)
-        .env("NEPH_WORKSPACE", workspace)
-        .output()
-        .expect("neph runs");
-    let err = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{err}");
-    String::from_utf8(output.stdout).expect("text")
+fn told_by(workspace: &Path, arguments: &[&str]) -> String {
+    String::from_utf8(ran(neph(workspace, arguments)).stdout).expect("text")
 }
 
 /// In export, show and report.
 fn kept_transfers_say_the_same(told: &Value, workspace: &Path) {
     let to_stdout = ["--format", "jsonl", "-o", "-"];
     let rows = ["export", "night", "--transfers"];
-    let rows = neph(workspace, &[&rows[..], &to_stdout].concat());
+    let rows = told_by(workspace, &[&rows[..], &to_stdout].concat());
     let rows: Vec<Value> = rows
         .lines()
         .map(|row| serde_json::from_str(row).expect("JSON"))
@@ -84,11 +75,11 @@ fn kept_transfers_say_the_same(told: &Value, workspace: &Path) {
     assert_eq!(rows.len(), 40);
     assert!(rows.iter().all(|row| row["bytes"] == 1024), "{rows:?}");
     let id = rows[0]["experiment_id"].as_str().expect("an id");
-    let shown = neph(workspace, &["show", id, "--format", "json"]);
+    let shown = told_by(workspace, &["show", id, "--format", "json"]);
     let shown: Value = serde_json::from_str(&shown).expect("JSON");
     let folder = workspace.join("report");
     let out = folder.display().to_string();
-    neph(workspace, &["report", "night", "-o", &out]);
+    ran(neph(workspace, &["report", "night", "-o", &out]));
     let table = std::fs::read_to_string(folder.join("tables/flow-transfers.json"));
     let table: Value = serde_json::from_str(&table.expect("the table")).expect("JSON");
     for (place, class) in (0..).zip(told.as_array().expect("classes")) {
