@@ -102,7 +102,7 @@ fn small_crowds_table() {
 }
 
 fn table(fleets: &[u32]) {
-    let first: u64 = std::env::var("SEED").map_or(100, |v| v.parse().unwrap());
+    let first: u64 = std::env::var("SEED").map_or(100, |v| v.parse().expect("SEED is a number"));
     let seeds: Vec<u64> = (first..first + 8).collect();
     println!(
         "| flows | jitter | queues | detector | true | told | false | missed | delay ms p50 | p95 |"
