@@ -3,6 +3,7 @@
 mod acknowledge;
 mod check;
 mod decidable;
+mod heard;
 mod outside;
 mod preview;
 mod run;
@@ -72,6 +73,7 @@ pub(crate) fn understand(source: Source) -> Result<Read, Failure> {
     read.held_against(|read, problems| {
         here(&read.plan, problems);
         outside::check_sites(read, problems);
+        heard::check(read, problems);
     })
 }
 
