@@ -4,6 +4,7 @@ mod documents;
 mod remarks;
 mod target;
 mod text;
+mod waiting;
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
@@ -21,6 +22,7 @@ use crate::ping::Format;
 use crate::{interrupt, output, value};
 
 pub(crate) use text::paths;
+use waiting::Waiting;
 
 /// Clear of the ports that Linux gives out itself (from 32768 on).
 const FIRST_PORT: u16 = 24_000;
@@ -155,7 +157,10 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
         spec.destination.ip()
     ));
     let site = args.site.as_ref().map(Place::named);
-    let traced = trace(&spec, site.as_ref(), &stop)?;
+    let waiting = Waiting::begin();
+    let traced = trace(&spec, site.as_ref(), &stop);
+    drop(waiting);
+    let traced = traced?;
     for why in &traced.left_out {
         output::say(&format!("neph: a flow is left out: {why}"));
     }
