@@ -57,8 +57,10 @@ impl Read {
 /// Reads a plan file, from which a campaign may begin.
 pub(crate) fn read(path: &Path) -> Result<Read, Failure> {
     let name = path.display().to_string();
-    let text = fs::read_to_string(path)
-        .map_err(|error| Failure::Usage(format!("plan {name} cannot be read: {error}")))?;
+    let text = fs::read_to_string(path).map_err(|error| {
+        let remedy = "write its path as seen from this folder; plans/ in the source has examples";
+        Failure::Usage(format!("plan {name} cannot be read: {error}; {remedy}"))
+    })?;
     understand(Source::new(name, text))
 }
 
