@@ -10,6 +10,7 @@ mod inside;
 mod list;
 mod place;
 mod rerouting;
+mod rights;
 mod service;
 mod status;
 mod traffic;
@@ -124,6 +125,14 @@ impl Lab {
     pub fn up(topology: &Topology, options: &UpOptions) -> Result<Self, LabError> {
         check_name(&options.name)?;
         up::up(topology, options)
+    }
+
+    /// Whether this process may bring a lab up at all; makes nothing.
+    ///
+    /// # Errors
+    /// It has not the capabilities.
+    pub fn is_permitted() -> Result<(), LabError> {
+        rights::check()
     }
 
     /// Its name.

@@ -1,6 +1,7 @@
 //! The table of probe kinds: which scheme asks for which kind of exchange.
 //!
-//! A new kind is one file beside this one and a line here.
+//! Plans and the command line read their schemes here. A new kind needs more than a line here: the
+//! places are counted in docs/add-a-probe.md.
 
 use neph_model::{ByteSize, ProbeKind};
 
@@ -55,4 +56,17 @@ pub(crate) fn scheme_named(name: &str) -> Option<&'static Scheme> {
 pub(crate) fn scheme_list() -> String {
     let names: Vec<&str> = KINDS.iter().map(|scheme| scheme.name).collect();
     names.join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_kind_has_a_scheme_and_one_without_tls() {
+        for kind in ProbeKind::ALL {
+            let mut schemes = KINDS.iter().filter(|scheme| scheme.kind == kind);
+            assert!(schemes.any(|scheme| !scheme.secure), "{kind} has no scheme");
+        }
+    }
 }

@@ -69,6 +69,18 @@ pub enum TargetError {
         /// What the resolver said.
         reason: String,
     },
+    /// An address of the version that was not asked for.
+    #[error("target '{host}' is an {is} address: drop {option}, or give an {asked} address")]
+    OtherVersion {
+        /// The address.
+        host: String,
+        /// Its version, in words.
+        is: &'static str,
+        /// The version that was asked for, in words.
+        asked: &'static str,
+        /// The option that asks for it.
+        option: &'static str,
+    },
 }
 
 /// A target whose text made sense.
@@ -148,8 +160,10 @@ impl Target {
     /// Finds the address.
     ///
     /// # Errors
-    /// [`TargetError::Unresolved`] with what the resolver said.
+    /// [`TargetError::Unresolved`] with what the resolver said, [`TargetError::OtherVersion`] where
+    /// the host is an address already.
     pub fn resolve(&self, version: IpVersion) -> Result<SocketAddr, TargetError> {
+        self.check_version(version)?;
         let unresolved = |reason: String| TargetError::Unresolved {
             host: self.host.clone(),
             version: match version {
@@ -170,6 +184,20 @@ impl Target {
                 IpVersion::V6 => address.is_ipv6(),
             })
             .ok_or_else(|| unresolved("no address of that version".to_owned()))
+    }
+
+    fn check_version(&self, version: IpVersion) -> Result<(), TargetError> {
+        let other = |is, asked, option| TargetError::OtherVersion {
+            host: self.host.clone(),
+            is,
+            asked,
+            option,
+        };
+        match (self.host.parse(), version) {
+            (Ok(IpAddr::V6(_)), IpVersion::V4) => Err(other("IPv6", "IPv4", "-4")),
+            (Ok(IpAddr::V4(_)), IpVersion::V6) => Err(other("IPv4", "IPv6", "-6")),
+            _ => Ok(()),
+        }
     }
 
     /// The kind of exchange its scheme stands for.

@@ -28,6 +28,7 @@ mod shell;
 mod shipped;
 mod show;
 mod sink;
+mod site;
 mod telling;
 mod topology;
 mod trace;

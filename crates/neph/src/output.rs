@@ -10,6 +10,13 @@ pub(crate) fn say(sentence: &str) {
     let _ = writeln!(io::stderr().lock(), "{sentence}");
 }
 
+/// Writes over the line that was last written so; an empty one takes it away.
+pub(crate) fn rewrite(line: &str) {
+    let mut err = io::stderr().lock();
+    // A line of progress that cannot be written is no loss.
+    let _ = write!(err, "\r\x1b[K{line}").and_then(|()| err.flush());
+}
+
 /// Standard output, for data.
 pub(crate) fn data() -> BufWriter<StdoutLock<'static>> {
     BufWriter::new(io::stdout().lock())

@@ -1,12 +1,13 @@
 //! `neph reflect`: the answering half, until ctrl-C.
 
+use std::io::ErrorKind;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args as ClapArgs;
 use neph_model::{BitRate, ByteSize, Span};
-use neph_probe::{Caps, Counted, Identity, Reflector, ReflectorSpec};
+use neph_probe::{Caps, Counted, Identity, ProbeError, Reflector, ReflectorSpec, bracketed};
 
 use crate::awake::AwakeChoice;
 use crate::exit::{Failure, Outcome};
@@ -118,7 +119,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
             "--tls-version: no TLS is offered; give --tls, or --cert and --key, too",
         ));
     }
-    let reflector = Reflector::start(&spec)?;
+    let reflector = Reflector::start(&spec).map_err(|error| not_started(error, args.listen))?;
     let _awake = args.awake.keep();
     if !args.quiet {
         let schemes = match spec.identity {
@@ -146,6 +147,28 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
         tell(&mut Vec::new(), counted);
     }
     Ok(Outcome::Done)
+}
+
+/// Why there is no reflector; where the port is the reason, with what to do.
+fn not_started(error: ProbeError, at: SocketAddr) -> Failure {
+    let remedy = match &error {
+        ProbeError::Socket { source, .. } => match source.kind() {
+            ErrorKind::AddrInUse => format!(
+                "somebody listens there already: end them, or choose another port with --listen \
+                 {}:PORT",
+                bracketed(&at.ip().to_string())
+            ),
+            ErrorKind::PermissionDenied => "choose a port from 1024 on with --listen, or allow \
+                                            this one: setcap cap_net_bind_service+ep on neph"
+                .to_owned(),
+            ErrorKind::AddrNotAvailable => {
+                "this host has no such address: --listen names one that it has".to_owned()
+            }
+            _ => return error.into(),
+        },
+        _ => return error.into(),
+    };
+    Failure::Refused(format!("{error}; {remedy}"))
 }
 
 /// Says what was counted, if it changed since it was last told.

@@ -10,7 +10,10 @@ use crate::exit::Failure;
 
 /// Reads a topology file.
 pub(crate) fn read(path: &Path) -> Result<Topology, Failure> {
-    let source = load(path).map_err(Failure::Usage)?;
+    let source = load(path).map_err(|why| {
+        let remedy = "write its path as seen from this folder";
+        Failure::Usage(format!("{why}; {remedy}"))
+    })?;
     understand(source).map(|(topology, _)| topology)
 }
 

@@ -3,6 +3,7 @@
 //! Owns the `--workspace` option and the ways to name what was measured: `last`, an id, the
 //! beginning of an id that fits only one, or a campaign's name. Shows nothing itself.
 
+use std::io::ErrorKind;
 use std::path::PathBuf;
 
 use clap::Args;
@@ -57,11 +58,18 @@ impl Workspace {
 }
 
 fn refused(error: StoreError) -> Failure {
-    match error {
+    match &error {
         StoreError::NoWorkspace { .. } => Failure::usage(format!(
             "{error}; --workspace FOLDER or NEPH_WORKSPACE names another"
         )),
         StoreError::UnknownScheme { .. } => Failure::usage(error),
+        StoreError::File {
+            operation, source, ..
+        } if *operation == "make the folder" || source.kind() == ErrorKind::PermissionDenied => {
+            Failure::usage(format!(
+                "{error}; --workspace FOLDER or NEPH_WORKSPACE names a folder that you may write into"
+            ))
+        }
         _ => Failure::refused(error),
     }
 }

@@ -4,7 +4,7 @@
 use std::thread;
 use std::time::Duration;
 
-use neph_model::{FlowIndex, FlowRole, HostFacts, Load, Wall, Warning};
+use neph_model::{FlowIndex, FlowRole, HostFacts, Load, Span, Wall, Warning};
 use neph_probe::{FleetRun, Flow as Running, ProbeError, Stop};
 use neph_store::{Recorder, StoreError};
 
@@ -16,6 +16,10 @@ use crate::carrier::{Carried, CarryError, Ending, ExperimentOrder, Part, Progres
 
 /// How often what the flows told is taken in, recorded and shown.
 const TICK: Duration = Duration::from_millis(50);
+
+/// How long a fleet that nobody answers runs at least: the kernel looks for a neighbour for 3 s, and
+/// routes that have just changed settle within it.
+const HOPE: Span = Span::from_secs(5);
 
 /// One of the experiments that run at the same time.
 pub(super) struct Course<'a> {
@@ -105,6 +109,9 @@ impl<'a> Course<'a> {
             self.leash.0.set();
         }
         self.take_fleet();
+        if self.is_hopeless() {
+            self.leash.0.set();
+        }
         self.take_flows();
         if self.refused.is_none() {
             self.refused = self.intake.record(self.recorder).err();
@@ -125,6 +132,13 @@ impl<'a> Course<'a> {
         {
             self.fault = one.join().err();
         }
+    }
+
+    /// What nobody answered at its beginning would be worth nothing at its end.
+    fn is_hopeless(&self) -> bool {
+        let lanes = self.ready.fleet.as_ref().map(|spec| spec.fleet.lanes);
+        lanes.is_some_and(|lanes| self.intake.is_unheard(lanes))
+            && neph_probe::now() - self.ready.origin.at >= HOPE
     }
 
     fn take_flows(&mut self) {

@@ -18,6 +18,7 @@ use super::flows::Missing;
 use crate::carrier::Ending;
 use crate::provenance::{self, CpuTimes};
 use anchors::Anchors;
+use fleet::SoFar;
 
 /// How often the host's CPU is looked at.
 const SAMPLES: Span = Span::from_secs(1);
@@ -33,6 +34,8 @@ pub(crate) struct Intake {
     clock_steps: u32,
     main: Tally,
     fleet: Option<FleetTally>,
+    /// Of the fleet's messages so far.
+    so_far: SoFar,
     /// The source port of the latest flow of each lane that is to be traced.
     ports: BTreeMap<Lane, u16>,
     /// Of so many lanes the port is of interest.
@@ -59,6 +62,7 @@ impl Intake {
             clock_steps: 0,
             main: Tally::default(),
             fleet: None,
+            so_far: SoFar::default(),
             ports: BTreeMap::new(),
             traced: 0,
             sources: BTreeMap::new(),

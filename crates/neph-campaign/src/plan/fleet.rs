@@ -68,26 +68,42 @@ pub(crate) fn renewal(node: &Node) -> Result<String, Fault> {
 }
 
 /// What contradicts itself among the values of one endpoint, and what to do.
-pub(crate) fn contradiction(target: &Target, axes: &Axes) -> Option<Fault> {
-    let values = |name: &str| axes.parameters.get(name).into_iter().flatten();
-    let most = values("flows")
-        .filter_map(|flows| flows.parse::<i64>().ok())
-        .max();
-    let Some(most) = most else {
+pub(crate) fn contradiction(axes: &Axes) -> Option<Fault> {
+    if most_flows(axes).is_none() {
         return axes.parameters.contains_key("renewal").then(|| {
             let what = "'renewal' is for fleets, and 'flows' is not given";
             Fault::new(what, "add flows = 512, or remove renewal")
         });
-    };
+    }
     for (name, why) in NOT_FOR_FLEETS {
         if axes.parameters.contains_key(name) {
             let what = format!("a fleet has no '{name}': {why}");
             return Some(Fault::new(what, format!("remove {name} or flows")));
         }
     }
+    let longest = axes.intervals.iter().max()?;
+    let lives = axes.parameters.get("renewal").into_iter().flatten();
+    let lives = lives.filter_map(|text| parse_duration(text).ok());
+    let shortest_life = Span::from_nanos(lives.min()?);
+    (shortest_life < *longest).then(|| {
+        let (life, interval) = (shortest_life.exact(), longest.exact());
+        let what = format!("flows that live {life} send nothing every {interval}");
+        Fault::new(what, "write a longer renewal or a shorter interval")
+    })
+}
+
+fn most_flows(axes: &Axes) -> Option<i64> {
+    let flows = axes.parameters.get("flows")?.iter();
+    flows.filter_map(|flows| flows.parse().ok()).max()
+}
+
+/// Why a fleet's shortest interval is too short for its flows, and what to do.
+pub(crate) fn too_dense(target: &Target, axes: &Axes) -> Option<Fault> {
+    let most = most_flows(axes)?;
+    let allowed = axes.parameters.get("rate_cap").into_iter().flatten();
     let shortest = axes.intervals.iter().min()?;
     let rate = most.saturating_mul(1_000_000_000) / shortest.nanos().max(1);
-    let allowed = values("rate_cap").filter_map(|cap| cap.parse::<i64>().ok());
+    let allowed = allowed.filter_map(|cap| cap.parse::<i64>().ok());
     let cap = match target.probe {
         ProbeKind::Syn => allowed.min().unwrap_or_else(|| SYNS_A_SECOND_EACH.into()),
         _ => MOST_A_SECOND.into(),
@@ -102,21 +118,13 @@ pub(crate) fn contradiction(target: &Target, axes: &Axes) -> Option<Fault> {
         );
         return Some(Fault::new(what, remedy));
     }
-    if rate > cap {
+    (rate > cap).then(|| {
         let what = format!(
             "{most} flows every {} are {rate} messages a second",
             shortest.exact()
         );
         let remedy = format!("at most {MOST_A_SECOND}: fewer flows, or a longer interval");
-        return Some(Fault::new(what, remedy));
-    }
-    let longest = axes.intervals.iter().max()?;
-    let lives = values("renewal").filter_map(|text| parse_duration(text).ok());
-    let shortest_life = Span::from_nanos(lives.min()?);
-    (shortest_life < *longest).then(|| {
-        let (life, interval) = (shortest_life.exact(), longest.exact());
-        let what = format!("flows that live {life} send nothing every {interval}");
-        Fault::new(what, "write a longer renewal or a shorter interval")
+        Fault::new(what, remedy)
     })
 }
 
@@ -267,6 +275,29 @@ mod tests {
         parse(&Source::new("p.toml", in_turn)).expect("a good plan");
         let wrong = told("interval = \"1s\"\npairs = \"at once\"", "udp://a");
         assert!(wrong.contains("p.toml:5:9: 'pairs' says how"), "{wrong}");
+    }
+
+    #[test]
+    fn a_mistake_at_the_top_is_told_once_however_many_endpoints_follow() {
+        let more = "[[endpoint]]\nname = \"b\"\nurl = \"udp://b\"\n";
+        let told = |lines: &str| {
+            let text = plan(lines, "udp://a") + more;
+            let found = parse(&Source::new("p.toml", text)).expect_err("wrong");
+            let each = found.iter().map(ToString::to_string);
+            each.collect::<Vec<_>>()
+        };
+        for flows in ["90000", "\"many\""] {
+            let lines = format!("interval = \"1s\"\nflows = {flows}\nrenewal = \"30s\"\n[trace]");
+            let found = told(&lines);
+            assert_eq!(found.len(), 1, "{found:?}");
+            assert!(found[0].starts_with("p.toml:5:9"), "{found:?}");
+        }
+        let found = told("interval = \"1us\"\nflows = 512");
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert!(
+            found[0].starts_with("p.toml:4:12: 512 flows every 1 us"),
+            "{found:?}"
+        );
     }
 
     #[test]

@@ -1,12 +1,13 @@
 //! Where an endpoint is reached: `ws://host:port/path` and its sisters.
 //!
 //! Own code because the schemes `tcp`, `udp` and `icmp` have rules of their own and every mistake
-//! needs a remedy; resolves nothing.
+//! needs a remedy; which schemes there are is [`KINDS`]'s to say. Resolves nothing.
 
 use std::fmt;
 use std::net::Ipv6Addr;
 
 use neph_model::ProbeKind;
+use neph_probe::{KINDS, Scheme};
 use neph_text::{Fault, did_you_mean};
 
 /// A parsed address of an endpoint.
@@ -26,35 +27,6 @@ pub struct Target {
     pub path: String,
 }
 
-/// What a scheme stands for.
-struct Scheme {
-    name: &'static str,
-    probe: ProbeKind,
-    secure: bool,
-    /// The port when none is written: by RFC 6455, RFC 9110, RFC 8762.
-    port: Option<u16>,
-}
-
-const fn scheme(name: &'static str, probe: ProbeKind, port: Option<u16>) -> Scheme {
-    Scheme {
-        name,
-        probe,
-        secure: matches!(port, Some(443)),
-        port,
-    }
-}
-
-const SCHEMES: [Scheme; 8] = [
-    scheme("ws", ProbeKind::Ws, Some(80)),
-    scheme("wss", ProbeKind::Ws, Some(443)),
-    scheme("http", ProbeKind::Http, Some(80)),
-    scheme("https", ProbeKind::Http, Some(443)),
-    scheme("tcp", ProbeKind::Tcp, None),
-    scheme("udp", ProbeKind::Udp, Some(862)),
-    scheme("icmp", ProbeKind::Icmp, None),
-    scheme("syn", ProbeKind::Syn, None),
-];
-
 impl Target {
     /// Reads an address.
     ///
@@ -66,8 +38,8 @@ impl Target {
             let remedy = format!("write for example \"ws://{text}\" or \"icmp://{text}\"");
             return Err(Fault::new(what, remedy));
         };
-        let Some(scheme) = SCHEMES.iter().find(|scheme| scheme.name == name) else {
-            let names: Vec<&str> = SCHEMES.iter().map(|scheme| scheme.name).collect();
+        let Some(scheme) = KINDS.iter().find(|scheme| scheme.name == name) else {
+            let names: Vec<&str> = KINDS.iter().map(|scheme| scheme.name).collect();
             let what = format!("'{name}' is no scheme of ours");
             return Err(Fault::new(what, did_you_mean(name, &names)));
         };
@@ -76,7 +48,7 @@ impl Target {
         let (host, port) = authority_of(authority)?;
         Ok(Self {
             text: text.to_owned(),
-            probe: scheme.probe,
+            probe: scheme.kind,
             secure: scheme.secure,
             host: host.to_owned(),
             port: port_of(scheme, port)?,
@@ -177,14 +149,14 @@ pub(crate) fn port_number(text: &str) -> Result<u16, Fault> {
 }
 
 fn port_of(scheme: &Scheme, text: Option<&str>) -> Result<Option<u16>, Fault> {
-    match (scheme.probe, text) {
+    match (scheme.kind, text) {
         (ProbeKind::Icmp, None) => Ok(None),
         (ProbeKind::Icmp, Some(_)) => {
             let what = "ICMP knows no ports";
             Err(Fault::new(what, "write icmp:// and the host alone"))
         }
         (_, Some(text)) => port_number(text).map(Some),
-        (_, None) if scheme.port.is_some() => Ok(scheme.port),
+        (_, None) if scheme.default_port.is_some() => Ok(scheme.default_port),
         (_, None) => {
             let what = format!(
                 "the port is missing, and {} has none of its own",
@@ -197,7 +169,7 @@ fn port_of(scheme: &Scheme, text: Option<&str>) -> Result<Option<u16>, Fault> {
 }
 
 fn path_of(scheme: &Scheme, text: &str) -> Result<String, Fault> {
-    if !matches!(scheme.probe, ProbeKind::Ws | ProbeKind::Http) {
+    if !matches!(scheme.kind, ProbeKind::Ws | ProbeKind::Http) {
         if matches!(text, "" | "/") {
             return Ok(String::new());
         }
@@ -252,6 +224,24 @@ mod tests {
             )
         );
         assert!(Target::parse("wss://a").expect("fine").secure);
+    }
+
+    #[test]
+    fn a_plan_takes_every_scheme_that_a_probe_has() {
+        for scheme in KINDS {
+            let port = if scheme.kind == ProbeKind::Icmp {
+                ""
+            } else {
+                ":7"
+            };
+            let text = format!("{}://h{port}", scheme.name);
+            let target = Target::parse(&text).expect(&text);
+            assert_eq!(
+                (target.probe, target.secure),
+                (scheme.kind, scheme.secure),
+                "{text}"
+            );
+        }
     }
 
     #[test]

@@ -3,7 +3,7 @@
 //! Owns the names of keys and the types of single values. Both the TOML plan and the Latency
 //! Tester's settings become this, so that what contradicts itself is found in one place.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use neph_model::Order;
@@ -27,6 +27,8 @@ pub(crate) struct TypedAxes {
     /// Whether a length is written at all, right or wrong.
     pub(crate) length_written: bool,
     pub(crate) parameters: BTreeMap<&'static str, Vec<Placed<String>>>,
+    /// Parameters that are written and mean nothing: what follows from their absence is no mistake.
+    pub(crate) unread: BTreeSet<&'static str>,
 }
 
 #[derive(Debug)]
@@ -177,6 +179,8 @@ fn multiplied(fields: &mut Fields<'_>, level: Level) -> TypedAxes {
     for parameter in PARAMETERS.iter().filter(|one| !tables(one.name)) {
         if let Some(values) = fields.one_or_list_with(parameter.name, parameter.read) {
             axes.parameters.insert(parameter.name, values);
+        } else if fields.entry(parameter.name).is_some() {
+            axes.unread.insert(parameter.name);
         }
     }
     axes

@@ -1,6 +1,6 @@
 //! Figures: pure functions from a campaign and settings to scenes.
 //!
-//! One file per figure and one line in [`FIGURES`] for each. A figure that has many scenarios to
+//! One file per figure, its `mod` line and an entry in [`FIGURES`]. A figure that has many scenarios to
 //! show comes as several pages.
 
 mod boxes;

@@ -33,9 +33,14 @@ pub(super) fn section(data: &CampaignData, settings: &PlotSettings) -> Markup {
         Order::Random => format!("random within each block, seed {}", campaign.seed),
         Order::Sequential => format!("as the plan lists them, seed {}", campaign.seed),
     };
-    // An import without its tool's settings has only the folder that it came from.
+    // An import without its tool's settings has only the folder that it came from, and neph flows
+    // keeps its command.
     let has_plan = !campaign.plan_text.is_empty();
-    let source = if has_plan { "Plan" } else { "Imported from" };
+    let source = match (has_plan, data.is_imported()) {
+        (true, _) => "Plan",
+        (false, true) => "Imported from",
+        (false, false) => "Measured by",
+    };
     html! {
         section {
             h2 id="provenance" { "Provenance" }

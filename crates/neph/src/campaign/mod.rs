@@ -3,6 +3,7 @@
 mod acknowledge;
 mod check;
 mod decidable;
+mod heard;
 mod outside;
 mod preview;
 mod run;
@@ -56,8 +57,10 @@ impl Read {
 /// Reads a plan file, from which a campaign may begin.
 pub(crate) fn read(path: &Path) -> Result<Read, Failure> {
     let name = path.display().to_string();
-    let text = fs::read_to_string(path)
-        .map_err(|error| Failure::Usage(format!("plan {name} cannot be read: {error}")))?;
+    let text = fs::read_to_string(path).map_err(|error| {
+        let remedy = "write its path as seen from this folder; plans/ in the source has examples";
+        Failure::Usage(format!("plan {name} cannot be read: {error}; {remedy}"))
+    })?;
     understand(Source::new(name, text))
 }
 
@@ -72,6 +75,7 @@ pub(crate) fn understand(source: Source) -> Result<Read, Failure> {
     read.held_against(|read, problems| {
         here(&read.plan, problems);
         outside::check_sites(read, problems);
+        heard::check(read, problems);
     })
 }
 

@@ -1,5 +1,6 @@
 //! `neph plan`: the matrix, the order, and what it will cost, before anything runs.
 
+use std::collections::BTreeSet;
 use std::io::Write;
 
 use neph_campaign::estimate::{Estimate, estimate, length};
@@ -40,6 +41,7 @@ pub(crate) fn run(args: &PlanArgs) -> Result<Outcome, Failure> {
         )?;
     }
     let cost = estimate(plan, &scenarios);
+    tell_renewal(&mut out, &scenarios)?;
     tell_order(&mut out, plan, &scenarios)?;
     writeln!(
         out,
@@ -91,6 +93,21 @@ fn tell_fleets(out: &mut impl Write, cost: &Estimate) -> std::io::Result<()> {
     )
 }
 
+/// How long flows live, where it is the same in all scenarios: else their labels say it.
+fn tell_renewal(out: &mut impl Write, scenarios: &[Scenario]) -> std::io::Result<()> {
+    let lives = scenarios
+        .iter()
+        .filter_map(|one| one.parameters.get("renewal"));
+    let lives: BTreeSet<&String> = lives.collect();
+    match (lives.first(), lives.len()) {
+        (Some(life), 1) => writeln!(
+            out,
+            "\nrenewal: each flow takes a new source port every {life}"
+        ),
+        _ => Ok(()),
+    }
+}
+
 /// When the seasons are. How long a campaign waits for them depends on when it begins.
 fn tell_seasons(out: &mut impl Write, plan: &Plan) -> std::io::Result<()> {
     for season in &plan.seasons {
@@ -104,22 +121,18 @@ fn tell_seasons(out: &mut impl Write, plan: &Plan) -> std::io::Result<()> {
     writeln!(out, "waiting for the seasons comes on top of the time")
 }
 
-/// The order in which scenarios will run, where it is known already.
+/// The order in which scenarios will run, where it is known already, and what runs beside what.
 fn tell_order(out: &mut impl Write, plan: &Plan, scenarios: &[Scenario]) -> std::io::Result<()> {
     const SHOWN: u32 = 10;
     let groups = together::groups(plan, scenarios);
     let count = u32::try_from(scenarios.len()).unwrap_or(u32::MAX);
-    let numbers = |order: &[u32]| -> String {
-        let at_once = |group: &Vec<u32>| {
-            let numbers = group.iter().map(|at| (at + 1).to_string());
-            numbers.collect::<Vec<_>>().join("+")
-        };
-        let all = together::in_groups(order, &groups);
-        all.iter().map(at_once).collect::<Vec<_>>().join(" ")
-    };
     let listed: Vec<u32> = (0..count).collect();
-    if together::in_groups(&listed, &groups).len() < scenarios.len() {
-        writeln!(out, "\nat the same time: {}", numbers(&listed))?;
+    let turns = together::in_groups(&listed, &groups).len();
+    if turns == 1 && scenarios.len() > 1 {
+        return writeln!(out, "\norder: all at the same time, in every block");
+    }
+    if turns < scenarios.len() {
+        writeln!(out, "\nturns: {}", in_words(&listed, &groups))?;
     }
     let seed = match (plan.order, plan.seed) {
         (Order::Sequential, _) => return writeln!(out, "\norder: as listed, in every block"),
@@ -134,9 +147,26 @@ fn tell_order(out: &mut impl Write, plan: &Plan, scenarios: &[Scenario]) -> std:
     writeln!(out, "\norder: random within each block, seed {seed}")?;
     for block in 0..plan.blocks.min(SHOWN) {
         let order = order::order_of_block(plan.order, seed, block, count);
-        writeln!(out, "  block {}: {}", block + 1, numbers(&order))?;
+        writeln!(out, "  block {}: {}", block + 1, in_words(&order, &groups))?;
     }
     Ok(())
+}
+
+/// `3, then 1 and 2 at the same time, then 4`; where nothing runs beside anything, `3 1 2 4`. Of what
+/// runs at the same time the order says nothing, so that it is told as the plan lists it.
+fn in_words(order: &[u32], groups: &[u32]) -> String {
+    let turns = together::in_groups(order, groups);
+    let alone = turns.iter().all(|turn| turn.len() == 1);
+    let turn = |mut turn: Vec<u32>| {
+        turn.sort_unstable();
+        let mut numbers: Vec<String> = turn.iter().map(|at| (at + 1).to_string()).collect();
+        match (numbers.pop(), numbers.is_empty()) {
+            (Some(last), false) => format!("{} and {last} at the same time", numbers.join(", ")),
+            (last, _) => last.unwrap_or_default(),
+        }
+    };
+    let turns: Vec<String> = turns.into_iter().map(turn).collect();
+    turns.join(if alone { " " } else { ", then " })
 }
 
 /// Hours, minutes and seconds.
@@ -146,5 +176,23 @@ pub(super) fn time(span: Span) -> String {
         (0, 0, seconds) => format!("{seconds} s"),
         (0, minutes, seconds) => format!("{minutes} min {seconds} s"),
         (hours, minutes, _) => format!("{hours} h {minutes} min"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::in_words;
+
+    #[test]
+    fn what_runs_at_the_same_time_is_told_in_words_and_not_as_an_order() {
+        assert_eq!(in_words(&[2, 0, 1], &[0, 1, 2]), "3 1 2");
+        assert_eq!(
+            in_words(&[3, 2, 0, 1], &[0, 1, 0, 0]),
+            "1, 3 and 4 at the same time, then 2"
+        );
+        assert_eq!(
+            in_words(&[2, 1, 0], &[0, 0, 1]),
+            "3, then 1 and 2 at the same time"
+        );
     }
 }

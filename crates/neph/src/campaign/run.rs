@@ -113,6 +113,7 @@ pub(crate) fn carry_out(
     settings: &Settings,
 ) -> Result<Outcome, Failure> {
     let stop = interrupt::stop_on_ctrl_c()?;
+    stage::check_rights(&read.plan)?;
     let mut store = settings.workspace.write()?;
     store.recover().map_err(Failure::refused)?;
     let season = match earlier {

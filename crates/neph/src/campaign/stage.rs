@@ -17,6 +17,14 @@ use crate::{output, reflect};
 /// Labs of campaigns are called by this and the number of their process.
 const PURPOSE: &str = "run";
 
+/// Whether what a plan's lab needs is permitted: asked before anything is written.
+pub(super) fn check_rights(plan: &Plan) -> Result<(), Failure> {
+    match plan.lab {
+        None => Ok(()),
+        Some(_) => Lab::is_permitted().map_err(lab::failure),
+    }
+}
+
 /// Whoever carries a plan's experiments out: in its lab, which is up as it is in this season when this
 /// returns and ends with the carrier, or on this host.
 pub(super) fn carrier(

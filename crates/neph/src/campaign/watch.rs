@@ -2,7 +2,6 @@
 //! elsewhere.
 
 use std::collections::BTreeSet;
-use std::io::Write;
 
 use neph_campaign::{Figures, News, Observer, Standing};
 use neph_model::{
@@ -61,10 +60,7 @@ impl Watch {
     /// Rewrites the live line.
     fn live(&self, line: &str) {
         if self.lively && !self.quiet {
-            let mut stderr = std::io::stderr().lock();
-            // A progress line that cannot be written is no loss.
-            let _ = write!(stderr, "\r\x1b[K{line}");
-            let _ = stderr.flush();
+            output::rewrite(line);
         }
     }
 

@@ -2,6 +2,7 @@
 
 use neph_model::{Fleet, FleetEndpoint, ProbeKind};
 use neph_probe::{FleetSpec, SynSchedule, Target, TargetError};
+use neph_text::did_you_mean;
 
 use super::Args;
 use crate::exit::Failure;
@@ -31,6 +32,7 @@ pub(super) fn spec(args: &Args) -> Result<FleetSpec, Failure> {
             endpoints.len()
         )));
     }
+    check_ports(args)?;
     let spec = FleetSpec {
         fleet: Fleet {
             probe,
@@ -61,6 +63,22 @@ pub(super) fn spec(args: &Args) -> Result<FleetSpec, Failure> {
     Ok(spec)
 }
 
+/// Whether so many flows fit between the first port and the last there is.
+fn check_ports(args: &Args) -> Result<(), Failure> {
+    let Some(first) = args.first_port else {
+        return Ok(());
+    };
+    let left = u32::from(u16::MAX - first) + 1;
+    if args.flows <= left {
+        return Ok(());
+    }
+    Err(Failure::Usage(format!(
+        "--first-port {first}: only {left} ports are left there for {} flows; give a lower one, or \
+         fewer flows",
+        args.flows
+    )))
+}
+
 /// Messages a second that are not exceeded. Without being asked for more: half of what a reflector
 /// takes by default, with room for 50,000 flows to catch up a moment's delay; of SYNs, which a target
 /// may take for an attack, far less, and fewer yet to each.
@@ -82,7 +100,13 @@ fn endpoint(text: &str, args: &Args) -> Result<(ProbeKind, FleetEndpoint), Failu
     } else {
         format!("udp://{text}")
     };
-    let target = Target::parse(&whole).map_err(Failure::usage)?;
+    let target = Target::parse(&whole).map_err(|error| match error {
+        TargetError::Scheme { scheme, .. } => Failure::Usage(format!(
+            "{text}: '{scheme}' is no scheme of flows, which are udp, syn and tcp; {}",
+            did_you_mean(&scheme, &["udp", "syn", "tcp"])
+        )),
+        other => Failure::usage(other),
+    })?;
     let has_fleets = matches!(
         target.kind(),
         ProbeKind::Udp | ProbeKind::Syn | ProbeKind::Tcp

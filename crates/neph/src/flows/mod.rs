@@ -27,7 +27,7 @@ use crate::exit::{Failure, Outcome};
 use crate::ip_choice::IpChoice;
 use crate::value::Secret;
 use crate::workspace::Workspace;
-use crate::{interrupt, output, value};
+use crate::{interrupt, output, site, value};
 
 /// How results are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -124,8 +124,8 @@ pub(crate) struct Args {
     /// Only the summary, in any format; what goes wrong is still said on standard error
     #[arg(long, short)]
     pub(crate) quiet: bool,
-    /// Measure from this network namespace (a lab's site)
-    #[arg(long, value_name = "NAMESPACE")]
+    /// Measure from this site of a lab, or this network namespace
+    #[arg(long, value_name = "SITE", value_parser = site::namespace)]
     pub(crate) site: Option<String>,
     /// Write results to this file instead of standard output
     #[arg(long, short, value_name = "FILE")]

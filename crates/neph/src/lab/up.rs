@@ -22,7 +22,8 @@ const TICK: Duration = Duration::from_millis(50);
 pub(super) struct Args {
     /// The topology file
     pub(super) file: PathBuf,
-    /// The lab's name; by default made from the file's
+    /// The lab's name: a lower-case letter, then at most 15 of these, digits and underscores; by
+    /// default made from the file's
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
     /// Return when the lab is up; a process in the background keeps it until neph lab down

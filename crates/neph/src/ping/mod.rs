@@ -23,7 +23,7 @@ use crate::awake::AwakeChoice;
 use crate::exit::{Failure, Outcome};
 use crate::ip_choice::IpChoice;
 use crate::value::Secret;
-use crate::{interrupt, output, value};
+use crate::{interrupt, output, site, value};
 
 /// How results are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -139,8 +139,8 @@ pub(crate) struct Args {
     /// Trace the route to this host before the start; without a host, to the target
     #[arg(long, value_name = "HOST", num_args = 0..=1, default_missing_value = "")]
     pub(crate) traceroute: Option<String>,
-    /// Measure from this network namespace (a lab's site)
-    #[arg(long, value_name = "NAMESPACE")]
+    /// Measure from this site of a lab, or this network namespace
+    #[arg(long, value_name = "SITE", value_parser = site::namespace)]
     pub(crate) site: Option<String>,
     /// Write results to this file instead of standard output
     #[arg(long, short, value_name = "FILE")]

@@ -4,6 +4,7 @@ mod documents;
 mod remarks;
 mod target;
 mod text;
+mod waiting;
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
@@ -12,15 +13,16 @@ use std::path::PathBuf;
 use clap::{ArgAction, Args as ClapArgs};
 use neph_flows::diamond;
 use neph_model::{FlowTrace, Span};
-use neph_probe::{FlowSet, Place, Sockets, TraceSpec, trace};
+use neph_probe::{FlowSet, Place, Sockets, TargetError, TraceSpec, trace};
 use neph_stats::flows_to_rule_out;
 
 use crate::exit::{Failure, Outcome};
 use crate::ip_choice::IpChoice;
 use crate::ping::Format;
-use crate::{interrupt, output, value};
+use crate::{interrupt, output, site, value};
 
 pub(crate) use text::paths;
+use waiting::Waiting;
 
 /// Clear of the ports that Linux gives out itself (from 32768 on).
 const FIRST_PORT: u16 = 24_000;
@@ -70,8 +72,8 @@ pub(crate) struct Args {
     /// Ordinary sockets even where raw ones are permitted: slower, and not for syn://
     #[arg(long, action = ArgAction::SetTrue)]
     no_raw: bool,
-    /// Trace from this network namespace (a lab's site)
-    #[arg(long, value_name = "NAMESPACE")]
+    /// Trace from this site of a lab, or this network namespace
+    #[arg(long, value_name = "SITE", value_parser = site::namespace)]
     site: Option<String>,
     /// How to write results
     #[arg(long, value_enum, default_value = "text")]
@@ -114,9 +116,11 @@ impl Args {
 
     fn spec(&self) -> Result<TraceSpec, Failure> {
         let (kind, target) = target::parse(&self.target)?;
-        let destination = target
-            .resolve(self.ip.version())
-            .map_err(Failure::refused)?;
+        let resolved = target.resolve(self.ip.version());
+        let destination = resolved.map_err(|error| match error {
+            TargetError::Unresolved { .. } => Failure::refused(error),
+            other => Failure::usage(other),
+        })?;
         Ok(TraceSpec {
             sockets: if self.no_raw {
                 Sockets::Plain
@@ -155,7 +159,10 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
         spec.destination.ip()
     ));
     let site = args.site.as_ref().map(Place::named);
-    let traced = trace(&spec, site.as_ref(), &stop)?;
+    let waiting = Waiting::begin();
+    let traced = trace(&spec, site.as_ref(), &stop);
+    drop(waiting);
+    let traced = traced?;
     for why in &traced.left_out {
         output::say(&format!("neph: a flow is left out: {why}"));
     }

@@ -90,6 +90,26 @@ fn without_root_one_sentence_says_so() {
 }
 
 #[test]
+fn a_plan_with_a_lab_writes_nothing_where_labs_are_not_permitted() {
+    let place = place(TWO);
+    let plan = "version = 1\nname = \"p\"\ninterval = \"1s\"\nmessages = 9\n\
+        [[endpoint]]\nname = \"b\"\nurl = \"udp://10.80.0.2:8080\"\n\
+        [lab]\ntopology = \"two.toml\"\nprober = \"a\"\n[[lab.reflector]]\nsite = \"b\"\n";
+    fs::write(place.path("p.toml"), plan).expect("written");
+    let mut command = place.command(["run", "p.toml"]);
+    if is_root() {
+        // The folder is anybody's to write, so that only the lab is refused.
+        let open = fs::Permissions::from_mode(0o777);
+        fs::set_permissions(place.path(""), open).expect("our own folder");
+        command.uid(65534).gid(65534);
+    }
+    let ran = Ran::from(command.output().expect("neph runs"));
+    assert_eq!((ran.status, ran.out.as_str()), (1, ""), "{}", ran.err);
+    assert!(ran.err.contains("a lab needs root"), "{}", ran.err);
+    assert_eq!(place.files(), ["p.toml", "two.toml"]);
+}
+
+#[test]
 fn a_lab_comes_up_says_the_way_in_and_goes_down_at_ctrl_c() {
     let test = "a_lab_comes_up_says_the_way_in_and_goes_down_at_ctrl_c";
     if !privileged(test) {

@@ -109,6 +109,8 @@ fn saved_flows_are_listed_shown_exported_and_reported() {
     );
     let report = place.neph(["report", "night", "-o", &place.text("report")]);
     assert_eq!(report.status, 0, "{}{}", report.out, report.err);
+    let page = fs::read_to_string(place.path("report/index.html")).expect("a page");
+    assert!(page.contains("<dt>Measured by</dt>"), "neph flows kept it");
     let figures = fs::read_dir(place.path("report").join("figures"))
         .or_else(|_| fs::read_dir(place.path("report")))
         .expect("a folder");

@@ -1,6 +1,7 @@
 //! Bad input: exit status 2, a sentence with the place and the remedy, nothing half-written.
 
 use std::fs;
+use std::net::TcpListener;
 
 use crate::neph::{Place, neph};
 
@@ -281,4 +282,68 @@ fn what_is_not_here_is_told_with_every_other_mistake() {
     );
     fs::write(place.path("p.toml"), alone).expect("a file");
     told(&[missing]);
+}
+
+#[test]
+fn what_cannot_be_meant_is_a_mistake_of_the_command_line_with_what_to_write_instead() {
+    for (arguments, part) in [
+        (
+            &["flows", "upd://127.0.0.1"][..],
+            "udp, syn and tcp; did you mean 'udp'?",
+        ),
+        (
+            &[
+                "flows",
+                "udp://127.0.0.1",
+                "--first-port",
+                "65500",
+                "-n",
+                "512",
+            ],
+            "only 36 ports are left there for 512 flows",
+        ),
+        (&["ping", "udp://[::1]:9", "-4"], "drop -4"),
+        (&["flows", "udp://127.0.0.1", "-6"], "drop -6"),
+        (&["trace", "::1", "-4"], "drop -4"),
+        (
+            &["trace", "127.0.0.1", "--site", "no-such-site"],
+            "no such network namespace",
+        ),
+        (&["check", "nonesuch.toml"], "write its path"),
+        (&["lab", "check", "nonesuch.toml"], "write its path"),
+    ] {
+        let ran = neph(arguments.iter().copied());
+        assert_eq!(
+            (ran.status, ran.out.as_str()),
+            (2, ""),
+            "{arguments:?}: {}",
+            ran.err
+        );
+        assert!(ran.err.contains(part), "{arguments:?}: {}", ran.err);
+    }
+}
+
+#[test]
+fn a_workspace_that_cannot_be_made_is_named_with_the_option() {
+    let place = Place::measured();
+    fs::write(place.path("file"), "mine").expect("a file");
+    for folder in ["file", "/proc"] {
+        let ran = place.neph(["import", "raw-data", "--workspace", folder]);
+        assert_eq!((ran.status, ran.out.as_str()), (2, ""), "{}", ran.err);
+        assert!(ran.err.contains("--workspace FOLDER"), "{}", ran.err);
+    }
+    assert_eq!(place.files(), ["file"]);
+}
+
+#[test]
+fn a_reflector_on_a_port_that_is_taken_says_what_to_do() {
+    let taken = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let at = taken.local_addr().expect("bound").to_string();
+    let ran = neph(["reflect", "--listen", &at]);
+    assert_eq!((ran.status, ran.out.as_str()), (1, ""), "{}", ran.err);
+    assert!(
+        ran.err.contains("choose another port with --listen"),
+        "{}",
+        ran.err
+    );
 }

@@ -1,3 +1,4 @@
+use std::net::UdpSocket;
 use std::sync::mpsc::RecvTimeoutError;
 use std::time::{Duration, Instant};
 
@@ -29,4 +30,32 @@ fn a_fleet_ends_with_its_course_also_where_that_never_ran() {
         }
     }
     fleet.join().expect("it was fine");
+}
+
+#[test]
+fn a_fleet_that_nobody_answers_is_given_up_long_before_its_schedule_ends() {
+    let silent = UdpSocket::bind("127.0.0.1:0").expect("a port");
+    let address = silent.local_addr().expect("bound");
+    let mut order = fleet_order(&format!("udp://{address}"));
+    // More than half an hour.
+    order.scenario.messages = 100_000;
+    let mut ready = flows::ready(&order, None).expect("silence is an answer for UDP");
+    ready.origin.at = ready.origin.at - HOPE;
+    let mut told = Told::default();
+    let mut part = Part {
+        order: &order,
+        recorder: &mut told,
+    };
+    let mut courses = [Course::begin(&mut part, ready)];
+    run(&mut courses, &|_| {});
+    let [course] = courses;
+    let around = Around {
+        load: Load::default(),
+        warnings: Vec::new(),
+    };
+    let ended = course.expect("it began").end(&around, Vec::new());
+    let Ending::Failed(why) = ended.expect("recorded").ending else {
+        panic!("nobody answered");
+    };
+    assert!(why.ends_with("nobody answers"), "{why}");
 }

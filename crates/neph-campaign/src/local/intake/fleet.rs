@@ -7,6 +7,18 @@ use neph_probe::{FleetReport, FleetTally};
 
 use super::Intake;
 
+/// Fewer messages without a reply say nothing, however few flows there are.
+const LEAST: u64 = 16;
+
+/// How a fleet fares while it runs.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct SoFar {
+    /// Messages that ended, in whatever way.
+    ended: u64,
+    /// Somebody replied to one of them.
+    answered: bool,
+}
+
 impl Intake {
     /// Takes in what the fleet told; whether it may tell more.
     pub(in crate::local) fn take_fleet(&mut self, reports: &Receiver<FleetReport>) -> bool {
@@ -26,6 +38,8 @@ impl Intake {
             FleetReport::Messages(messages) => {
                 let origin = self.origin.at;
                 let traced = self.traced;
+                self.so_far.ended += messages.len() as u64;
+                self.so_far.answered |= messages.iter().any(|one| one.reply().is_some());
                 for message in messages.iter().filter(|one| one.lane.0 < traced) {
                     self.ports.insert(message.lane, message.source_port);
                 }
@@ -67,6 +81,16 @@ impl Intake {
                 self.fleet = Some(tally);
             }
         }
+    }
+
+    /// Whether each of the fleet's flows had its chance, and nobody replied to any.
+    pub(crate) const fn is_unheard(&self, flows: u32) -> bool {
+        let enough = if flows as u64 > LEAST {
+            flows as u64
+        } else {
+            LEAST
+        };
+        !self.so_far.answered && self.so_far.ended >= enough
     }
 
     /// The source ports of the latest flows that are to be traced, by lane.

@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use neph_model::{ByteSize, Span};
 use neph_probe::most_payload;
-use neph_text::{Bytes, Fault, Placed, Problems};
+use neph_text::{Bytes, Fault, Nanos, Placed, Problems};
 
 use super::{above_zero, known, one_length};
 use crate::plan::meaning::{Axes, Length};
@@ -44,21 +44,35 @@ impl Scope<'_> {
             parameters,
         };
         self.check_connections(&axes);
-        if let Some(fault) = fleet::contradiction(self.target, &axes) {
+        // Whether there are flows is not known, so nothing can be said of what they contradict.
+        if self.own.axes.unread.contains("flows") || self.top.unread.contains("flows") {
+            return None;
+        }
+        if let Some(fault) = fleet::too_dense(self.target, &axes) {
+            self.problems.add(self.shortest_interval(), fault);
+            return None;
+        }
+        if let Some(fault) = fleet::contradiction(&axes) {
             self.problems.add(self.own.span.clone(), fault);
             return None;
         }
         self.lengths_fit(&axes).then_some(axes)
     }
 
+    fn written_intervals(&self) -> Option<&Vec<Placed<Nanos>>> {
+        let own = self.own.axes.intervals.as_ref();
+        own.or(self.top.intervals.as_ref())
+    }
+
+    /// Where the shortest interval is written.
+    fn shortest_interval(&self) -> Range<usize> {
+        let written = self.written_intervals().into_iter().flatten();
+        let shortest = written.min_by_key(|value| value.value.0);
+        shortest.map_or_else(|| self.own.span.clone(), |value| value.span.clone())
+    }
+
     fn intervals(&self) -> Option<Vec<Span>> {
-        let Some(written) = self
-            .own
-            .axes
-            .intervals
-            .as_ref()
-            .or(self.top.intervals.as_ref())
-        else {
+        let Some(written) = self.written_intervals() else {
             self.fault(
                 &self.own.span,
                 "the interval is missing",

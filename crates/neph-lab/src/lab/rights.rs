@@ -1,0 +1,47 @@
+//! What this process may do, held against what a lab needs: to be asked before anything is made.
+
+use std::fs;
+use std::io;
+
+use super::LabError;
+
+/// `CAP_NET_ADMIN`, `CAP_NET_RAW` and `CAP_SYS_ADMIN`, by their numbers in capability.h.
+const NEEDED: [u32; 3] = [12, 13, 21];
+
+/// Whether this process has what a lab needs. Where the kernel does not tell, bringing one up will.
+pub(super) fn check() -> Result<(), LabError> {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    if may(&status).unwrap_or(true) {
+        return Ok(());
+    }
+    let source = io::Error::from(io::ErrorKind::PermissionDenied);
+    Err(LabError::NotPermitted {
+        source: source.into(),
+    })
+}
+
+/// What the file `status` of a process says; none where it says nothing.
+fn may(status: &str) -> Option<bool> {
+    let mut lines = status.lines();
+    let effective = lines.find_map(|line| line.strip_prefix("CapEff:"))?;
+    let effective = u64::from_str_radix(effective.trim(), 16).ok()?;
+    Some(NEEDED.iter().all(|bit| effective >> bit & 1 == 1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lab_needs_three_capabilities_and_each_of_them() {
+        let told = |bits: u64| may(&format!("Name:\tneph\nCapEff:\t{bits:016x}\n"));
+        let all = NEEDED.iter().fold(0, |bits, bit| bits | 1 << bit);
+        assert_eq!(told(all), Some(true));
+        assert_eq!(told(u64::MAX), Some(true));
+        for bit in NEEDED {
+            assert_eq!(told(all & !(1 << bit)), Some(false), "without {bit}");
+        }
+        assert_eq!(told(0), Some(false));
+        assert_eq!(may("Name:\tneph\n"), None);
+    }
+}

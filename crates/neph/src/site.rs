@@ -1,0 +1,75 @@
+//! The option `--site`: the network namespace that is meant, by its own name or by a lab's site.
+
+use std::path::Path;
+
+use neph_lab::Lab;
+use neph_text::did_you_mean;
+
+/// Where namespaces with a name are (`ip netns`).
+const FOLDER: &str = "/run/netns";
+
+/// The namespace that `text` names. A site of the only lab that has one so called may be named
+/// alone.
+pub(crate) fn namespace(text: &str) -> Result<String, String> {
+    let is_there = !text.contains('/') && Path::new(FOLDER).join(text).exists();
+    if is_there {
+        return Ok(text.to_owned());
+    }
+    let labs = Lab::list().unwrap_or_default().labs.into_iter();
+    let labs: Vec<_> = labs.map(|lab| (lab.name, lab.namespaces)).collect();
+    among(text, &labs)
+}
+
+/// The same among labs, each by its name with its namespaces.
+fn among(text: &str, labs: &[(String, Vec<String>)]) -> Result<String, String> {
+    let all = labs.iter().flat_map(|(lab, namespaces)| {
+        let prefix = format!("neph-{lab}-");
+        namespaces
+            .iter()
+            .filter_map(move |one| Some((one.as_str(), one.strip_prefix(&prefix)?.to_owned())))
+    });
+    let all: Vec<(&str, String)> = all.collect();
+    let mut named = all.iter().filter(|(_, site)| site == text);
+    match (named.next(), named.next()) {
+        (Some((namespace, _)), None) => Ok((*namespace).to_owned()),
+        (Some((first, _)), Some((second, _))) => Err(format!(
+            "several labs have such a site: write {first} or {second}"
+        )),
+        _ if all.is_empty() => Err(
+            "there is no such network namespace, and no lab is up (neph lab up FILE --detach)"
+                .to_owned(),
+        ),
+        _ => {
+            let sites: Vec<&str> = all.iter().map(|(_, site)| site.as_str()).collect();
+            let remedy = did_you_mean(text, &sites);
+            Err(format!(
+                "there is no such network namespace, and no lab has such a site; {remedy}"
+            ))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lab(name: &str, sites: &[&str]) -> (String, Vec<String>) {
+        let namespaces = sites.iter().map(|site| format!("neph-{name}-{site}"));
+        (name.to_owned(), namespaces.collect())
+    }
+
+    #[test]
+    fn a_site_is_known_by_its_own_name_where_one_lab_has_it() {
+        let labs = [lab("one", &["client", "server"]), lab("two", &["server"])];
+        assert_eq!(among("client", &labs), Ok("neph-one-client".to_owned()));
+        let told = among("server", &labs).expect_err("two have it");
+        assert!(
+            told.contains("neph-one-server or neph-two-server"),
+            "{told}"
+        );
+        let told = among("clint", &labs).expect_err("none has it");
+        assert!(told.contains("did you mean 'client'?"), "{told}");
+        let told = among("client", &[]).expect_err("there is none");
+        assert!(told.contains("no lab is up"), "{told}");
+    }
+}

@@ -1,0 +1,49 @@
+//! A line that counts the seconds at the terminal while a trace runs: where a router or the target
+//! answers once a second, it takes many.
+
+use std::sync::mpsc::{self, RecvTimeoutError, Sender};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use crate::output;
+
+/// How often the line is written again.
+const TICK: Duration = Duration::from_secs(1);
+
+/// Counts until it is dropped, and takes its line away then.
+#[derive(Debug)]
+pub(super) struct Waiting {
+    counting: Option<(Sender<()>, JoinHandle<()>)>,
+}
+
+impl Waiting {
+    /// Begins where somebody looks at a terminal; else nothing is told.
+    pub(super) fn begin() -> Self {
+        if !output::is_lively() {
+            return Self { counting: None };
+        }
+        let (end, ended) = mpsc::channel();
+        let count = move || {
+            for second in 1_u32.. {
+                if ended.recv_timeout(TICK) != Err(RecvTimeoutError::Timeout) {
+                    break;
+                }
+                output::rewrite(&format!("neph: tracing for {second} s"));
+            }
+            output::rewrite("");
+        };
+        let thread = thread::Builder::new().name("neph-waiting".to_owned());
+        // Without a thread nothing is counted.
+        let counting = thread.spawn(count).ok().map(|thread| (end, thread));
+        Self { counting }
+    }
+}
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        if let Some((end, thread)) = self.counting.take() {
+            drop(end);
+            let _ = thread.join();
+        }
+    }
+}
