@@ -31,6 +31,7 @@ mod routes;
 mod seasons;
 mod settings;
 mod share;
+mod skew;
 mod spectrum;
 mod sweep;
 mod trip;
