@@ -333,6 +333,24 @@ mod tests {
         assert_eq!(ways.map(|way| counts(Counted::Each, way)), [true; 3]);
     }
 
+    /// Live and from a store the same messages have other clocks.
+    #[test]
+    fn when_a_clock_began_says_nothing_of_shares() {
+        let told = |seconds: i64| {
+            let world = World::default();
+            let mut digest = Digest::new(&world.fleet(), Settings::default()).unwrap();
+            world.messages(&world.truth(), |message| {
+                let sent = message.sent + Span::from_secs(seconds);
+                digest.push(&FleetMessage { sent, ..*message });
+            });
+            digest.finish();
+            let pair = digest.view().pairs.remove(0);
+            (pair.leave_soon, pair.persistence, pair.between, pair.moved)
+        };
+        assert!(told(0).0.is_some());
+        assert_eq!(told(0), told(13));
+    }
+
     #[test]
     fn those_who_were_not_watched_long_enough_do_not_count() {
         let mut late = stay(3, true);
