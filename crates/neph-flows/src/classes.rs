@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use neph_model::{Lane, Span};
+use neph_model::{Instant, Lane, Own, Span};
 use neph_stats::Weighted;
 
 use crate::blind::Blind;
@@ -126,7 +126,7 @@ pub(crate) fn moved(
     classes: &[Class],
     changes: &[&PathChange],
     (clear, blind): (Span, &Blind),
-    bin: Span,
+    (begin, bin): (Instant<Own>, Span),
 ) -> Vec<Moved> {
     let mut left: Vec<Groups> = classes.iter().map(|_| Groups::default()).collect();
     let mut away = vec![0.0; classes.len()];
@@ -135,7 +135,7 @@ pub(crate) fn moved(
         if from == nearest(classes, change.after) {
             continue;
         }
-        let group = change.at.nanos().div_euclid(bin.nanos().max(1));
+        let group = (change.at - begin).nanos().div_euclid(bin.nanos().max(1));
         for (index, groups) in left.iter_mut().enumerate() {
             groups.add(group, from == Some(index));
         }

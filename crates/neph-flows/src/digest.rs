@@ -14,8 +14,8 @@ use crate::fairness::{Bin, Bins};
 use crate::flow::{Flow, Ground, Past};
 use crate::latency::Latency;
 use crate::settings::Settings;
+use crate::skew::Drift;
 use crate::view::{FleetView, FlowHistory, FlowTally, PathChange};
-use crate::witness::Drift;
 
 /// Something about paths that was not known before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -8,8 +8,9 @@ use crate::counts::Counts;
 use crate::lately::Lately;
 use crate::order::Order;
 use crate::settings::Settings;
+use crate::skew::Drift;
 use crate::view::{FlowHistory, FlowTally, PathChange, Segment};
-use crate::witness::{Claim, Drift, Looking, Witness};
+use crate::witness::{Claim, Looking, Witness};
 
 /// A flow's base latency.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

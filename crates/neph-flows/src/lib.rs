@@ -32,6 +32,7 @@ mod persistence;
 mod routes;
 mod settings;
 mod share;
+mod skew;
 mod spectrum;
 mod sweep;
 mod trip;

@@ -113,7 +113,7 @@ fn look_at_pair(
             &classes,
             &own_changes,
             (watched - hidden.time, &blind),
-            settings.bin,
+            (from, settings.bin),
         ),
         shares: shares(&classes, &sweep, frame),
         congested: crowd.congested,
@@ -121,7 +121,7 @@ fn look_at_pair(
         ..PairView::default()
     };
     drop(sweep);
-    tell_stays(&mut view, &own, &own_changes, (soon, settings.bin));
+    tell_stays(&mut view, &own, &own_changes, (from, soon, settings.bin));
     Pair {
         fairness,
         spectrum: spectrum(&own, frame),
@@ -155,19 +155,24 @@ fn watched(flows: &[&FlowHistory], changes: &[&PathChange], blind: &Blind) -> (S
     (segments().map(|one| one.until - one.from).sum(), hidden)
 }
 
-/// How long flows stayed.
+/// How long flows stayed. Blocks of time are counted from the fleet's `begin`: the same messages say
+/// the same live and from a store, whose clocks begin elsewhere.
 fn tell_stays(
     view: &mut PairView,
     flows: &[&FlowHistory],
     changes: &[&PathChange],
-    (soon, bin): (Span, Span),
+    (begin, soon, bin): (Instant<Own>, Span, Span),
 ) {
     // By flow: each lane and port with its changes in the order of time.
     let mut by_flow = changes.to_vec();
     by_flow.sort_by_key(|change| (change.lane, change.source_port, change.at));
     let of = |counted: Counted| -> Vec<Stay> {
         let of_flow = |flow: &&FlowHistory| stays(flow, own_changes(&by_flow, flow), counted);
-        flows.iter().flat_map(of_flow).collect()
+        let mut stays: Vec<Stay> = flows.iter().flat_map(of_flow).collect();
+        for stay in &mut stays {
+            stay.from = Instant::from_nanos((stay.from - begin).nanos());
+        }
+        stays
     };
     let of_class = of(Counted::OfClass);
     view.between = curve(&of(Counted::Each), bin);

@@ -33,7 +33,8 @@ pub struct PairView {
     pub between: Option<Curve>,
     /// From a change of class to the flow's next change of class.
     pub persistence: Option<Curve>,
-    /// The same, of changes of the way there alone, where the direction is known.
+    /// From a change of the way there alone to the flow's next such change, where the direction is
+    /// known; a change of both ways is none of these.
     pub persistence_forward: Option<Curve>,
     /// The same, of changes of the way back alone.
     pub persistence_reverse: Option<Curve>,

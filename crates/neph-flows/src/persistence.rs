@@ -48,9 +48,9 @@ pub(crate) enum Counted {
     Each,
     /// Those from one class to another.
     OfClass,
-    /// Those of the way there.
+    /// Those of the way there alone.
     Forward,
-    /// Those of the way back.
+    /// Those of the way back alone.
     Reverse,
 }
 
@@ -59,8 +59,8 @@ impl Counted {
         match self {
             Self::Each => true,
             Self::OfClass => classes.0 != classes.1,
-            Self::Forward => matches!(direction, Some(Direction::Forward | Direction::Both)),
-            Self::Reverse => matches!(direction, Some(Direction::Reverse | Direction::Both)),
+            Self::Forward => direction == Some(Direction::Forward),
+            Self::Reverse => direction == Some(Direction::Reverse),
         }
     }
 }
@@ -316,6 +316,39 @@ mod tests {
         let curve = view.pairs[0].between.as_ref().unwrap();
         let moved = 1.0 - curve.at(view.soon()).unwrap().surviving;
         assert!((0.7..0.8).contains(&moved), "{moved}");
+    }
+
+    #[test]
+    fn a_change_of_both_ways_is_none_of_one_way_alone() {
+        let counts = |counted: Counted, way| counted.counts((Some(0), Some(1)), way);
+        let ways = [Direction::Forward, Direction::Reverse, Direction::Both].map(Some);
+        assert_eq!(
+            ways.map(|way| counts(Counted::Forward, way)),
+            [true, false, false]
+        );
+        assert_eq!(
+            ways.map(|way| counts(Counted::Reverse, way)),
+            [false, true, false]
+        );
+        assert_eq!(ways.map(|way| counts(Counted::Each, way)), [true; 3]);
+    }
+
+    /// Live and from a store the same messages have other clocks.
+    #[test]
+    fn when_a_clock_began_says_nothing_of_shares() {
+        let told = |seconds: i64| {
+            let world = World::default();
+            let mut digest = Digest::new(&world.fleet(), Settings::default()).unwrap();
+            world.messages(&world.truth(), |message| {
+                let sent = message.sent + Span::from_secs(seconds);
+                digest.push(&FleetMessage { sent, ..*message });
+            });
+            digest.finish();
+            let pair = digest.view().pairs.remove(0);
+            (pair.leave_soon, pair.persistence, pair.between, pair.moved)
+        };
+        assert!(told(0).0.is_some());
+        assert_eq!(told(0), told(13));
     }
 
     #[test]

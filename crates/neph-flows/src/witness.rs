@@ -1,114 +1,57 @@
 //! What else than the latency speaks for a path change of one flow: TTLs, the direction by the
 //! peer's stamps, and reordering.
-//!
-//! The two clocks' offset is not known, so a one-way time says nothing; but it does not change by
-//! much from one message of a flow to the next. So what is compared is the latest that came as the
-//! old base latency says with what came as the new one says: offset and drift drop out.
 
 use neph_model::{FleetMessage, FleetReply, Instant, Own, Span};
 
-use crate::view::{Direction, Evidence};
+use crate::skew::{Drift, Skew, Step, direction};
+use crate::view::Evidence;
 
-/// So many messages share in what is remembered of a level: jitter is no change of direction.
-const SHARING: u8 = 4;
-
-/// Where messages of a flow are farther apart, clocks drift too much between them for a direction.
-const FARTHEST: Span = Span::from_secs(5);
+/// After so many messages at its base latency a flow is back there.
+const BACK: u8 = 4;
 
 /// What the messages of one level have in common.
 #[derive(Clone, Copy, Debug)]
 struct Traits {
     round_trip: Span,
-    /// When their requests left, in the mean, nanoseconds.
-    at: i64,
-    /// From our clock to the peer's in the mean, offset included, nanoseconds; where the peer tells.
-    forward: i64,
-    has_forward: bool,
-    /// How many went into the means, up to [`SHARING`].
-    seen: u8,
+    /// Where the peer tells it.
+    skew: Option<Skew>,
     ttl: Option<u8>,
     peer_ttl: Option<u8>,
 }
 
-/// Beyond this, nanoseconds, no clock is: what a peer or a damaged file tells is brought back to
-/// it, so that differences and means of such times are numbers still.
-const FAR: i64 = i64::MAX / 4;
-
 impl Traits {
     fn of(sent: Instant<Own>, reply: &FleetReply) -> Self {
         let peer = reply.at_peer;
-        let sent = sent.nanos().clamp(-FAR, FAR);
+        let round_trip = reply.network();
         Self {
-            round_trip: reply.network(),
-            at: sent,
-            forward: peer.map_or(0, |peer| {
-                let forward = peer.rx.nanos().saturating_sub(sent);
-                forward.clamp(-FAR, FAR)
-            }),
-            has_forward: peer.is_some(),
-            seen: 1,
+            round_trip,
+            skew: peer.map(|peer| Skew::of(sent, round_trip, &peer)),
             ttl: reply.ttl,
             peer_ttl: peer.and_then(|peer| peer.ttl),
         }
-    }
-
-    /// From our clock to the peer's, where the peer tells it.
-    fn forward(&self) -> Option<i64> {
-        self.has_forward.then_some(self.forward)
     }
 
     fn is_near(&self, round_trip: Span, tolerance: Span) -> bool {
         (self.round_trip - round_trip).abs() <= tolerance
     }
 
-    /// A further message of the same level: the latest TTLs, the mean of one-way times.
-    fn merge(&mut self, other: &Self) {
-        self.seen = (self.seen + 1).min(SHARING);
-        let seen = i64::from(self.seen);
-        self.at += (other.at - self.at) / seen;
-        self.forward = if self.has_forward && other.has_forward {
-            self.forward + (other.forward - self.forward) / seen
-        } else {
-            other.forward
-        };
-        self.has_forward = other.has_forward;
+    /// The same as what follows another level of the flow.
+    fn following(mut self, before: Option<&Self>) -> Self {
+        let before = before.and_then(|before| before.skew);
+        if let (Some(skew), Some(before)) = (&mut self.skew, before) {
+            skew.inherit(&before);
+        }
+        self
+    }
+
+    /// A further message of the same level: the latest TTLs, the mean of skews.
+    fn merge(&mut self, other: &Self, drift: Drift) {
+        match (&mut self.skew, other.skew) {
+            (Some(known), Some(later)) => known.merge(&later, drift),
+            (slot, later) => *slot = later.or(*slot),
+        }
         self.ttl = other.ttl.or(self.ttl);
         self.peer_ttl = other.peer_ttl.or(self.peer_ttl);
-    }
-}
-
-/// How fast the peer's clock runs away from ours: what one-way times of all flows that stay on
-/// their paths have in common.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Drift {
-    /// Nanoseconds a second.
-    rate: i64,
-}
-
-/// A single step changes the rate by this at most, nanoseconds a second: jitter is no drift.
-const LARGEST_STEP: i64 = 100_000;
-/// A step counts as one of so many.
-const INERTIA: i64 = 256;
-
-impl Drift {
-    /// From one message of a flow on its path to the next: how far one-way time moved, and the time
-    /// between them, nanoseconds.
-    fn learn(&mut self, moved: i64, between: i64) {
-        // From below a millisecond nobody learns how fast a clock is.
-        if between < 1_000_000 {
-            return;
-        }
-        let rate = i128::from(moved) * 1_000_000_000 / i128::from(between);
-        let off = i64::try_from(rate)
-            .unwrap_or(i64::MAX)
-            .saturating_sub(self.rate);
-        self.rate += off.clamp(-LARGEST_STEP, LARGEST_STEP) / INERTIA;
-    }
-
-    /// By how much one-way times differ after this long, nanoseconds.
-    fn over(self, between: i64) -> i64 {
-        let moved = i128::from(self.rate) * i128::from(between) / 1_000_000_000;
-        i64::try_from(moved).unwrap_or(0)
     }
 }
 
@@ -120,13 +63,11 @@ struct Others([Option<Traits>; 2]);
 /// A flow's latest messages as witnesses.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Witness {
-    /// When the latest message at the base latency left, and its one-way time, nanoseconds.
-    latest: Option<(i64, i64)>,
     /// Of the messages at the base latency.
     settled: Option<Traits>,
     /// Of those that were not; gone when the flow is back at its base latency.
     others: Option<Box<Others>>,
-    /// Messages at the base latency since the last other one, up to [`SHARING`].
+    /// Messages at the base latency since the last other one, up to [`BACK`].
     back: u8,
 }
 
@@ -157,28 +98,27 @@ impl Witness {
         let at_base = base
             .base
             .is_some_and(|base_latency| new.is_near(base_latency, base.tolerance));
-        let own = new
-            .forward()
-            .map(|forward| (new.at, forward))
-            .filter(|_| at_base);
-        if let (Some(before), Some(now)) = (self.latest, own) {
-            drift.learn(now.1 - before.1, now.0 - before.0);
-        }
-        self.latest = own;
         if !at_base {
-            return self.remember(new, base.tolerance);
+            return self.remember(new, base.tolerance, *drift);
         }
-        self.back = (self.back + 1).min(SHARING);
-        if self.back == SHARING {
+        self.back = (self.back + 1).min(BACK);
+        if self.back == BACK {
             self.others = None;
         }
         match &mut self.settled {
-            Some(known) if known.is_near(new.round_trip, base.tolerance) => known.merge(&new),
+            Some(known) if known.is_near(new.round_trip, base.tolerance) => {
+                if let (Some(before), Some(now)) = (&known.skew, &new.skew) {
+                    drift.learn(before, now);
+                }
+                known.merge(&new, *drift);
+                // A late first message is no measure of what is near to the base.
+                known.round_trip = known.round_trip.min(new.round_trip);
+            }
             slot => *slot = Some(new),
         }
     }
 
-    fn remember(&mut self, new: Traits, tolerance: Span) {
+    fn remember(&mut self, new: Traits, tolerance: Span, drift: Drift) {
         self.back = 0;
         let Others(levels) = &mut **self.others.get_or_insert_default();
         let is_known = |slot: &Option<Traits>| {
@@ -188,7 +128,7 @@ impl Witness {
             levels.swap(0, 1);
         }
         match &mut levels[0] {
-            Some(known) if known.is_near(new.round_trip, tolerance) => known.merge(&new),
+            Some(known) if known.is_near(new.round_trip, tolerance) => known.merge(&new, drift),
             slot => *slot = Some(new),
         }
     }
@@ -207,8 +147,14 @@ impl Witness {
             .flatten()
             .find(|traits| traits.is_near(claim.after, claim.tolerance));
         let old = self.settled.take();
-        self.settled = new;
+        self.settled = new.map(|new| new.following(old.as_ref()));
         let falls = claim.after < claim.before;
+        let step = Step {
+            before: claim.before,
+            after: claim.after,
+            tolerance: claim.tolerance,
+            interval: claim.interval,
+        };
         let nearby = |sent: Instant<Own>| (sent - claim.at).abs() <= claim.interval;
         Evidence {
             reordered: falls && claim.overtaking.is_some_and(nearby),
@@ -221,7 +167,7 @@ impl Witness {
             trace: None,
             direction: old
                 .zip(new)
-                .and_then(|(old, new)| direction(&old, &new, claim)),
+                .and_then(|(old, new)| direction(&old.skew?, &new.skew?, &step, claim.drift)),
         }
     }
 
@@ -244,28 +190,12 @@ fn differ(one: Option<u8>, other: Option<u8>) -> bool {
     one.zip(other).is_some_and(|(one, other)| one != other)
 }
 
-/// Whichever way's time moved by more than half of what counts as a change of both together.
-fn direction(old: &Traits, new: &Traits, claim: &Claim) -> Option<Direction> {
-    if claim.interval > FARTHEST {
-        return None;
-    }
-    let moved = new.forward()? - old.forward()?;
-    let forward = Span::from_nanos(moved) - Span::from_nanos(claim.drift.over(new.at - old.at));
-    let reverse = claim.after - claim.before - forward;
-    let least = claim.tolerance.nanos() / 2;
-    match (forward.abs().nanos() > least, reverse.abs().nanos() > least) {
-        (true, true) => Some(Direction::Both),
-        (true, false) => Some(Direction::Forward),
-        (false, true) => Some(Direction::Reverse),
-        (false, false) => None,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use neph_model::{AtPeer, FleetOutcome, Lane, ReadBy};
 
     use super::*;
+    use crate::view::Direction;
 
     const TOLERANCE: Span = Span::from_micros(500);
     /// The peer's clock is that far ahead of ours, and drifts by 50 us a second.

@@ -8,7 +8,7 @@ mod truth;
 
 use std::collections::BTreeMap;
 
-use neph_flows::{Digest, FleetView, Settings};
+use neph_flows::{Digest, Direction, FleetView, Settings};
 
 use link::{Asked, Bursts, MS, NOISY, NONE, S, measure};
 use truth::{Margins, Score, Told, Truth};
@@ -83,6 +83,18 @@ impl Found {
         assert!((inflation / truly - 1.0).abs() < 0.01, "{inflation}");
     }
 
+    /// On these links the way back takes the same on every path: of what moved nothing else is said
+    /// than the way there.
+    fn only_the_way_there_moved(&self) {
+        let other = |way: Direction| way != Direction::Forward;
+        let ways = || {
+            let changes = self.view.changes.iter();
+            changes.filter_map(|change| change.evidence.direction)
+        };
+        assert!(ways().count() >= 40, "{}", ways().count());
+        assert!(!ways().any(other), "{:?}", ways().find(|way| other(*way)));
+    }
+
     fn print(&self, name: &str) {
         let score = &self.score;
         println!(
@@ -130,6 +142,7 @@ fn on_a_quiet_link_every_reshuffle_of_the_gate_is_told_and_nothing_else() {
     assert!(found.score.due > 150, "{}", found.score.due);
     assert!(found.score.wrong.is_empty(), "{:?}", found.score.wrong);
     assert!(found.score.recall() >= 0.99, "{:?}", found.score.missed);
+    found.only_the_way_there_moved();
     found.classes_are_the_paths();
 }
 
@@ -139,6 +152,7 @@ fn behind_jitter_and_full_queues_nothing_is_told_that_the_gate_did_not_do() {
     found.print("noisy, 70 s");
     assert!(found.score.told > 50, "{}", found.score.told);
     assert!(found.score.wrong.is_empty(), "{:?}", found.score.wrong);
+    found.only_the_way_there_moved();
 }
 
 /// 512 flows, 5 messages a second each.

@@ -226,8 +226,8 @@ fn persistence(pair: &Pair<'_>) -> Vec<Vec<Cell>> {
     let curves = [
         ("from a path change to the next", &known.between),
         ("in a class", &known.persistence),
-        ("on the way there", &known.persistence_forward),
-        ("on the way back", &known.persistence_reverse),
+        ("on the way there alone", &known.persistence_forward),
+        ("on the way back alone", &known.persistence_reverse),
     ];
     let told = curves.into_iter();
     told.filter_map(|(name, curve)| Some(lasted(name, curve.as_ref()?, pair.view)))

@@ -17,10 +17,10 @@ const HEIGHT: f64 = 220.0;
 /// The two directions with their words.
 type Way = (&'static str, for<'a> fn(&'a Pair<'a>) -> Option<&'a Curve>);
 const WAYS: [Way; 2] = [
-    ("The way there", |pair| {
+    ("The way there alone", |pair| {
         pair.known.persistence_forward.as_ref()
     }),
-    ("The way back", |pair| {
+    ("The way back alone", |pair| {
         pair.known.persistence_reverse.as_ref()
     }),
 ];
@@ -78,7 +78,7 @@ fn caption(soon: neph_model::Span) -> String {
     )
 }
 
-const DIRECTIONS: &str = " The lower panels count the changes of one direction, where the peer's stamps tell it; a change of both counts in both. Each has its own scale of time.";
+const DIRECTIONS: &str = " The lower panels count the changes of one direction alone, where the peer's stamps tell it; a change of both ways counts in neither. Each has its own scale of time.";
 
 /// The same pair has the same colour in every panel.
 fn coloured<'a>(mut lines: Vec<Line<'a>>, all: &[Line<'a>]) -> Vec<Line<'a>> {
