@@ -12,6 +12,7 @@ use super::Args;
 use super::clock::Clock;
 use super::follow::Follow;
 use super::keep::{Keep, Kept};
+use super::silence::Silence;
 use super::tell::{Status, Tell};
 use super::transfers;
 use crate::exit::Failure;
@@ -21,6 +22,8 @@ use crate::output;
 const TICK: Duration = Duration::from_millis(200);
 /// Without a reply for so long from the start on, an endless run is given up.
 const HOPE: Span = Span::from_secs(15);
+/// So long after the first message's timeout it is looked into why nobody answers.
+const LOOK: Span = Span::from_secs(1);
 
 /// What came of it.
 #[derive(Debug)]
@@ -37,6 +40,10 @@ pub(super) struct Watched {
     /// Why it ended before anybody asked it to.
     pub(super) given_up: Option<String>,
     /// As what its messages are kept, until the transfers are.
+    /// Why nobody answers where nobody does, unless it was said while it ran.
+    pub(super) silence: Vec<String>,
+    /// Ctrl-C ended it.
+    pub(super) interrupted: bool,
     pub(super) kept: Option<Kept>,
     /// The same once nothing more is to be kept.
     pub(super) campaign: Option<Campaign>,
@@ -58,6 +65,11 @@ struct Watch<'a, 'b> {
 }
 
 /// Runs the fleet to its end.
+    silence: Silence,
+    /// How long without a reply until it is looked into why, and whether it was.
+    patience: Span,
+    is_looked_into: bool,
+    is_told: bool,
 ///
 /// # Errors
 /// When it cannot begin, or results cannot be written.
@@ -74,6 +86,7 @@ pub(super) fn run(
     let refusals = RefusalWatch::begin(&spec);
     let running = FleetRun::start(spec, own_stop.clone())?;
     let began = now();
+    let (silence, patience) = (Silence::new(&spec), spec.timeout + LOOK);
     let mut watch = Watch {
         digest,
         stays: Stays::default(),
@@ -87,6 +100,10 @@ pub(super) fn run(
     };
     let told = loop {
         if stop.is_set() {
+        silence,
+        patience,
+        is_looked_into: false,
+        is_told: false,
             own_stop.set();
         }
         match running.reports().recv_timeout(TICK) {
@@ -112,7 +129,7 @@ pub(super) fn run(
             keep.broken_off(error);
         }
     })?;
-    watch.end(args, refusals)
+    watch.end(args, refusals, stop.is_set())
 }
 
 impl Watch<'_, '_> {
@@ -156,9 +173,26 @@ impl Watch<'_, '_> {
         self.trace(fleet)
     }
 
+        self.look_into(fleet);
     fn tell_news(&mut self) -> Result<(), Failure> {
         let fleet = &self.digest.fleet().clone();
         for news in self.digest.news() {
+    /// Says why nobody has answered so far, if nobody has: not only after the minutes that were
+    /// asked for.
+    fn look_into(&mut self, fleet: &neph_model::Fleet) {
+        let is_time = now() - self.began > self.patience;
+        if self.is_looked_into || !is_time {
+            return;
+        }
+        self.is_looked_into = true;
+        if self.digest.tally().replies == 0 {
+            self.is_told = true;
+            for why in self.silence.why(fleet.endpoints.iter()) {
+                output::say(&format!("neph: {why}"));
+            }
+        }
+    }
+
             self.tell.news(fleet, &news)?;
             match (&mut self.follow, &news) {
                 (Some(follow), PathNews::Changed(change)) => follow.changed(change),
@@ -218,13 +252,19 @@ impl Watch<'_, '_> {
         let hopeless = tally.replies == 0 && now() - self.began > HOPE;
         if hopeless && self.given_up.is_none() {
             self.given_up = Some(format!(
-                "nobody has answered for {HOPE}; is neph reflect, or another STAMP reflector, at the target? With --count or --duration it would go on trying"
+                "nobody has answered for {}, so it ended; with --count or --duration it goes on trying",
+                HOPE.exact()
             ));
         }
         hopeless
     }
 
-    fn end(mut self, args: &Args, refusals: RefusalWatch) -> Result<Watched, Failure> {
+    fn end(
+        mut self,
+        args: &Args,
+        refusals: RefusalWatch,
+        interrupted: bool,
+    ) -> Result<Watched, Failure> {
         if let Some(follow) = self.follow.take() {
             follow.end();
         }
@@ -266,10 +306,20 @@ impl Watch<'_, '_> {
             kept,
             campaign,
             transfers: Vec::new(),
+        let pairs = view.pairs.iter().zip(&view.fleet.endpoints);
+        let silent = pairs
+            .filter(|(pair, _)| pair.tally.replies == 0 && pair.tally.lost + pair.tally.failed > 0);
+        let silence = if self.is_told && view.tally.replies == 0 {
+            Vec::new()
+        } else {
+            self.silence.why(silent.map(|(_, endpoint)| endpoint))
+        };
         })
+            silence,
     }
 }
 
+            interrupted,
 #[cfg(test)]
 mod tests {
     use clap::Parser;
