@@ -3,9 +3,9 @@
 use std::sync::mpsc::RecvTimeoutError;
 use std::time::Duration;
 
-use neph_campaign::{Ending, Stays};
+use neph_campaign::{Ending, WatchedHosts};
 use neph_flows::{Completion, Digest, FleetView, PathNews, Settings, advise};
-use neph_model::{Campaign, FleetEndpoint, Instant, Own, Span};
+use neph_model::{Campaign, FleetEndpoint, Instant, Own, Span, Warning};
 use neph_probe::{FleetReport, FleetRun, FleetSpec, FleetTally, RefusalWatch, Refusals, Stop, now};
 
 use super::Args;
@@ -31,19 +31,22 @@ pub(super) struct Watched {
     pub(super) view: FleetView,
     /// What the sender counted.
     pub(super) own: FleetTally,
-    /// How long requests stayed at their reflectors.
-    pub(super) stays: Stays,
+    /// How long requests stayed at their reflectors, and how late messages went, at p99.
+    pub(super) stay_p99: Option<Span>,
+    pub(super) late_p99: Option<Span>,
+    /// What this host and the reflectors did to it.
+    pub(super) warnings: Vec<Warning>,
     /// What the caps of reflectors refused, and what their kernels dropped.
     pub(super) refused: Vec<(FleetEndpoint, Refusals)>,
     /// For times of the day.
     pub(super) clock: Clock,
-    /// Why it ended before anybody asked it to.
-    pub(super) given_up: Option<String>,
-    /// As what its messages are kept, until the transfers are.
     /// Why nobody answers where nobody does, unless it was said while it ran.
     pub(super) silence: Vec<String>,
     /// Ctrl-C ended it.
     pub(super) interrupted: bool,
+    /// Why it ended before anybody asked it to.
+    pub(super) given_up: Option<String>,
+    /// As what its messages are kept, until the transfers are.
     pub(super) kept: Option<Kept>,
     /// The same once nothing more is to be kept.
     pub(super) campaign: Option<Campaign>,
@@ -54,7 +57,7 @@ pub(super) struct Watched {
 /// A fleet as it runs.
 struct Watch<'a, 'b> {
     digest: Digest,
-    stays: Stays,
+    hosts: WatchedHosts,
     tell: &'a mut Tell<'b>,
     follow: Option<Follow>,
     keep: Option<Keep>,
@@ -62,14 +65,14 @@ struct Watch<'a, 'b> {
     told: Instant<Own>,
     own: Option<FleetTally>,
     given_up: Option<String>,
-}
-
-/// Runs the fleet to its end.
     silence: Silence,
     /// How long without a reply until it is looked into why, and whether it was.
     patience: Span,
     is_looked_into: bool,
     is_told: bool,
+}
+
+/// Runs the fleet to its end.
 ///
 /// # Errors
 /// When it cannot begin, or results cannot be written.
@@ -83,13 +86,13 @@ pub(super) fn run(
     let is_endless = spec.count.is_none();
     let own_stop = Stop::new();
     let fleet = spec.fleet.clone();
+    let (silence, patience) = (Silence::new(&spec), spec.timeout + LOOK);
     let refusals = RefusalWatch::begin(&spec);
     let running = FleetRun::start(spec, own_stop.clone())?;
     let began = now();
-    let (silence, patience) = (Silence::new(&spec), spec.timeout + LOOK);
     let mut watch = Watch {
         digest,
-        stays: Stays::default(),
+        hosts: WatchedHosts::begin(),
         tell,
         follow: args.trace.then(|| Follow::new(&fleet, args.place())),
         keep,
@@ -97,13 +100,13 @@ pub(super) fn run(
         told: began,
         own: None,
         given_up: None,
-    };
-    let told = loop {
-        if stop.is_set() {
         silence,
         patience,
         is_looked_into: false,
         is_told: false,
+    };
+    let told = loop {
+        if stop.is_set() {
             own_stop.set();
         }
         match running.reports().recv_timeout(TICK) {
@@ -145,7 +148,7 @@ impl Watch<'_, '_> {
                 }
             }
             FleetReport::Messages(messages) => {
-                self.stays.take(&messages);
+                self.hosts.take(&messages);
                 for message in &messages {
                     self.digest.push(message);
                     self.tell.message(fleet, message)?;
@@ -170,13 +173,10 @@ impl Watch<'_, '_> {
             keep.record()?;
         }
         self.status()?;
+        self.look_into(fleet);
         self.trace(fleet)
     }
 
-        self.look_into(fleet);
-    fn tell_news(&mut self) -> Result<(), Failure> {
-        let fleet = &self.digest.fleet().clone();
-        for news in self.digest.news() {
     /// Says why nobody has answered so far, if nobody has: not only after the minutes that were
     /// asked for.
     fn look_into(&mut self, fleet: &neph_model::Fleet) {
@@ -193,6 +193,9 @@ impl Watch<'_, '_> {
         }
     }
 
+    fn tell_news(&mut self) -> Result<(), Failure> {
+        let fleet = &self.digest.fleet().clone();
+        for news in self.digest.news() {
             self.tell.news(fleet, &news)?;
             match (&mut self.follow, &news) {
                 (Some(follow), PathNews::Changed(change)) => follow.changed(change),
@@ -272,6 +275,8 @@ impl Watch<'_, '_> {
         if let Some(keep) = &mut self.keep {
             keep.record_rest()?;
         }
+        // Before reflectors are asked: the load is that of the measurement.
+        let warnings = self.hosts.warnings();
         let own = self.own.unwrap_or_default();
         let refused = if own.is_whole() {
             Vec::new()
@@ -296,16 +301,6 @@ impl Watch<'_, '_> {
             let endpoints = 0..view.fleet.endpoints.len();
             view.advice = endpoints.map(|endpoint| advise(&view, endpoint)).collect();
         }
-        Ok(Watched {
-            view,
-            stays: self.stays,
-            refused,
-            own,
-            clock: self.tell.clock().clone(),
-            given_up: self.given_up,
-            kept,
-            campaign,
-            transfers: Vec::new(),
         let pairs = view.pairs.iter().zip(&view.fleet.endpoints);
         let silent = pairs
             .filter(|(pair, _)| pair.tally.replies == 0 && pair.tally.lost + pair.tally.failed > 0);
@@ -314,12 +309,24 @@ impl Watch<'_, '_> {
         } else {
             self.silence.why(silent.map(|(_, endpoint)| endpoint))
         };
-        })
+        Ok(Watched {
             silence,
+            view,
+            stay_p99: self.hosts.stay_p99(),
+            late_p99: self.hosts.late_p99(),
+            warnings,
+            refused,
+            own,
+            clock: self.tell.clock().clone(),
+            given_up: self.given_up,
+            interrupted,
+            kept,
+            campaign,
+            transfers: Vec::new(),
+        })
     }
 }
 
-            interrupted,
 #[cfg(test)]
 mod tests {
     use clap::Parser;
