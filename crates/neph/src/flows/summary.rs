@@ -38,7 +38,7 @@ pub(super) fn text(watched: &Watched) -> String {
             text.push_str(&transfers::text(found));
         }
         if let Some(advice) = view.advice.get(endpoint) {
-            text.push_str(&advice::text(advice));
+            text.push_str(&advice::text(advice, &view.fleet, endpoint));
         }
     }
     text.push_str(&answers(view.fleet.probe, &watched.own));
