@@ -23,6 +23,7 @@ mod spans;
 mod stays;
 pub mod together;
 mod warnings;
+mod watched_hosts;
 
 pub use agenda::{Agenda, Past, Slot, Standing};
 pub use carrier::{
@@ -36,4 +37,4 @@ pub use meter::{Figures, kept_fleet};
 pub use observer::{News, Nobody, Observer};
 pub use plan::Plan;
 pub use run::{Build, Crew, RunError, next_season, resume, start};
-pub use stays::Stays;
+pub use watched_hosts::WatchedHosts;

@@ -3,7 +3,7 @@
 //! A round trip leaves the stay out, so nothing of it is seen in what is measured, until it outlasts
 //! the timeout: then the message counts as lost, though the network lost nothing.
 
-use neph_model::{FleetMessage, FleetReply, Span, Warning};
+use neph_model::{FleetReply, Span, Warning};
 
 use crate::spans::Spans;
 
@@ -14,7 +14,7 @@ const SHORTEST: Span = Span::from_micros(1);
 
 /// The stays of a fleet's requests.
 #[derive(Debug)]
-pub struct Stays(Spans);
+pub(crate) struct Stays(Spans);
 
 impl Default for Stays {
     fn default() -> Self {
@@ -23,14 +23,7 @@ impl Default for Stays {
 }
 
 impl Stays {
-    /// Takes note of messages; of those without a reply, or whose peer tells nothing, there is none.
-    pub fn take(&mut self, messages: &[FleetMessage]) {
-        let replies = messages.iter().filter_map(FleetMessage::reply);
-        for reply in replies {
-            self.reply(reply);
-        }
-    }
-
+    /// Takes note of a reply; of one whose peer tells nothing there is none.
     pub(crate) fn reply(&mut self, reply: &FleetReply) {
         if let Some(peer) = &reply.at_peer {
             self.0.record(peer.residence);
@@ -38,12 +31,12 @@ impl Stays {
     }
 
     /// The 99th percentile; the greatest below 100 replies. `None` where no peer told anything.
-    pub fn p99(&self) -> Option<Span> {
+    pub(crate) fn p99(&self) -> Option<Span> {
         self.0.at(0.99)
     }
 
     /// What is to be said of it: that the reflector was slow, if it was.
-    pub fn warning(&self) -> Option<Warning> {
+    pub(crate) fn warning(&self) -> Option<Warning> {
         let bound = LONGEST_P99;
         let p99 = self.p99().filter(|p99| *p99 > bound)?;
         Some(Warning::ReflectorSlow { p99, bound })
@@ -52,57 +45,42 @@ impl Stays {
 
 #[cfg(test)]
 mod tests {
-    use neph_model::{AtPeer, FleetOutcome, Instant, Lane, ReadBy};
+    use neph_model::{AtPeer, Instant, ReadBy};
 
     use super::*;
 
-    fn message(stay: Option<Span>) -> FleetMessage {
+    fn told(stays: &mut Stays, stay: Option<Span>, times: u32) {
         let at_peer = stay.map(|residence| AtPeer {
             rx: Instant::from_nanos(5),
             residence,
             count: None,
             ttl: None,
         });
-        FleetMessage {
-            lane: Lane(0),
-            source_port: 10_000,
-            seq: 0,
-            sent: Instant::from_nanos(0),
-            late: Span::ZERO,
-            outcome: FleetOutcome::Reply(FleetReply {
-                round_trip: Span::from_secs(6),
-                read_by: ReadBy::Kernel,
-                at_peer,
-                ttl: None,
-                copies: 0,
-            }),
-        }
+        let reply = FleetReply {
+            round_trip: Span::from_secs(6),
+            read_by: ReadBy::Kernel,
+            at_peer,
+            ttl: None,
+            copies: 0,
+        };
+        (0..times).for_each(|_| stays.reply(&reply));
     }
 
     #[test]
     fn a_reflector_is_slow_where_some_requests_stay_for_seconds() {
-        let quick = message(Some(Span::from_micros(40)));
-        let slow = message(Some(Span::from_millis(4900)));
+        let quick = Some(Span::from_micros(40));
+        let slow = Some(Span::from_millis(4900));
         let mut stays = Stays::default();
-        stays.take(&[message(None), message(None)]);
+        told(&mut stays, None, 2);
         assert_eq!((stays.p99(), stays.warning()), (None, None));
-        stays.take(&[quick; 98]);
+        told(&mut stays, quick, 98);
         assert_eq!(stays.warning(), None);
-        stays.take(&[slow; 20]);
-        let told = stays.warning();
-        let Some(Warning::ReflectorSlow { p99, bound }) = told else {
-            panic!("{told:?}");
+        told(&mut stays, slow, 20);
+        let warning = stays.warning();
+        let Some(Warning::ReflectorSlow { p99, bound }) = warning else {
+            panic!("{warning:?}");
         };
         assert_eq!(bound, Span::from_millis(100));
         assert!(p99 >= Span::from_millis(4850) && p99 <= Span::from_millis(4950));
-    }
-
-    #[test]
-    fn what_nobody_answered_stayed_nowhere() {
-        let mut stays = Stays::default();
-        let mut lost = message(Some(Span::from_secs(5)));
-        lost.outcome = FleetOutcome::Lost;
-        stays.take(&[lost; 100]);
-        assert_eq!(stays.p99(), None);
     }
 }

@@ -209,7 +209,8 @@ fn may_name(
 ) -> Result<Span, String> {
     if let Some(renewal) = view.fleet.renewal {
         return Err(format!(
-            "flows were renewed every {renewal}, so it is not known how long a port keeps its path; measure without renewal"
+            "flows were renewed every {}, so it is not known how long a port keeps its path; measure without renewal",
+            renewal.exact()
         ));
     }
     if on_low == 0 {
@@ -243,19 +244,22 @@ fn may_name(
 
 fn too_short(chance: f64) -> String {
     let needed = match least_time(LEAST_HELD, chance) {
-        Some(needed) => format!("{needed} would do"),
+        Some(needed) => format!("{} would do", needed.exact()),
         None => "nearly all ports are on the low path".to_owned(),
     };
     format!(
-        "the measurement is too short to test on its own past whether advice holds for {LEAST_HELD}; {needed}"
+        "the measurement is too short to test on its own past whether advice holds for {}; {needed}",
+        LEAST_HELD.exact()
     )
 }
 
 fn does_not_hold(horizon: &Horizon) -> String {
     format!(
-        "ports do not keep their path: {} after it was advised, a port was still on the low path in {:.0} % of {} times, and a random port in {:.0} %; open several connections instead, keep the one with the lowest latency, and look again often",
-        horizon.after,
+        "ports do not keep their path: {} after it was advised, a port was still on the low path in {:.0} % of looks (95 % interval {:.0} to {:.0}, as of {} looks one after the other), and a random port in {:.0} %; open several connections instead, keep the one with the lowest latency, and look again often",
+        horizon.after.exact(),
         horizon.on_low.share * 100.0,
+        horizon.on_low.low * 100.0,
+        horizon.on_low.high * 100.0,
         horizon.on_low.n,
         horizon.random_on_low * 100.0
     )

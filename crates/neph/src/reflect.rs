@@ -15,6 +15,8 @@ use crate::ping::TlsChoice;
 use crate::value::Secret;
 use crate::{interrupt, output, value};
 
+/// Where a reflector listens unless told otherwise.
+pub(crate) const PORT: u16 = 8080;
 /// How often what was refused is told, while it grows.
 const TELL: Duration = Duration::from_secs(10);
 

@@ -190,6 +190,7 @@ fn tell(
         End::Unknown => return,
     };
     events.push(Event::Replied(Replied {
+        is_refusal: end == End::Refused,
         request,
         stamp,
         read,

@@ -209,6 +209,7 @@ impl Session {
         if slot.stage != Stage::Out {
             self.tally.late += 1;
         } else if in_time {
+            self.tally.refused += u64::from(replied.is_refusal);
             self.ripening.push_back((replied.read + RIPENING, number));
         } else {
             self.tally.late += 1;

@@ -174,6 +174,7 @@ impl Shared {
         }
         let answered = self.stamp.answered(bytes)?;
         Some(Replied {
+            is_refusal: false,
             request: Known {
                 port,
                 seq: answered.seq,

@@ -118,6 +118,8 @@ pub struct FleetTally {
     pub sent: u64,
     /// Replied to in time.
     pub replies: u64,
+    /// Of these, refusals: a SYN was answered by RST, so nobody listens there.
+    pub refused: u64,
     /// Not replied to in time.
     pub lost: u64,
     /// Not sent: the kernel refused them.

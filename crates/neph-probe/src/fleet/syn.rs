@@ -171,7 +171,7 @@ impl Syns {
     }
 
     /// What a received packet answers, if it is for us. Refuses it once more where it must.
-    fn answered(&mut self, received: &Received) -> Option<(Known, Option<u8>)> {
+    fn answered(&mut self, received: &Received) -> Option<(Known, Verdict, Option<u8>)> {
         let packet = self.buffer.get(..received.len)?;
         let (segment, ttl) = raw_tcp::segment(self.family, packet)?;
         let answer = syn::parse_answer(segment)?;
@@ -195,7 +195,7 @@ impl Syns {
             port: answer.to,
             seq: self.number(answer.to, answer.seq),
         };
-        Some((request, ttl.or(received.ttl)))
+        Some((request, answer.verdict, ttl.or(received.ttl)))
     }
 
     fn listen(&mut self, clock: &StampClock, events: &mut Vec<Event>) {
@@ -203,8 +203,9 @@ impl Syns {
             let Ok(received) = stamp::receive(self.receiver.as_fd(), &mut self.buffer) else {
                 return;
             };
-            if let Some((request, ttl)) = self.answered(&received) {
+            if let Some((request, verdict, ttl)) = self.answered(&received) {
                 events.push(Event::Replied(Replied {
+                    is_refusal: verdict == Verdict::Refused,
                     request,
                     stamp: received.stamp.and_then(|stamp| clock.own(stamp)),
                     read: now(),

@@ -1,28 +1,34 @@
 //! Advice on source ports for people.
 
 use neph_flows::{Advice, AdvisedPort, Against, Counsel, Guide, Horizon};
+use neph_model::{Fleet, ProbeKind, Span};
 
-use super::words::percent;
+use super::words::{lasting, percent};
 use crate::counted::counted;
 
-/// All of it for one endpoint.
-pub(super) fn text(advice: &Advice) -> String {
+/// All of it for the endpoint of this index.
+pub(super) fn text(advice: &Advice, fleet: &Fleet, endpoint: usize) -> String {
     let body = match &advice.counsel {
         Counsel::Refused { why } => format!("no advice: {why}\n"),
-        Counsel::Given(guide) => given(guide),
+        Counsel::Given(guide) => given(guide, fleet, endpoint),
     };
     format!("\nadvice\n{body}caution: {}\n", advice.caution)
 }
 
-fn given(guide: &Guide) -> String {
+fn given(guide: &Guide, fleet: &Fleet, endpoint: usize) -> String {
     let share = &guide.low_share;
+    let who = if fleet.renewal.is_some() {
+        "flows that went on, or had ended lately, were on the low path at their end"
+    } else {
+        "flows were on the low path at the end"
+    };
     let mut text = format!(
         "the low path, the class with the lowest base latency, has {}; a flow on a random source port has {} or less in half of all cases\n\
-         {} of {} were on the low path at the end: {} (95 % interval {:.1} to {:.1})\n",
+         {} of {} {who}: {} (95 % interval {:.1} to {:.1})\n",
         guide.low,
         guide.random,
         share.hits,
-        counted(share.n, "flow"),
+        share.n,
         percent(share.share),
         share.low * 100.0,
         share.high * 100.0
@@ -31,15 +37,82 @@ fn given(guide: &Guide) -> String {
         text.push_str(&format!("no port is advised: {why}\n"));
     }
     if let Some(holds) = guide.holds {
-        let ports: Vec<String> = guide.ports.iter().map(port).collect();
-        text.push_str(&format!(
-            "take source port {}\ntested on the past, such a port was on the low path more often than a random one still {holds} later\n",
-            ports.join(", or ")
-        ));
+        text.push_str(&named(guide, holds, &whom(fleet, endpoint)));
     }
     text.push_str(&best_of(guide));
     text.push_str(&all_tested(guide));
     text
+}
+
+/// For what a port keeps its path: a hash takes in the protocol and both addresses and ports.
+fn whom(fleet: &Fleet, endpoint: usize) -> String {
+    let protocol = match fleet.probe {
+        ProbeKind::Udp => "UDP",
+        _ => "TCP",
+    };
+    let to = fleet.endpoints.get(endpoint);
+    let to = to.map_or_else(String::new, |to| format!(" to {}", to.address));
+    format!("For {protocol} from here{to} only")
+}
+
+/// Which ports to take, for how long they have been good, and what they gain.
+fn named(guide: &Guide, holds: Span, whom: &str) -> String {
+    let ports: Vec<String> = guide.ports.iter().map(|one| one.port.to_string()).collect();
+    let held = guide.ports.iter().map(|one| one.held).min();
+    format!(
+        "{whom}: take source port {}.\n\
+         Each has been on the low path for {} at least and {}.\n{}\n",
+        ports.join(", "),
+        lasting(held.unwrap_or_default()),
+        lost(&guide.ports),
+        gains(guide, holds)
+    )
+}
+
+/// What the ports lost lately: those that lost something by name.
+fn lost(ports: &[AdvisedPort]) -> String {
+    let lossy: Vec<String> = ports
+        .iter()
+        .filter_map(|one| Some((one.port, one.loss.filter(|loss| loss.hits > 0)?)))
+        .map(|(port, loss)| format!("{port} {} of {}", loss.hits, loss.n))
+        .collect();
+    let most = ports.iter().filter_map(|one| one.loss).map(|loss| loss.n);
+    match (lossy.is_empty(), most.max()) {
+        (true, Some(most)) => format!("lost none of its last {}", counted(most, "message")),
+        (true, None) => "has no messages of late to tell its loss by".to_owned(),
+        (false, _) => format!(
+            "lost of its last messages: {}; the others none",
+            lossy.join(", ")
+        ),
+    }
+}
+
+/// What a port on the low path saves against a random one, and how such advice fared.
+fn gains(guide: &Guide, holds: Span) -> String {
+    let mut text = format!(
+        "It saves {} at the median over ports ({} for {})",
+        guide.random - guide.low,
+        guide.low,
+        guide.random
+    );
+    if let Some(alone) = guide.best_of.iter().find(|best| best.connections == 1) {
+        text.push_str(&format!(
+            " and {} at p99 over ports ({} for {})",
+            alone.p99 - guide.low,
+            guide.low,
+            alone.p99
+        ));
+    }
+    if let Some(tested) = guide.horizons.iter().find(|one| one.after == holds) {
+        text.push_str(&format!(
+            "; in this measurement's past such a port was still on the low path {} later in {} of {} looks (a random port: {})",
+            lasting(holds),
+            percent(tested.on_low.share),
+            tested.on_low.n,
+            percent(tested.random_on_low)
+        ));
+    }
+    text + "."
 }
 
 /// What several connections give, by their number.
@@ -66,27 +139,25 @@ fn all_tested(guide: &Guide) -> String {
         return String::new();
     }
     let mut text = "\nthe advice tested on the past: had one taken the port that was best, and looked later\n\
-        looked after   still on the low path (95 % interval, times)   a random port is   saved at p50   saved at p99\n"
+        looked after   still on the low path (95 % interval, looks)   a random port is   saved at p50   saved at p99\n"
         .to_owned();
     text.extend(guide.horizons.iter().map(tested));
+    if guide
+        .horizons
+        .iter()
+        .any(|one| one.p50.is_none() || one.p99.is_none())
+    {
+        text.push_str("-: too few looks; p50 takes 6, p99 takes 299\n");
+    }
+    text.push_str("looks are as many as follow one another in the measurement; the share is smoother, of moments in between too\n");
     text
-}
-
-/// A port, how long it has been on the low path, and what it lost lately.
-fn port(port: &AdvisedPort) -> String {
-    let loss = port.loss.map(|loss| {
-        let messages = counted(loss.n, "message");
-        format!(", lost {} of its last {messages}", loss.hits)
-    });
-    let loss = loss.unwrap_or_default();
-    format!("{} (on the low path for {}{loss})", port.port, port.held)
 }
 
 fn tested(horizon: &Horizon) -> String {
     let low = &horizon.on_low;
     format!(
         "{:>12}  {:>45}  {:>17}  {:>13}  {:>13}\n",
-        horizon.after.to_string(),
+        lasting(horizon.after),
         format!(
             "{} ({:.0} to {:.0}, {})",
             percent(low.share),
@@ -103,4 +174,64 @@ fn tested(horizon: &Horizon) -> String {
 /// Of too few times there is none.
 fn gain(against: Option<Against>) -> String {
     against.map_or_else(|| "-".to_owned(), |against| against.gain().to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn port(port: u16, seconds: i64) -> AdvisedPort {
+        AdvisedPort {
+            port,
+            base: Span::from_millis(70),
+            held: Span::from_secs(seconds),
+            loss: None,
+        }
+    }
+
+    #[test]
+    fn ports_stand_in_one_line_with_for_whom_they_hold_the_least_time_and_the_gain() {
+        let best = neph_flows::BestOf {
+            connections: 1,
+            chance: 0.4,
+            p50: Span::from_millis(72),
+            p99: Span::from_millis(78),
+        };
+        let guide = Guide {
+            low: Span::from_millis(70),
+            random: Span::from_millis(72),
+            low_share: neph_flows::Share {
+                hits: 4,
+                n: 10,
+                cases: 10.0,
+                share: 0.4,
+                low: 0.2,
+                high: 0.7,
+            },
+            ports: vec![port(30_002, 600), port(30_010, 480)],
+            holds: Some(Span::from_secs(60)),
+            no_ports: None,
+            best_of: vec![best],
+            horizons: Vec::new(),
+        };
+        let fleet = Fleet {
+            probe: ProbeKind::Syn,
+            lanes: 10,
+            endpoints: vec![neph_model::FleetEndpoint {
+                name: "x".to_owned(),
+                address: ([192, 0, 2, 1], 443).into(),
+            }],
+            interval: Span::from_secs(1),
+            renewal: None,
+            criteria: None,
+        };
+        let told = named(&guide, Span::from_secs(60), &whom(&fleet, 0));
+        assert_eq!(
+            told,
+            "For TCP from here to 192.0.2.1:443 only: take source port 30002, 30010.\n\
+             Each has been on the low path for 8 min at least and has no messages of late to tell its loss by.\n\
+             It saves 2.00 ms at the median over ports (70.00 ms for 72.00 ms) and 8.00 ms at p99 over ports \
+             (70.00 ms for 78.00 ms).\n"
+        );
+    }
 }

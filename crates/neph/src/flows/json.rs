@@ -77,13 +77,17 @@ pub(super) fn summary(watched: &Watched) -> Value {
             "replies": watched.own.replies,
             "lost": watched.own.lost,
             "failed": watched.own.failed,
-            "late": watched.own.late,
+            "refused": watched.own.refused,
+            "late_replies": watched.own.late,
+            "late_p99_ns": watched.late_p99.map(Span::nanos),
             "dropped_here": watched.own.dropped_here,
             "unstamped": watched.own.unstamped,
             "cores_awake": awake::is_kept(),
         },
-        "stay_p99_ns": watched.stays.p99().map(Span::nanos),
+        "stay_p99_ns": watched.stay_p99.map(Span::nanos),
         "refused": refused,
+        "warnings": watched.warnings,
+        "interrupted": watched.interrupted,
         "pairs": pairs,
     })
 }
@@ -233,6 +237,12 @@ fn share(share: &Share) -> Value {
     json!({ "share": share.share, "low": share.low, "high": share.high, "hits": share.hits, "n": share.n })
 }
 
+/// Of looks that see the same time again and again, worth `n` that are apart: the hits are no
+/// whole number of these.
+fn looks(share: &Share) -> Value {
+    json!({ "share": share.share, "low": share.low, "high": share.high, "n": share.n })
+}
+
 fn curve(curve: &Curve) -> Value {
     let point = |point: &neph_flows::CurvePoint| {
         json!({
@@ -253,7 +263,7 @@ fn curve(curve: &Curve) -> Value {
 
 fn advice(advice: &Advice) -> Value {
     let mut value = match &advice.counsel {
-        Counsel::Refused { why } => json!({ "given": false, "why": why }),
+        Counsel::Refused { why } => json!({ "given": false, "why": why, "ports": [] }),
         Counsel::Given(guide) => given(guide),
     };
     value["caution"] = advice.caution.into();
@@ -264,7 +274,7 @@ fn given(guide: &Guide) -> Value {
     let horizons = guide.horizons.iter().map(|horizon| {
         json!({
             "after_ns": horizon.after.nanos(),
-            "on_low": share(&horizon.on_low),
+            "on_low": looks(&horizon.on_low),
             "random_on_low": horizon.random_on_low,
             "p50_advised_ns": horizon.p50.map(|p50| p50.advised.nanos()),
             "p50_random_ns": horizon.p50.map(|p50| p50.random.nanos()),
@@ -292,12 +302,12 @@ fn given(guide: &Guide) -> Value {
     });
     json!({
         "given": true,
+        "why": guide.no_ports,
         "low_ns": guide.low.nanos(),
         "random_ns": guide.random.nanos(),
         "low_share": share(&guide.low_share),
         "ports": ports.collect::<Vec<_>>(),
         "holds_ns": guide.holds.map(Span::nanos),
-        "no_ports": guide.no_ports,
         "best_of": best.collect::<Vec<_>>(),
         "tested": horizons.collect::<Vec<_>>(),
     })

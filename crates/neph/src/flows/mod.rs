@@ -9,6 +9,7 @@ mod fleet;
 mod follow;
 mod json;
 mod keep;
+mod silence;
 mod summary;
 mod tell;
 mod transfers;
@@ -202,7 +203,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     if let Some(campaign) = &watched.campaign {
         output::say(&keep::told(campaign));
     }
-    if let Some(why) = &watched.given_up {
+    for why in watched.silence.iter().chain(&watched.given_up) {
         output::say(&format!("neph: {why}"));
     }
     made?;

@@ -3,6 +3,8 @@
 
 use neph_campaign::refusal_warnings;
 use neph_flows::{Curve, FleetView, FlowTally, PairView, Share};
+use neph_model::{ProbeKind, Warning};
+use neph_probe::FleetTally;
 
 use super::watch::Watched;
 use super::words::{moment, percent};
@@ -36,9 +38,10 @@ pub(super) fn text(watched: &Watched) -> String {
             text.push_str(&transfers::text(found));
         }
         if let Some(advice) = view.advice.get(endpoint) {
-            text.push_str(&advice::text(advice));
+            text.push_str(&advice::text(advice, &view.fleet, endpoint));
         }
     }
+    text.push_str(&answers(view.fleet.probe, &watched.own));
     text.push_str(&own(watched));
     text
 }
@@ -251,9 +254,32 @@ fn unequal(view: &FleetView, endpoint: usize, pair: &PairView) -> String {
     text
 }
 
+/// How targets answered SYNs: whether anybody listens there.
+fn answers(probe: ProbeKind, own: &FleetTally) -> String {
+    if probe != ProbeKind::Syn || own.replies == 0 {
+        return String::new();
+    }
+    let text = match (own.refused, own.replies - own.refused) {
+        (0, 1) => "the answer was a SYN-ACK: somebody listens there".to_owned(),
+        (0, all) => format!("all {all} answers were SYN-ACK: somebody listens there"),
+        (1, 0) => "the answer was a RST: nobody listens there (or a firewall answers)".to_owned(),
+        (all, 0) => {
+            format!("all {all} answers were RST: nobody listens there (or a firewall answers)")
+        }
+        (refused, accepted) => format!(
+            "of the answers {accepted} were SYN-ACK (somebody listens there) and {refused} RST (nobody does, or a firewall answers)"
+        ),
+    };
+    format!("\n{text}\n")
+}
+
 /// What this host and the reflectors did to the measurement; nothing, where they did nothing.
 fn own(watched: &Watched) -> String {
     let own = &watched.own;
+    let warnings = &watched.warnings;
+    let is_slow = warnings
+        .iter()
+        .any(|one| matches!(one, Warning::ReflectorSlow { .. }));
     let mut text = String::new();
     for (count, sentence) in [
         (
@@ -262,7 +288,11 @@ fn own(watched: &Watched) -> String {
         ),
         (
             own.late,
-            "replies came after their timeout and count as lost; --timeout is too short for this network",
+            if is_slow {
+                "replies came after their timeout and count as lost"
+            } else {
+                "replies came after their timeout and count as lost; --timeout is too short for this network"
+            },
         ),
         (
             own.unstamped,
@@ -273,8 +303,8 @@ fn own(watched: &Watched) -> String {
             text.push_str(&format!("{count} {sentence}\n"));
         }
     }
-    if let Some(slow) = watched.stays.warning() {
-        text.push_str(&format!("{slow}; {}\n", slow.advice()));
+    for warning in warnings {
+        text.push_str(&format!("{warning}; {}\n", warning.advice()));
     }
     for (endpoint, refused) in &watched.refused {
         for warning in refusal_warnings(refused) {
@@ -297,6 +327,32 @@ mod tests {
     use neph_model::Span;
 
     use super::*;
+
+    #[test]
+    fn syn_says_open_or_closed() {
+        let told = |replies, refused| {
+            let own = FleetTally {
+                replies,
+                refused,
+                ..FleetTally::default()
+            };
+            answers(ProbeKind::Syn, &own)
+        };
+        assert!(told(4096, 4096).contains("all 4096 answers were RST: nobody listens"));
+        assert!(told(9, 0).contains("all 9 answers were SYN-ACK: somebody listens"));
+        assert!(told(9, 4).contains("5 were SYN-ACK") && told(9, 4).contains("4 RST"));
+        assert_eq!(told(0, 0), "");
+        assert_eq!(
+            answers(
+                ProbeKind::Udp,
+                &FleetTally {
+                    replies: 1,
+                    ..FleetTally::default()
+                }
+            ),
+            ""
+        );
+    }
 
     #[test]
     fn what_a_rate_leaves_out_is_said_and_whether_it_was_all_a_queue() {

@@ -3,15 +3,16 @@
 use std::sync::mpsc::RecvTimeoutError;
 use std::time::Duration;
 
-use neph_campaign::{Ending, Stays};
+use neph_campaign::{Ending, WatchedHosts};
 use neph_flows::{Completion, Digest, FleetView, PathNews, Settings, advise};
-use neph_model::{Campaign, FleetEndpoint, Instant, Own, Span};
+use neph_model::{Campaign, FleetEndpoint, Instant, Own, Span, Warning};
 use neph_probe::{FleetReport, FleetRun, FleetSpec, FleetTally, RefusalWatch, Refusals, Stop, now};
 
 use super::Args;
 use super::clock::Clock;
 use super::follow::Follow;
 use super::keep::{Keep, Kept};
+use super::silence::Silence;
 use super::tell::{Status, Tell};
 use super::transfers;
 use crate::exit::Failure;
@@ -21,6 +22,8 @@ use crate::output;
 const TICK: Duration = Duration::from_millis(200);
 /// Without a reply for so long from the start on, an endless run is given up.
 const HOPE: Span = Span::from_secs(15);
+/// So long after the first message's timeout it is looked into why nobody answers.
+const LOOK: Span = Span::from_secs(1);
 
 /// What came of it.
 #[derive(Debug)]
@@ -28,12 +31,19 @@ pub(super) struct Watched {
     pub(super) view: FleetView,
     /// What the sender counted.
     pub(super) own: FleetTally,
-    /// How long requests stayed at their reflectors.
-    pub(super) stays: Stays,
+    /// How long requests stayed at their reflectors, and how late messages went, at p99.
+    pub(super) stay_p99: Option<Span>,
+    pub(super) late_p99: Option<Span>,
+    /// What this host and the reflectors did to it.
+    pub(super) warnings: Vec<Warning>,
     /// What the caps of reflectors refused, and what their kernels dropped.
     pub(super) refused: Vec<(FleetEndpoint, Refusals)>,
     /// For times of the day.
     pub(super) clock: Clock,
+    /// Why nobody answers where nobody does, unless it was said while it ran.
+    pub(super) silence: Vec<String>,
+    /// Ctrl-C ended it.
+    pub(super) interrupted: bool,
     /// Why it ended before anybody asked it to.
     pub(super) given_up: Option<String>,
     /// As what its messages are kept, until the transfers are.
@@ -47,7 +57,7 @@ pub(super) struct Watched {
 /// A fleet as it runs.
 struct Watch<'a, 'b> {
     digest: Digest,
-    stays: Stays,
+    hosts: WatchedHosts,
     tell: &'a mut Tell<'b>,
     follow: Option<Follow>,
     keep: Option<Keep>,
@@ -55,6 +65,11 @@ struct Watch<'a, 'b> {
     told: Instant<Own>,
     own: Option<FleetTally>,
     given_up: Option<String>,
+    silence: Silence,
+    /// How long without a reply until it is looked into why, and whether it was.
+    patience: Span,
+    is_looked_into: bool,
+    is_told: bool,
 }
 
 /// Runs the fleet to its end.
@@ -71,12 +86,13 @@ pub(super) fn run(
     let is_endless = spec.count.is_none();
     let own_stop = Stop::new();
     let fleet = spec.fleet.clone();
+    let (silence, patience) = (Silence::new(&spec), spec.timeout + LOOK);
     let refusals = RefusalWatch::begin(&spec);
     let running = FleetRun::start(spec, own_stop.clone())?;
     let began = now();
     let mut watch = Watch {
         digest,
-        stays: Stays::default(),
+        hosts: WatchedHosts::begin(),
         tell,
         follow: args.trace.then(|| Follow::new(&fleet, args.place())),
         keep,
@@ -84,6 +100,10 @@ pub(super) fn run(
         told: began,
         own: None,
         given_up: None,
+        silence,
+        patience,
+        is_looked_into: false,
+        is_told: false,
     };
     let told = loop {
         if stop.is_set() {
@@ -112,7 +132,7 @@ pub(super) fn run(
             keep.broken_off(error);
         }
     })?;
-    watch.end(args, refusals)
+    watch.end(args, refusals, stop.is_set())
 }
 
 impl Watch<'_, '_> {
@@ -128,7 +148,7 @@ impl Watch<'_, '_> {
                 }
             }
             FleetReport::Messages(messages) => {
-                self.stays.take(&messages);
+                self.hosts.take(&messages);
                 for message in &messages {
                     self.digest.push(message);
                     self.tell.message(fleet, message)?;
@@ -153,7 +173,24 @@ impl Watch<'_, '_> {
             keep.record()?;
         }
         self.status()?;
+        self.look_into(fleet);
         self.trace(fleet)
+    }
+
+    /// Says why nobody has answered so far, if nobody has: not only after the minutes that were
+    /// asked for.
+    fn look_into(&mut self, fleet: &neph_model::Fleet) {
+        let is_time = now() - self.began > self.patience;
+        if self.is_looked_into || !is_time {
+            return;
+        }
+        self.is_looked_into = true;
+        if self.digest.tally().replies == 0 {
+            self.is_told = true;
+            for why in self.silence.why(fleet.endpoints.iter()) {
+                output::say(&format!("neph: {why}"));
+            }
+        }
     }
 
     fn tell_news(&mut self) -> Result<(), Failure> {
@@ -218,13 +255,19 @@ impl Watch<'_, '_> {
         let hopeless = tally.replies == 0 && now() - self.began > HOPE;
         if hopeless && self.given_up.is_none() {
             self.given_up = Some(format!(
-                "nobody has answered for {HOPE}; is neph reflect, or another STAMP reflector, at the target? With --count or --duration it would go on trying"
+                "nobody has answered for {}, so it ended; with --count or --duration it goes on trying",
+                HOPE.exact()
             ));
         }
         hopeless
     }
 
-    fn end(mut self, args: &Args, refusals: RefusalWatch) -> Result<Watched, Failure> {
+    fn end(
+        mut self,
+        args: &Args,
+        refusals: RefusalWatch,
+        interrupted: bool,
+    ) -> Result<Watched, Failure> {
         if let Some(follow) = self.follow.take() {
             follow.end();
         }
@@ -232,6 +275,8 @@ impl Watch<'_, '_> {
         if let Some(keep) = &mut self.keep {
             keep.record_rest()?;
         }
+        // Before reflectors are asked: the load is that of the measurement.
+        let warnings = self.hosts.warnings();
         let own = self.own.unwrap_or_default();
         let refused = if own.is_whole() {
             Vec::new()
@@ -256,13 +301,25 @@ impl Watch<'_, '_> {
             let endpoints = 0..view.fleet.endpoints.len();
             view.advice = endpoints.map(|endpoint| advise(&view, endpoint)).collect();
         }
+        let pairs = view.pairs.iter().zip(&view.fleet.endpoints);
+        let silent = pairs
+            .filter(|(pair, _)| pair.tally.replies == 0 && pair.tally.lost + pair.tally.failed > 0);
+        let silence = if self.is_told && view.tally.replies == 0 {
+            Vec::new()
+        } else {
+            self.silence.why(silent.map(|(_, endpoint)| endpoint))
+        };
         Ok(Watched {
+            silence,
             view,
-            stays: self.stays,
+            stay_p99: self.hosts.stay_p99(),
+            late_p99: self.hosts.late_p99(),
+            warnings,
             refused,
             own,
             clock: self.tell.clock().clone(),
             given_up: self.given_up,
+            interrupted,
             kept,
             campaign,
             transfers: Vec::new(),

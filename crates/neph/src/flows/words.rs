@@ -129,7 +129,59 @@ fn running(span: Span) -> String {
     }
 }
 
-/// A share in percent.
+/// A share in percent. What is not all, or not none, does not read as if it were.
 pub(super) fn percent(share: f64) -> String {
-    format!("{:.1} %", share * 100.0)
+    const LEAST: f64 = 1e-9;
+    if share > LEAST && share < 0.0005 {
+        "< 0.1 %".to_owned()
+    } else if (0.9995..1.0 - LEAST).contains(&share) {
+        "> 99.9 %".to_owned()
+    } else {
+        format!("{:.1} %", share * 100.0)
+    }
+}
+
+/// A time as people say it: `2.0 ms`, `30 s`, `8 min`, `1.5 h`.
+pub(super) fn lasting(span: Span) -> String {
+    let seconds = span.secs_f64();
+    let (number, unit) = match seconds {
+        ..1.0 => return span.to_string(),
+        ..60.0 => (seconds, "s"),
+        ..3_600.0 => (seconds / 60.0, "min"),
+        _ => (seconds / 3_600.0, "h"),
+    };
+    let text = format!("{number:.1}");
+    let short = text.strip_suffix(".0").unwrap_or(&text);
+    format!("{short} {unit}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_share_that_is_not_all_does_not_read_as_all() {
+        for (share, told) in [
+            (1.0, "100.0 %"),
+            (0.9997, "> 99.9 %"),
+            (0.5, "50.0 %"),
+            (0.0001, "< 0.1 %"),
+            (0.0, "0.0 %"),
+        ] {
+            assert_eq!(percent(share), told);
+        }
+    }
+
+    #[test]
+    fn times_are_said_as_people_do() {
+        for (millis, told) in [
+            (2, "2.00 ms"),
+            (30_000, "30 s"),
+            (60_000, "1 min"),
+            (479_500, "8 min"),
+            (5_400_000, "1.5 h"),
+        ] {
+            assert_eq!(lasting(Span::from_millis(millis)), told);
+        }
+    }
 }

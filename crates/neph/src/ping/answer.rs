@@ -10,9 +10,8 @@ use neph_probe::{Asking, Discovery, ProbeError, Target, bracketed, now};
 use super::Args;
 use super::flows::addresses;
 use crate::exit::Failure;
+use crate::reflect::PORT;
 
-/// Where a reflector listens unless told otherwise.
-const REFLECTOR_PORT: u16 = 8080;
 /// Once somebody has answered, the others get as long again, and this much more.
 const GRACE: Span = Span::from_millis(100);
 
@@ -107,7 +106,7 @@ impl Typed {
             return Ok(vec![self.plain.clone(), self.secure.clone()]);
         }
         Ok(vec![
-            self.at("http", REFLECTOR_PORT)?,
+            self.at("http", PORT)?,
             self.secure.clone(),
             self.plain.clone(),
         ])

@@ -301,3 +301,41 @@ fn whether_the_cores_are_kept_awake_is_said_either_way() {
         );
     }
 }
+
+#[test]
+fn where_nothing_listens_the_port_is_named_and_standard_error_is_not_empty() {
+    let free = UdpSocket::bind("127.0.0.1:0").expect("a port");
+    let address = free.local_addr().expect("bound");
+    drop(free);
+    let ran = few(
+        &format!("udp://{address}"),
+        &["--format", "json", "--quiet"],
+    );
+    assert_eq!(ran.status, 1, "{}", ran.err);
+    let told = format!("nothing listens at UDP {} of 127.0.0.1", address.port());
+    assert!(ran.err.contains(&told), "{}", ran.err);
+    let document: Value = serde_json::from_str(&ran.out).expect("one document");
+    assert_eq!(document["interrupted"], false);
+    assert_eq!(document["sender"]["late_replies"], 0);
+    assert!(document["sender"]["late_p99_ns"].is_i64());
+    assert!(document["warnings"].is_array());
+}
+
+#[test]
+fn syns_to_an_open_and_a_closed_port_read_differently() {
+    let open = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    let closed = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    let [at, shut] = [&open, &closed].map(|one| one.local_addr().expect("bound"));
+    drop(closed);
+    for (address, told, refused) in [
+        (at, "48 answers were SYN-ACK: somebody listens", 0),
+        (shut, "48 answers were RST: nobody listens", 48),
+    ] {
+        let target = format!("syn://{address}");
+        let ran = few(&target, &[]);
+        assert!(ran.out.contains(told), "{}{}", ran.out, ran.err);
+        let ran = few(&target, &["--format", "json", "--quiet"]);
+        let document: Value = serde_json::from_str(&ran.out).expect("one document");
+        assert_eq!(document["sender"]["refused"], refused, "{}", ran.out);
+    }
+}

@@ -37,6 +37,8 @@ pub(crate) struct Replied {
     pub(crate) read: Instant<Own>,
     pub(crate) ttl: Option<u8>,
     pub(crate) at_peer: Option<AtPeer>,
+    /// A RST: nobody listens there.
+    pub(crate) is_refusal: bool,
 }
 
 #[expect(

@@ -1,0 +1,94 @@
+//! What the hosts themselves did to a fleet that is watched and need not be kept: by the figures and
+//! bounds of one that is.
+
+use neph_model::{FleetMessage, Span, Warning};
+
+use crate::meter::Meter;
+use crate::plan::Limits;
+use crate::provenance::{self, CpuTimes};
+use crate::warnings::warnings;
+
+/// A fleet's messages and this host's load, from the beginning on.
+#[derive(Debug)]
+pub struct WatchedHosts {
+    meter: Meter,
+    before: Option<CpuTimes>,
+}
+
+impl WatchedHosts {
+    /// The fleet begins.
+    pub fn begin() -> Self {
+        Self {
+            meter: Meter::new(false),
+            before: CpuTimes::now(),
+        }
+    }
+
+    /// Takes note of messages.
+    pub fn take(&mut self, messages: &[FleetMessage]) {
+        self.meter.fleet(messages);
+    }
+
+    /// How long requests stayed at their reflectors, 99th percentile; `None` where no peer tells.
+    pub fn stay_p99(&self) -> Option<Span> {
+        self.meter.stays().p99()
+    }
+
+    /// How much later than the schedule said messages went, 99th percentile; `None` of none.
+    pub fn late_p99(&self) -> Option<Span> {
+        self.meter.lateness().map(|(_, p99)| p99)
+    }
+
+    /// What is to be said of this host and the reflectors at the end, by the usual bounds. How many
+    /// messages came, and how many lack stamps, is told as numbers.
+    pub fn warnings(&self) -> Vec<Warning> {
+        let load = match (self.before, CpuTimes::now()) {
+            (Some(before), Some(after)) => before.load_until(after, provenance::load_average()),
+            _ => neph_model::Load::default(),
+        };
+        let all = warnings(&self.meter, &load, &Limits::default()).into_iter();
+        let of_hosts = |warning: &Warning| {
+            warning.is_of_a_busy_host() || matches!(warning, Warning::ReflectorSlow { .. })
+        };
+        all.filter(of_hosts).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use neph_model::{FleetOutcome, Instant, Lane};
+
+    use super::*;
+
+    #[test]
+    fn a_sender_that_was_late_is_flagged_though_nothing_is_kept() {
+        let message = |late| FleetMessage {
+            lane: Lane(0),
+            source_port: 10_000,
+            seq: 0,
+            sent: Instant::from_nanos(0),
+            late,
+            outcome: FleetOutcome::Lost,
+        };
+        let is_late = |late| {
+            let mut hosts = WatchedHosts::begin();
+            assert_eq!(hosts.late_p99(), None);
+            hosts.take(&[message(late)]);
+            assert_eq!(
+                hosts.stay_p99(),
+                None,
+                "what nobody answered stayed nowhere"
+            );
+            let warnings = hosts.warnings();
+            let few = warnings.iter();
+            assert!(
+                !few.clone()
+                    .any(|one| matches!(one, Warning::FewMessages { .. }))
+            );
+            few.clone()
+                .any(|one| matches!(one, Warning::SenderLate { .. }))
+        };
+        assert!(is_late(Span::from_millis(122)));
+        assert!(!is_late(Span::from_micros(1)));
+    }
+}

@@ -1,0 +1,102 @@
+//! Whether anybody listens at a UDP port: what a host that is there says of itself.
+//!
+//! Asks with a STAMP packet. A port that is nobody's is told by ICMP, which hosts and firewalls may
+//! keep to themselves: so silence says nothing.
+
+use std::io::{self, ErrorKind};
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
+
+use neph_model::Span;
+use neph_sys::place::Place;
+
+use crate::ProbeError;
+use crate::machine::at_site;
+use crate::stamp_clock::now;
+
+/// From one try to the next: Linux tells a peer once a second that a port is nobody's.
+const PAUSE: Span = Span::from_millis(400);
+/// An unauthenticated STAMP packet: message 0 at no known time, with the least multiplier that an error
+/// estimate may have (RFC 4656).
+const PACKET: [u8; 44] = {
+    let mut packet = [0; 44];
+    packet[13] = 1;
+    packet
+};
+
+/// What a knock at a UDP port met.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Knocked {
+    /// Somebody answered.
+    Answered,
+    /// The host said that nobody listens there.
+    Refused,
+    /// Nobody said anything, or it could not be asked.
+    Silent,
+}
+
+/// Knocks at `address` from `site`, again and again for as long as `patience`.
+///
+/// # Errors
+/// When the namespace cannot be entered.
+pub fn knock(
+    address: SocketAddr,
+    patience: Span,
+    site: Option<&Place>,
+) -> Result<Knocked, ProbeError> {
+    at_site(site, || {
+        knock_here(address, patience).unwrap_or(Knocked::Silent)
+    })
+}
+
+fn knock_here(address: SocketAddr, patience: Span) -> io::Result<Knocked> {
+    let any: SocketAddr = match address {
+        SocketAddr::V4(_) => (Ipv4Addr::UNSPECIFIED, 0).into(),
+        SocketAddr::V6(_) => (Ipv6Addr::UNSPECIFIED, 0).into(),
+    };
+    let socket = UdpSocket::bind(any)?;
+    socket.connect(address)?;
+    let latest = now() + patience;
+    let mut buffer = [0; 64];
+    loop {
+        let left = latest - now();
+        if left <= Span::ZERO {
+            return Ok(Knocked::Silent);
+        }
+        socket.set_read_timeout(Some(left.min(PAUSE).to_duration()))?;
+        match socket.send(&PACKET).and_then(|_| socket.recv(&mut buffer)) {
+            Ok(_) => return Ok(Knocked::Answered),
+            Err(error) if error.kind() == ErrorKind::ConnectionRefused => {
+                return Ok(Knocked::Refused);
+            }
+            Err(error) if is_pause(&error) => {}
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+fn is_pause(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Reflector, ReflectorSpec};
+
+    #[test]
+    fn a_reflector_answers_a_silent_socket_does_not_and_a_free_port_is_refused() {
+        let at = "127.0.0.1:0".parse().expect("an address");
+        let reflector = Reflector::start(&ReflectorSpec::at(at)).expect("a port");
+        let silent = UdpSocket::bind("127.0.0.1:0").expect("a port");
+        let address = silent.local_addr().expect("bound");
+        let ask = |address, patience| knock(address, patience, None).expect("no namespace");
+        let long = Span::from_secs(10);
+        assert_eq!(ask(reflector.address(), long), Knocked::Answered);
+        assert_eq!(ask(address, Span::from_millis(5)), Knocked::Silent);
+        drop(silent);
+        assert_eq!(ask(address, long), Knocked::Refused);
+    }
+}

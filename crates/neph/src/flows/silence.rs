@@ -1,0 +1,218 @@
+//! Why nobody answers: what the target's host itself says when it is asked, and what to write
+//! instead. Owns the sentence; asking is [`knock`]'s and [`discover`]'s.
+
+use std::thread;
+
+use neph_model::{FleetEndpoint, ProbeKind, Span};
+use neph_probe::{
+    Asking, Discovery, FleetSpec, Knocked, Place, Target, TlsVersion, Trust, bracketed, discover,
+    knock,
+};
+
+use crate::reflect::PORT;
+
+/// Silent endpoints that are asked, at the same time.
+const MOST: usize = 4;
+/// How long one question may take.
+const PATIENCE: Span = Span::from_secs(1);
+
+/// Where nobody answers, and how it was asked.
+#[derive(Clone, Debug)]
+pub(super) struct Silence {
+    probe: ProbeKind,
+    site: Option<Place>,
+    has_key: bool,
+}
+
+/// What was found out about a silent endpoint.
+#[derive(Clone, Copy, Debug)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a fact of its own, and most combinations occur"
+)]
+struct Found {
+    probe: ProbeKind,
+    has_key: bool,
+    /// Its host says that nobody listens at the port.
+    is_free: bool,
+    /// A reflector of ours takes connections at the port.
+    is_reflector: bool,
+    /// One listens where reflectors do.
+    elsewhere: bool,
+}
+
+impl Silence {
+    pub(super) fn new(spec: &FleetSpec) -> Self {
+        Self {
+            probe: spec.fleet.probe,
+            site: spec.site.clone(),
+            has_key: spec.key.is_some(),
+        }
+    }
+
+    /// A sentence for each of these, of the first few; takes three times [`PATIENCE`] at worst.
+    pub(super) fn why<'a>(&self, silent: impl Iterator<Item = &'a FleetEndpoint>) -> Vec<String> {
+        let silent: Vec<&FleetEndpoint> = silent.take(MOST).collect();
+        thread::scope(|scope| {
+            let asking = silent.iter().map(|one| scope.spawn(|| self.of(one)));
+            let asking: Vec<_> = asking.collect();
+            let told = asking.into_iter().filter_map(|one| one.join().ok());
+            told.collect()
+        })
+    }
+
+    fn of(&self, endpoint: &FleetEndpoint) -> String {
+        let port = endpoint.address.port();
+        let elsewhere = || port != PORT && self.said(endpoint, PORT).reflector;
+        if self.probe == ProbeKind::Syn {
+            return sentence(endpoint, self.found(false, &Discovery::default(), false));
+        }
+        let said = self.said(endpoint, port);
+        let is_free = match self.probe {
+            ProbeKind::Udp => {
+                let knocked = knock(endpoint.address, PATIENCE, self.site.as_ref());
+                knocked.is_ok_and(|knocked| knocked == Knocked::Refused)
+            }
+            _ => !said.accepted && said.silence.as_deref().is_some_and(is_refusal),
+        };
+        sentence(endpoint, self.found(is_free, &said, elsewhere()))
+    }
+
+    const fn found(&self, is_free: bool, said: &Discovery, elsewhere: bool) -> Found {
+        Found {
+            probe: self.probe,
+            has_key: self.has_key,
+            is_free,
+            is_reflector: said.reflector,
+            elsewhere,
+        }
+    }
+
+    /// What a reflector would say over TCP at this port.
+    fn said(&self, endpoint: &FleetEndpoint, port: u16) -> Discovery {
+        let mut address = endpoint.address;
+        address.set_port(port);
+        let asking = Asking {
+            tls_version: TlsVersion::Any,
+            trust: Trust::Public,
+            patience: PATIENCE,
+            site: self.site.clone(),
+        };
+        let target = Target::parse(&format!("http://{address}"));
+        let said = target.map(|target| discover(&target, address, &asking));
+        said.ok().and_then(Result::ok).unwrap_or_default()
+    }
+}
+
+fn is_refusal(silence: &str) -> bool {
+    silence.to_ascii_lowercase().contains("refused")
+}
+
+/// What to do about it.
+fn sentence(endpoint: &FleetEndpoint, found: Found) -> String {
+    let Found { probe, .. } = found;
+    let (ip, port) = (endpoint.address.ip(), endpoint.address.port());
+    let host = bracketed(&ip.to_string());
+    let layer = match probe {
+        ProbeKind::Udp => "UDP",
+        _ => "TCP",
+    };
+    let at = format!("{layer} {port} of {ip}");
+    if probe == ProbeKind::Syn {
+        return format!(
+            "{at} answers no SYN, neither open nor closed: a firewall drops them, or no such host is there"
+        );
+    }
+    if found.elsewhere {
+        let silent = if found.is_free {
+            format!("nothing listens at {at}")
+        } else {
+            format!("nobody answers at {at}")
+        };
+        return format!("{silent}; neph reflect answers at {PORT}: write {probe}://{host}:{PORT}");
+    }
+    if found.is_reflector {
+        let secret = if found.has_key {
+            "--stamp-key is not the reflector's secret"
+        } else {
+            "the reflector wants its secret (--stamp-key)"
+        };
+        return format!(
+            "neph reflect is at port {port} of {ip} and takes connections, but nothing comes back over {layer}: a firewall drops it, or {secret}"
+        );
+    }
+    let which = if port == PORT {
+        String::new()
+    } else {
+        format!(" (it listens at {PORT} unless told otherwise: write {probe}://{host}:{PORT})")
+    };
+    let other = if probe == ProbeKind::Udp {
+        ", or another STAMP reflector"
+    } else {
+        ""
+    };
+    if found.is_free {
+        format!("nothing listens at {at}; start neph reflect there{which}{other}")
+    } else {
+        format!(
+            "nobody answers at {at}; is neph reflect{which}{other} there, and does every firewall let {layer} through?"
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(target: (&str, ProbeKind), found: Found) -> String {
+        let endpoint = FleetEndpoint {
+            name: "x".to_owned(),
+            address: target.0.parse().expect("an address"),
+        };
+        let probe = target.1;
+        sentence(&endpoint, Found { probe, ..found })
+    }
+
+    #[test]
+    fn a_sentence_names_the_port_that_was_asked_and_what_to_write() {
+        let nothing = Found {
+            probe: ProbeKind::Udp,
+            has_key: false,
+            is_free: false,
+            is_reflector: false,
+            elsewhere: false,
+        };
+        let free = Found {
+            is_free: true,
+            ..nothing
+        };
+        let elsewhere = Found {
+            elsewhere: true,
+            ..free
+        };
+        let mute = Found {
+            is_reflector: true,
+            ..nothing
+        };
+        let udp = ("192.0.2.1:862", ProbeKind::Udp);
+        let told = [
+            told(udp, elsewhere),
+            told(udp, free),
+            told(udp, nothing),
+            told(udp, mute),
+            told(("[2001:db8::1]:8080", ProbeKind::Udp), free),
+            told(("[2001:db8::1]:80", ProbeKind::Tcp), elsewhere),
+            told(("192.0.2.1:443", ProbeKind::Syn), nothing),
+        ];
+        let expected = [
+            "nothing listens at UDP 862 of 192.0.2.1; neph reflect answers at 8080: write udp://192.0.2.1:8080",
+            "nothing listens at UDP 862 of 192.0.2.1; start neph reflect there (it listens at 8080 unless told otherwise: write udp://192.0.2.1:8080), or another STAMP reflector",
+            "nobody answers at UDP 862 of 192.0.2.1; is neph reflect (it listens at 8080 unless told otherwise: write udp://192.0.2.1:8080), or another STAMP reflector there, and does every firewall let UDP through?",
+            "neph reflect is at port 862 of 192.0.2.1 and takes connections, but nothing comes back over UDP: a firewall drops it, or the reflector wants its secret (--stamp-key)",
+            "nothing listens at UDP 8080 of 2001:db8::1; start neph reflect there, or another STAMP reflector",
+            "nothing listens at TCP 80 of 2001:db8::1; neph reflect answers at 8080: write tcp://[2001:db8::1]:8080",
+            "TCP 443 of 192.0.2.1 answers no SYN, neither open nor closed: a firewall drops them, or no such host is there",
+        ];
+        assert_eq!(told, expected);
+    }
+}
