@@ -100,11 +100,7 @@ fn replies(number: u64) -> String {
 fn classes(view: &FleetView, endpoint: usize) -> String {
     let classes = &view.classes[endpoint];
     if classes.is_empty() {
-        let rule = view.settings.detection;
-        return format!(
-            "no flow had a base latency: {} of {} round trips never lay within {}\n",
-            rule.quorum, rule.window, rule.tolerance
-        );
+        return no_base(view, endpoint);
     }
     let mut text =
         "\nclass        base     of time   flows    left  joined  left/flow/h  ports\n".to_owned();
@@ -128,6 +124,23 @@ fn classes(view: &FleetView, endpoint: usize) -> String {
         ));
     }
     text + "\n"
+}
+
+/// Why no flow has a latency to be classed by.
+fn no_base(view: &FleetView, endpoint: usize) -> String {
+    let rule = view.settings.detection;
+    let replies = view.flows_of(endpoint).map(|flow| flow.tally.replies);
+    let most = replies.max().unwrap_or(0);
+    if most < rule.window as u64 {
+        return format!(
+            "no flow had a base latency: each had {most} replies at most, and it takes {}: measure longer, or ask more often\n",
+            rule.window
+        );
+    }
+    format!(
+        "no flow had a base latency: {} of {} round trips never lay within {}\n",
+        rule.quorum, rule.window, rule.tolerance
+    )
 }
 
 /// Some source ports that were in the class at the end.
@@ -155,10 +168,16 @@ fn changes(view: &FleetView, endpoint: usize, pair: &PairView) -> String {
                 view.settings.bin.exact()
             )
         }
-        _ if pair.too_short => format!(
-            "path changes:  {} told; flows live too short for all to be told: ask for more messages of each, or no --renew\n",
-            pair.changes
-        ),
+        _ if pair.too_short => {
+            let (cause, remedy) = match view.fleet.renewal {
+                Some(_) => ("flows live too short", "ask more often, or without --renew"),
+                None => ("the measurement is too short", "measure longer, or ask more often"),
+            };
+            format!(
+                "path changes:  {} told; {cause} for all to be told: {remedy}\n",
+                pair.changes
+            )
+        }
         _ => format!(
             "path changes:  none in {} of watching flows\n",
             pair.watched

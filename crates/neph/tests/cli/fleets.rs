@@ -29,7 +29,7 @@ fn a_summary_counts_every_message_and_names_one_class() {
         "8 flows, 48 messages, 48 replies, 0 lost (0.0 %)",
         "\n    1  ",
         "100.0 %",
-        "path changes:  0 told; flows live too short",
+        "path changes:  0 told; the measurement is too short for all to be told: measure longer",
         "no advice: all flows have the same base latency",
         "caution: Selfish routing",
     ] {
