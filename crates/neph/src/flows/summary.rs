@@ -171,7 +171,10 @@ fn changes(view: &FleetView, endpoint: usize, pair: &PairView) -> String {
         _ if pair.too_short => {
             let (cause, remedy) = match view.fleet.renewal {
                 Some(_) => ("flows live too short", "ask more often, or without --renew"),
-                None => ("the measurement is too short", "measure longer, or ask more often"),
+                None => (
+                    "the measurement is too short",
+                    "measure longer, or ask more often",
+                ),
             };
             format!(
                 "path changes:  {} told; {cause} for all to be told: {remedy}\n",
