@@ -298,15 +298,19 @@ fn fleets_run_at_the_same_time_and_one_that_fails_leaves_the_others_alone() {
     );
 }
 
-#[test]
-fn what_the_caps_of_a_reflector_refused_to_a_fleet_is_a_warning() {
-    let here = ([127, 0, 0, 1], 0).into();
+/// A reflector that answers 100 messages a second.
+fn miserly() -> Reflector {
     let caps = Caps {
         messages_per_second: 100,
         ..Caps::default()
     };
-    let spec = ReflectorSpec::at(here);
-    let ours = Reflector::start(&ReflectorSpec { caps, ..spec }).expect("a reflector");
+    let spec = ReflectorSpec::at(([127, 0, 0, 1], 0).into());
+    Reflector::start(&ReflectorSpec { caps, ..spec }).expect("a reflector")
+}
+
+#[test]
+fn what_the_caps_of_a_reflector_refused_to_a_fleet_is_a_warning() {
+    let ours = miserly();
     let mut carrier = LocalCarrier::new();
     // The second time only what was refused meanwhile counts.
     for _ in 0..2 {
@@ -328,13 +332,7 @@ fn what_the_caps_of_a_reflector_refused_to_a_fleet_is_a_warning() {
 
 #[test]
 fn fleets_that_ask_one_reflector_at_the_same_time_are_told_once_each_what_it_refused_to_both() {
-    let here = ([127, 0, 0, 1], 0).into();
-    let caps = Caps {
-        messages_per_second: 100,
-        ..Caps::default()
-    };
-    let spec = ReflectorSpec::at(here);
-    let ours = Reflector::start(&ReflectorSpec { caps, ..spec }).expect("a reflector");
+    let ours = miserly();
     let orders = [(); 2].map(|()| fleet_order(&format!("udp://{}", ours.address())));
     let mut carrier = LocalCarrier::new();
     for prepared in carrier.prepare(&orders.each_ref()) {

@@ -73,17 +73,22 @@ fn a_lab_that_is_not_there_and_a_name_that_cannot_be() {
     assert_eq!(place(TWO).neph(["lab", "down"]).status, 2);
 }
 
-#[test]
-fn without_root_one_sentence_says_so() {
-    let place = place(TWO);
-    let mut command = place.command(["lab", "up", "two.toml"]);
+/// Runs neph as nobody, who may do so much with the folder.
+fn without_root<const N: usize>(place: &Place, mode: u32, arguments: [&str; N]) -> Ran {
+    let mut command = place.command(arguments);
     if is_root() {
-        // The folder is the user's own; nobody may look into it.
-        let open = fs::Permissions::from_mode(0o755);
+        let open = fs::Permissions::from_mode(mode);
         fs::set_permissions(place.path(""), open).expect("our own folder");
         command.uid(65534).gid(65534);
     }
-    let ran = Ran::from(command.output().expect("neph runs"));
+    Ran::from(command.output().expect("neph runs"))
+}
+
+#[test]
+fn without_root_one_sentence_says_so() {
+    let place = place(TWO);
+    // The folder is the user's own; nobody may look into it.
+    let ran = without_root(&place, 0o755, ["lab", "up", "two.toml"]);
     assert_eq!((ran.status, ran.out.as_str()), (1, ""), "{}", ran.err);
     assert!(ran.err.contains("needs root"), "{}", ran.err);
     assert_eq!(ran.err.lines().count(), 1, "{}", ran.err);
@@ -96,14 +101,8 @@ fn a_plan_with_a_lab_writes_nothing_where_labs_are_not_permitted() {
         [[endpoint]]\nname = \"b\"\nurl = \"udp://10.80.0.2:8080\"\n\
         [lab]\ntopology = \"two.toml\"\nprober = \"a\"\n[[lab.reflector]]\nsite = \"b\"\n";
     fs::write(place.path("p.toml"), plan).expect("written");
-    let mut command = place.command(["run", "p.toml"]);
-    if is_root() {
-        // The folder is anybody's to write, so that only the lab is refused.
-        let open = fs::Permissions::from_mode(0o777);
-        fs::set_permissions(place.path(""), open).expect("our own folder");
-        command.uid(65534).gid(65534);
-    }
-    let ran = Ran::from(command.output().expect("neph runs"));
+    // The folder is anybody's to write, so that only the lab is refused.
+    let ran = without_root(&place, 0o777, ["run", "p.toml"]);
     assert_eq!((ran.status, ran.out.as_str()), (1, ""), "{}", ran.err);
     assert!(ran.err.contains("a lab needs root"), "{}", ran.err);
     assert_eq!(place.files(), ["p.toml", "two.toml"]);
