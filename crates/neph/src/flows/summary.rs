@@ -131,7 +131,7 @@ fn no_base(view: &FleetView, endpoint: usize) -> String {
     let rule = view.settings.detection;
     let replies = view.flows_of(endpoint).map(|flow| flow.tally.replies);
     let most = replies.max().unwrap_or(0);
-    if most < rule.window as u64 {
+    if most < u64::from(rule.window) {
         return format!(
             "no flow had a base latency: each had {most} replies at most, and it takes {}: measure longer, or ask more often\n",
             rule.window
