@@ -39,7 +39,7 @@ impl Value {
             Self::Text(_) => "a text",
             Self::Integer(_) => "a whole number",
             Self::Real(_) => "a number",
-            Self::Switch(_) => "true or false",
+            Self::Switch(_) => "a switch, true or false",
             Self::Moment(_) => "a date or time",
             Self::Nothing => "nothing",
             Self::List(_) => "a list",
