@@ -8,6 +8,8 @@ use neph_model::{Instant, Own, Span};
 pub(crate) struct Blind {
     /// From, until, and how much of it there was before.
     times: Vec<(Instant<Own>, Instant<Own>, Span)>,
+    /// What of each of them came after the queue.
+    after: Span,
 }
 
 impl Blind {
@@ -26,7 +28,7 @@ impl Blind {
                 None => times.push((*from, until, Span::ZERO)),
             }
         }
-        Self { times }
+        Self { times, after }
     }
 
     /// Whether a change at this moment may have happened long before.
@@ -34,6 +36,13 @@ impl Blind {
         let next = self.times.partition_point(|(from, _, _)| *from <= at);
         next.checked_sub(1)
             .is_some_and(|index| at <= self.times[index].1)
+    }
+
+    /// When the queue was over that stood at this moment; the moment itself where none stood.
+    pub(crate) fn over(&self, at: Instant<Own>) -> Instant<Own> {
+        let next = self.times.partition_point(|(from, _, _)| *from <= at);
+        let stood = next.checked_sub(1).map(|index| self.times[index].1);
+        stood.map_or(at, |until| at.max(until - self.after))
     }
 
     /// How much of the time from one moment to a later one was such.
@@ -91,6 +100,8 @@ mod tests {
         let blind = Blind::new(&[(at(100), at(200))], Span::from_nanos(10));
         let hidden = [99, 100, 210, 211].map(|moment| blind.hides(at(moment)));
         assert_eq!(hidden, [false, true, true, false]);
+        let over = [99, 100, 150, 205, 300].map(|moment| blind.over(at(moment)));
+        assert_eq!(over, [99, 200, 200, 205, 300].map(at));
         assert!(!Blind::default().hides(at(5)));
     }
 }

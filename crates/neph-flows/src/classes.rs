@@ -9,12 +9,12 @@ use std::collections::BTreeMap;
 use neph_model::{Instant, Lane, Own, Span};
 use neph_stats::Weighted;
 
-use crate::blind::Blind;
 use crate::fairness::span;
 use crate::pair::Moved;
 use crate::settings::Settings;
 use crate::share::Groups;
 use crate::view::{Class, FlowHistory, PathChange};
+use crate::watched::Telling;
 
 /// Less than this share of all flows' time makes no class: a level that one flow had for a moment.
 const LEAST_SHARE: f64 = 0.001;
@@ -121,11 +121,11 @@ pub(crate) fn nearest(classes: &[Class], base: Span) -> Option<usize> {
 }
 
 /// Moves away from each class against its share of time. Those in one bin of time are a group: one
-/// event moves many flows. `clear` is the time in which changes could be told, `blind` the rest.
+/// event moves many flows. `clear` is the time in which changes could be told.
 pub(crate) fn moved(
     classes: &[Class],
     changes: &[&PathChange],
-    (clear, blind): (Span, &Blind),
+    (clear, telling): (Span, &Telling<'_>),
     (begin, bin): (Instant<Own>, Span),
 ) -> Vec<Moved> {
     let mut left: Vec<Groups> = classes.iter().map(|_| Groups::default()).collect();
@@ -140,7 +140,7 @@ pub(crate) fn moved(
             groups.add(group, from == Some(index));
         }
         let counter = from.and_then(|index| away.get_mut(index));
-        if let Some(counter) = counter.filter(|_| !blind.hides(change.at)) {
+        if let Some(counter) = counter.filter(|_| telling.counts(change)) {
             *counter += 1.0;
         }
     }

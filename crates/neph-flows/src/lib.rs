@@ -37,6 +37,7 @@ mod spectrum;
 mod sweep;
 mod trip;
 mod view;
+mod watched;
 mod witness;
 #[cfg(test)]
 mod world;

@@ -1,20 +1,20 @@
 //! The whole view of a fleet, made from what the digest keeps.
 
-use neph_model::{Fleet, Instant, Own, Span};
+use neph_model::{Instant, Own, Span};
 use neph_stats::{DipNull, Sorted};
 
-use crate::blind::Blind;
 use crate::classes::{class_at, classes, count_flows, count_moves, moved};
 use crate::digest::{Known, KnownCrowd};
 use crate::fairness::{Bin, over_flows};
 use crate::latency::Latency;
-use crate::pair::{Bimodality, Hidden, Inflation, PairView, ShareBin};
+use crate::pair::{Bimodality, Inflation, PairView, ShareBin};
 use crate::persistence::{Counted, Stay, curve, ended_within, stays};
 use crate::settings::Settings;
 use crate::spectrum::{Frame, spectrum};
 use crate::sweep::{Levels, Sweep};
 use crate::trip::Trip;
 use crate::view::{Class, Fairness, FleetView, FlowHistory, FlowTally, PathChange, Spectrum};
+use crate::watched::{Telling, is_too_short};
 
 /// Base latencies are told apart by this part of the tolerance where flows are counted.
 const CELLS: i64 = 16;
@@ -25,9 +25,6 @@ const LEAST_FOR_DIP: usize = 8;
 const DIP_DRAWS: usize = 1000;
 const DIP_SIZE: usize = 200;
 const DIP_SEED: u64 = 1985;
-
-/// Messages of a flow at a level before it counts as a path for other flows (`neph-stats`).
-const SETTLED: i64 = 16;
 
 /// What is known of the flows to one endpoint.
 struct Pair {
@@ -79,13 +76,12 @@ fn look_at_pair(
     let mut own: Vec<&mut FlowHistory> = all
         .flows
         .iter_mut()
-        .filter(|flow| is_asked(flow.lane))
+        .filter(|flow| is_asked(flow.lane) && !flow.segments.is_empty())
         .collect();
     let mut classes = classify(&mut own, settings);
     let own: Vec<&FlowHistory> = own.into_iter().map(|flow| &*flow).collect();
-    let back = fleet.interval.times(settings.detection.window.into());
-    let blind = Blind::new(&crowd.congested, back);
-    let (watched, hidden) = watched(&own, &own_changes, &blind);
+    let telling = Telling::new(&own, &crowd.congested, (fleet, settings, horizon));
+    let (watched, hidden) = telling.watched(&own_changes);
     count_moves(&mut classes, &own_changes);
     count_flows(&mut classes, &own, until - settings.bin - fleet.interval);
     let cell = Span::from_nanos((settings.detection.tolerance.nanos() / CELLS).max(1));
@@ -101,7 +97,7 @@ fn look_at_pair(
     let mut view = PairView {
         endpoint: fleet.endpoints[endpoint].name.clone(),
         tally: crowd.tally,
-        flows: own.iter().filter(|flow| !flow.segments.is_empty()).count() as u64,
+        flows: own.len() as u64,
         changes: own_changes.len() as u64,
         watched,
         hidden,
@@ -112,7 +108,7 @@ fn look_at_pair(
         moved: moved(
             &classes,
             &own_changes,
-            (watched - hidden.time, &blind),
+            (watched - hidden.all(), &telling),
             (from, settings.bin),
         ),
         shares: shares(&classes, &sweep, frame),
@@ -140,19 +136,6 @@ fn classify(flows: &mut [&mut FlowHistory], settings: &Settings) -> Vec<Class> {
         segment.class = class_at(&classes, segment.base, settings);
     }
     classes
-}
-
-/// How long flows were watched, and what of it is no time for a rate.
-fn watched(flows: &[&FlowHistory], changes: &[&PathChange], blind: &Blind) -> (Span, Hidden) {
-    let segments = || flows.iter().flat_map(|flow| &flow.segments);
-    let hides = |change: &&&PathChange| blind.hides(change.at);
-    let hidden = Hidden {
-        time: segments()
-            .map(|one| blind.within(one.from, one.until))
-            .sum(),
-        changes: changes.iter().filter(hides).count() as u64,
-    };
-    (segments().map(|one| one.until - one.from).sum(), hidden)
 }
 
 /// How long flows stayed. Blocks of time are counted from the fleet's `begin`: the same messages say
@@ -202,22 +185,8 @@ fn inflation(classes: &[Class], flows: &[&FlowHistory]) -> Option<Inflation> {
         lowest,
         highest,
         ratio: highest.secs_f64() / lowest.secs_f64().max(1e-9),
-        flows: flows
-            .iter()
-            .filter(|flow| !flow.segments.is_empty())
-            .count() as u64,
+        flows: flows.len() as u64,
     })
-}
-
-/// Whether flows lived too short for a path change of theirs to be told, had there been one: for
-/// those to a latency that others have, and for those that are told because they lasted.
-fn is_too_short(fleet: &Fleet, settings: &Settings, measured: Span) -> bool {
-    let life = fleet
-        .renewal
-        .map_or(measured, |renewal| renewal.min(measured));
-    let window = i64::from(settings.detection.window);
-    let windows = fleet.interval.times(2 * window);
-    life < fleet.interval.times(SETTLED) + windows && life < settings.hold + windows
 }
 
 /// Whether the flows' base latencies in the middle of the time could be one group. They are taken as

@@ -78,7 +78,7 @@ impl PairView {
 
     /// The time in which path changes could be told, of all flows together.
     pub fn clear(&self) -> Span {
-        (self.watched - self.hidden.time).max(Span::ZERO)
+        (self.watched - self.hidden.all()).max(Span::ZERO)
     }
 
     /// Path changes in it.
@@ -87,15 +87,24 @@ impl PairView {
     }
 }
 
-/// What cannot count in a rate of path changes: while a queue stood that all flows shared, and until
-/// they were back at their levels, nothing was said of paths. Of several changes in that time one is
-/// told, when it is over.
+/// What cannot count in a rate of path changes. While a queue stood that all flows shared, and until
+/// they were back at their levels, nothing was said of paths: of several changes in that time one is
+/// told, when it is over. Nor is a change of a flow whose first level is not learnt yet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Hidden {
-    /// Of the time that flows were watched, all together.
+    /// Of the time that flows were watched, all together, what queues hid.
     pub time: Span,
-    /// Of the path changes, those told for that time.
+    /// What else of it flows' first levels took to be learnt.
+    pub learning: Span,
+    /// Of the path changes, those told for the time of both.
     pub changes: u64,
+}
+
+impl Hidden {
+    /// The time that no rate is of.
+    pub(crate) fn all(&self) -> Span {
+        self.time + self.learning
+    }
 }
 
 /// How much longer the slowest path is than the fastest.
@@ -270,12 +279,13 @@ mod tests {
     }
 
     #[test]
-    fn what_a_queue_hid_counts_neither_as_time_nor_as_changes() {
+    fn what_was_hidden_counts_neither_as_time_nor_as_changes() {
         let pair = PairView {
             watched: Span::from_secs(7200),
             changes: 8,
             hidden: Hidden {
-                time: Span::from_secs(3600),
+                time: Span::from_secs(1800),
+                learning: Span::from_secs(1800),
                 changes: 2,
             },
             ..PairView::default()

@@ -1,7 +1,7 @@
 //! What a fleet's messages are looked at with. The values that nobody changes are the source's.
 
 use neph_model::{Criteria, Fleet, Span};
-use neph_stats::StatsError;
+use neph_stats::{SETTLED, StatsError};
 use serde::Serialize;
 
 /// When a flow's base latency is taken for another: the rolling-minimum window of the source.
@@ -62,6 +62,13 @@ impl Default for Settings {
 }
 
 impl Detection {
+    /// How many messages of a flow come before the first that a path change of it can begin with: a
+    /// window finds its first level, some more settle it, and the new level is seen when a quorum
+    /// lies there. A flow that moved before never had another path, as far as is told.
+    pub(crate) fn learning(self) -> i64 {
+        i64::from(SETTLED) + i64::from(self.window) - i64::from(self.quorum)
+    }
+
     /// The same for the statistics.
     ///
     /// # Errors

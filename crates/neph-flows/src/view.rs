@@ -60,6 +60,13 @@ impl FleetView {
         self.settings.soon + Span::from_nanos(self.fleet.interval.nanos() / 2)
     }
 
+    /// From a flow's beginning until a path change of it can be told, where no message is lost.
+    pub fn learning(&self) -> Span {
+        self.fleet
+            .interval
+            .times(self.settings.detection.learning())
+    }
+
     /// A flow of which nothing was known for so long stands for nothing any more.
     pub(crate) fn silence(&self) -> Span {
         self.settings.bin + self.fleet.interval

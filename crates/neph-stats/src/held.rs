@@ -12,7 +12,7 @@ const LONGEST_MEMORY: i64 = 64;
 /// Samples after which the idea of a flow's jitter forgets.
 const JITTER_MEMORY: i64 = 256;
 /// Samples at a level before it counts for other flows, and before a change from it is believed.
-pub(crate) const SETTLED: u32 = 16;
+pub const SETTLED: u32 = 16;
 /// Jitter is not believed to be less than this part of the tolerance.
 const SILENCE: i64 = 25;
 

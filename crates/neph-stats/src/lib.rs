@@ -83,6 +83,7 @@ pub use error::StatsError;
 pub use fleet_base::{FleetBase, FleetTold, Guard};
 pub use flow_level::{Finding, Told};
 pub use friedman::friedman;
+pub use held::SETTLED;
 pub use histogram::Histogram;
 pub use holm::holm;
 pub use interval::{CONFIDENCE, Interval};

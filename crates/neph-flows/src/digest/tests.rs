@@ -245,32 +245,6 @@ fn a_reflector_that_is_started_again_reorders_and_loses_nothing() {
     }
 }
 
-/// Ten messages a flow: a network that throws flows about would show none of it.
-#[test]
-fn flows_too_short_for_path_changes_have_no_rate() {
-    let rate = |renewal: Option<i64>| {
-        let world = World::default();
-        let mut fleet = world.fleet();
-        (fleet.interval, fleet.renewal) = (Span::from_secs(3), renewal.map(Span::from_secs));
-        let mut digest = Digest::new(&fleet, Settings::default()).unwrap();
-        for second in (0..120).step_by(3) {
-            let flow = renewal.map_or(0, |renewal| second / renewal);
-            let seq = second % renewal.unwrap_or(120) / 3;
-            for lane in 0..64 {
-                let base = 70_000_000 + i64::from(lane) % 4 * 4_000_000;
-                let seq = u32::try_from(seq).unwrap();
-                let mut message = message(lane, seq, second * SECOND, base);
-                message.source_port += u16::try_from(flow * 100).unwrap();
-                digest.push(&message);
-            }
-        }
-        digest.finish();
-        digest.view().pairs[0].changes_per_flow_hour()
-    };
-    assert_eq!(rate(Some(30)), None);
-    assert_eq!(rate(None), Some(0.0));
-}
-
 #[test]
 fn messages_of_lanes_that_are_not_there_are_passed_over() {
     let mut digest = Digest::new(&World::default().fleet(), Settings::default()).unwrap();

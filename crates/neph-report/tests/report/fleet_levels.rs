@@ -272,6 +272,7 @@ fn what_queues_hid_is_left_out_of_the_rates_and_told() {
     // Half of the evening is hidden, and four of its changes were told when that was over.
     change(&mut data, 1, |view| {
         view.pairs[0].hidden = Hidden {
+            learning: Span::ZERO,
             time: Span::from_secs(1800),
             changes: 4,
         };

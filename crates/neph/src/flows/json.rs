@@ -183,6 +183,7 @@ fn pair(watched: &Watched, index: usize) -> Value {
         "changes_per_flow_hour": pair.changes_per_flow_hour(),
         "watched_ns": pair.watched.nanos(),
         "hidden_ns": pair.hidden.time.nanos(),
+        "learning_ns": pair.hidden.learning.nanos(),
         "hidden_changes": pair.hidden.changes,
         "forgotten_until_unix_ns": pair.forgotten.and_then(unix),
         "inflation": pair.inflation.map(|inflation| json!({

@@ -9,6 +9,7 @@ mod fleet;
 mod follow;
 mod json;
 mod keep;
+mod moves;
 mod silence;
 mod summary;
 mod tell;

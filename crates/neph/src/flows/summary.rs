@@ -2,13 +2,13 @@
 //! and how unequal they are.
 
 use neph_campaign::refusal_warnings;
-use neph_flows::{Curve, FleetView, FlowTally, PairView, Share};
+use neph_flows::{FleetView, FlowTally, PairView};
 use neph_model::{ProbeKind, Warning};
 use neph_probe::FleetTally;
 
 use super::watch::Watched;
 use super::words::{moment, percent};
-use super::{advice, transfers, unfair};
+use super::{advice, moves, transfers, unfair};
 use crate::counted::counted;
 
 /// Ports that are shown of a class.
@@ -32,7 +32,7 @@ pub(super) fn text(watched: &Watched) -> String {
             ));
         }
         text.push_str(&classes(view, endpoint));
-        text.push_str(&changes(view, endpoint, pair));
+        text.push_str(&moves::text(view, endpoint, pair));
         text.push_str(&unequal(view, endpoint, pair));
         if let Some(found) = watched.transfers.get(endpoint) {
             text.push_str(&transfers::text(found));
@@ -155,94 +155,6 @@ fn ports(view: &FleetView, endpoint: usize, class: usize) -> String {
     some.join(" ") + more
 }
 
-/// Path changes, and how long flows stay.
-fn changes(view: &FleetView, endpoint: usize, pair: &PairView) -> String {
-    let mut text = match pair.changes_per_flow_hour() {
-        Some(rate) if pair.changes > 0 => {
-            let bins = view.fairness[endpoint].iter();
-            let most = bins.filter_map(|bin| bin.changes).max().unwrap_or(0);
-            format!(
-                "path changes:  {}, {rate:.1} per flow and hour{}; in {} at most {most}\n",
-                pair.changes,
-                left_out(pair),
-                view.settings.bin.exact()
-            )
-        }
-        _ if pair.too_short => {
-            let (cause, remedy) = match view.fleet.renewal {
-                Some(_) => ("flows live too short", "ask more often, or without --renew"),
-                None => (
-                    "the measurement is too short",
-                    "measure longer, or ask more often",
-                ),
-            };
-            format!(
-                "path changes:  {} told; {cause} for all to be told: {remedy}\n",
-                pair.changes
-            )
-        }
-        _ => format!(
-            "path changes:  none in {} of watching flows\n",
-            pair.watched
-        ),
-    };
-    if let Some(share) = &pair.leave_soon {
-        text.push_str(&format!(
-            "persistence:   {} of those who came to a class left it within {}\n",
-            interval(share, "stay"),
-            view.settings.soon.exact()
-        ));
-    }
-    let curves = [
-        ("between changes", &pair.between),
-        ("stay on a class", &pair.persistence),
-        ("way there alone", &pair.persistence_forward),
-        ("way back alone", &pair.persistence_reverse),
-    ];
-    for (name, curve) in curves {
-        if let Some(curve) = curve {
-            text.push_str(&format!("{:<15}{}\n", format!("{name}:"), lasting(curve)));
-        }
-    }
-    text
-}
-
-/// That a rate is of a part of the time, where a queue hid the rest.
-fn left_out(pair: &PairView) -> String {
-    let share = pair.hidden.time.secs_f64() / pair.watched.secs_f64().max(1e-9);
-    if share < 0.0005 {
-        return String::new();
-    }
-    let joined = if pair.queues_joined {
-        "; there were so many that those close together count as one, with the time between them"
-    } else {
-        ""
-    };
-    format!(
-        " (without the {} of the time that a shared queue hid{joined})",
-        percent(share)
-    )
-}
-
-fn lasting(curve: &Curve) -> String {
-    let of = format!("n {}, of which {} were seen to end", curve.n, curve.ended);
-    match curve.median() {
-        Some(median) => format!(" median {median} ({of})"),
-        None => format!(" more than half outlasted the measurement ({of})"),
-    }
-}
-
-/// 40.0 % (35.1 to 45.2, n 123 stays)
-fn interval(share: &Share, noun: &str) -> String {
-    format!(
-        "{} ({:.1} to {:.1}, n {})",
-        percent(share.share),
-        share.low * 100.0,
-        share.high * 100.0,
-        counted(share.n, noun)
-    )
-}
-
 /// Inflation, unfairness, bimodality.
 fn unequal(view: &FleetView, endpoint: usize, pair: &PairView) -> String {
     let mut text = String::new();
@@ -346,8 +258,6 @@ fn own(watched: &Watched) -> String {
 
 #[cfg(test)]
 mod tests {
-    use neph_model::Span;
-
     use super::*;
 
     #[test]
@@ -374,24 +284,5 @@ mod tests {
             ),
             ""
         );
-    }
-
-    #[test]
-    fn what_a_rate_leaves_out_is_said_and_whether_it_was_all_a_queue() {
-        let pair = |queues_joined| PairView {
-            watched: Span::from_secs(100),
-            hidden: neph_flows::Hidden {
-                time: Span::from_secs(25),
-                changes: 0,
-            },
-            queues_joined,
-            ..PairView::default()
-        };
-        assert_eq!(
-            left_out(&pair(false)),
-            " (without the 25.0 % of the time that a shared queue hid)"
-        );
-        assert!(left_out(&pair(true)).contains("with the time between them"));
-        assert_eq!(left_out(&PairView::default()), "");
     }
 }

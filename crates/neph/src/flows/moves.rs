@@ -1,0 +1,147 @@
+//! The summary's lines about path changes: how often flows move, and how long they stay.
+
+use neph_flows::{Curve, FleetView, PairView, Share};
+use neph_model::Span;
+
+use super::words::{self, percent};
+use crate::counted::counted;
+
+/// All of it, for the flows to one endpoint.
+pub(super) fn text(view: &FleetView, endpoint: usize, pair: &PairView) -> String {
+    let mut text = changes(view, endpoint, pair);
+    if let Some(share) = &pair.leave_soon {
+        text.push_str(&format!(
+            "persistence:   {} of those who came to a class left it within {}\n",
+            interval(share, "stay"),
+            view.settings.soon.exact()
+        ));
+    }
+    let curves = [
+        ("between changes", &pair.between),
+        ("stay on a class", &pair.persistence),
+        ("way there alone", &pair.persistence_forward),
+        ("way back alone", &pair.persistence_reverse),
+    ];
+    for (name, curve) in curves {
+        if let Some(curve) = curve {
+            text.push_str(&format!("{:<15}{}\n", format!("{name}:"), lasting(curve)));
+        }
+    }
+    text
+}
+
+/// How many, and how often.
+fn changes(view: &FleetView, endpoint: usize, pair: &PairView) -> String {
+    match pair.changes_per_flow_hour() {
+        Some(rate) if pair.changes > 0 => {
+            let bins = view.fairness[endpoint].iter();
+            let most = bins.filter_map(|bin| bin.changes).max().unwrap_or(0);
+            format!(
+                "path changes:  {}, {rate:.1} per flow and hour{}; in {} at most {most}\n",
+                pair.changes,
+                left_out(pair, view.learning()),
+                view.settings.bin.exact()
+            )
+        }
+        _ if pair.too_short => {
+            let (cause, remedy) = match view.fleet.renewal {
+                Some(_) => ("flows live too short", "ask more often, or without --renew"),
+                None => (
+                    "the measurement is too short",
+                    "measure longer, or ask more often",
+                ),
+            };
+            format!(
+                "path changes:  {} told; {cause} for all to be told: {remedy}\n",
+                pair.changes
+            )
+        }
+        None if pair.changes > 0 => format!(
+            "path changes:  {} told; there was no time in which all could be told\n",
+            pair.changes
+        ),
+        _ => format!(
+            "path changes:  none in {} of watching flows{}\n",
+            pair.clear(),
+            left_out(pair, view.learning())
+        ),
+    }
+}
+
+/// That a rate is of a part of the time: what is left out at the beginning of flows, where that is
+/// more than a hundredth, and what a queue hid.
+fn left_out(pair: &PairView, learning: Span) -> String {
+    let share = |part: Span| part.secs_f64() / pair.watched.secs_f64().max(1e-9);
+    let mut told = Vec::new();
+    if share(pair.hidden.learning) > 0.01 {
+        told.push(format!(
+            "after the first {} of each flow",
+            words::lasting(learning)
+        ));
+    }
+    let hidden = share(pair.hidden.time);
+    if hidden >= 0.0005 {
+        let joined = if pair.queues_joined {
+            "; there were so many that those close together count as one, with the time between them"
+        } else {
+            ""
+        };
+        told.push(format!(
+            "without the {} of the time that a shared queue hid{joined}",
+            percent(hidden)
+        ));
+    }
+    if told.is_empty() {
+        return String::new();
+    }
+    format!(" ({})", told.join(", "))
+}
+
+fn lasting(curve: &Curve) -> String {
+    let of = format!("n {}, of which {} were seen to end", curve.n, curve.ended);
+    match curve.median() {
+        Some(median) => format!(" median {median} ({of})"),
+        None => format!(" more than half outlasted the measurement ({of})"),
+    }
+}
+
+/// 40.0 % (35.1 to 45.2, n 123 stays)
+fn interval(share: &Share, noun: &str) -> String {
+    format!(
+        "{} ({:.1} to {:.1}, n {})",
+        percent(share.share),
+        share.low * 100.0,
+        share.high * 100.0,
+        counted(share.n, noun)
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_rate_leaves_out_is_said_and_whether_it_was_all_a_queue() {
+        let pair = |queues_joined, learning| PairView {
+            watched: Span::from_secs(100),
+            hidden: neph_flows::Hidden {
+                time: Span::from_secs(25),
+                learning: Span::from_secs(learning),
+                changes: 0,
+            },
+            queues_joined,
+            ..PairView::default()
+        };
+        let told = |pair: &PairView| left_out(pair, Span::from_millis(3400));
+        assert_eq!(
+            told(&pair(false, 1)),
+            " (without the 25.0 % of the time that a shared queue hid)"
+        );
+        assert_eq!(
+            told(&pair(false, 2)),
+            " (after the first 3.4 s of each flow, without the 25.0 % of the time that a shared queue hid)"
+        );
+        assert!(told(&pair(true, 0)).contains("with the time between them"));
+        assert_eq!(told(&PairView::default()), "");
+    }
+}
