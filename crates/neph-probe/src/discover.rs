@@ -40,6 +40,8 @@ pub struct Discovery {
     pub same_clock: bool,
     /// Somebody took the connection, whatever was said on it.
     pub accepted: bool,
+    /// Its host refused the connection: nobody listens at the port.
+    pub closed: bool,
     /// What its caps refused to us so far.
     pub refused: Option<Refusals>,
     /// The status of the answer, if it was in HTTP.
@@ -93,6 +95,7 @@ fn ask(
 ) -> Discovery {
     let silent = |accepted: bool, error: &io::Error| Discovery {
         accepted,
+        closed: !accepted && error.kind() == io::ErrorKind::ConnectionRefused,
         untrusted: is_untrusted(error),
         silence: Some(match error.kind() {
             io::ErrorKind::TimedOut | io::ErrorKind::WouldBlock => {
@@ -215,4 +218,32 @@ fn clock_identity() -> Option<String> {
 /// [`clock_identity`] as a reflector tells it.
 pub(crate) fn told_identity() -> Arc<str> {
     clock_identity().map_or_else(|| "unknown".into(), Into::into)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpListener;
+
+    use super::*;
+
+    #[test]
+    fn a_port_at_which_nobody_listens_is_closed_and_one_that_says_nothing_is_not() {
+        // An address of its own: nobody else takes the port when it is free again.
+        let listener = TcpListener::bind("127.86.2.1:0").expect("loopback has a free port");
+        let address = listener.local_addr().expect("it is bound");
+        let asking = Asking {
+            tls_version: TlsVersion::Any,
+            trust: Trust::Public,
+            patience: Span::from_millis(100),
+            site: None,
+        };
+        let said = || {
+            let target = Target::parse(&format!("http://{address}")).expect("a target");
+            let said = discover(&target, address, &asking).expect("no namespace to enter");
+            (said.accepted, said.closed)
+        };
+        assert_eq!(said(), (true, false));
+        drop(listener);
+        assert_eq!(said(), (false, true));
+    }
 }

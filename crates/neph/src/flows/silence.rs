@@ -73,7 +73,7 @@ impl Silence {
                 let knocked = knock(endpoint.address, PATIENCE, self.site.as_ref());
                 knocked.is_ok_and(|knocked| knocked == Knocked::Refused)
             }
-            _ => !said.accepted && said.silence.as_deref().is_some_and(is_refusal),
+            _ => said.closed,
         };
         sentence(endpoint, self.found(is_free, &said, elsewhere()))
     }
@@ -102,10 +102,6 @@ impl Silence {
         let said = target.map(|target| discover(&target, address, &asking));
         said.ok().and_then(Result::ok).unwrap_or_default()
     }
-}
-
-fn is_refusal(silence: &str) -> bool {
-    silence.to_ascii_lowercase().contains("refused")
 }
 
 /// What to do about it.
