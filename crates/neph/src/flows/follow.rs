@@ -48,6 +48,7 @@ impl Wanted {
 #[derive(Debug)]
 struct Known {
     route: FlowRoute,
+    at: Instant<Own>,
     is_current: bool,
 }
 
@@ -57,6 +58,9 @@ pub(super) struct Verdict {
     pub(super) change: PathChange,
     /// Whether the flow met other routers than before.
     pub(super) others: bool,
+    /// When the route before was found. A move since then that was not told is in the comparison too:
+    /// one in the first messages of a flow, whose level is not settled.
+    pub(super) before: Instant<Own>,
     /// The change was taken back while the trace ran.
     pub(super) is_withdrawn: bool,
 }
@@ -188,22 +192,26 @@ impl Follow {
         }
         let after = Known {
             route: route.clone(),
+            at,
             is_current: true,
         };
         let before = self.known.insert(wanted.lane, after);
-        let before = before
-            .filter(|known| known.is_current && known.route.source_port == route.source_port)
-            .map(|known| known.route);
-        let others = before.as_ref().and_then(|before| differs(before, &route));
-        let verdict = wanted.change.zip(others).map(|(change, others)| Verdict {
+        let before =
+            before.filter(|known| known.is_current && known.route.source_port == route.source_port);
+        let others = before
+            .as_ref()
+            .and_then(|before| differs(&before.route, &route));
+        let verdict = wanted.change.zip(others).zip(before.as_ref());
+        let verdict = verdict.map(|((change, others), before)| Verdict {
             change,
             others,
+            before: before.at,
             is_withdrawn: wanted.is_withdrawn,
         });
         let change = wanted.change.filter(|_| !wanted.is_withdrawn);
         let change = change.map(|change| TracedChange {
             at: change.at,
-            before: before.as_ref().map(|before| before.hash),
+            before: before.as_ref().map(|before| before.route.hash),
             others,
         });
         Some(Traced {
@@ -290,7 +298,7 @@ mod tests {
         follow.begin(&[9]);
         let traced = |follow: &mut Follow, hop: u8| {
             let wanted = follow.waiting.pop_front().expect("wanted");
-            let moment = Instant::from_nanos(50);
+            let moment = Instant::from_nanos(50 + i64::from(hop));
             let found = follow.keep(wanted, route(9, &[hop]), moment);
             found.expect("it is of the path that the flow is on")
         };
@@ -308,6 +316,7 @@ mod tests {
         let third = traced(&mut follow, 2);
         let verdict = third.verdict.expect("two routes");
         assert_eq!((verdict.change, verdict.others), (change(3), true));
+        assert_eq!(verdict.before, second.route.at, "when it was there last");
         let told = third.route.change.expect("it follows a change");
         assert_eq!(told.before, Some(second.route.route.hash));
     }

@@ -109,13 +109,14 @@ impl<'a> Tell<'a> {
         match self.args.format {
             Format::Text if !self.args.quiet => {
                 let port = change.source_port;
-                let word = words::traced(verdict);
+                let word = words::traced(verdict, &self.clock);
                 writeln!(self.out, "              port {port:<5}  {word}")?;
             }
             Format::Ndjson if !self.args.quiet => {
                 let mut value = json::change(fleet, &change, &self.clock);
                 value["type"] = "traced".into();
                 value["withdrawn"] = verdict.is_withdrawn.into();
+                value["before_unix_ns"] = self.clock.unix_nanos(verdict.before).into();
                 writeln!(self.out, "{value}")?;
             }
             _ => {}

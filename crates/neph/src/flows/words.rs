@@ -58,14 +58,19 @@ pub(super) fn news(fleet: &Fleet, news: &PathNews, clock: &Clock) -> String {
     line.trim_end().to_owned()
 }
 
-/// What a trace says of a change.
-pub(super) const fn traced(verdict: &Verdict) -> &'static str {
-    match (verdict.others, verdict.is_withdrawn) {
-        (true, false) => "other routers than before",
-        (false, false) => "the same routers",
-        (true, true) => "other routers than before; the change was withdrawn",
-        (false, true) => "the same routers; the change was withdrawn",
-    }
+/// What a trace says of a change, against the route that was found when.
+pub(super) fn traced(verdict: &Verdict, clock: &Clock) -> String {
+    let word = if verdict.others {
+        "other routers than at"
+    } else {
+        "the same routers as at"
+    };
+    let end = if verdict.is_withdrawn {
+        "; the change was withdrawn"
+    } else {
+        ""
+    };
+    format!("{word} {}{end}", moment(verdict.before, clock))
 }
 
 /// The time of the day in UTC, to a thousandth of a second.
