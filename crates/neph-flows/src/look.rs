@@ -8,7 +8,7 @@ use crate::digest::{Known, KnownCrowd};
 use crate::fairness::{Bin, over_flows};
 use crate::latency::Latency;
 use crate::pair::{Bimodality, Inflation, PairView, ShareBin};
-use crate::persistence::{Counted, Stay, curve, ended_within, stays};
+use crate::persistence::{Counted, Stay, lasted, stays};
 use crate::settings::Settings;
 use crate::spectrum::{Frame, spectrum};
 use crate::sweep::{Levels, Sweep};
@@ -157,12 +157,14 @@ fn tell_stays(
         }
         stays
     };
-    let of_class = of(Counted::OfClass);
-    view.between = curve(&of(Counted::Each), bin);
-    view.leave_soon = ended_within(&of_class, soon, bin);
-    view.persistence = curve(&of_class, bin);
-    view.persistence_forward = curve(&of(Counted::Forward), bin);
-    view.persistence_reverse = curve(&of(Counted::Reverse), bin);
+    let told = |counted: Counted| lasted(&of(counted), (bin, soon));
+    let curve = |counted: Counted| told(counted).map(|lasted| lasted.curve);
+    view.between = curve(Counted::Each);
+    let of_class = told(Counted::OfClass);
+    view.leave_soon = of_class.as_ref().and_then(|lasted| lasted.soon);
+    view.persistence = of_class.map(|lasted| lasted.curve);
+    view.persistence_forward = curve(Counted::Forward);
+    view.persistence_reverse = curve(Counted::Reverse);
 }
 
 /// The changes of one flow, out of all that are sorted by lane, port and time.

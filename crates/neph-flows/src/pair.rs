@@ -39,7 +39,7 @@ pub struct PairView {
     /// The same, of changes of the way back alone.
     pub persistence_reverse: Option<Curve>,
     /// Of the flows that came to a class, the share that left it again within
-    /// [`Settings::soon`](crate::Settings).
+    /// [`Settings::soon`](crate::Settings): what `persistence` says of that time.
     pub leave_soon: Option<Share>,
     /// Moves away from each class against its share of time, in the order of the classes.
     pub moved: Vec<Moved>,
@@ -141,7 +141,7 @@ pub struct Share {
     pub n: u64,
     /// How many cases that have nothing to do with each other these are worth in the interval.
     pub cases: f64,
-    /// Hits of n, 0 to 1.
+    /// Hits of n, 0 to 1; where not all were watched to their end, Kaplan and Meier's.
     pub share: f64,
     /// Lower end of the interval.
     pub low: f64,

@@ -41,11 +41,32 @@ pub(crate) fn share_worth(hits: u64, n: u64, cases: f64) -> Option<Share> {
 impl Share {
     /// The share of all that these are shares of, such as the blocks of a campaign; `None` of none.
     pub fn together(shares: impl IntoIterator<Item = Self>) -> Option<Self> {
-        let sum = shares.into_iter().fold((0, 0, 0.0), |sum, one| {
-            (sum.0 + one.hits, sum.1 + one.n, sum.2 + one.cases)
-        });
-        share_worth(sum.0, sum.1, sum.2)
+        let (mut hits, mut n, mut cases, mut sum) = (0, 0, 0.0, 0.0);
+        for one in shares {
+            hits += one.hits;
+            n += one.n;
+            cases += one.cases;
+            #[expect(clippy::cast_precision_loss, reason = "a count")]
+            let weight = one.n as f64;
+            sum += one.share * weight;
+        }
+        #[expect(clippy::cast_precision_loss, reason = "a count")]
+        let share = (n > 0).then(|| (sum / n as f64).clamp(0.0, 1.0))?;
+        let (low, high) = wilson(share, cases);
+        Some(Self {
+            hits,
+            n,
+            cases,
+            share,
+            low,
+            high,
+        })
     }
+}
+
+/// Wilson's interval of a share of so many cases; of hardly any nothing is known.
+pub(crate) fn wilson(share: f64, cases: f64) -> (f64, f64) {
+    share_interval(share, cases).map_or((0.0, 1.0), |interval| (interval.low, interval.high))
 }
 
 /// Cases by the time at which they happened: hits, and all.

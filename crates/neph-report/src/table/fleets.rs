@@ -43,7 +43,7 @@ const KINDS: [Kind; 7] = [
         name: "flow-persistence",
         title: "Persistence",
         columns: &PERSISTENCE,
-        note: "Kaplan-Meier with Greenwood's 95 % interval; what had not ended with the measurement is censored. Empty medians: more than half lasted longer than was watched. Within: to the nearest interval between two messages of a flow.",
+        note: "Kaplan-Meier with 95 % intervals, in which what many flows did at once is one event; what had not ended with the measurement is censored. Empty medians: more than half lasted longer than was watched. Within: to the nearest interval between two messages of a flow.",
         rows: persistence,
     },
     Kind {

@@ -1,0 +1,222 @@
+use super::*;
+use crate::world::World;
+use crate::{Digest, Settings};
+use neph_model::FleetMessage;
+
+fn curve(stays: &[Stay], bin: Span) -> Option<Curve> {
+    lasted(stays, (bin, Span::from_secs(10))).map(|lasted| lasted.curve)
+}
+
+const BIN: Span = Span::from_secs(20);
+
+fn at(seconds: i64) -> Instant<Own> {
+    Instant::from_nanos(seconds * 1_000_000_000)
+}
+
+fn stay(seconds: i64, ended: bool) -> Stay {
+    Stay {
+        from: at(0),
+        length: Span::from_secs(seconds),
+        ended,
+    }
+}
+
+/// The 21 children who took 6-MP (Freireich et al. 1963), weeks in remission; survival as every
+/// textbook has it (Kalbfleisch and Prentice; Kleinbaum, table 2.1).
+#[test]
+fn the_textbooks_curve_comes_out() {
+    let relapsed = [6, 6, 6, 7, 10, 13, 16, 22, 23].map(|weeks| stay(weeks, true));
+    let censored = [6, 9, 10, 11, 17, 19, 20, 25, 32, 32, 34, 35].map(|weeks| stay(weeks, false));
+    let all: Vec<Stay> = relapsed.into_iter().chain(censored).collect();
+    let curve = curve(&all, BIN).unwrap();
+    assert_eq!((curve.n, curve.ended), (21, 9));
+    let at = |weeks| curve.at(Span::from_secs(weeks)).unwrap().surviving;
+    for (weeks, survival) in [
+        (6, 0.857),
+        (7, 0.807),
+        (10, 0.753),
+        (13, 0.690),
+        (16, 0.627),
+        (22, 0.538),
+        (23, 0.448),
+    ] {
+        assert!(
+            (at(weeks) - survival).abs() < 5e-4,
+            "{weeks}: {}",
+            at(weeks)
+        );
+    }
+    assert_eq!(curve.median(), Some(Span::from_secs(23)));
+    // R, survival 3.5: survfit(Surv(time, status) ~ 1, conf.type = "log-log") gives 0.620, 0.952
+    // for the sixth week. Two blocks of time say less than that.
+    let six = curve.at(Span::from_secs(6)).unwrap();
+    assert!(six.low < 0.620 && six.high > 0.952, "{six:?}");
+}
+
+/// 200 flows that each leave when they like, and 200 that leave together: a reshuffle each 40 s
+/// moves all of them.
+#[test]
+fn what_many_flows_do_together_is_less_certain_than_what_each_does_alone() {
+    let mut random = neph_stats::Random::new(3);
+    let (mut alone, mut together) = (Vec::new(), Vec::new());
+    for round in 0..30 {
+        for _ in 0..200 {
+            let from = at(40 * round) + Span::from_nanos(to_nanos(40.0 * random.unit()));
+            let length = Span::from_nanos(to_nanos(-30.0 * (1.0 - random.unit()).ln()));
+            alone.push(one(from, length));
+        }
+        let length = Span::from_secs(if random.unit() < 0.5 { 20 } else { 40 });
+        together.extend([one(at(40 * round), length); 200]);
+    }
+    let width = |stays: &[Stay], seconds: i64| {
+        let point = curve(stays, BIN)
+            .unwrap()
+            .at(Span::from_secs(seconds))
+            .unwrap();
+        (point.surviving, point.high - point.low)
+    };
+    // A share of 6000 independent cases is known to 1.3 points each way; one of 30 to 18.
+    let (share, apart) = width(&alone, 20);
+    assert!((share - (-20.0_f64 / 30.0).exp()).abs() < 0.03, "{share}");
+    assert!(apart > 0.02 && apart < 0.06, "{apart}");
+    let (_, joint) = width(&together, 20);
+    assert!(joint > 0.25 && joint < 0.60, "{joint}");
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "a test's times")]
+fn to_nanos(seconds: f64) -> i64 {
+    (seconds * 1e9) as i64
+}
+
+fn one(from: Instant<Own>, length: Span) -> Stay {
+    Stay {
+        from,
+        length,
+        ended: true,
+    }
+}
+
+#[test]
+fn one_event_says_nothing_of_how_often_there_are_such() {
+    let moved = [one(at(0), Span::from_secs(30)); 384];
+    let stayed = [stay(60, false); 100];
+    let both: Vec<Stay> = moved.into_iter().chain(stayed).collect();
+    let point = curve(&both, BIN).unwrap().at(Span::from_secs(30)).unwrap();
+    assert!(point.low < 1e-9 && point.high > 1.0 - 1e-9, "{point:?}");
+    // 384 flows that came together are one case.
+    let share = lasted(&both[..384], (BIN, Span::from_secs(40)));
+    let share = share.unwrap().soon.unwrap();
+    assert_eq!((share.hits, share.n), (384, 384));
+    assert!(share.low < 0.3, "{share:?}");
+}
+
+#[test]
+fn where_nothing_ended_time_says_how_sure_that_is() {
+    let stays: Vec<Stay> = (0..100).map(|_| stay(60, false)).collect();
+    let curve = curve(&stays, BIN).unwrap();
+    let point = curve.at(Span::from_secs(30)).unwrap();
+    // Three blocks of 20 s: 3 / (3 + 3.84).
+    assert!((point.low - 0.4385).abs() < 1e-3, "{point:?}");
+    assert!((point.surviving - 1.0).abs() < 1e-12);
+}
+
+/// The network moves flows every 10 s, three of four each time; messages leave up to 4 ms late.
+#[test]
+fn what_ends_at_the_very_moment_has_ended_within_it() {
+    let world = World {
+        reshuffle: 10,
+        ..World::default()
+    };
+    let mut digest = Digest::new(&world.fleet(), Settings::default()).unwrap();
+    world.messages(&world.truth(), |message| {
+        let late = Span::from_millis(i64::from(message.seq * 7 % 5));
+        let sent = message.sent + late;
+        digest.push(&FleetMessage { sent, ..*message });
+    });
+    digest.finish();
+    let view = digest.view();
+    let left = view.pairs[0].leave_soon.unwrap().share;
+    assert!((0.7..0.8).contains(&left), "{left}");
+    let curve = view.pairs[0].between.as_ref().unwrap();
+    let moved = 1.0 - curve.at(view.soon()).unwrap().surviving;
+    assert!((0.7..0.8).contains(&moved), "{moved}");
+}
+
+#[test]
+fn a_change_of_both_ways_is_none_of_one_way_alone() {
+    let counts = |counted: Counted, way| counted.counts((Some(0), Some(1)), way);
+    let ways = [Direction::Forward, Direction::Reverse, Direction::Both].map(Some);
+    assert_eq!(
+        ways.map(|way| counts(Counted::Forward, way)),
+        [true, false, false]
+    );
+    assert_eq!(
+        ways.map(|way| counts(Counted::Reverse, way)),
+        [false, true, false]
+    );
+    assert_eq!(ways.map(|way| counts(Counted::Each, way)), [true; 3]);
+}
+
+/// Live and from a store the same messages have other clocks.
+#[test]
+fn when_a_clock_began_says_nothing_of_shares() {
+    let told = |seconds: i64| {
+        let world = World::default();
+        let mut digest = Digest::new(&world.fleet(), Settings::default()).unwrap();
+        world.messages(&world.truth(), |message| {
+            let sent = message.sent + Span::from_secs(seconds);
+            digest.push(&FleetMessage { sent, ..*message });
+        });
+        digest.finish();
+        let pair = digest.view().pairs.remove(0);
+        (pair.leave_soon, pair.persistence, pair.between, pair.moved)
+    };
+    assert!(told(0).0.is_some());
+    assert_eq!(told(0), told(13));
+}
+
+/// Of five, one leaves while all are watched; one was not watched for longer than that.
+#[test]
+fn what_is_told_of_a_time_is_what_the_curve_says_of_it() {
+    let stays = [
+        stay(3, true),
+        stay(5, false),
+        stay(8, true),
+        stay(60, false),
+        stay(100, false),
+    ];
+    let soon = Span::from_secs(10);
+    let all = lasted(&stays, (BIN, soon)).unwrap();
+    let (share, point) = (all.soon.unwrap(), all.curve.at(soon).unwrap());
+    // 4/5 of 2/3.
+    assert!((share.share - (1.0 - 8.0 / 15.0)).abs() < 1e-9, "{share:?}");
+    assert_eq!((share.hits, share.n), (2, 5));
+    assert_eq!(
+        (share.share, share.low, share.high),
+        (1.0 - point.surviving, 1.0 - point.high, 1.0 - point.low)
+    );
+    assert_eq!(
+        lasted(&stays, (BIN, Span::from_secs(101))).unwrap().soon,
+        None
+    );
+}
+
+#[test]
+fn before_anything_ended_blocks_of_time_say_how_sure_that_is() {
+    let stays = [stay(30, true), stay(60, false)];
+    let share = lasted(&stays, (BIN, Span::from_secs(10)))
+        .unwrap()
+        .soon
+        .unwrap();
+    // Three blocks of 20 s: 3.84 / (3 + 3.84).
+    assert!((share.share, share.low) == (0.0, 0.0) && (share.high - 0.5615).abs() < 1e-3);
+}
+
+#[test]
+fn a_long_curve_is_thinned_and_keeps_its_end() {
+    let stays: Vec<Stay> = (1..=10_000).map(|seconds| stay(seconds, true)).collect();
+    let curve = curve(&stays, BIN).unwrap();
+    assert!(curve.points.len() <= POINTS + 2);
+    assert!(curve.points.last().unwrap().surviving.abs() < 1e-9);
+    assert!(lasted(&[], (BIN, BIN)).is_none());
+}
