@@ -8,7 +8,7 @@ use unicode_width::UnicodeWidthStr;
 
 use crate::axis::{Limits, Scale, Spacing, Spread, choose, count, level, millis, percent};
 use crate::figure::Latencies;
-use crate::findings::{Finding, FindingKind, findings_beside};
+use crate::findings::{Finding, FindingKind, compared, findings_beside};
 use crate::{CampaignData, Diagnoses, PlotSettings};
 
 /// Numbers beside the box: median, p99, n and loss.
@@ -43,7 +43,8 @@ pub fn text(
 
 /// What was measured, what stands out most beside the causes that were told, what was flagged.
 pub fn conclusion(data: &CampaignData, settings: &PlotSettings, told: &Diagnoses) -> Vec<Finding> {
-    let found = findings_beside(data, settings, &told.causes);
+    let fleets = compared(data, settings);
+    let found = findings_beside(data, settings, (&told.causes, &fleets));
     [
         FindingKind::Measured,
         FindingKind::StandsOut,

@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 
 use crate::error::ReportError;
 use crate::figure::draw;
-use crate::findings::findings_beside;
+use crate::findings::{compared, findings_beside};
 use crate::page::{Contents, page};
 use crate::scene::{pdf, png, svg};
-use crate::table::{summary, tables};
+use crate::table::{summary, tables_with};
 use crate::{CampaignData, Diagnoses, Figure, PlotSettings};
 
 /// PNG pixels per CSS pixel: 192 dots per inch.
@@ -27,10 +27,11 @@ pub fn write_report(
     told: &Diagnoses,
     folder: &Path,
 ) -> Result<Vec<PathBuf>, ReportError> {
-    let found = findings_beside(data, settings, &told.causes);
+    let fleets = compared(data, settings);
+    let found = findings_beside(data, settings, (&told.causes, &fleets));
     let figures = draw(data, settings);
     let rows = summary(data, settings);
-    let tables = tables(data, settings);
+    let tables = tables_with(data, settings, &fleets);
     let places = (make(folder.join("figures"))?, make(folder.join("tables"))?);
     let html = page(&Contents {
         data,

@@ -80,14 +80,14 @@ impl Finding {
 
 /// Everything worth saying about a campaign, in the order of the report.
 pub fn findings(data: &CampaignData, settings: &PlotSettings) -> Vec<Finding> {
-    findings_beside(data, settings, &[])
+    findings_beside(data, settings, (&[], &compared(data, settings)))
 }
 
-/// What is worth saying beside diagnoses, which say the rest.
+/// What is worth saying beside diagnoses, which say the rest; fleets are compared already.
 pub(crate) fn findings_beside(
     data: &CampaignData,
     settings: &PlotSettings,
-    causes: &[Diagnosis],
+    (causes, fleets): (&[Diagnosis], &[Against]),
 ) -> Vec<Finding> {
     let mut found = measured::findings(data, settings);
     found.extend(dominant::findings(data, settings));
@@ -98,7 +98,7 @@ pub(crate) fn findings_beside(
     found.extend(equivalence::findings(data, settings));
     found.extend(intervals::findings(data, settings, causes));
     // What a plan was made to compare comes before what each of the compared is alone.
-    found.extend(fleet_levels::findings(data, settings));
+    found.extend(fleet_levels::findings(fleets));
     found.extend(fleets::findings(data, settings));
     found.extend(loss::findings(data, settings));
     found.extend(throughput::findings(data, settings));

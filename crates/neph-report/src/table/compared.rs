@@ -4,8 +4,7 @@ use neph_flows::Measure;
 use neph_stats::{Interval, Level, Verdict};
 
 use super::cells::{Cell, Column, Table};
-use crate::findings::{Against, Compared, compared};
-use crate::{CampaignData, PlotSettings};
+use crate::findings::{Against, Compared};
 
 const COLUMNS: [&str; 17] = [
     "fleets",
@@ -30,8 +29,7 @@ const COLUMNS: [&str; 17] = [
 const NOTE: &str = "The unit is the experiment: a value of each, n experiments of the level and n_against of what it is held against. shift: level minus against (Hodges and Lehmann) with its 95 % interval, which takes 6 blocks. p: Wilcoxon's signed ranks where both were measured in the same blocks, else Mann and Whitney's test; p_holm: corrected for all rows of this table. A verdict takes p_holm of 0.05 at most and a shift of at least what matters: 5 % of the median of path changes, five percentage points of inflation and unfairness, which are shares here (0.05).";
 
 /// A row for each measure of each level beside the first; none where nothing is compared.
-pub(super) fn table(data: &CampaignData, settings: &PlotSettings) -> Table {
-    let all = compared(data, settings);
+pub(super) fn table(all: &[Against]) -> Table {
     let rows = all
         .iter()
         .flat_map(|against| against.compared.iter().map(move |one| row(against, one)));

@@ -17,16 +17,26 @@ pub use layers::Layer;
 pub use summary::{LossCell, QuantileCell, SummaryRow, summary};
 pub(crate) use summary::{QUANTILES, notes};
 
+use crate::findings::{self, Against};
 use crate::{CampaignData, PlotSettings};
 
 /// Every table of a report, in its order. Tables that have nothing to tell are left out.
 pub fn tables(data: &CampaignData, settings: &PlotSettings) -> Vec<Table> {
+    tables_with(data, settings, &findings::compared(data, settings))
+}
+
+/// The same, where fleets are compared already.
+pub(crate) fn tables_with(
+    data: &CampaignData,
+    settings: &PlotSettings,
+    fleets_compared: &[Against],
+) -> Vec<Table> {
     let rows = summary(data, settings);
     [
         summary::table(&rows),
         throughput::table(data, settings),
         routes::table(data, settings),
-        compared::table(data, settings),
+        compared::table(fleets_compared),
     ]
     .into_iter()
     .chain(fleets::tables(data, settings))

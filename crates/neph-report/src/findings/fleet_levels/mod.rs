@@ -16,11 +16,9 @@ pub(crate) use compared::{Against, Compared, compared};
 use super::compare::{IMMEASURABLY, blocks_needed, interval_in_words, told_by};
 use super::{Finding, FindingKind, plural, real};
 use crate::axis::{count, signed};
-use crate::{CampaignData, PlotSettings};
 
 /// For each group of scenarios, a sentence for each level beside the first.
-pub(super) fn findings(data: &CampaignData, settings: &PlotSettings) -> Vec<Finding> {
-    let all = compared(data, settings);
+pub(super) fn findings(all: &[Against]) -> Vec<Finding> {
     let together = all.iter().map(|one| one.compared.len()).sum();
     let told = all.iter().filter_map(|one| one.sentence(together));
     told.collect()
