@@ -56,6 +56,7 @@ fn one(pair: &Pooled<'_>) -> Finding {
         ));
     }
     text.push('.');
+    text.push_str(&ports(pair));
     let finding = Finding::new(FindingKind::StandsOut, "flows", text);
     evidence(finding.about(&pair.pair.endpoint_name()), pair)
 }
@@ -81,6 +82,17 @@ fn classes(pair: &Pooled<'_>) -> String {
         millis(highest.millis_f64()),
         percent(inflation)
     )
+}
+
+/// ` Source ports advised at the end of the last block: 1030, 1041.`
+fn ports(pair: &Pooled<'_>) -> String {
+    let when = match (pair.ports.as_slice(), pair.blocks) {
+        ([], _) => return String::new(),
+        (_, 1) => "at the end",
+        _ => "at the end of the last block",
+    };
+    let named: Vec<String> = pair.ports.iter().map(u16::to_string).collect();
+    format!(" Source ports advised {when}: {}.", named.join(", "))
 }
 
 fn evidence(finding: Finding, pair: &Pooled<'_>) -> Finding {

@@ -328,6 +328,8 @@ fn a_pair_in_two_blocks_is_one_pair() {
     assert_eq!(told.len(), 1, "{told:?}");
     assert!(told[0].starts_with("oregon-virginia: 8 flows"), "{told:?}");
     assert!(told[0].contains("median over 2 blocks") && told[0].contains("8 path changes in all"));
+    let advised = "Source ports advised at the end of the last block: 10006, ";
+    assert!(told[0].contains(advised), "{told:?}");
 }
 
 #[test]

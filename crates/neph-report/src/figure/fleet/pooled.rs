@@ -1,7 +1,7 @@
 //! A pair over all of its blocks: sums of what was counted, medians of what was compared. Owns no
 //! curves, which are never mixed.
 
-use neph_flows::{PairView, Share};
+use neph_flows::{Counsel, PairView, Share};
 use neph_model::Span;
 use neph_stats::{Sorted, rough_quantile};
 
@@ -33,6 +33,15 @@ pub(crate) struct Pooled<'a> {
     pub(crate) left_soon: Option<Share>,
     /// How soon that is.
     pub(crate) soon: Span,
+    /// The source ports that are advised at the end of its last block; none where none are.
+    pub(crate) ports: Vec<u16>,
+}
+
+fn ports(pair: &Pair<'_>) -> Vec<u16> {
+    match pair.advice().map(|advice| &advice.counsel) {
+        Some(Counsel::Given(guide)) => guide.ports.iter().map(|port| port.port).collect(),
+        Some(Counsel::Refused { .. }) | None => Vec::new(),
+    }
 }
 
 impl<'a> Pooled<'a> {
@@ -75,6 +84,7 @@ impl<'a> Pooled<'a> {
             forgotten: known().any(|one| one.forgotten.is_some()),
             left_soon: Share::together(known().filter_map(|one| one.leave_soon)),
             soon: pair.view.settings.soon,
+            ports: blocks.last().map_or_else(Vec::new, |last| ports(last)),
         })
     }
 }
