@@ -4,6 +4,7 @@ mod documents;
 mod remarks;
 mod target;
 mod text;
+mod theory;
 mod waiting;
 
 use std::fs::File;

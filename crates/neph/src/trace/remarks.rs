@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use neph_model::{Diamond, FlowRoute, FlowTrace, ReadBy, TraceEnd};
 
+use super::theory::flows_needed;
 use crate::counted::counted;
 
 /// Sentences, one a line.
@@ -19,10 +20,17 @@ pub(super) fn remarks(told: &FlowTrace, drawn: &Diamond, confidence: f64) -> Vec
             "There may be more paths: the flows are too few to rule that out with {percent} % \
              confidence. Allow more with --most-flows."
         )),
-        None => {}
+        None => remarks.extend(given(drawn, confidence)),
     }
     remarks.extend(ends(&told.routes));
     remarks.extend(wandering(&told.routes));
+    if drawn.paths.len() > 1 {
+        remarks.push(
+            "A path is the way there; replies come back by any way, so that the round trips of \
+             one path may hold several."
+                .to_owned(),
+        );
+    }
     if drawn.hops.len() > 1 {
         remarks.push(
             "Routers answer when they have time: round trips before the last hop are upper \
@@ -39,6 +47,20 @@ pub(super) fn remarks(told: &FlowTrace, drawn: &Diamond, confidence: f64) -> Vec
         );
     }
     remarks
+}
+
+/// What so many given flows leave open. Who asks for one flow asks for its path.
+fn given(drawn: &Diamond, confidence: f64) -> Option<String> {
+    let needed = flows_needed(drawn, confidence);
+    (drawn.flows > 1 && needed > drawn.flows).then(|| {
+        format!(
+            "There may be more paths than these {} flows take: to rule that out with {} % \
+             confidence takes at least {needed}. Without --source-port and --flows as many are \
+             traced as it takes.",
+            drawn.flows,
+            100.0 * confidence
+        )
+    })
 }
 
 /// Why flows ended before the destination.

@@ -303,6 +303,33 @@ PATH              ";
     }
 
     #[test]
+    fn given_flows_that_are_too_few_for_all_paths_say_so_and_how_many_it_takes() {
+        let over = |middle: &[u8], times: u16| -> String {
+            let middles = middle.iter().cycle().zip(1..=times);
+            let routes = middles.map(|(via, port)| route(port, &[1, *via, 9], TraceEnd::Reached));
+            shown(routes.collect(), None)
+        };
+        // By the table of the theory: 8 behind a router with one next hop, 15 with two, 21, 28.
+        let parted = over(&[10, 11], 4);
+        let both = "more paths than these 4 flows take: to rule that out with 99 % confidence \
+                    takes at least 16.";
+        assert!(parted.contains(both), "8 behind each of two: {parted}");
+        assert!(parted.contains("replies come back by any way"), "{parted}");
+        let alone = over(&[10], 5);
+        assert!(alone.contains("takes at least 8."), "{alone}");
+        assert!(!alone.contains("replies come back by any way"), "{alone}");
+        for enough in [over(&[10], 8), over(&[10, 11], 16), over(&[10], 1)] {
+            assert!(!enough.contains("more paths"), "{enough}");
+        }
+        // A hole where others of the same distance answer says nothing of who is there.
+        let mut routes: Vec<FlowRoute> = (1..=8)
+            .map(|port| route(port, &[1, 10, 9], TraceEnd::Reached))
+            .collect();
+        routes.push(route(9, &[1, 0, 9], TraceEnd::Reached));
+        assert!(!shown(routes, None).contains("more paths"));
+    }
+
+    #[test]
     fn flows_that_end_early_say_why() {
         let at = addr(1);
         for (end, part) in [

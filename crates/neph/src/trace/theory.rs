@@ -1,0 +1,39 @@
+//! How many flows theory asks for, to know all paths behind the routers that given flows met. The
+//! rule is the one by which a trace chooses how many flows it takes (docs/commands/trace.md).
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
+
+use neph_model::Diamond;
+use neph_stats::flows_to_rule_out;
+
+/// A router, by its distance and address; distance 0 is ourselves.
+type Router = (u8, Option<IpAddr>);
+
+/// The least number of flows that rule out a further next hop behind each router with this
+/// confidence, if further ones spread over the routers as these did; at least as many as there are.
+/// Where anybody answers at a distance, flows that got no answer there tell nothing of it.
+pub(super) fn flows_needed(drawn: &Diamond, confidence: f64) -> u32 {
+    let answering: BTreeSet<u8> = drawn
+        .hops
+        .iter()
+        .filter(|hop| hop.nodes.iter().any(|node| node.address.is_some()))
+        .map(|hop| hop.ttl)
+        .collect();
+    let told = |ttl: u8, address: Option<IpAddr>| address.is_some() || !answering.contains(&ttl);
+    let mut routers: BTreeMap<Router, (u32, BTreeSet<IpAddr>)> = BTreeMap::new();
+    for link in &drawn.links {
+        if told(link.ttl, link.from) && told(link.ttl + 1, link.to) {
+            let (flows, next) = routers.entry((link.ttl, link.from)).or_default();
+            *flows += link.flows;
+            next.extend(link.to);
+        }
+    }
+    let needed = routers.values().filter_map(|(flows, next)| {
+        let known = u32::try_from(next.len().max(1)).ok()?;
+        let needed = flows_to_rule_out(known, confidence)?;
+        let spread = u64::from(needed) * u64::from(drawn.flows);
+        u32::try_from(spread.div_ceil(u64::from((*flows).max(1)))).ok()
+    });
+    needed.max().unwrap_or(0).max(drawn.flows)
+}
