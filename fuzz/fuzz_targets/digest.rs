@@ -110,6 +110,7 @@ fn messages(bytes: &[u8]) -> Vec<FleetMessage> {
                 }),
                 ttl: Some(64),
                 copies: noise & 1,
+                answer: None,
             }),
         };
         let lane = u32::from(who) % (LANES + 1);

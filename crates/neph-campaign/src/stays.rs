@@ -62,6 +62,7 @@ mod tests {
             at_peer,
             ttl: None,
             copies: 0,
+            answer: None,
         };
         (0..times).for_each(|_| stays.reply(&reply));
     }

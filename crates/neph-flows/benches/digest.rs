@@ -173,6 +173,7 @@ impl Stream {
             }),
             ttl: Some(60 - u8::try_from(flow.path).unwrap()),
             copies: u8::from(fate == 999),
+            answer: None,
         };
         let known = if is_lost { TIMEOUT } else { round_trip };
         flow.told = flow.told.max(sent + known);

@@ -282,6 +282,7 @@ mod tests {
                 }),
                 ttl: None,
                 copies: 0,
+                answer: None,
             })
         });
         FleetMessage {

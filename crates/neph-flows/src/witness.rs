@@ -220,6 +220,7 @@ mod tests {
                 }),
                 ttl: Some(ttl),
                 copies: 0,
+                answer: None,
             }),
         }
     }

@@ -181,6 +181,7 @@ pub(crate) fn message(lane: u32, seq: u32, sent: i64, round_trip: i64) -> FleetM
             }),
             ttl: Some(60),
             copies: 0,
+            answer: None,
         }),
     }
 }

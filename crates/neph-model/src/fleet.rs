@@ -8,7 +8,7 @@ use std::net::SocketAddr;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Instant, Own, Peer, ProbeKind, Span};
+use crate::{Instant, Own, Peer, ProbeKind, Span, SynAnswer};
 
 /// A place in a fleet, counted from 0. It holds one flow at a time: where flows are renewed, a lane
 /// holds one after the other, each with a source port of its own.
@@ -128,6 +128,9 @@ pub struct FleetReply {
     pub ttl: Option<u8>,
     /// How many more replies to the same request came (until the message was told).
     pub copies: u8,
+    /// What was said to a TCP SYN; other requests have no such answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answer: Option<SynAnswer>,
 }
 
 impl FleetReply {
@@ -212,6 +215,7 @@ mod tests {
             }),
             ttl: Some(63),
             copies: 0,
+            answer: None,
         };
         assert_eq!(reply.network(), Span::from_micros(800));
     }

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{FlowIndex, Ledger, Marks, Seq, TcpState};
+use crate::{FlowIndex, Ledger, Marks, Seq, SynAnswer, TcpState};
 
 /// How a message ended. Loss is an outcome, never a zero or a missing row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -47,6 +47,8 @@ pub struct Message {
     pub duplicates: u16,
     /// The reply came after the reply of a later message (RFC 4737).
     pub reordered: bool,
+    /// What was said to a TCP SYN; other requests have no such answer.
+    pub answer: Option<SynAnswer>,
     /// The connection's state when the request's last byte left.
     pub tcp_at_send: Option<TcpState>,
     /// The connection's state when the request's last byte was acknowledged.
@@ -65,6 +67,7 @@ impl Message {
             connection: 0,
             duplicates: 0,
             reordered: false,
+            answer: None,
             tcp_at_send: None,
             tcp_at_ack: None,
         }

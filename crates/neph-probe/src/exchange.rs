@@ -7,7 +7,7 @@
 use std::collections::VecDeque;
 
 use neph_model::{
-    FlowIndex, Instant, Marks, Message, Outcome, Own, Peer, Seq, Span, Tally, TcpState,
+    FlowIndex, Instant, Marks, Message, Outcome, Own, Peer, Seq, Span, SynAnswer, Tally, TcpState,
 };
 use neph_wire::marks::PeerMarks as WireMarks;
 
@@ -186,6 +186,7 @@ impl Exchange {
         }
         entry.message.reordered = reordered;
         self.tally.reordered += u64::from(reordered);
+        entry.message.answer = reply.answer;
         entry.message.marks.nic_rx = reply.nic_rx;
         entry.message.marks.app_recv = Some(reply.app_recv);
         if let Some(marks) = &reply.marks {
@@ -388,6 +389,8 @@ pub(crate) struct Reply {
     pub(crate) app_recv: Instant<Own>,
     /// The reflector's marks, if the peer is one.
     pub(crate) marks: Option<WireMarks>,
+    /// Of a SYN.
+    pub(crate) answer: Option<SynAnswer>,
 }
 
 #[cfg(test)]

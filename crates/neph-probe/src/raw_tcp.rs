@@ -3,8 +3,10 @@
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
+use neph_model::SynAnswer;
 use neph_sys::stamp::Family;
 use neph_wire::ip::parse_ip;
+use neph_wire::syn::Verdict;
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 
 /// Whether such sockets can be had.
@@ -63,6 +65,14 @@ pub(crate) const fn family(address: SocketAddr) -> Family {
     match address {
         SocketAddr::V4(_) => Family::V4,
         SocketAddr::V6(_) => Family::V6,
+    }
+}
+
+/// What a segment says to a SYN, in the words of measurements.
+pub(crate) const fn answer(verdict: Verdict) -> SynAnswer {
+    match verdict {
+        Verdict::Accepted => SynAnswer::SynAck,
+        Verdict::Refused => SynAnswer::Rst,
     }
 }
 

@@ -72,6 +72,7 @@ fn message(number: u64, (lanes, gap): (u64, i64), noise: &mut Noise) -> FleetMes
         }),
         ttl: Some(64),
         copies: 0,
+        answer: None,
     };
     FleetMessage {
         lane: Lane(u32::try_from(lane).unwrap()),

@@ -3,7 +3,8 @@
 use neph_model::{
     AtPeer, CampaignId, Event, EventKind, Experiment, ExperimentId, FleetMessage, FleetOutcome,
     FleetReply, Flow, FlowIndex, FlowRole, HostFacts, Instant, Lane, Load, Marks, Message, Outcome,
-    ProbeKind, Provenance, ReadBy, Sample, ScenarioId, Seq, SeriesName, Span, TcpState, Wall,
+    ProbeKind, Provenance, ReadBy, Sample, ScenarioId, Seq, SeriesName, Span, SynAnswer, TcpState,
+    Wall,
 };
 use proptest::option;
 use proptest::prelude::*;
@@ -75,16 +76,23 @@ pub(crate) fn provenance(experiment: ExperimentId) -> Provenance {
 /// Any message at all.
 pub(crate) fn any_message() -> impl Strategy<Value = Message> {
     let identity = (any::<u32>(), any::<u64>(), 0..3_u8, any::<u32>());
-    let counts = (any::<u16>(), any::<bool>());
+    let counts = (any::<u16>(), any::<bool>(), any_answer());
     let times = prop::collection::vec(option::of(any::<i64>()), 14);
     let tcp = (option::of(any_tcp_state()), option::of(any_tcp_state()));
     (identity, counts, any::<i64>(), times, tcp).prop_map(
-        |((flow, seq, outcome, connection), (duplicates, reordered), intended, times, tcp)| {
+        |(
+            (flow, seq, outcome, connection),
+            (duplicates, reordered, answer),
+            intended,
+            times,
+            tcp,
+        )| {
             let mut message = Message::new(FlowIndex(flow), Seq(seq), marks_of(intended, &times));
             message.outcome = [Outcome::Reply, Outcome::Lost, Outcome::Failed][outcome as usize];
             message.connection = connection;
             message.duplicates = duplicates;
             message.reordered = reordered;
+            message.answer = answer;
             message.peer_wall_offset = times[13];
             (message.tcp_at_send, message.tcp_at_ack) = tcp;
             message
@@ -142,6 +150,7 @@ pub(crate) fn fleet_message(lane: u32, seq: u32, second: i64) -> FleetMessage {
             }),
             ttl: Some(63),
             copies: 1,
+            answer: None,
         }),
     }
 }
@@ -162,6 +171,11 @@ pub(crate) fn any_fleet_message() -> impl Strategy<Value = FleetMessage> {
     )
 }
 
+/// Any answer to a SYN, and none.
+fn any_answer() -> impl Strategy<Value = Option<SynAnswer>> {
+    option::of(prop_oneof![Just(SynAnswer::SynAck), Just(SynAnswer::Rst)])
+}
+
 fn any_fleet_outcome() -> impl Strategy<Value = FleetOutcome> {
     let told = (any::<u8>(), option::of(any::<u8>()), any::<bool>());
     let peer = (
@@ -175,8 +189,8 @@ fn any_fleet_outcome() -> impl Strategy<Value = FleetOutcome> {
         count,
         ttl,
     });
-    let reply = (any::<i64>(), option::of(at_peer), told).prop_map(
-        |(round_trip, at_peer, (copies, ttl, by_kernel))| {
+    let reply = (any::<i64>(), option::of(at_peer), told, any_answer()).prop_map(
+        |(round_trip, at_peer, (copies, ttl, by_kernel), answer)| {
             FleetOutcome::Reply(FleetReply {
                 round_trip: Span::from_nanos(round_trip),
                 read_by: if by_kernel {
@@ -187,6 +201,7 @@ fn any_fleet_outcome() -> impl Strategy<Value = FleetOutcome> {
                 at_peer,
                 ttl,
                 copies,
+                answer,
             })
         },
     );

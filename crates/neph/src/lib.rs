@@ -29,6 +29,7 @@ mod shipped;
 mod show;
 mod sink;
 mod site;
+mod syn_answers;
 mod telling;
 mod topology;
 mod trace;

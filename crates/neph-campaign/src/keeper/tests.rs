@@ -92,6 +92,7 @@ fn replied() -> FleetOutcome {
         at_peer: None,
         ttl: None,
         copies: 0,
+        answer: None,
     })
 }
 

@@ -42,6 +42,7 @@ fn run(every: i64, fates: &[Fate]) -> FlowTally {
                     }),
                     ttl: None,
                     copies: 0,
+                    answer: None,
                 })
             }
         };

@@ -245,6 +245,7 @@ impl Told<'_> {
             }),
             ttl: None,
             copies: 0,
+            answer: None,
         }
     }
 }

@@ -94,6 +94,7 @@ impl Codec for Icmp {
         Some(Answer {
             seq: echo.seq()?,
             marks: None,
+            said: None,
         })
     }
 }

@@ -9,7 +9,7 @@ pub(crate) mod udp;
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd};
 
-use neph_model::{ProbeKind, Wall};
+use neph_model::{ProbeKind, SynAnswer, Wall};
 use neph_wire::marks::PeerMarks;
 use socket2::Socket;
 
@@ -23,6 +23,8 @@ use crate::spec::FlowSpec;
 pub(crate) struct Answer {
     pub(crate) seq: u64,
     pub(crate) marks: Option<PeerMarks>,
+    /// Of a SYN.
+    pub(crate) said: Option<SynAnswer>,
 }
 
 /// One kind's datagrams.

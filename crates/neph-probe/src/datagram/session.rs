@@ -113,6 +113,7 @@ impl Session {
             nic_rx: stamp,
             app_recv: at,
             marks: answer.marks,
+            answer: answer.said,
         };
         if let Some(message) = self.book.replied(Seq(answer.seq), &reply) {
             self.notes.push(Note::Reply(*message));

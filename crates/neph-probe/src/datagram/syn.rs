@@ -98,6 +98,7 @@ impl Codec for Syn {
         Some(Answer {
             seq: widen(self.numbers.number(answer.seq), latest),
             marks: None,
+            said: Some(raw_tcp::answer(answer.verdict)),
         })
     }
 

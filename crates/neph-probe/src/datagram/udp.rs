@@ -118,6 +118,7 @@ impl Codec for Udp {
         Some(Answer {
             seq,
             marks: marks_of(&reply, latest),
+            said: None,
         })
     }
 }

@@ -12,6 +12,7 @@ fn reply(now: i64) -> Reply {
         nic_rx: Some(at(now - 1)),
         app_recv: at(now),
         marks: None,
+        answer: None,
     }
 }
 

@@ -10,7 +10,7 @@ use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
 
-use neph_model::{Instant, Lane, Own, Span};
+use neph_model::{Instant, Lane, Own, Span, SynAnswer};
 use neph_sys::epoll::Interest;
 use neph_sys::ppoll::Awaited;
 use neph_sys::tcp;
@@ -181,16 +181,16 @@ fn tell(
     end: End,
     events: &mut Vec<Event>,
 ) {
-    let stamp = match end {
+    let (stamp, answer) = match end {
         End::Accepted(round_trip) => {
             events.push(Event::Departed(Departed { request, at: begun }));
-            Some(begun + round_trip)
+            (Some(begun + round_trip), SynAnswer::SynAck)
         }
-        End::Refused => None,
+        End::Refused => (None, SynAnswer::Rst),
         End::Unknown => return,
     };
     events.push(Event::Replied(Replied {
-        is_refusal: end == End::Refused,
+        answer: Some(answer),
         request,
         stamp,
         read,

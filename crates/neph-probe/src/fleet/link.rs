@@ -170,7 +170,7 @@ impl Link {
                 } => {
                     let stamp = self.stamp(&received).and_then(|stamp| clock.own(stamp));
                     events.push(Event::Replied(Replied {
-                        is_refusal: false,
+                        answer: None,
                         request: self.known(seq),
                         stamp,
                         read: at,

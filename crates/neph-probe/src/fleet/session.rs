@@ -9,7 +9,7 @@ mod slot;
 
 use std::collections::VecDeque;
 
-use neph_model::{FleetMessage, Instant, Lane, Own, ReadBy, Span};
+use neph_model::{FleetMessage, Instant, Lane, Own, ReadBy, Span, SynAnswer};
 
 pub(crate) use event::{Departed, Event, Known, Replied, low};
 use slot::{Arrival, Fate, Slot, Stage, is_unstamped, told};
@@ -205,11 +205,12 @@ impl Session {
             at_peer: replied.at_peer,
             ttl: replied.ttl,
             copies: 0,
+            answer: replied.answer,
         });
         if slot.stage != Stage::Out {
             self.tally.late += 1;
         } else if in_time {
-            self.tally.refused += u64::from(replied.is_refusal);
+            self.tally.refused += u64::from(replied.answer == Some(SynAnswer::Rst));
             self.ripening.push_back((replied.read + RIPENING, number));
         } else {
             self.tally.late += 1;

@@ -174,7 +174,7 @@ impl Shared {
         }
         let answered = self.stamp.answered(bytes)?;
         Some(Replied {
-            is_refusal: false,
+            answer: None,
             request: Known {
                 port,
                 seq: answered.seq,

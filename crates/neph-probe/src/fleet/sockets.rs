@@ -97,7 +97,7 @@ fn read_reply(
     let received = stamp::receive(flow.as_fd(), buffer).ok()?;
     let answered = stamp.answered(&buffer[..received.len])?;
     Some(Event::Replied(Replied {
-        is_refusal: false,
+        answer: None,
         request: Known {
             port: flow.port,
             seq: answered.seq,

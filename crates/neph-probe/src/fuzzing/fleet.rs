@@ -106,7 +106,7 @@ impl World {
                 let known = from_peer & 1 == 0;
                 let replied = |request| {
                     Event::Replied(Replied {
-                        is_refusal: false,
+                        answer: None,
                         request,
                         stamp: known.then_some(at),
                         read: at,

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use neph_model::{Instant, Own, Seq};
+use neph_model::{Instant, Own, Seq, SynAnswer};
 
 use crate::channel::Channel;
 use crate::codec::{Arrival, Codec, Opening, Step};
@@ -31,6 +31,8 @@ pub(super) struct Connection {
     pub(super) since: Instant<Own>,
     /// The message that waits for it to be ready.
     pub(super) pending: Option<Seq>,
+    /// What its SYN is answered with, where that is all that is asked.
+    pub(super) said: SynAnswer,
     /// Messages written and not answered, oldest first.
     pub(super) awaiting: VecDeque<Seq>,
     pub(super) outbox: Outbox,
@@ -67,6 +69,7 @@ impl Connection {
             phase: Phase::Dialling,
             since: now,
             pending: None,
+            said: SynAnswer::SynAck,
             awaiting: VecDeque::new(),
             outbox: Outbox::default(),
             channel,

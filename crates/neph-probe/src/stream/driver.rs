@@ -236,7 +236,7 @@ impl Driver<'_> {
     fn refused(&mut self, number: u32) {
         if let Some(open) = self.sockets.get_mut(&number) {
             open.connected = true;
-            self.session.connected(number, now(), &mut now);
+            self.session.refused(number, now(), &mut now);
         }
     }
 

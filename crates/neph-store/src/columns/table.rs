@@ -1,6 +1,6 @@
 //! The table of columns: name, whether it can be absent, and how a message gives and takes it.
 
-use neph_model::{FlowIndex, Instant, Marks, Message, Outcome, Seq, TcpState};
+use neph_model::{FlowIndex, Instant, Marks, Message, Outcome, Seq, SynAnswer, TcpState};
 
 /// Something that is kept as rows of a table.
 pub(crate) trait Row: Copy + 'static {
@@ -72,6 +72,11 @@ fn put_outcome(message: &mut Message, name: &str) -> bool {
     let outcome = outcome_named(name);
     message.outcome = outcome.unwrap_or(message.outcome);
     outcome.is_some()
+}
+
+fn put_answer(message: &mut Message, name: &str) -> bool {
+    message.answer = SynAnswer::named(name);
+    message.answer.is_some()
 }
 
 pub(crate) const fn required<R>(name: &'static str, cells: Cells<R>) -> Column<R> {
@@ -213,4 +218,8 @@ const COLUMNS: &[Column] = &[
     tcp!("tcp_ack_min_rtt_us", tcp_at_ack, min_rtt_us),
     tcp!("tcp_ack_retransmissions", tcp_at_ack, retransmissions),
     tcp_delivery_rate!("tcp_ack_delivery_rate_bytes_per_s", tcp_at_ack),
+    optional(
+        "answer",
+        Cells::Word(|m| Some(m.answer?.name()), put_answer),
+    ),
 ];

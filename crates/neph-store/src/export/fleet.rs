@@ -79,7 +79,7 @@ pub fn export_fleet_parquet(
 
 #[cfg(test)]
 mod tests {
-    use neph_model::FleetOutcome;
+    use neph_model::{FleetOutcome, SynAnswer};
     use serde_json::{Map, Value};
 
     use super::*;
@@ -90,6 +90,9 @@ mod tests {
     fn messages() -> Vec<FleetMessage> {
         let mut messages: Vec<_> = (0..4).map(|n| fleet_message(n, 7, i64::from(n))).collect();
         messages[2].outcome = FleetOutcome::Lost;
+        if let FleetOutcome::Reply(reply) = &mut messages[3].outcome {
+            reply.answer = Some(SynAnswer::Rst);
+        }
         messages
     }
 
@@ -102,15 +105,15 @@ mod tests {
         let text = String::from_utf8(out).expect("text");
         let lines: Vec<&str> = text.lines().collect();
         assert!(
-            lines[0].ends_with(",ttl,copies,endpoint,network_ns"),
+            lines[0].ends_with(",ttl,copies,answer,endpoint,network_ns"),
             "{}",
             lines[0]
         );
-        let told =
-            "0,40000,7,0,900,reply,850000,kernel,-7,30000,7,64,63,1,\"metro, \"\"east\"\"\",820000";
+        let told = "0,40000,7,0,900,reply,850000,kernel,-7,30000,7,64,63,1,,\"metro, \"\"east\"\"\",820000";
         assert!(lines[1].ends_with(told), "{}", lines[1]);
-        let lost = "2,40000,7,2000000000,900,lost,,,,,,,,,\"metro, \"\"east\"\"\",";
+        let lost = "2,40000,7,2000000000,900,lost,,,,,,,,,,\"metro, \"\"east\"\"\",";
         assert!(lines[3].ends_with(lost), "{}", lines[3]);
+        assert!(lines[4].contains(",63,1,rst,"), "{}", lines[4]);
 
         let mut out = Vec::new();
         export_fleet_jsonl(store.as_ref(), &experiments, &mut out).expect("written");
@@ -123,6 +126,8 @@ mod tests {
         assert_eq!(objects[1]["network_ns"], 820_000);
         assert_eq!(objects[2]["outcome"], "lost");
         assert!(!objects[2].contains_key("network_ns"));
+        assert_eq!(objects[3]["answer"], "rst");
+        assert!(!objects[1].contains_key("answer"));
     }
 
     #[test]

@@ -1,18 +1,24 @@
 //! A message to bytes and back: 58 of them, little-endian. What is absent is zero, and a bit says
 //! that it is absent.
 
-use neph_model::{AtPeer, FleetMessage, FleetOutcome, FleetReply, Instant, Lane, ReadBy, Span};
+use neph_model::{
+    AtPeer, FleetMessage, FleetOutcome, FleetReply, Instant, Lane, ReadBy, Span, SynAnswer,
+};
 
 use crate::bytes::Bytes;
 
 pub(super) const RECORD_BYTES: usize = 58;
 
 const OUTCOME: u8 = 0b11;
+/// The outcome of a SYN's reply that was a RST.
+const REFUSED: u8 = 3;
 const READ_BY_PROGRAM: u8 = 1 << 2;
 const AT_PEER: u8 = 1 << 3;
 const PEER_COUNT: u8 = 1 << 4;
 const PEER_TTL: u8 = 1 << 5;
 const TTL: u8 = 1 << 6;
+/// The reply was a SYN-ACK.
+const ACCEPTED: u8 = 1 << 7;
 
 pub(super) fn encode(message: &FleetMessage, out: &mut Vec<u8>) {
     let reply = message.reply();
@@ -42,6 +48,11 @@ fn bits(message: &FleetMessage) -> u8 {
     let bit = |is: bool, bit: u8| if is { bit } else { 0 };
     bit(reply.read_by == ReadBy::Program, READ_BY_PROGRAM)
         | bit(reply.ttl.is_some(), TTL)
+        | match reply.answer {
+            None => 0,
+            Some(SynAnswer::SynAck) => ACCEPTED,
+            Some(SynAnswer::Rst) => REFUSED,
+        }
         | reply.at_peer.map_or(0, |peer| {
             AT_PEER | bit(peer.count.is_some(), PEER_COUNT) | bit(peer.ttl.is_some(), PEER_TTL)
         })
@@ -57,7 +68,7 @@ pub(super) fn decode(bytes: &[u8; RECORD_BYTES]) -> Option<FleetMessage> {
     let sent = Instant::from_nanos(rest.i64()?);
     let lateness = Span::from_nanos(rest.i64()?);
     let outcome = match flags & OUTCOME {
-        0 => FleetOutcome::Reply(reply(flags, &mut rest)?),
+        0 | REFUSED => FleetOutcome::Reply(reply(flags, &mut rest)?),
         1 => FleetOutcome::Lost,
         2 => FleetOutcome::Failed,
         _ => return None,
@@ -96,5 +107,10 @@ fn reply(flags: u8, rest: &mut Bytes<'_>) -> Option<FleetReply> {
         at_peer: has(AT_PEER).then_some(peer),
         ttl: has(TTL).then_some(ttl),
         copies,
+        answer: if flags & OUTCOME == REFUSED {
+            Some(SynAnswer::Rst)
+        } else {
+            has(ACCEPTED).then_some(SynAnswer::SynAck)
+        },
     })
 }

@@ -1,6 +1,8 @@
 //! The table of a fleet's columns.
 
-use neph_model::{AtPeer, FleetMessage, FleetOutcome, FleetReply, Instant, Lane, ReadBy, Span};
+use neph_model::{
+    AtPeer, FleetMessage, FleetOutcome, FleetReply, Instant, Lane, ReadBy, Span, SynAnswer,
+};
 
 use crate::columns::{Cells, Column, Row, optional, required};
 
@@ -10,6 +12,7 @@ const NO_REPLY_YET: FleetReply = FleetReply {
     at_peer: None,
     ttl: None,
     copies: 0,
+    answer: None,
 };
 
 impl Row for FleetMessage {
@@ -59,6 +62,12 @@ fn put_read_by(message: &mut FleetMessage, name: &str) -> bool {
         .find(|by| read_by(*by) == name);
     put(message, |reply| reply.read_by = by.unwrap_or(reply.read_by));
     by.is_some()
+}
+
+fn put_answer(message: &mut FleetMessage, name: &str) -> bool {
+    let answer = SynAnswer::named(name);
+    put(message, |reply| reply.answer = answer);
+    answer.is_some()
 }
 
 /// Changes the reply; a value beside an outcome that has none is passed over.
@@ -172,5 +181,9 @@ const COLUMNS: &[Column<FleetMessage>] = &[
             |m| Some(u32::from(m.reply()?.copies)),
             |m, value| put(m, |reply| reply.copies = byte(value)),
         ),
+    ),
+    optional(
+        "answer",
+        Cells::Word(|m| Some(m.reply()?.answer?.name()), put_answer),
     ),
 ];

@@ -6,7 +6,9 @@ use neph_model::{
 };
 
 use super::Record;
-use super::encode::{EVENT, MESSAGE, OPTIONAL_TIMES, SAMPLE, TCP_AT_ACK, TCP_AT_SEND};
+use super::encode::{
+    EVENT, MESSAGE, OPTIONAL_TIMES, REORDERED, SAMPLE, TCP_AT_ACK, TCP_AT_SEND, answer_of,
+};
 use crate::bytes::Bytes;
 
 /// One record, if the payload is exactly one.
@@ -27,7 +29,7 @@ fn message(bytes: &mut Bytes<'_>) -> Option<Message> {
     let flow = FlowIndex(bytes.u32()?);
     let seq = Seq(bytes.u64()?);
     let outcome = outcome(bytes.u8()?)?;
-    let reordered = bytes.u8()? != 0;
+    let how = bytes.u8()?;
     let duplicates = bytes.u16()?;
     let connection = bytes.u32()?;
     let intended = bytes.i64()?;
@@ -40,7 +42,8 @@ fn message(bytes: &mut Bytes<'_>) -> Option<Message> {
     let mut message = Message::new(flow, seq, marks(intended, times));
     message.peer_wall_offset = times[13];
     message.outcome = outcome;
-    message.reordered = reordered;
+    message.reordered = how & REORDERED != 0;
+    message.answer = answer_of(how);
     message.duplicates = duplicates;
     message.connection = connection;
     if mask & TCP_AT_SEND != 0 {

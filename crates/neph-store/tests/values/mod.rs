@@ -115,6 +115,7 @@ pub(crate) fn fleet_message(number: u32) -> FleetMessage {
         at_peer: None,
         ttl: None,
         copies: 0,
+        answer: None,
     };
     if number % 2 == 1 {
         reply.at_peer = Some(AtPeer {

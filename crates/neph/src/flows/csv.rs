@@ -1,14 +1,14 @@
 //! Messages as lines of CSV, and the flows as a table.
 
 use neph_flows::FleetView;
-use neph_model::{Fleet, FleetMessage, FleetOutcome, ReadBy, Span};
+use neph_model::{Fleet, FleetMessage, FleetOutcome, ReadBy, Span, SynAnswer};
 
 use super::clock::Clock;
 use crate::sheet::quoted;
 
 /// The first line of the messages.
 pub(super) const HEADING: &str = "endpoint,lane,source_port,seq,sent_ns,sent_unix_ns,late_ns,outcome,\
-round_trip_ns,network_ns,read_by,peer_rx_ns,residence_ns,peer_count,peer_ttl,ttl,copies";
+round_trip_ns,network_ns,read_by,peer_rx_ns,residence_ns,peer_count,peer_ttl,ttl,copies,answer";
 
 /// One message; what is absent is empty.
 pub(super) fn line(fleet: &Fleet, message: &FleetMessage, clock: &Clock) -> String {
@@ -46,6 +46,7 @@ pub(super) fn line(fleet: &Fleet, message: &FleetMessage, clock: &Clock) -> Stri
         told(peer.and_then(|peer| peer.ttl)),
         told(reply.and_then(|reply| reply.ttl)),
         told(reply.map(|reply| reply.copies)),
+        told(reply.and_then(|reply| reply.answer).map(SynAnswer::name)),
     ]);
     cells.join(",")
 }

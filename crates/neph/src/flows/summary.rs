@@ -10,6 +10,7 @@ use super::watch::Watched;
 use super::words::{moment, percent};
 use super::{advice, moves, transfers, unfair};
 use crate::counted::counted;
+use crate::syn_answers;
 
 /// Ports that are shown of a class.
 const SHOWN: usize = 5;
@@ -193,17 +194,7 @@ fn answers(probe: ProbeKind, own: &FleetTally) -> String {
     if probe != ProbeKind::Syn || own.replies == 0 {
         return String::new();
     }
-    let text = match (own.refused, own.replies - own.refused) {
-        (0, 1) => "the answer was a SYN-ACK: somebody listens there".to_owned(),
-        (0, all) => format!("all {all} answers were SYN-ACK: somebody listens there"),
-        (1, 0) => "the answer was a RST: nobody listens there (or a firewall answers)".to_owned(),
-        (all, 0) => {
-            format!("all {all} answers were RST: nobody listens there (or a firewall answers)")
-        }
-        (refused, accepted) => format!(
-            "of the answers {accepted} were SYN-ACK (somebody listens there) and {refused} RST (nobody does, or a firewall answers)"
-        ),
-    };
+    let text = syn_answers::sentence(own.replies - own.refused, own.refused);
     format!("\n{text}\n")
 }
 

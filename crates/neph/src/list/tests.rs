@@ -79,6 +79,7 @@ fn message(seq: u32) -> FleetMessage {
             at_peer: None,
             ttl: None,
             copies: 0,
+            answer: None,
         }),
     }
 }

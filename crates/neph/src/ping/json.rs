@@ -12,6 +12,9 @@ pub(super) fn message(planned: &Planned, message: &Message, anchor: Option<Ancho
     value.insert("flow".into(), planned.spec.name.clone().into());
     value.insert("seq".into(), message.seq.0.into());
     value.insert("outcome".into(), message.outcome.name().into());
+    if let Some(answer) = message.answer {
+        value.insert("answer".into(), answer.name().into());
+    }
     if let Some(anchor) = anchor {
         let wall = anchor.to_wall(message.marks.intended).unix_nanos();
         value.insert("intended_unix_ns".into(), wall.into());
@@ -91,7 +94,7 @@ pub(super) fn csv_heading() -> String {
     let empty = Marks::intended_at(Instant::from_nanos(0));
     let marks: Vec<&str> = each_mark(&empty).iter().map(|(name, _)| *name).collect();
     format!(
-        "flow,seq,outcome,response_ns,service_ns,tcp_ns,network_ns,{},connection,duplicates,reordered,cwnd_segments,retransmissions",
+        "flow,seq,outcome,response_ns,service_ns,tcp_ns,network_ns,{},connection,duplicates,reordered,cwnd_segments,retransmissions,answer",
         marks.join(",")
     )
 }
@@ -125,5 +128,10 @@ pub(super) fn csv(planned: &Planned, message: &Message) -> String {
     let state = message.tcp_at_send;
     cells.push(text(state.map(|state| i64::from(state.cwnd))));
     cells.push(text(state.map(|state| i64::from(state.retransmissions))));
+    cells.push(
+        message
+            .answer
+            .map_or_else(String::new, |answer| answer.name().to_owned()),
+    );
     cells.join(",")
 }

@@ -3,6 +3,7 @@
 use neph_model::{FlowRole, Message, Outcome, ProbeKind, Span, Stage};
 
 use super::flows::Planned;
+use crate::syn_answers;
 
 /// The line above the messages.
 pub(super) fn heading(planned: &Planned) -> String {
@@ -94,6 +95,10 @@ pub(super) fn line(planned: &Planned, message: &Message, icmp: Option<Span>) -> 
         let time = (!told.is_empty()).then(|| told.into_iter().sum());
         line.push_str("  ");
         line.push_str(&cell(time, 11));
+    }
+    if let Some(answer) = message.answer {
+        line.push_str("  ");
+        line.push_str(syn_answers::word(answer));
     }
     if message.duplicates > 0 {
         line.push_str(&format!("  duplicate x{}", message.duplicates));

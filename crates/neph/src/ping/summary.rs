@@ -9,7 +9,7 @@ use super::columns::Column;
 use super::flows::{Found, Planned};
 use super::watch::{Everything, Watched};
 use crate::counted::counted;
-use crate::{awake, version};
+use crate::{awake, syn_answers, version};
 
 /// What a flow is, in a line.
 pub(super) fn title(planned: &Planned) -> String {
@@ -58,6 +58,11 @@ pub(super) fn text(found: &Found, watched: &Everything) -> String {
         text.push_str(&format!("\n--- {} ---\n", planned.spec.target));
         text.push_str(&counts(watched));
         if watched.tally.replies > 0 {
+            if planned.spec.target.kind() == ProbeKind::Syn {
+                let accepted = watched.replied - watched.refused;
+                let said = syn_answers::sentence(accepted, watched.refused);
+                text.push_str(&(said + "\n"));
+            }
             text.push_str(&layers(planned, watched));
             text.push_str(&stages(watched));
             text.push_str(&directions(planned, watched));
@@ -334,6 +339,7 @@ fn flow_json(planned: &Planned, watched: &Watched) -> Value {
         "request_bytes": planned.spec.request_size,
         "response_bytes": planned.spec.response_size,
         "tally": watched.tally,
+        "refused": (planned.spec.target.kind() == ProbeKind::Syn).then_some(watched.refused),
         "response_ns": numbers(Column::Response, lost),
         "service_ns": numbers(Column::Service, lost),
         "tcp_ns": numbers(Column::Tcp, 0),

@@ -5,7 +5,9 @@ use std::sync::mpsc::TryRecvError;
 use std::thread;
 use std::time::Duration;
 
-use neph_model::{ClockOffset, EventKind, FlowRole, Instant, Message, Own, Seq, StageSet, Tally};
+use neph_model::{
+    ClockOffset, EventKind, FlowRole, Instant, Message, Own, Seq, StageSet, SynAnswer, Tally,
+};
 use neph_probe::{Flow, Report, Stop, now};
 
 use super::columns::Column;
@@ -37,6 +39,8 @@ pub(super) struct Watched {
     /// The latest messages, replied to or not.
     pub(super) recent: VecDeque<Message>,
     pub(super) connections: u32,
+    /// Replies that were a RST to our SYN.
+    pub(super) refused: u64,
     /// What the messages prove of the clock offset, kept small.
     pub(super) offset: Option<ClockOffset>,
     bounds: Vec<neph_model::Marks>,
@@ -186,6 +190,7 @@ impl Watched {
         }
         self.bound(message);
         self.replied += 1;
+        self.refused += u64::from(message.answer == Some(SynAnswer::Rst));
         let place = self.place(message.seq);
         for (column, values) in Column::ALL.iter().zip(&mut self.values) {
             #[expect(clippy::cast_precision_loss, reason = "statistics")]

@@ -327,9 +327,13 @@ fn syns_to_an_open_and_a_closed_port_read_differently() {
     let closed = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
     let [at, shut] = [&open, &closed].map(|one| one.local_addr().expect("bound"));
     drop(closed);
-    for (address, told, refused) in [
-        (at, "48 answers were SYN-ACK: somebody listens", 0),
-        (shut, "48 answers were RST: nobody listens", 48),
+    for (address, told, (refused, word)) in [
+        (
+            at,
+            "48 answers were SYN-ACK: somebody listens",
+            (0, "syn-ack"),
+        ),
+        (shut, "48 answers were RST: nobody listens", (48, "rst")),
     ] {
         let target = format!("syn://{address}");
         let ran = few(&target, &[]);
@@ -337,5 +341,10 @@ fn syns_to_an_open_and_a_closed_port_read_differently() {
         let ran = few(&target, &["--format", "json", "--quiet"]);
         let document: Value = serde_json::from_str(&ran.out).expect("one document");
         assert_eq!(document["sender"]["refused"], refused, "{}", ran.out);
+        let ran = few(&target, &["--format", "csv"]);
+        let mut lines = ran.out.lines();
+        assert!(lines.next().is_some_and(|first| first.ends_with(",answer")));
+        let said = lines.filter(|line| line.ends_with(&format!(",{word}")));
+        assert_eq!(said.count(), 48, "{}", ran.out);
     }
 }

@@ -18,12 +18,26 @@ fn powerless() -> Command {
     command
 }
 
+/// Whether each of three lines and the summary tell the answers.
+fn says(ran: &Ran, word: &str, sum: &str) {
+    let lines = ran.out.lines().filter(|line| line.ends_with(word));
+    assert_eq!(lines.count(), 3, "{}{}", ran.out, ran.err);
+    assert!(ran.out.contains(sum), "{}", ran.out);
+}
+
 #[test]
 fn syns_without_privilege_are_connects_and_a_refusal_is_a_reply_too() {
     let closed = TcpListener::bind("127.0.0.1:0").expect("loopback has a free port");
     let shut = closed.local_addr().expect("an address").port();
     drop(closed);
-    for port in [server("hello"), shut] {
+    for (port, word, sum) in [
+        (
+            server("hello"),
+            "open (SYN-ACK)",
+            "all 3 answers were SYN-ACK",
+        ),
+        (shut, "closed (RST)", "all 3 answers were RST"),
+    ] {
         let target = format!("syn://127.0.0.1:{port}");
         let mut command = powerless();
         command.args(["ping", &target, "--no-icmp", "-c", "3", "-i", "60ms"]);
@@ -35,6 +49,13 @@ fn syns_without_privilege_are_connects_and_a_refusal_is_a_reply_too() {
         let why = "no permission to build TCP segments (CAP_NET_RAW)";
         assert!(ran.err.contains(why), "{}", ran.err);
         assert!(ran.out.contains("3 messages, 3 replies"), "{}", ran.out);
+        says(&ran, word, sum);
+        // Where the right is there, of segments of our own making.
+        says(
+            &neph(["ping", &target, "--no-icmp", "-c", "3", "-i", "60ms"]),
+            word,
+            sum,
+        );
     }
 }
 

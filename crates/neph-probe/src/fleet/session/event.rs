@@ -1,6 +1,6 @@
 //! What a carrier tells a session.
 
-use neph_model::{AtPeer, Instant, Own};
+use neph_model::{AtPeer, Instant, Own, SynAnswer};
 
 /// What became of a request, as its carrier learnt it.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -37,8 +37,8 @@ pub(crate) struct Replied {
     pub(crate) read: Instant<Own>,
     pub(crate) ttl: Option<u8>,
     pub(crate) at_peer: Option<AtPeer>,
-    /// A RST: nobody listens there.
-    pub(crate) is_refusal: bool,
+    /// Of a SYN.
+    pub(crate) answer: Option<SynAnswer>,
 }
 
 #[expect(

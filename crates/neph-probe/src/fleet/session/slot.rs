@@ -1,7 +1,7 @@
 //! A message under way, as small as it can be, and the message that is told of it.
 
 use neph_model::{
-    AtPeer, FleetMessage, FleetOutcome, FleetReply, Instant, Lane, Own, ReadBy, Span,
+    AtPeer, FleetMessage, FleetOutcome, FleetReply, Instant, Lane, Own, ReadBy, Span, SynAnswer,
 };
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,6 +43,7 @@ pub(super) struct Arrival {
     pub(super) at_peer: Option<AtPeer>,
     pub(super) ttl: Option<u8>,
     pub(super) copies: u8,
+    pub(super) answer: Option<SynAnswer>,
 }
 
 /// A request was not at the peer for longer than its round trip took: a peer that says so has set
@@ -63,6 +64,7 @@ pub(super) fn told(lane: Lane, slot: &Slot) -> FleetMessage {
                 .filter(|peer| peer.residence <= arrival.at - sent),
             ttl: arrival.ttl,
             copies: arrival.copies,
+            answer: arrival.answer,
         }),
     };
     FleetMessage {
@@ -99,6 +101,7 @@ mod tests {
                 }),
                 ttl: None,
                 copies: 0,
+                answer: None,
             };
             let slot = Slot {
                 sent: Instant::from_nanos(0),

@@ -208,7 +208,7 @@ impl World {
 
 fn reply(request: Known, arrives: i64) -> Event {
     Event::Replied(Replied {
-        is_refusal: false,
+        answer: None,
         request,
         stamp: Some(at(arrives)),
         read: at(arrives),

@@ -1,6 +1,6 @@
 //! The lives of a session's connections: dialled, ready, replied on, lost.
 
-use neph_model::{EventKind, Instant, Own, Seq};
+use neph_model::{EventKind, Instant, Own, ProbeKind, Seq, SynAnswer};
 
 use super::{Closing, FIRST_PAUSE, LAST_PAUSE, Session};
 use crate::channel::Channel;
@@ -81,6 +81,19 @@ impl Session {
         self.happen(number, None, &mut clock, |connection, tell| {
             connection.connected(tell);
         });
+    }
+
+    /// The attempt was refused at `at`, and that is an answer: all that was wanted to know.
+    pub(crate) fn refused(
+        &mut self,
+        number: u32,
+        at: Instant<Own>,
+        clock: &mut dyn FnMut() -> Instant<Own>,
+    ) {
+        if let Some(connection) = self.connections.get_mut(&number) {
+            connection.said = SynAnswer::Rst;
+        }
+        self.connected(number, at, clock);
     }
 
     /// Bytes came; `stamp` is when the kernel received the last of them.
@@ -173,6 +186,7 @@ impl Session {
                     nic_rx: stamp.filter(|_| ends_the_batch),
                     app_recv: at,
                     marks,
+                    answer: None,
                 };
                 self.reply(number, seq, &reply);
             }
@@ -192,6 +206,7 @@ impl Session {
             return;
         };
         connection.since = at;
+        let said = connection.said;
         let Some(seq) = connection.pending.take() else {
             return;
         };
@@ -200,6 +215,7 @@ impl Session {
                 nic_rx: None,
                 app_recv: at,
                 marks: None,
+                answer: (self.spec.target.kind() == ProbeKind::Syn).then_some(said),
             };
             return self.reply(number, seq, &reply);
         }

@@ -31,6 +31,7 @@ pub(crate) fn messages(world: &World) -> Vec<FleetMessage> {
                 }),
                 ttl: Some(60),
                 copies: 0,
+                answer: None,
             };
             found.push(FleetMessage {
                 lane: flow.lane,
