@@ -4,7 +4,7 @@
 use std::thread;
 use std::time::Duration;
 
-use neph_model::{FlowIndex, FlowRole, HostFacts, Load, Span, Wall, Warning};
+use neph_model::{FlowIndex, FlowRole, HostFacts, Load, ProbeKind, Span, Wall, Warning};
 use neph_probe::{FleetRun, Flow as Running, ProbeError, Stop};
 use neph_store::{Recorder, StoreError};
 
@@ -17,7 +17,7 @@ use crate::carrier::{Carried, CarryError, Ending, ExperimentOrder, Part, Progres
 /// How often what the flows told is taken in, recorded and shown.
 const TICK: Duration = Duration::from_millis(50);
 
-/// How long a fleet that nobody answers runs at least: the kernel looks for a neighbour for 3 s, and
+/// How long a fleet, or a single UDP flow, that nobody answers runs at least: the kernel looks for a neighbour for 3 s, and
 /// routes that have just changed settle within it.
 const HOPE: Span = Span::from_secs(5);
 
@@ -134,10 +134,14 @@ impl<'a> Course<'a> {
         }
     }
 
-    /// What nobody answered at its beginning would be worth nothing at its end.
+    /// What nobody answered at its beginning would be worth nothing at its end. Of a single flow that
+    /// is asked only where nobody had to say before who they are.
     fn is_hopeless(&self) -> bool {
-        let lanes = self.ready.fleet.as_ref().map(|spec| spec.fleet.lanes);
-        lanes.is_some_and(|lanes| self.intake.is_unheard(lanes))
+        let flows = match &self.ready.fleet {
+            Some(spec) => Some(spec.fleet.lanes),
+            None => (self.ready.specs[0].target.kind() == ProbeKind::Udp).then_some(1),
+        };
+        flows.is_some_and(|flows| self.intake.is_unheard(flows))
             && neph_probe::now() - self.ready.origin.at >= HOPE
     }
 

@@ -8,8 +8,8 @@ use std::net::SocketAddr;
 use std::sync::mpsc::{Receiver, TryRecvError};
 
 use neph_model::{
-    Anchor, Event, EventKind, FleetMessage, Flow, FlowIndex, Instant, Lane, Marks, Message, Own,
-    ProbeKind, Sample, SeriesName, Span, Tally, Warning,
+    Anchor, Event, EventKind, FleetMessage, Flow, FlowIndex, Instant, Lane, Marks, Message,
+    Outcome, Own, ProbeKind, Sample, SeriesName, Span, Tally, Warning,
 };
 use neph_probe::{FleetTally, ProbeError, Report};
 use neph_store::{Recorder, StoreError};
@@ -34,7 +34,7 @@ pub(crate) struct Intake {
     clock_steps: u32,
     main: Tally,
     fleet: Option<FleetTally>,
-    /// Of the fleet's messages so far.
+    /// Of the messages of the main flow, or of the fleet in its place, so far.
     so_far: SoFar,
     /// The source port of the latest flow of each lane that is to be traced.
     ports: BTreeMap<Lane, u16>,
@@ -93,6 +93,9 @@ impl Intake {
     fn one(&mut self, report: Report, flow: FlowIndex) {
         match report {
             Report::Message(mut message) => {
+                if flow.0 == 0 {
+                    self.so_far.take(message.outcome == Outcome::Reply);
+                }
                 message.marks = since(self.origin.at, message.marks);
                 self.messages.push(message);
             }

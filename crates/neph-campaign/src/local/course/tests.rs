@@ -33,10 +33,20 @@ fn a_fleet_ends_with_its_course_also_where_that_never_ran() {
 }
 
 #[test]
-fn a_fleet_that_nobody_answers_is_given_up_long_before_its_schedule_ends() {
+fn a_fleet_and_a_single_flow_that_nobody_answers_are_given_up_long_before_their_schedules_end() {
     let silent = UdpSocket::bind("127.0.0.1:0").expect("a port");
-    let address = silent.local_addr().expect("bound");
-    let mut order = fleet_order(&format!("udp://{address}"));
+    let url = format!("udp://{}", silent.local_addr().expect("bound"));
+    let fleet = fleet_order(&url);
+    let mut alone = fleet.clone();
+    for name in ["flows", "renewal"] {
+        alone.scenario.parameters.remove(name);
+    }
+    for order in [fleet, alone] {
+        given_up(order);
+    }
+}
+
+fn given_up(mut order: ExperimentOrder) {
     // More than half an hour.
     order.scenario.messages = 100_000;
     let mut ready = flows::ready(&order, None).expect("silence is an answer for UDP");

@@ -10,13 +10,21 @@ use super::Intake;
 /// Fewer messages without a reply say nothing, however few flows there are.
 const LEAST: u64 = 16;
 
-/// How a fleet fares while it runs.
+/// How the main flow, or the fleet in its place, fares while it runs.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct SoFar {
     /// Messages that ended, in whatever way.
     ended: u64,
     /// Somebody replied to one of them.
     answered: bool,
+}
+
+impl SoFar {
+    /// A message of a single flow has ended.
+    pub(super) const fn take(&mut self, answered: bool) {
+        self.ended += 1;
+        self.answered |= answered;
+    }
 }
 
 impl Intake {
@@ -83,7 +91,7 @@ impl Intake {
         }
     }
 
-    /// Whether each of the fleet's flows had its chance, and nobody replied to any.
+    /// Whether each of so many flows had its chance, and nobody replied to any.
     pub(crate) const fn is_unheard(&self, flows: u32) -> bool {
         let enough = if flows as u64 > LEAST {
             flows as u64
