@@ -32,6 +32,7 @@ pub use carrier::{
 };
 pub use keeper::{FleetKeeper, FleetKept, Keeping};
 pub use local::caps::refusal_warnings;
+pub use local::fleet::check_files;
 pub use local::{Ground, LinkCount, LocalCarrier};
 pub use meter::{Figures, kept_fleet};
 pub use observer::{News, Nobody, Observer};

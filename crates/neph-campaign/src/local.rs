@@ -5,7 +5,7 @@
 
 pub(crate) mod caps;
 mod course;
-mod fleet;
+pub(crate) mod fleet;
 mod flows;
 pub(crate) mod intake;
 mod links;
@@ -16,7 +16,9 @@ use std::fmt::Display;
 use std::net::SocketAddr;
 
 use neph_model::{BitRate, ExperimentId, HostFacts, Throughput, Traceroute};
-use neph_probe::{IpVersion, Iperf3Spec, Place, ProbeError, Stop, Target, Transfer, UploadSpec};
+use neph_probe::{
+    IpVersion, Iperf3Spec, Place, ProbeError, Stop, Target, Transfer, UploadSpec, allot_files,
+};
 
 use crate::carrier::{
     Carried, Carrier, CarryError, ExperimentOrder, Part, Prepared, Progress, ThroughputOrder,
@@ -121,6 +123,14 @@ impl Carrier for LocalCarrier {
             return orders.iter().map(fail).collect();
         }
         let mut asked: Vec<_> = orders.iter().map(|order| self.ask(order)).collect();
+        let fleets = asked
+            .iter_mut()
+            .flatten()
+            .filter_map(|one| one.fleet.as_mut());
+        if let Err(error) = allot_files(&mut fleets.collect::<Vec<_>>()) {
+            let fail = |_| Err(failed("begin the fleets", &error));
+            return orders.iter().map(fail).collect();
+        }
         // All begin at one moment, however long it took to ask each who is there.
         let origin = neph_probe::anchor();
         for ready in asked.iter_mut().flatten() {

@@ -73,6 +73,7 @@ fn spec(address: &str, lanes: u32, micros: i64, seconds: i64) -> Result<FleetSpe
         key: None,
         priority: Priority::Auto,
         site: None,
+        sharing: None,
     })
 }
 

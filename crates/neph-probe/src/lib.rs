@@ -48,7 +48,7 @@ mod vigil;
 pub use bulk::{UploadSpec, upload};
 pub use discover::{Asking, Discovery, discover};
 pub use error::ProbeError;
-pub use fleet::{FleetReport, FleetRun, FleetSpec, FleetTally, Sharing};
+pub use fleet::{FleetReport, FleetRun, FleetSpec, FleetTally, Sharing, allot_files, check_files};
 pub use flow::Flow;
 pub use iperf3::{Iperf3Spec, iperf3};
 pub use kinds::{KINDS, LONGEST_WS_PING, Scheme, most_payload};

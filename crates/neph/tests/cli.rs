@@ -7,6 +7,8 @@ mod cues;
 mod diagnoses;
 #[path = "cli/edges.rs"]
 mod edges;
+#[path = "cli/files.rs"]
+mod files;
 #[path = "cli/fleets.rs"]
 mod fleets;
 #[path = "cli/kept.rs"]

@@ -37,6 +37,7 @@ fn spec() -> FleetSpec {
         key: None,
         priority: Priority::Normal,
         site: None,
+        sharing: None,
     }
 }
 

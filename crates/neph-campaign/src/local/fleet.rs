@@ -1,12 +1,16 @@
 //! From an order to the fleet that it asks for in the place of a main flow.
 
+use std::collections::BTreeMap;
+
 use neph_model::{Criteria, Fleet, FleetEndpoint, ProbeKind, Scenario, Span};
-use neph_probe::{FleetSpec, FlowSpec, SYNS_A_SECOND_EACH};
+use neph_probe::{FleetSpec, FlowSpec, ProbeError, SYNS_A_SECOND_EACH};
 use neph_text::parse_duration;
 
 use super::failed;
 use crate::carrier::{CarryError, ExperimentOrder};
-use crate::plan::MOST_FLEET_MESSAGES_A_SECOND;
+use crate::expand;
+use crate::plan::{MOST_FLEET_MESSAGES_A_SECOND, Plan};
+use crate::together::groups;
 
 /// The fleet of an order whose scenario has one; `main` is the same scenario as a single flow.
 pub(super) fn fleet(
@@ -14,26 +18,15 @@ pub(super) fn fleet(
     main: &FlowSpec,
 ) -> Result<Option<FleetSpec>, CarryError> {
     let scenario = &order.scenario;
-    let Some(lanes) = scenario.flows() else {
+    let endpoint = FleetEndpoint {
+        name: main.name.clone(),
+        address: main.address,
+    };
+    let Some(fleet) = flows_of(scenario, order.timeout, vec![endpoint])? else {
         return Ok(None);
     };
-    let renewal = scenario.parameters.get("renewal");
-    let renewal = renewal
-        .map(|text| parse_duration(text).map(Span::from_nanos))
-        .transpose()
-        .map_err(|fault| failed("read how long a flow lives", format!("{fault:?}")))?;
     Ok(Some(FleetSpec {
-        fleet: Fleet {
-            probe: main.target.kind(),
-            lanes,
-            endpoints: vec![FleetEndpoint {
-                name: main.name.clone(),
-                address: main.address,
-            }],
-            interval: scenario.interval,
-            renewal,
-            criteria: Some(Criteria::after(order.timeout)),
-        },
+        fleet,
         count: Some(scenario.messages),
         request_size: main.request_size,
         timeout: main.timeout,
@@ -42,7 +35,52 @@ pub(super) fn fleet(
         key: main.key.clone(),
         priority: main.priority,
         site: main.site.clone(),
+        sharing: None,
     }))
+}
+
+/// What the fleet of a scenario that has one consists of.
+fn flows_of(
+    scenario: &Scenario,
+    timeout: Span,
+    endpoints: Vec<FleetEndpoint>,
+) -> Result<Option<Fleet>, CarryError> {
+    let Some(lanes) = scenario.flows() else {
+        return Ok(None);
+    };
+    let renewal = scenario.parameters.get("renewal");
+    let renewal = renewal
+        .map(|text| parse_duration(text).map(Span::from_nanos))
+        .transpose()
+        .map_err(|fault| failed("read how long a flow lives", format!("{fault:?}")))?;
+    Ok(Some(Fleet {
+        probe: scenario.probe,
+        lanes,
+        endpoints,
+        interval: scenario.interval,
+        renewal,
+        criteria: Some(Criteria::after(timeout)),
+    }))
+}
+
+/// Whether this process may open the files of all fleets that a plan runs at the same time.
+///
+/// # Errors
+/// Where it may not: a sentence with the remedy.
+pub fn check_files(plan: &Plan) -> Result<(), ProbeError> {
+    let scenarios = expand::scenarios(plan);
+    let mut together: BTreeMap<u32, Vec<Fleet>> = BTreeMap::new();
+    for (scenario, group) in scenarios.iter().zip(groups(plan, &scenarios)) {
+        // A lifetime that cannot be read is told when the plan is read.
+        if let Ok(Some(fleet)) = flows_of(scenario, plan.timeout, Vec::new()) {
+            together.entry(group).or_default().push(fleet);
+        }
+    }
+    for fleets in together.values() {
+        let fleets: Vec<_> = fleets.iter().map(|fleet| (fleet, plan.timeout)).collect();
+        neph_probe::check_files(&fleets)?;
+    }
+    Ok(())
 }
 
 /// Messages a second that the sender never exceeds, also when it catches up after a stall.

@@ -7,6 +7,7 @@ mod blocks;
 mod connect;
 mod driver;
 mod established;
+mod files;
 mod flows;
 mod gaps;
 mod held;
@@ -28,5 +29,6 @@ mod watched;
 #[cfg(test)]
 pub(crate) use blocks::Blocks;
 pub(crate) use blocks::take_bound;
+pub use files::{allot_files, check_files};
 pub use run::FleetRun;
 pub use spec::{FleetReport, FleetSpec, FleetTally, Sharing};

@@ -31,6 +31,8 @@ pub struct FleetSpec {
     pub priority: Priority,
     /// The place (a lab's site) to send from; `None` is where we are.
     pub site: Option<Place>,
+    /// How UDP flows are to share files; `None`: as there are files for this fleet alone.
+    pub sharing: Option<Sharing>,
 }
 
 impl FleetSpec {

@@ -33,6 +33,7 @@ pub(crate) fn fleet(address: SocketAddr, lanes: u32, count: u64) -> FleetSpec {
         key: None,
         priority: Priority::Normal,
         site: None,
+        sharing: None,
     }
 }
 

@@ -114,6 +114,7 @@ pub(crate) fn carry_out(
 ) -> Result<Outcome, Failure> {
     let stop = interrupt::stop_on_ctrl_c()?;
     stage::check_rights(&read.plan)?;
+    neph_campaign::check_files(&read.plan).map_err(Failure::usage)?;
     let mut store = settings.workspace.write()?;
     store.recover().map_err(Failure::refused)?;
     let season = match earlier {

@@ -50,6 +50,7 @@ pub(super) fn spec(args: &Args) -> Result<FleetSpec, Failure> {
         key: args.stamp_key.as_ref().map(Secret::bytes),
         priority: args.priority(),
         site: args.place(),
+        sharing: None,
     };
     if spec.rate() > f64::from(spec.rate_cap) {
         return Err(Failure::Usage(format!(

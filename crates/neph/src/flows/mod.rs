@@ -22,7 +22,7 @@ use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, ValueEnum};
 use neph_model::{Criteria, Span};
-use neph_probe::{Place, Priority};
+use neph_probe::{Place, Priority, check_files};
 
 use crate::awake::AwakeChoice;
 use crate::exit::{Failure, Outcome};
@@ -190,6 +190,7 @@ impl Args {
 pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     args.check()?;
     let spec = fleet::spec(args)?;
+    check_files(&[(&spec.fleet, spec.timeout)]).map_err(Failure::usage)?;
     let stop = interrupt::stop_on_ctrl_c()?;
     transfers::check(args, &spec, &stop)?;
     let _awake = args.awake.keep();

@@ -69,6 +69,7 @@ fn fleet_of_syns(lab: &TwoSites, address: SocketAddr) -> FleetSpec {
         key: None,
         priority: Priority::Auto,
         site: flow.site,
+        sharing: None,
     }
 }
 

@@ -30,6 +30,7 @@ fn spec(address: SocketAddr, renewal: Option<Span>) -> FleetSpec {
         key: None,
         priority: Priority::Normal,
         site: None,
+        sharing: None,
     }
 }
 

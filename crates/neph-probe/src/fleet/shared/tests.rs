@@ -34,6 +34,7 @@ fn spec(endpoints: &[SocketAddr], lanes: u32, count: u64) -> FleetSpec {
         key: None,
         priority: Priority::Normal,
         site: None,
+        sharing: None,
     }
 }
 

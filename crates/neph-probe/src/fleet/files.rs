@@ -1,0 +1,195 @@
+//! Whether fleets that run at the same time may open the files of their flows, and which of them do
+//! without. Owns how many files a fleet needs; opens none.
+
+use neph_model::{Fleet, ProbeKind, Span};
+use neph_sys::files;
+
+use super::spec::{FleetSpec, Sharing};
+use crate::ProbeError;
+use crate::raw_tcp;
+
+/// Files that a fleet needs beside those of its flows.
+const OWN: u64 = 8;
+/// Files that are left to the rest of this process.
+const SPARE: u64 = 56;
+
+impl FleetSpec {
+    /// The files that it opens where each of its flows has one: for those that live, for those that
+    /// are over but still take late replies, and a few of its own.
+    pub fn files_needed(&self) -> u64 {
+        needed(&self.fleet, self.timeout)
+    }
+}
+
+fn needed(fleet: &Fleet, timeout: Span) -> u64 {
+    let lanes = u64::from(fleet.lanes);
+    let leaving = fleet.renewal.map_or(0, |renewal| {
+        let timeout = timeout.nanos().max(0).unsigned_abs();
+        let renewal = renewal.nanos().max(fleet.interval.nanos()).max(1);
+        lanes * timeout.div_ceil(renewal.unsigned_abs())
+    });
+    lanes + leaving + OWN
+}
+
+/// Whether its flows can do without a file each, here and now.
+fn can_share(fleet: &Fleet) -> bool {
+    matches!(fleet.probe, ProbeKind::Udp | ProbeKind::Syn) && raw_tcp::is_permitted()
+}
+
+/// How many more files this process can open.
+fn left() -> u64 {
+    files::raise_limit().unwrap_or(u64::MAX)
+}
+
+/// Whether there is a file for each of this fleet's flows, with no other fleet in mind.
+pub(super) fn has_files(spec: &FleetSpec) -> Result<(), ProbeError> {
+    Demand::of(&[(&spec.fleet, spec.timeout)]).held_against(left())
+}
+
+/// Whether this process may open the files of fleets that are to run at the same time; each with the
+/// time after which its messages are lost.
+///
+/// # Errors
+/// [`ProbeError::Fleet`] where it may not, with how many flows it may have and what to do.
+pub fn check_files(together: &[(&Fleet, Span)]) -> Result<(), ProbeError> {
+    let own = together.iter().filter(|one| !can_share(one.0)).copied();
+    Demand::of(&own.collect::<Vec<_>>()).held_against(left())
+}
+
+/// Decides how fleets that begin at the same time share the files of this process, as none of them
+/// knows of the others: where there are too few for a file each, those that can do without do so.
+///
+/// # Errors
+/// As [`check_files`].
+pub fn allot_files(together: &mut [&mut FleetSpec]) -> Result<(), ProbeError> {
+    let all: u64 = together.iter().map(|spec| spec.files_needed()).sum();
+    if all + SPARE <= left() {
+        return Ok(());
+    }
+    let fleets: Vec<_> = together.iter().map(|s| (&s.fleet, s.timeout)).collect();
+    check_files(&fleets)?;
+    for spec in together {
+        spec.sharing = can_share(&spec.fleet).then_some(Sharing::OneForAll);
+    }
+    Ok(())
+}
+
+/// What flows need that have a file each.
+#[derive(Clone, Copy, Debug)]
+struct Demand {
+    flows: u64,
+    files: u64,
+    fleets: u64,
+    /// Root needs fewer.
+    helps: bool,
+}
+
+impl Demand {
+    fn of(together: &[(&Fleet, Span)]) -> Self {
+        let fleets = || together.iter().map(|(fleet, _)| fleet);
+        let files = together
+            .iter()
+            .map(|(fleet, timeout)| needed(fleet, *timeout));
+        Self {
+            flows: fleets().map(|fleet| u64::from(fleet.lanes)).sum(),
+            files: files.sum::<u64>() + SPARE,
+            fleets: together.len() as u64,
+            // Established connections have a file each, whoever asks.
+            helps: fleets().any(|fleet| fleet.probe != ProbeKind::Tcp),
+        }
+    }
+
+    fn held_against(self, files: u64) -> Result<(), ProbeError> {
+        let Self {
+            flows,
+            files: needed,
+            fleets,
+            ..
+        } = self;
+        if flows == 0 || needed <= files {
+            return Ok(());
+        }
+        let fixed = SPARE + OWN * fleets;
+        let possible = flows * files.saturating_sub(fixed) / needed.saturating_sub(fixed).max(1);
+        let together = if fleets == 1 {
+            ""
+        } else {
+            " that run at the same time"
+        };
+        let or = if self.helps {
+            ", or run as root, which needs no file for each"
+        } else {
+            ""
+        };
+        Err(ProbeError::Fleet(format!(
+            "{flows} flows{together} need {needed} files and this process may open {files}: ask for \
+             {possible} flows, or raise the limit ('ulimit -n'){or}"
+        )))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use neph_model::FleetEndpoint;
+
+    use super::*;
+
+    fn fleet(probe: ProbeKind, lanes: u32) -> Fleet {
+        Fleet {
+            probe,
+            lanes,
+            endpoints: vec![FleetEndpoint {
+                name: "a".to_owned(),
+                address: ([127, 0, 0, 1], 9).into(),
+            }],
+            interval: Span::from_secs(1),
+            renewal: None,
+            criteria: None,
+        }
+    }
+
+    #[test]
+    fn flows_that_are_over_need_their_files_until_the_timeout() {
+        let mut some = fleet(ProbeKind::Udp, 100);
+        let timeout = Span::from_secs(3);
+        assert_eq!(needed(&some, timeout), 100 + OWN);
+        some.renewal = Some(Span::from_secs(2));
+        assert_eq!(needed(&some, timeout), 100 + 200 + OWN);
+        some.renewal = Some(Span::from_millis(1));
+        assert_eq!(needed(&some, timeout), 100 + 300 + OWN, "one message each");
+    }
+
+    #[test]
+    fn fleets_that_fit_one_by_one_are_refused_together() {
+        let limit = left();
+        let half = u32::try_from(limit / 2).expect("a limit that fits");
+        let one = fleet(ProbeKind::Tcp, half);
+        let timeout = Span::from_secs(1);
+        check_files(&[(&one, timeout)]).expect("half of the files is enough for it");
+        let error = check_files(&[(&one, timeout), (&one, timeout)]).expect_err("too many");
+        let told = error.to_string();
+        let both = format!(
+            "{} flows that run at the same time need",
+            2 * u64::from(half)
+        );
+        assert!(told.contains(&both), "{told}");
+        assert!(told.contains("('ulimit -n')"), "{told}");
+    }
+
+    #[test]
+    fn as_many_flows_as_are_named_fit() {
+        let demand = |flows| Demand {
+            flows,
+            files: flows + SPARE + 2 * OWN,
+            fleets: 2,
+            helps: true,
+        };
+        let told = demand(2_000)
+            .held_against(1_000)
+            .expect_err("too few files");
+        let told = told.to_string();
+        assert!(told.contains("ask for 928 flows"), "{told}");
+        assert!(told.contains("or run as root"), "{told}");
+        demand(928).held_against(1_000).expect("they fit");
+    }
+}

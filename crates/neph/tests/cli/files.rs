@@ -1,0 +1,70 @@
+//! How many files a process may open, held against what the fleets need that run at the same time.
+
+use std::fs;
+use std::process::Command;
+
+use neph_probe::{Reflector, ReflectorSpec};
+
+use crate::labs::is_root;
+use crate::neph::{Place, Ran};
+
+/// neph where it may open 150 files: enough for 60 flows, but not for twice as many.
+fn limited(place: &Place, words: &str) -> Ran {
+    let output = Command::new("bash")
+        .args(["-c", &format!("ulimit -n 150; exec \"$NEPH\" {words}")])
+        .current_dir(place.path(""))
+        .env("NEPH", env!("CARGO_BIN_EXE_neph"))
+        .env("NEPH_WORKSPACE", place.workspace())
+        .output();
+    Ran::from(output.expect("bash"))
+}
+
+/// Two fleets of 60 flows that run at the same time.
+fn plan(place: &Place, url: &str) {
+    let text = format!(
+        "version = 1\nname = \"two\"\ninterval = \"100ms\"\nmessages = 3\nflows = 60\nblocks = 1\n\
+         [companion]\nenabled = false\n\
+         [[endpoint]]\nname = \"a\"\nurl = \"{url}\"\n\
+         [[endpoint]]\nname = \"b\"\nurl = \"{url}\"\n"
+    );
+    fs::write(place.path("p.toml"), text).expect("written");
+}
+
+fn reflector() -> Reflector {
+    let here = ([127, 0, 0, 1], 0).into();
+    Reflector::start(&ReflectorSpec::at(here)).expect("a reflector")
+}
+
+fn refused(place: &Place, ran: &Ran, told: &str) {
+    assert_eq!(ran.status, 2, "{}{}", ran.out, ran.err);
+    assert!(ran.err.contains(told), "{}", ran.err);
+    assert!(ran.err.contains("('ulimit -n')"), "{}", ran.err);
+    assert_eq!(ran.err.lines().count(), 1, "{}", ran.err);
+    assert!(!place.workspace().exists(), "nothing is written");
+}
+
+#[test]
+fn too_many_flows_for_their_files_are_refused_before_anything_is_sent_or_written() {
+    let ours = reflector();
+    let target = format!("tcp://{}", ours.address());
+    let place = Place::empty();
+    let ran = limited(&place, &format!("flows {target} -n 500 -c 1 --save night"));
+    refused(&place, &ran, "500 flows need 564 files");
+    plan(&place, &target);
+    let ran = limited(&place, "run p.toml --no-report");
+    let together = "120 flows that run at the same time need 192 files";
+    refused(&place, &ran, together);
+}
+
+#[test]
+fn fleets_that_can_do_without_files_share_where_there_are_too_few() {
+    let ours = reflector();
+    let place = Place::empty();
+    plan(&place, &format!("udp://{}", ours.address()));
+    let ran = limited(&place, "run p.toml --no-report");
+    if is_root() {
+        assert_eq!(ran.status, 0, "{}{}", ran.out, ran.err);
+    } else {
+        refused(&place, &ran, "or run as root");
+    }
+}
