@@ -4,6 +4,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use neph_store::write_whole;
+
 use crate::error::ReportError;
 use crate::figure::draw;
 use crate::findings::{compared, findings_beside};
@@ -79,36 +81,9 @@ fn make(path: PathBuf) -> Result<PathBuf, ReportError> {
     }
 }
 
-/// Writes beside the name, then renames: where the disk is full, an earlier file stays whole and
-/// no half of a new one is left.
 fn write(path: PathBuf, content: &[u8]) -> Result<PathBuf, ReportError> {
-    let mut partial = path.clone().into_os_string();
-    partial.push(".partial");
-    let written = fs::write(&partial, content).and_then(|()| fs::rename(&partial, &path));
-    match written {
+    match write_whole(&path, content) {
         Ok(()) => Ok(path),
-        Err(source) => {
-            // What failed is said; a file that was never made cannot be removed.
-            let _ = fs::remove_file(&partial);
-            Err(ReportError::File { path, source })
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_cannot_be_written_leaves_the_earlier_file_and_nothing_else() {
-        let folder = std::env::temp_dir().join(format!("neph-write-{}", std::process::id()));
-        fs::create_dir_all(&folder).expect("a folder");
-        let path = write(folder.join("index.html"), b"whole").expect("there is room");
-        std::os::unix::fs::symlink("/dev/full", folder.join("index.html.partial")).expect("a link");
-        write(path.clone(), "x".repeat(1 << 16).as_bytes()).expect_err("the disk is full");
-        let left = fs::read(&path).expect("the earlier file");
-        let files = fs::read_dir(&folder).expect("a folder").count();
-        fs::remove_dir_all(&folder).expect("ours");
-        assert_eq!((left.as_slice(), files), (&b"whole"[..], 1));
+        Err(source) => Err(ReportError::File { path, source }),
     }
 }

@@ -1,7 +1,8 @@
 //! Where measurements live: a catalog of campaigns and experiments, and the messages in columns.
 //!
 //! Owns the [`Store`] contract, the stores behind it ([`STORES`], by URL scheme), the export
-//! formats and the import of a Latency Tester's output folder. Computes no statistics and knows no
+//! formats, the import of a Latency Tester's output folder, and files that appear only when they are
+//! whole. Computes no statistics and knows no
 //! plan. Every table and column is described in `docs/schema.md`.
 
 mod bytes;
@@ -19,6 +20,7 @@ mod open;
 mod samples_for_tests;
 mod store;
 mod wall_clock;
+mod whole;
 mod workspace;
 
 pub use columns::SCHEMA_VERSION as MESSAGE_SCHEMA_VERSION;
@@ -38,3 +40,4 @@ pub use journal::fuzzing;
 pub use open::{Access, OpenStore, STORES, StoreKind, open};
 pub use store::{FleetVisitor, MessageVisitor, Recorder, RouteVisitor, Store};
 pub use wall_clock::WallClock;
+pub use whole::{WholeFile, behind_links, beside, write_whole};

@@ -13,14 +13,15 @@ use std::path::{Path, PathBuf};
 use clap::{Args as ClapArgs, ValueEnum};
 use neph_model::{Campaign, Experiment, ExperimentStatus};
 use neph_store::{
-    Store, StoreError, export_csv, export_fleet_csv, export_fleet_jsonl, export_fleet_parquet,
-    export_jsonl, export_latency_tester_csv, export_latency_tester_folder, export_parquet,
+    Store, StoreError, WholeFile, behind_links, beside, export_csv, export_fleet_csv,
+    export_fleet_jsonl, export_fleet_parquet, export_jsonl, export_latency_tester_csv,
+    export_latency_tester_folder, export_parquet,
 };
 
 use crate::counted::counted;
 use crate::exit::{Failure, Outcome};
-use crate::output;
 use crate::workspace::{LAST, Workspace, campaign, experiment};
+use crate::{output, sink};
 
 /// What a file holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -217,43 +218,42 @@ fn told(rows: u64, chosen: &Chosen, args: &Args) -> String {
     line
 }
 
-/// Writes beside the name, then renames: whoever reads it never sees half of it.
 fn to_path(store: &dyn Store, chosen: &Chosen, args: &Args) -> Result<u64, Failure> {
     let path = &args.output;
-    let Some(name) = path.file_name() else {
-        let path = path.display();
-        return Err(Failure::usage(format!("'{path}' names no file; give one")));
-    };
-    let mut partial = name.to_owned();
-    partial.push(".partial");
-    let partial = path.with_file_name(partial);
     if args.is_folder() {
-        return to_folder(store, chosen, (path, &partial));
+        return to_folder(store, chosen, path);
     }
-    if path.is_dir() {
-        let path = path.display();
-        return Err(Failure::usage(format!(
-            "{path} is a folder; give the name of a file in it"
-        )));
-    }
-    let written = write_partial(store, &chosen.experiments, (args.what(), &partial));
-    let written = written.and_then(|rows| named(&partial, path).map(|()| rows));
-    if written.is_err() {
-        // What failed is said already; a file that was never made cannot be removed.
-        let _ = fs::remove_file(&partial);
-    }
-    written
+    let refused = |error: &io::Error| unwritable(path, error);
+    let file = WholeFile::at(path).map_err(|error| refused(&error))?;
+    let what = (args.what(), file.place());
+    let rows = write_file(store, &chosen.experiments, what).map_err(|error| match error {
+        StoreError::Output { source, .. } => refused(&source),
+        StoreError::File {
+            path: place,
+            source,
+            ..
+        } if place == file.place() => refused(&source),
+        StoreError::Columns {
+            operation,
+            path: place,
+            source,
+        } if place == file.place() => Failure::refused(StoreError::Columns {
+            operation,
+            path: path.clone(),
+            source,
+        }),
+        other => Failure::refused(other),
+    })?;
+    file.finish().map_err(|error| refused(&error))?;
+    Ok(rows)
 }
 
 /// The folder must be new or empty: files of an earlier export would be read with these.
-fn to_folder(
-    store: &dyn Store,
-    chosen: &Chosen,
-    (path, partial): (&Path, &Path),
-) -> Result<u64, Failure> {
+fn to_folder(store: &dyn Store, chosen: &Chosen, path: &Path) -> Result<u64, Failure> {
+    let refused = |error: io::Error| unwritable(path, &error);
     let is_free = match fs::read_dir(path) {
         Ok(mut entries) => entries.next().is_none(),
-        Err(error) => error.kind() == std::io::ErrorKind::NotFound,
+        Err(error) => error.kind() == io::ErrorKind::NotFound,
     };
     if !is_free {
         let path = path.display();
@@ -261,46 +261,42 @@ fn to_folder(
             "{path} is there already; give the name of a new folder"
         )));
     }
-    fs::create_dir(partial).map_err(|error| refused("create", partial, &error))?;
+    let whole = behind_links(path).map_err(refused)?;
+    let partial = beside(&whole).map_err(refused)?;
+    fs::create_dir(&partial).map_err(refused)?;
     let experiments = (&chosen.campaign, chosen.experiments.as_slice());
-    let written =
-        export_latency_tester_folder(store, experiments, partial).map_err(Failure::refused);
-    let written = written.and_then(|rows| named(partial, path).map(|()| rows));
+    let written = export_latency_tester_folder(store, experiments, &partial)
+        .map_err(Failure::refused)
+        .and_then(|rows| fs::rename(&partial, &whole).map_err(refused).map(|()| rows));
     if written.is_err() {
         // It is ours: nobody else had a folder of that name when we made it.
-        let _ = fs::remove_dir_all(partial);
+        let _ = fs::remove_dir_all(&partial);
     }
     written
 }
 
-fn named(partial: &Path, path: &Path) -> Result<(), Failure> {
-    fs::rename(partial, path).map_err(|error| refused("rename", partial, &error))
-}
-
-fn write_partial(
+/// Writes all of it to `path`.
+fn write_file(
     store: &dyn Store,
     experiments: &[Experiment],
     ((format, of), path): ((Format, Of), &Path),
-) -> Result<u64, Failure> {
+) -> Result<u64, StoreError> {
     if format == Format::Parquet {
-        let export = match of {
-            Of::Fleets => export_fleet_parquet,
-            Of::SingleFlows => export_parquet,
+        return match of {
+            Of::Fleets => export_fleet_parquet(store, experiments, path),
+            Of::SingleFlows => export_parquet(store, experiments, path),
             Of::Changes(_) | Of::Transfers => {
                 unreachable!("only messages are written as Parquet")
             }
         };
-        return export(store, experiments, path).map_err(Failure::refused);
     }
-    let file = File::create(path).map_err(|error| refused("create", path, &error))?;
-    let mut out = BufWriter::new(file);
-    let unwritten = |error: &io::Error| refused("write", path, error);
-    let rows =
-        write(store, experiments, ((format, of), &mut out)).map_err(|error| match error {
-            StoreError::Output { source, .. } => unwritten(&source),
-            other => Failure::refused(other),
-        })?;
-    out.flush().map_err(|error| unwritten(&error))?;
+    let unwritten = |source| StoreError::Output {
+        format: "file",
+        source,
+    };
+    let mut out = BufWriter::new(File::create(path).map_err(unwritten)?);
+    let rows = write(store, experiments, ((format, of), &mut out))?;
+    out.flush().map_err(unwritten)?;
     Ok(rows)
 }
 
@@ -327,6 +323,9 @@ fn write(
     }
 }
 
-fn refused(operation: &str, path: &Path, error: &std::io::Error) -> Failure {
-    Failure::refused(format!("{operation} {}: {error}", path.display()))
+fn unwritable(path: &Path, error: &io::Error) -> Failure {
+    if error.kind() == io::ErrorKind::IsADirectory {
+        return Failure::Usage(sink::unwritable(path, error));
+    }
+    Failure::Refused(sink::unwritable(path, error))
 }

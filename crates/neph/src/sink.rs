@@ -2,7 +2,7 @@
 //! be written.
 
 use std::fs::File;
-use std::io::{self, BufWriter, Write};
+use std::io::{self, BufWriter, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 use crate::exit::Failure;
@@ -19,6 +19,26 @@ pub(crate) fn open(path: Option<&Path>) -> Result<Box<dyn Write>, Failure> {
     })
 }
 
+/// Why nothing can be written to `path`, which the user named, and what to do.
+pub(crate) fn unwritable(path: &Path, error: &io::Error) -> String {
+    let remedy = match error.kind() {
+        ErrorKind::NotFound => {
+            let folder = path.parent().unwrap_or(path).display();
+            format!("make the folder {folder} first, or name another place")
+        }
+        ErrorKind::IsADirectory => "give the name of a file in it".to_owned(),
+        ErrorKind::NotADirectory => "name a place whose folders are folders".to_owned(),
+        ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem => {
+            "name a place that you may write into".to_owned()
+        }
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => {
+            "free space, or name a place elsewhere".to_owned()
+        }
+        _ => "name another place".to_owned(),
+    };
+    format!("cannot write {}: {error}; {remedy}", path.display())
+}
+
 /// A file of results.
 struct OutputFile {
     file: File,
@@ -27,8 +47,7 @@ struct OutputFile {
 
 impl OutputFile {
     fn create(path: &Path) -> Result<Self, Failure> {
-        let file = File::create(path)
-            .map_err(|error| Failure::Usage(format!("--output {}: {error}", path.display())))?;
+        let file = File::create(path).map_err(|error| Failure::Usage(unwritable(path, &error)))?;
         let path = path.to_owned();
         Ok(Self { file, path })
     }

@@ -23,6 +23,8 @@ mod neph;
 mod pages;
 #[path = "cli/pings.rs"]
 mod pings;
+#[path = "cli/places.rs"]
+mod places;
 #[path = "cli/planned_fleets.rs"]
 mod planned_fleets;
 #[path = "cli/predictions.rs"]

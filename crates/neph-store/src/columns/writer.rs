@@ -1,6 +1,7 @@
 //! Messages into a Parquet file, a row group at a time.
 
 use std::fs::File;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -133,8 +134,11 @@ impl<R: Row> ColumnsWriter<R> {
             .file
             .into_inner()
             .map_err(StoreError::columns("finish", &self.path))?;
-        file.sync_all()
-            .map_err(StoreError::file("sync", &self.path))?;
+        match file.sync_all() {
+            // A pipe or a device keeps nothing that could be lost.
+            Err(error) if error.kind() == ErrorKind::InvalidInput => {}
+            synced => synced.map_err(StoreError::file("sync", &self.path))?,
+        }
         Ok(self.written)
     }
 

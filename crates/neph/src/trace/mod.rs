@@ -7,8 +7,7 @@ mod text;
 mod theory;
 mod waiting;
 
-use std::fs::File;
-use std::io::{BufWriter, Write};
+use std::io::Write;
 use std::path::PathBuf;
 
 use clap::{ArgAction, Args as ClapArgs};
@@ -20,7 +19,7 @@ use neph_stats::flows_to_rule_out;
 use crate::exit::{Failure, Outcome};
 use crate::ip_choice::IpChoice;
 use crate::ping::Format;
-use crate::{interrupt, output, site, value};
+use crate::{interrupt, output, sink, site, value};
 
 pub(crate) use text::paths;
 use waiting::Waiting;
@@ -136,24 +135,12 @@ impl Args {
             ..TraceSpec::new(destination, kind, self.flow_set())
         })
     }
-
-    fn writer(&self) -> Result<Box<dyn Write>, Failure> {
-        Ok(match &self.output {
-            None => Box::new(output::data()),
-            Some(path) => {
-                let file = File::create(path).map_err(|error| {
-                    Failure::Usage(format!("--output {}: {error}", path.display()))
-                })?;
-                Box::new(BufWriter::new(file))
-            }
-        })
-    }
 }
 
 /// Traces and shows.
 pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let spec = args.spec()?;
-    let mut out = args.writer()?;
+    let mut out = sink::open(args.output.as_deref())?;
     let stop = interrupt::stop_on_ctrl_c()?;
     output::say(&format!(
         "neph: tracing {}; ctrl-C shows what is known by then",

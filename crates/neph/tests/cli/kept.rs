@@ -187,7 +187,7 @@ fn a_file_that_cannot_be_written_is_named() {
     let ran = place.neph(["export", "--format", "jsonl", "--output", "out.jsonl"]);
     assert_eq!(ran.status, 1, "{}", ran.err);
     assert!(
-        ran.err.contains("write out.jsonl.partial: No space left"),
+        ran.err.contains("write out.jsonl: No space left"),
         "{}",
         ran.err
     );
