@@ -9,6 +9,7 @@ mod error;
 mod inside;
 mod list;
 mod place;
+mod recording;
 mod rerouting;
 mod rights;
 mod service;
@@ -20,8 +21,6 @@ mod wake;
 mod working;
 
 use std::net::IpAddr;
-use std::num::NonZeroU32;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -38,6 +37,7 @@ use crate::topology::Topology;
 use carrier::Carrier;
 pub use error::LabError;
 pub use list::{LabListing, LabListings};
+pub use recording::Recording;
 use rerouting::Rerouting;
 use service::Running;
 pub use service::ServiceState;
@@ -84,15 +84,6 @@ impl UpOptions {
     }
 }
 
-/// Where and how much to record: `LINK.truth` for each link.
-#[derive(Clone, Debug)]
-pub struct Recording {
-    /// The folder for the files; must be there. They stay when the lab goes.
-    pub folder: PathBuf,
-    /// One in this many packets, chosen by their bytes, the same on every link; 1 for all.
-    pub every: NonZeroU32,
-}
-
 /// A lab that is up. Dropping it takes it down; [`Lab::down`] does so and says how it went.
 #[derive(Debug)]
 pub struct Lab {
@@ -120,10 +111,12 @@ impl Lab {
     /// programs of iproute2.
     ///
     /// # Errors
-    /// The name is taken, a privilege or a program is missing, the kernel refused something, or
-    /// [`UpOptions::stop`] was set.
+    /// The name is taken, a record of one of its links is there already, a privilege or a program is
+    /// missing, the kernel refused something, or [`UpOptions::stop`] was set.
     pub fn up(topology: &Topology, options: &UpOptions) -> Result<Self, LabError> {
         check_name(&options.name)?;
+        let recording = options.truth.as_ref();
+        recording.map_or(Ok(()), |one| one.check(topology))?;
         up::up(topology, options)
     }
 

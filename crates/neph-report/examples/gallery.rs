@@ -37,8 +37,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     written(&read, &folder)?;
     for world in WORLDS {
         let data = world.campaign();
-        sizes(&data, &folder)?;
         written(&data, &folder)?;
+        sizes(&data, &folder)?;
     }
     Ok(())
 }

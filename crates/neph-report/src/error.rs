@@ -23,6 +23,14 @@ pub enum ReportError {
         /// Why.
         source: std::io::Error,
     },
+    /// What stands in the folder is somebody else's.
+    #[error("{folder} holds '{stranger}', which is no report's: name a new folder, or an empty one", folder = .folder.display())]
+    NotOurs {
+        /// The folder.
+        folder: PathBuf,
+        /// The first strange thing in it.
+        stranger: String,
+    },
     /// A figure could not become an image.
     #[error("cannot draw the figure {name}: {source}")]
     Image {

@@ -36,4 +36,4 @@ pub use scene::{
 pub use settings::{Basis, Equalization, Margin, PlotSettings, Tail};
 pub use table::{Cell, Column, Layer, LossCell, QuantileCell, SummaryRow, Table, summary, tables};
 pub use text::{conclusion, text};
-pub use write::write_report;
+pub use write::{check_folder, write_report};

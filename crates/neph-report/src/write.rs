@@ -1,7 +1,8 @@
 //! A report as files: `index.html`, `figures/`, `tables/`, `findings.json` and
 //! `diagnosis.json`.
 
-use std::fs;
+use std::fs::{self, File};
+use std::io::{self, ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
 use neph_store::write_whole;
@@ -9,26 +10,30 @@ use neph_store::write_whole;
 use crate::error::ReportError;
 use crate::figure::draw;
 use crate::findings::{compared, findings_beside};
-use crate::page::{Contents, page};
+use crate::page::{Contents, TITLE_END, page};
 use crate::scene::{pdf, png, svg};
 use crate::table::{summary, tables_with};
 use crate::{CampaignData, Diagnoses, Figure, PlotSettings};
 
 /// PNG pixels per CSS pixel: 192 dots per inch.
 const SCALE: f64 = 2.0;
+const PAGE: &str = "index.html";
+/// A page's title stands within so many bytes: names of campaigns are lines.
+const LONGEST_HEAD: u64 = 1 << 16;
 
 /// Writes everything into `folder`, which is made if it does not exist; files of an earlier report
-/// are overwritten. Returns the files, the page first. `told` is what [`diagnose`](crate::diagnose)
+/// are overwritten, [others' never](check_folder). Returns the files, the page first. `told` is what [`diagnose`](crate::diagnose)
 /// says of the same.
 ///
 /// # Errors
-/// [`ReportError`] with the file or folder that could not be written.
+/// [`ReportError`] with the file or folder that could not be written, or that is not ours.
 pub fn write_report(
     data: &CampaignData,
     settings: &PlotSettings,
     told: &Diagnoses,
     folder: &Path,
 ) -> Result<Vec<PathBuf>, ReportError> {
+    check_folder(folder)?;
     let fleets = compared(data, settings);
     let found = findings_beside(data, settings, (&told.causes, &fleets));
     let figures = draw(data, settings);
@@ -44,7 +49,7 @@ pub fn write_report(
         summary: &rows,
         tables: &tables,
     });
-    let mut written = vec![write(folder.join("index.html"), html.as_bytes())?];
+    let mut written = vec![write(folder.join(PAGE), html.as_bytes())?];
     for figure in &figures {
         written.extend(figure_files(figure, &places.0)?);
     }
@@ -58,6 +63,55 @@ pub fn write_report(
     let json = serde_json::to_string_pretty(told).map_err(ReportError::Findings)?;
     written.push(write(folder.join("diagnosis.json"), json.as_bytes())?);
     Ok(written)
+}
+
+/// Whether a report may be written into `folder`: it is not there or empty, or holds a report.
+///
+/// # Errors
+/// [`ReportError::NotOurs`] with what is no report's, or the folder cannot be read.
+pub fn check_folder(folder: &Path) -> Result<(), ReportError> {
+    let refused = |source| ReportError::Folder {
+        path: folder.to_owned(),
+        source,
+    };
+    let entries = match fs::read_dir(folder) {
+        Ok(entries) => entries,
+        // A file in its place is told by whoever makes what belongs below it.
+        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
+            return Ok(());
+        }
+        Err(error) => return Err(refused(error)),
+    };
+    if is_page(&folder.join(PAGE)).map_err(refused)? {
+        return Ok(());
+    }
+    for entry in entries {
+        let entry = entry.map_err(refused)?;
+        // A report that was killed before its page stood leaves these.
+        let begun = ["figures", "tables"].map(|name| folder.join(name));
+        let is_begun = begun.contains(&entry.path())
+            && fs::read_dir(entry.path()).is_ok_and(|mut files| files.next().is_none());
+        let name = entry.file_name().display().to_string();
+        if !is_begun && name != format!("{PAGE}.partial") {
+            return Err(ReportError::NotOurs {
+                folder: folder.to_owned(),
+                stranger: name,
+            });
+        }
+    }
+    Ok(())
+}
+
+/// Whether there is a report's page: its title says whose it is, near the beginning.
+fn is_page(path: &Path) -> io::Result<bool> {
+    let mut beginning = Vec::new();
+    match File::open(path) {
+        Ok(file) => file.take(LONGEST_HEAD).read_to_end(&mut beginning)?,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(false),
+        Err(error) => return Err(error),
+    };
+    let title = format!("{TITLE_END}</title>");
+    Ok(String::from_utf8_lossy(&beginning).contains(&title))
 }
 
 fn figure_files(figure: &Figure, folder: &Path) -> Result<[PathBuf; 3], ReportError> {

@@ -203,7 +203,7 @@ fn name_of(given: Option<&str>, file: &Path) -> String {
 pub(crate) fn failure(error: LabError) -> Failure {
     match error {
         LabError::Interrupted { .. } => Failure::Interrupted(error.to_string()),
-        LabError::Name { .. } => Failure::usage(error),
+        LabError::Name { .. } | LabError::Recorded { .. } => Failure::usage(error),
         _ => Failure::refused(error),
     }
 }

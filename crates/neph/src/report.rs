@@ -9,8 +9,8 @@ use neph_campaign::Plan;
 use neph_campaign::plan::{ComparePlan, ComparedLayer, PlotPlan};
 use neph_model::{Campaign, Span};
 use neph_report::{
-    Basis, CampaignData, Equalization, FIGURES, Include, Layer, Margin, PlotSettings, Tail,
-    diagnose, diagnoses_in_brief, load, write_report,
+    Basis, CampaignData, Equalization, FIGURES, Include, Layer, Margin, PlotSettings, ReportError,
+    Tail, check_folder, diagnose, diagnoses_in_brief, load, write_report,
 };
 use neph_store::Store;
 use neph_text::{Fault, Problems, Source};
@@ -18,7 +18,7 @@ use neph_text::{Fault, Problems, Source};
 use crate::counted::blocks;
 use crate::exit::{Failure, Outcome};
 use crate::workspace::{self, Workspace};
-use crate::{output, value};
+use crate::{output, sink, value};
 
 /// Options of `neph report`.
 #[derive(Debug, ClapArgs)]
@@ -85,6 +85,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     } else {
         Include::Complete
     };
+    check_folder(&folder).map_err(|error| refused(&error))?;
     let data = load(store.as_ref(), &campaign, include).map_err(Failure::refused)?;
     if let Some(nothing) = without_blocks(&data, &settings) {
         return Err(Failure::Usage(nothing));
@@ -141,7 +142,7 @@ pub(crate) fn folder_of(workspace: &Workspace, campaign: &Campaign) -> PathBuf {
 fn write(data: &CampaignData, settings: &PlotSettings, folder: &Path) -> Result<(), Failure> {
     use std::io::Write;
     let told = diagnose(data, settings);
-    let written = write_report(data, settings, &told, folder).map_err(Failure::refused)?;
+    let written = write_report(data, settings, &told, folder).map_err(|error| refused(&error))?;
     let mut out = output::data();
     write!(
         out,
@@ -156,6 +157,16 @@ fn write(data: &CampaignData, settings: &PlotSettings, folder: &Path) -> Result<
     }
     out.flush()?;
     Ok(())
+}
+
+fn refused(error: &ReportError) -> Failure {
+    match error {
+        ReportError::NotOurs { .. } => Failure::usage(error),
+        ReportError::Folder { path, source } | ReportError::File { path, source } => {
+            Failure::Refused(sink::unwritable(path, source))
+        }
+        _ => Failure::refused(error),
+    }
 }
 
 /// The settings that a campaign's plan has; the defaults where it has none (imports).

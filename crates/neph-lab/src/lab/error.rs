@@ -33,6 +33,15 @@ pub enum LabError {
         /// Up, or left behind.
         state: &'static str,
     },
+    /// A link was recorded there before.
+    #[error(
+        "{} is there already, from an earlier lab: name another folder, or move that one away",
+        file.display()
+    )]
+    Recorded {
+        /// Its record.
+        file: PathBuf,
+    },
     /// Labs need privileges.
     #[error("a lab needs root (CAP_NET_ADMIN, CAP_NET_RAW and CAP_SYS_ADMIN): {source}")]
     NotPermitted {

@@ -30,7 +30,7 @@ use routers::{Held, Routers};
 /// How long the thread looks away from the time: a new cue is noticed after this.
 const GLANCE: Duration = Duration::from_millis(20);
 /// The record's name; no link's record is called so.
-const RECORD: &str = "routes_.truth";
+pub(super) const RECORD: &str = "routes_.truth";
 const NOT_YET: i64 = i64::MIN;
 
 /// What an entry did, seen from elsewhere.

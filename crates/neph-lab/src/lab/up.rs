@@ -352,7 +352,7 @@ fn engine_config(
             .as_ref()
             .zip(scribe)
             .map(|(asked, scribe)| TruthConfig {
-                path: asked.folder.join(format!("{}.truth", link.name)),
+                path: asked.file(&link.name),
                 every: asked.every,
                 scribe: scribe.clone(),
             }),

@@ -18,6 +18,8 @@ use crate::{CampaignData, Diagnoses, PlotSettings};
 
 const STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("page.js");
+/// What the title of every page ends with.
+pub(crate) const TITLE_END: &str = " · Nephoscope";
 /// So many pages of a figure are shown at once; the others unfold.
 const UNFOLDED: usize = 2;
 
@@ -42,7 +44,7 @@ pub(crate) fn page(contents: &Contents<'_>) -> String {
             head {
                 meta charset="utf-8";
                 meta name="viewport" content="width=device-width, initial-scale=1";
-                title { (campaign.name) " · Nephoscope" }
+                title { (campaign.name) (TITLE_END) }
                 style { (PreEscaped(fonts())) (PreEscaped(STYLE)) }
             }
             body {

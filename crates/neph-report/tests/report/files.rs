@@ -1,5 +1,6 @@
 //! What is written to disk.
 
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use neph_report::{CampaignData, Diagnoses, PlotSettings, ReportError, write_report};
@@ -84,4 +85,36 @@ fn a_long_run_is_drawn_in_few_marks() {
     let written = report(&data, folder.path()).unwrap();
     let bytes = written[0].metadata().unwrap().len();
     assert!(bytes < 800_000, "{bytes} bytes for one scenario");
+}
+
+#[test]
+fn a_report_is_written_over_a_report_and_over_nothing_else() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = synthetic::one();
+    let into = |place: &Path| report(&data, place);
+    let foreign = folder.path().join("index.html");
+    for (name, is_folder) in [("index.html", false), ("notes", false), ("figures", true)] {
+        let stranger = folder.path().join(name);
+        let file = if is_folder {
+            fs::create_dir(&stranger).unwrap();
+            stranger.join("mine.svg")
+        } else {
+            stranger.clone()
+        };
+        fs::write(&file, "<title>Mine</title>").unwrap();
+        let error = into(folder.path()).unwrap_err().to_string();
+        assert!(
+            error.contains(&format!("'{name}', which is no report's")),
+            "{error}"
+        );
+        assert_eq!(fs::read_to_string(&file).unwrap(), "<title>Mine</title>");
+        fs::remove_file(&file).unwrap();
+    }
+    // As a kill leaves it: no page yet.
+    fs::create_dir_all(folder.path().join("tables")).unwrap();
+    fs::write(folder.path().join("index.html.partial"), "half").unwrap();
+    into(folder.path()).unwrap();
+    assert!(foreign.is_file());
+    fs::write(folder.path().join("notes"), "beside the report").unwrap();
+    into(folder.path()).unwrap();
 }

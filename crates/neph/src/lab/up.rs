@@ -3,7 +3,7 @@
 use std::fs;
 use std::io::Write;
 use std::num::NonZeroU32;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Args as ClapArgs;
@@ -12,7 +12,7 @@ use neph_lab::{HasKeeper, Lab, Recording, ServiceState, Topology, UpOptions};
 use super::{failure, keeper, name_of};
 use crate::exit::{Failure, Outcome};
 use crate::sheet::{Cell, Column, Format, Sheet};
-use crate::{interrupt, output, topology};
+use crate::{interrupt, output, sink, topology};
 
 /// How often a lab that is up looks whether it should end.
 const TICK: Duration = Duration::from_millis(50);
@@ -54,10 +54,16 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
         output::say(&format!("neph lab: {name} is up already"));
         return Ok(Outcome::Done);
     }
+    let record = args.record.as_ref();
+    let truth = record
+        .map(|to| recording(to, &topology, args.every))
+        .transpose()?;
     if args.detach {
         return keeper::detach(args, &name);
     }
-    here(args, &topology, name)
+    let mut options = UpOptions::named(name);
+    options.truth = truth;
+    here(args, &topology, options)
 }
 
 /// Whether a lab of this name is up from the same topology. What is left of one that is not is
@@ -88,10 +94,7 @@ fn is_up(name: &str, topology: &Topology) -> Result<bool, Failure> {
     Ok(true)
 }
 
-fn here(args: &Args, topology: &Topology, name: String) -> Result<Outcome, Failure> {
-    let mut options = UpOptions::named(name);
-    let record = args.record.as_ref();
-    options.truth = record.map(|to| recording(to, args.every)).transpose()?;
+fn here(args: &Args, topology: &Topology, mut options: UpOptions) -> Result<Outcome, Failure> {
     options.keeper = HasKeeper::Yes;
     let stop = interrupt::stop_on_ctrl_c()?;
     options.stop = stop.flag();
@@ -123,14 +126,16 @@ fn here(args: &Args, topology: &Topology, name: String) -> Result<Outcome, Failu
     })
 }
 
-fn recording(folder: &PathBuf, every: NonZeroU32) -> Result<Recording, Failure> {
-    fs::create_dir_all(folder).map_err(|error| {
-        Failure::refused(format!("make the folder {}: {error}", folder.display()))
-    })?;
-    Ok(Recording {
-        folder: folder.clone(),
+/// The folder is made, unless something was recorded there before.
+fn recording(folder: &Path, topology: &Topology, every: NonZeroU32) -> Result<Recording, Failure> {
+    let recording = Recording {
+        folder: folder.to_owned(),
         every,
-    })
+    };
+    recording.check(topology).map_err(failure)?;
+    fs::create_dir_all(folder)
+        .map_err(|error| Failure::Refused(sink::unwritable(folder, &error)))?;
+    Ok(recording)
 }
 
 /// Says once of each service that it ended while the lab is up.

@@ -6,6 +6,7 @@ use std::path::Path;
 use std::process::Command;
 use std::thread;
 
+use crate::labs::TWO;
 use crate::neph::Place;
 
 /// A pipe of this test's own: nobody's device is put at risk.
@@ -56,4 +57,48 @@ fn an_export_follows_links_to_files_and_folders() {
     assert_eq!(place.files(), ["elsewhere", "folder", "link"]);
     let left = fs::read_dir(place.path("elsewhere")).expect("a folder");
     assert_eq!(left.count(), 2, "no part is left");
+}
+
+#[test]
+fn an_earlier_record_of_a_lab_is_refused_before_anything_is_built() {
+    let place = Place::empty();
+    fs::write(place.path("two.toml"), TWO).expect("a file");
+    fs::create_dir(place.path("truth")).expect("a folder");
+    let name = format!("p{}", std::process::id());
+    for (record, more) in [("path.truth", None), ("routes_.truth", Some("--detach"))] {
+        let file = place.path("truth").join(record);
+        fs::write(&file, "twelve megabytes").expect("a file");
+        let words = [
+            "lab", "up", "two.toml", "--name", &name, "--record", "truth",
+        ];
+        let ran = place.neph(words.into_iter().chain(more));
+        assert_eq!((ran.status, ran.out.as_str()), (2, ""), "{}", ran.err);
+        let told =
+            format!("neph: truth/{record} is there already, from an earlier lab: name another");
+        assert!(ran.err.contains(&told), "{}", ran.err);
+        assert_eq!(ran.err.lines().count(), 1, "{}", ran.err);
+        assert_eq!(fs::read_to_string(&file).expect("kept"), "twelve megabytes");
+        fs::remove_file(&file).expect("ours");
+    }
+    let listed = place.neph(["lab", "list"]);
+    assert!(!listed.out.contains(&name), "{}", listed.out);
+}
+
+#[test]
+fn a_report_goes_into_its_own_folder_again_and_into_nobody_elses() {
+    let place = Place::measured();
+    for _ in 0..2 {
+        let ran = place.neph(["report", "-o", "own"]);
+        assert_eq!(ran.status, 0, "{}", ran.err);
+    }
+    fs::create_dir(place.path("site")).expect("a folder");
+    fs::write(place.path("site/index.html"), "<title>Mine</title>").expect("a file");
+    let ran = place.neph(["report", "-o", "site"]);
+    assert_eq!((ran.status, ran.out.as_str()), (2, ""), "{}", ran.err);
+    let told = "neph: site holds 'index.html', which is no report's: name a new folder";
+    assert!(ran.err.contains(told), "{}", ran.err);
+    let left = fs::read_to_string(place.path("site/index.html")).expect("kept");
+    assert_eq!(left, "<title>Mine</title>");
+    let files = fs::read_dir(place.path("site")).expect("a folder");
+    assert_eq!(files.count(), 1);
 }
