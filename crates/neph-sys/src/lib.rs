@@ -18,6 +18,7 @@ pub mod process;
 pub mod ring;
 pub mod sched;
 pub mod stamp;
+pub mod standard;
 pub mod steer;
 pub mod tcp;
 pub mod tun;

@@ -4,6 +4,8 @@
 
 use std::io::{self, BufWriter, IsTerminal, StdoutLock, Write};
 
+use neph_sys::standard;
+
 /// Says something to the person at the terminal: never data.
 pub(crate) fn say(sentence: &str) {
     // Where standard error is closed nobody listens.
@@ -18,8 +20,36 @@ pub(crate) fn rewrite(line: &str) {
 }
 
 /// Standard output, for data.
-pub(crate) fn data() -> BufWriter<StdoutLock<'static>> {
-    BufWriter::new(io::stdout().lock())
+pub(crate) fn data() -> BufWriter<Data> {
+    BufWriter::new(Data(io::stdout().lock()))
+}
+
+/// Whether there is a standard output, so that nothing is measured for nobody.
+///
+/// # Errors
+/// It was closed when neph began.
+pub(crate) fn is_open() -> io::Result<()> {
+    if standard::output_was_closed() {
+        return Err(io::Error::other(
+            "standard output is closed; let it go to a file (> FILE)",
+        ));
+    }
+    Ok(())
+}
+
+/// Standard output; where it was closed, nothing can be written, as on a full disk.
+#[derive(Debug)]
+pub(crate) struct Data(StdoutLock<'static>);
+
+impl Write for Data {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        is_open()?;
+        self.0.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush()
+    }
 }
 
 /// Whether standard error is a terminal that can be rewritten.

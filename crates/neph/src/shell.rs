@@ -30,7 +30,10 @@ pub(crate) struct ManArgs {
 pub(crate) fn completions(args: &CompletionArgs) -> Result<Outcome, Failure> {
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut Cli::command(), "neph", &mut script);
-    output::data().write_all(&script)?;
+    let mut out = output::data();
+    out.write_all(&script)?;
+    // Dropping the buffer would swallow a refusal.
+    out.flush()?;
     Ok(Outcome::Done)
 }
 
@@ -40,7 +43,11 @@ pub(crate) fn man(args: &ManArgs) -> Result<Outcome, Failure> {
     let mut command = without_help(Cli::command());
     command.build();
     match &args.output {
-        None => clap_mangen::Man::new(command).render(&mut output::data())?,
+        None => {
+            let mut out = output::data();
+            clap_mangen::Man::new(command).render(&mut out)?;
+            out.flush()?;
+        }
         Some(folder) => {
             let refused = |error: std::io::Error| {
                 Failure::refused(format!("write man pages to {}: {error}", folder.display()))

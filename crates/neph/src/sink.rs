@@ -11,10 +11,13 @@ use crate::output;
 /// Standard output, or `path`.
 ///
 /// # Errors
-/// Where the file cannot be made.
+/// Where the file cannot be made, or standard output is closed.
 pub(crate) fn open(path: Option<&Path>) -> Result<Box<dyn Write>, Failure> {
     Ok(match path {
-        None => Box::new(output::data()),
+        None => {
+            output::is_open()?;
+            Box::new(output::data())
+        }
         Some(path) => Box::new(BufWriter::new(OutputFile::create(path)?)),
     })
 }

@@ -1,7 +1,7 @@
 //! The edges: who reads the output goes away, help, version, completions, man pages.
 
 use std::fs;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 
 use crate::neph::{Place, command, neph};
 
@@ -58,13 +58,40 @@ fn a_reader_that_goes_away_ends_neph_quietly() {
 #[test]
 fn an_output_that_cannot_be_written_is_said() {
     let place = Place::measured();
-    for arguments in [vec!["list"], vec!["show"], vec!["list", "last"]] {
+    for arguments in [
+        vec!["list"],
+        vec!["show"],
+        vec!["list", "last"],
+        vec!["completions", "bash"],
+        vec!["man"],
+    ] {
         let full = fs::File::create("/dev/full").expect("Linux has it");
         let mut command = place.command(arguments.iter().copied());
         let output = command.stdout(full).output().expect("neph runs");
         let told = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(1), "{arguments:?}: {told}");
         assert!(told.contains("write the output"), "{arguments:?}: {told}");
+    }
+}
+
+#[test]
+fn an_output_that_is_closed_is_one_that_cannot_be_written() {
+    let place = Place::measured();
+    let fleet = "flows udp://127.0.0.1:9 -n 2 -c 2 -i 50ms --timeout 100ms --format json";
+    let ping = "ping udp://127.0.0.1:9 --no-icmp -c 1 --format json";
+    for words in ["list", "show", "completions bash", "man", fleet, ping] {
+        let arguments = words.split(' ');
+        let mut closed = Command::new("sh");
+        closed
+            .args(["-c", "exec \"$0\" \"$@\" >&-"])
+            .arg(place.command([]).get_program())
+            .args(arguments)
+            .env("NEPH_WORKSPACE", place.workspace());
+        let output = closed.output().expect("sh runs");
+        let told = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{words}: {told}");
+        let sentence = "neph: write the output: standard output is closed";
+        assert!(told.contains(sentence), "{words}: {told}");
     }
 }
 
