@@ -80,11 +80,29 @@ fn campaigns(store: &dyn Store) -> Result<Sheet, Failure> {
 /// How a campaign stands, with the way on where nobody carries it out any more.
 pub(crate) fn campaign_status(store: &dyn Store, campaign: &Campaign) -> Result<Cell, Failure> {
     let is_running = campaign.status == CampaignStatus::Running;
-    Ok(if is_cut_off(store, is_running)? {
-        let shown = format!("interrupted (neph resume {})", campaign.id);
-        Cell::new(shown, CampaignStatus::Interrupted.name())
+    if !is_cut_off(store, is_running)? {
+        return Ok(Cell::text(campaign.status.name()));
+    }
+    let interrupted = CampaignStatus::Interrupted.name();
+    // Without a plan (neph flows --save) there is nothing to go on with, only something to look at.
+    let way_on = if campaign.plan_text.is_empty() {
+        format!("neph report {} --everything", campaign.id)
     } else {
-        Cell::text(campaign.status.name())
+        format!("neph resume {}", campaign.id)
+    };
+    let shown = format!("{interrupted} ({way_on})");
+    Ok(Cell::new(shown, interrupted))
+}
+
+/// How many messages of these experiments are kept, whatever became of them.
+pub(crate) fn kept<'e>(
+    store: &dyn Store,
+    experiments: impl IntoIterator<Item = &'e Experiment>,
+) -> Result<u64, Failure> {
+    let mut experiments = experiments.into_iter();
+    experiments.try_fold(0, |sum, one| {
+        // Those that have ended are counted already.
+        Ok(sum + Seen::of(store, one, &mut 0)?.messages)
     })
 }
 

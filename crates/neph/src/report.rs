@@ -15,10 +15,10 @@ use neph_report::{
 use neph_store::Store;
 use neph_text::{Fault, Problems, Source};
 
-use crate::counted::blocks;
+use crate::counted::{blocks, counted};
 use crate::exit::{Failure, Outcome};
 use crate::workspace::{self, Workspace};
-use crate::{output, sink, value};
+use crate::{list, output, sink, value};
 
 /// Options of `neph report`.
 #[derive(Debug, ClapArgs)]
@@ -90,8 +90,25 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     if let Some(nothing) = without_blocks(&data, &settings) {
         return Err(Failure::Usage(nothing));
     }
+    if data.experiments.is_empty() {
+        let kept = list::kept(store.as_ref(), &data.left_out)?;
+        if kept > 0 {
+            // A page that says that nothing was measured would be wrong.
+            return Err(Failure::Refused(format!(
+                "nothing to report is complete; {} of {} that did not end are kept: \
+                 neph report {} --everything shows them",
+                counted(kept, "message"),
+                counted(data.left_out.len() as u64, "experiment"),
+                campaign.id
+            )));
+        }
+    }
     write(&data, &settings, &folder)?;
-    Ok(Outcome::Done)
+    Ok(if data.experiments.is_empty() {
+        Outcome::Nothing
+    } else {
+        Outcome::Done
+    })
 }
 
 /// Writes the report of a campaign that has just ended, and tells its conclusion.

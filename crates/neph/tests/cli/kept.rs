@@ -133,6 +133,7 @@ fn leave_one_running(place: &Place) -> Campaign {
         id: CampaignId::new(),
         name: "killed".to_owned(),
         status: CampaignStatus::Running,
+        plan_text: "version = 1".to_owned(),
         ..earlier
     };
     store.add_campaign(&campaign, &matrix).expect("added");

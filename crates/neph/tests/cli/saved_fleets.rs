@@ -203,6 +203,7 @@ fn after_a_kill_the_messages_are_there() {
     assert!(!killed.status.success());
     // Eight flows each 20 ms for a second and a half, less what starting took.
     assert!(messages(&place) > 100);
+    what_is_kept_is_told(&place);
     // The next who writes ends what was cut off.
     let next = place.neph(["flows", &target, "-n", "2", "-c", "1", "--save", "day"]);
     assert_eq!(next.status, 0, "{}", next.err);
@@ -211,6 +212,29 @@ fn after_a_kill_the_messages_are_there() {
         listed.out.contains("interrupted") && listed.out.contains("complete"),
         "{}",
         listed.out
+    );
+}
+
+/// There is nothing to go on with, so that nobody is sent there.
+fn what_is_kept_is_told(place: &Place) {
+    let listed = place.neph(["list"]).out;
+    let way_on = listed.split_once("interrupted (neph report ");
+    let (_, way_on) = way_on.unwrap_or_else(|| panic!("{listed}"));
+    assert!(!listed.contains("resume"), "{listed}");
+    let id = way_on.split(' ').next().unwrap_or_default();
+    let ran = place.neph(["report", id]);
+    assert_eq!((ran.status, ran.out.as_str()), (1, ""), "{}", ran.err);
+    let told = format!(
+        "{} messages of 1 experiment that did not end are kept: neph report {id} --everything",
+        messages(place)
+    );
+    assert!(ran.err.contains(&told), "{told}: {}", ran.err);
+    let ran = place.neph(["report", id, "--everything"]);
+    assert_eq!(ran.status, 0, "{}", ran.err);
+    assert!(
+        ran.err.is_empty() && ran.out.contains("1 experiment"),
+        "{}",
+        ran.out
     );
 }
 
