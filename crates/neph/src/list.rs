@@ -12,7 +12,7 @@ use neph_store::Store;
 
 use crate::exit::{Failure, Outcome};
 use crate::sheet::{Cell, Column, Format, Sheet};
-use crate::workspace::{Workspace, campaign, is_cut_off, short_length};
+use crate::workspace::{Workspace, campaign, is_cut_off, short_length, short_length_in};
 use crate::{output, when};
 
 /// Options of `neph list`.
@@ -138,7 +138,7 @@ const MOST_READ: u64 = 20_000_000;
 pub(crate) fn experiments(store: &dyn Store, campaign: &Campaign) -> Result<Sheet, Failure> {
     let scenarios = by_id(store.scenarios(campaign.id).map_err(Failure::refused)?);
     let all = store.experiments(campaign.id).map_err(Failure::refused)?;
-    let length = short_length(all.iter().map(|one| one.id));
+    let length = short_length_in(store, &all)?;
     let mut sheet = Sheet::new(&EXPERIMENT_COLUMNS);
     let mut unread = MOST_READ;
     for one in &all {

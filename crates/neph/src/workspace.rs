@@ -3,6 +3,7 @@
 //! Owns the `--workspace` option and the ways to name what was measured: `last`, an id, the
 //! beginning of an id that fits only one, or a campaign's name. Shows nothing itself.
 
+use std::collections::BTreeSet;
 use std::io::ErrorKind;
 use std::path::PathBuf;
 
@@ -131,14 +132,32 @@ pub(crate) fn subject(store: &dyn Store, name: &str) -> Result<Subject, Failure>
 
 /// The shortest beginning that tells these ids apart, as long as [`SHORTEST`] at least.
 pub(crate) fn short_length<I: ToString>(ids: impl IntoIterator<Item = I>) -> usize {
-    let mut ids: Vec<String> = ids.into_iter().map(|id| id.to_string()).collect();
-    ids.sort_unstable();
-    let common = |pair: &[String]| {
-        let [a, b] = [pair[0].bytes(), pair[1].bytes()];
-        a.zip(b).take_while(|(a, b)| a == b).count()
-    };
-    ids.windows(2)
-        .map(|pair| common(pair) + 1)
+    let ids: BTreeSet<String> = ids.into_iter().map(|id| id.to_string()).collect();
+    length_among(&ids, &ids)
+}
+
+/// The shortest beginning by which each of these experiments is found in the whole workspace.
+/// Beginnings of ids are times: a campaign and its first experiment often begin alike.
+pub(crate) fn short_length_in(
+    store: &dyn Store,
+    experiments: &[Experiment],
+) -> Result<usize, Failure> {
+    let mut all = BTreeSet::new();
+    for campaign in store.campaigns().map_err(Failure::refused)? {
+        all.insert(campaign.id.to_string());
+        let others = store.experiments(campaign.id).map_err(Failure::refused)?;
+        all.extend(others.iter().map(|one| one.id.to_string()));
+    }
+    let shown = experiments.iter().map(|one| one.id.to_string()).collect();
+    Ok(length_among(&shown, &all))
+}
+
+/// The shortest beginning that tells each of `shown` from all others.
+fn length_among(shown: &BTreeSet<String>, all: &BTreeSet<String>) -> usize {
+    let neighbours = all.iter().zip(all.iter().skip(1));
+    neighbours
+        .filter(|(a, b)| shown.contains(*a) || shown.contains(*b))
+        .map(|(a, b)| a.bytes().zip(b.bytes()).take_while(|(a, b)| a == b).count() + 1)
         .fold(SHORTEST, usize::max)
 }
 

@@ -77,6 +77,29 @@ fn a_campaign_and_an_experiment_are_shown() {
 }
 
 #[test]
+fn each_id_of_a_list_opens_what_it_is_listed_for() {
+    let place = Place::measured();
+    let campaign = json(&place.neph(["list", "--format", "json"]).out)[0]["id"].clone();
+    let listed = json(&place.neph(["list", "last", "--format", "json"]).out);
+    for text in [["list", "last"], ["show", "last"]] {
+        let told = place.neph(text).out;
+        let (_, rows) = told.split_once("FLAGS").expect("a heading");
+        for (row, known) in rows.lines().skip(1).zip(listed.as_array().expect("a list")) {
+            let short = row.split_whitespace().next().expect("an id");
+            let whole = known["id"].as_str().expect("a text");
+            assert!(whole.starts_with(short), "{told}");
+            let ran = place.neph(["show", short, "--format", "json"]);
+            let shown = json(&ran.out);
+            assert_eq!(shown["experiment"]["id"], whole, "{short}: {}", ran.err);
+        }
+    }
+    let short = place.neph(["list"]).out;
+    let short = short.lines().nth(1).and_then(|row| row.split(' ').next());
+    let shown = place.neph(["show", short.expect("an id"), "--format", "json"]);
+    assert_eq!(json(&shown.out)["campaign"]["id"], campaign);
+}
+
+#[test]
 fn every_export_has_every_message() {
     let place = Place::measured();
     for (format, lines) in [("csv", 81), ("jsonl", 80)] {
