@@ -26,7 +26,7 @@ pub enum NetNsError {
         name: String,
     },
     /// The kernel refused.
-    #[error("{operation} network namespace {name}: {source}")]
+    #[error("{operation} network namespace {name}: {source}{}", remedy(source))]
     Refused {
         /// The verb: make, open, enter, remove.
         operation: &'static str,
@@ -44,6 +44,13 @@ impl NetNsError {
             Self::Name { .. } => io::ErrorKind::InvalidInput,
             Self::Refused { source, .. } => source.kind(),
         }
+    }
+}
+
+fn remedy(source: &io::Error) -> &'static str {
+    match source.kind() {
+        io::ErrorKind::PermissionDenied => "; run it as root (CAP_SYS_ADMIN)",
+        _ => "",
     }
 }
 

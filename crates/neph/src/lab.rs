@@ -111,8 +111,7 @@ fn down(args: &DownArgs) -> Result<Outcome, Failure> {
         return all_down();
     };
     if Lab::find(name).map_err(failure)?.is_none() {
-        output::say(&format!("neph lab: there is no lab '{name}'"));
-        return Ok(Outcome::Nothing);
+        return Err(enter::no_lab(name)?);
     }
     Lab::down_by_name(name).map_err(failure)?;
     output::say(&format!("neph lab: {name} is down"));

@@ -9,7 +9,7 @@ use clap_complete::Shell;
 
 use crate::cli::Cli;
 use crate::exit::{Failure, Outcome};
-use crate::output;
+use crate::{output, sink};
 
 /// Options of `neph completions`.
 #[derive(Debug, Args)]
@@ -49,9 +49,8 @@ pub(crate) fn man(args: &ManArgs) -> Result<Outcome, Failure> {
             out.flush()?;
         }
         Some(folder) => {
-            let refused = |error: std::io::Error| {
-                Failure::refused(format!("write man pages to {}: {error}", folder.display()))
-            };
+            let refused =
+                |error: std::io::Error| Failure::Refused(sink::unwritable(folder, &error));
             fs::create_dir_all(folder).map_err(refused)?;
             clap_mangen::generate_to(command, folder).map_err(refused)?;
         }

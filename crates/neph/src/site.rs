@@ -1,5 +1,6 @@
 //! The option `--site`: the network namespace that is meant, by its own name or by a lab's site.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use neph_lab::Lab;
@@ -29,18 +30,22 @@ fn among(text: &str, labs: &[(String, Vec<String>)]) -> Result<String, String> {
             .filter_map(move |one| Some((one.as_str(), one.strip_prefix(&prefix)?.to_owned())))
     });
     let all: Vec<(&str, String)> = all.collect();
-    let mut named = all.iter().filter(|(_, site)| site == text);
-    match (named.next(), named.next()) {
-        (Some((namespace, _)), None) => Ok((*namespace).to_owned()),
-        (Some((first, _)), Some((second, _))) => Err(format!(
-            "several labs have such a site: write {first} or {second}"
+    let named = all.iter().filter(|(_, site)| site == text);
+    let named: Vec<&str> = named.map(|(namespace, _)| *namespace).collect();
+    match named.as_slice() {
+        [namespace] => Ok((*namespace).to_owned()),
+        [others @ .., last] => Err(format!(
+            "several labs have such a site: write {} or {last}",
+            others.join(", ")
         )),
         _ if all.is_empty() => Err(
             "there is no such network namespace, and no lab is up (neph lab up FILE --detach)"
                 .to_owned(),
         ),
         _ => {
-            let sites: Vec<&str> = all.iter().map(|(_, site)| site.as_str()).collect();
+            // Labs have sites of the same names.
+            let sites: BTreeSet<&str> = all.iter().map(|(_, site)| site.as_str()).collect();
+            let sites: Vec<&str> = sites.into_iter().collect();
             let remedy = did_you_mean(text, &sites);
             Err(format!(
                 "there is no such network namespace, and no lab has such a site; {remedy}"
@@ -60,15 +65,22 @@ mod tests {
 
     #[test]
     fn a_site_is_known_by_its_own_name_where_one_lab_has_it() {
-        let labs = [lab("one", &["client", "server"]), lab("two", &["server"])];
+        let labs = [
+            lab("one", &["client", "server"]),
+            lab("two", &["server"]),
+            lab("three", &["server"]),
+        ];
         assert_eq!(among("client", &labs), Ok("neph-one-client".to_owned()));
         let told = among("server", &labs).expect_err("two have it");
         assert!(
-            told.contains("neph-one-server or neph-two-server"),
+            told.contains("neph-one-server, neph-two-server or neph-three-server"),
             "{told}"
         );
         let told = among("clint", &labs).expect_err("none has it");
         assert!(told.contains("did you mean 'client'?"), "{told}");
+        let told = among("nosuch", &labs).expect_err("none has it");
+        assert!(told.contains("known here: client, server"), "{told}");
+        assert_eq!(told.matches("server").count(), 1, "{told}");
         let told = among("client", &[]).expect_err("there is none");
         assert!(told.contains("no lab is up"), "{told}");
     }

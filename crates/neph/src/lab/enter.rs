@@ -106,17 +106,28 @@ pub(super) fn which(name: Option<&str>) -> Result<LabListing, Failure> {
                 "there is more than one lab: say which with --lab ({names})"
             )))
         }
-        (Some(_), Some(name)) => {
-            let names: Vec<&str> = names.iter().map(String::as_str).collect();
-            let remedy = did_you_mean(name, &names);
-            Err(Failure::refused(format!(
-                "there is no lab '{name}'; {remedy}"
-            )))
-        }
+        (Some(_), Some(name)) => Err(not_among(name, &names)),
         _ => Err(Failure::refused(
             "there is no lab on this machine: neph lab up FILE --detach brings one up",
         )),
     }
+}
+
+/// What is said where there is no lab of this name.
+pub(super) fn no_lab(name: &str) -> Result<Failure, Failure> {
+    let LabListings { labs, others } = Lab::list().map_err(failure)?;
+    super::tell(&others);
+    let names: Vec<String> = labs.into_iter().map(|lab| lab.name).collect();
+    Ok(not_among(name, &names))
+}
+
+fn not_among(name: &str, labs: &[String]) -> Failure {
+    let labs: Vec<&str> = labs.iter().map(String::as_str).collect();
+    let remedy = match labs.as_slice() {
+        [] => "no lab is up on this machine".to_owned(),
+        labs => did_you_mean(name, labs),
+    };
+    Failure::refused(format!("there is no lab '{name}'; {remedy}"))
 }
 
 fn place(lab: &LabListing, site: &str) -> Result<Place, Failure> {

@@ -116,6 +116,9 @@ fn tell_cut(path: &Path, bytes: usize) {
 
 fn failure(error: TruthError) -> Failure {
     match error {
+        TruthError::Unreadable { .. } => Failure::Usage(format!(
+            "{error}; name the LINK.truth files of neph lab up --record"
+        )),
         TruthError::Damaged { .. } => Failure::refused(error),
         _ => Failure::usage(error),
     }

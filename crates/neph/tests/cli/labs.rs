@@ -67,6 +67,9 @@ fn a_lab_that_is_not_there_and_a_name_that_cannot_be() {
         "{}",
         ran.err
     );
+    let offers = ["no lab is up", "did you mean", "known here: "];
+    let is_offered = offers.iter().any(|offer| ran.err.contains(offer));
+    assert!(is_offered, "as neph lab status does: {}", ran.err);
     let ran = place(TWO).neph(["lab", "up", "two.toml", "--name", "No-Name"]);
     assert_eq!(ran.status, 2, "{}", ran.err);
     assert!(ran.err.contains("'No-Name'"), "{}", ran.err);
@@ -74,7 +77,7 @@ fn a_lab_that_is_not_there_and_a_name_that_cannot_be() {
 }
 
 /// Runs neph as nobody, who may do so much with the folder.
-fn without_root<const N: usize>(place: &Place, mode: u32, arguments: [&str; N]) -> Ran {
+pub(crate) fn without_root<const N: usize>(place: &Place, mode: u32, arguments: [&str; N]) -> Ran {
     let mut command = place.command(arguments);
     if is_root() {
         let open = fs::Permissions::from_mode(mode);
@@ -92,6 +95,20 @@ fn without_root_one_sentence_says_so() {
     assert_eq!((ran.status, ran.out.as_str()), (1, ""), "{}", ran.err);
     assert!(ran.err.contains("needs root"), "{}", ran.err);
     assert_eq!(ran.err.lines().count(), 1, "{}", ran.err);
+}
+
+#[test]
+fn a_site_that_may_not_be_entered_is_said_with_what_to_do() {
+    let test = "a_site_that_may_not_be_entered_is_said_with_what_to_do";
+    if !privileged(test) {
+        return;
+    }
+    let kept = Kept::up(TWO, 'e');
+    let site = format!("neph-{}-a", kept.name);
+    let ping = ["ping", "udp://10.80.0.2", "-c", "1", "--site", &site];
+    let ran = without_root(&kept.place, 0o777, ping);
+    assert_ne!(ran.status, 0, "{}", ran.err);
+    assert!(ran.err.contains("; run it as root"), "{}", ran.err);
 }
 
 #[test]

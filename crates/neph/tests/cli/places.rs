@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::Command;
 use std::thread;
 
-use crate::labs::TWO;
+use crate::labs::{TWO, privileged, without_root};
 use crate::neph::Place;
 
 /// A pipe of this test's own: nobody's device is put at risk.
@@ -101,4 +101,54 @@ fn a_report_goes_into_its_own_folder_again_and_into_nobody_elses() {
     assert_eq!(left, "<title>Mine</title>");
     let files = fs::read_dir(place.path("site")).expect("a folder");
     assert_eq!(files.count(), 1);
+}
+
+#[test]
+fn a_place_that_takes_nothing_is_said_with_what_to_do() {
+    let place = Place::measured();
+    fs::create_dir(place.path("folder")).expect("a folder");
+    fs::write(place.path("file"), "").expect("a file");
+    let export = ["export", "--format", "csv", "-o"];
+    let ping = ["ping", "udp://127.0.0.1:9", "-c", "1", "--no-icmp", "-o"];
+    let trace = ["trace", "udp://127.0.0.1:9", "-o"];
+    for command in [&export[..], &ping, &trace] {
+        for (output, remedy) in [
+            (
+                "nosuch/x",
+                "; make the folder nosuch first, or name another place",
+            ),
+            ("folder", "; give the name of a file in it"),
+            ("file/x", "; name a place whose folders are folders"),
+        ] {
+            let ran = place.neph(command.iter().copied().chain([output]));
+            assert_ne!(ran.status, 0, "{}", ran.err);
+            let told = format!("neph: cannot write {output}: ");
+            let is_told = ran.err.starts_with(&told) && ran.err.contains(remedy);
+            assert!(is_told, "{}", ran.err);
+        }
+    }
+    for command in ["report", "man"] {
+        let ran = place.neph([command, "--output", "file"]);
+        assert_eq!(ran.status, 1, "{command}: {}", ran.err);
+        assert!(ran.err.contains("; name a"), "{command}: {}", ran.err);
+    }
+    assert_eq!(place.files(), ["file", "folder"]);
+}
+
+#[test]
+fn a_report_where_nobody_may_write_is_said_with_what_to_do() {
+    let test = "a_report_where_nobody_may_write_is_said_with_what_to_do";
+    if !privileged(test) {
+        return;
+    }
+    let place = Place::measured();
+    let workspace = place.text("ws");
+    let opened = Command::new("chmod")
+        .args(["-R", "a+rwX", &workspace])
+        .status();
+    assert!(opened.expect("chmod runs").success());
+    let ran = without_root(&place, 0o755, ["report", "-o", "report"]);
+    assert_eq!(ran.status, 1, "{}", ran.err);
+    let remedy = "Permission denied (os error 13); name a place that you may write into";
+    assert!(ran.err.contains(remedy), "{}", ran.err);
 }

@@ -207,6 +207,7 @@ fn a_cut_off_end_is_told_and_what_is_no_record_is_refused() {
     }
     let ran = place(b"").neph(["lab", "truth", "down.truth"]);
     assert_eq!(ran.status, 2, "{}", ran.err);
+    assert!(ran.err.contains("name the LINK.truth files"), "{}", ran.err);
     let ran = place(b"").neph(["lab", "up", "two.toml", "--every", "5"]);
     assert_eq!(ran.status, 2, "{}", ran.err);
     assert!(ran.err.contains("--record"), "{}", ran.err);
@@ -333,4 +334,8 @@ a_to_b        17      40001      862        5          3        1  1 0 ns, 0 6.0
     assert_eq!(list[1]["reordered"], Value::Null, "neighbours are missing");
     let nothing = place(b"").neph(["lab", "truth", "up.truth", "--flows"]);
     assert_eq!(nothing.status, 2, "{}", nothing.err);
+    let reshuffled = Written::of("routes", 1).record(3, &[]).record(3, &[]).0;
+    let ran = place(&reshuffled).neph(["lab", "truth", "up.truth", "--flows"]);
+    let told = "no flows: it records 2 changes of a schedule or of routes; the flows of a link are in its LINK.truth";
+    assert!(ran.out.contains(told), "{}{}", ran.out, ran.err);
 }

@@ -6,11 +6,12 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use neph_lab::{FlowKey, FlowTruth, Flows, PathSegment, TruthFile};
+use neph_lab::{FlowKey, FlowTruth, Flows, PathSegment, Record, TruthFile};
 use neph_model::{Span, Wall};
 use serde_json::{Value, json};
 
 use super::{Format, failure, tell_cut};
+use crate::counted::counted as counted_as;
 use crate::exit::Failure;
 use crate::sheet::{Cell, Column, Format as SheetFormat, Sheet, field};
 use crate::when::utc;
@@ -41,14 +42,19 @@ struct Read<'p> {
     link: String,
     every: u32,
     flows: Vec<(FlowKey, FlowTruth)>,
+    /// How many times a schedule, or a change of routes, came about.
+    steps: u64,
 }
 
 impl<'p> Read<'p> {
     fn of(path: &'p Path) -> Result<Self, Failure> {
         let mut file = TruthFile::open(path).map_err(failure)?;
         let mut flows = Flows::default();
+        let mut steps = 0;
         for record in file.by_ref() {
-            flows.take(&record.map_err(failure)?);
+            let record = record.map_err(failure)?;
+            steps += u64::from(matches!(record, Record::Step { .. }));
+            flows.take(&record);
         }
         tell_cut(path, file.cut_off());
         Ok(Self {
@@ -56,6 +62,7 @@ impl<'p> Read<'p> {
             link: file.link().to_owned(),
             every: file.every(),
             flows: flows.finish().into_iter().collect(),
+            steps,
         })
     }
 
@@ -143,7 +150,7 @@ fn text(read: &Read<'_>, out: &mut dyn Write) -> Result<(), Failure> {
         every => format!("one packet in {every} (what follows counts those)"),
     };
     let when = first.map_or_else(
-        || "nothing on record".to_owned(),
+        || without_flows(read.steps),
         |first| format!("times count from {}", utc(Wall::from_unix_nanos(first))),
     );
     writeln!(
@@ -172,6 +179,18 @@ fn text(read: &Read<'_>, out: &mut dyn Write) -> Result<(), Failure> {
         )?;
     }
     Ok(())
+}
+
+fn without_flows(steps: u64) -> String {
+    match steps {
+        0 => "nothing on record".to_owned(),
+        // The file of routers that spread flows anew holds nothing else.
+        steps => format!(
+            "no flows: it records {} of a schedule or of routes; the flows of a link are in its \
+             LINK.truth",
+            counted_as(steps, "change")
+        ),
+    }
 }
 
 /// A row for each direction.
