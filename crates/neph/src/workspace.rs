@@ -18,6 +18,10 @@ pub(crate) const LAST: &str = "last";
 /// Ids are shown with at least this many characters.
 const SHORTEST: usize = 8;
 
+/// Names the workspace of whoever names none.
+const VARIABLE: &str = "NEPH_WORKSPACE";
+const USUAL: &str = ".neph";
+
 /// Where measurements are kept.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Workspace {
@@ -25,13 +29,19 @@ pub(crate) struct Workspace {
     #[arg(
         long = "workspace",
         value_name = "FOLDER",
-        env = "NEPH_WORKSPACE",
-        default_value = ".neph"
+        env = VARIABLE,
+        default_value = USUAL
     )]
     pub(crate) place: String,
 }
 
 impl Workspace {
+    /// Whether this very command named it: neither the environment nor nobody.
+    pub(crate) fn is_asked_for(&self) -> bool {
+        let usual = std::env::var(VARIABLE);
+        self.place != usual.as_deref().unwrap_or(USUAL)
+    }
+
     /// The folder for files beside the store, such as reports.
     pub(crate) fn folder(&self) -> PathBuf {
         let folder = self.place.strip_prefix("file:").unwrap_or(&self.place);

@@ -9,8 +9,8 @@ use neph_store::Store;
 
 use super::Args;
 use crate::exit::Failure;
-use crate::version;
 use crate::workspace::LAST;
+use crate::{output, version};
 
 /// Reads a campaign's name.
 pub(super) fn name(text: &str) -> Result<String, String> {
@@ -23,6 +23,22 @@ pub(super) fn name(text: &str) -> Result<String, String> {
         ));
     }
     Ok(text.to_owned())
+}
+
+/// Says what a name that was given before means from now on.
+fn tell_earlier(store: &dyn Store, name: &str) -> Result<(), Failure> {
+    let campaigns = store.campaigns().map_err(Failure::refused)?;
+    let earlier = campaigns.iter().filter(|one| one.name == name).count();
+    if earlier > 0 {
+        output::say(&format!(
+            "neph: {} '{name}' already: the name will mean this one; neph list has the ids of all",
+            match earlier {
+                1 => "a campaign is called".to_owned(),
+                several => format!("{several} campaigns are called"),
+            }
+        ));
+    }
+    Ok(())
 }
 
 /// Nothing is written before the fleet's flows are open: what cannot begin leaves nothing behind.
@@ -56,7 +72,7 @@ impl Keep {
             return Ok(None);
         };
         let keeping = Keeping {
-            name,
+            name: name.clone(),
             asked: format!("neph flows {}", args.targets.join(" ")),
             site: args.site.clone(),
             build: Build {
@@ -64,9 +80,11 @@ impl Keep {
                 commit: version::COMMIT.to_owned(),
             },
         };
+        let store = args.workspace.write()?;
+        tell_earlier(store.as_ref(), &name)?;
         Ok(Some(Self {
             state: State::Waiting {
-                store: args.workspace.write()?,
+                store,
                 keeping,
                 spec: Box::new(spec.clone()),
             },

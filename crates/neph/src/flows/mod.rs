@@ -175,6 +175,13 @@ impl Args {
                 self.quorum, self.window
             )));
         }
+        if self.save.is_none() && self.workspace.is_asked_for() {
+            return Err(Failure::Usage(format!(
+                "--workspace {}: nothing is kept there without --save NAME; add it, or leave \
+                 --workspace out",
+                self.workspace.place
+            )));
+        }
         if self.renew.is_some_and(|renew| renew < self.interval) {
             return Err(Failure::Usage(format!(
                 "--renew {} is shorter than --interval {}: a flow would end before its first message",

@@ -285,3 +285,30 @@ fn what_cannot_begin_leaves_no_campaign_and_bad_names_are_refused() {
     assert_eq!(ran.status, 2, "{}", ran.err);
     assert!(!place.neph(["list"]).out.contains("night"));
 }
+
+#[test]
+fn a_name_that_is_given_again_is_told_and_a_workspace_without_a_name_is_refused() {
+    let reflector = reflector();
+    let place = Place::empty();
+    let target = format!("udp://{}", reflector.address());
+    let some = ["flows", &target, "-n", "2", "-c", "2", "-i", "50ms"];
+    for told in [
+        None,
+        Some("neph: a campaign is called 'night' already: the name will mean this one"),
+        Some("neph: 2 campaigns are called 'night' already: the name will mean this one"),
+    ] {
+        let ran = place.neph(some.into_iter().chain(["--save", "night"]));
+        assert_eq!(ran.status, 0, "{}", ran.err);
+        assert_eq!(
+            ran.err.contains("'night' already"),
+            told.is_some(),
+            "{}",
+            ran.err
+        );
+        assert!(ran.err.contains(told.unwrap_or_default()), "{}", ran.err);
+    }
+    let ran = place.neph(some.into_iter().chain(["--workspace", "elsewhere"]));
+    assert_eq!((ran.status, ran.out.as_str()), (2, ""), "{}", ran.err);
+    let told = "--workspace elsewhere: nothing is kept there without --save NAME";
+    assert!(ran.err.contains(told), "{}", ran.err);
+}
