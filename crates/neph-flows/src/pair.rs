@@ -12,6 +12,9 @@ pub struct PairView {
     pub endpoint: String,
     /// How all messages to it fared.
     pub tally: FlowTally,
+    /// Of the lost, those whose reply came after the timeout; `None` where nobody counted them for this
+    /// endpoint alone.
+    pub late: Option<u64>,
     /// Where there were more path changes, or more flows one after the other, than are kept: what
     /// flows did before this moment is left out. Bins of time, queues and tallies are whole.
     pub forgotten: Option<Instant<Own>>,

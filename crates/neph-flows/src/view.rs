@@ -53,6 +53,21 @@ impl FleetView {
         self.flows.iter().filter(asks)
     }
 
+    /// So many replies came after their message was counted lost, which proves that it was lost on
+    /// neither way: the peer counted it, and it seemed to be lost on the way back. Which flows' they
+    /// were is not known, so what a flow or an endpoint lost on the way back is told as far as it is
+    /// more than all of them.
+    pub fn came_late(&mut self, late: u64) {
+        let of_flows = self.flows.iter_mut().map(|flow| &mut flow.tally);
+        let of_pairs = self.pairs.iter_mut().map(|pair| &mut pair.tally);
+        for tally in of_flows.chain(of_pairs).chain([&mut self.tally]) {
+            tally.lost_reverse = tally.lost_reverse.saturating_sub(late);
+        }
+        if let [pair] = &mut self.pairs[..] {
+            pair.late = Some(late);
+        }
+    }
+
     /// What lasted no longer than this has ended within [`Settings::soon`](crate::Settings): half an
     /// interval more. A flow is seen by its messages alone, so that how long it stayed is known to
     /// the nearest interval, and what ends at the very moment is measured just before or just after.
@@ -133,7 +148,8 @@ pub struct FlowTally {
     pub failed: u64,
     /// Lost on the way there, where the peer's count tells so.
     pub lost_forward: u64,
-    /// Lost on the way back, where the peer's count tells so.
+    /// Lost on the way back, where the peer's count tells so; less the replies that came late, where
+    /// it is known how many did ([`FleetView::came_late`]).
     pub lost_reverse: u64,
     /// Replies that came again.
     pub copies: u64,
@@ -299,4 +315,55 @@ pub struct SpectrumBin {
     pub row: u32,
     /// How many flows were there in the middle of the column.
     pub flows: u32,
+}
+
+#[cfg(test)]
+mod tests {
+    use neph_model::FleetOutcome;
+
+    use super::*;
+    use crate::digest::Digest;
+    use crate::world::{World, message};
+
+    const SECOND: i64 = 1_000_000_000;
+
+    /// The peer counts both of the first flow's requests that are lost; one of the second's never came.
+    #[test]
+    fn a_message_whose_reply_came_late_was_lost_on_neither_way() {
+        let fleet = World {
+            lanes: 2,
+            ..World::default()
+        }
+        .fleet();
+        let lost = |late| {
+            let mut digest = Digest::new(&fleet, Settings::default()).unwrap();
+            for (lane, seq, count) in [(0, 0, 0), (1, 0, 0), (0, 3, 3), (1, 2, 1)] {
+                for missing in 1..if seq > 0 { seq } else { 0 } {
+                    let mut message = message(lane, missing, i64::from(missing) * SECOND, 0);
+                    message.outcome = FleetOutcome::Lost;
+                    digest.push(&message);
+                }
+                let mut message = message(lane, seq, i64::from(seq) * SECOND, 70_000_000);
+                let FleetOutcome::Reply(reply) = &mut message.outcome else {
+                    panic!("a reply");
+                };
+                reply.at_peer.as_mut().unwrap().count = Some(count);
+                digest.push(&message);
+            }
+            let mut view = digest.view();
+            view.came_late(late);
+            let tally = view.tally;
+            assert_eq!((tally, tally.lost), (view.pairs[0].tally, 3));
+            let of_flow = view.flows[0].tally.lost_reverse;
+            (
+                tally.lost_forward,
+                tally.lost_reverse,
+                of_flow,
+                view.pairs[0].late,
+            )
+        };
+        assert_eq!(lost(0), (1, 2, 2, Some(0)));
+        assert_eq!(lost(1), (1, 1, 1, Some(1)));
+        assert_eq!(lost(3), (1, 0, 0, Some(3)), "one after the last reply too");
+    }
 }

@@ -107,6 +107,7 @@ fn fleet_of(
             Ok(())
         },
     )?;
+    view.came_late(experiment.tally.late);
     let mut verdicts = Verdicts::on(&mut view.changes);
     let mut latest = LatestRoutes::default();
     store.visit_traced_routes(experiment.id, &mut |batch| {

@@ -50,7 +50,7 @@ const KINDS: [Kind; 7] = [
         name: "flow-loss",
         title: "Loss by direction",
         columns: &LOSS,
-        note: "Directions are told where the peer counts what it receives. Loss: of the messages that were sent, with its 95 % interval (Wilson). Reordered: replies that came after the reply to a later request, wherever that happened; there and back as in RFC 4737, where the peer's count and stamps tell it.",
+        note: "Lost: not back within the timeout. Came late: of these, back after it (empty where several targets were asked), so lost on neither way. Directions are told where the peer counts what it receives. Loss: of the messages that were sent, with its 95 % interval (Wilson). Reordered: replies that came after the reply to a later request, wherever that happened; there and back as in RFC 4737, where the peer's count and stamps tell it.",
         rows: |pair| vec![loss(pair)],
     },
     Kind {
@@ -248,12 +248,13 @@ fn lasted(name: &str, curve: &Curve, view: &FleetView) -> Vec<Cell> {
     ]
 }
 
-const LOSS: [&str; 12] = [
+const LOSS: [&str; 13] = [
     "replies",
     "lost",
     "loss",
     "loss_low",
     "loss_high",
+    "came_late",
     "lost_there",
     "lost_back",
     "not_sent",
@@ -273,6 +274,7 @@ fn loss(pair: &Pair<'_>) -> Vec<Cell> {
         Cell::real(share.map(|share| share.share)),
         Cell::real(share.map(|share| share.low)),
         Cell::real(share.map(|share| share.high)),
+        pair.known.late.map_or(Cell::Absent, Cell::Integer),
         Cell::Integer(sum.lost_forward),
         Cell::Integer(sum.lost_reverse),
         Cell::Integer(sum.failed),

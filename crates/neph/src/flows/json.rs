@@ -177,6 +177,7 @@ fn pair(watched: &Watched, index: usize) -> Value {
         "endpoint": pair.endpoint,
         "address": view.fleet.endpoints[index].address.to_string(),
         "flows": pair.flows,
+        "late_replies": pair.late,
         "classes": classes.map(class).collect::<Vec<_>>(),
         "changes": pair.changes,
         "too_short_for_changes": pair.too_short,

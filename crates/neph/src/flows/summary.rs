@@ -2,7 +2,7 @@
 //! and how unequal they are.
 
 use neph_campaign::refusal_warnings;
-use neph_flows::{FleetView, FlowTally, PairView};
+use neph_flows::{FleetView, PairView};
 use neph_model::{ProbeKind, Warning};
 use neph_probe::FleetTally;
 
@@ -22,7 +22,7 @@ pub(super) fn text(watched: &Watched) -> String {
     for (endpoint, pair) in view.pairs.iter().enumerate() {
         text.push_str(&format!("\n--- {} ---\n", pair.endpoint));
         let tally = &pair.tally;
-        text.push_str(&fared(tally, view.flows_of(endpoint).count()));
+        text.push_str(&fared(pair, view.flows_of(endpoint).count()));
         if tally.replies == 0 {
             continue;
         }
@@ -48,26 +48,17 @@ pub(super) fn text(watched: &Watched) -> String {
 }
 
 /// How the messages fared, by direction where that is known.
-fn fared(tally: &FlowTally, flows: usize) -> String {
-    let messages = tally.messages();
+fn fared(pair: &PairView, flows: usize) -> String {
+    let tally = &pair.tally;
     let mut line = format!(
         "{}, {}, {}, {} lost ({})",
         counted(flows as u64, "flow"),
-        counted(messages, "message"),
+        counted(tally.messages(), "message"),
         replies(tally.replies),
         tally.lost,
         percent(tally.loss().map_or(0.0, |loss| loss.share))
     );
-    let known = tally.lost_forward + tally.lost_reverse;
-    if known > 0 {
-        line.push_str(&format!(
-            ": {} on the way there, {} on the way back",
-            tally.lost_forward, tally.lost_reverse
-        ));
-        if known < tally.lost {
-            line.push_str(&format!(", of {} it is not known", tally.lost - known));
-        }
-    }
+    line.push_str(&lost_where(pair));
     for (count, told) in [
         (tally.failed, format!("{} not sent", tally.failed)),
         (tally.copies, counted(tally.copies, "duplicate")),
@@ -88,6 +79,28 @@ fn fared(tally: &FlowTally, flows: usize) -> String {
         }
     }
     line + "\n"
+}
+
+/// What became of the lost: nothing where nothing is known.
+fn lost_where(pair: &PairView) -> String {
+    let tally = &pair.tally;
+    let late = pair.late.unwrap_or(0);
+    let mut parts = Vec::new();
+    if late > 0 {
+        parts.push(format!("{late} came back after the timeout"));
+    }
+    if tally.lost_forward + tally.lost_reverse > 0 {
+        parts.push(format!("{} on the way there", tally.lost_forward));
+        parts.push(format!("{} on the way back", tally.lost_reverse));
+    }
+    if parts.is_empty() {
+        return String::new();
+    }
+    let known = late + tally.lost_forward + tally.lost_reverse;
+    if known < tally.lost {
+        parts.push(format!("of {} it is not known", tally.lost - known));
+    }
+    format!(": {}", parts.join(", "))
 }
 
 /// `1 reply`, `2 replies`.
@@ -249,7 +262,39 @@ fn own(watched: &Watched) -> String {
 
 #[cfg(test)]
 mod tests {
+    use neph_flows::FlowTally;
+
     use super::*;
+
+    #[test]
+    fn a_reply_that_came_late_was_lost_on_neither_way() {
+        let lost = |late, [all, there, back]: [u64; 3]| {
+            let tally = FlowTally {
+                lost: all,
+                lost_forward: there,
+                lost_reverse: back,
+                ..FlowTally::default()
+            };
+            lost_where(&PairView {
+                tally,
+                late,
+                ..PairView::default()
+            })
+        };
+        assert_eq!(
+            lost(Some(26970), [26999, 22, 7]),
+            ": 26970 came back after the timeout, 22 on the way there, 7 on the way back"
+        );
+        assert_eq!(
+            lost(Some(3), [5, 0, 0]),
+            ": 3 came back after the timeout, of 2 it is not known"
+        );
+        assert_eq!(
+            lost(None, [5, 2, 1]),
+            ": 2 on the way there, 1 on the way back, of 2 it is not known"
+        );
+        assert_eq!(lost(Some(0), [5, 0, 0]), "");
+    }
 
     #[test]
     fn syn_says_open_or_closed() {

@@ -297,6 +297,7 @@ impl Watch<'_, '_> {
             return Err(error);
         }
         let mut view = self.digest.view();
+        view.came_late(own.late);
         if args.advise {
             let endpoints = 0..view.fleet.endpoints.len();
             view.advice = endpoints.map(|endpoint| advise(&view, endpoint)).collect();
