@@ -33,6 +33,8 @@ struct Crowd {
     drift: Drift,
     bins: Option<Bins>,
     tally: FlowTally,
+    /// Messages at levels that lasted and were not told as paths.
+    elsewhere: u64,
 }
 
 /// A lane's flow, and the one before it, of which something may still be found out.
@@ -88,6 +90,8 @@ pub(crate) struct KnownCrowd {
     /// Whether some of these are several, with the time between them.
     pub(crate) queues_joined: bool,
     pub(crate) tally: FlowTally,
+    /// Messages at levels that lasted and were not told as paths.
+    pub(crate) elsewhere: u64,
 }
 
 impl Digest {
@@ -102,6 +106,7 @@ impl Digest {
                 drift: Drift::default(),
                 bins: None,
                 tally: FlowTally::default(),
+                elsewhere: 0,
             })
         };
         Ok(Self {
@@ -243,6 +248,7 @@ impl Digest {
         let ground = (self.fleet.interval, &self.settings);
         let found = flow.push(message, ground, &mut crowd.drift);
         crowd.tally.add(&found);
+        crowd.elsewhere += u64::from(flow.take_elsewhere());
     }
 
     /// Takes in what the detector says about the flows to an endpoint.
@@ -278,6 +284,7 @@ impl Digest {
                     drift: self.crowds[endpoint].drift,
                 };
                 let change = flow.shift(shift, ground, changes);
+                self.crowds[endpoint].elsewhere += u64::from(flow.take_elsewhere());
                 self.announce(change.map(PathNews::Changed));
             }
             What::Correction { base, .. } => {
@@ -309,6 +316,7 @@ impl Digest {
             queues_joined: crowd.bases.queues_are_joined(),
             bins: crowd.bins.map(Bins::told).unwrap_or_default(),
             tally: crowd.tally,
+            elsewhere: crowd.elsewhere,
         };
         let crowds = self.crowds.into_iter().map(known).collect();
         // By lane; of one lane they are in the order of time already, and the sort keeps it.

@@ -155,10 +155,16 @@ impl Flow {
             let looking = Looking {
                 base: self.level.map(|level| level.base),
                 tolerance: settings.detection.tolerance,
+                window: settings.detection.window,
             };
             self.witness.push((message, reply), looking, drift);
         }
         found
+    }
+
+    /// How many of its messages lay, since it was asked last, at levels that were not told.
+    pub(crate) fn take_elsewhere(&mut self) -> u32 {
+        self.witness.take_elsewhere()
     }
 
     /// Another base latency, which makes a path change; of the first it makes none.
@@ -194,6 +200,7 @@ impl Flow {
                 before,
                 after,
                 tolerance: ground.settings.detection.tolerance,
+                window: ground.settings.detection.window,
                 interval: ground.interval,
                 overtaking: self.order.overtaking(),
                 drift: ground.drift,

@@ -101,6 +101,7 @@ fn look_at_pair(
         changes: own_changes.len() as u64,
         watched,
         hidden,
+        elsewhere: elsewhere(crowd.elsewhere, fleet.interval, hidden.time),
         forgotten: horizon,
         inflation: inflation(&classes, &own),
         bimodality: bimodality(&own, from + Span::from_nanos((until - from).nanos() / 2)),
@@ -124,6 +125,12 @@ fn look_at_pair(
         classes,
         view,
     }
+}
+
+/// For how long these messages stand, less what queues hid that all flows shared.
+fn elsewhere(messages: u64, interval: Span, queued: Span) -> Span {
+    let all = interval.times(i64::try_from(messages).unwrap_or(i64::MAX));
+    (all - queued).max(Span::ZERO)
 }
 
 /// The classes of some flows; each of their segments is told its own.

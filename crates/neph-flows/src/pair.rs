@@ -28,6 +28,9 @@ pub struct PairView {
     pub watched: Span,
     /// What of it is left out of rates.
     pub hidden: Hidden,
+    /// For how long flows, all together, lay at latencies that lasted and were taken for queues, not
+    /// for paths; without the time of queues that all flows shared.
+    pub elsewhere: Span,
     /// Highest over lowest latency class; `None` without a class.
     pub inflation: Option<Inflation>,
     /// Whether the flows fall into two groups or more.

@@ -61,6 +61,11 @@ impl Skew {
         }
     }
 
+    /// When their requests left, in the mean.
+    pub(crate) const fn at(&self) -> Instant<Own> {
+        Instant::from_nanos(self.at)
+    }
+
     /// How far a later message is from these, the clocks' drift apart.
     fn off(&self, later: &Self, drift: Drift) -> i64 {
         let moved = later.mean - self.mean;

@@ -8,6 +8,12 @@ use crate::view::Evidence;
 
 /// After so many messages at its base latency a flow is back there.
 const BACK: u8 = 4;
+/// A direction that comes from before other levels is none: messages at the base latency that lie
+/// further back than so many windows. Their mean lags behind the latest by [`MEAN`] messages.
+const STALE: i64 = 2;
+const MEAN: i64 = 8;
+/// A level that is none of a path lasted where so many windows in a row were there.
+const LASTS: u16 = 2;
 
 /// What the messages of one level have in common.
 #[derive(Clone, Copy, Debug)]
@@ -17,6 +23,9 @@ struct Traits {
     skew: Option<Skew>,
     ttl: Option<u8>,
     peer_ttl: Option<u8>,
+    /// Messages in a row that were the latest here; how many there were in rows that lasted.
+    row: u16,
+    lasted: u16,
 }
 
 impl Traits {
@@ -28,11 +37,27 @@ impl Traits {
             skew: peer.map(|peer| Skew::of(sent, round_trip, &peer)),
             ttl: reply.ttl,
             peer_ttl: peer.and_then(|peer| peer.ttl),
+            row: 1,
+            lasted: 0,
         }
     }
 
     fn is_near(&self, round_trip: Span, tolerance: Span) -> bool {
         (self.round_trip - round_trip).abs() <= tolerance
+    }
+
+    /// A further message of the level, which is the latest of the flow once more or again.
+    fn count(&mut self, is_in_row: bool, window: u8) {
+        if !is_in_row {
+            self.row = 0;
+        }
+        self.row = self.row.saturating_add(1);
+        let least = LASTS * u16::from(window);
+        if self.row == least {
+            self.lasted = self.lasted.saturating_add(least);
+        } else if self.row > least {
+            self.lasted = self.lasted.saturating_add(1);
+        }
     }
 
     /// The same as what follows another level of the flow.
@@ -42,6 +67,12 @@ impl Traits {
             skew.inherit(&before);
         }
         self
+    }
+
+    /// Whether its latest messages lie too far back to be those before the change.
+    fn is_stale(&self, claim: &Claim) -> bool {
+        let far = claim.interval.times(MEAN + STALE * i64::from(claim.window));
+        self.skew.is_some_and(|skew| claim.at - skew.at() > far)
     }
 
     /// A further message of the same level: the latest TTLs, the mean of skews.
@@ -69,6 +100,8 @@ pub(crate) struct Witness {
     others: Option<Box<Others>>,
     /// Messages at the base latency since the last other one, up to [`BACK`].
     back: u8,
+    /// Messages in rows at one level that was not the base latency, and was not told as one.
+    elsewhere: u32,
 }
 
 /// A change that evidence is wanted for.
@@ -78,6 +111,8 @@ pub(crate) struct Claim {
     pub(crate) before: Span,
     pub(crate) after: Span,
     pub(crate) tolerance: Span,
+    /// How many messages tell a level.
+    pub(crate) window: u8,
     /// Time between two messages of the flow.
     pub(crate) interval: Span,
     /// When the flow's latest message was sent that overtook another.
@@ -99,11 +134,12 @@ impl Witness {
             .base
             .is_some_and(|base_latency| new.is_near(base_latency, base.tolerance));
         if !at_base {
-            return self.remember(new, base.tolerance, *drift);
+            return self.remember(new, base, *drift);
         }
         self.back = (self.back + 1).min(BACK);
         if self.back == BACK {
-            self.others = None;
+            let left = self.others.take();
+            self.forget(left.into_iter().flat_map(|others| others.0));
         }
         match &mut self.settled {
             Some(known) if known.is_near(new.round_trip, base.tolerance) => {
@@ -118,19 +154,40 @@ impl Witness {
         }
     }
 
-    fn remember(&mut self, new: Traits, tolerance: Span, drift: Drift) {
+    fn remember(&mut self, new: Traits, looking: Looking, drift: Drift) {
+        let is_in_row = self.back == 0;
         self.back = 0;
         let Others(levels) = &mut **self.others.get_or_insert_default();
-        let is_known = |slot: &Option<Traits>| {
-            slot.is_some_and(|traits| traits.is_near(new.round_trip, tolerance))
+        let near = |slot: &Option<Traits>| {
+            slot.is_some_and(|traits| traits.is_near(new.round_trip, looking.tolerance))
         };
-        if !is_known(&levels[0]) {
+        let is_latest = near(&levels[0]);
+        if !is_latest {
             levels.swap(0, 1);
         }
-        match &mut levels[0] {
-            Some(known) if known.is_near(new.round_trip, tolerance) => known.merge(&new, drift),
-            slot => *slot = Some(new),
+        if near(&levels[0]) {
+            if let Some(known) = &mut levels[0] {
+                known.merge(&new, drift);
+                known.count(is_in_row && is_latest, looking.window);
+            }
+            return;
         }
+        let left = levels[0].replace(new);
+        self.forget([left]);
+    }
+
+    /// These levels were not told as a base latency.
+    fn forget(&mut self, levels: impl IntoIterator<Item = Option<Traits>>) {
+        let lasted = levels
+            .into_iter()
+            .flatten()
+            .map(|level| u32::from(level.lasted));
+        self.elsewhere = self.elsewhere.saturating_add(lasted.sum());
+    }
+
+    /// How many messages lay, since it was asked last, at levels that lasted and were not told.
+    pub(crate) fn take_elsewhere(&mut self) -> u32 {
+        std::mem::take(&mut self.elsewhere)
     }
 
     /// The levels beside the base latency, which are not needed any more.
@@ -141,11 +198,11 @@ impl Witness {
 
     /// What speaks for a change; from here on the new level is the flow's base latency.
     pub(crate) fn testify(&mut self, claim: &Claim) -> Evidence {
-        let new = self
-            .take_others()
-            .into_iter()
-            .flatten()
-            .find(|traits| traits.is_near(claim.after, claim.tolerance));
+        let is_new = |traits: &Traits| traits.is_near(claim.after, claim.tolerance);
+        let others = self.take_others();
+        let new = others.into_iter().flatten().find(is_new);
+        let between = others.map(|other| other.filter(|other| !is_new(other)));
+        self.forget(between);
         let old = self.settled.take();
         self.settled = new.map(|new| new.following(old.as_ref()));
         let falls = claim.after < claim.before;
@@ -166,6 +223,10 @@ impl Witness {
             },
             trace: None,
             direction: old
+                .filter(|old| {
+                    let was_elsewhere = between.iter().any(Option::is_some);
+                    !was_elsewhere || !old.is_stale(claim)
+                })
                 .zip(new)
                 .and_then(|(old, new)| direction(&old.skew?, &new.skew?, &step, claim.drift)),
         }
@@ -184,6 +245,8 @@ pub(crate) struct Looking {
     pub(crate) base: Option<Span>,
     /// What is near to it.
     pub(crate) tolerance: Span,
+    /// How many messages tell a level.
+    pub(crate) window: u8,
 }
 
 fn differ(one: Option<u8>, other: Option<u8>) -> bool {
@@ -191,106 +254,4 @@ fn differ(one: Option<u8>, other: Option<u8>) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
-    use neph_model::{AtPeer, FleetOutcome, Lane, ReadBy};
-
-    use super::*;
-    use crate::view::Direction;
-
-    const TOLERANCE: Span = Span::from_micros(500);
-    /// The peer's clock is that far ahead of ours, and drifts by 50 us a second.
-    const AHEAD: i64 = 86_400_000_000_000;
-
-    fn reply(second: i64, micros: (i64, i64), ttl: u8) -> FleetMessage {
-        let sent = second * 1_000_000_000;
-        FleetMessage {
-            lane: Lane(0),
-            source_port: 1,
-            seq: 0,
-            sent: Instant::from_nanos(sent),
-            late: Span::ZERO,
-            outcome: FleetOutcome::Reply(FleetReply {
-                round_trip: Span::from_micros(micros.0 + micros.1 + 70),
-                read_by: ReadBy::Kernel,
-                at_peer: Some(AtPeer {
-                    rx: Instant::from_nanos(sent + AHEAD + (micros.0 + second * 50) * 1000),
-                    residence: Span::from_micros(70),
-                    count: None,
-                    ttl: Some(60),
-                }),
-                ttl: Some(ttl),
-                copies: 0,
-                answer: None,
-            }),
-        }
-    }
-
-    /// 40 messages at one level, then 4 at another; what is said of it.
-    fn testimony(before: (i64, i64), after: (i64, i64), ttls: (u8, u8)) -> Evidence {
-        let (mut witness, mut drift) = (Witness::default(), Drift::default());
-        let sum = |(there, back): (i64, i64)| Span::from_micros(there + back);
-        let looking = Looking {
-            base: Some(sum(before)),
-            tolerance: TOLERANCE,
-        };
-        for second in 0..44 {
-            let message = match second {
-                0..40 => reply(second, before, ttls.0),
-                _ => reply(second, after, ttls.1),
-            };
-            let reply = message.reply().unwrap();
-            // The other flows of a fleet learn too.
-            for other in 0..20 {
-                let mut own = witness.clone();
-                if other > 0 {
-                    own.push((&message, reply), looking, &mut drift);
-                }
-            }
-            witness.push((&message, reply), looking, &mut drift);
-        }
-        witness.testify(&Claim {
-            at: Instant::from_nanos(40_000_000_000),
-            before: sum(before),
-            after: sum(after),
-            tolerance: TOLERANCE,
-            interval: Span::from_secs(1),
-            overtaking: Some(Instant::from_nanos(40_000_000_000)),
-            drift,
-        })
-    }
-
-    #[test]
-    fn the_peers_stamps_tell_which_way_moved_although_its_clock_drifts() {
-        let direction = |after| testimony((10_000, 10_000), after, (60, 60)).direction;
-        assert_eq!(direction((12_000, 10_000)), Some(Direction::Forward));
-        assert_eq!(direction((10_000, 8_000)), Some(Direction::Reverse));
-        assert_eq!(direction((12_000, 13_000)), Some(Direction::Both));
-        assert_eq!(direction((13_000, 9_000)), Some(Direction::Both));
-    }
-
-    #[test]
-    fn a_ttl_that_became_another_speaks_for_a_change() {
-        assert!(testimony((10_000, 10_000), (12_000, 10_000), (60, 58)).ttl);
-        assert!(!testimony((10_000, 10_000), (12_000, 10_000), (60, 60)).ttl);
-    }
-
-    #[test]
-    fn overtaking_speaks_for_a_fall_and_not_for_a_rise() {
-        assert!(testimony((10_000, 10_000), (8_000, 10_000), (60, 60)).reordered);
-        assert!(!testimony((10_000, 10_000), (12_000, 10_000), (60, 60)).reordered);
-    }
-
-    #[test]
-    fn without_a_witness_nothing_is_said() {
-        let claim = Claim {
-            at: Instant::from_nanos(0),
-            before: Span::from_millis(20),
-            after: Span::from_millis(18),
-            tolerance: TOLERANCE,
-            interval: Span::from_secs(1),
-            overtaking: None,
-            drift: Drift::default(),
-        };
-        assert_eq!(Witness::default().testify(&claim), Evidence::default());
-    }
-}
+mod tests;

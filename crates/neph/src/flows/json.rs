@@ -185,6 +185,7 @@ fn pair(watched: &Watched, index: usize) -> Value {
         "watched_ns": pair.watched.nanos(),
         "hidden_ns": pair.hidden.time.nanos(),
         "learning_ns": pair.hidden.learning.nanos(),
+        "taken_for_queues_ns": pair.elsewhere.nanos(),
         "hidden_changes": pair.hidden.changes,
         "forgotten_until_unix_ns": pair.forgotten.and_then(unix),
         "inflation": pair.inflation.map(|inflation| json!({

@@ -9,6 +9,7 @@ use crate::counted::counted;
 /// All of it, for the flows to one endpoint.
 pub(super) fn text(view: &FleetView, endpoint: usize, pair: &PairView) -> String {
     let mut text = changes(view, endpoint, pair);
+    text.push_str(&elsewhere(pair));
     if let Some(share) = &pair.leave_soon {
         text.push_str(&format!(
             "persistence:   {} of those who came to a class left it within {}\n",
@@ -68,6 +69,18 @@ fn changes(view: &FleetView, endpoint: usize, pair: &PairView) -> String {
     }
 }
 
+/// That flows lay at latencies that may have been paths, where that is more than a hundredth.
+fn elsewhere(pair: &PairView) -> String {
+    let share = pair.elsewhere.secs_f64() / pair.watched.secs_f64().max(1e-9);
+    if share <= 0.01 {
+        return String::new();
+    }
+    format!(
+        "               {} of the flows' time lay at latencies that were taken for queues, not for paths\n",
+        percent(share)
+    )
+}
+
 /// That a rate is of a part of the time: what is left out at the beginning of flows, where that is
 /// more than a hundredth, and what a queue hid.
 fn left_out(pair: &PairView, learning: Span) -> String {
@@ -119,6 +132,21 @@ fn interval(share: &Share, noun: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn time_at_levels_that_are_no_paths_is_told_where_it_is_much() {
+        let told = |elsewhere| elsewhere_of(Span::from_secs(1000), Span::from_secs(elsewhere));
+        assert_eq!(told(10), "");
+        assert!(told(18).contains("1.8 % of the flows' time lay at latencies that were taken"));
+    }
+
+    fn elsewhere_of(watched: Span, elsewhere: Span) -> String {
+        super::elsewhere(&PairView {
+            watched,
+            elsewhere,
+            ..PairView::default()
+        })
+    }
 
     #[test]
     fn what_a_rate_leaves_out_is_said_and_whether_it_was_all_a_queue() {

@@ -48,7 +48,7 @@ fn caption(flows: &[Flow<'_>]) -> String {
     let shaded = if flows.iter().all(|flow| flow.congested().is_empty()) {
         ""
     } else {
-        " Shaded: three messages or more in a row above it by more than the tolerance, which are taken for a queue and not for another path."
+        " Shaded: three messages or more in a row above it by more than the tolerance, which are taken for a queue and not for another path; one that no other flow was on, and that was left within half a minute, looks the same."
     };
     let changed = if flows.iter().all(|flow| flow.changes.is_empty()) {
         ""
@@ -161,7 +161,7 @@ fn legend(flows: &[Flow<'_>]) -> Vec<(Swatch, String)> {
         (
             any(|flow| !flow.congested().is_empty()),
             Swatch::Block(CONGESTION),
-            "congestion",
+            "taken for congestion",
         ),
         (
             any(|flow| flow.replies().any(|(_, _, over)| over)),

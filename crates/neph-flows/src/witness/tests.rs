@@ -1,0 +1,175 @@
+use neph_model::{AtPeer, FleetOutcome, Lane, ReadBy};
+
+use super::*;
+use crate::view::Direction;
+
+const TOLERANCE: Span = Span::from_micros(500);
+/// The peer's clock is that far ahead of ours, and drifts by 50 us a second.
+const AHEAD: i64 = 86_400_000_000_000;
+
+fn reply(second: i64, micros: (i64, i64), ttl: u8) -> FleetMessage {
+    let sent = second * 1_000_000_000;
+    FleetMessage {
+        lane: Lane(0),
+        source_port: 1,
+        seq: 0,
+        sent: Instant::from_nanos(sent),
+        late: Span::ZERO,
+        outcome: FleetOutcome::Reply(FleetReply {
+            round_trip: Span::from_micros(micros.0 + micros.1 + 70),
+            read_by: ReadBy::Kernel,
+            at_peer: Some(AtPeer {
+                rx: Instant::from_nanos(sent + AHEAD + (micros.0 + second * 50) * 1000),
+                residence: Span::from_micros(70),
+                count: None,
+                ttl: Some(60),
+            }),
+            ttl: Some(ttl),
+            copies: 0,
+            answer: None,
+        }),
+    }
+}
+
+/// 40 messages, then so many at 20 ms there, which nobody tells as a path, then four at the end's
+/// latency: what is said of it, and how many messages were elsewhere.
+fn after_a_stretch_of(length: i64, end: (i64, i64)) -> (Option<Direction>, u32) {
+    let (mut witness, mut drift) = (Witness::default(), Drift::default());
+    let base = Some(Span::from_micros(20_000));
+    let looking = Looking {
+        base,
+        tolerance: TOLERANCE,
+        window: 4,
+    };
+    let change = 40 + length;
+    for second in 0..change + 4 {
+        let ways = match second {
+            0..40 => (10_000, 10_000),
+            _ if second < change => (20_000, 10_000),
+            _ => end,
+        };
+        let message = reply(second, ways, 60);
+        for _ in 0..20 {
+            let mut other = witness.clone();
+            other.push((&message, message.reply().unwrap()), looking, &mut drift);
+        }
+        witness.push((&message, message.reply().unwrap()), looking, &mut drift);
+    }
+    let evidence = witness.testify(&Claim {
+        at: Instant::from_nanos(change * 1_000_000_000),
+        before: Span::from_micros(20_000),
+        after: Span::from_micros(end.0 + end.1),
+        tolerance: TOLERANCE,
+        window: 4,
+        interval: Span::from_secs(1),
+        overtaking: None,
+        drift,
+    });
+    (evidence.direction, witness.take_elsewhere())
+}
+
+/// The way there moved, nobody noticed, and then the way back did: no change was of both ways.
+#[test]
+fn of_two_changes_that_are_told_as_one_no_direction_is_told() {
+    assert_eq!(after_a_stretch_of(15, (20_000, 13_000)), (None, 15));
+    // A queue of a moment is no reason to say nothing.
+    let forward = Some(Direction::Forward);
+    assert_eq!(after_a_stretch_of(3, (13_000, 10_000)), (forward, 0));
+    assert_eq!(after_a_stretch_of(0, (13_000, 10_000)), (forward, 0));
+}
+
+#[test]
+fn a_level_that_a_flow_comes_back_from_is_counted_and_scattered_messages_are_not() {
+    let elsewhere = |latency: fn(i64) -> i64| {
+        let (mut witness, mut drift) = (Witness::default(), Drift::default());
+        let looking = Looking {
+            base: Some(Span::from_micros(20_070)),
+            tolerance: TOLERANCE,
+            window: 4,
+        };
+        for second in 0..60 {
+            let there = if (20..50).contains(&second) {
+                latency(second)
+            } else {
+                10_000
+            };
+            let message = reply(second, (there, 10_000), 60);
+            witness.push((&message, message.reply().unwrap()), looking, &mut drift);
+        }
+        witness.take_elsewhere()
+    };
+    assert_eq!(elsewhere(|_| 20_000), 30);
+    assert_eq!(elsewhere(|second| 12_000 + second % 3 * 4_000), 0);
+}
+
+/// 40 messages at one level, then 4 at another; what is said of it.
+fn testimony(before: (i64, i64), after: (i64, i64), ttls: (u8, u8)) -> Evidence {
+    let (mut witness, mut drift) = (Witness::default(), Drift::default());
+    let sum = |(there, back): (i64, i64)| Span::from_micros(there + back);
+    let looking = Looking {
+        base: Some(sum(before)),
+        tolerance: TOLERANCE,
+        window: 4,
+    };
+    for second in 0..44 {
+        let message = match second {
+            0..40 => reply(second, before, ttls.0),
+            _ => reply(second, after, ttls.1),
+        };
+        let reply = message.reply().unwrap();
+        // The other flows of a fleet learn too.
+        for other in 0..20 {
+            let mut own = witness.clone();
+            if other > 0 {
+                own.push((&message, reply), looking, &mut drift);
+            }
+        }
+        witness.push((&message, reply), looking, &mut drift);
+    }
+    witness.testify(&Claim {
+        at: Instant::from_nanos(40_000_000_000),
+        before: sum(before),
+        after: sum(after),
+        tolerance: TOLERANCE,
+        window: 4,
+        interval: Span::from_secs(1),
+        overtaking: Some(Instant::from_nanos(40_000_000_000)),
+        drift,
+    })
+}
+
+#[test]
+fn the_peers_stamps_tell_which_way_moved_although_its_clock_drifts() {
+    let direction = |after| testimony((10_000, 10_000), after, (60, 60)).direction;
+    assert_eq!(direction((12_000, 10_000)), Some(Direction::Forward));
+    assert_eq!(direction((10_000, 8_000)), Some(Direction::Reverse));
+    assert_eq!(direction((12_000, 13_000)), Some(Direction::Both));
+    assert_eq!(direction((13_000, 9_000)), Some(Direction::Both));
+}
+
+#[test]
+fn a_ttl_that_became_another_speaks_for_a_change() {
+    assert!(testimony((10_000, 10_000), (12_000, 10_000), (60, 58)).ttl);
+    assert!(!testimony((10_000, 10_000), (12_000, 10_000), (60, 60)).ttl);
+}
+
+#[test]
+fn overtaking_speaks_for_a_fall_and_not_for_a_rise() {
+    assert!(testimony((10_000, 10_000), (8_000, 10_000), (60, 60)).reordered);
+    assert!(!testimony((10_000, 10_000), (12_000, 10_000), (60, 60)).reordered);
+}
+
+#[test]
+fn without_a_witness_nothing_is_said() {
+    let claim = Claim {
+        at: Instant::from_nanos(0),
+        before: Span::from_millis(20),
+        after: Span::from_millis(18),
+        tolerance: TOLERANCE,
+        window: 4,
+        interval: Span::from_secs(1),
+        overtaking: None,
+        drift: Drift::default(),
+    };
+    assert_eq!(Witness::default().testify(&claim), Evidence::default());
+}
