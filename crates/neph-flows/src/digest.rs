@@ -13,6 +13,7 @@ use crate::changes::{Changes, MOST};
 use crate::fairness::{Bin, Bins};
 use crate::flow::{Flow, Ground, Past};
 use crate::latency::Latency;
+use crate::outage::Lost;
 use crate::settings::Settings;
 use crate::skew::Drift;
 use crate::view::{FleetView, FlowHistory, FlowTally, PathChange};
@@ -33,6 +34,7 @@ struct Crowd {
     drift: Drift,
     bins: Option<Bins>,
     tally: FlowTally,
+    lost: Lost,
     /// Messages at levels that lasted and were not told as paths.
     elsewhere: u64,
 }
@@ -90,6 +92,7 @@ pub(crate) struct KnownCrowd {
     /// Whether some of these are several, with the time between them.
     pub(crate) queues_joined: bool,
     pub(crate) tally: FlowTally,
+    pub(crate) lost: Lost,
     /// Messages at levels that lasted and were not told as paths.
     pub(crate) elsewhere: u64,
 }
@@ -106,6 +109,7 @@ impl Digest {
                 drift: Drift::default(),
                 bins: None,
                 tally: FlowTally::default(),
+                lost: Lost::default(),
                 elsewhere: 0,
             })
         };
@@ -248,6 +252,9 @@ impl Digest {
         let ground = (self.fleet.interval, &self.settings);
         let found = flow.push(message, ground, &mut crowd.drift);
         crowd.tally.add(&found);
+        crowd
+            .lost
+            .push(&message.outcome, &self.fleet, &self.settings);
         crowd.elsewhere += u64::from(flow.take_elsewhere());
     }
 
@@ -316,6 +323,7 @@ impl Digest {
             queues_joined: crowd.bases.queues_are_joined(),
             bins: crowd.bins.map(Bins::told).unwrap_or_default(),
             tally: crowd.tally,
+            lost: crowd.lost,
             elsewhere: crowd.elsewhere,
         };
         let crowds = self.crowds.into_iter().map(known).collect();

@@ -26,6 +26,7 @@ mod look;
 mod measure;
 mod medians;
 mod order;
+mod outage;
 mod over_flows;
 mod pair;
 mod persistence;

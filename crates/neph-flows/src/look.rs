@@ -78,7 +78,12 @@ fn look_at_pair(
         .iter_mut()
         .filter(|flow| is_asked(flow.lane) && !flow.segments.is_empty())
         .collect();
-    let mut classes = classify(&mut own, settings);
+    let mostly_lost = crowd.lost.is_most_of(&crowd.tally);
+    let mut classes = if mostly_lost {
+        Vec::new()
+    } else {
+        classify(&mut own, settings)
+    };
     let own: Vec<&FlowHistory> = own.into_iter().map(|flow| &*flow).collect();
     let telling = Telling::new(&own, &crowd.congested, (fleet, settings, horizon));
     let (watched, hidden) = telling.watched(&own_changes);
@@ -104,7 +109,9 @@ fn look_at_pair(
         elsewhere: elsewhere(crowd.elsewhere, fleet.interval, hidden.time),
         forgotten: horizon,
         inflation: inflation(&classes, &own),
-        bimodality: bimodality(&own, from + Span::from_nanos((until - from).nanos() / 2)),
+        bimodality: bimodality(&own, from + Span::from_nanos((until - from).nanos() / 2))
+            .filter(|_| !mostly_lost),
+        mostly_lost,
         too_short: is_too_short(fleet, settings, until - from),
         moved: moved(
             &classes,

@@ -24,6 +24,9 @@ pub struct PairView {
     pub changes: u64,
     /// Whether flows lived too short for their path changes to be told: then there is no rate.
     pub too_short: bool,
+    /// Whether more than half of the messages were lost while some came back: what those tell of paths
+    /// is chance, so there are no classes, and no inflation, dip test and rate of changes.
+    pub mostly_lost: bool,
     /// For how long flows were watched since their base latency was known, all together.
     pub watched: Span,
     /// What of it is left out of rates.
@@ -61,7 +64,7 @@ pub struct PairView {
 
 impl PairView {
     /// Path changes per flow and hour, of the time in which they could be told; `None` where there was
-    /// none, or where flows lived too short for changes to be told.
+    /// none, where flows lived too short for changes to be told, or where most messages were lost.
     pub fn changes_per_flow_hour(&self) -> Option<f64> {
         Self::changes_per_flow_hour_of([self])
     }
@@ -71,7 +74,7 @@ impl PairView {
     pub fn changes_per_flow_hour_of<'a>(all: impl IntoIterator<Item = &'a Self>) -> Option<f64> {
         let (mut clear, mut changes) = (Span::ZERO, 0);
         for one in all {
-            if one.too_short {
+            if one.too_short || one.mostly_lost {
                 return None;
             }
             clear += one.clear();

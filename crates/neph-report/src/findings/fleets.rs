@@ -42,6 +42,8 @@ fn one(pair: &Pooled<'_>) -> Finding {
     if let Some(rate) = pair.changes_per_flow_hour {
         let digits = if rate < 9.95 { 2 } else { 1 };
         text.push_str(&format!(", {rate:.digits$} for each flow and hour"));
+    } else if pair.mostly_lost {
+        text.push_str("; where most messages were lost no rate is told");
     } else if pair.too_short {
         text.push_str("; flows lived too short for all to be told");
     }
@@ -65,7 +67,12 @@ fn one(pair: &Pooled<'_>) -> Finding {
 /// fastest`.
 fn classes(pair: &Pooled<'_>) -> String {
     let (Some((lowest, highest)), Some(inflation)) = (pair.ends, pair.inflation) else {
-        return ", none of which had a stable latency".to_owned();
+        return if pair.mostly_lost {
+            ", without classes: more than half of the messages were lost or late, and what came back says little of paths"
+        } else {
+            ", none of which had a stable latency"
+        }
+        .to_owned();
     };
     let number = match pair.classes {
         (_, 1) => return format!(" in one latency class, {}", millis(lowest.millis_f64())),

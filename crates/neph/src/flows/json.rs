@@ -181,6 +181,7 @@ fn pair(watched: &Watched, index: usize) -> Value {
         "classes": classes.map(class).collect::<Vec<_>>(),
         "changes": pair.changes,
         "too_short_for_changes": pair.too_short,
+        "mostly_lost": pair.mostly_lost,
         "changes_per_flow_hour": pair.changes_per_flow_hour(),
         "watched_ns": pair.watched.nanos(),
         "hidden_ns": pair.hidden.time.nanos(),

@@ -15,6 +15,9 @@ use crate::syn_answers;
 /// Ports that are shown of a class.
 const SHOWN: usize = 5;
 
+/// Why nothing is said of paths.
+const MOSTLY_LOST: &str = "no classes, inflation and path changes are told: more than half of the messages were lost or late, and what came back says little of paths\n";
+
 /// All of it.
 pub(super) fn text(watched: &Watched) -> String {
     let view = &watched.view;
@@ -32,8 +35,12 @@ pub(super) fn text(watched: &Watched) -> String {
                 moment(at, &watched.clock)
             ));
         }
-        text.push_str(&classes(view, endpoint));
-        text.push_str(&moves::text(view, endpoint, pair));
+        if pair.mostly_lost {
+            text.push_str(MOSTLY_LOST);
+        } else {
+            text.push_str(&classes(view, endpoint));
+            text.push_str(&moves::text(view, endpoint, pair));
+        }
         text.push_str(&unequal(view, endpoint, pair));
         if let Some(found) = watched.transfers.get(endpoint) {
             text.push_str(&transfers::text(found));

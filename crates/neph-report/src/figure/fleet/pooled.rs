@@ -27,6 +27,8 @@ pub(crate) struct Pooled<'a> {
     /// flows are too short for all changes to be told.
     pub(crate) changes_per_flow_hour: Option<f64>,
     pub(crate) too_short: bool,
+    /// In some block most messages were lost, so that nothing is said of paths there.
+    pub(crate) mostly_lost: bool,
     /// Whether the oldest path changes were more than are kept: `changes` lacks them.
     pub(crate) forgotten: bool,
     /// Of the stays in a class that were watched long enough, the share that ended soon.
@@ -81,6 +83,7 @@ impl<'a> Pooled<'a> {
             changes,
             changes_per_flow_hour: PairView::changes_per_flow_hour_of(known()),
             too_short: known().any(|one| one.too_short),
+            mostly_lost: known().any(|one| one.mostly_lost),
             forgotten: known().any(|one| one.forgotten.is_some()),
             left_soon: Share::together(known().filter_map(|one| one.leave_soon)),
             soon: pair.view.settings.soon,

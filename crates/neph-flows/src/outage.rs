@@ -1,0 +1,84 @@
+//! Which lost messages say something of the replies beside them: not those of an outage, in which for a
+//! bin of time nobody replied to any flow. Counts messages; knows nothing of paths.
+
+use neph_model::{Fleet, FleetOutcome};
+
+use crate::settings::Settings;
+use crate::view::FlowTally;
+
+/// The lost messages of the flows to one endpoint.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Lost {
+    /// Lost since the latest reply to any flow.
+    in_a_row: u64,
+    /// Lost while others came back.
+    beside_replies: u64,
+}
+
+impl Lost {
+    /// The next message of any of the flows.
+    pub(crate) fn push(&mut self, outcome: &FleetOutcome, fleet: &Fleet, settings: &Settings) {
+        match outcome {
+            FleetOutcome::Failed => {}
+            FleetOutcome::Lost => self.in_a_row += 1,
+            FleetOutcome::Reply(_) => {
+                let row = std::mem::take(&mut self.in_a_row);
+                if row < in_a_bin(fleet, settings) {
+                    self.beside_replies += row;
+                }
+            }
+        }
+    }
+
+    /// Whether more messages were lost beside replies than came back.
+    pub(crate) const fn is_most_of(&self, tally: &FlowTally) -> bool {
+        self.beside_replies > tally.replies
+    }
+}
+
+/// How many messages the flows to one endpoint send in a bin of time.
+fn in_a_bin(fleet: &Fleet, settings: &Settings) -> u64 {
+    let endpoints = fleet.endpoints.len().max(1) as u64;
+    let rounds = settings.bin.nanos() / fleet.interval.nanos().max(1);
+    u64::from(fleet.lanes) * u64::try_from(rounds).unwrap_or(0) / endpoints
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::digest::Digest;
+    use crate::world::World;
+
+    const SECOND: i64 = 1_000_000_000;
+
+    /// Two of three messages of each flow come too late: whatever level the others have, is chance.
+    /// An outage of two thirds of the time says nothing against the levels of the last third.
+    #[test]
+    fn of_flows_that_lose_most_messages_no_classes_are_told() {
+        let world = World::default();
+        let told = |is_lost: fn(i64, u32) -> bool| {
+            let mut digest = Digest::new(&world.fleet(), Settings::default()).unwrap();
+            world.messages(&world.truth(), |message| {
+                let mut message = *message;
+                if is_lost(message.sent.nanos() / SECOND, message.seq) {
+                    message.outcome = FleetOutcome::Lost;
+                }
+                digest.push(&message);
+            });
+            digest.finish();
+            let view = digest.view();
+            let pair = &view.pairs[0];
+            let rate = pair.changes_per_flow_hour();
+            let is_told = [
+                pair.inflation.is_some(),
+                pair.bimodality.is_some(),
+                rate.is_some(),
+            ];
+            (pair.mostly_lost, view.classes[0].len(), is_told)
+        };
+        assert_eq!(told(|_, seq| seq % 3 > 0), (true, 0, [false; 3]));
+        let (mostly_lost, classes, [inflation, _, rate]) = told(|second, _| second < 80);
+        assert_eq!((mostly_lost, classes), (false, 4));
+        assert!(inflation && rate);
+    }
+}
