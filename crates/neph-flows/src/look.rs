@@ -208,13 +208,12 @@ fn inflation(classes: &[Class], flows: &[&FlowHistory]) -> Option<Inflation> {
 /// Whether the flows' base latencies in the middle of the time could be one group. They are taken as
 /// exactly as they are known: rounded, they would lie in heaps, which the test takes for groups.
 fn bimodality(flows: &[&FlowHistory], middle: Instant<Own>) -> Option<Bimodality> {
-    let base = |flow: &&FlowHistory| {
-        let segment = flow.at(middle)?;
-        #[expect(clippy::cast_precision_loss, reason = "statistics; exact to 104 days")]
-        let nanos = segment.base.nanos() as f64;
-        Some(nanos)
-    };
-    let mut values: Vec<f64> = flows.iter().filter_map(base).collect();
+    let bases = flows.iter().filter_map(|flow| flow.at(middle));
+    let bases = bases.map(|segment| segment.base);
+    let (lowest, highest) = (bases.clone().min()?, bases.clone().max()?);
+    #[expect(clippy::cast_precision_loss, reason = "statistics; exact to 104 days")]
+    let nanos = bases.map(|base| base.nanos() as f64);
+    let mut values: Vec<f64> = nanos.collect();
     let n = values.len();
     if n < LEAST_FOR_DIP {
         return None;
@@ -225,6 +224,7 @@ fn bimodality(flows: &[&FlowHistory], middle: Instant<Own>) -> Option<Bimodality
         dip,
         p: null.p(dip, n),
         n: n as u64,
+        spread: highest - lowest,
     })
 }
 

@@ -138,6 +138,10 @@ pub struct Bimodality {
     pub p: f64,
     /// Flows: each counts with its base latency in the middle of the time.
     pub n: u64,
+    /// From the lowest of these latencies to the highest. The test takes no notice of how far they
+    /// lie apart: what does by less than the tolerance is no other path.
+    #[serde(rename = "spread_ns")]
+    pub spread: Span,
 }
 
 /// A share with its 95 % interval (Wilson's) and what it rests on. What happens to many flows at
