@@ -62,10 +62,21 @@ fn changes(view: &FleetView, endpoint: usize, pair: &PairView) -> String {
             pair.changes
         ),
         _ => format!(
-            "path changes:  none in {} of watching flows{}\n",
-            pair.clear(),
+            "path changes:  none in {}{}\n",
+            time_of_flows(pair),
             left_out(pair, view.learning())
         ),
+    }
+}
+
+/// `6 s of each of 200 flows`: all their time together would be longer than the measurement.
+fn time_of_flows(pair: &PairView) -> String {
+    let flows = pair.flows.max(1);
+    let each = pair.clear().nanos() / i64::try_from(flows).unwrap_or(i64::MAX);
+    let each = words::lasting(Span::from_nanos(each));
+    match flows {
+        1 => format!("{each} of one flow"),
+        many => format!("{each} of each of {many} flows"),
     }
 }
 
@@ -132,6 +143,20 @@ fn interval(share: &Share, noun: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_time_without_a_change_is_that_of_one_flow() {
+        let pair = |flows, watched| PairView {
+            flows,
+            watched: Span::from_millis(watched),
+            ..PairView::default()
+        };
+        assert_eq!(
+            time_of_flows(&pair(200, 1_189_777)),
+            "5.9 s of each of 200 flows"
+        );
+        assert_eq!(time_of_flows(&pair(1, 90_000)), "1.5 min of one flow");
+    }
 
     #[test]
     fn time_at_levels_that_are_no_paths_is_told_where_it_is_much() {
