@@ -79,11 +79,7 @@ fn look_at_pair(
         .filter(|flow| is_asked(flow.lane) && !flow.segments.is_empty())
         .collect();
     let mostly_lost = crowd.lost.is_most_of(&crowd.tally);
-    let mut classes = if mostly_lost {
-        Vec::new()
-    } else {
-        classify(&mut own, settings)
-    };
+    let mut classes = classify(&mut own, settings, mostly_lost);
     let own: Vec<&FlowHistory> = own.into_iter().map(|flow| &*flow).collect();
     let telling = Telling::new(&own, &crowd.congested, (fleet, settings, horizon));
     let (watched, hidden) = telling.watched(&own_changes);
@@ -109,8 +105,7 @@ fn look_at_pair(
         elsewhere: elsewhere(crowd.elsewhere, fleet.interval, hidden.time),
         forgotten: horizon,
         inflation: inflation(&classes, &own),
-        bimodality: bimodality(&own, from + Span::from_nanos((until - from).nanos() / 2))
-            .filter(|_| !mostly_lost),
+        bimodality: bimodality(&own, (from, until)).filter(|_| !mostly_lost),
         mostly_lost,
         too_short: is_too_short(fleet, settings, until - from),
         moved: moved(
@@ -140,8 +135,11 @@ fn elsewhere(messages: u64, interval: Span, queued: Span) -> Span {
     (all - queued).max(Span::ZERO)
 }
 
-/// The classes of some flows; each of their segments is told its own.
-fn classify(flows: &mut [&mut FlowHistory], settings: &Settings) -> Vec<Class> {
+/// The classes of some flows; each of their segments is told its own. None of flows that lost most.
+fn classify(flows: &mut [&mut FlowHistory], settings: &Settings, mostly_lost: bool) -> Vec<Class> {
+    if mostly_lost {
+        return Vec::new();
+    }
     let classes = {
         let known: Vec<&FlowHistory> = flows.iter().map(|flow| &**flow).collect();
         classes(&known, settings)
@@ -207,7 +205,11 @@ fn inflation(classes: &[Class], flows: &[&FlowHistory]) -> Option<Inflation> {
 
 /// Whether the flows' base latencies in the middle of the time could be one group. They are taken as
 /// exactly as they are known: rounded, they would lie in heaps, which the test takes for groups.
-fn bimodality(flows: &[&FlowHistory], middle: Instant<Own>) -> Option<Bimodality> {
+fn bimodality(
+    flows: &[&FlowHistory],
+    (from, until): (Instant<Own>, Instant<Own>),
+) -> Option<Bimodality> {
+    let middle = from + Span::from_nanos((until - from).nanos() / 2);
     let bases = flows.iter().filter_map(|flow| flow.at(middle));
     let bases = bases.map(|segment| segment.base);
     let (lowest, highest) = (bases.clone().min()?, bases.clone().max()?);
