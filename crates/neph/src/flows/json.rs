@@ -87,6 +87,7 @@ pub(super) fn summary(watched: &Watched) -> Value {
         "stay_p99_ns": watched.stay_p99.map(Span::nanos),
         "refused": refused,
         "warnings": watched.warnings,
+        "silence": watched.silence,
         "interrupted": watched.interrupted,
         "pairs": pairs,
     })

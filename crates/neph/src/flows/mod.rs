@@ -212,7 +212,8 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     if let Some(campaign) = &watched.campaign {
         output::say(&keep::told(campaign));
     }
-    for why in watched.silence.iter().chain(&watched.given_up) {
+    let silence = watched.silence.iter().filter(|_| !watched.is_silence_said);
+    for why in silence.chain(&watched.given_up) {
         output::say(&format!("neph: {why}"));
     }
     made?;

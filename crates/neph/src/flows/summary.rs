@@ -49,6 +49,9 @@ pub(super) fn text(watched: &Watched) -> String {
             text.push_str(&advice::text(advice, &view.fleet, endpoint));
         }
     }
+    for why in &watched.silence {
+        text.push_str(&format!("\n{why}\n"));
+    }
     text.push_str(&answers(view.fleet.probe, &watched.own));
     text.push_str(&own(watched));
     text
@@ -229,6 +232,15 @@ fn answers(probe: ProbeKind, own: &FleetTally) -> String {
     format!("\n{text}\n")
 }
 
+/// The warnings that say something: where nobody answered at all, it is not because this host was busy.
+fn that_explain<'a>(warnings: &'a [Warning], own: &FleetTally) -> &'a [Warning] {
+    if own.replies + own.late > 0 {
+        warnings
+    } else {
+        &[]
+    }
+}
+
 /// What this host and the reflectors did to the measurement; nothing, where they did nothing.
 fn own(watched: &Watched) -> String {
     let own = &watched.own;
@@ -259,7 +271,7 @@ fn own(watched: &Watched) -> String {
             text.push_str(&format!("{count} {sentence}\n"));
         }
     }
-    for warning in warnings {
+    for warning in that_explain(warnings, own) {
         text.push_str(&format!("{warning}; {}\n", warning.advice()));
     }
     for (endpoint, refused) in &watched.refused {
@@ -328,6 +340,20 @@ mod tests {
         assert!(told(20).contains("all flows lie within 20.0 us, so they are one group"));
         assert!(told(20).contains("(dip 0.1750, p < 0.001, 20 flows)"));
         assert!(told(4_000).contains("the flows fall into groups, within 4.00 ms"));
+    }
+
+    #[test]
+    fn a_busy_host_is_no_reason_that_nobody_answers() {
+        let busy = [Warning::CpuSaturated { percent: 100.0 }];
+        let told = |replies, late| {
+            let own = FleetTally {
+                replies,
+                late,
+                ..FleetTally::default()
+            };
+            that_explain(&busy, &own).len()
+        };
+        assert_eq!((told(0, 0), told(0, 1), told(1, 0)), (0, 1, 1));
     }
 
     #[test]

@@ -40,8 +40,9 @@ pub(super) struct Watched {
     pub(super) refused: Vec<(FleetEndpoint, Refusals)>,
     /// For times of the day.
     pub(super) clock: Clock,
-    /// Why nobody answers where nobody does, unless it was said while it ran.
+    /// Why nobody answers where nobody does, and whether that was said while it ran.
     pub(super) silence: Vec<String>,
+    pub(super) is_silence_said: bool,
     /// Ctrl-C ended it.
     pub(super) interrupted: bool,
     /// Why it ended before anybody asked it to.
@@ -69,7 +70,8 @@ struct Watch<'a, 'b> {
     /// How long without a reply until it is looked into why, and whether it was.
     patience: Span,
     is_looked_into: bool,
-    is_told: bool,
+    /// What was found out then.
+    found: Vec<String>,
 }
 
 /// Runs the fleet to its end.
@@ -103,7 +105,7 @@ pub(super) fn run(
         silence,
         patience,
         is_looked_into: false,
-        is_told: false,
+        found: Vec::new(),
     };
     let told = loop {
         if stop.is_set() {
@@ -186,8 +188,8 @@ impl Watch<'_, '_> {
         }
         self.is_looked_into = true;
         if self.digest.tally().replies == 0 {
-            self.is_told = true;
-            for why in self.silence.why(fleet.endpoints.iter()) {
+            self.found = self.silence.why(fleet.endpoints.iter());
+            for why in &self.found {
                 output::say(&format!("neph: {why}"));
             }
         }
@@ -305,13 +307,15 @@ impl Watch<'_, '_> {
         let pairs = view.pairs.iter().zip(&view.fleet.endpoints);
         let silent = pairs
             .filter(|(pair, _)| pair.tally.replies == 0 && pair.tally.lost + pair.tally.failed > 0);
-        let silence = if self.is_told && view.tally.replies == 0 {
-            Vec::new()
+        let is_silence_said = !self.found.is_empty() && view.tally.replies == 0;
+        let silence = if is_silence_said {
+            self.found
         } else {
             self.silence.why(silent.map(|(_, endpoint)| endpoint))
         };
         Ok(Watched {
             silence,
+            is_silence_said,
             view,
             stay_p99: self.hosts.stay_p99(),
             late_p99: self.hosts.late_p99(),

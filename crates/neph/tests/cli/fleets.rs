@@ -319,6 +319,17 @@ fn where_nothing_listens_the_port_is_named_and_standard_error_is_not_empty() {
     assert_eq!(document["sender"]["late_replies"], 0);
     assert!(document["sender"]["late_p99_ns"].is_i64());
     assert!(document["warnings"].is_array());
+    assert!(
+        document["silence"][0]
+            .as_str()
+            .expect("why")
+            .contains(&told)
+    );
+    // Beside the summary too.
+    let ran = few(&format!("udp://{address}"), &["--quiet"]);
+    let (before, after) = ran.out.split_once("(100.0 %)\n").expect("a summary");
+    assert!(before.contains("0 replies"), "{}", ran.out);
+    assert!(after.trim_start().starts_with(&told), "{}", ran.out);
 }
 
 #[test]
