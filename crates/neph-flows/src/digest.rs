@@ -249,7 +249,7 @@ impl Digest {
         }
         let flow = place.current.get_or_insert_with(|| Flow::begun_by(message));
         let crowd = &mut self.crowds[endpoint];
-        let ground = (self.fleet.interval, &self.settings);
+        let ground = (self.fleet.probe, self.fleet.interval, &self.settings);
         let found = flow.push(message, ground, &mut crowd.drift);
         crowd.tally.add(&found);
         crowd

@@ -3,10 +3,10 @@
 
 use std::collections::BTreeMap;
 
-use neph_model::{FleetMessage, FleetOutcome, Instant, Lane, Own, Span};
+use neph_model::{FleetMessage, FleetOutcome, Instant, Lane, Own, ProbeKind, Span};
 use serde::Serialize;
 
-use crate::order::overtook_there;
+use crate::order::{is_comparable, overtook_there};
 use crate::{Direction, FleetView};
 
 /// More messages of one flow are not kept: the stretch with the most path changes is.
@@ -54,6 +54,7 @@ pub enum DissectedOutcome {
 /// Picks the messages of a few flows.
 #[derive(Clone, Debug)]
 pub struct Dissector {
+    probe: ProbeKind,
     chosen: BTreeMap<(Lane, u16), Picked>,
     order: Vec<(Lane, u16)>,
 }
@@ -76,6 +77,12 @@ struct Raw {
 #[derive(Clone, Copy, Debug)]
 struct RawReply {
     round_trip: Span,
+    /// `None` where it tells nothing of the order of packets.
+    order: Option<RawOrder>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct RawOrder {
     /// When it arrived here.
     arrived: i64,
     /// When its request arrived at the peer, by its clock, and how many it had answered before.
@@ -114,6 +121,7 @@ impl Dissector {
             )
         });
         Self {
+            probe: view.fleet.probe,
             chosen: chosen.collect(),
             order,
         }
@@ -130,8 +138,10 @@ impl Dissector {
         }
         let reply = message.reply().map(|reply| RawReply {
             round_trip: reply.network(),
-            arrived: (message.sent + reply.round_trip).nanos(),
-            at_peer: reply.at_peer.map(|peer| (peer.rx.nanos(), peer.count)),
+            order: is_comparable(self.probe, reply).then(|| RawOrder {
+                arrived: (message.sent + reply.round_trip).nanos(),
+                at_peer: reply.at_peer.map(|peer| (peer.rx.nanos(), peer.count)),
+            }),
         });
         picked.messages.push(Raw {
             seq: message.seq,
@@ -192,25 +202,12 @@ fn samples(messages: &[Raw]) -> Vec<DissectedSample> {
     let outcome = |index: usize, raw: &Raw| match raw.reply {
         _ if raw.failed => DissectedOutcome::NotSent,
         None => DissectedOutcome::Lost,
-        Some(reply) => {
-            let later = || {
-                let next = messages[index + 1..].iter().take(AHEAD);
-                next.filter_map(|raw| raw.reply)
-            };
-            let there = reply.at_peer.is_some_and(|own| {
-                let mut others = later().filter_map(|other| other.at_peer);
-                others.any(|other| overtook_there(own, other))
-            });
-            let back = later().any(|other| other.arrived < reply.arrived);
-            DissectedOutcome::Reply {
-                round_trip: reply.round_trip,
-                overtaken: match (there, back) {
-                    (true, _) => Some(Direction::Forward),
-                    (false, true) => Some(Direction::Reverse),
-                    (false, false) => None,
-                },
-            }
-        }
+        Some(reply) => DissectedOutcome::Reply {
+            round_trip: reply.round_trip,
+            overtaken: reply
+                .order
+                .and_then(|order| overtaken(&order, &messages[index + 1..])),
+        },
     };
     let samples = messages
         .iter()
@@ -222,9 +219,26 @@ fn samples(messages: &[Raw]) -> Vec<DissectedSample> {
     samples.collect()
 }
 
+/// Where one of these later messages overtook it.
+fn overtaken(own: &RawOrder, later: &[Raw]) -> Option<Direction> {
+    let others = || {
+        let next = later.iter().take(AHEAD);
+        next.filter_map(|raw| raw.reply?.order)
+    };
+    let there = own.at_peer.is_some_and(|own| {
+        let mut others = others().filter_map(|other| other.at_peer);
+        others.any(|other| overtook_there(own, other))
+    });
+    if there {
+        return Some(Direction::Forward);
+    }
+    let back = others().any(|other| other.arrived < own.arrived);
+    back.then_some(Direction::Reverse)
+}
+
 #[cfg(test)]
 mod tests {
-    use neph_model::{AtPeer, Fleet, FleetReply, ProbeKind, ReadBy};
+    use neph_model::{AtPeer, Fleet, FleetReply, ReadBy};
 
     use super::*;
     use crate::{Evidence, FlowTally, PathChange, Settings};

@@ -1,7 +1,7 @@
 //! What is kept of one flow: its base latency, order, witnesses. Its size does not grow with its
 //! messages; its path changes are among those of all flows.
 
-use neph_model::{FleetMessage, Instant, Lane, Own, Span};
+use neph_model::{FleetMessage, Instant, Lane, Own, ProbeKind, Span};
 
 use crate::changes::{Changes, Link};
 use crate::counts::Counts;
@@ -146,10 +146,10 @@ impl Flow {
     pub(crate) fn push(
         &mut self,
         message: &FleetMessage,
-        (interval, settings): (Span, &Settings),
+        (probe, interval, settings): (ProbeKind, Span, &Settings),
         drift: &mut Drift,
     ) -> FlowTally {
-        let found = self.order.push(message, interval);
+        let found = self.order.push(message, (probe, interval));
         if let Some(reply) = message.reply() {
             self.last = self.last.max(message.sent);
             let looking = Looking {

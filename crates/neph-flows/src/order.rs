@@ -3,9 +3,9 @@
 //! A message is reordered when a later one of its flow arrived before it (RFC 4737, 3.3). Requests
 //! are looked at where they arrive, at the peer, by its count and its stamps; replies where they
 //! arrive, here, by when their requests left and how long they took. What the peer does not tell is
-//! not divided between the directions.
+//! not divided between the directions. What cannot be compared is left out: see [`is_comparable`].
 
-use neph_model::{FleetMessage, FleetOutcome, FleetReply, Instant, Own, Span};
+use neph_model::{FleetMessage, FleetOutcome, FleetReply, Instant, Own, ProbeKind, ReadBy, Span};
 
 use crate::counts::Counts;
 use crate::lately::Lately;
@@ -81,9 +81,13 @@ pub(crate) struct Order {
 }
 
 impl Order {
-    /// The next message of the flow; they come in the order of their numbers, `interval` apart.
-    /// Returns what it adds to the tally.
-    pub(crate) fn push(&mut self, message: &FleetMessage, interval: Span) -> FlowTally {
+    /// The next message of the flow; they come in the order of their numbers, each of this kind and
+    /// the interval apart. Returns what it adds to the tally.
+    pub(crate) fn push(
+        &mut self,
+        message: &FleetMessage,
+        (probe, interval): (ProbeKind, Span),
+    ) -> FlowTally {
         let mut found = FlowTally::default();
         match &message.outcome {
             FleetOutcome::Failed => found.failed += 1,
@@ -94,7 +98,7 @@ impl Order {
             }
             FleetOutcome::Reply(reply) => {
                 self.lately.push(false);
-                self.reply(message, (reply, interval), &mut found);
+                self.reply(message, (reply, probe, interval), &mut found);
             }
         }
         self.tally.add(&found);
@@ -119,7 +123,7 @@ impl Order {
     fn reply(
         &mut self,
         message: &FleetMessage,
-        (reply, interval): (&FleetReply, Span),
+        (reply, probe, interval): (&FleetReply, ProbeKind, Span),
         found: &mut FlowTally,
     ) {
         let sent = message.sent;
@@ -134,6 +138,9 @@ impl Order {
             overtaken: Overtaken::default(),
         };
         self.divide_loss(arrival.count, reply.copies, found);
+        if !is_comparable(probe, reply) {
+            return;
+        }
         let stays = reply.round_trip + message.late + EARLY > interval;
         let Some(recent) = &mut self.recent else {
             if stays {
@@ -182,6 +189,14 @@ impl Order {
         found.lost_reverse += arrived.saturating_sub(again).min(missing);
         found.lost_forward += missing.saturating_sub(arrived);
     }
+}
+
+/// Whether a reply says anything of the order of packets. Within a connection nothing overtakes:
+/// what TCP was kept from telling comes with what follows. And a moment that the program read is
+/// later than one of the kernel by what the program was kept waiting, message by message.
+pub(crate) fn is_comparable(probe: ProbeKind, reply: &FleetReply) -> bool {
+    let is_connection = matches!(probe, ProbeKind::Tcp | ProbeKind::Ws | ProbeKind::Http);
+    !is_connection && reply.read_by == ReadBy::Kernel
 }
 
 /// Whether this reply, or its request, overtook earlier ones; counts those.

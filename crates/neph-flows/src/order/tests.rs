@@ -13,6 +13,16 @@ enum Fate {
 }
 
 fn run(every: i64, fates: &[Fate]) -> FlowTally {
+    run_as(ProbeKind::Udp, every, fates, |_| ReadBy::Kernel)
+}
+
+/// The same of messages of this kind, whose stamps are these's by their numbers.
+fn run_as(
+    probe: ProbeKind,
+    every: i64,
+    fates: &[Fate],
+    read_by: impl Fn(usize) -> ReadBy,
+) -> FlowTally {
     // The peer counts in the order of arrival.
     let mut at_peer: Vec<(i64, usize)> = fates
         .iter()
@@ -33,7 +43,7 @@ fn run(every: i64, fates: &[Fate]) -> FlowTally {
                 let count = at_peer.iter().position(|(_, who)| *who == seq).unwrap();
                 FleetOutcome::Reply(FleetReply {
                     round_trip: Span::from_millis(there + back),
-                    read_by: ReadBy::Kernel,
+                    read_by: read_by(seq),
                     at_peer: Some(AtPeer {
                         rx: Instant::from_nanos((sent + there) * 1_000_000),
                         residence: Span::ZERO,
@@ -54,7 +64,7 @@ fn run(every: i64, fates: &[Fate]) -> FlowTally {
             late: Span::ZERO,
             outcome,
         };
-        order.push(&message, Span::from_millis(every));
+        order.push(&message, (probe, Span::from_millis(every)));
     }
     order.tally().told()
 }
@@ -87,6 +97,47 @@ fn a_shorter_way_back_lets_replies_overtake() {
     let tally = run(5, &fates);
     assert_eq!(tally.reordered_reverse, 2);
     assert_eq!((tally.reordered_forward, tally.reordered), (0, 2));
+}
+
+#[test]
+fn nothing_is_overtaken_within_a_connection() {
+    // Stamps of TCP's messages cross where several come in one piece.
+    let mut fates = vec![Fate::Takes(20, 10); 5];
+    fates.extend([Fate::Takes(8, 8); 5]);
+    assert!(run(5, &fates).reordered > 0, "of datagrams it is told");
+    let tally = run_as(ProbeKind::Tcp, 5, &fates, |_| ReadBy::Kernel);
+    let replies = 10;
+    assert_eq!(
+        tally,
+        FlowTally {
+            replies,
+            ..FlowTally::default()
+        }
+    );
+}
+
+#[test]
+fn a_message_without_the_kernels_stamps_overtakes_nobody_and_is_overtaken_by_nobody() {
+    // The program read the fifth one's reply 10 ms after it came.
+    let mut fates = vec![Fate::Takes(10, 8); 10];
+    fates[4] = Fate::Takes(10, 18);
+    assert_eq!(run(5, &fates).reordered, 1);
+    let by_program = |late: usize| {
+        move |seq: usize| {
+            if seq == late {
+                ReadBy::Program
+            } else {
+                ReadBy::Kernel
+            }
+        }
+    };
+    let tally = run_as(ProbeKind::Udp, 5, &fates, by_program(4));
+    assert_eq!((tally.replies, tally.reordered), (10, 0));
+    // Those around it are compared with each other as before.
+    let mut fates = vec![Fate::Takes(20, 10); 5];
+    fates.extend([Fate::Takes(8, 10); 5]);
+    let tally = run_as(ProbeKind::Udp, 5, &fates, by_program(0));
+    assert_eq!(tally.reordered_forward, 2);
 }
 
 #[test]
@@ -134,7 +185,7 @@ fn told(ways: &[Way]) -> FlowTally {
         if matches!(way, Way::LostThere | Way::LostBack) {
             message.outcome = FleetOutcome::Lost;
         }
-        order.push(&message, Span::from_millis(200));
+        order.push(&message, (ProbeKind::Udp, Span::from_millis(200)));
     }
     order.tally().told()
 }
