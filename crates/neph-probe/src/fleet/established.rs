@@ -14,7 +14,8 @@ use neph_model::{Instant, Lane, Own, Span};
 use neph_sys::epoll::{Happening, Interest};
 use neph_sys::ppoll::Awaited;
 
-use super::link::{Link, Over, again};
+use super::link::{Link, again};
+use super::over::{Fault, Over};
 use super::ports::Ports;
 use super::session::Event;
 use super::spec::{FleetSpec, Sharing};
@@ -57,6 +58,8 @@ struct Place {
     link: usize,
     /// When it was last dialled.
     dialled: Instant<Own>,
+    /// Why its connection broke, if it did.
+    broke: Option<Over>,
 }
 
 impl Established {
@@ -100,16 +103,16 @@ impl Established {
 
     /// The lane's connection, made anew if it broke.
     fn link_of(&mut self, lane: Lane) -> io::Result<usize> {
-        let none = || io::Error::new(io::ErrorKind::NotConnected, "its connection broke");
         let at = lane.0 as usize;
-        let place = self.lanes.get(at).copied().flatten().ok_or_else(none)?;
+        let place = self.lanes.get(at).copied().flatten();
+        let place = place.ok_or(io::ErrorKind::NotConnected)?;
         let link = self.links.get(place.link);
         if link.is_some_and(|link| link.port() == place.port) {
             return Ok(place.link);
         }
         let dialled = now();
         if again(place.dialled) > dialled {
-            return Err(none());
+            return Err(place.broke.unwrap_or(Over::Closed).into());
         }
         let port = place.port;
         self.lanes[at] = Some(Place { dialled, ..place });
@@ -117,11 +120,22 @@ impl Established {
         let link = Link::dial(flow.address, port, codec_for(flow)?)?;
         let link = self.links.add(link, Interest::ReadWrite)?;
         self.lanes[at] = Some(Place {
-            port,
             link,
             dialled,
+            ..place
         });
         Ok(link)
+    }
+}
+
+/// Remembers why the connection at this place broke, if a flow lives on it.
+fn remember(lanes: &mut [Option<Place>], links: &Watched<Link>, (index, why): (usize, Over)) {
+    let Some(port) = links.get(index).map(Link::port) else {
+        return;
+    };
+    let mut places = lanes.iter_mut().flatten();
+    if let Some(place) = places.find(|place| (place.link, place.port) == (index, port)) {
+        place.broke = Some(why);
     }
 }
 
@@ -206,6 +220,7 @@ impl Transport for Established {
             port,
             link,
             dialled: now,
+            broke: None,
         };
         if let Some(earlier) = self.lanes[lane.0 as usize].replace(place) {
             self.leaving
@@ -219,22 +234,26 @@ impl Transport for Established {
         let Some(link) = self.links.get_mut(index) else {
             return Err(io::ErrorKind::NotConnected.into());
         };
-        if link.ask(request.seq, now()) == Err(Over) {
+        let Err(fault) = link.ask(request.seq, now()) else {
+            return Ok(());
+        };
+        if let Fault::Over(why) = fault {
+            remember(&mut self.lanes, &self.links, (index, why));
             drop_link(&mut self.links, index, &mut self.at_once);
-            return Err(io::ErrorKind::ConnectionReset.into());
         }
-        Ok(())
+        Err(Over::from(fault).into())
     }
 
     fn read(&mut self, clock: &StampClock, events: &mut Vec<Event>) {
         events.append(&mut self.at_once);
-        let buffer = &mut self.buffer;
+        let (buffer, lanes) = (&mut self.buffer, &mut self.lanes);
         self.links.walk(|links, index, happening| {
             let Some(link) = links.get_mut(index) else {
                 return;
             };
             let was_dialling = link.is_dialling();
-            if go_on(link, happening, (clock, buffer), events) == Err(Over) {
+            if let Err(why) = go_on(link, happening, (clock, buffer), events) {
+                remember(lanes, links, (index, why));
                 drop_link(links, index, events);
             } else if was_dialling && !link.is_dialling() {
                 links.only_read(index);

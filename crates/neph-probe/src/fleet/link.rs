@@ -11,6 +11,7 @@ use neph_sys::stamp::{self, Carrier, Ending, Notice, Point, Received};
 use neph_wire::marks::PeerMarks;
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 
+use super::over::{Fault, Over};
 use super::session::{Departed, Event, Known, Replied, low};
 use crate::codec::{Arrival, Codec, Step};
 use crate::raw_tcp;
@@ -44,10 +45,6 @@ pub(crate) struct Link {
     written: u32,
     ends: VecDeque<(u32, Known)>,
 }
-
-/// The connection is of no use any more.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Over;
 
 impl Link {
     /// Begins to connect from this port.
@@ -96,18 +93,18 @@ impl Link {
     }
 
     /// Sends message `seq`, at once or when the connection stands.
-    pub(crate) fn ask(&mut self, seq: u64, at: Instant<Own>) -> Result<(), Over> {
+    pub(crate) fn ask(&mut self, seq: u64, at: Instant<Own>) -> Result<(), Fault> {
         if self.phase == Phase::Ready {
             return self.send(seq);
         }
         if at - self.dialled > STANDS_WITHIN {
-            return Err(Over);
+            return Err(Over::Unanswered.into());
         }
         self.waiting.push(seq);
         Ok(())
     }
 
-    fn send(&mut self, seq: u64) -> Result<(), Over> {
+    fn send(&mut self, seq: u64) -> Result<(), Fault> {
         self.out.clear();
         self.codec.request(seq, &mut self.out);
         self.write()?;
@@ -116,13 +113,16 @@ impl Link {
         Ok(())
     }
 
-    /// A small message finds room on a connection that works.
-    fn write(&mut self) -> Result<(), Over> {
-        let sent = stamp::send(self.socket.as_fd(), &self.out, Ending::Message);
-        if sent.ok() != Some(self.out.len()) {
-            return Err(Over);
-        }
-        let count = u32::try_from(self.out.len()).map_err(|_| Over)?;
+    /// A small message finds room on a connection whose peer reads what it gets. Where there is none
+    /// the connection goes on without it; only of half a message nothing can come any more.
+    fn write(&mut self) -> Result<(), Fault> {
+        let written = match stamp::send(self.socket.as_fd(), &self.out, Ending::Message) {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Err(Fault::Full),
+            Err(error) => return Err(Over::from(&error).into()),
+            Ok(written) if written < self.out.len() => return Err(Over::Unread.into()),
+            Ok(written) => written,
+        };
+        let count = u32::try_from(written).map_err(|_| Over::Unread)?;
         self.written = self.written.wrapping_add(count);
         Ok(())
     }
@@ -132,13 +132,14 @@ impl Link {
         match self.socket.take_error() {
             Ok(None) if self.socket.peer_addr().is_err() => return Ok(()),
             Ok(None) => {}
-            _ => return Err(Over),
+            Ok(Some(error)) | Err(error) => return Err(Over::from(&error)),
         }
-        stamp::enable(self.socket.as_fd(), Carrier::StreamDepartures).map_err(|_| Over)?;
+        stamp::enable(self.socket.as_fd(), Carrier::StreamDepartures)
+            .map_err(|error| Over::from(&error))?;
         self.phase = Phase::Greeting;
         self.out.clear();
         self.codec.open(&mut self.out);
-        self.write()
+        self.write().map_err(Over::from)
     }
 
     /// Reads what has come.
@@ -151,14 +152,15 @@ impl Link {
         let received = match stamp::receive(self.socket.as_fd(), buffer) {
             Ok(received) if received.len > 0 => received,
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
-            _ => return Err(Over),
+            Err(error) => return Err(Over::from(&error)),
+            Ok(_) => return Err(Over::Closed),
         };
         let at = now();
         self.inbox.extend_from_slice(&buffer[..received.len]);
         loop {
             self.out.clear();
             let step = self.codec.step(&mut self.inbox, &mut self.out);
-            let Step::Took(taken, arrival) = step.map_err(|_| Over)? else {
+            let Step::Took(taken, arrival) = step.map_err(|_| Over::Strange)? else {
                 return Ok(());
             };
             self.inbox.drain(..taken);
@@ -179,7 +181,8 @@ impl Link {
                     }));
                 }
                 Arrival::Reply { seq: None, .. } | Arrival::Nothing => {}
-                Arrival::Closed(_) | Arrival::Refused(_) => return Err(Over),
+                Arrival::Closed(_) => return Err(Over::Closed),
+                Arrival::Refused(_) => return Err(Over::Refused),
             }
         }
     }
@@ -192,7 +195,7 @@ impl Link {
     fn stands(&mut self) -> Result<(), Over> {
         self.phase = Phase::Ready;
         for seq in std::mem::take(&mut self.waiting) {
-            self.send(seq)?;
+            self.send(seq).map_err(Over::from)?;
         }
         Ok(())
     }
@@ -268,8 +271,34 @@ mod tests {
         let begun = now();
         assert_eq!(link.ask(0, begun), Ok(()));
         assert_eq!(link.ask(1, begun + Span::from_secs(1)), Ok(()));
-        assert_eq!(link.ask(2, begun + Span::from_secs(6)), Err(Over));
+        assert_eq!(
+            link.ask(2, begun + Span::from_secs(6)),
+            Err(Over::Unanswered.into())
+        );
         let unsent: Vec<u32> = link.unsent().map(|one| one.seq).collect();
         assert_eq!(unsent, [0, 1]);
+    }
+
+    #[test]
+    fn a_message_that_finds_no_room_fails_alone_and_its_connection_goes_on() {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let address = listener.local_addr().expect("bound");
+        let target = Target::tcp("127.0.0.1", address.port()).expect("an address");
+        let mut flow = FlowSpec::plain(target, address);
+        flow.reflector = true;
+        flow.request_size = 4_096;
+        let codec = for_flow(&flow, new_token(), 0).expect("tcp has one");
+        let mut link = Link::dial(address, 0, codec).expect("a port");
+        let (mut peer, _) = listener.accept().expect("it dialled");
+        link.phase = Phase::Ready;
+        let mut seqs = 0..1_000_000_u64;
+        let full = seqs.find_map(|seq| link.ask(seq, now()).err());
+        assert_eq!(full, Some(Fault::Full), "its peer reads nothing");
+        let mut unread = vec![0; 1 << 20];
+        let again = (0..1_000).any(|_| {
+            let _ = std::io::Read::read(&mut peer, &mut unread).expect("there is something");
+            link.ask(0, now()) == Ok(())
+        });
+        assert!(again, "its peer reads again");
     }
 }

@@ -12,6 +12,7 @@ mod flows;
 mod gaps;
 mod held;
 mod link;
+mod over;
 mod ports;
 mod reports;
 pub(crate) mod rota;

@@ -143,7 +143,7 @@ impl Server<'_> {
         let gone = |_| Ending::Gone;
         self.stream.set_nodelay(true).map_err(gone)?;
         self.stream.set_nonblocking(true).map_err(gone)?;
-        stamp::enable(self.stream.as_fd(), Carrier::Stream).map_err(gone)?;
+        stamp::enable(self.stream.as_fd(), Carrier::StreamDepartures).map_err(gone)?;
         let mut buffer = vec![0; BUFFER];
         let mut heard = now();
         while !self.shared.stop.is_set() {

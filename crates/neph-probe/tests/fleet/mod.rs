@@ -44,6 +44,8 @@ pub(crate) struct Told {
     pub(crate) how: Option<Sharing>,
     pub(crate) messages: Vec<FleetMessage>,
     pub(crate) tally: FleetTally,
+    /// Why the first message that was not sent was not.
+    pub(crate) not_sent: Option<String>,
 }
 
 pub(crate) fn measure(spec: FleetSpec) -> Told {
@@ -53,6 +55,7 @@ pub(crate) fn measure(spec: FleetSpec) -> Told {
         how: None,
         messages: Vec::new(),
         tally: FleetTally::default(),
+        not_sent: None,
     };
     for report in run.reports() {
         match report {
@@ -62,7 +65,8 @@ pub(crate) fn measure(spec: FleetSpec) -> Told {
             }
             FleetReport::Messages(messages) => told.messages.extend(messages),
             FleetReport::Ended(tally) => told.tally = tally,
-            FleetReport::Anchor(_) | FleetReport::ClockStepped(_) | FleetReport::NotSent(_) => {}
+            FleetReport::NotSent(why) => told.not_sent = Some(why),
+            FleetReport::Anchor(_) | FleetReport::ClockStepped(_) => {}
         }
     }
     run.join().expect("it could begin");
@@ -235,4 +239,27 @@ fn connections_beyond_the_reflectors_cap_are_told() {
         "{:?}",
         told.tally
     );
+}
+
+#[test]
+fn a_connection_that_the_reflector_closes_is_made_anew_as_the_same_flow_and_who_closed_it_is_told()
+{
+    // It closes each connection long before the next message.
+    let reflector = capped(Caps {
+        idle: Span::from_millis(100),
+        ..Caps::default()
+    });
+    let mut spec = fleet(reflector.address(), 2, 8);
+    spec.fleet.probe = ProbeKind::Tcp;
+    spec.fleet.interval = Span::from_millis(600);
+    let told = measure(spec);
+    let why = told.not_sent.as_deref().unwrap_or_default();
+    assert!(why.contains("the reflector closed its connection"), "{why}");
+    for (lane, port) in (0..).map(Lane).zip(&told.sources) {
+        let own: Vec<_> = told.messages.iter().filter(|m| m.lane == lane).collect();
+        assert!(own.iter().all(|message| message.source_port == *port));
+        let broken = own.iter().position(|m| m.outcome == FleetOutcome::Failed);
+        let after = &own[broken.expect("it is made anew once a second")..];
+        assert!(after.iter().any(|m| m.reply().is_some()), "{after:?}");
+    }
 }

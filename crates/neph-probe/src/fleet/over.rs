@@ -1,0 +1,100 @@
+//! Why a connection of a fleet took a message no further, in words that say who ended it and what
+//! to do. Owns no connection.
+
+use std::{fmt, io};
+
+/// The connection is of no use any more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Over {
+    /// It did not stand in time.
+    Unanswered,
+    /// The reflector refused what was asked.
+    Refused,
+    /// The reflector closed it.
+    Closed,
+    /// The other side, or something on the way, reset it.
+    Reset,
+    /// The reflector read nothing for so long that no more fits in between.
+    Unread,
+    /// What came is no answer of a reflector.
+    Strange,
+    /// Something else, by the number of the system's error.
+    System(Option<i32>),
+}
+
+/// Why one message could not be sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fault {
+    /// No room for it at the moment; the connection goes on.
+    Full,
+    /// The connection does not go on.
+    Over(Over),
+}
+
+impl From<Over> for Fault {
+    fn from(over: Over) -> Self {
+        Self::Over(over)
+    }
+}
+
+impl From<Fault> for Over {
+    fn from(fault: Fault) -> Self {
+        match fault {
+            Fault::Full => Self::Unread,
+            Fault::Over(over) => over,
+        }
+    }
+}
+
+impl From<&io::Error> for Over {
+    fn from(error: &io::Error) -> Self {
+        use io::ErrorKind::{BrokenPipe, ConnectionRefused, ConnectionReset, TimedOut};
+        match error.kind() {
+            ConnectionReset | ConnectionRefused => Self::Reset,
+            BrokenPipe => Self::Closed,
+            TimedOut => Self::Unanswered,
+            _ => Self::System(error.raw_os_error()),
+        }
+    }
+}
+
+impl fmt::Display for Over {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unanswered => f.write_str(
+                "the reflector did not answer on its connection in time; free a core at the \
+                 reflector, or use fewer flows",
+            ),
+            Self::Refused => f.write_str(
+                "the reflector refused what was asked; its caps are options of 'neph reflect'",
+            ),
+            Self::Closed => f.write_str(
+                "the reflector closed its connection: it was stopped, or refuses more ('neph \
+                 reflect' says what when it ends); it is made anew each second",
+            ),
+            Self::Reset => f.write_str(
+                "the reflector's host, or something on the way, reset its connection; it is made \
+                 anew each second",
+            ),
+            Self::Unread => f.write_str(
+                "the reflector reads too slowly, and its connection is full; free a core at the \
+                 reflector, or use fewer or slower flows",
+            ),
+            Self::Strange => f.write_str("what came on its connection is no reflector's answer"),
+            Self::System(Some(number)) => {
+                write!(
+                    f,
+                    "its connection broke: {}",
+                    io::Error::from_raw_os_error(*number)
+                )
+            }
+            Self::System(None) => f.write_str("its connection broke"),
+        }
+    }
+}
+
+impl From<Over> for io::Error {
+    fn from(over: Over) -> Self {
+        Self::new(io::ErrorKind::NotConnected, over.to_string())
+    }
+}
