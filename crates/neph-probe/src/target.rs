@@ -57,6 +57,18 @@ pub enum TargetError {
         /// The whole target.
         text: String,
     },
+    /// It has a part that its scheme knows nothing of.
+    #[error("target '{text}': {scheme} has no {what}; drop '{part}'")]
+    Superfluous {
+        /// The whole target.
+        text: String,
+        /// Its scheme.
+        scheme: &'static str,
+        /// What the part would be.
+        what: &'static str,
+        /// The part.
+        part: String,
+    },
     /// The name has no address.
     #[error(
         "target '{host}' cannot be resolved{version}: {reason}; check the name, or give an address"
@@ -133,6 +145,19 @@ impl Target {
             what,
             scheme: scheme.name,
         };
+        let superfluous = |what, part: String| TargetError::Superfluous {
+            text: whole(),
+            scheme: scheme.name,
+            what,
+            part,
+        };
+        if let (Some(digits), ProbeKind::Icmp) = (port, scheme.kind) {
+            return Err(superfluous("ports", format!(":{digits}")));
+        }
+        let has_paths = matches!(scheme.kind, ProbeKind::Ws | ProbeKind::Http);
+        if !has_paths && !path.trim_start_matches('/').is_empty() {
+            return Err(superfluous("paths", path.to_owned()));
+        }
         let port = match (port, scheme.default_port) {
             (Some(digits), _) => match digits.parse::<u16>() {
                 Ok(port) if port > 0 => port,
@@ -297,6 +322,10 @@ mod tests {
                 "tcp://h",
                 "the port is missing; write it as tcp://host:port",
             ),
+            ("udp://h:9191/path", "udp has no paths; drop '/path'"),
+            ("syn://h:80?x", "syn has no paths; drop '?x'"),
+            ("icmp://h:80", "icmp has no ports; drop ':80'"),
+            ("icmp://[::1]:80", "icmp has no ports; drop ':80'"),
             ("ws://h:0", "'0' is no port"),
             ("ws://h:99999", "'99999' is no port"),
             ("http://h/a b", "percent-encode"),

@@ -4,6 +4,7 @@ use std::fmt;
 use std::io::ErrorKind;
 use std::process::ExitCode;
 
+use clap::error::{ContextKind, ContextValue, ErrorKind as Clap};
 use miette::{LabeledSpan, MietteDiagnostic, NamedSource, Report, Severity};
 use neph_probe::ProbeError;
 use neph_text::{Problem, Source};
@@ -78,9 +79,43 @@ impl From<ProbeError> for Failure {
 
 /// The exit status of a command line that clap refused or answered itself (`--help`).
 pub(crate) fn usage(error: &clap::Error) -> ExitCode {
+    if let Some(sentence) = plain(error) {
+        output::say(&format!("neph: {sentence}"));
+        return ExitCode::from(2);
+    }
     // Help for a closed pipe helps nobody.
     let _ = error.print();
     ExitCode::from(if error.use_stderr() { 2 } else { 0 })
+}
+
+/// Numbers that cannot be read, in our words: clap's are those of the parser, and of one below zero
+/// it says to write it as a target.
+fn plain(error: &clap::Error) -> Option<String> {
+    let text = |kind| match error.get(kind) {
+        Some(ContextValue::String(text)) => Some(text.as_str()),
+        _ => None,
+    };
+    let argument = text(ContextKind::InvalidArg)?;
+    let is_below_zero = || {
+        let number = argument.strip_prefix('-')?;
+        number
+            .starts_with(|c: char| c.is_ascii_digit())
+            .then_some(())
+    };
+    if error.kind() == Clap::UnknownArgument {
+        is_below_zero()?;
+        return Some(format!(
+            "'{argument}' is no value: numbers and times are not below zero"
+        ));
+    }
+    let value = text(ContextKind::InvalidValue)?;
+    let source = std::error::Error::source(error)?.to_string();
+    let needed = match source.as_str() {
+        "invalid digit found in string" => "a whole number is needed",
+        "number would be zero for non-zero type" => "a whole number is needed, at least 1",
+        _ => return None,
+    };
+    Some(format!("'{value}' for {argument}: {needed}"))
 }
 
 /// Says why a command failed, and gives its exit status.

@@ -43,6 +43,8 @@ mod strays;
 mod syns;
 #[path = "cli/traces.rs"]
 mod traces;
+#[path = "cli/unread.rs"]
+mod unread;
 #[path = "cli/verifications.rs"]
 mod verifications;
 #[path = "cli/wrong.rs"]

@@ -182,9 +182,15 @@ fn flow_to(address: SocketAddr, spec: &FleetSpec) -> Result<FlowSpec, ProbeError
         } else {
             format!(" ({why})")
         };
+        // Unless told otherwise a reflector listens to IPv4 only.
+        let how = if address.is_ipv6() {
+            format!(" --listen [::]:{}", address.port())
+        } else {
+            String::new()
+        };
         return Err(cannot(format!(
             "established connections need a neph reflector, and none answers at {target}{why}; \
-             start one with 'neph reflect', or use syn"
+             start one with 'neph reflect{how}', or use syn"
         )));
     }
     let mut flow = FlowSpec::plain(target, address);

@@ -121,9 +121,13 @@ impl Demand {
         } else {
             ""
         };
+        let fewer = match possible {
+            0 => String::new(),
+            _ => format!("ask for {possible} flows, or "),
+        };
         Err(ProbeError::Fleet(format!(
-            "{flows} flows{together} need {needed} files and this process may open {files}: ask for \
-             {possible} flows, or raise the limit ('ulimit -n'){or}"
+            "{flows} flows{together} need {needed} files and this process may open {files}: \
+             {fewer}raise the limit ('ulimit -n'){or}"
         )))
     }
 }
@@ -191,5 +195,11 @@ mod tests {
         assert!(told.contains("ask for 928 flows"), "{told}");
         assert!(told.contains("or run as root"), "{told}");
         demand(928).held_against(1_000).expect("they fit");
+        let told = demand(200).held_against(58).expect_err("none fit");
+        let told = told.to_string();
+        assert!(
+            told.contains("may open 58: raise the limit ('ulimit -n'), or run as root"),
+            "{told}"
+        );
     }
 }

@@ -1,5 +1,7 @@
 //! From what was typed to the fleet that runs.
 
+use std::collections::BTreeSet;
+
 use neph_model::{Fleet, FleetEndpoint, ProbeKind};
 use neph_probe::{FleetSpec, SynSchedule, Target, TargetError};
 use neph_text::did_you_mean;
@@ -23,6 +25,13 @@ pub(super) fn spec(args: &Args) -> Result<FleetSpec, Failure> {
     if let Some(other) = kinds.iter().find(|kind| **kind != probe) {
         return Err(Failure::Usage(format!(
             "{probe} and {other} flows in one fleet; measure them one after the other"
+        )));
+    }
+    let mut seen = BTreeSet::new();
+    if let Some(twice) = endpoints.iter().find(|one| !seen.insert(&one.name)) {
+        return Err(Failure::Usage(format!(
+            "target {} is there twice; name each once",
+            twice.name
         )));
     }
     let flows = u64::from(args.flows);

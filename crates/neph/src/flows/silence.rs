@@ -148,7 +148,13 @@ fn sentence(endpoint: &FleetEndpoint, found: Found) -> String {
         ""
     };
     if found.is_free {
-        format!("nothing listens at {at}; start neph reflect there{which}{other}")
+        // Unless told otherwise it listens to IPv4 only.
+        let how = if ip.is_ipv6() {
+            format!(" --listen '[::]:{PORT}'")
+        } else {
+            String::new()
+        };
+        format!("nothing listens at {at}; start neph reflect{how} there{which}{other}")
     } else {
         format!(
             "nobody answers at {at}; is neph reflect{which}{other} there, and does every firewall let {layer} through?"
@@ -205,7 +211,7 @@ mod tests {
             "nothing listens at UDP 862 of 192.0.2.1; start neph reflect there (it listens at 8080 unless told otherwise: write udp://192.0.2.1:8080), or another STAMP reflector",
             "nobody answers at UDP 862 of 192.0.2.1; is neph reflect (it listens at 8080 unless told otherwise: write udp://192.0.2.1:8080), or another STAMP reflector there, and does every firewall let UDP through?",
             "neph reflect is at port 862 of 192.0.2.1 and takes connections, but nothing comes back over UDP: a firewall drops it, or the reflector wants its secret (--stamp-key)",
-            "nothing listens at UDP 8080 of 2001:db8::1; start neph reflect there, or another STAMP reflector",
+            "nothing listens at UDP 8080 of 2001:db8::1; start neph reflect --listen '[::]:8080' there, or another STAMP reflector",
             "nothing listens at TCP 80 of 2001:db8::1; neph reflect answers at 8080: write tcp://[2001:db8::1]:8080",
             "TCP 443 of 192.0.2.1 answers no SYN, neither open nor closed: a firewall drops them, or no such host is there",
         ];

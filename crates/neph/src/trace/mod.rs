@@ -7,13 +7,14 @@ mod text;
 mod theory;
 mod waiting;
 
-use std::io::Write;
+use std::io::{ErrorKind, Write};
+use std::net::IpAddr;
 use std::path::PathBuf;
 
 use clap::{ArgAction, Args as ClapArgs};
 use neph_flows::diamond;
-use neph_model::{FlowTrace, Span};
-use neph_probe::{FlowSet, Place, Sockets, TargetError, TraceSpec, trace};
+use neph_model::{FlowTrace, Span, TraceKind};
+use neph_probe::{FlowSet, Place, ProbeError, Sockets, TargetError, TraceSpec, trace};
 use neph_stats::flows_to_rule_out;
 
 use crate::exit::{Failure, Outcome};
@@ -121,6 +122,13 @@ impl Args {
             TargetError::Unresolved { .. } => Failure::refused(error),
             other => Failure::usage(other),
         })?;
+        target::one_host(destination.ip())?;
+        if self.no_raw && kind == TraceKind::Syn {
+            return Err(Failure::Usage(
+                "--no-raw: SYNs of a trace are sent with raw sockets; drop it, or use udp://"
+                    .to_owned(),
+            ));
+        }
         Ok(TraceSpec {
             sockets: if self.no_raw {
                 Sockets::Plain
@@ -142,15 +150,11 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let spec = args.spec()?;
     let mut out = sink::open(args.output.as_deref())?;
     let stop = interrupt::stop_on_ctrl_c()?;
-    output::say(&format!(
-        "neph: tracing {}; ctrl-C shows what is known by then",
-        spec.destination.ip()
-    ));
     let site = args.site.as_ref().map(Place::named);
     let waiting = Waiting::begin();
     let traced = trace(&spec, site.as_ref(), &stop);
     drop(waiting);
-    let traced = traced?;
+    let traced = traced.map_err(|error| refusal(error, spec.destination.ip()))?;
     for why in &traced.left_out {
         output::say(&format!("neph: a flow is left out: {why}"));
     }
@@ -169,6 +173,20 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
         (false, true) => Outcome::Done,
         (false, false) => Outcome::Nothing,
     })
+}
+
+/// Where this host has no way to the target, what to do about it.
+fn refusal(error: ProbeError, target: IpAddr) -> Failure {
+    let no_route = [ErrorKind::NetworkUnreachable, ErrorKind::HostUnreachable];
+    match &error {
+        ProbeError::Socket { source, .. } if no_route.contains(&source.kind()) => {
+            Failure::Refused(format!(
+                "{error}: this host has no route to it; see 'ip route get {target}', or trace from \
+                 another place with --site"
+            ))
+        }
+        _ => error.into(),
+    }
 }
 
 fn answered(told: &FlowTrace) -> bool {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use neph_model::{Diamond, FlowRoute, FlowTrace, ReadBy, TraceEnd};
+use neph_model::{Diamond, FlowRoute, FlowTrace, ReadBy, TraceEnd, TraceKind};
 
 use super::theory::flows_needed;
 use crate::counted::counted;
@@ -10,18 +10,7 @@ use crate::counted::counted;
 /// Sentences, one a line.
 pub(super) fn remarks(told: &FlowTrace, drawn: &Diamond, confidence: f64) -> Vec<String> {
     let mut remarks = Vec::new();
-    let percent = 100.0 * confidence;
-    match told.enough {
-        Some(true) => remarks.push(format!(
-            "So many flows rule out, router by router, a further next hop with {percent} % \
-             confidence, where routers spread flows evenly."
-        )),
-        Some(false) => remarks.push(format!(
-            "There may be more paths: the flows are too few to rule that out with {percent} % \
-             confidence. Allow more with --most-flows."
-        )),
-        None => remarks.extend(given(drawn, confidence)),
-    }
+    remarks.extend(further(told, drawn, confidence));
     remarks.extend(ends(&told.routes));
     remarks.extend(wandering(&told.routes));
     if drawn.paths.len() > 1 {
@@ -47,6 +36,34 @@ pub(super) fn remarks(told: &FlowTrace, drawn: &Diamond, confidence: f64) -> Vec
         );
     }
     remarks
+}
+
+/// Whether there may be paths that the flows did not take. Of routers that nobody heard of nothing
+/// is said.
+fn further(told: &FlowTrace, drawn: &Diamond, confidence: f64) -> Option<String> {
+    let percent = 100.0 * confidence;
+    let mut nodes = drawn.hops.iter().flat_map(|hop| &hop.nodes);
+    if !nodes.any(|node| node.address.is_some()) {
+        return None;
+    }
+    if told.kind == TraceKind::Icmp && drawn.flows > 1 && drawn.paths.len() < 2 {
+        return Some(
+            "Many routers choose the way of ICMP by addresses alone: this may be one flow's path, \
+             however many flows there are. Trace with udp:// or syn:// to find more."
+                .to_owned(),
+        );
+    }
+    match told.enough {
+        Some(true) => Some(format!(
+            "So many flows rule out, router by router, a further next hop with {percent} % \
+             confidence, where routers spread flows evenly."
+        )),
+        Some(false) => Some(format!(
+            "There may be more paths: the flows are too few to rule that out with {percent} % \
+             confidence. Allow more with --most-flows."
+        )),
+        None => given(drawn, confidence),
+    }
 }
 
 /// What so many given flows leave open. Who asks for one flow asks for its path.

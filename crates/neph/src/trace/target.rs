@@ -1,5 +1,7 @@
 //! Whom to trace, and from which ports, as it is typed.
 
+use std::net::IpAddr;
+
 use neph_model::TraceKind;
 use neph_probe::{Target, bracketed};
 
@@ -35,6 +37,18 @@ pub(super) fn parse(text: &str) -> Result<(TraceKind, Target), Failure> {
         })
     };
     Ok((kind, read.map_err(in_our_words)?))
+}
+
+/// Refuses an address of many hosts: there is no one route to them.
+pub(super) fn one_host(address: IpAddr) -> Result<(), Failure> {
+    let what = match address {
+        IpAddr::V4(v4) if v4.is_broadcast() => "the broadcast address of a network",
+        any if any.is_multicast() => "a multicast address",
+        _ => return Ok(()),
+    };
+    Err(Failure::Usage(format!(
+        "target {address} is {what}, to which there is no one route; give the address of one host"
+    )))
 }
 
 /// `host` or `host:port`, asked with UDP.

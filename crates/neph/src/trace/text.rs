@@ -239,9 +239,13 @@ mod tests {
     }
 
     fn shown(routes: Vec<FlowRoute>, enough: Option<bool>) -> String {
+        shown_as(TraceKind::Syn, routes, enough)
+    }
+
+    fn shown_as(kind: TraceKind, routes: Vec<FlowRoute>, enough: Option<bool>) -> String {
         let told = FlowTrace {
             destination: (addr(9), 443).into(),
-            kind: TraceKind::Syn,
+            kind,
             started: Wall::from_unix_nanos(0),
             routes,
             enough,
@@ -327,6 +331,29 @@ PATH              ";
             .collect();
         routes.push(route(9, &[1, 0, 9], TraceEnd::Reached));
         assert!(!shown(routes, None).contains("more paths"));
+    }
+
+    #[test]
+    fn paths_are_ruled_out_only_where_flows_differ_for_routers_that_answered() {
+        let over = |hops: &[u8], end| -> Vec<FlowRoute> {
+            let ports = 1_u16..=8;
+            ports.map(|port| route(port, hops, end)).collect()
+        };
+        let routes = || over(&[1, 10, 9], TraceEnd::Reached);
+        let ruled_out = "rule out, router by router";
+        assert!(shown(routes(), Some(true)).contains(ruled_out));
+        for enough in [Some(true), Some(false), None] {
+            let told = shown_as(TraceKind::Icmp, routes(), enough);
+            assert!(!told.contains(ruled_out), "{told}");
+            assert!(told.contains("udp:// or syn:// to find more"), "{told}");
+        }
+        // Where ICMP's flows parted, they do differ.
+        let mut parted = routes();
+        parted.extend([9, 10].map(|port| route(port, &[1, 11, 9], TraceEnd::Reached)));
+        assert!(shown_as(TraceKind::Icmp, parted, Some(true)).contains(ruled_out));
+        let told = shown(over(&[0, 0], TraceEnd::Silent), Some(true));
+        assert!(!told.contains(ruled_out), "{told}");
+        assert!(told.contains("8 flows: nobody answered"), "{told}");
     }
 
     #[test]

@@ -28,7 +28,9 @@ impl Waiting {
                 if ended.recv_timeout(TICK) != Err(RecvTimeoutError::Timeout) {
                     break;
                 }
-                output::rewrite(&format!("neph: tracing for {second} s"));
+                output::rewrite(&format!(
+                    "neph: tracing for {second} s; ctrl-C shows what is known by then"
+                ));
             }
             output::rewrite("");
         };

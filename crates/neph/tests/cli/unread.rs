@@ -1,0 +1,58 @@
+//! Words of a command line that mean nothing: exit status 2, one sentence, nothing is sent.
+
+use crate::neph::neph;
+
+#[test]
+fn a_number_that_cannot_be_is_told_in_one_sentence() {
+    let cases: [(&[&str], &str); 5] = [
+        (
+            &["flows", "::1", "-n", "-5"],
+            "'-5' is no value: numbers and times",
+        ),
+        (&["ping", "::1", "-i", "-1s"], "are not below zero"),
+        (&["flows", "::1", "-n", "2.5"], "a whole number is needed"),
+        (&["trace", "::1", "-q", "x"], "a whole number is needed"),
+        (
+            &["lab", "up", "x.toml", "--every", "0"],
+            "a whole number is needed, at least 1",
+        ),
+    ];
+    for (words, part) in cases {
+        let ran = neph(words.iter().copied());
+        assert_eq!((ran.status, ran.err.lines().count()), (2, 1), "{}", ran.err);
+        assert!(ran.err.contains(part), "{}", ran.err);
+    }
+}
+
+#[test]
+fn a_target_with_a_part_that_means_nothing_is_refused() {
+    let cases: [(&[&str], &str); 7] = [
+        (
+            &["flows", "127.0.0.1:9191/path"],
+            "udp has no paths; drop '/path'",
+        ),
+        (
+            &["ping", "icmp://127.0.0.1:80"],
+            "icmp has no ports; drop ':80'",
+        ),
+        (
+            &["flows", "127.0.0.1:9", "udp://127.0.0.1:9"],
+            "is there twice",
+        ),
+        (&["trace", "224.0.0.1"], "a multicast address"),
+        (&["trace", "255.255.255.255"], "the broadcast address"),
+        (
+            &["trace", "udp://[ff02::1]:9"],
+            "give the address of one host",
+        ),
+        (
+            &["trace", "syn://127.0.0.1:80", "--no-raw"],
+            "drop it, or use udp://",
+        ),
+    ];
+    for (words, part) in cases {
+        let ran = neph(words.iter().copied());
+        assert_eq!((ran.status, ran.err.lines().count()), (2, 1), "{}", ran.err);
+        assert!(ran.err.contains(part), "{}", ran.err);
+    }
+}
