@@ -3,6 +3,9 @@
 //!
 //! Everything here is a result. How it is found stands in the files beside this one.
 
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+
 use neph_model::{ChangeId, Fleet, Instant, Lane, Own, Span};
 use serde::Serialize;
 
@@ -66,6 +69,18 @@ impl FleetView {
         if let [pair] = &mut self.pairs[..] {
             pair.late = Some(late);
         }
+    }
+
+    /// The latest base latency of each flow that asks this address, by its port, where it is known.
+    pub fn latest_bases(&self, asked: IpAddr) -> BTreeMap<u16, Span> {
+        let asks = |flow: &&FlowHistory| {
+            let endpoint = self.fleet.endpoint_of(flow.lane);
+            let endpoint = self.fleet.endpoints.get(endpoint);
+            endpoint.is_some_and(|one| one.address.ip() == asked)
+        };
+        let own = self.flows.iter().filter(asks);
+        own.filter_map(|flow| Some((flow.source_port, flow.segments.last()?.base)))
+            .collect()
     }
 
     /// What lasted no longer than this has ended within [`Settings::soon`](crate::Settings): half an

@@ -131,7 +131,7 @@ const EXPERIMENT_COLUMNS: [Column; 9] = [
 
 /// Of fleets whose median was not kept, so many messages are read for one sheet: more would take longer
 /// than people wait.
-const MOST_READ: u64 = 20_000_000;
+pub(crate) const MOST_READ: u64 = 20_000_000;
 
 /// One row for each experiment of `campaign`; the p50 is of response times, lost messages counted
 /// as slower than all others. A fleet's is that of its network's round trips, as `neph run` tells it.

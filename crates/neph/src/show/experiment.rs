@@ -47,7 +47,8 @@ pub(super) fn document(
         traces.extend(latest.traces(fleet, experiment.started));
     }
     if let Some(trace) = traces.last() {
-        let drawn = diamond(&trace.routes);
+        let mut drawn = diamond(&trace.routes);
+        found::latencies(store, experiment, trace, &mut drawn)?;
         document.table("Paths of its flows", "paths", crate::trace::paths(&drawn));
     }
     document.table("Flags", "flags", flags(experiment));

@@ -1,11 +1,13 @@
 //! What a fleet found beside its messages: transfers on the ports of its classes, and how many of its
 //! routes and path changes were traced.
 
-use neph_flows::completions;
-use neph_model::{ClassTransfer, Experiment, ExperimentId, LatestRoutes, Span};
-use neph_store::{Store, StoreError};
+use neph_flows::{Digest, Settings, completions};
+use neph_model::{ClassTransfer, Diamond, Experiment, ExperimentId, FlowTrace, LatestRoutes, Span};
+use neph_store::{SentWithin, Store, StoreError};
 
 use super::document::Pair;
+use crate::exit::Failure;
+use crate::list::MOST_READ;
 use crate::sheet::{Cell, Column, Sheet};
 
 /// How long transfers took, by endpoint and class.
@@ -86,4 +88,125 @@ pub(super) fn traced(
         Pair::new("by the same routers", "same_routers", Cell::count(same)),
     ];
     Ok((pairs, latest))
+}
+
+/// Gives paths the latest base latencies of their flows where the traces themselves say nothing: the
+/// routes of a fleet's flows end before the target on purpose. Reads the fleet's messages once, where
+/// these are not more than people wait for.
+pub(super) fn latencies(
+    store: &dyn Store,
+    experiment: &Experiment,
+    trace: &FlowTrace,
+    drawn: &mut Diamond,
+) -> Result<(), Failure> {
+    let Some(fleet) = &experiment.fleet else {
+        return Ok(());
+    };
+    let is_told = drawn.paths.iter().all(|path| !path.round_trips.is_empty());
+    if is_told || experiment.tally.messages > MOST_READ {
+        return Ok(());
+    }
+    let digest = Digest::new(fleet, Settings::of(fleet)).map_err(Failure::refused)?;
+    let mut digest = digest.without_news();
+    store
+        .visit_fleet(experiment.id, SentWithin::ALL, &mut |batch| {
+            for message in batch {
+                digest.push(message);
+            }
+            Ok(())
+        })
+        .map_err(Failure::refused)?;
+    digest.finish();
+    let bases = digest.view().latest_bases(trace.destination.ip());
+    for path in &mut drawn.paths {
+        if path.round_trips.is_empty() {
+            let ports = path.source_ports.iter();
+            path.round_trips = ports.filter_map(|port| bases.get(port).copied()).collect();
+            path.round_trips.sort_unstable();
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use neph_flows::diamond;
+    use neph_model::{
+        Campaign, Fleet, FleetEndpoint, FleetMessage, FleetOutcome, FleetReply, FlowRoute, Instant,
+        Lane, PathHash, ProbeKind, ReadBy, TraceEnd, TraceKind, Wall,
+    };
+    use neph_store::{Access, open};
+
+    use super::*;
+
+    fn message(seq: u32) -> FleetMessage {
+        let reply = FleetReply {
+            round_trip: Span::from_millis(7),
+            read_by: ReadBy::Kernel,
+            at_peer: None,
+            ttl: None,
+            copies: 0,
+        };
+        FleetMessage {
+            lane: Lane(0),
+            source_port: 10_000,
+            seq,
+            sent: Instant::from_nanos(i64::from(seq) * 100_000_000),
+            late: Span::ZERO,
+            outcome: FleetOutcome::Reply(reply),
+        }
+    }
+
+    fn experiment(campaign: &Campaign) -> Experiment {
+        let scenario = neph_model::ScenarioId(1);
+        let mut one = Experiment::begun(campaign.id, scenario, campaign.started);
+        one.fleet = Some(Fleet {
+            probe: ProbeKind::Udp,
+            lanes: 1,
+            endpoints: vec![FleetEndpoint {
+                name: "here".to_owned(),
+                address: ([192, 0, 2, 9], 862).into(),
+            }],
+            interval: Span::from_millis(100),
+            renewal: None,
+            criteria: None,
+        });
+        one
+    }
+
+    /// What is told of a path whose trace ended before its target.
+    fn told(messages: u64) -> Vec<Span> {
+        let folder = tempfile::tempdir().expect("a folder");
+        let place = folder.path().display().to_string();
+        let mut store = open(&place, Access::Write).expect("a new workspace");
+        let campaign = Campaign::begun("traced", Wall::from_unix_nanos(0));
+        store.add_campaign(&campaign, &[]).expect("added");
+        let mut one = experiment(&campaign);
+        let mut recorder = store.begin(&one).expect("begun");
+        let all: Vec<FleetMessage> = (0..40).map(message).collect();
+        recorder.fleet(&all).expect("recorded");
+        drop(recorder);
+        one.tally.messages = messages;
+        let trace = FlowTrace {
+            destination: ([192, 0, 2, 9], 862).into(),
+            kind: TraceKind::Udp,
+            started: campaign.started,
+            routes: vec![FlowRoute {
+                source_port: 10_000,
+                hops: Vec::new(),
+                hash: PathHash::of(&[]),
+                end: TraceEnd::Silent,
+            }],
+            enough: None,
+        };
+        let mut drawn = diamond(&trace.routes);
+        latencies(store.as_ref(), &one, &trace, &mut drawn).expect("readable");
+        drawn.paths.remove(0).round_trips
+    }
+
+    #[test]
+    fn a_path_that_was_traced_short_of_its_target_takes_what_its_flows_take() {
+        assert_eq!(told(40), [Span::from_millis(7)]);
+        assert_eq!(told(MOST_READ + 1), []);
+    }
 }

@@ -164,7 +164,8 @@ fn table(workspace: &Path, name: &str) -> String {
         &["report", "night", "--everything", "-o", &out],
     ));
     let figure = folder.join("figures/flow-paths.svg");
-    assert!(figure.exists(), "the paths are drawn");
+    let drawn = std::fs::read_to_string(figure).expect("the paths are drawn");
+    assert!(!drawn.contains("not reached"), "replies came: {drawn}");
     let path = folder.join("tables").join(format!("{name}.csv"));
     std::fs::read_to_string(path).expect("the table")
 }
@@ -202,6 +203,9 @@ fn routes_of_flows_survive_a_kill_with_the_changes_that_they_confirm() {
     let shown: Value = serde_json::from_slice(&ran(neph(workspace, &words)).stdout).expect("JSON");
     assert_eq!(shown["traced"]["routes"], after.len());
     assert_eq!(shown["traced"]["other_routers"], confirmed(&after));
+    let paths = shown["paths"].as_array().expect("paths");
+    let is_timed = |path: &Value| path["best_ns"].is_i64() && path["median_ns"].is_i64();
+    assert!(paths.iter().all(is_timed), "{paths:?}");
     let others = each_change_has_its_verdict(workspace, confirmed(&after));
     let told = table(workspace, "flow-traced");
     let confirmed = others.to_string();

@@ -1,7 +1,6 @@
 //! The diamond: hops from left to right, routers as high as flows take them, paths as ribbons.
 
-use neph_flows::FleetView;
-use neph_model::{FlowTrace, Lane, Span};
+use neph_model::{FlowTrace, Span};
 
 use super::inks::{self, FAINT, TOLD_APART};
 use super::labels::{Label, beside};
@@ -38,7 +37,10 @@ pub(in crate::figure) fn draw(data: &CampaignData, settings: &PlotSettings) -> V
         .enumerate()
         .map(|(page, (experiment, trace))| {
             let fleet = experiment.fleet.as_ref();
-            let takes = |port, seen| latency(fleet, trace, (port, seen));
+            let bases = fleet.map(|view| view.latest_bases(trace.destination.ip()));
+            let bases = bases.unwrap_or_default();
+            let tolerance = fleet.map(|view| view.settings.detection.tolerance);
+            let takes = |port, seen| latency(bases.get(&port).copied(), seen, tolerance);
             let found = paths(trace, TOLD_APART, &takes);
             let layout = Layout::of(&found, TOLD_APART);
             let title = page_title("Where paths part", page, total);
@@ -75,39 +77,17 @@ fn caption(layout: &Layout, paths: usize) -> String {
     text
 }
 
-/// What a message of this port takes, milliseconds: the latest base latency of the flow that asks
-/// the trace's destination from it. Where the trace saw something else, the flow has moved since,
-/// and what the trace saw counts.
-fn latency(
-    fleet: Option<&FleetView>,
-    trace: &FlowTrace,
-    (port, seen): (u16, Option<Span>),
-) -> Option<f64> {
-    let base = fleet.and_then(|view| Some((base(view, trace, port)?, view)));
+/// What a message of a flow takes, milliseconds: its latest base latency. Where the trace saw
+/// something else, the flow has moved since, and what the trace saw counts.
+fn latency(base: Option<Span>, seen: Option<Span>, tolerance: Option<Span>) -> Option<f64> {
+    let agree = |base: Span, seen: Span| {
+        tolerance.is_some_and(|most| (seen - base) <= most && (base - seen) <= most)
+    };
     let told = match (base, seen) {
-        (Some((base, view)), Some(seen)) => {
-            let tolerance = view.settings.detection.tolerance;
-            let agree = (seen - base) <= tolerance && (base - seen) <= tolerance;
-            if agree { base } else { seen }
-        }
-        (Some((base, _)), None) => base,
-        (None, seen) => seen?,
+        (Some(base), Some(seen)) if !agree(base, seen) => seen,
+        (base, seen) => base.or(seen)?,
     };
     Some(told.millis_f64())
-}
-
-/// The latest base latency of the flow that asks the trace's destination from this port.
-fn base(view: &FleetView, trace: &FlowTrace, port: u16) -> Option<Span> {
-    let asks = |lane: Lane| {
-        let endpoint = view.fleet.endpoints.get(view.fleet.endpoint_of(lane));
-        endpoint.is_some_and(|one| one.address.ip() == trace.destination.ip())
-    };
-    let mut own = view
-        .flows
-        .iter()
-        .filter(|flow| flow.source_port == port && asks(flow.lane));
-    let last = own.next()?.segments.last()?;
-    Some(last.base)
 }
 
 fn page_of(sheet: &mut Sheet, layout: &Layout, found: &[Path]) {
@@ -295,10 +275,12 @@ impl Drawing<'_> {
 
 fn told_of(path: &Path, flows: usize) -> String {
     let mut parts = vec![percent(real(path.ports.len()) / real(flows.max(1)))];
+    // The routes of a fleet's flows end before the target on purpose: their replies tell that it is
+    // reached, and in what time.
     match path.latency {
-        _ if !path.reached => parts.push("not reached".to_owned()),
         Some(latency) => parts.push(millis(latency)),
-        None => {}
+        None if path.reached => {}
+        None => parts.push("not reached".to_owned()),
     }
     parts.push(path.hash.chars().take(6).collect());
     parts.join(" · ")
@@ -347,5 +329,25 @@ fn listed(sheet: &mut Sheet, layout: &Layout) {
             let words = Text::new(at, Anchor::Start, Style::NOTE, words);
             sheet.draw([key, words].map(Mark::Text));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_whose_flows_have_replies_is_reached_wherever_its_trace_ended() {
+        let path = |reached: bool, latency: Option<f64>| Path {
+            hops: Vec::new(),
+            hash: "ae6b58cccc96a3eb".to_owned(),
+            ports: vec![1],
+            reached,
+            latency,
+        };
+        let told = |reached, latency| told_of(&path(reached, latency), 4);
+        assert_eq!(told(false, Some(13.1)), "25 % · 13.10 ms · ae6b58");
+        assert_eq!(told(true, None), "25 % · ae6b58");
+        assert_eq!(told(false, None), "25 % · not reached · ae6b58");
     }
 }
