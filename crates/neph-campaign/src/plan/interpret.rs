@@ -39,7 +39,7 @@ pub(crate) fn plan(typed: TypedPlan, problems: &Problems<'_>) -> Plan {
     let skip_spans: Vec<Range<usize>> = typed.skips.iter().map(|skip| skip.span.clone()).collect();
     let sections = typed.sections;
     compare::check(&sections.compares, &names, problems);
-    fleet::check_trace(sections.flow_trace.as_ref(), &endpoints, problems);
+    fleet::check_trace(&sections, &endpoints, problems);
     let throughput = sections
         .throughput
         .and_then(|typed| throughput(typed, &endpoints, problems));

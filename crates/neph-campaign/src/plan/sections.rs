@@ -50,6 +50,8 @@ pub(crate) struct Sections {
     pub(crate) throughput: Option<TypedThroughput>,
     pub(crate) traceroute: Option<TraceroutePlan>,
     pub(crate) flow_trace: Option<Placed<FlowTracePlan>>,
+    /// Where it says how many flows are traced, if it does.
+    pub(crate) traced_span: Option<Range<usize>>,
     pub(crate) plot: PlotPlan,
     pub(crate) plot_span: Range<usize>,
     pub(crate) compares: Vec<ComparePlan>,
@@ -66,7 +68,6 @@ pub(crate) fn read(fields: &mut Fields<'_>) -> Sections {
         companion: companion(fields.table("companion")),
         throughput: fields.table("throughput").and_then(throughput),
         traceroute: fields.table("traceroute").and_then(traceroute),
-        flow_trace: fields.table("trace").and_then(flow_trace),
         compares: compare::read(fields),
         seasons: season::read(fields),
         has_lab: lab_table.is_some(),
@@ -74,6 +75,9 @@ pub(crate) fn read(fields: &mut Fields<'_>) -> Sections {
         limits: fields.table("limits").map_or_else(Limits::default, limits),
         ..Sections::default()
     };
+    if let Some(fields) = fields.table("trace") {
+        (sections.flow_trace, sections.traced_span) = flow_trace(fields);
+    }
     if let Some(fields) = fields.table("plot") {
         sections.plot_span = fields.span();
         sections.plot = plot::read(fields);
@@ -188,7 +192,7 @@ fn traceroute(mut fields: Fields<'_>) -> Option<TraceroutePlan> {
     })
 }
 
-fn flow_trace(mut fields: Fields<'_>) -> Option<Placed<FlowTracePlan>> {
+fn flow_trace(mut fields: Fields<'_>) -> (Option<Placed<FlowTracePlan>>, Option<Range<usize>>) {
     let span = fields.span();
     let on = enabled(&mut fields);
     let flows = fields.optional_with("flows", |node| match u32::take(node) {
@@ -201,14 +205,16 @@ fn flow_trace(mut fields: Fields<'_>) -> Option<Placed<FlowTracePlan>> {
     let max_hops = fields.optional_with("max_hops", |node| small(node, 64));
     let queries = fields.optional_with("queries", |node| small(node, 10));
     fields.finish();
-    on.then(|| Placed {
+    let written = flows.as_ref().map(|flows| flows.span.clone());
+    let plan = on.then(|| Placed {
         value: FlowTracePlan {
             flows: flows.map_or(TRACED, |flows| flows.value),
             max_hops: max_hops.map_or(30, |hops| hops.value),
             queries: queries.map_or(3, |queries| queries.value),
         },
         span,
-    })
+    });
+    (plan, written)
 }
 
 /// A number from 1 to `most`.

@@ -52,11 +52,22 @@ impl Scope<'_> {
             self.problems.add(self.shortest_interval(), fault);
             return None;
         }
-        if let Some(fault) = fleet::contradiction(&axes) {
-            self.problems.add(self.own.span.clone(), fault);
+        if let Some((parameter, fault)) = fleet::contradiction(&axes) {
+            self.problems.add(self.place_of(parameter), fault);
             return None;
         }
         self.lengths_fit(&axes).then_some(axes)
+    }
+
+    /// Where the values of a parameter are written that hold here.
+    fn place_of(&self, parameter: &str) -> Range<usize> {
+        let own = self.own.axes.parameters.get(parameter);
+        let written = own.or_else(|| self.top.parameters.get(parameter));
+        match written.map(Vec::as_slice) {
+            Some([first, .., last]) => first.span.start..last.span.end,
+            Some([only]) => only.span.clone(),
+            Some([]) | None => self.own.span.clone(),
+        }
     }
 
     fn written_intervals(&self) -> Option<&Vec<Placed<Nanos>>> {
