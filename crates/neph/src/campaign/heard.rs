@@ -1,17 +1,21 @@
-//! Whether somebody listens where a plan's endpoints are, as far as its lab tells: at a site that has
-//! reflectors one of them must listen there. One without them may be silent on purpose.
+//! Whether somebody listens where a plan's endpoints are, as far as its lab tells: a site must have the
+//! address, and one that has reflectors must have one that listens there. A site without them may be
+//! silent on purpose, but not where the lab has none at all.
 //!
 //! Says nothing where something else may listen: a service of the topology, or a box in the path.
 
 use std::net::{IpAddr, SocketAddr};
 
 use neph_campaign::plan::{Endpoint, LabPlan, LabReflector};
-use neph_lab::{Site, Topology};
+use neph_lab::{Role, Site, Topology};
 use neph_model::ProbeKind;
 use neph_text::{Fault, Problems};
 
 use super::stage::reflect_flags;
 use super::{Read, Scene};
+
+/// So many sites are named as examples.
+const NAMED: usize = 3;
 
 /// Notes every endpoint in the lab that nobody would answer. Only of a plan without other mistakes: who
 /// listens where is not known while a reflector's site or flags are wrong.
@@ -31,18 +35,26 @@ pub(super) fn check(read: &Read, problems: &Problems<'_>) {
 }
 
 fn unheard(endpoint: &Endpoint, lab: &LabPlan, scene: &Scene) -> Option<Fault> {
+    let ip: IpAddr = endpoint.target.host.parse().ok()?;
+    let topology = &scene.topology;
+    if !topology.fixtures.is_empty() {
+        return None;
+    }
+    let Some((index, site)) = site_at(topology, ip) else {
+        return nobodys(ip, topology);
+    };
     // The kernel answers echoes, and SYNs to a port without a listener too.
     let by_kernel = matches!(endpoint.target.probe, ProbeKind::Icmp | ProbeKind::Syn);
     let port = endpoint.target.port.filter(|_| !by_kernel)?;
-    let address = SocketAddr::new(endpoint.target.host.parse().ok()?, port);
-    let topology = &scene.topology;
-    let (index, site) = site_at(topology, address.ip())?;
-    let others = topology
-        .services
-        .iter()
-        .any(|service| service.site == index);
-    if others || !topology.fixtures.is_empty() {
+    let address = SocketAddr::new(ip, port);
+    let mut services = topology.services.iter();
+    if services.any(|service| service.site == index) {
         return None;
+    }
+    if lab.reflectors.is_empty() {
+        let what = format!("nobody listens at {address}: the lab has no reflector");
+        let remedy = format!("add [[lab.reflector]] with site = \"{}\"", site.name);
+        return Some(Fault::new(what, remedy));
     }
     let own = lab
         .reflectors
@@ -57,12 +69,32 @@ fn unheard(endpoint: &Endpoint, lab: &LabPlan, scene: &Scene) -> Option<Fault> {
         "nobody listens at {address}: the reflector at site '{}' listens at {first}",
         site.name
     );
-    let wanted = SocketAddr::new(any_like(address.ip()), port);
+    let wanted = SocketAddr::new(any_like(ip), port);
     let remedy = format!(
         "give that [[lab.reflector]] flags = [\"--listen\", \"{wanted}\"], or write the address \
          that it listens at"
     );
     Some(Fault::new(what, remedy))
+}
+
+/// No way leads out of a lab. What a service may have brought with it is not known.
+fn nobodys(ip: IpAddr, topology: &Topology) -> Option<Fault> {
+    if ip.is_loopback() || !topology.services.is_empty() {
+        return None;
+    }
+    let sites = topology.sites.iter().filter(|site| site.role == Role::Site);
+    let known: Vec<String> = sites
+        .filter_map(|site| {
+            let mut own = site.addresses().filter(|own| own.is_ipv4() == ip.is_ipv4());
+            Some(format!("{} ({})", own.next()?, site.name))
+        })
+        .take(NAMED)
+        .collect();
+    let what = format!("no site of the lab has the address {ip}");
+    Some(Fault::new(
+        what,
+        format!("write for example {}", known.join(" or ")),
+    ))
 }
 
 fn site_at(topology: &Topology, address: IpAddr) -> Option<(usize, &Site)> {
@@ -140,9 +172,32 @@ mod tests {
     }
 
     #[test]
-    fn what_the_kernel_answers_and_what_is_outside_the_lab_needs_no_reflector() {
-        for url in ["icmp://10.88.0.2", "syn://10.88.0.2:9", "udp://192.0.2.1"] {
+    fn what_the_kernel_answers_needs_no_reflector() {
+        for url in [
+            "icmp://10.88.0.2",
+            "syn://10.88.0.2:9",
+            "udp://127.0.0.1",
+            "udp://elsewhere.example",
+        ] {
             assert_eq!(told(url, ""), "", "{url}");
+        }
+    }
+
+    #[test]
+    fn a_lab_without_any_reflector_answers_no_endpoint_in_it() {
+        let wrong = told("udp://10.88.0.2:21082", "");
+        let part = "p.toml:7:7: nobody listens at 10.88.0.2:21082: the lab has no reflector; add \
+                    [[lab.reflector]] with site = \"virginia\"";
+        assert_eq!(wrong, part);
+    }
+
+    #[test]
+    fn an_address_that_no_site_of_the_lab_has_is_a_mistake_of_the_plan() {
+        for url in ["udp://10.88.0.77", "icmp://192.0.2.1", "syn://10.88.0.77:9"] {
+            let wrong = told(url, "[[lab.reflector]]\nsite = \"virginia\"\n");
+            let part = "p.toml:7:7: no site of the lab has the address";
+            assert!(wrong.starts_with(part), "{url}: {wrong}");
+            assert!(wrong.contains("(virginia)"), "{wrong}");
         }
     }
 }
