@@ -59,6 +59,6 @@ pub use pair::{
 pub use routes::diamond;
 pub use settings::{Detection, Settings};
 pub use view::{
-    Class, Direction, Evidence, Fairness, FleetView, FlowHistory, FlowTally, LastMessages,
-    PathChange, Segment, Spectrum, SpectrumBin,
+    Class, Compared, Direction, Evidence, Fairness, FleetView, FlowHistory, FlowTally,
+    LastMessages, PathChange, Segment, Spectrum, SpectrumBin,
 };

@@ -269,6 +269,32 @@ impl PathChange {
     }
 }
 
+/// What traces said of path changes, of those whose routes before and after are both known.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Compared {
+    /// Changes after which a flow met other routers.
+    pub others: u64,
+    /// Changes after which it met the same ones, as far as they answered.
+    pub same: u64,
+}
+
+impl Compared {
+    /// Counts what was said of each change; nothing of those that were not compared.
+    pub fn of(said: impl IntoIterator<Item = Option<bool>>) -> Self {
+        let mut counted = Self::default();
+        for others in said.into_iter().flatten() {
+            counted.others += u64::from(others);
+            counted.same += u64::from(!others);
+        }
+        counted
+    }
+
+    /// All of them.
+    pub const fn all(&self) -> u64 {
+        self.others + self.same
+    }
+}
+
 /// A latency class: flows whose base latency is the same, so probably a path.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Class {

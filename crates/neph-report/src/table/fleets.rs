@@ -64,7 +64,7 @@ const KINDS: [Kind; 7] = [
         name: "flow-traced",
         title: "Path changes that were traced",
         columns: &kept::TRACED,
-        note: "other_routers: at some distance another router answered than before the change, which confirms it. same_routers: where routers answered both times they were the same; paths can part behind routers that do not answer.",
+        note: "compared: the routes before and after the change are both known. other_routers: at some distance another router answered than before the change, which confirms it. same_routers: where routers answered both times they were the same; paths can part behind routers that do not answer.",
         rows: kept::traced,
     },
     Kind {

@@ -1,7 +1,7 @@
 //! What was found beside a fleet's messages: transfers on the ports of its classes, and what traces
 //! say of its path changes.
 
-use neph_flows::{Completion, completions};
+use neph_flows::{Compared, Completion, completions};
 use neph_model::Span;
 
 use super::cells::Cell;
@@ -41,22 +41,15 @@ fn completion(one: &Completion, size: Option<u64>) -> Vec<Cell> {
     ]
 }
 
-pub(super) const TRACED: [&str; 4] = ["changes", "traced", "other_routers", "same_routers"];
+pub(super) const TRACED: [&str; 4] = ["changes", "compared", "other_routers", "same_routers"];
 
-/// One row; none where no change was traced.
+/// One row; none where the routes of no change were compared.
 pub(super) fn traced(pair: &Pair<'_>) -> Vec<Vec<Cell>> {
-    let (mut changes, mut others, mut same) = (0, 0, 0);
-    for change in pair.changes() {
-        changes += 1;
-        match change.evidence.trace {
-            Some(true) => others += 1,
-            Some(false) => same += 1,
-            None => {}
-        }
-    }
-    if others + same == 0 {
+    let changes = pair.changes().count() as u64;
+    let compared = Compared::of(pair.changes().map(|change| change.evidence.trace));
+    if compared.all() == 0 {
         return Vec::new();
     }
-    let row = [changes, others + same, others, same].map(Cell::Integer);
+    let row = [changes, compared.all(), compared.others, compared.same].map(Cell::Integer);
     vec![row.to_vec()]
 }

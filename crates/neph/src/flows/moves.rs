@@ -1,6 +1,6 @@
 //! The summary's lines about path changes: how often flows move, and how long they stay.
 
-use neph_flows::{Curve, FleetView, PairView, Share};
+use neph_flows::{Compared, Curve, FleetView, PairView, Share};
 use neph_model::Span;
 
 use super::words::{self, percent};
@@ -9,6 +9,9 @@ use crate::counted::counted;
 /// All of it, for the flows to one endpoint.
 pub(super) fn text(view: &FleetView, endpoint: usize, pair: &PairView) -> String {
     let mut text = changes(view, endpoint, pair);
+    let own = view.changes.iter();
+    let own = own.filter(|change| view.fleet.endpoint_of(change.lane) == endpoint);
+    text.push_str(&compared(Compared::of(own.map(|one| one.evidence.trace))));
     text.push_str(&elsewhere(pair));
     if let Some(share) = &pair.leave_soon {
         text.push_str(&format!(
@@ -29,6 +32,20 @@ pub(super) fn text(view: &FleetView, endpoint: usize, pair: &PairView) -> String
         }
     }
     text
+}
+
+/// What traces said of the changes; nothing, where none was compared.
+fn compared(compared: Compared) -> String {
+    let all = compared.all();
+    if all == 0 {
+        return String::new();
+    }
+    format!(
+        "routes:        of {} compared: {} by other routers, {} by the same routers\n",
+        counted(all, "change"),
+        compared.others,
+        compared.same
+    )
 }
 
 /// How many, and how often.
@@ -196,5 +213,15 @@ mod tests {
         );
         assert!(told(&pair(true, 0)).contains("with the time between them"));
         assert_eq!(told(&PairView::default()), "");
+    }
+
+    #[test]
+    fn what_traces_said_is_counted_over_the_changes_that_were_compared() {
+        let said = [Some(true), None, Some(false), Some(true)];
+        assert_eq!(
+            compared(Compared::of(said)),
+            "routes:        of 3 changes compared: 2 by other routers, 1 by the same routers\n"
+        );
+        assert_eq!(compared(Compared::of([None])), "");
     }
 }

@@ -108,9 +108,7 @@ impl<'a> Tell<'a> {
         change.evidence.trace = Some(verdict.others);
         match self.args.format {
             Format::Text if !self.args.quiet => {
-                let port = change.source_port;
-                let word = words::traced(verdict, &self.clock);
-                writeln!(self.out, "              port {port:<5}  {word}")?;
+                writeln!(self.out, "{}", words::traced(verdict, &self.clock))?;
             }
             Format::Ndjson if !self.args.quiet => {
                 let mut value = json::change(fleet, &change, &self.clock);

@@ -58,7 +58,7 @@ pub(super) fn news(fleet: &Fleet, news: &PathNews, clock: &Clock) -> String {
     line.trim_end().to_owned()
 }
 
-/// What a trace says of a change, against the route that was found when.
+/// Which change a trace is about, and what it says, against the route that was found when.
 pub(super) fn traced(verdict: &Verdict, clock: &Clock) -> String {
     let word = if verdict.others {
         "other routers than at"
@@ -70,7 +70,13 @@ pub(super) fn traced(verdict: &Verdict, clock: &Clock) -> String {
     } else {
         ""
     };
-    format!("{word} {}{end}", moment(verdict.before, clock))
+    let change = &verdict.change;
+    format!(
+        "              port {:<5}  its change of {}: {word} {}{end}",
+        change.source_port,
+        moment(change.at, clock),
+        moment(verdict.before, clock)
+    )
 }
 
 /// The time of the day in UTC, to a thousandth of a second.
@@ -188,5 +194,29 @@ mod tests {
         ] {
             assert_eq!(lasting(Span::from_millis(millis)), told);
         }
+    }
+
+    #[test]
+    fn the_line_of_a_route_names_the_change_that_it_is_about() {
+        let at = |millis: i64| Instant::from_nanos(millis * 1_000_000);
+        let change = neph_flows::PathChange {
+            lane: neph_model::Lane(0),
+            source_port: 10_004,
+            at: at(12_340),
+            told: at(12_900),
+            before: Span::from_millis(6),
+            after: Span::from_millis(10),
+            evidence: Evidence::default(),
+        };
+        let verdict = Verdict {
+            change,
+            others: true,
+            before: at(2_120),
+            is_withdrawn: true,
+        };
+        assert_eq!(
+            traced(&verdict, &Clock::default()).trim(),
+            "port 10004  its change of 12.340 s: other routers than at 2.120 s; the change was withdrawn"
+        );
     }
 }

@@ -1,7 +1,7 @@
 //! What a fleet found beside its messages: transfers on the ports of its classes, and how many of its
 //! routes and path changes were traced.
 
-use neph_flows::{Digest, Settings, completions};
+use neph_flows::{Compared, Digest, Settings, completions};
 use neph_model::{ClassTransfer, Diamond, Experiment, ExperimentId, FlowTrace, LatestRoutes, Span};
 use neph_store::{SentWithin, Store, StoreError};
 
@@ -57,36 +57,38 @@ pub(super) fn traced(
     experiment: ExperimentId,
 ) -> Result<(Vec<Pair>, LatestRoutes), StoreError> {
     let mut latest = LatestRoutes::default();
-    let (mut routes, mut changes, mut others, mut same) = (0, 0, 0, 0);
+    let (mut routes, mut said) = (0, Vec::new());
     store.visit_traced_routes(experiment, &mut |batch| {
         latest.take(batch);
         for traced in batch {
             routes += 1;
-            let Some(change) = traced.change else {
-                continue;
-            };
-            changes += 1;
-            match change.others {
-                Some(true) => others += 1,
-                Some(false) => same += 1,
-                None => {}
-            }
+            said.extend(traced.change.map(|change| change.others));
         }
         Ok(())
     })?;
     if routes == 0 {
         return Ok((Vec::new(), latest));
     }
-    let pairs = vec![
-        Pair::new("routes", "routes", Cell::count(routes)),
-        Pair::new(
+    let changes = said.len() as u64;
+    let compared = Compared::of(said);
+    let pairs = [
+        ("routes", "routes", routes),
+        (
             "after a path change, withdrawn later included",
             "after_change",
-            Cell::count(changes),
+            changes,
         ),
-        Pair::new("by other routers", "other_routers", Cell::count(others)),
-        Pair::new("by the same routers", "same_routers", Cell::count(same)),
+        ("changes compared", "compared", compared.all()),
+        ("by other routers", "other_routers", compared.others),
+        ("by the same routers", "same_routers", compared.same),
+        (
+            "not compared: no route of the path before, or no router of both",
+            "not_compared",
+            changes - compared.all(),
+        ),
     ];
+    let pairs = pairs.map(|(name, key, count)| Pair::new(name, key, Cell::count(count)));
+    let pairs = pairs.into();
     Ok((pairs, latest))
 }
 
