@@ -31,6 +31,15 @@ pub enum ProbeKind {
 }
 
 impl ProbeKind {
+    /// The protocol on IP that carries it, as people write it.
+    pub const fn protocol(self) -> &'static str {
+        match self {
+            Self::Ws | Self::Http | Self::Tcp | Self::Syn => "TCP",
+            Self::Udp => "UDP",
+            Self::Icmp => "ICMP",
+        }
+    }
+
     /// Every kind, in the order of the enum. The catalog reads kinds by their names here: one that is
     /// not listed is written and never read again.
     pub const ALL: [Self; 6] = [

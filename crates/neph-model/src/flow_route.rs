@@ -36,7 +36,8 @@ impl TraceKind {
     pub const fn of_flows(probe: ProbeKind) -> Self {
         match probe {
             ProbeKind::Udp => Self::Udp,
-            _ => Self::Syn,
+            ProbeKind::Icmp => Self::Icmp,
+            ProbeKind::Ws | ProbeKind::Http | ProbeKind::Tcp | ProbeKind::Syn => Self::Syn,
         }
     }
     /// The kind of that scheme.
@@ -275,6 +276,18 @@ mod tests {
 
     fn at(last: u8) -> IpAddr {
         IpAddr::from([192, 0, 2, last])
+    }
+
+    #[test]
+    fn the_packets_of_a_trace_take_the_way_of_its_flows() {
+        for probe in ProbeKind::ALL {
+            let sent = match TraceKind::of_flows(probe) {
+                TraceKind::Udp => "UDP",
+                TraceKind::Syn => "TCP",
+                TraceKind::Icmp => "ICMP",
+            };
+            assert_eq!(sent, probe.protocol(), "{probe}");
+        }
     }
 
     #[test]

@@ -115,7 +115,7 @@ impl RefusalWatch {
     pub fn begin(spec: &FleetSpec) -> Self {
         let endpoints: &[FleetEndpoint] = match spec.fleet.probe {
             ProbeKind::Udp | ProbeKind::Tcp => &spec.fleet.endpoints,
-            _ => &[],
+            ProbeKind::Ws | ProbeKind::Http | ProbeKind::Icmp | ProbeKind::Syn => &[],
         };
         let mut addresses = BTreeSet::new();
         let each = endpoints.iter();

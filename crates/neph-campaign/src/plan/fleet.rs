@@ -127,7 +127,9 @@ pub(crate) fn too_dense(target: &Target, axes: &Axes) -> Option<Fault> {
     let allowed = allowed.filter_map(|cap| cap.parse::<i64>().ok());
     let cap = match target.probe {
         ProbeKind::Syn => allowed.min().unwrap_or_else(|| SYNS_A_SECOND_EACH.into()),
-        _ => MOST_A_SECOND.into(),
+        ProbeKind::Ws | ProbeKind::Http | ProbeKind::Tcp | ProbeKind::Udp | ProbeKind::Icmp => {
+            MOST_A_SECOND.into()
+        }
     };
     if rate > cap && target.probe == ProbeKind::Syn {
         let what = format!(

@@ -81,7 +81,7 @@ fn open(spec: &FlowSpec) -> Result<Opened, ProbeError> {
     let (socket, codec) = match spec.target.kind() {
         ProbeKind::Icmp => icmp::open(spec),
         ProbeKind::Syn => return syn::open(spec),
-        _ => udp::open(spec),
+        ProbeKind::Udp | ProbeKind::Ws | ProbeKind::Http | ProbeKind::Tcp => udp::open(spec),
     }?;
     Ok(Opened {
         socket,

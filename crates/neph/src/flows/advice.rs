@@ -1,7 +1,7 @@
 //! Advice on source ports for people.
 
 use neph_flows::{Advice, AdvisedPort, Against, Counsel, Guide, Horizon};
-use neph_model::{Fleet, ProbeKind, Span};
+use neph_model::{Fleet, Span};
 
 use super::words::{lasting, percent};
 use crate::counted::counted;
@@ -46,10 +46,7 @@ fn given(guide: &Guide, fleet: &Fleet, endpoint: usize) -> String {
 
 /// For what a port keeps its path: a hash takes in the protocol and both addresses and ports.
 fn whom(fleet: &Fleet, endpoint: usize) -> String {
-    let protocol = match fleet.probe {
-        ProbeKind::Udp => "UDP",
-        _ => "TCP",
-    };
+    let protocol = fleet.probe.protocol();
     let to = fleet.endpoints.get(endpoint);
     let to = to.map_or_else(String::new, |to| format!(" to {}", to.address));
     format!("For {protocol} from here{to} only")
@@ -178,6 +175,8 @@ fn gain(against: Option<Against>) -> String {
 
 #[cfg(test)]
 mod tests {
+    use neph_model::ProbeKind;
+
     use super::*;
 
     fn port(port: u16, seconds: i64) -> AdvisedPort {

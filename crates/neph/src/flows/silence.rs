@@ -73,7 +73,9 @@ impl Silence {
                 let knocked = knock(endpoint.address, PATIENCE, self.site.as_ref());
                 knocked.is_ok_and(|knocked| knocked == Knocked::Refused)
             }
-            _ => said.closed,
+            ProbeKind::Ws | ProbeKind::Http | ProbeKind::Tcp | ProbeKind::Icmp | ProbeKind::Syn => {
+                said.closed
+            }
         };
         sentence(endpoint, self.found(is_free, &said, elsewhere()))
     }
@@ -109,10 +111,7 @@ fn sentence(endpoint: &FleetEndpoint, found: Found) -> String {
     let Found { probe, .. } = found;
     let (ip, port) = (endpoint.address.ip(), endpoint.address.port());
     let host = bracketed(&ip.to_string());
-    let layer = match probe {
-        ProbeKind::Udp => "UDP",
-        _ => "TCP",
-    };
+    let layer = probe.protocol();
     let at = format!("{layer} {port} of {ip}");
     if probe == ProbeKind::Syn {
         return format!(

@@ -114,8 +114,13 @@ fn silence(target: &Target, discovery: &Discovery) -> Option<String> {
     let silence = discovery.silence.as_ref()?;
     match target.kind() {
         ProbeKind::Udp => None,
-        _ if discovery.accepted => Some(format!("{target} did not say who it is: {silence}")),
-        _ => Some(format!("nobody answers at {target}: {silence}")),
+        ProbeKind::Ws | ProbeKind::Http | ProbeKind::Tcp | ProbeKind::Icmp | ProbeKind::Syn => {
+            Some(if discovery.accepted {
+                format!("{target} did not say who it is: {silence}")
+            } else {
+                format!("nobody answers at {target}: {silence}")
+            })
+        }
     }
 }
 

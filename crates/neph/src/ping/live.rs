@@ -29,7 +29,7 @@ fn shown(planned: &Planned) -> Vec<(&'static str, &'static [Stage])> {
     let connects = match spec.target.kind() {
         ProbeKind::Tcp => !spec.reflector,
         ProbeKind::Syn => !neph_probe::can_build_syns(),
-        _ => false,
+        ProbeKind::Ws | ProbeKind::Http | ProbeKind::Udp | ProbeKind::Icmp => false,
     };
     if connects {
         // The attempt is the message.
