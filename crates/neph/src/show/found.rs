@@ -148,6 +148,7 @@ mod tests {
             at_peer: None,
             ttl: None,
             copies: 0,
+            answer: None,
         };
         FleetMessage {
             lane: Lane(0),
