@@ -42,6 +42,12 @@ fn one(pair: &Pooled<'_>) -> Finding {
     if let Some(rate) = pair.changes_per_flow_hour {
         let digits = if rate < 9.95 { 2 } else { 1 };
         text.push_str(&format!(", {rate:.digits$} for each flow and hour"));
+        if pair.unrated > 0 {
+            text.push_str(&format!(
+                " without {} of them, told for what a queue hid or before a flow's first level was learnt",
+                count(pair.unrated)
+            ));
+        }
     } else if pair.mostly_lost {
         text.push_str("; where most messages were lost no rate is told");
     } else if pair.too_short {

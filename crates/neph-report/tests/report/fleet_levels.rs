@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use neph_flows::{FleetView, Hidden, Latency, Measure, NoValue};
+use neph_flows::{FleetView, Latency, Measure, NoValue};
 use neph_model::Span;
 use neph_report::{
     CampaignData, Cell, Finding, PlotSettings, Table, blocks_to_compare, findings, tables,
@@ -271,12 +271,12 @@ fn what_queues_hid_is_left_out_of_the_rates_and_told() {
     let mut data = seasons(10);
     // Half of the evening is hidden, and four of its changes were told when that was over.
     change(&mut data, 1, |view| {
-        view.pairs[0].hidden = Hidden {
-            learning: Span::ZERO,
-            time: Span::from_secs(1800),
-            changes: 4,
-        };
+        let hidden = &mut view.pairs[0].hidden;
+        let told = (Span::ZERO, Span::from_secs(1800), 4);
+        (hidden.learning, hidden.time, hidden.changes) = told;
     });
+    let mut all = findings(&data, &PlotSettings::default()).into_iter();
+    assert!(all.any(|one| one.text.contains("hour without 40 of them")));
     let found = told(&data);
     // 16 to 18 changes less 4, in half an hour, against 10 to 12 in an hour.
     let shift = found.evidence["changes_per_flow_hour_shift"];

@@ -26,6 +26,9 @@ pub(crate) struct Pooled<'a> {
     /// For each flow and hour in which they could be told; none before any flow was watched, and where
     /// flows are too short for all changes to be told.
     pub(crate) changes_per_flow_hour: Option<f64>,
+    /// Of the path changes, those told for time that is in no rate: what queues hid, and what flows'
+    /// first levels took to be learnt.
+    pub(crate) unrated: usize,
     pub(crate) too_short: bool,
     /// In some block most messages were lost, so that nothing is said of paths there.
     pub(crate) mostly_lost: bool,
@@ -82,6 +85,7 @@ impl<'a> Pooled<'a> {
             inflation: sorted.and_then(|ratios| rough_quantile(ratios, 0.5).ok()),
             changes,
             changes_per_flow_hour: PairView::changes_per_flow_hour_of(known()),
+            unrated: whole(known().map(|one| one.hidden.changes).sum()),
             too_short: known().any(|one| one.too_short),
             mostly_lost: known().any(|one| one.mostly_lost),
             forgotten: known().any(|one| one.forgotten.is_some()),
