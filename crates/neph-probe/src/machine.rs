@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use neph_model::{Anchor, Own};
+use neph_model::{Anchor, Own, Span};
 use neph_sys::place::Place;
 use neph_sys::{awake, clock, offload};
 
@@ -18,17 +18,24 @@ pub fn anchor() -> Anchor<Own> {
 pub fn clock_sync() -> String {
     match clock::sync_status() {
         None => "unknown: adjtimex is forbidden here".to_owned(),
-        Some(status) => format!(
-            "{}, estimated error {} us, at most {} us",
-            if status.synchronised {
-                "synchronised"
-            } else {
-                "not synchronised"
-            },
-            status.estimated_error_us,
-            status.max_error_us
-        ),
+        Some(status) => believed(&status),
     }
+}
+
+/// An error of 16 s is none: the kernel writes it where it knows nothing (`NTP_PHASE_LIMIT`).
+fn believed(status: &clock::SyncStatus) -> String {
+    const UNKNOWN_US: i64 = 16_000_000;
+    let is = if status.synchronised {
+        "synchronised"
+    } else {
+        "not synchronised"
+    };
+    let [estimated, most] = [status.estimated_error_us, status.max_error_us];
+    if estimated >= UNKNOWN_US {
+        return format!("{is}, error unknown");
+    }
+    let [estimated, most] = [estimated, most].map(|micros| Span::from_micros(micros).exact());
+    format!("{is}, estimated error {estimated}, at most {most}")
 }
 
 /// How long a core may take to wake, as whoever asked the kernel has it, as a setting with its name;
@@ -61,5 +68,25 @@ pub fn at_site<T: Send>(
     match site {
         None => Ok(work()),
         Some(site) => Ok(site.run(work)?),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_that_the_kernel_does_not_know_is_none() {
+        let of = |synchronised, error| {
+            believed(&clock::SyncStatus {
+                synchronised,
+                estimated_error_us: error,
+                max_error_us: error * 2,
+                rate_ppm: 0,
+            })
+        };
+        assert_eq!(of(false, 16_000_000), "not synchronised, error unknown");
+        let known = "synchronised, estimated error 250 us, at most 500 us";
+        assert_eq!(of(true, 250), known);
     }
 }

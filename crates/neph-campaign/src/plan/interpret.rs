@@ -154,8 +154,9 @@ fn at_least_one(value: &Placed<u32>, noun: &str, problems: &Problems<'_>) -> u32
 /// What the top of a plan can get wrong whatever the endpoints are.
 fn check_top(typed: &TypedPlan, problems: &Problems<'_>) {
     if typed.endpoints.is_empty() {
-        let fault = Fault::new("there is no endpoint", "add one, with its name and address");
-        problems.add(typed.span.clone(), fault);
+        for (what, remedy) in scope::without_endpoint(&typed.axes) {
+            problems.add(typed.span.clone(), Fault::new(what, remedy));
+        }
     }
     one_length(&typed.axes, problems);
     let mut names = BTreeSet::new();

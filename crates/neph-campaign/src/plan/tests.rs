@@ -335,3 +335,19 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn an_empty_plan_is_told_everything_that_it_lacks_with_what_to_write() {
+    let found = problems_of("");
+    let remedies = [
+        "add version = 1",
+        "add name = \"first\"",
+        "add [[endpoint]] with name",
+        "add interval = \"100ms\"",
+        "add duration = \"30s\"",
+    ];
+    assert_eq!(found.len(), remedies.len(), "{found:#?}");
+    for remedy in remedies {
+        assert!(found.iter().any(|one| one.contains(remedy)), "{found:#?}");
+    }
+}

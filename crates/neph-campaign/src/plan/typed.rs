@@ -77,7 +77,7 @@ pub(crate) fn read(mut fields: Fields<'_>) -> TypedPlan {
     version(&mut fields);
     let plan = TypedPlan {
         span: fields.span(),
-        name: fields.required_with("name", word).map(|name| name.value),
+        name: name(&mut fields),
         course: course(&mut fields),
         axes: axes(&mut fields, Level::Top),
         endpoints: fields
@@ -98,8 +98,19 @@ pub(crate) fn read(mut fields: Fields<'_>) -> TypedPlan {
     plan
 }
 
+fn name(fields: &mut Fields<'_>) -> Option<String> {
+    if fields.entry("name").is_none() {
+        fields.fault(fields.span(), "'name' is missing", "add name = \"first\"");
+    }
+    let name = fields.optional_with("name", word)?;
+    Some(name.value)
+}
+
 fn version(fields: &mut Fields<'_>) {
-    if let Some(version) = fields.required::<u32>("version")
+    if fields.entry("version").is_none() {
+        return fields.fault(fields.span(), "'version' is missing", "add version = 1");
+    }
+    if let Some(version) = fields.optional::<u32>("version")
         && version.value != 1
     {
         let what = format!("version {} of the plan format is not known", version.value);

@@ -31,7 +31,7 @@ pub(super) fn section(data: &CampaignData, settings: &PlotSettings) -> Markup {
     let order = match campaign.order {
         _ if data.is_imported() => UNKNOWN.to_owned(),
         Order::Random => format!("random within each block, seed {}", campaign.seed),
-        Order::Sequential => format!("as the plan lists them, seed {}", campaign.seed),
+        Order::Sequential => "as the plan lists them".to_owned(),
     };
     // An import without its tool's settings has only the folder that it came from, and neph flows
     // keeps its command.
@@ -52,7 +52,9 @@ pub(super) fn section(data: &CampaignData, settings: &PlotSettings) -> Markup {
                 @if let Some(hash) = &campaign.topology_hash {
                     dt { "Topology" } dd { "SHA-256 " (hash) }
                 }
-                dt { "Order" } dd { (order) }
+                @if has_plan || data.is_imported() {
+                    dt { "Order" } dd { (order) }
+                }
                 dt { "Nephoscope" } dd { (listed(&versions)) }
                 @for (count, host) in hosts(&known) { (facts(host, count)) }
             }

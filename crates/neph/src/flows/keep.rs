@@ -2,7 +2,7 @@
 
 use neph_campaign::{Build, Ending, FleetKeeper, FleetKept, Keeping, RunError};
 use neph_model::{
-    Anchor, Campaign, CampaignStatus, ClassTransfer, FleetEndpoint, Own, TracedRoute,
+    Anchor, Campaign, CampaignStatus, ClassTransfer, FleetEndpoint, Own, Span, TracedRoute,
 };
 use neph_probe::{FleetReport, FleetSpec, Refusals, Stop, anchor};
 use neph_store::Store;
@@ -54,6 +54,33 @@ enum State {
     Broken,
 }
 
+/// The command with the options that say what was measured; never a secret.
+fn asked(args: &Args) -> String {
+    let time = |span: Span| span.exact().replace(' ', "");
+    let mut words = format!("neph flows -n {} -i {}", args.flows, time(args.interval));
+    let given = [
+        ("-w", args.duration.map(time)),
+        ("-c", args.count.map(|count| count.to_string())),
+        ("--renew", args.renew.map(time)),
+        ("--first-port", args.first_port.map(|port| port.to_string())),
+        (
+            "--transfers",
+            args.transfers.map(|number| number.to_string()),
+        ),
+    ];
+    for (option, value) in given {
+        if let Some(value) = value {
+            words.push_str(&format!(" {option} {value}"));
+        }
+    }
+    for (option, on) in [("--trace", args.trace), ("--advise", args.advise)] {
+        if on {
+            words.push_str(&format!(" {option}"));
+        }
+    }
+    format!("{words} {}", args.targets.join(" "))
+}
+
 /// A fleet's messages on their way into a workspace.
 #[derive(Debug)]
 pub(super) struct Keep {
@@ -73,7 +100,7 @@ impl Keep {
         };
         let keeping = Keeping {
             name: name.clone(),
-            asked: format!("neph flows {}", args.targets.join(" ")),
+            asked: asked(args),
             site: args.site.clone(),
             build: Build {
                 version: version::VERSION.to_owned(),
@@ -233,6 +260,19 @@ pub(super) fn told(campaign: &Campaign) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_command_is_kept_with_what_says_what_was_measured_and_without_secrets() {
+        use clap::{Args as _, FromArgMatches};
+        let given = "neph -n 64 -i 200ms -w 4min --trace --stamp-key hidden --save ncd udp://a";
+        let command = Args::augment_args(clap::Command::new("neph"));
+        let matches = command
+            .try_get_matches_from(given.split(' '))
+            .expect("options");
+        let args = Args::from_arg_matches(&matches).expect("options");
+        let told = "neph flows -n 64 -i 200ms -w 240s --trace udp://a";
+        assert_eq!(asked(&args), told);
+    }
 
     #[test]
     fn a_name_is_one_line_and_not_the_word_for_the_last() {

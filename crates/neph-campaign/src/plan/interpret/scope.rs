@@ -16,6 +16,25 @@ use crate::plan::{Target, fleet};
 const DEFAULT_REQUEST: ByteSize = ByteSize(64);
 const DEFAULT_RESPONSE: ByteSize = ByteSize(64);
 
+/// What is wrong, and what to do.
+type Told = (&'static str, &'static str);
+const NO_ENDPOINT: Told = (
+    "there is no endpoint",
+    "add [[endpoint]] with name = \"here\" and url = \"udp://192.0.2.1:8080\"",
+);
+const NO_INTERVAL: Told = ("the interval is missing", "add interval = \"100ms\"");
+const NO_LENGTH: Told = (
+    "neither duration nor messages is given",
+    "add duration = \"30s\" or messages = 1000",
+);
+
+/// What is missing in a plan that has no endpoint: also what each endpoint would ask for.
+pub(super) fn without_endpoint(top: &TypedAxes) -> impl Iterator<Item = Told> {
+    let interval = top.intervals.is_none().then_some(NO_INTERVAL);
+    let length = (!top.length_written).then_some(NO_LENGTH);
+    std::iter::once(NO_ENDPOINT).chain(interval).chain(length)
+}
+
 /// An endpoint within its plan.
 pub(super) struct Scope<'a> {
     pub(super) own: &'a TypedEndpoint,
@@ -84,11 +103,7 @@ impl Scope<'_> {
 
     fn intervals(&self) -> Option<Vec<Span>> {
         let Some(written) = self.written_intervals() else {
-            self.fault(
-                &self.own.span,
-                "the interval is missing",
-                "add interval = \"100ms\"",
-            );
+            self.fault(&self.own.span, NO_INTERVAL.0, NO_INTERVAL.1);
             return None;
         };
         for value in written {
@@ -177,12 +192,7 @@ impl Scope<'_> {
             }
             (None, None) => {
                 if !axes.length_written {
-                    let what = "neither duration nor messages is given";
-                    self.fault(
-                        &self.own.span,
-                        what,
-                        "add duration = \"30s\" or messages = 1000",
-                    );
+                    self.fault(&self.own.span, NO_LENGTH.0, NO_LENGTH.1);
                 }
                 None
             }
