@@ -166,9 +166,9 @@ fn a_campaign_goes_on_in_the_lab_it_began_in_whatever_became_of_the_files() {
         return;
     }
     let place = place(TWO);
-    // Nobody reflects at b, so there is always something left to do.
+    // Nobody listens at a itself, so there is always something left to do.
     let plan = "version = 1\nname = \"x\"\ninterval = \"1ms\"\nmessages = 1\ntries = 1\n\n\
-                [[endpoint]]\nname = \"b\"\nurl = \"ws://10.80.0.2:8080/\"\n\n\
+                [[endpoint]]\nname = \"b\"\nurl = \"ws://127.0.0.1:8080/\"\n\n\
                 [lab]\ntopology = \"two.toml\"\nprober = \"a\"\n";
     fs::write(place.path("plan.toml"), plan).expect("a file");
     let ran = place.neph(["run", "plan.toml", "--no-report"]);

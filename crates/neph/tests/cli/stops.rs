@@ -77,7 +77,7 @@ impl Drop for Coming {
     }
 }
 
-fn eventually(what: &str, is_so: impl Fn() -> bool) {
+pub(crate) fn eventually(what: &str, is_so: impl Fn() -> bool) {
     let deadline = Instant::now() + Duration::from_secs(20);
     while !is_so() {
         assert!(Instant::now() < deadline, "{what}");

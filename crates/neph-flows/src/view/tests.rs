@@ -1,0 +1,49 @@
+//! Late replies in a view of all flows.
+
+use neph_model::FleetOutcome;
+
+use super::*;
+use crate::digest::Digest;
+use crate::world::{World, message};
+
+const SECOND: i64 = 1_000_000_000;
+
+/// The peer counts both of the first flow's requests that are lost; one of the second's never came.
+#[test]
+fn a_message_whose_reply_came_late_was_lost_on_neither_way() {
+    let fleet = World {
+        lanes: 2,
+        ..World::default()
+    }
+    .fleet();
+    let lost = |late| {
+        let mut digest = Digest::new(&fleet, Settings::default()).unwrap();
+        for (lane, seq, count) in [(0, 0, 0), (1, 0, 0), (0, 3, 3), (1, 2, 1)] {
+            for missing in 1..if seq > 0 { seq } else { 0 } {
+                let mut message = message(lane, missing, i64::from(missing) * SECOND, 0);
+                message.outcome = FleetOutcome::Lost;
+                digest.push(&message);
+            }
+            let mut message = message(lane, seq, i64::from(seq) * SECOND, 70_000_000);
+            let FleetOutcome::Reply(reply) = &mut message.outcome else {
+                panic!("a reply");
+            };
+            reply.at_peer.as_mut().unwrap().count = Some(count);
+            digest.push(&message);
+        }
+        let mut view = digest.view();
+        view.came_late(late);
+        let tally = view.tally;
+        assert_eq!((tally, tally.lost), (view.pairs[0].tally, 3));
+        let of_flow = view.flows[0].tally.lost_reverse;
+        (
+            tally.lost_forward,
+            tally.lost_reverse,
+            of_flow,
+            view.pairs[0].late,
+        )
+    };
+    assert_eq!(lost(0), (1, 2, 2, Some(0)));
+    assert_eq!(lost(1), (1, 1, 1, Some(1)));
+    assert_eq!(lost(3), (1, 0, 0, Some(3)), "one after the last reply too");
+}
