@@ -27,6 +27,8 @@ pub struct IpPacket<'a> {
     pub total_len: usize,
     /// Bytes from the start of the packet to the payload.
     pub header_len: usize,
+    /// What the sender numbered the packet with; IPv6 has none.
+    pub identification: Option<u16>,
     /// Where this fragment's payload belongs, in bytes; 0 for the first and for whole packets.
     pub fragment_offset: u16,
     /// Whether further fragments follow.
@@ -62,7 +64,7 @@ fn read_v4(bytes: &[u8]) -> Option<Result<IpPacket<'_>, IpError>> {
     let header_len = usize::from(reader.u8()? & 0x0f) * 4;
     let traffic_class = reader.u8()?;
     let said = usize::from(reader.u16()?);
-    reader.skip(2)?;
+    let identification = reader.u16()?;
     let fragment = reader.u16()?;
     let (ttl, protocol) = (reader.u8()?, reader.u8()?);
     reader.skip(2)?;
@@ -81,6 +83,7 @@ fn read_v4(bytes: &[u8]) -> Option<Result<IpPacket<'_>, IpError>> {
         traffic_class,
         total_len,
         header_len,
+        identification: Some(identification),
         fragment_offset: (fragment & 0x1fff) << 3,
         more_fragments: more(fragment & 0x2000),
         payload: bytes.get(header_len..total_len.min(bytes.len()))?,
@@ -108,6 +111,7 @@ fn read_v6(bytes: &[u8]) -> Option<Result<IpPacket<'_>, IpError>> {
         traffic_class: first << 4 | second >> 4,
         total_len,
         header_len: 40 + body.len() - behind.payload.len(),
+        identification: None,
         fragment_offset: behind.fragment & 0xfff8,
         more_fragments: more(behind.fragment & 1),
         payload: behind.payload,

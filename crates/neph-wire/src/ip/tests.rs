@@ -113,7 +113,7 @@ proptest! {
             Ok(ip) => {
                 prop_assert!(keep >= 20);
                 prop_assert_eq!((ip.total_len, ip.payload.len()), (56, keep - 20));
-                prop_assert_eq!(parse_tcp(ip.payload).is_ok(), keep >= 52);
+                prop_assert_eq!(parse_tcp(ip.payload).is_ok(), keep >= 40);
             }
             Err(error) => {
                 prop_assert!(keep < 20);

@@ -20,7 +20,9 @@ pub struct TcpHeader<'a> {
     pub flags: u8,
     /// The window as it stands, not scaled.
     pub window: u16,
-    /// The options, unread.
+    /// Bytes from its start to the payload.
+    pub header_len: usize,
+    /// The options, unread, as far as they are there.
     pub options: &'a [u8],
     /// The payload as far as it is there.
     pub payload: &'a [u8],
@@ -55,7 +57,7 @@ impl TcpHeader<'_> {
 /// Reads a TCP header from the start of an IP payload.
 ///
 /// # Errors
-/// When it is cut off, or its length field is below 20 bytes.
+/// When its first 20 bytes are cut off, or its length field is below them.
 pub fn parse_tcp(bytes: &[u8]) -> Result<TcpHeader<'_>, IpError> {
     read_tcp(bytes).ok_or(IpError::Short("TCP"))?
 }
@@ -69,8 +71,8 @@ fn read_tcp(bytes: &[u8]) -> Option<Result<TcpHeader<'_>, IpError>> {
     let Some(options_len) = (usize::from(offset >> 4) * 4).checked_sub(20) else {
         return Some(Err(IpError::Length("TCP")));
     };
-    let options = reader.slice(options_len)?;
-    let payload = reader.rest();
+    let behind = reader.rest();
+    let (options, payload) = behind.split_at(options_len.min(behind.len()));
     Some(Ok(TcpHeader {
         source,
         destination,
@@ -78,6 +80,7 @@ fn read_tcp(bytes: &[u8]) -> Option<Result<TcpHeader<'_>, IpError>> {
         ack,
         flags,
         window,
+        header_len: 20 + options_len,
         options,
         payload,
     }))
