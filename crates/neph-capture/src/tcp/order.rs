@@ -1,0 +1,147 @@
+//! What a segment is when it is not simply the next: sent again, out of order, said twice.
+//!
+//! Follows the order of tests of Wireshark's analysis, so that the two can be compared; where a time
+//! stamp or a SACK block tells more surely than a time does, it decides (docs/passive.md).
+
+use neph_model::Wall;
+
+use super::half::Sender;
+use super::{Segment, Side, Sink};
+
+/// What is sent again so soon after the third like acknowledgement was asked for by it.
+const FAST: i64 = 20_000_000;
+/// Without time stamps and handshake: what comes so soon after what should follow it overtook it.
+const OVERTAKING: i64 = 3_000_000;
+
+/// Something else than the next segment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Event {
+    /// Sent again, because its acknowledgement did not come in time.
+    Retransmission,
+    /// Sent again, because the receiver asked for it three times (RFC 5681, 3.2).
+    FastRetransmission,
+    /// Sent again although its acknowledgement had passed.
+    SpuriousRetransmission,
+    /// Sent before what passed before it.
+    OutOfOrder,
+    /// What should have come before did not pass here.
+    Gap,
+    /// The same acknowledgement again: something behind a gap arrived there.
+    RepeatedAcknowledgement,
+    /// What was acknowledged never passed here.
+    AcknowledgedUnseen,
+    /// The sender takes no more bytes for now.
+    ZeroWindow,
+    /// One byte, or none, to hear whether the window is open again.
+    WindowProbe,
+    /// The byte before the next, or none, to hear whether the other side is still there.
+    KeepAlive,
+    /// The connection was refused or broken off.
+    Reset,
+}
+
+/// Tells what `segment`, sent by `side`, is, and counts what it repeats. Returns what it is by its
+/// numbers.
+pub(super) fn look(
+    at: Wall,
+    (side, segment): (Side, &Segment),
+    (sender, receiver): (&mut Sender, &mut Sender),
+    sink: &mut impl Sink,
+) -> Option<Event> {
+    let mut tell = |event| sink.event(at, side, event);
+    if segment.is_reset() {
+        tell(Event::Reset);
+    }
+    if segment.is_ordinary() && segment.window == 0 {
+        tell(Event::ZeroWindow);
+    }
+    let ahead = segment
+        .ack
+        .zip(receiver.next)
+        .is_some_and(|(ack, next)| ack.is_after(next));
+    if ahead {
+        tell(Event::AcknowledgedUnseen);
+        receiver.next = segment.ack;
+    }
+    let placed = placed(at, segment, sender, receiver);
+    if let Some(event) = placed {
+        tell(event);
+    }
+    if repeats(segment, sender, receiver) {
+        sender.repeated += 1;
+        sender.repeated_at = Some(at);
+        tell(Event::RepeatedAcknowledgement);
+    } else if segment.ack != sender.said {
+        sender.repeated = 0;
+    }
+    sender.said = segment.ack.or(sender.said);
+    sender.window = Some(segment.window);
+    placed
+}
+
+/// By its numbers.
+fn placed(at: Wall, segment: &Segment, sender: &Sender, receiver: &Sender) -> Option<Event> {
+    let next = sender.next?;
+    let behind = segment.seq.since(next);
+    if behind > 0 {
+        return (!segment.is_reset()).then_some(Event::Gap);
+    }
+    if segment.is_ordinary() && segment.length <= 1 {
+        if behind == 0 && segment.length == 1 && receiver.window == Some(0) {
+            return Some(Event::WindowProbe);
+        }
+        if behind == -1 {
+            return Some(Event::KeepAlive);
+        }
+    }
+    if behind == 0 || segment.takes() == 0 {
+        return None;
+    }
+    Some(sent_before(at, segment, sender, receiver))
+}
+
+/// It holds what was sent before, or should have been.
+fn sent_before(at: Wall, segment: &Segment, sender: &Sender, receiver: &Sender) -> Event {
+    if sender
+        .acked
+        .is_some_and(|acked| !segment.end().is_after(acked))
+    {
+        return Event::SpuriousRetransmission;
+    }
+    // A segment that was sent again carries the time of that; one that was overtaken an older one.
+    let overtaken = sender.has_newer_stamp(segment);
+    if overtaken == Some(true) {
+        return Event::OutOfOrder;
+    }
+    let nanos = |since: Wall| at.unix_nanos().saturating_sub(since.unix_nanos());
+    let asked_for = receiver.repeated >= 2
+        && sender.acked == Some(segment.seq)
+        && receiver.repeated_at.is_some_and(|last| nanos(last) < FAST);
+    if asked_for {
+        return Event::FastRetransmission;
+    }
+    let soon = sender.floor.unwrap_or(OVERTAKING);
+    let is_soon = sender.next_at.is_some_and(|last| nanos(last) < soon);
+    if overtaken.is_none() && is_soon && sender.next != Some(segment.end()) {
+        return Event::OutOfOrder;
+    }
+    Event::Retransmission
+}
+
+/// An acknowledgement that says the same as the last one, and nothing else (RFC 5681, 2).
+fn repeats(segment: &Segment, sender: &Sender, receiver: &Sender) -> bool {
+    segment.is_ordinary()
+        && segment.length == 0
+        && segment.window != 0
+        && sender.window == Some(segment.window)
+        && sender.next == Some(segment.seq)
+        && segment.ack.is_some()
+        && segment.ack == sender.said
+        && is_awaited(receiver)
+}
+
+/// Something is on its way that the acknowledgement could have been for.
+fn is_awaited(receiver: &Sender) -> bool {
+    let ends = receiver.next.zip(receiver.acked);
+    ends.is_some_and(|(next, acked)| next.is_after(acked))
+}
