@@ -4,9 +4,13 @@
 //! what was sent again. Does not own files, rings or screens: packets come in as headers with times,
 //! samples and events go out as they are found.
 
+mod flow;
 mod sample;
 mod sequence;
+mod stream;
 mod tcp;
 
+pub use flow::{Flow, Limits, Listener, Name, Others, Quantiles, Sent, Table, Trips};
 pub use sample::{Answer, Half, Method, Sample};
-pub use tcp::{Connection, Event, Segment, Side, Sink};
+pub use stream::{Account, Ending, read_capture};
+pub use tcp::{Connection, Event, Room, Segment, Side, Sink};

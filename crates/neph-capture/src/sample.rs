@@ -38,10 +38,15 @@ pub enum Method {
     Acknowledgement,
 }
 
+impl Method {
+    /// In the order of their declaration.
+    pub const ALL: [Self; 2] = [Self::Echo, Self::Acknowledgement];
+}
+
 /// What answered. Only the first two speak of the path alone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Answer {
-    /// To a SYN or SYN-ACK.
+    /// To a SYN or SYN-ACK, without data.
     Handshake,
     /// An acknowledgement without data.
     Bare,
@@ -53,6 +58,9 @@ pub enum Answer {
 }
 
 impl Answer {
+    /// In the order of their declaration.
+    pub const ALL: [Self; 4] = [Self::Handshake, Self::Bare, Self::WithData, Self::Delayed];
+
     /// Whether it speaks of the path, and not of a program or of a timer.
     pub const fn speaks_of_path(self) -> bool {
         matches!(self, Self::Handshake | Self::Bare)

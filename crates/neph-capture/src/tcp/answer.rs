@@ -2,7 +2,7 @@
 
 use neph_model::{Span, Wall};
 
-use super::half::Sender;
+use super::half::{Sender, release};
 use super::{Segment, Side, Sink};
 use crate::sample::{Answer, Method, Sample};
 use crate::sequence::Serial;
@@ -34,6 +34,10 @@ pub(super) fn look(
             continue;
         };
         let nanos = at.unix_nanos().saturating_sub(found.at.unix_nanos());
+        // The capturing machine's clock was set back in between.
+        if nanos < 0 {
+            continue;
+        }
         let answer = answered.answer(found.is_syn, nanos, receiver.floor);
         if answer.speaks_of_path() {
             receiver.floor = Some(receiver.floor.map_or(nanos, |floor| floor.min(nanos)));
@@ -47,6 +51,8 @@ pub(super) fn look(
             in_flight: found.in_flight,
         });
     }
+    release(&mut receiver.outstanding);
+    release(&mut receiver.stamps);
     if receiver.acked.is_none_or(|acked| ack.is_after(acked)) {
         receiver.acked = Some(ack);
     }
@@ -71,11 +77,11 @@ fn matched(receiver: &mut Sender, ack: Serial) -> Option<Found> {
         }
         last = receiver.outstanding.pop_front();
     }
-    let last = last.filter(|last| last.end == ack && !last.again)?;
+    let last = last.filter(|last| last.end == ack && !last.load.is_again())?;
     Some(Found {
         at: last.at,
-        in_flight: last.in_flight,
-        is_syn: last.is_syn,
+        in_flight: last.load.in_flight(),
+        is_syn: last.load.is_syn(),
     })
 }
 
@@ -91,8 +97,8 @@ fn echoed(receiver: &mut Sender, ack: Serial, echo: Serial) -> Option<Found> {
     let last = last.filter(|last| last.value == echo && !last.end.is_after(ack))?;
     Some(Found {
         at: last.at,
-        in_flight: last.in_flight,
-        is_syn: last.is_syn,
+        in_flight: last.load.in_flight(),
+        is_syn: last.load.is_syn(),
     })
 }
 
@@ -114,11 +120,11 @@ impl Answered {
     }
 
     fn answer(&self, is_syn: bool, nanos: i64, floor: Option<i64>) -> Answer {
-        if is_syn {
-            return Answer::Handshake;
-        }
         if self.with_data {
             return Answer::WithData;
+        }
+        if is_syn {
+            return Answer::Handshake;
         }
         let late = nanos - floor.unwrap_or(0);
         if !self.forced && (HELD_LEAST..HELD_MOST).contains(&late) {

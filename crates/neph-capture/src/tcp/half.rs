@@ -3,6 +3,7 @@
 //! Owns how much is remembered. What is beyond is forgotten oldest first: its samples are missing,
 //! none is wrong.
 
+use std::cmp::Ordering;
 use std::collections::VecDeque;
 
 use neph_model::Wall;
@@ -10,23 +11,33 @@ use neph_model::Wall;
 use super::Segment;
 use crate::sequence::Serial;
 
-/// Segments that await their acknowledgement, at most: 6 KB a side. Where windows are larger, the
-/// oldest have no sample.
-const OUTSTANDING_MAX: usize = 256;
-/// Time stamps that await their echo, at most. A host's clock for them ticks each millisecond, so
-/// this is a quarter of a second of sending without pause.
-const STAMPS_MAX: usize = 256;
+/// How much one side may remember of what awaits an answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Room {
+    /// 256 segments and as many time stamps: 10 KB. Where windows are larger the oldest have no
+    /// sample. A host's clock for time stamps ticks each millisecond, so these last for a quarter of a
+    /// second of sending without pause.
+    Ample,
+    /// 8 of each.
+    Scarce,
+}
+
+impl Room {
+    const fn most(self) -> usize {
+        match self {
+            Self::Ample => 256,
+            Self::Scarce => 8,
+        }
+    }
+}
 
 /// A segment that awaits its acknowledgement.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Outstanding {
     pub(super) at: Wall,
+    seq: Serial,
     pub(super) end: Serial,
-    /// Bytes on their way with it.
-    pub(super) in_flight: u32,
-    pub(super) is_syn: bool,
-    /// It was sent again: whose acknowledgement comes cannot be told.
-    pub(super) again: bool,
+    pub(super) load: Load,
 }
 
 /// A time stamp value that awaits its echo.
@@ -36,8 +47,39 @@ pub(super) struct Stamped {
     pub(super) value: Serial,
     /// The echo has to acknowledge this, or it answers something else.
     pub(super) end: Serial,
-    pub(super) in_flight: u32,
-    pub(super) is_syn: bool,
+    pub(super) load: Load,
+}
+
+/// Bytes on their way with a segment, its own included, and what it is, in four bytes: there are very
+/// many of these.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Load(u32);
+
+impl Load {
+    const SYN: u32 = 1 << 31;
+    const AGAIN: u32 = 1 << 30;
+
+    fn of(segment: &Segment, in_flight: u32) -> Self {
+        let syn = if segment.is_syn() { Self::SYN } else { 0 };
+        Self(in_flight.min(Self::AGAIN - 1) | syn)
+    }
+
+    pub(super) const fn in_flight(self) -> u32 {
+        self.0 & (Self::AGAIN - 1)
+    }
+
+    pub(super) const fn is_syn(self) -> bool {
+        self.0 & Self::SYN != 0
+    }
+
+    /// Whether the segment was sent again: whose acknowledgement comes cannot be told.
+    pub(super) const fn is_again(self) -> bool {
+        self.0 & Self::AGAIN != 0
+    }
+
+    const fn again(self) -> Self {
+        Self(self.0 | Self::AGAIN)
+    }
 }
 
 /// A side of a connection.
@@ -53,7 +95,10 @@ pub(super) struct Sender {
     pub(super) acked: Option<Serial>,
     /// The largest segment that the other side takes.
     pub(super) largest: u32,
+    /// In the order of their numbers.
     pub(super) outstanding: VecDeque<Outstanding>,
+    /// Behind the last of those that had no room.
+    forgotten: Option<Serial>,
     pub(super) stamps: VecDeque<Stamped>,
     newest_stamp: Option<Serial>,
     /// The shortest round trip to the other side so far, in nanoseconds.
@@ -72,34 +117,55 @@ impl Sender {
         u32::try_from(end.since(from)).unwrap_or(0)
     }
 
+    /// Reads something of each line of memory that it lies in.
+    pub(super) fn fetch(&self) -> u64 {
+        let ends = self.outstanding.len() ^ self.stamps.len();
+        let numbers = self.next.map_or(0, |next| next.0) ^ self.acked.map_or(0, |acked| acked.0);
+        let window = u64::from(self.window.unwrap_or(0)) ^ u64::from(self.repeated);
+        ends as u64 ^ u64::from(numbers) ^ window ^ self.floor.map_or(0, i64::cast_unsigned)
+    }
+
+    /// Reads something of both ends of its queues.
+    pub(super) fn fetch_far(&self) -> u64 {
+        let (sent, stamps) = (&self.outstanding, &self.stamps);
+        let segments = [sent.front(), sent.back()].into_iter().flatten();
+        let stamps = [stamps.front(), stamps.back()].into_iter().flatten();
+        let segments = segments.fold(0, |sum, one| sum ^ one.end.0);
+        u64::from(stamps.fold(segments, |sum, one| sum ^ one.end.0))
+    }
+
+    /// Bytes of memory beside itself.
+    pub(super) fn heap(&self) -> usize {
+        self.outstanding.capacity() * size_of::<Outstanding>()
+            + self.stamps.capacity() * size_of::<Stamped>()
+    }
+
     /// Whether `segment` begins at or behind all that was sent before.
     pub(super) fn is_new(&self, segment: &Segment) -> bool {
         self.next.is_none_or(|next| !next.is_after(segment.seq))
     }
 
-    /// Whether a segment with a newer time stamp than `segment` went before it; `None` without stamps.
-    pub(super) fn has_newer_stamp(&self, segment: &Segment) -> Option<bool> {
+    /// How `segment`'s time stamp compares with the newest that went before it; `None` without stamps.
+    pub(super) fn stamp_order(&self, segment: &Segment) -> Option<Ordering> {
         let (value, _) = segment.stamps?;
-        Some(self.newest_stamp?.is_after(value))
+        Some(value.since(self.newest_stamp?).cmp(&0))
+    }
+
+    /// Whether some of `segment` passed here before, or may have: what was forgotten is not known.
+    pub(super) fn passed_before(&self, segment: &Segment) -> bool {
+        let is_known =
+            |until: Option<Serial>| until.is_some_and(|until| until.is_after(segment.seq));
+        let overlaps =
+            |one: &Outstanding| one.end.is_after(segment.seq) && segment.end().is_after(one.seq);
+        is_known(self.acked) || is_known(self.forgotten) || self.outstanding.iter().any(overlaps)
     }
 
     /// Remembers a segment, once it has been looked at.
-    pub(super) fn sent(&mut self, at: Wall, segment: &Segment) {
-        let takes = segment.takes();
-        let in_flight = self.in_flight(segment.end());
-        if takes > 0 && !segment.is_reset() {
-            if self.is_new(segment) {
-                remember(
-                    &mut self.outstanding,
-                    Outstanding {
-                        at,
-                        end: segment.end(),
-                        in_flight,
-                        is_syn: segment.is_syn(),
-                        again: false,
-                    },
-                    OUTSTANDING_MAX,
-                );
+    pub(super) fn sent(&mut self, at: Wall, segment: &Segment, room: Room) {
+        let load = Load::of(segment, self.in_flight(segment.end()));
+        if segment.takes() > 0 && !segment.is_reset() {
+            if self.is_new(segment) || !self.passed_before(segment) {
+                self.await_answer(at, segment, load, room);
             } else {
                 self.sent_again(segment);
             }
@@ -107,26 +173,41 @@ impl Sender {
         if segment.is_syn() {
             self.first = Some(segment.seq);
         }
-        self.stamped(at, segment, in_flight);
+        self.stamped(at, segment, load, room);
         if self.next.is_none_or(|next| segment.end().is_after(next)) {
             self.next = Some(segment.end());
             self.next_at = Some(at);
         }
     }
 
+    /// Remembers a segment that passed here for the first time, those behind it in order.
+    fn await_answer(&mut self, at: Wall, segment: &Segment, load: Load, room: Room) {
+        while self.outstanding.len() >= room.most() {
+            let oldest = self.outstanding.pop_front();
+            self.forgotten = oldest.map(|oldest| oldest.end).or(self.forgotten);
+        }
+        let (seq, end) = (segment.seq, segment.end());
+        let one = Outstanding { at, seq, end, load };
+        let behind = self.outstanding.iter().rev();
+        let behind = behind.take_while(|other| other.end.is_after(end)).count();
+        self.outstanding
+            .insert(self.outstanding.len() - behind, one);
+    }
+
     /// What of it still awaits its acknowledgement has no sample any more; what lies behind the
     /// highest number (a retransmission that took more along) awaits none.
     fn sent_again(&mut self, segment: &Segment) {
         for waiting in &mut self.outstanding {
-            let overlaps =
-                waiting.end.is_after(segment.seq) && !waiting.end.is_after(segment.end());
-            waiting.again |= overlaps;
+            let overlaps = waiting.end.is_after(segment.seq) && segment.end().is_after(waiting.seq);
+            if overlaps {
+                waiting.load = waiting.load.again();
+            }
         }
     }
 
     /// Remembers a time stamp that nothing was sent with before. One that a bare acknowledgement
     /// used first is left out: its echo may answer what followed up to a tick later.
-    fn stamped(&mut self, at: Wall, segment: &Segment, in_flight: u32) {
+    fn stamped(&mut self, at: Wall, segment: &Segment, load: Load, room: Room) {
         let Some((value, _)) = segment.stamps else {
             return;
         };
@@ -142,17 +223,19 @@ impl Sender {
                 at,
                 value,
                 end: segment.end(),
-                in_flight,
-                is_syn: segment.is_syn(),
+                load,
             };
-            remember(&mut self.stamps, stamped, STAMPS_MAX);
+            while self.stamps.len() >= room.most() {
+                self.stamps.pop_front();
+            }
+            self.stamps.push_back(stamped);
         }
     }
 }
 
-fn remember<T>(queue: &mut VecDeque<T>, one: T, most: usize) {
-    if queue.len() == most {
-        queue.pop_front();
+/// Gives the memory of a queue back that was long and is empty.
+pub(super) fn release<T>(queue: &mut VecDeque<T>) {
+    if queue.is_empty() && queue.capacity() > 16 {
+        *queue = VecDeque::new();
     }
-    queue.push_back(one);
 }

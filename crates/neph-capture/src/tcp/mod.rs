@@ -14,9 +14,13 @@ mod tests;
 use neph_model::Wall;
 
 use crate::sample::{Half, Sample};
+pub use half::Room;
 use half::Sender;
 pub use order::Event;
 pub use segment::Segment;
+
+/// Bytes that a segment may have overtaken its own SYN by.
+const OVERTAKEN_SYN: i32 = 100_000;
 
 /// Who sent a segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -63,9 +67,15 @@ pub struct Connection {
 
 impl Connection {
     /// A segment that `side` sent passed at `at`.
-    pub fn see(&mut self, at: Wall, side: Side, segment: &Segment, sink: &mut impl Sink) {
-        if segment.is_syn() {
-            self.forget_predecessor(side, segment);
+    pub fn see(
+        &mut self,
+        at: Wall,
+        (side, segment): (Side, &Segment),
+        room: Room,
+        sink: &mut impl Sink,
+    ) {
+        if self.is_followed_by(side, segment) {
+            *self = Self::default();
         }
         let (sender, receiver) = match side {
             Side::Client => (&mut self.client, &mut self.server),
@@ -77,19 +87,48 @@ impl Connection {
         let placed = order::look(at, (side, segment), (sender, receiver), sink);
         // The byte of a probe is not taken, and sent with others once the window is open.
         if placed != Some(Event::WindowProbe) {
-            sender.sent(at, segment);
+            sender.sent(at, segment, room);
         }
     }
 
-    /// A SYN with another number than the connection began with opens a new one on the same ports.
-    fn forget_predecessor(&mut self, side: Side, segment: &Segment) {
+    /// Whether `segment` is a SYN with another number than the connection began with: it opens a new
+    /// one on the same ports.
+    pub(crate) fn is_followed_by(&self, side: Side, segment: &Segment) -> bool {
         let sender = match side {
             Side::Client => &self.client,
             Side::Server => &self.server,
         };
-        let is_other = sender.first.is_some_and(|first| first != segment.seq);
-        if is_other && segment.ack.is_none() {
-            *self = Self::default();
-        }
+        let is_other = || match sender.first {
+            Some(first) => first != segment.seq,
+            // Begun before the capture: a SYN that comes late has the number before its data's.
+            None => sender
+                .next
+                .is_some_and(|next| !(0..=OVERTAKEN_SYN).contains(&next.since(segment.seq))),
+        };
+        segment.opens() && is_other()
+    }
+
+    /// Reads something of each side: see the table of flows.
+    pub(crate) fn fetch(&self) -> u64 {
+        self.client.fetch() ^ self.server.fetch()
+    }
+
+    /// Reads something of what each side's fields point to.
+    pub(crate) fn fetch_far(&self) -> u64 {
+        self.client.fetch_far() ^ self.server.fetch_far()
+    }
+
+    /// Bytes of memory beside itself.
+    pub(crate) fn heap(&self) -> usize {
+        self.client.heap() + self.server.heap()
+    }
+
+    /// Bytes that `side` has on their way to the other side.
+    pub(crate) fn in_flight(&self, side: Side) -> u32 {
+        let sender = match side {
+            Side::Client => &self.client,
+            Side::Server => &self.server,
+        };
+        sender.next.map_or(0, |next| sender.in_flight(next))
     }
 }

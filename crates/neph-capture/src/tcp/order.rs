@@ -3,6 +3,8 @@
 //! Follows the order of tests of Wireshark's analysis, so that the two can be compared; where a time
 //! stamp or a SACK block tells more surely than a time does, it decides (docs/passive.md).
 
+use std::cmp::Ordering;
+
 use neph_model::Wall;
 
 use super::half::Sender;
@@ -38,6 +40,23 @@ pub enum Event {
     KeepAlive,
     /// The connection was refused or broken off.
     Reset,
+}
+
+impl Event {
+    /// In the order of their declaration.
+    pub const ALL: [Self; 11] = [
+        Self::Retransmission,
+        Self::FastRetransmission,
+        Self::SpuriousRetransmission,
+        Self::OutOfOrder,
+        Self::Gap,
+        Self::RepeatedAcknowledgement,
+        Self::AcknowledgedUnseen,
+        Self::ZeroWindow,
+        Self::WindowProbe,
+        Self::KeepAlive,
+        Self::Reset,
+    ];
 }
 
 /// Tells what `segment`, sent by `side`, is, and counts what it repeats. Returns what it is by its
@@ -108,24 +127,36 @@ fn sent_before(at: Wall, segment: &Segment, sender: &Sender, receiver: &Sender) 
     {
         return Event::SpuriousRetransmission;
     }
-    // A segment that was sent again carries the time of that; one that was overtaken an older one.
-    let overtaken = sender.has_newer_stamp(segment);
-    if overtaken == Some(true) {
-        return Event::OutOfOrder;
-    }
     let nanos = |since: Wall| at.unix_nanos().saturating_sub(since.unix_nanos());
     let asked_for = receiver.repeated >= 2
         && sender.acked == Some(segment.seq)
         && receiver.repeated_at.is_some_and(|last| nanos(last) < FAST);
-    if asked_for {
-        return Event::FastRetransmission;
+    let again = if asked_for {
+        Event::FastRetransmission
+    } else {
+        Event::Retransmission
+    };
+    if sender.passed_before(segment) {
+        return again;
     }
-    let soon = sender.floor.unwrap_or(OVERTAKING);
+    // A segment that was sent again carries the time of that; one that was overtaken an older one,
+    // or the same where the clock has not ticked in between.
+    match sender.stamp_order(segment) {
+        Some(Ordering::Less) => return Event::OutOfOrder,
+        Some(Ordering::Greater) => return again,
+        Some(Ordering::Equal) | None => {}
+    }
+    // Nobody learns of a loss within less than a round trip from end to end; a quarter of it is left
+    // for round trips shorter than any before.
+    let whole = sender.floor.zip(receiver.floor);
+    let soon = whole.map_or(OVERTAKING, |(there, back)| {
+        there.saturating_add(back) / 4 * 3
+    });
     let is_soon = sender.next_at.is_some_and(|last| nanos(last) < soon);
-    if overtaken.is_none() && is_soon && sender.next != Some(segment.end()) {
+    if !asked_for && is_soon && sender.next != Some(segment.end()) {
         return Event::OutOfOrder;
     }
-    Event::Retransmission
+    again
 }
 
 /// An acknowledgement that says the same as the last one, and nothing else (RFC 5681, 2).

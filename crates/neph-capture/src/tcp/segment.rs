@@ -47,6 +47,21 @@ impl Segment {
         self.flags & TcpHeader::SYN != 0
     }
 
+    /// A SYN that answers none.
+    pub(crate) const fn opens(&self) -> bool {
+        self.is_syn() && self.ack.is_none()
+    }
+
+    /// A SYN that answers one.
+    pub(crate) const fn accepts(&self) -> bool {
+        self.is_syn() && self.ack.is_some()
+    }
+
+    /// Bytes of payload on the wire.
+    pub(crate) const fn length(&self) -> u32 {
+        self.length
+    }
+
     pub(super) const fn is_fin(&self) -> bool {
         self.flags & TcpHeader::FIN != 0
     }

@@ -46,7 +46,8 @@ struct Scene {
 impl Scene {
     fn see(&mut self, at_ms: i64, side: Side, segment: Segment) {
         let at = Wall::from_unix_nanos(1_700_000_000_000_000_000 + at_ms * 1_000_000);
-        self.connection.see(at, side, &segment, &mut self.told);
+        self.connection
+            .see(at, (side, &segment), Room::Ample, &mut self.told);
     }
 }
 

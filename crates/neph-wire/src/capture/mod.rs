@@ -196,6 +196,10 @@ impl CaptureReader {
                     self.format = Format::Pcapng(pcapng::Section::default());
                     return Ok(Step::Skip(0));
                 }
+                // Before its whole header is asked for: a short file is told what it is not.
+                if !pcap::begins_with(magic) {
+                    return Err(CaptureError::Magic(magic));
+                }
                 let Some(header) = bytes.first_chunk() else {
                     return Ok(Step::Need(pcap::HEADER));
                 };

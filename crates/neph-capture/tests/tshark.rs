@@ -1,0 +1,277 @@
+//! What tshark says of a capture and what we say, segment by segment.
+//!
+//! `NEPH_FLOWS=100000 cargo test --release -p neph-capture --test tshark` compares so many flows.
+
+mod traffic;
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{BufRead, BufReader, BufWriter, Read, Write};
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use neph_capture::{
+    Event, Half, Limits, Listener, Method, Name, Sample, Side, Table, read_capture,
+};
+use neph_model::Wall;
+use neph_wire::dissect::dissect;
+use traffic::{Truth, Wish, pcap_header, pcap_packet, traffic};
+
+/// What is said of one segment: a round trip in nanoseconds, and marks.
+#[derive(Debug, Default, Clone, PartialEq)]
+struct Said {
+    round_trip: Option<i64>,
+    marks: Vec<&'static str>,
+}
+
+const FIELDS: [(&str, &str); 9] = [
+    ("tcp.analysis.retransmission", "retransmission"),
+    ("tcp.analysis.fast_retransmission", "fast"),
+    ("tcp.analysis.spurious_retransmission", "spurious"),
+    ("tcp.analysis.out_of_order", "out of order"),
+    ("tcp.analysis.duplicate_ack", "duplicate ack"),
+    ("tcp.analysis.zero_window", "zero window"),
+    ("tcp.analysis.lost_segment", "gap"),
+    ("tcp.analysis.keep_alive", "keep alive"),
+    ("tcp.analysis.zero_window_probe", "probe"),
+];
+
+fn mark(event: Event) -> Option<&'static str> {
+    match event {
+        Event::Retransmission => Some("retransmission"),
+        Event::FastRetransmission => Some("fast"),
+        Event::SpuriousRetransmission => Some("spurious"),
+        Event::OutOfOrder => Some("out of order"),
+        Event::RepeatedAcknowledgement => Some("duplicate ack"),
+        Event::ZeroWindow => Some("zero window"),
+        Event::Gap => Some("gap"),
+        Event::KeepAlive => Some("keep alive"),
+        Event::WindowProbe => Some("probe"),
+        Event::AcknowledgedUnseen | Event::Reset => None,
+    }
+}
+
+/// Of the segment that is looked at.
+#[derive(Default)]
+struct Ours {
+    said: Said,
+    halves: [u64; 2],
+}
+
+impl Listener for Ours {
+    fn sample(&mut self, _: &Name, sample: &Sample) {
+        self.halves[sample.half as usize] += 1;
+        if sample.method == Method::Acknowledgement {
+            self.said.round_trip = Some(sample.round_trip.nanos());
+        }
+    }
+    fn event(&mut self, _: &Name, _: Wall, _: Side, event: Event) {
+        self.said.marks.extend(mark(event));
+    }
+}
+
+fn ours(capture: &mut impl Read) -> Vec<Said> {
+    let (mut table, mut listener) = (Table::new(Limits::default()), Ours::default());
+    let mut all = Vec::new();
+    read_capture(capture, |record| {
+        let at = Wall::from_unix_nanos(record.at.expect("pcap has times"));
+        if let Some(packet) = dissect(record.link, record.bytes, record.length) {
+            table.see(at, &packet, &mut listener);
+            table.flush(&mut listener);
+        }
+        let mut said = std::mem::take(&mut listener.said);
+        said.marks.sort_unstable();
+        all.push(said);
+        ControlFlow::Continue(())
+    });
+    assert!(
+        listener.halves[Half::Client as usize] > 0 && listener.halves[Half::Server as usize] > 0
+    );
+    all
+}
+
+fn tsharks(capture: &Path) -> Option<Vec<Said>> {
+    let mut command = Command::new("tshark");
+    command.arg("-n").arg("-r").arg(capture);
+    command.args([
+        "-T",
+        "fields",
+        "-E",
+        "separator=|",
+        "-E",
+        "occurrence=f",
+        "-e",
+        "tcp.analysis.ack_rtt",
+    ]);
+    for (field, _) in FIELDS {
+        command.args(["-e", field]);
+    }
+    let mut child = command
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .ok()?;
+    let lines = BufReader::new(child.stdout.take()?).lines();
+    let all = lines.map(|line| said(&line.expect("text"))).collect();
+    assert!(child.wait().expect("ended").success(), "tshark refused");
+    Some(all)
+}
+
+fn said(line: &str) -> Said {
+    let mut fields = line.split('|');
+    let seconds = fields.next().unwrap_or_default();
+    let round_trip = (!seconds.is_empty()).then(|| nanos(seconds));
+    let marked = FIELDS
+        .iter()
+        .zip(fields)
+        .filter(|(_, field)| !field.is_empty());
+    let mut marks: Vec<_> = marked.map(|((_, mark), _)| *mark).collect();
+    // What is fast or spurious is a retransmission too, there.
+    if marks.iter().any(|mark| ["fast", "spurious"].contains(mark)) {
+        marks.retain(|mark| *mark != "retransmission");
+    }
+    marks.sort_unstable();
+    Said { round_trip, marks }
+}
+
+fn nanos(seconds: &str) -> i64 {
+    let (whole, part) = seconds.split_once('.').expect("a fraction");
+    let part = format!("{part:0<9}");
+    whole.parse::<i64>().expect("a number") * 1_000_000_000 + part.parse::<i64>().expect("a number")
+}
+
+/// Writes a capture into `path`; tells what its packets really are.
+fn write(path: &Path, wish: Wish) -> Vec<Truth> {
+    let mut file = BufWriter::new(File::create(path).expect("a file"));
+    let mut truths = Vec::new();
+    pcap_header(&mut file).expect("written");
+    traffic(wish, |one| {
+        pcap_packet(&one, &mut file).expect("written");
+        truths.push(one.truth);
+    });
+    file.flush().expect("written");
+    truths
+}
+
+#[test]
+fn every_round_trip_and_mark_is_that_of_tshark_or_is_right() {
+    let flows = std::env::var("NEPH_FLOWS").map_or(300, |flows| flows.parse().expect("a number"));
+    let first = std::env::var("NEPH_SEED").map_or(1, |seed| seed.parse().expect("a number"));
+    let folder = std::env::temp_dir().join(format!("neph-tshark-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("a folder");
+    let path = folder.join("traffic.pcap");
+    let truths = write(
+        &path,
+        Wish {
+            flows,
+            requests: 6,
+            spacing: 20_000_000,
+            seed: first,
+            clean: false,
+        },
+    );
+    let theirs = tsharks(&path);
+    let ours = ours(&mut File::open(&path).expect("written"));
+    if std::env::var_os("NEPH_KEEP").is_none() {
+        std::fs::remove_dir_all(&folder).expect("removed");
+    }
+    let Some(theirs) = theirs else {
+        println!("SKIP: tshark is not installed");
+        return;
+    };
+    assert_eq!((ours.len(), theirs.len()), (truths.len(), truths.len()));
+    let (mut seen, mut counts, mut explained) = (Seen::default(), Counts::new(), Counts::new());
+    let mut wrong = Vec::new();
+    for (place, truth) in truths.iter().enumerate() {
+        let (ours, theirs) = (&ours[place], &theirs[place]);
+        seen.see(truth);
+        let marks = theirs.marks.iter().copied();
+        for what in marks.chain(theirs.round_trip.map(|_| "round trip")) {
+            *counts.entry(what).or_default() += 1;
+        }
+        for (what, why) in differences(ours, theirs, truth, &seen) {
+            match why {
+                Some(why) => *explained.entry(why).or_default() += 1,
+                None => wrong.push((place + 1, what)),
+            }
+        }
+    }
+    println!("{} segments, {counts:?}", truths.len());
+    println!("differences that are explained: {explained:#?}");
+    let some = &wrong[..wrong.len().min(20)];
+    assert!(wrong.is_empty(), "{} not explained: {some:?}", wrong.len());
+}
+
+type Counts = BTreeMap<&'static str, u64>;
+
+/// What of each flow and end passed so far.
+#[derive(Default)]
+struct Seen {
+    again: BTreeMap<(u32, usize), Vec<(u64, u64)>>,
+    highest: BTreeMap<(u32, usize), u64>,
+}
+
+impl Seen {
+    fn see(&mut self, truth: &Truth) {
+        if truth.is_again {
+            let ranges = self.again.entry((truth.flow, truth.from)).or_default();
+            ranges.push(truth.range);
+        }
+        let highest = self.highest.entry((truth.flow, truth.from)).or_default();
+        *highest = truth.range.1.max(*highest);
+    }
+
+    /// Whether something passed that `truth` could have acknowledged and did not.
+    fn awaits(&self, truth: &Truth) -> bool {
+        let highest = self.highest.get(&(truth.flow, 1 - truth.from));
+        highest.copied() > truth.ack
+    }
+
+    /// Whether the last byte that `truth` acknowledges passed again before.
+    fn answers_what_came_again(&self, truth: &Truth) -> bool {
+        let ranges = self.again.get(&(truth.flow, 1 - truth.from));
+        truth.ack.is_some_and(|ack| {
+            let holds = |(from, to): &(u64, u64)| *from < ack && ack <= *to;
+            ranges.is_some_and(|ranges| ranges.iter().any(holds))
+        })
+    }
+
+    fn opened_again(&self, truth: &Truth) -> bool {
+        let ranges = self.again.get(&(truth.flow, truth.from));
+        ranges.is_some_and(|ranges| ranges.contains(&(0, 1)))
+    }
+}
+
+/// What differs, and why that is right (docs/passive.md).
+fn differences(
+    ours: &Said,
+    theirs: &Said,
+    truth: &Truth,
+    seen: &Seen,
+) -> Vec<(String, Option<&'static str>)> {
+    let mut all = Vec::new();
+    if ours.round_trip != theirs.round_trip {
+        let why = match (ours.round_trip, theirs.round_trip) {
+            (None, Some(_)) if seen.answers_what_came_again(truth) => Some("Karn"),
+            (Some(_), None) if truth.ack == Some(1) && seen.opened_again(truth) => {
+                Some("SYN-ACK behind a second SYN")
+            }
+            _ => None,
+        };
+        let what = format!("{:?}, theirs {:?}", ours.round_trip, theirs.round_trip);
+        all.push((what, why));
+    }
+    if ours.marks != theirs.marks {
+        let why = match (&ours.marks[..], &theirs.marks[..]) {
+            (["spurious"], ["retransmission"]) if !truth.has_data => Some("SYN or FIN is spurious"),
+            (["retransmission"], ["out of order"]) if truth.is_again => Some("was sent again"),
+            (["out of order"], ["retransmission"]) if !truth.is_again => Some("was overtaken"),
+            ([], ["duplicate ack"]) if !seen.awaits(truth) => Some("nothing on its way"),
+            _ => None,
+        };
+        let what = format!("{:?}, theirs {:?}", ours.marks, theirs.marks);
+        all.push((what, why));
+    }
+    all
+}
