@@ -210,6 +210,9 @@ type Counts = BTreeMap<&'static str, u64>;
 struct Seen {
     again: BTreeMap<(u32, usize), Vec<(u64, u64)>>,
     highest: BTreeMap<(u32, usize), u64>,
+    acked: BTreeMap<(u32, usize), u64>,
+    /// `highest` of the same flow and end before the latest packet.
+    before: u64,
 }
 
 impl Seen {
@@ -219,7 +222,16 @@ impl Seen {
             ranges.push(truth.range);
         }
         let highest = self.highest.entry((truth.flow, truth.from)).or_default();
+        self.before = *highest;
         *highest = truth.range.1.max(*highest);
+        let acked = self.acked.entry((truth.flow, truth.from)).or_default();
+        *acked = truth.ack.unwrap_or(0).max(*acked);
+    }
+
+    /// Whether an acknowledgement of all of `truth` passed before it.
+    fn is_acknowledged(&self, truth: &Truth) -> bool {
+        let acked = self.acked.get(&(truth.flow, 1 - truth.from));
+        acked.is_some_and(|acked| *acked >= truth.range.1)
     }
 
     /// Whether something passed that `truth` could have acknowledged and did not.
@@ -254,6 +266,9 @@ fn differences(
     if ours.round_trip != theirs.round_trip {
         let why = match (ours.round_trip, theirs.round_trip) {
             (None, Some(_)) if seen.answers_what_came_again(truth) => Some("Karn"),
+            (Some(ours), Some(theirs)) if ours < theirs && seen.answers_what_came_again(truth) => {
+                Some("behind a window probe")
+            }
             (Some(_), None) if truth.ack == Some(1) && seen.opened_again(truth) => {
                 Some("SYN-ACK behind a second SYN")
             }
@@ -262,11 +277,23 @@ fn differences(
         let what = format!("{:?}, theirs {:?}", ours.round_trip, theirs.round_trip);
         all.push((what, why));
     }
+    let alone = |these: &Said, others: &Said| -> Vec<&str> {
+        let marks = these.marks.iter().copied();
+        marks.filter(|mark| !others.marks.contains(mark)).collect()
+    };
     if ours.marks != theirs.marks {
-        let why = match (&ours.marks[..], &theirs.marks[..]) {
-            (["spurious"], ["retransmission"]) if !truth.has_data => Some("SYN or FIN is spurious"),
+        let why = match (&alone(ours, theirs)[..], &alone(theirs, ours)[..]) {
+            (["spurious"], ["retransmission" | "out of order"]) if seen.is_acknowledged(truth) => {
+                Some("was acknowledged")
+            }
             (["retransmission"], ["out of order"]) if truth.is_again => Some("was sent again"),
+            (["retransmission"], []) if seen.before == truth.range.0 + 1 => {
+                Some("takes a probe's byte along")
+            }
             (["out of order"], ["retransmission"]) if !truth.is_again => Some("was overtaken"),
+            (["zero window"], []) if theirs.marks.contains(&"probe") => {
+                Some("probe without window")
+            }
             ([], ["duplicate ack"]) if !seen.awaits(truth) => Some("nothing on its way"),
             _ => None,
         };

@@ -43,7 +43,6 @@ pub(crate) struct Truth {
     pub(crate) ack: Option<u64>,
     /// It holds what its sender had sent before.
     pub(crate) is_again: bool,
-    pub(crate) has_data: bool,
 }
 
 /// A captured packet.
@@ -255,7 +254,6 @@ impl Connection {
             range: (segment.position, segment.end()),
             ack: segment.ack,
             is_again: segment.is_again,
-            has_data: segment.length > 0,
         };
         self.captured.push(Captured {
             at,
