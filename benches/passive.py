@@ -6,8 +6,8 @@
 Makes a capture of 20,000 simulated connections that overlap (several million packets, about 1 GB in
 the temporary folder), reads it into the page cache, and runs each program on it in turn. CPU time is
 user and system of the program; elapsed time is not told, since it says little on a shared machine.
-tshark takes 25 times as long and is given the first packets only. Also told: how many round trips by
-acknowledgement each found, and their median, where both count the same: the capture has no loss.
+tshark takes far longer and is given the first packets only. Also told: how many round trips by
+acknowledgement each found. tshark's are a few more, since it counts what was sent again.
 """
 
 import argparse
