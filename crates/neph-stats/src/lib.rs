@@ -23,6 +23,7 @@ mod boxplot;
 mod candidate;
 mod changepoints;
 mod classes;
+mod clock;
 mod congestion;
 mod describe;
 mod dip;
@@ -71,6 +72,10 @@ pub use bootstrap::{
 pub use boxplot::{BoxPlot, Outliers, Whiskers, boxplot};
 pub use changepoints::{Price, Stretch, change_points, change_sample, window_minima};
 pub use classes::{LevelClass, Weighted, class_of, classes};
+pub use clock::{
+    ClockCourse, ClockFit, ClockNature, ClockStep, OffsetLimit, OffsetLimits, clock_course,
+    clock_fit,
+};
 pub use congestion::{Common, Congestion, LEAST_CROWD, Reading as CrowdReading};
 pub use describe::{Description, FiveNumbers, describe};
 pub use dip::{DipNull, dip};
