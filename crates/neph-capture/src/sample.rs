@@ -36,11 +36,14 @@ pub enum Method {
     /// The answer acknowledges the segment's last byte. Not for what was sent again: whose answer it
     /// is cannot be told (RFC 6298, section 3).
     Acknowledgement,
+    /// The answer is the first data after the last segment of what was asked: path and program, also
+    /// where an acknowledgement without data came before it.
+    Response,
 }
 
 impl Method {
     /// In the order of their declaration.
-    pub const ALL: [Self; 2] = [Self::Echo, Self::Acknowledgement];
+    pub const ALL: [Self; 3] = [Self::Echo, Self::Acknowledgement, Self::Response];
 }
 
 /// What answered. Only the first two speak of the path alone.

@@ -3,15 +3,16 @@
 //! The same addresses in two VLANs or two tenants' tunnels are two flows, and a packet that a capture
 //! shows bare and in its tunnel is one of each.
 
+use std::hash::{Hash, Hasher};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use neph_wire::dissect::{Dissected, Tunnel};
 
 /// A flow in both directions: its ends in an order that does not depend on who sends.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Key {
-    /// Addresses, those of IPv4 mapped into IPv6, the lower end first.
-    addresses: [u128; 2],
+    /// Addresses, upper half first, those of IPv4 mapped into IPv6; the lower end first.
+    addresses: [[u64; 2]; 2],
     ports: [u16; 2],
     is_v4: bool,
     protocol: u8,
@@ -79,18 +80,45 @@ impl Key {
     }
 
     fn address(&self, place: usize) -> IpAddr {
-        let bits = self.addresses[place];
+        let [upper, lower] = self.addresses[place];
         if self.is_v4 {
-            let [.., a, b, c, d] = bits.to_be_bytes();
+            let [.., a, b, c, d] = lower.to_be_bytes();
             return Ipv4Addr::new(a, b, c, d).into();
         }
-        Ipv6Addr::from_bits(bits).into()
+        Ipv6Addr::from_bits(u128::from(upper) << 64 | u128::from(lower)).into()
     }
 }
 
-fn number(address: IpAddr) -> u128 {
+/// In as few words as there are: each costs a multiplication, and there is a key for each packet.
+impl Hash for Key {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        let [lower, upper] = self.addresses;
+        if self.is_v4 {
+            state.write_u64(lower[1] << 32 | upper[1] & 0xffff_ffff);
+        } else {
+            [lower, upper]
+                .as_flattened()
+                .iter()
+                .for_each(|half| state.write_u64(*half));
+        }
+        let ports = u64::from(self.ports[0]) << 16 | u64::from(self.ports[1]);
+        let vlan = self.vlan.map_or(0, |vlan| 1 << 16 | u64::from(vlan));
+        state.write_u64(vlan << 32 | ports);
+        if self.tunnel.is_some() {
+            self.tunnel.hash(state);
+        }
+    }
+}
+
+/// Upper and lower half.
+fn number(address: IpAddr) -> [u64; 2] {
     match address {
-        IpAddr::V4(address) => u128::from(address.to_bits()) | 0xffff_0000_0000,
-        IpAddr::V6(address) => address.to_bits(),
+        IpAddr::V4(address) => [0, u64::from(address.to_bits()) | 0xffff_0000_0000],
+        IpAddr::V6(address) => {
+            let [upper, lower] = *address.octets().as_chunks::<8>().0 else {
+                return [0, 0];
+            };
+            [u64::from_be_bytes(upper), u64::from_be_bytes(lower)]
+        }
     }
 }

@@ -134,17 +134,14 @@ impl Flow {
     /// Reads something of each part that the next segment will need: see `Table::fetch`.
     fn fetch(&self) -> u64 {
         let sent = self.sent.iter().fold(0, |sum, sent| sum ^ sent.packets);
-        let trips = self.trips.iter().fold(0, |sum, trips| sum ^ trips.fetch());
-        self.connection.fetch() ^ sent ^ trips
+        u64::from(self.connection.fetch() ^ u32::from(self.name.is_client_known)) ^ sent
     }
 
     /// The same of what those parts point to.
-    fn fetch_far(&self) -> u64 {
-        let trips = self
-            .trips
-            .iter()
-            .fold(0, |sum, trips| sum ^ trips.fetch_far());
-        self.connection.fetch_far() ^ trips
+    fn fetch_far(&self, sender: End) -> u64 {
+        let side = self.name.side(sender);
+        let trips = self.trips[side.half() as usize].fetch_far();
+        u64::from(self.connection.fetch_far(side)) ^ trips
     }
 
     /// Who speaks with whom.
@@ -201,6 +198,16 @@ impl<L: Listener> Sink for Counting<'_, L> {
     fn sample(&mut self, sample: Sample) {
         self.trips[sample.half as usize].add(&sample);
         self.listener.sample(self.name, &sample);
+    }
+
+    fn samples(&mut self, acknowledgement: Option<Sample>, echo: Option<Sample>) {
+        let Some(any) = acknowledgement.as_ref().or(echo.as_ref()) else {
+            return;
+        };
+        self.trips[any.half as usize].add_both(acknowledgement.as_ref(), echo.as_ref());
+        for sample in [acknowledgement, echo].iter().flatten() {
+            self.listener.sample(self.name, sample);
+        }
     }
 
     fn event(&mut self, at: Wall, side: Side, event: Event) {

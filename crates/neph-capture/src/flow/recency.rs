@@ -64,6 +64,16 @@ impl Recency {
         self.links[place as usize].at = at;
     }
 
+    /// Reads what a touch of the place will need.
+    pub(super) fn fetch(&self, place: u32) -> u32 {
+        let link = |place: u32| self.links.get(place as usize);
+        let Some(own) = link(place) else {
+            return 0;
+        };
+        let (older, newer) = (link(own.older), link(own.newer));
+        older.map_or(0, |link| link.newer) ^ newer.map_or(0, |link| link.older)
+    }
+
     /// A place in use is so no more.
     pub(super) fn remove(&mut self, place: u32) {
         let Link { older, newer, .. } = self.links[place as usize];

@@ -147,9 +147,10 @@ impl Table {
     pub fn flush(&mut self, listener: &mut impl Listener) {
         let mut arrived = std::mem::take(&mut self.arrived);
         self.fetch(&mut arrived);
-        for one in arrived.drain(..) {
-            self.take_in(&one, listener);
+        for one in &arrived {
+            self.take_in(one, listener);
         }
+        arrived.clear();
         self.arrived = arrived;
     }
 
@@ -159,10 +160,15 @@ impl Table {
         for one in &mut *arrived {
             one.place = self.guess(one.hash);
         }
-        let flows = || arrived.iter().filter_map(|one| self.flow(one.place));
-        let near = flows().fold(0, |sum, flow| sum ^ flow.fetch());
-        let far = flows().fold(0, |sum, flow| sum ^ flow.fetch_far());
-        std::hint::black_box(near ^ far);
+        let flows = || {
+            let flow = |one: &Arrived| Some((self.flow(one.place)?, one.passed.sender));
+            arrived.iter().filter_map(flow)
+        };
+        let near = flows().fold(0, |sum, (flow, _)| sum ^ flow.fetch());
+        let far = flows().fold(0, |sum, (flow, sender)| sum ^ flow.fetch_far(sender));
+        let places = arrived.iter().map(|one| one.place);
+        let recent = places.fold(0, |sum, place| sum ^ self.recency.fetch(place));
+        std::hint::black_box((near, far, recent));
     }
 
     fn take_in(&mut self, one: &Arrived, listener: &mut impl Listener) {

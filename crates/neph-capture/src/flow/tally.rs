@@ -1,7 +1,7 @@
 //! What is counted of a flow: packets and bytes of each side, round trips of each half.
 
 use neph_model::Span;
-use neph_stats::Sketch;
+use neph_stats::{Selection, Sketches};
 
 use crate::sample::{Answer, Method, Sample};
 use crate::tcp::Event;
@@ -48,67 +48,92 @@ impl Sent {
 
 /// Round trips of one half of a flow's path, by method and by what answered.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Trips {
-    sketches: [[Option<Box<Sketch>>; Answer::ALL.len()]; Method::ALL.len()],
-}
+pub struct Trips(Sketches);
 
 impl Trips {
+    /// Counts a round trip that one method found.
     pub(super) fn add(&mut self, sample: &Sample) {
+        self.count(Found::by(sample.method), sample);
+    }
+
+    /// Counts what one segment shows: once, where both methods found the same.
+    pub(super) fn add_both(&mut self, acknowledgement: Option<&Sample>, echo: Option<&Sample>) {
+        if let (Some(one), Some(other)) = (acknowledgement, echo)
+            && (one.round_trip, one.answer) == (other.round_trip, other.answer)
+        {
+            return self.count(Found::Both, one);
+        }
+        for sample in [acknowledgement, echo].into_iter().flatten() {
+            self.add(sample);
+        }
+    }
+
+    fn count(&mut self, found: Found, sample: &Sample) {
         let nanos = u64::try_from(sample.round_trip.nanos()).unwrap_or(0);
-        let sketch = &mut self.sketches[sample.method as usize][sample.answer as usize];
-        sketch.get_or_insert_default().add(nanos);
+        self.0.add(kind(found, sample.answer), nanos);
     }
 
     /// Counts all that `other` counted.
     pub fn merge(&mut self, other: &Self) {
-        let pairs = self
-            .sketches
-            .iter_mut()
-            .flatten()
-            .zip(other.sketches.iter().flatten());
-        for (into, from) in pairs {
-            if let Some(from) = from {
-                into.get_or_insert_default().merge(from);
-            }
-        }
+        self.0.merge(&other.0);
     }
 
     /// Those of one method and one kind of answer.
     pub fn of(&self, method: Method, answer: Answer) -> Option<Quantiles> {
-        let sketch = self.sketches[method as usize][answer as usize].as_deref()?;
-        Quantiles::of(sketch)
+        self.quantiles(method, &[answer])
     }
 
     /// Those that speak of the path alone.
     pub fn path(&self, method: Method) -> Option<Quantiles> {
-        let mut path = Sketch::default();
-        for answer in Answer::ALL {
-            let sketch = self.sketches[method as usize][answer as usize].as_deref();
-            if let Some(sketch) = sketch.filter(|_| answer.speaks_of_path()) {
-                path.merge(sketch);
-            }
-        }
-        Quantiles::of(&path)
+        self.quantiles(method, &[Answer::Handshake, Answer::Bare])
     }
 
-    /// Reads something of itself: see `Table::fetch`.
-    pub(super) fn fetch(&self) -> u64 {
-        u64::from(self.sketches[0][0].is_some()) ^ u64::from(self.sketches[1][3].is_some())
+    fn quantiles(&self, method: Method, answers: &[Answer]) -> Option<Quantiles> {
+        let found: &[Found] = match method {
+            Method::Echo => &[Found::Both, Found::Echo],
+            Method::Acknowledgement => &[Found::Both, Found::Acknowledgement],
+            Method::Response => &[Found::Response],
+        };
+        let kinds = found
+            .iter()
+            .flat_map(|found| answers.iter().map(|answer| kind(*found, *answer)));
+        let kinds: Vec<u8> = kinds.collect();
+        self.0.of(&kinds).as_ref().map(Quantiles::of)
     }
 
-    /// Reads something of each sketch.
+    /// Reads something of its memory: see `Table::fetch`.
     pub(super) fn fetch_far(&self) -> u64 {
-        let sketches = self.sketches.iter().flatten().flatten();
-        sketches.fold(0, |sum, sketch| sum ^ sketch.n())
+        self.0.fetch()
     }
 
     /// Bytes of memory beside itself.
     pub(super) fn heap(&self) -> usize {
-        let sketches = self.sketches.iter().flatten().flatten();
-        sketches
-            .map(|sketch| size_of::<Sketch>() + sketch.heap())
-            .sum()
+        self.0.heap()
     }
+}
+
+/// Which methods found a round trip.
+#[derive(Debug, Clone, Copy)]
+enum Found {
+    Both,
+    Echo,
+    Acknowledgement,
+    Response,
+}
+
+impl Found {
+    const fn by(method: Method) -> Self {
+        match method {
+            Method::Echo => Self::Echo,
+            Method::Acknowledgement => Self::Acknowledgement,
+            Method::Response => Self::Response,
+        }
+    }
+}
+
+/// The number that such round trips are counted under.
+const fn kind(found: Found, answer: Answer) -> u8 {
+    found as u8 * 4 + answer as u8
 }
 
 /// A sample of round trips in few numbers.
@@ -129,18 +154,19 @@ pub struct Quantiles {
 }
 
 impl Quantiles {
-    /// `None` of no round trips. The numbers of round trips that quantiles need are those of all of
-    /// Nephoscope: an interval of 95 % has ends.
-    pub(crate) fn of(sketch: &Sketch) -> Option<Self> {
+    /// The numbers of round trips that quantiles need are those of all of Nephoscope: an interval of
+    /// 95 % has ends.
+    fn of(trips: &Selection) -> Self {
         let span = |nanos: u64| Span::from_nanos(i64::try_from(nanos).unwrap_or(i64::MAX));
-        let quantile = |permille| sketch.quantile(permille).map(span);
-        Some(Self {
-            n: sketch.n(),
-            least: sketch.least().map(span)?,
-            p50: quantile(500)?,
-            p95: quantile(950).filter(|_| sketch.n() >= 59),
-            p99: quantile(990).filter(|_| sketch.n() >= 299),
-            most: sketch.most().map(span)?,
-        })
+        let quantile = |permille| span(trips.quantile(permille));
+        let of_at_least = |n, permille| (trips.n() >= n).then(|| quantile(permille));
+        Self {
+            n: trips.n(),
+            least: span(trips.least()),
+            p50: quantile(500),
+            p95: of_at_least(59, 950),
+            p99: of_at_least(299, 990),
+            most: span(trips.most()),
+        }
     }
 }

@@ -2,8 +2,9 @@
 
 use neph_model::{Span, Wall};
 
-use super::half::{Sender, release};
-use super::{Segment, Side, Sink};
+use super::half::{Sender, Turn};
+use super::waiting::Awaiting;
+use super::{Event, Segment, Side, Sink};
 use crate::sample::{Answer, Method, Sample};
 use crate::sequence::Serial;
 
@@ -25,81 +26,76 @@ pub(super) fn look(
     // What was acknowledged, `receiver` had sent: the path beyond is that to `side`.
     let half = side.half();
     let answered = Answered::by(segment, ack, receiver);
-    let matched = matched(receiver, ack);
+    let matched = receiver.waiting.acknowledged(ack);
     let echoed = segment
         .stamps
-        .and_then(|(_, echo)| echoed(receiver, ack, echo));
-    for (method, found) in [(Method::Acknowledgement, matched), (Method::Echo, echoed)] {
-        let Some(found) = found else {
-            continue;
-        };
-        let nanos = at.unix_nanos().saturating_sub(found.at.unix_nanos());
-        // The capturing machine's clock was set back in between.
-        if nanos < 0 {
-            continue;
-        }
-        let answer = answered.answer(found.is_syn, nanos, receiver.floor);
+        .and_then(|(_, echo)| receiver.waiting.echoed(ack, echo));
+    let mut sample = |method, found: Option<Awaiting>| {
+        let found = found?;
+        let nanos = elapsed(found.at, at)?;
+        let answer = answered.answer(found.is_syn(), nanos, receiver.floor);
         if answer.speaks_of_path() {
             receiver.floor = Some(receiver.floor.map_or(nanos, |floor| floor.min(nanos)));
         }
-        sink.sample(Sample {
+        Some(Sample {
             at,
             round_trip: Span::from_nanos(nanos),
             half,
             method,
             answer,
-            in_flight: found.in_flight,
-        });
-    }
-    release(&mut receiver.outstanding);
-    release(&mut receiver.stamps);
+            in_flight: found.in_flight(),
+        })
+    };
+    let matched = sample(Method::Acknowledgement, matched);
+    let echoed = sample(Method::Echo, echoed);
+    sink.samples(matched, echoed);
+    receiver.waiting.tidy();
     if receiver.acked.is_none_or(|acked| ack.is_after(acked)) {
         receiver.acked = Some(ack);
     }
     if let Some(largest) = segment.largest {
-        receiver.largest = u32::from(largest);
+        receiver.largest = largest;
     }
 }
 
-/// A segment that found its answer.
-struct Found {
+/// Nanoseconds; none where the capturing machine's clock was set back in between.
+fn elapsed(from: Wall, to: Wall) -> Option<i64> {
+    let nanos = to.unix_nanos().saturating_sub(from.unix_nanos());
+    (nanos >= 0).then_some(nanos)
+}
+
+/// Follows who asks and who answers. The last segment of what was asked and the first data of the
+/// answer are a round trip that holds all that the program took, also where its host acknowledges
+/// before it answers. `placed` is what `segment` is other than the next.
+pub(super) fn take_turns(
     at: Wall,
-    in_flight: u32,
-    is_syn: bool,
-}
-
-/// The segment whose last byte `ack` acknowledges; all before it are answered too.
-fn matched(receiver: &mut Sender, ack: Serial) -> Option<Found> {
-    let mut last = None;
-    while let Some(waiting) = receiver.outstanding.front() {
-        if waiting.end.is_after(ack) {
-            break;
-        }
-        last = receiver.outstanding.pop_front();
+    (side, segment): (Side, &Segment),
+    placed: Option<Event>,
+    (sender, receiver): (&mut Sender, &mut Sender),
+    sink: &mut impl Sink,
+) {
+    if segment.length == 0 || matches!(placed, Some(Event::KeepAlive | Event::WindowProbe)) {
+        return;
     }
-    let last = last.filter(|last| last.end == ack && !last.load.is_again())?;
-    Some(Found {
-        at: last.at,
-        in_flight: last.load.in_flight(),
-        is_syn: last.load.is_syn(),
-    })
-}
-
-/// The first segment that carried the time stamp `echo`, at its first echo.
-fn echoed(receiver: &mut Sender, ack: Serial, echo: Serial) -> Option<Found> {
-    let mut last = None;
-    while let Some(waiting) = receiver.stamps.front() {
-        if waiting.value.is_after(echo) {
-            break;
-        }
-        last = receiver.stamps.pop_front();
+    let asked = std::mem::take(&mut receiver.turn);
+    let answers_all = asked == Turn::Asked && segment.ack == receiver.next;
+    if placed.is_none()
+        && answers_all
+        && let Some(nanos) = receiver.next_at.and_then(|last| elapsed(last, at))
+    {
+        sink.sample(Sample {
+            at,
+            round_trip: Span::from_nanos(nanos),
+            half: side.half(),
+            method: Method::Response,
+            answer: Answer::WithData,
+            in_flight: 0,
+        });
     }
-    let last = last.filter(|last| last.value == echo && !last.end.is_after(ack))?;
-    Some(Found {
-        at: last.at,
-        in_flight: last.load.in_flight(),
-        is_syn: last.load.is_syn(),
-    })
+    sender.turn = match (placed, sender.turn) {
+        (None, Turn::Silent | Turn::Asked) => Turn::Asked,
+        _ => Turn::Unclear,
+    };
 }
 
 /// What a segment acknowledges, before it is counted.
@@ -112,7 +108,7 @@ struct Answered {
 impl Answered {
     fn by(segment: &Segment, ack: Serial, receiver: &Sender) -> Self {
         let new = receiver.acked.map_or(0, |acked| ack.since(acked));
-        let largest = receiver.largest.max(LARGEST);
+        let largest = u32::from(receiver.largest).max(LARGEST);
         Self {
             with_data: segment.length > 0,
             forced: u32::try_from(new).is_ok_and(|new| new > largest),

@@ -7,6 +7,7 @@ mod answer;
 mod half;
 mod order;
 mod segment;
+mod waiting;
 
 #[cfg(test)]
 mod tests;
@@ -14,10 +15,10 @@ mod tests;
 use neph_model::Wall;
 
 use crate::sample::{Half, Sample};
-pub use half::Room;
 use half::Sender;
 pub use order::Event;
 pub use segment::Segment;
+pub use waiting::Room;
 
 /// Bytes that a segment may have overtaken its own SYN by.
 const OVERTAKEN_SYN: i32 = 100_000;
@@ -54,6 +55,12 @@ impl Side {
 pub trait Sink {
     /// A round trip.
     fn sample(&mut self, sample: Sample);
+    /// Round trips that one segment shows, by its acknowledgement and by its echo.
+    fn samples(&mut self, acknowledgement: Option<Sample>, echo: Option<Sample>) {
+        for sample in [acknowledgement, echo].into_iter().flatten() {
+            self.sample(sample);
+        }
+    }
     /// Something else than the next segment, sent by `side`.
     fn event(&mut self, at: Wall, side: Side, event: Event);
 }
@@ -84,7 +91,8 @@ impl Connection {
         if let Some(ack) = segment.ack {
             answer::look(at, (side, segment), ack, receiver, sink);
         }
-        let placed = order::look(at, (side, segment), (sender, receiver), sink);
+        let placed = order::look(at, (side, segment), (&mut *sender, &mut *receiver), sink);
+        answer::take_turns(at, (side, segment), placed, (sender, receiver), sink);
         // The byte of a probe is not taken, and sent with others once the window is open.
         if placed != Some(Event::WindowProbe) {
             sender.sent(at, segment, room);
@@ -109,18 +117,22 @@ impl Connection {
     }
 
     /// Reads something of each side: see the table of flows.
-    pub(crate) fn fetch(&self) -> u64 {
+    pub(crate) fn fetch(&self) -> u32 {
         self.client.fetch() ^ self.server.fetch()
     }
 
-    /// Reads something of what each side's fields point to.
-    pub(crate) fn fetch_far(&self) -> u64 {
-        self.client.fetch_far() ^ self.server.fetch_far()
+    /// Reads something of what a segment that `side` sends will need of what the fields point to.
+    pub(crate) fn fetch_far(&self, side: Side) -> u32 {
+        let (sender, receiver) = match side {
+            Side::Client => (&self.client, &self.server),
+            Side::Server => (&self.server, &self.client),
+        };
+        sender.waiting.fetch_far() ^ receiver.waiting.fetch_far()
     }
 
     /// Bytes of memory beside itself.
     pub(crate) fn heap(&self) -> usize {
-        self.client.heap() + self.server.heap()
+        self.client.waiting.heap() + self.server.waiting.heap()
     }
 
     /// Bytes that `side` has on their way to the other side.

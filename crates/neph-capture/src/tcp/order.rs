@@ -7,7 +7,7 @@ use std::cmp::Ordering;
 
 use neph_model::Wall;
 
-use super::half::Sender;
+use super::half::{Sender, Turn};
 use super::{Segment, Side, Sink};
 
 /// What is sent again so soon after the third like acknowledgement was asked for by it.
@@ -81,6 +81,7 @@ pub(super) fn look(
     if ahead {
         tell(Event::AcknowledgedUnseen);
         receiver.next = segment.ack;
+        receiver.turn = Turn::Unclear;
     }
     let placed = placed(at, segment, sender, receiver);
     if let Some(event) = placed {

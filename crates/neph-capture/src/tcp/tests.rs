@@ -82,7 +82,7 @@ fn syn(seq: u32, ack: Option<u32>) -> Segment {
 
 use Answer::{Bare, Delayed, Handshake, WithData};
 use Event::{FastRetransmission, RepeatedAcknowledgement, SpuriousRetransmission};
-use Method::{Acknowledgement, Echo};
+use Method::{Acknowledgement, Echo, Response};
 use Side::{Client, Server};
 
 /// Captured in the middle: 30 ms to the server and back, 10 ms to the client and back.
@@ -115,6 +115,44 @@ fn an_answer_with_data_is_told_apart_from_a_bare_acknowledgement() {
     assert_eq!(scene.told.by(Acknowledgement), expected);
     assert_eq!(scene.told.by(Echo), expected);
     assert!(!WithData.speaks_of_path() && Bare.speaks_of_path());
+}
+
+#[test]
+fn a_response_holds_the_thinking_that_an_acknowledgement_went_ahead_of() {
+    let mut scene = opened();
+    scene.told.samples.clear();
+    // Two segments are the request. The server's host acknowledges, and 60 ms later it answers.
+    scene.see(100, Client, data(100, 10, 500));
+    scene.see(105, Client, data(110, 10, 500));
+    scene.see(135, Server, data(500, 0, 120));
+    scene.see(195, Server, data(500, 20, 120));
+    scene.see(196, Server, data(520, 20, 120));
+    scene.see(206, Client, data(120, 0, 540));
+    let expected = [(Half::Server, 30, Bare), (Half::Client, 10, Bare)];
+    assert_eq!(scene.told.by(Acknowledgement), expected);
+    assert_eq!(scene.told.by(Response), [(Half::Server, 90, WithData)]);
+}
+
+#[test]
+fn a_request_that_was_sent_again_in_part_has_no_response() {
+    let mut scene = opened();
+    scene.told.samples.clear();
+    scene.see(100, Client, data(100, 10, 500));
+    scene.see(400, Client, data(100, 10, 500));
+    scene.see(401, Client, data(110, 10, 500));
+    scene.see(431, Server, data(500, 20, 120));
+    assert_eq!(scene.told.by(Response), []);
+    // The client takes 69 ms for its next request. What comes before all was acknowledged answers something else.
+    scene.see(500, Client, data(120, 10, 520));
+    scene.see(510, Client, data(130, 10, 520));
+    scene.see(531, Server, data(520, 20, 130));
+    scene.see(541, Server, data(540, 20, 140));
+    assert_eq!(scene.told.by(Response), [(Half::Client, 69, WithData)]);
+    scene.told.samples.clear();
+    scene.see(600, Client, data(140, 10, 560));
+    scene.see(640, Server, data(560, 20, 150));
+    let expected = [(Half::Client, 59, WithData), (Half::Server, 40, WithData)];
+    assert_eq!(scene.told.by(Response), expected);
 }
 
 #[test]

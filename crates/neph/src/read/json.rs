@@ -63,7 +63,8 @@ fn sent(sent: &Sent) -> Value {
     Value::Object(object)
 }
 
-/// Round trips of one half by each method; `path` is what speaks of the path alone.
+/// Round trips of one half by each method; `path` is what speaks of the path alone, `response` holds
+/// the program's time too.
 pub(super) fn trips(trips: &Trips) -> Value {
     let by = |method| {
         let mut object = Map::new();
@@ -73,7 +74,11 @@ pub(super) fn trips(trips: &Trips) -> Value {
         }
         Value::Object(object)
     };
-    json!({"acknowledgement": by(Method::Acknowledgement), "echo": by(Method::Echo)})
+    json!({
+        "acknowledgement": by(Method::Acknowledgement),
+        "echo": by(Method::Echo),
+        "response": quantiles(trips.of(Method::Response, Answer::WithData)),
+    })
 }
 
 pub(super) fn quantiles(quantiles: Option<Quantiles>) -> Value {
@@ -128,5 +133,6 @@ const fn method(method: Method) -> &'static str {
     match method {
         Method::Echo => "echo",
         Method::Acknowledgement => "acknowledgement",
+        Method::Response => "response",
     }
 }

@@ -16,8 +16,8 @@ pub(super) const COLUMNS: [Column; 15] = [
     Column::right("P95", "server_path_p95_ns"),
     Column::right("P99", "server_path_p99_ns"),
     Column::right("N", "server_path_n"),
-    Column::right("WITH DATA", "server_with_data_p50_ns"),
-    Column::right("N", "server_with_data_n"),
+    Column::right("RESPONSE", "server_response_p50_ns"),
+    Column::right("N", "server_response_n"),
     Column::right("CLIENT'S PATH", "client_path_p50_ns"),
     Column::right("N", "client_path_n"),
     Column::right("AGAIN", "sent_again"),
@@ -76,7 +76,7 @@ pub(super) fn row(flow: &Flow, method: Method) -> Vec<Cell> {
         Cell::count(count(flow, Side::Client) + count(flow, Side::Server))
     };
     let server = flow.trips(Half::Server);
-    let with_data = server.of(method, Answer::WithData);
+    let response = server.of(Method::Response, Answer::WithData);
     let mut cells = vec![
         Cell::text(name.client().to_string()),
         Cell::text(format!("{}{}", name.server(), via(flow))),
@@ -96,8 +96,8 @@ pub(super) fn row(flow: &Flow, method: Method) -> Vec<Cell> {
         cells.push(span(quantile));
     }
     cells.push(n(path));
-    cells.push(span(with_data.map(|trips| trips.p50)));
-    cells.push(n(with_data));
+    cells.push(span(response.map(|trips| trips.p50)));
+    cells.push(n(response));
     let client = flow.trips(Half::Client).path(method);
     cells.push(span(client.map(|path| path.p50)));
     cells.push(n(client));

@@ -2,7 +2,9 @@
 
 use std::io::{self, Write};
 
-use neph_capture::{Account, Ending, Event, Flow, Half, Method, Quantiles, Side, Table, Trips};
+use neph_capture::{
+    Account, Answer, Ending, Event, Flow, Half, Method, Quantiles, Side, Table, Trips,
+};
 use neph_model::Wall;
 use serde_json::{Value, json};
 
@@ -82,6 +84,13 @@ impl Summary {
             if let Some(path) = trips.path(Method::Acknowledgement) {
                 writeln!(out, "Path to {whose} and back: {}.", told(&path))?;
             }
+        }
+        if let Some(response) = self.server.of(Method::Response, Answer::WithData) {
+            let told = told(&response);
+            writeln!(
+                out,
+                "Request to first data of the answer, path and program: {told}."
+            )?;
         }
         if self.unmeasured > 0 {
             writeln!(

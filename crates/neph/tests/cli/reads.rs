@@ -113,6 +113,8 @@ fn json_tells_each_kind_of_answer() {
     assert_eq!(server["handshake"]["p50_ns"], 30_000_000);
     assert_eq!(server["with_data"]["p50_ns"], 50_000_000);
     assert_eq!(server["path"]["n"], 1);
+    let response = &document["flows"][0]["round_trips"]["server"]["response"];
+    assert_eq!(response["p50_ns"], 50_000_000);
     assert!(server["bare"].is_null());
     assert_eq!(document["summary"]["flows"], 1);
     let ran = place.neph(["read", "a.pcap", "--format", "ndjson", "--samples"]);
@@ -126,7 +128,10 @@ fn json_tells_each_kind_of_answer() {
                 .to_owned()
         })
         .collect();
-    assert_eq!(kinds, ["sample", "sample", "sample", "flow", "summary"]);
+    assert_eq!(
+        kinds,
+        ["sample", "sample", "sample", "sample", "flow", "summary"]
+    );
 }
 
 #[test]
