@@ -4,13 +4,17 @@
 //! what was sent again. Does not own files, rings or screens: packets come in as headers with times,
 //! samples and events go out as they are found.
 
+mod exchange;
 mod flow;
 mod sample;
 mod sequence;
 mod stream;
 mod tcp;
+mod twice;
 
+pub use exchange::{Between, Deviation, Exchanges, Pair, Question};
 pub use flow::{Flow, Limits, Listener, Name, Others, Quantiles, Sent, Table, Trips};
 pub use sample::{Answer, Half, Method, Sample};
 pub use stream::{Account, Ending, read_capture};
 pub use tcp::{Connection, Event, Room, Segment, Side, Sink};
+pub use twice::Twice;

@@ -19,6 +19,7 @@ use neph_wire::dissect::Tunnel;
 use crate::sample::{Half, Sample};
 use crate::tcp::{Connection, Event, Room, Segment, Side, Sink};
 use key::{End, Key};
+pub(crate) use recency::Recency;
 pub use table::{Limits, Listener, Others, Table};
 pub use tally::{Quantiles, Sent, Trips};
 

@@ -16,7 +16,7 @@ struct Link {
 
 /// Places in the order of their last touch.
 #[derive(Debug)]
-pub(super) struct Recency {
+pub(crate) struct Recency {
     links: Vec<Link>,
     oldest: u32,
     newest: u32,
@@ -34,13 +34,13 @@ impl Default for Recency {
 
 impl Recency {
     /// The place that was touched longest ago, and when.
-    pub(super) fn oldest(&self) -> Option<(u32, i64)> {
+    pub(crate) fn oldest(&self) -> Option<(u32, i64)> {
         let link = self.links.get(self.oldest as usize)?;
         Some((self.oldest, link.at))
     }
 
     /// A place that is in use from now on.
-    pub(super) fn insert(&mut self, place: u32, at: i64) {
+    pub(crate) fn insert(&mut self, place: u32, at: i64) {
         let link = Link {
             older: self.newest,
             newer: NONE,
@@ -56,7 +56,7 @@ impl Recency {
     }
 
     /// A place in use was touched.
-    pub(super) fn touch(&mut self, place: u32, at: i64) {
+    pub(crate) fn touch(&mut self, place: u32, at: i64) {
         if self.newest != place {
             self.remove(place);
             self.append(place);
@@ -75,7 +75,7 @@ impl Recency {
     }
 
     /// A place in use is so no more.
-    pub(super) fn remove(&mut self, place: u32) {
+    pub(crate) fn remove(&mut self, place: u32) {
         let Link { older, newer, .. } = self.links[place as usize];
         match self.links.get_mut(older as usize) {
             Some(link) => link.newer = newer,

@@ -156,7 +156,7 @@ pub struct Quantiles {
 impl Quantiles {
     /// The numbers of round trips that quantiles need are those of all of Nephoscope: an interval of
     /// 95 % has ends.
-    fn of(trips: &Selection) -> Self {
+    pub(crate) fn of(trips: &Selection) -> Self {
         let span = |nanos: u64| Span::from_nanos(i64::try_from(nanos).unwrap_or(i64::MAX));
         let quantile = |permille| span(trips.quantile(permille));
         let of_at_least = |n, permille| (trips.n() >= n).then(|| quantile(permille));

@@ -15,6 +15,9 @@ const FAST: i64 = 20_000_000;
 /// Without time stamps and handshake: what comes so soon after what should follow it overtook it.
 const OVERTAKING: i64 = 3_000_000;
 
+/// No stack's retransmission timer is shorter (FreeBSD 30 ms, Linux 200 ms).
+const TIMER: i64 = 25_000_000;
+
 /// Something else than the next segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Event {
@@ -129,10 +132,9 @@ fn sent_before(at: Wall, segment: &Segment, sender: &Sender, receiver: &Sender) 
         return Event::SpuriousRetransmission;
     }
     let nanos = |since: Wall| at.unix_nanos().saturating_sub(since.unix_nanos());
-    let asked_for = receiver.repeated >= 2
-        && sender.acked == Some(segment.seq)
-        && receiver.repeated_at.is_some_and(|last| nanos(last) < FAST);
-    let again = if asked_for {
+    let asked_for = receiver.repeated >= 2 && sender.acked == Some(segment.seq);
+    let is_fast = asked_for && receiver.repeated_at.is_some_and(|last| nanos(last) < FAST);
+    let again = if is_fast {
         Event::FastRetransmission
     } else {
         Event::Retransmission
@@ -147,17 +149,24 @@ fn sent_before(at: Wall, segment: &Segment, sender: &Sender, receiver: &Sender) 
         Some(Ordering::Greater) => return again,
         Some(Ordering::Equal) | None => {}
     }
-    // Nobody learns of a loss within less than a round trip from end to end; a quarter of it is left
-    // for round trips shorter than any before.
-    let whole = sender.floor.zip(receiver.floor);
-    let soon = whole.map_or(OVERTAKING, |(there, back)| {
-        there.saturating_add(back) / 4 * 3
-    });
-    let is_soon = sender.next_at.is_some_and(|last| nanos(last) < soon);
+    let since_next = sender.next_at.map_or(i64::MAX, nanos);
+    let is_soon = since_next < soon(segment, sender, receiver);
     if !asked_for && is_soon && sender.next != Some(segment.end()) {
         return Event::OutOfOrder;
     }
     again
+}
+
+/// Sooner than this nobody sends again: within less than a round trip from end to end no loss is
+/// learnt of (a quarter of it is left for round trips shorter than any before), and without a word
+/// from the receiver not before a timer ends.
+fn soon(segment: &Segment, sender: &Sender, receiver: &Sender) -> i64 {
+    let whole = sender.floor.zip(receiver.floor);
+    let told = whole.map_or(OVERTAKING, |(there, back)| {
+        there.saturating_add(back) / 4 * 3
+    });
+    let is_untold = receiver.repeated == 0 && sender.acked != Some(segment.seq);
+    if is_untold { told.max(TIMER) } else { told }
 }
 
 /// An acknowledgement that says the same as the last one, and nothing else (RFC 5681, 2).

@@ -61,6 +61,18 @@ impl Link {
         }
     }
 
+    /// The number of the interface that a packet passed, where its link header tells.
+    pub fn interface(self, bytes: &[u8]) -> Option<u32> {
+        let mut reader = Reader::new(bytes);
+        match self {
+            Self::Cooked2 => {
+                reader.skip(4)?;
+                reader.u32()
+            }
+            _ => None,
+        }
+    }
+
     /// Where the IP packet begins; `None` if there is none.
     pub(super) fn strip(self, bytes: &[u8]) -> Option<Framed<'_>> {
         let mut reader = Reader::new(bytes);

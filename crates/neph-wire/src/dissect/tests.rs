@@ -187,3 +187,11 @@ proptest! {
         let _ = dissect(Link::Ip, &v4(47, &bytes), length);
     }
 }
+
+#[test]
+fn a_cooked_packet_of_the_second_version_tells_its_interface() {
+    let header = [&[8, 0, 0, 0, 0, 0, 0, 7][..], &[0; 12]].concat();
+    assert_eq!(Link::Cooked2.interface(&header), Some(7));
+    assert_eq!(Link::Cooked2.interface(&header[..6]), None);
+    assert_eq!(Link::Ethernet.interface(&header), None);
+}

@@ -3,6 +3,7 @@
 //! Joins files, the table of flows and what is shown of it. Memory is bounded by the flows at a time,
 //! not by packets: what is over is written or counted, and forgotten.
 
+mod exchanges;
 mod json;
 mod row;
 mod source;
@@ -13,10 +14,11 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use clap::{Args as ClapArgs, ValueEnum};
-use neph_capture::{Ending, Limits, Method, Table, read_capture};
+use neph_capture::{Ending, Exchanges, Limits, Method, Table, Twice, read_capture};
 use neph_model::Wall;
 use neph_probe::Stop;
-use neph_wire::dissect::dissect;
+use neph_wire::capture::Record;
+use neph_wire::dissect::{Dissected, dissect};
 
 use crate::counted::counted;
 use crate::exit::{Failure, Outcome};
@@ -91,11 +93,11 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
         flows: args.flows.max(1),
         ..Limits::default()
     };
-    let (mut table, mut telling) = (Table::new(limits), Telling::new(args));
+    let (mut seen, mut telling) = (Seen::new(limits), Telling::new(args));
     let mut files = Vec::new();
     let mut wrong = None;
     for path in &args.files {
-        match read(path, &stop, (&mut table, &mut telling)) {
+        match read(path, &stop, (&mut seen, &mut telling)) {
             Ok(file) => {
                 wrong = failure(&file);
                 let is_stopped = matches!(file.account.ending, Ending::Stopped);
@@ -114,8 +116,9 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     if let Some(failure) = wrong.take_if(|_| is_empty) {
         return Err(failure);
     }
-    table.end(&mut telling);
-    telling.finish(&table, &files)?;
+    seen.table.end(&mut telling);
+    seen.exchanges.end(|pair| telling.exchanged(pair));
+    telling.finish(&seen, &files)?;
     match wrong {
         Some(failure) => Err(failure),
         None if stop.is_set() => Ok(Outcome::Interrupted),
@@ -124,18 +127,62 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     }
 }
 
-/// Reads one capture into the table.
+/// What was seen of all captures.
+struct Seen {
+    table: Table,
+    exchanges: Exchanges,
+    twice: Twice,
+    /// Whether packets of several interfaces were seen: only there they are looked for twice.
+    has_interfaces: bool,
+    /// Packets that had passed another interface before.
+    copies: u64,
+}
+
+impl Seen {
+    fn new(limits: Limits) -> Self {
+        Self {
+            table: Table::new(limits),
+            exchanges: Exchanges::new(limits.flows, limits.idle),
+            twice: Twice::default(),
+            has_interfaces: false,
+            copies: 0,
+        }
+    }
+
+    fn see(
+        &mut self,
+        at: Wall,
+        (record, packet): (&Record<'_>, &Dissected<'_>),
+        telling: &mut Telling<'_>,
+    ) {
+        let interface = record.link.interface(record.bytes);
+        let interface = interface.unwrap_or(record.interface);
+        self.has_interfaces |= interface > 0;
+        if self.has_interfaces && self.twice.is_copy(at, interface, packet) {
+            self.copies += 1;
+            return;
+        }
+        let ended = |pair: &_| telling.exchanged(pair);
+        if !self.exchanges.see(at, packet, ended) {
+            self.table.see(at, packet, telling);
+        }
+    }
+}
+
+/// Reads one capture.
 fn read(
     path: &Path,
     stop: &Stop,
-    (table, telling): (&mut Table, &mut Telling<'_>),
+    (seen, telling): (&mut Seen, &mut Telling<'_>),
 ) -> Result<File, Failure> {
     let mut source = source::open(path)?;
     let (mut not_ip, mut without_time) = (0, 0);
     let account = read_capture(&mut source, |record| {
         let packet = dissect(record.link, record.bytes, record.length);
         match (record.at, packet) {
-            (Some(at), Some(packet)) => table.see(Wall::from_unix_nanos(at), &packet, telling),
+            (Some(at), Some(packet)) => {
+                seen.see(Wall::from_unix_nanos(at), (&record, &packet), telling);
+            }
             (None, _) => without_time += 1,
             (_, None) => not_ip += 1,
         }

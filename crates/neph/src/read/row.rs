@@ -1,7 +1,7 @@
 //! A flow as a line of the table: path and programs told apart, and what cannot be told said.
 
 use neph_capture::{Answer, Event, Flow, Half, Method, Quantiles, Side, Trips};
-use neph_model::Span;
+use neph_model::{Span, Wall};
 use neph_wire::dissect::Tunnel;
 
 use crate::sheet::{Cell, Column};
@@ -34,6 +34,16 @@ pub(super) struct Rank {
     name: String,
 }
 
+impl Rank {
+    pub(super) fn by(by: Option<i64>, began: Wall, name: String) -> Self {
+        Self {
+            by,
+            began: std::cmp::Reverse(began.unix_nanos()),
+            name,
+        }
+    }
+}
+
 /// What flows are ordered by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(super) enum Sort {
@@ -62,11 +72,7 @@ impl Sort {
             Self::Packets => both(|flow, side| flow.sent(side).packets),
             Self::Again => both(|flow, side| flow.sent(side).sent_again().into()),
         };
-        Rank {
-            by,
-            began: std::cmp::Reverse(flow.began().unix_nanos()),
-            name: flow.name().client().to_string(),
-        }
+        Rank::by(by, flow.began(), flow.name().client().to_string())
     }
 }
 
@@ -114,7 +120,7 @@ fn missing(trips: &Trips, method: Method) -> &'static str {
     if answered { "not measurable" } else { "-" }
 }
 
-fn span(span: Option<Span>) -> Cell {
+pub(super) fn span(span: Option<Span>) -> Cell {
     span.map_or_else(Cell::absent, |span| {
         Cell::new(span.to_string(), span.nanos())
     })
@@ -124,10 +130,15 @@ fn n(trips: Option<Quantiles>) -> Cell {
     Cell::count(trips.map_or(0, |trips| trips.n))
 }
 
-/// ` vlan 7`, ` vxlan 42`: what the flow travels in.
+/// What a flow travels in.
 pub(super) fn via(flow: &Flow) -> String {
-    let vlan = flow.name().vlan().map(|vlan| format!(" vlan {vlan}"));
-    let tunnel = flow.name().tunnel().map(|tunnel| match tunnel {
+    travels_in(flow.name().vlan(), flow.name().tunnel())
+}
+
+/// ` vlan 7`, ` vxlan 42`.
+pub(super) fn travels_in(vlan: Option<u16>, tunnel: Option<Tunnel>) -> String {
+    let vlan = vlan.map(|vlan| format!(" vlan {vlan}"));
+    let tunnel = tunnel.map(|tunnel| match tunnel {
         Tunnel::Vxlan(network) => format!(" vxlan {network}"),
         Tunnel::Geneve(network) => format!(" geneve {network}"),
         Tunnel::Gre(Some(key)) => format!(" gre {key}"),

@@ -3,12 +3,12 @@
 use std::io::{self, Write};
 
 use neph_capture::{
-    Account, Answer, Ending, Event, Flow, Half, Method, Quantiles, Side, Table, Trips,
+    Account, Answer, Ending, Event, Flow, Half, Method, Pair, Quantiles, Question, Side, Trips,
 };
 use neph_model::Wall;
 use serde_json::{Value, json};
 
-use super::json;
+use super::{Seen, json};
 use crate::counted::counted;
 use crate::when;
 
@@ -36,6 +36,11 @@ pub(super) struct Summary {
     client: Trips,
     began: Option<Wall>,
     last: Option<Wall>,
+    /// Pairs outside of TCP, and their packets.
+    exchanges: u64,
+    exchanged: u64,
+    /// Connections of QUIC whose spin bit did not tell a round trip.
+    without_spin: u64,
 }
 
 impl Summary {
@@ -61,10 +66,17 @@ impl Summary {
         self.last = self.last.max(Some(flow.last()));
     }
 
+    pub(super) fn add_exchange(&mut self, pair: &Pair) {
+        self.exchanges += 1;
+        self.exchanged += pair.packets();
+        let is_quic = pair.between().question == Question::Quic;
+        self.without_spin += u64::from(is_quic && pair.trips().is_none());
+    }
+
     /// A few sentences.
     pub(super) fn write(
         &self,
-        table: &Table,
+        seen: &Seen,
         files: &[File],
         out: &mut impl Write,
     ) -> io::Result<()> {
@@ -99,25 +111,38 @@ impl Summary {
                 counted(self.unmeasured, "flow")
             )?;
         }
-        if table.crowded_out() > 0 {
+        if self.without_spin > 0 {
+            let without = counted(self.without_spin, "connection");
             writeln!(
                 out,
-                "{} ended for others, since there were too many at a time; --flows allows more.",
-                counted(table.crowded_out(), "flow")
+                "{without} of QUIC had no spin bit that turns with the round trip."
             )?;
         }
-        left_out(table, files, out)
+        let crowded_out = seen.table.crowded_out() + seen.exchanges.crowded_out();
+        if crowded_out > 0 {
+            let crowded_out = counted(crowded_out, "flow");
+            writeln!(
+                out,
+                "{crowded_out} ended for others, since there were too many at a time; --flows allows more."
+            )?;
+        }
+        left_out(seen, files, out)
     }
 
     /// The same for programs.
-    pub(super) fn json(&self, table: &Table, files: &[File]) -> Value {
-        let others = table.others();
+    pub(super) fn json(&self, seen: &Seen, files: &[File]) -> Value {
+        let others = seen.table.others();
         let files: Vec<Value> = files.iter().map(file).collect();
         json!({
             "kind": "summary",
             "files": files,
             "flows": self.flows,
-            "flows_ended_for_others": table.crowded_out(),
+            "flows_ended_for_others": seen.table.crowded_out(),
+            "exchanges": self.exchanges,
+            "exchanges_ended_for_others": seen.exchanges.crowded_out(),
+            "exchange_packets": self.exchanged,
+            "quic_without_spin": self.without_spin,
+            "packets_seen_twice": seen.copies,
             "flows_without_server_path": self.unmeasured,
             "packets": self.packets,
             "bytes": self.bytes,
@@ -138,8 +163,8 @@ impl Summary {
 }
 
 /// What of the captures is in no flow, and what is not in the captures.
-fn left_out(table: &Table, files: &[File], out: &mut impl Write) -> io::Result<()> {
-    let others = table.others();
+fn left_out(seen: &Seen, files: &[File], out: &mut impl Write) -> io::Result<()> {
+    let others = seen.table.others();
     let told: Vec<String> = [
         (others.udp, "UDP"),
         (others.icmp, "ICMP"),
@@ -157,6 +182,13 @@ fn left_out(table: &Table, files: &[File], out: &mut impl Write) -> io::Result<(
     .collect();
     if !told.is_empty() {
         writeln!(out, "Packets of no flow here: {}.", told.join(", "))?;
+    }
+    if seen.copies > 0 {
+        let copies = counted(seen.copies, "packet");
+        writeln!(
+            out,
+            "{copies} had passed another interface just before, and count once."
+        )?;
     }
     let dropped: u64 = files.iter().filter_map(|file| file.account.dropped).sum();
     if dropped > 0 {

@@ -64,6 +64,50 @@ impl Capture {
         self.0.extend(packet);
     }
 
+    /// An ICMP echo of the client, or the reply to it.
+    fn echo(&mut self, (at_ms, by_client): (u32, bool), sequence: u8) {
+        let kind = if by_client { 8 } else { 0 };
+        let mut packet = vec![0x45, 0, 0, 28, 0, 0, 0, 0, 64, 1, 0, 0];
+        let (client, server) = ([192, 0, 2, 1], [198, 51, 100, 2]);
+        let ends = if by_client {
+            [client, server]
+        } else {
+            [server, client]
+        };
+        packet.extend(ends.as_flattened());
+        packet.extend([kind, 0, 0, 0, 0, 9, 0, sequence]);
+        let fields = [1_700_000_000 + at_ms / 1_000, at_ms % 1_000 * 1_000_000];
+        let fields = fields.into_iter().chain([28, 28]);
+        self.0.extend(fields.flat_map(u32::to_le_bytes));
+        self.0.extend(packet);
+    }
+
+    /// The same as `-i any` shows it of each packet once on the way in and once on the way out.
+    fn at_two_interfaces(&self) -> Vec<u8> {
+        let mut file = self.0[..20].to_vec();
+        file.extend(276_u32.to_le_bytes());
+        let mut rest = &self.0[24..];
+        while let [header @ .., _] = rest
+            && header.len() > 16
+        {
+            let length = u32::from_le_bytes([rest[8], rest[9], rest[10], rest[11]]);
+            let (record, next) = rest.split_at(16 + length as usize);
+            for interface in [2_u8, 5] {
+                file.extend(&record[..8]);
+                file.extend(
+                    [length + 20; 2]
+                        .iter()
+                        .flat_map(|field| field.to_le_bytes()),
+                );
+                file.extend([8, 0, 0, 0, 0, 0, 0, interface]);
+                file.extend([0; 12]);
+                file.extend(&record[16..]);
+            }
+            rest = next;
+        }
+        file
+    }
+
     /// A connection to a server 30 ms away that thinks for 20 ms.
     fn thinking() -> Self {
         let mut capture = Self::new();
@@ -226,4 +270,49 @@ fn a_packed_capture_and_a_pipe_are_read_alike() {
     let output = child.wait_with_output().expect("ended");
     let read = document(&String::from_utf8(output.stdout).expect("UTF-8"));
     assert_eq!(read["flows"], plain["flows"]);
+}
+
+#[test]
+fn pings_in_a_capture_are_told_as_ping_tells_them() {
+    let place = Place::empty();
+    let mut capture = Capture::new();
+    for (sequence, trip) in [(1, 10), (2, 20), (3, 30)] {
+        let at = u32::from(sequence) * 1_000;
+        capture.echo((at, true), sequence);
+        capture.echo((at + trip, false), sequence);
+    }
+    capture.echo((4_000, true), 4);
+    fs::write(place.path("a.pcap"), capture.0).expect("a file");
+    let ran = place.neph(["read", "a.pcap"]);
+    assert_eq!((ran.status, ran.err.as_str()), (0, ""));
+    let row = ran.out.lines().nth(1).expect("a pair");
+    let row: Vec<&str> = row.split("  ").map(str::trim).collect();
+    let row: Vec<&str> = row.into_iter().filter(|cell| !cell.is_empty()).collect();
+    assert_eq!(row[..5], ["ping", "192.0.2.1", "198.51.100.2", "4", "3"]);
+    assert_eq!(
+        row[5..],
+        [
+            "10.00 ms", "20.00 ms", "20.00 ms", "-", "30.00 ms", "8.16 ms", "-"
+        ]
+    );
+    let ran = place.neph(["read", "a.pcap", "--format", "json"]);
+    let document = document(&ran.out);
+    let pair = &document["exchanges"][0];
+    assert_eq!(pair["question"], "ping");
+    assert_eq!(pair["server_deviation_ns"], 8_164_965);
+    assert_eq!(document["summary"]["exchange_packets"], 7);
+    assert_eq!(document["summary"]["other_packets"]["icmp"], 0);
+}
+
+#[test]
+fn a_packet_that_passed_two_interfaces_counts_once() {
+    let place = Place::empty();
+    let capture = Capture::thinking();
+    fs::write(place.path("once.pcap"), &capture.0).expect("a file");
+    fs::write(place.path("twice.pcap"), capture.at_two_interfaces()).expect("a file");
+    let read = |file| document(&place.neph(["read", file, "--format", "json"]).out);
+    let (once, twice) = (read("once.pcap"), read("twice.pcap"));
+    assert_eq!(once["flows"], twice["flows"]);
+    assert_eq!(twice["summary"]["packets_seen_twice"], 5);
+    assert_eq!(once["summary"]["packets_seen_twice"], 0);
 }
