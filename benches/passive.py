@@ -6,7 +6,7 @@
 Makes a capture of 20,000 simulated connections that overlap (several million packets, about 1 GB in
 the temporary folder), reads it into the page cache, and runs each program on it in turn. CPU time is
 user and system of the program; elapsed time is not told, since it says little on a shared machine.
-tshark takes far longer and is given the first packets only. Also told: how many round trips by
+tshark takes far longer and is given the first packets only; tcptrace is run once, if it is installed. Also told: how many round trips by
 acknowledgement each found. tshark's are a few more, since it counts what was sent again.
 """
 
@@ -14,6 +14,7 @@ import argparse
 import json
 import os
 import pathlib
+import shutil
 import statistics
 import subprocess
 import tempfile
@@ -67,6 +68,14 @@ def tsharks(capture: pathlib.Path, packets: int, out: pathlib.Path) -> dict:
     return {"program": "tshark", "packets": packets, "cpu": cpu, "memory": memory, "trips": trips}
 
 
+def tcptraces(capture: pathlib.Path, packets: int, out: pathlib.Path) -> dict:
+    """Its samples are those of data and SYNs that were sent once, as it counts them itself."""
+    cpu, memory = run(["tcptrace", "-nlr", str(capture)], out)
+    words = [line.split() for line in out.read_text(errors="replace").splitlines() if "RTT samples:" in line]
+    trips = sum(int(line[2]) + int(line[5]) for line in words)
+    return {"program": "tcptrace", "packets": packets, "cpu": cpu, "memory": memory, "trips": trips}
+
+
 def loop(folder: pathlib.Path, capture: pathlib.Path, out: pathlib.Path, rounds: int) -> dict:
     program = folder / "passive_loop"
     subprocess.run(["cc", "-O2", "-o", program, HERE / "passive_loop.c"], check=True)
@@ -88,12 +97,15 @@ def main() -> None:
         capture, first, out = folder / "all.pcap", folder / "first.pcap", folder / "out"
         subprocess.run([options.traffic, str(options.connections), str(options.requests), capture], check=True)
         few = beginning(capture, FOR_TSHARK, first)
+        plain = loop(folder, capture, out, options.rounds)
         rows = [
-            loop(folder, capture, out, options.rounds),
+            plain,
             ours(options.neph, capture, out, options.rounds),
             {**ours(options.neph, first, out, 1), "program": "neph read, first packets"},
             {**tsharks(first, few, out), "program": "tshark, first packets"},
         ]
+        if shutil.which("tcptrace"):
+            rows.append(tcptraces(capture, plain["packets"], out))
     print("| program | packets | CPU s | million packets per CPU s | peak MB | round trips |\n|---|---|---|---|---|---|")
     for row in rows:
         speed = row["packets"] / row["cpu"] / 1e6

@@ -6,7 +6,10 @@ use std::io::{self, Read};
 use std::ops::ControlFlow;
 
 use libfuzzer_sys::fuzz_target;
-use neph_capture::{Ending, Flow, Half, Limits, Listener, Method, Name, Sample, Side, Table, read_capture};
+use neph_capture::{
+    Ending, Exchanges, Flow, Half, Limits, Listener, Method, Name, Pair, Sample, Side, Table,
+    read_capture,
+};
 use neph_model::Wall;
 use neph_wire::capture::LONGEST;
 use neph_wire::dissect::{Transport, dissect};
@@ -46,6 +49,14 @@ impl Listener for Counts {
     }
 }
 
+/// What a pair says of itself holds together.
+fn check(pair: &Pair) {
+    assert!(pair.answered() <= pair.asked());
+    if let (Some(trips), Some(far)) = (pair.trips(), pair.deviation()) {
+        assert!(trips.least <= far.mean && far.mean <= trips.most);
+    }
+}
+
 /// Lengths and times of the packets, and where it ended.
 fn packets(source: &mut impl Read) -> (Vec<(Option<i64>, u32, usize)>, u64, bool) {
     let mut found = Vec::new();
@@ -69,15 +80,18 @@ fuzz_target!(|bytes: &[u8]| {
     assert_eq!(whole, packets(&mut Dribble(file, usize::from(cut) + 1)));
     let limits = Limits { flows: usize::from(cut % 8) + 1, ..Limits::default() };
     let (mut table, mut counts, mut seen) = (Table::new(limits), Counts::default(), 0);
+    let mut exchanges = Exchanges::new(limits.flows, limits.idle);
     read_capture(&mut &*file, |record| {
         let at = Wall::from_unix_nanos(record.at.unwrap_or(0));
         if let Some(packet) = dissect(record.link, record.bytes, record.length) {
+            exchanges.see(at, &packet, check);
             seen += u64::from(matches!(packet.transport, Transport::Tcp { .. }));
             table.see(at, &packet, &mut counts);
             assert!(table.len() <= limits.flows);
         }
         ControlFlow::Continue(())
     });
+    exchanges.end(check);
     table.end(&mut counts);
     assert_eq!(counts.segments, seen);
     assert!(counts.kept <= counts.samples);

@@ -217,6 +217,8 @@ struct Seen {
     probed: BTreeMap<(u32, usize), u64>,
     /// What each end acknowledged again while nothing was on its way that it could have.
     repeated: BTreeMap<(u32, usize), u64>,
+    /// Whether each end's latest packet repeated an acknowledgement.
+    repeats: BTreeMap<(u32, usize), bool>,
     /// `highest` of the same flow and end before the latest packet.
     before: u64,
 }
@@ -227,7 +229,9 @@ impl Seen {
         if theirs.marks.contains(&"probe") {
             self.probed.insert(sender, truth.range.1);
         }
-        if theirs.marks.contains(&"duplicate ack") && !self.awaits(truth) {
+        let repeats = theirs.marks.contains(&"duplicate ack");
+        self.repeats.insert(sender, repeats);
+        if repeats && !self.awaits(truth) {
             self.repeated.extend(truth.ack.map(|ack| (sender, ack)));
         }
         if truth.is_again {
@@ -245,6 +249,12 @@ impl Seen {
     fn is_acknowledged(&self, truth: &Truth) -> bool {
         let acked = self.acked.get(&(truth.flow, 1 - truth.from));
         acked.is_some_and(|acked| *acked >= truth.range.1)
+    }
+
+    /// Whether an acknowledgement of more passed before `truth`.
+    fn says_less(&self, truth: &Truth) -> bool {
+        let acked = self.acked.get(&(truth.flow, truth.from));
+        acked.copied() > truth.ack
     }
 
     /// Whether something passed that `truth` could have acknowledged and did not.
@@ -266,6 +276,11 @@ impl Seen {
     fn answers_a_probe(&self, truth: &Truth) -> bool {
         let probed = self.probed.get(&(truth.flow, 1 - truth.from));
         probed.is_some() && probed.copied() == truth.ack
+    }
+
+    /// Whether the other end's latest packet said something new, or the same with data or FIN.
+    fn is_asked_by_another(&self, truth: &Truth) -> bool {
+        self.repeats.get(&(truth.flow, 1 - truth.from)) == Some(&false)
     }
 
     /// Whether acknowledgements that asked for nothing name the beginning of `truth`.
@@ -311,7 +326,9 @@ fn differences(
     };
     if ours.marks != theirs.marks {
         let why = match (&alone(ours, theirs)[..], &alone(theirs, ours)[..]) {
-            (["spurious"], ["retransmission" | "out of order"]) if seen.is_acknowledged(truth) => {
+            (["spurious"], ["retransmission" | "out of order" | "fast"])
+                if seen.is_acknowledged(truth) =>
+            {
                 Some("was acknowledged")
             }
             (["retransmission"], ["out of order"]) if truth.is_again => Some("was sent again"),
@@ -325,9 +342,19 @@ fn differences(
             (["retransmission"], ["fast"]) if seen.was_repeated_for_nothing(truth) => {
                 Some("asked for before it was on its way")
             }
+            (["retransmission"], ["fast"]) if seen.is_asked_by_another(truth) => {
+                Some("asked for longer ago")
+            }
+            (["retransmission"], []) if truth.is_again && seen.before > truth.range.0 => {
+                Some("was sent again, and tshark is silent")
+            }
+            (["out of order"], []) if !truth.is_again && seen.before > truth.range.0 => {
+                Some("was overtaken, and tshark is silent")
+            }
             ([], ["gap"]) if seen.before >= truth.range.0 => Some("a probe's byte was taken"),
             (["retransmission"], ["out of order"])
             | (["out of order"], ["retransmission" | "fast"]) => Some(LATE),
+            ([], ["duplicate ack"]) if seen.says_less(truth) => Some("was overtaken by more"),
             ([], ["duplicate ack"]) if !seen.awaits(truth) => Some("nothing on its way"),
             _ => None,
         };

@@ -13,6 +13,9 @@ use crate::tcp::Side;
 /// Questions of a pair that may await their answers; of more the oldest are forgotten.
 const WAITING: usize = 64;
 
+/// What takes longer is no round trip, but a clock that was set.
+const LONGEST: Span = Span::from_secs(3600);
+
 /// Who asks whom, and what came of it.
 #[derive(Debug)]
 pub struct Pair {
@@ -105,6 +108,9 @@ impl Pair {
     }
 
     fn count(&mut self, side: Side, trip: Span) {
+        if trip > LONGEST {
+            return;
+        }
         let nanos = u64::try_from(trip.nanos()).unwrap_or(0);
         self.trips.add(side as u8, nanos);
         let sums = &mut self.sums[side as usize];

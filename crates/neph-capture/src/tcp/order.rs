@@ -169,7 +169,8 @@ fn soon(segment: &Segment, sender: &Sender, receiver: &Sender) -> i64 {
     if is_untold { told.max(TIMER) } else { told }
 }
 
-/// An acknowledgement that says the same as the last one, and nothing else (RFC 5681, 2).
+/// An acknowledgement that says the same as the last and as the highest, and nothing else (RFC 5681,
+/// 2).
 fn repeats(segment: &Segment, sender: &Sender, receiver: &Sender) -> bool {
     segment.is_ordinary()
         && segment.length == 0
@@ -178,6 +179,7 @@ fn repeats(segment: &Segment, sender: &Sender, receiver: &Sender) -> bool {
         && sender.next == Some(segment.seq)
         && segment.ack.is_some()
         && segment.ack == sender.said
+        && segment.ack == receiver.acked
         && is_awaited(receiver)
 }
 

@@ -164,27 +164,33 @@ impl Waiting {
 
     /// The last of those at the front of which `is` holds: they await `what` no more.
     fn answered(&mut self, what: u32, is: impl Fn(&Awaiting) -> bool) -> Option<Awaiting> {
-        let mut last = None;
-        for one in self.all_mut().filter(|one| one.awaits(what)) {
-            if !is(one) {
-                break;
+        let mut answered: Option<&Awaiting> = None;
+        let (front, back) = self.far.as_mut_slices();
+        for part in [&mut self.near[..], front, back] {
+            for one in part.iter_mut().filter(|one| one.awaits(what)) {
+                if !is(one) {
+                    return answered.copied();
+                }
+                one.load.0 &= !what;
+                answered = Some(&*one);
             }
-            one.load.0 &= !what;
-            last = Some(*one);
         }
-        last
+        answered.copied()
     }
 
     /// Forgets those that await nothing any more.
     pub(super) fn tidy(&mut self) {
-        if !self.near[0].awaits(Load::ANYTHING) {
-            self.near = [self.near[1], NONE];
+        if !self.near[0].awaits(Load::ANYTHING) && self.near[1].awaits(Load::ANYTHING) {
+            self.near.swap(0, 1);
+        }
+        if self.far.capacity() == 0 {
+            return;
         }
         let is_over = |one: &Awaiting| !one.awaits(Load::ANYTHING);
         while self.far.front().is_some_and(is_over) {
             self.far.pop_front();
         }
-        if self.far.is_empty() && self.far.capacity() > 0 {
+        if self.far.is_empty() {
             self.far = VecDeque::new();
         }
     }

@@ -60,12 +60,10 @@ impl Pcap {
     }
 
     pub(super) fn step<'a>(&self, bytes: &'a [u8]) -> Result<Step<'a>, CaptureError> {
-        let field = |at| self.order.u32(bytes, at);
-        let (Some(seconds), Some(ticks), Some(kept), Some(length)) =
-            (field(0), field(4), field(8), field(12))
-        else {
+        let Some(before) = bytes.first_chunk::<BEFORE>() else {
             return Ok(Step::Need(BEFORE));
         };
+        let [seconds, ticks, kept, length] = self.order.four(before);
         if kept > LONGEST {
             return Err(CaptureError::Length {
                 what: "packet",

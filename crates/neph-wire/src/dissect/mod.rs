@@ -68,7 +68,8 @@ pub fn dissect(link: Link, bytes: &[u8], length: u32) -> Option<Dissected<'_>> {
     let mut packet = framed.packet;
     for _ in 0..=DEPTH_MAX {
         let before = offset(bytes, packet);
-        let ip = lengthened(parse_ip(packet).ok()?, packet, wire.saturating_sub(before));
+        let mut ip = parse_ip(packet).ok()?;
+        lengthen(&mut ip, packet, wire.saturating_sub(before));
         let transport = transport(&ip);
         let Some(inside) = tunnel::look_through(&ip, &transport) else {
             return Some(Dissected {
@@ -92,16 +93,14 @@ fn offset(bytes: &[u8], packet: &[u8]) -> usize {
 
 /// Segmentation offload hands up packets beyond 64 KiB whose header says 0: the capture knows how
 /// long they were.
-fn lengthened<'a>(ip: IpPacket<'a>, packet: &[u8], wire: usize) -> IpPacket<'a> {
+fn lengthen(ip: &mut IpPacket<'_>, packet: &[u8], wire: usize) {
     let said = match ip.source {
         std::net::IpAddr::V4(_) => packet.get(2..4),
         std::net::IpAddr::V6(_) => packet.get(4..6),
     };
     if said == Some(&[0, 0]) {
-        let total_len = wire.max(ip.total_len);
-        return IpPacket { total_len, ..ip };
+        ip.total_len = wire.max(ip.total_len);
     }
-    ip
 }
 
 fn transport<'a>(ip: &IpPacket<'a>) -> Transport<'a> {

@@ -50,6 +50,7 @@ pub enum MoreFragments {
 ///
 /// # Errors
 /// When the header is cut off or contradicts itself.
+#[inline]
 pub fn parse_ip(bytes: &[u8]) -> Result<IpPacket<'_>, IpError> {
     match bytes.first().map(|first| first >> 4) {
         Some(4) => read_v4(bytes).ok_or(IpError::Short("IPv4"))?,
@@ -60,16 +61,14 @@ pub fn parse_ip(bytes: &[u8]) -> Result<IpPacket<'_>, IpError> {
 }
 
 fn read_v4(bytes: &[u8]) -> Option<Result<IpPacket<'_>, IpError>> {
-    let mut reader = Reader::new(bytes);
-    let header_len = usize::from(reader.u8()? & 0x0f) * 4;
-    let traffic_class = reader.u8()?;
-    let said = usize::from(reader.u16()?);
-    let identification = reader.u16()?;
-    let fragment = reader.u16()?;
-    let (ttl, protocol) = (reader.u8()?, reader.u8()?);
-    reader.skip(2)?;
-    let source: [u8; 4] = reader.array()?;
-    let destination: [u8; 4] = reader.array()?;
+    // Field by field a reader would ask each time whether there is more.
+    let head = bytes.first_chunk::<20>()?;
+    let two = |at: usize| u16::from_be_bytes([head[at], head[at + 1]]);
+    let (header_len, traffic_class) = (usize::from(head[0] & 0x0f) * 4, head[1]);
+    let (said, identification, fragment) = (usize::from(two(2)), two(4), two(6));
+    let (ttl, protocol) = (head[8], head[9]);
+    let four = |at: usize| [head[at], head[at + 1], head[at + 2], head[at + 3]];
+    let (source, destination) = (four(12), four(16));
     // Segmentation offload hands up packets beyond 64 KiB with a total length of 0.
     let total_len = if said == 0 { bytes.len() } else { said };
     if header_len < 20 || total_len < header_len {

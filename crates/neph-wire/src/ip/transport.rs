@@ -58,20 +58,21 @@ impl TcpHeader<'_> {
 ///
 /// # Errors
 /// When its first 20 bytes are cut off, or its length field is below them.
+#[inline]
 pub fn parse_tcp(bytes: &[u8]) -> Result<TcpHeader<'_>, IpError> {
     read_tcp(bytes).ok_or(IpError::Short("TCP"))?
 }
 
 fn read_tcp(bytes: &[u8]) -> Option<Result<TcpHeader<'_>, IpError>> {
-    let mut reader = Reader::new(bytes);
-    let (source, destination) = (reader.u16()?, reader.u16()?);
-    let (seq, ack) = (reader.u32()?, reader.u32()?);
-    let (offset, flags, window) = (reader.u8()?, reader.u8()?, reader.u16()?);
-    reader.skip(4)?;
+    let (head, behind) = bytes.split_first_chunk::<20>()?;
+    let two = |at: usize| u16::from_be_bytes([head[at], head[at + 1]]);
+    let four = |at: usize| u32::from(two(at)) << 16 | u32::from(two(at + 2));
+    let (source, destination) = (two(0), two(2));
+    let (seq, ack) = (four(4), four(8));
+    let (offset, flags, window) = (head[12], head[13], two(14));
     let Some(options_len) = (usize::from(offset >> 4) * 4).checked_sub(20) else {
         return Some(Err(IpError::Length("TCP")));
     };
-    let behind = reader.rest();
     let (options, payload) = behind.split_at(options_len.min(behind.len()));
     Some(Ok(TcpHeader {
         source,
