@@ -29,7 +29,7 @@ pub(crate) enum Command {
     Flows(Box<flows::Args>),
     /// The route of each flow, and all paths where routers balance by flow.
     Trace(Box<trace::Args>),
-    /// Round trips of the TCP flows in captures, without sending a packet: path and programs told apart.
+    /// Round trips of what captures hold, without sending a packet: path and programs told apart.
     Read(read::Args),
     /// Answers probes: WebSocket, HTTP, TCP and STAMP on one port.
     Reflect(Box<reflect::Args>),
