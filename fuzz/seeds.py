@@ -84,6 +84,37 @@ SEEDS = {
     "marks": [MARKS, MARKS.hex().encode(), bytes([1]) + bytes(55)],
 }
 
+PCAP = struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, 101)
+RECORDED = struct.pack("<IIII", 1, 2, len(TCP_PACKET), len(TCP_PACKET)) + TCP_PACKET
+
+
+def block(kind: int, body: bytes) -> bytes:
+    """A block of pcapng, padded."""
+    body += bytes(-len(body) % 4)
+    return struct.pack("<II", kind, len(body) + 12) + body + struct.pack("<I", len(body) + 12)
+
+
+SECTION = block(0x0A0D0D0A, struct.pack("<IHHq", 0x1A2B3C4D, 1, 0, -1))
+INTERFACE = block(1, struct.pack("<HHI", 101, 0, 0) + struct.pack("<HHB3xHH", 9, 1, 9, 0, 0))
+ENHANCED = struct.pack("<IIIII", 0, 5, 6, len(TCP_PACKET), len(TCP_PACKET)) + TCP_PACKET
+SEEDS["capture"] = [
+    b"\x05" + PCAP + RECORDED * 3,
+    b"\xff" + PCAP[:4][::-1] + struct.pack(">HHiIII", 2, 4, 0, 0, 65535, 1) + bytes(16),
+    b"\x40" + SECTION + INTERFACE + block(6, ENHANCED) * 2 + block(5, struct.pack("<III", 0, 1, 2)),
+    b"\x00" + SECTION + INTERFACE + block(3, struct.pack("<I", len(TCP_PACKET)) + TCP_PACKET),
+]
+ETHERNET = bytes(12) + b"\x08\x00"
+VXLAN = struct.pack(">HHHH", 50000, 4789, 24 + 14 + len(TCP_PACKET), 0) + b"\x08" + bytes(7)
+SEEDS["dissect"] = [
+    b"\x65\x00" + TCP_PACKET,
+    b"\x01\x04" + ETHERNET + TCP_PACKET,
+    b"\x01\x08" + bytes(12) + b"\x81\x00\x00\x05\x88\x47\x00\x01\x01\x40" + TCP_PACKET,
+    b"\x71\x00" + bytes(14) + b"\x08\x00" + TCP_PACKET,
+    b"\x65\x01"
+    + struct.pack(">BBHIBBH", 0x45, 0, 20 + len(VXLAN) + 14 + len(TCP_PACKET), 0, 64, 17, 0)
+    + bytes(8) + VXLAN + ETHERNET + TCP_PACKET,
+]
+
 HELLO = b"NEPH\x01\x00\x00\x00" + struct.pack(">II", 100, 0)
 FRAME = struct.pack(">I", 12) + b"NEq1" + struct.pack(">Q", 5)
 UPGRADE = (

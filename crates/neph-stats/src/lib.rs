@@ -23,6 +23,7 @@ mod boxplot;
 mod candidate;
 mod changepoints;
 mod classes;
+mod clock;
 mod congestion;
 mod describe;
 mod dip;
@@ -53,6 +54,7 @@ mod real;
 mod recent;
 mod regularity;
 mod shift;
+mod sketches;
 mod sorted;
 mod special;
 mod stretches;
@@ -70,6 +72,10 @@ pub use bootstrap::{
 pub use boxplot::{BoxPlot, Outliers, Whiskers, boxplot};
 pub use changepoints::{Price, Stretch, change_points, change_sample, window_minima};
 pub use classes::{LevelClass, Weighted, class_of, classes};
+pub use clock::{
+    ClockCourse, ClockFit, ClockNature, ClockStep, OffsetLimit, OffsetLimits, clock_course,
+    clock_fit,
+};
 pub use congestion::{Common, Congestion, LEAST_CROWD, Reading as CrowdReading};
 pub use describe::{Description, FiveNumbers, describe};
 pub use dip::{DipNull, dip};
@@ -101,6 +107,7 @@ pub use random::Random;
 pub use ranks::{Ranks, ranks};
 pub use regularity::{Regularity, Skew, Stamp, regularity, skews};
 pub use shift::{Basis, Shift, ShiftTest};
+pub use sketches::{Selection, Sketches};
 pub use sorted::Sorted;
 pub use special::{incomplete_beta, incomplete_gamma_above};
 pub use survival::{Lifetime, Survival, SurvivalStep, survival};

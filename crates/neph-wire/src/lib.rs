@@ -5,7 +5,9 @@
 //! input justifies. Writers append to a `Vec<u8>` that the caller keeps, parsers borrow.
 
 mod bytes;
+pub mod capture;
 pub mod checksum;
+pub mod dissect;
 pub mod echo;
 pub mod frame;
 pub mod http;

@@ -4,8 +4,8 @@
 use clap::{Parser, Subcommand};
 
 use crate::{
-    campaign, demo, diagnose, export, flows, gallery, import, lab, list, ping, reflect, report,
-    shell, show, trace, version,
+    campaign, demo, diagnose, export, flows, gallery, import, lab, list, ping, read, reflect,
+    report, shell, show, trace, version,
 };
 
 /// Measures latency in cloud networks, layer by layer, and says where the time went.
@@ -29,6 +29,8 @@ pub(crate) enum Command {
     Flows(Box<flows::Args>),
     /// The route of each flow, and all paths where routers balance by flow.
     Trace(Box<trace::Args>),
+    /// Round trips of what captures hold, without sending a packet: path and programs told apart.
+    Read(read::Args),
     /// Answers probes: WebSocket, HTTP, TCP and STAMP on one port.
     Reflect(Box<reflect::Args>),
     /// Checks a plan: every mistake with its line, column and remedy.

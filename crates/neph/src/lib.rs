@@ -21,6 +21,7 @@ mod lab;
 mod list;
 mod output;
 mod ping;
+mod read;
 mod reflect;
 mod report;
 mod sheet;
@@ -62,6 +63,7 @@ fn run(cli: Cli) -> Result<Outcome, Failure> {
         Command::Ping(args) => ping::run(&args),
         Command::Flows(args) => flows::run(&args),
         Command::Trace(args) => trace::run(&args),
+        Command::Read(args) => read::run(&args),
         Command::Reflect(args) => reflect::run(&args),
         Command::Check(args) => campaign::check(&args),
         Command::Plan(args) => campaign::preview(&args),

@@ -13,6 +13,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
         "neph-campaign",
         &["neph-model", "neph-probe", "neph-store", "neph-text"],
     ),
+    ("neph-capture", &["neph-model", "neph-stats", "neph-wire"]),
     ("neph-flows", &["neph-model", "neph-stats"]),
     ("neph-lab", &["neph-model", "neph-sys", "neph-text"]),
     ("neph-model", &[]),

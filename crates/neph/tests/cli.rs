@@ -29,6 +29,8 @@ mod places;
 mod planned_fleets;
 #[path = "cli/predictions.rs"]
 mod predictions;
+#[path = "cli/reads.rs"]
+mod reads;
 #[path = "cli/records.rs"]
 mod records;
 #[path = "cli/refusals.rs"]

@@ -12,7 +12,9 @@ mod transport;
 pub use datagram::{Datagram, PacketError, encode_udp};
 pub use ethernet::{Ethernet, parse_ethernet};
 pub use packet::{IpPacket, MoreFragments, parse_ip};
-pub use transport::{TcpHeader, UdpHeader, parse_tcp, parse_udp, tcp_timestamps};
+pub use transport::{
+    TcpHeader, TcpOptions, UdpHeader, parse_tcp, parse_udp, tcp_options, tcp_timestamps,
+};
 
 use std::net::IpAddr;
 

@@ -27,6 +27,8 @@ pub struct IpPacket<'a> {
     pub total_len: usize,
     /// Bytes from the start of the packet to the payload.
     pub header_len: usize,
+    /// What the sender numbered the packet with; IPv6 has none.
+    pub identification: Option<u16>,
     /// Where this fragment's payload belongs, in bytes; 0 for the first and for whole packets.
     pub fragment_offset: u16,
     /// Whether further fragments follow.
@@ -48,6 +50,7 @@ pub enum MoreFragments {
 ///
 /// # Errors
 /// When the header is cut off or contradicts itself.
+#[inline]
 pub fn parse_ip(bytes: &[u8]) -> Result<IpPacket<'_>, IpError> {
     match bytes.first().map(|first| first >> 4) {
         Some(4) => read_v4(bytes).ok_or(IpError::Short("IPv4"))?,
@@ -58,16 +61,14 @@ pub fn parse_ip(bytes: &[u8]) -> Result<IpPacket<'_>, IpError> {
 }
 
 fn read_v4(bytes: &[u8]) -> Option<Result<IpPacket<'_>, IpError>> {
-    let mut reader = Reader::new(bytes);
-    let header_len = usize::from(reader.u8()? & 0x0f) * 4;
-    let traffic_class = reader.u8()?;
-    let said = usize::from(reader.u16()?);
-    reader.skip(2)?;
-    let fragment = reader.u16()?;
-    let (ttl, protocol) = (reader.u8()?, reader.u8()?);
-    reader.skip(2)?;
-    let source: [u8; 4] = reader.array()?;
-    let destination: [u8; 4] = reader.array()?;
+    // Field by field a reader would ask each time whether there is more.
+    let head = bytes.first_chunk::<20>()?;
+    let two = |at: usize| u16::from_be_bytes([head[at], head[at + 1]]);
+    let (header_len, traffic_class) = (usize::from(head[0] & 0x0f) * 4, head[1]);
+    let (said, identification, fragment) = (usize::from(two(2)), two(4), two(6));
+    let (ttl, protocol) = (head[8], head[9]);
+    let four = |at: usize| [head[at], head[at + 1], head[at + 2], head[at + 3]];
+    let (source, destination) = (four(12), four(16));
     // Segmentation offload hands up packets beyond 64 KiB with a total length of 0.
     let total_len = if said == 0 { bytes.len() } else { said };
     if header_len < 20 || total_len < header_len {
@@ -81,6 +82,7 @@ fn read_v4(bytes: &[u8]) -> Option<Result<IpPacket<'_>, IpError>> {
         traffic_class,
         total_len,
         header_len,
+        identification: Some(identification),
         fragment_offset: (fragment & 0x1fff) << 3,
         more_fragments: more(fragment & 0x2000),
         payload: bytes.get(header_len..total_len.min(bytes.len()))?,
@@ -108,6 +110,7 @@ fn read_v6(bytes: &[u8]) -> Option<Result<IpPacket<'_>, IpError>> {
         traffic_class: first << 4 | second >> 4,
         total_len,
         header_len: 40 + body.len() - behind.payload.len(),
+        identification: None,
         fragment_offset: behind.fragment & 0xfff8,
         more_fragments: more(behind.fragment & 1),
         payload: behind.payload,

@@ -53,6 +53,28 @@ fn a_segment_is_read_through_vlan_tags_and_padding() {
 }
 
 #[test]
+fn a_syns_options_and_a_selective_acknowledgement_are_read_up_to_what_is_broken() {
+    let syn = [
+        2, 4, 5, 180, 4, 2, 8, 10, 0, 0, 0, 7, 0, 0, 0, 0, 1, 3, 3, 7,
+    ];
+    let found = tcp_options(&syn);
+    assert_eq!(found.timestamps, Some((7, 0)));
+    assert_eq!(
+        (found.largest_segment, found.window_scale),
+        (Some(1460), Some(7))
+    );
+    let sack = [1, 1, 5, 10, 0, 0, 0, 4, 0, 0, 0, 9, 8, 10, 0, 0];
+    assert_eq!(
+        tcp_options(&sack),
+        TcpOptions {
+            sack: Some((4, 9)),
+            ..TcpOptions::default()
+        }
+    );
+    assert_eq!(tcp_options(&[2, 1, 3, 3, 7]), TcpOptions::default());
+}
+
+#[test]
 fn ipv6_extensions_are_skipped_to_the_datagram() {
     let udp = [0x12, 0x34, 0, 53, 0, 10, 0, 0, b'h', b'i'];
     let hop_by_hop = [43, 0, 0, 0, 0, 0, 0, 0];
@@ -113,7 +135,7 @@ proptest! {
             Ok(ip) => {
                 prop_assert!(keep >= 20);
                 prop_assert_eq!((ip.total_len, ip.payload.len()), (56, keep - 20));
-                prop_assert_eq!(parse_tcp(ip.payload).is_ok(), keep >= 52);
+                prop_assert_eq!(parse_tcp(ip.payload).is_ok(), keep >= 40);
             }
             Err(error) => {
                 prop_assert!(keep < 20);

@@ -20,7 +20,9 @@ pub struct TcpHeader<'a> {
     pub flags: u8,
     /// The window as it stands, not scaled.
     pub window: u16,
-    /// The options, unread.
+    /// Bytes from its start to the payload.
+    pub header_len: usize,
+    /// The options, unread, as far as they are there.
     pub options: &'a [u8],
     /// The payload as far as it is there.
     pub payload: &'a [u8],
@@ -55,22 +57,23 @@ impl TcpHeader<'_> {
 /// Reads a TCP header from the start of an IP payload.
 ///
 /// # Errors
-/// When it is cut off, or its length field is below 20 bytes.
+/// When its first 20 bytes are cut off, or its length field is below them.
+#[inline]
 pub fn parse_tcp(bytes: &[u8]) -> Result<TcpHeader<'_>, IpError> {
     read_tcp(bytes).ok_or(IpError::Short("TCP"))?
 }
 
 fn read_tcp(bytes: &[u8]) -> Option<Result<TcpHeader<'_>, IpError>> {
-    let mut reader = Reader::new(bytes);
-    let (source, destination) = (reader.u16()?, reader.u16()?);
-    let (seq, ack) = (reader.u32()?, reader.u32()?);
-    let (offset, flags, window) = (reader.u8()?, reader.u8()?, reader.u16()?);
-    reader.skip(4)?;
+    let (head, behind) = bytes.split_first_chunk::<20>()?;
+    let two = |at: usize| u16::from_be_bytes([head[at], head[at + 1]]);
+    let four = |at: usize| u32::from(two(at)) << 16 | u32::from(two(at + 2));
+    let (source, destination) = (two(0), two(2));
+    let (seq, ack) = (four(4), four(8));
+    let (offset, flags, window) = (head[12], head[13], two(14));
     let Some(options_len) = (usize::from(offset >> 4) * 4).checked_sub(20) else {
         return Some(Err(IpError::Length("TCP")));
     };
-    let options = reader.slice(options_len)?;
-    let payload = reader.rest();
+    let (options, payload) = behind.split_at(options_len.min(behind.len()));
     Some(Ok(TcpHeader {
         source,
         destination,
@@ -78,27 +81,66 @@ fn read_tcp(bytes: &[u8]) -> Option<Result<TcpHeader<'_>, IpError>> {
         ack,
         flags,
         window,
+        header_len: 20 + options_len,
         options,
         payload,
     }))
 }
 
+/// What a segment's options say, as far as latency needs it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct TcpOptions {
+    /// Value and echo of the time stamp (RFC 7323, 3.2).
+    pub timestamps: Option<(u32, u32)>,
+    /// Shift of the windows that follow, on SYNs (RFC 7323, 2.2).
+    pub window_scale: Option<u8>,
+    /// The largest segment that the sender takes, on SYNs (RFC 9293, 3.7.1).
+    pub largest_segment: Option<u16>,
+    /// The first block of a selective acknowledgement: from its first byte to the one behind its
+    /// last (RFC 2018, 3). One below the acknowledgement tells of a duplicate (RFC 2883).
+    pub sack: Option<(u32, u32)>,
+}
+
+/// Reads options as far as they are there and whole.
+pub fn tcp_options(options: &[u8]) -> TcpOptions {
+    let mut found = TcpOptions::default();
+    // Nearly all segments have these and nothing else.
+    if let [1, 1, 8, 10, rest @ ..] = options
+        && let Ok(stamps) = <[u8; 8]>::try_from(rest)
+    {
+        let mut reader = Reader::new(&stamps);
+        found.timestamps = reader.u32().zip(reader.u32());
+        return found;
+    }
+    let mut reader = Reader::new(options);
+    while read_option(&mut reader, &mut found).is_some() {}
+    found
+}
+
+/// `None` where the options end.
+fn read_option(reader: &mut Reader<'_>, found: &mut TcpOptions) -> Option<()> {
+    let kind = reader.u8()?;
+    if kind == 0 {
+        return None;
+    }
+    if kind == 1 {
+        return Some(());
+    }
+    let len = usize::from(reader.u8()?).checked_sub(2)?;
+    let mut value = Reader::new(reader.slice(len)?);
+    match (kind, len) {
+        (2, 2) => found.largest_segment = value.u16(),
+        (3, 1) => found.window_scale = value.u8(),
+        (5, 8..) => found.sack = value.u32().zip(value.u32()),
+        (8, 8) => found.timestamps = value.u32().zip(value.u32()),
+        _ => {}
+    }
+    Some(())
+}
+
 /// Value and echo of the timestamp option.
 pub fn tcp_timestamps(options: &[u8]) -> Option<(u32, u32)> {
-    let mut reader = Reader::new(options);
-    loop {
-        match reader.u8()? {
-            0 => return None,
-            1 => {}
-            kind => {
-                let len = usize::from(reader.u8()?).checked_sub(2)?;
-                let mut value = Reader::new(reader.slice(len)?);
-                if (kind, len) == (8, 8) {
-                    return Some((value.u32()?, value.u32()?));
-                }
-            }
-        }
-    }
+    tcp_options(options).timestamps
 }
 
 /// Reads a UDP header from the start of an IP payload.

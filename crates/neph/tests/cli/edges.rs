@@ -6,12 +6,13 @@ use std::process::{Command, Stdio};
 use crate::neph::{Place, command, neph};
 
 /// Every command, in the order of `--help`.
-pub(crate) const COMMANDS: [&str; 19] = [
+pub(crate) const COMMANDS: [&str; 20] = [
     "demo",
     "gallery",
     "ping",
     "flows",
     "trace",
+    "read",
     "reflect",
     "check",
     "plan",

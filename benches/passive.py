@@ -1,0 +1,118 @@
+"""Packets per CPU second and peak memory of programs that read a capture for round trips.
+
+    cargo build --release -p neph && cargo build --release -p neph-capture --examples
+    python3 benches/passive.py --neph target/release/neph --traffic target/release/examples/traffic
+
+Makes a capture of 20,000 simulated connections that overlap (several million packets, about 1 GB in
+the temporary folder), reads it into the page cache, and runs each program on it in turn. CPU time is
+user and system of the program; elapsed time is not told, since it says little on a shared machine.
+tshark takes far longer and is given the first packets only; tcptrace is run once, if it is installed. Also told: how many round trips by
+acknowledgement each found. tshark's are a few more, since it counts what was sent again.
+"""
+
+import argparse
+import json
+import os
+import pathlib
+import shutil
+import statistics
+import subprocess
+import tempfile
+
+HERE = pathlib.Path(__file__).parent
+FOR_TSHARK = 300_000
+
+
+def run(command: list[str], out: pathlib.Path) -> tuple[float, int]:
+    """CPU seconds and peak KiB of a program; what it prints goes into `out`."""
+    with out.open("wb") as file:
+        child = subprocess.Popen(command, stdout=file, stderr=subprocess.DEVNULL)
+        _, status, used = os.wait4(child.pid, 0)
+        child.returncode = os.waitstatus_to_exitcode(status)
+    if child.returncode != 0:
+        raise SystemExit(f"{command[0]} ended with {child.returncode}")
+    return used.ru_utime + used.ru_stime, used.ru_maxrss
+
+
+def measured(command: list[str], out: pathlib.Path, rounds: int) -> tuple[float, int]:
+    """Medians of several runs."""
+    runs = [run(command, out) for _ in range(rounds)]
+    return statistics.median(cpu for cpu, _ in runs), max(memory for _, memory in runs)
+
+
+def beginning(capture: pathlib.Path, packets: int, into: pathlib.Path) -> int:
+    """Writes the first packets of a capture; tells how many there were."""
+    with capture.open("rb") as source, into.open("wb") as file:
+        file.write(source.read(24))
+        for number in range(packets):
+            record = source.read(16)
+            if len(record) < 16:
+                return number
+            file.write(record + source.read(int.from_bytes(record[8:12], "little")))
+    return packets
+
+
+def ours(neph: str, capture: pathlib.Path, out: pathlib.Path, rounds: int) -> dict:
+    cpu, memory = measured([neph, "read", str(capture), "--format", "json"], out, rounds)
+    summary = json.loads(out.read_text())["summary"]
+    path = summary["round_trips"]
+    trips = [answer["n"] for half in path.values() for key, answer in half["acknowledgement"].items()
+             if answer and key != "path"]
+    return {"program": "neph read", "packets": summary["packets"], "cpu": cpu, "memory": memory, "trips": sum(trips)}
+
+
+def tsharks(capture: pathlib.Path, packets: int, out: pathlib.Path) -> dict:
+    fields = ["-T", "fields", "-e", "tcp.analysis.ack_rtt"]
+    cpu, memory = run(["tshark", "-n", "-r", str(capture), *fields], out)
+    trips = sum(1 for line in out.read_text().splitlines() if line)
+    return {"program": "tshark", "packets": packets, "cpu": cpu, "memory": memory, "trips": trips}
+
+
+def tcptraces(capture: pathlib.Path, packets: int, out: pathlib.Path) -> dict:
+    """Its samples are those of data and SYNs that were sent once, as it counts them itself."""
+    cpu, memory = run(["tcptrace", "-nlr", str(capture)], out)
+    words = [line.split() for line in out.read_text(errors="replace").splitlines() if "RTT samples:" in line]
+    trips = sum(int(line[2]) + int(line[5]) for line in words)
+    return {"program": "tcptrace", "packets": packets, "cpu": cpu, "memory": memory, "trips": trips}
+
+
+def loop(folder: pathlib.Path, capture: pathlib.Path, out: pathlib.Path, rounds: int) -> dict:
+    program = folder / "passive_loop"
+    subprocess.run(["cc", "-O2", "-o", program, HERE / "passive_loop.c"], check=True)
+    cpu, memory = measured([str(program), str(capture)], out, rounds)
+    words = out.read_text().split()
+    return {"program": "plain C loop", "packets": int(words[0]), "cpu": cpu, "memory": memory, "trips": int(words[4])}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--neph", required=True)
+    parser.add_argument("--traffic", required=True, help="the example of neph-capture")
+    parser.add_argument("--connections", type=int, default=20_000)
+    parser.add_argument("--requests", type=int, default=40)
+    parser.add_argument("--rounds", type=int, default=5)
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        capture, first, out = folder / "all.pcap", folder / "first.pcap", folder / "out"
+        subprocess.run([options.traffic, str(options.connections), str(options.requests), capture], check=True)
+        few = beginning(capture, FOR_TSHARK, first)
+        plain = loop(folder, capture, out, options.rounds)
+        rows = [
+            plain,
+            ours(options.neph, capture, out, options.rounds),
+            {**ours(options.neph, first, out, 1), "program": "neph read, first packets"},
+            {**tsharks(first, few, out), "program": "tshark, first packets"},
+        ]
+        if shutil.which("tcptrace"):
+            rows.append(tcptraces(capture, plain["packets"], out))
+    print("| program | packets | CPU s | million packets per CPU s | peak MB | round trips |\n|---|---|---|---|---|---|")
+    for row in rows:
+        speed = row["packets"] / row["cpu"] / 1e6
+        print(f"| {row['program']} | {row['packets']:,} | {row['cpu']:.2f} | {speed:.2f} "
+              f"| {row['memory'] / 1024:.0f} | {row['trips']:,} |")
+    print(f"\nload {os.getloadavg()[0]:.1f}; the plain loop's memory has the mapped file in it")
+
+
+if __name__ == "__main__":
+    main()

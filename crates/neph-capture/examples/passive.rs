@@ -1,0 +1,65 @@
+//! What reading a capture costs, step by step: `passive FILE.pcap [records|headers|flows]`.
+
+use std::fs::File;
+use std::io::{self, Write};
+use std::ops::ControlFlow;
+
+use neph_capture::{Event, Limits, Listener, Method, Name, Sample, Side, Table, read_capture};
+use neph_model::Wall;
+use neph_wire::dissect::{Transport, dissect};
+
+#[derive(Default)]
+struct Counts {
+    samples: [u64; 2],
+    events: u64,
+}
+
+impl Listener for Counts {
+    fn sample(&mut self, _: &Name, sample: &Sample) {
+        self.samples[usize::from(sample.method == Method::Echo)] += 1;
+    }
+    fn event(&mut self, _: &Name, _: Wall, _: Side, _: Event) {
+        self.events += 1;
+    }
+}
+
+fn main() -> io::Result<()> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let (path, step) = match &arguments[..] {
+        [path] => (path, "flows"),
+        [path, step] => (path, step.as_str()),
+        _ => {
+            return Err(io::Error::other(
+                "passive FILE.pcap [records|headers|flows]",
+            ));
+        }
+    };
+    let (mut table, mut counts) = (Table::new(Limits::default()), Counts::default());
+    let (mut bytes, mut segments, mut most) = (0, 0, 0);
+    let account = read_capture(&mut File::open(path)?, |record| {
+        bytes += u64::from(record.length);
+        if step == "records" {
+            return ControlFlow::Continue(());
+        }
+        let Some(packet) = dissect(record.link, record.bytes, record.length) else {
+            return ControlFlow::Continue(());
+        };
+        segments += u64::from(matches!(packet.transport, Transport::Tcp { .. }));
+        if step == "flows" {
+            let at = Wall::from_unix_nanos(record.at.unwrap_or(0));
+            table.see(at, &packet, &mut counts);
+            most = most.max(table.len());
+        }
+        ControlFlow::Continue(())
+    });
+    let memory = table.memory();
+    table.end(&mut counts);
+    writeln!(
+        io::stdout(),
+        "{} packets, {bytes} bytes, {segments} segments, {:?}; {most} flows in {memory} bytes; samples {:?}, events {}",
+        account.packets,
+        account.ending,
+        counts.samples,
+        counts.events
+    )
+}

@@ -1,0 +1,207 @@
+//! Pairs, fed with packets written by hand.
+
+use std::net::Ipv4Addr;
+
+use neph_wire::dissect::{Link, dissect};
+use proptest::prelude::*;
+
+use super::*;
+
+const CLIENT: [u8; 4] = [192, 0, 2, 1];
+const SERVER: [u8; 4] = [198, 51, 100, 2];
+
+/// A raw IPv4 packet of this protocol.
+fn ipv4(by_client: bool, protocol: u8, payload: &[u8]) -> Vec<u8> {
+    let length = u8::try_from(20 + payload.len()).expect("short");
+    let mut packet = vec![0x45, 0, 0, length, 0, 0, 0x40, 0, 64, protocol, 0, 0];
+    let (from, to) = if by_client {
+        (CLIENT, SERVER)
+    } else {
+        (SERVER, CLIENT)
+    };
+    packet.extend(from.into_iter().chain(to));
+    packet.extend(payload);
+    packet
+}
+
+fn echo(by_client: bool, sequence: u8) -> Vec<u8> {
+    let kind = if by_client { 8 } else { 0 };
+    ipv4(by_client, 1, &[kind, 0, 0, 0, 0, 77, 0, sequence])
+}
+
+/// Of a client's port 4000 to a server's port.
+fn udp(by_client: bool, server_port: u16, payload: &[u8]) -> Vec<u8> {
+    let ports = if by_client {
+        [4000, server_port]
+    } else {
+        [server_port, 4000]
+    };
+    let length = u16::try_from(8 + payload.len()).expect("short");
+    let fields = [ports[0], ports[1], length, 0];
+    let mut datagram: Vec<u8> = fields.into_iter().flat_map(u16::to_be_bytes).collect();
+    datagram.extend(payload);
+    ipv4(by_client, 17, &datagram)
+}
+
+struct Scene {
+    exchanges: Exchanges,
+}
+
+impl Scene {
+    fn new(most: usize) -> Self {
+        Self {
+            exchanges: Exchanges::new(most, Span::from_secs(300)),
+        }
+    }
+
+    fn see(&mut self, at_ms: i64, packet: &[u8]) -> bool {
+        let at = Wall::from_unix_nanos(1_700_000_000_000_000_000 + at_ms * 1_000_000);
+        let length = u32::try_from(packet.len()).expect("short");
+        let packet = dissect(Link::Ip, packet, length).expect("IP");
+        let mut over = 0;
+        let is_part = self.exchanges.see(at, &packet, |_| over += 1);
+        assert_eq!(over, 0);
+        is_part
+    }
+
+    /// The only pair.
+    fn end(mut self) -> Told {
+        let mut told = Vec::new();
+        self.exchanges.end(|pair| told.push(Told::of(pair)));
+        assert_eq!(told.len(), 1);
+        told.remove(0)
+    }
+}
+
+#[derive(Debug)]
+struct Told {
+    between: Between,
+    asked: (u64, u64),
+    trips: Option<(u64, i64, i64)>,
+    clients: Option<i64>,
+    deviation: Option<Deviation>,
+}
+
+impl Told {
+    fn of(pair: &Pair) -> Self {
+        let ms = |span: Span| span.nanos() / 1_000_000;
+        Self {
+            between: *pair.between(),
+            asked: (pair.asked(), pair.answered()),
+            trips: pair.trips().map(|of| (of.n, ms(of.least), ms(of.most))),
+            clients: pair.clients_trips().map(|of| ms(of.p50)),
+            deviation: pair.deviation(),
+        }
+    }
+}
+
+#[test]
+fn an_echo_is_matched_by_its_number_and_counts_once() {
+    let mut scene = Scene::new(9);
+    for (n, trip) in [(1, 10), (2, 20), (3, 30)] {
+        assert!(scene.see(i64::from(n) * 1000, &echo(true, n)));
+        assert!(scene.see(i64::from(n) * 1000 + trip, &echo(false, n)));
+    }
+    // Answered twice, asked twice, not answered.
+    scene.see(3_040, &echo(false, 3));
+    scene.see(4_000, &echo(true, 4));
+    scene.see(4_001, &echo(true, 4));
+    scene.see(4_005, &echo(false, 4));
+    scene.see(5_000, &echo(true, 5));
+    let told = scene.end();
+    assert_eq!(told.between.question, Question::Ping);
+    assert_eq!(told.between.server.ip(), Ipv4Addr::from(SERVER));
+    assert_eq!(told.asked, (5, 4));
+    assert_eq!(told.trips, Some((3, 10, 30)));
+    let deviation = told.deviation.expect("three");
+    assert_eq!(deviation.mean, Span::from_millis(20));
+    // The root of 200 / 3.
+    assert_eq!(deviation.deviation.nanos(), 8_164_965);
+}
+
+#[test]
+fn a_dns_reply_is_matched_by_its_number_and_the_askers_port() {
+    let mut scene = Scene::new(9);
+    assert!(scene.see(0, &udp(true, 53, &[0xab, 0xcd, 1, 0])));
+    scene.see(5, &udp(false, 53, &[0xab, 0xce, 0x81, 0]));
+    scene.see(7, &udp(false, 53, &[0xab, 0xcd, 0x81, 0]));
+    let told = scene.end();
+    assert_eq!(told.between.server, (Ipv4Addr::from(SERVER), 53).into());
+    assert_eq!(told.between.client.port(), 0);
+    assert_eq!((told.asked, told.trips), ((1, 1), Some((1, 7, 7))));
+}
+
+#[test]
+fn what_only_answers_begins_no_pair_and_other_ports_are_none() {
+    let mut scene = Scene::new(9);
+    assert!(scene.see(0, &echo(false, 1)));
+    assert!(!scene.see(1, &udp(true, 5353, &[0, 1, 0, 0])));
+    scene.exchanges.end(|pair| panic!("{pair:?}"));
+}
+
+/// A client 10 ms and a server 30 ms from the point of capture; each sends three datagrams with the
+/// bit as it is to be, one after another.
+fn spinning(turns: u8) -> Scene {
+    let mut scene = Scene::new(9);
+    scene.see(0, &udp(true, 443, &[0xc0]));
+    scene.see(30, &udp(false, 443, &[0xc0]));
+    for turn in 0..turns {
+        let bit = (turn & 1) << 5 | 0x40;
+        let at = 100 + 40 * i64::from(turn);
+        for late in 0..3 {
+            scene.see(at + late, &udp(true, 443, &[bit]));
+        }
+        for late in 0..3 {
+            scene.see(at + 30 + late, &udp(false, 443, &[bit]));
+        }
+    }
+    scene
+}
+
+#[test]
+fn the_spin_bit_tells_both_halves() {
+    let told = spinning(20).end();
+    assert_eq!(told.between.client.port(), 4000);
+    // The first turn is from nothing to something, and tells nothing.
+    assert_eq!(told.trips, Some((19, 30, 30)));
+    assert_eq!(told.clients, Some(10));
+}
+
+#[test]
+fn too_few_turns_are_not_believed() {
+    assert_eq!(spinning(3).end().trips, None);
+}
+
+proptest! {
+    #[test]
+    fn random_bits_are_no_spin(bits in prop::collection::vec(any::<(bool, bool)>(), 200..400)) {
+        let mut scene = Scene::new(9);
+        for (at, (by_client, bit)) in (0..).zip(bits) {
+            let first = if bit { 0x60 } else { 0x40 };
+            scene.see(at, &udp(by_client, 443, &[first]));
+        }
+        let told = scene.end();
+        prop_assert_eq!((told.trips, told.clients), (None, None));
+    }
+
+    #[test]
+    fn no_more_pairs_than_allowed_and_the_silent_one_ends_first(
+        ports in prop::collection::vec(1_u16..9, 1..60),
+    ) {
+        let mut exchanges = Exchanges::new(3, Span::from_secs(300));
+        let mut known: Vec<u16> = Vec::new();
+        for (at, port) in (0..).zip(ports) {
+            let mut datagram = udp(true, 443, &[0x40]);
+            datagram[20..22].copy_from_slice(&port.to_be_bytes());
+            let packet = dissect(Link::Ip, &datagram, 29).expect("IP");
+            let mut ended = Vec::new();
+            exchanges.see(Wall::from_unix_nanos(at), &packet, |pair| {
+                ended.push(pair.between().client.port());
+            });
+            known.retain(|other| *other != port);
+            known.push(port);
+            let over = known.len().saturating_sub(3);
+            prop_assert_eq!(ended, known.drain(..over).collect::<Vec<_>>());
+        }
+    }
+}

@@ -1,0 +1,124 @@
+//! What tells a flow from others: addresses and ports both ways, and what it travelled in.
+//!
+//! The same addresses in two VLANs or two tenants' tunnels are two flows, and a packet that a capture
+//! shows bare and in its tunnel is one of each.
+
+use std::hash::{Hash, Hasher};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+
+use neph_wire::dissect::{Dissected, Tunnel};
+
+/// A flow in both directions: its ends in an order that does not depend on who sends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Key {
+    /// Addresses, upper half first, those of IPv4 mapped into IPv6; the lower end first.
+    addresses: [[u64; 2]; 2],
+    ports: [u16; 2],
+    is_v4: bool,
+    protocol: u8,
+    vlan: Option<u16>,
+    tunnel: Option<Tunnel>,
+}
+
+/// Which of a key's two ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum End {
+    Lower,
+    Upper,
+}
+
+impl End {
+    pub(super) const fn other(self) -> Self {
+        match self {
+            Self::Lower => Self::Upper,
+            Self::Upper => Self::Lower,
+        }
+    }
+}
+
+impl Key {
+    /// Of a packet between these ports, and which end sent it.
+    pub(super) fn of(seen: &Dissected<'_>, source_port: u16, destination_port: u16) -> (Self, End) {
+        let from = (number(seen.ip.source), source_port);
+        let to = (number(seen.ip.destination), destination_port);
+        let (sender, lower, upper) = if from <= to {
+            (End::Lower, from, to)
+        } else {
+            (End::Upper, to, from)
+        };
+        let key = Self {
+            addresses: [lower.0, upper.0],
+            ports: [lower.1, upper.1],
+            is_v4: seen.ip.source.is_ipv4(),
+            protocol: seen.ip.protocol,
+            vlan: seen.vlan,
+            tunnel: seen.tunnel,
+        };
+        (key, sender)
+    }
+
+    pub(super) fn end(&self, end: End) -> SocketAddr {
+        let place = end as usize;
+        SocketAddr::new(self.address(place), self.ports[place])
+    }
+
+    /// The end that answers, where the one that opened was not seen to: ports of services are low.
+    pub(super) fn likely_server(&self) -> Option<End> {
+        match self.ports[0].cmp(&self.ports[1]) {
+            std::cmp::Ordering::Less => Some(End::Lower),
+            std::cmp::Ordering::Greater => Some(End::Upper),
+            std::cmp::Ordering::Equal => None,
+        }
+    }
+
+    pub(super) const fn vlan(&self) -> Option<u16> {
+        self.vlan
+    }
+
+    pub(super) const fn tunnel(&self) -> Option<Tunnel> {
+        self.tunnel
+    }
+
+    fn address(&self, place: usize) -> IpAddr {
+        let [upper, lower] = self.addresses[place];
+        if self.is_v4 {
+            let [.., a, b, c, d] = lower.to_be_bytes();
+            return Ipv4Addr::new(a, b, c, d).into();
+        }
+        Ipv6Addr::from_bits(u128::from(upper) << 64 | u128::from(lower)).into()
+    }
+}
+
+/// In as few words as there are: each costs a multiplication, and there is a key for each packet.
+impl Hash for Key {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        let [lower, upper] = self.addresses;
+        if self.is_v4 {
+            state.write_u64(lower[1] << 32 | upper[1] & 0xffff_ffff);
+        } else {
+            [lower, upper]
+                .as_flattened()
+                .iter()
+                .for_each(|half| state.write_u64(*half));
+        }
+        let ports = u64::from(self.ports[0]) << 16 | u64::from(self.ports[1]);
+        let vlan = self.vlan.map_or(0, |vlan| 1 << 16 | u64::from(vlan));
+        state.write_u64(vlan << 32 | ports);
+        if self.tunnel.is_some() {
+            self.tunnel.hash(state);
+        }
+    }
+}
+
+/// Upper and lower half.
+fn number(address: IpAddr) -> [u64; 2] {
+    match address {
+        IpAddr::V4(address) => [0, u64::from(address.to_bits()) | 0xffff_0000_0000],
+        IpAddr::V6(address) => {
+            let [upper, lower] = *address.octets().as_chunks::<8>().0 else {
+                return [0, 0];
+            };
+            [u64::from_be_bytes(upper), u64::from_be_bytes(lower)]
+        }
+    }
+}

@@ -1,0 +1,218 @@
+//! Flows: a connection each, with what was counted of it.
+//!
+//! Owns which packet belongs to which flow, which end is the client, and when a flow is over. Reads no
+//! clock: time is that of the packets.
+
+mod key;
+mod recency;
+mod table;
+mod tally;
+
+#[cfg(test)]
+mod tests;
+
+use std::net::SocketAddr;
+
+use neph_model::Wall;
+use neph_wire::dissect::Tunnel;
+
+use crate::sample::{Half, Sample};
+use crate::tcp::{Connection, Event, Room, Segment, Side, Sink};
+use key::{End, Key};
+pub(crate) use recency::Recency;
+pub use table::{Limits, Listener, Others, Table};
+pub use tally::{Quantiles, Sent, Trips};
+
+/// Who speaks with whom, and in what.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Name {
+    key: Key,
+    client: End,
+    is_client_known: bool,
+}
+
+impl Name {
+    /// By the first segment that was seen.
+    fn of(key: Key, sender: End, first: &Segment) -> Self {
+        let (client, is_client_known) = if first.opens() {
+            (sender, true)
+        } else if first.accepts() {
+            (sender.other(), true)
+        } else {
+            (key.likely_server().map_or(sender, End::other), false)
+        };
+        Self {
+            key,
+            client,
+            is_client_known,
+        }
+    }
+
+    /// Who opened the connection, or probably did.
+    pub fn client(&self) -> SocketAddr {
+        self.key.end(self.client)
+    }
+
+    /// Who answered.
+    pub fn server(&self) -> SocketAddr {
+        self.key.end(self.client.other())
+    }
+
+    /// Whether SYN or SYN-ACK came first; else the end with the lower port is taken for the server.
+    pub const fn is_client_known(&self) -> bool {
+        self.is_client_known
+    }
+
+    /// The outermost VLAN that the flow travels in.
+    pub const fn vlan(&self) -> Option<u16> {
+        self.key.vlan()
+    }
+
+    /// The innermost tunnel that the flow travels in.
+    pub const fn tunnel(&self) -> Option<Tunnel> {
+        self.key.tunnel()
+    }
+
+    fn side(&self, sender: End) -> Side {
+        if sender == self.client {
+            Side::Client
+        } else {
+            Side::Server
+        }
+    }
+}
+
+/// A TCP connection and what was counted of it.
+#[derive(Debug)]
+pub struct Flow {
+    name: Name,
+    began: Wall,
+    last: Wall,
+    connection: Connection,
+    sent: [Sent; 2],
+    trips: [Trips; 2],
+}
+
+impl Flow {
+    /// One whose first segment was captured at `at`.
+    fn begin(at: Wall, name: Name) -> Self {
+        Self {
+            name,
+            began: at,
+            last: at,
+            connection: Connection::default(),
+            sent: Default::default(),
+            trips: Default::default(),
+        }
+    }
+
+    /// Whether `segment` is no longer of this flow, although its addresses and ports are the same.
+    fn is_followed_by(&self, sender: End, segment: &Segment) -> bool {
+        self.connection
+            .is_followed_by(self.name.side(sender), segment)
+    }
+
+    fn see(&mut self, passed: &Passed, room: Room, listener: &mut impl Listener) {
+        let side = self.name.side(passed.sender);
+        let payload = passed.segment.length();
+        self.last = self.last.max(passed.at);
+        self.sent[side as usize].packet(passed.bytes, u64::from(payload));
+        let mut counting = Counting {
+            name: &self.name,
+            sent: &mut self.sent,
+            trips: &mut self.trips,
+            listener,
+        };
+        self.connection
+            .see(passed.at, (side, &passed.segment), room, &mut counting);
+        if payload > 0 {
+            let in_flight = self.connection.in_flight(side);
+            let sent = &mut self.sent[side as usize];
+            sent.most_in_flight = sent.most_in_flight.max(in_flight);
+        }
+    }
+
+    /// Reads something of each part that the next segment will need: see `Table::fetch`.
+    fn fetch(&self) -> u64 {
+        let sent = self.sent.iter().fold(0, |sum, sent| sum ^ sent.packets);
+        u64::from(self.connection.fetch() ^ u32::from(self.name.is_client_known)) ^ sent
+    }
+
+    /// The same of what those parts point to.
+    fn fetch_far(&self, sender: End) -> u64 {
+        let side = self.name.side(sender);
+        let trips = self.trips[side.half() as usize].fetch_far();
+        u64::from(self.connection.fetch_far(side)) ^ trips
+    }
+
+    /// Who speaks with whom.
+    pub const fn name(&self) -> &Name {
+        &self.name
+    }
+
+    /// When its first packet was captured.
+    pub const fn began(&self) -> Wall {
+        self.began
+    }
+
+    /// When its last packet was captured.
+    pub const fn last(&self) -> Wall {
+        self.last
+    }
+
+    /// What `side` sent.
+    pub const fn sent(&self, side: Side) -> &Sent {
+        &self.sent[side as usize]
+    }
+
+    /// Round trips between the point of capture and the end behind `half`.
+    pub const fn trips(&self, half: Half) -> &Trips {
+        &self.trips[half as usize]
+    }
+
+    /// Bytes of memory that it takes.
+    fn memory(&self) -> usize {
+        let trips: usize = self.trips.iter().map(Trips::heap).sum();
+        size_of::<Self>() + self.connection.heap() + trips
+    }
+}
+
+/// A segment of a flow.
+#[derive(Debug)]
+struct Passed {
+    at: Wall,
+    sender: End,
+    /// Of its IP packet on the wire.
+    bytes: u64,
+    segment: Segment,
+}
+
+/// Counts what a connection shows, and hands it on.
+struct Counting<'a, L> {
+    name: &'a Name,
+    sent: &'a mut [Sent; 2],
+    trips: &'a mut [Trips; 2],
+    listener: &'a mut L,
+}
+
+impl<L: Listener> Sink for Counting<'_, L> {
+    fn sample(&mut self, sample: Sample) {
+        self.trips[sample.half as usize].add(&sample);
+        self.listener.sample(self.name, &sample);
+    }
+
+    fn samples(&mut self, acknowledgement: Option<Sample>, echo: Option<Sample>) {
+        let Some(any) = acknowledgement.as_ref().or(echo.as_ref()) else {
+            return;
+        };
+        self.trips[any.half as usize].add_both(acknowledgement.as_ref(), echo.as_ref());
+        for sample in [acknowledgement, echo].iter().flatten() {
+            self.listener.sample(self.name, sample);
+        }
+    }
+
+    fn event(&mut self, at: Wall, side: Side, event: Event) {
+        self.sent[side as usize].event(event);
+        self.listener.event(self.name, at, side, event);
+    }
+}

@@ -1,0 +1,330 @@
+//! The table of flows: finds each packet's flow, and ends flows that are over or too many.
+//!
+//! Owns the bounds: how many flows at once, how long a silent one is kept, how much may wait for its
+//! answer. What is over is handed out and forgotten.
+
+use std::hash::BuildHasher;
+
+use foldhash::fast::RandomState;
+use hashbrown::HashTable;
+use neph_model::{Span, Wall};
+use neph_wire::dissect::{Dissected, Transport};
+
+use super::key::Key;
+use super::recency::Recency;
+use super::{Flow, Name, Passed};
+use crate::sample::Sample;
+use crate::tcp::{Event, Room, Segment, Side};
+
+/// Packets whose flows are fetched together.
+const TOGETHER: usize = 32;
+/// No place in the table.
+const NOWHERE: u32 = u32::MAX;
+
+/// A segment, and where its flow is or was.
+#[derive(Debug)]
+struct Arrived {
+    hash: u64,
+    key: Key,
+    place: u32,
+    passed: Passed,
+}
+
+/// What a table may take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// Flows at once: one more ends the one that was silent the longest.
+    pub flows: usize,
+    /// A flow that is silent for longer is over.
+    pub idle: Span,
+    /// Bytes of segments and time stamps that await their answers, of all flows; beyond, each flow
+    /// keeps its latest few.
+    pub waiting: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            flows: 65_536,
+            idle: Span::from_secs(300),
+            waiting: 16 << 20,
+        }
+    }
+}
+
+/// Is told what packets show, as they show it.
+pub trait Listener {
+    /// A round trip.
+    fn sample(&mut self, _of: &Name, _sample: &Sample) {}
+    /// Something else than the next segment, sent by `side`.
+    fn event(&mut self, _of: &Name, _at: Wall, _side: Side, _event: Event) {}
+    /// A flow is over, or given up for others.
+    fn ended(&mut self, _flow: &Flow) {}
+}
+
+/// Packets that are of no flow here.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Others {
+    /// Of UDP.
+    pub udp: u64,
+    /// Of ICMP.
+    pub icmp: u64,
+    /// Parts of packets without a header of their own.
+    pub fragments: u64,
+    /// Of other protocols, or cut off within their header.
+    pub unread: u64,
+}
+
+/// Flows by their addresses and ports.
+#[derive(Debug)]
+pub struct Table {
+    limits: Limits,
+    hasher: RandomState,
+    /// Places by the hash of their flow's key, the middle of which stands beside the place.
+    places: HashTable<(u32, u32)>,
+    flows: Vec<Option<Box<Flow>>>,
+    free: Vec<u32>,
+    recency: Recency,
+    /// Seen and not yet told.
+    arrived: Vec<Arrived>,
+    /// The latest time of any packet: it does not go back where theirs do.
+    now: i64,
+    /// Bytes of what awaits its answer.
+    waiting: usize,
+    others: Others,
+    /// Flows that were ended for others.
+    crowded_out: u64,
+}
+
+impl Table {
+    /// An empty one.
+    pub fn new(limits: Limits) -> Self {
+        Self {
+            limits,
+            hasher: RandomState::default(),
+            places: HashTable::new(),
+            flows: Vec::new(),
+            free: Vec::new(),
+            recency: Recency::default(),
+            arrived: Vec::new(),
+            now: i64::MIN,
+            waiting: 0,
+            others: Others::default(),
+            crowded_out: 0,
+        }
+    }
+
+    /// A packet was captured at `at`. What it shows may be told with a later one, or by
+    /// [`Table::flush`]: flows lie far apart in memory, and those of several packets are fetched
+    /// together.
+    pub fn see(&mut self, at: Wall, packet: &Dissected<'_>, listener: &mut impl Listener) {
+        let Transport::Tcp {
+            header,
+            payload_len,
+        } = &packet.transport
+        else {
+            self.others.count(&packet.transport);
+            return;
+        };
+        let (key, sender) = Key::of(packet, header.source, header.destination);
+        self.arrived.push(Arrived {
+            hash: self.hasher.hash_one(key),
+            key,
+            place: NOWHERE,
+            passed: Passed {
+                at,
+                sender,
+                bytes: packet.ip.total_len as u64,
+                segment: Segment::of(header, *payload_len),
+            },
+        });
+        if self.arrived.len() >= TOGETHER {
+            self.flush(listener);
+        }
+    }
+
+    /// Tells all that was seen.
+    pub fn flush(&mut self, listener: &mut impl Listener) {
+        let mut arrived = std::mem::take(&mut self.arrived);
+        self.fetch(&mut arrived);
+        for one in &arrived {
+            self.take_in(one, listener);
+        }
+        arrived.clear();
+        self.arrived = arrived;
+    }
+
+    /// Reads from each flow what will be needed of it. The processor fetches independent memory at
+    /// the same time, where packet by packet it would wait for each.
+    fn fetch(&self, arrived: &mut [Arrived]) {
+        for one in &mut *arrived {
+            one.place = self.guess(one.hash);
+        }
+        let flows = || {
+            let flow = |one: &Arrived| Some((self.flow(one.place)?, one.passed.sender));
+            arrived.iter().filter_map(flow)
+        };
+        let near = flows().fold(0, |sum, (flow, _)| sum ^ flow.fetch());
+        let far = flows().fold(0, |sum, (flow, sender)| sum ^ flow.fetch_far(sender));
+        let places = arrived.iter().map(|one| one.place);
+        let recent = places.fold(0, |sum, place| sum ^ self.recency.fetch(place));
+        std::hint::black_box((near, far, recent));
+    }
+
+    fn take_in(&mut self, one: &Arrived, listener: &mut impl Listener) {
+        self.now = self.now.max(one.passed.at.unix_nanos());
+        self.end_silent(listener);
+        let place = self.place(one, listener);
+        self.recency.touch(place, self.now);
+        let room = if self.waiting < self.limits.waiting {
+            Room::Ample
+        } else {
+            Room::Scarce
+        };
+        if let Some(flow) = &mut self.flows[place as usize] {
+            let before = flow.connection.heap();
+            flow.see(&one.passed, room, listener);
+            self.waiting = self.waiting + flow.connection.heap() - before;
+        }
+    }
+
+    /// No more packets come: all flows are over, the longest silent first.
+    pub fn end(&mut self, listener: &mut impl Listener) {
+        self.flush(listener);
+        while let Some((place, _)) = self.recency.oldest() {
+            self.remove(place, listener);
+        }
+    }
+
+    /// Flows at the moment.
+    pub fn len(&self) -> usize {
+        self.places.len()
+    }
+
+    /// Whether there is no flow at the moment.
+    pub fn is_empty(&self) -> bool {
+        self.places.is_empty()
+    }
+
+    /// Packets that were of no flow.
+    pub const fn others(&self) -> Others {
+        self.others
+    }
+
+    /// Flows that were ended for others, because there were too many.
+    pub const fn crowded_out(&self) -> u64 {
+        self.crowded_out
+    }
+
+    /// Bytes of memory that it takes: walks over all flows.
+    pub fn memory(&self) -> usize {
+        let flows: usize = self.flows.iter().flatten().map(|flow| flow.memory()).sum();
+        flows
+            + self.flows.capacity() * size_of::<Option<Box<Flow>>>()
+            + self.places.allocation_size()
+            + self.recency.heap()
+    }
+
+    fn flow(&self, place: u32) -> Option<&Flow> {
+        self.flows.get(place as usize)?.as_deref()
+    }
+
+    /// Where the flow of this hash probably is, without a look at the flow.
+    fn guess(&self, hash: u64) -> u32 {
+        let found = self.places.find(hash, |(tag, _)| *tag == tag_of(hash));
+        found.map_or(NOWHERE, |(_, place)| *place)
+    }
+
+    fn find(&self, hash: u64, key: &Key) -> Option<u32> {
+        let is_it =
+            |(_, place): &(u32, u32)| self.flow(*place).is_some_and(|flow| flow.name.key == *key);
+        self.places.find(hash, is_it).map(|(_, place)| *place)
+    }
+
+    /// Where the flow of a packet is; a new one where there is none.
+    fn place(&mut self, one: &Arrived, listener: &mut impl Listener) -> u32 {
+        // It was looked up before others that arrived with it had ended or begun flows.
+        let is_there = self
+            .flow(one.place)
+            .is_some_and(|flow| flow.name.key == one.key);
+        let found = if is_there {
+            Some(one.place)
+        } else {
+            self.find(one.hash, &one.key)
+        };
+        if let Some(place) = found {
+            let (sender, segment) = (one.passed.sender, &one.passed.segment);
+            let flow = self.flow(place);
+            if !flow.is_some_and(|flow| flow.is_followed_by(sender, segment)) {
+                return place;
+            }
+            self.remove(place, listener);
+        }
+        if self.places.len() >= self.limits.flows.max(1) {
+            self.crowd_out(listener);
+        }
+        let name = Name::of(one.key, one.passed.sender, &one.passed.segment);
+        self.insert(one.hash, Flow::begin(one.passed.at, name))
+    }
+
+    fn insert(&mut self, hash: u64, flow: Flow) -> u32 {
+        let place = self.free.pop().unwrap_or_else(|| {
+            self.flows.push(None);
+            u32::try_from(self.flows.len() - 1).expect("as many as `limits` allows")
+        });
+        self.flows[place as usize] = Some(Box::new(flow));
+        self.recency.insert(place, self.now);
+        let (flows, hasher) = (&self.flows, &self.hasher);
+        self.places
+            .insert_unique(hash, (tag_of(hash), place), |(_, place)| {
+                let flow = flows[*place as usize].as_ref();
+                flow.map_or(0, |flow| hasher.hash_one(flow.name.key))
+            });
+        place
+    }
+
+    fn end_silent(&mut self, listener: &mut impl Listener) {
+        let until = self.now.saturating_sub(self.limits.idle.nanos());
+        while let Some((place, _)) = self.recency.oldest().filter(|(_, last)| *last < until) {
+            self.remove(place, listener);
+        }
+    }
+
+    fn crowd_out(&mut self, listener: &mut impl Listener) {
+        if let Some((place, _)) = self.recency.oldest() {
+            self.crowded_out += 1;
+            self.remove(place, listener);
+        }
+    }
+
+    fn remove(&mut self, place: u32, listener: &mut impl Listener) {
+        self.recency.remove(place);
+        let Some(flow) = self.flows[place as usize].take() else {
+            return;
+        };
+        let hash = self.hasher.hash_one(flow.name.key);
+        if let Ok(entry) = self.places.find_entry(hash, |(_, known)| *known == place) {
+            entry.remove();
+        }
+        self.waiting -= flow.connection.heap();
+        self.free.push(place);
+        listener.ended(&flow);
+    }
+}
+
+/// Bits of a hash that the table itself does not compare.
+fn tag_of(hash: u64) -> u32 {
+    u32::try_from(hash >> 16 & 0xffff_ffff).unwrap_or(0)
+}
+
+impl Others {
+    fn count(&mut self, transport: &Transport<'_>) {
+        let count = match transport {
+            Transport::Udp { .. } => &mut self.udp,
+            Transport::Icmp(_) => &mut self.icmp,
+            Transport::Fragment => &mut self.fragments,
+            Transport::Tcp { .. } | Transport::Other => &mut self.unread,
+        };
+        *count += 1;
+    }
+}

@@ -1,0 +1,172 @@
+//! What is counted of a flow: packets and bytes of each side, round trips of each half.
+
+use neph_model::Span;
+use neph_stats::{Selection, Sketches};
+
+use crate::sample::{Answer, Method, Sample};
+use crate::tcp::Event;
+
+/// What one side sent.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Sent {
+    /// Packets.
+    pub packets: u64,
+    /// Bytes of its IP packets on the wire.
+    pub bytes: u64,
+    /// Bytes of payload on the wire, those sent again included.
+    pub payload: u64,
+    /// Bytes on their way to the other side at most, as seen from the point of capture.
+    pub most_in_flight: u32,
+    events: [u32; Event::ALL.len()],
+}
+
+impl Sent {
+    pub(super) fn packet(&mut self, bytes: u64, payload: u64) {
+        self.packets += 1;
+        self.bytes += bytes;
+        self.payload += payload;
+    }
+
+    pub(super) fn event(&mut self, event: Event) {
+        let count = &mut self.events[event as usize];
+        *count = count.saturating_add(1);
+    }
+
+    /// How often `event` happened to what it sent.
+    pub const fn count(&self, event: Event) -> u32 {
+        self.events[event as usize]
+    }
+
+    /// Segments that were sent again, for whatever reason.
+    pub const fn sent_again(&self) -> u32 {
+        let needed = self
+            .count(Event::Retransmission)
+            .saturating_add(self.count(Event::FastRetransmission));
+        needed.saturating_add(self.count(Event::SpuriousRetransmission))
+    }
+}
+
+/// Round trips of one half of a flow's path, by method and by what answered.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Trips(Sketches);
+
+impl Trips {
+    /// Counts a round trip that one method found.
+    pub(super) fn add(&mut self, sample: &Sample) {
+        self.count(Found::by(sample.method), sample);
+    }
+
+    /// Counts what one segment shows: once, where both methods found the same.
+    pub(super) fn add_both(&mut self, acknowledgement: Option<&Sample>, echo: Option<&Sample>) {
+        if let (Some(one), Some(other)) = (acknowledgement, echo)
+            && (one.round_trip, one.answer) == (other.round_trip, other.answer)
+        {
+            return self.count(Found::Both, one);
+        }
+        for sample in [acknowledgement, echo].into_iter().flatten() {
+            self.add(sample);
+        }
+    }
+
+    fn count(&mut self, found: Found, sample: &Sample) {
+        let nanos = u64::try_from(sample.round_trip.nanos()).unwrap_or(0);
+        self.0.add(kind(found, sample.answer), nanos);
+    }
+
+    /// Counts all that `other` counted.
+    pub fn merge(&mut self, other: &Self) {
+        self.0.merge(&other.0);
+    }
+
+    /// Those of one method and one kind of answer.
+    pub fn of(&self, method: Method, answer: Answer) -> Option<Quantiles> {
+        self.quantiles(method, &[answer])
+    }
+
+    /// Those that speak of the path alone.
+    pub fn path(&self, method: Method) -> Option<Quantiles> {
+        self.quantiles(method, &[Answer::Handshake, Answer::Bare])
+    }
+
+    fn quantiles(&self, method: Method, answers: &[Answer]) -> Option<Quantiles> {
+        let found: &[Found] = match method {
+            Method::Echo => &[Found::Both, Found::Echo],
+            Method::Acknowledgement => &[Found::Both, Found::Acknowledgement],
+            Method::Response => &[Found::Response],
+        };
+        let kinds = found
+            .iter()
+            .flat_map(|found| answers.iter().map(|answer| kind(*found, *answer)));
+        let kinds: Vec<u8> = kinds.collect();
+        self.0.of(&kinds).as_ref().map(Quantiles::of)
+    }
+
+    /// Reads something of its memory: see `Table::fetch`.
+    pub(super) fn fetch_far(&self) -> u64 {
+        self.0.fetch()
+    }
+
+    /// Bytes of memory beside itself.
+    pub(super) fn heap(&self) -> usize {
+        self.0.heap()
+    }
+}
+
+/// Which methods found a round trip.
+#[derive(Debug, Clone, Copy)]
+enum Found {
+    Both,
+    Echo,
+    Acknowledgement,
+    Response,
+}
+
+impl Found {
+    const fn by(method: Method) -> Self {
+        match method {
+            Method::Echo => Self::Echo,
+            Method::Acknowledgement => Self::Acknowledgement,
+            Method::Response => Self::Response,
+        }
+    }
+}
+
+/// The number that such round trips are counted under.
+const fn kind(found: Found, answer: Answer) -> u8 {
+    found as u8 * 4 + answer as u8
+}
+
+/// A sample of round trips in few numbers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Quantiles {
+    /// How many round trips.
+    pub n: u64,
+    /// The shortest.
+    pub least: Span,
+    /// By nearest rank, as the other quantiles.
+    pub p50: Span,
+    /// Of 59 or more: of fewer it would be guessed.
+    pub p95: Option<Span>,
+    /// Of 299 or more.
+    pub p99: Option<Span>,
+    /// The longest.
+    pub most: Span,
+}
+
+impl Quantiles {
+    /// The numbers of round trips that quantiles need are those of all of Nephoscope: an interval of
+    /// 95 % has ends.
+    pub(crate) fn of(trips: &Selection) -> Self {
+        let span = |nanos: u64| Span::from_nanos(i64::try_from(nanos).unwrap_or(i64::MAX));
+        let quantile = |permille| span(trips.quantile(permille));
+        let of_at_least = |n, permille| (trips.n() >= n).then(|| quantile(permille));
+        Self {
+            n: trips.n(),
+            least: span(trips.least()),
+            p50: quantile(500),
+            p95: of_at_least(59, 950),
+            p99: of_at_least(299, 990),
+            most: span(trips.most()),
+        }
+    }
+}

@@ -1,0 +1,245 @@
+//! Tables of flows, fed with packets written by hand.
+
+use std::net::{IpAddr, Ipv4Addr};
+
+use neph_model::Span;
+use neph_wire::dissect::{Dissected, Transport};
+use neph_wire::ip::{IpPacket, MoreFragments, TCP, TcpHeader};
+use proptest::prelude::*;
+
+use super::*;
+use crate::sample::{Answer, Method};
+
+const CLIENT: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
+const SERVER: Ipv4Addr = Ipv4Addr::new(198, 51, 100, 2);
+
+/// What a listener was told.
+#[derive(Default)]
+struct Heard {
+    ended: Vec<(SocketAddr, SocketAddr, u64, u64)>,
+    samples: u64,
+    path: Option<Quantiles>,
+    think: Option<Quantiles>,
+}
+
+impl Listener for Heard {
+    fn sample(&mut self, _: &Name, _: &Sample) {
+        self.samples += 1;
+    }
+    fn ended(&mut self, flow: &Flow) {
+        let packets = [Side::Client, Side::Server].map(|side| flow.sent(side).packets);
+        let name = flow.name();
+        self.ended
+            .push((name.client(), name.server(), packets[0], packets[1]));
+        self.path = flow.trips(Half::Server).path(Method::Acknowledgement);
+        let trips = flow.trips(Half::Server);
+        self.think = trips.of(Method::Acknowledgement, Answer::WithData);
+    }
+}
+
+/// A segment without options: flags, sequence number, acknowledgement, payload.
+#[derive(Clone, Copy)]
+struct Plain {
+    side: Side,
+    port: u16,
+    flags: u8,
+    numbers: (u32, u32),
+    payload: u32,
+}
+
+struct Scene {
+    table: Table,
+    heard: Heard,
+}
+
+impl Scene {
+    fn new(limits: Limits) -> Self {
+        Self {
+            table: Table::new(limits),
+            heard: Heard::default(),
+        }
+    }
+
+    fn see(&mut self, at_ms: i64, plain: Plain) {
+        let client = (IpAddr::from(CLIENT), plain.port);
+        let server = (IpAddr::from(SERVER), 443);
+        let (from, to) = match plain.side {
+            Side::Client => (client, server),
+            Side::Server => (server, client),
+        };
+        let header = TcpHeader {
+            source: from.1,
+            destination: to.1,
+            seq: plain.numbers.0,
+            ack: plain.numbers.1,
+            flags: plain.flags,
+            window: 500,
+            header_len: 20,
+            options: &[],
+            payload: &[],
+        };
+        let packet = Dissected {
+            vlan: None,
+            tunnel: None,
+            ip: IpPacket {
+                source: from.0,
+                destination: to.0,
+                protocol: TCP,
+                ttl: 64,
+                traffic_class: 0,
+                total_len: 40 + plain.payload as usize,
+                header_len: 20,
+                identification: None,
+                fragment_offset: 0,
+                more_fragments: MoreFragments::No,
+                payload: &[],
+            },
+            transport: Transport::Tcp {
+                header,
+                payload_len: plain.payload,
+            },
+        };
+        let at = Wall::from_unix_nanos(1_700_000_000_000_000_000 + at_ms * 1_000_000);
+        self.table.see(at, &packet, &mut self.heard);
+        self.table.flush(&mut self.heard);
+    }
+
+    fn end(mut self) -> Heard {
+        self.table.end(&mut self.heard);
+        assert!(self.table.is_empty());
+        self.heard
+    }
+}
+
+const SYN: u8 = TcpHeader::SYN;
+const ACK: u8 = TcpHeader::ACK;
+
+fn segment(side: Side, port: u16, flags: u8, seq: u32, ack: u32) -> Plain {
+    Plain {
+        side,
+        port,
+        flags,
+        numbers: (seq, ack),
+        payload: 0,
+    }
+}
+
+fn data(side: Side, port: u16, seq: u32, ack: u32, payload: u32) -> Plain {
+    Plain {
+        payload,
+        ..segment(side, port, ACK, seq, ack)
+    }
+}
+
+use Side::{Client, Server};
+
+#[test]
+fn the_path_and_the_servers_thinking_are_counted_apart() {
+    let mut scene = Scene::new(Limits::default());
+    scene.see(0, segment(Client, 40_000, SYN, 99, 0));
+    scene.see(30, segment(Server, 40_000, SYN | ACK, 499, 100));
+    scene.see(40, segment(Client, 40_000, ACK, 100, 500));
+    scene.see(50, data(Client, 40_000, 100, 500, 10));
+    // 30 ms of path and 60 of thinking.
+    scene.see(140, data(Server, 40_000, 500, 110, 10));
+    let heard = scene.end();
+    assert_eq!(heard.ended.len(), 1);
+    let (client, server, up, down) = heard.ended[0];
+    assert_eq!(
+        (client.port(), server.port(), up, down),
+        (40_000, 443, 3, 2)
+    );
+    assert_eq!(heard.path.map(|path| path.p50), Some(Span::from_millis(30)));
+    assert_eq!(heard.think.map(|all| all.p50), Some(Span::from_millis(90)));
+}
+
+#[test]
+fn without_a_handshake_the_lower_port_is_the_servers() {
+    let mut scene = Scene::new(Limits::default());
+    scene.see(0, data(Server, 40_000, 500, 100, 10));
+    let heard = scene.end();
+    let (client, server, ..) = heard.ended[0];
+    assert_eq!((client.ip(), server.ip()), (CLIENT.into(), SERVER.into()));
+}
+
+#[test]
+fn one_flow_too_many_ends_the_one_that_was_silent_the_longest() {
+    let mut scene = Scene::new(Limits {
+        flows: 2,
+        ..Limits::default()
+    });
+    for (at, port) in [(0, 1001), (1, 1002), (2, 1001), (3, 1003)] {
+        scene.see(at, data(Client, port, 100, 500, 10));
+    }
+    assert_eq!(scene.heard.ended.len(), 1);
+    assert_eq!(scene.heard.ended[0].0.port(), 1002);
+    assert_eq!((scene.table.len(), scene.table.crowded_out()), (2, 1));
+}
+
+#[test]
+fn a_silent_flow_is_over_and_time_that_goes_backwards_ends_none() {
+    let mut scene = Scene::new(Limits {
+        idle: Span::from_secs(10),
+        ..Limits::default()
+    });
+    scene.see(0, data(Client, 1001, 100, 500, 10));
+    scene.see(9_000, data(Client, 1002, 100, 500, 10));
+    scene.see(-60_000, data(Client, 1003, 100, 500, 10));
+    assert_eq!(scene.heard.ended.len(), 0);
+    scene.see(10_500, data(Client, 1002, 110, 500, 10));
+    assert_eq!(scene.heard.ended.len(), 1);
+    assert_eq!(scene.heard.ended[0].0.port(), 1001);
+}
+
+#[test]
+fn another_connection_on_the_same_ports_is_another_flow() {
+    let mut scene = Scene::new(Limits::default());
+    scene.see(0, segment(Client, 1001, SYN, 99, 0));
+    // The SYN once more is of the same connection.
+    scene.see(1_000, segment(Client, 1001, SYN, 99, 0));
+    scene.see(2_000, segment(Client, 1001, SYN, 7_000, 0));
+    let packets: Vec<u64> = scene.end().ended.iter().map(|flow| flow.2).collect();
+    assert_eq!(packets, [2, 1]);
+}
+
+#[test]
+fn what_never_is_answered_takes_no_more_than_its_bound() {
+    let limits = Limits {
+        waiting: 64 << 10,
+        ..Limits::default()
+    };
+    let mut scene = Scene::new(limits);
+    for round in 0..400 {
+        for port in 1000..1100 {
+            let seq = 100 + round * 10;
+            scene.see(i64::from(round), data(Client, port, seq, 500, 10));
+        }
+    }
+    // The last to grow may double what it had, and each flow keeps its latest few.
+    let few = 100 * 32 * 24;
+    assert!(scene.table.memory() < 100 * 2_048 + (64 << 10) * 2 + few);
+    assert_eq!(scene.end().ended.len(), 100);
+}
+
+proptest! {
+    /// Whatever packets say and however times jump: as many packets as were seen, in flows that ended
+    /// once, and never more flows than allowed.
+    #[test]
+    fn each_packet_is_counted_once(
+        packets in prop::collection::vec(
+            (any::<bool>(), 0_u16..6, any::<u8>(), any::<u32>(), any::<u32>(), 0_u32..3000, any::<i32>()),
+            0..200,
+        ),
+        flows in 0_usize..5,
+    ) {
+        let mut scene = Scene::new(Limits { flows, ..Limits::default() });
+        let seen = packets.len() as u64;
+        for (up, port, flags, seq, ack, payload, at) in packets {
+            let side = if up { Client } else { Server };
+            scene.see(i64::from(at), Plain { payload, ..segment(side, port, flags, seq % 4096, ack % 4096) });
+            prop_assert!(scene.table.len() <= flows.max(1));
+        }
+        let counted: u64 = scene.end().ended.iter().map(|flow| flow.2 + flow.3).sum();
+        prop_assert_eq!(counted, seen);
+    }
+}

@@ -1,0 +1,218 @@
+//! A capture that comes as a stream of bytes: a file, a pipe, a decompressor.
+//!
+//! Owns the window of bytes that the reader of captures is shown, and how a stream ended. Does not own
+//! files. Memory is that of the longest record, and never promised to a file that only announces one.
+
+use std::io::{self, Read};
+use std::ops::ControlFlow;
+
+use neph_wire::capture::{CaptureError, CaptureReader, Record, Step};
+
+/// Bytes that are asked for at once: they stay in the processor's cache until they are looked at.
+const WINDOW: usize = 256 << 10;
+
+/// What came of reading a capture. What was handed out before its ending is true in any case.
+#[derive(Debug)]
+pub struct Account {
+    /// Packets that were handed out.
+    pub packets: u64,
+    /// Bytes of the capture that were understood.
+    pub bytes: u64,
+    /// Packets that the capturing program said it had lost.
+    pub dropped: Option<u64>,
+    /// Why no more came.
+    pub ending: Ending,
+}
+
+/// How a capture ended.
+#[derive(Debug)]
+pub enum Ending {
+    /// Behind a whole record.
+    Whole,
+    /// Within a record.
+    CutOff,
+    /// It is no capture, or none from here on.
+    Broken(CaptureError),
+    /// No more could be read.
+    Failed(io::Error),
+    /// Whoever took the packets wanted no more.
+    Stopped,
+}
+
+/// Hands out each packet of a capture, in its order, until `take` breaks off.
+pub fn read_capture(
+    source: &mut impl Read,
+    mut take: impl FnMut(Record<'_>) -> ControlFlow<()>,
+) -> Account {
+    let mut reader = CaptureReader::new();
+    let mut window = Window::default();
+    let mut packets = 0;
+    let ending = loop {
+        let needed = match reader.step(window.bytes()) {
+            Ok(Step::Packet(record, used)) => {
+                packets += 1;
+                let flow = take(record);
+                window.leave(used);
+                if flow.is_break() {
+                    break Ending::Stopped;
+                }
+                continue;
+            }
+            Ok(Step::Skip(used)) => {
+                window.leave(used);
+                continue;
+            }
+            Ok(Step::Need(needed)) => needed,
+            Err(error) => break Ending::Broken(error),
+        };
+        match window.fill(needed, source) {
+            Ok(Filled::Enough) => {}
+            Ok(Filled::Ended) if window.bytes().is_empty() => break Ending::Whole,
+            Ok(Filled::Ended) => break Ending::CutOff,
+            Err(error) => break Ending::Failed(error),
+        }
+    };
+    Account {
+        packets,
+        bytes: window.left,
+        dropped: reader.dropped(),
+        ending,
+    }
+}
+
+/// The bytes that were read and not yet left behind.
+#[derive(Debug, Default)]
+struct Window {
+    buffer: Vec<u8>,
+    start: usize,
+    end: usize,
+    /// Bytes left behind since the stream began.
+    left: u64,
+}
+
+/// Whether there are as many bytes as were needed.
+enum Filled {
+    Enough,
+    /// The stream has no more.
+    Ended,
+}
+
+impl Window {
+    fn bytes(&self) -> &[u8] {
+        &self.buffer[self.start..self.end]
+    }
+
+    fn leave(&mut self, used: usize) {
+        self.start += used;
+        self.left += used as u64;
+    }
+
+    /// Reads until there are `needed` bytes, which are moved to the front.
+    fn fill(&mut self, needed: usize, source: &mut impl Read) -> io::Result<Filled> {
+        self.buffer.copy_within(self.start..self.end, 0);
+        self.end -= self.start;
+        self.start = 0;
+        while self.end < needed {
+            if self.end == self.buffer.len() {
+                // At most twice what has come: a length that lies takes no memory.
+                self.buffer.resize((self.end * 2).max(WINDOW), 0);
+            }
+            match source.read(&mut self.buffer[self.end..]) {
+                Ok(0) => return Ok(Filled::Ended),
+                Ok(n) => self.end += n,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(Filled::Enough)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Cursor;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Packets of these lengths in a pcap file.
+    fn pcap(lengths: &[u32]) -> Vec<u8> {
+        let mut file = 0xa1b2_c3d4_u32.to_le_bytes().to_vec();
+        file.extend([2, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 4, 0, 101, 0, 0, 0]);
+        for (second, length) in (0_u32..).zip(lengths) {
+            for field in [second, 0, *length, *length] {
+                file.extend(field.to_le_bytes());
+            }
+            file.resize(file.len() + *length as usize, 7);
+        }
+        file
+    }
+
+    /// Gives at most so many bytes at once.
+    struct Dribble<'a>(&'a [u8], usize);
+
+    impl Read for Dribble<'_> {
+        fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+            let most = self.1.min(buffer.len());
+            self.0.read(&mut buffer[..most])
+        }
+    }
+
+    fn lengths(source: &mut impl Read) -> (Vec<u32>, Account) {
+        let mut lengths = Vec::new();
+        let account = read_capture(source, |record| {
+            lengths.push(record.length);
+            ControlFlow::Continue(())
+        });
+        (lengths, account)
+    }
+
+    #[test]
+    fn a_file_that_was_cut_gives_what_is_whole_and_says_where() {
+        let file = pcap(&[60, 100, 1500]);
+        let (found, account) = lengths(&mut Cursor::new(&file[..file.len() - 1]));
+        assert_eq!(found, [60, 100]);
+        assert!(matches!(account.ending, Ending::CutOff));
+        assert_eq!(account.bytes, 24 + 16 + 60 + 16 + 100);
+    }
+
+    #[test]
+    fn what_is_no_capture_is_refused_at_its_first_byte() {
+        let (found, account) = lengths(&mut Cursor::new(b"GIF89a, and more"));
+        assert!(found.is_empty());
+        assert!(matches!(
+            account.ending,
+            Ending::Broken(CaptureError::Magic(_))
+        ));
+        assert_eq!(account.bytes, 0);
+        let (_, empty) = lengths(&mut Cursor::new(b""));
+        assert!(matches!(empty.ending, Ending::Whole));
+    }
+
+    #[test]
+    fn a_length_that_lies_takes_no_memory() {
+        let mut file = vec![
+            0x0a, 0x0d, 0x0d, 0x0a, 0, 0, 0xff, 0, 0x4d, 0x3c, 0x2b, 0x1a,
+        ];
+        file.extend([1, 0, 0, 0]);
+        let mut window = Window::default();
+        let filled = window.fill(16_711_680, &mut &file[..]);
+        assert!(matches!(filled, Ok(Filled::Ended)));
+        assert_eq!(window.buffer.len(), WINDOW);
+    }
+
+    proptest! {
+        #[test]
+        fn the_same_packets_come_however_the_stream_dribbles(
+            packets in prop::collection::vec(0_u32..3000, 0..20),
+            at_once in 1_usize..2000,
+        ) {
+            let file = pcap(&packets);
+            let (found, account) = lengths(&mut Dribble(&file, at_once));
+            prop_assert_eq!(found, packets);
+            prop_assert!(matches!(account.ending, Ending::Whole));
+            prop_assert_eq!(account.bytes, file.len() as u64);
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! One side of a connection as a sender: how far it has come, and what it said last.
+
+use std::cmp::Ordering;
+
+use neph_model::Wall;
+
+use super::Segment;
+use super::waiting::{Awaited, Awaiting, Room, Waiting};
+use crate::sequence::Serial;
+
+/// A side of a connection.
+#[derive(Debug, Default)]
+pub(super) struct Sender {
+    /// The number it began with, if its SYN was seen.
+    pub(super) first: Option<Serial>,
+    /// The number behind the highest that it sent.
+    pub(super) next: Option<Serial>,
+    /// When that was sent.
+    pub(super) next_at: Option<Wall>,
+    /// Until where the other side has acknowledged.
+    pub(super) acked: Option<Serial>,
+    /// The largest segment that the other side takes.
+    pub(super) largest: u16,
+    pub(super) waiting: Waiting,
+    newest_stamp: Option<Serial>,
+    /// The shortest round trip to the other side so far, in nanoseconds.
+    pub(super) floor: Option<i64>,
+    /// What it acknowledged last, the window it told with that, and how often it said the same again.
+    pub(super) said: Option<Serial>,
+    pub(super) window: Option<u16>,
+    pub(super) repeated: u32,
+    pub(super) repeated_at: Option<Wall>,
+    pub(super) turn: Turn,
+}
+
+/// Whether a side has asked something that the other has not answered with data yet.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) enum Turn {
+    #[default]
+    Silent,
+    /// All that it sent since the other side did passed here once and in order.
+    Asked,
+    /// When the whole of it was there cannot be told.
+    Unclear,
+}
+
+impl Sender {
+    /// Bytes that are not acknowledged, up to `end`.
+    pub(super) fn in_flight(&self, end: Serial) -> u32 {
+        let from = self.acked.or(self.first).unwrap_or(end);
+        u32::try_from(end.since(from)).unwrap_or(0)
+    }
+
+    /// Reads something of each line of memory that it lies in, without asking what it means: the
+    /// processor would wait for the answer.
+    pub(super) fn fetch(&self) -> u32 {
+        self.repeated ^ u32::from(self.largest) ^ self.waiting.fetch()
+    }
+
+    /// Whether `segment` begins at or behind all that was sent before.
+    pub(super) fn is_new(&self, segment: &Segment) -> bool {
+        self.next.is_none_or(|next| !next.is_after(segment.seq))
+    }
+
+    /// How `segment`'s time stamp compares with the newest that went before it; `None` without stamps.
+    pub(super) fn stamp_order(&self, segment: &Segment) -> Option<Ordering> {
+        let (value, _) = segment.stamps?;
+        Some(value.since(self.newest_stamp?).cmp(&0))
+    }
+
+    /// Whether some of `segment` passed here before, or may have: what was forgotten is not known.
+    pub(super) fn passed_before(&self, segment: &Segment) -> bool {
+        self.acked.is_some_and(|acked| acked.is_after(segment.seq))
+            || self.waiting.may_hold(segment)
+    }
+
+    /// Remembers a segment, once it has been looked at.
+    pub(super) fn sent(&mut self, at: Wall, segment: &Segment, room: Room) {
+        let is_newest = self.is_newest_stamp(segment);
+        if segment.takes() > 0 && !segment.is_reset() {
+            let is_first = self.is_new(segment) || !self.passed_before(segment);
+            if !is_first {
+                self.waiting.sent_again(segment);
+            }
+            let one = Awaiting::of(at, segment, self.in_flight(segment.end()));
+            // A time stamp that a bare acknowledgement used first is left out: its echo may answer
+            // what followed up to a tick later.
+            let awaited = Awaited {
+                acknowledgement: is_first,
+                echo: is_newest,
+            };
+            self.waiting.push(one, awaited, room);
+        }
+        if is_newest {
+            self.newest_stamp = segment.stamps.map(|(value, _)| value);
+        }
+        if segment.is_syn() {
+            self.first = Some(segment.seq);
+        }
+        if self.next.is_none_or(|next| segment.end().is_after(next)) {
+            self.next = Some(segment.end());
+            self.next_at = Some(at);
+        }
+    }
+
+    /// Whether nothing was sent with this time stamp or a later one before.
+    fn is_newest_stamp(&self, segment: &Segment) -> bool {
+        segment.stamps.is_some_and(|(value, _)| {
+            self.newest_stamp
+                .is_none_or(|newest| value.is_after(newest))
+        })
+    }
+}

@@ -1,0 +1,146 @@
+//! One TCP connection as a capture shows it: samples of round trips and what went wrong.
+//!
+//! Owns which segment answers which, and what was sent again and why. Does not own the table of
+//! connections. Reads no clock: each segment comes with the time at which it passed.
+
+mod answer;
+mod half;
+mod order;
+mod segment;
+mod waiting;
+
+#[cfg(test)]
+mod tests;
+
+use neph_model::Wall;
+
+use crate::sample::{Half, Sample};
+use half::Sender;
+pub use order::Event;
+pub use segment::Segment;
+pub use waiting::Room;
+
+/// Bytes that a segment may have overtaken its own SYN by.
+const OVERTAKEN_SYN: i32 = 100_000;
+
+/// Who sent a segment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Side {
+    /// Who opened the connection.
+    Client,
+    /// Who answered.
+    Server,
+}
+
+impl Side {
+    /// The other one.
+    #[must_use]
+    pub const fn other(self) -> Self {
+        match self {
+            Self::Client => Self::Server,
+            Self::Server => Self::Client,
+        }
+    }
+
+    /// The part of the path behind which this side is.
+    pub const fn half(self) -> Half {
+        match self {
+            Self::Client => Half::Client,
+            Self::Server => Half::Server,
+        }
+    }
+}
+
+/// Takes what a connection shows.
+pub trait Sink {
+    /// A round trip.
+    fn sample(&mut self, sample: Sample);
+    /// Round trips that one segment shows, by its acknowledgement and by its echo.
+    fn samples(&mut self, acknowledgement: Option<Sample>, echo: Option<Sample>) {
+        for sample in [acknowledgement, echo].into_iter().flatten() {
+            self.sample(sample);
+        }
+    }
+    /// Something else than the next segment, sent by `side`.
+    fn event(&mut self, at: Wall, side: Side, event: Event);
+}
+
+/// A connection.
+#[derive(Debug, Default)]
+pub struct Connection {
+    client: Sender,
+    server: Sender,
+}
+
+impl Connection {
+    /// A segment that `side` sent passed at `at`.
+    pub fn see(
+        &mut self,
+        at: Wall,
+        (side, segment): (Side, &Segment),
+        room: Room,
+        sink: &mut impl Sink,
+    ) {
+        if self.is_followed_by(side, segment) {
+            *self = Self::default();
+        }
+        let (sender, receiver) = match side {
+            Side::Client => (&mut self.client, &mut self.server),
+            Side::Server => (&mut self.server, &mut self.client),
+        };
+        if let Some(ack) = segment.ack {
+            answer::look(at, (side, segment), ack, receiver, sink);
+        }
+        let placed = order::look(at, (side, segment), (&mut *sender, &mut *receiver), sink);
+        answer::take_turns(at, (side, segment), placed, (sender, receiver), sink);
+        // The byte of a probe is not taken, and sent with others once the window is open.
+        if placed != Some(Event::WindowProbe) {
+            sender.sent(at, segment, room);
+        }
+    }
+
+    /// Whether `segment` is a SYN with another number than the connection began with: it opens a new
+    /// one on the same ports.
+    pub(crate) fn is_followed_by(&self, side: Side, segment: &Segment) -> bool {
+        let sender = match side {
+            Side::Client => &self.client,
+            Side::Server => &self.server,
+        };
+        let is_other = || match sender.first {
+            Some(first) => first != segment.seq,
+            // Begun before the capture: a SYN that comes late has the number before its data's.
+            None => sender
+                .next
+                .is_some_and(|next| !(0..=OVERTAKEN_SYN).contains(&next.since(segment.seq))),
+        };
+        segment.opens() && is_other()
+    }
+
+    /// Reads something of each side: see the table of flows.
+    pub(crate) fn fetch(&self) -> u32 {
+        self.client.fetch() ^ self.server.fetch()
+    }
+
+    /// Reads something of what a segment that `side` sends will need of what the fields point to.
+    pub(crate) fn fetch_far(&self, side: Side) -> u32 {
+        let (sender, receiver) = match side {
+            Side::Client => (&self.client, &self.server),
+            Side::Server => (&self.server, &self.client),
+        };
+        sender.waiting.fetch_far() ^ receiver.waiting.fetch_far()
+    }
+
+    /// Bytes of memory beside itself.
+    pub(crate) fn heap(&self) -> usize {
+        self.client.waiting.heap() + self.server.waiting.heap()
+    }
+
+    /// Bytes that `side` has on their way to the other side.
+    pub(crate) fn in_flight(&self, side: Side) -> u32 {
+        let sender = match side {
+            Side::Client => &self.client,
+            Side::Server => &self.server,
+        };
+        sender.next.map_or(0, |next| sender.in_flight(next))
+    }
+}

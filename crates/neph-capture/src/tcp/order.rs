@@ -1,0 +1,190 @@
+//! What a segment is when it is not simply the next: sent again, out of order, said twice.
+//!
+//! Follows the order of tests of Wireshark's analysis, so that the two can be compared; where a time
+//! stamp or a SACK block tells more surely than a time does, it decides (docs/passive.md).
+
+use std::cmp::Ordering;
+
+use neph_model::Wall;
+
+use super::half::{Sender, Turn};
+use super::{Segment, Side, Sink};
+
+/// What is sent again so soon after the third like acknowledgement was asked for by it.
+const FAST: i64 = 20_000_000;
+/// Without time stamps and handshake: what comes so soon after what should follow it overtook it.
+const OVERTAKING: i64 = 3_000_000;
+
+/// No stack's retransmission timer is shorter (FreeBSD 30 ms, Linux 200 ms).
+const TIMER: i64 = 25_000_000;
+
+/// Something else than the next segment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Event {
+    /// Sent again, because its acknowledgement did not come in time.
+    Retransmission,
+    /// Sent again, because the receiver asked for it three times (RFC 5681, 3.2).
+    FastRetransmission,
+    /// Sent again although its acknowledgement had passed.
+    SpuriousRetransmission,
+    /// Sent before what passed before it.
+    OutOfOrder,
+    /// What should have come before did not pass here.
+    Gap,
+    /// The same acknowledgement again: something behind a gap arrived there.
+    RepeatedAcknowledgement,
+    /// What was acknowledged never passed here.
+    AcknowledgedUnseen,
+    /// The sender takes no more bytes for now.
+    ZeroWindow,
+    /// One byte, or none, to hear whether the window is open again.
+    WindowProbe,
+    /// The byte before the next, or none, to hear whether the other side is still there.
+    KeepAlive,
+    /// The connection was refused or broken off.
+    Reset,
+}
+
+impl Event {
+    /// In the order of their declaration.
+    pub const ALL: [Self; 11] = [
+        Self::Retransmission,
+        Self::FastRetransmission,
+        Self::SpuriousRetransmission,
+        Self::OutOfOrder,
+        Self::Gap,
+        Self::RepeatedAcknowledgement,
+        Self::AcknowledgedUnseen,
+        Self::ZeroWindow,
+        Self::WindowProbe,
+        Self::KeepAlive,
+        Self::Reset,
+    ];
+}
+
+/// Tells what `segment`, sent by `side`, is, and counts what it repeats. Returns what it is by its
+/// numbers.
+pub(super) fn look(
+    at: Wall,
+    (side, segment): (Side, &Segment),
+    (sender, receiver): (&mut Sender, &mut Sender),
+    sink: &mut impl Sink,
+) -> Option<Event> {
+    let mut tell = |event| sink.event(at, side, event);
+    if segment.is_reset() {
+        tell(Event::Reset);
+    }
+    if segment.is_ordinary() && segment.window == 0 {
+        tell(Event::ZeroWindow);
+    }
+    let ahead = segment
+        .ack
+        .zip(receiver.next)
+        .is_some_and(|(ack, next)| ack.is_after(next));
+    if ahead {
+        tell(Event::AcknowledgedUnseen);
+        receiver.next = segment.ack;
+        receiver.turn = Turn::Unclear;
+    }
+    let placed = placed(at, segment, sender, receiver);
+    if let Some(event) = placed {
+        tell(event);
+    }
+    if repeats(segment, sender, receiver) {
+        sender.repeated += 1;
+        sender.repeated_at = Some(at);
+        tell(Event::RepeatedAcknowledgement);
+    } else if segment.ack != sender.said {
+        sender.repeated = 0;
+    }
+    sender.said = segment.ack.or(sender.said);
+    sender.window = Some(segment.window);
+    placed
+}
+
+/// By its numbers.
+fn placed(at: Wall, segment: &Segment, sender: &Sender, receiver: &Sender) -> Option<Event> {
+    let next = sender.next?;
+    let behind = segment.seq.since(next);
+    if behind > 0 {
+        return (!segment.is_reset()).then_some(Event::Gap);
+    }
+    if segment.is_ordinary() && segment.length <= 1 {
+        if behind == 0 && segment.length == 1 && receiver.window == Some(0) {
+            return Some(Event::WindowProbe);
+        }
+        if behind == -1 {
+            return Some(Event::KeepAlive);
+        }
+    }
+    if behind == 0 || segment.takes() == 0 {
+        return None;
+    }
+    Some(sent_before(at, segment, sender, receiver))
+}
+
+/// It holds what was sent before, or should have been.
+fn sent_before(at: Wall, segment: &Segment, sender: &Sender, receiver: &Sender) -> Event {
+    if sender
+        .acked
+        .is_some_and(|acked| !segment.end().is_after(acked))
+    {
+        return Event::SpuriousRetransmission;
+    }
+    let nanos = |since: Wall| at.unix_nanos().saturating_sub(since.unix_nanos());
+    let asked_for = receiver.repeated >= 2 && sender.acked == Some(segment.seq);
+    let is_fast = asked_for && receiver.repeated_at.is_some_and(|last| nanos(last) < FAST);
+    let again = if is_fast {
+        Event::FastRetransmission
+    } else {
+        Event::Retransmission
+    };
+    if sender.passed_before(segment) {
+        return again;
+    }
+    // A segment that was sent again carries the time of that; one that was overtaken an older one,
+    // or the same where the clock has not ticked in between.
+    match sender.stamp_order(segment) {
+        Some(Ordering::Less) => return Event::OutOfOrder,
+        Some(Ordering::Greater) => return again,
+        Some(Ordering::Equal) | None => {}
+    }
+    let since_next = sender.next_at.map_or(i64::MAX, nanos);
+    let is_soon = since_next < soon(segment, sender, receiver);
+    if !asked_for && is_soon && sender.next != Some(segment.end()) {
+        return Event::OutOfOrder;
+    }
+    again
+}
+
+/// Sooner than this nobody sends again: within less than a round trip from end to end no loss is
+/// learnt of (a quarter of it is left for round trips shorter than any before), and without a word
+/// from the receiver not before a timer ends.
+fn soon(segment: &Segment, sender: &Sender, receiver: &Sender) -> i64 {
+    let whole = sender.floor.zip(receiver.floor);
+    let told = whole.map_or(OVERTAKING, |(there, back)| {
+        there.saturating_add(back) / 4 * 3
+    });
+    let is_untold = receiver.repeated == 0 && sender.acked != Some(segment.seq);
+    if is_untold { told.max(TIMER) } else { told }
+}
+
+/// An acknowledgement that says the same as the last and as the highest, and nothing else (RFC 5681,
+/// 2).
+fn repeats(segment: &Segment, sender: &Sender, receiver: &Sender) -> bool {
+    segment.is_ordinary()
+        && segment.length == 0
+        && segment.window != 0
+        && sender.window == Some(segment.window)
+        && sender.next == Some(segment.seq)
+        && segment.ack.is_some()
+        && segment.ack == sender.said
+        && segment.ack == receiver.acked
+        && is_awaited(receiver)
+}
+
+/// Something is on its way that the acknowledgement could have been for.
+fn is_awaited(receiver: &Sender) -> bool {
+    let ends = receiver.next.zip(receiver.acked);
+    ends.is_some_and(|(next, acked)| next.is_after(acked))
+}

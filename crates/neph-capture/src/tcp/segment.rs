@@ -1,0 +1,89 @@
+//! What a segment's header says, as far as round trips need it.
+
+use neph_wire::ip::TcpHeader;
+use neph_wire::ip::tcp_options;
+
+use crate::sequence::Serial;
+
+/// A segment's header.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Segment {
+    pub(super) seq: Serial,
+    /// The next byte that its sender expects; `None` without the ACK flag.
+    pub(super) ack: Option<Serial>,
+    /// Bytes of payload on the wire.
+    pub(super) length: u32,
+    pub(super) flags: u8,
+    pub(super) window: u16,
+    /// Value and echo of the time stamp option.
+    pub(super) stamps: Option<(Serial, Serial)>,
+    /// Shift of the windows that follow; on SYNs.
+    pub(super) scale: Option<u8>,
+    /// The largest segment that its sender takes; on SYNs.
+    pub(super) largest: Option<u16>,
+    /// The first block of the SACK option.
+    pub(super) sack: Option<(Serial, Serial)>,
+}
+
+impl Segment {
+    /// Of a header whose segment carried `payload_len` bytes on the wire.
+    pub fn of(header: &TcpHeader<'_>, payload_len: u32) -> Self {
+        let options = tcp_options(header.options);
+        let both = |(a, b)| (Serial(a), Serial(b));
+        Self {
+            seq: Serial(header.seq),
+            ack: (header.flags & TcpHeader::ACK != 0).then_some(Serial(header.ack)),
+            length: payload_len,
+            flags: header.flags,
+            window: header.window,
+            stamps: options.timestamps.map(both),
+            scale: options.window_scale,
+            largest: options.largest_segment,
+            sack: options.sack.map(both),
+        }
+    }
+
+    pub(super) const fn is_syn(&self) -> bool {
+        self.flags & TcpHeader::SYN != 0
+    }
+
+    /// A SYN that answers none.
+    pub(crate) const fn opens(&self) -> bool {
+        self.is_syn() && self.ack.is_none()
+    }
+
+    /// A SYN that answers one.
+    pub(crate) const fn accepts(&self) -> bool {
+        self.is_syn() && self.ack.is_some()
+    }
+
+    /// Bytes of payload on the wire.
+    pub(crate) const fn length(&self) -> u32 {
+        self.length
+    }
+
+    pub(super) const fn is_fin(&self) -> bool {
+        self.flags & TcpHeader::FIN != 0
+    }
+
+    pub(super) const fn is_reset(&self) -> bool {
+        self.flags & TcpHeader::RST != 0
+    }
+
+    /// Neither opens nor ends anything.
+    pub(super) const fn is_ordinary(&self) -> bool {
+        self.flags & (TcpHeader::SYN | TcpHeader::FIN | TcpHeader::RST) == 0
+    }
+
+    /// Numbers that it takes: its bytes, and one each for SYN and FIN.
+    pub(super) fn takes(&self) -> u32 {
+        self.length
+            .saturating_add(u32::from(self.is_syn()))
+            .saturating_add(u32::from(self.is_fin()))
+    }
+
+    /// The number behind its last.
+    pub(super) fn end(&self) -> Serial {
+        self.seq.plus(self.takes())
+    }
+}

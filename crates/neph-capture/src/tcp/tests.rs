@@ -1,0 +1,316 @@
+//! Connections written by hand, a segment a line.
+
+use neph_model::{Span, Wall};
+use neph_wire::ip::TcpHeader;
+use proptest::prelude::*;
+
+use super::*;
+use crate::sample::{Answer, Half, Method};
+use crate::sequence::Serial;
+
+const SYN: u8 = TcpHeader::SYN;
+const ACK: u8 = TcpHeader::ACK;
+
+#[derive(Default)]
+struct Told {
+    samples: Vec<Sample>,
+    events: Vec<(Side, Event)>,
+}
+
+impl Sink for Told {
+    fn sample(&mut self, sample: Sample) {
+        self.samples.push(sample);
+    }
+    fn event(&mut self, _: Wall, side: Side, event: Event) {
+        self.events.push((side, event));
+    }
+}
+
+impl Told {
+    /// Half, milliseconds, answer of what this method found.
+    fn by(&self, method: Method) -> Vec<(Half, i64, Answer)> {
+        let samples = self.samples.iter().filter(|one| one.method == method);
+        samples
+            .map(|one| (one.half, one.round_trip.nanos() / 1_000_000, one.answer))
+            .collect()
+    }
+}
+
+/// A connection that is told millisecond by millisecond.
+#[derive(Default)]
+struct Scene {
+    connection: Connection,
+    told: Told,
+}
+
+impl Scene {
+    fn see(&mut self, at_ms: i64, side: Side, segment: Segment) {
+        let at = Wall::from_unix_nanos(1_700_000_000_000_000_000 + at_ms * 1_000_000);
+        self.connection
+            .see(at, (side, &segment), Room::Ample, &mut self.told);
+    }
+}
+
+/// Sequence number, length, acknowledgement.
+fn data(seq: u32, length: u32, ack: u32) -> Segment {
+    Segment {
+        seq: Serial(seq),
+        ack: Some(Serial(ack)),
+        length,
+        flags: ACK,
+        window: 500,
+        stamps: None,
+        scale: None,
+        largest: None,
+        sack: None,
+    }
+}
+
+fn stamped(segment: Segment, value: u32, echo: u32) -> Segment {
+    let stamps = Some((Serial(value), Serial(echo)));
+    Segment { stamps, ..segment }
+}
+
+fn syn(seq: u32, ack: Option<u32>) -> Segment {
+    Segment {
+        ack: ack.map(Serial),
+        flags: SYN | if ack.is_some() { ACK } else { 0 },
+        largest: Some(1460),
+        ..data(seq, 0, 0)
+    }
+}
+
+use Answer::{Bare, Delayed, Handshake, WithData};
+use Event::{FastRetransmission, RepeatedAcknowledgement, SpuriousRetransmission};
+use Method::{Acknowledgement, Echo, Response};
+use Side::{Client, Server};
+
+/// Captured in the middle: 30 ms to the server and back, 10 ms to the client and back.
+fn opened() -> Scene {
+    let mut scene = Scene::default();
+    scene.see(0, Client, stamped(syn(99, None), 1000, 0));
+    scene.see(30, Server, stamped(syn(499, Some(100)), 5000, 1000));
+    scene.see(40, Client, stamped(data(100, 0, 500), 1040, 5000));
+    scene
+}
+
+#[test]
+fn a_handshake_tells_both_halves_of_the_path_by_both_methods() {
+    let scene = opened();
+    let expected = [(Half::Server, 30, Handshake), (Half::Client, 10, Handshake)];
+    assert_eq!(scene.told.by(Acknowledgement), expected);
+    assert_eq!(scene.told.by(Echo), expected);
+    assert_eq!(scene.told.events, []);
+}
+
+#[test]
+fn an_answer_with_data_is_told_apart_from_a_bare_acknowledgement() {
+    let mut scene = opened();
+    scene.told.samples.clear();
+    scene.see(100, Client, stamped(data(100, 10, 500), 1100, 5000));
+    // The server thinks for 20 ms.
+    scene.see(150, Server, stamped(data(500, 20, 110), 5120, 1100));
+    scene.see(160, Client, stamped(data(110, 0, 520), 1160, 5120));
+    let expected = [(Half::Server, 50, WithData), (Half::Client, 10, Bare)];
+    assert_eq!(scene.told.by(Acknowledgement), expected);
+    assert_eq!(scene.told.by(Echo), expected);
+    assert!(!WithData.speaks_of_path() && Bare.speaks_of_path());
+}
+
+#[test]
+fn a_response_holds_the_thinking_that_an_acknowledgement_went_ahead_of() {
+    let mut scene = opened();
+    scene.told.samples.clear();
+    // Two segments are the request. The server's host acknowledges, and 60 ms later it answers.
+    scene.see(100, Client, data(100, 10, 500));
+    scene.see(105, Client, data(110, 10, 500));
+    scene.see(135, Server, data(500, 0, 120));
+    scene.see(195, Server, data(500, 20, 120));
+    scene.see(196, Server, data(520, 20, 120));
+    scene.see(206, Client, data(120, 0, 540));
+    let expected = [(Half::Server, 30, Bare), (Half::Client, 10, Bare)];
+    assert_eq!(scene.told.by(Acknowledgement), expected);
+    assert_eq!(scene.told.by(Response), [(Half::Server, 90, WithData)]);
+}
+
+#[test]
+fn a_request_that_was_sent_again_in_part_has_no_response() {
+    let mut scene = opened();
+    scene.told.samples.clear();
+    scene.see(100, Client, data(100, 10, 500));
+    scene.see(400, Client, data(100, 10, 500));
+    scene.see(401, Client, data(110, 10, 500));
+    scene.see(431, Server, data(500, 20, 120));
+    assert_eq!(scene.told.by(Response), []);
+    // The client takes 69 ms for its next request. What comes before all was acknowledged answers something else.
+    scene.see(500, Client, data(120, 10, 520));
+    scene.see(510, Client, data(130, 10, 520));
+    scene.see(531, Server, data(520, 20, 130));
+    scene.see(541, Server, data(540, 20, 140));
+    assert_eq!(scene.told.by(Response), [(Half::Client, 69, WithData)]);
+    scene.told.samples.clear();
+    scene.see(600, Client, data(140, 10, 560));
+    scene.see(640, Server, data(560, 20, 150));
+    let expected = [(Half::Client, 59, WithData), (Half::Server, 40, WithData)];
+    assert_eq!(scene.told.by(Response), expected);
+}
+
+#[test]
+fn an_acknowledgement_that_was_held_back_is_delayed_unless_two_segments_forced_it() {
+    let mut scene = opened();
+    scene.told.samples.clear();
+    scene.see(100, Client, data(100, 10, 500));
+    scene.see(170, Server, data(500, 0, 110));
+    scene.see(200, Client, data(110, 1460, 500));
+    scene.see(201, Client, data(1570, 1460, 500));
+    // A queue of 70 ms, and nobody held anything back.
+    scene.see(301, Server, data(500, 0, 3030));
+    let expected = [(Half::Server, 70, Delayed), (Half::Server, 100, Bare)];
+    assert_eq!(scene.told.by(Acknowledgement), expected);
+}
+
+#[test]
+fn the_earliest_echo_counts_and_only_of_what_was_acknowledged() {
+    let mut scene = opened();
+    scene.told.samples.clear();
+    scene.see(100, Client, stamped(data(100, 10, 500), 1100, 5000));
+    scene.see(101, Client, stamped(data(110, 10, 500), 1100, 5000));
+    scene.see(130, Server, stamped(data(500, 0, 110), 5130, 1100));
+    scene.see(131, Server, stamped(data(500, 0, 120), 5130, 1100));
+    assert_eq!(scene.told.by(Echo), [(Half::Server, 30, Bare)]);
+    let both = [(Half::Server, 30, Bare), (Half::Server, 30, Bare)];
+    assert_eq!(scene.told.by(Acknowledgement), both);
+}
+
+#[test]
+fn a_time_stamp_that_a_bare_acknowledgement_used_first_gives_no_sample() {
+    let mut scene = opened();
+    scene.told.samples.clear();
+    scene.see(100, Client, stamped(data(100, 0, 500), 1100, 5000));
+    scene.see(101, Client, stamped(data(100, 10, 500), 1100, 5000));
+    scene.see(131, Server, stamped(data(500, 0, 110), 5131, 1100));
+    assert_eq!(scene.told.by(Echo), []);
+}
+
+#[test]
+fn what_was_sent_again_has_a_sample_by_its_time_stamp_alone() {
+    let mut scene = opened();
+    scene.told.samples.clear();
+    scene.see(100, Client, stamped(data(100, 10, 500), 1100, 5000));
+    scene.see(400, Client, stamped(data(100, 10, 500), 1400, 5000));
+    scene.see(430, Server, stamped(data(500, 0, 110), 5430, 1400));
+    assert_eq!(scene.told.by(Acknowledgement), []);
+    assert_eq!(scene.told.by(Echo), [(Half::Server, 30, Bare)]);
+    assert_eq!(scene.told.events, [(Client, Event::Retransmission)]);
+}
+
+#[test]
+fn a_segment_that_was_overtaken_is_out_of_order_by_its_older_stamp() {
+    let mut scene = opened();
+    scene.see(100, Client, stamped(data(110, 10, 500), 1101, 5000));
+    scene.see(105, Client, stamped(data(100, 10, 500), 1100, 5000));
+    let expected = [(Client, Event::Gap), (Client, Event::OutOfOrder)];
+    assert_eq!(scene.told.events, expected);
+}
+
+#[test]
+fn three_like_acknowledgements_ask_for_what_is_sent_again() {
+    let mut scene = opened();
+    for n in 0..4 {
+        scene.see(100 + i64::from(n), Client, data(100 + 10 * n, 10, 500));
+    }
+    // The first was lost behind the point of capture.
+    for at in [131, 132, 133] {
+        scene.see(at, Server, data(500, 0, 100));
+    }
+    scene.see(140, Client, data(100, 10, 500));
+    scene.see(170, Server, data(500, 0, 140));
+    // One more, although its acknowledgement has passed.
+    scene.see(171, Client, data(110, 10, 500));
+    // The first repeats what the SYN-ACK said.
+    let expected = [
+        (Server, RepeatedAcknowledgement),
+        (Server, RepeatedAcknowledgement),
+        (Server, RepeatedAcknowledgement),
+        (Client, FastRetransmission),
+        (Client, SpuriousRetransmission),
+    ];
+    assert_eq!(scene.told.events, expected);
+}
+
+#[test]
+fn a_closed_window_is_told_and_what_asks_whether_it_is_open() {
+    let mut scene = opened();
+    scene.see(100, Client, data(100, 10, 500));
+    let closed = Segment {
+        window: 0,
+        ..data(500, 0, 110)
+    };
+    scene.see(130, Server, closed);
+    scene.see(330, Client, data(110, 1, 500));
+    scene.see(900, Client, data(109, 0, 500));
+    let expected = [
+        (Server, Event::ZeroWindow),
+        (Client, Event::WindowProbe),
+        (Client, Event::KeepAlive),
+    ];
+    assert_eq!(scene.told.events, expected);
+}
+
+#[test]
+fn the_same_ports_again_are_another_connection() {
+    let mut scene = opened();
+    scene.told.samples.clear();
+    scene.see(9_000, Client, syn(7_000_000, None));
+    scene.see(9_030, Server, syn(9_000_000, Some(7_000_001)));
+    assert_eq!(scene.told.events, []);
+    let expected = [(Half::Server, 30, Handshake)];
+    assert_eq!(scene.told.by(Acknowledgement), expected);
+}
+
+proptest! {
+    /// Numbers and stamps may wrap around anywhere.
+    #[test]
+    fn each_request_has_one_sample_wherever_the_numbers_begin(
+        first in any::<u32>(),
+        clock in any::<u32>(),
+        requests in 1_u32..40,
+    ) {
+        let mut scene = Scene::default();
+        scene.see(0, Client, stamped(syn(first.wrapping_sub(1), None), clock, 0));
+        let begin = syn(499, Some(first));
+        scene.see(30, Server, stamped(begin, 5000, clock));
+        for n in 0..requests {
+            let at = 100 + 50 * i64::from(n);
+            let value = clock.wrapping_add(100 + 50 * n);
+            let seq = first.wrapping_add(1000 * n);
+            scene.see(at, Client, stamped(data(seq, 1000, 500), value, 5000));
+            let back = data(500, 0, seq.wrapping_add(1000));
+            scene.see(at + 30, Server, stamped(back, 5000 + 50 * n, value));
+        }
+        for method in [Acknowledgement, Echo] {
+            let mut found = scene.told.by(method);
+            found.retain(|one| one.0 == Half::Server);
+            prop_assert_eq!(found.len(), requests as usize + 1);
+            prop_assert!(found.iter().all(|one| one.1 == 30));
+        }
+        prop_assert_eq!(scene.told.events, []);
+    }
+
+    #[test]
+    fn arbitrary_segments_do_not_panic_and_no_sample_is_negative(
+        segments in proptest::collection::vec(
+            (any::<bool>(), any::<u32>(), any::<u32>(), 0_u32..100_000, any::<u8>(), 0_u32..6, 0_u32..6),
+            0..60,
+        ),
+    ) {
+        let mut scene = Scene::default();
+        for (at, (up, seq, ack, length, flags, value, echo)) in (0..).zip(segments) {
+            let side = if up { Client } else { Server };
+            let plain = data(seq % 5000, length, ack % 5000);
+            let segment = Segment { flags, ack: (flags & ACK != 0).then_some(Serial(ack % 5000)), ..plain };
+            scene.see(at, side, stamped(segment, value, echo));
+        }
+        prop_assert!(scene.told.samples.iter().all(|one| one.round_trip >= Span::ZERO));
+    }
+}

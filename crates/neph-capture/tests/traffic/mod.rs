@@ -1,0 +1,268 @@
+//! TCP connections over bad paths, as a point between their ends captures them: a seeded simulation
+//! that shares no code with what reads captures.
+//!
+//! Each connection has a path with delay, jitter, loss and reordering on either side of the point of
+//! capture, two ends with retransmission timers, fast retransmission, SACK, delayed acknowledgements,
+//! time stamps and windows, and a dialogue of requests and answers.
+
+mod end;
+mod frame;
+mod random;
+
+use std::cmp::{Ordering, Reverse};
+use std::collections::BinaryHeap;
+use std::io::{self, Write};
+
+use end::{Act, End, Segment};
+use frame::{Addresses, frame};
+use random::Random;
+
+/// Which end of a connection: the client is 0.
+type Who = usize;
+
+/// What to make.
+#[derive(Clone, Copy)]
+pub(crate) struct Wish {
+    pub(crate) flows: u32,
+    /// Requests of each flow, at most.
+    pub(crate) requests: u64,
+    /// Nanoseconds from one flow's beginning to the next one's, on average.
+    pub(crate) spacing: u64,
+    pub(crate) seed: u64,
+    /// Without loss, reordering, stalls and cut packets.
+    pub(crate) clean: bool,
+}
+
+/// What a packet really is, in positions of its sender that never wrap.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Truth {
+    pub(crate) flow: u32,
+    pub(crate) from: usize,
+    /// Its first position, and that behind its last.
+    pub(crate) range: (u64, u64),
+    pub(crate) ack: Option<u64>,
+    /// It holds what its sender had sent before.
+    pub(crate) is_again: bool,
+}
+
+/// A captured packet.
+pub(crate) struct Captured {
+    /// Nanoseconds since 1970.
+    pub(crate) at: u64,
+    pub(crate) bytes: Vec<u8>,
+    /// Bytes on the wire.
+    pub(crate) length: usize,
+    pub(crate) truth: Truth,
+}
+
+impl PartialEq for Captured {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+
+impl Eq for Captured {}
+
+impl PartialOrd for Captured {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+/// By time; what was captured at the same time has an order too.
+impl Ord for Captured {
+    fn cmp(&self, other: &Self) -> Ordering {
+        (self.at, self.truth).cmp(&(other.at, other.truth))
+    }
+}
+
+/// Hands out all packets in the order of their capture.
+pub(crate) fn traffic(wish: Wish, mut take: impl FnMut(Captured)) {
+    let mut random = Random(wish.seed);
+    let mut begins = 1_700_000_000_000_000_000;
+    let mut pending: BinaryHeap<Reverse<Captured>> = BinaryHeap::new();
+    for number in 0..wish.flows {
+        begins += random.below(wish.spacing * 2 + 1);
+        while let Some(Reverse(one)) = pop_before(&mut pending, begins) {
+            take(one);
+        }
+        let flow = Connection::new(number, wish, &mut random).run(begins);
+        pending.extend(flow.into_iter().map(Reverse));
+    }
+    while let Some(Reverse(one)) = pending.pop() {
+        take(one);
+    }
+}
+
+fn pop_before(
+    pending: &mut BinaryHeap<Reverse<Captured>>,
+    until: u64,
+) -> Option<Reverse<Captured>> {
+    let is_before = pending.peek().is_some_and(|Reverse(one)| one.at < until);
+    is_before.then(|| pending.pop()).flatten()
+}
+
+/// The beginning of a pcap file of Ethernet frames with nanoseconds.
+pub(crate) fn pcap_header(out: &mut impl Write) -> io::Result<()> {
+    out.write_all(&0xa1b2_3c4d_u32.to_le_bytes())?;
+    out.write_all(&[2, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 4, 0, 1, 0, 0, 0])
+}
+
+/// A packet of a pcap file.
+pub(crate) fn pcap_packet(one: &Captured, out: &mut impl Write) -> io::Result<()> {
+    let small = |number: u64| u32::try_from(number).expect("fits");
+    let fields = [
+        small(one.at / 1_000_000_000),
+        small(one.at % 1_000_000_000),
+        small(one.bytes.len() as u64),
+        small(one.length as u64),
+    ];
+    for field in fields {
+        out.write_all(&field.to_le_bytes())?;
+    }
+    out.write_all(&one.bytes)
+}
+
+/// One side of the point of capture.
+#[derive(Clone, Copy)]
+struct Leg {
+    delay: u64,
+    jitter: u64,
+    loss: u64,
+    reorder: u64,
+}
+
+impl Leg {
+    fn draw(random: &mut Random, clean: bool) -> Self {
+        let bad = |random: &mut Random, most| if clean { 0 } else { random.below(most) };
+        let delay = [10_000, 200_000, 5_000_000, 40_000_000][random.pick(4)];
+        Self {
+            delay: delay + random.below(delay),
+            jitter: delay / 20,
+            // Out of a thousand; half of the paths lose nothing.
+            loss: bad(random, 60).saturating_sub(30),
+            reorder: bad(random, 40).saturating_sub(25),
+        }
+    }
+
+    /// When a packet that left at `now` arrives, behind `last` unless it is reordered.
+    fn cross(&self, now: u64, last: &mut u64, random: &mut Random) -> Option<u64> {
+        if random.below(1000) < self.loss {
+            return None;
+        }
+        let at = now + self.delay + random.below(self.jitter + 1);
+        if random.below(1000) < self.reorder {
+            return Some(at + random.below(3_000_000));
+        }
+        *last = at.max(*last + 1_000);
+        Some(*last)
+    }
+}
+
+enum What {
+    Begin,
+    Arrive(Who, Segment),
+    Act(Who, Act),
+}
+
+struct Connection {
+    number: u32,
+    ends: [End; 2],
+    /// From each end to the point of capture and back.
+    legs: [Leg; 2],
+    /// When the last packet arrived: towards the capture, towards the end.
+    last: [[u64; 2]; 2],
+    addresses: Addresses,
+    random: Random,
+    events: BinaryHeap<Reverse<(u64, u64, usize)>>,
+    told: Vec<Option<What>>,
+    captured: Vec<Captured>,
+}
+
+impl Connection {
+    fn new(number: u32, wish: Wish, random: &mut Random) -> Self {
+        let mut random = Random(random.next());
+        let clean = wish.clean;
+        let legs = [0, 1].map(|_| Leg::draw(&mut random, clean));
+        let dialogue = end::Dialogue::draw(&mut random, wish.requests);
+        let ends = End::both(&mut random, clean, &dialogue);
+        Self {
+            number,
+            ends,
+            legs,
+            last: [[0; 2]; 2],
+            addresses: Addresses::draw(number, &mut random, clean),
+            random,
+            events: BinaryHeap::new(),
+            told: Vec::new(),
+            captured: Vec::new(),
+        }
+    }
+
+    fn run(mut self, begins: u64) -> Vec<Captured> {
+        self.plan(begins, What::Begin);
+        let mut steps = 0;
+        while let Some(Reverse((now, _, place))) = self.events.pop() {
+            steps += 1;
+            // Two ends that lose everything give up.
+            if steps > 20_000 || now > begins + 120_000_000_000 {
+                break;
+            }
+            let what = self.told[place].take().expect("told once");
+            let who = match what {
+                What::Begin => {
+                    self.ends[0].begin();
+                    0
+                }
+                What::Arrive(who, segment) => {
+                    self.ends[who].arrive(now, &segment, &mut self.random);
+                    who
+                }
+                What::Act(who, act) => {
+                    self.ends[who].act(now, act);
+                    who
+                }
+            };
+            let (segments, acts) = self.ends[who].turn(now);
+            for segment in segments {
+                self.send(now, who, segment);
+            }
+            for (at, act) in acts {
+                self.plan(at, What::Act(who, act));
+            }
+        }
+        self.captured
+    }
+
+    fn plan(&mut self, at: u64, what: What) {
+        self.told.push(Some(what));
+        let order = self.told.len();
+        self.events.push(Reverse((at, order as u64, order - 1)));
+    }
+
+    fn send(&mut self, now: u64, from: Who, segment: Segment) {
+        let to = 1 - from;
+        let (near, far) = (self.legs[from], self.legs[to]);
+        let Some(at) = near.cross(now, &mut self.last[from][0], &mut self.random) else {
+            return;
+        };
+        let iss = [self.ends[0].iss, self.ends[1].iss];
+        let (bytes, length) = frame(&self.addresses, from, &segment, iss);
+        let truth = Truth {
+            flow: self.number,
+            from,
+            range: (segment.position, segment.end()),
+            ack: segment.ack,
+            is_again: segment.is_again,
+        };
+        self.captured.push(Captured {
+            at,
+            bytes,
+            length,
+            truth,
+        });
+        if let Some(arrives) = far.cross(at, &mut self.last[to][1], &mut self.random) {
+            self.plan(arrives, What::Arrive(to, segment));
+        }
+    }
+}

@@ -1,0 +1,365 @@
+//! What tshark says of a capture and what we say, segment by segment.
+//!
+//! `NEPH_FLOWS=100000 cargo test --release -p neph-capture --test tshark` compares so many flows.
+
+mod traffic;
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{BufRead, BufReader, BufWriter, Read, Write};
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use neph_capture::{
+    Event, Half, Limits, Listener, Method, Name, Sample, Side, Table, read_capture,
+};
+use neph_model::Wall;
+use neph_wire::dissect::dissect;
+use traffic::{Truth, Wish, pcap_header, pcap_packet, traffic};
+
+/// What is said of one segment: a round trip in nanoseconds, and marks.
+#[derive(Debug, Default, Clone, PartialEq)]
+struct Said {
+    round_trip: Option<i64>,
+    marks: Vec<&'static str>,
+}
+
+const FIELDS: [(&str, &str); 9] = [
+    ("tcp.analysis.retransmission", "retransmission"),
+    ("tcp.analysis.fast_retransmission", "fast"),
+    ("tcp.analysis.spurious_retransmission", "spurious"),
+    ("tcp.analysis.out_of_order", "out of order"),
+    ("tcp.analysis.duplicate_ack", "duplicate ack"),
+    ("tcp.analysis.zero_window", "zero window"),
+    ("tcp.analysis.lost_segment", "gap"),
+    ("tcp.analysis.keep_alive", "keep alive"),
+    ("tcp.analysis.zero_window_probe", "probe"),
+];
+
+fn mark(event: Event) -> Option<&'static str> {
+    match event {
+        Event::Retransmission => Some("retransmission"),
+        Event::FastRetransmission => Some("fast"),
+        Event::SpuriousRetransmission => Some("spurious"),
+        Event::OutOfOrder => Some("out of order"),
+        Event::RepeatedAcknowledgement => Some("duplicate ack"),
+        Event::ZeroWindow => Some("zero window"),
+        Event::Gap => Some("gap"),
+        Event::KeepAlive => Some("keep alive"),
+        Event::WindowProbe => Some("probe"),
+        Event::AcknowledgedUnseen | Event::Reset => None,
+    }
+}
+
+/// Of the segment that is looked at.
+#[derive(Default)]
+struct Ours {
+    said: Said,
+    halves: [u64; 2],
+}
+
+impl Listener for Ours {
+    fn sample(&mut self, _: &Name, sample: &Sample) {
+        self.halves[sample.half as usize] += 1;
+        if sample.method == Method::Acknowledgement {
+            self.said.round_trip = Some(sample.round_trip.nanos());
+        }
+    }
+    fn event(&mut self, _: &Name, _: Wall, _: Side, event: Event) {
+        self.said.marks.extend(mark(event));
+    }
+}
+
+fn ours(capture: &mut impl Read) -> Vec<Said> {
+    let (mut table, mut listener) = (Table::new(Limits::default()), Ours::default());
+    let mut all = Vec::new();
+    read_capture(capture, |record| {
+        let at = Wall::from_unix_nanos(record.at.expect("pcap has times"));
+        if let Some(packet) = dissect(record.link, record.bytes, record.length) {
+            table.see(at, &packet, &mut listener);
+            table.flush(&mut listener);
+        }
+        let mut said = std::mem::take(&mut listener.said);
+        said.marks.sort_unstable();
+        all.push(said);
+        ControlFlow::Continue(())
+    });
+    assert!(
+        listener.halves[Half::Client as usize] > 0 && listener.halves[Half::Server as usize] > 0
+    );
+    all
+}
+
+fn tsharks(capture: &Path) -> Option<Vec<Said>> {
+    let mut command = Command::new("tshark");
+    command.arg("-n").arg("-r").arg(capture);
+    command.args([
+        "-T",
+        "fields",
+        "-E",
+        "separator=|",
+        "-E",
+        "occurrence=f",
+        "-e",
+        "tcp.analysis.ack_rtt",
+    ]);
+    for (field, _) in FIELDS {
+        command.args(["-e", field]);
+    }
+    let mut child = command
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .ok()?;
+    let lines = BufReader::new(child.stdout.take()?).lines();
+    let all = lines.map(|line| said(&line.expect("text"))).collect();
+    assert!(child.wait().expect("ended").success(), "tshark refused");
+    Some(all)
+}
+
+fn said(line: &str) -> Said {
+    let mut fields = line.split('|');
+    let seconds = fields.next().unwrap_or_default();
+    let round_trip = (!seconds.is_empty()).then(|| nanos(seconds));
+    let marked = FIELDS
+        .iter()
+        .zip(fields)
+        .filter(|(_, field)| !field.is_empty());
+    let mut marks: Vec<_> = marked.map(|((_, mark), _)| *mark).collect();
+    // What is fast or spurious is a retransmission too, there.
+    if marks.iter().any(|mark| ["fast", "spurious"].contains(mark)) {
+        marks.retain(|mark| *mark != "retransmission");
+    }
+    marks.sort_unstable();
+    Said { round_trip, marks }
+}
+
+fn nanos(seconds: &str) -> i64 {
+    let (whole, part) = seconds.split_once('.').expect("a fraction");
+    let part = format!("{part:0<9}");
+    whole.parse::<i64>().expect("a number") * 1_000_000_000 + part.parse::<i64>().expect("a number")
+}
+
+/// Writes a capture into `path`; tells what its packets really are.
+fn write(path: &Path, wish: Wish) -> Vec<Truth> {
+    let mut file = BufWriter::new(File::create(path).expect("a file"));
+    let mut truths = Vec::new();
+    pcap_header(&mut file).expect("written");
+    traffic(wish, |one| {
+        pcap_packet(&one, &mut file).expect("written");
+        truths.push(one.truth);
+    });
+    file.flush().expect("written");
+    truths
+}
+
+#[test]
+fn every_round_trip_and_mark_is_that_of_tshark_or_is_right() {
+    let flows = std::env::var("NEPH_FLOWS").map_or(300, |flows| flows.parse().expect("a number"));
+    let first = std::env::var("NEPH_SEED").map_or(1, |seed| seed.parse().expect("a number"));
+    let folder = std::env::temp_dir().join(format!("neph-tshark-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("a folder");
+    let path = folder.join("traffic.pcap");
+    let truths = write(
+        &path,
+        Wish {
+            flows,
+            requests: 6,
+            spacing: 20_000_000,
+            seed: first,
+            clean: false,
+        },
+    );
+    let theirs = tsharks(&path);
+    let ours = ours(&mut File::open(&path).expect("written"));
+    if std::env::var_os("NEPH_KEEP").is_none() {
+        std::fs::remove_dir_all(&folder).expect("removed");
+    }
+    let Some(theirs) = theirs else {
+        println!("SKIP: tshark is not installed");
+        return;
+    };
+    assert_eq!((ours.len(), theirs.len()), (truths.len(), truths.len()));
+    let (mut seen, mut counts, mut explained) = (Seen::default(), Counts::new(), Counts::new());
+    let mut wrong = Vec::new();
+    for (place, truth) in truths.iter().enumerate() {
+        let (ours, theirs) = (&ours[place], &theirs[place]);
+        seen.see(truth, theirs);
+        let marks = theirs.marks.iter().copied();
+        for what in marks.chain(theirs.round_trip.map(|_| "round trip")) {
+            *counts.entry(what).or_default() += 1;
+        }
+        for (what, why) in differences(ours, theirs, truth, &seen) {
+            match why {
+                Some(why) => *explained.entry(why).or_default() += 1,
+                None => wrong.push((place + 1, what)),
+            }
+        }
+    }
+    println!("{} segments, {counts:?}", truths.len());
+    println!("differences that are explained: {explained:#?}");
+    let late = explained.get(LATE).copied().unwrap_or(0);
+    assert!(late * 10_000 <= truths.len() as u64, "{late} by time alone");
+    let some = &wrong[..wrong.len().min(200)];
+    assert!(wrong.is_empty(), "{} not explained: {some:?}", wrong.len());
+}
+
+type Counts = BTreeMap<&'static str, u64>;
+
+/// What of each flow and end passed so far.
+#[derive(Default)]
+struct Seen {
+    again: BTreeMap<(u32, usize), Vec<(u64, u64)>>,
+    highest: BTreeMap<(u32, usize), u64>,
+    acked: BTreeMap<(u32, usize), u64>,
+    /// Behind each end's latest window probe.
+    probed: BTreeMap<(u32, usize), u64>,
+    /// What each end acknowledged again while nothing was on its way that it could have.
+    repeated: BTreeMap<(u32, usize), u64>,
+    /// Whether each end's latest packet repeated an acknowledgement.
+    repeats: BTreeMap<(u32, usize), bool>,
+    /// `highest` of the same flow and end before the latest packet.
+    before: u64,
+}
+
+impl Seen {
+    fn see(&mut self, truth: &Truth, theirs: &Said) {
+        let sender = (truth.flow, truth.from);
+        if theirs.marks.contains(&"probe") {
+            self.probed.insert(sender, truth.range.1);
+        }
+        let repeats = theirs.marks.contains(&"duplicate ack");
+        self.repeats.insert(sender, repeats);
+        if repeats && !self.awaits(truth) {
+            self.repeated.extend(truth.ack.map(|ack| (sender, ack)));
+        }
+        if truth.is_again {
+            let ranges = self.again.entry((truth.flow, truth.from)).or_default();
+            ranges.push(truth.range);
+        }
+        let highest = self.highest.entry((truth.flow, truth.from)).or_default();
+        self.before = *highest;
+        *highest = truth.range.1.max(*highest);
+        let acked = self.acked.entry((truth.flow, truth.from)).or_default();
+        *acked = truth.ack.unwrap_or(0).max(*acked);
+    }
+
+    /// Whether an acknowledgement of all of `truth` passed before it.
+    fn is_acknowledged(&self, truth: &Truth) -> bool {
+        let acked = self.acked.get(&(truth.flow, 1 - truth.from));
+        acked.is_some_and(|acked| *acked >= truth.range.1)
+    }
+
+    /// Whether an acknowledgement of more passed before `truth`.
+    fn says_less(&self, truth: &Truth) -> bool {
+        let acked = self.acked.get(&(truth.flow, truth.from));
+        acked.copied() > truth.ack
+    }
+
+    /// Whether something passed that `truth` could have acknowledged and did not.
+    fn awaits(&self, truth: &Truth) -> bool {
+        let highest = self.highest.get(&(truth.flow, 1 - truth.from));
+        highest.copied() > truth.ack
+    }
+
+    /// Whether the last byte that `truth` acknowledges passed again before.
+    fn answers_what_came_again(&self, truth: &Truth) -> bool {
+        let ranges = self.again.get(&(truth.flow, 1 - truth.from));
+        truth.ack.is_some_and(|ack| {
+            let holds = |(from, to): &(u64, u64)| *from < ack && ack <= *to;
+            ranges.is_some_and(|ranges| ranges.iter().any(holds))
+        })
+    }
+
+    /// Whether the other end's latest window probe ends where `truth` acknowledges.
+    fn answers_a_probe(&self, truth: &Truth) -> bool {
+        let probed = self.probed.get(&(truth.flow, 1 - truth.from));
+        probed.is_some() && probed.copied() == truth.ack
+    }
+
+    /// Whether the other end's latest packet said something new, or the same with data or FIN.
+    fn is_asked_by_another(&self, truth: &Truth) -> bool {
+        self.repeats.get(&(truth.flow, 1 - truth.from)) == Some(&false)
+    }
+
+    /// Whether acknowledgements that asked for nothing name the beginning of `truth`.
+    fn was_repeated_for_nothing(&self, truth: &Truth) -> bool {
+        self.repeated.get(&(truth.flow, 1 - truth.from)) == Some(&truth.range.0)
+    }
+
+    fn opened_again(&self, truth: &Truth) -> bool {
+        let ranges = self.again.get(&(truth.flow, truth.from));
+        ranges.is_some_and(|ranges| ranges.contains(&(0, 1)))
+    }
+}
+
+/// Neph is wrong: only time could tell, and what was overtaken came late or what was sent again soon.
+const LATE: &str = "only time could tell, and misled";
+
+/// What differs, and why that is right or at least known (docs/passive.md).
+fn differences(
+    ours: &Said,
+    theirs: &Said,
+    truth: &Truth,
+    seen: &Seen,
+) -> Vec<(String, Option<&'static str>)> {
+    let mut all = Vec::new();
+    if ours.round_trip != theirs.round_trip {
+        let why = match (ours.round_trip, theirs.round_trip) {
+            (None, Some(_)) if seen.answers_what_came_again(truth) => Some("Karn"),
+            (None, Some(_)) if seen.answers_a_probe(truth) => Some("to a window probe"),
+            (Some(ours), Some(theirs)) if ours < theirs && seen.answers_what_came_again(truth) => {
+                Some("behind a window probe")
+            }
+            (Some(_), None) if truth.ack == Some(1) && seen.opened_again(truth) => {
+                Some("SYN-ACK behind a second SYN")
+            }
+            _ => None,
+        };
+        let what = format!("{:?}, theirs {:?}", ours.round_trip, theirs.round_trip);
+        all.push((what, why));
+    }
+    let alone = |these: &Said, others: &Said| -> Vec<&str> {
+        let marks = these.marks.iter().copied();
+        marks.filter(|mark| !others.marks.contains(mark)).collect()
+    };
+    if ours.marks != theirs.marks {
+        let why = match (&alone(ours, theirs)[..], &alone(theirs, ours)[..]) {
+            (["spurious"], ["retransmission" | "out of order" | "fast"])
+                if seen.is_acknowledged(truth) =>
+            {
+                Some("was acknowledged")
+            }
+            (["retransmission"], ["out of order"]) if truth.is_again => Some("was sent again"),
+            (["retransmission"], []) if seen.before == truth.range.0 + 1 => {
+                Some("takes a probe's byte along")
+            }
+            (["out of order"], ["retransmission"]) if !truth.is_again => Some("was overtaken"),
+            (["zero window"], []) if theirs.marks.contains(&"probe") => {
+                Some("probe without window")
+            }
+            (["retransmission"], ["fast"]) if seen.was_repeated_for_nothing(truth) => {
+                Some("asked for before it was on its way")
+            }
+            (["retransmission"], ["fast"]) if seen.is_asked_by_another(truth) => {
+                Some("asked for longer ago")
+            }
+            (["retransmission"], []) if truth.is_again && seen.before > truth.range.0 => {
+                Some("was sent again, and tshark is silent")
+            }
+            (["out of order"], []) if !truth.is_again && seen.before > truth.range.0 => {
+                Some("was overtaken, and tshark is silent")
+            }
+            ([], ["gap"]) if seen.before >= truth.range.0 => Some("a probe's byte was taken"),
+            (["retransmission"], ["out of order"])
+            | (["out of order"], ["retransmission" | "fast"]) => Some(LATE),
+            ([], ["duplicate ack"]) if seen.says_less(truth) => Some("was overtaken by more"),
+            ([], ["duplicate ack"]) if !seen.awaits(truth) => Some("nothing on its way"),
+            _ => None,
+        };
+        let what = format!("{:?}, theirs {:?}", ours.marks, theirs.marks);
+        all.push((what, why));
+    }
+    all
+}

@@ -1,0 +1,253 @@
+//! What messages prove of one clock against another: offset and rate, with a bound that holds.
+//!
+//! Owns the fit around one moment ([`clock_fit`]). Steps, and a course over hours, are made of it
+//! in [`course`]. Reads no clock.
+//!
+//! No delay is negative. A message to the peer shows `offset <= received - sent`; one from the peer
+//! shows `offset >= sent - received`. Over a short time two clocks keep their difference in rate to
+//! within a small *wander*, so the offset is a line that lies below all limits of the first kind and
+//! above all of the second. The lines that do are bounded by the two convex hulls of the limits
+//! (Moon, Skelly and Towsley, INFOCOM 1999, from both sides at once); all that is said here are
+//! the extremes over all of these lines, no average among them: delays may be skewed as they like.
+
+mod course;
+mod hull;
+#[cfg(test)]
+mod tests;
+
+pub use course::{ClockCourse, ClockStep, clock_course};
+
+use crate::error::StatsError;
+use crate::real::{nanos, real_nanos};
+use hull::Hull;
+
+/// What one message shows of the peer's clock minus ours.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OffsetLimit {
+    /// The peer read its clock not before this moment, in nanoseconds of our clock: when the
+    /// exchange began.
+    pub at: i64,
+    /// And at most so long after it, in nanoseconds: the round trip.
+    pub within: i64,
+    /// The offset was at most, or at least, this: nanoseconds.
+    pub offset: i64,
+}
+
+/// Limits from both directions, each ascending in time.
+#[derive(Debug, Clone, Copy)]
+pub struct OffsetLimits<'a> {
+    /// From messages to the peer.
+    pub at_most: &'a [OffsetLimit],
+    /// From messages of the peer.
+    pub at_least: &'a [OffsetLimit],
+}
+
+/// What is known of the two clocks before any message.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct ClockNature {
+    /// How far their difference in rate may differ from itself within `horizon`, as a fraction.
+    /// 5e-8 by default: oscillators of PCs stay within 0.1 ppm over hours and within 0.02 ppm over
+    /// 1000 s (Veitch, Ridoux and Korada, Transactions on
+    /// Networking 17(2), 2009).
+    pub wander: f64,
+    /// The most that their rates differ, as a fraction. 1e-3 by default: Linux slews a clock by 500
+    /// ppm at most, and a crystal worse than 500 ppm is broken.
+    pub steepest: f64,
+    /// A limit speaks of moments this near, in nanoseconds. 100 s by default.
+    pub horizon: i64,
+}
+
+impl Default for ClockNature {
+    fn default() -> Self {
+        Self {
+            wander: 5e-8,
+            steepest: 1e-3,
+            horizon: 100_000_000_000,
+        }
+    }
+}
+
+/// The peer's clock against ours at one moment.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct ClockFit {
+    /// The moment, in nanoseconds of our clock.
+    pub at: i64,
+    /// Peer's clock minus ours, in nanoseconds: the middle of what is possible.
+    pub offset: i64,
+    /// How far `offset` may be wrong either way, in nanoseconds.
+    pub bound: i64,
+    /// How much faster the peer's clock runs, as a fraction: the middle of what is possible.
+    pub rate: f64,
+    /// How far `rate` may be wrong either way.
+    pub rate_bound: f64,
+    /// How many messages spoke.
+    pub n: usize,
+}
+
+/// The offset at the moment `at`, from the limits within the horizon of it. `None` where no clock
+/// of this nature could have given these limits: one of the two was set between them.
+///
+/// # Errors
+/// [`StatsError::TooFew`] without a limit of each kind within the horizon;
+/// [`StatsError::OutOfRange`] for a nature that is none.
+pub fn clock_fit(
+    limits: OffsetLimits<'_>,
+    at: i64,
+    nature: ClockNature,
+) -> Result<Option<ClockFit>, StatsError> {
+    refuse_unnatural(nature)?;
+    let near = limits.between(
+        at.saturating_sub(nature.horizon),
+        at.saturating_add(nature.horizon),
+    );
+    near.fit(at, nature)
+}
+
+impl<'a> OffsetLimits<'a> {
+    /// Those from one moment up to and with another.
+    fn between(self, from: i64, until: i64) -> Self {
+        let part = |of: &'a [OffsetLimit]| {
+            let start = of.partition_point(|limit| limit.at < from);
+            let end = of.partition_point(|limit| limit.at <= until);
+            of.get(start..end).unwrap_or_default()
+        };
+        Self {
+            at_most: part(self.at_most),
+            at_least: part(self.at_least),
+        }
+    }
+
+    /// What all of these, however far from it, say of the moment `at`.
+    fn fit(self, at: i64, nature: ClockNature) -> Result<Option<ClockFit>, StatsError> {
+        let (Some(first), false) = (self.at_most.first(), self.at_least.is_empty()) else {
+            return Err(StatsError::TooFew {
+                what: "a clock's offset, from messages in both directions",
+                need: 2,
+                have: self.at_most.len().min(1) + self.at_least.len().min(1),
+            });
+        };
+        // Around the moment and one of the offsets: clocks may be years apart, and a float holds
+        // nanoseconds for 104 days only.
+        let origin = OffsetLimit {
+            at,
+            within: 0,
+            offset: first.offset,
+        };
+        let above = Hull::below(self.at_most.iter().map(|limit| {
+            let (x, y) = limit.seen_from(origin);
+            (x, y + limit.doubt(x, nature))
+        }));
+        let below = Hull::below(self.at_least.iter().map(|limit| {
+            let (x, y) = limit.seen_from(origin);
+            (x, limit.doubt(x, nature) - y)
+        }));
+        let Some(possible) = Possible::between(&above, &below, nature.steepest) else {
+            return Ok(None);
+        };
+        let (low, high) = (possible.low, possible.high);
+        let offset = nanos(f64::midpoint(low, high));
+        Ok(Some(ClockFit {
+            at,
+            offset: origin.offset.saturating_add(offset),
+            // Outwards, with the nanosecond that rounding may have taken.
+            bound: nanos(((high - low) / 2.0).ceil()) + 1,
+            rate: f64::midpoint(possible.slowest, possible.fastest),
+            rate_bound: (possible.fastest - possible.slowest) / 2.0,
+            n: self.at_most.len() + self.at_least.len(),
+        }))
+    }
+}
+
+impl OffsetLimit {
+    fn seen_from(self, origin: Self) -> (f64, f64) {
+        (
+            real_nanos(self.at.saturating_sub(origin.at)),
+            real_nanos(self.offset.saturating_sub(origin.offset)),
+        )
+    }
+
+    /// By how much the offset may have moved off its line, as far as `x` nanoseconds away, and
+    /// along it while the message was under way: a thousandth of the round trip, of which half is
+    /// doubtful anyway.
+    fn doubt(self, x: f64, nature: ClockNature) -> f64 {
+        nature.wander * x.abs() + nature.steepest * real_nanos(self.within)
+    }
+}
+
+fn refuse_unnatural(nature: ClockNature) -> Result<(), StatsError> {
+    let fraction = |what, value: f64| {
+        if (0.0..1.0).contains(&value) {
+            return Ok(());
+        }
+        Err(StatsError::OutOfRange {
+            what,
+            value,
+            wanted: "a fraction from 0 up to 1",
+        })
+    };
+    fraction("wander of a clock", nature.wander)?;
+    fraction("difference of two clocks' rates", nature.steepest)?;
+    if nature.horizon <= 0 {
+        return Err(StatsError::OutOfRange {
+            what: "horizon of a clock's fit",
+            value: real_nanos(nature.horizon),
+            wanted: "more than 0 nanoseconds",
+        });
+    }
+    Ok(())
+}
+
+/// The extremes over all lines between the two hulls, at x = 0.
+struct Possible {
+    low: f64,
+    high: f64,
+    slowest: f64,
+    fastest: f64,
+}
+
+impl Possible {
+    /// `above` are the limits from above, `below` those from below, turned upside down. For a rate
+    /// r, a line at x = 0 is at most `above.intercept(r)` and at least `-below.intercept(-r)`. Both
+    /// are straight between the rates of the hulls' edges, and their difference is concave: so it
+    /// is enough to look at these rates, and at the two where the difference is zero.
+    fn between(above: &Hull, below: &Hull, steepest: f64) -> Option<Self> {
+        let room = |rate: f64| above.intercept(rate) + below.intercept(-rate);
+        let mut rates: Vec<f64> = above.slopes().chain(below.slopes().map(|s| -s)).collect();
+        rates.retain(|rate| rate.abs() < steepest);
+        rates.extend([-steepest, steepest]);
+        rates.sort_by(f64::total_cmp);
+        let inside = |rate: &&f64| room(**rate) >= 0.0;
+        let (first, last) = (
+            rates.iter().position(|rate| inside(&rate))?,
+            rates.iter().rposition(|rate| inside(&rate))?,
+        );
+        let edge = |inner: usize, outer: Option<usize>| {
+            let inner = rates[inner];
+            outer
+                .and_then(|outer| rates.get(outer))
+                .map_or(inner, |&outer| crossing(&room, inner, outer))
+        };
+        let slowest = edge(first, first.checked_sub(1));
+        let fastest = edge(last, last.checked_add(1));
+        let among = || {
+            let within = rates.get(first..=last).unwrap_or_default();
+            within.iter().copied().chain([slowest, fastest])
+        };
+        Some(Self {
+            high: among()
+                .map(|r| above.intercept(r))
+                .fold(f64::NEG_INFINITY, f64::max),
+            low: among()
+                .map(|r| -below.intercept(-r))
+                .fold(f64::INFINITY, f64::min),
+            slowest,
+            fastest,
+        })
+    }
+}
+
+/// Where a straight piece between a rate with room and one without has none left.
+fn crossing(room: &impl Fn(f64) -> f64, inner: f64, outer: f64) -> f64 {
+    let (has, lacks) = (room(inner), room(outer));
+    inner + (outer - inner) * (has / (has - lacks))
+}

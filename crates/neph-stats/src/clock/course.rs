@@ -1,0 +1,208 @@
+//! The peer's clock against ours over hours: the steps first, and the offset at any moment between.
+//!
+//! Owns where a clock was set. The limits before and after a step must not meet in one fit: a step
+//! back of 3 s would make every earlier limit from below a lie.
+
+use super::{ClockFit, ClockNature, OffsetLimit, OffsetLimits, clock_fit};
+use crate::error::StatsError;
+
+/// A clock was set: the limits before and after are not of one clock.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct ClockStep {
+    /// Not before this moment: the last limit that agrees with all before it but not with those
+    /// that follow, in nanoseconds of our clock.
+    pub after: i64,
+    /// Not after this moment: the first message that shows the clock as it was set had come back.
+    pub before: i64,
+    /// By how much the peer's clock jumped forward against ours, in nanoseconds.
+    pub by: i64,
+    /// How far `by` may be wrong either way, in nanoseconds.
+    pub bound: i64,
+}
+
+/// Limits in parts between which a clock was set.
+#[derive(Debug, Clone)]
+pub struct ClockCourse<'a> {
+    nature: ClockNature,
+    parts: Vec<Part<'a>>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Part<'a> {
+    from: i64,
+    until: i64,
+    limits: OffsetLimits<'a>,
+}
+
+/// Finds where a clock was set. A step shows only where it is larger than the delays leave room
+/// for; a smaller one stays within the bound that is told anyway.
+///
+/// # Errors
+/// Those of [`clock_fit`]; [`StatsError::NotAscending`] with the place.
+pub fn clock_course(
+    limits: OffsetLimits<'_>,
+    nature: ClockNature,
+) -> Result<ClockCourse<'_>, StatsError> {
+    super::refuse_unnatural(nature)?;
+    refuse_disorder("limits from above", limits.at_most)?;
+    refuse_disorder("limits from below", limits.at_least)?;
+    let moments = moments(limits);
+    let mut parts = Vec::new();
+    let mut rest = &moments[..];
+    while let Some(&from) = rest.first() {
+        let agreeing = Agreement { limits, nature };
+        let length = agreeing.longest(rest);
+        let (part, after) = rest.split_at(length);
+        let until = match after.first() {
+            None => part.last().copied().unwrap_or(from),
+            Some(&next) => agreeing.surely_before(part, next),
+        };
+        parts.push(Part {
+            from,
+            until,
+            limits: limits.between(from, until),
+        });
+        rest = after;
+    }
+    Ok(ClockCourse { nature, parts })
+}
+
+impl ClockCourse<'_> {
+    /// The offset at a moment. `None` where no message of the same part spoke in both directions
+    /// within the horizon: in the middle of a step, or in a gap.
+    pub fn at(&self, moment: i64) -> Option<ClockFit> {
+        let setting = |left: &Part<'_>, right: &Part<'_>| {
+            left.until < moment && moment < right.from.saturating_add(right.first_took())
+        };
+        let mut pairs = self.parts.windows(2);
+        if pairs.any(|pair| setting(&pair[0], &pair[1])) {
+            return None;
+        }
+        let part = self.parts.iter().rfind(|part| part.from <= moment);
+        let part = part.or_else(|| self.parts.first())?;
+        clock_fit(part.limits, moment, self.nature).ok().flatten()
+    }
+
+    /// Where a clock was set, in order.
+    pub fn steps(&self) -> Vec<ClockStep> {
+        let pairs = self.parts.iter().zip(self.parts.iter().skip(1));
+        let steps = pairs.filter_map(|(left, right)| {
+            let before = clock_fit(left.limits, right.from, self.nature).ok()??;
+            let after = clock_fit(right.limits, right.from, self.nature).ok()??;
+            Some(ClockStep {
+                after: left.until,
+                before: right.from.saturating_add(right.first_took()),
+                by: after.offset.saturating_sub(before.offset),
+                bound: after.bound.saturating_add(before.bound),
+            })
+        });
+        steps.collect()
+    }
+}
+
+impl Part<'_> {
+    /// How long its first exchange was under way.
+    fn first_took(&self) -> i64 {
+        let both = [self.limits.at_most.first(), self.limits.at_least.first()];
+        let first = both.into_iter().flatten().min_by_key(|limit| limit.at);
+        first.map_or(0, |limit| limit.within)
+    }
+}
+
+struct Agreement<'a> {
+    limits: OffsetLimits<'a>,
+    nature: ClockNature,
+}
+
+impl Agreement<'_> {
+    /// How many of these moments, at least one, can be of one clock.
+    fn longest(&self, moments: &[i64]) -> usize {
+        // A limit speaks one horizon far: windows of that length, each beginning in the middle of
+        // the one before, let no pair of limits that must agree go unlooked at for long.
+        let mut start = 0;
+        loop {
+            let from = moments[start];
+            let until = from.saturating_add(self.nature.horizon);
+            let end = moments.partition_point(|&at| at <= until);
+            if !self.is_one_clock(from, moments[end - 1]) {
+                let good = |count: usize| self.is_one_clock(from, moments[start + count - 1]);
+                return start + bisect(end - start, good).max(1);
+            }
+            if end == moments.len() {
+                return end;
+            }
+            let middle = from.saturating_add(self.nature.horizon / 2);
+            let next = moments.partition_point(|&at| at < middle);
+            start = next.clamp(start + 1, end);
+        }
+    }
+
+    /// The last moment of `part` that cannot be of the clock that `next` is of: what follows it
+    /// agrees with both sides of the step.
+    fn surely_before(&self, part: &[i64], next: i64) -> i64 {
+        let near = next.saturating_sub(self.nature.horizon / 2);
+        let far = next.saturating_add(self.nature.horizon / 2);
+        let until = self.agreeing_until(next, far);
+        let start = part.partition_point(|&at| at < near);
+        let near = part.get(start..).unwrap_or_default();
+        let good = |count: usize| self.is_one_clock(near[near.len() - count], until);
+        let shared = bisect(near.len() + 1, good);
+        let sure = near.len().saturating_sub(shared);
+        match sure.checked_sub(1).and_then(|last| near.get(last)) {
+            Some(&last) => last,
+            None => part.first().copied().unwrap_or(next),
+        }
+    }
+
+    /// The last moment up to `far` that agrees with what follows `from`: another step may be near.
+    fn agreeing_until(&self, from: i64, far: i64) -> i64 {
+        let after = moments(self.limits.between(from, far));
+        let good = |count: usize| self.is_one_clock(from, after[count - 1]);
+        match bisect(after.len() + 1, good).checked_sub(1) {
+            Some(last) => after.get(last).copied().unwrap_or(from),
+            None => from,
+        }
+    }
+
+    fn is_one_clock(&self, from: i64, until: i64) -> bool {
+        let middle = from.midpoint(until);
+        let near = self.limits.between(from, until);
+        // Limits of one kind alone contradict nothing.
+        near.fit(middle, self.nature)
+            .map_or(true, |fit| fit.is_some())
+    }
+}
+
+/// The largest count below `bad` that is good, where all above one that is not are not.
+fn bisect(bad: usize, good: impl Fn(usize) -> bool) -> usize {
+    let (mut low, mut high) = (0, bad);
+    while high - low > 1 {
+        let middle = low.midpoint(high);
+        if good(middle) {
+            low = middle;
+        } else {
+            high = middle;
+        }
+    }
+    low
+}
+
+/// Of all limits, ascending, each once.
+fn moments(limits: OffsetLimits<'_>) -> Vec<i64> {
+    let both = limits.at_most.iter().chain(limits.at_least);
+    let mut moments: Vec<i64> = both.map(|limit| limit.at).collect();
+    moments.sort_unstable();
+    moments.dedup();
+    moments
+}
+
+fn refuse_disorder(what: &'static str, limits: &[OffsetLimit]) -> Result<(), StatsError> {
+    let falls = limits.windows(2).position(|pair| pair[1].at < pair[0].at);
+    match falls {
+        None => Ok(()),
+        Some(index) => Err(StatsError::NotAscending {
+            what,
+            index: index + 1,
+        }),
+    }
+}

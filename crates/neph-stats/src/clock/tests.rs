@@ -1,0 +1,307 @@
+use proptest::prelude::*;
+
+use super::*;
+use crate::random::Random;
+
+const SECOND: i64 = 1_000_000_000;
+
+/// Our clock is true; the peer's is `offset` off at 0 and runs fast by `rate`, but for what it was
+/// set by.
+#[derive(Debug, Clone)]
+struct Peer {
+    offset: i64,
+    rate: f64,
+    set: Vec<(i64, i64)>,
+}
+
+impl Peer {
+    fn offset_at(&self, at: i64) -> i64 {
+        let jumps = self.set.iter().filter(|(when, _)| *when <= at);
+        let jumped: i64 = jumps.map(|(_, by)| by).sum();
+        self.offset + jumped + nanos(self.rate * real_nanos(at))
+    }
+
+    /// An exchange each `interval`; delays are `least` and something skewed above it.
+    fn exchanges(&self, count: i64, interval: i64, least: [i64; 2], seed: u64) -> Exchanges {
+        let mut random = Random::new(seed);
+        let mut delay = |least: i64| least + nanos(-50_000.0 * (1.0 - random.unit()).ln());
+        let mut made = Exchanges::default();
+        for sent in (0..count).map(|n| n * interval) {
+            let arrived = sent + delay(least[0]);
+            let returned = arrived + delay(least[1]);
+            let read = arrived + self.offset_at(arrived);
+            let shows = |offset| OffsetLimit {
+                at: sent,
+                within: returned - sent,
+                offset,
+            };
+            made.at_most.push(shows(read - sent));
+            made.at_least.push(shows(read - returned));
+        }
+        made
+    }
+}
+
+#[derive(Debug, Default)]
+struct Exchanges {
+    at_most: Vec<OffsetLimit>,
+    at_least: Vec<OffsetLimit>,
+}
+
+impl Exchanges {
+    fn limits(&self) -> OffsetLimits<'_> {
+        OffsetLimits {
+            at_most: &self.at_most,
+            at_least: &self.at_least,
+        }
+    }
+}
+
+fn limit(at: i64, offset: i64) -> OffsetLimit {
+    OffsetLimit {
+        at,
+        within: 0,
+        offset,
+    }
+}
+
+fn rigid() -> ClockNature {
+    ClockNature {
+        wander: 0.0,
+        ..ClockNature::default()
+    }
+}
+
+#[test]
+fn two_exchanges_leave_a_parallelogram_of_lines() {
+    // At -10 and 10 s the offset lies between 0 and 100: at 0 too, and the rate is at most 100 ns
+    // in 20 s either way.
+    let made = Exchanges {
+        at_most: vec![limit(-10 * SECOND, 100), limit(10 * SECOND, 100)],
+        at_least: vec![limit(-10 * SECOND, 0), limit(10 * SECOND, 0)],
+    };
+    let fit = clock_fit(made.limits(), 0, rigid()).unwrap().unwrap();
+    assert_eq!((fit.offset, fit.bound, fit.n), (50, 51, 4));
+    assert!(fit.rate.abs() < 1e-15);
+    assert!((fit.rate_bound - 5e-9).abs() < 1e-15);
+    // Beyond the data the lines fan out: at 20 s by half as much again on each side.
+    let later = clock_fit(made.limits(), 20 * SECOND, rigid())
+        .unwrap()
+        .unwrap();
+    assert_eq!((later.offset, later.bound), (50, 101));
+}
+
+#[test]
+fn a_wander_widens_the_bound_by_what_it_may_do_until_then() {
+    let made = Exchanges {
+        at_most: vec![limit(-10 * SECOND, 100), limit(10 * SECOND, 100)],
+        at_least: vec![limit(-10 * SECOND, 0), limit(10 * SECOND, 0)],
+    };
+    let nature = ClockNature {
+        wander: 1e-8,
+        ..rigid()
+    };
+    let fit = clock_fit(made.limits(), 0, nature).unwrap().unwrap();
+    assert_eq!((fit.offset, fit.bound), (50, 151));
+}
+
+#[test]
+fn one_exchange_gives_the_middle_and_half_the_round_trip() {
+    let made = Exchanges {
+        at_most: vec![limit(0, 1_030)],
+        at_least: vec![limit(0, 990)],
+    };
+    let fit = clock_fit(made.limits(), 0, rigid()).unwrap().unwrap();
+    assert_eq!((fit.offset, fit.bound), (1_010, 21));
+    assert!(
+        (fit.rate_bound - 1e-3).abs() < 1e-15,
+        "nothing is known of the rate"
+    );
+}
+
+#[test]
+fn clocks_that_are_years_apart_are_told_to_the_nanosecond() {
+    let years = 1_795_381_460_775_046_037;
+    let made = Exchanges {
+        at_most: vec![limit(-SECOND, years + 7), limit(SECOND, years + 7)],
+        at_least: vec![limit(-SECOND, years + 7), limit(SECOND, years + 7)],
+    };
+    let fit = clock_fit(made.limits(), 0, rigid()).unwrap().unwrap();
+    assert_eq!((fit.offset, fit.bound), (years + 7, 1));
+}
+
+#[test]
+fn limits_of_one_direction_are_too_few() {
+    let made = Exchanges {
+        at_most: vec![limit(0, 1)],
+        at_least: Vec::new(),
+    };
+    assert!(matches!(
+        clock_fit(made.limits(), 0, rigid()),
+        Err(StatsError::TooFew { .. })
+    ));
+    let far = Exchanges {
+        at_most: vec![limit(0, 1)],
+        at_least: vec![limit(300 * SECOND, 0)],
+    };
+    assert!(
+        clock_fit(far.limits(), 0, rigid()).is_err(),
+        "beyond the horizon"
+    );
+}
+
+#[test]
+fn a_step_is_found_between_the_messages_around_it_and_the_offset_holds_on_both_sides() {
+    let peer = Peer {
+        offset: -5 * SECOND,
+        rate: 40e-6,
+        set: vec![(70 * SECOND + 500, -3 * SECOND)],
+    };
+    let made = peer.exchanges(1_500, SECOND / 10, [100_000, 300_000], 7);
+    let course = clock_course(made.limits(), ClockNature::default()).unwrap();
+    let steps = course.steps();
+    assert_eq!(steps.len(), 1, "{steps:?}");
+    let step = steps[0];
+    assert!((step.by + 3 * SECOND).abs() <= step.bound, "{step:?}");
+    assert!(step.bound < 1_000_000, "{step:?}");
+    assert!(step.after <= 70 * SECOND + 500 && 70 * SECOND + 500 <= step.before);
+    assert!(step.before - step.after <= SECOND / 5, "{step:?}");
+    for at in (0..150).map(|s| s * SECOND) {
+        let Some(fit) = course.at(at) else { continue };
+        let off = fit.offset - peer.offset_at(at);
+        assert!(off.abs() <= fit.bound, "{at}: {fit:?} is {off} off");
+    }
+    assert!(course.at(60 * SECOND).is_some() && course.at(80 * SECOND).is_some());
+}
+
+#[test]
+fn two_steps_five_seconds_apart_are_two() {
+    let set = vec![(60 * SECOND, 40_000_000), (65 * SECOND, -30_000_000)];
+    let peer = Peer {
+        offset: 0,
+        rate: -20e-6,
+        set: set.clone(),
+    };
+    let made = peer.exchanges(2_000, SECOND / 10, [2_000_000, 2_000_000], 11);
+    let course = clock_course(made.limits(), ClockNature::default()).unwrap();
+    let steps = course.steps();
+    assert_eq!(steps.len(), 2, "{steps:?}");
+    for (step, (when, by)) in steps.iter().zip(set) {
+        assert!(step.after <= when && when <= step.before, "{step:?}");
+        assert!((step.by - by).abs() <= step.bound, "{step:?}");
+    }
+}
+
+#[test]
+fn the_bound_holds_for_a_rate_that_swings_as_far_as_it_may() {
+    // 2 minutes from one side to the other, as a room's heating would do it.
+    let wander = ClockNature::default().wander;
+    let swing = 120.0 * real_nanos(SECOND);
+    let truth = |at: i64| {
+        let turn = real_nanos(at) / swing;
+        nanos(wander * swing / std::f64::consts::PI * (turn * std::f64::consts::PI).sin() / 2.0)
+    };
+    let mut made = Exchanges::default();
+    for at in (0..2_400).map(|n| n * SECOND / 4) {
+        made.at_most.push(limit(at, truth(at) + 10_000));
+        made.at_least.push(limit(at, truth(at) - 10_000));
+    }
+    let course = clock_course(made.limits(), ClockNature::default()).unwrap();
+    assert_eq!(course.steps(), []);
+    for at in (0..600).map(|s| s * SECOND) {
+        let fit = course.at(at).unwrap();
+        assert!((fit.offset - truth(at)).abs() <= fit.bound, "{at}: {fit:?}");
+        assert!(fit.bound <= 12_000, "{fit:?}");
+    }
+}
+
+#[test]
+fn a_clock_that_was_never_set_has_no_step() {
+    let peer = Peer {
+        offset: 9 * SECOND,
+        rate: -80e-6,
+        set: Vec::new(),
+    };
+    let made = peer.exchanges(6_000, SECOND / 10, [50_000, 50_000], 3);
+    let course = clock_course(made.limits(), ClockNature::default()).unwrap();
+    assert_eq!(course.steps(), []);
+}
+
+/// What is possible at the moment by trying the lines through all pairs of limits.
+fn by_all_pairs(made: &Exchanges, steepest: f64) -> Option<(f64, f64)> {
+    let points: Vec<(f64, f64)> = (made.at_most.iter().chain(&made.at_least))
+        .map(|l| (real_nanos(l.at), real_nanos(l.offset)))
+        .collect();
+    let mut rates = vec![-steepest, steepest];
+    for &(x, y) in &points {
+        let others = points.iter().filter(|(other, _)| *other != x);
+        rates.extend(others.map(|(a, b)| (b - y) / (a - x)));
+    }
+    let mut possible: Option<(f64, f64)> = None;
+    for rate in rates.into_iter().filter(|rate| rate.abs() <= steepest) {
+        let through = |l: &OffsetLimit| real_nanos(l.offset) - rate * real_nanos(l.at);
+        let high = made
+            .at_most
+            .iter()
+            .map(through)
+            .fold(f64::INFINITY, f64::min);
+        let low = made
+            .at_least
+            .iter()
+            .map(through)
+            .fold(f64::NEG_INFINITY, f64::max);
+        if low <= high + 1e-6 {
+            let (a, b) = possible.unwrap_or((f64::INFINITY, f64::NEG_INFINITY));
+            possible = Some((a.min(low), b.max(high)));
+        }
+    }
+    possible
+}
+
+proptest! {
+    /// The hulls give what trying every pair of limits gives.
+    #[test]
+    fn the_extremes_are_those_of_all_lines(
+        above in prop::collection::vec((-50..50_i64, -100..200_i64), 1..12),
+        below in prop::collection::vec((-50..50_i64, -200..100_i64), 1..12),
+    ) {
+        let sorted = |mut of: Vec<(i64, i64)>| {
+            of.sort_unstable();
+            of.into_iter().map(|(at, offset)| limit(at, offset)).collect::<Vec<_>>()
+        };
+        let made = Exchanges { at_most: sorted(above), at_least: sorted(below) };
+        let nature = ClockNature { wander: 0.0, steepest: 0.9, horizon: 1_000 };
+        let fit = clock_fit(made.limits(), 0, nature).unwrap();
+        match (fit, by_all_pairs(&made, 0.9)) {
+            (Some(fit), Some((low, high))) => {
+                let bound = (high - low) / 2.0;
+                prop_assert!((real_nanos(fit.bound) - bound - 1.5).abs() <= 1.5, "{fit:?} {low} {high}");
+                prop_assert!((real_nanos(fit.offset) - f64::midpoint(low, high)).abs() <= 1.0);
+            }
+            (None, None) => {}
+            // Where one line alone is possible, rounding decides.
+            (None, Some((low, high))) => prop_assert!(high - low < 1e-3, "{low} {high}"),
+            (fit, None) => prop_assert!(false, "{fit:?} is impossible"),
+        }
+    }
+
+    /// Whatever the delays: the truth lies within the bound, and the bound within the round trip.
+    #[test]
+    fn the_truth_lies_within_the_bound(
+        offset in -10 * SECOND..10 * SECOND,
+        rate in -2e-4..2e-4,
+        least in prop::array::uniform2(0..5_000_000_i64),
+        seed in any::<u64>(),
+        at in 0..60_i64,
+    ) {
+        let peer = Peer { offset, rate, set: Vec::new() };
+        let made = peer.exchanges(120, SECOND / 2, least, seed);
+        let fit = clock_fit(made.limits(), at * SECOND, ClockNature::default()).unwrap().unwrap();
+        let off = fit.offset - peer.offset_at(at * SECOND);
+        prop_assert!(off.abs() <= fit.bound, "{fit:?} is {off} off");
+        prop_assert!((fit.rate - rate).abs() <= fit.rate_bound + 1e-12, "{fit:?}");
+        let half = least[0].midpoint(least[1]);
+        prop_assert!(fit.bound >= half, "no more than the delays allow");
+        prop_assert!(fit.bound <= half + half / 500 + 100_000, "{fit:?} for {half}");
+    }
+}

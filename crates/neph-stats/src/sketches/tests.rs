@@ -1,0 +1,99 @@
+//! Sketches held against sorted lists.
+
+use proptest::prelude::*;
+
+use super::*;
+
+fn of(numbers: impl IntoIterator<Item = (u8, u64)>) -> Sketches {
+    let mut sketches = Sketches::default();
+    for (kind, number) in numbers {
+        sketches.add(kind, number);
+    }
+    sketches
+}
+
+fn sorted(numbers: &[(u8, u64)], kinds: &[u8]) -> Vec<u64> {
+    let chosen = numbers.iter().filter(|(kind, _)| kinds.contains(kind));
+    let mut chosen: Vec<u64> = chosen.map(|(_, number)| *number).collect();
+    chosen.sort_unstable();
+    chosen
+}
+
+/// Of three kinds, each of any size.
+fn numbers(most: usize) -> impl Strategy<Value = Vec<(u8, u64)>> {
+    let number = (4_u32..63, any::<u64>()).prop_map(|(shift, number)| number >> shift);
+    prop::collection::vec((prop::sample::select(vec![0_u8, 7, 15]), number), 1..most)
+}
+
+#[test]
+fn nothing_has_no_quantile_and_few_numbers_are_exact() {
+    assert_eq!(Sketches::default().of(&[0]), None);
+    let few = of((1..=30).map(|n| (3, n * 1_000_003)));
+    assert_eq!(few.of(&[2]), None);
+    let told = few.of(&[2, 3]).expect("thirty");
+    assert_eq!(told.quantile(500), 15 * 1_000_003);
+    assert_eq!((told.least(), told.most()), (1_000_003, 30_000_090));
+    assert!(few.heap() <= 6 * 2 * EXACT, "{}", few.heap());
+}
+
+#[test]
+fn numbers_within_a_factor_of_four_are_told_to_one_part_in_256() {
+    let near = of((0..10_000).map(|n| (0, 1 << 24 | (n * 5_033 % (3 << 24)))));
+    assert_eq!(near.one_part_in(), 256);
+    assert!(near.heap() < 2_000, "{}", near.heap());
+}
+
+#[test]
+fn counts_beyond_a_word_are_carried() {
+    let many = of((0..200_000).map(|n| (1, 7 + n % 2)));
+    let told = many.of(&[1]).expect("many");
+    assert_eq!(
+        (told.n(), told.quantile(500), told.quantile(501)),
+        (200_000, 7, 8)
+    );
+    let mut twice = many.clone();
+    twice.merge(&many);
+    assert_eq!(twice.of(&[1]).expect("more").n(), 400_000);
+}
+
+proptest! {
+    #[test]
+    fn a_quantile_is_off_by_what_is_told_at_most_and_memory_is_bounded(
+        numbers in numbers(900),
+        permille in 1..=1_000_u64,
+        kinds in prop::sample::subsequence(vec![0_u8, 7, 15], 1..=3),
+    ) {
+        let sketches = of(numbers.iter().copied());
+        let sorted = sorted(&numbers, &kinds);
+        let told = sketches.of(&kinds);
+        prop_assert_eq!(told.as_ref().map_or(0, Selection::n), sorted.len() as u64);
+        if let Some(told) = told {
+            let rank = (sorted.len() as u64 * permille).div_ceil(1_000).max(1);
+            let exact = sorted[usize::try_from(rank).expect("small") - 1];
+            let quantile = told.quantile(permille);
+            let off = exact / sketches.one_part_in();
+            prop_assert!(quantile.abs_diff(exact) <= off, "{quantile} for {exact}");
+            prop_assert_eq!(Some(&told.least()), sorted.first());
+            prop_assert_eq!(Some(&told.most()), sorted.last());
+        }
+        prop_assert!(sketches.heap() <= 6 * 3 * (64 << COARSEST) + 200, "{}", sketches.heap());
+    }
+
+    #[test]
+    fn two_merged_are_one_of_all(a in numbers(300), b in numbers(300)) {
+        let mut merged = of(a.iter().copied());
+        merged.merge(&of(b.iter().copied()));
+        let all: Vec<_> = a.into_iter().chain(b).collect();
+        for kind in [0, 7, 15] {
+            let sorted = sorted(&all, &[kind]);
+            let told = merged.of(&[kind]);
+            prop_assert_eq!(told.as_ref().map(Selection::least), sorted.first().copied());
+            prop_assert_eq!(told.as_ref().map(Selection::most), sorted.last().copied());
+            if let Some(told) = told {
+                let exact = sorted[sorted.len().div_ceil(2) - 1];
+                let off = exact / merged.one_part_in();
+                prop_assert!(told.quantile(500).abs_diff(exact) <= off);
+            }
+        }
+    }
+}

@@ -1,0 +1,88 @@
+//! pcap (draft-ietf-opsawg-pcap): one header, then packets of one interface.
+
+use super::{CaptureError, LONGEST, Order, Record, Source, Step, Ticks};
+use crate::dissect::Link;
+
+/// Bytes of the file's header.
+pub(super) const HEADER: usize = 24;
+/// Bytes before each packet.
+const BEFORE: usize = 16;
+
+const MICROS: u32 = 0xa1b2_c3d4;
+const NANOS: u32 = 0xa1b2_3c4d;
+
+/// Whether a file whose first four bytes are these, read in the network's order, is pcap.
+pub(super) const fn begins_with(magic: u32) -> bool {
+    matches!(magic, MICROS | NANOS) || matches!(magic.swap_bytes(), MICROS | NANOS)
+}
+
+/// A file whose header has been read.
+#[derive(Debug)]
+pub(super) struct Pcap {
+    order: Order,
+    source: Source,
+}
+
+impl Pcap {
+    pub(super) fn read(header: &[u8; HEADER]) -> Result<Self, CaptureError> {
+        let magic = [header[0], header[1], header[2], header[3]];
+        let big = u32::from_be_bytes(magic);
+        let (order, per_second) = match (big, u32::from_le_bytes(magic)) {
+            (MICROS, _) => (Order::Big, 1_000_000),
+            (NANOS, _) => (Order::Big, 1_000_000_000),
+            (_, MICROS) => (Order::Little, 1_000_000),
+            (_, NANOS) => (Order::Little, 1_000_000_000),
+            _ => return Err(CaptureError::Magic(big)),
+        };
+        let field = |at| order.u32(header, at).unwrap_or(0);
+        let (major, minor) = (
+            order.u16(header, 4).unwrap_or(0),
+            order.u16(header, 6).unwrap_or(0),
+        );
+        if major != 2 {
+            let format = "pcap";
+            return Err(CaptureError::Version {
+                format,
+                major,
+                minor,
+            });
+        }
+        // A correction to UTC that no program has written for decades, and that means seconds.
+        let offset = i64::from(field(8).cast_signed());
+        Ok(Self {
+            order,
+            source: Source {
+                // The upper bits tell of a frame check sequence, which dissection never reaches.
+                link: Link::numbered(field(20) & 0xffff),
+                clock: Ticks { per_second, offset },
+            },
+        })
+    }
+
+    pub(super) fn step<'a>(&self, bytes: &'a [u8]) -> Result<Step<'a>, CaptureError> {
+        let Some(before) = bytes.first_chunk::<BEFORE>() else {
+            return Ok(Step::Need(BEFORE));
+        };
+        let [seconds, ticks, kept, length] = self.order.four(before);
+        if kept > LONGEST {
+            return Err(CaptureError::Length {
+                what: "packet",
+                said: kept,
+                limit: LONGEST,
+            });
+        }
+        let end = BEFORE + kept as usize;
+        let Some(packet) = bytes.get(BEFORE..end) else {
+            return Ok(Step::Need(end));
+        };
+        let clock = self.source.clock;
+        let record = Record {
+            at: Some(clock.nanos(u64::from(seconds) * clock.per_second + u64::from(ticks))),
+            link: self.source.link,
+            interface: 0,
+            bytes: packet,
+            length: length.max(kept),
+        };
+        Ok(Step::Packet(record, end))
+    }
+}

@@ -1,0 +1,235 @@
+//! pcapng (draft-ietf-opsawg-pcapng): sections of blocks, several interfaces.
+//!
+//! Owns blocks that hold packets, describe interfaces or count what was lost; all others are
+//! skipped, as the format asks.
+
+use super::{
+    CaptureError, INTERFACES_MAX, LONGEST, LONGEST_BLOCK, Order, Record, Source, Step, Ticks,
+};
+use crate::dissect::Link;
+
+/// A section's header, in either byte order.
+pub(super) const SECTION: u32 = 0x0a0d_0d0a;
+const INTERFACE: u32 = 1;
+const OLD_PACKET: u32 = 2;
+const SIMPLE_PACKET: u32 = 3;
+const STATISTICS: u32 = 5;
+const ENHANCED_PACKET: u32 = 6;
+
+const BYTE_ORDER: u32 = 0x1a2b_3c4d;
+/// Type and length before, length behind.
+const FRAME: u32 = 12;
+
+/// Where in a file of blocks one is.
+#[derive(Debug)]
+pub(super) struct Section {
+    order: Order,
+    interfaces: Vec<Source>,
+}
+
+impl Default for Section {
+    fn default() -> Self {
+        Self {
+            order: Order::Little,
+            interfaces: Vec::new(),
+        }
+    }
+}
+
+impl Section {
+    pub(super) fn step<'a>(
+        &mut self,
+        bytes: &'a [u8],
+        dropped: &mut Option<u64>,
+    ) -> Result<Step<'a>, CaptureError> {
+        let Some(mut kind) = self.order.u32(bytes, 0) else {
+            return Ok(Step::Need(4));
+        };
+        if kind == SECTION {
+            let Some(magic) = Order::Little.u32(bytes, 8) else {
+                return Ok(Step::Need(12));
+            };
+            *self = Self::default();
+            self.order = match magic {
+                BYTE_ORDER => Order::Little,
+                _ if magic.swap_bytes() == BYTE_ORDER => Order::Big,
+                _ => return Err(CaptureError::Magic(magic)),
+            };
+            kind = SECTION;
+        }
+        let Some(length) = self.order.u32(bytes, 4) else {
+            return Ok(Step::Need(8));
+        };
+        if !(FRAME..=LONGEST_BLOCK).contains(&length) {
+            return Err(CaptureError::Length {
+                what: "block",
+                said: length,
+                limit: LONGEST_BLOCK,
+            });
+        }
+        // Some writers forget to pad; the length is then of the block all the same.
+        let padded = length.next_multiple_of(4) as usize;
+        let Some(block) = bytes.get(..padded) else {
+            return Ok(Step::Need(padded));
+        };
+        if self.order.u32(block, padded - 4) != Some(length) {
+            return Err(CaptureError::Block(kind));
+        }
+        let body = &block[8..padded - 4];
+        let broken = CaptureError::Block(kind);
+        let record = match kind {
+            SECTION => {
+                self.check_version(body)?;
+                None
+            }
+            INTERFACE => {
+                self.describe(body).ok_or(broken)??;
+                None
+            }
+            STATISTICS => {
+                self.count(body, dropped);
+                None
+            }
+            ENHANCED_PACKET => Some(self.enhanced(body).ok_or(broken)??),
+            OLD_PACKET => Some(self.old(body).ok_or(broken)??),
+            SIMPLE_PACKET => Some(self.simple(body).ok_or(broken)??),
+            _ => None,
+        };
+        Ok(record.map_or(Step::Skip(padded), |record| Step::Packet(record, padded)))
+    }
+
+    fn check_version(&self, body: &[u8]) -> Result<(), CaptureError> {
+        let field = |at| self.order.u16(body, at).unwrap_or(0);
+        match (field(4), field(6)) {
+            (1, 0 | 2) => Ok(()),
+            (major, minor) => Err(CaptureError::Version {
+                format: "pcapng",
+                major,
+                minor,
+            }),
+        }
+    }
+
+    fn describe(&mut self, body: &[u8]) -> Option<Result<(), CaptureError>> {
+        let link = Link::numbered(u32::from(self.order.u16(body, 0)?));
+        let mut clock = Ticks::MICROS;
+        for (code, value) in self.options(body.get(8..)?) {
+            match code {
+                9 => clock.per_second = ticks_per_second(*value.first()?)?,
+                14 => clock.offset = self.order.u64(value, 0)?.cast_signed(),
+                _ => {}
+            }
+        }
+        if self.interfaces.len() == INTERFACES_MAX {
+            return None;
+        }
+        self.interfaces.push(Source { link, clock });
+        Some(Ok(()))
+    }
+
+    /// What interfaces lost, added up; a later count of the same interface would be the whole
+    /// again, but programs write one at the end.
+    fn count(&self, body: &[u8], dropped: &mut Option<u64>) {
+        for (code, value) in self.options(body.get(12..).unwrap_or_default()) {
+            if code == 5
+                && let Some(lost) = self.order.u64(value, 0)
+            {
+                *dropped = Some(dropped.unwrap_or(0).saturating_add(lost));
+            }
+        }
+    }
+
+    fn enhanced<'a>(&self, body: &'a [u8]) -> Option<Result<Record<'a>, CaptureError>> {
+        let interface = self.order.u32(body, 0)?;
+        self.stamped(interface, body)
+    }
+
+    fn old<'a>(&self, body: &'a [u8]) -> Option<Result<Record<'a>, CaptureError>> {
+        let interface = u32::from(self.order.u16(body, 0)?);
+        self.stamped(interface, body)
+    }
+
+    /// The two kinds of packet with a time differ in their first four bytes only.
+    fn stamped<'a>(
+        &self,
+        interface: u32,
+        body: &'a [u8],
+    ) -> Option<Result<Record<'a>, CaptureError>> {
+        let field = |at| self.order.u32(body, at);
+        let ticks = u64::from(field(4)?) << 32 | u64::from(field(8)?);
+        let (kept, length) = (field(12)?, field(16)?);
+        let source = match self.source(interface) {
+            Ok(source) => source,
+            Err(error) => return Some(Err(error)),
+        };
+        if kept > LONGEST {
+            return Some(Err(too_long(kept)));
+        }
+        Some(Ok(Record {
+            at: Some(source.clock.nanos(ticks)),
+            link: source.link,
+            interface,
+            bytes: body.get(20..20 + kept as usize)?,
+            length: length.max(kept),
+        }))
+    }
+
+    fn simple<'a>(&self, body: &'a [u8]) -> Option<Result<Record<'a>, CaptureError>> {
+        let length = self.order.u32(body, 0)?;
+        let source = match self.source(0) {
+            Ok(source) => source,
+            Err(error) => return Some(Err(error)),
+        };
+        // How much was kept is told by the block's length alone, padding included.
+        let bytes = body.get(4..)?;
+        let kept = bytes.len().min(length as usize);
+        Some(Ok(Record {
+            at: None,
+            link: source.link,
+            interface: 0,
+            bytes: bytes.get(..kept)?,
+            length,
+        }))
+    }
+
+    fn source(&self, interface: u32) -> Result<Source, CaptureError> {
+        usize::try_from(interface)
+            .ok()
+            .and_then(|place| self.interfaces.get(place))
+            .copied()
+            .ok_or(CaptureError::Interface(interface))
+    }
+
+    /// Code and value of each option; ends where they end or are broken.
+    fn options<'a>(&self, mut bytes: &'a [u8]) -> impl Iterator<Item = (u16, &'a [u8])> {
+        let order = self.order;
+        std::iter::from_fn(move || {
+            let (code, length) = (order.u16(bytes, 0)?, order.u16(bytes, 2)?);
+            if code == 0 {
+                return None;
+            }
+            let value = bytes.get(4..4 + usize::from(length))?;
+            let next = 4 + usize::from(length).next_multiple_of(4);
+            bytes = bytes.get(next..).unwrap_or_default();
+            Some((code, value))
+        })
+    }
+}
+
+fn too_long(said: u32) -> CaptureError {
+    CaptureError::Length {
+        what: "packet",
+        said,
+        limit: LONGEST,
+    }
+}
+
+/// A power of ten, or of two where the highest bit is set; `None` for one that 64 bits do not hold.
+fn ticks_per_second(resolution: u8) -> Option<u64> {
+    let power = u32::from(resolution & 0x7f);
+    if resolution & 0x80 == 0 {
+        10_u64.checked_pow(power)
+    } else {
+        1_u64.checked_shl(power)
+    }
+}

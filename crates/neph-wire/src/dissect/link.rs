@@ -1,0 +1,173 @@
+//! Link layers: what stands before the IP packet in a capture.
+//!
+//! Owns the numbers of the pcap registry that carry IP, and VLAN tags and MPLS labels on the way.
+
+use crate::bytes::Reader;
+
+const IPV4: u16 = 0x0800;
+const IPV6: u16 = 0x86dd;
+const VLAN: u16 = 0x8100;
+const SERVICE_VLAN: u16 = 0x88a8;
+const OLD_SERVICE_VLAN: u16 = 0x9100;
+const MPLS: u16 = 0x8847;
+const PPPOE: u16 = 0x8864;
+/// What Linux writes into cooked captures of interfaces without link header.
+const PPP_IPV4: u16 = 0x0021;
+const PPP_IPV6: u16 = 0x0057;
+
+/// More tags or labels than anybody stacks.
+const TAGS_MAX: usize = 8;
+
+/// How a captured packet begins (LINKTYPE of the pcap registry).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Link {
+    /// Ethernet (1).
+    Ethernet,
+    /// IP at once (12, 14, 101, 228, 229): tunnels, `tun`.
+    Ip,
+    /// Linux cooked capture (113): what `-i any` gives.
+    Cooked,
+    /// Linux cooked capture, second version (276).
+    Cooked2,
+    /// Four bytes of address family in the host's or the network's order (0, 108): loopback of BSD.
+    Loopback,
+    /// PPP, with or without its address and control bytes (9).
+    Ppp,
+    /// Linux netfilter log (239).
+    NetfilterLog,
+    /// A number that carries no IP, or that is not known here.
+    Unknown(u32),
+}
+
+/// What a link layer wraps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Framed<'a> {
+    pub(super) vlan: Option<u16>,
+    pub(super) packet: &'a [u8],
+}
+
+impl Link {
+    /// That of a number in a capture file.
+    pub const fn numbered(number: u32) -> Self {
+        match number {
+            1 => Self::Ethernet,
+            12 | 14 | 101 | 228 | 229 => Self::Ip,
+            113 => Self::Cooked,
+            276 => Self::Cooked2,
+            0 | 108 => Self::Loopback,
+            9 => Self::Ppp,
+            239 => Self::NetfilterLog,
+            other => Self::Unknown(other),
+        }
+    }
+
+    /// The number of the interface that a packet passed, where its link header tells.
+    pub fn interface(self, bytes: &[u8]) -> Option<u32> {
+        let mut reader = Reader::new(bytes);
+        match self {
+            Self::Cooked2 => {
+                reader.skip(4)?;
+                reader.u32()
+            }
+            _ => None,
+        }
+    }
+
+    /// Where the IP packet begins; `None` if there is none.
+    pub(super) fn strip(self, bytes: &[u8]) -> Option<Framed<'_>> {
+        let mut reader = Reader::new(bytes);
+        match self {
+            Self::Ethernet => {
+                reader.skip(12)?;
+                let kind = reader.u16()?;
+                behind(kind, reader)
+            }
+            Self::Ip => Some(plain(bytes)),
+            Self::Cooked => {
+                reader.skip(14)?;
+                let kind = reader.u16()?;
+                behind(kind, reader)
+            }
+            Self::Cooked2 => {
+                let kind = reader.u16()?;
+                reader.skip(18)?;
+                behind(kind, reader)
+            }
+            Self::Loopback => {
+                reader.skip(4)?;
+                Some(plain(reader.rest()))
+            }
+            Self::Ppp => {
+                if bytes.starts_with(&[0xff, 0x03]) {
+                    reader.skip(2)?;
+                }
+                let kind = reader.u16()?;
+                behind(kind, reader)
+            }
+            Self::NetfilterLog => netfilter(reader),
+            Self::Unknown(_) => None,
+        }
+    }
+}
+
+pub(super) fn plain(packet: &[u8]) -> Framed<'_> {
+    Framed { vlan: None, packet }
+}
+
+/// An Ethernet frame, wherever it stands.
+pub(super) fn ethernet(bytes: &[u8]) -> Option<Framed<'_>> {
+    Link::Ethernet.strip(bytes)
+}
+
+/// What follows an ethertype.
+pub(super) fn behind(mut kind: u16, mut reader: Reader<'_>) -> Option<Framed<'_>> {
+    let mut vlan = None;
+    for _ in 0..TAGS_MAX {
+        match kind {
+            IPV4 | IPV6 | PPP_IPV4 | PPP_IPV6 => {
+                let packet = reader.rest();
+                return Some(Framed { vlan, packet });
+            }
+            VLAN | SERVICE_VLAN | OLD_SERVICE_VLAN => {
+                let tag = reader.u16()? & 0x0fff;
+                vlan = vlan.or(Some(tag));
+                kind = reader.u16()?;
+            }
+            MPLS => {
+                let packet = below_labels(reader)?;
+                return Some(Framed { vlan, packet });
+            }
+            PPPOE => {
+                reader.skip(6)?;
+                kind = reader.u16()?;
+            }
+            _ => return None,
+        }
+    }
+    None
+}
+
+/// Labels do not say what they carry; IP tells by its first bits.
+fn below_labels(mut reader: Reader<'_>) -> Option<&[u8]> {
+    for _ in 0..TAGS_MAX {
+        if reader.u32()? & 0x100 != 0 {
+            let packet = reader.rest();
+            return matches!(packet.first()? >> 4, 4 | 6).then_some(packet);
+        }
+    }
+    None
+}
+
+/// Attributes of length, type and value; the payload is one of them (`NFULA_PAYLOAD`).
+fn netfilter(mut reader: Reader<'_>) -> Option<Framed<'_>> {
+    reader.skip(4)?;
+    loop {
+        let length = usize::from(reader.u16()?.swap_bytes());
+        let kind = reader.u16()?.swap_bytes();
+        let value = reader.slice(length.checked_sub(4)?)?;
+        if kind == 9 {
+            return Some(plain(value));
+        }
+        reader.skip(length.next_multiple_of(4) - length)?;
+    }
+}

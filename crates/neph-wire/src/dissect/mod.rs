@@ -1,0 +1,131 @@
+//! From a captured packet to its innermost IP packet and transport header.
+//!
+//! Owns looking through VLAN tags, MPLS labels and tunnels (VXLAN, Geneve, GRE, IP in IP), and how
+//! long a payload was on the wire, of which a capture may have kept less. Does not own connections
+//! (see neph-capture), reassembly or checksums.
+
+mod link;
+mod tunnel;
+
+#[cfg(test)]
+mod tests;
+
+pub use link::Link;
+pub use tunnel::Tunnel;
+
+use crate::ip::{
+    ICMP, ICMPV6, IpPacket, MoreFragments, TCP, TcpHeader, UDP, UdpHeader, parse_ip, parse_tcp,
+    parse_udp,
+};
+
+/// More layers of tunnels than anybody builds.
+const DEPTH_MAX: usize = 4;
+
+/// What a packet is, behind all tunnels.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Dissected<'a> {
+    /// The number of the outermost VLAN, if the packet has one.
+    pub vlan: Option<u16>,
+    /// The innermost tunnel that was looked through.
+    pub tunnel: Option<Tunnel>,
+    /// The innermost IP packet.
+    pub ip: IpPacket<'a>,
+    /// What it carries.
+    pub transport: Transport<'a>,
+}
+
+/// What an IP packet carries.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Transport<'a> {
+    /// A TCP segment.
+    Tcp {
+        /// Its header; options and payload as far as they were kept.
+        header: TcpHeader<'a>,
+        /// Bytes of payload that it had on the wire.
+        payload_len: u32,
+    },
+    /// A UDP datagram.
+    Udp {
+        /// Its header; the payload as far as it was kept.
+        header: UdpHeader<'a>,
+        /// Bytes of payload that it had on the wire.
+        payload_len: u32,
+    },
+    /// ICMP of either version, from its type on.
+    Icmp(&'a [u8]),
+    /// Part of a packet other than its first: it has no header of its own.
+    Fragment,
+    /// Another protocol, or a header that was cut off or contradicts itself.
+    Other,
+}
+
+/// Looks into a packet that had `length` bytes on the wire. `None` if there is no IP packet in it.
+pub fn dissect(link: Link, bytes: &[u8], length: u32) -> Option<Dissected<'_>> {
+    let framed = link.strip(bytes)?;
+    let wire = length as usize;
+    let mut vlan = framed.vlan;
+    let mut tunnel = None;
+    let mut packet = framed.packet;
+    for _ in 0..=DEPTH_MAX {
+        let before = offset(bytes, packet);
+        let mut ip = parse_ip(packet).ok()?;
+        lengthen(&mut ip, packet, wire.saturating_sub(before));
+        let transport = transport(&ip);
+        let Some(inside) = tunnel::look_through(&ip, &transport) else {
+            return Some(Dissected {
+                vlan,
+                tunnel,
+                ip,
+                transport,
+            });
+        };
+        vlan = vlan.or(inside.vlan);
+        tunnel = Some(inside.tunnel);
+        packet = inside.packet;
+    }
+    None
+}
+
+/// How far into `bytes` its part `packet` begins.
+fn offset(bytes: &[u8], packet: &[u8]) -> usize {
+    packet.as_ptr().addr() - bytes.as_ptr().addr()
+}
+
+/// Segmentation offload hands up packets beyond 64 KiB whose header says 0: the capture knows how
+/// long they were.
+fn lengthen(ip: &mut IpPacket<'_>, packet: &[u8], wire: usize) {
+    let said = match ip.source {
+        std::net::IpAddr::V4(_) => packet.get(2..4),
+        std::net::IpAddr::V6(_) => packet.get(4..6),
+    };
+    if said == Some(&[0, 0]) {
+        ip.total_len = wire.max(ip.total_len);
+    }
+}
+
+fn transport<'a>(ip: &IpPacket<'a>) -> Transport<'a> {
+    if ip.fragment_offset > 0 {
+        return Transport::Fragment;
+    }
+    // What further fragments carry is not this packet's.
+    let carried = ip.total_len - ip.header_len;
+    match ip.protocol {
+        TCP => parse_tcp(ip.payload).map_or(Transport::Other, |header| Transport::Tcp {
+            header,
+            payload_len: shorter(carried, header.header_len),
+        }),
+        UDP => parse_udp(ip.payload).map_or(Transport::Other, |header| Transport::Udp {
+            header,
+            payload_len: match ip.more_fragments {
+                MoreFragments::Yes => shorter(carried, 8),
+                MoreFragments::No => shorter(header.payload_len, 0),
+            },
+        }),
+        ICMP | ICMPV6 => Transport::Icmp(ip.payload),
+        _ => Transport::Other,
+    }
+}
+
+fn shorter(length: usize, header: usize) -> u32 {
+    u32::try_from(length.saturating_sub(header)).unwrap_or(u32::MAX)
+}

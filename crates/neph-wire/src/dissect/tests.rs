@@ -1,0 +1,197 @@
+//! Packets within packets, cut anywhere.
+
+use proptest::collection::vec;
+use proptest::prelude::*;
+
+use super::*;
+
+fn v4(protocol: u8, payload: &[u8]) -> Vec<u8> {
+    let length = u16::try_from(20 + payload.len())
+        .expect("small")
+        .to_be_bytes();
+    let mut packet = vec![
+        0x45, 0, length[0], length[1], 0x12, 0x34, 0, 0, 64, protocol, 0, 0,
+    ];
+    packet.extend([10, 0, 0, 1, 10, 0, 0, 2]);
+    packet.extend_from_slice(payload);
+    packet
+}
+
+fn udp(port: u16, payload: &[u8]) -> Vec<u8> {
+    let length = u16::try_from(8 + payload.len())
+        .expect("small")
+        .to_be_bytes();
+    let mut bytes = vec![0x12, 0x34];
+    bytes.extend(port.to_be_bytes());
+    bytes.extend([length[0], length[1], 0, 0]);
+    bytes.extend_from_slice(payload);
+    bytes
+}
+
+fn tcp(payload: &[u8]) -> Vec<u8> {
+    let mut bytes = vec![
+        0, 80, 4, 0, 0, 0, 0, 5, 0, 0, 0, 9, 0x80, 0x18, 2, 0, 0, 0, 0, 0,
+    ];
+    bytes.extend([1, 1, 8, 10, 0, 0, 0, 7, 0, 0, 0, 3]);
+    bytes.extend_from_slice(payload);
+    bytes
+}
+
+fn ethernet(kind: u16, payload: &[u8]) -> Vec<u8> {
+    [&[2; 12][..], &kind.to_be_bytes(), payload].concat()
+}
+
+fn length(bytes: &[u8]) -> u32 {
+    u32::try_from(bytes.len()).expect("small")
+}
+
+fn payload_of(link: Link, bytes: &[u8]) -> Option<(u32, Option<Tunnel>)> {
+    let seen = dissect(link, bytes, length(bytes))?;
+    match seen.transport {
+        Transport::Tcp {
+            header,
+            payload_len,
+        } => {
+            assert_eq!((header.seq, header.ack), (5, 9));
+            Some((payload_len, seen.tunnel))
+        }
+        _ => None,
+    }
+}
+
+#[test]
+fn the_same_segment_is_found_behind_every_link_and_tunnel() {
+    let packet = v4(6, &tcp(b"data"));
+    let frame = ethernet(0x0800, &packet);
+    let vxlan = [&[8, 0, 0, 0, 0, 0, 42, 0][..], &frame].concat();
+    let geneve = [&[1, 0, 0x65, 0x58, 0, 0, 7, 0, 1, 2, 3, 4][..], &frame].concat();
+    let gre = [&[0x20, 0, 0x08, 0, 0, 0, 0, 9][..], &packet].concat();
+    let labelled = ethernet(0x8847, &[&[0, 1, 0, 64, 0, 2, 1, 64][..], &packet].concat());
+    let cases = [
+        (Link::Ip, packet.clone(), None),
+        (Link::Ethernet, frame.clone(), None),
+        (
+            Link::Ethernet,
+            ethernet(0x8100, &[&[0, 5, 8, 0][..], &packet].concat()),
+            None,
+        ),
+        (Link::Ethernet, labelled, None),
+        (
+            Link::Cooked,
+            [&[0; 14][..], &[8, 0], &packet].concat(),
+            None,
+        ),
+        (
+            Link::Cooked2,
+            [&[8, 0][..], &[0; 18], &packet].concat(),
+            None,
+        ),
+        (Link::Loopback, [&[2, 0, 0, 0][..], &packet].concat(), None),
+        (Link::Ppp, [&[0xff, 3, 0, 0x21][..], &packet].concat(), None),
+        (Link::NetfilterLog, netfilter(&packet), None),
+        (
+            Link::Ip,
+            v4(17, &udp(4789, &vxlan)),
+            Some(Tunnel::Vxlan(42)),
+        ),
+        (
+            Link::Ip,
+            v4(17, &udp(6081, &geneve)),
+            Some(Tunnel::Geneve(7)),
+        ),
+        (Link::Ip, v4(47, &gre), Some(Tunnel::Gre(Some(9)))),
+        (Link::Ip, v4(4, &packet), Some(Tunnel::Ip)),
+        (
+            Link::Ip,
+            v4(4, &v4(17, &udp(4789, &vxlan))),
+            Some(Tunnel::Vxlan(42)),
+        ),
+    ];
+    for (link, bytes, tunnel) in cases {
+        assert_eq!(
+            payload_of(link, &bytes),
+            Some((4, tunnel)),
+            "{link:?} {tunnel:?}"
+        );
+    }
+}
+
+fn netfilter(packet: &[u8]) -> Vec<u8> {
+    let length = u16::try_from(4 + packet.len())
+        .expect("small")
+        .to_le_bytes();
+    [
+        &[2, 0, 0, 0, 5, 0, 3, 0, 1, 0, 0, 0][..],
+        &length,
+        &[9, 0],
+        packet,
+    ]
+    .concat()
+}
+
+#[test]
+fn a_payload_that_was_not_kept_has_its_length_all_the_same() {
+    let bytes = ethernet(0x0800, &v4(6, &tcp(&[7; 1000])));
+    for kept in 14 + 20 + 20..bytes.len() {
+        let seen = dissect(Link::Ethernet, &bytes[..kept], length(&bytes)).expect("IP");
+        let Transport::Tcp { payload_len, .. } = seen.transport else {
+            panic!("no segment with {kept} bytes kept");
+        };
+        assert_eq!(payload_len, 1000, "with {kept} bytes kept");
+    }
+}
+
+#[test]
+fn a_packet_of_offload_without_a_length_is_as_long_as_the_capture_says() {
+    let mut packet = v4(6, &tcp(&[7; 100]));
+    packet[2..4].fill(0);
+    let seen = dissect(Link::Ip, &packet, 100_052).expect("IP");
+    assert!(matches!(
+        seen.transport,
+        Transport::Tcp {
+            payload_len: 100_000,
+            ..
+        }
+    ));
+}
+
+#[test]
+fn padding_of_short_frames_is_no_payload() {
+    let frame = [ethernet(0x0800, &v4(6, &tcp(b""))), vec![0; 6]].concat();
+    assert_eq!(payload_of(Link::Ethernet, &frame), Some((0, None)));
+}
+
+#[test]
+fn a_tunnel_of_something_else_than_ip_is_a_datagram() {
+    let arp = [&[8, 0, 0, 0, 0, 0, 42, 0][..], &ethernet(0x0806, &[0; 28])].concat();
+    let packet = v4(17, &udp(4789, &arp));
+    let seen = dissect(Link::Ip, &packet, length(&packet)).expect("IP");
+    assert!(matches!(
+        seen.transport,
+        Transport::Udp {
+            payload_len: 50,
+            ..
+        }
+    ));
+}
+
+proptest! {
+    #[test]
+    fn arbitrary_bytes_behind_any_link_do_not_panic(
+        number in 0_u32..300,
+        bytes in vec(any::<u8>(), 0..200),
+        length in any::<u32>(),
+    ) {
+        let _ = dissect(Link::numbered(number), &bytes, length);
+        let _ = dissect(Link::Ip, &v4(17, &udp(4789, &bytes)), length);
+        let _ = dissect(Link::Ip, &v4(47, &bytes), length);
+    }
+}
+
+#[test]
+fn a_cooked_packet_of_the_second_version_tells_its_interface() {
+    let header = [&[8, 0, 0, 0, 0, 0, 0, 7][..], &[0; 12]].concat();
+    assert_eq!(Link::Cooked2.interface(&header), Some(7));
+    assert_eq!(Link::Cooked2.interface(&header[..6]), None);
+    assert_eq!(Link::Ethernet.interface(&header), None);
+}

@@ -1,0 +1,236 @@
+//! `neph read`: round trips of the flows in captures, without having sent a packet.
+//!
+//! Joins files, the table of flows and what is shown of it. Memory is bounded by the flows at a time,
+//! not by packets: what is over is written or counted, and forgotten.
+
+mod exchanges;
+mod json;
+mod row;
+mod source;
+mod summary;
+mod telling;
+
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+
+use clap::{Args as ClapArgs, ValueEnum};
+use neph_capture::{Ending, Exchanges, Limits, Method, Table, Twice, read_capture};
+use neph_model::Wall;
+use neph_probe::Stop;
+use neph_wire::capture::Record;
+use neph_wire::dissect::{Dissected, dissect};
+
+use crate::counted::counted;
+use crate::exit::{Failure, Outcome};
+use crate::{interrupt, output};
+use row::Sort;
+use summary::File;
+use telling::Telling;
+
+/// How flows are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// For people.
+    Text,
+    /// One JSON document.
+    Json,
+    /// A JSON object a line: each flow when it is over, the summary last.
+    Ndjson,
+}
+
+/// How segments and answers are matched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum By {
+    /// By the last byte that an answer acknowledges
+    Acknowledgement,
+    /// By the time stamp that an answer echoes (RFC 7323)
+    Echo,
+}
+
+/// Options of `neph read`.
+#[derive(Debug, ClapArgs)]
+pub(crate) struct Args {
+    /// Captures (pcap, pcapng; also packed by gzip or zstd), in the order of their time; '-' is
+    /// standard input
+    #[arg(required = true, value_name = "FILE")]
+    files: Vec<PathBuf>,
+    /// How to write flows
+    #[arg(long, value_enum, default_value = "text")]
+    format: Format,
+    /// What the lines of the table are ordered by
+    #[arg(long, value_enum, default_value = "p50")]
+    sort: Sort,
+    /// Lines of the table, at most; JSON has all flows
+    #[arg(long, value_name = "N", default_value_t = 50)]
+    top: usize,
+    /// Which round trips the table shows; JSON has both
+    #[arg(long, value_enum, default_value = "acknowledgement")]
+    by: By,
+    /// Each round trip and each event too, a line each, as they are found (ndjson)
+    #[arg(long)]
+    samples: bool,
+    /// Flows at a time: one more ends the one that was silent the longest
+    #[arg(long, value_name = "N", default_value_t = Limits::default().flows)]
+    flows: usize,
+}
+
+impl Args {
+    const fn method(&self) -> Method {
+        match self.by {
+            By::Acknowledgement => Method::Acknowledgement,
+            By::Echo => Method::Echo,
+        }
+    }
+}
+
+/// Reads.
+pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
+    if args.samples && args.format != Format::Ndjson {
+        return Err(Failure::usage("--samples needs --format ndjson"));
+    }
+    let stop = interrupt::stop_on_ctrl_c()?;
+    let limits = Limits {
+        flows: args.flows.max(1),
+        ..Limits::default()
+    };
+    let (mut seen, mut telling) = (Seen::new(limits), Telling::new(args));
+    let mut files = Vec::new();
+    let mut wrong = None;
+    for path in &args.files {
+        match read(path, &stop, (&mut seen, &mut telling)) {
+            Ok(file) => {
+                wrong = failure(&file);
+                let is_stopped = matches!(file.account.ending, Ending::Stopped);
+                files.push(file);
+                if is_stopped {
+                    break;
+                }
+            }
+            Err(failure) => wrong = Some(failure),
+        }
+        if wrong.is_some() {
+            break;
+        }
+    }
+    let is_empty = files.iter().all(|file| file.account.packets == 0);
+    if let Some(failure) = wrong.take_if(|_| is_empty) {
+        return Err(failure);
+    }
+    seen.table.end(&mut telling);
+    seen.exchanges.end(|pair| telling.exchanged(pair));
+    telling.finish(&seen, &files)?;
+    match wrong {
+        Some(failure) => Err(failure),
+        None if stop.is_set() => Ok(Outcome::Interrupted),
+        None if is_empty => Ok(Outcome::Nothing),
+        None => Ok(Outcome::Done),
+    }
+}
+
+/// What was seen of all captures.
+struct Seen {
+    table: Table,
+    exchanges: Exchanges,
+    twice: Twice,
+    /// Whether packets of several interfaces were seen: only there they are looked for twice.
+    has_interfaces: bool,
+    /// Packets that had passed another interface before.
+    copies: u64,
+}
+
+impl Seen {
+    fn new(limits: Limits) -> Self {
+        Self {
+            table: Table::new(limits),
+            exchanges: Exchanges::new(limits.flows, limits.idle),
+            twice: Twice::default(),
+            has_interfaces: false,
+            copies: 0,
+        }
+    }
+
+    fn see(
+        &mut self,
+        at: Wall,
+        (record, packet): (&Record<'_>, &Dissected<'_>),
+        telling: &mut Telling<'_>,
+    ) {
+        let interface = record.link.interface(record.bytes);
+        let interface = interface.unwrap_or(record.interface);
+        self.has_interfaces |= interface > 0;
+        if self.has_interfaces && self.twice.is_copy(at, interface, packet) {
+            self.copies += 1;
+            return;
+        }
+        let ended = |pair: &_| telling.exchanged(pair);
+        if !self.exchanges.see(at, packet, ended) {
+            self.table.see(at, packet, telling);
+        }
+    }
+}
+
+/// Reads one capture.
+fn read(
+    path: &Path,
+    stop: &Stop,
+    (seen, telling): (&mut Seen, &mut Telling<'_>),
+) -> Result<File, Failure> {
+    let mut source = source::open(path)?;
+    let (mut not_ip, mut without_time) = (0, 0);
+    let account = read_capture(&mut source, |record| {
+        let packet = dissect(record.link, record.bytes, record.length);
+        match (record.at, packet) {
+            (Some(at), Some(packet)) => {
+                seen.see(Wall::from_unix_nanos(at), (&record, &packet), telling);
+            }
+            (None, _) => without_time += 1,
+            (_, None) => not_ip += 1,
+        }
+        if stop.is_set() || telling.is_refused() {
+            return ControlFlow::Break(());
+        }
+        ControlFlow::Continue(())
+    });
+    Ok(File {
+        name: path.display().to_string(),
+        account,
+        not_ip,
+        without_time,
+    })
+}
+
+/// What is wrong with a capture that has been read; one that was cut off is told and is not wrong.
+fn failure(file: &File) -> Option<Failure> {
+    let (name, account) = (&file.name, &file.account);
+    let kept = || {
+        let packets = counted(account.packets, "packet");
+        format!("the {packets} before it were read")
+    };
+    match &account.ending {
+        Ending::Whole if account.bytes == 0 => Some(Failure::usage(format!(
+            "{name} is empty; give a capture as tcpdump -w writes it"
+        ))),
+        Ending::Whole | Ending::Stopped => None,
+        Ending::CutOff => {
+            let at = account.bytes;
+            output::say(&format!(
+                "neph read: {name} is cut off within the record at byte {at}; {}",
+                kept()
+            ));
+            None
+        }
+        Ending::Broken(error) if account.packets == 0 => Some(Failure::usage(format!(
+            "{name} is no capture that neph reads: {error}; give pcap or pcapng, as tcpdump -w writes them"
+        ))),
+        Ending::Broken(error) => Some(Failure::usage(format!(
+            "{name} is broken at byte {}: {error}; {}",
+            account.bytes,
+            kept()
+        ))),
+        Ending::Failed(error) => Some(Failure::refused(format!(
+            "read {name} behind byte {}: {error}; {}",
+            account.bytes,
+            kept()
+        ))),
+    }
+}

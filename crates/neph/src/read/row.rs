@@ -1,0 +1,165 @@
+//! A flow as a line of the table: path and programs told apart, and what cannot be told said.
+
+use neph_capture::{Answer, Event, Flow, Half, Method, Quantiles, Side, Trips};
+use neph_model::{Span, Wall};
+use neph_wire::dissect::Tunnel;
+
+use crate::sheet::{Cell, Column};
+
+pub(super) const COLUMNS: [Column; 15] = [
+    Column::left("CLIENT", "client"),
+    Column::left("SERVER", "server"),
+    Column::right("PACKETS", "packets"),
+    Column::right("BYTES", "bytes"),
+    Column::right("PATH MIN", "server_path_min_ns"),
+    Column::right("P50", "server_path_p50_ns"),
+    Column::right("P95", "server_path_p95_ns"),
+    Column::right("P99", "server_path_p99_ns"),
+    Column::right("N", "server_path_n"),
+    Column::right("RESPONSE", "server_response_p50_ns"),
+    Column::right("N", "server_response_n"),
+    Column::right("CLIENT'S PATH", "client_path_p50_ns"),
+    Column::right("N", "client_path_n"),
+    Column::right("AGAIN", "sent_again"),
+    Column::left("ODD", "marks"),
+];
+
+/// By what flows are ordered, and what is told of them.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Rank {
+    /// More comes first; a flow without comes last.
+    by: Option<i64>,
+    /// Of those that are alike the earlier one comes first.
+    began: std::cmp::Reverse<i64>,
+    name: String,
+}
+
+impl Rank {
+    pub(super) fn by(by: Option<i64>, began: Wall, name: String) -> Self {
+        Self {
+            by,
+            began: std::cmp::Reverse(began.unix_nanos()),
+            name,
+        }
+    }
+}
+
+/// What flows are ordered by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(super) enum Sort {
+    /// The slowest path to the server first
+    P50,
+    /// The most bytes first
+    Bytes,
+    /// The most packets first
+    Packets,
+    /// The most segments that were sent again first
+    Again,
+}
+
+impl Sort {
+    pub(super) fn rank(self, flow: &Flow, method: Method) -> Rank {
+        let both = |count: fn(&Flow, Side) -> u64| {
+            let sum = count(flow, Side::Client) + count(flow, Side::Server);
+            i64::try_from(sum).ok()
+        };
+        let by = match self {
+            Self::P50 => flow
+                .trips(Half::Server)
+                .path(method)
+                .map(|path| path.p50.nanos()),
+            Self::Bytes => both(|flow, side| flow.sent(side).bytes),
+            Self::Packets => both(|flow, side| flow.sent(side).packets),
+            Self::Again => both(|flow, side| flow.sent(side).sent_again().into()),
+        };
+        Rank::by(by, flow.began(), flow.name().client().to_string())
+    }
+}
+
+pub(super) fn row(flow: &Flow, method: Method) -> Vec<Cell> {
+    let name = flow.name();
+    let both = |count: fn(&Flow, Side) -> u64| {
+        Cell::count(count(flow, Side::Client) + count(flow, Side::Server))
+    };
+    let server = flow.trips(Half::Server);
+    let response = server.of(Method::Response, Answer::WithData);
+    let mut cells = vec![
+        Cell::text(name.client().to_string()),
+        Cell::text(format!("{}{}", name.server(), via(flow))),
+        both(|flow, side| flow.sent(side).packets),
+        both(|flow, side| flow.sent(side).bytes),
+    ];
+    let path = server.path(method);
+    cells.push(match &path {
+        Some(path) => span(Some(path.least)),
+        None => Cell::new(missing(server, method), serde_json::Value::Null),
+    });
+    for quantile in [
+        path.map(|path| path.p50),
+        path.and_then(|path| path.p95),
+        path.and_then(|path| path.p99),
+    ] {
+        cells.push(span(quantile));
+    }
+    cells.push(n(path));
+    cells.push(span(response.map(|trips| trips.p50)));
+    cells.push(n(response));
+    let client = flow.trips(Half::Client).path(method);
+    cells.push(span(client.map(|path| path.p50)));
+    cells.push(n(client));
+    cells.push(both(|flow, side| flow.sent(side).sent_again().into()));
+    cells.push(Cell::text(marks(flow)));
+    cells
+}
+
+/// Why there is no round trip of the path.
+fn missing(trips: &Trips, method: Method) -> &'static str {
+    let answered = [Answer::WithData, Answer::Delayed]
+        .into_iter()
+        .any(|answer| trips.of(method, answer).is_some());
+    if answered { "not measurable" } else { "-" }
+}
+
+pub(super) fn span(span: Option<Span>) -> Cell {
+    span.map_or_else(Cell::absent, |span| {
+        Cell::new(span.to_string(), span.nanos())
+    })
+}
+
+fn n(trips: Option<Quantiles>) -> Cell {
+    Cell::count(trips.map_or(0, |trips| trips.n))
+}
+
+/// What a flow travels in.
+pub(super) fn via(flow: &Flow) -> String {
+    travels_in(flow.name().vlan(), flow.name().tunnel())
+}
+
+/// ` vlan 7`, ` vxlan 42`.
+pub(super) fn travels_in(vlan: Option<u16>, tunnel: Option<Tunnel>) -> String {
+    let vlan = vlan.map(|vlan| format!(" vlan {vlan}"));
+    let tunnel = tunnel.map(|tunnel| match tunnel {
+        Tunnel::Vxlan(network) => format!(" vxlan {network}"),
+        Tunnel::Geneve(network) => format!(" geneve {network}"),
+        Tunnel::Gre(Some(key)) => format!(" gre {key}"),
+        Tunnel::Gre(None) => " gre".to_owned(),
+        Tunnel::Ip => " ip in ip".to_owned(),
+    });
+    vlan.unwrap_or_default() + &tunnel.unwrap_or_default()
+}
+
+/// `3 out of order, 1 gap`: what else happened, of both sides.
+fn marks(flow: &Flow) -> String {
+    const TOLD: [(Event, &str); 5] = [
+        (Event::OutOfOrder, "out of order"),
+        (Event::Gap, "missing"),
+        (Event::RepeatedAcknowledgement, "dup ack"),
+        (Event::ZeroWindow, "zero window"),
+        (Event::Reset, "reset"),
+    ];
+    let told = TOLD.into_iter().filter_map(|(event, word)| {
+        let count = flow.sent(Side::Client).count(event) + flow.sent(Side::Server).count(event);
+        (count > 0).then(|| format!("{count} {word}"))
+    });
+    told.collect::<Vec<_>>().join(", ")
+}

@@ -1,0 +1,119 @@
+//! Captures as they lie about: plain, gzipped, compressed with zstd, or from a pipe.
+//!
+//! Owns telling these apart by their first bytes. All are read as a stream, in the memory of a window.
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Cursor, Read};
+use std::path::Path;
+
+use flate2::bufread::MultiGzDecoder;
+use ruzstd::decoding::errors::{FrameDecoderError, ReadFrameHeaderError};
+use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
+
+use crate::exit::Failure;
+
+const GZIP: [u8; 2] = [0x1f, 0x8b];
+const ZSTD: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
+/// What is told apart only to name the remedy: first bytes and the program that unpacks it.
+const OTHERS: [(&[u8], &str); 3] = [
+    (&[0xfd, b'7', b'z', b'X', b'Z'], "xz"),
+    (b"BZh", "bzip2"),
+    (&[0x04, 0x22, 0x4d, 0x18], "lz4"),
+];
+/// Compressed bytes that are asked for at once.
+const AT_ONCE: usize = 128 << 10;
+
+/// Opens a capture; `-` is standard input.
+///
+/// # Errors
+/// When it is not there, may not be read, or is packed in a way that is not read here.
+pub(super) fn open(path: &Path) -> Result<Box<dyn Read>, Failure> {
+    let refused = |error: io::Error| Failure::usage(format!("read {}: {error}", path.display()));
+    let mut file: Box<dyn Read> = if path.as_os_str() == "-" {
+        Box::new(io::stdin().lock())
+    } else {
+        Box::new(File::open(path).map_err(refused)?)
+    };
+    let mut first = Vec::new();
+    (&mut file)
+        .take(5)
+        .read_to_end(&mut first)
+        .map_err(refused)?;
+    let packed_by = |begins: &[u8]| first.starts_with(begins);
+    if let Some((_, program)) = OTHERS.iter().find(|(begins, _)| packed_by(begins)) {
+        let path = path.display();
+        return Err(Failure::usage(format!(
+            "{path} is packed by {program}; unpack it: {program} -dc {path} | neph read -"
+        )));
+    }
+    let (gzip, zstd) = (packed_by(&GZIP), packed_by(&ZSTD));
+    let whole = Cursor::new(first).chain(file);
+    Ok(if gzip {
+        Box::new(MultiGzDecoder::new(BufReader::with_capacity(
+            AT_ONCE, whole,
+        )))
+    } else if zstd {
+        Box::new(Zstd::new(BufReader::with_capacity(AT_ONCE, whole)))
+    } else {
+        Box::new(whole)
+    })
+}
+
+/// Frames of zstd, one behind the other; those that hold no data are skipped.
+struct Zstd<R: BufRead>(State<R>);
+
+enum State<R: BufRead> {
+    Between(R),
+    Within(R, Box<FrameDecoder>),
+    /// Nothing more can come.
+    Over,
+}
+
+impl<R: BufRead> Zstd<R> {
+    fn new(source: R) -> Self {
+        Self(State::Between(source))
+    }
+
+    /// The next frame's decoder.
+    fn begin(mut source: R) -> io::Result<State<R>> {
+        if source.fill_buf()?.is_empty() {
+            return Ok(State::Over);
+        }
+        let mut decoder = FrameDecoder::new();
+        match decoder.init(&mut source) {
+            Ok(()) => Ok(State::Within(source, Box::new(decoder))),
+            Err(FrameDecoderError::ReadFrameHeaderError(ReadFrameHeaderError::SkipFrame {
+                length,
+                ..
+            })) => {
+                io::copy(&mut (&mut source).take(length.into()), &mut io::sink())?;
+                Ok(State::Between(source))
+            }
+            Err(error) => Err(io::Error::other(error)),
+        }
+    }
+}
+
+impl<R: BufRead> Read for Zstd<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        loop {
+            self.0 = match std::mem::replace(&mut self.0, State::Over) {
+                State::Over => return Ok(0),
+                State::Between(source) => Self::begin(source)?,
+                State::Within(mut source, mut decoder) => {
+                    while decoder.can_collect() == 0 && !decoder.is_finished() {
+                        decoder
+                            .decode_blocks(&mut source, BlockDecodingStrategy::UptoBlocks(1))
+                            .map_err(io::Error::other)?;
+                    }
+                    let read = decoder.read(buffer)?;
+                    if read > 0 {
+                        self.0 = State::Within(source, decoder);
+                        return Ok(read);
+                    }
+                    State::Between(source)
+                }
+            };
+        }
+    }
+}

@@ -1,0 +1,235 @@
+//! All flows together, and what of the captures was of none.
+
+use std::io::{self, Write};
+
+use neph_capture::{
+    Account, Answer, Ending, Event, Flow, Half, Method, Pair, Quantiles, Question, Side, Trips,
+};
+use neph_model::Wall;
+use serde_json::{Value, json};
+
+use super::{Seen, json};
+use crate::counted::counted;
+use crate::when;
+
+/// A capture that was read.
+pub(super) struct File {
+    pub(super) name: String,
+    pub(super) account: Account,
+    /// Packets without IP, or of a link that is not known.
+    pub(super) not_ip: u64,
+    /// Packets that the file keeps no time of.
+    pub(super) without_time: u64,
+}
+
+/// What was counted of all flows.
+#[derive(Default)]
+pub(super) struct Summary {
+    pub(super) flows: u64,
+    /// Flows whose path to the server had no round trip.
+    unmeasured: u64,
+    packets: u64,
+    bytes: u64,
+    sent_again: u64,
+    out_of_order: u64,
+    server: Trips,
+    client: Trips,
+    began: Option<Wall>,
+    last: Option<Wall>,
+    /// Pairs outside of TCP, and their packets.
+    exchanges: u64,
+    exchanged: u64,
+    /// Connections of QUIC whose spin bit did not tell a round trip.
+    without_spin: u64,
+}
+
+impl Summary {
+    pub(super) fn add(&mut self, flow: &Flow) {
+        self.flows += 1;
+        for side in [Side::Client, Side::Server] {
+            let sent = flow.sent(side);
+            self.packets += sent.packets;
+            self.bytes += sent.bytes;
+            self.sent_again += u64::from(sent.sent_again());
+            self.out_of_order += u64::from(sent.count(Event::OutOfOrder));
+        }
+        let server = flow.trips(Half::Server);
+        let methods = [Method::Acknowledgement, Method::Echo];
+        let is_measured = methods
+            .into_iter()
+            .any(|method| server.path(method).is_some());
+        self.unmeasured += u64::from(!is_measured);
+        self.server.merge(server);
+        self.client.merge(flow.trips(Half::Client));
+        let began = flow.began();
+        self.began = Some(self.began.map_or(began, |first| first.min(began)));
+        self.last = self.last.max(Some(flow.last()));
+    }
+
+    pub(super) fn add_exchange(&mut self, pair: &Pair) {
+        self.exchanges += 1;
+        self.exchanged += pair.packets();
+        let is_quic = pair.between().question == Question::Quic;
+        self.without_spin += u64::from(is_quic && pair.trips().is_none());
+    }
+
+    /// A few sentences.
+    pub(super) fn write(
+        &self,
+        seen: &Seen,
+        files: &[File],
+        out: &mut impl Write,
+    ) -> io::Result<()> {
+        if let Some((began, last)) = self.began.zip(self.last) {
+            let (began, last) = (when::utc(began), when::utc(last));
+            writeln!(
+                out,
+                "{} of TCP, {}, {} bytes, {began} to {last}; {} sent again, {} out of order.",
+                counted(self.flows, "flow"),
+                counted(self.packets, "packet"),
+                self.bytes,
+                self.sent_again,
+                self.out_of_order
+            )?;
+        }
+        for (whose, trips) in [("servers", &self.server), ("clients", &self.client)] {
+            if let Some(path) = trips.path(Method::Acknowledgement) {
+                writeln!(out, "Path to {whose} and back: {}.", told(&path))?;
+            }
+        }
+        if let Some(response) = self.server.of(Method::Response, Answer::WithData) {
+            let told = told(&response);
+            writeln!(
+                out,
+                "Request to first data of the answer, path and program: {told}."
+            )?;
+        }
+        if self.unmeasured > 0 {
+            writeln!(
+                out,
+                "Of {} the path to the server could not be measured: every answer came with data, or late, or not at all.",
+                counted(self.unmeasured, "flow")
+            )?;
+        }
+        if self.without_spin > 0 {
+            let without = counted(self.without_spin, "connection");
+            writeln!(
+                out,
+                "{without} of QUIC had no spin bit that turns with the round trip."
+            )?;
+        }
+        let crowded_out = seen.table.crowded_out() + seen.exchanges.crowded_out();
+        if crowded_out > 0 {
+            let crowded_out = counted(crowded_out, "flow");
+            writeln!(
+                out,
+                "{crowded_out} ended for others, since there were too many at a time; --flows allows more."
+            )?;
+        }
+        left_out(seen, files, out)
+    }
+
+    /// The same for programs.
+    pub(super) fn json(&self, seen: &Seen, files: &[File]) -> Value {
+        let others = seen.table.others();
+        let files: Vec<Value> = files.iter().map(file).collect();
+        json!({
+            "kind": "summary",
+            "files": files,
+            "flows": self.flows,
+            "flows_ended_for_others": seen.table.crowded_out(),
+            "exchanges": self.exchanges,
+            "exchanges_ended_for_others": seen.exchanges.crowded_out(),
+            "exchange_packets": self.exchanged,
+            "quic_without_spin": self.without_spin,
+            "packets_seen_twice": seen.copies,
+            "flows_without_server_path": self.unmeasured,
+            "packets": self.packets,
+            "bytes": self.bytes,
+            "sent_again": self.sent_again,
+            "out_of_order": self.out_of_order,
+            "round_trips": {
+                "server": json::trips(&self.server),
+                "client": json::trips(&self.client),
+            },
+            "other_packets": {
+                "udp": others.udp,
+                "icmp": others.icmp,
+                "fragments": others.fragments,
+                "unread": others.unread,
+            },
+        })
+    }
+}
+
+/// What of the captures is in no flow, and what is not in the captures.
+fn left_out(seen: &Seen, files: &[File], out: &mut impl Write) -> io::Result<()> {
+    let others = seen.table.others();
+    let told: Vec<String> = [
+        (others.udp, "UDP"),
+        (others.icmp, "ICMP"),
+        (others.fragments, "fragments"),
+        (others.unread, "other or cut off"),
+        (files.iter().map(|file| file.not_ip).sum(), "not IP"),
+        (
+            files.iter().map(|file| file.without_time).sum(),
+            "without a time",
+        ),
+    ]
+    .into_iter()
+    .filter(|(count, _)| *count > 0)
+    .map(|(count, what)| format!("{count} {what}"))
+    .collect();
+    if !told.is_empty() {
+        writeln!(out, "Packets of no flow here: {}.", told.join(", "))?;
+    }
+    if seen.copies > 0 {
+        let copies = counted(seen.copies, "packet");
+        writeln!(
+            out,
+            "{copies} had passed another interface just before, and count once."
+        )?;
+    }
+    let dropped: u64 = files.iter().filter_map(|file| file.account.dropped).sum();
+    if dropped > 0 {
+        let dropped = counted(dropped, "packet");
+        writeln!(
+            out,
+            "The capturing program lost {dropped}: what they answered has no round trip."
+        )?;
+    }
+    Ok(())
+}
+
+fn file(file: &File) -> Value {
+    let ending = match &file.account.ending {
+        Ending::Whole => "whole",
+        Ending::CutOff => "cut off",
+        Ending::Broken(_) => "broken",
+        Ending::Failed(_) => "failed",
+        Ending::Stopped => "stopped",
+    };
+    json!({
+        "name": file.name,
+        "packets": file.account.packets,
+        "bytes": file.account.bytes,
+        "packets_not_ip": file.not_ip,
+        "packets_without_time": file.without_time,
+        "packets_lost_by_capture": file.account.dropped,
+        "ending": ending,
+    })
+}
+
+fn told(path: &Quantiles) -> String {
+    let mut told = format!("p50 {}", path.p50);
+    for (name, quantile) in [("p95", path.p95), ("p99", path.p99)] {
+        if let Some(quantile) = quantile {
+            told.push_str(&format!(", {name} {quantile}"));
+        }
+    }
+    format!(
+        "{told}, longest {}, {}",
+        path.most,
+        counted(path.n, "round trip")
+    )
+}

@@ -1,0 +1,165 @@
+//! What becomes of flows that are over: a line each as they end, or the first few of them in order.
+
+use std::collections::BTreeMap;
+use std::io::{self, BufWriter, StdoutLock, Write};
+
+use neph_capture::{Event, Flow, Listener, Name, Pair, Sample, Side};
+use neph_model::Wall;
+use serde_json::Value;
+
+use super::row::{COLUMNS, Rank, row};
+use super::summary::{File, Summary};
+use super::{Args, Format, Seen, exchanges, json};
+use crate::output;
+use crate::sheet::{self, Cell, Sheet};
+
+pub(super) struct Telling<'a> {
+    args: &'a Args,
+    out: BufWriter<StdoutLock<'static>>,
+    /// The first refusal of the output.
+    refused: Option<io::Error>,
+    /// The lines of the table, the last first.
+    lines: BTreeMap<Rank, Vec<Cell>>,
+    /// The same of exchanges.
+    exchanges: BTreeMap<Rank, Vec<Cell>>,
+    /// All exchanges that are over, where one document is written: flows go ahead of them.
+    documents: Vec<Value>,
+    summary: Summary,
+}
+
+impl<'a> Telling<'a> {
+    pub(super) fn new(args: &'a Args) -> Self {
+        Self {
+            args,
+            out: output::data(),
+            refused: None,
+            lines: BTreeMap::new(),
+            exchanges: BTreeMap::new(),
+            documents: Vec::new(),
+            summary: Summary::default(),
+        }
+    }
+
+    /// Whether nobody takes the output any more.
+    pub(super) const fn is_refused(&self) -> bool {
+        self.refused.is_some()
+    }
+
+    /// All flows were told.
+    pub(super) fn finish(mut self, seen: &Seen, files: &[File]) -> io::Result<()> {
+        if let Some(error) = self.refused {
+            return Err(error);
+        }
+        match self.args.format {
+            Format::Text => {
+                for (columns, lines) in [
+                    (&COLUMNS[..], self.lines),
+                    (&exchanges::COLUMNS[..], self.exchanges),
+                ] {
+                    let mut sheet = Sheet::new(columns);
+                    sheet.rows = lines.into_values().rev().collect();
+                    if !sheet.rows.is_empty() {
+                        sheet.write(sheet::Format::Text, &mut self.out)?;
+                        writeln!(self.out)?;
+                    }
+                }
+                self.summary.write(seen, files, &mut self.out)?;
+            }
+            Format::Ndjson => writeln!(self.out, "{}", self.summary.json(seen, files))?,
+            Format::Json => {
+                let begin = if self.summary.flows == 0 {
+                    "{\"flows\": ["
+                } else {
+                    ""
+                };
+                let summary = self.summary.json(seen, files);
+                let exchanges = Value::from(self.documents);
+                writeln!(
+                    self.out,
+                    "{begin}],\n\"exchanges\": {exchanges},\n\"summary\": {summary}}}"
+                )?;
+            }
+        }
+        self.out.flush()
+    }
+
+    fn line(&mut self, value: &Value) {
+        let written = writeln!(self.out, "{value}");
+        self.written(written);
+    }
+
+    fn written(&mut self, written: io::Result<()>) {
+        if let Err(error) = written {
+            self.refused.get_or_insert(error);
+        }
+    }
+
+    /// An exchange is over.
+    pub(super) fn exchanged(&mut self, pair: &Pair) {
+        match self.args.format {
+            Format::Text if pair.trips().is_none() && pair.asked() == 0 => {}
+            Format::Text => {
+                let rank = exchanges::rank(pair);
+                keep(&mut self.exchanges, self.args.top, rank, || {
+                    exchanges::row(pair)
+                });
+            }
+            Format::Ndjson => self.line(&exchanges::json(pair)),
+            Format::Json => self.documents.push(exchanges::json(pair)),
+        }
+        self.summary.add_exchange(pair);
+    }
+}
+
+/// Keeps a line if it is among the first.
+fn keep(
+    lines: &mut BTreeMap<Rank, Vec<Cell>>,
+    most: usize,
+    rank: Rank,
+    row: impl FnOnce() -> Vec<Cell>,
+) {
+    let is_full = lines.len() >= most;
+    let lowest = lines.first_key_value();
+    if is_full && lowest.is_none_or(|(lowest, _)| *lowest >= rank) {
+        return;
+    }
+    if is_full {
+        lines.pop_first();
+    }
+    lines.insert(rank, row());
+}
+
+impl Listener for Telling<'_> {
+    fn sample(&mut self, of: &Name, sample: &Sample) {
+        if self.args.samples {
+            self.line(&json::sample(of, sample));
+        }
+    }
+
+    fn event(&mut self, of: &Name, at: Wall, side: Side, event: Event) {
+        if self.args.samples {
+            self.line(&json::event(of, at, side, event));
+        }
+    }
+
+    fn ended(&mut self, flow: &Flow) {
+        match self.args.format {
+            Format::Text => {
+                let method = self.args.method();
+                let rank = self.args.sort.rank(flow, method);
+                keep(&mut self.lines, self.args.top, rank, || row(flow, method));
+            }
+            Format::Ndjson => self.line(&json::flow(flow)),
+            Format::Json => {
+                let before = if self.summary.flows == 0 {
+                    "{\"flows\": [\n"
+                } else {
+                    ",\n"
+                };
+                let written = write!(self.out, "{before}{}", json::flow(flow));
+                self.written(written);
+            }
+        }
+        self.summary.add(flow);
+    }
+}

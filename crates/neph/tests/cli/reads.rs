@@ -1,0 +1,318 @@
+//! `neph read`: flows in captures, and captures that are none.
+
+use std::fs;
+use std::io::Write;
+use std::process::Stdio;
+
+use serde_json::Value;
+
+use crate::neph::{Place, command};
+
+/// Kinds of packets of a connection: flags, and who sends.
+const SYN: u8 = 2;
+const ACK: u8 = 16;
+
+/// A capture of raw IPv4 in nanoseconds, packet by packet.
+struct Capture(Vec<u8>);
+
+impl Capture {
+    fn new() -> Self {
+        let mut file = 0xa1b2_3c4d_u32.to_le_bytes().to_vec();
+        file.extend([2, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 4, 0, 101, 0, 0, 0]);
+        Self(file)
+    }
+
+    /// A segment with these numbers and so many bytes of payload, of the client or of the server.
+    fn segment(
+        &mut self,
+        (at_ms, by_client): (u32, bool),
+        flags: u8,
+        numbers: (u32, u32),
+        payload: u16,
+    ) {
+        let (client, server) = ([192, 0, 2, 1], [198, 51, 100, 2]);
+        let (from, to) = if by_client {
+            (client, server)
+        } else {
+            (server, client)
+        };
+        let ports: [u16; 2] = if by_client {
+            [40_000, 443]
+        } else {
+            [443, 40_000]
+        };
+        let length = 40 + payload;
+        let mut packet = vec![0x45, 0];
+        packet.extend(length.to_be_bytes());
+        packet.extend([0, 0, 0, 0, 64, 6, 0, 0]);
+        packet.extend(from);
+        packet.extend(to);
+        packet.extend(ports.iter().flat_map(|port| port.to_be_bytes()));
+        packet.extend(numbers.0.to_be_bytes());
+        packet.extend(numbers.1.to_be_bytes());
+        packet.extend([0x50, flags, 2, 0, 0, 0, 0, 0]);
+        packet.resize(length.into(), 0);
+        let fields = [1_700_000_000 + at_ms / 1_000, at_ms % 1_000 * 1_000_000];
+        self.0
+            .extend(fields.iter().flat_map(|field| field.to_le_bytes()));
+        let length = u32::from(length);
+        self.0.extend(
+            [length, length]
+                .iter()
+                .flat_map(|field| field.to_le_bytes()),
+        );
+        self.0.extend(packet);
+    }
+
+    /// An ICMP echo of the client, or the reply to it.
+    fn echo(&mut self, (at_ms, by_client): (u32, bool), sequence: u8) {
+        let kind = if by_client { 8 } else { 0 };
+        let mut packet = vec![0x45, 0, 0, 28, 0, 0, 0, 0, 64, 1, 0, 0];
+        let (client, server) = ([192, 0, 2, 1], [198, 51, 100, 2]);
+        let ends = if by_client {
+            [client, server]
+        } else {
+            [server, client]
+        };
+        packet.extend(ends.as_flattened());
+        packet.extend([kind, 0, 0, 0, 0, 9, 0, sequence]);
+        let fields = [1_700_000_000 + at_ms / 1_000, at_ms % 1_000 * 1_000_000];
+        let fields = fields.into_iter().chain([28, 28]);
+        self.0.extend(fields.flat_map(u32::to_le_bytes));
+        self.0.extend(packet);
+    }
+
+    /// The same as `-i any` shows it of each packet once on the way in and once on the way out.
+    fn at_two_interfaces(&self) -> Vec<u8> {
+        let mut file = self.0[..20].to_vec();
+        file.extend(276_u32.to_le_bytes());
+        let mut rest = &self.0[24..];
+        while let [header @ .., _] = rest
+            && header.len() > 16
+        {
+            let length = u32::from_le_bytes([rest[8], rest[9], rest[10], rest[11]]);
+            let (record, next) = rest.split_at(16 + length as usize);
+            for interface in [2_u8, 5] {
+                file.extend(&record[..8]);
+                file.extend(
+                    [length + 20; 2]
+                        .iter()
+                        .flat_map(|field| field.to_le_bytes()),
+                );
+                file.extend([8, 0, 0, 0, 0, 0, 0, interface]);
+                file.extend([0; 12]);
+                file.extend(&record[16..]);
+            }
+            rest = next;
+        }
+        file
+    }
+
+    /// A connection to a server 30 ms away that thinks for 20 ms.
+    fn thinking() -> Self {
+        let mut capture = Self::new();
+        capture.segment((0, true), SYN, (99, 0), 0);
+        capture.segment((30, false), SYN | ACK, (499, 100), 0);
+        capture.segment((31, true), ACK, (100, 500), 0);
+        capture.segment((40, true), ACK, (100, 500), 10);
+        capture.segment((90, false), ACK, (500, 110), 10);
+        capture
+    }
+}
+
+fn document(text: &str) -> Value {
+    serde_json::from_str(text).expect("JSON")
+}
+
+#[test]
+fn the_path_and_the_servers_thinking_are_columns_of_their_own() {
+    let place = Place::empty();
+    fs::write(place.path("a.pcap"), Capture::thinking().0).expect("a file");
+    let ran = place.neph(["read", "a.pcap"]);
+    assert_eq!((ran.status, ran.err.as_str()), (0, ""));
+    let row: Vec<&str> = ran
+        .out
+        .lines()
+        .nth(1)
+        .expect("a flow")
+        .split("  ")
+        .collect();
+    let row: Vec<&str> = row
+        .into_iter()
+        .map(str::trim)
+        .filter(|cell| !cell.is_empty())
+        .collect();
+    assert_eq!(row[..2], ["192.0.2.1:40000", "198.51.100.2:443"]);
+    assert_eq!(row[4..6], ["30.00 ms", "30.00 ms"]);
+    assert!(row.contains(&"50.00 ms"), "{}", ran.out);
+}
+
+#[test]
+fn json_tells_each_kind_of_answer() {
+    let place = Place::empty();
+    fs::write(place.path("a.pcap"), Capture::thinking().0).expect("a file");
+    let ran = place.neph(["read", "a.pcap", "--format", "json"]);
+    let document = document(&ran.out);
+    let server = &document["flows"][0]["round_trips"]["server"]["acknowledgement"];
+    assert_eq!(server["handshake"]["p50_ns"], 30_000_000);
+    assert_eq!(server["with_data"]["p50_ns"], 50_000_000);
+    assert_eq!(server["path"]["n"], 1);
+    let response = &document["flows"][0]["round_trips"]["server"]["response"];
+    assert_eq!(response["p50_ns"], 50_000_000);
+    assert!(server["bare"].is_null());
+    assert_eq!(document["summary"]["flows"], 1);
+    let ran = place.neph(["read", "a.pcap", "--format", "ndjson", "--samples"]);
+    let kinds: Vec<String> = ran
+        .out
+        .lines()
+        .map(|line| {
+            self::document(line)["kind"]
+                .as_str()
+                .expect("a kind")
+                .to_owned()
+        })
+        .collect();
+    assert_eq!(
+        kinds,
+        ["sample", "sample", "sample", "sample", "flow", "summary"]
+    );
+}
+
+#[test]
+fn answers_that_all_came_with_data_are_not_measurable() {
+    let place = Place::empty();
+    let mut capture = Capture::new();
+    capture.segment((0, true), ACK, (100, 500), 10);
+    capture.segment((50, false), ACK, (500, 110), 10);
+    fs::write(place.path("a.pcap"), capture.0).expect("a file");
+    let ran = place.neph(["read", "a.pcap"]);
+    assert_eq!(ran.status, 0);
+    assert!(ran.out.contains("not measurable"), "{}", ran.out);
+}
+
+#[test]
+fn a_capture_that_was_cut_off_is_read_up_to_there_and_said() {
+    let place = Place::empty();
+    let whole = Capture::thinking().0;
+    fs::write(place.path("a.pcap"), &whole[..whole.len() - 1]).expect("a file");
+    let ran = place.neph(["read", "a.pcap", "--format", "json"]);
+    assert_eq!(ran.status, 0);
+    assert!(ran.err.contains("cut off"), "{}", ran.err);
+    assert!(ran.err.contains("4 packets"), "{}", ran.err);
+    assert_eq!(document(&ran.out)["summary"]["packets"], 4);
+}
+
+#[test]
+fn what_is_no_capture_is_refused_in_one_sentence() {
+    let place = Place::empty();
+    fs::write(place.path("picture.gif"), b"GIF89a").expect("a file");
+    fs::write(place.path("empty.pcap"), b"").expect("a file");
+    fs::write(place.path("packed.pcap.xz"), b"\xfd7zXZ\0").expect("a file");
+    for (file, said) in [
+        ("picture.gif", "no capture"),
+        ("empty.pcap", "is empty"),
+        ("packed.pcap.xz", "xz -dc packed.pcap.xz | neph read -"),
+        ("nonesuch.pcap", "nonesuch.pcap"),
+    ] {
+        let ran = place.neph(["read", file]);
+        assert_eq!(
+            (ran.status, ran.out.as_str()),
+            (2, ""),
+            "{file}: {}",
+            ran.err
+        );
+        assert!(ran.err.contains(said), "{}", ran.err);
+        assert_eq!(ran.err.lines().count(), 1, "{}", ran.err);
+    }
+}
+
+#[test]
+fn a_capture_that_breaks_in_the_middle_tells_the_place_after_what_was_read() {
+    let place = Place::empty();
+    let mut broken = Capture::thinking().0;
+    let at = broken.len();
+    broken.extend([0xff; 16]);
+    fs::write(place.path("a.pcap"), broken).expect("a file");
+    let ran = place.neph(["read", "a.pcap"]);
+    assert_eq!(ran.status, 2);
+    assert!(ran.out.contains("192.0.2.1:40000"), "{}", ran.out);
+    assert!(ran.err.contains(&format!("byte {at}")), "{}", ran.err);
+}
+
+#[test]
+fn a_packed_capture_and_a_pipe_are_read_alike() {
+    let place = Place::empty();
+    fs::write(place.path("a.pcap"), Capture::thinking().0).expect("a file");
+    let plain = document(&place.neph(["read", "a.pcap", "--format", "json"]).out);
+    for (program, name) in [("gzip", "a.pcap.gz"), ("zstd", "a.pcap.zst")] {
+        let packed = std::process::Command::new(program)
+            .args(["-c", "-q"])
+            .arg(place.path("a.pcap"))
+            .stderr(Stdio::null())
+            .output();
+        let Ok(packed) = packed.map(|output| output.stdout) else {
+            println!("SKIP: {program} is not installed");
+            continue;
+        };
+        fs::write(place.path(name), packed).expect("a file");
+        let read = document(&place.neph(["read", name, "--format", "json"]).out);
+        assert_eq!(read["flows"], plain["flows"], "{name}");
+    }
+    let mut child = command()
+        .args(["read", "-", "--format", "json"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("neph runs");
+    let mut into = child.stdin.take().expect("piped");
+    into.write_all(&Capture::thinking().0).expect("read");
+    drop(into);
+    let output = child.wait_with_output().expect("ended");
+    let read = document(&String::from_utf8(output.stdout).expect("UTF-8"));
+    assert_eq!(read["flows"], plain["flows"]);
+}
+
+#[test]
+fn pings_in_a_capture_are_told_as_ping_tells_them() {
+    let place = Place::empty();
+    let mut capture = Capture::new();
+    for (sequence, trip) in [(1, 10), (2, 20), (3, 30)] {
+        let at = u32::from(sequence) * 1_000;
+        capture.echo((at, true), sequence);
+        capture.echo((at + trip, false), sequence);
+    }
+    capture.echo((4_000, true), 4);
+    fs::write(place.path("a.pcap"), capture.0).expect("a file");
+    let ran = place.neph(["read", "a.pcap"]);
+    assert_eq!((ran.status, ran.err.as_str()), (0, ""));
+    let row = ran.out.lines().nth(1).expect("a pair");
+    let row: Vec<&str> = row.split("  ").map(str::trim).collect();
+    let row: Vec<&str> = row.into_iter().filter(|cell| !cell.is_empty()).collect();
+    assert_eq!(row[..5], ["ping", "192.0.2.1", "198.51.100.2", "4", "3"]);
+    assert_eq!(
+        row[5..],
+        [
+            "10.00 ms", "20.00 ms", "20.00 ms", "-", "30.00 ms", "8.16 ms", "-"
+        ]
+    );
+    let ran = place.neph(["read", "a.pcap", "--format", "json"]);
+    let document = document(&ran.out);
+    let pair = &document["exchanges"][0];
+    assert_eq!(pair["question"], "ping");
+    assert_eq!(pair["server_deviation_ns"], 8_164_965);
+    assert_eq!(document["summary"]["exchange_packets"], 7);
+    assert_eq!(document["summary"]["other_packets"]["icmp"], 0);
+}
+
+#[test]
+fn a_packet_that_passed_two_interfaces_counts_once() {
+    let place = Place::empty();
+    let capture = Capture::thinking();
+    fs::write(place.path("once.pcap"), &capture.0).expect("a file");
+    fs::write(place.path("twice.pcap"), capture.at_two_interfaces()).expect("a file");
+    let read = |file| document(&place.neph(["read", file, "--format", "json"]).out);
+    let (once, twice) = (read("once.pcap"), read("twice.pcap"));
+    assert_eq!(once["flows"], twice["flows"]);
+    assert_eq!(twice["summary"]["packets_seen_twice"], 5);
+    assert_eq!(once["summary"]["packets_seen_twice"], 0);
+}

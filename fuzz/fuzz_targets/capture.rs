@@ -1,0 +1,98 @@
+//! Capture files: the same packets however the bytes come, each within its bounds, in memory that
+//! does not follow what a file announces; and flows of them that add up.
+#![no_main]
+
+use std::io::{self, Read};
+use std::ops::ControlFlow;
+
+use libfuzzer_sys::fuzz_target;
+use neph_capture::{
+    Ending, Exchanges, Flow, Half, Limits, Listener, Method, Name, Pair, Sample, Side, Table,
+    read_capture,
+};
+use neph_model::Wall;
+use neph_wire::capture::LONGEST;
+use neph_wire::dissect::{Transport, dissect};
+
+/// Gives at most so many bytes at once.
+struct Dribble<'a>(&'a [u8], usize);
+
+impl Read for Dribble<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let most = self.1.min(buffer.len());
+        self.0.read(&mut buffer[..most])
+    }
+}
+
+#[derive(Default)]
+struct Counts {
+    segments: u64,
+    samples: u64,
+    kept: u64,
+}
+
+impl Listener for Counts {
+    fn sample(&mut self, _: &Name, _: &Sample) {
+        self.samples += 1;
+    }
+    fn ended(&mut self, flow: &Flow) {
+        for side in [Side::Client, Side::Server] {
+            self.segments += flow.sent(side).packets;
+        }
+        for half in [Half::Client, Half::Server] {
+            for method in Method::ALL {
+                let path = flow.trips(half).path(method);
+                self.kept += path.map_or(0, |path| path.n);
+                assert!(path.is_none_or(|path| path.least <= path.p50 && path.p50 <= path.most));
+            }
+        }
+    }
+}
+
+/// What a pair says of itself holds together.
+fn check(pair: &Pair) {
+    assert!(pair.answered() <= pair.asked());
+    if let (Some(trips), Some(far)) = (pair.trips(), pair.deviation()) {
+        assert!(trips.least <= far.mean && far.mean <= trips.most);
+    }
+}
+
+/// Lengths and times of the packets, and where it ended.
+fn packets(source: &mut impl Read) -> (Vec<(Option<i64>, u32, usize)>, u64, bool) {
+    let mut found = Vec::new();
+    let account = read_capture(source, |record| {
+        assert!(record.bytes.len() as u64 <= u64::from(LONGEST));
+        assert!(record.bytes.len() as u64 <= u64::from(record.length));
+        found.push((record.at, record.length, record.bytes.len()));
+        ControlFlow::Continue(())
+    });
+    assert_eq!(account.packets, found.len() as u64);
+    let is_broken = matches!(account.ending, Ending::Broken(_));
+    (found, account.bytes, is_broken)
+}
+
+fuzz_target!(|bytes: &[u8]| {
+    let Some((&cut, file)) = bytes.split_first() else {
+        return;
+    };
+    let whole = packets(&mut &*file);
+    assert!(whole.1 <= file.len() as u64);
+    assert_eq!(whole, packets(&mut Dribble(file, usize::from(cut) + 1)));
+    let limits = Limits { flows: usize::from(cut % 8) + 1, ..Limits::default() };
+    let (mut table, mut counts, mut seen) = (Table::new(limits), Counts::default(), 0);
+    let mut exchanges = Exchanges::new(limits.flows, limits.idle);
+    read_capture(&mut &*file, |record| {
+        let at = Wall::from_unix_nanos(record.at.unwrap_or(0));
+        if let Some(packet) = dissect(record.link, record.bytes, record.length) {
+            exchanges.see(at, &packet, check);
+            seen += u64::from(matches!(packet.transport, Transport::Tcp { .. }));
+            table.see(at, &packet, &mut counts);
+            assert!(table.len() <= limits.flows);
+        }
+        ControlFlow::Continue(())
+    });
+    exchanges.end(check);
+    table.end(&mut counts);
+    assert_eq!(counts.segments, seen);
+    assert!(counts.kept <= counts.samples);
+});

@@ -1,0 +1,38 @@
+//! A captured packet behind any link, in any tunnel: payloads lie within it, and a packet of which
+//! less was kept has the same transport header with the same length of payload, or none.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use neph_wire::dissect::{Link, Transport, dissect};
+
+fuzz_target!(|bytes: &[u8]| {
+    let [link, cut, packet @ ..] = bytes else {
+        return;
+    };
+    let length = u32::try_from(packet.len()).unwrap_or(u32::MAX);
+    let link = Link::numbered(u32::from(*link));
+    let Some(whole) = dissect(link, packet, length) else {
+        return;
+    };
+    assert!(whole.ip.header_len + whole.ip.payload.len() <= packet.len());
+    if let Transport::Tcp { header, .. } = whole.transport {
+        assert!(header.payload.len() + header.options.len() + 20 <= whole.ip.payload.len());
+    }
+    if let Transport::Udp { header, .. } = whole.transport {
+        assert!(header.payload.len() + 8 <= whole.ip.payload.len());
+    }
+    let kept = packet.len().saturating_sub(usize::from(*cut));
+    let Some(part) = dissect(link, &packet[..kept], length) else {
+        return;
+    };
+    // What was cut off of a tunnel's packet may leave the tunnel's own header alone.
+    if part.tunnel != whole.tunnel || part.ip.source != whole.ip.source {
+        return;
+    }
+    if let (Transport::Tcp { header, payload_len }, Transport::Tcp { header: before, payload_len: before_len }) =
+        (part.transport, whole.transport)
+    {
+        assert_eq!((header.seq, header.ack, header.flags), (before.seq, before.ack, before.flags));
+        assert_eq!(payload_len, before_len);
+    }
+});
