@@ -5,12 +5,14 @@
 //! samples and events go out as they are found.
 
 mod flow;
+mod identity;
 mod sample;
 mod sequence;
 mod stream;
 mod tcp;
 
 pub use flow::{Flow, Limits, Listener, Name, Others, Quantiles, Sent, Table, Trips};
+pub use identity::Identity;
 pub use sample::{Answer, Half, Method, Sample};
 pub use stream::{Account, Ending, read_capture};
 pub use tcp::{Connection, Event, Room, Segment, Side, Sink};
