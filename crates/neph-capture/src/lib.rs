@@ -6,6 +6,7 @@
 
 mod flow;
 mod identity;
+mod meeting;
 mod sample;
 mod sequence;
 mod stream;
@@ -13,6 +14,7 @@ mod tcp;
 
 pub use flow::{Flow, Limits, Listener, Name, Others, Quantiles, Sent, Table, Trips};
 pub use identity::Identity;
+pub use meeting::{Crossing, Meeting, Met, Point, Way};
 pub use sample::{Answer, Half, Method, Sample};
 pub use stream::{Account, Ending, read_capture};
 pub use tcp::{Connection, Event, Room, Segment, Side, Sink};
