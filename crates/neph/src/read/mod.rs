@@ -5,7 +5,7 @@
 
 mod json;
 mod row;
-mod source;
+pub(crate) mod source;
 mod summary;
 mod telling;
 
