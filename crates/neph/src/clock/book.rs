@@ -24,6 +24,8 @@ pub(super) struct Book {
     /// Each exchange's offset by the formula: of the raw clocks, and of the ones on the wall.
     pub(super) raw_mean: MeanOffset,
     pub(super) wall_mean: MeanOffset,
+    /// The peer is no reflector of ours: the clock that it tells is the one on its wall.
+    pub(super) is_foreign: bool,
     pub(super) exchanges: u64,
     pub(super) shortest: Option<i64>,
     pub(super) latest: Option<i64>,
@@ -59,6 +61,7 @@ impl Book {
             peer: WallClock::new(),
             raw_mean: MeanOffset::default(),
             wall_mean: MeanOffset::default(),
+            is_foreign: false,
             exchanges: 0,
             shortest: None,
             latest: None,
@@ -107,6 +110,8 @@ impl Book {
         else {
             return;
         };
+        // Who tells the time on the wall for raw time as well tells nothing else.
+        self.is_foreign = apart == 0;
         let wall = Wall::from_unix_nanos(read.nanos().saturating_add(apart));
         let step = self.peer.read(Anchor { at: read, wall });
         if let Some(WallStep { after, before, by }) = step {
@@ -182,3 +187,6 @@ impl Dots {
         self.seen += 1;
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -12,7 +12,7 @@ use neph_wire::dissect::{Dissected, dissect};
 use super::book::Dots;
 use super::course::Course;
 use super::kept::Kept;
-use super::summary::{Means, Summary, Whose};
+use super::summary::{Clocks, Means, Summary, Whose};
 use super::telling::{Row, Telling};
 use super::{Args, Method, figure};
 use crate::counted::counted;
@@ -77,15 +77,18 @@ fn tell(args: &Args, (here, there): (&Path, &Path), met: &Met) -> Result<bool, F
     remarks(met);
     let drawn = figure::captures(&formula.dots, &course, &of);
     let four = args.asks_for(Method::FourStamps);
+    let steps = course.steps.iter();
     let summary = Summary {
         of,
-        is_live: false,
+        clocks: Clocks::Captures,
         began: course.from,
         row: Row {
             n: met.crossings.len() as u64,
             ..row(end)
         },
-        steps: course.steps.iter().map(Whose::captures).collect(),
+        steps: steps
+            .map(|step| Whose::between(Clocks::Captures, step))
+            .collect(),
         means: four.then(|| Means::of(&formula.mean, None)).flatten(),
         lost: None,
         nature: args.nature(WANDER),

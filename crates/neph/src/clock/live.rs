@@ -10,7 +10,7 @@ use neph_stats::ClockNature;
 
 use super::book::Book;
 use super::course::Course;
-use super::summary::{Means, Summary, Whose};
+use super::summary::{Clocks, Means, Summary, Whose};
 use super::telling::{Row, Telling};
 use super::{Args, Method, figure};
 use crate::exit::{Failure, Outcome};
@@ -203,13 +203,19 @@ impl Live<'_> {
             ));
             return Ok(false);
         };
-        let raw = course.steps.iter().map(Whose::raw);
+        let clocks = if book.is_foreign {
+            Clocks::PeersWall
+        } else {
+            Clocks::Raw
+        };
+        let raw = course.steps.iter();
+        let raw = raw.map(|step| Whose::between(clocks, step));
         let steps = book.steps.iter().map(Whose::wall).chain(raw).collect();
         let drawn = figure::live(&self.book, &course, name);
         let four = self.args.asks_for(Method::FourStamps);
         let summary = Summary {
             of: name.to_owned(),
-            is_live: true,
+            clocks,
             began: self.began,
             row,
             steps,

@@ -17,8 +17,7 @@ use crate::counted::counted;
 pub(super) struct Summary {
     /// The peer, or both captures.
     pub(super) of: String,
-    /// Exchanges were made for it: there are raw clocks and clocks on the wall.
-    pub(super) is_live: bool,
+    pub(super) clocks: Clocks,
     /// On our clock, in nanoseconds.
     pub(super) began: i64,
     /// The clocks at the end.
@@ -30,6 +29,17 @@ pub(super) struct Summary {
     /// Exchanges without a reply.
     pub(super) lost: Option<u64>,
     pub(super) nature: ClockNature,
+}
+
+/// Which clocks were compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Clocks {
+    /// Raw ones, and those on the wall beside them.
+    Raw,
+    /// The peer's on the wall with our raw one: it tells no other.
+    PeersWall,
+    /// Those of two captures.
+    Captures,
 }
 
 /// What the formula says, in nanoseconds.
@@ -80,19 +90,15 @@ impl Whose {
         }
     }
 
-    /// Of the raw clocks, which are never set; but a machine may have been frozen or moved.
-    pub(super) const fn raw(step: &ClockStep) -> Self {
-        Self::between("raw clocks", step)
-    }
-
-    /// Of the second capture's clock against the first one's.
-    pub(super) const fn captures(step: &ClockStep) -> Self {
-        Self::between("clocks", step)
-    }
-
-    const fn between(clock: &'static str, step: &ClockStep) -> Self {
+    /// Of one clock against the other. Raw ones are never set, but a machine may have been frozen or
+    /// moved.
+    pub(super) const fn between(clocks: Clocks, step: &ClockStep) -> Self {
         Self {
-            clock,
+            clock: match clocks {
+                Clocks::Raw => "raw clocks",
+                Clocks::PeersWall => "peer's wall clock",
+                Clocks::Captures => "clocks",
+            },
             after: step.after,
             before: step.before,
             by: step.by,
@@ -151,10 +157,9 @@ impl Summary {
             .collect();
         value["steps"] = steps.into();
         value["four_stamps"] = self.means.map_or(Value::Null, |means| {
-            let name = if self.is_live {
-                "raw_offset_ns"
-            } else {
-                "offset_ns"
+            let name = match self.clocks {
+                Clocks::Captures => "offset_ns",
+                Clocks::Raw | Clocks::PeersWall => "raw_offset_ns",
             };
             let mut told = json!({
                 "deviation_ns": means.deviation, "bound_ns": null, "n": means.n, name: means.offset,
@@ -180,7 +185,10 @@ impl Summary {
     }
 
     fn write_count(&self, out: &mut impl Write) -> io::Result<()> {
-        let noun = if self.is_live { "exchange" } else { "packet" };
+        let noun = match self.clocks {
+            Clocks::Captures => "packet",
+            Clocks::Raw | Clocks::PeersWall => "exchange",
+        };
         write!(out, "{}", counted(self.row.n, noun))?;
         let time = Span::from_nanos(self.course.until - self.course.from);
         write!(out, " in {:.1} s, {}", time.secs_f64(), self.of)?;
@@ -205,16 +213,20 @@ impl Summary {
         let fit = (self.row.fit.offset, self.row.fit.bound);
         if let Some(wall) = self.row.wall {
             writeln!(out, "wall clocks now   {}", told(wall))?;
-            writeln!(out, "raw clocks now    {}", told(fit))?;
+            if self.clocks == Clocks::Raw {
+                writeln!(out, "raw clocks now    {}", told(fit))?;
+            }
         } else {
             writeln!(out, "clocks at the end {}", told(fit))?;
         }
         if let Some(drift) = self.course.drift {
             let drift = words::rate(drift.rate, drift.bound);
-            let of = if self.is_live {
-                " (of the raw clocks)"
-            } else {
-                ""
+            let of = match self.clocks {
+                Clocks::Raw => " (of the raw clocks)",
+                Clocks::PeersWall => {
+                    " (of its wall clock, which may be steered, against our raw one)"
+                }
+                Clocks::Captures => "",
             };
             writeln!(out, "drift             {drift}{of}")?;
         }
@@ -236,13 +248,16 @@ impl Summary {
     fn write_means(&self, means: Means, out: &mut impl Write) -> io::Result<()> {
         let digits = self.row.offset().1;
         write!(out, "four stamps       ")?;
-        if let Some(wall) = means.wall {
-            write!(out, "wall {}, raw ", words::value(wall, digits))?;
-        }
+        let of = match (means.wall, self.clocks) {
+            (Some(wall), Clocks::Raw) => {
+                let raw = words::value(means.offset, digits);
+                format!("wall {}, raw {raw}", words::value(wall, digits))
+            }
+            (wall, _) => words::value(wall.unwrap_or(means.offset), digits),
+        };
         writeln!(
             out,
-            "{}: means of {}, deviation {:.1} us. No bound: where one direction takes d longer than the other it is wrong by d/2, and drift and steps are in the mean",
-            words::value(means.offset, digits),
+            "{of}: mean of {}, deviation {:.1} us. No bound: where one direction takes d longer than the other it is wrong by d/2, and drift and steps are in the mean",
             means.n,
             means.deviation / 1e3
         )
