@@ -7,6 +7,8 @@ use neph_stats::{ClockFit, ClockNature, ClockStep, OffsetLimits, StatsError, clo
 
 /// Moments of a course that are told, at most.
 const MOMENTS: i64 = 2_000;
+/// Moments of a course that are drawn, beside those around steps.
+const DRAWN: i64 = 300;
 
 /// The peer's clock against ours from the first limit to the last.
 #[derive(Debug, Clone)]
@@ -16,6 +18,8 @@ pub(super) struct Course {
     pub(super) until: i64,
     /// The offset at even moments; none where nothing spoke of them.
     pub(super) fits: Vec<ClockFit>,
+    /// The same at as many moments as a figure can show, and right before and behind each step.
+    pub(super) drawn: Vec<ClockFit>,
     /// Where the clocks jumped against each other.
     pub(super) steps: Vec<ClockStep>,
     /// Since the last step.
@@ -54,24 +58,32 @@ impl Course {
             });
         };
         let (from, until) = (first.min(other_first), last.max(other_last));
-        let every = every.max((until - from) / MOMENTS).max(1);
-        // The last comes at the end: no second one right before it.
-        let count = (until - from - every / 2).max(0) / every;
-        let moments = (0..=count).map(|n| from + n * every).chain([until]);
-        let mut fits: Vec<ClockFit> = moments.filter_map(|at| course.at(at)).collect();
-        fits.dedup_by_key(|fit| fit.at);
-        let steps = course.steps();
-        let since = steps.last().map_or(from, |step| step.before);
         let at = |moment| course.at(moment);
+        let every = every.max((until - from) / MOMENTS).max(1);
+        let fits = moments(from, until, every).filter_map(at).collect();
+        let steps = course.steps();
+        let mut drawn: Vec<i64> = moments(from, until, ((until - from) / DRAWN).max(1)).collect();
+        drawn.extend(steps.iter().flat_map(|step| [step.after, step.before]));
+        drawn.sort_unstable();
+        drawn.dedup();
+        let since = steps.last().map_or(from, |step| step.before);
         Ok(Self {
             from,
             until,
             fits,
+            drawn: drawn.into_iter().filter_map(at).collect(),
             drift: drift(at, (since, until), nature),
             rates: rates(at, (since, until), nature),
             steps,
         })
     }
+}
+
+/// Even ones; the last comes at the end, and no other right before it.
+fn moments(from: i64, until: i64, every: i64) -> impl Iterator<Item = i64> {
+    let count = (until - from - every / 2).max(0) / every;
+    let last = (until > from).then_some(until);
+    (0..=count).map(move |n| from + n * every).chain(last)
 }
 
 /// Over short times what the messages in the middle say, over long ones from end to end.

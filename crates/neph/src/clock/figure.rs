@@ -31,7 +31,7 @@ fn ending(path: &Path) -> Option<&str> {
 
 /// Of the clocks on the wall, where the peer tells its own; else of the raw ones.
 pub(super) fn live(book: &Book, course: &Course, of: &str) -> Option<Figure> {
-    let moments: Vec<ClockMoment> = (course.fits.iter())
+    let moments: Vec<ClockMoment> = (course.drawn.iter())
         .map(|fit| {
             let raw = (fit.offset, fit.bound);
             let (offset, bound) = book.with_wall(*fit).wall.unwrap_or(raw);
@@ -62,7 +62,7 @@ pub(super) fn live(book: &Book, course: &Course, of: &str) -> Option<Figure> {
 
 /// Of the clocks of two captures.
 pub(super) fn captures(dots: &Dots, course: &Course, of: &str) -> Option<Figure> {
-    let moments: Vec<ClockMoment> = (course.fits.iter())
+    let moments: Vec<ClockMoment> = (course.drawn.iter())
         .map(|fit| ClockMoment {
             at: fit.at,
             offset: fit.offset,

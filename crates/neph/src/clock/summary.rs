@@ -114,7 +114,7 @@ impl Whose {
             None => words::value(self.by, 10_000),
         };
         let what = match self.clock {
-            "raw clocks" | "clocks" => "stepped against each other by",
+            "raw clocks" | "clocks" => "stepped against each other, or took another rate, by",
             _ => "was set by",
         };
         format!(
