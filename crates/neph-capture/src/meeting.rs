@@ -15,8 +15,8 @@ use neph_wire::dissect::Dissected;
 
 use crate::identity::Identity;
 
-/// Matches the packets of two captures: first all of one, then all of the other. Takes some 40 bytes
-/// for each packet of the first, and as many for each that is in both.
+/// Matches the packets of two captures: first all of one, then all of the other. Takes some 90 bytes
+/// for each packet that is in both, and 50 for each of the first that is not.
 #[derive(Debug, Default)]
 pub struct Meeting {
     hasher: RandomState,
@@ -184,6 +184,8 @@ impl Meeting {
 
     /// Both captures are over.
     pub fn end(mut self) -> Met {
+        // The largest part, and of no more use.
+        drop(std::mem::take(&mut self.seen));
         self.found.retain(|found| !found.is_alike);
         let votes = votes(&self.found, self.pairs.len());
         let mut one_way = 0;
