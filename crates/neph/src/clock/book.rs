@@ -12,7 +12,7 @@ use super::walls::{WallClock, WallStep};
 /// both: each of the two machines is off by half of what that takes, 60 to 90 ns here and 200 at most.
 pub(super) const DOUBT: i64 = 250;
 /// One limit of each kind is kept in so many nanoseconds.
-const STRETCH: i64 = 100_000_000;
+const STRETCH: i64 = 10_000_000;
 
 /// Everything that was exchanged with a peer.
 #[derive(Debug)]
