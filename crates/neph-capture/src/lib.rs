@@ -6,6 +6,8 @@
 
 mod exchange;
 mod flow;
+mod identity;
+mod meeting;
 mod sample;
 mod sequence;
 mod stream;
@@ -14,6 +16,8 @@ mod twice;
 
 pub use exchange::{Between, Deviation, Exchanges, Pair, Question};
 pub use flow::{Flow, Limits, Listener, Name, Others, Quantiles, Sent, Table, Trips};
+pub use identity::Identity;
+pub use meeting::{Crossing, Meeting, Met, Point, Way};
 pub use sample::{Answer, Half, Method, Sample};
 pub use stream::{Account, Ending, read_capture};
 pub use tcp::{Connection, Event, Room, Segment, Side, Sink};

@@ -11,11 +11,13 @@
 //! the extremes over all of these lines, no average among them: delays may be skewed as they like.
 
 mod course;
+mod four_stamps;
 mod hull;
 #[cfg(test)]
 mod tests;
 
 pub use course::{ClockCourse, ClockStep, clock_course};
+pub use four_stamps::{FourStamps, MeanOffset};
 
 use crate::error::StatsError;
 use crate::real::{nanos, real_nanos};

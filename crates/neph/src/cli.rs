@@ -4,8 +4,8 @@
 use clap::{Parser, Subcommand};
 
 use crate::{
-    campaign, demo, diagnose, export, flows, gallery, import, lab, list, ping, read, reflect,
-    report, shell, show, trace, version,
+    campaign, clock, demo, diagnose, export, flows, gallery, import, lab, list, ping, read,
+    reflect, report, shell, show, trace, version,
 };
 
 /// Measures latency in cloud networks, layer by layer, and says where the time went.
@@ -31,6 +31,8 @@ pub(crate) enum Command {
     Trace(Box<trace::Args>),
     /// Round trips of what captures hold, without sending a packet: path and programs told apart.
     Read(read::Args),
+    /// How far a peer's clock is from ours, and how fast they drift apart: each with its bound.
+    Clock(Box<clock::Args>),
     /// Answers probes: WebSocket, HTTP, TCP and STAMP on one port.
     Reflect(Box<reflect::Args>),
     /// Checks a plan: every mistake with its line, column and remedy.

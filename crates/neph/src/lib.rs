@@ -6,6 +6,7 @@
 mod awake;
 mod campaign;
 mod cli;
+mod clock;
 mod congestion;
 mod counted;
 mod demo;
@@ -64,6 +65,7 @@ fn run(cli: Cli) -> Result<Outcome, Failure> {
         Command::Flows(args) => flows::run(&args),
         Command::Trace(args) => trace::run(&args),
         Command::Read(args) => read::run(&args),
+        Command::Clock(args) => clock::run(&args),
         Command::Reflect(args) => reflect::run(&args),
         Command::Check(args) => campaign::check(&args),
         Command::Plan(args) => campaign::preview(&args),

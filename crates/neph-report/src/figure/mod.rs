@@ -6,6 +6,7 @@
 mod boxes;
 mod boxplot;
 mod cdf;
+mod clock_course;
 mod cwnd;
 mod flags;
 mod fleet;
@@ -22,6 +23,7 @@ mod values;
 mod view;
 
 pub(crate) use boxes::capital;
+pub use clock_course::{ClockDrawing, ClockMoment, clock_course};
 pub(crate) use fleet::{Pair, Pooled, pairs};
 pub(crate) use ledger_bars::{Means, order};
 pub(crate) use values::Latencies;

@@ -6,7 +6,7 @@
 mod exchanges;
 mod json;
 mod row;
-mod source;
+pub(crate) mod source;
 mod summary;
 mod telling;
 

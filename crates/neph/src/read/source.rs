@@ -27,7 +27,7 @@ const AT_ONCE: usize = 128 << 10;
 ///
 /// # Errors
 /// When it is not there, may not be read, or is packed in a way that is not read here.
-pub(super) fn open(path: &Path) -> Result<Box<dyn Read>, Failure> {
+pub(crate) fn open(path: &Path) -> Result<Box<dyn Read>, Failure> {
     let refused = |error: io::Error| Failure::usage(format!("read {}: {error}", path.display()));
     let mut file: Box<dyn Read> = if path.as_os_str() == "-" {
         Box::new(io::stdin().lock())

@@ -1,0 +1,259 @@
+//! What a packet keeps on its way: how it is known again at another point of capture.
+//!
+//! Owns which of its parts count. Those that hops change do not: link header, VLAN and tunnel (the
+//! innermost packet counts), TTL, traffic class, checksums, TCP options but time stamps (routers clamp
+//! the largest segment). Neither does how much a capture kept, as long as the headers and 16 bytes are
+//! there. Does not own what rewrites a packet: behind a NAT, one large segment become several, or
+//! fragments put together, are other packets here.
+
+use std::net::SocketAddr;
+
+use neph_wire::dissect::{Dissected, Transport};
+use neph_wire::ip::tcp_timestamps;
+
+/// Bytes of payload that count: enough to tell messages with numbers in them apart, few enough to be
+/// in every capture.
+const COUNTED: usize = 16;
+
+/// Two packets are alike, or are one packet, where these are equal. The same packet may be captured
+/// twice at one point, and packets without any number exist (bare acknowledgements over IPv6 without
+/// time stamps): who matches must expect one identity more than once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Identity {
+    /// Where it comes from; port 0 where it has none.
+    pub source: SocketAddr,
+    /// Where it goes; port 0 where it has none.
+    pub destination: SocketAddr,
+    /// What it carries, by its number in IP.
+    pub protocol: u8,
+    /// What its sender numbered it with; IPv6 has none.
+    pub number: Option<u16>,
+    /// Where this fragment belongs, in bytes; 0 for the first and for whole packets.
+    pub fragment_offset: u16,
+    /// A digest of what its transport header and the beginning of its payload say, the same on every
+    /// machine.
+    pub content: u64,
+}
+
+impl Identity {
+    /// Of a packet behind all tunnels. `None` if what counts was not kept by the capture.
+    pub fn of(packet: &Dissected<'_>) -> Option<Self> {
+        let (ports, content) = content(packet)?;
+        let ip = &packet.ip;
+        Some(Self {
+            source: SocketAddr::new(ip.source, ports.0),
+            destination: SocketAddr::new(ip.destination, ports.1),
+            protocol: ip.protocol,
+            number: ip.identification,
+            fragment_offset: ip.fragment_offset,
+            content,
+        })
+    }
+}
+
+/// Ports and the digest of what else counts.
+fn content(packet: &Dissected<'_>) -> Option<((u16, u16), u64)> {
+    let ip = &packet.ip;
+    let carried = ip.total_len.saturating_sub(ip.header_len);
+    let digest = Digest::default();
+    Some(match &packet.transport {
+        Transport::Tcp {
+            header,
+            payload_len,
+        } => {
+            // Options that were cut off would be taken for options that are not there.
+            if header.options.len() + 20 < header.header_len {
+                return None;
+            }
+            let stamps = tcp_timestamps(header.options).unwrap_or_default();
+            // These name the bytes: what the bytes are adds nothing.
+            let numbers = [header.seq, header.ack, stamps.0, stamps.1, *payload_len];
+            let digest = numbers
+                .iter()
+                .fold(digest, |digest, number| digest.with(&number.to_be_bytes()));
+            let digest = digest.with(&[header.flags]);
+            ((header.source, header.destination), digest.0)
+        }
+        Transport::Udp {
+            header,
+            payload_len,
+        } => {
+            let counted = first(header.payload, *payload_len as usize)?;
+            let digest = digest.with(&payload_len.to_be_bytes()).with(counted);
+            ((header.source, header.destination), digest.0)
+        }
+        Transport::Icmp(message) => {
+            // Type and code; the checksum behind them is made of the rest.
+            let (head, rest) = message.split_at_checked(4)?;
+            let rest = rest.get(..rest.len().min(4 + COUNTED))?;
+            if rest.len() < carried.saturating_sub(4).min(4 + COUNTED) {
+                return None;
+            }
+            ((0, 0), digest.with(&head[..2]).sized(carried).with(rest).0)
+        }
+        Transport::Fragment | Transport::Other => {
+            let counted = first(ip.payload, carried)?;
+            ((0, 0), digest.sized(carried).with(counted).0)
+        }
+    })
+}
+
+/// The bytes of a payload that count; `None` if some of them were not kept.
+fn first(kept: &[u8], length: usize) -> Option<&[u8]> {
+    kept.get(..length.min(COUNTED))
+}
+
+/// Fowler, Noll and Vo's hash (FNV-1a, 64 bits), finished so that all bits depend on all bytes.
+#[derive(Debug, Clone, Copy)]
+struct Digest(u64);
+
+impl Default for Digest {
+    fn default() -> Self {
+        Self(0xcbf2_9ce4_8422_2325)
+    }
+}
+
+impl Digest {
+    fn with(self, bytes: &[u8]) -> Self {
+        let mixed = bytes.iter().fold(self.0, |hash, byte| {
+            (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
+        });
+        Self(mixed ^ mixed >> 32)
+    }
+
+    fn sized(self, length: usize) -> Self {
+        self.with(&u64::try_from(length).unwrap_or(u64::MAX).to_be_bytes())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use neph_wire::dissect::{Link, dissect};
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const UDP: u8 = 17;
+    const ICMP: u8 = 1;
+    const TCP: u8 = 6;
+
+    /// An IPv4 packet from 10.0.0.1 to 10.0.0.2.
+    fn ipv4(protocol: u8, number: u16, ttl: u8, body: &[u8]) -> Vec<u8> {
+        let length = u16::try_from(20 + body.len()).unwrap();
+        let mut packet = vec![0x45, 0];
+        packet.extend(length.to_be_bytes());
+        packet.extend(number.to_be_bytes());
+        packet.extend([0x40, 0, ttl, protocol, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2]);
+        packet.extend(body);
+        packet
+    }
+
+    fn udp(payload: &[u8], checksum: u16) -> Vec<u8> {
+        let mut datagram = vec![0x30, 0x39, 0, 53];
+        datagram.extend(u16::try_from(8 + payload.len()).unwrap().to_be_bytes());
+        datagram.extend(checksum.to_be_bytes());
+        datagram.extend(payload);
+        datagram
+    }
+
+    /// A segment with time stamps.
+    fn tcp(seq: u32, stamp: u32, payload: &[u8]) -> Vec<u8> {
+        let mut segment = vec![0x30, 0x39, 0, 80];
+        segment.extend(seq.to_be_bytes());
+        segment.extend(7_u32.to_be_bytes());
+        segment.extend([0x80, 0x18, 1, 0, 0, 0, 0, 0, 1, 1, 8, 10]);
+        segment.extend(stamp.to_be_bytes());
+        segment.extend(9_u32.to_be_bytes());
+        segment.extend(payload);
+        segment
+    }
+
+    fn of(packet: &[u8]) -> Option<Identity> {
+        cut(packet, packet.len())
+    }
+
+    /// As a capture has it that kept so many bytes.
+    fn cut(packet: &[u8], kept: usize) -> Option<Identity> {
+        let length = u32::try_from(packet.len()).unwrap();
+        Identity::of(&dissect(Link::Ip, &packet[..kept], length)?)
+    }
+
+    #[test]
+    fn what_a_router_changes_does_not_count() {
+        let before = of(&ipv4(UDP, 5, 64, &udp(b"question", 0))).unwrap();
+        let mut routed = ipv4(UDP, 5, 63, &udp(b"question", 0x1234));
+        routed[1] = 0x03;
+        assert_eq!(of(&routed), Some(before));
+        assert_eq!(before.source.to_string(), "10.0.0.1:12345");
+        assert_eq!(before.destination.to_string(), "10.0.0.2:53");
+    }
+
+    #[test]
+    fn the_link_and_the_vlan_do_not_count() {
+        let packet = ipv4(ICMP, 5, 64, &[8, 0, 1, 2, 0, 9, 0, 1, 3, 3, 3, 3]);
+        let mut tagged = vec![2; 12];
+        tagged.extend([0x81, 0, 0, 42, 8, 0]);
+        tagged.extend(&packet);
+        let length = u32::try_from(tagged.len()).unwrap();
+        let seen = dissect(Link::Ethernet, &tagged, length).unwrap();
+        assert_eq!(Identity::of(&seen), of(&packet));
+    }
+
+    #[test]
+    fn a_segment_that_is_sent_again_is_another_packet() {
+        let first = of(&ipv4(TCP, 5, 64, &tcp(1000, 1, b"data")));
+        assert_ne!(of(&ipv4(TCP, 6, 64, &tcp(1000, 1, b"data"))), first);
+        assert_ne!(of(&ipv4(TCP, 5, 64, &tcp(1000, 2, b"data"))), first);
+        assert_ne!(of(&ipv4(TCP, 5, 64, &tcp(1004, 1, b"data"))), first);
+        assert_eq!(of(&ipv4(TCP, 5, 60, &tcp(1000, 1, b"data"))), first);
+    }
+
+    #[test]
+    fn what_was_kept_of_it_counts_only_if_too_little_was() {
+        let long = ipv4(UDP, 5, 64, &udp(&[7; 500], 0));
+        assert_eq!(cut(&long, 20 + 8 + 16), of(&long));
+        assert_eq!(cut(&long, 20 + 8 + 15), None);
+        let segment = ipv4(TCP, 5, 64, &tcp(1000, 1, &[7; 500]));
+        assert_eq!(cut(&segment, 20 + 32), of(&segment));
+        assert_eq!(cut(&segment, 20 + 31), None, "its time stamps are cut");
+        let echo: Vec<u8> = [8, 0, 1, 2, 0, 9, 0, 1].into_iter().chain(0..56).collect();
+        let echo = ipv4(ICMP, 5, 64, &echo);
+        assert_eq!(cut(&echo, 20 + 8 + 16), of(&echo));
+        assert_eq!(cut(&echo, 20 + 8 + 15), None);
+    }
+
+    #[test]
+    fn the_digest_is_the_same_on_every_machine() {
+        // By an FNV-1a of 64 bits written elsewhere: over the length, folded, over the bytes, folded.
+        let told = of(&ipv4(UDP, 5, 64, &udp(b"question", 0))).unwrap();
+        assert_eq!(told.content, 7_673_577_793_798_268_786);
+    }
+
+    proptest! {
+        #[test]
+        fn other_numbers_and_other_bytes_are_other_packets(
+            number in any::<u16>(),
+            payload in prop::collection::vec(any::<u8>(), 1..40),
+            at in 0..16_usize,
+            flipped in 1..=255_u8,
+        ) {
+            let packet = |number, payload: &[u8]| of(&ipv4(UDP, number, 64, &udp(payload, 0)));
+            let known = packet(number, &payload);
+            prop_assert_ne!(packet(number.wrapping_add(1), &payload), known);
+            let mut other = payload.clone();
+            other[at % payload.len().min(16)] ^= flipped;
+            prop_assert_ne!(packet(number, &other), known);
+            other.push(0);
+            prop_assert_ne!(packet(number, &other), known);
+        }
+
+        #[test]
+        fn nothing_that_can_be_captured_is_too_odd(bytes in prop::collection::vec(any::<u8>(), 0..120)) {
+            for link in [Link::Ip, Link::Ethernet] {
+                if let Some(packet) = dissect(link, &bytes, 120) {
+                    let _ = Identity::of(&packet);
+                }
+            }
+        }
+    }
+}

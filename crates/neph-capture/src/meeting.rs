@@ -1,0 +1,309 @@
+//! Two captures of one path: which packets passed both points, when by each clock, and which way.
+//!
+//! Owns matching and telling the ways apart without a word about the clocks: a packet's difference of
+//! stamps is the offset of the clocks plus its delay one way, and minus its delay the other way, so that
+//! of two packets near to each other the one with the larger difference went there. Does not own what
+//! makes a packet itself ([`Identity`]), nor the fit of the clocks (neph-stats).
+
+use std::collections::HashMap;
+use std::hash::BuildHasher;
+use std::net::IpAddr;
+
+use foldhash::quality::RandomState;
+use neph_stats::{FourStamps, OffsetLimit};
+use neph_wire::dissect::Dissected;
+
+use crate::identity::Identity;
+
+/// Matches the packets of two captures: first all of one, then all of the other. Takes some 90 bytes
+/// for each packet that is in both, and 50 for each of the first that is not.
+#[derive(Debug, Default)]
+pub struct Meeting {
+    hasher: RandomState,
+    /// By a digest of 64 bits with a random seed: of ten million packets two collide once in
+    /// 400,000 meetings.
+    seen: HashMap<u64, Seen, RandomState>,
+    pairs: HashMap<(IpAddr, IpAddr), u32>,
+    found: Vec<Found>,
+    here: Point,
+    there: Point,
+    alike: u64,
+}
+
+/// What one capture told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Point {
+    /// Packets with a time.
+    pub packets: u64,
+    /// Packets that were cut too short to be known again.
+    pub cut: u64,
+    /// How exact its stamps are, in nanoseconds: 1, 1,000 or 1,000,000.
+    pub resolution: i64,
+    /// By how much its time ever fell from one packet to the next, in nanoseconds.
+    pub fell: i64,
+    latest: Option<i64>,
+}
+
+impl Default for Point {
+    fn default() -> Self {
+        Self {
+            packets: 0,
+            cut: 0,
+            resolution: 1_000_000,
+            fell: 0,
+            latest: None,
+        }
+    }
+}
+
+/// A packet of the first capture.
+#[derive(Debug, Clone, Copy)]
+struct Seen {
+    at: i64,
+    /// Its place among those found, or what stands for none.
+    found: u32,
+}
+
+impl Seen {
+    const NOT_YET: u32 = u32::MAX;
+    const ALIKE: u32 = u32::MAX - 1;
+}
+
+/// A packet of both, whose way is not known yet.
+#[derive(Debug, Clone, Copy)]
+struct Found {
+    here: i64,
+    there: i64,
+    pair: u32,
+    /// From the lower address to the higher.
+    is_upward: bool,
+    is_alike: bool,
+}
+
+/// Which way a packet went.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Way {
+    /// From the first point of capture to the second.
+    There,
+    /// From the second to the first.
+    Back,
+}
+
+/// A packet that passed both points.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Crossing {
+    /// When it passed the first point by its clock, in nanoseconds since 1970.
+    pub here: i64,
+    /// And the second, by that one's.
+    pub there: i64,
+    /// Which way.
+    pub way: Way,
+    /// A number of the pair of hosts that it travelled between.
+    pub pair: u32,
+}
+
+/// What came of a meeting.
+#[derive(Debug)]
+pub struct Met {
+    /// In the order of the second capture.
+    pub crossings: Vec<Crossing>,
+    /// The first capture.
+    pub here: Point,
+    /// The second.
+    pub there: Point,
+    /// Packets of which one capture has several that are alike: none of them is used.
+    pub alike: u64,
+    /// Packets of both captures between hosts of which only one was heard: which way is not known.
+    pub one_way: u64,
+}
+
+impl Point {
+    fn see(&mut self, at: i64) {
+        self.packets += 1;
+        while self.resolution > 1 && at % self.resolution != 0 {
+            self.resolution /= 1_000;
+        }
+        if let Some(latest) = self.latest {
+            self.fell = self.fell.max(latest.saturating_sub(at));
+        }
+        self.latest = Some(at);
+    }
+}
+
+impl Meeting {
+    /// A packet of the first capture.
+    pub fn here(&mut self, at: i64, packet: &Dissected<'_>) {
+        self.here.see(at);
+        let Some(identity) = Identity::of(packet) else {
+            self.here.cut += 1;
+            return;
+        };
+        let key = self.hasher.hash_one(identity);
+        let known = self.seen.entry(key).and_modify(|seen| {
+            self.alike += 1;
+            seen.found = Seen::ALIKE;
+        });
+        known.or_insert(Seen {
+            at,
+            found: Seen::NOT_YET,
+        });
+    }
+
+    /// A packet of the second, once the first is over.
+    pub fn there(&mut self, at: i64, packet: &Dissected<'_>) {
+        self.there.see(at);
+        let Some(identity) = Identity::of(packet) else {
+            self.there.cut += 1;
+            return;
+        };
+        let Some(seen) = self.seen.get_mut(&self.hasher.hash_one(identity)) else {
+            return;
+        };
+        if seen.found != Seen::NOT_YET {
+            if let Some(found) = self.found.get_mut(seen.found as usize) {
+                found.is_alike = true;
+                seen.found = Seen::ALIKE;
+            }
+            self.alike += 1;
+            return;
+        }
+        seen.found = u32::try_from(self.found.len()).map_or(Seen::ALIKE, |place| place);
+        let (source, destination) = (identity.source, identity.destination);
+        let is_upward = source < destination;
+        let ends = (source.ip(), destination.ip());
+        let ends = if is_upward { ends } else { (ends.1, ends.0) };
+        let next = u32::try_from(self.pairs.len()).unwrap_or(u32::MAX);
+        self.found.push(Found {
+            here: seen.at,
+            there: at,
+            pair: *self.pairs.entry(ends).or_insert(next),
+            is_upward,
+            is_alike: false,
+        });
+    }
+
+    /// Both captures are over.
+    pub fn end(mut self) -> Met {
+        // The largest part, and of no more use.
+        drop(std::mem::take(&mut self.seen));
+        self.found.retain(|found| !found.is_alike);
+        let votes = votes(&self.found, self.pairs.len());
+        let mut one_way = 0;
+        let mut crossings = Vec::with_capacity(self.found.len());
+        for found in &self.found {
+            let vote = votes.get(found.pair as usize).copied().unwrap_or(0);
+            let way = match (vote, found.is_upward) {
+                (0, _) => {
+                    one_way += 1;
+                    continue;
+                }
+                (1.., true) | (..=-1, false) => Way::There,
+                (1.., false) | (..=-1, true) => Way::Back,
+            };
+            let Found {
+                here, there, pair, ..
+            } = *found;
+            crossings.push(Crossing {
+                here,
+                there,
+                way,
+                pair,
+            });
+        }
+        Met {
+            crossings,
+            here: self.here,
+            there: self.there,
+            alike: self.alike,
+            one_way,
+        }
+    }
+}
+
+/// For each pair of hosts: above 0 if what goes upward goes there.
+fn votes(found: &[Found], pairs: usize) -> Vec<i64> {
+    let mut votes = vec![0; pairs];
+    let mut latest: Vec<[Option<i64>; 2]> = vec![[None; 2]; pairs];
+    for found in found {
+        let pair = found.pair as usize;
+        let apart = found.there.saturating_sub(found.here);
+        let (way, other) = if found.is_upward { (1, 0) } else { (0, 1) };
+        latest[pair][way] = Some(apart);
+        if let Some(before) = latest[pair][other] {
+            let larger = apart.saturating_sub(before).signum();
+            votes[pair] += if found.is_upward { larger } else { -larger };
+        }
+    }
+    votes
+}
+
+impl Met {
+    /// What the packets prove of the second clock minus the first one's: limits from above and from
+    /// below, each ascending in time, whatever the resolution of the stamps.
+    pub fn limits(&self) -> (Vec<OffsetLimit>, Vec<OffsetLimit>) {
+        let wider = |point: &Point| {
+            if point.resolution > 1 {
+                point.resolution
+            } else {
+                0
+            }
+        };
+        let (mut most, mut least) = (Vec::new(), Vec::new());
+        // When the first point is known to have heard of what the second did next.
+        let mut heard = None;
+        for crossing in self.crossings.iter().rev() {
+            if crossing.way == Way::Back {
+                heard = Some(crossing.here);
+            } else if let Some(heard) = heard {
+                most.push(OffsetLimit {
+                    at: crossing.here,
+                    within: heard.saturating_sub(crossing.here),
+                    offset: (crossing.there.saturating_sub(crossing.here))
+                        .saturating_add(wider(&self.there)),
+                });
+            }
+        }
+        // And when it had sent what the second heard last.
+        let mut said = None;
+        for crossing in &self.crossings {
+            if crossing.way == Way::There {
+                said = Some(crossing.here);
+            } else if let Some(said) = said {
+                least.push(OffsetLimit {
+                    at: said,
+                    within: crossing.here.saturating_sub(said),
+                    offset: (crossing.there.saturating_sub(crossing.here))
+                        .saturating_sub(wider(&self.here)),
+                });
+            }
+        }
+        for limits in [&mut most, &mut least] {
+            // Between which a clock was set.
+            limits.retain(|limit| limit.within >= 0);
+            limits.sort_by_key(|limit| limit.at);
+        }
+        (most, least)
+    }
+
+    /// Each packet there with the next one back between the same hosts, if none went there in between.
+    pub fn exchanges(&self) -> Vec<FourStamps> {
+        let mut open: HashMap<u32, Crossing> = HashMap::new();
+        let mut exchanges = Vec::new();
+        for crossing in &self.crossings {
+            if crossing.way == Way::There {
+                open.insert(crossing.pair, *crossing);
+            } else if let Some(request) = open.remove(&crossing.pair) {
+                exchanges.push(FourStamps {
+                    sent: request.here,
+                    arrived: request.there,
+                    answered: crossing.there,
+                    returned: crossing.here,
+                });
+            }
+        }
+        exchanges
+    }
+}
+
+#[cfg(test)]
+mod tests;

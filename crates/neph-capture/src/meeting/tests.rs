@@ -1,0 +1,150 @@
+use neph_stats::{ClockNature, OffsetLimits, clock_fit};
+use neph_wire::dissect::{Link, dissect};
+use proptest::prelude::*;
+
+use super::*;
+
+const SECOND: i64 = 1_000_000_000;
+
+/// A datagram with this number from one host to the other.
+fn datagram(number: u16, from: u8, to: u8) -> Vec<u8> {
+    let mut packet = vec![0x45, 0, 0, 44];
+    packet.extend(number.to_be_bytes());
+    packet.extend([0x40, 0, 64, 17, 0, 0, 10, 0, 0, from, 10, 0, 0, to]);
+    packet.extend([0x30, from, 0x30, to, 0, 24, 0, 0]);
+    packet.extend([7; 16]);
+    packet
+}
+
+/// What is exchanged between hosts 1 and 2: when it left and came by the true time, and which way.
+#[derive(Debug, Clone, Copy)]
+struct Packet {
+    left: i64,
+    came: i64,
+    way: Way,
+}
+
+/// Requests and replies with these delays.
+fn exchanges(count: i64, interval: i64, mut delay: impl FnMut(Way) -> i64) -> Vec<Packet> {
+    let mut packets = Vec::new();
+    for left in (0..count).map(|n| n * interval) {
+        let came = left + delay(Way::There);
+        let way = Way::There;
+        packets.push(Packet { left, came, way });
+        let (left, way) = (came + 30_000, Way::Back);
+        let came = left + delay(way);
+        packets.push(Packet { left, came, way });
+    }
+    packets
+}
+
+/// Both captures of it; the clock of the second shows what `clock` makes of the time, host 1 is at the
+/// first.
+fn meet(packets: &[Packet], clock: impl Fn(i64) -> i64) -> Met {
+    let mut meeting = Meeting::default();
+    let at_each: [Vec<(i64, Vec<u8>)>; 2] = [0, 1].map(|point| {
+        let mut seen: Vec<(i64, Vec<u8>)> = (0_u16..)
+            .zip(packets)
+            .map(|(number, packet)| {
+                let (from, to) = if packet.way == Way::There {
+                    (1, 2)
+                } else {
+                    (2, 1)
+                };
+                let is_sender = (packet.way == Way::There) == (point == 0);
+                let at = if is_sender { packet.left } else { packet.came };
+                (at, datagram(number, from, to))
+            })
+            .collect();
+        seen.sort();
+        seen
+    });
+    let [here, there] = at_each;
+    for (at, bytes) in here {
+        meeting.here(at, &dissect(Link::Ip, &bytes, 44).unwrap());
+    }
+    for (at, bytes) in there {
+        meeting.there(clock(at), &dissect(Link::Ip, &bytes, 44).unwrap());
+    }
+    meeting.end()
+}
+
+#[test]
+fn packets_of_both_captures_are_matched_and_their_ways_told_apart_under_any_offset() {
+    let packets = exchanges(50, SECOND / 10, |_| 200_000);
+    for offset in [0, 3 * SECOND, -3 * SECOND, 50_000] {
+        let met = meet(&packets, |at| at + offset);
+        assert_eq!(met.crossings.len(), 100);
+        let ways: Vec<Way> = met.crossings.iter().map(|crossing| crossing.way).collect();
+        assert_eq!(ways[..4], [Way::There, Way::Back, Way::There, Way::Back]);
+        let of = met.exchanges();
+        assert_eq!(of.len(), 50);
+        assert!(
+            of.iter().all(|exchange| exchange.offset() == offset),
+            "symmetric"
+        );
+        assert!(of.iter().all(|exchange| exchange.round_trip() == 400_000));
+    }
+}
+
+#[test]
+fn packets_that_are_alike_are_left_out_and_told() {
+    let bytes = [datagram(1, 1, 2), datagram(2, 2, 1), datagram(3, 1, 2)];
+    let seen = |at: usize| dissect(Link::Ip, &bytes[at], 44).unwrap();
+    let mut meeting = Meeting::default();
+    for (at, which) in [(0, 0), (100, 1), (200, 2), (300, 2)] {
+        meeting.here(at, &seen(which));
+    }
+    for (at, which) in [(50, 0), (60, 1), (250, 2), (350, 0)] {
+        meeting.there(at, &seen(which));
+    }
+    let met = meeting.end();
+    assert_eq!(met.alike, 3);
+    assert!(met.crossings.is_empty(), "one is left, and no other way");
+    assert_eq!(met.one_way, 1);
+}
+
+#[test]
+fn what_the_captures_are_like_is_told() {
+    let packets = exchanges(5, SECOND, |_| 200_000);
+    let met = meet(
+        &packets,
+        |at| if at > 2 * SECOND { at - SECOND } else { at },
+    );
+    assert_eq!((met.here.packets, met.there.packets), (10, 10));
+    assert_eq!((met.here.resolution, met.there.resolution), (1_000, 1_000));
+    assert!(met.there.fell > 0 && met.here.fell == 0);
+}
+
+proptest! {
+    /// Whatever the delays, the offset and the rate: the truth lies within the bound, with stamps of
+    /// nanoseconds or of microseconds.
+    #[test]
+    fn the_truth_lies_within_the_bound(
+        offset in -10 * SECOND..10 * SECOND,
+        ppm in -100..100_i64,
+        least in prop::array::uniform2(0..5_000_000_i64),
+        spread in prop::collection::vec(0..2_000_000_i64, 40),
+        resolution in prop::sample::select(vec![1, 1_000_i64]),
+    ) {
+        let mut at = 0;
+        let packets = exchanges(60, SECOND / 4, |way| {
+            at = (at + 1) % spread.len();
+            spread[at] + least[usize::from(way == Way::Back)]
+        });
+        let shows = |at: i64| at + offset + at / 1_000_000 * ppm;
+        let coarse = |at: i64| at.div_euclid(resolution) * resolution;
+        let rounded: Vec<Packet> = packets.iter().map(|packet| match packet.way {
+            Way::There => Packet { left: coarse(packet.left), ..*packet },
+            Way::Back => Packet { came: coarse(packet.came), ..*packet },
+        }).collect();
+        let met = meet(&rounded, |at| coarse(shows(at)));
+        let (most, least) = met.limits();
+        let limits = OffsetLimits { at_most: &most, at_least: &least };
+        for second in [0, 7, 14] {
+            let fit = clock_fit(limits, second * SECOND, ClockNature::default()).unwrap().unwrap();
+            let off = fit.offset - (shows(second * SECOND) - second * SECOND);
+            prop_assert!(off.abs() <= fit.bound, "{fit:?} is {off} off");
+        }
+    }
+}

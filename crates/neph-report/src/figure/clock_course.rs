@@ -1,0 +1,347 @@
+//! One clock against another over time: the offset with the band that it must lie in, and the same
+//! without its drift. Of no campaign: whoever compared two clocks draws it.
+
+use neph_model::Span;
+
+use super::Figure;
+use super::legend::Swatch;
+use super::sheet::{Note, Sheet};
+use crate::axis::{Plot, Scale, Style, TimeUnit};
+use crate::palette;
+use crate::scene::{Colour, Fill, Mark, Point, Rect, Stroke};
+
+const HEIGHT: f64 = 220.0;
+const LEFT: f64 = 64.0;
+const DOT: Colour = Colour::hex(0x0093_9ba8);
+
+/// What is known of the offset at one moment; all in nanoseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ClockMoment {
+    /// When, by the first clock.
+    pub at: i64,
+    /// The second clock minus the first.
+    pub offset: i64,
+    /// How far it may be wrong either way.
+    pub bound: i64,
+}
+
+/// What there is to draw of two clocks.
+#[derive(Clone, Copy, Debug)]
+pub struct ClockDrawing<'a> {
+    /// Whose clocks, in a few words.
+    pub of: &'a str,
+    /// Ascending in time.
+    pub moments: &'a [ClockMoment],
+    /// Offsets by the formula, exchange by exchange: moment and offset in nanoseconds; may be empty.
+    pub dots: &'a [(i64, i64)],
+    /// When a clock was set.
+    pub steps: &'a [i64],
+    /// How much faster the second clock runs, as a fraction; 0 where that is not known.
+    pub rate: f64,
+}
+
+/// Draws it; `None` without two moments.
+pub fn clock_course(drawing: &ClockDrawing<'_>) -> Option<Figure> {
+    let (first, last) = drawing.moments.first().zip(drawing.moments.last())?;
+    if first.at >= last.at {
+        return None;
+    }
+    let mut sheet = Sheet::new(
+        "Offset of two clocks over time".to_owned(),
+        &format!("{}; above 0 the second is ahead", drawing.of),
+    );
+    sheet.legend(&legend(drawing));
+    let level = Line {
+        drawing,
+        base: base(drawing.moments),
+        from: first.at,
+        rate: 0.0,
+    };
+    let mut panels = vec![level];
+    let moved = drawing.rate.abs() * span(last.at, first.at);
+    if moved > 4.0 * span(first.bound, 0) {
+        let sloped = Line {
+            base: first.offset,
+            rate: drawing.rate,
+            ..level
+        };
+        panels.push(sloped);
+    }
+    let count = panels.len();
+    for (place, panel) in panels.iter().enumerate() {
+        let below = if place + 1 == count {
+            Style::BELOW
+        } else {
+            Style::BELOW_TICKS + 14.0
+        };
+        let room = sheet.take(HEIGHT + below + 8.0);
+        let title = if place + 1 == count { "time, " } else { "" };
+        sheet.draw(panel.drawn(room, title));
+    }
+    let note = "The band holds whatever the delays were, as long as none is negative: the offset lies in it, and nothing says where. An exchange by itself, and any mean of exchanges, is wrong by half of what the two directions differ by.";
+    Some(sheet.finish("clock", "clock".to_owned(), &[Note::plain(note)]))
+}
+
+fn legend(drawing: &ClockDrawing<'_>) -> Vec<(Swatch, String)> {
+    let mut entries = vec![
+        (
+            Swatch::Line(middle()),
+            "middle of what is possible".to_owned(),
+        ),
+        (
+            Swatch::Block(palette::line_colour(0)),
+            "what is possible".to_owned(),
+        ),
+    ];
+    if !drawing.dots.is_empty() {
+        entries.push((
+            Swatch::Dot(DOT),
+            "by four stamps, exchange by exchange".to_owned(),
+        ));
+    }
+    if !drawing.steps.is_empty() {
+        entries.push((Swatch::Tick(Colour::ALARM), "a clock was set".to_owned()));
+    }
+    entries
+}
+
+fn middle() -> Stroke {
+    Stroke::solid(palette::line_colour(0), 1.4)
+}
+
+/// 0, unless the offset is so far from it that its changes would not be seen.
+fn base(moments: &[ClockMoment]) -> i64 {
+    let lows = moments.iter().map(|m| m.offset.saturating_sub(m.bound));
+    let highs = moments.iter().map(|m| m.offset.saturating_add(m.bound));
+    let (low, high) = (lows.min().unwrap_or(0), highs.max().unwrap_or(0));
+    let nearest = if low <= 0 && high >= 0 {
+        0
+    } else {
+        low.saturating_abs().min(high.saturating_abs())
+    };
+    if nearest > high.saturating_sub(low).saturating_mul(5) {
+        moments.first().map_or(0, |first| first.offset)
+    } else {
+        0
+    }
+}
+
+/// From one reading to another, in nanoseconds.
+fn span(to: i64, from: i64) -> f64 {
+    Span::from_nanos(to.saturating_sub(from)).secs_f64() * 1e9
+}
+
+/// A panel shows the offset from this straight line.
+#[derive(Clone, Copy)]
+struct Line<'a> {
+    drawing: &'a ClockDrawing<'a>,
+    base: i64,
+    from: i64,
+    rate: f64,
+}
+
+impl Line<'_> {
+    /// An offset from the line, in milliseconds.
+    fn above(&self, at: i64, offset: i64) -> f64 {
+        (span(offset, self.base) - self.rate * span(at, self.from)) / 1e6
+    }
+
+    /// The band and nearly all dots.
+    fn scale(&self) -> Scale {
+        let of = |m: &ClockMoment, by: i64| self.above(m.at, m.offset.saturating_add(by));
+        let moments = self.drawing.moments;
+        let mut low = moments
+            .iter()
+            .map(|m| of(m, -m.bound))
+            .fold(f64::INFINITY, f64::min);
+        let mut high = moments
+            .iter()
+            .map(|m| of(m, m.bound))
+            .fold(f64::NEG_INFINITY, f64::max);
+        let mut dots: Vec<f64> = self
+            .drawing
+            .dots
+            .iter()
+            .map(|(at, y)| self.above(*at, *y))
+            .collect();
+        dots.sort_unstable_by(f64::total_cmp);
+        let outside = dots.len() / 50;
+        if let Some((least, most)) = dots.get(outside).zip(dots.iter().rev().nth(outside)) {
+            low = low.min(*least);
+            high = high.max(*most);
+        }
+        let margin = (high - low) * 0.05;
+        Scale::linear(low - margin, high + margin)
+    }
+
+    fn drawn(&self, place: Rect, time: &str) -> Vec<Mark> {
+        let area = Rect::new(place.x + LEFT, place.y + 8.0, place.width - LEFT, HEIGHT);
+        let scale = self.scale();
+        let unit = TimeUnit::up_to(scale.high.abs().max(scale.low.abs()));
+        let factor = unit.per_milli();
+        let (last, (per, name)) = self.time();
+        let plot = Plot {
+            area,
+            x: Scale::linear(0.0, last / per),
+            y: Scale::linear(scale.low * factor, scale.high * factor),
+        };
+        let mut marks = Vec::new();
+        plot.y_axis(&mut marks, &self.title(unit));
+        let title = if time.is_empty() {
+            String::new()
+        } else {
+            format!("{time}{name}")
+        };
+        plot.x_axis(&mut marks, &title);
+        let place = |at: i64, offset: i64| {
+            let x = plot.px(span(at, self.from) / 1e9 / per);
+            Point::new(x, plot.py(self.above(at, offset) * factor))
+        };
+        marks.push(plot.clipped(self.inside(area, place)));
+        marks
+    }
+
+    /// Steps, the band, the dots and the line, each over those before.
+    fn inside(&self, area: Rect, place: impl Fn(i64, i64) -> Point) -> Vec<Mark> {
+        let edge = |m: &ClockMoment, by: i64| place(m.at, m.offset.saturating_add(by));
+        let alarm = Stroke::solid(Colour::ALARM, 1.2);
+        let steps = self.drawing.steps.iter().map(|step| {
+            let x = place(*step, self.base).x;
+            Mark::line(Point::new(x, area.y), Point::new(x, area.bottom()), alarm)
+        });
+        let bands = self.runs().into_iter().map(|run| {
+            let mut points: Vec<Point> = run.iter().map(|m| edge(m, m.bound)).collect();
+            points.extend(run.iter().rev().map(|m| edge(m, -m.bound)));
+            let (colour, opacity) = (palette::line_colour(0), 0.3);
+            let fill = Fill { colour, opacity };
+            Mark::Area { points, fill }
+        });
+        let dots = self.drawing.dots.iter().map(|(at, offset)| Mark::Disc {
+            centre: place(*at, *offset),
+            radius: 1.3,
+            fill: Fill::solid(DOT),
+        });
+        let lines = self.runs().into_iter().filter(|run| run.len() > 1);
+        let lines = lines.map(|run| Mark::Line {
+            points: run.iter().map(|m| edge(m, 0)).collect(),
+            stroke: middle(),
+        });
+        steps.chain(bands).chain(dots).chain(lines).collect()
+    }
+
+    /// Moments between which no clock was set.
+    fn runs(&self) -> Vec<&[ClockMoment]> {
+        let set = |a: &ClockMoment, b: &ClockMoment| {
+            self.drawing
+                .steps
+                .iter()
+                .any(|step| a.at < *step && *step <= b.at)
+        };
+        self.drawing.moments.chunk_by(|a, b| !set(a, b)).collect()
+    }
+
+    /// How long it is, in seconds, and the unit that reads best.
+    fn time(&self) -> (f64, (f64, &'static str)) {
+        let last = self.drawing.moments.last().map_or(self.from, |m| m.at);
+        let long = span(last, self.from) / 1e9;
+        let unit = match long {
+            l if l <= 300.0 => (1.0, "s"),
+            l if l <= 3.0 * 3600.0 => (60.0, "min"),
+            l if l <= 3.0 * 86_400.0 => (3600.0, "h"),
+            _ => (86_400.0, "days"),
+        };
+        (long, unit)
+    }
+
+    fn title(&self, unit: TimeUnit) -> String {
+        let name = unit.name();
+        if self.rate.abs() > 0.0 {
+            return format!("from the line of {:+.3} ppm, {name}", self.rate * 1e6);
+        }
+        if self.base == 0 {
+            return format!("offset, {name}");
+        }
+        let base = Span::from_nanos(self.base).secs_f64();
+        format!("offset less {base:+.6} s, {name}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND: i64 = 1_000_000_000;
+
+    fn moments(rate: i64, set: i64) -> Vec<ClockMoment> {
+        let offset = |second: i64| second * rate + if second >= 30 { set } else { 0 };
+        (0..60)
+            .map(|second| ClockMoment {
+                at: second * SECOND,
+                offset: 3 * SECOND + offset(second),
+                bound: 8_000,
+            })
+            .collect()
+    }
+
+    fn texts(figure: &Figure) -> Vec<&str> {
+        let texts = figure.scene.marks.iter().filter_map(|mark| match mark {
+            Mark::Text(text) => Some(text.text.as_str()),
+            _ => None,
+        });
+        texts.collect()
+    }
+
+    #[test]
+    fn a_drift_has_a_panel_without_it_and_no_drift_has_none() {
+        let drawn = |moments: &[ClockMoment], rate| {
+            let drawing = ClockDrawing {
+                of: "b minus a",
+                moments,
+                dots: &[],
+                steps: &[],
+                rate,
+            };
+            clock_course(&drawing).unwrap()
+        };
+        let drifting = drawn(&moments(40_000, 0), 40e-6);
+        assert!(texts(&drifting).contains(&"from the line of +40.000 ppm, µs"));
+        assert!(texts(&drifting).contains(&"offset less +3.000000 s, ms"));
+        let still = drawn(&moments(0, 0), 0.01e-6);
+        assert!(!texts(&still).iter().any(|text| text.contains("ppm")));
+        assert!(still.scene.height < drifting.scene.height);
+    }
+
+    #[test]
+    fn lines_break_where_a_clock_was_set() {
+        let moments = moments(0, SECOND);
+        let steps = [29 * SECOND + SECOND / 2];
+        let drawing = ClockDrawing {
+            of: "",
+            moments: &moments,
+            dots: &[(0, 0)],
+            steps: &steps,
+            rate: 0.0,
+        };
+        let figure = clock_course(&drawing).unwrap();
+        let inside = figure.scene.marks.iter().find_map(|mark| match mark {
+            Mark::Clip { marks, .. } => Some(marks),
+            _ => None,
+        });
+        let areas = |mark: &&Mark| matches!(mark, Mark::Area { .. });
+        assert_eq!(inside.unwrap().iter().filter(areas).count(), 2);
+        assert!(texts(&figure).contains(&"a clock was set"));
+    }
+
+    #[test]
+    fn one_moment_is_no_course() {
+        let one = &moments(0, 0)[..1];
+        let drawing = ClockDrawing {
+            of: "",
+            moments: one,
+            dots: &[],
+            steps: &[],
+            rate: 0.0,
+        };
+        assert!(clock_course(&drawing).is_none());
+    }
+}

@@ -1,0 +1,192 @@
+//! What the exchanges with a peer show of its clocks: the raw ones and the ones on the wall.
+//!
+//! Owns bringing stamps, limits and wall clocks together. Does no input or output and reads no clock.
+
+use neph_model::{Anchor, Instant, Message, Own, Peer, Span, Wall};
+use neph_stats::{ClockFit, ClockNature, FourStamps, MeanOffset, clock_course};
+
+use super::kept::Kept;
+use super::walls::{WallClock, WallStep};
+
+/// A kernel's stamp is a reading of the wall clock that becomes one of the raw clock by reading
+/// both: each of the two machines is off by half of what that takes, 60 to 90 ns here and 200 at most.
+pub(super) const DOUBT: i64 = 250;
+/// One limit of each kind is kept in so many nanoseconds.
+const STRETCH: i64 = 10_000_000;
+
+/// Everything that was exchanged with a peer.
+#[derive(Debug)]
+pub(super) struct Book {
+    pub(super) nature: ClockNature,
+    pub(super) kept: Kept,
+    own: WallClock<Own>,
+    peer: WallClock<Peer>,
+    /// Each exchange's offset by the formula: of the raw clocks, and of the ones on the wall.
+    pub(super) raw_mean: MeanOffset,
+    pub(super) wall_mean: MeanOffset,
+    /// The peer is no reflector of ours: the clock that it tells is the one on its wall.
+    pub(super) is_foreign: bool,
+    pub(super) exchanges: u64,
+    pub(super) shortest: Option<i64>,
+    pub(super) latest: Option<i64>,
+    pub(super) dots: Dots,
+    pub(super) steps: Vec<Step>,
+}
+
+/// A wall clock was set, on either side.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Step {
+    pub(super) is_peers: bool,
+    /// Not before this moment, and not after that, in nanoseconds of our raw clock.
+    pub(super) after: i64,
+    pub(super) before: i64,
+    pub(super) by: Span,
+}
+
+/// The clocks at one moment.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Reading {
+    /// Of the raw clocks.
+    pub(super) raw: ClockFit,
+    /// The peer's wall clock minus ours, in nanoseconds, with the bound that holds for it.
+    pub(super) wall: Option<(i64, i64)>,
+}
+
+impl Book {
+    pub(super) fn new(nature: ClockNature) -> Self {
+        Self {
+            nature,
+            kept: Kept::each(STRETCH),
+            own: WallClock::new(),
+            peer: WallClock::new(),
+            raw_mean: MeanOffset::default(),
+            wall_mean: MeanOffset::default(),
+            is_foreign: false,
+            exchanges: 0,
+            shortest: None,
+            latest: None,
+            dots: Dots::default(),
+            steps: Vec::new(),
+        }
+    }
+
+    /// A reading of our two clocks.
+    pub(super) fn anchor(&mut self, reading: Anchor<Own>) {
+        if let Some(WallStep { after, before, by }) = self.own.read(reading) {
+            self.steps.push(Step {
+                is_peers: false,
+                after: after.nanos(),
+                before: before.nanos(),
+                by,
+            });
+        }
+    }
+
+    /// An exchange that is over; whether it had all four stamps.
+    pub(super) fn message(&mut self, message: &Message) -> bool {
+        let Some(stamps) = stamps(message) else {
+            return false;
+        };
+        self.peer_wall(message, stamps);
+        self.kept.add(stamps, DOUBT);
+        self.exchanges += 1;
+        self.latest = self.latest.max(Some(stamps.sent));
+        let trip = stamps.round_trip();
+        self.shortest = Some(self.shortest.map_or(trip, |least| least.min(trip)));
+        let raw = stamps.offset();
+        self.raw_mean.push(raw);
+        let sent = Instant::from_nanos(stamps.sent);
+        let arrived = Instant::from_nanos(stamps.arrived);
+        if let Some((own, peer)) = self.own.offset(sent).zip(self.peer.offset(arrived)) {
+            let wall = raw.saturating_add((peer - own).nanos());
+            self.wall_mean.push(wall);
+            self.dots.push(stamps.sent, wall);
+        }
+        true
+    }
+
+    fn peer_wall(&mut self, message: &Message, stamps: FourStamps) {
+        let (Some(apart), Some(read)) = (message.peer_wall_offset, message.marks.peer.app_tx)
+        else {
+            return;
+        };
+        // Who tells the time on the wall for raw time as well tells nothing else.
+        self.is_foreign = apart == 0;
+        let wall = Wall::from_unix_nanos(read.nanos().saturating_add(apart));
+        let step = self.peer.read(Anchor { at: read, wall });
+        if let Some(WallStep { after, before, by }) = step {
+            // When on our clock: as long before this exchange as the peer says.
+            let since = (before - after).nanos();
+            self.steps.push(Step {
+                is_peers: true,
+                after: stamps.sent.saturating_sub(since),
+                before: stamps.returned,
+                by,
+            });
+        }
+    }
+
+    /// The clocks at a moment of our raw clock, from what was exchanged around it.
+    pub(super) fn reading(&self, at: i64) -> Option<Reading> {
+        let reach = self.nature.horizon.saturating_mul(3);
+        let near = self.kept.since(at.saturating_sub(reach));
+        let raw = clock_course(near, self.nature).ok()?.at(at)?;
+        Some(self.with_wall(raw))
+    }
+
+    /// What the raw clocks say, with what the ones on the wall do beside it.
+    pub(super) fn with_wall(&self, raw: ClockFit) -> Reading {
+        let own = self.own.offset(Instant::from_nanos(raw.at));
+        let there = raw.at.saturating_add(raw.offset);
+        let peer = self.peer.offset(Instant::from_nanos(there));
+        let wall = own.zip(peer).map(|(own, peer)| {
+            let offset = raw.offset.saturating_add((peer - own).nanos());
+            (offset, raw.bound.saturating_add(DOUBT))
+        });
+        Reading { raw, wall }
+    }
+}
+
+/// The tightest that is known of each side: what the kernel stamped, or else the program, which reads
+/// before the kernel sends and after it has received.
+fn stamps(message: &Message) -> Option<FourStamps> {
+    let marks = &message.marks;
+    Some(FourStamps {
+        sent: marks.nic_tx.or(marks.app_send)?.nanos(),
+        arrived: marks.peer.rx.or(marks.peer.app_rx)?.nanos(),
+        answered: marks.peer.nic_tx.or(marks.peer.app_tx)?.nanos(),
+        returned: marks.nic_rx.or(marks.app_recv)?.nanos(),
+    })
+}
+
+/// Each exchange's own offset, or every second, fourth ... one's: as many as a figure can show.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Dots {
+    pub(super) kept: Vec<(i64, i64)>,
+    seen: usize,
+    every: usize,
+}
+
+impl Dots {
+    const MOST: usize = 4_096;
+
+    /// At a moment, an offset; both in nanoseconds.
+    pub(super) fn push(&mut self, at: i64, offset: i64) {
+        let every = self.every.max(1);
+        if self.seen.is_multiple_of(every) {
+            if self.kept.len() == Self::MOST {
+                let mut place = 0;
+                self.kept.retain(|_| {
+                    place += 1;
+                    place % 2 == 1
+                });
+                self.every = every * 2;
+            }
+            self.kept.push((at, offset));
+        }
+        self.seen += 1;
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,224 @@
+//! Two captures of the same packets: the clock of the second against that of the first.
+
+use std::ops::ControlFlow;
+use std::path::Path;
+
+use neph_capture::{Ending, Meeting, Met, Point, read_capture};
+use neph_model::Span;
+use neph_probe::Stop;
+use neph_stats::{ClockFit, MeanOffset, StatsError};
+use neph_wire::dissect::{Dissected, dissect};
+
+use super::book::Dots;
+use super::course::Course;
+use super::kept::Kept;
+use super::summary::{Clocks, Means, Summary, Whose};
+use super::telling::{Row, Telling};
+use super::{Args, Method, figure};
+use crate::counted::counted;
+use crate::exit::{Failure, Outcome};
+use crate::read::source;
+use crate::{interrupt, output};
+
+/// Clocks of captures are those on the wall, which daemons steer: by less than this within 100 s once
+/// they have settled.
+const WANDER: f64 = 1e-6;
+/// One limit of each kind is kept in so long, or in a hundred-thousandth of the captures' time.
+const STRETCH: i64 = 10_000_000;
+/// Packets of several processors may stand in a capture out of order by less than this.
+const DISORDER: i64 = 100_000_000;
+/// Rows, unless another time is asked for.
+const ROWS: i64 = 10;
+
+/// Reads both and tells.
+pub(super) fn run(args: &Args, here: &Path, there: &Path) -> Result<Outcome, Failure> {
+    figure::check(args.figure.as_deref())?;
+    let stop = interrupt::stop_on_ctrl_c()?;
+    let mut meeting = Meeting::default();
+    read(here, &stop, |at, packet| meeting.here(at, packet))?;
+    read(there, &stop, |at, packet| meeting.there(at, packet))?;
+    if stop.is_set() {
+        return Err(Failure::Interrupted("interrupted while reading".to_owned()));
+    }
+    let met = meeting.end();
+    refuse_unmet((here, there), &met)?;
+    let told = tell(args, (here, there), &met)?;
+    Ok(if told {
+        Outcome::Done
+    } else {
+        Outcome::Nothing
+    })
+}
+
+fn tell(args: &Args, (here, there): (&Path, &Path), met: &Met) -> Result<bool, Failure> {
+    let course = match course(args, met) {
+        Ok(course) => course,
+        Err(StatsError::TooFew { .. }) => return Err(too_few(here, there)),
+        Err(error) => return Err(Failure::refused(error)),
+    };
+    let Some(end) = course.fits.last() else {
+        return Err(too_few(here, there));
+    };
+    let formula = Formula::of(met);
+    let of = format!("{} minus {}", there.display(), here.display());
+    let mut telling = Telling::new(args);
+    telling.begin(&format!("clock of {of}"))?;
+    let row = |fit: &ClockFit| Row {
+        since: Span::from_nanos(fit.at - course.from),
+        fit: *fit,
+        wall: None,
+        mean: formula.mean.mean(),
+        round_trip: formula.shortest,
+        n: fit.n as u64,
+    };
+    for fit in &course.fits {
+        telling.row(&row(fit))?;
+    }
+    remarks(met);
+    let drawn = figure::captures(&formula.dots, &course, &of);
+    let four = args.asks_for(Method::FourStamps);
+    let steps = course.steps.iter();
+    let summary = Summary {
+        of,
+        clocks: Clocks::Captures,
+        began: course.from,
+        row: Row {
+            n: met.crossings.len() as u64,
+            ..row(end)
+        },
+        steps: steps
+            .map(|step| Whose::between(Clocks::Captures, step))
+            .collect(),
+        means: four.then(|| Means::of(&formula.mean, None)).flatten(),
+        lost: None,
+        nature: args.nature(WANDER),
+        course,
+    };
+    telling.finish(&summary)?;
+    figure::write(args.figure.as_deref(), drawn.as_ref())?;
+    Ok(true)
+}
+
+fn course(args: &Args, met: &Met) -> Result<Course, StatsError> {
+    let (above, below) = met.limits();
+    let began = above.first().map_or(0, |limit| limit.at);
+    let long = above.last().map_or(0, |limit| limit.at - began);
+    let mut kept = Kept::each(STRETCH.max(long / 100_000));
+    for limit in above {
+        kept.at_most(limit);
+    }
+    for limit in below {
+        kept.at_least(limit);
+    }
+    let every = args.every.map_or(long / ROWS, Span::nanos);
+    Course::of(kept.limits(), args.nature(WANDER), every)
+}
+
+/// What exchange by exchange says.
+#[derive(Debug, Default)]
+struct Formula {
+    mean: MeanOffset,
+    dots: Dots,
+    shortest: Option<i64>,
+}
+
+impl Formula {
+    fn of(met: &Met) -> Self {
+        let mut formula = Self::default();
+        for exchange in met.exchanges() {
+            formula.mean.push(exchange.offset());
+            formula.dots.push(exchange.sent, exchange.offset());
+            let trip = exchange.round_trip();
+            let shortest = formula.shortest.map_or(trip, |least| least.min(trip));
+            formula.shortest = Some(shortest);
+        }
+        formula
+    }
+}
+
+/// Hands out each IP packet of a capture that has a time.
+fn read(
+    path: &Path,
+    stop: &Stop,
+    mut take: impl FnMut(i64, &Dissected<'_>),
+) -> Result<(), Failure> {
+    let mut file = source::open(path)?;
+    let account = read_capture(&mut file, |record| {
+        let packet = dissect(record.link, record.bytes, record.length);
+        if let (Some(at), Some(packet)) = (record.at, packet) {
+            take(at, &packet);
+        }
+        if stop.is_set() {
+            return ControlFlow::Break(());
+        }
+        ControlFlow::Continue(())
+    });
+    let (name, bytes) = (path.display(), account.bytes);
+    match account.ending {
+        Ending::Whole if bytes == 0 => Err(Failure::usage(format!(
+            "{name} is empty; give a capture as tcpdump -w writes it"
+        ))),
+        Ending::Whole | Ending::Stopped => Ok(()),
+        Ending::CutOff => {
+            output::say(&format!(
+                "neph clock: {name} is cut off at byte {bytes}; what stands before was read"
+            ));
+            Ok(())
+        }
+        Ending::Broken(error) => Err(Failure::usage(format!(
+            "{name} is no capture that neph reads from byte {bytes} on: {error}"
+        ))),
+        Ending::Failed(error) => Err(Failure::refused(format!("read {name}: {error}"))),
+    }
+}
+
+/// What cannot be compared, and what would help.
+fn refuse_unmet((here, there): (&Path, &Path), met: &Met) -> Result<(), Failure> {
+    let (name, other) = (here.display(), there.display());
+    if met.crossings.is_empty() && met.one_way == 0 {
+        return Err(Failure::usage(format!(
+            "no packet of {name} is in {other}; capture the same traffic at both ends, at the same time \
+             and not behind a NAT"
+        )));
+    }
+    if met.crossings.is_empty() {
+        return Err(too_few(here, there));
+    }
+    let fell = |point: &Point| point.fell > DISORDER;
+    match (fell(&met.here), fell(&met.there)) {
+        (false, _) => Ok(()),
+        (true, false) => Err(Failure::usage(format!(
+            "the clock of {name} was set back by {}; write --captures {other} {name}",
+            Span::from_nanos(met.here.fell)
+        ))),
+        (true, true) => Err(Failure::usage(format!(
+            "the clocks of both {name} and {other} were set back; cut one of them there (editcap -A)"
+        ))),
+    }
+}
+
+fn too_few(here: &Path, there: &Path) -> Failure {
+    Failure::usage(format!(
+        "{} and {} share packets of one direction only; the clocks' offset needs requests and replies",
+        here.display(),
+        there.display()
+    ))
+}
+
+/// What of the captures was not used.
+fn remarks(met: &Met) {
+    let of = [
+        (met.alike, "left out because one capture has several alike"),
+        (
+            met.one_way,
+            "left out because hosts of which only one was heard show no way",
+        ),
+        (
+            met.here.cut + met.there.cut,
+            "cut too short to be known again (tcpdump -s 128)",
+        ),
+    ];
+    for (count, why) in of.into_iter().filter(|(count, _)| *count > 0) {
+        output::say(&format!("neph clock: {} {why}", counted(count, "packet")));
+    }
+}

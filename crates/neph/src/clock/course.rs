@@ -1,0 +1,126 @@
+//! One clock against another over the whole time: its course, steps, drift and wander.
+//!
+//! Owns at which moments a course is told and what its drift is; the fit is neph-stats'.
+
+use neph_model::Span;
+use neph_stats::{ClockFit, ClockNature, ClockStep, OffsetLimits, StatsError, clock_course};
+
+/// Moments of a course that are told, at most.
+const MOMENTS: i64 = 2_000;
+/// Moments of a course that are drawn, beside those around steps.
+const DRAWN: i64 = 300;
+
+/// The peer's clock against ours from the first limit to the last.
+#[derive(Debug, Clone)]
+pub(super) struct Course {
+    /// When it begins and ends, in nanoseconds of our clock.
+    pub(super) from: i64,
+    pub(super) until: i64,
+    /// The offset at even moments; none where nothing spoke of them.
+    pub(super) fits: Vec<ClockFit>,
+    /// The same at as many moments as a figure can show, and right before and behind each step.
+    pub(super) drawn: Vec<ClockFit>,
+    /// Where the clocks jumped against each other.
+    pub(super) steps: Vec<ClockStep>,
+    /// Since the last step.
+    pub(super) drift: Option<Drift>,
+    /// The least and the largest rate over long stretches, as fractions, where there are several.
+    pub(super) rates: Option<(f64, f64)>,
+}
+
+/// How much faster the peer's clock runs, as a fraction.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Drift {
+    pub(super) rate: f64,
+    /// How far `rate` may be wrong either way.
+    pub(super) bound: f64,
+}
+
+impl Course {
+    /// What these limits prove, told every so many nanoseconds.
+    ///
+    /// # Errors
+    /// Those of [`clock_course`], and too few limits.
+    pub(super) fn of(
+        limits: OffsetLimits<'_>,
+        nature: ClockNature,
+        every: i64,
+    ) -> Result<Self, StatsError> {
+        let course = clock_course(limits, nature)?;
+        let ends = |of: &[neph_stats::OffsetLimit]| Some((of.first()?.at, of.last()?.at));
+        let Some(((first, last), (other_first, other_last))) =
+            ends(limits.at_most).zip(ends(limits.at_least))
+        else {
+            return Err(StatsError::TooFew {
+                what: "a clock's offset, from messages in both directions",
+                need: 2,
+                have: limits.at_most.len().min(1) + limits.at_least.len().min(1),
+            });
+        };
+        let (from, until) = (first.min(other_first), last.max(other_last));
+        let at = |moment| course.at(moment);
+        let every = every.max((until - from) / MOMENTS).max(1);
+        let fits = moments(from, until, every).filter_map(at).collect();
+        let steps = course.steps();
+        let mut drawn: Vec<i64> = moments(from, until, ((until - from) / DRAWN).max(1)).collect();
+        drawn.extend(steps.iter().flat_map(|step| [step.after, step.before]));
+        drawn.sort_unstable();
+        drawn.dedup();
+        let since = steps.last().map_or(from, |step| step.before);
+        Ok(Self {
+            from,
+            until,
+            fits,
+            drawn: drawn.into_iter().filter_map(at).collect(),
+            drift: drift(at, (since, until), nature),
+            rates: rates(at, (since, until), nature),
+            steps,
+        })
+    }
+}
+
+/// Even ones; the last comes at the end, and no other right before it.
+fn moments(from: i64, until: i64, every: i64) -> impl Iterator<Item = i64> {
+    let count = (until - from - every / 2).max(0) / every;
+    let last = (until > from).then_some(until);
+    (0..=count).map(move |n| from + n * every).chain(last)
+}
+
+/// Over short times what the messages in the middle say, over long ones from end to end.
+fn drift(
+    at: impl Fn(i64) -> Option<ClockFit>,
+    (since, until): (i64, i64),
+    nature: ClockNature,
+) -> Option<Drift> {
+    if until - since <= nature.horizon.saturating_mul(2) {
+        let fit = at(since.midpoint(until))?;
+        return Some(Drift {
+            rate: fit.rate,
+            bound: fit.rate_bound,
+        });
+    }
+    let (first, last) = (at(since)?, at(until)?);
+    let time = Span::from_nanos(last.at - first.at).secs_f64();
+    let moved = Span::from_nanos(last.offset.saturating_sub(first.offset)).secs_f64();
+    let doubt = Span::from_nanos(last.bound.saturating_add(first.bound)).secs_f64();
+    Some(Drift {
+        rate: moved / time,
+        bound: doubt / time,
+    })
+}
+
+/// The extremes of the rate at moments a horizon apart; `None` of fewer than two such.
+fn rates(
+    at: impl Fn(i64) -> Option<ClockFit>,
+    (since, until): (i64, i64),
+    nature: ClockNature,
+) -> Option<(f64, f64)> {
+    let horizon = nature.horizon;
+    let count = (until - since) / horizon - 1;
+    let moments = (1..=count).map(|n| since + n * horizon);
+    let rates: Vec<f64> = moments
+        .filter_map(|moment| Some(at(moment)?.rate))
+        .collect();
+    let extreme = |pick: fn(f64, f64) -> f64| rates.iter().copied().reduce(pick);
+    (rates.len() > 1).then(|| extreme(f64::min).zip(extreme(f64::max)))?
+}

@@ -1,0 +1,177 @@
+//! What exchanges prove of the peer's clock, kept in memory that hardly grows: of each short stretch
+//! of time the tightest limit either way; of what is older than five minutes, of each second.
+//!
+//! A limit that is left out makes no other wrong: the bound gets no smaller than it should be.
+
+use neph_stats::{FourStamps, OffsetLimit, OffsetLimits};
+
+const SECOND: i64 = 1_000_000_000;
+/// One limit of each kind is kept in so long, once it is older than [`FRESH`].
+const COARSE: i64 = SECOND;
+const FRESH: i64 = 300 * SECOND;
+/// How many more limits there may be before the old ones are thinned again.
+const MORE: usize = 8_192;
+
+/// Limits of both kinds, ascending in time.
+#[derive(Debug)]
+pub(super) struct Kept {
+    /// One limit of each kind is kept in so long, while it is fresh.
+    stretch: i64,
+    at_most: Vec<OffsetLimit>,
+    at_least: Vec<OffsetLimit>,
+    /// How many there may be before the old ones are thinned.
+    most: usize,
+}
+
+impl Kept {
+    /// Nothing yet; of fresh limits one of each kind will be kept in so many nanoseconds.
+    pub(super) const fn each(stretch: i64) -> Self {
+        Self {
+            stretch,
+            at_most: Vec::new(),
+            at_least: Vec::new(),
+            most: 0,
+        }
+    }
+
+    /// One more exchange; of those that began before the latest, none is kept. `doubt` is how far
+    /// two of its stamps may be off each other, in nanoseconds.
+    pub(super) fn add(&mut self, exchange: FourStamps, doubt: i64) {
+        let (most, least) = exchange.limits(doubt);
+        // A stamp taken anew may make an exchange that took less than no time.
+        if most.within < 0 || most.offset < least.offset {
+            return;
+        }
+        self.at_most(most);
+        self.at_least(least);
+    }
+
+    /// One more limit from above.
+    pub(super) fn at_most(&mut self, limit: OffsetLimit) {
+        put(&mut self.at_most, limit, self.stretch, is_lower);
+        self.thin(limit.at);
+    }
+
+    /// One more limit from below.
+    pub(super) fn at_least(&mut self, limit: OffsetLimit) {
+        put(&mut self.at_least, limit, self.stretch, is_higher);
+        self.thin(limit.at);
+    }
+
+    fn thin(&mut self, now: i64) {
+        if self.at_most.len().max(self.at_least.len()) > self.most.max(MORE) {
+            let old = now.saturating_sub(FRESH);
+            let stretch = self.stretch.max(COARSE);
+            thin(&mut self.at_most, (old, stretch), is_lower);
+            thin(&mut self.at_least, (old, stretch), is_higher);
+            self.most = self.at_most.len().max(self.at_least.len()) + MORE;
+        }
+    }
+
+    /// All of them.
+    pub(super) fn limits(&self) -> OffsetLimits<'_> {
+        OffsetLimits {
+            at_most: &self.at_most,
+            at_least: &self.at_least,
+        }
+    }
+
+    /// Those from a moment on.
+    pub(super) fn since(&self, from: i64) -> OffsetLimits<'_> {
+        let part = |of: &'_ [OffsetLimit]| of.partition_point(|limit| limit.at < from);
+        OffsetLimits {
+            at_most: &self.at_most[part(&self.at_most)..],
+            at_least: &self.at_least[part(&self.at_least)..],
+        }
+    }
+}
+
+const fn is_lower(new: &OffsetLimit, old: &OffsetLimit) -> bool {
+    new.offset < old.offset
+}
+
+const fn is_higher(new: &OffsetLimit, old: &OffsetLimit) -> bool {
+    new.offset > old.offset
+}
+
+/// Appends a limit, or puts it in the last one's place where it is the tighter of one stretch of time.
+fn put(
+    limits: &mut Vec<OffsetLimit>,
+    new: OffsetLimit,
+    stretch: i64,
+    is_tighter: impl Fn(&OffsetLimit, &OffsetLimit) -> bool,
+) {
+    match limits.last_mut() {
+        Some(last) if new.at < last.at => {}
+        Some(last) if last.at.div_euclid(stretch) == new.at.div_euclid(stretch) => {
+            if is_tighter(&new, last) {
+                *last = new;
+            }
+        }
+        _ => limits.push(new),
+    }
+}
+
+fn thin(
+    limits: &mut Vec<OffsetLimit>,
+    (old, stretch): (i64, i64),
+    is_tighter: impl Fn(&OffsetLimit, &OffsetLimit) -> bool,
+) {
+    let fresh = limits.split_off(limits.partition_point(|limit| limit.at < old));
+    let mut few = Vec::new();
+    for limit in limits.drain(..) {
+        put(&mut few, limit, stretch, &is_tighter);
+    }
+    few.extend(fresh);
+    *limits = few;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FINE: i64 = SECOND / 10;
+
+    fn exchange(at: i64, there: i64, back: i64) -> FourStamps {
+        FourStamps {
+            sent: at,
+            arrived: at + there,
+            answered: at + there,
+            returned: at + there + back,
+        }
+    }
+
+    #[test]
+    fn of_a_tenth_of_a_second_the_tightest_of_each_kind_is_kept() {
+        let mut kept = Kept::each(FINE);
+        for (at, there, back) in [(0, 50, 90), (10, 40, 99), (20, 60, 70), (FINE, 80, 80)] {
+            kept.add(exchange(at, there, back), 1);
+        }
+        let told = |of: &[OffsetLimit]| -> Vec<(i64, i64)> {
+            of.iter().map(|limit| (limit.at, limit.offset)).collect()
+        };
+        let limits = kept.limits();
+        assert_eq!(told(limits.at_most), [(10, 41), (FINE, 81)]);
+        assert_eq!(told(limits.at_least), [(20, -71), (FINE, -81)]);
+        assert_eq!(told(kept.since(15).at_most), [(FINE, 81)]);
+    }
+
+    #[test]
+    fn a_day_of_a_thousand_a_second_takes_two_limits_for_each_second() {
+        let mut kept = Kept::each(FINE);
+        for at in 0..864_000 {
+            kept.add(exchange(at * SECOND / 10, 50, 50), 0);
+        }
+        let held = kept.limits().at_most.len();
+        assert!((86_400..86_400 + 2 * MORE).contains(&held), "{held}");
+        let times = kept.limits().at_least.windows(2);
+        assert!(times.map(|pair| pair[1].at - pair[0].at).all(|gap| gap > 0));
+    }
+
+    #[test]
+    fn an_exchange_that_took_less_than_no_time_proves_nothing() {
+        let mut kept = Kept::each(FINE);
+        kept.add(exchange(0, 50, -60), 0);
+        assert!(kept.limits().at_most.is_empty());
+    }
+}

@@ -1,0 +1,233 @@
+//! Exchanges that are made for it: STAMP to a reflector, by the kernels' stamps.
+
+use std::sync::mpsc::TryRecvError;
+use std::thread;
+use std::time::Duration;
+
+use neph_model::{EventKind, ProbeKind, Span, Tally};
+use neph_probe::{Flow, FlowSpec, Place, Report, Schedule, Stop, Target, TargetError, anchor};
+use neph_stats::ClockNature;
+
+use super::book::Book;
+use super::course::Course;
+use super::summary::{Clocks, Means, Summary, Whose};
+use super::telling::{Row, Telling};
+use super::{Args, Method, figure};
+use crate::exit::{Failure, Outcome};
+use crate::reflect::PORT;
+use crate::value::Secret;
+use crate::{interrupt, output};
+
+/// How often what was exchanged is taken in.
+const TICK: Duration = Duration::from_millis(10);
+/// A line this often, unless another time is asked for.
+const EVERY: Span = Span::from_secs(1);
+/// Who has only met refusals for so long, and was not told how long to go on, gives up.
+const PATIENCE: Span = Span::from_secs(10);
+
+/// Measures until it is enough.
+pub(super) fn run(args: &Args, peer: &str) -> Result<Outcome, Failure> {
+    if args.interval < Span::from_micros(100) {
+        let interval = args.interval;
+        return Err(Failure::Usage(format!(
+            "--interval {interval}: clocks are compared every 100us at most"
+        )));
+    }
+    figure::check(args.figure.as_deref())?;
+    let stop = interrupt::stop_on_ctrl_c()?;
+    let spec = spec(args, peer)?;
+    let name = spec.target.to_string();
+    let mut live = Live {
+        args,
+        book: Book::new(args.nature(ClockNature::default().wander)),
+        telling: Telling::new(args),
+        began: neph_probe::now().nanos(),
+        told: 0,
+        steps_told: 0,
+        refused: None,
+        tally: Tally::default(),
+    };
+    live.telling.begin(&format!(
+        "clocks of {name} minus ours, every {}",
+        args.interval
+    ))?;
+    live.run(spec, &stop)?;
+    let measured = live.finish(&name)?;
+    Ok(match (stop.is_set(), measured) {
+        (true, _) => Outcome::Interrupted,
+        (false, true) => Outcome::Done,
+        (false, false) => Outcome::Nothing,
+    })
+}
+
+/// The flow that is asked for.
+fn spec(args: &Args, peer: &str) -> Result<FlowSpec, Failure> {
+    let target = if peer.contains("://") {
+        Target::parse(peer).map_err(Failure::usage)?
+    } else {
+        // The port of ours, where none is named; STAMP's own is 862.
+        let typed = Target::parse(&format!("http://{peer}")).map_err(Failure::usage)?;
+        let has_port = peer.rsplit_once(':').is_some_and(|(host, port)| {
+            port.parse::<u16>().is_ok() && (!host.contains(':') || host.ends_with(']'))
+        });
+        let port = if has_port { typed.port() } else { PORT };
+        let host = neph_probe::bracketed(typed.host());
+        Target::parse(&format!("udp://{host}:{port}")).map_err(Failure::usage)?
+    };
+    if target.kind() != ProbeKind::Udp {
+        return Err(Failure::Usage(format!(
+            "{target}: clocks are compared over UDP; write udp://{}",
+            target.host()
+        )));
+    }
+    let address = target
+        .resolve(args.ip.version())
+        .map_err(|error| match error {
+            TargetError::Unresolved { .. } => Failure::refused(error),
+            other => Failure::usage(other),
+        })?;
+    let in_time = |duration: Span| {
+        let count = duration.nanos() / args.interval.nanos();
+        u64::try_from(count).unwrap_or(0).max(1)
+    };
+    let mut spec = FlowSpec {
+        schedule: Schedule {
+            interval: args.interval,
+            count: args.count.or_else(|| args.duration.map(in_time)),
+        },
+        key: args.stamp_key.as_ref().map(Secret::bytes),
+        site: args.site.as_ref().map(Place::named),
+        ..FlowSpec::plain(target, address)
+    };
+    spec.request_size = spec.stamp_bytes()?;
+    spec.response_size = spec.request_size;
+    Ok(spec)
+}
+
+struct Live<'a> {
+    args: &'a Args,
+    book: Book,
+    telling: Telling<'a>,
+    /// On our raw clock, as all times here.
+    began: i64,
+    /// Lines that were due.
+    told: i64,
+    steps_told: usize,
+    /// Why nobody answers, as far as it was told.
+    refused: Option<String>,
+    tally: Tally,
+}
+
+impl Live<'_> {
+    fn run(&mut self, spec: FlowSpec, stop: &Stop) -> Result<(), Failure> {
+        let is_endless = spec.schedule.count.is_none();
+        let own_stop = Stop::new();
+        let flow = Flow::start(spec, own_stop.clone())?;
+        while self.take(&flow)? {
+            let silent = self.book.exchanges == 0 && self.refused.is_some();
+            let waited = Span::from_nanos(neph_probe::now().nanos() - self.began);
+            if stop.is_set() || (is_endless && silent && waited >= PATIENCE) {
+                own_stop.set();
+            }
+            self.tell()?;
+            thread::sleep(TICK);
+        }
+        Ok(flow.join()?)
+    }
+
+    /// Takes in what the flow told; whether it may tell more.
+    fn take(&mut self, flow: &Flow) -> Result<bool, Failure> {
+        loop {
+            match flow.reports().try_recv() {
+                // Our own two clocks are read as near to each exchange as it is heard of.
+                Ok(Report::Reply(_)) => self.book.anchor(anchor()),
+                Ok(Report::Message(message)) => {
+                    self.book.anchor(anchor());
+                    self.book.message(&message);
+                }
+                Ok(Report::Event { kind, text, .. }) => {
+                    if matches!(kind, EventKind::Refused | EventKind::ConnectFailed) {
+                        self.refused = Some(text);
+                    }
+                }
+                Ok(Report::Opened { .. } | Report::Anchor(_)) => {}
+                Ok(Report::Ended(tally)) => self.tally = tally,
+                Err(TryRecvError::Empty) => return Ok(true),
+                Err(TryRecvError::Disconnected) => return Ok(false),
+            }
+        }
+    }
+
+    /// Steps that are news, and the line that is due.
+    fn tell(&mut self) -> Result<(), Failure> {
+        while let Some(step) = self.book.steps.get(self.steps_told) {
+            self.steps_told += 1;
+            self.telling.step(&Whose::wall(step), self.began)?;
+        }
+        let every = self.args.every.unwrap_or(EVERY).nanos();
+        let due = (neph_probe::now().nanos() - self.began) / every;
+        if due > self.told {
+            self.told = due;
+            if let Some(row) = self.row() {
+                self.telling.row(&row)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The clocks as of the latest exchange.
+    fn row(&self) -> Option<Row> {
+        let at = self.book.latest?;
+        let reading = self.book.reading(at)?;
+        Some(Row {
+            since: Span::from_nanos(at - self.began),
+            fit: reading.raw,
+            wall: reading.wall,
+            mean: self.book.wall_mean.mean(),
+            round_trip: self.book.shortest,
+            n: self.book.exchanges,
+        })
+    }
+
+    /// Tells everything; whether there was anything.
+    fn finish(mut self, name: &str) -> Result<bool, Failure> {
+        self.tell()?;
+        let every = self.args.every.unwrap_or(EVERY).nanos();
+        let (book, row) = (&self.book, self.row());
+        let course = Course::of(book.kept.limits(), book.nature, every);
+        let (Ok(course), Some(row)) = (course, row) else {
+            let why = self.refused.as_deref().unwrap_or("no reply came");
+            self.telling.nothing()?;
+            output::say(&format!(
+                "neph clock: nobody answers at {name}: {why}; start neph reflect there"
+            ));
+            return Ok(false);
+        };
+        let clocks = if book.is_foreign {
+            Clocks::PeersWall
+        } else {
+            Clocks::Raw
+        };
+        let raw = course.steps.iter();
+        let raw = raw.map(|step| Whose::between(clocks, step));
+        let steps = book.steps.iter().map(Whose::wall).chain(raw).collect();
+        let drawn = figure::live(&self.book, &course, name);
+        let four = self.args.asks_for(Method::FourStamps);
+        let summary = Summary {
+            of: name.to_owned(),
+            clocks,
+            began: self.began,
+            row,
+            steps,
+            means: four
+                .then(|| Means::of(&book.raw_mean, Some(&book.wall_mean)))
+                .flatten(),
+            lost: Some(self.tally.lost),
+            nature: book.nature,
+            course,
+        };
+        self.telling.finish(&summary)?;
+        figure::write(self.args.figure.as_deref(), drawn.as_ref())?;
+        Ok(true)
+    }
+}

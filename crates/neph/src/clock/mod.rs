@@ -1,0 +1,126 @@
+//! `neph clock`: how far a peer's clock is from ours, how fast they drift apart and where one was set,
+//! by messages that are exchanged for it or by two captures of whatever was.
+//!
+//! Joins where exchanges come from ([`live`], [`captures`]), the fit (neph-stats) and what is shown.
+
+mod book;
+mod captures;
+mod course;
+mod figure;
+mod kept;
+mod live;
+mod summary;
+mod telling;
+mod walls;
+mod words;
+
+use std::path::PathBuf;
+
+use clap::{Args as ClapArgs, ValueEnum};
+use neph_model::Span;
+use neph_stats::ClockNature;
+
+use crate::exit::{Failure, Outcome};
+use crate::ip_choice::IpChoice;
+use crate::value::Secret;
+use crate::{site, value};
+
+/// How offsets are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// For people.
+    Text,
+    /// One document at the end.
+    Json,
+    /// A JSON object a line, as it happens; the summary last.
+    Ndjson,
+}
+
+/// How the offset is found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Method {
+    /// What all messages of both directions leave possible, with its bound
+    Hulls,
+    /// The mean of T2 - T1 - (round trip) / 2, which has no bound
+    FourStamps,
+}
+
+/// Options of `neph clock`.
+#[derive(Debug, ClapArgs)]
+#[command(
+    after_help = "PEER: where neph reflect answers, host[:port] (8080 unless another is named) or udp://host[:port] \
+(862, STAMP's own).\nExit status: 0 measured, 1 nothing measured, 2 usage, 130 interrupted (with the summary)."
+)]
+pub(crate) struct Args {
+    /// Whose clocks are compared with ours
+    #[arg(required_unless_present = "captures", conflicts_with = "captures")]
+    peer: Option<String>,
+    /// Compare the clocks of two captures of the same packets instead; of the second, minus the
+    /// first one's
+    #[arg(long, num_args = 2, value_names = ["HERE", "THERE"])]
+    captures: Vec<PathBuf>,
+    /// How the offset is found; both, side by side: hulls,four-stamps
+    #[arg(long, value_enum, value_delimiter = ',', default_value = "hulls")]
+    method: Vec<Method>,
+    /// Stop after this many exchanges
+    #[arg(long, short = 'n', value_name = "N", value_parser = value::at_least_one, conflicts_with = "captures")]
+    count: Option<u64>,
+    /// Time between two exchanges; a bare number is seconds
+    #[arg(long, short, value_name = "TIME", value_parser = value::positive_span, default_value = "100ms", conflicts_with = "captures")]
+    interval: Span,
+    /// Stop after this long
+    #[arg(long, short = 'w', value_name = "TIME", value_parser = value::positive_span, conflicts_with_all = ["count", "captures"])]
+    duration: Option<Span>,
+    /// A line this often [default: 1s; of captures a tenth of their time]
+    #[arg(long, value_name = "TIME", value_parser = value::positive_span)]
+    every: Option<Span>,
+    /// How far the difference in rate of the two clocks may move within 100 s, in parts per million
+    /// [default: 0.05; of captures, whose clocks are steered, 1]
+    #[arg(long, value_name = "PPM", value_parser = parts_per_million)]
+    wander: Option<f64>,
+    /// Draw the offset over time into this file
+    #[arg(long, value_name = "FILE.svg")]
+    figure: Option<PathBuf>,
+    /// How to write offsets
+    #[arg(long, value_enum, default_value = "text")]
+    format: Format,
+    #[command(flatten)]
+    ip: IpChoice,
+    /// Secret of authenticated STAMP; `file:PATH` reads it from a file
+    #[arg(long, value_name = "SECRET", value_parser = value::secret)]
+    stamp_key: Option<Secret>,
+    /// Measure from this site of a lab, or this network namespace
+    #[arg(long, value_name = "SITE", value_parser = site::namespace)]
+    site: Option<String>,
+}
+
+impl Args {
+    fn asks_for(&self, method: Method) -> bool {
+        self.method.contains(&method)
+    }
+
+    /// What is known of the clocks before any message; `usual` is their wander, as a fraction.
+    fn nature(&self, usual: f64) -> ClockNature {
+        ClockNature {
+            wander: self.wander.map_or(usual, |ppm| ppm * 1e-6),
+            ..ClockNature::default()
+        }
+    }
+}
+
+/// Measures and shows.
+pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
+    match (&args.peer, args.captures.as_slice()) {
+        (Some(peer), _) => live::run(args, peer),
+        (None, [here, there]) => captures::run(args, here, there),
+        (None, _) => Err(Failure::usage("name a peer, or --captures HERE THERE")),
+    }
+}
+
+fn parts_per_million(text: &str) -> Result<f64, String> {
+    let number: f64 = text.parse().map_err(|_| format!("'{text}' is no number"))?;
+    if (0.0..=1_000.0).contains(&number) {
+        return Ok(number);
+    }
+    Err("from 0 to 1000 ppm".to_owned())
+}

@@ -1,0 +1,275 @@
+//! What is told at the end: offset, drift, steps, wander, and the formula's word beside them.
+
+use std::io::{self, Write};
+
+use neph_model::Span;
+use neph_stats::{ClockNature, ClockStep, MeanOffset};
+use serde_json::{Value, json};
+
+use super::book::Step;
+use super::course::Course;
+use super::telling::Row;
+use super::words;
+use crate::counted::counted;
+
+/// Everything that came of it.
+#[derive(Debug)]
+pub(super) struct Summary {
+    /// The peer, or both captures.
+    pub(super) of: String,
+    pub(super) clocks: Clocks,
+    /// On our clock, in nanoseconds.
+    pub(super) began: i64,
+    /// The clocks at the end.
+    pub(super) row: Row,
+    pub(super) course: Course,
+    pub(super) steps: Vec<Whose>,
+    /// By the formula, where it was asked for.
+    pub(super) means: Option<Means>,
+    /// Exchanges without a reply.
+    pub(super) lost: Option<u64>,
+    pub(super) nature: ClockNature,
+}
+
+/// Which clocks were compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Clocks {
+    /// Raw ones, and those on the wall beside them.
+    Raw,
+    /// The peer's on the wall with our raw one: it tells no other.
+    PeersWall,
+    /// Those of two captures.
+    Captures,
+}
+
+/// What the formula says, in nanoseconds.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Means {
+    offset: i64,
+    wall: Option<i64>,
+    deviation: f64,
+    n: usize,
+}
+
+impl Means {
+    /// `None` of fewer than two exchanges.
+    pub(super) fn of(raw: &MeanOffset, wall: Option<&MeanOffset>) -> Option<Self> {
+        Some(Self {
+            offset: raw.mean()?,
+            wall: wall.and_then(MeanOffset::mean),
+            deviation: wall.unwrap_or(raw).deviation()?,
+            n: raw.n(),
+        })
+    }
+}
+
+/// A step, and of which clock.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Whose {
+    clock: &'static str,
+    after: i64,
+    before: i64,
+    by: i64,
+    /// How far `by` may be wrong, where a network was in between.
+    bound: Option<i64>,
+}
+
+impl Whose {
+    /// Of one machine's wall clock, which it tells itself.
+    pub(super) const fn wall(step: &Step) -> Self {
+        Self {
+            clock: if step.is_peers {
+                "peer's wall clock"
+            } else {
+                "our wall clock"
+            },
+            after: step.after,
+            before: step.before,
+            by: step.by.nanos(),
+            bound: None,
+        }
+    }
+
+    /// Of one clock against the other. Raw ones are never set, but a machine may have been frozen or
+    /// moved.
+    pub(super) const fn between(clocks: Clocks, step: &ClockStep) -> Self {
+        Self {
+            clock: match clocks {
+                Clocks::Raw => "raw clocks",
+                Clocks::PeersWall => "peer's wall clock",
+                Clocks::Captures => "clocks",
+            },
+            after: step.after,
+            before: step.before,
+            by: step.by,
+            bound: Some(step.bound),
+        }
+    }
+
+    pub(super) fn sentence(&self, began: i64) -> String {
+        let seconds = |at: i64| Span::from_nanos(at - began).secs_f64();
+        let (after, before) = (seconds(self.after), seconds(self.before));
+        let by = match self.bound {
+            Some(bound) => words::offset(self.by, bound),
+            None => words::value(self.by, 10_000),
+        };
+        let what = match self.clock {
+            "raw clocks" | "clocks" => "stepped against each other, or took another rate, by",
+            _ => "was set by",
+        };
+        format!(
+            "{} {what} {by}, between {after:.3} and {before:.3} s",
+            self.clock
+        )
+    }
+
+    pub(super) fn json(&self, began: i64) -> Value {
+        json!({
+            "kind": "step",
+            "clock": self.clock,
+            "after_ns": self.after - began,
+            "before_ns": self.before - began,
+            "by_ns": self.by,
+            "bound_ns": self.bound,
+        })
+    }
+}
+
+impl Summary {
+    pub(super) fn json(&self) -> Value {
+        let mut value = self.row.json();
+        value["kind"] = "summary".into();
+        value["of"] = self.of.clone().into();
+        value["lost"] = self.lost.into();
+        value["drift"] = self.course.drift.map_or(
+            Value::Null,
+            |drift| json!({ "ppm": drift.rate * 1e6, "bound_ppm": drift.bound * 1e6 }),
+        );
+        value["wander"] = json!({
+            "assumed_ppm": words::ppm(self.nature.wander),
+            "rate_min_ppm": self.course.rates.map(|(least, _)| least * 1e6),
+            "rate_max_ppm": self.course.rates.map(|(_, most)| most * 1e6),
+        });
+        let steps: Vec<Value> = self
+            .steps
+            .iter()
+            .map(|step| step.json(self.began))
+            .collect();
+        value["steps"] = steps.into();
+        value["four_stamps"] = self.means.map_or(Value::Null, |means| {
+            let name = match self.clocks {
+                Clocks::Captures => "offset_ns",
+                Clocks::Raw | Clocks::PeersWall => "raw_offset_ns",
+            };
+            let mut told = json!({
+                "deviation_ns": means.deviation, "bound_ns": null, "n": means.n, name: means.offset,
+            });
+            if let Some(wall) = means.wall {
+                told["wall_offset_ns"] = wall.into();
+            }
+            told
+        });
+        value
+    }
+
+    /// `hulls`: whether what they say was asked for.
+    pub(super) fn write(&self, hulls: bool, out: &mut impl Write) -> io::Result<()> {
+        self.write_count(out)?;
+        if hulls {
+            self.write_offsets(out)?;
+        }
+        if let Some(means) = self.means {
+            self.write_means(means, out)?;
+        }
+        self.write_steps(out)
+    }
+
+    fn write_count(&self, out: &mut impl Write) -> io::Result<()> {
+        let noun = match self.clocks {
+            Clocks::Captures => "packet",
+            Clocks::Raw | Clocks::PeersWall => "exchange",
+        };
+        write!(out, "{}", counted(self.row.n, noun))?;
+        let time = Span::from_nanos(self.course.until - self.course.from);
+        write!(out, " in {:.1} s, {}", time.secs_f64(), self.of)?;
+        if let Some(lost) = self.lost.filter(|lost| *lost > 0) {
+            write!(out, "; {lost} without a reply")?;
+        }
+        if let Some(trip) = self.row.round_trip {
+            write!(out, "; round trip {} at least", Span::from_nanos(trip))?;
+        }
+        writeln!(out)
+    }
+
+    fn write_offsets(&self, out: &mut impl Write) -> io::Result<()> {
+        let told = |(offset, bound): (i64, i64)| {
+            let equal = if offset.saturating_abs() <= bound {
+                " (they may be equal)"
+            } else {
+                ""
+            };
+            format!("{}{equal}", words::offset(offset, bound))
+        };
+        let fit = (self.row.fit.offset, self.row.fit.bound);
+        if let Some(wall) = self.row.wall {
+            writeln!(out, "wall clocks now   {}", told(wall))?;
+            if self.clocks == Clocks::Raw {
+                writeln!(out, "raw clocks now    {}", told(fit))?;
+            }
+        } else {
+            writeln!(out, "clocks at the end {}", told(fit))?;
+        }
+        if let Some(drift) = self.course.drift {
+            let drift = words::rate(drift.rate, drift.bound);
+            let of = match self.clocks {
+                Clocks::Raw => " (of the raw clocks)",
+                Clocks::PeersWall => {
+                    " (of its wall clock, which may be steered, against our raw one)"
+                }
+                Clocks::Captures => "",
+            };
+            writeln!(out, "drift             {drift}{of}")?;
+        }
+        let assumed = words::ppm(self.nature.wander);
+        match self.course.rates {
+            Some((least, most)) => writeln!(
+                out,
+                "wander            the drift was {:+.4} to {:+.4} ppm; up to {assumed} ppm in 100 s was reckoned with",
+                least * 1e6,
+                most * 1e6
+            ),
+            None => writeln!(
+                out,
+                "wander            not told in less than 300 s; up to {assumed} ppm in 100 s was reckoned with"
+            ),
+        }
+    }
+
+    fn write_means(&self, means: Means, out: &mut impl Write) -> io::Result<()> {
+        let digits = self.row.offset().1;
+        write!(out, "four stamps       ")?;
+        let of = match (means.wall, self.clocks) {
+            (Some(wall), Clocks::Raw) => {
+                let raw = words::value(means.offset, digits);
+                format!("wall {}, raw {raw}", words::value(wall, digits))
+            }
+            (wall, _) => words::value(wall.unwrap_or(means.offset), digits),
+        };
+        writeln!(
+            out,
+            "{of}: mean of {}, deviation {:.1} us. No bound: where one direction takes d longer than the other it is wrong by d/2, and drift and steps are in the mean",
+            means.n,
+            means.deviation / 1e3
+        )
+    }
+
+    fn write_steps(&self, out: &mut impl Write) -> io::Result<()> {
+        if self.steps.is_empty() {
+            return writeln!(out, "steps             none");
+        }
+        for step in &self.steps {
+            writeln!(out, "step              {}", step.sentence(self.began))?;
+        }
+        Ok(())
+    }
+}

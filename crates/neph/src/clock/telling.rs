@@ -1,0 +1,158 @@
+//! What is written while it runs: a line each so often, and each step.
+
+use std::io::{self, BufWriter, StdoutLock, Write};
+
+use neph_model::Span;
+use neph_stats::ClockFit;
+use serde_json::{Value, json};
+
+use super::summary::{Summary, Whose};
+use super::{Args, Format, Method, words};
+use crate::output;
+
+pub(super) struct Telling<'a> {
+    args: &'a Args,
+    out: BufWriter<StdoutLock<'static>>,
+    /// Rows of the one document.
+    rows: Vec<Value>,
+    has_heading: bool,
+}
+
+/// The clocks at one moment.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Row {
+    /// Since the beginning.
+    pub(super) since: Span,
+    /// Of the raw clocks, or of the captures'.
+    pub(super) fit: ClockFit,
+    /// Of the clocks on the wall, and its bound, in nanoseconds.
+    pub(super) wall: Option<(i64, i64)>,
+    /// By the formula, so far, in nanoseconds.
+    pub(super) mean: Option<i64>,
+    /// The shortest so far, in nanoseconds.
+    pub(super) round_trip: Option<i64>,
+    /// Exchanges so far, or packets.
+    pub(super) n: u64,
+}
+
+impl Row {
+    /// What is compared first: clocks on the wall, where there are others too.
+    pub(super) fn offset(&self) -> (i64, i64) {
+        self.wall.unwrap_or((self.fit.offset, self.fit.bound))
+    }
+
+    pub(super) fn json(&self) -> Value {
+        let mut value = json!({ "kind": "offset", "since_ns": self.since.nanos() });
+        let fit = json!({
+            "offset_ns": self.fit.offset,
+            "bound_ns": self.fit.bound,
+            "rate_ppm": self.fit.rate * 1e6,
+            "rate_bound_ppm": self.fit.rate_bound * 1e6,
+        });
+        if let Some((offset, bound)) = self.wall {
+            value["wall"] = json!({ "offset_ns": offset, "bound_ns": bound });
+            value["raw"] = fit;
+        } else {
+            value["clocks"] = fit;
+        }
+        value["round_trip_min_ns"] = self.round_trip.into();
+        value["n"] = self.n.into();
+        value
+    }
+}
+
+impl<'a> Telling<'a> {
+    pub(super) fn new(args: &'a Args) -> Self {
+        Self {
+            args,
+            out: output::data(),
+            rows: Vec::new(),
+            has_heading: false,
+        }
+    }
+
+    /// What will be compared.
+    pub(super) fn begin(&mut self, what: &str) -> io::Result<()> {
+        if self.args.format == Format::Text {
+            writeln!(self.out, "{what}")?;
+            self.out.flush()?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn row(&mut self, row: &Row) -> io::Result<()> {
+        match self.args.format {
+            Format::Json => self.rows.push(row.json()),
+            Format::Ndjson => writeln!(self.out, "{}", row.json())?,
+            Format::Text => self.line(row)?,
+        }
+        self.out.flush()
+    }
+
+    fn line(&mut self, row: &Row) -> io::Result<()> {
+        let (hulls, four) = (
+            self.args.asks_for(Method::Hulls),
+            self.args.asks_for(Method::FourStamps),
+        );
+        if !std::mem::replace(&mut self.has_heading, true) {
+            write!(self.out, "\n{:>9}", "time")?;
+            if hulls {
+                write!(self.out, "  {:>26}  {:>22}", "offset", "drift")?;
+            }
+            if four {
+                write!(self.out, "  {:>15}", "four stamps")?;
+            }
+            writeln!(self.out, "  {:>10}  {:>8}", "round trip", "n")?;
+        }
+        let (offset, bound) = row.offset();
+        write!(self.out, "{:>7.1} s", row.since.secs_f64())?;
+        if hulls {
+            let drift = words::rate(row.fit.rate, row.fit.rate_bound);
+            let offset = words::offset(offset, bound);
+            write!(self.out, "  {offset:>26}  {drift:>22}")?;
+        }
+        if four {
+            let mean = row.mean.map(|mean| words::value(mean, bound));
+            write!(self.out, "  {:>15}", mean.unwrap_or_else(|| "-".to_owned()))?;
+        }
+        let trip = row
+            .round_trip
+            .map(|trip| Span::from_nanos(trip).to_string());
+        let trip = trip.unwrap_or_else(|| "-".to_owned());
+        writeln!(self.out, "  {trip:>10}  {:>8}", row.n)
+    }
+
+    /// A step that was seen just now.
+    pub(super) fn step(&mut self, step: &Whose, began: i64) -> io::Result<()> {
+        match self.args.format {
+            Format::Json => {}
+            Format::Ndjson => writeln!(self.out, "{}", step.json(began))?,
+            Format::Text => writeln!(self.out, "{}", step.sentence(began))?,
+        }
+        self.out.flush()
+    }
+
+    /// Nothing was measured: a document is one all the same.
+    pub(super) fn nothing(&mut self) -> io::Result<()> {
+        if self.args.format == Format::Json {
+            writeln!(self.out, "{}", json!({ "offsets": [], "summary": null }))?;
+        }
+        self.out.flush()
+    }
+
+    pub(super) fn finish(&mut self, summary: &Summary) -> io::Result<()> {
+        match self.args.format {
+            Format::Json => {
+                let offsets = std::mem::take(&mut self.rows);
+                let document = json!({ "offsets": offsets, "summary": summary.json() });
+                writeln!(self.out, "{document:#}")?;
+            }
+            Format::Ndjson => writeln!(self.out, "{}", summary.json())?,
+            Format::Text => {
+                writeln!(self.out)?;
+                summary.write(self.args.asks_for(Method::Hulls), &mut self.out)?;
+            }
+        }
+        self.out.flush()
+    }
+}

@@ -1,0 +1,109 @@
+//! Offsets and rates as people read them: never without their bound, and no digit beyond it.
+
+const UNITS: [(i64, &str); 4] = [
+    (1_000_000_000, "s"),
+    (1_000_000, "ms"),
+    (1_000, "us"),
+    (1, "ns"),
+];
+
+/// `+3.0000123 s ± 8.3 us`: the bound is rounded up.
+pub(super) fn offset(nanos: i64, bound: i64) -> String {
+    format!("{} ± {}", value(nanos, bound), up(bound))
+}
+
+/// `+3.0000123 s`: digits down to a tenth of the bound.
+pub(super) fn value(nanos: i64, bound: i64) -> String {
+    let (unit, name) = unit_of(nanos.saturating_abs().max(bound));
+    let mut digits = 0;
+    let mut last = unit;
+    while last > 1 && last > bound / 10 {
+        last /= 10;
+        digits += 1;
+    }
+    // By integers: a float holds the nanoseconds of 104 days only.
+    let half = last / 2;
+    let rounded = nanos.unsigned_abs().saturating_add(half.unsigned_abs()) / last.unsigned_abs();
+    let per_unit = (unit / last).unsigned_abs();
+    let (whole, rest) = (rounded / per_unit, rounded % per_unit);
+    let sign = if nanos < 0 { '-' } else { '+' };
+    if digits == 0 {
+        return format!("{sign}{whole} {name}");
+    }
+    format!("{sign}{whole}.{rest:0digits$} {name}")
+}
+
+/// A bound in three digits, rounded up.
+pub(super) fn up(bound: i64) -> String {
+    let (unit, name) = unit_of(bound);
+    let whole = bound / unit;
+    let last = match whole {
+        100.. => unit,
+        10.. => (unit / 10).max(1),
+        _ => (unit / 100).max(1),
+    };
+    let rounded = bound.saturating_add(last - 1) / last;
+    let per_unit = unit / last;
+    let digits = usize::try_from(per_unit.ilog10()).unwrap_or(0);
+    if digits == 0 {
+        return format!("{rounded} {name}");
+    }
+    let (whole, rest) = (rounded / per_unit, rounded % per_unit);
+    format!("{whole}.{rest:0digits$} {name}")
+}
+
+/// `+12.35 ± 0.12 ppm`, of fractions.
+pub(super) fn rate(fraction: f64, bound: f64) -> String {
+    let (ppm, bound) = (fraction * 1e6, bound * 1e6);
+    let digits = match bound {
+        b if b >= 50.0 => 0,
+        b if b >= 5.0 => 1,
+        b if b >= 0.5 => 2,
+        b if b >= 0.05 => 3,
+        _ => 4,
+    };
+    let scale = 10_f64.powi(digits);
+    let up = (bound * scale).ceil() / scale;
+    let digits = usize::try_from(digits).unwrap_or(0);
+    format!("{ppm:+.digits$} ± {up:.digits$} ppm")
+}
+
+/// A fraction in parts per million, without what binary fractions add to it.
+pub(super) fn ppm(fraction: f64) -> f64 {
+    (fraction * 1e12).round() / 1e6
+}
+
+fn unit_of(nanos: i64) -> (i64, &'static str) {
+    let found = UNITS.into_iter().find(|(unit, _)| nanos >= *unit);
+    found.unwrap_or((1, "ns"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn digits_end_where_the_bound_begins() {
+        assert_eq!(offset(3_000_012_345, 8_201), "+3.0000123 s ± 8.21 us");
+        assert_eq!(offset(-12_345, 8_201), "-12.3 us ± 8.21 us");
+        assert_eq!(offset(0, 40), "+0 ns ± 40 ns");
+        assert_eq!(offset(-999_999_999, 1), "-999.999999 ms ± 1 ns");
+        assert_eq!(offset(7, 20_000_000), "+0 ms ± 20.0 ms");
+        assert_eq!(
+            value(1_795_381_460_775_046_037, 9),
+            "+1795381460.775046037 s"
+        );
+        assert_eq!(offset(i64::MIN, 1_000_000_000), "-9223372036.9 s ± 1.00 s");
+    }
+
+    #[test]
+    fn a_bound_is_never_told_smaller_than_it_is() {
+        assert_eq!(
+            [999, 1_000, 1_001, 100_001].map(up),
+            ["999 ns", "1.00 us", "1.01 us", "101 us"]
+        );
+        assert_eq!(rate(12.345_6e-6, 0.101e-6), "+12.346 ± 0.101 ppm");
+        assert_eq!(ppm(5e-8).to_string(), "0.05");
+        assert_eq!(rate(-40e-6, 300e-6), "-40 ± 300 ppm");
+    }
+}

@@ -1,0 +1,346 @@
+//! `neph clock`: clocks that are one, clocks of captures whose offset is known, and what has none.
+
+use std::fs;
+use std::io::{BufRead, BufReader, Read};
+use std::net::{SocketAddr, UdpSocket};
+use std::path::Path;
+use std::process::Stdio;
+use std::thread;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use neph_wire::stamp::{Auth, ErrorEstimate, Format, ReflectorPacket, Timestamp, decode_request};
+use serde_json::Value;
+
+use crate::neph::{Place, Ran, command, neph, send};
+use crate::pings::reflector;
+
+const SECOND: i64 = 1_000_000_000;
+const START: i64 = 1_795_000_000 * SECOND;
+
+fn document(text: &str) -> Value {
+    serde_json::from_str(text).expect("JSON")
+}
+
+fn number(value: &Value) -> i64 {
+    value.as_i64().expect("a whole number")
+}
+
+fn real(value: &Value) -> f64 {
+    value.as_f64().expect("a number")
+}
+
+/// Against a reflector on this machine, so many times.
+fn here(more: &[&str]) -> Ran {
+    let reflector = reflector();
+    let peer = reflector.address().to_string();
+    let some = ["clock", &peer, "-n", "30", "-i", "10ms"];
+    neph(some.into_iter().chain(more.iter().copied()))
+}
+
+#[test]
+fn both_ends_on_one_machine_have_one_clock() {
+    let ran = here(&["--format", "json", "--method", "hulls,four-stamps"]);
+    assert_eq!(ran.status, 0, "{}", ran.err);
+    let summary = &document(&ran.out)["summary"];
+    for clock in ["wall", "raw"] {
+        let (offset, bound) = (&summary[clock]["offset_ns"], &summary[clock]["bound_ns"]);
+        assert!(number(offset).abs() <= number(bound), "{clock}: {summary}");
+    }
+    let drift = &summary["drift"];
+    assert!(
+        real(&drift["ppm"]).abs() <= real(&drift["bound_ppm"]),
+        "{summary}"
+    );
+    assert_eq!(summary["steps"], Value::Array(Vec::new()));
+    assert_eq!(number(&summary["n"]), 30);
+    let four = &summary["four_stamps"];
+    assert_eq!((number(&four["n"]), &four["bound_ns"]), (30, &Value::Null));
+}
+
+#[test]
+fn a_line_tells_offset_and_bound_together_and_the_formula_beside_them() {
+    let text = here(&["--every", "100ms", "--method", "hulls,four-stamps"]);
+    assert_eq!(text.status, 0, "{}", text.err);
+    let mut rows = text.out.lines().filter(|line| line.contains(" ppm "));
+    let row = rows.next().expect("a line each tenth of a second");
+    assert!(row.matches(" ± ").count() == 2, "{row}");
+    for line in [
+        "wall clocks now",
+        "raw clocks now",
+        "drift",
+        "wander",
+        "four stamps",
+        "steps",
+    ] {
+        assert!(
+            text.out.contains(&format!("\n{line}")),
+            "{line}:\n{}",
+            text.out
+        );
+    }
+    assert!(text.out.contains("No bound"), "{}", text.out);
+    let lines = here(&["--every", "100ms", "--format", "ndjson"]);
+    let kinds: Vec<Value> = lines
+        .out
+        .lines()
+        .map(|line| document(line)["kind"].clone())
+        .collect();
+    assert_eq!(kinds.first(), Some(&"offset".into()));
+    assert_eq!(kinds.last(), Some(&"summary".into()));
+}
+
+#[test]
+fn ctrl_c_keeps_what_was_measured() {
+    let reflector = reflector();
+    let peer = reflector.address().to_string();
+    let mut child = command()
+        .args(["clock", &peer, "-i", "10ms", "--every", "50ms"])
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("neph runs");
+    let mut out = BufReader::new(child.stdout.take().expect("piped"));
+    let mut line = String::new();
+    while !line.contains("ppm") {
+        line.clear();
+        assert!(out.read_line(&mut line).expect("text") > 0, "it ended");
+    }
+    send("INT", child.id());
+    let mut rest = String::new();
+    out.read_to_string(&mut rest).expect("text");
+    assert_eq!(child.wait().expect("it ends").code(), Some(130));
+    assert!(rest.contains("wall clocks now"), "{rest}");
+}
+
+#[test]
+fn nobody_there_is_told() {
+    let ran = neph([
+        "clock",
+        "127.0.0.1:9",
+        "-n",
+        "2",
+        "-i",
+        "10ms",
+        "--format",
+        "json",
+    ]);
+    assert_eq!(ran.status, 1);
+    assert!(ran.err.contains("start neph reflect there"), "{}", ran.err);
+    assert_eq!(document(&ran.out)["summary"], Value::Null);
+}
+
+/// A capture of raw IPv4 in nanoseconds.
+struct Capture(Vec<(i64, Vec<u8>)>);
+
+impl Capture {
+    /// A datagram with this number between hosts 1 and 2.
+    fn see(&mut self, at: i64, number: u16, (from, to): (u8, u8)) {
+        let mut packet = vec![0x45, 0, 0, 44];
+        packet.extend(number.to_be_bytes());
+        packet.extend([0x40, 0, 64, 17, 0, 0, 192, 0, 2, from, 192, 0, 2, to]);
+        packet.extend([0x30, from, 0x30, to, 0, 24, 0, 0]);
+        packet.extend([7; 16]);
+        self.0.push((at, packet));
+    }
+
+    fn write(&self, path: &Path) {
+        let mut file = 0xa1b2_3c4d_u32.to_le_bytes().to_vec();
+        file.extend([2, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 4, 0, 101, 0, 0, 0]);
+        for (at, packet) in &self.0 {
+            let length = i64::try_from(packet.len()).expect("short");
+            for field in [at / SECOND, at % SECOND, length, length] {
+                file.extend(u32::try_from(field).expect("32 bits").to_le_bytes());
+            }
+            file.extend(packet);
+        }
+        fs::write(path, file).expect("a file");
+    }
+}
+
+/// An exchange each 50 ms for a minute, 5 ms there and 1 ms back and a little more each time, seen at
+/// both ends; the second clock shows what `shows` makes of the time.
+fn exchanges(place: &Place, shows: impl Fn(i64) -> i64) -> [String; 2] {
+    let (mut here, mut there) = (Capture(Vec::new()), Capture(Vec::new()));
+    for number in 0..1_200_u16 {
+        let sent = START + i64::from(number) * SECOND / 20;
+        let more = |step: u16| i64::from(number.wrapping_mul(step) % 997) * 1_000;
+        let arrived = sent + 5_000_000 + more(31);
+        let answered = arrived + 40_000;
+        let returned = answered + 1_000_000 + more(57);
+        here.see(sent, number, (1, 2));
+        there.see(shows(arrived), number, (1, 2));
+        there.see(shows(answered), number, (2, 1));
+        here.see(returned, number, (2, 1));
+    }
+    [("here", here), ("there", there)].map(|(name, capture)| {
+        let path = place.path(&format!("{name}.pcap"));
+        capture.write(&path);
+        path.display().to_string()
+    })
+}
+
+fn compared(files: &[String; 2], more: &[&str]) -> Ran {
+    let some = ["clock", "--captures", &files[0], &files[1]];
+    neph(some.into_iter().chain(more.iter().copied()))
+}
+
+#[test]
+fn captures_of_clocks_three_seconds_and_forty_ppm_apart_say_so_within_their_bound() {
+    let place = Place::empty();
+    let shows = |at: i64| at + 3 * SECOND + (at - START) / 1_000_000 * 40;
+    let files = exchanges(&place, shows);
+    let figure = place.path("offset.svg").display().to_string();
+    let ran = compared(
+        &files,
+        &[
+            "--format",
+            "json",
+            "--method",
+            "hulls,four-stamps",
+            "--figure",
+            &figure,
+        ],
+    );
+    assert_eq!(ran.status, 0, "{}", ran.err);
+    let document = document(&ran.out);
+    let rows = document["offsets"].as_array().expect("rows");
+    assert!(rows.len() >= 10);
+    for row in rows {
+        let at = START + number(&row["since_ns"]);
+        let clocks = &row["clocks"];
+        let off = number(&clocks["offset_ns"]) - (shows(at) - at);
+        assert!(off.abs() <= number(&clocks["bound_ns"]), "{off}: {row}");
+        assert!(
+            number(&clocks["bound_ns"]) < 3_500_000,
+            "half of the round trip, and little more"
+        );
+    }
+    let summary = &document["summary"];
+    assert_eq!(number(&summary["n"]), 2_400);
+    assert_eq!(summary["steps"], Value::Array(Vec::new()));
+    let drift = &summary["drift"];
+    assert!(
+        (real(&drift["ppm"]) - 40.0).abs() <= real(&drift["bound_ppm"]),
+        "{drift}"
+    );
+    let drawn = fs::read_to_string(&figure).expect("the figure");
+    assert!(drawn.starts_with("<svg") && drawn.contains("Offset of two clocks"));
+}
+
+#[test]
+fn a_clock_that_was_set_between_two_packets_is_told_when_and_by_how_much() {
+    let place = Place::empty();
+    let set = START + 30 * SECOND;
+    let files = exchanges(&place, |at| if at < set { at } else { at - 2 * SECOND });
+    let ran = compared(&files, &["--format", "json"]);
+    assert_eq!(ran.status, 0, "{}", ran.err);
+    let steps = document(&ran.out)["summary"]["steps"].clone();
+    let [step] = steps.as_array().expect("a list").as_slice() else {
+        panic!("{steps}");
+    };
+    assert!(
+        (number(&step["by_ns"]) + 2 * SECOND).abs() <= number(&step["bound_ns"]),
+        "{step}"
+    );
+    let between = number(&step["after_ns"])..=number(&step["before_ns"]);
+    assert!(between.contains(&(set - START)), "{step}");
+    // The other way round it is the first clock that was set back.
+    let turned = compared(&[files[1].clone(), files[0].clone()], &[]);
+    assert_eq!(turned.status, 2);
+    let remedy = format!("write --captures {} {}", files[0], files[1]);
+    assert!(turned.err.contains(&remedy), "{}", turned.err);
+}
+
+#[test]
+fn captures_that_cannot_be_compared_are_refused_with_the_reason() {
+    let place = Place::empty();
+    let files = exchanges(&place, |at| at);
+    let none = place.path("none.pcap").display().to_string();
+    let mut other = Capture(Vec::new());
+    other.see(START, 5_000, (3, 4));
+    other.write(Path::new(&none));
+    let alone = place.path("alone.pcap").display().to_string();
+    let mut one = Capture(Vec::new());
+    (0..5).for_each(|number| one.see(START + i64::from(number), number, (1, 2)));
+    one.write(Path::new(&alone));
+    for (there, why) in [
+        (&none, "no packet of"),
+        (&alone, "one direction only"),
+        (&"/nowhere.pcap".to_owned(), "/nowhere.pcap"),
+    ] {
+        let ran = compared(&[files[0].clone(), there.clone()], &[]);
+        assert_eq!(ran.status, 2, "{}", ran.out);
+        assert!(ran.err.contains(why), "{}", ran.err);
+    }
+}
+
+#[test]
+fn what_cannot_be_meant_is_refused() {
+    for (arguments, why) in [
+        (&["clock"][..], "PEER"),
+        (&["clock", "tcp://h:1"], "udp://"),
+        (&["clock", "h", "--figure", "offset.bmp"], ".svg"),
+        (&["clock", "h", "-i", "1us"], "100us"),
+        (&["clock", "h", "--wander", "3000"], "1000 ppm"),
+        (
+            &["clock", "h", "--captures", "a", "b"],
+            "cannot be used with",
+        ),
+    ] {
+        let ran = neph(arguments.iter().copied());
+        assert_eq!(ran.status, 2, "{arguments:?}");
+        assert!(ran.err.contains(why), "{arguments:?}: {}", ran.err);
+    }
+}
+
+/// A STAMP reflector of somebody else (RFC 8762): no marks, its clock on the wall is `ahead`.
+fn stranger(ahead: i64) -> SocketAddr {
+    let socket = UdpSocket::bind("127.0.0.1:0").expect("loopback has a free port");
+    let address = socket.local_addr().expect("an address");
+    thread::spawn(move || {
+        let now = || {
+            let since = SystemTime::now()
+                .duration_since(UNIX_EPOCH)
+                .expect("after 1970");
+            let nanos = i64::try_from(since.as_nanos()).expect("before 2262");
+            Timestamp::from_unix(nanos + ahead, Format::Ntp).expect("in this era")
+        };
+        let mut buffer = [0; 2_048];
+        while let Ok((length, from)) = socket.recv_from(&mut buffer) {
+            let receive = now();
+            let request = decode_request(&buffer[..length], Auth::Open)
+                .expect("STAMP")
+                .packet;
+            let reply = ReflectorPacket {
+                seq: request.seq,
+                timestamp: now(),
+                error: ErrorEstimate::from_nanos(1_000, Format::Ntp),
+                ssid: request.ssid,
+                receive,
+                sender_seq: request.seq,
+                sender_timestamp: request.timestamp,
+                sender_error: request.error,
+                sender_ttl: 64,
+            };
+            let mut bytes = Vec::new();
+            reply.encode(Auth::Open, &mut bytes);
+            // Whoever went away needs no answer.
+            let _ = socket.send_to(&bytes, from);
+        }
+    });
+    address
+}
+
+#[test]
+fn a_reflector_of_somebody_else_tells_its_wall_clock() {
+    let ahead = 90 * SECOND;
+    let peer = format!("udp://{}", stranger(ahead));
+    let some = ["clock", &peer, "-n", "20", "-i", "10ms"];
+    let ran = neph(some.into_iter().chain(["--format", "json"]));
+    assert_eq!(ran.status, 0, "{}", ran.err);
+    let wall = &document(&ran.out)["summary"]["wall"];
+    let off = number(&wall["offset_ns"]) - ahead;
+    assert!(off.abs() <= number(&wall["bound_ns"]), "{off}: {wall}");
+    let text = neph(some);
+    assert!(text.out.contains("wall clocks now"), "{}", text.out);
+    assert!(!text.out.contains("raw clocks now"), "{}", text.out);
+}

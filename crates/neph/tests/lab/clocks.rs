@@ -1,0 +1,250 @@
+//! `neph clock` where the truth is known: both ends on one kernel have one clock, whatever the link
+//! does; a time namespace shifts the raw clock alone; a capture's stamps can be rewritten.
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use neph_model::Span;
+use serde_json::Value;
+
+use crate::stage::{TwoSites, measure, neph, privileged, ran};
+
+const SECOND: i64 = 1_000_000_000;
+/// Far longer there than back, and with queues there.
+const UNEVEN: &str = "delay = \"2ms\"\na_to_b = { delay = \"10ms\", jitter = \"pareto 1ms\" }";
+
+/// Short, so that the bound is too.
+const SHORT: &str = "delay = \"100us\"\na_to_b = { delay = \"300us\" }";
+
+fn number(value: &Value) -> i64 {
+    value.as_i64().expect("a whole number")
+}
+
+fn real(value: &Value) -> f64 {
+    value.as_f64().expect("a number")
+}
+
+/// What `neph clock` says with these arguments.
+fn told(arguments: &[&str]) -> Value {
+    let both = ["--format", "json", "--method", "hulls,four-stamps"];
+    let arguments: Vec<&str> = ["clock"]
+        .iter()
+        .chain(arguments)
+        .chain(&both)
+        .copied()
+        .collect();
+    let output = ran(neph(Path::new("/nowhere"), &arguments));
+    serde_json::from_slice(&output.stdout).expect("JSON")
+}
+
+/// Ends with its test, however that ends.
+struct Running(Child);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // Whoever is gone already needs no signal.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+fn one_clock_is_told_to_be_one_over_a_link_whose_ways_differ() {
+    if !privileged("one_clock_is_told_to_be_one") {
+        return;
+    }
+    let lab = TwoSites::up("clock_uneven", UNEVEN);
+    let reflector = lab.reflector(Span::ZERO);
+    let site = lab.namespace("client");
+    let document = told(&["10.79.0.2", "--site", &site, "-n", "150", "-i", "20ms"]);
+    drop(reflector);
+    let [there, back] = lab.delays(80);
+    let summary = &document["summary"];
+    let least = |of: &[i64]| of.iter().copied().min().expect("packets");
+    let half = least(&there).midpoint(least(&back));
+    for clock in ["wall", "raw"] {
+        let (offset, bound) = (
+            number(&summary[clock]["offset_ns"]),
+            number(&summary[clock]["bound_ns"]),
+        );
+        println!("{clock}: {offset} ± {bound} ns, half of the shortest round trip {half}");
+        assert!(offset.abs() <= bound, "{summary}");
+        assert!(
+            bound >= half,
+            "no message proves more than the link's delays allow"
+        );
+    }
+    let mean = |of: &[i64]| of.iter().sum::<i64>() / i64::try_from(of.len()).expect("some");
+    let (formula, by_link) = (
+        number(&summary["four_stamps"]["wall_offset_ns"]),
+        (mean(&there) - mean(&back)) / 2,
+    );
+    println!("four stamps: {formula} ns; half of what the link's ways differ by: {by_link}");
+    let drift = &summary["drift"];
+    assert!(
+        real(&drift["ppm"]).abs() <= real(&drift["bound_ppm"]),
+        "{drift}"
+    );
+    assert_eq!(summary["steps"], Value::Array(Vec::new()));
+}
+
+#[test]
+fn a_raw_clock_that_a_time_namespace_shifts_is_told_by_how_much() {
+    if !privileged("a_raw_clock_that_a_time_namespace_shifts") {
+        return;
+    }
+    let child = Command::new("unshare")
+        .args(["--time", "--monotonic", "12345", "--fork", "--kill-child"])
+        .args([
+            env!("CARGO_BIN_EXE_neph"),
+            "reflect",
+            "--listen",
+            "127.0.0.1:0",
+        ])
+        .stderr(Stdio::piped())
+        .spawn();
+    let mut child = Running(child.expect("unshare runs"));
+    let mut said = String::new();
+    let stderr = child.0.stderr.take().expect("piped");
+    BufReader::new(stderr).read_line(&mut said).expect("text");
+    let Some(address) = said
+        .strip_prefix("neph reflect: ")
+        .and_then(|rest| rest.split(' ').next())
+    else {
+        println!("SKIP a_raw_clock_that_a_time_namespace_shifts: {said}");
+        return;
+    };
+    let summary = &told(&[address, "-n", "50", "-i", "10ms"])["summary"];
+    let (raw, wall) = (&summary["raw"], &summary["wall"]);
+    let off = number(&raw["offset_ns"]) - 12_345 * SECOND;
+    println!("raw clocks: {off} ns off 12345 s, ± {}", raw["bound_ns"]);
+    assert!(off.abs() <= number(&raw["bound_ns"]), "{summary}");
+    assert!(
+        number(&wall["offset_ns"]).abs() <= number(&wall["bound_ns"]),
+        "{summary}"
+    );
+}
+
+/// tcpdump at a site, writing until it is told to end.
+struct Capture {
+    child: Running,
+    file: PathBuf,
+}
+
+impl Capture {
+    /// `None` where there is no tcpdump.
+    fn begin(lab: &TwoSites, site: &str) -> Option<Self> {
+        let name = format!("neph-clock-{site}-{}.pcap", std::process::id());
+        let file = std::env::temp_dir().join(name);
+        let mut child = Command::new("nsenter")
+            .arg(format!("--net=/run/netns/{}", lab.namespace(site)))
+            .args([
+                "tcpdump",
+                "-Z",
+                "root",
+                "-i",
+                "any",
+                "-s",
+                "128",
+                "--immediate-mode",
+            ])
+            .args(["--time-stamp-precision=nano", "-U", "-w"])
+            .arg(&file)
+            .stderr(Stdio::piped())
+            .spawn()
+            .ok()?;
+        let stderr = child.stderr.take().expect("piped");
+        let child = Running(child);
+        let mut lines = BufReader::new(stderr).lines().map_while(Result::ok);
+        lines.find(|line| line.contains("listening on"))?;
+        Some(Self { child, file })
+    }
+
+    /// Ends it and gives the file's bytes.
+    fn end(mut self) -> Vec<u8> {
+        let pid = self.child.0.id().to_string();
+        let sent = Command::new("kill").args(["-INT", &pid]).status();
+        assert!(sent.expect("kill runs").success());
+        self.child.0.wait().expect("it ends");
+        let bytes = fs::read(&self.file).expect("what was captured");
+        fs::remove_file(&self.file).expect("the file is ours");
+        bytes
+    }
+}
+
+/// The same capture by a clock that is so far off at its first packet, and so many ppm fast.
+fn shifted(mut capture: Vec<u8>, offset: i64, ppm: i64) -> Vec<u8> {
+    assert_eq!(
+        capture[..4],
+        0xa1b2_3c4d_u32.to_le_bytes(),
+        "pcap of nanoseconds"
+    );
+    let field = |of: &[u8], at: usize| {
+        i64::from(u32::from_le_bytes(
+            of[at..at + 4].try_into().expect("four bytes"),
+        ))
+    };
+    let (mut at, mut first) = (24, None);
+    while at + 16 <= capture.len() {
+        let time = field(&capture, at) * SECOND + field(&capture, at + 4);
+        let since = time - *first.get_or_insert(time);
+        let shown = time + offset + since / 1_000_000 * ppm;
+        for (place, value) in [(at, shown / SECOND), (at + 4, shown % SECOND)] {
+            let value = u32::try_from(value).expect("32 bits");
+            capture[place..place + 4].copy_from_slice(&value.to_le_bytes());
+        }
+        at += 16 + usize::try_from(field(&capture, at + 8)).expect("a length");
+    }
+    capture
+}
+
+#[test]
+fn captures_at_both_ends_tell_a_clock_three_seconds_and_forty_ppm_off() {
+    if !privileged("captures_at_both_ends") {
+        return;
+    }
+    let lab = TwoSites::up("clock_captures", SHORT);
+    let reflector = lab.reflector(Span::ZERO);
+    let captures = ["client", "server"].map(|site| Capture::begin(&lab, site));
+    let [Some(here), Some(there)] = captures else {
+        println!("SKIP captures_at_both_ends: tcpdump is not installed");
+        return;
+    };
+    for scheme in ["icmp", "udp", "tcp"] {
+        measure(lab.flow(scheme, Span::from_millis(20), 100));
+    }
+    drop(reflector);
+    let (here, there) = (here.end(), shifted(there.end(), 3 * SECOND, 40));
+    let folder = std::env::temp_dir().join(format!("neph-clock-files-{}", std::process::id()));
+    fs::create_dir_all(&folder).expect("a folder");
+    let files = [("here", here), ("there", there)].map(|(name, bytes)| {
+        let path = folder.join(format!("{name}.pcap"));
+        fs::write(&path, bytes).expect("a file");
+        path.display().to_string()
+    });
+    let document = told(&["--captures", &files[0], &files[1]]);
+    fs::remove_dir_all(&folder).expect("the folder is ours");
+    let summary = &document["summary"];
+    println!("{} packets, {}", summary["n"], summary["clocks"]);
+    assert!(
+        number(&summary["n"]) >= 600,
+        "of 100 exchanges by each of three protocols: {summary}"
+    );
+    let rows = document["offsets"].as_array().expect("rows");
+    // Since the second capture's first packet; the first one's is at most a second away.
+    for row in rows {
+        let truth = 3 * SECOND + number(&row["since_ns"]) / 1_000_000 * 40;
+        let off = number(&row["clocks"]["offset_ns"]) - truth;
+        let bound = number(&row["clocks"]["bound_ns"]) + 40_000;
+        assert!(off.abs() <= bound, "{off}: {row}");
+    }
+    let drift = &summary["drift"];
+    println!("drift {} ± {} ppm", drift["ppm"], drift["bound_ppm"]);
+    assert!(
+        (real(&drift["ppm"]) - 40.0).abs() <= real(&drift["bound_ppm"]),
+        "{drift}"
+    );
+    assert_eq!(summary["steps"], Value::Array(Vec::new()));
+}
