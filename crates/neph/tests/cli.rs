@@ -9,6 +9,8 @@ mod diagnoses;
 mod edges;
 #[path = "cli/fleets.rs"]
 mod fleets;
+#[path = "cli/guests.rs"]
+mod guests;
 #[path = "cli/kept.rs"]
 mod kept;
 #[path = "cli/labs.rs"]

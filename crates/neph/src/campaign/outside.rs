@@ -83,6 +83,13 @@ fn check_sites_of(plan: &Plan, lab: &LabPlan, topology: &Topology, problems: &Pr
             let what = format!("the topology has no site '{}'", site.value);
             let fault = Fault::new(what, did_you_mean(&site.value, &known));
             problems.add(site.span.clone(), fault);
+        } else if topology.is_guest(&site.value) {
+            let what = format!(
+                "'{}' is a guest, and nothing of this host runs in it",
+                site.value
+            );
+            let remedy = "measure from its host or past it; a guest has a reflector of its own";
+            problems.add(site.span.clone(), Fault::new(what, remedy));
         }
     }
 }

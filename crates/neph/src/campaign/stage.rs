@@ -72,9 +72,14 @@ impl Stage {
             ..UpOptions::named(dead::own_name(PURPOSE))
         };
         let lab = Lab::up(topology, &options).map_err(lab::failure)?;
+        let guests = topology.guests();
+        let guests = guests.iter().flat_map(|guest| {
+            let addresses = topology.sites[guest.site].addresses();
+            addresses.map(|ip| SocketAddr::new(ip, guest.port))
+        });
         let mut stage = Self {
             reflectors: Vec::new(),
-            reflecting: Vec::new(),
+            reflecting: guests.collect(),
             lab: Some(lab),
         };
         for wanted in wanted {
