@@ -37,6 +37,8 @@ mod saved_fleets;
 mod stops;
 #[path = "cli/strays.rs"]
 mod strays;
+#[path = "cli/stresses.rs"]
+mod stresses;
 #[path = "cli/syns.rs"]
 mod syns;
 #[path = "cli/traces.rs"]

@@ -6,7 +6,7 @@ use std::process::Stdio;
 use crate::neph::{Place, command, neph};
 
 /// Every command, in the order of `--help`.
-pub(crate) const COMMANDS: [&str; 19] = [
+pub(crate) const COMMANDS: [&str; 20] = [
     "demo",
     "gallery",
     "ping",
@@ -24,6 +24,7 @@ pub(crate) const COMMANDS: [&str; 19] = [
     "export",
     "import",
     "lab",
+    "stress",
     "completions",
     "man",
 ];
