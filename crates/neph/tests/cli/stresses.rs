@@ -1,7 +1,10 @@
 //! `neph stress` at the command line.
 
+use std::fs;
+
 use serde_json::Value;
 
+use crate::labs::{TWO, place, privileged};
 use crate::neph::neph;
 
 #[test]
@@ -34,4 +37,54 @@ fn what_cannot_be_is_a_usage_error() {
         ]);
         assert_eq!((ran.status, ran.out.as_str()), (2, ""), "{}", ran.err);
     }
+}
+
+/// A plan for the lab of two sites whose experiments ask for this load.
+fn plan(stress: &str) -> String {
+    format!(
+        "version = 1\nname = \"p\"\ninterval = \"10ms\"\nmessages = 20\nstress = {stress}\n\
+         [[endpoint]]\nname = \"b\"\nurl = \"udp://10.80.0.2:8080\"\n\
+         [lab]\ntopology = \"two.toml\"\nprober = \"a\"\n[[lab.reflector]]\nsite = \"b\"\n"
+    )
+}
+
+#[test]
+fn a_plan_that_loads_a_site_which_is_not_there_is_told_where() {
+    let place = place(TWO);
+    for (stress, part) in [
+        ("\"c 50%\"", "the topology has no site 'c' to load"),
+        ("[\"none\", \"b\"]", "\"b\" is no load"),
+    ] {
+        fs::write(place.path("p.toml"), plan(stress)).expect("a file");
+        let ran = place.neph(["check", "p.toml"]);
+        assert_eq!(ran.status, 2, "{}", ran.err);
+        assert!(
+            ran.err.contains(part) && ran.err.contains("p.toml:5:"),
+            "{}",
+            ran.err
+        );
+    }
+}
+
+#[test]
+fn a_site_is_loaded_while_it_is_measured_and_not_afterwards() {
+    let test = "a_site_is_loaded_while_it_is_measured_and_not_afterwards";
+    if !privileged(test) {
+        return;
+    }
+    let place = place(TWO);
+    fs::write(place.path("p.toml"), plan("[\"none\", \"b 7%\"]")).expect("a file");
+    let ran = place.neph(["run", "p.toml", "--no-report"]);
+    assert_eq!(ran.status, 0, "{}", ran.err);
+    let shown: Value =
+        serde_json::from_str(&place.neph(["show", "--format", "json"]).out).expect("JSON");
+    let words = shown.to_string();
+    let both = ["\"b 7%\"", "\"none\""];
+    assert!(both.iter().all(|load| words.contains(load)), "{words}");
+    let processes = fs::read_dir("/proc").expect("proc").flatten();
+    let left = processes.filter(|process| {
+        let words = fs::read_to_string(process.path().join("cmdline")).unwrap_or_default();
+        words.contains("stress\0cpu\0--target\x007%")
+    });
+    assert_eq!(left.count(), 0);
 }
