@@ -8,6 +8,7 @@ mod agenda;
 mod carrier;
 pub mod estimate;
 pub mod expand;
+mod host_series;
 mod keeper;
 mod local;
 mod meter;

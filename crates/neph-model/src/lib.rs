@@ -46,7 +46,7 @@ pub use message::{Message, Outcome};
 pub use pinned_transfer::{ClassTransfer, PinnedOutcome, PinnedTransfer};
 pub use provenance::{HostFacts, Load, Provenance};
 pub use scenario::Scenario;
-pub use series::{Sample, SeriesName};
+pub use series::{CpuUse, NetCount, Sample, SeriesName};
 pub use stage::{Stage, StageSet};
 pub use tcp_state::TcpState;
 pub use throughput::{Throughput, ThroughputSecond};
