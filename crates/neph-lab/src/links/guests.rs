@@ -17,8 +17,7 @@ use super::pods::{self, Pod, Pods, host_mac, pod_mac};
 use super::proxy::path;
 use crate::fixture::{Build, Built, Ground, Nodes};
 use crate::guest::{self, Guest};
-use crate::plan::Operation;
-use crate::route;
+use crate::plan::{Operation, routes};
 use crate::topology::{Ready, ReadyCheck, Service, quantity};
 
 /// A machine in emulation that shares a core with others takes its time.
@@ -156,7 +155,7 @@ impl<M: Machine> Build for Guests<M> {
 
 impl<M: Machine> Guests<M> {
     /// The bridge of a host with a tap for each guest in it. Nobody has to ask for anybody's hardware
-    /// address.
+    /// address. A guest takes no frame that is longer than its interface, so segments go one by one.
     fn switch(&self, pods: Pods<'_>, host: usize) -> Vec<Operation> {
         let (bridge, namespace) = (pods.interface("vm"), pods.namespace(host));
         let (mac, mtu) = (host_mac(pods.ground.number, host), pods.underlay_mtu());
@@ -166,18 +165,21 @@ impl<M: Machine> Guests<M> {
             Operation::ip(namespace, make),
             Operation::ip(
                 namespace,
-                format!("link set dev {bridge} address {mac} mtu {mtu} up"),
+                format!(
+                    "link set dev {bridge} address {mac} mtu {mtu} gso_max_segs 1 gso_max_size {mtu} up"
+                ),
             ),
         ];
         for guest in pods.of(host) {
             let (tap, address) = (tap(guest), pods.address(guest.site));
+            let congestion = routes::congestion(pods.site(host));
             let mac = pod_mac(guest.site);
             let lines = [
                 format!("tuntap add dev {tap} mode tap"),
                 format!("link set dev {tap} mtu {mtu} master {bridge} up"),
                 format!("neighbour add {address} lladdr {mac} dev {bridge} nud permanent"),
                 format!(
-                    "route add {address}/32 dev {bridge} src {}",
+                    "route add {address}/32 dev {bridge} src {}{congestion}",
                     pods.address(host)
                 ),
             ];
@@ -286,14 +288,9 @@ fn lead(pods: Pods<'_>, guest: Pod) -> Vec<Operation> {
     let others = topology.sites.iter().enumerate();
     let others = others
         .filter(|(index, site)| *index != guest.host && site.inside.is_none() && !site.is_switch());
-    let routes = others.filter_map(|(index, site)| {
-        let hops = route::all_first_hops(topology, index);
-        let hop = hops[guest.host].iter().next()?;
-        let (gateway, dev) = (pods.address(hop.via), &topology.links[hop.link].name);
-        let line = format!(
-            "route add {address}/32 via {gateway} onlink dev {dev} src {}",
-            site.v4.address
-        );
+    let routes = others.filter_map(|(index, _)| {
+        let route = routes::through(topology, (index, guest.host), address.into())?;
+        let line = route.line("add", &routes::Weights::default());
         Some(Operation::ip(pods.namespace(index), line))
     });
     routes.collect()

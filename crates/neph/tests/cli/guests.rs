@@ -11,8 +11,9 @@ const GUEST: &str = "version = 1\n\
     [[site]]\nname = \"client\"\naddress = \"10.86.0.1\"\n\
     [[site]]\nname = \"host\"\naddress = \"10.86.0.2\"\n\
     [[site]]\nname = \"vm\"\naddress = \"10.86.1.1\"\ninside = \"host\"\n\
+    [[site]]\nname = \"other\"\naddress = \"10.86.1.2\"\ninside = \"host\"\n\
     [[link]]\na = \"client\"\nb = \"host\"\ndelay = \"3ms\"\n\
-    [[guest]]\nname = \"m\"\nkind = \"uml\"\nsites = [\"vm\"]\nmemory = \"256MiB\"\nport = 9000\n\
+    [[guest]]\nname = \"m\"\nkind = \"uml\"\nsites = [\"vm\", \"other\"]\nmemory = \"256MiB\"\nport = 9000\n\
     run = [\"echo ran > /tmp/ran\"]\n";
 
 /// Whether guests can be made; where they cannot the test is skipped and says so.
@@ -54,6 +55,14 @@ fn a_guest_answers_with_its_own_kernel_s_marks_runs_what_it_is_told_and_leaves_n
         many.out.len()
     );
     let neph = env!("CARGO_BIN_EXE_neph");
+    // More than a frame at once, both ways: a guest's interface takes no longer ones.
+    let asked = "tcp://10.86.1.1:9000 -c 3 -i 100ms -s 300kB --response-size 300kB";
+    for (site, program) in [("client", neph), ("host", neph), ("other", "neph")] {
+        let ping = [program, "ping"].into_iter().chain(asked.split(' '));
+        let pinged = run(site, &ping.collect::<Vec<_>>());
+        let all = pinged.out.contains("3 messages, 3 replies");
+        assert!(all, "{site}: {}", pinged.out);
+    }
     let ping = [
         neph,
         "ping",
