@@ -26,6 +26,7 @@ use crate::carrier::{
 };
 use crate::plan::ThroughputTool;
 use crate::provenance::{self, CpuTimes};
+use crate::stress::{self, Stressed};
 use course::{Around, Course};
 use flows::Ready;
 pub use links::LinkCount;
@@ -45,6 +46,11 @@ pub trait Ground: std::fmt::Debug {
     fn cue(&self);
     /// What each direction of each link did so far, in the same order each time.
     fn links(&self) -> Vec<LinkCount>;
+    /// Loads these sites from now on, and no others; without any, none.
+    ///
+    /// # Errors
+    /// A load could not be started or ended, in a sentence.
+    fn stress(&mut self, wanted: &[Stressed]) -> Result<(), String>;
 }
 
 /// Measures from this process.
@@ -83,13 +89,29 @@ impl LocalCarrier {
         })
     }
 
-    /// What runs at the same time is of one season.
-    fn enter(&mut self, orders: &[&ExperimentOrder]) -> Result<(), String> {
+    /// What runs at the same time is of one season and under one load. Else: what failed, and why.
+    fn enter(&mut self, orders: &[&ExperimentOrder]) -> Result<(), (&'static str, String)> {
         let (Some(lab), Some(first)) = (&mut self.lab, orders.first()) else {
             return Ok(());
         };
         let season = first.scenario.parameters.get("season");
         lab.enter(season.map(String::as_str))
+            .map_err(|why| ("bring the season's lab up", why))?;
+        let asked = first.scenario.parameters.get("stress");
+        let loads = asked.map_or_else(|| Ok(Vec::new()), |asked| stress::parse(asked));
+        loads
+            .map_err(|fault| fault.what)
+            .and_then(|loads| lab.stress(&loads))
+            .map_err(|why| ("load the lab's sites", why))
+    }
+
+    /// What was measured under a load is over: nothing else is to be.
+    fn rest(&mut self) {
+        if let Some(lab) = &mut self.lab
+            && let Err(why) = lab.stress(&[])
+        {
+            tracing::warn!("{why}");
+        }
     }
 
     /// Who is there, and what is to run.
@@ -118,8 +140,8 @@ fn failed(operation: impl Into<String>, reason: impl Display) -> CarryError {
 impl Carrier for LocalCarrier {
     fn prepare(&mut self, orders: &[&ExperimentOrder]) -> Vec<Result<Prepared, CarryError>> {
         self.ready.clear();
-        if let Err(why) = self.enter(orders) {
-            let fail = |_| Err(failed("bring the season's lab up", &why));
+        if let Err((what, why)) = self.enter(orders) {
+            let fail = |_| Err(failed(what, &why));
             return orders.iter().map(fail).collect();
         }
         let mut asked: Vec<_> = orders.iter().map(|order| self.ask(order)).collect();
@@ -169,6 +191,7 @@ impl Carrier for LocalCarrier {
             })
             .collect();
         course::run(&mut courses, progress);
+        self.rest();
         let around = Around {
             load: match (before.0, CpuTimes::now()) {
                 (Some(before), Some(after)) => before.load_until(after, provenance::load_average()),

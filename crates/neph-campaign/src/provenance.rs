@@ -7,7 +7,9 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-use neph_model::{HostFacts, Load};
+use neph_model::{CpuUse, HostFacts, Load};
+
+use crate::host_series::Shares;
 
 /// Directory of settings below `/proc/sys`, and which names of it matter; an empty list: all that
 /// begin with `tcp_`.
@@ -107,6 +109,8 @@ pub struct CpuTimes {
     pub busy: u64,
     /// Given to others by the hypervisor.
     pub stolen: u64,
+    /// The kernel's work behind interrupts; within busy.
+    pub softirq: u64,
     /// Everything.
     pub total: u64,
 }
@@ -119,10 +123,13 @@ impl CpuTimes {
 
     /// From the text of `/proc/stat`.
     pub fn parse(text: &str) -> Option<Self> {
-        let mut words = text.lines().next()?.split_whitespace();
-        if words.next()? != "cpu" {
-            return None;
-        }
+        let line = text.lines().next()?;
+        line.starts_with("cpu ").then(|| Self::of_line(line))?
+    }
+
+    /// From one of its lines, whichever processor it is about.
+    pub(crate) fn of_line(line: &str) -> Option<Self> {
+        let words = line.split_whitespace().skip(1);
         // user nice system idle iowait irq softirq steal; guest time is within user.
         let ticks: Vec<u64> = words
             .take(8)
@@ -134,30 +141,45 @@ impl CpuTimes {
         Some(Self {
             busy: total.saturating_sub(idle).saturating_sub(stolen),
             stolen,
+            softirq: at(6),
             total,
         })
     }
 
+    /// What the time from `self` to `later` went into, each as a share in percent; all zero if no tick
+    /// passed. Shares overlap as those of [`Self::load_until`].
+    pub(crate) fn shares_until(self, later: Self) -> Shares {
+        let load = self.load_until(later, 0.0);
+        let total = later.total.saturating_sub(self.total);
+        let softirq = percent(later.softirq.saturating_sub(self.softirq), total);
+        [
+            (CpuUse::Busy, load.busy_percent),
+            (CpuUse::Steal, load.steal_percent),
+            (CpuUse::Softirq, softirq),
+        ]
+    }
+
     /// The load from `self` to `later`. Busy time counts what was stolen: this host had no use of
     /// it either. Zero if no tick passed.
-    #[expect(clippy::cast_precision_loss, reason = "a share for people")]
     pub fn load_until(self, later: Self, load_average: f64) -> Load {
         let total = later.total.saturating_sub(self.total);
-        let percent = |ticks: u64| {
-            if total == 0 {
-                0.0
-            } else {
-                ticks as f64 * 100.0 / total as f64
-            }
-        };
         let stolen = later.stolen.saturating_sub(self.stolen);
         let busy = later.busy.saturating_sub(self.busy);
         Load {
-            busy_percent: percent(busy.saturating_add(stolen)),
-            steal_percent: percent(stolen),
+            busy_percent: percent(busy.saturating_add(stolen), total),
+            steal_percent: percent(stolen, total),
             load_average,
         }
     }
+}
+
+/// Zero of nothing.
+#[expect(clippy::cast_precision_loss, reason = "a share for people")]
+fn percent(ticks: u64, total: u64) -> f64 {
+    if total == 0 {
+        return 0.0;
+    }
+    ticks as f64 * 100.0 / total as f64
 }
 
 /// The one-minute load average; 0 where there is no `/proc/loadavg`.

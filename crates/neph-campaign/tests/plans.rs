@@ -118,6 +118,8 @@ fn the_labs_of_the_shipped_plans_have_the_sites_that_the_plans_name() {
         "flows-macro.toml",
         "flows-micro.toml",
         "flows-seasons.toml",
+        "guest-load.toml",
+        "guest-tenancy.toml",
     ] {
         let (_, plan, scenarios) = read(name);
         for file in plan.topologies() {
@@ -145,7 +147,9 @@ fn holds(topology: &Topology, plan: &Plan, scenarios: &[Scenario], name: &str) {
             .find(answers)
             .expect("a site of that address");
         assert!(
-            lab.reflectors.iter().any(|r| r.site.value == site.name),
+            // A guest has one of its own.
+            topology.is_guest(&site.name)
+                || lab.reflectors.iter().any(|r| r.site.value == site.name),
             "{name}: {host}"
         );
     }

@@ -1,4 +1,4 @@
-//! What is built upon a network of sites and links: overlays, and boxes in the path.
+//! What is built upon a network of sites and links: overlays, boxes in the path, and guests.
 //!
 //! Owns the frame that their kinds hang on: a kind reads its own table, so that a mistake points
 //! at the token, and says by which operations and services it is built. Each kind is one file
@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 use neph_text::{Fault, Fields, Node, Placed, Take, did_you_mean};
 
+use crate::guest::Guest;
 use crate::plan::Operation;
 use crate::topology::{Link, Service, Site, Topology};
 use crate::tunnel::TunnelConfig;
@@ -31,6 +32,10 @@ pub(crate) trait Build: Debug + Send + Sync {
     fn build(&self, ground: &Ground<'_>) -> Built;
     /// The sites inside others that it gives an interface, by their indices.
     fn pods(&self) -> Vec<usize> {
+        Vec::new()
+    }
+    /// Those of them that have a kernel of their own.
+    fn guests(&self) -> Vec<Guest> {
         Vec::new()
     }
 }

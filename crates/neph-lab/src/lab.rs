@@ -31,6 +31,7 @@ use neph_sys::place::Place;
 use crate::counters::LinkCounters;
 use crate::cue::Cue;
 use crate::engine::Pace;
+use crate::guest::{self, Console};
 use crate::journal::{self, HasKeeper, Whose, Witness};
 use crate::plan::Step;
 use crate::topology::Topology;
@@ -162,6 +163,19 @@ impl Lab {
     /// There is no such lab or site.
     pub fn place_by_name(name: &str, site: &str) -> Result<Place, LabError> {
         place::of(name, site)
+    }
+
+    /// The console of the guest at `site` in the lab called `lab`, whoever brought it up; none
+    /// where the site is no guest. Waits until nobody else holds it.
+    ///
+    /// # Errors
+    /// No lab can be called so, or the guest has ended.
+    pub fn console(lab: &str, site: &str) -> Result<Option<Console>, LabError> {
+        check_name(lab)?;
+        if !guest::has_console(lab, site) {
+            return Ok(None);
+        }
+        Ok(Some(Console::open(&journal::folder(lab), site)?))
     }
 
     /// What each service does: those of overlays and balancers, then those of the topology.

@@ -10,6 +10,7 @@ mod engine;
 mod fixture;
 mod gate;
 mod group;
+mod guest;
 mod journal;
 mod lab;
 mod links;
@@ -36,6 +37,7 @@ pub use gate::{
     Share, Splitting, Step as ScheduleStep, Trace, Treatment, Turn, What, Wire, transmission_time,
 };
 pub use group::GroupError;
+pub use guest::{Console, ConsoleError, Guest};
 pub use journal::{HasKeeper, UndoError};
 pub use lab::{
     DirectionCounts, DirectionStatus, Lab, LabError, LabListing, LabListings, LabStatus, Recording,

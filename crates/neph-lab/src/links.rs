@@ -1,4 +1,4 @@
-//! The kinds of link, overlay and box: one file each, and one line in a table here.
+//! The kinds of link, overlay, box and guest: one file each, and one line in a table here.
 //!
 //! Owns which carries a link. A kind says which interfaces it lays between two sites; addresses and routes
 //! are the plan's.
@@ -6,6 +6,7 @@
 mod bridge;
 mod docker;
 mod emulated;
+mod guests;
 mod haproxy;
 mod l4;
 mod macvlan;
@@ -17,6 +18,7 @@ mod routed;
 #[cfg(test)]
 mod tests;
 mod tunnel;
+mod uml;
 mod vxlan;
 
 use crate::fixture::FixtureKind;
@@ -41,6 +43,9 @@ pub(crate) const OVERLAYS: &[&dyn FixtureKind] = &[
 
 /// All kinds of `[[balancer]]`.
 pub(crate) const BALANCERS: &[&dyn FixtureKind] = &[&l4::L4, &haproxy::HaProxy, &nginx::Nginx];
+
+/// All kinds of `[[guest]]`.
+pub(crate) const GUESTS: &[&dyn FixtureKind] = &[&uml::UserMode];
 
 /// A way to carry a link.
 pub(crate) trait LinkKind: Sync + std::fmt::Debug {

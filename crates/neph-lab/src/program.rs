@@ -68,6 +68,8 @@ const PACKAGES: &[(&str, &str)] = &[
     ("etcd", "etcd-server"),
     ("haproxy", "haproxy"),
     ("ip", "iproute2"),
+    ("linux.uml", "user-mode-linux"),
+    ("mkfifo", "coreutils"),
     ("iperf", "iperf"),
     ("iperf3", "iperf3"),
     ("nc", "netcat-openbsd"),
@@ -124,7 +126,8 @@ pub(crate) fn must_be_lone(program: &str) -> Result<(), ProgramError> {
     Ok(())
 }
 
-fn find(program: &str) -> Result<PathBuf, ProgramError> {
+/// Where `program` is, looked for where the shell would.
+pub(crate) fn find(program: &str) -> Result<PathBuf, ProgramError> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     std::env::split_paths(&path)
         .map(|folder| folder.join(program))

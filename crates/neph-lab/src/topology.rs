@@ -4,7 +4,7 @@
 //! different sites that exist, every site reaches every other, switches form no ring. [`read`]
 //! turns TOML into them.
 
-mod quantity;
+pub(crate) mod quantity;
 mod read;
 pub(crate) mod reroute;
 pub(crate) mod service;
@@ -19,6 +19,7 @@ use neph_text::{Problem, Source};
 
 use crate::fixture::Fixture;
 use crate::gate::{Change, Shape, Share};
+use crate::guest::Guest;
 pub(crate) use read::network;
 pub use reroute::{Reroute, Rerouted};
 pub use service::{Ready, ReadyCheck, Service};
@@ -210,6 +211,21 @@ impl Topology {
         let written = write!(hashing, "{self:?}");
         debug_assert!(written.is_ok(), "a hasher takes everything");
         format!("{:016x}", hashing.0.finish())
+    }
+
+    /// The sites with a kernel of their own.
+    pub fn guests(&self) -> Vec<Guest> {
+        let fixtures = self.fixtures.iter();
+        fixtures
+            .flat_map(|fixture| fixture.build.guests())
+            .collect()
+    }
+
+    /// Whether the site called `name` has a kernel of its own.
+    pub fn is_guest(&self, name: &str) -> bool {
+        let guests = self.guests();
+        let site = self.site_index(name);
+        guests.iter().any(|guest| Some(guest.site) == site)
     }
 
     /// The index of the site called `name`.

@@ -47,7 +47,7 @@ pub use message::{Message, Outcome};
 pub use pinned_transfer::{ClassTransfer, PinnedOutcome, PinnedTransfer};
 pub use provenance::{HostFacts, Load, Provenance};
 pub use scenario::Scenario;
-pub use series::{Sample, SeriesName};
+pub use series::{CpuUse, NetCount, Sample, SeriesName};
 pub use stage::{Stage, StageSet};
 pub use syn_answer::SynAnswer;
 pub use tcp_state::TcpState;

@@ -1,30 +1,129 @@
 //! Series: values over time that belong to an experiment but to no message.
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 
 /// Which series a sample belongs to. The unit is in the name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[serde(into = "String", try_from = "String")]
 pub enum SeriesName {
-    /// Share of CPU time not idle over all cores since the last sample, percent.
-    CpuBusyPercent,
-    /// Share of CPU time that the hypervisor gave to others, percent.
-    CpuStealPercent,
+    /// A share of the time of all cores since the last sample, percent.
+    Cpu(CpuUse),
+    /// A share of the time of the core with this number, likewise.
+    Core(u16, CpuUse),
+    /// What all interfaces but loopback counted where the sender is, per second.
+    Net(NetCount),
+}
+
+/// What a processor's time went into.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum CpuUse {
+    /// Not idle; what was stolen counts.
+    Busy,
+    /// The hypervisor gave it to others.
+    Steal,
+    /// The kernel's work behind interrupts: packets, mostly.
+    Softirq,
+}
+
+/// What an interface counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum NetCount {
+    /// Bytes that came in.
+    ReceivedBytes,
+    /// Packets that came in.
+    ReceivedPackets,
+    /// Packets that came in and were thrown away.
+    ReceivedDrops,
+    /// Bytes that went out.
+    SentBytes,
+    /// Packets that went out.
+    SentPackets,
+    /// Packets that were to go out and were thrown away.
+    SentDrops,
+}
+
+impl CpuUse {
+    /// All.
+    pub const ALL: [Self; 3] = [Self::Busy, Self::Steal, Self::Softirq];
+
+    const fn word(self) -> &'static str {
+        match self {
+            Self::Busy => "busy",
+            Self::Steal => "steal",
+            Self::Softirq => "softirq",
+        }
+    }
+}
+
+impl NetCount {
+    /// All, in the order of /proc/net/dev.
+    pub const ALL: [Self; 6] = [
+        Self::ReceivedBytes,
+        Self::ReceivedPackets,
+        Self::ReceivedDrops,
+        Self::SentBytes,
+        Self::SentPackets,
+        Self::SentDrops,
+    ];
+
+    const fn word(self) -> &'static str {
+        match self {
+            Self::ReceivedBytes => "received_bytes",
+            Self::ReceivedPackets => "received_packets",
+            Self::ReceivedDrops => "received_drops",
+            Self::SentBytes => "sent_bytes",
+            Self::SentPackets => "sent_packets",
+            Self::SentDrops => "sent_drops",
+        }
+    }
+}
+
+/// The word for it in files: `cpu_busy_percent`, `cpu1_steal_percent`, `net_sent_bytes_per_second`.
+impl fmt::Display for SeriesName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Cpu(of) => write!(f, "cpu_{}_percent", of.word()),
+            Self::Core(core, of) => write!(f, "cpu{core}_{}_percent", of.word()),
+            Self::Net(of) => write!(f, "net_{}_per_second", of.word()),
+        }
+    }
 }
 
 impl SeriesName {
-    /// The word for it in files.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::CpuBusyPercent => "cpu_busy_percent",
-            Self::CpuStealPercent => "cpu_steal_percent",
-        }
-    }
     /// The series of that name.
     pub fn named(name: &str) -> Option<Self> {
-        [Self::CpuBusyPercent, Self::CpuStealPercent]
-            .into_iter()
-            .find(|series| series.name() == name)
+        if let Some(count) = name.strip_prefix("net_") {
+            let word = count.strip_suffix("_per_second")?;
+            let mut all = NetCount::ALL.into_iter();
+            return all.find(|count| count.word() == word).map(Self::Net);
+        }
+        let (core, rest) = name.strip_prefix("cpu")?.split_once('_')?;
+        let word = rest.strip_suffix("_percent")?;
+        let of = CpuUse::ALL.into_iter().find(|of| of.word() == word)?;
+        match core {
+            "" => Some(Self::Cpu(of)),
+            number => {
+                let core = number.parse().ok()?;
+                // One word for each series: neither cpu01 nor cpu+1.
+                (number == format!("{core}")).then_some(Self::Core(core, of))
+            }
+        }
+    }
+}
+
+impl From<SeriesName> for String {
+    fn from(series: SeriesName) -> Self {
+        series.to_string()
+    }
+}
+
+impl TryFrom<String> for SeriesName {
+    type Error = String;
+
+    fn try_from(name: String) -> Result<Self, String> {
+        Self::named(&name).ok_or_else(|| format!("there is no series '{name}'"))
     }
 }
 
@@ -37,4 +136,39 @@ pub struct Sample {
     pub at: i64,
     /// The value, in the series' unit.
     pub value: f64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_series_is_found_by_its_name_and_only_by_it() {
+        let of_cpu = CpuUse::ALL.into_iter();
+        let of_cpu = of_cpu.flat_map(|of| {
+            [
+                SeriesName::Cpu(of),
+                SeriesName::Core(0, of),
+                SeriesName::Core(17, of),
+            ]
+        });
+        for series in of_cpu.chain(NetCount::ALL.map(SeriesName::Net)) {
+            assert_eq!(SeriesName::named(&series.to_string()), Some(series));
+        }
+        assert_eq!(
+            SeriesName::named("cpu_busy_percent"),
+            Some(SeriesName::Cpu(CpuUse::Busy)),
+            "as it was called before cores had their own"
+        );
+        for name in [
+            "",
+            "cpu",
+            "cpu01_busy_percent",
+            "cpu_idle_percent",
+            "net_sent_bytes",
+            "x",
+        ] {
+            assert_eq!(SeriesName::named(name), None, "{name}");
+        }
+    }
 }

@@ -1,10 +1,10 @@
 //! Values for this crate's tests.
 
 use neph_model::{
-    AtPeer, CampaignId, Event, EventKind, Experiment, ExperimentId, FleetMessage, FleetOutcome,
-    FleetReply, Flow, FlowIndex, FlowRole, HostFacts, Instant, Lane, Load, Marks, Message, Outcome,
-    ProbeKind, Provenance, ReadBy, Sample, ScenarioId, Seq, SeriesName, Span, SynAnswer, TcpState,
-    Wall,
+    AtPeer, CampaignId, CpuUse, Event, EventKind, Experiment, ExperimentId, FleetMessage,
+    FleetOutcome, FleetReply, Flow, FlowIndex, FlowRole, HostFacts, Instant, Lane, Load, Marks,
+    Message, Outcome, ProbeKind, Provenance, ReadBy, Sample, ScenarioId, Seq, SeriesName, Span,
+    SynAnswer, TcpState, Wall,
 };
 use proptest::option;
 use proptest::prelude::*;
@@ -221,7 +221,7 @@ pub(crate) fn any_event() -> impl Strategy<Value = Event> {
 /// Any sample with a value that is a number.
 pub(crate) fn any_sample() -> impl Strategy<Value = Sample> {
     (any::<i64>(), 0.0..100.0_f64).prop_map(|(at, value)| Sample {
-        series: SeriesName::CpuStealPercent,
+        series: SeriesName::Cpu(CpuUse::Steal),
         at,
         value,
     })

@@ -12,7 +12,7 @@ mod readers;
 mod values;
 
 use neph_model::{
-    CampaignStatus, EventKind, Experiment, ExperimentId, ExperimentStatus, Outcome, Sample,
+    CampaignStatus, CpuUse, EventKind, Experiment, ExperimentId, ExperimentStatus, Outcome, Sample,
     SeriesName, Span, TraceKind, Wall, Warning,
 };
 use neph_store::{Access, Store, StoreError, open};
@@ -136,12 +136,12 @@ fn a_finished_experiment_reads_back_in_order() {
             .event(&event(10, EventKind::Connected))
             .expect("recorded");
         let steal = |at, value| Sample {
-            series: SeriesName::CpuStealPercent,
+            series: SeriesName::Cpu(CpuUse::Steal),
             at,
             value,
         };
         let busy = Sample {
-            series: SeriesName::CpuBusyPercent,
+            series: SeriesName::Cpu(CpuUse::Busy),
             at: 5,
             value: 0.25,
         };

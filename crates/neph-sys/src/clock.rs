@@ -51,6 +51,11 @@ pub fn wall() -> WallNanos {
     WallNanos(read(libc::CLOCK_REALTIME))
 }
 
+/// How long the calling thread has been running on a processor, nanoseconds.
+pub fn thread_cpu() -> i64 {
+    read(libc::CLOCK_THREAD_CPUTIME_ID)
+}
+
 /// Now, on both clocks, to within half of the three readings' width: of up to three tries the
 /// narrowest, so that an interruption in between does not count.
 pub fn pair() -> Pair {

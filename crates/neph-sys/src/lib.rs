@@ -7,6 +7,7 @@ pub mod awake;
 pub mod clock;
 pub mod destination;
 pub mod epoll;
+pub mod fifo;
 pub mod files;
 pub mod icmp_error;
 pub mod netns;

@@ -5,7 +5,7 @@ use clap::{Parser, Subcommand};
 
 use crate::{
     campaign, clock, demo, diagnose, export, flows, gallery, import, lab, list, ping, read,
-    reflect, report, shell, show, trace, version,
+    reflect, report, shell, show, stress, trace, version,
 };
 
 /// Measures latency in cloud networks, layer by layer, and says where the time went.
@@ -57,6 +57,8 @@ pub(crate) enum Command {
     Import(import::Args),
     /// Emulated networks: check, plan, up, run, shell, status, verify, predict, truth, down, list.
     Lab(lab::Args),
+    /// Load for machines that are measured: a share of their processors' time.
+    Stress(stress::Args),
     /// Prints a completion script for a shell.
     Completions(shell::CompletionArgs),
     /// Writes the man pages.

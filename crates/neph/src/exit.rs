@@ -20,6 +20,8 @@ pub(crate) enum Outcome {
     Nothing,
     /// Ctrl-C ended it; what was measured is kept and was shown.
     Interrupted,
+    /// A program that was run elsewhere ended with this status.
+    Status(u8),
 }
 
 /// Why a command could not be carried out.
@@ -124,6 +126,7 @@ pub(crate) fn status(result: Result<Outcome, Failure>) -> ExitCode {
         Ok(Outcome::Done) | Err(Failure::OutputClosed) => ExitCode::SUCCESS,
         Ok(Outcome::Nothing) => ExitCode::from(1),
         Ok(Outcome::Interrupted) => ExitCode::from(130),
+        Ok(Outcome::Status(status)) => ExitCode::from(status),
         Err(Failure::Usage(sentence)) => {
             output::say(&format!("neph: {sentence}"));
             ExitCode::from(2)

@@ -31,6 +31,7 @@ mod shipped;
 mod show;
 mod sink;
 mod site;
+mod stress;
 mod syn_answers;
 mod telling;
 mod topology;
@@ -78,6 +79,7 @@ fn run(cli: Cli) -> Result<Outcome, Failure> {
         Command::Export(args) => export::run(&args),
         Command::Import(args) => import::run(&args),
         Command::Lab(args) => lab::run(&args),
+        Command::Stress(args) => stress::run(&args),
         Command::Completions(args) => shell::completions(&args),
         Command::Man(args) => shell::man(&args),
     }

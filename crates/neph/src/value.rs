@@ -4,7 +4,7 @@ use std::fmt;
 use std::fs;
 
 use neph_model::{BitRate, ByteSize, Span};
-use neph_text::{parse_duration, parse_rate, parse_size};
+use neph_text::{parse_duration, parse_percent, parse_rate, parse_size};
 
 /// `25ms`, `1s`, `2min`; a bare number is seconds, as in ping.
 pub(crate) fn span(text: &str) -> Result<Span, String> {
@@ -33,6 +33,18 @@ pub(crate) fn positive_span(text: &str) -> Result<Span, String> {
         Span::ZERO => Err("a time above zero is needed".to_owned()),
         span => Ok(span),
     }
+}
+
+/// `80%` or `80`: a share from 1 % to 100 %, as a number from 0 to 1.
+pub(crate) fn share(text: &str) -> Result<f64, String> {
+    let percent = match text.parse() {
+        Ok(percent) => percent,
+        Err(_) => parse_percent(text).map_err(|fault| sentence(&fault))?,
+    };
+    if (1.0..=100.0).contains(&percent) {
+        return Ok(percent / 100.0);
+    }
+    Err("write a share from 1% to 100%".to_owned())
 }
 
 /// A number of things, one of them at least.
@@ -105,6 +117,12 @@ mod tests {
         assert_eq!(span("25ms"), Ok(Span::from_millis(25)));
         assert_eq!(size("100"), Ok(ByteSize(100)));
         assert_eq!(size("10KiB"), Ok(ByteSize(10_240)));
+        assert!(
+            [share("80%"), share("80")]
+                .iter()
+                .all(|share| *share == Ok(0.8))
+        );
+        assert!(share("0").is_err() && share("101%").is_err() && share("x").is_err());
         assert!(span("-1").is_err() && span("nan").is_err() && positive_span("0").is_err());
     }
 }

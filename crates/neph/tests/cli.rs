@@ -13,6 +13,8 @@ mod edges;
 mod files;
 #[path = "cli/fleets.rs"]
 mod fleets;
+#[path = "cli/guests.rs"]
+mod guests;
 #[path = "cli/kept.rs"]
 mod kept;
 #[path = "cli/labs.rs"]
@@ -43,6 +45,8 @@ mod saved_fleets;
 mod stops;
 #[path = "cli/strays.rs"]
 mod strays;
+#[path = "cli/stresses.rs"]
+mod stresses;
 #[path = "cli/syns.rs"]
 mod syns;
 #[path = "cli/traces.rs"]

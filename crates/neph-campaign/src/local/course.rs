@@ -13,6 +13,7 @@ use super::flows::{Missing, Ready};
 use super::intake::Intake;
 use super::{failed, host_of, peer, trace};
 use crate::carrier::{Carried, CarryError, Ending, ExperimentOrder, Part, Progress};
+use crate::host_series::HostSeries;
 
 /// How often what the flows told is taken in, recorded and shown.
 const TICK: Duration = Duration::from_millis(50);
@@ -64,8 +65,10 @@ impl<'a> Course<'a> {
         let order = part.order;
         let host =
             host_of(ready.site.as_ref()).map_err(|error| failed("look at the host", error))?;
+        let series = neph_probe::at_site(ready.site.as_ref(), HostSeries::here)
+            .map_err(|error| failed("look at the host", error))?;
         let traced = order.trace.map_or(0, |trace| trace.flows);
-        let mut intake = Intake::new(ready.origin).tracing(traced);
+        let mut intake = Intake::new(ready.origin).tracing(traced).sampling(series);
         for missing in ready.missing.drain(..) {
             intake.miss(missing, FlowIndex(0));
         }

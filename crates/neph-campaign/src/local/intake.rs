@@ -9,14 +9,14 @@ use std::sync::mpsc::{Receiver, TryRecvError};
 
 use neph_model::{
     Anchor, Event, EventKind, FleetMessage, Flow, FlowIndex, Instant, Lane, Marks, Message,
-    Outcome, Own, ProbeKind, Sample, SeriesName, Span, Tally, Warning,
+    Outcome, Own, ProbeKind, Sample, Span, Tally, Warning,
 };
 use neph_probe::{FleetTally, ProbeError, Report};
 use neph_store::{Recorder, StoreError};
 
 use super::flows::Missing;
 use crate::carrier::Ending;
-use crate::provenance::{self, CpuTimes};
+use crate::host_series::HostSeries;
 use anchors::Anchors;
 use fleet::SoFar;
 
@@ -46,7 +46,8 @@ pub(crate) struct Intake {
     congestion: Option<String>,
     /// The last thing that went wrong with the main flow.
     trouble: Option<String>,
-    sampled: Option<(Instant<Own>, CpuTimes)>,
+    sampled: Option<Instant<Own>>,
+    host: HostSeries,
     /// ICMP echo that did not go.
     missing: Vec<Missing>,
 }
@@ -69,8 +70,15 @@ impl Intake {
             congestion: None,
             trouble: None,
             sampled: None,
+            host: HostSeries::default(),
             missing: Vec::new(),
         }
+    }
+
+    /// The same, with the counters of where the sender is.
+    pub(super) fn sampling(mut self, host: HostSeries) -> Self {
+        self.host = host;
+        self
     }
 
     /// The same, keeping in mind the ports of the first lanes: so many flows are to be traced.
@@ -190,23 +198,15 @@ impl Intake {
 
     fn sample(&mut self, recorder: &mut dyn Recorder) -> Result<(), StoreError> {
         let now = neph_probe::now();
-        if self.sampled.is_some_and(|(at, _)| now - at < SAMPLES) {
+        if self.sampled.is_some_and(|before| now - before < SAMPLES) {
             return Ok(());
         }
-        let Some(times) = CpuTimes::now() else {
-            return Ok(());
-        };
-        if let Some((_, before)) = self.sampled {
-            let load = before.load_until(times, provenance::load_average());
-            let at = (now - self.origin.at).nanos();
-            for (series, value) in [
-                (SeriesName::CpuBusyPercent, load.busy_percent),
-                (SeriesName::CpuStealPercent, load.steal_percent),
-            ] {
-                recorder.sample(&Sample { series, at, value })?;
-            }
+        let since = self.sampled.map_or(Span::ZERO, |before| now - before);
+        let at = (now - self.origin.at).nanos();
+        for (series, value) in self.host.next(since) {
+            recorder.sample(&Sample { series, at, value })?;
         }
-        self.sampled = Some((now, times));
+        self.sampled = Some(now);
         Ok(())
     }
 

@@ -26,14 +26,16 @@ const DEFAULT_TIMEOUT: Span = Span::from_secs(5);
 const DEFAULT_TRIES: u32 = 3;
 const DEFAULT_PING: Span = Span::from_secs(1);
 
+/// Parameters that name what is there outside of the plan, or not.
+const NAMING: [&str; 4] = ["from", "key_file", "congestion", "stress"];
+
 /// Makes a plan of what was typed. Mistakes go into `problems`; with one, the plan is not to be
 /// used.
 pub(crate) fn plan(typed: TypedPlan, problems: &Problems<'_>) -> Plan {
     let source = problems.source();
     check_top(&typed, problems);
     let endpoints = endpoints(&typed, problems);
-    let [sites, key_files, congestions] =
-        ["from", "key_file", "congestion"].map(|parameter| written(&typed, parameter));
+    let [sites, key_files, congestions, stresses] = NAMING.map(|key| written(&typed, key));
     let names = names(&typed);
     season::check(&typed.sections, &all_axes(&typed), problems);
     let skip_spans: Vec<Range<usize>> = typed.skips.iter().map(|skip| skip.span.clone()).collect();
@@ -83,6 +85,7 @@ pub(crate) fn plan(typed: TypedPlan, problems: &Problems<'_>) -> Plan {
         sites,
         key_files,
         congestions,
+        stresses,
         limits: sections.limits,
         notes: typed.notes,
     };
@@ -221,9 +224,11 @@ fn endpoints(typed: &TypedPlan, problems: &Problems<'_>) -> Vec<Endpoint> {
         let pause = pause.map_or(Span::ZERO, |pause| span(pause.value));
         let seasons = (typed.sections.seasons.as_slice(), pause);
         season::apply(&mut axes, seasons, &endpoint.span, problems);
-        if axes.parameters.contains_key("from") && !typed.sections.has_lab {
-            let fault = Fault::new("'from' names a lab site, but there is no lab", "add [lab]");
-            problems.add(endpoint.span.clone(), fault);
+        for key in ["from", "stress"] {
+            if axes.parameters.contains_key(key) && !typed.sections.has_lab {
+                let what = format!("'{key}' names a lab site, but there is no lab");
+                problems.add(endpoint.span.clone(), Fault::new(what, "add [lab]"));
+            }
         }
         endpoints.push(Endpoint {
             name: name.value.clone(),

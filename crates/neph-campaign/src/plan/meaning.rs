@@ -60,6 +60,8 @@ pub struct Plan {
     pub sites: Vec<Placed<String>>,
     /// Files that `key_file` names, wherever it is written.
     pub key_files: Vec<Placed<String>>,
+    /// Loads that `stress` asks for, wherever: the topology knows their sites.
+    pub stresses: Vec<Placed<String>>,
     /// Congestion controls that are asked for, wherever: the kernel knows which there are.
     pub congestions: Vec<Placed<String>>,
     /// What makes an experiment suspect.

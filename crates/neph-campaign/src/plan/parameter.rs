@@ -116,6 +116,13 @@ pub const PARAMETERS: &[Parameter] = &[
         read: spin,
     },
     Parameter {
+        name: "stress",
+        about: "the load at sites of the lab meanwhile, such as \"vm1 80%\"; \"none\" for none",
+        fits: |_| true,
+        unfit: "",
+        read: crate::stress::read,
+    },
+    Parameter {
         name: "tls",
         about: "1.2 or 1.3: that version of TLS and no other",
         fits: |target| target.secure,

@@ -102,6 +102,9 @@ pub enum LabError {
         /// What was asked for.
         site: String,
     },
+    /// A guest's console.
+    #[error(transparent)]
+    Console(#[from] crate::guest::ConsoleError),
     /// A site's share of the machine cannot be had.
     #[error(transparent)]
     Group(#[from] GroupError),

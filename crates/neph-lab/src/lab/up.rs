@@ -23,6 +23,7 @@ use super::{Lab, LabError, Recording, UpOptions, exists, namespace_name};
 use crate::cue::Cue;
 use crate::engine::{EngineConfig, TruthConfig};
 use crate::group::{self, Homes};
+use crate::guest;
 use crate::journal::{self, Acquired, Journal, Witness};
 use crate::links::LinkKind;
 use crate::plan::{self, Operation, Plan, Program, Step};
@@ -309,6 +310,11 @@ fn carry_out(operations: &[Operation], folder: &Path, options: &UpOptions) -> Re
             Program::Nft => program::nft(&NetNs::open(namespace)?, line)?,
             Program::Sysctl(setting) => {
                 settings::apply(&NetNs::open(namespace)?, &[(setting, line)])?;
+            }
+            Program::Image(name) => {
+                let (file, busybox) = (folder.join(name), program::find("busybox")?);
+                guest::write_image(&file, line, &busybox)
+                    .map_err(|source| LabError::File { file, source })?;
             }
             Program::File(name) => {
                 let file = folder.join(name);

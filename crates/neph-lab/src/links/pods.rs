@@ -66,8 +66,17 @@ pub(super) fn port(table: &mut Fields<'_>, usual: u16) -> u16 {
 
 /// The pods that the key `pods` of an overlay's table lists.
 pub(super) fn read(table: &mut Fields<'_>, nodes: Nodes<'_>) -> Option<Vec<Pod>> {
-    table.needed("pods");
-    let names = table.one_or_list::<String>("pods")?;
+    listed(table, "pods", nodes)
+}
+
+/// The sites inside others that `key` lists; at least one.
+pub(super) fn listed<'f>(
+    table: &mut Fields<'f>,
+    key: &'f str,
+    nodes: Nodes<'_>,
+) -> Option<Vec<Pod>> {
+    table.needed(key);
+    let names = table.one_or_list::<String>(key)?;
     let mut pods = Vec::new();
     for name in names {
         let site = nodes.placed(&name, table)?;

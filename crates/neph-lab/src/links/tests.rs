@@ -81,3 +81,18 @@ fn a_network_is_written_by_its_own_address() {
     let mistakes = Topology::parse(&Source::new("net", text)).expect_err("not its own");
     assert_eq!(mistakes[0].remedy, "write \"10.30.0.0/24\"");
 }
+
+#[test]
+fn a_guest_has_a_tap_on_its_host_s_bridge_and_every_site_knows_the_way() {
+    let guests = "[[guest]]\nname = \"vms\"\nkind = \"uml\"\nsites = [\"p\", \"q\"]\n\
+                  memory = \"128MiB\"\nbandwidth = \"10Mbit/s\"\nrun = [\"neph --version\"]\n";
+    let steps = plan(&format!("{MIDDLE}{guests}"));
+    let has = |part: &str| steps.iter().filter(|line| line.contains(part)).count();
+    assert_eq!(has("tuntap add dev tap_2 mode tap"), 1, "{steps:#?}");
+    assert_eq!(has("tap_3 mtu 1500 master vm_0 up"), 1);
+    assert_eq!(has("dev tap_2 root tbf rate 10000000bit"), 1);
+    // Two routers and the other host.
+    assert_eq!(has("route add 10.30.0.11/32 via "), 3);
+    let starts = "mem=128M initrd=vms.image";
+    assert_eq!((has(starts), has("neph --version &\n")), (2, 1));
+}

@@ -27,6 +27,8 @@ pub(crate) enum Program {
     File(String),
     /// `openssl`, for certificates.
     OpenSsl,
+    /// An image that guests start from, of this name in the lab's folder.
+    Image(String),
 }
 
 impl Operation {
@@ -65,6 +67,11 @@ impl Operation {
         Self::by(Program::File(name.to_owned()), namespace, text)
     }
 
+    /// An image that guests start from, in the lab's folder; its first process is `script`.
+    pub(crate) fn image(namespace: &str, name: &str, script: impl Into<String>) -> Self {
+        Self::by(Program::Image(name.to_owned()), namespace, script)
+    }
+
     /// A certificate; arguments have no blanks in them.
     pub(crate) fn openssl(namespace: &str, line: impl Into<String>) -> Self {
         Self::by(Program::OpenSsl, namespace, line)
@@ -80,6 +87,10 @@ impl Operation {
             Program::Nft => format!("nft -f - <<'END'\n{line}END"),
             Program::Sysctl(setting) => format!("sysctl -w {setting}='{line}'"),
             Program::OpenSsl => format!("openssl {line}"),
+            Program::Image(name) => format!(
+                "neph: write {name}, an initramfs of neph, its libraries, busybox and this init:\n\
+                 {line}"
+            ),
             Program::File(name) => format!("cat > {name} <<'END'\n{line}END"),
         };
         Step::new(namespace, typed)

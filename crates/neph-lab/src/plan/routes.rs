@@ -4,6 +4,7 @@
 //! found in [`crate::route`].
 
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 
 use super::host;
 use crate::gate::mixed;
@@ -66,43 +67,58 @@ pub(crate) fn routes(topology: &Topology, index: usize) -> Vec<Route> {
     let hops = route::all_first_hops(topology, index);
     let towards = hops.iter().enumerate().flat_map(|(target, hops)| {
         let hops: Vec<Hop> = hops.iter().copied().collect();
-        let target = &topology.sites[target];
-        let addresses: Vec<_> = target.addresses().collect();
-        addresses.into_iter().filter_map(move |address| {
-            let own = &topology.sites[index];
-            let same_family = |site: &Site| {
-                site.addresses()
-                    .find(|candidate| candidate.is_ipv4() == address.is_ipv4())
-            };
-            let source = same_family(own)?;
-            let steps = hops.iter().filter_map(|hop| {
-                let gateway = same_family(&topology.sites[hop.via])?;
-                let dev = &topology.links[hop.link].name;
-                let step = if gateway == address {
-                    format!("dev {dev}")
-                } else {
-                    format!("via {gateway} onlink dev {dev}")
-                };
-                Some((hop.link, step))
-            });
-            let steps: Vec<(usize, String)> = steps.collect();
-            let links = steps.iter().map(|(link, _)| *link);
-            (!steps.is_empty()).then(|| Route {
-                to: host(address),
-                mtu: links
-                    .filter_map(|link| narrower(topology, index, link))
-                    .min(),
-                rest: format!("src {source}{}", congestion(own)),
-                steps: steps.clone(),
-            })
-        })
+        let addresses = topology.sites[target].addresses();
+        let routes = addresses.filter_map(|address| towards(topology, (index, &hops), address));
+        routes.collect::<Vec<_>>()
     });
     towards.collect()
 }
 
+/// The route from the site with index `index` to an address that is reached through the site with
+/// index `through`; none where that is the site itself.
+pub(crate) fn through(
+    topology: &Topology,
+    (index, through): (usize, usize),
+    address: IpAddr,
+) -> Option<Route> {
+    let hops = &route::all_first_hops(topology, index)[through];
+    let hops: Vec<Hop> = hops.iter().copied().collect();
+    towards(topology, (index, &hops), address)
+}
+
+/// The route from a site to `address` over these first hops; none without any of its family.
+fn towards(topology: &Topology, (index, hops): (usize, &[Hop]), address: IpAddr) -> Option<Route> {
+    let own = &topology.sites[index];
+    let same_family = |site: &Site| {
+        site.addresses()
+            .find(|candidate| candidate.is_ipv4() == address.is_ipv4())
+    };
+    let source = same_family(own)?;
+    let steps = hops.iter().filter_map(|hop| {
+        let gateway = same_family(&topology.sites[hop.via])?;
+        let dev = &topology.links[hop.link].name;
+        let step = if gateway == address {
+            format!("dev {dev}")
+        } else {
+            format!("via {gateway} onlink dev {dev}")
+        };
+        Some((hop.link, step))
+    });
+    let steps: Vec<(usize, String)> = steps.collect();
+    let links = steps.iter().map(|(link, _)| *link);
+    (!steps.is_empty()).then(|| Route {
+        to: host(address),
+        mtu: links
+            .filter_map(|link| narrower(topology, index, link))
+            .min(),
+        rest: format!("src {source}{}", congestion(own)),
+        steps: steps.clone(),
+    })
+}
+
 /// Locked: an application cannot choose another one, so the topology says what happens. In a
 /// namespace the sysctl takes only what the namespace may choose freely, and CUBIC is not.
-fn congestion(site: &Site) -> String {
+pub(crate) fn congestion(site: &Site) -> String {
     let name = site.congestion_control.as_ref();
     name.map_or_else(String::new, |name| format!(" congctl lock {name}"))
 }

@@ -32,7 +32,7 @@ fn delay_of(text: &str) -> Result<Span, Fault> {
 }
 
 /// A rate from 1 kbit/s to 100 Gbit/s.
-pub(super) fn rate(node: &Node) -> Result<BitRate, Fault> {
+pub(crate) fn rate(node: &Node) -> Result<BitRate, Fault> {
     let text = text(node, "3Mbit/s")?;
     let rate = parse_rate(&text)?;
     if !RATES.contains(&rate) {

@@ -8,6 +8,7 @@ mod engineering;
 mod features;
 mod fixture;
 mod generate;
+mod guest;
 mod link;
 mod path;
 mod pod;
@@ -93,6 +94,7 @@ fn table(mut fields: Fields<'_>) -> Option<Topology> {
         reroutes,
     };
     pod::check(&topology, &whole, problems);
+    guest::check(&topology, &whole, problems);
     without_rings(&topology, &whole, problems);
     connected(&topology, &whole, problems);
     reroute::check(&topology, &whole, problems);

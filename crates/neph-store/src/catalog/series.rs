@@ -73,7 +73,12 @@ pub(super) fn replace_samples(
     connection.execute("DELETE FROM samples WHERE experiment_id = ?1", [&id])?;
     let mut insert = connection.prepare("INSERT INTO samples VALUES (?1, ?2, ?3, ?4)")?;
     for sample in samples {
-        insert.execute(params![id, sample.series.name(), sample.at, sample.value])?;
+        insert.execute(params![
+            id,
+            sample.series.to_string(),
+            sample.at,
+            sample.value
+        ])?;
     }
     Ok(())
 }

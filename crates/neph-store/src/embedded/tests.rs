@@ -2,8 +2,8 @@ use std::fs;
 use std::path::PathBuf;
 
 use neph_model::{
-    ByteSize, Campaign, EventKind, ExperimentStatus, FleetMessage, FlowIndex, Message, ProbeKind,
-    SeriesName, Span,
+    ByteSize, Campaign, CpuUse, EventKind, ExperimentStatus, FleetMessage, FlowIndex, Message,
+    ProbeKind, SeriesName, Span,
 };
 
 use super::*;
@@ -56,7 +56,7 @@ fn event() -> Event {
 
 fn sample() -> Sample {
     Sample {
-        series: SeriesName::CpuStealPercent,
+        series: SeriesName::Cpu(CpuUse::Steal),
         at: 7,
         value: 1.5,
     }

@@ -116,7 +116,7 @@ pub(super) fn sample(sample: &Sample, out: &mut Vec<u8>) {
     out.push(SAMPLE);
     out.extend(sample.at.to_le_bytes());
     out.extend(sample.value.to_bits().to_le_bytes());
-    text(sample.series.name(), out);
+    text(&sample.series.to_string(), out);
 }
 
 /// A text behind its length. The writer refuses payloads beyond its limit, far below 4 GiB.

@@ -9,6 +9,7 @@ mod preview;
 mod run;
 mod scenes;
 mod stage;
+mod stressing;
 mod unfinished;
 mod watch;
 

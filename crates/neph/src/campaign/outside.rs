@@ -5,7 +5,7 @@ use std::fs::File;
 use std::ops::Range;
 
 use neph_campaign::plan::{LabPlan, LabReflector};
-use neph_campaign::{Plan, resolve};
+use neph_campaign::{Plan, parse_stress, resolve};
 use neph_lab::Topology;
 use neph_text::{Fault, Placed, Problems, Source, did_you_mean};
 
@@ -75,6 +75,7 @@ pub(super) fn no_topology(file: &Placed<String>, source: Source, why: &str) -> F
 fn check_sites_of(plan: &Plan, lab: &LabPlan, topology: &Topology, problems: &Problems<'_>) {
     let known: Vec<&str> = topology.sites.iter().map(|s| s.name.as_str()).collect();
     let reflecting = lab.reflectors.iter().map(|reflector| &reflector.site);
+    check_stresses(plan, &known, problems);
     let named = std::iter::once(&lab.prober)
         .chain(reflecting)
         .chain(&plan.sites);
@@ -83,6 +84,30 @@ fn check_sites_of(plan: &Plan, lab: &LabPlan, topology: &Topology, problems: &Pr
             let what = format!("the topology has no site '{}'", site.value);
             let fault = Fault::new(what, did_you_mean(&site.value, &known));
             problems.add(site.span.clone(), fault);
+            continue;
+        }
+        if topology.is_guest(&site.value) {
+            let what = format!(
+                "'{}' is a guest, and nothing of this host runs in it",
+                site.value
+            );
+            let remedy = "measure from its host or past it; a guest has a reflector of its own";
+            problems.add(site.span.clone(), Fault::new(what, remedy));
+        }
+    }
+}
+
+/// Notes every site that is to be loaded and is not there.
+fn check_stresses(plan: &Plan, known: &[&str], problems: &Problems<'_>) {
+    for asked in &plan.stresses {
+        let loads = parse_stress(&asked.value).unwrap_or_default();
+        for load in loads
+            .iter()
+            .filter(|load| !known.contains(&load.site.as_str()))
+        {
+            let what = format!("the topology has no site '{}' to load", load.site);
+            let fault = Fault::new(what, did_you_mean(&load.site, known));
+            problems.add(asked.span.clone(), fault);
         }
     }
 }

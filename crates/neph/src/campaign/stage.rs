@@ -5,11 +5,12 @@ use std::net::SocketAddr;
 
 use clap::Parser;
 use neph_campaign::plan::LabReflector;
-use neph_campaign::{Ground, LinkCount, LocalCarrier, Plan};
+use neph_campaign::{Ground, LinkCount, LocalCarrier, Plan, Stressed};
 use neph_lab::{Direction, Lab, Site, Topology, UpOptions};
 use neph_probe::{Place, Reflector, Stop};
 
 use super::Scene;
+use super::stressing::Stressing;
 use crate::exit::Failure;
 use crate::lab::{self, dead};
 use crate::{output, reflect};
@@ -48,6 +49,7 @@ pub(super) fn carrier(
         scene_of: scene_of.collect(),
         stop: stop.clone(),
         up: None,
+        stressing: Stressing::default(),
     };
     ground.set(ground.scene(season))?;
     Ok(LocalCarrier::in_lab(Box::new(ground)))
@@ -72,9 +74,14 @@ impl Stage {
             ..UpOptions::named(dead::own_name(PURPOSE))
         };
         let lab = Lab::up(topology, &options).map_err(lab::failure)?;
+        let guests = topology.guests();
+        let guests = guests.iter().flat_map(|guest| {
+            let addresses = topology.sites[guest.site].addresses();
+            addresses.map(|ip| SocketAddr::new(ip, guest.port))
+        });
         let mut stage = Self {
             reflectors: Vec::new(),
-            reflecting: Vec::new(),
+            reflecting: guests.collect(),
             lab: Some(lab),
         };
         for wanted in wanted {
@@ -142,6 +149,8 @@ struct LabGround {
     /// Which of them each season has.
     scene_of: BTreeMap<String, usize>,
     stop: Stop,
+    /// What its sites are loaded with.
+    stressing: Stressing,
     /// The one that is up.
     up: Option<(usize, Stage)>,
 }
@@ -155,6 +164,7 @@ impl LabGround {
 
     /// Takes down what is up, and brings this one up.
     fn set(&mut self, scene: usize) -> Result<(), Failure> {
+        self.stressing = Stressing::default();
         self.up = None;
         let stage = Stage::set(&self.scenes[scene], &self.reflectors, &self.stop)?;
         self.up = Some((scene, stage));
@@ -186,6 +196,11 @@ impl Ground for LabGround {
     fn reflects(&self, address: SocketAddr) -> bool {
         let up = self.up.as_ref();
         up.is_some_and(|(_, stage)| stage.reflecting.contains(&address))
+    }
+
+    fn stress(&mut self, wanted: &[Stressed]) -> Result<(), String> {
+        let lab = self.up.as_ref().and_then(|(_, stage)| stage.lab.as_ref());
+        lab.map_or(Ok(()), |lab| self.stressing.set(lab, wanted))
     }
 
     fn cue(&self) {

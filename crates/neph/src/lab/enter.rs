@@ -11,13 +11,14 @@ use std::path::Path;
 use std::process::Command;
 
 use clap::Args as ClapArgs;
-use neph_lab::{Lab, LabListing, LabListings};
+use neph_lab::{Console, Lab, LabListing, LabListings};
 use neph_sys::place::Place;
 use neph_sys::process::Birth;
 use neph_text::did_you_mean;
 
 use super::failure;
 use crate::exit::{Failure, Outcome};
+use crate::output;
 
 /// Options of `neph lab run`.
 #[derive(Debug, ClapArgs)]
@@ -46,15 +47,42 @@ pub(super) struct ShellArgs {
 pub(super) fn run(args: &RunArgs) -> Result<Outcome, Failure> {
     let lab = which(args.lab.as_deref())?;
     let place = place(&lab, &args.site)?;
+    if let Some(console) = Lab::console(&lab.name, &args.site).map_err(failure)? {
+        return in_guest(console, &args.command);
+    }
     let mut command = Command::new(&args.command[0]);
     command.args(&args.command[1..]);
     become_it(command, &place)
+}
+
+/// Runs the program in a guest's own kernel, through its console: nobody here can become it.
+fn in_guest(mut console: Console, command: &[OsString]) -> Result<Outcome, Failure> {
+    let words = command.iter().map(|word| quoted(&word.to_string_lossy()));
+    let line = words.collect::<Vec<_>>().join(" ");
+    let status = console
+        .run(&line, &mut output::data())
+        .map_err(|error| failure(error.into()))?;
+    Ok(Outcome::Status(status))
+}
+
+/// A word as a shell needs it.
+fn quoted(word: &str) -> String {
+    format!("'{}'", word.replace('\'', "'\\''"))
 }
 
 /// Becomes a shell, at the site.
 pub(super) fn shell(args: &ShellArgs) -> Result<Outcome, Failure> {
     let lab = which(args.lab.as_deref())?;
     let place = place(&lab, &args.site)?;
+    if Lab::console(&lab.name, &args.site)
+        .map_err(failure)?
+        .is_some()
+    {
+        return Err(Failure::refused(format!(
+            "'{}' is a guest: neph lab run {} -- COMMAND runs one command after the other in it",
+            args.site, args.site
+        )));
+    }
     let program = std::env::var_os("SHELL").unwrap_or_else(|| "/bin/sh".into());
     let prompt = format!("[{}/{}] ", lab.name, args.site);
     let mut command = Command::new(&program);

@@ -162,11 +162,16 @@ fn sites(lab: &Lab) -> Result<Sheet, Failure> {
     for site in &lab.topology().sites {
         let namespace = lab.namespace(&site.name).map_err(failure)?;
         let addresses: Vec<String> = site.addresses().map(|ip| ip.to_string()).collect();
-        let path = format!("nsenter --net=/run/netns/{}", namespace.name());
+        let is_guest = lab.topology().is_guest(&site.name);
+        let enter = if is_guest {
+            format!("neph lab run {} -- COMMAND", site.name)
+        } else {
+            format!("nsenter --net=/run/netns/{}", namespace.name())
+        };
         sheet.rows.push(vec![
             Cell::text(&site.name),
             Cell::text(addresses.join(" ")),
-            Cell::text(path),
+            Cell::text(enter),
         ]);
     }
     Ok(sheet)

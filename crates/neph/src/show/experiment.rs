@@ -227,7 +227,7 @@ fn series(samples: &[Sample]) -> Sheet {
         );
         let pairs: Vec<(i64, f64)> = group.iter().map(|s| (s.at, s.value)).collect();
         sheet.rows.push(vec![
-            Cell::text(group[0].series.name()),
+            Cell::text(group[0].series.to_string()),
             Cell::count(group.len() as u64),
             Cell::new(format!("{least:.1}"), least),
             Cell::new(format!("{most:.1}"), most),

@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use crate::neph::{Place, command, neph};
 
 /// Every command, in the order of `--help`.
-pub(crate) const COMMANDS: [&str; 21] = [
+pub(crate) const COMMANDS: [&str; 22] = [
     "demo",
     "gallery",
     "ping",
@@ -26,6 +26,7 @@ pub(crate) const COMMANDS: [&str; 21] = [
     "export",
     "import",
     "lab",
+    "stress",
     "completions",
     "man",
 ];

@@ -193,7 +193,7 @@ pub(crate) struct Kept {
 }
 
 impl Kept {
-    fn up(topology: &str, letter: char) -> Self {
+    pub(crate) fn up(topology: &str, letter: char) -> Self {
         Self::up_with(topology, letter, &[])
     }
 

@@ -96,6 +96,9 @@ impl Ground for Own {
         address == self.0
     }
     fn cue(&self) {}
+    fn stress(&mut self, _: &[crate::Stressed]) -> Result<(), String> {
+        Ok(())
+    }
     fn links(&self) -> Vec<LinkCount> {
         Vec::new()
     }

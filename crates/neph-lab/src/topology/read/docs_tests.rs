@@ -10,6 +10,8 @@ const SERVICES: &str = include_str!("../../../../../docs/topology-services.md");
 
 const OVERLAYS: &str = include_str!("../../../../../docs/topology-overlays.md");
 
+const GUESTS: &str = include_str!("../../../../../docs/topology-guests.md");
+
 const PATHS: &str = include_str!("../../../../../docs/topology-paths.md");
 
 const SITES: &str = "version = 1\n[[site]]\nname = \"client\"\naddress = \"10.0.0.1\"\n\
@@ -163,6 +165,48 @@ fn every_overlay_and_balancer_is_on_a_page() {
         let named = [format!("`{name}`"), format!("kind = \"{name}\"")];
         let is_told = |page: &str| named.iter().any(|named| page.contains(named));
         assert!(is_told(OVERLAYS) || is_told(SERVICES), "{name}");
+    }
+}
+
+#[test]
+fn the_example_of_guests_is_a_good_topology_and_every_key_and_kind_is_on_the_page() {
+    let all: Vec<&str> = examples(GUESTS).collect();
+    let [guests] = all[..] else {
+        panic!("{} examples", all.len())
+    };
+    let read = |text: String| Topology::parse(&Source::new("docs.toml", text));
+    let topology = read(format!("version = 1\n{guests}"));
+    assert!(topology.is_ok(), "{topology:?}");
+    let keys = ["sites", "memory", "bandwidth", "port", "run"];
+    let kinds = crate::links::GUESTS.iter().map(|kind| kind.name());
+    for word in keys.into_iter().chain(kinds) {
+        assert!(GUESTS.contains(&format!("| `{word}` |")), "{word}");
+    }
+}
+
+#[test]
+fn what_would_not_reach_a_guest_s_kernel_is_refused_and_says_where_it_goes() {
+    let guest = examples(GUESTS).next().expect("one");
+    let service = "[[service]]\nname = \"x\"\nsite = \"vm1\"\ncommand = [\"true\"]\n";
+    let traffic = "[[traffic]]\nfrom = \"host\"\nto = \"vm1\"\nuntil = \"1s\"\n";
+    let setting = guest.replace("cpus = [1]", "sysctls = { \"net.ipv4.tcp_sack\" = 0 }");
+    for (text, part) in [
+        (format!("{guest}{service}"), "service 'x' is at 'vm1'"),
+        (
+            format!("{guest}{traffic}"),
+            "ends at 'vm1', which is a guest",
+        ),
+        (setting, "'sysctls' does not reach its kernel"),
+        (guest.replace("inside", "# "), "is not inside another site"),
+        (
+            guest.replace("bandwidth", "memory = \"1MiB\" #"),
+            "no memory for a guest",
+        ),
+    ] {
+        let text = format!("version = 1\n{text}");
+        let problems = Topology::parse(&Source::new("t", text)).expect_err(part);
+        let told = problems.iter().any(|problem| problem.what.contains(part));
+        assert!(told, "{part}: {problems:?}");
     }
 }
 

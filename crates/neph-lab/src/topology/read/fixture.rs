@@ -1,4 +1,4 @@
-//! From `[[overlay]]` and `[[balancer]]` tables to fixtures: each kind reads its own.
+//! From `[[overlay]]`, `[[balancer]]` and `[[guest]]` tables to fixtures: each kind reads its own.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -8,10 +8,10 @@ use neph_text::{Fields, choice};
 use super::link::Ends;
 use super::service;
 use crate::fixture::{Fixture, FixtureKind, Nodes};
-use crate::links::{BALANCERS, OVERLAYS};
+use crate::links::{BALANCERS, GUESTS, OVERLAYS};
 use crate::topology::{Link, Service};
 
-/// All fixtures: overlays, then balancers.
+/// All fixtures: overlays, then balancers, then guests.
 pub(super) fn fixtures(
     fields: &mut Fields<'_>,
     ends: Ends<'_>,
@@ -24,14 +24,22 @@ pub(super) fn fixtures(
     };
     let mut fixtures: Vec<Fixture> = Vec::new();
     let mut names = BTreeSet::new();
-    for (key, kinds) in [("overlay", OVERLAYS), ("balancer", BALANCERS)] {
+    let tables = [
+        ("overlay", OVERLAYS),
+        ("balancer", BALANCERS),
+        ("guest", GUESTS),
+    ];
+    for (key, kinds) in tables {
         for table in fields.tables(key) {
             let span = table.span();
             let Some(fixture) = fixture(table, kinds, nodes) else {
                 continue;
             };
             if !names.insert(fixture.name.clone()) {
-                let what = format!("two overlays or balancers are called '{}'", fixture.name);
+                let what = format!(
+                    "two overlays, balancers or guests are called '{}'",
+                    fixture.name
+                );
                 fields.fault(span.clone(), what, "give each its own name");
             }
             // What it runs is told and logged by the fixture's name.

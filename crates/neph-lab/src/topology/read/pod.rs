@@ -17,7 +17,10 @@ pub(super) fn check(topology: &Topology, span: &Range<usize>, problems: &Problem
             );
             problems.add(
                 span.clone(),
-                Fault::new(what, "link its host, and join it by an [[overlay]]"),
+                Fault::new(
+                    what,
+                    "link its host, and join it by an [[overlay]] or as a [[guest]]",
+                ),
             );
         }
     }
@@ -27,7 +30,10 @@ pub(super) fn check(topology: &Topology, span: &Range<usize>, problems: &Problem
             .filter(|fixture| fixture.build.pods().contains(&index))
             .count();
         let (what, remedy) = match (site.inside, joined) {
-            (Some(_), 0) => ("no overlay", "list it in the pods of an [[overlay]]"),
+            (Some(_), 0) => (
+                "no overlay and no guest",
+                "list it in the pods of an [[overlay]] or the sites of a [[guest]]",
+            ),
             (Some(_), 2..) => ("more than one overlay", "leave it in one"),
             _ => continue,
         };

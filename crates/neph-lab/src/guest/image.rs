@@ -1,0 +1,242 @@
+//! What a guest starts from: an initramfs with this very neph, the libraries that it uses, busybox,
+//! and a script that is the guest's first process.
+//!
+//! Owns the archive (cpio, "newc", as the kernel reads it) and which files belong into it. It is not
+//! compressed: a guest would take longer to unpack it than to read it.
+
+use std::collections::BTreeSet;
+use std::fs::{self, File};
+use std::io::{self, BufWriter, Write};
+use std::path::Path;
+
+/// Modes of a folder, a program and a character device, as stat(2) has them.
+const FOLDER: u32 = 0o040_755;
+const PROGRAM: u32 = 0o100_755;
+const DEVICE: u32 = 0o020_600;
+/// The console's device number: the kernel opens it before anything is mounted.
+const CONSOLE: (u32, u32) = (5, 1);
+
+/// Writes the image with `script` as its first process and `busybox` beside neph.
+///
+/// # Errors
+/// One of the files cannot be read, or the image not be written.
+pub(crate) fn write(path: &Path, script: &str, busybox: &Path) -> io::Result<()> {
+    let mut archive = Archive::new(BufWriter::new(File::create(path)?));
+    for folder in ["proc", "sys", "tmp"] {
+        archive.folder(folder)?;
+    }
+    archive.device("dev/console", CONSOLE)?;
+    archive.program("init", script.as_bytes())?;
+    archive.program("bin/busybox", &fs::read(busybox)?)?;
+    let neph = fs::read("/proc/self/exe")?;
+    if let Some(loader) = interpreter(&neph) {
+        archive.program(loader, &fs::read(loader)?)?;
+    }
+    for library in libraries(&fs::read_to_string("/proc/self/maps")?) {
+        archive.program(&library, &fs::read(&library)?)?;
+    }
+    archive.program("bin/neph", loaded(&neph))?;
+    archive.finish()
+}
+
+/// The libraries among the files that a process has mapped (proc(5)), each once.
+fn libraries(maps: &str) -> BTreeSet<String> {
+    let files = maps.lines().filter_map(|line| line.split_once(" /"));
+    let files = files.map(|(_, path)| format!("/{path}"));
+    let is_library = |path: &String| {
+        let name = path.rsplit('/').next().unwrap_or_default();
+        name.split('.').any(|part| part == "so")
+    };
+    files.filter(is_library).collect()
+}
+
+/// The program header's fields that matter here: kind, offset and length in the file (elf(5)).
+fn segments(program: &[u8]) -> Vec<(u64, usize, usize)> {
+    let number = |at: usize, size: usize| -> Option<u64> {
+        let bytes = program.get(at..at.checked_add(size)?)?;
+        let mut wide = [0; 8];
+        wide[..size].copy_from_slice(bytes);
+        Some(u64::from_le_bytes(wide))
+    };
+    let place = |at: usize, size: usize| usize::try_from(number(at, size)?).ok();
+    let table = (place(32, 8), place(54, 2), place(56, 2));
+    let (Some(first), Some(size), Some(count)) = table else {
+        return Vec::new();
+    };
+    let of = |header: usize| {
+        Some((
+            number(header, 4)?,
+            place(header.checked_add(8)?, 8)?,
+            place(header.checked_add(32)?, 8)?,
+        ))
+    };
+    let headers = (0..count).map(|index| first.saturating_add(index * size));
+    headers.filter_map(of).collect()
+}
+
+/// What loads the program's libraries, if anything must.
+fn interpreter(program: &[u8]) -> Option<&str> {
+    const INTERPRETER: u64 = 3;
+    let segments = segments(program);
+    let (_, at, length) = segments.iter().find(|(kind, ..)| *kind == INTERPRETER)?;
+    let path = program.get(*at..at.checked_add(*length)?)?;
+    std::str::from_utf8(path)
+        .ok()?
+        .trim_end_matches('\0')
+        .into()
+}
+
+/// As much of a program as is loaded: what is behind it serves debuggers, and can be far more.
+fn loaded(program: &[u8]) -> &[u8] {
+    let ends = segments(program);
+    let ends = ends
+        .iter()
+        .map(|(_, at, length)| at.saturating_add(*length));
+    let end = ends.max().filter(|end| *end > 0);
+    end.and_then(|end| program.get(..end)).unwrap_or(program)
+}
+
+/// An archive that is being written.
+struct Archive<W> {
+    out: W,
+    entries: u32,
+    folders: BTreeSet<String>,
+}
+
+impl<W: Write> Archive<W> {
+    fn new(out: W) -> Self {
+        Self {
+            out,
+            entries: 0,
+            folders: BTreeSet::new(),
+        }
+    }
+
+    fn program(&mut self, path: &str, bytes: &[u8]) -> io::Result<()> {
+        let path = self.above(path)?;
+        self.entry(&path, (PROGRAM, (0, 0)), bytes)
+    }
+
+    fn device(&mut self, path: &str, number: (u32, u32)) -> io::Result<()> {
+        let path = self.above(path)?;
+        self.entry(&path, (DEVICE, number), &[])
+    }
+
+    fn folder(&mut self, path: &str) -> io::Result<()> {
+        if self.folders.insert(path.to_owned()) {
+            self.entry(path, (FOLDER, (0, 0)), &[])?;
+        }
+        Ok(())
+    }
+
+    /// Makes the folders above `path`; the path without its first slash.
+    fn above(&mut self, path: &str) -> io::Result<String> {
+        let path = path.trim_start_matches('/');
+        for (end, _) in path.match_indices('/') {
+            self.folder(&path[..end])?;
+        }
+        Ok(path.to_owned())
+    }
+
+    /// A header of 110 letters, the name with a zero byte, the content; each padded to four bytes.
+    fn entry(
+        &mut self,
+        name: &str,
+        (mode, (major, minor)): (u32, (u32, u32)),
+        content: &[u8],
+    ) -> io::Result<()> {
+        let length = |bytes: usize| {
+            u32::try_from(bytes).map_err(|_| io::Error::other("a file is too long for an image"))
+        };
+        self.entries += 1;
+        let (size, named) = (length(content.len())?, length(name.len() + 1)?);
+        let fields = [
+            self.entries,
+            mode,
+            0,
+            0,
+            1,
+            0,
+            size,
+            0,
+            0,
+            major,
+            minor,
+            named,
+            0,
+        ];
+        let mut header = "070701".to_owned();
+        for field in fields {
+            header.push_str(&format!("{field:08X}"));
+        }
+        self.padded(format!("{header}{name}\0").as_bytes())?;
+        self.padded(content)
+    }
+
+    fn padded(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.out.write_all(bytes)?;
+        let more = bytes.len().next_multiple_of(4) - bytes.len();
+        self.out.write_all(&[0; 4][..more])
+    }
+
+    fn finish(mut self) -> io::Result<()> {
+        self.entry("TRAILER!!!", (0, (0, 0)), &[])?;
+        self.out.flush()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_archive_has_each_folder_once_before_what_is_in_it() {
+        let mut bytes = Vec::new();
+        let mut archive = Archive::new(&mut bytes);
+        archive
+            .program("/usr/lib/a.so.1", b"12345")
+            .expect("memory");
+        archive.program("usr/lib/b.so.1", b"").expect("memory");
+        archive.finish().expect("memory");
+        assert_eq!(bytes.len() % 4, 0);
+        let text = String::from_utf8_lossy(&bytes);
+        let names: Vec<&str> = text
+            .split("070701")
+            .skip(1)
+            .map(|entry| entry[104..].split('\0').next().expect("a name"))
+            .collect();
+        let expected = [
+            "usr",
+            "usr/lib",
+            "usr/lib/a.so.1",
+            "usr/lib/b.so.1",
+            "TRAILER!!!",
+        ];
+        assert_eq!(names, expected);
+        // 110 letters of header and 16 of the name with its zero byte: two more to a multiple of four.
+        let begin = text.find("12345").expect("the content");
+        assert_eq!(
+            (begin % 4, &text[begin + 5..begin + 14]),
+            (0, "\0\0\x00070701")
+        );
+    }
+
+    #[test]
+    fn libraries_are_what_is_mapped_and_called_so() {
+        let maps = "7f-80 r-xp 00000000 fe:00 12   /usr/lib/libc.so.6\n\
+                    80-81 r--p 00001000 fe:00 12   /usr/lib/libc.so.6\n\
+                    55-56 r-xp 00000000 fe:00 9    /usr/bin/neph\n\
+                    7d-7e rw-p 00000000 00:00 0    [heap]\n";
+        let found: Vec<String> = libraries(maps).into_iter().collect();
+        assert_eq!(found, ["/usr/lib/libc.so.6"]);
+    }
+
+    #[test]
+    fn this_program_is_still_itself_without_what_is_not_loaded() {
+        let own = fs::read("/proc/self/exe").expect("this test");
+        let short = loaded(&own);
+        assert!(short.len() < own.len() && short.len() > own.len() / 100);
+        assert_eq!(loaded(b"#!/bin/sh\n"), b"#!/bin/sh\n");
+        assert!(interpreter(&own).is_none_or(|path| Path::new(path).exists()));
+    }
+}

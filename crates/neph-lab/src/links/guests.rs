@@ -1,0 +1,297 @@
+//! What the kinds of guest have in common: a tap for each on a bridge of its host, an image, a
+//! console, and routes that lead every site to it.
+//!
+//! Owns the network around a guest and what its first process does. IPv4 only, as pods. A guest runs
+//! within its site's share of the machine, though its tap is at its host: so a capture there sees
+//! each packet at the host's link, at the bridge and at the tap.
+
+use std::collections::BTreeMap;
+use std::fmt::Debug;
+use std::ops::RangeInclusive;
+
+use neph_model::{BitRate, Span};
+use neph_sys::netns;
+use neph_text::{Bytes, Fault, Fields, Node, Port, Take};
+
+use super::pods::{self, Pod, Pods, host_mac, pod_mac};
+use super::proxy::path;
+use crate::fixture::{Build, Built, Ground, Nodes};
+use crate::guest::{self, Guest};
+use crate::plan::{Operation, routes};
+use crate::topology::{Ready, ReadyCheck, Service, quantity};
+
+/// A machine in emulation that shares a core with others takes its time.
+const PATIENCE: Span = Span::from_secs(60);
+/// It is killed, not asked: there is nothing to keep.
+const GRACE: Span = Span::ZERO;
+/// What a guest's kernel and its programs need beside the image, MiB.
+const KERNEL: u32 = 64;
+const MEMORY: u64 = 192 << 20;
+/// Below nothing starts: the image lies in it twice for a moment.
+const MEMORIES: RangeInclusive<u64> = (64 << 20)..=(64 << 30);
+
+/// What runs guests.
+pub(super) trait Machine: Debug + Send + Sync + 'static {
+    /// The shell's command that becomes the guest. Its console is read from descriptor 5 and written
+    /// to 6; what its kernel says goes to its output.
+    fn command(&self, start: &Start<'_>) -> String;
+    /// The program that it is.
+    fn program(&self) -> &'static str;
+}
+
+/// What a machine is told.
+#[derive(Debug)]
+pub(super) struct Start<'s> {
+    /// What the guest is called among the files of the lab, whose folder is the working directory.
+    pub(super) name: &'s str,
+    /// Of its memory.
+    pub(super) mebibytes: u64,
+    /// The file that it starts from.
+    pub(super) image: &'s str,
+    /// The interface that it is behind.
+    pub(super) tap: &'s str,
+    /// Its hardware address.
+    pub(super) mac: &'s str,
+    /// What is added to its kernel's command line.
+    pub(super) words: &'s str,
+}
+
+/// Guests of one kind, all alike.
+#[derive(Debug)]
+struct Guests<M> {
+    sites: Vec<Pod>,
+    memory: u64,
+    bandwidth: Option<BitRate>,
+    port: u16,
+    run: Vec<String>,
+    machine: M,
+}
+
+/// Reads a `[[guest]]` table.
+pub(super) fn read(
+    table: &mut Fields<'_>,
+    nodes: Nodes<'_>,
+    machine: impl Machine,
+) -> Option<Box<dyn Build>> {
+    let sites = pods::listed(table, "sites", nodes);
+    let memory = table.optional_with("memory", memory);
+    let bandwidth = table.optional_with("bandwidth", quantity::rate);
+    let port = table.optional::<Port>("port");
+    let run = table.one_or_list_with("run", line).unwrap_or_default();
+    Some(Box::new(Guests {
+        sites: sites?,
+        memory: memory.map_or(MEMORY, |memory| memory.value),
+        bandwidth: bandwidth.map(|rate| rate.value),
+        port: port.map_or(guest::PORT, |port| port.value.0),
+        run: run.into_iter().map(|line| line.value).collect(),
+        machine,
+    }))
+}
+
+/// From 64 MiB to 64 GiB.
+fn memory(node: &Node) -> Result<u64, Fault> {
+    match Bytes::take(node)? {
+        Bytes(bytes) if MEMORIES.contains(&bytes) => Ok(bytes),
+        _ => {
+            let what = "this is no memory for a guest";
+            Err(Fault::new(what, "write from \"64MiB\" to \"64GiB\""))
+        }
+    }
+}
+
+/// One line of the shell.
+fn line(node: &Node) -> Result<String, Fault> {
+    let line = String::take(node)?;
+    if line.trim().is_empty() || line.contains('\n') {
+        let what = "this is no command";
+        return Err(Fault::new(
+            what,
+            "write one line, such as \"sysctl -w net.ipv4.tcp_sack=0\"",
+        ));
+    }
+    Ok(line)
+}
+
+impl<M: Machine> Build for Guests<M> {
+    fn pods(&self) -> Vec<usize> {
+        self.sites.iter().map(|guest| guest.site).collect()
+    }
+
+    fn guests(&self) -> Vec<Guest> {
+        let of = |guest: &Pod| Guest {
+            site: guest.site,
+            port: self.port,
+        };
+        self.sites.iter().map(of).collect()
+    }
+
+    fn build(&self, ground: &Ground<'_>) -> Built {
+        let pods = Pods {
+            pods: &self.sites,
+            ground: *ground,
+        };
+        let first = pods.namespace(self.sites[0].site);
+        let mut operations = vec![Operation::image(
+            first,
+            &ground.own_file("image"),
+            self.script(),
+        )];
+        for host in pods.hosts() {
+            operations.extend(self.switch(pods, host));
+        }
+        for guest in pods.pods {
+            operations.extend(lead(pods, *guest));
+        }
+        let services = pods.pods.iter().map(|guest| self.service(pods, *guest));
+        Built {
+            operations,
+            services: services.collect(),
+            programs: vec![self.machine.program(), "nsenter", "mkfifo"],
+            lone: vec!["busybox"],
+            ..Built::default()
+        }
+    }
+}
+
+impl<M: Machine> Guests<M> {
+    /// The bridge of a host with a tap for each guest in it. Nobody has to ask for anybody's hardware
+    /// address. A guest takes no frame that is longer than its interface, so segments go one by one.
+    fn switch(&self, pods: Pods<'_>, host: usize) -> Vec<Operation> {
+        let (bridge, namespace) = (pods.interface("vm"), pods.namespace(host));
+        let (mac, mtu) = (host_mac(pods.ground.number, host), pods.underlay_mtu());
+        let make = format!("link add name {bridge} type bridge stp_state 0 mcast_snooping 0");
+        let mut operations = vec![
+            Operation::sysctl(namespace, "net.ipv4.ip_forward", "1"),
+            Operation::ip(namespace, make),
+            Operation::ip(
+                namespace,
+                format!(
+                    "link set dev {bridge} address {mac} mtu {mtu} gso_max_segs 1 gso_max_size {mtu} up"
+                ),
+            ),
+        ];
+        for guest in pods.of(host) {
+            let (tap, address) = (tap(guest), pods.address(guest.site));
+            let congestion = routes::congestion(pods.site(host));
+            let mac = pod_mac(guest.site);
+            let lines = [
+                format!("tuntap add dev {tap} mode tap"),
+                format!("link set dev {tap} mtu {mtu} master {bridge} up"),
+                format!("neighbour add {address} lladdr {mac} dev {bridge} nud permanent"),
+                format!(
+                    "route add {address}/32 dev {bridge} src {}{congestion}",
+                    pods.address(host)
+                ),
+            ];
+            operations.extend(lines.map(|line| Operation::ip(namespace, line)));
+            // A burst of ten frames and a queue of 50 ms, as libvirt's ceiling has about.
+            operations.extend(self.bandwidth.map(|rate| {
+                let rate = rate.bits_per_second();
+                let line =
+                    format!("qdisc add dev {tap} root tbf rate {rate}bit burst 15140 latency 50ms");
+                Operation::tc(namespace, line)
+            }));
+        }
+        operations
+    }
+
+    fn service(&self, pods: Pods<'_>, guest: Pod) -> Service {
+        let (ground, site) = (&pods.ground, &pods.site(guest.site).name);
+        let (own, host) = (pods.address(guest.site), pods.address(guest.host));
+        let (mac, tap) = (pod_mac(guest.site), tap(guest));
+        let name = ground.name_at(guest.site);
+        let words = format!(
+            "neph.name={site} neph.own={own} neph.host={host} neph.mac={} neph.mtu={}",
+            host_mac(ground.number, guest.host),
+            pods.underlay_mtu(),
+        );
+        let (image, mebibytes) = (ground.own_file("image"), self.memory >> 20);
+        let command = self.machine.command(&Start {
+            name: &name,
+            mebibytes,
+            image: &image,
+            tap: &tap,
+            mac: &mac,
+            words: &words,
+        });
+        let inside = format!(
+            "nsenter --net={}/{}",
+            netns::FOLDER,
+            pods.namespace(guest.host)
+        );
+        let folder = path(ground.folder, "");
+        let pipes = guest::pipes(ground.folder, site);
+        let [into, out] = pipes.map(|pipe| pipe.display().to_string());
+        // The image and what comes out of it are in memory together, beside the kernel.
+        let run = format!(
+            "cd {folder} && need=$(( $(wc -c < {image}) * 2 / 1048576 + {KERNEL} )) && \
+             if [ $need -gt {mebibytes} ]; then \
+             echo \"write memory = \\\"${{need}}MiB\\\" or more at [[guest]] {}\"; exit 1; fi && \
+             mkfifo -m 600 {into} {out} && \
+             exec {inside} {command} 5<>{into} 6<>{out}",
+            ground.name,
+        );
+        let asking = format!("{inside} busybox nc -w 1 {own} {} </dev/null", self.port);
+        Service {
+            name,
+            site: guest.site,
+            command: vec!["sh".to_owned(), "-c".to_owned(), run],
+            environment: BTreeMap::new(),
+            ready: Some(Ready {
+                check: ReadyCheck::Command(vec!["sh".to_owned(), "-c".to_owned(), asking]),
+                timeout: PATIENCE,
+            }),
+            log: None,
+            grace: GRACE,
+        }
+    }
+
+    /// The first process of a guest: it finds its own names on the kernel's command line. Its shell
+    /// ends never: it takes one command after the other from the console.
+    fn script(&self) -> String {
+        let run: Vec<&str> = self
+            .run
+            .iter()
+            .flat_map(|line| [line.as_str(), " &\n"])
+            .collect();
+        let run = run.concat();
+        let port = self.port;
+        format!(
+            "#!/bin/busybox sh\n/bin/busybox --install -s /bin\nexport PATH=/bin HOME=/tmp\n\
+             mount -t proc proc /proc\nmount -t sysfs sys /sys\nmount -t devtmpfs dev /dev\n\
+             for word in $(cat /proc/cmdline); do\n  \
+             case $word in neph.*) export \"${{word#neph.}}\" ;; esac\ndone\n\
+             hostname $name\n\
+             echo '0 2147483647' > /proc/sys/net/ipv4/ping_group_range\n\
+             echo 1 > /proc/sys/net/ipv6/conf/all/disable_ipv6\n\
+             ip link set lo up\nip address add $own/32 dev lo\n\
+             ip link set $dev mtu $mtu up\narp -i $dev -s $host $mac\n\
+             ip route add $host dev $dev src $own\nip route add default via $host dev $dev src $own\n\
+             neph reflect --listen 0.0.0.0:{port} &\n{run}\
+             stty raw -echo -F /dev/$console\nexec 3<>/dev/$console\n\
+             while true; do\n  read -r id command <&3 || continue\n  \
+             {{ echo $id begin; sh -c \"$command\" </dev/null; \
+             printf '\\n%s end %s\\n' $id $?; }} >&3 2>&1\ndone\n"
+        )
+    }
+}
+
+/// The interface that a guest is behind, at its host.
+fn tap(guest: Pod) -> String {
+    format!("tap_{}", guest.site)
+}
+
+/// Leads all sites beyond the host to a guest, by the host's way.
+fn lead(pods: Pods<'_>, guest: Pod) -> Vec<Operation> {
+    let topology = pods.ground.topology;
+    let address = pods.address(guest.site);
+    let others = topology.sites.iter().enumerate();
+    let others = others
+        .filter(|(index, site)| *index != guest.host && site.inside.is_none() && !site.is_switch());
+    let routes = others.filter_map(|(index, _)| {
+        let route = routes::through(topology, (index, guest.host), address.into())?;
+        let line = route.line("add", &routes::Weights::default());
+        Some(Operation::ip(pods.namespace(index), line))
+    });
+    routes.collect()
+}

@@ -1,0 +1,43 @@
+//! Named pipes to programs that may be gone.
+//!
+//! Owns opening them without waiting for somebody who never comes. Does not make them.
+
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+
+/// Opens the named pipe at `path` to write to it; a write that finds it full says `WouldBlock`.
+///
+/// # Errors
+/// There is no such pipe, or nobody has it open to read from it (`ENXIO`, see [`is_unread`]).
+pub fn writer(path: &Path) -> io::Result<File> {
+    OpenOptions::new()
+        .write(true)
+        .custom_flags(libc::O_NONBLOCK)
+        .open(path)
+}
+
+/// Whether this says that nobody reads from the pipe.
+pub fn is_unread(error: &io::Error) -> bool {
+    error.raw_os_error() == Some(libc::ENXIO)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+
+    use super::*;
+
+    #[test]
+    fn a_pipe_that_nobody_reads_is_told_at_once() {
+        let path = std::env::temp_dir().join(format!("neph-fifo-{}", std::process::id()));
+        let made = Command::new("mkfifo").arg(&path).status().expect("mkfifo");
+        assert!(made.success());
+        let told = writer(&path).expect_err("nobody reads");
+        assert!(is_unread(&told), "{told}");
+        let _reader = OpenOptions::new().read(true).write(true).open(&path);
+        assert!(writer(&path).is_ok());
+        std::fs::remove_file(&path).expect("our own");
+    }
+}

@@ -1,0 +1,177 @@
+//! `neph stress cpu`: threads that hash, each for a share of the time by its own CPU clock.
+
+use std::io::Write;
+use std::num::NonZeroUsize;
+use std::thread;
+
+use clap::Args as ClapArgs;
+use neph_model::Span;
+use neph_probe::Stop;
+use neph_sys::clock::{self, RawNanos, Spin};
+use neph_sys::sched;
+use sha2::{Digest, Sha256};
+
+use super::duty::{Duty, PERIOD};
+use crate::exit::{Failure, Outcome};
+use crate::sheet::{Cell, Column, Format, Sheet};
+use crate::{interrupt, output, value};
+
+/// What is hashed at once: some ten microseconds of work.
+const PIECE: usize = 4096;
+/// How far from its target a load counts as held, in percent of the time.
+const HELD: f64 = 3.0;
+
+/// Options of `neph stress cpu`.
+#[derive(Debug, ClapArgs)]
+#[command(
+    after_help = "Exit status: 0 the load was held within 3 points, 1 it was not, 2 usage, 130 interrupted."
+)]
+pub(super) struct Args {
+    /// The share of the time that each core works: 25%, 80%, 98%
+    #[arg(long, value_name = "SHARE", value_parser = value::share)]
+    target: f64,
+    /// On how many cores, wherever the kernel puts them; by default on all that may be used
+    #[arg(long, value_name = "N", conflicts_with = "cpus")]
+    cores: Option<NonZeroUsize>,
+    /// On these CPUs, one thread each: 0,1
+    #[arg(long, value_name = "CPUS", value_delimiter = ',')]
+    cpus: Vec<usize>,
+    /// Stop after this long
+    #[arg(short = 'w', long, value_name = "TIME", default_value = "1min",
+          value_parser = value::positive_span)]
+    duration: Span,
+    /// How to write what was held
+    #[arg(long, value_enum, default_value = "text")]
+    format: Format,
+}
+
+/// What one thread did.
+#[derive(Clone, Copy, Debug)]
+struct Worked {
+    cpu: Option<usize>,
+    /// By its own CPU clock.
+    busy: Span,
+    lasted: Span,
+    hashes: u64,
+}
+
+impl Worked {
+    /// The share of the time that it worked, percent.
+    #[expect(clippy::cast_precision_loss, reason = "a share for people")]
+    fn percent(&self) -> f64 {
+        100.0 * self.busy.nanos() as f64 / self.lasted.nanos().max(1) as f64
+    }
+
+    fn name(&self) -> String {
+        self.cpu
+            .map_or_else(|| "any".to_owned(), |cpu| cpu.to_string())
+    }
+}
+
+/// Makes the load until its time is over or ctrl-C, and tells what was held.
+pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
+    let cores = match args.cores {
+        Some(cores) => cores.get(),
+        None => thread::available_parallelism().map_or(1, NonZeroUsize::get),
+    };
+    let threads: Vec<Option<usize>> = if args.cpus.is_empty() {
+        vec![None; cores]
+    } else {
+        args.cpus.iter().copied().map(Some).collect()
+    };
+    let stop = interrupt::stop_on_ctrl_c()?;
+    let asked = &stop;
+    let all = thread::scope(|scope| {
+        let begun: Vec<_> = threads
+            .into_iter()
+            .map(|cpu| scope.spawn(move || work(args, cpu, asked)))
+            .collect();
+        let ended = begun.into_iter().map(|thread| {
+            let ended = thread.join();
+            ended.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        });
+        ended.collect::<Result<Vec<Worked>, _>>()
+    })?;
+    tell(&all, args)?;
+    let missed: Vec<&Worked> = all
+        .iter()
+        .filter(|one| (one.percent() - args.target * 100.0).abs() > HELD)
+        .collect();
+    if stop.is_set() {
+        return Ok(Outcome::Interrupted);
+    }
+    for one in &missed {
+        output::say(&format!(
+            "neph stress: CPU {} worked {:.1} % of the time, {:.0} % was asked: somebody else had it, \
+             or a limit holds here",
+            one.name(),
+            one.percent(),
+            args.target * 100.0
+        ));
+    }
+    Ok(if missed.is_empty() {
+        Outcome::Done
+    } else {
+        Outcome::Nothing
+    })
+}
+
+/// One thread's work.
+fn work(args: &Args, cpu: Option<usize>, stop: &Stop) -> Result<Worked, Failure> {
+    if let Some(cpu) = cpu {
+        sched::pin_to_cpus(&[cpu])
+            .map_err(|error| Failure::usage(format!("--cpus {cpu}: {error}")))?;
+    }
+    let (start, first) = (clock::raw(), clock::thread_cpu());
+    let end = RawNanos(start.0.saturating_add(args.duration.nanos()));
+    let since = |from: RawNanos| Span::from_nanos(clock::raw().0 - from.0);
+    let worked = || Span::from_nanos(clock::thread_cpu() - first);
+    let mut duty = Duty::new(args.target);
+    let (mut piece, mut hashes) = ([0_u8; PIECE], 0_u64);
+    let mut begin = start;
+    while begin < end && !stop.is_set() {
+        let before = worked();
+        let due = before + duty.due(Span::from_nanos(begin.0 - start.0), before);
+        while worked() < due && clock::raw() < end && !stop.is_set() {
+            let digest = Sha256::digest(piece);
+            piece[..digest.len()].copy_from_slice(&digest);
+            hashes += 1;
+        }
+        let next = RawNanos(begin.0 + PERIOD.nanos()).min(end);
+        begin = clock::sleep_until(next, Spin::NONE);
+    }
+    // Without this nobody would need the hashes, and so nobody would make them.
+    std::hint::black_box(piece);
+    Ok(Worked {
+        cpu,
+        busy: worked(),
+        lasted: since(start),
+        hashes,
+    })
+}
+
+#[expect(clippy::cast_precision_loss, reason = "a rate for people")]
+fn tell(all: &[Worked], args: &Args) -> Result<(), Failure> {
+    let mut sheet = Sheet::new(&[
+        Column::left("CPU", "cpu"),
+        Column::right("TARGET", "target_percent"),
+        Column::right("WORKED", "worked_percent"),
+        Column::right("LASTED", "lasted_ns"),
+        Column::right("HASHES/S", "hashes_per_second"),
+    ]);
+    for one in all {
+        let (target, held) = (args.target * 100.0, one.percent());
+        let rate = one.hashes as f64 * 1e9 / one.lasted.nanos().max(1) as f64;
+        sheet.rows.push(vec![
+            one.cpu
+                .map_or_else(|| Cell::new("any", ()), |cpu| Cell::count(cpu as u64)),
+            Cell::new(format!("{target:.0} %"), target),
+            Cell::new(format!("{held:.1} %"), held),
+            Cell::new(one.lasted.to_string(), one.lasted.nanos()),
+            Cell::new(format!("{rate:.0}"), rate),
+        ]);
+    }
+    let mut out = output::data();
+    sheet.write(args.format, &mut out)?;
+    Ok(out.flush()?)
+}

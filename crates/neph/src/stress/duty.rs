@@ -1,0 +1,84 @@
+//! How long to work in each period so that a share of the whole time is worked.
+//!
+//! Owns the arithmetic. Reads no clock: who works tells how long it has been and how much was worked.
+
+use neph_model::Span;
+
+/// The time within which the share holds, unless somebody else has the processor.
+pub(super) const PERIOD: Span = Span::from_millis(10);
+/// What is caught up at most: who was kept from working for long does not work without a pause
+/// afterwards for as long.
+const DEBT: Span = Span::from_millis(100);
+
+/// A share of the time that is to be worked.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Duty {
+    share: f64,
+    forgiven: Span,
+}
+
+impl Duty {
+    /// To work this share of the time, from 0 to 1.
+    pub(super) fn new(share: f64) -> Self {
+        Self {
+            share,
+            forgiven: Span::ZERO,
+        }
+    }
+
+    /// How long to work in the period that begins `elapsed` after the start, when `worked` was worked
+    /// until now.
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_precision_loss,
+        reason = "nanoseconds of some weeks, far below 2^53"
+    )]
+    pub(super) fn due(&mut self, elapsed: Span, worked: Span) -> Span {
+        let until = (elapsed + PERIOD).nanos() as f64 * self.share;
+        let owed = Span::from_nanos(until.round() as i64) - worked - self.forgiven;
+        if owed > PERIOD + DEBT {
+            let more = owed - PERIOD - DEBT;
+            self.forgiven += more;
+            return owed - more;
+        }
+        owed.max(Span::ZERO)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Works through periods, each step of work as long as `step`; `lost` is taken at the start.
+    fn worked(share: f64, step: i64, lost: i64) -> (f64, i64) {
+        let (mut duty, mut at, mut worked) = (Duty::new(share), lost, 0);
+        let mut longest = 0;
+        for _ in 0..1_000 {
+            let due = duty.due(Span::from_nanos(at), Span::from_nanos(worked));
+            let steps = (due.nanos() + step - 1) / step;
+            worked += steps * step;
+            longest = longest.max(steps * step);
+            at = (at + PERIOD.nanos()).max(at + steps * step);
+        }
+        #[expect(clippy::cast_precision_loss, reason = "some seconds")]
+        let held = worked as f64 / (at - lost) as f64;
+        (held, longest)
+    }
+
+    #[test]
+    fn each_share_is_held_however_coarse_the_work_is() {
+        for share in [0.01, 0.25, 0.8, 0.98, 1.0] {
+            for step in [1_000, 300_000, 7_000_000] {
+                let (held, _) = worked(share, step, 0);
+                assert!((held - share).abs() < 0.002, "{share} {step}: {held}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_was_taken_for_long_is_not_caught_up_in_one_go() {
+        let (held, longest) = worked(0.5, 1_000, 5_000_000_000);
+        assert!(longest <= (PERIOD + DEBT).nanos() + 1_000, "{longest}");
+        assert!((held - 0.5).abs() < 0.02, "{held}");
+    }
+}

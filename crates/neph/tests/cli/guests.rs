@@ -1,0 +1,135 @@
+//! Guests: kernels of their own in a lab. Need root, user-mode-linux and busybox-static.
+
+#![expect(clippy::print_stdout, reason = "a skipped test says so")]
+
+use std::fs;
+use std::path::Path;
+
+use crate::labs::{Kept, place, privileged};
+
+const GUEST: &str = "version = 1\n\
+    [[site]]\nname = \"client\"\naddress = \"10.86.0.1\"\n\
+    [[site]]\nname = \"host\"\naddress = \"10.86.0.2\"\n\
+    [[site]]\nname = \"vm\"\naddress = \"10.86.1.1\"\ninside = \"host\"\n\
+    [[site]]\nname = \"other\"\naddress = \"10.86.1.2\"\ninside = \"host\"\n\
+    [[link]]\na = \"client\"\nb = \"host\"\ndelay = \"3ms\"\n\
+    [[guest]]\nname = \"m\"\nkind = \"uml\"\nsites = [\"vm\", \"other\"]\nmemory = \"256MiB\"\nport = 9000\n\
+    run = [\"echo ran > /tmp/ran\"]\n";
+
+/// Whether guests can be made; where they cannot the test is skipped and says so.
+fn possible(test: &str) -> bool {
+    if !privileged(test) {
+        return false;
+    }
+    let there = Path::new("/usr/bin/linux.uml").exists();
+    if !there {
+        let ci = std::env::var("CI").as_deref() == Ok("true");
+        assert!(!ci, "{test} needs user-mode-linux");
+        println!("SKIP {test}: guests need the package user-mode-linux");
+    }
+    there
+}
+
+#[test]
+fn a_guest_answers_with_its_own_kernel_s_marks_runs_what_it_is_told_and_leaves_nothing() {
+    let test =
+        "a_guest_answers_with_its_own_kernel_s_marks_runs_what_it_is_told_and_leaves_nothing";
+    if !possible(test) {
+        return;
+    }
+    let kept = Kept::up(GUEST, 'g');
+    let run = |site: &str, command: &[&str]| {
+        let words = ["lab", "run", site, "--lab", &kept.name, "--"];
+        kept.place.neph(words.iter().chain(command).copied())
+    };
+    let own = fs::read_to_string("/proc/sys/kernel/osrelease").expect("a kernel");
+    let told = run("vm", &["sh", "-c", "uname -r; cat /tmp/ran; exit 7"]);
+    assert_eq!(told.status, 7, "{}", told.err);
+    let (release, ran) = told.out.split_once('\n').expect("two lines");
+    assert!(release != own.trim() && ran == "ran\n", "{}", told.out);
+    // Bytes as they are, and more of them than a pipe holds.
+    let many = run("vm", &["sh", "-c", "seq 20000; printf 'a  b'"]);
+    assert!(
+        many.out.ends_with("19999\n20000\na  b"),
+        "{}",
+        many.out.len()
+    );
+    let neph = env!("CARGO_BIN_EXE_neph");
+    // More than a frame at once, both ways: a guest's interface takes no longer ones.
+    let asked = "tcp://10.86.1.1:9000 -c 3 -i 100ms -s 300kB --response-size 300kB";
+    for (site, program) in [("client", neph), ("host", neph), ("other", "neph")] {
+        let ping = [program, "ping"].into_iter().chain(asked.split(' '));
+        let pinged = run(site, &ping.collect::<Vec<_>>());
+        let all = pinged.out.contains("3 messages, 3 replies");
+        assert!(all, "{site}: {}", pinged.out);
+    }
+    let ping = [
+        neph,
+        "ping",
+        "udp://10.86.1.1:9000",
+        "-c",
+        "20",
+        "-i",
+        "20ms",
+        "--format",
+        "json",
+    ];
+    let pinged = run("client", &ping);
+    assert_eq!(pinged.status, 0, "{}", pinged.err);
+    assert!(pinged.out.contains("\"peer kernel\""), "{}", pinged.out);
+    let name = kept.name.clone();
+    drop(kept);
+    let folder = Path::new("/run/neph").join(&name);
+    let processes = fs::read_dir("/proc").expect("proc").flatten();
+    let left = processes.filter(|process| {
+        let at = fs::read_link(process.path().join("cwd"));
+        at.is_ok_and(|at| at.starts_with(&folder))
+    });
+    assert_eq!(left.count(), 0);
+    assert!(!folder.exists());
+}
+
+#[test]
+fn a_guest_that_cannot_be_says_which_package_or_how_much_memory_it_needs() {
+    let test = "a_guest_that_cannot_be_says_which_package_or_how_much_memory_it_needs";
+    if !possible(test) {
+        return;
+    }
+    let name = format!("h{}", std::process::id());
+    let place = place(&GUEST.replace("256MiB", "64MiB"));
+    let words = ["lab", "up", "two.toml", "--detach", "--name", &name];
+    let ran = place.neph(words);
+    assert_eq!(ran.status, 1, "{}", ran.err);
+    assert!(ran.err.contains("or more at [[guest]] m"), "{}", ran.err);
+    let programs = place.path("bin");
+    fs::create_dir(&programs).expect("a folder");
+    for program in ["ip", "bridge", "tc", "sh", "nsenter", "mkfifo", "busybox"] {
+        let found = ["/usr/sbin", "/usr/bin", "/sbin", "/bin"];
+        let found = found.iter().map(|folder| Path::new(folder).join(program));
+        let found = found.into_iter().find(|file| file.exists()).expect(program);
+        std::os::unix::fs::symlink(found, programs.join(program)).expect("a link");
+    }
+    let without = place.command(words).env("PATH", &programs).output();
+    let told = String::from_utf8(without.expect("neph runs").stderr).expect("UTF-8");
+    assert!(
+        told.contains("install the package user-mode-linux"),
+        "{told}"
+    );
+}
+
+#[test]
+fn nothing_of_this_host_runs_in_a_guest_and_a_plan_that_asks_for_it_is_told() {
+    let place = place(GUEST);
+    let plan = "version = 1\nname = \"p\"\ninterval = \"1s\"\nmessages = 9\n\
+        [[endpoint]]\nname = \"vm\"\nurl = \"udp://10.86.1.1:9000\"\n\
+        [lab]\ntopology = \"two.toml\"\nprober = \"client\"\n";
+    let check = |more: &str| {
+        fs::write(place.path("p.toml"), format!("{plan}{more}")).expect("a file");
+        place.neph(["check", "p.toml"])
+    };
+    let fine = check("");
+    assert_eq!(fine.status, 0, "{}", fine.err);
+    let told = check("[[lab.reflector]]\nsite = \"vm\"\n");
+    assert_eq!(told.status, 2, "{}", told.err);
+    assert!(told.err.contains("'vm' is a guest"), "{}", told.err);
+}
