@@ -10,7 +10,9 @@ mod sequence;
 mod stream;
 mod tcp;
 
-pub use flow::{Flow, Limits, Listener, Name, Others, Quantiles, Sent, Table, Trips};
+pub use flow::{
+    Flow, Limits, Listener, Name, Others, Period, Quantiles, Recent, Sent, Table, Trips,
+};
 pub use sample::{Answer, Half, Method, Sample};
 pub use stream::{Account, Ending, read_capture};
 pub use tcp::{Connection, Event, Room, Segment, Side, Sink};

@@ -44,6 +44,11 @@ impl RingError {
     pub fn kind(&self) -> io::ErrorKind {
         self.source.kind()
     }
+
+    /// Whether there is no such interface.
+    pub fn is_missing(&self) -> bool {
+        self.source.raw_os_error() == Some(libc::ENODEV)
+    }
 }
 
 /// Which packets the ring sees, and how those sent through it travel.

@@ -5,7 +5,7 @@ use clap::{Parser, Subcommand};
 
 use crate::{
     campaign, demo, diagnose, export, flows, gallery, import, lab, list, ping, read, reflect,
-    report, shell, show, trace, version,
+    report, shell, show, trace, version, watch,
 };
 
 /// Measures latency in cloud networks, layer by layer, and says where the time went.
@@ -31,6 +31,8 @@ pub(crate) enum Command {
     Trace(Box<trace::Args>),
     /// Round trips of the TCP flows in captures, without sending a packet: path and programs told apart.
     Read(read::Args),
+    /// Round trips of the TCP flows that pass an interface, live, without sending a packet.
+    Watch(Box<watch::Args>),
     /// Answers probes: WebSocket, HTTP, TCP and STAMP on one port.
     Reflect(Box<reflect::Args>),
     /// Checks a plan: every mistake with its line, column and remedy.

@@ -35,6 +35,7 @@ mod topology;
 mod trace;
 mod value;
 mod version;
+mod watch;
 mod when;
 mod workspace;
 
@@ -63,6 +64,7 @@ fn run(cli: Cli) -> Result<Outcome, Failure> {
         Command::Flows(args) => flows::run(&args),
         Command::Trace(args) => trace::run(&args),
         Command::Read(args) => read::run(&args),
+        Command::Watch(args) => watch::run(&args),
         Command::Reflect(args) => reflect::run(&args),
         Command::Check(args) => campaign::check(&args),
         Command::Plan(args) => campaign::preview(&args),

@@ -43,5 +43,7 @@ mod syns;
 mod traces;
 #[path = "cli/verifications.rs"]
 mod verifications;
+#[path = "cli/watches.rs"]
+mod watches;
 #[path = "cli/wrong.rs"]
 mod wrong;

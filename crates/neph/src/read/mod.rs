@@ -3,11 +3,11 @@
 //! Joins files, the table of flows and what is shown of it. Memory is bounded by the flows at a time,
 //! not by packets: what is over is written or counted, and forgotten.
 
-mod json;
-mod row;
+pub(crate) mod json;
+pub(crate) mod row;
 mod source;
-mod summary;
-mod telling;
+pub(crate) mod summary;
+pub(crate) mod telling;
 
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -23,11 +23,11 @@ use crate::exit::{Failure, Outcome};
 use crate::{interrupt, output};
 use row::Sort;
 use summary::File;
-use telling::Telling;
+use telling::{Shown, Telling};
 
 /// How flows are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Format {
+pub(crate) enum Format {
     /// For people.
     Text,
     /// One JSON document.
@@ -38,7 +38,7 @@ enum Format {
 
 /// How segments and answers are matched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum By {
+pub(crate) enum By {
     /// By the last byte that an answer acknowledges
     Acknowledgement,
     /// By the time stamp that an answer echoes (RFC 7323)
@@ -72,11 +72,23 @@ pub(crate) struct Args {
     flows: usize,
 }
 
+impl By {
+    pub(crate) const fn method(self) -> Method {
+        match self {
+            Self::Acknowledgement => Method::Acknowledgement,
+            Self::Echo => Method::Echo,
+        }
+    }
+}
+
 impl Args {
-    const fn method(&self) -> Method {
-        match self.by {
-            By::Acknowledgement => Method::Acknowledgement,
-            By::Echo => Method::Echo,
+    const fn shown(&self) -> Shown {
+        Shown {
+            format: self.format,
+            sort: self.sort,
+            top: self.top,
+            method: self.by.method(),
+            samples: self.samples,
         }
     }
 }
@@ -91,7 +103,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
         flows: args.flows.max(1),
         ..Limits::default()
     };
-    let (mut table, mut telling) = (Table::new(limits), Telling::new(args));
+    let (mut table, mut telling) = (Table::new(limits), Telling::new(args.shown()));
     let mut files = Vec::new();
     let mut wrong = None;
     for path in &args.files {
@@ -128,7 +140,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
 fn read(
     path: &Path,
     stop: &Stop,
-    (table, telling): (&mut Table, &mut Telling<'_>),
+    (table, telling): (&mut Table, &mut Telling),
 ) -> Result<File, Failure> {
     let mut source = source::open(path)?;
     let (mut not_ip, mut without_time) = (0, 0);

@@ -11,13 +11,13 @@ use crate::counted::counted;
 use crate::when;
 
 /// A capture that was read.
-pub(super) struct File {
-    pub(super) name: String,
-    pub(super) account: Account,
+pub(crate) struct File {
+    pub(crate) name: String,
+    pub(crate) account: Account,
     /// Packets without IP, or of a link that is not known.
-    pub(super) not_ip: u64,
+    pub(crate) not_ip: u64,
     /// Packets that the file keeps no time of.
-    pub(super) without_time: u64,
+    pub(crate) without_time: u64,
 }
 
 /// What was counted of all flows.

@@ -3,18 +3,31 @@
 use std::collections::BTreeMap;
 use std::io::{self, BufWriter, StdoutLock, Write};
 
-use neph_capture::{Event, Flow, Listener, Name, Sample, Side, Table};
+use neph_capture::{Event, Flow, Listener, Method, Name, Sample, Side, Table};
 use neph_model::Wall;
 use serde_json::Value;
 
-use super::row::{COLUMNS, Rank, row};
+use super::row::{COLUMNS, Rank, Sort, row};
 use super::summary::{File, Summary};
-use super::{Args, Format, json};
+use super::{Format, json};
 use crate::output;
 use crate::sheet::{self, Cell, Sheet};
 
-pub(super) struct Telling<'a> {
-    args: &'a Args,
+/// What is told of flows, and how.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Shown {
+    pub(crate) format: Format,
+    pub(crate) sort: Sort,
+    /// Lines of the table, at most.
+    pub(crate) top: usize,
+    /// Which round trips the table shows.
+    pub(crate) method: Method,
+    /// Whether each round trip and each event is told too.
+    pub(crate) samples: bool,
+}
+
+pub(crate) struct Telling {
+    shown: Shown,
     out: BufWriter<StdoutLock<'static>>,
     /// The first refusal of the output.
     refused: Option<io::Error>,
@@ -23,10 +36,10 @@ pub(super) struct Telling<'a> {
     summary: Summary,
 }
 
-impl<'a> Telling<'a> {
-    pub(super) fn new(args: &'a Args) -> Self {
+impl Telling {
+    pub(crate) fn new(shown: Shown) -> Self {
         Self {
-            args,
+            shown,
             out: output::data(),
             refused: None,
             lines: BTreeMap::new(),
@@ -35,16 +48,21 @@ impl<'a> Telling<'a> {
     }
 
     /// Whether nobody takes the output any more.
-    pub(super) const fn is_refused(&self) -> bool {
+    pub(crate) const fn is_refused(&self) -> bool {
         self.refused.is_some()
     }
 
+    /// Where the data goes.
+    pub(crate) fn out(&mut self) -> &mut impl Write {
+        &mut self.out
+    }
+
     /// All flows were told.
-    pub(super) fn finish(mut self, table: &Table, files: &[File]) -> io::Result<()> {
+    pub(crate) fn finish(mut self, table: &Table, files: &[File]) -> io::Result<()> {
         if let Some(error) = self.refused {
             return Err(error);
         }
-        match self.args.format {
+        match self.shown.format {
             Format::Text => {
                 let mut sheet = Sheet::new(&COLUMNS);
                 sheet.rows = self.lines.into_values().rev().collect();
@@ -68,21 +86,23 @@ impl<'a> Telling<'a> {
         self.out.flush()
     }
 
-    fn line(&mut self, value: &Value) {
+    /// A line of JSON.
+    pub(crate) fn line(&mut self, value: &Value) {
         let written = writeln!(self.out, "{value}");
         self.written(written);
     }
 
-    fn written(&mut self, written: io::Result<()>) {
+    /// Remembers a refusal of the output.
+    pub(crate) fn written(&mut self, written: io::Result<()>) {
         if let Err(error) = written {
             self.refused.get_or_insert(error);
         }
     }
 
     fn keep(&mut self, flow: &Flow) {
-        let method = self.args.method();
-        let rank = self.args.sort.rank(flow, method);
-        let is_full = self.lines.len() >= self.args.top;
+        let method = self.shown.method;
+        let rank = self.shown.sort.rank(flow, method);
+        let is_full = self.lines.len() >= self.shown.top;
         let lowest = self.lines.first_key_value();
         if is_full && lowest.is_none_or(|(lowest, _)| *lowest >= rank) {
             return;
@@ -94,21 +114,21 @@ impl<'a> Telling<'a> {
     }
 }
 
-impl Listener for Telling<'_> {
+impl Listener for Telling {
     fn sample(&mut self, of: &Name, sample: &Sample) {
-        if self.args.samples {
+        if self.shown.samples {
             self.line(&json::sample(of, sample));
         }
     }
 
     fn event(&mut self, of: &Name, at: Wall, side: Side, event: Event) {
-        if self.args.samples {
+        if self.shown.samples {
             self.line(&json::event(of, at, side, event));
         }
     }
 
     fn ended(&mut self, flow: &Flow) {
-        match self.args.format {
+        match self.shown.format {
             Format::Text => self.keep(flow),
             Format::Ndjson => self.line(&json::flow(flow)),
             Format::Json => {

@@ -6,13 +6,14 @@ use std::process::Stdio;
 use crate::neph::{Place, command, neph};
 
 /// Every command, in the order of `--help`.
-pub(crate) const COMMANDS: [&str; 20] = [
+pub(crate) const COMMANDS: [&str; 21] = [
     "demo",
     "gallery",
     "ping",
     "flows",
     "trace",
     "read",
+    "watch",
     "reflect",
     "check",
     "plan",

@@ -1,0 +1,187 @@
+//! `neph watch`: round trips of the flows that pass an interface, while they pass, without sending a
+//! packet.
+//!
+//! Joins the receive ring, the table of flows and what is shown of it. Memory is bounded by the flows
+//! at a time. Nothing is allocated for a packet, except where its flow is new.
+
+mod ears;
+mod json;
+mod screen;
+mod watching;
+
+use std::time::Duration;
+
+use clap::{Args as ClapArgs, ValueEnum};
+use neph_capture::{Limits, Table};
+use neph_model::{ByteSize, Span, Wall};
+use neph_probe::Stop;
+use neph_sys::clock;
+use neph_sys::ring::Packet;
+use neph_wire::dissect::Dissected;
+
+use crate::exit::{Failure, Outcome};
+use crate::read::By;
+use crate::read::row::Sort;
+use crate::read::telling::Shown;
+use crate::{interrupt, output, read, site, value};
+use ears::Ears;
+use watching::Watching;
+
+/// Ctrl-C and the end of a period are noticed after this long, at most.
+const PATIENCE: Duration = Duration::from_millis(50);
+
+/// How flows are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// For people.
+    Text,
+    /// A JSON object a line: the flows of each period, each flow when it is over, the summary last.
+    Ndjson,
+}
+
+/// Options of `neph watch`.
+#[derive(Debug, ClapArgs)]
+pub(crate) struct Args {
+    /// The interface whose packets are looked at
+    #[arg(value_name = "INTERFACE")]
+    interface: String,
+    /// How to write flows
+    #[arg(long, value_enum, default_value = "text")]
+    format: Format,
+    /// Length of a period: how often flows are shown
+    #[arg(long, value_name = "TIME", value_parser = value::positive_span, default_value = "1s")]
+    every: Span,
+    /// What the lines of the table are ordered by
+    #[arg(long, value_enum, default_value = "p50")]
+    sort: Sort,
+    /// Lines of the table, at most
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    top: usize,
+    /// Which round trips the table shows; JSON has both
+    #[arg(long, value_enum, default_value = "acknowledgement")]
+    by: By,
+    /// Each round trip and each event too, a line each, as they are found (ndjson)
+    #[arg(long)]
+    samples: bool,
+    /// End after so many packets
+    #[arg(long, short, value_name = "N", value_parser = value::at_least_one)]
+    count: Option<u64>,
+    /// End after so long
+    #[arg(long, value_name = "TIME", value_parser = value::positive_span)]
+    duration: Option<Span>,
+    /// Watch in this site of a lab, or this network namespace
+    #[arg(long, value_name = "SITE", value_parser = site::namespace)]
+    site: Option<String>,
+    /// Bytes that are kept of each packet: its headers suffice
+    #[arg(long, value_name = "BYTES", value_parser = value::size, default_value = "256")]
+    snaplen: ByteSize,
+    /// Memory in which packets wait to be looked at; when it is full packets are lost, and counted
+    #[arg(long, value_name = "SIZE", value_parser = value::size, default_value = "32MiB")]
+    ring: ByteSize,
+    /// Flows at a time: one more ends the one that was silent the longest
+    #[arg(long, value_name = "N", default_value_t = Limits::default().flows)]
+    flows: usize,
+    /// A flow that is silent for longer is over
+    #[arg(long, value_name = "TIME", value_parser = value::positive_span, default_value = "60s")]
+    idle: Span,
+}
+
+impl Args {
+    const fn shown(&self) -> Shown {
+        Shown {
+            format: match self.format {
+                Format::Text => read::Format::Text,
+                Format::Ndjson => read::Format::Ndjson,
+            },
+            sort: self.sort,
+            top: self.top,
+            method: self.by.method(),
+            samples: self.samples,
+        }
+    }
+}
+
+/// Watches.
+pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
+    if args.samples && args.format != Format::Ndjson {
+        return Err(Failure::usage("--samples needs --format ndjson"));
+    }
+    let stop = interrupt::stop_on_ctrl_c()?;
+    let mut ears = Ears::open(args)?;
+    output::say(&format!(
+        "neph watch: looking at {}; ctrl-C ends it",
+        args.interface
+    ));
+    let mut table = Table::new(Limits {
+        flows: args.flows.max(1),
+        idle: args.idle,
+        ..Limits::default()
+    });
+    let mut watching = Watching::new(args);
+    let ended = listen(args, &stop, &mut ears, (&mut table, &mut watching));
+    let seen = ears.seen();
+    watching.finish(&mut table, seen)?;
+    ended?;
+    if stop.is_set() {
+        return Ok(Outcome::Interrupted);
+    }
+    Ok(if seen.packets == 0 {
+        Outcome::Nothing
+    } else {
+        Outcome::Done
+    })
+}
+
+/// Takes packets until there were enough, the time is over or ctrl-C.
+fn listen(
+    args: &Args,
+    stop: &Stop,
+    ears: &mut Ears,
+    (table, watching): (&mut Table, &mut Watching),
+) -> Result<(), Failure> {
+    let began = clock::raw().0;
+    let end = args
+        .duration
+        .map_or(i64::MAX, |length| began.saturating_add(length.nanos()));
+    let mut due = began.saturating_add(args.every.nanos());
+    let mut fault = Ok(());
+    loop {
+        let now = clock::raw().0;
+        if stop.is_set() || now >= end || ears.is_full() || watching.is_refused() || fault.is_err()
+        {
+            break;
+        }
+        if now >= due {
+            table.flush(watching);
+            ears.count();
+            watching.period(table, ears.seen());
+            due = due.max(now).saturating_add(args.every.nanos());
+        }
+        let next = u64::try_from(due.min(end) - now).unwrap_or(0);
+        fault = ears.wait(Duration::from_nanos(next).min(PATIENCE));
+        // A block at a time, so that a flood does not keep from telling of it.
+        ears.take_block(i64::MAX, |packet, dissected| {
+            take(packet, dissected, table, watching);
+        });
+    }
+    // What arrived before the end may still wait in a block that is not full.
+    let until = clock::wall().0;
+    Ears::linger();
+    while ears.take_block(until, |packet, dissected| {
+        take(packet, dissected, table, watching);
+    }) {}
+    table.flush(watching);
+    ears.count();
+    fault
+}
+
+fn take(
+    packet: &Packet<'_>,
+    dissected: Option<&Dissected<'_>>,
+    table: &mut Table,
+    watching: &mut Watching,
+) {
+    if let Some(dissected) = dissected {
+        table.see(Wall::from_unix_nanos(packet.stamp()), dissected, watching);
+    }
+}

@@ -1,0 +1,153 @@
+//! What is told while packets come: the flows of each period, and at the end what `neph read` tells.
+
+use std::io;
+
+use neph_capture::{
+    Account, Ending, Event, Flow, Listener, Name, Others, Period, Recent, Sample, Side, Table,
+    Trips,
+};
+use neph_model::{Span, Wall};
+use neph_sys::clock::{self, Pair};
+
+use super::ears::Seen;
+use super::screen::Screen;
+use super::{Args, Format, json};
+use crate::read::summary::File;
+use crate::read::telling::Telling;
+
+/// From and until when a period was, and how long: the wall clock may have been set meanwhile.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Stretch {
+    pub(super) from: Wall,
+    pub(super) until: Wall,
+    pub(super) length: Span,
+}
+
+/// What came in a period, flows aside.
+#[derive(Debug, Clone)]
+pub(super) struct Lately {
+    pub(super) stretch: Stretch,
+    /// Counted within it.
+    pub(super) seen: Seen,
+    pub(super) others: Others,
+    /// Round trips of all flows together.
+    pub(super) trips: [Trips; 2],
+}
+
+pub(super) struct Watching {
+    interface: String,
+    telling: Telling,
+    period: Period,
+    screen: Option<Screen>,
+    /// When the period began.
+    began: Pair,
+    seen: Seen,
+    others: Others,
+}
+
+impl Watching {
+    pub(super) fn new(args: &Args) -> Self {
+        let is_text = args.format == Format::Text;
+        Self {
+            interface: args.interface.clone(),
+            telling: Telling::new(args.shown()),
+            period: Period::default(),
+            screen: is_text.then(|| Screen::new(args)),
+            began: clock::pair(),
+            seen: Seen::default(),
+            others: Others::default(),
+        }
+    }
+
+    /// Whether nobody takes the output any more.
+    pub(super) const fn is_refused(&self) -> bool {
+        self.telling.is_refused()
+    }
+
+    /// Tells the period that ends now; `seen` counts from the beginning.
+    pub(super) fn period(&mut self, table: &Table, seen: Seen) {
+        let now = clock::pair();
+        let stretch = Stretch {
+            from: Wall::from_unix_nanos(self.began.wall.0),
+            until: Wall::from_unix_nanos(now.wall.0),
+            length: Span::from_nanos(now.raw.0 - self.began.raw.0),
+        };
+        let (telling, screen) = (&mut self.telling, &mut self.screen);
+        let each = |flow: &Flow, recent: &Recent| match screen {
+            Some(screen) => screen.flow(stretch.length, flow, recent),
+            None => telling.line(&json::flow(stretch, flow, recent)),
+        };
+        let trips = self.period.look(table, each);
+        let lately = Lately {
+            stretch,
+            seen: seen.since(&self.seen),
+            others: since(table.others(), self.others),
+            trips,
+        };
+        match &mut self.screen {
+            Some(screen) => {
+                let written = screen.draw(&lately, self.telling.out());
+                self.telling.written(written);
+            }
+            None => self.telling.line(&json::period(&lately)),
+        }
+        let flushed = io::Write::flush(self.telling.out());
+        self.telling.written(flushed);
+        (self.began, self.seen, self.others) = (now, seen, table.others());
+    }
+
+    /// No more packets come.
+    pub(super) fn finish(mut self, table: &mut Table, seen: Seen) -> io::Result<()> {
+        self.period(table, seen);
+        table.end(&mut self);
+        let file = File {
+            name: self.interface,
+            account: Account {
+                packets: seen.packets,
+                bytes: seen.bytes,
+                dropped: Some(seen.lost),
+                ending: Ending::Whole,
+            },
+            not_ip: seen.not_ip,
+            without_time: 0,
+        };
+        self.telling.finish(table, &[file])
+    }
+}
+
+impl Listener for Watching {
+    fn sample(&mut self, of: &Name, sample: &Sample) {
+        self.period.sample(of, sample);
+        self.telling.sample(of, sample);
+    }
+
+    fn event(&mut self, of: &Name, at: Wall, side: Side, event: Event) {
+        self.telling.event(of, at, side, event);
+    }
+
+    fn ended(&mut self, flow: &Flow) {
+        self.period.ended(flow);
+        self.telling.ended(flow);
+    }
+}
+
+impl Seen {
+    fn since(&self, before: &Self) -> Self {
+        Self {
+            packets: self.packets - before.packets,
+            bytes: self.bytes - before.bytes,
+            not_ip: self.not_ip - before.not_ip,
+            lost: self.lost - before.lost,
+            frozen: self.frozen - before.frozen,
+        }
+    }
+}
+
+const fn since(now: Others, before: Others) -> Others {
+    Others {
+        udp: now.udp - before.udp,
+        icmp: now.icmp - before.icmp,
+        fragments: now.fragments - before.fragments,
+        unread: now.unread - before.unread,
+    }
+}

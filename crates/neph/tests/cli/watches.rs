@@ -1,0 +1,173 @@
+//! `neph watch`: flows on the loopback interface of a namespace of their own.
+
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::process::{Child, Command, Stdio};
+
+use neph_sys::netns::{NetNs, remove, with_namespace};
+use serde_json::Value;
+
+use crate::neph::{Place, Ran, begin, neph, send};
+
+/// Runs `work` in a namespace whose loopback interface is up, if this user may make one.
+fn with_loopback(test: &str, work: impl FnOnce() + Send) {
+    let name = format!("nephwatch-{}-{test}", std::process::id());
+    let Ok(ns) = NetNs::create(&name) else {
+        assert!(std::env::var("CI").as_deref() != Ok("true"), "{test}");
+        println!("SKIP {test}: namespaces need root");
+        return;
+    };
+    let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+        with_namespace(&ns, || {
+            let up = Command::new("ip")
+                .args(["link", "set", "lo", "up"])
+                .status();
+            assert!(up.expect("the ip program").success());
+            work();
+        })
+    }));
+    remove(&name).expect("remove");
+    outcome
+        .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        .expect("enter");
+}
+
+/// A watch that listens, begun in this thread's namespace.
+struct Watch(Child);
+
+impl Watch {
+    fn begin(place: &Place, arguments: &[&str]) -> Self {
+        let mut command = place.command(["watch", "lo"].iter().chain(arguments).copied());
+        let (child, said, line) = begin(command.stdout(Stdio::piped()));
+        assert!(line.contains("looking at lo"), "{line}");
+        // What it says further is read when it has ended.
+        std::mem::forget(said);
+        Self(child)
+    }
+
+    fn end(self) -> Ran {
+        self.0.wait_with_output().expect("it ends").into()
+    }
+
+    /// Ends it as ctrl-C does.
+    fn interrupt(self) -> Ran {
+        send("INT", self.0.id());
+        self.end()
+    }
+}
+
+/// Requests one after the other over a connection to a server of ours, which answers each; gives its
+/// port.
+fn exchange(server: &str, many: u8) -> u16 {
+    let listener = TcpListener::bind((server, 0)).expect("listen");
+    let address = listener.local_addr().expect("address");
+    let answering = std::thread::spawn(move || {
+        let (mut peer, _) = listener.accept().expect("accept");
+        let mut byte = [0];
+        while peer.read_exact(&mut byte).is_ok() {
+            peer.write_all(&byte).expect("answer");
+        }
+    });
+    let mut stream = TcpStream::connect(address).expect("connect");
+    stream.set_nodelay(true).expect("an option");
+    for number in 0..many {
+        let mut byte = [number];
+        stream.write_all(&byte).expect("ask");
+        stream.read_exact(&mut byte).expect("an answer");
+    }
+    drop(stream);
+    answering.join().expect("ended");
+    address.port()
+}
+
+fn lines(text: &str) -> Vec<Value> {
+    let parse = |line| serde_json::from_str(line).expect("JSON");
+    text.lines().map(parse).collect()
+}
+
+fn of_kind<'a>(lines: &'a [Value], kind: &str) -> Vec<&'a Value> {
+    lines.iter().filter(|line| line["kind"] == kind).collect()
+}
+
+#[test]
+fn flows_are_told_in_periods_and_at_the_end() {
+    with_loopback("told", || {
+        let place = Place::empty();
+        let watch = Watch::begin(&place, &["--format", "ndjson", "--samples"]);
+        let port = exchange("127.0.0.1", 20);
+        let ran = watch.interrupt();
+        assert_eq!(ran.status, 130);
+        let lines = lines(&ran.out);
+        let flows = of_kind(&lines, "flow");
+        assert_eq!(flows.len(), 1, "{}", ran.out);
+        assert_eq!(flows[0]["server"], format!("127.0.0.1:{port}"));
+        let answered = &flows[0]["round_trips"]["server"]["acknowledgement"];
+        assert_eq!(answered["handshake"]["n"], 1);
+        // A server that is slow to answer acknowledges some requests before.
+        let answers = answered["with_data"]["n"].as_u64().expect("some");
+        assert!((1..=20).contains(&answers), "{answers}");
+        // What periods tell adds up to what the summary tells.
+        let summary = lines.last().expect("a summary");
+        let count = |kind: &str| -> u64 {
+            let periods = of_kind(&lines, kind);
+            let with_data = |line: &&Value| {
+                let of = &line["round_trips"]["server"]["acknowledgement"]["with_data"];
+                of["n"].as_u64().unwrap_or(0)
+            };
+            periods.iter().map(with_data).sum()
+        };
+        assert_eq!((count("period"), count("flow_period")), (answers, answers));
+        let packets = of_kind(&lines, "period")
+            .iter()
+            .filter_map(|period| period["packets"].as_u64())
+            .sum::<u64>();
+        assert_eq!(summary["files"][0]["packets"], packets);
+        assert_eq!(summary["files"][0]["packets_lost_by_capture"], 0);
+        let samples = of_kind(&lines, "sample");
+        assert!(samples.len() >= 20, "{}", samples.len());
+    });
+}
+
+#[test]
+fn people_get_a_line_a_flow_and_what_was_lost() {
+    with_loopback("text", || {
+        let place = Place::empty();
+        let watch = Watch::begin(&place, &["--every", "100ms"]);
+        let port = exchange("127.0.0.1", 20);
+        let ran = watch.interrupt();
+        assert_eq!(ran.status, 130);
+        let server = format!("127.0.0.1:{port}");
+        let told = ran.out.lines().filter(|line| line.contains(&server));
+        assert!(told.count() >= 2, "in a period and at the end: {}", ran.out);
+        assert!(ran.out.contains("none lost"), "{}", ran.out);
+        assert!(ran.out.contains("1 flow of TCP"), "{}", ran.out);
+    });
+}
+
+#[test]
+fn enough_packets_or_time_end_it() {
+    with_loopback("enough", || {
+        let place = Place::empty();
+        let watch = Watch::begin(&place, &["--count", "10", "--format", "ndjson"]);
+        exchange("127.0.0.1", 20);
+        let ran = watch.end();
+        assert_eq!(ran.status, 0);
+        let lines = lines(&ran.out);
+        assert_eq!(lines.last().expect("a summary")["files"][0]["packets"], 10);
+        let ran = place.neph(["watch", "lo", "--duration", "100ms"]);
+        assert_eq!(ran.status, 1, "nothing passed: {}", ran.out);
+    });
+}
+
+#[test]
+fn what_cannot_be_watched_is_said_in_one_sentence() {
+    for (arguments, said) in [
+        (&["watch", "no-such-if0"][..], "no interface no-such-if0"),
+        (&["watch", "lo", "--samples"], "--format ndjson"),
+        (&["watch", "lo", "--every", "0"], "above zero"),
+    ] {
+        let ran = neph(arguments.iter().copied());
+        assert_eq!((ran.status, ran.out.as_str()), (2, ""), "{}", ran.err);
+        assert!(ran.err.contains(said), "{}", ran.err);
+    }
+}
