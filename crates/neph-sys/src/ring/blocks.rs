@@ -69,7 +69,6 @@ pub struct BlockRing {
     memory: NonNull<u8>,
     blocks: usize,
     next: usize,
-    hardware: u16,
 }
 
 // SAFETY: the mapping belongs to this value alone and is reached only through `&mut self`
@@ -83,19 +82,12 @@ impl BlockRing {
     /// # Errors
     /// No `CAP_NET_RAW`, no such interface, not enough memory, or a filter that the kernel refuses.
     pub fn open(interface: &str, taking: &Taking<'_>) -> Result<Self, RingError> {
-        let failed = |operation| {
-            let (interface, source) = (interface.to_owned(), io::Error::last_os_error());
-            RingError {
-                operation,
-                interface,
-                source,
-            }
-        };
+        let failed = |operation| failed(operation, interface);
         let index = interface_index(interface).ok_or_else(|| failed("find the index"))?;
         let socket =
             packet_socket().ok_or_else(|| failed("open a packet socket (needs CAP_NET_RAW)"))?;
-        let hardware = hardware(&socket, interface).ok_or_else(|| failed("ask for the kind"))?;
-        if hardware == libc::ARPHRD_LOOPBACK {
+        let kind = kind(&socket, interface).ok_or_else(|| failed("ask for the kind"))?;
+        if kind == libc::ARPHRD_LOOPBACK {
             option(&socket, libc::PACKET_IGNORE_OUTGOING, &1)
                 .map_err(|()| failed("leave out what is sent"))?;
         }
@@ -110,15 +102,9 @@ impl BlockRing {
             memory,
             blocks,
             next: 0,
-            hardware,
         };
         bind(&ring.socket, index).map_err(|()| failed("bind a packet socket"))?;
         Ok(ring)
-    }
-
-    /// What the interface is: a number of `linux/if_arp.h` (1 Ethernet, 772 loopback, 65534 none).
-    pub const fn hardware(&self) -> u16 {
-        self.hardware
     }
 
     /// The next block that is full or has waited, or none. It goes back to the kernel when it is
@@ -244,8 +230,28 @@ fn attach(socket: &OwnedFd, filter: &[FilterStep]) -> Result<(), ()> {
     if outcome == 0 { Ok(()) } else { Err(()) }
 }
 
-/// What kind of interface it is.
-fn hardware(socket: &OwnedFd, interface: &str) -> Option<u16> {
+/// What `interface` of the calling thread's network namespace is: a number of `linux/if_arp.h` (1
+/// Ethernet, 772 loopback, 65534 none). What packets begin with depends on it.
+///
+/// # Errors
+/// As [`BlockRing::open`].
+pub fn hardware(interface: &str) -> Result<u16, RingError> {
+    let failed = |operation| failed(operation, interface);
+    let socket =
+        packet_socket().ok_or_else(|| failed("open a packet socket (needs CAP_NET_RAW)"))?;
+    kind(&socket, interface).ok_or_else(|| failed("find the index"))
+}
+
+/// What the last call failed with.
+fn failed(operation: &'static str, interface: &str) -> RingError {
+    RingError {
+        operation,
+        interface: interface.to_owned(),
+        source: io::Error::last_os_error(),
+    }
+}
+
+fn kind(socket: &OwnedFd, interface: &str) -> Option<u16> {
     // SAFETY: ifreq is plain C data for which all zeros is valid.
     let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
     // The last byte stays 0; the interface was found by its name, which is no longer.

@@ -7,8 +7,9 @@ use std::time::Duration;
 use neph_sys::clock;
 use neph_sys::netns::{NetNs, with_namespace};
 use neph_sys::ppoll::{Awaited, wait};
-use neph_sys::ring::{BLOCK_BYTES, BlockRing, FilterStep, Packet, RingError, Taking};
+use neph_sys::ring::{BLOCK_BYTES, BlockRing, FilterStep, Packet, RingError, Taking, hardware};
 use neph_wire::dissect::{Dissected, Link, dissect};
+use neph_wire::filter::{Instruction, Start};
 
 use super::Args;
 use crate::exit::Failure;
@@ -47,34 +48,34 @@ pub(super) struct Ears {
 
 impl Ears {
     pub(super) fn open(args: &Args) -> Result<Self, Failure> {
-        let filter = [FilterStep {
-            code: 0x06,
-            jt: 0,
-            jf: 0,
-            k: u32::try_from(args.snaplen.0).unwrap_or(u32::MAX),
-        }];
+        let Some(site) = &args.site else {
+            return Self::open_here(args);
+        };
+        let ns = NetNs::open(site).map_err(Failure::refused)?;
+        with_namespace(&ns, || Self::open_here(args)).map_err(Failure::refused)?
+    }
+
+    /// In the calling thread's network namespace.
+    fn open_here(args: &Args) -> Result<Self, Failure> {
+        let interface = args.interface.as_str();
+        let failed = |error: RingError| not_opened(&error, interface);
+        let kind = hardware(interface).map_err(failed)?;
+        let (link, start) = link(kind).ok_or_else(|| {
+            Failure::usage(format!(
+                "neph does not know packets of {interface} (kind {kind}); give an Ethernet interface, a tunnel or lo"
+            ))
+        })?;
+        let kept = u32::try_from(args.snaplen.0).unwrap_or(u32::MAX);
+        let program = args.wanted().program(start, kept);
+        let filter: Vec<FilterStep> = program.into_iter().map(step).collect();
         let blocks = args.ring.0.div_ceil(BLOCK_BYTES as u64);
         let taking = Taking {
             blocks: usize::try_from(blocks).unwrap_or(usize::MAX),
             wake: WAKE,
             filter: &filter,
         };
-        let interface = args.interface.as_str();
-        let opened = match &args.site {
-            None => BlockRing::open(interface, &taking),
-            Some(site) => NetNs::open(site)
-                .and_then(|ns| with_namespace(&ns, || BlockRing::open(interface, &taking)))
-                .map_err(Failure::refused)?,
-        };
-        let ring = opened.map_err(|error| not_opened(&error, interface))?;
-        let link = link(ring.hardware()).ok_or_else(|| {
-            let kind = ring.hardware();
-            Failure::usage(format!(
-                "neph does not know packets of {interface} (kind {kind}); give an Ethernet interface, a tunnel or lo"
-            ))
-        })?;
         Ok(Self {
-            ring,
+            ring: BlockRing::open(interface, &taking).map_err(failed)?,
             link,
             seen: Seen::default(),
             most: args.count.unwrap_or(u64::MAX),
@@ -147,11 +148,16 @@ impl Ears {
     }
 }
 
-fn link(hardware: u16) -> Option<Link> {
-    if ETHERNET.contains(&hardware) {
-        return Some(Link::Ethernet);
+/// What packets of this kind of interface begin with.
+fn link(kind: u16) -> Option<(Link, Start)> {
+    if ETHERNET.contains(&kind) {
+        return Some((Link::Ethernet, Start::Ethernet));
     }
-    BARE_IP.contains(&hardware).then_some(Link::Ip)
+    BARE_IP.contains(&kind).then_some((Link::Ip, Start::Ip))
+}
+
+const fn step(Instruction { code, jt, jf, k }: Instruction) -> FilterStep {
+    FilterStep { code, jt, jf, k }
 }
 
 fn not_opened(error: &RingError, interface: &str) -> Failure {

@@ -9,6 +9,7 @@ mod json;
 mod screen;
 mod watching;
 
+use std::net::IpAddr;
 use std::time::Duration;
 
 use clap::{Args as ClapArgs, ValueEnum};
@@ -18,6 +19,7 @@ use neph_probe::Stop;
 use neph_sys::clock;
 use neph_sys::ring::Packet;
 use neph_wire::dissect::Dissected;
+use neph_wire::filter::{Protocol, Wanted};
 
 use crate::exit::{Failure, Outcome};
 use crate::read::By;
@@ -37,6 +39,14 @@ enum Format {
     Text,
     /// A JSON object a line: the flows of each period, each flow when it is over, the summary last.
     Ndjson,
+}
+
+/// What packets carry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Proto {
+    Tcp,
+    Udp,
+    Icmp,
 }
 
 /// Options of `neph watch`.
@@ -63,6 +73,15 @@ pub(crate) struct Args {
     /// Each round trip and each event too, a line each, as they are found (ndjson)
     #[arg(long)]
     samples: bool,
+    /// Only packets from or to this address; may be given more than once
+    #[arg(long, value_name = "ADDRESS")]
+    host: Vec<IpAddr>,
+    /// Only packets from or to this port of TCP or UDP; may be given more than once
+    #[arg(long, value_name = "PORT")]
+    port: Vec<u16>,
+    /// Only packets of this protocol; may be given more than once
+    #[arg(long, value_enum)]
+    proto: Vec<Proto>,
     /// End after so many packets
     #[arg(long, short, value_name = "N", value_parser = value::at_least_one)]
     count: Option<u64>,
@@ -87,6 +106,20 @@ pub(crate) struct Args {
 }
 
 impl Args {
+    /// Which packets the kernel is to hand over.
+    fn wanted(&self) -> Wanted {
+        let protocol = |proto: &Proto| match proto {
+            Proto::Tcp => Protocol::Tcp,
+            Proto::Udp => Protocol::Udp,
+            Proto::Icmp => Protocol::Icmp,
+        };
+        Wanted {
+            hosts: self.host.clone(),
+            ports: self.port.clone(),
+            protocols: self.proto.iter().map(protocol).collect(),
+        }
+    }
+
     const fn shown(&self) -> Shown {
         Shown {
             format: match self.format {

@@ -9,12 +9,17 @@ use serde_json::Value;
 
 use crate::neph::{Place, Ran, begin, neph, send};
 
+#[expect(clippy::print_stdout, reason = "a test that is skipped says so")]
+fn skip(test: &str) {
+    assert!(std::env::var("CI").as_deref() != Ok("true"), "{test}");
+    println!("SKIP {test}: namespaces need root");
+}
+
 /// Runs `work` in a namespace whose loopback interface is up, if this user may make one.
 fn with_loopback(test: &str, work: impl FnOnce() + Send) {
     let name = format!("nephwatch-{}-{test}", std::process::id());
     let Ok(ns) = NetNs::create(&name) else {
-        assert!(std::env::var("CI").as_deref() != Ok("true"), "{test}");
-        println!("SKIP {test}: namespaces need root");
+        skip(test);
         return;
     };
     let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
@@ -156,6 +161,36 @@ fn enough_packets_or_time_end_it() {
         assert_eq!(lines.last().expect("a summary")["files"][0]["packets"], 10);
         let ran = place.neph(["watch", "lo", "--duration", "100ms"]);
         assert_eq!(ran.status, 1, "nothing passed: {}", ran.out);
+    });
+}
+
+#[test]
+fn the_kernel_hands_over_what_was_asked_for() {
+    with_loopback("filter", || {
+        let place = Place::empty();
+        let arguments = ["--host", "::1", "--port", "9", "--proto", "tcp"];
+        let none = Watch::begin(&place, &[&arguments[..], &["--format", "ndjson"]].concat());
+        let six = Watch::begin(&place, &["--host", "::1", "--format", "ndjson"]);
+        let four = [
+            "--host",
+            "127.0.0.1",
+            "--host",
+            "10.0.0.1",
+            "--proto",
+            "tcp",
+        ];
+        let four = Watch::begin(&place, &[&four[..], &["--format", "ndjson"]].concat());
+        let (port_four, port_six) = (exchange("127.0.0.1", 5), exchange("::1", 5));
+        let servers = |watch: Watch| -> Vec<String> {
+            let ran = watch.interrupt();
+            let lines = lines(&ran.out);
+            let flows = of_kind(&lines, "flow");
+            let server = |flow: &&Value| flow["server"].as_str().expect("a server").to_owned();
+            flows.iter().map(server).collect()
+        };
+        assert_eq!(servers(four), [format!("127.0.0.1:{port_four}")]);
+        assert_eq!(servers(six), [format!("[::1]:{port_six}")]);
+        assert_eq!(servers(none), [""; 0]);
     });
 }
 
