@@ -8,6 +8,7 @@ use neph_sys::clock;
 use neph_sys::netns::{NetNs, with_namespace};
 use neph_sys::ppoll::{Awaited, wait};
 use neph_sys::ring::{BLOCK_BYTES, BlockRing, FilterStep, Packet, RingError, Taking, hardware};
+use neph_wire::capture::{ETHERNET, RAW_IP};
 use neph_wire::dissect::{Dissected, Link, dissect};
 use neph_wire::filter::{Instruction, Start};
 
@@ -19,7 +20,7 @@ use crate::exit::Failure;
 const WAKE: Duration = Duration::from_millis(20);
 
 /// `linux/if_arp.h`: Ethernet, and loopback, which looks like it.
-const ETHERNET: [u16; 2] = [1, 772];
+const LIKE_ETHERNET: [u16; 2] = [1, 772];
 /// Packets begin with their IP header: tun, raw IP, IP in IP, SIT, GRE.
 const BARE_IP: [u16; 5] = [65534, 519, 768, 776, 778];
 
@@ -41,6 +42,7 @@ pub(super) struct Seen {
 pub(super) struct Ears {
     ring: BlockRing,
     link: Link,
+    kept: u32,
     seen: Seen,
     /// Packets that are enough.
     most: u64,
@@ -65,7 +67,7 @@ impl Ears {
                 "neph does not know packets of {interface} (kind {kind}); give an Ethernet interface, a tunnel or lo"
             ))
         })?;
-        let kept = u32::try_from(args.snaplen.0).unwrap_or(u32::MAX);
+        let kept = args.snaplen;
         let program = args.wanted().program(start, kept);
         let filter: Vec<FilterStep> = program.into_iter().map(step).collect();
         let blocks = args.ring.0.div_ceil(BLOCK_BYTES as u64);
@@ -77,6 +79,7 @@ impl Ears {
         Ok(Self {
             ring: BlockRing::open(interface, &taking).map_err(failed)?,
             link,
+            kept,
             seen: Seen::default(),
             most: args.count.unwrap_or(u64::MAX),
         })
@@ -84,6 +87,15 @@ impl Ears {
 
     pub(super) const fn seen(&self) -> Seen {
         self.seen
+    }
+
+    /// What packets begin with, as a number of the pcap registry, and the bytes kept of each.
+    pub(super) const fn format(&self) -> (u32, u32) {
+        let link = match self.link {
+            Link::Ip => RAW_IP,
+            _ => ETHERNET,
+        };
+        (link, self.kept)
     }
 
     /// Whether as many packets came as are enough.
@@ -150,7 +162,7 @@ impl Ears {
 
 /// What packets of this kind of interface begin with.
 fn link(kind: u16) -> Option<(Link, Start)> {
-    if ETHERNET.contains(&kind) {
+    if LIKE_ETHERNET.contains(&kind) {
         return Some((Link::Ethernet, Start::Ethernet));
     }
     BARE_IP.contains(&kind).then_some((Link::Ip, Start::Ip))

@@ -5,20 +5,22 @@
 //! at a time. Nothing is allocated for a packet, except where its flow is new.
 
 mod ears;
+mod intake;
 mod json;
 mod screen;
 mod watching;
+mod writing;
 
 use std::net::IpAddr;
+use std::ops::RangeInclusive;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args as ClapArgs, ValueEnum};
-use neph_capture::{Limits, Table};
-use neph_model::{ByteSize, Span, Wall};
+use neph_capture::Limits;
+use neph_model::{ByteSize, Span};
 use neph_probe::Stop;
 use neph_sys::clock;
-use neph_sys::ring::Packet;
-use neph_wire::dissect::Dissected;
 use neph_wire::filter::{Protocol, Wanted};
 
 use crate::exit::{Failure, Outcome};
@@ -27,7 +29,7 @@ use crate::read::row::Sort;
 use crate::read::telling::Shown;
 use crate::{interrupt, output, read, site, value};
 use ears::Ears;
-use watching::Watching;
+use intake::Intake;
 
 /// Ctrl-C and the end of a period are noticed after this long, at most.
 const PATIENCE: Duration = Duration::from_millis(50);
@@ -91,9 +93,12 @@ pub(crate) struct Args {
     /// Watch in this site of a lab, or this network namespace
     #[arg(long, value_name = "SITE", value_parser = site::namespace)]
     site: Option<String>,
+    /// Write the packets into this file too (pcap in nanoseconds)
+    #[arg(long, value_name = "FILE")]
+    write: Option<PathBuf>,
     /// Bytes that are kept of each packet: its headers suffice
-    #[arg(long, value_name = "BYTES", value_parser = value::size, default_value = "256")]
-    snaplen: ByteSize,
+    #[arg(long, value_name = "BYTES", value_parser = snaplen, default_value = "256")]
+    snaplen: u32,
     /// Memory in which packets wait to be looked at; when it is full packets are lost, and counted
     #[arg(long, value_name = "SIZE", value_parser = value::size, default_value = "32MiB")]
     ring: ByteSize,
@@ -134,6 +139,14 @@ impl Args {
     }
 }
 
+fn snaplen(text: &str) -> Result<u32, String> {
+    const RANGE: RangeInclusive<u64> = 64..=262_144;
+    let ByteSize(bytes) = value::size(text)?;
+    let fits = RANGE.contains(&bytes).then_some(bytes);
+    fits.and_then(|bytes| u32::try_from(bytes).ok())
+        .ok_or_else(|| "64 to 262144 bytes can be kept".to_owned())
+}
+
 /// Watches.
 pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     if args.samples && args.format != Format::Ndjson {
@@ -141,20 +154,15 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     }
     let stop = interrupt::stop_on_ctrl_c()?;
     let mut ears = Ears::open(args)?;
+    let mut intake = Intake::new(args, &ears)?;
     output::say(&format!(
         "neph watch: looking at {}; ctrl-C ends it",
         args.interface
     ));
-    let mut table = Table::new(Limits {
-        flows: args.flows.max(1),
-        idle: args.idle,
-        ..Limits::default()
-    });
-    let mut watching = Watching::new(args);
-    let ended = listen(args, &stop, &mut ears, (&mut table, &mut watching));
+    let listened = listen(args, &stop, &mut ears, &mut intake);
     let seen = ears.seen();
-    watching.finish(&mut table, seen)?;
-    ended?;
+    intake.finish(seen)?;
+    listened?;
     if stop.is_set() {
         return Ok(Outcome::Interrupted);
     }
@@ -166,12 +174,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
 }
 
 /// Takes packets until there were enough, the time is over or ctrl-C.
-fn listen(
-    args: &Args,
-    stop: &Stop,
-    ears: &mut Ears,
-    (table, watching): (&mut Table, &mut Watching),
-) -> Result<(), Failure> {
+fn listen(args: &Args, stop: &Stop, ears: &mut Ears, intake: &mut Intake) -> Result<(), Failure> {
     let began = clock::raw().0;
     let end = args
         .duration
@@ -180,41 +183,26 @@ fn listen(
     let mut fault = Ok(());
     loop {
         let now = clock::raw().0;
-        if stop.is_set() || now >= end || ears.is_full() || watching.is_refused() || fault.is_err()
-        {
+        let is_over = now >= end || ears.is_full() || stop.is_set();
+        if is_over || intake.is_refused() || fault.is_err() {
             break;
         }
         if now >= due {
-            table.flush(watching);
             ears.count();
-            watching.period(table, ears.seen());
+            intake.period(ears.seen());
             due = due.max(now).saturating_add(args.every.nanos());
         }
         let next = u64::try_from(due.min(end) - now).unwrap_or(0);
         fault = ears.wait(Duration::from_nanos(next).min(PATIENCE));
         // A block at a time, so that a flood does not keep from telling of it.
         ears.take_block(i64::MAX, |packet, dissected| {
-            take(packet, dissected, table, watching);
+            intake.packet(packet, dissected);
         });
     }
     // What arrived before the end may still wait in a block that is not full.
     let until = clock::wall().0;
     Ears::linger();
-    while ears.take_block(until, |packet, dissected| {
-        take(packet, dissected, table, watching);
-    }) {}
-    table.flush(watching);
+    while ears.take_block(until, |packet, dissected| intake.packet(packet, dissected)) {}
     ears.count();
     fault
-}
-
-fn take(
-    packet: &Packet<'_>,
-    dissected: Option<&Dissected<'_>>,
-    table: &mut Table,
-    watching: &mut Watching,
-) {
-    if let Some(dissected) = dissected {
-        table.see(Wall::from_unix_nanos(packet.stamp()), dissected, watching);
-    }
 }

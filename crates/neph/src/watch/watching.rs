@@ -96,9 +96,8 @@ impl Watching {
         (self.began, self.seen, self.others) = (now, seen, table.others());
     }
 
-    /// No more packets come.
-    pub(super) fn finish(mut self, table: &mut Table, seen: Seen) -> io::Result<()> {
-        self.period(table, seen);
+    /// All periods were told.
+    pub(super) fn finish(mut self, mut table: Table, seen: Seen) -> io::Result<()> {
         table.end(&mut self);
         let file = File {
             name: self.interface,
@@ -111,7 +110,7 @@ impl Watching {
             not_ip: seen.not_ip,
             without_time: 0,
         };
-        self.telling.finish(table, &[file])
+        self.telling.finish(&table, &[file])
     }
 }
 

@@ -5,9 +5,10 @@ use std::net::{TcpListener, TcpStream};
 use std::process::{Child, Command, Stdio};
 
 use neph_sys::netns::{NetNs, remove, with_namespace};
+use neph_sys::ring::{PacketRing, Seat};
 use serde_json::Value;
 
-use crate::neph::{Place, Ran, begin, neph, send};
+use crate::neph::{Place, Ran, begin, send};
 
 #[expect(clippy::print_stdout, reason = "a test that is skipped says so")]
 fn skip(test: &str) {
@@ -195,14 +196,86 @@ fn the_kernel_hands_over_what_was_asked_for() {
 }
 
 #[test]
+fn what_is_written_beside_reads_as_what_was_told() {
+    with_loopback("written", || {
+        let place = Place::empty();
+        let watch = Watch::begin(&place, &["--write", "beside.pcap", "--format", "ndjson"]);
+        exchange("127.0.0.1", 20);
+        exchange("::1", 20);
+        let ran = watch.interrupt();
+        assert_eq!(ran.status, 130);
+        let told = lines(&ran.out);
+        let read = place.neph(["read", "beside.pcap", "--format", "ndjson"]);
+        assert_eq!(
+            (read.status, read.err.as_str()),
+            (0, ""),
+            "the file is whole"
+        );
+        let read = lines(&read.out);
+        assert_eq!(of_kind(&read, "flow").len(), 2);
+        assert_eq!(of_kind(&read, "flow"), of_kind(&told, "flow"));
+        let summary = |lines: &[Value]| lines.last().expect("a summary")["round_trips"].clone();
+        assert_eq!(summary(&read), summary(&told));
+    });
+}
+
+/// An Ethernet frame with a VLAN tag around a SYN.
+fn tagged_syn() -> Vec<u8> {
+    let mut frame = vec![0xff; 12];
+    frame.extend([0x81, 0, 0xa0, 7, 8, 0]);
+    frame.extend([0x45, 0, 0, 40, 0, 0, 0, 0, 64, 6, 0, 0]);
+    frame.extend([192, 0, 2, 1, 198, 51, 100, 2]);
+    frame.extend([
+        0x9c, 0x40, 0x01, 0xbb, 0, 0, 0, 99, 0, 0, 0, 0, 0x50, 2, 2, 0, 0, 0, 0, 0,
+    ]);
+    frame
+}
+
+#[test]
+fn a_vlan_tag_that_the_kernel_takes_out_is_told_and_written() {
+    with_loopback("vlan", || {
+        for line in [
+            "link add near type veth peer name far",
+            "link set near up",
+            "link set far up",
+        ] {
+            let done = Command::new("ip").args(line.split(' ')).status();
+            assert!(done.expect("the ip program").success(), "ip {line}");
+        }
+        let place = Place::empty();
+        let arguments = ["watch", "far", "--port", "443", "--write", "vlan.pcap"];
+        let arguments = arguments
+            .iter()
+            .chain(&["--count", "1", "--format", "ndjson"]);
+        let mut command = place.command(arguments.copied());
+        let (child, _said, _) = begin(command.stdout(Stdio::piped()));
+        let sender = PacketRing::open("near", 1, Seat::Wire).expect("a sender");
+        sender.send(&tagged_syn()).expect("send");
+        let ran = Ran::from(child.wait_with_output().expect("it ends"));
+        let told = lines(&ran.out);
+        assert_eq!(of_kind(&told, "flow")[0]["via"], "vlan 7", "{}", ran.out);
+        let written = std::fs::read(place.path("vlan.pcap")).expect("a capture");
+        assert_eq!(written[24 + 16..], tagged_syn(), "as it was on the wire");
+    });
+}
+
+#[test]
 fn what_cannot_be_watched_is_said_in_one_sentence() {
-    for (arguments, said) in [
-        (&["watch", "no-such-if0"][..], "no interface no-such-if0"),
-        (&["watch", "lo", "--samples"], "--format ndjson"),
-        (&["watch", "lo", "--every", "0"], "above zero"),
-    ] {
-        let ran = neph(arguments.iter().copied());
-        assert_eq!((ran.status, ran.out.as_str()), (2, ""), "{}", ran.err);
-        assert!(ran.err.contains(said), "{}", ran.err);
-    }
+    with_loopback("refused", || {
+        let place = Place::empty();
+        for (arguments, said) in [
+            (&["watch", "no-such-if0"][..], "no interface no-such-if0"),
+            (&["watch", "lo", "--samples"], "--format ndjson"),
+            (&["watch", "lo", "--every", "0"], "above zero"),
+            (&["watch", "lo", "--snaplen", "9"], "64 to 262144"),
+            (
+                &["watch", "lo", "--write", "/no/such/x.pcap"],
+                "another file",
+            ),
+        ] {
+            let ran = place.neph(arguments.iter().copied());
+            assert_eq!((ran.status, ran.out.as_str()), (2, ""), "{}", ran.err);
+            assert!(ran.err.contains(said), "{}", ran.err);
+        }
+    });
 }

@@ -1,0 +1,72 @@
+//! Where packets go: into the file that is written beside, and through the table of flows to what is
+//! told.
+
+use neph_capture::{Limits, Table};
+use neph_model::Wall;
+use neph_sys::ring::Packet;
+use neph_wire::dissect::Dissected;
+
+use super::Args;
+use super::ears::{Ears, Seen};
+use super::watching::Watching;
+use super::writing::Writing;
+use crate::exit::Failure;
+use crate::output;
+
+pub(super) struct Intake {
+    table: Table,
+    watching: Watching,
+    writing: Option<Writing>,
+}
+
+impl Intake {
+    pub(super) fn new(args: &Args, ears: &Ears) -> Result<Self, Failure> {
+        let (link, kept) = ears.format();
+        let writing = args.write.as_deref();
+        let writing = writing.map(|path| Writing::begin(path, link, kept));
+        Ok(Self {
+            table: Table::new(Limits {
+                flows: args.flows.max(1),
+                idle: args.idle,
+                ..Limits::default()
+            }),
+            watching: Watching::new(args),
+            writing: writing.transpose()?,
+        })
+    }
+
+    pub(super) fn packet(&mut self, packet: &Packet<'_>, dissected: Option<&Dissected<'_>>) {
+        if let Some(writing) = &mut self.writing {
+            writing.packet(packet);
+        }
+        if let Some(dissected) = dissected {
+            let at = Wall::from_unix_nanos(packet.stamp());
+            self.table.see(at, dissected, &mut self.watching);
+        }
+    }
+
+    /// A period ends; `seen` counts from the beginning.
+    pub(super) fn period(&mut self, seen: Seen) {
+        self.table.flush(&mut self.watching);
+        self.watching.period(&self.table, seen);
+        if let Some(writing) = &mut self.writing {
+            writing.flush();
+        }
+    }
+
+    /// Whether nobody takes the output any more.
+    pub(super) const fn is_refused(&self) -> bool {
+        self.watching.is_refused()
+    }
+
+    /// No more packets come: tells the last period, all flows, and what was written.
+    pub(super) fn finish(mut self, seen: Seen) -> Result<(), Failure> {
+        self.period(seen);
+        let written = self.writing.take().map(Writing::finish);
+        self.watching.finish(self.table, seen)?;
+        if let Some(written) = written {
+            output::say(&format!("neph watch: {}", written?));
+        }
+        Ok(())
+    }
+}
