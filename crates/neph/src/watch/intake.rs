@@ -20,7 +20,7 @@ pub(super) struct Intake {
 }
 
 impl Intake {
-    pub(super) fn new(args: &Args, ears: &Ears) -> Result<Self, Failure> {
+    pub(super) fn new(args: &Args, ears: &Ears, watching: Watching) -> Result<Self, Failure> {
         let (link, kept) = ears.format();
         let writing = args.write.as_deref();
         let writing = writing.map(|path| Writing::begin(path, link, kept));
@@ -30,7 +30,7 @@ impl Intake {
                 idle: args.idle,
                 ..Limits::default()
             }),
-            watching: Watching::new(args),
+            watching,
             writing: writing.transpose()?,
         })
     }
@@ -59,14 +59,15 @@ impl Intake {
         self.watching.is_refused()
     }
 
-    /// No more packets come: tells the last period, all flows, and what was written.
-    pub(super) fn finish(mut self, seen: Seen) -> Result<(), Failure> {
+    /// No more packets come: tells the last period, all flows, and what was written. Gives whether an
+    /// alarm was raised.
+    pub(super) fn finish(mut self, seen: Seen) -> Result<bool, Failure> {
         self.period(seen);
         let written = self.writing.take().map(Writing::finish);
-        self.watching.finish(self.table, seen)?;
+        let was_alarmed = self.watching.finish(self.table, seen)?;
         if let Some(written) = written {
             output::say(&format!("neph watch: {}", written?));
         }
-        Ok(())
+        Ok(was_alarmed)
     }
 }

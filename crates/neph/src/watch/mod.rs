@@ -4,11 +4,13 @@
 //! Joins the receive ring, the table of flows and what is shown of it. Memory is bounded by the flows
 //! at a time. Nothing is allocated for a packet, except where its flow is new.
 
+mod alarm;
 mod ears;
 mod intake;
 mod json;
 mod screen;
 mod watching;
+mod webhook;
 mod writing;
 
 use std::net::IpAddr;
@@ -30,6 +32,8 @@ use crate::read::telling::Shown;
 use crate::{interrupt, output, read, site, value};
 use ears::Ears;
 use intake::Intake;
+use watching::Watching;
+use webhook::Url;
 
 /// Ctrl-C and the end of a period are noticed after this long, at most.
 const PATIENCE: Duration = Duration::from_millis(50);
@@ -93,6 +97,13 @@ pub(crate) struct Args {
     /// Watch in this site of a lab, or this network namespace
     #[arg(long, value_name = "SITE", value_parser = site::namespace)]
     site: Option<String>,
+    /// Say when round trips are too long, and when no more: 'path > 2ms p99 for 30s'; may be given
+    /// more than once
+    #[arg(long, value_name = "RULE")]
+    alarm: Vec<String>,
+    /// Tell each alarm to this address too, by a POST
+    #[arg(long, value_name = "URL", value_parser = webhook::url, requires = "alarm")]
+    webhook: Option<Url>,
     /// Write the packets into this file too (pcap in nanoseconds)
     #[arg(long, value_name = "FILE")]
     write: Option<PathBuf>,
@@ -153,16 +164,21 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
         return Err(Failure::usage("--samples needs --format ndjson"));
     }
     let stop = interrupt::stop_on_ctrl_c()?;
+    // Before anything is opened or written over: its options may be wrong.
+    let watching = Watching::new(args)?;
     let mut ears = Ears::open(args)?;
-    let mut intake = Intake::new(args, &ears)?;
+    let mut intake = Intake::new(args, &ears, watching)?;
     output::say(&format!(
         "neph watch: looking at {}; ctrl-C ends it",
         args.interface
     ));
     let listened = listen(args, &stop, &mut ears, &mut intake);
     let seen = ears.seen();
-    intake.finish(seen)?;
+    let was_alarmed = intake.finish(seen)?;
     listened?;
+    if was_alarmed {
+        return Ok(Outcome::Alarmed);
+    }
     if stop.is_set() {
         return Ok(Outcome::Interrupted);
     }

@@ -115,6 +115,12 @@ impl Screen {
         self.drawn = text.lines().count();
         Ok(())
     }
+
+    /// Leaves what is drawn, so that something else can be said below it.
+    pub(super) fn leave(&mut self, out: &mut impl Write) -> io::Result<()> {
+        self.drawn = 0;
+        out.flush()
+    }
 }
 
 /// As much of a line as fits: one that wraps could not be drawn over.

@@ -7,13 +7,18 @@ use neph_capture::{
     Trips,
 };
 use neph_model::{Span, Wall};
-use neph_sys::clock::{self, Pair};
+use neph_sys::clock::{self, Pair, RawNanos};
 
+use super::alarm::{Alarm, Change};
 use super::ears::Seen;
 use super::screen::Screen;
+use super::webhook::Webhook;
 use super::{Args, Format, json};
+use crate::counted::counted;
+use crate::exit::Failure;
 use crate::read::summary::File;
 use crate::read::telling::Telling;
+use crate::{output, when};
 
 /// From and until when a period was, and how long: the wall clock may have been set meanwhile.
 #[derive(Debug, Clone, Copy)]
@@ -39,6 +44,10 @@ pub(super) struct Watching {
     telling: Telling,
     period: Period,
     screen: Option<Screen>,
+    alarms: Vec<Alarm>,
+    webhook: Option<Webhook>,
+    /// When the first period began.
+    first: RawNanos,
     /// When the period began.
     began: Pair,
     seen: Seen,
@@ -46,17 +55,23 @@ pub(super) struct Watching {
 }
 
 impl Watching {
-    pub(super) fn new(args: &Args) -> Self {
+    pub(super) fn new(args: &Args) -> Result<Self, Failure> {
         let is_text = args.format == Format::Text;
-        Self {
+        let parse = |text: &String| Alarm::parse(text, args.by.method());
+        let alarms: Result<Vec<Alarm>, Failure> = args.alarm.iter().map(parse).collect();
+        let began = clock::pair();
+        Ok(Self {
             interface: args.interface.clone(),
             telling: Telling::new(args.shown()),
             period: Period::default(),
             screen: is_text.then(|| Screen::new(args)),
-            began: clock::pair(),
+            alarms: alarms?,
+            webhook: args.webhook.clone().map(Webhook::begin),
+            first: began.raw,
+            began,
             seen: Seen::default(),
             others: Others::default(),
-        }
+        })
     }
 
     /// Whether nobody takes the output any more.
@@ -91,14 +106,39 @@ impl Watching {
             }
             None => self.telling.line(&json::period(&lately)),
         }
+        self.alarms(now);
         let flushed = io::Write::flush(self.telling.out());
         self.telling.written(flushed);
         (self.began, self.seen, self.others) = (now, seen, table.others());
     }
 
-    /// All periods were told.
-    pub(super) fn finish(mut self, mut table: Table, seen: Seen) -> io::Result<()> {
+    /// Says which alarms were raised or have ended.
+    fn alarms(&mut self, now: Pair) {
+        let since = Span::from_nanos(now.raw.0 - self.first.0);
+        for change in self.alarms.iter_mut().filter_map(|alarm| alarm.look(since)) {
+            let at = Wall::from_unix_nanos(now.wall.0);
+            let told = json::alarm(at, &change);
+            match &mut self.screen {
+                Some(screen) => {
+                    let left = screen.leave(self.telling.out());
+                    self.telling.written(left);
+                }
+                None => self.telling.line(&told),
+            }
+            output::say(&sentence(at, &change));
+            if let Some(webhook) = &self.webhook {
+                webhook.tell(&told);
+            }
+        }
+    }
+
+    /// All periods were told. Gives whether an alarm was raised.
+    pub(super) fn finish(mut self, mut table: Table, seen: Seen) -> io::Result<bool> {
         table.end(&mut self);
+        if let Some(webhook) = self.webhook.take() {
+            webhook.finish();
+        }
+        let was_alarmed = self.alarms.iter().any(Alarm::was_raised);
         let file = File {
             name: self.interface,
             account: Account {
@@ -110,13 +150,17 @@ impl Watching {
             not_ip: seen.not_ip,
             without_time: 0,
         };
-        self.telling.finish(&table, &[file])
+        self.telling.finish(&table, &[file])?;
+        Ok(was_alarmed)
     }
 }
 
 impl Listener for Watching {
     fn sample(&mut self, of: &Name, sample: &Sample) {
         self.period.sample(of, sample);
+        for alarm in &mut self.alarms {
+            alarm.sample(sample);
+        }
         self.telling.sample(of, sample);
     }
 
@@ -128,6 +172,22 @@ impl Listener for Watching {
         self.period.ended(flow);
         self.telling.ended(flow);
     }
+}
+
+fn sentence(at: Wall, change: &Change<'_>) -> String {
+    let what = if change.is_raised {
+        "ALARM"
+    } else {
+        "the alarm is over"
+    };
+    format!(
+        "{}  {what}: {}; of the last {}, {} took longer than {}",
+        when::utc(at),
+        change.rule,
+        counted(change.of, "round trip"),
+        change.longer,
+        change.limit
+    )
 }
 
 impl Seen {

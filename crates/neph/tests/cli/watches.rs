@@ -219,6 +219,31 @@ fn what_is_written_beside_reads_as_what_was_told() {
     });
 }
 
+#[test]
+fn a_path_that_is_too_slow_raises_an_alarm() {
+    with_loopback("alarm", || {
+        let place = Place::empty();
+        let rule = "with-data > 1ns p50";
+        let other = "with-data > 100s p50";
+        let arguments = ["--every", "50ms", "--format", "ndjson"];
+        let alarms = ["--alarm", rule, "--alarm", other];
+        let watch = Watch::begin(&place, &[&arguments[..], &alarms].concat());
+        exchange("127.0.0.1", 100);
+        let ran = watch.interrupt();
+        assert_eq!(ran.status, 3, "however it ends: {}", ran.out);
+        let lines = lines(&ran.out);
+        let alarms = of_kind(&lines, "alarm");
+        assert_eq!(alarms.len(), 1, "{}", ran.out);
+        assert_eq!(
+            (&alarms[0]["rule"], &alarms[0]["state"]),
+            (&rule.into(), &"raised".into())
+        );
+        let ran = place.neph(["watch", "lo", "--alarm", "pat > 2ms p99"]);
+        assert_eq!((ran.status, ran.out.as_str()), (2, ""));
+        assert!(ran.err.contains("--alarm:1:1"), "{}", ran.err);
+    });
+}
+
 /// An Ethernet frame with a VLAN tag around a SYN.
 fn tagged_syn() -> Vec<u8> {
     let mut frame = vec![0xff; 12];
