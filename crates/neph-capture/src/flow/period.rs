@@ -17,6 +17,7 @@ use crate::tcp::Side;
 #[derive(Debug, Default)]
 pub struct Period {
     flows: HashMap<Name, Known, RandomState>,
+    /// Round trips of flows that ended in it, and while looking of all.
     all: [Trips; 2],
 }
 
@@ -49,14 +50,15 @@ impl Recent {
 impl Period {
     /// A flow had a round trip.
     pub fn sample(&mut self, of: &Name, sample: &Sample) {
-        let half = sample.half as usize;
-        self.all[half].add(sample);
-        self.flows.entry(*of).or_default().trips[half].add(sample);
+        let known = self.flows.entry(*of).or_default();
+        known.trips[sample.half as usize].add(sample);
     }
 
     /// A flow is over: it is in no further period.
     pub fn ended(&mut self, flow: &Flow) {
-        self.flows.remove(flow.name());
+        if let Some(known) = self.flows.remove(flow.name()) {
+            merge(&mut self.all, &known.trips);
+        }
     }
 
     /// Ends the period: hands out each flow of `table` that carried a packet in it, in no order, and
@@ -71,9 +73,16 @@ impl Period {
             }
             known.sent = [Side::Client, Side::Server].map(|side| flow.sent(side).clone());
             let trips = std::mem::take(&mut known.trips);
+            merge(&mut self.all, &trips);
             take(flow, &Recent { sent, trips });
         }
         std::mem::take(&mut self.all)
+    }
+}
+
+fn merge(all: &mut [Trips; 2], trips: &[Trips; 2]) {
+    for (all, trips) in all.iter_mut().zip(trips) {
+        all.merge(trips);
     }
 }
 

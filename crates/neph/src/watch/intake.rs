@@ -54,6 +54,11 @@ impl Intake {
         }
     }
 
+    /// Answers Prometheus, if it asks.
+    pub(super) fn answer(&self, seen: Seen) {
+        self.watching.answer(&self.table, seen);
+    }
+
     /// Whether nobody takes the output any more.
     pub(super) const fn is_refused(&self) -> bool {
         self.watching.is_refused()

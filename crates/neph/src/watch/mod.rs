@@ -5,15 +5,17 @@
 //! at a time. Nothing is allocated for a packet, except where its flow is new.
 
 mod alarm;
+mod door;
 mod ears;
 mod intake;
 mod json;
+mod metrics;
 mod screen;
 mod watching;
 mod webhook;
 mod writing;
 
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -104,6 +106,9 @@ pub(crate) struct Args {
     /// Tell each alarm to this address too, by a POST
     #[arg(long, value_name = "URL", value_parser = webhook::url, requires = "alarm")]
     webhook: Option<Url>,
+    /// Answer Prometheus there: a port of the loopback interface, or ADDRESS:PORT
+    #[arg(long, value_name = "ADDRESS", value_parser = door::address)]
+    prometheus: Option<SocketAddr>,
     /// Write the packets into this file too (pcap in nanoseconds)
     #[arg(long, value_name = "FILE")]
     write: Option<PathBuf>,
@@ -208,6 +213,7 @@ fn listen(args: &Args, stop: &Stop, ears: &mut Ears, intake: &mut Intake) -> Res
             intake.period(ears.seen());
             due = due.max(now).saturating_add(args.every.nanos());
         }
+        intake.answer(ears.seen());
         let next = u64::try_from(due.min(end) - now).unwrap_or(0);
         fault = ears.wait(Duration::from_nanos(next).min(PATIENCE));
         // A block at a time, so that a flood does not keep from telling of it.

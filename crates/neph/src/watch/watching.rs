@@ -1,16 +1,19 @@
 //! What is told while packets come: the flows of each period, and at the end what `neph read` tells.
 
 use std::io;
+use std::net::SocketAddr;
 
 use neph_capture::{
-    Account, Ending, Event, Flow, Listener, Name, Others, Period, Recent, Sample, Side, Table,
-    Trips,
+    Account, Ending, Event, Flow, Listener, Method, Name, Others, Period, Recent, Sample, Side,
+    Table, Trips,
 };
 use neph_model::{Span, Wall};
 use neph_sys::clock::{self, Pair, RawNanos};
 
 use super::alarm::{Alarm, Change};
+use super::door::Door;
 use super::ears::Seen;
+use super::metrics::{Metrics, Totals};
 use super::screen::Screen;
 use super::webhook::Webhook;
 use super::{Args, Format, json};
@@ -43,9 +46,11 @@ pub(super) struct Watching {
     interface: String,
     telling: Telling,
     period: Period,
+    method: Method,
     screen: Option<Screen>,
     alarms: Vec<Alarm>,
     webhook: Option<Webhook>,
+    metrics: Option<(Metrics, Door)>,
     /// When the first period began.
     first: RawNanos,
     /// When the period began.
@@ -64,9 +69,15 @@ impl Watching {
             interface: args.interface.clone(),
             telling: Telling::new(args.shown()),
             period: Period::default(),
+            method: args.by.method(),
             screen: is_text.then(|| Screen::new(args)),
             alarms: alarms?,
             webhook: args.webhook.clone().map(Webhook::begin),
+            metrics: args
+                .prometheus
+                .map(open)
+                .transpose()?
+                .map(|door| (Metrics::new(args.by.method()), door)),
             first: began.raw,
             began,
             seen: Seen::default(),
@@ -110,6 +121,22 @@ impl Watching {
         let flushed = io::Write::flush(self.telling.out());
         self.telling.written(flushed);
         (self.began, self.seen, self.others) = (now, seen, table.others());
+    }
+
+    /// Answers Prometheus, if it asks.
+    pub(super) fn answer(&self, table: &Table, seen: Seen) {
+        let Some((metrics, door)) = &self.metrics else {
+            return;
+        };
+        door.answer(|| {
+            let totals = Totals {
+                seen,
+                others: table.others(),
+                flows: table.len(),
+            };
+            let alarms: Vec<_> = self.alarms.iter().map(Alarm::standing).collect();
+            metrics.page(&totals, &alarms)
+        });
     }
 
     /// Says which alarms were raised or have ended.
@@ -157,9 +184,15 @@ impl Watching {
 
 impl Listener for Watching {
     fn sample(&mut self, of: &Name, sample: &Sample) {
-        self.period.sample(of, sample);
+        // People are shown those by one method.
+        if self.screen.is_none() || sample.method == self.method {
+            self.period.sample(of, sample);
+        }
         for alarm in &mut self.alarms {
             alarm.sample(sample);
+        }
+        if let Some((metrics, _)) = &mut self.metrics {
+            metrics.sample(of, sample);
         }
         self.telling.sample(of, sample);
     }
@@ -172,6 +205,13 @@ impl Listener for Watching {
         self.period.ended(flow);
         self.telling.ended(flow);
     }
+}
+
+/// Opens the door for Prometheus, and says where it is.
+fn open(address: SocketAddr) -> Result<Door, Failure> {
+    let (door, address) = Door::open(address)?;
+    output::say(&format!("neph watch: http://{address}/metrics"));
+    Ok(door)
 }
 
 fn sentence(at: Wall, change: &Change<'_>) -> String {

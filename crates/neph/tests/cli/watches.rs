@@ -244,6 +244,51 @@ fn a_path_that_is_too_slow_raises_an_alarm() {
     });
 }
 
+#[test]
+fn prometheus_is_told_of_pairs_of_hosts() {
+    with_loopback("metrics", || {
+        let place = Place::empty();
+        let arguments = [
+            "watch",
+            "lo",
+            "--prometheus",
+            "0",
+            "--alarm",
+            "path > 1s p50",
+        ];
+        let mut command = place.command(arguments);
+        let (child, _said, line) = begin(command.stdout(Stdio::piped()));
+        let address = line
+            .split(['/', ' '])
+            .find(|part| part.contains(':') && part.contains('.'));
+        let address = address.expect("it says where").to_owned();
+        exchange("127.0.0.1", 5);
+        let page = loop {
+            let mut peer = TcpStream::connect(&address).expect("connect");
+            let request = "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n";
+            peer.write_all(request.as_bytes()).expect("ask");
+            let mut page = String::new();
+            peer.read_to_string(&mut page).expect("an answer");
+            if page.contains("_count{client=\"127.0.0.1\"") {
+                break page;
+            }
+        };
+        assert!(page.starts_with("HTTP/1.1 200"), "{page}");
+        assert!(
+            page.contains("server=\"127.0.0.1\",half=\"server\",answer="),
+            "{page}"
+        );
+        assert!(
+            page.contains("neph_watch_alarm{rule=\"path > 1s p50\"} 0"),
+            "{page}"
+        );
+        assert!(page.contains("neph_watch_packets_lost_total 0"), "{page}");
+        send("TERM", child.id());
+        let ran = Ran::from(child.wait_with_output().expect("it ends"));
+        assert_eq!(ran.status, 130);
+    });
+}
+
 /// An Ethernet frame with a VLAN tag around a SYN.
 fn tagged_syn() -> Vec<u8> {
     let mut frame = vec![0xff; 12];

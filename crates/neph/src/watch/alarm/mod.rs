@@ -78,6 +78,11 @@ impl Alarm {
         })
     }
 
+    /// As the rule was typed, and whether it is raised.
+    pub(super) fn standing(&self) -> (&str, bool) {
+        (&self.rule.text, self.is_raised)
+    }
+
     /// Whether it was ever raised.
     pub(super) const fn was_raised(&self) -> bool {
         self.was_raised
