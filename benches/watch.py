@@ -136,7 +136,7 @@ def drops(options: argparse.Namespace, load: str, folder: pathlib.Path) -> None:
                 if name.startswith("neph"):
                     command += ["--format", "ndjson"]
                 watching = Watching(pair.server, command, folder)
-                flood = ["nice", "-n", "-10", load, "flood", namespaces.INTERFACE, str(rate), str(options.seconds), "1000"]
+                flood = [load, "flood", namespaces.INTERFACE, str(rate), str(options.seconds), "1000"]
                 sent, seconds = inside(pair.client, flood).split()
                 time.sleep(1)
                 used, out, err = watching.end()
@@ -238,7 +238,9 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=3)
     parser.add_argument("--rates", type=int, nargs="+", default=[50_000, 100_000, 200_000, 300_000, 400_000, 600_000])
     parser.add_argument("what", choices=["transactions", "drops", "ping"])
+    parser.add_argument("--nice", type=int, default=0, help="of all that runs here; below 0 before other work")
     options = parser.parse_args()
+    processes.os.nice(options.nice)
     began = environment.Environment.begin()
     with tempfile.TemporaryDirectory(prefix="nephwatch") as name:
         folder = pathlib.Path(name)

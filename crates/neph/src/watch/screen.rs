@@ -96,7 +96,7 @@ impl Screen {
         let hidden = std::mem::take(&mut self.hidden);
         if hidden > 0 {
             let hidden = counted(hidden, "flow");
-            text.push_str(&format!("{hidden} more; --top shows more of them\n"));
+            text.push_str(&format!("{hidden} more, not shown\n"));
         }
         text.push_str(&sentence(lately));
         text.push('\n');
@@ -118,6 +118,9 @@ impl Screen {
 
     /// Leaves what is drawn, so that something else can be said below it.
     pub(super) fn leave(&mut self, out: &mut impl Write) -> io::Result<()> {
+        if self.is_terminal {
+            writeln!(out)?;
+        }
         self.drawn = 0;
         out.flush()
     }

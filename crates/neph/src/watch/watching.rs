@@ -162,6 +162,10 @@ impl Watching {
     /// All periods were told. Gives whether an alarm was raised.
     pub(super) fn finish(mut self, mut table: Table, seen: Seen) -> io::Result<bool> {
         table.end(&mut self);
+        if let Some(screen) = &mut self.screen {
+            let left = screen.leave(self.telling.out());
+            self.telling.written(left);
+        }
         if let Some(webhook) = self.webhook.take() {
             webhook.finish();
         }
