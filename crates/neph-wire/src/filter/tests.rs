@@ -124,7 +124,7 @@ prop_compose! {
         protocol in protocol(),
         ports in (port(), port()),
         options in 0_u8..=10,
-        fragment in select(vec![0_u16, 0, 0, 0x4000, 0x2000, 1, 0x2001, 0x1fff]),
+        fragment in select(vec![0_u16, 0, 0, 0x4000, 0x2000, 1, 0x2001, 0x1000, 0x1fff]),
     ) -> Vec<u8> {
         let carried = transport(protocol, ports);
         let words = 5 + options;

@@ -40,6 +40,7 @@ pub(super) struct Seen {
 }
 
 pub(super) struct Ears {
+    interface: String,
     ring: BlockRing,
     link: Link,
     kept: u32,
@@ -77,6 +78,7 @@ impl Ears {
             filter: &filter,
         };
         Ok(Self {
+            interface: interface.to_owned(),
             ring: BlockRing::open(interface, &taking).map_err(failed)?,
             link,
             kept,
@@ -111,8 +113,10 @@ impl Ears {
             return Ok(());
         }
         self.ring.fault().map_or(Ok(()), |fault| {
-            let sentence = format!("the interface is no longer there or went down: {fault}");
-            Err(Failure::refused(sentence))
+            let interface = &self.interface;
+            Err(Failure::refused(format!(
+                "{interface} went down or away: {fault}; watch it again when it is up"
+            )))
         })
     }
 

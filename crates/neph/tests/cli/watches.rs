@@ -289,6 +289,28 @@ fn prometheus_is_told_of_pairs_of_hosts() {
     });
 }
 
+#[test]
+fn an_interface_that_goes_down_ends_it_with_what_was_measured() {
+    with_loopback("down", || {
+        let place = Place::empty();
+        let mut command = place.command(["watch", "lo", "--format", "ndjson"]);
+        let (child, mut said, _) = begin(command.stdout(Stdio::piped()));
+        exchange("127.0.0.1", 5);
+        let down = Command::new("ip")
+            .args(["link", "set", "lo", "down"])
+            .status();
+        assert!(down.expect("the ip program").success());
+        let ran = Ran::from(child.wait_with_output().expect("it ends"));
+        assert_eq!(ran.status, 1);
+        let told = lines(&ran.out);
+        assert_eq!(of_kind(&told, "flow").len(), 1, "{}", ran.out);
+        assert_eq!(told.last().expect("a summary")["kind"], "summary");
+        let mut sentence = String::new();
+        said.read_to_string(&mut sentence).expect("text");
+        assert!(sentence.contains("lo went down"), "{sentence}");
+    });
+}
+
 /// An Ethernet frame with a VLAN tag around a SYN.
 fn tagged_syn() -> Vec<u8> {
     let mut frame = vec![0xff; 12];
