@@ -1,10 +1,12 @@
 //! A packet socket on one interface with a memory-mapped receive ring (`TPACKET_V2`).
 //!
 //! Owns the socket, its ring and the order of frames in it. Does not look into packets and does
-//! not wait: poll the descriptor ([`AsFd`]). Sending goes through the same socket.
+//! not wait: poll the descriptor ([`AsFd`]). Sending goes through the same socket. Who only listens
+//! takes a [`BlockRing`], which is woken by many packets at a time.
 
 #![expect(unsafe_code, reason = "system calls; each block says why it is sound")]
 
+mod blocks;
 mod frame;
 mod setup;
 
@@ -13,12 +15,15 @@ mod tests;
 
 use std::io;
 use std::marker::PhantomData;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+pub use blocks::{
+    Block, BlockCounts, BlockRing, FilterStep, Packet, Packets, Tag, Taking, hardware,
+};
 pub use frame::Frame;
-use setup::{ask_for_ring, bind, interface_index, map, prepare, socklen};
+use setup::{ask_for_ring, bind, interface_index, map, packet_socket, prepare, socklen};
 
 /// Bytes of a ring's memory block: 512 frames. With blocks of 64 KiB links left late.
 pub const BLOCK_BYTES: usize = 1 << 20;
@@ -40,6 +45,11 @@ impl RingError {
     /// What kind of failure the kernel reported.
     pub fn kind(&self) -> io::ErrorKind {
         self.source.kind()
+    }
+
+    /// Whether there is no such interface.
+    pub fn is_missing(&self) -> bool {
+        self.source.raw_os_error() == Some(libc::ENODEV)
     }
 }
 
@@ -92,14 +102,8 @@ impl PacketRing {
             }
         };
         let index = interface_index(interface).ok_or_else(|| failed("find the index"))?;
-        // Protocol 0: nothing is received before the ring stands and the socket is bound.
-        // SAFETY: socket takes integers only.
-        let raw = unsafe { libc::socket(libc::AF_PACKET, libc::SOCK_RAW | libc::SOCK_CLOEXEC, 0) };
-        if raw < 0 {
-            return Err(failed("open a packet socket (needs CAP_NET_RAW)"));
-        }
-        // SAFETY: the kernel just gave us this descriptor and nobody else has it.
-        let socket = unsafe { OwnedFd::from_raw_fd(raw) };
+        let socket =
+            packet_socket().ok_or_else(|| failed("open a packet socket (needs CAP_NET_RAW)"))?;
         prepare(&socket, seat).map_err(|()| failed("set packet socket options"))?;
         let blocks = blocks.clamp(1, 1024);
         ask_for_ring(&socket, blocks).map_err(|()| failed("make a receive ring"))?;

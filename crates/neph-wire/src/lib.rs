@@ -9,6 +9,7 @@ pub mod capture;
 pub mod checksum;
 pub mod dissect;
 pub mod echo;
+pub mod filter;
 pub mod frame;
 pub mod http;
 pub mod icmp;

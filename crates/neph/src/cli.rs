@@ -5,7 +5,7 @@ use clap::{Parser, Subcommand};
 
 use crate::{
     campaign, clock, demo, diagnose, export, flows, gallery, import, lab, list, ping, read,
-    reflect, report, shell, show, stress, trace, version,
+    reflect, report, shell, show, stress, trace, version, watch,
 };
 
 /// Measures latency in cloud networks, layer by layer, and says where the time went.
@@ -31,6 +31,8 @@ pub(crate) enum Command {
     Trace(Box<trace::Args>),
     /// Round trips of what captures hold, without sending a packet: path and programs told apart.
     Read(read::Args),
+    /// Round trips of the TCP flows that pass an interface, live, without sending a packet.
+    Watch(Box<watch::Args>),
     /// How far a peer's clock is from ours, and how fast they drift apart: each with its bound.
     Clock(Box<clock::Args>),
     /// Answers probes: WebSocket, HTTP, TCP and STAMP on one port.

@@ -1,4 +1,4 @@
-//! How a command ends: 0 done, 1 nothing came of it, 2 usage, 130 interrupted.
+//! How a command ends: 0 done, 1 nothing came of it, 2 usage, 3 an alarm was raised, 130 interrupted.
 
 use std::fmt;
 use std::io::ErrorKind;
@@ -18,6 +18,8 @@ pub(crate) enum Outcome {
     Done,
     /// It ran, and nothing was measured, or a check failed.
     Nothing,
+    /// What was watched broke a rule; however it ended, what was measured was shown.
+    Alarmed,
     /// Ctrl-C ended it; what was measured is kept and was shown.
     Interrupted,
     /// A program that was run elsewhere ended with this status.
@@ -125,6 +127,7 @@ pub(crate) fn status(result: Result<Outcome, Failure>) -> ExitCode {
     match result {
         Ok(Outcome::Done) | Err(Failure::OutputClosed) => ExitCode::SUCCESS,
         Ok(Outcome::Nothing) => ExitCode::from(1),
+        Ok(Outcome::Alarmed) => ExitCode::from(3),
         Ok(Outcome::Interrupted) => ExitCode::from(130),
         Ok(Outcome::Status(status)) => ExitCode::from(status),
         Err(Failure::Usage(sentence)) => {

@@ -38,6 +38,7 @@ mod topology;
 mod trace;
 mod value;
 mod version;
+mod watch;
 mod when;
 mod workspace;
 
@@ -66,6 +67,7 @@ fn run(cli: Cli) -> Result<Outcome, Failure> {
         Command::Flows(args) => flows::run(&args),
         Command::Trace(args) => trace::run(&args),
         Command::Read(args) => read::run(&args),
+        Command::Watch(args) => watch::run(&args),
         Command::Clock(args) => clock::run(&args),
         Command::Reflect(args) => reflect::run(&args),
         Command::Check(args) => campaign::check(&args),

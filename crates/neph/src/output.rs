@@ -57,6 +57,11 @@ pub(crate) fn is_lively() -> bool {
     io::stderr().is_terminal()
 }
 
+/// How many lines the reader's terminal has; none where it is none.
+pub(crate) fn height() -> Option<usize> {
+    terminal_size::terminal_size().map(|(_, height)| usize::from(height.0))
+}
+
 /// How many columns the reader's terminal has; 100 where it is none.
 pub(crate) fn width() -> usize {
     let told = std::env::var("COLUMNS")

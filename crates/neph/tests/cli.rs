@@ -55,5 +55,7 @@ mod traces;
 mod unread;
 #[path = "cli/verifications.rs"]
 mod verifications;
+#[path = "cli/watches.rs"]
+mod watches;
 #[path = "cli/wrong.rs"]
 mod wrong;

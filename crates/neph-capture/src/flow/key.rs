@@ -21,7 +21,7 @@ pub(super) struct Key {
 }
 
 /// Which of a key's two ends.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum End {
     Lower,
     Upper,

@@ -4,6 +4,7 @@
 //! clock: time is that of the packets.
 
 mod key;
+mod period;
 mod recency;
 mod table;
 mod tally;
@@ -19,12 +20,13 @@ use neph_wire::dissect::Tunnel;
 use crate::sample::{Half, Sample};
 use crate::tcp::{Connection, Event, Room, Segment, Side, Sink};
 use key::{End, Key};
+pub use period::{Period, Recent};
 pub(crate) use recency::Recency;
 pub use table::{Limits, Listener, Others, Table};
 pub use tally::{Quantiles, Sent, Trips};
 
 /// Who speaks with whom, and in what.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Name {
     key: Key,
     client: End,

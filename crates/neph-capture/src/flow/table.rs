@@ -196,6 +196,11 @@ impl Table {
         }
     }
 
+    /// The flows at the moment, in no order.
+    pub fn flows(&self) -> impl Iterator<Item = &Flow> {
+        self.flows.iter().flatten().map(|flow| &**flow)
+    }
+
     /// Flows at the moment.
     pub fn len(&self) -> usize {
         self.places.len()

@@ -37,6 +37,21 @@ impl Sent {
         self.events[event as usize]
     }
 
+    /// What was sent since `before` was counted of the same side. What is the most is that of all.
+    pub(super) fn since(&self, before: &Self) -> Self {
+        let mut events = self.events;
+        for (event, before) in events.iter_mut().zip(before.events) {
+            *event = event.saturating_sub(before);
+        }
+        Self {
+            packets: self.packets.saturating_sub(before.packets),
+            bytes: self.bytes.saturating_sub(before.bytes),
+            payload: self.payload.saturating_sub(before.payload),
+            most_in_flight: self.most_in_flight,
+            events,
+        }
+    }
+
     /// Segments that were sent again, for whatever reason.
     pub const fn sent_again(&self) -> u32 {
         let needed = self

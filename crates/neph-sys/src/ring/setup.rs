@@ -1,10 +1,11 @@
 //! How a packet socket comes to its ring: options, memory, address.
 //!
-//! Owns the system calls of [`PacketRing::open`](super::PacketRing::open), in its order. What
-//! failed is in errno; the caller reads it at once and says what it was about.
+//! Owns the system calls of [`PacketRing::open`](super::PacketRing::open) and of
+//! [`BlockRing::open`](super::BlockRing::open), in their order. What failed is in errno; the caller
+//! reads it at once and says what it was about.
 
 use std::mem::size_of;
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::ptr::NonNull;
 
 use super::{BLOCK_BYTES, SLOT_BYTES, Seat};
@@ -14,6 +15,14 @@ pub(super) fn interface_index(interface: &str) -> Option<libc::c_int> {
     // SAFETY: a C string alive for the call.
     let index = unsafe { libc::if_nametoindex(name.as_ptr()) };
     libc::c_int::try_from(index).ok().filter(|&index| index > 0)
+}
+
+/// A packet socket that receives nothing before it is bound: its protocol is 0.
+pub(super) fn packet_socket() -> Option<OwnedFd> {
+    // SAFETY: socket takes integers only.
+    let raw = unsafe { libc::socket(libc::AF_PACKET, libc::SOCK_RAW | libc::SOCK_CLOEXEC, 0) };
+    // SAFETY: the kernel just gave us this descriptor and nobody else has it.
+    (raw >= 0).then(|| unsafe { OwnedFd::from_raw_fd(raw) })
 }
 
 pub(super) fn prepare(socket: &OwnedFd, seat: Seat) -> Result<(), ()> {
@@ -28,7 +37,7 @@ pub(super) fn prepare(socket: &OwnedFd, seat: Seat) -> Result<(), ()> {
     }
 }
 
-fn option<T>(socket: &OwnedFd, name: libc::c_int, value: &T) -> Result<(), ()> {
+pub(super) fn option<T>(socket: &OwnedFd, name: libc::c_int, value: &T) -> Result<(), ()> {
     // SAFETY: the option reads size_of::<T>() bytes from a value alive for the call.
     let outcome = unsafe {
         libc::setsockopt(

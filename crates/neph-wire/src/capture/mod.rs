@@ -1,4 +1,4 @@
-//! Capture files: pcap and pcapng, read record by record.
+//! Capture files: pcap and pcapng, read record by record; pcap also written.
 //!
 //! Owns the two formats, their byte orders and their units of time. Does not own files, gzip or
 //! what is inside of a packet (see `ip` and `dissect`). The reader holds no bytes: it is shown what is there and says
@@ -7,9 +7,12 @@
 
 mod pcap;
 mod pcapng;
+mod write;
 
 #[cfg(test)]
 mod tests;
+
+pub use write::{ETHERNET, RAW_IP, pcap_header, pcap_record};
 
 use thiserror::Error;
 

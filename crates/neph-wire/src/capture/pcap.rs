@@ -9,7 +9,7 @@ pub(super) const HEADER: usize = 24;
 const BEFORE: usize = 16;
 
 const MICROS: u32 = 0xa1b2_c3d4;
-const NANOS: u32 = 0xa1b2_3c4d;
+pub(super) const NANOS: u32 = 0xa1b2_3c4d;
 
 /// Whether a file whose first four bytes are these, read in the network's order, is pcap.
 pub(super) const fn begins_with(magic: u32) -> bool {

@@ -1,6 +1,6 @@
 //! What is written while it runs: a line each so often, and each step.
 
-use std::io::{self, BufWriter, StdoutLock, Write};
+use std::io::{self, BufWriter, Write};
 
 use neph_model::Span;
 use neph_stats::ClockFit;
@@ -12,7 +12,7 @@ use crate::output;
 
 pub(super) struct Telling<'a> {
     args: &'a Args,
-    out: BufWriter<StdoutLock<'static>>,
+    out: BufWriter<output::Data>,
     /// Rows of the one document.
     rows: Vec<Value>,
     has_heading: bool,

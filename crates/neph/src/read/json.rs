@@ -27,14 +27,14 @@ const ANSWERS: [(Answer, &str); Answer::ALL.len()] = [
     (Answer::Delayed, "delayed"),
 ];
 
-pub(super) fn flow(flow: &Flow) -> Value {
+pub(crate) fn flow(flow: &Flow) -> Value {
     let name = flow.name();
     json!({
         "kind": "flow",
         "client": name.client().to_string(),
         "server": name.server().to_string(),
         "client_known": name.is_client_known(),
-        "via": via(flow).trim_start(),
+        "via": via(name).trim_start(),
         "began_unix_ns": flow.began().unix_nanos(),
         "last_unix_ns": flow.last().unix_nanos(),
         "sent": {
@@ -48,7 +48,7 @@ pub(super) fn flow(flow: &Flow) -> Value {
     })
 }
 
-fn sent(sent: &Sent) -> Value {
+pub(crate) fn sent(sent: &Sent) -> Value {
     let mut object = Map::new();
     object.insert("packets".to_owned(), sent.packets.into());
     object.insert("bytes".to_owned(), sent.bytes.into());
@@ -65,7 +65,7 @@ fn sent(sent: &Sent) -> Value {
 
 /// Round trips of one half by each method; `path` is what speaks of the path alone, `response` holds
 /// the program's time too.
-pub(super) fn trips(trips: &Trips) -> Value {
+pub(crate) fn trips(trips: &Trips) -> Value {
     let by = |method| {
         let mut object = Map::new();
         object.insert("path".to_owned(), quantiles(trips.path(method)));
@@ -81,7 +81,7 @@ pub(super) fn trips(trips: &Trips) -> Value {
     })
 }
 
-pub(super) fn quantiles(quantiles: Option<Quantiles>) -> Value {
+pub(crate) fn quantiles(quantiles: Option<Quantiles>) -> Value {
     let Some(of) = quantiles else {
         return Value::Null;
     };
@@ -96,7 +96,7 @@ pub(super) fn quantiles(quantiles: Option<Quantiles>) -> Value {
 }
 
 /// A single round trip.
-pub(super) fn sample(name: &Name, sample: &Sample) -> Value {
+pub(crate) fn sample(name: &Name, sample: &Sample) -> Value {
     json!({
         "kind": "sample",
         "at_unix_ns": sample.at.unix_nanos(),
@@ -111,7 +111,7 @@ pub(super) fn sample(name: &Name, sample: &Sample) -> Value {
 }
 
 /// Something else than the next segment.
-pub(super) fn event(name: &Name, at: Wall, side: Side, event: Event) -> Value {
+pub(crate) fn event(name: &Name, at: Wall, side: Side, event: Event) -> Value {
     json!({
         "kind": "event",
         "at_unix_ns": at.unix_nanos(),

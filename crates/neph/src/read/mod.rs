@@ -3,33 +3,34 @@
 //! Joins files, the table of flows and what is shown of it. Memory is bounded by the flows at a time,
 //! not by packets: what is over is written or counted, and forgotten.
 
+pub(crate) mod conversations;
 mod exchanges;
-mod json;
-mod row;
+pub(crate) mod json;
+pub(crate) mod row;
 pub(crate) mod source;
-mod summary;
-mod telling;
+pub(crate) mod summary;
+pub(crate) mod telling;
 
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use clap::{Args as ClapArgs, ValueEnum};
-use neph_capture::{Ending, Exchanges, Limits, Method, Table, Twice, read_capture};
+use neph_capture::{Ending, Limits, Method, read_capture};
 use neph_model::Wall;
 use neph_probe::Stop;
-use neph_wire::capture::Record;
-use neph_wire::dissect::{Dissected, dissect};
+use neph_wire::dissect::dissect;
 
 use crate::counted::counted;
 use crate::exit::{Failure, Outcome};
 use crate::{interrupt, output};
+use conversations::Conversations;
 use row::Sort;
 use summary::File;
-use telling::Telling;
+use telling::{Shown, Telling};
 
 /// How flows are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Format {
+pub(crate) enum Format {
     /// For people.
     Text,
     /// One JSON document.
@@ -40,7 +41,7 @@ enum Format {
 
 /// How segments and answers are matched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum By {
+pub(crate) enum By {
     /// By the last byte that an answer acknowledges
     Acknowledgement,
     /// By the time stamp that an answer echoes (RFC 7323)
@@ -74,11 +75,23 @@ pub(crate) struct Args {
     flows: usize,
 }
 
+impl By {
+    pub(crate) const fn method(self) -> Method {
+        match self {
+            Self::Acknowledgement => Method::Acknowledgement,
+            Self::Echo => Method::Echo,
+        }
+    }
+}
+
 impl Args {
-    const fn method(&self) -> Method {
-        match self.by {
-            By::Acknowledgement => Method::Acknowledgement,
-            By::Echo => Method::Echo,
+    const fn shown(&self) -> Shown {
+        Shown {
+            format: self.format,
+            sort: self.sort,
+            top: self.top,
+            method: self.by.method(),
+            samples: self.samples,
         }
     }
 }
@@ -93,7 +106,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
         flows: args.flows.max(1),
         ..Limits::default()
     };
-    let (mut seen, mut telling) = (Seen::new(limits), Telling::new(args));
+    let (mut seen, mut telling) = (Conversations::new(limits), Telling::new(args.shown()));
     let mut files = Vec::new();
     let mut wrong = None;
     for path in &args.files {
@@ -116,8 +129,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     if let Some(failure) = wrong.take_if(|_| is_empty) {
         return Err(failure);
     }
-    seen.table.end(&mut telling);
-    seen.exchanges.end(|pair| telling.exchanged(pair));
+    seen.end(&mut telling);
     telling.finish(&seen, &files)?;
     match wrong {
         Some(failure) => Err(failure),
@@ -127,53 +139,11 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     }
 }
 
-/// What was seen of all captures.
-struct Seen {
-    table: Table,
-    exchanges: Exchanges,
-    twice: Twice,
-    /// Whether packets of several interfaces were seen: only there they are looked for twice.
-    has_interfaces: bool,
-    /// Packets that had passed another interface before.
-    copies: u64,
-}
-
-impl Seen {
-    fn new(limits: Limits) -> Self {
-        Self {
-            table: Table::new(limits),
-            exchanges: Exchanges::new(limits.flows, limits.idle),
-            twice: Twice::default(),
-            has_interfaces: false,
-            copies: 0,
-        }
-    }
-
-    fn see(
-        &mut self,
-        at: Wall,
-        (record, packet): (&Record<'_>, &Dissected<'_>),
-        telling: &mut Telling<'_>,
-    ) {
-        let interface = record.link.interface(record.bytes);
-        let interface = interface.unwrap_or(record.interface);
-        self.has_interfaces |= interface > 0;
-        if self.has_interfaces && self.twice.is_copy(at, interface, packet) {
-            self.copies += 1;
-            return;
-        }
-        let ended = |pair: &_| telling.exchanged(pair);
-        if !self.exchanges.see(at, packet, ended) {
-            self.table.see(at, packet, telling);
-        }
-    }
-}
-
 /// Reads one capture.
 fn read(
     path: &Path,
     stop: &Stop,
-    (seen, telling): (&mut Seen, &mut Telling<'_>),
+    (seen, telling): (&mut Conversations, &mut Telling),
 ) -> Result<File, Failure> {
     let mut source = source::open(path)?;
     let (mut not_ip, mut without_time) = (0, 0);
@@ -181,7 +151,9 @@ fn read(
         let packet = dissect(record.link, record.bytes, record.length);
         match (record.at, packet) {
             (Some(at), Some(packet)) => {
-                seen.see(Wall::from_unix_nanos(at), (&record, &packet), telling);
+                let interface = record.link.interface(record.bytes);
+                let interface = interface.unwrap_or(record.interface);
+                seen.see(Wall::from_unix_nanos(at), (interface, &packet), telling);
             }
             (None, _) => without_time += 1,
             (_, None) => not_ip += 1,

@@ -1,6 +1,6 @@
 //! A flow as a line of the table: path and programs told apart, and what cannot be told said.
 
-use neph_capture::{Answer, Event, Flow, Half, Method, Quantiles, Side, Trips};
+use neph_capture::{Answer, Event, Flow, Half, Method, Name, Quantiles, Sent, Side, Trips};
 use neph_model::{Span, Wall};
 use neph_wire::dissect::Tunnel;
 
@@ -26,7 +26,7 @@ pub(super) const COLUMNS: [Column; 15] = [
 
 /// By what flows are ordered, and what is told of them.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Rank {
+pub(crate) struct Rank {
     /// More comes first; a flow without comes last.
     by: Option<i64>,
     /// Of those that are alike the earlier one comes first.
@@ -46,7 +46,7 @@ impl Rank {
 
 /// What flows are ordered by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub(super) enum Sort {
+pub(crate) enum Sort {
     /// The slowest path to the server first
     P50,
     /// The most bytes first
@@ -58,19 +58,24 @@ pub(super) enum Sort {
 }
 
 impl Sort {
-    pub(super) fn rank(self, flow: &Flow, method: Method) -> Rank {
-        let both = |count: fn(&Flow, Side) -> u64| {
-            let sum = count(flow, Side::Client) + count(flow, Side::Server);
-            i64::try_from(sum).ok()
-        };
+    pub(crate) fn rank(self, flow: &Flow, method: Method) -> Rank {
+        let sent = (flow.sent(Side::Client), flow.sent(Side::Server));
+        self.rank_of(sent, flow.trips(Half::Server).path(method), flow)
+    }
+
+    /// The same by what a flow showed for a while.
+    pub(crate) fn rank_of(
+        self,
+        (client, server): (&Sent, &Sent),
+        path: Option<Quantiles>,
+        flow: &Flow,
+    ) -> Rank {
+        let both = |count: fn(&Sent) -> u64| i64::try_from(count(client) + count(server)).ok();
         let by = match self {
-            Self::P50 => flow
-                .trips(Half::Server)
-                .path(method)
-                .map(|path| path.p50.nanos()),
-            Self::Bytes => both(|flow, side| flow.sent(side).bytes),
-            Self::Packets => both(|flow, side| flow.sent(side).packets),
-            Self::Again => both(|flow, side| flow.sent(side).sent_again().into()),
+            Self::P50 => path.map(|path| path.p50.nanos()),
+            Self::Bytes => both(|sent| sent.bytes),
+            Self::Packets => both(|sent| sent.packets),
+            Self::Again => both(|sent| sent.sent_again().into()),
         };
         Rank::by(by, flow.began(), flow.name().client().to_string())
     }
@@ -85,7 +90,7 @@ pub(super) fn row(flow: &Flow, method: Method) -> Vec<Cell> {
     let response = server.of(Method::Response, Answer::WithData);
     let mut cells = vec![
         Cell::text(name.client().to_string()),
-        Cell::text(format!("{}{}", name.server(), via(flow))),
+        Cell::text(format!("{}{}", name.server(), via(name))),
         both(|flow, side| flow.sent(side).packets),
         both(|flow, side| flow.sent(side).bytes),
     ];
@@ -108,31 +113,34 @@ pub(super) fn row(flow: &Flow, method: Method) -> Vec<Cell> {
     cells.push(span(client.map(|path| path.p50)));
     cells.push(n(client));
     cells.push(both(|flow, side| flow.sent(side).sent_again().into()));
-    cells.push(Cell::text(marks(flow)));
+    cells.push(Cell::text(marks(
+        flow.sent(Side::Client),
+        flow.sent(Side::Server),
+    )));
     cells
 }
 
 /// Why there is no round trip of the path.
-fn missing(trips: &Trips, method: Method) -> &'static str {
+pub(crate) fn missing(trips: &Trips, method: Method) -> &'static str {
     let answered = [Answer::WithData, Answer::Delayed]
         .into_iter()
         .any(|answer| trips.of(method, answer).is_some());
     if answered { "not measurable" } else { "-" }
 }
 
-pub(super) fn span(span: Option<Span>) -> Cell {
+pub(crate) fn span(span: Option<Span>) -> Cell {
     span.map_or_else(Cell::absent, |span| {
         Cell::new(span.to_string(), span.nanos())
     })
 }
 
-fn n(trips: Option<Quantiles>) -> Cell {
+pub(crate) fn n(trips: Option<Quantiles>) -> Cell {
     Cell::count(trips.map_or(0, |trips| trips.n))
 }
 
 /// What a flow travels in.
-pub(super) fn via(flow: &Flow) -> String {
-    travels_in(flow.name().vlan(), flow.name().tunnel())
+pub(crate) fn via(name: &Name) -> String {
+    travels_in(name.vlan(), name.tunnel())
 }
 
 /// ` vlan 7`, ` vxlan 42`.
@@ -149,7 +157,7 @@ pub(super) fn travels_in(vlan: Option<u16>, tunnel: Option<Tunnel>) -> String {
 }
 
 /// `3 out of order, 1 gap`: what else happened, of both sides.
-fn marks(flow: &Flow) -> String {
+pub(crate) fn marks(client: &Sent, server: &Sent) -> String {
     const TOLD: [(Event, &str); 5] = [
         (Event::OutOfOrder, "out of order"),
         (Event::Gap, "missing"),
@@ -158,7 +166,7 @@ fn marks(flow: &Flow) -> String {
         (Event::Reset, "reset"),
     ];
     let told = TOLD.into_iter().filter_map(|(event, word)| {
-        let count = flow.sent(Side::Client).count(event) + flow.sent(Side::Server).count(event);
+        let count = client.count(event) + server.count(event);
         (count > 0).then(|| format!("{count} {word}"))
     });
     told.collect::<Vec<_>>().join(", ")

@@ -8,18 +8,19 @@ use neph_capture::{
 use neph_model::Wall;
 use serde_json::{Value, json};
 
-use super::{Seen, json};
+use super::conversations::Conversations;
+use super::json;
 use crate::counted::counted;
 use crate::when;
 
 /// A capture that was read.
-pub(super) struct File {
-    pub(super) name: String,
-    pub(super) account: Account,
+pub(crate) struct File {
+    pub(crate) name: String,
+    pub(crate) account: Account,
     /// Packets without IP, or of a link that is not known.
-    pub(super) not_ip: u64,
+    pub(crate) not_ip: u64,
     /// Packets that the file keeps no time of.
-    pub(super) without_time: u64,
+    pub(crate) without_time: u64,
 }
 
 /// What was counted of all flows.
@@ -76,7 +77,7 @@ impl Summary {
     /// A few sentences.
     pub(super) fn write(
         &self,
-        seen: &Seen,
+        seen: &Conversations,
         files: &[File],
         out: &mut impl Write,
     ) -> io::Result<()> {
@@ -130,7 +131,7 @@ impl Summary {
     }
 
     /// The same for programs.
-    pub(super) fn json(&self, seen: &Seen, files: &[File]) -> Value {
+    pub(super) fn json(&self, seen: &Conversations, files: &[File]) -> Value {
         let others = seen.table.others();
         let files: Vec<Value> = files.iter().map(file).collect();
         json!({
@@ -163,7 +164,7 @@ impl Summary {
 }
 
 /// What of the captures is in no flow, and what is not in the captures.
-fn left_out(seen: &Seen, files: &[File], out: &mut impl Write) -> io::Result<()> {
+fn left_out(seen: &Conversations, files: &[File], out: &mut impl Write) -> io::Result<()> {
     let others = seen.table.others();
     let told: Vec<String> = [
         (others.udp, "UDP"),

@@ -1,21 +1,35 @@
 //! What becomes of flows that are over: a line each as they end, or the first few of them in order.
 
 use std::collections::BTreeMap;
-use std::io::{self, BufWriter, StdoutLock, Write};
+use std::io::{self, BufWriter, Write};
 
-use neph_capture::{Event, Flow, Listener, Name, Pair, Sample, Side};
+use neph_capture::{Event, Flow, Listener, Method, Name, Pair, Sample, Side};
 use neph_model::Wall;
 use serde_json::Value;
 
-use super::row::{COLUMNS, Rank, row};
+use super::conversations::{Conversations, Told};
+use super::row::{COLUMNS, Rank, Sort, row};
 use super::summary::{File, Summary};
-use super::{Args, Format, Seen, exchanges, json};
+use super::{Format, exchanges, json};
 use crate::output;
 use crate::sheet::{self, Cell, Sheet};
 
-pub(super) struct Telling<'a> {
-    args: &'a Args,
-    out: BufWriter<StdoutLock<'static>>,
+/// What is told of flows, and how.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Shown {
+    pub(crate) format: Format,
+    pub(crate) sort: Sort,
+    /// Lines of the table, at most.
+    pub(crate) top: usize,
+    /// Which round trips the table shows.
+    pub(crate) method: Method,
+    /// Whether each round trip and each event is told too.
+    pub(crate) samples: bool,
+}
+
+pub(crate) struct Telling {
+    shown: Shown,
+    out: BufWriter<output::Data>,
     /// The first refusal of the output.
     refused: Option<io::Error>,
     /// The lines of the table, the last first.
@@ -27,10 +41,10 @@ pub(super) struct Telling<'a> {
     summary: Summary,
 }
 
-impl<'a> Telling<'a> {
-    pub(super) fn new(args: &'a Args) -> Self {
+impl Telling {
+    pub(crate) fn new(shown: Shown) -> Self {
         Self {
-            args,
+            shown,
             out: output::data(),
             refused: None,
             lines: BTreeMap::new(),
@@ -41,16 +55,21 @@ impl<'a> Telling<'a> {
     }
 
     /// Whether nobody takes the output any more.
-    pub(super) const fn is_refused(&self) -> bool {
+    pub(crate) const fn is_refused(&self) -> bool {
         self.refused.is_some()
     }
 
+    /// Where the data goes.
+    pub(crate) fn out(&mut self) -> &mut impl Write {
+        &mut self.out
+    }
+
     /// All flows were told.
-    pub(super) fn finish(mut self, seen: &Seen, files: &[File]) -> io::Result<()> {
+    pub(crate) fn finish(mut self, seen: &Conversations, files: &[File]) -> io::Result<()> {
         if let Some(error) = self.refused {
             return Err(error);
         }
-        match self.args.format {
+        match self.shown.format {
             Format::Text => {
                 for (columns, lines) in [
                     (&COLUMNS[..], self.lines),
@@ -83,31 +102,17 @@ impl<'a> Telling<'a> {
         self.out.flush()
     }
 
-    fn line(&mut self, value: &Value) {
+    /// A line of JSON.
+    pub(crate) fn line(&mut self, value: &Value) {
         let written = writeln!(self.out, "{value}");
         self.written(written);
     }
 
-    fn written(&mut self, written: io::Result<()>) {
+    /// Remembers a refusal of the output.
+    pub(crate) fn written(&mut self, written: io::Result<()>) {
         if let Err(error) = written {
             self.refused.get_or_insert(error);
         }
-    }
-
-    /// An exchange is over.
-    pub(super) fn exchanged(&mut self, pair: &Pair) {
-        match self.args.format {
-            Format::Text if pair.trips().is_none() && pair.asked() == 0 => {}
-            Format::Text => {
-                let rank = exchanges::rank(pair);
-                keep(&mut self.exchanges, self.args.top, rank, || {
-                    exchanges::row(pair)
-                });
-            }
-            Format::Ndjson => self.line(&exchanges::json(pair)),
-            Format::Json => self.documents.push(exchanges::json(pair)),
-        }
-        self.summary.add_exchange(pair);
     }
 }
 
@@ -129,25 +134,42 @@ fn keep(
     lines.insert(rank, row());
 }
 
-impl Listener for Telling<'_> {
+impl Told for Telling {
+    fn exchanged(&mut self, pair: &Pair) {
+        match self.shown.format {
+            Format::Text if pair.trips().is_none() && pair.asked() == 0 => {}
+            Format::Text => {
+                let rank = exchanges::rank(pair);
+                keep(&mut self.exchanges, self.shown.top, rank, || {
+                    exchanges::row(pair)
+                });
+            }
+            Format::Ndjson => self.line(&exchanges::json(pair)),
+            Format::Json => self.documents.push(exchanges::json(pair)),
+        }
+        self.summary.add_exchange(pair);
+    }
+}
+
+impl Listener for Telling {
     fn sample(&mut self, of: &Name, sample: &Sample) {
-        if self.args.samples {
+        if self.shown.samples {
             self.line(&json::sample(of, sample));
         }
     }
 
     fn event(&mut self, of: &Name, at: Wall, side: Side, event: Event) {
-        if self.args.samples {
+        if self.shown.samples {
             self.line(&json::event(of, at, side, event));
         }
     }
 
     fn ended(&mut self, flow: &Flow) {
-        match self.args.format {
+        match self.shown.format {
             Format::Text => {
-                let method = self.args.method();
-                let rank = self.args.sort.rank(flow, method);
-                keep(&mut self.lines, self.args.top, rank, || row(flow, method));
+                let method = self.shown.method;
+                let rank = self.shown.sort.rank(flow, method);
+                keep(&mut self.lines, self.shown.top, rank, || row(flow, method));
             }
             Format::Ndjson => self.line(&json::flow(flow)),
             Format::Json => {

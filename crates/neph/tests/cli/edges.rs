@@ -6,13 +6,14 @@ use std::process::{Command, Stdio};
 use crate::neph::{Place, command, neph};
 
 /// Every command, in the order of `--help`.
-pub(crate) const COMMANDS: [&str; 22] = [
+pub(crate) const COMMANDS: [&str; 23] = [
     "demo",
     "gallery",
     "ping",
     "flows",
     "trace",
     "read",
+    "watch",
     "clock",
     "reflect",
     "check",

@@ -1,0 +1,254 @@
+"""What watching costs those who are watched, and what a watcher loses.
+
+    cargo build --release -p neph
+    python3 benches/watch.py --neph target/release/neph transactions
+    python3 benches/watch.py --neph target/release/neph drops
+    python3 benches/watch.py --neph target/release/neph ping
+
+`transactions`: a TCP echo with 64 connections over a veth pair; transactions a second with nobody
+watching, with neph watch, tcpdump -w and tshark, by turns, each round beside its own "nobody".
+`drops`: frames of 1,000 TCP connections at rising rates, tcpdump -w and neph watch side by side on the
+same packets; of each what the kernel says it dropped. `ping`: the thesis's table 3.1: 100 and 500
+ICMP echoes of ping, beside as many TCP round trips that neph watch saw, on the same lab link: of a
+server whose kernel acknowledges at once, as it answers ping, and of one whose program echoes.
+"""
+
+import argparse
+import json
+import pathlib
+import re
+import signal
+import socket
+import statistics
+import subprocess
+import tempfile
+import time
+
+import environment
+import namespaces
+import processes
+
+HERE = pathlib.Path(__file__).parent
+PORT = "7700"
+SINK = "7701"
+BEGINS = 1.0
+
+
+def watcher(name: str, neph: str, interface: str, folder: pathlib.Path) -> list[str] | None:
+    """The command of a watcher; files are written to memory."""
+    memory = pathlib.Path("/dev/shm") / folder.name
+    return {
+        "nobody": None,
+        "neph watch": [neph, "watch", interface],
+        "neph watch --write": [neph, "watch", interface, "--write", f"{memory}.neph.pcap"],
+        "tcpdump -w": ["tcpdump", "-i", interface, "-w", f"{memory}.tcpdump.pcap"],
+        "tshark": ["tshark", "-n", "-i", interface, "-T", "fields", "-e", "tcp.analysis.ack_rtt"],
+    }[name]
+
+
+class Watching:
+    """A watcher that runs until `end`."""
+
+    def __init__(self, namespace: str, command: list[str] | None, folder: pathlib.Path) -> None:
+        self.child, self.folder = None, folder
+        if command:
+            with (folder / "out").open("wb") as out, (folder / "err").open("wb") as err:
+                inside = ["nsenter", f"--net=/run/netns/{namespace}", *command]
+                self.child = subprocess.Popen(inside, stdout=out, stderr=err)
+            time.sleep(BEGINS)
+            if self.child.poll() is not None:
+                raise SystemExit(f"{command[0]} ended: {(folder / 'err').read_text()}")
+
+    def end(self) -> tuple[float, str, str]:
+        """CPU seconds of it and its children, and what it wrote."""
+        if not self.child:
+            return 0.0, "", ""
+        self.child.send_signal(signal.SIGINT)
+        _, _, used = processes.os.wait4(self.child.pid, 0)
+        self.child.returncode = 0
+        out, err = ((self.folder / name).read_text(errors="replace") for name in ("out", "err"))
+        return used.ru_utime + used.ru_stime, out, err
+
+
+def forget(folder: pathlib.Path) -> None:
+    for file in pathlib.Path("/dev/shm").glob(f"{folder.name}.*"):
+        file.unlink()
+
+
+def inside(namespace: str, command: list[str]) -> str:
+    return subprocess.run(
+        ["nsenter", f"--net=/run/netns/{namespace}", *command], check=True, capture_output=True, text=True
+    ).stdout
+
+
+def transactions(options: argparse.Namespace, load: str, folder: pathlib.Path) -> None:
+    names = ["neph watch", "neph watch --write", "tcpdump -w", "tshark"]
+    shares: dict[str, list[float]] = {name: [] for name in names}
+    cpu: dict[str, list[float]] = {name: [] for name in names}
+    alone: list[float] = []
+    with namespaces.veth_pair() as pair:
+        serve = [load, "serve", namespaces.SERVER_ADDRESS, PORT]
+        with processes.server(pair.server, serve):
+
+            def rate(name: str) -> tuple[float, float]:
+                watching = Watching(
+                    pair.client, watcher(name, options.neph, namespaces.INTERFACE, folder), folder
+                )
+                ask = [load, "ask", namespaces.SERVER_ADDRESS, PORT, "64", str(options.seconds)]
+                count, seconds = inside(pair.client, ask).split()
+                used, _, _ = watching.end()
+                forget(folder)
+                return int(count) / float(seconds), used / int(count) * 1e6
+
+            for number in range(options.rounds):
+                for name in names[number % len(names):] + names[: number % len(names)]:
+                    before, _ = rate("nobody")
+                    watched, used = rate(name)
+                    after, _ = rate("nobody")
+                    alone.append((before + after) / 2)
+                    shares[name].append(watched / alone[-1])
+                    cpu[name].append(used)
+    print(f"\nnobody watching: {statistics.median(alone):,.0f} transactions a second (median)\n")
+    print("| watching | transactions, of those with nobody | smallest, largest | CPU us a transaction |\n|---|---|---|---|")
+    for name in names:
+        share = shares[name]
+        print(f"| {name} | {statistics.median(share):.1%} | {min(share):.1%}, {max(share):.1%} "
+              f"| {statistics.median(cpu[name]):.2f} |")
+
+
+def dropped(name: str, out: str, err: str) -> tuple[int, int]:
+    """Packets that were looked at or written, and those that were dropped."""
+    if name.startswith("neph"):
+        file = json.loads(out.splitlines()[-1])["files"][0]
+        return file["packets"], file["packets_lost_by_capture"]
+    kept = re.search(r"(\d+) packets? captured", err)
+    lost = re.search(r"(\d+) packets? dropped by kernel", err)
+    return int(kept[1]) if kept else 0, int(lost[1]) if lost else 0
+
+
+def drops(options: argparse.Namespace, load: str, folder: pathlib.Path) -> None:
+    names = ["tcpdump -w", "neph watch", "neph watch --write"]
+    print("\n| asked for | watching | frames a second | seen | dropped | CPU us a frame |\n|---|---|---|---|---|---|")
+    with namespaces.veth_pair() as pair:
+        for rate in options.rates:
+            for name in names:
+                command = watcher(name, options.neph, namespaces.INTERFACE, folder)
+                if name.startswith("neph"):
+                    command += ["--format", "ndjson"]
+                watching = Watching(pair.server, command, folder)
+                flood = [load, "flood", namespaces.INTERFACE, str(rate), str(options.seconds), "1000"]
+                sent, seconds = inside(pair.client, flood).split()
+                time.sleep(1)
+                used, out, err = watching.end()
+                forget(folder)
+                seen, lost = dropped(name, out, err)
+                print(f"| {rate:,} | {name} | {int(sent) / float(seconds):,.0f} | {seen:,} | {lost:,} "
+                      f"| {used / max(seen, 1) * 1e6:.2f} |", flush=True)
+
+
+class Talk:
+    """A TCP connection from inside of a namespace that sends as many messages."""
+
+    def __init__(self, namespace: str, address: str, port: str) -> None:
+        with namespaces.entered(namespace):
+            self.asking = socket.create_connection((address, int(port)))
+        self.asking.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+
+    def message(self, is_answered: bool) -> None:
+        self.asking.sendall(b"x" * 56)
+        if is_answered:
+            self.asking.recv(4096)
+
+
+def ping(options: argparse.Namespace, load: str, folder: pathlib.Path) -> None:
+    topology = folder / "link.toml"
+    topology.write_text(LINK)
+    name = f"watchbench{processes.os.getpid()}"
+    subprocess.run([options.neph, "lab", "up", str(topology), "--name", name, "--detach"], check=True, capture_output=True)
+    try:
+        client, server, address = f"neph-{name}-client", f"neph-{name}-server", "10.98.0.2"
+        interface = inside(client, ["ip", "-o", "route", "get", address]).split(" dev ")[1].split()[0]
+        print("\n| ms | minimum | median | mean | maximum | deviation | n |\n|---|---|---|---|---|---|---|")
+        # The kernel acknowledges each segment at once, as it answers ping; a program that asks for that
+        # by an option only releases what waits when it is woken.
+        route = ["10.98.0.0/24", "dev", inside(server, ["ip", "-o", "route", "get", "10.98.0.1"]).split(" dev ")[1].split()[0]]
+        inside(server, ["ip", "route", "replace", *route, "proto", "kernel", "scope", "link", "src", address, "quickack", "1"])
+        echo, sink = [load, "serve", address, PORT], [load, "sink", address, SINK]
+        with processes.server(server, echo), processes.server(server, sink):
+            for many in (100, 500):
+                beside(options.neph, client, (interface, address), many, folder)
+    finally:
+        subprocess.run([options.neph, "lab", "down", name], check=True, capture_output=True)
+
+
+def beside(neph: str, client: str, path: tuple[str, str], many: int, folder: pathlib.Path) -> None:
+    """As many echoes of ping and messages of two connections, all at the same time."""
+    interface, address = path
+    ports = ["--port", PORT, "--port", SINK]
+    watching = Watching(client, [neph, "watch", interface, *ports, "--format", "ndjson", "--samples"], folder)
+    command = ["ping", "-c", str(many), "-i", "0.02", address]
+    pinging = subprocess.Popen(
+        ["nsenter", f"--net=/run/netns/{client}", *command], stdout=subprocess.PIPE, text=True
+    )
+    echo, sink = Talk(client, address, PORT), Talk(client, address, SINK)
+    for _ in range(many):
+        sink.message(is_answered=False)
+        time.sleep(0.01)
+        echo.message(is_answered=True)
+        time.sleep(0.01)
+    out, _ = pinging.communicate()
+    _, lines, _ = watching.end()
+    samples = [json.loads(line) for line in lines.splitlines()]
+    row(f"ping, {many}", [float(ms) for ms in re.findall(r"time=([\d.]+) ms", out)])
+    for what, port, answers in [("path", SINK, ("bare",)), ("with data", PORT, ("with_data",))]:
+        for method in ("acknowledgement", "echo"):
+            trips = [one["round_trip_ns"] / 1e6 for one in samples
+                     if one["kind"] == "sample" and one["half"] == "server" and one["method"] == method
+                     and one["answer"] in answers and one["server"].endswith(f":{port}")]
+            row(f"neph watch, {many}, {what}, by {method}", trips)
+
+
+def row(name: str, ms: list[float]) -> None:
+    if len(ms) < 2:
+        print(f"| {name} | too few: {len(ms)} |")
+        return
+    print(f"| {name} | {min(ms):.3f} | {statistics.median(ms):.3f} | {statistics.mean(ms):.3f} | {max(ms):.3f} | {statistics.pstdev(ms):.3f} | {len(ms)} |")
+
+
+LINK = """\
+version = 1
+[[site]]
+name = "client"
+address = "10.98.0.1/24"
+[[site]]
+name = "server"
+address = "10.98.0.2/24"
+[[link]]
+name = "path"
+a = "client"
+b = "server"
+delay = "250us"
+"""
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--neph", required=True)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--seconds", type=float, default=3)
+    parser.add_argument("--rates", type=int, nargs="+", default=[50_000, 100_000, 200_000, 300_000, 400_000, 600_000])
+    parser.add_argument("what", choices=["transactions", "drops", "ping"])
+    parser.add_argument("--nice", type=int, default=0, help="of all that runs here; below 0 before other work")
+    options = parser.parse_args()
+    processes.os.nice(options.nice)
+    began = environment.Environment.begin()
+    with tempfile.TemporaryDirectory(prefix="nephwatch") as name:
+        folder = pathlib.Path(name)
+        load = folder / "watch_load"
+        subprocess.run(["cc", "-O2", "-o", load, HERE / "watch_load.c"], check=True)
+        {"transactions": transactions, "drops": drops, "ping": ping}[options.what](options, str(load), folder)
+    print("\n" + environment.sentence(began.tell()))
+
+
+if __name__ == "__main__":
+    main()

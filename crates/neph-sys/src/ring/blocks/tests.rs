@@ -1,0 +1,241 @@
+use std::net::UdpSocket;
+use std::process::Command;
+
+use super::super::{PacketRing, Seat};
+use super::*;
+use crate::netns::{NetNs, remove, with_namespace};
+use crate::ppoll::{Awaited, wait};
+
+/// Runs `work` between two ends of a veth pair, `near` and `far`, in a namespace of its own.
+fn with_pair(test: &str, work: impl FnOnce() + Send) {
+    // SAFETY: geteuid cannot fail and touches no memory.
+    if unsafe { libc::geteuid() } != 0 {
+        assert!(
+            std::env::var("CI").as_deref() != Ok("true"),
+            "{test} needs root"
+        );
+        println!("SKIP {test}: packet sockets need root");
+        return;
+    }
+    let name = format!("nephblocks-{}-{test}", std::process::id());
+    let ns = NetNs::create(&name).expect("make a namespace");
+    let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+        with_namespace(&ns, || {
+            // Nobody but the test speaks there.
+            let quiet = "/proc/sys/net/ipv6/conf/default/disable_ipv6";
+            let _ = std::fs::write(quiet, "1");
+            for line in [
+                "link set lo up",
+                "link add near type veth peer name far",
+                "addr add 10.9.0.1/24 dev near",
+                "link set near arp off",
+                "link set far arp off",
+                "link set near up",
+                "link set far up",
+            ] {
+                let done = Command::new("ip").args(line.split(' ')).status();
+                assert!(done.expect("the ip program").success(), "ip {line}");
+            }
+            work();
+        })
+    }));
+    remove(&name).expect("remove");
+    outcome
+        .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        .expect("enter");
+}
+
+const TAKING: Taking<'_> = Taking {
+    blocks: 2,
+    wake: Duration::from_millis(5),
+    filter: &[],
+};
+
+/// What is told of a packet, without its time.
+#[derive(Debug, PartialEq, Eq)]
+struct Seen {
+    bytes: Vec<u8>,
+    wire_length: u32,
+    tag: Option<Tag>,
+    is_outgoing: bool,
+}
+
+/// Takes packets until there are `many`, or nothing comes for two seconds; times must not go back.
+fn take(ring: &mut BlockRing, many: usize) -> Vec<Seen> {
+    let (mut seen, mut last) = (Vec::new(), 0);
+    while seen.len() < many {
+        let mut awaited = [Awaited::readable(ring.as_fd())];
+        wait(&mut awaited, Some(Duration::from_secs(2))).expect("wait");
+        if !awaited[0].is_readable() {
+            break;
+        }
+        while let Some(block) = ring.next_block() {
+            for packet in block.packets() {
+                assert!(packet.stamp() >= last, "{} then {last}", packet.stamp());
+                last = packet.stamp();
+                seen.push(Seen {
+                    bytes: packet.bytes().to_vec(),
+                    wire_length: packet.wire_length(),
+                    tag: packet.tag(),
+                    is_outgoing: packet.is_outgoing(),
+                });
+            }
+        }
+    }
+    seen
+}
+
+/// An Ethernet frame of a kind that nobody takes.
+fn frame(number: u32, length: usize) -> Vec<u8> {
+    let mut frame = vec![0xff; 12];
+    frame.extend([0x88, 0xb5]);
+    frame.extend(number.to_be_bytes());
+    frame.resize(length.max(18), 7);
+    frame
+}
+
+#[test]
+fn packets_come_in_order_whole_or_cut_by_the_filter() {
+    with_pair("order", || {
+        let sender = PacketRing::open("near", 1, Seat::Wire).expect("a sender");
+        let mut whole = BlockRing::open("far", &TAKING).expect("a ring");
+        let keep_sixteen = [FilterStep {
+            code: 0x06,
+            jt: 0,
+            jf: 0,
+            k: 16,
+        }];
+        let cutting = Taking {
+            filter: &keep_sixteen,
+            ..TAKING
+        };
+        let mut cut = BlockRing::open("far", &cutting).expect("a ring");
+        assert_eq!(hardware("far").ok(), Some(1));
+        // More than the two blocks hold, so that each is used again: 60 times 40 of 1,400 bytes.
+        for round in 0..60 {
+            let frames: Vec<Vec<u8>> = (0..40).map(|n| frame(round * 40 + n, 1400)).collect();
+            for frame in &frames {
+                sender.send(frame).expect("send");
+            }
+            let expected = |kept: usize| -> Vec<Seen> {
+                let seen = frames.iter().map(|frame| Seen {
+                    bytes: frame[..kept].to_vec(),
+                    wire_length: 1400,
+                    tag: None,
+                    is_outgoing: false,
+                });
+                seen.collect()
+            };
+            assert_eq!(take(&mut whole, 40), expected(1400));
+            assert_eq!(take(&mut cut, 40), expected(16));
+        }
+        let counts = whole.counts().expect("counts");
+        assert_eq!((counts.packets, counts.dropped), (2400, 0));
+    });
+}
+
+#[test]
+fn a_tag_that_the_kernel_took_out_is_told_beside_the_packet() {
+    with_pair("tag", || {
+        let sender = PacketRing::open("near", 1, Seat::Wire).expect("a sender");
+        let mut ring = BlockRing::open("far", &TAKING).expect("a ring");
+        let plain = frame(1, 100);
+        for protocol in [0x8100_u16, 0x88a8] {
+            let mut tagged = plain[..12].to_vec();
+            tagged.extend(protocol.to_be_bytes());
+            tagged.extend([0xa0, 0x07]);
+            tagged.extend(&plain[12..]);
+            sender.send(&tagged).expect("send");
+            let tag = Some(Tag {
+                control: 0xa007,
+                protocol,
+            });
+            let seen = take(&mut ring, 1);
+            assert_eq!((seen.len(), seen[0].tag), (1, tag));
+            assert_eq!((&seen[0].bytes, seen[0].wire_length), (&plain, 100));
+        }
+    });
+}
+
+#[test]
+fn what_the_host_sends_is_told_from_what_arrives() {
+    with_pair("direction", || {
+        let mut ring = BlockRing::open("near", &TAKING).expect("a ring");
+        let socket = UdpSocket::bind("10.9.0.1:0").expect("socket");
+        socket.send_to(b"out", "10.9.0.2:9").expect("send");
+        let other = PacketRing::open("far", 1, Seat::Wire).expect("a sender");
+        other.send(&frame(1, 60)).expect("send");
+        let seen = take(&mut ring, 2);
+        let directions: Vec<bool> = seen.iter().map(|seen| seen.is_outgoing).collect();
+        assert_eq!(directions, [true, false]);
+        let mut loopback = BlockRing::open("lo", &TAKING).expect("a ring");
+        assert_eq!(hardware("lo").ok(), Some(libc::ARPHRD_LOOPBACK));
+        for byte in 0..3 {
+            let target = socket.local_addr().expect("address");
+            socket.send_to(&[byte], target).expect("send");
+        }
+        let numbers: Vec<u8> = take(&mut loopback, 3)
+            .iter()
+            .map(|seen| seen.bytes[42])
+            .collect();
+        assert_eq!(numbers, [0, 1, 2], "each once");
+    });
+}
+
+#[test]
+fn a_full_ring_counts_what_it_drops_and_goes_on() {
+    with_pair("drops", || {
+        let sender = PacketRing::open("near", 1, Seat::Wire).expect("a sender");
+        let mut ring = BlockRing::open("far", &TAKING).expect("a ring");
+        for number in 0..4000 {
+            sender.send(&frame(number, 1400)).expect("send");
+        }
+        let kept = take(&mut ring, 4000);
+        let counts = ring.counts().expect("counts");
+        assert!(counts.dropped > 0 && counts.frozen > 0, "{counts:?}");
+        assert_eq!(counts.packets as usize, 4000);
+        assert_eq!(kept.len() + counts.dropped as usize, 4000);
+        sender.send(&frame(9, 60)).expect("send");
+        assert_eq!(take(&mut ring, 1)[0].bytes, frame(9, 60));
+    });
+}
+
+#[test]
+fn an_interface_that_goes_down_is_told() {
+    with_pair("down", || {
+        let ring = BlockRing::open("far", &TAKING).expect("a ring");
+        assert!(ring.fault().is_none());
+        let down = Command::new("ip")
+            .args(["link", "set", "far", "down"])
+            .status();
+        assert!(down.expect("the ip program").success());
+        let mut awaited = [Awaited::readable(ring.as_fd())];
+        wait(&mut awaited, Some(Duration::from_secs(2))).expect("wait");
+        assert!(awaited[0].has_notice());
+        let fault = ring.fault().expect("it is down");
+        assert_eq!(fault.kind(), io::ErrorKind::NetworkDown);
+    });
+}
+
+#[test]
+fn a_wrong_filter_and_a_missing_interface_are_refused() {
+    with_pair("refused", || {
+        let nothing = [FilterStep {
+            code: 0xffff,
+            jt: 0,
+            jf: 0,
+            k: 0,
+        }];
+        let wrong = Taking {
+            filter: &nothing,
+            ..TAKING
+        };
+        let error = BlockRing::open("far", &wrong).expect_err("no such instruction");
+        assert!(
+            error.to_string().contains("filter on interface far"),
+            "{error}"
+        );
+        let error = BlockRing::open("no-such-if0", &TAKING).expect_err("it is not there");
+        assert!(error.to_string().contains("no-such-if0"), "{error}");
+    });
+}

@@ -1,0 +1,266 @@
+//! Which packets a packet socket takes, as a program of classic BPF that the kernel runs.
+//!
+//! Owns what hosts, ports and protocols mean for a packet, and the program. Does not own sockets. The
+//! outermost IP packet counts, behind up to three VLAN tags (and one more that the kernel has taken
+//! out): a program has no loops.
+
+mod build;
+
+#[cfg(test)]
+mod tests;
+
+use std::net::IpAddr;
+
+use crate::ip::{ICMP, ICMPV6, TCP, UDP};
+use build::{Builder, Label, Load, Operation, Test};
+
+/// VLAN tags that are looked behind.
+const TAGS: u32 = 3;
+/// IPv6 extension headers that are looked behind: as many as `ip` reads, and the end of them.
+const EXTENSIONS: u32 = 9;
+/// Places to remember what the packet carries, and whether it is a fragment without a header.
+const PROTOCOL: u32 = 0;
+const FRAGMENT: u32 = 1;
+
+/// An instruction of classic BPF (Documentation/networking/filter.rst).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Instruction {
+    /// What to do.
+    pub code: u16,
+    /// Instructions to skip where a comparison holds.
+    pub jt: u8,
+    /// Instructions to skip where it does not.
+    pub jf: u8,
+    /// The operand.
+    pub k: u32,
+}
+
+/// What packets begin with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Start {
+    /// An Ethernet header.
+    Ethernet,
+    /// An IP header.
+    Ip,
+}
+
+/// What an IP packet carries.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Protocol {
+    /// TCP.
+    Tcp,
+    /// UDP.
+    Udp,
+    /// ICMP of either version.
+    Icmp,
+}
+
+/// The packets that are wanted: those that fit each list that is not empty.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Wanted {
+    /// From or to one of these.
+    pub hosts: Vec<IpAddr>,
+    /// From or to one of these ports, of TCP or UDP; a fragment without ports does not fit.
+    pub ports: Vec<u16>,
+    /// Carrying one of these.
+    pub protocols: Vec<Protocol>,
+}
+
+impl Wanted {
+    /// Whether every packet is wanted, IP or not.
+    pub const fn is_everything(&self) -> bool {
+        self.hosts.is_empty() && self.ports.is_empty() && self.protocols.is_empty()
+    }
+
+    /// The program that keeps the first `kept` bytes of packets that are wanted, and none of others.
+    pub fn program(&self, start: Start, kept: u32) -> Vec<Instruction> {
+        let mut builder = Builder::default();
+        if self.is_everything() {
+            builder.give(kept);
+            return builder.finish();
+        }
+        let [ip, v4, v6, carried, accept, reject] = builder.labels();
+        match start {
+            Start::Ethernet => behind_ethernet(&mut builder, ip, reject),
+            Start::Ip => builder.index(0),
+        }
+        // The index is where the IP header begins.
+        builder.place(ip);
+        builder.load(Load::Byte, 0);
+        builder.calculate(Operation::ShiftRight, 4);
+        builder.jump(Test::Equal, 4, v4);
+        builder.jump(Test::Equal, 6, v6);
+        builder.go(reject);
+        builder.place(v4);
+        self.version_4(&mut builder, carried, reject);
+        builder.place(v6);
+        self.version_6(&mut builder, carried, reject);
+        builder.place(carried);
+        self.carried(&mut builder, accept, reject);
+        builder.place(reject);
+        builder.give(0);
+        builder.place(accept);
+        builder.give(kept);
+        builder.finish()
+    }
+
+    fn version_4(&self, builder: &mut Builder, carried: Label, reject: Label) {
+        let [known] = builder.labels();
+        for host in &self.hosts {
+            if let IpAddr::V4(host) = host {
+                for at in [12, 16] {
+                    builder.load(Load::Word, at);
+                    builder.jump(Test::Equal, host.to_bits(), known);
+                }
+            }
+        }
+        builder.go(if self.hosts.is_empty() { known } else { reject });
+        builder.place(known);
+        builder.load(Load::Byte, 9);
+        builder.remember(PROTOCOL);
+        builder.load(Load::Half, 6);
+        builder.calculate(Operation::And, 0x1fff);
+        builder.remember(FRAGMENT);
+        builder.load(Load::Byte, 0);
+        builder.calculate(Operation::And, 0x0f);
+        builder.calculate(Operation::ShiftLeft, 2);
+        builder.move_index();
+        builder.go(carried);
+    }
+
+    fn version_6(&self, builder: &mut Builder, carried: Label, reject: Label) {
+        let [known] = builder.labels();
+        for host in &self.hosts {
+            if let IpAddr::V6(host) = host {
+                for at in [8, 24] {
+                    let [other] = builder.labels();
+                    for (word, octets) in (0..).zip(host.octets().chunks(4)) {
+                        let bits = octets
+                            .iter()
+                            .fold(0, |bits, octet| bits << 8 | u32::from(*octet));
+                        builder.load(Load::Word, at + 4 * word);
+                        builder.jump(Test::Differs, bits, other);
+                    }
+                    builder.go(known);
+                    builder.place(other);
+                }
+            }
+        }
+        builder.go(if self.hosts.is_empty() { known } else { reject });
+        builder.place(known);
+        builder.constant(0);
+        builder.remember(FRAGMENT);
+        builder.load(Load::Byte, 6);
+        builder.remember(PROTOCOL);
+        builder.constant(40);
+        builder.move_index();
+        behind_extensions(builder, carried, reject);
+    }
+
+    /// The index is behind the IP headers.
+    fn carried(&self, builder: &mut Builder, accept: Label, reject: Label) {
+        let [known, with_ports] = builder.labels();
+        builder.recall(PROTOCOL);
+        for number in self
+            .protocols
+            .iter()
+            .flat_map(|protocol| protocol.numbers())
+        {
+            builder.jump(Test::Equal, u32::from(*number), known);
+        }
+        builder.go(if self.protocols.is_empty() {
+            known
+        } else {
+            reject
+        });
+        builder.place(known);
+        if self.ports.is_empty() {
+            return builder.go(accept);
+        }
+        for protocol in [TCP, UDP] {
+            builder.jump(Test::Equal, protocol.into(), with_ports);
+        }
+        builder.go(reject);
+        builder.place(with_ports);
+        builder.recall(FRAGMENT);
+        builder.jump(Test::Differs, 0, reject);
+        for at in [0, 2] {
+            builder.load(Load::Half, at);
+            for port in &self.ports {
+                builder.jump(Test::Equal, (*port).into(), accept);
+            }
+        }
+    }
+}
+
+impl Protocol {
+    const fn numbers(self) -> &'static [u8] {
+        match self {
+            Self::Tcp => &[TCP],
+            Self::Udp => &[UDP],
+            Self::Icmp => &[ICMP, ICMPV6],
+        }
+    }
+}
+
+/// Goes to `ip` with the index behind the Ethernet header and its tags.
+fn behind_ethernet(builder: &mut Builder, ip: Label, reject: Label) {
+    builder.index(0);
+    for _ in 0..=TAGS {
+        let [found, tagged] = builder.labels();
+        builder.load(Load::Half, 12);
+        for kind in [0x0800, 0x86dd] {
+            builder.jump(Test::Equal, kind, found);
+        }
+        for kind in [0x8100, 0x88a8, 0x9100] {
+            builder.jump(Test::Equal, kind, tagged);
+        }
+        builder.go(reject);
+        builder.place(found);
+        builder.constant(14);
+        builder.move_index();
+        builder.go(ip);
+        builder.place(tagged);
+        builder.constant(4);
+        builder.move_index();
+    }
+    builder.go(reject);
+}
+
+/// Goes to `carried` with the index behind the extension headers.
+fn behind_extensions(builder: &mut Builder, carried: Label, reject: Label) {
+    for _ in 0..EXTENSIONS {
+        let [options, authentication, fragment, next] = builder.labels();
+        builder.recall(PROTOCOL);
+        for kind in [0, 43, 60] {
+            builder.jump(Test::Equal, kind, options);
+        }
+        builder.jump(Test::Equal, 51, authentication);
+        builder.jump(Test::Equal, 44, fragment);
+        builder.go(carried);
+        // Lengths are in units of eight bytes, the first not counted; here of four, the first two not.
+        for (label, more, shift) in [(options, 1, 3), (authentication, 2, 2)] {
+            builder.place(label);
+            builder.load(Load::Byte, 0);
+            builder.remember(PROTOCOL);
+            builder.load(Load::Byte, 1);
+            builder.calculate(Operation::Add, more);
+            builder.calculate(Operation::ShiftLeft, shift);
+            builder.move_index();
+            builder.go(next);
+        }
+        builder.place(fragment);
+        builder.load(Load::Byte, 0);
+        builder.remember(PROTOCOL);
+        builder.load(Load::Half, 2);
+        builder.calculate(Operation::And, 0xfff8);
+        builder.remember(FRAGMENT);
+        builder.constant(8);
+        builder.move_index();
+        builder.recall(FRAGMENT);
+        // Only the first fragment holds further headers.
+        builder.jump(Test::Differs, 0, carried);
+        builder.place(next);
+    }
+    builder.go(reject);
+}

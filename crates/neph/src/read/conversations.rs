@@ -1,0 +1,60 @@
+//! What packets show: flows of TCP, and questions with answers outside of it, each packet once.
+//!
+//! Owns which of them takes a packet, and that a packet which passed several interfaces counts once.
+
+use neph_capture::{Exchanges, Limits, Listener, Pair, Table, Twice};
+use neph_model::Wall;
+use neph_wire::dissect::Dissected;
+
+/// Is told what packets show, as they show it.
+pub(crate) trait Told: Listener {
+    /// Those who asked and answered are over.
+    fn exchanged(&mut self, pair: &Pair);
+}
+
+/// Flows and exchanges of all packets.
+pub(crate) struct Conversations {
+    pub(crate) table: Table,
+    pub(super) exchanges: Exchanges,
+    twice: Twice,
+    /// Whether packets of several interfaces were seen: only there they are looked for twice.
+    has_interfaces: bool,
+    /// Packets that had passed another interface before.
+    pub(super) copies: u64,
+}
+
+impl Conversations {
+    pub(crate) fn new(limits: Limits) -> Self {
+        Self {
+            table: Table::new(limits),
+            exchanges: Exchanges::new(limits.flows, limits.idle),
+            twice: Twice::default(),
+            has_interfaces: false,
+            copies: 0,
+        }
+    }
+
+    /// A packet passed `interface`, a number of the capture's.
+    pub(crate) fn see(
+        &mut self,
+        at: Wall,
+        (interface, packet): (u32, &Dissected<'_>),
+        told: &mut impl Told,
+    ) {
+        self.has_interfaces |= interface > 0;
+        if self.has_interfaces && self.twice.is_copy(at, interface, packet) {
+            self.copies += 1;
+            return;
+        }
+        let ended = |pair: &_| told.exchanged(pair);
+        if !self.exchanges.see(at, packet, ended) {
+            self.table.see(at, packet, told);
+        }
+    }
+
+    /// No more packets come.
+    pub(crate) fn end(&mut self, told: &mut impl Told) {
+        self.table.end(told);
+        self.exchanges.end(|pair| told.exchanged(pair));
+    }
+}

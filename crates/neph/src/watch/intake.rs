@@ -1,0 +1,83 @@
+//! Where packets go: into the file that is written beside, and through the table of flows to what is
+//! told.
+
+use neph_capture::Limits;
+use neph_model::Wall;
+use neph_sys::ring::Packet;
+use neph_wire::dissect::Dissected;
+
+use super::Args;
+use super::ears::{Ears, Seen};
+use super::watching::Watching;
+use super::writing::Writing;
+use crate::exit::Failure;
+use crate::output;
+use crate::read::conversations::Conversations;
+
+/// What is watched is one interface: no packet comes twice.
+const ONE_INTERFACE: u32 = 0;
+
+pub(super) struct Intake {
+    conversations: Conversations,
+    watching: Watching,
+    writing: Option<Writing>,
+}
+
+impl Intake {
+    pub(super) fn new(args: &Args, ears: &Ears, watching: Watching) -> Result<Self, Failure> {
+        let (link, kept) = ears.format();
+        let writing = args.write.as_deref();
+        let writing = writing.map(|path| Writing::begin(path, link, kept));
+        Ok(Self {
+            conversations: Conversations::new(Limits {
+                flows: args.flows.max(1),
+                idle: args.idle,
+                ..Limits::default()
+            }),
+            watching,
+            writing: writing.transpose()?,
+        })
+    }
+
+    pub(super) fn packet(&mut self, packet: &Packet<'_>, dissected: Option<&Dissected<'_>>) {
+        if let Some(writing) = &mut self.writing {
+            writing.packet(packet);
+        }
+        if let Some(dissected) = dissected {
+            let at = Wall::from_unix_nanos(packet.stamp());
+            let packet = (ONE_INTERFACE, dissected);
+            self.conversations.see(at, packet, &mut self.watching);
+        }
+    }
+
+    /// A period ends; `seen` counts from the beginning.
+    pub(super) fn period(&mut self, seen: Seen) {
+        self.conversations.table.flush(&mut self.watching);
+        self.watching.period(&self.conversations.table, seen);
+        if let Some(writing) = &mut self.writing {
+            writing.flush();
+        }
+    }
+
+    /// Answers Prometheus, if it asks.
+    pub(super) fn answer(&self, seen: Seen) {
+        self.watching.answer(&self.conversations.table, seen);
+    }
+
+    /// Whether nobody takes the output any more.
+    pub(super) const fn is_refused(&self) -> bool {
+        self.watching.is_refused()
+    }
+
+    /// No more packets come: tells the last period, all flows, and what was written. Gives whether an
+    /// alarm was raised.
+    pub(super) fn finish(mut self, seen: Seen) -> Result<bool, Failure> {
+        self.period(seen);
+        let written = self.writing.take().map(Writing::finish);
+        let was_alarmed = self.watching.finish(self.conversations, seen)?;
+        if let Some(written) = written {
+            output::say(&format!("neph watch: {}", written?));
+        }
+        Ok(was_alarmed)
+    }
+}

@@ -1,0 +1,70 @@
+//! A period for programs: a line for each flow that carried a packet, and one for all together.
+
+use neph_capture::{Flow, Half, Recent, Side};
+use neph_model::Wall;
+use serde_json::{Value, json};
+
+use super::alarm::Change;
+use super::watching::{Lately, Stretch};
+use crate::read::json::{sent, trips};
+use crate::read::row::via;
+
+/// What a flow showed in a period.
+pub(super) fn flow(stretch: Stretch, flow: &Flow, recent: &Recent) -> Value {
+    let name = flow.name();
+    json!({
+        "kind": "flow_period",
+        "from_unix_ns": stretch.from.unix_nanos(),
+        "until_unix_ns": stretch.until.unix_nanos(),
+        "client": name.client().to_string(),
+        "server": name.server().to_string(),
+        "client_known": name.is_client_known(),
+        "via": via(name).trim_start(),
+        "sent": {
+            "client": sent(recent.sent(Side::Client)),
+            "server": sent(recent.sent(Side::Server)),
+        },
+        "round_trips": {
+            "server": trips(recent.trips(Half::Server)),
+            "client": trips(recent.trips(Half::Client)),
+        },
+    })
+}
+
+/// An alarm that was raised or has ended.
+pub(super) fn alarm(at: Wall, change: &Change<'_>) -> Value {
+    json!({
+        "kind": "alarm",
+        "at_unix_ns": at.unix_nanos(),
+        "rule": change.rule,
+        "state": if change.is_raised { "raised" } else { "over" },
+        "limit_ns": change.limit.nanos(),
+        "round_trips": change.of,
+        "round_trips_longer": change.longer,
+    })
+}
+
+/// What came in a period.
+pub(super) fn period(lately: &Lately) -> Value {
+    let Lately { seen, others, .. } = lately;
+    json!({
+        "kind": "period",
+        "from_unix_ns": lately.stretch.from.unix_nanos(),
+        "until_unix_ns": lately.stretch.until.unix_nanos(),
+        "packets": seen.packets,
+        "bytes": seen.bytes,
+        "packets_lost": seen.lost,
+        "times_ring_full": seen.frozen,
+        "packets_not_ip": seen.not_ip,
+        "other_packets": {
+            "udp": others.udp,
+            "icmp": others.icmp,
+            "fragments": others.fragments,
+            "unread": others.unread,
+        },
+        "round_trips": {
+            "server": trips(&lately.trips[Half::Server as usize]),
+            "client": trips(&lately.trips[Half::Client as usize]),
+        },
+    })
+}

@@ -1,0 +1,288 @@
+//! What is counted for Prometheus: round trips by pair of hosts, never by flow, and totals.
+//!
+//! Owns the buckets, the bound on pairs and the text format. Does not own the door (see `door`).
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+
+use neph_capture::{Answer, Half, Method, Name, Others, Sample};
+
+use super::ears::Seen;
+
+/// Upper bounds of the buckets in nanoseconds, 10 us to 10 s; longer ones count in all only.
+const BOUNDS: [u64; 19] = [
+    10_000,
+    25_000,
+    50_000,
+    100_000,
+    250_000,
+    500_000,
+    1_000_000,
+    2_500_000,
+    5_000_000,
+    10_000_000,
+    25_000_000,
+    50_000_000,
+    100_000_000,
+    250_000_000,
+    500_000_000,
+    1_000_000_000,
+    2_500_000_000,
+    5_000_000_000,
+    10_000_000_000,
+];
+/// Pairs of hosts that have a histogram of their own; the rest share one.
+const PAIRS: usize = 1_000;
+/// What the rest is called.
+const OTHERS: &str = "other";
+
+const TRIPS: &str = "neph_watch_round_trip_seconds";
+const OF_NONE: &str = "neph_watch_other_packets_total";
+const ALARM: &str = "neph_watch_alarm";
+
+/// Round trips of one kind.
+#[derive(Debug, Default)]
+struct Histogram {
+    buckets: [u64; BOUNDS.len()],
+    n: u64,
+    nanos: u128,
+}
+
+/// Whose, on which side, and what they speak of: `path` or `with_data`.
+type Labels = (Option<(IpAddr, IpAddr)>, &'static str, &'static str);
+
+#[derive(Debug)]
+pub(super) struct Metrics {
+    method: Method,
+    histograms: BTreeMap<Labels, Histogram>,
+    pairs: usize,
+}
+
+/// What else is told.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Totals {
+    pub(super) seen: Seen,
+    pub(super) others: Others,
+    pub(super) flows: usize,
+}
+
+impl Histogram {
+    fn add(&mut self, nanos: u64) {
+        let place = BOUNDS.partition_point(|bound| *bound < nanos);
+        if let Some(bucket) = self.buckets.get_mut(place) {
+            *bucket += 1;
+        }
+        self.n += 1;
+        self.nanos += u128::from(nanos);
+    }
+}
+
+impl Metrics {
+    pub(super) const fn new(method: Method) -> Self {
+        Self {
+            method,
+            histograms: BTreeMap::new(),
+            pairs: 0,
+        }
+    }
+
+    pub(super) fn sample(&mut self, of: &Name, sample: &Sample) {
+        let half = match sample.half {
+            Half::Client => "client",
+            Half::Server => "server",
+        };
+        let what = match sample.answer {
+            Answer::Handshake | Answer::Bare => "path",
+            Answer::WithData => "with_data",
+            Answer::Delayed => return,
+        };
+        if sample.method != self.method {
+            return;
+        }
+        let hosts = (of.client().ip(), of.server().ip());
+        let nanos = u64::try_from(sample.round_trip.nanos()).unwrap_or(0);
+        self.of((Some(hosts), half, what)).add(nanos);
+    }
+
+    /// The histogram with these labels, or that of the rest where there are too many.
+    fn of(&mut self, labels: Labels) -> &mut Histogram {
+        let (_, half, what) = labels;
+        let is_known = self.histograms.contains_key(&labels);
+        // Each pair has up to four.
+        let is_room = self.pairs < PAIRS * 4;
+        self.pairs += usize::from(!is_known && is_room);
+        let labels = if is_known || is_room {
+            labels
+        } else {
+            (None, half, what)
+        };
+        self.histograms.entry(labels).or_default()
+    }
+
+    /// The page, in the text format of Prometheus.
+    pub(super) fn page(&self, totals: &Totals, alarms: &[(&str, bool)]) -> String {
+        let mut page = String::new();
+        self.round_trips(&mut page);
+        totals.write(&mut page);
+        if !alarms.is_empty() {
+            head(&mut page, ALARM, "gauge", "1 where an alarm is raised.");
+        }
+        for (rule, is_raised) in alarms {
+            let rule = escaped(rule);
+            let value = u8::from(*is_raised);
+            page.push_str(&format!("{ALARM}{{rule=\"{rule}\"}} {value}\n"));
+        }
+        page
+    }
+
+    fn round_trips(&self, page: &mut String) {
+        head(page, TRIPS, "histogram", "Round trips by pair of hosts.");
+        for ((hosts, half, what), histogram) in &self.histograms {
+            let (client, server) = hosts.map_or_else(
+                || (OTHERS.to_owned(), OTHERS.to_owned()),
+                |(client, server)| (client.to_string(), server.to_string()),
+            );
+            let labels = format!(
+                "client=\"{client}\",server=\"{server}\",half=\"{half}\",answer=\"{what}\""
+            );
+            let mut up_to = 0;
+            for (bound, count) in BOUNDS.iter().zip(histogram.buckets) {
+                up_to += count;
+                let bound = seconds((*bound).into());
+                page.push_str(&format!(
+                    "{TRIPS}_bucket{{{labels},le=\"{bound}\"}} {up_to}\n"
+                ));
+            }
+            let (n, sum) = (histogram.n, seconds(histogram.nanos));
+            page.push_str(&format!("{TRIPS}_bucket{{{labels},le=\"+Inf\"}} {n}\n"));
+            page.push_str(&format!(
+                "{TRIPS}_sum{{{labels}}} {sum}\n{TRIPS}_count{{{labels}}} {n}\n"
+            ));
+        }
+    }
+}
+
+impl Totals {
+    fn write(&self, page: &mut String) {
+        let Self {
+            seen,
+            others,
+            flows,
+        } = self;
+        for (name, kind, what, value) in [
+            (
+                "packets_total",
+                "counter",
+                "Packets looked at.",
+                seen.packets,
+            ),
+            (
+                "bytes_total",
+                "counter",
+                "Their bytes on the wire.",
+                seen.bytes,
+            ),
+            (
+                "packets_lost_total",
+                "counter",
+                "Packets lost because the ring was full.",
+                seen.lost,
+            ),
+            (
+                "ring_full_total",
+                "counter",
+                "How often the ring was full.",
+                seen.frozen,
+            ),
+            ("flows", "gauge", "TCP flows at the moment.", *flows as u64),
+        ] {
+            let name = format!("neph_watch_{name}");
+            head(page, &name, kind, what);
+            page.push_str(&format!("{name} {value}\n"));
+        }
+        head(page, OF_NONE, "counter", "Packets of no flow here.");
+        for (kind, value) in [
+            ("udp", others.udp),
+            ("icmp", others.icmp),
+            ("fragment", others.fragments),
+            ("unread", others.unread),
+            ("not_ip", seen.not_ip),
+        ] {
+            page.push_str(&format!("{OF_NONE}{{kind=\"{kind}\"}} {value}\n"));
+        }
+    }
+}
+
+fn head(page: &mut String, name: &str, kind: &str, what: &str) {
+    page.push_str(&format!("# HELP {name} {what}\n# TYPE {name} {kind}\n"));
+}
+
+/// Nanoseconds as seconds, exactly.
+fn seconds(nanos: u128) -> String {
+    const IN_SECOND: u128 = 1_000_000_000;
+    let text = format!("{}.{:09}", nanos / IN_SECOND, nanos % IN_SECOND);
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
+fn escaped(text: &str) -> String {
+    text.replace('\\', "\\\\")
+        .replace('"', "\\\"")
+        .replace('\n', "\\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pair(number: u32) -> Labels {
+        let hosts = (
+            IpAddr::from(number.to_be_bytes()),
+            IpAddr::from([9, 9, 9, 9]),
+        );
+        (Some(hosts), "server", "path")
+    }
+
+    fn page(metrics: &Metrics) -> String {
+        let totals = Totals {
+            seen: Seen::default(),
+            others: Others::default(),
+            flows: 3,
+        };
+        metrics.page(&totals, &[("path > \"2ms\"", true)])
+    }
+
+    #[test]
+    fn a_round_trip_is_in_each_bucket_that_is_not_below_it() {
+        let mut metrics = Metrics::new(Method::Echo);
+        for nanos in [10_000, 10_001, 99_000_000_000] {
+            metrics.of(pair(1)).add(nanos);
+        }
+        let page = page(&metrics);
+        let labels = "client=\"0.0.0.1\",server=\"9.9.9.9\",half=\"server\",answer=\"path\"";
+        for (line, value) in [
+            (format!("_bucket{{{labels},le=\"0.00001\"}}"), "1"),
+            (format!("_bucket{{{labels},le=\"0.000025\"}}"), "2"),
+            (format!("_bucket{{{labels},le=\"10\"}}"), "2"),
+            (format!("_bucket{{{labels},le=\"+Inf\"}}"), "3"),
+            (format!("_sum{{{labels}}}"), "99.000020001"),
+            (format!("_count{{{labels}}}"), "3"),
+        ] {
+            let line = format!("neph_watch_round_trip_seconds{line} {value}\n");
+            assert!(page.contains(&line), "{line}{page}");
+        }
+        assert!(page.contains("neph_watch_flows 3\n"));
+        assert!(page.contains("neph_watch_alarm{rule=\"path > \\\"2ms\\\"\"} 1\n"));
+    }
+
+    #[test]
+    fn pairs_beyond_the_bound_share_a_histogram() {
+        let mut metrics = Metrics::new(Method::Echo);
+        for number in 0..10_000 {
+            metrics.of(pair(number)).add(1);
+        }
+        metrics.of(pair(7)).add(1);
+        assert_eq!(metrics.histograms.len(), PAIRS * 4 + 1);
+        assert_eq!(metrics.of(pair(7)).n, 2);
+        assert_eq!(metrics.of(pair(9_999)).n, 6_000);
+    }
+}

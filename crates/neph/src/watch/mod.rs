@@ -1,0 +1,230 @@
+//! `neph watch`: round trips of the flows that pass an interface, while they pass, without sending a
+//! packet.
+//!
+//! Joins the receive ring, the table of flows and what is shown of it. Memory is bounded by the flows
+//! at a time. Nothing is allocated for a packet, except where its flow is new.
+
+mod alarm;
+mod door;
+mod ears;
+mod intake;
+mod json;
+mod metrics;
+mod screen;
+mod watching;
+mod webhook;
+mod writing;
+
+use std::net::{IpAddr, SocketAddr};
+use std::ops::RangeInclusive;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args as ClapArgs, ValueEnum};
+use neph_capture::Limits;
+use neph_model::{ByteSize, Span};
+use neph_probe::Stop;
+use neph_sys::clock;
+use neph_wire::filter::{Protocol, Wanted};
+
+use crate::exit::{Failure, Outcome};
+use crate::read::By;
+use crate::read::row::Sort;
+use crate::read::telling::Shown;
+use crate::{interrupt, output, read, site, value};
+use ears::Ears;
+use intake::Intake;
+use watching::Watching;
+use webhook::Url;
+
+/// Ctrl-C and the end of a period are noticed after this long, at most.
+const PATIENCE: Duration = Duration::from_millis(50);
+
+/// How flows are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// For people.
+    Text,
+    /// A JSON object a line: the flows of each period, each flow when it is over, the summary last.
+    Ndjson,
+}
+
+/// What packets carry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Proto {
+    Tcp,
+    Udp,
+    Icmp,
+}
+
+/// Options of `neph watch`.
+#[derive(Debug, ClapArgs)]
+pub(crate) struct Args {
+    /// The interface whose packets are looked at
+    #[arg(value_name = "INTERFACE")]
+    interface: String,
+    /// How to write flows
+    #[arg(long, value_enum, default_value = "text")]
+    format: Format,
+    /// Length of a period: how often flows are shown
+    #[arg(long, value_name = "TIME", value_parser = value::positive_span, default_value = "1s")]
+    every: Span,
+    /// What the lines of the table are ordered by
+    #[arg(long, value_enum, default_value = "p50")]
+    sort: Sort,
+    /// Lines of the table, at most
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    top: usize,
+    /// Which round trips the table shows; JSON has both
+    #[arg(long, value_enum, default_value = "acknowledgement")]
+    by: By,
+    /// Each round trip and each event too, a line each, as they are found (ndjson)
+    #[arg(long)]
+    samples: bool,
+    /// Only packets from or to this address; may be given more than once
+    #[arg(long, value_name = "ADDRESS")]
+    host: Vec<IpAddr>,
+    /// Only packets from or to this port of TCP or UDP; may be given more than once
+    #[arg(long, value_name = "PORT")]
+    port: Vec<u16>,
+    /// Only packets of this protocol; may be given more than once
+    #[arg(long, value_enum)]
+    proto: Vec<Proto>,
+    /// End after so many packets
+    #[arg(long, short, value_name = "N", value_parser = value::at_least_one)]
+    count: Option<u64>,
+    /// End after so long
+    #[arg(long, value_name = "TIME", value_parser = value::positive_span)]
+    duration: Option<Span>,
+    /// Watch in this site of a lab, or this network namespace
+    #[arg(long, value_name = "SITE", value_parser = site::namespace)]
+    site: Option<String>,
+    /// Say when round trips are too long, and when no more: 'path > 2ms p99 for 30s'; may be given
+    /// more than once
+    #[arg(long, value_name = "RULE")]
+    alarm: Vec<String>,
+    /// Tell each alarm to this address too, by a POST
+    #[arg(long, value_name = "URL", value_parser = webhook::url, requires = "alarm")]
+    webhook: Option<Url>,
+    /// Answer Prometheus there: a port of the loopback interface, or ADDRESS:PORT
+    #[arg(long, value_name = "ADDRESS", value_parser = door::address)]
+    prometheus: Option<SocketAddr>,
+    /// Write the packets into this file too (pcap in nanoseconds)
+    #[arg(long, value_name = "FILE")]
+    write: Option<PathBuf>,
+    /// Bytes that are kept of each packet: its headers suffice
+    #[arg(long, value_name = "BYTES", value_parser = snaplen, default_value = "256")]
+    snaplen: u32,
+    /// Memory in which packets wait to be looked at; when it is full packets are lost, and counted
+    #[arg(long, value_name = "SIZE", value_parser = value::size, default_value = "32MiB")]
+    ring: ByteSize,
+    /// Flows at a time: one more ends the one that was silent the longest
+    #[arg(long, value_name = "N", default_value_t = Limits::default().flows)]
+    flows: usize,
+    /// A flow that is silent for longer is over
+    #[arg(long, value_name = "TIME", value_parser = value::positive_span, default_value = "60s")]
+    idle: Span,
+}
+
+impl Args {
+    /// Which packets the kernel is to hand over.
+    fn wanted(&self) -> Wanted {
+        let protocol = |proto: &Proto| match proto {
+            Proto::Tcp => Protocol::Tcp,
+            Proto::Udp => Protocol::Udp,
+            Proto::Icmp => Protocol::Icmp,
+        };
+        Wanted {
+            hosts: self.host.clone(),
+            ports: self.port.clone(),
+            protocols: self.proto.iter().map(protocol).collect(),
+        }
+    }
+
+    const fn shown(&self) -> Shown {
+        Shown {
+            format: match self.format {
+                Format::Text => read::Format::Text,
+                Format::Ndjson => read::Format::Ndjson,
+            },
+            sort: self.sort,
+            top: self.top,
+            method: self.by.method(),
+            samples: self.samples,
+        }
+    }
+}
+
+fn snaplen(text: &str) -> Result<u32, String> {
+    const RANGE: RangeInclusive<u64> = 64..=262_144;
+    let ByteSize(bytes) = value::size(text)?;
+    let fits = RANGE.contains(&bytes).then_some(bytes);
+    fits.and_then(|bytes| u32::try_from(bytes).ok())
+        .ok_or_else(|| "64 to 262144 bytes can be kept".to_owned())
+}
+
+/// Watches.
+pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
+    if args.samples && args.format != Format::Ndjson {
+        return Err(Failure::usage("--samples needs --format ndjson"));
+    }
+    let stop = interrupt::stop_on_ctrl_c()?;
+    // Before anything is opened or written over: its options may be wrong.
+    let watching = Watching::new(args)?;
+    let mut ears = Ears::open(args)?;
+    let mut intake = Intake::new(args, &ears, watching)?;
+    output::say(&format!(
+        "neph watch: looking at {}; ctrl-C ends it",
+        args.interface
+    ));
+    let listened = listen(args, &stop, &mut ears, &mut intake);
+    let seen = ears.seen();
+    let was_alarmed = intake.finish(seen)?;
+    listened?;
+    if was_alarmed {
+        return Ok(Outcome::Alarmed);
+    }
+    if stop.is_set() {
+        return Ok(Outcome::Interrupted);
+    }
+    Ok(if seen.packets == 0 {
+        Outcome::Nothing
+    } else {
+        Outcome::Done
+    })
+}
+
+/// Takes packets until there were enough, the time is over or ctrl-C.
+fn listen(args: &Args, stop: &Stop, ears: &mut Ears, intake: &mut Intake) -> Result<(), Failure> {
+    let began = clock::raw().0;
+    let end = args
+        .duration
+        .map_or(i64::MAX, |length| began.saturating_add(length.nanos()));
+    let mut due = began.saturating_add(args.every.nanos());
+    let mut fault = Ok(());
+    loop {
+        let now = clock::raw().0;
+        let is_over = now >= end || ears.is_full() || stop.is_set();
+        if is_over || intake.is_refused() || fault.is_err() {
+            break;
+        }
+        if now >= due {
+            ears.count();
+            intake.period(ears.seen());
+            due = due.max(now).saturating_add(args.every.nanos());
+        }
+        intake.answer(ears.seen());
+        let next = u64::try_from(due.min(end) - now).unwrap_or(0);
+        fault = ears.wait(Duration::from_nanos(next).min(PATIENCE));
+        // A block at a time, so that a flood does not keep from telling of it.
+        ears.take_block(i64::MAX, |packet, dissected| {
+            intake.packet(packet, dissected);
+        });
+    }
+    // What arrived before the end may still wait in a block that is not full.
+    let until = clock::wall().0;
+    Ears::linger();
+    while ears.take_block(until, |packet, dissected| intake.packet(packet, dissected)) {}
+    ears.count();
+    fault
+}

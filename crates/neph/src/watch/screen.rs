@@ -1,0 +1,209 @@
+//! A period for people: a line a flow, drawn over the last period on a terminal, below it elsewhere.
+
+use std::collections::BTreeMap;
+use std::io::{self, IsTerminal, Write};
+
+use neph_capture::{Answer, Flow, Half, Method, Recent, Side};
+use neph_model::Span;
+use unicode_width::UnicodeWidthChar;
+
+use super::Args;
+use super::watching::Lately;
+use crate::counted::counted;
+use crate::output;
+use crate::read::row::{Rank, Sort, marks, missing, n, span, via};
+use crate::sheet::{Cell, Column, Sheet};
+use crate::when;
+
+const COLUMNS: [Column; 15] = [
+    Column::left("CLIENT", "client"),
+    Column::left("SERVER", "server"),
+    Column::right("PACKETS/S", "packets_per_s"),
+    Column::right("BYTES/S", "bytes_per_s"),
+    Column::right("PATH MIN", "server_path_min_ns"),
+    Column::right("P50", "server_path_p50_ns"),
+    Column::right("P95", "server_path_p95_ns"),
+    Column::right("P99", "server_path_p99_ns"),
+    Column::right("N", "server_path_n"),
+    Column::right("WITH DATA", "server_with_data_p50_ns"),
+    Column::right("N", "server_with_data_n"),
+    Column::right("CLIENT'S PATH", "client_path_p50_ns"),
+    Column::right("N", "client_path_n"),
+    Column::right("AGAIN", "sent_again"),
+    Column::left("ODD", "marks"),
+];
+
+/// Lines of a period beside its flows: headings, how many flows are not shown, the sentence, and where
+/// the cursor stands.
+const BESIDE: usize = 4;
+
+pub(super) struct Screen {
+    sort: Sort,
+    method: Method,
+    top: usize,
+    is_terminal: bool,
+    /// Lines of the period that stand on the terminal.
+    drawn: usize,
+    rows: BTreeMap<Rank, Vec<Cell>>,
+    /// Flows of this period that are not among the rows.
+    hidden: u64,
+}
+
+impl Screen {
+    pub(super) fn new(args: &Args) -> Self {
+        let is_terminal = io::stdout().is_terminal();
+        let room = output::height().filter(|_| is_terminal);
+        let room = room.map_or(usize::MAX, |lines| lines.saturating_sub(BESIDE));
+        Self {
+            sort: args.sort,
+            method: args.by.method(),
+            top: args.top.min(room),
+            is_terminal,
+            drawn: 0,
+            rows: BTreeMap::new(),
+            hidden: 0,
+        }
+    }
+
+    /// A flow of the period that is to be drawn.
+    pub(super) fn flow(&mut self, length: Span, flow: &Flow, recent: &Recent) {
+        let rank = self.sort.rank_of(
+            (recent.sent(Side::Client), recent.sent(Side::Server)),
+            recent.trips(Half::Server).path(self.method),
+            flow,
+        );
+        let lowest = self.rows.first_key_value();
+        let is_full = self.rows.len() >= self.top;
+        self.hidden += u64::from(is_full);
+        if is_full && lowest.is_none_or(|(lowest, _)| *lowest >= rank) {
+            return;
+        }
+        if is_full {
+            self.rows.pop_first();
+        }
+        self.rows
+            .insert(rank, row(length, flow, recent, self.method));
+    }
+
+    /// Draws the period, and begins the next.
+    pub(super) fn draw(&mut self, lately: &Lately, out: &mut impl Write) -> io::Result<()> {
+        let mut sheet = Sheet::new(&COLUMNS);
+        sheet.rows = std::mem::take(&mut self.rows).into_values().rev().collect();
+        let mut text = String::new();
+        if !sheet.rows.is_empty() {
+            text.push_str(&sheet.text());
+        }
+        let hidden = std::mem::take(&mut self.hidden);
+        if hidden > 0 {
+            let hidden = counted(hidden, "flow");
+            text.push_str(&format!("{hidden} more, not shown\n"));
+        }
+        text.push_str(&sentence(lately));
+        text.push('\n');
+        if !self.is_terminal {
+            return writeln!(out, "{text}");
+        }
+        // The cursor goes up to the first line of the last period, and what is below it away.
+        if self.drawn > 0 {
+            write!(out, "\x1b[{}A", self.drawn)?;
+        }
+        write!(out, "\r\x1b[J")?;
+        let width = output::width();
+        for line in text.lines() {
+            writeln!(out, "{}", cut(line, width))?;
+        }
+        self.drawn = text.lines().count();
+        Ok(())
+    }
+
+    /// Leaves what is drawn, so that something else can be said below it.
+    pub(super) fn leave(&mut self, out: &mut impl Write) -> io::Result<()> {
+        if self.is_terminal {
+            writeln!(out)?;
+        }
+        self.drawn = 0;
+        out.flush()
+    }
+}
+
+/// As much of a line as fits: one that wraps could not be drawn over.
+fn cut(line: &str, width: usize) -> &str {
+    let mut taken = 0;
+    let end = line.char_indices().find(|(_, letter)| {
+        taken += letter.width().unwrap_or(0);
+        taken > width
+    });
+    &line[..end.map_or(line.len(), |(at, _)| at)]
+}
+
+fn row(length: Span, flow: &Flow, recent: &Recent, method: Method) -> Vec<Cell> {
+    let (client, server) = (recent.sent(Side::Client), recent.sent(Side::Server));
+    let trips = recent.trips(Half::Server);
+    let path = trips.path(method);
+    let with_data = trips.of(method, Answer::WithData);
+    let clients = recent.trips(Half::Client).path(method);
+    let name = flow.name();
+    vec![
+        Cell::text(name.client().to_string()),
+        Cell::text(format!("{}{}", name.server(), via(name))),
+        Cell::count(per_second(client.packets + server.packets, length)),
+        Cell::count(per_second(client.bytes + server.bytes, length)),
+        match &path {
+            Some(path) => span(Some(path.least)),
+            None => Cell::new(missing(trips, method), serde_json::Value::Null),
+        },
+        span(path.map(|path| path.p50)),
+        span(path.and_then(|path| path.p95)),
+        span(path.and_then(|path| path.p99)),
+        n(path),
+        span(with_data.map(|trips| trips.p50)),
+        n(with_data),
+        span(clients.map(|path| path.p50)),
+        n(clients),
+        Cell::count((client.sent_again() + server.sent_again()).into()),
+        Cell::text(marks(client, server)),
+    ]
+}
+
+/// `23:59:59 UTC  1200 packets a second, ...`: what came, what was of no flow and what was lost.
+fn sentence(lately: &Lately) -> String {
+    let length = lately.stretch.length;
+    let (seen, others) = (&lately.seen, &lately.others);
+    let rate = |count| per_second(count, length);
+    let left_out: Vec<String> = [
+        (others.udp, "UDP"),
+        (others.icmp, "ICMP"),
+        (others.fragments, "fragments"),
+        (others.unread, "other or cut off"),
+        (seen.not_ip, "not IP"),
+    ]
+    .into_iter()
+    .filter(|(count, _)| *count > 0)
+    .map(|(count, what)| format!("{} {what}", rate(count)))
+    .collect();
+    let left_out = if left_out.is_empty() {
+        String::new()
+    } else {
+        format!(" (of no flow here: {})", left_out.join(", "))
+    };
+    let lost = if seen.lost == 0 {
+        "none lost".to_owned()
+    } else {
+        let times = counted(seen.frozen, "time");
+        let lost = counted(seen.lost, "packet");
+        format!("{lost} LOST, the ring was full {times}; --ring makes it larger")
+    };
+    format!(
+        "{}  a second: {} packets{left_out}, {} bytes; {lost}",
+        when::utc(lately.stretch.until),
+        rate(seen.packets),
+        rate(seen.bytes),
+    )
+}
+
+/// Rounded to the nearest whole number.
+fn per_second(count: u64, length: Span) -> u64 {
+    let nanos = u128::try_from(length.nanos()).unwrap_or(0).max(1);
+    let rate = (u128::from(count) * 1_000_000_000 + nanos / 2) / nanos;
+    u64::try_from(rate).unwrap_or(u64::MAX)
+}

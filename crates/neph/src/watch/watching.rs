@@ -1,0 +1,263 @@
+//! What is told while packets come: the flows of each period, and at the end what `neph read` tells.
+
+use std::io;
+use std::net::SocketAddr;
+
+use neph_capture::{
+    Account, Ending, Event, Flow, Listener, Method, Name, Others, Pair as Asking, Period, Recent,
+    Sample, Side, Table, Trips,
+};
+use neph_model::{Span, Wall};
+use neph_sys::clock::{self, Pair, RawNanos};
+
+use super::alarm::{Alarm, Change};
+use super::door::Door;
+use super::ears::Seen;
+use super::metrics::{Metrics, Totals};
+use super::screen::Screen;
+use super::webhook::Webhook;
+use super::{Args, Format, json};
+use crate::counted::counted;
+use crate::exit::Failure;
+use crate::read::conversations::{Conversations, Told};
+use crate::read::summary::File;
+use crate::read::telling::Telling;
+use crate::{output, when};
+
+/// From and until when a period was, and how long: the wall clock may have been set meanwhile.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Stretch {
+    pub(super) from: Wall,
+    pub(super) until: Wall,
+    pub(super) length: Span,
+}
+
+/// What came in a period, flows aside.
+#[derive(Debug, Clone)]
+pub(super) struct Lately {
+    pub(super) stretch: Stretch,
+    /// Counted within it.
+    pub(super) seen: Seen,
+    pub(super) others: Others,
+    /// Round trips of all flows together.
+    pub(super) trips: [Trips; 2],
+}
+
+pub(super) struct Watching {
+    interface: String,
+    telling: Telling,
+    period: Period,
+    method: Method,
+    screen: Option<Screen>,
+    alarms: Vec<Alarm>,
+    webhook: Option<Webhook>,
+    metrics: Option<(Metrics, Door)>,
+    /// When the first period began.
+    first: RawNanos,
+    /// When the period began.
+    began: Pair,
+    seen: Seen,
+    others: Others,
+}
+
+impl Watching {
+    pub(super) fn new(args: &Args) -> Result<Self, Failure> {
+        let is_text = args.format == Format::Text;
+        let parse = |text: &String| Alarm::parse(text, args.by.method());
+        let alarms: Result<Vec<Alarm>, Failure> = args.alarm.iter().map(parse).collect();
+        let began = clock::pair();
+        Ok(Self {
+            interface: args.interface.clone(),
+            telling: Telling::new(args.shown()),
+            period: Period::default(),
+            method: args.by.method(),
+            screen: is_text.then(|| Screen::new(args)),
+            alarms: alarms?,
+            webhook: args.webhook.clone().map(Webhook::begin),
+            metrics: args
+                .prometheus
+                .map(open)
+                .transpose()?
+                .map(|door| (Metrics::new(args.by.method()), door)),
+            first: began.raw,
+            began,
+            seen: Seen::default(),
+            others: Others::default(),
+        })
+    }
+
+    /// Whether nobody takes the output any more.
+    pub(super) const fn is_refused(&self) -> bool {
+        self.telling.is_refused()
+    }
+
+    /// Tells the period that ends now; `seen` counts from the beginning.
+    pub(super) fn period(&mut self, table: &Table, seen: Seen) {
+        let now = clock::pair();
+        let stretch = Stretch {
+            from: Wall::from_unix_nanos(self.began.wall.0),
+            until: Wall::from_unix_nanos(now.wall.0),
+            length: Span::from_nanos(now.raw.0 - self.began.raw.0),
+        };
+        let (telling, screen) = (&mut self.telling, &mut self.screen);
+        let each = |flow: &Flow, recent: &Recent| match screen {
+            Some(screen) => screen.flow(stretch.length, flow, recent),
+            None => telling.line(&json::flow(stretch, flow, recent)),
+        };
+        let trips = self.period.look(table, each);
+        let lately = Lately {
+            stretch,
+            seen: seen.since(&self.seen),
+            others: since(table.others(), self.others),
+            trips,
+        };
+        match &mut self.screen {
+            Some(screen) => {
+                let written = screen.draw(&lately, self.telling.out());
+                self.telling.written(written);
+            }
+            None => self.telling.line(&json::period(&lately)),
+        }
+        self.alarms(now);
+        let flushed = io::Write::flush(self.telling.out());
+        self.telling.written(flushed);
+        (self.began, self.seen, self.others) = (now, seen, table.others());
+    }
+
+    /// Answers Prometheus, if it asks.
+    pub(super) fn answer(&self, table: &Table, seen: Seen) {
+        let Some((metrics, door)) = &self.metrics else {
+            return;
+        };
+        door.answer(|| {
+            let totals = Totals {
+                seen,
+                others: table.others(),
+                flows: table.len(),
+            };
+            let alarms: Vec<_> = self.alarms.iter().map(Alarm::standing).collect();
+            metrics.page(&totals, &alarms)
+        });
+    }
+
+    /// Says which alarms were raised or have ended.
+    fn alarms(&mut self, now: Pair) {
+        let since = Span::from_nanos(now.raw.0 - self.first.0);
+        for change in self.alarms.iter_mut().filter_map(|alarm| alarm.look(since)) {
+            let at = Wall::from_unix_nanos(now.wall.0);
+            let told = json::alarm(at, &change);
+            match &mut self.screen {
+                Some(screen) => {
+                    let left = screen.leave(self.telling.out());
+                    self.telling.written(left);
+                }
+                None => self.telling.line(&told),
+            }
+            output::say(&sentence(at, &change));
+            if let Some(webhook) = &self.webhook {
+                webhook.tell(&told);
+            }
+        }
+    }
+
+    /// All periods were told. Gives whether an alarm was raised.
+    pub(super) fn finish(mut self, mut all: Conversations, seen: Seen) -> io::Result<bool> {
+        all.end(&mut self);
+        if let Some(screen) = &mut self.screen {
+            let left = screen.leave(self.telling.out());
+            self.telling.written(left);
+        }
+        if let Some(webhook) = self.webhook.take() {
+            webhook.finish();
+        }
+        let was_alarmed = self.alarms.iter().any(Alarm::was_raised);
+        let file = File {
+            name: self.interface,
+            account: Account {
+                packets: seen.packets,
+                bytes: seen.bytes,
+                dropped: Some(seen.lost),
+                ending: Ending::Whole,
+            },
+            not_ip: seen.not_ip,
+            without_time: 0,
+        };
+        self.telling.finish(&all, &[file])?;
+        Ok(was_alarmed)
+    }
+}
+
+impl Told for Watching {
+    fn exchanged(&mut self, pair: &Asking) {
+        self.telling.exchanged(pair);
+    }
+}
+
+impl Listener for Watching {
+    fn sample(&mut self, of: &Name, sample: &Sample) {
+        // People are shown those by one method.
+        if self.screen.is_none() || sample.method == self.method {
+            self.period.sample(of, sample);
+        }
+        for alarm in &mut self.alarms {
+            alarm.sample(sample);
+        }
+        if let Some((metrics, _)) = &mut self.metrics {
+            metrics.sample(of, sample);
+        }
+        self.telling.sample(of, sample);
+    }
+
+    fn event(&mut self, of: &Name, at: Wall, side: Side, event: Event) {
+        self.telling.event(of, at, side, event);
+    }
+
+    fn ended(&mut self, flow: &Flow) {
+        self.period.ended(flow);
+        self.telling.ended(flow);
+    }
+}
+
+/// Opens the door for Prometheus, and says where it is.
+fn open(address: SocketAddr) -> Result<Door, Failure> {
+    let (door, address) = Door::open(address)?;
+    output::say(&format!("neph watch: http://{address}/metrics"));
+    Ok(door)
+}
+
+fn sentence(at: Wall, change: &Change<'_>) -> String {
+    let what = if change.is_raised {
+        "ALARM"
+    } else {
+        "the alarm is over"
+    };
+    format!(
+        "{}  {what}: {}; of the last {}, {} took longer than {}",
+        when::utc(at),
+        change.rule,
+        counted(change.of, "round trip"),
+        change.longer,
+        change.limit
+    )
+}
+
+impl Seen {
+    fn since(&self, before: &Self) -> Self {
+        Self {
+            packets: self.packets - before.packets,
+            bytes: self.bytes - before.bytes,
+            not_ip: self.not_ip - before.not_ip,
+            lost: self.lost - before.lost,
+            frozen: self.frozen - before.frozen,
+        }
+    }
+}
+
+const fn since(now: Others, before: Others) -> Others {
+    Others {
+        udp: now.udp - before.udp,
+        icmp: now.icmp - before.icmp,
+        fragments: now.fragments - before.fragments,
+        unread: now.unread - before.unread,
+    }
+}

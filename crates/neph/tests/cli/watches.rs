@@ -1,0 +1,373 @@
+//! `neph watch`: flows on the loopback interface of a namespace of their own.
+
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::process::{Child, Command, Stdio};
+
+use neph_sys::netns::{NetNs, remove, with_namespace};
+use neph_sys::ring::{PacketRing, Seat};
+use serde_json::Value;
+
+use crate::neph::{Place, Ran, begin, send};
+
+#[expect(clippy::print_stdout, reason = "a test that is skipped says so")]
+fn skip(test: &str) {
+    assert!(std::env::var("CI").as_deref() != Ok("true"), "{test}");
+    println!("SKIP {test}: namespaces need root");
+}
+
+/// Runs `work` in a namespace whose loopback interface is up, if this user may make one.
+fn with_loopback(test: &str, work: impl FnOnce() + Send) {
+    let name = format!("nephwatch-{}-{test}", std::process::id());
+    let Ok(ns) = NetNs::create(&name) else {
+        skip(test);
+        return;
+    };
+    let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+        with_namespace(&ns, || {
+            let up = Command::new("ip")
+                .args(["link", "set", "lo", "up"])
+                .status();
+            assert!(up.expect("the ip program").success());
+            work();
+        })
+    }));
+    remove(&name).expect("remove");
+    outcome
+        .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        .expect("enter");
+}
+
+/// A watch that listens, begun in this thread's namespace.
+struct Watch(Child);
+
+impl Watch {
+    fn begin(place: &Place, arguments: &[&str]) -> Self {
+        let mut command = place.command(["watch", "lo"].iter().chain(arguments).copied());
+        let (child, said, line) = begin(command.stdout(Stdio::piped()));
+        assert!(line.contains("looking at lo"), "{line}");
+        // What it says further is read when it has ended.
+        std::mem::forget(said);
+        Self(child)
+    }
+
+    fn end(self) -> Ran {
+        self.0.wait_with_output().expect("it ends").into()
+    }
+
+    /// Ends it as ctrl-C does.
+    fn interrupt(self) -> Ran {
+        send("INT", self.0.id());
+        self.end()
+    }
+}
+
+/// Requests one after the other over a connection to a server of ours, which answers each; gives its
+/// port.
+fn exchange(server: &str, many: u8) -> u16 {
+    let listener = TcpListener::bind((server, 0)).expect("listen");
+    let address = listener.local_addr().expect("address");
+    let answering = std::thread::spawn(move || {
+        let (mut peer, _) = listener.accept().expect("accept");
+        let mut byte = [0];
+        while peer.read_exact(&mut byte).is_ok() {
+            peer.write_all(&byte).expect("answer");
+        }
+    });
+    let mut stream = TcpStream::connect(address).expect("connect");
+    stream.set_nodelay(true).expect("an option");
+    for number in 0..many {
+        let mut byte = [number];
+        stream.write_all(&byte).expect("ask");
+        stream.read_exact(&mut byte).expect("an answer");
+    }
+    drop(stream);
+    answering.join().expect("ended");
+    address.port()
+}
+
+fn lines(text: &str) -> Vec<Value> {
+    let parse = |line| serde_json::from_str(line).expect("JSON");
+    text.lines().map(parse).collect()
+}
+
+fn of_kind<'a>(lines: &'a [Value], kind: &str) -> Vec<&'a Value> {
+    lines.iter().filter(|line| line["kind"] == kind).collect()
+}
+
+#[test]
+fn flows_are_told_in_periods_and_at_the_end() {
+    with_loopback("told", || {
+        let place = Place::empty();
+        let watch = Watch::begin(&place, &["--format", "ndjson", "--samples"]);
+        let port = exchange("127.0.0.1", 20);
+        let ran = watch.interrupt();
+        assert_eq!(ran.status, 130);
+        let lines = lines(&ran.out);
+        let flows = of_kind(&lines, "flow");
+        assert_eq!(flows.len(), 1, "{}", ran.out);
+        assert_eq!(flows[0]["server"], format!("127.0.0.1:{port}"));
+        let answered = &flows[0]["round_trips"]["server"]["acknowledgement"];
+        assert_eq!(answered["handshake"]["n"], 1);
+        // A server that is slow to answer acknowledges some requests before.
+        let answers = answered["with_data"]["n"].as_u64().expect("some");
+        assert!((1..=20).contains(&answers), "{answers}");
+        // What periods tell adds up to what the summary tells.
+        let summary = lines.last().expect("a summary");
+        let count = |kind: &str| -> u64 {
+            let periods = of_kind(&lines, kind);
+            let with_data = |line: &&Value| {
+                let of = &line["round_trips"]["server"]["acknowledgement"]["with_data"];
+                of["n"].as_u64().unwrap_or(0)
+            };
+            periods.iter().map(with_data).sum()
+        };
+        assert_eq!((count("period"), count("flow_period")), (answers, answers));
+        let packets = of_kind(&lines, "period")
+            .iter()
+            .filter_map(|period| period["packets"].as_u64())
+            .sum::<u64>();
+        assert_eq!(summary["files"][0]["packets"], packets);
+        assert_eq!(summary["files"][0]["packets_lost_by_capture"], 0);
+        let samples = of_kind(&lines, "sample");
+        assert!(samples.len() >= 20, "{}", samples.len());
+    });
+}
+
+#[test]
+fn people_get_a_line_a_flow_and_what_was_lost() {
+    with_loopback("text", || {
+        let place = Place::empty();
+        let watch = Watch::begin(&place, &["--every", "100ms"]);
+        let port = exchange("127.0.0.1", 20);
+        let ran = watch.interrupt();
+        assert_eq!(ran.status, 130);
+        let server = format!("127.0.0.1:{port}");
+        let told = ran.out.lines().filter(|line| line.contains(&server));
+        assert!(told.count() >= 2, "in a period and at the end: {}", ran.out);
+        assert!(ran.out.contains("none lost"), "{}", ran.out);
+        assert!(ran.out.contains("1 flow of TCP"), "{}", ran.out);
+    });
+}
+
+#[test]
+fn enough_packets_or_time_end_it() {
+    with_loopback("enough", || {
+        let place = Place::empty();
+        let watch = Watch::begin(&place, &["--count", "10", "--format", "ndjson"]);
+        exchange("127.0.0.1", 20);
+        let ran = watch.end();
+        assert_eq!(ran.status, 0);
+        let lines = lines(&ran.out);
+        assert_eq!(lines.last().expect("a summary")["files"][0]["packets"], 10);
+        let ran = place.neph(["watch", "lo", "--duration", "100ms"]);
+        assert_eq!(ran.status, 1, "nothing passed: {}", ran.out);
+    });
+}
+
+#[test]
+fn the_kernel_hands_over_what_was_asked_for() {
+    with_loopback("filter", || {
+        let place = Place::empty();
+        let arguments = ["--host", "::1", "--port", "9", "--proto", "tcp"];
+        let none = Watch::begin(&place, &[&arguments[..], &["--format", "ndjson"]].concat());
+        let six = Watch::begin(&place, &["--host", "::1", "--format", "ndjson"]);
+        let four = [
+            "--host",
+            "127.0.0.1",
+            "--host",
+            "10.0.0.1",
+            "--proto",
+            "tcp",
+        ];
+        let four = Watch::begin(&place, &[&four[..], &["--format", "ndjson"]].concat());
+        let (port_four, port_six) = (exchange("127.0.0.1", 5), exchange("::1", 5));
+        let servers = |watch: Watch| -> Vec<String> {
+            let ran = watch.interrupt();
+            let lines = lines(&ran.out);
+            let flows = of_kind(&lines, "flow");
+            let server = |flow: &&Value| flow["server"].as_str().expect("a server").to_owned();
+            flows.iter().map(server).collect()
+        };
+        assert_eq!(servers(four), [format!("127.0.0.1:{port_four}")]);
+        assert_eq!(servers(six), [format!("[::1]:{port_six}")]);
+        assert_eq!(servers(none), [""; 0]);
+    });
+}
+
+#[test]
+fn what_is_written_beside_reads_as_what_was_told() {
+    with_loopback("written", || {
+        let place = Place::empty();
+        let watch = Watch::begin(&place, &["--write", "beside.pcap", "--format", "ndjson"]);
+        exchange("127.0.0.1", 20);
+        exchange("::1", 20);
+        let ran = watch.interrupt();
+        assert_eq!(ran.status, 130);
+        let told = lines(&ran.out);
+        let read = place.neph(["read", "beside.pcap", "--format", "ndjson"]);
+        assert_eq!(
+            (read.status, read.err.as_str()),
+            (0, ""),
+            "the file is whole"
+        );
+        let read = lines(&read.out);
+        assert_eq!(of_kind(&read, "flow").len(), 2);
+        assert_eq!(of_kind(&read, "flow"), of_kind(&told, "flow"));
+        let summary = |lines: &[Value]| lines.last().expect("a summary")["round_trips"].clone();
+        assert_eq!(summary(&read), summary(&told));
+    });
+}
+
+#[test]
+fn a_path_that_is_too_slow_raises_an_alarm() {
+    with_loopback("alarm", || {
+        let place = Place::empty();
+        let rule = "with-data > 1ns p50";
+        let other = "with-data > 100s p50";
+        let arguments = ["--every", "50ms", "--format", "ndjson"];
+        let alarms = ["--alarm", rule, "--alarm", other];
+        let watch = Watch::begin(&place, &[&arguments[..], &alarms].concat());
+        exchange("127.0.0.1", 100);
+        let ran = watch.interrupt();
+        assert_eq!(ran.status, 3, "however it ends: {}", ran.out);
+        let lines = lines(&ran.out);
+        let alarms = of_kind(&lines, "alarm");
+        assert_eq!(alarms.len(), 1, "{}", ran.out);
+        assert_eq!(
+            (&alarms[0]["rule"], &alarms[0]["state"]),
+            (&rule.into(), &"raised".into())
+        );
+        let ran = place.neph(["watch", "lo", "--alarm", "pat > 2ms p99"]);
+        assert_eq!((ran.status, ran.out.as_str()), (2, ""));
+        assert!(ran.err.contains("--alarm:1:1"), "{}", ran.err);
+    });
+}
+
+#[test]
+fn prometheus_is_told_of_pairs_of_hosts() {
+    with_loopback("metrics", || {
+        let place = Place::empty();
+        let arguments = [
+            "watch",
+            "lo",
+            "--prometheus",
+            "0",
+            "--alarm",
+            "path > 1s p50",
+        ];
+        let mut command = place.command(arguments);
+        let (child, _said, line) = begin(command.stdout(Stdio::piped()));
+        let address = line
+            .split(['/', ' '])
+            .find(|part| part.contains(':') && part.contains('.'));
+        let address = address.expect("it says where").to_owned();
+        exchange("127.0.0.1", 5);
+        let page = loop {
+            let mut peer = TcpStream::connect(&address).expect("connect");
+            let request = "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n";
+            peer.write_all(request.as_bytes()).expect("ask");
+            let mut page = String::new();
+            peer.read_to_string(&mut page).expect("an answer");
+            if page.contains("_count{client=\"127.0.0.1\"") {
+                break page;
+            }
+        };
+        assert!(page.starts_with("HTTP/1.1 200"), "{page}");
+        assert!(
+            page.contains("server=\"127.0.0.1\",half=\"server\",answer="),
+            "{page}"
+        );
+        assert!(
+            page.contains("neph_watch_alarm{rule=\"path > 1s p50\"} 0"),
+            "{page}"
+        );
+        assert!(page.contains("neph_watch_packets_lost_total 0"), "{page}");
+        send("TERM", child.id());
+        let ran = Ran::from(child.wait_with_output().expect("it ends"));
+        assert_eq!(ran.status, 130);
+    });
+}
+
+#[test]
+fn an_interface_that_goes_down_ends_it_with_what_was_measured() {
+    with_loopback("down", || {
+        let place = Place::empty();
+        let mut command = place.command(["watch", "lo", "--format", "ndjson"]);
+        let (child, mut said, _) = begin(command.stdout(Stdio::piped()));
+        exchange("127.0.0.1", 5);
+        let down = Command::new("ip")
+            .args(["link", "set", "lo", "down"])
+            .status();
+        assert!(down.expect("the ip program").success());
+        let ran = Ran::from(child.wait_with_output().expect("it ends"));
+        assert_eq!(ran.status, 1);
+        let told = lines(&ran.out);
+        assert_eq!(of_kind(&told, "flow").len(), 1, "{}", ran.out);
+        assert_eq!(told.last().expect("a summary")["kind"], "summary");
+        let mut sentence = String::new();
+        said.read_to_string(&mut sentence).expect("text");
+        assert!(sentence.contains("lo went down"), "{sentence}");
+    });
+}
+
+/// An Ethernet frame with a VLAN tag around a SYN.
+fn tagged_syn() -> Vec<u8> {
+    let mut frame = vec![0xff; 12];
+    frame.extend([0x81, 0, 0xa0, 7, 8, 0]);
+    frame.extend([0x45, 0, 0, 40, 0, 0, 0, 0, 64, 6, 0, 0]);
+    frame.extend([192, 0, 2, 1, 198, 51, 100, 2]);
+    frame.extend([
+        0x9c, 0x40, 0x01, 0xbb, 0, 0, 0, 99, 0, 0, 0, 0, 0x50, 2, 2, 0, 0, 0, 0, 0,
+    ]);
+    frame
+}
+
+#[test]
+fn a_vlan_tag_that_the_kernel_takes_out_is_told_and_written() {
+    with_loopback("vlan", || {
+        for line in [
+            "link add near type veth peer name far",
+            "link set near up",
+            "link set far up",
+        ] {
+            let done = Command::new("ip").args(line.split(' ')).status();
+            assert!(done.expect("the ip program").success(), "ip {line}");
+        }
+        let place = Place::empty();
+        let arguments = ["watch", "far", "--port", "443", "--write", "vlan.pcap"];
+        let arguments = arguments
+            .iter()
+            .chain(&["--count", "1", "--format", "ndjson"]);
+        let mut command = place.command(arguments.copied());
+        let (child, _said, _) = begin(command.stdout(Stdio::piped()));
+        let sender = PacketRing::open("near", 1, Seat::Wire).expect("a sender");
+        sender.send(&tagged_syn()).expect("send");
+        let ran = Ran::from(child.wait_with_output().expect("it ends"));
+        let told = lines(&ran.out);
+        assert_eq!(of_kind(&told, "flow")[0]["via"], "vlan 7", "{}", ran.out);
+        let written = std::fs::read(place.path("vlan.pcap")).expect("a capture");
+        assert_eq!(written[24 + 16..], tagged_syn(), "as it was on the wire");
+    });
+}
+
+#[test]
+fn what_cannot_be_watched_is_said_in_one_sentence() {
+    with_loopback("refused", || {
+        let place = Place::empty();
+        for (arguments, said) in [
+            (&["watch", "no-such-if0"][..], "no interface no-such-if0"),
+            (&["watch", "lo", "--samples"], "--format ndjson"),
+            (&["watch", "lo", "--every", "0"], "above zero"),
+            (&["watch", "lo", "--snaplen", "9"], "64 to 262144"),
+            (
+                &["watch", "lo", "--write", "/no/such/x.pcap"],
+                "another file",
+            ),
+        ] {
+            let ran = place.neph(arguments.iter().copied());
+            assert_eq!((ran.status, ran.out.as_str()), (2, ""), "{}", ran.err);
+            assert!(ran.err.contains(said), "{}", ran.err);
+        }
+    });
+}
