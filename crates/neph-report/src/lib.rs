@@ -28,7 +28,7 @@ pub use diagnosis::{
 pub use error::ReportError;
 pub use figure::{ClockDrawing, ClockMoment, FIGURES, Figure, FigureKind, clock_course, draw};
 pub use findings::{Finding, FindingKind, blocks_to_compare, findings};
-pub use load::{Include, LoadError, load};
+pub use load::{Include, LoadError, fleet_view, load};
 pub use scene::{
     Anchor, Colour, FONT_FAMILY, Fill, Mark, PngError, Point, Rect, Scene, Stroke, Text, Turn,
     Weight, pdf, png, svg,

@@ -3,10 +3,12 @@
 use std::collections::BTreeMap;
 
 use neph_flows::{FleetView, Settings, StatsError};
-use neph_model::{Campaign, Experiment, ExperimentStatus, FlowTrace, LatestRoutes, ScenarioId};
+use neph_model::{
+    Campaign, Experiment, ExperimentStatus, FleetMessage, FlowTrace, LatestRoutes, ScenarioId,
+};
 use neph_store::{SentWithin, Store, StoreError};
 
-use crate::data::Verdicts;
+use crate::data::{Verdicts, digest_fleet};
 use crate::{CampaignData, ExperimentData, read_fleet};
 
 /// A campaign that could not be read.
@@ -87,6 +89,36 @@ pub fn load(
     })
 }
 
+/// What the messages of an experiment's fleet say, but for single flows taken apart and advice; `None`
+/// without a fleet. Reads them once.
+///
+/// # Errors
+/// What the store refused, or that the numbers of the detection do not fit together.
+pub fn fleet_view(
+    store: &dyn Store,
+    experiment: &Experiment,
+) -> Result<Option<FleetView>, LoadError> {
+    let Some(fleet) = &experiment.fleet else {
+        return Ok(None);
+    };
+    let visit = |take: &mut dyn FnMut(&FleetMessage)| each_message(store, experiment, take);
+    let mut view = digest_fleet(fleet, Settings::of(fleet), visit)?;
+    view.came_late(experiment.tally.late);
+    Ok(Some(view))
+}
+
+fn each_message(
+    store: &dyn Store,
+    experiment: &Experiment,
+    take: &mut dyn FnMut(&FleetMessage),
+) -> Result<(), LoadError> {
+    store.visit_fleet(experiment.id, SentWithin::ALL, &mut |batch| {
+        batch.iter().for_each(&mut *take);
+        Ok(())
+    })?;
+    Ok(())
+}
+
 /// What the messages of an experiment's fleet say, and the routes that its flows had last. Messages
 /// and routes pass by, batch by batch: weeks of them need no more memory than minutes.
 fn fleet_of(
@@ -96,17 +128,8 @@ fn fleet_of(
     let Some(fleet) = &experiment.fleet else {
         return Ok(None);
     };
-    let mut view = read_fleet(
-        fleet,
-        Settings::of(fleet),
-        |take| -> Result<(), LoadError> {
-            store.visit_fleet(experiment.id, SentWithin::ALL, &mut |batch| {
-                batch.iter().for_each(&mut *take);
-                Ok(())
-            })?;
-            Ok(())
-        },
-    )?;
+    let visit = |take: &mut dyn FnMut(&FleetMessage)| each_message(store, experiment, take);
+    let mut view = read_fleet(fleet, Settings::of(fleet), visit)?;
     view.came_late(experiment.tally.late);
     let mut verdicts = Verdicts::on(&mut view.changes);
     let mut latest = LatestRoutes::default();

@@ -22,8 +22,8 @@ const PAGE: &str = "index.html";
 const LONGEST_HEAD: u64 = 1 << 16;
 
 /// Writes everything into `folder`, which is made if it does not exist; files of an earlier report
-/// are overwritten, [others' never](check_folder). Returns the files, the page first. `told` is what [`diagnose`](crate::diagnose)
-/// says of the same.
+/// are overwritten, [others' never](check_folder). Returns the files, the page first. `told` is what
+/// [`diagnose`](crate::diagnose) says of the same.
 ///
 /// # Errors
 /// [`ReportError`] with the file or folder that could not be written, or that is not ours.

@@ -283,4 +283,4 @@ fn p50(times: &mut [f64], lost: u64) -> Option<Span> {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -18,8 +18,8 @@ use crate::host_series::HostSeries;
 /// How often what the flows told is taken in, recorded and shown.
 const TICK: Duration = Duration::from_millis(50);
 
-/// How long a fleet, or a single UDP flow, that nobody answers runs at least: the kernel looks for a neighbour for 3 s, and
-/// routes that have just changed settle within it.
+/// How long a fleet, or a single UDP flow, that nobody answers runs at least: the kernel looks for a
+/// neighbour for 3 s, and routes that have just changed settle within it.
 const HOPE: Span = Span::from_secs(5);
 
 /// One of the experiments that run at the same time.

@@ -12,6 +12,11 @@ use neph_text::Source;
 use crate::support::{leftovers, name, turn};
 
 const MESSAGES: u32 = 20;
+/// An answer that takes longer is none; busy machines were seen to stop for a third of a second.
+const PATIENCE: Duration = Duration::from_secs(3);
+/// What BIRD's sessions and Docker's engines say besides, in packets a second at most. Engines that
+/// have met say two (measured over 10 s), while they meet some more.
+const TALK: u64 = 50;
 
 /// Three hosts around a router, 5 ms from it each way, with a pod in each of the first two, and
 /// one more in the first.
@@ -62,8 +67,7 @@ fn round_trip(lab: &Lab, from: &str, to: &str, bytes: usize) -> Option<Duration>
             UdpSocket::bind(at).expect("bind")
         });
         let socket = socket.expect("enter");
-        let patience = Duration::from_millis(500);
-        socket.set_read_timeout(Some(patience)).expect("timeout");
+        socket.set_read_timeout(Some(PATIENCE)).expect("timeout");
         socket
     };
     let (asker, answerer) = (bind(from, 0), bind(to, 7007));
@@ -93,6 +97,7 @@ fn pods_reach_each_other(test: &str, (letter, overlay): (char, &str)) {
         return;
     };
     let before = lab.counters(0).expect("emulated").read(Direction::AToB);
+    let begun = Instant::now();
     let far = round_trip(&lab, "pod-a", "pod-b", 1_300).expect("pods reach each other");
     let after = lab.counters(0).expect("emulated").read(Direction::AToB);
     println!("{overlay}: pods {far:?} apart");
@@ -101,9 +106,9 @@ fn pods_reach_each_other(test: &str, (letter, overlay): (char, &str)) {
         "{far:?}"
     );
     let passed = after.delivered - before.delivered;
-    // BIRD's sessions and Docker's engines say a word now and then.
-    let own = u64::from(MESSAGES);
-    assert!((own..2 * own).contains(&passed), "{passed}");
+    let (own, seconds) = (u64::from(MESSAGES), begun.elapsed().as_secs());
+    let most = own + TALK * (seconds + 1);
+    assert!((own..most).contains(&passed), "{passed} in {seconds} s");
     let near = round_trip(&lab, "pod-a", "pod-c", 1_300).expect("neighbours");
     assert!(near < Duration::from_millis(2), "{near:?}");
     lab.down().expect("down");
@@ -182,8 +187,7 @@ fn a_bridge_lets_pods_out_and_in_only_where_a_port_is_published() {
     };
     let (outside, pod) = (socket("three", 0), socket("pod-b", 7007));
     for socket in [&outside, &pod] {
-        let patience = Duration::from_millis(500);
-        socket.set_read_timeout(Some(patience)).expect("timeout");
+        socket.set_read_timeout(Some(PATIENCE)).expect("timeout");
     }
     let published = SocketAddr::new(address(&lab, "two"), 80);
     outside.send_to(b"in", published).expect("send");

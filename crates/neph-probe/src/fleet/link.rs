@@ -259,15 +259,22 @@ mod tests {
     use crate::spec::FlowSpec;
     use crate::target::Target;
 
-    #[test]
-    fn a_connection_on_which_nobody_speaks_is_given_up_with_what_waits_for_it() {
-        let silent = TcpListener::bind("127.0.0.1:0").expect("a port");
-        let address = silent.local_addr().expect("bound");
+    /// A listener, and a connection to it for requests of so many bytes.
+    fn dialled(request_size: usize) -> (TcpListener, Link) {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let address = listener.local_addr().expect("bound");
         let target = Target::tcp("127.0.0.1", address.port()).expect("an address");
         let mut flow = FlowSpec::plain(target, address);
         flow.reflector = true;
+        flow.request_size = request_size;
         let codec = for_flow(&flow, new_token(), 0).expect("tcp has one");
-        let mut link = Link::dial(address, 0, codec).expect("a port");
+        let link = Link::dial(address, 0, codec).expect("a port");
+        (listener, link)
+    }
+
+    #[test]
+    fn a_connection_on_which_nobody_speaks_is_given_up_with_what_waits_for_it() {
+        let (_silent, mut link) = dialled(0);
         let begun = now();
         assert_eq!(link.ask(0, begun), Ok(()));
         assert_eq!(link.ask(1, begun + Span::from_secs(1)), Ok(()));
@@ -281,14 +288,7 @@ mod tests {
 
     #[test]
     fn a_message_that_finds_no_room_fails_alone_and_its_connection_goes_on() {
-        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
-        let address = listener.local_addr().expect("bound");
-        let target = Target::tcp("127.0.0.1", address.port()).expect("an address");
-        let mut flow = FlowSpec::plain(target, address);
-        flow.reflector = true;
-        flow.request_size = 4_096;
-        let codec = for_flow(&flow, new_token(), 0).expect("tcp has one");
-        let mut link = Link::dial(address, 0, codec).expect("a port");
+        let (listener, mut link) = dialled(4_096);
         let (mut peer, _) = listener.accept().expect("it dialled");
         link.phase = Phase::Ready;
         let mut seqs = 0..1_000_000_u64;

@@ -17,10 +17,7 @@ pub fn read_fleet<E: From<StatsError>>(
     settings: Settings,
     mut visit: impl FnMut(&mut dyn FnMut(&FleetMessage)) -> Result<(), E>,
 ) -> Result<FleetView, E> {
-    let mut digest = Digest::new(fleet, settings)?.without_news();
-    visit(&mut |message| digest.push(message))?;
-    digest.finish();
-    let mut view = digest.view();
+    let mut view = digest_fleet(fleet, settings, &mut visit)?;
     let mut dissector = Dissector::new(&view, DISSECTED);
     visit(&mut |message| dissector.push(message))?;
     view.dissected = dissector.finish();
@@ -28,4 +25,19 @@ pub fn read_fleet<E: From<StatsError>>(
         .map(|endpoint| advise(&view, endpoint))
         .collect();
     Ok(view)
+}
+
+/// The first of the two passes: everything that is bounded. `visit` is called once.
+///
+/// # Errors
+/// As [`read_fleet`].
+pub(crate) fn digest_fleet<E: From<StatsError>>(
+    fleet: &Fleet,
+    settings: Settings,
+    visit: impl FnOnce(&mut dyn FnMut(&FleetMessage)) -> Result<(), E>,
+) -> Result<FleetView, E> {
+    let mut digest = Digest::new(fleet, settings)?.without_news();
+    visit(&mut |message| digest.push(message))?;
+    digest.finish();
+    Ok(digest.view())
 }

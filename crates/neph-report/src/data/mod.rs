@@ -18,6 +18,7 @@ use neph_model::{
 
 pub use exchange::{Exchange, FlowData};
 pub(crate) use factor::{Factor, factors};
+pub(crate) use fleet::digest_fleet;
 pub use fleet::read_fleet;
 pub(crate) use traced::Verdicts;
 

@@ -66,7 +66,8 @@ fn fleet() -> Fleet {
     }
 }
 
-fn message(seq: u32) -> FleetMessage {
+/// A reply of the only flow, 7 ms after its request; requests are 100 ms apart.
+pub(crate) fn message(seq: u32) -> FleetMessage {
     FleetMessage {
         lane: Lane(0),
         source_port: 10_000,

@@ -1,9 +1,10 @@
 //! What a fleet found beside its messages: transfers on the ports of its classes, and how many of its
 //! routes and path changes were traced.
 
-use neph_flows::{Compared, Digest, Settings, completions};
+use neph_flows::{Compared, completions};
 use neph_model::{ClassTransfer, Diamond, Experiment, ExperimentId, FlowTrace, LatestRoutes, Span};
-use neph_store::{SentWithin, Store, StoreError};
+use neph_report::fleet_view;
+use neph_store::{Store, StoreError};
 
 use super::document::Pair;
 use crate::exit::Failure;
@@ -101,25 +102,14 @@ pub(super) fn latencies(
     trace: &FlowTrace,
     drawn: &mut Diamond,
 ) -> Result<(), Failure> {
-    let Some(fleet) = &experiment.fleet else {
-        return Ok(());
-    };
     let is_told = drawn.paths.iter().all(|path| !path.round_trips.is_empty());
     if is_told || experiment.tally.messages > MOST_READ {
         return Ok(());
     }
-    let digest = Digest::new(fleet, Settings::of(fleet)).map_err(Failure::refused)?;
-    let mut digest = digest.without_news();
-    store
-        .visit_fleet(experiment.id, SentWithin::ALL, &mut |batch| {
-            for message in batch {
-                digest.push(message);
-            }
-            Ok(())
-        })
-        .map_err(Failure::refused)?;
-    digest.finish();
-    let bases = digest.view().latest_bases(trace.destination.ip());
+    let Some(view) = fleet_view(store, experiment).map_err(Failure::refused)? else {
+        return Ok(());
+    };
+    let bases = view.latest_bases(trace.destination.ip());
     for path in &mut drawn.paths {
         if path.round_trips.is_empty() {
             let ports = path.source_ports.iter();
@@ -134,31 +124,13 @@ pub(super) fn latencies(
 mod tests {
     use neph_flows::diamond;
     use neph_model::{
-        Campaign, Fleet, FleetEndpoint, FleetMessage, FleetOutcome, FleetReply, FlowRoute, Instant,
-        Lane, PathHash, ProbeKind, ReadBy, TraceEnd, TraceKind, Wall,
+        Campaign, Fleet, FleetEndpoint, FleetMessage, FlowRoute, PathHash, ProbeKind, TraceEnd,
+        TraceKind, Wall,
     };
     use neph_store::{Access, open};
 
     use super::*;
-
-    fn message(seq: u32) -> FleetMessage {
-        let reply = FleetReply {
-            round_trip: Span::from_millis(7),
-            read_by: ReadBy::Kernel,
-            at_peer: None,
-            ttl: None,
-            copies: 0,
-            answer: None,
-        };
-        FleetMessage {
-            lane: Lane(0),
-            source_port: 10_000,
-            seq,
-            sent: Instant::from_nanos(i64::from(seq) * 100_000_000),
-            late: Span::ZERO,
-            outcome: FleetOutcome::Reply(reply),
-        }
-    }
+    use crate::list::tests::message;
 
     fn experiment(campaign: &Campaign) -> Experiment {
         let scenario = neph_model::ScenarioId(1);

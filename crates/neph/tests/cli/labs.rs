@@ -7,10 +7,11 @@ use std::io::Read;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::process::Stdio;
+use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::neph::{Place, Ran, begin, send};
+use crate::neph::{Place, Ran, begin, eventually, send};
 
 pub(crate) const TWO: &str = "version = 1\n\
     [[site]]\nname = \"a\"\naddress = \"10.80.0.1/24\"\n\
@@ -323,10 +324,7 @@ fn what_a_crash_left_is_replaced_and_a_failure_in_the_background_is_told() {
     let keeper = kept.status()["process"].as_u64().expect("a number");
     send("KILL", u32::try_from(keeper).expect("a process"));
     let gone = || !std::path::Path::new(&format!("/proc/{keeper}")).exists();
-    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(10);
-    while !gone() {
-        assert!(std::time::Instant::now() < deadline, "killed");
-    }
+    eventually("killed", Duration::from_secs(10), gone);
     let again = kept.again();
     assert_eq!(again.status, 0, "{}", again.err);
     assert!(again.err.contains("was left behind"), "{}", again.err);

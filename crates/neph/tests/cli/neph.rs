@@ -4,6 +4,7 @@ use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStderr, Command, Output, Stdio};
+use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
@@ -53,6 +54,18 @@ pub(crate) fn begin(command: &mut Command) -> (Child, BufReader<ChildStderr>, St
     let mut line = String::new();
     said.read_line(&mut line).expect("it says something");
     (child, said, line)
+}
+
+/// How long what needs a moment may take.
+pub(crate) const SOON: Duration = Duration::from_secs(20);
+
+/// Waits until something is so, and fails where it does not become so in time.
+pub(crate) fn eventually(what: &str, within: Duration, is_so: impl Fn() -> bool) {
+    let deadline = Instant::now() + within;
+    while !is_so() {
+        assert!(Instant::now() < deadline, "{what}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
 }
 
 /// A folder that goes away, with a workspace in it.

@@ -6,7 +6,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use crate::labs::{TWO, privileged};
-use crate::neph::{Place, Ran, begin, command, send};
+use crate::neph::{Place, Ran, SOON, begin, command, eventually, send};
 
 /// Does not become ready for a long time: the lab is coming up meanwhile.
 const SLOW: &str = "[[service]]\nname = \"slow\"\nsite = \"b\"\ncommand = [\"sleep\", \"60\"]\n\
@@ -41,7 +41,7 @@ impl Coming {
     /// Waits until all is there but the service's word.
     fn has_begun(&self) {
         let log = self.folder() + "/slow.log";
-        eventually("its service has begun", || Path::new(&log).exists());
+        eventually("its service has begun", SOON, || Path::new(&log).exists());
     }
 
     fn folder(&self) -> String {
@@ -74,14 +74,6 @@ impl Drop for Coming {
             let _ = child.wait();
         }
         self.place.neph(["lab", "down", &self.lab]);
-    }
-}
-
-pub(crate) fn eventually(what: &str, is_so: impl Fn() -> bool) {
-    let deadline = Instant::now() + Duration::from_secs(20);
-    while !is_so() {
-        assert!(Instant::now() < deadline, "{what}");
-        std::thread::sleep(Duration::from_millis(5));
     }
 }
 

@@ -4,8 +4,7 @@ use std::fs;
 use std::process::{Command, Stdio};
 
 use crate::labs::privileged;
-use crate::neph::{Ran, command, neph, send};
-use crate::stops::eventually;
+use crate::neph::{Ran, SOON, command, eventually, neph, send};
 
 #[test]
 fn this_host_is_one_hop_away_in_every_format() {
@@ -143,7 +142,7 @@ impl Drop for Nobody {
     }
 }
 
-/// Whether a process would not die of ctrl-C (proc_pid_status(5): a mask of signals, the second is INT).
+/// Whether a process would not die of ctrl-C: `SigCgt` is a mask of signals, the second is INT.
 fn catches_interrupts(process: u32) -> bool {
     let status = fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));
@@ -165,7 +164,7 @@ fn nobody_answers_is_1_and_ctrl_c_is_130() {
     patient.args(words.into_iter().chain(["--timeout", "1min"]));
     let child = patient.stdout(Stdio::piped()).stderr(Stdio::piped());
     let child = child.spawn().expect("neph runs");
-    eventually("neph minds ctrl-C", || catches_interrupts(child.id()));
+    eventually("neph minds ctrl-C", SOON, || catches_interrupts(child.id()));
     send("INT", child.id());
     let ran: Ran = child.wait_with_output().expect("it ends").into();
     assert_eq!(ran.status, 130);

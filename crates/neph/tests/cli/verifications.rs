@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 use crate::labs::{TWO, place, privileged};
-use crate::neph::{begin, send};
+use crate::neph::{begin, eventually, send};
 
 #[test]
 fn a_lab_is_verified() {
@@ -49,10 +49,7 @@ fn a_verification_that_is_interrupted_tells_what_it_has() {
         let told: Value = serde_json::from_slice(&told.stdout).unwrap_or_default();
         told[0]["stats64"]["tx"]["packets"].as_u64().unwrap_or(0)
     };
-    let deadline = Instant::now() + Duration::from_mins(1);
-    while sent() < 100 {
-        assert!(Instant::now() < deadline, "measured");
-    }
+    eventually("measured", Duration::from_mins(1), || sent() >= 100);
     send("INT", child.id());
     let began = Instant::now();
     let output = child.wait_with_output().expect("it ends");

@@ -34,6 +34,23 @@ fn unequal_paths_are_told_by_port_with_the_best_one() {
 }
 
 #[test]
+fn unequal_paths_are_told_although_one_short_flow_stalled() {
+    let world = World {
+        round_trip_ms: 8.1,
+        paths_ms: vec![0.0, 8.0],
+        ports: vec![40_001, 40_002, 40_003, 40_004],
+        blocks: 24,
+        seconds: 0.6,
+        stalled: Some(7),
+        ..World::default()
+    };
+    let told = only(&world, "ecmp-imbalance");
+    assert!((told.cost_ms - 8.0).abs() < 0.2, "{told:#?}");
+    let but = "Each of 24 flows but 1, most of whose messages were held up, stayed";
+    assert!(told.cause.contains(but), "{told:#?}");
+}
+
+#[test]
 fn unequal_paths_are_told_although_the_route_changes_as_well() {
     let world = World {
         round_trip_ms: 20.0,

@@ -12,11 +12,15 @@ const INITIAL: f64 = 10.0;
 const SEGMENT: f64 = 1448.0;
 /// What the window grows to at most: larger ones hold every message of these tests twice.
 const LARGEST: f64 = 200.0;
+/// How long a connection stalls where it does.
+const STALL: f64 = 300.0;
 
 /// One connection over a world's path.
 pub(super) struct Line<'w> {
     world: &'w World,
     base: f64,
+    /// What all messages but the first meet besides.
+    stall: f64,
     window: f64,
     least_rtt: f64,
     retransmissions: u32,
@@ -64,6 +68,11 @@ impl<'w> Line<'w> {
         Self {
             world,
             base,
+            stall: if world.stalled == Some(block) {
+                STALL
+            } else {
+                0.0
+            },
             window: INITIAL,
             least_rtt: base + 0.02,
             retransmissions: 0,
@@ -190,7 +199,8 @@ impl<'w> Line<'w> {
         let way = self.transmission(bytes, written, left);
         // The last byte is in time mostly, and waits in the kernel for a segment before it.
         let hole = if bytes > SEGMENT { again } else { 0.0 };
-        let network = self.crossing(left, random) + way + again - hole + world.proxy_ms;
+        let stall = if seq > 0 { self.stall } else { 0.0 };
+        let network = self.crossing(left, random) + stall + way + again - hole + world.proxy_ms;
         let work = world.think_ms * (0.9 + 0.2 * random.unit()) + 0.03 + exponential(random, 0.01);
         let mut message = Message::new(FlowIndex(0), Seq(seq), marks);
         let is_udp = world.probe == ProbeKind::Udp;

@@ -61,6 +61,8 @@ pub(super) struct World {
     pub(super) loss: f64,
     /// Seconds in which every message is hit.
     pub(super) outage: Range<f64>,
+    /// The block in which all that follows the first message waits behind it.
+    pub(super) stalled: Option<u32>,
     /// Share of the replies' segments.
     pub(super) reply_loss: f64,
     /// Share of segments that a full queue drops.
@@ -130,6 +132,7 @@ impl Default for World {
             pacing: None,
             loss: 0.0,
             outage: 0.0..0.0,
+            stalled: None,
             reply_loss: 0.0,
             congested_loss: 0.0,
             proxy_ms: 0.0,
