@@ -125,29 +125,35 @@ fn plain(error: &clap::Error) -> Option<String> {
 /// Says why a command failed, and gives its exit status.
 pub(crate) fn status(result: Result<Outcome, Failure>) -> ExitCode {
     match result {
-        Ok(Outcome::Done) | Err(Failure::OutputClosed) => ExitCode::SUCCESS,
+        Ok(Outcome::Done) => ExitCode::SUCCESS,
         Ok(Outcome::Nothing) => ExitCode::from(1),
         Ok(Outcome::Alarmed) => ExitCode::from(3),
         Ok(Outcome::Interrupted) => ExitCode::from(130),
         Ok(Outcome::Status(status)) => ExitCode::from(status),
-        Err(Failure::Usage(sentence)) => {
-            output::say(&format!("neph: {sentence}"));
-            ExitCode::from(2)
+        Err(failure) => {
+            say(&failure);
+            ExitCode::from(match failure {
+                Failure::Usage(_) | Failure::Text(..) => 2,
+                Failure::Refused(_) => 1,
+                Failure::Interrupted(_) => 130,
+                Failure::OutputClosed => 0,
+            })
         }
-        Err(Failure::Refused(sentence)) => {
+    }
+}
+
+/// Says why a command, or a part of it, failed.
+pub(crate) fn say(failure: &Failure) {
+    match failure {
+        Failure::Usage(sentence) | Failure::Refused(sentence) | Failure::Interrupted(sentence) => {
             output::say(&format!("neph: {sentence}"));
-            ExitCode::from(1)
         }
-        Err(Failure::Interrupted(sentence)) => {
-            output::say(&format!("neph: {sentence}"));
-            ExitCode::from(130)
-        }
-        Err(Failure::Text(source, problems)) => {
-            for problem in &problems {
-                show(&source, problem);
+        Failure::Text(source, problems) => {
+            for problem in problems {
+                show(source, problem);
             }
-            ExitCode::from(2)
         }
+        Failure::OutputClosed => {}
     }
 }
 

@@ -95,11 +95,7 @@ impl Exchanges {
         let Some((between, said)) = part_of(packet) else {
             return false;
         };
-        self.now = self.now.max(at.unix_nanos());
-        let until = self.now.saturating_sub(self.idle.nanos());
-        while let Some((place, _)) = self.recency.oldest().filter(|(_, last)| *last < until) {
-            self.remove(place, &mut ended);
-        }
+        self.silence(at, &mut ended);
         let place = match self.places.get(&between) {
             Some(place) => *place,
             // An answer without a question begins nothing.
@@ -111,6 +107,15 @@ impl Exchanges {
             pair.see(at, said);
         }
         true
+    }
+
+    /// It is `now`: ends the pairs that are silent for too long.
+    pub fn silence(&mut self, now: Wall, mut ended: impl FnMut(&Pair)) {
+        self.now = self.now.max(now.unix_nanos());
+        let until = self.now.saturating_sub(self.idle.nanos());
+        while let Some((place, _)) = self.recency.oldest().filter(|(_, last)| *last < until) {
+            self.remove(place, &mut ended);
+        }
     }
 
     /// No more packets come: all pairs are over, the longest silent first.

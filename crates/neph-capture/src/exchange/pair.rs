@@ -164,7 +164,8 @@ impl Pair {
         self.trips()?;
         let Sums { n, sum, squares } = self.sums[Side::Server as usize];
         let mean = sum / n;
-        let variance = n.saturating_mul(squares).saturating_sub(sum.pow(2)) / n.pow(2);
+        // Times that lie may be so long that even 128 bits do not hold their squares.
+        let variance = n.checked_mul(squares)?.checked_sub(sum.checked_mul(sum)?)? / (n * n);
         let span = |nanos: u128| Span::from_nanos(i64::try_from(nanos).unwrap_or(i64::MAX));
         Some(Deviation {
             mean: span(mean),

@@ -96,6 +96,18 @@ impl Told {
 }
 
 #[test]
+fn a_silent_pair_is_over_also_where_no_packet_says_how_late_it_is() {
+    let mut scene = Scene::new(9);
+    scene.see(0, &echo(true, 1));
+    let mut over = 0;
+    for seconds in [300, 301] {
+        let now = Wall::from_unix_nanos((1_700_000_000 + seconds) * 1_000_000_000);
+        scene.exchanges.silence(now, |_| over += 1);
+        assert_eq!(over, i32::from(seconds > 300));
+    }
+}
+
+#[test]
 fn an_echo_is_matched_by_its_number_and_counts_once() {
     let mut scene = Scene::new(9);
     for (n, trip) in [(1, 10), (2, 20), (3, 30)] {

@@ -188,6 +188,14 @@ impl Table {
         }
     }
 
+    /// Tells all that was seen, and ends the flows that are silent for too long at `now`: where no
+    /// packet comes none says how late it is.
+    pub fn silence(&mut self, now: Wall, listener: &mut impl Listener) {
+        self.flush(listener);
+        self.now = self.now.max(now.unix_nanos());
+        self.end_silent(listener);
+    }
+
     /// No more packets come: all flows are over, the longest silent first.
     pub fn end(&mut self, listener: &mut impl Listener) {
         self.flush(listener);

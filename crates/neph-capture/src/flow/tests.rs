@@ -60,6 +60,11 @@ impl Scene {
         }
     }
 
+    fn silence(&mut self, at_ms: i64) {
+        let at = Wall::from_unix_nanos(1_700_000_000_000_000_000 + at_ms * 1_000_000);
+        self.table.silence(at, &mut self.heard);
+    }
+
     fn see(&mut self, at_ms: i64, plain: Plain) {
         let client = (IpAddr::from(CLIENT), plain.port);
         let server = (IpAddr::from(SERVER), 443);
@@ -189,6 +194,19 @@ fn a_silent_flow_is_over_and_time_that_goes_backwards_ends_none() {
     scene.see(10_500, data(Client, 1002, 110, 500, 10));
     assert_eq!(scene.heard.ended.len(), 1);
     assert_eq!(scene.heard.ended[0].0.port(), 1001);
+}
+
+#[test]
+fn a_silent_flow_is_over_also_where_no_packet_says_how_late_it_is() {
+    let mut scene = Scene::new(Limits {
+        idle: Span::from_secs(10),
+        ..Limits::default()
+    });
+    scene.see(0, data(Client, 1001, 100, 500, 10));
+    scene.silence(10_000);
+    assert_eq!(scene.heard.ended.len(), 0);
+    scene.silence(10_001);
+    assert_eq!(scene.heard.ended.len(), 1);
 }
 
 #[test]

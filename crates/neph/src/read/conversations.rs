@@ -6,6 +6,10 @@ use neph_capture::{Exchanges, Limits, Listener, Pair, Table, Twice};
 use neph_model::Wall;
 use neph_wire::dissect::Dissected;
 
+/// Of so many packets at the beginning of a capture each is remembered: it may be one of several
+/// interfaces, and this the first.
+const FIRST: u32 = 1000;
+
 /// Is told what packets show, as they show it.
 pub(crate) trait Told: Listener {
     /// Those who asked and answered are over.
@@ -19,6 +23,8 @@ pub(crate) struct Conversations {
     twice: Twice,
     /// Whether packets of several interfaces were seen: only there they are looked for twice.
     has_interfaces: bool,
+    /// How many of the first packets are still to come.
+    first: u32,
     /// Packets that had passed another interface before.
     pub(super) copies: u64,
 }
@@ -30,6 +36,7 @@ impl Conversations {
             exchanges: Exchanges::new(limits.flows, limits.idle),
             twice: Twice::default(),
             has_interfaces: false,
+            first: FIRST,
             copies: 0,
         }
     }
@@ -42,7 +49,8 @@ impl Conversations {
         told: &mut impl Told,
     ) {
         self.has_interfaces |= interface > 0;
-        if self.has_interfaces && self.twice.is_copy(at, interface, packet) {
+        self.first = self.first.saturating_sub(1);
+        if (self.has_interfaces || self.first > 0) && self.twice.is_copy(at, interface, packet) {
             self.copies += 1;
             return;
         }
@@ -50,6 +58,12 @@ impl Conversations {
         if !self.exchanges.see(at, packet, ended) {
             self.table.see(at, packet, told);
         }
+    }
+
+    /// Ends what is silent for too long at `now`, where no packet says how late it is.
+    pub(crate) fn silence(&mut self, now: Wall, told: &mut impl Told) {
+        self.table.silence(now, told);
+        self.exchanges.silence(now, |pair| told.exchanged(pair));
     }
 
     /// No more packets come.

@@ -8,12 +8,16 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::time::Duration;
 
+use neph_model::Span;
+use neph_sys::clock::{self, RawNanos};
 use neph_wire::http::{Connection, ResponseLine, parse_request};
 
 use crate::exit::Failure;
 
-/// A request, and the answer to it, may take this long.
-const PATIENCE: Duration = Duration::from_secs(2);
+/// A request may take this long, and so may the answer.
+const PATIENCE: Span = Span::from_secs(2);
+/// A page is good for this long: who asks all the time does not keep from measuring.
+const FRESH: Span = Span::from_secs(1);
 const LONGEST_HEAD: usize = 8 << 10;
 
 /// Somebody who waits for the page.
@@ -22,6 +26,8 @@ type Asker = SyncSender<String>;
 #[derive(Debug)]
 pub(super) struct Door {
     askers: Receiver<Asker>,
+    /// The last page, and when it was written.
+    page: Option<(RawNanos, String)>,
 }
 
 /// `ADDRESS:PORT`, or a port of the loopback interface.
@@ -51,28 +57,33 @@ impl Door {
                 let _ = serve(peer, &asking);
             }
         });
-        Ok((Self { askers }, bound))
+        Ok((Self { askers, page: None }, bound))
     }
 
     /// Gives the page to whoever waits for it.
-    pub(super) fn answer(&self, page: impl Fn() -> String) {
-        while let Ok(asker) = self.askers.try_recv() {
-            // Who waits no more needs none.
-            let _ = asker.try_send(page());
-        }
+    pub(super) fn answer(&mut self, page: impl FnOnce() -> String) {
+        let Ok(asker) = self.askers.try_recv() else {
+            return;
+        };
+        let now = clock::raw();
+        self.page = self
+            .page
+            .take()
+            .filter(|(written, _)| now.0 - written.0 < FRESH.nanos())
+            .or_else(|| Some((now, page())));
+        let page = self.page.as_ref().map(|(_, page)| page.clone());
+        // Who waits no more needs none.
+        let _ = asker.try_send(page.unwrap_or_default());
     }
 }
 
 fn serve(mut peer: TcpStream, asking: &SyncSender<Asker>) -> io::Result<()> {
-    peer.set_read_timeout(Some(PATIENCE))?;
-    peer.set_write_timeout(Some(PATIENCE))?;
-    let status = asked(&mut peer)?;
+    let mut status = asked(&mut peer, Deadline::begin())?;
     let mut body = String::new();
-    let mut status = status;
     if status == 200 {
         let (answer, waiting) = sync_channel(1);
         let is_asked = asking.try_send(answer).is_ok();
-        match waiting.recv_timeout(PATIENCE) {
+        match waiting.recv_timeout(Deadline::begin().left()?) {
             Ok(page) if is_asked => body = page,
             _ => status = 503,
         }
@@ -87,14 +98,40 @@ fn serve(mut peer: TcpStream, asking: &SyncSender<Asker>) -> io::Result<()> {
     head.encode(&[kind], &mut response)
         .map_err(io::Error::other)?;
     response.extend_from_slice(body.as_bytes());
-    peer.write_all(&response)
+    let (end, mut rest) = (Deadline::begin(), response.as_slice());
+    while !rest.is_empty() {
+        peer.set_write_timeout(Some(end.left()?))?;
+        let written = peer.write(rest)?;
+        rest = rest.get(written..).unwrap_or_default();
+    }
+    Ok(())
+}
+
+/// When the patience with a peer is over, however many bytes come or go until then.
+#[derive(Clone, Copy)]
+struct Deadline(RawNanos);
+
+impl Deadline {
+    fn begin() -> Self {
+        Self(RawNanos(clock::raw().0 + PATIENCE.nanos()))
+    }
+
+    /// The time that is left.
+    fn left(self) -> io::Result<Duration> {
+        let left = u64::try_from(self.0.0 - clock::raw().0).unwrap_or(0);
+        match left {
+            0 => Err(io::ErrorKind::TimedOut.into()),
+            _ => Ok(Duration::from_nanos(left)),
+        }
+    }
 }
 
 /// Reads a request; gives the status that it deserves.
-fn asked(peer: &mut TcpStream) -> io::Result<u16> {
+fn asked(peer: &mut TcpStream, end: Deadline) -> io::Result<u16> {
     let mut bytes = Vec::new();
     let mut some = [0; 1024];
     while bytes.len() < LONGEST_HEAD {
+        peer.set_read_timeout(Some(end.left()?))?;
         let n = peer.read(&mut some)?;
         if n == 0 {
             return Err(io::ErrorKind::UnexpectedEof.into());
@@ -115,7 +152,7 @@ fn asked(peer: &mut TcpStream) -> io::Result<u16> {
 mod tests {
     use super::*;
 
-    fn ask(door: &Door, address: SocketAddr, request: &str) -> String {
+    fn ask(door: &mut Door, address: SocketAddr, request: &str) -> String {
         let mut peer = TcpStream::connect(address).expect("connect");
         peer.write_all(request.as_bytes()).expect("ask");
         let asking = std::thread::spawn(move || {
@@ -131,9 +168,13 @@ mod tests {
 
     #[test]
     fn the_page_is_given_and_nothing_else() {
-        let (door, address) = Door::open(address("0").expect("a port")).expect("a door");
+        let (mut door, address) = Door::open(address("0").expect("a port")).expect("a door");
         assert!(address.ip().is_loopback());
-        let page = ask(&door, address, "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n");
+        let page = ask(
+            &mut door,
+            address,
+            "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n",
+        );
         assert!(page.starts_with("HTTP/1.1 200 OK\r\n"), "{page}");
         assert!(page.ends_with("\r\n\r\nneph_watch_flows 3\n"), "{page}");
         for (request, status) in [
@@ -141,7 +182,7 @@ mod tests {
             ("POST /metrics HTTP/1.1\r\nHost: x\r\n\r\n", "405"),
             ("nonsense\r\n\r\n", "400"),
         ] {
-            let answer = ask(&door, address, request);
+            let answer = ask(&mut door, address, request);
             assert!(
                 answer.starts_with(&format!("HTTP/1.1 {status}")),
                 "{answer}"

@@ -4,7 +4,8 @@ use std::io::ErrorKind;
 use std::os::fd::AsFd;
 use std::time::Duration;
 
-use neph_sys::clock;
+use neph_model::Span;
+use neph_sys::clock::{self, RawNanos};
 use neph_sys::netns::{NetNs, with_namespace};
 use neph_sys::ppoll::{Awaited, wait};
 use neph_sys::ring::{BLOCK_BYTES, BlockRing, FilterStep, Packet, RingError, Taking, hardware};
@@ -18,6 +19,9 @@ use crate::exit::Failure;
 /// How long packets wait at most before they are looked at: rare wake-ups leave the processor to
 /// those who are watched.
 const WAKE: Duration = Duration::from_millis(20);
+
+/// For how long the last of the packets are waited for, on whatever machine.
+const LINGER: Span = Span::from_secs(2);
 
 /// `linux/if_arp.h`: Ethernet, and loopback, which looks like it.
 const LIKE_ETHERNET: [u16; 2] = [1, 772];
@@ -47,6 +51,9 @@ pub(super) struct Ears {
     seen: Seen,
     /// Packets that are enough.
     most: u64,
+    /// Packets that passed the filter, those lost included, and how many of them were come upon.
+    passed: u64,
+    met: u64,
 }
 
 impl Ears {
@@ -84,6 +91,8 @@ impl Ears {
             kept,
             seen: Seen::default(),
             most: args.count.unwrap_or(u64::MAX),
+            passed: 0,
+            met: 0,
         })
     }
 
@@ -120,9 +129,21 @@ impl Ears {
         })
     }
 
-    /// Waits until what has arrived so far can be taken.
-    pub(super) fn linger() {
-        clock::nap(WAKE + WAKE / 2);
+    /// Takes what has arrived by now: the last of it waits in a block that is not full, until the
+    /// kernel thinks that it has waited long enough.
+    pub(super) fn take_rest(&mut self, mut take: impl FnMut(&Packet<'_>, Option<&Dissected<'_>>)) {
+        let until = clock::wall().0;
+        self.count();
+        let all = self.passed - self.seen.lost;
+        let end = RawNanos(clock::raw().0 + LINGER.nanos());
+        while self.met < all {
+            if !self.take_block(until, &mut take) {
+                if clock::raw() >= end {
+                    break;
+                }
+                clock::nap(WAKE / 4);
+            }
+        }
     }
 
     /// Takes the packets of a block that arrived up to `until` (nanoseconds since 1970), if a block is
@@ -135,10 +156,10 @@ impl Ears {
         let Some(block) = self.ring.next_block() else {
             return false;
         };
-        let in_time = block.packets().filter(|packet| packet.stamp() <= until);
-        for packet in in_time {
-            if self.seen.packets >= self.most {
-                break;
+        for packet in block.packets() {
+            self.met += 1;
+            if packet.stamp() > until || self.seen.packets >= self.most {
+                continue;
             }
             let length = packet.wire_length();
             self.seen.packets += 1;
@@ -158,6 +179,7 @@ impl Ears {
     /// Asks the kernel what was lost.
     pub(super) fn count(&mut self) {
         if let Ok(counts) = self.ring.counts() {
+            self.passed += u64::from(counts.packets);
             self.seen.lost += u64::from(counts.dropped);
             self.seen.frozen += u64::from(counts.frozen);
         }

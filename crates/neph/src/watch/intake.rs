@@ -3,6 +3,7 @@
 
 use neph_capture::Limits;
 use neph_model::Wall;
+use neph_sys::clock;
 use neph_sys::ring::Packet;
 use neph_wire::dissect::Dissected;
 
@@ -52,7 +53,8 @@ impl Intake {
 
     /// A period ends; `seen` counts from the beginning.
     pub(super) fn period(&mut self, seen: Seen) {
-        self.conversations.table.flush(&mut self.watching);
+        let now = Wall::from_unix_nanos(clock::wall().0);
+        self.conversations.silence(now, &mut self.watching);
         self.watching.period(&self.conversations.table, seen);
         if let Some(writing) = &mut self.writing {
             writing.flush();
@@ -60,7 +62,7 @@ impl Intake {
     }
 
     /// Answers Prometheus, if it asks.
-    pub(super) fn answer(&self, seen: Seen) {
+    pub(super) fn answer(&mut self, seen: Seen) {
         self.watching.answer(&self.conversations.table, seen);
     }
 
@@ -70,14 +72,16 @@ impl Intake {
     }
 
     /// No more packets come: tells the last period, all flows, and what was written. Gives whether an
-    /// alarm was raised.
-    pub(super) fn finish(mut self, seen: Seen) -> Result<bool, Failure> {
+    /// alarm was raised, and what could not be told.
+    pub(super) fn finish(mut self, seen: Seen) -> (bool, Result<(), Failure>) {
         self.period(seen);
         let written = self.writing.take().map(Writing::finish);
-        let was_alarmed = self.watching.finish(self.conversations, seen)?;
-        if let Some(written) = written {
-            output::say(&format!("neph watch: {}", written?));
-        }
-        Ok(was_alarmed)
+        let (was_alarmed, told) = self.watching.finish(self.conversations, seen);
+        let written = written.unwrap_or(Ok(None)).map(|sentence| {
+            if let Some(sentence) = sentence {
+                output::say(&format!("neph watch: {sentence}"));
+            }
+        });
+        (was_alarmed, told.map_err(Failure::from).and(written))
     }
 }

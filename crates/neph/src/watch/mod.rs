@@ -31,7 +31,7 @@ use crate::exit::{Failure, Outcome};
 use crate::read::By;
 use crate::read::row::Sort;
 use crate::read::telling::Shown;
-use crate::{interrupt, output, read, site, value};
+use crate::{exit, interrupt, output, read, site, value};
 use ears::Ears;
 use intake::Intake;
 use watching::Watching;
@@ -156,11 +156,12 @@ impl Args {
 }
 
 fn snaplen(text: &str) -> Result<u32, String> {
-    const RANGE: RangeInclusive<u64> = 64..=262_144;
+    // What is written has room for a VLAN tag beside it: readers take no more than 262,144 bytes.
+    const RANGE: RangeInclusive<u64> = 64..=262_140;
     let ByteSize(bytes) = value::size(text)?;
     let fits = RANGE.contains(&bytes).then_some(bytes);
     fits.and_then(|bytes| u32::try_from(bytes).ok())
-        .ok_or_else(|| "64 to 262144 bytes can be kept".to_owned())
+        .ok_or_else(|| "64 to 262140 bytes can be kept".to_owned())
 }
 
 /// Watches.
@@ -179,11 +180,15 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     ));
     let listened = listen(args, &stop, &mut ears, &mut intake);
     let seen = ears.seen();
-    let was_alarmed = intake.finish(seen)?;
-    listened?;
+    let (was_alarmed, finished) = intake.finish(seen);
+    let ended = listened.and(finished);
     if was_alarmed {
+        if let Err(failure) = ended {
+            exit::say(&failure);
+        }
         return Ok(Outcome::Alarmed);
     }
+    ended?;
     if stop.is_set() {
         return Ok(Outcome::Interrupted);
     }
@@ -221,10 +226,6 @@ fn listen(args: &Args, stop: &Stop, ears: &mut Ears, intake: &mut Intake) -> Res
             intake.packet(packet, dissected);
         });
     }
-    // What arrived before the end may still wait in a block that is not full.
-    let until = clock::wall().0;
-    Ears::linger();
-    while ears.take_block(until, |packet, dissected| intake.packet(packet, dissected)) {}
-    ears.count();
+    ears.take_rest(|packet, dissected| intake.packet(packet, dissected));
     fault
 }

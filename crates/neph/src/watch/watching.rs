@@ -125,8 +125,8 @@ impl Watching {
     }
 
     /// Answers Prometheus, if it asks.
-    pub(super) fn answer(&self, table: &Table, seen: Seen) {
-        let Some((metrics, door)) = &self.metrics else {
+    pub(super) fn answer(&mut self, table: &Table, seen: Seen) {
+        let Some((metrics, door)) = &mut self.metrics else {
             return;
         };
         door.answer(|| {
@@ -160,15 +160,12 @@ impl Watching {
         }
     }
 
-    /// All periods were told. Gives whether an alarm was raised.
-    pub(super) fn finish(mut self, mut all: Conversations, seen: Seen) -> io::Result<bool> {
+    /// All periods were told. Gives whether an alarm was raised, and whether the rest was told.
+    pub(super) fn finish(mut self, mut all: Conversations, seen: Seen) -> (bool, io::Result<()>) {
         all.end(&mut self);
         if let Some(screen) = &mut self.screen {
             let left = screen.leave(self.telling.out());
             self.telling.written(left);
-        }
-        if let Some(webhook) = self.webhook.take() {
-            webhook.finish();
         }
         let was_alarmed = self.alarms.iter().any(Alarm::was_raised);
         let file = File {
@@ -182,8 +179,12 @@ impl Watching {
             not_ip: seen.not_ip,
             without_time: 0,
         };
-        self.telling.finish(&all, &[file])?;
-        Ok(was_alarmed)
+        let told = self.telling.finish(&all, &[file]);
+        // Last: who does not hear must not keep the summary back.
+        if let Some(webhook) = self.webhook.take() {
+            webhook.finish();
+        }
+        (was_alarmed, told)
     }
 }
 

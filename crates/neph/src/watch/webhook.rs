@@ -3,8 +3,7 @@
 
 use std::io::{self, Read, Write};
 use std::net::{TcpStream, ToSocketAddrs};
-use std::sync::mpsc::{SyncSender, sync_channel};
-use std::thread::JoinHandle;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::Duration;
 
 use neph_wire::http::{Connection, RequestLine};
@@ -14,6 +13,8 @@ use crate::output;
 
 /// Connecting, sending and the answer may take this long each.
 const PATIENCE: Duration = Duration::from_secs(5);
+/// What is not told yet at the end may take this long.
+const FAREWELL: Duration = Duration::from_secs(10);
 /// Alarms that wait to be told; more are not.
 const WAITING: usize = 64;
 
@@ -58,14 +59,20 @@ pub(super) fn url(text: &str) -> Result<Url, String> {
 /// A thread that tells.
 #[derive(Debug)]
 pub(super) struct Webhook {
+    authority: String,
     alarms: SyncSender<String>,
-    telling: JoinHandle<()>,
+    /// Hangs up when all were told.
+    telling: Receiver<()>,
 }
 
 impl Webhook {
     pub(super) fn begin(url: Url) -> Self {
         let (alarms, told) = sync_channel::<String>(WAITING);
-        let telling = std::thread::spawn(move || {
+        let authority = url.authority.clone();
+        let (ended, telling) = sync_channel(0);
+        // It ends with the process if its hearer is silent for longer than is waited for.
+        std::thread::spawn(move || {
+            let _ended: SyncSender<()> = ended;
             for body in told {
                 if let Err(error) = post(&url, &body) {
                     let authority = &url.authority;
@@ -75,7 +82,11 @@ impl Webhook {
                 }
             }
         });
-        Self { alarms, telling }
+        Self {
+            authority,
+            alarms,
+            telling,
+        }
     }
 
     pub(super) fn tell(&self, alarm: &Value) {
@@ -84,21 +95,36 @@ impl Webhook {
         }
     }
 
-    /// Waits until all were told, or could not be.
+    /// Waits until all were told, or could not be, but not for ever.
     pub(super) fn finish(self) {
         drop(self.alarms);
-        // A thread that panicked has said so.
-        let _ = self.telling.join();
+        if self.telling.recv_timeout(FAREWELL) == Err(RecvTimeoutError::Timeout) {
+            output::say(&format!(
+                "neph watch: {} did not take all alarms within {} s; they stand above",
+                self.authority,
+                FAREWELL.as_secs()
+            ));
+        }
     }
+}
+
+/// To the first of the addresses at which somebody answers: `localhost` is `::1` first.
+fn connect(to: (&str, u16)) -> io::Result<TcpStream> {
+    let mut refused = io::ErrorKind::NotFound.into();
+    for address in to.to_socket_addrs()? {
+        match TcpStream::connect_timeout(&address, PATIENCE) {
+            Ok(stream) => return Ok(stream),
+            Err(error) => refused = error,
+        }
+    }
+    Err(refused)
 }
 
 fn post(url: &Url, body: &str) -> io::Result<()> {
     let host = url.authority.strip_suffix(&format!(":{}", url.port));
     let host = host.unwrap_or(&url.authority);
     let host = host.trim_start_matches('[').trim_end_matches(']');
-    let mut addresses = (host, url.port).to_socket_addrs()?;
-    let address = addresses.next().ok_or(io::ErrorKind::NotFound)?;
-    let mut stream = TcpStream::connect_timeout(&address, PATIENCE)?;
+    let mut stream = connect((host, url.port))?;
     stream.set_read_timeout(Some(PATIENCE))?;
     stream.set_write_timeout(Some(PATIENCE))?;
     let head = RequestLine {
@@ -159,6 +185,7 @@ mod tests {
             while !heard.ends_with(b"}") {
                 let mut some = [0; 512];
                 let n = peer.read(&mut some).expect("read");
+                assert!(n > 0, "it hung up: {heard:?}");
                 heard.extend_from_slice(&some[..n]);
             }
             peer.write_all(b"HTTP/1.1 204 No Content\r\n\r\n")

@@ -12,6 +12,8 @@ use crate::exit::Failure;
 
 /// Where the tag stands in an Ethernet frame.
 const TAG_AT: usize = 12;
+/// Its bytes.
+const TAG: u32 = 4;
 
 pub(super) struct Writing {
     path: PathBuf,
@@ -26,7 +28,7 @@ impl Writing {
     pub(super) fn begin(path: &Path, link: u32, kept: u32) -> Result<Self, Failure> {
         let begun = File::create(path).and_then(|file| {
             let mut file = BufWriter::with_capacity(1 << 20, file);
-            file.write_all(&pcap_header(link, kept))?;
+            file.write_all(&pcap_header(link, kept + TAG))?;
             Ok(file)
         });
         let path = path.to_owned();
@@ -66,7 +68,7 @@ impl Writing {
         };
         // The kernel took the tag out; on the wire it was there.
         self.file
-            .write_all(&pcap_record(at, kept + 4, length + 4))?;
+            .write_all(&pcap_record(at, kept + TAG, length + TAG))?;
         self.file.write_all(addresses)?;
         self.file.write_all(&tag.protocol.to_be_bytes())?;
         self.file.write_all(&tag.control.to_be_bytes())?;
@@ -81,12 +83,12 @@ impl Writing {
     }
 
     /// No more packets come; tells how many the file has.
-    pub(super) fn finish(mut self) -> Result<String, Failure> {
+    pub(super) fn finish(mut self) -> Result<Option<String>, Failure> {
         self.flush();
         let path = self.path.display();
         let packets = counted(self.packets, "packet");
         match self.refused {
-            None => Ok(format!("{packets} in {path}")),
+            None => Ok(Some(format!("{packets} in {path}"))),
             Some(error) => Err(Failure::refused(format!(
                 "write {path}: {error}; it has the first {packets} or nearly so"
             ))),

@@ -60,7 +60,7 @@ pub(crate) fn begin(command: &mut Command) -> (Child, BufReader<ChildStderr>, St
 pub(crate) const SOON: Duration = Duration::from_secs(20);
 
 /// Waits until something is so, and fails where it does not become so in time.
-pub(crate) fn eventually(what: &str, within: Duration, is_so: impl Fn() -> bool) {
+pub(crate) fn eventually(what: &str, within: Duration, mut is_so: impl FnMut() -> bool) {
     let deadline = Instant::now() + within;
     while !is_so() {
         assert!(Instant::now() < deadline, "{what}");

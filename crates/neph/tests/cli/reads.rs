@@ -83,7 +83,7 @@ impl Capture {
     }
 
     /// The same as `-i any` shows it of each packet once on the way in and once on the way out.
-    fn at_two_interfaces(&self) -> Vec<u8> {
+    fn at_interfaces(&self, interfaces: [u8; 2]) -> Vec<u8> {
         let mut file = self.0[..20].to_vec();
         file.extend(276_u32.to_le_bytes());
         let mut rest = &self.0[24..];
@@ -92,7 +92,7 @@ impl Capture {
         {
             let length = u32::from_le_bytes([rest[8], rest[9], rest[10], rest[11]]);
             let (record, next) = rest.split_at(16 + length as usize);
-            for interface in [2_u8, 5] {
+            for interface in interfaces {
                 file.extend(&record[..8]);
                 file.extend(
                     [length + 20; 2]
@@ -251,6 +251,7 @@ fn a_packed_capture_and_a_pipe_are_read_alike() {
             .stderr(Stdio::null())
             .output();
         let Ok(packed) = packed.map(|output| output.stdout) else {
+            assert!(std::env::var("CI").as_deref() != Ok("true"), "{program}");
             println!("SKIP: {program} is not installed");
             continue;
         };
@@ -309,10 +310,14 @@ fn a_packet_that_passed_two_interfaces_counts_once() {
     let place = Place::empty();
     let capture = Capture::thinking();
     fs::write(place.path("once.pcap"), &capture.0).expect("a file");
-    fs::write(place.path("twice.pcap"), capture.at_two_interfaces()).expect("a file");
     let read = |file| document(&place.neph(["read", file, "--format", "json"]).out);
-    let (once, twice) = (read("once.pcap"), read("twice.pcap"));
-    assert_eq!(once["flows"], twice["flows"]);
-    assert_eq!(twice["summary"]["packets_seen_twice"], 5);
+    let once = read("once.pcap");
     assert_eq!(once["summary"]["packets_seen_twice"], 0);
+    // Interface 0 is that of a capture which tells none.
+    for interfaces in [[2, 5], [0, 1]] {
+        fs::write(place.path("twice.pcap"), capture.at_interfaces(interfaces)).expect("a file");
+        let twice = read("twice.pcap");
+        assert_eq!(once["flows"], twice["flows"], "{interfaces:?}");
+        assert_eq!(twice["summary"]["packets_seen_twice"], 5);
+    }
 }

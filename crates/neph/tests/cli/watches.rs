@@ -8,7 +8,7 @@ use neph_sys::netns::{NetNs, remove, with_namespace};
 use neph_sys::ring::{PacketRing, Seat};
 use serde_json::Value;
 
-use crate::neph::{Place, Ran, begin, send};
+use crate::neph::{Place, Ran, SOON, begin, eventually, send};
 
 #[expect(clippy::print_stdout, reason = "a test that is skipped says so")]
 fn skip(test: &str) {
@@ -39,7 +39,7 @@ fn with_loopback(test: &str, work: impl FnOnce() + Send) {
 }
 
 /// A watch that listens, begun in this thread's namespace.
-struct Watch(Child);
+struct Watch(Option<Child>);
 
 impl Watch {
     fn begin(place: &Place, arguments: &[&str]) -> Self {
@@ -48,17 +48,28 @@ impl Watch {
         assert!(line.contains("looking at lo"), "{line}");
         // What it says further is read when it has ended.
         std::mem::forget(said);
-        Self(child)
+        Self(Some(child))
     }
 
-    fn end(self) -> Ran {
-        self.0.wait_with_output().expect("it ends").into()
+    fn end(mut self) -> Ran {
+        let child = self.0.take().expect("it runs");
+        child.wait_with_output().expect("it ends").into()
     }
 
     /// Ends it as ctrl-C does.
     fn interrupt(self) -> Ran {
-        send("INT", self.0.id());
+        send("INT", self.0.as_ref().expect("it runs").id());
         self.end()
+    }
+}
+
+impl Drop for Watch {
+    /// A test that failed leaves it running.
+    fn drop(&mut self) {
+        if let Some(child) = &mut self.0 {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
     }
 }
 
@@ -244,6 +255,15 @@ fn a_path_that_is_too_slow_raises_an_alarm() {
     });
 }
 
+/// The page for Prometheus.
+fn metrics(address: &str) -> std::io::Result<String> {
+    let mut peer = TcpStream::connect(address)?;
+    peer.write_all(b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n")?;
+    let mut page = String::new();
+    peer.read_to_string(&mut page)?;
+    Ok(page)
+}
+
 #[test]
 fn prometheus_is_told_of_pairs_of_hosts() {
     with_loopback("metrics", || {
@@ -263,16 +283,11 @@ fn prometheus_is_told_of_pairs_of_hosts() {
             .find(|part| part.contains(':') && part.contains('.'));
         let address = address.expect("it says where").to_owned();
         exchange("127.0.0.1", 5);
-        let page = loop {
-            let mut peer = TcpStream::connect(&address).expect("connect");
-            let request = "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n";
-            peer.write_all(request.as_bytes()).expect("ask");
-            let mut page = String::new();
-            peer.read_to_string(&mut page).expect("an answer");
-            if page.contains("_count{client=\"127.0.0.1\"") {
-                break page;
-            }
-        };
+        let mut page = String::new();
+        eventually("a pair of hosts", SOON, || {
+            page = metrics(&address).unwrap_or_default();
+            page.contains("_count{client=\"127.0.0.1\"")
+        });
         assert!(page.starts_with("HTTP/1.1 200"), "{page}");
         assert!(
             page.contains("server=\"127.0.0.1\",half=\"server\",answer="),
@@ -359,7 +374,7 @@ fn what_cannot_be_watched_is_said_in_one_sentence() {
             (&["watch", "no-such-if0"][..], "no interface no-such-if0"),
             (&["watch", "lo", "--samples"], "--format ndjson"),
             (&["watch", "lo", "--every", "0"], "above zero"),
-            (&["watch", "lo", "--snaplen", "9"], "64 to 262144"),
+            (&["watch", "lo", "--snaplen", "9"], "64 to 262140"),
             (
                 &["watch", "lo", "--write", "/no/such/x.pcap"],
                 "another file",

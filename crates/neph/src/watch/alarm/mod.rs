@@ -13,7 +13,8 @@ use neph_model::Span;
 use crate::exit::Failure;
 use rule::Rule;
 
-/// A stretch that has not enough round trips by then tells nothing.
+/// What was counted before a silence of this length, or of the rule's where that is longer, counts no
+/// more.
 const PATIENCE: Span = Span::from_secs(60);
 
 /// A rule and how it stands.
@@ -22,8 +23,9 @@ pub(super) struct Alarm {
     rule: Rule,
     method: Method,
     stretch: Stretch,
-    /// When there were enough round trips the last time.
-    judged: Span,
+    /// How many round trips there were in the stretch at the last look, and when there were more.
+    looked: u64,
+    latest: Span,
     is_raised: bool,
     was_raised: bool,
     /// Since when stretches have spoken for a change.
@@ -71,7 +73,8 @@ impl Alarm {
             rule: rule::parse(text)?,
             method,
             stretch: Stretch::begin(Span::ZERO),
-            judged: Span::ZERO,
+            looked: 0,
+            latest: Span::ZERO,
             is_raised: false,
             was_raised: false,
             since: None,
@@ -104,7 +107,7 @@ impl Alarm {
             self.wait(now);
             return None;
         }
-        (self.stretch, self.judged) = (Stretch::begin(now), now);
+        (self.stretch, self.looked, self.latest) = (Stretch::begin(now), 0, now);
         let quantile = self.rule.quantile;
         let speaks_for_change = if self.is_raised {
             !quantile.exceeds(stretch.unwell, stretch.n)
@@ -133,12 +136,14 @@ impl Alarm {
 
     /// There were not enough round trips yet. Of silence nothing is known, neither that it is well.
     fn wait(&mut self, now: Span) {
-        let patience = PATIENCE.max(self.rule.length);
-        if self.stretch.n == 0 || now - self.stretch.from > patience {
-            self.stretch = Stretch::begin(now);
+        if self.stretch.n > self.looked {
+            (self.looked, self.latest) = (self.stretch.n, now);
         }
-        if now - self.judged > patience {
-            self.since = None;
+        if now - self.latest > PATIENCE.max(self.rule.length) {
+            (self.stretch.n, self.since) = (0, None);
+        }
+        if self.stretch.n == 0 {
+            (self.stretch, self.looked) = (Stretch::begin(now), 0);
         }
     }
 }
@@ -209,6 +214,9 @@ mod tests {
             changes(&mut alarm("path > 10ms p50 for 5s"), [(2, 11); 9]),
             [6]
         );
+        // However rare they are, if only they come: one each 20 s.
+        let rare = [vec![(1, 11)], vec![(0, 0); 19]].concat().repeat(7);
+        assert_eq!(changes(&mut alarm("path > 10ms p50"), rare), [101]);
         let mut raised = alarm("path > 10ms p50");
         let seconds = [vec![(6, 11)], vec![(0, 0); 200], vec![(6, 1)]].concat();
         assert_eq!(changes(&mut raised, seconds), [1, -202]);
