@@ -183,6 +183,9 @@ impl Section {
         // How much was kept is told by the block's length alone, padding included.
         let bytes = body.get(4..)?;
         let kept = bytes.len().min(length as usize);
+        if kept > LONGEST as usize {
+            return Some(Err(too_long(length)));
+        }
         Some(Ok(Record {
             at: None,
             link: source.link,

@@ -1,6 +1,6 @@
 //! Two captures of the same packets: the clock of the second against that of the first.
 
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Range};
 use std::path::Path;
 
 use neph_capture::{Ending, Meeting, Met, Point, read_capture};
@@ -136,6 +136,9 @@ impl Formula {
     }
 }
 
+/// Times from 1970 to 2116: the differences of any two of them, and of those, are numbers.
+const TIMES: Range<i64> = 0..1 << 62;
+
 /// Hands out each IP packet of a capture that has a time.
 fn read(
     path: &Path,
@@ -145,7 +148,8 @@ fn read(
     let mut file = source::open(path)?;
     let account = read_capture(&mut file, |record| {
         let packet = dissect(record.link, record.bytes, record.length);
-        if let (Some(at), Some(packet)) = (record.at, packet) {
+        let at = record.at.filter(|at| TIMES.contains(at));
+        if let (Some(at), Some(packet)) = (at, packet) {
             take(at, &packet);
         }
         if stop.is_set() {

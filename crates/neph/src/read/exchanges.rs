@@ -33,7 +33,9 @@ const fn name(question: Question) -> &'static str {
 /// The slowest first.
 pub(super) fn rank(pair: &Pair) -> Rank {
     let slowest = pair.trips().map(|trips| trips.p50.nanos());
-    Rank::by(slowest, pair.began(), end(pair.between(), End::Client))
+    let between = pair.between();
+    let ends = [End::Client, End::Server].map(|one| end(between, one));
+    Rank::by(slowest, pair.began(), ends.join(" "))
 }
 
 #[derive(Clone, Copy)]

@@ -77,7 +77,9 @@ impl Sort {
             Self::Packets => both(|sent| sent.packets),
             Self::Again => both(|sent| sent.sent_again().into()),
         };
-        Rank::by(by, flow.began(), flow.name().client().to_string())
+        let name = flow.name();
+        let name = format!("{} {}{}", name.client(), name.server(), via(name));
+        Rank::by(by, flow.began(), name)
     }
 }
 

@@ -1,6 +1,7 @@
 //! What becomes of flows that are over: a line each as they end, or the first few of them in order.
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 use std::io::{self, BufWriter, Write};
 
 use neph_capture::{Event, Flow, Listener, Method, Name, Pair, Sample, Side};
@@ -36,8 +37,8 @@ pub(crate) struct Telling {
     lines: BTreeMap<Rank, Vec<Cell>>,
     /// The same of exchanges.
     exchanges: BTreeMap<Rank, Vec<Cell>>,
-    /// All exchanges that are over, where one document is written: flows go ahead of them.
-    documents: Vec<Value>,
+    /// All exchanges that are over, as JSON, where one document is written: flows go ahead of them.
+    documents: String,
     summary: Summary,
 }
 
@@ -49,7 +50,7 @@ impl Telling {
             refused: None,
             lines: BTreeMap::new(),
             exchanges: BTreeMap::new(),
-            documents: Vec::new(),
+            documents: String::new(),
             summary: Summary::default(),
         }
     }
@@ -92,10 +93,10 @@ impl Telling {
                     ""
                 };
                 let summary = self.summary.json(seen, files);
-                let exchanges = Value::from(self.documents);
+                let exchanges = self.documents;
                 writeln!(
                     self.out,
-                    "{begin}],\n\"exchanges\": {exchanges},\n\"summary\": {summary}}}"
+                    "{begin}],\n\"exchanges\": [{exchanges}],\n\"summary\": {summary}}}"
                 )?;
             }
         }
@@ -145,7 +146,11 @@ impl Told for Telling {
                 });
             }
             Format::Ndjson => self.line(&exchanges::json(pair)),
-            Format::Json => self.documents.push(exchanges::json(pair)),
+            Format::Json => {
+                let between = if self.documents.is_empty() { "" } else { "," };
+                // A string takes whatever is written.
+                let _ = write!(self.documents, "{between}{}", exchanges::json(pair));
+            }
         }
         self.summary.add_exchange(pair);
     }
