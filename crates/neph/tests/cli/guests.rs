@@ -56,7 +56,7 @@ fn a_guest_answers_with_its_own_kernel_s_marks_runs_what_it_is_told_and_leaves_n
     );
     let neph = env!("CARGO_BIN_EXE_neph");
     // More than a frame at once, both ways: a guest's interface takes no longer ones.
-    let asked = "tcp://10.86.1.1:9000 -c 3 -i 100ms -s 300kB --response-size 300kB";
+    let asked = "tcp://10.86.1.1:9000 -c 3 -i 100ms --timeout 60s -s 300kB --response-size 300kB";
     for (site, program) in [("client", neph), ("host", neph), ("other", "neph")] {
         let ping = [program, "ping"].into_iter().chain(asked.split(' '));
         let pinged = run(site, &ping.collect::<Vec<_>>());
@@ -71,6 +71,8 @@ fn a_guest_answers_with_its_own_kernel_s_marks_runs_what_it_is_told_and_leaves_n
         "20",
         "-i",
         "20ms",
+        "--timeout",
+        "60s",
         "--format",
         "json",
     ];
