@@ -123,6 +123,7 @@ impl<M: Machine> Build for Guests<M> {
         let of = |guest: &Pod| Guest {
             site: guest.site,
             port: self.port,
+            bandwidth: self.bandwidth,
         };
         self.sites.iter().map(of).collect()
     }
