@@ -1,62 +1,132 @@
-//! The load that a scenario asks for at sites of the lab: `"none"`, or `"vm1 80%, vm2 25%"`.
+//! The load that a scenario asks for at sites of the lab: `"none"`, `"vm1 80%, vm2 25%"`, or traffic
+//! from them, `"vm2 flow 10.0.0.1:8080 max"`.
 //!
 //! Owns the words. Whoever has the lab makes the load.
 
 use std::fmt;
 
-use neph_text::{Fault, Node, Take, parse_percent};
+use neph_model::BitRate;
+use neph_text::{Fault, Node, Take, parse_percent, parse_rate};
 
-/// A share of the processors of a site that is taken while something is measured.
+/// What a site does while something is measured.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Load {
+    /// Percent, from 1 to 100, of each core that it may use.
+    Cpu(f64),
+    /// TCP to a reflector, `host:port`: at this rate, or as fast as it goes.
+    Flow(String, Option<BitRate>),
+    /// UDP to a reflector, `host:port`, in frames as a video has them.
+    Stream(String, BitRate),
+}
+
+/// A load and where it is made.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Stressed {
     /// The site, or the guest.
     pub site: String,
-    /// Percent, from 1 to 100: of each core that it may use.
-    pub percent: f64,
+    /// What it does.
+    pub load: Load,
+}
+
+impl fmt::Display for Load {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Cpu(percent) => write!(f, "{percent}%"),
+            Self::Flow(target, None) => write!(f, "flow {target} {MOST}"),
+            Self::Flow(target, Some(rate)) => write!(f, "flow {target} {}", exact(*rate)),
+            Self::Stream(target, rate) => write!(f, "stream {target} {}", exact(*rate)),
+        }
+    }
 }
 
 impl fmt::Display for Stressed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {}%", self.site, self.percent)
+        write!(f, "{} {}", self.site, self.load)
     }
 }
 
-/// What a plan writes where no load is meant.
+/// A rate that is read as the same rate.
+pub fn exact(rate: BitRate) -> String {
+    let bits = rate.bits_per_second();
+    let units = [
+        (1_000_000_000, "Gbit/s"),
+        (1_000_000, "Mbit/s"),
+        (1_000, "kbit/s"),
+    ];
+    let unit = units.iter().find(|(unit, _)| bits.is_multiple_of(*unit));
+    unit.map_or_else(
+        || format!("{bits}bit/s"),
+        |(unit, name)| format!("{}{name}", bits / unit),
+    )
+}
+
+/// What a plan writes where no load is meant, and for a rate where there is no limit.
 const NONE: &str = "none";
+const MOST: &str = "max";
 
 /// The loads that `text` asks for.
 ///
 /// # Errors
-/// It is not written so, or names a site twice.
+/// It is not written so, or asks twice for the same of a site.
 pub fn parse(text: &str) -> Result<Vec<Stressed>, Fault> {
     if text.trim() == NONE {
         return Ok(Vec::new());
     }
     let mut all: Vec<Stressed> = Vec::new();
     for part in text.split(',') {
-        let one = one(part.trim()).ok_or_else(|| {
+        let one = one(part).ok_or_else(|| {
             let what = format!("\"{text}\" is no load");
             Fault::new(
                 what,
-                "write \"none\", or sites and shares such as \"vm1 80%, vm2 25%\"",
+                "write \"none\", sites and shares such as \"vm1 80%, vm2 25%\", or traffic such as \
+                 \"vm2 flow 10.0.0.1:8080 max\" or \"vm2 stream 10.0.0.1:8080 1450kbit/s\"",
             )
         })?;
-        if all.iter().any(|other| other.site == one.site) {
-            let what = format!("site '{}' is named twice", one.site);
-            return Err(Fault::new(what, "write one share for it"));
+        if all.iter().any(|other| is_same(other, &one)) {
+            let what = format!("site '{}' is named twice for the same load", one.site);
+            return Err(Fault::new(what, "write one share or rate for it"));
         }
         all.push(one);
     }
     Ok(all)
 }
 
+fn is_same(one: &Stressed, other: &Stressed) -> bool {
+    let loads = match (&one.load, &other.load) {
+        (Load::Cpu(_), Load::Cpu(_)) => true,
+        (Load::Flow(one, _), Load::Flow(other, _))
+        | (Load::Stream(one, _), Load::Stream(other, _)) => one == other,
+        _ => false,
+    };
+    loads && one.site == other.site
+}
+
 fn one(part: &str) -> Option<Stressed> {
-    let (site, share) = part.split_once(char::is_whitespace)?;
-    let percent = parse_percent(share.trim()).ok()?;
-    (1.0..=100.0).contains(&percent).then(|| Stressed {
-        site: site.to_owned(),
-        percent,
-    })
+    let (site, rest) = part.trim().split_once(char::is_whitespace)?;
+    let words: Vec<&str> = rest.split_whitespace().collect();
+    let load = match words.as_slice() {
+        ["flow", target, MOST] => Load::Flow(reflector(target)?, None),
+        ["flow", target, rate] => Load::Flow(reflector(target)?, Some(some_rate(rate)?)),
+        ["stream", target, rate] => Load::Stream(reflector(target)?, some_rate(rate)?),
+        _ => {
+            let percent = parse_percent(rest.trim()).ok()?;
+            Load::Cpu((1.0..=100.0).contains(&percent).then_some(percent)?)
+        }
+    };
+    let site = site.to_owned();
+    Some(Stressed { site, load })
+}
+
+/// `host:port`
+fn reflector(text: &str) -> Option<String> {
+    let (host, port) = text.rsplit_once(':')?;
+    let port: u16 = port.parse().ok()?;
+    (!host.is_empty() && port > 0).then(|| text.to_owned())
+}
+
+fn some_rate(text: &str) -> Option<BitRate> {
+    let rate = parse_rate(text).ok()?;
+    (rate >= 1_000).then_some(BitRate(rate))
 }
 
 /// The parameter's value as a scenario keeps it.
@@ -82,6 +152,11 @@ mod tests {
         assert_eq!(parse("none"), Ok(Vec::new()));
         for wrong in [
             "",
+            "vm1 flow 10.0.0.1 max",
+            "vm1 flow :80 max",
+            "vm1 stream 10.0.0.1:80 max",
+            "vm1 flow 10.0.0.1:80 0bit/s",
+            "vm1 flow 10.0.0.1:80 max, vm1 flow 10.0.0.1:80 1Mbit/s",
             "vm1",
             "80%",
             "vm1 0%",
@@ -91,5 +166,18 @@ mod tests {
         ] {
             assert!(parse(wrong).is_err(), "{wrong}");
         }
+    }
+
+    #[test]
+    fn traffic_is_read_as_it_is_kept() {
+        let text = "vm1 flow 10.0.0.1:80 max, vm1 flow h:81 1450kbit/s, vm1 98%, \
+                    vm2 stream [::1]:80 2Mbit/s";
+        let all = parse(text).expect("four");
+        let kept: Vec<String> = all.iter().map(Stressed::to_string).collect();
+        assert_eq!(kept.join(", "), text);
+        assert_eq!(
+            all[1].load,
+            Load::Flow("h:81".to_owned(), Some(BitRate(1_450_000)))
+        );
     }
 }

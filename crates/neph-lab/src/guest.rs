@@ -9,6 +9,8 @@ mod image;
 
 use std::path::{Path, PathBuf};
 
+use neph_model::BitRate;
+
 pub(crate) use console::has_console;
 pub use console::{Console, ConsoleError};
 pub(crate) use image::write as write_image;
@@ -23,6 +25,8 @@ pub struct Guest {
     pub site: usize,
     /// The port of the reflector that runs in it.
     pub port: u16,
+    /// What its tap lets in, where that has a ceiling.
+    pub bandwidth: Option<BitRate>,
 }
 
 /// The two pipes of a guest's console in the folder of its lab: what goes in, what comes out. No

@@ -51,7 +51,7 @@ pub use series::{CpuUse, NetCount, Sample, SeriesName};
 pub use stage::{Stage, StageSet};
 pub use syn_answer::SynAnswer;
 pub use tcp_state::TcpState;
-pub use throughput::{Throughput, ThroughputSecond};
+pub use throughput::{Throughput, ThroughputSecond, cross_flows};
 pub use time::{Anchor, Clock, Instant, Own, Peer, Span, Wall};
 pub use traced_route::{ChangeId, LatestRoutes, TracedChange, TracedRoute};
 pub use traceroute::{Hop, Traceroute};

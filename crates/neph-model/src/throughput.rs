@@ -37,3 +37,27 @@ pub struct Throughput {
     /// Why there is no figure, if there is none.
     pub failure: Option<String>,
 }
+
+/// How many bulk flows share a link of this capacity with one that has `own` of it, if all have the
+/// same: `floor(capacity / own) - 1` (`LaCurts` and others; the second source, section 4.2.1). None
+/// where the flow had nothing, or more than the capacity.
+pub fn cross_flows(capacity: BitRate, own: BitRate) -> Option<u64> {
+    let ways = capacity.0.checked_div(own.0)?;
+    ways.checked_sub(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_flow_that_has_a_quarter_of_a_link_shares_it_with_three() {
+        let shared = |capacity, own| cross_flows(BitRate(capacity), BitRate(own));
+        assert_eq!(shared(100, 100), Some(0));
+        assert_eq!(shared(100, 25), Some(3));
+        // What headers take makes the own share smaller, and is not enough for one flow more.
+        assert_eq!(shared(100, 24), Some(3));
+        assert_eq!(shared(100, 51), Some(0));
+        assert_eq!((shared(100, 0), shared(100, 101)), (None, None));
+    }
+}

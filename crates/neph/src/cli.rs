@@ -59,7 +59,7 @@ pub(crate) enum Command {
     Import(import::Args),
     /// Emulated networks: check, plan, up, run, shell, status, verify, predict, truth, down, list.
     Lab(lab::Args),
-    /// Load for machines that are measured: a share of their processors' time.
+    /// Load for machines that are measured: a share of their processors' time, or traffic.
     Stress(stress::Args),
     /// Prints a completion script for a shell.
     Completions(shell::CompletionArgs),

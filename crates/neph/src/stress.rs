@@ -1,9 +1,16 @@
-//! `neph stress`: load for machines that are measured.
+//! `neph stress`: load for machines and networks that are measured.
 //!
 //! Owns the words; each kind of load is a file of its own.
 
+mod aim;
+mod conversation;
 mod cpu;
 mod duty;
+mod flow;
+mod pace;
+mod stream;
+mod telling;
+mod video;
 
 use clap::{Args as ClapArgs, Subcommand};
 
@@ -20,11 +27,17 @@ pub(crate) struct Args {
 enum Command {
     /// Hashes on some cores, each busy for a given share of the time
     Cpu(cpu::Args),
+    /// Sends cross traffic over TCP to a reflector: bulk, or requests and replies in turn
+    Flow(flow::Args),
+    /// Sends a constant bit-rate to a reflector in UDP packets, in frames as a video has them
+    Stream(stream::Args),
 }
 
 /// Makes the load.
 pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     match &args.command {
         Command::Cpu(args) => cpu::run(args),
+        Command::Flow(args) => flow::run(args),
+        Command::Stream(args) => stream::run(args),
     }
 }

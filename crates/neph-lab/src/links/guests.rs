@@ -21,7 +21,7 @@ use crate::plan::{Operation, routes};
 use crate::topology::{Ready, ReadyCheck, Service, quantity};
 
 /// A machine in emulation that shares a core with others takes its time.
-const PATIENCE: Span = Span::from_secs(60);
+const PATIENCE: Span = Span::from_secs(120);
 /// It is killed, not asked: there is nothing to keep.
 const GRACE: Span = Span::ZERO;
 /// What a guest's kernel and its programs need beside the image, MiB.
@@ -46,6 +46,8 @@ pub(super) struct Start<'s> {
     pub(super) name: &'s str,
     /// Of its memory.
     pub(super) mebibytes: u64,
+    /// Of the memory of all guests like it together.
+    pub(super) all_mebibytes: u64,
     /// The file that it starts from.
     pub(super) image: &'s str,
     /// The interface that it is behind.
@@ -121,6 +123,7 @@ impl<M: Machine> Build for Guests<M> {
         let of = |guest: &Pod| Guest {
             site: guest.site,
             port: self.port,
+            bandwidth: self.bandwidth,
         };
         self.sites.iter().map(of).collect()
     }
@@ -209,6 +212,7 @@ impl<M: Machine> Guests<M> {
         let command = self.machine.command(&Start {
             name: &name,
             mebibytes,
+            all_mebibytes: mebibytes.saturating_mul(self.sites.len() as u64),
             image: &image,
             tap: &tap,
             mac: &mac,

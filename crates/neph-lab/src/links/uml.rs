@@ -6,6 +6,10 @@ use neph_text::Fields;
 use super::guests::{self, Machine, Start};
 use crate::fixture::{Build, FixtureKind, Nodes};
 
+/// Where a guest's memory may be, a file that it runs programs from: in memory if there is room.
+/// Containers often have 64 MiB there, and forbid to run what is in it.
+const FOLDERS: &str = "\"${TMPDIR:-/dev/shm}\" /dev/shm /tmp /var/tmp";
+
 #[derive(Debug)]
 pub(crate) struct UserMode;
 
@@ -24,14 +28,16 @@ impl Machine for UserMode {
         let Start {
             name,
             mebibytes,
+            all_mebibytes,
             image,
             tap,
             mac,
             words,
         } = start;
+        let memory = memory_folder(*all_mebibytes);
         // Its own files would be in the home folder.
         format!(
-            "linux.uml uml_dir=. umid={name}.uml mem={mebibytes}M initrd={image} \
+            "env TMPDIR=\"$({memory})\" linux.uml uml_dir=. umid={name}.uml mem={mebibytes}M initrd={image} \
              init=/init panic=-1 quiet vec0:transport=tap,ifname={tap},depth=128,gro=0,mac={mac} \
              con=null con0=null,fd:1 con1=fd:5,fd:6 neph.dev=vec0 neph.console=tty1 {words}"
         )
@@ -40,4 +46,15 @@ impl Machine for UserMode {
     fn program(&self) -> &'static str {
         "linux.uml"
     }
+}
+
+/// The shell's command that writes the first folder that takes the guests' memory. Without any it is
+/// the first one: the guest's last words say then what it lacks there.
+fn memory_folder(mebibytes: u64) -> String {
+    format!(
+        "set -- {FOLDERS}; for at; do \
+         case \",$(findmnt -no OPTIONS -T \"$at\"),\" in *,noexec,*) continue ;; esac; \
+         [ \"$(busybox df -Pm \"$at\" | busybox awk 'NR == 2 {{ print $4 }}')\" \
+         -ge {mebibytes} ] && {{ echo \"$at\"; exit; }}; done 2>/dev/null; echo \"$1\""
+    )
 }

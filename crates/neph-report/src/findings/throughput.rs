@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use neph_model::{BitRate, Scenario};
+use neph_model::{BitRate, Scenario, Throughput, cross_flows};
 
 use super::compare::median;
 use super::{Finding, FindingKind};
@@ -46,14 +46,49 @@ pub(super) fn findings(data: &CampaignData, settings: &PlotSettings) -> Vec<Find
             )
         })
         .collect();
+    let shared = shared(data, settings);
     if crowded.is_empty() {
-        return loads
-            .first()
-            .map(|load| sentence("asks most of its link, with", "of", load, ""))
-            .into_iter()
-            .collect();
+        let most = loads.first();
+        let most = most.map(|load| sentence("asks most of its link, with", "of", load, ""));
+        return most.into_iter().chain(shared).collect();
     }
-    crowded
+    crowded.into_iter().chain(shared).collect()
+}
+
+/// Of each pair, the check that found the least, where that is as if others shared the link of which
+/// the best one found the capacity.
+fn shared(data: &CampaignData, settings: &PlotSettings) -> Vec<Finding> {
+    let mut pairs: BTreeMap<Pair<'_>, Vec<&Throughput>> = BTreeMap::new();
+    let shown = data.throughputs.iter();
+    for check in shown.filter(|check| check.failure.is_none() && settings.shows_block(check.block))
+    {
+        let pair = (check.endpoint.as_str(), check.site.as_deref());
+        pairs.entry(pair).or_default().push(check);
+    }
+    pairs.values().filter_map(|checks| least(checks)).collect()
+}
+
+#[expect(clippy::cast_precision_loss, reason = "bits per second")]
+fn least(checks: &[&Throughput]) -> Option<Finding> {
+    let best = checks.iter().map(|check| check.goodput).max()?;
+    let least = checks.iter().min_by_key(|check| check.goodput)?;
+    let others = cross_flows(best, least.goodput).filter(|others| *others > 0)?;
+    let [own, capacity] = [least.goodput, best].map(|rate| rate.bits_per_second() as f64);
+    let text = format!(
+        "In block {}, the throughput check of {} found {} of the {} that another one found: as if \
+         {others} other bulk flow{} had shared the link.",
+        least.block + 1,
+        least.endpoint,
+        rate(own),
+        rate(capacity),
+        if others == 1 { "" } else { "s" },
+    );
+    Some(
+        Finding::new(FindingKind::StandsOut, "throughput", text)
+            .with("goodput_bit_s", own)
+            .with("capacity_bit_s", capacity)
+            .with("cross_flows", others as f64),
+    )
 }
 
 fn sentence(verb: &str, of: &str, load: &(&Scenario, f64, f64), why: &str) -> Finding {

@@ -6,7 +6,7 @@
 use std::io::Read;
 use std::process::{Child, Command, Stdio};
 
-use neph_campaign::Stressed;
+use neph_campaign::{Load, Stressed, exact_rate};
 use neph_lab::{Lab, LabError};
 use neph_sys::place::PlaceError;
 use neph_sys::process::{self, Birth, Request};
@@ -16,10 +16,10 @@ use crate::output;
 
 /// It is ended when the experiment is over; should nobody be left to do that, by itself.
 const LONGEST: &str = "24h";
-/// Where a load in a guest writes what it held.
-const TOLD: &str = "/tmp/stress.json";
 /// How far from what was asked a load is worth a word, percent of the time.
 const HELD: f64 = 3.0;
+/// Below this share of the rate that was asked, traffic is worth a word.
+const CARRIED: f64 = 0.9;
 
 /// Loads that run now; those at this machine end when this is dropped.
 #[derive(Debug, Default)]
@@ -35,8 +35,8 @@ struct Running {
 
 #[derive(Debug)]
 enum What {
-    /// A process of a guest, by its number there.
-    Guest(u32),
+    /// A process of a guest, by its number there, and where it writes what it held.
+    Guest(u32, String),
     Here(Child),
 }
 
@@ -59,12 +59,12 @@ impl Stressing {
         for running in self.running.drain(..) {
             let asked = running.asked.clone();
             match end(running, lab) {
-                Ok(worked) => tell(&asked, worked),
+                Ok(told) => tell(&asked, &told),
                 Err(error) => return Err(format!("end the load at '{}': {error}", asked.site)),
             }
         }
-        for asked in wanted {
-            let what = start(asked, lab);
+        for (number, asked) in wanted.iter().enumerate() {
+            let what = start(asked, lab, number);
             let what = what.map_err(|error| format!("load site '{}': {error}", asked.site))?;
             let asked = asked.clone();
             self.running.push(Running { asked, what });
@@ -85,40 +85,61 @@ impl Drop for Stressing {
     }
 }
 
-fn start(asked: &Stressed, lab: &Lab) -> Result<What, StressError> {
-    let target = format!("{}%", asked.percent);
-    let words = ["stress", "cpu", "--target", &target, "-w", LONGEST];
+/// What `neph stress` is told.
+fn words(load: &Load) -> Vec<String> {
+    let limit = |rate| format!("--rate={}", exact_rate(rate));
+    let own = match load {
+        Load::Cpu(percent) => vec![
+            "cpu".to_owned(),
+            "--target".to_owned(),
+            format!("{percent}%"),
+        ],
+        Load::Flow(target, rate) => {
+            let most = rate.map_or_else(|| "--rate=max".to_owned(), limit);
+            vec!["flow".to_owned(), target.clone(), most]
+        }
+        Load::Stream(target, rate) => vec!["stream".to_owned(), target.clone(), limit(*rate)],
+    };
+    let always = ["-w", LONGEST, "--format", "json"].map(str::to_owned);
+    let all = std::iter::once("stress".to_owned()).chain(own);
+    all.chain(always).collect()
+}
+
+fn start(asked: &Stressed, lab: &Lab, number: usize) -> Result<What, StressError> {
+    let words = words(&asked.load);
     if let Some(mut console) = Lab::console(lab.name(), &asked.site)? {
+        let file = format!("/tmp/stress{number}.json");
         let line = format!(
-            "rm -f {TOLD}; neph {} --format json >{TOLD} 2>/dev/null & echo $!",
+            "rm -f {file}; neph {} >{file} 2>/dev/null & echo $!",
             words.join(" ")
         );
         let mut told = Vec::new();
         console.run(&line, &mut told).map_err(LabError::from)?;
-        let number = String::from_utf8_lossy(&told).trim().parse();
-        return Ok(What::Guest(number.map_err(|_| StressError::Unknown)?));
+        let process = String::from_utf8_lossy(&told).trim().parse();
+        let process = process.map_err(|_| StressError::Unknown)?;
+        return Ok(What::Guest(process, file));
     }
     let mut command = Command::new(std::env::current_exe()?);
     command
         .args(words)
-        .args(["--format", "json"])
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::null());
     let place = lab.place(&asked.site)?;
     place.arrange(Birth::default().leads_session(), &mut command)?;
-    Ok(What::Here(command.spawn()?))
+    // A child's namespace is that of the thread which starts it.
+    Ok(What::Here(place.run(|| command.spawn())??))
 }
 
-/// Ends a load; the least share of the time that one of its threads worked, percent.
-fn end(running: Running, lab: &Lab) -> Result<Option<f64>, StressError> {
+/// Ends a load; what it told then.
+fn end(running: Running, lab: &Lab) -> Result<Vec<u8>, StressError> {
     let mut told = Vec::new();
     match running.what {
-        What::Guest(number) => {
+        What::Guest(process, file) => {
             if let Some(mut console) = Lab::console(lab.name(), &running.asked.site)? {
                 let line = format!(
-                    "kill {number}; for try in $(seq 300); do [ -s {TOLD} ] && break; \
-                     usleep 10000; done; cat {TOLD}"
+                    "kill {process}; for try in $(seq 3000); do [ -s {file} ] && break; \
+                     kill -0 {process} || break; usleep 10000; done 2>/dev/null; cat {file}"
                 );
                 console.run(&line, &mut told).map_err(LabError::from)?;
             }
@@ -131,23 +152,48 @@ fn end(running: Running, lab: &Lab) -> Result<Option<f64>, StressError> {
             child.wait()?;
         }
     }
-    Ok(least(&told))
+    Ok(told)
 }
 
-fn least(told: &[u8]) -> Option<f64> {
-    let told: Value = serde_json::from_slice(told).ok()?;
-    let threads = told.as_array()?.iter();
-    let worked = threads.filter_map(|thread| thread["worked_percent"].as_f64());
-    worked.reduce(f64::min)
+/// A column of what was told, of each thread, connection or stream.
+fn column(told: &[u8], name: &str) -> Vec<f64> {
+    let told: Option<Value> = serde_json::from_slice(told).ok();
+    let told = told.as_ref().and_then(Value::as_array);
+    let rows = told.map_or(&[][..], Vec::as_slice).iter();
+    rows.filter_map(|row| row[name].as_f64()).collect()
 }
 
-fn tell(asked: &Stressed, worked: Option<f64>) {
-    let said = match worked {
-        Some(worked) if (worked - asked.percent).abs() <= HELD => return,
-        Some(worked) => format!("worked {worked:.1} % of the time"),
-        None => "did not say what it held".to_owned(),
+/// What is worth a word of what a load held.
+fn said(load: &Load, told: &[u8]) -> Option<String> {
+    let (name, asked) = match load {
+        Load::Cpu(percent) => {
+            // The thread that was kept from working most counts.
+            let least = column(told, "worked_percent").into_iter().reduce(f64::min);
+            return match least {
+                Some(worked) if (worked - percent).abs() <= HELD => None,
+                Some(worked) => Some(format!("worked {worked:.1} % of the time")),
+                None => Some("did not say what it held".to_owned()),
+            };
+        }
+        Load::Flow(_, rate) => ("received_bit_s", *rate),
+        Load::Stream(_, rate) => ("back_bit_s", Some(*rate)),
     };
-    output::say(&format!("neph: the load {asked} {said}"));
+    let carried = column(told, name)
+        .into_iter()
+        .reduce(|one, more| one + more);
+    #[expect(clippy::cast_precision_loss, reason = "bits per second")]
+    let asked = asked.map_or(0.0, |rate| rate.bits_per_second() as f64);
+    match carried {
+        Some(carried) if carried > 0.0 && carried >= CARRIED * asked => None,
+        Some(carried) => Some(format!("carried {:.2} Mbit/s", carried / 1e6)),
+        None => Some("did not say what it carried".to_owned()),
+    }
+}
+
+fn tell(asked: &Stressed, told: &[u8]) {
+    if let Some(said) = said(&asked.load, told) {
+        output::say(&format!("neph: the load {asked} {said}"));
+    }
 }
 
 #[cfg(test)]
@@ -155,9 +201,38 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_thread_that_was_kept_from_working_most_counts() {
+    fn only_a_load_that_was_not_held_is_worth_a_word() {
         let told = br#"[{"worked_percent": 79.9}, {"worked_percent": 61.5}]"#;
-        assert_eq!(least(told), Some(61.5));
-        assert_eq!((least(b""), least(b"[]")), (None, None));
+        let worked = said(&Load::Cpu(80.0), told);
+        assert_eq!(worked.as_deref(), Some("worked 61.5 % of the time"));
+        assert_eq!(said(&Load::Cpu(62.0), told), None);
+        let flow = |most| Load::Flow("a:1".to_owned(), most);
+        let two = br#"[{"received_bit_s": 1500000}, {"received_bit_s": 500000}]"#;
+        let rate = |bits| Some(neph_model::BitRate(bits));
+        assert_eq!(said(&flow(rate(2_000_000)), two), None);
+        let slow = said(&flow(rate(4_000_000)), two);
+        assert_eq!(slow.as_deref(), Some("carried 2.00 Mbit/s"));
+        assert_eq!(said(&flow(None), two), None);
+        for nothing in [&b""[..], b"[]"] {
+            assert!(said(&flow(None), nothing).is_some());
+            assert!(said(&Load::Cpu(1.0), nothing).is_some());
+        }
+    }
+
+    #[test]
+    fn neph_stress_takes_the_words_that_it_is_told() {
+        use clap::Parser;
+
+        for load in neph_campaign::parse_stress(
+            "a 7.25%, a flow h:80 max, b flow h:80 1450kbit/s, b stream h:80 2Mbit/s",
+        )
+        .expect("loads")
+        {
+            let words = words(&load.load);
+            let read = crate::cli::Cli::try_parse_from(
+                std::iter::once("neph").chain(words.iter().map(String::as_str)),
+            );
+            assert!(read.is_ok(), "{words:?}");
+        }
     }
 }

@@ -1,4 +1,6 @@
-//! `neph lab verify`: what a topology asks of each link against what the link does.
+//! `neph lab verify`: what a topology asks of each link against what the link does, and of each guest.
+
+mod guests;
 
 use std::fmt::Display;
 use std::io::Write;
@@ -11,6 +13,8 @@ use neph_lab::{
 };
 use neph_model::Span;
 use serde_json::Value;
+
+use guests::GuestCheck;
 
 use super::{dead, failure, name_of, predict};
 use crate::counted::counted;
@@ -46,7 +50,7 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
     let lab = Lab::up(&topology, &options).map_err(failure)?;
     output::say(&format!(
         "neph lab: measuring {} of {}, {}",
-        counted(topology.links.len() as u64, "link"),
+        what(&topology),
         name_of(None, &args.file),
         takes(&topology)
     ));
@@ -57,9 +61,12 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
         }
         links.push(verify_until(&lab, link, &stop.flag()).map_err(failure)?);
     }
+    let guests = guests::check(&lab, &stop);
     lab.down().map_err(failure)?;
     let mut out = output::data();
-    sheet(&links).write(args.format, &mut out)?;
+    let mut sheet = sheet(&links);
+    sheet.rows.extend(guests.iter().map(GuestCheck::row));
+    sheet.write(args.format, &mut out)?;
     if args.format == Format::Text {
         out.write_all(predict::below_verify(&topology).as_bytes())?;
     }
@@ -73,24 +80,36 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
             checks.len()
         ));
     }
-    let wrong = checks.iter().filter(|check| !check.is_ok()).count();
+    let links = checks.iter().map(|check| check.is_ok());
+    let all = links.chain(guests.iter().map(GuestCheck::is_ok));
+    let all: Vec<bool> = all.collect();
+    let wrong = all.iter().filter(|ok| !**ok).count();
     Ok(match (stop.is_set(), wrong) {
         (true, _) => Outcome::Interrupted,
         (false, 0) => Outcome::Done,
         (false, wrong) => {
             output::say(&format!(
                 "neph lab: {wrong} of {} directions do not do as asked",
-                checks.len()
+                all.len()
             ));
             Outcome::Nothing
         }
     })
 }
 
-/// How long measuring all links takes, in words.
+/// What is measured, in words.
+fn what(topology: &Topology) -> String {
+    let links = counted(topology.links.len() as u64, "link");
+    match topology.guests().len() {
+        0 => links,
+        guests => format!("{links} and {}", counted(guests as u64, "guest")),
+    }
+}
+
+/// How long measuring all takes, in words.
 fn takes(topology: &Topology) -> String {
     let links = topology.links.iter().map(verification_takes);
-    let all = links.fold(Span::ZERO, |sum, span| sum + span);
+    let all = links.fold(guests::takes(topology), |sum, span| sum + span);
     let seconds = all.nanos().div_euclid(Span::from_secs(1).nanos()) + 1;
     let long = match seconds {
         ..120 => format!("{seconds} s"),

@@ -5,6 +5,8 @@
 use std::fs;
 use std::path::Path;
 
+use serde_json::Value;
+
 use crate::labs::{Kept, place, privileged};
 
 const GUEST: &str = "version = 1\n\
@@ -56,7 +58,7 @@ fn a_guest_answers_with_its_own_kernel_s_marks_runs_what_it_is_told_and_leaves_n
     );
     let neph = env!("CARGO_BIN_EXE_neph");
     // More than a frame at once, both ways: a guest's interface takes no longer ones.
-    let asked = "tcp://10.86.1.1:9000 -c 3 -i 100ms -s 300kB --response-size 300kB";
+    let asked = "tcp://10.86.1.1:9000 -c 3 -i 100ms --timeout 60s -s 300kB --response-size 300kB";
     for (site, program) in [("client", neph), ("host", neph), ("other", "neph")] {
         let ping = [program, "ping"].into_iter().chain(asked.split(' '));
         let pinged = run(site, &ping.collect::<Vec<_>>());
@@ -71,6 +73,8 @@ fn a_guest_answers_with_its_own_kernel_s_marks_runs_what_it_is_told_and_leaves_n
         "20",
         "-i",
         "20ms",
+        "--timeout",
+        "60s",
         "--format",
         "json",
     ];
@@ -132,4 +136,30 @@ fn nothing_of_this_host_runs_in_a_guest_and_a_plan_that_asks_for_it_is_told() {
     let told = check("[[lab.reflector]]\nsite = \"vm\"\n");
     assert_eq!(told.status, 2, "{}", told.err);
     assert!(told.err.contains("'vm' is a guest"), "{}", told.err);
+}
+
+#[test]
+fn verify_holds_a_guest_against_the_ceiling_of_its_tap() {
+    let test = "verify_holds_a_guest_against_the_ceiling_of_its_tap";
+    if !possible(test) {
+        return;
+    }
+    // Without a link: a busy machine may find it late, and that is not asked here.
+    let place = place(
+        "version = 1\n[[site]]\nname = \"host\"\naddress = \"10.86.0.2\"\n\
+         [[site]]\nname = \"vm\"\naddress = \"10.86.1.1\"\ninside = \"host\"\n\
+         [[guest]]\nname = \"m\"\nkind = \"uml\"\nsites = [\"vm\"]\nmemory = \"256MiB\"\n\
+         bandwidth = \"4Mbit/s\"\n",
+    );
+    let ran = place.neph(["lab", "verify", "two.toml", "--format", "json"]);
+    let told: Value = serde_json::from_str(&ran.out).unwrap_or_else(|_| panic!("{}", ran.err));
+    assert_eq!(
+        (ran.status, &told[0]["to"]),
+        (0, &Value::from("vm")),
+        "{}",
+        ran.out
+    );
+    assert_eq!(told[0]["rate_asked_bits_per_s"], 4_000_000, "{told}");
+    let took = told[0]["rate_measured_bits_per_s"].as_u64();
+    assert!(took.is_some_and(|took| took > 0), "{told}");
 }

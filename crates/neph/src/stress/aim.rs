@@ -1,0 +1,69 @@
+//! What traffic is aimed at: a reflector, `host[:port]`; and how its rate is written.
+
+use std::net::SocketAddr;
+
+use neph_model::BitRate;
+use neph_probe::{IpVersion, Target, TargetError, bracketed};
+
+use crate::exit::Failure;
+use crate::reflect::PORT;
+use crate::value;
+
+/// Where `host[:port]` is; the reflector's port unless one is named.
+pub(super) fn address(text: &str) -> Result<SocketAddr, Failure> {
+    let typed = Target::parse(&format!("http://{text}")).map_err(|error| {
+        let why = "write host[:port], where neph reflect answers";
+        Failure::usage(format!("{error}; {why}"))
+    })?;
+    let has_port = text.rsplit_once(':').is_some_and(|(host, port)| {
+        port.parse::<u16>().is_ok() && (!host.contains(':') || host.ends_with(']'))
+    });
+    let port = if has_port { typed.port() } else { PORT };
+    let target = Target::parse(&format!("tcp://{}:{port}", bracketed(typed.host())));
+    let found = target.and_then(|target| target.resolve(IpVersion::Any));
+    found.map_err(|error| match error {
+        TargetError::Unresolved { .. } => Failure::refused(error),
+        other => Failure::usage(other),
+    })
+}
+
+/// The most that may be sent: a rate above zero, or `max` for as much as goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Most(pub(super) Option<BitRate>);
+
+pub(super) fn most(text: &str) -> Result<Most, String> {
+    if text == "max" {
+        return Ok(Most(None));
+    }
+    some_rate(text).map(|rate| Most(Some(rate)))
+}
+
+/// A rate that a network can have.
+pub(super) fn some_rate(text: &str) -> Result<BitRate, String> {
+    match value::rate(text)? {
+        rate if rate.bits_per_second() < 1_000 => Err("write a rate from 1kbit/s".to_owned()),
+        rate => Ok(rate),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_target_without_a_port_has_the_reflector_s() {
+        let at = |text: &str| address(text).ok().map(|address| address.to_string());
+        assert_eq!(at("127.0.0.1").as_deref(), Some("127.0.0.1:8080"));
+        assert_eq!(at("127.0.0.1:80").as_deref(), Some("127.0.0.1:80"));
+        assert_eq!(at("[::1]").as_deref(), Some("[::1]:8080"));
+        assert_eq!(at("[::1]:9").as_deref(), Some("[::1]:9"));
+        assert!(at("127.0.0.1:http").is_none());
+    }
+
+    #[test]
+    fn a_rate_is_a_rate_or_as_much_as_goes() {
+        assert_eq!(most("max"), Ok(Most(None)));
+        assert_eq!(most("2Mbit/s"), Ok(Most(Some(BitRate(2_000_000)))));
+        assert!(most("0bit/s").is_err() && most("fast").is_err());
+    }
+}

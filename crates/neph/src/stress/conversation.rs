@@ -1,0 +1,251 @@
+//! One TCP connection to a reflector that carries traffic: messages one behind the other, or a
+//! request only when the last reply is there.
+//!
+//! Owns the connection and what is counted on it. What was received there is known by its replies.
+
+use std::io::{self, ErrorKind, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::os::fd::AsFd;
+use std::time::Duration;
+
+use neph_model::{BitRate, Span};
+use neph_probe::Stop;
+use neph_sys::clock;
+use neph_sys::ppoll::{self, Awaited};
+use neph_sys::tcp;
+use neph_wire::echo::{REQUEST_MIN, Request};
+use neph_wire::frame::{HELLO_LEN, Hello, HelloReply, Mode, Status, frame_prefix, next_frame};
+
+use super::pace::Pace;
+
+/// For connecting and the answer to the hello: a busy peer takes its time.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// How long what is on its way may take to arrive when the time is over.
+const GRACE: Span = Span::from_secs(2);
+/// How soon a set stop flag is seen.
+const TICK: Span = Span::from_millis(50);
+const PREFIX: usize = 4;
+const CHUNK: usize = 256 << 10;
+
+/// What a connection is to carry.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Subject {
+    pub(super) address: SocketAddr,
+    /// Bytes of each message.
+    pub(super) request: usize,
+    /// Bytes of the reply to it.
+    pub(super) reply: usize,
+    /// Whether each request waits for the last one's reply. The rate holds for both then.
+    pub(super) in_turn: bool,
+    pub(super) rate: Option<BitRate>,
+    pub(super) duration: Span,
+}
+
+/// What it carried.
+#[derive(Debug, Default)]
+pub(super) struct Carried {
+    /// Messages written, and those that were answered.
+    pub(super) messages: u64,
+    pub(super) answered: u64,
+    /// Bytes written, those that the reflector received by its replies, and those of the replies.
+    pub(super) sent: u64,
+    pub(super) received: u64,
+    pub(super) back: u64,
+    pub(super) retransmissions: u32,
+    pub(super) lasted: Span,
+    /// Why it ended before its time.
+    pub(super) broken: Option<String>,
+}
+
+/// Carries the traffic until its time is over or `stop` is set.
+pub(super) fn converse(subject: &Subject, stop: &Stop) -> Result<Carried, String> {
+    let connected = TcpStream::connect_timeout(&subject.address, PATIENCE);
+    let mut stream = connected.map_err(|error| error.to_string())?;
+    greet(&mut stream, subject)?;
+    let mut talk = Talk::new(stream, subject);
+    if let Err(error) = talk.run(stop) {
+        talk.carried.broken = Some(error.to_string());
+    }
+    let stats = tcp::stats(talk.stream.as_fd());
+    talk.carried.retransmissions = stats.map_or(0, |stats| stats.retransmissions);
+    talk.carried.lasted = talk.elapsed();
+    Ok(talk.carried)
+}
+
+fn greet(stream: &mut TcpStream, subject: &Subject) -> Result<(), String> {
+    let mut hello = Vec::with_capacity(HELLO_LEN);
+    Hello {
+        mode: Mode::Echo,
+        reply_size: u32::try_from(subject.reply).unwrap_or(u32::MAX),
+        duration_ms: 0,
+    }
+    .encode(&mut hello);
+    let mut told = [0; HELLO_LEN];
+    stream
+        .set_read_timeout(Some(PATIENCE))
+        .and_then(|()| stream.set_nodelay(true))
+        .and_then(|()| stream.write_all(&hello))
+        .and_then(|()| stream.read_exact(&mut told))
+        .map_err(|error| format!("it is no neph reflect, or does not answer: {error}"))?;
+    let told = HelloReply::decode(&told).map_err(|error| error.to_string())?;
+    if let Status::Refused(refusal) = told.status {
+        return Err(refusal.to_string());
+    }
+    if subject.request > told.max_request as usize {
+        let most = told.max_request;
+        return Err(format!("it takes no message of more than {most} bytes"));
+    }
+    stream.set_nonblocking(true).map_err(|e| e.to_string())
+}
+
+struct Talk<'s> {
+    subject: &'s Subject,
+    stream: TcpStream,
+    /// A whole message with its length, written again and again under another number.
+    message: Vec<u8>,
+    /// How much of it is written.
+    written: usize,
+    inbox: Vec<u8>,
+    pace: Pace,
+    began: i64,
+    carried: Carried,
+}
+
+impl<'s> Talk<'s> {
+    fn new(stream: TcpStream, subject: &'s Subject) -> Self {
+        let size = subject.request.max(REQUEST_MIN);
+        let mut message = frame_prefix(u32::try_from(size).unwrap_or(u32::MAX)).to_vec();
+        Request { seq: 0 }.encode_into(size, &mut message);
+        Self {
+            subject,
+            stream,
+            written: message.len(),
+            message,
+            inbox: Vec::new(),
+            pace: Pace::new(subject.rate),
+            began: clock::raw().0,
+            carried: Carried::default(),
+        }
+    }
+
+    fn elapsed(&self) -> Span {
+        Span::from_nanos(clock::raw().0 - self.began)
+    }
+
+    fn run(&mut self, stop: &Stop) -> io::Result<()> {
+        let mut over: Option<Span> = None;
+        loop {
+            self.hear()?;
+            let elapsed = self.elapsed();
+            if over.is_none() && (elapsed >= self.subject.duration || stop.is_set()) {
+                over = Some(elapsed);
+            }
+            let mut next = self.subject.duration;
+            if let Some(since) = over {
+                let is_all_there = self.carried.answered == self.carried.messages;
+                if (is_all_there && !self.is_writing()) || elapsed - since >= GRACE {
+                    return Ok(());
+                }
+                next = since + GRACE;
+            } else if !self.is_writing() && self.may_ask() {
+                next = self.pace.due(elapsed, self.weight());
+                if next <= elapsed {
+                    self.begin()?;
+                    continue;
+                }
+            }
+            let took = self.is_writing() && self.write()?;
+            if !took {
+                self.wait((next - elapsed).min(TICK).max(Span::ZERO))?;
+            }
+        }
+    }
+
+    fn is_writing(&self) -> bool {
+        self.written < self.message.len()
+    }
+
+    fn may_ask(&self) -> bool {
+        !self.subject.in_turn || self.carried.answered == self.carried.messages
+    }
+
+    /// What the rate counts.
+    fn weight(&self) -> u64 {
+        let back = if self.subject.in_turn {
+            self.carried.back
+        } else {
+            0
+        };
+        self.carried.sent + back
+    }
+
+    fn begin(&mut self) -> io::Result<()> {
+        let seq = self.carried.messages;
+        Request { seq }
+            .overwrite(&mut self.message[PREFIX..])
+            .map_err(io::Error::other)?;
+        self.written = 0;
+        self.write().map(|_| ())
+    }
+
+    /// Writes on; whether the kernel took something.
+    fn write(&mut self) -> io::Result<bool> {
+        match self.stream.write(&self.message[self.written..]) {
+            Ok(count) => {
+                self.written += count;
+                if !self.is_writing() {
+                    self.carried.messages += 1;
+                    self.carried.sent += self.size();
+                }
+                Ok(count > 0)
+            }
+            Err(error) if is_later(&error) => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// A message without its frame, as a reply is counted too.
+    fn size(&self) -> u64 {
+        (self.message.len() - PREFIX) as u64
+    }
+
+    /// Takes in the replies that are there.
+    fn hear(&mut self) -> io::Result<()> {
+        let mut chunk = vec![0; CHUNK];
+        loop {
+            match self.stream.read(&mut chunk) {
+                Ok(0) => return Err(io::Error::other("the reflector closed the connection")),
+                Ok(count) => self.inbox.extend_from_slice(&chunk[..count]),
+                Err(error) if is_later(&error) => return Ok(()),
+                Err(error) => return Err(error),
+            }
+            let mut taken = 0;
+            while let Some((consumed, payload)) =
+                next_frame(&self.inbox[taken..], u32::MAX).map_err(io::Error::other)?
+            {
+                self.carried.answered += 1;
+                self.carried.back += payload.len() as u64;
+                self.carried.received += (self.message.len() - PREFIX) as u64;
+                taken += consumed;
+            }
+            self.inbox.drain(..taken);
+        }
+    }
+
+    fn wait(&self, most: Span) -> io::Result<()> {
+        let socket = self.stream.as_fd();
+        let mut awaited = [if self.is_writing() {
+            Awaited::readable_or_writable(socket)
+        } else {
+            Awaited::readable(socket)
+        }];
+        ppoll::wait(&mut awaited, Some(most.to_duration()))
+    }
+}
+
+fn is_later(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        ErrorKind::WouldBlock | ErrorKind::Interrupted | ErrorKind::TimedOut
+    )
+}

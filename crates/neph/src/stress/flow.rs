@@ -1,0 +1,200 @@
+//! `neph stress flow`: cross traffic on TCP, bulk or request and reply.
+
+use std::io::Write;
+use std::thread;
+
+use clap::Args as ClapArgs;
+use neph_model::{BitRate, ByteSize, Span, cross_flows};
+use neph_probe::Stop;
+use neph_wire::echo::{REPLY_MIN, REQUEST_MIN};
+
+use super::aim::{self, Most};
+use super::conversation::{Carried, Subject, converse};
+use super::telling::{rate, received_rate};
+use crate::exit::{Failure, Outcome};
+use crate::sheet::{Cell, Column, Format, Sheet};
+use crate::{interrupt, output, value};
+
+/// A message of bulk is what goes in this time, within bounds: small enough for an even rate.
+const MOMENT_MS: u64 = 20;
+const PIECES: (u64, u64) = (1 << 10, 64 << 10);
+/// As the smallest reflector's cap allows.
+const LARGEST: u64 = 16 << 20;
+
+/// Options of `neph stress flow`.
+#[derive(Debug, ClapArgs)]
+#[command(
+    after_help = "TARGET: where neph reflect answers, host[:port] (8080 unless another is named).\n\
+Exit status: 0 all flows went to their end, 1 one was refused or broke, 2 usage, 130 interrupted (with what was carried)."
+)]
+pub(super) struct Args {
+    /// The reflector that receives it
+    target: String,
+    /// The most that all flows send together; `max` for as fast as TCP goes. With --reply, requests
+    /// and replies count
+    #[arg(long, value_name = "RATE", default_value = "10Mbit/s", value_parser = aim::most)]
+    rate: Most,
+    /// How many connections carry it
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=256))]
+    flows: u16,
+    /// Request and reply in turn, with replies of this size, instead of bulk
+    #[arg(long, value_name = "SIZE", value_parser = value::size)]
+    reply: Option<ByteSize>,
+    /// Size of each request
+    #[arg(long, value_name = "SIZE", value_parser = value::size, default_value = "64", requires = "reply")]
+    request: ByteSize,
+    /// What the link carries that all flows go through: tells how many more like these share it
+    #[arg(long, value_name = "RATE", value_parser = aim::some_rate, conflicts_with = "reply")]
+    capacity: Option<BitRate>,
+    /// Stop after this long
+    #[arg(short = 'w', long, value_name = "TIME", default_value = "1min",
+          value_parser = value::positive_span)]
+    duration: Span,
+    /// How to write what was carried
+    #[arg(long, value_enum, default_value = "text")]
+    format: Format,
+}
+
+impl Args {
+    fn subject(&self) -> Result<Subject, Failure> {
+        let each = |rate: BitRate| BitRate((rate.bits_per_second() / u64::from(self.flows)).max(1));
+        let rate = self.rate.0.map(each);
+        let piece = rate.map_or(PIECES.1, |rate| {
+            (rate.bits_per_second() / 8 * MOMENT_MS / 1_000).clamp(PIECES.0, PIECES.1)
+        });
+        let (request, reply) = match self.reply {
+            Some(reply) => (self.request.bytes(), reply.bytes()),
+            None => (piece, REPLY_MIN as u64),
+        };
+        if request.max(reply) > LARGEST {
+            let why = "--request and --reply are 16MiB at most";
+            return Err(Failure::usage(why));
+        }
+        let fitting = |bytes: u64, least: usize| usize::try_from(bytes).map(|b| b.max(least));
+        Ok(Subject {
+            address: aim::address(&self.target)?,
+            request: fitting(request, REQUEST_MIN).map_err(Failure::usage)?,
+            reply: fitting(reply, REPLY_MIN).map_err(Failure::usage)?,
+            in_turn: self.reply.is_some(),
+            rate,
+            duration: self.duration,
+        })
+    }
+}
+
+/// Carries the traffic until its time is over or ctrl-C, and tells what was carried.
+pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
+    let subject = args.subject()?;
+    let stop = interrupt::stop_on_ctrl_c()?;
+    let all = all(&subject, usize::from(args.flows), &stop);
+    let mut whole = true;
+    let mut carried = Vec::with_capacity(all.len());
+    for (number, flow) in all.into_iter().enumerate() {
+        let ended = match &flow {
+            Ok(flow) => flow.broken.clone(),
+            Err(refused) => Some(refused.clone()),
+        };
+        if let Some(why) = ended {
+            whole = false;
+            let (flow, to) = (number + 1, subject.address);
+            output::say(&format!("neph stress: flow {flow} to {to}: {why}"));
+        }
+        carried.push(flow.unwrap_or_default());
+    }
+    tell(&carried, args)?;
+    if let Some(capacity) = args.capacity {
+        output::say(&others(capacity, &carried));
+    }
+    Ok(match (stop.is_set(), whole) {
+        (true, _) => Outcome::Interrupted,
+        (false, true) => Outcome::Done,
+        (false, false) => Outcome::Nothing,
+    })
+}
+
+/// How many flows there are beside ours, if each has as much as each of ours had.
+fn others(capacity: BitRate, own: &[Carried]) -> String {
+    let rates = own
+        .iter()
+        .map(|flow| received_rate(flow.received, flow.lasted));
+    let all: u64 = rates.map(BitRate::bits_per_second).sum();
+    let (flows, mean) = (own.len() as u64, BitRate(all / (own.len() as u64).max(1)));
+    // Of one flow it says how many others there are; ours are among these.
+    let beside = cross_flows(capacity, mean).and_then(|others| (others + 1).checked_sub(flows));
+    match beside {
+        Some(count) => format!(
+            "neph stress: cross flows on a link of {capacity} of which a flow has {mean}: {count}"
+        ),
+        None => format!(
+            "neph stress: cross flows on a link of {capacity} cannot be told: {flows} flows of \
+             {mean} are more than it carries, or nothing was carried"
+        ),
+    }
+}
+
+fn all(subject: &Subject, flows: usize, stop: &Stop) -> Vec<Result<Carried, String>> {
+    thread::scope(|scope| {
+        let begun: Vec<_> = (0..flows)
+            .map(|_| scope.spawn(move || converse(subject, stop)))
+            .collect();
+        let ended = begun.into_iter().map(|thread| {
+            let ended = thread.join();
+            ended.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        });
+        ended.collect()
+    })
+}
+
+fn tell(all: &[Carried], args: &Args) -> Result<(), Failure> {
+    let mut sheet = Sheet::new(&[
+        Column::right("FLOW", "flow"),
+        Column::right("LIMIT", "limit_bit_s"),
+        Column::right("SENT", "sent_bytes"),
+        Column::right("RECEIVED", "received_bytes"),
+        Column::right("BACK", "back_bytes"),
+        Column::right("ANSWERED", "answered"),
+        Column::right("RETRANSMITTED", "retransmissions"),
+        Column::right("LASTED", "lasted_ns"),
+        Column::right("RECEIVED/S", "received_bit_s"),
+    ]);
+    let size = |bytes: u64| Cell::new(ByteSize(bytes).to_string(), bytes);
+    for (number, flow) in all.iter().enumerate() {
+        let limit = args.rate.0.map_or_else(
+            || Cell::new("max", ()),
+            |all| rate(BitRate(all.bits_per_second() / u64::from(args.flows))),
+        );
+        sheet.rows.push(vec![
+            Cell::count(number as u64 + 1),
+            limit,
+            size(flow.sent),
+            size(flow.received),
+            size(flow.back),
+            Cell::count(flow.answered),
+            Cell::count(u64::from(flow.retransmissions)),
+            Cell::new(flow.lasted.to_string(), flow.lasted.nanos()),
+            rate(received_rate(flow.received, flow.lasted)),
+        ]);
+    }
+    let mut out = output::data();
+    sheet.write(args.format, &mut out)?;
+    Ok(out.flush()?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn own_flows_are_not_among_the_cross_flows() {
+        let flow = |received| Carried {
+            received,
+            lasted: Span::from_secs(1),
+            ..Carried::default()
+        };
+        let told = |own: &[Carried]| others(BitRate(8_000), own);
+        assert!(told(&[flow(240)]).ends_with(": 3"));
+        assert!(told(&[flow(240), flow(240)]).ends_with(": 2"));
+        assert!(told(&[flow(0)]).contains("cannot be told"));
+        assert!(told(&[flow(600), flow(600)]).contains("cannot be told"));
+    }
+}

@@ -1,0 +1,67 @@
+//! When the next bytes may go so that a rate holds.
+//!
+//! Owns the arithmetic. Reads no clock: who sends tells how long it has been and how much went.
+
+use neph_model::{BitRate, Span};
+
+/// What is caught up at most: who was kept from sending for long does not send without a pause
+/// afterwards.
+const DEBT: Span = Span::from_millis(100);
+
+/// A rate that is not exceeded, but for what was missed a moment ago.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Pace {
+    /// None: as fast as it goes.
+    rate: Option<BitRate>,
+    forgiven: Span,
+}
+
+impl Pace {
+    pub(super) fn new(rate: Option<BitRate>) -> Self {
+        Self {
+            rate,
+            forgiven: Span::ZERO,
+        }
+    }
+
+    /// When the next bytes may go, from the start on, where it is `elapsed` after that and `sent`
+    /// bytes went until now.
+    pub(super) fn due(&mut self, elapsed: Span, sent: u64) -> Span {
+        let Some(rate) = self.rate else {
+            return Span::ZERO;
+        };
+        let due = needed(sent, rate) + self.forgiven;
+        if elapsed > due + DEBT {
+            let more = elapsed - due - DEBT;
+            self.forgiven += more;
+            return due + more;
+        }
+        due
+    }
+}
+
+/// How long so many bytes take at a rate.
+fn needed(bytes: u64, rate: BitRate) -> Span {
+    let nanos = u128::from(bytes) * 8 * 1_000_000_000 / u128::from(rate.bits_per_second().max(1));
+    Span::from_nanos(i64::try_from(nanos).unwrap_or(i64::MAX / 4))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rate_holds_and_what_was_missed_for_long_is_not_caught_up() {
+        let rate = BitRate(8_000_000);
+        let mut pace = Pace::new(Some(rate));
+        let at = |millis| Span::from_millis(millis);
+        assert_eq!(pace.due(Span::ZERO, 0), Span::ZERO);
+        assert_eq!(pace.due(at(1), 5_000), at(5));
+        // 40 ms behind: it may go on at once until that is made up for.
+        assert_eq!(pace.due(at(50), 10_000), at(10));
+        // A second behind: of that, a tenth.
+        assert_eq!(pace.due(at(1_010), 10_000), at(910));
+        assert_eq!(pace.due(at(1_010), 110_000), at(1_010));
+        assert_eq!(Pace::new(None).due(at(7), u64::MAX), Span::ZERO);
+    }
+}

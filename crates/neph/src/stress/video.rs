@@ -1,0 +1,47 @@
+//! The shape of a video: 25 frames a second, one of them in each second whole (large) and the
+//! others told as what changed (small, of varied size), with the same number of bytes each second.
+//!
+//! Owns the sizes. Sends nothing.
+
+use neph_model::{BitRate, Span};
+
+/// Of each frame of a second, in parts of [`WHOLE`]. The first is whole; where the scene changes in
+/// the middle another one is large.
+const PARTS: [u64; 25] = [
+    220, 22, 28, 35, 24, 31, 40, 26, 33, 21, 29, 37, 95, 45, 30, 25, 34, 27, 38, 23, 32, 28, 36,
+    24, 17,
+];
+const WHOLE: u64 = 1_000;
+/// From one frame to the next.
+pub(super) const INTERVAL: Span = Span::from_millis(40);
+/// The payload of a packet: what fits into a frame of any link, with headers of tunnels.
+const PACKET: u64 = 1_200;
+
+/// The payload of each packet of the frame with this number, bytes; the last ones may be smaller.
+pub(super) fn packets(frame: u64, rate: BitRate) -> impl Iterator<Item = u64> {
+    let second = rate.bits_per_second() / 8;
+    let place = usize::try_from(frame % PARTS.len() as u64).unwrap_or_default();
+    let before: u64 = PARTS.iter().take(place).sum();
+    // By what was due until now, so that no byte is lost to rounding.
+    let until = |parts: u64| second / WHOLE * parts + second % WHOLE * parts / WHOLE;
+    let bytes = until(before + PARTS[place]) - until(before);
+    let count = bytes.div_ceil(PACKET).max(1);
+    (0..count).map(move |packet| bytes * (packet + 1) / count - bytes * packet / count)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_second_has_the_rate_s_bytes_and_no_packet_is_too_long() {
+        assert_eq!(PARTS.iter().sum::<u64>(), WHOLE);
+        for rate in [100_001, 1_450_000, 25_000_007] {
+            let sizes: Vec<u64> = (25..50).flat_map(|f| packets(f, BitRate(rate))).collect();
+            assert_eq!(sizes.iter().sum::<u64>(), rate / 8);
+            assert!(sizes.iter().all(|size| *size <= PACKET));
+            let first: u64 = packets(0, BitRate(rate)).sum();
+            assert!(first > 5 * packets(1, BitRate(rate)).sum::<u64>());
+        }
+    }
+}
