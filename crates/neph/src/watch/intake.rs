@@ -14,13 +14,12 @@ use crate::exit::Failure;
 use crate::output;
 use crate::read::conversations::Conversations;
 
-/// What is watched is one interface: no packet comes twice.
-const ONE_INTERFACE: u32 = 0;
-
 pub(super) struct Intake {
     conversations: Conversations,
     watching: Watching,
     writing: Option<Writing>,
+    /// Of one interface no packet comes twice.
+    is_any: bool,
 }
 
 impl Intake {
@@ -36,6 +35,7 @@ impl Intake {
             }),
             watching,
             writing: writing.transpose()?,
+            is_any: ears.is_any(),
         })
     }
 
@@ -45,8 +45,9 @@ impl Intake {
         }
         if let Some(dissected) = dissected {
             let at = Wall::from_unix_nanos(packet.stamp());
-            let packet = (ONE_INTERFACE, dissected);
-            self.conversations.see(at, packet, &mut self.watching);
+            let interface = if self.is_any { packet.interface() } else { 0 };
+            self.conversations
+                .see(at, (interface, dissected), &mut self.watching);
         }
     }
 
