@@ -27,12 +27,15 @@ impl Intake {
         let (link, kept) = ears.format();
         let writing = args.write.as_deref();
         let writing = writing.map(|path| Writing::begin(path, link, kept));
+        let mut conversations = Conversations::new(Limits {
+            flows: args.flows.max(1),
+            idle: args.idle,
+            ..Limits::default()
+        });
+        // The first period begins.
+        conversations.table.look(|_, _| {});
         Ok(Self {
-            conversations: Conversations::new(Limits {
-                flows: args.flows.max(1),
-                idle: args.idle,
-                ..Limits::default()
-            }),
+            conversations,
             watching,
             writing: writing.transpose()?,
             is_any: ears.is_any(),
@@ -54,7 +57,7 @@ impl Intake {
     /// A period ends; `seen` counts from the beginning.
     pub(super) fn period(&mut self, seen: Seen) {
         self.conversations.table.flush(&mut self.watching);
-        self.watching.period(&self.conversations.table, seen);
+        self.watching.period(&mut self.conversations.table, seen);
         if let Some(writing) = &mut self.writing {
             writing.flush();
         }
