@@ -15,9 +15,7 @@ mod tcp;
 mod twice;
 
 pub use exchange::{Between, Deviation, Exchanges, Pair, Question};
-pub use flow::{
-    Flow, Limits, Listener, Name, Others, Period, Quantiles, Recent, Sent, Table, Trips,
-};
+pub use flow::{Flow, Limits, Listener, Name, Others, Quantiles, Recent, Sent, Table, Trips};
 pub use identity::Identity;
 pub use meeting::{Crossing, Meeting, Met, Point, Way};
 pub use sample::{Answer, Half, Method, Sample};

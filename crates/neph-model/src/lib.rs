@@ -26,6 +26,7 @@ mod time;
 mod traced_route;
 mod traceroute;
 mod units;
+mod wall_course;
 mod warning;
 
 pub use campaign::{Campaign, CampaignStatus, Order};
@@ -56,4 +57,5 @@ pub use time::{Anchor, Clock, Instant, Own, Peer, Span, Wall};
 pub use traced_route::{ChangeId, LatestRoutes, TracedChange, TracedRoute};
 pub use traceroute::{Hop, Traceroute};
 pub use units::{BitRate, ByteSize};
+pub use wall_course::{WallCourse, WallStep};
 pub use warning::Warning;

@@ -26,7 +26,9 @@ pub use diagnosis::{
     diagnoses_in_brief, diagnoses_in_full,
 };
 pub use error::ReportError;
-pub use figure::{ClockDrawing, ClockMoment, FIGURES, Figure, FigureKind, clock_course, draw};
+pub use figure::{
+    ClockDrawing, ClockLine, ClockMoment, FIGURES, Figure, FigureKind, clock_course, draw,
+};
 pub use findings::{Finding, FindingKind, blocks_to_compare, findings};
 pub use load::{Include, LoadError, fleet_view, load};
 pub use scene::{

@@ -1,7 +1,7 @@
 //! What messages prove of one clock against another: offset and rate, with a bound that holds.
 //!
 //! Owns the fit around one moment ([`clock_fit`]). Steps, and a course over hours, are made of it
-//! in [`course`]. Reads no clock.
+//! in [`course`]; which limits are kept over days is [`kept`]'s. Reads no clock.
 //!
 //! No delay is negative. A message to the peer shows `offset <= received - sent`; one from the peer
 //! shows `offset >= sent - received`. Over a short time two clocks keep their difference in rate to
@@ -13,11 +13,13 @@
 mod course;
 mod four_stamps;
 mod hull;
+mod kept;
 #[cfg(test)]
 mod tests;
 
 pub use course::{ClockCourse, ClockStep, clock_course};
 pub use four_stamps::{FourStamps, MeanOffset};
+pub use kept::KeptLimits;
 
 use crate::error::StatsError;
 use crate::real::{nanos, real_nanos};

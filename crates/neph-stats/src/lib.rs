@@ -73,7 +73,7 @@ pub use boxplot::{BoxPlot, Outliers, Whiskers, boxplot};
 pub use changepoints::{Price, Stretch, change_points, change_sample, window_minima};
 pub use classes::{LevelClass, Weighted, class_of, classes};
 pub use clock::{
-    ClockCourse, ClockFit, ClockNature, ClockStep, FourStamps, MeanOffset, OffsetLimit,
+    ClockCourse, ClockFit, ClockNature, ClockStep, FourStamps, KeptLimits, MeanOffset, OffsetLimit,
     OffsetLimits, clock_course, clock_fit,
 };
 pub use congestion::{Common, Congestion, LEAST_CROWD, Reading as CrowdReading};

@@ -78,13 +78,34 @@ impl Sketches {
         };
         self.settle();
         let precision = self.coarsen_to(finer);
-        for (label, count) in other.counts() {
-            self.count(relabel(label, finer, precision), count);
+        self.add_in_order(other, finer, precision);
+        for (label, count) in &other.carried {
+            self.count(relabel(*label, finer, precision), *count);
         }
         for (kind, least, most) in other.ends() {
             self.widen(kind, least, most);
         }
         self.tidy();
+    }
+
+    /// Adds the buckets of another, which are as fine as these or finer: both are in order, so that one
+    /// walk over both is enough.
+    fn add_in_order(&mut self, other: &Self, from: u8, to: u8) {
+        let buckets = self.buckets();
+        let (own, theirs) = (
+            self.words.split_off(buckets),
+            &other.words[other.buckets()..],
+        );
+        self.make_room(own.len() + theirs.len());
+        let mut own = own.into_iter().peekable();
+        for word in theirs {
+            let label = relabel(word >> COUNT_BITS, from, to);
+            while let Some(before) = own.next_if(|own| own >> COUNT_BITS <= label) {
+                self.words.push(before);
+            }
+            self.append(label, u64::from(word & COUNT_MOST));
+        }
+        self.words.extend(own);
     }
 
     /// Numbers of these kinds, together; `None` where there is none.
@@ -177,6 +198,16 @@ impl Sketches {
         FINE
     }
 
+    /// Adds to the count of the last bucket, or of a new one behind it.
+    fn append(&mut self, label: u32, more: u64) {
+        let last = self.words[self.buckets()..].last();
+        if last.is_none_or(|last| last >> COUNT_BITS != label) {
+            self.make_room(1);
+            self.words.push(label << COUNT_BITS);
+        }
+        self.raise(self.words.len() - 1, more);
+    }
+
     /// Adds to the count of a kind's bucket; tells where its word is.
     fn count(&mut self, label: u32, more: u64) -> usize {
         let buckets = self.buckets();
@@ -189,7 +220,14 @@ impl Sketches {
             self.make_room(1);
             self.words.insert(at, label << COUNT_BITS);
         }
+        self.raise(at, more);
+        at
+    }
+
+    /// Adds to the count of the bucket at a place.
+    fn raise(&mut self, at: usize, more: u64) {
         let word = &mut self.words[at];
+        let label = *word >> COUNT_BITS;
         let count = u64::from(*word & COUNT_MOST).saturating_add(more);
         match u32::try_from(count) {
             Ok(count) if count <= COUNT_MOST => *word = label << COUNT_BITS | count,
@@ -200,7 +238,6 @@ impl Sketches {
                 *before = before.saturating_add(count - 1);
             }
         }
-        at
     }
 
     /// Whether a word is the first or last of its kind: only there ends can move.

@@ -21,6 +21,7 @@ mod ip_choice;
 mod lab;
 mod list;
 mod output;
+mod peer_clock;
 mod ping;
 mod read;
 mod reflect;

@@ -57,5 +57,7 @@ mod unread;
 mod verifications;
 #[path = "cli/watches.rs"]
 mod watches;
+#[path = "cli/watches_any.rs"]
+mod watches_any;
 #[path = "cli/wrong.rs"]
 mod wrong;

@@ -12,6 +12,7 @@ mod tally;
 #[cfg(test)]
 mod tests;
 
+use std::borrow::Cow;
 use std::net::SocketAddr;
 
 use neph_model::Wall;
@@ -20,7 +21,8 @@ use neph_wire::dissect::Tunnel;
 use crate::sample::{Half, Sample};
 use crate::tcp::{Connection, Event, Room, Segment, Side, Sink};
 use key::{End, Key};
-pub use period::{Period, Recent};
+use period::Before;
+pub use period::Recent;
 pub(crate) use recency::Recency;
 pub use table::{Limits, Listener, Others, Table};
 pub use tally::{Quantiles, Sent, Trips};
@@ -92,7 +94,9 @@ pub struct Flow {
     last: Wall,
     connection: Connection,
     sent: [Sent; 2],
+    /// Since the last look, if there was one.
     trips: [Trips; 2],
+    before: Option<Box<Before>>,
 }
 
 impl Flow {
@@ -105,6 +109,7 @@ impl Flow {
             connection: Connection::default(),
             sent: Default::default(),
             trips: Default::default(),
+            before: None,
         }
     }
 
@@ -168,14 +173,23 @@ impl Flow {
     }
 
     /// Round trips between the point of capture and the end behind `half`.
-    pub const fn trips(&self, half: Half) -> &Trips {
-        &self.trips[half as usize]
+    pub fn trips(&self, half: Half) -> Cow<'_, Trips> {
+        let latest = &self.trips[half as usize];
+        match &self.before {
+            None => Cow::Borrowed(latest),
+            Some(before) => {
+                let mut all = before.trips(half).clone();
+                all.merge(latest);
+                Cow::Owned(all)
+            }
+        }
     }
 
     /// Bytes of memory that it takes.
     fn memory(&self) -> usize {
         let trips: usize = self.trips.iter().map(Trips::heap).sum();
-        size_of::<Self>() + self.connection.heap() + trips
+        let before = self.before.as_ref().map_or(0, |before| before.heap());
+        size_of::<Self>() + self.connection.heap() + trips + before
     }
 }
 

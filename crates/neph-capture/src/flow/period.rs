@@ -1,29 +1,16 @@
 //! What flows showed since the last look: for those who watch while packets come.
 //!
-//! Owns the round trips of the running period, by flow and of all together, and what flows had counted
-//! at the last look. Does not own the flows. Memory is that of the table's flows: what has ended is
-//! forgotten.
+//! Owns what had been counted at the last look, and what of a period belongs to no flow any more. Each
+//! round trip is counted once, in the running period; what came before is set aside at each look.
 
-use std::collections::HashMap;
-
-use foldhash::fast::RandomState;
-
+use super::Flow;
 use super::tally::{Sent, Trips};
-use super::{Flow, Name, Table};
-use crate::sample::{Half, Sample};
+use crate::sample::Half;
 use crate::tcp::Side;
 
-/// The running period. Tell it what a [`Listener`](super::Listener) is told.
+/// What a flow had counted at the last look.
 #[derive(Debug, Default)]
-pub struct Period {
-    flows: HashMap<Name, Known, RandomState>,
-    /// Round trips of flows that ended in it, and while looking of all.
-    all: [Trips; 2],
-}
-
-/// A flow at the last look, and what came since.
-#[derive(Debug, Default)]
-struct Known {
+pub(super) struct Before {
     sent: [Sent; 2],
     trips: [Trips; 2],
 }
@@ -33,6 +20,14 @@ struct Known {
 pub struct Recent {
     sent: [Sent; 2],
     trips: [Trips; 2],
+}
+
+/// The round trips of the running period that no flow has any more: of flows that ended in it.
+#[derive(Debug, Default)]
+pub(super) struct Ended {
+    trips: [Trips; 2],
+    /// Whether anybody looks at periods.
+    is_wanted: bool,
 }
 
 impl Recent {
@@ -47,36 +42,55 @@ impl Recent {
     }
 }
 
-impl Period {
-    /// A flow had a round trip.
-    pub fn sample(&mut self, of: &Name, sample: &Sample) {
-        let known = self.flows.entry(*of).or_default();
-        known.trips[sample.half as usize].add(sample);
+impl Before {
+    pub(super) const fn trips(&self, half: Half) -> &Trips {
+        &self.trips[half as usize]
     }
 
-    /// A flow is over: it is in no further period.
-    pub fn ended(&mut self, flow: &Flow) {
-        if let Some(known) = self.flows.remove(flow.name()) {
-            merge(&mut self.all, &known.trips);
+    pub(super) fn heap(&self) -> usize {
+        let trips: usize = self.trips.iter().map(Trips::heap).sum();
+        size_of::<Self>() + trips
+    }
+}
+
+impl Flow {
+    /// What it showed since the last look; `None` if no packet came.
+    fn look(&mut self) -> Option<Recent> {
+        let before = self.before.get_or_insert_default();
+        let sent = [Side::Client, Side::Server]
+            .map(|side| self.sent[side as usize].since(&before.sent[side as usize]));
+        if sent.iter().all(|sent| sent.packets == 0) {
+            return None;
+        }
+        before.sent.clone_from(&self.sent);
+        let trips = std::mem::take(&mut self.trips);
+        merge(&mut before.trips, &trips);
+        Some(Recent { sent, trips })
+    }
+}
+
+impl Ended {
+    pub(super) fn add(&mut self, flow: &Flow) {
+        if self.is_wanted {
+            merge(&mut self.trips, &flow.trips);
         }
     }
 
-    /// Ends the period: hands out each flow of `table` that carried a packet in it, in no order, and
-    /// gives the round trips of all flows together, those that ended included.
-    pub fn look(&mut self, table: &Table, mut take: impl FnMut(&Flow, &Recent)) -> [Trips; 2] {
-        for flow in table.flows() {
-            let known = self.flows.entry(*flow.name()).or_default();
-            let sent = [Side::Client, Side::Server]
-                .map(|side| flow.sent(side).since(&known.sent[side as usize]));
-            if sent.iter().all(|sent| sent.packets == 0) {
-                continue;
+    /// Ends the period: see [`Table::look`](super::Table::look).
+    pub(super) fn look<'a>(
+        &mut self,
+        flows: impl Iterator<Item = &'a mut Flow>,
+        mut take: impl FnMut(&Flow, &Recent),
+    ) -> [Trips; 2] {
+        self.is_wanted = true;
+        let mut all = std::mem::take(&mut self.trips);
+        for flow in flows {
+            if let Some(recent) = flow.look() {
+                merge(&mut all, &recent.trips);
+                take(flow, &recent);
             }
-            known.sent = [Side::Client, Side::Server].map(|side| flow.sent(side).clone());
-            let trips = std::mem::take(&mut known.trips);
-            merge(&mut self.all, &trips);
-            take(flow, &Recent { sent, trips });
         }
-        std::mem::take(&mut self.all)
+        all
     }
 }
 
@@ -90,17 +104,22 @@ fn merge(all: &mut [Trips; 2], trips: &[Trips; 2]) {
 mod tests {
     use neph_model::{Span, Wall};
 
-    use super::super::{Limits, Listener};
+    use super::super::{Limits, Listener, Table};
     use super::*;
     use crate::sample::Method;
 
-    impl Listener for Period {
-        fn sample(&mut self, of: &Name, sample: &Sample) {
-            Self::sample(self, of, sample);
-        }
+    /// Of the flow that ended last: round trips to the server.
+    #[derive(Default)]
+    struct Whole(Option<u64>);
+
+    impl Listener for Whole {
         fn ended(&mut self, flow: &Flow) {
-            Self::ended(self, flow);
+            self.0 = path(&flow.trips(Half::Server));
         }
+    }
+
+    fn path(trips: &Trips) -> Option<u64> {
+        trips.path(Method::Acknowledgement).map(|path| path.n)
     }
 
     /// A packet of a connection to port 443, of the client or of the server.
@@ -121,36 +140,48 @@ mod tests {
     }
 
     /// Packets and round trips to the server of each flow in a period, and of all.
-    fn look(period: &mut Period, table: &Table) -> (Vec<(u64, Option<u64>)>, Option<u64>) {
-        let n = |trips: &Trips| trips.path(Method::Acknowledgement).map(|path| path.n);
+    fn look(table: &mut Table) -> (Vec<(u64, Option<u64>)>, Option<u64>) {
         let mut flows = Vec::new();
-        let all = period.look(table, |_, recent| {
+        let all = table.look(|_, recent| {
             let packets = recent.sent(Side::Client).packets + recent.sent(Side::Server).packets;
-            flows.push((packets, n(recent.trips(Half::Server))));
+            flows.push((packets, path(recent.trips(Half::Server))));
         });
-        (flows, n(&all[Half::Server as usize]))
+        (flows, path(&all[Half::Server as usize]))
+    }
+
+    fn see(millis: i64, bytes: &[u8], table: &mut Table, told: &mut Whole) {
+        let seen = neph_wire::dissect::dissect(neph_wire::dissect::Link::Ip, bytes, 40);
+        let at = Wall::from_unix_nanos(millis * 1_000_000);
+        table.see(at, &seen.expect("a packet"), told);
+        table.flush(told);
     }
 
     #[test]
     fn a_period_has_what_came_in_it_and_a_flow_without_a_packet_is_not_in_it() {
-        let (mut table, mut period) = (Table::new(Limits::default()), Period::default());
-        let see = |millis: i64, bytes: &[u8], period: &mut Period, table: &mut Table| {
-            let seen = neph_wire::dissect::dissect(neph_wire::dissect::Link::Ip, bytes, 40);
-            let at = Wall::from_unix_nanos(millis * 1_000_000);
-            table.see(at, &seen.expect("a packet"), period);
-            table.flush(period);
-        };
-        see(0, &packet(true, 2, (99, 0)), &mut period, &mut table);
-        see(30, &packet(false, 18, (499, 100)), &mut period, &mut table);
-        assert_eq!(look(&mut period, &table), (vec![(2, Some(1))], Some(1)));
-        assert_eq!(look(&mut period, &table), (vec![], None));
-        see(40, &packet(true, 16, (100, 500)), &mut period, &mut table);
-        assert_eq!(look(&mut period, &table), (vec![(1, None)], None));
+        let (mut table, mut whole) = (Table::new(Limits::default()), Whole::default());
+        see(0, &packet(true, 2, (99, 0)), &mut table, &mut whole);
+        see(30, &packet(false, 18, (499, 100)), &mut table, &mut whole);
+        assert_eq!(look(&mut table), (vec![(2, Some(1))], Some(1)));
+        assert_eq!(look(&mut table), (vec![], None));
+        see(40, &packet(true, 16, (100, 500)), &mut table, &mut whole);
+        assert_eq!(look(&mut table), (vec![(1, None)], None));
         // A new connection of the same ports: the old one ends, and its counts are not the new one's.
-        see(60_000, &packet(true, 2, (9, 0)), &mut period, &mut table);
-        assert_eq!(look(&mut period, &table), (vec![(1, None)], None));
-        table.end(&mut period);
-        assert!(period.flows.is_empty());
+        see(60_000, &packet(true, 2, (9, 0)), &mut table, &mut whole);
+        assert_eq!(whole.0, Some(1), "of its whole life");
+        assert_eq!(look(&mut table), (vec![(1, None)], None));
+        table.end(&mut whole);
+        assert_eq!(whole.0, None);
         assert_eq!(Limits::default().idle, Span::from_secs(300));
+    }
+
+    #[test]
+    fn a_flow_that_ends_within_a_period_is_in_that_of_all() {
+        let (mut table, mut whole) = (Table::new(Limits::default()), Whole::default());
+        assert_eq!(look(&mut table), (vec![], None));
+        see(0, &packet(true, 2, (99, 0)), &mut table, &mut whole);
+        see(30, &packet(false, 18, (499, 100)), &mut table, &mut whole);
+        see(60_000, &packet(true, 2, (9, 0)), &mut table, &mut whole);
+        assert_eq!(look(&mut table), (vec![(1, None)], Some(1)));
+        assert_eq!(look(&mut table), (vec![], None));
     }
 }

@@ -11,8 +11,10 @@ use neph_model::{Span, Wall};
 use neph_wire::dissect::{Dissected, Transport};
 
 use super::key::Key;
+use super::period::Ended;
 use super::recency::Recency;
-use super::{Flow, Name, Passed};
+use super::tally::Trips;
+use super::{Flow, Name, Passed, Recent};
 use crate::sample::Sample;
 use crate::tcp::{Event, Room, Segment, Side};
 
@@ -94,6 +96,8 @@ pub struct Table {
     others: Others,
     /// Flows that were ended for others.
     crowded_out: u64,
+    /// Of the running period, where somebody looks at periods.
+    ended: Ended,
 }
 
 impl Table {
@@ -111,6 +115,7 @@ impl Table {
             waiting: 0,
             others: Others::default(),
             crowded_out: 0,
+            ended: Ended::default(),
         }
     }
 
@@ -204,9 +209,12 @@ impl Table {
         }
     }
 
-    /// The flows at the moment, in no order.
-    pub fn flows(&self) -> impl Iterator<Item = &Flow> {
-        self.flows.iter().flatten().map(|flow| &**flow)
+    /// Ends a period: hands out each flow that carried a packet since the last look, in no order, and
+    /// gives the round trips of all flows together in it, by half. Those of flows that ended count from
+    /// the first look on.
+    pub fn look(&mut self, take: impl FnMut(&Flow, &Recent)) -> [Trips; 2] {
+        let flows = self.flows.iter_mut().flatten();
+        self.ended.look(flows.map(|flow| &mut **flow), take)
     }
 
     /// Flows at the moment.
@@ -321,6 +329,7 @@ impl Table {
         }
         self.waiting -= flow.connection.heap();
         self.free.push(place);
+        self.ended.add(&flow);
         listener.ended(&flow);
     }
 }

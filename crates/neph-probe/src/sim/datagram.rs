@@ -2,13 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use neph_model::{
-    Anchor, ClockOffset, Instant, Ledger, Message, Outcome, Span, Stage, Tally, Wall,
-};
+use neph_model::{Anchor, Instant, Ledger, Message, Outcome, Span, Stage, Tally, Wall};
 use neph_wire::marks::PreviousTx;
 use neph_wire::stamp::{Auth, ErrorEstimate, Format, Key, decode_request, reflect};
 
-use super::{Net, PEER_AHEAD, Random, at, spec};
+use super::{Net, PEER_AHEAD, Random, at, proved, spec};
 use crate::datagram::session::Session;
 use crate::datagram::{Codec, udp};
 use crate::exchange::SendPoint;
@@ -286,7 +284,7 @@ fn without_loss_every_stage_is_what_the_network_injected() {
         assert_eq!(outcomes.tally, injected(&outcomes, 3_000));
         assert_true(&outcomes);
         let marks = outcomes.messages.iter().map(|message| &message.marks);
-        let offset = ClockOffset::from_messages(marks).expect("all four marks are there");
+        let offset = proved(marks).expect("all four marks are there");
         let wrong = (offset.value() - Span::from_nanos(PEER_AHEAD)).abs();
         assert!(wrong <= offset.bound(), "{wrong}");
         for message in &outcomes.messages {

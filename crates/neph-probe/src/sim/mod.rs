@@ -7,13 +7,34 @@ mod stream_tests;
 
 use std::net::SocketAddr;
 
-use neph_model::{Instant, Own, Span};
+use neph_model::{ClockOffset, Instant, Marks, Own, Span};
 
 use crate::spec::{FlowSpec, Priority, Schedule, Trust};
 use crate::target::Target;
 
 /// Peer clock minus own clock: any number does, and none may show in a result.
 pub(super) const PEER_AHEAD: i64 = 7_777_777_777;
+
+/// What the marks of messages prove where both clocks run equally fast: no delay is negative, so each
+/// request shows `offset <= peer.rx - nic_tx` and each reply `offset >= peer.nic_tx - nic_rx`.
+pub(super) fn proved<'a>(messages: impl IntoIterator<Item = &'a Marks>) -> Option<ClockOffset> {
+    let (mut low, mut high) = (i64::MIN, i64::MAX);
+    for marks in messages {
+        let (Some(sent), Some(arrived)) = (marks.nic_tx, marks.peer.rx) else {
+            continue;
+        };
+        let (Some(answered), Some(returned)) = (marks.peer.nic_tx, marks.nic_rx) else {
+            continue;
+        };
+        high = high.min(arrived.nanos() - sent.nanos());
+        low = low.max(answered.nanos() - returned.nanos());
+    }
+    let half = (low <= high && low > i64::MIN).then(|| (high - low) / 2)?;
+    Some(ClockOffset::new(
+        Span::from_nanos(low + half),
+        Span::from_nanos(high - low - half),
+    ))
+}
 
 /// `SplitMix64`: the same seed, the same network.
 #[derive(Debug)]

@@ -1,9 +1,9 @@
 use std::collections::BTreeMap;
 
-use neph_model::{ClockOffset, Ledger, Outcome, Span, Stage};
+use neph_model::{Ledger, Outcome, Span, Stage};
 
 use super::stream::{Outcomes, Truth, World};
-use super::{Net, PEER_AHEAD, spec};
+use super::{Net, PEER_AHEAD, proved, spec};
 use crate::spec::{ConnectionUse, FlowSpec, TlsVersion, Trust};
 
 const MS: i64 = 1_000_000;
@@ -161,7 +161,7 @@ fn the_directions_are_right_within_the_bound_of_the_clock_offset() {
     let spec = spec("ws://h:9", 2_000, Span::from_millis(1));
     let outcomes = run(&spec, QUIET, 3);
     let marks = outcomes.messages.iter().map(|message| &message.marks);
-    let offset = ClockOffset::from_messages(marks).expect("all four marks are there");
+    let offset = proved(marks).expect("all four marks are there");
     let wrong = (offset.value() - Span::from_nanos(PEER_AHEAD)).abs();
     assert!(wrong <= offset.bound(), "{wrong} beyond {}", offset.bound());
     for (message, truth) in outcomes.messages.iter().zip(&outcomes.truth[&0]) {

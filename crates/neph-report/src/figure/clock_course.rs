@@ -1,5 +1,6 @@
 //! One clock against another over time: the offset with the band that it must lie in, and the same
-//! without its drift. Of no campaign: whoever compared two clocks draws it.
+//! without its drift; of the clocks on the wall and of the raw ones, each in panels of its own. Of no
+//! campaign: whoever compared two clocks draws it.
 
 use neph_model::Span;
 
@@ -8,7 +9,7 @@ use super::legend::Swatch;
 use super::sheet::{Note, Sheet};
 use crate::axis::{Plot, Scale, Style, TimeUnit};
 use crate::palette;
-use crate::scene::{Colour, Fill, Mark, Point, Rect, Stroke};
+use crate::scene::{Anchor, Colour, Fill, Mark, Point, Rect, Stroke, Text};
 
 const HEIGHT: f64 = 220.0;
 const LEFT: f64 = 64.0;
@@ -25,11 +26,11 @@ pub struct ClockMoment {
     pub bound: i64,
 }
 
-/// What there is to draw of two clocks.
+/// A clock of one machine beside the same of another.
 #[derive(Clone, Copy, Debug)]
-pub struct ClockDrawing<'a> {
-    /// Whose clocks, in a few words.
-    pub of: &'a str,
+pub struct ClockLine<'a> {
+    /// Which clocks, above its panels; empty where there is no other.
+    pub name: &'a str,
     /// Ascending in time.
     pub moments: &'a [ClockMoment],
     /// Offsets by the formula, exchange by exchange: moment and offset in nanoseconds; may be empty.
@@ -40,49 +41,78 @@ pub struct ClockDrawing<'a> {
     pub rate: f64,
 }
 
+/// What there is to draw of two machines' clocks.
+#[derive(Clone, Copy, Debug)]
+pub struct ClockDrawing<'a> {
+    /// Whose clocks, in a few words.
+    pub of: &'a str,
+    /// From top to bottom, all over the time of the first.
+    pub lines: &'a [ClockLine<'a>],
+}
+
 /// Draws it; `None` without two moments.
 pub fn clock_course(drawing: &ClockDrawing<'_>) -> Option<Figure> {
-    let (first, last) = drawing.moments.first().zip(drawing.moments.last())?;
-    if first.at >= last.at {
+    let panels: Vec<Panel<'_>> = drawing.lines.iter().flat_map(panels).collect();
+    let (first, last) = (panels.first()?, panels.last()?);
+    let ends = first.line.moments;
+    let (from, until) = (ends.first()?.at, ends.last()?.at);
+    if from >= until {
         return None;
     }
     let mut sheet = Sheet::new(
         "Offset of two clocks over time".to_owned(),
         &format!("{}; above 0 the second is ahead", drawing.of),
     );
-    sheet.legend(&legend(drawing));
-    let level = Line {
-        drawing,
-        base: base(drawing.moments),
-        from: first.at,
-        rate: 0.0,
-    };
-    let mut panels = vec![level];
-    let moved = drawing.rate.abs() * span(last.at, first.at);
-    if moved > 4.0 * span(first.bound, 0) {
-        let sloped = Line {
-            base: first.offset,
-            rate: drawing.rate,
-            ..level
-        };
-        panels.push(sloped);
-    }
-    let count = panels.len();
-    for (place, panel) in panels.iter().enumerate() {
-        let below = if place + 1 == count {
+    sheet.legend(&legend(drawing.lines));
+    for panel in &panels {
+        let is_last = std::ptr::eq(panel, last);
+        let below = if is_last {
             Style::BELOW
         } else {
             Style::BELOW_TICKS + 14.0
         };
-        let room = sheet.take(HEIGHT + below + 8.0);
-        let title = if place + 1 == count { "time, " } else { "" };
-        sheet.draw(panel.drawn(room, title));
+        let above = if panel.heading.is_empty() { 0.0 } else { 12.0 };
+        let mut room = sheet.take(HEIGHT + below + 8.0 + above);
+        if above > 0.0 {
+            let at = Point::new(room.x + LEFT, room.y + 12.0);
+            let name = Text::new(at, Anchor::Start, Style::LABEL, panel.heading).semibold();
+            sheet.draw([Mark::Text(name)]);
+        }
+        room.y += above;
+        let title = if is_last { "time, " } else { "" };
+        sheet.draw(panel.drawn(room, (from, until), title));
     }
     let note = "The band holds whatever the delays were, as long as none is negative: the offset lies in it, and nothing says where. An exchange by itself, and any mean of exchanges, is wrong by half of what the two directions differ by.";
     Some(sheet.finish("clock", "clock".to_owned(), &[Note::plain(note)]))
 }
 
-fn legend(drawing: &ClockDrawing<'_>) -> Vec<(Swatch, String)> {
+/// The offset, and where it drifts by far more than its band is wide the same without the drift.
+fn panels<'a>(line: &'a ClockLine<'a>) -> Vec<Panel<'a>> {
+    let Some((first, last)) = line.moments.first().zip(line.moments.last()) else {
+        return Vec::new();
+    };
+    let level = Panel {
+        line,
+        heading: line.name,
+        base: base(line.moments),
+        from: first.at,
+        rate: 0.0,
+    };
+    let sloped = Panel {
+        heading: "",
+        base: first.offset,
+        rate: line.rate,
+        ..level
+    };
+    let moved = line.rate.abs() * span(last.at, first.at);
+    if moved > 4.0 * span(first.bound, 0) {
+        vec![level, sloped]
+    } else {
+        vec![level]
+    }
+}
+
+fn legend(lines: &[ClockLine<'_>]) -> Vec<(Swatch, String)> {
     let mut entries = vec![
         (
             Swatch::Line(middle()),
@@ -93,13 +123,13 @@ fn legend(drawing: &ClockDrawing<'_>) -> Vec<(Swatch, String)> {
             "what is possible".to_owned(),
         ),
     ];
-    if !drawing.dots.is_empty() {
+    if lines.iter().any(|line| !line.dots.is_empty()) {
         entries.push((
             Swatch::Dot(DOT),
             "by four stamps, exchange by exchange".to_owned(),
         ));
     }
-    if !drawing.steps.is_empty() {
+    if lines.iter().any(|line| !line.steps.is_empty()) {
         entries.push((Swatch::Tick(Colour::ALARM), "a clock was set".to_owned()));
     }
     entries
@@ -131,16 +161,18 @@ fn span(to: i64, from: i64) -> f64 {
     Span::from_nanos(to.saturating_sub(from)).secs_f64() * 1e9
 }
 
-/// A panel shows the offset from this straight line.
+/// Shows the offset from a straight one.
 #[derive(Clone, Copy)]
-struct Line<'a> {
-    drawing: &'a ClockDrawing<'a>,
+struct Panel<'a> {
+    line: &'a ClockLine<'a>,
+    /// Above it; may be empty.
+    heading: &'a str,
     base: i64,
     from: i64,
     rate: f64,
 }
 
-impl Line<'_> {
+impl Panel<'_> {
     /// An offset from the line, in milliseconds.
     fn above(&self, at: i64, offset: i64) -> f64 {
         (span(offset, self.base) - self.rate * span(at, self.from)) / 1e6
@@ -149,7 +181,7 @@ impl Line<'_> {
     /// The band and nearly all dots.
     fn scale(&self) -> Scale {
         let of = |m: &ClockMoment, by: i64| self.above(m.at, m.offset.saturating_add(by));
-        let moments = self.drawing.moments;
+        let moments = self.line.moments;
         let mut low = moments
             .iter()
             .map(|m| of(m, -m.bound))
@@ -159,7 +191,7 @@ impl Line<'_> {
             .map(|m| of(m, m.bound))
             .fold(f64::NEG_INFINITY, f64::max);
         let mut dots: Vec<f64> = self
-            .drawing
+            .line
             .dots
             .iter()
             .map(|(at, y)| self.above(*at, *y))
@@ -174,12 +206,12 @@ impl Line<'_> {
         Scale::linear(low - margin, high + margin)
     }
 
-    fn drawn(&self, place: Rect, time: &str) -> Vec<Mark> {
+    fn drawn(&self, place: Rect, whole: (i64, i64), time: &str) -> Vec<Mark> {
         let area = Rect::new(place.x + LEFT, place.y + 8.0, place.width - LEFT, HEIGHT);
         let scale = self.scale();
         let unit = TimeUnit::up_to(scale.high.abs().max(scale.low.abs()));
         let factor = unit.per_milli();
-        let (last, (per, name)) = self.time();
+        let (last, (per, name)) = time_unit(whole);
         let plot = Plot {
             area,
             x: Scale::linear(0.0, last / per),
@@ -194,7 +226,7 @@ impl Line<'_> {
         };
         plot.x_axis(&mut marks, &title);
         let place = |at: i64, offset: i64| {
-            let x = plot.px(span(at, self.from) / 1e9 / per);
+            let x = plot.px(span(at, whole.0) / 1e9 / per);
             Point::new(x, plot.py(self.above(at, offset) * factor))
         };
         marks.push(plot.clipped(self.inside(area, place)));
@@ -205,7 +237,7 @@ impl Line<'_> {
     fn inside(&self, area: Rect, place: impl Fn(i64, i64) -> Point) -> Vec<Mark> {
         let edge = |m: &ClockMoment, by: i64| place(m.at, m.offset.saturating_add(by));
         let alarm = Stroke::solid(Colour::ALARM, 1.2);
-        let steps = self.drawing.steps.iter().map(|step| {
+        let steps = self.line.steps.iter().map(|step| {
             let x = place(*step, self.base).x;
             Mark::line(Point::new(x, area.y), Point::new(x, area.bottom()), alarm)
         });
@@ -216,7 +248,7 @@ impl Line<'_> {
             let fill = Fill { colour, opacity };
             Mark::Area { points, fill }
         });
-        let dots = self.drawing.dots.iter().map(|(at, offset)| Mark::Disc {
+        let dots = self.line.dots.iter().map(|(at, offset)| Mark::Disc {
             centre: place(*at, *offset),
             radius: 1.3,
             fill: Fill::solid(DOT),
@@ -232,25 +264,12 @@ impl Line<'_> {
     /// Moments between which no clock was set.
     fn runs(&self) -> Vec<&[ClockMoment]> {
         let set = |a: &ClockMoment, b: &ClockMoment| {
-            self.drawing
+            self.line
                 .steps
                 .iter()
                 .any(|step| a.at < *step && *step <= b.at)
         };
-        self.drawing.moments.chunk_by(|a, b| !set(a, b)).collect()
-    }
-
-    /// How long it is, in seconds, and the unit that reads best.
-    fn time(&self) -> (f64, (f64, &'static str)) {
-        let last = self.drawing.moments.last().map_or(self.from, |m| m.at);
-        let long = span(last, self.from) / 1e9;
-        let unit = match long {
-            l if l <= 300.0 => (1.0, "s"),
-            l if l <= 3.0 * 3600.0 => (60.0, "min"),
-            l if l <= 3.0 * 86_400.0 => (3600.0, "h"),
-            _ => (86_400.0, "days"),
-        };
-        (long, unit)
+        self.line.moments.chunk_by(|a, b| !set(a, b)).collect()
     }
 
     fn title(&self, unit: TimeUnit) -> String {
@@ -266,82 +285,17 @@ impl Line<'_> {
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    const SECOND: i64 = 1_000_000_000;
-
-    fn moments(rate: i64, set: i64) -> Vec<ClockMoment> {
-        let offset = |second: i64| second * rate + if second >= 30 { set } else { 0 };
-        (0..60)
-            .map(|second| ClockMoment {
-                at: second * SECOND,
-                offset: 3 * SECOND + offset(second),
-                bound: 8_000,
-            })
-            .collect()
-    }
-
-    fn texts(figure: &Figure) -> Vec<&str> {
-        let texts = figure.scene.marks.iter().filter_map(|mark| match mark {
-            Mark::Text(text) => Some(text.text.as_str()),
-            _ => None,
-        });
-        texts.collect()
-    }
-
-    #[test]
-    fn a_drift_has_a_panel_without_it_and_no_drift_has_none() {
-        let drawn = |moments: &[ClockMoment], rate| {
-            let drawing = ClockDrawing {
-                of: "b minus a",
-                moments,
-                dots: &[],
-                steps: &[],
-                rate,
-            };
-            clock_course(&drawing).unwrap()
-        };
-        let drifting = drawn(&moments(40_000, 0), 40e-6);
-        assert!(texts(&drifting).contains(&"from the line of +40.000 ppm, µs"));
-        assert!(texts(&drifting).contains(&"offset less +3.000000 s, ms"));
-        let still = drawn(&moments(0, 0), 0.01e-6);
-        assert!(!texts(&still).iter().any(|text| text.contains("ppm")));
-        assert!(still.scene.height < drifting.scene.height);
-    }
-
-    #[test]
-    fn lines_break_where_a_clock_was_set() {
-        let moments = moments(0, SECOND);
-        let steps = [29 * SECOND + SECOND / 2];
-        let drawing = ClockDrawing {
-            of: "",
-            moments: &moments,
-            dots: &[(0, 0)],
-            steps: &steps,
-            rate: 0.0,
-        };
-        let figure = clock_course(&drawing).unwrap();
-        let inside = figure.scene.marks.iter().find_map(|mark| match mark {
-            Mark::Clip { marks, .. } => Some(marks),
-            _ => None,
-        });
-        let areas = |mark: &&Mark| matches!(mark, Mark::Area { .. });
-        assert_eq!(inside.unwrap().iter().filter(areas).count(), 2);
-        assert!(texts(&figure).contains(&"a clock was set"));
-    }
-
-    #[test]
-    fn one_moment_is_no_course() {
-        let one = &moments(0, 0)[..1];
-        let drawing = ClockDrawing {
-            of: "",
-            moments: one,
-            dots: &[],
-            steps: &[],
-            rate: 0.0,
-        };
-        assert!(clock_course(&drawing).is_none());
-    }
+/// How long it is, in seconds, and the unit that reads best.
+fn time_unit((from, until): (i64, i64)) -> (f64, (f64, &'static str)) {
+    let long = span(until, from) / 1e9;
+    let unit = match long {
+        l if l <= 300.0 => (1.0, "s"),
+        l if l <= 3.0 * 3600.0 => (60.0, "min"),
+        l if l <= 3.0 * 86_400.0 => (3600.0, "h"),
+        _ => (86_400.0, "days"),
+    };
+    (long, unit)
 }
+
+#[cfg(test)]
+mod tests;

@@ -23,7 +23,7 @@ mod values;
 mod view;
 
 pub(crate) use boxes::capital;
-pub use clock_course::{ClockDrawing, ClockMoment, clock_course};
+pub use clock_course::{ClockDrawing, ClockLine, ClockMoment, clock_course};
 pub(crate) use fleet::{Pair, Pooled, pairs};
 pub(crate) use ledger_bars::{Means, order};
 pub(crate) use values::Latencies;

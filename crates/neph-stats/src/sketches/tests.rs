@@ -84,12 +84,15 @@ proptest! {
         let mut merged = of(a.iter().copied());
         merged.merge(&of(b.iter().copied()));
         let all: Vec<_> = a.into_iter().chain(b).collect();
+        let labels: Vec<u32> = merged.words[merged.buckets()..].iter().map(|word| word >> COUNT_BITS).collect();
+        prop_assert!(merged.precision.is_none() || labels.is_sorted_by(|one, next| one < next));
         for kind in [0, 7, 15] {
             let sorted = sorted(&all, &[kind]);
             let told = merged.of(&[kind]);
             prop_assert_eq!(told.as_ref().map(Selection::least), sorted.first().copied());
             prop_assert_eq!(told.as_ref().map(Selection::most), sorted.last().copied());
             if let Some(told) = told {
+                prop_assert_eq!(told.n(), sorted.len() as u64);
                 let exact = sorted[sorted.len().div_ceil(2) - 1];
                 let off = exact / merged.one_part_in();
                 prop_assert!(told.quantile(500).abs_diff(exact) <= off);

@@ -18,7 +18,9 @@ use std::time::Duration;
 
 pub use packet::{Block, Packet, Packets, Tag};
 
-use super::setup::{bind, interface_index, map, option, packet_socket, socklen};
+use super::setup::{
+    bare_packet_socket, bind, interface_index, map, option, packet_socket, socklen,
+};
 use super::{BLOCK_BYTES, RingError};
 
 /// Where a block's status stands: behind its version and the offset of private bytes.
@@ -91,11 +93,33 @@ impl BlockRing {
             option(&socket, libc::PACKET_IGNORE_OUTGOING, &1)
                 .map_err(|()| failed("leave out what is sent"))?;
         }
-        attach(&socket, taking.filter).map_err(|()| failed("attach a filter"))?;
+        Self::make(socket, index, taking).map_err(failed)
+    }
+
+    /// Opens a ring on all interfaces of the calling thread's network namespace, those that come later
+    /// included. Packets come without their link header ([`Packet::protocol`] tells what they are), and
+    /// as often as they pass an interface; on loopback both as sent and as received
+    /// ([`Packet::is_echo`]).
+    ///
+    /// # Errors
+    /// No `CAP_NET_RAW`, not enough memory, or a filter that the kernel refuses.
+    pub fn open_any(taking: &Taking<'_>) -> Result<Self, RingError> {
+        let failed = |operation| failed(operation, "any");
+        let socket = bare_packet_socket()
+            .ok_or_else(|| failed("open a packet socket (needs CAP_NET_RAW)"))?;
+        Self::make(socket, 0, taking).map_err(failed)
+    }
+
+    /// What could not be done is the error; why is in errno.
+    fn make(
+        socket: OwnedFd,
+        index: libc::c_int,
+        taking: &Taking<'_>,
+    ) -> Result<Self, &'static str> {
+        attach(&socket, taking.filter).map_err(|()| "attach a filter")?;
         let blocks = taking.blocks.clamp(2, 1024);
-        ask_for_blocks(&socket, blocks, taking.wake).map_err(|()| failed("make a receive ring"))?;
-        let (memory, _) =
-            map(&socket, blocks * BLOCK_BYTES).ok_or_else(|| failed("map a receive ring"))?;
+        ask_for_blocks(&socket, blocks, taking.wake).map_err(|()| "make a receive ring")?;
+        let (memory, _) = map(&socket, blocks * BLOCK_BYTES).ok_or("map a receive ring")?;
         // From here on dropping `ring` unmaps.
         let ring = Self {
             socket,
@@ -103,7 +127,7 @@ impl BlockRing {
             blocks,
             next: 0,
         };
-        bind(&ring.socket, index).map_err(|()| failed("bind a packet socket"))?;
+        bind(&ring.socket, index).map_err(|()| "bind a packet socket")?;
         Ok(ring)
     }
 

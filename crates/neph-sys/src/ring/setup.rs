@@ -17,10 +17,20 @@ pub(super) fn interface_index(interface: &str) -> Option<libc::c_int> {
     libc::c_int::try_from(index).ok().filter(|&index| index > 0)
 }
 
-/// A packet socket that receives nothing before it is bound: its protocol is 0.
+/// A packet socket that receives nothing before it is bound: its protocol is 0. Packets come with
+/// their link header.
 pub(super) fn packet_socket() -> Option<OwnedFd> {
+    open(libc::SOCK_RAW)
+}
+
+/// The same, where packets come without their link header.
+pub(super) fn bare_packet_socket() -> Option<OwnedFd> {
+    open(libc::SOCK_DGRAM)
+}
+
+fn open(kind: libc::c_int) -> Option<OwnedFd> {
     // SAFETY: socket takes integers only.
-    let raw = unsafe { libc::socket(libc::AF_PACKET, libc::SOCK_RAW | libc::SOCK_CLOEXEC, 0) };
+    let raw = unsafe { libc::socket(libc::AF_PACKET, kind | libc::SOCK_CLOEXEC, 0) };
     // SAFETY: the kernel just gave us this descriptor and nobody else has it.
     (raw >= 0).then(|| unsafe { OwnedFd::from_raw_fd(raw) })
 }

@@ -12,7 +12,7 @@ mod write;
 #[cfg(test)]
 mod tests;
 
-pub use write::{ETHERNET, RAW_IP, pcap_header, pcap_record};
+pub use write::{COOKED, CookedHeader, ETHERNET, RAW_IP, pcap_header, pcap_record};
 
 use thiserror::Error;
 

@@ -7,6 +7,37 @@ pub const ETHERNET: u32 = 1;
 /// IP packets without a link header.
 pub const RAW_IP: u32 = 101;
 
+/// `LINKTYPE_LINUX_SLL2`: packets of several interfaces, each behind a [`CookedHeader`].
+pub const COOKED: u32 = 276;
+
+/// What stands before a packet of several interfaces' captures, instead of its link header.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CookedHeader {
+    /// What follows: an ethertype.
+    pub protocol: u16,
+    /// The number of the interface that it passed.
+    pub interface: u32,
+    /// What kind of interface that is: a number of `linux/if_arp.h`.
+    pub hardware: u16,
+    /// How it passed: a number of `linux/if_packet.h`.
+    pub passage: u8,
+}
+
+impl CookedHeader {
+    /// Bytes of it.
+    pub const LENGTH: u32 = 20;
+
+    /// As the file has it; link addresses are left out.
+    pub fn bytes(self) -> [u8; Self::LENGTH as usize] {
+        let mut bytes = [0; Self::LENGTH as usize];
+        bytes[..2].copy_from_slice(&self.protocol.to_be_bytes());
+        bytes[4..8].copy_from_slice(&self.interface.to_be_bytes());
+        bytes[8..10].copy_from_slice(&self.hardware.to_be_bytes());
+        bytes[10] = self.passage;
+        bytes
+    }
+}
+
 /// The header of a file whose packets begin as `link` says, and have at most `kept` bytes.
 pub fn pcap_header(link: u32, kept: u32) -> [u8; 24] {
     let mut header = [0; 24];
@@ -42,7 +73,7 @@ mod tests {
 
     use super::*;
     use crate::capture::{CaptureReader, Step};
-    use crate::dissect::Link;
+    use crate::dissect::{Link, dissect};
 
     proptest! {
         #[test]
@@ -63,6 +94,21 @@ mod tests {
             prop_assert_eq!(used, record.len());
             prop_assert_eq!((packet.at, packet.link), (Some(at), Link::Ethernet));
             prop_assert_eq!((packet.bytes, packet.length), (&bytes[..], kept + more));
+        }
+
+        #[test]
+        fn a_cooked_header_tells_the_interface_and_what_follows(
+            interface in any::<u32>(),
+            hardware in any::<u16>(),
+            passage in any::<u8>(),
+        ) {
+            let header = CookedHeader { protocol: 0x0800, interface, hardware, passage };
+            let mut packet = header.bytes().to_vec();
+            packet.extend([0x45, 0, 0, 20, 0, 0, 0, 0, 64, 99, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2]);
+            let link = Link::numbered(COOKED);
+            prop_assert_eq!(link.interface(&packet), Some(interface));
+            let seen = dissect(link, &packet, 40).expect("a packet");
+            prop_assert_eq!(seen.ip.protocol, 99);
         }
     }
 }

@@ -2,25 +2,20 @@
 //!
 //! Owns bringing stamps, limits and wall clocks together. Does no input or output and reads no clock.
 
-use neph_model::{Anchor, Instant, Message, Own, Peer, Span, Wall};
-use neph_stats::{ClockFit, ClockNature, FourStamps, MeanOffset, clock_course};
+use neph_model::{Anchor, Instant, Message, Own, Peer, Span, Wall, WallCourse, WallStep};
+use neph_stats::{ClockFit, ClockNature, FourStamps, MeanOffset};
 
-use super::kept::Kept;
-use super::walls::{WallClock, WallStep};
+use crate::peer_clock::{DOUBT, PeerClock};
 
-/// A kernel's stamp is a reading of the wall clock that becomes one of the raw clock by reading
-/// both: each of the two machines is off by half of what that takes, 60 to 90 ns here and 200 at most.
-pub(super) const DOUBT: i64 = 250;
-/// One limit of each kind is kept in so many nanoseconds.
-const STRETCH: i64 = 10_000_000;
+/// Readings of a machine's two clocks that are this near to a line are not kept.
+const SAME: Span = Span::from_nanos(10);
 
 /// Everything that was exchanged with a peer.
 #[derive(Debug)]
 pub(super) struct Book {
-    pub(super) nature: ClockNature,
-    pub(super) kept: Kept,
-    own: WallClock<Own>,
-    peer: WallClock<Peer>,
+    pub(super) raw: PeerClock,
+    own: WallCourse<Own>,
+    peer: WallCourse<Peer>,
     /// Each exchange's offset by the formula: of the raw clocks, and of the ones on the wall.
     pub(super) raw_mean: MeanOffset,
     pub(super) wall_mean: MeanOffset,
@@ -29,7 +24,9 @@ pub(super) struct Book {
     pub(super) exchanges: u64,
     pub(super) shortest: Option<i64>,
     pub(super) latest: Option<i64>,
+    /// The same exchange by exchange: of the clocks on the wall, and of the raw ones.
     pub(super) dots: Dots,
+    pub(super) raw_dots: Dots,
     pub(super) steps: Vec<Step>,
 }
 
@@ -55,10 +52,9 @@ pub(super) struct Reading {
 impl Book {
     pub(super) fn new(nature: ClockNature) -> Self {
         Self {
-            nature,
-            kept: Kept::each(STRETCH),
-            own: WallClock::new(),
-            peer: WallClock::new(),
+            raw: PeerClock::new(nature),
+            own: WallCourse::within(SAME),
+            peer: WallCourse::within(SAME),
             raw_mean: MeanOffset::default(),
             wall_mean: MeanOffset::default(),
             is_foreign: false,
@@ -66,6 +62,7 @@ impl Book {
             shortest: None,
             latest: None,
             dots: Dots::default(),
+            raw_dots: Dots::default(),
             steps: Vec::new(),
         }
     }
@@ -84,17 +81,17 @@ impl Book {
 
     /// An exchange that is over; whether it had all four stamps.
     pub(super) fn message(&mut self, message: &Message) -> bool {
-        let Some(stamps) = stamps(message) else {
+        let Some(stamps) = self.raw.message(&message.marks) else {
             return false;
         };
         self.peer_wall(message, stamps);
-        self.kept.add(stamps, DOUBT);
         self.exchanges += 1;
         self.latest = self.latest.max(Some(stamps.sent));
         let trip = stamps.round_trip();
         self.shortest = Some(self.shortest.map_or(trip, |least| least.min(trip)));
         let raw = stamps.offset();
         self.raw_mean.push(raw);
+        self.raw_dots.push(stamps.sent, raw);
         let sent = Instant::from_nanos(stamps.sent);
         let arrived = Instant::from_nanos(stamps.arrived);
         if let Some((own, peer)) = self.own.offset(sent).zip(self.peer.offset(arrived)) {
@@ -128,10 +125,7 @@ impl Book {
 
     /// The clocks at a moment of our raw clock, from what was exchanged around it.
     pub(super) fn reading(&self, at: i64) -> Option<Reading> {
-        let reach = self.nature.horizon.saturating_mul(3);
-        let near = self.kept.since(at.saturating_sub(reach));
-        let raw = clock_course(near, self.nature).ok()?.at(at)?;
-        Some(self.with_wall(raw))
+        Some(self.with_wall(self.raw.fit(at)?))
     }
 
     /// What the raw clocks say, with what the ones on the wall do beside it.
@@ -141,22 +135,11 @@ impl Book {
         let peer = self.peer.offset(Instant::from_nanos(there));
         let wall = own.zip(peer).map(|(own, peer)| {
             let offset = raw.offset.saturating_add((peer - own).nanos());
-            (offset, raw.bound.saturating_add(DOUBT))
+            let read = DOUBT + (self.own.doubt() + self.peer.doubt()).nanos();
+            (offset, raw.bound.saturating_add(read))
         });
         Reading { raw, wall }
     }
-}
-
-/// The tightest that is known of each side: what the kernel stamped, or else the program, which reads
-/// before the kernel sends and after it has received.
-fn stamps(message: &Message) -> Option<FourStamps> {
-    let marks = &message.marks;
-    Some(FourStamps {
-        sent: marks.nic_tx.or(marks.app_send)?.nanos(),
-        arrived: marks.peer.rx.or(marks.peer.app_rx)?.nanos(),
-        answered: marks.peer.nic_tx.or(marks.peer.app_tx)?.nanos(),
-        returned: marks.nic_rx.or(marks.app_recv)?.nanos(),
-    })
 }
 
 /// Each exchange's own offset, or every second, fourth ... one's: as many as a figure can show.

@@ -6,12 +6,11 @@ use std::path::Path;
 use neph_capture::{Ending, Meeting, Met, Point, read_capture};
 use neph_model::Span;
 use neph_probe::Stop;
-use neph_stats::{ClockFit, MeanOffset, StatsError};
+use neph_stats::{ClockFit, KeptLimits, MeanOffset, StatsError};
 use neph_wire::dissect::{Dissected, dissect};
 
 use super::book::Dots;
 use super::course::Course;
-use super::kept::Kept;
 use super::summary::{Clocks, Means, Summary, Whose};
 use super::telling::{Row, Telling};
 use super::{Args, Method, figure};
@@ -103,7 +102,7 @@ fn course(args: &Args, met: &Met) -> Result<Course, StatsError> {
     let (above, below) = met.limits();
     let began = above.first().map_or(0, |limit| limit.at);
     let long = above.last().map_or(0, |limit| limit.at - began);
-    let mut kept = Kept::each(STRETCH.max(long / 100_000));
+    let mut kept = KeptLimits::each(STRETCH.max(long / 100_000));
     for limit in above {
         kept.at_most(limit);
     }

@@ -3,7 +3,8 @@
 use std::fs;
 use std::path::Path;
 
-use neph_report::{ClockDrawing, ClockMoment, Figure, clock_course, pdf, png, svg};
+use neph_report::{ClockDrawing, ClockLine, ClockMoment, Figure, clock_course, pdf, png, svg};
+use neph_stats::ClockFit;
 
 use super::book::{Book, Dots};
 use super::course::Course;
@@ -29,54 +30,72 @@ fn ending(path: &Path) -> Option<&str> {
     path.extension()?.to_str()
 }
 
-/// Of the clocks on the wall, where the peer tells its own; else of the raw ones.
+/// Of the clocks on the wall, where the peer tells its own, and of the raw ones.
 pub(super) fn live(book: &Book, course: &Course, of: &str) -> Option<Figure> {
-    let moments: Vec<ClockMoment> = (course.drawn.iter())
-        .map(|fit| {
-            let raw = (fit.offset, fit.bound);
-            let (offset, bound) = book.with_wall(*fit).wall.unwrap_or(raw);
-            let at = fit.at;
-            ClockMoment { at, offset, bound }
+    let raw = moments(course);
+    let walls = (course.drawn.iter()).map(|fit| (fit.at, book.with_wall(*fit).wall));
+    let walls: Vec<ClockMoment> = walls
+        .filter_map(|(at, wall)| {
+            let (offset, bound) = wall?;
+            Some(ClockMoment { at, offset, bound })
         })
         .collect();
-    let raw = course.steps.iter().map(|step| step.before);
-    let steps: Vec<i64> = book
-        .steps
-        .iter()
-        .map(|step| step.before)
-        .chain(raw)
-        .collect();
-    let rate = match moments.as_slice() {
-        // Of the clocks on the wall no rate is fitted, they are steered.
-        [..] if book.wall_mean.n() > 0 => 0.0,
-        _ => course.drift.map_or(0.0, |drift| drift.rate),
-    };
-    clock_course(&ClockDrawing {
-        of: &format!("Wall clocks, {of} minus ours"),
-        moments: &moments,
+    let jumps: Vec<i64> = course.steps.iter().map(|step| step.before).collect();
+    let mut steps: Vec<i64> = book.steps.iter().map(|step| step.before).collect();
+    steps.extend(&jumps);
+    // Of the clocks on the wall no rate is fitted, they are steered.
+    let wall = ClockLine {
+        name: "wall clocks (CLOCK_REALTIME)",
+        moments: &walls,
         dots: &book.dots.kept,
         steps: &steps,
-        rate,
+        rate: 0.0,
+    };
+    let raw = ClockLine {
+        name: if book.is_foreign {
+            "its wall clock against our raw one"
+        } else {
+            "raw clocks (CLOCK_MONOTONIC_RAW)"
+        },
+        moments: &raw,
+        dots: &book.raw_dots.kept,
+        steps: &jumps,
+        rate: course.drift.map_or(0.0, |drift| drift.rate),
+    };
+    let lines = [wall, raw];
+    clock_course(&ClockDrawing {
+        of: &format!("Clocks of {of} minus ours"),
+        lines: if walls.is_empty() {
+            &lines[1..]
+        } else {
+            &lines
+        },
     })
 }
 
 /// Of the clocks of two captures.
 pub(super) fn captures(dots: &Dots, course: &Course, of: &str) -> Option<Figure> {
-    let moments: Vec<ClockMoment> = (course.drawn.iter())
-        .map(|fit| ClockMoment {
-            at: fit.at,
-            offset: fit.offset,
-            bound: fit.bound,
-        })
-        .collect();
     let steps: Vec<i64> = course.steps.iter().map(|step| step.before).collect();
-    clock_course(&ClockDrawing {
-        of: &format!("Clocks of captures, {of}"),
-        moments: &moments,
+    let line = ClockLine {
+        name: "",
+        moments: &moments(course),
         dots: &dots.kept,
         steps: &steps,
         rate: course.drift.map_or(0.0, |drift| drift.rate),
+    };
+    clock_course(&ClockDrawing {
+        of: &format!("Clocks of captures, {of}"),
+        lines: &[line],
     })
+}
+
+fn moments(course: &Course) -> Vec<ClockMoment> {
+    let moment = |fit: &ClockFit| ClockMoment {
+        at: fit.at,
+        offset: fit.offset,
+        bound: fit.bound,
+    };
+    course.drawn.iter().map(moment).collect()
 }
 
 /// Writes it where it was asked for; the measurement stands, whatever becomes of it.

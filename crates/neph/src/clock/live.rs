@@ -194,7 +194,7 @@ impl Live<'_> {
         self.tell()?;
         let every = self.args.every.unwrap_or(EVERY).nanos();
         let (book, row) = (&self.book, self.row());
-        let course = Course::of(book.kept.limits(), book.nature, every);
+        let course = Course::of(book.raw.limits(), book.raw.nature(), every);
         let (Ok(course), Some(row)) = (course, row) else {
             let why = self.refused.as_deref().unwrap_or("no reply came");
             self.telling.nothing()?;
@@ -223,7 +223,7 @@ impl Live<'_> {
                 .then(|| Means::of(&book.raw_mean, Some(&book.wall_mean)))
                 .flatten(),
             lost: Some(self.tally.lost),
-            nature: book.nature,
+            nature: book.raw.nature(),
             course,
         };
         self.telling.finish(&summary)?;

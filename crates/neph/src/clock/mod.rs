@@ -7,11 +7,9 @@ mod book;
 mod captures;
 mod course;
 mod figure;
-mod kept;
 mod live;
 mod summary;
 mod telling;
-mod walls;
 mod words;
 
 use std::path::PathBuf;

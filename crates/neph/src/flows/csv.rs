@@ -1,9 +1,8 @@
 //! Messages as lines of CSV, and the flows as a table.
 
 use neph_flows::FleetView;
-use neph_model::{Fleet, FleetMessage, FleetOutcome, ReadBy, Span, SynAnswer};
+use neph_model::{Fleet, FleetMessage, FleetOutcome, Own, ReadBy, Span, SynAnswer, WallCourse};
 
-use super::clock::Clock;
 use crate::sheet::quoted;
 
 /// The first line of the messages.
@@ -11,7 +10,7 @@ pub(super) const HEADING: &str = "endpoint,lane,source_port,seq,sent_ns,sent_uni
 round_trip_ns,network_ns,read_by,peer_rx_ns,residence_ns,peer_count,peer_ttl,ttl,copies,answer";
 
 /// One message; what is absent is empty.
-pub(super) fn line(fleet: &Fleet, message: &FleetMessage, clock: &Clock) -> String {
+pub(super) fn line(fleet: &Fleet, message: &FleetMessage, clock: &WallCourse<Own>) -> String {
     let outcome = match message.outcome {
         FleetOutcome::Reply(_) => "reply",
         FleetOutcome::Lost => "lost",

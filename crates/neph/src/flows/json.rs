@@ -4,18 +4,17 @@ use neph_flows::{
     Advice, Class, Counsel, Curve, Evidence, FlowTally, Guide, Latency, Moved, PairView,
     PathChange, Share,
 };
-use neph_model::{Fleet, FleetEndpoint, Instant, Own, Span};
+use neph_model::{Fleet, FleetEndpoint, Instant, Own, Span, WallCourse};
 use neph_probe::Refusals;
 use serde_json::{Value, json};
 
-use super::clock::Clock;
 use super::tell::Status;
 use super::transfers;
 use super::watch::Watched;
 use crate::{awake, version};
 
 /// A path change.
-pub(super) fn change(fleet: &Fleet, change: &PathChange, clock: &Clock) -> Value {
+pub(super) fn change(fleet: &Fleet, change: &PathChange, clock: &WallCourse<Own>) -> Value {
     let unix = |at: Instant<Own>| clock.unix_nanos(at);
     json!({
         "type": "change",

@@ -2,7 +2,6 @@
 //! which source ports are best.
 
 mod advice;
-mod clock;
 mod csv;
 mod document;
 mod fleet;

@@ -3,16 +3,18 @@
 use std::io::Write;
 
 use neph_flows::{FlowTally, PathChange, PathNews};
-use neph_model::{Anchor, Fleet, FleetMessage, Own, Span};
+use neph_model::{Anchor, Fleet, FleetMessage, Own, Span, WallCourse};
 use neph_probe::Sharing;
 
-use super::clock::Clock;
 use super::document::Document;
 use super::follow::Verdict;
 use super::watch::Watched;
 use super::{Args, Format, csv, json, summary, words};
 use crate::exit::Failure;
 use crate::sink;
+
+/// Readings of both clocks that are this near to a line are not kept.
+const SAME: Span = Span::from_micros(1);
 
 /// What a status says.
 #[derive(Clone, Copy, Debug)]
@@ -37,7 +39,7 @@ pub(super) fn pause(running: Span) -> Span {
 pub(super) struct Tell<'a> {
     args: &'a Args,
     out: Box<dyn Write>,
-    clock: Clock,
+    clock: WallCourse<Own>,
 }
 
 impl<'a> Tell<'a> {
@@ -45,7 +47,7 @@ impl<'a> Tell<'a> {
         Ok(Self {
             args,
             out: sink::open(args.output.as_deref())?,
-            clock: Clock::default(),
+            clock: WallCourse::within(SAME),
         })
     }
 
@@ -55,7 +57,7 @@ impl<'a> Tell<'a> {
     }
 
     /// Times of the day as they were told.
-    pub(super) const fn clock(&self) -> &Clock {
+    pub(super) const fn clock(&self) -> &WallCourse<Own> {
         &self.clock
     }
 

@@ -5,11 +5,10 @@ use std::time::Duration;
 
 use neph_campaign::{Ending, WatchedHosts};
 use neph_flows::{Completion, Digest, FleetView, PathNews, Settings, advise};
-use neph_model::{Campaign, FleetEndpoint, Instant, Own, Span, Warning};
+use neph_model::{Campaign, FleetEndpoint, Instant, Own, Span, WallCourse, Warning};
 use neph_probe::{FleetReport, FleetRun, FleetSpec, FleetTally, RefusalWatch, Refusals, Stop, now};
 
 use super::Args;
-use super::clock::Clock;
 use super::follow::Follow;
 use super::keep::{Keep, Kept};
 use super::silence::Silence;
@@ -39,7 +38,7 @@ pub(super) struct Watched {
     /// What the caps of reflectors refused, and what their kernels dropped.
     pub(super) refused: Vec<(FleetEndpoint, Refusals)>,
     /// For times of the day.
-    pub(super) clock: Clock,
+    pub(super) clock: WallCourse<Own>,
     /// Why nobody answers where nobody does, and whether that was said while it ran.
     pub(super) silence: Vec<String>,
     pub(super) is_silence_said: bool,

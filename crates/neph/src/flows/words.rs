@@ -1,10 +1,9 @@
 //! Lines for people: what runs, a path change, a status.
 
 use neph_flows::{Direction, Evidence, PathNews};
-use neph_model::{Fleet, Instant, Own, Span};
+use neph_model::{Fleet, Instant, Own, Span, WallCourse};
 use neph_probe::Sharing;
 
-use super::clock::Clock;
 use super::follow::Verdict;
 use super::tell::Status;
 use crate::counted::counted;
@@ -38,7 +37,7 @@ pub(super) fn title(fleet: &Fleet, sources: &[u16], how: Sharing) -> String {
 }
 
 /// A path change as a line; where there are several endpoints, with whose it is.
-pub(super) fn news(fleet: &Fleet, news: &PathNews, clock: &Clock) -> String {
+pub(super) fn news(fleet: &Fleet, news: &PathNews, clock: &WallCourse<Own>) -> String {
     let (change, end) = match news {
         PathNews::Changed(change) => (change, evidence(change.evidence)),
         PathNews::Withdrawn(change) => (change, "withdrawn: it was no path".to_owned()),
@@ -59,7 +58,7 @@ pub(super) fn news(fleet: &Fleet, news: &PathNews, clock: &Clock) -> String {
 }
 
 /// Which change a trace is about, and what it says, against the route that was found when.
-pub(super) fn traced(verdict: &Verdict, clock: &Clock) -> String {
+pub(super) fn traced(verdict: &Verdict, clock: &WallCourse<Own>) -> String {
     let word = if verdict.others {
         "other routers than at"
     } else {
@@ -80,7 +79,7 @@ pub(super) fn traced(verdict: &Verdict, clock: &Clock) -> String {
 }
 
 /// The time of the day in UTC, to a thousandth of a second.
-pub(super) fn moment(at: Instant<Own>, clock: &Clock) -> String {
+pub(super) fn moment(at: Instant<Own>, clock: &WallCourse<Own>) -> String {
     let Some(nanos) = clock.unix_nanos(at) else {
         return format!("{:.3} s", (at - Instant::from_nanos(0)).secs_f64());
     };
@@ -215,7 +214,7 @@ mod tests {
             is_withdrawn: true,
         };
         assert_eq!(
-            traced(&verdict, &Clock::default()).trim(),
+            traced(&verdict, &WallCourse::within(Span::ZERO)).trim(),
             "port 10004  its change of 12.340 s: other routers than at 2.120 s; the change was withdrawn"
         );
     }

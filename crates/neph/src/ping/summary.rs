@@ -236,7 +236,7 @@ fn directions(planned: &Planned, watched: &Watched) -> String {
     let offset = if planned.discovery.same_clock {
         Some(ClockOffset::SAME_CLOCK)
     } else {
-        watched.offset
+        watched.offset()
     };
     let both = offset
         .zip(watched.last.as_ref())

@@ -16,6 +16,7 @@ use super::hope::Hope;
 use super::show::Show;
 use crate::exit::Failure;
 use crate::output;
+use crate::peer_clock::PeerClock;
 
 /// How often what the flows told is taken in.
 const TICK: Duration = Duration::from_millis(10);
@@ -41,9 +42,8 @@ pub(super) struct Watched {
     pub(super) connections: u32,
     /// Replies that were a RST to our SYN.
     pub(super) refused: u64,
-    /// What the messages prove of the clock offset, kept small.
-    pub(super) offset: Option<ClockOffset>,
-    bounds: Vec<neph_model::Marks>,
+    /// What the messages prove of the peer's clock.
+    clock: PeerClock,
     chooser: u64,
     hope: Hope,
 }
@@ -110,9 +110,6 @@ pub(super) fn run(found: &Found, stop: &Stop, show: &mut Show<'_>) -> Result<Eve
             break;
         }
         thread::sleep(TICK);
-    }
-    for watched in &mut everything.flows {
-        watched.offset = ClockOffset::from_messages(&watched.bounds);
     }
     Ok(everything)
 }
@@ -188,7 +185,7 @@ impl Watched {
         {
             self.merged = entry.stages;
         }
-        self.bound(message);
+        self.clock.message(&message.marks);
         self.replied += 1;
         self.refused += u64::from(message.answer == Some(SynAnswer::Rst));
         let place = self.place(message.seq);
@@ -201,6 +198,12 @@ impl Watched {
                 _ => {}
             }
         }
+    }
+
+    /// The peer's clock minus ours when the latest message left, as far as the messages prove it.
+    pub(super) fn offset(&self) -> Option<ClockOffset> {
+        let left = self.last.as_ref()?.marks.nic_tx?;
+        self.clock.offset(left.nanos())
     }
 
     /// Reservoir sampling: message k replaces a kept one with probability `KEPT / k`.
@@ -216,21 +219,6 @@ impl Watched {
         match usize::try_from((self.chooser >> 20) % self.replied) {
             Ok(at) if at < KEPT => Place::Replace(at),
             _ => Place::Drop,
-        }
-    }
-
-    /// Keeps the messages that bound the clock offset: among a few, the one with the least round
-    /// trip bounds it from both sides best.
-    fn bound(&mut self, message: &Message) {
-        const FEW: usize = 256;
-        self.bounds.push(message.marks);
-        if self.bounds.len() > FEW {
-            self.bounds.sort_by_key(|marks| {
-                marks
-                    .network_round_trip()
-                    .map_or(i64::MAX, neph_model::Span::nanos)
-            });
-            self.bounds.truncate(FEW / 4);
         }
     }
 }

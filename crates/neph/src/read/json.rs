@@ -42,8 +42,8 @@ pub(crate) fn flow(flow: &Flow) -> Value {
             "server": sent(flow.sent(Side::Server)),
         },
         "round_trips": {
-            "server": trips(flow.trips(Half::Server)),
-            "client": trips(flow.trips(Half::Client)),
+            "server": trips(&flow.trips(Half::Server)),
+            "client": trips(&flow.trips(Half::Client)),
         },
     })
 }

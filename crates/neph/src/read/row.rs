@@ -99,7 +99,7 @@ pub(super) fn row(flow: &Flow, method: Method) -> Vec<Cell> {
     let path = server.path(method);
     cells.push(match &path {
         Some(path) => span(Some(path.least)),
-        None => Cell::new(missing(server, method), serde_json::Value::Null),
+        None => Cell::new(missing(&server, method), serde_json::Value::Null),
     });
     for quantile in [
         path.map(|path| path.p50),

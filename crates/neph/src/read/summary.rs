@@ -60,8 +60,8 @@ impl Summary {
             .into_iter()
             .any(|method| server.path(method).is_some());
         self.unmeasured += u64::from(!is_measured);
-        self.server.merge(server);
-        self.client.merge(flow.trips(Half::Client));
+        self.server.merge(&server);
+        self.client.merge(&flow.trips(Half::Client));
         let began = flow.began();
         self.began = Some(self.began.map_or(began, |first| first.min(began)));
         self.last = self.last.max(Some(flow.last()));

@@ -1,4 +1,4 @@
-//! The interface that is listened to: its ring, what its packets begin with, and what was counted.
+//! The interface that is listened to, or all of them: the ring, what its packets begin with, and what was counted.
 
 use std::io::ErrorKind;
 use std::os::fd::AsFd;
@@ -9,7 +9,7 @@ use neph_sys::clock::{self, RawNanos};
 use neph_sys::netns::{NetNs, with_namespace};
 use neph_sys::ppoll::{Awaited, wait};
 use neph_sys::ring::{BLOCK_BYTES, BlockRing, FilterStep, Packet, RingError, Taking, hardware};
-use neph_wire::capture::{ETHERNET, RAW_IP};
+use neph_wire::capture::{COOKED, CookedHeader, ETHERNET, RAW_IP};
 use neph_wire::dissect::{Dissected, Link, dissect};
 use neph_wire::filter::{Instruction, Start};
 
@@ -28,6 +28,11 @@ const LIKE_ETHERNET: [u16; 2] = [1, 772];
 /// Packets begin with their IP header: tun, raw IP, IP in IP, SIT, GRE.
 const BARE_IP: [u16; 5] = [65534, 519, 768, 776, 778];
 
+/// All interfaces, as tcpdump has it.
+const ANY: &str = "any";
+/// Ethertypes of IPv4 and IPv6.
+const IP: [u16; 2] = [0x0800, 0x86dd];
+
 /// What was counted since the beginning.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Seen {
@@ -43,10 +48,19 @@ pub(super) struct Seen {
     pub(super) frozen: u64,
 }
 
+/// What packets of the ring begin with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Heads {
+    /// All with the same link header.
+    Alike(Link),
+    /// What is behind the link header of whatever interface they passed.
+    Any,
+}
+
 pub(super) struct Ears {
     interface: String,
     ring: BlockRing,
-    link: Link,
+    heads: Heads,
     kept: u32,
     seen: Seen,
     /// Packets that are enough.
@@ -69,12 +83,17 @@ impl Ears {
     fn open_here(args: &Args) -> Result<Self, Failure> {
         let interface = args.interface.as_str();
         let failed = |error: RingError| not_opened(&error, interface);
-        let kind = hardware(interface).map_err(failed)?;
-        let (link, start) = link(kind).ok_or_else(|| {
-            Failure::usage(format!(
-                "neph does not know packets of {interface} (kind {kind}); give an Ethernet interface, a tunnel or lo"
-            ))
-        })?;
+        let (heads, start) = if interface == ANY {
+            (Heads::Any, Start::Ip)
+        } else {
+            let kind = hardware(interface).map_err(failed)?;
+            let (link, start) = link(kind).ok_or_else(|| {
+                Failure::usage(format!(
+                    "neph does not know packets of {interface} (kind {kind}); give an Ethernet interface, a tunnel, lo or any"
+                ))
+            })?;
+            (Heads::Alike(link), start)
+        };
         let kept = args.snaplen;
         let program = args.wanted().program(start, kept);
         let filter: Vec<FilterStep> = program.into_iter().map(step).collect();
@@ -84,10 +103,14 @@ impl Ears {
             wake: WAKE,
             filter: &filter,
         };
+        let ring = match heads {
+            Heads::Any => BlockRing::open_any(&taking),
+            Heads::Alike(_) => BlockRing::open(interface, &taking),
+        };
         Ok(Self {
             interface: interface.to_owned(),
-            ring: BlockRing::open(interface, &taking).map_err(failed)?,
-            link,
+            ring: ring.map_err(failed)?,
+            heads,
             kept,
             seen: Seen::default(),
             most: args.count.unwrap_or(u64::MAX),
@@ -100,13 +123,18 @@ impl Ears {
         self.seen
     }
 
+    /// Whether it is all interfaces.
+    pub(super) fn is_any(&self) -> bool {
+        self.heads == Heads::Any
+    }
+
     /// What packets begin with, as a number of the pcap registry, and the bytes kept of each.
     pub(super) const fn format(&self) -> (u32, u32) {
-        let link = match self.link {
-            Link::Ip => RAW_IP,
-            _ => ETHERNET,
-        };
-        (link, self.kept)
+        match self.heads {
+            Heads::Alike(Link::Ip) => (RAW_IP, self.kept),
+            Heads::Alike(_) => (ETHERNET, self.kept),
+            Heads::Any => (COOKED, self.kept + CookedHeader::LENGTH),
+        }
     }
 
     /// Whether as many packets came as are enough.
@@ -156,15 +184,20 @@ impl Ears {
         let Some(block) = self.ring.next_block() else {
             return false;
         };
+        let heads = self.heads;
         for packet in block.packets() {
             self.met += 1;
-            if packet.stamp() > until || self.seen.packets >= self.most {
+            let is_late = packet.stamp() > until || self.seen.packets >= self.most;
+            if is_late || (heads == Heads::Any && packet.is_echo()) {
                 continue;
             }
             let length = packet.wire_length();
             self.seen.packets += 1;
             self.seen.bytes += u64::from(length);
-            let dissected = dissect(self.link, packet.bytes(), length).map(|mut dissected| {
+            let dissected = heads
+                .link(&packet)
+                .and_then(|link| dissect(link, packet.bytes(), length));
+            let dissected = dissected.map(|mut dissected| {
                 // The kernel took the outermost tag out of the packet.
                 let outermost = packet.tag().map(|tag| tag.control & 0x0fff);
                 dissected.vlan = outermost.or(dissected.vlan);
@@ -182,6 +215,16 @@ impl Ears {
             self.passed += u64::from(counts.packets);
             self.seen.lost += u64::from(counts.dropped);
             self.seen.frozen += u64::from(counts.frozen);
+        }
+    }
+}
+
+impl Heads {
+    /// What this one begins with; `None` if that is nothing known.
+    fn link(self, packet: &Packet<'_>) -> Option<Link> {
+        match self {
+            Self::Alike(link) => Some(link),
+            Self::Any => IP.contains(&packet.protocol()).then_some(Link::Ip),
         }
     }
 }

@@ -15,13 +15,12 @@ use crate::exit::Failure;
 use crate::output;
 use crate::read::conversations::Conversations;
 
-/// What is watched is one interface: no packet comes twice.
-const ONE_INTERFACE: u32 = 0;
-
 pub(super) struct Intake {
     conversations: Conversations,
     watching: Watching,
     writing: Option<Writing>,
+    /// Of one interface no packet comes twice.
+    is_any: bool,
 }
 
 impl Intake {
@@ -29,14 +28,18 @@ impl Intake {
         let (link, kept) = ears.format();
         let writing = args.write.as_deref();
         let writing = writing.map(|path| Writing::begin(path, link, kept));
+        let mut conversations = Conversations::new(Limits {
+            flows: args.flows.max(1),
+            idle: args.idle,
+            ..Limits::default()
+        });
+        // The first period begins.
+        conversations.table.look(|_, _| {});
         Ok(Self {
-            conversations: Conversations::new(Limits {
-                flows: args.flows.max(1),
-                idle: args.idle,
-                ..Limits::default()
-            }),
+            conversations,
             watching,
             writing: writing.transpose()?,
+            is_any: ears.is_any(),
         })
     }
 
@@ -46,8 +49,9 @@ impl Intake {
         }
         if let Some(dissected) = dissected {
             let at = Wall::from_unix_nanos(packet.stamp());
-            let packet = (ONE_INTERFACE, dissected);
-            self.conversations.see(at, packet, &mut self.watching);
+            let interface = if self.is_any { packet.interface() } else { 0 };
+            self.conversations
+                .see(at, (interface, dissected), &mut self.watching);
         }
     }
 
@@ -55,7 +59,7 @@ impl Intake {
     pub(super) fn period(&mut self, seen: Seen) {
         let now = Wall::from_unix_nanos(clock::wall().0);
         self.conversations.silence(now, &mut self.watching);
-        self.watching.period(&self.conversations.table, seen);
+        self.watching.period(&mut self.conversations.table, seen);
         if let Some(writing) = &mut self.writing {
             writing.flush();
         }

@@ -60,7 +60,7 @@ enum Proto {
 /// Options of `neph watch`.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct Args {
-    /// The interface whose packets are looked at
+    /// The interface whose packets are looked at; any: all of them
     #[arg(value_name = "INTERFACE")]
     interface: String,
     /// How to write flows

@@ -4,8 +4,8 @@ use std::io;
 use std::net::SocketAddr;
 
 use neph_capture::{
-    Account, Ending, Event, Flow, Listener, Method, Name, Others, Pair as Asking, Period, Recent,
-    Sample, Side, Table, Trips,
+    Account, Ending, Event, Flow, Listener, Name, Others, Pair as Asking, Recent, Sample, Side,
+    Table, Trips,
 };
 use neph_model::{Span, Wall};
 use neph_sys::clock::{self, Pair, RawNanos};
@@ -46,8 +46,6 @@ pub(super) struct Lately {
 pub(super) struct Watching {
     interface: String,
     telling: Telling,
-    period: Period,
-    method: Method,
     screen: Option<Screen>,
     alarms: Vec<Alarm>,
     webhook: Option<Webhook>,
@@ -69,8 +67,6 @@ impl Watching {
         Ok(Self {
             interface: args.interface.clone(),
             telling: Telling::new(args.shown()),
-            period: Period::default(),
-            method: args.by.method(),
             screen: is_text.then(|| Screen::new(args)),
             alarms: alarms?,
             webhook: args.webhook.clone().map(Webhook::begin),
@@ -92,7 +88,7 @@ impl Watching {
     }
 
     /// Tells the period that ends now; `seen` counts from the beginning.
-    pub(super) fn period(&mut self, table: &Table, seen: Seen) {
+    pub(super) fn period(&mut self, table: &mut Table, seen: Seen) {
         let now = clock::pair();
         let stretch = Stretch {
             from: Wall::from_unix_nanos(self.began.wall.0),
@@ -104,7 +100,7 @@ impl Watching {
             Some(screen) => screen.flow(stretch.length, flow, recent),
             None => telling.line(&json::flow(stretch, flow, recent)),
         };
-        let trips = self.period.look(table, each);
+        let trips = table.look(each);
         let lately = Lately {
             stretch,
             seen: seen.since(&self.seen),
@@ -196,10 +192,6 @@ impl Told for Watching {
 
 impl Listener for Watching {
     fn sample(&mut self, of: &Name, sample: &Sample) {
-        // People are shown those by one method.
-        if self.screen.is_none() || sample.method == self.method {
-            self.period.sample(of, sample);
-        }
         for alarm in &mut self.alarms {
             alarm.sample(sample);
         }
@@ -214,7 +206,6 @@ impl Listener for Watching {
     }
 
     fn ended(&mut self, flow: &Flow) {
-        self.period.ended(flow);
         self.telling.ended(flow);
     }
 }

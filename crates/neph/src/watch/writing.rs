@@ -5,7 +5,7 @@ use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use neph_sys::ring::Packet;
-use neph_wire::capture::{pcap_header, pcap_record};
+use neph_wire::capture::{COOKED, CookedHeader, pcap_header, pcap_record};
 
 use crate::counted::counted;
 use crate::exit::Failure;
@@ -18,13 +18,15 @@ const TAG: u32 = 4;
 pub(super) struct Writing {
     path: PathBuf,
     file: BufWriter<File>,
+    /// What packets begin with in it: a number of the pcap registry.
+    link: u32,
     packets: u64,
     /// The first refusal: nothing is written after it.
     refused: Option<io::Error>,
 }
 
 impl Writing {
-    /// Begins the file; one that is there is written over. `link` is its number in the pcap registry.
+    /// Begins the file; one that is there is written over.
     pub(super) fn begin(path: &Path, link: u32, kept: u32) -> Result<Self, Failure> {
         let begun = File::create(path).and_then(|file| {
             let mut file = BufWriter::with_capacity(1 << 20, file);
@@ -36,6 +38,7 @@ impl Writing {
             Ok(file) => Ok(Self {
                 path,
                 file,
+                link,
                 packets: 0,
                 refused: None,
             }),
@@ -58,6 +61,9 @@ impl Writing {
     }
 
     fn write(&mut self, packet: &Packet<'_>) -> io::Result<()> {
+        if self.link == COOKED {
+            return self.write_cooked(packet);
+        }
         let bytes = packet.bytes();
         let kept = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
         let (at, length) = (packet.stamp(), packet.wire_length());
@@ -73,6 +79,32 @@ impl Writing {
         self.file.write_all(&tag.protocol.to_be_bytes())?;
         self.file.write_all(&tag.control.to_be_bytes())?;
         self.file.write_all(rest)
+    }
+
+    /// Behind what tells of the interface; a tag that the kernel took out comes between.
+    fn write_cooked(&mut self, packet: &Packet<'_>) -> io::Result<()> {
+        let (tag, protocol) = (packet.tag(), packet.protocol());
+        let cooked = CookedHeader {
+            protocol: tag.map_or(protocol, |tag| tag.protocol),
+            interface: packet.interface(),
+            hardware: packet.hardware(),
+            passage: packet.passage(),
+        };
+        let bytes = packet.bytes();
+        let kept = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
+        let more = CookedHeader::LENGTH + if tag.is_some() { 4 } else { 0 };
+        let record = pcap_record(
+            packet.stamp(),
+            kept.saturating_add(more),
+            packet.wire_length().saturating_add(more),
+        );
+        self.file.write_all(&record)?;
+        self.file.write_all(&cooked.bytes())?;
+        if let Some(tag) = tag {
+            self.file.write_all(&tag.control.to_be_bytes())?;
+            self.file.write_all(&protocol.to_be_bytes())?;
+        }
+        self.file.write_all(bytes)
     }
 
     /// What was written so far is in the file: whoever reads it now, or after a crash, has it.

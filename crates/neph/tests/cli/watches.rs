@@ -1,7 +1,7 @@
 //! `neph watch`: flows on the loopback interface of a namespace of their own.
 
 use std::io::{Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::process::{Child, Command, Stdio};
 
 use neph_sys::netns::{NetNs, remove, with_namespace};
@@ -17,7 +17,7 @@ fn skip(test: &str) {
 }
 
 /// Runs `work` in a namespace whose loopback interface is up, if this user may make one.
-fn with_loopback(test: &str, work: impl FnOnce() + Send) {
+pub(crate) fn with_loopback(test: &str, work: impl FnOnce() + Send) {
     let name = format!("nephwatch-{}-{test}", std::process::id());
     let Ok(ns) = NetNs::create(&name) else {
         skip(test);
@@ -39,13 +39,17 @@ fn with_loopback(test: &str, work: impl FnOnce() + Send) {
 }
 
 /// A watch that listens, begun in this thread's namespace.
-struct Watch(Option<Child>);
+pub(crate) struct Watch(Option<Child>);
 
 impl Watch {
     fn begin(place: &Place, arguments: &[&str]) -> Self {
-        let mut command = place.command(["watch", "lo"].iter().chain(arguments).copied());
+        Self::of(place, "lo", arguments)
+    }
+
+    pub(crate) fn of(place: &Place, interface: &str, arguments: &[&str]) -> Self {
+        let mut command = place.command(["watch", interface].iter().chain(arguments).copied());
         let (child, said, line) = begin(command.stdout(Stdio::piped()));
-        assert!(line.contains("looking at lo"), "{line}");
+        assert!(line.contains(&format!("looking at {interface}")), "{line}");
         // What it says further is read when it has ended.
         std::mem::forget(said);
         Self(Some(child))
@@ -57,7 +61,7 @@ impl Watch {
     }
 
     /// Ends it as ctrl-C does.
-    fn interrupt(self) -> Ran {
+    pub(crate) fn interrupt(self) -> Ran {
         send("INT", self.0.as_ref().expect("it runs").id());
         self.end()
     }
@@ -77,6 +81,17 @@ impl Drop for Watch {
 /// port.
 fn exchange(server: &str, many: u8) -> u16 {
     let listener = TcpListener::bind((server, 0)).expect("listen");
+    exchange_with(listener, many, |address| {
+        TcpStream::connect(address).expect("connect")
+    })
+}
+
+/// The same with a server that listens already, wherever that is.
+pub(crate) fn exchange_with(
+    listener: TcpListener,
+    many: u8,
+    connect: impl FnOnce(SocketAddr) -> TcpStream,
+) -> u16 {
     let address = listener.local_addr().expect("address");
     let answering = std::thread::spawn(move || {
         let (mut peer, _) = listener.accept().expect("accept");
@@ -85,7 +100,7 @@ fn exchange(server: &str, many: u8) -> u16 {
             peer.write_all(&byte).expect("answer");
         }
     });
-    let mut stream = TcpStream::connect(address).expect("connect");
+    let mut stream = connect(address);
     stream.set_nodelay(true).expect("an option");
     for number in 0..many {
         let mut byte = [number];
@@ -97,12 +112,12 @@ fn exchange(server: &str, many: u8) -> u16 {
     address.port()
 }
 
-fn lines(text: &str) -> Vec<Value> {
+pub(crate) fn lines(text: &str) -> Vec<Value> {
     let parse = |line| serde_json::from_str(line).expect("JSON");
     text.lines().map(parse).collect()
 }
 
-fn of_kind<'a>(lines: &'a [Value], kind: &str) -> Vec<&'a Value> {
+pub(crate) fn of_kind<'a>(lines: &'a [Value], kind: &str) -> Vec<&'a Value> {
     lines.iter().filter(|line| line["kind"] == kind).collect()
 }
 

@@ -82,17 +82,17 @@ impl<'block> Iterator for Packets<'block> {
         Some(Packet {
             bytes,
             header,
-            kind: address.sll_pkttype,
+            address,
         })
     }
 }
 
-/// A packet in a block, from its link header on.
+/// A packet in a block, from its link header on, or from behind it where the ring is on all interfaces.
 #[derive(Clone, Copy, Debug)]
 pub struct Packet<'block> {
     bytes: &'block [u8],
     header: libc::tpacket3_hdr,
-    kind: u8,
+    address: libc::sockaddr_ll,
 }
 
 /// A VLAN tag that the kernel took out of the packet.
@@ -136,6 +136,31 @@ impl<'block> Packet<'block> {
 
     /// Whether this host sent it out of the interface.
     pub const fn is_outgoing(&self) -> bool {
-        self.kind == libc::PACKET_OUTGOING
+        self.address.sll_pkttype == libc::PACKET_OUTGOING
+    }
+
+    /// Whether it was sent to loopback, where it comes again as received.
+    pub const fn is_echo(&self) -> bool {
+        self.is_outgoing() && self.address.sll_hatype == libc::ARPHRD_LOOPBACK
+    }
+
+    /// The number of the interface that it passed, in its network namespace.
+    pub const fn interface(&self) -> u32 {
+        self.address.sll_ifindex.cast_unsigned()
+    }
+
+    /// What kind of interface that is: a number of `linux/if_arp.h`.
+    pub const fn hardware(&self) -> u16 {
+        self.address.sll_hatype
+    }
+
+    /// How it passed: a number of `linux/if_packet.h` (0 to us, 4 from us).
+    pub const fn passage(&self) -> u8 {
+        self.address.sll_pkttype
+    }
+
+    /// What is behind the link header, and behind the outermost tag: an ethertype.
+    pub const fn protocol(&self) -> u16 {
+        u16::from_be(self.address.sll_protocol)
     }
 }

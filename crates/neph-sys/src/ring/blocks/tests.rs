@@ -202,6 +202,46 @@ fn what_the_host_sends_is_told_from_what_arrives() {
 }
 
 #[test]
+fn on_all_interfaces_a_packet_tells_which_it_passed_and_comes_without_its_link_header() {
+    with_pair("any", || {
+        let mut ring = BlockRing::open_any(&TAKING).expect("a ring");
+        // Past the taps of its own side.
+        let sender = PacketRing::open("near", 1, Seat::Wire).expect("a sender");
+        sender.send(&frame(1, 60)).expect("send");
+        let socket = UdpSocket::bind("127.0.0.1:0").expect("socket");
+        let target = socket.local_addr().expect("address");
+        socket.send_to(b"!", target).expect("send");
+        let mut seen = Vec::new();
+        while seen.len() < 3 {
+            let mut awaited = [Awaited::readable(ring.as_fd())];
+            wait(&mut awaited, Some(Duration::from_secs(2))).expect("wait");
+            assert!(awaited[0].is_readable(), "{seen:?}");
+            while let Some(block) = ring.next_block() {
+                let each = block.packets().map(|packet| {
+                    let passed = (packet.interface(), packet.is_echo());
+                    (passed, packet.protocol(), packet.bytes().to_vec())
+                });
+                seen.extend(each);
+            }
+        }
+        let index = |name| interface_index(name).expect("an index").cast_unsigned();
+        let what: Vec<_> = seen
+            .iter()
+            .map(|(passed, kind, _)| (*passed, *kind))
+            .collect();
+        let (far, lo) = (index("far"), index("lo"));
+        let expected = [
+            ((far, false), 0x88b5),
+            ((lo, true), 0x0800),
+            ((lo, false), 0x0800),
+        ];
+        assert_eq!(what, expected);
+        assert_eq!(seen[0].2, frame(1, 60)[14..]);
+        assert_eq!((seen[2].2[0], seen[2].2.len()), (0x45, 29), "an IP packet");
+    });
+}
+
+#[test]
 fn a_full_ring_counts_what_it_drops_and_goes_on() {
     with_pair("drops", || {
         let sender = PacketRing::open("near", 1, Seat::Wire).expect("a sender");

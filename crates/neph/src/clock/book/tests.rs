@@ -132,7 +132,8 @@ fn the_truth_lies_within_the_bound_of_every_line() {
                 "{off} at {second}: {reading:?} {peer:?}"
             );
         }
-        let course = Course::of(book.kept.limits(), book.nature, SECOND).expect("it has limits");
+        let course =
+            Course::of(book.raw.limits(), book.raw.nature(), SECOND).expect("it has limits");
         assert_eq!(course.steps, [], "raw clocks are never set: {peer:?}");
         let drift = course.drift.expect("of a minute");
         let rate = Span::from_nanos(peer.ppb).secs_f64();

@@ -3,7 +3,7 @@
 //!
 //! A limit that is left out makes no other wrong: the bound gets no smaller than it should be.
 
-use neph_stats::{FourStamps, OffsetLimit, OffsetLimits};
+use super::{FourStamps, OffsetLimit, OffsetLimits};
 
 const SECOND: i64 = 1_000_000_000;
 /// One limit of each kind is kept in so long, once it is older than [`FRESH`].
@@ -14,7 +14,7 @@ const MORE: usize = 8_192;
 
 /// Limits of both kinds, ascending in time.
 #[derive(Debug)]
-pub(super) struct Kept {
+pub struct KeptLimits {
     /// One limit of each kind is kept in so long, while it is fresh.
     stretch: i64,
     at_most: Vec<OffsetLimit>,
@@ -23,9 +23,9 @@ pub(super) struct Kept {
     most: usize,
 }
 
-impl Kept {
+impl KeptLimits {
     /// Nothing yet; of fresh limits one of each kind will be kept in so many nanoseconds.
-    pub(super) const fn each(stretch: i64) -> Self {
+    pub const fn each(stretch: i64) -> Self {
         Self {
             stretch,
             at_most: Vec::new(),
@@ -36,7 +36,7 @@ impl Kept {
 
     /// One more exchange; of those that began before the latest, none is kept. `doubt` is how far
     /// two of its stamps may be off each other, in nanoseconds.
-    pub(super) fn add(&mut self, exchange: FourStamps, doubt: i64) {
+    pub fn add(&mut self, exchange: FourStamps, doubt: i64) {
         let (most, least) = exchange.limits(doubt);
         // A stamp taken anew may make an exchange that took less than no time.
         if most.within < 0 || most.offset < least.offset {
@@ -47,13 +47,13 @@ impl Kept {
     }
 
     /// One more limit from above.
-    pub(super) fn at_most(&mut self, limit: OffsetLimit) {
+    pub fn at_most(&mut self, limit: OffsetLimit) {
         put(&mut self.at_most, limit, self.stretch, is_lower);
         self.thin(limit.at);
     }
 
     /// One more limit from below.
-    pub(super) fn at_least(&mut self, limit: OffsetLimit) {
+    pub fn at_least(&mut self, limit: OffsetLimit) {
         put(&mut self.at_least, limit, self.stretch, is_higher);
         self.thin(limit.at);
     }
@@ -69,7 +69,7 @@ impl Kept {
     }
 
     /// All of them.
-    pub(super) fn limits(&self) -> OffsetLimits<'_> {
+    pub fn limits(&self) -> OffsetLimits<'_> {
         OffsetLimits {
             at_most: &self.at_most,
             at_least: &self.at_least,
@@ -77,7 +77,7 @@ impl Kept {
     }
 
     /// Those from a moment on.
-    pub(super) fn since(&self, from: i64) -> OffsetLimits<'_> {
+    pub fn since(&self, from: i64) -> OffsetLimits<'_> {
         let part = |of: &'_ [OffsetLimit]| of.partition_point(|limit| limit.at < from);
         OffsetLimits {
             at_most: &self.at_most[part(&self.at_most)..],
@@ -143,7 +143,7 @@ mod tests {
 
     #[test]
     fn of_a_tenth_of_a_second_the_tightest_of_each_kind_is_kept() {
-        let mut kept = Kept::each(FINE);
+        let mut kept = KeptLimits::each(FINE);
         for (at, there, back) in [(0, 50, 90), (10, 40, 99), (20, 60, 70), (FINE, 80, 80)] {
             kept.add(exchange(at, there, back), 1);
         }
@@ -158,7 +158,7 @@ mod tests {
 
     #[test]
     fn a_day_of_a_thousand_a_second_takes_two_limits_for_each_second() {
-        let mut kept = Kept::each(FINE);
+        let mut kept = KeptLimits::each(FINE);
         for at in 0..864_000 {
             kept.add(exchange(at * SECOND / 10, 50, 50), 0);
         }
@@ -170,7 +170,7 @@ mod tests {
 
     #[test]
     fn an_exchange_that_took_less_than_no_time_proves_nothing() {
-        let mut kept = Kept::each(FINE);
+        let mut kept = KeptLimits::each(FINE);
         kept.add(exchange(0, 50, -60), 0);
         assert!(kept.limits().at_most.is_empty());
     }

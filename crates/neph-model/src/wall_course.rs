@@ -1,70 +1,132 @@
-//! When something was by the clock on the wall, from readings of both clocks. The wall clock is set
-//! and steered while a fleet runs: a time is on the line between the readings around it, and goes by
-//! the nearer one where the clock was set between them.
+//! A wall clock beside the raw clock of its machine, over weeks: how far apart they are at any moment,
+//! and when it was set. The wall clock is set and steered meanwhile: a time is on the line between the
+//! readings around it, and goes by the nearer one where the clock was set between them.
 //!
-//! Readings that lie on the line between others are not kept, so that weeks take no more room than
-//! the bound. Owns which ones are kept; the line itself is [`Anchor`]'s.
+//! Each machine reads its own two clocks at one moment, so that no network is in between: a step shows
+//! to the microsecond. Readings that lie on the line between others are not kept, so that weeks take
+//! no more room than the bound. Owns which ones are kept; the line itself is [`Anchor`]'s.
 
-use neph_model::{Anchor, Instant, Own, Span, Wall};
+use crate::{Anchor, Clock, Instant, Span, Wall};
 
 /// Readings that are kept at most; of more, those that lie nearest to the line between others go.
 const MOST: usize = 4096;
-/// A reading lies on a line where it is no farther from it than this.
-const SAME: Span = Span::from_micros(1);
 
 /// A reading that is kept.
 #[derive(Clone, Copy, Debug)]
-struct Knot {
-    anchor: Anchor<Own>,
+struct Knot<C: Clock> {
+    anchor: Anchor<C>,
     /// Whether the wall clock was set between the one before and this.
     set: bool,
 }
 
-/// The wall clock beside our own.
-#[derive(Clone, Debug)]
-pub(super) struct Clock {
-    knots: Vec<Knot>,
-    /// The latest reading; it may be the last knot too.
-    latest: Option<Anchor<Own>>,
-    door: Door,
-    most: usize,
-    same: Span,
+/// The wall clock of one machine was set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WallStep<C: Clock> {
+    /// The last reading before.
+    pub after: Instant<C>,
+    /// The first reading that shows it.
+    pub before: Instant<C>,
+    /// By how much; what the clock was slewed by meanwhile is in it.
+    pub by: Span,
 }
 
-impl Default for Clock {
-    fn default() -> Self {
+/// The wall clock of one machine beside its raw one.
+#[derive(Clone, Debug)]
+pub struct WallCourse<C: Clock> {
+    knots: Vec<Knot<C>>,
+    /// The latest reading; it may be the last knot too.
+    latest: Option<Anchor<C>>,
+    door: Door,
+    most: usize,
+    /// A reading lies on a line where it is no farther from it than this.
+    same: Span,
+    /// Readings lie no farther from the lines than this.
+    within: Span,
+}
+
+impl<C: Clock> WallCourse<C> {
+    /// No reading yet. Those that lie within `same` (a nanosecond or more) of a line are not kept.
+    pub fn within(same: Span) -> Self {
+        let same = same.max(Span::from_nanos(1));
         Self {
             knots: Vec::new(),
             latest: None,
             door: Door::default(),
             most: MOST,
-            same: SAME,
+            same,
+            within: same,
         }
     }
-}
 
-impl Clock {
-    /// The next reading of both clocks.
-    pub(super) fn read(&mut self, anchor: Anchor<Own>) {
-        let set = self.latest.is_some_and(|latest| !latest.is_steady(anchor));
+    /// The next reading of both clocks; whether the wall clock was set since the last. One that is not
+    /// later than the last is left out.
+    pub fn read(&mut self, anchor: Anchor<C>) -> Option<WallStep<C>> {
+        let latest = self.latest;
+        if latest.is_some_and(|latest| anchor.at.nanos() <= latest.at.nanos()) {
+            return None;
+        }
+        let step = latest
+            .filter(|latest| !latest.is_steady(anchor))
+            .map(|latest| WallStep {
+                after: latest.at,
+                before: anchor.at,
+                by: anchor.offset() - latest.offset(),
+            });
+        let set = step.is_some();
         self.add(Knot { anchor, set });
         while self.knots.len() > self.most {
             self.thin();
         }
+        step
     }
 
-    fn add(&mut self, knot: Knot) {
+    /// The time on the wall at a moment; `None` before the first reading.
+    pub fn wall(&self, at: Instant<C>) -> Option<Wall> {
+        let next = self
+            .knots
+            .partition_point(|knot| knot.anchor.at.nanos() < at.nanos());
+        let before = self.knots.get(next.saturating_sub(1))?.anchor;
+        let after = self.knots.get(next);
+        let (after_it, set) = match after {
+            Some(knot) => (knot.anchor, knot.set),
+            None => (self.latest?, false),
+        };
+        Some(if at.nanos() <= before.at.nanos() {
+            before.to_wall(at)
+        } else if at.nanos() >= after_it.at.nanos() {
+            after_it.to_wall(at)
+        } else if set {
+            before.by_the_nearer(after_it, at)
+        } else {
+            before.along(after_it, at)
+        })
+    }
+
+    /// The same, in nanoseconds since 1970.
+    pub fn unix_nanos(&self, at: Instant<C>) -> Option<i64> {
+        self.wall(at).map(Wall::unix_nanos)
+    }
+
+    /// Wall minus raw at a moment; `None` before the first reading.
+    pub fn offset(&self, at: Instant<C>) -> Option<Span> {
+        let wall = self.unix_nanos(at)?;
+        Some(Span::from_nanos(wall.saturating_sub(at.nanos())))
+    }
+
+    /// How far what is told may be from what was read, at most.
+    pub const fn doubt(&self) -> Span {
+        self.within
+    }
+
+    fn add(&mut self, knot: Knot<C>) {
         let (Some(latest), Some(&last)) = (self.latest, self.knots.last()) else {
             self.latest = Some(knot.anchor);
             return self.knots.push(knot);
         };
-        if knot.anchor.at <= latest.at {
-            return;
-        }
         let step = Step::between(last.anchor, knot.anchor);
         if knot.set || !self.door.lets(step) {
             self.door = Door::default();
-            if last.anchor.at < latest.at {
+            if last.anchor.at.nanos() < latest.at.nanos() {
                 let (anchor, set) = (latest, false);
                 self.knots.push(Knot { anchor, set });
             }
@@ -78,37 +140,15 @@ impl Clock {
         self.latest = Some(knot.anchor);
     }
 
-    /// The time on the wall, nanoseconds since 1970; `None` before the first reading.
-    pub(super) fn unix_nanos(&self, at: Instant<Own>) -> Option<i64> {
-        self.wall(at).map(Wall::unix_nanos)
-    }
-
-    fn wall(&self, at: Instant<Own>) -> Option<Wall> {
-        let next = self.knots.partition_point(|knot| knot.anchor.at < at);
-        let before = self.knots.get(next.saturating_sub(1))?.anchor;
-        let after = self.knots.get(next);
-        let (after_it, set) = match after {
-            Some(knot) => (knot.anchor, knot.set),
-            None => (self.latest?, false),
-        };
-        Some(if at <= before.at {
-            before.to_wall(at)
-        } else if at >= after_it.at {
-            after_it.to_wall(at)
-        } else if set {
-            before.by_the_nearer(after_it, at)
-        } else {
-            before.along(after_it, at)
-        })
-    }
-
     /// Keeps only what is farther from the lines than twice as much as before.
     fn thin(&mut self) {
         self.same = self.same.times(2);
+        // Of a line through what lies on lines.
+        self.within += self.same;
         let knots = std::mem::take(&mut self.knots);
         let latest = self.latest.take();
         self.door = Door::default();
-        let offset = |knot: &Knot| knot.anchor.offset();
+        let offset = |knot: &Knot<C>| knot.anchor.offset();
         let mut before = None;
         for mut knot in knots {
             let moved = before.map_or(Span::ZERO, |before| (offset(&knot) - before).abs());
@@ -116,7 +156,11 @@ impl Clock {
             knot.set &= moved > self.same;
             self.add(knot);
         }
-        if let Some(anchor) = latest {
+        let newer = |anchor: &Anchor<C>| {
+            self.latest
+                .is_none_or(|known| known.at.nanos() < anchor.at.nanos())
+        };
+        if let Some(anchor) = latest.filter(newer) {
             self.add(Knot { anchor, set: false });
         }
     }
@@ -130,10 +174,10 @@ struct Step {
 }
 
 impl Step {
-    fn between(from: Anchor<Own>, to: Anchor<Own>) -> Self {
+    fn between<C: Clock>(from: Anchor<C>, to: Anchor<C>) -> Self {
         Self {
             moved: (to.offset() - from.offset()).nanos(),
-            time: (to.at - from.at).nanos(),
+            time: to.at.nanos().saturating_sub(from.at.nanos()),
         }
     }
 
@@ -175,7 +219,10 @@ impl Door {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Own;
 
+    /// As the times of flows are told.
+    const SAME: Span = Span::from_micros(1);
     const SECOND: i64 = 1_000_000_000;
 
     fn anchor(second: i64, offset: i64) -> Anchor<Own> {
@@ -186,13 +233,13 @@ mod tests {
         }
     }
 
-    fn told(clock: &Clock, at: i64) -> Option<i64> {
+    fn told(clock: &WallCourse<Own>, at: i64) -> Option<i64> {
         clock.unix_nanos(Instant::from_nanos(at))
     }
 
     #[test]
     fn a_step_of_the_wall_clock_leaves_the_times_before_it_alone() {
-        let mut clock = Clock::default();
+        let mut clock = WallCourse::within(SAME);
         assert_eq!(told(&clock, 5), None);
         for second in 0..100 {
             // Set by an hour between the 50th and the 51st second, and back in the end.
@@ -219,7 +266,7 @@ mod tests {
 
     #[test]
     fn a_clock_that_runs_fast_for_weeks_takes_two_readings() {
-        let mut clock = Clock::default();
+        let mut clock = WallCourse::within(SAME);
         // 20 ppm, and from the 700,000th second on slewed back at 400 ppm.
         let offset =
             |second: i64| second.min(700_000) * 20_000 - (second - 700_000).max(0) * 400_000;
@@ -239,9 +286,9 @@ mod tests {
 
     #[test]
     fn weeks_of_unsteady_readings_stay_within_the_bound_and_keep_the_steps() {
-        let mut clock = Clock {
+        let mut clock = WallCourse {
             most: 64,
-            ..Clock::default()
+            ..WallCourse::within(SAME)
         };
         let offset = |second: i64| {
             let set = if second >= 70_000 { SECOND } else { 0 };
@@ -256,7 +303,7 @@ mod tests {
             let truth = second * SECOND + offset(second);
             let off = told(&clock, second * SECOND).map(|told| (told - truth).abs());
             assert!(
-                off.is_some_and(|off| off <= 2 * clock.same.nanos()),
+                off.is_some_and(|off| off <= clock.doubt().nanos()),
                 "{off:?}"
             );
         }
@@ -264,13 +311,30 @@ mod tests {
 
     #[test]
     fn a_clock_that_is_set_all_the_time_is_bounded_too() {
-        let mut clock = Clock {
+        let mut clock = WallCourse {
             most: 64,
-            ..Clock::default()
+            ..WallCourse::within(SAME)
         };
         for second in 0..10_000 {
             clock.read(anchor(second, second % 2 * SECOND));
             assert!(clock.knots.len() <= 64);
         }
+    }
+
+    #[test]
+    fn a_step_is_told_once_between_two_readings_and_slewing_is_none() {
+        let mut clock = WallCourse::within(SAME);
+        for second in 0..100 {
+            // Slewed by 80 ppm all the time.
+            let set = if second >= 60 { -3 * SECOND } else { 0 };
+            let step = clock.read(anchor(second, 7 + second * 80_000 + set));
+            let told = step.map(|step| (step.after.nanos(), step.before.nanos(), step.by.nanos()));
+            let due = (second == 60).then_some((59 * SECOND, 60 * SECOND, 80_000 - 3 * SECOND));
+            assert_eq!(told, due);
+            assert_eq!(clock.read(anchor(second, 0)), None, "it is not later");
+        }
+        let offset = |at| clock.offset(Instant::from_nanos(at)).map(Span::nanos);
+        assert_eq!(offset(SECOND / 2), Some(7 + 40_000));
+        assert_eq!(offset(70 * SECOND), Some(7 + 70 * 80_000 - 3 * SECOND));
     }
 }

@@ -1,0 +1,110 @@
+//! What the panels show, by their texts and shapes.
+
+use super::*;
+
+const SECOND: i64 = 1_000_000_000;
+
+fn moments(rate: i64, set: i64) -> Vec<ClockMoment> {
+    let offset = |second: i64| second * rate + if second >= 30 { set } else { 0 };
+    (0..60)
+        .map(|second| ClockMoment {
+            at: second * SECOND,
+            offset: 3 * SECOND + offset(second),
+            bound: 8_000,
+        })
+        .collect()
+}
+
+fn texts(figure: &Figure) -> Vec<&str> {
+    let texts = figure.scene.marks.iter().filter_map(|mark| match mark {
+        Mark::Text(text) => Some(text.text.as_str()),
+        _ => None,
+    });
+    texts.collect()
+}
+
+const NOTHING: ClockLine<'static> = ClockLine {
+    name: "",
+    moments: &[],
+    dots: &[],
+    steps: &[],
+    rate: 0.0,
+};
+
+fn drawn(lines: &[ClockLine<'_>]) -> Option<Figure> {
+    let of = "b minus a";
+    clock_course(&ClockDrawing { of, lines })
+}
+
+#[test]
+fn a_drift_has_a_panel_without_it_and_no_drift_has_none() {
+    let drawn = |moments: &[ClockMoment], rate| {
+        let line = ClockLine {
+            moments,
+            rate,
+            ..NOTHING
+        };
+        drawn(&[line]).unwrap()
+    };
+    let drifting = drawn(&moments(40_000, 0), 40e-6);
+    assert!(texts(&drifting).contains(&"from the line of +40.000 ppm, µs"));
+    assert!(texts(&drifting).contains(&"offset less +3.000000 s, ms"));
+    let still = drawn(&moments(0, 0), 0.01e-6);
+    assert!(!texts(&still).iter().any(|text| text.contains("ppm")));
+    assert!(still.scene.height < drifting.scene.height);
+}
+
+#[test]
+fn clocks_on_the_wall_and_raw_ones_have_panels_of_their_own_over_the_same_time() {
+    let (wall, raw) = (moments(0, 0), moments(40_000, 0));
+    let lines = [
+        ClockLine {
+            name: "wall clocks",
+            moments: &wall,
+            ..NOTHING
+        },
+        ClockLine {
+            name: "raw clocks",
+            moments: &raw,
+            rate: 40e-6,
+            ..NOTHING
+        },
+    ];
+    let figure = drawn(&lines).unwrap();
+    let told = texts(&figure);
+    let count = |wanted: &str| told.iter().filter(|text| **text == wanted).count();
+    assert_eq!((count("wall clocks"), count("raw clocks")), (1, 1));
+    assert_eq!(count("from the line of +40.000 ppm, µs"), 1);
+    let is_panel = |mark: &&Mark| matches!(mark, Mark::Clip { .. });
+    assert_eq!(figure.scene.marks.iter().filter(is_panel).count(), 3);
+    assert_eq!(count("time, s"), 1, "below the last");
+}
+
+#[test]
+fn lines_break_where_a_clock_was_set() {
+    let moments = moments(0, SECOND);
+    let steps = [29 * SECOND + SECOND / 2];
+    let figure = drawn(&[ClockLine {
+        moments: &moments,
+        dots: &[(0, 0)],
+        steps: &steps,
+        ..NOTHING
+    }]);
+    let figure = figure.unwrap();
+    let inside = figure.scene.marks.iter().find_map(|mark| match mark {
+        Mark::Clip { marks, .. } => Some(marks),
+        _ => None,
+    });
+    let areas = |mark: &&Mark| matches!(mark, Mark::Area { .. });
+    assert_eq!(inside.unwrap().iter().filter(areas).count(), 2);
+    assert!(texts(&figure).contains(&"a clock was set"));
+}
+
+#[test]
+fn one_moment_is_no_course() {
+    let line = ClockLine {
+        moments: &moments(0, 0)[..1],
+        ..NOTHING
+    };
+    assert!(drawn(&[line]).is_none() && drawn(&[NOTHING]).is_none());
+}

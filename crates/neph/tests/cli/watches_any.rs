@@ -1,0 +1,119 @@
+//! `neph watch any`: all interfaces of a namespace, of which a packet may pass several.
+
+use std::net::{TcpListener, TcpStream};
+use std::process::Command;
+
+use neph_sys::netns::{NetNs, remove, with_namespace};
+use serde_json::Value;
+
+use crate::neph::{Place, Ran};
+use crate::watches::{Watch, exchange_with, lines, of_kind, with_loopback};
+
+fn ip(line: &str) {
+    let done = Command::new("ip").args(line.split(' ')).status();
+    assert!(done.expect("the ip program").success(), "ip {line}");
+}
+
+/// A namespace behind an interface of this thread's, which is its way to everywhere.
+struct Host {
+    name: String,
+    ns: NetNs,
+}
+
+impl Host {
+    /// `10.9.NUMBER.2`, behind the interface `toNUMBER`.
+    fn behind(number: u8) -> Self {
+        let name = format!("nephany-{}-{number}", std::process::id());
+        let ns = NetNs::create(&name).expect("make a namespace");
+        ip(&format!(
+            "link add to{number} type veth peer name out netns {name}"
+        ));
+        ip(&format!("addr add 10.9.{number}.1/24 dev to{number}"));
+        ip(&format!("link set to{number} up"));
+        with_namespace(&ns, || {
+            ip(&format!("addr add 10.9.{number}.2/24 dev out"));
+            ip("link set out up");
+            ip(&format!("route add default via 10.9.{number}.1"));
+        })
+        .expect("enter");
+        Self { name, ns }
+    }
+}
+
+impl Drop for Host {
+    fn drop(&mut self) {
+        remove(&self.name).expect("remove");
+    }
+}
+
+/// Packets of the one flow, those that were sent again, and round trips of its server's half.
+fn flow(ran: &Ran) -> [u64; 3] {
+    let lines = lines(&ran.out);
+    let [flow] = of_kind(&lines, "flow")[..] else {
+        panic!("{}", ran.out);
+    };
+    let sent = |what: &str| -> u64 {
+        let of = |side: &str| flow["sent"][side][what].as_u64().expect("a count");
+        of("client") + of("server")
+    };
+    let answered = &flow["round_trips"]["server"]["acknowledgement"]["with_data"];
+    [
+        sent("packets"),
+        sent("retransmission") + sent("spurious_retransmission"),
+        answered["n"].as_u64().expect("round trips"),
+    ]
+}
+
+fn summary(ran: &Ran) -> Value {
+    lines(&ran.out).pop().expect("a summary")
+}
+
+#[test]
+fn a_packet_that_a_router_passes_on_counts_once() {
+    with_loopback("any", || {
+        std::fs::write("/proc/sys/net/ipv4/ip_forward", "1").expect("a router");
+        let (client, server) = (Host::behind(1), Host::behind(2));
+        let place = Place::empty();
+        let arguments = ["--format", "ndjson", "--proto", "tcp"];
+        let beside = ["--write", "any.pcap"];
+        let any = Watch::of(&place, "any", &[&arguments[..], &beside].concat());
+        let one = Watch::of(&place, "to1", &arguments);
+        let listener = with_namespace(&server.ns, || TcpListener::bind("10.9.2.2:0"));
+        let listener = listener.expect("enter").expect("listen");
+        exchange_with(listener, 20, |address| {
+            let stream = with_namespace(&client.ns, || TcpStream::connect(address));
+            stream.expect("enter").expect("connect")
+        });
+        let (any, one) = (any.interrupt(), one.interrupt());
+        assert_eq!((any.status, one.status), (130, 130));
+        assert_eq!(flow(&any), flow(&one));
+        let [packets, ..] = flow(&one);
+        let told = summary(&any);
+        assert_eq!(told["files"][0]["packets"], 2 * packets, "in and out");
+        assert_eq!(told["packets_seen_twice"], packets);
+        // The file tells the interfaces, and so the same.
+        let read = place.neph(["read", "any.pcap", "--format", "ndjson"]);
+        assert_eq!((read.status, read.err.as_str()), (0, ""));
+        assert_eq!(flow(&read), flow(&any));
+        assert_eq!(summary(&read)["packets_seen_twice"], packets);
+    });
+}
+
+#[test]
+fn what_loopback_shows_as_sent_and_as_received_counts_once() {
+    with_loopback("anylo", || {
+        let place = Place::empty();
+        let arguments = ["--format", "ndjson", "--host", "127.0.0.1"];
+        let any = Watch::of(&place, "any", &arguments);
+        let one = Watch::of(&place, "lo", &arguments);
+        let listener = TcpListener::bind("127.0.0.1:0").expect("listen");
+        exchange_with(listener, 20, |address| {
+            TcpStream::connect(address).expect("connect")
+        });
+        let (any, one) = (any.interrupt(), one.interrupt());
+        assert_eq!(flow(&any), flow(&one));
+        let packets = |ran: &Ran| summary(ran)["files"][0]["packets"].clone();
+        assert_eq!(packets(&any), packets(&one));
+        assert_eq!(summary(&any)["packets_seen_twice"], 0);
+    });
+}
