@@ -56,12 +56,20 @@ enum StressError {
 impl Stressing {
     /// Ends what runs, and starts what is wanted.
     pub(super) fn set(&mut self, lab: &Lab, wanted: &[Stressed]) -> Result<(), String> {
-        for running in self.running.drain(..) {
-            let asked = running.asked.clone();
-            match end(running, lab) {
-                Ok(told) => tell(&asked, &told),
-                Err(error) => return Err(format!("end the load at '{}': {error}", asked.site)),
+        let mut refused = None;
+        // All of them, also after one that cannot be ended.
+        while let Some(mut running) = self.running.pop() {
+            match end(&mut running, lab) {
+                Ok(told) => tell(&running.asked, &told),
+                Err(error) => {
+                    running.kill();
+                    let site = &running.asked.site;
+                    refused.get_or_insert(format!("end the load at '{site}': {error}"));
+                }
             }
+        }
+        if let Some(refused) = refused {
+            return Err(refused);
         }
         for (number, asked) in wanted.iter().enumerate() {
             let what = start(asked, lab, number);
@@ -76,11 +84,18 @@ impl Stressing {
 impl Drop for Stressing {
     fn drop(&mut self) {
         for running in &mut self.running {
-            if let What::Here(child) = &mut running.what {
-                // It may have ended by itself.
-                let _ = child.kill();
-                let _ = child.wait();
-            }
+            running.kill();
+        }
+    }
+}
+
+impl Running {
+    /// Ends it without asking, if it is of this machine.
+    fn kill(&mut self) {
+        if let What::Here(child) = &mut self.what {
+            // It may have ended by itself.
+            let _ = child.kill();
+            let _ = child.wait();
         }
     }
 }
@@ -132,9 +147,9 @@ fn start(asked: &Stressed, lab: &Lab, number: usize) -> Result<What, StressError
 }
 
 /// Ends a load; what it told then.
-fn end(running: Running, lab: &Lab) -> Result<Vec<u8>, StressError> {
+fn end(running: &mut Running, lab: &Lab) -> Result<Vec<u8>, StressError> {
     let mut told = Vec::new();
-    match running.what {
+    match &mut running.what {
         What::Guest(process, file) => {
             if let Some(mut console) = Lab::console(lab.name(), &running.asked.site)? {
                 let line = format!(
@@ -144,7 +159,7 @@ fn end(running: Running, lab: &Lab) -> Result<Vec<u8>, StressError> {
                 console.run(&line, &mut told).map_err(LabError::from)?;
             }
         }
-        What::Here(mut child) => {
+        What::Here(child) => {
             process::ask(child.id(), Request::End)?;
             if let Some(mut out) = child.stdout.take() {
                 out.read_to_end(&mut told)?;

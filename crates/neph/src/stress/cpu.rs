@@ -79,6 +79,7 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
     } else {
         args.cpus.iter().copied().map(Some).collect()
     };
+    try_pins(&args.cpus)?;
     let stop = interrupt::stop_on_ctrl_c()?;
     let asked = &stop;
     let all = thread::scope(|scope| {
@@ -116,11 +117,22 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
     })
 }
 
+/// Whether a thread can be on each of these CPUs: before one of them works for hours beside another
+/// that never could.
+fn try_pins(cpus: &[usize]) -> Result<(), Failure> {
+    let pin = |cpu: usize| thread::scope(|scope| scope.spawn(|| pin_to(cpu)).join());
+    cpus.iter()
+        .try_for_each(|&cpu| pin(cpu).unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+}
+
+fn pin_to(cpu: usize) -> Result<(), Failure> {
+    sched::pin_to_cpus(&[cpu]).map_err(|error| Failure::usage(format!("--cpus {cpu}: {error}")))
+}
+
 /// One thread's work.
 fn work(args: &Args, cpu: Option<usize>, stop: &Stop) -> Result<Worked, Failure> {
     if let Some(cpu) = cpu {
-        sched::pin_to_cpus(&[cpu])
-            .map_err(|error| Failure::usage(format!("--cpus {cpu}: {error}")))?;
+        pin_to(cpu)?;
     }
     let (start, first) = (clock::raw(), clock::thread_cpu());
     let end = RawNanos(start.0.saturating_add(args.duration.nanos()));
