@@ -41,13 +41,15 @@ fn main() -> io::Result<()> {
         if step == "records" {
             return ControlFlow::Continue(());
         }
-        let Some(packet) = dissect(record.link, record.bytes, record.length) else {
+        let packet = dissect(record.link, record.bytes, record.length);
+        // Where it lies: it is large.
+        let Some(packet) = &packet else {
             return ControlFlow::Continue(());
         };
         segments += u64::from(matches!(packet.transport, Transport::Tcp { .. }));
         if step == "flows" {
             let at = Wall::from_unix_nanos(record.at.unwrap_or(0));
-            table.see(at, &packet, &mut counts);
+            table.see(at, packet, &mut counts);
             most = most.max(table.len());
         }
         ControlFlow::Continue(())

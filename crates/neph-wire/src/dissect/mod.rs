@@ -60,6 +60,7 @@ pub enum Transport<'a> {
 }
 
 /// Looks into a packet that had `length` bytes on the wire. `None` if there is no IP packet in it.
+#[inline]
 pub fn dissect(link: Link, bytes: &[u8], length: u32) -> Option<Dissected<'_>> {
     let framed = link.strip(bytes)?;
     let wire = length as usize;
@@ -103,6 +104,7 @@ fn lengthen(ip: &mut IpPacket<'_>, packet: &[u8], wire: usize) {
     }
 }
 
+#[inline]
 fn transport<'a>(ip: &IpPacket<'a>) -> Transport<'a> {
     if ip.fragment_offset > 0 {
         return Transport::Fragment;
