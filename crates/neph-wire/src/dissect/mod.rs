@@ -119,13 +119,18 @@ fn transport<'a>(ip: &IpPacket<'a>) -> Transport<'a> {
         UDP => parse_udp(ip.payload).map_or(Transport::Other, |header| Transport::Udp {
             header,
             payload_len: match ip.more_fragments {
-                MoreFragments::Yes => shorter(carried, 8),
-                MoreFragments::No => shorter(header.payload_len, 0),
+                MoreFragments::No if says_how_long(ip.payload) => shorter(header.payload_len, 0),
+                _ => shorter(carried, 8),
             },
         }),
         ICMP | ICMPV6 => Transport::Icmp(ip.payload),
         _ => Transport::Other,
     }
+}
+
+/// Segmentation offload writes 0 into a UDP header whose datagram is longer than it can tell.
+fn says_how_long(datagram: &[u8]) -> bool {
+    datagram.get(4..6) != Some(&[0, 0])
 }
 
 fn shorter(length: usize, header: usize) -> u32 {
