@@ -15,7 +15,8 @@ help:
 	@echo "make test    every test; as root also those that make network namespaces"
 	@echo "make check   formatting, lints, licences and advisories of dependencies"
 	@echo "make static  one static binary for containers and guests: $(TARGET)/$(MUSL)/release/neph"
-	@echo "make fuzz    every parser of outside bytes, SECONDS=$(SECONDS) each"
+	@echo "make fuzz    every parser of outside bytes, SECONDS=$(SECONDS) each; with EXECUTIONS=N until each"
+	@echo "             has run so often, going on where it was ended"
 	@echo "make docs    the documentation of the code"
 	@echo "make man     man pages and completions into $(TARGET)/man and $(TARGET)/completions"
 
@@ -80,11 +81,15 @@ static: cargo
 fuzz: cargo
 	@command -v cargo-fuzz >/dev/null || $(CARGO) install cargo-fuzz --locked
 	CFLAGS=-O0 $(CARGO) +nightly fuzz build
+ifdef EXECUTIONS
+	python3 fuzz/run.py --executions $(EXECUTIONS)
+else
 	for target in $$($(CARGO) +nightly fuzz list); do \
 		dict=fuzz/dictionaries/$$target.dict; test -e $$dict && dict=-dict=$$dict || dict=; \
 		CFLAGS=-O0 $(CARGO) +nightly fuzz run $$target -- -max_total_time=$(SECONDS) \
 			-rss_limit_mb=1024 -timeout=10 $$dict || exit 1; \
 	done
+endif
 
 docs: cargo
 	$(CARGO) doc --workspace --no-deps --document-private-items

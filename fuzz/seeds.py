@@ -114,6 +114,29 @@ SEEDS["dissect"] = [
     + struct.pack(">BBHIBBH", 0x45, 0, 20 + len(VXLAN) + 14 + len(TCP_PACKET), 0, 64, 17, 0)
     + bytes(8) + VXLAN + ETHERNET + TCP_PACKET,
 ]
+SEEDS["tcp_options"] = [
+    b"\x01\x01\x08\x0a" + struct.pack(">II", 7, 8),
+    b"\x02\x04\x05\xb4\x04\x02\x08\x0a" + struct.pack(">II", 7, 0) + b"\x01\x03\x03\x07",
+    b"\x01\x01\x08\x0a" + struct.pack(">II", 7, 8) + b"\x01\x01\x05\x0a" + struct.pack(">II", 1, 2),
+    TCP_PACKET[20:],
+]
+# Who, flags, number, acknowledgement, time stamp, echo, length, options, window, later.
+SEEDS["segments"] = [
+    b"\xff" + bytes([0, 2, 0, 0, 1, 0, 0, 5, 1, 20, 1, 18, 0, 1, 1, 1, 0, 5, 1, 24, 0, 16, 1, 1, 2, 1, 0, 1, 1, 20])
+    + bytes([0, 24, 1, 1, 3, 1, 4, 1, 1, 24, 1, 16, 1, 2, 2, 3, 0, 1, 1, 24, 0, 24, 1, 1, 4, 2, 4, 1, 1, 27]),
+    b"\x03" + bytes(byte for n in range(40) for byte in (n % 2, 16, n // 4, n // 4, n, n, n % 3, 1, 1, 20)),
+]
+# What, between whom, number, content, cut off, later.
+SEEDS["exchanges"] = [
+    b"\x0f" + bytes(byte for n in range(8) for byte in (0, 4, n, 0, 255, 20, 4, 1, n, 0, 255, 20)),
+    b"\x0f" + bytes(byte for n in range(8) for byte in (1, 4, n, 0, 255, 20, 5, 1, n, 128, 255, 20)),
+    b"\x0f" + bytes(byte for n in range(12) for byte in (2, 4, n, 64 + n % 2 * 32, 255, 20, 6, 1, n, 64 + n % 2 * 32, 255, 20)),
+]
+SEEDS["meeting"] = [
+    b"\x00\x07" + bytes([len(TCP_PACKET)]) + TCP_PACKET + bytes([len(TCP_PACKET)]) + TCP_PACKET[:5] + b"\x09" + TCP_PACKET[6:],
+]
+SEEDS["filter"] = [bytes([0, 10, 0, 0, 1]) + bytes(12) + b"\x02\x01\xbb" + bytes(14) + b"\x03\x00", b"\x01" + bytes(15) + b"\x01"]
+SEEDS["memory"] = SEEDS["capture"]
 
 HELLO = b"NEPH\x01\x00\x00\x00" + struct.pack(">II", 100, 0)
 FRAME = struct.pack(">I", 12) + b"NEq1" + struct.pack(">Q", 5)

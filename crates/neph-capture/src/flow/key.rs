@@ -38,6 +38,7 @@ impl End {
 
 impl Key {
     /// Of a packet between these ports, and which end sent it.
+    #[inline]
     pub(super) fn of(seen: &Dissected<'_>, source_port: u16, destination_port: u16) -> (Self, End) {
         let from = (number(seen.ip.source), source_port);
         let to = (number(seen.ip.destination), destination_port);
@@ -91,6 +92,7 @@ impl Key {
 
 /// In as few words as there are: each costs a multiplication, and there is a key for each packet.
 impl Hash for Key {
+    #[inline]
     fn hash<H: Hasher>(&self, state: &mut H) {
         let [lower, upper] = self.addresses;
         if self.is_v4 {
@@ -111,6 +113,7 @@ impl Hash for Key {
 }
 
 /// Upper and lower half.
+#[inline]
 fn number(address: IpAddr) -> [u64; 2] {
     match address {
         IpAddr::V4(address) => [0, u64::from(address.to_bits()) | 0xffff_0000_0000],

@@ -23,6 +23,26 @@ pub(super) fn look(
     receiver: &mut Sender,
     sink: &mut impl Sink,
 ) {
+    // Of a long answer each segment says the same of what was asked.
+    if receiver.waiting.is_any() {
+        tell(at, (side, segment), ack, receiver, sink);
+    }
+    if receiver.acked.is_none_or(|acked| ack.is_after(acked)) {
+        receiver.acked = Some(ack);
+    }
+    if let Some(largest) = segment.largest {
+        receiver.largest = largest;
+    }
+}
+
+/// Samples of what awaits an answer.
+fn tell(
+    at: Wall,
+    (side, segment): (Side, &Segment),
+    ack: Serial,
+    receiver: &mut Sender,
+    sink: &mut impl Sink,
+) {
     // What was acknowledged, `receiver` had sent: the path beyond is that to `side`.
     let half = side.half();
     let answered = Answered::by(segment, ack, receiver);
@@ -50,12 +70,6 @@ pub(super) fn look(
     let echoed = sample(Method::Echo, echoed);
     sink.samples(matched, echoed);
     receiver.waiting.tidy();
-    if receiver.acked.is_none_or(|acked| ack.is_after(acked)) {
-        receiver.acked = Some(ack);
-    }
-    if let Some(largest) = segment.largest {
-        receiver.largest = largest;
-    }
 }
 
 /// Nanoseconds; none where the capturing machine's clock was set back in between.

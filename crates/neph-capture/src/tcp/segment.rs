@@ -27,6 +27,7 @@ pub struct Segment {
 
 impl Segment {
     /// Of a header whose segment carried `payload_len` bytes on the wire.
+    #[inline]
     pub fn of(header: &TcpHeader<'_>, payload_len: u32) -> Self {
         let options = tcp_options(header.options);
         let both = |(a, b)| (Serial(a), Serial(b));

@@ -148,6 +148,12 @@ impl Waiting {
         self.near.iter_mut().chain(&mut self.far)
     }
 
+    /// Whether something may await an answer, or is still remembered although it does not.
+    pub(super) fn is_any(&self) -> bool {
+        let [first, second] = &self.near;
+        (first.load.0 | second.load.0) & Load::ANYTHING != 0 || self.far.capacity() > 0
+    }
+
     /// The segment whose last byte `ack` acknowledges, unless it was sent again; all before it are
     /// answered too.
     pub(super) fn acknowledged(&mut self, ack: Serial) -> Option<Awaiting> {
@@ -247,14 +253,14 @@ impl Waiting {
     }
 
     fn append(&mut self, one: Awaiting) {
-        let free = self.near.iter_mut().find(|one| !one.awaits(Load::ANYTHING));
-        if let Some(free) = free
-            && self.far.is_empty()
-        {
-            *free = one;
-            return;
+        if self.far.is_empty() {
+            let free = self.near.iter_mut().find(|one| !one.awaits(Load::ANYTHING));
+            if let Some(free) = free {
+                *free = one;
+                return;
+            }
+            self.spill();
         }
-        self.spill();
         self.far.push_back(one);
     }
 

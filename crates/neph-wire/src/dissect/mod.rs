@@ -60,6 +60,7 @@ pub enum Transport<'a> {
 }
 
 /// Looks into a packet that had `length` bytes on the wire. `None` if there is no IP packet in it.
+#[inline]
 pub fn dissect(link: Link, bytes: &[u8], length: u32) -> Option<Dissected<'_>> {
     let framed = link.strip(bytes)?;
     let wire = length as usize;
@@ -103,6 +104,7 @@ fn lengthen(ip: &mut IpPacket<'_>, packet: &[u8], wire: usize) {
     }
 }
 
+#[inline]
 fn transport<'a>(ip: &IpPacket<'a>) -> Transport<'a> {
     if ip.fragment_offset > 0 {
         return Transport::Fragment;
@@ -117,13 +119,18 @@ fn transport<'a>(ip: &IpPacket<'a>) -> Transport<'a> {
         UDP => parse_udp(ip.payload).map_or(Transport::Other, |header| Transport::Udp {
             header,
             payload_len: match ip.more_fragments {
-                MoreFragments::Yes => shorter(carried, 8),
-                MoreFragments::No => shorter(header.payload_len, 0),
+                MoreFragments::No if says_how_long(ip.payload) => shorter(header.payload_len, 0),
+                _ => shorter(carried, 8),
             },
         }),
         ICMP | ICMPV6 => Transport::Icmp(ip.payload),
         _ => Transport::Other,
     }
+}
+
+/// Segmentation offload writes 0 into a UDP header whose datagram is longer than it can tell.
+fn says_how_long(datagram: &[u8]) -> bool {
+    datagram.get(4..6) != Some(&[0, 0])
 }
 
 fn shorter(length: usize, header: usize) -> u32 {

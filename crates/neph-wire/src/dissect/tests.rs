@@ -156,6 +156,21 @@ fn a_packet_of_offload_without_a_length_is_as_long_as_the_capture_says() {
 }
 
 #[test]
+fn a_datagram_of_offload_without_a_length_is_as_long_however_little_was_kept() {
+    let mut datagram = udp(9, &[7; 50]);
+    datagram[4..6].fill(0);
+    let mut packet = v4(17, &datagram);
+    packet[2..4].fill(0);
+    for kept in [28, 40, packet.len()] {
+        let seen = dissect(Link::Ip, &packet[..kept], 100_000).expect("a packet");
+        let Transport::Udp { payload_len, .. } = seen.transport else {
+            panic!("{:?}", seen.transport);
+        };
+        assert_eq!(payload_len, 100_000 - 28, "{kept}");
+    }
+}
+
+#[test]
 fn padding_of_short_frames_is_no_payload() {
     let frame = [ethernet(0x0800, &v4(6, &tcp(b""))), vec![0; 6]].concat();
     assert_eq!(payload_of(Link::Ethernet, &frame), Some((0, None)));

@@ -53,16 +53,19 @@ pub enum MoreFragments {
 #[inline]
 pub fn parse_ip(bytes: &[u8]) -> Result<IpPacket<'_>, IpError> {
     match bytes.first().map(|first| first >> 4) {
-        Some(4) => read_v4(bytes).ok_or(IpError::Short("IPv4"))?,
+        Some(4) => read_v4(bytes),
         Some(6) => read_v6(bytes).ok_or(IpError::Short("IPv6"))?,
         Some(version) => Err(IpError::Version(version)),
         None => Err(IpError::Short("IP")),
     }
 }
 
-fn read_v4(bytes: &[u8]) -> Option<Result<IpPacket<'_>, IpError>> {
+/// Into what is handed out at once: nearly all packets come here, and each wrapping is a copy.
+#[inline]
+fn read_v4(bytes: &[u8]) -> Result<IpPacket<'_>, IpError> {
+    const SHORT: IpError = IpError::Short("IPv4");
     // Field by field a reader would ask each time whether there is more.
-    let head = bytes.first_chunk::<20>()?;
+    let head = bytes.first_chunk::<20>().ok_or(SHORT)?;
     let two = |at: usize| u16::from_be_bytes([head[at], head[at + 1]]);
     let (header_len, traffic_class) = (usize::from(head[0] & 0x0f) * 4, head[1]);
     let (said, identification, fragment) = (usize::from(two(2)), two(4), two(6));
@@ -72,9 +75,11 @@ fn read_v4(bytes: &[u8]) -> Option<Result<IpPacket<'_>, IpError>> {
     // Segmentation offload hands up packets beyond 64 KiB with a total length of 0.
     let total_len = if said == 0 { bytes.len() } else { said };
     if header_len < 20 || total_len < header_len {
-        return Some(Err(IpError::Length("IPv4")));
+        return Err(IpError::Length("IPv4"));
     }
-    Some(Ok(IpPacket {
+    let payload = bytes.get(header_len..total_len.min(bytes.len()));
+    let payload = payload.ok_or(SHORT)?;
+    Ok(IpPacket {
         source: IpAddr::from(source),
         destination: IpAddr::from(destination),
         protocol,
@@ -85,8 +90,8 @@ fn read_v4(bytes: &[u8]) -> Option<Result<IpPacket<'_>, IpError>> {
         identification: Some(identification),
         fragment_offset: (fragment & 0x1fff) << 3,
         more_fragments: more(fragment & 0x2000),
-        payload: bytes.get(header_len..total_len.min(bytes.len()))?,
-    }))
+        payload,
+    })
 }
 
 fn read_v6(bytes: &[u8]) -> Option<Result<IpPacket<'_>, IpError>> {

@@ -60,21 +60,19 @@ impl TcpHeader<'_> {
 /// When its first 20 bytes are cut off, or its length field is below them.
 #[inline]
 pub fn parse_tcp(bytes: &[u8]) -> Result<TcpHeader<'_>, IpError> {
-    read_tcp(bytes).ok_or(IpError::Short("TCP"))?
-}
-
-fn read_tcp(bytes: &[u8]) -> Option<Result<TcpHeader<'_>, IpError>> {
-    let (head, behind) = bytes.split_first_chunk::<20>()?;
+    let Some((head, behind)) = bytes.split_first_chunk::<20>() else {
+        return Err(IpError::Short("TCP"));
+    };
     let two = |at: usize| u16::from_be_bytes([head[at], head[at + 1]]);
     let four = |at: usize| u32::from(two(at)) << 16 | u32::from(two(at + 2));
     let (source, destination) = (two(0), two(2));
     let (seq, ack) = (four(4), four(8));
     let (offset, flags, window) = (head[12], head[13], two(14));
     let Some(options_len) = (usize::from(offset >> 4) * 4).checked_sub(20) else {
-        return Some(Err(IpError::Length("TCP")));
+        return Err(IpError::Length("TCP"));
     };
     let (options, payload) = behind.split_at(options_len.min(behind.len()));
-    Some(Ok(TcpHeader {
+    Ok(TcpHeader {
         source,
         destination,
         seq,
@@ -84,7 +82,7 @@ fn read_tcp(bytes: &[u8]) -> Option<Result<TcpHeader<'_>, IpError>> {
         header_len: 20 + options_len,
         options,
         payload,
-    }))
+    })
 }
 
 /// What a segment's options say, as far as latency needs it.
@@ -102,16 +100,22 @@ pub struct TcpOptions {
 }
 
 /// Reads options as far as they are there and whole.
+#[inline]
 pub fn tcp_options(options: &[u8]) -> TcpOptions {
-    let mut found = TcpOptions::default();
     // Nearly all segments have these and nothing else.
-    if let [1, 1, 8, 10, rest @ ..] = options
-        && let Ok(stamps) = <[u8; 8]>::try_from(rest)
-    {
-        let mut reader = Reader::new(&stamps);
-        found.timestamps = reader.u32().zip(reader.u32());
-        return found;
+    if let [1, 1, 8, 10, a, b, c, d, e, f, g, h] = *options {
+        let value = u32::from_be_bytes([a, b, c, d]);
+        let echo = u32::from_be_bytes([e, f, g, h]);
+        return TcpOptions {
+            timestamps: Some((value, echo)),
+            ..TcpOptions::default()
+        };
     }
+    walk_options(options)
+}
+
+fn walk_options(options: &[u8]) -> TcpOptions {
+    let mut found = TcpOptions::default();
     let mut reader = Reader::new(options);
     while read_option(&mut reader, &mut found).is_some() {}
     found

@@ -150,11 +150,12 @@ fn read(
     let (mut not_ip, mut without_time) = (0, 0);
     let account = read_capture(&mut source, |record| {
         let packet = dissect(record.link, record.bytes, record.length);
-        match (record.at, packet) {
+        // Where it lies: it is large.
+        match (record.at, &packet) {
             (Some(at), Some(packet)) => {
                 let interface = record.link.interface(record.bytes);
                 let interface = interface.unwrap_or(record.interface);
-                seen.see(Wall::from_unix_nanos(at), (interface, &packet), telling);
+                seen.see(Wall::from_unix_nanos(at), (interface, packet), telling);
             }
             (None, _) => without_time += 1,
             (_, None) => not_ip += 1,

@@ -20,6 +20,9 @@ const OTHERS: [(&[u8], &str); 3] = [
     (b"BZh", "bzip2"),
     (&[0x04, 0x22, 0x4d, 0x18], "lz4"),
 ];
+/// The largest window of zstd that is kept: what a decoder has to bear (RFC 8878, 3.1.1.1.2), and what
+/// zstd takes up to level 19. A file of 4 KB may ask for far more.
+const ZSTD_WINDOW: u64 = 8 << 20;
 /// Compressed bytes that are asked for at once.
 const AT_ONCE: usize = 128 << 10;
 
@@ -80,8 +83,14 @@ impl<R: BufRead> Zstd<R> {
             return Ok(State::Over);
         }
         let mut decoder = FrameDecoder::new();
+        decoder.set_max_window_size(ZSTD_WINDOW);
         match decoder.init(&mut source) {
             Ok(()) => Ok(State::Within(source, Box::new(decoder))),
+            Err(FrameDecoderError::WindowSizeTooBig { requested, .. }) => {
+                Err(io::Error::other(format!(
+                    "zstd packed it with a window of {requested} bytes, where {ZSTD_WINDOW} is the most; unpack it: zstd -dc --long=31 FILE | neph read -"
+                )))
+            }
             Err(FrameDecoderError::ReadFrameHeaderError(ReadFrameHeaderError::SkipFrame {
                 length,
                 ..
@@ -115,5 +124,32 @@ impl<R: BufRead> Read for Zstd<R> {
                 }
             };
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A frame whose window is `2^log` bytes, of so many blocks of 128 KiB of zeros.
+    fn frame(log: u8, blocks: u32) -> Vec<u8> {
+        let mut frame = ZSTD.to_vec();
+        frame.extend([0, (log - 10) << 3]);
+        for block in 1..=blocks {
+            let header = 131_072 << 3 | 1 << 1 | u32::from(block == blocks);
+            frame.extend(&header.to_le_bytes()[..3]);
+            frame.push(0);
+        }
+        frame
+    }
+
+    #[test]
+    fn a_window_that_would_take_much_memory_is_refused_with_a_remedy() {
+        let mut out = Vec::new();
+        let read = Zstd::new(&frame(23, 80)[..]).read_to_end(&mut out);
+        assert_eq!(read.expect("8 MiB"), 80 * 131_072);
+        let error = Zstd::new(&frame(24, 1)[..]).read_to_end(&mut Vec::new());
+        let error = error.expect_err("16 MiB").to_string();
+        assert!(error.contains("zstd -dc --long=31"), "{error}");
     }
 }

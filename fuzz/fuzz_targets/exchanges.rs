@@ -1,0 +1,85 @@
+//! Pings, DNS and QUIC's spin bit between a few hosts, in any order: no more answered than asked, each
+//! packet of one pair, mean and deviation within what was measured.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use neph_capture::{Exchanges, Pair, Question};
+use neph_model::{Span, Wall};
+use neph_wire::dissect::{Link, dissect};
+
+/// Bytes of input that make a packet.
+const EACH: usize = 6;
+
+#[derive(Default)]
+struct Told {
+    pairs: u64,
+    packets: u64,
+}
+
+impl Told {
+    fn take(&mut self, pair: &Pair) {
+        self.pairs += 1;
+        self.packets += pair.packets();
+        assert!(pair.packets() > 0);
+        assert!(pair.answered() <= pair.asked());
+        if let Some(trips) = pair.trips() {
+            assert!(trips.least >= Span::from_nanos(0));
+            assert!(trips.least <= trips.p50 && trips.p50 <= trips.most);
+            if pair.between().question != Question::Quic {
+                assert!(trips.n <= pair.answered());
+            }
+        }
+        if let (Some(trips), Some(far)) = (pair.trips(), pair.deviation()) {
+            assert!(trips.least <= far.mean && far.mean <= trips.most);
+            assert!(far.deviation.nanos() <= trips.most.nanos() - trips.least.nanos() + 1);
+        }
+    }
+}
+
+/// A packet of raw IPv4, of which the last bytes may be cut off.
+fn packet(bytes: &[u8; EACH]) -> (i64, Vec<u8>) {
+    let [kind, hosts, id, content, cut, later] = *bytes;
+    let (from, to) = (hosts & 3, hosts >> 2 & 3);
+    let (protocol, carried) = match kind & 3 {
+        0 => (1, vec![[8, 0, 128, 129][usize::from(kind >> 2 & 3)], kind >> 6 & 1, 0, 0, 0, content & 3, 0, id]),
+        number => {
+            let port = [443_u16, 53, 443, 5353][usize::from(number)];
+            let other = 40_000 + u16::from(hosts >> 4 & 3);
+            let ports = if kind & 4 == 0 { [other, port] } else { [port, other] };
+            let mut carried: Vec<u8> = ports.iter().flat_map(|port| port.to_be_bytes()).collect();
+            carried.extend([0, 13, 0, 0, 0, id & 7, content, 0, 0]);
+            if number != 1 {
+                carried[8] = content;
+            }
+            (17, carried)
+        }
+    };
+    let mut packet = vec![0x45, 0, 0, 20 + carried.len() as u8, 0, 0, 0, 0, 64, protocol, 0, 0];
+    packet.extend([10, 0, 0, from, 10, 0, 0, to]);
+    packet.extend(carried);
+    if cut & 0xf0 == 0 {
+        packet.truncate(packet.len() - usize::from(cut & 0x0f).min(13));
+    }
+    let apart = 1_i64 << (later & 0x3f).min(42);
+    (if later & 0x80 == 0 { apart } else { -apart / 4 }, packet)
+}
+
+fuzz_target!(|bytes: &[u8]| {
+    let Some((&most, rest)) = bytes.split_first() else { return };
+    let most = usize::from(most & 15) + 1;
+    let mut exchanges = Exchanges::new(most, Span::from_secs(300));
+    let (mut told, mut now, mut taken) = (Told::default(), 1_700_000_000_000_000_000_i64, 0);
+    for one in rest.as_chunks::<EACH>().0 {
+        let (later, bytes) = packet(one);
+        now = now.saturating_add(later);
+        let wire = 20 + 13;
+        let Some(seen) = dissect(Link::Ip, &bytes, wire) else { continue };
+        taken += u64::from(exchanges.see(Wall::from_unix_nanos(now), &seen, |pair| told.take(pair)));
+    }
+    let before = told.pairs;
+    exchanges.end(|pair| told.take(pair));
+    assert!(told.pairs - before <= most as u64);
+    // Answers without a question are taken, and of no pair.
+    assert!(told.packets <= taken);
+    assert!(exchanges.crowded_out() <= told.pairs);
+});

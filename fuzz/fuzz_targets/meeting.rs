@@ -1,0 +1,73 @@
+//! The same packets at two points of capture: a packet is the same whatever hops change of it, and
+//! however little of it was kept, or it is not known; what meets was in both captures, once.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use neph_capture::{Identity, Meeting};
+use neph_wire::dissect::{Dissected, Link, dissect};
+use neph_wire::ip::TCP;
+
+/// One length, then so many bytes.
+fn split(bytes: &[u8]) -> Vec<&[u8]> {
+    let (mut packets, mut rest) = (Vec::new(), bytes);
+    while let Some((&length, behind)) = rest.split_first() {
+        let (packet, next) = behind.split_at(usize::from(length).min(behind.len()));
+        packets.push(packet);
+        rest = next;
+    }
+    packets
+}
+
+/// What a router does to a packet of IPv4: one hop less.
+fn forwarded(packet: &[u8]) -> Vec<u8> {
+    let mut packet = packet.to_vec();
+    if packet.len() >= 20 && packet[0] >> 4 == 4 {
+        packet[8] = packet[8].wrapping_sub(1);
+        packet[10] ^= 0x5a;
+    }
+    packet
+}
+
+/// Known: such a packet is taken for one of another protocol, and known by its first 16 bytes.
+fn is_cut_within_tcp(packet: &Dissected<'_>) -> bool {
+    packet.ip.protocol == TCP && packet.ip.payload.len() < 20
+}
+
+fuzz_target!(|bytes: &[u8]| {
+    let [cut, missing, rest @ ..] = bytes else { return };
+    let packets = split(rest);
+    let mut meeting = Meeting::default();
+    let (mut here, mut there) = (0, 0);
+    let length = |packet: &[u8]| packet.len() as u32;
+    for (at, packet) in (0..).zip(&packets) {
+        if let Some(seen) = dissect(Link::Ip, packet, length(packet)) {
+            here += 1;
+            meeting.here(at * 1_000, &seen);
+        }
+    }
+    for (at, packet) in (0..).zip(&packets) {
+        if at % 8 == i64::from(*missing & 7) {
+            continue;
+        }
+        let later = forwarded(packet);
+        let Some(seen) = dissect(Link::Ip, &later, length(packet)) else { continue };
+        there += 1;
+        meeting.there(at * 1_000 - 500_000, &seen);
+        let known = Identity::of(&seen);
+        if seen.tunnel.is_none() && let Some(before) = dissect(Link::Ip, packet, length(packet)) {
+            assert_eq!(Identity::of(&before), known);
+        }
+        let kept = &later[..later.len().saturating_sub(usize::from(*cut))];
+        if let Some(part) = dissect(Link::Ip, kept, length(packet))
+            && part.tunnel == seen.tunnel
+            && !is_cut_within_tcp(&part)
+            && let Some(part) = Identity::of(&part)
+        {
+            assert!(known.is_none_or(|known| known == part || known.protocol != part.protocol));
+        }
+    }
+    let met = meeting.end();
+    assert_eq!((met.here.packets, met.there.packets), (here, there));
+    assert!(met.crossings.len() as u64 + met.one_way <= here.min(there));
+    assert!(met.crossings.iter().all(|one| one.here == one.there + 500_000));
+});

@@ -1,0 +1,107 @@
+//! Segments of a few connections in any order, with numbers and times near to each other, so that they
+//! meet: whatever they claim, no round trip is shorter than nothing, each sample is of its flow, each
+//! packet is counted once, and what waits for an answer stays within its bound.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use neph_capture::{Event, Flow, Half, Limits, Listener, Method, Name, Sample, Side, Table};
+use neph_model::{Span, Wall};
+use neph_wire::dissect::{Link, dissect};
+
+/// Bytes of input that make a segment.
+const EACH: usize = 10;
+/// What a flow takes beside what waits in it: its sketches have a bound of their own.
+const OF_A_FLOW: usize = 1 << 20;
+
+#[derive(Default)]
+struct Told {
+    samples: u64,
+    packets: u64,
+}
+
+impl Listener for Told {
+    fn sample(&mut self, of: &Name, sample: &Sample) {
+        assert!(sample.round_trip >= Span::from_nanos(0));
+        assert_ne!(of.client(), of.server());
+        self.samples += 1;
+    }
+    fn event(&mut self, _: &Name, _: Wall, _: Side, _: Event) {}
+    fn ended(&mut self, flow: &Flow) {
+        assert!(flow.began() <= flow.last());
+        for side in [Side::Client, Side::Server] {
+            let sent = flow.sent(side);
+            assert!(sent.payload <= sent.bytes);
+            assert!(u64::from(sent.sent_again()) <= sent.packets);
+            self.packets += sent.packets;
+        }
+        for half in [Half::Client, Half::Server] {
+            for method in Method::ALL {
+                if let Some(path) = flow.trips(half).path(method) {
+                    assert!(path.least <= path.p50 && path.p50 <= path.most);
+                    assert!(path.n <= self.samples);
+                }
+            }
+        }
+    }
+}
+
+/// A segment in raw IPv4; its options are none, a time stamp, a SACK block, or both.
+fn packet(bytes: &[u8; EACH]) -> (i64, Vec<u8>, u32) {
+    let [who, flags, seq, ack, value, echo, length, options, window, later] = *bytes;
+    let (from, to) = if who & 1 == 0 { (1, 2) } else { (2, 1) };
+    // Around the end of the numbers, in steps that make segments meet.
+    let number = |step: u8| 0xffff_fff0_u32.wrapping_add(u32::from(step) * 4);
+    let mut header = Vec::new();
+    if options & 1 != 0 {
+        header.extend([1, 1, 8, 10]);
+        header.extend(number(value).to_be_bytes());
+        header.extend(number(echo).to_be_bytes());
+    }
+    if options & 2 != 0 {
+        header.extend([1, 1, 5, 10]);
+        header.extend(number(value).to_be_bytes());
+        header.extend(number(echo).to_be_bytes());
+    }
+    if options & 4 != 0 {
+        header.extend([2, 4, window, 0, 3, 3, value, 0]);
+    }
+    let payload = u32::from(length) * if options & 8 == 0 { 1 } else { 180 };
+    let total = 40 + header.len() as u32 + payload;
+    let port = 40_000 + u16::from(who >> 1 & 3);
+    let mut packet = vec![0x45, 0];
+    packet.extend((total as u16).to_be_bytes());
+    packet.extend([0, 0, 0, 0, 64, 6, 0, 0, 10, 0, 0, from, 10, 0, 0, to]);
+    let ports = if from == 1 { [port, 443] } else { [443, port] };
+    packet.extend(ports.iter().flat_map(|port| port.to_be_bytes()));
+    packet.extend(number(seq).to_be_bytes());
+    packet.extend(number(ack).to_be_bytes());
+    packet.extend([(5 + header.len() as u8 / 4) << 4, flags, 0, window & 3, 0, 0, 0, 0]);
+    packet.extend(header);
+    // Mostly forwards, from nanoseconds to minutes; some backwards.
+    let apart = 1_i64 << (later & 0x3f).min(38);
+    (if later & 0x80 == 0 { apart } else { -apart / 4 }, packet, total)
+}
+
+fuzz_target!(|bytes: &[u8]| {
+    let Some((&first, rest)) = bytes.split_first() else { return };
+    let limits = Limits {
+        flows: usize::from(first & 3) + 1,
+        waiting: usize::from(first >> 2) * 1_000,
+        ..Limits::default()
+    };
+    let (mut table, mut told) = (Table::new(limits), Told::default());
+    let mut now = 1_700_000_000_000_000_000;
+    let (segments, _) = rest.as_chunks::<EACH>();
+    for one in segments {
+        let (later, bytes, wire) = packet(one);
+        now += later;
+        let seen = dissect(Link::Ip, &bytes, wire).expect("a packet");
+        table.see(Wall::from_unix_nanos(now), &seen, &mut told);
+        assert!(table.len() <= limits.flows);
+    }
+    table.flush(&mut told);
+    assert!(table.memory() <= limits.waiting + limits.flows * OF_A_FLOW);
+    table.end(&mut told);
+    assert!(table.is_empty());
+    assert_eq!(told.packets, segments.len() as u64);
+});

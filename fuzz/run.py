@@ -1,0 +1,123 @@
+"""Runs fuzz targets until each has had a number of executions, and goes on where it was ended.
+
+    python3 fuzz/run.py --executions 100000000                  # every target; Ctrl-C ends it at any time
+    python3 fuzz/run.py --executions 100000000 --at-most 3600 capture dissect
+    python3 fuzz/run.py --keep                                   # what was found since, into corpus/
+
+Targets are taken by turns of a minute each, the one that ran the shortest first, at the lowest
+priority. How often each has run is kept in fuzz/executions.json. What a target finds lies in
+fuzz/target/grown/TARGET until --keep takes into corpus/TARGET what covers more than is covered there.
+An input that crashes ends it, and lies in fuzz/artifacts/TARGET.
+
+The programs are those that `cargo +nightly fuzz build` made (CFLAGS=-O0 saves minutes).
+"""
+
+import argparse
+import json
+import pathlib
+import re
+import subprocess
+import time
+
+HERE = pathlib.Path(__file__).resolve().parent
+COUNTS = HERE / "executions.json"
+# Inputs that only mean something when they are long; libFuzzer takes 4096 bytes at most otherwise.
+LONGEST = {"memory": 65_536}
+
+
+def counts() -> dict:
+    return json.loads(COUNTS.read_text()) if COUNTS.exists() else {}
+
+
+def add(target: str, executions: int, seconds: int) -> None:
+    """What a turn did; written at once and as a whole, so that an interruption loses at most a turn."""
+    known = counts()
+    entry = known.setdefault(target, {"executions": 0, "seconds": 0})
+    entry["executions"] += executions
+    entry["seconds"] += seconds
+    beside = COUNTS.with_suffix(".new")
+    beside.write_text(json.dumps(dict(sorted(known.items())), indent=1) + "\n")
+    beside.replace(COUNTS)
+
+
+def program(folder: pathlib.Path, target: str) -> str:
+    path = folder / target
+    if not path.exists():
+        raise SystemExit(f"{path} is missing: build it with CFLAGS=-O0 cargo +nightly fuzz build")
+    return str(path)
+
+
+def folders(target: str) -> tuple[str, str]:
+    grown, corpus = HERE / "target" / "grown" / target, HERE / "corpus" / target
+    for folder in (grown, corpus):
+        folder.mkdir(parents=True, exist_ok=True)
+    return str(grown), str(corpus)
+
+
+def turn(programs: pathlib.Path, target: str, seconds: int, left: int) -> None:
+    artifacts = HERE / "artifacts" / target
+    artifacts.mkdir(parents=True, exist_ok=True)
+    command = [
+        "nice", "-n", "19", program(programs, target), *folders(target),
+        f"-max_total_time={seconds}", f"-runs={left}", "-print_final_stats=1",
+        "-rss_limit_mb=1024", "-timeout=10", f"-artifact_prefix={artifacts}/",
+    ]
+    if target in LONGEST:
+        command.append(f"-max_len={LONGEST[target]}")
+    dictionary = HERE / "dictionaries" / f"{target}.dict"
+    if dictionary.exists():
+        command.append(f"-dict={dictionary}")
+    began = time.monotonic()
+    ended = subprocess.run(command, stderr=subprocess.PIPE, text=True, errors="replace")
+    told = re.search(r"stat::number_of_executed_units: (\d+)", ended.stderr)
+    add(target, int(told.group(1)) if told else 0, round(time.monotonic() - began))
+    if ended.returncode != 0:
+        print(ended.stderr[-4_000:])
+        raise SystemExit(f"{target} failed: see {artifacts}")
+    covered = re.findall(r"cov: (\d+) ft: (\d+)", ended.stderr)
+    entry = counts()[target]
+    print(f"{target}: {entry['executions']:,} executions in {entry['seconds']} s; "
+          f"edges and features {' '.join(covered[-1]) if covered else 'not told'}", flush=True)
+
+
+def keep(programs: pathlib.Path, target: str) -> None:
+    grown, corpus = folders(target)
+    before = len(list(pathlib.Path(corpus).iterdir()))
+    subprocess.run([program(programs, target), "-merge=1", "-rss_limit_mb=1024", corpus, grown],
+                   check=True, stderr=subprocess.DEVNULL)
+    print(f"{target}: {len(list(pathlib.Path(corpus).iterdir())) - before} inputs more in corpus/{target}")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("targets", nargs="*", help="all that are in Cargo.toml, if none is named")
+    parser.add_argument("--executions", type=int, help="until each target has had so many")
+    parser.add_argument("--at-most", type=float, default=float("inf"), metavar="SECONDS", help="end after these")
+    parser.add_argument("--turn", type=int, default=60, metavar="SECONDS")
+    parser.add_argument("--keep", action="store_true")
+    parser.add_argument("--programs", type=pathlib.Path, help="where they were built",
+                        default=HERE / "target" / "x86_64-unknown-linux-gnu" / "release")
+    options = parser.parse_args()
+    if (options.executions is None) != options.keep:
+        parser.error("give --executions N, or --keep")
+    known = re.findall(r'^\[\[bin\]\]\nname = "(\w+)"', (HERE / "Cargo.toml").read_text(), re.MULTILINE)
+    targets = options.targets or known
+    if unknown := set(targets) - set(known):
+        parser.error(f"no such target: {', '.join(sorted(unknown))}")
+    if options.keep:
+        for target in targets:
+            keep(options.programs, target)
+        return
+    end = time.monotonic() + options.at_most
+    while time.monotonic() < end:
+        known = counts()
+        left = {target: options.executions - known.get(target, {}).get("executions", 0) for target in targets}
+        open_ones = [target for target in targets if left[target] > 0]
+        if not open_ones:
+            break
+        target = min(open_ones, key=lambda one: known.get(one, {}).get("seconds", 0))
+        turn(options.programs, target, max(1, int(min(options.turn, end - time.monotonic()))), left[target])
+
+
+if __name__ == "__main__":
+    main()
