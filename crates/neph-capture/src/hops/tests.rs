@@ -177,13 +177,13 @@ proptest! {
             .collect();
         let points: Vec<&[(i64, Vec<u8>)]> = points.iter().map(Vec::as_slice).collect();
         let followed = follow(&points);
-        for point in 0..points.len() {
+        for (point, packets) in points.iter().enumerate() {
             let mut told: Vec<i64> = followed.passages().filter_map(|p| p.mark(point)).collect();
             let many = told.len();
             told.sort_unstable();
             told.dedup();
             prop_assert_eq!(told.len(), many);
-            prop_assert!(many <= points[point].len());
+            prop_assert!(many <= packets.len());
         }
         for trip in followed.trips() {
             prop_assert!(followed.passage(trip.there).way == Some(Way::There));
