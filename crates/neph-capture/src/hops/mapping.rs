@@ -48,7 +48,7 @@ impl Mapping {
         let Some(ip) = moved(seen.ip(), self.outer, self.inner).filter(|_| is_meant) else {
             return seen;
         };
-        SocketAddr::new(ip, self.inner.port.unwrap_or(seen.port()))
+        SocketAddr::new(ip, self.inner.port.unwrap_or_else(|| seen.port()))
     }
 }
 

@@ -1,6 +1,7 @@
-//! Which packet back answers which packet there, as the first point of capture sees it.
+//! Which packet back answers which packet there.
 //!
-//! Owns the rules. An echo is answered by the reply of its number; a segment by the first that
+//! Owns the rules, by the order at the last point: nearest to who answers, where the fewest are under
+//! way. An echo is answered by the reply of its number; a segment by the first that
 //! acknowledges its last byte, if it was not sent again and nothing newer was under way; of everything
 //! else a packet is answered by the next one back, if none went there in between.
 
@@ -31,7 +32,7 @@ impl Followed {
         let mut trips = Vec::new();
         let mut waiting = Waiting::default();
         let mut highest: HashMap<u32, Serial, RandomState> = HashMap::default();
-        for number in self.order(0) {
+        for number in self.order(self.segments()) {
             let packet = self.packets.get(number);
             if packet.standing != Standing::Followed {
                 continue;

@@ -7,7 +7,7 @@ use std::collections::HashSet;
 use serde_json::Value;
 
 use crate::neph::{Place, Ran, neph};
-use simulated::{Path, SECOND, START, Simulated};
+use simulated::{Path, SECOND, START, Simulated, Truth};
 
 fn lines(ran: &Ran) -> Vec<Value> {
     let lines = ran.out.lines();
@@ -38,6 +38,41 @@ struct Off {
     bound: i64,
 }
 
+impl Off {
+    /// What is told of a packet's delays.
+    fn look(&mut self, line: &Value, truth: &Truth) {
+        let told = line["segments"].as_array().expect("segments");
+        for (segment, told) in told.iter().enumerate() {
+            let Some((a, b)) = truth.at[segment].zip(truth.at[segment + 1]) else {
+                assert!(told.is_null(), "{line}");
+                continue;
+            };
+            let by = told["ns"].as_i64().expect("a delay") - (b - a).abs();
+            let bound = told["bound_ns"].as_i64().expect("a bound");
+            assert!(
+                by.abs() <= bound,
+                "segment {segment}: {by}, {bound} at most: {line}"
+            );
+            self.n += 1;
+            self.far += usize::from(by.abs() > 5_000);
+            self.worst = self.worst.max(by.abs());
+            self.bound = self.bound.max(bound);
+        }
+    }
+}
+
+/// What of all packets together is counted: those that were lost, and copies.
+fn count(lines: &[Value], simulated: &Simulated) {
+    let total = |key: &str| -> u64 {
+        let of = lines.iter().filter(|line| line["kind"] == "segment");
+        of.map(|line| line[key].as_u64().expect("a count")).sum()
+    };
+    let truths = simulated.truths.iter();
+    let lost = truths.filter(|truth| truth.lost_in.is_some()).count();
+    assert_eq!(total("lost"), lost as u64);
+    assert_eq!(total("copies"), simulated.copies());
+}
+
 /// The last point's clock is 3 s ahead and 40 ppm fast.
 fn shows(points: usize) -> impl Fn(usize, i64) -> i64 + Copy {
     move |point, at| {
@@ -52,7 +87,7 @@ fn shows(points: usize) -> impl Fn(usize, i64) -> i64 + Copy {
 /// Runs neph over a simulated path and holds every packet against it.
 fn hold(path: Path, rounds: u32, more: &[&str]) -> Off {
     let place = Place::empty();
-    let mut simulated = Simulated::of(path, rounds, 0x5eed_0000 + rounds as u64);
+    let mut simulated = Simulated::of(path, rounds, 0x5eed_0000 + u64::from(rounds));
     let clocks = shows(path.points);
     let (files, stamps) = simulated.write(&place, clocks);
     let all: Vec<&str> = ["--format", "ndjson", "--packets"]
@@ -85,43 +120,10 @@ fn hold(path: Path, rounds: u32, more: &[&str]) -> Off {
             let shown = truth.at[point].map(|at| clocks(point, at));
             assert_eq!(mark.as_i64(), shown, "point {point}: {line}");
         }
-        for (segment, told) in line["segments"]
-            .as_array()
-            .expect("segments")
-            .iter()
-            .enumerate()
-        {
-            let Some((a, b)) = truth.at[segment].zip(truth.at[segment + 1]) else {
-                assert!(told.is_null(), "{line}");
-                continue;
-            };
-            let by = told["ns"].as_i64().expect("a delay") - (b - a).abs();
-            let bound = told["bound_ns"].as_i64().expect("a bound");
-            assert!(
-                by.abs() <= bound,
-                "segment {segment} is {by} off, {bound} at most: {line}"
-            );
-            off.n += 1;
-            off.far += usize::from(by.abs() > 5_000);
-            off.worst = off.worst.max(by.abs());
-            off.bound = off.bound.max(bound);
-        }
+        off.look(line, truth);
     }
-    let lost = |lines: &[Value]| -> u64 {
-        let of = lines.iter().filter(|line| line["kind"] == "segment");
-        of.map(|line| line["lost"].as_u64().expect("a count")).sum()
-    };
+    count(&lines, &simulated);
     assert_eq!(seen.len(), simulated.truths.len(), "{path:?}");
-    let truly = simulated
-        .truths
-        .iter()
-        .filter(|truth| truth.lost_in.is_some());
-    assert_eq!(lost(&lines), truly.count() as u64);
-    let copies = lines.iter().filter(|line| line["kind"] == "segment");
-    let copies: u64 = copies
-        .map(|line| line["copies"].as_u64().expect("a count"))
-        .sum();
-    assert_eq!(copies, simulated.copies());
     println!("{path:?}: {off:?}");
     assert!(off.n > 0 && off.far * 1_000 <= off.n, "{off:?}");
     off

@@ -51,8 +51,8 @@ pub(super) struct Truth {
     pub(super) lost_in: Option<usize>,
 }
 
-/// A capture: what its clock showed, and the bytes.
-type Capture = Vec<(i64, i64, Vec<u8>)>;
+/// A capture: the true time, and the bytes.
+type Capture = Vec<(i64, Vec<u8>)>;
 
 /// Numbers as they come, seeded.
 pub(super) struct Dice(u64);
@@ -106,7 +106,7 @@ impl Simulated {
             }
         }
         for capture in &mut simulated.captures {
-            capture.sort_by_key(|(at, _, _)| *at);
+            capture.sort_by_key(|(at, _)| *at);
         }
         simulated
     }
@@ -203,7 +203,7 @@ impl Simulated {
                     // The last byte comes last; parts are 2 us from each other.
                     let before = i64::try_from(looks.len() - 1 - part).expect("few") * 2_000;
                     let at = now - before + copy * 40_000;
-                    self.captures[point].push((at, 0, bytes.clone()));
+                    self.captures[point].push((at, bytes.clone()));
                 }
             }
             truth.at[point] = Some(now);
@@ -244,7 +244,7 @@ impl Simulated {
                 101
             };
             file.extend(link.to_le_bytes());
-            for (at, _, bytes) in capture {
+            for (at, bytes) in capture {
                 let at = shows(point, *at);
                 let length = i64::try_from(bytes.len()).expect("short");
                 let kept = length.min(160);
