@@ -5,6 +5,7 @@
 
 mod awake;
 mod campaign;
+mod capture_file;
 mod cli;
 mod clock;
 mod congestion;
@@ -21,6 +22,7 @@ mod ip_choice;
 mod lab;
 mod list;
 mod output;
+mod packet_choice;
 mod ping;
 mod read;
 mod reflect;

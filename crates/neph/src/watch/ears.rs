@@ -4,6 +4,7 @@ use std::io::ErrorKind;
 use std::os::fd::AsFd;
 use std::time::Duration;
 
+use neph_model::ByteSize;
 use neph_sys::clock;
 use neph_sys::netns::{NetNs, with_namespace};
 use neph_sys::ppoll::{Awaited, wait};
@@ -12,8 +13,8 @@ use neph_wire::capture::{ETHERNET, RAW_IP};
 use neph_wire::dissect::{Dissected, Link, dissect};
 use neph_wire::filter::{Instruction, Start};
 
-use super::Args;
 use crate::exit::Failure;
+use crate::packet_choice::PacketChoice;
 
 /// How long packets wait at most before they are looked at: rare wake-ups leave the processor to
 /// those who are watched.
@@ -24,22 +25,37 @@ const LIKE_ETHERNET: [u16; 2] = [1, 772];
 /// Packets begin with their IP header: tun, raw IP, IP in IP, SIT, GRE.
 const BARE_IP: [u16; 5] = [65534, 519, 768, 776, 778];
 
-/// What was counted since the beginning.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Seen {
-    /// Packets that were looked at.
-    pub(super) packets: u64,
-    /// Their bytes on the wire, link header included.
-    pub(super) bytes: u64,
-    /// Packets of those that are not IP.
-    pub(super) not_ip: u64,
-    /// Packets that were lost because the ring was full.
-    pub(super) lost: u64,
-    /// How often the ring was full.
-    pub(super) frozen: u64,
+/// What is listened to.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Listening<'a> {
+    pub(crate) interface: &'a str,
+    /// The network namespace that it is in; the calling thread's where none is named.
+    pub(crate) site: Option<&'a str>,
+    /// Bytes that are kept of each packet, at most.
+    pub(crate) kept: u32,
+    /// Memory in which packets wait.
+    pub(crate) ring: ByteSize,
+    /// Packets that are enough.
+    pub(crate) most: u64,
+    pub(crate) choice: &'a PacketChoice,
 }
 
-pub(super) struct Ears {
+/// What was counted since the beginning.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Seen {
+    /// Packets that were looked at.
+    pub(crate) packets: u64,
+    /// Their bytes on the wire, link header included.
+    pub(crate) bytes: u64,
+    /// Packets of those that are not IP.
+    pub(crate) not_ip: u64,
+    /// Packets that were lost because the ring was full.
+    pub(crate) lost: u64,
+    /// How often the ring was full.
+    pub(crate) frozen: u64,
+}
+
+pub(crate) struct Ears {
     interface: String,
     ring: BlockRing,
     link: Link,
@@ -50,17 +66,17 @@ pub(super) struct Ears {
 }
 
 impl Ears {
-    pub(super) fn open(args: &Args) -> Result<Self, Failure> {
-        let Some(site) = &args.site else {
-            return Self::open_here(args);
+    pub(crate) fn open(listening: &Listening<'_>) -> Result<Self, Failure> {
+        let Some(site) = listening.site else {
+            return Self::open_here(listening);
         };
         let ns = NetNs::open(site).map_err(Failure::refused)?;
-        with_namespace(&ns, || Self::open_here(args)).map_err(Failure::refused)?
+        with_namespace(&ns, || Self::open_here(listening)).map_err(Failure::refused)?
     }
 
     /// In the calling thread's network namespace.
-    fn open_here(args: &Args) -> Result<Self, Failure> {
-        let interface = args.interface.as_str();
+    fn open_here(listening: &Listening<'_>) -> Result<Self, Failure> {
+        let interface = listening.interface;
         let failed = |error: RingError| not_opened(&error, interface);
         let kind = hardware(interface).map_err(failed)?;
         let (link, start) = link(kind).ok_or_else(|| {
@@ -68,10 +84,10 @@ impl Ears {
                 "neph does not know packets of {interface} (kind {kind}); give an Ethernet interface, a tunnel or lo"
             ))
         })?;
-        let kept = args.snaplen;
-        let program = args.wanted().program(start, kept);
+        let kept = listening.kept;
+        let program = listening.choice.wanted().program(start, kept);
         let filter: Vec<FilterStep> = program.into_iter().map(step).collect();
-        let blocks = args.ring.0.div_ceil(BLOCK_BYTES as u64);
+        let blocks = listening.ring.0.div_ceil(BLOCK_BYTES as u64);
         let taking = Taking {
             blocks: usize::try_from(blocks).unwrap_or(usize::MAX),
             wake: WAKE,
@@ -83,16 +99,16 @@ impl Ears {
             link,
             kept,
             seen: Seen::default(),
-            most: args.count.unwrap_or(u64::MAX),
+            most: listening.most,
         })
     }
 
-    pub(super) const fn seen(&self) -> Seen {
+    pub(crate) const fn seen(&self) -> Seen {
         self.seen
     }
 
     /// What packets begin with, as a number of the pcap registry, and the bytes kept of each.
-    pub(super) const fn format(&self) -> (u32, u32) {
+    pub(crate) const fn format(&self) -> (u32, u32) {
         let link = match self.link {
             Link::Ip => RAW_IP,
             _ => ETHERNET,
@@ -101,12 +117,12 @@ impl Ears {
     }
 
     /// Whether as many packets came as are enough.
-    pub(super) const fn is_full(&self) -> bool {
+    pub(crate) const fn is_full(&self) -> bool {
         self.seen.packets >= self.most
     }
 
     /// Waits for packets, at most so long.
-    pub(super) fn wait(&self, most: Duration) -> Result<(), Failure> {
+    pub(crate) fn wait(&self, most: Duration) -> Result<(), Failure> {
         let mut awaited = [Awaited::readable(self.ring.as_fd())];
         wait(&mut awaited, Some(most)).map_err(Failure::refused)?;
         if !awaited[0].has_notice() {
@@ -120,14 +136,9 @@ impl Ears {
         })
     }
 
-    /// Waits until what has arrived so far can be taken.
-    pub(super) fn linger() {
-        clock::nap(WAKE + WAKE / 2);
-    }
-
     /// Takes the packets of a block that arrived up to `until` (nanoseconds since 1970), if a block is
     /// there.
-    pub(super) fn take_block(
+    pub(crate) fn take_block(
         &mut self,
         until: i64,
         mut take: impl FnMut(&Packet<'_>, Option<&Dissected<'_>>),
@@ -155,8 +166,16 @@ impl Ears {
         true
     }
 
+    /// Takes what has arrived until now: some of it may still wait in a block that is not full.
+    pub(crate) fn take_rest(&mut self, mut take: impl FnMut(&Packet<'_>, Option<&Dissected<'_>>)) {
+        let until = clock::wall().0;
+        clock::nap(WAKE + WAKE / 2);
+        while self.take_block(until, &mut take) {}
+        self.count();
+    }
+
     /// Asks the kernel what was lost.
-    pub(super) fn count(&mut self) {
+    pub(crate) fn count(&mut self) {
         if let Ok(counts) = self.ring.counts() {
             self.seen.lost += u64::from(counts.dropped);
             self.seen.frozen += u64::from(counts.frozen);

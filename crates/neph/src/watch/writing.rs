@@ -1,95 +1,79 @@
-//! The capture that is written beside (`--write`): what was looked at, as the wire had it.
+//! Captured packets as a capture (`--write`): what was looked at, as the wire had it.
 
-use std::fs::File;
-use std::io::{self, BufWriter, Write};
-use std::path::{Path, PathBuf};
+use std::io;
+use std::path::Path;
 
 use neph_sys::ring::Packet;
 use neph_wire::capture::{pcap_header, pcap_record};
 
+use crate::capture_file::CaptureFile;
 use crate::counted::counted;
 use crate::exit::Failure;
 
 /// Where the tag stands in an Ethernet frame.
 const TAG_AT: usize = 12;
 
-pub(super) struct Writing {
-    path: PathBuf,
-    file: BufWriter<File>,
+#[derive(Debug)]
+pub(crate) struct Writing {
+    file: CaptureFile,
     packets: u64,
-    /// The first refusal: nothing is written after it.
-    refused: Option<io::Error>,
 }
 
 impl Writing {
     /// Begins the file; one that is there is written over. `link` is its number in the pcap registry.
     pub(super) fn begin(path: &Path, link: u32, kept: u32) -> Result<Self, Failure> {
-        let begun = File::create(path).and_then(|file| {
-            let mut file = BufWriter::with_capacity(1 << 20, file);
-            file.write_all(&pcap_header(link, kept))?;
-            Ok(file)
-        });
-        let path = path.to_owned();
-        match begun {
-            Ok(file) => Ok(Self {
-                path,
-                file,
-                packets: 0,
-                refused: None,
-            }),
-            Err(error) => {
-                let path = path.display();
-                let sentence = format!("write {path}: {error}; --write names another file");
-                Err(Failure::usage(sentence))
-            }
-        }
+        let begun = CaptureFile::replace(path).map(|file| Self::with_header(file, link, kept));
+        begun.map_err(|error: io::Error| {
+            let path = path.display();
+            Failure::usage(format!("write {path}: {error}; --write names another file"))
+        })
     }
 
-    pub(super) fn packet(&mut self, packet: &Packet<'_>) {
-        if self.refused.is_some() {
-            return;
-        }
-        match self.write(packet) {
-            Ok(()) => self.packets += 1,
-            Err(error) => self.refused = Some(error),
-        }
+    /// Begins `file`, which is empty; its header goes out at once.
+    pub(crate) fn with_header(mut file: CaptureFile, link: u32, kept: u32) -> Self {
+        file.add(&[&pcap_header(link, kept)]);
+        file.flush();
+        Self { file, packets: 0 }
     }
 
-    fn write(&mut self, packet: &Packet<'_>) -> io::Result<()> {
+    pub(crate) fn packet(&mut self, packet: &Packet<'_>) {
         let bytes = packet.bytes();
         let kept = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
         let (at, length) = (packet.stamp(), packet.wire_length());
         let tag = packet.tag().zip(bytes.split_at_checked(TAG_AT));
-        let Some((tag, (addresses, rest))) = tag else {
-            self.file.write_all(&pcap_record(at, kept, length))?;
-            return self.file.write_all(bytes);
+        let is_taken = match tag {
+            None => self.file.add(&[&pcap_record(at, kept, length), bytes]),
+            // The kernel took the tag out; on the wire it was there.
+            Some((tag, (addresses, rest))) => self.file.add(&[
+                &pcap_record(at, kept + 4, length + 4),
+                addresses,
+                &tag.protocol.to_be_bytes(),
+                &tag.control.to_be_bytes(),
+                rest,
+            ]),
         };
-        // The kernel took the tag out; on the wire it was there.
-        self.file
-            .write_all(&pcap_record(at, kept + 4, length + 4))?;
-        self.file.write_all(addresses)?;
-        self.file.write_all(&tag.protocol.to_be_bytes())?;
-        self.file.write_all(&tag.control.to_be_bytes())?;
-        self.file.write_all(rest)
+        self.packets += u64::from(is_taken);
     }
 
     /// What was written so far is in the file: whoever reads it now, or after a crash, has it.
-    pub(super) fn flush(&mut self) {
-        if self.refused.is_none() {
-            self.refused = self.file.flush().err();
-        }
+    pub(crate) fn flush(&mut self) {
+        self.file.flush();
+    }
+
+    /// Bytes of the file.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.file.bytes()
+    }
+
+    /// Whether no more can be written.
+    pub(crate) const fn is_refused(&self) -> bool {
+        self.file.is_refused()
     }
 
     /// No more packets come; tells how many the file has.
-    pub(super) fn finish(mut self) -> Result<String, Failure> {
-        self.flush();
-        let path = self.path.display();
+    pub(crate) fn finish(self) -> Result<String, Failure> {
         let packets = counted(self.packets, "packet");
-        match self.refused {
-            None => Ok(format!("{packets} in {path}")),
-            Some(error) => Err(Failure::refused(format!(
-                "write {path}: {error}; it has the first {packets} or nearly so"
-            ))),
-        }
+        let name = self.file.finish()?;
+        Ok(format!("{packets} in {name}"))
     }
 }
