@@ -26,6 +26,7 @@ mod output;
 mod packet_choice;
 mod ping;
 mod read;
+mod recording;
 mod reflect;
 mod report;
 mod sheet;

@@ -12,6 +12,8 @@ mod flows;
 mod gallery;
 #[path = "lab/kills.rs"]
 mod kills;
+#[path = "lab/live_hops.rs"]
+mod live_hops;
 #[path = "lab/network_stage.rs"]
 mod network_stage;
 #[path = "lab/resumed.rs"]
