@@ -42,11 +42,15 @@ pub(super) fn run(
     }
     let recording = recording::record(points, &args.live, stop)?;
     let told = tell(args, &recording);
-    match (recording.fault, told?) {
-        (Some(fault), _) => Err(fault),
-        (None, Outcome::Done) if stop.is_set() => Ok(Outcome::Interrupted),
-        (None, outcome) => Ok(outcome),
+    if let Some(fault) = recording.fault {
+        return Err(fault);
     }
+    let outcome = told?;
+    Ok(if stop.is_set() {
+        Outcome::Interrupted
+    } else {
+        outcome
+    })
 }
 
 fn named(name: &str) -> Point {

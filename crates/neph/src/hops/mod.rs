@@ -50,7 +50,7 @@ enum Clock {
 #[derive(Debug, ClapArgs)]
 #[command(
     after_help = "POINT: a capture of one point of the path, NAME=FILE or FILE; NAME@HOST=FILE, where points of one host \
-have one clock.\nLive: NAME=iface:eth0, NAME=iface:eth0@SITE, NAME=ssh:user@host/eth0; all of them recorded at once.\nExit status: 0 measured, 1 nothing in common, 2 usage, or captures that cannot be compared, 130 interrupted."
+have one clock.\nLive: NAME=iface:eth0, NAME=iface:eth0@SITE, NAME=ssh:user@host/eth0; all of them recorded at once.\nExit status: 0 measured, 1 no delay could be told, 2 usage, or captures that cannot be compared, 130 interrupted."
 )]
 pub(crate) struct Args {
     /// Captures, or live points, in the order in which packets pass their points, from those who ask to those who answer
@@ -118,8 +118,12 @@ fn analyse(args: &Args, points: &[Point], stop: &Stop) -> Result<Outcome, Failur
     let clocks = clocks(args, points, (&followed, &one_clock))?;
     let names = points.iter().map(|point| point.name.clone()).collect();
     let passages = Passages::of(names, followed, clocks);
-    telling::tell(args, &passages)?;
-    Ok(Outcome::Done)
+    let is_measured = telling::tell(args, &passages)?;
+    Ok(if is_measured {
+        Outcome::Done
+    } else {
+        Outcome::Nothing
+    })
 }
 
 /// A translator's rule, and the point that is behind it.

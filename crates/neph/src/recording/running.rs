@@ -32,14 +32,14 @@ pub(super) enum Ending {
     Gone(usize),
 }
 
-/// Waits until all of these write; gives whether they do, or one has ended before.
-pub(super) fn wait_for_all(tallies: &[&Tally], stop: &Stop) -> Result<bool, Failure> {
-    while !tallies.iter().all(|tally| tally.has_begun()) {
+/// Waits until it writes; gives whether it does, or has ended before.
+pub(super) fn has_begun(tally: &Tally, stop: &Stop) -> Result<bool, Failure> {
+    while !tally.has_begun() {
         if stop.is_set() {
             let sentence = "interrupted before all points were recorded".to_owned();
             return Err(Failure::Interrupted(sentence));
         }
-        if tallies.iter().any(|tally| tally.has_ended()) {
+        if tally.has_ended() {
             return Ok(false);
         }
         clock::nap(PATIENCE);

@@ -13,7 +13,7 @@ use super::course::Tally;
 use super::elsewhere::{Elsewhere, Output};
 use super::folder::Folder;
 use super::relay::relay;
-use super::running::{Ending, wait_for_all, wait_for_end};
+use super::running::{Ending, has_begun, wait_for_end};
 use super::spelling::{Host, Interface, Point, Spot};
 use super::{Options, Recorded};
 use crate::capture_file::CaptureFile;
@@ -72,17 +72,26 @@ pub(super) fn run(
     let is_here = |(_, begun): &(usize, Begun<'_>)| matches!(begun.point.spot, Spot::Here(_));
     let (here, away): (Vec<_>, Vec<_>) = begun.enumerate().partition(is_here);
     scope(|scope| {
-        let (mut threads, mut called) = call(scope, away, shared)?;
-        if !called.is_empty() {
+        let (mut threads, mut called) = (Vec::new(), Vec::new());
+        if !away.is_empty() {
             // Packets here would pile up, and be lost, while ssh asks for a password.
             ears.clear();
-            let theirs: Vec<&Tally> = threads.iter().map(|(place, _)| &tallies[*place]).collect();
-            if !wait_for_all(&theirs, stop)? {
-                drop(called);
-                let faults = threads
-                    .into_iter()
-                    .filter_map(|(_, thread)| joined(thread).fault);
-                return Err(first(faults.collect()));
+            for (place, begun) in away {
+                let Spot::Elsewhere(host, interface) = &begun.point.spot else {
+                    continue;
+                };
+                let tally = begun.tally;
+                let (ssh, thread) = call(scope, begun, (host, interface), shared)?;
+                called.push(ssh);
+                threads.push((place, thread));
+                // One after the other: each may ask.
+                if !has_begun(tally, stop)? {
+                    drop(called);
+                    let faults = threads
+                        .into_iter()
+                        .filter_map(|(_, thread)| joined(thread).fault);
+                    return Err(first(faults.collect()));
+                }
             }
             ears = open_all(points, options)?;
         }
@@ -102,23 +111,16 @@ pub(super) fn run(
     })
 }
 
-/// Calls those elsewhere; each has a thread that takes its capture.
+/// Calls one elsewhere; a thread takes its capture.
 fn call<'scope, 'env>(
     scope: &'scope Scope<'scope, 'env>,
-    away: Vec<(usize, Begun<'env>)>,
+    begun: Begun<'env>,
+    (host, interface): (&'env Host, &Interface),
     shared: Shared<'env>,
-) -> Result<(Threads<'scope>, Vec<Elsewhere>), Failure> {
-    let (mut threads, mut called) = (Vec::new(), Vec::new());
-    for (place, begun) in away {
-        let Spot::Elsewhere(host, interface) = &begun.point.spot else {
-            continue;
-        };
-        let (ssh, output) = Elsewhere::begin(host, interface, shared.options)?;
-        called.push(ssh);
-        let thread = scope.spawn(move || fetch(begun, host, (output, shared)));
-        threads.push((place, thread));
-    }
-    Ok((threads, called))
+) -> Result<(Elsewhere, ScopedJoinHandle<'scope, Outcome>), Failure> {
+    let (ssh, output) = Elsewhere::begin(host, interface, shared.options)?;
+    let thread = scope.spawn(move || fetch(begun, host, (output, shared)));
+    Ok((ssh, thread))
 }
 
 /// The interfaces here, opened, in the order of their points.

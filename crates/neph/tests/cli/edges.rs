@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use crate::neph::{Place, command, neph};
 
 /// Every command, in the order of `--help`.
-pub(crate) const COMMANDS: [&str; 23] = [
+pub(crate) const COMMANDS: [&str; 24] = [
     "demo",
     "gallery",
     "ping",
@@ -15,6 +15,7 @@ pub(crate) const COMMANDS: [&str; 23] = [
     "read",
     "watch",
     "clock",
+    "hops",
     "reflect",
     "check",
     "plan",
