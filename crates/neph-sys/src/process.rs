@@ -18,6 +18,7 @@ pub struct Birth {
     groups: Vec<CString>,
     dies_with_thread: bool,
     leads_session: bool,
+    ignores_ctrl_c: bool,
 }
 
 impl Birth {
@@ -33,6 +34,14 @@ impl Birth {
     #[must_use]
     pub fn leads_session(mut self) -> Self {
         self.leads_session = true;
+        self
+    }
+
+    /// A ctrl-C at the terminal does not end the program (SIGINT is ignored, also by its children,
+    /// unless they handle it), though the terminal stays its own: it may ask for a password.
+    #[must_use]
+    pub fn ignores_ctrl_c(mut self) -> Self {
+        self.ignores_ctrl_c = true;
         self
     }
 
@@ -54,6 +63,10 @@ impl Birth {
                 // SAFETY: setsid touches no memory; it fails only for a group's leader, which a
                 // freshly forked process is not.
                 unsafe { libc::setsid() };
+            }
+            if self.ignores_ctrl_c {
+                // SAFETY: signal touches no memory of ours; it fails only for signals that are none.
+                unsafe { libc::signal(libc::SIGINT, libc::SIG_IGN) };
             }
             if self.dies_with_thread {
                 die_with(parent)?;
@@ -194,6 +207,7 @@ pub fn outlives_terminal() -> bool {
 #[cfg(test)]
 mod tests {
     use std::os::fd::AsFd;
+    use std::os::unix::process::ExitStatusExt;
     use std::time::{Duration, Instant};
 
     use super::*;
@@ -220,6 +234,15 @@ mod tests {
             began.elapsed() < Duration::from_secs(30),
             "killed, not done"
         );
+    }
+
+    #[test]
+    fn a_program_that_ignores_ctrl_c_is_ended_otherwise() {
+        let mut command = Command::new("sh");
+        command.args(["-c", "kill -INT $$; kill -TERM $$"]);
+        Birth::default().ignores_ctrl_c().arrange(&mut command);
+        let status = command.status().expect("sh is everywhere");
+        assert_eq!(status.signal(), Some(libc::SIGTERM));
     }
 
     #[test]

@@ -5,6 +5,7 @@
 
 mod awake;
 mod campaign;
+mod capture_file;
 mod cli;
 mod clock;
 mod congestion;
@@ -22,9 +23,11 @@ mod ip_choice;
 mod lab;
 mod list;
 mod output;
+mod packet_choice;
 mod peer_clock;
 mod ping;
 mod read;
+mod recording;
 mod reflect;
 mod report;
 mod sheet;

@@ -2,7 +2,9 @@
 //!
 //! A reader that goes away ends the command quietly. `NO_COLOR` and a terminal decide about colour.
 
+use std::fs::File;
 use std::io::{self, BufWriter, IsTerminal, StdoutLock, Write};
+use std::os::fd::AsFd;
 
 use neph_sys::standard;
 
@@ -22,6 +24,20 @@ pub(crate) fn rewrite(line: &str) {
 /// Standard output, for data.
 pub(crate) fn data() -> BufWriter<Data> {
     BufWriter::new(Data(io::stdout().lock()))
+}
+
+/// Standard output, for bytes that are no text.
+///
+/// # Errors
+/// It was closed when neph began.
+pub(crate) fn bytes() -> io::Result<File> {
+    is_open()?;
+    Ok(File::from(io::stdout().as_fd().try_clone_to_owned()?))
+}
+
+/// Whether standard output is a terminal.
+pub(crate) fn is_read_by_people() -> bool {
+    io::stdout().is_terminal()
 }
 
 /// Whether there is a standard output, so that nothing is measured for nobody.

@@ -23,6 +23,8 @@ mod kept;
 mod labs;
 #[path = "cli/limits.rs"]
 mod limits;
+#[path = "cli/live_hops.rs"]
+mod live_hops;
 #[path = "cli/neph.rs"]
 mod neph;
 #[path = "cli/pages.rs"]

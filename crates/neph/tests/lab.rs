@@ -14,6 +14,8 @@ mod gallery;
 mod hops;
 #[path = "lab/kills.rs"]
 mod kills;
+#[path = "lab/live_hops.rs"]
+mod live_hops;
 #[path = "lab/network_stage.rs"]
 mod network_stage;
 #[path = "lab/resumed.rs"]

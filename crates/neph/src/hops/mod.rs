@@ -2,6 +2,7 @@
 //!
 //! Joins files, the following of packets (neph-capture), the clocks and what is shown of it.
 
+mod live;
 mod offsets;
 mod passages;
 mod point;
@@ -17,8 +18,8 @@ use neph_stats::ClockNature;
 use crate::clock::captures::{DISORDER, WANDER};
 use crate::clock::parts_per_million;
 use crate::exit::{Failure, Outcome};
-use crate::interrupt;
 use crate::read::packets::packets;
+use crate::{interrupt, recording};
 use offsets::Offsets;
 use passages::Passages;
 use point::Point;
@@ -49,10 +50,10 @@ enum Clock {
 #[derive(Debug, ClapArgs)]
 #[command(
     after_help = "POINT: a capture of one point of the path, NAME=FILE or FILE; NAME@HOST=FILE, where points of one host \
-have one clock.\nExit status: 0 measured, 1 no delay could be told, 2 usage, or captures that cannot be compared, 130 interrupted."
+have one clock.\nLive: NAME=iface:eth0, NAME=iface:eth0@SITE, NAME=ssh:user@host/eth0; all of them recorded at once.\nExit status: 0 measured, 1 no delay could be told, 2 usage, or captures that cannot be compared, 130 interrupted."
 )]
 pub(crate) struct Args {
-    /// Captures in the order in which packets pass their points, from those who ask to those who answer
+    /// Captures, or live points, in the order in which packets pass their points, from those who ask to those who answer
     #[arg(required = true, num_args = 2..=Hops::POINTS, value_name = "POINT")]
     points: Vec<String>,
     /// How hops are written
@@ -71,6 +72,8 @@ pub(crate) struct Args {
     /// What a point calls OUTER is INNER at the others: behind a translator; may be repeated
     #[arg(long, value_name = "POINT:OUTER=INNER")]
     nat: Vec<String>,
+    #[command(flatten)]
+    live: recording::Options,
 }
 
 /// Reads and tells.
@@ -78,9 +81,12 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     if args.packets && !matches!(args.format, Format::Json | Format::Ndjson) {
         return Err(Failure::usage("--packets needs --format json or ndjson"));
     }
-    let points = point::parse_all(&args.points)?;
+    let live = live::points(args)?;
     let stop = interrupt::stop_on_ctrl_c()?;
-    analyse(args, &points, &stop)
+    match live {
+        Some(points) => live::run(args, &points, &stop),
+        None => analyse(args, &point::parse_all(&args.points)?, &stop),
+    }
 }
 
 /// What captures with names say, one for each point in the order of the path.

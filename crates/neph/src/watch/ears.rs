@@ -4,7 +4,7 @@ use std::io::ErrorKind;
 use std::os::fd::AsFd;
 use std::time::Duration;
 
-use neph_model::Span;
+use neph_model::{ByteSize, Span};
 use neph_sys::clock::{self, RawNanos};
 use neph_sys::netns::{NetNs, with_namespace};
 use neph_sys::ppoll::{Awaited, wait};
@@ -13,8 +13,8 @@ use neph_wire::capture::{COOKED, CookedHeader, ETHERNET, RAW_IP};
 use neph_wire::dissect::{Dissected, Link, dissect};
 use neph_wire::filter::{Instruction, Start};
 
-use super::Args;
 use crate::exit::Failure;
+use crate::packet_choice::PacketChoice;
 
 /// How long packets wait at most before they are looked at: rare wake-ups leave the processor to
 /// those who are watched.
@@ -33,19 +33,34 @@ const ANY: &str = "any";
 /// Ethertypes of IPv4 and IPv6.
 const IP: [u16; 2] = [0x0800, 0x86dd];
 
+/// What is listened to.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Listening<'a> {
+    pub(crate) interface: &'a str,
+    /// The network namespace that it is in; the calling thread's where none is named.
+    pub(crate) site: Option<&'a str>,
+    /// Bytes that are kept of each packet, at most.
+    pub(crate) kept: u32,
+    /// Memory in which packets wait.
+    pub(crate) ring: ByteSize,
+    /// Packets that are enough.
+    pub(crate) most: u64,
+    pub(crate) choice: &'a PacketChoice,
+}
+
 /// What was counted since the beginning.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Seen {
+pub(crate) struct Seen {
     /// Packets that were looked at.
-    pub(super) packets: u64,
+    pub(crate) packets: u64,
     /// Their bytes on the wire, link header included.
-    pub(super) bytes: u64,
+    pub(crate) bytes: u64,
     /// Packets of those that are not IP.
-    pub(super) not_ip: u64,
+    pub(crate) not_ip: u64,
     /// Packets that were lost because the ring was full.
-    pub(super) lost: u64,
+    pub(crate) lost: u64,
     /// How often the ring was full.
-    pub(super) frozen: u64,
+    pub(crate) frozen: u64,
 }
 
 /// What packets of the ring begin with.
@@ -57,7 +72,7 @@ enum Heads {
     Any,
 }
 
-pub(super) struct Ears {
+pub(crate) struct Ears {
     interface: String,
     ring: BlockRing,
     heads: Heads,
@@ -71,17 +86,17 @@ pub(super) struct Ears {
 }
 
 impl Ears {
-    pub(super) fn open(args: &Args) -> Result<Self, Failure> {
-        let Some(site) = &args.site else {
-            return Self::open_here(args);
+    pub(crate) fn open(listening: &Listening<'_>) -> Result<Self, Failure> {
+        let Some(site) = listening.site else {
+            return Self::open_here(listening);
         };
         let ns = NetNs::open(site).map_err(Failure::refused)?;
-        with_namespace(&ns, || Self::open_here(args)).map_err(Failure::refused)?
+        with_namespace(&ns, || Self::open_here(listening)).map_err(Failure::refused)?
     }
 
     /// In the calling thread's network namespace.
-    fn open_here(args: &Args) -> Result<Self, Failure> {
-        let interface = args.interface.as_str();
+    fn open_here(listening: &Listening<'_>) -> Result<Self, Failure> {
+        let interface = listening.interface;
         let failed = |error: RingError| not_opened(&error, interface);
         let (heads, start) = if interface == ANY {
             (Heads::Any, Start::Ip)
@@ -94,10 +109,10 @@ impl Ears {
             })?;
             (Heads::Alike(link), start)
         };
-        let kept = args.snaplen;
-        let program = args.wanted().program(start, kept);
+        let kept = listening.kept;
+        let program = listening.choice.wanted().program(start, kept);
         let filter: Vec<FilterStep> = program.into_iter().map(step).collect();
-        let blocks = args.ring.0.div_ceil(BLOCK_BYTES as u64);
+        let blocks = listening.ring.0.div_ceil(BLOCK_BYTES as u64);
         let taking = Taking {
             blocks: usize::try_from(blocks).unwrap_or(usize::MAX),
             wake: WAKE,
@@ -113,13 +128,13 @@ impl Ears {
             heads,
             kept,
             seen: Seen::default(),
-            most: args.count.unwrap_or(u64::MAX),
+            most: listening.most,
             passed: 0,
             met: 0,
         })
     }
 
-    pub(super) const fn seen(&self) -> Seen {
+    pub(crate) const fn seen(&self) -> Seen {
         self.seen
     }
 
@@ -129,7 +144,7 @@ impl Ears {
     }
 
     /// What packets begin with, as a number of the pcap registry, and the bytes kept of each.
-    pub(super) const fn format(&self) -> (u32, u32) {
+    pub(crate) const fn format(&self) -> (u32, u32) {
         match self.heads {
             Heads::Alike(Link::Ip) => (RAW_IP, self.kept),
             Heads::Alike(_) => (ETHERNET, self.kept),
@@ -138,12 +153,12 @@ impl Ears {
     }
 
     /// Whether as many packets came as are enough.
-    pub(super) const fn is_full(&self) -> bool {
+    pub(crate) const fn is_full(&self) -> bool {
         self.seen.packets >= self.most
     }
 
     /// Waits for packets, at most so long.
-    pub(super) fn wait(&self, most: Duration) -> Result<(), Failure> {
+    pub(crate) fn wait(&self, most: Duration) -> Result<(), Failure> {
         let mut awaited = [Awaited::readable(self.ring.as_fd())];
         wait(&mut awaited, Some(most)).map_err(Failure::refused)?;
         if !awaited[0].has_notice() {
@@ -159,7 +174,7 @@ impl Ears {
 
     /// Takes what has arrived by now: the last of it waits in a block that is not full, until the
     /// kernel thinks that it has waited long enough.
-    pub(super) fn take_rest(&mut self, mut take: impl FnMut(&Packet<'_>, Option<&Dissected<'_>>)) {
+    pub(crate) fn take_rest(&mut self, mut take: impl FnMut(&Packet<'_>, Option<&Dissected<'_>>)) {
         let until = clock::wall().0;
         self.count();
         let all = self.passed - self.seen.lost;
@@ -176,7 +191,7 @@ impl Ears {
 
     /// Takes the packets of a block that arrived up to `until` (nanoseconds since 1970), if a block is
     /// there.
-    pub(super) fn take_block(
+    pub(crate) fn take_block(
         &mut self,
         until: i64,
         mut take: impl FnMut(&Packet<'_>, Option<&Dissected<'_>>),
@@ -210,7 +225,7 @@ impl Ears {
     }
 
     /// Asks the kernel what was lost.
-    pub(super) fn count(&mut self) {
+    pub(crate) fn count(&mut self) {
         if let Ok(counts) = self.ring.counts() {
             self.passed += u64::from(counts.packets);
             self.seen.lost += u64::from(counts.dropped);

@@ -81,7 +81,7 @@ impl Intake {
         self.period(seen);
         let written = self.writing.take().map(Writing::finish);
         let (was_alarmed, told) = self.watching.finish(self.conversations, seen);
-        let written = written.unwrap_or(Ok(None)).map(|sentence| {
+        let written = written.transpose().map(|sentence| {
             if let Some(sentence) = sentence {
                 output::say(&format!("neph watch: {sentence}"));
             }

@@ -6,18 +6,19 @@
 
 mod alarm;
 mod door;
-mod ears;
+pub(crate) mod ears;
 mod intake;
 mod json;
 mod metrics;
+pub(crate) mod recording;
 mod screen;
 mod watching;
 mod webhook;
-mod writing;
+pub(crate) mod writing;
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::ops::RangeInclusive;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::{Args as ClapArgs, ValueEnum};
@@ -25,14 +26,15 @@ use neph_capture::Limits;
 use neph_model::{ByteSize, Span};
 use neph_probe::Stop;
 use neph_sys::clock;
-use neph_wire::filter::{Protocol, Wanted};
 
+use crate::capture_file::OUT;
 use crate::exit::{Failure, Outcome};
+use crate::packet_choice::PacketChoice;
 use crate::read::By;
 use crate::read::row::Sort;
 use crate::read::telling::Shown;
 use crate::{exit, interrupt, output, read, site, value};
-use ears::Ears;
+use ears::{Ears, Listening};
 use intake::Intake;
 use watching::Watching;
 use webhook::Url;
@@ -47,14 +49,6 @@ enum Format {
     Text,
     /// A JSON object a line: the flows of each period, each flow when it is over, the summary last.
     Ndjson,
-}
-
-/// What packets carry.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Proto {
-    Tcp,
-    Udp,
-    Icmp,
 }
 
 /// Options of `neph watch`.
@@ -81,15 +75,8 @@ pub(crate) struct Args {
     /// Each round trip and each event too, a line each, as they are found (ndjson)
     #[arg(long)]
     samples: bool,
-    /// Only packets from or to this address; may be given more than once
-    #[arg(long, value_name = "ADDRESS")]
-    host: Vec<IpAddr>,
-    /// Only packets from or to this port of TCP or UDP; may be given more than once
-    #[arg(long, value_name = "PORT")]
-    port: Vec<u16>,
-    /// Only packets of this protocol; may be given more than once
-    #[arg(long, value_enum)]
-    proto: Vec<Proto>,
+    #[command(flatten)]
+    choice: PacketChoice,
     /// End after so many packets
     #[arg(long, short, value_name = "N", value_parser = value::at_least_one)]
     count: Option<u64>,
@@ -109,7 +96,8 @@ pub(crate) struct Args {
     /// Answer Prometheus there: a port of the loopback interface, or ADDRESS:PORT
     #[arg(long, value_name = "ADDRESS", value_parser = door::address)]
     prometheus: Option<SocketAddr>,
-    /// Write the packets into this file too (pcap in nanoseconds)
+    /// Write the packets into this file too (pcap in nanoseconds); '-' is standard output, and then
+    /// nothing else is told
     #[arg(long, value_name = "FILE")]
     write: Option<PathBuf>,
     /// Bytes that are kept of each packet: its headers suffice
@@ -127,18 +115,27 @@ pub(crate) struct Args {
 }
 
 impl Args {
-    /// Which packets the kernel is to hand over.
-    fn wanted(&self) -> Wanted {
-        let protocol = |proto: &Proto| match proto {
-            Proto::Tcp => Protocol::Tcp,
-            Proto::Udp => Protocol::Udp,
-            Proto::Icmp => Protocol::Icmp,
-        };
-        Wanted {
-            hosts: self.host.clone(),
-            ports: self.port.clone(),
-            protocols: self.proto.iter().map(protocol).collect(),
+    /// What is listened to.
+    fn listening(&self) -> Listening<'_> {
+        Listening {
+            interface: &self.interface,
+            site: self.site.as_deref(),
+            kept: self.snaplen,
+            ring: self.ring,
+            most: self.count.unwrap_or(u64::MAX),
+            choice: &self.choice,
         }
+    }
+
+    /// Whether standard output is the capture's.
+    fn writes_out(&self) -> bool {
+        self.write.as_deref() == Some(Path::new(OUT))
+    }
+
+    /// Whether something else than the capture is asked for.
+    const fn tells_more(&self) -> bool {
+        let is_told = self.samples || self.prometheus.is_some() || !self.alarm.is_empty();
+        is_told || matches!(self.format, Format::Ndjson)
     }
 
     const fn shown(&self) -> Shown {
@@ -155,7 +152,8 @@ impl Args {
     }
 }
 
-fn snaplen(text: &str) -> Result<u32, String> {
+/// How much is kept of each packet.
+pub(crate) fn snaplen(text: &str) -> Result<u32, String> {
     // What is written has room for a VLAN tag beside it: readers take no more than 262,144 bytes.
     const RANGE: RangeInclusive<u64> = 64..=262_140;
     let ByteSize(bytes) = value::size(text)?;
@@ -166,13 +164,16 @@ fn snaplen(text: &str) -> Result<u32, String> {
 
 /// Watches.
 pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
+    if args.writes_out() {
+        return recording::write_out(args);
+    }
     if args.samples && args.format != Format::Ndjson {
         return Err(Failure::usage("--samples needs --format ndjson"));
     }
     let stop = interrupt::stop_on_ctrl_c()?;
     // Before anything is opened or written over: its options may be wrong.
     let watching = Watching::new(args)?;
-    let mut ears = Ears::open(args)?;
+    let mut ears = Ears::open(&args.listening())?;
     let mut intake = Intake::new(args, &ears, watching)?;
     output::say(&format!(
         "neph watch: looking at {}; ctrl-C ends it",

@@ -246,6 +246,26 @@ fn what_is_written_beside_reads_as_what_was_told() {
 }
 
 #[test]
+fn standard_output_can_be_the_capture() {
+    with_loopback("out", || {
+        let place = Place::empty();
+        let mut watch = Watch::begin(&place, &["--write", "-", "--port", "9", "--count", "3"]);
+        let sender = std::net::UdpSocket::bind("127.0.0.1:0").expect("a socket");
+        for bytes in [10, 400, 20, 30] {
+            sender
+                .send_to(&vec![7; bytes], "127.0.0.1:9")
+                .expect("sent");
+        }
+        let child = watch.0.take().expect("it runs");
+        let output = child.wait_with_output().expect("it ends");
+        assert_eq!(output.status.code(), Some(0));
+        // A header, and three records: of the second 256 bytes are kept.
+        let records = [52, 256, 62].map(|kept| 16 + kept);
+        assert_eq!(output.stdout.len(), 24 + records.iter().sum::<usize>());
+    });
+}
+
+#[test]
 fn a_path_that_is_too_slow_raises_an_alarm() {
     with_loopback("alarm", || {
         let place = Place::empty();
@@ -394,6 +414,7 @@ fn what_cannot_be_watched_is_said_in_one_sentence() {
                 &["watch", "lo", "--write", "/no/such/x.pcap"],
                 "another file",
             ),
+            (&["watch", "lo", "--write", "-", "--samples"], "leave out"),
         ] {
             let ran = place.neph(arguments.iter().copied());
             assert_eq!((ran.status, ran.out.as_str()), (2, ""), "{}", ran.err);

@@ -1,0 +1,151 @@
+//! A capture that is being written: a file, or standard output.
+//!
+//! Owns that it holds whole records at every moment: what waits goes out behind a record, and of a
+//! record that a full disk cut off nothing stays. Does not own what stands in a record.
+
+use std::fs::File;
+use std::io::{self, ErrorKind, Write};
+use std::path::Path;
+
+use crate::exit::Failure;
+use crate::output;
+
+/// What stands for standard output.
+pub(crate) const OUT: &str = "-";
+/// Bytes that wait to go out together, about.
+const TOGETHER: usize = 256 << 10;
+
+#[derive(Debug)]
+pub(crate) struct CaptureFile {
+    name: String,
+    file: File,
+    /// Standard output may be a pipe, or a file that others write to: nothing is taken back from it.
+    is_ours: bool,
+    waiting: Vec<u8>,
+    /// Bytes that went out.
+    written: u64,
+    /// The first refusal: nothing is written after it.
+    refused: Option<io::Error>,
+}
+
+impl CaptureFile {
+    /// Begins a file; one that is there is written over.
+    pub(crate) fn replace(path: &Path) -> io::Result<Self> {
+        if path.as_os_str() == OUT {
+            return Ok(Self::new(path, output::bytes()?));
+        }
+        Ok(Self::new(path, File::create(path)?))
+    }
+
+    /// Begins a file where there is none.
+    pub(crate) fn create(path: &Path) -> io::Result<Self> {
+        Ok(Self::new(path, File::create_new(path)?))
+    }
+
+    fn new(path: &Path, file: File) -> Self {
+        Self {
+            name: path.display().to_string(),
+            file,
+            is_ours: path.as_os_str() != OUT,
+            waiting: Vec::with_capacity(TOGETHER),
+            written: 0,
+            refused: None,
+        }
+    }
+
+    /// Adds a record, whole, of these parts; gives whether it was taken.
+    pub(crate) fn add(&mut self, parts: &[&[u8]]) -> bool {
+        for part in parts {
+            self.waiting.extend_from_slice(part);
+        }
+        if self.waiting.len() >= TOGETHER {
+            self.flush();
+        }
+        self.refused.is_none()
+    }
+
+    /// What was added so far goes out: whoever reads it now, or after a crash, has it.
+    pub(crate) fn flush(&mut self) {
+        if self.refused.is_none() {
+            match self.file.write_all(&self.waiting) {
+                Ok(()) => self.written += self.waiting.len() as u64,
+                Err(error) => {
+                    if self.is_ours {
+                        // If not even that is possible, readers say that it is cut off.
+                        let _ = self.file.set_len(self.written);
+                    }
+                    self.refused = Some(error);
+                }
+            }
+        }
+        self.waiting.clear();
+    }
+
+    /// Bytes that were added.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.written + self.waiting.len() as u64
+    }
+
+    /// Whether no more can be written.
+    pub(crate) const fn is_refused(&self) -> bool {
+        self.refused.is_some()
+    }
+
+    /// No more comes; gives the name.
+    pub(crate) fn finish(mut self) -> Result<String, Failure> {
+        self.flush();
+        match self.refused {
+            None => Ok(self.name),
+            Some(error) if !self.is_ours && error.kind() == ErrorKind::BrokenPipe => {
+                Err(Failure::OutputClosed)
+            }
+            Some(error) => Err(Failure::refused(format!(
+                "write {}: {error}; it has the first {} bytes",
+                self.name, self.written
+            ))),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn what_is_in_the_file_is_whole_records() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("a.pcap");
+        let mut file = CaptureFile::create(&path).expect("a new file");
+        let record = [7; 1000];
+        for _ in 0..TOGETHER / 1000 + 10 {
+            assert!(file.add(&[&record[..400], &record[400..]]));
+            let length = fs::metadata(&path).expect("it is there").len();
+            assert_eq!(length % 1000, 0);
+        }
+        assert!(fs::metadata(&path).expect("it is there").len() > 0);
+        let bytes = file.bytes();
+        assert_eq!(file.finish().ok(), Some(path.display().to_string()));
+        assert_eq!(fs::metadata(&path).expect("it is there").len(), bytes);
+        let again = CaptureFile::create(&path).expect_err("it is there");
+        assert_eq!(again.kind(), ErrorKind::AlreadyExists);
+    }
+
+    #[test]
+    fn a_full_disk_is_told_with_what_is_there() {
+        let full = Path::new("/dev/full");
+        let mut file = CaptureFile::replace(full).expect("it opens");
+        assert!(file.add(&[&[1; 100]]), "it waits");
+        file.flush();
+        assert!(file.is_refused());
+        assert!(!file.add(&[&[1; 100]]));
+        let Err(Failure::Refused(told)) = file.finish() else {
+            panic!("nothing was written");
+        };
+        assert!(
+            told.starts_with("write /dev/full: ") && told.ends_with("the first 0 bytes"),
+            "{told}"
+        );
+    }
+}

@@ -1,0 +1,121 @@
+//! `--host`, `--port` and `--proto`, as every command that listens to an interface has them.
+//!
+//! Owns what they mean, and how another program is told the same: neph elsewhere, or tcpdump.
+
+use std::net::IpAddr;
+
+use clap::{Args as ClapArgs, ValueEnum};
+use neph_wire::filter::{Protocol, Wanted};
+
+/// What packets carry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Proto {
+    Tcp,
+    Udp,
+    Icmp,
+}
+
+/// Which packets are meant; all of them where nothing was said.
+#[derive(Clone, Debug, Default, ClapArgs)]
+pub(crate) struct PacketChoice {
+    /// Only packets from or to this address; may be given more than once
+    #[arg(long, value_name = "ADDRESS")]
+    host: Vec<IpAddr>,
+    /// Only packets from or to this port of TCP or UDP; may be given more than once
+    #[arg(long, value_name = "PORT")]
+    port: Vec<u16>,
+    /// Only packets of this protocol; may be given more than once
+    #[arg(long, value_enum)]
+    proto: Vec<Proto>,
+}
+
+impl Proto {
+    const fn word(self) -> &'static str {
+        match self {
+            Self::Tcp => "tcp",
+            Self::Udp => "udp",
+            Self::Icmp => "icmp",
+        }
+    }
+
+    /// As tcpdump has it, where ICMP of IPv6 is another.
+    const fn expression(self) -> &'static str {
+        match self {
+            Self::Icmp => "icmp or icmp6",
+            other => other.word(),
+        }
+    }
+}
+
+impl PacketChoice {
+    /// Which packets the kernel is to hand over.
+    pub(crate) fn wanted(&self) -> Wanted {
+        let protocol = |proto: &Proto| match proto {
+            Proto::Tcp => Protocol::Tcp,
+            Proto::Udp => Protocol::Udp,
+            Proto::Icmp => Protocol::Icmp,
+        };
+        Wanted {
+            hosts: self.host.clone(),
+            ports: self.port.clone(),
+            protocols: self.proto.iter().map(protocol).collect(),
+        }
+    }
+
+    /// The same options for neph elsewhere; made of letters, digits, dots and colons only.
+    pub(crate) fn options(&self) -> Vec<String> {
+        let hosts = self.host.iter().map(|host| format!("--host {host}"));
+        let ports = self.port.iter().map(|port| format!("--port {port}"));
+        let protos = self.proto.iter();
+        let protos = protos.map(|proto| format!("--proto {}", proto.word()));
+        hosts.chain(ports).chain(protos).collect()
+    }
+
+    /// The same for tcpdump, which does not look behind VLAN tags; empty where all are meant.
+    pub(crate) fn expression(&self) -> String {
+        let hosts = self.host.iter().map(|host| format!("host {host}"));
+        let ports = self.port.iter().map(|port| format!("port {port}"));
+        let protos = self.proto.iter().map(|proto| proto.expression().to_owned());
+        let any = |of: Vec<String>| (!of.is_empty()).then(|| format!("({})", of.join(" or ")));
+        let all = [hosts.collect(), ports.collect(), protos.collect()];
+        let all: Vec<String> = all.into_iter().filter_map(any).collect();
+        all.join(" and ")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        choice: PacketChoice,
+    }
+
+    fn choice(line: &str) -> PacketChoice {
+        Line::try_parse_from(line.split_whitespace())
+            .expect("good options")
+            .choice
+    }
+
+    #[test]
+    fn others_are_told_the_same() {
+        let told = "--host 10.0.0.7 --host fd00::7 --port 443 --proto tcp --proto icmp";
+        let meant = choice(&format!("neph {told}"));
+        assert_eq!(meant.options().join(" "), told);
+        assert_eq!(
+            meant.expression(),
+            "(host 10.0.0.7 or host fd00::7) and (port 443) and (tcp or icmp or icmp6)"
+        );
+        assert_eq!(
+            choice("neph --port 53").expression(),
+            "(port 53)",
+            "one word alone"
+        );
+        let all = choice("neph");
+        assert_eq!((all.options().len(), all.expression().as_str()), (0, ""));
+    }
+}

@@ -1,0 +1,78 @@
+//! How far a recording has come: what each point has, and when it is over.
+//!
+//! Owns the counts that the points' threads and the one that waits for them share.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+/// What a point has.
+#[derive(Debug)]
+pub(super) struct Tally {
+    /// Packets that are enough.
+    most: u64,
+    /// Bytes that are enough.
+    limit: u64,
+    packets: AtomicU64,
+    bytes: AtomicU64,
+    lost: AtomicU64,
+    has_begun: AtomicBool,
+    has_ended: AtomicBool,
+}
+
+impl Tally {
+    pub(super) const fn new(most: u64, limit: u64) -> Self {
+        Self {
+            most,
+            limit,
+            packets: AtomicU64::new(0),
+            bytes: AtomicU64::new(0),
+            lost: AtomicU64::new(0),
+            has_begun: AtomicBool::new(false),
+            has_ended: AtomicBool::new(false),
+        }
+    }
+
+    pub(super) fn counted(&self, packets: u64, bytes: u64) {
+        self.packets.store(packets, Ordering::Relaxed);
+        self.bytes.store(bytes, Ordering::Relaxed);
+    }
+
+    pub(super) fn lost(&self, lost: u64) {
+        self.lost.store(lost, Ordering::Relaxed);
+    }
+
+    /// Its capture has a header: packets from now on are in it.
+    pub(super) fn begun(&self) {
+        self.has_begun.store(true, Ordering::Relaxed);
+    }
+
+    /// No more packets come.
+    pub(super) fn ended(&self) {
+        self.has_ended.store(true, Ordering::Relaxed);
+    }
+
+    pub(super) fn packets(&self) -> u64 {
+        self.packets.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn losses(&self) -> u64 {
+        self.lost.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn has_begun(&self) -> bool {
+        self.has_begun.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn has_ended(&self) -> bool {
+        self.has_ended.load(Ordering::Relaxed)
+    }
+
+    /// Whether it has as many packets, or as many bytes, as are enough.
+    pub(super) fn is_enough(&self) -> bool {
+        self.packets() >= self.most || self.is_at_limit()
+    }
+
+    /// Whether it has as many bytes as it may.
+    pub(super) fn is_at_limit(&self) -> bool {
+        self.bytes.load(Ordering::Relaxed) >= self.limit
+    }
+}

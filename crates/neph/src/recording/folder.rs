@@ -1,0 +1,111 @@
+//! Where the captures of a recording are: in a folder that was named, or in one that goes away.
+
+use std::fs;
+use std::io::{self, ErrorKind};
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+
+use crate::capture_file::CaptureFile;
+use crate::exit::Failure;
+
+/// Names that are tried.
+const MOST: u32 = 100;
+
+/// A folder for captures.
+#[derive(Debug)]
+pub(crate) struct Folder {
+    path: PathBuf,
+    goes_away: bool,
+}
+
+impl Folder {
+    /// The folder `save`, made where it is not there; else one that goes away.
+    pub(super) fn open(save: Option<&Path>) -> Result<Self, Failure> {
+        let refused = |path: &Path, error| {
+            let path = path.display();
+            Failure::usage(format!("make {path}: {error}; --save names another folder"))
+        };
+        if let Some(path) = save {
+            fs::create_dir_all(path).map_err(|error| refused(path, error))?;
+            let path = path.to_owned();
+            return Ok(Self {
+                path,
+                goes_away: false,
+            });
+        }
+        let temporary = std::env::temp_dir();
+        let path = make_new(&temporary).map_err(|error| refused(&temporary, error))?;
+        Ok(Self {
+            path,
+            goes_away: true,
+        })
+    }
+
+    /// Begins the capture of a point.
+    pub(super) fn capture(&self, point: &str) -> Result<(PathBuf, CaptureFile), Failure> {
+        let path = self.path.join(format!("{point}.pcap"));
+        match CaptureFile::create(&path) {
+            Ok(file) => Ok((path, file)),
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => Err(Failure::usage(format!(
+                "{} is there already; --save names another folder",
+                path.display()
+            ))),
+            Err(error) => Err(Failure::refused(format!(
+                "write {}: {error}; --save names another folder",
+                path.display()
+            ))),
+        }
+    }
+}
+
+/// Makes a folder that was not there before, for nobody else to look into.
+fn make_new(within: &Path) -> io::Result<PathBuf> {
+    let mut tried = 0;
+    loop {
+        let path = within.join(format!("neph-hops-{}-{tried}", std::process::id()));
+        match fs::DirBuilder::new().mode(0o700).create(&path) {
+            Ok(()) => return Ok(path),
+            // A process of this number was killed.
+            Err(error) if error.kind() == ErrorKind::AlreadyExists && tried < MOST => tried += 1,
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        if self.goes_away {
+            // What cannot be removed is in the folder for such things.
+            let _ = fs::remove_dir_all(&self.path);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_there_is_not_written_over() {
+        let place = tempfile::tempdir().expect("a folder");
+        let path = place.path().join("deep/er");
+        let folder = Folder::open(Some(&path)).expect("it is made");
+        let (file, _) = folder.capture("a").expect("a new file");
+        drop(folder);
+        assert!(file.exists(), "it was asked for");
+        let folder = Folder::open(Some(&path)).expect("it is there");
+        let told = folder.capture("a").expect_err("it is there");
+        assert!(matches!(told, Failure::Usage(told) if told.contains("another folder")));
+    }
+
+    #[test]
+    fn a_folder_that_nobody_named_goes_away() {
+        let folder = Folder::open(None).expect("it is made");
+        let (file, _) = folder.capture("a").expect("a new file");
+        assert!(file.exists());
+        let other = Folder::open(None).expect("another is made");
+        drop(folder);
+        assert!(other.path.exists());
+        assert!(!file.exists());
+    }
+}

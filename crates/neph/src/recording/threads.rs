@@ -1,0 +1,266 @@
+//! The points' threads: each writes one capture, and all end together.
+
+use std::fs;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{Scope, ScopedJoinHandle, scope};
+use std::time::{Duration, Instant};
+
+use neph_probe::Stop;
+use neph_sys::clock;
+
+use super::course::Tally;
+use super::elsewhere::{Elsewhere, Output};
+use super::folder::Folder;
+use super::relay::relay;
+use super::running::{Ending, has_begun, wait_for_end};
+use super::spelling::{Host, Interface, Point, Spot};
+use super::{Options, Recorded};
+use crate::capture_file::CaptureFile;
+use crate::exit::Failure;
+use crate::output;
+use crate::watch::ears::{Ears, Listening};
+use crate::watch::recording;
+use crate::watch::writing::Writing;
+
+/// How long who is elsewhere may take to end.
+const GRACE: Duration = Duration::from_secs(10);
+/// A number that the kernel makes anew each time it starts.
+const KERNEL: &str = "/proc/sys/kernel/random/boot_id";
+
+/// What a point's thread leaves.
+#[derive(Debug)]
+pub(super) struct Outcome {
+    pub(super) recorded: Recorded,
+    pub(super) fault: Option<Failure>,
+}
+
+/// What all threads share.
+#[derive(Clone, Copy)]
+struct Shared<'a> {
+    options: &'a Options,
+    is_over: &'a AtomicBool,
+}
+
+/// A capture that was begun, and for whom.
+struct Begun<'a> {
+    point: &'a Point,
+    path: PathBuf,
+    file: CaptureFile,
+    tally: &'a Tally,
+}
+
+type Threads<'scope> = Vec<(usize, ScopedJoinHandle<'scope, Outcome>)>;
+
+/// Runs all points from their beginning to their end.
+pub(super) fn run(
+    points: &[Point],
+    options: &Options,
+    (folder, stop): (&Folder, &Stop),
+) -> Result<(Ending, Vec<Outcome>), Failure> {
+    let most = options.count.unwrap_or(u64::MAX);
+    let tally = |_| Tally::new(most, options.limit.0);
+    let tallies: Vec<Tally> = points.iter().map(tally).collect();
+    let is_over = AtomicBool::new(false);
+    let shared = Shared {
+        options,
+        is_over: &is_over,
+    };
+    // What cannot be opened is told before anybody is called.
+    let mut ears = open_all(points, options)?;
+    let begun = begin_all(points, &tallies, folder)?.into_iter();
+    let is_here = |(_, begun): &(usize, Begun<'_>)| matches!(begun.point.spot, Spot::Here(_));
+    let (here, away): (Vec<_>, Vec<_>) = begun.enumerate().partition(is_here);
+    scope(|scope| {
+        let (mut threads, mut called) = (Vec::new(), Vec::new());
+        if !away.is_empty() {
+            // Packets here would pile up, and be lost, while ssh asks for a password.
+            ears.clear();
+            for (place, begun) in away {
+                let Spot::Elsewhere(host, interface) = &begun.point.spot else {
+                    continue;
+                };
+                let tally = begun.tally;
+                let (ssh, thread) = call(scope, begun, (host, interface), shared)?;
+                called.push(ssh);
+                threads.push((place, thread));
+                // One after the other: each may ask.
+                if !has_begun(tally, stop)? {
+                    drop(called);
+                    let faults = threads
+                        .into_iter()
+                        .filter_map(|(_, thread)| joined(thread).fault);
+                    return Err(first(faults.collect()));
+                }
+            }
+            ears = open_all(points, options)?;
+        }
+        for ((place, begun), ears) in here.into_iter().zip(ears) {
+            threads.push((place, scope.spawn(move || listen(begun, ears, shared))));
+        }
+        say_begun(points);
+        let ending = wait_for_end((points, &tallies), options, stop);
+        is_over.store(true, Ordering::Relaxed);
+        called.iter_mut().for_each(Elsewhere::finish);
+        wait(&threads);
+        // Who holds on is killed.
+        drop(called);
+        threads.sort_by_key(|(place, _)| *place);
+        let outcomes = threads.into_iter().map(|(_, thread)| joined(thread));
+        Ok((ending, outcomes.collect()))
+    })
+}
+
+/// Calls one elsewhere; a thread takes its capture.
+fn call<'scope, 'env>(
+    scope: &'scope Scope<'scope, 'env>,
+    begun: Begun<'env>,
+    (host, interface): (&'env Host, &Interface),
+    shared: Shared<'env>,
+) -> Result<(Elsewhere, ScopedJoinHandle<'scope, Outcome>), Failure> {
+    let (ssh, output) = Elsewhere::begin(host, interface, shared.options)?;
+    let thread = scope.spawn(move || fetch(begun, host, (output, shared)));
+    Ok((ssh, thread))
+}
+
+/// The interfaces here, opened, in the order of their points.
+fn open_all(points: &[Point], options: &Options) -> Result<Vec<Ears>, Failure> {
+    let open = |point: &Point| match &point.spot {
+        Spot::Here(Interface { name, site }) => Some(Ears::open(&Listening {
+            interface: name,
+            site: site.as_deref(),
+            kept: options.snaplen,
+            ring: options.ring,
+            most: options.count.unwrap_or(u64::MAX),
+            choice: &options.choice,
+        })),
+        Spot::Elsewhere(..) => None,
+    };
+    points.iter().filter_map(open).collect()
+}
+
+fn begin_all<'a>(
+    points: &'a [Point],
+    tallies: &'a [Tally],
+    folder: &Folder,
+) -> Result<Vec<Begun<'a>>, Failure> {
+    let begin = |(point, tally): (&'a Point, &'a Tally)| {
+        let (path, file) = folder.capture(&point.name)?;
+        Ok(Begun {
+            point,
+            path,
+            file,
+            tally,
+        })
+    };
+    points.iter().zip(tallies).map(begin).collect()
+}
+
+fn say_begun(points: &[Point]) {
+    let told = points.iter().map(|point| {
+        let place = point.told();
+        if place == point.name {
+            place
+        } else {
+            format!("{} ({place})", point.name)
+        }
+    });
+    let told: Vec<String> = told.collect();
+    output::say(&format!(
+        "neph hops: recording {}; ctrl-C ends it",
+        told.join(", ")
+    ));
+}
+
+/// Waits until all threads are done, or nearly forever.
+fn wait(threads: &Threads<'_>) {
+    let deadline = Instant::now() + GRACE;
+    while Instant::now() < deadline && !threads.iter().all(|(_, thread)| thread.is_finished()) {
+        clock::nap(Duration::from_millis(5));
+    }
+}
+
+fn joined(thread: ScopedJoinHandle<'_, Outcome>) -> Outcome {
+    thread
+        .join()
+        .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+}
+
+fn first(faults: Vec<Failure>) -> Failure {
+    let mut faults = faults.into_iter();
+    faults.next().unwrap_or_else(|| {
+        Failure::refused("a point ended before it was recorded; try it alone with neph watch")
+    })
+}
+
+/// Records an interface here.
+fn listen(begun: Begun<'_>, mut ears: Ears, shared: Shared<'_>) -> Outcome {
+    let Begun {
+        point,
+        path,
+        file,
+        tally,
+    } = begun;
+    let (link, kept) = ears.format();
+    let mut writing = Writing::with_header(file, link, kept);
+    tally.begun();
+    let recorded = recording::record(&mut ears, &mut writing, |seen, bytes| {
+        tally.counted(seen.packets, bytes);
+        tally.lost(seen.lost);
+        tally.is_enough() || shared.is_over.load(Ordering::Relaxed)
+    });
+    let seen = ears.seen();
+    tally.counted(seen.packets, writing.bytes());
+    tally.ended();
+    let kernel = fs::read_to_string(KERNEL).unwrap_or_default();
+    Outcome {
+        recorded: Recorded {
+            name: point.name.clone(),
+            file: path,
+            host: kernel.trim().to_owned(),
+            packets: seen.packets,
+            lost: Some(seen.lost),
+        },
+        fault: recorded.err().or_else(|| writing.finish().err()),
+    }
+}
+
+/// Takes the capture of a point elsewhere.
+fn fetch(begun: Begun<'_>, host: &Host, (output, shared): (Output, Shared<'_>)) -> Outcome {
+    let Begun {
+        point,
+        path,
+        mut file,
+        tally,
+    } = begun;
+    let ((relayed, was_asked), said) = output.read(|capture| {
+        let relayed = relay(capture, &mut file, tally);
+        let was_asked = shared.is_over.load(Ordering::Relaxed);
+        tally.ended();
+        (relayed, was_asked)
+    });
+    let destination = &host.destination;
+    let fault = match (relayed, file.finish()) {
+        (Err(error), _) => Some(Failure::refused(format!(
+            "{}: {error}; what a login at {destination} prints must go to standard error",
+            point.name
+        ))),
+        (Ok(()), Err(failure)) => Some(failure),
+        (Ok(()), Ok(_)) if was_asked => None,
+        (Ok(()), Ok(_)) => Some(Failure::refused(format!(
+            "{}: {}",
+            point.name,
+            said.why(destination)
+        ))),
+    };
+    Outcome {
+        recorded: Recorded {
+            name: point.name.clone(),
+            file: path,
+            host: said.kernel().unwrap_or(destination).to_owned(),
+            packets: tally.packets(),
+            lost: said.lost(),
+        },
+        fault,
+    }
+}

@@ -1,0 +1,292 @@
+//! `neph hops` with live points: two namespaces and a veth between them, one of them "elsewhere" by
+//! a program called ssh that enters it.
+
+use std::fs;
+use std::io::{BufRead, BufReader, Read};
+use std::net::UdpSocket;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::process::{Child, ChildStderr, Command, Stdio};
+use std::time::Duration;
+
+use neph_sys::netns::{NetNs, remove, with_namespace};
+use serde_json::Value;
+
+use crate::neph::{Place, Ran, begin, send};
+
+/// Two namespaces with addresses 10.91.0.1 and 10.91.0.2 on interfaces `near` and `far`.
+struct Wire {
+    names: [String; 2],
+    spaces: [NetNs; 2],
+}
+
+impl Wire {
+    /// None where this user may make no namespace.
+    #[expect(clippy::print_stdout, reason = "a test that is skipped says so")]
+    fn up(test: &str) -> Option<Self> {
+        let names = ["a", "b"].map(|end| format!("hops-{}-{test}-{end}", std::process::id()));
+        let Ok(first) = NetNs::create(&names[0]) else {
+            assert!(std::env::var("CI").as_deref() != Ok("true"), "{test}");
+            println!("SKIP {test}: namespaces need root");
+            return None;
+        };
+        let second = NetNs::create(&names[1]).expect("another namespace");
+        let wire = Self {
+            spaces: [first, second],
+            names,
+        };
+        let [a, b] = &wire.names;
+        for line in [
+            format!("-n {a} link add near type veth peer name far netns {b}"),
+            format!("-n {a} address add 10.91.0.1/24 dev near"),
+            format!("-n {b} address add 10.91.0.2/24 dev far"),
+            format!("-n {a} link set near up"),
+            format!("-n {b} link set far up"),
+        ] {
+            let done = Command::new("ip").args(line.split(' ')).status();
+            assert!(done.expect("the ip program").success(), "ip {line}");
+        }
+        Some(wire)
+    }
+
+    /// Datagrams from the first to the second, each answered.
+    fn exchange(&self, many: u8) {
+        let open = |place: usize, address: &str| {
+            let opened = with_namespace(&self.spaces[place], || UdpSocket::bind(address));
+            let socket = opened.expect("entered").expect("a socket");
+            let patience = Some(Duration::from_secs(20));
+            socket.set_read_timeout(patience).expect("an option");
+            socket
+        };
+        let (asking, answering) = (open(0, "10.91.0.1:4001"), open(1, "10.91.0.2:4002"));
+        let mut byte = [0];
+        for number in 0..many {
+            asking.send_to(&[number], "10.91.0.2:4002").expect("sent");
+            let (_, from) = answering.recv_from(&mut byte).expect("it came");
+            answering.send_to(&byte, from).expect("answered");
+            asking.recv_from(&mut byte).expect("an answer");
+        }
+    }
+
+    fn points(&self) -> [String; 2] {
+        let [a, b] = &self.names;
+        [
+            format!("here=iface:near@{a}"),
+            format!("there=ssh:root@{b}/far"),
+        ]
+    }
+}
+
+impl Drop for Wire {
+    fn drop(&mut self) {
+        for name in &self.names {
+            // Whoever made it is root.
+            let _ = remove(name);
+        }
+    }
+}
+
+/// `neph hops` with these points and options, where ssh is this script.
+fn hops(place: &Place, ssh: &str, arguments: &[&str]) -> Command {
+    let bin = place.path("bin");
+    fs::create_dir_all(&bin).expect("a folder");
+    let program = bin.join("ssh");
+    fs::write(&program, format!("#!/bin/sh\n{ssh}\n")).expect("a script");
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).expect("a mode");
+    let path = std::env::var("PATH").expect("a path");
+    let mut command = place.command(["hops"].iter().chain(arguments).copied());
+    command
+        .env("PATH", format!("{}:{path}", bin.display()))
+        .env("TMPDIR", place.path(""));
+    command
+}
+
+/// What stands for ssh: its options aside, the host is a namespace.
+const ENTER: &str = "while [ \"$1\" != -- ]; do shift; done
+exec nsenter --net=/run/netns/${2#*@} sh -c \"$3\"";
+
+/// Has begun to record.
+fn begun(mut command: Command) -> (Child, BufReader<ChildStderr>) {
+    let (child, said, line) = begin(command.stdout(Stdio::piped()));
+    assert!(line.starts_with("neph hops: recording here ("), "{line}");
+    (child, said)
+}
+
+/// Ends it as ctrl-C does; gives its status and what it said.
+fn interrupted(child: Child, mut said: BufReader<ChildStderr>) -> (i32, String) {
+    send("INT", child.id());
+    let ran = Ran::from(child.wait_with_output().expect("it ends"));
+    let mut text = String::new();
+    said.read_to_string(&mut text).expect("text");
+    (ran.status, text)
+}
+
+/// How many datagrams each capture holds, as neph reads it.
+fn datagrams(place: &Place, folder: &str, point: &str) -> u64 {
+    let ran = place.neph([
+        "read",
+        &format!("{folder}/{point}.pcap"),
+        "--format",
+        "ndjson",
+    ]);
+    assert_eq!(ran.err, "", "the capture is whole");
+    let summary: Value =
+        serde_json::from_str(ran.out.lines().last().expect("a summary")).expect("JSON");
+    summary["files"][0]["packets"].as_u64().expect("a count")
+}
+
+#[test]
+fn a_point_elsewhere_is_recorded_beside_one_here() {
+    let Some(wire) = Wire::up("ssh") else {
+        return;
+    };
+    let place = Place::empty();
+    let [here, there] = wire.points();
+    let arguments = [
+        &here, &there, "--save", "kept", "--proto", "udp", "--port", "4002",
+    ];
+    let command = hops(&place, ENTER, &arguments.map(|text: &str| text));
+    symlink(env!("CARGO_BIN_EXE_neph"), place.path("bin/neph")).expect("a link");
+    let (child, said) = begun(command);
+    wire.exchange(20);
+    let (status, text) = interrupted(child, said);
+    assert_eq!(status, 130, "{text}");
+    for point in ["here", "there"] {
+        let line = format!("neph hops: {point}: 40 packets in kept/{point}.pcap, 0 lost");
+        assert!(text.contains(&line), "{text}");
+        assert_eq!(datagrams(&place, "kept", point), 40);
+    }
+    let ran = place.neph(["hops", &here, &there, "--save", "kept"]);
+    assert_eq!(ran.status, 2);
+    assert!(
+        ran.err.contains("kept/here.pcap is there already"),
+        "{}",
+        ran.err
+    );
+}
+
+#[test]
+fn tcpdump_records_where_there_is_no_neph() {
+    let Some(wire) = Wire::up("tcpdump") else {
+        return;
+    };
+    let place = Place::empty();
+    let [here, there] = wire.points();
+    let arguments = [here.as_str(), &there, "--save", "kept", "--proto", "udp"];
+    let (child, said) = begun(hops(&place, ENTER, &arguments));
+    wire.exchange(20);
+    let (status, text) = interrupted(child, said);
+    assert_eq!(status, 130, "{text}");
+    assert!(
+        text.contains("there: 40 packets in kept/there.pcap, 0 lost"),
+        "{text}"
+    );
+    assert_eq!(datagrams(&place, "kept", "there"), 40);
+}
+
+#[test]
+fn enough_packets_bytes_or_time_end_all_points() {
+    let Some(wire) = Wire::up("enough") else {
+        return;
+    };
+    let [a, b] = &wire.names;
+    let points = [format!("here=iface:near@{a}"), format!("iface:far@{b}")];
+    for (end, said) in [
+        (["-n", "6"], "here: 6 packets"),
+        (["--limit", "300"], "has reached 300 B"),
+        (["-w", "10ms"], "0 lost"),
+    ] {
+        let place = Place::empty();
+        let arguments = [&points[0], &points[1], end[0], end[1], "--proto", "udp"];
+        let command = hops(&place, "exit 1", &arguments.map(|text: &str| text));
+        let (child, mut err) = begun(command);
+        wire.exchange(20);
+        child.wait_with_output().expect("it ends");
+        let mut text = String::new();
+        err.read_to_string(&mut text).expect("text");
+        assert!(text.contains(said), "{text}");
+        assert_eq!(
+            place.files(),
+            ["bin"],
+            "captures that nobody asked for are gone"
+        );
+    }
+}
+
+#[test]
+fn an_ssh_that_fails_is_told_in_its_words() {
+    let Some(wire) = Wire::up("refused") else {
+        return;
+    };
+    let place = Place::empty();
+    let [here, there] = wire.points();
+    for (ssh, said) in [
+        (
+            "echo 'root@b: Permission denied (publickey).' >&2; exit 255",
+            "Permission denied (publickey).",
+        ),
+        ("exit 127", "neither neph nor tcpdump"),
+        ("echo Welcome", "no capture"),
+    ] {
+        let ran = Ran::from(
+            hops(&place, ssh, &[&here, &there])
+                .output()
+                .expect("it runs"),
+        );
+        assert_eq!((ran.status, ran.out.as_str()), (1, ""), "{}", ran.err);
+        assert!(ran.err.contains(said), "{}", ran.err);
+        assert_eq!(ran.err.lines().count(), 1, "{}", ran.err);
+        assert_eq!(place.files(), ["bin"]);
+    }
+}
+
+#[test]
+fn one_that_ends_early_ends_the_others_with_what_they_have() {
+    let Some(wire) = Wire::up("early") else {
+        return;
+    };
+    let place = Place::empty();
+    let [here, there] = wire.points();
+    let arguments = [here.as_str(), &there, "--save", "kept", "--proto", "udp"];
+    let command = hops(&place, ENTER, &arguments);
+    symlink(env!("CARGO_BIN_EXE_neph"), place.path("bin/neph")).expect("a link");
+    let (child, said) = begun(command);
+    wire.exchange(5);
+    let down = ["-n", &wire.names[1], "link", "set", "far", "down"];
+    let done = Command::new("ip").args(down).status();
+    assert!(done.expect("the ip program").success());
+    let ran = Ran::from(child.wait_with_output().expect("it ends"));
+    let text: Vec<String> = said.lines().map_while(Result::ok).collect();
+    let text = text.join("\n");
+    assert_eq!(ran.status, 1, "{text}");
+    assert!(
+        text.contains("there ended") && text.contains("far went down"),
+        "{text}"
+    );
+    assert_eq!(datagrams(&place, "kept", "here"), 10);
+}
+
+#[test]
+fn points_that_are_none_are_refused_in_one_sentence() {
+    let place = Place::empty();
+    for (points, said) in [
+        (["iface:", "iface:lo"], "write iface:eth0"),
+        (["iface:lo", "iface:lo"], "write NAME= before one"),
+        (["iface:lo", "a.pcap"], "record these first"),
+        (["iface:lo", "ssh:host"], "write ssh:user@host/eth0"),
+        (
+            ["iface:lo", "x=iface:no-such-if0"],
+            "no interface no-such-if0",
+        ),
+        (
+            ["iface:lo", "x=iface:lo@no-such-site"],
+            "no such network namespace",
+        ),
+    ] {
+        let ran = place.neph(["hops", points[0], points[1], "-w", "1s"]);
+        if ran.err.contains("CAP_NET_RAW") {
+            continue;
+        }
+        assert_eq!((ran.status, ran.out.as_str()), (2, ""), "{}", ran.err);
+        assert!(ran.err.contains(said), "{}", ran.err);
+    }
+}

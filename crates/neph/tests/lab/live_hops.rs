@@ -1,0 +1,111 @@
+//! `neph hops` at both ends of a link while packets pass: what the link is recorded to have done is
+//! what the segment between is told to have done.
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use neph_model::Span;
+use serde_json::Value;
+
+use crate::stage::{TwoSites, measure, median, neph, privileged};
+
+/// Of the segment's row: packets of a protocol one way.
+fn row<'a>(told: &'a Value, way: &str, protocol: &str) -> &'a Value {
+    let rows = told["segments"].as_array().expect("rows");
+    let row = rows
+        .iter()
+        .find(|row| row["way"] == way && row["protocol"] == protocol);
+    row.unwrap_or_else(|| panic!("{way} of {protocol} in {told:#}"))
+}
+
+fn number(value: &Value) -> i64 {
+    value.as_i64().expect("a whole number")
+}
+
+/// Records both ends while this passes, and gives what neph says.
+fn told(lab: &TwoSites, traffic: impl FnOnce()) -> Value {
+    let points = [("near", "client"), ("far", "server")]
+        .map(|(name, site)| format!("{name}=iface:path@{}", lab.namespace(site)));
+    let arguments = ["hops", &points[0], &points[1], "--format", "json"];
+    let mut command = neph(Path::new("/nowhere"), &arguments);
+    let mut child = command
+        .args(["--proto", "icmp", "--proto", "tcp"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("neph runs");
+    let mut said = std::io::BufReader::new(child.stderr.take().expect("piped"));
+    let mut line = String::new();
+    std::io::BufRead::read_line(&mut said, &mut line).expect("text");
+    assert!(line.contains("recording near"), "{line}");
+    traffic();
+    let pid = child.id().to_string();
+    let sent = Command::new("kill").args(["-INT", &pid]).status();
+    assert!(sent.expect("kill runs").success());
+    let output = child.wait_with_output().expect("it ends");
+    assert_eq!(
+        output.status.code(),
+        Some(130),
+        "by ctrl-C, with the summary"
+    );
+    serde_json::from_slice(&output.stdout).expect("JSON")
+}
+
+fn ping(lab: &TwoSites, many: &str) {
+    let ran = Command::new("nsenter")
+        .arg(format!("--net=/run/netns/{}", lab.namespace("client")))
+        .args(["ping", "-q", "-c", many, "-i", "0.01", "10.79.0.2"])
+        .output();
+    ran.expect("ping runs");
+}
+
+#[test]
+fn the_segment_between_two_live_points_is_the_link() {
+    if !privileged("the_segment_between_two_live_points") {
+        return;
+    }
+    let link = "delay = \"3ms\"\na_to_b = { delay = \"7ms\" }";
+    let lab = TwoSites::up("hops_live", link);
+    let reflector = lab.reflector(Span::ZERO);
+    let told = told(&lab, || {
+        ping(&lab, "200");
+        let messages = measure(lab.flow("tcp", Span::from_millis(10), 100));
+        assert_eq!(messages.len(), 100);
+    });
+    drop(reflector);
+    let recorded = lab.delays(80);
+    for (way, recorded) in ["there", "back"].iter().zip(recorded) {
+        let link = median(recorded);
+        for (protocol, least) in [("icmp", 200), ("tcp", 100)] {
+            let row = row(&told, way, protocol);
+            let (n, p50) = (number(&row["n"]), number(&row["p50_ns"]));
+            println!("{way}, {protocol}: {n} packets, p50 {p50} ns; the link {link} ns");
+            assert_eq!(number(&row["lost"]), 0, "{told:#}");
+            assert!(n >= least, "{told:#}");
+            // What the kernel takes between the stamps of a veth and the link's own.
+            assert!((p50 - link).abs() < 100_000, "{p50} ns for {link} ns");
+            assert_eq!(number(&row["bound_ns"]), 0, "one kernel, one clock");
+        }
+    }
+}
+
+#[test]
+fn what_the_link_loses_is_lost_in_its_segment() {
+    if !privileged("what_the_link_loses_is_lost_in_its_segment") {
+        return;
+    }
+    let lab = TwoSites::up("hops_lossy", "delay = \"1ms\"\na_to_b = { loss = \"10%\" }");
+    let told = told(&lab, || ping(&lab, "200"));
+    let recorded = lab
+        .delays(80)
+        .map(|delays| i64::try_from(delays.len()).expect("few"));
+    let there = row(&told, "there", "icmp");
+    println!("arrived {}, lost {}", there["n"], there["lost"]);
+    assert_eq!(number(&there["n"]), recorded[0]);
+    let lost = 200 - recorded[0];
+    assert!(lost > 0, "10 % of 200");
+    // Whether the last ones were lost or only late is not known when the capture ends.
+    let unsure = lost - number(&there["lost"]);
+    assert!((0..=2).contains(&unsure), "{there:#}");
+    assert_eq!(number(&row(&told, "back", "icmp")["lost"]), 0);
+}
