@@ -6,7 +6,7 @@ use neph_model::Span;
 use super::Figure;
 use super::legend::Swatch;
 use super::sheet::{Note, Sheet};
-use crate::axis::{Plot, Scale, Style, TimeUnit};
+use crate::axis::{Plot, Scale, Style, TimeUnit, elapsed};
 use crate::palette;
 use crate::scene::{Colour, Fill, Mark, Point, Rect, Stroke};
 
@@ -244,13 +244,7 @@ impl Line<'_> {
     fn time(&self) -> (f64, (f64, &'static str)) {
         let last = self.drawing.moments.last().map_or(self.from, |m| m.at);
         let long = span(last, self.from) / 1e9;
-        let unit = match long {
-            l if l <= 300.0 => (1.0, "s"),
-            l if l <= 3.0 * 3600.0 => (60.0, "min"),
-            l if l <= 3.0 * 86_400.0 => (3600.0, "h"),
-            _ => (86_400.0, "days"),
-        };
-        (long, unit)
+        (long, elapsed(long))
     }
 
     fn title(&self, unit: TimeUnit) -> String {
