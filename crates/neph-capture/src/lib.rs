@@ -6,6 +6,7 @@
 
 mod exchange;
 mod flow;
+mod hops;
 mod identity;
 mod meeting;
 mod sample;
@@ -13,14 +14,17 @@ mod sequence;
 mod stream;
 mod tcp;
 mod twice;
+mod ways;
 
 pub use exchange::{Between, Deviation, Exchanges, Pair, Question};
 pub use flow::{
     Flow, Limits, Listener, Name, Others, Period, Quantiles, Recent, Sent, Table, Trips,
 };
+pub use hops::{Flowing, Followed, Hops, Mapping, MappingError, Passage, Trip};
 pub use identity::Identity;
-pub use meeting::{Crossing, Meeting, Met, Point, Way};
+pub use meeting::{Crossing, Meeting, Met, Point};
 pub use sample::{Answer, Half, Method, Sample};
 pub use stream::{Account, Ending, read_capture};
 pub use tcp::{Connection, Event, Room, Segment, Side, Sink};
 pub use twice::Twice;
+pub use ways::Way;

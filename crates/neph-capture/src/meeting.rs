@@ -1,9 +1,7 @@
 //! Two captures of one path: which packets passed both points, when by each clock, and which way.
 //!
-//! Owns matching and telling the ways apart without a word about the clocks: a packet's difference of
-//! stamps is the offset of the clocks plus its delay one way, and minus its delay the other way, so that
-//! of two packets near to each other the one with the larger difference went there. Does not own what
-//! makes a packet itself ([`Identity`]), nor the fit of the clocks (neph-stats).
+//! Owns matching, and what the packets prove of the clocks. Does not own what makes a packet itself
+//! ([`Identity`]), telling the ways apart ([`crate::ways`]), nor the fit of the clocks (neph-stats).
 
 use std::collections::HashMap;
 use std::hash::BuildHasher;
@@ -14,6 +12,7 @@ use neph_stats::{FourStamps, OffsetLimit};
 use neph_wire::dissect::Dissected;
 
 use crate::identity::Identity;
+use crate::ways::{Way, Ways};
 
 /// Matches the packets of two captures: first all of one, then all of the other. Takes some 90 bytes
 /// for each packet that is in both, and 50 for each of the first that is not.
@@ -80,15 +79,6 @@ struct Found {
     is_alike: bool,
 }
 
-/// Which way a packet went.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Way {
-    /// From the first point of capture to the second.
-    There,
-    /// From the second to the first.
-    Back,
-}
-
 /// A packet that passed both points.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Crossing {
@@ -118,7 +108,7 @@ pub struct Met {
 }
 
 impl Point {
-    fn see(&mut self, at: i64) {
+    pub(crate) fn see(&mut self, at: i64) {
         self.packets += 1;
         while self.resolution > 1 && at % self.resolution != 0 {
             self.resolution /= 1_000;
@@ -187,18 +177,17 @@ impl Meeting {
         // The largest part, and of no more use.
         drop(std::mem::take(&mut self.seen));
         self.found.retain(|found| !found.is_alike);
-        let votes = votes(&self.found, self.pairs.len());
+        let mut ways = Ways::of(self.pairs.len());
+        for found in &self.found {
+            let apart = found.there.saturating_sub(found.here);
+            ways.see(found.pair, found.is_upward, apart);
+        }
         let mut one_way = 0;
         let mut crossings = Vec::with_capacity(self.found.len());
         for found in &self.found {
-            let vote = votes.get(found.pair as usize).copied().unwrap_or(0);
-            let way = match (vote, found.is_upward) {
-                (0, _) => {
-                    one_way += 1;
-                    continue;
-                }
-                (1.., true) | (..=-1, false) => Way::There,
-                (1.., false) | (..=-1, true) => Way::Back,
+            let Some(way) = ways.way(found.pair, found.is_upward) else {
+                one_way += 1;
+                continue;
             };
             let Found {
                 here, there, pair, ..
@@ -218,23 +207,6 @@ impl Meeting {
             one_way,
         }
     }
-}
-
-/// For each pair of hosts: above 0 if what goes upward goes there.
-fn votes(found: &[Found], pairs: usize) -> Vec<i64> {
-    let mut votes = vec![0; pairs];
-    let mut latest: Vec<[Option<i64>; 2]> = vec![[None; 2]; pairs];
-    for found in found {
-        let pair = found.pair as usize;
-        let apart = found.there.saturating_sub(found.here);
-        let (way, other) = if found.is_upward { (1, 0) } else { (0, 1) };
-        latest[pair][way] = Some(apart);
-        if let Some(before) = latest[pair][other] {
-            let larger = apart.saturating_sub(before).signum();
-            votes[pair] += if found.is_upward { larger } else { -larger };
-        }
-    }
-    votes
 }
 
 impl Met {

@@ -4,7 +4,7 @@
 use clap::{Parser, Subcommand};
 
 use crate::{
-    campaign, clock, demo, diagnose, export, flows, gallery, import, lab, list, ping, read,
+    campaign, clock, demo, diagnose, export, flows, gallery, hops, import, lab, list, ping, read,
     reflect, report, shell, show, stress, trace, version, watch,
 };
 
@@ -35,6 +35,8 @@ pub(crate) enum Command {
     Watch(Box<watch::Args>),
     /// How far a peer's clock is from ours, and how fast they drift apart: each with its bound.
     Clock(Box<clock::Args>),
+    /// What each part of a path adds to each packet, from captures at two to eight points of it.
+    Hops(Box<hops::Args>),
     /// Answers probes: WebSocket, HTTP, TCP and STAMP on one port.
     Reflect(Box<reflect::Args>),
     /// Checks a plan: every mistake with its line, column and remedy.

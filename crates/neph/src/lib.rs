@@ -15,6 +15,7 @@ mod exit;
 mod export;
 mod flows;
 mod gallery;
+mod hops;
 mod import;
 mod interrupt;
 mod ip_choice;
@@ -69,6 +70,7 @@ fn run(cli: Cli) -> Result<Outcome, Failure> {
         Command::Read(args) => read::run(&args),
         Command::Watch(args) => watch::run(&args),
         Command::Clock(args) => clock::run(&args),
+        Command::Hops(args) => hops::run(&args),
         Command::Reflect(args) => reflect::run(&args),
         Command::Check(args) => campaign::check(&args),
         Command::Plan(args) => campaign::preview(&args),

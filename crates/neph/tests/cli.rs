@@ -15,6 +15,8 @@ mod files;
 mod fleets;
 #[path = "cli/guests.rs"]
 mod guests;
+#[path = "cli/hops/mod.rs"]
+mod hops;
 #[path = "cli/kept.rs"]
 mod kept;
 #[path = "cli/labs.rs"]

@@ -1,13 +1,10 @@
 //! Two captures of the same packets: the clock of the second against that of the first.
 
-use std::ops::ControlFlow;
 use std::path::Path;
 
-use neph_capture::{Ending, Meeting, Met, Point, read_capture};
+use neph_capture::{Meeting, Met, Point};
 use neph_model::Span;
-use neph_probe::Stop;
 use neph_stats::{ClockFit, MeanOffset, StatsError};
-use neph_wire::dissect::{Dissected, dissect};
 
 use super::book::Dots;
 use super::course::Course;
@@ -17,16 +14,16 @@ use super::telling::{Row, Telling};
 use super::{Args, Method, figure};
 use crate::counted::counted;
 use crate::exit::{Failure, Outcome};
-use crate::read::source;
+use crate::read::packets::packets;
 use crate::{interrupt, output};
 
 /// Clocks of captures are those on the wall, which daemons steer: by less than this within 100 s once
 /// they have settled.
-const WANDER: f64 = 1e-6;
+pub(crate) const WANDER: f64 = 1e-6;
 /// One limit of each kind is kept in so long, or in a hundred-thousandth of the captures' time.
 const STRETCH: i64 = 10_000_000;
 /// Packets of several processors may stand in a capture out of order by less than this.
-const DISORDER: i64 = 100_000_000;
+pub(crate) const DISORDER: i64 = 100_000_000;
 /// Rows, unless another time is asked for.
 const ROWS: i64 = 10;
 
@@ -35,8 +32,12 @@ pub(super) fn run(args: &Args, here: &Path, there: &Path) -> Result<Outcome, Fai
     figure::check(args.figure.as_deref())?;
     let stop = interrupt::stop_on_ctrl_c()?;
     let mut meeting = Meeting::default();
-    read(here, &stop, |at, packet| meeting.here(at, packet))?;
-    read(there, &stop, |at, packet| meeting.there(at, packet))?;
+    packets(("clock", here), &stop, |at, _, packet| {
+        meeting.here(at, packet);
+    })?;
+    packets(("clock", there), &stop, |at, _, packet| {
+        meeting.there(at, packet);
+    })?;
     if stop.is_set() {
         return Err(Failure::Interrupted("interrupted while reading".to_owned()));
     }
@@ -100,6 +101,16 @@ fn tell(args: &Args, (here, there): (&Path, &Path), met: &Met) -> Result<bool, F
 }
 
 fn course(args: &Args, met: &Met) -> Result<Course, StatsError> {
+    let kept = kept(met);
+    let above = kept.limits().at_most;
+    let ends = above.first().zip(above.last());
+    let long = ends.map_or(0, |(first, last)| last.at - first.at);
+    let every = args.every.map_or(long / ROWS, Span::nanos);
+    Course::of(kept.limits(), args.nature(WANDER), every)
+}
+
+/// The tightest of what two captures prove of their clocks.
+pub(crate) fn kept(met: &Met) -> Kept {
     let (above, below) = met.limits();
     let began = above.first().map_or(0, |limit| limit.at);
     let long = above.last().map_or(0, |limit| limit.at - began);
@@ -110,8 +121,7 @@ fn course(args: &Args, met: &Met) -> Result<Course, StatsError> {
     for limit in below {
         kept.at_least(limit);
     }
-    let every = args.every.map_or(long / ROWS, Span::nanos);
-    Course::of(kept.limits(), args.nature(WANDER), every)
+    kept
 }
 
 /// What exchange by exchange says.
@@ -133,42 +143,6 @@ impl Formula {
             formula.shortest = Some(shortest);
         }
         formula
-    }
-}
-
-/// Hands out each IP packet of a capture that has a time.
-fn read(
-    path: &Path,
-    stop: &Stop,
-    mut take: impl FnMut(i64, &Dissected<'_>),
-) -> Result<(), Failure> {
-    let mut file = source::open(path)?;
-    let account = read_capture(&mut file, |record| {
-        let packet = dissect(record.link, record.bytes, record.length);
-        if let (Some(at), Some(packet)) = (record.at, packet) {
-            take(at, &packet);
-        }
-        if stop.is_set() {
-            return ControlFlow::Break(());
-        }
-        ControlFlow::Continue(())
-    });
-    let (name, bytes) = (path.display(), account.bytes);
-    match account.ending {
-        Ending::Whole if bytes == 0 => Err(Failure::usage(format!(
-            "{name} is empty; give a capture as tcpdump -w writes it"
-        ))),
-        Ending::Whole | Ending::Stopped => Ok(()),
-        Ending::CutOff => {
-            output::say(&format!(
-                "neph clock: {name} is cut off at byte {bytes}; what stands before was read"
-            ));
-            Ok(())
-        }
-        Ending::Broken(error) => Err(Failure::usage(format!(
-            "{name} is no capture that neph reads from byte {bytes} on: {error}"
-        ))),
-        Ending::Failed(error) => Err(Failure::refused(format!("read {name}: {error}"))),
     }
 }
 

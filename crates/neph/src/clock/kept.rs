@@ -14,7 +14,7 @@ const MORE: usize = 8_192;
 
 /// Limits of both kinds, ascending in time.
 #[derive(Debug)]
-pub(super) struct Kept {
+pub(crate) struct Kept {
     /// One limit of each kind is kept in so long, while it is fresh.
     stretch: i64,
     at_most: Vec<OffsetLimit>,
@@ -25,7 +25,7 @@ pub(super) struct Kept {
 
 impl Kept {
     /// Nothing yet; of fresh limits one of each kind will be kept in so many nanoseconds.
-    pub(super) const fn each(stretch: i64) -> Self {
+    pub(crate) const fn each(stretch: i64) -> Self {
         Self {
             stretch,
             at_most: Vec::new(),
@@ -36,7 +36,7 @@ impl Kept {
 
     /// One more exchange; of those that began before the latest, none is kept. `doubt` is how far
     /// two of its stamps may be off each other, in nanoseconds.
-    pub(super) fn add(&mut self, exchange: FourStamps, doubt: i64) {
+    pub(crate) fn add(&mut self, exchange: FourStamps, doubt: i64) {
         let (most, least) = exchange.limits(doubt);
         // A stamp taken anew may make an exchange that took less than no time.
         if most.within < 0 || most.offset < least.offset {
@@ -47,13 +47,13 @@ impl Kept {
     }
 
     /// One more limit from above.
-    pub(super) fn at_most(&mut self, limit: OffsetLimit) {
+    pub(crate) fn at_most(&mut self, limit: OffsetLimit) {
         put(&mut self.at_most, limit, self.stretch, is_lower);
         self.thin(limit.at);
     }
 
     /// One more limit from below.
-    pub(super) fn at_least(&mut self, limit: OffsetLimit) {
+    pub(crate) fn at_least(&mut self, limit: OffsetLimit) {
         put(&mut self.at_least, limit, self.stretch, is_higher);
         self.thin(limit.at);
     }
@@ -69,7 +69,7 @@ impl Kept {
     }
 
     /// All of them.
-    pub(super) fn limits(&self) -> OffsetLimits<'_> {
+    pub(crate) fn limits(&self) -> OffsetLimits<'_> {
         OffsetLimits {
             at_most: &self.at_most,
             at_least: &self.at_least,
@@ -77,7 +77,7 @@ impl Kept {
     }
 
     /// Those from a moment on.
-    pub(super) fn since(&self, from: i64) -> OffsetLimits<'_> {
+    pub(crate) fn since(&self, from: i64) -> OffsetLimits<'_> {
         let part = |of: &'_ [OffsetLimit]| of.partition_point(|limit| limit.at < from);
         OffsetLimits {
             at_most: &self.at_most[part(&self.at_most)..],

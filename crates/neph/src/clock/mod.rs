@@ -4,15 +4,15 @@
 //! Joins where exchanges come from ([`live`], [`captures`]), the fit (neph-stats) and what is shown.
 
 mod book;
-mod captures;
+pub(crate) mod captures;
 mod course;
 mod figure;
-mod kept;
+pub(crate) mod kept;
 mod live;
 mod summary;
 mod telling;
 mod walls;
-mod words;
+pub(crate) mod words;
 
 use std::path::PathBuf;
 
@@ -117,7 +117,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     }
 }
 
-fn parts_per_million(text: &str) -> Result<f64, String> {
+pub(crate) fn parts_per_million(text: &str) -> Result<f64, String> {
     let number: f64 = text.parse().map_err(|_| format!("'{text}' is no number"))?;
     if (0.0..=1_000.0).contains(&number) {
         return Ok(number);

@@ -8,12 +8,12 @@ const UNITS: [(i64, &str); 4] = [
 ];
 
 /// `+3.0000123 s ± 8.3 us`: the bound is rounded up.
-pub(super) fn offset(nanos: i64, bound: i64) -> String {
+pub(crate) fn offset(nanos: i64, bound: i64) -> String {
     format!("{} ± {}", value(nanos, bound), up(bound))
 }
 
 /// `+3.0000123 s`: digits down to a tenth of the bound.
-pub(super) fn value(nanos: i64, bound: i64) -> String {
+pub(crate) fn value(nanos: i64, bound: i64) -> String {
     let (unit, name) = unit_of(nanos.saturating_abs().max(bound));
     let mut digits = 0;
     let mut last = unit;
@@ -34,7 +34,7 @@ pub(super) fn value(nanos: i64, bound: i64) -> String {
 }
 
 /// A bound in three digits, rounded up.
-pub(super) fn up(bound: i64) -> String {
+pub(crate) fn up(bound: i64) -> String {
     let (unit, name) = unit_of(bound);
     let whole = bound / unit;
     let last = match whole {
@@ -53,7 +53,7 @@ pub(super) fn up(bound: i64) -> String {
 }
 
 /// `+12.35 ± 0.12 ppm`, of fractions.
-pub(super) fn rate(fraction: f64, bound: f64) -> String {
+pub(crate) fn rate(fraction: f64, bound: f64) -> String {
     let (ppm, bound) = (fraction * 1e6, bound * 1e6);
     let digits = match bound {
         b if b >= 50.0 => 0,
@@ -69,7 +69,7 @@ pub(super) fn rate(fraction: f64, bound: f64) -> String {
 }
 
 /// A fraction in parts per million, without what binary fractions add to it.
-pub(super) fn ppm(fraction: f64) -> f64 {
+pub(crate) fn ppm(fraction: f64) -> f64 {
     (fraction * 1e12).round() / 1e6
 }
 

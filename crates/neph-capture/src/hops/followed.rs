@@ -1,0 +1,260 @@
+//! What came of following packets: their marks, their ways, and what was out of order.
+//!
+//! Owns putting together what the captures told, once all are read.
+
+use neph_model::Wall;
+
+use super::packet::{Flowing, Flows, Packets, Standing};
+use super::{Hops, Place, copies};
+use crate::meeting::{Crossing, Met, Point};
+use crate::ways::{Way, Ways};
+
+/// Packets of all captures.
+#[derive(Debug)]
+pub struct Followed {
+    pub(super) packets: Packets,
+    flows: Flows,
+    /// For each flow the one that answers it.
+    pub(super) answering: Vec<u32>,
+    ways: Ways,
+    points: Vec<Place>,
+    /// For each segment, whether packets of a pair of hosts passed both of its points.
+    crosses: Vec<Vec<bool>>,
+    /// For each packet a bit for each segment in which it was overtaken.
+    overtaken: Vec<u8>,
+    copies: Vec<[u64; 2]>,
+}
+
+/// A packet's way from point to point.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Passage {
+    /// Its number, of all packets that are followed.
+    pub number: u32,
+    /// Who sends it to whom.
+    pub flow: Flowing,
+    /// Which way it went; `None` where only one of its hosts was heard.
+    pub way: Option<Way>,
+    marks: [Option<i64>; Hops::POINTS],
+    overtaken: u8,
+}
+
+impl Passage {
+    /// When it passed a point by that one's clock, in nanoseconds since 1970.
+    pub fn mark(&self, point: usize) -> Option<i64> {
+        self.marks.get(point).copied().flatten()
+    }
+
+    /// Whether one that its flow sent later came out of this segment before it (RFC 4737).
+    pub const fn is_overtaken(&self, segment: usize) -> bool {
+        self.overtaken >> segment & 1 == 1
+    }
+}
+
+impl Hops {
+    /// All captures are over. `one_clock` says for each segment whether its points have one clock.
+    pub fn end(mut self, one_clock: &[bool]) -> Followed {
+        let seen = std::mem::take(&mut self.seen);
+        let firsts = seen.values().map(|seen| seen.first);
+        let mut firsts: Vec<u32> = firsts
+            .filter(|first| self.packets.chain(*first).nth(1).is_some())
+            .collect();
+        drop(seen);
+        // As they came, whatever the order of the map.
+        firsts.sort_unstable();
+        let points = self.points.len();
+        let mut uneven = Vec::new();
+        for first in firsts {
+            let chain: Vec<u32> = self.packets.chain(first).collect();
+            if !copies::are_even(&self.packets, &chain, points) {
+                for packet in &chain {
+                    self.packets.of[*packet as usize].standing = Standing::Alike;
+                }
+                uneven.push(chain);
+            }
+        }
+        let mut followed = Followed {
+            answering: self.flows.answering(),
+            ways: Ways::of(self.flows.pairs()),
+            crosses: Vec::new(),
+            overtaken: Vec::new(),
+            copies: vec![[0; 2]; points.saturating_sub(1)],
+            packets: self.packets,
+            flows: self.flows,
+            points: self.points,
+        };
+        followed.vote(one_clock);
+        for chain in uneven {
+            let way = chain.first().and_then(|first| followed.way(*first));
+            if let Some(first) = chain.first() {
+                followed.packets.of[*first as usize].standing = Standing::Followed;
+            }
+            let made = copies::set_aside(&mut followed.packets, &chain, (points, way));
+            if let Some(((segment, count), way)) = made.zip(way) {
+                followed.copies[segment][way as usize] += count;
+            }
+        }
+        followed.look_at_order();
+        followed
+    }
+}
+
+impl Followed {
+    /// Segments: one fewer than points.
+    pub const fn segments(&self) -> usize {
+        self.points.len().saturating_sub(1)
+    }
+
+    /// What the capture of a point told.
+    pub fn point(&self, point: usize) -> &Point {
+        &self.points[point].point
+    }
+
+    /// The first and the last stamp of a point.
+    pub fn extent(&self, point: usize) -> Option<(Wall, Wall)> {
+        let (from, until) = self.points[point].extent?;
+        Some((Wall::from_unix_nanos(from), Wall::from_unix_nanos(until)))
+    }
+
+    /// Packets that were left out because others are like them.
+    pub fn alike(&self) -> u64 {
+        let packets = self.packets.of.iter();
+        packets
+            .filter(|packet| packet.standing == Standing::Alike)
+            .count() as u64
+    }
+
+    /// Copies that were made of packets in a segment.
+    pub fn copies(&self, segment: usize, way: Way) -> u64 {
+        self.copies[segment][way as usize]
+    }
+
+    /// Whether any packet between the same two hosts passed both points of a segment.
+    pub fn crosses(&self, passage: &Passage, segment: usize) -> bool {
+        let flow = self.packets.get(passage.number).flow;
+        let pair = self.flows.of[flow as usize].1;
+        self.crosses[segment][pair as usize]
+    }
+
+    /// Each packet, those that the first point saw first, in its order.
+    pub fn passages(&self) -> impl Iterator<Item = Passage> + '_ {
+        let numbers = 0..u32::try_from(self.packets.of.len()).unwrap_or(u32::MAX);
+        numbers
+            .filter(|number| self.packets.get(*number).standing == Standing::Followed)
+            .map(|number| self.passage(number))
+    }
+
+    /// One of them.
+    pub fn passage(&self, number: u32) -> Passage {
+        let mut marks = [None; Hops::POINTS];
+        for (point, mark) in marks.iter_mut().take(self.points.len()).enumerate() {
+            *mark = self.packets.mark(number, point);
+        }
+        Passage {
+            number,
+            flow: self.flows.of[self.packets.get(number).flow as usize].0,
+            way: self.way(number),
+            marks,
+            overtaken: self.overtaken[number as usize],
+        }
+    }
+
+    /// What the two captures of a segment have in common, for its clocks.
+    pub fn meeting(&self, segment: usize) -> Met {
+        let mut crossings = Vec::new();
+        let mut one_way = 0;
+        for (number, here, there) in self.both(segment) {
+            let (_, pair) = self.flow(number);
+            match self.way(number) {
+                Some(way) => crossings.push(Crossing {
+                    here,
+                    there,
+                    way,
+                    pair,
+                }),
+                None => one_way += 1,
+            }
+        }
+        Met {
+            crossings,
+            here: *self.point(segment),
+            there: *self.point(segment + 1),
+            alike: 0,
+            one_way,
+        }
+    }
+
+    pub(super) fn way(&self, number: u32) -> Option<Way> {
+        let (flow, pair) = self.flow(number);
+        self.ways.way(pair, flow.is_upward())
+    }
+
+    /// Packets of a point that are followed, as they passed; of one in parts its last.
+    pub(super) fn order(&self, point: usize) -> impl Iterator<Item = u32> + '_ {
+        let order = self.points[point].order.iter().copied();
+        order.filter(|number| self.packets.get(*number).standing == Standing::Followed)
+    }
+
+    fn flow(&self, number: u32) -> (Flowing, u32) {
+        self.flows.of[self.packets.get(number).flow as usize]
+    }
+
+    /// Packets that passed both points of a segment, as they passed the second.
+    fn both(&self, segment: usize) -> impl Iterator<Item = (u32, i64, i64)> + '_ {
+        self.order(segment + 1).filter_map(move |number| {
+            let here = self.packets.mark(number, segment)?;
+            let there = self.packets.mark(number, segment + 1)?;
+            Some((number, here, there))
+        })
+    }
+
+    fn vote(&mut self, one_clock: &[bool]) {
+        let mut ways = Ways::of(self.flows.pairs());
+        for segment in 0..self.segments() {
+            let is_one = one_clock.get(segment).copied().unwrap_or(false);
+            let mut crosses = vec![false; self.flows.pairs()];
+            for (number, here, there) in self.both(segment) {
+                let (flow, pair) = self.flow(number);
+                let apart = there.saturating_sub(here);
+                crosses[pair as usize] = true;
+                if is_one {
+                    ways.see_by_one_clock(pair, flow.is_upward(), apart);
+                } else {
+                    ways.see(pair, flow.is_upward(), apart);
+                }
+            }
+            ways.turn();
+            self.crosses.push(crosses);
+        }
+        self.ways = ways;
+    }
+
+    /// Of each flow, what came out of a segment behind one that had gone in behind it.
+    fn look_at_order(&mut self) {
+        let mut overtaken = vec![0; self.packets.of.len()];
+        let mut places = vec![0; self.packets.of.len()];
+        for segment in 0..self.segments() {
+            for (way, from, to) in [
+                (Way::There, segment, segment + 1),
+                (Way::Back, segment + 1, segment),
+            ] {
+                for (place, number) in (1_u32..).zip(self.order(from)) {
+                    places[number as usize] = place;
+                }
+                let mut highest = vec![0; self.flows.of.len()];
+                for number in self.order(to) {
+                    let is_both = self.packets.mark(number, from).is_some();
+                    if !is_both || self.way(number) != Some(way) {
+                        continue;
+                    }
+                    let highest = &mut highest[self.packets.get(number).flow as usize];
+                    let place = places[number as usize];
+                    if place < *highest {
+                        overtaken[number as usize] |= 1 << segment;
+                    }
+                    *highest = place.max(*highest);
+                }
+            }
+        }
+        self.overtaken = overtaken;
+    }
+}

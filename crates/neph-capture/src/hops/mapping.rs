@@ -1,0 +1,155 @@
+//! Addresses that a translator (NAT) changed, by rule: what is called one thing at a point of capture
+//! and another at the others.
+
+use std::net::{IpAddr, SocketAddr};
+use std::str::FromStr;
+
+use thiserror::Error;
+
+/// At one point of capture: what it calls `outer` is `inner` everywhere else.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Mapping {
+    outer: Place,
+    inner: Place,
+}
+
+/// Addresses that begin with the same bits; of one port, or of all.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Place {
+    address: IpAddr,
+    /// Bits that count.
+    bits: u8,
+    port: Option<u16>,
+}
+
+/// Why a text is no mapping.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum MappingError {
+    /// One side is missing.
+    #[error(
+        "write what the point sees, '=', and what it is elsewhere: 198.51.100.7:80=10.0.0.2:8080"
+    )]
+    Sides,
+    /// One side is no address.
+    #[error("'{0}' is no address; write 10.0.0.2, 10.0.0.2:80, [fd00::2]:80 or 10.0.0.0/24")]
+    Address(String),
+    /// The two sides do not have the same form.
+    #[error(
+        "'{0}' and '{1}' differ in form; both are of one IP version and as long, with a port or without"
+    )]
+    Unlike(String, String),
+}
+
+impl Mapping {
+    /// What an address is elsewhere; itself, where the rule says nothing of it.
+    #[must_use]
+    pub fn apply(&self, seen: SocketAddr) -> SocketAddr {
+        let is_meant = self.outer.port.is_none_or(|port| port == seen.port());
+        let Some(ip) = moved(seen.ip(), self.outer, self.inner).filter(|_| is_meant) else {
+            return seen;
+        };
+        SocketAddr::new(ip, self.inner.port.unwrap_or(seen.port()))
+    }
+}
+
+/// The address with the first bits of another; `None` if it has not those of `from`.
+fn moved(ip: IpAddr, from: Place, to: Place) -> Option<IpAddr> {
+    match (ip, from.address, to.address) {
+        (IpAddr::V4(ip), IpAddr::V4(from_ip), IpAddr::V4(to_ip)) => {
+            let rest = u32::MAX.checked_shr(from.bits.into()).unwrap_or(0);
+            let (ip, from_ip) = (ip.to_bits(), from_ip.to_bits());
+            let new = to_ip.to_bits() & !rest | ip & rest;
+            ((ip ^ from_ip) & !rest == 0).then(|| IpAddr::V4(new.into()))
+        }
+        (IpAddr::V6(ip), IpAddr::V6(from_ip), IpAddr::V6(to_ip)) => {
+            let rest = u128::MAX.checked_shr(from.bits.into()).unwrap_or(0);
+            let (ip, from_ip) = (ip.to_bits(), from_ip.to_bits());
+            let new = to_ip.to_bits() & !rest | ip & rest;
+            ((ip ^ from_ip) & !rest == 0).then(|| IpAddr::V6(new.into()))
+        }
+        _ => None,
+    }
+}
+
+impl FromStr for Mapping {
+    type Err = MappingError;
+
+    fn from_str(text: &str) -> Result<Self, MappingError> {
+        let (outer_text, inner_text) = text.split_once('=').ok_or(MappingError::Sides)?;
+        let (outer, inner) = (place(outer_text)?, place(inner_text)?);
+        let is_like = outer.address.is_ipv4() == inner.address.is_ipv4()
+            && outer.bits == inner.bits
+            && outer.port.is_some() == inner.port.is_some();
+        if !is_like {
+            return Err(MappingError::Unlike(
+                outer_text.to_owned(),
+                inner_text.to_owned(),
+            ));
+        }
+        Ok(Self { outer, inner })
+    }
+}
+
+fn place(text: &str) -> Result<Place, MappingError> {
+    let refused = || MappingError::Address(text.to_owned());
+    let whole = |address: IpAddr| if address.is_ipv4() { 32 } else { 128 };
+    if let Ok(socket) = text.parse::<SocketAddr>() {
+        return Ok(Place {
+            address: socket.ip(),
+            bits: whole(socket.ip()),
+            port: Some(socket.port()),
+        });
+    }
+    let (address, bits) = match text.split_once('/') {
+        Some((address, bits)) => (address, Some(bits.parse::<u8>().map_err(|_| refused())?)),
+        None => (text, None),
+    };
+    let address: IpAddr = address.parse().map_err(|_| refused())?;
+    let bits = bits.unwrap_or_else(|| whole(address));
+    if bits > whole(address) {
+        return Err(refused());
+    }
+    Ok(Place {
+        address,
+        bits,
+        port: None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn maps(rule: &str, seen: &str) -> String {
+        let rule: Mapping = rule.parse().expect("a rule");
+        rule.apply(seen.parse().expect("an address")).to_string()
+    }
+
+    #[test]
+    fn a_rule_changes_what_it_names_and_nothing_else() {
+        let port = "198.51.100.7:80=10.0.0.2:8080";
+        assert_eq!(maps(port, "198.51.100.7:80"), "10.0.0.2:8080");
+        assert_eq!(maps(port, "198.51.100.7:81"), "198.51.100.7:81");
+        let net = "198.51.100.0/24=10.0.9.0/24";
+        assert_eq!(maps(net, "198.51.100.7:80"), "10.0.9.7:80");
+        assert_eq!(maps(net, "198.51.101.7:80"), "198.51.101.7:80");
+        assert_eq!(maps("0.0.0.0/0=0.0.0.0/0", "1.2.3.4:5"), "1.2.3.4:5");
+        let six = "2001:db8::/32=fd00::/32";
+        assert_eq!(maps(six, "[2001:db8::7]:80"), "[fd00::7]:80");
+        assert_eq!(maps(six, "10.0.0.1:80"), "10.0.0.1:80");
+    }
+
+    #[test]
+    fn what_is_no_rule_is_refused_with_the_reason() {
+        for (text, why) in [
+            ("10.0.0.1", "'='"),
+            ("10.0.0.1=host", "'host' is no address"),
+            ("10.0.0.0/33=10.0.0.0/33", "no address"),
+            ("10.0.0.1:80=10.0.0.2", "differ in form"),
+            ("10.0.0.1=fd00::1", "differ in form"),
+        ] {
+            let error = text.parse::<Mapping>().expect_err("refused").to_string();
+            assert!(error.contains(why), "{text}: {error}");
+        }
+    }
+}

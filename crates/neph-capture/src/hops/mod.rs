@@ -1,0 +1,147 @@
+//! Captures of two or more points of one path: each packet's passage from point to point.
+//!
+//! Owns knowing a packet again at each point, which way it went, copies, segments that were cut or
+//! joined on the way, and which answer belongs to what. Does not own the clocks: a passage is told in
+//! stamps, and what lies between two of them takes an offset and its bound to tell.
+//!
+//! Memory: for each packet 28 bytes and 8 for each point, 4 for each of its marks, and 24 to 48 until
+//! all captures are read; a flow takes 160.
+
+mod copies;
+mod followed;
+mod mapping;
+mod packet;
+#[cfg(test)]
+mod tests;
+mod trips;
+
+use std::collections::HashMap;
+use std::hash::BuildHasher;
+use std::net::SocketAddr;
+
+use foldhash::quality::RandomState;
+use neph_wire::dissect::Dissected;
+
+pub use followed::{Followed, Passage};
+pub use mapping::{Mapping, MappingError};
+pub use packet::Flowing;
+pub use trips::Trip;
+
+use crate::identity::Identity;
+use crate::meeting::Point;
+use packet::{Flows, NONE, Packet, Packets};
+
+/// Reads captures one behind the other, in the order of the path.
+#[derive(Debug)]
+pub struct Hops {
+    hasher: RandomState,
+    seen: HashMap<u64, Seen, RandomState>,
+    flows: Flows,
+    packets: Packets,
+    points: Vec<Place>,
+}
+
+/// A point of capture.
+#[derive(Debug, Default)]
+struct Place {
+    point: Point,
+    mappings: Vec<Mapping>,
+    /// First and last stamp.
+    extent: Option<(i64, i64)>,
+    /// Packets as they passed.
+    order: Vec<u32>,
+}
+
+/// Packets of one identity.
+#[derive(Debug, Clone, Copy)]
+struct Seen {
+    first: u32,
+    /// The one that was seen last, and at which point.
+    last: u32,
+    point: u8,
+}
+
+impl Hops {
+    /// More points than this are not followed.
+    pub const POINTS: usize = 8;
+
+    /// So many points of capture, at most [`Self::POINTS`].
+    pub fn at(points: usize) -> Self {
+        let points = points.min(Self::POINTS);
+        Self {
+            hasher: RandomState::default(),
+            seen: HashMap::default(),
+            flows: Flows::default(),
+            packets: Packets::at(points),
+            points: (0..points).map(|_| Place::default()).collect(),
+        }
+    }
+
+    /// At this point addresses have other names.
+    pub fn map(&mut self, point: usize, mapping: Mapping) {
+        if let Some(place) = self.points.get_mut(point) {
+            place.mappings.push(mapping);
+        }
+    }
+
+    /// A packet of a point, its stamp in nanoseconds since 1970. The points come one behind the other.
+    pub fn see(&mut self, point: usize, at: i64, packet: &Dissected<'_>) {
+        let Some(place) = self.points.get_mut(point) else {
+            return;
+        };
+        place.point.see(at);
+        let (from, until) = place.extent.unwrap_or((at, at));
+        place.extent = Some((from.min(at), until.max(at)));
+        let Some(mut identity) = Identity::of(packet) else {
+            place.point.cut += 1;
+            return;
+        };
+        let name = |seen: SocketAddr| {
+            let rules = place.mappings.iter();
+            rules
+                .map(|rule| rule.apply(seen))
+                .find(|name| *name != seen)
+                .unwrap_or(seen)
+        };
+        identity.source = name(identity.source);
+        identity.destination = name(identity.destination);
+        if let Some(number) = self.find(point, identity, packet) {
+            self.packets.set(number, point, Some(at));
+            self.points[point].order.push(number);
+        }
+    }
+
+    /// The packet that this is at this point: of those that are alike the next.
+    fn find(&mut self, point: usize, identity: Identity, packet: &Dissected<'_>) -> Option<u32> {
+        let key = self.hasher.hash_one(identity);
+        let here = u8::try_from(point).unwrap_or(u8::MAX);
+        if let Some(seen) = self.seen.get_mut(&key) {
+            let next = if seen.point == here {
+                self.packets.get(seen.last).next
+            } else {
+                seen.first
+            };
+            if next != NONE {
+                (seen.last, seen.point) = (next, here);
+                return Some(next);
+            }
+        }
+        let flow = self.flows.number(Flowing {
+            protocol: identity.protocol,
+            source: identity.source,
+            destination: identity.destination,
+        });
+        let packet = Packet::of(packet, flow, &self.hasher);
+        let number = self.packets.push(packet)?;
+        let seen = self.seen.entry(key).or_insert(Seen {
+            first: number,
+            last: number,
+            point: here,
+        });
+        if seen.last != number {
+            self.packets.of[seen.last as usize].next = number;
+            (seen.last, seen.point) = (number, here);
+        }
+        Some(number)
+    }
+}

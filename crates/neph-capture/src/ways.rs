@@ -1,0 +1,72 @@
+//! Which way packets go between two points of capture, told without a word about the clocks.
+//!
+//! A packet's difference of stamps is the offset of the clocks plus its delay one way, and minus its
+//! delay the other way: of two packets near to each other the one with the larger difference went
+//! there.
+
+/// Which way a packet went.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Way {
+    /// From the first point of capture towards the last.
+    There,
+    /// From the last towards the first.
+    Back,
+}
+
+/// What packets between each pair of hosts say.
+#[derive(Debug, Default)]
+pub(crate) struct Ways {
+    /// Above 0 if what goes upward goes there.
+    votes: Vec<i64>,
+    latest: Vec<[Option<i64>; 2]>,
+}
+
+impl Ways {
+    /// Of so many pairs of hosts.
+    pub(crate) fn of(pairs: usize) -> Self {
+        Self {
+            votes: vec![0; pairs],
+            latest: vec![[None; 2]; pairs],
+        }
+    }
+
+    /// A packet of both captures; `apart` is the later point's stamp minus the earlier one's.
+    pub(crate) fn see(&mut self, pair: u32, is_upward: bool, apart: i64) {
+        let pair = pair as usize;
+        let (Some(vote), Some(latest)) = (self.votes.get_mut(pair), self.latest.get_mut(pair))
+        else {
+            return;
+        };
+        let (way, other) = if is_upward { (1, 0) } else { (0, 1) };
+        latest[way] = Some(apart);
+        if let Some(before) = latest[other] {
+            let larger = apart.saturating_sub(before).signum();
+            *vote += if is_upward { larger } else { -larger };
+        }
+    }
+
+    /// A packet of two captures by one clock: it alone says which way.
+    pub(crate) fn see_by_one_clock(&mut self, pair: u32, is_upward: bool, apart: i64) {
+        if let Some(vote) = self.votes.get_mut(pair as usize) {
+            *vote += if is_upward {
+                apart.signum()
+            } else {
+                -apart.signum()
+            };
+        }
+    }
+
+    /// What follows is of other captures.
+    pub(crate) fn turn(&mut self) {
+        self.latest.fill([None; 2]);
+    }
+
+    /// Which way; `None` where packets of one direction alone, or none, were seen.
+    pub(crate) fn way(&self, pair: u32, is_upward: bool) -> Option<Way> {
+        match (self.votes.get(pair as usize).copied()?, is_upward) {
+            (0, _) => None,
+            (1.., true) | (..=-1, false) => Some(Way::There),
+            (1.., false) | (..=-1, true) => Some(Way::Back),
+        }
+    }
+}

@@ -1,0 +1,170 @@
+//! `neph hops`: what each part of a path adds to each packet, from captures at points of it.
+//!
+//! Joins files, the following of packets (neph-capture), the clocks and what is shown of it.
+
+mod offsets;
+mod passages;
+mod point;
+mod shares;
+mod telling;
+
+use clap::{Args as ClapArgs, ValueEnum};
+use neph_capture::{Followed, Hops, Mapping, Twice};
+use neph_model::Wall;
+use neph_probe::Stop;
+use neph_stats::ClockNature;
+
+use crate::clock::captures::{DISORDER, WANDER};
+use crate::clock::parts_per_million;
+use crate::exit::{Failure, Outcome};
+use crate::interrupt;
+use crate::read::packets::packets;
+use offsets::Offsets;
+use passages::Passages;
+use point::Point;
+
+/// How hops are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// For people.
+    Text,
+    /// One document.
+    Json,
+    /// A JSON object a line, the summary last.
+    Ndjson,
+    /// The table of segments: a header and one line a row.
+    Csv,
+}
+
+/// Whether points that do not name their hosts have one clock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Clock {
+    /// Each host its own: fitted to the packets, with a bound
+    Fit,
+    /// All points one
+    Same,
+}
+
+/// Options of `neph hops`.
+#[derive(Debug, ClapArgs)]
+#[command(
+    after_help = "POINT: a capture of one point of the path, NAME=FILE or FILE; NAME@HOST=FILE, where points of one host \
+have one clock.\nExit status: 0 measured, 1 nothing in common, 2 usage, or captures that cannot be compared, 130 interrupted."
+)]
+pub(crate) struct Args {
+    /// Captures in the order in which packets pass their points, from those who ask to those who answer
+    #[arg(required = true, num_args = 2..=Hops::POINTS, value_name = "POINT")]
+    points: Vec<String>,
+    /// How hops are written
+    #[arg(long, value_enum, default_value = "text")]
+    format: Format,
+    /// Each packet too, with its marks (json, ndjson)
+    #[arg(long)]
+    packets: bool,
+    /// Whether points without a host have one clock
+    #[arg(long, value_enum, default_value = "fit")]
+    clock: Clock,
+    /// How far the difference in rate of two clocks may move within 100 s, in parts per million
+    /// [default: 1]
+    #[arg(long, value_name = "PPM", value_parser = parts_per_million)]
+    wander: Option<f64>,
+    /// What a point calls OUTER is INNER at the others: behind a translator; may be repeated
+    #[arg(long, value_name = "POINT:OUTER=INNER")]
+    nat: Vec<String>,
+}
+
+/// Reads and tells.
+pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
+    if args.packets && !matches!(args.format, Format::Json | Format::Ndjson) {
+        return Err(Failure::usage("--packets needs --format json or ndjson"));
+    }
+    let points = point::parse_all(&args.points)?;
+    let stop = interrupt::stop_on_ctrl_c()?;
+    analyse(args, &points, &stop)
+}
+
+/// What captures with names say, one for each point in the order of the path.
+///
+/// # Errors
+/// A file that is no capture, points that share no packet, or clocks that were set back.
+fn analyse(args: &Args, points: &[Point], stop: &Stop) -> Result<Outcome, Failure> {
+    let one_clock: Vec<bool> = points
+        .windows(2)
+        .map(|pair| args.clock == Clock::Same || pair[0].has_clock_of(&pair[1]))
+        .collect();
+    let mut hops = Hops::at(points.len());
+    for rule in &args.nat {
+        let (place, mapping) = nat(rule, points)?;
+        hops.map(place, mapping);
+    }
+    for (place, point) in points.iter().enumerate() {
+        let mut twice = Twice::default();
+        packets(("hops", &point.path), stop, |at, interface, packet| {
+            if !twice.is_copy(Wall::from_unix_nanos(at), interface, packet) {
+                hops.see(place, at, packet);
+            }
+        })?;
+        if stop.is_set() {
+            return Err(Failure::Interrupted("interrupted while reading".to_owned()));
+        }
+    }
+    let followed = hops.end(&one_clock);
+    let clocks = clocks(args, points, (&followed, &one_clock))?;
+    let names = points.iter().map(|point| point.name.clone()).collect();
+    let passages = Passages::of(names, followed, clocks);
+    telling::tell(args, &passages)?;
+    Ok(Outcome::Done)
+}
+
+/// A translator's rule, and the point that is behind it.
+fn nat(rule: &str, points: &[Point]) -> Result<(usize, Mapping), Failure> {
+    let wrong = |why: String| Failure::usage(format!("--nat '{rule}': {why}"));
+    let (name, mapping) = rule
+        .split_once(':')
+        .ok_or_else(|| wrong("write POINT:OUTER=INNER".to_owned()))?;
+    let place = points.iter().position(|point| point.name == name);
+    let place = place.ok_or_else(|| {
+        let names: Vec<&str> = points.iter().map(|point| point.name.as_str()).collect();
+        wrong(format!(
+            "no point is called '{name}'; there are {}",
+            names.join(", ")
+        ))
+    })?;
+    let mapping = mapping
+        .parse()
+        .map_err(|error: neph_capture::MappingError| wrong(error.to_string()))?;
+    Ok((place, mapping))
+}
+
+/// Of each segment the later point's clock against the earlier one's.
+fn clocks(
+    args: &Args,
+    points: &[Point],
+    (followed, one_clock): (&Followed, &[bool]),
+) -> Result<Vec<Offsets>, Failure> {
+    let nature = ClockNature {
+        wander: args.wander.map_or(WANDER, |ppm| ppm * 1e-6),
+        ..ClockNature::default()
+    };
+    let mut clocks = Vec::new();
+    for (segment, is_one) in one_clock.iter().enumerate() {
+        let met = followed.meeting(segment);
+        let (name, other) = (&points[segment].name, &points[segment + 1].name);
+        if met.crossings.is_empty() && met.one_way == 0 {
+            return Err(Failure::usage(format!(
+                "no packet of {name} is in {other}; capture the same traffic at both, at the same time; \
+                 behind a translator give its rule (--nat)"
+            )));
+        }
+        clocks.push(if *is_one {
+            Offsets::Same
+        } else if met.here.fell > DISORDER {
+            return Err(Failure::usage(format!(
+                "the clock of {name} was set back while it captured; cut its file there (editcap -A)"
+            )));
+        } else {
+            Offsets::fitted(&met, nature).map_err(Failure::refused)?
+        });
+    }
+    Ok(clocks)
+}

@@ -1,0 +1,161 @@
+//! The clock of one point against that of the one before: one and the same, or fitted to the packets
+//! that passed both.
+//!
+//! Owns at which moments the fit is asked (once a second at most: each takes a fraction of a
+//! millisecond) and what holds between two of them. Does not own the fit (neph-stats).
+
+use neph_capture::Met;
+use neph_model::{ClockOffset, Span};
+use neph_stats::{ClockFit, ClockNature, ClockStep, StatsError, clock_course};
+
+use crate::clock::captures::kept;
+
+/// Moments that are asked about, beside those around steps.
+const MOMENTS: i64 = 2_000;
+const SECOND: i64 = 1_000_000_000;
+
+/// The later point's clock minus the earlier one's.
+#[derive(Debug)]
+pub(crate) enum Offsets {
+    /// Both points read the same clock.
+    Same,
+    /// What the packets prove.
+    Fitted(Fitted),
+    /// Packets went one way only, or none passed both.
+    Unknown,
+}
+
+/// Fits at moments of the earlier point's clock, ascending.
+#[derive(Debug)]
+pub(crate) struct Fitted {
+    fits: Vec<ClockFit>,
+    pub(crate) steps: Vec<ClockStep>,
+    wander: f64,
+}
+
+impl Offsets {
+    /// What these packets prove.
+    ///
+    /// # Errors
+    /// Those of [`clock_course`].
+    pub(crate) fn fitted(met: &Met, nature: ClockNature) -> Result<Self, StatsError> {
+        let kept = kept(met);
+        let limits = kept.limits();
+        let course = clock_course(limits, nature)?;
+        let ends = |of: &[neph_stats::OffsetLimit]| Some((of.first()?.at, of.last()?.at));
+        let Some(((from, until), (other_from, other_until))) =
+            ends(limits.at_most).zip(ends(limits.at_least))
+        else {
+            return Ok(Self::Unknown);
+        };
+        let (from, until) = (from.min(other_from), until.max(other_until));
+        let every = ((until - from) / MOMENTS).max(SECOND);
+        let steps = course.steps();
+        let mut moments: Vec<i64> = (0..=(until - from) / every)
+            .map(|number| from + number * every)
+            .chain([until])
+            .chain(steps.iter().flat_map(|step| [step.after, step.before]))
+            .collect();
+        moments.sort_unstable();
+        moments.dedup();
+        let fits: Vec<ClockFit> = moments
+            .into_iter()
+            .filter_map(|moment| course.at(moment))
+            .collect();
+        Ok(if fits.is_empty() {
+            Self::Unknown
+        } else {
+            let wander = nature.wander;
+            Self::Fitted(Fitted {
+                fits,
+                steps,
+                wander,
+            })
+        })
+    }
+
+    /// At a moment of the earlier point's clock.
+    pub(crate) fn at(&self, here: i64) -> Option<ClockOffset> {
+        match self {
+            Self::Same => Some(ClockOffset::SAME_CLOCK),
+            Self::Fitted(fitted) => fitted.at(here),
+            Self::Unknown => None,
+        }
+    }
+
+    /// At a moment of the later point's.
+    pub(crate) fn at_there(&self, there: i64) -> Option<ClockOffset> {
+        let Self::Fitted(fitted) = self else {
+            return self.at(there);
+        };
+        // The offset is nearly the same everywhere but behind a step: twice is near enough.
+        let first = fitted.fits.first()?.offset;
+        let near = fitted.at(there.saturating_sub(first))?;
+        fitted.at(there.saturating_sub(near.value().nanos()))
+    }
+
+    /// The fit at the end, and the one with the least bound.
+    pub(crate) fn best(&self) -> Option<&ClockFit> {
+        let Self::Fitted(fitted) = self else {
+            return None;
+        };
+        fitted.fits.iter().min_by_key(|fit| fit.bound)
+    }
+}
+
+impl Fitted {
+    fn at(&self, here: i64) -> Option<ClockOffset> {
+        let next = self.fits.partition_point(|fit| fit.at <= here);
+        let before = next.checked_sub(1).and_then(|place| self.fits.get(place));
+        match (before, self.fits.get(next)) {
+            (Some(before), _) if before.at == here => Some(told(before.offset, before.bound)),
+            (Some(before), Some(after)) => self.between(before, after, here),
+            (Some(end), None) | (None, Some(end)) => Some(self.beyond(end, here)),
+            (None, None) => None,
+        }
+    }
+
+    /// A line through both moments is off by what their bounds say, and by the wander to the nearer.
+    fn between(&self, before: &ClockFit, after: &ClockFit, here: i64) -> Option<ClockOffset> {
+        let mut steps = self.steps.iter();
+        if steps.any(|step| before.at < step.before && step.after < after.at) {
+            return None;
+        }
+        let (part, whole) = (here - before.at, after.at - before.at);
+        let along = |from: i64, to: i64| {
+            let moved = i128::from(to - from) * i128::from(part) / i128::from(whole);
+            from.saturating_add(i64::try_from(moved).unwrap_or(0))
+        };
+        let bound = along(before.bound, after.bound).max(0);
+        let doubt = scaled(self.wander, part.min(whole - part)) + 1;
+        Some(told(
+            along(before.offset, after.offset),
+            bound.saturating_add(doubt),
+        ))
+    }
+
+    /// Before the first, or behind the last: along its line.
+    fn beyond(&self, end: &ClockFit, here: i64) -> ClockOffset {
+        let away = here.saturating_sub(end.at);
+        let doubt = scaled(end.rate_bound + self.wander, away.saturating_abs()) + 1;
+        told(
+            end.offset.saturating_add(scaled(end.rate, away)),
+            end.bound.saturating_add(doubt),
+        )
+    }
+}
+
+const fn told(offset: i64, bound: i64) -> ClockOffset {
+    ClockOffset::new(Span::from_nanos(offset), Span::from_nanos(bound))
+}
+
+/// So much of a time; rounded up in size.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_precision_loss,
+    reason = "fractions of times that captures last"
+)]
+fn scaled(fraction: f64, nanos: i64) -> i64 {
+    let part = fraction * nanos as f64;
+    (part.abs().ceil() * part.signum()) as i64
+}

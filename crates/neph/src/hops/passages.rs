@@ -1,0 +1,210 @@
+//! Each packet's passage in times: segment by segment its delay with the bound, and where it was lost.
+//!
+//! Owns what of the stamps and the clocks is told of one packet. Figures and tables are made of this.
+
+use std::collections::HashMap;
+
+use neph_capture::{Followed, Passage, Trip, Way};
+use neph_model::{Instant, OneWay, Span};
+
+use super::offsets::Offsets;
+
+/// All captures, with their clocks.
+#[derive(Debug)]
+pub(crate) struct Passages {
+    /// The points, in order.
+    pub(crate) names: Vec<String>,
+    pub(crate) followed: Followed,
+    /// Of each segment.
+    pub(crate) clocks: Vec<Offsets>,
+    pub(crate) trips: Vec<Trip>,
+    /// By the number of the packet that went there.
+    round_trips: HashMap<u32, i64>,
+    /// When the first point saw its first packet, by its clock.
+    pub(crate) began: i64,
+    /// The longest delays of each segment, there and back, in nanoseconds.
+    longest: Vec<[i64; 2]>,
+}
+
+/// Where a packet's way ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum End {
+    /// It passed the last point.
+    Arrived,
+    /// It went into this segment and did not come out.
+    Lost(usize),
+    /// The next point's capture did not last so long, hosts' packets never passed there, or the
+    /// clocks are not known.
+    Unknown,
+}
+
+/// One packet.
+#[derive(Debug, Clone)]
+pub(crate) struct Row {
+    pub(crate) passage: Passage,
+    /// When it passed its first point, since the beginning, by the first point's clock.
+    pub(crate) since: Span,
+    /// Of each segment, in the order of the points.
+    pub(crate) delays: Vec<Option<OneWay>>,
+    /// What it took until its answer passed the first point, without any clock's doubt.
+    pub(crate) round_trip: Option<Span>,
+    pub(crate) end: End,
+}
+
+impl Passages {
+    /// What `followed` says with these clocks, one for each segment.
+    pub(crate) fn of(names: Vec<String>, followed: Followed, clocks: Vec<Offsets>) -> Self {
+        let trips = followed.trips();
+        let round_trip = |trip: &Trip| {
+            let (there, back) = (followed.passage(trip.there), followed.passage(trip.back));
+            Some((trip.there, back.mark(0)? - there.mark(0)?))
+        };
+        let round_trips = trips.iter().filter_map(round_trip).collect();
+        let began = followed.extent(0).map_or(0, |(from, _)| from.unix_nanos());
+        let mut passages = Self {
+            names,
+            longest: vec![[0; 2]; followed.segments()],
+            followed,
+            clocks,
+            trips,
+            round_trips,
+            began,
+        };
+        passages.longest = passages.longest();
+        passages
+    }
+
+    /// Each packet whose way is known.
+    pub(crate) fn rows(&self) -> impl Iterator<Item = Row> + '_ {
+        let passages = self.followed.passages();
+        passages.filter_map(|passage| passage.way.map(|way| self.row(passage, way)))
+    }
+
+    fn row(&self, passage: Passage, way: Way) -> Row {
+        Row {
+            since: self.since(&passage, way),
+            delays: (0..self.followed.segments())
+                .map(|segment| self.delay(&passage, way, segment))
+                .collect(),
+            round_trip: (self.round_trips.get(&passage.number)).map(|trip| Span::from_nanos(*trip)),
+            end: self.end(&passage, way),
+            passage,
+        }
+    }
+
+    /// How long it was in a segment.
+    pub(crate) fn delay(&self, passage: &Passage, way: Way, segment: usize) -> Option<OneWay> {
+        let (here, there) = (passage.mark(segment)?, passage.mark(segment + 1)?);
+        let offset = self.clocks[segment].at_there(there)?;
+        let told = match way {
+            Way::There => offset.there(Instant::from_nanos(here), Instant::from_nanos(there)),
+            Way::Back => offset.back(Instant::from_nanos(there), Instant::from_nanos(here)),
+        };
+        Some(OneWay {
+            delay: told.delay,
+            bound: told.bound + self.coarseness(segment),
+        })
+    }
+
+    /// What stamps that are cut to micro- or milliseconds may hide.
+    fn coarseness(&self, segment: usize) -> Span {
+        let of = |point| self.followed.point(point).resolution;
+        let coarser = of(segment).max(of(segment + 1));
+        Span::from_nanos(if coarser > 1 { coarser } else { 0 })
+    }
+
+    fn since(&self, passage: &Passage, way: Way) -> Span {
+        let mut points = 0..=self.followed.segments();
+        let seen = |point: &usize| passage.mark(*point).is_some();
+        let first = match way {
+            Way::There => points.find(seen),
+            Way::Back => points.rfind(seen),
+        };
+        let first = first.unwrap_or(0);
+        let mut at = passage.mark(first).unwrap_or(self.began);
+        for segment in (0..first).rev() {
+            let offset = self.clocks[segment].at_there(at);
+            at = at.saturating_sub(offset.map_or(0, |offset| offset.value().nanos()));
+        }
+        Span::from_nanos(at.saturating_sub(self.began))
+    }
+
+    fn end(&self, passage: &Passage, way: Way) -> End {
+        let last = self.followed.segments();
+        let passed = |point: &usize| passage.mark(*point).is_some();
+        // The last point it passed, the next one, and the segment between.
+        let (at, next, segment) = match way {
+            Way::There => match (0..=last).rev().find(passed) {
+                Some(at) if at == last => return End::Arrived,
+                Some(at) => (at, at + 1, at),
+                None => return End::Unknown,
+            },
+            Way::Back => match (0..=last).find(passed) {
+                Some(0) => return End::Arrived,
+                Some(at) => (at, at - 1, at - 1),
+                None => return End::Unknown,
+            },
+        };
+        let is_watched = self.followed.crosses(passage, segment)
+            && passage
+                .mark(at)
+                .and_then(|mark| self.is_covered(mark, (next, segment), way))
+                .unwrap_or(false);
+        if is_watched {
+            End::Lost(segment)
+        } else {
+            End::Unknown
+        }
+    }
+
+    /// Whether the next point's capture lasted from before until after the packet must have come.
+    fn is_covered(&self, mark: i64, (next, segment): (usize, usize), way: Way) -> Option<bool> {
+        let clocks = &self.clocks[segment];
+        let (offset, sign) = match way {
+            Way::There => (clocks.at(mark)?, 1),
+            Way::Back => (clocks.at_there(mark)?, -1),
+        };
+        let (from, until) = self.followed.extent(next)?;
+        let bound = offset.bound().nanos();
+        let expected = mark.saturating_add(sign * offset.value().nanos());
+        let longest = self.longest[segment][way as usize];
+        Some(
+            expected.saturating_sub(bound) >= from.unix_nanos()
+                && expected.saturating_add(bound).saturating_add(longest) <= until.unix_nanos(),
+        )
+    }
+
+    fn longest(&self) -> Vec<[i64; 2]> {
+        let mut longest = vec![[0; 2]; self.followed.segments()];
+        for passage in self.followed.passages() {
+            let Some(way) = passage.way else { continue };
+            for (segment, longest) in longest.iter_mut().enumerate() {
+                let delay = self.delay(&passage, way, segment);
+                let longest = &mut longest[way as usize];
+                *longest = delay.map_or(*longest, |delay| delay.delay.nanos().max(*longest));
+            }
+        }
+        longest
+    }
+}
+
+/// `a - b` for each two neighbours.
+pub(crate) fn segment_names(names: &[String]) -> Vec<String> {
+    let pairs = names.windows(2);
+    pairs
+        .map(|pair| format!("{} - {}", pair[0], pair[1]))
+        .collect()
+}
+
+/// The protocols that are told apart, in their order.
+pub(crate) const PROTOCOLS: [&str; 4] = ["icmp", "tcp", "udp", "other"];
+
+/// Which of [`PROTOCOLS`], by its number in IP.
+pub(crate) const fn protocol(number: u8) -> usize {
+    match number {
+        1 | 58 => 0,
+        6 => 1,
+        17 => 2,
+        _ => 3,
+    }
+}

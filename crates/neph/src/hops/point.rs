@@ -1,0 +1,122 @@
+//! A point of capture as it is typed: `NAME=FILE`, `NAME@HOST=FILE` or a file alone.
+
+use std::path::{Path, PathBuf};
+
+use crate::exit::Failure;
+
+/// A capture with the name of the place where it was made.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Point {
+    pub(crate) name: String,
+    /// Whose clock stamped it; two points of one host have one clock.
+    pub(crate) host: Option<String>,
+    pub(crate) path: PathBuf,
+}
+
+impl Point {
+    /// Of an argument.
+    ///
+    /// # Errors
+    /// A name, a host or a file is empty.
+    pub(crate) fn parse(text: &str) -> Result<Self, Failure> {
+        let empty = || {
+            Failure::usage(format!(
+                "'{text}' is no point of capture; write NAME=FILE.pcap, NAME@HOST=FILE.pcap or FILE.pcap"
+            ))
+        };
+        let (name, path) = match text.split_once('=') {
+            Some((name, path)) => (name.to_owned(), path),
+            None => (stem(text), text),
+        };
+        let (name, host) = match name.split_once('@') {
+            Some((name, host)) if text.contains('=') => (name.to_owned(), Some(host.to_owned())),
+            _ => (name, None),
+        };
+        if name.is_empty() || path.is_empty() || host.as_deref() == Some("") {
+            return Err(empty());
+        }
+        Ok(Self {
+            name,
+            host,
+            path: PathBuf::from(path),
+        })
+    }
+
+    /// Whether two points are known to read one clock.
+    pub(crate) fn has_clock_of(&self, other: &Self) -> bool {
+        self.host.is_some() && self.host == other.host
+    }
+}
+
+/// The name of a file without folder and endings that captures have.
+fn stem(path: &str) -> String {
+    let name = Path::new(path).file_name().unwrap_or_default();
+    let mut name = name.to_string_lossy().into_owned();
+    for ending in [".gz", ".zst", ".pcap", ".pcapng", ".cap"] {
+        if let Some(shorter) = name.strip_suffix(ending).filter(|rest| !rest.is_empty()) {
+            name = shorter.to_owned();
+        }
+    }
+    name
+}
+
+/// All of them, each of another name.
+///
+/// # Errors
+/// One is none, or two have one name.
+pub(crate) fn parse_all(texts: &[String]) -> Result<Vec<Point>, Failure> {
+    let points: Vec<Point> = texts
+        .iter()
+        .map(|text| Point::parse(text))
+        .collect::<Result<_, _>>()?;
+    for (at, point) in points.iter().enumerate() {
+        if points[..at].iter().any(|other| other.name == point.name) {
+            return Err(Failure::usage(format!(
+                "two points are called {}; write NAME=FILE for each",
+                point.name
+            )));
+        }
+    }
+    Ok(points)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parsed(text: &str) -> (String, Option<String>, String) {
+        let point = Point::parse(text).expect("a point");
+        let path = point.path.display().to_string();
+        (point.name, point.host, path)
+    }
+
+    #[test]
+    fn a_point_has_the_name_that_is_given_or_that_of_its_file() {
+        let none = None::<String>;
+        assert_eq!(
+            parsed("tap=/x/1.pcap"),
+            ("tap".into(), none.clone(), "/x/1.pcap".into())
+        );
+        assert_eq!(
+            parsed("/x/tap.pcapng.zst"),
+            ("tap".into(), none, "/x/tap.pcapng.zst".into())
+        );
+        assert_eq!(
+            parsed("tap@kvm1=b=c.pcap"),
+            ("tap".into(), Some("kvm1".into()), "b=c.pcap".into())
+        );
+    }
+
+    #[test]
+    fn one_name_for_two_points_and_empty_names_are_refused() {
+        for texts in [
+            &["a/x.pcap", "b/x.pcap"][..],
+            &["=f", "g"],
+            &["a@=f", "g"],
+            &["a="],
+        ] {
+            let texts: Vec<String> = texts.iter().map(|text| (*text).to_owned()).collect();
+            assert!(parse_all(&texts).is_err(), "{texts:?}");
+        }
+    }
+}

@@ -1,0 +1,156 @@
+//! Numbers over all packets: each segment's delays by direction and protocol, and its share of round
+//! trips.
+//!
+//! Owns the summing. Delays of one kind at a time are kept to be put in order.
+
+use neph_capture::Way;
+use neph_model::{OneWay, Span};
+use neph_stats::{Sorted, quantile};
+
+use super::passages::{End, PROTOCOLS, Passages, protocol};
+
+/// One segment, one direction, one protocol.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Delays {
+    pub(crate) segment: usize,
+    pub(crate) is_back: bool,
+    pub(crate) protocol: usize,
+    /// Packets that passed both points while the clocks were known.
+    pub(crate) n: u64,
+    /// Packets that passed both, however the clocks were.
+    pub(crate) passed: u64,
+    pub(crate) lost: u64,
+    pub(crate) reordered: u64,
+    /// In nanoseconds.
+    total: i128,
+    bounds: i128,
+    pub(crate) least: i64,
+    pub(crate) most: i64,
+    pub(crate) p50: Option<i64>,
+    pub(crate) p99: Option<i64>,
+    /// The largest bound of a packet's.
+    pub(crate) bound: i64,
+}
+
+impl Delays {
+    /// The mean, off by at most the mean of all bounds.
+    pub(crate) fn mean(&self) -> Option<OneWay> {
+        let of = |total: i128| {
+            let mean = total.checked_div(i128::from(self.n))?;
+            i64::try_from(mean).ok().map(Span::from_nanos)
+        };
+        Some(OneWay {
+            delay: of(self.total)?,
+            bound: of(self.bounds + i128::from(self.n) - 1)?,
+        })
+    }
+
+    fn add(&mut self, delay: OneWay) {
+        let (nanos, bound) = (delay.delay.nanos(), delay.bound.nanos());
+        if self.n == 0 {
+            (self.least, self.most) = (nanos, nanos);
+        }
+        self.n += 1;
+        self.total += i128::from(nanos);
+        self.bounds += i128::from(bound);
+        self.least = self.least.min(nanos);
+        self.most = self.most.max(nanos);
+        self.bound = self.bound.max(bound);
+    }
+}
+
+/// What round trips of one protocol are made of.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct RoundTrips {
+    pub(crate) protocol: usize,
+    pub(crate) n: u64,
+    /// Of all of them together, in nanoseconds.
+    pub(crate) total: i128,
+    /// Of each segment there and back, and behind the last point: they add up to `total`.
+    pub(crate) parts: Vec<i128>,
+}
+
+/// Each segment's delays, in the order of the path, there before back.
+#[expect(
+    clippy::cast_precision_loss,
+    clippy::cast_possible_truncation,
+    reason = "statistics are in floats, of delays below 104 days"
+)]
+pub(crate) fn delays(passages: &Passages) -> Vec<Delays> {
+    let segments = passages.names.len().saturating_sub(1);
+    let place = |segment: usize, way: Way, protocol: usize| {
+        (segment * 2 + way as usize) * PROTOCOLS.len() + protocol
+    };
+    let mut all = vec![Delays::default(); segments * 2 * PROTOCOLS.len()];
+    for row in passages.rows() {
+        let Some(way) = row.passage.way else { continue };
+        let protocol = protocol(row.passage.flow.protocol);
+        for (segment, delay) in row.delays.iter().enumerate() {
+            let of = &mut all[place(segment, way, protocol)];
+            let is_both =
+                row.passage.mark(segment).is_some() && row.passage.mark(segment + 1).is_some();
+            of.passed += u64::from(is_both);
+            of.reordered += u64::from(row.passage.is_overtaken(segment));
+            of.lost += u64::from(row.end == End::Lost(segment));
+            if let Some(delay) = delay {
+                of.add(*delay);
+            }
+        }
+    }
+    for (at, of) in all.iter_mut().enumerate() {
+        let kind = at % PROTOCOLS.len();
+        (of.segment, of.protocol) = (at / PROTOCOLS.len() / 2, kind);
+        of.is_back = at / PROTOCOLS.len() % 2 == 1;
+        let way = if of.is_back { Way::Back } else { Way::There };
+        let mut values: Vec<f64> = Vec::with_capacity(usize::try_from(of.n).unwrap_or(0));
+        if of.n > 0 {
+            values.extend(passages.followed.passages().filter_map(|passage| {
+                let is_meant = passage.way == Some(way) && protocol(passage.flow.protocol) == kind;
+                let delay = is_meant.then(|| passages.delay(&passage, way, of.segment))?;
+                Some(delay?.delay.nanos() as f64)
+            }));
+        }
+        let told = |sorted: Sorted<'_>, p| {
+            let value = quantile(sorted, 0, p).ok()?.value().number()?;
+            Some(value.round() as i64)
+        };
+        if let Ok(sorted) = Sorted::sort(&mut values) {
+            (of.p50, of.p99) = (told(sorted, 0.5), told(sorted, 0.99));
+        }
+    }
+    all.retain(|of| of.passed > 0 || of.lost > 0);
+    all
+}
+
+/// Round trips whose packets were seen at every point, both ways, by protocol.
+pub(crate) fn round_trips(passages: &Passages) -> Vec<RoundTrips> {
+    let last = passages.names.len().saturating_sub(1);
+    let mut all: Vec<RoundTrips> = (0..PROTOCOLS.len())
+        .map(|protocol| RoundTrips {
+            protocol,
+            parts: vec![0; last + 1],
+            ..RoundTrips::default()
+        })
+        .collect();
+    for trip in &passages.trips {
+        let there = passages.followed.passage(trip.there);
+        let back = passages.followed.passage(trip.back);
+        let marks: Option<Vec<(i64, i64)>> = (0..=last)
+            .map(|point| there.mark(point).zip(back.mark(point)))
+            .collect();
+        let Some(marks) = marks else { continue };
+        // Around each point's own clock: no difference is between two of them.
+        let around: Vec<i128> = marks
+            .iter()
+            .map(|(there, back)| i128::from(*back) - i128::from(*there))
+            .collect();
+        let of = &mut all[protocol(there.flow.protocol)];
+        of.n += 1;
+        of.total += around[0];
+        for (at, part) in of.parts.iter_mut().enumerate() {
+            *part += around[at] - around.get(at + 1).copied().unwrap_or(0);
+        }
+    }
+    all.retain(|of| of.n > 0);
+    all
+}

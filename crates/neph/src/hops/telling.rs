@@ -1,0 +1,285 @@
+//! What is written: tables for people, lines for programs.
+
+use std::io::Write;
+
+use neph_capture::Way;
+use neph_model::{OneWay, Span};
+use serde_json::{Value, json};
+
+use super::offsets::Offsets;
+use super::passages::{End, PROTOCOLS, Passages, Row, protocol, segment_names};
+use super::shares::{self, Delays, RoundTrips};
+use super::{Args, Format};
+use crate::clock::words;
+use crate::counted::counted;
+use crate::exit::Failure;
+use crate::output;
+use crate::sheet::{self, Cell, Column, Sheet};
+
+const COLUMNS: [Column; 14] = [
+    Column::left("SEGMENT", "segment"),
+    Column::left("WAY", "way"),
+    Column::left("PROTOCOL", "protocol"),
+    Column::right("N", "n"),
+    Column::right("MEAN", "mean_ns"),
+    Column::right("± BOUND", "bound_ns"),
+    Column::right("MIN", "min_ns"),
+    Column::right("P50", "p50_ns"),
+    Column::right("P99", "p99_ns"),
+    Column::right("MAX", "max_ns"),
+    Column::right("LOST", "lost"),
+    Column::right("REORDERED", "reordered"),
+    Column::right("COPIES", "copies"),
+    Column::right("SHARE OF RTT", "share_of_round_trip"),
+];
+
+const PARTS: [Column; 5] = [
+    Column::left("ROUND TRIPS", "protocol"),
+    Column::left("PART", "part"),
+    Column::right("N", "n"),
+    Column::right("MEAN", "mean_ns"),
+    Column::right("SHARE", "share"),
+];
+
+/// Writes everything.
+pub(super) fn tell(args: &Args, passages: &Passages) -> Result<(), Failure> {
+    let mut out = output::data();
+    let delays = shares::delays(passages);
+    let trips = shares::round_trips(passages);
+    let (segments, parts) = (table(passages, &delays, &trips), parts(passages, &trips));
+    match args.format {
+        Format::Csv => segments.write(sheet::Format::Csv, &mut out)?,
+        Format::Text => {
+            writeln!(out, "{}\n", passages.names.join(" - "))?;
+            segments.write(sheet::Format::Text, &mut out)?;
+            if !trips.is_empty() {
+                writeln!(out)?;
+                parts.write(sheet::Format::Text, &mut out)?;
+            }
+            writeln!(out)?;
+            sentences(passages, &mut out)?;
+        }
+        Format::Json => {
+            let mut document = json!({
+                "segments": segments.json(),
+                "round_trips": parts.json(),
+                "summary": summary(passages),
+            });
+            if args.packets {
+                document["packets"] = passages.rows().map(|row| packet(passages, &row)).collect();
+            }
+            writeln!(out, "{document:#}")?;
+        }
+        Format::Ndjson => {
+            if args.packets {
+                for row in passages.rows() {
+                    writeln!(out, "{}", packet(passages, &row))?;
+                }
+            }
+            for (kind, sheet) in [("segment", &segments), ("round_trip", &parts)] {
+                for line in sheet.json().as_array().into_iter().flatten() {
+                    let mut line = line.clone();
+                    line["kind"] = kind.into();
+                    writeln!(out, "{line}")?;
+                }
+            }
+            writeln!(out, "{}", summary(passages))?;
+        }
+    }
+    out.flush()?;
+    Ok(())
+}
+
+fn table(passages: &Passages, delays: &[Delays], trips: &[RoundTrips]) -> Sheet {
+    let names = segment_names(&passages.names);
+    let mut sheet = Sheet::new(&COLUMNS);
+    let mut told_copies = [None; 2];
+    for of in delays {
+        let way = if of.is_back { Way::Back } else { Way::There };
+        // Copies have no protocol: they stand in the first line of their segment and way.
+        let is_first = told_copies[way as usize].replace(of.segment) != Some(of.segment);
+        let copies = passages.followed.copies(of.segment, way);
+        let copies = if is_first { copies } else { 0 };
+        let share = trips
+            .iter()
+            .find(|trips| trips.protocol == of.protocol)
+            .and_then(|trips| share(trips.parts[of.segment], trips.total));
+        let mean = of.mean();
+        let mean_span = mean.map(|mean| mean.delay.nanos());
+        let bound = mean.map(|_| of.bound);
+        sheet.rows.push(vec![
+            Cell::text(names[of.segment].clone()),
+            Cell::text(way_word(way)),
+            Cell::text(PROTOCOLS[of.protocol]),
+            Cell::count(of.n),
+            time(mean_span),
+            Cell::new(
+                bound.map_or_else(|| "-".to_owned(), words::up),
+                bound.map_or(Value::Null, Value::from),
+            ),
+            time(mean.map(|_| of.least)),
+            time(of.p50),
+            time(of.p99),
+            time(mean.map(|_| of.most)),
+            Cell::count(of.lost),
+            Cell::count(of.reordered),
+            Cell::count(copies),
+            share.map_or_else(Cell::absent, percent),
+        ]);
+    }
+    sheet
+}
+
+/// The share of a segment, both ways, of the round trips of its protocol.
+#[expect(clippy::cast_precision_loss, reason = "a share is shown")]
+fn share(part: i128, total: i128) -> Option<f64> {
+    (total > 0).then(|| part as f64 / total as f64)
+}
+
+fn percent(share: f64) -> Cell {
+    Cell::new(format!("{:.1} %", share * 100.0), share)
+}
+
+fn parts(passages: &Passages, trips: &[RoundTrips]) -> Sheet {
+    let mut sheet = Sheet::new(&PARTS);
+    let segments = segment_names(&passages.names);
+    let beyond = format!(
+        "beyond {}",
+        passages.names.last().map_or("", String::as_str)
+    );
+    let names = || segments.iter().chain([&beyond]);
+    for of in trips {
+        let whole = [("all".to_owned(), of.total)];
+        let parts = names().cloned().zip(of.parts.iter().copied());
+        for (name, total) in whole.into_iter().chain(parts) {
+            let mean = i64::try_from(total / i128::from(of.n)).ok();
+            sheet.rows.push(vec![
+                Cell::text(PROTOCOLS[of.protocol]),
+                Cell::text(name),
+                Cell::count(of.n),
+                time(mean),
+                share(total, of.total).map_or_else(Cell::absent, percent),
+            ]);
+        }
+    }
+    sheet
+}
+
+fn time(nanos: Option<i64>) -> Cell {
+    nanos.map_or_else(Cell::absent, |nanos| {
+        Cell::new(Span::from_nanos(nanos).to_string(), nanos)
+    })
+}
+
+const fn way_word(way: Way) -> &'static str {
+    match way {
+        Way::There => "there",
+        Way::Back => "back",
+    }
+}
+
+/// A line of marks: when the packet passed which point, and how long it was in between.
+fn packet(passages: &Passages, row: &Row) -> Value {
+    let passage = &row.passage;
+    let points = 0..passages.names.len();
+    let delay = |delay: &Option<OneWay>| match delay {
+        None => Value::Null,
+        Some(of) => json!({ "ns": of.delay.nanos(), "bound_ns": of.bound.nanos() }),
+    };
+    let reordered: Vec<usize> = (0..row.delays.len())
+        .filter(|segment| passage.is_overtaken(*segment))
+        .collect();
+    json!({
+        "kind": "packet",
+        "since_ns": row.since.nanos(),
+        "way": passage.way.map(way_word),
+        "protocol": PROTOCOLS[protocol(passage.flow.protocol)],
+        "source": passage.flow.source.to_string(),
+        "destination": passage.flow.destination.to_string(),
+        "marks_unix_ns": points.map(|point| passage.mark(point)).collect::<Vec<_>>(),
+        "segments": row.delays.iter().map(delay).collect::<Vec<_>>(),
+        "round_trip_ns": row.round_trip.map(Span::nanos),
+        "lost_in": match row.end { End::Lost(segment) => Some(segment), _ => None },
+        "reordered_in": reordered,
+    })
+}
+
+fn summary(passages: &Passages) -> Value {
+    let followed = &passages.followed;
+    let points: Vec<Value> = (0..passages.names.len())
+        .map(|at| {
+            let point = followed.point(at);
+            json!({
+                "name": passages.names[at],
+                "packets": point.packets,
+                "cut_short": point.cut,
+                "resolution_ns": point.resolution,
+            })
+        })
+        .collect();
+    let clocks: Vec<Value> = passages.clocks.iter().map(clock).collect();
+    json!({
+        "kind": "summary",
+        "points": points,
+        "clocks": clocks,
+        "packets": followed.passages().count(),
+        "alike": followed.alike(),
+        "one_way": followed.passages().filter(|passage| passage.way.is_none()).count(),
+    })
+}
+
+fn clock(offsets: &Offsets) -> Value {
+    match (offsets, offsets.best()) {
+        (Offsets::Same, _) => json!({ "is": "same" }),
+        (Offsets::Fitted(fitted), Some(fit)) => json!({
+            "is": "fitted",
+            "offset_ns": fit.offset,
+            "bound_ns": fit.bound,
+            "rate_ppm": words::ppm(fit.rate),
+            "rate_bound_ppm": words::ppm(fit.rate_bound),
+            "steps": fitted.steps.len(),
+        }),
+        _ => json!({ "is": "unknown" }),
+    }
+}
+
+fn sentences(passages: &Passages, out: &mut impl Write) -> Result<(), Failure> {
+    let followed = &passages.followed;
+    for (pair, offsets) in passages.names.windows(2).zip(&passages.clocks) {
+        let (a, b) = (&pair[0], &pair[1]);
+        match (offsets, offsets.best()) {
+            (Offsets::Same, _) => writeln!(out, "Clocks of {a} and {b}: one.")?,
+            (Offsets::Fitted(fitted), Some(fit)) => {
+                let offset = words::offset(fit.offset, fit.bound);
+                let rate = words::rate(fit.rate, fit.rate_bound);
+                writeln!(out, "Clock of {b} minus that of {a}: {offset}, {rate}.")?;
+                if !fitted.steps.is_empty() {
+                    let steps = counted(fitted.steps.len() as u64, "time");
+                    writeln!(
+                        out,
+                        "One of them was set {steps}; packets around are left out."
+                    )?;
+                }
+            }
+            _ => writeln!(
+                out,
+                "Clocks of {a} and {b}: not known, since packets of both directions are needed; no delay is told."
+            )?,
+        }
+    }
+    let one_way = followed.passages().filter(|passage| passage.way.is_none());
+    let cut = (0..passages.names.len()).map(|at| followed.point(at).cut);
+    for (count, why) in [
+        (one_way.count() as u64, "between hosts that show no way"),
+        (followed.alike(), "left out because others are like them"),
+        (
+            cut.sum(),
+            "cut too short to be known again (tcpdump -s 128)",
+        ),
+    ] {
+        if count > 0 {
+            writeln!(out, "{} {why}.", counted(count, "packet"))?;
+        }
+    }
+    Ok(())
+}
