@@ -127,6 +127,7 @@ fn a_capture_of_losses_only_is_drawn_without_a_distribution() {
     let kinds: Vec<&str> = figures.iter().map(|figure| figure.kind).collect();
     assert_eq!(kinds, ["hops-segments", "hops-waterfall"]);
     assert!(words(&figures, "hops-segments").contains(&"2 lost (100 %)".to_owned()));
+    assert!(!figures[0].caption.contains("clock"), "no delay, no bound");
 }
 
 #[test]
@@ -199,4 +200,29 @@ fn one_packet_far_slower_than_the_others_leaves_the_axis_and_is_said_to() {
     assert!(said(&figures));
     let told = words(&figures, "hops-waterfall-1");
     assert!(told.contains(&"50.00 ms".to_owned()), "{told:?}");
+}
+
+#[test]
+fn points_of_one_clock_have_no_bound() {
+    let points = ["a".to_owned(), "b".to_owned()];
+    let known = [HopsDelay::Known {
+        delay: 5_000,
+        bound: 0,
+    }];
+    let packets = [HopsPacket {
+        since: 0,
+        way: HopsWay::Back,
+        protocol: HopsProtocol::Icmp,
+        segments: &known,
+        round_trip: None,
+    }];
+    let figures = hops(&HopsDrawing {
+        points: &points,
+        packets: &packets,
+    });
+    for figure in &figures {
+        assert!(figure.caption.contains("one clock"), "{}", figure.caption);
+        let words = words(&figures, &figure.name);
+        assert!(!words.iter().any(|word| word.contains('±')), "{words:?}");
+    }
 }

@@ -2,7 +2,7 @@
 
 use neph_stats::{EcdfPoint, Sorted, ecdf};
 
-use super::names::{BOUND, within};
+use super::names::within;
 use super::{HopsDelay, HopsDrawing, HopsWay, inks, millis};
 use crate::axis::{Limits, Plot, Scale, Spacing, Spread, Style, TimeUnit, choose, count};
 use crate::figure::Figure;
@@ -45,7 +45,7 @@ pub(super) fn draw(drawing: &HopsDrawing<'_>) -> Vec<Figure> {
         let room = sheet.take(28.0 + panel.height() + below);
         sheet.draw(panel.drawn(room, scale, is_last));
     }
-    let notes = [Note::plain(caption(&panels, scale))];
+    let notes = [Note::plain(caption(drawing, &panels, scale))];
     vec![sheet.finish("hops-cdf", "hops-cdf".to_owned(), &notes)]
 }
 
@@ -65,7 +65,7 @@ fn scale(spreads: &[Spread]) -> Option<Scale> {
     }
 }
 
-fn caption(panels: &[Panel<'_>], scale: Scale) -> String {
+fn caption(drawing: &HopsDrawing<'_>, panels: &[Panel<'_>], scale: Scale) -> String {
     let curves = || panels.iter().flat_map(|panel| &panel.curves);
     let mut text = "Each line rises to the share of the packets that came to the segment and were through it within that time; n counts them, lost ones included.".to_owned();
     if curves().any(|curve| curve.lost > 0) {
@@ -81,7 +81,7 @@ fn caption(panels: &[Panel<'_>], scale: Scale) -> String {
     {
         text.push_str(" A line that begins above 0 % has the rest to the left of the axis: no more than nothing, as far as the bound tells.");
     }
-    format!("{text} {BOUND}")
+    text + drawing.bound_told()
 }
 
 type Steps = Vec<EcdfPoint>;

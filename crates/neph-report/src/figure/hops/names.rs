@@ -1,6 +1,6 @@
 //! What figures call points, segments and ways.
 
-use super::{HopsDrawing, HopsWay};
+use super::{HopsDelay, HopsDrawing, HopsWay};
 use crate::axis::millis;
 
 impl HopsWay {
@@ -51,11 +51,23 @@ pub(super) fn within(bound: f64) -> String {
         b if b < 100.0 => 1e-2,
         _ => 10.0,
     };
-    format!("± {}", millis((bound / step - 1e-6).ceil() * step))
+    format!("± {}", millis((bound / step - 1e-6).ceil().max(0.0) * step))
 }
 
-/// What a bound is, in every caption.
-pub(super) const BOUND: &str = "± is how far a delay may be off at most: where two points have their own clocks, the offset between these is known no better than the quickest packets of both ways tell it, and what is too long one way is too short the other way by as much.";
+impl HopsDrawing<'_> {
+    /// What a bound is, at the end of every caption; nothing where no delay is known.
+    pub(super) fn bound_told(&self) -> &'static str {
+        let known = |delay: &HopsDelay| matches!(delay, HopsDelay::Known { .. });
+        let mut packets = self.packets.iter();
+        if self.bounds().iter().any(|bound| *bound > 0.0) {
+            " ± is how far a delay may be off at most, by stamps and clocks: where two points have their own clocks, the offset between these is known no better than the quickest packets of both ways tell it, and what is too long one way is too short the other way by as much."
+        } else if packets.any(|packet| packet.segments.iter().any(known)) {
+            " All points read one clock: no delay is off by an offset."
+        } else {
+            ""
+        }
+    }
+}
 
 #[cfg(test)]
 mod tests {
@@ -63,8 +75,8 @@ mod tests {
 
     #[test]
     fn a_bound_is_never_told_smaller_than_it_is() {
-        let told = [0.000_25, 0.008, 0.008_01, 0.1234, 2.0, 2.001, 1234.0].map(within);
-        let expected = "± 0.3 µs|± 8.0 µs|± 8.1 µs|± 124 µs|± 2.00 ms|± 2.01 ms|± 1.24 s";
+        let told = [0.0, 0.000_25, 0.008, 0.008_01, 0.1234, 2.0, 2.001, 1234.0].map(within);
+        let expected = "± 0.0 µs|± 0.3 µs|± 8.0 µs|± 8.1 µs|± 124 µs|± 2.00 ms|± 2.01 ms|± 1.24 s";
         assert_eq!(told.join("|"), expected);
     }
 }

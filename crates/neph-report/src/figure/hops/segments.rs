@@ -1,7 +1,7 @@
 //! The segments stacked onto each other over time, there and back, with what was lost in which.
 
 use super::column::{Clock, Column, middle, share};
-use super::names::{BOUND, within};
+use super::names::within;
 use super::{HopsDrawing, HopsWay, inks, millis};
 use crate::axis::{Plot, Scale, Style, TimeUnit, count, elapsed, percent};
 use crate::figure::Figure;
@@ -67,7 +67,12 @@ fn legend(drawing: &HopsDrawing<'_>, ways: &[Panel]) -> Vec<(Swatch, String)> {
     let bounds = drawing.bounds();
     let mut entries: Vec<(Swatch, String)> = (0..drawing.count())
         .map(|place| {
-            let label = format!("{}, {}", drawing.segment(place), within(bounds[place]));
+            let name = drawing.segment(place);
+            let label = if bounds[place] > 0.0 {
+                format!("{name}, {}", within(bounds[place]))
+            } else {
+                name
+            };
             (Swatch::Solid(inks::colour(place)), label)
         })
         .collect();
@@ -94,7 +99,7 @@ fn caption(drawing: &HopsDrawing<'_>, ways: &[Panel]) -> String {
     {
         text.push_str(" Pale: for most packets the bound is larger than the delay, which may be next to nothing.");
     }
-    format!("{text} {BOUND}")
+    text + drawing.bound_told()
 }
 
 /// One way.

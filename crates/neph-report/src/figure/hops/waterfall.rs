@@ -1,6 +1,5 @@
 //! The slowest packets one by one: a row each, its segments side by side from its first point on.
 
-use super::names::BOUND;
 use super::rows::{End, Row, Rows};
 use super::{HopsDrawing, inks, millis};
 use crate::axis::{Plot, Scale, Style, TimeUnit};
@@ -48,7 +47,7 @@ pub(super) fn draw(drawing: &HopsDrawing<'_>) -> Vec<Figure> {
                 scale,
             };
             sheet.draw(panel.drawn(room));
-            let notes = [Note::plain(caption(&rows, shown, scale))];
+            let notes = [Note::plain(caption((drawing, &rows), shown, scale))];
             let name = page_name("hops-waterfall", page, total);
             sheet.finish("hops-waterfall", name, &notes)
         });
@@ -120,7 +119,7 @@ fn legend(drawing: &HopsDrawing<'_>, shown: &[Row]) -> Vec<(Swatch, String)> {
     entries
 }
 
-fn caption(rows: &Rows, shown: &[Row], scale: Scale) -> String {
+fn caption((drawing, rows): (&HopsDrawing<'_>, &Rows), shown: &[Row], scale: Scale) -> String {
     let mut text = "A row is a packet: when its first point saw it, counted from the first packet; what it carried; → from the first point to the last, ← back; and its segments in the order in which it passed them.".to_owned();
     if shown.iter().any(|row| row.end != End::Arrived) {
         text.push_str(" A lost packet ends at the last point that saw it.");
@@ -142,11 +141,10 @@ fn caption(rows: &Rows, shown: &[Row], scale: Scale) -> String {
     }
     if shown.iter().any(|row| row.bound > 0) {
         text.push_str(
-            " The thin line at a row's end is as long as the bounds of its segments allow. ",
+            " The thin line at a row's end is as long as the bounds of its segments allow.",
         );
-        text.push_str(BOUND);
     }
-    text
+    text + drawing.bound_told()
 }
 
 struct Panel<'a> {
