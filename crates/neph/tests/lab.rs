@@ -10,6 +10,8 @@ mod flow_paths;
 mod flows;
 #[path = "lab/gallery.rs"]
 mod gallery;
+#[path = "lab/hops.rs"]
+mod hops;
 #[path = "lab/kills.rs"]
 mod kills;
 #[path = "lab/network_stage.rs"]

@@ -4,6 +4,7 @@
 
 use neph_model::Wall;
 
+use super::joined::{Spreads, join};
 use super::packet::{Flowing, Flows, Packets, Standing};
 use super::{Hops, Place, copies};
 use crate::meeting::{Crossing, Met, Point};
@@ -23,6 +24,7 @@ pub struct Followed {
     /// For each packet a bit for each segment in which it was overtaken.
     overtaken: Vec<u8>,
     copies: Vec<[u64; 2]>,
+    spreads: Spreads,
 }
 
 /// A packet's way from point to point.
@@ -72,7 +74,9 @@ impl Hops {
                 uneven.push(chain);
             }
         }
+        let spreads = join(&mut self.packets, &mut self.points);
         let mut followed = Followed {
+            spreads,
             answering: self.flows.answering(),
             ways: Ways::of(self.flows.pairs()),
             crosses: Vec::new(),
@@ -121,6 +125,17 @@ impl Followed {
         packets
             .filter(|packet| packet.standing == Standing::Alike)
             .count() as u64
+    }
+
+    /// Packets that offload cut or joined on the way.
+    pub fn joined(&self) -> u64 {
+        self.spreads.len() as u64
+    }
+
+    /// How long the pieces of such a packet took to pass a point, in nanoseconds; `None` where not all
+    /// of them did, and of other packets.
+    pub fn spread(&self, passage: &Passage, point: usize) -> Option<i64> {
+        self.spreads.get(&passage.number)?.get(point).copied()?
     }
 
     /// Copies that were made of packets in a segment.

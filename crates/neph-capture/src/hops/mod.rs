@@ -9,6 +9,7 @@
 
 mod copies;
 mod followed;
+mod joined;
 mod mapping;
 mod packet;
 #[cfg(test)]

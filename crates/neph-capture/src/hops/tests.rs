@@ -1,1 +1,176 @@
-//! tests
+use neph_wire::dissect::{Link, dissect};
+use proptest::prelude::*;
+
+use super::*;
+use crate::ways::Way;
+
+/// A datagram with this number from one host to the other.
+fn datagram(number: u16, from: u8, to: u8) -> Vec<u8> {
+    let mut packet = vec![0x45, 0, 0, 44];
+    packet.extend(number.to_be_bytes());
+    packet.extend([0x40, 0, 64, 17, 0, 0, 10, 0, 0, from, 10, 0, 0, to]);
+    packet.extend([0x30, from, 0x30, to, 0, 24, 0, 0]);
+    packet.extend([7; 16]);
+    packet
+}
+
+/// Bytes of a segment from host 1 to host 2, numbered so by its sender.
+fn segment(number: u16, seq: u32, bytes: u16) -> Vec<u8> {
+    let mut packet = vec![0x45, 0];
+    packet.extend((40 + bytes).to_be_bytes());
+    packet.extend(number.to_be_bytes());
+    packet.extend([0x40, 0, 64, 6, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2]);
+    packet.extend([0x30, 1, 0, 80]);
+    packet.extend(seq.to_be_bytes());
+    packet.extend([0, 0, 0, 9, 0x50, 16, 1, 0, 0, 0, 0, 0]);
+    packet.resize(usize::from(40 + bytes), 5);
+    packet
+}
+
+/// Follows what each point saw, all by one clock.
+fn follow(points: &[&[(i64, Vec<u8>)]]) -> Followed {
+    let mut hops = Hops::at(points.len());
+    for (point, packets) in points.iter().enumerate() {
+        for (at, bytes) in *packets {
+            let length = u32::try_from(bytes.len()).unwrap();
+            hops.see(point, *at, &dissect(Link::Ip, bytes, length).unwrap());
+        }
+    }
+    hops.end(&vec![true; points.len() - 1])
+}
+
+/// Marks of all that is followed.
+fn marks(followed: &Followed) -> Vec<Vec<Option<i64>>> {
+    let points = 0..=followed.segments();
+    let passages = followed.passages();
+    passages
+        .map(|passage| points.clone().map(|point| passage.mark(point)).collect())
+        .collect()
+}
+
+#[test]
+fn packets_that_are_alike_are_paired_in_their_order_where_each_point_saw_as_many() {
+    let same = || datagram(0, 1, 2);
+    let here = [(0, same()), (10, same()), (20, same())];
+    let there = [(5, same()), (15, same()), (25, same())];
+    let followed = follow(&[&here, &there]);
+    let pairs = [(0, 5), (10, 15), (20, 25)].map(|(a, b)| vec![Some(a), Some(b)]);
+    assert_eq!(marks(&followed), pairs);
+    let followed = follow(&[&here, &there[..2]]);
+    assert_eq!((marks(&followed).len(), followed.alike()), (0, 3));
+}
+
+#[test]
+fn of_copies_the_first_that_came_is_the_packet() {
+    let other = || datagram(1, 1, 2);
+    let here = [(0, datagram(0, 1, 2)), (1, other())];
+    let there = [(5, datagram(0, 1, 2)), (6, other()), (9, datagram(0, 1, 2))];
+    let followed = follow(&[&here, &there]);
+    assert_eq!(marks(&followed), [[Some(0), Some(5)], [Some(1), Some(6)]]);
+    assert_eq!(
+        (
+            followed.copies(0, Way::There),
+            followed.copies(0, Way::Back)
+        ),
+        (1, 0)
+    );
+}
+
+#[test]
+fn what_comes_out_behind_one_that_went_in_behind_it_was_overtaken() {
+    let here: Vec<_> = (0..4).map(|n| (i64::from(n), datagram(n, 1, 2))).collect();
+    let order = [0_u16, 2, 3, 1];
+    let there: Vec<_> = (10..)
+        .zip(order)
+        .map(|(at, n)| (at, datagram(n, 1, 2)))
+        .collect();
+    let followed = follow(&[&here, &there]);
+    let overtaken: Vec<bool> = followed.passages().map(|p| p.is_overtaken(0)).collect();
+    assert_eq!(overtaken, [false, true, false, false]);
+}
+
+#[test]
+fn a_segment_in_pieces_has_passed_when_its_last_byte_has_and_is_lost_with_one_of_them() {
+    let other = || datagram(9, 1, 2);
+    let whole = [(0, segment(1, u32::MAX - 500, 3_000)), (1, other())];
+    let cuts =
+        [0_u32, 1_000, 2_000].map(|cut| segment(7, (u32::MAX - 500).wrapping_add(cut), 1_000));
+    let [a, b, c] = cuts;
+    let pieces = [
+        (10, a.clone()),
+        (12, b.clone()),
+        (15, c.clone()),
+        (16, other()),
+    ];
+    let torn = [(20, a), (25, c), (26, other())];
+    let followed = follow(&[&whole, &pieces, &torn]);
+    assert_eq!(
+        marks(&followed),
+        [[Some(0), Some(15), None], [Some(1), Some(16), Some(26)]]
+    );
+    let first = followed.passages().next().unwrap();
+    assert_eq!(followed.spread(&first, 0), Some(0));
+    assert_eq!(followed.spread(&first, 1), Some(5));
+    assert_eq!(followed.joined(), 1);
+}
+
+#[test]
+fn bytes_that_were_sent_again_are_no_pieces() {
+    let here = [(0, segment(1, 100, 1_000)), (30, segment(2, 100, 1_000))];
+    let there = [(40, segment(2, 100, 1_000))];
+    let followed = follow(&[&here, &there]);
+    assert_eq!(marks(&followed), [[Some(0), None], [Some(30), Some(40)]]);
+    assert_eq!(followed.joined(), 0);
+}
+
+#[test]
+fn a_reply_belongs_to_the_request_before_it_and_of_two_requests_to_the_later() {
+    let packets = [
+        (0, datagram(0, 1, 2)),
+        (10, datagram(1, 1, 2)),
+        (20, datagram(2, 2, 1)),
+        (30, datagram(3, 2, 1)),
+    ];
+    let later = |by: [i64; 4]| -> Vec<(i64, Vec<u8>)> {
+        let moved = packets.iter().zip(by);
+        moved
+            .map(|((at, bytes), by)| (at + by, bytes.clone()))
+            .collect()
+    };
+    let followed = follow(&[&packets, &later([2, 2, -2, -2])]);
+    let trips = followed.trips();
+    assert_eq!(trips, [Trip { there: 1, back: 2 }]);
+}
+
+proptest! {
+    /// Whatever is cut off, repeated or out of order: nothing is told twice, and all is accounted for.
+    #[test]
+    fn every_stamp_is_told_once_or_left_out(
+        seen in prop::collection::vec(prop::collection::vec((0_u16..6, any::<bool>()), 0..30), 2..5),
+    ) {
+        let points: Vec<Vec<(i64, Vec<u8>)>> = seen
+            .iter()
+            .map(|packets| {
+                let bytes = |(number, is_back): &(u16, bool)| {
+                    let (from, to) = if *is_back { (2, 1) } else { (1, 2) };
+                    datagram(*number, from, to)
+                };
+                (0..).zip(packets.iter().map(bytes)).collect()
+            })
+            .collect();
+        let points: Vec<&[(i64, Vec<u8>)]> = points.iter().map(Vec::as_slice).collect();
+        let followed = follow(&points);
+        for point in 0..points.len() {
+            let mut told: Vec<i64> = followed.passages().filter_map(|p| p.mark(point)).collect();
+            let many = told.len();
+            told.sort_unstable();
+            told.dedup();
+            prop_assert_eq!(told.len(), many);
+            prop_assert!(many <= points[point].len());
+        }
+        for trip in followed.trips() {
+            prop_assert!(followed.passage(trip.there).way == Some(Way::There));
+            prop_assert!(followed.passage(trip.back).way == Some(Way::Back));
+        }
+    }
+}

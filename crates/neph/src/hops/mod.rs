@@ -52,7 +52,7 @@ enum Clock {
 #[derive(Debug, ClapArgs)]
 #[command(
     after_help = "POINT: a capture of one point of the path, NAME=FILE or FILE; NAME@HOST=FILE, where points of one host \
-have one clock.\nExit status: 0 measured, 1 nothing in common, 2 usage, or captures that cannot be compared, 130 interrupted."
+have one clock.\nExit status: 0 measured, 1 no delay could be told, 2 usage, or captures that cannot be compared, 130 interrupted."
 )]
 pub(crate) struct Args {
     /// Captures in the order in which packets pass their points, from those who ask to those who answer
@@ -119,9 +119,13 @@ fn analyse(args: &Args, points: &[Point], stop: &Stop) -> Result<Outcome, Failur
     let clocks = clocks(args, points, (&followed, &one_clock))?;
     let names = points.iter().map(|point| point.name.clone()).collect();
     let passages = Passages::of(names, followed, clocks);
-    telling::tell(args, &passages)?;
+    let is_measured = telling::tell(args, &passages)?;
     figure::write(&passages, args.figure.as_deref())?;
-    Ok(Outcome::Done)
+    Ok(if is_measured {
+        Outcome::Done
+    } else {
+        Outcome::Nothing
+    })
 }
 
 /// A translator's rule, and the point that is behind it.

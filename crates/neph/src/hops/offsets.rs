@@ -83,18 +83,33 @@ impl Offsets {
         }
     }
 
-    /// At a moment of the later point's.
+    /// When a packet passed the later point, from its stamps at both. `None` where a clock was set in
+    /// between.
+    pub(crate) fn around(&self, here: i64, there: i64) -> Option<ClockOffset> {
+        let Self::Fitted(fitted) = self else {
+            return self.at(here);
+        };
+        let near = fitted.at(here)?;
+        let moment = there.saturating_sub(near.value().nanos());
+        (!fitted.is_set_between(here, moment)).then(|| fitted.at(moment))?
+    }
+
+    /// At a moment of the later point's clock. `None` where either clock may have been set.
     pub(crate) fn at_there(&self, there: i64) -> Option<ClockOffset> {
         let Self::Fitted(fitted) = self else {
             return self.at(there);
         };
-        // The offset is nearly the same everywhere but behind a step: twice is near enough.
-        let first = fitted.fits.first()?.offset;
-        let near = fitted.at(there.saturating_sub(first))?;
-        fitted.at(there.saturating_sub(near.value().nanos()))
+        let mut moment = there.saturating_sub(fitted.fits.first()?.offset);
+        // The first guess may lie on the wrong side of a step, the second on the right one.
+        for _ in 0..2 {
+            moment = there.saturating_sub(fitted.at(moment)?.value().nanos());
+        }
+        let offset = fitted.at(moment)?;
+        let again = there.saturating_sub(offset.value().nanos());
+        (!fitted.is_set_between(moment, again)).then_some(offset)
     }
 
-    /// The fit at the end, and the one with the least bound.
+    /// The fit with the least bound.
     pub(crate) fn best(&self) -> Option<&ClockFit> {
         let Self::Fitted(fitted) = self else {
             return None;
@@ -115,10 +130,15 @@ impl Fitted {
         }
     }
 
+    fn is_set_between(&self, a: i64, b: i64) -> bool {
+        let (from, until) = (a.min(b), a.max(b));
+        let mut steps = self.steps.iter();
+        steps.any(|step| from < step.before && step.after < until)
+    }
+
     /// A line through both moments is off by what their bounds say, and by the wander to the nearer.
     fn between(&self, before: &ClockFit, after: &ClockFit, here: i64) -> Option<ClockOffset> {
-        let mut steps = self.steps.iter();
-        if steps.any(|step| before.at < step.before && step.after < after.at) {
+        if self.is_set_between(before.at, after.at) {
             return None;
         }
         let (part, whole) = (here - before.at, after.at - before.at);

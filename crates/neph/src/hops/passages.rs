@@ -95,7 +95,7 @@ impl Passages {
     /// How long it was in a segment.
     pub(crate) fn delay(&self, passage: &Passage, way: Way, segment: usize) -> Option<OneWay> {
         let (here, there) = (passage.mark(segment)?, passage.mark(segment + 1)?);
-        let offset = self.clocks[segment].at_there(there)?;
+        let offset = self.clocks[segment].around(here, there)?;
         let told = match way {
             Way::There => offset.there(Instant::from_nanos(here), Instant::from_nanos(there)),
             Way::Back => offset.back(Instant::from_nanos(there), Instant::from_nanos(here)),

@@ -41,8 +41,8 @@ const PARTS: [Column; 5] = [
     Column::right("SHARE", "share"),
 ];
 
-/// Writes everything.
-pub(super) fn tell(args: &Args, passages: &Passages) -> Result<(), Failure> {
+/// Writes everything. Whether there was any delay.
+pub(super) fn tell(args: &Args, passages: &Passages) -> Result<bool, Failure> {
     let mut out = output::data();
     let delays = shares::delays(passages);
     let trips = shares::round_trips(passages);
@@ -87,7 +87,7 @@ pub(super) fn tell(args: &Args, passages: &Passages) -> Result<(), Failure> {
         }
     }
     out.flush()?;
-    Ok(())
+    Ok(delays.iter().any(|of| of.n > 0))
 }
 
 fn table(passages: &Passages, delays: &[Delays], trips: &[RoundTrips]) -> Sheet {
@@ -189,6 +189,10 @@ fn packet(passages: &Passages, row: &Row) -> Value {
     let reordered: Vec<usize> = (0..row.delays.len())
         .filter(|segment| passage.is_overtaken(*segment))
         .collect();
+    let spread: Vec<Option<i64>> = points
+        .clone()
+        .map(|point| passages.followed.spread(passage, point))
+        .collect();
     json!({
         "kind": "packet",
         "since_ns": row.since.nanos(),
@@ -201,6 +205,7 @@ fn packet(passages: &Passages, row: &Row) -> Value {
         "round_trip_ns": row.round_trip.map(Span::nanos),
         "lost_in": match row.end { End::Lost(segment) => Some(segment), _ => None },
         "reordered_in": reordered,
+        "spread_ns": spread.iter().any(Option::is_some).then_some(spread),
     })
 }
 
@@ -224,8 +229,16 @@ fn summary(passages: &Passages) -> Value {
         "clocks": clocks,
         "packets": followed.passages().count(),
         "alike": followed.alike(),
+        "joined": followed.joined(),
+        "end_unknown": ends_unknown(passages),
         "one_way": followed.passages().filter(|passage| passage.way.is_none()).count(),
     })
+}
+
+/// Packets that went into a segment and did not come out, where it cannot be told whether they were lost.
+fn ends_unknown(passages: &Passages) -> u64 {
+    let rows = passages.rows();
+    rows.filter(|row| row.end == End::Unknown).count() as u64
 }
 
 fn clock(offsets: &Offsets) -> Value {
@@ -271,6 +284,14 @@ fn sentences(passages: &Passages, out: &mut impl Write) -> Result<(), Failure> {
     let cut = (0..passages.names.len()).map(|at| followed.point(at).cut);
     for (count, why) in [
         (one_way.count() as u64, "between hosts that show no way"),
+        (
+            ends_unknown(passages),
+            "not seen again, of hosts that never passed the next point or when its capture was over",
+        ),
+        (
+            followed.joined(),
+            "cut or joined by segmentation offload: told is their last byte",
+        ),
         (followed.alike(), "left out because others are like them"),
         (
             cut.sum(),

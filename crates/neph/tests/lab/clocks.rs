@@ -128,15 +128,15 @@ fn a_raw_clock_that_a_time_namespace_shifts_is_told_by_how_much() {
 }
 
 /// tcpdump at a site, writing until it is told to end.
-struct Capture {
+pub(crate) struct Capture {
     child: Running,
     file: PathBuf,
 }
 
 impl Capture {
     /// `None` where there is no tcpdump.
-    fn begin(lab: &TwoSites, site: &str) -> Option<Self> {
-        let name = format!("neph-clock-{site}-{}.pcap", std::process::id());
+    pub(crate) fn begin(lab: &TwoSites, site: &str) -> Option<Self> {
+        let name = format!("neph-{}.pcap", lab.namespace(site));
         let file = std::env::temp_dir().join(name);
         let mut child = Command::new("nsenter")
             .arg(format!("--net=/run/netns/{}", lab.namespace(site)))
@@ -163,7 +163,7 @@ impl Capture {
     }
 
     /// Ends it and gives the file's bytes.
-    fn end(mut self) -> Vec<u8> {
+    pub(crate) fn end(mut self) -> Vec<u8> {
         let pid = self.child.0.id().to_string();
         let sent = Command::new("kill").args(["-INT", &pid]).status();
         assert!(sent.expect("kill runs").success());
@@ -175,7 +175,7 @@ impl Capture {
 }
 
 /// The same capture by a clock that is so far off at its first packet, and so many ppm fast.
-fn shifted(mut capture: Vec<u8>, offset: i64, ppm: i64) -> Vec<u8> {
+pub(crate) fn shifted(mut capture: Vec<u8>, offset: i64, ppm: i64) -> Vec<u8> {
     assert_eq!(
         capture[..4],
         0xa1b2_3c4d_u32.to_le_bytes(),

@@ -161,16 +161,14 @@ impl TwoSites {
     /// Takes the lab down and reads what its link did: each delivered packet's real delay in
     /// nanoseconds, of packets at least `least` bytes long, by direction.
     pub(crate) fn delays(self, least: u32) -> [Vec<i64>; 2] {
-        self.lab.down().expect("the lab goes down");
         let mut delays = [Vec::new(), Vec::new()];
-        let file = TruthFile::open(&self.folder.join("path.truth")).expect("the link's record");
-        for record in file {
-            let Ok(Record::Packet {
+        for record in self.records() {
+            let Record::Packet {
                 passing,
                 verdict: Verdict::Delivered,
                 left,
                 ..
-            }) = record
+            } = record
             else {
                 continue;
             };
@@ -178,8 +176,16 @@ impl TwoSites {
                 delays[usize::from(passing.direction)].push(left - passing.arrival);
             }
         }
-        std::fs::remove_dir_all(&self.folder).expect("the folder is ours");
         delays
+    }
+
+    /// Takes the lab down and reads its link's record.
+    pub(crate) fn records(self) -> Vec<Record> {
+        self.lab.down().expect("the lab goes down");
+        let file = TruthFile::open(&self.folder.join("path.truth")).expect("the link's record");
+        let records = file.map_while(Result::ok).collect();
+        std::fs::remove_dir_all(&self.folder).expect("the folder is ours");
+        records
     }
 }
 

@@ -144,3 +144,171 @@ fn five_points_of_which_the_last_has_another_clock_and_loss_in_each_segment() {
     let off = hold(path, 1_500, &[]);
     assert!(off.n > 30_000);
 }
+
+#[test]
+fn offload_at_both_ends_translation_and_a_tunnel_in_the_middle_hide_no_packet() {
+    let path = Path {
+        points: 3,
+        lost: 5,
+        offload: true,
+        nat: true,
+        vxlan: true,
+        ..Path::PLAIN
+    };
+    hold(path, 1_500, &["--nat", "p0:192.0.2.77=192.0.2.2"]);
+}
+
+#[test]
+fn copies_that_the_network_makes_are_counted_and_the_first_that_comes_is_the_packet() {
+    let path = Path {
+        points: 4,
+        doubled: 20,
+        ..Path::PLAIN
+    };
+    hold(path, 1_500, &[]);
+}
+
+#[test]
+fn points_of_one_host_have_one_clock_and_no_doubt() {
+    let place = Place::empty();
+    let mut simulated = Simulated::of(Path::PLAIN, 20, 3);
+    let (files, _) = simulated.write(&place, |_, at| at);
+    let named: Vec<String> = files
+        .iter()
+        .map(|file| file.replace('=', "@kvm1="))
+        .collect();
+    for (files, more) in [(&named, &[][..]), (&files, &["--clock", "same"])] {
+        let arguments = [more, &["--format", "ndjson"]].concat();
+        let ran = run(files, &arguments);
+        assert_eq!(ran.status, 0, "{}", ran.err);
+        let lines = lines(&ran);
+        assert_eq!(lines.last().expect("a summary")["clocks"][0]["is"], "same");
+        let segment = lines.iter().find(|line| line["kind"] == "segment");
+        assert_eq!(segment.expect("a segment")["bound_ns"], 0);
+    }
+}
+
+#[test]
+fn what_round_trips_are_made_of_adds_up_whatever_the_clocks_are() {
+    let place = Place::empty();
+    let path = Path {
+        points: 3,
+        ..Path::PLAIN
+    };
+    let mut simulated = Simulated::of(path, 200, 9);
+    let (files, _) = simulated.write(&place, shows(3));
+    let ran = run(&files, &["--format", "json"]);
+    assert_eq!(ran.status, 0, "{}", ran.err);
+    let document: Value = serde_json::from_str(&ran.out).expect("JSON");
+    let trips = document["round_trips"].as_array().expect("a list");
+    assert_eq!(
+        trips.len(),
+        12,
+        "all and three parts of each of three protocols"
+    );
+    for of in trips.chunks(4) {
+        let mean = |at: usize| of[at]["mean_ns"].as_i64().expect("a time");
+        assert_eq!(of[0]["n"], 200, "{of:?}");
+        let parts = mean(1) + mean(2) + mean(3);
+        assert!((mean(0) - parts).abs() <= 3, "rounding of means: {of:?}");
+        // The far end took 50 us by its clock, which is 40 ppm fast.
+        assert!((50_000..50_010).contains(&mean(3)), "{of:?}");
+    }
+    let text = run(&files, &[]);
+    for told in [
+        "p0 - p1",
+        "beyond p2",
+        "SHARE OF RTT",
+        "Clock of p2 minus that of p1: +3.0",
+    ] {
+        assert!(text.out.contains(told), "{told}: {}", text.out);
+    }
+    let csv = run(&files, &["--format", "csv"]);
+    assert!(
+        csv.out
+            .starts_with("segment,way,protocol,n,mean_ns,bound_ns"),
+        "{}",
+        csv.out
+    );
+    assert_eq!(csv.out.lines().count(), 1 + 2 * 2 * 3);
+}
+
+#[test]
+fn what_cannot_be_compared_is_refused_in_one_sentence() {
+    let place = Place::empty();
+    let mut simulated = Simulated::of(Path::PLAIN, 3, 1);
+    let (files, _) = simulated.write(&place, |_, at| at);
+    let other = Place::empty();
+    let translated = Path {
+        nat: true,
+        ..Path::PLAIN
+    };
+    let (strangers, _) = Simulated::of(translated, 3, 1).write(&other, |_, at| at);
+    let twice = [files[0].clone(), files[0].clone()];
+    let absent = [files[0].clone(), "p1=/nowhere.pcap".to_owned()];
+    let alien = [strangers[0].clone(), files[1].clone()];
+    let no_capture = place.path("text");
+    std::fs::write(&no_capture, "no capture at all").expect("a file");
+    let no_capture = [files[0].clone(), no_capture.display().to_string()];
+    for (files, more, why) in [
+        (&files[..], &["--packets"][..], "--format"),
+        (&twice, &[], "two points are called p0"),
+        (&absent, &[], "/nowhere.pcap"),
+        (&alien, &[], "no packet of p0 is in p1"),
+        (&no_capture, &[], "no capture"),
+        (&files[..1], &[], "2"),
+        (
+            &files,
+            &["--nat", "x:1.2.3.4=1.2.3.5"],
+            "no point is called 'x'",
+        ),
+        (&files, &["--nat", "p0:1.2.3.4"], "'='"),
+    ] {
+        let ran = run(files, more);
+        assert_eq!(ran.status, 2, "{why}: {}", ran.err);
+        assert!(ran.err.contains(why), "{why}: {}", ran.err);
+        assert!(ran.out.is_empty(), "{}", ran.out);
+    }
+}
+
+#[test]
+fn a_clock_that_is_set_on_the_way_spoils_only_what_passes_meanwhile() {
+    for jump in [2 * SECOND, -2 * SECOND] {
+        let place = Place::empty();
+        let mut simulated = Simulated::of(Path::PLAIN, 1_000, 11);
+        let set = START + 3 * SECOND;
+        let shows = |point: usize, at: i64| {
+            if point == 1 && at >= set {
+                at + jump
+            } else {
+                at
+            }
+        };
+        let (files, stamps) = simulated.write(&place, shows);
+        let ran = run(&files, &["--format", "ndjson", "--packets"]);
+        assert_eq!(ran.status, 0, "{}", ran.err);
+        let lines = lines(&ran);
+        let (mut told, mut silent) = (0, 0);
+        for line in lines.iter().filter(|line| line["kind"] == "packet") {
+            let mark = line["marks_unix_ns"][0].as_i64().expect("a stamp");
+            let truth = &simulated.truths[stamps[&(0, mark)]];
+            let (a, b) = truth.at[0].zip(truth.at[1]).expect("nothing is lost");
+            let segment = &line["segments"][0];
+            let Some(delay) = segment["ns"].as_i64() else {
+                silent += 1;
+                continue;
+            };
+            told += 1;
+            let off = delay - (b - a).abs();
+            assert!(
+                off.abs() <= segment["bound_ns"].as_i64().expect("a bound"),
+                "{off}: {line}"
+            );
+        }
+        assert!(
+            told > 5_900 && told + silent == 6_000,
+            "{told} told, {silent} not"
+        );
+        assert_eq!(lines.last().expect("a summary")["clocks"][0]["steps"], 1);
+    }
+}

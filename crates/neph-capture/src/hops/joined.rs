@@ -1,0 +1,146 @@
+//! Segments that offload cut on the way, or joined: one large packet at one point, several at the next.
+//!
+//! Owns finding the pieces by the bytes that they carry. What cuts and joins leaves acknowledgement and
+//! time stamps alone, so that pieces have these and overlapping bytes in common. The whole is followed:
+//! it has passed a point when all of its bytes have, so that a delay is that of its last byte; how long
+//! its pieces took to pass is its spread.
+
+use std::collections::{HashMap, HashSet};
+
+use foldhash::fast::RandomState;
+
+use super::Place;
+use super::packet::{Packets, Standing};
+use crate::sequence::Serial;
+
+/// For the number of each whole the spread at each point, in nanoseconds.
+pub(super) type Spreads = HashMap<u32, Vec<Option<i64>>, RandomState>;
+
+/// Numbers of the whole that a piece belongs to.
+type Wholes = HashMap<u32, u32, RandomState>;
+
+/// Finds them, and puts the whole in their place.
+pub(super) fn join(packets: &mut Packets, points: &mut [Place]) -> Spreads {
+    let mut spreads = Spreads::default();
+    let mut wholes = Wholes::default();
+    let mut pieces = candidates(packets, points.len());
+    pieces.sort_unstable();
+    let trains = pieces.chunk_by(|a, b| (a.0, a.1) == (b.0, b.1));
+    for train in trains.filter(|train| train.len() > 1) {
+        let numbers: Vec<u32> = train.iter().map(|(_, _, number)| *number).collect();
+        for group in overlapping(packets, numbers) {
+            let Some(spread) = whole(packets, &group, points.len()) else {
+                continue;
+            };
+            spreads.insert(group[0], spread);
+            wholes.extend(group.iter().map(|piece| (*piece, group[0])));
+        }
+    }
+    if !wholes.is_empty() {
+        for (point, place) in points.iter_mut().enumerate() {
+            place.order = order(packets, (&place.order, point), &wholes);
+        }
+    }
+    spreads
+}
+
+/// Data that did not pass each point as it is: by flow and train.
+fn candidates(packets: &Packets, points: usize) -> Vec<(u32, u32, u32)> {
+    let is_missing = |number: u32| (0..points).any(|point| packets.mark(number, point).is_none());
+    (0_u32..)
+        .zip(&packets.of)
+        .filter(|(number, packet)| {
+            packet.has_data && packet.standing == Standing::Followed && is_missing(*number)
+        })
+        .map(|(number, packet)| (packet.flow, packet.train, number))
+        .collect()
+}
+
+/// Groups of several that have bytes in common, each in the order of its bytes.
+fn overlapping(packets: &Packets, mut numbers: Vec<u32>) -> Vec<Vec<u32>> {
+    let first = Serial(packets.get(numbers[0]).seq);
+    let begin = |number: u32| i64::from(Serial(packets.get(number).seq).since(first));
+    let end = |number: u32| begin(number) + i64::from(packets.get(number).length);
+    numbers.sort_by_key(|number| (begin(*number), -end(*number)));
+    let mut groups: Vec<Vec<u32>> = Vec::new();
+    let mut until = i64::MIN;
+    for number in numbers {
+        if begin(number) < until
+            && let Some(group) = groups.last_mut()
+        {
+            group.push(number);
+        } else {
+            groups.push(vec![number]);
+        }
+        until = until.max(end(number));
+    }
+    groups.retain(|group| group.len() > 1);
+    groups
+}
+
+/// Makes the first piece the whole; `None` where a byte passed a point twice: it was sent again.
+fn whole(packets: &mut Packets, group: &[u32], points: usize) -> Option<Vec<Option<i64>>> {
+    let first = Serial(packets.get(group[0]).seq);
+    let range = |number: u32| {
+        let begin = i64::from(Serial(packets.get(number).seq).since(first));
+        (begin, begin + i64::from(packets.get(number).length))
+    };
+    let length = group.iter().map(|piece| range(*piece).1).max()?;
+    let mut passed = Vec::new();
+    for point in 0..points {
+        let (mut until, mut bytes, mut times) = (0, 0, None::<(i64, i64)>);
+        for piece in group {
+            let Some(at) = packets.mark(*piece, point) else {
+                continue;
+            };
+            let (begin, end) = range(*piece);
+            if begin < until {
+                return set_aside(packets, group);
+            }
+            until = end;
+            bytes += end - begin;
+            let (from, to) = times.unwrap_or((at, at));
+            times = Some((from.min(at), to.max(at)));
+        }
+        passed.push(times.filter(|_| bytes == length));
+    }
+    for (point, times) in passed.iter().enumerate() {
+        packets.set(group[0], point, times.map(|(_, to)| to));
+    }
+    for piece in &group[1..] {
+        packets.of[*piece as usize].standing = Standing::Part;
+    }
+    packets.of[group[0] as usize].length = u32::try_from(length).unwrap_or(u32::MAX);
+    let spread = |times: &Option<(i64, i64)>| times.map(|(from, to)| to - from);
+    Some(passed.iter().map(spread).collect())
+}
+
+/// Bytes that were sent again whole are packets of their own; where they were cut too, nobody can tell
+/// which piece is of which.
+fn set_aside(packets: &mut Packets, group: &[u32]) -> Option<Vec<Option<i64>>> {
+    let range = |number: u32| (packets.get(number).seq, packets.get(number).length);
+    if group.iter().any(|piece| range(*piece) != range(group[0])) {
+        for piece in group {
+            packets.of[*piece as usize].standing = Standing::Alike;
+        }
+    }
+    None
+}
+
+/// Packets as they passed a point: a whole where its last piece did.
+fn order(packets: &Packets, (before, point): (&[u32], usize), wholes: &Wholes) -> Vec<u32> {
+    let mut done: HashSet<u32, RandomState> = HashSet::default();
+    let mut order: Vec<u32> = before
+        .iter()
+        .rev()
+        .filter_map(|number| match wholes.get(number) {
+            None => Some(*number),
+            Some(whole) if packets.mark(*whole, point).is_some() && done.insert(*whole) => {
+                Some(*whole)
+            }
+            Some(_) => None,
+        })
+        .collect();
+    order.reverse();
+    order
+}
