@@ -1,14 +1,17 @@
 //! Writes the reports of synthetic campaigns of 1, 12 and 60 scenarios, of one beside somebody
-//! else's slow server, and of fleets of 8, 512 and 50,000 flows, to be looked at.
+//! else's slow server, of fleets of 8, 512 and 50,000 flows, and of packets over 2 to 8 capture points, to
+//! be looked at.
 //! `cargo run -p neph-report --example gallery -- FOLDER`; with a number after it, instead one
-//! scenario of so many messages, to see what a long run costs; with `fleets`, only the fleets.
+//! scenario of so many messages, to see what a long run costs; with `fleets` or `hops`, only
+//! these.
 
 use std::error::Error;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use neph_report::{
-    CampaignData, Equalization, PlotSettings, Tail, diagnose, draw, svg, text, write_report,
+    CampaignData, Equalization, PlotSettings, Tail, diagnose, draw, hops, svg, text, write_figures,
+    write_report,
 };
 
 #[path = "../tests/report/synthetic/mod.rs"]
@@ -26,10 +29,14 @@ fn main() -> Result<(), Box<dyn Error>> {
             synthetic::sixty(),
         ],
         Some("fleets") => Vec::new(),
+        Some("hops") => return followed(&folder),
         Some(messages) => return written(&synthetic::long(messages.parse()?), &folder),
     };
     for data in campaigns {
         written(&data, &folder)?;
+    }
+    if std::env::args().len() == 2 {
+        followed(&folder)?;
     }
     let mut read = READ.campaign();
     "fleet-read".clone_into(&mut read.campaign.name);
@@ -54,6 +61,15 @@ const fn world(flows: u32, pairs: u32, seconds: i64, mood: Mood) -> World {
 
 /// Of this one every message is made and read.
 const READ: World = world(64, 2, 600, Mood::Wild);
+
+/// Points, packets, and whether some are lost.
+const PATHS: [(usize, usize, bool); 5] = [
+    (2, 10, false),
+    (2, 1_000_000, true),
+    (4, 20_000, true),
+    (5, 600, true),
+    (8, 200_000, true),
+];
 
 const WORLDS: [World; 8] = [
     world(8, 1, 120, Mood::Quiet),
@@ -84,6 +100,29 @@ fn written(data: &CampaignData, folder: &Path) -> Result<(), Box<dyn Error>> {
         ..PlotSettings::default()
     };
     write_report(data, &tail, &told, &place.join("other-settings"))?;
+    Ok(())
+}
+
+/// The figures of packets over few and many points, of few and many packets.
+fn followed(folder: &Path) -> Result<(), Box<dyn Error>> {
+    for (points, packets, lossy) in PATHS {
+        let made = synthetic::hops::Path {
+            points,
+            packets,
+            lossy,
+        };
+        let made = made.followed();
+        let begun = Instant::now();
+        let figures = made.seen(hops);
+        let mut told = format!("drawn in {:?}\n", begun.elapsed());
+        let place = folder.join(format!("hops-{points}-{packets}"));
+        for figure in &figures {
+            let drawing = svg(&figure.scene, &figure.name, &figure.title);
+            told.push_str(&format!("{} {} bytes\n", figure.name, drawing.len()));
+        }
+        write_figures(&figures, &place)?;
+        std::fs::write(place.join("sizes.txt"), told)?;
+    }
     Ok(())
 }
 

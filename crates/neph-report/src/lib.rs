@@ -3,7 +3,7 @@
 //! Owns what a report says and how it looks: findings (sentences from data), figures (marks, not
 //! pixels), tables and the page that joins them. Measures nothing, stores nothing and calculates no
 //! statistics of its own: those are `neph-stats`. Everything here is a pure function of a
-//! [`CampaignData`] and [`PlotSettings`], except [`load()`] and [`write_report`].
+//! [`CampaignData`] and [`PlotSettings`], except [`load()`], [`write_report`] and [`write_figures`].
 
 mod axis;
 mod data;
@@ -27,7 +27,8 @@ pub use diagnosis::{
 };
 pub use error::ReportError;
 pub use figure::{
-    ClockDrawing, ClockLine, ClockMoment, FIGURES, Figure, FigureKind, clock_course, draw,
+    ClockDrawing, ClockLine, ClockMoment, FIGURES, Figure, FigureKind, HopsDelay, HopsDrawing,
+    HopsPacket, HopsProtocol, HopsWay, clock_course, draw, hops,
 };
 pub use findings::{Finding, FindingKind, blocks_to_compare, findings};
 pub use load::{Include, LoadError, fleet_view, load};
@@ -38,4 +39,4 @@ pub use scene::{
 pub use settings::{Basis, Equalization, Margin, PlotSettings, Tail};
 pub use table::{Cell, Column, Layer, LossCell, QuantileCell, SummaryRow, Table, summary, tables};
 pub use text::{conclusion, text};
-pub use write::{check_folder, write_report};
+pub use write::{check_folder, write_figures, write_report};

@@ -50,9 +50,7 @@ pub fn write_report(
         tables: &tables,
     });
     let mut written = vec![write(folder.join(PAGE), html.as_bytes())?];
-    for figure in &figures {
-        written.extend(figure_files(figure, &places.0)?);
-    }
+    written.extend(write_figures(&figures, &places.0)?);
     for table in &tables {
         let file = |ending: &str| places.1.join(format!("{}.{ending}", table.name));
         written.push(write(file("csv"), table.csv().as_bytes())?);
@@ -112,6 +110,20 @@ fn is_page(path: &Path) -> io::Result<bool> {
     };
     let title = format!("{TITLE_END}</title>");
     Ok(String::from_utf8_lossy(&beginning).contains(&title))
+}
+
+/// Writes figures into `folder`, each as SVG, PNG and PDF; it is made if it does not exist, and files of
+/// the same names are overwritten. Returns the files.
+///
+/// # Errors
+/// [`ReportError`] with the file or folder that could not be written.
+pub fn write_figures(figures: &[Figure], folder: &Path) -> Result<Vec<PathBuf>, ReportError> {
+    let folder = make(folder.to_owned())?;
+    let mut written = Vec::new();
+    for figure in figures {
+        written.extend(figure_files(figure, &folder)?);
+    }
+    Ok(written)
 }
 
 fn figure_files(figure: &Figure, folder: &Path) -> Result<[PathBuf; 3], ReportError> {

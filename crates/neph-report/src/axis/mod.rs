@@ -11,4 +11,4 @@ pub(crate) use draw::{Plot, Style};
 pub(crate) use range::{Limits, Spread, choose, shared};
 pub(crate) use scale::{Scale, Spacing};
 pub(crate) use tick::{Tick, ticks};
-pub(crate) use unit::{TimeUnit, count, level, millis, percent, signed};
+pub(crate) use unit::{TimeUnit, count, elapsed, level, millis, percent, signed};

@@ -42,6 +42,16 @@ impl TimeUnit {
     }
 }
 
+/// Seconds of the unit in which a run of so many seconds reads best, and its name.
+pub(crate) fn elapsed(seconds: f64) -> (f64, &'static str) {
+    match seconds {
+        l if l <= 300.0 => (1.0, "s"),
+        l if l <= 3.0 * 3600.0 => (60.0, "min"),
+        l if l <= 3.0 * 86_400.0 => (3600.0, "h"),
+        _ => (86_400.0, "days"),
+    }
+}
+
 /// A number with the sign of typesetting; what was rounded to nothing has none.
 pub(crate) fn signed(rounded: &str) -> String {
     let is_nothing = !rounded.contains(|digit: char| ('1'..='9').contains(&digit));

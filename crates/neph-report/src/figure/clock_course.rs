@@ -7,7 +7,7 @@ use neph_model::Span;
 use super::Figure;
 use super::legend::Swatch;
 use super::sheet::{Note, Sheet};
-use crate::axis::{Plot, Scale, Style, TimeUnit};
+use crate::axis::{Plot, Scale, Style, TimeUnit, elapsed};
 use crate::palette;
 use crate::scene::{Anchor, Colour, Fill, Mark, Point, Rect, Stroke, Text};
 
@@ -288,13 +288,7 @@ impl Panel<'_> {
 /// How long it is, in seconds, and the unit that reads best.
 fn time_unit((from, until): (i64, i64)) -> (f64, (f64, &'static str)) {
     let long = span(until, from) / 1e9;
-    let unit = match long {
-        l if l <= 300.0 => (1.0, "s"),
-        l if l <= 3.0 * 3600.0 => (60.0, "min"),
-        l if l <= 3.0 * 86_400.0 => (3600.0, "h"),
-        _ => (86_400.0, "days"),
-    };
-    (long, unit)
+    (long, elapsed(long))
 }
 
 #[cfg(test)]

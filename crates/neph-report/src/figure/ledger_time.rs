@@ -108,7 +108,7 @@ fn drawn(
 
 /// From 0 to the highest step; to twice what 19 of 20 steps need if some rise far above it, which
 /// are then counted.
-fn stack_scale(totals: &[f64]) -> Option<(Scale, String)> {
+pub(super) fn stack_scale(totals: &[f64]) -> Option<(Scale, String)> {
     let spread = Spread::of(Sorted::check(totals).ok()?)?;
     let usual = totals[(totals.len() - 1) * 19 / 20];
     if spread.max <= usual * 2.5 {
@@ -187,7 +187,7 @@ fn stack(run: &[Bucket], sets: &[StageSet], (plot, unit): (&Plot, TimeUnit)) -> 
 }
 
 /// Goes level from one x to another. A step that is not seen as one lengthens the last.
-fn step(points: &mut Vec<Point>, (from, to): (f64, f64), y: f64) {
+pub(super) fn step(points: &mut Vec<Point>, (from, to): (f64, f64), y: f64) {
     const UNSEEN: f64 = 0.08;
     if let [.., start, end] = points.as_mut_slice()
         && (start.y - y).abs() < UNSEEN

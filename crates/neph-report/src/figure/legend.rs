@@ -19,6 +19,8 @@ pub(crate) enum Swatch {
     Dot(Colour),
     /// As an area that lets through what is below.
     Block(Colour),
+    /// As an area.
+    Solid(Colour),
 }
 
 const SAMPLE: f64 = 18.0;
@@ -56,6 +58,7 @@ pub(crate) fn legend(
 }
 
 fn sample(swatch: Swatch, x: f64, y: f64) -> Vec<Mark> {
+    let block = Rect::new(x, y - 5.5, SAMPLE, 11.0);
     match swatch {
         Swatch::Line(stroke) => {
             let stroke = Stroke {
@@ -68,16 +71,15 @@ fn sample(swatch: Swatch, x: f64, y: f64) -> Vec<Mark> {
                 stroke,
             )]
         }
-        Swatch::Entry(set) => {
-            palette::entry_area(set, Rect::new(x, y - 5.5, SAMPLE, 11.0).corners())
-        }
+        Swatch::Entry(set) => palette::entry_area(set, block.corners()),
         Swatch::Dot(colour) => vec![Mark::Disc {
             centre: Point::new(x + SAMPLE / 2.0, y),
             radius: 2.2,
             fill: Fill::solid(colour),
         }],
+        Swatch::Solid(colour) => vec![Mark::filled(block, colour)],
         Swatch::Block(colour) => vec![Mark::Rect {
-            rect: Rect::new(x, y - 5.5, SAMPLE, 11.0),
+            rect: block,
             fill: Some(Fill {
                 colour,
                 opacity: 0.3,

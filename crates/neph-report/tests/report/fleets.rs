@@ -1,12 +1,10 @@
 //! Fleets: their figures, tables and sentences, over flows whose truth is known.
 
-use std::collections::BTreeMap;
-
 use neph_report::{
-    CampaignData, Diagnoses, Figure, Mark, PlotSettings, Rect, Scene, Text, Turn, draw, findings,
-    svg, tables, write_report,
+    CampaignData, Diagnoses, Figure, PlotSettings, draw, findings, svg, tables, write_report,
 };
 
+use crate::legible::{in_words, no_text_touches, texts};
 use crate::synthetic::fleet::{Mood, World};
 
 pub(crate) const SMALL: World = World {
@@ -50,39 +48,6 @@ fn kinds(figures: &[Figure]) -> Vec<&str> {
     kinds
 }
 
-/// Texts with the boxes that they fill.
-fn texts(scene: &Scene) -> Vec<(Rect, Text)> {
-    fn collect(marks: &[Mark], out: &mut Vec<Text>) {
-        for mark in marks {
-            match mark {
-                Mark::Text(text) => out.push(text.clone()),
-                Mark::Clip { marks, .. } => collect(marks, out),
-                _ => {}
-            }
-        }
-    }
-    let mut found = Vec::new();
-    collect(&scene.marks, &mut found);
-    let boxed = found.into_iter().map(|text| {
-        let (along, high) = (text.width(), text.size * 0.72);
-        let before = match text.anchor {
-            neph_report::Anchor::Start => 0.0,
-            neph_report::Anchor::Middle => along / 2.0,
-            neph_report::Anchor::End => along,
-        };
-        let rect = match text.turn {
-            Turn::Level => Rect::new(text.at.x - before, text.at.y - high, along, high),
-            Turn::Upright => Rect::new(text.at.x - high, text.at.y - along + before, high, along),
-        };
-        (rect, text)
-    });
-    boxed.collect()
-}
-
-fn overlap(a: &Rect, b: &Rect) -> bool {
-    a.x < b.right() && b.x < a.right() && a.y < b.bottom() && b.y < a.bottom()
-}
-
 #[test]
 fn a_fleet_has_nine_figures_and_no_empty_ones() {
     assert_eq!(kinds(&drawn(&FOUR.campaign())), KINDS);
@@ -120,20 +85,7 @@ fn what_there_is_nothing_to_say_of_is_not_drawn() {
 #[test]
 fn no_text_touches_another_or_leaves_the_page() {
     for world in [SMALL, FOUR, SIXTEEN] {
-        for figure in drawn(&world.campaign()) {
-            let found = texts(&figure.scene);
-            for (index, (rect, text)) in found.iter().enumerate() {
-                let inside = rect.x >= 0.0
-                    && rect.y >= 0.0
-                    && rect.right() <= figure.scene.width
-                    && rect.bottom() <= figure.scene.height;
-                assert!(inside, "{}: {:?} leaves the page", figure.name, text.text);
-                for (other, second) in &found[index + 1..] {
-                    let (a, b) = (&text.text, &second.text);
-                    assert!(!overlap(rect, other), "{}: {a:?} on {b:?}", figure.name);
-                }
-            }
-        }
+        no_text_touches(&drawn(&world.campaign()));
     }
 }
 
@@ -151,40 +103,9 @@ fn fifty_thousand_flows_stay_small() {
     }
 }
 
-/// Every figure's words and how many marks of each kind it has: what a change of a figure changes.
 #[test]
 fn the_figures_of_eight_flows_in_words() {
-    fn counted<'a>(
-        marks: &'a [Mark],
-        out: &mut BTreeMap<&'static str, usize>,
-        words: &mut Vec<&'a str>,
-    ) {
-        for mark in marks {
-            let kind = match mark {
-                Mark::Line { .. } => "line",
-                Mark::Area { .. } => "area",
-                Mark::Rect { .. } => "rect",
-                Mark::Cells { .. } => "cells",
-                Mark::Disc { .. } => "disc",
-                Mark::Text(text) => {
-                    words.push(&text.text);
-                    "text"
-                }
-                Mark::Clip { marks, .. } => {
-                    counted(marks, out, words);
-                    "clip"
-                }
-            };
-            *out.entry(kind).or_default() += 1;
-        }
-    }
-    let figures = drawn(&SMALL.campaign());
-    let told = figures.iter().map(|figure| {
-        let (mut marks, mut words) = (BTreeMap::new(), Vec::new());
-        counted(&figure.scene.marks, &mut marks, &mut words);
-        format!("{}: {marks:?}\n{}\n", figure.name, words.join(" | "))
-    });
-    insta::assert_snapshot!(told.collect::<String>());
+    insta::assert_snapshot!(in_words(&drawn(&SMALL.campaign())));
 }
 
 #[test]

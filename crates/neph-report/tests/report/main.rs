@@ -10,6 +10,8 @@ mod fleet_gaps;
 mod fleet_levels;
 mod fleets;
 mod fleets_only;
+mod hops;
+mod legible;
 mod loading;
 mod numbers;
 mod settings;

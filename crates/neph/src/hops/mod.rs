@@ -2,12 +2,15 @@
 //!
 //! Joins files, the following of packets (neph-capture), the clocks and what is shown of it.
 
+mod figure;
 mod live;
 mod offsets;
 mod passages;
 mod point;
 mod shares;
 mod telling;
+
+use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, ValueEnum};
 use neph_capture::{Followed, Hops, Mapping, Twice};
@@ -72,6 +75,9 @@ pub(crate) struct Args {
     /// What a point calls OUTER is INNER at the others: behind a translator; may be repeated
     #[arg(long, value_name = "POINT:OUTER=INNER")]
     nat: Vec<String>,
+    /// Draw the segments over time, their distributions and the slowest packets into this folder
+    #[arg(long, value_name = "FOLDER")]
+    figure: Option<PathBuf>,
     #[command(flatten)]
     live: recording::Options,
 }
@@ -81,6 +87,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     if args.packets && !matches!(args.format, Format::Json | Format::Ndjson) {
         return Err(Failure::usage("--packets needs --format json or ndjson"));
     }
+    figure::check(args.figure.as_deref())?;
     let live = live::points(args)?;
     let stop = interrupt::stop_on_ctrl_c()?;
     match live {
@@ -119,6 +126,7 @@ fn analyse(args: &Args, points: &[Point], stop: &Stop) -> Result<Outcome, Failur
     let names = points.iter().map(|point| point.name.clone()).collect();
     let passages = Passages::of(names, followed, clocks);
     let is_measured = telling::tell(args, &passages)?;
+    figure::write(&passages, args.figure.as_deref())?;
     Ok(if is_measured {
         Outcome::Done
     } else {

@@ -3,7 +3,7 @@
 use neph_flows::FleetView;
 use neph_model::{Instant, Own, Span};
 
-use crate::axis::Scale;
+use crate::axis::{Scale, elapsed};
 
 /// A fleet's time.
 #[derive(Clone, Copy, Debug)]
@@ -26,12 +26,7 @@ impl Clock {
     /// From `first` to `last`, counted from `zero`.
     pub(super) fn between(zero: Instant<Own>, first: Instant<Own>, last: Instant<Own>) -> Self {
         let long = (last - first).secs_f64();
-        let (unit, name) = match long {
-            l if l <= 300.0 => (1.0, "s"),
-            l if l <= 3.0 * 3600.0 => (60.0, "min"),
-            l if l <= 3.0 * 86_400.0 => (3600.0, "h"),
-            _ => (86_400.0, "days"),
-        };
+        let (unit, name) = elapsed(long);
         let at = |moment: Instant<Own>| (moment - zero).secs_f64() / unit;
         // An axis that begins a moment after zero begins at zero.
         let first = if (first - zero).secs_f64() < long * 0.05 {

@@ -4,6 +4,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on may panic")]
 
 pub(crate) mod fleet;
+pub(crate) mod hops;
 mod link;
 mod message;
 mod surroundings;

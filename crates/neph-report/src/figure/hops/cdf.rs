@@ -1,0 +1,318 @@
+//! How long packets take in each segment, there and back, as distributions with what they may be off by.
+
+use neph_stats::{EcdfPoint, Sorted, ecdf};
+
+use super::names::within;
+use super::{HopsDelay, HopsDrawing, HopsWay, inks, millis};
+use crate::axis::{Limits, Plot, Scale, Spacing, Spread, Style, TimeUnit, choose, count};
+use crate::figure::Figure;
+use crate::figure::boxes::in_unit;
+use crate::figure::sheet::{Note, Sheet};
+use crate::scene::{Anchor, Colour, Fill, Mark, Point, Rect, Stroke, Text, fit};
+
+/// More would not be seen in a panel.
+const POINTS: usize = 300;
+const HEIGHT: f64 = 190.0;
+const LEFT: f64 = 50.0;
+/// The names of the curves stand here.
+const RIGHT: f64 = 222.0;
+/// A name and what it rests on.
+const ENTRY: f64 = 29.0;
+/// No clock of a capture tells less, so that a logarithmic axis begins no lower; in milliseconds.
+const LEAST: f64 = 1e-4;
+
+pub(super) fn draw(drawing: &HopsDrawing<'_>) -> Vec<Figure> {
+    let panels: Vec<Panel<'_>> = HopsWay::BOTH
+        .into_iter()
+        .map(|way| Panel::of(drawing, way))
+        .filter(|panel| !panel.curves.is_empty())
+        .collect();
+    let curves = panels.iter().flat_map(|panel| &panel.curves);
+    let spreads: Vec<Spread> = curves.map(|curve| curve.spread).collect();
+    let Some(scale) = scale(&spreads) else {
+        return Vec::new();
+    };
+    let subtitle = format!("{}; packets of all protocols", drawing.path());
+    let mut sheet = Sheet::new("Distribution of latency by segment".to_owned(), &subtitle);
+    let last = panels.len();
+    for (place, panel) in panels.iter().enumerate() {
+        let is_last = place + 1 == last;
+        let below = if is_last {
+            Style::BELOW
+        } else {
+            Style::BELOW_TICKS + 10.0
+        };
+        let room = sheet.take(28.0 + panel.height() + below);
+        sheet.draw(panel.drawn(room, scale, is_last));
+    }
+    let notes = [Note::plain(caption(drawing, &panels, scale))];
+    vec![sheet.finish("hops-cdf", "hops-cdf".to_owned(), &notes)]
+}
+
+/// Of delays at or below nothing a logarithmic axis knows nothing: they count as its low end.
+fn scale(spreads: &[Spread]) -> Option<Scale> {
+    let raised = spreads.iter().map(|spread| Spread {
+        min: spread.min.max(LEAST),
+        low: spread.low.max(LEAST),
+        median: spread.median.max(LEAST),
+        high: spread.high.max(LEAST),
+        max: spread.max.max(LEAST),
+    });
+    let raised: Vec<Spread> = raised.collect();
+    match choose(&raised, Limits::default())? {
+        log if log.spacing == Spacing::Logarithmic => Some(log),
+        _ => choose(spreads, Limits::default()),
+    }
+}
+
+fn caption(drawing: &HopsDrawing<'_>, panels: &[Panel<'_>], scale: Scale) -> String {
+    let curves = || panels.iter().flat_map(|panel| &panel.curves);
+    let mut text = "Each line rises to the share of the packets that came to the segment and were through it within that time; n counts them, lost ones included.".to_owned();
+    if curves().any(|curve| curve.lost > 0) {
+        text.push_str(" A line that ends below 100 % has lost the rest.");
+    }
+    if curves().any(|curve| curve.bound > 0.0) {
+        text.push_str(
+            " Shaded, where it is wide enough to be seen: where the line may lie, each delay being off by its bound at most.",
+        );
+    }
+    if scale.spacing == Spacing::Logarithmic
+        && panels.iter().any(|panel| panel.outside(scale).below > 0)
+    {
+        text.push_str(" A line that begins above 0 % has the rest to the left of the axis: no more than nothing, as far as the bound tells.");
+    }
+    text + drawing.bound_told()
+}
+
+type Steps = Vec<EcdfPoint>;
+
+/// A segment's distribution.
+struct Curve {
+    place: usize,
+    name: String,
+    /// Packets that came to it, the lost ones included.
+    came: usize,
+    lost: usize,
+    /// The largest bound, in milliseconds.
+    bound: f64,
+    spread: Spread,
+    steps: Steps,
+    /// The same with every delay as short and as long as it may be; none where the bound is 0.
+    ends: Option<(Steps, Steps)>,
+}
+
+impl Curve {
+    fn of(drawing: &HopsDrawing<'_>, way: HopsWay, place: usize) -> Option<Self> {
+        let (mut middle, mut short, mut long) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut lost, mut most) = (0, 0);
+        for packet in drawing.of(way) {
+            match packet.segments[place] {
+                HopsDelay::Known { delay, bound } => {
+                    middle.push(millis(delay));
+                    short.push(millis(delay.saturating_sub(bound)));
+                    long.push(millis(delay.saturating_add(bound)));
+                    most = most.max(bound);
+                }
+                HopsDelay::Lost => lost += 1,
+                HopsDelay::Unknown => {}
+            }
+        }
+        let steps = |values: &mut Vec<f64>| ecdf(Sorted::sort(values).ok()?, lost, POINTS).ok();
+        let ends = if most > 0 {
+            Some((steps(&mut short)?, steps(&mut long)?))
+        } else {
+            None
+        };
+        Some(Self {
+            place,
+            name: drawing.passage(way, place),
+            came: middle.len() + lost,
+            lost,
+            bound: millis(most),
+            steps: steps(&mut middle)?,
+            spread: Spread::of(Sorted::check(&middle).ok()?)?,
+            ends,
+        })
+    }
+
+    /// `n 12 345 · 3 lost · ± 8.0 µs`.
+    fn told(&self) -> String {
+        let mut text = format!("n {}", count(self.came));
+        if self.lost > 0 {
+            text.push_str(&format!(" · {} lost", count(self.lost)));
+        }
+        if self.bound > 0.0 {
+            text.push_str(&format!(" · {}", within(self.bound)));
+        }
+        text
+    }
+}
+
+/// A distribution as steps; as a slope from point to point where not all of its steps are told.
+fn path(steps: &[EcdfPoint], plot: &Plot, unit: TimeUnit) -> Vec<Point> {
+    let is_thinned = steps.len() * 5 > POINTS * 4;
+    let mut before = 0.0;
+    let mut path = Vec::with_capacity(steps.len() * 2 + 1);
+    for (place, point) in steps.iter().enumerate() {
+        let x = plot.px(point.value * unit.per_milli());
+        if place == 0 || !is_thinned {
+            path.push(Point::new(x, plot.py(before)));
+        }
+        path.push(Point::new(x, plot.py(point.share)));
+        before = point.share;
+    }
+    // What was lost never arrives: the line goes on to the right below the top.
+    path.push(Point::new(plot.area.right(), plot.py(before)));
+    path
+}
+
+/// What no axis shows.
+#[derive(Default)]
+struct Outside {
+    above: usize,
+    below: usize,
+    max: f64,
+    min: f64,
+}
+
+/// One way.
+struct Panel<'a> {
+    drawing: &'a HopsDrawing<'a>,
+    way: HopsWay,
+    /// In the order in which packets pass the segments.
+    curves: Vec<Curve>,
+}
+
+impl<'a> Panel<'a> {
+    fn of(drawing: &'a HopsDrawing<'a>, way: HopsWay) -> Self {
+        let all = (0..drawing.count()).filter_map(|place| Curve::of(drawing, way, place));
+        let mut curves: Vec<Curve> = all.collect();
+        if way == HopsWay::Back {
+            curves.reverse();
+        }
+        Self {
+            drawing,
+            way,
+            curves,
+        }
+    }
+
+    #[expect(clippy::cast_precision_loss, reason = "seven curves at most")]
+    fn height(&self) -> f64 {
+        HEIGHT.max(self.curves.len() as f64 * ENTRY)
+    }
+
+    fn outside(&self, scale: Scale) -> Outside {
+        let mut found = Outside::default();
+        for packet in self.drawing.of(self.way) {
+            for delay in packet.segments {
+                let HopsDelay::Known { delay, .. } = delay else {
+                    continue;
+                };
+                let value = millis(*delay);
+                if value > scale.high {
+                    found.above += 1;
+                    found.max = found.max.max(value);
+                } else if value < scale.low {
+                    found.below += 1;
+                    found.min = if found.below == 1 {
+                        value
+                    } else {
+                        found.min.min(value)
+                    };
+                }
+            }
+        }
+        found
+    }
+
+    fn drawn(&self, place: Rect, scale: Scale, is_last: bool) -> Vec<Mark> {
+        let area = Rect::new(
+            place.x + LEFT,
+            place.y + 24.0,
+            place.width - LEFT - RIGHT,
+            self.height(),
+        );
+        let unit = TimeUnit::up_to(scale.high);
+        let plot = Plot {
+            area,
+            x: in_unit(scale, unit),
+            y: Scale::linear(0.0, 1.0),
+        };
+        let mut marks = self.heading(place, area.right(), scale);
+        plot.y_axis(&mut marks, "share of packets");
+        let title = if is_last {
+            format!("time from one point to the next, {}", unit.name())
+        } else {
+            String::new()
+        };
+        plot.x_axis(&mut marks, &title);
+        let bands = self.curves.iter().filter_map(|curve| {
+            let (short, long) = curve.ends.as_ref()?;
+            let mut points = path(short, &plot, unit);
+            points.extend(path(long, &plot, unit).into_iter().rev());
+            let (colour, opacity) = (inks::colour(curve.place), 0.18);
+            let fill = Fill { colour, opacity };
+            Some(Mark::Area { points, fill })
+        });
+        let lines = self.curves.iter().map(|curve| Mark::Line {
+            points: path(&curve.steps, &plot, unit),
+            stroke: inks::line(curve.place),
+        });
+        marks.push(plot.clipped(bands.chain(lines).collect()));
+        marks.extend(self.entries(area));
+        marks
+    }
+
+    /// Which way, and what lies outside.
+    fn heading(&self, place: Rect, right: f64, scale: Scale) -> Vec<Mark> {
+        let y = place.y + 12.0;
+        let at = Point::new(place.x, y);
+        let name = Text::new(at, Anchor::Start, Style::TITLE, self.way.title()).semibold();
+        let found = self.outside(scale);
+        let told = [
+            (found.above, "above, max", found.max),
+            (found.below, "below, min", found.min),
+        ];
+        let parts = told.into_iter().filter(|(packets, _, _)| *packets > 0);
+        let parts = parts.map(|(packets, word, end)| {
+            format!("{} {word} {}", count(packets), crate::axis::millis(end))
+        });
+        let text = parts.collect::<Vec<_>>().join(", ");
+        let mut marks = vec![Mark::Text(name)];
+        if !text.is_empty() {
+            let text = Text::new(Point::new(right, y), Anchor::End, Style::NOTE, text);
+            marks.push(Mark::Text(text.coloured(Colour::ALARM)));
+        }
+        marks
+    }
+
+    /// The curves' names at the right, with what they rest on.
+    fn entries(&self, area: Rect) -> Vec<Mark> {
+        const SAMPLE: f64 = 20.0;
+        let left = area.right() + 14.0;
+        let room = RIGHT - 14.0 - SAMPLE - 6.0;
+        let mut marks = Vec::new();
+        let mut y = area.y + 10.0;
+        for curve in &self.curves {
+            let stroke = Stroke {
+                width: 2.0,
+                ..inks::line(curve.place)
+            };
+            let ends = (
+                Point::new(left, y - 4.0),
+                Point::new(left + SAMPLE, y - 4.0),
+            );
+            marks.push(Mark::line(ends.0, ends.1, stroke));
+            let text = |y: f64, size: f64, text: &str| {
+                let at = Point::new(left + SAMPLE + 6.0, y);
+                Text::new(at, Anchor::Start, size, fit(text, size, room))
+            };
+            marks.push(Mark::Text(text(y, Style::LABEL, &curve.name)));
+            let told = text(y + 12.5, Style::NOTE, &curve.told()).coloured(Colour::FAINT_INK);
+            marks.push(Mark::Text(told));
+            y += ENTRY;
+        }
+        marks
+    }
+}

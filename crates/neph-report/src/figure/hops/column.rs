@@ -1,0 +1,116 @@
+//! A segment over time: steps of equal length, each with a median and with what was lost in it.
+
+use neph_stats::{Level, Sorted, median};
+
+use super::{HopsDelay, HopsDrawing, HopsPacket, HopsWay, millis};
+
+/// No time is shown shorter, in nanoseconds: a packet alone has none.
+const LEAST: i64 = 1_000_000;
+/// Narrower steps would not be seen.
+const STEPS: usize = 170;
+
+/// When the packets came, and steps of equal length over that time.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Clock {
+    from: i64,
+    /// In nanoseconds.
+    long: i64,
+    pub(super) steps: usize,
+}
+
+impl Clock {
+    /// Four packets a step in the mean, as long as steps can be seen.
+    pub(super) fn of(drawing: &HopsDrawing<'_>) -> Option<Self> {
+        let since = || drawing.packets.iter().map(|one| one.since);
+        let (from, until) = since().min().zip(since().max())?;
+        let most = HopsWay::BOTH.map(|way| drawing.of(way).count());
+        let most = most.into_iter().max().unwrap_or(0);
+        Some(Self {
+            from,
+            long: until.saturating_sub(from).max(LEAST),
+            steps: (most / 4).clamp(most.clamp(1, 10), STEPS),
+        })
+    }
+
+    pub(super) fn step(&self, since: i64) -> usize {
+        let gone = i128::from(since.saturating_sub(self.from));
+        let steps = i128::try_from(self.steps).unwrap_or(1);
+        let step = gone * steps / i128::from(self.long);
+        usize::try_from(step).unwrap_or(0).min(self.steps - 1)
+    }
+
+    /// How long it all is, in seconds.
+    pub(super) fn seconds(&self) -> f64 {
+        millis(self.long) / 1e3
+    }
+
+    /// The share of the time at which a step begins.
+    #[expect(clippy::cast_precision_loss, reason = "a few steps")]
+    pub(super) fn begins(&self, step: usize) -> f64 {
+        step as f64 / self.steps as f64
+    }
+}
+
+/// A segment over time.
+#[derive(Clone, Debug)]
+pub(super) struct Column {
+    /// The median of each step, in milliseconds.
+    pub(super) medians: Vec<Option<f64>>,
+    /// How many packets came to it in each step, and how many of them were lost there.
+    pub(super) came: Vec<usize>,
+    pub(super) lost: Vec<usize>,
+    /// Packets whose delay is known, and of these the ones with a larger bound.
+    known: usize,
+    unsure: usize,
+}
+
+impl Column {
+    pub(super) fn of<'a>(
+        packets: impl Iterator<Item = &'a HopsPacket<'a>>,
+        place: usize,
+        clock: Clock,
+    ) -> Self {
+        let mut values = vec![Vec::new(); clock.steps];
+        let (mut came, mut lost) = (vec![0; clock.steps], vec![0; clock.steps]);
+        let mut unsure = 0;
+        for packet in packets {
+            let step = clock.step(packet.since);
+            match packet.segments[place] {
+                HopsDelay::Known { delay, bound } => {
+                    values[step].push(millis(delay));
+                    unsure += usize::from(delay.saturating_abs() < bound);
+                }
+                HopsDelay::Lost => lost[step] += 1,
+                HopsDelay::Unknown => continue,
+            }
+            came[step] += 1;
+        }
+        let known = values.iter().map(Vec::len).sum();
+        Self {
+            medians: values.iter_mut().map(|step| middle(step)).collect(),
+            came,
+            lost,
+            known,
+            unsure,
+        }
+    }
+
+    /// For most packets the bound is larger than the delay.
+    pub(super) const fn is_pale(&self) -> bool {
+        self.unsure * 2 > self.known
+    }
+}
+
+/// The median, in the unit of the values.
+pub(super) fn middle(values: &mut [f64]) -> Option<f64> {
+    match median(Sorted::sort(values).ok()?, 0) {
+        Ok(Level::At(value)) => Some(value),
+        _ => None,
+    }
+}
+
+/// A part of a count; 0 of nothing.
+#[expect(clippy::cast_precision_loss, reason = "counts in memory")]
+pub(super) fn share(part: usize, of: usize) -> f64 {
+    part as f64 / of.max(1) as f64
+}

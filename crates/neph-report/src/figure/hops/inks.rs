@@ -1,0 +1,48 @@
+//! The colours of segments: those of lines, in an order in which neighbours differ in grey print too.
+
+use crate::palette;
+use crate::scene::{Colour, Fill, Stroke};
+
+/// Dark and light take turns. Eight points have seven segments.
+const ORDER: [usize; 7] = [0, 4, 2, 5, 1, 3, 6];
+
+/// Of the n-th segment.
+pub(super) fn colour(segment: usize) -> Colour {
+    palette::line_colour(ORDER[segment % ORDER.len()])
+}
+
+/// Its line; in grey print told by its dashes.
+pub(super) fn line(segment: usize) -> Stroke {
+    let stroke = Stroke::solid(colour(segment), 1.7);
+    match segment % 3 {
+        0 => stroke,
+        1 => stroke.dashed(7.0, 2.0),
+        _ => stroke.dashed(2.2, 1.6),
+    }
+}
+
+/// An area whose bound is larger than itself.
+pub(super) fn pale(segment: usize) -> Fill {
+    Fill {
+        colour: colour(segment),
+        opacity: 0.35,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn neighbouring_segments_differ_in_grey_print_and_no_two_are_alike() {
+        let colours: Vec<Colour> = (0..ORDER.len()).map(colour).collect();
+        for pair in colours.windows(2) {
+            let apart = pair[0].lightness() - pair[1].lightness();
+            assert!(apart.abs() > 0.12, "{pair:?}: {apart}");
+        }
+        for (index, one) in colours.iter().enumerate() {
+            assert!(!colours[index + 1..].contains(one), "segment {index}");
+            assert_ne!(*one, Colour::ALARM, "loss has its own colour");
+        }
+    }
+}

@@ -1,0 +1,165 @@
+//! What every hop adds to packets, between the capture points that they passed: figures of plain data.
+//! Of no campaign: whoever followed packets over several points draws them.
+
+mod cdf;
+mod column;
+mod inks;
+mod names;
+mod rows;
+mod segments;
+mod waterfall;
+
+use neph_model::Span;
+
+use super::Figure;
+
+/// Which way a packet passed the points.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HopsWay {
+    /// From the first point to the last.
+    There,
+    /// From the last point to the first.
+    Back,
+}
+
+/// What a packet carried.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HopsProtocol {
+    /// ICMP or `ICMPv6`.
+    Icmp,
+    /// TCP.
+    Tcp,
+    /// UDP.
+    Udp,
+    /// Anything else.
+    Other,
+}
+
+/// What is known of a packet between two neighbouring points.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HopsDelay {
+    /// Both points saw it.
+    Known {
+        /// From the one point to the other, in nanoseconds; below 0 by no more than the bound.
+        delay: i64,
+        /// How far that may be wrong either way, in nanoseconds; 0 or more.
+        bound: i64,
+    },
+    /// The point that it came to first saw it, the other did not and was looking.
+    Lost,
+    /// It never came to this segment, or a point was not looking.
+    Unknown,
+}
+
+/// A packet's marks, as the times between them.
+#[derive(Clone, Copy, Debug)]
+pub struct HopsPacket<'a> {
+    /// When the first of its points saw it, in nanoseconds since any moment that all packets share.
+    pub since: i64,
+    /// Which way it went.
+    pub way: HopsWay,
+    /// What it carried.
+    pub protocol: HopsProtocol,
+    /// One for each segment, in the order of the points whichever way it went.
+    pub segments: &'a [HopsDelay],
+    /// From its first mark until the answer was back there, in nanoseconds, where that is known.
+    pub round_trip: Option<i64>,
+}
+
+/// Packets that were followed over two to eight capture points.
+#[derive(Clone, Copy, Debug)]
+pub struct HopsDrawing<'a> {
+    /// The points' names in the order in which packets there pass them.
+    pub points: &'a [String],
+    /// The packets, in any order, each with one segment less than there are points.
+    pub packets: &'a [HopsPacket<'a>],
+}
+
+/// Draws all figures of hops: segments over time, their distributions, and the slowest packets one by
+/// one. None without two points and a packet of which a segment is known or lost.
+pub fn hops(drawing: &HopsDrawing<'_>) -> Vec<Figure> {
+    if !drawing.has_segments() {
+        return Vec::new();
+    }
+    let drawn = [segments::draw, cdf::draw, waterfall::draw];
+    drawn.iter().flat_map(|draw| draw(drawing)).collect()
+}
+
+impl HopsWay {
+    const BOTH: [Self; 2] = [Self::There, Self::Back];
+}
+
+impl HopsProtocol {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Icmp => "ICMP",
+            Self::Tcp => "TCP",
+            Self::Udp => "UDP",
+            Self::Other => "other",
+        }
+    }
+}
+
+impl<'a> HopsPacket<'a> {
+    /// From its first point to its last; `None` unless every point saw it.
+    fn whole(&self) -> Option<i64> {
+        (self.segments.iter()).try_fold(0_i64, |sum, delay| match delay {
+            HopsDelay::Known { delay, .. } => Some(sum.saturating_add(*delay)),
+            HopsDelay::Lost | HopsDelay::Unknown => None,
+        })
+    }
+
+    /// The segment in which it was lost.
+    fn lost(&self) -> Option<usize> {
+        let lost = |delay: &HopsDelay| matches!(delay, HopsDelay::Lost);
+        self.segments.iter().position(lost)
+    }
+
+    /// The segments with their places, in the order in which it passed them.
+    fn passed(&self) -> impl Iterator<Item = (usize, HopsDelay)> + use<'a> {
+        let (segments, way) = (self.segments, self.way);
+        let last = segments.len();
+        (0..last).map(move |step| {
+            let place = match way {
+                HopsWay::There => step,
+                HopsWay::Back => last - 1 - step,
+            };
+            (place, segments[place])
+        })
+    }
+}
+
+impl<'a> HopsDrawing<'a> {
+    fn has_segments(&self) -> bool {
+        let told = |delay: &HopsDelay| !matches!(delay, HopsDelay::Unknown);
+        self.points.len() > 1 && self.packets.iter().any(|one| one.segments.iter().any(told))
+    }
+
+    /// How many segments there are.
+    fn count(&self) -> usize {
+        self.points.len().saturating_sub(1)
+    }
+
+    /// The packets that went that way.
+    fn of(&self, way: HopsWay) -> impl Iterator<Item = &'a HopsPacket<'a>> {
+        self.packets.iter().filter(move |one| one.way == way)
+    }
+
+    /// The largest bound of each segment, in milliseconds; 0 where no delay is known.
+    fn bounds(&self) -> Vec<f64> {
+        let mut most = vec![0; self.count()];
+        for packet in self.packets {
+            for (most, delay) in most.iter_mut().zip(packet.segments) {
+                if let HopsDelay::Known { bound, .. } = delay {
+                    *most = (*most).max(*bound);
+                }
+            }
+        }
+        most.into_iter().map(millis).collect()
+    }
+}
+
+/// Nanoseconds as milliseconds.
+fn millis(nanos: i64) -> f64 {
+    Span::from_nanos(nanos).millis_f64()
+}

@@ -1,0 +1,82 @@
+//! What figures call points, segments and ways.
+
+use super::{HopsDelay, HopsDrawing, HopsWay};
+use crate::axis::millis;
+
+impl HopsWay {
+    /// `There`, `Back`: before a panel's points.
+    pub(super) const fn title(self) -> &'static str {
+        match self {
+            Self::There => "There",
+            Self::Back => "Back",
+        }
+    }
+
+    /// Towards the last point is to the right.
+    pub(super) const fn arrow(self) -> &'static str {
+        match self {
+            Self::There => "→",
+            Self::Back => "←",
+        }
+    }
+}
+
+impl HopsDrawing<'_> {
+    /// `client – host`: a segment, whichever way.
+    pub(super) fn segment(&self, place: usize) -> String {
+        format!("{} – {}", self.points[place], self.points[place + 1])
+    }
+
+    /// `host → client`: a segment as it was passed.
+    pub(super) fn passage(&self, way: HopsWay, place: usize) -> String {
+        let (one, other) = (&self.points[place], &self.points[place + 1]);
+        match way {
+            HopsWay::There => format!("{one} → {other}"),
+            HopsWay::Back => format!("{other} → {one}"),
+        }
+    }
+
+    /// All points as they are passed there.
+    pub(super) fn path(&self) -> String {
+        self.points.join(" → ")
+    }
+}
+
+/// `± 8.0 µs`, of a bound above 0: no less than it is.
+pub(super) fn within(bound: f64) -> String {
+    // The last digit that is shown.
+    let step = match bound {
+        b if b < 0.1 => 1e-4,
+        b if b < 1.0 => 1e-3,
+        b if b < 100.0 => 1e-2,
+        _ => 10.0,
+    };
+    format!("± {}", millis((bound / step - 1e-6).ceil() * step))
+}
+
+impl HopsDrawing<'_> {
+    /// What a bound is, at the end of every caption; nothing where no delay is known.
+    pub(super) fn bound_told(&self) -> &'static str {
+        let known = |delay: &HopsDelay| matches!(delay, HopsDelay::Known { .. });
+        let mut packets = self.packets.iter();
+        if self.bounds().iter().any(|bound| *bound > 0.0) {
+            " ± is how far a delay may be off at most, by stamps and clocks: where two points have their own clocks, the offset between these is known no better than the quickest packets of both ways tell it, and what is too long one way is too short the other way by as much."
+        } else if packets.any(|packet| packet.segments.iter().any(known)) {
+            " All points read one clock: no delay is off by an offset."
+        } else {
+            ""
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bound_is_never_told_smaller_than_it_is() {
+        let told = [0.000_25, 0.008, 0.008_01, 0.1234, 2.0, 2.001, 1234.0].map(within);
+        let expected = "± 0.3 µs|± 8.0 µs|± 8.1 µs|± 124 µs|± 2.00 ms|± 2.01 ms|± 1.24 s";
+        assert_eq!(told.join("|"), expected);
+    }
+}

@@ -1,0 +1,123 @@
+//! Which packets a waterfall shows: the slowest, and some of the lost ones.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use super::{HopsDelay, HopsDrawing, HopsPacket, HopsProtocol, HopsWay};
+
+/// Rows in all.
+const MOST: usize = 100;
+/// Rows of lost packets: there may be so many of them that nothing else would be seen.
+const LOST: usize = 20;
+
+/// How a packet's way ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum End {
+    /// Every point saw it.
+    Arrived,
+    /// In this segment.
+    Lost(usize),
+}
+
+/// A packet that is shown.
+#[derive(Clone, Debug)]
+pub(super) struct Row {
+    pub(super) since: i64,
+    pub(super) way: HopsWay,
+    pub(super) protocol: HopsProtocol,
+    /// Segments with their delays, in the order in which they were passed; up to the first that is not
+    /// known.
+    pub(super) parts: Vec<(usize, i64)>,
+    /// The sum of these, and of their bounds; nanoseconds.
+    pub(super) total: i64,
+    pub(super) bound: i64,
+    pub(super) end: End,
+    pub(super) round_trip: Option<i64>,
+}
+
+impl Row {
+    fn of(packet: &HopsPacket<'_>, end: End) -> Self {
+        let mut row = Self {
+            since: packet.since,
+            way: packet.way,
+            protocol: packet.protocol,
+            parts: Vec::new(),
+            total: 0,
+            bound: 0,
+            end,
+            round_trip: packet.round_trip.filter(|_| end == End::Arrived),
+        };
+        for (place, passed) in packet.passed() {
+            let HopsDelay::Known { delay, bound } = passed else {
+                break;
+            };
+            row.parts.push((place, delay));
+            row.total = row.total.saturating_add(delay);
+            row.bound = row.bound.saturating_add(bound);
+        }
+        row
+    }
+
+    /// Where its bar ends, in nanoseconds.
+    pub(super) fn reach(&self) -> i64 {
+        let passed = self.parts.iter().map(|(_, delay)| (*delay).max(0));
+        let bar = passed.fold(0_i64, i64::saturating_add);
+        bar.max(self.round_trip.unwrap_or(0))
+    }
+}
+
+/// The packets that are shown, and how many there are of each kind.
+#[derive(Clone, Debug)]
+pub(super) struct Rows {
+    /// The slowest first, then the lost ones in the order of their time.
+    pub(super) shown: Vec<Row>,
+    /// When the first of all packets was seen.
+    pub(super) from: i64,
+    pub(super) arrived: usize,
+    pub(super) lost: usize,
+    /// Neither lost nor seen by every point.
+    pub(super) unseen: usize,
+}
+
+impl Rows {
+    pub(super) fn of(drawing: &HopsDrawing<'_>) -> Self {
+        let packets = drawing.packets;
+        let lost: Vec<usize> = (0..packets.len())
+            .filter(|index| packets[*index].lost().is_some())
+            .collect();
+        let arrived = packets.iter().filter(|one| one.whole().is_some()).count();
+        let kept = lost.len().min(LOST.max(MOST.saturating_sub(arrived)));
+        let mut shown = slowest(packets, MOST - kept.min(MOST));
+        let mut ended: Vec<Row> = (0..kept.min(MOST))
+            .map(|nth| &packets[lost[nth * lost.len() / kept]])
+            .filter_map(|packet| Some(Row::of(packet, End::Lost(packet.lost()?))))
+            .collect();
+        ended.sort_by_key(|row| row.since);
+        shown.extend(ended);
+        Self {
+            shown,
+            from: packets.iter().map(|one| one.since).min().unwrap_or(0),
+            arrived,
+            lost: lost.len(),
+            unseen: packets.len() - arrived - lost.len(),
+        }
+    }
+}
+
+/// The `most` packets that took longest, the longest first; of equals the earlier in the list.
+fn slowest(packets: &[HopsPacket<'_>], most: usize) -> Vec<Row> {
+    let mut kept = BinaryHeap::with_capacity(most + 1);
+    for (index, packet) in packets.iter().enumerate() {
+        if let Some(whole) = packet.whole() {
+            kept.push(Reverse((whole, Reverse(index))));
+            if kept.len() > most {
+                kept.pop();
+            }
+        }
+    }
+    let sorted = kept.into_sorted_vec();
+    let row = |Reverse((_, Reverse(index))): Reverse<(i64, Reverse<usize>)>| {
+        Row::of(&packets[index], End::Arrived)
+    };
+    sorted.into_iter().map(row).collect()
+}

@@ -1,0 +1,327 @@
+//! The segments stacked onto each other over time, there and back, with what was lost in which.
+
+use super::column::{Clock, Column, middle, share};
+use super::names::within;
+use super::{HopsDrawing, HopsWay, inks, millis};
+use crate::axis::{Plot, Scale, Style, TimeUnit, count, elapsed, percent};
+use crate::figure::Figure;
+use crate::figure::boxes::in_unit;
+use crate::figure::ledger_time::{stack_scale, step};
+use crate::figure::legend::Swatch;
+use crate::figure::sheet::{Note, Sheet};
+use crate::findings::plural;
+use crate::scene::{Anchor, Colour, Fill, Mark, Point, Rect, Stroke, Text, fit};
+
+const HEIGHT: f64 = 170.0;
+const LEFT: f64 = 54.0;
+/// What was lost is counted here, if anything was.
+const RIGHT: f64 = 96.0;
+/// A row of losses above a panel.
+const ROW: f64 = 12.0;
+/// The whole way.
+const WHOLE: Stroke = Stroke::solid(Colour::INK, 1.1);
+
+pub(super) fn draw(drawing: &HopsDrawing<'_>) -> Vec<Figure> {
+    let Some(clock) = Clock::of(drawing) else {
+        return Vec::new();
+    };
+    let ways: Vec<Panel> = HopsWay::BOTH
+        .into_iter()
+        .filter_map(|way| Panel::of(drawing, way, clock))
+        .collect();
+    let mut sheet = Sheet::new(
+        "Latency by segment, over time".to_owned(),
+        &format!(
+            "{}; each step is the median over the packets that came within it",
+            drawing.path()
+        ),
+    );
+    sheet.legend(&legend(drawing, &ways));
+    let mut totals: Vec<f64> = ways.iter().flat_map(Panel::totals).collect();
+    totals.sort_unstable_by(f64::total_cmp);
+    let scale = stack_scale(&totals).map_or_else(|| Scale::linear(0.0, 1.0), |(scale, _)| scale);
+    let last = ways.len();
+    let right = if is_lossy(&ways) { RIGHT } else { 14.0 };
+    for (place, panel) in ways.iter().enumerate() {
+        let below = if place + 1 == last {
+            Style::BELOW
+        } else {
+            Style::BELOW_TICKS + 10.0
+        };
+        let room = sheet.take(20.0 + panel.above() + HEIGHT + below);
+        let room = Rect {
+            width: room.width - right,
+            ..room
+        };
+        sheet.draw(panel.drawn(room, scale, place + 1 == last));
+    }
+    let notes = [Note::plain(caption(drawing, &ways))];
+    vec![sheet.finish("hops-segments", "hops-segments".to_owned(), &notes)]
+}
+
+fn is_lossy(ways: &[Panel]) -> bool {
+    ways.iter().any(|panel| panel.losses().next().is_some())
+}
+
+fn legend(drawing: &HopsDrawing<'_>, ways: &[Panel]) -> Vec<(Swatch, String)> {
+    let bounds = drawing.bounds();
+    let mut entries: Vec<(Swatch, String)> = (0..drawing.count())
+        .map(|place| {
+            let name = drawing.segment(place);
+            let label = if bounds[place] > 0.0 {
+                format!("{name}, {}", within(bounds[place]))
+            } else {
+                name
+            };
+            (Swatch::Solid(inks::colour(place)), label)
+        })
+        .collect();
+    if drawing.count() > 1 {
+        entries.push((Swatch::Line(WHOLE), "the whole way".to_owned()));
+    }
+    if is_lossy(ways) {
+        entries.push((Swatch::Tick(Colour::ALARM), "lost".to_owned()));
+    }
+    entries
+}
+
+fn caption(drawing: &HopsDrawing<'_>, ways: &[Panel]) -> String {
+    let mut text = "Packets of all protocols. The segments are stacked in the order of the points, back as well as there; white: no packet.".to_owned();
+    if drawing.count() > 1 {
+        text.push_str(" Medians need not add up: the dark line is the median of the whole way, of packets that every point saw.");
+    }
+    if is_lossy(ways) {
+        text.push_str(" Red above a panel: packets lost in the segment of that colour, as a share of those that came to it within the step; each row's worst step fills it.");
+    }
+    if ways
+        .iter()
+        .any(|panel| panel.columns.iter().any(Column::is_pale))
+    {
+        text.push_str(" Pale: for most packets the bound is larger than the delay, which may be next to nothing.");
+    }
+    text + drawing.bound_told()
+}
+
+/// One way.
+struct Panel {
+    way: HopsWay,
+    clock: Clock,
+    packets: usize,
+    columns: Vec<Column>,
+    /// The median of the whole way in each step.
+    whole: Vec<Option<f64>>,
+}
+
+impl Panel {
+    fn of(drawing: &HopsDrawing<'_>, way: HopsWay, clock: Clock) -> Option<Self> {
+        let packets = drawing.of(way).count();
+        if packets == 0 {
+            return None;
+        }
+        let column = |place| Column::of(drawing.of(way), place, clock);
+        let mut whole = vec![Vec::new(); clock.steps];
+        for packet in drawing.of(way) {
+            if let Some(all) = packet.whole() {
+                whole[clock.step(packet.since)].push(millis(all));
+            }
+        }
+        Some(Self {
+            way,
+            clock,
+            packets,
+            columns: (0..drawing.count()).map(column).collect(),
+            whole: whole.iter_mut().map(|step| middle(step)).collect(),
+        })
+    }
+
+    /// Of a step the median of each segment: nothing where none is known, and what lies below 0 is
+    /// nothing to stack.
+    fn stacked(&self, step: usize) -> Option<Vec<f64>> {
+        let known = |column: &Column| column.medians[step];
+        self.columns
+            .iter()
+            .any(|column| known(column).is_some())
+            .then(|| {
+                let each = self
+                    .columns
+                    .iter()
+                    .map(|c| known(c).unwrap_or(0.0).max(0.0));
+                each.collect()
+            })
+    }
+
+    /// How high each step is.
+    fn totals(&self) -> Vec<f64> {
+        let stacks = (0..self.clock.steps).filter_map(|step| self.stacked(step));
+        let stacks = stacks.map(|stack| stack.iter().sum::<f64>());
+        let whole = self.whole.iter().flatten().copied();
+        stacks.chain(whole).collect()
+    }
+
+    /// Segments that lost packets, in the order in which they are passed.
+    fn losses(&self) -> impl Iterator<Item = (usize, &Column)> {
+        let lossy = |(_, column): &(usize, &Column)| column.lost.iter().any(|lost| *lost > 0);
+        self.columns.iter().enumerate().filter(lossy)
+    }
+
+    #[expect(clippy::cast_precision_loss, reason = "seven rows at most")]
+    fn above(&self) -> f64 {
+        ROW * self.losses().count() as f64 + 4.0
+    }
+
+    fn drawn(&self, place: Rect, scale: Scale, is_last: bool) -> Vec<Mark> {
+        let top = place.y + 20.0 + self.above();
+        let area = Rect::new(place.x + LEFT, top, place.width - LEFT, HEIGHT);
+        let unit = TimeUnit::up_to(scale.high);
+        let (per, name) = elapsed(self.clock.seconds());
+        let plot = Plot {
+            area,
+            x: Scale::linear(0.0, self.clock.seconds() / per),
+            y: in_unit(scale, unit),
+        };
+        let mut marks = self.heading(place, scale);
+        plot.y_axis(&mut marks, &format!("latency, {}", unit.name()));
+        let title = if is_last {
+            format!("time since the first packet, {name}")
+        } else {
+            String::new()
+        };
+        plot.x_axis(&mut marks, &title);
+        let mut inside = self.stack(&plot, unit);
+        inside.extend(self.line(&plot, unit));
+        marks.push(plot.clipped(inside));
+        marks.extend(self.rows(Rect::new(area.x, place.y + 20.0, area.width, ROW)));
+        marks
+    }
+
+    /// Which way, how many packets, and what lies outside.
+    fn heading(&self, place: Rect, scale: Scale) -> Vec<Mark> {
+        let y = place.y + 11.0;
+        let at = Point::new(place.x, y);
+        let name = Text::new(at, Anchor::Start, Style::TITLE, self.way.title()).semibold();
+        let note =
+            |x: f64, text: String| Text::new(Point::new(x, y), Anchor::End, Style::NOTE, text);
+        let packets =
+            note(place.right(), plural(self.packets, "packet")).coloured(Colour::FAINT_INK);
+        let totals = self.totals();
+        let above = totals.iter().filter(|total| **total > scale.high).count();
+        let most = totals.iter().copied().fold(0.0, f64::max);
+        let outside = if above == 0 {
+            String::new()
+        } else {
+            format!("{above} above, max {}", crate::axis::millis(most))
+        };
+        let outside = note(place.right() - packets.width() - 10.0, outside).coloured(Colour::ALARM);
+        [name, packets, outside]
+            .into_iter()
+            .filter(|text| !text.text.is_empty())
+            .map(Mark::Text)
+            .collect()
+    }
+
+    /// From the left edge of a step to its right edge.
+    fn edges(&self, area: Rect, step: usize) -> (f64, f64) {
+        let x = |step| area.x + self.clock.begins(step) * area.width;
+        (x(step), x(step + 1))
+    }
+
+    /// One area for each segment and run of steps.
+    fn stack(&self, plot: &Plot, unit: TimeUnit) -> Vec<Mark> {
+        let steps: Vec<Option<Vec<f64>>> = (0..self.clock.steps).map(|s| self.stacked(s)).collect();
+        let y = |value: f64| plot.py(value * unit.per_milli());
+        let mut marks = Vec::new();
+        let places: Vec<usize> = (0..steps.len()).collect();
+        for run in places.chunk_by(|a, b| steps[*a].is_some() == steps[*b].is_some()) {
+            let stacks: Vec<(usize, &Vec<f64>)> = run
+                .iter()
+                .filter_map(|step| Some((*step, steps[*step].as_ref()?)))
+                .collect();
+            if stacks.is_empty() {
+                continue;
+            }
+            for (segment, column) in self.columns.iter().enumerate() {
+                let mut points = Vec::new();
+                for (at, stack) in &stacks {
+                    let top = stack[..=segment].iter().sum();
+                    step(&mut points, self.edges(plot.area, *at), y(top));
+                }
+                let mut back = Vec::new();
+                for (at, stack) in stacks.iter().rev() {
+                    let (left, right) = self.edges(plot.area, *at);
+                    step(&mut back, (right, left), y(stack[..segment].iter().sum()));
+                }
+                points.append(&mut back);
+                let fill = if column.is_pale() {
+                    inks::pale(segment)
+                } else {
+                    Fill::solid(inks::colour(segment))
+                };
+                marks.push(Mark::Area { points, fill });
+            }
+        }
+        marks
+    }
+
+    /// The whole way over time, where it has more than one segment.
+    fn line(&self, plot: &Plot, unit: TimeUnit) -> Vec<Mark> {
+        if self.columns.len() < 2 {
+            return Vec::new();
+        }
+        let places: Vec<usize> = (0..self.whole.len()).collect();
+        let runs = places.chunk_by(|a, b| self.whole[*a].is_some() == self.whole[*b].is_some());
+        let drawn = runs.filter_map(|run| {
+            let mut points = Vec::new();
+            for at in run {
+                let y = plot.py(self.whole[*at]? * unit.per_milli());
+                step(&mut points, self.edges(plot.area, *at), y);
+            }
+            let stroke = WHOLE;
+            Some(Mark::Line { points, stroke })
+        });
+        drawn.collect()
+    }
+
+    /// What was lost: a row for each segment that lost anything.
+    fn rows(&self, first: Rect) -> Vec<Mark> {
+        let mut marks = Vec::new();
+        let mut y = first.y;
+        for (segment, column) in self.losses() {
+            let base = y + ROW - 3.0;
+            let swatch = Rect::new(first.x - 14.0, y + 1.0, 8.0, ROW - 4.0);
+            marks.push(Mark::filled(swatch, inks::colour(segment)));
+            let ends = (Point::new(first.x, base), Point::new(first.right(), base));
+            marks.push(Mark::line(ends.0, ends.1, Stroke::solid(Colour::GRID, 1.0)));
+            let fill = Fill::solid(Colour::ALARM);
+            let rects = self.bars(column, Rect::new(first.x, y, first.width, ROW - 3.0));
+            marks.push(Mark::Cells { rects, fill });
+            let at = Point::new(first.right() + 6.0, base);
+            let text = fit(&told(column), Style::NOTE, RIGHT - 6.0);
+            let text = Text::new(at, Anchor::Start, Style::NOTE, text).coloured(Colour::ALARM);
+            marks.push(Mark::Text(text));
+            y += ROW;
+        }
+        marks
+    }
+
+    /// The share lost in each step, of the row's highest; what is there is seen.
+    fn bars(&self, column: &Column, row: Rect) -> Vec<Rect> {
+        let share = |step: usize| share(column.lost[step], column.came[step]);
+        let most = (0..self.clock.steps)
+            .map(share)
+            .fold(f64::MIN_POSITIVE, f64::max);
+        let lossy = (0..self.clock.steps).filter(|step| column.lost[*step] > 0);
+        let bar = |step: usize| {
+            let (left, right) = self.edges(row, step);
+            let height = (row.height * share(step) / most).max(1.5);
+            let width = (right - left).max(1.5);
+            Rect::new(left, row.bottom() - height, width, height)
+        };
+        lossy.map(bar).collect()
+    }
+}
+
+/// `12 lost (0.3 %)`.
+fn told(column: &Column) -> String {
+    let (lost, came) = (column.lost.iter().sum(), column.came.iter().sum());
+    format!("{} lost ({})", count(lost), percent(share(lost, came)))
+}

@@ -1,0 +1,286 @@
+//! The slowest packets one by one: a row each, its segments side by side from its first point on.
+
+use super::rows::{End, Row, Rows};
+use super::{HopsDrawing, inks, millis};
+use crate::axis::{Plot, Scale, Style, TimeUnit};
+use crate::figure::Figure;
+use crate::figure::boxes::in_unit;
+use crate::figure::ledger_time::stack_scale;
+use crate::figure::legend::Swatch;
+use crate::figure::sheet::{Note, Sheet, page_name, page_title};
+use crate::findings::plural;
+use crate::scene::{Anchor, Colour, Fill, Mark, Point, Rect, Stroke, Text, fit};
+
+const PER_PAGE: usize = 50;
+const ROW: f64 = 13.0;
+const BAR: f64 = 8.0;
+/// When, what and which way stand here.
+const LEFT: f64 = 150.0;
+/// How long it took in all.
+const RIGHT: f64 = 58.0;
+/// The rest of a round trip.
+const REST: Colour = Colour::AXIS;
+/// How far the end of a row may be off.
+const BOUNDS: Stroke = Stroke::solid(Colour::INK, 0.9);
+
+pub(super) fn draw(drawing: &HopsDrawing<'_>) -> Vec<Figure> {
+    let rows = Rows::of(drawing);
+    let mut ends: Vec<f64> = rows.shown.iter().map(|row| millis(row.reach())).collect();
+    ends.sort_unstable_by(f64::total_cmp);
+    let Some(scale) = scale(&ends) else {
+        return Vec::new();
+    };
+    let total = rows.shown.len().div_ceil(PER_PAGE);
+    let pages = rows
+        .shown
+        .chunks(PER_PAGE)
+        .enumerate()
+        .map(|(page, shown)| {
+            let title = page_title("The slowest packets, one by one", page, total);
+            let mut sheet = Sheet::new(title, &subtitle(drawing, &rows));
+            sheet.legend(&legend(drawing, shown));
+            let room = sheet.take(height(shown) + 16.0 + Style::BELOW);
+            let panel = Panel {
+                drawing,
+                from: rows.from,
+                shown,
+                scale,
+            };
+            sheet.draw(panel.drawn(room));
+            let notes = [Note::plain(caption((drawing, &rows), shown, scale))];
+            let name = page_name("hops-waterfall", page, total);
+            sheet.finish("hops-waterfall", name, &notes)
+        });
+    pages.collect()
+}
+
+/// A millisecond where everything was lost in its first segment.
+fn scale(ends: &[f64]) -> Option<Scale> {
+    match stack_scale(ends)? {
+        (scale, _) if ends.iter().any(|end| *end > 0.0) => Some(scale),
+        _ => Some(Scale::linear(0.0, 1.0)),
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "some fifty rows")]
+fn height(shown: &[Row]) -> f64 {
+    shown.len() as f64 * ROW
+}
+
+/// What of all packets is shown.
+fn subtitle(drawing: &HopsDrawing<'_>, rows: &Rows) -> String {
+    let mut text = format!("{}; ", drawing.path());
+    let arrived = rows
+        .shown
+        .iter()
+        .filter(|row| row.end == End::Arrived)
+        .count();
+    if arrived == rows.arrived {
+        text.push_str(&format!(
+            "all {} that every point saw",
+            plural(arrived, "packet")
+        ));
+    } else {
+        let all = plural(rows.arrived, "packet");
+        text.push_str(&format!(
+            "the slowest {arrived} of {all} that every point saw"
+        ));
+    }
+    let lost = rows.shown.len() - arrived;
+    if rows.lost > 0 {
+        let all = crate::axis::count(rows.lost);
+        let some = if lost == rows.lost {
+            format!(", and {all} lost")
+        } else {
+            format!(", and {lost} of {all} lost, spread over the time")
+        };
+        text.push_str(&some);
+    }
+    text
+}
+
+fn legend(drawing: &HopsDrawing<'_>, shown: &[Row]) -> Vec<(Swatch, String)> {
+    let segments = (0..drawing.count())
+        .map(|place| (Swatch::Solid(inks::colour(place)), drawing.segment(place)));
+    let mut entries: Vec<(Swatch, String)> = segments.collect();
+    if shown
+        .iter()
+        .any(|row| row.bound > 0 && row.end == End::Arrived)
+    {
+        entries.push((Swatch::Line(BOUNDS), "where the row may end".to_owned()));
+    }
+    if shown.iter().any(|row| row.round_trip.is_some()) {
+        let rest = Stroke::solid(REST, 2.5);
+        entries.push((Swatch::Line(rest), "rest of the round trip".to_owned()));
+    }
+    if shown.iter().any(|row| row.end != End::Arrived) {
+        entries.push((Swatch::Tick(Colour::ALARM), "lost".to_owned()));
+    }
+    entries
+}
+
+fn caption((drawing, rows): (&HopsDrawing<'_>, &Rows), shown: &[Row], scale: Scale) -> String {
+    let mut text = "A row is a packet: when its first point saw it, counted from the first packet; what it carried; → from the first point to the last, ← back; and its segments in the order in which it passed them.".to_owned();
+    if shown.iter().any(|row| row.end != End::Arrived) {
+        text.push_str(" A lost packet ends at the last point that saw it.");
+    }
+    if shown.iter().any(|row| millis(row.reach()) > scale.high) {
+        text.push_str(" A triangle: the row goes on beyond the axis.");
+    }
+    if shown
+        .iter()
+        .any(|row| row.parts.iter().any(|(_, delay)| *delay < 0))
+    {
+        text.push_str(" A segment below 0, which its bound allows, is drawn as nothing.");
+    }
+    if rows.unseen > 0 {
+        let unseen = plural(rows.unseen, "packet");
+        text.push_str(&format!(
+            " Of {unseen} the whole way is not known; they are left out."
+        ));
+    }
+    if shown.iter().any(|row| row.bound > 0) {
+        text.push_str(
+            " The thin line at a row's end is as long as the bounds of its segments allow.",
+        );
+    }
+    text + drawing.bound_told()
+}
+
+struct Panel<'a> {
+    drawing: &'a HopsDrawing<'a>,
+    from: i64,
+    shown: &'a [Row],
+    scale: Scale,
+}
+
+impl Panel<'_> {
+    fn drawn(&self, place: Rect) -> Vec<Mark> {
+        let area = Rect::new(
+            place.x + LEFT,
+            place.y + 14.0,
+            place.width - LEFT - RIGHT,
+            height(self.shown),
+        );
+        let unit = TimeUnit::up_to(self.scale.high);
+        let plot = Plot {
+            area,
+            x: in_unit(self.scale, unit),
+            y: Scale::linear(0.0, 1.0),
+        };
+        let mut marks = Vec::new();
+        let head = |x: f64, anchor, text: &str| {
+            let at = Point::new(x, place.y + 10.0);
+            Mark::Text(Text::new(at, anchor, Style::NOTE, text).coloured(Colour::FAINT_INK))
+        };
+        marks.push(head(place.x + 82.0, Anchor::End, "at"));
+        marks.push(head(place.right(), Anchor::End, "in all"));
+        plot.x_axis(
+            &mut marks,
+            &format!("time since the packet's first point, {}", unit.name()),
+        );
+        let mut y = area.y;
+        for row in self.shown {
+            let strip = Rect::new(place.x, y, place.width, ROW);
+            let (bars, end) = self.bars(row, y + ROW / 2.0, (&plot, unit));
+            marks.extend(self.words(row, strip, (end, area.right())));
+            marks.push(plot.clipped(bars));
+            y += ROW;
+        }
+        marks
+    }
+
+    /// When, what, which way, how long; and of a lost packet where.
+    fn words(&self, row: &Row, strip: Rect, (end, right): (f64, f64)) -> Vec<Mark> {
+        let word = |x: f64, anchor, text: String| {
+            let at = Point::new(x, strip.y + ROW - 3.2);
+            Text::new(at, anchor, Style::NOTE, text)
+        };
+        let at = millis(row.since.saturating_sub(self.from)) / 1e3;
+        let mut words = vec![
+            word(strip.x + 82.0, Anchor::End, format!("{at:.6} s")),
+            word(
+                strip.x + 90.0,
+                Anchor::Start,
+                row.protocol.name().to_owned(),
+            ),
+            word(strip.x + 128.0, Anchor::Middle, row.way.arrow().to_owned()),
+        ];
+        let End::Lost(place) = row.end else {
+            let total = crate::axis::millis(millis(row.total));
+            words.push(word(strip.right(), Anchor::End, total));
+            return words.into_iter().map(Mark::Text).collect();
+        };
+        let room = right - end - 12.0;
+        if room > 60.0 {
+            let name = format!("lost, {}", self.drawing.passage(row.way, place));
+            let text = word(end + 11.0, Anchor::Start, fit(&name, Style::NOTE, room));
+            words.push(text.coloured(Colour::ALARM));
+        }
+        let text = word(strip.right(), Anchor::End, "lost".to_owned());
+        words.push(text.coloured(Colour::ALARM));
+        words.into_iter().map(Mark::Text).collect()
+    }
+
+    /// Its segments and how they end; and where they end.
+    fn bars(&self, row: &Row, y: f64, (plot, unit): (&Plot, TimeUnit)) -> (Vec<Mark>, f64) {
+        let x = |nanos: i64| plot.px(millis(nanos) * unit.per_milli());
+        let mut bars = Vec::new();
+        let mut done = 0_i64;
+        for (place, delay) in &row.parts {
+            let until = done.saturating_add((*delay).max(0));
+            let bar = Rect::new(x(done), y - BAR / 2.0, x(until) - x(done), BAR);
+            bars.push(Mark::filled(bar, inks::colour(*place)));
+            done = until;
+        }
+        if let Some(round_trip) = row.round_trip.filter(|all| *all > done) {
+            let rest = Rect::new(x(done), y - 1.25, x(round_trip) - x(done), 2.5);
+            bars.push(Mark::filled(rest, REST));
+        }
+        match row.end {
+            End::Lost(_) => bars.extend(cross(Point::new(x(done) + 4.0, y))),
+            End::Arrived if row.bound > 0 => {
+                let low = x(done.saturating_sub(row.bound).max(0));
+                bars.extend(whisker((low, x(done.saturating_add(row.bound))), y));
+            }
+            End::Arrived => {}
+        }
+        if millis(row.reach()) > self.scale.high {
+            bars.push(beyond(plot.area.right(), y));
+        }
+        (bars, x(done))
+    }
+}
+
+/// A thin line from the earliest to the latest end, with feet.
+fn whisker((low, high): (f64, f64), y: f64) -> Vec<Mark> {
+    let foot = |x: f64| Mark::line(Point::new(x, y - 2.0), Point::new(x, y + 2.0), BOUNDS);
+    let along = Mark::line(Point::new(low, y), Point::new(high, y), BOUNDS);
+    vec![along, foot(low), foot(high)]
+}
+
+fn cross(at: Point) -> Vec<Mark> {
+    const ARM: f64 = 3.0;
+    let stroke = Stroke::solid(Colour::ALARM, 1.5);
+    let arm = |up: f64| {
+        let ends = (
+            Point::new(at.x - ARM, at.y + up),
+            Point::new(at.x + ARM, at.y - up),
+        );
+        Mark::line(ends.0, ends.1, stroke)
+    };
+    vec![arm(ARM), arm(-ARM)]
+}
+
+/// A triangle at the right edge.
+fn beyond(right: f64, y: f64) -> Mark {
+    let points = vec![
+        Point::new(right - 7.0, y - 4.5),
+        Point::new(right, y),
+        Point::new(right - 7.0, y + 4.5),
+    ];
+    Mark::Area {
+        points,
+        fill: Fill::solid(Colour::INK),
+    }
+}

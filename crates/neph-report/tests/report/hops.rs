@@ -1,0 +1,228 @@
+//! Figures of packets over capture points, whose delays and losses are known.
+
+use neph_report::{Figure, HopsDelay, HopsDrawing, HopsPacket, HopsProtocol, HopsWay, hops, svg};
+
+use crate::legible::{in_words, no_text_touches, texts};
+use crate::synthetic::hops::Path;
+
+const fn path(points: usize, packets: usize, lossy: bool) -> Path {
+    Path {
+        points,
+        packets,
+        lossy,
+    }
+}
+
+fn drawn(path: Path) -> Vec<Figure> {
+    path.followed().seen(hops)
+}
+
+/// One packet there for each list of delays in microseconds, one each second; the bound is 1 us.
+fn single(delays: &[&[Option<i64>]]) -> Vec<Figure> {
+    let known = |delay: &Option<i64>| {
+        delay.map_or(HopsDelay::Lost, |micros| HopsDelay::Known {
+            delay: micros * 1000,
+            bound: 1000,
+        })
+    };
+    let delays: Vec<Vec<HopsDelay>> = delays
+        .iter()
+        .map(|one| one.iter().map(known).collect())
+        .collect();
+    let packets: Vec<HopsPacket<'_>> = (0..)
+        .zip(&delays)
+        .map(|(second, segments)| HopsPacket {
+            since: second * 1_000_000_000,
+            way: HopsWay::There,
+            protocol: HopsProtocol::Udp,
+            segments,
+            round_trip: None,
+        })
+        .collect();
+    let points = delays.first().map_or(0, Vec::len) + 1;
+    let points: Vec<String> = ["a", "b", "c"][..points]
+        .iter()
+        .map(|name| (*name).to_owned())
+        .collect();
+    hops(&HopsDrawing {
+        points: &points,
+        packets: &packets,
+    })
+}
+
+fn words(figures: &[Figure], name: &str) -> Vec<String> {
+    let own = figures.iter().filter(|figure| figure.name == name);
+    let texts = own.flat_map(|figure| texts(&figure.scene));
+    texts.map(|(_, text)| text.text).collect()
+}
+
+#[test]
+fn a_waterfall_of_a_hundred_rows_has_two_pages_and_the_others_one() {
+    let figures = drawn(path(4, 2_000, true));
+    let names: Vec<&str> = figures.iter().map(|figure| figure.name.as_str()).collect();
+    let expected = [
+        "hops-segments",
+        "hops-cdf",
+        "hops-waterfall-1",
+        "hops-waterfall-2",
+    ];
+    assert_eq!(names, expected);
+}
+
+#[test]
+fn no_text_touches_another_at_two_to_eight_points() {
+    for points in [2, 4, 5, 8] {
+        for packets in [1, 2, 10, 5_000] {
+            for lossy in [false, true] {
+                no_text_touches(&drawn(path(points, packets, lossy)));
+            }
+        }
+    }
+}
+
+#[test]
+fn many_packets_over_eight_points_take_no_more_room_than_some() {
+    for figure in drawn(path(8, 60_000, true)) {
+        let bytes = svg(&figure.scene, &figure.name, &figure.title).len();
+        assert!(bytes < 500_000, "{}: {bytes} bytes", figure.name);
+    }
+}
+
+#[test]
+fn the_figures_of_ten_packets_in_words() {
+    insta::assert_snapshot!(in_words(&drawn(path(2, 10, false))));
+}
+
+#[test]
+fn the_figures_of_four_points_in_words() {
+    insta::assert_snapshot!(in_words(&drawn(path(4, 400, true))));
+}
+
+#[test]
+fn the_figures_of_eight_points_in_words() {
+    insta::assert_snapshot!(in_words(&drawn(path(8, 40, true))));
+}
+
+#[test]
+fn what_nobody_knows_is_not_drawn() {
+    assert!(drawn(path(2, 0, false)).is_empty());
+    let points = ["a".to_owned(), "b".to_owned()];
+    let packets = [HopsPacket {
+        since: 0,
+        way: HopsWay::There,
+        protocol: HopsProtocol::Tcp,
+        segments: &[HopsDelay::Unknown],
+        round_trip: None,
+    }];
+    let nothing = HopsDrawing {
+        points: &points,
+        packets: &packets,
+    };
+    assert!(hops(&nothing).is_empty());
+}
+
+#[test]
+fn a_capture_of_losses_only_is_drawn_without_a_distribution() {
+    let figures = single(&[&[None], &[None]]);
+    let kinds: Vec<&str> = figures.iter().map(|figure| figure.kind).collect();
+    assert_eq!(kinds, ["hops-segments", "hops-waterfall"]);
+    assert!(words(&figures, "hops-segments").contains(&"2 lost (100 %)".to_owned()));
+    assert!(!figures[0].caption.contains("clock"), "no delay, no bound");
+}
+
+#[test]
+fn the_slowest_comes_first_and_a_loss_ends_where_it_was_lost() {
+    let figures = single(&[
+        &[Some(10), Some(20)],
+        &[Some(500), Some(20)],
+        &[Some(15), None],
+    ]);
+    let words = words(&figures, "hops-waterfall");
+    let at = |wanted: &str| words.iter().position(|word| word == wanted).unwrap();
+    assert!(at("1.000000 s") < at("0.000000 s"));
+    assert!(at("0.000000 s") < at("2.000000 s"));
+    assert!(words.contains(&"lost, b → c".to_owned()), "{words:?}");
+    assert!(words.contains(&"520 µs".to_owned()), "{words:?}");
+}
+
+#[test]
+fn a_delay_within_its_bound_is_said_to_be() {
+    let said = |figures: &[Figure], what: &str| figures[0].caption.contains(what);
+    let shorter = single(&[&[Some(0)], &[Some(0)]]);
+    assert!(said(&shorter, "Pale"), "{}", shorter[0].caption);
+    let longer = single(&[&[Some(40)], &[Some(50)]]);
+    assert!(!said(&longer, "Pale"), "{}", longer[0].caption);
+    for figure in shorter.iter().chain(&longer) {
+        assert!(figure.caption.contains("±"), "{}", figure.caption);
+    }
+}
+
+#[test]
+fn delays_below_nothing_are_counted_where_the_axis_cannot_show_them() {
+    let mut delays: Vec<Vec<Option<i64>>> = (1..400).map(|nth| vec![Some(nth * nth)]).collect();
+    delays.push(vec![Some(-1)]);
+    let lists: Vec<&[Option<i64>]> = delays.iter().map(Vec::as_slice).collect();
+    let words = words(&single(&lists), "hops-cdf");
+    let outside = words.iter().find(|word| word.contains("below, min"));
+    assert!(outside.unwrap().contains("−1.0 µs"), "{outside:?}");
+}
+
+#[test]
+fn many_losses_leave_room_for_the_slowest() {
+    let mut delays: Vec<Vec<Option<i64>>> = vec![vec![None]; 5_000];
+    delays.extend((1..=200).map(|micros| vec![Some(micros)]));
+    let lists: Vec<&[Option<i64>]> = delays.iter().map(Vec::as_slice).collect();
+    let figures = single(&lists);
+    let first = words(&figures, "hops-waterfall-1");
+    let told = "a → b; the slowest 80 of 200 packets that every point saw, and 20 of 5000 lost, spread over the time";
+    assert!(first.contains(&told.to_owned()), "{first:?}");
+    let second = words(&figures, "hops-waterfall-2");
+    let lost = second.iter().filter(|word| word.starts_with("lost,"));
+    assert_eq!(lost.count(), 20);
+}
+
+#[test]
+fn one_packet_far_slower_than_the_others_leaves_the_axis_and_is_said_to() {
+    let mut delays: Vec<Vec<Option<i64>>> = vec![vec![Some(100)]; 60];
+    let lists = |delays: &[Vec<Option<i64>>]| {
+        let lists: Vec<&[Option<i64>]> = delays.iter().map(Vec::as_slice).collect();
+        single(&lists)
+    };
+    let said = |figures: &[Figure]| {
+        let slowest = figures
+            .iter()
+            .find(|figure| figure.name == "hops-waterfall-1");
+        slowest.is_some_and(|figure| figure.caption.contains("triangle"))
+    };
+    assert!(!said(&lists(&delays)));
+    delays[30] = vec![Some(50_000)];
+    let figures = lists(&delays);
+    assert!(said(&figures));
+    let told = words(&figures, "hops-waterfall-1");
+    assert!(told.contains(&"50.00 ms".to_owned()), "{told:?}");
+}
+
+#[test]
+fn points_of_one_clock_have_no_bound() {
+    let points = ["a".to_owned(), "b".to_owned()];
+    let known = [HopsDelay::Known {
+        delay: 5_000,
+        bound: 0,
+    }];
+    let packets = [HopsPacket {
+        since: 0,
+        way: HopsWay::Back,
+        protocol: HopsProtocol::Icmp,
+        segments: &known,
+        round_trip: None,
+    }];
+    let figures = hops(&HopsDrawing {
+        points: &points,
+        packets: &packets,
+    });
+    for figure in &figures {
+        assert!(figure.caption.contains("one clock"), "{}", figure.caption);
+        let words = words(&figures, &figure.name);
+        assert!(!words.iter().any(|word| word.contains('±')), "{words:?}");
+    }
+}

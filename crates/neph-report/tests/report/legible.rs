@@ -1,0 +1,90 @@
+//! What a figure says, in words, and whether it can be read.
+
+use std::collections::BTreeMap;
+
+use neph_report::{Figure, Mark, Rect, Scene, Text, Turn};
+
+/// Texts with the boxes that they fill.
+pub(crate) fn texts(scene: &Scene) -> Vec<(Rect, Text)> {
+    fn collect(marks: &[Mark], out: &mut Vec<Text>) {
+        for mark in marks {
+            match mark {
+                Mark::Text(text) => out.push(text.clone()),
+                Mark::Clip { marks, .. } => collect(marks, out),
+                _ => {}
+            }
+        }
+    }
+    let mut found = Vec::new();
+    collect(&scene.marks, &mut found);
+    let boxed = found.into_iter().map(|text| {
+        let (along, high) = (text.width(), text.size * 0.72);
+        let before = match text.anchor {
+            neph_report::Anchor::Start => 0.0,
+            neph_report::Anchor::Middle => along / 2.0,
+            neph_report::Anchor::End => along,
+        };
+        let rect = match text.turn {
+            Turn::Level => Rect::new(text.at.x - before, text.at.y - high, along, high),
+            Turn::Upright => Rect::new(text.at.x - high, text.at.y - along + before, high, along),
+        };
+        (rect, text)
+    });
+    boxed.collect()
+}
+
+fn overlap(a: &Rect, b: &Rect) -> bool {
+    a.x < b.right() && b.x < a.right() && a.y < b.bottom() && b.y < a.bottom()
+}
+
+/// Panics where a text lies on another or beyond the page.
+pub(crate) fn no_text_touches(figures: &[Figure]) {
+    for figure in figures {
+        let found = texts(&figure.scene);
+        for (index, (rect, text)) in found.iter().enumerate() {
+            let inside = rect.x >= 0.0
+                && rect.y >= 0.0
+                && rect.right() <= figure.scene.width
+                && rect.bottom() <= figure.scene.height;
+            assert!(inside, "{}: {:?} leaves the page", figure.name, text.text);
+            for (other, second) in &found[index + 1..] {
+                let (a, b) = (&text.text, &second.text);
+                assert!(!overlap(rect, other), "{}: {a:?} on {b:?}", figure.name);
+            }
+        }
+    }
+}
+
+/// Every figure's words and how many marks of each kind it has: what a change of a figure changes.
+pub(crate) fn in_words(figures: &[Figure]) -> String {
+    fn counted<'a>(
+        marks: &'a [Mark],
+        out: &mut BTreeMap<&'static str, usize>,
+        words: &mut Vec<&'a str>,
+    ) {
+        for mark in marks {
+            let kind = match mark {
+                Mark::Line { .. } => "line",
+                Mark::Area { .. } => "area",
+                Mark::Rect { .. } => "rect",
+                Mark::Cells { .. } => "cells",
+                Mark::Disc { .. } => "disc",
+                Mark::Text(text) => {
+                    words.push(&text.text);
+                    "text"
+                }
+                Mark::Clip { marks, .. } => {
+                    counted(marks, out, words);
+                    "clip"
+                }
+            };
+            *out.entry(kind).or_default() += 1;
+        }
+    }
+    let told = figures.iter().map(|figure| {
+        let (mut marks, mut words) = (BTreeMap::new(), Vec::new());
+        counted(&figure.scene.marks, &mut marks, &mut words);
+        format!("{}: {marks:?}\n{}\n", figure.name, words.join(" | "))
+    });
+    told.collect()
+}

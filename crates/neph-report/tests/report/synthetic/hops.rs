@@ -1,0 +1,154 @@
+//! Packets followed over capture points, whose delays, losses and bounds are known: a queue in the
+//! first segment through the second third of the time, a burst of loss in the last one, and in between
+//! segments on one clock and on two.
+
+use neph_report::{HopsDelay, HopsDrawing, HopsPacket, HopsProtocol, HopsWay};
+use neph_stats::Random;
+
+const NAMES: [&str; 8] = [
+    "client", "access", "router", "host", "bridge", "tap", "guest", "proxy",
+];
+/// Usual delay and bound of each segment, in nanoseconds.
+const SEGMENTS: [(f64, i64); 7] = [
+    (900_000.0, 8_000),
+    (120_000.0, 8_000),
+    (2_100_000.0, 30_000),
+    (18_000.0, 250),
+    (9_000.0, 250),
+    (45_000.0, 61_000),
+    (300_000.0, 250),
+];
+/// How long it all is, in nanoseconds.
+const LONG: i64 = 120_000_000_000;
+
+/// What to make.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Path {
+    /// 2 to 8.
+    pub(crate) points: usize,
+    pub(crate) packets: usize,
+    /// Whether anything is lost.
+    pub(crate) lossy: bool,
+}
+
+/// What was made.
+#[derive(Clone, Debug)]
+pub(crate) struct Followed {
+    points: Vec<String>,
+    packets: Vec<(i64, HopsWay, HopsProtocol, Option<i64>)>,
+    delays: Vec<HopsDelay>,
+}
+
+impl Path {
+    pub(crate) fn followed(self) -> Followed {
+        let mut random = Random::new(5);
+        let mut made = Followed {
+            points: NAMES[..self.points]
+                .iter()
+                .map(|name| (*name).to_owned())
+                .collect(),
+            packets: Vec::new(),
+            delays: Vec::new(),
+        };
+        let all = i64::try_from(self.packets).unwrap();
+        for number in 0..all {
+            let since = number * LONG / all.max(1);
+            let way = if number % 2 == 0 {
+                HopsWay::There
+            } else {
+                HopsWay::Back
+            };
+            let protocol = match number % 10 {
+                0 | 1 => HopsProtocol::Icmp,
+                2..=7 => HopsProtocol::Tcp,
+                _ => HopsProtocol::Udp,
+            };
+            let delays = self.delays(since, way, &mut random);
+            let whole: Option<i64> = delays.iter().map(known).sum();
+            let asked = way == HopsWay::There && protocol == HopsProtocol::Icmp;
+            let round_trip = whole.filter(|_| asked).map(|whole| whole + 1_400_000);
+            made.packets.push((since, way, protocol, round_trip));
+            made.delays.extend(delays);
+        }
+        made
+    }
+
+    #[expect(
+        clippy::cast_precision_loss,
+        clippy::cast_possible_truncation,
+        reason = "some milliseconds in nanoseconds"
+    )]
+    fn delays(self, since: i64, way: HopsWay, random: &mut Random) -> Vec<HopsDelay> {
+        let count = self.points - 1;
+        let mut delays = vec![HopsDelay::Unknown; count];
+        for step in 0..count {
+            let place = if way == HopsWay::There {
+                step
+            } else {
+                count - 1 - step
+            };
+            if self.lossy && random.unit() < loss(since, place, count) {
+                delays[place] = HopsDelay::Lost;
+                break;
+            }
+            let (usual, bound) = SEGMENTS[place];
+            let tail = -random.unit().max(1e-9).ln();
+            let queue = if place == 0 && way == HopsWay::There {
+                queue(since)
+            } else {
+                0.0
+            };
+            let off = (random.unit() - 0.5) * bound as f64;
+            let delay = (usual * (0.8 + 0.2 * tail) + queue + off) as i64;
+            delays[place] = HopsDelay::Known { delay, bound };
+        }
+        delays
+    }
+}
+
+fn known(delay: &HopsDelay) -> Option<i64> {
+    match delay {
+        HopsDelay::Known { delay, .. } => Some(*delay),
+        _ => None,
+    }
+}
+
+/// A few all the time, and in the last segment a burst.
+#[expect(clippy::cast_precision_loss, reason = "two minutes in nanoseconds")]
+fn loss(since: i64, place: usize, count: usize) -> f64 {
+    let share = since as f64 / LONG as f64;
+    let burst = place + 1 == count && (0.7..0.73).contains(&share);
+    if burst { 0.3 } else { 0.002 }
+}
+
+/// Fills and drains through the second third.
+#[expect(clippy::cast_precision_loss, reason = "two minutes in nanoseconds")]
+fn queue(since: i64) -> f64 {
+    let share = since as f64 / LONG as f64;
+    (1.0 - ((share - 0.5) * 6.0).abs()).max(0.0) * 4_000_000.0
+}
+
+impl Followed {
+    /// Hands the drawing to `see`.
+    pub(crate) fn seen<T>(&self, see: impl FnOnce(&HopsDrawing<'_>) -> T) -> T {
+        let each = self.delays.chunks(self.points.len() - 1);
+        let packets: Vec<HopsPacket<'_>> = self
+            .packets
+            .iter()
+            .zip(each)
+            .map(
+                |((since, way, protocol, round_trip), segments)| HopsPacket {
+                    since: *since,
+                    way: *way,
+                    protocol: *protocol,
+                    segments,
+                    round_trip: *round_trip,
+                },
+            )
+            .collect();
+        see(&HopsDrawing {
+            points: &self.points,
+            packets: &packets,
+        })
+    }
+}

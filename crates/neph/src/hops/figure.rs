@@ -1,0 +1,83 @@
+//! Passages as figures: what neph-report draws of them, and the folder that it goes to.
+
+use std::path::Path;
+
+use neph_capture::Way;
+use neph_report::{HopsDelay, HopsDrawing, HopsPacket, HopsProtocol, HopsWay, hops, write_figures};
+
+use super::passages::{End, Passages, Row};
+use crate::exit::Failure;
+use crate::output;
+
+/// Refuses a place that is no folder, before anything is read.
+///
+/// # Errors
+/// Something else is there.
+pub(super) fn check(folder: Option<&Path>) -> Result<(), Failure> {
+    match folder {
+        Some(folder) if folder.exists() && !folder.is_dir() => Err(Failure::usage(format!(
+            "--figure {}: a folder is needed, and this is none",
+            folder.display()
+        ))),
+        _ => Ok(()),
+    }
+}
+
+/// Draws them all and writes them where it was asked for.
+///
+/// # Errors
+/// The folder or a file cannot be written.
+pub(super) fn write(passages: &Passages, folder: Option<&Path>) -> Result<(), Failure> {
+    let Some(folder) = folder else { return Ok(()) };
+    let segments = passages.names.len().saturating_sub(1);
+    let mut delays: Vec<HopsDelay> = Vec::new();
+    let mut packets: Vec<HopsPacket<'_>> = Vec::new();
+    for row in passages.rows() {
+        let Some(way) = row.passage.way else { continue };
+        delays.extend((0..segments).map(|segment| delay(&row, segment)));
+        packets.push(HopsPacket {
+            since: row.since.nanos(),
+            way: match way {
+                Way::There => HopsWay::There,
+                Way::Back => HopsWay::Back,
+            },
+            protocol: protocol(row.passage.flow.protocol),
+            segments: &[],
+            round_trip: row.round_trip.map(|trip| trip.nanos()),
+        });
+    }
+    for (packet, segments) in packets.iter_mut().zip(delays.chunks(segments.max(1))) {
+        packet.segments = segments;
+    }
+    let drawn = hops(&HopsDrawing {
+        points: &passages.names,
+        packets: &packets,
+    });
+    if drawn.is_empty() {
+        output::say("neph hops: no figures: of no packet a segment is known");
+        return Ok(());
+    }
+    write_figures(&drawn, folder).map_err(Failure::refused)?;
+    Ok(())
+}
+
+fn delay(row: &Row, segment: usize) -> HopsDelay {
+    match row.delays.get(segment).copied().flatten() {
+        Some(told) => HopsDelay::Known {
+            delay: told.delay.nanos(),
+            bound: told.bound.nanos(),
+        },
+        None if row.end == End::Lost(segment) => HopsDelay::Lost,
+        None => HopsDelay::Unknown,
+    }
+}
+
+/// By its number in IP.
+const fn protocol(number: u8) -> HopsProtocol {
+    match number {
+        1 | 58 => HopsProtocol::Icmp,
+        6 => HopsProtocol::Tcp,
+        17 => HopsProtocol::Udp,
+        _ => HopsProtocol::Other,
+    }
+}
