@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-use neph_model::{FlowHop, FlowRoute, PathHash, ReadBy, Span, TraceEnd};
+use neph_model::{FlowHop, FlowRoute, Instant, Own, PathHash, ReadBy, Span, TraceEnd};
 
 use super::flow::{Answer, FlowState, Probe, Said, Spot};
 use super::tracer::Tracer;
@@ -14,6 +14,14 @@ impl Tracer {
         let mut routes: Vec<FlowRoute> = self.flows.iter().map(|flow| self.route(flow)).collect();
         routes.sort_by_key(|route| route.source_port);
         routes
+    }
+
+    /// When the first and the last of the probes left that somebody answered.
+    pub(crate) fn answered(&self) -> Option<(Instant<Own>, Instant<Own>)> {
+        let answered = || self.probes.iter().filter(|probe| probe.answer.is_some());
+        let first = answered().map(|probe| probe.sent).min()?;
+        let last = answered().map(|probe| probe.left.unwrap_or(probe.sent));
+        Some((first, last.max()?))
     }
 
     fn route(&self, flow: &FlowState) -> FlowRoute {
