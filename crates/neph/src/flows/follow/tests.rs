@@ -14,6 +14,7 @@ pub(super) fn route(source_port: u16, hops: &[u8]) -> FlowRoute {
         others: Vec::new(),
         asked: 1,
         round_trips: Vec::new(),
+        others_round_trips: Vec::new(),
         read_by: ReadBy::Kernel,
         labels: Vec::new(),
     };
