@@ -9,11 +9,13 @@
 use std::net::SocketAddr;
 
 use neph_wire::dissect::{Dissected, Transport};
-use neph_wire::ip::tcp_timestamps;
+use neph_wire::ip::{TCP, tcp_timestamps};
 
 /// Bytes of payload that count: enough to tell messages with numbers in them apart, few enough to be
 /// in every capture.
 const COUNTED: usize = 16;
+/// Bytes of a TCP header without options.
+const TCP_HEADER: usize = 20;
 
 /// Two packets are alike, or are one packet, where these are equal. The same packet may be captured
 /// twice at one point, and packets without any number exist (bare acknowledgements over IPv6 without
@@ -92,6 +94,11 @@ fn content(packet: &Dissected<'_>) -> Option<((u16, u16), u64)> {
             ((0, 0), digest.with(&head[..2]).sized(carried).with(rest).0)
         }
         Transport::Fragment | Transport::Other => {
+            // A header of TCP that was cut off is read as none: whole, it would be another packet.
+            let is_cut = ip.payload.len() < carried.min(TCP_HEADER);
+            if matches!(packet.transport, Transport::Other) && ip.protocol == TCP && is_cut {
+                return None;
+            }
             let counted = first(ip.payload, carried)?;
             ((0, 0), digest.sized(carried).with(counted).0)
         }
@@ -135,7 +142,6 @@ mod tests {
 
     const UDP: u8 = 17;
     const ICMP: u8 = 1;
-    const TCP: u8 = 6;
 
     /// An IPv4 packet from 10.0.0.1 to 10.0.0.2.
     fn ipv4(protocol: u8, number: u16, ttl: u8, body: &[u8]) -> Vec<u8> {
@@ -216,6 +222,7 @@ mod tests {
         let segment = ipv4(TCP, 5, 64, &tcp(1000, 1, &[7; 500]));
         assert_eq!(cut(&segment, 20 + 32), of(&segment));
         assert_eq!(cut(&segment, 20 + 31), None, "its time stamps are cut");
+        assert_eq!(cut(&segment, 20 + 19), None, "its header is cut");
         let echo: Vec<u8> = [8, 0, 1, 2, 0, 9, 0, 1].into_iter().chain(0..56).collect();
         let echo = ipv4(ICMP, 5, 64, &echo);
         assert_eq!(cut(&echo, 20 + 8 + 16), of(&echo));

@@ -10,7 +10,7 @@ use neph_model::{
 
 /// Draws the routes together. A flow with a hole where other flows of the otherwise same path got
 /// an answer, or whose answers end before that path does, belongs to that path, if there is one such
-/// path only: its probes there were lost.
+/// path only: its probes there were lost. One that nobody answered at all is on none.
 pub fn diamond(routes: &[FlowRoute]) -> Diamond {
     Diamond {
         flows: count(routes.len()),
@@ -29,7 +29,8 @@ fn place(address: Option<IpAddr>) -> Place {
 
 fn hops(routes: &[FlowRoute]) -> Vec<DiamondHop> {
     let mut hops: BTreeMap<u8, BTreeMap<Place, DiamondNode>> = BTreeMap::new();
-    for hop in routes.iter().flat_map(|route| &route.hops) {
+    let all = || routes.iter().flat_map(|route| &route.hops);
+    for hop in all() {
         let nodes = hops.entry(hop.ttl).or_default();
         let node = nodes
             .entry(place(hop.address))
@@ -42,6 +43,21 @@ fn hops(routes: &[FlowRoute]) -> Vec<DiamondHop> {
         node.flows += 1;
         node.asked += hop.asked;
         node.round_trips.extend(&hop.round_trips);
+    }
+    // Who answered a flow of another router there has its own row only where it has flows of its own.
+    for hop in all() {
+        let Some(nodes) = hops.get_mut(&hop.ttl) else {
+            continue;
+        };
+        for (address, trips) in hop.beside() {
+            if let Some(from) = nodes.get_mut(&place(hop.address)) {
+                from.asked = from.asked.saturating_sub(count(trips.len()));
+            }
+            if let Some(node) = nodes.get_mut(&place(Some(address))) {
+                node.asked += count(trips.len());
+                node.round_trips.extend(trips);
+            }
+        }
     }
     let sorted = |(ttl, nodes): (u8, BTreeMap<Place, DiamondNode>)| {
         let mut nodes: Vec<DiamondNode> = nodes.into_values().collect();
@@ -77,6 +93,9 @@ fn links(routes: &[FlowRoute]) -> Vec<DiamondLink> {
 fn paths(routes: &[FlowRoute]) -> Vec<DiamondPath> {
     let mut by_addresses: BTreeMap<(bool, Vec<Option<IpAddr>>), Vec<&FlowRoute>> = BTreeMap::new();
     for route in routes {
+        if route.is_unanswered() {
+            continue;
+        }
         let key = (route.reached(), route.addresses());
         by_addresses.entry(key).or_default().push(route);
     }
@@ -172,6 +191,7 @@ mod tests {
                     others: Vec::new(),
                     asked: 2,
                     round_trips: trip.into_iter().collect(),
+                    others_round_trips: Vec::new(),
                     read_by: ReadBy::Kernel,
                     labels: Vec::new(),
                 }
@@ -268,7 +288,31 @@ mod tests {
     }
 
     #[test]
+    fn round_trips_are_those_of_the_router_that_answered() {
+        let mut wandered = route(1, &[1, 10, 9]);
+        wandered.hops[1].asked = 3;
+        wandered.hops[1].others = vec![addr(11), addr(12)];
+        wandered.hops[1].others_round_trips = [7, 8].map(|ms| vec![Span::from_millis(ms)]).into();
+        let middle = &diamond(&[wandered, route(2, &[1, 11, 9])]).hops[1].nodes;
+        let told = middle
+            .iter()
+            .map(|node| (node.address, node.asked, &node.round_trips[..]));
+        let millis = Span::from_millis;
+        let expected = [
+            (Some(addr(10)), 1, &[millis(2)][..]),
+            (Some(addr(11)), 3, &[millis(2), millis(7)][..]),
+        ];
+        assert_eq!(told.collect::<Vec<_>>(), expected);
+    }
+
+    #[test]
     fn nothing_makes_nothing() {
         assert_eq!(diamond(&[]), Diamond::default());
+        let mut silent = route(1, &[0, 0]);
+        silent.end = TraceEnd::Silent;
+        let mut unasked = silent.clone();
+        unasked.hops.clear();
+        let told = diamond(&[silent, unasked]);
+        assert_eq!((told.flows, told.paths), (2, Vec::new()));
     }
 }

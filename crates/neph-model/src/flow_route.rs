@@ -70,8 +70,13 @@ pub struct FlowHop {
     pub others: Vec<IpAddr>,
     /// How many probes asked.
     pub asked: u32,
-    /// Round trips of the answers. Routers answer when they have time: these are upper bounds.
+    /// Round trips of its answers, of nobody else's. Routers answer when they have time: these are
+    /// upper bounds.
     pub round_trips: Vec<Span>,
+    /// Those of the others, in their order. Empty where there are none, and in what was kept before
+    /// this was: there theirs stand among [`Self::round_trips`].
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub others_round_trips: Vec<Vec<Span>>,
     /// Who read the clock for them; the program if it did so for any.
     pub read_by: ReadBy,
     /// MPLS labels that the answer told, outermost first.
@@ -174,10 +179,24 @@ pub struct FlowRoute {
     pub end: TraceEnd,
 }
 
+impl FlowHop {
+    /// Those who answered beside [`Self::address`], each with its round trips where these are known.
+    pub fn beside(&self) -> impl Iterator<Item = (IpAddr, &[Span])> {
+        let trips = self.others_round_trips.iter().map(Vec::as_slice);
+        let trips = trips.chain(std::iter::repeat(&[][..]));
+        self.others.iter().copied().zip(trips)
+    }
+}
+
 impl FlowRoute {
     /// Whether the destination answered.
     pub fn reached(&self) -> bool {
         self.end == TraceEnd::Reached
+    }
+
+    /// Whether neither a router nor the destination answered: its path is not known.
+    pub fn is_unanswered(&self) -> bool {
+        self.hops.iter().all(|hop| hop.address.is_none())
     }
 
     /// The address at each distance from 1 on.

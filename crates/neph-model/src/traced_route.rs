@@ -16,8 +16,9 @@ pub struct TracedRoute {
     pub at: Instant<Own>,
     /// What was found; its hash is the path since the change.
     pub route: FlowRoute,
-    /// The path change that it was traced for; `None`: it follows none, or one that
-    /// was withdrawn before it was found. One that was withdrawn later is still named.
+    /// The path change that it was traced for; `None`: it follows none, one that was withdrawn before
+    /// it was told, or one whose path the flow had left again by then. One that was withdrawn later
+    /// is still named.
     pub change: Option<TracedChange>,
 }
 
@@ -37,7 +38,7 @@ pub struct ChangeId {
 pub struct TracedChange {
     /// When the first message of the new latency was sent: see [`TracedRoute::change_id`].
     pub at: Instant<Own>,
-    /// The path before it; `None` where it was left before it was traced.
+    /// The path before it; `None` where no route is known that is wholly of it.
     pub before: Option<PathHash>,
     /// Whether another router than before answered at some distance; `None` where nothing was known
     /// to compare.

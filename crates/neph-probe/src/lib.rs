@@ -65,7 +65,9 @@ pub use stop::Stop;
 pub use syn_rate::{SYNS_A_SECOND, SYNS_A_SECOND_EACH, SynSchedule, TooManySyns};
 pub use target::{IpVersion, Target, TargetError, bracketed};
 pub use tls::{Identity, TlsError};
-pub use trace::{FlowSet, PortUse, Sockets, TraceSpec, Traced, Tracing, trace, trace_flow};
+pub use trace::{
+    FlowSet, PortUse, Sockets, TraceSpec, Traced, TracedFlow, Tracing, trace, trace_flow,
+};
 pub use traceroute::{Route, TracerouteSpec, traceroute};
 pub use transfer::Transfer;
 

@@ -99,6 +99,9 @@ fn plain(error: &clap::Error) -> Option<String> {
         Some(ContextValue::String(text)) => Some(text.as_str()),
         _ => None,
     };
+    if error.kind() == Clap::MissingRequiredArgument {
+        return lacking(error, &typed());
+    }
     let argument = text(ContextKind::InvalidArg)?;
     let is_below_zero = || {
         let number = argument.strip_prefix('-')?;
@@ -107,9 +110,17 @@ fn plain(error: &clap::Error) -> Option<String> {
             .then_some(())
     };
     if error.kind() == Clap::UnknownArgument {
+        if argument == "--site" {
+            return Some(
+                "this command has no --site; start it there: neph lab run SITE -- neph ... (--lab NAME \
+                 where several labs are up)"
+                    .to_owned(),
+            );
+        }
         is_below_zero()?;
+        let whose = before(argument).map_or_else(String::new, |option| format!(" for {option}"));
         return Some(format!(
-            "'{argument}' is no value: numbers and times are not below zero"
+            "'{argument}' is no value{whose}: numbers and times are not below zero"
         ));
     }
     let value = text(ContextKind::InvalidValue)?;
@@ -120,6 +131,48 @@ fn plain(error: &clap::Error) -> Option<String> {
         _ => return None,
     };
     Some(format!("'{value}' for {argument}: {needed}"))
+}
+
+/// Options that mean nothing without another one.
+const NEEDS: [(&str, &str); 4] = [
+    ("--every", "--record"),
+    ("--transfer-size", "--transfers"),
+    ("--cert", "--key"),
+    ("--key", "--cert"),
+];
+
+/// Which option asked for the one that is missing; nothing, where the command itself did.
+fn lacking(error: &clap::Error, typed: &[String]) -> Option<String> {
+    let Some(ContextValue::Strings(missing)) = error.get(ContextKind::InvalidArg) else {
+        return None;
+    };
+    let [missing] = &missing[..] else { return None };
+    let is_typed = |option: &str| {
+        let mut named = typed.iter().map(|one| one.split('=').next());
+        named.any(|one| one == Some(option))
+    };
+    let is_it =
+        |(asks, needs): &&(&str, &str)| missing.split(' ').next() == Some(*needs) && is_typed(asks);
+    let (asks, _) = NEEDS.iter().find(is_it)?;
+    Some(format!(
+        "{asks} means nothing without {missing}: give both, or neither"
+    ))
+}
+
+/// Our command line.
+fn typed() -> Vec<String> {
+    let typed = std::env::args_os();
+    typed
+        .map(|one| one.to_string_lossy().into_owned())
+        .collect()
+}
+
+/// The option behind which this stands on our command line.
+fn before(argument: &str) -> Option<String> {
+    let typed = typed();
+    let mut pairs = typed.windows(2);
+    let found = pairs.find(|pair| pair[1] == argument || pair[1].starts_with(argument))?;
+    found[0].starts_with('-').then(|| found[0].clone())
 }
 
 /// Says why a command failed, and gives its exit status.
@@ -173,4 +226,40 @@ fn show(source: &Source, problem: &Problem) {
         "{:?}",
         Report::new(diagnostic).with_source_code(named)
     ));
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+    use crate::cli::Cli;
+
+    #[test]
+    fn a_command_that_runs_at_no_site_says_how_it_is_started_there() {
+        let words = ["neph", "reflect", "--site", "server"];
+        let error = Cli::try_parse_from(words).expect_err("it has no such option");
+        let told = plain(&error).expect("told");
+        assert!(told.contains("neph lab run SITE -- neph"), "{told}");
+    }
+
+    #[test]
+    fn an_option_that_needs_another_is_named() {
+        let told = |words: &[&str]| {
+            let error = Cli::try_parse_from(words).expect_err("one is missing");
+            let words: Vec<String> = words.iter().map(ToString::to_string).collect();
+            lacking(&error, &words)
+        };
+        let every = told(&["neph", "lab", "up", "f.toml", "--every", "4"]).expect("told");
+        assert!(
+            every.starts_with("--every means nothing without --record"),
+            "{every}"
+        );
+        let size = told(&["neph", "flows", "h", "--transfer-size=9"]).expect("told");
+        assert!(
+            size.starts_with("--transfer-size means nothing without --transfers"),
+            "{size}"
+        );
+        assert_eq!(told(&["neph", "flows"]), None);
+    }
 }

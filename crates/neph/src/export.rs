@@ -114,9 +114,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     if args.what().1 == Of::SingleFlows && chosen.has_fleets() {
         output::say("neph export: fleets were measured too; --flows writes their messages");
     }
-    // That no path changed is an answer.
-    let none_changed = matches!(args.what().1, Of::Changes(_)) && chosen.has_fleets();
-    Ok(if rows > 0 || none_changed {
+    Ok(if rows > 0 || chosen.is_answered_by_none(args) {
         Outcome::Done
     } else {
         Outcome::Nothing
@@ -126,6 +124,11 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
 impl Chosen {
     fn has_fleets(&self) -> bool {
         self.experiments.iter().any(|one| one.fleet.is_some())
+    }
+
+    /// That no path changed is an answer.
+    fn is_answered_by_none(&self, args: &Args) -> bool {
+        matches!(args.what().1, Of::Changes(_)) && self.has_fleets()
     }
 }
 
@@ -201,8 +204,15 @@ fn told(rows: u64, chosen: &Chosen, args: &Args) -> String {
         Of::Changes(_) => "path change",
         Of::Transfers => "transfer",
     };
+    let is_written = rows > 0 || chosen.is_answered_by_none(args);
+    let is_file = args.output.as_os_str() != "-" && !args.is_folder();
+    let nothing = if is_written || !is_file {
+        ""
+    } else {
+        ": nothing is"
+    };
     let mut line = format!(
-        "neph export: {} of {} of '{}' written to {}",
+        "neph export: {} of {} of '{}'{nothing} written to {}",
         counted(rows, row),
         counted(chosen.experiments.len() as u64, "experiment"),
         chosen.campaign.name,
@@ -244,7 +254,10 @@ fn to_path(store: &dyn Store, chosen: &Chosen, args: &Args) -> Result<u64, Failu
         }),
         other => Failure::refused(other),
     })?;
-    file.finish().map_err(|error| refused(&error))?;
+    // Where there is nothing, what is there under the name stays.
+    if rows > 0 || chosen.is_answered_by_none(args) {
+        file.finish().map_err(|error| refused(&error))?;
+    }
     Ok(rows)
 }
 

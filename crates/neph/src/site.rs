@@ -32,6 +32,12 @@ fn among(text: &str, labs: &[(String, Vec<String>)]) -> Result<String, String> {
     let all: Vec<(&str, String)> = all.collect();
     let named = all.iter().filter(|(_, site)| site == text);
     let named: Vec<&str> = named.map(|(namespace, _)| *namespace).collect();
+    if let Some((lab, site)) = text.split_once('/') {
+        let whole = format!("neph-{lab}-{site}");
+        if let Some((namespace, _)) = all.iter().find(|(namespace, _)| *namespace == whole) {
+            return Err(format!("write it as {namespace}"));
+        }
+    }
     match named.as_slice() {
         [namespace] => Ok((*namespace).to_owned()),
         [others @ .., last] => Err(format!(
@@ -48,7 +54,8 @@ fn among(text: &str, labs: &[(String, Vec<String>)]) -> Result<String, String> {
             let sites: Vec<&str> = sites.into_iter().collect();
             let remedy = did_you_mean(text, &sites);
             Err(format!(
-                "there is no such network namespace, and no lab has such a site; {remedy}"
+                "there is no such network namespace, and no lab has such a site; {remedy}; where \
+                 several labs have it, neph-LAB-SITE"
             ))
         }
     }
@@ -81,6 +88,8 @@ mod tests {
         let told = among("nosuch", &labs).expect_err("none has it");
         assert!(told.contains("known here: client, server"), "{told}");
         assert_eq!(told.matches("server").count(), 1, "{told}");
+        let told = among("two/server", &labs).expect_err("not so");
+        assert_eq!(told, "write it as neph-two-server");
         let told = among("client", &[]).expect_err("there is none");
         assert!(told.contains("no lab is up"), "{told}");
     }

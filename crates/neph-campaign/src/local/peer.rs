@@ -50,8 +50,9 @@ pub(super) fn sizes_not_applied(main: &FlowSpec) -> Option<Warning> {
     let applied = match main.target.kind() {
         _ if main.reflector => true,
         ProbeKind::Ws => request <= LONGEST_WS_PING && response == request,
-        ProbeKind::Http | ProbeKind::Tcp | ProbeKind::Syn => false,
-        ProbeKind::Udp | ProbeKind::Icmp => true,
+        ProbeKind::Http | ProbeKind::Tcp => false,
+        // A SYN has no payload that could have a size.
+        ProbeKind::Udp | ProbeKind::Icmp | ProbeKind::Syn => true,
     };
     let size = |bytes: usize| ByteSize(bytes as u64);
     (!applied).then_some(Warning::SizesNotApplied {

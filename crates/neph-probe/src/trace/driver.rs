@@ -5,7 +5,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::thread::{self, JoinHandle};
 
-use neph_model::{FlowRoute, FlowTrace, PathHash, TraceEnd, TraceKind, Wall};
+use neph_model::{FlowRoute, FlowTrace, Instant, Own, PathHash, TraceEnd, TraceKind, Wall};
 use neph_sys::files;
 use neph_sys::place::Place;
 
@@ -28,6 +28,20 @@ pub struct Traced {
     pub trace: FlowTrace,
     /// Why flows were left out: somebody else has their ports, or there was no file for them.
     pub left_out: Vec<ProbeError>,
+    /// When the first and the last of the probes left that somebody answered; `None`: nobody did.
+    pub answered: Option<(Instant<Own>, Instant<Own>)>,
+    /// It was stopped before all was known that can be.
+    pub stopped: bool,
+}
+
+/// The route of one flow.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TracedFlow {
+    /// What was found.
+    pub route: FlowRoute,
+    /// When the first and the last of the probes left that somebody answered, by this host's clock:
+    /// the route is that of this time. `None`: nobody answered.
+    pub answered: Option<(Instant<Own>, Instant<Own>)>,
 }
 
 /// Traces the flows until all is known that can be, or `stop` is set; what is known then is told.
@@ -41,7 +55,8 @@ pub fn trace(spec: &TraceSpec, site: Option<&Place>, stop: &Stop) -> Result<Trac
     let here = || -> Result<Traced, ProbeError> {
         let mut driver = Driver::new(spec, open(spec)?);
         let started: Wall = StampClock::new().anchor().wall;
-        driver.run(stop)?;
+        let stopped = driver.run(stop)?;
+        let answered = driver.tracer.answered();
         let trace = FlowTrace {
             destination: spec.destination,
             kind: spec.kind,
@@ -50,7 +65,12 @@ pub fn trace(spec: &TraceSpec, site: Option<&Place>, stop: &Stop) -> Result<Trac
             enough: driver.tracer.enough(),
         };
         let left_out = driver.left_out;
-        Ok(Traced { trace, left_out })
+        Ok(Traced {
+            trace,
+            left_out,
+            answered,
+            stopped,
+        })
     };
     match site {
         None => here(),
@@ -61,7 +81,7 @@ pub fn trace(spec: &TraceSpec, site: Option<&Place>, stop: &Stop) -> Result<Trac
 /// A trace of one flow that runs beside whatever else the program does.
 #[derive(Debug)]
 pub struct Tracing {
-    thread: JoinHandle<Result<FlowRoute, ProbeError>>,
+    thread: JoinHandle<Result<TracedFlow, ProbeError>>,
     stop: Stop,
 }
 
@@ -85,14 +105,17 @@ pub fn trace_flow(
     let (site, stop) = (site.cloned(), Stop::new());
     let ours = stop.clone();
     let work = move || {
-        let trace = trace(&spec, site.as_ref(), &ours)?.trace;
+        let Traced {
+            trace, answered, ..
+        } = trace(&spec, site.as_ref(), &ours)?;
         let unasked = || FlowRoute {
             source_port,
             hops: Vec::new(),
             hash: PathHash::of(&[]),
             end: TraceEnd::Stopped,
         };
-        Ok(trace.routes.into_iter().next().unwrap_or_else(unasked))
+        let route = trace.routes.into_iter().next().unwrap_or_else(unasked);
+        Ok(TracedFlow { route, answered })
     };
     let thread = thread::Builder::new()
         .name("trace".to_owned())
@@ -116,7 +139,7 @@ impl Tracing {
     ///
     /// # Errors
     /// As [`trace`]. A panic of its thread goes on in the caller.
-    pub fn join(self) -> Result<FlowRoute, ProbeError> {
+    pub fn join(self) -> Result<TracedFlow, ProbeError> {
         let ended = self.thread.join();
         ended.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     }
@@ -211,7 +234,8 @@ impl<'a> Driver<'a> {
         }
     }
 
-    fn run(&mut self, stop: &Stop) -> Result<(), ProbeError> {
+    /// Whether it was stopped.
+    fn run(&mut self, stop: &Stop) -> Result<bool, ProbeError> {
         let fault = fault(self.spec);
         while !stop.is_set() {
             let now = now();
@@ -232,10 +256,10 @@ impl<'a> Driver<'a> {
                     let ports = self.ports(count)?;
                     self.tracer.add(&ports);
                 }
-                Turn::Over => return Ok(()),
+                Turn::Over => return Ok(false),
             }
         }
-        Ok(())
+        Ok(true)
     }
 
     /// The flows so far are traced: their ports are back. Whether there were any.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-use neph_model::{FlowHop, FlowRoute, PathHash, ReadBy, Span, TraceEnd};
+use neph_model::{FlowHop, FlowRoute, Instant, Own, PathHash, ReadBy, Span, TraceEnd};
 
 use super::flow::{Answer, FlowState, Probe, Said, Spot};
 use super::tracer::Tracer;
@@ -14,6 +14,14 @@ impl Tracer {
         let mut routes: Vec<FlowRoute> = self.flows.iter().map(|flow| self.route(flow)).collect();
         routes.sort_by_key(|route| route.source_port);
         routes
+    }
+
+    /// When the first and the last of the probes left that somebody answered.
+    pub(crate) fn answered(&self) -> Option<(Instant<Own>, Instant<Own>)> {
+        let answered = || self.probes.iter().filter(|probe| probe.answer.is_some());
+        let first = answered().map(|probe| probe.sent).min()?;
+        let last = answered().map(|probe| probe.left.unwrap_or(probe.sent));
+        Some((first, last.max()?))
     }
 
     fn route(&self, flow: &FlowState) -> FlowRoute {
@@ -94,30 +102,28 @@ impl Tracer {
 }
 
 fn hop(ttl: u8, spot: Option<&Spot>, probes: &[&Probe]) -> FlowHop {
-    let mut counts: BTreeMap<IpAddr, usize> = BTreeMap::new();
-    for answer in probes.iter().filter_map(|probe| probe.answer) {
-        *counts.entry(answer.from).or_default() += 1;
+    let mut trips: BTreeMap<IpAddr, Vec<Span>> = BTreeMap::new();
+    let mut by_program = false;
+    for (from, trip, read_by) in probes.iter().filter_map(|probe| trip(probe)) {
+        trips.entry(from).or_default().push(trip);
+        by_program |= read_by == ReadBy::Program;
     }
+    let count = |address: &IpAddr| trips.get(address).map(Vec::len);
     let first = spot.and_then(|spot| spot.address);
-    let most = counts.values().copied().max();
+    let most = trips.values().map(Vec::len).max();
     // The first to answer, where several answered as often: what multipath detection went by.
     let address = first
-        .filter(|first| counts.get(first).copied() == most)
-        .or_else(|| {
-            let mut often = counts.iter().filter(|(_, count)| Some(**count) == most);
-            often.next().map(|(address, _)| *address)
-        });
-    let trips: Vec<(Span, ReadBy)> = probes.iter().filter_map(|probe| trip(probe)).collect();
-    let by_program = trips.iter().any(|(_, read_by)| *read_by == ReadBy::Program);
+        .filter(|first| count(first) == most)
+        .or_else(|| trips.keys().find(|one| count(one) == most).copied());
+    let own = address.and_then(|address| trips.remove(&address));
+    let (others, others_round_trips) = trips.into_iter().unzip();
     FlowHop {
         ttl,
         address,
-        others: counts
-            .into_keys()
-            .filter(|other| Some(*other) != address)
-            .collect(),
+        others,
         asked: u32::try_from(probes.len()).unwrap_or(u32::MAX),
-        round_trips: trips.into_iter().map(|(trip, _)| trip).collect(),
+        round_trips: own.unwrap_or_default(),
+        others_round_trips,
         read_by: if by_program {
             ReadBy::Program
         } else {
@@ -127,11 +133,12 @@ fn hop(ttl: u8, spot: Option<&Spot>, probes: &[&Probe]) -> FlowHop {
     }
 }
 
-fn trip(probe: &Probe) -> Option<(Span, ReadBy)> {
+/// Whose answer it got, and after how long.
+fn trip(probe: &Probe) -> Option<(IpAddr, Span, ReadBy)> {
     let answer = probe.answer?;
     let (left, read_by) = match probe.left {
         Some(left) => (left, answer.read_by),
         None => (probe.sent, ReadBy::Program),
     };
-    Some(((answer.at - left).max(Span::ZERO), read_by))
+    Some((answer.from, (answer.at - left).max(Span::ZERO), read_by))
 }

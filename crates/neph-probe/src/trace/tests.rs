@@ -187,6 +187,13 @@ fn packets_balanced_one_by_one_are_told_from_flows() {
             .iter()
             .all(|route| route.hops[2].others.is_empty())
     );
+    for hop in run.routes.iter().map(|route| &route.hops[1]) {
+        let [theirs] = &hop.others_round_trips[..] else {
+            panic!("each has its own round trips: {hop:?}");
+        };
+        assert!(!theirs.is_empty() && theirs.len() <= hop.round_trips.len());
+        assert_eq!(theirs.len() + hop.round_trips.len(), 10, "{hop:?}");
+    }
 }
 
 #[test]

@@ -192,9 +192,11 @@ fn beside_its_owner(net: &Diamond) {
             assert_eq!(traced.collect::<Vec<_>>(), [26_001]);
             assert_eq!(told.left_out.len(), 1, "{:?}", told.left_out);
             let tracing = trace_flow(spec.destination, TraceKind::Udp, 26_000, Some(&here));
-            let route = tracing.expect("a thread").join().expect("a trace");
+            let traced = tracing.expect("a thread").join().expect("a trace");
             drop(owner);
-            route
+            let (first, last) = traced.answered.expect("routers answered");
+            assert!(first <= last);
+            traced.route
         });
         let beside = beside.expect("the place is there");
         assert_eq!(beside.hash, alone.routes[0].hash, "{family:?}");

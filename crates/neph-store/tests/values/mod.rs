@@ -285,6 +285,7 @@ pub(crate) fn flow_trace(at: i64, kind: TraceKind, enough: Option<bool>) -> Flow
         others: vec![router],
         asked: 3,
         round_trips: vec![Span::from_micros(420), Span::from_nanos(1)],
+        others_round_trips: Vec::new(),
         read_by: ReadBy::Kernel,
         labels: vec![MplsLabel {
             label: 1 << 19,

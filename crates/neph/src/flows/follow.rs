@@ -1,16 +1,28 @@
 //! The routers of flows: each flow's route is traced at the start, and again at once when its path
 //! changed. Other routers than before speak for the change.
+//!
+//! Changes are told seconds after they happened, and one more may be told of the time of a trace when
+//! that is long over. So what a trace says of its change waits until that is certain.
 
+mod history;
+mod pending;
+mod verdict;
 mod waiting;
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
-use neph_flows::PathChange;
-use neph_model::{Fleet, FlowRoute, Instant, Lane, Own, TraceKind, TracedChange, TracedRoute};
-use neph_probe::{Place, ProbeError, Tracing, now, trace_flow};
+use neph_flows::{PathChange, Settings};
+use neph_model::{Fleet, Instant, Lane, Own, Span, TraceKind, TracedChange, TracedRoute};
+use neph_probe::{Place, ProbeError, TracedFlow, Tracing, now, trace_flow};
 
+use history::{History, Known};
+use pending::{Finished, Pending};
 use waiting::Waiting;
+
+#[cfg(test)]
+pub(super) use verdict::Said;
+pub(super) use verdict::{Uncompared, Verdict, Why};
 
 /// Traces at a time: routers answer a few packets a second only, and all flows meet the same ones
 /// first.
@@ -22,8 +34,6 @@ struct Wanted {
     lane: Lane,
     port: u16,
     change: Option<PathChange>,
-    /// The flow's path changed again since: nobody knows which of the paths was traced.
-    is_outdated: bool,
     /// The change was none after all.
     is_withdrawn: bool,
 }
@@ -34,7 +44,6 @@ impl Wanted {
             lane,
             port,
             change: None,
-            is_outdated: false,
             is_withdrawn: false,
         }
     }
@@ -44,28 +53,7 @@ impl Wanted {
     }
 }
 
-/// A route, and whether it is of the path that the flow is on, as far as is known.
-#[derive(Debug)]
-struct Known {
-    route: FlowRoute,
-    at: Instant<Own>,
-    is_current: bool,
-}
-
-/// What a trace says of a change.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Verdict {
-    pub(super) change: PathChange,
-    /// Whether the flow met other routers than before.
-    pub(super) others: bool,
-    /// When the route before was found. A move since then that was not told is in the comparison too:
-    /// one in the first messages of a flow, whose level is not settled.
-    pub(super) before: Instant<Own>,
-    /// The change was taken back while the trace ran.
-    pub(super) is_withdrawn: bool,
-}
-
-/// A route that was found, and what it says of the change that it follows, where it can tell.
+/// A route that was found, and what it says of the change that it follows, where it follows one.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Traced {
     pub(super) route: TracedRoute,
@@ -77,23 +65,33 @@ pub(super) struct Traced {
 pub(super) struct Follow {
     kind: TraceKind,
     site: Option<Place>,
-    targets: Vec<SocketAddr>,
+    fleet: Fleet,
+    /// So long after a moment all changes of it are told.
+    patience: Span,
     waiting: Waiting,
     running: Vec<(Wanted, Tracing)>,
-    /// The latest route of each lane's flow.
-    known: BTreeMap<Lane, Known>,
+    /// What was traced, until it is certain of which path it is.
+    pending: Pending,
+    histories: BTreeMap<Lane, History>,
+    told: Vec<Traced>,
+    /// Of each endpoint.
+    uncompared: Vec<Uncompared>,
 }
 
 impl Follow {
     pub(super) fn new(fleet: &Fleet, site: Option<Place>) -> Self {
-        let addresses = fleet.endpoints.iter().map(|endpoint| endpoint.address);
+        let settings = Settings::of(fleet);
         Self {
             kind: TraceKind::of_flows(fleet.probe),
             site,
-            targets: addresses.collect(),
+            fleet: fleet.clone(),
+            patience: settings.hold + settings.settle,
             waiting: Waiting::default(),
             running: Vec::new(),
-            known: BTreeMap::new(),
+            pending: Pending::default(),
+            histories: BTreeMap::new(),
+            told: Vec::new(),
+            uncompared: vec![Uncompared::default(); fleet.endpoints.len()],
         }
     }
 
@@ -105,17 +103,13 @@ impl Follow {
         }
     }
 
-    /// A path changed: its route comes before those that only stand by. Of the path before, what
-    /// was not traced by now never will be.
+    /// A path changed: its route comes before those that only stand by.
     pub(super) fn changed(&mut self, change: &PathChange) {
         let lane = change.lane;
-        let mut is_untraced = self.waiting.of(lane).is_some();
-        for (wanted, _) in self.running.iter_mut().filter(|(one, _)| one.lane == lane) {
-            wanted.is_outdated = true;
-            is_untraced = true;
-        }
-        if is_untraced {
-            self.outdate(lane);
+        self.history(lane, change.source_port).changed(change.at);
+        self.decide(lane, None);
+        if let Some(replaced) = self.waiting.take(lane) {
+            self.untraced(&replaced, Why::MovedOn);
         }
         self.waiting.push_front(Wanted {
             change: Some(*change),
@@ -126,20 +120,20 @@ impl Follow {
     /// A change was none: its trace, if it has not begun, is wanted only where no route is known to
     /// hold the next change against.
     pub(super) fn withdrawn(&mut self, change: &PathChange) {
-        for (wanted, _) in self
-            .running
-            .iter_mut()
-            .filter(|(one, _)| one.follows(change))
-        {
-            wanted.is_withdrawn = true;
-        }
         let lane = change.lane;
+        let history = self.history(lane, change.source_port);
+        history.withdrawn(change.at);
+        let is_traced = history.is_traced();
+        let running = self.running.iter_mut().map(|(wanted, _)| wanted);
+        for wanted in running.chain(self.pending.of(lane)) {
+            wanted.is_withdrawn |= wanted.follows(change);
+        }
+        self.decide(lane, None);
         if !self.waiting.of(lane).is_some_and(|one| one.follows(change)) {
             return;
         }
         self.waiting.take(lane);
-        let known = self.known.get(&lane);
-        if known.is_none_or(|known| !known.is_current) {
+        if !is_traced {
             self.waiting
                 .push_back(Wanted::new(lane, change.source_port));
         }
@@ -150,220 +144,152 @@ impl Follow {
     /// # Errors
     /// Where tracing is not permitted. A trace that fails otherwise is left out: the next one may
     /// find its way.
-    pub(super) fn poll(&mut self, fleet: &Fleet) -> Result<Vec<Traced>, ProbeError> {
+    pub(super) fn poll(&mut self) -> Result<Vec<Traced>, ProbeError> {
         while self.running.len() < AT_A_TIME
             && let Some(wanted) = self.waiting.pop_front()
         {
-            let target = self.targets[fleet.endpoint_of(wanted.lane)];
+            let endpoint = self.fleet.endpoint_of(wanted.lane);
+            let target: SocketAddr = self.fleet.endpoints[endpoint].address;
             match trace_flow(target, self.kind, wanted.port, self.site.as_ref()) {
                 Ok(tracing) => self.running.push((wanted, tracing)),
                 Err(error @ ProbeError::RawForbidden { .. }) => return Err(error),
-                Err(_) => self.outdate(wanted.lane),
+                Err(_) => self.untraced(&wanted, Why::Unfinished),
             }
         }
-        let mut told = Vec::new();
         while let Some(index) = self.running.iter().position(|(_, one)| one.is_finished()) {
             let (wanted, tracing) = self.running.swap_remove(index);
             match tracing.join() {
-                Ok(route) => told.extend(self.keep(wanted, route, now())),
+                Ok(traced) => self.keep(wanted, traced, now()),
                 Err(error @ ProbeError::RawForbidden { .. }) => return Err(error),
-                Err(_) => self.outdate(wanted.lane),
+                Err(_) => self.untraced(&wanted, Why::Unfinished),
             }
         }
-        Ok(told)
+        let now = now();
+        while let Some(lane) = self.pending.certain(now) {
+            self.decide(lane, Some(now));
+        }
+        Ok(std::mem::take(&mut self.told))
     }
 
-    /// The route that is known of a lane is not that of its path any more.
-    fn outdate(&mut self, lane: Lane) {
-        if let Some(known) = self.known.get_mut(&lane) {
-            known.is_current = false;
+    /// Nothing more comes: ends all traces, and tells what is known of those that are over. And how
+    /// many changes of each endpoint were not compared.
+    pub(super) fn end(mut self) -> (Vec<Traced>, Vec<Uncompared>) {
+        while let Some(wanted) = self.waiting.pop_front() {
+            self.untraced(&wanted, Why::Unfinished);
+        }
+        for (wanted, tracing) in std::mem::take(&mut self.running) {
+            tracing.stop();
+            self.untraced(&wanted, Why::Unfinished);
+        }
+        for (lane, finished) in self.pending.all() {
+            self.tell(lane, finished);
+        }
+        (self.told, self.uncompared)
+    }
+
+    /// What is known of this flow; of the lane's flow before it nothing more will be.
+    fn history(&mut self, lane: Lane, source_port: u16) -> &mut History {
+        let is_another = |history: &History| history.source_port != source_port;
+        if self.histories.get(&lane).is_some_and(is_another) {
+            for finished in self.pending.take(lane) {
+                self.tell(lane, finished);
+            }
+            self.histories.remove(&lane);
+        }
+        let history = self.histories.entry(lane);
+        history.or_insert_with(|| History::of(source_port))
+    }
+
+    /// A change that no trace tells of.
+    fn untraced(&mut self, wanted: &Wanted, why: Why) {
+        if wanted.change.is_some() && !wanted.is_withdrawn {
+            self.uncompared[self.fleet.endpoint_of(wanted.lane)].add(why);
         }
     }
 
-    /// Ends all traces; what those know that still run is not told any more.
-    pub(super) fn end(self) {
-        self.running.iter().for_each(|(_, tracing)| tracing.stop());
-    }
-
-    /// Keeps a route in mind, and compares it with that of the path before.
-    fn keep(&mut self, wanted: Wanted, route: FlowRoute, at: Instant<Own>) -> Option<Traced> {
-        if wanted.is_outdated {
-            return None;
-        }
-        let after = Known {
-            route: route.clone(),
-            at,
-            is_current: true,
+    /// Keeps a route in mind. Where it follows a change, what it says of it is to be told.
+    fn keep(&mut self, wanted: Wanted, traced: TracedFlow, at: Instant<Own>) {
+        let lane = wanted.lane;
+        let (first, last) = traced.answered.unwrap_or((at, at));
+        let known = Known {
+            route: traced.route,
+            first,
+            last,
         };
-        let before = self.known.insert(wanted.lane, after);
-        let before =
-            before.filter(|known| known.is_current && known.route.source_port == route.source_port);
-        let others = before
-            .as_ref()
-            .and_then(|before| differs(&before.route, &route));
-        let verdict = wanted.change.zip(others).zip(before.as_ref());
-        let verdict = verdict.map(|((change, others), before)| Verdict {
-            change,
-            others,
-            before: before.at,
-            is_withdrawn: wanted.is_withdrawn,
-        });
-        let change = wanted.change.filter(|_| !wanted.is_withdrawn);
-        let change = change.map(|change| TracedChange {
-            at: change.at,
-            before: before.as_ref().map(|before| before.route.hash),
-            others,
-        });
-        Some(Traced {
-            route: TracedRoute {
-                lane: wanted.lane,
-                at,
-                route,
+        // The lane has another flow by now: what this one's route says, it says of the past.
+        let history = self.histories.get(&lane);
+        if history.is_none_or(|history| history.source_port == wanted.port) {
+            self.history(lane, wanted.port).found(known.clone());
+        }
+        let certain = last + self.patience;
+        let finished = Finished { wanted, known, at };
+        if wanted.change.is_some() {
+            self.pending.push(lane, certain, finished);
+            self.decide(lane, None);
+        } else {
+            self.tell(lane, finished);
+        }
+    }
+
+    /// Tells what is certain of a lane's traces: their change was left or withdrawn since, or nothing
+    /// more will be told of their time.
+    fn decide(&mut self, lane: Lane, now: Option<Instant<Own>>) {
+        let patience = self.patience;
+        let history = self.histories.get(&lane);
+        let is_certain = |one: &Finished| {
+            let left = |change: PathChange| history.is_none_or(|known| known.is_left(change.at));
+            one.wanted.is_withdrawn
+                || one.wanted.change.is_none_or(left)
+                || now.is_some_and(|now| one.known.last + patience <= now)
+        };
+        for finished in self.pending.take_if(lane, is_certain) {
+            self.tell(lane, finished);
+        }
+    }
+
+    /// Tells a route, with what it says of its change.
+    fn tell(&mut self, lane: Lane, finished: Finished) {
+        let Finished { wanted, known, at } = finished;
+        let interval = self.fleet.interval;
+        let history = self.histories.get(&lane);
+        let history = history.filter(|history| history.source_port == wanted.port);
+        let compared = wanted.change.map(|change| {
+            let unknown = Err((Why::NoBefore, None));
+            let compared = history.map_or(unknown, |one| one.compare(change.at, &known, interval));
+            let is_left = matches!(compared, Err((Why::MovedOn, _)));
+            let (said, before) = match compared {
+                Ok((said, before)) => (Ok(said), Some(before.route.hash)),
+                Err((why, before)) => (Err(why), before.map(|known| known.route.hash)),
+            };
+            let verdict = Verdict {
                 change,
+                said,
+                is_withdrawn: wanted.is_withdrawn,
+            };
+            let followed = TracedChange {
+                at: change.at,
+                before,
+                others: said.ok().map(|said| said.others),
+            };
+            // Of a path that the flow had left again it tells nothing.
+            let followed = (!wanted.is_withdrawn && !is_left).then_some(followed);
+            (verdict, followed)
+        });
+        let (verdict, change) = compared.unzip();
+        if let Some(Err(why)) = verdict.map(|verdict: Verdict| verdict.said) {
+            self.untraced(&wanted, why);
+        }
+        self.told.push(Traced {
+            route: TracedRoute {
+                lane,
+                at,
+                route: known.route,
+                change: change.flatten(),
             },
             verdict,
-        })
+        });
     }
-}
-
-/// Whether two routes of a flow have different routers at some distance; `None` where no distance is
-/// known of both. A router that does not answer is no other router.
-fn differs(before: &FlowRoute, after: &FlowRoute) -> Option<bool> {
-    let known: Vec<bool> = before
-        .hops
-        .iter()
-        .zip(&after.hops)
-        .filter_map(|(one, other)| Some(one.address? != other.address?))
-        .collect();
-    (!known.is_empty()).then(|| known.contains(&true))
 }
 
 #[cfg(test)]
-mod tests {
-    use std::net::IpAddr;
-
-    use neph_model::{FleetEndpoint, FlowHop, PathHash, ProbeKind, ReadBy, TraceEnd};
-
-    use super::*;
-
-    fn route(source_port: u16, hops: &[u8]) -> FlowRoute {
-        let hop = |(ttl, last): (u8, &u8)| FlowHop {
-            ttl,
-            address: (*last > 0).then(|| IpAddr::from([10, 0, 0, *last])),
-            others: Vec::new(),
-            asked: 1,
-            round_trips: Vec::new(),
-            read_by: ReadBy::Kernel,
-            labels: Vec::new(),
-        };
-        FlowRoute {
-            source_port,
-            hops: (1..).zip(hops).map(hop).collect(),
-            hash: PathHash::of(&[]),
-            end: TraceEnd::Stopped,
-        }
-    }
-
-    fn fleet() -> Fleet {
-        let endpoint = |last: u8| FleetEndpoint {
-            name: format!("e{last}"),
-            address: ([10, 0, 1, last], 862).into(),
-        };
-        Fleet {
-            probe: ProbeKind::Udp,
-            lanes: 3,
-            endpoints: vec![endpoint(1), endpoint(2)],
-            interval: neph_model::Span::from_secs(1),
-            renewal: None,
-            criteria: None,
-        }
-    }
-
-    fn change(at: i64) -> PathChange {
-        let span = neph_model::Span::from_millis;
-        PathChange {
-            lane: Lane(0),
-            source_port: 9,
-            at: neph_model::Instant::from_nanos(at),
-            told: neph_model::Instant::from_nanos(at),
-            before: span(1),
-            after: span(2),
-            evidence: neph_flows::Evidence::default(),
-        }
-    }
-
-    #[test]
-    fn a_path_that_was_left_before_it_was_traced_speaks_neither_for_nor_against_a_change() {
-        let mut follow = Follow::new(&fleet(), None);
-        follow.begin(&[9]);
-        let traced = |follow: &mut Follow, hop: u8| {
-            let wanted = follow.waiting.pop_front().expect("wanted");
-            let moment = Instant::from_nanos(50 + i64::from(hop));
-            let found = follow.keep(wanted, route(9, &[hop]), moment);
-            found.expect("it is of the path that the flow is on")
-        };
-        let first = traced(&mut follow, 1);
-        assert_eq!((first.route.change, first.verdict), (None, None));
-        // There and back again before the first of both was traced.
-        follow.changed(&change(1));
-        follow.changed(&change(2));
-        let second = traced(&mut follow, 1);
-        assert_eq!(second.verdict, None);
-        let told = second.route.change.expect("it follows a change");
-        assert_eq!((told.at.nanos(), told.before, told.others), (2, None, None));
-        assert!(follow.waiting.of(Lane(0)).is_none());
-        follow.changed(&change(3));
-        let third = traced(&mut follow, 2);
-        let verdict = third.verdict.expect("two routes");
-        assert_eq!((verdict.change, verdict.others), (change(3), true));
-        assert_eq!(verdict.before, second.route.at, "when it was there last");
-        let told = third.route.change.expect("it follows a change");
-        assert_eq!(told.before, Some(second.route.route.hash));
-    }
-
-    #[test]
-    fn a_change_that_is_withdrawn_is_not_traced_and_one_whose_trace_runs_says_so() {
-        let mut follow = Follow::new(&fleet(), None);
-        let moment = Instant::from_nanos(50);
-        // Without a route to compare with, one is still wanted.
-        follow.changed(&change(1));
-        follow.withdrawn(&change(1));
-        let wanted = follow.waiting.pop_front().expect("wanted");
-        assert!(wanted.change.is_none() && follow.waiting.of(Lane(0)).is_none());
-        let first = follow
-            .keep(wanted, route(9, &[1]), moment)
-            .expect("a route");
-        assert_eq!((first.verdict, first.route.change), (None, None));
-        // With one, the trace that has not begun is dropped, and the others stay.
-        follow.changed(&change(2));
-        follow.withdrawn(&change(1));
-        assert!(follow.waiting.of(Lane(0)).is_some());
-        follow.withdrawn(&change(2));
-        assert!(follow.waiting.of(Lane(0)).is_none());
-        // One that has begun tells, and that it is of no change.
-        follow.changed(&change(3));
-        let begun = follow.waiting.pop_front().expect("wanted");
-        let nobody = ([127, 0, 0, 1], 9).into();
-        let trace = trace_flow(nobody, TraceKind::Udp, 9, None).expect("a thread");
-        follow.running.push((begun, trace));
-        follow.withdrawn(&change(3));
-        let (wanted, trace) = follow.running.pop().expect("it runs");
-        trace.stop();
-        let told = follow
-            .keep(wanted, route(9, &[1]), moment)
-            .expect("a route");
-        assert_eq!(told.route.change, None);
-        let verdict = told.verdict.expect("two routes");
-        assert_eq!((verdict.others, verdict.is_withdrawn), (false, true));
-    }
-
-    #[test]
-    fn only_routers_that_answered_both_times_are_compared() {
-        let of = |before: &[u8], after: &[u8]| differs(&route(9, before), &route(9, after));
-        assert_eq!(of(&[1, 2, 3], &[1, 2, 3]), Some(false));
-        assert_eq!(of(&[1, 2, 3], &[1, 4, 3]), Some(true));
-        assert_eq!(of(&[1, 0, 3], &[1, 4, 3]), Some(false));
-        assert_eq!(of(&[1, 2], &[1, 2, 3]), Some(false));
-        assert_eq!(of(&[0], &[1]), None);
-    }
-}
+mod tests;

@@ -8,6 +8,7 @@ use neph_model::{Fleet, FleetEndpoint, Instant, Own, Span, WallCourse};
 use neph_probe::Refusals;
 use serde_json::{Value, json};
 
+use super::follow::Uncompared;
 use super::tell::Status;
 use super::transfers;
 use super::watch::Watched;
@@ -180,6 +181,7 @@ fn pair(watched: &Watched, index: usize) -> Value {
         "late_replies": pair.late,
         "classes": classes.map(class).collect::<Vec<_>>(),
         "changes": pair.changes,
+        "changes_not_compared": watched.uncompared.get(index).map(Uncompared::json),
         "too_short_for_changes": pair.too_short,
         "mostly_lost": pair.mostly_lost,
         "changes_per_flow_hour": pair.changes_per_flow_hour(),

@@ -3,15 +3,22 @@
 use neph_flows::{Compared, Curve, FleetView, PairView, Share};
 use neph_model::Span;
 
+use super::follow::Uncompared;
 use super::words::{self, percent};
 use crate::counted::counted;
 
-/// All of it, for the flows to one endpoint.
-pub(super) fn text(view: &FleetView, endpoint: usize, pair: &PairView) -> String {
+/// All of it, for the flows to one endpoint; where they were traced, with why changes could not be
+/// compared.
+pub(super) fn text(
+    view: &FleetView,
+    (endpoint, pair): (usize, &PairView),
+    uncompared: Option<&Uncompared>,
+) -> String {
     let mut text = changes(view, endpoint, pair);
     let own = view.changes.iter();
     let own = own.filter(|change| view.fleet.endpoint_of(change.lane) == endpoint);
-    text.push_str(&compared(Compared::of(own.map(|one| one.evidence.trace))));
+    let said = Compared::of(own.map(|one| one.evidence.trace));
+    text.push_str(&compared(said, uncompared.copied().unwrap_or_default()));
     text.push_str(&elsewhere(pair));
     if let Some(share) = &pair.leave_soon {
         text.push_str(&format!(
@@ -34,18 +41,30 @@ pub(super) fn text(view: &FleetView, endpoint: usize, pair: &PairView) -> String
     text
 }
 
-/// What traces said of the changes; nothing, where none was compared.
-fn compared(compared: Compared) -> String {
+/// What traces said of the changes, and of how many they could say nothing.
+fn compared(compared: Compared, uncompared: Uncompared) -> String {
     let all = compared.all();
-    if all == 0 {
+    if all + uncompared.all() == 0 {
         return String::new();
     }
-    format!(
+    let mut text = format!(
         "routes:        of {} compared: {} by other routers, {} by the same routers\n",
         counted(all, "change"),
         compared.others,
         compared.same
-    )
+    );
+    if uncompared.all() > 0 {
+        let reasons = uncompared.by_reason().into_iter();
+        let reasons: Vec<String> = reasons
+            .map(|(why, count)| format!("{count}: {}", why.words()))
+            .collect();
+        text.push_str(&format!(
+            "               {} not comparable ({})\n",
+            counted(uncompared.all(), "change"),
+            reasons.join("; ")
+        ));
+    }
+    text
 }
 
 /// How many, and how often.
@@ -159,6 +178,7 @@ fn interval(share: &Share, noun: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::super::follow::Why;
     use super::*;
 
     #[test]
@@ -219,9 +239,17 @@ mod tests {
     fn what_traces_said_is_counted_over_the_changes_that_were_compared() {
         let said = [Some(true), None, Some(false), Some(true)];
         assert_eq!(
-            compared(Compared::of(said)),
+            compared(Compared::of(said), Uncompared::default()),
             "routes:        of 3 changes compared: 2 by other routers, 1 by the same routers\n"
         );
-        assert_eq!(compared(Compared::of([None])), "");
+        let none = Compared::of([None]);
+        assert_eq!(compared(none, Uncompared::default()), "");
+        let mut left = Uncompared::default();
+        for why in [Why::NoBefore, Why::MovedOn, Why::MovedOn] {
+            left.add(why);
+        }
+        assert!(compared(none, left).ends_with(
+            "3 changes not comparable (2: the path changed again before the trace was over; 1: no route of the path before it is known)\n"
+        ));
     }
 }

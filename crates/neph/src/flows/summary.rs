@@ -39,7 +39,11 @@ pub(super) fn text(watched: &Watched) -> String {
             text.push_str(MOSTLY_LOST);
         } else {
             text.push_str(&classes(view, endpoint));
-            text.push_str(&moves::text(view, endpoint, pair));
+            text.push_str(&moves::text(
+                view,
+                (endpoint, pair),
+                watched.uncompared.get(endpoint),
+            ));
         }
         text.push_str(&unequal(view, endpoint, pair));
         if let Some(found) = watched.transfers.get(endpoint) {

@@ -7,7 +7,7 @@ use neph_model::{Anchor, Fleet, FleetMessage, Own, Span, WallCourse};
 use neph_probe::Sharing;
 
 use super::document::Document;
-use super::follow::Verdict;
+use super::follow::{Verdict, Why};
 use super::watch::Watched;
 use super::{Args, Format, csv, json, summary, words};
 use crate::exit::Failure;
@@ -104,10 +104,11 @@ impl<'a> Tell<'a> {
         Ok(())
     }
 
-    /// A flow whose path changed was traced: whether it met other routers than before.
+    /// A flow whose path changed was traced: whether it met other routers than before, or why nobody
+    /// can tell.
     pub(super) fn traced(&mut self, fleet: &Fleet, verdict: &Verdict) -> Result<(), Failure> {
         let mut change = verdict.change;
-        change.evidence.trace = Some(verdict.others);
+        change.evidence.trace = verdict.said.ok().map(|said| said.others);
         match self.args.format {
             Format::Text if !self.args.quiet => {
                 writeln!(self.out, "{}", words::traced(verdict, &self.clock))?;
@@ -116,7 +117,10 @@ impl<'a> Tell<'a> {
                 let mut value = json::change(fleet, &change, &self.clock);
                 value["type"] = "traced".into();
                 value["withdrawn"] = verdict.is_withdrawn.into();
-                value["before_unix_ns"] = self.clock.unix_nanos(verdict.before).into();
+                let before = verdict.said.ok().map(|said| said.before);
+                let before = before.and_then(|at| self.clock.unix_nanos(at));
+                value["before_unix_ns"] = before.into();
+                value["not_compared"] = verdict.said.err().map(Why::key).into();
                 writeln!(self.out, "{value}")?;
             }
             _ => {}

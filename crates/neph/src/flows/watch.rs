@@ -9,7 +9,7 @@ use neph_model::{Campaign, FleetEndpoint, Instant, Own, Span, WallCourse, Warnin
 use neph_probe::{FleetReport, FleetRun, FleetSpec, FleetTally, RefusalWatch, Refusals, Stop, now};
 
 use super::Args;
-use super::follow::Follow;
+use super::follow::{Follow, Traced, Uncompared};
 use super::keep::{Keep, Kept};
 use super::silence::Silence;
 use super::tell::{Status, Tell};
@@ -50,6 +50,8 @@ pub(super) struct Watched {
     pub(super) kept: Option<Kept>,
     /// The same once nothing more is to be kept.
     pub(super) campaign: Option<Campaign>,
+    /// Changes of each endpoint whose routes could not be compared; empty where none are traced.
+    pub(super) uncompared: Vec<Uncompared>,
     /// Transfers on the classes' ports, of each endpoint; empty where nobody asked for them.
     pub(super) transfers: Vec<Vec<Completion>>,
 }
@@ -175,7 +177,7 @@ impl Watch<'_, '_> {
         }
         self.status()?;
         self.look_into(fleet);
-        self.trace(fleet)
+        self.trace()
     }
 
     /// Says why nobody has answered so far, if nobody has: not only after the minutes that were
@@ -208,30 +210,33 @@ impl Watch<'_, '_> {
     }
 
     /// Takes in the routes that were traced. Where tracing is not possible, it is said once.
-    fn trace(&mut self, fleet: &neph_model::Fleet) -> Result<(), Failure> {
-        let Some(follow) = &mut self.follow else {
-            return Ok(());
-        };
-        match follow.poll(fleet) {
-            Ok(found) => {
-                for traced in found {
-                    if let Some(verdict) = &traced.verdict {
-                        if !verdict.is_withdrawn {
-                            self.digest.traced(&verdict.change, verdict.others);
-                        }
-                        self.tell.traced(fleet, verdict)?;
-                    }
-                    if let Some(keep) = &mut self.keep {
-                        keep.route(traced.route);
-                    }
-                }
+    fn trace(&mut self) -> Result<(), Failure> {
+        let found = self
+            .follow
+            .as_mut()
+            .map_or_else(|| Ok(Vec::new()), Follow::poll);
+        let found = found.unwrap_or_else(|error| {
+            output::say(&format!("neph: no routes are traced: {error}"));
+            self.follow = None;
+            Vec::new()
+        });
+        self.tell_traced(found)
+    }
+
+    fn tell_traced(&mut self, found: Vec<Traced>) -> Result<(), Failure> {
+        let mut told = Ok(());
+        for Traced { route, verdict } in found {
+            if let Some(keep) = &mut self.keep {
+                keep.route(route);
             }
-            Err(error) => {
-                output::say(&format!("neph: no routes are traced: {error}"));
-                self.follow = None;
+            let Some(verdict) = verdict else { continue };
+            let said = verdict.said.ok().filter(|_| !verdict.is_withdrawn);
+            if let Some(said) = said {
+                self.digest.traced(&verdict.change, said.others);
             }
+            told = told.and_then(|()| self.tell.traced(self.digest.fleet(), &verdict));
         }
-        Ok(())
+        told
     }
 
     /// A status when it is time for one: every few seconds, less often in a long run.
@@ -269,10 +274,13 @@ impl Watch<'_, '_> {
         refusals: RefusalWatch,
         interrupted: bool,
     ) -> Result<Watched, Failure> {
-        if let Some(follow) = self.follow.take() {
-            follow.end();
-        }
-        // First of all: what was measured is safe before anything else can go wrong.
+        self.digest.finish();
+        let mut told = self.tell_news();
+        let follow = self.follow.take().map(Follow::end);
+        let (found, uncompared) = follow.unwrap_or_default();
+        let told_traced = self.tell_traced(found);
+        told = told.and(told_traced);
+        // First of all: what was measured is safe before anything that went wrong is told.
         if let Some(keep) = &mut self.keep {
             keep.record_rest()?;
         }
@@ -292,8 +300,7 @@ impl Watch<'_, '_> {
             Some(_) => None,
         };
         let campaign = ended.transpose()?;
-        self.digest.finish();
-        if let Err(error) = self.tell_news() {
+        if let Err(error) = told {
             transfers::not_made(kept);
             return Err(error);
         }
@@ -326,6 +333,7 @@ impl Watch<'_, '_> {
             interrupted,
             kept,
             campaign,
+            uncompared,
             transfers: Vec::new(),
         })
     }

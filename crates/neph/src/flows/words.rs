@@ -57,12 +57,12 @@ pub(super) fn news(fleet: &Fleet, news: &PathNews, clock: &WallCourse<Own>) -> S
     line.trim_end().to_owned()
 }
 
-/// Which change a trace is about, and what it says, against the route that was found when.
+/// Which change a trace is about, and what it says, against the route of which time.
 pub(super) fn traced(verdict: &Verdict, clock: &WallCourse<Own>) -> String {
-    let word = if verdict.others {
-        "other routers than at"
-    } else {
-        "the same routers as at"
+    let said = match verdict.said {
+        Ok(said) if said.others => format!("other routers than at {}", moment(said.before, clock)),
+        Ok(said) => format!("the same routers as at {}", moment(said.before, clock)),
+        Err(why) => format!("not comparable: {}", why.words()),
     };
     let end = if verdict.is_withdrawn {
         "; the change was withdrawn"
@@ -71,10 +71,9 @@ pub(super) fn traced(verdict: &Verdict, clock: &WallCourse<Own>) -> String {
     };
     let change = &verdict.change;
     format!(
-        "              port {:<5}  its change of {}: {word} {}{end}",
+        "              port {:<5}  its change of {}: {said}{end}",
         change.source_port,
-        moment(change.at, clock),
-        moment(verdict.before, clock)
+        moment(change.at, clock)
     )
 }
 
@@ -167,6 +166,7 @@ pub(super) fn lasting(span: Span) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::super::follow::{Said, Why};
     use super::*;
 
     #[test]
@@ -207,15 +207,25 @@ mod tests {
             after: Span::from_millis(10),
             evidence: Evidence::default(),
         };
-        let verdict = Verdict {
-            change,
+        let told = |said, is_withdrawn| {
+            let verdict = Verdict {
+                change,
+                said,
+                is_withdrawn,
+            };
+            traced(&verdict, &WallCourse::within(Span::ZERO)).trim().to_owned()
+        };
+        let said = Said {
             others: true,
             before: at(2_120),
-            is_withdrawn: true,
         };
         assert_eq!(
-            traced(&verdict, &WallCourse::within(Span::ZERO)).trim(),
+            told(Ok(said), true),
             "port 10004  its change of 12.340 s: other routers than at 2.120 s; the change was withdrawn"
+        );
+        assert_eq!(
+            told(Err(Why::MovedOn), false),
+            "port 10004  its change of 12.340 s: not comparable: the path changed again before the trace was over"
         );
     }
 }

@@ -50,6 +50,10 @@ pub(super) fn document(
         let mut drawn = diamond(&trace.routes);
         found::latencies(store, experiment, trace, &mut drawn)?;
         document.table("Paths of its flows", "paths", crate::trace::paths(&drawn));
+        let lacking = found::routes(trace);
+        if !lacking.is_empty() {
+            document.pairs("Its routes", "routes", lacking);
+        }
     }
     document.table("Flags", "flags", flags(experiment));
     document.table("Events", "events", happened(&events));

@@ -2,7 +2,9 @@
 //! routes and path changes were traced.
 
 use neph_flows::{Compared, completions};
-use neph_model::{ClassTransfer, Diamond, Experiment, ExperimentId, FlowTrace, LatestRoutes, Span};
+use neph_model::{
+    ClassTransfer, Diamond, Experiment, ExperimentId, FlowRoute, FlowTrace, LatestRoutes, Span,
+};
 use neph_report::fleet_view;
 use neph_store::{Store, StoreError};
 
@@ -93,6 +95,26 @@ pub(super) fn traced(
     Ok((pairs, latest))
 }
 
+/// How complete the routes of flows are, where they are not: what no router and no target answered has
+/// no path, and some routes end before the target on purpose.
+pub(super) fn routes(trace: &FlowTrace) -> Vec<Pair> {
+    let count =
+        |is_so: fn(&FlowRoute) -> bool| trace.routes.iter().filter(|one| is_so(one)).count();
+    let unanswered = count(FlowRoute::is_unanswered);
+    let short = count(|route| !route.reached() && !route.is_unanswered());
+    let told = [
+        ("routes without the target", "without_target", short),
+        (
+            "flows that no router and no target answered",
+            "unanswered",
+            unanswered,
+        ),
+    ];
+    let some = told.into_iter().filter(|(_, _, count)| *count > 0);
+    some.map(|(name, key, count)| Pair::new(name, key, Cell::count(count as u64)))
+        .collect()
+}
+
 /// Gives paths the latest base latencies of their flows where the traces themselves say nothing: the
 /// routes of a fleet's flows end before the target on purpose. Reads the fleet's messages once, where
 /// these are not more than people wait for.
@@ -124,8 +146,8 @@ pub(super) fn latencies(
 mod tests {
     use neph_flows::diamond;
     use neph_model::{
-        Campaign, Fleet, FleetEndpoint, FleetMessage, FlowRoute, PathHash, ProbeKind, TraceEnd,
-        TraceKind, Wall,
+        Campaign, Fleet, FleetEndpoint, FleetMessage, FlowHop, FlowRoute, PathHash, ProbeKind,
+        ReadBy, TraceEnd, TraceKind, Wall,
     };
     use neph_store::{Access, open};
 
@@ -162,14 +184,25 @@ mod tests {
         recorder.fleet(&all).expect("recorded");
         drop(recorder);
         one.tally.messages = messages;
+        let address = [192, 0, 2, 1].into();
+        let router = FlowHop {
+            ttl: 1,
+            address: Some(address),
+            others: Vec::new(),
+            asked: 1,
+            round_trips: Vec::new(),
+            others_round_trips: Vec::new(),
+            read_by: ReadBy::Kernel,
+            labels: Vec::new(),
+        };
         let trace = FlowTrace {
             destination: ([192, 0, 2, 9], 862).into(),
             kind: TraceKind::Udp,
             started: campaign.started,
             routes: vec![FlowRoute {
                 source_port: 10_000,
-                hops: Vec::new(),
-                hash: PathHash::of(&[]),
+                hops: vec![router],
+                hash: PathHash::of(&[Some(address)]),
                 end: TraceEnd::Silent,
             }],
             enough: None,
@@ -177,6 +210,48 @@ mod tests {
         let mut drawn = diamond(&trace.routes);
         latencies(store.as_ref(), &one, &trace, &mut drawn).expect("readable");
         drawn.paths.remove(0).round_trips
+    }
+
+    #[test]
+    fn routes_that_lack_the_target_or_everything_are_counted() {
+        let route = |end, answered: bool| FlowRoute {
+            source_port: 1,
+            hops: answered
+                .then(|| FlowHop {
+                    ttl: 1,
+                    address: Some([192, 0, 2, 1].into()),
+                    others: Vec::new(),
+                    asked: 1,
+                    round_trips: Vec::new(),
+                    others_round_trips: Vec::new(),
+                    read_by: ReadBy::Kernel,
+                    labels: Vec::new(),
+                })
+                .into_iter()
+                .collect(),
+            hash: PathHash::of(&[]),
+            end,
+        };
+        let told = |ends: &[(TraceEnd, bool)]| {
+            let trace = FlowTrace {
+                destination: ([192, 0, 2, 9], 862).into(),
+                kind: TraceKind::Syn,
+                started: Wall::from_unix_nanos(0),
+                routes: ends
+                    .iter()
+                    .map(|(end, known)| route(*end, *known))
+                    .collect(),
+                enough: None,
+            };
+            routes(&trace).len()
+        };
+        assert_eq!(told(&[(TraceEnd::Reached, true)]), 0);
+        assert_eq!(told(&[(TraceEnd::Silent, true)]), 1);
+        assert_eq!(told(&[(TraceEnd::Silent, false)]), 1);
+        assert_eq!(
+            told(&[(TraceEnd::Silent, true), (TraceEnd::Silent, false)]),
+            2
+        );
     }
 
     #[test]

@@ -123,6 +123,10 @@ impl Args {
             other => Failure::usage(other),
         })?;
         target::one_host(destination.ip())?;
+        target::with_link(destination)?;
+        if let Some(ports) = self.source_port {
+            target::possible(kind, ports)?;
+        }
         if self.no_raw && kind == TraceKind::Syn {
             return Err(Failure::Usage(
                 "--no-raw: SYNs of a trace are sent with raw sockets; drop it, or use udp://"
@@ -158,10 +162,11 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     for why in &traced.left_out {
         output::say(&format!("neph: a flow is left out: {why}"));
     }
+    let how = (args.confidence.0, traced.stopped);
     let told = traced.trace;
     let drawn = diamond(&told.routes);
     match args.format {
-        Format::Text => out.write_all(text::text(&told, &drawn, args.confidence.0).as_bytes())?,
+        Format::Text => out.write_all(text::text(&told, &drawn, how).as_bytes())?,
         Format::Json => documents::json(&told, &drawn, &mut *out)?,
         Format::Ndjson => documents::ndjson(&told, &drawn, &mut *out)?,
         Format::Csv => documents::csv(&told, &mut *out)?,

@@ -8,9 +8,21 @@ use super::theory::flows_needed;
 use crate::counted::counted;
 
 /// Sentences, one a line.
-pub(super) fn remarks(told: &FlowTrace, drawn: &Diamond, confidence: f64) -> Vec<String> {
+/// `stopped`: before all was known that can be.
+pub(super) fn remarks(
+    told: &FlowTrace,
+    drawn: &Diamond,
+    (confidence, stopped): (f64, bool),
+) -> Vec<String> {
     let mut remarks = Vec::new();
-    remarks.extend(further(told, drawn, confidence));
+    if stopped {
+        remarks.push(format!(
+            "Interrupted after {}: there may be more paths.",
+            counted(drawn.flows.into(), "flow")
+        ));
+    } else {
+        remarks.extend(further(told, drawn, confidence));
+    }
     remarks.extend(ends(&told.routes));
     remarks.extend(wandering(&told.routes));
     if drawn.paths.len() > 1 {
@@ -54,10 +66,17 @@ fn further(told: &FlowTrace, drawn: &Diamond, confidence: f64) -> Option<String>
         );
     }
     match told.enough {
-        Some(true) => Some(format!(
-            "So many flows rule out, router by router, a further next hop with {percent} % \
-             confidence, where routers spread flows evenly."
-        )),
+        Some(true) => {
+            let as_far = if told.routes.iter().any(FlowRoute::reached) {
+                ""
+            } else {
+                " up to the last one shown"
+            };
+            Some(format!(
+                "So many flows rule out, router by router{as_far}, a further next hop with \
+                 {percent} % confidence, where routers spread flows evenly."
+            ))
+        }
         Some(false) => Some(format!(
             "There may be more paths: the flows are too few to rule that out with {percent} % \
              confidence. Allow more with --most-flows."
@@ -117,4 +136,56 @@ fn wandering(routes: &[FlowRoute]) -> Option<String> {
          one there, or the path changed meanwhile.",
         counted(flows as u64, "flow")
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use neph_flows::diamond;
+    use neph_model::{FlowHop, PathHash, Wall};
+
+    use super::*;
+
+    /// One flow that one router answered.
+    fn told(end: TraceEnd, enough: bool, stopped: bool) -> String {
+        let address = Some([192, 0, 2, 1].into());
+        let hop = FlowHop {
+            ttl: 1,
+            address,
+            others: Vec::new(),
+            asked: 1,
+            round_trips: Vec::new(),
+            others_round_trips: Vec::new(),
+            read_by: ReadBy::Kernel,
+            labels: Vec::new(),
+        };
+        let trace = FlowTrace {
+            destination: ([192, 0, 2, 9], 443).into(),
+            kind: TraceKind::Udp,
+            started: Wall::from_unix_nanos(0),
+            routes: vec![FlowRoute {
+                source_port: 1,
+                hops: vec![hop],
+                hash: PathHash::of(&[address]),
+                end,
+            }],
+            enough: Some(enough),
+        };
+        remarks(&trace, &diamond(&trace.routes), (0.99, stopped)).join("\n")
+    }
+
+    #[test]
+    fn who_interrupts_a_trace_is_not_told_to_allow_more_flows() {
+        let interrupted = told(TraceEnd::Stopped, false, true);
+        let cut = "Interrupted after 1 flow: there may be more paths.";
+        assert!(interrupted.contains(cut), "{interrupted}");
+        assert!(!interrupted.contains("--most-flows"), "{interrupted}");
+        assert!(told(TraceEnd::Silent, false, false).contains("--most-flows"));
+    }
+
+    #[test]
+    fn behind_the_last_router_that_answered_nothing_is_ruled_out() {
+        let as_far = "router by router up to the last one shown, a further";
+        assert!(told(TraceEnd::Silent, true, false).contains(as_far));
+        assert!(!told(TraceEnd::Reached, true, false).contains("up to the last"));
+    }
 }

@@ -1,6 +1,6 @@
 //! Whom to trace, and from which ports, as it is typed.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 
 use neph_model::TraceKind;
 use neph_probe::{Target, bracketed};
@@ -51,6 +51,19 @@ pub(super) fn one_host(address: IpAddr) -> Result<(), Failure> {
     )))
 }
 
+/// Whether it is said over which link a link's own address is to be reached.
+pub(super) fn with_link(destination: SocketAddr) -> Result<(), Failure> {
+    match destination {
+        SocketAddr::V6(v6) if v6.ip().is_unicast_link_local() && v6.scope_id() == 0 => {
+            let address = v6.ip();
+            Err(Failure::Usage(format!(
+                "target {address} is an address of one link only: say which, as {address}%eth0"
+            )))
+        }
+        _ => Ok(()),
+    }
+}
+
 /// `host` or `host:port`, asked with UDP.
 fn bare(text: &str) -> Result<(TraceKind, Target), Failure> {
     let host = bracketed(text);
@@ -79,11 +92,23 @@ impl Ports {
     }
 }
 
+/// Whether packets of this kind can have these ports.
+pub(super) fn possible(kind: TraceKind, ports: Ports) -> Result<(), Failure> {
+    // The identifier of ICMP echo is its checksum, and no checksum is this.
+    if kind == TraceKind::Icmp && ports.last == u16::MAX {
+        return Err(Failure::usage(
+            "--source-port: an identifier of ICMP echo is at most 65534 here; leave out 65535",
+        ));
+    }
+    Ok(())
+}
+
 /// `4711`, `40000-40007`
 pub(super) fn ports(text: &str) -> Result<Ports, String> {
     let number = |part: &str| match part.trim().parse::<u16>() {
-        // A checksum is neither, and that of ICMP echo is its identifier.
-        Ok(0 | 0xffff) | Err(_) => Err(format!("'{part}' is no port (1 to 65534)")),
+        Ok(0) | Err(_) => Err(format!(
+            "'{part}' is no port; write a number from 1 to 65535"
+        )),
         Ok(port) => Ok(port),
     };
     let (first, last) = match text.split_once('-') {
@@ -138,11 +163,26 @@ mod tests {
     }
 
     #[test]
+    fn an_address_of_a_link_names_its_link() {
+        let to = |text: &str| with_link(text.parse().expect("an address"));
+        let Err(Failure::Usage(told)) = to("[fe80::1]:9") else {
+            panic!("of which link?")
+        };
+        assert!(told.contains("fe80::1%eth0"), "{told}");
+        for fine in ["[fe80::1%2]:9", "[2001:db8::1]:9", "169.254.0.1:9"] {
+            assert!(to(fine).is_ok(), "{fine}");
+        }
+    }
+
+    #[test]
     fn ports_are_one_or_a_range() {
         let read = |text| ports(text).map(Ports::each);
         assert_eq!(read("4711"), Ok(vec![4711]));
         assert_eq!(read("40000-40002"), Ok(vec![40_000, 40_001, 40_002]));
-        for text in ["0", "65535", "9-8", "x", "1-60000", "-5"] {
+        assert_eq!(read("65535"), Ok(vec![65_535]));
+        let last = ports("65535").expect("a port");
+        assert!(possible(TraceKind::Udp, last).is_ok() && possible(TraceKind::Icmp, last).is_err());
+        for text in ["0", "65536", "9-8", "x", "1-60000", "-5"] {
             assert!(ports(text).is_err(), "{text}");
         }
     }

@@ -20,8 +20,8 @@ pub(super) fn three(spans: &[Span]) -> [Option<Span>; 3] {
     [sorted.first(), sorted.get(middle), sorted.last()].map(Option::<&Span>::copied)
 }
 
-/// The whole text.
-pub(super) fn text(told: &FlowTrace, drawn: &Diamond, confidence: f64) -> String {
+/// The whole text; `how` sure of all paths it was to be, and whether it was stopped before.
+pub(super) fn text(told: &FlowTrace, drawn: &Diamond, how: (f64, bool)) -> String {
     let mut text = heading(told, drawn);
     if drawn.paths.len() > 1 {
         text.push_str(&hops(told, drawn).text());
@@ -30,7 +30,7 @@ pub(super) fn text(told: &FlowTrace, drawn: &Diamond, confidence: f64) -> String
     } else {
         text.push_str(&hops(told, drawn).text());
     }
-    for remark in remarks(told, drawn, confidence) {
+    for remark in remarks(told, drawn, how) {
         text.push('\n');
         text.push_str(&remark);
     }
@@ -225,6 +225,7 @@ mod tests {
             others: Vec::new(),
             asked: 1,
             round_trips: vec![Span::from_millis(i64::from(ttl)); usize::from(*last > 0)],
+            others_round_trips: Vec::new(),
             read_by: ReadBy::Kernel,
             labels: Vec::new(),
         };
@@ -250,7 +251,7 @@ mod tests {
             routes,
             enough,
         };
-        text(&told, &diamond(&told.routes), 0.99)
+        text(&told, &diamond(&told.routes), (0.99, false))
     }
 
     #[test]

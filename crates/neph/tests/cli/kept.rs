@@ -254,6 +254,24 @@ fn an_export_is_of_complete_experiments_unless_everything_is_asked_for() {
 }
 
 #[test]
+fn an_export_of_nothing_destroys_no_file() {
+    let place = Place::measured();
+    std::fs::write(place.path("earlier.csv"), "kept").expect("written");
+    for what in ["--flows", "--transfers"] {
+        let export = ["export", "--format", "csv", "--output", "earlier.csv", what];
+        let ran = place.neph(export);
+        assert_eq!(ran.status, 1, "{}", ran.err);
+        assert!(
+            ran.err.contains("nothing is written to earlier.csv"),
+            "{}",
+            ran.err
+        );
+    }
+    let there = std::fs::read_to_string(place.path("earlier.csv")).expect("still there");
+    assert_eq!(there, "kept");
+}
+
+#[test]
 fn a_latency_testers_folder_is_exported_and_imported_again() {
     let place = Place::measured();
     let export = ["export", "--format", "latency-tester", "--output"];

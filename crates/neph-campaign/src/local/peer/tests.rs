@@ -120,6 +120,7 @@ fn flow(url: &str, request: usize, response: usize) -> FlowSpec {
     let mut order = order(url);
     order.scenario.request_size = ByteSize(request as u64);
     order.scenario.response_size = ByteSize(response as u64);
+    order.scenario.interval = neph_model::Span::from_secs(1);
     main_flow(&order, None).expect("an address needs no resolver")
 }
 
@@ -134,6 +135,10 @@ fn sizes_that_a_stranger_cannot_be_asked_for_are_flagged() {
     assert!(flagged("tcp://127.0.0.1:1", 64, 64));
     assert!(!flagged("udp://127.0.0.1:1", 1400, 1400));
     assert!(!flagged("icmp://127.0.0.1", 1400, 1400));
+    assert!(
+        !flagged("syn://127.0.0.1:1", 64, 64),
+        "a SYN has no size to give"
+    );
     let mut ours = flow("http://127.0.0.1:1", 10_000, 1024);
     assert_eq!(
         sizes_not_applied(&ours),

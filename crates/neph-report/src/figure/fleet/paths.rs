@@ -1,6 +1,6 @@
 //! The diamond: hops from left to right, routers as high as flows take them, paths as ribbons.
 
-use neph_model::{FlowTrace, Span};
+use neph_model::{FlowRoute, FlowTrace, Span};
 
 use super::inks::{self, FAINT, TOLD_APART};
 use super::labels::{Label, beside};
@@ -27,10 +27,12 @@ pub(in crate::figure) fn draw(data: &CampaignData, settings: &PlotSettings) -> V
         .experiments
         .iter()
         .filter(|one| settings.shows_block(one.experiment.block));
-    let traced: Vec<(&ExperimentData, &FlowTrace)> = experiments
+    let mut traced: Vec<(&ExperimentData, &FlowTrace)> = experiments
         .flat_map(|one| one.traces.iter().map(move |trace| (one, trace)))
         .filter(|(_, trace)| trace.routes.len() > 1)
         .collect();
+    // A trace that nobody answered has no path to draw: its page would be empty.
+    traced.retain(|(_, trace)| !trace.routes.iter().all(FlowRoute::is_unanswered));
     let total = traced.len();
     let pages = traced
         .iter()
@@ -51,10 +53,29 @@ pub(in crate::figure) fn draw(data: &CampaignData, settings: &PlotSettings) -> V
             let mut sheet = Sheet::new(title, &format!("{label}: {flows} to {to} over {ways}"));
             page_of(&mut sheet, &layout, &found);
             let mut notes = vec![Note::plain(caption(&layout, found.len()))];
+            notes.extend(lacking(trace).map(Note::plain));
             notes.extend(flags::notes(data, [experiment.scenario], settings));
             sheet.finish("flow-paths", page_name("flow-paths", page, total), &notes)
         });
     pages.collect()
+}
+
+/// What the drawing does not hold: flows without a path, and targets.
+fn lacking(trace: &FlowTrace) -> Option<String> {
+    let routes = || trace.routes.iter();
+    let unanswered = routes().filter(|route| route.is_unanswered()).count();
+    let is_short = |route: &FlowRoute| !route.reached() && !route.is_unanswered();
+    let mut text = Vec::new();
+    if unanswered > 0 {
+        let flows = plural(unanswered, "flow");
+        text.push(format!(
+            "{flows} got no answer from any router: their path is not known and not drawn."
+        ));
+    }
+    if routes().any(is_short) {
+        text.push("Paths end with the last router that answered, without the target, where it was not asked or did not answer.".to_owned());
+    }
+    (!text.is_empty()).then(|| text.join(" "))
 }
 
 fn caption(layout: &Layout, paths: usize) -> String {
@@ -334,6 +355,8 @@ fn listed(sheet: &mut Sheet, layout: &Layout) {
 
 #[cfg(test)]
 mod tests {
+    use neph_model::{PathHash, TraceEnd, TraceKind, Wall};
+
     use super::*;
 
     #[test]
@@ -349,5 +372,28 @@ mod tests {
         assert_eq!(told(false, Some(13.1)), "25 % · 13.10 ms · ae6b58");
         assert_eq!(told(true, None), "25 % · ae6b58");
         assert_eq!(told(false, None), "25 % · not reached · ae6b58");
+    }
+
+    #[test]
+    fn flows_without_a_path_and_paths_without_the_target_are_told() {
+        let told = |ends: &[TraceEnd]| {
+            let route = |end: &TraceEnd| FlowRoute {
+                source_port: 1,
+                hops: Vec::new(),
+                hash: PathHash::of(&[]),
+                end: *end,
+            };
+            lacking(&FlowTrace {
+                destination: ([192, 0, 2, 9], 443).into(),
+                kind: TraceKind::Syn,
+                started: Wall::from_unix_nanos(0),
+                routes: ends.iter().map(route).collect(),
+                enough: None,
+            })
+        };
+        assert_eq!(told(&[]), None);
+        let silent = told(&[TraceEnd::Silent; 2]).expect("told");
+        assert!(silent.starts_with("2 flows got no answer"), "{silent}");
+        assert!(!silent.contains("without the target"), "{silent}");
     }
 }

@@ -272,6 +272,7 @@ mod tests {
                 others: Vec::new(),
                 asked: 1,
                 round_trips: vec![Span::from_millis(i64::from(source_port))],
+                others_round_trips: Vec::new(),
                 read_by: ReadBy::Kernel,
                 labels: Vec::new(),
             };

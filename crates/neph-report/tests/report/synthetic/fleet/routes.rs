@@ -45,6 +45,7 @@ fn route(source_port: u16, path: u8, low: Span) -> FlowRoute {
         others: Vec::new(),
         asked: 1,
         round_trips: if ttl == 11 { vec![low] } else { Vec::new() },
+        others_round_trips: Vec::new(),
         read_by: ReadBy::Kernel,
         labels: Vec::new(),
     });

@@ -1,0 +1,188 @@
+//! What is told of routes, and of changes, as they come.
+
+use std::net::IpAddr;
+
+use neph_model::{FleetEndpoint, FlowHop, FlowRoute, PathHash, ProbeKind, ReadBy, TraceEnd};
+
+use super::*;
+
+/// A route over these; 0: a hole.
+pub(super) fn route(source_port: u16, hops: &[u8]) -> FlowRoute {
+    let hop = |(ttl, last): (u8, &u8)| FlowHop {
+        ttl,
+        address: (*last > 0).then(|| IpAddr::from([10, 0, 0, *last])),
+        others: Vec::new(),
+        asked: 1,
+        round_trips: Vec::new(),
+        others_round_trips: Vec::new(),
+        read_by: ReadBy::Kernel,
+        labels: Vec::new(),
+    };
+    FlowRoute {
+        source_port,
+        hops: (1..).zip(hops).map(hop).collect(),
+        hash: PathHash::of(&[]),
+        end: TraceEnd::Stopped,
+    }
+}
+
+fn fleet() -> Fleet {
+    let endpoint = |last: u8| FleetEndpoint {
+        name: format!("e{last}"),
+        address: ([10, 0, 1, last], 862).into(),
+    };
+    Fleet {
+        probe: ProbeKind::Udp,
+        lanes: 3,
+        endpoints: vec![endpoint(1), endpoint(2)],
+        interval: neph_model::Span::from_secs(1),
+        renewal: None,
+        criteria: None,
+    }
+}
+
+/// By seconds.
+fn change(seconds: i64) -> PathChange {
+    let span = neph_model::Span::from_millis;
+    PathChange {
+        lane: Lane(0),
+        source_port: 9,
+        at: at(seconds),
+        told: at(seconds),
+        before: span(1),
+        after: span(2),
+        evidence: neph_flows::Evidence::default(),
+    }
+}
+
+const SECOND: i64 = 1_000_000_000;
+
+fn at(seconds: i64) -> Instant<Own> {
+    Instant::from_nanos(seconds * SECOND)
+}
+
+/// Nobody traces but the test.
+fn begun() -> Follow {
+    let mut follow = Follow::new(&fleet(), None);
+    follow.begin(&[9]);
+    follow
+}
+
+fn told(follow: &mut Follow) -> Vec<Traced> {
+    std::mem::take(&mut follow.told)
+}
+
+/// The trace whose turn it is met this router, asked at this second.
+fn traces(follow: &mut Follow, hop: u8, asked: i64) -> Vec<Traced> {
+    let wanted = follow.waiting.pop_front().expect("wanted");
+    let traced = TracedFlow {
+        route: route(wanted.port, &[hop]),
+        answered: Some((at(asked), at(asked))),
+    };
+    follow.keep(wanted, traced, at(asked + 3));
+    told(follow)
+}
+
+fn said(traced: &Traced) -> Option<Result<bool, Why>> {
+    let said = traced.verdict?.said;
+    Some(said.map(|said| said.others))
+}
+
+#[test]
+fn a_verdict_waits_until_no_change_of_its_time_can_be_told_any_more() {
+    let mut follow = begun();
+    let first = traces(&mut follow, 1, 5);
+    assert_eq!(first.len(), 1);
+    assert_eq!((first[0].route.change, first[0].verdict), (None, None));
+    follow.changed(&change(20));
+    assert!(traces(&mut follow, 2, 22).is_empty(), "who knows");
+    let certain = at(22) + follow.patience;
+    assert_eq!(follow.pending.certain(certain - Span::from_nanos(1)), None);
+    let lane = follow.pending.certain(certain).expect("it is certain");
+    follow.decide(lane, Some(certain));
+    let second = told(&mut follow);
+    assert_eq!(said(&second[0]), Some(Ok(true)));
+    let followed = second[0].route.change.expect("it follows a change");
+    assert_eq!(followed.before, Some(first[0].route.route.hash));
+    // The next change makes it certain too, and that it was late.
+    follow.changed(&change(100));
+    assert!(traces(&mut follow, 3, 112).is_empty());
+    follow.changed(&change(111));
+    let third = told(&mut follow);
+    assert_eq!(said(&third[0]), Some(Err(Why::MovedOn)));
+    assert_eq!(third[0].route.change, None, "it is of another path");
+}
+
+#[test]
+fn a_path_that_was_left_before_it_was_traced_speaks_neither_for_nor_against_a_change() {
+    let mut follow = begun();
+    traces(&mut follow, 1, 5);
+    // There and back again before the first of both was traced.
+    follow.changed(&change(20));
+    follow.changed(&change(30));
+    traces(&mut follow, 1, 31);
+    follow.changed(&change(40));
+    let traced = told(&mut follow);
+    assert_eq!(said(&traced[0]), Some(Err(Why::NoBefore)));
+    let followed = traced[0].route.change.expect("it is of that path");
+    assert_eq!((followed.before, followed.others), (None, None));
+    // The last one is not traced by the end.
+    let (_, uncompared) = follow.end();
+    let expected = [Why::NoBefore, Why::MovedOn, Why::Unfinished].map(|why| (why, 1));
+    assert_eq!(uncompared[0].by_reason(), expected);
+    assert_eq!(uncompared[1].all(), 0);
+}
+
+#[test]
+fn a_change_that_is_withdrawn_is_not_traced_and_one_whose_trace_runs_says_so() {
+    let mut follow = begun();
+    follow.waiting.take(Lane(0));
+    // Without a route to compare with, one is still wanted.
+    follow.changed(&change(1));
+    follow.withdrawn(&change(1));
+    let wanted = follow.waiting.of(Lane(0)).expect("wanted");
+    assert!(wanted.change.is_none());
+    assert_eq!(traces(&mut follow, 1, 5)[0].verdict, None);
+    // With one, the trace that has not begun is dropped, and the others stay.
+    follow.changed(&change(12));
+    follow.withdrawn(&change(1));
+    assert!(follow.waiting.of(Lane(0)).is_some());
+    follow.withdrawn(&change(12));
+    assert!(follow.waiting.of(Lane(0)).is_none());
+    // One that has begun tells, and that it is of no change.
+    follow.changed(&change(13));
+    let running = follow.waiting.pop_front().expect("wanted");
+    let nobody = ([127, 0, 0, 1], 9).into();
+    let trace = trace_flow(nobody, TraceKind::Udp, 9, None).expect("a thread");
+    follow.running.push((running, trace));
+    follow.withdrawn(&change(13));
+    let (wanted, trace) = follow.running.pop().expect("it runs");
+    trace.stop();
+    follow.waiting.push_front(wanted);
+    let traced = traces(&mut follow, 1, 16);
+    assert_eq!(traced[0].route.change, None);
+    let verdict = traced[0].verdict.expect("it followed a change");
+    assert!(verdict.is_withdrawn && verdict.said.is_ok_and(|said| !said.others));
+    // So does one that was over already, and neither is counted.
+    follow.changed(&change(20));
+    assert!(traces(&mut follow, 1, 22).is_empty());
+    follow.withdrawn(&change(20));
+    assert_eq!(told(&mut follow)[0].route.change, None);
+    let (_, uncompared) = follow.end();
+    assert_eq!(uncompared[0].all(), 0);
+}
+
+#[test]
+fn a_flow_whose_port_was_renewed_is_not_compared_with_the_one_before() {
+    let mut follow = begun();
+    traces(&mut follow, 1, 5);
+    follow.changed(&change(20));
+    assert!(traces(&mut follow, 2, 22).is_empty());
+    let mut of_next = change(60);
+    of_next.source_port = 10;
+    follow.changed(&of_next);
+    assert_eq!(said(&told(&mut follow)[0]), Some(Ok(true)));
+    assert!(traces(&mut follow, 2, 62).is_empty());
+    let (last, _) = follow.end();
+    assert_eq!(said(&last[0]), Some(Err(Why::NoBefore)));
+}
