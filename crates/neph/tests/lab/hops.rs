@@ -3,6 +3,8 @@
 //! Between a capture and the record lies what no stamp tells: a packet is captured at a site before the
 //! link's end has it, and behind the link after it left. So no delay may be shorter than the record's.
 
+#![expect(clippy::print_stdout, reason = "a test tells what it measured")]
+
 use std::fs;
 use std::path::Path;
 
@@ -139,42 +141,45 @@ fn every_packet_takes_what_the_links_record_says_and_the_lost_ones_are_those_it_
     fs::remove_dir_all(&folder).expect("the folder is ours");
     let record = recorded(lab);
     for (way, name) in ["there", "back"].iter().enumerate() {
-        let (one, fitted, record) = (&one_clock[way], &fitted[way], &record[way]);
-        assert_eq!(
-            (one.len(), fitted.len()),
-            (record.len(), record.len()),
-            "{name}"
-        );
-        let (mut beyond, mut by_clock) = (Vec::new(), Vec::new());
-        for ((one, fitted), record) in one.iter().zip(fitted).zip(record) {
-            assert_eq!(
-                one.delay.is_some(),
-                record.delay.is_some(),
-                "{one:?} {record:?}"
-            );
-            assert_eq!(fitted.delay.is_some(), record.delay.is_some(), "{fitted:?}");
-            let (Some(delay), Some(fit), Some(truth)) = (one.delay, fitted.delay, record.delay)
-            else {
-                continue;
-            };
-            assert!(
-                delay >= truth,
-                "captured outside of the link: {one:?} {record:?}"
-            );
-            beyond.push(delay - truth);
-            by_clock.push((fit - delay).abs());
-            // Shifted by the time since the file's first packet: at most a step of 40 ns is lost.
-            assert!(
-                (fit - delay).abs() <= fitted.bound + 40,
-                "{one:?} {fitted:?}"
-            );
-        }
-        let lost = record.iter().filter(|of| of.delay.is_none()).count();
-        let (within, n, median) = spread(beyond, 50_000);
-        println!(
-            "{name}: {n} packets, {lost} lost; beyond the record {median} ns, {within} within 50 us"
-        );
-        let (within, n, median) = spread(by_clock, 5_000);
-        println!("{name}: fitted against one clock {median} ns, {within} of {n} within 5 us");
+        hold(name, (&one_clock[way], &fitted[way]), &record[way]);
     }
+}
+
+/// One direction, by one clock and by fitted ones, against the record.
+fn hold(name: &str, (one, fitted): (&[Crossed], &[Crossed]), record: &[Crossed]) {
+    assert_eq!(
+        (one.len(), fitted.len()),
+        (record.len(), record.len()),
+        "{name}"
+    );
+    let (mut beyond, mut by_clock) = (Vec::new(), Vec::new());
+    for ((one, fitted), record) in one.iter().zip(fitted).zip(record) {
+        assert_eq!(
+            one.delay.is_some(),
+            record.delay.is_some(),
+            "{one:?} {record:?}"
+        );
+        assert_eq!(fitted.delay.is_some(), record.delay.is_some(), "{fitted:?}");
+        let (Some(delay), Some(fit), Some(truth)) = (one.delay, fitted.delay, record.delay) else {
+            continue;
+        };
+        assert!(
+            delay >= truth,
+            "captured outside of the link: {one:?} {record:?}"
+        );
+        beyond.push(delay - truth);
+        by_clock.push((fit - delay).abs());
+        // Shifted by the time since the file's first packet: at most a step of 40 ns is lost.
+        assert!(
+            (fit - delay).abs() <= fitted.bound + 40,
+            "{one:?} {fitted:?}"
+        );
+    }
+    let lost = record.iter().filter(|of| of.delay.is_none()).count();
+    let (within, n, median) = spread(beyond, 50_000);
+    println!(
+        "{name}: {n} packets, {lost} lost; beyond the record {median} ns, {within} within 50 us"
+    );
+    let (within, n, median) = spread(by_clock, 5_000);
+    println!("{name}: fitted against one clock {median} ns, {within} of {n} within 5 us");
 }

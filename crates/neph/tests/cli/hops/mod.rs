@@ -125,7 +125,6 @@ fn hold(path: Path, rounds: u32, more: &[&str]) -> Off {
     }
     count(&lines, &simulated);
     assert_eq!(seen.len(), simulated.truths.len(), "{path:?}");
-    println!("{path:?}: {off:?}");
     assert!(off.n > 0 && off.far * 1_000 <= off.n, "{off:?}");
     off
 }

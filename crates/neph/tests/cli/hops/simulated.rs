@@ -98,10 +98,10 @@ impl Simulated {
             for protocol in ["icmp", "udp", "tcp"] {
                 at += 2_000_000;
                 let request = simulated.packet(protocol, round, false);
-                let came = simulated.send(at, request);
+                let came = simulated.send(at, &request);
                 if let Some(came) = came {
                     let reply = simulated.packet(protocol, round, true);
-                    simulated.send(came + 50_000, reply);
+                    simulated.send(came + 50_000, &reply);
                 }
             }
         }
@@ -169,7 +169,7 @@ impl Simulated {
     }
 
     /// Lets it travel; when it came to the far end.
-    fn send(&mut self, at: i64, sent: Sent) -> Option<i64> {
+    fn send(&mut self, at: i64, sent: &Sent) -> Option<i64> {
         let points = self.path.points;
         let mut truth = Truth {
             is_back: sent.is_back,
@@ -273,7 +273,7 @@ fn ipv4(protocol: u8, number: u16, (from, to): (u8, u8), body: &[u8]) -> Vec<u8>
 
 fn icmp(round: u32, is_back: bool) -> Vec<u8> {
     let mut body = vec![if is_back { 0 } else { 8 }, 0, 9, 9];
-    body.extend((round % 65_536 | 7 << 16).to_be_bytes());
+    body.extend(((round % 65_536) | (7 << 16)).to_be_bytes());
     body.extend([3; 56]);
     body
 }
