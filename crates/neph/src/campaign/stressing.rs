@@ -64,7 +64,7 @@ impl Stressing {
                 Err(error) => {
                     running.kill();
                     let site = &running.asked.site;
-                    refused.get_or_insert(format!("end the load at '{site}': {error}"));
+                    refused.get_or_insert_with(|| format!("end the load at '{site}': {error}"));
                 }
             }
         }

@@ -213,7 +213,9 @@ mod tests {
                 said,
                 is_withdrawn,
             };
-            traced(&verdict, &WallCourse::within(Span::ZERO)).trim().to_owned()
+            traced(&verdict, &WallCourse::within(Span::ZERO))
+                .trim()
+                .to_owned()
         };
         let said = Said {
             others: true,

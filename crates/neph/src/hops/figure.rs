@@ -43,7 +43,7 @@ pub(super) fn write(passages: &Passages, folder: Option<&Path>) -> Result<(), Fa
             },
             protocol: protocol(row.passage.flow.protocol),
             segments: &[],
-            round_trip: row.round_trip.map(|trip| trip.nanos()),
+            round_trip: row.round_trip.map(neph_model::Span::nanos),
         });
     }
     for (packet, segments) in packets.iter_mut().zip(delays.chunks(segments.max(1))) {
