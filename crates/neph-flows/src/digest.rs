@@ -11,6 +11,7 @@ use neph_stats::StatsError;
 use crate::base::{Bases, News, What};
 use crate::changes::{Changes, MOST};
 use crate::fairness::{Bin, Bins};
+use crate::fates::{self, Fates};
 use crate::flow::{Flow, Ground, Past};
 use crate::latency::Latency;
 use crate::outage::Lost;
@@ -35,6 +36,7 @@ struct Crowd {
     bins: Option<Bins>,
     tally: FlowTally,
     lost: Lost,
+    fates: Fates,
     /// Messages at levels that lasted and were not told as paths.
     elsewhere: u64,
 }
@@ -93,6 +95,8 @@ pub(crate) struct KnownCrowd {
     pub(crate) queues_joined: bool,
     pub(crate) tally: FlowTally,
     pub(crate) lost: Lost,
+    /// What was lost at which base latency.
+    pub(crate) fates: Fates,
     /// Messages at levels that lasted and were not told as paths.
     pub(crate) elsewhere: u64,
 }
@@ -110,6 +114,7 @@ impl Digest {
                 bins: None,
                 tally: FlowTally::default(),
                 lost: Lost::default(),
+                fates: Fates::default(),
                 elsewhere: 0,
             })
         };
@@ -255,6 +260,10 @@ impl Digest {
         crowd
             .lost
             .push(&message.outcome, &self.fleet, &self.settings);
+        let silence = fates::silence(&self.fleet, &self.settings);
+        if let Some((base, fate)) = flow.fate(&message.outcome, silence) {
+            crowd.fates.add(base, fate, &self.settings);
+        }
         crowd.elsewhere += u64::from(flow.take_elsewhere());
     }
 
@@ -324,6 +333,7 @@ impl Digest {
             bins: crowd.bins.map(Bins::told).unwrap_or_default(),
             tally: crowd.tally,
             lost: crowd.lost,
+            fates: crowd.fates,
             elsewhere: crowd.elsewhere,
         };
         let crowds = self.crowds.into_iter().map(known).collect();

@@ -3,7 +3,7 @@
 use neph_model::{Instant, Own, Span};
 use neph_stats::{DipNull, Sorted};
 
-use crate::classes::{class_at, classes, count_flows, count_moves, moved};
+use crate::classes::{class_at, classes, count_flows, count_lost, count_moves, moved};
 use crate::digest::{Known, KnownCrowd};
 use crate::fairness::{Bin, over_flows};
 use crate::latency::Latency;
@@ -84,6 +84,7 @@ fn look_at_pair(
     let telling = Telling::new(&own, &crowd.congested, (fleet, settings, horizon));
     let (watched, hidden) = telling.watched(&own_changes);
     count_moves(&mut classes, &own_changes);
+    count_lost(&mut classes, &crowd.fates, settings);
     count_flows(&mut classes, &own, until - settings.bin - fleet.interval);
     let cell = Span::from_nanos((settings.detection.tolerance.nanos() / CELLS).max(1));
     let sweep = Sweep::over(own.iter().copied(), cell);

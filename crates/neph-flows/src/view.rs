@@ -313,6 +313,18 @@ pub struct Class {
     pub joined: u64,
     /// How many flows were in it at the end.
     pub flows: u32,
+    /// Messages of flows that were known to be in it, up to each flow's last reply, and without
+    /// silences of a bin of time or more.
+    pub sent: u64,
+    /// Of these, the lost.
+    pub lost: u64,
+}
+
+impl Class {
+    /// The share of its messages that were lost; `None` of none.
+    pub fn loss(&self) -> Option<Share> {
+        share(self.lost, self.sent)
+    }
 }
 
 /// How latency differs between flows within one bin of time (the source takes 20 s).

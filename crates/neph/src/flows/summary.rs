@@ -127,7 +127,8 @@ fn classes(view: &FleetView, endpoint: usize) -> String {
         return no_base(view, endpoint);
     }
     let mut text =
-        "\nclass        base     of time   flows    left  joined  left/flow/h  ports\n".to_owned();
+        "\nclass        base     of time   flows    left  joined  left/flow/h     lost  ports\n"
+            .to_owned();
     let moved = &view.pairs[endpoint].moved;
     for (index, class) in classes.iter().enumerate() {
         let rate = moved.get(index).filter(|_| !view.pairs[endpoint].too_short);
@@ -136,7 +137,7 @@ fn classes(view: &FleetView, endpoint: usize) -> String {
             |moved| format!("{:.1}", moved.per_flow_hour),
         );
         text.push_str(&format!(
-            "{:>5}  {:>10}  {:>10}  {:>6}  {:>6}  {:>6}  {:>11}  {}\n",
+            "{:>5}  {:>10}  {:>10}  {:>6}  {:>6}  {:>6}  {:>11}  {:>7}  {}\n",
             index + 1,
             class.base,
             percent(class.share),
@@ -144,6 +145,9 @@ fn classes(view: &FleetView, endpoint: usize) -> String {
             class.left,
             class.joined,
             rate,
+            class
+                .loss()
+                .map_or_else(|| "-".to_owned(), |loss| percent(loss.share)),
             ports(view, endpoint, index)
         ));
     }
