@@ -5,11 +5,12 @@
 
 use std::collections::VecDeque;
 
-use neph_model::{Fleet, FleetMessage, FleetOutcome, Instant, Lane, Own};
+use neph_model::{Fleet, FleetMessage, FleetOutcome, Instant, Lane, Own, Span};
 use neph_stats::StatsError;
 
 use crate::base::{Bases, News, What};
 use crate::changes::{Changes, MOST};
+use crate::elsewhere::Elsewhere;
 use crate::fairness::{Bin, Bins};
 use crate::fates::{self, Fates};
 use crate::flow::{Flow, Ground, Past};
@@ -37,8 +38,18 @@ struct Crowd {
     tally: FlowTally,
     lost: Lost,
     fates: Fates,
-    /// Messages at levels that lasted and were not told as paths.
-    elsewhere: u64,
+    /// Time at levels that lasted and were not told as paths.
+    elsewhere: Elsewhere,
+}
+
+impl Crowd {
+    /// Holds stays elsewhere against the queues that all flows shared, and what is left out after
+    /// these.
+    fn settle(&mut self, now: Option<Instant<Own>>, (fleet, settings): (&Fleet, &Settings)) {
+        let after = fleet.interval.times(settings.detection.window.into());
+        let queued: Vec<_> = self.bases.queued().collect();
+        self.elsewhere.settle(now, fleet.interval, (&queued, after));
+    }
 }
 
 /// A lane's flow, and the one before it, of which something may still be found out.
@@ -97,8 +108,8 @@ pub(crate) struct KnownCrowd {
     pub(crate) lost: Lost,
     /// What was lost at which base latency.
     pub(crate) fates: Fates,
-    /// Messages at levels that lasted and were not told as paths.
-    pub(crate) elsewhere: u64,
+    /// Time at levels that lasted and were not told as paths, nor in a queue of all flows.
+    pub(crate) elsewhere: Span,
 }
 
 impl Digest {
@@ -115,7 +126,7 @@ impl Digest {
                 tally: FlowTally::default(),
                 lost: Lost::default(),
                 fates: Fates::default(),
-                elsewhere: 0,
+                elsewhere: Elsewhere::default(),
             })
         };
         Ok(Self {
@@ -257,14 +268,16 @@ impl Digest {
         let ground = (self.fleet.probe, self.fleet.interval, &self.settings);
         let found = flow.push(message, ground, &mut crowd.drift);
         crowd.tally.add(&found);
-        crowd
-            .lost
-            .push(&message.outcome, &self.fleet, &self.settings);
+        crowd.lost.push(message, &self.fleet, &self.settings);
         let silence = fates::silence(&self.fleet, &self.settings);
         if let Some((base, fate)) = flow.fate(&message.outcome, silence) {
             crowd.fates.add(base, fate, &self.settings);
         }
-        crowd.elsewhere += u64::from(flow.take_elsewhere());
+        flow.take_elsewhere()
+            .for_each(|row| crowd.elsewhere.push(row));
+        if crowd.elsewhere.is_due(message.sent) {
+            crowd.settle(Some(message.sent), (&self.fleet, &self.settings));
+        }
     }
 
     /// Takes in what the detector says about the flows to an endpoint.
@@ -300,7 +313,8 @@ impl Digest {
                     drift: self.crowds[endpoint].drift,
                 };
                 let change = flow.shift(shift, ground, changes);
-                self.crowds[endpoint].elsewhere += u64::from(flow.take_elsewhere());
+                let elsewhere = &mut self.crowds[endpoint].elsewhere;
+                flow.take_elsewhere().for_each(|row| elsewhere.push(row));
                 self.announce(change.map(PathNews::Changed));
             }
             What::Correction { base, .. } => {
@@ -327,6 +341,9 @@ impl Digest {
             pasts.extend(place.current.as_ref().map(|flow| flow.past(lane, exactly)));
         }
         drop(places);
+        for crowd in &mut self.crowds {
+            crowd.settle(None, (&self.fleet, &self.settings));
+        }
         let known = |crowd: Crowd| KnownCrowd {
             congested: crowd.bases.queued().collect(),
             queues_joined: crowd.bases.queues_are_joined(),
@@ -334,7 +351,7 @@ impl Digest {
             tally: crowd.tally,
             lost: crowd.lost,
             fates: crowd.fates,
-            elsewhere: crowd.elsewhere,
+            elsewhere: crowd.elsewhere.time(),
         };
         let crowds = self.crowds.into_iter().map(known).collect();
         // By lane; of one lane they are in the order of time already, and the sort keeps it.

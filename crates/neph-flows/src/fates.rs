@@ -31,9 +31,9 @@ impl Fate {
 
 /// The messages lost in a row since a flow's latest reply.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Row(u32);
+pub(crate) struct Silence(u32);
 
-impl Row {
+impl Silence {
     /// The flow's next message: what is known of the path now that was not before it. `silence` is how
     /// many messages lost in a row say that the flow was silent.
     pub(crate) fn push(&mut self, outcome: &FleetOutcome, silence: u64) -> Fate {
@@ -137,7 +137,7 @@ mod tests {
     fn what_is_lost_between_replies_counts_and_a_silence_does_not() {
         let reply = crate::world::message(0, 0, 0, 1).outcome;
         let fates = |outcomes: &[&FleetOutcome]| {
-            let mut row = Row::default();
+            let mut row = Silence::default();
             let mut all = Fate::default();
             for outcome in outcomes {
                 all.add(row.push(outcome, 3));

@@ -5,7 +5,8 @@ use neph_model::{FleetMessage, FleetOutcome, Instant, Lane, Own, ProbeKind, Span
 
 use crate::changes::{Changes, Link};
 use crate::counts::Counts;
-use crate::fates::{Fate, Row};
+use crate::elsewhere::Row;
+use crate::fates::{Fate, Silence};
 use crate::lately::Lately;
 use crate::order::Order;
 use crate::settings::Settings;
@@ -99,7 +100,7 @@ pub(crate) struct Shift {
 #[derive(Clone, Debug)]
 pub(crate) struct Flow {
     source_port: u16,
-    row: Row,
+    silence: Silence,
     /// Its latest path change.
     latest: Option<Link>,
     first: Instant<Own>,
@@ -125,7 +126,7 @@ impl Flow {
     pub(crate) fn begun_by(message: &FleetMessage) -> Self {
         Self {
             source_port: message.source_port,
-            row: Row::default(),
+            silence: Silence::default(),
             latest: None,
             first: message.sent,
             last: message.sent,
@@ -167,12 +168,12 @@ impl Flow {
 
     /// What its next message adds to the fates of those at its base latency; `None` where it has none.
     pub(crate) fn fate(&mut self, outcome: &FleetOutcome, silence: u64) -> Option<(Span, Fate)> {
-        let fate = self.row.push(outcome, silence);
+        let fate = self.silence.push(outcome, silence);
         self.level.map(|level| (level.base, fate))
     }
 
-    /// How many of its messages lay, since it was asked last, at levels that were not told.
-    pub(crate) fn take_elsewhere(&mut self) -> u32 {
+    /// What of its messages lay, since it was asked last, at levels that were not told.
+    pub(crate) fn take_elsewhere(&mut self) -> impl Iterator<Item = Row> + use<> {
         self.witness.take_elsewhere()
     }
 

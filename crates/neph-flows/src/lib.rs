@@ -16,6 +16,7 @@ mod counts;
 mod detectors;
 mod digest;
 mod dissect;
+mod elsewhere;
 mod fairness;
 mod fates;
 mod flow;

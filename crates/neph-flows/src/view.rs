@@ -100,6 +100,12 @@ impl FleetView {
             .times(self.settings.detection.learning())
     }
 
+    /// Whether flows end because they are renewed, and not with the measurement.
+    pub fn renewal_ends_flows(&self) -> bool {
+        let renewal = self.fleet.renewal;
+        renewal.is_some_and(|renewal| renewal < self.until - self.from)
+    }
+
     /// A flow of which nothing was known for so long stands for nothing any more.
     pub(crate) fn silence(&self) -> Span {
         self.settings.bin + self.fleet.interval
