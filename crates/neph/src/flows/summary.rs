@@ -27,6 +27,9 @@ pub(super) fn text(watched: &Watched) -> String {
         let tally = &pair.tally;
         text.push_str(&fared(pair, view.flows_of(endpoint).count()));
         if tally.replies == 0 {
+            if view.advice.get(endpoint).is_some() {
+                text.push_str("\nadvice\nno advice: nobody answered\n");
+            }
             continue;
         }
         if let Some(at) = pair.forgotten {
@@ -51,6 +54,12 @@ pub(super) fn text(watched: &Watched) -> String {
     }
     for why in &watched.silence {
         text.push_str(&format!("\n{why}\n"));
+    }
+    if let Some(why) = &watched.not_sent {
+        text.push_str(&format!(
+            "\n{} not sent; the first: {why}\n",
+            counted(view.tally.failed, "message")
+        ));
     }
     text.push_str(&answers(view.fleet.probe, &watched.own));
     text.push_str(&own(watched));
@@ -157,11 +166,12 @@ fn classes(view: &FleetView, endpoint: usize) -> String {
 /// Why no flow has a latency to be classed by.
 fn no_base(view: &FleetView, endpoint: usize) -> String {
     let rule = view.settings.detection;
-    let replies = view.flows_of(endpoint).map(|flow| flow.tally.replies);
-    let most = replies.max().unwrap_or(0);
+    let each = view.flows_of(endpoint).map(|flow| flow.tally.replies);
+    let most = each.max().unwrap_or(0);
     if most < u64::from(rule.window) {
         return format!(
-            "no flow had a base latency: each had {most} replies at most, and it takes {}: measure longer, or ask more often\n",
+            "no flow had a base latency: each had {} at most, and it takes {}: measure longer, or ask more often\n",
+            replies(most),
             rule.window
         );
     }
