@@ -12,6 +12,10 @@ use crate::backtest::{Horizon, backtest, least_time};
 use crate::share::share;
 use crate::view::{FleetView, FlowHistory, LastMessages};
 
+mod loss;
+
+pub use loss::LowLoss;
+
 /// Flows that a pair needs before anything is said of its ports.
 const LEAST_FLOWS: usize = 8;
 /// Ports that are named at most.
@@ -61,6 +65,8 @@ pub struct Guide {
     pub random: Span,
     /// The share of flows in the lowest class at the end.
     pub low_share: Share,
+    /// What the lowest class lost against the others; `None` where one had no message.
+    pub loss: Option<LowLoss>,
     /// Which ports to take, those first that have been there longest; empty where ports do not hold.
     pub ports: Vec<AdvisedPort>,
     /// The longest time after which such advice was still better than chance, beyond doubt; `None`
@@ -122,6 +128,8 @@ pub fn advise(view: &FleetView, endpoint: usize) -> Advice {
 /// A flow as it was at the end.
 #[derive(Clone, Copy, Debug)]
 struct Standing {
+    /// Its place among those of the endpoint.
+    flow: usize,
     port: u16,
     base: Span,
     class: Option<u16>,
@@ -151,7 +159,11 @@ fn guide(view: &FleetView, endpoint: usize) -> Result<Guide, String> {
         .ok_or("no flow had a base latency at the end")?;
     let horizons = backtest(view, &flows);
     let ports = ports(&standing);
-    let named = may_name(view, (on_low, ports.len()), (&horizons, low.share));
+    let loss = loss::low_loss(classes, &flows, &standing);
+    let named = match loss.filter(|loss| loss.is_more) {
+        Some(loss) => Err(loses(&loss)),
+        None => may_name(view, (on_low, ports.len()), (&horizons, low.share)),
+    };
     let mut bases: Vec<(Span, f64)> = classes
         .iter()
         .map(|class| (class.base, class.share))
@@ -161,6 +173,7 @@ fn guide(view: &FleetView, endpoint: usize) -> Result<Guide, String> {
         low: low.base,
         random: best_of(&bases, 1).p50,
         low_share,
+        loss,
         ports: if named.is_ok() { ports } else { Vec::new() },
         holds: named.as_ref().ok().copied(),
         no_ports: named.err(),
@@ -183,12 +196,13 @@ fn flows_in_words(number: usize) -> String {
 /// The flows that went on until the end. One whose last message is long ago stands for nothing.
 fn standing(view: &FleetView, flows: &[&FlowHistory]) -> Vec<Standing> {
     let recent = view.until - view.silence();
-    let last = flows.iter().filter_map(|flow| {
+    let last = flows.iter().enumerate().filter_map(|(place, flow)| {
         let segment = flow
             .segments
             .last()
             .filter(|segment| segment.until >= recent)?;
         Some(Standing {
+            flow: place,
             port: flow.source_port,
             base: segment.base,
             class: segment.class,
@@ -240,6 +254,17 @@ fn may_name(
             Err(does_not_hold(first.unwrap_or(decisive)))
         }
     }
+}
+
+fn loses(loss: &LowLoss) -> String {
+    let percent = |share: f64| share * 100.0;
+    format!(
+        "the low path loses more than the others: {:.1} % of its messages (95 % interval {:.1} to {:.1}) against {:.1} % of theirs; weigh what a lost message costs you against the latency",
+        percent(loss.low.share),
+        percent(loss.low.low),
+        percent(loss.low.high),
+        percent(loss.others.share)
+    )
 }
 
 fn too_short(chance: f64) -> String {

@@ -10,6 +10,7 @@ use neph_model::{Instant, Lane, Own, Span};
 use neph_stats::Weighted;
 
 use crate::fairness::span;
+use crate::fates::Fates;
 use crate::pair::Moved;
 use crate::settings::Settings;
 use crate::share::Groups;
@@ -73,6 +74,8 @@ pub(crate) fn classes(flows: &[&FlowHistory], settings: &Settings) -> Vec<Class>
         left: 0,
         joined: 0,
         flows: 0,
+        sent: 0,
+        lost: 0,
     });
     told.collect()
 }
@@ -107,6 +110,17 @@ pub(crate) fn count_moves(classes: &mut [Class], changes: &[&PathChange]) {
         }
         if let Some(class) = to.and_then(|index| classes.get_mut(index)) {
             class.joined += 1;
+        }
+    }
+}
+
+/// Counts the messages that were sent at each class's latencies, and their losses.
+pub(crate) fn count_lost(classes: &mut [Class], fates: &Fates, settings: &Settings) {
+    for (base, fate) in fates.each(settings) {
+        let index = class_at(classes, base, settings);
+        if let Some(class) = index.and_then(|index| classes.get_mut(usize::from(index))) {
+            class.sent += fate.sent;
+            class.lost += fate.lost;
         }
     }
 }

@@ -5,12 +5,14 @@
 
 use std::collections::VecDeque;
 
-use neph_model::{Fleet, FleetMessage, FleetOutcome, Instant, Lane, Own};
+use neph_model::{Fleet, FleetMessage, FleetOutcome, Instant, Lane, Own, Span};
 use neph_stats::StatsError;
 
 use crate::base::{Bases, News, What};
 use crate::changes::{Changes, MOST};
+use crate::elsewhere::Elsewhere;
 use crate::fairness::{Bin, Bins};
+use crate::fates::{self, Fates};
 use crate::flow::{Flow, Ground, Past};
 use crate::latency::Latency;
 use crate::outage::Lost;
@@ -35,8 +37,19 @@ struct Crowd {
     bins: Option<Bins>,
     tally: FlowTally,
     lost: Lost,
-    /// Messages at levels that lasted and were not told as paths.
-    elsewhere: u64,
+    fates: Fates,
+    /// Time at levels that lasted and were not told as paths.
+    elsewhere: Elsewhere,
+}
+
+impl Crowd {
+    /// Holds stays elsewhere against the queues that all flows shared, and what is left out after
+    /// these.
+    fn settle(&mut self, now: Option<Instant<Own>>, (fleet, settings): (&Fleet, &Settings)) {
+        let after = fleet.interval.times(settings.detection.window.into());
+        let queued: Vec<_> = self.bases.queued().collect();
+        self.elsewhere.settle(now, fleet.interval, (&queued, after));
+    }
 }
 
 /// A lane's flow, and the one before it, of which something may still be found out.
@@ -93,8 +106,10 @@ pub(crate) struct KnownCrowd {
     pub(crate) queues_joined: bool,
     pub(crate) tally: FlowTally,
     pub(crate) lost: Lost,
-    /// Messages at levels that lasted and were not told as paths.
-    pub(crate) elsewhere: u64,
+    /// What was lost at which base latency.
+    pub(crate) fates: Fates,
+    /// Time at levels that lasted and were not told as paths, nor in a queue of all flows.
+    pub(crate) elsewhere: Span,
 }
 
 impl Digest {
@@ -110,7 +125,8 @@ impl Digest {
                 bins: None,
                 tally: FlowTally::default(),
                 lost: Lost::default(),
-                elsewhere: 0,
+                fates: Fates::default(),
+                elsewhere: Elsewhere::default(),
             })
         };
         Ok(Self {
@@ -252,10 +268,16 @@ impl Digest {
         let ground = (self.fleet.probe, self.fleet.interval, &self.settings);
         let found = flow.push(message, ground, &mut crowd.drift);
         crowd.tally.add(&found);
-        crowd
-            .lost
-            .push(&message.outcome, &self.fleet, &self.settings);
-        crowd.elsewhere += u64::from(flow.take_elsewhere());
+        crowd.lost.push(message, &self.fleet, &self.settings);
+        let silence = fates::silence(&self.fleet, &self.settings);
+        if let Some((base, fate)) = flow.fate(&message.outcome, silence) {
+            crowd.fates.add(base, fate, &self.settings);
+        }
+        flow.take_elsewhere()
+            .for_each(|row| crowd.elsewhere.push(row));
+        if crowd.elsewhere.is_due(message.sent) {
+            crowd.settle(Some(message.sent), (&self.fleet, &self.settings));
+        }
     }
 
     /// Takes in what the detector says about the flows to an endpoint.
@@ -291,7 +313,8 @@ impl Digest {
                     drift: self.crowds[endpoint].drift,
                 };
                 let change = flow.shift(shift, ground, changes);
-                self.crowds[endpoint].elsewhere += u64::from(flow.take_elsewhere());
+                let elsewhere = &mut self.crowds[endpoint].elsewhere;
+                flow.take_elsewhere().for_each(|row| elsewhere.push(row));
                 self.announce(change.map(PathNews::Changed));
             }
             What::Correction { base, .. } => {
@@ -318,13 +341,17 @@ impl Digest {
             pasts.extend(place.current.as_ref().map(|flow| flow.past(lane, exactly)));
         }
         drop(places);
+        for crowd in &mut self.crowds {
+            crowd.settle(None, (&self.fleet, &self.settings));
+        }
         let known = |crowd: Crowd| KnownCrowd {
             congested: crowd.bases.queued().collect(),
             queues_joined: crowd.bases.queues_are_joined(),
             bins: crowd.bins.map(Bins::told).unwrap_or_default(),
             tally: crowd.tally,
             lost: crowd.lost,
-            elsewhere: crowd.elsewhere,
+            fates: crowd.fates,
+            elsewhere: crowd.elsewhere.time(),
         };
         let crowds = self.crowds.into_iter().map(known).collect();
         // By lane; of one lane they are in the order of time already, and the sort keeps it.

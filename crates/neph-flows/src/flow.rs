@@ -1,10 +1,12 @@
 //! What is kept of one flow: its base latency, order, witnesses. Its size does not grow with its
 //! messages; its path changes are among those of all flows.
 
-use neph_model::{FleetMessage, Instant, Lane, Own, ProbeKind, Span};
+use neph_model::{FleetMessage, FleetOutcome, Instant, Lane, Own, ProbeKind, Span};
 
 use crate::changes::{Changes, Link};
 use crate::counts::Counts;
+use crate::elsewhere::Row;
+use crate::fates::{Fate, Silence};
 use crate::lately::Lately;
 use crate::order::Order;
 use crate::settings::Settings;
@@ -98,6 +100,7 @@ pub(crate) struct Shift {
 #[derive(Clone, Debug)]
 pub(crate) struct Flow {
     source_port: u16,
+    silence: Silence,
     /// Its latest path change.
     latest: Option<Link>,
     first: Instant<Own>,
@@ -123,6 +126,7 @@ impl Flow {
     pub(crate) fn begun_by(message: &FleetMessage) -> Self {
         Self {
             source_port: message.source_port,
+            silence: Silence::default(),
             latest: None,
             first: message.sent,
             last: message.sent,
@@ -162,8 +166,14 @@ impl Flow {
         found
     }
 
-    /// How many of its messages lay, since it was asked last, at levels that were not told.
-    pub(crate) fn take_elsewhere(&mut self) -> u32 {
+    /// What its next message adds to the fates of those at its base latency; `None` where it has none.
+    pub(crate) fn fate(&mut self, outcome: &FleetOutcome, silence: u64) -> Option<(Span, Fate)> {
+        let fate = self.silence.push(outcome, silence);
+        self.level.map(|level| (level.base, fate))
+    }
+
+    /// What of its messages lay, since it was asked last, at levels that were not told.
+    pub(crate) fn take_elsewhere(&mut self) -> impl Iterator<Item = Row> + use<> {
         self.witness.take_elsewhere()
     }
 

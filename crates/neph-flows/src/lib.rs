@@ -16,7 +16,9 @@ mod counts;
 mod detectors;
 mod digest;
 mod dissect;
+mod elsewhere;
 mod fairness;
+mod fates;
 mod flow;
 #[cfg(test)]
 mod histories;
@@ -43,7 +45,7 @@ mod witness;
 #[cfg(test)]
 mod world;
 
-pub use advice::{Advice, AdvisedPort, BestOf, CAUTION, Counsel, Guide, advise};
+pub use advice::{Advice, AdvisedPort, BestOf, CAUTION, Counsel, Guide, LowLoss, advise};
 pub use backtest::{Against, Horizon};
 pub use completion::{Completion, completions, completions_of, turns};
 pub use detectors::{AllDetected, Detected, Detecting, Detector};

@@ -3,9 +3,10 @@
 use neph_model::{Instant, Own, Span};
 use neph_stats::{DipNull, Sorted};
 
-use crate::classes::{class_at, classes, count_flows, count_moves, moved};
+use crate::classes::{class_at, classes, count_flows, count_lost, count_moves, moved};
 use crate::digest::{Known, KnownCrowd};
 use crate::fairness::{Bin, over_flows};
+use crate::fates::Fates;
 use crate::latency::Latency;
 use crate::pair::{Bimodality, Inflation, PairView, ShareBin};
 use crate::persistence::{Counted, Stay, lasted, stays};
@@ -52,7 +53,9 @@ pub(crate) fn look(known: Known) -> FleetView {
         advice: Vec::new(),
     };
     for (endpoint, crowd) in known.crowds.into_iter().enumerate() {
-        let pair = look_at_pair(&mut view, endpoint, (crowd, known.horizon));
+        let silence = crowd.lost.silence(&view.fleet);
+        let mut pair = look_at_pair(&mut view, endpoint, (crowd, known.horizon));
+        pair.view.silence = silence;
         view.tally.add(&pair.view.tally);
         view.classes.push(pair.classes);
         view.fairness.push(pair.fairness);
@@ -79,7 +82,7 @@ fn look_at_pair(
         .filter(|flow| is_asked(flow.lane) && !flow.segments.is_empty())
         .collect();
     let mostly_lost = crowd.lost.is_most_of(&crowd.tally);
-    let mut classes = classify(&mut own, settings, mostly_lost);
+    let mut classes = classify(&mut own, settings, (!mostly_lost).then_some(&crowd.fates));
     let own: Vec<&FlowHistory> = own.into_iter().map(|flow| &*flow).collect();
     let telling = Telling::new(&own, &crowd.congested, (fleet, settings, horizon));
     let (watched, hidden) = telling.watched(&own_changes);
@@ -102,7 +105,7 @@ fn look_at_pair(
         changes: own_changes.len() as u64,
         watched,
         hidden,
-        elsewhere: elsewhere(crowd.elsewhere, fleet.interval, hidden.time),
+        elsewhere: crowd.elsewhere,
         forgotten: horizon,
         inflation: inflation(&classes, &own),
         bimodality: bimodality(&own, (from, until)).filter(|_| !mostly_lost),
@@ -129,24 +132,24 @@ fn look_at_pair(
     }
 }
 
-/// For how long these messages stand, less what queues hid that all flows shared.
-fn elsewhere(messages: u64, interval: Span, queued: Span) -> Span {
-    let all = interval.times(i64::try_from(messages).unwrap_or(i64::MAX));
-    (all - queued).max(Span::ZERO)
-}
-
-/// The classes of some flows; each of their segments is told its own. None of flows that lost most.
-fn classify(flows: &mut [&mut FlowHistory], settings: &Settings, mostly_lost: bool) -> Vec<Class> {
-    if mostly_lost {
+/// The classes of some flows with what was lost in each; each of their segments is told its own. None
+/// without the fates of messages, of flows that lost most.
+fn classify(
+    flows: &mut [&mut FlowHistory],
+    settings: &Settings,
+    fates: Option<&Fates>,
+) -> Vec<Class> {
+    let Some(fates) = fates else {
         return Vec::new();
-    }
-    let classes = {
+    };
+    let mut classes = {
         let known: Vec<&FlowHistory> = flows.iter().map(|flow| &**flow).collect();
         classes(&known, settings)
     };
     for segment in flows.iter_mut().flat_map(|flow| &mut flow.segments) {
         segment.class = class_at(&classes, segment.base, settings);
     }
+    count_lost(&mut classes, fates, settings);
     classes
 }
 

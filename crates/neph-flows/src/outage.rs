@@ -1,10 +1,13 @@
 //! Which lost messages say something of the replies beside them: not those of an outage, in which for a
 //! bin of time nobody replied to any flow. Counts messages; knows nothing of paths.
 
-use neph_model::{Fleet, FleetOutcome};
+use neph_model::{Fleet, FleetMessage, FleetOutcome, Instant, Own};
 
 use crate::settings::Settings;
 use crate::view::FlowTally;
+
+/// So many messages of each flow without a reply to any say that nobody is there any more.
+const ROUNDS: u64 = 3;
 
 /// The lost messages of the flows to one endpoint.
 #[derive(Clone, Copy, Debug, Default)]
@@ -13,12 +16,16 @@ pub(crate) struct Lost {
     in_a_row: u64,
     /// Lost while others came back.
     beside_replies: u64,
+    /// When the latest message was sent that was replied to, and how many sent since then were not.
+    replied: Option<Instant<Own>>,
+    unanswered: u64,
 }
 
 impl Lost {
     /// The next message of any of the flows.
-    pub(crate) fn push(&mut self, outcome: &FleetOutcome, fleet: &Fleet, settings: &Settings) {
-        match outcome {
+    pub(crate) fn push(&mut self, message: &FleetMessage, fleet: &Fleet, settings: &Settings) {
+        self.listen(message);
+        match message.outcome {
             FleetOutcome::Failed => {}
             FleetOutcome::Lost => self.in_a_row += 1,
             FleetOutcome::Reply(_) => {
@@ -28,6 +35,29 @@ impl Lost {
                 }
             }
         }
+    }
+
+    fn listen(&mut self, message: &FleetMessage) {
+        let Some(replied) = &mut self.replied else {
+            self.replied = message.reply().map(|_| message.sent);
+            return;
+        };
+        if message.reply().is_none() {
+            self.unanswered += u64::from(message.sent > *replied);
+        } else if message.sent > *replied {
+            (*replied, self.unanswered) = (message.sent, 0);
+        }
+    }
+
+    /// Since when nobody has answered who did before, and how many messages were sent since:
+    /// [`ROUNDS`] of each flow at least.
+    pub(crate) fn silence(&self, fleet: &Fleet) -> Option<(Instant<Own>, u64)> {
+        let endpoints = fleet.endpoints.len().max(1) as u64;
+        let least = ROUNDS * u64::from(fleet.lanes).div_ceil(endpoints);
+        let is_silent = self.unanswered >= least;
+        self.replied
+            .filter(|_| is_silent)
+            .map(|at| (at, self.unanswered))
     }
 
     /// Whether more messages were lost beside replies than came back.
@@ -77,8 +107,36 @@ mod tests {
             (pair.mostly_lost, view.classes[0].len(), is_told)
         };
         assert_eq!(told(|_, seq| seq % 3 > 0), (true, 0, [false; 3]));
+        // A reflector that dies says nothing against what came back before, however soon it does.
+        let (mostly_lost, classes, _) = told(|second, _| !(70..102).contains(&second));
+        assert_eq!((mostly_lost, classes), (false, 4));
         let (mostly_lost, classes, [inflation, _, rate]) = told(|second, _| second < 80);
         assert_eq!((mostly_lost, classes), (false, 4));
         assert!(inflation && rate);
+    }
+    /// The last reply is to the last message before the 100th second; two more of each flow may be
+    /// on their way when a measurement ends.
+    #[test]
+    fn since_when_nobody_answers_is_told_where_each_flow_has_lost_some_messages() {
+        let world = World::default();
+        let silence = |until: i64| {
+            let mut digest = Digest::new(&world.fleet(), Settings::default()).unwrap();
+            world.messages(&world.truth(), |message| {
+                let mut message = *message;
+                let sent = message.sent.nanos();
+                if sent >= 100 * SECOND {
+                    message.outcome = FleetOutcome::Lost;
+                }
+                if sent < until {
+                    digest.push(&message);
+                }
+            });
+            digest.finish();
+            digest.view().pairs[0].silence
+        };
+        let (since, messages) = silence(120 * SECOND).unwrap();
+        assert!((99 * SECOND..100 * SECOND).contains(&since.nanos()));
+        assert_eq!(messages, 20 * 5 * 64);
+        assert_eq!(silence(100 * SECOND + SECOND / 2), None);
     }
 }

@@ -27,6 +27,9 @@ pub struct PairView {
     /// Whether more than half of the messages were lost while some came back: what those tell of paths
     /// is chance, so there are no classes, and no inflation, dip test and rate of changes.
     pub mostly_lost: bool,
+    /// Where somebody answered at first and nobody did any more, when the last message was sent that
+    /// was replied to, and how many were sent after it.
+    pub silence: Option<(Instant<Own>, u64)>,
     /// For how long flows were watched since their base latency was known, all together.
     pub watched: Span,
     /// What of it is left out of rates.

@@ -100,6 +100,12 @@ impl FleetView {
             .times(self.settings.detection.learning())
     }
 
+    /// Whether flows end because they are renewed, and not with the measurement.
+    pub fn renewal_ends_flows(&self) -> bool {
+        let renewal = self.fleet.renewal;
+        renewal.is_some_and(|renewal| renewal < self.until - self.from)
+    }
+
     /// A flow of which nothing was known for so long stands for nothing any more.
     pub(crate) fn silence(&self) -> Span {
         self.settings.bin + self.fleet.interval
@@ -313,6 +319,18 @@ pub struct Class {
     pub joined: u64,
     /// How many flows were in it at the end.
     pub flows: u32,
+    /// Messages of flows that were known to be in it, up to each flow's last reply, and without
+    /// silences of a bin of time or more.
+    pub sent: u64,
+    /// Of these, the lost.
+    pub lost: u64,
+}
+
+impl Class {
+    /// The share of its messages that were lost; `None` of none.
+    pub fn loss(&self) -> Option<Share> {
+        share(self.lost, self.sent)
+    }
 }
 
 /// How latency differs between flows within one bin of time (the source takes 20 s).

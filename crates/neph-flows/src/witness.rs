@@ -3,6 +3,7 @@
 
 use neph_model::{FleetMessage, FleetReply, Instant, Own, Span};
 
+use crate::elsewhere::Row;
 use crate::skew::{Drift, Skew, Step, direction};
 use crate::view::Evidence;
 
@@ -13,7 +14,9 @@ const BACK: u8 = 4;
 const STALE: i64 = 2;
 const MEAN: i64 = 8;
 /// A level that is none of a path lasted where so many windows in a row were there.
-const LASTS: u16 = 2;
+const LASTS: u32 = 2;
+/// Rows that are told apart of one level; what comes later counts with the last.
+const ROWS: usize = 16;
 
 /// What the messages of one level have in common.
 #[derive(Clone, Copy, Debug)]
@@ -23,9 +26,6 @@ struct Traits {
     skew: Option<Skew>,
     ttl: Option<u8>,
     peer_ttl: Option<u8>,
-    /// Messages in a row that were the latest here; how many there were in rows that lasted.
-    row: u16,
-    lasted: u16,
 }
 
 impl Traits {
@@ -37,27 +37,11 @@ impl Traits {
             skew: peer.map(|peer| Skew::of(sent, round_trip, &peer)),
             ttl: reply.ttl,
             peer_ttl: peer.and_then(|peer| peer.ttl),
-            row: 1,
-            lasted: 0,
         }
     }
 
     fn is_near(&self, round_trip: Span, tolerance: Span) -> bool {
         (self.round_trip - round_trip).abs() <= tolerance
-    }
-
-    /// A further message of the level, which is the latest of the flow once more or again.
-    fn count(&mut self, is_in_row: bool, window: u8) {
-        if !is_in_row {
-            self.row = 0;
-        }
-        self.row = self.row.saturating_add(1);
-        let least = LASTS * u16::from(window);
-        if self.row == least {
-            self.lasted = self.lasted.saturating_add(least);
-        } else if self.row > least {
-            self.lasted = self.lasted.saturating_add(1);
-        }
     }
 
     /// The same as what follows another level of the flow.
@@ -86,10 +70,69 @@ impl Traits {
     }
 }
 
+/// A level beside the base latency.
+#[derive(Clone, Debug)]
+struct Other {
+    traits: Traits,
+    /// The latest messages here in a row.
+    row: Row,
+    /// The rows before it that lasted.
+    lasted: Vec<Row>,
+}
+
+impl Other {
+    fn of(traits: Traits, sent: Instant<Own>) -> Self {
+        Self {
+            traits,
+            row: begun(sent),
+            lasted: Vec::new(),
+        }
+    }
+
+    /// A further message of the level, which is the latest of the flow once more or again.
+    fn count(&mut self, sent: Instant<Own>, is_in_row: bool, window: u8) {
+        if !is_in_row {
+            self.close(window);
+            self.row = begun(sent);
+            return;
+        }
+        self.row.until = self.row.until.max(sent);
+        self.row.messages = self.row.messages.saturating_add(1);
+    }
+
+    /// Keeps the latest row, if it lasted.
+    fn close(&mut self, window: u8) {
+        if self.row.messages < LASTS * u32::from(window) {
+            return;
+        }
+        let is_full = self.lasted.len() >= ROWS;
+        match self.lasted.last_mut() {
+            Some(last) if is_full => {
+                last.until = self.row.until;
+                last.messages = last.messages.saturating_add(self.row.messages);
+            }
+            _ => self.lasted.push(self.row),
+        }
+    }
+}
+
+/// A row's first message.
+const fn begun(sent: Instant<Own>) -> Row {
+    Row {
+        from: sent,
+        until: sent,
+        messages: 1,
+    }
+}
+
 /// Levels that a flow's messages had beside its base latency: two, so that a single late reply does
 /// not make the new one forgotten. The first is the one that was met last.
-#[derive(Clone, Copy, Debug, Default)]
-struct Others([Option<Traits>; 2]);
+#[derive(Clone, Debug, Default)]
+struct Others([Option<Other>; 2]);
+
+/// Rows that lasted: a box, as few flows have any.
+#[derive(Clone, Debug, Default)]
+struct Rows(Vec<Row>);
 
 /// A flow's latest messages as witnesses.
 #[derive(Clone, Debug, Default)]
@@ -100,8 +143,8 @@ pub(crate) struct Witness {
     others: Option<Box<Others>>,
     /// Messages at the base latency since the last other one, up to [`BACK`].
     back: u8,
-    /// Messages in rows at one level that was not the base latency, and was not told as one.
-    elsewhere: u32,
+    /// Rows at one level that was not the base latency, and was not told as one.
+    elsewhere: Option<Box<Rows>>,
 }
 
 /// A change that evidence is wanted for.
@@ -134,12 +177,12 @@ impl Witness {
             .base
             .is_some_and(|base_latency| new.is_near(base_latency, base.tolerance));
         if !at_base {
-            return self.remember(new, base, *drift);
+            return self.remember((new, message.sent), base, *drift);
         }
         self.back = (self.back + 1).min(BACK);
         if self.back == BACK {
             let left = self.others.take();
-            self.forget(left.into_iter().flat_map(|others| others.0));
+            self.forget(left.into_iter().flat_map(|others| others.0), base.window);
         }
         match &mut self.settled {
             Some(known) if known.is_near(new.round_trip, base.tolerance) => {
@@ -154,12 +197,14 @@ impl Witness {
         }
     }
 
-    fn remember(&mut self, new: Traits, looking: Looking, drift: Drift) {
+    fn remember(&mut self, new: (Traits, Instant<Own>), looking: Looking, drift: Drift) {
+        let (new, sent) = new;
         let is_in_row = self.back == 0;
         self.back = 0;
         let Others(levels) = &mut **self.others.get_or_insert_default();
-        let near = |slot: &Option<Traits>| {
-            slot.is_some_and(|traits| traits.is_near(new.round_trip, looking.tolerance))
+        let near = |slot: &Option<Other>| {
+            slot.as_ref()
+                .is_some_and(|other| other.traits.is_near(new.round_trip, looking.tolerance))
         };
         let is_latest = near(&levels[0]);
         if !is_latest {
@@ -167,42 +212,47 @@ impl Witness {
         }
         if near(&levels[0]) {
             if let Some(known) = &mut levels[0] {
-                known.merge(&new, drift);
-                known.count(is_in_row && is_latest, looking.window);
+                known.traits.merge(&new, drift);
+                known.count(sent, is_in_row && is_latest, looking.window);
             }
             return;
         }
-        let left = levels[0].replace(new);
-        self.forget([left]);
+        let left = levels[0].replace(Other::of(new, sent));
+        self.forget([left], looking.window);
     }
 
     /// These levels were not told as a base latency.
-    fn forget(&mut self, levels: impl IntoIterator<Item = Option<Traits>>) {
-        let lasted = levels
-            .into_iter()
-            .flatten()
-            .map(|level| u32::from(level.lasted));
-        self.elsewhere = self.elsewhere.saturating_add(lasted.sum());
+    fn forget(&mut self, levels: impl IntoIterator<Item = Option<Other>>, window: u8) {
+        for mut level in levels.into_iter().flatten() {
+            level.close(window);
+            if !level.lasted.is_empty() {
+                let rows = self.elsewhere.get_or_insert_default();
+                rows.0.append(&mut level.lasted);
+            }
+        }
     }
 
-    /// How many messages lay, since it was asked last, at levels that lasted and were not told.
-    pub(crate) fn take_elsewhere(&mut self) -> u32 {
-        std::mem::take(&mut self.elsewhere)
+    /// What lay, since it was asked last, at levels that lasted and were not told.
+    pub(crate) fn take_elsewhere(&mut self) -> impl Iterator<Item = Row> + use<> {
+        let rows = self.elsewhere.take();
+        rows.into_iter().flat_map(|rows| rows.0)
     }
 
     /// The levels beside the base latency, which are not needed any more.
-    fn take_others(&mut self) -> [Option<Traits>; 2] {
+    fn take_others(&mut self) -> [Option<Other>; 2] {
         self.back = 0;
-        self.others.take().map_or([None; 2], |others| others.0)
+        self.others.take().map_or([None, None], |others| others.0)
     }
 
     /// What speaks for a change; from here on the new level is the flow's base latency.
     pub(crate) fn testify(&mut self, claim: &Claim) -> Evidence {
-        let is_new = |traits: &Traits| traits.is_near(claim.after, claim.tolerance);
+        let is_new = |other: &Other| other.traits.is_near(claim.after, claim.tolerance);
         let others = self.take_others();
-        let new = others.into_iter().flatten().find(is_new);
+        let new = others.iter().flatten().find(|other| is_new(other));
+        let new = new.map(|other| other.traits);
         let between = others.map(|other| other.filter(|other| !is_new(other)));
-        self.forget(between);
+        let was_elsewhere = between.iter().any(Option::is_some);
+        self.forget(between, claim.window);
         let old = self.settled.take();
         self.settled = new.map(|new| new.following(old.as_ref()));
         let falls = claim.after < claim.before;
@@ -223,10 +273,7 @@ impl Witness {
             },
             trace: None,
             direction: old
-                .filter(|old| {
-                    let was_elsewhere = between.iter().any(Option::is_some);
-                    !was_elsewhere || !old.is_stale(claim)
-                })
+                .filter(|old| !was_elsewhere || !old.is_stale(claim))
                 .zip(new)
                 .and_then(|(old, new)| direction(&old.skew?, &new.skew?, &step, claim.drift)),
         }
@@ -234,7 +281,8 @@ impl Witness {
 
     /// The flow's base latency is known for the first time.
     pub(crate) fn settle(&mut self) {
-        self.settled = self.take_others()[0];
+        let [latest, _] = self.take_others();
+        self.settled = latest.map(|other| other.traits);
     }
 }
 

@@ -32,6 +32,8 @@ pub(crate) struct World {
     pub(crate) jitter: f64,
     /// A lane of which nothing comes back from this second on.
     pub(crate) dead: Option<(u32, i64)>,
+    /// A path that loses each message whose number, and its lane's, make a multiple of this.
+    pub(crate) lossy: Option<(usize, u32)>,
     /// The second in which the reflector is started again, and counts anew.
     pub(crate) restart: Option<i64>,
     pub(crate) seed: u64,
@@ -49,6 +51,7 @@ impl Default for World {
             part: 1.0,
             jitter: 30.0,
             dead: None,
+            lossy: None,
             restart: None,
             seed: 1,
         }
@@ -115,14 +118,24 @@ impl World {
                 let sent = seq * interval + interval * i64::from(lane) / i64::from(self.lanes);
                 let steps = &truth[lane as usize];
                 let next = steps.partition_point(|(at, _)| *at <= sent);
-                let base = self.paths[steps[next - 1].1] * 1000;
+                let path = steps[next - 1].1;
+                let base = self.paths[path] * 1000;
                 #[expect(clippy::cast_possible_truncation, reason = "a test's jitter")]
                 let jitter = (uniform(&mut random) * self.jitter * 1000.0) as i64;
                 let mut message = message(lane, u32::try_from(seq).unwrap(), sent, base + jitter);
                 self.befall(&mut message);
+                if self.loses(path, &message) {
+                    message.outcome = FleetOutcome::Lost;
+                }
                 each(&message);
             }
         }
+    }
+
+    fn loses(&self, path: usize, message: &FleetMessage) -> bool {
+        let turn = message.seq.wrapping_mul(7) + message.lane.0;
+        self.lossy
+            .is_some_and(|(lossy, every)| path == lossy && turn.is_multiple_of(every))
     }
 
     /// What happens to a message besides.

@@ -85,6 +85,8 @@ pub enum ProbeError {
         target: String,
         /// Why not.
         reason: String,
+        /// Whether it refuses connections: it may be there another time.
+        closed: bool,
     },
     /// The reflector does not serve a bulk upload.
     #[error("bulk upload to {target}: {reason}")]

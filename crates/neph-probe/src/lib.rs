@@ -56,14 +56,14 @@ pub use knock::{Knocked, knock};
 pub use machine::{anchor, at_site, clock_sync, core_wake, offloads};
 pub use neph_sys::place::Place;
 pub use pinned::{TRANSFER_SIZE, TransferSpec, each_transfer, transfers};
-pub use reflect::{Caps, Counted, Reflector, ReflectorSpec};
+pub use reflect::{Caps, Counted, REFLECT_PORT, Reflector, ReflectorSpec};
 pub use refusals::{RefusalWatch, Refusals};
 pub use report::Report;
 pub use running::Running;
 pub use spec::{ConnectionUse, FlowSpec, Priority, Schedule, TlsVersion, Trust};
 pub use stop::Stop;
 pub use syn_rate::{SYNS_A_SECOND, SYNS_A_SECOND_EACH, SynSchedule, TooManySyns};
-pub use target::{IpVersion, Target, TargetError, bracketed};
+pub use target::{IpVersion, Target, TargetError, bracketed, of_many_hosts};
 pub use tls::{Identity, TlsError};
 pub use trace::{
     FlowSet, PortUse, Sockets, TraceSpec, Traced, TracedFlow, Tracing, trace, trace_flow,

@@ -84,13 +84,14 @@ pub fn each_transfer(
 
 /// What the codecs and the socket have to know.
 fn flow_of(spec: &TransferSpec) -> Result<FlowSpec, ProbeError> {
-    let cannot = |reason: String| ProbeError::Transfer {
+    let cannot = |reason: String, closed| ProbeError::Transfer {
         target: spec.target.to_string(),
         reason,
+        closed,
     };
     if spec.target.is_secure() || !matches!(spec.target.kind(), ProbeKind::Http | ProbeKind::Tcp) {
         let reason = "only http:// and tcp:// make transfers".to_owned();
-        return Err(cannot(reason));
+        return Err(cannot(reason, false));
     }
     let asking = Asking {
         tls_version: TlsVersion::Any,
@@ -100,11 +101,11 @@ fn flow_of(spec: &TransferSpec) -> Result<FlowSpec, ProbeError> {
     };
     let found = discover(&spec.target, spec.address, &asking)?;
     if let Some(silence) = found.silence {
-        return Err(cannot(silence));
+        return Err(cannot(silence, found.closed));
     }
     if spec.target.kind() == ProbeKind::Tcp && !found.reflector {
         let reason = "no neph reflector answers there; name an http:// server instead".to_owned();
-        return Err(cannot(reason));
+        return Err(cannot(reason, false));
     }
     Ok(FlowSpec {
         response_size: spec.size,

@@ -9,6 +9,15 @@ use neph_model::ProbeKind;
 
 use crate::kinds::{self, Scheme};
 
+/// What an address is that stands for many hosts, in words; `None` of any other.
+pub fn of_many_hosts(address: IpAddr) -> Option<&'static str> {
+    match address {
+        IpAddr::V4(v4) if v4.is_broadcast() => Some("the broadcast address of a network"),
+        any if any.is_multicast() => Some("a multicast address"),
+        _ => None,
+    }
+}
+
 /// Which version of the internet protocol to use.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum IpVersion {

@@ -126,9 +126,11 @@ fn plain(error: &clap::Error) -> Option<String> {
     let value = text(ContextKind::InvalidValue)?;
     let source = std::error::Error::source(error)?.to_string();
     let needed = match source.as_str() {
-        "invalid digit found in string" => "a whole number is needed",
-        "number would be zero for non-zero type" => "a whole number is needed, at least 1",
-        _ => return None,
+        "invalid digit found in string" => "a whole number is needed".to_owned(),
+        "number would be zero for non-zero type" => {
+            "a whole number is needed, at least 1".to_owned()
+        }
+        other => within(other)?,
     };
     Some(format!("'{value}' for {argument}: {needed}"))
 }
@@ -173,6 +175,17 @@ fn before(argument: &str) -> Option<String> {
     let mut pairs = typed.windows(2);
     let found = pairs.find(|pair| pair[1] == argument || pair[1].starts_with(argument))?;
     found[0].starts_with('-').then(|| found[0].clone())
+}
+
+/// What clap says of a number outside of its range, `0 is not in 1..=50000`, in our words.
+fn within(clap: &str) -> Option<String> {
+    let (_, range) = clap.split_once(" is not in ")?;
+    let (least, most) = range.split_once("..")?;
+    match most.strip_prefix('=') {
+        Some(most) => Some(format!("write a number from {least} to {most}")),
+        None if most.is_empty() => Some(format!("write a number, at least {least}")),
+        None => None,
+    }
 }
 
 /// Says why a command failed, and gives its exit status.

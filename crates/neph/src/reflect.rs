@@ -15,8 +15,8 @@ use crate::ping::TlsChoice;
 use crate::value::Secret;
 use crate::{interrupt, output, value};
 
-/// Where a reflector listens unless told otherwise.
-pub(crate) const PORT: u16 = 8080;
+pub(crate) use neph_probe::REFLECT_PORT as PORT;
+
 /// How often what was refused is told, while it grows.
 const TELL: Duration = Duration::from_secs(10);
 

@@ -63,5 +63,7 @@ mod verifications;
 mod watches;
 #[path = "cli/watches_any.rs"]
 mod watches_any;
+#[path = "cli/watches_written.rs"]
+mod watches_written;
 #[path = "cli/wrong.rs"]
 mod wrong;

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use neph_model::{ProbeKind, Span};
-use neph_probe::SYNS_A_SECOND_EACH;
+use neph_probe::{SYNS_A_SECOND_EACH, of_many_hosts};
 use neph_text::{Fault, Nanos, Node, Placed, Problems, Take, parse_duration};
 
 use super::Target;
@@ -116,6 +116,14 @@ fn short_life(axes: &Axes) -> Option<Fault> {
 fn most_flows(axes: &Axes) -> Option<i64> {
     let flows = axes.parameters.get("flows")?.iter();
     flows.filter_map(|flows| flows.parse().ok()).max()
+}
+
+/// Why no fleet can ask this target, and what to do: its address is that of many hosts.
+pub(crate) fn of_many(target: &Target, axes: &Axes) -> Option<Fault> {
+    most_flows(axes)?;
+    let what = of_many_hosts(target.host.parse().ok()?)?;
+    let what = format!("{} is {what}, and flows go to one host each", target.host);
+    Some(Fault::new(what, "write the address of one host"))
 }
 
 /// Why a fleet's shortest interval is too short for its flows, and what to do.

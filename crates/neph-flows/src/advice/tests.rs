@@ -78,6 +78,7 @@ fn a_dead_port_is_not_advised() {
 #[test]
 fn loss_that_all_flows_share_excludes_no_port() {
     let flow = |port: u16, class, lost| Standing {
+        flow: 0,
         port,
         base: Span::from_millis(70),
         class: Some(class),
@@ -103,6 +104,35 @@ fn loss_that_all_flows_share_excludes_no_port() {
         flow(5, 1, 0),
     ];
     assert!(named(&low_path).is_empty());
+}
+
+/// Every twelfth message of each flow on the low path: of its last 63 some flows lost few by luck.
+/// Where all paths lose alike, or the low one alone loses nothing, ports are named.
+#[test]
+fn a_low_path_that_loses_more_is_not_advised() {
+    let of = |lossy| {
+        guide_of(&World {
+            reshuffle: 0,
+            seconds: 200,
+            lossy,
+            ..World::default()
+        })
+    };
+    let guide = of(Some((0, 12)));
+    let loss = guide.loss.unwrap();
+    assert!(loss.is_more && (loss.low.share - 1.0 / 12.0).abs() < 0.01);
+    assert_eq!(loss.others.hits, 0);
+    assert!(guide.ports.is_empty() && guide.holds.is_none());
+    let why = guide.no_ports.unwrap();
+    assert!(
+        why.contains("the low path loses more than the others: 8.3 %"),
+        "{why}"
+    );
+    for lossy in [None, Some((1, 12))] {
+        let guide = of(lossy);
+        assert!(!guide.loss.unwrap().is_more);
+        assert_eq!(guide.ports.len(), NAMED);
+    }
 }
 
 #[test]

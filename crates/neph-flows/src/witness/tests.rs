@@ -31,6 +31,16 @@ fn reply(second: i64, micros: (i64, i64), ttl: u8) -> FleetMessage {
     }
 }
 
+/// How many messages lay elsewhere, which were asked about each second.
+fn elsewhere_of(witness: &mut Witness) -> u32 {
+    let messages = witness.take_elsewhere().map(|row| {
+        let seconds = (row.until - row.from).nanos() / 1_000_000_000;
+        assert_eq!(i64::from(row.messages), seconds + 1);
+        row.messages
+    });
+    messages.sum()
+}
+
 /// 40 messages, then so many at 20 ms there, which nobody tells as a path, then four at the end's
 /// latency: what is said of it, and how many messages were elsewhere.
 fn after_a_stretch_of(length: i64, end: (i64, i64)) -> (Option<Direction>, u32) {
@@ -65,7 +75,7 @@ fn after_a_stretch_of(length: i64, end: (i64, i64)) -> (Option<Direction>, u32) 
         overtaking: None,
         drift,
     });
-    (evidence.direction, witness.take_elsewhere())
+    (evidence.direction, elsewhere_of(&mut witness))
 }
 
 /// The way there moved, nobody noticed, and then the way back did: no change was of both ways.
@@ -96,7 +106,7 @@ fn a_level_that_a_flow_comes_back_from_is_counted_and_scattered_messages_are_not
             let message = reply(second, (there, 10_000), 60);
             witness.push((&message, message.reply().unwrap()), looking, &mut drift);
         }
-        witness.take_elsewhere()
+        elsewhere_of(&mut witness)
     };
     assert_eq!(elsewhere(|_| 20_000), 30);
     assert_eq!(elsewhere(|second| 12_000 + second % 3 * 4_000), 0);

@@ -24,6 +24,7 @@ use super::watched::Watched;
 use crate::ProbeError;
 use crate::codec::{self, Codec, new_token};
 use crate::discover::{Asking, discover};
+use crate::reflect::REFLECT_PORT;
 use crate::spec::{FlowSpec, TlsVersion, Trust};
 use crate::stamp_clock::{StampClock, now};
 use crate::target::Target;
@@ -182,6 +183,11 @@ fn flow_to(address: SocketAddr, spec: &FleetSpec) -> Result<FlowSpec, ProbeError
         } else {
             format!(" ({why})")
         };
+        let which = if address.port() == REFLECT_PORT {
+            String::new()
+        } else {
+            format!(" (it listens at {REFLECT_PORT} unless told otherwise)")
+        };
         // Unless told otherwise a reflector listens to IPv4 only.
         let how = if address.is_ipv6() {
             format!(" --listen [::]:{}", address.port())
@@ -190,7 +196,7 @@ fn flow_to(address: SocketAddr, spec: &FleetSpec) -> Result<FlowSpec, ProbeError
         };
         return Err(cannot(format!(
             "established connections need a neph reflector, and none answers at {target}{why}; \
-             start one with 'neph reflect{how}', or use syn"
+             start one with 'neph reflect{how}'{which}, or use syn://"
         )));
     }
     let mut flow = FlowSpec::plain(target, address);

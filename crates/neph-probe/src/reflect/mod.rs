@@ -40,6 +40,9 @@ use counters::Counters;
 use departures::Departures;
 use room::Room;
 
+/// Where a reflector listens unless told otherwise, TCP and UDP.
+pub const REFLECT_PORT: u16 = 8080;
+
 /// What a reflector is asked to be.
 #[derive(Clone, Debug)]
 pub struct ReflectorSpec {

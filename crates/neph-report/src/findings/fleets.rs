@@ -50,8 +50,8 @@ fn one(pair: &Pooled<'_>) -> Finding {
         }
     } else if pair.mostly_lost {
         text.push_str("; where most messages were lost no rate is told");
-    } else if pair.too_short {
-        text.push_str("; flows lived too short for all to be told");
+    } else if let Some(what) = pair.too_short {
+        text.push_str(&format!("; {what} too short for all to be told"));
     }
     if let Some(share) = pair.left_soon {
         text.push_str(&format!(

@@ -60,6 +60,10 @@ fn given(guide: &Guide) -> Vec<Vec<Cell>> {
     if let Some(why) = &guide.no_ports {
         rows.push(row("no port", "", &Numbers::default(), why));
     }
+    let lossy = guide.loss.filter(|loss| loss.is_more);
+    let lossy = lossy.map_or_else(String::new, |loss| {
+        format!("the low path loses {:.1} %", loss.low.share * 100.0)
+    });
     rows.extend(guide.best_of.iter().map(|best| {
         let numbers = Numbers {
             share: Some((best.chance, None)),
@@ -67,7 +71,7 @@ fn given(guide: &Guide) -> Vec<Vec<Cell>> {
             ..Numbers::default()
         };
         let of = best.connections.to_string();
-        row("kept best", &of, &numbers, "")
+        row("kept best", &of, &numbers, &lossy)
     }));
     rows.extend(guide.horizons.iter().map(|tested| {
         let share = tested.on_low;

@@ -36,7 +36,7 @@ const KINDS: [Kind; 7] = [
         name: "flow-classes",
         title: "Latency classes",
         columns: &CLASSES,
-        note: "A class is flows with the same base latency, so probably a path. share: of all flows' time; moved: of all moves away from a class, with its 95 % interval (Wilson).",
+        note: "A class is flows with the same base latency, so probably a path. share: of all flows' time; moved: of all moves away from a class, with its 95 % interval (Wilson). loss: of the messages of flows that were known to be in it.",
         rows: classes,
     },
     Kind {
@@ -164,7 +164,7 @@ fn told(median: Option<OverBins>, unit: f64) -> Cell {
     }
 }
 
-const CLASSES: [&str; 12] = [
+const CLASSES: [&str; 13] = [
     "class",
     "base_ms",
     "from_ms",
@@ -177,6 +177,7 @@ const CLASSES: [&str; 12] = [
     "moved_low",
     "moved_high",
     "moves_per_flow_hour",
+    "loss",
 ];
 
 fn classes(pair: &Pair<'_>) -> Vec<Vec<Cell>> {
@@ -205,6 +206,7 @@ fn classes(pair: &Pair<'_>) -> Vec<Vec<Cell>> {
                     .map(|one| one.per_flow_hour)
                     .filter(|rate| rate.is_finite()),
             ),
+            Cell::real(class.loss().map(|loss| loss.share)),
         ]
     };
     numbered.map(row).collect()

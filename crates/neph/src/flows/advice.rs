@@ -40,6 +40,13 @@ fn given(guide: &Guide, fleet: &Fleet, endpoint: usize) -> String {
         text.push_str(&named(guide, holds, &whom(fleet, endpoint)));
     }
     text.push_str(&best_of(guide));
+    if let Some(loss) = guide.loss.filter(|loss| loss.is_more) {
+        text.push_str(&format!(
+            "mind that the one with the lowest latency is on the path that loses {} of its messages; the others lose {}\n",
+            percent(loss.low.share),
+            percent(loss.others.share)
+        ));
+    }
     text.push_str(&all_tested(guide));
     text
 }
@@ -74,13 +81,15 @@ fn lost(ports: &[AdvisedPort]) -> String {
         .map(|(port, loss)| format!("{port} {} of {}", loss.hits, loss.n))
         .collect();
     let most = ports.iter().filter_map(|one| one.loss).map(|loss| loss.n);
+    let rest = if lossy.len() < ports.len() {
+        "; the others none"
+    } else {
+        ""
+    };
     match (lossy.is_empty(), most.max()) {
         (true, Some(most)) => format!("lost none of its last {}", counted(most, "message")),
         (true, None) => "has no messages of late to tell its loss by".to_owned(),
-        (false, _) => format!(
-            "lost of its last messages: {}; the others none",
-            lossy.join(", ")
-        ),
+        (false, _) => format!("lost of its last messages: {}{rest}", lossy.join(", ")),
     }
 }
 
@@ -189,6 +198,30 @@ mod tests {
     }
 
     #[test]
+    fn where_each_port_lost_something_there_are_no_others() {
+        let of = |number, lost| AdvisedPort {
+            loss: Some(neph_flows::Share {
+                hits: lost,
+                n: 63,
+                cases: 63.0,
+                share: 0.0,
+                low: 0.0,
+                high: 0.1,
+            }),
+            ..port(number, 60)
+        };
+        assert_eq!(
+            lost(&[of(1, 4), of(2, 1)]),
+            "lost of its last messages: 1 4 of 63, 2 1 of 63"
+        );
+        assert_eq!(
+            lost(&[of(1, 4), of(2, 0)]),
+            "lost of its last messages: 1 4 of 63; the others none"
+        );
+        assert_eq!(lost(&[of(1, 0)]), "lost none of its last 63 messages");
+    }
+
+    #[test]
     fn ports_stand_in_one_line_with_for_whom_they_hold_the_least_time_and_the_gain() {
         let best = neph_flows::BestOf {
             connections: 1,
@@ -208,6 +241,7 @@ mod tests {
                 high: 0.7,
             },
             ports: vec![port(30_002, 600), port(30_010, 480)],
+            loss: None,
             holds: Some(Span::from_secs(60)),
             no_ports: None,
             best_of: vec![best],

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use neph_model::{Fleet, FleetEndpoint, ProbeKind};
-use neph_probe::{FleetSpec, SynSchedule, Target, TargetError};
+use neph_probe::{FleetSpec, SynSchedule, Target, TargetError, of_many_hosts};
 use neph_text::did_you_mean;
 
 use super::Args;
@@ -27,20 +27,8 @@ pub(super) fn spec(args: &Args) -> Result<FleetSpec, Failure> {
             "{probe} and {other} flows in one fleet; measure them one after the other"
         )));
     }
-    let mut seen = BTreeSet::new();
-    if let Some(twice) = endpoints.iter().find(|one| !seen.insert(&one.name)) {
-        return Err(Failure::Usage(format!(
-            "target {} is there twice; name each once",
-            twice.name
-        )));
-    }
-    let flows = u64::from(args.flows);
-    if flows < endpoints.len() as u64 {
-        return Err(Failure::Usage(format!(
-            "--flows {flows}: {} targets need a flow each at least",
-            endpoints.len()
-        )));
-    }
+    check_key(args, probe)?;
+    check_endpoints(args, &endpoints)?;
     check_ports(args)?;
     let spec = FleetSpec {
         fleet: Fleet {
@@ -63,14 +51,52 @@ pub(super) fn spec(args: &Args) -> Result<FleetSpec, Failure> {
     };
     if spec.rate() > f64::from(spec.rate_cap) {
         return Err(Failure::Usage(format!(
-            "{flows} flows with a message each {} are {:.0} messages a second, more than --rate-cap \
+            "{} flows with a message each {} are {:.0} messages a second, more than --rate-cap \
              {}; ask for fewer flows, a longer interval, or a higher cap if target and network bear it",
+            args.flows,
             args.interval,
             spec.rate(),
             spec.rate_cap
         )));
     }
     Ok(spec)
+}
+
+/// Secrets are of STAMP alone.
+fn check_key(args: &Args, probe: ProbeKind) -> Result<(), Failure> {
+    if probe != ProbeKind::Udp && args.stamp_key.is_some() {
+        return Err(Failure::Usage(format!(
+            "--stamp-key: {probe} flows carry no STAMP; leave it out, or measure udp:// flows"
+        )));
+    }
+    Ok(())
+}
+
+/// Whether one fleet can ask all of these.
+fn check_endpoints(args: &Args, endpoints: &[FleetEndpoint]) -> Result<(), Failure> {
+    let mut seen = BTreeSet::new();
+    if let Some(twice) = endpoints.iter().find(|one| !seen.insert(&one.name)) {
+        return Err(Failure::Usage(format!(
+            "target {} is there twice; name each once",
+            twice.name
+        )));
+    }
+    let flows = u64::from(args.flows);
+    if flows < endpoints.len() as u64 {
+        return Err(Failure::Usage(format!(
+            "--flows {flows}: {} targets need a flow each at least",
+            endpoints.len()
+        )));
+    }
+    let is_v4 = |one: &&FleetEndpoint| one.address.is_ipv4();
+    let (v4, v6): (Vec<_>, Vec<_>) = endpoints.iter().partition(is_v4);
+    if let (Some(v4), Some(v6)) = (v4.first(), v6.first()) {
+        return Err(Failure::Usage(format!(
+            "{} has an IPv4 address and {} an IPv6 one; measure them one after the other",
+            v4.name, v6.name
+        )));
+    }
+    Ok(())
 }
 
 /// Whether so many flows fit between the first port and the last there is.
@@ -134,6 +160,12 @@ fn endpoint(text: &str, args: &Args) -> Result<(ProbeKind, FleetEndpoint), Failu
             TargetError::Unresolved { .. } => Failure::refused(error),
             other => Failure::usage(other),
         })?;
+    if let Some(what) = of_many_hosts(address.ip()) {
+        return Err(Failure::Usage(format!(
+            "target {} is {what}, and flows go to one host each; give the address of one host",
+            address.ip()
+        )));
+    }
     let endpoint = FleetEndpoint {
         name: target.to_string(),
         address,

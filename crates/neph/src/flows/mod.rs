@@ -170,7 +170,8 @@ impl Args {
     fn check(&self) -> Result<(), Failure> {
         if self.quorum > self.window {
             return Err(Failure::Usage(format!(
-                "--quorum {} of --window {}: no more round trips can agree than are looked at",
+                "--quorum {} of --window {}: no more round trips can agree than are looked at; \
+                 give a lower --quorum, or a larger --window",
                 self.quorum, self.window
             )));
         }
@@ -183,7 +184,8 @@ impl Args {
         }
         if self.renew.is_some_and(|renew| renew < self.interval) {
             return Err(Failure::Usage(format!(
-                "--renew {} is shorter than --interval {}: a flow would end before its first message",
+                "--renew {} is shorter than --interval {}: a flow would end before its first message; \
+                 give a longer --renew, or a shorter --interval",
                 self.renew.unwrap_or_default(),
                 self.interval
             )));

@@ -69,6 +69,8 @@ fn compared(compared: Compared, uncompared: Uncompared) -> String {
 
 /// How many, and how often.
 fn changes(view: &FleetView, endpoint: usize, pair: &PairView) -> String {
+    let rule = view.settings.detection;
+    let window = view.fleet.interval.times(rule.window.into());
     match pair.changes_per_flow_hour() {
         Some(rate) if pair.changes > 0 => {
             let bins = view.fairness[endpoint].iter();
@@ -81,12 +83,13 @@ fn changes(view: &FleetView, endpoint: usize, pair: &PairView) -> String {
             )
         }
         _ if pair.too_short => {
-            let (cause, remedy) = match view.fleet.renewal {
-                Some(_) => ("flows live too short", "ask more often, or without --renew"),
-                None => (
+            let (cause, remedy) = if view.renewal_ends_flows() {
+                ("flows live too short", "ask more often, or without --renew")
+            } else {
+                (
                     "the measurement is too short",
                     "measure longer, or ask more often",
-                ),
+                )
             };
             format!(
                 "path changes:  {} told; {cause} for all to be told: {remedy}\n",
@@ -97,12 +100,26 @@ fn changes(view: &FleetView, endpoint: usize, pair: &PairView) -> String {
             "path changes:  {} told; there was no time in which all could be told\n",
             pair.changes
         ),
+        _ if pair.flows == 0 => {
+            "path changes:  none told, as no flow had a base latency\n".to_owned()
+        }
+        _ if is_too_short(window, pair) => format!(
+            "path changes:  none told; too short to tell one, with {}{}: measure longer, or ask more often\n",
+            time_of_flows(pair),
+            left_out(pair, view.learning())
+        ),
         _ => format!(
             "path changes:  none in {}{}\n",
             time_of_flows(pair),
             left_out(pair, view.learning())
         ),
     }
+}
+
+/// Whether each flow was watched, after its first level was known, for less than the `least` that
+/// tells another.
+fn is_too_short(least: Span, pair: &PairView) -> bool {
+    pair.clear() < least.times(i64::try_from(pair.flows.max(1)).unwrap_or(i64::MAX))
 }
 
 /// `6 s of each of 200 flows`: all their time together would be longer than the measurement.
@@ -193,6 +210,21 @@ mod tests {
             "5.9 s of each of 200 flows"
         );
         assert_eq!(time_of_flows(&pair(1, 90_000)), "1.5 min of one flow");
+    }
+
+    #[test]
+    fn where_hardly_any_time_is_left_it_is_too_short_for_none_to_say_anything() {
+        let pair = |clear: i64| PairView {
+            flows: 20,
+            watched: Span::from_millis(36_000 + clear),
+            hidden: neph_flows::Hidden {
+                learning: Span::from_secs(36),
+                ..neph_flows::Hidden::default()
+            },
+            ..PairView::default()
+        };
+        let is_too_short = |clear| is_too_short(Span::from_millis(400), &pair(clear));
+        assert!(is_too_short(0) && is_too_short(7_999) && !is_too_short(8_000));
     }
 
     #[test]

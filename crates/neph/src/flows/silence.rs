@@ -3,12 +3,14 @@
 
 use std::thread;
 
-use neph_model::{FleetEndpoint, ProbeKind, Span};
+use neph_flows::FleetView;
+use neph_model::{FleetEndpoint, Own, ProbeKind, Span, WallCourse};
 use neph_probe::{
     Asking, Discovery, FleetSpec, Knocked, Place, Target, TlsVersion, Trust, bracketed, discover,
     knock,
 };
 
+use super::words;
 use crate::reflect::PORT;
 
 /// Silent endpoints that are asked, at the same time.
@@ -59,6 +61,26 @@ impl Silence {
             let told = asking.into_iter().filter_map(|one| one.join().ok());
             told.collect()
         })
+    }
+
+    /// Why nobody answered where nobody did, which may have been `found` while it ran; and who fell
+    /// silent, since when.
+    pub(super) fn told(
+        &self,
+        view: &FleetView,
+        found: Option<Vec<String>>,
+        clock: &WallCourse<Own>,
+    ) -> Vec<String> {
+        let pairs = view.pairs.iter().zip(&view.fleet.endpoints);
+        let silent = pairs
+            .filter(|(pair, _)| pair.tally.replies == 0 && pair.tally.lost + pair.tally.failed > 0);
+        let mut told = found.unwrap_or_else(|| self.why(silent.map(|(_, endpoint)| endpoint)));
+        told.extend(
+            view.pairs
+                .iter()
+                .filter_map(|pair| words::silent(pair, clock)),
+        );
+        told
     }
 
     fn of(&self, endpoint: &FleetEndpoint) -> String {

@@ -27,6 +27,9 @@ pub(super) fn text(watched: &Watched) -> String {
         let tally = &pair.tally;
         text.push_str(&fared(pair, view.flows_of(endpoint).count()));
         if tally.replies == 0 {
+            if view.advice.get(endpoint).is_some() {
+                text.push_str("\nadvice\nno advice: nobody answered\n");
+            }
             continue;
         }
         if let Some(at) = pair.forgotten {
@@ -55,6 +58,12 @@ pub(super) fn text(watched: &Watched) -> String {
     }
     for why in &watched.silence {
         text.push_str(&format!("\n{why}\n"));
+    }
+    if let Some(why) = &watched.not_sent {
+        text.push_str(&format!(
+            "\n{} not sent; the first: {why}\n",
+            counted(view.tally.failed, "message")
+        ));
     }
     text.push_str(&answers(view.fleet.probe, &watched.own));
     text.push_str(&own(watched));
@@ -131,7 +140,8 @@ fn classes(view: &FleetView, endpoint: usize) -> String {
         return no_base(view, endpoint);
     }
     let mut text =
-        "\nclass        base     of time   flows    left  joined  left/flow/h  ports\n".to_owned();
+        "\nclass        base     of time   flows    left  joined  left/flow/h     lost  ports\n"
+            .to_owned();
     let moved = &view.pairs[endpoint].moved;
     for (index, class) in classes.iter().enumerate() {
         let rate = moved.get(index).filter(|_| !view.pairs[endpoint].too_short);
@@ -140,7 +150,7 @@ fn classes(view: &FleetView, endpoint: usize) -> String {
             |moved| format!("{:.1}", moved.per_flow_hour),
         );
         text.push_str(&format!(
-            "{:>5}  {:>10}  {:>10}  {:>6}  {:>6}  {:>6}  {:>11}  {}\n",
+            "{:>5}  {:>10}  {:>10}  {:>6}  {:>6}  {:>6}  {:>11}  {:>7}  {}\n",
             index + 1,
             class.base,
             percent(class.share),
@@ -148,6 +158,9 @@ fn classes(view: &FleetView, endpoint: usize) -> String {
             class.left,
             class.joined,
             rate,
+            class
+                .loss()
+                .map_or_else(|| "-".to_owned(), |loss| percent(loss.share)),
             ports(view, endpoint, index)
         ));
     }
@@ -157,11 +170,12 @@ fn classes(view: &FleetView, endpoint: usize) -> String {
 /// Why no flow has a latency to be classed by.
 fn no_base(view: &FleetView, endpoint: usize) -> String {
     let rule = view.settings.detection;
-    let replies = view.flows_of(endpoint).map(|flow| flow.tally.replies);
-    let most = replies.max().unwrap_or(0);
+    let each = view.flows_of(endpoint).map(|flow| flow.tally.replies);
+    let most = each.max().unwrap_or(0);
     if most < u64::from(rule.window) {
         return format!(
-            "no flow had a base latency: each had {most} replies at most, and it takes {}: measure longer, or ask more often\n",
+            "no flow had a base latency: each had {} at most, and it takes {}: measure longer, or ask more often\n",
+            replies(most),
             rule.window
         );
     }

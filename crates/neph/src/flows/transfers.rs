@@ -51,17 +51,19 @@ fn try_one(args: &Args, spec: &FleetSpec, endpoint: usize, stop: &Stop) -> Resul
         ..task(args, spec, endpoint)?
     };
     let unable = |why: &str| {
-        Failure::Usage(format!(
+        format!(
             "--transfers: {why}; it takes neph reflect there, or a server that speaks HTTP without TLS"
-        ))
+        )
     };
     let made = transfers(&whole, stop).map_err(|error| match error {
-        ProbeError::Transfer { .. } => unable(&error.to_string()),
+        ProbeError::Transfer { closed: true, .. } => Failure::Refused(unable(&error.to_string())),
+        ProbeError::Transfer { .. } => Failure::Usage(unable(&error.to_string())),
         other => other.into(),
     })?;
     match made.first().map(|one| &one.outcome) {
         Some(PinnedOutcome::Failed(why)) => {
-            Err(unable(&format!("a transfer from {}: {why}", whole.target)))
+            let why = format!("a transfer from {}: {why}", whole.target);
+            Err(Failure::Usage(unable(&why)))
         }
         _ => Ok(()),
     }

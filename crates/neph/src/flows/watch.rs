@@ -37,11 +37,12 @@ pub(super) struct Watched {
     pub(super) warnings: Vec<Warning>,
     /// What the caps of reflectors refused, and what their kernels dropped.
     pub(super) refused: Vec<(FleetEndpoint, Refusals)>,
-    /// For times of the day.
     pub(super) clock: WallCourse<Own>,
     /// Why nobody answers where nobody does, and whether that was said while it ran.
     pub(super) silence: Vec<String>,
     pub(super) is_silence_said: bool,
+    /// Why the first message was not sent that was not.
+    pub(super) not_sent: Option<String>,
     /// Ctrl-C ended it.
     pub(super) interrupted: bool,
     /// Why it ended before anybody asked it to.
@@ -68,6 +69,7 @@ struct Watch<'a, 'b> {
     own: Option<FleetTally>,
     given_up: Option<String>,
     silence: Silence,
+    not_sent: Option<String>,
     /// How long without a reply until it is looked into why, and whether it was.
     patience: Span,
     is_looked_into: bool,
@@ -104,6 +106,7 @@ pub(super) fn run(
         own: None,
         given_up: None,
         silence,
+        not_sent: None,
         patience,
         is_looked_into: false,
         found: Vec::new(),
@@ -162,9 +165,12 @@ impl Watch<'_, '_> {
             FleetReport::ClockStepped(by) => {
                 output::say(&format!("neph: this host's clock was set: by {by}"));
             }
-            FleetReport::NotSent(why) => output::say(&format!(
-                "neph: a message could not be sent: {why}; more such are only counted"
-            )),
+            FleetReport::NotSent(why) => {
+                output::say(&format!(
+                    "neph: a message could not be sent: {why}; more such are only counted"
+                ));
+                self.not_sent.get_or_insert(why);
+            }
             FleetReport::Ended(tally) => self.own = Some(tally),
         }
         Ok(())
@@ -310,18 +316,13 @@ impl Watch<'_, '_> {
             let endpoints = 0..view.fleet.endpoints.len();
             view.advice = endpoints.map(|endpoint| advise(&view, endpoint)).collect();
         }
-        let pairs = view.pairs.iter().zip(&view.fleet.endpoints);
-        let silent = pairs
-            .filter(|(pair, _)| pair.tally.replies == 0 && pair.tally.lost + pair.tally.failed > 0);
         let is_silence_said = !self.found.is_empty() && view.tally.replies == 0;
-        let silence = if is_silence_said {
-            self.found
-        } else {
-            self.silence.why(silent.map(|(_, endpoint)| endpoint))
-        };
+        let found = is_silence_said.then_some(self.found);
+        let silence = self.silence.told(&view, found, self.tell.clock());
         Ok(Watched {
             silence,
             is_silence_said,
+            not_sent: self.not_sent,
             view,
             stay_p99: self.hosts.stay_p99(),
             late_p99: self.hosts.late_p99(),

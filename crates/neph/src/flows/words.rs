@@ -1,6 +1,6 @@
 //! Lines for people: what runs, a path change, a status.
 
-use neph_flows::{Direction, Evidence, PathNews};
+use neph_flows::{Direction, Evidence, PairView, PathNews};
 use neph_model::{Fleet, Instant, Own, Span, WallCourse};
 use neph_probe::Sharing;
 
@@ -128,6 +128,17 @@ pub(super) fn status(status: &Status) -> String {
     )
 }
 
+/// That nobody answers any more at an endpoint, and since when; nothing where somebody does.
+pub(super) fn silent(pair: &PairView, clock: &WallCourse<Own>) -> Option<String> {
+    let (since, messages) = pair.silence?;
+    Some(format!(
+        "nobody has answered at {} since {}: the {} after that came to nothing, so what is told of paths is of the time before",
+        pair.endpoint,
+        moment(since, clock),
+        counted(messages, "message")
+    ))
+}
+
 /// Whole seconds, minutes, hours.
 fn running(span: Span) -> String {
     let seconds = span.nanos() / 1_000_000_000;
@@ -180,6 +191,20 @@ mod tests {
         ] {
             assert_eq!(percent(share), told);
         }
+    }
+
+    #[test]
+    fn who_fell_silent_is_named_with_the_time() {
+        let pair = |silence| PairView {
+            endpoint: "udp://h:1".to_owned(),
+            silence,
+            ..PairView::default()
+        };
+        let at = Instant::from_nanos(4_100_000_000);
+        let told = silent(&pair(Some((at, 320))), &WallCourse::within(Span::ZERO));
+        let begin = "nobody has answered at udp://h:1 since 4.100 s: the 320 messages after that";
+        assert!(told.is_some_and(|told| told.starts_with(begin)));
+        assert_eq!(silent(&pair(None), &WallCourse::within(Span::ZERO)), None);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::net::{IpAddr, SocketAddr};
 
 use neph_model::TraceKind;
-use neph_probe::{Target, bracketed};
+use neph_probe::{Target, bracketed, of_many_hosts};
 
 use crate::exit::Failure;
 
@@ -41,10 +41,8 @@ pub(super) fn parse(text: &str) -> Result<(TraceKind, Target), Failure> {
 
 /// Refuses an address of many hosts: there is no one route to them.
 pub(super) fn one_host(address: IpAddr) -> Result<(), Failure> {
-    let what = match address {
-        IpAddr::V4(v4) if v4.is_broadcast() => "the broadcast address of a network",
-        any if any.is_multicast() => "a multicast address",
-        _ => return Ok(()),
+    let Some(what) = of_many_hosts(address) else {
+        return Ok(());
     };
     Err(Failure::Usage(format!(
         "target {address} is {what}, to which there is no one route; give the address of one host"

@@ -117,8 +117,14 @@ fn bad_input_gets_a_sentence_and_status_2() {
             vec!["udp://127.0.0.1", "tcp://127.0.0.1:1"],
             "one after the other",
         ),
-        (vec!["127.0.0.1", "-n", "0"], "0 is not in"),
-        (vec!["127.0.0.1", "-n", "50001"], "50001 is not in"),
+        (
+            vec!["127.0.0.1", "-n", "0"],
+            "write a number from 1 to 50000",
+        ),
+        (
+            vec!["127.0.0.1", "-n", "50001"],
+            "write a number from 1 to 50000",
+        ),
         (
             vec!["127.0.0.1", "--quorum", "5"],
             "no more round trips can agree",

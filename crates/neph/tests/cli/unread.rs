@@ -26,7 +26,7 @@ fn a_number_that_cannot_be_is_told_in_one_sentence() {
 
 #[test]
 fn a_target_with_a_part_that_means_nothing_is_refused() {
-    let cases: [(&[&str], &str); 7] = [
+    let cases: [(&[&str], &str); 14] = [
         (
             &["flows", "127.0.0.1:9191/path"],
             "udp has no paths; drop '/path'",
@@ -38,6 +38,28 @@ fn a_target_with_a_part_that_means_nothing_is_refused() {
         (
             &["flows", "127.0.0.1:9", "udp://127.0.0.1:9"],
             "is there twice",
+        ),
+        (&["flows", "224.0.0.1:9"], "a multicast address"),
+        (&["flows", "255.255.255.255:9"], "the broadcast address"),
+        (
+            &["flows", "127.0.0.1:9", "[::1]:9"],
+            "has an IPv4 address and udp://[::1]:9 an IPv6 one",
+        ),
+        (
+            &["flows", "tcp://127.0.0.1:9", "--stamp-key", "x"],
+            "--stamp-key: tcp flows carry no STAMP",
+        ),
+        (
+            &["flows", "127.0.0.1:9", "-n", "0"],
+            "'0' for --flows <N>: write a number from 1 to 50000",
+        ),
+        (
+            &["flows", "127.0.0.1:9", "--renew", "1ms"],
+            "give a longer --renew, or a shorter --interval",
+        ),
+        (
+            &["flows", "127.0.0.1:9", "--quorum", "3", "--window", "2"],
+            "give a lower --quorum, or a larger --window",
         ),
         (&["trace", "224.0.0.1"], "a multicast address"),
         (&["trace", "255.255.255.255"], "the broadcast address"),

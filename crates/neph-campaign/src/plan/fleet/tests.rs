@@ -206,6 +206,11 @@ fn what_is_no_fleet_is_told_where_it_stands() {
             "201 flows every 1 s are 201 SYNs a second, which may be taken for an attack",
         ),
         (
+            format!("{second}flows = 8"),
+            "udp://224.0.0.1",
+            "224.0.0.1 is a multicast address, and flows go to one host each",
+        ),
+        (
             "interval = \"1ms\"\nflows = 512".to_owned(),
             "udp://a",
             "512 flows every 1 ms are 512000 messages a second",

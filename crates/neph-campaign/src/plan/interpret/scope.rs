@@ -71,6 +71,10 @@ impl Scope<'_> {
             self.problems.add(self.shortest_interval(), fault);
             return None;
         }
+        if let Some(fault) = fleet::of_many(self.target, &axes) {
+            self.problems.add(self.own.span.clone(), fault);
+            return None;
+        }
         if let Some((parameter, fault)) = fleet::contradiction(&axes) {
             self.problems.add(self.place_of(parameter), fault);
             return None;

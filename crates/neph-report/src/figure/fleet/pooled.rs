@@ -29,7 +29,8 @@ pub(crate) struct Pooled<'a> {
     /// Of the path changes, those told for time that is in no rate: what queues hid, and what flows'
     /// first levels took to be learnt.
     pub(crate) unrated: usize,
-    pub(crate) too_short: bool,
+    /// What was too short for all path changes to be told, in words.
+    pub(crate) too_short: Option<&'static str>,
     /// In some block most messages were lost, so that nothing is said of paths there.
     pub(crate) mostly_lost: bool,
     /// Whether the oldest path changes were more than are kept: `changes` lacks them.
@@ -86,7 +87,13 @@ impl<'a> Pooled<'a> {
             changes,
             changes_per_flow_hour: PairView::changes_per_flow_hour_of(known()),
             unrated: whole(known().map(|one| one.hidden.changes).sum()),
-            too_short: known().any(|one| one.too_short),
+            too_short: blocks.iter().find(|one| one.known.too_short).map(|one| {
+                if one.view.renewal_ends_flows() {
+                    "flows lived"
+                } else {
+                    "the measurement was"
+                }
+            }),
             mostly_lost: known().any(|one| one.mostly_lost),
             forgotten: known().any(|one| one.forgotten.is_some()),
             left_soon: Share::together(known().filter_map(|one| one.leave_soon)),

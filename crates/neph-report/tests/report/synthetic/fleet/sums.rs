@@ -84,6 +84,8 @@ fn classes(paths: &[Path], flows: &[&FlowHistory]) -> Vec<Class> {
         left: left[index],
         joined: joined[index],
         flows: last[index],
+        sent: 0,
+        lost: 0,
     });
     made.collect()
 }

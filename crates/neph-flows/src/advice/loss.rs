@@ -1,0 +1,113 @@
+//! Whether the lowest class loses more than the others: then its latency is no reason to be there.
+//!
+//! All messages of a class count, not its flows' last ones alone: of many flows on a path that loses
+//! one message in twelve, some lost few lately.
+
+use serde::Serialize;
+
+use super::Standing;
+use crate::Share;
+use crate::share::share_worth;
+use crate::view::{Class, FlowHistory};
+
+/// A path that loses more by less than this is not said to.
+const LEAST_MORE: f64 = 0.001;
+
+/// What the lowest class lost, and all others together.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct LowLoss {
+    /// The lowest class's messages that were lost.
+    pub low: Share,
+    /// The other classes'.
+    pub others: Share,
+    /// Whether the lowest class lost more, beyond doubt and by more than one message in a thousand.
+    pub is_more: bool,
+}
+
+/// `None` where one of them had no message.
+pub(super) fn low_loss(
+    classes: &[Class],
+    flows: &[&FlowHistory],
+    standing: &[Standing],
+) -> Option<LowLoss> {
+    let (low, others) = classes.split_first()?;
+    let sum = |of: fn(&Class) -> u64| others.iter().map(of).sum::<u64>();
+    let (lost, sent) = (sum(|class| class.lost), sum(|class| class.sent));
+    // Flows that lose unlike each other are worth fewer messages.
+    let of = |is_low: bool| {
+        let own = standing
+            .iter()
+            .filter(|flow| (flow.class == Some(0)) == is_low);
+        let own = own.filter_map(|one| flows.get(one.flow));
+        spread(own.map(|flow| (flow.tally.lost, flow.tally.lost + flow.tally.replies)))
+    };
+    let worth = of(true).max(of(false));
+    let low = worth_less(low.lost, low.sent, worth)?;
+    let others = worth_less(lost, sent, worth)?;
+    Some(LowLoss {
+        low,
+        others,
+        is_more: least_more(&low, &others) > LEAST_MORE,
+    })
+}
+
+fn worth_less(hits: u64, n: u64, by: f64) -> Option<Share> {
+    #[expect(clippy::cast_precision_loss, reason = "a count")]
+    let cases = n as f64 / by;
+    share_worth(hits, n, cases)
+}
+
+/// By how much one share is above another at least, with 97.5 % (Newcombe 1998, his method 10).
+fn least_more(one: &Share, other: &Share) -> f64 {
+    let down = (one.share - one.low).powi(2);
+    let up = (other.high - other.share).powi(2);
+    one.share - other.share - (down + up).sqrt()
+}
+
+/// How many times as much flows' losses differ as they would by chance, 1 or more: Pearson's chi
+/// square over its degrees of freedom. 1 of a single flow, of which nobody knows.
+fn spread(flows: impl Iterator<Item = (u64, u64)>) -> f64 {
+    #[expect(clippy::cast_precision_loss, reason = "counts")]
+    let flows: Vec<(f64, f64)> = flows
+        .filter(|(_, n)| *n > 0)
+        .map(|(lost, n)| (lost as f64, n as f64))
+        .collect();
+    let (lost, n) = flows
+        .iter()
+        .fold((0.0, 0.0), |sum, flow| (sum.0 + flow.0, sum.1 + flow.1));
+    let share: f64 = lost / n;
+    if flows.len() < 2 || share <= 0.0 || share >= 1.0 {
+        return 1.0;
+    }
+    let off = |(lost, n): &(f64, f64)| (lost - share * n).powi(2) / (n * share * (1.0 - share));
+    #[expect(clippy::cast_precision_loss, reason = "a count")]
+    let freedom = (flows.len() - 1) as f64;
+    (flows.iter().map(off).sum::<f64>() / freedom).max(1.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// By hand, of two flows: 10 and 30 of 100 lost. A fifth of 100 is 20, off by 10 each:
+    /// 2 x 100 / (100 x 0.2 x 0.8) = 12.5, over one degree of freedom.
+    #[test]
+    fn flows_that_lose_unlike_each_other_are_worth_less() {
+        let found = spread([(10, 100), (30, 100)].into_iter());
+        assert!((found - 12.5).abs() < 1e-12, "{found}");
+        assert!((spread([(10, 100), (10, 100)].into_iter()) - 1.0).abs() < 1e-12);
+        assert!((spread([(10, 100)].into_iter()) - 1.0).abs() < 1e-12);
+        assert!((spread([(0, 100), (0, 0), (0, 9)].into_iter()) - 1.0).abs() < 1e-12);
+    }
+
+    /// Newcombe's own example: 56 of 70 against 48 of 80 differ by 0.0524 to 0.3339.
+    #[test]
+    fn the_least_difference_is_newcombes() {
+        let (one, other) = (
+            worth_less(56, 70, 1.0).unwrap(),
+            worth_less(48, 80, 1.0).unwrap(),
+        );
+        let least = least_more(&one, &other);
+        assert!((least - 0.0524).abs() < 5e-5, "{least}");
+    }
+}
