@@ -5,7 +5,6 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::process::{Child, Command, Output, Stdio};
 
 use neph_sys::netns::{NetNs, remove, with_namespace};
-use neph_sys::ring::{PacketRing, Seat};
 use serde_json::Value;
 
 use crate::neph::{Place, Ran, SOON, begin, eventually, send};

@@ -3,6 +3,7 @@
 use std::process::{Command, Stdio};
 
 use neph_sys::ring::{PacketRing, Seat};
+use serde_json::Value;
 
 use crate::neph::{Place, Ran, begin};
 use crate::watches::{Watch, exchange, lines, of_kind, with_loopback};
