@@ -4,6 +4,7 @@
 mod advice;
 mod clock;
 mod csv;
+mod dip;
 mod document;
 mod fleet;
 mod follow;
