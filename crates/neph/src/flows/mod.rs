@@ -3,6 +3,7 @@
 
 mod advice;
 mod csv;
+mod dip;
 mod document;
 mod fleet;
 mod follow;

@@ -2,13 +2,13 @@
 //! and how unequal they are.
 
 use neph_campaign::refusal_warnings;
-use neph_flows::{Bimodality, FleetView, PairView};
-use neph_model::{ProbeKind, Span, Warning};
+use neph_flows::{FleetView, PairView};
+use neph_model::{ProbeKind, Warning};
 use neph_probe::FleetTally;
 
 use super::watch::Watched;
 use super::words::{moment, percent};
-use super::{advice, moves, transfers, unfair};
+use super::{advice, dip, moves, transfers, unfair};
 use crate::counted::counted;
 use crate::syn_answers;
 
@@ -211,34 +211,9 @@ fn unequal(view: &FleetView, endpoint: usize, pair: &PairView) -> String {
     }
     text.push_str(&unfair::text(&view.fairness[endpoint], view.settings.bin));
     if let Some(dip) = &pair.bimodality {
-        text.push_str(&dip_test(dip, view.settings.detection.tolerance));
+        text.push_str(&dip::text(dip, view.settings.detection.tolerance));
     }
     text
-}
-
-/// Whether the flows are one group; what lies nearer than the tolerance is, whatever the test says.
-fn dip_test(test: &Bimodality, tolerance: Span) -> String {
-    let verdict = if test.spread <= tolerance {
-        format!(
-            "all flows lie within {}, so they are one group by the tolerance of {}",
-            test.spread,
-            tolerance.exact()
-        )
-    } else if test.p < 0.05 {
-        format!("the flows fall into groups, within {}", test.spread)
-    } else {
-        format!("one group within {} cannot be ruled out", test.spread)
-    };
-    format!(
-        "dip test:      {verdict} (dip {:.4}, p {}, {})\n",
-        test.dip,
-        if test.p < 0.001 {
-            "< 0.001".to_owned()
-        } else {
-            format!("{:.3}", test.p)
-        },
-        counted(test.n, "flow")
-    )
 }
 
 /// How targets answered SYNs: whether anybody listens there.
@@ -342,22 +317,6 @@ mod tests {
             ": 2 on the way there, 1 on the way back, of 2 it is not known"
         );
         assert_eq!(lost(Some(0), [5, 0, 0]), "");
-    }
-
-    #[test]
-    fn flows_nearer_to_each_other_than_the_tolerance_are_no_groups() {
-        let told = |spread| {
-            let test = Bimodality {
-                dip: 0.175,
-                p: 0.0,
-                n: 20,
-                spread: Span::from_micros(spread),
-            };
-            dip_test(&test, Span::from_micros(500))
-        };
-        assert!(told(20).contains("all flows lie within 20.0 us, so they are one group"));
-        assert!(told(20).contains("(dip 0.1750, p < 0.001, 20 flows)"));
-        assert!(told(4_000).contains("the flows fall into groups, within 4.00 ms"));
     }
 
     #[test]

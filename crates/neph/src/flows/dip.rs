@@ -1,0 +1,52 @@
+//! The dip test in words: whether flows fall into groups.
+
+use neph_flows::Bimodality;
+use neph_model::Span;
+
+use crate::counted::counted;
+
+/// Whether the flows are one group; what lies nearer than the tolerance is, whatever the test says.
+pub(super) fn text(test: &Bimodality, tolerance: Span) -> String {
+    let verdict = if test.spread <= tolerance {
+        format!(
+            "all flows lie within {}, so they are one group by the tolerance of {}",
+            test.spread,
+            tolerance.exact()
+        )
+    } else if test.p < 0.05 {
+        format!("the flows fall into groups, within {}", test.spread)
+    } else {
+        format!("one group within {} cannot be ruled out", test.spread)
+    };
+    format!(
+        "dip test:      {verdict} (dip {:.4}, p {}, {})\n",
+        test.dip,
+        if test.p < 0.001 {
+            "< 0.001".to_owned()
+        } else {
+            format!("{:.3}", test.p)
+        },
+        counted(test.n, "flow")
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn flows_nearer_to_each_other_than_the_tolerance_are_no_groups() {
+        let told = |spread| {
+            let test = Bimodality {
+                dip: 0.175,
+                p: 0.0,
+                n: 20,
+                spread: Span::from_micros(spread),
+            };
+            text(&test, Span::from_micros(500))
+        };
+        assert!(told(20).contains("all flows lie within 20.0 us, so they are one group"));
+        assert!(told(20).contains("(dip 0.1750, p < 0.001, 20 flows)"));
+        assert!(told(4_000).contains("the flows fall into groups, within 4.00 ms"));
+    }
+}
