@@ -7,7 +7,7 @@ fn a_number_that_cannot_be_is_told_in_one_sentence() {
     let cases: [(&[&str], &str); 5] = [
         (
             &["flows", "::1", "-n", "-5"],
-            "'-5' is no value: numbers and times",
+            "'-5' is no value for -n: numbers and times",
         ),
         (&["ping", "::1", "-i", "-1s"], "are not below zero"),
         (&["flows", "::1", "-n", "2.5"], "a whole number is needed"),
