@@ -9,6 +9,8 @@ mod flow;
 mod hops;
 mod identity;
 mod meeting;
+#[cfg(test)]
+mod packets;
 mod sample;
 mod sequence;
 mod stream;

@@ -9,6 +9,7 @@ use neph_model::{Fleet, FleetMessage, FleetOutcome, Instant, Lane, Own, Span};
 use neph_stats::StatsError;
 
 use crate::base::{Bases, News, What};
+use crate::blind::Blind;
 use crate::changes::{Changes, MOST};
 use crate::elsewhere::Elsewhere;
 use crate::fairness::{Bin, Bins};
@@ -48,7 +49,8 @@ impl Crowd {
     fn settle(&mut self, now: Option<Instant<Own>>, (fleet, settings): (&Fleet, &Settings)) {
         let after = fleet.interval.times(settings.detection.window.into());
         let queued: Vec<_> = self.bases.queued().collect();
-        self.elsewhere.settle(now, fleet.interval, (&queued, after));
+        let queued = Blind::new(&queued, after);
+        self.elsewhere.settle(now, fleet.interval, &queued);
     }
 }
 

@@ -7,6 +7,8 @@ use std::collections::VecDeque;
 
 use neph_model::{Instant, Own, Span};
 
+use crate::blind::Blind;
+
 /// So long after a stay the queues of its time are known.
 const KNOWN: Span = Span::from_secs(60);
 /// Stays that wait at most; of more, the oldest are held against the queues known so far.
@@ -22,9 +24,6 @@ pub(crate) struct Row {
     /// How many.
     pub(crate) messages: u32,
 }
-
-/// Shared queues in the order of time, and for how long after each nothing is said of paths.
-pub(crate) type Queues<'a> = (&'a [(Instant<Own>, Instant<Own>)], Span);
 
 /// The stays of the flows to one endpoint.
 #[derive(Clone, Debug, Default)]
@@ -45,15 +44,15 @@ impl Elsewhere {
         oldest.is_some_and(|row| now - row.until > KNOWN.times(2)) || self.waiting.len() > MOST
     }
 
-    /// Holds against the queues what has waited; `None` for all.
-    pub(crate) fn settle(&mut self, now: Option<Instant<Own>>, interval: Span, queues: Queues<'_>) {
+    /// Holds against the queues' times what has waited; all of it without a moment.
+    pub(crate) fn settle(&mut self, now: Option<Instant<Own>>, interval: Span, queued: &Blind) {
         while let Some(row) = self.waiting.front() {
             let is_known = now.is_none_or(|now| now - row.until > KNOWN);
             if !is_known && self.waiting.len() <= MOST / 2 {
                 break;
             }
             let all = interval.times(row.messages.into());
-            let hidden = hidden(row.from, row.until + interval, queues);
+            let hidden = queued.within(row.from, row.until + interval);
             self.time += (all - hidden).max(Span::ZERO);
             self.waiting.pop_front();
         }
@@ -65,29 +64,11 @@ impl Elsewhere {
     }
 }
 
-/// How much of this time queues hid.
-fn hidden(from: Instant<Own>, until: Instant<Own>, (queues, after): Queues<'_>) -> Span {
-    let first = queues.partition_point(|(_, end)| *end + after <= from);
-    let mut told = Span::ZERO;
-    let mut at = from;
-    for (begin, end) in &queues[first..] {
-        if *begin >= until {
-            break;
-        }
-        let begin = at.max(*begin);
-        at = (*end + after).min(until).max(at);
-        told += (at - begin).max(Span::ZERO);
-    }
-    told
-}
-
 #[cfg(test)]
 mod tests {
     use neph_model::FleetOutcome;
-    use proptest::prelude::*;
 
     use super::*;
-    use crate::blind::Blind;
     use crate::digest::Digest;
     use crate::settings::Settings;
     use crate::world::World;
@@ -108,13 +89,13 @@ mod tests {
     #[test]
     fn what_queues_hid_is_left_out_of_the_stays_that_lay_in_them_only() {
         let queues = [(at(100), at(158))];
-        let queues = (&queues[..], Span::from_secs(2));
+        let blind = Blind::new(&queues, Span::from_secs(2));
         let time = |rows: &[Row]| {
             let mut elsewhere = Elsewhere::default();
             for row in rows {
                 elsewhere.push(*row);
             }
-            elsewhere.settle(None, Span::from_secs(1), queues);
+            elsewhere.settle(None, Span::from_secs(1), &blind);
             elsewhere.time()
         };
         assert_eq!(time(&[row(200, 219)]), Span::from_secs(20));
@@ -129,10 +110,10 @@ mod tests {
         elsewhere.push(row(100, 119));
         assert!(!elsewhere.is_due(at(239)) && elsewhere.is_due(at(240)));
         elsewhere.push(row(150, 169));
-        let queues = [(at(90), at(140))];
-        elsewhere.settle(Some(at(190)), Span::from_secs(1), (&queues, Span::ZERO));
+        let queued = Blind::new(&[(at(90), at(140))], Span::ZERO);
+        elsewhere.settle(Some(at(190)), Span::from_secs(1), &queued);
         assert_eq!(elsewhere.time(), Span::ZERO);
-        elsewhere.settle(None, Span::from_secs(1), (&queues, Span::ZERO));
+        elsewhere.settle(None, Span::from_secs(1), &queued);
         assert_eq!(elsewhere.time(), Span::from_secs(20));
     }
 
@@ -170,22 +151,5 @@ mod tests {
             (with_a_queue - alone).abs() < Span::from_secs(32),
             "{with_a_queue} {alone}"
         );
-    }
-
-    proptest! {
-        #[test]
-        fn as_much_is_hidden_as_rates_leave_out(
-            ends in prop::collection::vec(0..200_i64, 0..12),
-            after in 1..20_i64,
-            from in 0..250_i64,
-            long in 0..250_i64,
-        ) {
-            let mut ends = ends;
-            ends.sort_unstable();
-            let queues: Vec<_> = ends.chunks_exact(2).map(|two| (at(two[0]), at(two[1]))).collect();
-            let after = Span::from_secs(after);
-            let wanted = Blind::new(&queues, after).within(at(from), at(from + long));
-            prop_assert_eq!(hidden(at(from), at(from + long), (&queues, after)), wanted);
-        }
     }
 }

@@ -169,7 +169,7 @@ fn count(number: usize) -> u32 {
 
 #[cfg(test)]
 mod tests {
-    use neph_model::{FlowHop, ReadBy, Span};
+    use neph_model::{FlowHop, Span};
 
     use super::*;
 
@@ -186,14 +186,9 @@ mod tests {
                 let address = (*last > 0).then(|| addr(*last));
                 let trip = address.map(|_| Span::from_millis(ttl));
                 FlowHop {
-                    ttl: u8::try_from(ttl).expect("near"),
-                    address,
-                    others: Vec::new(),
                     asked: 2,
                     round_trips: trip.into_iter().collect(),
-                    others_round_trips: Vec::new(),
-                    read_by: ReadBy::Kernel,
-                    labels: Vec::new(),
+                    ..FlowHop::new(u8::try_from(ttl).expect("near"), address)
                 }
             })
             .collect();

@@ -180,6 +180,20 @@ pub struct FlowRoute {
 }
 
 impl FlowHop {
+    /// Asked once; `address` alone answered, and when is not known.
+    pub const fn new(ttl: u8, address: Option<IpAddr>) -> Self {
+        Self {
+            ttl,
+            address,
+            others: Vec::new(),
+            asked: 1,
+            round_trips: Vec::new(),
+            others_round_trips: Vec::new(),
+            read_by: ReadBy::Kernel,
+            labels: Vec::new(),
+        }
+    }
+
     /// Those who answered beside [`Self::address`], each with its round trips where these are known.
     pub fn beside(&self) -> impl Iterator<Item = (IpAddr, &[Span])> {
         let trips = self.others_round_trips.iter().map(Vec::as_slice);

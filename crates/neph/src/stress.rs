@@ -14,6 +14,7 @@ mod video;
 
 use clap::{Args as ClapArgs, Subcommand};
 
+pub(crate) use self::cpu::HELD;
 use crate::exit::{Failure, Outcome};
 
 /// Options of `neph stress`.

@@ -13,11 +13,10 @@ use neph_sys::process::{self, Birth, Request};
 use serde_json::Value;
 
 use crate::output;
+use crate::stress::HELD;
 
 /// It is ended when the experiment is over; should nobody be left to do that, by itself.
 const LONGEST: &str = "24h";
-/// How far from what was asked a load is worth a word, percent of the time.
-const HELD: f64 = 3.0;
 /// Below this share of the rate that was asked, traffic is worth a word.
 const CARRIED: f64 = 0.9;
 

@@ -1,5 +1,7 @@
 //! A flow as a line of the table: path and programs told apart, and what cannot be told said.
 
+use std::collections::BTreeMap;
+
 use neph_capture::{Answer, Event, Flow, Half, Method, Name, Quantiles, Sent, Side, Trips};
 use neph_model::{Span, Wall};
 use neph_wire::dissect::Tunnel;
@@ -41,6 +43,44 @@ impl Rank {
             began: std::cmp::Reverse(began.unix_nanos()),
             name,
         }
+    }
+}
+
+/// The first few lines of a table.
+#[derive(Debug)]
+pub(crate) struct First {
+    most: usize,
+    /// The last line first.
+    lines: BTreeMap<Rank, Vec<Cell>>,
+}
+
+impl First {
+    /// Of so many lines at most.
+    pub(crate) const fn new(most: usize) -> Self {
+        Self {
+            most,
+            lines: BTreeMap::new(),
+        }
+    }
+
+    /// Keeps a line if it is among the first; `false`: one is left out, this or another.
+    pub(crate) fn keep(&mut self, rank: Rank, row: impl FnOnce() -> Vec<Cell>) -> bool {
+        let is_full = self.lines.len() >= self.most;
+        let lowest = self.lines.first_key_value();
+        if is_full && lowest.is_none_or(|(lowest, _)| *lowest >= rank) {
+            return false;
+        }
+        if is_full {
+            self.lines.pop_first();
+        }
+        self.lines.insert(rank, row());
+        !is_full
+    }
+
+    /// The lines in their order; none is left.
+    pub(crate) fn take(&mut self) -> Vec<Vec<Cell>> {
+        let lines = std::mem::take(&mut self.lines);
+        lines.into_values().rev().collect()
     }
 }
 

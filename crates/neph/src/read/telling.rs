@@ -1,6 +1,5 @@
 //! What becomes of flows that are over: a line each as they end, or the first few of them in order.
 
-use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::io::{self, BufWriter, Write};
 
@@ -9,11 +8,11 @@ use neph_model::Wall;
 use serde_json::Value;
 
 use super::conversations::{Conversations, Told};
-use super::row::{COLUMNS, Rank, Sort, row};
+use super::row::{COLUMNS, First, Sort, row};
 use super::summary::{File, Summary};
 use super::{Format, exchanges, json};
 use crate::output;
-use crate::sheet::{self, Cell, Sheet};
+use crate::sheet::{self, Sheet};
 
 /// What is told of flows, and how.
 #[derive(Clone, Copy, Debug)]
@@ -33,10 +32,8 @@ pub(crate) struct Telling {
     out: BufWriter<output::Data>,
     /// The first refusal of the output.
     refused: Option<io::Error>,
-    /// The lines of the table, the last first.
-    lines: BTreeMap<Rank, Vec<Cell>>,
-    /// The same of exchanges.
-    exchanges: BTreeMap<Rank, Vec<Cell>>,
+    lines: First,
+    exchanges: First,
     /// All exchanges that are over, as JSON, where one document is written: flows go ahead of them.
     documents: String,
     summary: Summary,
@@ -48,8 +45,8 @@ impl Telling {
             shown,
             out: output::data(),
             refused: None,
-            lines: BTreeMap::new(),
-            exchanges: BTreeMap::new(),
+            lines: First::new(shown.top),
+            exchanges: First::new(shown.top),
             documents: String::new(),
             summary: Summary::default(),
         }
@@ -72,12 +69,12 @@ impl Telling {
         }
         match self.shown.format {
             Format::Text => {
-                for (columns, lines) in [
+                for (columns, mut lines) in [
                     (&COLUMNS[..], self.lines),
                     (&exchanges::COLUMNS[..], self.exchanges),
                 ] {
                     let mut sheet = Sheet::new(columns);
-                    sheet.rows = lines.into_values().rev().collect();
+                    sheet.rows = lines.take();
                     if !sheet.rows.is_empty() {
                         sheet.write(sheet::Format::Text, &mut self.out)?;
                         writeln!(self.out)?;
@@ -117,33 +114,13 @@ impl Telling {
     }
 }
 
-/// Keeps a line if it is among the first.
-fn keep(
-    lines: &mut BTreeMap<Rank, Vec<Cell>>,
-    most: usize,
-    rank: Rank,
-    row: impl FnOnce() -> Vec<Cell>,
-) {
-    let is_full = lines.len() >= most;
-    let lowest = lines.first_key_value();
-    if is_full && lowest.is_none_or(|(lowest, _)| *lowest >= rank) {
-        return;
-    }
-    if is_full {
-        lines.pop_first();
-    }
-    lines.insert(rank, row());
-}
-
 impl Told for Telling {
     fn exchanged(&mut self, pair: &Pair) {
         match self.shown.format {
             Format::Text if pair.trips().is_none() && pair.asked() == 0 => {}
             Format::Text => {
                 let rank = exchanges::rank(pair);
-                keep(&mut self.exchanges, self.shown.top, rank, || {
-                    exchanges::row(pair)
-                });
+                self.exchanges.keep(rank, || exchanges::row(pair));
             }
             Format::Ndjson => self.line(&exchanges::json(pair)),
             Format::Json => {
@@ -174,7 +151,7 @@ impl Listener for Telling {
             Format::Text => {
                 let method = self.shown.method;
                 let rank = self.shown.sort.rank(flow, method);
-                keep(&mut self.lines, self.shown.top, rank, || row(flow, method));
+                self.lines.keep(rank, || row(flow, method));
             }
             Format::Ndjson => self.line(&json::flow(flow)),
             Format::Json => {

@@ -147,7 +147,7 @@ mod tests {
     use neph_flows::diamond;
     use neph_model::{
         Campaign, Fleet, FleetEndpoint, FleetMessage, FlowHop, FlowRoute, PathHash, ProbeKind,
-        ReadBy, TraceEnd, TraceKind, Wall,
+        TraceEnd, TraceKind, Wall,
     };
     use neph_store::{Access, open};
 
@@ -185,23 +185,13 @@ mod tests {
         drop(recorder);
         one.tally.messages = messages;
         let address = [192, 0, 2, 1].into();
-        let router = FlowHop {
-            ttl: 1,
-            address: Some(address),
-            others: Vec::new(),
-            asked: 1,
-            round_trips: Vec::new(),
-            others_round_trips: Vec::new(),
-            read_by: ReadBy::Kernel,
-            labels: Vec::new(),
-        };
         let trace = FlowTrace {
             destination: ([192, 0, 2, 9], 862).into(),
             kind: TraceKind::Udp,
             started: campaign.started,
             routes: vec![FlowRoute {
                 source_port: 10_000,
-                hops: vec![router],
+                hops: vec![FlowHop::new(1, Some(address))],
                 hash: PathHash::of(&[Some(address)]),
                 end: TraceEnd::Silent,
             }],
@@ -217,16 +207,7 @@ mod tests {
         let route = |end, answered: bool| FlowRoute {
             source_port: 1,
             hops: answered
-                .then(|| FlowHop {
-                    ttl: 1,
-                    address: Some([192, 0, 2, 1].into()),
-                    others: Vec::new(),
-                    asked: 1,
-                    round_trips: Vec::new(),
-                    others_round_trips: Vec::new(),
-                    read_by: ReadBy::Kernel,
-                    labels: Vec::new(),
-                })
+                .then(|| FlowHop::new(1, Some([192, 0, 2, 1].into())))
                 .into_iter()
                 .collect(),
             hash: PathHash::of(&[]),

@@ -19,7 +19,7 @@ use crate::{interrupt, output, value};
 /// What is hashed at once: some ten microseconds of work.
 const PIECE: usize = 4096;
 /// How far from its target a load counts as held, in percent of the time.
-const HELD: f64 = 3.0;
+pub(crate) const HELD: f64 = 3.0;
 
 /// Options of `neph stress cpu`.
 #[derive(Debug, ClapArgs)]

@@ -148,23 +148,13 @@ mod tests {
     /// One flow that one router answered.
     fn told(end: TraceEnd, enough: bool, stopped: bool) -> String {
         let address = Some([192, 0, 2, 1].into());
-        let hop = FlowHop {
-            ttl: 1,
-            address,
-            others: Vec::new(),
-            asked: 1,
-            round_trips: Vec::new(),
-            others_round_trips: Vec::new(),
-            read_by: ReadBy::Kernel,
-            labels: Vec::new(),
-        };
         let trace = FlowTrace {
             destination: ([192, 0, 2, 9], 443).into(),
             kind: TraceKind::Udp,
             started: Wall::from_unix_nanos(0),
             routes: vec![FlowRoute {
                 source_port: 1,
-                hops: vec![hop],
+                hops: vec![FlowHop::new(1, address)],
                 hash: PathHash::of(&[address]),
                 end,
             }],

@@ -210,7 +210,7 @@ fn ports(ports: &[u16]) -> String {
 #[cfg(test)]
 mod tests {
     use neph_flows::diamond;
-    use neph_model::{FlowHop, FlowRoute, MplsLabel, PathHash, ReadBy, TraceEnd, Wall};
+    use neph_model::{FlowHop, FlowRoute, MplsLabel, PathHash, TraceEnd, Wall};
 
     use super::*;
 
@@ -220,14 +220,8 @@ mod tests {
 
     fn route(source_port: u16, over: &[u8], end: TraceEnd) -> FlowRoute {
         let hop = |(last, ttl): (&u8, u8)| FlowHop {
-            ttl,
-            address: (*last > 0).then(|| addr(*last)),
-            others: Vec::new(),
-            asked: 1,
             round_trips: vec![Span::from_millis(i64::from(ttl)); usize::from(*last > 0)],
-            others_round_trips: Vec::new(),
-            read_by: ReadBy::Kernel,
-            labels: Vec::new(),
+            ..FlowHop::new(ttl, (*last > 0).then(|| addr(*last)))
         };
         let hops: Vec<FlowHop> = over.iter().zip(1..).map(hop).collect();
         let addresses: Vec<_> = hops.iter().map(|hop| hop.address).collect();

@@ -1,6 +1,5 @@
 //! A period for people: a line a flow, drawn over the last period on a terminal, below it elsewhere.
 
-use std::collections::BTreeMap;
 use std::io::{self, IsTerminal, Write};
 
 use neph_capture::{Answer, Flow, Half, Method, Recent, Side};
@@ -11,7 +10,7 @@ use super::Args;
 use super::watching::Lately;
 use crate::counted::counted;
 use crate::output;
-use crate::read::row::{Rank, Sort, marks, missing, n, span, via};
+use crate::read::row::{First, Sort, marks, missing, n, span, via};
 use crate::sheet::{Cell, Column, Sheet};
 use crate::when;
 
@@ -40,11 +39,10 @@ const BESIDE: usize = 4;
 pub(super) struct Screen {
     sort: Sort,
     method: Method,
-    top: usize,
     is_terminal: bool,
     /// Lines of the period that stand on the terminal.
     drawn: usize,
-    rows: BTreeMap<Rank, Vec<Cell>>,
+    rows: First,
     /// Flows of this period that are not among the rows.
     hidden: u64,
 }
@@ -57,10 +55,9 @@ impl Screen {
         Self {
             sort: args.sort,
             method: args.by.method(),
-            top: args.top.min(room),
             is_terminal,
             drawn: 0,
-            rows: BTreeMap::new(),
+            rows: First::new(args.top.min(room)),
             hidden: 0,
         }
     }
@@ -72,23 +69,15 @@ impl Screen {
             recent.trips(Half::Server).path(self.method),
             flow,
         );
-        let lowest = self.rows.first_key_value();
-        let is_full = self.rows.len() >= self.top;
-        self.hidden += u64::from(is_full);
-        if is_full && lowest.is_none_or(|(lowest, _)| *lowest >= rank) {
-            return;
-        }
-        if is_full {
-            self.rows.pop_first();
-        }
-        self.rows
-            .insert(rank, row(length, flow, recent, self.method));
+        let method = self.method;
+        let kept = self.rows.keep(rank, || row(length, flow, recent, method));
+        self.hidden += u64::from(!kept);
     }
 
     /// Draws the period, and begins the next.
     pub(super) fn draw(&mut self, lately: &Lately, out: &mut impl Write) -> io::Result<()> {
         let mut sheet = Sheet::new(&COLUMNS);
-        sheet.rows = std::mem::take(&mut self.rows).into_values().rev().collect();
+        sheet.rows = self.rows.take();
         let mut text = String::new();
         if !sheet.rows.is_empty() {
             text.push_str(&sheet.text());

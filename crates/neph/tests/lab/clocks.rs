@@ -1,6 +1,11 @@
 //! `neph clock` where the truth is known: both ends on one kernel have one clock, whatever the link
 //! does; a time namespace shifts the raw clock alone; a capture's stamps can be rewritten.
 
+#![expect(
+    clippy::print_stdout,
+    reason = "a test tells what it measured and what it skipped"
+)]
+
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -162,6 +167,17 @@ impl Capture {
         Some(Self { child, file })
     }
 
+    /// At both ends; `None` where there is no tcpdump, which is said of the test.
+    pub(crate) fn both(lab: &TwoSites, test: &str) -> Option<[Self; 2]> {
+        let captures = ["client", "server"].map(|site| Self::begin(lab, site));
+        let [Some(here), Some(there)] = captures else {
+            assert!(std::env::var("CI").as_deref() != Ok("true"), "tcpdump");
+            println!("SKIP {test}: tcpdump is not installed");
+            return None;
+        };
+        Some([here, there])
+    }
+
     /// Ends it and gives the file's bytes.
     pub(crate) fn end(mut self) -> Vec<u8> {
         let pid = self.child.0.id().to_string();
@@ -207,10 +223,7 @@ fn captures_at_both_ends_tell_a_clock_three_seconds_and_forty_ppm_off() {
     }
     let lab = TwoSites::up("clock_captures", SHORT);
     let reflector = lab.reflector(Span::ZERO);
-    let captures = ["client", "server"].map(|site| Capture::begin(&lab, site));
-    let [Some(here), Some(there)] = captures else {
-        assert!(std::env::var("CI").as_deref() != Ok("true"), "tcpdump");
-        println!("SKIP captures_at_both_ends: tcpdump is not installed");
+    let Some([here, there]) = Capture::both(&lab, "captures_at_both_ends") else {
         return;
     };
     for scheme in ["icmp", "udp", "tcp"] {

@@ -117,9 +117,8 @@ fn every_packet_takes_what_the_links_record_says_and_the_lost_ones_are_those_it_
     }
     let lab = TwoSites::up("hops_record", LINK);
     let reflector = lab.reflector(Span::ZERO);
-    let captures = ["client", "server"].map(|site| Capture::begin(&lab, site));
-    let [Some(here), Some(there)] = captures else {
-        println!("SKIP every_packet_takes_what_the_links_record_says: tcpdump is not installed");
+    let Some([here, there]) = Capture::both(&lab, "every_packet_takes_what_the_links_record_says")
+    else {
         return;
     };
     for scheme in ["icmp", "udp", "tcp"] {

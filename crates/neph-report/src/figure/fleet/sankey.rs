@@ -247,7 +247,7 @@ fn nodes_of(paths: &[Path], ttl: usize) -> Vec<Who> {
 
 #[cfg(test)]
 mod tests {
-    use neph_model::{FlowHop, PathHash, ReadBy, TraceKind, Wall};
+    use neph_model::{FlowHop, PathHash, TraceKind, Wall};
 
     use super::*;
 
@@ -267,14 +267,8 @@ mod tests {
         let route = |source_port: u16, hops: &[u8]| {
             let addresses = path(hops, 0).hops;
             let hop = |(ttl, address): (u8, &Option<IpAddr>)| FlowHop {
-                ttl,
-                address: *address,
-                others: Vec::new(),
-                asked: 1,
                 round_trips: vec![Span::from_millis(i64::from(source_port))],
-                others_round_trips: Vec::new(),
-                read_by: ReadBy::Kernel,
-                labels: Vec::new(),
+                ..FlowHop::new(ttl, *address)
             };
             FlowRoute {
                 source_port,

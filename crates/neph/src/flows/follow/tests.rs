@@ -2,22 +2,14 @@
 
 use std::net::IpAddr;
 
-use neph_model::{FleetEndpoint, FlowHop, FlowRoute, PathHash, ProbeKind, ReadBy, TraceEnd};
+use neph_model::{FleetEndpoint, FlowHop, FlowRoute, PathHash, ProbeKind, TraceEnd};
 
 use super::*;
 
 /// A route over these; 0: a hole.
 pub(super) fn route(source_port: u16, hops: &[u8]) -> FlowRoute {
-    let hop = |(ttl, last): (u8, &u8)| FlowHop {
-        ttl,
-        address: (*last > 0).then(|| IpAddr::from([10, 0, 0, *last])),
-        others: Vec::new(),
-        asked: 1,
-        round_trips: Vec::new(),
-        others_round_trips: Vec::new(),
-        read_by: ReadBy::Kernel,
-        labels: Vec::new(),
-    };
+    let address = |last: &u8| (*last > 0).then(|| IpAddr::from([10, 0, 0, *last]));
+    let hop = |(ttl, last)| FlowHop::new(ttl, address(last));
     FlowRoute {
         source_port,
         hops: (1..).zip(hops).map(hop).collect(),

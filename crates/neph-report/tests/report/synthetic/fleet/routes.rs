@@ -2,9 +2,7 @@
 
 use std::net::IpAddr;
 
-use neph_model::{
-    FlowHop, FlowRoute, FlowTrace, PathHash, ReadBy, Span, TraceEnd, TraceKind, Wall,
-};
+use neph_model::{FlowHop, FlowRoute, FlowTrace, PathHash, Span, TraceEnd, TraceKind, Wall};
 
 use super::{World, paths};
 
@@ -40,14 +38,8 @@ fn route(source_port: u16, path: u8, low: Span) -> FlowRoute {
     let addresses: Vec<Option<IpAddr>> =
         (1..=11).map(|ttl| address(ttl).map(IpAddr::from)).collect();
     let hops = addresses.iter().zip(1_u8..).map(|(address, ttl)| FlowHop {
-        ttl,
-        address: *address,
-        others: Vec::new(),
-        asked: 1,
         round_trips: if ttl == 11 { vec![low] } else { Vec::new() },
-        others_round_trips: Vec::new(),
-        read_by: ReadBy::Kernel,
-        labels: Vec::new(),
+        ..FlowHop::new(ttl, *address)
     });
     FlowRoute {
         source_port,
