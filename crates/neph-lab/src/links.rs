@@ -14,6 +14,7 @@ mod netem;
 mod nginx;
 mod pods;
 mod proxy;
+mod qemu;
 mod routed;
 #[cfg(test)]
 mod tests;
@@ -45,7 +46,7 @@ pub(crate) const OVERLAYS: &[&dyn FixtureKind] = &[
 pub(crate) const BALANCERS: &[&dyn FixtureKind] = &[&l4::L4, &haproxy::HaProxy, &nginx::Nginx];
 
 /// All kinds of `[[guest]]`.
-pub(crate) const GUESTS: &[&dyn FixtureKind] = &[&uml::UserMode];
+pub(crate) const GUESTS: &[&dyn FixtureKind] = &[&uml::UserMode, &qemu::Qemu];
 
 /// A way to carry a link.
 pub(crate) trait LinkKind: Sync + std::fmt::Debug {

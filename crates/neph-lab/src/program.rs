@@ -78,6 +78,7 @@ const PACKAGES: &[(&str, &str)] = &[
     ("nsenter", "util-linux"),
     ("unshare", "util-linux"),
     ("python3", "python3"),
+    ("qemu-system-x86_64", "qemu-system-x86"),
     ("socat", "socat"),
     ("openssl", "openssl"),
     ("sockperf", "sockperf"),

@@ -32,6 +32,10 @@ const MEMORIES: RangeInclusive<u64> = (64 << 20)..=(64 << 30);
 
 /// What runs guests.
 pub(super) trait Machine: Debug + Send + Sync + 'static {
+    /// Commands of the shell before that, in the lab's folder; each ends with `&&`.
+    fn prepare(&self, _start: &Start<'_>) -> String {
+        String::new()
+    }
     /// The shell's command that becomes the guest. Its console is read from descriptor 5 and written
     /// to 6; what its kernel says goes to its output.
     fn command(&self, start: &Start<'_>) -> String;
@@ -54,6 +58,8 @@ pub(super) struct Start<'s> {
     pub(super) tap: &'s str,
     /// Its hardware address.
     pub(super) mac: &'s str,
+    /// Its console's pipes, without the `.in` and `.out` of their names.
+    pub(super) console: &'s str,
     /// What is added to its kernel's command line.
     pub(super) words: &'s str,
 }
@@ -209,29 +215,32 @@ impl<M: Machine> Guests<M> {
             pods.underlay_mtu(),
         );
         let (image, mebibytes) = (ground.own_file("image"), self.memory >> 20);
-        let command = self.machine.command(&Start {
+        let folder = path(ground.folder, "");
+        let pipes = guest::pipes(ground.folder, site);
+        let console = pipes[0].with_extension("").display().to_string();
+        let start = Start {
             name: &name,
             mebibytes,
             all_mebibytes: mebibytes.saturating_mul(self.sites.len() as u64),
             image: &image,
             tap: &tap,
             mac: &mac,
+            console: &console,
             words: &words,
-        });
+        };
+        let (prepare, command) = (self.machine.prepare(&start), self.machine.command(&start));
         let inside = format!(
             "nsenter --net={}/{}",
             netns::FOLDER,
             pods.namespace(guest.host)
         );
-        let folder = path(ground.folder, "");
-        let pipes = guest::pipes(ground.folder, site);
         let [into, out] = pipes.map(|pipe| pipe.display().to_string());
         // The image and what comes out of it are in memory together, beside the kernel.
         let run = format!(
             "cd {folder} && need=$(( $(wc -c < {image}) * 2 / 1048576 + {KERNEL} )) && \
              if [ $need -gt {mebibytes} ]; then \
              echo \"write memory = \\\"${{need}}MiB\\\" or more at [[guest]] {}\"; exit 1; fi && \
-             mkfifo -m 600 {into} {out} && \
+             mkfifo -m 600 {into} {out} && {prepare}\
              exec {inside} {command} 5<>{into} 6<>{out}",
             ground.name,
         );
@@ -265,6 +274,7 @@ impl<M: Machine> Guests<M> {
              mount -t proc proc /proc\nmount -t sysfs sys /sys\nmount -t devtmpfs dev /dev\n\
              for word in $(cat /proc/cmdline); do\n  \
              case $word in neph.*) export \"${{word#neph.}}\" ;; esac\ndone\n\
+             for module in $(ls /modules); do\n  insmod /modules/$module\ndone 2>/dev/null\n\
              hostname $name\n\
              echo '0 2147483647' > /proc/sys/net/ipv4/ping_group_range\n\
              echo 1 > /proc/sys/net/ipv6/conf/all/disable_ipv6\n\

@@ -96,3 +96,33 @@ fn a_guest_has_a_tap_on_its_host_s_bridge_and_every_site_knows_the_way() {
     let starts = "mem=128M initrd=vms.image";
     assert_eq!((has(starts), has("neph --version &\n")), (2, 1));
 }
+
+#[test]
+fn a_machine_takes_the_kernel_and_the_processor_that_it_is_told() {
+    let machines = |keys: &str| {
+        let table = "[[guest]]\nname = \"vms\"\nkind = \"qemu\"\nsites = [\"p\", \"q\"]\n";
+        plan(&format!("{MIDDLE}{table}{keys}"))
+    };
+    let has = |steps: &[String], part: &str| steps.iter().any(|line| line.contains(part));
+    let found = machines("");
+    assert!(has(&found, "ls /boot/vmlinuz-*") && has(&found, "then echo kvm; else echo tcg"));
+    assert!(has(&found, "ifname=tap_2,") && has(&found, "ifname=tap_3,"));
+    let told = machines("kernel = \"/srv/vmlinuz-6.1\"\naccel = \"kvm\"\n");
+    assert!(has(&told, "kernel=/srv/vmlinuz-6.1 &&") && has(&told, "accel=$(echo kvm)"));
+}
+
+#[test]
+fn a_kernel_s_file_is_a_path_without_what_a_shell_would_read() {
+    let guests = |kernel: &str| {
+        let text = format!(
+            "version = 1\nsite = [{{name = \"a\"}}, {{name = \"p\", inside = \"a\"}}]\n\
+             [[guest]]\nname = \"m\"\nkind = \"qemu\"\nsites = [\"p\"]\nkernel = \"{kernel}\"\n"
+        );
+        Topology::parse(&Source::new("one", text))
+    };
+    assert!(guests("/boot/vmlinuz-6.1.0-56-cloud-amd64").is_ok());
+    for kernel in ["vmlinuz", "/boot/a b", "/boot/$(id)", "/boot/'"] {
+        let mistakes = guests(kernel).expect_err("no path");
+        assert_eq!(mistakes[0].what, "this is no kernel's file", "{kernel}");
+    }
+}

@@ -33,6 +33,7 @@ impl Machine for UserMode {
             tap,
             mac,
             words,
+            ..
         } = start;
         let memory = memory_folder(*all_mebibytes);
         // Its own files would be in the home folder.

@@ -94,6 +94,49 @@ fn a_guest_answers_with_its_own_kernel_s_marks_runs_what_it_is_told_and_leaves_n
 }
 
 #[test]
+fn a_machine_of_qemu_runs_an_installed_kernel_and_answers_with_its_marks() {
+    let test = "a_machine_of_qemu_runs_an_installed_kernel_and_answers_with_its_marks";
+    if !privileged(test) {
+        return;
+    }
+    let kernels = fs::read_dir("/boot").into_iter().flatten().flatten();
+    let has_kernel = kernels
+        .map(|file| file.file_name())
+        .any(|name| name.to_string_lossy().starts_with("vmlinuz-"));
+    if !has_kernel || !Path::new("/usr/bin/qemu-system-x86_64").exists() {
+        let ci = std::env::var("CI").as_deref() == Ok("true");
+        assert!(!ci, "{test} needs qemu-system-x86 and a kernel in /boot");
+        println!("SKIP {test}: needs the packages qemu-system-x86 and linux-image-cloud-amd64");
+        return;
+    }
+    let kept = Kept::up(&GUEST.replace("\"uml\"", "\"qemu\""), 'q');
+    let run = |site: &str, command: &[&str]| {
+        let words = ["lab", "run", site, "--lab", &kept.name, "--"];
+        kept.place.neph(words.iter().chain(command).copied())
+    };
+    let asked = "cat /proc/cmdline; ls /sys/bus/virtio/devices; exit 7";
+    let told = run("vm", &["sh", "-c", asked]);
+    assert_eq!(told.status, 7, "{}", told.err);
+    let is_ours = told.out.contains("neph.name=vm") && told.out.contains("virtio0");
+    assert!(is_ours, "{}", told.out);
+    let neph = env!("CARGO_BIN_EXE_neph");
+    let asked = "udp://10.86.1.1:9000 -c 20 -i 20ms --timeout 60s --format json";
+    let ping = [neph, "ping"].into_iter().chain(asked.split(' '));
+    let pinged = run("client", &ping.collect::<Vec<_>>());
+    assert_eq!(pinged.status, 0, "{}", pinged.err);
+    assert!(pinged.out.contains("\"peer kernel\""), "{}", pinged.out);
+    // Segments longer than a frame leave the guest, and come to it one by one.
+    let asked = "tcp://10.86.1.1:9000 -c 3 -i 100ms --timeout 60s -s 300kB --response-size 300kB";
+    let ping = [neph, "ping"].into_iter().chain(asked.split(' '));
+    let pinged = run("client", &ping.collect::<Vec<_>>());
+    assert!(
+        pinged.out.contains("3 messages, 3 replies"),
+        "{}",
+        pinged.out
+    );
+}
+
+#[test]
 fn a_guest_that_cannot_be_says_which_package_or_how_much_memory_it_needs() {
     let test = "a_guest_that_cannot_be_says_which_package_or_how_much_memory_it_needs";
     if !possible(test) {

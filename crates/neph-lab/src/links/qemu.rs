@@ -1,0 +1,133 @@
+//! QEMU: a whole machine, by KVM or in emulation, with a kernel of this host's /boot.
+//!
+//! Owns the choice of kernel and processor. Both are the shell's, when the lab comes up: a topology
+//! means the same where neither is there.
+
+use neph_text::{Fault, Fields, Node, Take, choice};
+
+use super::guests::{self, Machine, Start};
+use crate::fixture::{Build, FixtureKind, Nodes};
+
+#[derive(Debug)]
+pub(crate) struct Qemu;
+
+impl FixtureKind for Qemu {
+    fn name(&self) -> &'static str {
+        "qemu"
+    }
+
+    fn read(&self, table: &mut Fields<'_>, nodes: Nodes<'_>) -> Option<Box<dyn Build>> {
+        let accel = table.optional_with("accel", |node| choice(node, &Processor::NAMES));
+        let kernel = table.optional_with("kernel", file);
+        let emulated = Emulated {
+            processor: accel.map_or(Processor::Found, |accel| accel.value),
+            kernel: kernel.map(|kernel| kernel.value),
+        };
+        guests::read(table, nodes, emulated)
+    }
+}
+
+/// What runs a guest's instructions.
+#[derive(Clone, Copy, Debug)]
+enum Processor {
+    /// KVM on real hardware, else emulation.
+    Found,
+    Kvm,
+    Emulation,
+}
+
+impl Processor {
+    const NAMES: [(&str, Self); 2] = [("kvm", Self::Kvm), ("tcg", Self::Emulation)];
+
+    /// The shell's command that writes qemu's name of it. A virtual machine may have KVM and be slower
+    /// with it than emulation is: a guest with nested KVM did 0.8 million instructions a second.
+    const fn command(self) -> &'static str {
+        match self {
+            Self::Found => {
+                "if [ -w /dev/kvm ] && ! grep -qw hypervisor /proc/cpuinfo; then echo kvm; else echo tcg; fi"
+            }
+            Self::Kvm => "echo kvm",
+            Self::Emulation => "echo tcg",
+        }
+    }
+}
+
+/// A path without what a shell would read.
+fn file(node: &Node) -> Result<String, Fault> {
+    let path = String::take(node)?;
+    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "/._-+".contains(letter);
+    if !path.starts_with('/') || !path.chars().all(is_plain) {
+        let what = "this is no kernel's file";
+        return Err(Fault::new(what, "write \"/boot/vmlinuz-6.1.0-50-amd64\""));
+    }
+    Ok(path)
+}
+
+#[derive(Debug)]
+struct Emulated {
+    processor: Processor,
+    /// The file of its kernel; without, the newest that is installed.
+    kernel: Option<String>,
+}
+
+impl Machine for Emulated {
+    fn prepare(&self, start: &Start<'_>) -> String {
+        let Start { name, image, .. } = start;
+        let accel = self.processor.command();
+        let kernel = match &self.kernel {
+            Some(kernel) => format!("kernel={kernel}"),
+            None => "kernel=$(ls /boot/vmlinuz-* 2>/dev/null | sort -V | tail -n 1)".to_owned(),
+        };
+        // The kernel unpacks one archive after the other.
+        format!(
+            "{kernel} && if [ ! -r \"$kernel\" ]; then \
+             echo \"no kernel ${{kernel:-in /boot}}: install the package linux-image-cloud-amd64, \
+             or write kernel = \\\"FILE\\\" at [[guest]]\"; exit 1; fi && \
+             {}&& {{ cat {image}; (cd {name}.files && find . | busybox cpio -o -H newc); }} \
+             > {name}.initrd && accel=$({accel}) && ",
+            modules(name)
+        )
+    }
+
+    fn command(&self, start: &Start<'_>) -> String {
+        let Start {
+            name,
+            mebibytes,
+            tap,
+            mac,
+            console,
+            words,
+            ..
+        } = start;
+        format!(
+            "qemu-system-x86_64 -nodefaults -no-user-config -display none -no-reboot \
+             -machine pc -accel $accel -cpu max -smp 1 -m {mebibytes} \
+             -kernel \"$kernel\" -initrd {name}.initrd \
+             -netdev tap,id=net,ifname={tap},script=no,downscript=no \
+             -device virtio-net-pci,netdev=net,mac={mac},romfile= \
+             -chardev stdio,id=log,signal=off -serial chardev:log \
+             -chardev pipe,id=console,path={console} -serial chardev:console \
+             -append \"console=ttyS0 quiet panic=-1 net.ifnames=0 \
+             neph.dev=eth0 neph.console=ttyS1 {words}\""
+        )
+    }
+
+    fn program(&self) -> &'static str {
+        "qemu-system-x86_64"
+    }
+}
+
+/// The shell's commands that put the modules which a guest's interface needs into a folder, named so
+/// that what must be loaded first comes first (modules.dep has it last). A kernel has them built in,
+/// or they lie packed.
+fn modules(name: &str) -> String {
+    format!(
+        "mkdir -p {name}.files/modules && from=/lib/modules/${{kernel##*/vmlinuz-}} && number=100 && \
+         for file in $(busybox awk -F '[: ]+' \
+         '$1 ~ \"/virtio_(pci|net)[.]ko\" {{ for (i = NF; i > 0; i--) print $i }}' \
+         $from/modules.dep 2>/dev/null); do number=$((number + 1)); \
+         case $file in *.xz) unpack=xzcat ;; *.zst) unpack=\"zstd -dc\" ;; *.gz) unpack=zcat ;; *) unpack=cat ;; esac; \
+         base=${{file##*/}}; \
+         $unpack $from/$file > {name}.files/modules/$number-${{base%%.ko*}}.ko || exit 1; done "
+    )
+}
