@@ -81,10 +81,11 @@ static: cargo
 
 fuzz: cargo
 	@command -v cargo-fuzz >/dev/null || $(CARGO) install cargo-fuzz --locked
-	CFLAGS=-O0 $(CARGO) +nightly fuzz build
 ifdef EXECUTIONS
+	CFLAGS=-O0 $(CARGO) +nightly fuzz build -s none
 	python3 fuzz/run.py --executions $(EXECUTIONS)
 else
+	CFLAGS=-O0 $(CARGO) +nightly fuzz build
 	for target in $$($(CARGO) +nightly fuzz list); do \
 		dict=fuzz/dictionaries/$$target.dict; test -e $$dict && dict=-dict=$$dict || dict=; \
 		CFLAGS=-O0 $(CARGO) +nightly fuzz run $$target -- -max_total_time=$(SECONDS) \

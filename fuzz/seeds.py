@@ -1,6 +1,7 @@
 """Writes the seeds of the fuzz targets into corpus/: hand-made ones, and the plans and topologies
 that are shipped, without their comments."""
 
+import gzip
 import pathlib
 import struct
 
@@ -137,6 +138,23 @@ SEEDS["meeting"] = [
 ]
 SEEDS["filter"] = [bytes([0, 10, 0, 0, 1]) + bytes(12) + b"\x02\x01\xbb" + bytes(14) + b"\x03\x00", b"\x01" + bytes(15) + b"\x01"]
 SEEDS["memory"] = SEEDS["capture"]
+SEEDS["records"] = SEEDS["capture"]
+# By zstd -c: "capture" nine times, 100,000 zeros, the first without its checksum.
+ZSTD = [
+    bytes.fromhex("28b52ffd04586d000038636170747572650100d5598ce2a3b4cf"),
+    bytes.fromhex("28b52ffd045855000010000001009b8639c002db234ef3"),
+    bytes.fromhex("28b52ffd00586d000038636170747572650100d5598c"),
+]
+SKIPPED = b"\x50\x2a\x4d\x18\x04\0\0\0abcd"
+SEEDS["packed"] = [
+    b"\x07" + PCAP + RECORDED,
+    b"\x00" + gzip.compress(PCAP + RECORDED * 3, mtime=0),
+    b"\x07" + gzip.compress(PCAP, 0, mtime=0) + gzip.compress(RECORDED, mtime=0),
+    b"\xff" + gzip.compress(bytes(100_000), mtime=0),
+    b"\x00\xfd7zXZ",
+    b"\x07" + ZSTD[0] + SKIPPED + ZSTD[2],
+    b"\xff" + ZSTD[1],
+]
 
 HELLO = b"NEPH\x01\x00\x00\x00" + struct.pack(">II", 100, 0)
 FRAME = struct.pack(">I", 12) + b"NEq1" + struct.pack(">Q", 5)

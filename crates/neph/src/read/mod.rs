@@ -6,6 +6,7 @@
 pub(crate) mod conversations;
 mod exchanges;
 pub(crate) mod json;
+mod packed;
 pub(crate) mod packets;
 pub(crate) mod row;
 pub(crate) mod source;

@@ -1,30 +1,13 @@
-//! Captures as they lie about: plain, gzipped, compressed with zstd, or from a pipe.
+//! Captures as they lie about: plain, packed, or from a pipe.
 //!
-//! Owns telling these apart by their first bytes. All are read as a stream, in the memory of a window.
+//! Owns opening them; all are read as a stream.
 
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Cursor, Read};
+use std::io::{self, Read};
 use std::path::Path;
 
-use flate2::bufread::MultiGzDecoder;
-use ruzstd::decoding::errors::{FrameDecoderError, ReadFrameHeaderError};
-use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
-
+use super::packed::{Unpacked, unpacked};
 use crate::exit::Failure;
-
-const GZIP: [u8; 2] = [0x1f, 0x8b];
-const ZSTD: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
-/// What is told apart only to name the remedy: first bytes and the program that unpacks it.
-const OTHERS: [(&[u8], &str); 3] = [
-    (&[0xfd, b'7', b'z', b'X', b'Z'], "xz"),
-    (b"BZh", "bzip2"),
-    (&[0x04, 0x22, 0x4d, 0x18], "lz4"),
-];
-/// The largest window of zstd that is kept: what a decoder has to bear (RFC 8878, 3.1.1.1.2), and what
-/// zstd takes up to level 19. A file of 4 KB may ask for far more.
-const ZSTD_WINDOW: u64 = 8 << 20;
-/// Compressed bytes that are asked for at once.
-const AT_ONCE: usize = 128 << 10;
 
 /// Opens a capture; `-` is standard input.
 ///
@@ -32,124 +15,18 @@ const AT_ONCE: usize = 128 << 10;
 /// When it is not there, may not be read, or is packed in a way that is not read here.
 pub(crate) fn open(path: &Path) -> Result<Box<dyn Read>, Failure> {
     let refused = |error: io::Error| Failure::usage(format!("read {}: {error}", path.display()));
-    let mut file: Box<dyn Read> = if path.as_os_str() == "-" {
+    let file: Box<dyn Read> = if path.as_os_str() == "-" {
         Box::new(io::stdin().lock())
     } else {
         Box::new(File::open(path).map_err(refused)?)
     };
-    let mut first = Vec::new();
-    (&mut file)
-        .take(5)
-        .read_to_end(&mut first)
-        .map_err(refused)?;
-    let packed_by = |begins: &[u8]| first.starts_with(begins);
-    if let Some((_, program)) = OTHERS.iter().find(|(begins, _)| packed_by(begins)) {
-        let path = path.display();
-        return Err(Failure::usage(format!(
-            "{path} is packed by {program}; unpack it: {program} -dc {path} | neph read -"
-        )));
-    }
-    let (gzip, zstd) = (packed_by(&GZIP), packed_by(&ZSTD));
-    let whole = Cursor::new(first).chain(file);
-    Ok(if gzip {
-        Box::new(MultiGzDecoder::new(BufReader::with_capacity(
-            AT_ONCE, whole,
-        )))
-    } else if zstd {
-        Box::new(Zstd::new(BufReader::with_capacity(AT_ONCE, whole)))
-    } else {
-        Box::new(whole)
-    })
-}
-
-/// Frames of zstd, one behind the other; those that hold no data are skipped.
-struct Zstd<R: BufRead>(State<R>);
-
-enum State<R: BufRead> {
-    Between(R),
-    Within(R, Box<FrameDecoder>),
-    /// Nothing more can come.
-    Over,
-}
-
-impl<R: BufRead> Zstd<R> {
-    fn new(source: R) -> Self {
-        Self(State::Between(source))
-    }
-
-    /// The next frame's decoder.
-    fn begin(mut source: R) -> io::Result<State<R>> {
-        if source.fill_buf()?.is_empty() {
-            return Ok(State::Over);
+    match unpacked(file).map_err(refused)? {
+        Unpacked::Bytes(bytes) => Ok(bytes),
+        Unpacked::Other(program) => {
+            let path = path.display();
+            Err(Failure::usage(format!(
+                "{path} is packed by {program}; unpack it: {program} -dc {path} | neph read -"
+            )))
         }
-        let mut decoder = FrameDecoder::new();
-        decoder.set_max_window_size(ZSTD_WINDOW);
-        match decoder.init(&mut source) {
-            Ok(()) => Ok(State::Within(source, Box::new(decoder))),
-            Err(FrameDecoderError::WindowSizeTooBig { requested, .. }) => {
-                Err(io::Error::other(format!(
-                    "zstd packed it with a window of {requested} bytes, where {ZSTD_WINDOW} is the most; unpack it: zstd -dc --long=31 FILE | neph read -"
-                )))
-            }
-            Err(FrameDecoderError::ReadFrameHeaderError(ReadFrameHeaderError::SkipFrame {
-                length,
-                ..
-            })) => {
-                io::copy(&mut (&mut source).take(length.into()), &mut io::sink())?;
-                Ok(State::Between(source))
-            }
-            Err(error) => Err(io::Error::other(error)),
-        }
-    }
-}
-
-impl<R: BufRead> Read for Zstd<R> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        loop {
-            self.0 = match std::mem::replace(&mut self.0, State::Over) {
-                State::Over => return Ok(0),
-                State::Between(source) => Self::begin(source)?,
-                State::Within(mut source, mut decoder) => {
-                    while decoder.can_collect() == 0 && !decoder.is_finished() {
-                        decoder
-                            .decode_blocks(&mut source, BlockDecodingStrategy::UptoBlocks(1))
-                            .map_err(io::Error::other)?;
-                    }
-                    let read = decoder.read(buffer)?;
-                    if read > 0 {
-                        self.0 = State::Within(source, decoder);
-                        return Ok(read);
-                    }
-                    State::Between(source)
-                }
-            };
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// A frame whose window is `2^log` bytes, of so many blocks of 128 KiB of zeros.
-    fn frame(log: u8, blocks: u32) -> Vec<u8> {
-        let mut frame = ZSTD.to_vec();
-        frame.extend([0, (log - 10) << 3]);
-        for block in 1..=blocks {
-            let header = 131_072 << 3 | 1 << 1 | u32::from(block == blocks);
-            frame.extend(&header.to_le_bytes()[..3]);
-            frame.push(0);
-        }
-        frame
-    }
-
-    #[test]
-    fn a_window_that_would_take_much_memory_is_refused_with_a_remedy() {
-        let mut out = Vec::new();
-        let read = Zstd::new(&frame(23, 80)[..]).read_to_end(&mut out);
-        assert_eq!(read.expect("8 MiB"), 80 * 131_072);
-        let error = Zstd::new(&frame(24, 1)[..]).read_to_end(&mut Vec::new());
-        let error = error.expect_err("16 MiB").to_string();
-        assert!(error.contains("zstd -dc --long=31"), "{error}");
     }
 }
