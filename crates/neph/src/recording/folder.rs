@@ -16,6 +16,8 @@ const MOST: u32 = 100;
 pub(crate) struct Folder {
     path: PathBuf,
     goes_away: bool,
+    /// Captures that were begun.
+    begun: Vec<PathBuf>,
 }
 
 impl Folder {
@@ -31,6 +33,7 @@ impl Folder {
             return Ok(Self {
                 path,
                 goes_away: false,
+                begun: Vec::new(),
             });
         }
         let temporary = std::env::temp_dir();
@@ -38,14 +41,18 @@ impl Folder {
         Ok(Self {
             path,
             goes_away: true,
+            begun: Vec::new(),
         })
     }
 
     /// Begins the capture of a point.
-    pub(super) fn capture(&self, point: &str) -> Result<(PathBuf, CaptureFile), Failure> {
+    pub(super) fn capture(&mut self, point: &str) -> Result<(PathBuf, CaptureFile), Failure> {
         let path = self.path.join(format!("{point}.pcap"));
         match CaptureFile::create(&path) {
-            Ok(file) => Ok((path, file)),
+            Ok(file) => {
+                self.begun.push(path.clone());
+                Ok((path, file))
+            }
             Err(error) if error.kind() == ErrorKind::AlreadyExists => Err(Failure::usage(format!(
                 "{} is there already; --save names another folder",
                 path.display()
@@ -54,6 +61,14 @@ impl Folder {
                 "write {}: {error}; --save names another folder",
                 path.display()
             ))),
+        }
+    }
+
+    /// Removes the captures that were begun, and nobody else's: the recording came to nothing.
+    pub(super) fn take_back(&mut self) {
+        for capture in self.begun.drain(..) {
+            // One that cannot be removed is told when its name is wanted again.
+            let _ = fs::remove_file(capture);
         }
     }
 }
@@ -89,18 +104,30 @@ mod tests {
     fn what_is_there_is_not_written_over() {
         let place = tempfile::tempdir().expect("a folder");
         let path = place.path().join("deep/er");
-        let folder = Folder::open(Some(&path)).expect("it is made");
+        let mut folder = Folder::open(Some(&path)).expect("it is made");
         let (file, _) = folder.capture("a").expect("a new file");
         drop(folder);
         assert!(file.exists(), "it was asked for");
-        let folder = Folder::open(Some(&path)).expect("it is there");
+        let mut folder = Folder::open(Some(&path)).expect("it is there");
         let told = folder.capture("a").expect_err("it is there");
         assert!(matches!(told, Failure::Usage(told) if told.contains("another folder")));
     }
 
     #[test]
+    fn a_recording_that_comes_to_nothing_takes_back_its_own_captures_only() {
+        let place = tempfile::tempdir().expect("a folder");
+        fs::write(place.path().join("b.pcap"), "somebody's").expect("a file");
+        let mut folder = Folder::open(Some(place.path())).expect("it is there");
+        let (file, _) = folder.capture("a").expect("a new file");
+        folder.capture("b").expect_err("it is there");
+        folder.take_back();
+        assert!(!file.exists() && place.path().join("b.pcap").exists());
+        folder.capture("a").expect("it is free again");
+    }
+
+    #[test]
     fn a_folder_that_nobody_named_goes_away() {
-        let folder = Folder::open(None).expect("it is made");
+        let mut folder = Folder::open(None).expect("it is made");
         let (file, _) = folder.capture("a").expect("a new file");
         assert!(file.exists());
         let other = Folder::open(None).expect("another is made");

@@ -71,8 +71,10 @@ impl Options {
             ("-n", self.count.is_some()),
             ("--save", self.save.is_some()),
         ];
-        match given.into_iter().find(|(_, is_given)| *is_given) {
-            Some((option, _)) => Err(Failure::usage(format!(
+        let given = given.into_iter().filter(|(_, is_given)| *is_given);
+        let given = given.map(|(option, _)| option.to_owned());
+        match given.chain(self.choice.options()).next() {
+            Some(option) => Err(Failure::usage(format!(
                 "{option} is for live points (iface:eth0, ssh:user@host/eth0), and these are files"
             ))),
             None => Ok(()),
@@ -112,8 +114,12 @@ pub(crate) fn record(
     stop: &Stop,
 ) -> Result<Recording, Failure> {
     refuse_same_names(points)?;
-    let folder = Folder::open(options.save.as_deref())?;
-    let (ending, outcomes) = threads::run(points, options, (&folder, stop))?;
+    let mut folder = Folder::open(options.save.as_deref())?;
+    let ran = threads::run(points, options, (&mut folder, stop));
+    if ran.is_err() {
+        folder.take_back();
+    }
+    let (ending, outcomes) = ran?;
     if let Some(remark) = remark(&ending, points, options) {
         output::say(&format!("neph hops: {remark}"));
     }
@@ -182,5 +188,41 @@ impl Default for Options {
             snaplen: ENOUGH,
             ring: ByteSize(2 << 20),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        options: Options,
+    }
+
+    #[test]
+    fn what_only_live_points_have_is_refused_for_files() {
+        let told = |words: &str| {
+            let line = Line::try_parse_from(["neph"].into_iter().chain(words.split_whitespace()));
+            let Err(Failure::Usage(told)) = line.expect("options").options.refuse_for_files()
+            else {
+                panic!("{words} is taken");
+            };
+            told
+        };
+        for words in [
+            "-w 1s",
+            "-n 5",
+            "--save a",
+            "--host 10.0.0.1",
+            "--port 1",
+            "--proto udp",
+        ] {
+            assert!(told(words).contains("is for live points"), "{words}");
+        }
+        assert!(told("--proto udp --port 53").starts_with("--port 53 is for live points"));
     }
 }

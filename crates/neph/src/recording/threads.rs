@@ -56,7 +56,7 @@ type Threads<'scope> = Vec<(usize, ScopedJoinHandle<'scope, Outcome>)>;
 pub(super) fn run(
     points: &[Point],
     options: &Options,
-    (folder, stop): (&Folder, &Stop),
+    (folder, stop): (&mut Folder, &Stop),
 ) -> Result<(Ending, Vec<Outcome>), Failure> {
     let most = options.count.unwrap_or(u64::MAX);
     let tally = |_| Tally::new(most, options.limit.0);
@@ -86,6 +86,8 @@ pub(super) fn run(
                 threads.push((place, thread));
                 // One after the other: each may ask.
                 if !has_begun(tally, stop)? {
+                    // The others end now because of this one: that is no fault of theirs.
+                    is_over.store(true, Ordering::Relaxed);
                     drop(called);
                     let faults = threads
                         .into_iter()
@@ -142,7 +144,7 @@ fn open_all(points: &[Point], options: &Options) -> Result<Vec<Ears>, Failure> {
 fn begin_all<'a>(
     points: &'a [Point],
     tallies: &'a [Tally],
-    folder: &Folder,
+    folder: &mut Folder,
 ) -> Result<Vec<Begun<'a>>, Failure> {
     let begin = |(point, tally): (&'a Point, &'a Tally)| {
         let (path, file) = folder.capture(&point.name)?;

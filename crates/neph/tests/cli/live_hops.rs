@@ -240,6 +240,31 @@ fn an_ssh_that_fails_is_told_in_its_words() {
 }
 
 #[test]
+fn of_two_elsewhere_the_one_that_fails_is_told_and_no_capture_is_left() {
+    let Some(wire) = Wire::up("denied") else {
+        return;
+    };
+    let place = Place::empty();
+    let [a, b] = &wire.names;
+    let ssh = format!(
+        "case \"$*\" in *root@{b}*) echo 'Permission denied (publickey).' >&2; exit 255 ;; esac\n{ENTER}"
+    );
+    let points = [
+        format!("one=ssh:root@{a}/near"),
+        format!("two=ssh:root@{b}/far"),
+    ];
+    let arguments = [points[0].as_str(), &points[1], "--save", "kept"];
+    fs::create_dir(place.path("bin")).expect("a folder");
+    symlink(env!("CARGO_BIN_EXE_neph"), place.path("bin/neph")).expect("a link");
+    // The second time no capture of the first is in the way.
+    for _ in 0..2 {
+        let ran = Ran::from(hops(&place, &ssh, &arguments).output().expect("it runs"));
+        let is_told = ran.err.contains("two: ") && ran.err.contains("Permission denied");
+        assert!(ran.status == 1 && is_told, "{}", ran.err);
+    }
+}
+
+#[test]
 fn one_that_ends_early_ends_the_others_with_what_they_have() {
     let Some(wire) = Wire::up("early") else {
         return;
