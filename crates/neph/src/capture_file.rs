@@ -3,7 +3,7 @@
 //! Owns that it holds whole records at every moment: what waits goes out behind a record, and of a
 //! record that a full disk cut off nothing stays. Does not own what stands in a record.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, ErrorKind, Write};
 use std::path::Path;
 
@@ -29,10 +29,15 @@ pub(crate) struct CaptureFile {
 }
 
 impl CaptureFile {
-    /// Begins a file; one that is there is written over.
-    pub(crate) fn replace(path: &Path) -> io::Result<Self> {
+    /// Begins a file, or standard output. What holds something already is not written over.
+    pub(crate) fn begin(path: &Path) -> io::Result<Self> {
         if path.as_os_str() == OUT {
             return Ok(Self::new(path, output::bytes()?));
+        }
+        // Devices and pipes are there before, and so is what mktemp made.
+        let found = fs::metadata(path);
+        if found.is_ok_and(|found| found.is_file() && found.len() > 0) {
+            return Err(ErrorKind::AlreadyExists.into());
         }
         Ok(Self::new(path, File::create(path)?))
     }
@@ -135,7 +140,7 @@ mod tests {
     #[test]
     fn a_full_disk_is_told_with_what_is_there() {
         let full = Path::new("/dev/full");
-        let mut file = CaptureFile::replace(full).expect("it opens");
+        let mut file = CaptureFile::begin(full).expect("it opens");
         assert!(file.add(&[&[1; 100]]), "it waits");
         file.flush();
         assert!(file.is_refused());

@@ -7,6 +7,8 @@ use std::net::IpAddr;
 use clap::{Args as ClapArgs, ValueEnum};
 use neph_wire::filter::{Protocol, Wanted};
 
+use crate::exit::Failure;
+
 /// What packets carry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Proto {
@@ -48,6 +50,20 @@ impl Proto {
 }
 
 impl PacketChoice {
+    /// That some packet can be meant.
+    ///
+    /// # Errors
+    /// A port of ICMP is asked for.
+    pub(crate) fn check(&self) -> Result<(), Failure> {
+        let is_icmp = |proto: &Proto| *proto == Proto::Icmp;
+        if !self.port.is_empty() && !self.proto.is_empty() && self.proto.iter().all(is_icmp) {
+            return Err(Failure::usage(
+                "--proto icmp has no ports; leave out --port, or add --proto tcp or udp",
+            ));
+        }
+        Ok(())
+    }
+
     /// Which packets the kernel is to hand over.
     pub(crate) fn wanted(&self) -> Wanted {
         let protocol = |proto: &Proto| match proto {

@@ -56,6 +56,12 @@ pub(crate) fn at_least_one(text: &str) -> Result<u64, String> {
     }
 }
 
+/// Flows at a time: one of them at least.
+pub(crate) fn flows(text: &str) -> Result<usize, String> {
+    let flows = at_least_one(text)?;
+    usize::try_from(flows).map_err(|error| error.to_string())
+}
+
 /// `64`, `10KiB`, `100kB`; a bare number is bytes.
 pub(crate) fn size(text: &str) -> Result<ByteSize, String> {
     if let Ok(bytes) = text.parse() {

@@ -13,6 +13,7 @@ pub(crate) mod source;
 pub(crate) mod summary;
 pub(crate) mod telling;
 
+use std::io::ErrorKind;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
@@ -20,11 +21,11 @@ use clap::{Args as ClapArgs, ValueEnum};
 use neph_capture::{Ending, Limits, Method, read_capture};
 use neph_model::Wall;
 use neph_probe::Stop;
-use neph_wire::dissect::dissect;
+use neph_wire::dissect::{Link, dissect};
 
 use crate::counted::counted;
 use crate::exit::{Failure, Outcome};
-use crate::{interrupt, output};
+use crate::{interrupt, output, value};
 use conversations::Conversations;
 use row::Sort;
 use summary::File;
@@ -73,7 +74,7 @@ pub(crate) struct Args {
     #[arg(long)]
     samples: bool,
     /// Flows at a time: one more ends the one that was silent the longest
-    #[arg(long, value_name = "N", default_value_t = Limits::default().flows)]
+    #[arg(long, value_name = "N", value_parser = value::flows, default_value_t = Limits::default().flows)]
     flows: usize,
 }
 
@@ -103,9 +104,10 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     if args.samples && args.format != Format::Ndjson {
         return Err(Failure::usage("--samples needs --format ndjson"));
     }
+    args.files.iter().try_for_each(|path| source::check(path))?;
     let stop = interrupt::stop_on_ctrl_c()?;
     let limits = Limits {
-        flows: args.flows.max(1),
+        flows: args.flows,
         ..Limits::default()
     };
     let (mut seen, mut telling) = (Conversations::new(limits), Telling::new(args.shown()));
@@ -115,6 +117,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
         match read(path, &stop, (&mut seen, &mut telling)) {
             Ok(file) => {
                 wrong = failure(&file);
+                say_unordered(&files, &file);
                 let is_stopped = matches!(file.account.ending, Ending::Stopped);
                 files.push(file);
                 if is_stopped {
@@ -149,17 +152,25 @@ fn read(
 ) -> Result<File, Failure> {
     let mut source = source::open(path)?;
     let (mut not_ip, mut without_time) = (0, 0);
+    let (mut unread, mut times) = (None, None);
     let account = read_capture(&mut source, |record| {
         let packet = dissect(record.link, record.bytes, record.length);
         // Where it lies: it is large.
         match (record.at, &packet) {
             (Some(at), Some(packet)) => {
+                let (first, last) = times.unwrap_or((at, at));
+                times = Some((first, at.max(last)));
                 let interface = record.link.interface(record.bytes);
                 let interface = interface.unwrap_or(record.interface);
                 seen.see(Wall::from_unix_nanos(at), (interface, packet), telling);
             }
             (None, _) => without_time += 1,
-            (_, None) => not_ip += 1,
+            (_, None) => {
+                not_ip += 1;
+                if let Link::Unknown(number) = record.link {
+                    unread = Some(number);
+                }
+            }
         }
         if stop.is_set() || telling.is_refused() {
             return ControlFlow::Break(());
@@ -170,8 +181,26 @@ fn read(
         name: path.display().to_string(),
         account,
         not_ip,
+        unread,
         without_time,
+        times,
     })
+}
+
+/// A capture that began before another one ended holds what passed twice, or in the wrong order.
+fn say_unordered(before: &[File], file: &File) {
+    let ended = |other: &File| other.times.map(|(_, last)| last);
+    let until = before.iter().max_by_key(|other| ended(other));
+    let Some((until, (first, _))) = until.zip(file.times) else {
+        return;
+    };
+    if ended(until).is_some_and(|last| first < last) {
+        let (name, other) = (&file.name, &until.name);
+        output::say(&format!(
+            "neph read: {name} begins before {other} ends: what is in both counts twice; give the files of \
+             one capture in the order of time, and those of several points of a path to neph hops"
+        ));
+    }
 }
 
 /// What is wrong with a capture that has been read; one that was cut off is told and is not wrong.
@@ -185,27 +214,58 @@ fn failure(file: &File) -> Option<Failure> {
         Ending::Whole if account.bytes == 0 => Some(Failure::usage(format!(
             "{name} is empty; give a capture as tcpdump -w writes it"
         ))),
-        Ending::Whole | Ending::Stopped => None,
+        Ending::Whole | Ending::Stopped => nothing_read(file),
         Ending::CutOff => {
             let at = account.bytes;
             output::say(&format!(
                 "neph read: {name} is cut off within the record at byte {at}; {}",
                 kept()
             ));
-            None
+            nothing_read(file)
         }
         Ending::Broken(error) if account.packets == 0 => Some(Failure::usage(format!(
-            "{name} is no capture that neph reads: {error}; give pcap or pcapng, as tcpdump -w writes them"
+            "{name} is no capture that neph reads from byte {} on: {error}; give pcap or pcapng, as \
+             tcpdump -w writes them",
+            account.bytes
         ))),
         Ending::Broken(error) => Some(Failure::usage(format!(
             "{name} is broken at byte {}: {error}; {}",
             account.bytes,
             kept()
         ))),
+        Ending::Failed(error) if error.kind() == ErrorKind::UnexpectedEof => {
+            Some(Failure::refused(format!(
+                "{name} is packed and cut off: of what it holds {} bytes could be unpacked; {}",
+                account.bytes,
+                kept()
+            )))
+        }
         Ending::Failed(error) => Some(Failure::refused(format!(
             "read {name} behind byte {}: {error}; {}",
             account.bytes,
             kept()
         ))),
+    }
+}
+
+/// What is said of a capture in which nothing can be read.
+fn nothing_read(file: &File) -> Option<Failure> {
+    let name = &file.name;
+    match file.unread {
+        Some(number) if file.not_ip == file.account.packets => Some(Failure::usage(format!(
+            "{name} has link type {number}, which neph does not read; it reads Ethernet, IP, PPP, Linux \
+             cooked captures (-i any), loopback and netfilter's log"
+        ))),
+        Some(number) => {
+            output::say(&format!(
+                "neph read: {name} has packets of link type {number} too, which neph does not read"
+            ));
+            None
+        }
+        None if file.account.packets == 0 => {
+            output::say(&format!("neph read: {name} holds no packet"));
+            None
+        }
+        None => None,
     }
 }

@@ -2,6 +2,7 @@
 //!
 //! Owns unpacking as a stream, in the memory of a window. What it reads was packed by anybody.
 
+use std::error::Error;
 use std::io::{self, BufRead, BufReader, Cursor, Read};
 
 use flate2::bufread::MultiGzDecoder;
@@ -89,9 +90,22 @@ impl<R: BufRead> Zstd<R> {
                 io::copy(&mut (&mut source).take(length.into()), &mut io::sink())?;
                 Ok(State::Between(source))
             }
-            Err(error) => Err(io::Error::other(error)),
+            Err(error) => Err(broken(error)),
         }
     }
+}
+
+/// What the decoder says; the end of the file is the end of the file, however deep it says so.
+fn broken(error: FrameDecoderError) -> io::Error {
+    let mut cause: Option<&(dyn Error + 'static)> = Some(&error);
+    while let Some(one) = cause {
+        let read = one.downcast_ref::<io::Error>();
+        if read.is_some_and(|read| read.kind() == io::ErrorKind::UnexpectedEof) {
+            return io::ErrorKind::UnexpectedEof.into();
+        }
+        cause = one.source();
+    }
+    io::Error::other(error)
 }
 
 impl<R: BufRead> Read for Zstd<R> {
@@ -104,7 +118,7 @@ impl<R: BufRead> Read for Zstd<R> {
                     while decoder.can_collect() == 0 && !decoder.is_finished() {
                         decoder
                             .decode_blocks(&mut source, BlockDecodingStrategy::UptoBlocks(1))
-                            .map_err(io::Error::other)?;
+                            .map_err(broken)?;
                     }
                     let read = decoder.read(buffer)?;
                     if read > 0 {

@@ -2,12 +2,32 @@
 //!
 //! Owns opening them; all are read as a stream.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::Path;
 
 use super::packed::{Unpacked, unpacked};
 use crate::exit::Failure;
+
+/// Whether a capture is there, before others are read.
+///
+/// # Errors
+/// It is not, or is a folder.
+pub(crate) fn check(path: &Path) -> Result<(), Failure> {
+    let name = path.display();
+    if path.as_os_str() == "-" {
+        return Ok(());
+    }
+    match fs::metadata(path) {
+        Ok(found) if found.is_dir() => Err(Failure::usage(format!(
+            "{name} is a folder; name the captures in it: {name}/*.pcap"
+        ))),
+        Ok(_) => Ok(()),
+        Err(error) => Err(Failure::usage(format!(
+            "read {name}: {error}; give a capture's path as seen from this folder"
+        ))),
+    }
+}
 
 /// Opens a capture; `-` is standard input.
 ///

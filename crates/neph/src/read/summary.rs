@@ -19,6 +19,10 @@ pub(crate) struct File {
     pub(crate) account: Account,
     /// Packets without IP, or of a link that is not known.
     pub(crate) not_ip: u64,
+    /// A link type that is not known, of some of them.
+    pub(crate) unread: Option<u32>,
+    /// When the first packet passed and when the last one, nanoseconds since 1970.
+    pub(crate) times: Option<(i64, i64)>,
     /// Packets that the file keeps no time of.
     pub(crate) without_time: u64,
 }

@@ -114,6 +114,7 @@ pub(crate) fn record(
     stop: &Stop,
 ) -> Result<Recording, Failure> {
     refuse_same_names(points)?;
+    options.choice.check()?;
     let mut folder = Folder::open(options.save.as_deref())?;
     let ran = threads::run(points, options, (&mut folder, stop));
     if ran.is_err() {

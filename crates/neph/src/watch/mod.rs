@@ -107,7 +107,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "SIZE", value_parser = value::size, default_value = "32MiB")]
     ring: ByteSize,
     /// Flows at a time: one more ends the one that was silent the longest
-    #[arg(long, value_name = "N", default_value_t = Limits::default().flows)]
+    #[arg(long, value_name = "N", value_parser = value::flows, default_value_t = Limits::default().flows)]
     flows: usize,
     /// A flow that is silent for longer is over
     #[arg(long, value_name = "TIME", value_parser = value::positive_span, default_value = "60s")]
@@ -173,6 +173,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let stop = interrupt::stop_on_ctrl_c()?;
     // Before anything is opened or written over: its options may be wrong.
     let watching = Watching::new(args)?;
+    args.choice.check()?;
     let mut ears = Ears::open(&args.listening())?;
     let mut intake = Intake::new(args, &ears, watching)?;
     output::say(&format!(
@@ -194,6 +195,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
         return Ok(Outcome::Interrupted);
     }
     Ok(if seen.packets == 0 {
+        output::say("neph watch: no packet passed");
         Outcome::Nothing
     } else {
         Outcome::Done

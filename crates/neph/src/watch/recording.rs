@@ -53,6 +53,7 @@ pub(super) fn write_out(args: &Args) -> Result<Outcome, Failure> {
             "--write - writes a capture, which no terminal can show; let it go to a program or a file",
         ));
     }
+    args.choice.check()?;
     let stop = interrupt::stop_on_ctrl_c()?;
     let mut ears = Ears::open(&args.listening())?;
     let (link, kept) = ears.format();

@@ -173,6 +173,8 @@ impl Watching {
                 ending: Ending::Whole,
             },
             not_ip: seen.not_ip,
+            unread: None,
+            times: None,
             without_time: 0,
         };
         let told = self.telling.finish(&all, &[file]);

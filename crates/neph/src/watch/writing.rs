@@ -1,6 +1,6 @@
 //! Captured packets as a capture (`--write`): what was looked at, as the wire had it.
 
-use std::io;
+use std::io::{self, ErrorKind};
 use std::path::Path;
 
 use neph_sys::ring::Packet;
@@ -24,12 +24,16 @@ pub(crate) struct Writing {
 }
 
 impl Writing {
-    /// Begins the file; one that is there is written over.
+    /// Begins the file; one that holds something is not written over.
     pub(super) fn begin(path: &Path, link: u32, kept: u32) -> Result<Self, Failure> {
-        let begun = CaptureFile::replace(path).map(|file| Self::with_header(file, link, kept));
+        let begun = CaptureFile::begin(path).map(|file| Self::with_header(file, link, kept));
         begun.map_err(|error: io::Error| {
             let path = path.display();
-            Failure::usage(format!("write {path}: {error}; --write names another file"))
+            Failure::usage(if error.kind() == ErrorKind::AlreadyExists {
+                format!("{path} is there already; --write names another file")
+            } else {
+                format!("write {path}: {error}; --write names another file")
+            })
         })
     }
 

@@ -321,3 +321,49 @@ fn a_packet_that_passed_two_interfaces_counts_once() {
         assert_eq!(twice["summary"]["packets_seen_twice"], 5);
     }
 }
+
+#[test]
+fn captures_that_overlap_are_told_to_be_those_of_several_points() {
+    let place = Place::empty();
+    let mut later = Capture::new();
+    later.segment((9_000, true), SYN, (1, 0), 0);
+    fs::write(place.path("a.pcap"), &Capture::thinking().0).expect("a file");
+    fs::write(place.path("b.pcap"), &later.0).expect("a file");
+    assert_eq!(place.neph(["read", "a.pcap", "b.pcap"]).err, "");
+    for files in [["b.pcap", "a.pcap"], ["a.pcap", "a.pcap"]] {
+        let ran = place.neph(["read", files[0], files[1]]);
+        let is_told = ran.err.contains("begins before") && ran.err.contains("neph hops");
+        assert!(ran.status == 0 && is_told, "{}", ran.err);
+    }
+}
+
+#[test]
+fn what_cannot_be_read_is_told_before_anything_is_read() {
+    let place = Place::empty();
+    let capture = Capture::thinking().0;
+    fs::write(place.path("a.pcap"), &capture).expect("a file");
+    fs::create_dir(place.path("folder")).expect("a folder");
+    for (file, said) in [
+        ("none.pcap", "none.pcap: No such"),
+        ("folder", "folder/*.pcap"),
+    ] {
+        let ran = place.neph(["read", "a.pcap", file]);
+        assert_eq!((ran.status, ran.out.as_str()), (2, ""), "{}", ran.err);
+        assert!(ran.err.contains(said), "{}", ran.err);
+    }
+}
+
+#[test]
+fn a_link_type_that_is_not_read_is_named() {
+    let place = Place::empty();
+    let mut capture = Capture::thinking().0;
+    capture[20] = 147;
+    fs::write(place.path("user.pcap"), &capture).expect("a file");
+    let ran = place.neph(["read", "user.pcap"]);
+    assert_eq!(ran.status, 2);
+    assert!(ran.err.contains("has link type 147"), "{}", ran.err);
+    fs::write(place.path("none.pcap"), &capture[..24]).expect("a file");
+    let ran = place.neph(["read", "none.pcap"]);
+    assert_eq!(ran.status, 1);
+    assert!(ran.err.contains("holds no packet"), "{}", ran.err);
+}
