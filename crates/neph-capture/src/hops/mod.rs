@@ -85,6 +85,11 @@ impl Hops {
         }
     }
 
+    /// Captures of points behind the first so many were not read: those are no part of the path.
+    pub fn only(&mut self, points: usize) {
+        self.points.truncate(points);
+    }
+
     /// A packet of a point, its stamp in nanoseconds since 1970. The points come one behind the other.
     pub fn see(&mut self, point: usize, at: i64, packet: &Dissected<'_>) {
         let Some(place) = self.points.get_mut(point) else {
