@@ -8,6 +8,7 @@
 //! all captures are read; a flow takes 160.
 
 mod copies;
+mod datagrams;
 mod followed;
 mod joined;
 mod mapping;
