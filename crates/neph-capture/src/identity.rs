@@ -13,7 +13,7 @@ use neph_wire::ip::{TCP, tcp_timestamps};
 
 /// Bytes of payload that count: enough to tell messages with numbers in them apart, few enough to be
 /// in every capture.
-const COUNTED: usize = 16;
+pub(crate) const COUNTED: usize = 16;
 /// Bytes of a TCP header without options.
 const TCP_HEADER: usize = 20;
 

@@ -1,7 +1,8 @@
 //! What messages prove of one clock against another: offset and rate, with a bound that holds.
 //!
 //! Owns the fit around one moment ([`clock_fit`]). Steps, and a course over hours, are made of it
-//! in [`course`]; which limits are kept over days is [`kept`]'s. Reads no clock.
+//! in [`course`]; which limits are kept over days is [`kept`]'s, which line is the likeliest
+//! [`likely`]'s. Reads no clock.
 //!
 //! No delay is negative. A message to the peer shows `offset <= received - sent`; one from the peer
 //! shows `offset >= sent - received`. Over a short time two clocks keep their difference in rate to
@@ -14,6 +15,7 @@ mod course;
 mod four_stamps;
 mod hull;
 mod kept;
+mod likely;
 #[cfg(test)]
 mod tests;
 

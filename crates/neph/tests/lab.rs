@@ -12,12 +12,18 @@ mod flows;
 mod gallery;
 #[path = "lab/hops.rs"]
 mod hops;
+#[path = "lab/hops_offload.rs"]
+mod hops_offload;
+#[path = "lab/hops_order.rs"]
+mod hops_order;
 #[path = "lab/kills.rs"]
 mod kills;
 #[path = "lab/live_hops.rs"]
 mod live_hops;
 #[path = "lab/network_stage.rs"]
 mod network_stage;
+#[path = "lab/points.rs"]
+mod points;
 #[path = "lab/resumed.rs"]
 mod resumed;
 #[path = "lab/stage.rs"]

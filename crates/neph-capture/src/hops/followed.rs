@@ -74,7 +74,7 @@ impl Hops {
                 uneven.push(chain);
             }
         }
-        let spreads = join(&mut self.packets, &mut self.points);
+        let spreads = join(&mut self.packets, &self.flows, &mut self.points);
         let mut followed = Followed {
             spreads,
             answering: self.flows.answering(),

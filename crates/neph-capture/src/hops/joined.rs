@@ -9,8 +9,8 @@ use std::collections::{HashMap, HashSet};
 
 use foldhash::fast::RandomState;
 
-use super::Place;
-use super::packet::{Packets, Standing};
+use super::packet::{Flows, Packets, Standing};
+use super::{Place, datagrams};
 use crate::sequence::Serial;
 
 /// For the number of each whole the spread at each point, in nanoseconds.
@@ -20,21 +20,23 @@ pub(super) type Spreads = HashMap<u32, Vec<Option<i64>>, RandomState>;
 type Wholes = HashMap<u32, u32, RandomState>;
 
 /// Finds them, and puts the whole in their place.
-pub(super) fn join(packets: &mut Packets, points: &mut [Place]) -> Spreads {
+pub(super) fn join(packets: &mut Packets, flows: &Flows, points: &mut [Place]) -> Spreads {
     let mut spreads = Spreads::default();
     let mut wholes = Wholes::default();
     let mut pieces = candidates(packets, points.len());
     pieces.sort_unstable();
     let trains = pieces.chunk_by(|a, b| (a.0, a.1) == (b.0, b.1));
+    let mut groups = datagrams::groups(packets, flows, points);
     for train in trains.filter(|train| train.len() > 1) {
         let numbers: Vec<u32> = train.iter().map(|(_, _, number)| *number).collect();
-        for group in overlapping(packets, numbers) {
-            let Some(spread) = whole(packets, &group, points.len()) else {
-                continue;
-            };
-            spreads.insert(group[0], spread);
-            wholes.extend(group.iter().map(|piece| (*piece, group[0])));
-        }
+        groups.extend(overlapping(packets, numbers));
+    }
+    for group in groups {
+        let Some(spread) = whole(packets, &group, points.len()) else {
+            continue;
+        };
+        spreads.insert(group[0], spread);
+        wholes.extend(group.iter().map(|piece| (*piece, group[0])));
     }
     if !wholes.is_empty() {
         for (point, place) in points.iter_mut().enumerate() {

@@ -8,6 +8,7 @@
 //! all captures are read; a flow takes 160.
 
 mod copies;
+mod datagrams;
 mod followed;
 mod joined;
 mod mapping;
@@ -83,6 +84,11 @@ impl Hops {
         if let Some(place) = self.points.get_mut(point) {
             place.mappings.push(mapping);
         }
+    }
+
+    /// Captures of points behind the first so many were not read: those are no part of the path.
+    pub fn only(&mut self, points: usize) {
+        self.points.truncate(points);
     }
 
     /// A packet of a point, its stamp in nanoseconds since 1970. The points come one behind the other.

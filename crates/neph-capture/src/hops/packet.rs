@@ -10,6 +10,8 @@ use foldhash::quality::RandomState;
 use neph_wire::dissect::{Dissected, Transport};
 use neph_wire::ip::{ICMP, TcpHeader, tcp_timestamps};
 
+use crate::identity::COUNTED;
+
 /// No further packet, or none at all.
 pub(super) const NONE: u32 = u32::MAX;
 /// Instead of a stamp, where a packet did not pass.
@@ -76,11 +78,12 @@ pub(super) struct Packet {
     pub(super) flow: u32,
     /// The next one that is like it.
     pub(super) next: u32,
-    /// What all parts of a segment that was cut share.
+    /// What all parts of a segment that was cut share; of a datagram how it begins.
     pub(super) train: u32,
+    /// The first byte's number; of a datagram its own, in IP.
     pub(super) seq: u32,
     pub(super) ack: u32,
-    /// Numbers that a segment takes: its bytes, SYN and FIN. 0 of others.
+    /// Numbers that a segment takes: its bytes, SYN and FIN; of a datagram its bytes. 0 of others.
     pub(super) length: u32,
     pub(super) kind: Kind,
     pub(super) has_data: bool,
@@ -120,6 +123,15 @@ impl Packet {
                     // Whoever cuts or joins segments leaves these alone.
                     of.train = short(hasher.hash_one((header.ack, stamps)));
                 }
+            }
+            Transport::Udp {
+                header,
+                payload_len,
+            } => {
+                of.length = *payload_len;
+                of.seq = packet.ip.identification.map_or(0, u32::from);
+                let begins = &header.payload[..header.payload.len().min(COUNTED)];
+                of.train = short(hasher.hash_one(begins));
             }
             Transport::Icmp(message) => {
                 let number = message.get(4..8).and_then(|number| number.try_into().ok());

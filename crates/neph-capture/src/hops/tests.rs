@@ -105,6 +105,64 @@ fn a_segment_in_pieces_has_passed_when_its_last_byte_has_and_is_lost_with_one_of
     assert_eq!(followed.joined(), 1);
 }
 
+/// A datagram from host 1 to host 2 with this number, of so many bytes that begin with this one.
+fn message(number: u16, begins: u8, bytes: u16) -> Vec<u8> {
+    let mut packet = datagram(number, 1, 2);
+    packet[2..4].copy_from_slice(&(28 + bytes).to_be_bytes());
+    packet[24..26].copy_from_slice(&(8 + bytes).to_be_bytes());
+    packet.resize(usize::from(28 + bytes), 7);
+    packet[28] = begins;
+    packet
+}
+
+#[test]
+fn a_datagram_in_pieces_has_passed_when_its_last_byte_has() {
+    let other = || datagram(9, 1, 2);
+    // Two of them begin with number 0, as those of a socket without a peer do.
+    let whole = [
+        (0, message(0, 1, 2_500)),
+        (1, message(0, 2, 2_400)),
+        (2, message(u16::MAX, 5, 1_800)),
+        (3, other()),
+    ];
+    let pieces = [
+        (10, message(0, 1, 1_000)),
+        (12, message(1, 3, 1_000)),
+        (15, message(2, 4, 500)),
+        (16, message(0, 2, 1_200)),
+        (17, message(1, 3, 1_200)),
+        (18, message(u16::MAX, 5, 1_000)),
+        (19, message(0, 6, 800)),
+        (20, other()),
+    ];
+    let followed = follow(&[&whole, &pieces]);
+    assert_eq!(
+        marks(&followed),
+        [[0, 15], [1, 17], [2, 19], [3, 20]].map(|marks| marks.map(Some))
+    );
+    let first = followed.passages().next().unwrap();
+    assert_eq!(followed.spread(&first, 1), Some(5));
+    assert_eq!(followed.joined(), 3);
+    // Joined on the way, it has passed the first point with its last piece.
+    let followed = follow(&[&pieces, &whole.clone().map(|(at, bytes)| (at + 30, bytes))]);
+    assert_eq!(followed.joined(), 3);
+    assert!(marks(&followed).contains(&vec![Some(15), Some(30)]));
+}
+
+#[test]
+fn a_datagram_of_which_a_piece_is_missing_did_not_come() {
+    let whole = [(0, message(0, 1, 2_500)), (3, datagram(9, 1, 2))];
+    let torn = [
+        (10, message(0, 1, 1_000)),
+        (15, message(2, 4, 500)),
+        (20, datagram(9, 1, 2)),
+    ];
+    let followed = follow(&[&whole, &torn]);
+    assert_eq!(followed.joined(), 0);
+    assert!(marks(&followed).contains(&vec![Some(0), None]));
+    assert!(marks(&followed).contains(&vec![Some(3), Some(20)]));
+}
+
 #[test]
 fn bytes_that_were_sent_again_are_no_pieces() {
     let here = [(0, segment(1, 100, 1_000)), (30, segment(2, 100, 1_000))];

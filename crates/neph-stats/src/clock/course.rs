@@ -71,6 +71,24 @@ impl ClockCourse<'_> {
     /// The offset at a moment. `None` where no message of the same part spoke in both directions
     /// within the horizon: in the middle of a step, or in a gap.
     pub fn at(&self, moment: i64) -> Option<ClockFit> {
+        let part = self.part(moment)?;
+        clock_fit(part.limits, moment, self.nature).ok().flatten()
+    }
+
+    /// The same with the likeliest offset and rate in place of the middles of what is possible, and
+    /// the bounds that these have then. A single late message moves none of it.
+    pub fn likeliest_at(&self, moment: i64) -> Option<ClockFit> {
+        let fit = self.at(moment)?;
+        let horizon = self.nature.horizon;
+        let (from, until) = (
+            moment.saturating_sub(horizon),
+            moment.saturating_add(horizon),
+        );
+        let near = self.part(moment)?.limits.between(from, until);
+        Some(near.likeliest(fit, self.nature))
+    }
+
+    fn part(&self, moment: i64) -> Option<&Part<'_>> {
         let setting = |left: &Part<'_>, right: &Part<'_>| {
             left.until < moment && moment < right.from.saturating_add(right.first_took())
         };
@@ -79,8 +97,7 @@ impl ClockCourse<'_> {
             return None;
         }
         let part = self.parts.iter().rfind(|part| part.from <= moment);
-        let part = part.or_else(|| self.parts.first())?;
-        clock_fit(part.limits, moment, self.nature).ok().flatten()
+        part.or_else(|| self.parts.first())
     }
 
     /// Where a clock was set, in order.

@@ -120,6 +120,62 @@ fn one_exchange_gives_the_middle_and_half_the_round_trip() {
 }
 
 #[test]
+fn the_likeliest_offset_leans_on_no_single_message_where_the_middle_does() {
+    // The first message to the peer and the last are 50 us late, as those of a connection are.
+    let late = |at: i64| if at == 0 || at == 99 { 50_000 } else { 0 };
+    let made = Exchanges {
+        at_most: (0..100)
+            .map(|n| limit(n * SECOND / 10, 1_000_000 + late(n)))
+            .collect(),
+        at_least: (0..100)
+            .map(|n| limit(n * SECOND / 10, -1_000_000))
+            .collect(),
+    };
+    let course = clock_course(made.limits(), rigid()).unwrap();
+    for (at, is_end) in [(0, true), (99 * SECOND / 10, true), (5 * SECOND, false)] {
+        let (fit, likeliest) = (course.at(at).unwrap(), course.likeliest_at(at).unwrap());
+        assert_eq!(fit.offset.abs() > 10_000, is_end, "{at}: {fit:?}");
+        assert!(likeliest.offset.abs() <= 1, "{at}: {likeliest:?}");
+        let aside = (fit.offset - likeliest.offset).abs();
+        assert_eq!(likeliest.bound, fit.bound + aside);
+    }
+}
+
+#[test]
+fn one_exchange_is_likeliest_in_its_middle_at_no_drift() {
+    let made = Exchanges {
+        at_most: vec![limit(0, 1_030)],
+        at_least: vec![limit(100_000_000, 990)],
+    };
+    let course = clock_course(made.limits(), rigid()).unwrap();
+    let likeliest = course.likeliest_at(0).unwrap();
+    assert_eq!(likeliest.offset, 1_010);
+    assert!(likeliest.rate.abs() < 1e-15, "{likeliest:?}");
+}
+
+#[test]
+fn how_long_messages_were_under_way_does_not_move_what_is_likeliest() {
+    // 500 ppm fast, 10 ms each way: while one is under way the clocks part by 5 us.
+    let truth = |at: i64| at / 2_000;
+    let delay = 10_000_000;
+    let sent = || (0..200).map(|n| n * SECOND / 20);
+    let shows = |at: i64, read: i64, offset: i64| OffsetLimit {
+        at,
+        within: 2 * delay,
+        offset: truth(read) + offset,
+    };
+    let made = Exchanges {
+        at_most: sent().map(|at| shows(at, at + delay, delay)).collect(),
+        at_least: sent().map(|at| shows(at, at + delay, -delay)).collect(),
+    };
+    let course = clock_course(made.limits(), rigid()).unwrap();
+    for at in [0, 3 * SECOND, 9 * SECOND] {
+        let likeliest = course.likeliest_at(at).unwrap();
+        assert!((likeliest.offset - truth(at)).abs() <= 1, "{likeliest:?}");
+    }
+}
+
+#[test]
 fn clocks_that_are_years_apart_are_told_to_the_nanosecond() {
     let years = 1_795_381_460_775_046_037;
     let made = Exchanges {
@@ -303,5 +359,9 @@ proptest! {
         let half = least[0].midpoint(least[1]);
         prop_assert!(fit.bound >= half, "no more than the delays allow");
         prop_assert!(fit.bound <= half + half / 500 + 100_000, "{fit:?} for {half}");
+        let likeliest = made.limits().likeliest(fit, ClockNature::default());
+        let off = likeliest.offset - peer.offset_at(at * SECOND);
+        prop_assert!(off.abs() <= likeliest.bound, "{likeliest:?} is {off} off");
+        prop_assert!((likeliest.rate - rate).abs() <= likeliest.rate_bound + 1e-12);
     }
 }

@@ -20,9 +20,10 @@ use neph_stats::ClockNature;
 
 use crate::clock::captures::{DISORDER, WANDER};
 use crate::clock::parts_per_million;
+use crate::counted::counted;
 use crate::exit::{Failure, Outcome};
 use crate::read::packets::packets;
-use crate::{interrupt, recording};
+use crate::{interrupt, output, recording};
 use offsets::Offsets;
 use passages::Passages;
 use point::Point;
@@ -110,6 +111,34 @@ fn analyse(args: &Args, points: &[Point], stop: &Stop) -> Result<Outcome, Failur
         let (place, mapping) = nat(rule, points)?;
         hops.map(place, mapping);
     }
+    let points = &points[..read(&mut hops, points, stop)?];
+    let is_cut = stop.is_set();
+    let one_clock = &one_clock[..points.len() - 1];
+    hops.only(points.len());
+    let followed = hops.end(one_clock);
+    let clocks = clocks(args, points, (&followed, one_clock)).map_err(|failure| match failure {
+        // What has nothing in common so far may have had, later.
+        Failure::Usage(_) if is_cut => Failure::Interrupted(
+            "interrupted before the captures that were read had enough in common".to_owned(),
+        ),
+        failure => failure,
+    })?;
+    let names = points.iter().map(|point| point.name.clone()).collect();
+    let passages = Passages::of(names, followed, clocks);
+    let is_measured = telling::tell(args, &passages)?;
+    figure::write(&passages, args.figure.as_deref())?;
+    Ok(match (is_cut, is_measured) {
+        (true, _) => Outcome::Interrupted,
+        (false, true) => Outcome::Done,
+        (false, false) => Outcome::Nothing,
+    })
+}
+
+/// Reads the captures, one behind the other. How many were begun: all, unless it was interrupted.
+///
+/// # Errors
+/// A file that is no capture; interrupted before there was a second one.
+fn read(hops: &mut Hops, points: &[Point], stop: &Stop) -> Result<usize, Failure> {
     for (place, point) in points.iter().enumerate() {
         let mut twice = Twice::default();
         packets(("hops", &point.path), stop, |at, interface, packet| {
@@ -117,21 +146,25 @@ fn analyse(args: &Args, points: &[Point], stop: &Stop) -> Result<Outcome, Failur
                 hops.see(place, at, packet);
             }
         })?;
-        if stop.is_set() {
-            return Err(Failure::Interrupted("interrupted while reading".to_owned()));
+        if !stop.is_set() {
+            continue;
         }
+        let name = &point.name;
+        if place == 0 {
+            return Err(Failure::Interrupted(format!(
+                "interrupted while reading {name}: no other point was read yet to compare it with"
+            )));
+        }
+        let left_out = match points.len() - place - 1 {
+            0 => String::new(),
+            more => format!("; {} behind it left out", counted(more as u64, "point")),
+        };
+        output::say(&format!(
+            "neph hops: interrupted while reading {name}: told is what was read{left_out}"
+        ));
+        return Ok(place + 1);
     }
-    let followed = hops.end(&one_clock);
-    let clocks = clocks(args, points, (&followed, &one_clock))?;
-    let names = points.iter().map(|point| point.name.clone()).collect();
-    let passages = Passages::of(names, followed, clocks);
-    let is_measured = telling::tell(args, &passages)?;
-    figure::write(&passages, args.figure.as_deref())?;
-    Ok(if is_measured {
-        Outcome::Done
-    } else {
-        Outcome::Nothing
-    })
+    Ok(points.len())
 }
 
 /// A translator's rule, and the point that is behind it.

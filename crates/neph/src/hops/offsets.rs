@@ -60,7 +60,7 @@ impl Offsets {
         moments.dedup();
         let fits: Vec<ClockFit> = moments
             .into_iter()
-            .filter_map(|moment| course.at(moment))
+            .filter_map(|moment| course.likeliest_at(moment))
             .collect();
         Ok(if fits.is_empty() {
             Self::Unknown

@@ -1,6 +1,6 @@
 //! What is written: tables for people, lines for programs.
 
-use std::io::Write;
+use std::io::{self, Write};
 
 use neph_capture::Way;
 use neph_model::{OneWay, Span};
@@ -60,15 +60,13 @@ pub(super) fn tell(args: &Args, passages: &Passages) -> Result<bool, Failure> {
             sentences(passages, &mut out)?;
         }
         Format::Json => {
-            let mut document = json!({
+            let rest = json!({
                 "segments": segments.json(),
                 "round_trips": parts.json(),
                 "summary": summary(passages),
             });
-            if args.packets {
-                document["packets"] = passages.rows().map(|row| packet(passages, &row)).collect();
-            }
-            writeln!(out, "{document:#}")?;
+            let packets = args.packets.then_some(passages);
+            document(packets, &rest, &mut out)?;
         }
         Format::Ndjson => {
             if args.packets {
@@ -88,6 +86,21 @@ pub(super) fn tell(args: &Args, passages: &Passages) -> Result<bool, Failure> {
     }
     out.flush()?;
     Ok(delays.iter().any(|of| of.n > 0))
+}
+
+/// One document: packets, if they are wanted, are written as they are made, a line each.
+fn document(packets: Option<&Passages>, rest: &Value, out: &mut impl Write) -> io::Result<()> {
+    let rest = format!("{rest:#}");
+    let Some(passages) = packets else {
+        return writeln!(out, "{rest}");
+    };
+    write!(out, "{{\n  \"packets\": [")?;
+    for (number, row) in passages.rows().enumerate() {
+        let comma = if number > 0 { "," } else { "" };
+        write!(out, "{comma}\n    {}", packet(passages, &row))?;
+    }
+    // What follows is an object too: its members are those of this one.
+    writeln!(out, "\n  ],{}", rest.trim_start_matches('{'))
 }
 
 fn table(passages: &Passages, delays: &[Delays], trips: &[RoundTrips]) -> Sheet {

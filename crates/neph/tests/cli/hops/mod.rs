@@ -1,6 +1,7 @@
 //! `neph hops` held against a path whose every delay is known, and what it refuses.
 
 mod figures;
+mod interrupted;
 mod simulated;
 
 use std::collections::HashSet;
@@ -215,6 +216,15 @@ fn what_round_trips_are_made_of_adds_up_whatever_the_clocks_are() {
         // The far end took 50 us by its clock, which is 40 ppm fast.
         assert!((50_000..50_010).contains(&mean(3)), "{of:?}");
     }
+    let with = run(&files, &["--format", "json", "--packets"]);
+    let mut with: Value = serde_json::from_str(&with.out).expect("JSON");
+    let packets = with["packets"].take();
+    let rest = with.as_object_mut().expect("an object");
+    rest.remove("packets");
+    assert_eq!(with, document, "packets are one more member");
+    let told = lines(&run(&files, &["--format", "ndjson", "--packets"]));
+    let told = told.into_iter().filter(|line| line["kind"] == "packet");
+    assert_eq!(packets, Value::Array(told.collect()));
     let text = run(&files, &[]);
     for told in [
         "p0 - p1",

@@ -1,0 +1,174 @@
+"""What two captures of one path say to somebody who knows nothing of neph's way to read them: which
+packets are the same, when each passed either point, what was lost, and what came out of order.
+
+Captures are pcap with nanoseconds of Ethernet frames with IPv4, as tcpdump writes them; both by one
+clock. One point's stamps can be moved as if its clock was off.
+"""
+
+import struct
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+MAGIC = bytes.fromhex("4d3cb2a1")
+FILE_HEADER, HEADER, ETHERNET = 24, 16, 14
+SECOND = 1_000_000_000
+ICMP, TCP, UDP = 1, 6, 17
+# Datagrams to this port begin with the number of their first byte, in eight bytes.
+NUMBERED = 7_700
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """A packet at one point. `bytes_` are the numbers of what it carries, where these have numbers."""
+
+    stamp: int
+    flow: tuple
+    identity: tuple
+    bytes_: tuple[int, int] | None
+
+
+@dataclass
+class Crossed:
+    """What became of one way's packets."""
+
+    # By its stamps at the sender's point and the other one; of what offload cut, those of its last byte.
+    pairs: set[tuple[int, int]] = field(default_factory=set)
+    joined: int = 0
+    lost: int = 0
+    reordered: int = 0
+    # Packets of which there are several alike.
+    unclear: int = 0
+
+
+def records(capture: bytes) -> Iterator[tuple[int, int]]:
+    """Where each packet's header begins, and when it was stamped."""
+    if capture[:4] != MAGIC:
+        raise ValueError("no pcap of nanoseconds")
+    at = FILE_HEADER
+    while at + HEADER <= len(capture):
+        seconds, nanos, kept = struct.unpack_from("<III", capture, at)
+        yield at, seconds * SECOND + nanos
+        at += HEADER + kept
+
+
+def shifted(capture: bytes, offset: int, ppm: int) -> tuple[bytes, dict[int, int]]:
+    """The same by a clock that is so many ns off at its first packet and runs so many ppm fast; and
+    which stamp each of the new ones was."""
+    moved, was = bytearray(capture), {}
+    first = None
+    for at, stamp in records(capture):
+        first = stamp if first is None else first
+        shown = stamp + offset + (stamp - first) * ppm // 1_000_000
+        was[shown] = stamp
+        struct.pack_into("<II", moved, at, *divmod(shown, SECOND))
+    return bytes(moved), was
+
+
+def frames(capture: bytes) -> Iterator[Frame]:
+    """Its packets over IPv4, in the order of the file."""
+    for at, stamp in records(capture):
+        (kept,) = struct.unpack_from("<I", capture, at + 8)
+        frame = capture[at + HEADER : at + HEADER + kept]
+        if frame[12:14] != b"\x08\x00" or kept < ETHERNET + 28:
+            continue
+        ip = frame[ETHERNET:]
+        head = (ip[0] & 15) * 4
+        total, number = struct.unpack_from(">HH", ip, 2)
+        protocol, body = ip[9], ip[head:]
+        ports, length, counted = (0, 0), total - head, body[:24]
+        numbers = None
+        if protocol == TCP:
+            ports = struct.unpack_from(">HH", body)
+            (sequence,) = struct.unpack_from(">I", body, 4)
+            options = (body[12] >> 4) * 4
+            # All but the checksum, which offload leaves for later.
+            counted = body[4:16] + body[20:options]
+            length -= options
+            numbers = (sequence, sequence + length) if length else None
+        elif protocol == UDP:
+            ports = struct.unpack_from(">HH", body)
+            counted = body[8:24]
+            if ports[1] == NUMBERED:
+                (begin,) = struct.unpack_from(">Q", body, 8)
+                numbers = (begin, begin + length - 8)
+        elif protocol == ICMP:
+            counted = body[:2] + body[4:24]
+        else:
+            continue
+        flow = (protocol, ip[12:16], ip[16:20], *ports)
+        yield Frame(stamp, flow, (flow, number, length, bytes(counted)), numbers)
+
+
+def crossed(sender: list[Frame], receiver: list[Frame], until: int) -> Crossed:
+    """Packets that go one way: first all of the point that they pass first. What passed it later than
+    `until` is not called lost."""
+    found = Crossed()
+    here, there = (defaultdict(list) for _ in range(2))
+    for place, (frames_, by_identity) in enumerate(((sender, here), (receiver, there))):
+        for number, frame in enumerate(frames_):
+            by_identity[frame.identity].append((number, frame))
+    order: dict[tuple, list[tuple[int, int]]] = defaultdict(list)
+    pieces: dict[tuple, tuple[list[Frame], list[Frame]]] = defaultdict(lambda: ([], []))
+    for identity, sent in here.items():
+        came = there.pop(identity, [])
+        if len(sent) == len(came) == 1:
+            (number, frame), (other, arrived) = sent[0], came[0]
+            found.pairs.add((frame.stamp, arrived.stamp))
+            order[frame.flow].append((other, number))
+        elif sent[0][1].bytes_:
+            pieces[sent[0][1].flow][0].extend(frame for _, frame in sent)
+            pieces[sent[0][1].flow][1].extend(frame for _, frame in came)
+        elif came:
+            found.unclear += 1
+        else:
+            found.lost += sum(frame.stamp < until for _, frame in sent)
+    for came in there.values():
+        if came[0][1].bytes_:
+            pieces[came[0][1].flow][1].extend(frame for _, frame in came)
+    for sent, came in pieces.values():
+        join(sent, came, until, found)
+    for each in order.values():
+        highest = -1
+        for _, number in sorted(each):
+            found.reordered += number < highest
+            highest = max(highest, number)
+    return found
+
+
+def join(sent: list[Frame], came: list[Frame], until: int, found: Crossed) -> None:
+    """Data of one flow that did not pass as it was: what has bytes in common belongs together."""
+    both = [(frame.bytes_, 0, frame) for frame in sent] + [(frame.bytes_, 1, frame) for frame in came]
+    both.sort(key=lambda each: (each[0][0], -each[0][1]))
+    groups: list[list] = []
+    end = -1
+    for each in both:
+        if each[0][0] >= end:
+            groups.append([])
+        groups[-1].append(each)
+        end = max(end, each[0][1])
+    for group in groups:
+        sides = [[each for each in group if each[1] == side] for side in (0, 1)]
+        if not sides[0]:
+            found.unclear += 1
+            continue
+        covered = [cover(side) for side in sides]
+        last = [max((frame.stamp for _, _, frame in side), default=0) for side in sides]
+        if None in covered:
+            # A byte passed twice: it was sent again.
+            found.unclear += 1
+        elif covered[0] == covered[1]:
+            found.pairs.add((last[0], last[1]))
+            found.joined += 1
+        elif covered[1] < covered[0]:
+            found.lost += last[0] < until
+
+
+def cover(side: list) -> int | None:
+    """How many bytes passed; None if one passed twice."""
+    until, many = -1, 0
+    for (begin, end), _, _ in side:
+        if begin < until:
+            return None
+        until, many = end, many + end - begin
+    return many

@@ -1,0 +1,74 @@
+//! Which of the lines that limits leave is the likeliest: midway between two parallel ones, one below the
+//! limits from above and one above those from below, that are on average the nearest to all of them (the
+//! linear program of Moon, Skelly and Towsley, for both sides at once and with one rate).
+//!
+//! Owns the choice within what is possible; what is possible stays [`ClockFit`]'s. The middle of that
+//! leans on single messages near the first and the last: lines that turn about the others are possible
+//! there. This leans on none, and on no worst case of what clocks did while a message was under way: a
+//! limit from above stands for the moment at which its message left us, one from below for that at which
+//! its message came to us. What the clocks part by until the other end read its own is as much in both
+//! directions as the delays are equal, and cancels out.
+
+use super::hull::Hull;
+use super::{ClockFit, ClockNature, OffsetLimit, OffsetLimits};
+use crate::real::{nanos, real, real_nanos};
+
+/// Nanoseconds by which sums of floats may be off.
+const ROUNDING: f64 = 1e-3;
+
+impl OffsetLimits<'_> {
+    /// Their fit with the likeliest offset and rate in place of the middles, and the bounds that these
+    /// have then.
+    pub(super) fn likeliest(self, fit: ClockFit, nature: ClockNature) -> ClockFit {
+        let origin = OffsetLimit {
+            at: fit.at,
+            within: 0,
+            offset: fit.offset,
+        };
+        let point = |(x, y): (f64, f64)| (x, y + nature.wander * x.abs());
+        let above = self.at_most.iter().map(|limit| {
+            let (left, y) = limit.seen_from(origin);
+            point((left, y))
+        });
+        let below = self.at_least.iter().map(|limit| {
+            let (left, y) = limit.seen_from(origin);
+            point((left + real_nanos(limit.within), -y))
+        });
+        let (above, mut below): (Vec<_>, Vec<_>) = (above.collect(), below.collect());
+        below.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let apart = mean_moment(&above) - mean_moment(&below);
+        let [above, below] = [above, below].map(|points| Hull::below(points.into_iter()));
+        // The more of this, the nearer the lines are; what is the same for all rates is left out.
+        let near = |rate: f64| above.intercept(rate) + below.intercept(-rate) + rate * apart;
+        let (slowest, fastest) = (fit.rate - fit.rate_bound, fit.rate + fit.rate_bound);
+        let corners = above.slopes().chain(below.slopes().map(|slope| -slope));
+        let mut rates: Vec<(f64, f64)> = corners
+            .filter(|rate| (slowest..=fastest).contains(rate))
+            .chain([slowest, fastest])
+            .map(|rate| (rate, near(rate)))
+            .collect();
+        rates.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let nearest = rates.iter().map(|(_, near)| *near);
+        let nearest = nearest.fold(f64::NEG_INFINITY, f64::max);
+        rates.retain(|(_, near)| *near >= nearest - ROUNDING);
+        // Between two rates that are equally good all are; most clocks differ by little.
+        let first = rates.first().map_or(fit.rate, |(rate, _)| *rate);
+        let last = rates.last().map_or(fit.rate, |(rate, _)| *rate);
+        let rate = 0.0_f64.max(first).min(last);
+        let aside = nanos(f64::midpoint(
+            above.intercept(rate),
+            -below.intercept(-rate),
+        ));
+        ClockFit {
+            offset: fit.offset.saturating_add(aside),
+            bound: fit.bound.saturating_add(aside.saturating_abs()),
+            rate,
+            rate_bound: fit.rate_bound + (rate - fit.rate).abs(),
+            ..fit
+        }
+    }
+}
+
+fn mean_moment(points: &[(f64, f64)]) -> f64 {
+    points.iter().map(|(x, _)| x).sum::<f64>() / real(points.len())
+}

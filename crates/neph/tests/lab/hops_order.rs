@@ -1,0 +1,81 @@
+//! `neph hops` over a link that lets some packets overtake the others: what is told to be reordered is
+//! what the captures show.
+
+use std::collections::HashMap;
+use std::fs;
+use std::path::Path;
+
+use neph_model::Span;
+use serde_json::Value;
+
+use crate::clocks::shifted;
+use crate::points::{Frame, frames, recorded};
+use crate::stage::{TwoSites, measure, neph, privileged, ran};
+
+const SECOND: i64 = 1_000_000_000;
+const UDP: u8 = 17;
+const CLIENT: u8 = 1;
+
+/// Of each flow, how many came out behind one that had gone in behind them (RFC 4737).
+fn overtaken(sent: &[Frame], came: &[Frame], sender: u8) -> usize {
+    let mine = |frame: &&Frame| frame.protocol() == UDP && frame.sender() == sender;
+    // Nothing but the time to live, and the checksum over it, could change on the way.
+    let what = |frame: &Frame| [&frame.ip[2..8], &frame.ip[12..]].concat();
+    let sent = sent.iter().filter(mine).enumerate();
+    let places: HashMap<Vec<u8>, usize> = sent.map(|(at, frame)| (what(frame), at)).collect();
+    let mut highest: HashMap<(u8, Vec<u8>), usize> = HashMap::new();
+    let mut overtaken = 0;
+    for frame in came.iter().filter(mine) {
+        let Some(&place) = places.get(&what(frame)) else {
+            continue;
+        };
+        let highest = highest.entry(frame.flow()).or_default();
+        overtaken += usize::from(place < *highest);
+        *highest = place.max(*highest);
+    }
+    overtaken
+}
+
+#[test]
+fn as_many_are_told_to_be_reordered_as_came_out_of_order() {
+    if !privileged("as_many_are_told_to_be_reordered") {
+        return;
+    }
+    let lab = TwoSites::up("hops_order", "delay = \"20ms\"\nreorder = \"5%\"");
+    let reflector = lab.reflector(Span::ZERO);
+    let interfaces = ["client", "server"].map(|site| format!("path@{}", lab.namespace(site)));
+    let [near, far] = recorded(&interfaces, || {
+        measure(lab.flow("udp", Span::from_millis(2), 600));
+    });
+    drop(reflector);
+    drop(lab);
+    let folder = std::env::temp_dir().join(format!("neph-hops-order-{}", std::process::id()));
+    fs::create_dir_all(&folder).expect("a folder");
+    let moved = shifted(far.clone(), 3 * SECOND, 40);
+    let files = [("a", &near), ("b", &moved)].map(|(name, bytes)| {
+        let path = folder.join(format!("{name}.pcap"));
+        fs::write(&path, bytes).expect("a file");
+        path.display().to_string()
+    });
+    let arguments = ["hops", &files[0], &files[1], "--format", "json"];
+    let output = ran(neph(Path::new("/nowhere"), &arguments));
+    fs::remove_dir_all(&folder).expect("the folder is ours");
+    let told: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let (near, far) = (frames(&near), frames(&far));
+    for (way, so) in [
+        ("there", overtaken(&near, &far, CLIENT)),
+        ("back", overtaken(&far, &near, CLIENT + 1)),
+    ] {
+        let rows = told["segments"].as_array().expect("rows");
+        let row = rows
+            .iter()
+            .find(|row| row["way"] == way && row["protocol"] == "udp");
+        let row = row.unwrap_or_else(|| panic!("{told:#}"));
+        println!("{way}: {so} out of order, told {}", row["reordered"]);
+        assert_eq!(row["reordered"], so, "{told:#}");
+        // One in twenty skips 20 ms, in which ten others are sent.
+        assert!(so > 50, "{so} of 600");
+        // What skipped the delay shows how long the kernel takes: the bound is small.
+        assert!(row["bound_ns"].as_i64().expect("a bound") < 10_000_000);
+    }
+}

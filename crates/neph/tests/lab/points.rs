@@ -1,0 +1,108 @@
+//! Captures at two points, recorded by `neph hops` itself, and what they say to a reader that is not
+//! neph's: Ethernet frames and their stamps.
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use crate::stage::neph;
+
+const SECOND: i64 = 1_000_000_000;
+const ETHERNET: usize = 14;
+
+/// A frame with IPv4 in it.
+#[derive(Debug, Clone)]
+pub(crate) struct Frame {
+    /// When it was captured, nanoseconds since 1970.
+    pub(crate) at: i64,
+    /// What was kept of it, from the IP header on.
+    pub(crate) ip: Vec<u8>,
+}
+
+impl Frame {
+    pub(crate) fn protocol(&self) -> u8 {
+        self.ip[9]
+    }
+
+    /// Protocol, addresses and the four bytes behind the IP header: the ports, where there are any.
+    pub(crate) fn flow(&self) -> (u8, Vec<u8>) {
+        (self.ip[9], self.ip[12..24].to_vec())
+    }
+
+    /// The last octet of whom it comes from.
+    pub(crate) fn sender(&self) -> u8 {
+        self.ip[15]
+    }
+
+    /// Where the bytes of TCP that it carries begin and end; `None` of what carries none.
+    pub(crate) fn numbers(&self) -> Option<(u32, u32)> {
+        let whole = u32::from(u16::from_be_bytes([self.ip[2], self.ip[3]]));
+        let begin = u32::from_be_bytes(self.ip[24..28].try_into().expect("four bytes"));
+        let length = whole - 20 - u32::from(self.ip[32] >> 4) * 4;
+        (self.protocol() == 6 && length > 0).then(|| (begin, begin.wrapping_add(length)))
+    }
+}
+
+/// Frames of a pcap of nanoseconds, in its order.
+pub(crate) fn frames(capture: &[u8]) -> Vec<Frame> {
+    let field = |at: usize| {
+        let bytes = capture[at..at + 4].try_into().expect("four bytes");
+        u32::from_le_bytes(bytes)
+    };
+    let (mut frames, mut at) = (Vec::new(), 24);
+    while at + 16 <= capture.len() {
+        let stamp = i64::from(field(at)) * SECOND + i64::from(field(at + 4));
+        let kept = usize::try_from(field(at + 8)).expect("a length");
+        let frame = &capture[at + 16..at + 16 + kept];
+        if frame[12..14] == [8, 0] {
+            let ip = frame[ETHERNET..].to_vec();
+            frames.push(Frame { at: stamp, ip });
+        }
+        at += 16 + kept;
+    }
+    frames
+}
+
+/// Records both interfaces (`eth0@NAMESPACE`) while this passes; gives the captures.
+pub(crate) fn recorded(interfaces: &[String; 2], traffic: impl FnOnce()) -> [Vec<u8>; 2] {
+    let folder = std::env::temp_dir().join(format!(
+        "neph-points-{}-{}",
+        std::process::id(),
+        interfaces[0].replace('@', "-")
+    ));
+    let save = folder.display().to_string();
+    let [near, far] = interfaces;
+    let points = [format!("near=iface:{near}"), format!("far=iface:{far}")];
+    let mut command = neph(
+        Path::new("/nowhere"),
+        &["hops", &points[0], &points[1], "--save", &save],
+    );
+    let mut child = command
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("neph runs");
+    let mut said = BufReader::new(child.stderr.take().expect("piped"));
+    let mut line = String::new();
+    said.read_line(&mut line).expect("text");
+    assert!(line.contains("recording near"), "{line}");
+    traffic();
+    let pid = child.id().to_string();
+    let sent = Command::new("kill").args(["-INT", &pid]).status();
+    assert!(sent.expect("kill runs").success());
+    let rest: Vec<String> = said.lines().map_while(Result::ok).collect();
+    let status = child.wait().expect("it ends");
+    assert_eq!(status.code(), Some(130), "{rest:?}");
+    for point in ["near", "far"] {
+        let whole =
+            |line: &String| line.contains(&format!("{point}: ")) && line.ends_with(" 0 lost");
+        assert!(rest.iter().any(whole), "{rest:?}");
+    }
+    let captures = ["near", "far"].map(|point| {
+        let file = folder.join(format!("{point}.pcap"));
+        fs::read(file).expect("a capture")
+    });
+    fs::remove_dir_all(&folder).expect("the folder is ours");
+    captures
+}
