@@ -123,7 +123,6 @@ fn the_labs_of_the_shipped_plans_have_the_sites_that_the_plans_name() {
         "guest-load.toml",
         "guest-tenancy.toml",
         "guest-workloads.toml",
-        "namespace-workloads.toml",
     ] {
         let (_, plan, scenarios) = read(name);
         for file in plan.topologies() {

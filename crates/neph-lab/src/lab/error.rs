@@ -102,6 +102,16 @@ pub enum LabError {
         /// What was asked for.
         site: String,
     },
+    /// Guests cannot run here, and nothing takes their place.
+    #[error("[[guest]] {guests} cannot run here: {why}; {remedy}")]
+    NoGuests {
+        /// The name of their table.
+        guests: String,
+        /// Why not.
+        why: String,
+        /// What to do about it.
+        remedy: &'static str,
+    },
     /// A guest's console.
     #[error(transparent)]
     Console(#[from] crate::guest::ConsoleError),

@@ -177,7 +177,7 @@ fn the_example_of_guests_is_a_good_topology_and_every_key_and_kind_is_on_the_pag
     let read = |text: String| Topology::parse(&Source::new("docs.toml", text));
     let topology = read(format!("version = 1\n{guests}"));
     assert!(topology.is_ok(), "{topology:?}");
-    let keys = ["sites", "memory", "bandwidth", "port", "run"];
+    let keys = ["sites", "memory", "bandwidth", "port", "run", "fallback"];
     let kinds = crate::links::GUESTS.iter().map(|kind| kind.name());
     for word in keys.into_iter().chain(kinds) {
         assert!(GUESTS.contains(&format!("| `{word}` |")), "{word}");
