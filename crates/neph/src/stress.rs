@@ -3,6 +3,7 @@
 //! Owns the words; each kind of load is a file of its own.
 
 mod aim;
+mod announce;
 mod conversation;
 mod cpu;
 mod duty;
@@ -15,6 +16,8 @@ mod video;
 use clap::{Args as ClapArgs, Subcommand};
 
 use crate::exit::{Failure, Outcome};
+
+pub(crate) use announce::WORKS;
 
 /// Options of `neph stress`.
 #[derive(Debug, ClapArgs)]
