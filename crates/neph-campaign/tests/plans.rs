@@ -118,6 +118,7 @@ fn the_labs_of_the_shipped_plans_have_the_sites_that_the_plans_name() {
         "flows-macro.toml",
         "flows-micro.toml",
         "flows-seasons.toml",
+        "guest-added.toml",
         "guest-asymmetry.toml",
         "guest-limit.toml",
         "guest-load.toml",
