@@ -43,7 +43,10 @@ pub enum LabError {
         file: PathBuf,
     },
     /// Labs need privileges.
-    #[error("a lab needs root (CAP_NET_ADMIN, CAP_NET_RAW and CAP_SYS_ADMIN): {source}")]
+    #[error(
+        "a lab needs root (CAP_NET_ADMIN, CAP_NET_RAW and CAP_SYS_ADMIN): {source}; run neph as root, \
+         for example by sudo"
+    )]
     NotPermitted {
         /// What was refused.
         source: Box<dyn std::error::Error + Send + Sync>,
